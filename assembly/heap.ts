@@ -1,0 +1,94 @@
+// The region heap: extents of whole pages, described by one table word each (see HEAP in layout.ts).
+// Invariants: the words reached from page 0 cover every page once; only the lock's holder makes or joins free
+// extents; whoever holds a used extent may free it, with one store and without the lock.
+import {
+  EXTENT_FREE,
+  EXTENT_OWNER_SHIFT,
+  EXTENT_PAGES_MASK,
+  EXTENT_STATE_SHIFT,
+  EXTENT_USED,
+  JOB_HEAP_BASE_OFFSET,
+  JOB_HEAP_LOCK_OFFSET,
+  JOB_HEAP_PAGES_OFFSET,
+  JOB_HEAP_TABLE_OFFSET,
+  OPEN_BUSY,
+  OPEN_NO_MEMORY,
+  PAGE_SHIFT,
+} from "./layout";
+import { exchangeIf, loadWord, storeWord } from "./sync";
+
+/** Looks at the lock before giving up: a holder that keeps it longer has been descheduled. */
+const LOCK_TRIES: u32 = 1000;
+
+/** Makes the whole heap one free extent; once, before any task. */
+export function heapInit(job: usize): void {
+  storeWord(load<usize>(job, JOB_HEAP_TABLE_OFFSET), load<u32>(job, JOB_HEAP_PAGES_OFFSET));
+}
+
+/**
+ * Takes an extent: first fit.
+ * @returns its pointer; OPEN_NO_MEMORY; OPEN_BUSY if another task holds the lock (try again at the next advance).
+ */
+export function heapAllocate(job: usize, pages: u32, owner: u32): usize {
+  const lock = job + JOB_HEAP_LOCK_OFFSET;
+  let tries = LOCK_TRIES;
+  // SYNC X (take): pairs with the release below, and with the monitor's that frees a dead holder's lock.
+  while (exchangeIf(lock, 0, owner + 1) != 0) {
+    if (--tries == 0) return OPEN_BUSY;
+  }
+  const table = load<usize>(job, JOB_HEAP_TABLE_OFFSET);
+  const total = load<u32>(job, JOB_HEAP_PAGES_OFFSET);
+  let found: usize = OPEN_NO_MEMORY;
+  let page: u32 = 0;
+  while (page < total) {
+    const entry = table + (page << 2);
+    // SYNC F (look): pairs with heapFree(): whatever the last user stored there lies before our use.
+    let word = loadWord(entry);
+    let length = word & EXTENT_PAGES_MASK;
+    if (word >>> EXTENT_STATE_SHIFT == EXTENT_FREE) {
+      let next = page + length;
+      while (next < total) {
+        const neighbour = loadWord(table + (next << 2));
+        if (neighbour >>> EXTENT_STATE_SHIFT != EXTENT_FREE) break;
+        length += neighbour & EXTENT_PAGES_MASK;
+        next = page + length;
+      }
+      if (length >= pages) {
+        if (length > pages) storeWord(entry + (pages << 2), length - pages);
+        word = (EXTENT_USED << EXTENT_STATE_SHIFT) | (owner << EXTENT_OWNER_SHIFT) | pages;
+        storeWord(entry, word);
+        found = load<usize>(job, JOB_HEAP_BASE_OFFSET) + (page << PAGE_SHIFT);
+        break;
+      }
+      if (length != (word & EXTENT_PAGES_MASK)) storeWord(entry, length);
+    }
+    page += length;
+  }
+  // SYNC X (release): pairs with the take of the next allocator.
+  storeWord(lock, 0);
+  return found;
+}
+
+/** Gives an extent back. The caller holds it and nobody reads it any more. */
+export function heapFree(job: usize, extent: usize): void {
+  const page = <u32>((extent - load<usize>(job, JOB_HEAP_BASE_OFFSET)) >>> PAGE_SHIFT);
+  const entry = load<usize>(job, JOB_HEAP_TABLE_OFFSET) + (page << 2);
+  // SYNC F (free): pairs with the look of heapAllocate().
+  storeWord(entry, loadWord(entry) & EXTENT_PAGES_MASK);
+}
+
+/** Pages in free extents: a sum over a table that others may be changing, so an estimate while they do. */
+export function heapFreePages(job: usize): u32 {
+  const table = load<usize>(job, JOB_HEAP_TABLE_OFFSET);
+  const total = load<u32>(job, JOB_HEAP_PAGES_OFFSET);
+  let free: u32 = 0;
+  let page: u32 = 0;
+  while (page < total) {
+    const word = loadWord(table + (page << 2));
+    const length = word & EXTENT_PAGES_MASK;
+    if (length == 0) break;
+    if (word >>> EXTENT_STATE_SHIFT == EXTENT_FREE) free += length;
+    page += length;
+  }
+  return free;
+}

@@ -1,0 +1,25 @@
+// What the wasm module exports: the kernels, and which layout they were compiled for. Exports only.
+import { LAYOUT_HASH } from "./layout-hash";
+
+export { heapAllocate, heapFree, heapFreePages, heapInit } from "./heap";
+export {
+  copyBytes,
+  laneAbort,
+  laneCommit,
+  laneInit,
+  laneOpen,
+  laneReclaim,
+  laneRelease,
+  laneReplace,
+  laneReserve,
+  laneRoom,
+  laneSendWords,
+  laneWantRoom,
+} from "./lane";
+export { advance, laneOf, lanePause, lanePeek, laneResume, laneSwitch, peek, release } from "./reception";
+export { addWord, bellArm, bellDisarm, bellWait, clearBits, exchangeIf, loadWord, ring, ringAlways, spinEnter, spinLeave, storeWord } from "./sync";
+
+/** Fingerprint of the sources of the layout and the kernels; pamir compares it with its own at load. */
+export function layoutHash(): u32 {
+  return LAYOUT_HASH;
+}

@@ -1,0 +1,261 @@
+// Every offset, size, flag and limit of the shared linear memory. Compiled by asc and imported by TypeScript, so
+// it must stay portable: only `export const` and plain integers, no decorators, no casts, and it imports nothing.
+//
+// Naming: AREA_FIELD_OFFSET is in bytes from the start of the area. Every word is a u32, little-endian. A word that
+// several threads touch names its sync point (one capital letter); the two ends of it name each other in the kernels.
+
+/** Version of the picture below; raised with every change to it. */
+export const LAYOUT_VERSION: u32 = 1;
+/** First word of a job's memory: "PAMI" in little-endian ASCII. */
+export const JOB_MAGIC: u32 = 0x494d4150;
+
+/** Words of different writers lie this far apart: x86-64 and aarch64 prefetch 64-byte lines in pairs. */
+export const FALSE_SHARING_SIZE: u32 = 128;
+/** Unit of the heap, and the alignment of an extent. */
+export const PAGE_SIZE: u32 = 4096;
+export const PAGE_SHIFT: u32 = 12;
+
+// ── Limits ──────────────────────────────────────────────────────────────────────────────────────────────────────
+/** Tasks of one node, those that have ended included: a task number is never used twice. */
+export const TASK_COUNT_MAX: u32 = 1024;
+/** Contexts of one task: an endpoint has 8 bits for them. */
+export const CONTEXT_COUNT_MAX: u32 = 256;
+/** tasks × contexts: one ready bit for each origin endpoint, 32 words of 32 bits. */
+export const ENDPOINT_COUNT_MAX: u32 = 1024;
+/** Dispatch ids are 0 … DISPATCH_ID_MAX: 12 bits of a record's meta word. */
+export const DISPATCH_ID_MAX: u32 = 4095;
+/** Bytes of a message's header: 16 bits of a record's meta word. */
+export const HEADER_BYTES_MAX: u32 = 65535;
+/** Header and payload of a `sendImmediate`. */
+export const SEND_IMMEDIATE_MAX: u32 = 4096;
+/** Header and payload (with padding) of a message that is delivered whole: 64 KiB and a header of 4 KiB. */
+export const RECV_IMMEDIATE_MAX: u32 = 69632;
+/** Bytes of one message: its size is announced as a u32. */
+export const MESSAGE_BYTES_MAX: u32 = 0x7fffffff;
+
+// ╒═════════════ JOB header, 512 bytes, at the base of the map ════════════════════════════════════════════════════╕
+//  byte  field         writer    readers   meaning
+//     0  magic         launch    attach    JOB_MAGIC                                     plain: written before any task
+//     4  version       launch    attach    LAYOUT_VERSION
+//     8  hash          launch    attach    LAYOUT_HASH of the launching pamir
+//    12  tasks         launch    all       T, task slots
+//    16  contexts      launch    all       C, contexts of each task
+//    20  cores         launch    all       hardware threads of the machine
+//    24  laneBytes     launch    all       capacity of a new lane, power of two
+//    28  tasksBase     launch    all       pointer to T task slots
+//    32  contextsBase  launch    all       pointer to T × C context blocks
+//    36  contextSize   launch    all       bytes from one context block to the next
+//    40  heapTable     launch    all       pointer to one word for each page of the heap
+//    44  heapBase      launch    all       pointer to the first page
+//    48  heapPages     launch    all       number of pages
+//    52  memoryEnd     launch    all       first byte behind the map (modulo 2^32)
+//   128  spinning[32]  each task its bit   tasks in the long phase of their spin            SYNC S
+//   256  heapLock      allocator           0, or task + 1 of the holder                     SYNC X
+//   384  (free)
+// ╘═════════════════════════════════════════════════════════════════════════════════════════════════════════════════╛
+export const JOB_MAGIC_OFFSET: u32 = 0;
+export const JOB_VERSION_OFFSET: u32 = 4;
+export const JOB_HASH_OFFSET: u32 = 8;
+export const JOB_TASKS_OFFSET: u32 = 12;
+export const JOB_CONTEXTS_OFFSET: u32 = 16;
+export const JOB_CORES_OFFSET: u32 = 20;
+export const JOB_LANE_BYTES_OFFSET: u32 = 24;
+export const JOB_TASKS_BASE_OFFSET: u32 = 28;
+export const JOB_CONTEXTS_BASE_OFFSET: u32 = 32;
+export const JOB_CONTEXT_SIZE_OFFSET: u32 = 36;
+export const JOB_HEAP_TABLE_OFFSET: u32 = 40;
+export const JOB_HEAP_BASE_OFFSET: u32 = 44;
+export const JOB_HEAP_PAGES_OFFSET: u32 = 48;
+export const JOB_MEMORY_END_OFFSET: u32 = 52;
+export const JOB_SPINNING_OFFSET: u32 = 128;
+export const JOB_HEAP_LOCK_OFFSET: u32 = 256;
+export const JOB_SIZE: u32 = 512;
+
+// ╒═════════════ TASK slot, 384 bytes ══════════════════════════════════════════════════════════════════════════════╕
+//  byte  field      writer            readers   meaning
+//     0  state      the task, monitor all       TASK_ABSENT → TASK_UP → TASK_CLOSED; monitor: → TASK_DEAD   SYNC D
+//     4  notice     monitor, launcher the task  counts deaths and interrupts: look at the table again       SYNC N
+//     8  interrupt  launcher          the task  counts interrupts addressed to it                           SYNC N
+//   128  parked     the task          ringers   1 while the task may be asleep; only arming writes it       SYNC P
+//   256  bell       ringers           the task  what the task sleeps on; counts the rings                   SYNC P
+// ╘═════════════════════════════════════════════════════════════════════════════════════════════════════════════════╛
+export const TASK_STATE_OFFSET: u32 = 0;
+export const TASK_NOTICE_OFFSET: u32 = 4;
+export const TASK_INTERRUPT_OFFSET: u32 = 8;
+export const TASK_PARKED_OFFSET: u32 = 128;
+export const TASK_BELL_OFFSET: u32 = 256;
+export const TASK_SIZE: u32 = 384;
+
+export const TASK_ABSENT: u32 = 0;
+export const TASK_UP: u32 = 1;
+export const TASK_CLOSED: u32 = 2;
+export const TASK_DEAD: u32 = 3;
+
+// ╒═════════════ CONTEXT block: the reception FIFO of one endpoint ═════════════════════════════════════════════════╕
+//  E = tasks × contexts origin endpoints, numbered by their ordinal (task × contexts + context)
+//  byte  field          writer           readers   meaning
+//     0  ready[32]      producers set,   consumer  bit i: lane i is to be attended                          SYNC R
+//                       consumer clears
+//   128  state          owner            dump      1 while the context is open                              plain, a hint
+//   132  task           launch           owner     pointer to the task slot of the owner
+//   136  laneCount      launch           owner     E
+//   140  attendedCount  owner            owner     entries of attended[]
+//   144  eventCount     owner            owner     events of the batch in hand
+//   148  noticeSeen     owner            owner     TASK.notice that the owner has dealt with
+//   152  turn           owner            owner     where the next round begins, so that no lane is always last
+//   156  pace           owner            owner     idle iterations between two polls
+//   160  messages       owner            dump      records taken, modulo 2^32
+//   164  batches        owner            dump      advances that found something, modulo 2^32
+//   168  idles          owner            dump      advances that found nothing, modulo 2^32
+//   256  attending[32]  owner            owner     bit i: lane i is in attended[]
+//   384  events[256]    owner            owner     what advance() found; see EVENT
+//  4480  lanes[E]       origin opens,    owner     pointer to lane i, or 0                                  SYNC L
+//                       owner replaces
+//  then  attended[E]    owner            owner     ordinals of the lanes that are polled in each round
+// ╘═════════════════════════════════════════════════════════════════════════════════════════════════════════════════╛
+export const CONTEXT_READY_OFFSET: u32 = 0;
+export const CONTEXT_STATE_OFFSET: u32 = 128;
+export const CONTEXT_TASK_OFFSET: u32 = 132;
+export const CONTEXT_LANE_COUNT_OFFSET: u32 = 136;
+export const CONTEXT_ATTENDED_COUNT_OFFSET: u32 = 140;
+export const CONTEXT_EVENT_COUNT_OFFSET: u32 = 144;
+export const CONTEXT_NOTICE_SEEN_OFFSET: u32 = 148;
+export const CONTEXT_TURN_OFFSET: u32 = 152;
+export const CONTEXT_PACE_OFFSET: u32 = 156;
+export const CONTEXT_MESSAGES_OFFSET: u32 = 160;
+export const CONTEXT_BATCHES_OFFSET: u32 = 164;
+export const CONTEXT_IDLES_OFFSET: u32 = 168;
+export const CONTEXT_ATTENDING_OFFSET: u32 = 256;
+export const CONTEXT_EVENTS_OFFSET: u32 = 384;
+export const CONTEXT_LANES_OFFSET: u32 = 4480;
+
+// ╒═════════════ EVENT, 16 bytes: one record that advance() found; valid until release() ═══════════════════════════╕
+//     0  commit   the record's commit word: kind and bytes of the body
+//     4  meta     the record's meta word: dispatch id, flags, bytes of the header
+//     8  body     pointer to the body
+//    12  origin   ordinal of the origin endpoint
+// ╘═════════════════════════════════════════════════════════════════════════════════════════════════════════════════╛
+export const EVENT_SIZE: u32 = 16;
+export const EVENT_SHIFT: u32 = 4;
+export const EVENT_COUNT_MAX: u32 = 256;
+/** Most records that one lane may put into one batch: so a flooding origin leaves place for the others. */
+export const EVENT_LANE_MAX: u32 = 128;
+/** Bit of advance()'s result: the notice of the task has moved. The lower bits count the events. */
+export const ADVANCE_NOTICE: u32 = 0x10000;
+export const ADVANCE_EVENTS_MASK: u32 = 0xffff;
+
+// ╒═════════════ LANE: single producer, single consumer; an extent of the heap ═════════════════════════════════════╕
+//  byte  field         writer    readers   meaning
+//        ── producer's line
+//     0  tail          producer  dump      position of the next record to commit                            plain, own
+//     4  headCache     producer  producer  stale copy of head
+//     8  capacity      open      producer  bytes of the ring, power of two
+//    12  recordMax     open      producer  bytes of the largest record (the overhang)
+//    16  readyWord     open      producer  pointer to the word with this lane's ready bit
+//    20  readyBit      open      producer  the bit in it
+//    24  targetTask    open      producer  pointer to the task slot of the target
+//    28  reserved      producer  dump      bytes of the record that is reserved and not yet committed, or 0
+//    32  origin        open      all       ordinal of the origin endpoint
+//    36  target        open      all       ordinal of the target endpoint
+//    40  fulls         producer  dump      times that a record found no room, modulo 2^32
+//        ── arming line
+//   128  roomWanted    producer  consumer  1 while the producer waits for room; only arming writes it        SYNC W
+//        ── published line
+//   256  head          consumer  producer  every byte before this position is free again                     SYNC H
+//        ── consumer's line
+//   384  next          consumer  dump      position of the next record to take                               plain, own
+//   388  ring          open      consumer  pointer to the first byte of the ring
+//   392  mask          open      consumer  capacity - 1
+//   396  idle          consumer  consumer  rounds in a row that found nothing
+//   400  paused        consumer  consumer  1: not polled (the unexpected queue is full)
+//   404  originTask    open      consumer  pointer to the task slot of the origin
+//   408  released      consumer  consumer  own copy of head
+//   512  ring[capacity + overhang]                                                                           SYNC C
+//
+//  Positions count bytes and wrap at 2^32 (107 s at 40 M messages/s of 16 bytes): only differences are compared, and
+//  a capacity stays below 2^31. A record begins at ring + (position & mask) and is contiguous: one that begins near
+//  the end runs on into the overhang, which is as long as the largest record.
+// ╘═════════════════════════════════════════════════════════════════════════════════════════════════════════════════╛
+export const LANE_TAIL_OFFSET: u32 = 0;
+export const LANE_HEAD_CACHE_OFFSET: u32 = 4;
+export const LANE_CAPACITY_OFFSET: u32 = 8;
+export const LANE_RECORD_MAX_OFFSET: u32 = 12;
+export const LANE_READY_WORD_OFFSET: u32 = 16;
+export const LANE_READY_BIT_OFFSET: u32 = 20;
+export const LANE_TARGET_TASK_OFFSET: u32 = 24;
+export const LANE_RESERVED_OFFSET: u32 = 28;
+export const LANE_ORIGIN_OFFSET: u32 = 32;
+export const LANE_TARGET_OFFSET: u32 = 36;
+export const LANE_FULLS_OFFSET: u32 = 40;
+export const LANE_ROOM_WANTED_OFFSET: u32 = 128;
+export const LANE_HEAD_OFFSET: u32 = 256;
+export const LANE_NEXT_OFFSET: u32 = 384;
+export const LANE_RING_OFFSET: u32 = 388;
+export const LANE_MASK_OFFSET: u32 = 392;
+export const LANE_IDLE_OFFSET: u32 = 396;
+export const LANE_PAUSED_OFFSET: u32 = 400;
+export const LANE_ORIGIN_TASK_OFFSET: u32 = 404;
+export const LANE_RELEASED_OFFSET: u32 = 408;
+export const LANE_CONTROL_SIZE: u32 = 512;
+
+/** Least ring: four of the smallest records. */
+export const LANE_BYTES_MIN: u32 = 64;
+/** A new lane: 16 KiB of ring, 6 pages in all, largest record 7,680 bytes. A pair that talks both ways: 48 KiB. */
+export const LANE_BYTES_DEFAULT: u32 = 16384;
+/** A lane that was replaced for messages beyond the first lane's largest record: in the second-level cache still. */
+export const LANE_BYTES_GROWN: u32 = 262144;
+/** A lane is polled in every round while no more than this many are; beyond, one that is idle loses its ready bit. */
+export const ATTENDED_KEEP: u32 = 4;
+/** Idle rounds after which a lane beyond ATTENDED_KEEP is no longer polled. */
+export const ATTENDED_IDLE_MAX: u32 = 16;
+
+// ╒═════════════ RECORD: 16-byte granules, at 16-byte aligned positions ════════════════════════════════════════════╕
+//     0  commit   0: nothing here yet. Else RECORD_COMMITTED | kind << 28 | bytes of the body                SYNC C
+//     4  meta     header bytes << 16 | flags << 12 | dispatch id
+//     8  body     header, padded to 8 bytes, then payload: so the payload is 8-byte aligned
+//  The first word of every granule that no record covers is 0: release() zeroes what it frees. This is the commit
+//  protocol's only state, and it makes the consumer touch each line it frees, which lets the producer write it faster.
+// ╘═════════════════════════════════════════════════════════════════════════════════════════════════════════════════╛
+export const RECORD_COMMIT_OFFSET: u32 = 0;
+export const RECORD_META_OFFSET: u32 = 4;
+export const RECORD_BODY_OFFSET: u32 = 8;
+export const RECORD_GRANULE: u32 = 16;
+export const RECORD_COMMITTED: u32 = 0x80000000;
+export const RECORD_KIND_SHIFT: u32 = 28;
+export const RECORD_KIND_MASK: u32 = 7;
+export const RECORD_LENGTH_MASK: u32 = 0x0fffffff;
+export const META_DISPATCH_MASK: u32 = 0xfff;
+export const META_HEADER_SHIFT: u32 = 16;
+
+/** A whole message. */
+export const KIND_MESSAGE: u32 = 0;
+/** First packet of a message: body = bytes of the whole payload (u32), 4 bytes unused, header, first payload bytes. */
+export const KIND_FIRST: u32 = 1;
+/** A further packet: body = payload bytes. */
+export const KIND_MORE: u32 = 2;
+/** The lane ends here: body = pointer to the lane that takes its place, or 0. */
+export const KIND_SWITCH: u32 = 3;
+/** Bytes before the header in the body of a KIND_FIRST record. */
+export const FIRST_PREFIX_SIZE: u32 = 8;
+
+// ╒═════════════ HEAP: pages of 4 KiB; extents are runs of pages ═══════════════════════════════════════════════════╕
+//  table[p], for the first page p of an extent: state << 30 | owner << 20 | pages. Following the lengths from page 0
+//  visits every extent. Each change is one store, so a task that dies in the middle leaves a table that can be read:
+//  an allocator writes the rest's word first (nobody can reach it yet), then the extent's own. Allocating holds the
+//  heap lock; freeing does not (SYNC F): neighbours are joined by the next allocator.
+// ╘═════════════════════════════════════════════════════════════════════════════════════════════════════════════════╛
+export const EXTENT_FREE: u32 = 0;
+export const EXTENT_USED: u32 = 1;
+export const EXTENT_STATE_SHIFT: u32 = 30;
+export const EXTENT_OWNER_SHIFT: u32 = 20;
+export const EXTENT_OWNER_MASK: u32 = 0x3ff;
+export const EXTENT_PAGES_MASK: u32 = 0xfffff;
+
+/** Results of the kernels that take memory: pointers are page-aligned, so small numbers are free for them. */
+export const OPEN_NO_MEMORY: u32 = 0;
+export const OPEN_BUSY: u32 = 1;
+
+/** Results of bellWait: those of the wasm instruction `memory.atomic.wait32`. */
+export const WAIT_OK: u32 = 0;
+export const WAIT_NOT_EQUAL: u32 = 1;
+export const WAIT_TIMED_OUT: u32 = 2;

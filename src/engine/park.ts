@@ -1,0 +1,151 @@
+// How a thread waits: a bounded spin, then asleep on its task's bell. One Parker for each thread.
+import { bellWaitAsync } from "../kernel/twin/sync.js";
+import type { Kernel, Memory } from "../kernel/kernel.js";
+import type { MemoryMap } from "../memory/map.js";
+import { taskSlot } from "../memory/map.js";
+import type { Clock } from "../support/clock.js";
+import type { Keepalive } from "../support/keepalive.js";
+
+/** What the waiter waits for. */
+export interface Awaited {
+  /** Makes progress, `rounds` looks at the most; whether the wait is over. */
+  poll(rounds: number): boolean;
+  /** The last look before falling asleep: whether there is anything to do. */
+  peek(): boolean;
+  /** Whether something is awaited that nobody rings for, so that sleep must be short. */
+  restless(): boolean;
+}
+
+/** Looks in one call into the kernel while spinning: about 2 µs, so that the clock is not what we spin on. */
+const SPIN_ROUNDS = 64;
+/** Length of the first phase of the spin, in calls; tasks beyond the number of cores spin no longer. */
+const SHORT_SPINS = 4;
+/** Sleep while something is awaited that nobody rings for. */
+const RESTLESS_MS = 1;
+
+export class Parker {
+  readonly #kernel: Kernel;
+  readonly #memory: Memory;
+  readonly #map: MemoryMap;
+  readonly #task: number;
+  readonly #slot: number;
+  readonly #cores: number;
+  readonly #clock: Clock;
+  readonly #keepalive: Keepalive;
+  /** The one sleep of this thread that does not block it; every asynchronous wait shares it. */
+  #asleep: Promise<unknown> | undefined;
+  #sleepers = 0;
+
+  constructor(
+    kernel: Kernel,
+    memory: Memory,
+    map: MemoryMap,
+    task: number,
+    cores: number,
+    clock: Clock,
+    keepalive: Keepalive,
+  ) {
+    this.#kernel = kernel;
+    this.#memory = memory;
+    this.#map = map;
+    this.#task = task;
+    this.#slot = taskSlot(map, task);
+    this.#cores = cores;
+    this.#clock = clock;
+    this.#keepalive = keepalive;
+  }
+
+  /** Wakes whatever waits on this thread: for events that arise on the thread itself. */
+  ring(): void {
+    this.#kernel.ring(this.#slot);
+  }
+
+  /**
+   * Waits, blocking the thread.
+   * @param timeout milliseconds, Infinity for none
+   * @param spin milliseconds of spinning before it sleeps
+   * @returns whether the wait is over; false: time is up
+   */
+  wait(awaited: Awaited, timeout: number, spin: number): boolean {
+    const deadline = timeout === Number.POSITIVE_INFINITY ? timeout : this.#clock.now() + timeout;
+    for (;;) {
+      if (this.#spin(awaited, Math.min(spin, timeout))) return true;
+      const seen = this.#kernel.bellArm(this.#slot);
+      // Armed, then looked once more: a ring from here on finds the flag up.
+      if (!awaited.peek()) {
+        const left = deadline - this.#clock.now();
+        const most = awaited.restless() ? Math.min(left, RESTLESS_MS) : left;
+        if (most > 0) this.#kernel.bellWait(this.#slot, seen, most === Number.POSITIVE_INFINITY ? -1 : most);
+      }
+      this.#kernel.bellDisarm(this.#slot);
+      if (awaited.poll(1)) return true;
+      if (this.#clock.now() >= deadline) return false;
+    }
+  }
+
+  /** As wait(), without blocking the thread. `stopped` resolves when the caller gives up. */
+  async waitAsync(awaited: Awaited, timeout: number, spin: number, stopped: Promise<unknown>, isStopped: () => boolean): Promise<boolean> {
+    const deadline = timeout === Number.POSITIVE_INFINITY ? timeout : this.#clock.now() + timeout;
+    this.#keepalive.begin();
+    try {
+      for (;;) {
+        if (this.#spin(awaited, Math.min(spin, timeout))) return true;
+        if (isStopped()) return false;
+        const left = deadline - this.#clock.now();
+        if (left <= 0) return false;
+        await this.#sleep(awaited, awaited.restless() ? Math.min(left, RESTLESS_MS) : left, stopped);
+        if (awaited.poll(1)) return true;
+        if (isStopped()) return false;
+      }
+    } finally {
+      this.#keepalive.end();
+    }
+  }
+
+  async #sleep(awaited: Awaited, milliseconds: number, stopped: Promise<unknown>): Promise<void> {
+    const seen = this.#kernel.bellArm(this.#slot);
+    if (awaited.peek()) {
+      if (this.#sleepers === 0) this.#kernel.bellDisarm(this.#slot);
+      return;
+    }
+    this.#asleep ??= bellWaitAsync(this.#memory, this.#slot, seen)?.then(() => {
+      this.#asleep = undefined;
+    });
+    if (this.#asleep === undefined) return; // it has rung already
+    this.#sleepers++;
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const timeout =
+      milliseconds === Number.POSITIVE_INFINITY
+        ? stopped
+        : new Promise((resolve) => {
+            timer = setTimeout(resolve, milliseconds);
+          });
+    try {
+      await Promise.race([this.#asleep, timeout, stopped]);
+    } finally {
+      clearTimeout(timer);
+      this.#sleepers--;
+      // Those who still sleep keep the flag up; the one outstanding wait is used again by whoever sleeps next.
+      if (this.#sleepers === 0) this.#kernel.bellDisarm(this.#slot);
+    }
+  }
+
+  /** Spins for a while; whether the wait is over. */
+  #spin(awaited: Awaited, milliseconds: number): boolean {
+    if (awaited.poll(1)) return true;
+    if (milliseconds <= 0) return false;
+    for (let i = 0; i < SHORT_SPINS; i++) if (awaited.poll(SPIN_ROUNDS)) return true;
+    const { job, tasks } = this.#map;
+    // Spinning pays only while nobody waits for the core: beyond that, whoever spins keeps others from answering.
+    if (this.#kernel.spinEnter(job, this.#task, tasks) > this.#cores) {
+      this.#kernel.spinLeave(job, this.#task);
+      return false;
+    }
+    const end = this.#clock.now() + milliseconds;
+    let over = false;
+    do over = awaited.poll(SPIN_ROUNDS);
+    while (!over && this.#clock.now() < end);
+    this.#kernel.spinLeave(job, this.#task);
+    return over;
+  }
+}

@@ -1,0 +1,45 @@
+// Public names only.
+import {
+  DISPATCH_ID_MAX as dispatchIdMax,
+  RECV_IMMEDIATE_MAX as recvImmediateMax,
+  SEND_IMMEDIATE_MAX as sendImmediateMax,
+} from "../assembly/layout.js";
+
+/** Largest dispatch id. */
+export const DISPATCH_ID_MAX: number = dispatchIdMax;
+/** Bytes of header (padded to 8) and payload that `sendImmediate` takes. */
+export const SEND_IMMEDIATE_MAX: number = sendImmediateMax;
+/** Bytes of header (padded to 8) and payload up to which a message arrives whole. */
+export const RECV_IMMEDIATE_MAX: number = recvImmediateMax;
+
+export { VERSION } from "./generated/version.js";
+export type { KernelName } from "./kernel/kernel.js";
+export { attach } from "./launch/attach.js";
+export type { ContextDump, Dump, LaneDump, TaskDump } from "./launch/dump.js";
+export { type Info, info } from "./launch/info.js";
+export type { Job } from "./launch/job.js";
+export { type LaunchOptions, launch } from "./launch/launch.js";
+export type { TaskExit } from "./launch/monitor.js";
+export type { Attributes, Client } from "./pami/client.js";
+export type { Context, ContextOptions, ProgressOptions, WaitOptions } from "./pami/context.js";
+export type { DispatchHints, Handler, Hint } from "./pami/dispatch.js";
+export type { Endpoint } from "./pami/endpoint.js";
+export { type ErrorCode, PamiError } from "./pami/error.js";
+export type { Message } from "./pami/message.js";
+export {
+  type Callback,
+  CANCELED,
+  EAGAIN,
+  ENOMEM,
+  ERROR,
+  errorText,
+  INTERRUPTED,
+  INVAL,
+  type Result,
+  SHUTDOWN,
+  SUCCESS,
+  TIMEDOUT,
+  UNIMPL,
+} from "./pami/result.js";
+export type { SendParameters } from "./pami/send.js";
+export type { Work } from "./pami/work.js";

@@ -1,0 +1,65 @@
+// The kernels as the rest of pamir sees them: one interface, implemented by the wasm module (wasm.ts) and, over the
+// same bytes, by plain TypeScript (twin/). Pointers are u32 byte offsets into the job's memory, the functions' meaning
+// is written down in assembly/, at the function of the same name.
+
+/** The linear memory of a job as typed views; they cover all of it, and it never grows. */
+export interface Memory {
+  readonly buffer: SharedArrayBuffer;
+  readonly words: Int32Array<SharedArrayBuffer>;
+  readonly bytes: Uint8Array<SharedArrayBuffer>;
+}
+
+/** Views over a job's memory. */
+export function memoryOf(buffer: SharedArrayBuffer): Memory {
+  return { buffer, words: new Int32Array(buffer), bytes: new Uint8Array(buffer) };
+}
+
+export type KernelName = "wasm" | "ts";
+
+export interface Kernel {
+  readonly name: KernelName;
+
+  // sync
+  loadWord(pointer: number): number;
+  storeWord(pointer: number, value: number): void;
+  exchangeIf(pointer: number, expected: number, replacement: number): number;
+  addWord(pointer: number, value: number): number;
+  clearBits(pointer: number, bits: number): void;
+  ring(task: number): void;
+  ringAlways(task: number): void;
+  bellArm(task: number): number;
+  bellDisarm(task: number): void;
+  bellWait(task: number, seen: number, milliseconds: number): number;
+  spinEnter(job: number, task: number, tasks: number): number;
+  spinLeave(job: number, task: number): void;
+
+  // heap
+  heapInit(job: number): void;
+  heapAllocate(job: number, pages: number, owner: number): number;
+  heapFree(job: number, extent: number): void;
+  heapFreePages(job: number): number;
+
+  // lanes, the producer's side
+  copyBytes(to: number, from: number, bytes: number): void;
+  laneInit(job: number, lane: number, origin: number, target: number, capacity: number, recordMax: number, start: number): void;
+  laneOpen(job: number, origin: number, target: number, capacity: number, recordMax: number): number;
+  laneRoom(lane: number): number;
+  laneSendWords(lane: number, bytes: number, meta: number, a: number, b: number, c: number, d: number): number;
+  laneReserve(lane: number, bytes: number): number;
+  laneCommit(lane: number, kind: number, bytes: number, meta: number): void;
+  laneAbort(lane: number): void;
+  laneWantRoom(lane: number, wanted: number): void;
+  laneReplace(job: number, lane: number, capacity: number, recordMax: number): number;
+  laneReclaim(job: number, lane: number): void;
+
+  // reception, the consumer's side
+  laneRelease(lane: number): void;
+  laneOf(context: number, origin: number): number;
+  advance(context: number, rounds: number): number;
+  release(context: number): void;
+  peek(context: number): number;
+  lanePeek(lane: number): number;
+  lanePause(lane: number, body: number): void;
+  laneResume(context: number, origin: number): void;
+  laneSwitch(job: number, context: number, origin: number, fresh: number): void;
+}

@@ -1,0 +1,28 @@
+// Which kernels a task runs: the wasm module, unless the job asks for the twin or the host forbids wasm.
+import { type Kernel, type KernelName, memoryOf, type Memory } from "./kernel.js";
+import { twinKernel } from "./twin/index.js";
+import { wasmKernel, wasmModule } from "./wasm.js";
+
+/** A job's memory as it is sent to workers: a wasm memory, or a plain buffer where there is no wasm. */
+export type SharedMemory = WebAssembly.Memory | SharedArrayBuffer;
+
+/** Whether this thread may compile wasm; a Content-Security-Policy may forbid it. */
+export function wasmAllowed(): boolean {
+  try {
+    wasmModule();
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Views over a job's memory. */
+export function openMemory(shared: SharedMemory): Memory {
+  return memoryOf(shared instanceof SharedArrayBuffer ? shared : (shared.buffer as unknown as SharedArrayBuffer));
+}
+
+/** The kernels over a job's memory. */
+export function selectKernel(name: KernelName, shared: SharedMemory, memory: Memory, module?: WebAssembly.Module): Kernel {
+  if (name === "ts") return twinKernel(memory);
+  return wasmKernel(shared as WebAssembly.Memory, module);
+}

@@ -1,0 +1,90 @@
+// Twin of assembly/heap.ts: same functions, same order; the comments stand there.
+import {
+  EXTENT_FREE,
+  EXTENT_OWNER_SHIFT,
+  EXTENT_PAGES_MASK,
+  EXTENT_STATE_SHIFT,
+  EXTENT_USED,
+  JOB_HEAP_BASE_OFFSET,
+  JOB_HEAP_LOCK_OFFSET,
+  JOB_HEAP_PAGES_OFFSET,
+  JOB_HEAP_TABLE_OFFSET,
+  OPEN_BUSY,
+  OPEN_NO_MEMORY,
+  PAGE_SHIFT,
+} from "../../../assembly/layout.js";
+import type { Memory } from "../kernel.js";
+import type { Sync } from "./sync.js";
+
+const LOCK_TRIES = 1000;
+
+export type Heap = ReturnType<typeof twinHeap>;
+
+export function twinHeap({ words }: Memory, { exchangeIf, loadWord, storeWord }: Sync) {
+  function heapInit(job: number): void {
+    storeWord(words[(job + JOB_HEAP_TABLE_OFFSET) >>> 2], words[(job + JOB_HEAP_PAGES_OFFSET) >>> 2]);
+  }
+
+  function heapAllocate(job: number, pages: number, owner: number): number {
+    const lock = job + JOB_HEAP_LOCK_OFFSET;
+    let tries = LOCK_TRIES;
+    // SYNC X (take)
+    while (exchangeIf(lock, 0, owner + 1) !== 0) {
+      if (--tries === 0) return OPEN_BUSY;
+    }
+    const table = words[(job + JOB_HEAP_TABLE_OFFSET) >>> 2] >>> 0;
+    const total = words[(job + JOB_HEAP_PAGES_OFFSET) >>> 2];
+    let found = OPEN_NO_MEMORY;
+    let page = 0;
+    while (page < total) {
+      const entry = table + (page << 2);
+      // SYNC F (look)
+      const word = loadWord(entry);
+      let length = word & EXTENT_PAGES_MASK;
+      if (word >>> EXTENT_STATE_SHIFT === EXTENT_FREE) {
+        let next = page + length;
+        while (next < total) {
+          const neighbour = loadWord(table + (next << 2));
+          if (neighbour >>> EXTENT_STATE_SHIFT !== EXTENT_FREE) break;
+          length += neighbour & EXTENT_PAGES_MASK;
+          next = page + length;
+        }
+        if (length >= pages) {
+          if (length > pages) storeWord(entry + (pages << 2), length - pages);
+          storeWord(entry, (EXTENT_USED << EXTENT_STATE_SHIFT) | (owner << EXTENT_OWNER_SHIFT) | pages);
+          found = ((words[(job + JOB_HEAP_BASE_OFFSET) >>> 2] >>> 0) + (page << PAGE_SHIFT)) >>> 0;
+          break;
+        }
+        if (length !== (word & EXTENT_PAGES_MASK)) storeWord(entry, length);
+      }
+      page += length;
+    }
+    // SYNC X (release)
+    storeWord(lock, 0);
+    return found;
+  }
+
+  function heapFree(job: number, extent: number): void {
+    const page = (extent - (words[(job + JOB_HEAP_BASE_OFFSET) >>> 2] >>> 0)) >>> PAGE_SHIFT;
+    const entry = (words[(job + JOB_HEAP_TABLE_OFFSET) >>> 2] >>> 0) + (page << 2);
+    // SYNC F (free)
+    storeWord(entry, loadWord(entry) & EXTENT_PAGES_MASK);
+  }
+
+  function heapFreePages(job: number): number {
+    const table = words[(job + JOB_HEAP_TABLE_OFFSET) >>> 2] >>> 0;
+    const total = words[(job + JOB_HEAP_PAGES_OFFSET) >>> 2];
+    let free = 0;
+    let page = 0;
+    while (page < total) {
+      const word = loadWord(table + (page << 2));
+      const length = word & EXTENT_PAGES_MASK;
+      if (length === 0) break;
+      if (word >>> EXTENT_STATE_SHIFT === EXTENT_FREE) free += length;
+      page += length;
+    }
+    return free;
+  }
+
+  return { heapInit, heapAllocate, heapFree, heapFreePages };
+}

@@ -1,0 +1,272 @@
+// Twin of assembly/lane.ts: same functions, same order; the comments stand there.
+import {
+  CONTEXT_LANES_OFFSET,
+  CONTEXT_READY_OFFSET,
+  CONTEXT_TASK_OFFSET,
+  JOB_CONTEXT_SIZE_OFFSET,
+  JOB_CONTEXTS_BASE_OFFSET,
+  JOB_CONTEXTS_OFFSET,
+  KIND_SWITCH,
+  LANE_CAPACITY_OFFSET,
+  LANE_CONTROL_SIZE,
+  LANE_FULLS_OFFSET,
+  LANE_HEAD_CACHE_OFFSET,
+  LANE_HEAD_OFFSET,
+  LANE_MASK_OFFSET,
+  LANE_NEXT_OFFSET,
+  LANE_ORIGIN_OFFSET,
+  LANE_ORIGIN_TASK_OFFSET,
+  LANE_READY_BIT_OFFSET,
+  LANE_READY_WORD_OFFSET,
+  LANE_RECORD_MAX_OFFSET,
+  LANE_RELEASED_OFFSET,
+  LANE_RESERVED_OFFSET,
+  LANE_RING_OFFSET,
+  LANE_ROOM_WANTED_OFFSET,
+  LANE_TAIL_OFFSET,
+  LANE_TARGET_OFFSET,
+  LANE_TARGET_TASK_OFFSET,
+  OPEN_BUSY,
+  OPEN_NO_MEMORY,
+  PAGE_SHIFT,
+  PAGE_SIZE,
+  RECORD_BODY_OFFSET,
+  RECORD_COMMITTED,
+  RECORD_GRANULE,
+  RECORD_KIND_SHIFT,
+  RECORD_LENGTH_MASK,
+  RECORD_META_OFFSET,
+} from "../../../assembly/layout.js";
+import { alignUp, seqDelta } from "../../../assembly/seq.js";
+import type { Memory } from "../kernel.js";
+import type { Heap } from "./heap.js";
+import type { Sync } from "./sync.js";
+
+export type Lane = ReturnType<typeof twinLane>;
+
+export function twinLane({ words, bytes }: Memory, sync: Sync, { heapAllocate, heapFree }: Heap) {
+  const { loadWord, ring, setBits, storeWord } = sync;
+
+  function copyBytes(to: number, from: number, length: number): void {
+    bytes.copyWithin(to >>> 0, from >>> 0, (from >>> 0) + length);
+  }
+
+  function recordSize(length: number): number {
+    return (length + RECORD_BODY_OFFSET + RECORD_GRANULE - 1) & ~(RECORD_GRANULE - 1);
+  }
+
+  function contextOf(job: number, ordinal: number): number {
+    const base = words[(job + JOB_CONTEXTS_BASE_OFFSET) >>> 2] >>> 0;
+    return base + ordinal * words[(job + JOB_CONTEXT_SIZE_OFFSET) >>> 2];
+  }
+
+  function lanePages(capacity: number, recordMax: number): number {
+    return alignUp(LANE_CONTROL_SIZE + capacity + recordMax, PAGE_SIZE) >>> PAGE_SHIFT;
+  }
+
+  function laneInit(
+    job: number,
+    lane: number,
+    origin: number,
+    target: number,
+    capacity: number,
+    recordMax: number,
+    start: number,
+  ): void {
+    const first = lane >>> 2;
+    words.fill(0, first, first + ((LANE_CONTROL_SIZE + capacity + recordMax) >>> 2));
+    const context = contextOf(job, target);
+    const originContext = contextOf(job, origin);
+    words[(lane + LANE_TAIL_OFFSET) >>> 2] = start;
+    words[(lane + LANE_HEAD_CACHE_OFFSET) >>> 2] = start;
+    words[(lane + LANE_CAPACITY_OFFSET) >>> 2] = capacity;
+    words[(lane + LANE_RECORD_MAX_OFFSET) >>> 2] = recordMax;
+    words[(lane + LANE_READY_WORD_OFFSET) >>> 2] = context + CONTEXT_READY_OFFSET + ((origin >>> 5) << 2);
+    words[(lane + LANE_READY_BIT_OFFSET) >>> 2] = 1 << (origin & 31);
+    words[(lane + LANE_TARGET_TASK_OFFSET) >>> 2] = words[(context + CONTEXT_TASK_OFFSET) >>> 2];
+    words[(lane + LANE_ORIGIN_OFFSET) >>> 2] = origin;
+    words[(lane + LANE_TARGET_OFFSET) >>> 2] = target;
+    storeWord(lane + LANE_HEAD_OFFSET, start);
+    words[(lane + LANE_NEXT_OFFSET) >>> 2] = start;
+    words[(lane + LANE_RELEASED_OFFSET) >>> 2] = start;
+    words[(lane + LANE_RING_OFFSET) >>> 2] = lane + LANE_CONTROL_SIZE;
+    words[(lane + LANE_MASK_OFFSET) >>> 2] = capacity - 1;
+    words[(lane + LANE_ORIGIN_TASK_OFFSET) >>> 2] = words[(originContext + CONTEXT_TASK_OFFSET) >>> 2];
+  }
+
+  function laneMake(job: number, origin: number, target: number, capacity: number, recordMax: number): number {
+    const pages = lanePages(capacity, recordMax);
+    const owner = Math.floor(origin / words[(job + JOB_CONTEXTS_OFFSET) >>> 2]);
+    const lane = heapAllocate(job, pages, owner);
+    if (lane === OPEN_NO_MEMORY || lane === OPEN_BUSY) return lane;
+    const overhang = Math.min((pages << PAGE_SHIFT) - LANE_CONTROL_SIZE - capacity, capacity - RECORD_GRANULE);
+    laneInit(job, lane, origin, target, capacity, overhang, 0);
+    return lane;
+  }
+
+  function laneOpen(job: number, origin: number, target: number, capacity: number, recordMax: number): number {
+    const entry = contextOf(job, target) + CONTEXT_LANES_OFFSET + (origin << 2);
+    if (loadWord(entry) !== 0) return OPEN_BUSY;
+    const lane = laneMake(job, origin, target, capacity, recordMax);
+    // SYNC L (enter)
+    if (lane !== OPEN_NO_MEMORY && lane !== OPEN_BUSY) storeWord(entry, lane);
+    return lane;
+  }
+
+  function laneRoom(lane: number): number {
+    // SYNC H (look)
+    const head = loadWord(lane + LANE_HEAD_OFFSET);
+    words[(lane + LANE_HEAD_CACHE_OFFSET) >>> 2] = head;
+    if (words[(lane + LANE_RESERVED_OFFSET) >>> 2] !== 0) return 0;
+    const used = seqDelta(words[(lane + LANE_TAIL_OFFSET) >>> 2], head);
+    const free = Math.min(
+      words[(lane + LANE_CAPACITY_OFFSET) >>> 2] - RECORD_GRANULE - used,
+      words[(lane + LANE_RECORD_MAX_OFFSET) >>> 2],
+    );
+    return free < RECORD_GRANULE ? 0 : free - RECORD_BODY_OFFSET;
+  }
+
+  function place(lane: number, size: number): number {
+    const own = lane >>> 2;
+    const tail = words[own + (LANE_TAIL_OFFSET >>> 2)];
+    const capacity = words[own + (LANE_CAPACITY_OFFSET >>> 2)];
+    const limit = capacity - RECORD_GRANULE - size;
+    if (((tail - words[own + (LANE_HEAD_CACHE_OFFSET >>> 2)]) | 0) > limit) {
+      // SYNC H (look)
+      const head = loadWord(lane + LANE_HEAD_OFFSET);
+      words[own + (LANE_HEAD_CACHE_OFFSET >>> 2)] = head;
+      if (((tail - head) | 0) > limit) {
+        words[own + (LANE_FULLS_OFFSET >>> 2)]++;
+        return 0;
+      }
+    }
+    return lane + LANE_CONTROL_SIZE + (tail & (capacity - 1));
+  }
+
+  function publish(lane: number, record: number, commit: number, size: number): void {
+    const own = lane >>> 2;
+    words[own + (LANE_TAIL_OFFSET >>> 2)] = words[own + (LANE_TAIL_OFFSET >>> 2)] + size;
+    // SYNC C (commit)
+    storeWord(record, commit);
+    // SYNC R (look, set)
+    const word = words[own + (LANE_READY_WORD_OFFSET >>> 2)];
+    const bit = words[own + (LANE_READY_BIT_OFFSET >>> 2)];
+    if ((loadWord(word) & bit) === 0) setBits(word, bit);
+    ring(words[own + (LANE_TARGET_TASK_OFFSET >>> 2)]);
+  }
+
+  function laneSendWords(
+    lane: number,
+    length: number,
+    meta: number,
+    a: number,
+    b: number,
+    c: number,
+    d: number,
+  ): number {
+    const size = length > 8 ? 2 * RECORD_GRANULE : RECORD_GRANULE;
+    const record = place(lane, size);
+    if (record === 0) return 0;
+    const word = record >>> 2;
+    words[word + 1] = meta;
+    words[word + 2] = a;
+    words[word + 3] = b;
+    if (length > 8) {
+      words[word + 4] = c;
+      words[word + 5] = d;
+    }
+    publish(lane, record, RECORD_COMMITTED | length, size);
+    return 1;
+  }
+
+  function laneReserve(lane: number, length: number): number {
+    const size = recordSize(length);
+    const record = place(lane, size);
+    if (record === 0) return 0;
+    words[(lane + LANE_RESERVED_OFFSET) >>> 2] = size;
+    return (record + RECORD_BODY_OFFSET) >>> 0;
+  }
+
+  function laneCommit(lane: number, kind: number, length: number, meta: number): void {
+    const tail = words[(lane + LANE_TAIL_OFFSET) >>> 2];
+    const record = lane + LANE_CONTROL_SIZE + (tail & (words[(lane + LANE_CAPACITY_OFFSET) >>> 2] - 1));
+    const size = recordSize(length);
+    const reserved = words[(lane + LANE_RESERVED_OFFSET) >>> 2];
+    if (size < reserved) zero(record + size, reserved - size);
+    words[(lane + LANE_RESERVED_OFFSET) >>> 2] = 0;
+    words[(record + RECORD_META_OFFSET) >>> 2] = meta;
+    publish(lane, record, RECORD_COMMITTED | (kind << RECORD_KIND_SHIFT) | length, size);
+  }
+
+  function laneAbort(lane: number): void {
+    const tail = words[(lane + LANE_TAIL_OFFSET) >>> 2];
+    const record = lane + LANE_CONTROL_SIZE + (tail & (words[(lane + LANE_CAPACITY_OFFSET) >>> 2] - 1));
+    zero(record, words[(lane + LANE_RESERVED_OFFSET) >>> 2]);
+    words[(lane + LANE_RESERVED_OFFSET) >>> 2] = 0;
+  }
+
+  function zero(pointer: number, length: number): void {
+    const end = (pointer + length) >>> 2;
+    for (let word = pointer >>> 2; word < end; word++) words[word] = 0;
+  }
+
+  function laneWantRoom(lane: number, wanted: number): void {
+    // SYNC W (want)
+    storeWord(lane + LANE_ROOM_WANTED_OFFSET, wanted);
+  }
+
+  function laneReplace(job: number, lane: number, capacity: number, recordMax: number): number {
+    if (laneRoom(lane) < 8) return OPEN_BUSY;
+    let fresh = 0;
+    if (capacity !== 0) {
+      const origin = words[(lane + LANE_ORIGIN_OFFSET) >>> 2];
+      fresh = laneMake(job, origin, words[(lane + LANE_TARGET_OFFSET) >>> 2], capacity, recordMax);
+      if (fresh === OPEN_NO_MEMORY || fresh === OPEN_BUSY) return fresh;
+    }
+    const body = laneReserve(lane, 4);
+    words[body >>> 2] = fresh;
+    laneCommit(lane, KIND_SWITCH, 4, 0);
+    return capacity === 0 ? lane : fresh;
+  }
+
+  function laneReclaim(job: number, lane: number): void {
+    const entry = contextOf(job, words[(lane + LANE_TARGET_OFFSET) >>> 2]) + CONTEXT_LANES_OFFSET;
+    storeWord(entry + (words[(lane + LANE_ORIGIN_OFFSET) >>> 2] << 2), 0);
+    heapFree(job, lane);
+  }
+
+  function laneRelease(lane: number): void {
+    const next = words[(lane + LANE_NEXT_OFFSET) >>> 2];
+    const mask = words[(lane + LANE_MASK_OFFSET) >>> 2];
+    const ringBytes = words[(lane + LANE_RING_OFFSET) >>> 2] >>> 0;
+    let position = words[(lane + LANE_RELEASED_OFFSET) >>> 2];
+    if (position === next) return;
+    while (seqDelta(next, position) > 0) {
+      const record = ringBytes + (position & mask);
+      const size = recordSize(words[record >>> 2] & RECORD_LENGTH_MASK); // plain: owned since C
+      zero(record, size);
+      position = (position + size) | 0;
+    }
+    words[(lane + LANE_RELEASED_OFFSET) >>> 2] = position;
+    // SYNC H (free)
+    storeWord(lane + LANE_HEAD_OFFSET, position);
+    // SYNC W (look)
+    if (loadWord(lane + LANE_ROOM_WANTED_OFFSET) !== 0) ring(words[(lane + LANE_ORIGIN_TASK_OFFSET) >>> 2]);
+  }
+
+  return {
+    copyBytes,
+    recordSize,
+    laneInit,
+    laneOpen,
+    laneRoom,
+    laneSendWords,
+    laneReserve,
+    laneCommit,
+    laneAbort,
+    laneWantRoom,
+    laneReplace,
+    laneReclaim,
+    laneRelease,
+  };
+}

@@ -1,0 +1,136 @@
+// job.dump(): the state of a job, read from its shared memory without stopping anybody: each number is right, two of
+// them may be from different moments.
+import {
+  CONTEXT_BATCHES_OFFSET,
+  CONTEXT_IDLES_OFFSET,
+  CONTEXT_MESSAGES_OFFSET,
+  CONTEXT_STATE_OFFSET,
+  LANE_CAPACITY_OFFSET,
+  LANE_FULLS_OFFSET,
+  LANE_HEAD_OFFSET,
+  LANE_NEXT_OFFSET,
+  LANE_PAUSED_OFFSET,
+  LANE_RESERVED_OFFSET,
+  LANE_ROOM_WANTED_OFFSET,
+  LANE_TAIL_OFFSET,
+  PAGE_SIZE,
+  TASK_PARKED_OFFSET,
+  TASK_STATE_OFFSET,
+} from "../../assembly/layout.js";
+import type { Kernel, Memory } from "../kernel/kernel.js";
+import { contextBlock, type MemoryMap, ordinalOf, taskSlot } from "../memory/map.js";
+
+const STATES = ["absent", "up", "closed", "dead"] as const;
+
+export interface LaneDump {
+  /** Task and context of the origin. */
+  readonly origin: readonly [task: number, context: number];
+  readonly bytes: number;
+  /** Bytes committed and not yet taken. */
+  readonly queued: number;
+  /** Bytes of the reservation that is open: the lane waits for its commit or abort. */
+  readonly reserved: number;
+  /** The origin waits for room. */
+  readonly roomWanted: boolean;
+  /** The target does not read it, since its unexpected queue is full. */
+  readonly paused: boolean;
+  /** Times that a record found no room. */
+  readonly fulls: number;
+}
+
+export interface ContextDump {
+  readonly context: number;
+  readonly messages: number;
+  readonly batches: number;
+  readonly idles: number;
+  readonly lanes: readonly LaneDump[];
+}
+
+export interface TaskDump {
+  readonly task: number;
+  readonly state: (typeof STATES)[number];
+  /** Asleep, or about to be. */
+  readonly parked: boolean;
+  readonly contexts: readonly ContextDump[];
+}
+
+export interface Dump {
+  readonly heap: { readonly bytes: number; readonly free: number };
+  readonly tasks: readonly TaskDump[];
+  /** One line for each thing that stands still, and why. */
+  readonly stuck: readonly string[];
+  /** All of it as text. */
+  toString(): string;
+}
+
+export function dumpJob(map: MemoryMap, { words }: Memory, kernel: Kernel): Dump {
+  const word = (pointer: number): number => words[pointer >>> 2] as number;
+  const stuck: string[] = [];
+
+  function laneDump(lane: number, origin: number, name: string): LaneDump {
+    const dump: LaneDump = {
+      origin: [Math.floor(origin / map.contexts), origin % map.contexts],
+      bytes: word(lane + LANE_CAPACITY_OFFSET),
+      queued: (word(lane + LANE_TAIL_OFFSET) - word(lane + LANE_NEXT_OFFSET)) | 0,
+      reserved: word(lane + LANE_RESERVED_OFFSET),
+      roomWanted: kernel.loadWord(lane + LANE_ROOM_WANTED_OFFSET) !== 0,
+      paused: word(lane + LANE_PAUSED_OFFSET) !== 0,
+      fulls: word(lane + LANE_FULLS_OFFSET) >>> 0,
+    };
+    const path = `lane ${dump.origin.join(".")} → ${name}`;
+    if (dump.reserved > 0) stuck.push(`${path}: a reservation of ${dump.reserved} bytes is neither committed nor aborted`);
+    if (dump.paused) stuck.push(`${path}: not read, the unexpected queue of ${name} is full`);
+    if (dump.roomWanted) {
+      const held = (word(lane + LANE_TAIL_OFFSET) - kernel.loadWord(lane + LANE_HEAD_OFFSET)) | 0;
+      stuck.push(`${path}: the origin waits for room, ${held} of ${dump.bytes} bytes are in use`);
+    }
+    return dump;
+  }
+
+  function contextDump(task: number, context: number): ContextDump {
+    const block = contextBlock(map, ordinalOf(map, task, context));
+    const lanes: LaneDump[] = [];
+    for (let origin = 0; origin < map.tasks * map.contexts; origin++) {
+      const lane = kernel.laneOf(block, origin);
+      if (lane !== 0) lanes.push(laneDump(lane, origin, `${task}.${context}`));
+    }
+    return {
+      context,
+      messages: word(block + CONTEXT_MESSAGES_OFFSET) >>> 0,
+      batches: word(block + CONTEXT_BATCHES_OFFSET) >>> 0,
+      idles: word(block + CONTEXT_IDLES_OFFSET) >>> 0,
+      lanes,
+    };
+  }
+
+  const tasks = Array.from({ length: map.tasks }, (_, task): TaskDump => {
+    const slot = taskSlot(map, task);
+    const contexts = Array.from({ length: map.contexts }, (_, context) => contextDump(task, context));
+    return {
+      task,
+      state: STATES[kernel.loadWord(slot + TASK_STATE_OFFSET)] ?? "absent",
+      parked: kernel.loadWord(slot + TASK_PARKED_OFFSET) !== 0,
+      contexts: contexts.filter(
+        ({ context, lanes }) =>
+          lanes.length > 0 || word(contextBlock(map, ordinalOf(map, task, context)) + CONTEXT_STATE_OFFSET) !== 0,
+      ),
+    };
+  });
+  const heap = { bytes: map.heapPages * PAGE_SIZE, free: kernel.heapFreePages(map.job) * PAGE_SIZE };
+  const dump = { heap, tasks, stuck };
+  return { ...dump, toString: () => dumpText(dump) };
+}
+
+function dumpText({ heap, tasks, stuck }: Omit<Dump, "toString">): string {
+  const lines = [`heap: ${heap.free} of ${heap.bytes} bytes free`];
+  for (const { task, state, parked, contexts } of tasks) {
+    lines.push(`task ${task}: ${state}${parked ? ", parked" : ""}`);
+    for (const { context, messages, batches, idles, lanes } of contexts) {
+      lines.push(`  context ${context}: ${messages} messages in ${batches} batches, ${idles} idle advances`);
+      for (const lane of lanes) {
+        lines.push(`    from ${lane.origin.join(".")}: ${lane.queued} of ${lane.bytes} bytes queued, full ${lane.fulls} times`);
+      }
+    }
+  }
+  return [...lines, ...stuck.map((line) => `stuck: ${line}`)].join("\n");
+}

@@ -1,0 +1,65 @@
+// pamir.info(): what this pamir is, and what this host gives it.
+import { LAYOUT_HASH } from "../../assembly/layout-hash.js";
+import {
+  DISPATCH_ID_MAX,
+  ENDPOINT_COUNT_MAX,
+  HEADER_BYTES_MAX,
+  LANE_BYTES_DEFAULT,
+  MESSAGE_BYTES_MAX,
+  RECV_IMMEDIATE_MAX,
+  SEND_IMMEDIATE_MAX,
+  TASK_COUNT_MAX,
+} from "../../assembly/layout.js";
+import { VERSION } from "../generated/version.js";
+import { wasmAllowed } from "../kernel/select.js";
+import { wasmBytes } from "../kernel/wasm.js";
+import { memoryMap, MEMORY_BYTES_MAX } from "../memory/map.js";
+import { hardwareThreads, nodeModule, processorName } from "../support/host.js";
+
+export interface Info {
+  readonly version: string;
+  readonly layout: number;
+  /** Kernels that a job gets by default here. */
+  readonly kernel: "wasm" | "ts";
+  readonly sharedMemory: boolean;
+  /** `crossOriginIsolated` of a page; true where there are no pages. */
+  readonly isolated: boolean;
+  readonly simd: boolean;
+  readonly workerThreads: boolean;
+  readonly waitAsync: boolean;
+  readonly hardwareThreads: number;
+  readonly processor: string;
+  readonly limits: Readonly<Record<string, number>>;
+  readonly sizes: Readonly<Record<string, number>>;
+}
+
+/** `(module (func (drop (i8x16.splat (i32.const 0)))))`: valid where there is SIMD. */
+const SIMD_PROBE = [0, 97, 115, 109, 1, 0, 0, 0, 1, 4, 1, 96, 0, 0, 3, 2, 1, 0, 10, 8, 1, 6, 0, 65, 0, 253, 15, 26, 11];
+
+/** What this pamir is, and what this host gives it; sizes and limits in bytes unless their name says otherwise. */
+export function info(): Info {
+  const map = memoryMap({ tasks: 2, contexts: 1, laneBytes: LANE_BYTES_DEFAULT, heapBytes: 0 });
+  return {
+    version: VERSION,
+    layout: LAYOUT_HASH,
+    kernel: wasmAllowed() ? "wasm" : "ts",
+    sharedMemory: typeof SharedArrayBuffer !== "undefined",
+    isolated: (globalThis as { crossOriginIsolated?: boolean }).crossOriginIsolated ?? true,
+    simd: typeof WebAssembly !== "undefined" && WebAssembly.validate(new Uint8Array(SIMD_PROBE)),
+    workerThreads: nodeModule("worker_threads") !== undefined,
+    waitAsync: typeof Atomics.waitAsync === "function",
+    hardwareThreads: hardwareThreads(),
+    processor: processorName(),
+    limits: {
+      tasks: TASK_COUNT_MAX,
+      endpoints: ENDPOINT_COUNT_MAX,
+      dispatchId: DISPATCH_ID_MAX,
+      headerBytes: HEADER_BYTES_MAX,
+      sendImmediateBytes: SEND_IMMEDIATE_MAX,
+      recvImmediateBytes: RECV_IMMEDIATE_MAX,
+      messageBytes: MESSAGE_BYTES_MAX,
+      memoryBytes: MEMORY_BYTES_MAX,
+    },
+    sizes: { wasm: wasmBytes(), context: map.contextSize, lane: 6 * 4096, pair: 2 * 6 * 4096 },
+  };
+}

@@ -1,0 +1,116 @@
+// A job as the thread that launched it sees it.
+import type { Worker } from "node:worker_threads";
+import { TASK_DEAD, TASK_INTERRUPT_OFFSET, TASK_NOTICE_OFFSET, TASK_STATE_OFFSET } from "../../assembly/layout.js";
+import type { Kernel, Memory } from "../kernel/kernel.js";
+import { type MemoryMap, taskSlot } from "../memory/map.js";
+import type { Client } from "../pami/client.js";
+import { checkInteger, PamiError } from "../pami/error.js";
+import { type Dump, dumpJob } from "./dump.js";
+import type { MonitorOrder, MonitorReport, TaskExit } from "./monitor.js";
+
+export interface JobParts {
+  readonly monitor: Worker;
+  readonly client: Client | undefined;
+  readonly map: MemoryMap;
+  readonly memory: Memory;
+  readonly kernel: Kernel;
+}
+
+export class Job {
+  /** Number of tasks. */
+  readonly tasks: number;
+  /** How each task but a joined caller ended, by task number; resolves when all of them have. Never rejects. */
+  readonly exited: Promise<TaskExit[]>;
+  /** @internal Resolves when the monitor runs. */
+  readonly started: Promise<void>;
+
+  readonly #parts: JobParts;
+  readonly #exits = new Map<number, TaskExit>();
+
+  /** @internal */
+  constructor(parts: JobParts) {
+    const { monitor, client, map } = parts;
+    this.#parts = parts;
+    this.tasks = map.tasks;
+    let started: () => void;
+    this.started = new Promise((resolve) => {
+      started = resolve;
+    });
+    const joined = client === undefined ? 0 : 1;
+    this.exited = new Promise((resolve) => {
+      monitor.on("message", (report: MonitorReport) => {
+        if ("started" in report) started();
+        else this.#exits.set(report.ended.task, report.ended);
+      });
+      monitor.on("error", (error) => this.#monitorFailed(joined, String(error)));
+      monitor.on("exit", () => {
+        this.#monitorFailed(joined, "the monitor was terminated");
+        started();
+        resolve([...this.#exits.values()].sort((a, b) => a.task - b.task));
+      });
+    });
+  }
+
+  /** The caller's client, if it joined. */
+  get client(): Client {
+    const { client } = this.#parts;
+    if (client === undefined) throw new PamiError("PAMIR_NOT_IN_JOB", "job.client of a job launched without join: true");
+    return client;
+  }
+
+  /** Ends the wait in which a task is, if any, or its next one: it comes to INTERRUPTED. */
+  interrupt(task: number): void {
+    checkInteger("task", task, 0, this.tasks - 1);
+    const { kernel, map } = this.#parts;
+    const slot = taskSlot(map, task);
+    kernel.addWord(slot + TASK_INTERRUPT_OFFSET, 1);
+    kernel.addWord(slot + TASK_NOTICE_OFFSET, 1); // SYNC N
+    kernel.ringAlways(slot);
+  }
+
+  /** What is queued where and who is parked, read from the shared memory while the tasks go on. */
+  dump(): Dump {
+    const { map, memory, kernel } = this.#parts;
+    return dumpJob(map, memory, kernel);
+  }
+
+  /** Ends all tasks now; a joined caller's client is closed. Resolves as `exited`. */
+  async terminate(): Promise<TaskExit[]> {
+    this.#parts.monitor.postMessage({ terminate: "all" } satisfies MonitorOrder);
+    const exits = await this.exited;
+    this.#parts.client?.close();
+    return exits;
+  }
+
+  /** The job keeps the process running (the default). */
+  ref(): void {
+    this.#parts.monitor.ref();
+  }
+
+  /** The job does not keep the process running. */
+  unref(): void {
+    this.#parts.monitor.unref();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.terminate();
+  }
+
+  /** Without its monitor a job has no tasks: whoever is not accounted for is dead. */
+  #monitorFailed(joined: number, error: string): void {
+    const { kernel, map } = this.#parts;
+    let news = false;
+    for (let task = joined; task < map.tasks; task++) {
+      if (this.#exits.has(task)) continue;
+      news = true;
+      this.#exits.set(task, { task, code: 1, cause: "monitor", error });
+      kernel.storeWord(taskSlot(map, task) + TASK_STATE_OFFSET, TASK_DEAD);
+    }
+    if (!news) return;
+    for (let task = 0; task < map.tasks; task++) {
+      kernel.addWord(taskSlot(map, task) + TASK_NOTICE_OFFSET, 1); // SYNC N
+      kernel.ringAlways(taskSlot(map, task));
+    }
+  }
+}
+

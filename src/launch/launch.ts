@@ -1,0 +1,191 @@
+// Starting a job: checks what is asked, makes the memory, starts the monitor.
+import { LAYOUT_HASH } from "../../assembly/layout-hash.js";
+import {
+  CONTEXT_COUNT_MAX,
+  ENDPOINT_COUNT_MAX,
+  LANE_BYTES_DEFAULT,
+  LANE_BYTES_GROWN,
+  LANE_BYTES_MIN,
+  PAGE_SIZE,
+  TASK_COUNT_MAX,
+} from "../../assembly/layout.js";
+import { monitorSource } from "../generated/monitor.js";
+import { VERSION } from "../generated/version.js";
+import type { KernelName } from "../kernel/kernel.js";
+import { openMemory, selectKernel, type SharedMemory, wasmAllowed } from "../kernel/select.js";
+import { twinKernel } from "../kernel/twin/index.js";
+import { wasmModule } from "../kernel/wasm.js";
+import { endpointsFit, formatMemory, type Limits, MEMORY_BYTES_MAX, type MemoryMap, memoryMap } from "../memory/map.js";
+import { checkInteger, PamiError, show } from "../pami/error.js";
+import { hardwareThreads, nodeModule } from "../support/host.js";
+import { clientOf } from "./attach.js";
+import { Job } from "./job.js";
+import type { MonitorOrders } from "./monitor.js";
+import type { Ticket } from "./ticket.js";
+
+/** Options of `launch`. */
+export interface LaunchOptions {
+  /** Number of tasks, the caller included if it joins (default: one for each hardware thread). */
+  tasks?: number | undefined;
+  /** The kernels: for all tasks, or for each (default: wasm, and the TypeScript twin where wasm is forbidden). */
+  kernel?: KernelName | readonly KernelName[] | undefined;
+  /** The caller is a task too, number 0: `job.client`. */
+  join?: boolean | undefined;
+  /** Anything that can be cloned; `client.args` in each task. */
+  args?: unknown;
+  /** Contexts that each task may have (default 4). */
+  contexts?: number | undefined;
+  /** Bytes of a new lane's ring, a power of two (default 16,384). */
+  laneBytes?: number | undefined;
+  /** Bytes of the heap for lanes and regions (default 256 MiB); costs no memory until it is used. */
+  heapBytes?: number | undefined;
+  /** Options for the tasks' workers, as of `worker_threads.Worker`; `workerData`, if any, is an object. */
+  workerOptions?: Record<string, unknown> | undefined;
+  /** Where the map begins in the memory. @internal for tests that let it straddle 2^31 */
+  memoryBase?: number | undefined;
+}
+
+const HEAP_BYTES_DEFAULT = 256 * 1024 ** 2;
+const WASM_PAGE = 65536;
+
+/**
+ * Starts a job: `tasks` workers that import the module `entry`, where each calls `attach()`. Resolves when the workers
+ * are being started; messages to a task that is not up yet wait for it, and a task that fails to load ends with its
+ * error in `job.exited`.
+ * @param entry URL of the task module: `new URL('./task.js', import.meta.url)`
+ * @throws PAMIR_INVAL, PAMIR_ENTRY, PAMIR_MEMORY, PAMIR_NO_WASM, PAMIR_UNSUPPORTED
+ */
+export async function launch(entry: URL | string, options: LaunchOptions = {}): Promise<Job> {
+  const threads = nodeModule("worker_threads");
+  if (threads === undefined) throw new PamiError("PAMIR_UNSUPPORTED", "launch() needs Node's worker_threads");
+  const url = checkEntry(entry);
+  const limits = checkLimits(options);
+  const kernels = checkKernels(options.kernel, limits.tasks);
+  const { join = false, args, workerOptions = {} } = options;
+  checkWorkerOptions(workerOptions);
+
+  const map = memoryMap(limits, options.memoryBase ?? 0);
+  const shared = makeMemory(map, kernels.includes("wasm"));
+  const memory = openMemory(shared);
+  formatMemory(map, memory, twinKernel(memory), hardwareThreads());
+  const module = kernels.includes("wasm") ? wasmModule() : undefined;
+  const tickets = kernels.map(
+    (kernel, task): Ticket => ({
+      version: VERSION,
+      layoutHash: LAYOUT_HASH,
+      memory: shared,
+      job: map.job,
+      module,
+      task,
+      kernel,
+      args,
+    }),
+  );
+  const orders: MonitorOrders = { entry: url.href, tickets: join ? tickets.slice(1) : tickets, workerOptions };
+  const monitor = startMonitor(threads.Worker, orders);
+  const client = join ? clientOf(tickets[0] as Ticket) : undefined;
+  const kernel = selectKernel(kernels[0] as KernelName, shared, memory, module);
+  const job = new Job({ monitor, client, map, memory, kernel });
+  await job.started;
+  return job;
+}
+
+function startMonitor(Worker: typeof import("node:worker_threads").Worker, orders: MonitorOrders) {
+  try {
+    return new Worker(monitorSource, { eval: true, workerData: orders, name: "pamir monitor" });
+  } catch (error) {
+    throw new PamiError("PAMIR_INVAL", `args or workerOptions can't be sent to a worker: ${(error as Error).message}`, {
+      cause: error,
+    });
+  }
+}
+
+function checkEntry(entry: URL | string): URL {
+  let url: URL;
+  try {
+    url = new URL(entry);
+  } catch (cause) {
+    throw new PamiError("PAMIR_ENTRY", `entry is ${show(entry)}, not a URL: use new URL('./task.js', import.meta.url)`, {
+      cause,
+    });
+  }
+  if (url.protocol === "file:" && nodeModule("fs")?.existsSync(url) === false) {
+    throw new PamiError("PAMIR_ENTRY", `the task module ${nodeModule("url")?.fileURLToPath(url)} does not exist`);
+  }
+  return url;
+}
+
+function checkLimits(options: LaunchOptions): Limits {
+  const {
+    tasks = Math.max(2, hardwareThreads()),
+    contexts = 4,
+    laneBytes = LANE_BYTES_DEFAULT,
+    heapBytes = HEAP_BYTES_DEFAULT,
+  } = options;
+  checkInteger("tasks", tasks, 1, TASK_COUNT_MAX);
+  checkInteger("contexts", contexts, 1, CONTEXT_COUNT_MAX);
+  checkInteger("laneBytes", laneBytes, LANE_BYTES_MIN, 2 ** 26);
+  checkInteger("heapBytes", heapBytes, PAGE_SIZE, MEMORY_BYTES_MAX);
+  if ((laneBytes & (laneBytes - 1)) !== 0) {
+    throw new PamiError("PAMIR_INVAL", `laneBytes is ${laneBytes}, not a power of two`);
+  }
+  const limits = { tasks, contexts, laneBytes, heapBytes };
+  if (!endpointsFit(limits)) {
+    throw new PamiError(
+      "PAMIR_MEMORY",
+      `${tasks} tasks with ${contexts} contexts are ${tasks * contexts} endpoints, the limit is ${ENDPOINT_COUNT_MAX}`,
+    );
+  }
+  if (heapBytes < laneBytes + LANE_BYTES_GROWN) {
+    throw new PamiError(
+      "PAMIR_MEMORY",
+      `heapBytes is ${heapBytes}: one lane of ${laneBytes} and one for large messages need ${laneBytes + LANE_BYTES_GROWN}`,
+    );
+  }
+  return limits;
+}
+
+function checkKernels(kernel: LaunchOptions["kernel"], tasks: number): KernelName[] {
+  const allowed = wasmAllowed();
+  const kernels =
+    typeof kernel === "object" ? [...kernel] : new Array<KernelName>(tasks).fill(kernel ?? (allowed ? "wasm" : "ts"));
+  if (kernels.length !== tasks) {
+    throw new PamiError("PAMIR_INVAL", `kernel has ${kernels.length} entries for ${tasks} tasks`);
+  }
+  for (const name of kernels) {
+    if (name !== "wasm" && name !== "ts") {
+      throw new PamiError("PAMIR_INVAL", `kernel is ${show(name)}, not "wasm" or "ts"`);
+    }
+    if (name === "wasm" && !allowed) {
+      throw new PamiError("PAMIR_NO_WASM", `kernel: "wasm", but this host does not compile WebAssembly`);
+    }
+  }
+  return kernels;
+}
+
+function checkWorkerOptions(workerOptions: Record<string, unknown>): void {
+  const { workerData, eval: code } = workerOptions;
+  if (workerData !== undefined && (typeof workerData !== "object" || workerData === null)) {
+    throw new PamiError("PAMIR_INVAL", `workerOptions.workerData is ${show(workerData)}: an object, or use args`);
+  }
+  if (code) throw new PamiError("PAMIR_INVAL", "workerOptions.eval: the entry is the URL of a module");
+}
+
+function makeMemory(map: MemoryMap, wasm: boolean): SharedMemory {
+  if (map.end > MEMORY_BYTES_MAX) {
+    throw new PamiError(
+      "PAMIR_MEMORY",
+      `the job needs ${map.end} bytes (heapBytes ${map.heapBytes}), the limit is ${MEMORY_BYTES_MAX}`,
+    );
+  }
+  const pages = Math.ceil(map.end / WASM_PAGE);
+  try {
+    return wasm
+      ? new WebAssembly.Memory({ initial: pages, maximum: pages, shared: true })
+      : new SharedArrayBuffer(pages * WASM_PAGE);
+  } catch (cause) {
+    throw new PamiError("PAMIR_MEMORY", `this host refuses ${pages * WASM_PAGE} bytes of shared memory: choose a smaller heapBytes`, {
+      cause,
+    });
+  }
+}

@@ -1,0 +1,107 @@
+// The monitor: a worker that starts the tasks' workers and then waits in its event loop, so that it hears of their end
+// whatever the launching thread does. It marks the dead, mends what they held, and rings everybody.
+import {
+  JOB_HEAP_LOCK_OFFSET,
+  JOB_SPINNING_OFFSET,
+  TASK_DEAD,
+  TASK_NOTICE_OFFSET,
+  TASK_STATE_OFFSET,
+} from "../../assembly/layout.js";
+import { memoryOf } from "../kernel/kernel.js";
+import { twinSync } from "../kernel/twin/sync.js";
+import { readMap, taskSlot } from "../memory/map.js";
+import { nodeModule } from "../support/host.js";
+import { TICKET, type Ticket } from "./ticket.js";
+
+/** What the launcher gives to the monitor. */
+export interface MonitorOrders {
+  readonly entry: string;
+  readonly tickets: readonly Ticket[];
+  readonly workerOptions: Record<string, unknown>;
+}
+
+/** How a task ended. */
+export interface TaskExit {
+  readonly task: number;
+  /** Exit code of its worker: 0 for a normal end. */
+  readonly code: number;
+  /** `exit`: it ended by itself; `error`: it threw; `memory`: out of memory; `terminated`: by `job.terminate()`. */
+  readonly cause: "exit" | "error" | "memory" | "terminated" | "monitor";
+  /** The error's name and text, for `error` and `memory`. */
+  readonly error?: string | undefined;
+  /** The error's `code`, where it has one. */
+  readonly errorCode?: string | undefined;
+  readonly stack?: string | undefined;
+}
+
+/** From the monitor to the launcher. */
+export type MonitorReport = { readonly ended: TaskExit } | { readonly started: true };
+/** From the launcher to the monitor. */
+export type MonitorOrder = { readonly terminate: number | "all" };
+
+const { Worker, parentPort, workerData } = nodeModule("worker_threads") as typeof import("node:worker_threads");
+const { entry, tickets, workerOptions } = workerData as MonitorOrders;
+const first = tickets[0] as Ticket;
+const memory = memoryOf(
+  (first.memory instanceof SharedArrayBuffer ? first.memory : first.memory.buffer) as SharedArrayBuffer,
+);
+const map = readMap(memory, first.job);
+const sync = twinSync(memory);
+const running = new Map<number, InstanceType<typeof Worker>>();
+const terminated = new Set<number>();
+
+function start(ticket: Ticket): void {
+  const { workerData: userData, ...options } = workerOptions;
+  const failures: unknown[] = [];
+  const worker = new Worker(new URL(entry), {
+    ...options,
+    workerData: { ...(userData as object | undefined), [TICKET]: ticket },
+  });
+  running.set(ticket.task, worker);
+  worker.on("error", (error) => failures.push(error));
+  worker.on("exit", (code) => {
+    running.delete(ticket.task);
+    bury(ticket.task);
+    report(ticket.task, code, failures[0]);
+    if (running.size === 0) parentPort?.close();
+  });
+}
+
+/** Marks a task as dead, gives back what it held for itself alone, and tells everybody. */
+function bury(task: number): void {
+  // SYNC D (dead): pairs with those who look whether a task has ended.
+  sync.storeWord(taskSlot(map, task) + TASK_STATE_OFFSET, TASK_DEAD);
+  // SYNC X (mend): its holder is gone; the table is whole after any of its stores.
+  sync.exchangeIf(map.job + JOB_HEAP_LOCK_OFFSET, task + 1, 0);
+  sync.clearBits(map.job + JOB_SPINNING_OFFSET + ((task >>> 5) << 2), 1 << (task & 31));
+  for (let other = 0; other < map.tasks; other++) {
+    sync.addWord(taskSlot(map, other) + TASK_NOTICE_OFFSET, 1); // SYNC N
+    sync.ringAlways(taskSlot(map, other));
+  }
+}
+
+function report(task: number, code: number, failure: unknown): void {
+  const error = failure as { name?: string; message?: string; code?: string; stack?: string } | undefined;
+  const outOfMemory = error?.code === "ERR_WORKER_OUT_OF_MEMORY";
+  const cause = terminated.has(task) ? "terminated" : failure === undefined ? "exit" : outOfMemory ? "memory" : "error";
+  const text = failure instanceof Error || error?.message !== undefined ? `${error?.name}: ${error?.message}` : String(failure);
+  const ended: TaskExit = {
+    task,
+    code,
+    cause,
+    error: failure === undefined ? undefined : text,
+    errorCode: error?.code,
+    stack: error?.stack,
+  };
+  parentPort?.postMessage({ ended } satisfies MonitorReport);
+}
+
+parentPort?.on("message", ({ terminate }: MonitorOrder) => {
+  for (const [task, worker] of running) {
+    if (terminate !== "all" && terminate !== task) continue;
+    terminated.add(task);
+    void worker.terminate();
+  }
+});
+for (const ticket of tickets) start(ticket);
+parentPort?.postMessage({ started: true } satisfies MonitorReport);

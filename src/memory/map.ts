@@ -1,0 +1,168 @@
+// Where every area of the linear memory lies, computed from the limits. The areas themselves are drawn in
+// assembly/layout.ts.
+//
+//   base ─► ┌───────────────────────────────────────────────┐
+//           │ job header                                    │ 512 B
+//           ├───────────────────────────────────────────────┤
+//           │ task slots              tasks × 384 B         │
+//           ├───────────────────────────────────────────────┤
+//           │ context blocks          tasks × contexts ×    │ 4.9 KiB with 4 endpoints, 13 KiB with 1024
+//           │                         contextSize           │
+//           ├───────────────────────────────────────────────┤
+//           │ heap table              4 B a page            │
+//           ├───────────────────────────────────────────────┤ page-aligned
+//           │ heap: lanes, later regions                    │ heapBytes
+//           └───────────────────────────────────────────────┘ end
+import { LAYOUT_HASH } from "../../assembly/layout-hash.js";
+import {
+  CONTEXT_LANE_COUNT_OFFSET,
+  CONTEXT_LANES_OFFSET,
+  CONTEXT_PACE_OFFSET,
+  CONTEXT_TASK_OFFSET,
+  ENDPOINT_COUNT_MAX,
+  FALSE_SHARING_SIZE,
+  JOB_CONTEXT_SIZE_OFFSET,
+  JOB_CONTEXTS_BASE_OFFSET,
+  JOB_CONTEXTS_OFFSET,
+  JOB_CORES_OFFSET,
+  JOB_HASH_OFFSET,
+  JOB_HEAP_BASE_OFFSET,
+  JOB_HEAP_PAGES_OFFSET,
+  JOB_HEAP_TABLE_OFFSET,
+  JOB_LANE_BYTES_OFFSET,
+  JOB_MAGIC,
+  JOB_MAGIC_OFFSET,
+  JOB_MEMORY_END_OFFSET,
+  JOB_SIZE,
+  JOB_TASKS_BASE_OFFSET,
+  JOB_TASKS_OFFSET,
+  JOB_VERSION_OFFSET,
+  LAYOUT_VERSION,
+  PAGE_SHIFT,
+  PAGE_SIZE,
+  TASK_SIZE,
+} from "../../assembly/layout.js";
+import { alignUp } from "../../assembly/seq.js";
+import type { Kernel, Memory } from "../kernel/kernel.js";
+
+/** What decides the size of a job's memory. */
+export interface Limits {
+  /** Tasks of this node. */
+  readonly tasks: number;
+  /** Contexts that each task may have. */
+  readonly contexts: number;
+  /** Bytes of the ring of a new lane, a power of two. */
+  readonly laneBytes: number;
+  /** Bytes of the heap, which holds lanes and regions. */
+  readonly heapBytes: number;
+}
+
+export interface MemoryMap extends Limits {
+  /** Pointer to the job header. */
+  readonly job: number;
+  readonly tasksBase: number;
+  readonly contextsBase: number;
+  readonly contextSize: number;
+  readonly heapTable: number;
+  readonly heapBase: number;
+  readonly heapPages: number;
+  /** First byte behind the map. */
+  readonly end: number;
+}
+
+/** Iterations between two polls that found nothing: below 32 the poller takes the line away from the producer. */
+const PACE = 40;
+
+/** 4 GiB less one wasm page: pointers are u32, and the end of the memory is one too. */
+export const MEMORY_BYTES_MAX = 4 * 1024 ** 3 - 65536;
+
+/** The map for these limits, at `base` (0, but for tests that let it straddle 2^31). */
+export function memoryMap(limits: Limits, base = 0): MemoryMap {
+  const endpoints = limits.tasks * limits.contexts;
+  const tasksBase = base + JOB_SIZE;
+  const contextsBase = tasksBase + limits.tasks * TASK_SIZE;
+  const contextSize = alignUp(CONTEXT_LANES_OFFSET + 8 * endpoints, FALSE_SHARING_SIZE);
+  const heapTable = contextsBase + endpoints * contextSize;
+  const heapPages = limits.heapBytes >>> PAGE_SHIFT;
+  const heapBase = Math.ceil((heapTable + 4 * heapPages) / PAGE_SIZE) * PAGE_SIZE;
+  return {
+    ...limits,
+    job: base,
+    tasksBase,
+    contextsBase,
+    contextSize,
+    heapTable,
+    heapBase,
+    heapPages,
+    end: heapBase + heapPages * PAGE_SIZE,
+  };
+}
+
+/** Pointer to a task's slot. */
+export function taskSlot(map: MemoryMap, task: number): number {
+  return map.tasksBase + task * TASK_SIZE;
+}
+
+/** Number of an endpoint among all of the node: the index of its lane in every context. */
+export function ordinalOf(map: MemoryMap, task: number, context: number): number {
+  return task * map.contexts + context;
+}
+
+/** Pointer to the context block of an endpoint's ordinal. */
+export function contextBlock(map: MemoryMap, ordinal: number): number {
+  return map.contextsBase + ordinal * map.contextSize;
+}
+
+/** Writes the constant words of a new job into zeroed memory; nobody else sees it yet. */
+export function formatMemory(map: MemoryMap, { words }: Memory, kernel: Kernel, cores: number): void {
+  const header: [offset: number, value: number][] = [
+    [JOB_MAGIC_OFFSET, JOB_MAGIC],
+    [JOB_VERSION_OFFSET, LAYOUT_VERSION],
+    [JOB_HASH_OFFSET, LAYOUT_HASH],
+    [JOB_TASKS_OFFSET, map.tasks],
+    [JOB_CONTEXTS_OFFSET, map.contexts],
+    [JOB_CORES_OFFSET, cores],
+    [JOB_LANE_BYTES_OFFSET, map.laneBytes],
+    [JOB_TASKS_BASE_OFFSET, map.tasksBase],
+    [JOB_CONTEXTS_BASE_OFFSET, map.contextsBase],
+    [JOB_CONTEXT_SIZE_OFFSET, map.contextSize],
+    [JOB_HEAP_TABLE_OFFSET, map.heapTable],
+    [JOB_HEAP_BASE_OFFSET, map.heapBase],
+    [JOB_HEAP_PAGES_OFFSET, map.heapPages],
+    [JOB_MEMORY_END_OFFSET, map.end],
+  ];
+  for (const [offset, value] of header) words[(map.job + offset) >>> 2] = value;
+  const endpoints = map.tasks * map.contexts;
+  for (let ordinal = 0; ordinal < endpoints; ordinal++) {
+    const block = contextBlock(map, ordinal);
+    words[(block + CONTEXT_TASK_OFFSET) >>> 2] = taskSlot(map, Math.floor(ordinal / map.contexts));
+    words[(block + CONTEXT_LANE_COUNT_OFFSET) >>> 2] = endpoints;
+    words[(block + CONTEXT_PACE_OFFSET) >>> 2] = PACE;
+  }
+  kernel.heapInit(map.job);
+}
+
+/** The map of a formatted memory, read from its header. */
+export function readMap({ words }: Memory, job: number): MemoryMap {
+  const word = (offset: number): number => (words[(job + offset) >>> 2] as number) >>> 0;
+  const heapPages = word(JOB_HEAP_PAGES_OFFSET);
+  return {
+    tasks: word(JOB_TASKS_OFFSET),
+    contexts: word(JOB_CONTEXTS_OFFSET),
+    laneBytes: word(JOB_LANE_BYTES_OFFSET),
+    heapBytes: heapPages * PAGE_SIZE,
+    job,
+    tasksBase: word(JOB_TASKS_BASE_OFFSET),
+    contextsBase: word(JOB_CONTEXTS_BASE_OFFSET),
+    contextSize: word(JOB_CONTEXT_SIZE_OFFSET),
+    heapTable: word(JOB_HEAP_TABLE_OFFSET),
+    heapBase: word(JOB_HEAP_BASE_OFFSET),
+    heapPages,
+    end: word(JOB_MEMORY_END_OFFSET),
+  };
+}
+
+/** Whether so many endpoints have a ready bit each. */
+export function endpointsFit(limits: Limits): boolean {
+  return limits.tasks * limits.contexts <= ENDPOINT_COUNT_MAX;
+}

@@ -1,0 +1,216 @@
+// A client: what a task holds of its job. One for each task, made by attach() or by launch() with `join`.
+import {
+  DISPATCH_ID_MAX,
+  RECV_IMMEDIATE_MAX,
+  SEND_IMMEDIATE_MAX,
+  TASK_ABSENT,
+  TASK_CLOSED,
+  TASK_INTERRUPT_OFFSET,
+  TASK_NOTICE_OFFSET,
+  TASK_STATE_OFFSET,
+  TASK_UP,
+} from "../../assembly/layout.js";
+import { Parker } from "../engine/park.js";
+import type { Kernel, KernelName, Memory } from "../kernel/kernel.js";
+import { type MemoryMap, taskSlot } from "../memory/map.js";
+import { type Clock, systemClock } from "../support/clock.js";
+import { hardwareThreads, processorName } from "../support/host.js";
+import { Keepalive } from "../support/keepalive.js";
+import { Context, type ContextHost, type ContextOptions } from "./context.js";
+import { type Endpoint, endpointOf } from "./endpoint.js";
+import { checkInteger, PamiError, show } from "./error.js";
+
+/** What `client.query` answers, by name. */
+export interface Attributes {
+  CLIENT_NUM_TASKS: number;
+  CLIENT_TASK_ID: number;
+  CLIENT_NUM_LOCAL_TASKS: number;
+  CLIENT_LOCAL_TASKS: readonly number[];
+  CLIENT_NUM_CONTEXTS: number;
+  CLIENT_CONST_CONTEXTS: boolean;
+  CLIENT_HWTHREADS_AVAILABLE: number;
+  CLIENT_MEMREGION_SIZE: number;
+  CLIENT_MEM_SIZE: number;
+  CLIENT_PROCESSOR_NAME: string;
+  CLIENT_WTICK: number;
+  CONTEXT_DISPATCH_ID_MAX: number;
+  DISPATCH_RECV_IMMEDIATE_MAX: number;
+  DISPATCH_SEND_IMMEDIATE_MAX: number;
+}
+
+/** What a client is made from. @internal */
+export interface ClientParts {
+  readonly kernel: Kernel;
+  readonly memory: Memory;
+  readonly map: MemoryMap;
+  readonly task: number;
+  readonly args: unknown;
+  readonly clock?: Clock;
+}
+
+export class Client {
+  /** Number of this task: 0 … size - 1. */
+  readonly task: number;
+  /** Number of tasks in the job. */
+  readonly size: number;
+  /** Tasks that share this memory. */
+  readonly localTasks: readonly number[];
+  /** `args` of `launch`. */
+  readonly args: unknown;
+  /** Which kernels this task runs. */
+  readonly kernel: KernelName;
+  /** The job's memory, in which offsets of messages and reservations count. */
+  readonly bytes: Uint8Array<SharedArrayBuffer>;
+
+  readonly #parts: ClientParts;
+  readonly #slot: number;
+  readonly #clock: Clock;
+  readonly #keepalive = new Keepalive();
+  readonly #host: ContextHost;
+  readonly #contexts = new Map<number, Context>();
+  readonly #ended: Uint8Array;
+  #interrupts: number;
+  #created = 0;
+  #closed = false;
+
+  /** @internal */
+  constructor(parts: ClientParts) {
+    const { kernel, memory, map, task, args, clock = systemClock } = parts;
+    this.#parts = parts;
+    this.#slot = taskSlot(map, task);
+    this.#clock = clock;
+    this.task = task;
+    this.size = map.tasks;
+    this.localTasks = Object.freeze(Array.from({ length: map.tasks }, (_, number) => number));
+    this.args = args;
+    this.kernel = kernel.name;
+    this.bytes = memory.bytes;
+    this.#ended = new Uint8Array(map.tasks);
+    this.#interrupts = kernel.loadWord(this.#slot + TASK_INTERRUPT_OFFSET);
+    // SYNC D (up): pairs with those who look whether the task has ended.
+    const state = kernel.exchangeIf(this.#slot + TASK_STATE_OFFSET, TASK_ABSENT, TASK_UP);
+    if (state !== TASK_ABSENT) {
+      throw new PamiError("PAMIR_CLOSED", `task ${task} has a client already, or has ended (state ${state})`);
+    }
+    const parker = new Parker(kernel, memory, map, task, hardwareThreads(), clock, this.#keepalive);
+    this.#host = {
+      kernel,
+      memory,
+      map,
+      task,
+      parker,
+      interrupts: () => this.#interrupts,
+      refresh: () => this.#refresh(),
+      hasEnded: (number) => this.#ended[number] !== 0,
+      contextClosed: (context) => this.#contexts.delete(context.index),
+    };
+  }
+
+  /** Makes the next context of this task: number 0, 1, … up to the job's limit. A context's number is not used again. */
+  createContext(options: ContextOptions = {}): Context {
+    this.#checkOpen("createContext");
+    const { contexts } = this.#parts.map;
+    if (this.#created >= contexts) {
+      throw new PamiError("PAMIR_INVAL", `context ${this.#created} of task ${this.task}: the limit is ${contexts} a task`);
+    }
+    const context = new Context(this.#host, this.#created, options);
+    this.#contexts.set(this.#created++, context);
+    return context;
+  }
+
+  /** The endpoint of a task's context. It need not exist yet: what is sent to it waits there. */
+  endpoint(task: number, context = 0): Endpoint {
+    checkInteger("task", task, 0, this.size - 1);
+    checkInteger("context", context, 0, this.#parts.map.contexts - 1);
+    return endpointOf(task, context);
+  }
+
+  /** Advances several contexts: one round of each, up to `max` times, until a round had any event. */
+  advance(contexts: Iterable<Context> = this.#contexts.values(), max = 1): number {
+    this.#checkOpen("advance");
+    checkInteger("max", max, 1, 2 ** 31);
+    const list = [...contexts];
+    for (let round = 0; round < max; round++) {
+      let events = 0;
+      for (const context of list) if (!context.closed) events += context.advance();
+      if (events > 0) return events;
+    }
+    return 0;
+  }
+
+  /** An attribute, by its PAMI name without the prefix. */
+  query<Name extends keyof Attributes>(name: Name): Attributes[Name] {
+    const { map } = this.#parts;
+    const attributes: Attributes = {
+      CLIENT_NUM_TASKS: this.size,
+      CLIENT_TASK_ID: this.task,
+      CLIENT_NUM_LOCAL_TASKS: this.localTasks.length,
+      CLIENT_LOCAL_TASKS: this.localTasks,
+      CLIENT_NUM_CONTEXTS: map.contexts,
+      CLIENT_CONST_CONTEXTS: true,
+      CLIENT_HWTHREADS_AVAILABLE: hardwareThreads(),
+      CLIENT_MEMREGION_SIZE: 8,
+      CLIENT_MEM_SIZE: Math.round(map.heapBytes / 1024 ** 2),
+      CLIENT_PROCESSOR_NAME: processorName(),
+      CLIENT_WTICK: 1e-6,
+      CONTEXT_DISPATCH_ID_MAX: DISPATCH_ID_MAX,
+      DISPATCH_RECV_IMMEDIATE_MAX: RECV_IMMEDIATE_MAX,
+      DISPATCH_SEND_IMMEDIATE_MAX: SEND_IMMEDIATE_MAX,
+    };
+    if (!Object.hasOwn(attributes, name)) {
+      throw new PamiError("PAMIR_INVAL", `attribute ${show(name)} is unknown; there are ${Object.keys(attributes).join(", ")}`);
+    }
+    return attributes[name];
+  }
+
+  /** Seconds, monotonic, from an arbitrary start. */
+  now(): number {
+    return this.#clock.now() / 1000;
+  }
+
+  /** Waits keep the thread running (the default). */
+  ref(): void {
+    this.#keepalive.referenced = true;
+  }
+
+  /** Waits do not keep the thread running. */
+  unref(): void {
+    this.#keepalive.referenced = false;
+  }
+
+  /** Closes its contexts and leaves the job: what others send to it comes to SHUTDOWN. */
+  close(): void {
+    if (this.#closed) return;
+    for (const context of [...this.#contexts.values()]) context.close();
+    this.#closed = true;
+    const { kernel, map } = this.#parts;
+    // SYNC D (closed): pairs with those who look whether the task has ended; then each is told to look.
+    kernel.exchangeIf(this.#slot + TASK_STATE_OFFSET, TASK_UP, TASK_CLOSED);
+    for (let task = 0; task < map.tasks; task++) {
+      if (task === this.task) continue;
+      const slot = taskSlot(map, task);
+      kernel.addWord(slot + TASK_NOTICE_OFFSET, 1); // SYNC N
+      kernel.ringAlways(slot);
+    }
+  }
+
+  [Symbol.dispose](): void {
+    this.close();
+  }
+
+  #refresh(): number {
+    const { kernel, map } = this.#parts;
+    // SYNC N (acknowledge): read before the table, so that a change in between is noticed again.
+    const notice = kernel.loadWord(this.#slot + TASK_NOTICE_OFFSET);
+    this.#interrupts = kernel.loadWord(this.#slot + TASK_INTERRUPT_OFFSET);
+    for (let task = 0; task < map.tasks; task++) {
+      // SYNC D (look): pairs with the monitor's and the closing task's store.
+      if (kernel.loadWord(taskSlot(map, task) + TASK_STATE_OFFSET) >= TASK_CLOSED) this.#ended[task] = 1;
+    }
+    return notice;
+  }
+
+  #checkOpen(call: string): void {
+    if (this.#closed) throw new PamiError("PAMIR_CLOSED", `${call}() of a client that is closed`);
+  }
+}

@@ -1,0 +1,396 @@
+// A context: the unit of progress. It belongs to the thread that made it.
+import { ADVANCE_EVENTS_MASK, ADVANCE_NOTICE, CONTEXT_STATE_OFFSET } from "../../assembly/layout.js";
+import type { Parker } from "../engine/park.js";
+import type { Kernel, Memory } from "../kernel/kernel.js";
+import { contextBlock, type MemoryMap, ordinalOf } from "../memory/map.js";
+import { ShmLanes } from "../transport/shm.js";
+import { CompletionQueue } from "./completion.js";
+import type { DispatchHints, Handler } from "./dispatch.js";
+import type { Endpoint } from "./endpoint.js";
+import { endpointOf } from "./endpoint.js";
+import { checkInteger, PamiError, show } from "./error.js";
+import { checkSendHints, Receiver } from "./receive.js";
+import { type Callback, INTERRUPTED, type Result, SUCCESS, TIMEDOUT } from "./result.js";
+import { Sender, type SendParameters } from "./send.js";
+import { type Work, WorkQueue } from "./work.js";
+
+/** Options of `client.createContext`. */
+export interface ContextOptions {
+  /** Bytes that the pending queue may copy (default 1 MiB). */
+  pendingBytes?: number | undefined;
+  /** Bytes of messages without a handler that are kept (default 1 MiB). */
+  unexpectedBytes?: number | undefined;
+  /** Milliseconds that a wait spins before it parks (default 0.05; 0: parks at once). */
+  spin?: number | undefined;
+}
+
+/** Options of the waits. */
+export interface WaitOptions {
+  /** Milliseconds; without it, as long as it takes. */
+  timeout?: number | undefined;
+}
+
+/** Options of `context.progress`. */
+export interface ProgressOptions extends WaitOptions {
+  /** Ends the wait; it rejects with PAMIR_CANCELED. */
+  signal?: AbortSignal | undefined;
+}
+
+/** What a context needs from its client. @internal */
+export interface ContextHost {
+  readonly kernel: Kernel;
+  readonly memory: Memory;
+  readonly map: MemoryMap;
+  readonly task: number;
+  readonly parker: Parker;
+  /** Interrupts seen so far; a wait ends when it changes. */
+  interrupts(): number;
+  /** Looks at the task table again: which tasks have ended, and the count of interrupts. */
+  refresh(): number;
+  /** Whether a task has ended. */
+  hasEnded(task: number): boolean;
+  contextClosed(context: Context): void;
+}
+
+const SPIN_MS = 0.05;
+const QUEUE_BYTES = 1024 * 1024;
+
+export class Context {
+  /** Number of this context in its task. */
+  readonly index: number;
+  /** Its endpoint: what other tasks send to. */
+  readonly endpoint: Endpoint;
+
+  readonly #host: ContextHost;
+  readonly #block: number;
+  readonly #sender: Sender;
+  readonly #receiver: Receiver;
+  readonly #completions = new CompletionQueue();
+  readonly #work = new WorkQueue();
+  readonly #spin: number;
+  readonly #endedSeen: Uint8Array;
+  /** What handlers and callbacks threw in the round in hand; empty between rounds. */
+  readonly #errors: unknown[] = [];
+  #advancing = false;
+  #closed = false;
+  #rejectWaits = new Set<() => void>();
+
+  /** @internal */
+  constructor(host: ContextHost, index: number, options: ContextOptions) {
+    const { kernel, memory, map, task } = host;
+    const { pendingBytes = QUEUE_BYTES, unexpectedBytes = QUEUE_BYTES, spin = SPIN_MS } = options;
+    checkInteger("pendingBytes", pendingBytes, 0, 2 ** 31);
+    checkInteger("unexpectedBytes", unexpectedBytes, 0, 2 ** 31);
+    if (typeof spin !== "number" || !(spin >= 0)) {
+      throw new PamiError("PAMIR_INVAL", `spin is ${show(spin)}, not a number of milliseconds from 0`);
+    }
+    const ordinal = ordinalOf(map, task, index);
+    this.index = index;
+    this.endpoint = endpointOf(task, index);
+    this.#host = host;
+    this.#spin = spin;
+    this.#block = contextBlock(map, ordinal);
+    this.#endedSeen = new Uint8Array(map.tasks);
+    const lanes = new ShmLanes(kernel, memory, map, ordinal);
+    this.#sender = new Sender(kernel, memory, map, lanes, this.#completions, pendingBytes);
+    this.#receiver = new Receiver(kernel, memory, map, this.#block, this.#completions, unexpectedBytes);
+    memory.words[(this.#block + CONTEXT_STATE_OFFSET) >>> 2] = 1;
+  }
+
+  /**
+   * Sets the handler of a dispatch id (0 … 4095), once. Messages that came before are delivered first, in the next
+   * `advance()`.
+   * @throws PAMIR_INVAL, PAMIR_DISPATCH_TAKEN, PAMIR_HINT
+   */
+  dispatch(id: number, handler: Handler, hints: DispatchHints = {}): void {
+    this.#checkOpen("dispatch");
+    this.#receiver.dispatch(id, handler, hints);
+  }
+
+  /**
+   * Sends a message of up to SEND_IMMEDIATE_MAX bytes (header padded to 8, and payload). Both are copied: they are yours
+   * again when it returns. Allocates nothing, unless there is no room. Messages from one endpoint to another are
+   * dispatched in the order sent.
+   * @param queueImmediate false: EAGAIN rather than a place in the pending queue
+   * @returns SUCCESS (sent, or queued here), EAGAIN (no room, and the queue is full), SHUTDOWN (the target has ended),
+   *   ENOMEM (no memory for a lane)
+   * @throws PAMIR_INVAL, PAMIR_TOO_LARGE, PAMIR_CLOSED
+   */
+  sendImmediate(
+    to: Endpoint,
+    dispatch: number,
+    header?: ArrayBufferView | null,
+    payload?: ArrayBufferView | null,
+    queueImmediate = true,
+  ): Result {
+    if (this.#closed) this.#checkOpen("sendImmediate");
+    return this.#sender.sendImmediate(to, dispatch, header, payload, queueImmediate);
+  }
+
+  /**
+   * Sends a message of any size, from any view. What has no room waits in the pending queue; the header is copied then,
+   * and the payload too unless there is an `onLocal`. Callbacks come in a later `advance()`, never before this returns.
+   * @returns SUCCESS, EAGAIN, SHUTDOWN or ENOMEM; callbacks of a send that was refused with EAGAIN or ENOMEM are not
+   *   called
+   * @throws PAMIR_INVAL, PAMIR_TOO_LARGE, PAMIR_CLOSED
+   */
+  send(parameters: SendParameters): Result {
+    if (this.#closed) this.#checkOpen("send");
+    const hints = this.#receiver.hints(parameters.dispatch);
+    if (hints !== undefined) {
+      const headerBytes = parameters.header?.byteLength ?? 0;
+      checkSendHints(parameters.dispatch, hints, headerBytes, headerBytes + (parameters.payload?.byteLength ?? 0));
+    }
+    return this.#sender.send(parameters);
+  }
+
+  /** Bytes of header (padded to 8) and payload that one message to an endpoint could have and be accepted now. */
+  room(to: Endpoint): number {
+    this.#checkOpen("room");
+    return this.#sender.room(to);
+  }
+
+  /**
+   * Calls `onRoom` in an `advance()` once a message of `bytes` would be accepted, with SUCCESS, or with SHUTDOWN if the
+   * target ends. Without a callback, returns a promise of the same; it settles while somebody advances.
+   */
+  whenRoom(to: Endpoint, bytes: number): Promise<void>;
+  whenRoom(to: Endpoint, bytes: number, onRoom: Callback, cookie?: unknown): void;
+  whenRoom(to: Endpoint, bytes: number, onRoom?: Callback, cookie?: unknown): Promise<void> | undefined {
+    this.#checkOpen("whenRoom");
+    if (onRoom !== undefined) {
+      this.#sender.whenRoom(to, bytes, onRoom, cookie);
+      this.#host.parker.ring();
+      return undefined;
+    }
+    return new Promise((resolve, reject) => {
+      const closed = () => reject(new PamiError("PAMIR_CLOSED", "the context closed before there was room"));
+      this.#rejectWaits.add(closed);
+      const told: Callback = (_, result) => {
+        this.#rejectWaits.delete(closed);
+        if (result === SUCCESS) resolve();
+        else reject(new PamiError("PAMIR_SHUTDOWN", `endpoint ${to} ended before there was room for ${bytes} bytes`));
+      };
+      try {
+        this.#sender.whenRoom(to, bytes, told, undefined);
+      } catch (error) {
+        this.#rejectWaits.delete(closed);
+        throw error;
+      }
+      this.#host.parker.ring();
+    });
+  }
+
+  /**
+   * Reserves space in the lane to an endpoint, to be written in place: header and payload go to `client.bytes`, the
+   * payload behind the header padded to 8. Until commit() or abort() nothing else goes to that endpoint; others are
+   * not held up. One reservation for each endpoint.
+   * @returns the offset in `client.bytes` (a multiple of 8), or a negated result: -EAGAIN, -SHUTDOWN, -ENOMEM
+   */
+  reserve(to: Endpoint, dispatch: number, payloadBytes: number, headerBytes = 0): number {
+    this.#checkOpen("reserve");
+    return this.#sender.reserve(to, dispatch, payloadBytes, headerBytes);
+  }
+
+  /** Sends what was written into the reservation; `payloadBytes`: fewer than were reserved. */
+  commit(to: Endpoint, payloadBytes?: number): void {
+    this.#checkOpen("commit");
+    this.#sender.commit(to, payloadBytes);
+  }
+
+  /** Gives the reservation back; nothing is sent. */
+  abort(to: Endpoint): void {
+    this.#checkOpen("abort");
+    this.#sender.abort(to);
+  }
+
+  /**
+   * Runs `work` at the next `advance()`, and again at each while it returns EAGAIN. For this thread only: another
+   * thread sends a message instead.
+   */
+  post(work: Work): void {
+    this.#checkOpen("post");
+    if (typeof work !== "function") throw new PamiError("PAMIR_INVAL", `work is ${show(work)}, not a function`);
+    this.#work.push(work);
+    this.#host.parker.ring();
+  }
+
+  /**
+   * Makes progress: calls handlers, callbacks and posted work. Returns after the first round that had any event, or
+   * after `max` idle rounds.
+   * @returns the number of events processed; 0: none
+   * @throws PAMIR_REENTRANT within a handler or callback; what they threw, once the round is finished (several: an
+   *   AggregateError in order)
+   */
+  advance(max = 1): number {
+    if (this.#advancing || this.#closed || !(max >= 1)) this.#checkAdvance(max);
+    this.#advancing = true;
+    const busy = this.#completions.length + this.#sender.busy + this.#work.length + this.#receiver.busy;
+    if (busy !== 0) return this.#advanceBusily();
+    const errors = this.#errors;
+    const found = this.#receiver.advance(max, errors);
+    if (found > ADVANCE_EVENTS_MASK || errors.length > 0) return this.#afterRound(found, 0, errors);
+    this.#advancing = false;
+    return found;
+  }
+
+  /**
+   * Advances until `condition()` is true, spinning for a while and then asleep. Blocks the thread: its timers, I/O and
+   * console stand still. `condition` is asked after each round.
+   * @returns SUCCESS, TIMEDOUT, or INTERRUPTED (by `job.interrupt`, or because the context was closed in a handler)
+   * @throws what `advance()` throws
+   */
+  advanceUntil(condition: () => boolean, options: WaitOptions = {}): Result {
+    this.#checkAdvance(1);
+    const timeout = checkTimeout(options.timeout);
+    const interrupts = this.#host.interrupts();
+    let satisfied = false;
+    const over = this.#host.parker.wait(
+      {
+        poll: (rounds) => {
+          satisfied = condition();
+          if (satisfied || this.#closed) return true;
+          if (this.#host.interrupts() !== interrupts) return true;
+          if (this.advance(rounds) === 0) return false;
+          satisfied = condition();
+          return satisfied || this.#closed;
+        },
+        peek: () => this.#hasWork(),
+        restless: () => this.#sender.takeRetrySoon(),
+      },
+      timeout,
+      this.#spin,
+    );
+    if (satisfied) return SUCCESS;
+    return over ? INTERRUPTED : TIMEDOUT;
+  }
+
+  /**
+   * Waits without blocking the thread until there was at least one event, and processes it.
+   * @returns the number of events
+   * @throws PAMIR_TIMEDOUT, PAMIR_CANCELED (by the signal, whose reason is the cause), PAMIR_INTERRUPTED, PAMIR_CLOSED;
+   *   what `advance()` throws
+   */
+  async progress(options: ProgressOptions = {}): Promise<number> {
+    this.#checkAdvance(1);
+    const timeout = checkTimeout(options.timeout);
+    const { signal } = options;
+    let events = 0;
+    let stopped: (() => void) | undefined;
+    const interrupts = this.#host.interrupts();
+    const isStopped = () => this.#closed || signal?.aborted === true || this.#host.interrupts() !== interrupts;
+    const stop = new Promise<void>((resolve) => {
+      stopped = resolve;
+    });
+    const wake = stopped as unknown as () => void;
+    signal?.addEventListener("abort", wake, { once: true });
+    this.#rejectWaits.add(wake);
+    try {
+      await this.#host.parker.waitAsync(
+        {
+          poll: (rounds) => {
+            if (isStopped()) return false;
+            events = this.advance(rounds);
+            return events > 0;
+          },
+          peek: () => isStopped() || this.#hasWork(),
+          restless: () => this.#sender.takeRetrySoon(),
+        },
+        timeout,
+        this.#spin,
+        stop,
+        isStopped,
+      );
+    } finally {
+      signal?.removeEventListener("abort", wake);
+      this.#rejectWaits.delete(wake);
+    }
+    if (events > 0) return events;
+    const what = `progress() of context ${this.index} of task ${this.#host.task}`;
+    if (signal?.aborted) throw new PamiError("PAMIR_CANCELED", `${what} was canceled`, { cause: signal.reason });
+    if (this.#closed) throw new PamiError("PAMIR_CLOSED", `${what}: the context was closed`);
+    if (isStopped()) throw new PamiError("PAMIR_INTERRUPTED", `${what} was interrupted`);
+    throw new PamiError("PAMIR_TIMEDOUT", `${what}: no event in ${timeout} ms`);
+  }
+
+  /** Ends the context: its lanes are given up, nothing of it is called any more. */
+  close(): void {
+    if (this.#closed) return;
+    this.#closed = true;
+    this.#sender.close();
+    this.#host.memory.words[(this.#block + CONTEXT_STATE_OFFSET) >>> 2] = 2;
+    this.#host.contextClosed(this);
+    for (const reject of this.#rejectWaits) reject();
+    this.#rejectWaits.clear();
+    this.#host.parker.ring();
+  }
+
+  /** Whether close() has been called. */
+  get closed(): boolean {
+    return this.#closed;
+  }
+
+  /** Whether an advance would do something. */
+  #hasWork(): boolean {
+    if (this.#completions.length + this.#receiver.busy > 0 || this.#work.length > 0) return true;
+    if (this.#sender.busy > 0 && this.#sender.hasRoom()) return true;
+    return this.#host.kernel.peek(this.#block) !== 0;
+  }
+
+  #advanceBusily(): number {
+    const errors = this.#errors;
+    let events = this.#completions.run(errors);
+    if (this.#receiver.busy > 0) events += this.#receiver.deliverUnexpected(errors);
+    const found = this.#receiver.advance(1, errors);
+    if (this.#sender.busy > 0) events += this.#sender.flush();
+    events += this.#work.run(errors);
+    return this.#afterRound(found, events, errors);
+  }
+
+  #afterRound(found: number, others: number, errors: unknown[]): number {
+    let events = (found & ADVANCE_EVENTS_MASK) + others;
+    if ((found & ADVANCE_NOTICE) !== 0) {
+      this.#noticed();
+      events++;
+    }
+    if (this.#receiver.hasOrphans) this.#receiver.reclaimOrphans();
+    this.#advancing = false;
+    if (errors.length === 0) return events;
+    const thrown = errors.splice(0);
+    if (thrown.length === 1) throw thrown[0];
+    throw new AggregateError(thrown, `${thrown.length} handlers or callbacks threw in one advance()`);
+  }
+
+  /** The task table has changed: deals with the tasks that have ended since. */
+  #noticed(): void {
+    this.#receiver.acknowledgeNotice(this.#host.refresh());
+    for (let task = 0; task < this.#endedSeen.length; task++) {
+      if (this.#endedSeen[task] !== 0 || !this.#host.hasEnded(task)) continue;
+      this.#endedSeen[task] = 1;
+      this.#sender.targetEnded(task);
+      this.#receiver.originEnded(task);
+    }
+  }
+
+  #checkOpen(call: string): void {
+    if (this.#closed) throw new PamiError("PAMIR_CLOSED", `${call}() of a context that is closed`);
+  }
+
+  #checkAdvance(max: number): void {
+    if (this.#advancing) {
+      throw new PamiError("PAMIR_REENTRANT", "advance() from within a handler or callback: it is not re-entrant");
+    }
+    this.#checkOpen("advance");
+    checkInteger("max", max, 1, 2 ** 31);
+  }
+}
+
+/** Milliseconds of a timeout; Infinity for none. */
+function checkTimeout(timeout: number | undefined): number {
+  if (timeout === undefined) return Number.POSITIVE_INFINITY;
+  if (typeof timeout !== "number" || !(timeout >= 0)) {
+    throw new PamiError("PAMIR_INVAL", `timeout is ${show(timeout)}, not a number of milliseconds from 0`);
+  }
+  return timeout;
+}
+

@@ -1,0 +1,24 @@
+// An endpoint is one u32, so that it can be sent in a message: task in the upper 24 bits, context in the lower 8.
+
+declare const brand: unique symbol;
+
+/** Identity of a context: (task, context). A plain number, valid in every task of the job. */
+export type Endpoint = number & { readonly [brand]: "endpoint" };
+
+export const ENDPOINT_CONTEXT_BITS = 8;
+export const ENDPOINT_CONTEXT_MASK = 255;
+
+/** The endpoint of a task's context; the caller has checked both. */
+export function endpointOf(task: number, context: number): Endpoint {
+  return (((task << ENDPOINT_CONTEXT_BITS) | context) >>> 0) as Endpoint;
+}
+
+/** Task of an endpoint. */
+export function taskOf(endpoint: number): number {
+  return endpoint >>> ENDPOINT_CONTEXT_BITS;
+}
+
+/** Context of an endpoint. */
+export function contextOf(endpoint: number): number {
+  return endpoint & ENDPOINT_CONTEXT_MASK;
+}

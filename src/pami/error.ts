@@ -1,0 +1,63 @@
+// What misuse throws, and what promise-returning calls reject with.
+
+/**
+ * Stable codes. Each error's text names the value that was given and the limit that it broke.
+ * - `PAMIR_INVAL`: an argument is out of its range or of the wrong type
+ * - `PAMIR_NOT_IN_JOB`: `attach()` in a thread that no job started
+ * - `PAMIR_VERSION`: two different pamirs in one job
+ * - `PAMIR_CLOSED`: use after `close()`, or after the job has ended
+ * - `PAMIR_REENTRANT`: `advance()` from within a handler or callback
+ * - `PAMIR_DISPATCH_TAKEN`: the dispatch id has a handler already
+ * - `PAMIR_HINT`: a hint that can't be honoured
+ * - `PAMIR_TOO_LARGE`: a message or header over its limit
+ * - `PAMIR_NO_DESTINATION`: a handler returned without saying where a large message goes
+ * - `PAMIR_MEMORY`: limits that don't fit into 4 GiB, or memory that the host refuses
+ * - `PAMIR_ENTRY`: the task module can't be found
+ * - `PAMIR_NO_WASM`: `kernel: 'wasm'` where WebAssembly is forbidden or missing
+ * - `PAMIR_UNSUPPORTED`: this host has no shared memory or no worker threads
+ * - `PAMIR_TIMEDOUT`, `PAMIR_CANCELED`, `PAMIR_INTERRUPTED`, `PAMIR_SHUTDOWN`: how a wait ended
+ */
+export type ErrorCode =
+  | "PAMIR_INVAL"
+  | "PAMIR_NOT_IN_JOB"
+  | "PAMIR_VERSION"
+  | "PAMIR_CLOSED"
+  | "PAMIR_REENTRANT"
+  | "PAMIR_DISPATCH_TAKEN"
+  | "PAMIR_HINT"
+  | "PAMIR_TOO_LARGE"
+  | "PAMIR_NO_DESTINATION"
+  | "PAMIR_MEMORY"
+  | "PAMIR_ENTRY"
+  | "PAMIR_NO_WASM"
+  | "PAMIR_UNSUPPORTED"
+  | "PAMIR_TIMEDOUT"
+  | "PAMIR_CANCELED"
+  | "PAMIR_INTERRUPTED"
+  | "PAMIR_SHUTDOWN";
+
+/** An error of pamir; `code` is stable, the text is for people. */
+export class PamiError extends Error {
+  readonly code: ErrorCode;
+
+  constructor(code: ErrorCode, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.name = "PamiError";
+    this.code = code;
+  }
+}
+
+/** Throws unless `value` is an integer from `least` to `most`. */
+export function checkInteger(name: string, value: unknown, least: number, most: number): asserts value is number {
+  if (typeof value !== "number" || !Number.isInteger(value) || value < least || value > most) {
+    throw new PamiError("PAMIR_INVAL", `${name} is ${show(value)}, not an integer from ${least} to ${most}`);
+  }
+}
+
+/** A value as an error's text shows it. */
+export function show(value: unknown): string {
+  if (typeof value === "string") return JSON.stringify(value);
+  if (typeof value === "function") return `function ${value.name}`;
+  if (typeof value === "object" && value !== null) return value.constructor?.name ?? "object";
+  return String(value);
+}

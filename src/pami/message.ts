@@ -1,0 +1,158 @@
+// The flyweight that a handler gets: one object per context, pointed at one message after the other.
+import { META_DISPATCH_MASK, META_HEADER_SHIFT } from "../../assembly/layout.js";
+import { alignUp } from "../../assembly/seq.js";
+import { type Endpoint, endpointOf } from "./endpoint.js";
+import { PamiError, show } from "./error.js";
+import type { Callback } from "./result.js";
+
+/** Where a message's bytes lie. */
+export interface Bytes {
+  readonly words: Int32Array;
+  readonly bytes: Uint8Array;
+}
+
+/** Where a large message goes, as its handler said. */
+export interface Destination {
+  readonly bytes: Uint8Array;
+  readonly onComplete: Callback | undefined;
+  readonly cookie: unknown;
+}
+
+/**
+ * A message that has arrived, valid during its handler only: copy what you keep. The same object is used again for the
+ * next message. Reading its numbers allocates nothing; `header` and `payload` make a view each time (32 ns).
+ */
+export class Message {
+  /** Bytes of the header. */
+  headerBytes = 0;
+  /** Bytes of the payload; of the whole payload also while only its announcement is here (`immediate` false). */
+  payloadBytes = 0;
+  /** Where the header begins in `bytes`; a multiple of 8. */
+  headerOffset = 0;
+  /** Where the payload begins in `bytes`; a multiple of 8. Meaningless unless `immediate`. */
+  payloadOffset = 0;
+  /** Whether all of the payload is here. If not, the handler calls `receive()` or `discard()` before it returns. */
+  immediate = true;
+  /** The bytes in which the offsets count: the job's memory, or a copy of this message. Read only. */
+  bytes: Uint8Array;
+
+  readonly #contexts: number;
+  #words: Int32Array;
+  #meta = 0;
+  #origin = 0;
+  #destination: Destination | undefined;
+  #answered = false;
+
+  /** @internal */
+  constructor(bytes: Bytes, contexts: number) {
+    this.bytes = bytes.bytes;
+    this.#words = bytes.words;
+    this.#contexts = contexts;
+  }
+
+  /** @internal Points the flyweight at a body; `payloadBytes` is of the whole payload. */
+  set(meta: number, body: number, payloadBytes: number, origin: number, immediate: boolean): void {
+    const headerBytes = meta >>> META_HEADER_SHIFT;
+    this.#meta = meta;
+    this.#origin = origin;
+    this.headerBytes = headerBytes;
+    this.headerOffset = body;
+    this.payloadOffset = body + ((headerBytes + 7) & ~7);
+    this.payloadBytes = payloadBytes;
+    this.immediate = immediate;
+  }
+
+  /** @internal The memory in which the next body lies. */
+  setMemory(bytes: Bytes): void {
+    this.bytes = bytes.bytes;
+    this.#words = bytes.words;
+  }
+
+  /** The endpoint that sent it. */
+  get origin(): Endpoint {
+    const context = this.#origin % this.#contexts;
+    return endpointOf((this.#origin - context) / this.#contexts, context);
+  }
+
+  /** The dispatch id to which it was sent. */
+  get dispatch(): number {
+    return this.#meta & META_DISPATCH_MASK;
+  }
+
+  /** The header, in place. */
+  get header(): Uint8Array {
+    return this.bytes.subarray(this.headerOffset, this.headerOffset + this.headerBytes);
+  }
+
+  /** The payload, in place; empty unless `immediate`. */
+  get payload(): Uint8Array {
+    return this.bytes.subarray(this.payloadOffset, this.payloadOffset + (this.immediate ? this.payloadBytes : 0));
+  }
+
+  /** The i32 at a byte offset (multiple of 4) of the payload, without a view. */
+  getInt32(offset: number): number {
+    if (offset < 0 || offset + 4 > this.payloadBytes || (offset & 3) !== 0) this.#outside(offset, 4);
+    return this.#words[(this.payloadOffset + offset) >>> 2] as number;
+  }
+
+  /** The byte at an offset of the payload, without a view. */
+  getUint8(offset: number): number {
+    if (offset < 0 || offset >= this.payloadBytes) this.#outside(offset, 1);
+    return this.bytes[this.payloadOffset + offset] as number;
+  }
+
+  /** Copies the payload to the start of `target`, which must be large enough. */
+  copyTo(target: Uint8Array): void {
+    target.set(this.payload);
+  }
+
+  /**
+   * Says where the payload of a message goes that is not here yet.
+   * @param destination ordinary or shared memory; yours again when `onComplete` is called, in a later `advance()`
+   * @param onComplete called with `cookie` and SUCCESS, or SHUTDOWN if the origin ended in the middle
+   */
+  receive(destination: ArrayBufferView, onComplete?: Callback, cookie?: unknown): void {
+    if (this.immediate) throw new PamiError("PAMIR_INVAL", "receive() of a message whose payload is here: use payload");
+    if (this.#answered) throw new PamiError("PAMIR_INVAL", "receive() twice, or after discard()");
+    if (!ArrayBuffer.isView(destination)) {
+      throw new PamiError("PAMIR_INVAL", `destination is ${show(destination)}, not an ArrayBufferView`);
+    }
+    if (destination.byteLength < this.payloadBytes) {
+      throw new PamiError(
+        "PAMIR_TOO_LARGE",
+        `the payload has ${this.payloadBytes} bytes, the destination ${destination.byteLength}`,
+      );
+    }
+    this.#answered = true;
+    this.#destination = {
+      bytes: new Uint8Array(destination.buffer as ArrayBuffer, destination.byteOffset, this.payloadBytes),
+      onComplete,
+      cookie,
+    };
+  }
+
+  /** Says that the payload of a message that is not here yet is not wanted. */
+  discard(): void {
+    this.#answered = true;
+  }
+
+  /** @internal What the handler said: nothing (undefined) for discard(). */
+  takeAnswer(): { answered: boolean; destination: Destination | undefined } {
+    const answer = { answered: this.#answered, destination: this.#destination };
+    this.#answered = false;
+    this.#destination = undefined;
+    return answer;
+  }
+
+  #outside(offset: number, width: number): never {
+    throw new PamiError(
+      "PAMIR_INVAL",
+      `offset ${offset} for ${width} bytes is not an aligned place in a payload of ${this.payloadBytes} bytes`,
+    );
+  }
+}
+
+/** Bytes of a body: header, padded to 8, and payload. */
+export function bodyBytes(headerBytes: number, payloadBytes: number): number {
+  return payloadBytes === 0 ? headerBytes : alignUp(headerBytes, 8) + payloadBytes;
+}

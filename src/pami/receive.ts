@@ -1,0 +1,401 @@
+// The target's side: from events to handlers. Small messages are handled in place; a large one is announced, and its
+// packets are copied to where the handler said; one without a handler is copied into the unexpected queue.
+import {
+  ADVANCE_EVENTS_MASK,
+  CONTEXT_EVENTS_OFFSET,
+  CONTEXT_NOTICE_SEEN_OFFSET,
+  DISPATCH_ID_MAX,
+  EVENT_SIZE,
+  FIRST_PREFIX_SIZE,
+  KIND_FIRST,
+  KIND_MESSAGE,
+  KIND_MORE,
+  META_DISPATCH_MASK,
+  META_HEADER_SHIFT,
+  RECORD_KIND_MASK,
+  RECORD_KIND_SHIFT,
+  RECORD_LENGTH_MASK,
+  RECV_IMMEDIATE_MAX,
+  SEND_IMMEDIATE_MAX,
+} from "../../assembly/layout.js";
+import type { Kernel, Memory } from "../kernel/kernel.js";
+import type { MemoryMap } from "../memory/map.js";
+import type { CompletionQueue } from "./completion.js";
+import { checkHints, type DispatchHints, type Handler } from "./dispatch.js";
+import { checkInteger, PamiError, show } from "./error.js";
+import { type Bytes, type Destination, Message } from "./message.js";
+import { SHUTDOWN, SUCCESS } from "./result.js";
+
+/** A message whose packets are arriving. */
+interface Arrival {
+  readonly total: number;
+  received: number;
+  /** Where it goes; undefined: discarded. */
+  readonly destination: Destination | undefined;
+  /** Its place in the unexpected queue, if it has one. */
+  readonly unexpected: Unexpected | undefined;
+}
+
+/** A message without a handler, copied out. */
+interface Unexpected extends Bytes {
+  readonly meta: number;
+  readonly origin: number;
+  readonly payloadBytes: number;
+  /** Whether it was announced and then came in packets. */
+  readonly large: boolean;
+  complete: boolean;
+}
+
+/** These bits of a commit word are 0 for a whole message. */
+const KIND_BITS = RECORD_KIND_MASK << RECORD_KIND_SHIFT;
+
+export class Receiver {
+  /** Work for the next advance: unexpected messages whose handler has been set. */
+  busy = 0;
+  unexpectedBytes = 0;
+
+  readonly #kernel: Kernel;
+  readonly #memory: Memory;
+  readonly #map: MemoryMap;
+  readonly #block: number;
+  readonly #eventWord: number;
+  readonly #completions: CompletionQueue;
+  readonly #unexpectedMax: number;
+  readonly #message: Message;
+  readonly #handlers: (Handler | undefined)[] = [];
+  /** Handlers of the dispatch ids without hints and without unexpected messages: those that need no questions. */
+  readonly #plain: (Handler | undefined)[] = [];
+  readonly #none: (Handler | undefined)[] = [];
+  /** `#plain`, or `#none` while an origin is paused: the rest of its records in a batch must not be handled. */
+  #direct = this.#plain;
+  readonly #hints: (DispatchHints | undefined)[] = [];
+  readonly #arrivals: (Arrival | undefined)[] = [];
+  readonly #unexpected = new Map<number, Unexpected[]>();
+  /** Origins whose lane is not read because the unexpected queue is full. */
+  readonly #paused = new Set<number>();
+  /** Origins that have ended and whose lane is to be given back once it is empty. */
+  readonly #orphans = new Set<number>();
+  /** Lanes to be replaced at the end of the batch: origin, lane that follows. */
+  readonly #switches: number[] = [];
+  #inBatch = false;
+  #resumeWanted = false;
+
+  constructor(
+    kernel: Kernel,
+    memory: Memory,
+    map: MemoryMap,
+    block: number,
+    completions: CompletionQueue,
+    unexpectedMax: number,
+  ) {
+    this.#kernel = kernel;
+    this.#memory = memory;
+    this.#map = map;
+    this.#block = block;
+    this.#eventWord = (block + CONTEXT_EVENTS_OFFSET) >>> 2;
+    this.#completions = completions;
+    this.#unexpectedMax = unexpectedMax;
+    this.#message = new Message(memory, map.contexts);
+    // One shape from the start: a table with holes costs a lookup in the prototype for each message.
+    for (const table of [this.#handlers, this.#plain, this.#none]) {
+      for (let id = 0; id <= DISPATCH_ID_MAX; id++) table.push(undefined);
+    }
+  }
+
+  /** See `Context.dispatch`. */
+  dispatch(id: number, handler: Handler, hints: DispatchHints): void {
+    checkInteger("dispatch id", id, 0, DISPATCH_ID_MAX);
+    if (typeof handler !== "function") throw new PamiError("PAMIR_INVAL", `handler is ${show(handler)}, not a function`);
+    if (this.#handlers[id] !== undefined) throw new PamiError("PAMIR_DISPATCH_TAKEN", `dispatch id ${id} has a handler`);
+    checkHints(hints);
+    this.#handlers[id] = handler;
+    this.#hints[id] = hints;
+    if (this.#unexpected.has(id)) this.busy++;
+    else if (Object.keys(hints).length === 0) this.#plain[id] = handler;
+    this.#resumeWanted = true;
+    if (!this.#inBatch) this.#resume();
+  }
+
+  /** Hints of a dispatch id on this side; a send looks at them too, since both sides set the same. */
+  hints(id: number): DispatchHints | undefined {
+    return this.#hints[id];
+  }
+
+  /** Looks for records up to `rounds` times and handles the first batch. Returns events and ADVANCE_NOTICE. */
+  advance(rounds: number, errors: unknown[]): number {
+    const found = this.#kernel.advance(this.#block, rounds);
+    const count = found & ADVANCE_EVENTS_MASK;
+    if (count === 0) return found;
+    let place = 0;
+    this.#inBatch = true;
+    while (place < count) {
+      try {
+        for (; place < count; place++) this.#event(this.#eventWord + place * (EVENT_SIZE >>> 2));
+      } catch (error) {
+        errors.push(error);
+        place++;
+      }
+    }
+    this.#kernel.release(this.#block);
+    this.#inBatch = false;
+    if (this.#switches.length > 0) this.#switchLanes();
+    if (this.#resumeWanted) this.#resume();
+    return found;
+  }
+
+  /** Handles the unexpected messages whose handler has been set meanwhile. Returns how many. */
+  deliverUnexpected(errors: unknown[]): number {
+    let delivered = 0;
+    for (const [id, queue] of this.#unexpected) {
+      const handler = this.#handlers[id];
+      if (handler === undefined) continue;
+      while (queue[0]?.complete) {
+        const unexpected = queue.shift() as Unexpected;
+        delivered++;
+        this.unexpectedBytes -= unexpected.bytes.length;
+        try {
+          this.#deliver(handler, unexpected);
+        } catch (error) {
+          errors.push(error);
+        }
+      }
+      if (queue.length === 0) {
+        this.#unexpected.delete(id);
+        this.busy--;
+        if (Object.keys(this.#hints[id] as DispatchHints).length === 0) this.#plain[id] = handler;
+      }
+    }
+    this.#message.setMemory(this.#memory);
+    if (delivered > 0) this.#resume();
+    return delivered;
+  }
+
+  /** Says that the notice up to now is dealt with; call it before looking at what it is about. */
+  acknowledgeNotice(notice: number): void {
+    this.#memory.words[(this.#block + CONTEXT_NOTICE_SEEN_OFFSET) >>> 2] = notice;
+  }
+
+  /** A task has ended: what it sent is still delivered, then its lanes are given back. */
+  originEnded(task: number): void {
+    for (let context = 0; context < this.#map.contexts; context++) this.#orphans.add(task * this.#map.contexts + context);
+    this.reclaimOrphans();
+  }
+
+  /** Gives back the lanes of ended origins that are empty. */
+  reclaimOrphans(): void {
+    for (const origin of this.#orphans) {
+      const lane = this.#kernel.laneOf(this.#block, origin);
+      if (lane !== 0) {
+        if (this.#paused.has(origin) || this.#kernel.lanePeek(lane) !== 0) continue;
+        this.#kernel.laneSwitch(this.#map.job, this.#block, origin, 0);
+      }
+      this.#orphans.delete(origin);
+      const arrival = this.#arrivals[origin];
+      this.#arrivals[origin] = undefined;
+      if (arrival !== undefined) this.#finish(arrival, SHUTDOWN);
+    }
+  }
+
+  get hasOrphans(): boolean {
+    return this.#orphans.size > 0;
+  }
+
+  /** Origins that are held back because the unexpected queue is full. */
+  get pausedOrigins(): number {
+    return this.#paused.size;
+  }
+
+  #event(word: number): void {
+    const { words } = this.#memory;
+    const commit = words[word] as number;
+    const meta = words[word + 1] as number;
+    const body = (words[word + 2] as number) >>> 0;
+    const origin = words[word + 3] as number;
+    if ((commit & KIND_BITS) === 0) {
+      const handler = this.#direct[meta & META_DISPATCH_MASK];
+      if (handler !== undefined) {
+        const message = this.#message;
+        const rest = (commit & RECORD_LENGTH_MASK) - (((meta >>> META_HEADER_SHIFT) + 7) & ~7);
+        message.set(meta, body, rest < 0 ? 0 : rest, origin, true);
+        handler(message);
+        return;
+      }
+    }
+    if (!this.#paused.has(origin)) this.#rareEvent(commit, meta, body, origin);
+  }
+
+  #rareEvent(commit: number, meta: number, body: number, origin: number): void {
+    const kind = (commit >>> RECORD_KIND_SHIFT) & RECORD_KIND_MASK;
+    const length = commit & RECORD_LENGTH_MASK;
+    if (kind === KIND_MORE) this.#packet(body, length, origin);
+    else if (kind === KIND_MESSAGE || kind === KIND_FIRST) this.#message_(kind, meta, body, length, origin);
+    else this.#switches.push(origin, (this.#memory.words[body >>> 2] as number) >>> 0);
+  }
+
+  #message_(kind: number, meta: number, body: number, length: number, origin: number): void {
+    const id = meta & META_DISPATCH_MASK;
+    const large = kind === KIND_FIRST;
+    const header = large ? body + FIRST_PREFIX_SIZE : body;
+    const headerSpace = ((meta >>> META_HEADER_SHIFT) + 7) & ~7;
+    const payloadBytes = large ? (this.#memory.words[body >>> 2] as number) : Math.max(0, length - headerSpace);
+    const handler = this.#handlers[id];
+    if (handler === undefined || this.#unexpected.has(id)) {
+      this.#keep(meta, body, header, headerSpace, payloadBytes, origin, large);
+      return;
+    }
+    const immediate = !large && this.#hints[id]?.recvImmediate !== "disable";
+    const message = this.#message;
+    message.set(meta, header, payloadBytes, origin, immediate);
+    if (immediate) {
+      handler(message);
+      return;
+    }
+    // Entered before the handler runs: if it throws, the packets to come are dropped and the lane goes on.
+    if (large) this.#arrivals[origin] = { total: payloadBytes, received: 0, destination: undefined, unexpected: undefined };
+    const destination = this.#ask(handler);
+    if (large) this.#arrivals[origin] = { total: payloadBytes, received: 0, destination, unexpected: undefined };
+    else if (destination !== undefined) {
+      const from = header + headerSpace;
+      destination.bytes.set(this.#memory.bytes.subarray(from, from + payloadBytes));
+      this.#completeReceive(destination, SUCCESS);
+    }
+  }
+
+  /** Calls a handler for a message that is not here yet; where it goes, or undefined if it is discarded. */
+  #ask(handler: Handler): Destination | undefined {
+    const message = this.#message;
+    let thrown = true;
+    try {
+      if (this.#hints[message.dispatch]?.recvImmediate === "enable") {
+        throw new PamiError(
+          "PAMIR_TOO_LARGE",
+          `dispatch id ${message.dispatch} takes whole messages only, of at most ${RECV_IMMEDIATE_MAX} bytes; ` +
+            `${message.payloadBytes} came from endpoint ${message.origin}`,
+        );
+      }
+      handler(message);
+      thrown = false;
+    } finally {
+      if (thrown) message.takeAnswer();
+    }
+    const { answered, destination } = message.takeAnswer();
+    if (!answered) {
+      throw new PamiError(
+        "PAMIR_NO_DESTINATION",
+        `the handler of dispatch id ${message.dispatch} neither received nor discarded ` +
+          `${message.payloadBytes} bytes from endpoint ${message.origin}`,
+      );
+    }
+    return destination;
+  }
+
+  #packet(body: number, length: number, origin: number): void {
+    const arrival = this.#arrivals[origin];
+    if (arrival === undefined) return;
+    const { destination, unexpected } = arrival;
+    const from = this.#memory.bytes.subarray(body, body + length);
+    if (destination !== undefined) destination.bytes.set(from, arrival.received);
+    if (unexpected !== undefined) unexpected.bytes.set(from, unexpected.bytes.length - arrival.total + arrival.received);
+    arrival.received += length;
+    if (arrival.received < arrival.total) return;
+    this.#arrivals[origin] = undefined;
+    this.#finish(arrival, SUCCESS);
+  }
+
+  #finish({ destination, unexpected }: Arrival, result: typeof SUCCESS | typeof SHUTDOWN): void {
+    if (destination !== undefined) this.#completeReceive(destination, result);
+    if (unexpected === undefined) return;
+    unexpected.complete = true;
+    if (result === SUCCESS) return;
+    // Its origin ended in the middle: there is nothing whole to deliver.
+    const id = unexpected.meta & META_DISPATCH_MASK;
+    const queue = this.#unexpected.get(id) as Unexpected[];
+    queue.splice(queue.indexOf(unexpected), 1);
+    this.unexpectedBytes -= unexpected.bytes.length;
+    if (queue.length === 0) {
+      this.#unexpected.delete(id);
+      if (this.#handlers[id] !== undefined) this.busy--;
+    }
+  }
+
+  #completeReceive({ onComplete, cookie }: Destination, result: typeof SUCCESS | typeof SHUTDOWN): void {
+    if (onComplete !== undefined) this.#completions.push(onComplete, cookie, result);
+  }
+
+  /** Copies a message into the unexpected queue, or stops reading its origin if that is full. */
+  #keep(
+    meta: number,
+    body: number,
+    header: number,
+    headerSpace: number,
+    payloadBytes: number,
+    origin: number,
+    large: boolean,
+  ): void {
+    const total = headerSpace + payloadBytes;
+    // A message larger than the limit is taken when the queue is empty: else it could never be.
+    if (this.unexpectedBytes + total > this.#unexpectedMax && this.unexpectedBytes > 0) {
+      this.#kernel.lanePause(this.#kernel.laneOf(this.#block, origin), body);
+      this.#paused.add(origin);
+      this.#direct = this.#none;
+      return;
+    }
+    const words = new Int32Array((total + 3) >>> 2);
+    const bytes = new Uint8Array(words.buffer, 0, total);
+    bytes.set(this.#memory.bytes.subarray(header, header + headerSpace + (large ? 0 : payloadBytes)));
+    const unexpected: Unexpected = { words, bytes, meta, origin, payloadBytes, large, complete: !large };
+    this.unexpectedBytes += total;
+    const id = meta & META_DISPATCH_MASK;
+    const queue = this.#unexpected.get(id);
+    if (queue === undefined) this.#unexpected.set(id, [unexpected]);
+    else queue.push(unexpected);
+    if (large) this.#arrivals[origin] = { total: payloadBytes, received: 0, destination: undefined, unexpected };
+  }
+
+  #deliver(handler: Handler, unexpected: Unexpected): void {
+    const { meta, origin, payloadBytes, large } = unexpected;
+    const immediate = !large && this.#hints[meta & META_DISPATCH_MASK]?.recvImmediate !== "disable";
+    this.#message.setMemory(unexpected);
+    this.#message.set(meta, 0, payloadBytes, origin, immediate);
+    if (immediate) {
+      handler(this.#message);
+      return;
+    }
+    const destination = this.#ask(handler);
+    if (destination === undefined) return;
+    destination.bytes.set(unexpected.bytes.subarray(unexpected.bytes.length - payloadBytes));
+    this.#completeReceive(destination, SUCCESS);
+  }
+
+  /** Reads again from origins that were held back. */
+  #resume(): void {
+    for (const origin of this.#paused) this.#kernel.laneResume(this.#block, origin);
+    this.#paused.clear();
+    this.#resumeWanted = false;
+    this.#direct = this.#plain;
+  }
+
+  #switchLanes(): void {
+    for (let i = 0; i < this.#switches.length; i += 2) {
+      const [origin, fresh] = [this.#switches[i] as number, this.#switches[i + 1] as number];
+      this.#kernel.laneSwitch(this.#map.job, this.#block, origin, fresh);
+    }
+    this.#switches.length = 0;
+  }
+}
+
+/** Whether a send to a dispatch id with these hints is within them. */
+export function checkSendHints(id: number, hints: DispatchHints, headerBytes: number, total: number): void {
+  if (hints.recvImmediate === "enable" && total > RECV_IMMEDIATE_MAX) {
+    throw new PamiError(
+      "PAMIR_TOO_LARGE",
+      `dispatch id ${id} takes whole messages only (recvImmediate), of at most ${RECV_IMMEDIATE_MAX} bytes, not ${total}`,
+    );
+  }
+  if (hints.longHeader === "disable" && headerBytes > SEND_IMMEDIATE_MAX) {
+    throw new PamiError(
+      "PAMIR_TOO_LARGE",
+      `dispatch id ${id} takes headers of at most ${SEND_IMMEDIATE_MAX} bytes (longHeader), not ${headerBytes}`,
+    );
+  }
+}

@@ -1,0 +1,29 @@
+// What the host is: the one place that asks. Web APIs where they suffice, Node's modules where there is Node.
+
+/** A built-in module of Node, or undefined elsewhere: no static `node:` import, so bundlers see none. */
+export function nodeModule<Name extends "worker_threads" | "os" | "fs" | "url">(
+  name: Name,
+): NodeModules[Name] | undefined {
+  const { process } = globalThis as { process?: { getBuiltinModule?: (id: string) => unknown } };
+  return process?.getBuiltinModule?.(`node:${name}`) as NodeModules[Name] | undefined;
+}
+
+interface NodeModules {
+  worker_threads: typeof import("node:worker_threads");
+  os: typeof import("node:os");
+  fs: typeof import("node:fs");
+  url: typeof import("node:url");
+}
+
+let threads: number | undefined;
+
+/** Threads that the machine runs at once. */
+export function hardwareThreads(): number {
+  threads ??= nodeModule("os")?.availableParallelism() ?? globalThis.navigator?.hardwareConcurrency ?? 1;
+  return threads;
+}
+
+/** Name of the processor, as far as the host tells it. */
+export function processorName(): string {
+  return nodeModule("os")?.cpus()[0]?.model.trim() ?? "unknown";
+}

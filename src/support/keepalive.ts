@@ -1,0 +1,36 @@
+// Keeps a Node process or worker running while something is awaited: a pending Atomics.waitAsync alone does not.
+
+/** Longest delay of a timer: 24.8 days. */
+const LONG_MS = 0x7fffffff;
+
+/** Counts the waits in progress; while there are any, and unless `unref`ed, the event loop has something to wait for. */
+export class Keepalive {
+  #waits = 0;
+  #referenced = true;
+  #timer: ReturnType<typeof setInterval> | undefined;
+
+  begin(): void {
+    this.#waits++;
+    this.#update();
+  }
+
+  end(): void {
+    this.#waits--;
+    this.#update();
+  }
+
+  /** Whether waits keep the thread running from now on. */
+  set referenced(value: boolean) {
+    this.#referenced = value;
+    this.#update();
+  }
+
+  #update(): void {
+    const needed = this.#waits > 0 && this.#referenced;
+    if (needed) this.#timer ??= setInterval(() => {}, LONG_MS);
+    else if (this.#timer !== undefined) {
+      clearInterval(this.#timer);
+      this.#timer = undefined;
+    }
+  }
+}

@@ -1,0 +1,98 @@
+// Shared memory, the origin's side: the lanes from one context to its targets, made at the first message, replaced by
+// larger ones when a message asks for it.
+import {
+  LANE_BYTES_GROWN,
+  LANE_RECORD_MAX_OFFSET,
+  OPEN_BUSY,
+  OPEN_NO_MEMORY,
+  RECORD_BODY_OFFSET,
+  RECORD_GRANULE,
+  RECV_IMMEDIATE_MAX,
+  SEND_IMMEDIATE_MAX,
+  TASK_CLOSED,
+  TASK_STATE_OFFSET,
+} from "../../assembly/layout.js";
+import { alignUp } from "../../assembly/seq.js";
+import type { Kernel, Memory } from "../kernel/kernel.js";
+import { type MemoryMap, taskSlot } from "../memory/map.js";
+
+/** What came of an attempt to have a lane. */
+export const LANE_READY = 0;
+/** Try again at the next advance: the heap is locked, or the lane that stood there is not given back yet. */
+export const LANE_LATER = 1;
+/** As LANE_LATER, but only the target can change it, and it rings when it frees space. */
+export const LANE_FULL = 2;
+export const LANE_NO_MEMORY = 3;
+/** The target has ended. */
+export const LANE_ENDED = 4;
+
+/** Bytes of the largest record that a lane must take for a body of `bytes`. */
+function recordBytes(bytes: number): number {
+  return alignUp(bytes + RECORD_BODY_OFFSET, RECORD_GRANULE);
+}
+
+export class ShmLanes {
+  /** Lane to each target's ordinal, 0 where there is none. */
+  readonly open: Uint32Array;
+  readonly #kernel: Kernel;
+  readonly #words: Int32Array;
+  readonly #map: MemoryMap;
+  readonly #origin: number;
+
+  constructor(kernel: Kernel, memory: Memory, map: MemoryMap, origin: number) {
+    this.open = new Uint32Array(map.tasks * map.contexts);
+    this.#kernel = kernel;
+    this.#words = memory.words;
+    this.#map = map;
+    this.#origin = origin;
+  }
+
+  /** Bytes of the largest body that a lane takes as one record. */
+  recordBodyMax(lane: number): number {
+    return (this.#words[(lane + LANE_RECORD_MAX_OFFSET) >>> 2] as number) - RECORD_BODY_OFFSET;
+  }
+
+  /** Whether the task of an endpoint's ordinal has ended: closed its client, or died. */
+  hasEnded(target: number): boolean {
+    const task = Math.floor(target / this.#map.contexts);
+    return this.#kernel.loadWord(taskSlot(this.#map, task) + TASK_STATE_OFFSET) >= TASK_CLOSED;
+  }
+
+  /** Sees to it that there is a lane to the target that takes a body of `bytes` as one record. */
+  ensure(target: number, bytes: number): number {
+    const { job, laneBytes } = this.#map;
+    const lane = this.open[target] as number;
+    if (lane !== 0 && bytes <= this.recordBodyMax(lane)) return LANE_READY;
+    if (this.hasEnded(target)) return LANE_ENDED;
+    const small = Math.min(recordBytes(SEND_IMMEDIATE_MAX), laneBytes - RECORD_GRANULE);
+    const grow = recordBytes(bytes) > small;
+    const capacity = grow ? Math.max(laneBytes, LANE_BYTES_GROWN) : laneBytes;
+    const recordMax = grow ? recordBytes(RECV_IMMEDIATE_MAX) : small;
+    if (lane !== 0 && this.#kernel.laneRoom(lane) < 8) return LANE_FULL;
+    const fresh =
+      lane === 0
+        ? this.#kernel.laneOpen(job, this.#origin, target, capacity, recordMax)
+        : this.#kernel.laneReplace(job, lane, capacity, recordMax);
+    if (fresh === OPEN_NO_MEMORY) return LANE_NO_MEMORY;
+    if (fresh === OPEN_BUSY) return LANE_LATER;
+    this.open[target] = fresh;
+    return LANE_READY;
+  }
+
+  /** The target has ended for good: takes its lane back. */
+  reclaim(target: number): void {
+    const lane = this.open[target] as number;
+    if (lane === 0) return;
+    this.open[target] = 0;
+    this.#kernel.laneReclaim(this.#map.job, lane);
+  }
+
+  /** Ends the lane; the target frees it when it has read everything. Returns whether there was room to say so. */
+  close(target: number): boolean {
+    const lane = this.open[target] as number;
+    if (lane === 0) return true;
+    if (this.#kernel.laneReplace(this.#map.job, lane, 0, 0) === OPEN_BUSY) return false;
+    this.open[target] = 0;
+    return true;
+  }
+}
