@@ -12,6 +12,7 @@ import {
   JOB_CONTEXTS_OFFSET,
   KIND_SWITCH,
   LANE_CAPACITY_OFFSET,
+  LANE_CONTEXT_OFFSET,
   LANE_CONTROL_SIZE,
   LANE_FULLS_OFFSET,
   LANE_HEAD_CACHE_OFFSET,
@@ -96,6 +97,7 @@ export function laneInit(
   store<usize>(lane, ringBytes, LANE_RING_OFFSET);
   store<u32>(lane, capacity - 1, LANE_MASK_OFFSET);
   store<usize>(lane, load<usize>(originContext, CONTEXT_TASK_OFFSET), LANE_ORIGIN_TASK_OFFSET);
+  store<usize>(lane, context, LANE_CONTEXT_OFFSET);
 }
 
 /** Takes an extent for a lane and writes it there: OPEN_NO_MEMORY, OPEN_BUSY, or the lane. */

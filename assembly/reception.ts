@@ -1,5 +1,5 @@
 // The consumer: which lanes to look at (ready bits), what is in them (events), and when they are free again.
-// Invariants: a lane is in attended[] exactly if its bit is in attending[], and then its ready bit is set; the
+// Invariants: an origin is in attended[] exactly if its bit is in attending[], and then its ready bit is set; the
 // context's owner alone calls these functions; a batch of events is valid until release().
 import { heapFree } from "./heap";
 import { laneRelease, recordSize } from "./lane";
@@ -7,32 +7,41 @@ import {
   ADVANCE_NOTICE,
   ATTENDED_IDLE_MAX,
   ATTENDED_KEEP,
+  ATTENDED_SHIFT,
+  ATTENDED_SIZE,
   CONTEXT_ATTENDED_COUNT_OFFSET,
   CONTEXT_ATTENDING_OFFSET,
   CONTEXT_BATCHES_OFFSET,
-  CONTEXT_EVENT_COUNT_OFFSET,
   CONTEXT_EVENTS_OFFSET,
-  CONTEXT_IDLES_OFFSET,
-  CONTEXT_LANE_COUNT_OFFSET,
+  CONTEXT_EVENT_COUNT_OFFSET,
   CONTEXT_LANES_OFFSET,
+  CONTEXT_LANE_COUNT_OFFSET,
   CONTEXT_MESSAGES_OFFSET,
+  CONTEXT_NOTHING_OFFSET,
   CONTEXT_NOTICE_SEEN_OFFSET,
-  CONTEXT_PACE_OFFSET,
   CONTEXT_READY_OFFSET,
+  CONTEXT_STREAMING_OFFSET,
   CONTEXT_TASK_OFFSET,
   CONTEXT_TURN_OFFSET,
   EVENT_COUNT_MAX,
   EVENT_LANE_MAX,
   EVENT_SHIFT,
+  EVENT_SIZE,
+  LANE_CONTEXT_OFFSET,
   LANE_IDLE_OFFSET,
   LANE_MASK_OFFSET,
   LANE_NEXT_OFFSET,
+  LANE_ORIGIN_OFFSET,
   LANE_PAUSED_OFFSET,
   LANE_RELEASED_OFFSET,
   LANE_RING_OFFSET,
+  LANE_ROOM_WANTED_OFFSET,
+  POLL_PAUSE,
   RECORD_BODY_OFFSET,
   RECORD_LENGTH_MASK,
   RECORD_META_OFFSET,
+  RELEASE_SHIFT,
+  STREAM_PAUSE,
   TASK_NOTICE_OFFSET,
 } from "./layout";
 import { clearBits, loadWord, setBits, storeWord } from "./sync";
@@ -42,18 +51,37 @@ function attendedOf(context: usize): usize {
   return context + CONTEXT_LANES_OFFSET + (load<u32>(context, CONTEXT_LANE_COUNT_OFFSET) << 2);
 }
 
-/** Commit word of the record at the lane's next position, or 0. */
-function poll(lane: usize): u32 {
-  // SYNC C (poll): pairs with publish() in lane.ts.
-  return loadWord(load<usize>(lane, LANE_RING_OFFSET) + (load<u32>(lane, LANE_NEXT_OFFSET) & load<u32>(lane, LANE_MASK_OFFSET)));
+/** Lane of an origin endpoint, or 0. */
+export function laneOf(context: usize, origin: u32): usize {
+  // SYNC L (look): pairs with laneOpen().
+  return loadWord(context + CONTEXT_LANES_OFFSET + (origin << 2));
 }
 
-/** Moves the lane's committed records into the batch; returns the batch's new length. */
-function take(context: usize, lane: usize, origin: u32, first: u32, count: u32): u32 {
+/** Pointer to what is polled for an origin: the record at its lane's next position, or `nothing`. */
+function polledOf(context: usize, origin: u32): usize {
+  const lane = laneOf(context, origin);
+  if (lane == 0 || load<u32>(lane, LANE_PAUSED_OFFSET) != 0) return context + CONTEXT_NOTHING_OFFSET;
+  return load<usize>(lane, LANE_RING_OFFSET) + (load<u32>(lane, LANE_NEXT_OFFSET) & load<u32>(lane, LANE_MASK_OFFSET));
+}
+
+/** Another record, or another lane, is next for an origin: enters it in attended[], if the origin is there. */
+function repoint(context: usize, origin: u32): void {
+  const count = load<u32>(context, CONTEXT_ATTENDED_COUNT_OFFSET);
+  let entry = attendedOf(context);
+  for (let i: u32 = 0; i < count; i++) {
+    if (load<u32>(entry, 4) == origin) store<usize>(entry, polledOf(context, origin));
+    entry += ATTENDED_SIZE;
+  }
+}
+
+/** Moves an attended lane's committed records into the batch; returns the batch's new length. */
+function take(context: usize, entry: usize, first: u32, count: u32): u32 {
+  const origin = load<u32>(entry, 4);
+  const lane = laneOf(context, origin);
   const ring = load<usize>(lane, LANE_RING_OFFSET);
   const mask = load<u32>(lane, LANE_MASK_OFFSET);
+  let record = load<usize>(entry);
   let next = load<u32>(lane, LANE_NEXT_OFFSET);
-  let record = ring + (next & mask);
   let commit = first;
   let most = count + EVENT_LANE_MAX;
   if (most > EVENT_COUNT_MAX) most = EVENT_COUNT_MAX;
@@ -63,7 +91,7 @@ function take(context: usize, lane: usize, origin: u32, first: u32, count: u32):
     store<u32>(event, load<u32>(record, RECORD_META_OFFSET), 4); // plain: owned since C
     store<usize>(event, record + RECORD_BODY_OFFSET, 8);
     store<u32>(event, origin, 12);
-    event += 16;
+    event += EVENT_SIZE;
     count++;
     next += recordSize(commit & RECORD_LENGTH_MASK);
     record = ring + (next & mask);
@@ -71,53 +99,66 @@ function take(context: usize, lane: usize, origin: u32, first: u32, count: u32):
     commit = loadWord(record);
   }
   store<u32>(lane, next, LANE_NEXT_OFFSET);
+  store<u32>(lane, 0, LANE_IDLE_OFFSET);
+  store<usize>(entry, record);
   return count;
 }
 
-/** Lane of an origin endpoint, or 0. */
-export function laneOf(context: usize, origin: u32): usize {
-  // SYNC L (look): pairs with laneOpen().
-  return loadWord(context + CONTEXT_LANES_OFFSET + (origin << 2));
-}
-
 /** Stops polling a lane in which nothing is; the next record committed there sets its ready bit again. */
-function detach(context: usize, index: u32, origin: u32): void {
+function detach(context: usize, entry: usize): void {
+  const origin = load<u32>(entry, 4);
   const word = (origin >>> 5) << 2;
   const bit: u32 = 1 << (origin & 31);
   // SYNC R (clear): pairs with the look in publish(): cleared first, then polled once more.
   clearBits(context + CONTEXT_READY_OFFSET + word, bit);
-  const lane = laneOf(context, origin); // only now: it may have been opened since it was last polled
-  if (lane != 0 && load<u32>(lane, LANE_PAUSED_OFFSET) == 0 && poll(lane) != 0) {
+  const polled = polledOf(context, origin); // only now: the lane may have been opened since it was last polled
+  if (loadWord(polled) != 0) {
     setBits(context + CONTEXT_READY_OFFSET + word, bit);
+    store<usize>(entry, polled);
     return;
   }
   const attending = context + CONTEXT_ATTENDING_OFFSET + word;
   store<u32>(attending, load<u32>(attending) & ~bit);
-  const table = attendedOf(context);
   const last = load<u32>(context, CONTEXT_ATTENDED_COUNT_OFFSET) - 1;
-  store<u32>(table + (index << 2), load<u32>(table + (last << 2)));
+  const lastEntry = attendedOf(context) + (last << ATTENDED_SHIFT);
+  store<usize>(entry, load<usize>(lastEntry));
+  store<u32>(entry, load<u32>(lastEntry, 4), 4);
   store<u32>(context, last, CONTEXT_ATTENDED_COUNT_OFFSET);
 }
 
-/** Enters lanes whose ready bit is newly set in attended[]; returns whether there were any. */
-function attend(context: usize): bool {
+/** Whether an attended lane that has nothing is to be polled no more. */
+function isStale(context: usize, entry: usize, attended: u32): bool {
+  if (load<usize>(entry) == context + CONTEXT_NOTHING_OFFSET) return true;
+  if (attended <= ATTENDED_KEEP) return false;
+  const lane = laneOf(context, load<u32>(entry, 4));
+  const idle = load<u32>(lane, LANE_IDLE_OFFSET) + 1;
+  store<u32>(lane, idle, LANE_IDLE_OFFSET);
+  return idle > ATTENDED_IDLE_MAX;
+}
+
+/** Enters lanes whose ready bit is newly set in attended[]. */
+function attend(context: usize): void {
   const words = (load<u32>(context, CONTEXT_LANE_COUNT_OFFSET) + 31) >>> 5;
-  let found = false;
   for (let word: u32 = 0; word < words; word++) {
     const attending = context + CONTEXT_ATTENDING_OFFSET + (word << 2);
     // SYNC R (scan): pairs with the set in publish().
-    let fresh = loadWord(context + CONTEXT_READY_OFFSET + (word << 2)) & ~load<u32>(attending);
-    if (fresh == 0) continue;
-    found = true;
-    store<u32>(attending, load<u32>(attending) | fresh);
-    while (fresh != 0) {
-      const count = load<u32>(context, CONTEXT_ATTENDED_COUNT_OFFSET);
-      store<u32>(attendedOf(context) + (count << 2), (word << 5) + ctz<u32>(fresh));
-      store<u32>(context, count + 1, CONTEXT_ATTENDED_COUNT_OFFSET);
-      fresh &= fresh - 1;
-    }
+    const fresh = loadWord(context + CONTEXT_READY_OFFSET + (word << 2)) & ~load<u32>(attending);
+    if (fresh != 0) attendAll(context, word, fresh);
   }
-  return found;
+}
+
+/** Enters the lanes of one ready word's new bits. */
+function attendAll(context: usize, word: u32, fresh: u32): void {
+  const attending = context + CONTEXT_ATTENDING_OFFSET + (word << 2);
+  store<u32>(attending, load<u32>(attending) | fresh);
+  for (; fresh != 0; fresh &= fresh - 1) {
+    const count = load<u32>(context, CONTEXT_ATTENDED_COUNT_OFFSET);
+    const entry = attendedOf(context) + (count << ATTENDED_SHIFT);
+    const origin = (word << 5) + ctz<u32>(fresh);
+    store<usize>(entry, polledOf(context, origin));
+    store<u32>(entry, origin, 4);
+    store<u32>(context, count + 1, CONTEXT_ATTENDED_COUNT_OFFSET);
+  }
 }
 
 /**
@@ -127,82 +168,95 @@ function attend(context: usize): bool {
 export function advance(context: usize, rounds: u32): u32 {
   const notice = load<usize>(context, CONTEXT_TASK_OFFSET) + TASK_NOTICE_OFFSET;
   const noticeSeen = load<u32>(context, CONTEXT_NOTICE_SEEN_OFFSET);
-  const lanes = context + CONTEXT_LANES_OFFSET;
   const table = attendedOf(context);
   let count: u32 = 0;
   let flags: u32 = 0;
+  let streaming: u32 = 1;
+  if (load<u32>(context, CONTEXT_STREAMING_OFFSET) != 0) {
+    for (let pause = STREAM_PAUSE; pause != 0; pause--) loadWord(notice);
+  }
   for (;;) {
     attend(context);
     let attended = load<u32>(context, CONTEXT_ATTENDED_COUNT_OFFSET);
     let turn = load<u32>(context, CONTEXT_TURN_OFFSET);
     for (let i: u32 = 0; i < attended; i++) {
       if (turn >= attended) turn = 0;
-      const origin = load<u32>(table + (turn << 2));
-      const lane = loadWord(lanes + (origin << 2));
-      const paused = lane == 0 || load<u32>(lane, LANE_PAUSED_OFFSET) != 0;
-      const commit = paused ? 0 : poll(lane);
-      if (commit != 0) {
-        store<u32>(lane, 0, LANE_IDLE_OFFSET);
-        count = take(context, lane, origin, commit, count);
-      } else if (attended > ATTENDED_KEEP || lane == 0) {
-        const idle = lane == 0 ? ATTENDED_IDLE_MAX : load<u32>(lane, LANE_IDLE_OFFSET) + 1;
-        if (idle >= ATTENDED_IDLE_MAX) {
-          detach(context, turn, origin);
-          if (load<u32>(context, CONTEXT_ATTENDED_COUNT_OFFSET) < attended) {
-            attended--;
-            i--;
-            continue; // another lane stands at this place now
-          }
-        } else store<u32>(lane, idle, LANE_IDLE_OFFSET);
+      const entry = table + (turn << ATTENDED_SHIFT);
+      // SYNC C (poll): pairs with publish() in lane.ts.
+      const commit = loadWord(load<usize>(entry));
+      if (commit != 0) count = take(context, entry, commit, count);
+      else if (isStale(context, entry, attended)) {
+        detach(context, entry);
+        const left = load<u32>(context, CONTEXT_ATTENDED_COUNT_OFFSET);
+        if (left < attended) {
+          attended = left;
+          i--;
+          continue; // another lane stands at this place now
+        }
       }
       turn++;
     }
     store<u32>(context, turn, CONTEXT_TURN_OFFSET);
     // SYNC N (look): pairs with the monitor's and the launcher's add.
     if (loadWord(notice) != noticeSeen) flags = ADVANCE_NOTICE;
-    if (count + flags != 0) break;
+    if ((count | flags) != 0) break;
+    streaming = 0;
     if (--rounds == 0) break;
-    // Polling too tightly takes the line away from the producer.
-    for (let pause = load<u32>(context, CONTEXT_PACE_OFFSET); pause != 0; pause--) loadWord(notice);
+    for (let pause = POLL_PAUSE; pause != 0; pause--) loadWord(notice);
   }
   if (count == 0) {
-    store<u32>(context, load<u32>(context, CONTEXT_IDLES_OFFSET) + 1, CONTEXT_IDLES_OFFSET);
+    store<u32>(context, 0, CONTEXT_STREAMING_OFFSET);
     return flags;
   }
+  store<u32>(context, streaming, CONTEXT_STREAMING_OFFSET);
   store<u32>(context, count, CONTEXT_EVENT_COUNT_OFFSET);
   store<u32>(context, load<u32>(context, CONTEXT_MESSAGES_OFFSET) + count, CONTEXT_MESSAGES_OFFSET);
   store<u32>(context, load<u32>(context, CONTEXT_BATCHES_OFFSET) + 1, CONTEXT_BATCHES_OFFSET);
   return count | flags;
 }
 
-/** The batch has been handled: frees its records. */
+/** The batch has been handled: frees its records, as far as that is worth it by now. */
 export function release(context: usize): void {
-  const table = attendedOf(context);
-  const attended = load<u32>(context, CONTEXT_ATTENDED_COUNT_OFFSET);
-  for (let i: u32 = 0; i < attended; i++) {
-    const lane = loadWord(context + CONTEXT_LANES_OFFSET + (load<u32>(table + (i << 2)) << 2));
-    if (lane != 0) laneRelease(lane);
+  const count = load<u32>(context, CONTEXT_ATTENDED_COUNT_OFFSET);
+  let entry = attendedOf(context);
+  for (let i: u32 = 0; i < count; i++) {
+    const lane = laneOf(context, load<u32>(entry, 4));
+    if (lane != 0 && isWorthReleasing(lane)) laneRelease(lane);
+    entry += ATTENDED_SIZE;
   }
   store<u32>(context, 0, CONTEXT_EVENT_COUNT_OFFSET);
 }
 
-/** Whether advance() would find something: the last look before a task falls asleep. */
+/** Whether enough of a lane has been read, or somebody waits for it. */
+function isWorthReleasing(lane: usize): bool {
+  const bytes = load<u32>(lane, LANE_NEXT_OFFSET) - load<u32>(lane, LANE_RELEASED_OFFSET);
+  if (bytes == 0) return false;
+  if (bytes > load<u32>(lane, LANE_MASK_OFFSET) >>> RELEASE_SHIFT) return true;
+  // SYNC W (look): what is not given back here is at the latest in peek(), before the task falls asleep.
+  return loadWord(lane + LANE_ROOM_WANTED_OFFSET) != 0;
+}
+
+/** Whether advance() would find something: the last look before a task falls asleep. Frees every record handled. */
 export function peek(context: usize): u32 {
   const notice = load<usize>(context, CONTEXT_TASK_OFFSET) + TASK_NOTICE_OFFSET;
   if (loadWord(notice) != load<u32>(context, CONTEXT_NOTICE_SEEN_OFFSET)) return 1;
   attend(context);
-  const table = attendedOf(context);
-  const attended = load<u32>(context, CONTEXT_ATTENDED_COUNT_OFFSET);
-  for (let i: u32 = 0; i < attended; i++) {
-    const lane = laneOf(context, load<u32>(table + (i << 2)));
-    if (lane != 0 && load<u32>(lane, LANE_PAUSED_OFFSET) == 0 && poll(lane) != 0) return 1;
+  const count = load<u32>(context, CONTEXT_ATTENDED_COUNT_OFFSET);
+  let entry = attendedOf(context);
+  let found: u32 = 0;
+  for (let i: u32 = 0; i < count; i++) {
+    const lane = laneOf(context, load<u32>(entry, 4));
+    if (lane != 0) laneRelease(lane);
+    if (loadWord(load<usize>(entry)) != 0) found = 1;
+    entry += ATTENDED_SIZE;
   }
-  return 0;
+  return found;
 }
 
 /** Whether a record stands at the lane's next position. */
 export function lanePeek(lane: usize): u32 {
-  return u32(poll(lane) != 0);
+  const next = load<u32>(lane, LANE_NEXT_OFFSET) & load<u32>(lane, LANE_MASK_OFFSET);
+  return u32(loadWord(load<usize>(lane, LANE_RING_OFFSET) + next) != 0);
 }
 
 /** Takes the lane's records from `body` on out of the batch and polls it no more, until laneResume(). */
@@ -212,20 +266,23 @@ export function lanePause(lane: usize, body: usize): void {
   const offset = <u32>(body - RECORD_BODY_OFFSET - load<usize>(lane, LANE_RING_OFFSET));
   store<u32>(lane, released + ((offset - (released & mask)) & mask), LANE_NEXT_OFFSET);
   store<u32>(lane, 1, LANE_PAUSED_OFFSET);
+  repoint(load<usize>(lane, LANE_CONTEXT_OFFSET), load<u32>(lane, LANE_ORIGIN_OFFSET));
 }
 
 /** Polls the paused lane of `origin` again. */
 export function laneResume(context: usize, origin: u32): void {
   store<u32>(laneOf(context, origin), 0, LANE_PAUSED_OFFSET);
+  repoint(context, origin);
   // SYNC R (set): it may have been detached while it was paused, with records in it.
   setBits(context + CONTEXT_READY_OFFSET + ((origin >>> 5) << 2), 1 << (origin & 31));
 }
 
-/** The lane of `origin` has ended (its switch record is released): puts `fresh` (or 0) in its place and frees it. */
+/** The lane of `origin` has ended (its switch record is handled): puts `fresh` (or 0) in its place and frees it. */
 export function laneSwitch(job: usize, context: usize, origin: u32, fresh: usize): void {
   const entry = context + CONTEXT_LANES_OFFSET + (origin << 2);
   const lane = loadWord(entry);
   // SYNC L (replace): pairs with laneOpen(), which waits for 0. The ready bit stays as it is: attended or set.
   storeWord(entry, <u32>fresh);
+  repoint(context, origin);
   heapFree(job, lane);
 }

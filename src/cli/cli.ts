@@ -1,1 +1,60 @@
-console.log("x");
+#!/usr/bin/env node
+// The command line: finds the command, and turns wrong input into one line and exit code 2.
+import { VERSION } from "pamir";
+import { printInfo } from "./info.js";
+import { perf } from "./perf.js";
+import { run } from "./run.js";
+import { UsageError } from "./usage.js";
+
+const HELP = `pamir ${VERSION}: messaging at memory speed between the threads of a JavaScript program
+
+Usage: pamir COMMAND [OPTION]…
+
+Commands:
+  run [FILE]…           streams files from one task to another, checks them, and shows how fast that was
+  perf                  measures latency, rate and bandwidth, side by side with MPI, UCX, postMessage and others
+  info                  shows versions, what this host supports, limits and sizes
+
+Options:
+  --help                this text; \`pamir COMMAND --help\` tells more about a command
+  --version             the version
+
+Exit codes: 0 all is well; 1 a failure; 2 wrong input; 3 measurements on too unsteady a machine.
+`;
+
+const COMMANDS: Record<string, (args: string[]) => number | Promise<number>> = { run, perf, info: printInfo };
+
+async function main([command, ...args]: string[]): Promise<number> {
+  if (command === "--help" || command === "-h" || command === "help") {
+    process.stdout.write(HELP);
+    return 0;
+  }
+  if (command === "--version" || command === "-v") {
+    process.stdout.write(`${VERSION}\n`);
+    return 0;
+  }
+  const names = Object.keys(COMMANDS).join(", ");
+  if (command === undefined) throw new UsageError(`a command is missing: there are ${names}; see pamir --help`);
+  const known = Object.hasOwn(COMMANDS, command) ? COMMANDS[command] : undefined;
+  if (known === undefined) {
+    const kind = command.startsWith("-") ? "option" : "command";
+    throw new UsageError(`${kind} ${JSON.stringify(command)} is unknown: there are ${names}; see pamir --help`);
+  }
+  return await known(args);
+}
+
+/** One line for what parseArgs or a command finds wrong with the input; anything else is a bug, with its stack. */
+function complaint(error: unknown): string | undefined {
+  const { code, message } = error as { code?: string; message?: string };
+  if (error instanceof UsageError) return error.message;
+  if (code?.startsWith("ERR_PARSE_ARGS") && message !== undefined) return message.split(". ")[0];
+  return undefined;
+}
+
+try {
+  process.exitCode = await main(process.argv.slice(2));
+} catch (error) {
+  const text = complaint(error);
+  process.stderr.write(text === undefined ? `${(error as Error).stack}\n` : `pamir: ${text}\n`);
+  process.exitCode = text === undefined ? 1 : 2;
+}

@@ -77,7 +77,8 @@ export class Parker {
         const most = awaited.restless() ? Math.min(left, RESTLESS_MS) : left;
         if (most > 0) this.#kernel.bellWait(this.#slot, seen, most === Number.POSITIVE_INFINITY ? -1 : most);
       }
-      this.#kernel.bellDisarm(this.#slot);
+      // An asynchronous wait of this thread may still sleep on the same bell.
+      if (this.#sleepers === 0) this.#kernel.bellDisarm(this.#slot);
       if (awaited.poll(1)) return true;
       if (this.#clock.now() >= deadline) return false;
     }
@@ -111,7 +112,10 @@ export class Parker {
     this.#asleep ??= bellWaitAsync(this.#memory, this.#slot, seen)?.then(() => {
       this.#asleep = undefined;
     });
-    if (this.#asleep === undefined) return; // it has rung already
+    if (this.#asleep === undefined) {
+      if (this.#sleepers === 0) this.#kernel.bellDisarm(this.#slot);
+      return; // it has rung already
+    }
     this.#sleepers++;
     let timer: ReturnType<typeof setTimeout> | undefined;
     const timeout =

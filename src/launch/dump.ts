@@ -2,7 +2,6 @@
 // them may be from different moments.
 import {
   CONTEXT_BATCHES_OFFSET,
-  CONTEXT_IDLES_OFFSET,
   CONTEXT_MESSAGES_OFFSET,
   CONTEXT_STATE_OFFSET,
   LANE_CAPACITY_OFFSET,
@@ -42,7 +41,6 @@ export interface ContextDump {
   readonly context: number;
   readonly messages: number;
   readonly batches: number;
-  readonly idles: number;
   readonly lanes: readonly LaneDump[];
 }
 
@@ -98,7 +96,6 @@ export function dumpJob(map: MemoryMap, { words }: Memory, kernel: Kernel): Dump
       context,
       messages: word(block + CONTEXT_MESSAGES_OFFSET) >>> 0,
       batches: word(block + CONTEXT_BATCHES_OFFSET) >>> 0,
-      idles: word(block + CONTEXT_IDLES_OFFSET) >>> 0,
       lanes,
     };
   }
@@ -125,8 +122,8 @@ function dumpText({ heap, tasks, stuck }: Omit<Dump, "toString">): string {
   const lines = [`heap: ${heap.free} of ${heap.bytes} bytes free`];
   for (const { task, state, parked, contexts } of tasks) {
     lines.push(`task ${task}: ${state}${parked ? ", parked" : ""}`);
-    for (const { context, messages, batches, idles, lanes } of contexts) {
-      lines.push(`  context ${context}: ${messages} messages in ${batches} batches, ${idles} idle advances`);
+    for (const { context, messages, batches, lanes } of contexts) {
+      lines.push(`  context ${context}: ${messages} messages in ${batches} batches`);
       for (const lane of lanes) {
         lines.push(`    from ${lane.origin.join(".")}: ${lane.queued} of ${lane.bytes} bytes queued, full ${lane.fulls} times`);
       }

@@ -6,7 +6,7 @@
 //           ├───────────────────────────────────────────────┤
 //           │ task slots              tasks × 384 B         │
 //           ├───────────────────────────────────────────────┤
-//           │ context blocks          tasks × contexts ×    │ 4.9 KiB with 4 endpoints, 13 KiB with 1024
+//           │ context blocks          tasks × contexts ×    │ 4.6 KiB with 4 endpoints, 17 KiB with 1024
 //           │                         contextSize           │
 //           ├───────────────────────────────────────────────┤
 //           │ heap table              4 B a page            │
@@ -15,9 +15,9 @@
 //           └───────────────────────────────────────────────┘ end
 import { LAYOUT_HASH } from "../../assembly/layout-hash.js";
 import {
+  ATTENDED_SIZE,
   CONTEXT_LANE_COUNT_OFFSET,
   CONTEXT_LANES_OFFSET,
-  CONTEXT_PACE_OFFSET,
   CONTEXT_TASK_OFFSET,
   ENDPOINT_COUNT_MAX,
   FALSE_SHARING_SIZE,
@@ -70,9 +70,6 @@ export interface MemoryMap extends Limits {
   readonly end: number;
 }
 
-/** Iterations between two polls that found nothing: below 32 the poller takes the line away from the producer. */
-const PACE = 40;
-
 /** 4 GiB less one wasm page: pointers are u32, and the end of the memory is one too. */
 export const MEMORY_BYTES_MAX = 4 * 1024 ** 3 - 65536;
 
@@ -81,7 +78,7 @@ export function memoryMap(limits: Limits, base = 0): MemoryMap {
   const endpoints = limits.tasks * limits.contexts;
   const tasksBase = base + JOB_SIZE;
   const contextsBase = tasksBase + limits.tasks * TASK_SIZE;
-  const contextSize = alignUp(CONTEXT_LANES_OFFSET + 8 * endpoints, FALSE_SHARING_SIZE);
+  const contextSize = alignUp(CONTEXT_LANES_OFFSET + (4 + ATTENDED_SIZE) * endpoints, FALSE_SHARING_SIZE);
   const heapTable = contextsBase + endpoints * contextSize;
   const heapPages = limits.heapBytes >>> PAGE_SHIFT;
   const heapBase = Math.ceil((heapTable + 4 * heapPages) / PAGE_SIZE) * PAGE_SIZE;
@@ -137,7 +134,6 @@ export function formatMemory(map: MemoryMap, { words }: Memory, kernel: Kernel, 
     const block = contextBlock(map, ordinal);
     words[(block + CONTEXT_TASK_OFFSET) >>> 2] = taskSlot(map, Math.floor(ordinal / map.contexts));
     words[(block + CONTEXT_LANE_COUNT_OFFSET) >>> 2] = endpoints;
-    words[(block + CONTEXT_PACE_OFFSET) >>> 2] = PACE;
   }
   kernel.heapInit(map.job);
 }

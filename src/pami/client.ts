@@ -70,6 +70,7 @@ export class Client {
   readonly #contexts = new Map<number, Context>();
   readonly #ended: Uint8Array;
   #interrupts: number;
+  #interruptsTaken = 0;
   #created = 0;
   #closed = false;
 
@@ -100,6 +101,10 @@ export class Client {
       task,
       parker,
       interrupts: () => this.#interrupts,
+      interruptsTaken: () => this.#interruptsTaken,
+      takeInterrupts: () => {
+        this.#interruptsTaken = this.#interrupts;
+      },
       refresh: () => this.#refresh(),
       hasEnded: (number) => this.#ended[number] !== 0,
       contextClosed: (context) => this.#contexts.delete(context.index),

@@ -9,6 +9,7 @@ import type { DispatchHints, Handler } from "./dispatch.js";
 import type { Endpoint } from "./endpoint.js";
 import { endpointOf } from "./endpoint.js";
 import { checkInteger, PamiError, show } from "./error.js";
+import { bodyBytes } from "./message.js";
 import { checkSendHints, Receiver } from "./receive.js";
 import { type Callback, INTERRUPTED, type Result, SUCCESS, TIMEDOUT } from "./result.js";
 import { Sender, type SendParameters } from "./send.js";
@@ -43,8 +44,12 @@ export interface ContextHost {
   readonly map: MemoryMap;
   readonly task: number;
   readonly parker: Parker;
-  /** Interrupts seen so far; a wait ends when it changes. */
+  /** Interrupts seen so far. */
   interrupts(): number;
+  /** Interrupts that have ended a wait; one begun now ends when `interrupts()` is something else. */
+  interruptsTaken(): number;
+  /** A wait ends with INTERRUPTED: the interrupts seen so far do not end another. */
+  takeInterrupts(): void;
   /** Looks at the task table again: which tasks have ended, and the count of interrupts. */
   refresh(): number;
   /** Whether a task has ended. */
@@ -139,7 +144,8 @@ export class Context {
     const hints = this.#receiver.hints(parameters.dispatch);
     if (hints !== undefined) {
       const headerBytes = parameters.header?.byteLength ?? 0;
-      checkSendHints(parameters.dispatch, hints, headerBytes, headerBytes + (parameters.payload?.byteLength ?? 0));
+      const total = bodyBytes(headerBytes, parameters.payload?.byteLength ?? 0);
+      checkSendHints(parameters.dispatch, hints, headerBytes, total);
     }
     return this.#sender.send(parameters);
   }
@@ -229,7 +235,9 @@ export class Context {
     if (busy !== 0) return this.#advanceBusily();
     const errors = this.#errors;
     const found = this.#receiver.advance(max, errors);
-    if (found > ADVANCE_EVENTS_MASK || errors.length > 0) return this.#afterRound(found, 0, errors);
+    // A batch may have emptied the lane of a task that has ended.
+    const unusual = found > ADVANCE_EVENTS_MASK || errors.length > 0 || (found !== 0 && this.#receiver.hasOrphans);
+    if (unusual) return this.#afterRound(found, 0, errors);
     this.#advancing = false;
     return found;
   }
@@ -243,7 +251,7 @@ export class Context {
   advanceUntil(condition: () => boolean, options: WaitOptions = {}): Result {
     this.#checkAdvance(1);
     const timeout = checkTimeout(options.timeout);
-    const interrupts = this.#host.interrupts();
+    const interrupts = this.#host.interruptsTaken();
     let satisfied = false;
     const over = this.#host.parker.wait(
       {
@@ -256,13 +264,15 @@ export class Context {
           return satisfied || this.#closed;
         },
         peek: () => this.#hasWork(),
-        restless: () => this.#sender.takeRetrySoon(),
+        restless: () => this.#isRestless(),
       },
       timeout,
       this.#spin,
     );
     if (satisfied) return SUCCESS;
-    return over ? INTERRUPTED : TIMEDOUT;
+    if (!over) return TIMEDOUT;
+    this.#host.takeInterrupts();
+    return INTERRUPTED;
   }
 
   /**
@@ -277,7 +287,7 @@ export class Context {
     const { signal } = options;
     let events = 0;
     let stopped: (() => void) | undefined;
-    const interrupts = this.#host.interrupts();
+    const interrupts = this.#host.interruptsTaken();
     const isStopped = () => this.#closed || signal?.aborted === true || this.#host.interrupts() !== interrupts;
     const stop = new Promise<void>((resolve) => {
       stopped = resolve;
@@ -294,7 +304,7 @@ export class Context {
             return events > 0;
           },
           peek: () => isStopped() || this.#hasWork(),
-          restless: () => this.#sender.takeRetrySoon(),
+          restless: () => this.#isRestless(),
         },
         timeout,
         this.#spin,
@@ -309,7 +319,10 @@ export class Context {
     const what = `progress() of context ${this.index} of task ${this.#host.task}`;
     if (signal?.aborted) throw new PamiError("PAMIR_CANCELED", `${what} was canceled`, { cause: signal.reason });
     if (this.#closed) throw new PamiError("PAMIR_CLOSED", `${what}: the context was closed`);
-    if (isStopped()) throw new PamiError("PAMIR_INTERRUPTED", `${what} was interrupted`);
+    if (isStopped()) {
+      this.#host.takeInterrupts();
+      throw new PamiError("PAMIR_INTERRUPTED", `${what} was interrupted`);
+    }
     throw new PamiError("PAMIR_TIMEDOUT", `${what}: no event in ${timeout} ms`);
   }
 
@@ -332,9 +345,15 @@ export class Context {
 
   /** Whether an advance would do something. */
   #hasWork(): boolean {
-    if (this.#completions.length + this.#receiver.busy > 0 || this.#work.length > 0) return true;
+    if (this.#completions.length > 0 || this.#work.fresh || this.#receiver.hasDeliverable()) return true;
     if (this.#sender.busy > 0 && this.#sender.hasRoom()) return true;
     return this.#host.kernel.peek(this.#block) !== 0;
+  }
+
+  /** Whether something is awaited that nobody rings for. */
+  #isRestless(): boolean {
+    const retry = this.#sender.takeRetrySoon();
+    return retry || this.#work.length > 0;
   }
 
   #advanceBusily(): number {
@@ -349,10 +368,8 @@ export class Context {
 
   #afterRound(found: number, others: number, errors: unknown[]): number {
     let events = (found & ADVANCE_EVENTS_MASK) + others;
-    if ((found & ADVANCE_NOTICE) !== 0) {
-      this.#noticed();
-      events++;
-    }
+    // An interrupt moves the notice too, but is no event: it ends the waits.
+    if ((found & ADVANCE_NOTICE) !== 0) events += this.#noticed();
     if (this.#receiver.hasOrphans) this.#receiver.reclaimOrphans();
     this.#advancing = false;
     if (errors.length === 0) return events;
@@ -361,15 +378,18 @@ export class Context {
     throw new AggregateError(thrown, `${thrown.length} handlers or callbacks threw in one advance()`);
   }
 
-  /** The task table has changed: deals with the tasks that have ended since. */
-  #noticed(): void {
+  /** The task table has changed: deals with the tasks that have ended since. Returns how many. */
+  #noticed(): number {
+    let ended = 0;
     this.#receiver.acknowledgeNotice(this.#host.refresh());
     for (let task = 0; task < this.#endedSeen.length; task++) {
       if (this.#endedSeen[task] !== 0 || !this.#host.hasEnded(task)) continue;
       this.#endedSeen[task] = 1;
+      ended++;
       this.#sender.targetEnded(task);
       this.#receiver.originEnded(task);
     }
+    return ended;
   }
 
   #checkOpen(call: string): void {

@@ -170,6 +170,15 @@ export class Receiver {
     return delivered;
   }
 
+  /** Whether deliverUnexpected() would deliver something: a message in packets may still be arriving. */
+  hasDeliverable(): boolean {
+    if (this.busy === 0) return false;
+    for (const [id, queue] of this.#unexpected) {
+      if (this.#handlers[id] !== undefined && queue[0]?.complete) return true;
+    }
+    return false;
+  }
+
   /** Says that the notice up to now is dealt with; call it before looking at what it is about. */
   acknowledgeNotice(notice: number): void {
     this.#memory.words[(this.#block + CONTEXT_NOTICE_SEEN_OFFSET) >>> 2] = notice;

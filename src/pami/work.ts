@@ -6,6 +6,12 @@ export type Work = () => number | undefined | void;
 
 export class WorkQueue {
   #waiting: Work[] = [];
+  #fresh = false;
+
+  /** Whether there is work that has not run yet; the rest returned EAGAIN and waits for something. */
+  get fresh(): boolean {
+    return this.#fresh;
+  }
 
   get length(): number {
     return this.#waiting.length;
@@ -13,12 +19,14 @@ export class WorkQueue {
 
   push(work: Work): void {
     this.#waiting.push(work);
+    this.#fresh = true;
   }
 
   /** Runs each once, in the order posted. Returns how many of them are done. */
   run(errors: unknown[]): number {
     const round = this.#waiting;
     this.#waiting = [];
+    this.#fresh = false;
     const again: Work[] = [];
     for (const work of round) {
       try {

@@ -8,6 +8,7 @@ import {
   JOB_CONTEXTS_OFFSET,
   KIND_SWITCH,
   LANE_CAPACITY_OFFSET,
+  LANE_CONTEXT_OFFSET,
   LANE_CONTROL_SIZE,
   LANE_FULLS_OFFSET,
   LANE_HEAD_CACHE_OFFSET,
@@ -92,6 +93,7 @@ export function twinLane({ words, bytes }: Memory, sync: Sync, { heapAllocate, h
     words[(lane + LANE_RING_OFFSET) >>> 2] = lane + LANE_CONTROL_SIZE;
     words[(lane + LANE_MASK_OFFSET) >>> 2] = capacity - 1;
     words[(lane + LANE_ORIGIN_TASK_OFFSET) >>> 2] = words[(originContext + CONTEXT_TASK_OFFSET) >>> 2];
+    words[(lane + LANE_CONTEXT_OFFSET) >>> 2] = context;
   }
 
   function laneMake(job: number, origin: number, target: number, capacity: number, recordMax: number): number {

@@ -4,32 +4,41 @@ import {
   ADVANCE_NOTICE,
   ATTENDED_IDLE_MAX,
   ATTENDED_KEEP,
+  ATTENDED_SHIFT,
+  ATTENDED_SIZE,
   CONTEXT_ATTENDED_COUNT_OFFSET,
   CONTEXT_ATTENDING_OFFSET,
   CONTEXT_BATCHES_OFFSET,
-  CONTEXT_EVENT_COUNT_OFFSET,
   CONTEXT_EVENTS_OFFSET,
-  CONTEXT_IDLES_OFFSET,
-  CONTEXT_LANE_COUNT_OFFSET,
+  CONTEXT_EVENT_COUNT_OFFSET,
   CONTEXT_LANES_OFFSET,
+  CONTEXT_LANE_COUNT_OFFSET,
   CONTEXT_MESSAGES_OFFSET,
+  CONTEXT_NOTHING_OFFSET,
   CONTEXT_NOTICE_SEEN_OFFSET,
-  CONTEXT_PACE_OFFSET,
   CONTEXT_READY_OFFSET,
+  CONTEXT_STREAMING_OFFSET,
   CONTEXT_TASK_OFFSET,
   CONTEXT_TURN_OFFSET,
   EVENT_COUNT_MAX,
   EVENT_LANE_MAX,
   EVENT_SHIFT,
+  EVENT_SIZE,
+  LANE_CONTEXT_OFFSET,
   LANE_IDLE_OFFSET,
   LANE_MASK_OFFSET,
   LANE_NEXT_OFFSET,
+  LANE_ORIGIN_OFFSET,
   LANE_PAUSED_OFFSET,
   LANE_RELEASED_OFFSET,
   LANE_RING_OFFSET,
+  LANE_ROOM_WANTED_OFFSET,
+  POLL_PAUSE,
   RECORD_BODY_OFFSET,
   RECORD_LENGTH_MASK,
   RECORD_META_OFFSET,
+  RELEASE_SHIFT,
+  STREAM_PAUSE,
   TASK_NOTICE_OFFSET,
 } from "../../../assembly/layout.js";
 import type { Memory } from "../kernel.js";
@@ -37,30 +46,45 @@ import type { Heap } from "./heap.js";
 import type { Lane } from "./lane.js";
 import type { Sync } from "./sync.js";
 
-export function twinReception({ words }: Memory, sync: Sync, { heapFree }: Heap, lane_: Lane) {
+/** An atomic load takes eight times as long from here as in wasm: fewer of them make the same pause. */
+const PAUSE_SHIFT = 3;
+
+export function twinReception({ words }: Memory, sync: Sync, { heapFree }: Heap, lanes: Lane) {
   const { clearBits, loadWord, setBits, storeWord } = sync;
-  const { laneRelease, recordSize } = lane_;
+  const { laneRelease, recordSize } = lanes;
 
   function attendedOf(context: number): number {
     return context + CONTEXT_LANES_OFFSET + (words[(context + CONTEXT_LANE_COUNT_OFFSET) >>> 2] << 2);
   }
 
-  /** Pointer to the commit word of the record at the lane's next position. */
-  function nextOf(lane: number): number {
-    const mask = words[(lane + LANE_MASK_OFFSET) >>> 2];
-    return (words[(lane + LANE_RING_OFFSET) >>> 2] >>> 0) + (words[(lane + LANE_NEXT_OFFSET) >>> 2] & mask);
+  function laneOf(context: number, origin: number): number {
+    // SYNC L (look)
+    return loadWord(context + CONTEXT_LANES_OFFSET + (origin << 2)) >>> 0;
   }
 
-  function poll(lane: number): number {
-    // SYNC C (poll)
-    return loadWord(nextOf(lane));
+  function polledOf(context: number, origin: number): number {
+    const lane = laneOf(context, origin);
+    if (lane === 0 || words[(lane + LANE_PAUSED_OFFSET) >>> 2] !== 0) return context + CONTEXT_NOTHING_OFFSET;
+    const next = words[(lane + LANE_NEXT_OFFSET) >>> 2] & words[(lane + LANE_MASK_OFFSET) >>> 2];
+    return words[(lane + LANE_RING_OFFSET) >>> 2] + next;
   }
 
-  function take(context: number, lane: number, origin: number, first: number, already: number): number {
-    const ring = words[(lane + LANE_RING_OFFSET) >>> 2] >>> 0;
+  function repoint(context: number, origin: number): void {
+    const count = words[(context + CONTEXT_ATTENDED_COUNT_OFFSET) >>> 2];
+    let entry = attendedOf(context) >>> 2;
+    for (let i = 0; i < count; i++) {
+      if (words[entry + 1] === origin) words[entry] = polledOf(context, origin);
+      entry += ATTENDED_SIZE >>> 2;
+    }
+  }
+
+  function take(context: number, entry: number, first: number, already: number): number {
+    const origin = words[entry + 1];
+    const lane = words[(context + CONTEXT_LANES_OFFSET + (origin << 2)) >>> 2] >>> 0; // plain: only its owner changes it
+    const ring = words[(lane + LANE_RING_OFFSET) >>> 2];
     const mask = words[(lane + LANE_MASK_OFFSET) >>> 2];
+    let record = words[entry];
     let next = words[(lane + LANE_NEXT_OFFSET) >>> 2];
-    let record = ring + (next & mask);
     let commit = first;
     let count = already;
     const most = Math.min(count + EVENT_LANE_MAX, EVENT_COUNT_MAX);
@@ -70,104 +94,119 @@ export function twinReception({ words }: Memory, sync: Sync, { heapFree }: Heap,
       words[event + 1] = words[(record + RECORD_META_OFFSET) >>> 2]; // plain: owned since C
       words[event + 2] = record + RECORD_BODY_OFFSET;
       words[event + 3] = origin;
-      event += 4;
+      event += EVENT_SIZE >>> 2;
       count++;
       next = (next + recordSize(commit & RECORD_LENGTH_MASK)) | 0;
-      record = ring + (next & mask);
+      record = (ring + (next & mask)) | 0;
       // SYNC C (poll)
       commit = loadWord(record);
     }
     words[(lane + LANE_NEXT_OFFSET) >>> 2] = next;
+    words[(lane + LANE_IDLE_OFFSET) >>> 2] = 0;
+    words[entry] = record;
     return count;
   }
 
-  function laneOf(context: number, origin: number): number {
-    // SYNC L (look)
-    return loadWord(context + CONTEXT_LANES_OFFSET + (origin << 2)) >>> 0;
-  }
-
-  function detach(context: number, index: number, origin: number): void {
+  function detach(context: number, entry: number): void {
+    const origin = words[entry + 1];
     const word = (origin >>> 5) << 2;
     const bit = 1 << (origin & 31);
     // SYNC R (clear)
     clearBits(context + CONTEXT_READY_OFFSET + word, bit);
-    const lane = laneOf(context, origin);
-    if (lane !== 0 && words[(lane + LANE_PAUSED_OFFSET) >>> 2] === 0 && poll(lane) !== 0) {
+    const polled = polledOf(context, origin);
+    if (loadWord(polled) !== 0) {
       setBits(context + CONTEXT_READY_OFFSET + word, bit);
+      words[entry] = polled;
       return;
     }
     const attending = (context + CONTEXT_ATTENDING_OFFSET + word) >>> 2;
     words[attending] = words[attending] & ~bit;
-    const table = attendedOf(context) >>> 2;
     const last = words[(context + CONTEXT_ATTENDED_COUNT_OFFSET) >>> 2] - 1;
-    words[table + index] = words[table + last];
+    const lastEntry = (attendedOf(context) + (last << ATTENDED_SHIFT)) >>> 2;
+    words[entry] = words[lastEntry];
+    words[entry + 1] = words[lastEntry + 1];
     words[(context + CONTEXT_ATTENDED_COUNT_OFFSET) >>> 2] = last;
   }
 
-  function attend(context: number, sure: boolean): void {
-    const count_ = (context + CONTEXT_ATTENDED_COUNT_OFFSET) >>> 2;
+  function isStale(context: number, entry: number, attended: number): boolean {
+    if (words[entry] === ((context + CONTEXT_NOTHING_OFFSET) | 0)) return true;
+    if (attended <= ATTENDED_KEEP) return false;
+    const lane = laneOf(context, words[entry + 1]);
+    const idle = words[(lane + LANE_IDLE_OFFSET) >>> 2] + 1;
+    words[(lane + LANE_IDLE_OFFSET) >>> 2] = idle;
+    return idle > ATTENDED_IDLE_MAX;
+  }
+
+  function attend(context: number): void {
     const count = (words[(context + CONTEXT_LANE_COUNT_OFFSET) >>> 2] + 31) >>> 5;
     for (let word = 0; word < count; word++) {
-      const ready = context + CONTEXT_READY_OFFSET + (word << 2);
+      const ready = (context + CONTEXT_READY_OFFSET + (word << 2)) >>> 2;
       const attending = (context + CONTEXT_ATTENDING_OFFSET + (word << 2)) >>> 2;
-      if (!sure && (words[ready >>> 2] & ~words[attending]) === 0) continue;
+      if ((words[ready] & ~words[attending]) === 0) continue;
       // SYNC R (scan)
-      let fresh = loadWord(ready) & ~words[attending];
-      words[attending] = words[attending] | fresh;
-      while (fresh !== 0) {
-        const attended = words[count_];
-        words[(attendedOf(context) >>> 2) + attended] = (word << 5) + 31 - Math.clz32(fresh & -fresh);
-        words[count_] = attended + 1;
-        fresh &= fresh - 1;
-      }
+      attendAll(context, word, loadWord(ready << 2) & ~words[attending]);
+    }
+  }
+
+  function attendAll(context: number, word: number, bits: number): void {
+    const attending = (context + CONTEXT_ATTENDING_OFFSET + (word << 2)) >>> 2;
+    words[attending] = words[attending] | bits;
+    for (let fresh = bits; fresh !== 0; fresh &= fresh - 1) {
+      const count = words[(context + CONTEXT_ATTENDED_COUNT_OFFSET) >>> 2];
+      const entry = (attendedOf(context) + (count << ATTENDED_SHIFT)) >>> 2;
+      const origin = (word << 5) + 31 - Math.clz32(fresh & -fresh);
+      words[entry] = polledOf(context, origin);
+      words[entry + 1] = origin;
+      words[(context + CONTEXT_ATTENDED_COUNT_OFFSET) >>> 2] = count + 1;
     }
   }
 
   function advance(context: number, rounds: number): number {
     const notice = (words[(context + CONTEXT_TASK_OFFSET) >>> 2] + TASK_NOTICE_OFFSET) >>> 2;
     const noticeSeen = words[(context + CONTEXT_NOTICE_SEEN_OFFSET) >>> 2];
-    const lanes = (context + CONTEXT_LANES_OFFSET) >>> 2;
     const table = attendedOf(context) >>> 2;
     let left = rounds;
     let count = 0;
     let flags = 0;
+    let streaming = 1;
+    if (words[(context + CONTEXT_STREAMING_OFFSET) >>> 2] !== 0) {
+      for (let pause = STREAM_PAUSE >>> PAUSE_SHIFT; pause !== 0; pause--) loadWord(notice << 2);
+    }
     for (;;) {
-      attend(context, false);
+      attend(context);
       let attended = words[(context + CONTEXT_ATTENDED_COUNT_OFFSET) >>> 2];
       let turn = words[(context + CONTEXT_TURN_OFFSET) >>> 2];
       for (let i = 0; i < attended; i++) {
         if (turn >= attended) turn = 0;
-        const origin = words[table + turn];
-        const lane = words[lanes + origin] >>> 0; // plain: only this thread changes an entry that is not 0
-        const paused = lane === 0 || words[(lane + LANE_PAUSED_OFFSET) >>> 2] !== 0;
-        const commit = paused || words[nextOf(lane) >>> 2] === 0 ? 0 : poll(lane);
-        if (commit !== 0) {
-          words[(lane + LANE_IDLE_OFFSET) >>> 2] = 0;
-          count = take(context, lane, origin, commit, count);
-        } else if (attended > ATTENDED_KEEP || lane === 0) {
-          const idle = lane === 0 ? ATTENDED_IDLE_MAX : words[(lane + LANE_IDLE_OFFSET) >>> 2] + 1;
-          if (idle >= ATTENDED_IDLE_MAX) {
-            detach(context, turn, origin);
-            if (words[(context + CONTEXT_ATTENDED_COUNT_OFFSET) >>> 2] < attended) {
-              attended--;
-              i--;
-              continue;
-            }
-          } else words[(lane + LANE_IDLE_OFFSET) >>> 2] = idle;
+        const entry = table + ((turn << ATTENDED_SHIFT) >>> 2);
+        const record = words[entry];
+        // SYNC C (poll)
+        const commit = words[record >>> 2] === 0 ? 0 : loadWord(record);
+        if (commit !== 0) count = take(context, entry, commit, count);
+        else if (isStale(context, entry, attended)) {
+          detach(context, entry);
+          const rest = words[(context + CONTEXT_ATTENDED_COUNT_OFFSET) >>> 2];
+          if (rest < attended) {
+            attended = rest;
+            i--;
+            continue;
+          }
         }
         turn++;
       }
       words[(context + CONTEXT_TURN_OFFSET) >>> 2] = turn;
       // SYNC N (look)
       if (words[notice] !== noticeSeen) flags = ADVANCE_NOTICE;
-      if (count + flags !== 0) break;
+      if ((count | flags) !== 0) break;
+      streaming = 0;
       if (--left === 0) break;
-      for (let pause = words[(context + CONTEXT_PACE_OFFSET) >>> 2] >>> 3; pause > 0; pause--) loadWord(notice << 2);
+      for (let pause = POLL_PAUSE >>> PAUSE_SHIFT; pause >= 0; pause--) loadWord(notice << 2);
     }
     if (count === 0) {
-      words[(context + CONTEXT_IDLES_OFFSET) >>> 2]++;
+      words[(context + CONTEXT_STREAMING_OFFSET) >>> 2] = 0;
       return flags;
     }
+    words[(context + CONTEXT_STREAMING_OFFSET) >>> 2] = streaming;
     words[(context + CONTEXT_EVENT_COUNT_OFFSET) >>> 2] = count;
     words[(context + CONTEXT_MESSAGES_OFFSET) >>> 2] += count;
     words[(context + CONTEXT_BATCHES_OFFSET) >>> 2]++;
@@ -175,31 +214,44 @@ export function twinReception({ words }: Memory, sync: Sync, { heapFree }: Heap,
   }
 
   function release(context: number): void {
-    const table = attendedOf(context) >>> 2;
-    const lanes = (context + CONTEXT_LANES_OFFSET) >>> 2;
-    const attended = words[(context + CONTEXT_ATTENDED_COUNT_OFFSET) >>> 2];
-    for (let i = 0; i < attended; i++) {
-      const lane = words[lanes + words[table + i]] >>> 0;
-      if (lane !== 0) laneRelease(lane);
+    const count = words[(context + CONTEXT_ATTENDED_COUNT_OFFSET) >>> 2];
+    let entry = attendedOf(context) >>> 2;
+    for (let i = 0; i < count; i++) {
+      const lane = words[(context + CONTEXT_LANES_OFFSET + (words[entry + 1] << 2)) >>> 2] >>> 0;
+      if (lane !== 0 && isWorthReleasing(lane)) laneRelease(lane);
+      entry += ATTENDED_SIZE >>> 2;
     }
     words[(context + CONTEXT_EVENT_COUNT_OFFSET) >>> 2] = 0;
+  }
+
+  function isWorthReleasing(lane: number): boolean {
+    const bytes = (words[(lane + LANE_NEXT_OFFSET) >>> 2] - words[(lane + LANE_RELEASED_OFFSET) >>> 2]) | 0;
+    if (bytes === 0) return false;
+    if (bytes > words[(lane + LANE_MASK_OFFSET) >>> 2] >>> RELEASE_SHIFT) return true;
+    // SYNC W (look)
+    return loadWord(lane + LANE_ROOM_WANTED_OFFSET) !== 0;
   }
 
   function peek(context: number): number {
     const notice = words[(context + CONTEXT_TASK_OFFSET) >>> 2] + TASK_NOTICE_OFFSET;
     if (loadWord(notice) !== words[(context + CONTEXT_NOTICE_SEEN_OFFSET) >>> 2]) return 1;
-    attend(context, true);
-    const table = attendedOf(context) >>> 2;
-    const attended = words[(context + CONTEXT_ATTENDED_COUNT_OFFSET) >>> 2];
-    for (let i = 0; i < attended; i++) {
-      const lane = laneOf(context, words[table + i]);
-      if (lane !== 0 && words[(lane + LANE_PAUSED_OFFSET) >>> 2] === 0 && poll(lane) !== 0) return 1;
+    loadWord(context + CONTEXT_READY_OFFSET); // the plain looks of attend() come after the flag was armed
+    attend(context);
+    const count = words[(context + CONTEXT_ATTENDED_COUNT_OFFSET) >>> 2];
+    let entry = attendedOf(context) >>> 2;
+    let found = 0;
+    for (let i = 0; i < count; i++) {
+      const lane = laneOf(context, words[entry + 1]);
+      if (lane !== 0) laneRelease(lane);
+      if (loadWord(words[entry]) !== 0) found = 1;
+      entry += ATTENDED_SIZE >>> 2;
     }
-    return 0;
+    return found;
   }
 
   function lanePeek(lane: number): number {
-    return poll(lane) === 0 ? 0 : 1;
+    const next = words[(lane + LANE_NEXT_OFFSET) >>> 2] & words[(lane + LANE_MASK_OFFSET) >>> 2];
+    return loadWord(words[(lane + LANE_RING_OFFSET) >>> 2] + next) === 0 ? 0 : 1;
   }
 
   function lanePause(lane: number, body: number): void {
@@ -208,10 +260,12 @@ export function twinReception({ words }: Memory, sync: Sync, { heapFree }: Heap,
     const offset = body - RECORD_BODY_OFFSET - words[(lane + LANE_RING_OFFSET) >>> 2];
     words[(lane + LANE_NEXT_OFFSET) >>> 2] = released + ((offset - (released & mask)) & mask);
     words[(lane + LANE_PAUSED_OFFSET) >>> 2] = 1;
+    repoint(words[(lane + LANE_CONTEXT_OFFSET) >>> 2], words[(lane + LANE_ORIGIN_OFFSET) >>> 2]);
   }
 
   function laneResume(context: number, origin: number): void {
     words[(laneOf(context, origin) + LANE_PAUSED_OFFSET) >>> 2] = 0;
+    repoint(context, origin);
     // SYNC R (set)
     setBits(context + CONTEXT_READY_OFFSET + ((origin >>> 5) << 2), 1 << (origin & 31));
   }
@@ -221,6 +275,7 @@ export function twinReception({ words }: Memory, sync: Sync, { heapFree }: Heap,
     const lane = loadWord(entry) >>> 0;
     // SYNC L (replace)
     storeWord(entry, fresh);
+    repoint(context, origin);
     heapFree(job, lane);
   }
 

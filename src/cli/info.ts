@@ -1,0 +1,54 @@
+// `pamir info`.
+import { parseArgs } from "node:util";
+import { info } from "pamir";
+
+export const infoHelp = `pamir info: what this pamir is, and what this host gives it
+
+Usage: pamir info [--json]
+
+  --json                one JSON object
+  --help                this text
+`;
+
+/** Runs the command; its exit code. */
+export function printInfo(args: string[]): number {
+  const { values } = parseArgs({ args, options: { json: { type: "boolean" }, help: { type: "boolean", short: "h" } } });
+  if (values.help) {
+    process.stdout.write(infoHelp);
+    return 0;
+  }
+  const all = { ...info(), node: process.version };
+  if (values.json) {
+    process.stdout.write(`${JSON.stringify(all, null, 2)}\n`);
+    return 0;
+  }
+  const { limits, sizes } = all;
+  const yes = (value: boolean) => (value ? "yes" : "no");
+  const number = (value: number) => value.toLocaleString("en-US");
+  const sections: [title: string, rows: [string, string][]][] = [
+    [
+      `pamir ${all.version} (layout ${all.layout.toString(16).padStart(8, "0")})`,
+      [
+        ["Node", all.node],
+        ["processor", `${all.processor}, ${all.hardwareThreads} hardware threads`],
+        ["kernels by default", all.kernel === "wasm" ? "WebAssembly" : "TypeScript (this host forbids WebAssembly)"],
+        ["shared memory", yes(all.sharedMemory)],
+        ["isolated", yes(all.isolated)],
+        ["SIMD", yes(all.simd)],
+        ["worker threads", yes(all.workerThreads)],
+        ["Atomics.waitAsync", yes(all.waitAsync)],
+      ],
+    ],
+    ["limits", Object.entries(limits).map(([name, value]) => [inWords(name), number(value)])],
+    ["sizes in bytes", Object.entries(sizes).map(([name, value]) => [inWords(name), number(value)])],
+  ];
+  for (const [title, rows] of sections) {
+    process.stdout.write(`${title}\n${rows.map(([name, value]) => `  ${name.padEnd(24)} ${value}\n`).join("")}`);
+  }
+  return 0;
+}
+
+/** "sendImmediateBytes" as "send immediate bytes". */
+function inWords(name: string): string {
+  return name.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
+}

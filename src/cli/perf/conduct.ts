@@ -1,0 +1,158 @@
+// Runs what is asked for: the systems take turns, every run stands between two hand-offs, and a run during which the
+// machine changed is repeated.
+import type { Native } from "./native.js";
+import type { PerfOptions } from "./options.js";
+import type { Order } from "./peers.js";
+import { prepareHandoff, type System, type Test } from "./plan.js";
+import { choosePair } from "./processors.js";
+import type { Figures } from "./work.js";
+
+/** The runs of one system in one test at one size. */
+export interface Cell {
+  readonly test: Test;
+  readonly system: string;
+  readonly bytes: number;
+  readonly runs: Run[];
+}
+
+export interface Run extends Figures {
+  /** Mean of the hand-offs before and after, in ns. */
+  readonly handoff_ns: number;
+}
+
+export interface Outcome {
+  readonly cells: readonly Cell[];
+  readonly skipped: readonly { system: string; reason: string; failed?: boolean }[];
+  readonly handoffs: readonly number[];
+  readonly handoffBy: "C" | "wasm";
+  readonly cpus: readonly number[];
+  /** Runs that were dropped and repeated. */
+  readonly repeated: number;
+  readonly void: boolean;
+}
+
+/** Hand-offs of a pair may differ by this much. */
+const PAIR_SPREAD = 1.15;
+/** A hand-off this much above the best of all makes a run void. */
+const BEST_SPREAD = 1.3;
+const REPEATS_MAX = 3;
+const HANDOFF_SECONDS = 0.05;
+const QUICK_SECONDS = 0.01;
+/** So many that a collection of garbage in ten million messages would be seen. */
+const LEAST_MESSAGES = 10_000_000;
+
+/** The hand-offs between the runs: each is the end of one bracket and the beginning of the next. */
+class Bracket {
+  readonly by: "C" | "wasm";
+  readonly all: number[] = [];
+  readonly #measure: () => Promise<number>;
+  #last: number | undefined;
+
+  constructor(cpus: readonly number[], seconds: number) {
+    const handoff = prepareHandoff();
+    this.by = handoff.by;
+    this.#measure = async () => {
+      const order: Order = { test: "am_lat", bytes: 4, seconds, leastMessages: 0, cpus };
+      const { p50_ns = Number.NaN } = await handoff.run(order);
+      this.all.push(p50_ns);
+      return p50_ns;
+    };
+  }
+
+  get best(): number {
+    return Math.min(...this.all);
+  }
+
+  async around(run: () => Promise<Figures>): Promise<{ figures: Figures; mean: number; steady: boolean }> {
+    const before = this.#last ?? (await this.#measure());
+    const figures = await run();
+    const after = await this.#measure();
+    this.#last = after;
+    const high = Math.max(before, after);
+    const steady = high <= PAIR_SPREAD * Math.min(before, after) && high <= BEST_SPREAD * this.best;
+    return { figures, mean: (before + after) / 2, steady };
+  }
+}
+
+export async function conduct(options: PerfOptions, progress: (text: string) => void): Promise<Outcome> {
+  const { quick } = options;
+  const cpus = choosePair();
+  const bracket = new Bracket(cpus, quick ? QUICK_SECONDS : HANDOFF_SECONDS);
+  const prepared = new Map<string, Native>();
+  const skipped = new Map<string, { system: string; reason: string; failed?: boolean }>();
+  const cells: Cell[] = [];
+  let repeated = 0;
+
+  const prepare = (system: System): Native => {
+    const known = prepared.get(system.name) ?? system.prepare();
+    prepared.set(system.name, known);
+    if ("missing" in known) skipped.set(system.name, { system: system.name, reason: known.missing });
+    return known;
+  };
+
+  for (const test of options.tests) {
+    const systems = options.systems.filter((system) => system.does(test.name));
+    for (const bytes of sizesOf(test, options.bytes)) {
+      const rows = new Map<System, Cell>();
+      for (let run = 0; run < options.runs; run++) {
+        for (const system of systems) {
+          const native = prepare(system);
+          if ("missing" in native || skipped.has(`${system.name} ${test.name}`)) continue;
+          progress(`${test.name} ${bytes} B, run ${run + 1} of ${options.runs}: ${system.name}`);
+          const order = orderOf(test, system, bytes, cpus, quick);
+          try {
+            let result = await bracket.around(() => native.run(order));
+            for (let repeat = 0; !result.steady && !quick && repeat < REPEATS_MAX; repeat++) {
+              repeated++;
+              result = await bracket.around(() => native.run(order));
+            }
+            const cell = rows.get(system) ?? { test, system: system.name, bytes, runs: [] };
+            rows.set(system, cell);
+            cell.runs.push({ ...result.figures, handoff_ns: result.mean });
+          } catch (error) {
+            const reason = `${test.name} ${bytes} B: ${(error as Error).message}`;
+            skipped.set(`${system.name} ${test.name}`, { system: system.name, reason, failed: true });
+          }
+        }
+      }
+      cells.push(...rows.values());
+    }
+  }
+  progress("");
+  const { best } = bracket;
+  const isVoid = cells.some(({ runs }) => median(runs.map((run) => run.handoff_ns)) > BEST_SPREAD * best);
+  return {
+    cells,
+    skipped: [...skipped.values()],
+    handoffs: bracket.all,
+    handoffBy: bracket.by,
+    cpus,
+    repeated,
+    void: isVoid,
+  };
+}
+
+function sizesOf(test: Test, asked: readonly number[]): readonly number[] {
+  if (test.bytes.length === 0) return [0];
+  return asked.length > 0 ? asked : test.bytes;
+}
+
+function orderOf(test: Test, system: System, bytes: number, cpus: readonly number[], quick: boolean): Order {
+  // Four threads are not bound to two processors: the system places them.
+  const bound = test.name === "am_fan" ? [] : cpus;
+  const counted = system.name.startsWith("pamir") && test.name === "am_rate" && !quick;
+  return {
+    test: test.name,
+    bytes,
+    seconds: quick ? QUICK_SECONDS : test.seconds,
+    leastMessages: counted ? LEAST_MESSAGES : 0,
+    cpus: bound,
+  };
+}
+
+export function median(values: readonly number[]): number {
+  const sorted = values.toSorted((a, b) => a - b);
+  const middle = sorted.length >>> 1;
+  const upper = sorted[middle] ?? Number.NaN;
+  return sorted.length % 2 === 1 ? upper : ((sorted[middle - 1] ?? Number.NaN) + upper) / 2;
+}

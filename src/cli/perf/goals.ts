@@ -1,0 +1,120 @@
+// The ratios that matter, each with its goal. A ratio is formed run by run, between runs that stood side by side, and
+// the median is what counts.
+import { type Cell, median, type Run } from "./conduct.js";
+
+export interface Ratio {
+  readonly what: string;
+  readonly ratio: number;
+  readonly min: number;
+  readonly max: number;
+  /** `≤ 1.6`, say; null: reported without a goal. */
+  readonly goal: string | null;
+  readonly hoped: string | null;
+  readonly met: boolean | null;
+}
+
+interface Goal {
+  readonly what: string;
+  /** Test, system and bytes of the numerator, and of what it is compared with. */
+  readonly of: readonly [test: string, system: string, bytes: number];
+  readonly to: readonly [test: string, system: string, bytes: number];
+  /** `less`: at most `goal` is wanted; `more`: at least. */
+  readonly better: "less" | "more";
+  readonly goal?: number;
+  readonly hoped?: number;
+}
+
+const OURS = "pamir-wasm";
+
+function against(test: string, system: string, bytes: number, better: Goal["better"], goal?: number, hoped?: number): Goal {
+  const limits = { ...(goal === undefined ? {} : { goal }), ...(hoped === undefined ? {} : { hoped }) };
+  const size = bytes > 0 ? ` ${bytes} B` : "";
+  return { what: `${test}${size} against ${system}`, of: [test, OURS, bytes], to: [test, system, bytes], better, ...limits };
+}
+
+const BANDWIDTH_SIZES = [1024, 3904, 65536, 1048576];
+
+const GOALS: readonly Goal[] = [
+  { ...against("am_lat", "handoff", 8, "less", 1.6, 1.3), what: "am_lat 8 B against the hand-off" },
+  ...["openmpi", "mpich", "ucx", "ucx-uct"].map((system) => against("am_lat", system, 8, "less", 1, 0.5)),
+  against("am_rate", "openmpi", 8, "more", 1.8, 3),
+  ...["mpich", "ucx", "ucx-uct", "ring", "ringbuf.js", "postMessage"].map((name) => against("am_rate", name, 8, "more")),
+  ...BANDWIDTH_SIZES.flatMap((bytes) => [
+    bytes < 65536
+      ? against("am_bw", "openmpi", bytes, "more", 2, 3)
+      : against("am_bw", "openmpi", bytes, "more", ...(bytes === 65536 ? [1, 1.5] : [])),
+    ...(bytes <= 65536 ? [against("am_bw", "ring", bytes, "more", 0.7, 0.9)] : [against("am_bw", "ring", bytes, "more")]),
+  ]),
+  {
+    what: "am_fan 8 B, three to one, against one pair",
+    of: ["am_fan", OURS, 8],
+    to: ["am_rate", OURS, 8],
+    better: "more",
+    goal: 0.5,
+    hoped: 0.8,
+  },
+  against("wake_lat", "waitnotify", 8, "less", 1.15, 1.05),
+  against("idle", "wasmcall", 0, "less", 4, 2),
+  against("am_lat", "pamir-ts", 8, "less"),
+  against("am_rate", "pamir-ts", 8, "more"),
+  ...BANDWIDTH_SIZES.map((bytes) => against("am_bw", "pamir-ts", bytes, "more")),
+];
+
+/** The figure that a cell's test is about, of one run. */
+export function figureOf({ test }: Cell, run: Run, bytes: number): number {
+  if (test.figure === "latency") return run.p50_ns ?? Number.NaN;
+  return (run.messages_per_s ?? Number.NaN) * (test.figure === "bandwidth" ? bytes : 1);
+}
+
+/** Those ratios for which both sides were measured. */
+export function ratiosOf(cells: readonly Cell[]): Ratio[] {
+  const ratios = GOALS.flatMap((goal) => {
+    const find = ([test, system, bytes]: Goal["of"]) =>
+      cells.find((cell) => cell.test.name === test && cell.system === system && cell.bytes === bytes);
+    const ours = find(goal.of);
+    const theirs = find(goal.to);
+    if (ours === undefined || theirs === undefined) return [];
+    const pairs = Math.min(ours.runs.length, theirs.runs.length);
+    const quotients = Array.from({ length: pairs }, (_, i) => {
+      const limit = goal.to[1] === "handoff" ? (ours.runs[i] as Run).handoff_ns : undefined;
+      return figureOf(ours, ours.runs[i] as Run, ours.bytes) / (limit ?? figureOf(theirs, theirs.runs[i] as Run, theirs.bytes));
+    });
+    return [rate(goal, quotients)];
+  });
+  return [...ratios, ...collections(cells)];
+}
+
+function rate({ what, better, goal, hoped }: Goal, quotients: readonly number[]): Ratio {
+  const ratio = median(quotients);
+  const sign = better === "less" ? "≤" : "≥";
+  const met = goal === undefined ? null : better === "less" ? ratio <= goal : ratio >= goal;
+  const text = (limit: number | undefined) => (limit === undefined ? null : `${sign} ${limit}`);
+  return {
+    what,
+    ratio,
+    min: Math.min(...quotients),
+    max: Math.max(...quotients),
+    goal: text(goal),
+    hoped: text(hoped),
+    met,
+  };
+}
+
+/** Garbage collections in ten million messages: not a ratio, but in the same table. */
+function collections(cells: readonly Cell[]): Ratio[] {
+  const cell = cells.find(({ test, system }) => test.name === "am_rate" && system === OURS);
+  if (cell === undefined) return [];
+  const counts = cell.runs.map(({ gcs = Number.NaN, messages = Number.NaN }) => (gcs / messages) * 1e7);
+  const worst = Math.max(...counts);
+  return [
+    {
+      what: "garbage collections in 10 million messages",
+      ratio: median(counts),
+      min: Math.min(...counts),
+      max: worst,
+      goal: "0",
+      hoped: null,
+      met: worst === 0,
+    },
+  ];
+}

@@ -1,0 +1,143 @@
+// How a thread measures: the clock and its cost, percentiles of batches, binding to a processor, garbage collections.
+import { execFileSync } from "node:child_process";
+import { readlinkSync } from "node:fs";
+import { PerformanceObserver } from "node:perf_hooks";
+import { CACHE_LINE, CLOCK_WINDOWS, type Figures, SAMPLES_MAX, WARM_UP, WINDOW, type Work } from "./work.js";
+
+/** Nanoseconds, monotonic. */
+export function now(): number {
+  return performance.now() * 1e6;
+}
+
+/** What reading the clock once costs: median of 1001. */
+function timerCost(): number {
+  const samples = new Float64Array(1001);
+  for (let round = 0; round < 20; round++) {
+    let last = now();
+    for (let i = 0; i < samples.length; i++) {
+      const next = now();
+      samples[i] = next - last;
+      last = next;
+    }
+  }
+  return samples.sort()[500] as number;
+}
+
+/** Binds this thread to its processor; without a list it stays free. */
+export function pinThread(cpus: readonly number[], thread: number): void {
+  const cpu = cpus[thread];
+  if (cpu === undefined) return;
+  const id = readlinkSync("/proc/thread-self").split("/").pop() as string;
+  execFileSync("taskset", ["-pc", String(cpu), id], { stdio: "ignore" });
+}
+
+/** Takes the time of batches one behind the other, so that no stall falls between two of them. */
+export class Stopwatch {
+  readonly #samples: Float64Array;
+  readonly #each: number;
+  readonly #cost: number;
+  readonly #warm: number;
+  readonly #end: number;
+  readonly #begin: number;
+  #start: number;
+  #taken = 0;
+
+  /** @param each what one batch is divided by: a round trip counts twice */
+  constructor(seconds: number, each: number) {
+    this.#samples = new Float64Array(SAMPLES_MAX);
+    this.#each = each;
+    this.#cost = timerCost();
+    this.#begin = now();
+    this.#warm = this.#begin + seconds * WARM_UP * 1e9;
+    this.#end = this.#begin + seconds * (1 + WARM_UP) * 1e9;
+    this.#start = now();
+  }
+
+  /** Ends a batch and begins the next; false: that was the last. */
+  lap(): boolean {
+    const over = now();
+    if (over >= this.#warm) this.#samples[this.#taken++] = (over - this.#start - this.#cost) / this.#each;
+    this.#start = over;
+    return (over < this.#end || this.#taken === 0) && this.#taken < SAMPLES_MAX;
+  }
+
+  figures(): Figures {
+    const sorted = this.#samples.subarray(0, this.#taken).sort();
+    const rank = (part: number): number => sorted[Math.round(part * (sorted.length - 1))] as number;
+    return { p50_ns: rank(0.5), p90_ns: rank(0.9), p99_ns: rank(0.99), p999_ns: rank(0.999) };
+  }
+}
+
+/** Counts windows, and looks at the clock now and then. */
+export class RateMeter {
+  readonly #seconds: number;
+  readonly #least: number;
+  readonly #warm: number;
+  #windows = 0;
+  #start = 0;
+  #counted = 0;
+  #over = 0;
+  /** Called once, when the warm-up is over. */
+  onWarm: (() => void) | undefined;
+
+  constructor({ seconds, leastMessages }: Work) {
+    this.#seconds = seconds;
+    this.#least = leastMessages;
+    this.#warm = now() + seconds * WARM_UP * 1e9;
+  }
+
+  /** After a window; false: that was the last. */
+  window(): boolean {
+    if (++this.#windows % CLOCK_WINDOWS !== 0) return true;
+    this.#over = now();
+    if (this.#start !== 0) {
+      this.#counted += CLOCK_WINDOWS * WINDOW;
+      return this.#over < this.#start + this.#seconds * 1e9 || this.#counted < this.#least;
+    }
+    if (this.#over >= this.#warm) {
+      this.onWarm?.();
+      this.#start = now();
+    }
+    return true;
+  }
+
+  figures(): Figures {
+    return { messages_per_s: (this.#counted / (this.#over - this.#start)) * 1e9, messages: this.#counted };
+  }
+}
+
+/** Reads one byte of every cache line, so that the data has arrived here. */
+export function touch(bytes: Uint8Array, offset: number, length: number): number {
+  let sum = 0;
+  for (let i = offset; i < offset + length; i += CACHE_LINE) sum += bytes[i] as number;
+  return sum;
+}
+
+/** Counts the garbage collections of this thread between begin() and end(). */
+export class CollectionCounter {
+  readonly #times: number[] = [];
+  readonly #observer = new PerformanceObserver((list) => {
+    for (const entry of list.getEntries()) this.#times.push(entry.startTime);
+  });
+  #begin = Number.POSITIVE_INFINITY;
+  #end = Number.POSITIVE_INFINITY;
+
+  constructor() {
+    this.#observer.observe({ entryTypes: ["gc"] });
+  }
+
+  begin(): void {
+    this.#begin = performance.now();
+  }
+
+  end(): void {
+    this.#end = performance.now();
+  }
+
+  /** The entries come through the event loop, which stands still while the thread measures. */
+  async count(): Promise<number> {
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    this.#observer.disconnect();
+    return this.#times.filter((time) => time >= this.#begin && time <= this.#end).length;
+  }
+}

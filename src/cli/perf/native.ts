@@ -1,0 +1,179 @@
+// The peers outside Node: the C programs of bench/peers, compiled when they are first wanted, under no library, Open
+// MPI or MPICH; and ucx_perftest. What is missing on a machine is left out, with the reason.
+import { execFile, execFileSync, spawn } from "node:child_process";
+import { createHash } from "node:crypto";
+import { existsSync, mkdirSync, readFileSync, renameSync, statSync } from "node:fs";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import type { Order } from "./peers.js";
+import type { Figures } from "./work.js";
+
+/** Beside dist/ in the package. */
+const SOURCES = fileURLToPath(new URL("../bench/peers/", import.meta.url));
+const FLAGS = ["-O3", "-march=native", "-pthread"];
+const C_RING_BYTES = 1024 * 1024;
+
+/** Output of a command, or undefined where it can't be run. */
+function outputOf(command: string, args: string[]): string | undefined {
+  try {
+    return execFileSync(command, args, { encoding: "utf8", stdio: ["ignore", "pipe", "pipe"], timeout: 20_000 });
+  } catch {
+    return undefined;
+  }
+}
+
+/** Runs a program to its end; its output. */
+function run(command: string, args: readonly string[], seconds: number, env = process.env): Promise<string> {
+  return new Promise((resolve, reject) => {
+    execFile(command, args, { env, timeout: 30_000 + 10_000 * seconds, killSignal: "SIGKILL" }, (error, out, complaint) => {
+      if (error === null) resolve(out);
+      else reject(new Error(`${command} failed: ${(complaint || error.message).trim().split("\n").slice(0, 3).join(" ")}`));
+    });
+  });
+}
+
+/** A folder of this user's own, so that nobody else can put a program there. */
+function cacheFolder(): string {
+  const folder = join(tmpdir(), `pamir-peers-${process.getuid?.() ?? "user"}`);
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  const { uid, mode } = statSync(folder);
+  if (process.getuid !== undefined && (uid !== process.getuid() || (mode & 0o022) !== 0)) {
+    throw new Error(`${folder} belongs to somebody else, or others may write to it`);
+  }
+  return folder;
+}
+
+/** Compiles a program of bench/peers unless that has been done; its path. */
+function compile(compiler: string, name: string): string {
+  const hash = createHash("sha256").update([compiler, ...FLAGS].join(" "));
+  for (const file of [`${name}.c`, "common.h"]) hash.update(readFileSync(join(SOURCES, file)));
+  const program = join(cacheFolder(), `${name}-${hash.digest("hex").slice(0, 16)}`);
+  if (existsSync(program)) return program;
+  // Made under another name first: two runs may do this at the same time.
+  const unfinished = `${program}.${process.pid}`;
+  execFileSync(compiler, [...FLAGS, join(SOURCES, `${name}.c`), "-o", unfinished], { stdio: ["ignore", "pipe", "pipe"] });
+  renameSync(unfinished, program);
+  return program;
+}
+
+export type Runner = (order: Order) => Promise<Figures>;
+
+/** A way to measure, or why there is none. */
+export type Native = { readonly run: Runner } | { readonly missing: string };
+
+/** Arguments that all our programs begin with; -1: not bound. */
+function common({ cpus, seconds }: Order): string[] {
+  return [String(cpus[0] ?? -1), String(cpus[1] ?? -1), String(seconds)];
+}
+
+function program(compiler: string, name: string): { path: string } | { missing: string } {
+  try {
+    return { path: compile(compiler, name) };
+  } catch (error) {
+    const text = String((error as { stderr?: Buffer }).stderr ?? (error as Error).message);
+    return { missing: `${compiler} does not compile ${name}.c: ${text.trim().split("\n")[0]}` };
+  }
+}
+
+function compilerOf(): string | undefined {
+  return ["cc", "gcc", "clang"].find((command) => outputOf(command, ["--version"]) !== undefined);
+}
+
+/** handoff.c or ring.c. */
+export function nativeC(name: "handoff" | "ring"): Native {
+  const compiler = compilerOf();
+  if (compiler === undefined) return { missing: "there is no C compiler (cc)" };
+  const built = program(compiler, name);
+  if ("missing" in built) return built;
+  return {
+    run: async (order) => {
+      // At least four messages have room, whatever their size.
+      const capacity = Math.max(C_RING_BYTES, 4 * 2 ** Math.ceil(Math.log2(order.bytes + 16)));
+      const more = name === "ring" ? [String(order.bytes), String(capacity)] : [];
+      return JSON.parse(await run(built.path, [...common(order), ...more], order.seconds)) as Figures;
+    },
+  };
+}
+
+const MPI = {
+  openmpi: {
+    suffix: "openmpi",
+    is: /open ?mpi|open-rte/i,
+    options: ["--oversubscribe", "--bind-to", "none", ...(process.getuid?.() === 0 ? ["--allow-run-as-root"] : [])],
+  },
+  mpich: { suffix: "mpich", is: /mpich|hydra/i, options: ["-bind-to", "none"] },
+} as const;
+
+/** mpi.c under one of the two. Both may be installed: then their commands have suffixes. */
+export function nativeMpi(name: keyof typeof MPI): Native {
+  const { suffix, is, options } = MPI[name];
+  const fits = (command: string) => is.test(outputOf(command, ["--version"]) ?? "");
+  const starter = [`mpirun.${suffix}`, "mpirun"].find(fits);
+  const compiler = [`mpicc.${suffix}`, "mpicc"].find((command) => is.test(outputOf(command, ["-show"]) ?? ""));
+  if (starter === undefined || compiler === undefined) return { missing: `${name} (mpicc, mpirun) is not installed` };
+  const built = program(compiler, "mpi");
+  if ("missing" in built) return built;
+  return {
+    run: async (order) => {
+      const what = order.test === "am_lat" ? "lat" : "rate";
+      const args = [...options, "-n", "2", built.path, ...common(order), String(order.bytes), what];
+      return JSON.parse(await run(starter, args, order.seconds)) as Figures;
+    },
+  };
+}
+
+function freePort(): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const server = createServer();
+    server.on("error", reject);
+    server.listen(0, "127.0.0.1", () => {
+      const address = server.address();
+      server.close(() => resolve(typeof address === "object" && address !== null ? address.port : 0));
+    });
+  });
+}
+
+/** ucx_perftest over shared memory: `ucx`, active messages as a user has them (UCP); `ucx-uct`, the layer below. */
+export function nativeUcx(name: "ucx" | "ucx-uct"): Native {
+  if (outputOf("ucx_perftest", ["-h"]) === undefined) return { missing: "ucx_perftest is not installed" };
+  const env = { ...process.env, UCX_TLS: "shm,self", UCX_LOG_LEVEL: "error" };
+  const uct = name === "ucx-uct";
+  return {
+    run: async (order) => {
+      const { test, bytes, seconds, cpus } = order;
+      const latency = test === "am_lat";
+      // It counts messages, not seconds: as many as take about that long.
+      const each = latency ? 250 + bytes / 5 : 60 + bytes / 10;
+      const count = Math.max(1000, Math.round((seconds * 1e9) / each));
+      const what = `${uct ? "" : "ucp_"}am_${latency ? "lat" : "bw"}`;
+      const layer = uct ? ["-d", "memory", "-x", "posix"] : [];
+      const test_ = ["-t", what, "-s", String(bytes), "-n", String(count), "-v", ...layer];
+      const port = String(await freePort());
+      const command = (thread: number, host: string[]): [string, string[]] => {
+        const args = [...host, "-p", port, ...test_];
+        const cpu = cpus[thread];
+        return cpu === undefined ? ["ucx_perftest", args] : ["taskset", ["-c", String(cpu), "ucx_perftest", ...args]];
+      };
+      const server = spawn(...command(1, []), { env, stdio: "ignore" });
+      const ended = new Promise((resolve) => server.on("close", resolve).on("error", resolve));
+      try {
+        let lines = "";
+        for (let attempt = 1; lines === ""; attempt++) {
+          await new Promise((resolve) => setTimeout(resolve, 150 * attempt));
+          lines = await run(...command(0, ["127.0.0.1"]), seconds, env).catch((error: Error) => {
+            if (attempt === 4) throw error;
+            return "";
+          });
+        }
+        const row = (lines.trim().split("\n").pop() as string).split(",").map(Number);
+        const [iterations = 0, median = 0, , , , , , rate = 0] = row;
+        return latency ? { p50_ns: median * 1000 } : { messages_per_s: rate, messages: iterations };
+      } finally {
+        server.kill("SIGKILL");
+        await ended;
+      }
+    },
+  };
+}

@@ -1,0 +1,71 @@
+// The options of `pamir perf`, and its help.
+import { parseArgs } from "node:util";
+import { oneOf, UsageError, wholeNumber } from "../usage.js";
+import { ON_REQUEST, type System, SYSTEMS, type Test, TESTS } from "./plan.js";
+
+export interface PerfOptions {
+  readonly tests: readonly Test[];
+  readonly systems: readonly System[];
+  /** Sizes asked for; none: each test's own. */
+  readonly bytes: readonly number[];
+  readonly runs: number;
+  readonly json: boolean;
+  readonly quick: boolean;
+}
+
+const BYTES_MAX = 16 * 1024 * 1024;
+const RUNS = 5;
+
+export function perfHelp(): string {
+  const list = (items: readonly { name: string; what: string }[]) =>
+    items.map(({ name, what }) => `  ${name.padEnd(21)} ${what}`).join("\n");
+  return `pamir perf: measures messages between two threads, side by side with others
+
+Usage: pamir perf [--test NAME]… [--bytes N]… [--system NAME]… [--runs N] [--json] [--quick]
+
+  --test NAME           only this test; may be repeated
+  --bytes N             payload in bytes instead of each test's own sizes; may be repeated
+  --system NAME         only this system; may be repeated
+  --runs N              runs of each, alternating between the systems (default ${RUNS}); medians are shown
+  --json                one JSON object on standard output, nothing else
+  --quick               tiny runs: shows that it works, the numbers mean little
+  --help                this text
+
+Tests:
+${list(TESTS)}
+
+Systems (what is not installed here is left out, and said so):
+${list(SYSTEMS)}
+
+Every run is bracketed by the hand-off: where that moves by more than 15 %, the run is repeated.
+Exit codes: 0; 1 a run of pamir failed; 2 wrong input; 3 the machine was too unsteady, the numbers are void.
+`;
+}
+
+export function parsePerf(args: string[]): PerfOptions | "help" {
+  const { values } = parseArgs({
+    args,
+    options: {
+      test: { type: "string", multiple: true },
+      bytes: { type: "string", multiple: true },
+      system: { type: "string", multiple: true },
+      runs: { type: "string" },
+      json: { type: "boolean" },
+      quick: { type: "boolean" },
+      help: { type: "boolean", short: "h" },
+    },
+  });
+  if (values.help) return "help";
+  const testNames = values.test?.map((name) => oneOf("--test", name, TESTS.map((test) => test.name)));
+  const systemNames = values.system?.map((name) => oneOf("--system", name, SYSTEMS.map((system) => system.name)));
+  const bytes = (values.bytes ?? []).map((value) => wholeNumber("--bytes", value, 1, BYTES_MAX));
+  const quick = values.quick ?? false;
+  const runs = values.runs === undefined ? (quick ? 1 : RUNS) : wholeNumber("--runs", values.runs, 1, 1000);
+  const tests = TESTS.filter(({ name }) => testNames?.includes(name) ?? true);
+  const systems = SYSTEMS.filter(({ name }) => systemNames?.includes(name) ?? !ON_REQUEST.has(name));
+  if (!tests.some((test) => systems.some((system) => system.does(test.name)))) {
+    const names = (items: readonly { name: string }[]) => items.map(({ name }) => name).join(", ");
+    throw new UsageError(`nothing to measure: ${names(systems)} has no ${names(tests)}`);
+  }
+  return { tests, systems, bytes: [...new Set(bytes)], runs, json: values.json ?? false, quick };
+}

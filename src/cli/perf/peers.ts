@@ -1,0 +1,87 @@
+// Starts what is measured inside this process: jobs of pamir, and the peers in JavaScript.
+import { MessageChannel, type MessagePort, Worker } from "node:worker_threads";
+import { type KernelName, launch } from "pamir";
+import { type Figures, makeResults, readResults, type TestName, type Work } from "./work.js";
+
+/** What a peer's worker is told. */
+export interface PeerData {
+  readonly peer: string;
+  readonly thread: number;
+  readonly threads: number;
+  readonly work: Work;
+  readonly port?: MessagePort;
+  readonly memory?: WebAssembly.Memory;
+  readonly ringbuf?: { module: string; buffers: SharedArrayBuffer[]; stop: SharedArrayBuffer };
+}
+
+export type Order = Omit<Work, "results" | "barrier">;
+
+const RINGBUF_BYTES = 262144;
+
+/** A run of pamir's tasks; rejects with the error of a task that failed. */
+export async function runPamir(kernel: KernelName | readonly KernelName[], order: Order): Promise<Figures> {
+  const tasks = order.test === "am_fan" ? 4 : 2;
+  const work: Work = { ...order, results: makeResults(tasks), barrier: new SharedArrayBuffer(4) };
+  const entry = new URL("./tasks/perf.js", import.meta.url);
+  // Two tasks of one context: what a program of two tasks would ask for.
+  const job = await launch(entry, { tasks, kernel, contexts: 1, args: work });
+  const exits = await job.exited;
+  const failed = exits.find(({ code }) => code !== 0);
+  if (failed !== undefined) throw new Error(`task ${failed.task}: ${failed.error ?? `exit code ${failed.code}`}`);
+  return readResults(work.results);
+}
+
+/** Where ringbuf.js is, if it is installed. */
+export function findRingbuf(): string | undefined {
+  try {
+    return import.meta.resolve("ringbuf.js");
+  } catch {
+    return undefined;
+  }
+}
+
+/** How many threads a peer uses. */
+function threadsOf(peer: string): number {
+  return peer === "wasmcall" || peer === "memcpy" ? 1 : 2;
+}
+
+/** A run of a peer in JavaScript, on workers of its own. */
+export async function runPeer(peer: string, order: Order): Promise<Figures> {
+  const threads = threadsOf(peer);
+  const work: Work = { ...order, results: makeResults(threads), barrier: new SharedArrayBuffer(4) };
+  const posts = peer.startsWith("postMessage");
+  const channel = posts ? new MessageChannel() : undefined;
+  const pages = Math.ceil((2 * Math.max(order.bytes, 4096)) / 65536) + 1;
+  const shared = posts ? {} : { memory: new WebAssembly.Memory({ initial: pages, maximum: pages, shared: true }) };
+  const rings = [0, 1].map(() => new SharedArrayBuffer(8 + Math.max(RINGBUF_BYTES, 2 * order.bytes)));
+  const stop = new SharedArrayBuffer(4);
+  const module = peer === "ringbuf.js" ? findRingbuf() : undefined;
+  const ends = Array.from({ length: threads }, (_, thread) => {
+    const port = thread === 0 ? channel?.port1 : channel?.port2;
+    const data: PeerData = {
+      peer,
+      thread,
+      threads,
+      work,
+      ...shared,
+      ...(port === undefined ? {} : { port }),
+      ...(module === undefined ? {} : { ringbuf: { module, buffers: thread === 0 ? rings : rings.toReversed(), stop } }),
+    };
+    const entry = new URL("./tasks/peer.js", import.meta.url);
+    const worker = new Worker(entry, { workerData: data, transferList: port === undefined ? [] : [port] });
+    return new Promise<void>((resolve, reject) => {
+      worker.on("error", reject);
+      worker.on("exit", () => resolve());
+    });
+  });
+  await Promise.all(ends);
+  return readResults(work.results);
+}
+
+/** Whether a peer in JavaScript does a test at all. */
+export function peerDoes(peer: string, test: TestName): boolean {
+  if (peer === "waitnotify") return test === "wake_lat";
+  if (peer === "wasmcall") return test === "idle";
+  if (peer === "memcpy" || peer === "postMessage-transfer") return test === "am_bw";
+  return test === "am_lat" || test === "am_rate" || test === "am_bw";
+}

@@ -1,0 +1,99 @@
+// What can be measured: tests, systems, sizes, and which system does which test. Nothing is started here.
+import { findRingbuf, peerDoes, runPamir, runPeer } from "./peers.js";
+import { type Native, nativeC, nativeMpi, nativeUcx, type Runner } from "./native.js";
+import type { TestName } from "./work.js";
+
+export interface Test {
+  readonly name: TestName;
+  readonly what: string;
+  /** Sizes that are measured unless others are asked for; none: the test has no payload. */
+  readonly bytes: readonly number[];
+  /** Which figure the test is about, and whether less of it is better. */
+  readonly figure: "latency" | "messages" | "bandwidth";
+  /** Length of the timed part of a run. */
+  readonly seconds: number;
+}
+
+export const TESTS: readonly Test[] = [
+  { name: "am_lat", what: "ping-pong, callback to callback; half a round trip", bytes: [8], figure: "latency", seconds: 0.5 },
+  { name: "am_rate", what: "one way, windows of 64, then an answer; messages", bytes: [8], figure: "messages", seconds: 1 },
+  {
+    name: "am_bw",
+    what: "as am_rate; bytes, every cache line touched by the receiver",
+    bytes: [1024, 3904, 65536, 1048576],
+    figure: "bandwidth",
+    seconds: 1,
+  },
+  { name: "am_fan", what: "three tasks sending to one, four threads", bytes: [8], figure: "messages", seconds: 1 },
+  { name: "wake_lat", what: "as am_lat, both sides asleep between messages", bytes: [8], figure: "latency", seconds: 0.5 },
+  { name: "idle", what: "advance() with nothing to do", bytes: [], figure: "latency", seconds: 0.3 },
+];
+
+export interface System {
+  readonly name: string;
+  readonly what: string;
+  does(test: TestName): boolean;
+  /** Finds what the system needs on this machine; asked once, when the first of its runs is due. */
+  prepare(): Native;
+}
+
+const rates = (test: TestName) => test === "am_rate" || test === "am_bw";
+const messages = (test: TestName) => test === "am_lat" || rates(test);
+
+function pamir(name: string, what: string, kernel: "wasm" | "ts" | readonly ["wasm", "ts"]): System {
+  const mixed = typeof kernel === "object";
+  return {
+    name,
+    what,
+    does: (test) => !mixed || (test !== "am_fan" && test !== "idle"),
+    prepare: () => ({ run: (order) => runPamir(kernel, order) }),
+  };
+}
+
+function peer(name: string, what: string): System {
+  return { name, what, does: (test) => peerDoes(name, test), prepare: () => ({ run: (order) => runPeer(name, order) }) };
+}
+
+/** The hand-off in C, or without a compiler in bare wasm. */
+export function prepareHandoff(): { readonly run: Runner; readonly by: "C" | "wasm" } {
+  const native = nativeC("handoff");
+  if ("run" in native) return { run: native.run, by: "C" };
+  return { run: (order) => runPeer("handoff", order), by: "wasm" };
+}
+
+export const SYSTEMS: readonly System[] = [
+  pamir("pamir-wasm", "this package, kernels in WebAssembly", "wasm"),
+  pamir("pamir-ts", "this package, kernels in TypeScript", "ts"),
+  pamir("pamir-mixed", "a task with the one, a task with the other (only if asked for)", ["wasm", "ts"]),
+  {
+    name: "handoff",
+    what: "the limit: two threads, two flags, spinning (C, else bare wasm)",
+    does: (test) => test === "am_lat",
+    prepare: prepareHandoff,
+  },
+  { name: "ring", what: "a ring in C that does the same work", does: rates, prepare: () => nativeC("ring") },
+  peer("memcpy", "a bare memory.copy in wasm"),
+  peer("postMessage", "cloned messages between worker threads"),
+  peer("postMessage-transfer", "transferred buffers, filled by the sender"),
+  {
+    ...peer("ringbuf.js", "the npm package, both sides polling"),
+    prepare: () =>
+      findRingbuf() === undefined
+        ? { missing: "the package ringbuf.js is not installed" }
+        : { run: (order) => runPeer("ringbuf.js", order) },
+  },
+  { name: "openmpi", what: "Open MPI, two processes over shared memory", does: messages, prepare: () => nativeMpi("openmpi") },
+  { name: "mpich", what: "MPICH, likewise", does: messages, prepare: () => nativeMpi("mpich") },
+  { name: "ucx", what: "UCX active messages (ucx_perftest, UCP)", does: messages, prepare: () => nativeUcx("ucx") },
+  {
+    name: "ucx-uct",
+    what: "the layer below, small messages only",
+    does: (test) => test === "am_lat" || test === "am_rate",
+    prepare: () => nativeUcx("ucx-uct"),
+  },
+  peer("waitnotify", "a bare Atomics.wait/notify hand-off"),
+  peer("wasmcall", "a bare call from JavaScript to wasm that loads a word"),
+];
+
+/** Systems that are measured only when they are named. */
+export const ON_REQUEST: ReadonlySet<string> = new Set(["pamir-mixed"]);

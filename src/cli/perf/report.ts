@@ -1,0 +1,196 @@
+// From runs to what is shown: one JSON object, or tables.
+import { cpus } from "node:os";
+import { Table } from "console-table-printer";
+import { VERSION } from "pamir";
+import { type Cell, median, type Outcome } from "./conduct.js";
+import { figureOf, type Ratio, ratiosOf } from "./goals.js";
+
+/** A row of the report: medians over the runs; `min` and `max` are of the figure that the test is about. */
+export interface Result {
+  readonly test: string;
+  readonly system: string;
+  readonly bytes: number;
+  readonly runs: number;
+  readonly p50_ns: number | null;
+  readonly p90_ns: number | null;
+  readonly p99_ns: number | null;
+  readonly p999_ns: number | null;
+  readonly messages_per_s: number | null;
+  readonly bytes_per_s: number | null;
+  readonly min: number;
+  readonly max: number;
+  /** Hand-off around its runs. */
+  readonly handoff_ns: number;
+  /** Garbage collections in all its runs; null where they are not counted. */
+  readonly gcs: number | null;
+}
+
+export interface Report {
+  readonly pamir: string;
+  readonly node: string;
+  readonly cpu: string;
+  readonly date: string;
+  readonly handoff_ns: readonly number[];
+  readonly void: boolean;
+  readonly results: readonly Result[];
+  /** By what the hand-off was measured. */
+  readonly handoff: "C" | "wasm";
+  /** Processors that the threads were bound to; empty: none were. */
+  readonly pinned: readonly number[];
+  readonly repeated: number;
+  readonly skipped: readonly { readonly system: string; readonly reason: string }[];
+  readonly ratios: readonly Ratio[];
+  readonly notes: readonly string[];
+}
+
+export function reportOf(outcome: Outcome): Report {
+  const threads = cpus();
+  const notes: string[] = [];
+  const fan = outcome.cells.some(({ test }) => test.name === "am_fan");
+  if (fan && threads.length < 4) notes.push(`am_fan has four threads and this machine runs ${threads.length} at once`);
+  if (outcome.cpus.length === 0) notes.push("no thread was bound to a processor: this system does not let us");
+  return {
+    pamir: VERSION,
+    node: process.version,
+    cpu: threads[0]?.model.trim() ?? "unknown",
+    date: new Date().toISOString(),
+    handoff_ns: outcome.handoffs.map(round),
+    void: outcome.void,
+    results: outcome.cells.map(resultOf),
+    handoff: outcome.handoffBy,
+    pinned: outcome.cpus,
+    repeated: outcome.repeated,
+    skipped: outcome.skipped.map(({ system, reason }) => ({ system, reason })),
+    ratios: ratiosOf(outcome.cells).map((ratio) => ({
+      ...ratio,
+      ratio: round(ratio.ratio),
+      min: round(ratio.min),
+      max: round(ratio.max),
+    })),
+    notes,
+  };
+}
+
+function resultOf(cell: Cell): Result {
+  const { test, system, bytes, runs } = cell;
+  const middle = (field: "p50_ns" | "p90_ns" | "p99_ns" | "p999_ns" | "messages_per_s"): number | null => {
+    const values = runs.flatMap((run) => run[field] ?? []);
+    return values.length === 0 ? null : round(median(values));
+  };
+  const figures = runs.map((run) => figureOf(cell, run, bytes));
+  const rates = runs.flatMap(({ messages_per_s }) => messages_per_s ?? []);
+  const counted = runs.flatMap(({ gcs }) => gcs ?? []);
+  return {
+    test: test.name,
+    system,
+    bytes,
+    runs: runs.length,
+    p50_ns: middle("p50_ns"),
+    p90_ns: middle("p90_ns"),
+    p99_ns: middle("p99_ns"),
+    p999_ns: middle("p999_ns"),
+    messages_per_s: middle("messages_per_s"),
+    bytes_per_s: rates.length === 0 ? null : round(median(rates) * bytes),
+    min: round(Math.min(...figures)),
+    max: round(Math.max(...figures)),
+    handoff_ns: round(median(runs.map((run) => run.handoff_ns))),
+    gcs: counted.length === 0 ? null : counted.reduce((sum, count) => sum + count, 0),
+  };
+}
+
+/** Four digits are more than the measurement has. */
+function round(value: number): number {
+  return Number(value.toPrecision(5));
+}
+
+/** A number with its unit, three digits. */
+export function withUnit(value: number | null, unit: "ns" | "/s" | "B/s"): string {
+  if (value === null) return "";
+  const scales = unit === "ns" ? ["ns", "µs", "ms"] : ["", "k", "M", "G", "T"].map((prefix) => `${prefix}${unit}`);
+  let scaled = value;
+  let step = 0;
+  while (scaled >= 1000 && step < scales.length - 1) {
+    scaled /= 1000;
+    step++;
+  }
+  return `${scaled >= 100 ? scaled.toFixed(0) : scaled.toPrecision(3)} ${scales[step]}`;
+}
+
+function unitOf({ test, p50_ns }: Result): "ns" | "/s" | "B/s" {
+  if (p50_ns !== null) return "ns";
+  return test === "am_bw" ? "B/s" : "/s";
+}
+
+function figure(result: Result): number | null {
+  const unit = unitOf(result);
+  return unit === "ns" ? result.p50_ns : unit === "B/s" ? result.bytes_per_s : result.messages_per_s;
+}
+
+/** The report as tables. */
+export function textOf(report: Report): string {
+  const { results, ratios, handoff_ns, pinned } = report;
+  const table = new Table({
+    columns: [
+      { name: "test", alignment: "left" },
+      { name: "bytes", alignment: "right" },
+      { name: "system", alignment: "left" },
+      { name: "median", alignment: "right" },
+      { name: "lowest to highest run", alignment: "right" },
+      { name: "p90", alignment: "right" },
+      { name: "p99", alignment: "right" },
+      { name: "p99.9", alignment: "right" },
+    ],
+    shouldDisableColors: true,
+  });
+  for (const result of results) {
+    const unit = unitOf(result);
+    table.addRow({
+      test: result.test,
+      bytes: result.bytes,
+      system: result.system,
+      median: withUnit(figure(result), unit),
+      "lowest to highest run": `${withUnit(result.min, unit)} – ${withUnit(result.max, unit)}`,
+      p90: withUnit(result.p90_ns, "ns"),
+      p99: withUnit(result.p99_ns, "ns"),
+      "p99.9": withUnit(result.p999_ns, "ns"),
+    });
+  }
+  const where = pinned.length > 0 ? `bound to processors ${pinned.join(" and ")}` : "not bound to processors";
+  const range = `${withUnit(Math.min(...handoff_ns), "ns")} – ${withUnit(Math.max(...handoff_ns), "ns")}`;
+  const lines = [
+    `pamir ${report.pamir}, Node ${report.node}, ${report.cpu}, threads ${where}`,
+    `hand-off (${report.handoff}) around the runs: ${range}; ${report.repeated} runs were repeated`,
+    table.render(),
+  ];
+  if (ratios.length > 0) lines.push("pamir-wasm against others, median of the runs:", ratioTable(ratios));
+  for (const { system, reason } of report.skipped) lines.push(`left out: ${system}: ${reason}`);
+  for (const note of report.notes) lines.push(`note: ${note}`);
+  if (report.void) lines.push("VOID: the hand-off stayed above 1.3 times its best, so these numbers mean nothing");
+  return `${lines.join("\n")}\n`;
+}
+
+function ratioTable(ratios: readonly Ratio[]): string {
+  const table = new Table({
+    columns: [
+      { name: "what", alignment: "left" },
+      { name: "ratio", alignment: "right" },
+      { name: "lowest to highest run", alignment: "right" },
+      { name: "goal", alignment: "right" },
+      { name: "hoped for", alignment: "right" },
+      { name: "met", alignment: "left" },
+    ],
+    shouldDisableColors: true,
+  });
+  const number = (value: number) => (value >= 100 ? value.toFixed(0) : value === 0 ? "0" : value.toPrecision(3));
+  for (const { what, ratio, min, max, goal, hoped, met } of ratios) {
+    table.addRow({
+      what,
+      ratio: number(ratio),
+      "lowest to highest run": `${number(min)} – ${number(max)}`,
+      goal: goal ?? "",
+      "hoped for": hoped ?? "",
+      met: met === null ? "" : met ? "yes" : "NO",
+    });
+  }
+  return table.render();
+}

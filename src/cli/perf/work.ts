@@ -1,0 +1,76 @@
+// What the command hands to the threads that measure, and what they hand back: cloned one way, a few numbers in shared
+// memory the other way. Imported on both sides, so it imports neither the library nor anything of the command.
+
+export type TestName = "am_lat" | "am_rate" | "am_bw" | "am_fan" | "wake_lat" | "idle";
+
+/** One measurement on two threads or more. */
+export interface Work {
+  readonly test: TestName;
+  readonly bytes: number;
+  /** Length of the timed part; a fifth of it goes before as warm-up. */
+  readonly seconds: number;
+  /** Messages that are counted at least, whatever the time. */
+  readonly leastMessages: number;
+  /** Processor of each thread; empty: none is bound. */
+  readonly cpus: readonly number[];
+  readonly results: SharedArrayBuffer;
+  /** One word: how many threads are up. */
+  readonly barrier: SharedArrayBuffer;
+}
+
+/** What came out; fields that mean nothing for a test are missing. */
+export interface Figures {
+  p50_ns?: number;
+  p90_ns?: number;
+  p99_ns?: number;
+  p999_ns?: number;
+  messages_per_s?: number;
+  /** Garbage collections in both threads during the timed part. */
+  gcs?: number;
+  /** Messages counted. */
+  messages?: number;
+}
+
+export const WINDOW = 64;
+/** Windows from one look at the clock to the next: reading it costs as much as two messages. */
+export const CLOCK_WINDOWS = 16;
+/** Round trips that are timed together where one takes less than a microsecond. */
+export const BATCH = 16;
+export const CACHE_LINE = 64;
+export const WARM_UP = 0.2;
+export const SAMPLES_MAX = 1_000_000;
+
+const FIELDS = ["p50_ns", "p90_ns", "p99_ns", "p999_ns", "messages_per_s", "gcs", "messages"] as const;
+type Field = (typeof FIELDS)[number];
+
+/** Room for the figures of one measurement; summed fields may be written by several threads, one slot each. */
+export function makeResults(threads: number): SharedArrayBuffer {
+  const results = new SharedArrayBuffer(8 * FIELDS.length * threads);
+  new Float64Array(results).fill(Number.NaN);
+  return results;
+}
+
+/** Waits until all threads are up, so that nobody measures how others load. */
+export function meet(barrier: SharedArrayBuffer, threads: number): void {
+  const up = new Int32Array(barrier);
+  Atomics.add(up, 0, 1);
+  Atomics.notify(up, 0);
+  for (let seen = Atomics.load(up, 0); seen < threads; seen = Atomics.load(up, 0)) Atomics.wait(up, 0, seen, 30_000);
+}
+
+/** A thread writes its figures; the command reads them after the thread has ended. */
+export function writeResults(results: SharedArrayBuffer, thread: number, figures: Figures): void {
+  const slots = new Float64Array(results, 8 * FIELDS.length * thread, FIELDS.length);
+  for (const [i, field] of FIELDS.entries()) slots[i] = figures[field] ?? Number.NaN;
+}
+
+/** The figures of all threads, added up. */
+export function readResults(results: SharedArrayBuffer): Figures {
+  const slots = new Float64Array(results);
+  const sums = new Map<Field, number>();
+  for (const [i, value] of slots.entries()) {
+    const field = FIELDS[i % FIELDS.length] as Field;
+    if (!Number.isNaN(value)) sums.set(field, (sums.get(field) ?? 0) + value);
+  }
+  return Object.fromEntries(sums) as Figures;
+}

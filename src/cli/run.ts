@@ -1,0 +1,196 @@
+// `pamir run`, the main job: real files go from task 0 to task 1, by pamir and by postMessage, and arrive unchanged.
+import { createHash } from "node:crypto";
+import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
+import { relative, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+import { Worker } from "node:worker_threads";
+import { Table } from "console-table-printer";
+import { type Client, type Context, EAGAIN, errorText, launch, SUCCESS } from "pamir";
+import { BEGIN, CHUNK, DIGEST, DONE, END, READY } from "./run-protocol.js";
+
+/** What a path is called in the table. */
+const PATHS = ["pamir-wasm", "pamir-ts", "postMessage clone", "postMessage transfer"] as const;
+type Path = (typeof PATHS)[number];
+
+/** Bytes of one message: a whole record, so that the receiver reads it in place. */
+const CHUNK_BYTES = 65536;
+
+/** An input that can't be read: one line, exit code 2. */
+class InputError extends Error {}
+
+/** Streams files and checks what arrives; returns the exit code. */
+export async function run(names: string[]): Promise<number> {
+  let files: string[];
+  try {
+    files = names.length > 0 ? names.map(checkFile) : defaultFiles();
+  } catch (error) {
+    if (!(error instanceof InputError)) throw error;
+    process.stderr.write(`pamir run: ${error.message}\n`);
+    return 2;
+  }
+  const contents = files.map((file) => readFileSync(file));
+  const digests = contents.map(sha256);
+  const results = new Map<Path, Arrived[]>();
+  for (const path of PATHS) {
+    results.set(path, path.startsWith("pamir") ? await overPamir(contents, path) : await overPostMessage(contents, path));
+  }
+  return printFiles(files, contents, digests, results);
+}
+
+interface Arrived {
+  readonly digest: string;
+  /** Bytes a second, from the first send to the receiver's word that it has everything. */
+  readonly rate: number;
+}
+
+async function overPamir(contents: Buffer[], path: Path): Promise<Arrived[]> {
+  const kernel = path === "pamir-wasm" ? "wasm" : "ts";
+  const job = await launch(new URL("./tasks/run.js", import.meta.url), { tasks: 2, join: true, kernel });
+  const { client } = job;
+  const context = client.createContext();
+  const answers = { ready: false, done: false, digest: "" };
+  context.dispatch(READY, () => {
+    answers.ready = true;
+  });
+  context.dispatch(DONE, () => {
+    answers.done = true;
+  });
+  context.dispatch(DIGEST, (message) => {
+    answers.digest = Buffer.from(message.payload).toString("hex");
+  });
+  const arrived: Arrived[] = [];
+  for (const content of contents) arrived.push(streamFile(client, context, content, answers));
+  client.close();
+  await job.terminate();
+  return arrived;
+}
+
+function streamFile(
+  client: Client,
+  context: Context,
+  content: Buffer,
+  answers: { ready: boolean; done: boolean; digest: string },
+): Arrived {
+  const to = client.endpoint(1);
+  answers.ready = answers.done = false;
+  answers.digest = "";
+  must(context.sendImmediate(to, BEGIN, new Float64Array([content.length])));
+  wait(context, () => answers.ready);
+  const start = performance.now();
+  const parameters = { to, dispatch: CHUNK, payload: content as Uint8Array, queue: false };
+  for (let offset = 0; offset < content.length; offset += CHUNK_BYTES) {
+    parameters.payload = content.subarray(offset, offset + CHUNK_BYTES);
+    let result = context.send(parameters);
+    while (result === EAGAIN) {
+      context.advance(100);
+      result = context.send(parameters);
+    }
+    must(result);
+  }
+  must(context.sendImmediate(to, END));
+  wait(context, () => answers.done);
+  const seconds = (performance.now() - start) / 1000;
+  wait(context, () => answers.digest !== "");
+  return { digest: answers.digest, rate: content.length / seconds };
+}
+
+function must(result: number): void {
+  if (result !== SUCCESS) throw new Error(`task 1 does not take the file: ${errorText(result)}`);
+}
+
+function wait(context: Context, condition: () => boolean): void {
+  must(context.advanceUntil(condition, { timeout: 60_000 }));
+}
+
+/**
+ * The same with postMessage. Cloning a view clones all of its buffer, so each chunk has one of its own: made before the
+ * clock runs for `clone`, which copies it again; while it runs for `transfer`, whose only copy this is.
+ */
+async function overPostMessage(contents: Buffer[], path: Path): Promise<Arrived[]> {
+  const transfer = path.endsWith("transfer");
+  const worker = new Worker(new URL("./tasks/run-post-message.js", import.meta.url));
+  const answer = () => new Promise<unknown>((done) => worker.once("message", done));
+  const arrived: Arrived[] = [];
+  for (const content of contents) {
+    const starts = Array.from({ length: Math.ceil(content.length / CHUNK_BYTES) }, (_, i) => i * CHUNK_BYTES);
+    const cut = (offset: number) => new Uint8Array(content.subarray(offset, offset + CHUNK_BYTES));
+    const chunks = transfer ? [] : starts.map(cut);
+    const ready = answer();
+    worker.postMessage(content.length);
+    await ready;
+    const done = answer();
+    const start = performance.now();
+    for (const chunk of chunks) worker.postMessage(chunk);
+    if (transfer) {
+      for (const offset of starts) {
+        const chunk = cut(offset);
+        worker.postMessage(chunk, [chunk.buffer]);
+      }
+    }
+    worker.postMessage("end");
+    await done;
+    const seconds = (performance.now() - start) / 1000;
+    const digest = answer();
+    worker.postMessage("digest");
+    arrived.push({ digest: String(await digest), rate: content.length / seconds });
+  }
+  await worker.terminate();
+  return arrived;
+}
+
+function printFiles(files: string[], contents: Buffer[], digests: string[], results: Map<Path, Arrived[]>): number {
+  const table = new Table({
+    shouldDisableColors: true,
+    columns: [
+      { name: "file", alignment: "left" },
+      { name: "bytes", alignment: "right" },
+      { name: "SHA-256", alignment: "left" },
+      ...PATHS.map((path) => ({ name: path, title: `${path} GB/s`, alignment: "right" as const })),
+    ],
+  });
+  let wrong = 0;
+  files.forEach((file, i) => {
+    const row: Record<string, string> = {
+      file: relative(process.cwd(), file).length < file.length ? relative(process.cwd(), file) : file,
+      bytes: (contents[i] as Buffer).length.toLocaleString("en"),
+      "SHA-256": `${(digests[i] as string).slice(0, 16)}…`,
+    };
+    for (const path of PATHS) {
+      const { digest, rate } = (results.get(path) as Arrived[])[i] as Arrived;
+      const same = digest === digests[i];
+      if (!same) wrong++;
+      row[path] = same ? (rate / 1e9).toFixed(2) : "WRONG DIGEST";
+    }
+    table.addRow(row);
+  });
+  table.printTable();
+  if (wrong > 0) process.stderr.write(`pamir run: ${wrong} digests differ from what was sent\n`);
+  else process.stdout.write(`${files.length} files × ${PATHS.length} ways: every SHA-256 equals that of the file.\n`);
+  return wrong > 0 ? 1 : 0;
+}
+
+function sha256(bytes: Uint8Array): string {
+  return createHash("sha256").update(bytes).digest("hex");
+}
+
+function checkFile(name: string): string {
+  const file = resolve(name);
+  try {
+    if (!statSync(file).isFile()) throw new InputError(`${name} is not a file`);
+    return file;
+  } catch (error) {
+    if (error instanceof InputError) throw error;
+    throw new InputError(`can't read ${name}: ${(error as NodeJS.ErrnoException).code ?? error}`);
+  }
+}
+
+/** The running Node, and pamir's own sources where they are at hand. */
+function defaultFiles(): string[] {
+  const root = fileURLToPath(new URL("..", import.meta.url));
+  const sources = ["assembly", "src"].filter((folder) => existsSync(resolve(root, folder))).flatMap((folder) =>
+    readdirSync(resolve(root, folder), { recursive: true, withFileTypes: true })
+      .filter((entry) => entry.isFile() && entry.name.endsWith(".ts"))
+      .map((entry) => resolve(entry.path, entry.name)),
+  );
+  return [process.execPath, ...sources.sort((a, b) => statSync(b).size - statSync(a).size)];
+}

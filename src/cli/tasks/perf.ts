@@ -1,0 +1,178 @@
+// The task of `pamir perf`: what is measured, written as a user of the package would write it. Task 0 leads; in am_fan
+// it receives, and all others send.
+import { attach, type Client, type Context, type Endpoint, type Message, SEND_IMMEDIATE_MAX, SUCCESS } from "pamir";
+import { CollectionCounter, pinThread, RateMeter, Stopwatch, touch } from "../perf/measure.js";
+import { BATCH, type Figures, meet, WINDOW, type Work, writeResults } from "../perf/work.js";
+
+const DATA = 1;
+const ANSWER = 2;
+const WARM = 3;
+const STOP = 4;
+/** Idle looks in one call while an answer is awaited. */
+const ROUNDS = 1000;
+/** Idle calls of advance() that are timed together. */
+const IDLE_BATCH = 1000;
+
+let sink = 0;
+
+/** A sender of one payload to one endpoint. */
+function outlet(context: Context, to: Endpoint, bytes: number): () => boolean {
+  const payload = new Uint8Array(bytes).fill(1);
+  if (bytes <= SEND_IMMEDIATE_MAX) return () => context.sendImmediate(to, DATA, null, payload, false) === SUCCESS;
+  // One object for every call. With onLocal nothing is copied into the pending queue; without a place in it a message
+  // of several packets could not be begun.
+  const whole = { to, dispatch: DATA, payload, queue: false };
+  if (bytes <= 65536) return () => context.send(whole) === SUCCESS;
+  let underWay = 0;
+  const parameters = { to, dispatch: DATA, payload, onLocal: () => underWay-- };
+  return () => {
+    if (underWay >= 4) return false;
+    underWay++;
+    context.send(parameters);
+    return true;
+  };
+}
+
+/** A handler that touches each message and then calls `next`, for messages that arrive whole or in packets. */
+function inlet(bytes: number, next: (origin: Endpoint) => void): (message: Message) => void {
+  const destination = new Uint8Array(bytes);
+  return (message) => {
+    if (message.immediate) {
+      sink += touch(message.bytes, message.payloadOffset, message.payloadBytes);
+      next(message.origin);
+      return;
+    }
+    const { origin } = message;
+    message.receive(destination, () => {
+      sink += touch(destination, 0, bytes);
+      next(origin);
+    });
+  };
+}
+
+function latencyLeader(context: Context, peer: Endpoint, { bytes, seconds, test }: Work): Figures {
+  const parked = test === "wake_lat";
+  const batch = parked ? 1 : bytes > 4096 ? 4 : BATCH;
+  const send = outlet(context, peer, bytes);
+  let left = batch;
+  let over = false;
+  const watch = new Stopwatch(seconds, 2 * batch);
+  const answered = inlet(bytes, () => {
+    if (--left === 0) {
+      left = batch;
+      over = !watch.lap();
+    }
+    if (!over) send();
+  });
+  context.dispatch(DATA, answered);
+  send();
+  if (parked) context.advanceUntil(() => over);
+  else while (!over) context.advance(ROUNDS);
+  return watch.figures();
+}
+
+function latencyFollower(context: Context, peer: Endpoint, { bytes, test }: Work): void {
+  const send = outlet(context, peer, bytes);
+  let over = false;
+  context.dispatch(DATA, inlet(bytes, () => send()));
+  context.dispatch(STOP, () => {
+    over = true;
+  });
+  if (test === "wake_lat") context.advanceUntil(() => over);
+  else while (!over) context.advance(ROUNDS);
+}
+
+function rateLeader(context: Context, peer: Endpoint, work: Work, collections: CollectionCounter): Figures {
+  const send = outlet(context, peer, work.bytes);
+  let answers = 0;
+  context.dispatch(ANSWER, () => answers++);
+  // With more tasks than cores, a wait that never sleeps keeps the others from running.
+  const parked = work.test === "am_fan";
+  const meter = new RateMeter(work);
+  meter.onWarm = () => {
+    collections.begin();
+    context.sendImmediate(peer, WARM);
+  };
+  let windows = 0;
+  const answered = () => answers === windows;
+  do {
+    for (let i = 0; i < WINDOW; i++) while (!send()) context.advance();
+    windows++;
+    if (parked) context.advanceUntil(answered);
+    else while (answers !== windows) context.advance(ROUNDS);
+  } while (meter.window());
+  collections.end();
+  return meter.figures();
+}
+
+function rateFollower(context: Context, client: Client, work: Work, collections: CollectionCounter): void {
+  const got = new Uint32Array(client.size);
+  let leaders = work.test === "am_fan" ? client.size - 1 : 1;
+  const handler = inlet(work.bytes, (origin) => {
+    const task = origin >>> 8;
+    if (++(got as Uint32Array & number[])[task] !== WINDOW) return;
+    got[task] = 0;
+    context.sendImmediate(origin, ANSWER);
+  });
+  context.dispatch(DATA, handler);
+  context.dispatch(WARM, () => collections.begin());
+  context.dispatch(STOP, () => leaders--);
+  if (work.test === "am_fan") context.advanceUntil(() => leaders === 0);
+  else while (leaders > 0) context.advance(ROUNDS);
+  collections.end();
+}
+
+/** With a peer that has sent something and is silent now: what a loop that polls pays in ordinary life. */
+function idleLeader(context: Context, { seconds }: Work): Figures {
+  let heard = false;
+  context.dispatch(DATA, () => {
+    heard = true;
+  });
+  context.advanceUntil(() => heard);
+  const watch = new Stopwatch(seconds, IDLE_BATCH);
+  do {
+    for (let i = 0; i < IDLE_BATCH; i++) context.advance();
+  } while (watch.lap());
+  return watch.figures();
+}
+
+function idleFollower(context: Context, peer: Endpoint): void {
+  let over = false;
+  context.dispatch(STOP, () => {
+    over = true;
+  });
+  context.sendImmediate(peer, DATA);
+  context.advanceUntil(() => over);
+}
+
+async function main(): Promise<void> {
+  const client = await attach();
+  const work = client.args as Work;
+  const { task } = client;
+  pinThread(work.cpus, task);
+  const context = client.createContext(work.test === "wake_lat" ? { spin: 0 } : {});
+  const fan = work.test === "am_fan";
+  const leads = fan ? task !== 0 : task === 0;
+  const peer = client.endpoint(task === 0 ? 1 : 0);
+  const rates = work.test === "am_rate" || work.test === "am_bw" || fan;
+  const collections = new CollectionCounter();
+  meet(work.barrier, client.size);
+  let figures: Figures = {};
+  if (rates && leads) figures = rateLeader(context, peer, work, collections);
+  else if (rates) rateFollower(context, client, work, collections);
+  else if (work.test === "idle" && leads) figures = idleLeader(context, work);
+  else if (work.test === "idle") idleFollower(context, peer);
+  else if (leads) figures = latencyLeader(context, peer, work);
+  else latencyFollower(context, peer, work);
+  if (leads) {
+    context.sendImmediate(peer, STOP);
+    // What is still in the pending queue goes out before the client closes.
+    for (let i = 0; i < 100; i++) context.advance();
+  }
+  if (rates) figures.gcs = await collections.count();
+  writeResults(work.results, task, figures);
+  client.close();
+  if (sink < 0) throw new Error("a sum of bytes is negative");
+}
+
+await main();
