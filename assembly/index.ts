@@ -17,7 +17,20 @@ export {
   laneWantRoom,
 } from "./lane";
 export { advance, laneOf, lanePause, lanePeek, laneResume, laneSwitch, peek, release } from "./reception";
-export { addWord, bellArm, bellDisarm, bellWait, clearBits, exchangeIf, loadWord, ring, ringAlways, spinEnter, spinLeave, storeWord } from "./sync";
+export {
+  addWord,
+  bellArm,
+  bellDisarm,
+  bellWait,
+  clearBits,
+  exchangeIf,
+  loadWord,
+  ring,
+  ringAlways,
+  spinEnter,
+  spinLeave,
+  storeWord,
+} from "./sync";
 
 /** Fingerprint of the sources of the layout and the kernels; pamir compares it with its own at load. */
 export function layoutHash(): u32 {

@@ -1,10 +1,6 @@
 // The only file of the kernels that names an atomic. All wasm atomics are sequentially consistent; the callers say
 // which role each one plays, and which partner it pairs with.
-import {
-  JOB_SPINNING_OFFSET,
-  TASK_BELL_OFFSET,
-  TASK_PARKED_OFFSET,
-} from "./layout";
+import { JOB_SPINNING_OFFSET, TASK_BELL_OFFSET, TASK_PARKED_OFFSET } from "./layout";
 
 /** Atomic load of a shared word. */
 export function loadWord(pointer: usize): u32 {

@@ -2,6 +2,7 @@
 import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { dirname, resolve } from "node:path";
 import asc from "assemblyscript/asc";
 import { build } from "esbuild";
 
@@ -37,9 +38,25 @@ writeFileSync("src/generated/version.ts", `export const VERSION = "${version}";\
 
 // 3. JavaScript: the library, the monitor (started from a string, so that no bundler can lose its file), the CLI.
 /** @type {import("esbuild").BuildOptions} */
-const common = { bundle: true, format: "esm", target: "es2022", platform: "neutral", mainFields: ["module", "main"], logLevel: "warning" };
-const monitor = await build({ ...common, entryPoints: ["src/launch/monitor.ts"], format: "iife", minify: true, write: false });
-writeFileSync("src/generated/monitor.ts", `export const monitorSource = ${JSON.stringify(monitor.outputFiles?.[0]?.text)};\n`);
+const common = {
+  bundle: true,
+  format: "esm",
+  target: "es2022",
+  platform: "neutral",
+  mainFields: ["module", "main"],
+  logLevel: "warning",
+};
+const monitor = await build({
+  ...common,
+  entryPoints: ["src/launch/monitor.ts"],
+  format: "iife",
+  minify: true,
+  write: false,
+});
+writeFileSync(
+  "src/generated/monitor.ts",
+  `export const monitorSource = ${JSON.stringify(monitor.outputFiles?.[0]?.text)};\n`,
+);
 await build({ ...common, entryPoints: ["src/index.ts"], outfile: "dist/index.js" });
 await build({
   ...common,
@@ -63,5 +80,20 @@ await build({
   ],
 });
 
-// 4. Types.
-execFileSync(process.execPath, ["node_modules/typescript/bin/tsc", "-p", "scripts/types.tsconfig.json"], { stdio: "inherit" });
+// 4. Types: those that the public names lead to.
+execFileSync(process.execPath, ["node_modules/typescript/bin/tsc", "-p", "scripts/types.tsconfig.json"], {
+  stdio: "inherit",
+});
+const reached = new Set();
+for (const queue = [resolve("dist/types/src/index.d.ts")]; queue.length > 0; ) {
+  const file = /** @type {string} */ (queue.pop());
+  if (reached.has(file)) continue;
+  reached.add(file);
+  for (const [, from] of readFileSync(file, "utf8").matchAll(/from "(\.[^"]+)\.js"/g)) {
+    queue.push(resolve(dirname(file), `${from}.d.ts`));
+  }
+}
+for (const { path, name } of readdirSync("dist/types", { recursive: true, withFileTypes: true })) {
+  const file = resolve(path, name);
+  if (name.endsWith(".ts") && !reached.has(file)) rmSync(file);
+}

@@ -1,6 +1,7 @@
 // How a thread waits: a bounded spin, then asleep on its task's bell. One Parker for each thread.
-import { bellWaitAsync } from "../kernel/twin/sync.js";
+
 import type { Kernel, Memory } from "../kernel/kernel.js";
+import { bellWaitAsync } from "../kernel/twin/sync.js";
 import type { MemoryMap } from "../memory/map.js";
 import { taskSlot } from "../memory/map.js";
 import type { Clock } from "../support/clock.js";
@@ -85,7 +86,13 @@ export class Parker {
   }
 
   /** As wait(), without blocking the thread. `stopped` resolves when the caller gives up. */
-  async waitAsync(awaited: Awaited, timeout: number, spin: number, stopped: Promise<unknown>, isStopped: () => boolean): Promise<boolean> {
+  async waitAsync(
+    awaited: Awaited,
+    timeout: number,
+    spin: number,
+    stopped: Promise<unknown>,
+    isStopped: () => boolean,
+  ): Promise<boolean> {
     const deadline = timeout === Number.POSITIVE_INFINITY ? timeout : this.#clock.now() + timeout;
     this.#keepalive.begin();
     try {

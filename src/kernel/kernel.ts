@@ -41,7 +41,15 @@ export interface Kernel {
 
   // lanes, the producer's side
   copyBytes(to: number, from: number, bytes: number): void;
-  laneInit(job: number, lane: number, origin: number, target: number, capacity: number, recordMax: number, start: number): void;
+  laneInit(
+    job: number,
+    lane: number,
+    origin: number,
+    target: number,
+    capacity: number,
+    recordMax: number,
+    start: number,
+  ): void;
   laneOpen(job: number, origin: number, target: number, capacity: number, recordMax: number): number;
   laneRoom(lane: number): number;
   laneSendWords(lane: number, bytes: number, meta: number, a: number, b: number, c: number, d: number): number;

@@ -1,5 +1,5 @@
 // Which kernels a task runs: the wasm module, unless the job asks for the twin or the host forbids wasm.
-import { type Kernel, type KernelName, memoryOf, type Memory } from "./kernel.js";
+import { type Kernel, type KernelName, type Memory, memoryOf } from "./kernel.js";
 import { twinKernel } from "./twin/index.js";
 import { wasmKernel, wasmModule } from "./wasm.js";
 
@@ -22,7 +22,12 @@ export function openMemory(shared: SharedMemory): Memory {
 }
 
 /** The kernels over a job's memory. */
-export function selectKernel(name: KernelName, shared: SharedMemory, memory: Memory, module?: WebAssembly.Module): Kernel {
+export function selectKernel(
+  name: KernelName,
+  shared: SharedMemory,
+  memory: Memory,
+  module?: WebAssembly.Module,
+): Kernel {
   if (name === "ts") return twinKernel(memory);
   return wasmKernel(shared as WebAssembly.Memory, module);
 }

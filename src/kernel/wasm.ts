@@ -170,7 +170,15 @@ class WasmKernel implements Kernel {
     this.#copyBytes(to, from, bytes);
   }
 
-  laneInit(job: number, lane: number, origin: number, target: number, capacity: number, recordMax: number, start: number): void {
+  laneInit(
+    job: number,
+    lane: number,
+    origin: number,
+    target: number,
+    capacity: number,
+    recordMax: number,
+    start: number,
+  ): void {
     this.#laneInit(job, lane, origin, target, capacity, recordMax, start);
   }
 
@@ -251,7 +259,9 @@ class WasmKernel implements Kernel {
 export function wasmKernel(memory: WebAssembly.Memory, module: WebAssembly.Module = wasmModule()): Kernel {
   const { exports } = instantiateSync<Exports>(module, { env: { memory } });
   if (exports.layoutHash() >>> 0 !== LAYOUT_HASH >>> 0) {
-    throw new Error(`pamir.wasm was built from other sources: layout ${exports.layoutHash() >>> 0}, not ${LAYOUT_HASH}`);
+    throw new Error(
+      `pamir.wasm was built from other sources: layout ${exports.layoutHash() >>> 0}, not ${LAYOUT_HASH}`,
+    );
   }
   return new WasmKernel(exports);
 }

@@ -1,6 +1,7 @@
 // How a task comes by its client.
-import { LAYOUT_HASH } from "../../assembly/layout-hash.js";
+
 import { JOB_HASH_OFFSET, JOB_MAGIC, JOB_MAGIC_OFFSET } from "../../assembly/layout.js";
+import { LAYOUT_HASH } from "../../assembly/layout-hash.js";
 import { VERSION } from "../generated/version.js";
 import { openMemory, selectKernel } from "../kernel/select.js";
 import { readMap } from "../memory/map.js";

@@ -76,7 +76,8 @@ export function dumpJob(map: MemoryMap, { words }: Memory, kernel: Kernel): Dump
       fulls: word(lane + LANE_FULLS_OFFSET) >>> 0,
     };
     const path = `lane ${dump.origin.join(".")} → ${name}`;
-    if (dump.reserved > 0) stuck.push(`${path}: a reservation of ${dump.reserved} bytes is neither committed nor aborted`);
+    if (dump.reserved > 0)
+      stuck.push(`${path}: a reservation of ${dump.reserved} bytes is neither committed nor aborted`);
     if (dump.paused) stuck.push(`${path}: not read, the unexpected queue of ${name} is full`);
     if (dump.roomWanted) {
       const held = (word(lane + LANE_TAIL_OFFSET) - kernel.loadWord(lane + LANE_HEAD_OFFSET)) | 0;
@@ -125,7 +126,9 @@ function dumpText({ heap, tasks, stuck }: Omit<Dump, "toString">): string {
     for (const { context, messages, batches, lanes } of contexts) {
       lines.push(`  context ${context}: ${messages} messages in ${batches} batches`);
       for (const lane of lanes) {
-        lines.push(`    from ${lane.origin.join(".")}: ${lane.queued} of ${lane.bytes} bytes queued, full ${lane.fulls} times`);
+        lines.push(
+          `    from ${lane.origin.join(".")}: ${lane.queued} of ${lane.bytes} bytes queued, full ${lane.fulls} times`,
+        );
       }
     }
   }

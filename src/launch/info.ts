@@ -1,5 +1,5 @@
 // pamir.info(): what this pamir is, and what this host gives it.
-import { LAYOUT_HASH } from "../../assembly/layout-hash.js";
+
 import {
   DISPATCH_ID_MAX,
   ENDPOINT_COUNT_MAX,
@@ -10,10 +10,11 @@ import {
   SEND_IMMEDIATE_MAX,
   TASK_COUNT_MAX,
 } from "../../assembly/layout.js";
+import { LAYOUT_HASH } from "../../assembly/layout-hash.js";
 import { VERSION } from "../generated/version.js";
 import { wasmAllowed } from "../kernel/select.js";
 import { wasmBytes } from "../kernel/wasm.js";
-import { memoryMap, MEMORY_BYTES_MAX } from "../memory/map.js";
+import { MEMORY_BYTES_MAX, memoryMap } from "../memory/map.js";
 import { hardwareThreads, nodeModule, processorName } from "../support/host.js";
 
 export interface Info {

@@ -54,7 +54,8 @@ export class Job {
   /** The caller's client, if it joined. */
   get client(): Client {
     const { client } = this.#parts;
-    if (client === undefined) throw new PamiError("PAMIR_NOT_IN_JOB", "job.client of a job launched without join: true");
+    if (client === undefined)
+      throw new PamiError("PAMIR_NOT_IN_JOB", "job.client of a job launched without join: true");
     return client;
   }
 
@@ -113,4 +114,3 @@ export class Job {
     }
   }
 }
-

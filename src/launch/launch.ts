@@ -1,5 +1,5 @@
 // Starting a job: checks what is asked, makes the memory, starts the monitor.
-import { LAYOUT_HASH } from "../../assembly/layout-hash.js";
+
 import {
   CONTEXT_COUNT_MAX,
   ENDPOINT_COUNT_MAX,
@@ -9,10 +9,11 @@ import {
   PAGE_SIZE,
   TASK_COUNT_MAX,
 } from "../../assembly/layout.js";
+import { LAYOUT_HASH } from "../../assembly/layout-hash.js";
 import { monitorSource } from "../generated/monitor.js";
 import { VERSION } from "../generated/version.js";
 import type { KernelName } from "../kernel/kernel.js";
-import { openMemory, selectKernel, type SharedMemory, wasmAllowed } from "../kernel/select.js";
+import { openMemory, type SharedMemory, selectKernel, wasmAllowed } from "../kernel/select.js";
 import { twinKernel } from "../kernel/twin/index.js";
 import { wasmModule } from "../kernel/wasm.js";
 import { endpointsFit, formatMemory, type Limits, MEMORY_BYTES_MAX, type MemoryMap, memoryMap } from "../memory/map.js";
@@ -105,9 +106,13 @@ function checkEntry(entry: URL | string): URL {
   try {
     url = new URL(entry);
   } catch (cause) {
-    throw new PamiError("PAMIR_ENTRY", `entry is ${show(entry)}, not a URL: use new URL('./task.js', import.meta.url)`, {
-      cause,
-    });
+    throw new PamiError(
+      "PAMIR_ENTRY",
+      `entry is ${show(entry)}, not a URL: use new URL('./task.js', import.meta.url)`,
+      {
+        cause,
+      },
+    );
   }
   if (url.protocol === "file:" && nodeModule("fs")?.existsSync(url) === false) {
     throw new PamiError("PAMIR_ENTRY", `the task module ${nodeModule("url")?.fileURLToPath(url)} does not exist`);
@@ -184,8 +189,12 @@ function makeMemory(map: MemoryMap, wasm: boolean): SharedMemory {
       ? new WebAssembly.Memory({ initial: pages, maximum: pages, shared: true })
       : new SharedArrayBuffer(pages * WASM_PAGE);
   } catch (cause) {
-    throw new PamiError("PAMIR_MEMORY", `this host refuses ${pages * WASM_PAGE} bytes of shared memory: choose a smaller heapBytes`, {
-      cause,
-    });
+    throw new PamiError(
+      "PAMIR_MEMORY",
+      `this host refuses ${pages * WASM_PAGE} bytes of shared memory: choose a smaller heapBytes`,
+      {
+        cause,
+      },
+    );
   }
 }

@@ -84,7 +84,8 @@ function report(task: number, code: number, failure: unknown): void {
   const error = failure as { name?: string; message?: string; code?: string; stack?: string } | undefined;
   const outOfMemory = error?.code === "ERR_WORKER_OUT_OF_MEMORY";
   const cause = terminated.has(task) ? "terminated" : failure === undefined ? "exit" : outOfMemory ? "memory" : "error";
-  const text = failure instanceof Error || error?.message !== undefined ? `${error?.name}: ${error?.message}` : String(failure);
+  const text =
+    failure instanceof Error || error?.message !== undefined ? `${error?.name}: ${error?.message}` : String(failure);
   const ended: TaskExit = {
     task,
     code,

@@ -13,7 +13,7 @@
 //           ├───────────────────────────────────────────────┤ page-aligned
 //           │ heap: lanes, later regions                    │ heapBytes
 //           └───────────────────────────────────────────────┘ end
-import { LAYOUT_HASH } from "../../assembly/layout-hash.js";
+
 import {
   ATTENDED_SIZE,
   CONTEXT_LANE_COUNT_OFFSET,
@@ -42,6 +42,7 @@ import {
   PAGE_SIZE,
   TASK_SIZE,
 } from "../../assembly/layout.js";
+import { LAYOUT_HASH } from "../../assembly/layout-hash.js";
 import { alignUp } from "../../assembly/seq.js";
 import type { Kernel, Memory } from "../kernel/kernel.js";
 

@@ -116,7 +116,10 @@ export class Client {
     this.#checkOpen("createContext");
     const { contexts } = this.#parts.map;
     if (this.#created >= contexts) {
-      throw new PamiError("PAMIR_INVAL", `context ${this.#created} of task ${this.task}: the limit is ${contexts} a task`);
+      throw new PamiError(
+        "PAMIR_INVAL",
+        `context ${this.#created} of task ${this.task}: the limit is ${contexts} a task`,
+      );
     }
     const context = new Context(this.#host, this.#created, options);
     this.#contexts.set(this.#created++, context);
@@ -163,7 +166,10 @@ export class Client {
       DISPATCH_SEND_IMMEDIATE_MAX: SEND_IMMEDIATE_MAX,
     };
     if (!Object.hasOwn(attributes, name)) {
-      throw new PamiError("PAMIR_INVAL", `attribute ${show(name)} is unknown; there are ${Object.keys(attributes).join(", ")}`);
+      throw new PamiError(
+        "PAMIR_INVAL",
+        `attribute ${show(name)} is unknown; there are ${Object.keys(attributes).join(", ")}`,
+      );
     }
     return attributes[name];
   }

@@ -252,16 +252,16 @@ export class Context {
     this.#checkAdvance(1);
     const timeout = checkTimeout(options.timeout);
     const interrupts = this.#host.interruptsTaken();
+    const isStopped = () => this.#closed || this.#host.interrupts() !== interrupts;
     let satisfied = false;
     const over = this.#host.parker.wait(
       {
         poll: (rounds) => {
           satisfied = condition();
-          if (satisfied || this.#closed) return true;
-          if (this.#host.interrupts() !== interrupts) return true;
-          if (this.advance(rounds) === 0) return false;
-          satisfied = condition();
-          return satisfied || this.#closed;
+          if (satisfied || isStopped()) return true;
+          if (this.advance(rounds) > 0) satisfied = condition();
+          // An interrupt is seen in an advance without events, and nobody rings for it again.
+          return satisfied || isStopped();
         },
         peek: () => this.#hasWork(),
         restless: () => this.#isRestless(),
@@ -413,4 +413,3 @@ function checkTimeout(timeout: number | undefined): number {
   }
   return timeout;
 }
-

@@ -105,8 +105,10 @@ export class Receiver {
   /** See `Context.dispatch`. */
   dispatch(id: number, handler: Handler, hints: DispatchHints): void {
     checkInteger("dispatch id", id, 0, DISPATCH_ID_MAX);
-    if (typeof handler !== "function") throw new PamiError("PAMIR_INVAL", `handler is ${show(handler)}, not a function`);
-    if (this.#handlers[id] !== undefined) throw new PamiError("PAMIR_DISPATCH_TAKEN", `dispatch id ${id} has a handler`);
+    if (typeof handler !== "function")
+      throw new PamiError("PAMIR_INVAL", `handler is ${show(handler)}, not a function`);
+    if (this.#handlers[id] !== undefined)
+      throw new PamiError("PAMIR_DISPATCH_TAKEN", `dispatch id ${id} has a handler`);
     checkHints(hints);
     this.#handlers[id] = handler;
     this.#hints[id] = hints;
@@ -186,7 +188,8 @@ export class Receiver {
 
   /** A task has ended: what it sent is still delivered, then its lanes are given back. */
   originEnded(task: number): void {
-    for (let context = 0; context < this.#map.contexts; context++) this.#orphans.add(task * this.#map.contexts + context);
+    for (let context = 0; context < this.#map.contexts; context++)
+      this.#orphans.add(task * this.#map.contexts + context);
     this.reclaimOrphans();
   }
 
@@ -225,7 +228,7 @@ export class Receiver {
       if (handler !== undefined) {
         const message = this.#message;
         const rest = (commit & RECORD_LENGTH_MASK) - (((meta >>> META_HEADER_SHIFT) + 7) & ~7);
-        message.set(meta, body, rest < 0 ? 0 : rest, origin, true);
+        message.set(meta, body, Math.max(rest, 0), origin, true);
         handler(message);
         return;
       }
@@ -260,7 +263,8 @@ export class Receiver {
       return;
     }
     // Entered before the handler runs: if it throws, the packets to come are dropped and the lane goes on.
-    if (large) this.#arrivals[origin] = { total: payloadBytes, received: 0, destination: undefined, unexpected: undefined };
+    if (large)
+      this.#arrivals[origin] = { total: payloadBytes, received: 0, destination: undefined, unexpected: undefined };
     const destination = this.#ask(handler);
     if (large) this.#arrivals[origin] = { total: payloadBytes, received: 0, destination, unexpected: undefined };
     else if (destination !== undefined) {
@@ -304,7 +308,8 @@ export class Receiver {
     const { destination, unexpected } = arrival;
     const from = this.#memory.bytes.subarray(body, body + length);
     if (destination !== undefined) destination.bytes.set(from, arrival.received);
-    if (unexpected !== undefined) unexpected.bytes.set(from, unexpected.bytes.length - arrival.total + arrival.received);
+    if (unexpected !== undefined)
+      unexpected.bytes.set(from, unexpected.bytes.length - arrival.total + arrival.received);
     arrival.received += length;
     if (arrival.received < arrival.total) return;
     this.#arrivals[origin] = undefined;

@@ -188,7 +188,10 @@ export class Sender {
       throw new PamiError("PAMIR_TOO_LARGE", `the header has ${headerBytes} bytes, the limit is ${HEADER_BYTES_MAX}`);
     }
     if (payloadBytes > MESSAGE_BYTES_MAX) {
-      throw new PamiError("PAMIR_TOO_LARGE", `the payload has ${payloadBytes} bytes, the limit is ${MESSAGE_BYTES_MAX}`);
+      throw new PamiError(
+        "PAMIR_TOO_LARGE",
+        `the payload has ${payloadBytes} bytes, the limit is ${MESSAGE_BYTES_MAX}`,
+      );
     }
     const copied = onLocal === undefined ? headerBytes + payloadBytes : headerBytes;
     if (copied > this.#pendingMax && bodyBytes(headerBytes, payloadBytes) > RECV_IMMEDIATE_MAX) {
@@ -297,8 +300,13 @@ export class Sender {
     return this.#targets.some((target) => {
       if (target === undefined || target.reserved !== undefined) return false;
       const lane = this.#lanes.open[target.ordinal] as number;
-      const needed = target.pending.length > 0 ? this.#nextBytes(target.pending[0] as Instruction) : target.wishes[0]?.bytes;
-      return lane !== 0 && needed !== undefined && this.#kernel.laneRoom(lane) >= Math.min(needed, this.#lanes.recordBodyMax(lane));
+      const needed =
+        target.pending.length > 0 ? this.#nextBytes(target.pending[0] as Instruction) : target.wishes[0]?.bytes;
+      return (
+        lane !== 0 &&
+        needed !== undefined &&
+        this.#kernel.laneRoom(lane) >= Math.min(needed, this.#lanes.recordBodyMax(lane))
+      );
     });
   }
 
@@ -607,7 +615,8 @@ export class Sender {
 
   #view(name: string, view: ArrayBufferView | null | undefined): Uint8Array | undefined {
     if (view == null) return undefined;
-    if (!ArrayBuffer.isView(view)) throw new PamiError("PAMIR_INVAL", `${name} is ${show(view)}, not an ArrayBufferView`);
+    if (!ArrayBuffer.isView(view))
+      throw new PamiError("PAMIR_INVAL", `${name} is ${show(view)}, not an ArrayBufferView`);
     return this.#bytesOf(view);
   }
 }
