@@ -240,7 +240,12 @@ function isWorthReleasing(lane: usize): bool {
 export function peek(context: usize): u32 {
   const notice = load<usize>(context, CONTEXT_TASK_OFFSET) + TASK_NOTICE_OFFSET;
   if (loadWord(notice) != load<u32>(context, CONTEXT_NOTICE_SEEN_OFFSET)) return 1;
-  attend(context);
+  const words = (load<u32>(context, CONTEXT_LANE_COUNT_OFFSET) + 31) >>> 5;
+  for (let word: u32 = 0; word < words; word++) {
+    const attending = load<u32>(context + CONTEXT_ATTENDING_OFFSET + (word << 2));
+    // SYNC R (scan): a lane that is not attended yet.
+    if ((loadWord(context + CONTEXT_READY_OFFSET + (word << 2)) & ~attending) != 0) return 1;
+  }
   const count = load<u32>(context, CONTEXT_ATTENDED_COUNT_OFFSET);
   let entry = attendedOf(context);
   let found: u32 = 0;

@@ -1,19 +1,16 @@
-// Two tasks greet each other: the example of the README.
+// Two tasks send each other a number: the example of the README.
 import { isMainThread } from "node:worker_threads";
 import { attach, launch } from "pamir";
 
-if (isMainThread) {
-  const job = await launch(new URL(import.meta.url), { tasks: 2 });
-  await job.exited;
-} else {
+if (isMainThread) await launch(new URL(import.meta.url), { tasks: 2 });
+else {
   const client = await attach();
   const context = client.createContext();
-  let greeted = false;
+  let heard = 0;
   context.dispatch(1, (message) => {
-    console.log(`task ${client.task} hears: ${new TextDecoder().decode(message.payload.slice())}`);
-    greeted = true;
+    heard = message.getInt32(0);
+    console.log(`task ${client.task} hears ${heard}`);
   });
-  const other = client.endpoint(1 - client.task);
-  context.sendImmediate(other, 1, null, new TextEncoder().encode(`hello from task ${client.task}`));
-  context.advanceUntil(() => greeted, { timeout: 10_000 });
+  context.sendImmediate(client.endpoint(1 - client.task), 1, null, new Int32Array([42 + client.task]));
+  context.advanceUntil(() => heard > 0, { timeout: 10_000 });
 }

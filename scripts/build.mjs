@@ -1,7 +1,7 @@
 // Builds everything under dist/ and src/generated/, from the kernels up. No options; run it again after any change.
 import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
-import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import asc from "assemblyscript/asc";
 import { build } from "esbuild";
@@ -10,7 +10,7 @@ const root = new URL("..", import.meta.url);
 process.chdir(root.pathname);
 const { version } = JSON.parse(readFileSync("package.json", "utf8"));
 
-rmSync("dist", { recursive: true, force: true });
+const start = Date.now();
 for (const folder of ["dist", "src/generated"]) mkdirSync(folder, { recursive: true });
 
 // 1. The layout's fingerprint: two pamirs whose kernels differ refuse to share a memory.
@@ -93,7 +93,10 @@ for (const queue = [resolve("dist/types/src/index.d.ts")]; queue.length > 0; ) {
     queue.push(resolve(dirname(file), `${from}.d.ts`));
   }
 }
-for (const { path, name } of readdirSync("dist/types", { recursive: true, withFileTypes: true })) {
-  const file = resolve(path, name);
-  if (name.endsWith(".ts") && !reached.has(file)) rmSync(file);
+for (const name of readdirSync("dist", { recursive: true, encoding: "utf8" })) {
+  const file = resolve("dist", name);
+  const stat = statSync(file);
+  // What an earlier build left is swept away at the end: a program that is running meanwhile finds its files.
+  const isStale = stat.mtimeMs < start - 1000 || (name.endsWith(".d.ts") && !reached.has(file));
+  if (stat.isFile() && isStale) rmSync(file);
 }

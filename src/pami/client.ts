@@ -107,7 +107,10 @@ export class Client {
       },
       refresh: () => this.#refresh(),
       hasEnded: (number) => this.#ended[number] !== 0,
-      contextClosed: (context) => this.#contexts.delete(context.index),
+      contextClosed: (context) => {
+        this.#contexts.delete(context.index);
+        if (this.#closed && this.#contexts.size === 0) this.#leave();
+      },
     };
   }
 
@@ -189,11 +192,23 @@ export class Client {
     this.#keepalive.referenced = false;
   }
 
-  /** Closes its contexts and leaves the job: what others send to it comes to SHUTDOWN. */
+  /**
+   * Closes its contexts and leaves the job: what others send to it comes to SHUTDOWN. Within a handler or callback, it
+   * leaves at the end of the round.
+   */
   close(): void {
     if (this.#closed) return;
-    for (const context of [...this.#contexts.values()]) context.close();
     this.#closed = true;
+    if (this.#contexts.size === 0) this.#leave();
+    else for (const context of [...this.#contexts.values()]) context.close();
+  }
+
+  [Symbol.dispose](): void {
+    this.close();
+  }
+
+  /** Tells the others, once no context of this task reads or writes a lane any more: they take the lanes back. */
+  #leave(): void {
     const { kernel, map } = this.#parts;
     // SYNC D (closed): pairs with those who look whether the task has ended; then each is told to look.
     kernel.exchangeIf(this.#slot + TASK_STATE_OFFSET, TASK_UP, TASK_CLOSED);
@@ -203,10 +218,6 @@ export class Client {
       kernel.addWord(slot + TASK_NOTICE_OFFSET, 1); // SYNC N
       kernel.ringAlways(slot);
     }
-  }
-
-  [Symbol.dispose](): void {
-    this.close();
   }
 
   #refresh(): number {

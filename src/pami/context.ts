@@ -326,10 +326,19 @@ export class Context {
     throw new PamiError("PAMIR_TIMEDOUT", `${what}: no event in ${timeout} ms`);
   }
 
-  /** Ends the context: its lanes are given up, nothing of it is called any more. */
+  /**
+   * Ends the context: its lanes are given up, nothing of it is called any more; what is pending is dropped. Within a
+   * handler or callback, the rest of the round is dropped, and the context ends with the round.
+   */
   close(): void {
     if (this.#closed) return;
     this.#closed = true;
+    this.#receiver.stop();
+    if (!this.#advancing) this.#end();
+  }
+
+  /** Nobody may be reading a lane when the others are told that this context is gone: they take the lanes back. */
+  #end(): void {
     this.#sender.close();
     this.#host.memory.words[(this.#block + CONTEXT_STATE_OFFSET) >>> 2] = 2;
     this.#host.contextClosed(this);
@@ -346,7 +355,7 @@ export class Context {
   /** Whether an advance would do something. */
   #hasWork(): boolean {
     if (this.#completions.length > 0 || this.#work.fresh || this.#receiver.hasDeliverable()) return true;
-    if (this.#sender.busy > 0 && this.#sender.hasRoom()) return true;
+    if (this.#sender.hasRoom()) return true;
     return this.#host.kernel.peek(this.#block) !== 0;
   }
 
@@ -360,9 +369,9 @@ export class Context {
     const errors = this.#errors;
     let events = this.#completions.run(errors);
     if (this.#receiver.busy > 0) events += this.#receiver.deliverUnexpected(errors);
-    const found = this.#receiver.advance(1, errors);
-    if (this.#sender.busy > 0) events += this.#sender.flush();
-    events += this.#work.run(errors);
+    const found = this.#closed ? 0 : this.#receiver.advance(1, errors);
+    if (this.#sender.busy > 0 && !this.#closed) events += this.#sender.flush();
+    if (!this.#closed) events += this.#work.run(errors);
     return this.#afterRound(found, events, errors);
   }
 
@@ -370,8 +379,9 @@ export class Context {
     let events = (found & ADVANCE_EVENTS_MASK) + others;
     // An interrupt moves the notice too, but is no event: it ends the waits.
     if ((found & ADVANCE_NOTICE) !== 0) events += this.#noticed();
-    if (this.#receiver.hasOrphans) this.#receiver.reclaimOrphans();
+    if (this.#receiver.hasOrphans && !this.#closed) this.#receiver.reclaimOrphans();
     this.#advancing = false;
+    if (this.#closed) this.#end();
     if (errors.length === 0) return events;
     const thrown = errors.splice(0);
     if (thrown.length === 1) throw thrown[0];

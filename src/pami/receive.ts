@@ -78,6 +78,7 @@ export class Receiver {
   /** Lanes to be replaced at the end of the batch: origin, lane that follows. */
   readonly #switches: number[] = [];
   #inBatch = false;
+  #stopped = false;
   #resumeWanted = false;
 
   constructor(
@@ -151,7 +152,7 @@ export class Receiver {
     for (const [id, queue] of this.#unexpected) {
       const handler = this.#handlers[id];
       if (handler === undefined) continue;
-      while (queue[0]?.complete) {
+      while (queue[0]?.complete && !this.#stopped) {
         const unexpected = queue.shift() as Unexpected;
         delivered++;
         this.unexpectedBytes -= unexpected.bytes.length;
@@ -179,6 +180,12 @@ export class Receiver {
       if (this.#handlers[id] !== undefined && queue[0]?.complete) return true;
     }
     return false;
+  }
+
+  /** The context closes: the rest of the batch in hand is dropped. */
+  stop(): void {
+    this.#stopped = true;
+    this.#direct = this.#none;
   }
 
   /** Says that the notice up to now is dealt with; call it before looking at what it is about. */
@@ -233,7 +240,7 @@ export class Receiver {
         return;
       }
     }
-    if (!this.#paused.has(origin)) this.#rareEvent(commit, meta, body, origin);
+    if (!this.#stopped && !this.#paused.has(origin)) this.#rareEvent(commit, meta, body, origin);
   }
 
   #rareEvent(commit: number, meta: number, body: number, origin: number): void {
@@ -386,7 +393,7 @@ export class Receiver {
     for (const origin of this.#paused) this.#kernel.laneResume(this.#block, origin);
     this.#paused.clear();
     this.#resumeWanted = false;
-    this.#direct = this.#plain;
+    if (!this.#stopped) this.#direct = this.#plain;
   }
 
   #switchLanes(): void {

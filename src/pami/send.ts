@@ -70,8 +70,8 @@ interface Target {
   readonly wishes: RoomWish[];
   /** Bytes of the open reservation's header, payload and its meta word; undefined without one. */
   reserved: { readonly headerBytes: number; readonly payloadBytes: number; readonly meta: number } | undefined;
-  /** Whether the target has been asked to ring when it frees space. */
-  wanted: boolean;
+  /** Bytes of the body for which the target has been asked to ring when it frees space; -1: none. */
+  wanted: number;
   ended: boolean;
 }
 
@@ -232,7 +232,7 @@ export class Sender {
     }
     if (target.wishes.length === 0 && target.pending.length === 0) this.busy++;
     target.wishes.push({ bytes, onRoom, cookie });
-    this.#want(target);
+    this.#want(target, bytes);
   }
 
   /** See `Context.reserve`. */
@@ -248,9 +248,9 @@ export class Sender {
     if (target.pending.length > 0) return -EAGAIN;
     const total = bodyBytes(headerBytes, payloadBytes);
     const state = this.#lanes.ensure(target.ordinal, total);
-    if (state !== LANE_READY) return -this.#refused(target, state);
+    if (state !== LANE_READY) return -this.#refused(target, state, total);
     const body = this.#kernel.laneReserve(this.#lanes.open[target.ordinal] as number, total);
-    if (body === 0) return -this.#refused(target, LANE_FULL);
+    if (body === 0) return -this.#refused(target, LANE_FULL, total);
     const meta = (headerBytes << META_HEADER_SHIFT) | dispatch;
     target.reserved = { headerBytes, payloadBytes, meta };
     this.#settle(target);
@@ -295,19 +295,22 @@ export class Sender {
     return events;
   }
 
-  /** Whether flush() would get anywhere: part of the last look before falling asleep. */
+  /**
+   * Whether what waits for room would get it: part of the last look before falling asleep. A caller that was told EAGAIN
+   * and waits to try again is woken for it once.
+   */
   hasRoom(): boolean {
-    return this.#targets.some((target) => {
-      if (target === undefined || target.reserved !== undefined) return false;
+    let found = false;
+    for (const target of this.#targets) {
+      if (target === undefined || target.wanted < 0 || target.reserved !== undefined) continue;
       const lane = this.#lanes.open[target.ordinal] as number;
-      const needed =
-        target.pending.length > 0 ? this.#nextBytes(target.pending[0] as Instruction) : target.wishes[0]?.bytes;
-      return (
-        lane !== 0 &&
-        needed !== undefined &&
-        this.#kernel.laneRoom(lane) >= Math.min(needed, this.#lanes.recordBodyMax(lane))
-      );
-    });
+      const next = target.pending[0];
+      const bytes = next === undefined ? target.wanted : this.#nextBytes(next);
+      if (lane === 0 || this.#kernel.laneRoom(lane) < Math.min(bytes, this.#lanes.recordBodyMax(lane))) continue;
+      found = true;
+      this.#settle(target);
+    }
+    return found;
   }
 
   /** Whether something waits for what nobody rings for; asked once before each sleep. */
@@ -376,7 +379,7 @@ export class Sender {
       pending: [],
       wishes: [],
       reserved: undefined,
-      wanted: false,
+      wanted: -1,
       ended: this.#lanes.hasEnded(ordinal),
     };
     this.#targets[ordinal] = target;
@@ -394,11 +397,11 @@ export class Sender {
   #settle(target: Target): void {
     const lane = this.#lanes.open[target.ordinal] as number;
     const free = target.pending.length === 0 && target.reserved === undefined && !target.ended;
-    if (free && target.wanted && target.wishes.length === 0 && lane !== 0) {
-      target.wanted = false;
+    if (free && target.wanted >= 0 && target.wishes.length === 0 && lane !== 0) {
+      target.wanted = -1;
       this.#kernel.laneWantRoom(lane, 0);
     }
-    this.#direct[target.ordinal] = free && !target.wanted ? lane : 0;
+    this.#direct[target.ordinal] = free && target.wanted < 0 ? lane : 0;
   }
 
   /** Writes a message into a lane whose direct path is free; false: no room. */
@@ -474,11 +477,11 @@ export class Sender {
         this.#settle(target);
         return SUCCESS;
       }
-      if (state === LANE_NO_MEMORY || state === LANE_ENDED) return this.#refused(target, state);
+      if (state === LANE_NO_MEMORY || state === LANE_ENDED) return this.#refused(target, state, 0);
       if (state === LANE_LATER) this.retrySoon = true;
     }
     if (!fits) {
-      this.#want(target);
+      this.#want(target, this.#nextBytes(instruction));
       return EAGAIN;
     }
     if (target.pending.length === 0 && target.wishes.length === 0) this.busy++;
@@ -489,12 +492,12 @@ export class Sender {
       held: copied,
     });
     this.pendingBytes += copied;
-    this.#want(target);
+    this.#want(target, this.#nextBytes(instruction));
     return SUCCESS;
   }
 
   /** What a call returns when there is no lane for it. */
-  #refused(target: Target, state: number): Result {
+  #refused(target: Target, state: number, bytes: number): Result {
     if (state === LANE_NO_MEMORY) return ENOMEM;
     if (state === LANE_ENDED) {
       target.ended = true;
@@ -502,14 +505,14 @@ export class Sender {
       return SHUTDOWN;
     }
     if (state === LANE_LATER) this.retrySoon = true;
-    this.#want(target);
+    this.#want(target, bytes);
     return EAGAIN;
   }
 
   /** Asks the target to ring when it frees space; until it has, nothing goes the direct way. */
-  #want(target: Target): void {
+  #want(target: Target, bytes: number): void {
     const lane = this.#lanes.open[target.ordinal] as number;
-    target.wanted = true;
+    target.wanted = bytes;
     if (lane !== 0) this.#kernel.laneWantRoom(lane, 1);
     else this.retrySoon = true;
     this.#direct[target.ordinal] = 0;
@@ -521,7 +524,7 @@ export class Sender {
       const instruction = target.pending[0] as Instruction;
       const state = this.#attempt(target, instruction);
       if (state === LANE_LATER) this.retrySoon = true;
-      if (state === LANE_FULL) this.#want(target); // the lane may be another one by now
+      if (state === LANE_FULL) this.#want(target, this.#nextBytes(instruction)); // the lane may be another one by now
       if (state === LANE_LATER || state === LANE_FULL) return 0;
       target.pending.shift();
       this.pendingBytes -= instruction.held;

@@ -235,8 +235,12 @@ export function twinReception({ words }: Memory, sync: Sync, { heapFree }: Heap,
   function peek(context: number): number {
     const notice = words[(context + CONTEXT_TASK_OFFSET) >>> 2] + TASK_NOTICE_OFFSET;
     if (loadWord(notice) !== words[(context + CONTEXT_NOTICE_SEEN_OFFSET) >>> 2]) return 1;
-    loadWord(context + CONTEXT_READY_OFFSET); // the plain looks of attend() come after the flag was armed
-    attend(context);
+    const wordCount = (words[(context + CONTEXT_LANE_COUNT_OFFSET) >>> 2] + 31) >>> 5;
+    for (let word = 0; word < wordCount; word++) {
+      const attending = words[(context + CONTEXT_ATTENDING_OFFSET + (word << 2)) >>> 2];
+      // SYNC R (scan)
+      if ((loadWord(context + CONTEXT_READY_OFFSET + (word << 2)) & ~attending) !== 0) return 1;
+    }
     const count = words[(context + CONTEXT_ATTENDED_COUNT_OFFSET) >>> 2];
     let entry = attendedOf(context) >>> 2;
     let found = 0;

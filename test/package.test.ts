@@ -1,0 +1,45 @@
+// The package as a user gets it: what is in it, and how large it is.
+import { execFileSync } from "node:child_process";
+import { readFileSync, statSync } from "node:fs";
+import { gzipSync } from "node:zlib";
+import { build } from "esbuild";
+import { expect, test } from "vitest";
+
+test("npm pack holds only what a user needs", () => {
+  const [{ files }] = JSON.parse(
+    execFileSync("npm", ["pack", "--dry-run", "--json", "--ignore-scripts"], { encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] }),
+  ) as [{ files: { path: string }[] }];
+  const paths = files.map(({ path }) => path);
+  const allowed =
+    /^(package\.json|README\.md|LICENSE|CHANGELOG\.md|src\/README\.md|dist\/(index|cli)\.js|dist\/pamir\.wasm|dist\/tasks\/[\w-]+\.js|dist\/types\/src\/.*\.d\.ts|bench\/peers\/\w+\.[ch])$/;
+  expect(paths.filter((path) => !allowed.test(path))).toEqual([]);
+  expect(paths).toEqual(expect.arrayContaining(["dist/index.js", "dist/cli.js", "dist/pamir.wasm", "README.md", "LICENSE"]));
+});
+
+test("what package.json exports is there, and nothing is depended on at run time", () => {
+  const { exports, bin, dependencies } = JSON.parse(readFileSync("package.json", "utf8"));
+  for (const target of [exports["."].types, exports["."].default, exports["./pamir.wasm"], bin.pamir]) {
+    expect(statSync(target).isFile()).toBe(true);
+  }
+  expect(dependencies).toBeUndefined();
+});
+
+test("the bundle of import 'pamir' is at most 30 KB minified and gzipped, the wasm at most 12 KB", async () => {
+  const { outputFiles } = await build({
+    entryPoints: ["dist/index.js"],
+    bundle: true,
+    minify: true,
+    format: "esm",
+    write: false,
+  });
+  expect(gzipSync((outputFiles[0] as { contents: Uint8Array }).contents).length).toBeLessThanOrEqual(30_000);
+  expect(statSync("dist/pamir.wasm").size).toBeLessThanOrEqual(12_000);
+});
+
+test("a bundler that knows no Node sees no import of it", () => {
+  expect(readFileSync("dist/index.js", "utf8")).not.toMatch(/from "node:|import\("node:|require\(/);
+});
+
+test("the lock file names no registry", () => {
+  expect(readFileSync("package-lock.json", "utf8")).not.toMatch(/"resolved"/);
+});
