@@ -117,6 +117,9 @@ function detach(context: usize, entry: usize): void {
     store<usize>(entry, polled);
     return;
   }
+  // What release() kept back goes now: peek() does not look at this lane again, and its origin may wait for the room.
+  const lane = laneOf(context, origin);
+  if (lane != 0) laneRelease(lane);
   const attending = context + CONTEXT_ATTENDING_OFFSET + word;
   store<u32>(attending, load<u32>(attending) & ~bit);
   const last = load<u32>(context, CONTEXT_ATTENDED_COUNT_OFFSET) - 1;
@@ -134,6 +137,19 @@ function isStale(context: usize, entry: usize, attended: u32): bool {
   const idle = load<u32>(lane, LANE_IDLE_OFFSET) + 1;
   store<u32>(lane, idle, LANE_IDLE_OFFSET);
   return idle > ATTENDED_IDLE_MAX;
+}
+
+/** Detaches what isStale() found; after the round, since moving entries during it would visit one twice, one not at all. */
+function detachStale(context: usize): void {
+  const table = attendedOf(context);
+  // From the end on: the entry that takes a detached one's place has been looked at already.
+  for (let i = load<u32>(context, CONTEXT_ATTENDED_COUNT_OFFSET); i-- > 0; ) {
+    const entry = table + (i << ATTENDED_SHIFT);
+    const spare = load<u32>(context, CONTEXT_ATTENDED_COUNT_OFFSET) > ATTENDED_KEEP;
+    if (load<usize>(entry) == context + CONTEXT_NOTHING_OFFSET) detach(context, entry);
+    else if (spare && load<u32>(laneOf(context, load<u32>(entry, 4)), LANE_IDLE_OFFSET) > ATTENDED_IDLE_MAX)
+      detach(context, entry);
+  }
 }
 
 /** Enters lanes whose ready bit is newly set in attended[]. */
@@ -177,26 +193,21 @@ export function advance(context: usize, rounds: u32): u32 {
   }
   for (;;) {
     attend(context);
-    let attended = load<u32>(context, CONTEXT_ATTENDED_COUNT_OFFSET);
+    const attended = load<u32>(context, CONTEXT_ATTENDED_COUNT_OFFSET);
+    let stale = false;
     let turn = load<u32>(context, CONTEXT_TURN_OFFSET);
+    if (turn >= attended) turn = 0;
+    store<u32>(context, turn + 1, CONTEXT_TURN_OFFSET); // the next round begins one lane further: a full batch starves none
     for (let i: u32 = 0; i < attended; i++) {
       if (turn >= attended) turn = 0;
       const entry = table + (turn << ATTENDED_SHIFT);
       // SYNC C (poll): pairs with publish() in lane.ts.
       const commit = loadWord(load<usize>(entry));
       if (commit != 0) count = take(context, entry, commit, count);
-      else if (isStale(context, entry, attended)) {
-        detach(context, entry);
-        const left = load<u32>(context, CONTEXT_ATTENDED_COUNT_OFFSET);
-        if (left < attended) {
-          attended = left;
-          i--;
-          continue; // another lane stands at this place now
-        }
-      }
+      else if (isStale(context, entry, attended)) stale = true;
       turn++;
     }
-    store<u32>(context, turn, CONTEXT_TURN_OFFSET);
+    if (stale) detachStale(context);
     // SYNC N (look): pairs with the monitor's and the launcher's add.
     if (loadWord(notice) != noticeSeen) flags = ADVANCE_NOTICE;
     if ((count | flags) != 0) break;
@@ -252,7 +263,8 @@ export function peek(context: usize): u32 {
   for (let i: u32 = 0; i < count; i++) {
     const lane = laneOf(context, load<u32>(entry, 4));
     if (lane != 0) laneRelease(lane);
-    if (loadWord(load<usize>(entry)) != 0) found = 1;
+    // Not the entry's pointer: it is `nothing` for an origin that has opened a lane again since it was last looked at.
+    if (loadWord(polledOf(context, load<u32>(entry, 4))) != 0) found = 1;
     entry += ATTENDED_SIZE;
   }
   return found;

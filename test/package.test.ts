@@ -7,13 +7,18 @@ import { expect, test } from "vitest";
 
 test("npm pack holds only what a user needs", () => {
   const [{ files }] = JSON.parse(
-    execFileSync("npm", ["pack", "--dry-run", "--json", "--ignore-scripts"], { encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] }),
+    execFileSync("npm", ["pack", "--dry-run", "--json", "--ignore-scripts"], {
+      encoding: "utf8",
+      stdio: ["ignore", "pipe", "ignore"],
+    }),
   ) as [{ files: { path: string }[] }];
   const paths = files.map(({ path }) => path);
   const allowed =
     /^(package\.json|README\.md|LICENSE|CHANGELOG\.md|src\/README\.md|dist\/(index|cli)\.js|dist\/pamir\.wasm|dist\/tasks\/[\w-]+\.js|dist\/types\/src\/.*\.d\.ts|bench\/peers\/\w+\.[ch])$/;
   expect(paths.filter((path) => !allowed.test(path))).toEqual([]);
-  expect(paths).toEqual(expect.arrayContaining(["dist/index.js", "dist/cli.js", "dist/pamir.wasm", "README.md", "LICENSE"]));
+  expect(paths).toEqual(
+    expect.arrayContaining(["dist/index.js", "dist/cli.js", "dist/pamir.wasm", "README.md", "LICENSE"]),
+  );
 });
 
 test("what package.json exports is there, and nothing is depended on at run time", () => {

@@ -119,6 +119,8 @@ export function twinReception({ words }: Memory, sync: Sync, { heapFree }: Heap,
       words[entry] = polled;
       return;
     }
+    const lane = laneOf(context, origin);
+    if (lane !== 0) laneRelease(lane);
     const attending = (context + CONTEXT_ATTENDING_OFFSET + word) >>> 2;
     words[attending] = words[attending] & ~bit;
     const last = words[(context + CONTEXT_ATTENDED_COUNT_OFFSET) >>> 2] - 1;
@@ -135,6 +137,18 @@ export function twinReception({ words }: Memory, sync: Sync, { heapFree }: Heap,
     const idle = words[(lane + LANE_IDLE_OFFSET) >>> 2] + 1;
     words[(lane + LANE_IDLE_OFFSET) >>> 2] = idle;
     return idle > ATTENDED_IDLE_MAX;
+  }
+
+  function detachStale(context: number): void {
+    const table = attendedOf(context) >>> 2;
+    for (let i = words[(context + CONTEXT_ATTENDED_COUNT_OFFSET) >>> 2] - 1; i >= 0; i--) {
+      const entry = table + ((i << ATTENDED_SHIFT) >>> 2);
+      const spare = words[(context + CONTEXT_ATTENDED_COUNT_OFFSET) >>> 2] > ATTENDED_KEEP;
+      if (words[entry] === ((context + CONTEXT_NOTHING_OFFSET) | 0)) detach(context, entry);
+      else if (spare && words[(laneOf(context, words[entry + 1]) + LANE_IDLE_OFFSET) >>> 2] > ATTENDED_IDLE_MAX) {
+        detach(context, entry);
+      }
+    }
   }
 
   function attend(context: number): void {
@@ -174,8 +188,11 @@ export function twinReception({ words }: Memory, sync: Sync, { heapFree }: Heap,
     }
     for (;;) {
       attend(context);
-      let attended = words[(context + CONTEXT_ATTENDED_COUNT_OFFSET) >>> 2];
+      const attended = words[(context + CONTEXT_ATTENDED_COUNT_OFFSET) >>> 2];
+      let stale = false;
       let turn = words[(context + CONTEXT_TURN_OFFSET) >>> 2];
+      if (turn >= attended) turn = 0;
+      words[(context + CONTEXT_TURN_OFFSET) >>> 2] = turn + 1;
       for (let i = 0; i < attended; i++) {
         if (turn >= attended) turn = 0;
         const entry = table + ((turn << ATTENDED_SHIFT) >>> 2);
@@ -183,18 +200,10 @@ export function twinReception({ words }: Memory, sync: Sync, { heapFree }: Heap,
         // SYNC C (poll)
         const commit = words[record >>> 2] === 0 ? 0 : loadWord(record);
         if (commit !== 0) count = take(context, entry, commit, count);
-        else if (isStale(context, entry, attended)) {
-          detach(context, entry);
-          const rest = words[(context + CONTEXT_ATTENDED_COUNT_OFFSET) >>> 2];
-          if (rest < attended) {
-            attended = rest;
-            i--;
-            continue;
-          }
-        }
+        else if (isStale(context, entry, attended)) stale = true;
         turn++;
       }
-      words[(context + CONTEXT_TURN_OFFSET) >>> 2] = turn;
+      if (stale) detachStale(context);
       // SYNC N (look)
       if (words[notice] !== noticeSeen) flags = ADVANCE_NOTICE;
       if ((count | flags) !== 0) break;
@@ -247,7 +256,7 @@ export function twinReception({ words }: Memory, sync: Sync, { heapFree }: Heap,
     for (let i = 0; i < count; i++) {
       const lane = laneOf(context, words[entry + 1]);
       if (lane !== 0) laneRelease(lane);
-      if (loadWord(words[entry]) !== 0) found = 1;
+      if (loadWord(polledOf(context, words[entry + 1])) !== 0) found = 1;
       entry += ATTENDED_SIZE >>> 2;
     }
     return found;

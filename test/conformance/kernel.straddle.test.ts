@@ -1,0 +1,16 @@
+// The map across 2^31, where a pointer that is taken for a signed number turns negative. The memory is larger than
+// 2 GiB, but only what is touched costs any.
+import { kernelSuite } from "./kernel.suite.js";
+
+kernelSuite("wasm, 2^31 in the heap", { producer: "wasm", straddle: "heap" });
+kernelSuite("twin, 2^31 in the heap", { producer: "twin", straddle: "heap" });
+kernelSuite("wasm sends, twin receives, 2^31 in the context", {
+  producer: "wasm",
+  consumer: "twin",
+  straddle: "context",
+});
+kernelSuite("twin sends, wasm receives, 2^31 in the context", {
+  producer: "twin",
+  consumer: "wasm",
+  straddle: "context",
+});

@@ -1,0 +1,3 @@
+import { kernelSuite } from "./kernel.suite.js";
+
+kernelSuite("twin", { producer: "twin" });

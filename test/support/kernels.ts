@@ -1,0 +1,298 @@
+// Small formatted job memories, with the kernels under test over them.
+import { readFileSync } from "node:fs";
+import {
+  ADVANCE_EVENTS_MASK,
+  ATTENDED_SIZE,
+  CONTEXT_ATTENDED_COUNT_OFFSET,
+  CONTEXT_EVENTS_OFFSET,
+  CONTEXT_LANE_COUNT_OFFSET,
+  CONTEXT_LANES_OFFSET,
+  EVENT_SIZE,
+  KIND_MESSAGE,
+  LANE_CAPACITY_OFFSET,
+  LANE_CONTROL_SIZE,
+  LANE_RECORD_MAX_OFFSET,
+  LANE_RELEASED_OFFSET,
+  LANE_RESERVED_OFFSET,
+  LANE_TAIL_OFFSET,
+  OPEN_BUSY,
+  OPEN_NO_MEMORY,
+  PAGE_SIZE,
+  RECORD_GRANULE,
+  RECORD_KIND_MASK,
+  RECORD_KIND_SHIFT,
+  RECORD_LENGTH_MASK,
+} from "../../assembly/layout.js";
+import { type Kernel, type Memory, memoryOf } from "../../src/kernel/kernel.js";
+import { twinKernel } from "../../src/kernel/twin/index.js";
+import { wasmKernel, wasmModule } from "../../src/kernel/wasm.js";
+import { contextBlock, formatMemory, type Limits, type MemoryMap, memoryMap, taskSlot } from "../../src/memory/map.js";
+
+/** wasm: the module that is shipped; debug: the same sources, unoptimised; twin: the TypeScript ones. */
+export type Build = "wasm" | "debug" | "twin";
+
+/** Which area of the map 2^31 lies in: where a pointer's sign bit turns. */
+export type Straddle = "heap" | "context";
+
+export interface RigOptions extends Partial<Limits> {
+  readonly producer?: Build;
+  /** Default: as the producer. */
+  readonly consumer?: Build;
+  readonly straddle?: Straddle | undefined;
+  /** Rigs that are used at the same time need memories of their own. */
+  readonly slot?: number;
+}
+
+/** One event of a batch, with a copy of its body. */
+export interface TakenEvent {
+  readonly origin: number;
+  readonly kind: number;
+  readonly length: number;
+  readonly meta: number;
+  /** Pointer to the body. */
+  readonly body: number;
+  readonly bytes: number[];
+}
+
+const TWO_TO_31 = 2 ** 31;
+const WASM_PAGE = 65536;
+/** Bytes of the areas that a rig may use. */
+const ROOM = 32 * 1024 ** 2;
+
+interface Pooled {
+  readonly shared: WebAssembly.Memory;
+  readonly memory: Memory;
+  readonly kernels: Map<Build, Kernel>;
+  used: [from: number, to: number];
+}
+
+/** Memories are used again: each one takes gigabytes of address space, which come back only when V8 collects it. */
+const pool = new Map<string, Pooled>();
+
+function pooled(bytes: number, slot: number): Pooled {
+  const pages = Math.ceil(bytes / WASM_PAGE);
+  const key = `${pages}/${slot}`;
+  let found = pool.get(key);
+  if (found === undefined) {
+    const shared = new WebAssembly.Memory({ initial: pages, maximum: pages, shared: true });
+    found = {
+      shared,
+      memory: memoryOf(shared.buffer as unknown as SharedArrayBuffer),
+      kernels: new Map(),
+      used: [0, 0],
+    };
+    pool.set(key, found);
+  }
+  return found;
+}
+
+let debugModule: WebAssembly.Module | undefined;
+
+function kernelOf({ shared, memory, kernels }: Pooled, build: Build): Kernel {
+  let kernel = kernels.get(build);
+  if (kernel === undefined) {
+    if (build === "twin") kernel = twinKernel(memory);
+    else if (build === "wasm") kernel = wasmKernel(shared, wasmModule());
+    else {
+      debugModule ??= new WebAssembly.Module(readFileSync(new URL("../../dist/pamir.debug.wasm", import.meta.url)));
+      kernel = wasmKernel(shared, debugModule);
+    }
+    kernels.set(build, kernel);
+  }
+  return kernel;
+}
+
+function baseOf(limits: Limits, straddle: Straddle | undefined): number {
+  const map = memoryMap(limits);
+  // Behind the first page of the heap: inside the first lane that is longer than a page.
+  if (straddle === "heap") return TWO_TO_31 - map.heapBase - PAGE_SIZE;
+  // Between the events of the first context block.
+  if (straddle === "context") return TWO_TO_31 - map.contextsBase - CONTEXT_EVENTS_OFFSET - 8 * EVENT_SIZE;
+  return 0;
+}
+
+/** A job's memory, and the kernels that stand for its two sides. */
+export class Rig {
+  readonly producer: Kernel;
+  readonly consumer: Kernel;
+  readonly memory: Memory;
+  readonly map: MemoryMap;
+
+  constructor(producer: Kernel, consumer: Kernel, memory: Memory, map: MemoryMap) {
+    this.producer = producer;
+    this.consumer = consumer;
+    this.memory = memory;
+    this.map = map;
+  }
+
+  word(pointer: number): number {
+    return (this.memory.words[pointer >>> 2] as number) >>> 0;
+  }
+
+  setWord(pointer: number, value: number): void {
+    this.memory.words[pointer >>> 2] = value;
+  }
+
+  /** Bytes of the memory, copied. */
+  read(pointer: number, length: number): number[] {
+    return [...this.memory.bytes.subarray(pointer, pointer + length)];
+  }
+
+  write(pointer: number, bytes: ArrayLike<number>): void {
+    this.memory.bytes.set(bytes, pointer);
+  }
+
+  /** The whole map, as one view. */
+  area(): Buffer {
+    return Buffer.from(this.memory.buffer, this.map.job, this.map.end - this.map.job);
+  }
+
+  context(ordinal: number): number {
+    return contextBlock(this.map, ordinal);
+  }
+
+  task(task: number): number {
+    return taskSlot(this.map, task);
+  }
+
+  /** The word in a context's table with an origin's lane. */
+  entry(origin: number, target = 0): number {
+    return this.context(target) + CONTEXT_LANES_OFFSET + 4 * origin;
+  }
+
+  /** Origins of the lanes that the context polls, in ascending order. */
+  attended(target = 0): number[] {
+    const context = this.context(target);
+    const table = context + CONTEXT_LANES_OFFSET + 4 * this.word(context + CONTEXT_LANE_COUNT_OFFSET);
+    const count = this.word(context + CONTEXT_ATTENDED_COUNT_OFFSET);
+    return Array.from({ length: count }, (_, i) => this.word(table + i * ATTENDED_SIZE + 4)).sort((a, b) => a - b);
+  }
+
+  /** Numbers of the bits that are set in a bit set of 1,024. */
+  bits(pointer: number): number[] {
+    const found: number[] = [];
+    for (let bit = 0; bit < 1024; bit++) {
+      if (((this.word(pointer + 4 * (bit >>> 5)) >>> (bit & 31)) & 1) === 1) found.push(bit);
+    }
+    return found;
+  }
+
+  /** Opens a lane that there is memory for. */
+  open(origin: number, target = 0, capacity = 1024, recordMax = 256): number {
+    const lane = this.producer.laneOpen(this.map.job, origin, target, capacity, recordMax);
+    if (lane === OPEN_NO_MEMORY || lane === OPEN_BUSY) throw new Error(`laneOpen() gave ${lane}`);
+    return lane;
+  }
+
+  /** As open(), with an overhang of exactly `recordMax`, and with positions that begin at `start`. */
+  openAt(start: number, origin: number, target = 0, capacity = 1024, recordMax = 256): number {
+    const { job } = this.map;
+    const pages = Math.ceil((LANE_CONTROL_SIZE + capacity + recordMax) / PAGE_SIZE);
+    const lane = this.producer.heapAllocate(job, pages, 0);
+    if (lane === OPEN_NO_MEMORY || lane === OPEN_BUSY) throw new Error(`heapAllocate() gave ${lane}`);
+    this.producer.laneInit(job, lane, origin, target, capacity, recordMax, start);
+    this.producer.storeWord(this.entry(origin, target), lane);
+    return lane;
+  }
+
+  /** Sends one record; false: no room. */
+  send(lane: number, body: ArrayLike<number>, meta = 0, kind: number = KIND_MESSAGE): boolean {
+    const pointer = this.producer.laneReserve(lane, body.length);
+    if (pointer === 0) return false;
+    this.write(pointer, body);
+    this.producer.laneCommit(lane, kind, body.length, meta);
+    return true;
+  }
+
+  /** advance(), and the events it found; they stay in hand until release(). */
+  advance(target = 0, rounds = 1): TakenEvent[] {
+    return this.events(this.consumer.advance(this.context(target), rounds), target);
+  }
+
+  /** The events behind a result of advance(). */
+  events(result: number, target = 0): TakenEvent[] {
+    const first = this.context(target) + CONTEXT_EVENTS_OFFSET;
+    return Array.from({ length: result & ADVANCE_EVENTS_MASK }, (_, i) => {
+      const event = first + i * EVENT_SIZE;
+      const commit = this.word(event);
+      const length = commit & RECORD_LENGTH_MASK;
+      const body = this.word(event + 8);
+      return {
+        origin: this.word(event + 12),
+        kind: (commit >>> RECORD_KIND_SHIFT) & RECORD_KIND_MASK,
+        length,
+        meta: this.word(event + 4),
+        body,
+        bytes: this.read(body, length),
+      };
+    });
+  }
+
+  release(target = 0): void {
+    this.consumer.release(this.context(target));
+  }
+
+  /** One advance() and its release(). */
+  take(target = 0, rounds = 1): TakenEvent[] {
+    const events = this.advance(target, rounds);
+    if (events.length > 0) this.release(target);
+    return events;
+  }
+
+  /** The last look before a task falls asleep: gives back what release() kept, and finds nothing to do. */
+  settle(target = 0): void {
+    if (this.consumer.peek(this.context(target)) !== 0) throw new Error("there is something left to do");
+  }
+
+  /** Everything that is there, batch after batch. */
+  drain(target = 0): TakenEvent[] {
+    const all: TakenEvent[] = [];
+    for (;;) {
+      const events = this.take(target);
+      if (events.length === 0) return all;
+      all.push(...events);
+    }
+  }
+
+  /** Offsets in the ring of granules that no record covers and that don't begin with 0: there must be none. */
+  dirtyGranules(lane: number): number[] {
+    const ring = lane + LANE_CONTROL_SIZE;
+    const capacity = this.word(lane + LANE_CAPACITY_OFFSET);
+    const covered = new Set<number>();
+    const cover = (position: number, size: number): void => {
+      const offset = position & (capacity - 1);
+      for (let i = 0; i < size; i += RECORD_GRANULE) covered.add(offset + i);
+    };
+    const tail = this.word(lane + LANE_TAIL_OFFSET);
+    let position = this.word(lane + LANE_RELEASED_OFFSET);
+    while (position !== tail) {
+      const length = this.word(ring + (position & (capacity - 1))) & RECORD_LENGTH_MASK;
+      const size = Math.ceil((length + 8) / RECORD_GRANULE) * RECORD_GRANULE;
+      cover(position, size);
+      position = (position + size) >>> 0;
+    }
+    cover(tail, this.word(lane + LANE_RESERVED_OFFSET));
+    const dirty: number[] = [];
+    const end = capacity + this.word(lane + LANE_RECORD_MAX_OFFSET);
+    for (let offset = 0; offset < end; offset += RECORD_GRANULE) {
+      if (!covered.has(offset) && this.word(ring + offset) !== 0) dirty.push(offset);
+    }
+    return dirty;
+  }
+}
+
+/** A fresh job: as launch() makes it, but small. It takes the place of the last one in the same slot. */
+export function makeRig(options: RigOptions = {}): Rig {
+  const { tasks = 3, contexts = 2, laneBytes = 1024, heapBytes = 64 * PAGE_SIZE, straddle, slot = 0 } = options;
+  const { producer = "wasm", consumer = producer } = options;
+  const limits = { tasks, contexts, laneBytes, heapBytes };
+  const map = memoryMap(limits, baseOf(limits, straddle));
+  const bytes = straddle === undefined ? ROOM : TWO_TO_31 + ROOM;
+  if (map.end > bytes) throw new Error(`the rig's map ends at ${map.end}, its memory at ${bytes}`);
+  const place = pooled(bytes, slot);
+  place.memory.bytes.fill(0, ...place.used);
+  place.used = [map.job, map.end];
+  const rig = new Rig(kernelOf(place, producer), kernelOf(place, consumer), place.memory, map);
+  formatMemory(map, place.memory, rig.producer, 2);
+  return rig;
+}

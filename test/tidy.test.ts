@@ -1,0 +1,265 @@
+// Rules of this repository that a machine can check. A test that fails names the rule and the places that break it.
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { dirname, join, resolve } from "node:path";
+import { describe, expect, it } from "vitest";
+
+const root = resolve(import.meta.dirname, "..");
+const SKIPPED = new Set(["node_modules", "dist", "coverage", "generated", "results", "build"]);
+
+/** Files below a folder, as paths from the root. */
+function files(folder: string, extension: RegExp): string[] {
+  if (!existsSync(join(root, folder))) return [];
+  return readdirSync(join(root, folder), { withFileTypes: true }).flatMap((entry) => {
+    const path = join(folder, entry.name);
+    if (entry.isDirectory()) return SKIPPED.has(entry.name) || entry.name.startsWith(".") ? [] : files(path, extension);
+    return extension.test(entry.name) ? [path] : [];
+  });
+}
+
+const text = (path: string): string => readFileSync(join(root, path), "utf8");
+
+/** The code without its comments; strings stay. */
+function code(path: string): string {
+  return text(path)
+    .replace(/\/\*[\s\S]*?\*\//g, (comment) => comment.replace(/[^\n]/g, ""))
+    .replace(/(^|[^:"'`])\/\/.*$/gm, "$1");
+}
+
+/** `path:line: text` of each line that matches. */
+function matches(path: string, content: string, pattern: RegExp): string[] {
+  return content.split("\n").flatMap((line, i) => (pattern.test(line) ? [`${path}:${i + 1}: ${line.trim()}`] : []));
+}
+
+function rule(name: string, broken: () => string[]): void {
+  it(name, () => {
+    expect(broken(), `rule: ${name}`).toEqual([]);
+  });
+}
+
+interface Import {
+  readonly from: string;
+  /** What stands in the quotes. */
+  readonly name: string;
+  /** A path from the root without its extension, or the name of a package. */
+  readonly to: string;
+  readonly typeOnly: boolean;
+}
+
+function imports(path: string): Import[] {
+  const found = code(path).matchAll(
+    /\b(?:import|export)\s+(type\s+)?(?:[\w*{}\s,$]+?\s+from\s+)?"([^"\n]+)"|(?<!typeof )\bimport\("([^"]+)"\)/g,
+  );
+  return [...found].map(([, type, statically, dynamically]) => {
+    const name = (statically ?? dynamically) as string;
+    const to = name.startsWith(".") ? join(dirname(path), name).replace(/\.(js|ts)$/, "") : name;
+    return { from: path, name, to, typeOnly: type !== undefined };
+  });
+}
+
+const assembly = files("assembly", /\.ts$/);
+const src = files("src", /\.ts$/);
+const scripts = files(".", /\.(ts|js|mjs)$/);
+const documents = files(".", /\.md$/);
+
+it("finds the files that the rules are about", () => {
+  expect(assembly).toContain("assembly/layout.ts");
+  expect(src).toContain("src/kernel/twin/lane.ts");
+  expect(src.length).toBeGreaterThan(25);
+  expect(imports("src/kernel/wasm.ts").map(({ to }) => to)).toEqual(
+    expect.arrayContaining([
+      "@assemblyscript/loader",
+      "assembly/layout-hash",
+      "src/generated/wasm",
+      "src/kernel/kernel",
+    ]),
+  );
+});
+
+describe("imports point one way", () => {
+  const LAYOUT = ["assembly/layout", "assembly/seq", "assembly/layout-hash"];
+  /** What the files of each folder of src/ may import from, themselves aside. */
+  const ARROWS: Record<string, string[]> = {
+    support: [],
+    kernel: [...LAYOUT, "src/support/", "src/generated/"],
+    memory: [...LAYOUT, "src/kernel/"],
+    engine: [...LAYOUT, "src/support/", "src/kernel/", "src/memory/"],
+    transport: [...LAYOUT, "src/support/", "src/kernel/", "src/memory/", "src/engine/"],
+    pami: [...LAYOUT, "src/support/", "src/kernel/", "src/memory/", "src/engine/", "src/transport"],
+    launch: [
+      ...LAYOUT,
+      "src/generated/",
+      "src/support/",
+      "src/kernel/",
+      "src/memory/",
+      "src/engine/",
+      "src/transport",
+      "src/pami/",
+    ],
+  };
+
+  rule("assembly/ imports nothing from outside of it", () =>
+    assembly.flatMap(imports).flatMap(({ from, to }) => (dirname(to) === "assembly" ? [] : [`${from} imports ${to}`])),
+  );
+
+  rule("layout.ts and seq.ts import nothing, for asc and TypeScript both compile them", () =>
+    ["assembly/layout.ts", "assembly/seq.ts"].flatMap(imports).map(({ from, to }) => `${from} imports ${to}`),
+  );
+
+  for (const [folder, allowed] of Object.entries(ARROWS)) {
+    rule(`src/${folder} imports only ${allowed.join(", ") || "nothing of src/"}`, () =>
+      src
+        .filter((path) => path.startsWith(`src/${folder}/`) || path === `src/${folder}.ts`)
+        .flatMap(imports)
+        .filter(({ name, to }) => name.startsWith(".") && !to.startsWith(`src/${folder}/`))
+        .filter(
+          ({ to }) => !allowed.some((prefix) => (prefix.startsWith("src/") ? to.startsWith(prefix) : to === prefix)),
+        )
+        .map(({ from, to }) => `${from} imports ${to}`),
+    );
+  }
+
+  rule("every folder of src/ has its arrows in this test", () =>
+    readdirSync(join(root, "src"), { withFileTypes: true })
+      .filter((entry) => entry.isDirectory() && !["generated", "cli"].includes(entry.name) && !(entry.name in ARROWS))
+      .map(({ name }) => name),
+  );
+
+  rule("src/cli uses the package as any user does: by the name 'pamir', and never by a path outside src/cli", () =>
+    files("src/cli", /\.ts$/)
+      .flatMap(imports)
+      .filter(({ name, to }) => name.startsWith(".") && !to.startsWith("src/cli/"))
+      .map(({ from, to }) => `${from} imports ${to}`),
+  );
+
+  rule("the library has no dependency but the loader, which src/kernel/wasm.ts bundles", () =>
+    src
+      .filter((path) => !path.startsWith("src/cli/"))
+      .flatMap(imports)
+      .filter(
+        ({ name, from }) =>
+          !/^(\.|node:)/.test(name) && !(from === "src/kernel/wasm.ts" && name === "@assemblyscript/loader"),
+      )
+      .map(({ from, name }) => `${from} imports ${name}`),
+  );
+
+  rule(
+    'no `import … from "node:…"` in src/ outside src/cli, so that bundlers for the web see none; types are erased',
+    () =>
+      src
+        .filter((path) => !path.startsWith("src/cli/"))
+        .flatMap(imports)
+        .filter(({ name, typeOnly }) => name.startsWith("node:") && !typeOnly)
+        .map(({ from, name }) => `${from} imports ${name}`),
+  );
+});
+
+describe("some things have one home", () => {
+  rule("in the library, atomics are named in assembly/sync.ts and src/kernel/twin/sync.ts only", () =>
+    [...assembly, ...src.filter((path) => !path.startsWith("src/cli/"))]
+      .filter((path) => !["assembly/sync.ts", "src/kernel/twin/sync.ts"].includes(path))
+      .flatMap((path) => matches(path, code(path), /\b(Atomics|atomic)\./))
+      .filter((line) => !(line.startsWith("src/launch/info.ts:") && line.includes("typeof Atomics.waitAsync"))),
+  );
+
+  rule(
+    "time and chance come from src/support, so that a simulation can own them (src/engine/park.ts: setTimeout)",
+    () =>
+      src
+        .filter((path) => !/^src\/(support|cli)\//.test(path))
+        .flatMap((path) => {
+          const own = path === "src/engine/park.ts" ? code(path).replace(/\bsetTimeout\b/g, "") : code(path);
+          return matches(path, own, /\b(Date\.now|Math\.random|performance\.now|setTimeout|setInterval)\b/);
+        }),
+  );
+
+  rule("the twin has the functions of assembly/, in the same order, and returns no others", () =>
+    ["heap", "lane", "reception", "sync"].flatMap((name) => {
+      const functions = (path: string, pattern: RegExp): string[] =>
+        [...code(path).matchAll(pattern)].map((match) => match[1] as string);
+      const original = functions(`assembly/${name}.ts`, /^export function (\w+)/gm);
+      const twin = functions(`src/kernel/twin/${name}.ts`, /^ *(?:export )?function (\w+)/gm);
+      const missing = original.filter((own) => !twin.includes(own));
+      const ordered = twin.filter((own) => original.includes(own));
+      const returned = /\n {2}return \{([^}]*)\};/.exec(code(`src/kernel/twin/${name}.ts`))?.[1]?.match(/\w+/g) ?? [];
+      return [
+        ...missing.map((own) => `assembly/${name}.ts has ${own}(), its twin has not`),
+        ...(missing.length === 0 && ordered.join() !== original.join()
+          ? [`src/kernel/twin/${name}.ts: the order of functions`]
+          : []),
+        ...returned
+          .filter((own) => !original.includes(own))
+          .map((own) => `src/kernel/twin/${name}.ts returns ${own}()`),
+        ...(returned.length === 0 ? [`src/kernel/twin/${name}.ts returns nothing`] : []),
+      ];
+    }),
+  );
+
+  rule("every SYNC letter of the kernels is in a picture of layout.ts, and in the twin", () => {
+    const letters = (paths: string[]): string[] =>
+      paths.flatMap((path) => [...text(path).matchAll(/SYNC ([A-Z])\b/g)].map((match) => match[1] as string));
+    const drawn = new Set(letters(["assembly/layout.ts"]));
+    const kernels = letters(assembly.filter((path) => path !== "assembly/layout.ts"));
+    const twins = new Set(letters(files("src/kernel/twin", /\.ts$/)));
+    return [...new Set(kernels)].flatMap((letter) => [
+      ...(drawn.has(letter) ? [] : [`SYNC ${letter} is not in the picture of any area`]),
+      ...(twins.has(letter) ? [] : [`SYNC ${letter} is not in the twin`]),
+    ]);
+  });
+});
+
+describe("documents say what is there", () => {
+  const { scripts: commands } = JSON.parse(text("package.json")) as { scripts: Record<string, string> };
+  /** What stands in backticks, and the lines of fenced blocks. */
+  const snippets = (path: string): { inline: string[]; fenced: string[] } => {
+    const fenced = [...text(path).matchAll(/^ *```[^\n]*\n([\s\S]*?)^ *```/gm)].map((match) => match[1] as string);
+    const inline = [
+      ...text(path)
+        .replace(/^ *```[\s\S]*?^ *```/gm, "")
+        .matchAll(/`([^`\n]+)`/g),
+    ].map((match) => match[1] as string);
+    return { inline, fenced };
+  };
+
+  rule("every script that a document names exists in package.json", () =>
+    documents.flatMap((path) => {
+      const { inline, fenced } = snippets(path);
+      const named = [...inline, ...fenced].flatMap((snippet) => [
+        ...[...snippet.matchAll(/\bnpm run (?:--?\S+ )*([\w:-]+)/g)].map((match) => match[1] as string),
+        ...[...snippet.matchAll(/\bnpm (test|start|stop|restart)\b/g)].map((match) => match[1] as string),
+      ]);
+      return named.filter((name) => !(name in commands)).map((name) => `${path}: npm run ${name}`);
+    }),
+  );
+
+  rule("every file that a document names, by a path with an extension, exists", () =>
+    documents.flatMap((path) =>
+      snippets(path)
+        .inline.filter(
+          (name) => /^(?:\.{0,2}\/)?[\w@.-]+(?:\/[\w@.-]+)+\.[a-z]{1,5}$/.test(name) && !name.startsWith("pamir/"),
+        )
+        .filter((name) => ![root, join(root, dirname(path))].some((base) => existsSync(join(base, name))))
+        .map((name) => `${path}: ${name}`),
+    ),
+  );
+
+  rule("README.md has at most 120 lines", () => {
+    if (!existsSync(join(root, "README.md"))) return [];
+    const lines = text("README.md").trimEnd().split("\n").length;
+    return lines > 120 ? [`it has ${lines}`] : [];
+  });
+});
+
+describe("nothing is left lying about", () => {
+  const everything = [...scripts, ...documents, ...files(".", /\.(json|yml|yaml)$/)].filter(
+    (path) => path !== "package-lock.json",
+  );
+
+  rule("no note of work to be done: do it, or open an issue", () => {
+    const note = new RegExp(`\\b(TO${"DO"}|FIX${"ME"}|XX${"X"})\\b`);
+    return everything.flatMap((path) => matches(path, text(path), note));
+  });
+
+  rule("no path of somebody's machine", () =>
+    everything.flatMap((path) => matches(path, text(path), /(?<![\w.@$/}-])\/(work|root|home|Users|mnt)\/\w/)),
+  );
+});
