@@ -1,11 +1,15 @@
 import { defineConfig } from "vitest/config";
 
+/** Where a machine that counts wants its report. */
+const report = process.env["PAMIR_TEST_JSON"];
+
 // Two workers: many tests start threads of their own.
 export default defineConfig({
   test: {
     include: ["test/**/*.test.ts"],
     exclude: ["test/**/*.slow.test.ts"],
     maxWorkers: 2,
+    reporters: report === undefined ? ["default"] : ["default", ["json", { outputFile: report }]],
     testTimeout: 30_000,
     hookTimeout: 30_000,
   },

@@ -142,12 +142,13 @@ export function laneRoom(lane: usize): u32 {
 function place(lane: usize, size: u32): usize {
   const tail = load<u32>(lane, LANE_TAIL_OFFSET);
   const capacity = load<u32>(lane, LANE_CAPACITY_OFFSET);
-  const limit = capacity - RECORD_GRANULE - size;
-  if (tail - load<u32>(lane, LANE_HEAD_CACHE_OFFSET) > limit) {
+  // Signed: a record that is larger than the ring never fits.
+  const limit: i32 = capacity - RECORD_GRANULE - size;
+  if (<i32>(tail - load<u32>(lane, LANE_HEAD_CACHE_OFFSET)) > limit) {
     // Only on apparent fullness is the consumer's line touched. SYNC H (look): pairs with laneRelease().
     const head = loadWord(lane + LANE_HEAD_OFFSET);
     store<u32>(lane, head, LANE_HEAD_CACHE_OFFSET);
-    if (tail - head > limit) {
+    if (<i32>(tail - head) > limit) {
       store<u32>(lane, load<u32>(lane, LANE_FULLS_OFFSET) + 1, LANE_FULLS_OFFSET);
       return 0;
     }

@@ -49,7 +49,8 @@ async function quarter() {
     const parity = s & 1;
     // My first cell is my left neighbour's right halo (side 1), my last one my right neighbour's left halo.
     if (left !== undefined) context.sendImmediate(left, HALO, new Int32Array([parity, 1]), now.subarray(1, 2));
-    if (right !== undefined) context.sendImmediate(right, HALO, new Int32Array([parity, 0]), now.subarray(mine, mine + 1));
+    if (right !== undefined)
+      context.sendImmediate(right, HALO, new Int32Array([parity, 0]), now.subarray(mine, mine + 1));
     context.advanceUntil(() => arrived[parity] === neighbours);
     arrived[parity] = 0;
     [now[0], now[mine + 1]] = [halo[parity]?.[0] ?? 0, halo[parity]?.[1] ?? 0];

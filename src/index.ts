@@ -27,8 +27,8 @@ export type { Endpoint } from "./pami/endpoint.js";
 export { type ErrorCode, PamiError } from "./pami/error.js";
 export type { Message } from "./pami/message.js";
 export {
-  type Callback,
   CANCELED,
+  type Callback,
   EAGAIN,
   ENOMEM,
   ERROR,

@@ -3,10 +3,15 @@ import { createHash } from "node:crypto";
 import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { relative, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
+import { parseArgs } from "node:util";
 import { Worker } from "node:worker_threads";
 import { Table } from "console-table-printer";
 import { type Client, type Context, EAGAIN, errorText, launch, SUCCESS } from "pamir";
+import { conduct } from "./perf/conduct.js";
+import { type PerfOptions, parsePerf } from "./perf/options.js";
+import { reportOf } from "./perf/report.js";
 import { BEGIN, CHUNK, DIGEST, DONE, END, READY } from "./run-protocol.js";
+import { UsageError } from "./usage.js";
 
 /** What a path is called in the table. */
 const PATHS = ["pamir-wasm", "pamir-ts", "postMessage clone", "postMessage transfer"] as const;
@@ -15,26 +20,41 @@ type Path = (typeof PATHS)[number];
 /** Bytes of one message: a whole record, so that the receiver reads it in place. */
 const CHUNK_BYTES = 65536;
 
-/** An input that can't be read: one line, exit code 2. */
-class InputError extends Error {}
+const HELP = `pamir run: streams files from task 0 to task 1 and checks what arrives by SHA-256
+
+Usage: pamir run [FILE]…        without a file: the running Node itself, and pamir's own sources where they are
+
+Shown are bytes a second from the first send to the receiver's word that it has all (reading and hashing are not in it),
+by pamir with its kernels in WebAssembly and in TypeScript, and by postMessage with cloned and with transferred buffers;
+then latency and rate of small messages.
+
+Exit codes: 0 all digests agree; 1 one differs; 2 a file can't be read.
+`;
 
 /** Streams files and checks what arrives; returns the exit code. */
-export async function run(names: string[]): Promise<number> {
-  let files: string[];
-  try {
-    files = names.length > 0 ? names.map(checkFile) : defaultFiles();
-  } catch (error) {
-    if (!(error instanceof InputError)) throw error;
-    process.stderr.write(`pamir run: ${error.message}\n`);
-    return 2;
+export async function run(args: string[]): Promise<number> {
+  const { values, positionals: names } = parseArgs({
+    args,
+    allowPositionals: true,
+    options: { help: { type: "boolean", short: "h" } },
+  });
+  if (values.help) {
+    process.stdout.write(HELP);
+    return 0;
   }
-  const contents = files.map((file) => readFileSync(file));
+  const files = names.length > 0 ? names.map(checkFile) : defaultFiles();
+  const contents = files.map(readFile);
   const digests = contents.map(sha256);
   const results = new Map<Path, Arrived[]>();
   for (const path of PATHS) {
-    results.set(path, path.startsWith("pamir") ? await overPamir(contents, path) : await overPostMessage(contents, path));
+    results.set(
+      path,
+      path.startsWith("pamir") ? await overPamir(contents, path) : await overPostMessage(contents, path),
+    );
   }
-  return printFiles(files, contents, digests, results);
+  const code = printFiles(files, contents, digests, results);
+  await printSpeeds();
+  return code;
 }
 
 interface Arrived {
@@ -169,6 +189,38 @@ function printFiles(files: string[], contents: Buffer[], digests: string[], resu
   return wrong > 0 ? 1 : 0;
 }
 
+/** Latency and rate of small messages, in short: `pamir perf` measures them at length, and beside more systems. */
+async function printSpeeds(): Promise<void> {
+  const systems = ["pamir-wasm", "pamir-ts", "postMessage"];
+  const asked = [...["am_lat", "am_rate"].flatMap((name) => ["--test", name]), "--runs", "2"];
+  const outcome = await conduct(
+    parsePerf([...asked, ...systems.flatMap((name) => ["--system", name])]) as PerfOptions,
+    () => {},
+  );
+  const { results } = reportOf(outcome);
+  const table = new Table({
+    shouldDisableColors: true,
+    columns: [
+      { name: "8-byte messages", alignment: "left" },
+      { name: "one way", alignment: "right" },
+      { name: "messages a second", alignment: "right" },
+    ],
+  });
+  for (const system of systems) {
+    const find = (test: string) => results.find((result) => result.system === system && result.test === test);
+    const nanoseconds = find("am_lat")?.p50_ns;
+    const rate = find("am_rate")?.messages_per_s;
+    table.addRow({
+      "8-byte messages": system,
+      "one way": nanoseconds == null ? "–" : `${Math.round(nanoseconds).toLocaleString("en")} ns`,
+      "messages a second": rate == null ? "–" : `${(rate / 1e6).toFixed(2)} M`,
+    });
+  }
+  table.printTable();
+  const [handoff = Number.NaN] = [...outcome.handoffs].sort((a, b) => a - b);
+  process.stdout.write(`For scale: two threads that only hand a flag to each other take ${handoff.toFixed(0)} ns.\n`);
+}
+
 function sha256(bytes: Uint8Array): string {
   return createHash("sha256").update(bytes).digest("hex");
 }
@@ -176,21 +228,31 @@ function sha256(bytes: Uint8Array): string {
 function checkFile(name: string): string {
   const file = resolve(name);
   try {
-    if (!statSync(file).isFile()) throw new InputError(`${name} is not a file`);
+    if (!statSync(file).isFile()) throw new UsageError(`${name} is not a file`);
     return file;
   } catch (error) {
-    if (error instanceof InputError) throw error;
-    throw new InputError(`can't read ${name}: ${(error as NodeJS.ErrnoException).code ?? error}`);
+    if (error instanceof UsageError) throw error;
+    throw new UsageError(`can't read ${name}: ${(error as NodeJS.ErrnoException).code ?? error}`);
+  }
+}
+
+function readFile(file: string): Buffer {
+  try {
+    return readFileSync(file);
+  } catch (error) {
+    throw new UsageError(`can't read ${file}: ${(error as NodeJS.ErrnoException).code ?? error}`);
   }
 }
 
 /** The running Node, and pamir's own sources where they are at hand. */
 function defaultFiles(): string[] {
   const root = fileURLToPath(new URL("..", import.meta.url));
-  const sources = ["assembly", "src"].filter((folder) => existsSync(resolve(root, folder))).flatMap((folder) =>
-    readdirSync(resolve(root, folder), { recursive: true, withFileTypes: true })
-      .filter((entry) => entry.isFile() && entry.name.endsWith(".ts"))
-      .map((entry) => resolve(entry.path, entry.name)),
-  );
+  const sources = ["assembly", "src"]
+    .filter((folder) => existsSync(resolve(root, folder)))
+    .flatMap((folder) =>
+      readdirSync(resolve(root, folder), { recursive: true, withFileTypes: true })
+        .filter((entry) => entry.isFile() && entry.name.endsWith(".ts"))
+        .map((entry) => resolve(entry.path, entry.name)),
+    );
   return [process.execPath, ...sources.sort((a, b) => statSync(b).size - statSync(a).size)];
 }

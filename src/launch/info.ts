@@ -35,7 +35,7 @@ export interface Info {
 }
 
 /** `(module (func (drop (i8x16.splat (i32.const 0)))))`: valid where there is SIMD. */
-const SIMD_PROBE = [0, 97, 115, 109, 1, 0, 0, 0, 1, 4, 1, 96, 0, 0, 3, 2, 1, 0, 10, 8, 1, 6, 0, 65, 0, 253, 15, 26, 11];
+const SIMD_PROBE = [0, 97, 115, 109, 1, 0, 0, 0, 1, 4, 1, 96, 0, 0, 3, 2, 1, 0, 10, 9, 1, 7, 0, 65, 0, 253, 15, 26, 11];
 
 /** What this pamir is, and what this host gives it; sizes and limits in bytes unless their name says otherwise. */
 export function info(): Info {

@@ -108,6 +108,8 @@ export class Sender {
   readonly #taskCount: number;
   readonly #contexts: number;
   readonly #pendingMax: number;
+  /** Bytes of a `sendImmediate` that every lane takes as one record: all, but where lanes are very small. */
+  readonly #directMax: number;
   /** The lane by a target's ordinal where the direct path is free, else 0: see #settle(). */
   readonly #direct: Uint32Array;
   readonly #targets: (Target | undefined)[] = [];
@@ -130,6 +132,7 @@ export class Sender {
     this.#taskCount = map.tasks;
     this.#contexts = map.contexts;
     this.#pendingMax = pendingMax;
+    this.#directMax = Math.min(SEND_IMMEDIATE_MAX, lanes.smallBodyMax);
     this.#direct = new Uint32Array(lanes.open.length);
   }
 
@@ -147,8 +150,9 @@ export class Sender {
     const total = payloadBytes === 0 ? headerBytes : ((headerBytes + 7) & ~7) + payloadBytes;
     const context = to & 255;
     // An endpoint that does not exist has no lane either, and finds its error on the slow path.
-    const lane = context < this.#contexts ? this.#direct[(to >>> 8) * this.#contexts + context] : 0;
-    if (!lane || dispatch !== (dispatch & DISPATCH_ID_MAX) || total > SEND_IMMEDIATE_MAX) {
+    const lane = to === to >>> 0 && context < this.#contexts ? this.#direct[(to >>> 8) * this.#contexts + context] : 0;
+    // Whatever has no byteLength makes the total NaN, which is not within the limit either.
+    if (!lane || dispatch !== (dispatch & DISPATCH_ID_MAX) || !(total <= this.#directMax)) {
       return this.#sendSlowly(to, dispatch, header, payload, queue);
     }
     if (this.#sendDirectly(lane, dispatch, header, headerBytes, payload, payloadBytes, total)) return SUCCESS;
@@ -162,7 +166,7 @@ export class Sender {
     const payloadLength = payload == null ? 0 : payload.byteLength;
     const total = payloadLength === 0 ? headerLength : ((headerLength + 7) & ~7) + payloadLength;
     const context = to & 255;
-    const lane = context < this.#contexts ? this.#direct[(to >>> 8) * this.#contexts + context] : 0;
+    const lane = to === to >>> 0 && context < this.#contexts ? this.#direct[(to >>> 8) * this.#contexts + context] : 0;
     // A grown lane has place for a little more than what may arrive whole.
     const most = lane ? Math.min(this.#lanes.recordBodyMax(lane), RECV_IMMEDIATE_MAX) : 0;
     if (lane && dispatch === (dispatch & DISPATCH_ID_MAX) && total <= most) {
@@ -422,12 +426,13 @@ export class Sender {
       return kernel.laneSendWords(lane, 8, meta, a, b, 0, 0) !== 0;
     }
     if (total === 0) return kernel.laneSendWords(lane, 0, meta, 0, 0, 0, 0) !== 0;
+    // Before the reservation: these throw for what is no view.
+    const headerView = headerBytes === 0 ? undefined : this.#bytesOf("header", header as ArrayBufferView);
+    const payloadView = payloadBytes === 0 ? undefined : this.#bytesOf("payload", payload as ArrayBufferView);
     const body = kernel.laneReserve(lane, total);
     if (body === 0) return false;
-    if (headerBytes !== 0) this.#copyIn(this.#bytesOf(header as ArrayBufferView), body);
-    if (payloadBytes !== 0) {
-      this.#copyIn(this.#bytesOf(payload as ArrayBufferView), body + ((headerBytes + 7) & ~7));
-    }
+    if (headerView !== undefined) this.#copyIn(headerView, body);
+    if (payloadView !== undefined) this.#copyIn(payloadView, body + ((headerBytes + 7) & ~7));
     kernel.laneCommit(lane, KIND_MESSAGE, total, meta);
     return true;
   }
@@ -606,8 +611,10 @@ export class Sender {
   }
 
   /** A view's bytes; the last one's are remembered, so that a caller who reuses a view makes no garbage. */
-  #bytesOf(view: ArrayBufferView): Uint8Array {
+  #bytesOf(name: string, view: ArrayBufferView): Uint8Array {
     if (view instanceof Uint8Array) return view;
+    if (!ArrayBuffer.isView(view))
+      throw new PamiError("PAMIR_INVAL", `${name} is ${show(view)}, not an ArrayBufferView`);
     if (view === this.#lastView && (this.#lastBytes as Uint8Array).length === view.byteLength) {
       return this.#lastBytes as Uint8Array;
     }
@@ -617,9 +624,6 @@ export class Sender {
   }
 
   #view(name: string, view: ArrayBufferView | null | undefined): Uint8Array | undefined {
-    if (view == null) return undefined;
-    if (!ArrayBuffer.isView(view))
-      throw new PamiError("PAMIR_INVAL", `${name} is ${show(view)}, not an ArrayBufferView`);
-    return this.#bytesOf(view);
+    return view == null ? undefined : this.#bytesOf(name, view);
   }
 }

@@ -38,6 +38,8 @@ export class ShmLanes {
   readonly #words: Int32Array;
   readonly #map: MemoryMap;
   readonly #origin: number;
+  /** Bytes of the largest record of a lane that has not been replaced. */
+  readonly #smallRecordMax: number;
 
   constructor(kernel: Kernel, memory: Memory, map: MemoryMap, origin: number) {
     this.open = new Uint32Array(map.tasks * map.contexts);
@@ -45,6 +47,12 @@ export class ShmLanes {
     this.#words = memory.words;
     this.#map = map;
     this.#origin = origin;
+    this.#smallRecordMax = Math.min(recordBytes(SEND_IMMEDIATE_MAX), map.laneBytes - RECORD_GRANULE);
+  }
+
+  /** Bytes of the largest body that every lane takes as one record. */
+  get smallBodyMax(): number {
+    return this.#smallRecordMax - RECORD_BODY_OFFSET;
   }
 
   /** Bytes of the largest body that a lane takes as one record. */
@@ -64,7 +72,7 @@ export class ShmLanes {
     const lane = this.open[target] as number;
     if (lane !== 0 && bytes <= this.recordBodyMax(lane)) return LANE_READY;
     if (this.hasEnded(target)) return LANE_ENDED;
-    const small = Math.min(recordBytes(SEND_IMMEDIATE_MAX), laneBytes - RECORD_GRANULE);
+    const small = this.#smallRecordMax;
     const grow = recordBytes(bytes) > small;
     const capacity = grow ? Math.max(laneBytes, LANE_BYTES_GROWN) : laneBytes;
     const recordMax = grow ? recordBytes(RECV_IMMEDIATE_MAX) : small;

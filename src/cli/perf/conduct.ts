@@ -31,11 +31,15 @@ export interface Outcome {
   readonly void: boolean;
 }
 
-/** Hand-offs of a pair may differ by this much. */
-const PAIR_SPREAD = 1.15;
+/** Hand-offs of a pair, be it before and after a run or of two runs that are compared, may differ by this much. */
+export const PAIR_SPREAD = 1.15;
 /** A hand-off this much above the best of all makes a run void. */
 const BEST_SPREAD = 1.3;
 const REPEATS_MAX = 3;
+/** Repeats of all runs together: on a machine that stays busy it has to end. */
+const REPEATS_TOTAL = 60;
+/** Looks at whether the machine is well again, over all runs: about half a minute. */
+const LOOKS_MAX = 200;
 const HANDOFF_SECONDS = 0.05;
 const QUICK_SECONDS = 0.01;
 /** So many that a collection of garbage in ten million messages would be seen. */
@@ -46,9 +50,12 @@ class Bracket {
   readonly by: "C" | "wasm";
   readonly all: number[] = [];
   readonly #measure: () => Promise<number>;
+  /** Looks that are left, in all. */
+  #patience: number;
   #last: number | undefined;
 
-  constructor(cpus: readonly number[], seconds: number) {
+  constructor(cpus: readonly number[], seconds: number, patience: number) {
+    this.#patience = patience;
     const handoff = prepareHandoff();
     this.by = handoff.by;
     this.#measure = async () => {
@@ -63,8 +70,18 @@ class Bracket {
     return Math.min(...this.all);
   }
 
+  /** Waits for a moment at which the machine is as good as it can be, so that no long run is spent in vain. */
+  async #before(): Promise<number> {
+    let before = this.#last ?? (await this.#measure());
+    for (; this.#patience > 0 && before > BEST_SPREAD * this.best; this.#patience--) {
+      await new Promise((resolve) => setTimeout(resolve, 100));
+      before = await this.#measure();
+    }
+    return before;
+  }
+
   async around(run: () => Promise<Figures>): Promise<{ figures: Figures; mean: number; steady: boolean }> {
-    const before = this.#last ?? (await this.#measure());
+    const before = await this.#before();
     const figures = await run();
     const after = await this.#measure();
     this.#last = after;
@@ -77,7 +94,7 @@ class Bracket {
 export async function conduct(options: PerfOptions, progress: (text: string) => void): Promise<Outcome> {
   const { quick } = options;
   const cpus = choosePair();
-  const bracket = new Bracket(cpus, quick ? QUICK_SECONDS : HANDOFF_SECONDS);
+  const bracket = new Bracket(cpus, quick ? QUICK_SECONDS : HANDOFF_SECONDS, quick ? 0 : LOOKS_MAX);
   const prepared = new Map<string, Native>();
   const skipped = new Map<string, { system: string; reason: string; failed?: boolean }>();
   const cells: Cell[] = [];
@@ -102,7 +119,11 @@ export async function conduct(options: PerfOptions, progress: (text: string) => 
           const order = orderOf(test, system, bytes, cpus, quick);
           try {
             let result = await bracket.around(() => native.run(order));
-            for (let repeat = 0; !result.steady && !quick && repeat < REPEATS_MAX; repeat++) {
+            for (
+              let repeat = 0;
+              !result.steady && !quick && repeat < REPEATS_MAX && repeated < REPEATS_TOTAL;
+              repeat++
+            ) {
               repeated++;
               result = await bracket.around(() => native.run(order));
             }

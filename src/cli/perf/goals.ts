@@ -1,6 +1,6 @@
-// The ratios that matter, each with its goal. A ratio is formed run by run, between runs that stood side by side, and
-// the median is what counts.
-import { type Cell, median, type Run } from "./conduct.js";
+// The ratios that matter, each with its goal. A ratio is formed run by run, between runs with the same hand-off around
+// them, and the median is what counts.
+import { type Cell, median, PAIR_SPREAD, type Run } from "./conduct.js";
 
 export interface Ratio {
   readonly what: string;
@@ -26,10 +26,23 @@ interface Goal {
 
 const OURS = "pamir-wasm";
 
-function against(test: string, system: string, bytes: number, better: Goal["better"], goal?: number, hoped?: number): Goal {
+function against(
+  test: string,
+  system: string,
+  bytes: number,
+  better: Goal["better"],
+  goal?: number,
+  hoped?: number,
+): Goal {
   const limits = { ...(goal === undefined ? {} : { goal }), ...(hoped === undefined ? {} : { hoped }) };
   const size = bytes > 0 ? ` ${bytes} B` : "";
-  return { what: `${test}${size} against ${system}`, of: [test, OURS, bytes], to: [test, system, bytes], better, ...limits };
+  return {
+    what: `${test}${size} against ${system}`,
+    of: [test, OURS, bytes],
+    to: [test, system, bytes],
+    better,
+    ...limits,
+  };
 }
 
 const BANDWIDTH_SIZES = [1024, 3904, 65536, 1048576];
@@ -38,12 +51,16 @@ const GOALS: readonly Goal[] = [
   { ...against("am_lat", "handoff", 8, "less", 1.6, 1.3), what: "am_lat 8 B against the hand-off" },
   ...["openmpi", "mpich", "ucx", "ucx-uct"].map((system) => against("am_lat", system, 8, "less", 1, 0.5)),
   against("am_rate", "openmpi", 8, "more", 1.8, 3),
-  ...["mpich", "ucx", "ucx-uct", "ring", "ringbuf.js", "postMessage"].map((name) => against("am_rate", name, 8, "more")),
+  ...["mpich", "ucx", "ucx-uct", "ring", "ringbuf.js", "postMessage"].map((name) =>
+    against("am_rate", name, 8, "more"),
+  ),
   ...BANDWIDTH_SIZES.flatMap((bytes) => [
     bytes < 65536
       ? against("am_bw", "openmpi", bytes, "more", 2, 3)
       : against("am_bw", "openmpi", bytes, "more", ...(bytes === 65536 ? [1, 1.5] : [])),
-    ...(bytes <= 65536 ? [against("am_bw", "ring", bytes, "more", 0.7, 0.9)] : [against("am_bw", "ring", bytes, "more")]),
+    ...(bytes <= 65536
+      ? [against("am_bw", "ring", bytes, "more", 0.7, 0.9)]
+      : [against("am_bw", "ring", bytes, "more")]),
   ]),
   {
     what: "am_fan 8 B, three to one, against one pair",
@@ -74,14 +91,28 @@ export function ratiosOf(cells: readonly Cell[]): Ratio[] {
     const ours = find(goal.of);
     const theirs = find(goal.to);
     if (ours === undefined || theirs === undefined) return [];
-    const pairs = Math.min(ours.runs.length, theirs.runs.length);
-    const quotients = Array.from({ length: pairs }, (_, i) => {
-      const limit = goal.to[1] === "handoff" ? (ours.runs[i] as Run).handoff_ns : undefined;
-      return figureOf(ours, ours.runs[i] as Run, ours.bytes) / (limit ?? figureOf(theirs, theirs.runs[i] as Run, theirs.bytes));
+    const toHandoff = goal.to[1] === "handoff";
+    const pairs = toHandoff ? ours.runs.map((run) => [run, run] as const) : pairsOf(ours.runs, theirs.runs);
+    const quotients = pairs.map(([run, other]) => {
+      const limit = toHandoff ? other.handoff_ns : figureOf(theirs, other, theirs.bytes);
+      return figureOf(ours, run, ours.bytes) / limit;
     });
     return [rate(goal, quotients)];
   });
   return [...ratios, ...collections(cells)];
+}
+
+/** Each of our runs with one of theirs around which the hand-off was nearly the same: the run beside it, else the
+ *  likest. Pairs that differ too much are dropped, unless nothing else is left. */
+function pairsOf(ours: readonly Run[], theirs: readonly Run[]): (readonly [Run, Run])[] {
+  const spread = (a: Run, b: Run) => Math.max(a.handoff_ns, b.handoff_ns) / Math.min(a.handoff_ns, b.handoff_ns);
+  const pairs = ours.map((run, i) => {
+    const beside = theirs[i];
+    if (beside !== undefined && spread(run, beside) <= PAIR_SPREAD) return [run, beside] as const;
+    return [run, theirs.reduce((best, other) => (spread(run, other) < spread(run, best) ? other : best))] as const;
+  });
+  const alike = pairs.filter(([run, other]) => spread(run, other) <= PAIR_SPREAD);
+  return alike.length > 0 ? alike : pairs;
 }
 
 function rate({ what, better, goal, hoped }: Goal, quotients: readonly number[]): Ratio {

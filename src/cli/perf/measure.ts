@@ -2,7 +2,7 @@
 import { execFileSync } from "node:child_process";
 import { readlinkSync } from "node:fs";
 import { PerformanceObserver } from "node:perf_hooks";
-import { CACHE_LINE, CLOCK_WINDOWS, type Figures, SAMPLES_MAX, WARM_UP, WINDOW, type Work } from "./work.js";
+import { CACHE_LINE, type Figures, SAMPLES_MAX, WARM_UP, WINDOW, type Work } from "./work.js";
 
 /** Nanoseconds, monotonic. */
 export function now(): number {
@@ -68,11 +68,16 @@ export class Stopwatch {
   }
 }
 
+/** Nanoseconds from one look at the clock to the next: reading it costs two messages, and makes a number on the heap. */
+const LOOK_EVERY = 500_000;
+
 /** Counts windows, and looks at the clock now and then. */
 export class RateMeter {
   readonly #seconds: number;
   readonly #least: number;
   readonly #warm: number;
+  /** Windows between two looks, and since the last. */
+  #stride = 1;
   #windows = 0;
   #start = 0;
   #counted = 0;
@@ -83,20 +88,26 @@ export class RateMeter {
   constructor({ seconds, leastMessages }: Work) {
     this.#seconds = seconds;
     this.#least = leastMessages;
-    this.#warm = now() + seconds * WARM_UP * 1e9;
+    this.#over = now();
+    this.#warm = this.#over + seconds * WARM_UP * 1e9;
   }
 
   /** After a window; false: that was the last. */
   window(): boolean {
-    if (++this.#windows % CLOCK_WINDOWS !== 0) return true;
+    if (++this.#windows < this.#stride) return true;
+    const last = this.#over;
     this.#over = now();
+    const windows = this.#windows;
+    this.#windows = 0;
     if (this.#start !== 0) {
-      this.#counted += CLOCK_WINDOWS * WINDOW;
+      this.#counted += windows * WINDOW;
       return this.#over < this.#start + this.#seconds * 1e9 || this.#counted < this.#least;
     }
     if (this.#over >= this.#warm) {
       this.onWarm?.();
       this.#start = now();
+    } else if (this.#over - last < LOOK_EVERY) {
+      this.#stride *= 2;
     }
     return true;
   }

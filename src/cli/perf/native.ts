@@ -27,10 +27,18 @@ function outputOf(command: string, args: string[]): string | undefined {
 /** Runs a program to its end; its output. */
 function run(command: string, args: readonly string[], seconds: number, env = process.env): Promise<string> {
   return new Promise((resolve, reject) => {
-    execFile(command, args, { env, timeout: 30_000 + 10_000 * seconds, killSignal: "SIGKILL" }, (error, out, complaint) => {
-      if (error === null) resolve(out);
-      else reject(new Error(`${command} failed: ${(complaint || error.message).trim().split("\n").slice(0, 3).join(" ")}`));
-    });
+    execFile(
+      command,
+      args,
+      { env, timeout: 30_000 + 10_000 * seconds, killSignal: "SIGKILL" },
+      (error, out, complaint) => {
+        if (error === null) resolve(out);
+        else
+          reject(
+            new Error(`${command} failed: ${(complaint || error.message).trim().split("\n").slice(0, 3).join(" ")}`),
+          );
+      },
+    );
   });
 }
 
@@ -53,7 +61,9 @@ function compile(compiler: string, name: string): string {
   if (existsSync(program)) return program;
   // Made under another name first: two runs may do this at the same time.
   const unfinished = `${program}.${process.pid}`;
-  execFileSync(compiler, [...FLAGS, join(SOURCES, `${name}.c`), "-o", unfinished], { stdio: ["ignore", "pipe", "pipe"] });
+  execFileSync(compiler, [...FLAGS, join(SOURCES, `${name}.c`), "-o", unfinished], {
+    stdio: ["ignore", "pipe", "pipe"],
+  });
   renameSync(unfinished, program);
   return program;
 }

@@ -1,7 +1,7 @@
 // The options of `pamir perf`, and its help.
 import { parseArgs } from "node:util";
 import { oneOf, UsageError, wholeNumber } from "../usage.js";
-import { ON_REQUEST, type System, SYSTEMS, type Test, TESTS } from "./plan.js";
+import { ON_REQUEST, SYSTEMS, type System, TESTS, type Test } from "./plan.js";
 
 export interface PerfOptions {
   readonly tests: readonly Test[];
@@ -56,8 +56,20 @@ export function parsePerf(args: string[]): PerfOptions | "help" {
     },
   });
   if (values.help) return "help";
-  const testNames = values.test?.map((name) => oneOf("--test", name, TESTS.map((test) => test.name)));
-  const systemNames = values.system?.map((name) => oneOf("--system", name, SYSTEMS.map((system) => system.name)));
+  const testNames = values.test?.map((name) =>
+    oneOf(
+      "--test",
+      name,
+      TESTS.map((test) => test.name),
+    ),
+  );
+  const systemNames = values.system?.map((name) =>
+    oneOf(
+      "--system",
+      name,
+      SYSTEMS.map((system) => system.name),
+    ),
+  );
   const bytes = (values.bytes ?? []).map((value) => wholeNumber("--bytes", value, 1, BYTES_MAX));
   const quick = values.quick ?? false;
   const runs = values.runs === undefined ? (quick ? 1 : RUNS) : wholeNumber("--runs", values.runs, 1, 1000);

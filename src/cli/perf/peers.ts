@@ -65,7 +65,9 @@ export async function runPeer(peer: string, order: Order): Promise<Figures> {
       work,
       ...shared,
       ...(port === undefined ? {} : { port }),
-      ...(module === undefined ? {} : { ringbuf: { module, buffers: thread === 0 ? rings : rings.toReversed(), stop } }),
+      ...(module === undefined
+        ? {}
+        : { ringbuf: { module, buffers: thread === 0 ? rings : rings.toReversed(), stop } }),
     };
     const entry = new URL("./tasks/peer.js", import.meta.url);
     const worker = new Worker(entry, { workerData: data, transferList: port === undefined ? [] : [port] });

@@ -1,6 +1,7 @@
 // What can be measured: tests, systems, sizes, and which system does which test. Nothing is started here.
-import { findRingbuf, peerDoes, runPamir, runPeer } from "./peers.js";
+
 import { type Native, nativeC, nativeMpi, nativeUcx, type Runner } from "./native.js";
+import { findRingbuf, peerDoes, runPamir, runPeer } from "./peers.js";
 import type { TestName } from "./work.js";
 
 export interface Test {
@@ -15,8 +16,20 @@ export interface Test {
 }
 
 export const TESTS: readonly Test[] = [
-  { name: "am_lat", what: "ping-pong, callback to callback; half a round trip", bytes: [8], figure: "latency", seconds: 0.5 },
-  { name: "am_rate", what: "one way, windows of 64, then an answer; messages", bytes: [8], figure: "messages", seconds: 1 },
+  {
+    name: "am_lat",
+    what: "ping-pong, callback to callback; half a round trip",
+    bytes: [8],
+    figure: "latency",
+    seconds: 0.5,
+  },
+  {
+    name: "am_rate",
+    what: "one way, windows of 64, then an answer; messages",
+    bytes: [8],
+    figure: "messages",
+    seconds: 1,
+  },
   {
     name: "am_bw",
     what: "as am_rate; bytes, every cache line touched by the receiver",
@@ -25,7 +38,13 @@ export const TESTS: readonly Test[] = [
     seconds: 1,
   },
   { name: "am_fan", what: "three tasks sending to one, four threads", bytes: [8], figure: "messages", seconds: 1 },
-  { name: "wake_lat", what: "as am_lat, both sides asleep between messages", bytes: [8], figure: "latency", seconds: 0.5 },
+  {
+    name: "wake_lat",
+    what: "as am_lat, both sides asleep between messages",
+    bytes: [8],
+    figure: "latency",
+    seconds: 0.5,
+  },
   { name: "idle", what: "advance() with nothing to do", bytes: [], figure: "latency", seconds: 0.3 },
 ];
 
@@ -51,7 +70,12 @@ function pamir(name: string, what: string, kernel: "wasm" | "ts" | readonly ["wa
 }
 
 function peer(name: string, what: string): System {
-  return { name, what, does: (test) => peerDoes(name, test), prepare: () => ({ run: (order) => runPeer(name, order) }) };
+  return {
+    name,
+    what,
+    does: (test) => peerDoes(name, test),
+    prepare: () => ({ run: (order) => runPeer(name, order) }),
+  };
 }
 
 /** The hand-off in C, or without a compiler in bare wasm. */
@@ -82,7 +106,12 @@ export const SYSTEMS: readonly System[] = [
         ? { missing: "the package ringbuf.js is not installed" }
         : { run: (order) => runPeer("ringbuf.js", order) },
   },
-  { name: "openmpi", what: "Open MPI, two processes over shared memory", does: messages, prepare: () => nativeMpi("openmpi") },
+  {
+    name: "openmpi",
+    what: "Open MPI, two processes over shared memory",
+    does: messages,
+    prepare: () => nativeMpi("openmpi"),
+  },
   { name: "mpich", what: "MPICH, likewise", does: messages, prepare: () => nativeMpi("mpich") },
   { name: "ucx", what: "UCX active messages (ucx_perftest, UCP)", does: messages, prepare: () => nativeUcx("ucx") },
   {

@@ -32,8 +32,6 @@ export interface Figures {
 }
 
 export const WINDOW = 64;
-/** Windows from one look at the clock to the next: reading it costs as much as two messages. */
-export const CLOCK_WINDOWS = 16;
 /** Round trips that are timed together where one takes less than a microsecond. */
 export const BATCH = 16;
 export const CACHE_LINE = 64;

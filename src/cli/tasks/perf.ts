@@ -74,7 +74,10 @@ function latencyLeader(context: Context, peer: Endpoint, { bytes, seconds, test 
 function latencyFollower(context: Context, peer: Endpoint, { bytes, test }: Work): void {
   const send = outlet(context, peer, bytes);
   let over = false;
-  context.dispatch(DATA, inlet(bytes, () => send()));
+  context.dispatch(
+    DATA,
+    inlet(bytes, () => send()),
+  );
   context.dispatch(STOP, () => {
     over = true;
   });

@@ -11,7 +11,8 @@ parentPort?.on("message", (message: number | string | Uint8Array) => {
     length = 0;
     parentPort?.postMessage("ready");
   } else if (message === "end") parentPort?.postMessage("done");
-  else if (message === "digest") parentPort?.postMessage(createHash("sha256").update(file.subarray(0, length)).digest("hex"));
+  else if (message === "digest")
+    parentPort?.postMessage(createHash("sha256").update(file.subarray(0, length)).digest("hex"));
   else {
     file.set(message as Uint8Array, length);
     length += message.length;

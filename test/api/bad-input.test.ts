@@ -1,0 +1,407 @@
+// Bad input: each comes to an error with a stable code and the values in its text, and nothing is left half done.
+import { copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import {
+  attach,
+  type Client,
+  type Context,
+  type DispatchHints,
+  EAGAIN,
+  ENOMEM,
+  type Endpoint,
+  errorText,
+  INTERRUPTED,
+  info,
+  type LaunchOptions,
+  launch,
+  PamiError,
+  SHUTDOWN,
+  SUCCESS,
+} from "pamir";
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { DATA, OTHER, rejectionOf, thrownBy, until, VARIANTS, type Variant, withJob } from "./support.js";
+
+const variant = VARIANTS[2] as Variant;
+const sleeper = new URL("tasks/sleeper.js", import.meta.url);
+
+interface Case {
+  readonly name: string;
+  readonly call: (given: { context: Context; client: Client }) => unknown;
+  readonly code: string;
+  readonly text: readonly string[];
+}
+
+const send = (context: Context, to: unknown, dispatch: unknown, header?: unknown, payload?: unknown) =>
+  context.sendImmediate(to as Endpoint, dispatch as number, header as Uint8Array, payload as Uint8Array);
+
+const noop = () => {};
+
+const CASES: readonly Case[] = [
+  {
+    name: "an endpoint of a task that does not exist",
+    call: ({ client }) => client.endpoint(1),
+    code: "PAMIR_INVAL",
+    text: ["task is 1", "0 to 0"],
+  },
+  {
+    name: "an endpoint of a context that does not exist",
+    call: ({ client }) => client.endpoint(0, 4),
+    code: "PAMIR_INVAL",
+    text: ["context is 4", "0 to 3"],
+  },
+  {
+    name: "more contexts than the job allows",
+    call: ({ client }) => Array.from({ length: 5 }, () => client.createContext()),
+    code: "PAMIR_INVAL",
+    text: ["context 4 of task 0", "4 a task"],
+  },
+  {
+    name: "sendImmediate over the limit",
+    call: ({ context }) => send(context, context.endpoint, DATA, new Uint8Array(1), new Uint8Array(4096)),
+    code: "PAMIR_TOO_LARGE",
+    text: ["4104", "4096", "send()"],
+  },
+  {
+    name: "a header over the limit",
+    call: ({ context }) => context.send({ to: context.endpoint, dispatch: DATA, header: new Uint8Array(65_536) }),
+    code: "PAMIR_TOO_LARGE",
+    text: ["65536", "65535"],
+  },
+  {
+    name: "a reservation over the limit",
+    call: ({ context }) => context.reserve(context.endpoint, DATA, 70_000),
+    code: "PAMIR_INVAL",
+    text: ["payloadBytes is 70000", "69632"],
+  },
+  {
+    name: "a dispatch id that is taken",
+    call: ({ context }) => [1, 2].map(() => context.dispatch(100, noop)),
+    code: "PAMIR_DISPATCH_TAKEN",
+    text: ["100"],
+  },
+  ...[-1, 4096, 1.5, "1", undefined].map(
+    (id): Case => ({
+      name: `dispatch(${JSON.stringify(id)})`,
+      call: ({ context }) => context.dispatch(id as number, noop),
+      code: "PAMIR_INVAL",
+      text: [`dispatch id is ${JSON.stringify(id)}`, "0 to 4095"],
+    }),
+  ),
+  {
+    name: "a handler that is none",
+    call: ({ context }) => context.dispatch(101, {} as never),
+    code: "PAMIR_INVAL",
+    text: ["handler is Object"],
+  },
+  ...(
+    [
+      ["recvContiguous", "disable"],
+      ["recvCopy", "disable"],
+      ["consistency", "disable"],
+      ["useShmem", "disable"],
+      ["useRdma", "enable"],
+      ["bufferRegistered", "enable"],
+      ["remoteAsyncProgress", "enable"],
+      ["recvImmediate", "perhaps"],
+      ["unheardOf", "enable"],
+    ] as const
+  ).map(
+    ([hint, value]): Case => ({
+      name: `hint ${hint}: ${value}`,
+      call: ({ context }) => context.dispatch(102, noop, { [hint]: value } as DispatchHints),
+      code: "PAMIR_HINT",
+      text: [hint],
+    }),
+  ),
+  {
+    name: "a long header where the hint forbids it",
+    call: ({ context }) => {
+      context.dispatch(103, noop, { longHeader: "disable" });
+      context.send({ to: context.endpoint, dispatch: 103, header: new Uint8Array(4097) });
+    },
+    code: "PAMIR_TOO_LARGE",
+    text: ["103", "4097", "4096"],
+  },
+  {
+    name: "work that is none",
+    call: ({ context }) => context.post(7 as never),
+    code: "PAMIR_INVAL",
+    text: ["work is 7"],
+  },
+  { name: "advance(0)", call: ({ context }) => context.advance(0), code: "PAMIR_INVAL", text: ["max is 0"] },
+  {
+    name: "a timeout that is none",
+    call: ({ context }) => context.advanceUntil(() => true, { timeout: -1 }),
+    code: "PAMIR_INVAL",
+    text: ["timeout is -1"],
+  },
+  {
+    name: "whenRoom of more than a message",
+    call: ({ context }) => context.whenRoom(context.endpoint, 70_000, noop),
+    code: "PAMIR_INVAL",
+    text: ["bytes is 70000", "69632"],
+  },
+  {
+    name: "an attribute that does not exist",
+    call: ({ client }) => client.query("CLIENT_COLOUR" as never),
+    code: "PAMIR_INVAL",
+    text: ['"CLIENT_COLOUR"', "CLIENT_NUM_TASKS"],
+  },
+  {
+    name: "options of a context",
+    call: ({ client }) => client.createContext({ spin: Number.NaN }),
+    code: "PAMIR_INVAL",
+    text: ["spin is NaN"],
+  },
+];
+
+/** Arguments of a send, each wrong in one way; the first message opens the direct path, where they must be found too. */
+const BAD_SENDS: readonly (readonly [string, (self: number) => readonly unknown[], string])[] = [
+  ["endpoint of a task beyond the job", () => [5 << 8, DATA], "task 5"],
+  ["endpoint of a context beyond the job", () => [4, DATA], "context 4"],
+  ["endpoint -1", () => [-1, DATA], "endpoint -1"],
+  ["endpoint 2^32", () => [2 ** 32, DATA], "endpoint 4294967296"],
+  ["endpoint 0.5", () => [0.5, DATA], "endpoint 0.5"],
+  ["endpoint undefined", () => [undefined, DATA], "endpoint is undefined"],
+  ["endpoint null", () => [null, DATA], "endpoint is null"],
+  ['endpoint "0"', () => ["0", DATA], 'endpoint is "0"'],
+  ["dispatch id 4096", (self) => [self, 4096], "dispatch is 4096"],
+  ["dispatch id -1", (self) => [self, -1], "dispatch is -1"],
+  ['dispatch id "1"', (self) => [self, "1"], 'dispatch is "1"'],
+  ["a string as header", (self) => [self, DATA, "header"], 'header is "header"'],
+  ["a string as payload", (self) => [self, DATA, null, "payload"], 'payload is "payload"'],
+  ["an ArrayBuffer as header", (self) => [self, DATA, new ArrayBuffer(8)], "header is ArrayBuffer"],
+  ["an ArrayBuffer as payload", (self) => [self, DATA, null, new ArrayBuffer(100)], "payload is ArrayBuffer"],
+  ["an array as payload", (self) => [self, DATA, null, [1, 2, 3]], "payload is Array"],
+];
+
+describe("bad input", () => {
+  it.each(CASES)("$name", ({ call, code, text }) =>
+    withJob(variant, { tasks: 1 }, ({ client, context }) => {
+      const thrown = thrownBy(() => call({ client, context }));
+      expect(thrown.code).toBe(code);
+      for (const part of text) expect(thrown.text).toContain(part);
+      // Whatever was refused has left nothing behind.
+      let seen = 0;
+      context.dispatch(OTHER, () => seen++);
+      context.sendImmediate(context.endpoint, OTHER);
+      until(context, () => seen === 1);
+    }),
+  );
+
+  for (const direct of [false, true]) {
+    it.each(BAD_SENDS)(`%s, ${direct ? "after" : "instead of"} a first message`, (_, make, text) =>
+      withJob(variant, { tasks: 1 }, ({ job, context }) => {
+        const self = context.endpoint;
+        const seen: number[] = [];
+        context.dispatch(DATA, (message) => seen.push(message.payloadBytes));
+        if (direct) expect(context.sendImmediate(self, DATA, null, new Uint8Array(1))).toBe(SUCCESS);
+        const [to, dispatch, header, payload] = make(self);
+        for (const call of [
+          () => send(context, to, dispatch, header, payload),
+          () => context.send({ to, dispatch, header, payload } as never),
+        ]) {
+          const thrown = thrownBy(call);
+          expect(thrown.code).toBe("PAMIR_INVAL");
+          expect(thrown.text).toContain(text);
+        }
+        expect(job.dump().stuck).toEqual([]);
+        context.sendImmediate(self, DATA, null, new Uint8Array(2));
+        while (context.advance() > 0);
+        expect(seen).toEqual(direct ? [1, 2] : [2]);
+      }),
+    );
+  }
+
+  it("use after close, of a context and of a client", () =>
+    withJob(variant, { tasks: 1 }, async ({ client, context }) => {
+      const to = context.endpoint;
+      context.close();
+      context.close();
+      const calls: (() => unknown)[] = [
+        () => context.dispatch(DATA, noop),
+        () => context.sendImmediate(to, DATA),
+        () => context.send({ to, dispatch: DATA }),
+        () => context.room(to),
+        () => context.whenRoom(to, 8, noop),
+        () => context.reserve(to, DATA, 8),
+        () => context.commit(to),
+        () => context.abort(to),
+        () => context.post(noop),
+        () => context.advance(),
+        () => context.advanceUntil(() => true),
+      ];
+      for (const call of calls) expect(thrownBy(call).code).toBe("PAMIR_CLOSED");
+      expect(thrownBy(calls[1] as () => unknown).text).toBe("sendImmediate() of a context that is closed");
+      expect((await rejectionOf(context.progress())).code).toBe("PAMIR_CLOSED");
+      const other = client.createContext();
+      expect(other.index).toBe(1);
+      client[Symbol.dispose]();
+      expect(other.closed).toBe(true);
+      for (const call of [() => client.createContext(), () => client.advance()]) {
+        expect(thrownBy(call).code).toBe("PAMIR_CLOSED");
+      }
+    }));
+
+  it("a message without a handler is kept; a queue with a limit of 0 refuses", () =>
+    withJob(variant, { tasks: 1, context: { pendingBytes: 0 } }, ({ context }) => {
+      let seen = 0;
+      context.sendImmediate(context.endpoint, DATA);
+      expect(context.advance()).toBe(1);
+      while (context.sendImmediate(context.endpoint, DATA, null, new Uint8Array(4000)) === SUCCESS) seen--;
+      expect(seen).toBeLessThan(0);
+      expect(context.sendImmediate(context.endpoint, DATA, null, new Uint8Array(4000))).toBe(EAGAIN);
+      context.dispatch(DATA, () => seen++);
+      until(context, () => seen === 1);
+    }));
+
+  it("no memory for a lane is ENOMEM, and other lanes go on", () =>
+    withJob(variant, { tasks: 1, contexts: 256, heapBytes: 2 ** 19 }, ({ client, context }) => {
+      let seen = 0;
+      context.dispatch(DATA, () => seen++);
+      expect(context.sendImmediate(context.endpoint, DATA)).toBe(SUCCESS);
+      const results = Array.from({ length: 255 }, (_, i) => context.sendImmediate(client.endpoint(0, i + 1), DATA));
+      expect(results.at(-1)).toBe(ENOMEM);
+      expect(context.sendImmediate(context.endpoint, DATA)).toBe(SUCCESS);
+      until(context, () => seen === 2);
+    }));
+
+  it("attach() outside a job", async () => {
+    const { code, text } = await rejectionOf(attach());
+    expect(code).toBe("PAMIR_NOT_IN_JOB");
+    expect(text).toContain("launch()");
+  });
+
+  it("job.client without join; asyncDispose ends the job", async () => {
+    const job = await launch(sleeper, { tasks: 1, heapBytes: 2 ** 20 });
+    expect(thrownBy(() => job.client).code).toBe("PAMIR_NOT_IN_JOB");
+    await job[Symbol.asyncDispose]();
+    expect((await job.exited).map(({ cause }) => cause)).toEqual(["terminated"]);
+  });
+
+  const REFUSED: readonly (readonly [string, unknown, unknown, string, string])[] = [
+    [
+      "a module that does not exist",
+      new URL("tasks/nowhere.js", import.meta.url),
+      {},
+      "PAMIR_ENTRY",
+      "nowhere.js does not exist",
+    ],
+    ["an entry that is no URL", "./task.js", {}, "PAMIR_ENTRY", '"./task.js"'],
+    ["no tasks", sleeper, { tasks: 0 }, "PAMIR_INVAL", "tasks is 0"],
+    ["too many tasks", sleeper, { tasks: 1025 }, "PAMIR_INVAL", "tasks is 1025"],
+    ["too many endpoints", sleeper, { tasks: 1024, contexts: 2 }, "PAMIR_MEMORY", "2048 endpoints, the limit is 1024"],
+    ["a lane that is no power of two", sleeper, { laneBytes: 1000 }, "PAMIR_INVAL", "laneBytes is 1000"],
+    ["a lane that is too small", sleeper, { laneBytes: 32 }, "PAMIR_INVAL", "laneBytes is 32"],
+    ["a heap that no lane fits in", sleeper, { heapBytes: 8192 }, "PAMIR_MEMORY", "heapBytes is 8192"],
+    ["a heap beyond 4 GiB", sleeper, { heapBytes: 2 ** 33 }, "PAMIR_INVAL", "heapBytes is 8589934592"],
+    ["a map beyond 4 GiB", sleeper, { heapBytes: 4 * 1024 ** 3 - 65536 }, "PAMIR_MEMORY", "heapBytes 4294901760"],
+    ["an unknown kernel", sleeper, { kernel: "fpga" }, "PAMIR_INVAL", '"fpga"'],
+    ["too few kernels", sleeper, { tasks: 3, kernel: ["ts"] }, "PAMIR_INVAL", "1 entries for 3 tasks"],
+    ["workerData that is no object", sleeper, { workerOptions: { workerData: 5 } }, "PAMIR_INVAL", "workerData is 5"],
+    ["eval", sleeper, { workerOptions: { eval: true } }, "PAMIR_INVAL", "eval"],
+    ["args that can't be cloned", sleeper, { args: noop }, "PAMIR_INVAL", "could not be cloned"],
+  ];
+  it.each(REFUSED)("launch with %s", async (_, entry, options, code, text) => {
+    const rejection = await rejectionOf(launch(entry as URL, options as LaunchOptions));
+    expect(rejection.code).toBe(code);
+    expect(rejection.text).toContain(text);
+  });
+
+  it.each(["wasm", "ts"] as const)("memory that the host refuses, kernel %s", async (kernel) => {
+    const { Memory } = WebAssembly;
+    const Shared = globalThis.SharedArrayBuffer;
+    const refuse = class {
+      constructor() {
+        throw new RangeError("could not allocate memory");
+      }
+    };
+    try {
+      if (kernel === "wasm") WebAssembly.Memory = refuse as never;
+      else globalThis.SharedArrayBuffer = refuse as never;
+      const { code, text, cause } = await rejectionOf(launch(sleeper, { tasks: 1, kernel, heapBytes: 2 ** 20 }));
+      expect([code, (cause as Error).message]).toEqual(["PAMIR_MEMORY", "could not allocate memory"]);
+      expect(text).toMatch(/refuses \d+ bytes/);
+    } finally {
+      WebAssembly.Memory = Memory;
+      globalThis.SharedArrayBuffer = Shared;
+    }
+  });
+
+  it("work that throws where nobody catches: the task ends with the error", async () => {
+    const job = await launch(new URL("tasks/throwing.js", import.meta.url), { tasks: 1, heapBytes: 2 ** 20 });
+    expect(await job.exited).toMatchObject([
+      { task: 0, code: 1, cause: "error", error: "SyntaxError: thrown in posted work" },
+    ]);
+  });
+
+  describe("two versions of pamir in one job", () => {
+    let folder: string;
+    const layout = info().layout;
+    beforeAll(() => {
+      folder = mkdtempSync(join(tmpdir(), "pamir-test-"));
+    });
+    afterAll(() => rmSync(folder, { recursive: true, force: true }));
+    beforeEach(() => writeFileSync(join(folder, "package.json"), '{ "type": "module" }'));
+
+    it.each([1, 0])("whose layouts differ by %d", async (difference) => {
+      const library = createRequire(import.meta.url).resolve("pamir");
+      const copy = join(folder, "index.js");
+      copyFileSync(library, copy);
+      if (difference !== 0) {
+        const source = readFileSync(copy, "utf8");
+        expect(source).toContain(String(layout));
+        writeFileSync(copy, source.replaceAll(String(layout), String(layout + difference)));
+      }
+      const task = join(folder, "task.js");
+      writeFileSync(task, 'import { attach } from "./index.js";\n(await attach()).close();\n');
+      const job = await launch(pathToFileURL(task), { tasks: 1, heapBytes: 2 ** 20 });
+      const [exit] = await job.exited;
+      if (difference === 0) expect([exit?.code, exit?.error]).toEqual([0, undefined]);
+      else {
+        expect(exit).toMatchObject({ code: 1, cause: "error", errorCode: "PAMIR_VERSION" });
+        expect(exit?.error).toContain(`layout ${layout})`);
+        expect(exit?.error).toContain(`layout ${layout + difference})`);
+      }
+    });
+  });
+
+  it("errors and results have texts", () => {
+    expect([SUCCESS, SHUTDOWN, INTERRUPTED, 77].map(errorText)).toEqual([
+      "success",
+      "the other side has ended",
+      "interrupted",
+      "unknown result 77",
+    ]);
+    expect(new PamiError("PAMIR_INVAL", "text")).toMatchObject({
+      name: "PamiError",
+      code: "PAMIR_INVAL",
+      message: "text",
+    });
+  });
+});
+
+describe("client", () => {
+  it("answers every attribute, and tells the time", () =>
+    withJob(variant, { contexts: 3, heapBytes: 2 ** 24, module: "sleeper.js" }, ({ client }) => {
+      expect(client.query("CLIENT_NUM_TASKS")).toBe(2);
+      expect(client.query("CLIENT_TASK_ID")).toBe(0);
+      expect(client.query("CLIENT_NUM_LOCAL_TASKS")).toBe(2);
+      expect(client.query("CLIENT_LOCAL_TASKS")).toEqual([0, 1]);
+      expect(client.query("CLIENT_NUM_CONTEXTS")).toBe(3);
+      expect(client.query("CLIENT_CONST_CONTEXTS")).toBe(true);
+      expect(client.query("CLIENT_HWTHREADS_AVAILABLE")).toBeGreaterThan(0);
+      expect(client.query("CLIENT_MEMREGION_SIZE")).toBe(8);
+      expect(client.query("CLIENT_MEM_SIZE")).toBe(16);
+      expect(client.query("CLIENT_PROCESSOR_NAME")).not.toBe("");
+      expect(client.query("CLIENT_WTICK")).toBe(1e-6);
+      expect(client.query("CONTEXT_DISPATCH_ID_MAX")).toBe(4095);
+      expect(client.query("DISPATCH_RECV_IMMEDIATE_MAX")).toBe(69_632);
+      expect(client.query("DISPATCH_SEND_IMMEDIATE_MAX")).toBe(4096);
+      const [first, second] = [client.now(), client.now()];
+      expect(second).toBeGreaterThanOrEqual(first);
+    }));
+});

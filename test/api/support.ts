@@ -1,0 +1,170 @@
+// What the API's tests have in common: the variants of a job that every suite runs over, jobs whose task 0 is the test,
+// and bytes whose content can be checked.
+import { type Client, type Context, type ContextOptions, type Job, type KernelName, launch, SUCCESS } from "pamir";
+import { expect } from "vitest";
+
+/** `memoryBase` is internal, so the package's types do not have it. */
+type TestLaunchOptions = NonNullable<Parameters<typeof launch>[1]> & { memoryBase?: number };
+
+export interface Variant {
+  readonly name: string;
+  readonly kernels: readonly KernelName[];
+  readonly memoryBase?: number;
+}
+
+const HEAP_BYTES = 8 * 1024 ** 2;
+/** With 8 MiB of heap, one part of the map lies below 2^31 and the other above. */
+const STRADDLING = 2 ** 31 - 1024 ** 2;
+
+/** Every suite runs over all of these. */
+export const VARIANTS: readonly Variant[] = [
+  { name: "wasm", kernels: ["wasm"] },
+  { name: "ts", kernels: ["ts"] },
+  { name: "wasm with ts", kernels: ["wasm", "ts"] },
+  { name: "ts with wasm", kernels: ["ts", "wasm"] },
+  { name: "wasm with ts, straddling 2^31", kernels: ["wasm", "ts"], memoryBase: STRADDLING },
+];
+
+/** Longest wait in the tests: nothing that is awaited takes a tenth of it, and a hang ends in a failure. */
+export const PATIENCE = 10_000;
+
+/** Dispatch ids that tests and task modules agree upon. */
+export const ECHO = 1;
+export const REPLY_WHOLE = 2;
+export const REPLY_PARTS = 3;
+export const QUIT = 4;
+export const RESULT = 5;
+export const DATA = 10;
+export const OTHER = 11;
+
+export interface TestJob {
+  readonly job: Job;
+  readonly client: Client;
+  readonly context: Context;
+  /** Shared with all tasks as `args.flags`: gates that the test opens, counters that tasks raise. */
+  readonly flags: Int32Array<SharedArrayBuffer>;
+}
+
+/** Kernels for so many tasks, in turn. */
+export function kernelsOf(variant: Variant, tasks: number): KernelName[] {
+  return Array.from({ length: tasks }, (_, task) => variant.kernels[task % variant.kernels.length] as KernelName);
+}
+
+export interface JobRequest extends TestLaunchOptions {
+  /** Name of a task module's file. */
+  module?: string;
+  /** Which of its scenarios the other tasks run. */
+  scenario?: string;
+  context?: ContextOptions;
+}
+
+/** Runs a job of which the test is task 0; all its tasks are gone when this resolves. */
+export async function withJob<T>(
+  variant: Variant,
+  request: JobRequest,
+  body: (given: TestJob) => T | Promise<T>,
+): Promise<T> {
+  const { module = "peer.js", scenario, context, tasks = 2, args, ...rest } = request;
+  const flags = new Int32Array(new SharedArrayBuffer(256));
+  const options: TestLaunchOptions = {
+    tasks,
+    kernel: kernelsOf(variant, tasks),
+    join: true,
+    heapBytes: HEAP_BYTES,
+    ...(variant.memoryBase === undefined ? {} : { memoryBase: variant.memoryBase }),
+    args: { scenario, flags, ...(args as object | undefined) },
+    ...rest,
+  };
+  const job = await launch(new URL(`tasks/${module}`, import.meta.url), options);
+  try {
+    return await body({ job, client: job.client, context: job.client.createContext(context), flags });
+  } finally {
+    await job.terminate();
+  }
+}
+
+/**
+ * Advances, asleep in between, until the condition holds; fails if it does not come to that. One who finds it only
+ * when his time is up was not woken, so that fails too.
+ */
+export function until(context: Context, condition: () => boolean, timeout = PATIENCE): void {
+  const start = performance.now();
+  expect(context.advanceUntil(condition, { timeout })).toBe(SUCCESS);
+  expect(performance.now() - start).toBeLessThan(timeout);
+}
+
+/** The same for progress(): its events, or a failure if nobody woke it. */
+export async function progress(context: Context, timeout = PATIENCE): Promise<number> {
+  const start = performance.now();
+  const events = await context.progress({ timeout });
+  expect(performance.now() - start).toBeLessThan(timeout);
+  return events;
+}
+
+/** Bytes that depend on their place and on a seed. */
+export function pattern(length: number, seed = 1): Uint8Array {
+  const bytes = new Uint8Array(length);
+  for (let i = 0, x = seed; i < length; i++) {
+    x = (Math.imul(x, 1664525) + 1013904223) | 0;
+    bytes[i] = x >>> 24;
+  }
+  return bytes;
+}
+
+/** Whether two runs of bytes are equal; `toEqual` on a mebibyte takes seconds. */
+export function sameBytes(a: Uint8Array, b: Uint8Array): boolean {
+  return Buffer.compare(a, b) === 0;
+}
+
+/** The code and text of what a call throws. */
+export function thrownBy(call: () => unknown): { code: string; text: string } {
+  try {
+    call();
+  } catch (error) {
+    return { code: (error as { code: string }).code, text: (error as Error).message };
+  }
+  throw new Error("nothing was thrown");
+}
+
+/** The same of what a promise rejects with. */
+export async function rejectionOf(promise: Promise<unknown>): Promise<{ code: string; text: string; cause: unknown }> {
+  const error = await promise.then(
+    () => undefined,
+    (reason: Error & { code: string }) => reason,
+  );
+  if (error === undefined) throw new Error("it did not reject");
+  return { code: error.code, text: error.message, cause: error.cause };
+}
+
+/** Opens a gate on which tasks wait with Atomics.wait. */
+export function openGate(flags: Int32Array, gate: number): void {
+  Atomics.store(flags, gate, 1);
+  Atomics.notify(flags, gate);
+}
+
+/** Blocks until a counter that tasks raise has come to `value`. */
+export function awaitFlag(flags: Int32Array<SharedArrayBuffer>, place: number, value: number): void {
+  const end = Date.now() + PATIENCE;
+  for (let seen = Atomics.load(flags, place); seen < value; seen = Atomics.load(flags, place)) {
+    if (Date.now() > end) throw new Error(`flag ${place} stays at ${seen}, not ${value}`);
+    Atomics.wait(flags, place, seen, 100);
+  }
+}
+
+/** Pseudo-random numbers from a printed seed (mulberry32). */
+export function randomFrom(seed: number): { below(limit: number): number; float(): number } {
+  let state = seed >>> 0;
+  const float = () => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let t = Math.imul(state ^ (state >>> 15), 1 | state);
+    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
+    return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32;
+  };
+  return { float, below: (limit) => Math.floor(float() * limit) };
+}
+
+/** PAMIR_SEED, or a new one. */
+export function chooseSeed(): number {
+  const given = process.env.PAMIR_SEED;
+  return given === undefined ? Math.floor(Math.random() * 2 ** 31) : Number(given);
+}

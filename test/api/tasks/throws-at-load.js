@@ -1,0 +1,2 @@
+// @ts-check
+throw new TypeError("thrown while loading");

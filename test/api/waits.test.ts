@@ -1,0 +1,281 @@
+// Waiting: nobody who sleeps is forgotten, and each wait ends in the way that its caller asked for.
+import { EAGAIN, INTERRUPTED, SUCCESS, TIMEDOUT } from "pamir";
+import { describe, expect, it } from "vitest";
+import {
+  awaitFlag,
+  DATA,
+  ECHO,
+  OTHER,
+  openGate,
+  PATIENCE,
+  progress,
+  REPLY_WHOLE,
+  rejectionOf,
+  thrownBy,
+  until,
+  VARIANTS,
+  type Variant,
+  withJob,
+} from "./support.js";
+
+/** Counts the listeners of an AbortSignal. */
+function countedSignal(controller: AbortController): { signal: AbortSignal; listeners(): number } {
+  const { signal } = controller;
+  const listeners = new Set<unknown>();
+  const { addEventListener, removeEventListener } = signal;
+  signal.addEventListener = (...parameters: Parameters<AbortSignal["addEventListener"]>) => {
+    listeners.add(parameters[1]);
+    addEventListener.apply(signal, parameters);
+  };
+  signal.removeEventListener = (...parameters: Parameters<AbortSignal["removeEventListener"]>) => {
+    listeners.delete(parameters[1]);
+    removeEventListener.apply(signal, parameters as Parameters<AbortSignal["removeEventListener"]>);
+  };
+  return { signal, listeners: () => listeners.size };
+}
+
+const pause = (milliseconds: number) => new Promise((resolve) => setTimeout(resolve, milliseconds));
+
+function waitSuite(variant: Variant): void {
+  const ROUND_TRIPS = 2000;
+  const module = "waiter.js";
+
+  describe("park and wake", () => {
+    for (const [mine, theirs] of [
+      ["blocking", "blocking"],
+      ["async", "blocking"],
+      ["blocking", "async"],
+      ["async", "async"],
+    ] as const) {
+      it(`${ROUND_TRIPS} round trips, ${mine} here and ${theirs} there, each parked at once`, () =>
+        withJob(
+          variant,
+          { module, scenario: `pong-${theirs}`, args: { count: ROUND_TRIPS }, context: { spin: 0 } },
+          async ({ job, client, context }) => {
+            let replies = 0;
+            context.dispatch(REPLY_WHOLE, (message) => {
+              expect(message.getInt32(0)).toBe(replies);
+              replies++;
+            });
+            for (let i = 0; i < ROUND_TRIPS; i++) {
+              expect(context.sendImmediate(client.endpoint(1), ECHO, null, Int32Array.of(i))).toBe(SUCCESS);
+              if (mine === "blocking") until(context, () => replies > i);
+              else while (replies <= i) await progress(context);
+            }
+            expect(replies).toBe(ROUND_TRIPS);
+            expect((await job.exited).map(({ code, error }) => [code, error])).toEqual([[0, undefined]]);
+          },
+        ));
+    }
+
+    it("a sleeper is woken by room", () =>
+      withJob(
+        variant,
+        { module, scenario: "slow", laneBytes: 1024, context: { spin: 0 } },
+        ({ client, context, flags }) => {
+          const to = client.endpoint(1);
+          for (let round = 0; round < 20; round++) {
+            while (context.sendImmediate(to, DATA, null, new Uint8Array(200), false) === SUCCESS);
+            let told = 0;
+            context.whenRoom(to, 900, () => told++);
+            Atomics.add(flags, 0, 1);
+            Atomics.notify(flags, 0);
+            until(context, () => told === 1);
+          }
+        },
+      ));
+
+    it("a post from a timer wakes a pending progress()", () =>
+      withJob(variant, { tasks: 1, context: { spin: 0 } }, async ({ context }) => {
+        let ran = 0;
+        setTimeout(() => context.post(() => void ran++), 10);
+        expect(await progress(context)).toBe(1);
+        expect(ran).toBe(1);
+      }));
+
+    it("work that waits for a timer does not keep the timer from running", () =>
+      withJob(variant, { tasks: 1 }, async ({ context }) => {
+        let timer = false;
+        let done = 0;
+        setTimeout(() => {
+          timer = true;
+        }, 10);
+        context.post(() => {
+          if (!timer) return EAGAIN;
+          done++;
+          return SUCCESS;
+        });
+        expect(await progress(context)).toBe(1);
+        expect(done).toBe(1);
+      }));
+
+    it("a blocking wait within a progress() leaves that awake for what comes later", () =>
+      withJob(variant, { module, scenario: "later", context: { spin: 0 } }, async ({ client, context, flags }) => {
+        const other = client.createContext({ spin: 0 });
+        let first = 0;
+        let second = 0;
+        context.dispatch(DATA, () => first++);
+        other.dispatch(OTHER, () => second++);
+        const sleeping = progress(context);
+        await pause(20);
+        // One that times out rings for nobody, one that succeeds rings for all.
+        expect(other.advanceUntil(() => false, { timeout: 1 })).toBe(TIMEDOUT);
+        openGate(flags, 2);
+        expect(await sleeping).toBeGreaterThan(0);
+        expect(first).toBe(1);
+        const again = progress(context);
+        await pause(20);
+        openGate(flags, 3);
+        until(other, () => second === 1);
+        openGate(flags, 4);
+        expect(await again).toBeGreaterThan(0);
+        expect(first).toBe(2);
+      }));
+
+    it("a progress() that timed out leaves nothing that takes a later wake-up", () =>
+      withJob(variant, { module, scenario: "later", context: { spin: 0 } }, async ({ context, flags }) => {
+        let first = 0;
+        context.dispatch(DATA, () => first++);
+        for (let i = 0; i < 5; i++) {
+          expect((await rejectionOf(context.progress({ timeout: 1 }))).code).toBe("PAMIR_TIMEDOUT");
+        }
+        setTimeout(() => openGate(flags, 2), 0);
+        await pause(5);
+        until(context, () => first === 1);
+      }));
+
+    it("several contexts of one thread wait at the same time", () =>
+      withJob(variant, { tasks: 1, context: { spin: 0 } }, async ({ client, context }) => {
+        const contexts = [context, client.createContext({ spin: 0 }), client.createContext({ spin: 0 })];
+        const seen: number[] = [];
+        for (const each of contexts) each.dispatch(DATA, () => seen.push(each.index));
+        const waits = contexts.map((each) => progress(each));
+        for (const index of [2, 0, 1]) {
+          await pause(5);
+          context.sendImmediate(client.endpoint(0, index), DATA);
+          expect(await waits[index]).toBeGreaterThan(0);
+        }
+        expect(seen).toEqual([2, 0, 1]);
+      }));
+  });
+
+  describe("advanceUntil", () => {
+    it("comes to SUCCESS, TIMEDOUT or INTERRUPTED", () =>
+      withJob(variant, { tasks: 1 }, ({ job, context }) => {
+        expect(context.advanceUntil(() => true)).toBe(SUCCESS);
+        expect(context.advanceUntil(() => false, { timeout: 0 })).toBe(TIMEDOUT);
+        const before = performance.now();
+        expect(context.advanceUntil(() => false, { timeout: 30 })).toBe(TIMEDOUT);
+        expect(performance.now() - before).toBeGreaterThanOrEqual(29);
+        job.interrupt(0);
+        expect(context.advanceUntil(() => false, { timeout: PATIENCE })).toBe(INTERRUPTED);
+        // One interrupt ends one wait.
+        expect(context.advanceUntil(() => false, { timeout: 1 })).toBe(TIMEDOUT);
+      }));
+
+    it("is ended by an interrupt that a plain advance() has seen before", () =>
+      withJob(variant, { tasks: 1 }, ({ job, context }) => {
+        job.interrupt(0);
+        context.advance();
+        context.advance();
+        expect(context.advanceUntil(() => false, { timeout: 1000 })).toBe(INTERRUPTED);
+        expect(context.advanceUntil(() => false, { timeout: 1 })).toBe(TIMEDOUT);
+      }));
+
+    it("in a task is ended by job.interrupt, awake and asleep", () =>
+      withJob(variant, { module, scenario: "interrupted" }, async ({ job, context, flags }) => {
+        const results: number[] = [];
+        context.dispatch(REPLY_WHOLE, (message) => results.push(message.getInt32(0)));
+        for (let round = 1; round <= 20; round++) {
+          awaitFlag(flags, 1, round);
+          if (round % 2 === 0) await pause(2);
+          job.interrupt(1);
+          until(context, () => results.length === round);
+        }
+        expect(results).toEqual(new Array(20).fill(INTERRUPTED));
+        expect(thrownBy(() => job.interrupt(2)).text).toBe("task is 2, not an integer from 0 to 1");
+      }));
+
+    it("throws what a handler throws, and ends when the context is closed in one", () =>
+      withJob(variant, { tasks: 1 }, ({ context }) => {
+        context.dispatch(DATA, () => {
+          throw new Error("handler");
+        });
+        context.dispatch(OTHER, () => context.close());
+        context.sendImmediate(context.endpoint, DATA);
+        expect(() => context.advanceUntil(() => false, { timeout: PATIENCE })).toThrow("handler");
+        context.sendImmediate(context.endpoint, OTHER);
+        expect(context.advanceUntil(() => false, { timeout: PATIENCE })).toBe(INTERRUPTED);
+        expect(context.closed).toBe(true);
+      }));
+  });
+
+  describe("progress", () => {
+    it("ends with the timeout, the signal, an interrupt or close(), and leaves no listener behind", () =>
+      withJob(variant, { tasks: 1 }, async ({ job, client, context }) => {
+        const controller = new AbortController();
+        const { signal, listeners } = countedSignal(controller);
+
+        expect(await rejectionOf(context.progress({ timeout: 5, signal }))).toMatchObject({
+          code: "PAMIR_TIMEDOUT",
+          text: "progress() of context 0 of task 0: no event in 5 ms",
+        });
+        expect(listeners()).toBe(0);
+
+        context.post(() => {});
+        expect(await context.progress({ timeout: PATIENCE, signal })).toBe(1);
+        expect(listeners()).toBe(0);
+
+        setTimeout(() => job.interrupt(0), 5);
+        const interrupted = rejectionOf(context.progress({ timeout: PATIENCE, signal }));
+        expect(listeners()).toBe(1);
+        expect((await interrupted).code).toBe("PAMIR_INTERRUPTED");
+        expect(listeners()).toBe(0);
+
+        const reason = new Error("enough");
+        setTimeout(() => controller.abort(reason), 5);
+        const canceled = await rejectionOf(context.progress({ timeout: PATIENCE, signal }));
+        expect([canceled.code, canceled.cause]).toEqual(["PAMIR_CANCELED", reason]);
+        expect((await rejectionOf(context.progress({ signal }))).code).toBe("PAMIR_CANCELED");
+        expect(listeners()).toBe(0);
+
+        const other = client.createContext();
+        setTimeout(() => other.close(), 5);
+        expect((await rejectionOf(other.progress({ timeout: PATIENCE }))).code).toBe("PAMIR_CLOSED");
+        expect((await rejectionOf(other.progress())).code).toBe("PAMIR_CLOSED");
+        const room = context.whenRoom(context.endpoint, 100);
+        context.close();
+        expect((await rejectionOf(room)).code).toBe("PAMIR_CLOSED");
+      }));
+
+    it("throws what a handler throws, once the round is finished", () =>
+      withJob(variant, { tasks: 1 }, async ({ context }) => {
+        let seen = 0;
+        context.dispatch(DATA, () => {
+          seen++;
+          throw new Error(`handler ${seen}`);
+        });
+        for (let i = 0; i < 2; i++) context.sendImmediate(context.endpoint, DATA);
+        await expect(context.progress({ timeout: PATIENCE })).rejects.toThrow("2 handlers or callbacks threw");
+        expect(seen).toBe(2);
+      }));
+
+    it("waits for whenRoom", () =>
+      withJob(variant, { module, scenario: "slow", laneBytes: 1024 }, async ({ client, context, flags }) => {
+        const to = client.endpoint(1);
+        while (context.sendImmediate(to, DATA, null, new Uint8Array(200), false) === SUCCESS);
+        const room = context.whenRoom(to, 800);
+        let settled = false;
+        void room.then(() => {
+          settled = true;
+        });
+        Atomics.add(flags, 0, 1);
+        Atomics.notify(flags, 0);
+        while (!settled) await progress(context).then(() => pause(0));
+        await room;
+        expect(context.room(to)).toBeGreaterThanOrEqual(800);
+      }));
+  });
+}
+
+for (const variant of VARIANTS) describe(`waits: ${variant.name}`, () => waitSuite(variant));

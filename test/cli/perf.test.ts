@@ -1,0 +1,128 @@
+// `pamir perf` and the bench with tiny inputs, so that they cannot rot: structure only, never a time. A machine without
+// compiler or MPI passes too: what is missing is reported. Exit code 3 only says that the machine was unsteady.
+import { spawnSync } from "node:child_process";
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { describe, expect, it } from "vitest";
+import { parseList } from "../../src/cli/perf/processors.js";
+
+const root = fileURLToPath(new URL("../..", import.meta.url));
+
+function node(
+  script: string,
+  args: string[],
+  env = process.env,
+): { status: number | null; stdout: string; stderr: string } {
+  return spawnSync(process.execPath, [join(root, script), ...args], { encoding: "utf8", env });
+}
+
+function quick(args: string[], env = process.env) {
+  const { status, stdout, stderr } = node("dist/cli.js", ["perf", "--quick", "--json", ...args], env);
+  expect([0, 3], stderr).toContain(status);
+  expect(stderr).toBe("");
+  return JSON.parse(stdout);
+}
+
+const latency = { p50_ns: expect.any(Number), p999_ns: expect.any(Number), messages_per_s: null, bytes_per_s: null };
+const rate = { p50_ns: null, p999_ns: null, messages_per_s: expect.any(Number), bytes_per_s: expect.any(Number) };
+
+describe("pamir perf --quick --json", () => {
+  it("has the documented shape", () => {
+    const report = quick(["--test", "am_lat", "--system", "pamir-wasm"]);
+    expect(report).toMatchObject({
+      pamir: expect.stringMatching(/^\d+\.\d+\.\d+/),
+      node: process.version,
+      cpu: expect.any(String),
+      date: expect.stringMatching(/^\d{4}-\d\d-\d\dT/),
+      void: expect.any(Boolean),
+    });
+    expect(report.handoff_ns.length).toBeGreaterThanOrEqual(2);
+    expect(report.results).toHaveLength(1);
+    const [result] = report.results;
+    expect(result).toMatchObject({ test: "am_lat", system: "pamir-wasm", bytes: 8, runs: 1, ...latency });
+    expect(result.min).toBeLessThanOrEqual(result.max);
+    expect(result.p50_ns).toBeLessThanOrEqual(result.p999_ns);
+  });
+
+  it("takes several tests, sizes, systems and runs", () => {
+    const tests = ["--test", "am_lat", "--test", "am_bw", "--bytes", "8", "--bytes", "100000", "--runs", "2"];
+    const { results } = quick([...tests, "--system", "pamir-wasm", "--system", "pamir-ts", "--system", "pamir-mixed"]);
+    const rows = results.map(({ test, bytes, system, runs }: never) => [test, bytes, system, runs].join(" "));
+    const systems = ["pamir-wasm", "pamir-ts", "pamir-mixed"];
+    const expected = ["am_lat", "am_bw"].flatMap((test) =>
+      [8, 100000].flatMap((bytes) => systems.map((system) => `${test} ${bytes} ${system} 2`)),
+    );
+    expect(rows).toEqual(expected);
+  });
+
+  it.each([
+    { test: "am_rate", systems: ["pamir-wasm", "postMessage", "ringbuf.js"], figures: rate },
+    { test: "am_bw", systems: ["memcpy", "postMessage-transfer"], figures: rate },
+    { test: "am_fan", systems: ["pamir-wasm"], figures: rate },
+    { test: "wake_lat", systems: ["pamir-ts", "waitnotify"], figures: latency },
+    { test: "idle", systems: ["pamir-wasm", "wasmcall"], figures: latency },
+  ])("$test: $systems", ({ test, systems, figures }) => {
+    const sizes = test === "am_bw" ? ["--bytes", "4096"] : [];
+    const { results, skipped } = quick(["--test", test, ...sizes, ...systems.flatMap((name) => ["--system", name])]);
+    expect(skipped).toEqual([]);
+    expect(results.map(({ system }: { system: string }) => system)).toEqual(systems);
+    for (const result of results) expect(result).toMatchObject({ test, runs: 1, ...figures });
+    if (test === "am_rate") expect(results[0].gcs).toEqual(expect.any(Number));
+  });
+
+  it("leaves out what is not installed, says so, and measures the hand-off in wasm", () => {
+    const native = ["handoff", "ring", "openmpi", "mpich", "ucx"];
+    const args = ["--test", "am_rate", "--test", "am_lat", ...native.flatMap((name) => ["--system", name])];
+    const report = quick(args, { PATH: "" });
+    expect(report).toMatchObject({ handoff: "wasm", pinned: [] });
+    expect(report.results.map(({ system }: { system: string }) => system)).toEqual(["handoff"]);
+    expect(report.skipped.map(({ system }: { system: string }) => system)).toEqual(["openmpi", "mpich", "ucx", "ring"]);
+    for (const { reason } of report.skipped) expect(reason).not.toBe("");
+  });
+
+  it("measures natives where they are installed, or says why not", () => {
+    const systems = ["ring", "openmpi", "mpich", "ucx", "ucx-uct"];
+    const { results, skipped } = quick(["--test", "am_rate", ...systems.flatMap((name) => ["--system", name])]);
+    const named = [...results, ...skipped].map(({ system }: { system: string }) => system);
+    expect(named.toSorted()).toEqual(systems.toSorted());
+  });
+});
+
+it("pamir perf prints tables", () => {
+  const args = ["perf", "--quick", "--test", "idle", "--system", "pamir-wasm", "--system", "wasmcall"];
+  const { status, stdout } = node("dist/cli.js", args);
+  expect([0, 3]).toContain(status);
+  expect(stdout).toMatch(/idle .* pamir-wasm .* ns/);
+  expect(stdout).toMatch(/idle against wasmcall .* ≤ 4/);
+});
+
+it("the bench writes JSON and a picture", () => {
+  const out = mkdtempSync(join(tmpdir(), "pamir-bench-test-"));
+  try {
+    const args = ["--quick", "--out", out, "--test", "idle", "--system", "pamir-wasm", "--system", "wasmcall"];
+    const { status, stdout, stderr } = node("bench/run.mjs", args);
+    expect([0, 3], stderr).toContain(status);
+    const files = readdirSync(out).toSorted();
+    expect(files.map((name) => name.split(".").pop())).toEqual(["json", "svg"]);
+    const all = JSON.parse(readFileSync(join(out, files[0] as string), "utf8"));
+    expect(all.results).toHaveLength(2);
+    expect(all.kernels.length).toBeGreaterThan(5);
+    for (const { wasm_ns, ts_ns } of all.kernels) expect(Math.min(wasm_ns, ts_ns)).toBeGreaterThan(0);
+    expect(all.sizes.map(({ met }: { met: boolean | null }) => met)).not.toContain(false);
+    expect(readFileSync(join(out, files[1] as string), "utf8")).toMatch(/^<svg /);
+    expect(stdout).toContain("Kernels");
+  } finally {
+    rmSync(out, { recursive: true });
+  }
+});
+
+it.each([
+  { list: "0-1\n", numbers: [0, 1] },
+  { list: "3", numbers: [3] },
+  { list: "0,2-4,7", numbers: [0, 2, 3, 4, 7] },
+  { list: "", numbers: [] },
+])("processors $list", ({ list, numbers }) => {
+  expect(parseList(list)).toEqual(numbers);
+});
