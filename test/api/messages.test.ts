@@ -955,37 +955,47 @@ function messageSuite(variant: Variant): void {
     it("gives each task its number, its kernel and what the launcher sends along", () => {
       const tasks = 4;
       const args = { text: "…", list: [1, { two: 2 }] };
-      return withJob(variant, { tasks, scenario: "describe", args }, async ({ job, client, context }) => {
-        const reports: Record<string, unknown>[] = [];
-        context.dispatch(RESULT, ({ payload }) => reports.push(JSON.parse(new TextDecoder().decode(payload.slice()))));
-        until(context, () => reports.length === 3);
-        const kernels = kernelsOf(variant, tasks);
-        expect(job.tasks).toBe(tasks);
-        expect([client.task, client.size, client.kernel, client.localTasks]).toEqual([
-          0,
-          tasks,
-          kernels[0],
-          [0, 1, 2, 3],
-        ]);
-        reports.sort((a, b) => (a.task as number) - (b.task as number));
-        for (const [i, report] of reports.entries()) {
-          expect(report).toMatchObject({
-            task: i + 1,
-            size: tasks,
-            localTasks: [0, 1, 2, 3],
-            kernel: kernels[i + 1],
-            contexts: [0, 1],
-            args: { scenario: "describe", ...args },
-            shared: true,
-          });
-        }
-        const exits = await job.exited;
-        expect(exits.map(({ task, code, cause }) => [task, code, cause])).toEqual([
-          [1, 0, "exit"],
-          [2, 0, "exit"],
-          [3, 0, "exit"],
-        ]);
-      });
+      const workerOptions = { workerData: { user: "data" }, argv: ["--flag"] };
+      return withJob(
+        variant,
+        { tasks, scenario: "describe", args, workerOptions },
+        async ({ job, client, context }) => {
+          const reports: Record<string, unknown>[] = [];
+          context.dispatch(RESULT, ({ payload }) =>
+            reports.push(JSON.parse(new TextDecoder().decode(payload.slice()))),
+          );
+          until(context, () => reports.length === 3);
+          const kernels = kernelsOf(variant, tasks);
+          expect(job.tasks).toBe(tasks);
+          expect([client.task, client.size, client.kernel, client.localTasks]).toEqual([
+            0,
+            tasks,
+            kernels[0],
+            [0, 1, 2, 3],
+          ]);
+          reports.sort((a, b) => (a.task as number) - (b.task as number));
+          for (const [i, report] of reports.entries()) {
+            expect(report).toMatchObject({
+              task: i + 1,
+              size: tasks,
+              localTasks: [0, 1, 2, 3],
+              kernel: kernels[i + 1],
+              contexts: [0, 1],
+              args: { scenario: "describe", ...args },
+              shared: true,
+              user: "data",
+              argv: ["--flag"],
+              sameClient: true,
+            });
+          }
+          const exits = await job.exited;
+          expect(exits.map(({ task, code, cause }) => [task, code, cause])).toEqual([
+            [1, 0, "exit"],
+            [2, 0, "exit"],
+            [3, 0, "exit"],
+          ]);
+        },
+      );
     });
 
     it("has several contexts in each task, each with its own handlers and order", () =>

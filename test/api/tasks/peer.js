@@ -1,6 +1,7 @@
 // @ts-check
 // The other side of the tests of messages.
-import { CANCELED, SUCCESS } from "pamir";
+import { workerData } from "node:worker_threads";
+import { attach, CANCELED, SUCCESS } from "pamir";
 import {
   DATA,
   ECHO,
@@ -54,7 +55,7 @@ await runScenario({
   },
 
   /** Tells what its client says of itself. */
-  describe(client, args) {
+  async describe(client, args) {
     const context = client.createContext();
     const again = client.createContext();
     report(client, context, {
@@ -65,7 +66,9 @@ await runScenario({
       contexts: [context.index, again.index],
       args: { ...args, flags: undefined },
       shared: args.flags.buffer instanceof SharedArrayBuffer,
-      now: client.now(),
+      user: workerData.user,
+      argv: process.argv.slice(2),
+      sameClient: (await attach()) === client,
     });
   },
 

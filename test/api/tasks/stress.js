@@ -13,7 +13,7 @@ function randomFrom(seed) {
     state = (state + 0x6d2b79f5) >>> 0;
     let t = Math.imul(state ^ (state >>> 15), 1 | state);
     t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
-    return ((t ^ (t >>> 14)) >>> 0) >>> 0 === 0 ? 0 : ((t ^ (t >>> 14)) >>> 0) % limit;
+    return ((t ^ (t >>> 14)) >>> 0) % limit;
   };
 }
 
