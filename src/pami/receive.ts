@@ -20,6 +20,7 @@ import {
 } from "../../assembly/layout.js";
 import type { Kernel, Memory } from "../kernel/kernel.js";
 import type { MemoryMap } from "../memory/map.js";
+import { copyInto } from "../support/copy.js";
 import type { CompletionQueue } from "./completion.js";
 import { checkHints, type DispatchHints, type Handler } from "./dispatch.js";
 import { checkInteger, PamiError, show } from "./error.js";
@@ -276,7 +277,7 @@ export class Receiver {
     if (large) this.#arrivals[origin] = { total: payloadBytes, received: 0, destination, unexpected: undefined };
     else if (destination !== undefined) {
       const from = header + headerSpace;
-      destination.bytes.set(this.#memory.bytes.subarray(from, from + payloadBytes));
+      copyInto(destination.bytes, 0, this.#memory.bytes.subarray(from, from + payloadBytes));
       this.#completeReceive(destination, SUCCESS);
     }
   }
@@ -314,9 +315,9 @@ export class Receiver {
     if (arrival === undefined) return;
     const { destination, unexpected } = arrival;
     const from = this.#memory.bytes.subarray(body, body + length);
-    if (destination !== undefined) destination.bytes.set(from, arrival.received);
+    if (destination !== undefined) copyInto(destination.bytes, arrival.received, from);
     if (unexpected !== undefined)
-      unexpected.bytes.set(from, unexpected.bytes.length - arrival.total + arrival.received);
+      copyInto(unexpected.bytes, unexpected.bytes.length - arrival.total + arrival.received, from);
     arrival.received += length;
     if (arrival.received < arrival.total) return;
     this.#arrivals[origin] = undefined;
@@ -363,7 +364,7 @@ export class Receiver {
     }
     const words = new Int32Array((total + 3) >>> 2);
     const bytes = new Uint8Array(words.buffer, 0, total);
-    bytes.set(this.#memory.bytes.subarray(header, header + headerSpace + (large ? 0 : payloadBytes)));
+    copyInto(bytes, 0, this.#memory.bytes.subarray(header, header + headerSpace + (large ? 0 : payloadBytes)));
     const unexpected: Unexpected = { words, bytes, meta, origin, payloadBytes, large, complete: !large };
     this.unexpectedBytes += total;
     const id = meta & META_DISPATCH_MASK;
@@ -384,7 +385,7 @@ export class Receiver {
     }
     const destination = this.#ask(handler);
     if (destination === undefined) return;
-    destination.bytes.set(unexpected.bytes.subarray(unexpected.bytes.length - payloadBytes));
+    copyInto(destination.bytes, 0, unexpected.bytes.subarray(unexpected.bytes.length - payloadBytes));
     this.#completeReceive(destination, SUCCESS);
   }
 

@@ -15,6 +15,7 @@ import {
 import { alignUp } from "../../assembly/seq.js";
 import type { Kernel, Memory } from "../kernel/kernel.js";
 import type { MemoryMap } from "../memory/map.js";
+import { copyInto } from "../support/copy.js";
 import { LANE_ENDED, LANE_FULL, LANE_LATER, LANE_NO_MEMORY, LANE_READY, type ShmLanes } from "../transport/shm.js";
 import type { CompletionQueue } from "./completion.js";
 import { contextOf, type Endpoint, taskOf } from "./endpoint.js";
@@ -76,7 +77,7 @@ interface Target {
 }
 
 /** Bytes up to which a copy by a loop beats TypedArray.set into shared memory. */
-const LOOP_BYTES = 32;
+const LOOP_BYTES = 8;
 /** Payload bytes of one packet of a large message. */
 const PACKET_BYTES = 65536;
 /** On-heap typed arrays are at most this long; asking them for `buffer` makes V8 move them. */
@@ -607,7 +608,7 @@ export class Sender {
       for (let i = 0; i < length; i++) bytes[pointer + i] = view[i] as number;
     } else if (length > ON_HEAP_BYTES && view.buffer === this.#memory.buffer) {
       this.#kernel.copyBytes(pointer, view.byteOffset, length);
-    } else this.#bytes.set(view, pointer);
+    } else copyInto(this.#bytes, pointer, view);
   }
 
   /** A view's bytes; the last one's are remembered, so that a caller who reuses a view makes no garbage. */

@@ -2,6 +2,8 @@
 // larger ones when a message asks for it.
 import {
   LANE_BYTES_GROWN,
+  LANE_CAPACITY_OFFSET,
+  LANE_FULLS_OFFSET,
   LANE_RECORD_MAX_OFFSET,
   OPEN_BUSY,
   OPEN_NO_MEMORY,
@@ -25,6 +27,11 @@ export const LANE_FULL = 2;
 export const LANE_NO_MEMORY = 3;
 /** The target has ended. */
 export const LANE_ENDED = 4;
+
+/** Messages in flight for which a busy lane should have room: the window of the usual bandwidth tests. */
+const WINDOW = 64;
+/** Times that a lane may be full before it is replaced by a larger one. */
+const FULLS_MAX = 16;
 
 /** Bytes of the largest record that a lane must take for a body of `bytes`. */
 function recordBytes(bytes: number): number {
@@ -60,6 +67,13 @@ export class ShmLanes {
     return (this.#words[(lane + LANE_RECORD_MAX_OFFSET) >>> 2] as number) - RECORD_BODY_OFFSET;
   }
 
+  /** Whether a lane has been full again and again with messages of which it does not hold a window. */
+  #isCramped(lane: number, bytes: number): boolean {
+    const capacity = this.#words[(lane + LANE_CAPACITY_OFFSET) >>> 2] as number;
+    if (capacity >= LANE_BYTES_GROWN || capacity >= recordBytes(bytes) * WINDOW) return false;
+    return (this.#words[(lane + LANE_FULLS_OFFSET) >>> 2] as number) >= FULLS_MAX;
+  }
+
   /** Whether the task of an endpoint's ordinal has ended: closed its client, or died. */
   hasEnded(target: number): boolean {
     const task = Math.floor(target / this.#map.contexts);
@@ -70,19 +84,22 @@ export class ShmLanes {
   ensure(target: number, bytes: number): number {
     const { job, laneBytes } = this.#map;
     const lane = this.open[target] as number;
-    if (lane !== 0 && bytes <= this.recordBodyMax(lane)) return LANE_READY;
+    const fits = lane !== 0 && bytes <= this.recordBodyMax(lane);
+    if (fits && !this.#isCramped(lane, bytes)) return LANE_READY;
     if (this.hasEnded(target)) return LANE_ENDED;
     const small = this.#smallRecordMax;
-    const grow = recordBytes(bytes) > small;
+    const grow = fits || recordBytes(bytes) > small;
     const capacity = grow ? Math.max(laneBytes, LANE_BYTES_GROWN) : laneBytes;
     const recordMax = grow ? recordBytes(RECV_IMMEDIATE_MAX) : small;
     if (lane !== 0 && this.#kernel.laneRoom(lane) < 8) return LANE_FULL;
+    // A lane that takes the message goes on serving while a larger one can't be had.
+    const without = (state: number): number => (fits ? LANE_READY : state);
     const fresh =
       lane === 0
         ? this.#kernel.laneOpen(job, this.#origin, target, capacity, recordMax)
         : this.#kernel.laneReplace(job, lane, capacity, recordMax);
-    if (fresh === OPEN_NO_MEMORY) return LANE_NO_MEMORY;
-    if (fresh === OPEN_BUSY) return LANE_LATER;
+    if (fresh === OPEN_NO_MEMORY) return without(LANE_NO_MEMORY);
+    if (fresh === OPEN_BUSY) return without(LANE_LATER);
     this.open[target] = fresh;
     return LANE_READY;
   }

@@ -239,6 +239,8 @@ function messageSuite(variant: Variant): void {
           for (const offset of [-4, 2, 8]) seen.push(thrownBy(() => message.getInt32(offset)).code);
           for (const offset of [-1, 8]) seen.push(thrownBy(() => message.getUint8(offset)).text);
           seen.push(thrownBy(() => message.receive(new Uint8Array(8))).code);
+          message.copyTo(copy, 4);
+          seen.push([...copy], thrownBy(() => message.copyTo(copy, 5)).text);
         });
         context.sendImmediate(self, DATA, new Uint8Array(3), Int32Array.of(-2, 7));
         context.advance();
@@ -253,6 +255,8 @@ function messageSuite(variant: Variant): void {
           "offset -1 for 1 bytes is not an aligned place in a payload of 8 bytes",
           "offset 8 for 1 bytes is not an aligned place in a payload of 8 bytes",
           "PAMIR_INVAL",
+          [254, 255, 255, 255, 254, 255, 255, 255, 7, 0, 0, 0],
+          "the payload has 8 bytes, the target 12 from 5 on",
         ]);
       }));
   });
@@ -273,6 +277,28 @@ function messageSuite(variant: Variant): void {
       MIB,
       3 * MIB,
     ];
+
+    it("replaces a lane that is full again and again by a larger one, and keeps the order", () =>
+      withJob(variant, { scenario: "echo" }, ({ job, client, context }) => {
+        const self = client.endpoint(0);
+        const lane = () => job.dump().tasks[0]?.contexts[0]?.lanes[0]?.bytes;
+        const numbers: number[] = [];
+        context.dispatch(DATA, (message) => numbers.push(message.getInt32(0)));
+        const payload = new Int32Array(250);
+        const before: unknown[] = [];
+        let sent = 0;
+        for (let fulls = 0; fulls < 40; ) {
+          payload[0] = sent;
+          if (context.sendImmediate(self, DATA, null, payload, false) === SUCCESS) sent++;
+          else {
+            if (fulls++ === 0) before.push(lane());
+            context.advance();
+          }
+        }
+        until(context, () => numbers.length === sent);
+        expect([...before, lane()]).toEqual([16384, 262144]);
+        expect(numbers).toEqual(Array.from({ length: sent }, (_, i) => i));
+      }));
 
     for (const headerBytes of [0, 13]) {
       it(`carries 0 B to 3 MiB to another task and back, with a header of ${headerBytes} bytes`, () =>

@@ -974,6 +974,18 @@ export function kernelSuite(name: string, options: RigOptions): void {
         expect(producer.laneOf(rig.context(3), 1)).toBe(0);
         expect(producer.heapFreePages(job)).toBe(64);
       });
+
+      it("laneReclaim takes back the lanes that were replaced and that the dead target had not come to", () => {
+        let lane = rig.open(1, 3, 64, 48);
+        for (let i = 0; i < 3; i++) {
+          rig.send(lane, [i]);
+          lane = producer.laneReplace(job, lane, 64, 48);
+        }
+        expect(producer.heapFreePages(job)).toBe(60);
+        producer.laneReclaim(job, lane);
+        expect(producer.laneOf(rig.context(3), 1)).toBe(0);
+        expect(producer.heapFreePages(job)).toBe(64);
+      });
     });
   });
 }

@@ -16,7 +16,7 @@ context.dispatch(BEGIN, (message) => {
   context.sendImmediate(origin, READY);
 });
 context.dispatch(CHUNK, (message) => {
-  file.set(message.payload, length);
+  message.copyTo(file, length);
   length += message.payloadBytes;
 });
 context.dispatch(END, () => {

@@ -1,5 +1,6 @@
 // Twin of assembly/lane.ts: same functions, same order; the comments stand there.
 import {
+  CACHE_LINE,
   CONTEXT_LANES_OFFSET,
   CONTEXT_READY_OFFSET,
   CONTEXT_TASK_OFFSET,
@@ -157,6 +158,15 @@ export function twinLane({ words, bytes }: Memory, sync: Sync, { heapAllocate, h
     ring(words[own + (LANE_TARGET_TASK_OFFSET >>> 2)]);
   }
 
+  function takeLineAhead(lane: number, size: number): void {
+    const tail = words[(lane + LANE_TAIL_OFFSET) >>> 2];
+    if ((tail & (CACHE_LINE - 1)) >= size) return;
+    const ahead = (tail + CACHE_LINE) | 0;
+    const capacity = words[(lane + LANE_CAPACITY_OFFSET) >>> 2];
+    if (((ahead - words[(lane + LANE_HEAD_CACHE_OFFSET) >>> 2]) | 0) >= capacity - CACHE_LINE) return;
+    words[(lane + LANE_CONTROL_SIZE + (ahead & (capacity - 1)) + RECORD_META_OFFSET) >>> 2] = 0;
+  }
+
   function laneSendWords(
     lane: number,
     length: number,
@@ -178,6 +188,7 @@ export function twinLane({ words, bytes }: Memory, sync: Sync, { heapAllocate, h
       words[word + 5] = d;
     }
     publish(lane, record, RECORD_COMMITTED | length, size);
+    takeLineAhead(lane, size);
     return 1;
   }
 
@@ -232,8 +243,17 @@ export function twinLane({ words, bytes }: Memory, sync: Sync, { heapAllocate, h
   }
 
   function laneReclaim(job: number, lane: number): void {
-    const entry = contextOf(job, words[(lane + LANE_TARGET_OFFSET) >>> 2]) + CONTEXT_LANES_OFFSET;
-    storeWord(entry + (words[(lane + LANE_ORIGIN_OFFSET) >>> 2] << 2), 0);
+    const entries = contextOf(job, words[(lane + LANE_TARGET_OFFSET) >>> 2]) + CONTEXT_LANES_OFFSET;
+    const entry = entries + (words[(lane + LANE_ORIGIN_OFFSET) >>> 2] << 2);
+    let old = loadWord(entry) >>> 0;
+    storeWord(entry, 0);
+    while (old !== lane && old !== 0) {
+      const last = words[(old + LANE_TAIL_OFFSET) >>> 2] - RECORD_GRANULE;
+      const record = old + LANE_CONTROL_SIZE + (last & (words[(old + LANE_CAPACITY_OFFSET) >>> 2] - 1));
+      const next = words[(record + RECORD_BODY_OFFSET) >>> 2] >>> 0;
+      heapFree(job, old);
+      old = next;
+    }
     heapFree(job, lane);
   }
 

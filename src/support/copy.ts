@@ -1,0 +1,17 @@
+// Copying bytes between ordinary and shared memory.
+
+/**
+ * Length from which Node's native copy wins over TypedArray.set, which V8 does word by word where one side is shared:
+ * 1 KiB 50 against 42 ns, 4 KiB 69 against 171, 64 KiB 628 against 2042 (Node 20, Zen 5).
+ */
+const NATIVE_BYTES = 1400;
+
+/** Node's `fill` with a view as long as the range is one memcpy, on any Uint8Array; nothing elsewhere. */
+const fill = (globalThis as { Buffer?: { prototype: { fill: (this: Uint8Array, ...args: unknown[]) => unknown } } })
+  .Buffer?.prototype.fill;
+
+/** Copies all of `source` to `target` from `offset` on, where it must fit. Allocates nothing. */
+export function copyInto(target: Uint8Array, offset: number, source: Uint8Array): void {
+  if (source.length < NATIVE_BYTES || fill === undefined) target.set(source, offset);
+  else fill.call(target, source, offset, offset + source.length);
+}
