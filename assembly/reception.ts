@@ -195,9 +195,8 @@ export function advance(context: usize, rounds: u32): u32 {
     attend(context);
     const attended = load<u32>(context, CONTEXT_ATTENDED_COUNT_OFFSET);
     let stale = false;
-    let turn = load<u32>(context, CONTEXT_TURN_OFFSET);
-    if (turn >= attended) turn = 0;
-    store<u32>(context, turn + 1, CONTEXT_TURN_OFFSET); // the next round begins one lane further: a full batch starves none
+    const first = load<u32>(context, CONTEXT_TURN_OFFSET);
+    let turn = first;
     for (let i: u32 = 0; i < attended; i++) {
       if (turn >= attended) turn = 0;
       const entry = table + (turn << ATTENDED_SHIFT);
@@ -208,6 +207,8 @@ export function advance(context: usize, rounds: u32): u32 {
       turn++;
     }
     if (stale) detachStale(context);
+    // The round behind a batch begins one lane further: full batches starve none.
+    if (count != 0) store<u32>(context, first < attended ? first + 1 : 1, CONTEXT_TURN_OFFSET);
     // SYNC N (look): pairs with the monitor's and the launcher's add.
     if (loadWord(notice) != noticeSeen) flags = ADVANCE_NOTICE;
     if ((count | flags) != 0) break;
@@ -215,11 +216,8 @@ export function advance(context: usize, rounds: u32): u32 {
     if (--rounds == 0) break;
     for (let pause = POLL_PAUSE; pause != 0; pause--) loadWord(notice);
   }
-  if (count == 0) {
-    store<u32>(context, 0, CONTEXT_STREAMING_OFFSET);
-    return flags;
-  }
-  store<u32>(context, streaming, CONTEXT_STREAMING_OFFSET);
+  store<u32>(context, count == 0 ? 0 : streaming, CONTEXT_STREAMING_OFFSET);
+  if (count == 0) return flags;
   store<u32>(context, count, CONTEXT_EVENT_COUNT_OFFSET);
   store<u32>(context, load<u32>(context, CONTEXT_MESSAGES_OFFSET) + count, CONTEXT_MESSAGES_OFFSET);
   store<u32>(context, load<u32>(context, CONTEXT_BATCHES_OFFSET) + 1, CONTEXT_BATCHES_OFFSET);

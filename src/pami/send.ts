@@ -80,6 +80,8 @@ interface Target {
 const LOOP_BYTES = 8;
 /** Payload bytes of one packet of a large message. */
 const PACKET_BYTES = 65536;
+/** Room that a lane needs to be replaced by a larger one. */
+const SWITCH_BYTES = 8;
 /** On-heap typed arrays are at most this long; asking them for `buffer` makes V8 move them. */
 const ON_HEAP_BYTES = 64;
 
@@ -205,6 +207,7 @@ export class Sender {
         `a send of ${copied} bytes without onLocal: the pending queue copies at most ${this.#pendingMax}`,
       );
     }
+    if (!queue && this.#isStillFull(target, bodyBytes(headerBytes, payloadBytes))) return EAGAIN;
     const instruction: Instruction = {
       dispatch,
       header: headerView,
@@ -457,6 +460,7 @@ export class Sender {
         `sendImmediate of ${total} bytes (header padded to 8), the limit is ${SEND_IMMEDIATE_MAX}: use send()`,
       );
     }
+    if (!queue && this.#isStillFull(target, total)) return EAGAIN;
     const instruction: Instruction = {
       dispatch,
       header: headerView,
@@ -468,6 +472,16 @@ export class Sender {
       sent: -1,
     };
     return this.#submit(target, instruction, total, true, queue);
+  }
+
+  /** Whether a target that had no room has none yet: a caller who tries again and again makes no garbage. */
+  #isStillFull(target: Target, total: number): boolean {
+    const lane = this.#lanes.open[target.ordinal] as number;
+    if (target.wanted < 0 || target.ended || lane === 0 || total > RECV_IMMEDIATE_MAX) return false;
+    const needed = total <= this.#lanes.recordBodyMax(lane) ? total : SWITCH_BYTES;
+    if (this.#kernel.laneRoom(lane) >= needed) return false;
+    target.wanted = total;
+    return true;
   }
 
   /** Sends now, or queues, or refuses. `copied`: bytes that the pending queue would have to copy. */

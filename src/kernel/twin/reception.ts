@@ -190,9 +190,8 @@ export function twinReception({ words }: Memory, sync: Sync, { heapFree }: Heap,
       attend(context);
       const attended = words[(context + CONTEXT_ATTENDED_COUNT_OFFSET) >>> 2];
       let stale = false;
-      let turn = words[(context + CONTEXT_TURN_OFFSET) >>> 2];
-      if (turn >= attended) turn = 0;
-      words[(context + CONTEXT_TURN_OFFSET) >>> 2] = turn + 1;
+      const first = words[(context + CONTEXT_TURN_OFFSET) >>> 2];
+      let turn = first;
       for (let i = 0; i < attended; i++) {
         if (turn >= attended) turn = 0;
         const entry = table + ((turn << ATTENDED_SHIFT) >>> 2);
@@ -204,6 +203,7 @@ export function twinReception({ words }: Memory, sync: Sync, { heapFree }: Heap,
         turn++;
       }
       if (stale) detachStale(context);
+      if (count !== 0) words[(context + CONTEXT_TURN_OFFSET) >>> 2] = first < attended ? first + 1 : 1;
       // SYNC N (look)
       if (words[notice] !== noticeSeen) flags = ADVANCE_NOTICE;
       if ((count | flags) !== 0) break;
@@ -211,11 +211,8 @@ export function twinReception({ words }: Memory, sync: Sync, { heapFree }: Heap,
       if (--left === 0) break;
       for (let pause = POLL_PAUSE >>> PAUSE_SHIFT; pause >= 0; pause--) loadWord(notice << 2);
     }
-    if (count === 0) {
-      words[(context + CONTEXT_STREAMING_OFFSET) >>> 2] = 0;
-      return flags;
-    }
-    words[(context + CONTEXT_STREAMING_OFFSET) >>> 2] = streaming;
+    words[(context + CONTEXT_STREAMING_OFFSET) >>> 2] = count === 0 ? 0 : streaming;
+    if (count === 0) return flags;
     words[(context + CONTEXT_EVENT_COUNT_OFFSET) >>> 2] = count;
     words[(context + CONTEXT_MESSAGES_OFFSET) >>> 2] += count;
     words[(context + CONTEXT_BATCHES_OFFSET) >>> 2]++;
