@@ -15,18 +15,20 @@ import { UsageError } from "./usage.js";
 
 /** What a path is called in the table. */
 const PATHS = ["pamir-wasm", "pamir-ts", "postMessage clone", "postMessage transfer"] as const;
-type Path = (typeof PATHS)[number];
+export type Path = (typeof PATHS)[number];
 
 /** Bytes of one message: a whole record, so that the receiver reads it in place. */
 const CHUNK_BYTES = 65536;
 
 const HELP = `pamir run: streams files from task 0 to task 1 and checks what arrives by SHA-256
 
-Usage: pamir run [FILE]…        without a file: the running Node itself, and pamir's own sources where they are
+Usage: pamir run [--quick] [FILE]…
+
+  FILE                  without a file: the running Node itself, and pamir's own sources where they are
 
 Shown are bytes a second from the first send to the receiver's word that it has all (reading and hashing are not in it),
 by pamir with its kernels in WebAssembly and in TypeScript, and by postMessage with cloned and with transferred buffers;
-then latency and rate of small messages.
+then latency and rate of small messages (--quick: tiny runs of these, the numbers mean little).
 
 Exit codes: 0 all digests agree; 1 one differs; 2 a file can't be read.
 `;
@@ -36,7 +38,7 @@ export async function run(args: string[]): Promise<number> {
   const { values, positionals: names } = parseArgs({
     args,
     allowPositionals: true,
-    options: { help: { type: "boolean", short: "h" } },
+    options: { help: { type: "boolean", short: "h" }, quick: { type: "boolean" } },
   });
   if (values.help) {
     process.stdout.write(HELP);
@@ -53,11 +55,11 @@ export async function run(args: string[]): Promise<number> {
     );
   }
   const code = printFiles(files, contents, digests, results);
-  await printSpeeds();
+  await printSpeeds(values.quick ?? false);
   return code;
 }
 
-interface Arrived {
+export interface Arrived {
   readonly digest: string;
   /** Bytes a second, from the first send to the receiver's word that it has everything. */
   readonly rate: number;
@@ -158,7 +160,13 @@ async function overPostMessage(contents: Buffer[], path: Path): Promise<Arrived[
   return arrived;
 }
 
-function printFiles(files: string[], contents: Buffer[], digests: string[], results: Map<Path, Arrived[]>): number {
+/** Prints the table; 1 if a digest differs from that of what was sent. */
+export function printFiles(
+  files: string[],
+  contents: Buffer[],
+  digests: string[],
+  results: Map<Path, Arrived[]>,
+): number {
   const table = new Table({
     shouldDisableColors: true,
     columns: [
@@ -190,9 +198,10 @@ function printFiles(files: string[], contents: Buffer[], digests: string[], resu
 }
 
 /** Latency and rate of small messages, in short: `pamir perf` measures them at length, and beside more systems. */
-async function printSpeeds(): Promise<void> {
+async function printSpeeds(quick: boolean): Promise<void> {
   const systems = ["pamir-wasm", "pamir-ts", "postMessage"];
   const asked = [...["am_lat", "am_rate"].flatMap((name) => ["--test", name]), "--runs", "2"];
+  if (quick) asked.push("--quick");
   const outcome = await conduct(
     parsePerf([...asked, ...systems.flatMap((name) => ["--system", name])]) as PerfOptions,
     () => {},

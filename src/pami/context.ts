@@ -150,7 +150,10 @@ export class Context {
     return this.#sender.send(parameters);
   }
 
-  /** Bytes of header (padded to 8) and payload that one message to an endpoint could have and be accepted now. */
+  /**
+   * Bytes of header (padded to 8) and payload of a message to an endpoint that is accepted now for certain. A larger one
+   * may be accepted too: its lane may be replaced by a larger one.
+   */
   room(to: Endpoint): number {
     this.#checkOpen("room");
     return this.#sender.room(to);

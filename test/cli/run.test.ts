@@ -1,0 +1,66 @@
+// The main job on small files: what it prints, and its exit codes.
+import { spawnSync } from "node:child_process";
+import { createHash, randomBytes } from "node:crypto";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { type Arrived, type Path, printFiles } from "../../src/cli/run.js";
+
+const PATHS: Path[] = ["pamir-wasm", "pamir-ts", "postMessage clone", "postMessage transfer"];
+let folder = "";
+
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), "pamir-run-"));
+});
+afterAll(() => rmSync(folder, { recursive: true }));
+
+function run(...args: string[]): { status: number | null; stdout: string; stderr: string } {
+  return spawnSync(process.execPath, ["dist/cli.js", "run", ...args], { encoding: "utf8", timeout: 60_000 });
+}
+
+describe("pamir run", () => {
+  it("streams files of 0 bytes, of 1 byte and of several messages, each four ways", () => {
+    const files = [0, 1, 65536, 200_001].map((bytes) => {
+      const content = randomBytes(bytes);
+      const file = join(folder, `${bytes}.bin`);
+      writeFileSync(file, content);
+      return { file, digest: createHash("sha256").update(content).digest("hex") };
+    });
+    const { status, stdout, stderr } = run("--quick", ...files.map(({ file }) => file));
+    expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
+    for (const { digest } of files) expect(stdout).toContain(digest.slice(0, 16));
+    expect(stdout).toContain("4 files × 4 ways: every SHA-256 equals that of the file.");
+    for (const system of ["pamir-wasm", "pamir-ts", "postMessage"]) {
+      expect(stdout).toMatch(new RegExp(`│ ${system} +│ +[\\d,]+ ns │ +[\\d.]+ M │`));
+    }
+  });
+
+  it.each([
+    { what: "a file that is missing", name: () => join(folder, "missing"), says: /missing: ENOENT/ },
+    { what: "a folder", name: () => folder, says: /is not a file/ },
+    { what: "an option that is unknown", name: () => "--nope", says: /--nope/ },
+  ])("$what: one line that names it, exit code 2", ({ name, says }) => {
+    const { status, stdout, stderr } = run(name());
+    expect({ status, stdout }).toEqual({ status: 2, stdout: "" });
+    expect(stderr).toMatch(says);
+    expect(stderr.trimEnd().split("\n")).toHaveLength(1);
+  });
+
+  it("a digest that differs: said in the table, and exit code 1", () => {
+    const written: string[] = [];
+    const spies = [process.stdout, process.stderr].map((stream) =>
+      vi.spyOn(stream, "write").mockImplementation((text) => written.push(String(text)) > 0),
+    );
+    spies.push(vi.spyOn(console, "log").mockImplementation((text) => written.push(String(text))) as never);
+    const results = (digest: string) =>
+      new Map(PATHS.map((path): [Path, Arrived[]] => [path, [{ digest, rate: 1e9 }]]));
+    const codes = ["right", "wrong"].map((digest) =>
+      printFiles(["file"], [Buffer.alloc(3)], ["right"], results(digest)),
+    );
+    for (const spy of spies) spy.mockRestore();
+    expect(codes).toEqual([0, 1]);
+    expect(written.join("")).toContain("4 digests differ from what was sent");
+    expect(written.join("")).toContain("WRONG DIGEST");
+  });
+});
