@@ -158,7 +158,7 @@ export const ADVANCE_EVENTS_MASK: u32 = 0xffff;
 //    28  reserved      producer  dump      bytes of the record that is reserved and not yet committed, or 0
 //    32  origin        open      all       ordinal of the origin endpoint
 //    36  target        open      all       ordinal of the target endpoint
-//    40  fulls         producer  dump      times that a record found no room, modulo 2^32
+//    40  fulls         producer  producer  times that a record found no room, modulo 2^32
 //        ── arming line
 //   128  roomWanted    producer  consumer  1 while the producer waits for room; only arming writes it        SYNC W
 //        ── published line

@@ -17,7 +17,10 @@ export interface Awaited {
   restless(): boolean;
 }
 
-/** Looks in one call into the kernel while spinning: about 2 µs, so that the clock is not what we spin on. */
+/**
+ * Looks in one call into the kernel while spinning: 0.28 µs with nothing to find (wasm, Zen 5), where one look at the clock
+ * takes 0.07.
+ */
 const SPIN_ROUNDS = 64;
 /** Length of the first phase of the spin, in calls; tasks beyond the number of cores spin no longer. */
 const SHORT_SPINS = 4;

@@ -1,11 +1,18 @@
 // Twin of assembly/sync.ts: the only file of the runtime that names an atomic. One from JavaScript costs 7–10 ns in V8
 // (a call), so the twin reads its own words plainly and asks atomically only where an answer is acted upon.
-import { JOB_SPINNING_OFFSET, TASK_BELL_OFFSET, TASK_PARKED_OFFSET } from "../../../assembly/layout.js";
+import {
+  JOB_SPINNING_OFFSET,
+  TASK_BELL_OFFSET,
+  TASK_PARKED_OFFSET,
+  WAIT_NOT_EQUAL,
+  WAIT_OK,
+  WAIT_TIMED_OUT,
+} from "../../../assembly/layout.js";
 import type { Memory } from "../kernel.js";
 
 export type Sync = ReturnType<typeof twinSync>;
 
-const WAIT_RESULTS = { ok: 0, "not-equal": 1, "timed-out": 2 } as const;
+const WAIT_RESULTS = { ok: WAIT_OK, "not-equal": WAIT_NOT_EQUAL, "timed-out": WAIT_TIMED_OUT } as const;
 
 function popcount(bits: number): number {
   let count = 0;
