@@ -87,7 +87,7 @@ function suites(modules, name) {
     for (let i = 0; i < CALLS; i++) call();
   };
   const send = () => {
-    if (kernel.laneSendWords(lane, 8, 1, 1, 2, 0, 0) === 0) throw new Error("the lane is full");
+    if (kernel.laneSendWords(lane, 8, 1, 1, 2) === 0) throw new Error("the lane is full");
   };
   const place = (/** @type {number} */ bytes) => () => {
     if (kernel.laneReserve(lane, bytes) === 0) throw new Error("the lane is full");

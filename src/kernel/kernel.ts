@@ -52,7 +52,7 @@ export interface Kernel {
   ): void;
   laneOpen(job: number, origin: number, target: number, capacity: number, recordMax: number): number;
   laneRoom(lane: number): number;
-  laneSendWords(lane: number, bytes: number, meta: number, a: number, b: number, c: number, d: number): number;
+  laneSendWords(lane: number, bytes: number, meta: number, a: number, b: number): number;
   laneReserve(lane: number, bytes: number): number;
   laneCommit(lane: number, kind: number, bytes: number, meta: number): void;
   laneAbort(lane: number): void;

@@ -190,8 +190,8 @@ class WasmKernel implements Kernel {
     return this.#laneRoom(lane);
   }
 
-  laneSendWords(lane: number, bytes: number, meta: number, a: number, b: number, c: number, d: number): number {
-    return this.#laneSendWords(lane, bytes, meta, a, b, c, d);
+  laneSendWords(lane: number, bytes: number, meta: number, a: number, b: number): number {
+    return this.#laneSendWords(lane, bytes, meta, a, b);
   }
 
   laneReserve(lane: number, bytes: number): number {

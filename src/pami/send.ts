@@ -427,13 +427,13 @@ export class Sender {
     if (headerBytes === 0 && payloadBytes === 8 && payload instanceof Uint8Array) {
       const a = wordAt(payload, 0);
       const b = wordAt(payload, 4);
-      return kernel.laneSendWords(lane, 8, meta, a, b, 0, 0) !== 0;
+      return kernel.laneSendWords(lane, 8, meta, a, b) !== 0;
     }
-    if (total === 0) return kernel.laneSendWords(lane, 0, meta, 0, 0, 0, 0) !== 0;
+    if (total === 0) return kernel.laneSendWords(lane, 0, meta, 0, 0) !== 0;
     // Before the reservation: these throw for what is no view.
     const headerView = headerBytes === 0 ? undefined : this.#bytesOf("header", header as ArrayBufferView);
     const payloadView = payloadBytes === 0 ? undefined : this.#bytesOf("payload", payload as ArrayBufferView);
-    const body = kernel.laneReserve(lane, total);
+    const body = this.#lanes.place(lane, total);
     if (body === 0) return false;
     if (headerView !== undefined) this.#copyIn(headerView, body);
     if (payloadView !== undefined) this.#copyIn(payloadView, body + ((headerBytes + 7) & ~7));

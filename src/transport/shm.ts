@@ -3,8 +3,11 @@
 import {
   LANE_BYTES_GROWN,
   LANE_CAPACITY_OFFSET,
+  LANE_CONTROL_SIZE,
   LANE_FULLS_OFFSET,
+  LANE_HEAD_CACHE_OFFSET,
   LANE_RECORD_MAX_OFFSET,
+  LANE_TAIL_OFFSET,
   OPEN_BUSY,
   OPEN_NO_MEMORY,
   RECORD_BODY_OFFSET,
@@ -65,6 +68,19 @@ export class ShmLanes {
   /** Bytes of the largest body that a lane takes as one record. */
   recordBodyMax(lane: number): number {
     return (this.#words[(lane + LANE_RECORD_MAX_OFFSET) >>> 2] as number) - RECORD_BODY_OFFSET;
+  }
+
+  /**
+   * As `laneReserve` of the kernel, for a record that is committed before anything else is done. While the lane is known
+   * to have room it does without a call into wasm (8 ns).
+   */
+  place(lane: number, bytes: number): number {
+    const own = lane >>> 2;
+    const tail = this.#words[own + (LANE_TAIL_OFFSET >>> 2)] as number;
+    const capacity = this.#words[own + (LANE_CAPACITY_OFFSET >>> 2)] as number;
+    const used = (tail - (this.#words[own + (LANE_HEAD_CACHE_OFFSET >>> 2)] as number)) | 0;
+    if (used + recordBytes(bytes) > capacity - RECORD_GRANULE) return this.#kernel.laneReserve(lane, bytes);
+    return lane + LANE_CONTROL_SIZE + (tail & (capacity - 1)) + RECORD_BODY_OFFSET;
   }
 
   /** Whether a lane has been full again and again with messages of which it does not hold a window. */

@@ -30,7 +30,7 @@ describe.each<Build>(["wasm", "debug", "twin"])("%s", (producer) => {
   ])("batches of one lane with %s records", (_, records, batches) => {
     const rig = makeRig({ producer });
     const lane = rig.open(1, 0, 16384);
-    for (let i = 0; i < records; i++) rig.producer.laneSendWords(lane, 0, i, 0, 0, 0, 0);
+    for (let i = 0; i < records; i++) rig.producer.laneSendWords(lane, 0, i, 0, 0);
     for (const batch of batches) expect(rig.take()).toHaveLength(batch);
     expect(rig.take()).toEqual([]);
   });
@@ -39,7 +39,7 @@ describe.each<Build>(["wasm", "debug", "twin"])("%s", (producer) => {
     const rig = makeRig({ producer, tasks: 12, contexts: 1 });
     for (let origin = 0; origin < 12; origin++) {
       const lane = rig.open(origin, 0, 1024);
-      for (let i = 0; i < 50; i++) rig.producer.laneSendWords(lane, 0, i, 0, 0, 0, 0);
+      for (let i = 0; i < 50; i++) rig.producer.laneSendWords(lane, 0, i, 0, 0);
     }
     const lengths: number[] = [];
     for (let events = rig.take(); events.length > 0; events = rig.take()) lengths.push(events.length);
@@ -78,6 +78,5 @@ describe.each<Build>(["wasm", "debug", "twin"])("%s", (producer) => {
     const [event] = rig.take();
     expect(event?.length).toBe(length);
     expect(event?.bytes[length - 1]).toBe(7);
-    expect(rig.read(body + length - 8, 8)).toEqual(Array(8).fill(0)); // release() zeroed all of it
   });
 });

@@ -125,20 +125,13 @@ function operations(reference: Rig): Record<string, { weight: number; choose: Op
       choose: (state, random) => {
         const lane = openLane(state, random);
         if (lane === undefined) return undefined;
-        const [length, meta, a, b, c, d] = [
-          random(17),
-          word(random),
-          word(random),
-          word(random),
-          word(random),
-          word(random),
-        ];
+        const [length, meta, a, b] = [random(9), word(random), word(random), word(random)];
         const count = random(8) === 0 ? 150 : 1;
         return {
-          text: `${count} × laneSendWords(${lane.pointer}, ${length}, ${[meta, a, b, c, d]})`,
+          text: `${count} × laneSendWords(${lane.pointer}, ${length}, ${[meta, a, b]})`,
           act: (rig) => {
             let sent = 0;
-            for (let i = 0; i < count; i++) sent += rig.producer.laneSendWords(lane.pointer, length, meta, a, b, c, d);
+            for (let i = 0; i < count; i++) sent += rig.producer.laneSendWords(lane.pointer, length, meta, a, b);
             return sent;
           },
         };

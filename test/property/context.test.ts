@@ -99,7 +99,7 @@ class Send extends Step {
     const lane = laneFor(model, rig, this.#origin, this.#capacity);
     if (lane === undefined) return;
     for (let i = 0; i < this.#count; i++) {
-      if (rig.producer.laneSendWords(lane.pointer, 4, model.number, 0, 0, 0, 0) === 0) return;
+      if (rig.producer.laneSendWords(lane.pointer, 4, model.number, 0, 0) === 0) return;
       lane.records.push(model.number++);
     }
   }

@@ -69,7 +69,7 @@ abstract class Step implements fc.Command<Model, Real> {
     model.kept = seqDelta(next, rig.word(lane + LANE_HEAD_OFFSET)) - bytesOf(model.hand);
     expect(model.kept).toBeGreaterThanOrEqual(0);
     if (head !== rig.word(lane + LANE_HEAD_OFFSET)) model.rings += model.wanted;
-    expect(rig.dirtyGranules(lane)).toEqual([]);
+    expect(rig.tailWord(lane)).toBe(0);
     expect(rig.producer.laneRoom(lane)).toBe(roomOf(model));
     expect(rig.consumer.lanePeek(lane)).toBe(model.sent.length > 0 ? 1 : 0);
     expect(rig.word(rig.task(1) + TASK_BELL_OFFSET)).toBe(model.rings);
@@ -92,10 +92,10 @@ class SendWords extends Step {
   }
 
   act(model: Model, { rig, lane }: Real): void {
-    const [a = 0, b = 0, c = 0, d = 0] = this.#words;
+    const [a = 0, b = 0] = this.#words;
     const fits = freeOf(model) >= sizeOf(this.#length);
-    expect(rig.producer.laneSendWords(lane, this.#length, this.#meta, a, b, c, d)).toBe(fits ? 1 : 0);
-    const bytes = [...new Uint8Array(new Uint32Array([a, b, c, d]).buffer)].slice(0, this.#length);
+    expect(rig.producer.laneSendWords(lane, this.#length, this.#meta, a, b)).toBe(fits ? 1 : 0);
+    const bytes = [...new Uint8Array(new Uint32Array([a, b]).buffer)].slice(0, this.#length);
     if (fits) model.sent.push({ kind: KIND_MESSAGE, meta: this.#meta, bytes });
   }
 
@@ -249,7 +249,7 @@ const kind = fc.integer({ min: 0, max: 7 });
 const commands = fc.commands(
   [
     fc
-      .tuple(fc.integer({ min: 0, max: 16 }), word, fc.array(word, { minLength: 4, maxLength: 4 }))
+      .tuple(fc.integer({ min: 0, max: 8 }), word, fc.array(word, { minLength: 2, maxLength: 2 }))
       .map((a) => new SendWords(...a)),
     fc.tuple(fraction, fc.constantFrom(1, 1, 1, -1), kind).map((a) => new Send(...a)),
     fc.tuple(fraction, fraction, kind).map((a) => new Send(...a)),

@@ -11,14 +11,10 @@ import {
   KIND_MESSAGE,
   LANE_CAPACITY_OFFSET,
   LANE_CONTROL_SIZE,
-  LANE_RECORD_MAX_OFFSET,
-  LANE_RELEASED_OFFSET,
-  LANE_RESERVED_OFFSET,
   LANE_TAIL_OFFSET,
   OPEN_BUSY,
   OPEN_NO_MEMORY,
   PAGE_SIZE,
-  RECORD_GRANULE,
   RECORD_KIND_MASK,
   RECORD_KIND_SHIFT,
   RECORD_LENGTH_MASK,
@@ -254,30 +250,10 @@ export class Rig {
     }
   }
 
-  /** Offsets in the ring of granules that no record covers and that don't begin with 0: there must be none. */
-  dirtyGranules(lane: number): number[] {
-    const ring = lane + LANE_CONTROL_SIZE;
-    const capacity = this.word(lane + LANE_CAPACITY_OFFSET);
-    const covered = new Set<number>();
-    const cover = (position: number, size: number): void => {
-      const offset = position & (capacity - 1);
-      for (let i = 0; i < size; i += RECORD_GRANULE) covered.add(offset + i);
-    };
+  /** The word at tail: where the next record's commit word will stand, it is always 0. */
+  tailWord(lane: number): number {
     const tail = this.word(lane + LANE_TAIL_OFFSET);
-    let position = this.word(lane + LANE_RELEASED_OFFSET);
-    while (position !== tail) {
-      const length = this.word(ring + (position & (capacity - 1))) & RECORD_LENGTH_MASK;
-      const size = Math.ceil((length + 8) / RECORD_GRANULE) * RECORD_GRANULE;
-      cover(position, size);
-      position = (position + size) >>> 0;
-    }
-    cover(tail, this.word(lane + LANE_RESERVED_OFFSET));
-    const dirty: number[] = [];
-    const end = capacity + this.word(lane + LANE_RECORD_MAX_OFFSET);
-    for (let offset = 0; offset < end; offset += RECORD_GRANULE) {
-      if (!covered.has(offset) && this.word(ring + offset) !== 0) dirty.push(offset);
-    }
-    return dirty;
+    return this.word(lane + LANE_CONTROL_SIZE + (tail & (this.word(lane + LANE_CAPACITY_OFFSET) - 1)));
   }
 }
 
@@ -293,6 +269,8 @@ export function makeRig(options: RigOptions = {}): Rig {
   place.memory.bytes.fill(0, ...place.used);
   place.used = [map.job, map.end];
   const rig = new Rig(kernelOf(place, producer), kernelOf(place, consumer), place.memory, map);
+  // What lies in free memory means nothing: were it read as a commit word, it would be a record.
+  place.memory.bytes.fill(0xa5, map.heapBase, map.end);
   formatMemory(map, place.memory, rig.producer, 2);
   return rig;
 }

@@ -36,8 +36,8 @@ import {
   RECORD_COMMITTED,
   RECORD_GRANULE,
   RECORD_KIND_SHIFT,
-  RECORD_LENGTH_MASK,
   RECORD_META_OFFSET,
+  RETAKE_MAX,
 } from "../../../assembly/layout.js";
 import { alignUp, seqDelta } from "../../../assembly/seq.js";
 import type { Memory } from "../kernel.js";
@@ -75,8 +75,8 @@ export function twinLane({ words, bytes }: Memory, sync: Sync, { heapAllocate, h
     recordMax: number,
     start: number,
   ): void {
-    const first = lane >>> 2;
-    words.fill(0, first, first + ((LANE_CONTROL_SIZE + capacity + recordMax) >>> 2));
+    words.fill(0, lane >>> 2, (lane + LANE_CONTROL_SIZE) >>> 2);
+    words[(lane + LANE_CONTROL_SIZE + (start & (capacity - 1))) >>> 2] = 0;
     const context = contextOf(job, target);
     const originContext = contextOf(job, origin);
     words[(lane + LANE_TAIL_OFFSET) >>> 2] = start;
@@ -148,7 +148,9 @@ export function twinLane({ words, bytes }: Memory, sync: Sync, { heapAllocate, h
 
   function publish(lane: number, record: number, commit: number, size: number): void {
     const own = lane >>> 2;
-    words[own + (LANE_TAIL_OFFSET >>> 2)] = words[own + (LANE_TAIL_OFFSET >>> 2)] + size;
+    const tail = (words[own + (LANE_TAIL_OFFSET >>> 2)] + size) | 0;
+    words[own + (LANE_TAIL_OFFSET >>> 2)] = tail;
+    words[(lane + LANE_CONTROL_SIZE + (tail & (words[own + (LANE_CAPACITY_OFFSET >>> 2)] - 1))) >>> 2] = 0;
     // SYNC C (commit)
     storeWord(record, commit);
     // SYNC R (look, set)
@@ -167,28 +169,15 @@ export function twinLane({ words, bytes }: Memory, sync: Sync, { heapAllocate, h
     words[(lane + LANE_CONTROL_SIZE + (ahead & (capacity - 1)) + RECORD_META_OFFSET) >>> 2] = 0;
   }
 
-  function laneSendWords(
-    lane: number,
-    length: number,
-    meta: number,
-    a: number,
-    b: number,
-    c: number,
-    d: number,
-  ): number {
-    const size = length > 8 ? 2 * RECORD_GRANULE : RECORD_GRANULE;
-    const record = place(lane, size);
+  function laneSendWords(lane: number, length: number, meta: number, a: number, b: number): number {
+    const record = place(lane, RECORD_GRANULE);
     if (record === 0) return 0;
     const word = record >>> 2;
     words[word + 1] = meta;
     words[word + 2] = a;
     words[word + 3] = b;
-    if (length > 8) {
-      words[word + 4] = c;
-      words[word + 5] = d;
-    }
-    publish(lane, record, RECORD_COMMITTED | length, size);
-    takeLineAhead(lane, size);
+    publish(lane, record, RECORD_COMMITTED | length, RECORD_GRANULE);
+    takeLineAhead(lane, RECORD_GRANULE);
     return 1;
   }
 
@@ -204,23 +193,13 @@ export function twinLane({ words, bytes }: Memory, sync: Sync, { heapAllocate, h
     const tail = words[(lane + LANE_TAIL_OFFSET) >>> 2];
     const record = lane + LANE_CONTROL_SIZE + (tail & (words[(lane + LANE_CAPACITY_OFFSET) >>> 2] - 1));
     const size = recordSize(length);
-    const reserved = words[(lane + LANE_RESERVED_OFFSET) >>> 2];
-    if (size < reserved) zero(record + size, reserved - size);
     words[(lane + LANE_RESERVED_OFFSET) >>> 2] = 0;
     words[(record + RECORD_META_OFFSET) >>> 2] = meta;
     publish(lane, record, RECORD_COMMITTED | (kind << RECORD_KIND_SHIFT) | length, size);
   }
 
   function laneAbort(lane: number): void {
-    const tail = words[(lane + LANE_TAIL_OFFSET) >>> 2];
-    const record = lane + LANE_CONTROL_SIZE + (tail & (words[(lane + LANE_CAPACITY_OFFSET) >>> 2] - 1));
-    zero(record, words[(lane + LANE_RESERVED_OFFSET) >>> 2]);
     words[(lane + LANE_RESERVED_OFFSET) >>> 2] = 0;
-  }
-
-  function zero(pointer: number, length: number): void {
-    const end = (pointer + length) >>> 2;
-    for (let word = pointer >>> 2; word < end; word++) words[word] = 0;
   }
 
   function laneWantRoom(lane: number, wanted: number): void {
@@ -259,21 +238,22 @@ export function twinLane({ words, bytes }: Memory, sync: Sync, { heapAllocate, h
 
   function laneRelease(lane: number): void {
     const next = words[(lane + LANE_NEXT_OFFSET) >>> 2];
-    const mask = words[(lane + LANE_MASK_OFFSET) >>> 2];
-    const ringBytes = words[(lane + LANE_RING_OFFSET) >>> 2] >>> 0;
-    let position = words[(lane + LANE_RELEASED_OFFSET) >>> 2];
-    if (position === next) return;
-    while (seqDelta(next, position) > 0) {
-      const record = ringBytes + (position & mask);
-      const size = recordSize(words[record >>> 2] & RECORD_LENGTH_MASK); // plain: owned since C
-      zero(record, size);
-      position = (position + size) | 0;
-    }
-    words[(lane + LANE_RELEASED_OFFSET) >>> 2] = position;
+    const released = words[(lane + LANE_RELEASED_OFFSET) >>> 2];
+    if (next === released) return;
+    if (seqDelta(next, released) <= RETAKE_MAX) retake(lane, released, next);
+    words[(lane + LANE_RELEASED_OFFSET) >>> 2] = next;
     // SYNC H (free)
-    storeWord(lane + LANE_HEAD_OFFSET, position);
+    storeWord(lane + LANE_HEAD_OFFSET, next);
     // SYNC W (look)
     if (loadWord(lane + LANE_ROOM_WANTED_OFFSET) !== 0) ring(words[(lane + LANE_ORIGIN_TASK_OFFSET) >>> 2]);
+  }
+
+  function retake(lane: number, from: number, to: number): void {
+    const mask = words[(lane + LANE_MASK_OFFSET) >>> 2];
+    const ringBytes = words[(lane + LANE_RING_OFFSET) >>> 2] >>> 0;
+    for (let position = from; seqDelta(to, position) > 0; position = ((position | (CACHE_LINE - 1)) + 1) | 0) {
+      words[(ringBytes + (position & mask)) >>> 2] = 0;
+    }
   }
 
   return {
