@@ -4,6 +4,7 @@
 // head + capacity - 16: one granule stays free, so that the word at tail is 0 until the record there is committed.
 import { heapAllocate, heapFree } from "./heap";
 import {
+  AHEAD_BYTES,
   CACHE_LINE,
   CONTEXT_LANES_OFFSET,
   CONTEXT_READY_OFFSET,
@@ -174,18 +175,17 @@ function publish(lane: usize, record: usize, commit: u32, size: u32): void {
   ring(load<usize>(lane, LANE_TARGET_TASK_OFFSET));
 }
 
-/**
- * Begins to take the cache line behind the tail's away from the consumer, which stored into it, while the caller makes
- * its next message: a store that nobody reads, once a line.
- */
-function takeLineAhead(lane: usize, size: u32): void {
+/** Takes the cache lines ahead away from the consumer, which stored into them: see AHEAD_BYTES. */
+function takeLinesAhead(lane: usize, size: u32): void {
   const tail = load<u32>(lane, LANE_TAIL_OFFSET);
-  if ((tail & (CACHE_LINE - 1)) >= size) return;
-  const ahead = tail + CACHE_LINE;
+  if ((tail & (AHEAD_BYTES - 1)) >= size) return;
   const capacity = load<u32>(lane, LANE_CAPACITY_OFFSET);
-  // Only where it is free for certain.
-  if (<i32>(ahead - load<u32>(lane, LANE_HEAD_CACHE_OFFSET)) >= <i32>(capacity - CACHE_LINE)) return;
-  store<u32>(lane + LANE_CONTROL_SIZE + (ahead & (capacity - 1)), 0, RECORD_META_OFFSET);
+  // Only where all of it is free for certain.
+  const used = tail - load<u32>(lane, LANE_HEAD_CACHE_OFFSET);
+  if (<i32>used >= <i32>(capacity - 2 * AHEAD_BYTES)) return;
+  for (let ahead = CACHE_LINE; ahead <= AHEAD_BYTES; ahead += CACHE_LINE) {
+    store<u32>(lane + LANE_CONTROL_SIZE + ((tail + ahead) & (capacity - 1)), 0, RECORD_META_OFFSET);
+  }
 }
 
 /**
@@ -200,7 +200,7 @@ export function laneSendWords(lane: usize, bytes: u32, meta: u32, a: u32, b: u32
   store<u32>(record, a, RECORD_BODY_OFFSET);
   store<u32>(record, b, RECORD_BODY_OFFSET + 4);
   publish(lane, record, RECORD_COMMITTED | bytes, RECORD_GRANULE);
-  takeLineAhead(lane, RECORD_GRANULE);
+  takeLinesAhead(lane, RECORD_GRANULE);
   return 1;
 }
 

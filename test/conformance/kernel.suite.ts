@@ -407,7 +407,9 @@ export function kernelSuite(name: string, options: RigOptions): void {
         expect(taken).toHaveLength(1);
         consumer.laneRelease(lane);
         const changed = rig.read(ring, 256).flatMap((byte, i) => (byte === before[i] ? [] : [i]));
-        expect(changed.map((offset) => offset & ~3).filter((offset, i, all) => offset !== all[i - 1])).toEqual([16, 64]);
+        expect(changed.map((offset) => offset & ~3).filter((offset, i, all) => offset !== all[i - 1])).toEqual([
+          16, 64,
+        ]);
         expect([rig.word(ring + 16), rig.word(ring + 64), rig.word(ring + 128)]).toEqual([0, 0, second]);
       });
 

@@ -1,5 +1,6 @@
 // Twin of assembly/lane.ts: same functions, same order; the comments stand there.
 import {
+  AHEAD_BYTES,
   CACHE_LINE,
   CONTEXT_LANES_OFFSET,
   CONTEXT_READY_OFFSET,
@@ -160,13 +161,15 @@ export function twinLane({ words, bytes }: Memory, sync: Sync, { heapAllocate, h
     ring(words[own + (LANE_TARGET_TASK_OFFSET >>> 2)]);
   }
 
-  function takeLineAhead(lane: number, size: number): void {
+  function takeLinesAhead(lane: number, size: number): void {
     const tail = words[(lane + LANE_TAIL_OFFSET) >>> 2];
-    if ((tail & (CACHE_LINE - 1)) >= size) return;
-    const ahead = (tail + CACHE_LINE) | 0;
+    if ((tail & (AHEAD_BYTES - 1)) >= size) return;
     const capacity = words[(lane + LANE_CAPACITY_OFFSET) >>> 2];
-    if (((ahead - words[(lane + LANE_HEAD_CACHE_OFFSET) >>> 2]) | 0) >= capacity - CACHE_LINE) return;
-    words[(lane + LANE_CONTROL_SIZE + (ahead & (capacity - 1)) + RECORD_META_OFFSET) >>> 2] = 0;
+    const used = seqDelta(tail, words[(lane + LANE_HEAD_CACHE_OFFSET) >>> 2]);
+    if (used >= capacity - 2 * AHEAD_BYTES) return;
+    for (let ahead = CACHE_LINE; ahead <= AHEAD_BYTES; ahead += CACHE_LINE) {
+      words[(lane + LANE_CONTROL_SIZE + ((tail + ahead) & (capacity - 1)) + RECORD_META_OFFSET) >>> 2] = 0;
+    }
   }
 
   function laneSendWords(lane: number, length: number, meta: number, a: number, b: number): number {
@@ -177,7 +180,7 @@ export function twinLane({ words, bytes }: Memory, sync: Sync, { heapAllocate, h
     words[word + 2] = a;
     words[word + 3] = b;
     publish(lane, record, RECORD_COMMITTED | length, RECORD_GRANULE);
-    takeLineAhead(lane, RECORD_GRANULE);
+    takeLinesAhead(lane, RECORD_GRANULE);
     return 1;
   }
 
