@@ -2,7 +2,7 @@
 import { META_DISPATCH_MASK, META_HEADER_SHIFT } from "../../assembly/layout.js";
 import { alignUp } from "../../assembly/seq.js";
 import { copyInto } from "../support/copy.js";
-import { type Endpoint, endpointOf } from "./endpoint.js";
+import type { Endpoint } from "./endpoint.js";
 import { PamiError, show } from "./error.js";
 import type { Callback } from "./result.js";
 
@@ -37,7 +37,7 @@ export class Message {
   /** The bytes in which the offsets count: the job's memory, or a copy of this message. Read only. */
   bytes: Uint8Array;
 
-  readonly #contexts: number;
+  readonly #endpoints: Uint32Array;
   #words: Int32Array;
   #meta = 0;
   #origin = 0;
@@ -45,10 +45,10 @@ export class Message {
   #answered = false;
 
   /** @internal */
-  constructor(bytes: Bytes, contexts: number) {
+  constructor(bytes: Bytes, endpoints: Uint32Array) {
     this.bytes = bytes.bytes;
     this.#words = bytes.words;
-    this.#contexts = contexts;
+    this.#endpoints = endpoints;
   }
 
   /** @internal Points the flyweight at a body; `payloadBytes` is of the whole payload. */
@@ -71,8 +71,7 @@ export class Message {
 
   /** The endpoint that sent it. */
   get origin(): Endpoint {
-    const context = this.#origin % this.#contexts;
-    return endpointOf((this.#origin - context) / this.#contexts, context);
+    return this.#endpoints[this.#origin] as Endpoint;
   }
 
   /** The dispatch id to which it was sent. */

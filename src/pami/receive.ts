@@ -23,6 +23,7 @@ import type { MemoryMap } from "../memory/map.js";
 import { copyInto } from "../support/copy.js";
 import type { CompletionQueue } from "./completion.js";
 import { checkHints, type DispatchHints, type Handler } from "./dispatch.js";
+import { endpointTable } from "./endpoint.js";
 import { checkInteger, PamiError, show } from "./error.js";
 import { type Bytes, type Destination, Message } from "./message.js";
 import { SHUTDOWN, SUCCESS } from "./result.js";
@@ -97,7 +98,7 @@ export class Receiver {
     this.#eventWord = (block + CONTEXT_EVENTS_OFFSET) >>> 2;
     this.#completions = completions;
     this.#unexpectedMax = unexpectedMax;
-    this.#message = new Message(memory, map.contexts);
+    this.#message = new Message(memory, endpointTable(map.tasks, map.contexts));
     // One shape from the start: a table with holes costs a lookup in the prototype for each message.
     for (const table of [this.#handlers, this.#plain, this.#none]) {
       for (let id = 0; id <= DISPATCH_ID_MAX; id++) table.push(undefined);
