@@ -1,6 +1,7 @@
 // Shared memory, the origin's side: the lanes from one context to its targets, made at the first message, replaced by
-// larger ones when a message asks for it.
+// larger ones when a message asks for it; and how a message is written into one.
 import {
+  KIND_MESSAGE,
   LANE_BYTES_GROWN,
   LANE_CAPACITY_OFFSET,
   LANE_CONTROL_SIZE,
@@ -20,6 +21,7 @@ import {
 import { alignUp } from "../../assembly/seq.js";
 import type { Kernel, Memory } from "../kernel/kernel.js";
 import { type MemoryMap, taskSlot } from "../memory/map.js";
+import { copyInto } from "../support/copy.js";
 
 /** What came of an attempt to have a lane. */
 export const LANE_READY = 0;
@@ -31,6 +33,10 @@ export const LANE_NO_MEMORY = 3;
 /** The target has ended. */
 export const LANE_ENDED = 4;
 
+/** Bytes up to which a copy by a loop beats TypedArray.set into shared memory. */
+const LOOP_BYTES = 8;
+/** On-heap typed arrays are at most this long; asking them for `buffer` makes V8 move them. */
+const ON_HEAP_BYTES = 64;
 /** Messages in flight for which a busy lane should have room: the window of the usual bandwidth tests. */
 const WINDOW = 64;
 /** Times that a lane may be full before it is replaced by a larger one. */
@@ -46,6 +52,8 @@ export class ShmLanes {
   readonly open: Uint32Array;
   readonly #kernel: Kernel;
   readonly #words: Int32Array;
+  readonly #bytes: Uint8Array;
+  readonly #buffer: SharedArrayBuffer;
   readonly #map: MemoryMap;
   readonly #origin: number;
   /** Bytes of the largest record of a lane that has not been replaced. */
@@ -55,6 +63,8 @@ export class ShmLanes {
     this.open = new Uint32Array(map.tasks * map.contexts);
     this.#kernel = kernel;
     this.#words = memory.words;
+    this.#bytes = memory.bytes;
+    this.#buffer = memory.buffer;
     this.#map = map;
     this.#origin = origin;
     this.#smallRecordMax = Math.min(recordBytes(SEND_IMMEDIATE_MAX), map.laneBytes - RECORD_GRANULE);
@@ -71,10 +81,40 @@ export class ShmLanes {
   }
 
   /**
-   * As `laneReserve` of the kernel, for a record that is committed before anything else is done. While the lane is known
-   * to have room it does without a call into wasm (8 ns).
+   * Sends a whole message as one record; false: no room.
+   * @param total bytes of the body
    */
-  place(lane: number, bytes: number): number {
+  send(
+    lane: number,
+    meta: number,
+    header: Uint8Array | undefined,
+    payload: Uint8Array | undefined,
+    total: number,
+  ): boolean {
+    const body = this.#place(lane, total);
+    if (body === 0) return false;
+    if (header !== undefined) this.copyIn(header, body);
+    if (payload !== undefined) this.copyIn(payload, body + total - payload.length);
+    this.#kernel.laneCommit(lane, KIND_MESSAGE, total, meta);
+    return true;
+  }
+
+  /** Copies the caller's bytes into shared memory. */
+  copyIn(view: Uint8Array, pointer: number): void {
+    const { length } = view;
+    if (length <= LOOP_BYTES) {
+      const bytes = this.#bytes;
+      for (let i = 0; i < length; i++) bytes[pointer + i] = view[i] as number;
+    } else if (length > ON_HEAP_BYTES && view.buffer === this.#buffer) {
+      this.#kernel.copyBytes(pointer, view.byteOffset, length);
+    } else copyInto(this.#bytes, pointer, view);
+  }
+
+  /**
+   * As `laneReserve` of the kernel, for a record that is committed before anything else is done. While the lane is known
+   * to have room it does without a call into wasm.
+   */
+  #place(lane: number, bytes: number): number {
     const own = lane >>> 2;
     const tail = this.#words[own + (LANE_TAIL_OFFSET >>> 2)] as number;
     const capacity = this.#words[own + (LANE_CAPACITY_OFFSET >>> 2)] as number;
@@ -114,7 +154,11 @@ export class ShmLanes {
       lane === 0
         ? this.#kernel.laneOpen(job, this.#origin, target, capacity, recordMax)
         : this.#kernel.laneReplace(job, lane, capacity, recordMax);
-    if (fresh === OPEN_NO_MEMORY) return without(LANE_NO_MEMORY);
+    if (fresh === OPEN_NO_MEMORY) {
+      // The next attempt after as many fulls again, not with each message.
+      if (fits) this.#words[(lane + LANE_FULLS_OFFSET) >>> 2] = 0;
+      return without(LANE_NO_MEMORY);
+    }
     if (fresh === OPEN_BUSY) return without(LANE_LATER);
     this.open[target] = fresh;
     return LANE_READY;

@@ -1,0 +1,371 @@
+// What an origin has under way to one target endpoint: its reservation, its pending queue, those who wait for room.
+// Order: what is pending goes before anything newer. The direct path is open while there is none of the three.
+import {
+  FIRST_PREFIX_SIZE,
+  KIND_FIRST,
+  KIND_MESSAGE,
+  KIND_MORE,
+  META_HEADER_SHIFT,
+  RECV_IMMEDIATE_MAX,
+} from "../../assembly/layout.js";
+import { alignUp } from "../../assembly/seq.js";
+import type { Kernel, Memory } from "../kernel/kernel.js";
+import { LANE_ENDED, LANE_FULL, LANE_LATER, LANE_NO_MEMORY, LANE_READY, type ShmLanes } from "../transport/shm.js";
+import type { CompletionQueue } from "./completion.js";
+import type { Endpoint } from "./endpoint.js";
+import { PamiError } from "./error.js";
+import { bodyBytes } from "./message.js";
+import { type Callback, EAGAIN, ENOMEM, type Result, SHUTDOWN, SUCCESS } from "./result.js";
+
+/** A message that is on its way: in the pending queue, or being sent. */
+export interface Instruction {
+  readonly dispatch: number;
+  readonly header: Uint8Array | undefined;
+  readonly payload: Uint8Array | undefined;
+  readonly onLocal: Callback | undefined;
+  readonly onRemote: Callback | undefined;
+  readonly cookie: unknown;
+  /** Bytes of it that count against the limit of the pending queue: those that were copied. */
+  readonly held: number;
+  /** Payload bytes sent in packets so far; -1: nothing is sent. */
+  sent: number;
+}
+
+/** Somebody who wants to be told of room. */
+interface RoomWish {
+  readonly bytes: number;
+  readonly onRoom: Callback;
+  readonly cookie: unknown;
+}
+
+/** Payload bytes of one packet of a large message. */
+const PACKET_BYTES = 65536;
+/** Room that a lane needs to be replaced by a larger one. */
+const SWITCH_BYTES = 8;
+
+/** What the targets of one context share. */
+export class Outbox {
+  /** Targets with something pending, or somebody waiting for room: work for the next advance. */
+  busy = 0;
+  /** Something waits for what nobody rings for: look again soon. */
+  retrySoon = false;
+  /** Bytes of copies in the pending queues. */
+  pendingBytes = 0;
+  /** The lane by a target's ordinal where the direct path is open, else 0. */
+  readonly direct: Uint32Array;
+  readonly kernel: Kernel;
+  readonly memory: Memory;
+  readonly lanes: ShmLanes;
+  readonly completions: CompletionQueue;
+  readonly pendingMax: number;
+
+  constructor(kernel: Kernel, memory: Memory, lanes: ShmLanes, completions: CompletionQueue, pendingMax: number) {
+    this.kernel = kernel;
+    this.memory = memory;
+    this.lanes = lanes;
+    this.completions = completions;
+    this.pendingMax = pendingMax;
+    this.direct = new Uint32Array(lanes.open.length);
+  }
+}
+
+/** Bytes of an instruction's body as one record. */
+function totalOf({ header, payload }: Instruction): number {
+  return bodyBytes(header?.length ?? 0, payload?.length ?? 0);
+}
+
+/** Bytes of the body of the record that an instruction sends next. */
+function nextBytes(instruction: Instruction): number {
+  const total = totalOf(instruction);
+  const { payload, sent } = instruction;
+  return total <= RECV_IMMEDIATE_MAX ? total : Math.min((payload?.length ?? 0) - Math.max(sent, 0), PACKET_BYTES);
+}
+
+export class Target {
+  readonly #outbox: Outbox;
+  readonly #ordinal: number;
+  readonly #pending: Instruction[] = [];
+  readonly #wishes: RoomWish[] = [];
+  /** Bytes of the open reservation's header and payload, and its meta word; undefined without one. */
+  #reserved: { readonly headerBytes: number; readonly payloadBytes: number; readonly meta: number } | undefined;
+  /** Bytes of the body for which the target has been asked to ring when it frees space; -1: none. */
+  #wanted = -1;
+  #ended: boolean;
+
+  constructor(outbox: Outbox, ordinal: number) {
+    this.#outbox = outbox;
+    this.#ordinal = ordinal;
+    this.#ended = outbox.lanes.hasEnded(ordinal);
+  }
+
+  get isReserved(): boolean {
+    return this.#reserved !== undefined;
+  }
+
+  /** Whether flush() has something to do here. */
+  get isBusy(): boolean {
+    return this.#pending.length > 0 || this.#wishes.length > 0;
+  }
+
+  get #lane(): number {
+    return this.#outbox.lanes.open[this.#ordinal] as number;
+  }
+
+  /** Bytes of the largest body that is accepted now for certain. */
+  room(): number {
+    if (this.#pending.length > 0 || this.#reserved !== undefined || this.#ended) return 0;
+    const { lanes, kernel } = this.#outbox;
+    if (this.#lane === 0 && lanes.ensure(this.#ordinal, 0) !== LANE_READY) return 0;
+    return kernel.laneRoom(this.#lane);
+  }
+
+  whenRoom(bytes: number, onRoom: Callback, cookie: unknown): void {
+    if (this.#ended) {
+      this.#outbox.completions.push(onRoom, cookie, SHUTDOWN);
+      return;
+    }
+    if (!this.isBusy) this.#outbox.busy++;
+    this.#wishes.push({ bytes, onRoom, cookie });
+    this.#want(bytes);
+  }
+
+  /** Pointer to the body, or a negated result. */
+  reserve(to: Endpoint, dispatch: number, headerBytes: number, payloadBytes: number): number {
+    if (this.#reserved !== undefined) {
+      throw new PamiError("PAMIR_INVAL", `reserve() while a reservation to endpoint ${to} is open`);
+    }
+    if (this.#ended) return -SHUTDOWN;
+    if (this.#pending.length > 0) return -EAGAIN;
+    const { lanes, kernel } = this.#outbox;
+    const total = bodyBytes(headerBytes, payloadBytes);
+    const state = lanes.ensure(this.#ordinal, total);
+    if (state !== LANE_READY) return -this.#refused(state, total);
+    const body = kernel.laneReserve(this.#lane, total);
+    if (body === 0) return -this.#refused(LANE_FULL, total);
+    this.#reserved = { headerBytes, payloadBytes, meta: (headerBytes << META_HEADER_SHIFT) | dispatch };
+    this.#settle();
+    return body;
+  }
+
+  /** Bytes of the payload of the open reservation. */
+  reservedBytes(to: Endpoint): number {
+    if (this.#reserved === undefined) {
+      throw new PamiError("PAMIR_INVAL", `commit() or abort() without a reservation to endpoint ${to}`);
+    }
+    return this.#reserved.payloadBytes;
+  }
+
+  /** Ends the open reservation: sends it with `payloadBytes`; undefined: sends nothing. */
+  endReservation(payloadBytes: number | undefined): void {
+    const reserved = this.#reserved;
+    if (reserved === undefined) return;
+    const { kernel } = this.#outbox;
+    const lane = this.#lane;
+    this.#reserved = undefined;
+    // A target that ended in between took its lane with it; its messages go nowhere.
+    if (lane !== 0 && payloadBytes === undefined) kernel.laneAbort(lane);
+    else if (lane !== 0) {
+      const total = bodyBytes(reserved.headerBytes, payloadBytes as number);
+      kernel.laneCommit(lane, KIND_MESSAGE, total, reserved.meta);
+    }
+    this.#settle();
+  }
+
+  /** Whether a target that had no room has none yet: a caller who tries again and again makes no garbage. */
+  isStillFull(total: number): boolean {
+    const { lanes, kernel } = this.#outbox;
+    const lane = this.#lane;
+    if (this.#wanted < 0 || this.#ended || lane === 0 || total > RECV_IMMEDIATE_MAX) return false;
+    const needed = total <= lanes.recordBodyMax(lane) ? total : SWITCH_BYTES;
+    if (kernel.laneRoom(lane) >= needed) return false;
+    this.#wanted = total;
+    return true;
+  }
+
+  /**
+   * Sends now, or queues, or refuses.
+   * @param copied bytes that the pending queue would have to copy: of the payload too if `copyPayload`
+   * @param queue whether the pending queue may be used
+   */
+  submit(instruction: Instruction, copied: number, copyPayload: boolean, queue: boolean): Result {
+    const outbox = this.#outbox;
+    if (this.#ended) return this.#complete(instruction, SHUTDOWN);
+    // A message of several packets that is begun has to be finished, so its place in the queue is made sure first.
+    const fits = queue && outbox.pendingBytes + copied <= outbox.pendingMax;
+    const packets = totalOf(instruction) > RECV_IMMEDIATE_MAX;
+    if (this.#pending.length === 0 && this.#reserved === undefined && (fits || !packets)) {
+      const state = this.#attempt(instruction);
+      if (state === LANE_READY) {
+        this.#complete(instruction, SUCCESS);
+        this.#settle();
+        return SUCCESS;
+      }
+      if (state === LANE_NO_MEMORY || state === LANE_ENDED) return this.#refused(state, 0);
+      if (state === LANE_LATER) outbox.retrySoon = true;
+    }
+    if (!fits) {
+      this.#want(nextBytes(instruction));
+      return EAGAIN;
+    }
+    if (!this.isBusy) outbox.busy++;
+    this.#pending.push({
+      ...instruction,
+      header: instruction.header?.slice(),
+      payload: copyPayload ? instruction.payload?.slice() : instruction.payload,
+      held: copied,
+    });
+    outbox.pendingBytes += copied;
+    this.#want(nextBytes(instruction));
+    return SUCCESS;
+  }
+
+  /** Sends what is pending and has room now, and tells those who waited for room. Returns how many of them. */
+  flush(): number {
+    const outbox = this.#outbox;
+    if (!this.isBusy) return 0;
+    const told = this.#flush();
+    if (!this.isBusy) {
+      outbox.busy--;
+      this.#settle();
+    }
+    return told;
+  }
+
+  #flush(): number {
+    const { lanes, kernel, completions } = this.#outbox;
+    if (this.#reserved !== undefined) return 0;
+    while (this.#pending.length > 0) {
+      const instruction = this.#pending[0] as Instruction;
+      const state = this.#attempt(instruction);
+      if (state === LANE_LATER) this.#outbox.retrySoon = true;
+      if (state === LANE_FULL) this.#want(nextBytes(instruction)); // the lane may be another one by now
+      if (state === LANE_LATER || state === LANE_FULL) return 0;
+      this.#pending.shift();
+      this.#outbox.pendingBytes -= instruction.held;
+      this.#complete(instruction, state === LANE_READY ? SUCCESS : state === LANE_NO_MEMORY ? ENOMEM : SHUTDOWN);
+    }
+    let told = 0;
+    while (this.#wishes.length > 0) {
+      const { bytes, onRoom, cookie } = this.#wishes[0] as RoomWish;
+      const state = lanes.ensure(this.#ordinal, bytes);
+      if (state === LANE_LATER) this.#outbox.retrySoon = true;
+      if (state === LANE_LATER || state === LANE_FULL) return told;
+      if (state === LANE_READY && kernel.laneRoom(this.#lane) < bytes) return told;
+      this.#wishes.shift();
+      completions.push(onRoom, cookie, state === LANE_READY ? SUCCESS : state === LANE_ENDED ? SHUTDOWN : ENOMEM);
+      told++;
+    }
+    return told;
+  }
+
+  /**
+   * Whether what waits for room here would get it. A caller that was told EAGAIN and waits to try again is woken for it
+   * once.
+   */
+  hasRoom(): boolean {
+    const { lanes, kernel } = this.#outbox;
+    if (this.#wanted < 0 || this.#reserved !== undefined) return false;
+    const lane = this.#lane;
+    const next = this.#pending[0];
+    const bytes = next === undefined ? this.#wanted : nextBytes(next);
+    if (lane === 0 || kernel.laneRoom(lane) < Math.min(bytes, lanes.recordBodyMax(lane))) return false;
+    this.#settle();
+    return true;
+  }
+
+  /** The target's task has ended, and its lane is taken back: what is under way completes with SHUTDOWN. */
+  end(): void {
+    const outbox = this.#outbox;
+    if (this.isBusy) outbox.busy--;
+    this.#ended = true;
+    for (const instruction of this.#pending) this.#complete(instruction, SHUTDOWN);
+    for (const { onRoom, cookie } of this.#wishes) outbox.completions.push(onRoom, cookie, SHUTDOWN);
+    this.#pending.length = 0;
+    this.#wishes.length = 0;
+    this.#settle();
+  }
+
+  /** The origin's context closes: what is pending is dropped, and the lane ends. */
+  close(): void {
+    this.endReservation(undefined);
+    this.#outbox.lanes.close(this.#ordinal);
+    this.#outbox.direct[this.#ordinal] = 0;
+  }
+
+  /** After a change: whether the direct path is open. */
+  #settle(): void {
+    const lane = this.#lane;
+    const free = this.#pending.length === 0 && this.#reserved === undefined && !this.#ended;
+    if (free && this.#wanted >= 0 && this.#wishes.length === 0 && lane !== 0) {
+      this.#wanted = -1;
+      this.#outbox.kernel.laneWantRoom(lane, 0);
+    }
+    this.#outbox.direct[this.#ordinal] = free && this.#wanted < 0 ? lane : 0;
+  }
+
+  /** What a call returns when there is no lane for it. */
+  #refused(state: number, bytes: number): Result {
+    if (state === LANE_NO_MEMORY) return ENOMEM;
+    if (state === LANE_ENDED) {
+      this.#ended = true;
+      this.#settle();
+      return SHUTDOWN;
+    }
+    if (state === LANE_LATER) this.#outbox.retrySoon = true;
+    this.#want(bytes);
+    return EAGAIN;
+  }
+
+  /** Asks the target to ring when it frees space; until it has, nothing goes the direct way. */
+  #want(bytes: number): void {
+    const lane = this.#lane;
+    this.#wanted = bytes;
+    if (lane !== 0) this.#outbox.kernel.laneWantRoom(lane, 1);
+    else this.#outbox.retrySoon = true;
+    this.#outbox.direct[this.#ordinal] = 0;
+  }
+
+  /** Writes as much of an instruction as has room. LANE_READY: all of it. */
+  #attempt(instruction: Instruction): number {
+    const { lanes } = this.#outbox;
+    const { header, payload, dispatch } = instruction;
+    const total = totalOf(instruction);
+    const packets = total > RECV_IMMEDIATE_MAX;
+    const state = lanes.ensure(this.#ordinal, packets ? RECV_IMMEDIATE_MAX : total);
+    if (state !== LANE_READY) return state;
+    const meta = ((header?.length ?? 0) << META_HEADER_SHIFT) | dispatch;
+    if (packets) return this.#attemptPackets(instruction, payload as Uint8Array, meta);
+    return lanes.send(this.#lane, meta, header, payload, total) ? LANE_READY : LANE_FULL;
+  }
+
+  #attemptPackets(instruction: Instruction, payload: Uint8Array, meta: number): number {
+    const { kernel, lanes, memory } = this.#outbox;
+    const { header } = instruction;
+    const lane = this.#lane;
+    if (instruction.sent < 0) {
+      const prefix = FIRST_PREFIX_SIZE + alignUp(header?.length ?? 0, 8);
+      const body = kernel.laneReserve(lane, prefix);
+      if (body === 0) return LANE_FULL;
+      memory.words[body >>> 2] = payload.length;
+      if (header !== undefined) lanes.copyIn(header, body + FIRST_PREFIX_SIZE);
+      kernel.laneCommit(lane, KIND_FIRST, prefix, meta);
+      instruction.sent = 0;
+    }
+    while (instruction.sent < payload.length) {
+      const bytes = Math.min(payload.length - instruction.sent, PACKET_BYTES);
+      const body = kernel.laneReserve(lane, bytes);
+      if (body === 0) return LANE_FULL;
+      lanes.copyIn(payload.subarray(instruction.sent, instruction.sent + bytes), body);
+      kernel.laneCommit(lane, KIND_MORE, bytes, 0);
+      instruction.sent += bytes;
+    }
+    return LANE_READY;
+  }
+
+  #complete({ onLocal, onRemote, cookie }: Instruction, result: Result): Result {
+    const { completions } = this.#outbox;
+    if (onLocal !== undefined) completions.push(onLocal, cookie, result);
+    if (onRemote !== undefined) completions.push(onRemote, cookie, result);
+    return result;
+  }
+}
