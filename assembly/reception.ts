@@ -178,45 +178,74 @@ function attendAll(context: usize, word: u32, fresh: u32): void {
   }
 }
 
+/** Whether a round would find nothing and change nothing: what most looks come to, and so short, without a store. */
+function isQuiet(context: usize): bool {
+  const attended = load<u32>(context, CONTEXT_ATTENDED_COUNT_OFFSET);
+  if (attended > ATTENDED_KEEP) return false;
+  const words = (load<u32>(context, CONTEXT_LANE_COUNT_OFFSET) + 31) >>> 5;
+  for (let word: u32 = 0; word < words; word++) {
+    const attending = load<u32>(context + CONTEXT_ATTENDING_OFFSET + (word << 2));
+    // SYNC R (scan): pairs with the set in publish().
+    if ((loadWord(context + CONTEXT_READY_OFFSET + (word << 2)) & ~attending) != 0) return false;
+  }
+  let entry = attendedOf(context);
+  for (let i: u32 = 0; i < attended; i++) {
+    const polled = load<usize>(entry);
+    // SYNC C (poll): pairs with publish() in lane.ts.
+    if (loadWord(polled) != 0 || polled == context + CONTEXT_NOTHING_OFFSET) return false;
+    entry += ATTENDED_SIZE;
+  }
+  // SYNC N (look): pairs with the monitor's and the launcher's add.
+  const notice = load<usize>(context, CONTEXT_TASK_OFFSET) + TASK_NOTICE_OFFSET;
+  return loadWord(notice) == load<u32>(context, CONTEXT_NOTICE_SEEN_OFFSET);
+}
+
 /**
  * Looks for records, up to `rounds` times, and stops at the first round that found any.
  * @returns how many events it left in the context's array; ADVANCE_NOTICE is set if the task's notice has moved
  */
 export function advance(context: usize, rounds: u32): u32 {
+  let busy = load<u32>(context, CONTEXT_STREAMING_OFFSET) != 0;
+  if (busy) {
+    for (let pause = STREAM_PAUSE; pause != 0; pause--) loadWord(context);
+  }
+  let streaming: u32 = 1;
+  while (true) {
+    if (busy || !isQuiet(context)) {
+      const found = collect(context, streaming);
+      if (found != 0) return found;
+    }
+    if (--rounds == 0) return 0;
+    busy = false;
+    streaming = 0;
+    for (let pause = POLL_PAUSE; pause != 0; pause--) loadWord(context);
+  }
+}
+
+/** One round: what advance() returns. */
+function collect(context: usize, streaming: u32): u32 {
   const notice = load<usize>(context, CONTEXT_TASK_OFFSET) + TASK_NOTICE_OFFSET;
-  const noticeSeen = load<u32>(context, CONTEXT_NOTICE_SEEN_OFFSET);
   const table = attendedOf(context);
   let count: u32 = 0;
-  let flags: u32 = 0;
-  let streaming: u32 = 1;
-  if (load<u32>(context, CONTEXT_STREAMING_OFFSET) != 0) {
-    for (let pause = STREAM_PAUSE; pause != 0; pause--) loadWord(notice);
+  attend(context);
+  const attended = load<u32>(context, CONTEXT_ATTENDED_COUNT_OFFSET);
+  let stale = false;
+  const first = load<u32>(context, CONTEXT_TURN_OFFSET);
+  let turn = first;
+  for (let i: u32 = 0; i < attended; i++) {
+    if (turn >= attended) turn = 0;
+    const entry = table + (turn << ATTENDED_SHIFT);
+    // SYNC C (poll): pairs with publish() in lane.ts.
+    const commit = loadWord(load<usize>(entry));
+    if (commit != 0) count = take(context, entry, commit, count);
+    else if (isStale(context, entry, attended)) stale = true;
+    turn++;
   }
-  for (;;) {
-    attend(context);
-    const attended = load<u32>(context, CONTEXT_ATTENDED_COUNT_OFFSET);
-    let stale = false;
-    const first = load<u32>(context, CONTEXT_TURN_OFFSET);
-    let turn = first;
-    for (let i: u32 = 0; i < attended; i++) {
-      if (turn >= attended) turn = 0;
-      const entry = table + (turn << ATTENDED_SHIFT);
-      // SYNC C (poll): pairs with publish() in lane.ts.
-      const commit = loadWord(load<usize>(entry));
-      if (commit != 0) count = take(context, entry, commit, count);
-      else if (isStale(context, entry, attended)) stale = true;
-      turn++;
-    }
-    if (stale) detachStale(context);
-    // The round behind a batch begins one lane further: full batches starve none.
-    if (count != 0) store<u32>(context, first < attended ? first + 1 : 1, CONTEXT_TURN_OFFSET);
-    // SYNC N (look): pairs with the monitor's and the launcher's add.
-    if (loadWord(notice) != noticeSeen) flags = ADVANCE_NOTICE;
-    if ((count | flags) != 0) break;
-    streaming = 0;
-    if (--rounds == 0) break;
-    for (let pause = POLL_PAUSE; pause != 0; pause--) loadWord(notice);
-  }
+  if (stale) detachStale(context);
+  // The round behind a batch begins one lane further: full batches starve none.
+  if (count != 0) store<u32>(context, first < attended ? first + 1 : 1, CONTEXT_TURN_OFFSET);
+  // SYNC N (look): pairs with the monitor's and the launcher's add.
+  const flags: u32 = loadWord(notice) != load<u32>(context, CONTEXT_NOTICE_SEEN_OFFSET) ? ADVANCE_NOTICE : 0;
   store<u32>(context, count == 0 ? 0 : streaming, CONTEXT_STREAMING_OFFSET);
   if (count == 0) return flags;
   store<u32>(context, count, CONTEXT_EVENT_COUNT_OFFSET);

@@ -15,6 +15,7 @@ import {
   errorText,
   INTERRUPTED,
   info,
+  type Job,
   type LaunchOptions,
   launch,
   PamiError,
@@ -273,6 +274,20 @@ describe("bad input", () => {
     const { code, text } = await rejectionOf(attach());
     expect(code).toBe("PAMIR_NOT_IN_JOB");
     expect(text).toContain("launch()");
+  });
+
+  it("using ends a client with its block, await using a job", async () => {
+    const seen: { job: Job; client: Client }[] = [];
+    {
+      await using job = await launch(sleeper, { tasks: 2, join: true, heapBytes: 2 ** 20 });
+      using client = job.client;
+      expect(client.createContext().closed).toBe(false);
+      seen.push({ job, client });
+    }
+    for (const { job, client } of seen) {
+      expect(thrownBy(() => client.createContext()).code).toBe("PAMIR_CLOSED");
+      expect((await job.exited).map(({ task, cause }) => [task, cause])).toEqual([[1, "terminated"]]);
+    }
   });
 
   it("job.client without join; asyncDispose ends the job", async () => {

@@ -38,6 +38,7 @@ const DEATHS: readonly Death[] = [
   { how: "memory", code: 1, cause: "memory", errorCode: "ERR_WORKER_OUT_OF_MEMORY", error: "memory" },
   { how: "return", code: 0, cause: "exit" },
   { how: "close", code: 0, cause: "exit" },
+  { how: "leave", code: 0, cause: "exit" },
 ];
 
 function deathSuite(variant: Variant): void {
@@ -53,7 +54,7 @@ function deathSuite(variant: Variant): void {
           args: { how: death.how },
           ...(death.how === "memory" ? { workerOptions: { resourceLimits: { maxOldGenerationSizeMb: 24 } } } : {}),
         },
-        async ({ job, client, context }) => {
+        async ({ job, client, context, flags }) => {
           const [victim, witness] = [client.endpoint(1), client.endpoint(2)];
           let alive = 0;
           const numbers: number[] = [];
@@ -110,6 +111,8 @@ function deathSuite(variant: Variant): void {
           context.sendImmediate(witness, OTHER);
           until(context, () => alive === 2);
           expect(job.dump().heap.free).toBe(free);
+          if (death.how === "leave") expect(job.dump().tasks[1]?.state).toBe("closed");
+          openGate(flags, 5);
           context.sendImmediate(witness, QUIT);
           until(context, () => report !== undefined);
           const exits = await job.exited;

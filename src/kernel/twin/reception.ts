@@ -176,42 +176,65 @@ export function twinReception({ words }: Memory, sync: Sync, { heapFree }: Heap,
     }
   }
 
-  function advance(context: number, rounds: number): number {
+  function isQuiet(context: number): boolean {
+    const attended = words[(context + CONTEXT_ATTENDED_COUNT_OFFSET) >>> 2];
+    if (attended > ATTENDED_KEEP) return false;
+    const count = (words[(context + CONTEXT_LANE_COUNT_OFFSET) >>> 2] + 31) >>> 5;
+    const attending = (context + CONTEXT_ATTENDING_OFFSET) >>> 2;
+    for (let word = 0; word < count; word++) {
+      // SYNC R (scan)
+      if ((loadWord(context + CONTEXT_READY_OFFSET + (word << 2)) & ~words[attending + word]) !== 0) return false;
+    }
+    let entry = attendedOf(context) >>> 2;
+    for (let i = 0; i < attended; i++) {
+      const polled = words[entry] >>> 0;
+      // SYNC C (poll)
+      if (words[polled >>> 2] !== 0 || polled === context + CONTEXT_NOTHING_OFFSET) return false;
+      entry += ATTENDED_SIZE >>> 2;
+    }
+    // SYNC N (look)
     const notice = (words[(context + CONTEXT_TASK_OFFSET) >>> 2] + TASK_NOTICE_OFFSET) >>> 2;
-    const noticeSeen = words[(context + CONTEXT_NOTICE_SEEN_OFFSET) >>> 2];
-    const table = attendedOf(context) >>> 2;
+    return words[notice] === words[(context + CONTEXT_NOTICE_SEEN_OFFSET) >>> 2];
+  }
+
+  function advance(context: number, rounds: number): number {
+    let busy = words[(context + CONTEXT_STREAMING_OFFSET) >>> 2] !== 0;
+    if (busy) for (let pause = STREAM_PAUSE >>> PAUSE_SHIFT; pause !== 0; pause--) loadWord(context);
     let left = rounds;
-    let count = 0;
-    let flags = 0;
-    let streaming = 1;
-    if (words[(context + CONTEXT_STREAMING_OFFSET) >>> 2] !== 0) {
-      for (let pause = STREAM_PAUSE >>> PAUSE_SHIFT; pause !== 0; pause--) loadWord(notice << 2);
-    }
-    for (;;) {
-      attend(context);
-      const attended = words[(context + CONTEXT_ATTENDED_COUNT_OFFSET) >>> 2];
-      let stale = false;
-      const first = words[(context + CONTEXT_TURN_OFFSET) >>> 2];
-      let turn = first;
-      for (let i = 0; i < attended; i++) {
-        if (turn >= attended) turn = 0;
-        const entry = table + ((turn << ATTENDED_SHIFT) >>> 2);
-        const record = words[entry];
-        // SYNC C (poll)
-        const commit = words[record >>> 2] === 0 ? 0 : loadWord(record);
-        if (commit !== 0) count = take(context, entry, commit, count);
-        else if (isStale(context, entry, attended)) stale = true;
-        turn++;
+    for (let streaming = 1; ; streaming = 0) {
+      if (busy || !isQuiet(context)) {
+        const found = collect(context, streaming);
+        if (found !== 0) return found;
       }
-      if (stale) detachStale(context);
-      if (count !== 0) words[(context + CONTEXT_TURN_OFFSET) >>> 2] = first < attended ? first + 1 : 1;
-      // SYNC N (look)
-      if (words[notice] !== noticeSeen) flags = ADVANCE_NOTICE;
-      if ((count | flags) !== 0) break;
-      streaming = 0;
-      if (--left === 0) break;
-      for (let pause = POLL_PAUSE >>> PAUSE_SHIFT; pause >= 0; pause--) loadWord(notice << 2);
+      if (--left === 0) return 0;
+      busy = false;
+      for (let pause = POLL_PAUSE >>> PAUSE_SHIFT; pause >= 0; pause--) loadWord(context);
     }
+  }
+
+  function collect(context: number, streaming: number): number {
+    const notice = (words[(context + CONTEXT_TASK_OFFSET) >>> 2] + TASK_NOTICE_OFFSET) >>> 2;
+    const table = attendedOf(context) >>> 2;
+    let count = 0;
+    attend(context);
+    const attended = words[(context + CONTEXT_ATTENDED_COUNT_OFFSET) >>> 2];
+    let stale = false;
+    const first = words[(context + CONTEXT_TURN_OFFSET) >>> 2];
+    let turn = first;
+    for (let i = 0; i < attended; i++) {
+      if (turn >= attended) turn = 0;
+      const entry = table + ((turn << ATTENDED_SHIFT) >>> 2);
+      const record = words[entry];
+      // SYNC C (poll)
+      const commit = words[record >>> 2] === 0 ? 0 : loadWord(record);
+      if (commit !== 0) count = take(context, entry, commit, count);
+      else if (isStale(context, entry, attended)) stale = true;
+      turn++;
+    }
+    if (stale) detachStale(context);
+    if (count !== 0) words[(context + CONTEXT_TURN_OFFSET) >>> 2] = first < attended ? first + 1 : 1;
+    // SYNC N (look)
+    const flags = words[notice] !== words[(context + CONTEXT_NOTICE_SEEN_OFFSET) >>> 2] ? ADVANCE_NOTICE : 0;
     words[(context + CONTEXT_STREAMING_OFFSET) >>> 2] = count === 0 ? 0 : streaming;
     if (count === 0) return flags;
     words[(context + CONTEXT_EVENT_COUNT_OFFSET) >>> 2] = count;

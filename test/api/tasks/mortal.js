@@ -56,7 +56,7 @@ function sequenceChecker() {
 
 await runScenario({
   /** Task 1 sends three messages and ends as `how` says, when it is told to; the others look on until QUIT. */
-  async mortal(client, { how }) {
+  async mortal(client, { how, flags }) {
     const context = client.createContext();
     let told = false;
     let running = true;
@@ -78,6 +78,11 @@ await runScenario({
     if (client.task === 1) {
       while (!told) {
         until(context, () => told, 2 ** 31);
+        // Leaves the job, once the handler is done; its thread goes on for a while.
+        if (how === "leave") {
+          client.close();
+          waitGate(flags, 5);
+        }
         // Nothing else keeps this thread running.
         if (how === "rejection") await new Promise((resolve) => setTimeout(resolve, 60_000));
       }
