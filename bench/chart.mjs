@@ -13,7 +13,7 @@ const HEAD = 70;
  * One panel for each test and size, bars sorted, the best on top; logarithmic, since they lie far apart.
  * @param {Report} report
  */
-export function chartOf({ results, pamir, node, cpu, date }) {
+export function chartOf({ results, pamir, node, cpu, date, void: isVoid }) {
   /** @type {Map<string, (Result & Figure)[]>} */
   const panels = new Map();
   for (const result of results) {
@@ -23,19 +23,21 @@ export function chartOf({ results, pamir, node, cpu, date }) {
   /** @type {{ title: object[], grid: object[], xAxis: object[], yAxis: object[], series: object[] }} */
   const option = { title: [], grid: [], xAxis: [], yAxis: [], series: [] };
   let top = 60;
-  option.title.push({ text: `pamir ${pamir}, Node ${node}, ${cpu}, ${date.slice(0, 10)}`, left: 20, top: 10 });
+  const text = `pamir ${pamir}, Node ${node}, ${cpu}, ${date.slice(0, 10)}${isVoid ? ": VOID, too unsteady" : ""}`;
+  option.title.push({ text, left: 20, top: 10 });
   for (const [key, rows] of panels) {
     const gridIndex = option.grid.length;
     const { unit, lower } = /** @type {Figure} */ (rows[0]);
     rows.sort((a, b) => (lower ? b.value - a.value : a.value - b.value));
     const height = rows.length * ROW;
-    const text = `${key}: ${unit}, ${lower ? "less" : "more"} is better`;
+    const text = `${key}: ${unit}, ${lower ? "less" : "more"} is better; logarithmic`;
     option.title.push({ text, left: 20, top, textStyle: { fontSize: 14 } });
     option.grid.push({ left: 170, right: 110, top: top + 28, height });
     option.xAxis.push({
       type: "log",
       gridIndex,
       min: least(rows),
+      startValue: least(rows),
       axisLabel: { show: false },
       splitLine: { show: false },
     });

@@ -6,6 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
+import { within } from "../../src/cli/perf/peers.js";
 import { parseList } from "../../src/cli/perf/processors.js";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
@@ -27,6 +28,21 @@ function quick(args: string[], env = process.env) {
 
 const latency = { p50_ns: expect.any(Number), p999_ns: expect.any(Number), messages_per_s: null, bytes_per_s: null };
 const rate = { p50_ns: null, p999_ns: null, messages_per_s: expect.any(Number), bytes_per_s: expect.any(Number) };
+
+describe("a run that does not end", () => {
+  it("is ended, and the error says so", async () => {
+    let end = (_: string) => {};
+    const run = new Promise<string>((resolve) => {
+      end = resolve;
+    });
+    await expect(within(20, run, () => end("ended"))).rejects.toThrow("ended: not done after 0.02 s");
+  });
+
+  it("one that ends in time gives its result, one that fails its error", async () => {
+    expect(await within(1e6, Promise.resolve(7), () => {})).toBe(7);
+    await expect(within(1e6, Promise.reject(new Error("why")), () => {})).rejects.toThrow("why");
+  });
+});
 
 describe("pamir perf --quick --json", () => {
   it("has the documented shape", () => {

@@ -18,6 +18,27 @@ export type Order = Omit<Work, "results" | "barrier">;
 
 const RINGBUF_BYTES = 262144;
 
+/** Milliseconds after which a run is ended: far more than any takes. */
+function limitOf({ seconds }: Order): number {
+  return 60_000 + 10_000 * seconds;
+}
+
+/** Waits for a run, and ends one that takes too long. */
+export async function within<T>(milliseconds: number, run: Promise<T>, end: () => unknown): Promise<T> {
+  let late = false;
+  const timer = setTimeout(() => {
+    late = true;
+    end();
+  }, milliseconds);
+  try {
+    const result = await run;
+    if (late) throw new Error(`ended: not done after ${milliseconds / 1000} s`);
+    return result;
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
 /** A run of pamir's tasks; rejects with the error of a task that failed. */
 export async function runPamir(kernel: KernelName | readonly KernelName[], order: Order): Promise<Figures> {
   const tasks = order.test === "am_fan" ? 4 : 2;
@@ -25,7 +46,7 @@ export async function runPamir(kernel: KernelName | readonly KernelName[], order
   const entry = new URL("./tasks/perf.js", import.meta.url);
   // Two tasks of one context: what a program of two tasks would ask for.
   const job = await launch(entry, { tasks, kernel, contexts: 1, args: work });
-  const exits = await job.exited;
+  const exits = await within(limitOf(order), job.exited, () => job.terminate());
   const failed = exits.find(({ code }) => code !== 0);
   if (failed !== undefined) throw new Error(`task ${failed.task}: ${failed.error ?? `exit code ${failed.code}`}`);
   return readResults(work.results);
@@ -56,6 +77,7 @@ export async function runPeer(peer: string, order: Order): Promise<Figures> {
   const rings = [0, 1].map(() => new SharedArrayBuffer(8 + Math.max(RINGBUF_BYTES, 2 * order.bytes)));
   const stop = new SharedArrayBuffer(4);
   const module = peer === "ringbuf.js" ? findRingbuf() : undefined;
+  const workers: Worker[] = [];
   const ends = Array.from({ length: threads }, (_, thread) => {
     const port = thread === 0 ? channel?.port1 : channel?.port2;
     const data: PeerData = {
@@ -71,12 +93,13 @@ export async function runPeer(peer: string, order: Order): Promise<Figures> {
     };
     const entry = new URL("./tasks/peer.js", import.meta.url);
     const worker = new Worker(entry, { workerData: data, transferList: port === undefined ? [] : [port] });
+    workers.push(worker);
     return new Promise<void>((resolve, reject) => {
       worker.on("error", reject);
       worker.on("exit", () => resolve());
     });
   });
-  await Promise.all(ends);
+  await within(limitOf(order), Promise.all(ends), () => workers.map((worker) => worker.terminate()));
   return readResults(work.results);
 }
 
