@@ -1,0 +1,157 @@
+// Deliberate bugs in the kernels, as changes of the sources that ship: what ships knows nothing of them. A mutant that
+// no scenario catches fails the suite, and so does one whose place is no longer found.
+import { readFileSync } from "node:fs";
+import { basename } from "node:path";
+import { fileURLToPath } from "node:url";
+import asc from "assemblyscript/asc";
+
+export interface Mutant {
+  readonly name: string;
+  /** File of assembly/. */
+  readonly file: string;
+  readonly find: string;
+  readonly replace: string;
+}
+
+const COMMIT = "  storeWord(record, commit);\n";
+const READY = "  if ((loadWord(word) & bit) == 0) setBits(word, bit);\n";
+
+export const MUTANTS: readonly Mutant[] = [
+  {
+    name: "the record is published before its payload is written",
+    file: "lane.ts",
+    find: "  store<u32>(record, a, RECORD_BODY_OFFSET);\n  store<u32>(record, b, RECORD_BODY_OFFSET + 4);\n  publish(lane, record, RECORD_COMMITTED | bytes, RECORD_GRANULE);\n",
+    replace:
+      "  publish(lane, record, RECORD_COMMITTED | bytes, RECORD_GRANULE);\n  store<u32>(record, a, RECORD_BODY_OFFSET);\n  store<u32>(record, b, RECORD_BODY_OFFSET + 4);\n",
+  },
+  {
+    name: "the commit is a plain store",
+    file: "lane.ts",
+    find: COMMIT,
+    replace: "  store<u32>(record, commit);\n",
+  },
+  {
+    name: "the word behind a record is not cleared",
+    file: "lane.ts",
+    find: "  store<u32>(lane + LANE_CONTROL_SIZE + (tail & (load<u32>(lane, LANE_CAPACITY_OFFSET) - 1)), 0);\n",
+    replace: "",
+  },
+  {
+    name: "the word behind a record is cleared after the commit",
+    file: "lane.ts",
+    find: COMMIT,
+    replace: `${COMMIT}  store<u32>(lane + LANE_CONTROL_SIZE + (tail & (load<u32>(lane, LANE_CAPACITY_OFFSET) - 1)), 0);\n`,
+  },
+  {
+    name: "the ready bit is never set",
+    file: "lane.ts",
+    find: READY,
+    replace: "",
+  },
+  {
+    name: "the ready bit is looked at before the commit",
+    file: "lane.ts",
+    find: COMMIT,
+    replace: `  const seen = loadWord(load<usize>(lane, LANE_READY_WORD_OFFSET));\n  if ((seen & load<u32>(lane, LANE_READY_BIT_OFFSET)) != 0) {\n    storeWord(record, commit);\n    ring(load<usize>(lane, LANE_TARGET_TASK_OFFSET));\n    return;\n  }\n${COMMIT}`,
+  },
+  {
+    name: "the bell is rung before the commit",
+    file: "lane.ts",
+    find: COMMIT,
+    replace: `  ring(load<usize>(lane, LANE_TARGET_TASK_OFFSET));\n${COMMIT}  if (commit != 0) {\n    const early = load<usize>(lane, LANE_READY_WORD_OFFSET);\n    setBits(early, load<u32>(lane, LANE_READY_BIT_OFFSET));\n    return;\n  }\n`,
+  },
+  {
+    name: "a full lane trusts the old copy of head",
+    file: "lane.ts",
+    find: "    const head = loadWord(lane + LANE_HEAD_OFFSET);\n    store<u32>(lane, head, LANE_HEAD_CACHE_OFFSET);\n    if (<i32>(tail - head) > limit) {\n",
+    replace: "    const head = load<u32>(lane, LANE_HEAD_CACHE_OFFSET);\n    if (<i32>(tail - head) > limit) {\n",
+  },
+  {
+    name: "the free granule is given away: wrap off by one",
+    file: "lane.ts",
+    find: "  const limit: i32 = capacity - RECORD_GRANULE - size;\n",
+    replace: "  const limit: i32 = capacity - size;\n",
+  },
+  {
+    name: "positions are compared as if they never wrapped",
+    file: "lane.ts",
+    find: "    if (<i32>(tail - head) > limit) {\n",
+    replace: "    if (tail > head + limit) {\n",
+  },
+  {
+    name: "records are freed before they are handled",
+    file: "reception.ts",
+    find: "  store<u32>(lane, 0, LANE_IDLE_OFFSET);\n  store<usize>(entry, record);\n",
+    replace: "  store<u32>(lane, 0, LANE_IDLE_OFFSET);\n  store<usize>(entry, record);\n  laneRelease(lane);\n",
+  },
+  {
+    name: "nobody rings for freed room",
+    file: "lane.ts",
+    find: "  if (loadWord(lane + LANE_ROOM_WANTED_OFFSET) != 0) ring(load<usize>(lane, LANE_ORIGIN_TASK_OFFSET));\n",
+    replace: "",
+  },
+  {
+    name: "whether room is wanted is looked at before head is moved",
+    file: "lane.ts",
+    find: "  storeWord(lane + LANE_HEAD_OFFSET, next);\n",
+    replace:
+      "  const wanted = loadWord(lane + LANE_ROOM_WANTED_OFFSET);\n  storeWord(lane + LANE_HEAD_OFFSET, next);\n  if (wanted == 0) return;\n",
+  },
+  {
+    name: "the lane is not polled once more after its ready bit was cleared",
+    file: "reception.ts",
+    find: "  if (loadWord(polled) != 0) {\n    setBits",
+    replace: "  if (polled == 0) {\n    setBits",
+  },
+  {
+    name: "the ready bit is cleared after the last poll",
+    file: "reception.ts",
+    find: "  clearBits(context + CONTEXT_READY_OFFSET + word, bit);\n  const polled = polledOf(context, origin); // only now: the lane may have been opened since it was last polled\n  if (loadWord(polled) != 0) {\n",
+    replace:
+      "  const polled = polledOf(context, origin);\n  const last_ = loadWord(polled);\n  clearBits(context + CONTEXT_READY_OFFSET + word, bit);\n  if (last_ != 0) {\n",
+  },
+  {
+    name: "the last look before sleep leaves out new ready bits",
+    file: "reception.ts",
+    find: "    if ((loadWord(context + CONTEXT_READY_OFFSET + (word << 2)) & ~attending) != 0) return 1;\n",
+    replace: "    if (attending == 0xffffffff) return 1;\n",
+  },
+  {
+    name: "the sleeper does not say that it may sleep",
+    file: "sync.ts",
+    find: "  atomic.store<u32>(task + TASK_PARKED_OFFSET, 1);\n",
+    replace: "",
+  },
+  {
+    name: "the bell is read after the flag is up and the look is done",
+    file: "sync.ts",
+    find: "  return atomic.wait<i32>(task + TASK_BELL_OFFSET, <i32>seen, nanoseconds);\n",
+    replace:
+      "  return atomic.wait<i32>(task + TASK_BELL_OFFSET, atomic.load<i32>(task + TASK_BELL_OFFSET), nanoseconds);\n",
+  },
+];
+
+/** The wasm module of the sources with a mutant in them; without one: the sources as they are. */
+export async function compiled(mutant?: Mutant): Promise<Uint8Array> {
+  const root = fileURLToPath(new URL("../..", import.meta.url));
+  let wasm: Uint8Array | undefined;
+  const { error, stderr } = await asc.main(["assembly/index.ts", "--target", "release", "--baseDir", root], {
+    readFile(name: string): string | null {
+      let text: string;
+      try {
+        text = readFileSync(`${root}/${name}`, "utf8");
+      } catch {
+        return null;
+      }
+      if (mutant === undefined || basename(name) !== mutant.file || !name.startsWith("assembly/")) return text;
+      if (text.split(mutant.find).length !== 2) throw new Error(`mutant "${mutant.name}": its place is not found`);
+      return text.replace(mutant.find, () => mutant.replace);
+    },
+    writeFile(name: string, contents: string | Uint8Array): void {
+      if (name.endsWith(".wasm")) wasm = contents as Uint8Array;
+    },
+    listFiles: () => [],
+  });
+  if (error) throw new Error(`${mutant?.name}: ${stderr.toString()}`);
+  return wasm as Uint8Array;
+}
