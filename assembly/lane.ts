@@ -189,8 +189,7 @@ function takeLinesAhead(lane: usize, size: u32): void {
 }
 
 /**
- * Sends a body of up to 8 bytes that comes in two words. (V8 passes five numbers to wasm in registers: two more, for
- * bodies of 16 bytes, cost 1 ns.)
+ * Sends a body of up to 8 bytes that comes in two words.
  * @returns 1; 0: no room
  */
 export function laneSendWords(lane: usize, bytes: u32, meta: u32, a: u32, b: u32): u32 {
