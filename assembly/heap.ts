@@ -77,6 +77,30 @@ export function heapFree(job: usize, extent: usize): void {
   storeWord(entry, loadWord(entry) & EXTENT_PAGES_MASK);
 }
 
+/** Whether a word of the table describes an extent of this owner. */
+export function isExtentOf(owner: u32, word: u32): bool {
+  return (word & ~EXTENT_PAGES_MASK) == ((EXTENT_USED << EXTENT_STATE_SHIFT) | (owner << EXTENT_OWNER_SHIFT));
+}
+
+/**
+ * Frees every extent of an owner that has ended, and of which nobody uses any any more; several tasks may do so at
+ * once. Without the lock: an ended owner's extents stay where they are, and so are found however the others move.
+ */
+export function heapReclaim(job: usize, owner: u32): void {
+  const table = load<usize>(job, JOB_HEAP_TABLE_OFFSET);
+  const total = load<u32>(job, JOB_HEAP_PAGES_OFFSET);
+  let page: u32 = 0;
+  while (page < total) {
+    const entry = table + (page << 2);
+    const word = loadWord(entry);
+    const length = word & EXTENT_PAGES_MASK;
+    if (length == 0) break;
+    // SYNC F (free): compares too, since another one may have freed it, and a third one have it by now.
+    if (isExtentOf(owner, word)) exchangeIf(entry, word, length);
+    page += length;
+  }
+}
+
 /** Pages in free extents: a sum over a table that others may be changing, so an estimate while they do. */
 export function heapFreePages(job: usize): u32 {
   const table = load<usize>(job, JOB_HEAP_TABLE_OFFSET);

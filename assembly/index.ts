@@ -1,7 +1,7 @@
 // What the wasm module exports: the kernels, and which layout they were compiled for. Exports only.
 import { LAYOUT_HASH } from "./layout-hash";
 
-export { heapAllocate, heapFree, heapFreePages, heapInit } from "./heap";
+export { heapAllocate, heapFree, heapFreePages, heapInit, heapReclaim } from "./heap";
 export {
   copyBytes,
   laneAbort,
@@ -16,7 +16,7 @@ export {
   laneSendWords,
   laneWantRoom,
 } from "./lane";
-export { advance, laneOf, lanePause, lanePeek, laneResume, laneSwitch, peek, release } from "./reception";
+export { advance, laneOf, lanePause, lanePeek, laneReady, laneResume, laneSwitch, peek, release } from "./reception";
 export {
   addWord,
   bellArm,

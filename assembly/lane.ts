@@ -2,16 +2,20 @@
 // Here is the producer's side and the consumer's steps that concern one lane only; reception.ts is the consumer.
 // Invariants: the producer alone moves tail, the consumer alone moves next and head; head ≤ next ≤ tail ≤
 // head + capacity - 16: one granule stays free, so that the word at tail is 0 until the record there is committed.
-import { heapAllocate, heapFree } from "./heap";
+import { heapAllocate, heapFree, isExtentOf } from "./heap";
 import {
   AHEAD_BYTES,
   CACHE_LINE,
   CONTEXT_LANES_OFFSET,
   CONTEXT_READY_OFFSET,
   CONTEXT_TASK_OFFSET,
+  EXTENT_PAGES_MASK,
   JOB_CONTEXT_SIZE_OFFSET,
   JOB_CONTEXTS_BASE_OFFSET,
   JOB_CONTEXTS_OFFSET,
+  JOB_HEAP_BASE_OFFSET,
+  JOB_HEAP_PAGES_OFFSET,
+  JOB_HEAP_TABLE_OFFSET,
   KIND_SWITCH,
   LANE_CAPACITY_OFFSET,
   LANE_CONTEXT_OFFSET,
@@ -165,14 +169,16 @@ function publish(lane: usize, record: usize, commit: u32, size: u32): void {
   store<u32>(lane, tail, LANE_TAIL_OFFSET);
   // The next record's commit word: 0 before the consumer can come to it.
   store<u32>(lane + LANE_CONTROL_SIZE + (tail & (load<u32>(lane, LANE_CAPACITY_OFFSET) - 1)), 0);
+  // Read now: behind a switch record's commit the lane is the target's to free, and may be another's at once.
+  const word = load<usize>(lane, LANE_READY_WORD_OFFSET);
+  const bit = load<u32>(lane, LANE_READY_BIT_OFFSET);
+  const target = load<usize>(lane, LANE_TARGET_TASK_OFFSET);
   // SYNC C (commit): makes the record's bytes visible; pairs with poll and take in reception.ts.
   storeWord(record, commit);
   // SYNC R (look, set): the commit above lies before this load, as detach()'s clear lies before its last poll: one of
   // the two sees the other. While the consumer attends the lane, the bit stays set and its line stays shared.
-  const word = load<usize>(lane, LANE_READY_WORD_OFFSET);
-  const bit = load<u32>(lane, LANE_READY_BIT_OFFSET);
   if ((loadWord(word) & bit) == 0) setBits(word, bit);
-  ring(load<usize>(lane, LANE_TARGET_TASK_OFFSET));
+  ring(target);
 }
 
 /** Takes the cache lines ahead away from the consumer, which stored into them: see AHEAD_BYTES. */
@@ -262,23 +268,26 @@ export function laneReplace(job: usize, lane: usize, capacity: u32, recordMax: u
 }
 
 /**
- * Origin: takes back the lane to a target that is dead, and so reads nothing any more; and with it the lanes that it
- * replaced, as far as the target had not come to their last record.
+ * Origin: takes back every lane to a target that has ended, and so reads nothing any more: those too that were replaced
+ * before the target came to their last record. Without the lock: its own extents stay where they are.
  */
-export function laneReclaim(job: usize, lane: usize): void {
-  const entries = contextOf(job, load<u32>(lane, LANE_TARGET_OFFSET)) + CONTEXT_LANES_OFFSET;
-  const entry = entries + (load<u32>(lane, LANE_ORIGIN_OFFSET) << 2);
-  let old: usize = loadWord(entry);
-  storeWord(entry, 0);
-  while (old != lane && old != 0) {
-    // The last record of a lane that was replaced is the switch, of one granule.
-    const last = load<u32>(old, LANE_TAIL_OFFSET) - RECORD_GRANULE;
-    const record = old + LANE_CONTROL_SIZE + (last & (load<u32>(old, LANE_CAPACITY_OFFSET) - 1));
-    const next = load<usize>(record, RECORD_BODY_OFFSET);
-    heapFree(job, old);
-    old = next;
+export function laneReclaim(job: usize, origin: u32, target: u32): void {
+  const table = load<usize>(job, JOB_HEAP_TABLE_OFFSET);
+  const total = load<u32>(job, JOB_HEAP_PAGES_OFFSET);
+  const owner = origin / load<u32>(job, JOB_CONTEXTS_OFFSET);
+  let page: u32 = 0;
+  while (page < total) {
+    const word = loadWord(table + (page << 2));
+    const length = word & EXTENT_PAGES_MASK;
+    if (length == 0) break;
+    if (isExtentOf(owner, word)) {
+      const lane = load<usize>(job, JOB_HEAP_BASE_OFFSET) + (page << PAGE_SHIFT);
+      const isOurs = load<u32>(lane, LANE_ORIGIN_OFFSET) == origin && load<u32>(lane, LANE_TARGET_OFFSET) == target;
+      if (isOurs) heapFree(job, lane);
+    }
+    page += length;
   }
-  heapFree(job, lane);
+  storeWord(contextOf(job, target) + CONTEXT_LANES_OFFSET + (origin << 2), 0);
 }
 
 /** Consumer: frees every record before next, and rings the origin if it waits for room. */

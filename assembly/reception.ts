@@ -207,7 +207,7 @@ function isQuiet(context: usize): bool {
 export function advance(context: usize, rounds: u32): u32 {
   let busy = load<u32>(context, CONTEXT_STREAMING_OFFSET) != 0;
   if (busy) {
-    for (let pause = STREAM_PAUSE; pause != 0; pause--) loadWord(context);
+    for (let pause = STREAM_PAUSE; pause != 0; pause--) loadWord(context + CONTEXT_NOTHING_OFFSET);
   }
   let streaming: u32 = 1;
   while (true) {
@@ -218,7 +218,7 @@ export function advance(context: usize, rounds: u32): u32 {
     if (--rounds == 0) return 0;
     busy = false;
     streaming = 0;
-    for (let pause = POLL_PAUSE; pause != 0; pause--) loadWord(context);
+    for (let pause = POLL_PAUSE; pause != 0; pause--) loadWord(context + CONTEXT_NOTHING_OFFSET);
   }
 }
 
@@ -319,15 +319,20 @@ export function laneResume(context: usize, origin: u32): void {
   store<u32>(laneOf(context, origin), 0, LANE_PAUSED_OFFSET);
   repoint(context, origin);
   // SYNC R (set): it may have been detached while it was paused, with records in it.
+  laneReady(context, origin);
+}
+
+/** Sets the ready bit of an origin that has died: maybe between the commit of its last record and this. */
+export function laneReady(context: usize, origin: u32): void {
   setBits(context + CONTEXT_READY_OFFSET + ((origin >>> 5) << 2), 1 << (origin & 31));
 }
 
-/** The lane of `origin` has ended (its switch record is handled): puts `fresh` (or 0) in its place and frees it. */
+/** The lane of `origin` has ended (its switch record is handled): frees it, and puts `fresh` (or 0) in its place. */
 export function laneSwitch(job: usize, context: usize, origin: u32, fresh: usize): void {
   const entry = context + CONTEXT_LANES_OFFSET + (origin << 2);
-  const lane = loadWord(entry);
+  // Freed first: once no entry names a lane of an ended task, anybody frees what that task had, see heapReclaim().
+  heapFree(job, loadWord(entry));
   // SYNC L (replace): pairs with laneOpen(), which waits for 0. The ready bit stays as it is: attended or set.
   storeWord(entry, <u32>fresh);
   repoint(context, origin);
-  heapFree(job, lane);
 }

@@ -37,6 +37,7 @@ export interface Kernel {
   heapInit(job: number): void;
   heapAllocate(job: number, pages: number, owner: number): number;
   heapFree(job: number, extent: number): void;
+  heapReclaim(job: number, owner: number): void;
   heapFreePages(job: number): number;
 
   // lanes, the producer's side
@@ -58,7 +59,7 @@ export interface Kernel {
   laneAbort(lane: number): void;
   laneWantRoom(lane: number, wanted: number): void;
   laneReplace(job: number, lane: number, capacity: number, recordMax: number): number;
-  laneReclaim(job: number, lane: number): void;
+  laneReclaim(job: number, origin: number, target: number): void;
 
   // reception, the consumer's side
   laneRelease(lane: number): void;
@@ -69,5 +70,6 @@ export interface Kernel {
   lanePeek(lane: number): number;
   lanePause(lane: number, body: number): void;
   laneResume(context: number, origin: number): void;
+  laneReady(context: number, origin: number): void;
   laneSwitch(job: number, context: number, origin: number, fresh: number): void;
 }

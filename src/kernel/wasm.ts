@@ -41,6 +41,7 @@ class WasmKernel implements Kernel {
   readonly #heapInit: Exports["heapInit"];
   readonly #heapAllocate: Exports["heapAllocate"];
   readonly #heapFree: Exports["heapFree"];
+  readonly #heapReclaim: Exports["heapReclaim"];
   readonly #heapFreePages: Exports["heapFreePages"];
   readonly #copyBytes: Exports["copyBytes"];
   readonly #laneInit: Exports["laneInit"];
@@ -61,6 +62,7 @@ class WasmKernel implements Kernel {
   readonly #lanePeek: Exports["lanePeek"];
   readonly #lanePause: Exports["lanePause"];
   readonly #laneResume: Exports["laneResume"];
+  readonly #laneReady: Exports["laneReady"];
   readonly #laneSwitch: Exports["laneSwitch"];
 
   constructor(exports: Exports) {
@@ -79,6 +81,7 @@ class WasmKernel implements Kernel {
     this.#heapInit = exports.heapInit;
     this.#heapAllocate = exports.heapAllocate;
     this.#heapFree = exports.heapFree;
+    this.#heapReclaim = exports.heapReclaim;
     this.#heapFreePages = exports.heapFreePages;
     this.#copyBytes = exports.copyBytes;
     this.#laneInit = exports.laneInit;
@@ -99,6 +102,7 @@ class WasmKernel implements Kernel {
     this.#lanePeek = exports.lanePeek;
     this.#lanePause = exports.lanePause;
     this.#laneResume = exports.laneResume;
+    this.#laneReady = exports.laneReady;
     this.#laneSwitch = exports.laneSwitch;
   }
 
@@ -162,6 +166,10 @@ class WasmKernel implements Kernel {
     this.#heapFree(job, extent);
   }
 
+  heapReclaim(job: number, owner: number): void {
+    this.#heapReclaim(job, owner);
+  }
+
   heapFreePages(job: number): number {
     return this.#heapFreePages(job);
   }
@@ -214,8 +222,8 @@ class WasmKernel implements Kernel {
     return this.#laneReplace(job, lane, capacity, recordMax) >>> 0;
   }
 
-  laneReclaim(job: number, lane: number): void {
-    this.#laneReclaim(job, lane);
+  laneReclaim(job: number, origin: number, target: number): void {
+    this.#laneReclaim(job, origin, target);
   }
 
   laneRelease(lane: number): void {
@@ -248,6 +256,10 @@ class WasmKernel implements Kernel {
 
   laneResume(context: number, origin: number): void {
     this.#laneResume(context, origin);
+  }
+
+  laneReady(context: number, origin: number): void {
+    this.#laneReady(context, origin);
   }
 
   laneSwitch(job: number, context: number, origin: number, fresh: number): void {

@@ -1,16 +1,10 @@
 // The monitor: a worker that starts the tasks' workers and then waits in its event loop, so that it hears of their end
 // whatever the launching thread does. It marks the dead, mends what they held, and rings everybody.
-import {
-  JOB_HEAP_LOCK_OFFSET,
-  JOB_SPINNING_OFFSET,
-  TASK_DEAD,
-  TASK_NOTICE_OFFSET,
-  TASK_STATE_OFFSET,
-} from "../../assembly/layout.js";
 import { memoryOf } from "../kernel/kernel.js";
 import { twinSync } from "../kernel/twin/sync.js";
-import { readMap, taskSlot } from "../memory/map.js";
+import { readMap } from "../memory/map.js";
 import { nodeModule } from "../support/host.js";
+import { bury } from "./bury.js";
 import { TICKET, type Ticket } from "./ticket.js";
 
 /** What the launcher gives to the monitor. */
@@ -61,23 +55,10 @@ function start(ticket: Ticket): void {
   worker.on("error", (error) => failures.push(error));
   worker.on("exit", (code) => {
     running.delete(ticket.task);
-    bury(ticket.task);
+    bury(sync, map, ticket.task);
     report(ticket.task, code, failures[0]);
     if (running.size === 0) parentPort?.close();
   });
-}
-
-/** Marks a task as dead, gives back what it held for itself alone, and tells everybody. */
-function bury(task: number): void {
-  // SYNC D (dead): pairs with those who look whether a task has ended.
-  sync.storeWord(taskSlot(map, task) + TASK_STATE_OFFSET, TASK_DEAD);
-  // SYNC X (mend): its holder is gone; the table is whole after any of its stores.
-  sync.exchangeIf(map.job + JOB_HEAP_LOCK_OFFSET, task + 1, 0);
-  sync.clearBits(map.job + JOB_SPINNING_OFFSET + ((task >>> 5) << 2), 1 << (task & 31));
-  for (let other = 0; other < map.tasks; other++) {
-    sync.addWord(taskSlot(map, other) + TASK_NOTICE_OFFSET, 1); // SYNC N
-    sync.ringAlways(taskSlot(map, other));
-  }
 }
 
 function report(task: number, code: number, failure: unknown): void {

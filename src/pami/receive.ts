@@ -17,9 +17,11 @@ import {
   RECORD_LENGTH_MASK,
   RECV_IMMEDIATE_MAX,
   SEND_IMMEDIATE_MAX,
+  TASK_CLOSED,
+  TASK_STATE_OFFSET,
 } from "../../assembly/layout.js";
 import type { Kernel, Memory } from "../kernel/kernel.js";
-import type { MemoryMap } from "../memory/map.js";
+import { contextBlock, type MemoryMap, taskSlot } from "../memory/map.js";
 import { copyInto } from "../support/copy.js";
 import type { CompletionQueue } from "./completion.js";
 import { checkHints, type DispatchHints, type Handler } from "./dispatch.js";
@@ -51,6 +53,10 @@ interface Unexpected extends Bytes {
 /** These bits of a commit word are 0 for a whole message. */
 const KIND_BITS = RECORD_KIND_MASK << RECORD_KIND_SHIFT;
 
+/** One shape from the start: a table with holes costs a lookup in the prototype for each message. */
+const NO_HANDLERS: (Handler | undefined)[] = [];
+for (let id = 0; id <= DISPATCH_ID_MAX; id++) NO_HANDLERS.push(undefined);
+
 export class Receiver {
   /** Work for the next advance: unexpected messages whose handler has been set. */
   busy = 0;
@@ -64,11 +70,10 @@ export class Receiver {
   readonly #completions: CompletionQueue;
   readonly #unexpectedMax: number;
   readonly #message: Message;
-  readonly #handlers: (Handler | undefined)[] = [];
+  readonly #handlers = NO_HANDLERS.slice();
   /** Handlers of the dispatch ids without hints and without unexpected messages: those that need no questions. */
-  readonly #plain: (Handler | undefined)[] = [];
-  readonly #none: (Handler | undefined)[] = [];
-  /** `#plain`, or `#none` while an origin is paused: the rest of its records in a batch must not be handled. */
+  readonly #plain = NO_HANDLERS.slice();
+  /** `#plain`, or NO_HANDLERS while an origin is paused: the rest of its records in a batch must not be handled. */
   #direct = this.#plain;
   readonly #hints: (DispatchHints | undefined)[] = [];
   readonly #arrivals: (Arrival | undefined)[] = [];
@@ -76,6 +81,10 @@ export class Receiver {
   /** Origins whose lane is not read because the unexpected queue is full. */
   readonly #paused = new Set<number>();
   /** Origins that have ended and whose lane is to be given back once it is empty. */
+  /** Tasks that have ended. */
+  readonly #ended = new Set<number>();
+  /** Those of them that may have memory still. */
+  readonly #unreclaimed = new Set<number>();
   readonly #orphans = new Set<number>();
   /** Lanes to be replaced at the end of the batch: origin, lane that follows. */
   readonly #switches: number[] = [];
@@ -99,10 +108,6 @@ export class Receiver {
     this.#completions = completions;
     this.#unexpectedMax = unexpectedMax;
     this.#message = new Message(memory, endpointTable(map.tasks, map.contexts));
-    // One shape from the start: a table with holes costs a lookup in the prototype for each message.
-    for (const table of [this.#handlers, this.#plain, this.#none]) {
-      for (let id = 0; id <= DISPATCH_ID_MAX; id++) table.push(undefined);
-    }
   }
 
   /** See `Context.dispatch`. */
@@ -187,7 +192,7 @@ export class Receiver {
   /** The context closes: the rest of the batch in hand is dropped. */
   stop(): void {
     this.#stopped = true;
-    this.#direct = this.#none;
+    this.#direct = NO_HANDLERS;
   }
 
   /** Says that the notice up to now is dealt with; call it before looking at what it is about. */
@@ -197,24 +202,48 @@ export class Receiver {
 
   /** A task has ended: what it sent is still delivered, then its lanes are given back. */
   originEnded(task: number): void {
-    for (let context = 0; context < this.#map.contexts; context++)
-      this.#orphans.add(task * this.#map.contexts + context);
+    const { contexts } = this.#map;
+    for (let origin = task * contexts; origin < (task + 1) * contexts; origin++) {
+      this.#orphans.add(origin);
+      if (this.#kernel.laneOf(this.#block, origin) !== 0) this.#kernel.laneReady(this.#block, origin);
+    }
+    // It may have been the last that had a lane of one that ended before.
+    this.#ended.add(task);
+    for (const ended of this.#ended) this.#unreclaimed.add(ended);
     this.reclaimOrphans();
   }
 
-  /** Gives back the lanes of ended origins that are empty. */
+  /** Gives back the lanes of ended origins that are empty, and then whatever else those had of the heap. */
   reclaimOrphans(): void {
+    const { job, contexts } = this.#map;
     for (const origin of this.#orphans) {
       const lane = this.#kernel.laneOf(this.#block, origin);
       if (lane !== 0) {
         if (this.#paused.has(origin) || this.#kernel.lanePeek(lane) !== 0) continue;
-        this.#kernel.laneSwitch(this.#map.job, this.#block, origin, 0);
+        this.#kernel.laneSwitch(job, this.#block, origin, 0);
+        this.#unreclaimed.add(Math.floor(origin / contexts));
       }
       this.#orphans.delete(origin);
       const arrival = this.#arrivals[origin];
       this.#arrivals[origin] = undefined;
       if (arrival !== undefined) this.#finish(arrival, SHUTDOWN);
     }
+    // A lane that is in no table is none: it died before it had entered it. Whoever gives back the last lane frees all.
+    for (const task of this.#unreclaimed) if (!this.#isLinked(task)) this.#kernel.heapReclaim(job, task);
+    this.#unreclaimed.clear();
+  }
+
+  /** Whether a context of a task that goes on has a lane of this one in its table. */
+  #isLinked(task: number): boolean {
+    const map = this.#map;
+    for (let target = 0; target < map.tasks * map.contexts; target++) {
+      const state = this.#kernel.loadWord(taskSlot(map, Math.floor(target / map.contexts)) + TASK_STATE_OFFSET);
+      if (state >= TASK_CLOSED) continue;
+      for (let context = 0; context < map.contexts; context++) {
+        if (this.#kernel.laneOf(contextBlock(map, target), task * map.contexts + context) !== 0) return true;
+      }
+    }
+    return false;
   }
 
   get hasOrphans(): boolean {
@@ -360,7 +389,7 @@ export class Receiver {
     if (this.unexpectedBytes + total > this.#unexpectedMax && this.unexpectedBytes > 0) {
       this.#kernel.lanePause(this.#kernel.laneOf(this.#block, origin), body);
       this.#paused.add(origin);
-      this.#direct = this.#none;
+      this.#direct = NO_HANDLERS;
       return;
     }
     const words = new Int32Array((total + 3) >>> 2);

@@ -164,12 +164,10 @@ export class ShmLanes {
     return LANE_READY;
   }
 
-  /** The target has ended for good: takes its lane back. */
+  /** The target has ended for good: takes back what was for it. */
   reclaim(target: number): void {
-    const lane = this.open[target] as number;
-    if (lane === 0) return;
     this.open[target] = 0;
-    this.#kernel.laneReclaim(this.#map.job, lane);
+    this.#kernel.laneReclaim(this.#map.job, this.#origin, target);
   }
 
   /** Ends the lane; the target frees it when it has read everything. Returns whether there was room to say so. */

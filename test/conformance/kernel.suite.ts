@@ -1015,7 +1015,7 @@ export function kernelSuite(name: string, options: RigOptions): void {
       it("laneReclaim takes back the lane to a dead target", () => {
         const lane = rig.open(1, 3);
         rig.send(lane, [1]);
-        producer.laneReclaim(job, lane);
+        producer.laneReclaim(job, 1, 3);
         expect(producer.laneOf(rig.context(3), 1)).toBe(0);
         expect(producer.heapFreePages(job)).toBe(64);
       });
@@ -1027,9 +1027,35 @@ export function kernelSuite(name: string, options: RigOptions): void {
           lane = producer.laneReplace(job, lane, 64, 48);
         }
         expect(producer.heapFreePages(job)).toBe(60);
-        producer.laneReclaim(job, lane);
+        producer.laneReclaim(job, 1, 3);
         expect(producer.laneOf(rig.context(3), 1)).toBe(0);
         expect(producer.heapFreePages(job)).toBe(64);
+      });
+
+      it("laneReclaim leaves the lanes of other origins, and to other targets", () => {
+        for (const [origin, target] of [
+          [1, 3],
+          [0, 3],
+          [1, 2],
+          [2, 3],
+        ] as const)
+          rig.open(origin, target, 64, 48);
+        producer.laneReclaim(job, 1, 3);
+        expect(producer.heapFreePages(job)).toBe(61);
+        expect(producer.laneOf(rig.context(3), 0)).not.toBe(0);
+        expect(producer.laneOf(rig.context(2), 1)).not.toBe(0);
+      });
+
+      it("heapReclaim frees what one owner has, and nothing else", () => {
+        const extents = [0, 1, 0, 2, 1].map((owner, i) => producer.heapAllocate(job, i + 1, owner));
+        producer.heapFree(job, extents[2] as number);
+        producer.heapReclaim(job, 1);
+        expect(consumer.heapFreePages(job)).toBe(64 - 1 - 4);
+        producer.heapReclaim(job, 1);
+        expect(consumer.heapFreePages(job)).toBe(64 - 1 - 4);
+        producer.heapReclaim(job, 0);
+        producer.heapReclaim(job, 2);
+        expect(consumer.heapFreePages(job)).toBe(64);
       });
     });
   });

@@ -1,6 +1,7 @@
 // Twin of assembly/heap.ts: same functions, same order; the comments stand there.
 import {
   EXTENT_FREE,
+  EXTENT_OWNER_MASK,
   EXTENT_OWNER_SHIFT,
   EXTENT_PAGES_MASK,
   EXTENT_STATE_SHIFT,
@@ -71,6 +72,24 @@ export function twinHeap({ words }: Memory, { exchangeIf, loadWord, storeWord }:
     storeWord(entry, loadWord(entry) & EXTENT_PAGES_MASK);
   }
 
+  function isExtentOf(owner: number, word: number): boolean {
+    return ((word >>> EXTENT_OWNER_SHIFT) & EXTENT_OWNER_MASK) === owner && word >>> EXTENT_STATE_SHIFT === EXTENT_USED;
+  }
+
+  function heapReclaim(job: number, owner: number): void {
+    const table = words[(job + JOB_HEAP_TABLE_OFFSET) >>> 2] >>> 0;
+    const total = words[(job + JOB_HEAP_PAGES_OFFSET) >>> 2];
+    for (let page = 0; page < total; ) {
+      const entry = table + (page << 2);
+      const word = loadWord(entry);
+      const length = word & EXTENT_PAGES_MASK;
+      if (length === 0) break;
+      // SYNC F (free)
+      if (isExtentOf(owner, word)) exchangeIf(entry, word, length);
+      page += length;
+    }
+  }
+
   function heapFreePages(job: number): number {
     const table = words[(job + JOB_HEAP_TABLE_OFFSET) >>> 2] >>> 0;
     const total = words[(job + JOB_HEAP_PAGES_OFFSET) >>> 2];
@@ -86,5 +105,5 @@ export function twinHeap({ words }: Memory, { exchangeIf, loadWord, storeWord }:
     return free;
   }
 
-  return { heapInit, heapAllocate, heapFree, heapFreePages };
+  return { heapInit, heapAllocate, heapFree, isExtentOf, heapReclaim, heapFreePages };
 }

@@ -5,9 +5,13 @@ import {
   CONTEXT_LANES_OFFSET,
   CONTEXT_READY_OFFSET,
   CONTEXT_TASK_OFFSET,
+  EXTENT_PAGES_MASK,
   JOB_CONTEXT_SIZE_OFFSET,
   JOB_CONTEXTS_BASE_OFFSET,
   JOB_CONTEXTS_OFFSET,
+  JOB_HEAP_BASE_OFFSET,
+  JOB_HEAP_PAGES_OFFSET,
+  JOB_HEAP_TABLE_OFFSET,
   KIND_SWITCH,
   LANE_CAPACITY_OFFSET,
   LANE_CONTEXT_OFFSET,
@@ -47,7 +51,7 @@ import type { Sync } from "./sync.js";
 
 export type Lane = ReturnType<typeof twinLane>;
 
-export function twinLane({ words, bytes }: Memory, sync: Sync, { heapAllocate, heapFree }: Heap) {
+export function twinLane({ words, bytes }: Memory, sync: Sync, { heapAllocate, heapFree, isExtentOf }: Heap) {
   const { loadWord, ring, setBits, storeWord } = sync;
 
   function copyBytes(to: number, from: number, length: number): void {
@@ -152,13 +156,14 @@ export function twinLane({ words, bytes }: Memory, sync: Sync, { heapAllocate, h
     const tail = (words[own + (LANE_TAIL_OFFSET >>> 2)] + size) | 0;
     words[own + (LANE_TAIL_OFFSET >>> 2)] = tail;
     words[(lane + LANE_CONTROL_SIZE + (tail & (words[own + (LANE_CAPACITY_OFFSET >>> 2)] - 1))) >>> 2] = 0;
+    const word = words[own + (LANE_READY_WORD_OFFSET >>> 2)];
+    const bit = words[own + (LANE_READY_BIT_OFFSET >>> 2)];
+    const target = words[own + (LANE_TARGET_TASK_OFFSET >>> 2)];
     // SYNC C (commit)
     storeWord(record, commit);
     // SYNC R (look, set)
-    const word = words[own + (LANE_READY_WORD_OFFSET >>> 2)];
-    const bit = words[own + (LANE_READY_BIT_OFFSET >>> 2)];
     if ((loadWord(word) & bit) === 0) setBits(word, bit);
-    ring(words[own + (LANE_TARGET_TASK_OFFSET >>> 2)]);
+    ring(target);
   }
 
   function takeLinesAhead(lane: number, size: number): void {
@@ -224,19 +229,25 @@ export function twinLane({ words, bytes }: Memory, sync: Sync, { heapAllocate, h
     return capacity === 0 ? lane : fresh;
   }
 
-  function laneReclaim(job: number, lane: number): void {
-    const entries = contextOf(job, words[(lane + LANE_TARGET_OFFSET) >>> 2]) + CONTEXT_LANES_OFFSET;
-    const entry = entries + (words[(lane + LANE_ORIGIN_OFFSET) >>> 2] << 2);
-    let old = loadWord(entry) >>> 0;
-    storeWord(entry, 0);
-    while (old !== lane && old !== 0) {
-      const last = words[(old + LANE_TAIL_OFFSET) >>> 2] - RECORD_GRANULE;
-      const record = old + LANE_CONTROL_SIZE + (last & (words[(old + LANE_CAPACITY_OFFSET) >>> 2] - 1));
-      const next = words[(record + RECORD_BODY_OFFSET) >>> 2] >>> 0;
-      heapFree(job, old);
-      old = next;
+  function laneReclaim(job: number, origin: number, target: number): void {
+    const table = words[(job + JOB_HEAP_TABLE_OFFSET) >>> 2] >>> 0;
+    const base = words[(job + JOB_HEAP_BASE_OFFSET) >>> 2] >>> 0;
+    const total = words[(job + JOB_HEAP_PAGES_OFFSET) >>> 2];
+    const owner = Math.floor(origin / words[(job + JOB_CONTEXTS_OFFSET) >>> 2]);
+    for (let page = 0; page < total; ) {
+      const word = loadWord(table + (page << 2));
+      const length = word & EXTENT_PAGES_MASK;
+      if (length === 0) break;
+      if (isExtentOf(owner, word)) {
+        const lane = (base + (page << PAGE_SHIFT)) >>> 0;
+        const own = lane >>> 2;
+        const isOurs =
+          words[own + (LANE_ORIGIN_OFFSET >>> 2)] === origin && words[own + (LANE_TARGET_OFFSET >>> 2)] === target;
+        if (isOurs) heapFree(job, lane);
+      }
+      page += length;
     }
-    heapFree(job, lane);
+    storeWord(contextOf(job, target) + CONTEXT_LANES_OFFSET + (origin << 2), 0);
   }
 
   function laneRelease(lane: number): void {

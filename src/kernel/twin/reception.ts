@@ -199,7 +199,8 @@ export function twinReception({ words }: Memory, sync: Sync, { heapFree }: Heap,
 
   function advance(context: number, rounds: number): number {
     let busy = words[(context + CONTEXT_STREAMING_OFFSET) >>> 2] !== 0;
-    if (busy) for (let pause = STREAM_PAUSE >>> PAUSE_SHIFT; pause !== 0; pause--) loadWord(context);
+    if (busy)
+      for (let pause = STREAM_PAUSE >>> PAUSE_SHIFT; pause !== 0; pause--) loadWord(context + CONTEXT_NOTHING_OFFSET);
     let left = rounds;
     for (let streaming = 1; ; streaming = 0) {
       if (busy || !isQuiet(context)) {
@@ -208,7 +209,7 @@ export function twinReception({ words }: Memory, sync: Sync, { heapFree }: Heap,
       }
       if (--left === 0) return 0;
       busy = false;
-      for (let pause = POLL_PAUSE >>> PAUSE_SHIFT; pause >= 0; pause--) loadWord(context);
+      for (let pause = POLL_PAUSE >>> PAUSE_SHIFT; pause >= 0; pause--) loadWord(context + CONTEXT_NOTHING_OFFSET);
     }
   }
 
@@ -304,14 +305,17 @@ export function twinReception({ words }: Memory, sync: Sync, { heapFree }: Heap,
     setBits(context + CONTEXT_READY_OFFSET + ((origin >>> 5) << 2), 1 << (origin & 31));
   }
 
+  function laneReady(context: number, origin: number): void {
+    setBits(context + CONTEXT_READY_OFFSET + ((origin >>> 5) << 2), 1 << (origin & 31));
+  }
+
   function laneSwitch(job: number, context: number, origin: number, fresh: number): void {
     const entry = context + CONTEXT_LANES_OFFSET + (origin << 2);
-    const lane = loadWord(entry) >>> 0;
+    heapFree(job, loadWord(entry) >>> 0);
     // SYNC L (replace)
     storeWord(entry, fresh);
     repoint(context, origin);
-    heapFree(job, lane);
   }
 
-  return { laneOf, advance, release, peek, lanePeek, lanePause, laneResume, laneSwitch };
+  return { laneOf, advance, release, peek, lanePeek, lanePause, laneResume, laneReady, laneSwitch };
 }
