@@ -12,7 +12,8 @@ import {
   TASK_NOTICE_OFFSET,
 } from "../../assembly/layout.js";
 import { makeRig, type Rig, type Straddle, type TakenEvent } from "../support/kernels.js";
-import { randomOf, replayNote, SEED } from "../support/seed.js";
+import { randomOf } from "../support/random.js";
+import { replayNote, SEED } from "../support/seed.js";
 
 const TASKS = 6;
 const CONTEXTS = 6; // 36 endpoints: the ready bits need a second word

@@ -1,63 +1,90 @@
-// Runs the explorer: builds its threads from the sources that ship, and lets them run one scenario.
+// The explorer: threads that run the kernels that ship under the schedules that it chooses, one scenario at a time.
 import { mkdtempSync, readFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { Worker } from "node:worker_threads";
 import { build } from "esbuild";
-import { instrument } from "./instrument.js";
-import { type Exploration, type ExploreOptions, MEMORY_PAGES, type Orders, SHARED_BYTES } from "./runner.js";
-import type { Scenario } from "./scenario.js";
+import { MEMORY_PAGES, THREADS_MAX } from "./control.js";
+import { instrument, instrumentSources } from "./instrument.js";
+import type { Exploration, Task } from "./runner.js";
+import type { Orders } from "./thread.js";
 
-let bundle: Promise<URL> | undefined;
+export type { Exploration, Task } from "./runner.js";
 
-/** The threads' code in one file. */
-async function bundled(): Promise<URL> {
+const here = (name: string): string => fileURLToPath(new URL(name, import.meta.url));
+
+/** The threads' code in one file; the sources in it that touch the job's memory are instrumented. */
+async function bundle(): Promise<URL> {
   const outfile = join(mkdtempSync(join(tmpdir(), "pamir-interleaving-")), "runner.mjs");
   await build({
-    entryPoints: [fileURLToPath(new URL("runner.ts", import.meta.url))],
+    entryPoints: [here("runner.ts")],
     bundle: true,
     format: "esm",
     platform: "node",
     target: "es2022",
     outfile,
+    plugins: [instrumentSources(/src[\\/](kernel[\\/]twin|transport|pami)[\\/][^\\/]*\.ts$/, here("thread.ts"))],
   });
   return pathToFileURL(outfile);
 }
 
-/** A run that takes longer hangs: the least is some 10⁷ steps. */
-const PATIENCE_MS = 100_000;
+let bundled: Promise<URL> | undefined;
 
-export interface Request {
-  readonly scenario: Scenario;
-  readonly kernel: "wasm" | "ts";
-  /** Another module than the one that ships. */
-  readonly wasm?: Uint8Array;
+export class Explorer {
+  readonly #workers: readonly Worker[];
+  readonly #patience: number;
+
+  private constructor(workers: readonly Worker[], patience: number) {
+    this.#workers = workers;
+    this.#patience = patience;
+  }
+
+  /**
+   * @param wasm another module than the one that ships
+   * @param patience milliseconds that one exploration may take: after that, it hangs
+   */
+  static async start(kernel: "wasm" | "ts", wasm?: Uint8Array, patience = 100_000): Promise<Explorer> {
+    bundled ??= bundle();
+    const url = await bundled;
+    const module = wasm ?? readFileSync(new URL("../../dist/pamir.wasm", import.meta.url));
+    const instrumented = new WebAssembly.Module(instrument(module) as BufferSource);
+    const memory = new WebAssembly.Memory({ initial: MEMORY_PAGES, maximum: MEMORY_PAGES, shared: true });
+    const workers = Array.from({ length: THREADS_MAX }, (_, me) => {
+      const workerData: Orders = { kernel, instrumented, memory, me };
+      return new Worker(url, { workerData });
+    });
+    return new Explorer(workers, patience);
+  }
+
+  /** Runs a scenario under the schedules that the task asks for, or until one goes wrong. */
+  async explore(task: Task): Promise<Exploration> {
+    const ended = new AbortController();
+    try {
+      return await new Promise((resolve, reject) => {
+        const late = (): void => reject(new Error(`${task.scenario}: no end after ${this.#patience} ms`));
+        const timer = setTimeout(late, this.#patience);
+        ended.signal.addEventListener("abort", () => clearTimeout(timer));
+        for (const worker of this.#workers) {
+          worker.on("error", reject);
+          ended.signal.addEventListener("abort", () => worker.off("error", reject));
+        }
+        this.#workers[0]?.once("message", resolve);
+        this.#workers[0]?.postMessage(task);
+      });
+    } finally {
+      ended.abort();
+    }
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(this.#workers.map((worker) => worker.terminate()));
+  }
 }
 
-/** Runs one scenario under every schedule that the options ask for, or until one goes wrong. */
-export async function explore({ scenario, kernel, wasm }: Request, options: ExploreOptions): Promise<Exploration> {
-  bundle ??= bundled();
-  const url = await bundle;
-  const module = wasm ?? readFileSync(new URL("../../dist/pamir.wasm", import.meta.url));
-  const instrumented = new WebAssembly.Module(instrument(module) as BufferSource);
-  const memory = new WebAssembly.Memory({ initial: MEMORY_PAGES, maximum: MEMORY_PAGES, shared: true });
-  const shared = new SharedArrayBuffer(SHARED_BYTES);
-  const workers = scenario.threads.map((_, me) => {
-    const workerData: Orders = { scenario: scenario.name, kernel, instrumented, memory, shared, me, options };
-    return new Worker(url, { workerData });
-  });
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  try {
-    return await new Promise((resolve, reject) => {
-      timer = setTimeout(() => reject(new Error(`${scenario.name}: no end after ${PATIENCE_MS} ms`)), PATIENCE_MS);
-      for (const worker of workers) {
-        worker.on("error", reject);
-        worker.on("message", resolve);
-      }
-    });
-  } finally {
-    clearTimeout(timer);
-    await Promise.all(workers.map((worker) => worker.terminate()));
-  }
+/** What a person needs of a failure: what is wrong, each step, and how to see it again. */
+export function describeFailure(kernel: string, task: Task, { failure }: Exploration): string {
+  if (failure === undefined) return "no failure";
+  const again = JSON.stringify({ kernel, ...task, replay: failure.replay });
+  return `${task.scenario}: ${failure.text}\n${failure.trace.join("\n")}\nto see it again: PAMIR_REPLAY='${again}'`;
 }

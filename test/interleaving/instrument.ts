@@ -1,9 +1,9 @@
-// Makes the shipped wasm stop before every access to memory: each address goes through an import first. The module is
-// the one that ships, read back as text; nothing else of it changes.
+// Makes the code that ships stop before every access to memory: the wasm module, read back as text, and the sources of
+// the twin. Nothing else of either changes.
+import { readFileSync } from "node:fs";
 import binaryen from "assemblyscript/binaryen";
-
-/** What an access does; the numbers are those that the hook gets. */
-export const ACCESS = { load: 0, store: 1, atomicLoad: 2, atomicStore: 3, atomicChange: 4 } as const;
+import type { Plugin } from "esbuild";
+import { AT, FLAG, FLAGS_OFFSET, JOB_WORDS, KIND, LOG } from "./control.js";
 
 type Node = string | Node[];
 
@@ -25,12 +25,18 @@ function print(node: Node): string {
 
 /** Kind of an instruction that touches memory by a pointer, or undefined. */
 function kindOf(op: string): number | undefined {
-  if (/\.atomic\.rmw/.test(op)) return ACCESS.atomicChange;
-  if (/\.atomic\.load/.test(op)) return ACCESS.atomicLoad;
-  if (/\.atomic\.store/.test(op)) return ACCESS.atomicStore;
-  if (/^(i32|i64|f32|f64|v128)\.load/.test(op)) return ACCESS.load;
-  if (/^(i32|i64|f32|f64|v128)\.store/.test(op)) return ACCESS.store;
+  if (/\.atomic\.rmw/.test(op)) return KIND.atomicChange;
+  if (/\.atomic\.load/.test(op)) return KIND.atomicLoad;
+  if (/\.atomic\.store/.test(op)) return KIND.atomicStore;
+  if (/^(i32|i64|f32|f64|v128)\.load/.test(op)) return KIND.load;
+  if (/^(i32|i64|f32|f64|v128)\.store/.test(op)) return KIND.store;
   return undefined;
+}
+
+/** How many words an instruction touches. */
+function wordsOf(op: string): number {
+  if (/(load|store|rmw)(8|16|32)/.test(op)) return 1;
+  return op.startsWith("v128") ? 4 : /^.64/.test(op) ? 2 : 1;
 }
 
 const CALLS: Record<string, string> = {
@@ -49,19 +55,51 @@ function wrap(node: Node): Node {
   if (call === undefined && kind === undefined) return node.map(wrap);
   const flags = rest.filter((part) => typeof part === "string");
   const operands = rest.filter((part) => typeof part !== "string").map(wrap);
-  const offset = flags.find((flag) => flag.startsWith("offset="))?.slice(7) ?? "0";
+  const offset = Number(flags.find((flag) => flag.startsWith("offset="))?.slice(7) ?? 0);
   const [pointer, ...others] = operands as [Node, ...Node[]];
-  if (call !== undefined) return ["call", call, ["i32.add", pointer, ["i32.const", offset]], ...others];
-  const hooked = ["call", "$explore_access", ["i32.const", String(kind)], pointer, ["i32.const", offset]];
+  if (call !== undefined) return ["call", call, ["i32.add", pointer, ["i32.const", String(offset)]], ...others];
+  let hooked = pointer;
+  for (let word = 0; word < wordsOf(op); word++) {
+    hooked = ["call", "$explore_access", ["i32.const", String(kind)], hooked, ["i32.const", String(offset + 4 * word)]];
+  }
   return [op, ...flags, hooked, ...others];
 }
 
+const at = (word: keyof typeof AT): string => `(i32.const ${4 * AT[word]})`;
+
 const IMPORTS = [
-  '(import "explore" "access" (func $explore_access (param i32 i32 i32) (result i32)))',
+  '(import "explore" "me" (global $explore_me i32))',
+  '(import "explore" "watched" (global $explore_watched i32))',
+  '(import "explore" "first" (func $explore_first (param i32 i32)))',
+  '(import "explore" "stop" (func $explore_stop))',
   '(import "explore" "wait" (func $explore_wait (param i32 i32 i64) (result i32)))',
   '(import "explore" "notify" (func $explore_notify (param i32 i32) (result i32)))',
   '(import "explore" "fill" (func $explore_fill (param i32 i32 i32)))',
   '(import "explore" "copy" (func $explore_copy (param i32 i32 i32)))',
+];
+
+/** As class Hook: in wasm it costs 2 ns, as a call to JavaScript it cost 70. */
+const HOOK = [
+  `(func $explore_access (param $kind i32) (param $pointer i32) (param $offset i32) (result i32)
+    (local $word i32) (local $flags i32)
+    (local.set $word (i32.shr_u (i32.add (local.get $pointer) (local.get $offset)) (i32.const 2)))
+    (if (i32.ge_u (local.get $word) (i32.const ${JOB_WORDS}))
+      (then (call $explore_first (local.get $kind) (local.get $word))))
+    (local.set $flags (i32.load16_u offset=${FLAGS_OFFSET} (i32.shl (local.get $word) (i32.const 1))))
+    (if (i32.eqz (i32.and (local.get $flags) (i32.shl (i32.const 1) (i32.add (global.get $explore_me)
+        (i32.shl (i32.and (local.get $kind) (i32.const 1)) (i32.const ${Math.log2(FLAG.writtenShift)}))))))
+      (then (call $explore_first (local.get $kind) (local.get $word))))
+    (if (i32.and (local.get $flags) (global.get $explore_watched))
+      (then (call $explore_step (local.get $kind) (local.get $word))))
+    (local.get $pointer))`,
+  `(func $explore_step (param $kind i32) (param $word i32)
+    (local $step i32)
+    (local.set $step (i32.load ${at("steps")}))
+    (i32.store offset=${4 * AT.log} (i32.shl (local.get $step) (i32.const 2))
+      (i32.or (i32.or (local.get $word) (i32.shl (local.get $kind) (i32.const ${LOG.kindShift})))
+        (i32.or (i32.shl (global.get $explore_me) (i32.const ${LOG.threadShift})) (i32.load ${at("enabled")}))))
+    (i32.store ${at("steps")} (i32.add (local.get $step) (i32.const 1)))
+    (if (i32.eq (local.get $step) (i32.load ${at("stop")})) (then (call $explore_stop))))`,
 ];
 
 /** The module with a call before each access to memory; it imports what IMPORTS says beside its memory. */
@@ -77,6 +115,7 @@ export function instrument(wasm: Uint8Array): Uint8Array {
     ...fields.filter(isType).map(print),
     ...IMPORTS,
     ...fields.filter((field) => !isType(field)).map((field) => print(wrap(field))),
+    ...HOOK,
     ")",
   ].join("\n");
   const result = binaryen.parseText(text);
@@ -85,4 +124,66 @@ export function instrument(wasm: Uint8Array): Uint8Array {
   const bytes = result.emitBinary();
   result.dispose();
   return bytes;
+}
+
+/** Index behind what is at `from`, up to where a bracket closes that was not opened in it, or a `;` stands. */
+function endOf(text: string, from: number): number {
+  let depth = 0;
+  for (let i = from; i < text.length; i++) {
+    const character = text[i] as string;
+    if ("([{".includes(character)) depth++;
+    else if (")]}".includes(character)) depth--;
+    if (depth < 0 || (depth === 0 && character === ";")) return i;
+  }
+  throw new Error("a bracket is not closed");
+}
+
+/** `words[i]` → `words[explored.access(kind, i)]`, `words[i] = x` → `explored.set(words, i, x)`. */
+function hookWords(text: string): string {
+  let result = "";
+  let from = 0;
+  for (const { index } of text.matchAll(/\bwords\[/g)) {
+    if (index < from) continue; // within the brackets of the last one
+    const name = index + "words".length;
+    const end = endOf(text, name + 1) + 1;
+    const place = hookWords(text.slice(name + 1, end - 1));
+    const after = text.slice(end, end + 4);
+    if (/^ = /.test(after)) {
+      const start = /[\w.#]*$/.exec(text.slice(from, index))?.index ?? 0;
+      const last = endOf(text, end + 3);
+      const array = text.slice(from + start, name);
+      const value = hookWords(text.slice(end + 3, last));
+      result += `${text.slice(from, from + start)}explored.set(${array}, ${place}, ${value})`;
+      from = last;
+      continue;
+    }
+    const changes = /^( [-+*|&^]=|\+\+|--)/.test(after);
+    const hooked = `explored.access(${KIND.load}, ${place})`;
+    result += `${text.slice(from, name)}[${changes ? `explored.access(${KIND.store}, ${hooked})` : hooked}]`;
+    from = end;
+  }
+  return result + text.slice(from);
+}
+
+/** A source with hooks before its accesses to `words`, and with `explored` in the place of what waits or changes. */
+export function instrumentSource(text: string): string {
+  const hooked = hookWords(text)
+    .replaceAll("Atomics.", "explored.")
+    .replaceAll("words.fill(", "explored.fill(")
+    .replaceAll("bytes.copyWithin(", "explored.copyWithin(");
+  return `import { explored } from "explored";\n${hooked}`;
+}
+
+/** For esbuild: files whose accesses to `words` are hooked, over what `explored` (a path) exports by that name. */
+export function instrumentSources(filter: RegExp, explored: string): Plugin {
+  return {
+    name: "explored",
+    setup(build) {
+      build.onResolve({ filter: /^explored$/ }, () => ({ path: explored }));
+      build.onLoad({ filter }, ({ path }) => ({
+        contents: instrumentSource(readFileSync(path, "utf8")),
+        loader: "ts",
+      }));
+    },
+  };
 }

@@ -1,19 +1,33 @@
-// The lock-free parts under every schedule with at most two preemptions; see README.md.
-import { describe, expect, it } from "vitest";
-import { explore } from "./explore.js";
-import { SCENARIOS } from "./scenarios.js";
+// The lock-free parts under every schedule up to a number of preemptions; see README.md.
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describeFailure, Explorer, type Task } from "./explore.js";
+import { SCENARIOS } from "./scenarios/index.js";
 
-for (const kernel of ["wasm", "ts"] as const) {
-  describe(`every schedule with two preemptions: ${kernel}`, () => {
-    for (const scenario of SCENARIOS) {
-      it(scenario.name, { timeout: 120_000 }, async () => {
-        const { failure, complete, schedules } = await explore({ scenario, kernel }, { bound: 2, schedules: 1e6 });
-        if (failure !== undefined) {
-          throw new Error(`${failure.text}\nreplay: ${JSON.stringify(failure.plan)}\n${failure.trace.join("\n")}`);
-        }
-        expect(complete).toBe(true);
-        expect(schedules).toBeGreaterThan(20);
-      });
-    }
+/** What a failure printed: this one schedule is run again, and nothing else. */
+const { PAMIR_REPLAY: replay } = process.env;
+
+if (replay !== undefined) {
+  it("the schedule in PAMIR_REPLAY", async () => {
+    const { kernel, ...task } = JSON.parse(replay) as Task & { kernel: "wasm" | "ts" };
+    const explorer = await Explorer.start(kernel);
+    const exploration = await explorer.explore(task);
+    await explorer.close();
+    if (exploration.failure !== undefined) throw new Error(describeFailure(kernel, task, exploration));
   });
 }
+
+describe.each(["wasm", "ts"] as const)("every schedule: %s", (kernel) => {
+  let explorer: Explorer;
+  beforeAll(async () => {
+    explorer = await Explorer.start(kernel);
+  });
+  afterAll(() => explorer.close());
+
+  it.skipIf(replay !== undefined).each(SCENARIOS)("$name", { timeout: 120_000 }, async ({ name, bound = 2 }) => {
+    const task = { scenario: name, bound };
+    const exploration = await explorer.explore(task);
+    if (exploration.failure !== undefined) throw new Error(describeFailure(kernel, task, exploration));
+    expect(exploration.complete).toBe(true);
+    expect(exploration.schedules).toBeGreaterThan(5);
+  });
+});

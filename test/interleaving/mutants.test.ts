@@ -1,9 +1,9 @@
 // Whether the explorer finds what it is for: deliberate bugs, each caught by some scenario.
 import { readFileSync } from "node:fs";
 import { expect, it } from "vitest";
-import { explore } from "./explore.js";
+import { Explorer } from "./explore.js";
 import { compiled, MUTANTS } from "./mutants.js";
-import { SCENARIOS } from "./scenarios.js";
+import { SCENARIOS } from "./scenarios/index.js";
 
 it("without a mutant the sources give the module that ships, byte for byte", async () => {
   const shipped = readFileSync(new URL("../../dist/pamir.wasm", import.meta.url));
@@ -11,13 +11,20 @@ it("without a mutant the sources give the module that ships, byte for byte", asy
 });
 
 it.each(MUTANTS)("caught: $name", { timeout: 120_000 }, async (mutant) => {
-  const wasm = await compiled(mutant);
-  for (const scenario of SCENARIOS) {
-    const { failure } = await explore({ scenario, kernel: "wasm", wasm }, { bound: 2, schedules: 1e6 });
-    if (failure !== undefined) {
-      expect(failure.trace.length).toBeGreaterThan(0);
+  const explorer = await Explorer.start("wasm", await compiled(mutant));
+  try {
+    for (const { name, bound = 2 } of SCENARIOS) {
+      const { failure } = await explorer.explore({ scenario: name, bound });
+      if (failure === undefined) continue;
+      // What was found once is found again: by its schedule alone, and step for step.
+      const again = await explorer.explore({ scenario: name, bound, replay: failure.replay });
+      expect(again.schedules).toBe(0);
+      expect(again.failure?.text).toBe(failure.text);
+      expect(again.failure?.trace).toEqual(failure.trace);
       return;
     }
+  } finally {
+    await explorer.close();
   }
   throw new Error("no scenario sees it");
 });

@@ -129,6 +129,62 @@ export const MUTANTS: readonly Mutant[] = [
     replace:
       "  return atomic.wait<i32>(task + TASK_BELL_OFFSET, atomic.load<i32>(task + TASK_BELL_OFFSET), nanoseconds);\n",
   },
+  {
+    name: "the lane is read after its last record was published",
+    file: "lane.ts",
+    find: `  const target = load<usize>(lane, LANE_TARGET_TASK_OFFSET);
+  // SYNC C (commit): makes the record's bytes visible; pairs with poll and take in reception.ts.
+${COMMIT}`,
+    replace: `${COMMIT}  const target = load<usize>(lane, LANE_TARGET_TASK_OFFSET);\n`,
+  },
+  {
+    name: "lines ahead are taken that are not free",
+    file: "lane.ts",
+    find: "  if (<i32>used >= <i32>(capacity - 2 * AHEAD_BYTES)) return;\n",
+    replace: "  if (used == 1) return;\n",
+  },
+  {
+    name: "one line too many is taken back",
+    file: "lane.ts",
+    find: "  for (let position = from; seqDelta(to, position) > 0; ",
+    replace: "  for (let position = from; seqDelta(to, position) >= 0; ",
+  },
+  {
+    name: "a lane is opened before the last one is given back",
+    file: "lane.ts",
+    find: "  if (loadWord(entry) != 0) return OPEN_BUSY;\n",
+    replace: "",
+  },
+  {
+    name: "the heap is divided without its lock",
+    file: "heap.ts",
+    find: "  while (exchangeIf(lock, 0, owner + 1) != 0) {\n",
+    replace: "  while (owner == 0xffffffff) {\n",
+  },
+  {
+    name: "an extent is freed by a plain store",
+    file: "heap.ts",
+    find: "  storeWord(entry, loadWord(entry) & EXTENT_PAGES_MASK);\n",
+    replace: "  store<u32>(entry, loadWord(entry) & EXTENT_PAGES_MASK);\n",
+  },
+  {
+    name: "what is taken back is not compared: it may be another one's by now",
+    file: "heap.ts",
+    find: "exchangeIf(entry, word, length);\n",
+    replace: "storeWord(entry, length);\n",
+  },
+  {
+    name: "a dead origin's ready bit is not set",
+    file: "reception.ts",
+    find: "export function laneReady(context: usize, origin: u32): void {\n",
+    replace: "export function laneReady(context: usize, origin: u32): void {\n  if (origin != 0xffffffff) return;\n",
+  },
+  {
+    name: "only the last lane to a dead target is taken back",
+    file: "lane.ts",
+    find: "      if (isOurs) heapFree(job, lane);\n",
+    replace: "      if (isOurs) {\n        heapFree(job, lane);\n        break;\n      }\n",
+  },
 ];
 
 /** The wasm module of the sources with a mutant in them; without one: the sources as they are. */

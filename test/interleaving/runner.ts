@@ -1,233 +1,228 @@
-// One thread of the explorer. Thread 0 is also its driver: it chooses the schedules, runs them and checks each one.
-import { parentPort, workerData } from "node:worker_threads";
-import { memoryOf } from "../../src/kernel/kernel.js";
-import { wasmKernel } from "../../src/kernel/wasm.js";
-import { formatMemory, memoryMap } from "../../src/memory/map.js";
-import { Races, raceWords } from "./races.js";
-import { SCENARIOS } from "./scenarios.js";
-import { CONTROL_WORDS, KILL, type Switch, Turnstile, Unwind } from "./turnstile.js";
-import { exploredKernel, exploredTwin, NOTES_MAX, World } from "./world.js";
+// One thread of the explorer. Thread 0 is also its driver: it walks through the schedules, runs them, checks each one.
+import { parentPort } from "node:worker_threads";
+import { formatMemory } from "../../src/memory/map.js";
+import {
+  AT,
+  DIRTY,
+  FLAG,
+  FLAGS_OFFSET,
+  isShared,
+  JOB_WORDS,
+  map,
+  NOTES_MAX,
+  STEPS_MAX,
+  THREADS_MAX,
+} from "./control.js";
+import { describeStep, nameOf } from "./names.js";
+import { Races } from "./races.js";
+import type { Scenario } from "./scenario.js";
+import { SCENARIOS } from "./scenarios/index.js";
+import { explored, kernel, me, memory, orders, outside, turnstile } from "./thread.js";
+import { Unwind } from "./turnstile.js";
+import { exhaust, type Runner, sample } from "./walk.js";
+import { World } from "./world.js";
 
-/** What the explorer hands to each of its threads. */
-export interface Orders {
-  readonly scenario: string;
-  readonly kernel: "wasm" | "ts";
-  readonly instrumented: WebAssembly.Module;
-  readonly memory: WebAssembly.Memory;
-  readonly shared: SharedArrayBuffer;
-  readonly me: number;
-  readonly options: ExploreOptions;
+/** A schedule, and all that it takes to run it again. */
+export interface Replay {
+  /** Step and thread of each switch, one after the other. */
+  readonly plan: readonly number[];
+  readonly salt: number;
+  /** The words that were watched: they decide what counts as a step. */
+  readonly watched: readonly number[];
 }
 
-export interface ExploreOptions {
-  /** Preemptions in one schedule at the most. */
+/** What is asked of the driver. */
+export interface Task {
+  readonly scenario: string;
+  /** Preemptions of a schedule at the most, or switches of a random one. */
   readonly bound: number;
   /** Schedules at the most; the rest is left out, and said so. */
-  readonly schedules: number;
-  /** Threads that may die, at each step. */
-  readonly kill?: number | undefined;
+  readonly schedules?: number;
+  /** Random schedules from this seed, instead of all. */
+  readonly seed?: number;
   /** This schedule only. */
-  readonly replay?: readonly Switch[] | undefined;
+  readonly replay?: Replay;
 }
 
 /** What came out. */
 export interface Exploration {
+  /** Different schedules that were run. */
   readonly schedules: number;
+  /** All runs: those included that were made to find out which words are shared. */
+  readonly runs: number;
   readonly steps: number;
   readonly milliseconds: number;
   /** Whether every schedule up to the bound was run. */
   readonly complete: boolean;
-  readonly failure?: { readonly text: string; readonly plan: readonly Switch[]; readonly trace: readonly string[] };
+  readonly failure?: { readonly text: string; readonly replay: Replay; readonly trace: readonly string[] };
 }
 
-const limits = { tasks: 3, contexts: 1, laneBytes: 64, heapBytes: 64 * 4096 };
-const map = memoryMap(limits);
-const JOB_WORDS = map.end >>> 2;
-const TEXT_BYTES = 4096;
+const { words } = memory;
+const flags = new Uint16Array(memory.buffer, FLAGS_OFFSET, JOB_WORDS);
+const world = new World(
+  kernel,
+  memory,
+  me,
+  explored.access,
+  (thread) => turnstile.awaitEnd(thread),
+  (thread) => turnstile.isDead(thread),
+);
 
-/** Bytes of what the threads share beside the memory. */
-export const SHARED_BYTES =
-  4 * (CONTROL_WORDS + raceWords(JOB_WORDS) + 4 * (NOTES_MAX + 1)) + 4 * (4 + TEXT_BYTES) + JOB_WORDS;
-export const MEMORY_PAGES = Math.ceil((2 * map.end) / 65536);
+function runProgram(scenario: Scenario): void {
+  let dead = false;
+  try {
+    if (turnstile.failed) throw new Unwind();
+    (scenario.threads[me] as (world: World) => void)(world);
+  } catch (error) {
+    dead = true;
+    if (!(error instanceof Unwind)) turnstile.fail(error);
+  }
+  turnstile.end(dead);
+}
 
-// Imported for its sizes too, in a thread that is none of the explorer's.
-if ((workerData as Orders | null)?.shared !== undefined) main(workerData as Orders);
+/** The driver's hold on one scenario. */
+class Driver implements Runner {
+  runs = 0;
+  schedules = 0;
+  totalSteps = 0;
+  error: string | undefined;
+  readonly log = words.subarray(AT.log, AT.log + STEPS_MAX);
+  readonly scenario: Scenario;
+  readonly #snapshot: Int32Array;
+  readonly #races = new Races();
+  readonly #checker: World;
+  readonly #notes: number[][];
 
-function main({ scenario: name, kernel, instrumented, memory, shared, me, options }: Orders): void {
+  constructor(scenario: Scenario) {
+    this.scenario = scenario;
+    this.#notes = scenario.threads.map(() => []);
+    const unused = (): never => {
+      throw new Error("setup and check run outside of schedules");
+    };
+    this.#checker = new World(
+      outside.kernel(),
+      memory,
+      THREADS_MAX,
+      outside.access,
+      unused,
+      turnstile.isDead.bind(turnstile),
+    );
+    words.fill(0, 0, JOB_WORDS);
+    formatMemory(map, memory, this.#checker.kernel, 2);
+    words.fill(0xa5a5a5a5 | 0, map.heapBase >>> 2, JOB_WORDS); // what lies in free memory means nothing
+    words[AT.scenario] = SCENARIOS.indexOf(scenario);
+    words[AT.mortal] = (scenario.mortal ?? []).reduce((mask, thread) => mask | (1 << thread), 0);
+    scenario.setup(this.#checker);
+    this.#snapshot = words.slice(0, JOB_WORDS);
+    flags.fill(0);
+    words[AT.listed] = 0;
+    words[AT.news] = 0;
+  }
+
+  get steps(): number {
+    return turnstile.steps;
+  }
+
+  /** Whether a word has turned out to be shared since the last watch(). */
+  get news(): boolean {
+    return words[AT.news] !== 0;
+  }
+
+  /** From now on every shared word is watched. */
+  watch(): void {
+    words[AT.news] = 0;
+    for (let word = 0; word < JOB_WORDS; word++) {
+      if (isShared(flags[word] as number)) flags[word] = (flags[word] as number) | FLAG.watched;
+    }
+  }
+
+  get watched(): number[] {
+    return [...flags.keys()].filter((word) => ((flags[word] as number) & FLAG.watched) !== 0);
+  }
+
+  set watched(list: readonly number[]) {
+    for (const word of list) flags[word] = (flags[word] as number) | FLAG.watched;
+  }
+
+  /** Runs one schedule; whether all was well. */
+  run(plan: readonly number[], salt: number): boolean {
+    const snapshot = this.#snapshot;
+    const listed = words[AT.listed] as number;
+    for (let i = 0; i < listed; i++) {
+      const word = words[DIRTY + i] as number;
+      words[word] = snapshot[word] as number;
+    }
+    const { scenario } = this;
+    turnstile.begin(scenario.threads.length, plan, salt);
+    runProgram(scenario);
+    turnstile.finish();
+    this.runs++;
+    this.totalSteps += turnstile.steps;
+    this.error = turnstile.error;
+    // What went by way of a word that was not watched yet is not in the log.
+    if (this.error === undefined && orders.kernel === "wasm" && !this.news) {
+      const race = this.#races.find(this.log, turnstile.steps);
+      if (race !== undefined) {
+        this.error = `a race at step ${race.step}, ${nameOf(race.word)}: it does not come after ${race.text}`;
+      }
+    }
+    if (this.error === undefined) this.#check();
+    return this.error === undefined;
+  }
+
+  #check(): void {
+    try {
+      for (let thread = 0; thread < this.#notes.length; thread++) {
+        const at = AT.notes + (NOTES_MAX + 1) * thread;
+        const notes = this.#notes[thread] as number[];
+        notes.length = words[at] as number;
+        for (let i = 0; i < notes.length; i++) notes[i] = words[at + 1 + i] as number;
+      }
+      words[AT.notes + (NOTES_MAX + 1) * THREADS_MAX] = 0; // the checker's own
+      this.scenario.check(this.#checker, this.#notes);
+    } catch (error) {
+      this.error = String(error instanceof Error ? error.message : error);
+    }
+  }
+
+  /** The last run, step by step; of a step that is repeated again and again, the first and the last. */
+  trace(): string[] {
+    const { steps, log } = this;
+    return Array.from({ length: steps }, (_, step) => {
+      const entry = log[step];
+      const repeats = step > 0 && step + 1 < steps && log[step - 1] === entry && log[step + 1] === entry;
+      return repeats ? "   …" : describeStep(step, entry as number);
+    }).filter((line, i, lines) => line !== "   …" || line !== lines[i - 1]);
+  }
+}
+
+function explore({ scenario: name, bound, schedules = 1e6, seed, replay }: Task): Exploration {
   const scenario = SCENARIOS.find((one) => one.name === name);
   if (scenario === undefined) throw new Error(`no scenario ${name}`);
-  const count = scenario.threads.length;
-  let at = 0;
-  const area = (words: number): Int32Array<SharedArrayBuffer> => {
-    const view = new Int32Array(shared, 4 * at, words);
-    at += words;
-    return view;
-  };
-  const turnstile = new Turnstile(area(CONTROL_WORDS), me, count);
-  const races = new Races(area(raceWords(JOB_WORDS)), JOB_WORDS, map.job, me);
-  const notes = Array.from({ length: 4 }, () => area(NOTES_MAX + 1));
-  const text = area(1 + TEXT_BYTES);
-  const touched = new Uint8Array(shared, 4 * at, JOB_WORDS);
-  const views = memoryOf(memory.buffer as unknown as SharedArrayBuffer);
-  const plain = wasmKernel(memory);
-  const explored =
-    kernel === "wasm" ? exploredKernel(instrumented, memory, turnstile, views) : exploredTwin(views, turnstile);
-  const world = new World(explored, views, map, turnstile);
-  const checker = new World(plain, views, map, turnstile);
-  const own = notes[me] as Int32Array;
-  world.note = (value) => {
-    own[0] = (own[0] as number) + 1;
-    own[own[0] as number] = value;
-  };
-  turnstile.onAccess = (kind, pointer) => {
-    if (pointer >= map.end) throw new Error(`an access to ${pointer}, behind the job's memory`);
-    touched[pointer >>> 2] = (touched[pointer >>> 2] as number) | (1 << me);
-    if (kernel === "ts") return; // the twin reads shared words plainly where nothing is acted upon
-    const race = races.access(kind, pointer);
-    if (race !== undefined) throw new Error(`a race at ${pointer}: it does not come after ${race}`);
-  };
-
-  const fail = (error: unknown): void => {
-    if (text[0] === 0) {
-      const encoded = String(error instanceof Error ? error.message : error).slice(0, TEXT_BYTES);
-      for (let i = 0; i < encoded.length; i++) text[1 + i] = encoded.charCodeAt(i);
-      text[0] = encoded.length;
-    }
-    turnstile.fail();
-  };
-  const runProgram = (): void => {
-    let dead = false;
-    try {
-      (scenario.threads[me] as (world: World) => void)(world);
-    } catch (error) {
-      dead = true;
-      if (!(error instanceof Unwind)) fail(error);
-    }
-    try {
-      turnstile.end(dead);
-    } catch (error) {
-      fail(error);
-      turnstile.leave();
-    }
-  };
-
-  if (me !== 0) {
-    for (;;) {
-      turnstile.await();
-      runProgram();
-    }
-  }
-
-  formatMemory(map, views, plain, 2);
-  scenario.setup(checker);
-  const snapshot = map.end;
-  plain.copyBytes(snapshot, map.job, map.end - map.job);
-
-  let schedules = 0;
-  let steps = 0;
-  /** Runs one schedule; what was wrong with it, or undefined. */
-  const run = (plan: readonly Switch[]): string | undefined => {
-    plain.copyBytes(map.job, snapshot, map.end - map.job);
-    for (const note of notes) note[0] = 0;
-    text[0] = 0;
-    races.begin();
-    turnstile.begin(plan);
-    runProgram();
-    turnstile.finish();
-    schedules++;
-    steps += turnstile.steps;
-    if (text[0] === 0) {
-      try {
-        scenario.check(
-          checker,
-          notes.map((note) => [...note.subarray(1, 1 + (note[0] as number))]),
-        );
-      } catch (error) {
-        fail(error);
-      }
-    }
-    return text[0] === 0 ? undefined : String.fromCharCode(...text.subarray(1, 1 + (text[0] as number)));
-  };
-
+  const driver = new Driver(scenario);
   const start = performance.now();
-  let complete = true;
-  const explore = (plan: readonly Switch[], from: number, preemptions: number): Exploration["failure"] => {
-    const wrong = run(plan);
-    if (wrong !== undefined) return { text: wrong, plan, trace: [] };
-    const length = turnstile.steps;
-    const log = Int32Array.from({ length }, (_, i) => turnstile.who(i));
-    const pointers = Int32Array.from({ length }, (_, i) => turnstile.step(i).pointer);
-    for (let step = from; step < length; step++) {
-      const who = log[step] as number;
-      const forced = who >>> 16 !== 0;
-      if (!forced && preemptions === options.bound) continue;
-      const pointer = (pointers[step] as number) >>> 0;
-      const mask = touched[pointer >>> 2] as number;
-      if (!forced && (mask & (mask - 1)) === 0) continue; // nobody else ever comes there
-      const stays = forced ? (log[step + 1] ?? who) & 255 : who & 255;
-      for (let thread = 0; thread < count; thread++) {
-        if (thread === stays || ((who >>> 8) & (1 << thread)) === 0) continue;
-        if (schedules >= options.schedules) {
-          complete = false;
-          return undefined;
-        }
-        const found = explore([...plan, { step, thread }], step + 1, forced ? preemptions : preemptions + 1);
-        if (found !== undefined) return found;
-      }
-      if (
-        options.kill !== undefined &&
-        (who & 255) === options.kill &&
-        !forced &&
-        !plan.some((one) => one.thread & KILL)
-      ) {
-        const found = explore([...plan, { step, thread: KILL }], step + 1, preemptions);
-        if (found !== undefined) return found;
-      }
-    }
-    return undefined;
+  let complete = false;
+  let failed: { plan: readonly number[]; salt: number } | undefined;
+  if (replay !== undefined) {
+    driver.watched = replay.watched;
+    if (!driver.run(replay.plan, replay.salt)) failed = replay;
+  } else if (seed !== undefined) failed = sample(driver, bound, schedules, seed);
+  else ({ complete, failed } = exhaust(driver, bound, schedules));
+  const milliseconds = performance.now() - start;
+  const result = { schedules: driver.schedules, runs: driver.runs, steps: driver.totalSteps, milliseconds, complete };
+  if (failed === undefined) return result;
+  const { watched, error = "" } = driver;
+  return {
+    ...result,
+    failure: { text: error, replay: { plan: [...failed.plan], salt: failed.salt, watched }, trace: driver.trace() },
   };
+}
 
-  let failure: Exploration["failure"];
-  if (options.replay !== undefined) {
-    const wrong = run(options.replay);
-    if (wrong !== undefined) failure = { text: wrong, plan: options.replay, trace: [] };
-  } else {
-    // Until nobody comes to a new place any more: only before words that several threads touch is a switch tried.
-    for (let before = -1; ; ) {
-      const shared = touched.reduce((sum, mask) => sum + (mask & (mask - 1) ? 1 : 0), 0);
-      if (shared === before || failure !== undefined) break;
-      before = shared;
-      failure = explore([], 0, 0);
-    }
+if (me === 0) {
+  parentPort?.on("message", (task: Task) => parentPort?.postMessage(explore(task)));
+} else {
+  for (;;) {
+    turnstile.await();
+    runProgram(SCENARIOS[words[AT.scenario] as number] as Scenario);
   }
-  if (failure !== undefined) {
-    run(failure.plan);
-    const kinds = [
-      "load",
-      "store",
-      "atomic load",
-      "atomic store",
-      "atomic change",
-      "",
-      "",
-      "",
-      "wait",
-      "notify",
-      "end",
-    ];
-    const trace = Array.from({ length: turnstile.steps }, (_, i) => {
-      const { thread, kind, pointer } = turnstile.step(i);
-      const switched = failure?.plan.some(({ step }) => step === i) ? "  ⇄" : "";
-      return `${String(i).padStart(4)}  ${"    ".repeat(thread)}${thread}: ${kinds[kind]} ${pointer}${switched}`;
-    });
-    failure = { ...failure, trace };
-  }
-  const result: Exploration = {
-    schedules,
-    steps,
-    milliseconds: performance.now() - start,
-    complete,
-    ...(failure === undefined ? {} : { failure }),
-  };
-  parentPort?.postMessage(result);
 }

@@ -4,8 +4,12 @@ import type { World } from "./world.js";
 export interface Scenario {
   readonly name: string;
   readonly threads: readonly ((world: World) => void)[];
-  /** The state from which every run starts; made once. What it returns is kept in `world.start`. */
+  /** Threads that may die, one in a schedule, at any step. */
+  readonly mortal?: readonly number[];
+  /** Preemptions that `npm test` goes up to; 2 if not given. */
+  readonly bound?: number;
+  /** The state from which every run starts; made once. */
   setup(world: World): void;
-  /** After a run, with plain kernels: throws what is wrong. `notes[i]`: what thread i noted. */
+  /** After a run, outside of schedules: throws what is wrong. `notes[i]`: what thread i noted. */
   check(world: World, notes: readonly (readonly number[])[]): void;
 }

@@ -1,55 +1,19 @@
-// Several real threads of which one runs at a time. A thread that comes to an access asks whether it goes on; a plan
-// says at which step which other thread goes on instead. Every step is logged, so a run can be told and repeated.
-//
-// All words but TURN and the sleepers are plain: whoever has the turn owns them, and handing it over orders them.
-// ╒═════════════ control words ════════════════════════════════════════════════════════════════════════════════════╕
-//   0  turn      number of the thread that runs                                        (atomic, its own cache line)
-//  32  steps     steps of this run so far
-//  33  next      place in the plan of the next switch
-//  34  planned   switches in the plan
-//  35  failed    1: the run is over, everybody unwinds
-//  64  state[8]  READY, BLOCKED, DONE, DEAD of each thread
-//  72  bell[8]   pointer that a BLOCKED thread waits for
-//  80  timed[8]  1: its wait has a timeout, which may fire at any step
-//  88  fired[8]  1: its timeout has fired
-//  96  asleep[8] 1: it waits for its turn in the operating system                      (atomic)
-// 128  plan[64]  two words each: step, thread (KILL set: the thread that runs dies there)
-// 256  log       three words for each step: thread | enabled << 8 | forced << 16, kind, pointer
-// ╘════════════════════════════════════════════════════════════════════════════════════════════════════════════════╛
-// Held here: the explorer puts its own in the place of the global ones, for the twin.
-const { load, store, wait, notify } = Atomics;
-
-const TURN = 0;
-const STEPS = 32;
-const NEXT = 33;
-const PLANNED = 34;
-const FAILED = 35;
-const STATE = 64;
-const BELL = 72;
-const TIMED = 80;
-const FIRED = 88;
-const ASLEEP = 96;
-const PLAN = 128;
-const LOG = 256;
-const LOG_WORDS = 3;
+// Real threads of which one runs at a time. A thread logs each access to a watched word (control.ts); where the plan
+// says so, another one goes on instead. A run can be told from its log, and repeated from its plan.
+import type { Memory } from "../../src/kernel/kernel.js";
+import { AT, ERROR_MAX, type Hook, KIND, LOG, STEPS_MAX } from "./control.js";
 
 const READY = 0;
 const BLOCKED = 1;
 const DONE = 2;
 const DEAD = 3;
 
-/** Set in a plan's thread: the thread that runs dies instead of going on. */
-export const KILL = 64;
-/** Steps of one run at the most: more is a livelock. */
-export const STEPS_MAX = 20_000;
-export const CONTROL_WORDS = LOG + LOG_WORDS * STEPS_MAX;
-/** Looks at the turn before the thread sleeps: a hand-over between two cores takes some hundred. */
-const SPINS = 20_000;
+/** In the place of a thread in a plan: the thread that runs dies instead of going on. */
+export const KILL = 7;
+/** Looks at the turn before the thread sleeps: some 80 µs, longer than another one's part of a run. */
+const SPINS = 10_000;
 
-/** Kinds of steps beside those of instrument.ts. */
-export const STEP = { wait: 8, notify: 9, end: 10 } as const;
-
-/** Thrown through a thread whose run is over: it was killed, or another thread failed. */
+/** Thrown through a thread whose run is over: it was killed, or the run failed. */
 export class Unwind extends Error {}
 
 export interface Switch {
@@ -57,226 +21,284 @@ export interface Switch {
   readonly thread: number;
 }
 
-export interface Step {
-  readonly thread: number;
-  /** Bit i: thread i could go on here. */
-  readonly enabled: number;
-  /** The thread could not go on itself: to go on with another is no preemption. */
-  readonly forced: boolean;
-  readonly kind: number;
-  readonly pointer: number;
-}
-
 export class Turnstile {
-  /** Called with each access, in order, by the thread that makes it. */
-  onAccess: (kind: number, pointer: number) => void = () => {};
   readonly me: number;
-  readonly #count: number;
   readonly #words: Int32Array<SharedArrayBuffer>;
+  readonly #hook: Hook;
+  /** Killed, and on its way out: whatever catches what was thrown through it comes no further than the next step. */
+  #dying = false;
 
-  constructor(words: Int32Array<SharedArrayBuffer>, me: number, count: number) {
+  constructor({ words }: Memory, hook: Hook, me: number) {
     this.#words = words;
+    this.#hook = hook;
     this.me = me;
-    this.#count = count;
+    hook.onStop = () => this.#obey();
   }
 
-  /** The driver, thread 0, begins a run. */
-  begin(plan: readonly Switch[]): void {
+  // ── The driver's ──────────────────────────────────────────────────────────────────────────────────────────────
+
+  /** Begins a run of `count` threads; whoever goes first is a choice of the plan. */
+  begin(count: number, plan: readonly number[], salt: number): void {
     const words = this.#words;
-    words.fill(0, STEPS, ASLEEP);
-    words[PLANNED] = plan.length;
-    plan.forEach(({ step, thread }, i) => {
-      words[PLAN + 2 * i] = step;
-      words[PLAN + 2 * i + 1] = thread;
-    });
+    words.fill(0, AT.steps, AT.scenario);
+    words[AT.salt] = salt;
+    words.fill(0, AT.state, AT.plan);
+    words[AT.error] = 0;
+    for (let thread = 0; thread < count; thread++) words[AT.notes + 64 * thread] = 0;
+    for (let thread = count; thread < 4; thread++) words[AT.state + thread] = DONE;
+    words[AT.enabled] = ((1 << count) - 1) << LOG.enabledShift;
+    words[AT.planned] = plan.length >>> 1;
+    for (let i = 0; i < plan.length; i++) words[AT.plan + i] = plan[i] as number;
+    this.#aim();
+    const first = this.#choose(KIND.begin, 0);
+    if (first === 0) return;
+    this.#handTo(first);
+    this.await();
+  }
+
+  /** After the driver's own program: returns once every thread is through. */
+  finish(): void {
+    const words = this.#words;
+    while (words[AT.failed] !== 0) {
+      const thread = words.subarray(AT.state, AT.state + 4).findIndex((state) => state < DONE);
+      if (thread === -1) return;
+      this.#handTo(thread);
+      this.await();
+    }
   }
 
   get steps(): number {
-    return this.#words[STEPS] as number;
+    return this.#words[AT.steps] as number;
   }
 
+  // ── Every thread's ────────────────────────────────────────────────────────────────────────────────────────────
+
+  /** Whether the run is over for good, whatever its threads have left to do. */
   get failed(): boolean {
-    return this.#words[FAILED] !== 0;
+    return this.#words[AT.failed] !== 0;
   }
 
-  fail(): void {
-    this.#words[FAILED] = 1;
+  /** The first error of a run stays. */
+  fail(error: unknown): void {
+    const words = this.#words;
+    words[AT.failed] = 1;
+    if (words[AT.error] !== 0) return;
+    const [first = error] = error instanceof AggregateError ? error.errors : [];
+    const text = String(first instanceof Error ? (first.stack ?? first.message) : first).slice(0, ERROR_MAX);
+    for (let i = 0; i < text.length; i++) words[AT.error + 1 + i] = text.charCodeAt(i);
+    words[AT.error] = text.length;
   }
 
-  step(index: number): Step {
-    const at = LOG + LOG_WORDS * index;
-    const [who = 0, kind = 0, pointer = 0] = this.#words.subarray(at, at + LOG_WORDS);
-    return {
-      thread: who & 255,
-      enabled: (who >>> 8) & 255,
-      forced: who >>> 16 !== 0,
-      kind,
-      pointer: pointer >>> 0,
-    };
-  }
-
-  /** Word of the log that says who ran and who could have: cheaper than step(). */
-  who(index: number): number {
-    return this.#words[LOG + LOG_WORDS * index] as number;
-  }
-
-  /** Before an access: goes on, or lets others go on first. */
-  access(kind: number, pointer: number): void {
-    this.#pass(kind, pointer, false);
-    this.onAccess(kind, pointer);
+  get error(): string | undefined {
+    const { [AT.error]: length = 0 } = this.#words;
+    return length === 0 ? undefined : String.fromCharCode(...this.#words.subarray(AT.error + 1, AT.error + 1 + length));
   }
 
   /** `memory.atomic.wait32`: 0 woken, 1 not equal, 2 timed out. */
-  wait(pointer: number, equal: () => boolean, timed: boolean): number {
+  wait(word: number, expected: number, timed: boolean): number {
     const words = this.#words;
-    this.#pass(STEP.wait, pointer, false);
-    this.onAccess(STEP.wait, pointer);
-    if (!equal()) return 1;
-    words[STATE + this.me] = BLOCKED;
-    words[BELL + this.me] = pointer;
-    words[TIMED + this.me] = timed ? 1 : 0;
-    words[FIRED + this.me] = 0;
-    // Goes on once somebody has made it READY, or the plan has let its timeout fire.
-    this.#pass(STEP.wait, pointer, true);
-    words[STATE + this.me] = READY;
-    return words[FIRED + this.me] === 0 ? 0 : 2;
+    this.#hook.step(KIND.wait, word);
+    if (words[word] !== expected) return 1;
+    this.#block(word, KIND.wait, word, timed);
+    return words[AT.fired + this.me] === 0 ? 0 : 2;
   }
 
-  notify(pointer: number): number {
-    const words = this.#words;
-    this.#pass(STEP.notify, pointer, false);
-    let woken = 0;
-    for (let thread = 0; thread < this.#count; thread++) {
-      if (words[STATE + thread] !== BLOCKED || words[BELL + thread] !== (pointer | 0)) continue;
-      words[STATE + thread] = READY;
-      woken++;
-    }
-    return woken;
+  notify(word: number): number {
+    this.#hook.step(KIND.notify, word);
+    return this.#wake(word);
   }
 
-  /** The thread's program is over; returns when the run is. Only the driver comes back from it before the next run. */
+  /** Sleeps until a thread has ended, by itself or by being killed. */
+  awaitEnd(thread: number): void {
+    const words = this.#words;
+    if ((words[AT.state + thread] as number) < DONE) this.#block(-1 - thread, KIND.join, thread, false);
+    this.#hook.step(KIND.join, thread);
+  }
+
+  /** Whether a thread was killed. */
+  isDead(thread: number): boolean {
+    return this.#words[AT.state + thread] === DEAD;
+  }
+
+  /** The thread's program is over. Only the driver's thread has to wait then. */
   end(dead: boolean): void {
-    this.#words[STATE + this.me] = dead ? DEAD : DONE;
-    if (this.failed) this.#handTo(0);
-    else this.#pass(STEP.end, 0, true);
-  }
-
-  /** The driver's: every thread that has not ended yet unwinds, after a failure; else nothing is left to do. */
-  finish(): void {
-    this.await();
-    for (let thread = 1; thread < this.#count; thread++) {
-      while ((this.#words[STATE + thread] as number) < DONE) {
-        this.#handTo(thread);
-        this.await();
-      }
-    }
-  }
-
-  /** After an error at the end of a program: the driver goes on. */
-  leave(): void {
-    this.#handTo(0);
+    const words = this.#words;
+    const { me } = this;
+    if (this.#dying) this.#aim();
+    this.#dying = false;
+    words[AT.state + me] = dead ? DEAD : DONE;
+    this.#disable();
+    this.#wake(-1 - me);
+    const to = words[AT.failed] === 0 ? this.#choose(KIND.end, 0) : 0;
+    this.#fire(to);
+    this.#handTo(to);
+    if (me === 0) this.await();
   }
 
   /** Waits until it has the turn. */
   await(): void {
     const words = this.#words;
-    for (let i = 0; i < SPINS; i++) if (load(words, TURN) === this.me) return;
-    store(words, ASLEEP + this.me, 1);
-    for (;;) {
-      const turn = load(words, TURN);
-      if (turn === this.me) break;
-      wait(words, TURN, turn);
+    const { me } = this;
+    // Once the turn has gone on to a third one it will not come back soon, and the third needs the core.
+    const holder = Atomics.load(words, AT.turn);
+    for (let i = 0; i < SPINS; i++) {
+      const turn = Atomics.load(words, AT.turn);
+      if (turn === me) return;
+      if (turn !== holder) break;
     }
-    store(words, ASLEEP + this.me, 0);
+    Atomics.store(words, AT.asleep + me, 1);
+    for (;;) {
+      const turn = Atomics.load(words, AT.turn);
+      if (turn === me) break;
+      Atomics.wait(words, AT.turn, turn);
+    }
+    Atomics.store(words, AT.asleep + me, 0);
+  }
+
+  // ── Turns ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  /** The hook has come to the step that the plan speaks of: it is logged, and not done yet. */
+  #obey(): void {
+    const words = this.#words;
+    const step = words[AT.stop] as number;
+    if (step >= STEPS_MAX - 1) {
+      this.fail(`livelock: ${STEPS_MAX} steps`);
+      throw new Unwind();
+    }
+    const entry = words[AT.log + step] as number;
+    if (this.#dying) this.#die(step, entry);
+    const to = this.#planned();
+    if (to === KILL) {
+      if (((words[AT.mortal] as number) & (1 << this.me)) === 0) return;
+      this.#die(step, entry);
+    }
+    if (to === this.me || !this.#can(to)) return;
+    words[AT.log + step] = entry | LOG.switched;
+    this.#yieldTo(to);
+    this.#log((entry & ((1 << LOG.enabledShift) - 1)) | LOG.resumed | (words[AT.enabled] as number));
+  }
+
+  #die(step: number, entry: number): never {
+    this.#dying = true;
+    this.#words[AT.log + step] = entry | LOG.switched;
+    this.#words[AT.stop] = step + 1;
+    throw new Unwind();
+  }
+
+  /** Takes the plan's next switch: its thread. */
+  #planned(): number {
+    const words = this.#words;
+    const place = words[AT.place] as number;
+    words[AT.place] = place + 1;
+    this.#aim();
+    return words[AT.plan + 2 * place + 1] as number;
+  }
+
+  /** The hook stops at the plan's next switch. */
+  #aim(): void {
+    const words = this.#words;
+    const place = words[AT.place] as number;
+    words[AT.stop] = place < (words[AT.planned] as number) ? (words[AT.plan + 2 * place] as number) : STEPS_MAX - 1;
+  }
+
+  /** Logs a step at which nothing is switched; what the plan says of it is void. */
+  #log(entry: number): void {
+    const words = this.#words;
+    const step = words[AT.steps] as number;
+    words[AT.log + step] = entry;
+    words[AT.steps] = step + 1;
+    if (step === words[AT.stop] && step < STEPS_MAX - 1) this.#planned();
+  }
+
+  /** The thread can't go on: who does? -1: nobody can, all is over. */
+  #choose(kind: number, word: number): number {
+    const words = this.#words;
+    const step = words[AT.steps] as number;
+    const enabled = words[AT.enabled] as number;
+    words[AT.log + step] =
+      word | (kind << LOG.kindShift) | (this.me << LOG.threadShift) | LOG.forced | LOG.switched | enabled;
+    words[AT.steps] = step + 1;
+    if (step === words[AT.stop] && step < STEPS_MAX - 1) {
+      const to = this.#planned();
+      if (this.#can(to)) return to;
+    }
+    const salt = words[AT.salt] as number;
+    const first = salt === 0 ? 0 : Math.imul(salt, step + 1) >>> 30;
+    let late = -1;
+    for (let i = 0; i < 4; i++) {
+      const thread = (first + i) & 3;
+      if (!this.#can(thread)) continue;
+      if (words[AT.state + thread] === READY) return thread;
+      late = thread; // by its timeout, if nobody else can
+    }
+    if (late !== -1) return late;
+    if (words.subarray(AT.state, AT.state + 4).includes(BLOCKED)) {
+      this.fail("deadlock: every thread that is left sleeps");
+      if (kind !== KIND.end) throw new Unwind();
+    }
+    return 0;
+  }
+
+  #can(thread: number): boolean {
+    return (((this.#words[AT.enabled] as number) >>> LOG.enabledShift) & (1 << thread)) !== 0;
+  }
+
+  #enable(thread: number): void {
+    const words = this.#words;
+    const awake = (words[AT.enabled] as number) & ~(1 << (LOG.sleepingShift + thread));
+    words[AT.enabled] = awake | (1 << (LOG.enabledShift + thread));
+  }
+
+  #disable(): void {
+    this.#words[AT.enabled] = (this.#words[AT.enabled] as number) & ~(1 << (LOG.enabledShift + this.me));
+  }
+
+  #block(bell: number, kind: number, word: number, timed: boolean): void {
+    const words = this.#words;
+    const { me } = this;
+    if (this.#dying) throw new Unwind();
+    words[AT.state + me] = BLOCKED;
+    words[AT.bell + me] = bell;
+    words[AT.fired + me] = 0;
+    if (timed) words[AT.enabled] = (words[AT.enabled] as number) | (1 << (LOG.sleepingShift + me));
+    else this.#disable();
+    const to = this.#choose(kind, word);
+    if (to === me) this.#fire(me);
+    else this.#yieldTo(to);
+  }
+
+  #wake(bell: number): number {
+    const words = this.#words;
+    let woken = 0;
+    for (let thread = 0; thread < 4; thread++) {
+      if (words[AT.state + thread] !== BLOCKED || words[AT.bell + thread] !== bell) continue;
+      words[AT.state + thread] = READY;
+      this.#enable(thread);
+      woken++;
+    }
+    return woken;
+  }
+
+  /** A sleeper goes on because its time is up. */
+  #fire(thread: number): void {
+    const words = this.#words;
+    if (words[AT.state + thread] !== BLOCKED) return;
+    words[AT.state + thread] = READY;
+    words[AT.fired + thread] = 1;
+    this.#enable(thread);
+  }
+
+  #yieldTo(thread: number): void {
+    this.#fire(thread);
+    this.#handTo(thread);
+    this.await();
+    if (this.#words[AT.failed] !== 0) throw new Unwind();
   }
 
   #handTo(thread: number): void {
     const words = this.#words;
     if (thread === this.me) return;
-    store(words, TURN, thread);
-    if (load(words, ASLEEP + thread) !== 0) notify(words, TURN);
-  }
-
-  /** Bits of the threads that can go on; one that sleeps with a timeout can, by its timeout. */
-  #enabled(): number {
-    const words = this.#words;
-    let enabled = 0;
-    for (let thread = 0; thread < this.#count; thread++) {
-      const state = words[STATE + thread];
-      if (state === READY || (state === BLOCKED && words[TIMED + thread] !== 0)) enabled |= 1 << thread;
-    }
-    return enabled;
-  }
-
-  /** One step: looks into the plan, and logs. `forced`: this thread can't go on by itself. */
-  #pass(kind: number, pointer: number, forced: boolean): void {
-    const words = this.#words;
-    const { me } = this;
-    let stays = !forced;
-    for (;;) {
-      if (words[FAILED] !== 0) {
-        if (kind !== STEP.end) throw new Unwind("another thread failed");
-        this.#handTo(0);
-        return;
-      }
-      const step = words[STEPS] as number;
-      const next = words[NEXT] as number;
-      let to = stays ? me : -1;
-      const enabled = this.#enabled();
-      if (next < (words[PLANNED] as number) && words[PLAN + 2 * next] === step) {
-        const planned = words[PLAN + 2 * next + 1] as number;
-        words[NEXT] = next + 1;
-        if ((planned & KILL) !== 0) {
-          this.#log(step, enabled, stays, kind, pointer);
-          throw new Unwind(`killed at step ${step}`);
-        }
-        to = planned;
-      }
-      if (to === -1) {
-        // The first that is ready; else a timeout has to fire; else all is over, or nobody can go on.
-        for (let thread = this.#count - 1; thread >= 0; thread--) {
-          if (words[STATE + thread] === READY) to = thread;
-        }
-        for (let thread = 0; to === -1 && thread < this.#count; thread++) {
-          if (words[STATE + thread] === BLOCKED && words[TIMED + thread] !== 0) to = thread;
-        }
-      }
-      if (to === -1) {
-        const blocked = [...words.subarray(STATE, STATE + this.#count)].includes(BLOCKED);
-        if (blocked) {
-          this.fail();
-          throw new Error("deadlock: every thread that is left sleeps");
-        }
-        this.#handTo(0);
-        return;
-      }
-      this.#log(step, enabled, stays, kind, pointer);
-      if (to !== me) {
-        if (words[STATE + to] === BLOCKED) {
-          words[STATE + to] = READY;
-          words[FIRED + to] = 1;
-        }
-        this.#handTo(to);
-        if (kind === STEP.end) return;
-        this.await();
-        if (forced && words[STATE + me] === READY) return;
-        stays = !forced;
-        continue;
-      }
-      return;
-    }
-  }
-
-  #log(step: number, enabled: number, stays: boolean, kind: number, pointer: number): void {
-    const words = this.#words;
-    if (step >= STEPS_MAX) {
-      this.fail();
-      throw new Error(`livelock: ${STEPS_MAX} steps`);
-    }
-    const at = LOG + LOG_WORDS * step;
-    words[at] = this.me | (enabled << 8) | (stays ? 0 : 1 << 16);
-    words[at + 1] = kind;
-    words[at + 2] = pointer;
-    words[STEPS] = step + 1;
+    Atomics.store(words, AT.turn, thread);
+    if (Atomics.load(words, AT.asleep + thread) !== 0) Atomics.notify(words, AT.turn);
   }
 }

@@ -11,7 +11,8 @@ import {
 import { seqDelta } from "../../assembly/seq.js";
 import { capacity, fraction, share, start, word } from "../support/arbitraries.js";
 import { type Build, makeRig, type Rig, type Straddle } from "../support/kernels.js";
-import { assertProperty, randomOf } from "../support/seed.js";
+import { randomOf } from "../support/random.js";
+import { assertProperty } from "../support/seed.js";
 
 interface Sent {
   readonly kind: number;

@@ -1,6 +1,6 @@
 // Numbered messages: each one's length and bytes follow from its origin and number, so the receiver can check them.
 import type { TakenEvent } from "./kernels.js";
-import { randomOf } from "./seed.js";
+import { randomOf } from "./random.js";
 
 export interface Numbered {
   readonly meta: number;

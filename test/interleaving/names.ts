@@ -1,0 +1,67 @@
+// Names for the words of a job's memory, from the pictures in assembly/layout.ts.
+import * as layout from "../../assembly/layout.js";
+import { JOB_WORDS, KIND, LOG, map } from "./control.js";
+
+/** Fields of an area: byte offset and name, in ascending order. */
+function fieldsOf(area: string): [offset: number, name: string][] {
+  const found = Object.entries(layout).flatMap(([name, value]): [number, string][] => {
+    const field = new RegExp(`^${area}_(.*)_OFFSET$`).exec(name)?.[1];
+    return field === undefined || typeof value !== "number" ? [] : [[value, field.toLowerCase().replaceAll("_", " ")]];
+  });
+  return found.sort(([a], [b]) => a - b);
+}
+
+const FIELDS = new Map(["JOB", "TASK", "CONTEXT", "LANE"].map((area) => [area, fieldsOf(area)]));
+
+function field(area: string, offset: number): string {
+  const [start, name] = (FIELDS.get(area) ?? []).findLast(([at]) => at <= offset) ?? [0, "?"];
+  return offset === start ? name : `${name} + ${offset - start}`;
+}
+
+/** What lies at a word: the heap's pages are taken to hold lanes, each from a page's start. */
+export function nameOf(word: number): string {
+  const pointer = 4 * word;
+  if (word >= JOB_WORDS) return `word ${word}`;
+  if (pointer >= map.heapBase) {
+    const page = Math.floor((pointer - map.heapBase) / layout.PAGE_SIZE);
+    const offset = (pointer - map.heapBase) % layout.PAGE_SIZE;
+    return offset < layout.LANE_CONTROL_SIZE
+      ? `lane in page ${page}: ${field("LANE", offset)}`
+      : `lane in page ${page}: ring + ${offset - layout.LANE_CONTROL_SIZE}`;
+  }
+  if (pointer >= map.heapTable) return `heap table: page ${(pointer - map.heapTable) / 4}`;
+  if (pointer >= map.contextsBase) {
+    const ordinal = Math.floor((pointer - map.contextsBase) / map.contextSize);
+    return `context ${ordinal}: ${field("CONTEXT", (pointer - map.contextsBase) % map.contextSize)}`;
+  }
+  if (pointer >= map.tasksBase) {
+    const task = Math.floor((pointer - map.tasksBase) / layout.TASK_SIZE);
+    return `task ${task}: ${field("TASK", (pointer - map.tasksBase) % layout.TASK_SIZE)}`;
+  }
+  return `job: ${field("JOB", pointer)}`;
+}
+
+const KINDS = new Map<number, string>([
+  [KIND.load, "load"],
+  [KIND.store, "store"],
+  [KIND.atomicLoad, "atomic load"],
+  [KIND.atomicStore, "atomic store"],
+  [KIND.atomicChange, "atomic change"],
+  [KIND.wait, "wait"],
+  [KIND.notify, "notify"],
+  [KIND.begin, "begin"],
+  [KIND.end, "end"],
+  [KIND.join, "end of thread"],
+]);
+
+/** One line of a trace: each thread has a column of its own. */
+export function describeStep(step: number, entry: number): string {
+  const thread = (entry >>> LOG.threadShift) & 3;
+  const kind = (entry >>> LOG.kindShift) & 15;
+  const word = entry & LOG.wordMask;
+  const where = kind === KIND.begin || kind === KIND.end ? "" : kind === KIND.join ? String(word) : nameOf(word);
+  const forced = (entry & LOG.forced) !== 0;
+  const mark = forced ? "  ─ another thread" : (entry & LOG.switched) !== 0 ? "  ⇄ before this" : "";
+  const again = (entry & LOG.resumed) !== 0 ? "  (now)" : "";
+  return `${String(step).padStart(4)}  ${" │    ".repeat(thread)}${thread}: ${KINDS.get(kind)} ${where}${mark}${again}`.trimEnd();
+}

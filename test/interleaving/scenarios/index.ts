@@ -1,0 +1,17 @@
+// All scenarios, in the order in which they are run.
+import type { Scenario } from "../scenario.js";
+import { ATTACH_SCENARIOS } from "./attach.js";
+import { DEATH_SCENARIOS } from "./death.js";
+import { HEAP_SCENARIOS } from "./heap.js";
+import { LANE_SCENARIOS } from "./lane.js";
+import { PARK_SCENARIOS } from "./park.js";
+import { READY_SCENARIOS } from "./ready.js";
+
+export const SCENARIOS: readonly Scenario[] = [
+  ...LANE_SCENARIOS,
+  ...READY_SCENARIOS,
+  ...PARK_SCENARIOS,
+  ...HEAP_SCENARIOS,
+  ...ATTACH_SCENARIOS,
+  ...DEATH_SCENARIOS,
+];

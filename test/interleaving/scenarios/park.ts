@@ -1,0 +1,148 @@
+// Falling asleep and being woken, by each kind of event: no wake-up is lost. The waiting is that of the runtime.
+import {
+  CONTEXT_NOTICE_SEEN_OFFSET,
+  TASK_INTERRUPT_OFFSET,
+  TASK_NOTICE_OFFSET,
+  WAIT_TIMED_OUT,
+} from "../../../assembly/layout.js";
+import type { Scenario } from "../scenario.js";
+import type { World } from "../world.js";
+import { messages, ORIGIN, rest, same, send, smallLane, TARGET, take } from "./support.js";
+
+const FOREVER = Number.POSITIVE_INFINITY;
+
+/** Waits until the target has taken `count` messages; whether it has. */
+function await_(world: World, count: number, timeout = FOREVER): boolean {
+  let got = 0;
+  const poll = (): boolean => {
+    got += take(world);
+    return got >= count;
+  };
+  const peek = (): boolean => world.kernel.peek(world.context(TARGET)) !== 0;
+  return world.parker(0).wait({ poll, peek, restless: () => false }, timeout, 0);
+}
+
+/** Sends messages, asleep while there is no room. `lastLook`: what is done once more before it falls asleep. */
+function sendAll(world: World, from: number, count: number, lastLook: "room" | "send"): void {
+  const { kernel } = world;
+  const lane = kernel.laneOf(world.context(TARGET), ORIGIN);
+  let sent = from;
+  const trySend = (): boolean => {
+    while (sent < from + count && send(world, lane, sent)) sent++;
+    return sent === from + count;
+  };
+  const poll = (): boolean => {
+    if (!trySend()) kernel.laneWantRoom(lane, 1);
+    return sent === from + count;
+  };
+  const peek = (): boolean => (lastLook === "send" ? trySend() : kernel.laneRoom(lane) >= 4);
+  world.parker(1).wait({ poll, peek, restless: () => false }, FOREVER, 0);
+  kernel.laneWantRoom(lane, 0);
+}
+
+function room(lastLook: "room" | "send"): Scenario {
+  return {
+    name: `the origin of a full lane sleeps until there is room; the last look is a ${lastLook === "room" ? "look for room" : "send"}`,
+    setup(world) {
+      const lane = smallLane(world, lastLook === "room" ? 16 : 64);
+      for (let i = 0; i < 3; i++) send(world, lane, i);
+    },
+    threads: [
+      (world) => {
+        for (let i = 0; i < 2; i++) take(world);
+        world.kernel.peek(world.context(TARGET));
+      },
+      (world) => sendAll(world, 3, 1, lastLook),
+    ],
+    check(world, [taken = []]) {
+      same("messages, in order", [...taken, ...rest(world)], messages(4));
+    },
+  };
+}
+
+export const PARK_SCENARIOS: readonly Scenario[] = [
+  {
+    name: "the target sleeps until it has two messages",
+    setup: smallLane,
+    threads: [
+      (world) => void await_(world, 2),
+      (world) => {
+        const lane = world.kernel.laneOf(world.context(TARGET), ORIGIN);
+        for (let i = 0; i < 2; i++) send(world, lane, i);
+      },
+    ],
+    check(world, [taken = []]) {
+      same("messages, in order", [...taken, ...rest(world)], messages(2));
+    },
+  },
+  room("room"),
+  room("send"),
+  {
+    name: "two sleepers: the target for messages, the origin for room",
+    setup: smallLane,
+    threads: [(world) => void await_(world, 5), (world) => sendAll(world, 0, 5, "room")],
+    check(world, [taken = []]) {
+      same("messages, in order", [...taken, ...rest(world)], messages(5));
+    },
+  },
+  {
+    name: "a timeout fires as the message comes",
+    setup: smallLane,
+    threads: [
+      (world) => {
+        const { kernel } = world;
+        const slot = world.task(0);
+        // A bare sleep: what wakes it is not lost because the time was up as well.
+        const seen = kernel.bellArm(slot);
+        if (kernel.peek(world.context(TARGET)) === 0) {
+          if (kernel.bellWait(slot, seen, 5) === WAIT_TIMED_OUT) world.note(-1);
+        }
+        kernel.bellDisarm(slot);
+        world.note(-2);
+        await_(world, 1);
+        if (await_(world, 1, 5)) throw new Error("a message that was never sent");
+      },
+      (world) => void send(world, world.kernel.laneOf(world.context(TARGET), ORIGIN), 0),
+    ],
+    check(world, [taken = []]) {
+      same("messages", [...taken.filter((note) => note > 0), ...rest(world)], messages(1));
+    },
+  },
+  {
+    name: "a sleeper is interrupted, and another one sleeps on",
+    setup: smallLane,
+    threads: [
+      (world) => {
+        const slot = world.task(0);
+        const context = world.context(TARGET);
+        let notice = 0;
+        const poll = (): boolean => {
+          notice = world.kernel.loadWord(slot + TASK_NOTICE_OFFSET);
+          world.store(context + CONTEXT_NOTICE_SEEN_OFFSET, notice);
+          if (world.kernel.loadWord(slot + TASK_INTERRUPT_OFFSET) !== 0) return true;
+          take(world);
+          return false;
+        };
+        const peek = (): boolean => world.kernel.peek(context) !== 0;
+        world.parker(0).wait({ poll, peek, restless: () => false }, FOREVER, 0);
+      },
+      (world) => {
+        send(world, world.kernel.laneOf(world.context(TARGET), ORIGIN), 0);
+        // As job.interrupt(0) does.
+        world.kernel.addWord(world.task(0) + TASK_INTERRUPT_OFFSET, 1);
+        world.kernel.addWord(world.task(0) + TASK_NOTICE_OFFSET, 1);
+        world.kernel.ringAlways(world.task(0));
+      },
+      (world) => {
+        const slot = world.task(2);
+        const seen = world.kernel.bellArm(slot);
+        if (world.kernel.bellWait(slot, seen, 5) !== WAIT_TIMED_OUT) throw new Error("woken by another one's bell");
+        world.kernel.bellDisarm(slot);
+      },
+    ],
+    check(world, [taken = []]) {
+      world.store(world.context(TARGET) + CONTEXT_NOTICE_SEEN_OFFSET, world.word(world.task(0) + TASK_NOTICE_OFFSET));
+      same("messages", [...taken, ...rest(world)], messages(1));
+    },
+  },
+];

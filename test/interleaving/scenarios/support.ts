@@ -1,0 +1,80 @@
+// What the scenarios share: how a target takes what comes, and what should have come.
+import {
+  ADVANCE_EVENTS_MASK,
+  CONTEXT_EVENTS_OFFSET,
+  EVENT_SIZE,
+  KIND_SWITCH,
+  RECORD_KIND_MASK,
+  RECORD_KIND_SHIFT,
+} from "../../../assembly/layout.js";
+import type { World } from "../world.js";
+
+/** Ordinals of the endpoints: of tasks 0, 1 and 2, whose threads have the same numbers. */
+export const TARGET = 0;
+export const ORIGIN = 2;
+export const OTHER = 4;
+
+/** Throws what differs. */
+export function same(what: string, is: readonly number[], should: readonly number[]): void {
+  let equal = is.length === should.length;
+  for (let i = 0; equal && i < is.length; i++) equal = is[i] === should[i];
+  if (!equal) throw new Error(`${what}: ${JSON.stringify(is)}, not ${JSON.stringify(should)}`);
+}
+
+/** Meta word and first body word of the first messages. */
+export function messages(count: number): number[] {
+  const all: number[] = [];
+  for (let i = 0; i < count; i++) all.push(i + 1, 100 + i);
+  return all;
+}
+
+/** Sends the message of a number, as messages() has it; false: no room. */
+export function send(world: World, lane: number, number: number): boolean {
+  return world.kernel.laneSendWords(lane, 4, number + 1, 100 + number, 0) === 1;
+}
+
+/** A lane of 64 bytes, three small records, whose positions wrap at 2^32 `before` bytes from its start. */
+export function smallLane(world: World, before = 16): number {
+  return world.openAt(2 ** 32 - before, ORIGIN, TARGET, 64, 48);
+}
+
+/** Notes the messages of the batch in hand; returns origin and successor of each lane that has ended. */
+export function noteEvents(world: World, count: number): number[] {
+  const switches: number[] = [];
+  for (let i = 0; i < count; i++) {
+    const event = world.context(TARGET) + CONTEXT_EVENTS_OFFSET + EVENT_SIZE * i;
+    const body = world.load(world.load(event + 8));
+    if (((world.load(event) >>> RECORD_KIND_SHIFT) & RECORD_KIND_MASK) === KIND_SWITCH) {
+      switches.push(world.load(event + 12), body >>> 0);
+    } else {
+      world.note(world.load(event + 4));
+      world.note(body);
+    }
+  }
+  return switches;
+}
+
+/** One advance of the target: notes what came, switches lanes that have ended, and releases. Returns events. */
+export function take(world: World): number {
+  const { kernel } = world;
+  const context = world.context(TARGET);
+  const count = kernel.advance(context, 1) & ADVANCE_EVENTS_MASK;
+  if (count === 0) return 0;
+  const switches = noteEvents(world, count);
+  kernel.release(context);
+  for (let i = 0; i < switches.length; i += 2) {
+    kernel.laneSwitch(world.map.job, context, switches[i] as number, switches[i + 1] as number);
+  }
+  return count;
+}
+
+/** What is left once all threads are through: all that the last look before a sleep would wake for. */
+export function rest(world: World): readonly number[] {
+  const before = world.notes.length;
+  // A ready bit that came after its lane had gone is cleared by the first advance() that finds nothing there.
+  for (let idle = 0; world.kernel.peek(world.context(TARGET)) !== 0; ) {
+    idle = take(world) === 0 ? idle + 1 : 0;
+    if (idle > 2) throw new Error("the last look finds something, advance() does not");
+  }
+  return world.notes.slice(before);
+}

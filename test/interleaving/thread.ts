@@ -1,0 +1,123 @@
+// What one thread of the explorer has: its turnstile, the hook that the instrumented code calls, and the kernels.
+import { workerData } from "node:worker_threads";
+import { type Kernel, memoryOf } from "../../src/kernel/kernel.js";
+import { twinKernel } from "../../src/kernel/twin/index.js";
+import { FLAG, Hook, KIND, markFirst, THREADS_MAX } from "./control.js";
+import { Turnstile } from "./turnstile.js";
+
+/** What the explorer hands to each of its threads. */
+export interface Orders {
+  readonly kernel: "wasm" | "ts";
+  readonly instrumented: WebAssembly.Module;
+  readonly memory: WebAssembly.Memory;
+  readonly me: number;
+}
+
+export const orders = workerData as Orders;
+export const { me } = orders;
+export const memory = memoryOf(orders.memory.buffer as unknown as SharedArrayBuffer);
+const { words, bytes } = memory;
+
+const hook = new Hook(memory, me);
+hook.onFirst = (kind, word) => markFirst(memory, me, kind, word);
+export const turnstile = new Turnstile(memory, hook, me);
+
+/** Byte by byte, with a stop before each word that is read or written: a copy is no atomic. */
+function copy(hooked: Hook, to: number, from: number, length: number): void {
+  const back = to > from && to < from + length;
+  let read = -1;
+  let written = -1;
+  for (let i = 0; i < length; i++) {
+    const offset = back ? length - 1 - i : i;
+    const [source, place] = [(from + offset) >>> 2, (to + offset) >>> 2];
+    if (source !== read) hooked.access(KIND.load, source);
+    const byte = bytes[from + offset] as number;
+    if (place !== written) hooked.access(KIND.store, place);
+    read = source;
+    written = place;
+    bytes[to + offset] = byte;
+  }
+}
+
+function change(operation: (array: Int32Array, index: number, ...values: number[]) => number) {
+  return (_: Int32Array, index: number, ...values: number[]): number => {
+    hook.access(KIND.atomicChange, index);
+    return operation(words, index, ...values);
+  };
+}
+
+/** In the place of Atomics, and of what touches `words`, in the sources that instrument.ts has changed. */
+export const explored = {
+  access: (kind: number, word: number): number => hook.access(kind, word),
+  set(_: Int32Array, word: number, value: number): void {
+    hook.access(KIND.store, word);
+    words[word] = value;
+  },
+  fill(value: number, from: number, to: number): void {
+    for (let word = from; word < to; word++) explored.set(words, word, value);
+  },
+  copyWithin: (to: number, from: number, end: number): void => copy(hook, to, from, end - from),
+  load(_: Int32Array, word: number): number {
+    hook.access(KIND.atomicLoad, word);
+    return words[word] as number;
+  },
+  store(_: Int32Array, word: number, value: number): void {
+    hook.access(KIND.atomicStore, word);
+    words[word] = value;
+  },
+  add: change(Atomics.add),
+  or: change(Atomics.or),
+  and: change(Atomics.and),
+  exchange: change(Atomics.exchange),
+  compareExchange: change(Atomics.compareExchange as never),
+  wait(_: Int32Array, word: number, expected: number, timeout: number): string {
+    hook.onFirst(KIND.wait, word);
+    const result = turnstile.wait(word, expected, timeout !== Number.POSITIVE_INFINITY);
+    return ["ok", "not-equal", "timed-out"][result] as string;
+  },
+  notify: (_: Int32Array, word: number): number => turnstile.notify(word),
+};
+
+/** The instrumented module as a Kernel: every number that comes out is unsigned. */
+function wasmKernel(hooked: Hook, number: number, watched: number): Kernel {
+  const { exports } = new WebAssembly.Instance(orders.instrumented, {
+    env: { memory: orders.memory },
+    explore: {
+      me: number,
+      watched,
+      first: (kind: number, word: number) => hooked.onFirst(kind, word),
+      stop: () => hooked.onStop(),
+      wait(pointer: number, expected: number, timeout: bigint): number {
+        hooked.onFirst(KIND.wait, pointer >>> 2);
+        return turnstile.wait(pointer >>> 2, expected, timeout >= 0n);
+      },
+      notify: (pointer: number) => (number === THREADS_MAX ? 0 : turnstile.notify(pointer >>> 2)),
+      fill(to: number, value: number, length: number): void {
+        for (let word = to >>> 2; word < (to + length) >>> 2; word++) hooked.access(KIND.store, word);
+        bytes.fill(value, to, to + length);
+      },
+      copy: (to: number, from: number, length: number) => copy(hooked, to >>> 0, from >>> 0, length),
+    },
+  });
+  const kernel: Record<string, unknown> = { name: "wasm" };
+  for (const [name, call] of Object.entries(exports)) {
+    if (typeof call !== "function") continue;
+    kernel[name] = (a: number, b: number, c: number, d: number, e: number, f: number, g: number) => {
+      const result = call(a, b, c, d, e, f, g) as number | undefined;
+      return result === undefined ? undefined : result >>> 0;
+    };
+  }
+  return kernel as unknown as Kernel;
+}
+
+/** The kernels that are explored. */
+export const kernel: Kernel = orders.kernel === "wasm" ? wasmKernel(hook, me, FLAG.watched) : twinKernel(memory);
+
+const marks = new Hook(memory, THREADS_MAX);
+marks.onFirst = (kind, word) => markFirst(memory, THREADS_MAX, kind, word);
+
+/** What setup and check have, outside of schedules: kernels and accesses that only take note of what is written. */
+export const outside = {
+  kernel: (): Kernel => wasmKernel(marks, THREADS_MAX, 0),
+  access: (kind: number, word: number): number => marks.access(kind, word),
+};
