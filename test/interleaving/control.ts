@@ -74,6 +74,8 @@ export const KIND = {
   store: 1,
   atomicLoad: 2,
   atomicStore: 3,
+  /** The twin's plain look at a word that others write: it orders nothing, and nothing is built on it. */
+  hint: 6,
   atomicChange: 7,
   wait: 10,
   notify: 8,

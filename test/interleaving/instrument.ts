@@ -142,23 +142,23 @@ function endOf(text: string, from: number): number {
 function hookWords(text: string): string {
   let result = "";
   let from = 0;
-  for (const { index } of text.matchAll(/\bwords\[/g)) {
+  for (const { index, 1: array = "" } of text.matchAll(/\b(words|hintWords)\[/g)) {
     if (index < from) continue; // within the brackets of the last one
-    const name = index + "words".length;
+    const name = index + array.length;
     const end = endOf(text, name + 1) + 1;
     const place = hookWords(text.slice(name + 1, end - 1));
     const after = text.slice(end, end + 4);
     if (/^ = /.test(after)) {
       const start = /[\w.#]*$/.exec(text.slice(from, index))?.index ?? 0;
       const last = endOf(text, end + 3);
-      const array = text.slice(from + start, name);
+      const chain = text.slice(from + start, name);
       const value = hookWords(text.slice(end + 3, last));
-      result += `${text.slice(from, from + start)}explored.set(${array}, ${place}, ${value})`;
+      result += `${text.slice(from, from + start)}explored.set(${chain}, ${place}, ${value})`;
       from = last;
       continue;
     }
     const changes = /^( [-+*|&^]=|\+\+|--)/.test(after);
-    const hooked = `explored.access(${KIND.load}, ${place})`;
+    const hooked = `explored.access(${array === "hintWords" ? KIND.hint : KIND.load}, ${place})`;
     result += `${text.slice(from, name)}[${changes ? `explored.access(${KIND.store}, ${hooked})` : hooked}]`;
     from = end;
   }

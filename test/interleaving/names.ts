@@ -45,6 +45,7 @@ const KINDS = new Map<number, string>([
   [KIND.load, "load"],
   [KIND.store, "store"],
   [KIND.atomicLoad, "atomic load"],
+  [KIND.hint, "look"],
   [KIND.atomicStore, "atomic store"],
   [KIND.atomicChange, "atomic change"],
   [KIND.wait, "wait"],

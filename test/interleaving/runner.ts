@@ -17,7 +17,7 @@ import { describeStep, nameOf } from "./names.js";
 import { Races } from "./races.js";
 import type { Scenario } from "./scenario.js";
 import { SCENARIOS } from "./scenarios/index.js";
-import { explored, kernel, me, memory, orders, outside, turnstile } from "./thread.js";
+import { explored, kernel, me, memory, outside, turnstile } from "./thread.js";
 import { Unwind } from "./turnstile.js";
 import { exhaust, type Runner, sample } from "./walk.js";
 import { World } from "./world.js";
@@ -160,7 +160,7 @@ class Driver implements Runner {
     this.totalSteps += turnstile.steps;
     this.error = turnstile.error;
     // What went by way of a word that was not watched yet is not in the log.
-    if (this.error === undefined && orders.kernel === "wasm" && !this.news) {
+    if (this.error === undefined && !this.news) {
       const race = this.#races.find(this.log, turnstile.steps);
       if (race !== undefined) {
         this.error = `a race at step ${race.step}, ${nameOf(race.word)}: it does not come after ${race.text}`;

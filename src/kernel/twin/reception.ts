@@ -53,6 +53,8 @@ const PAUSE_SHIFT = 3;
 export function twinReception({ words }: Memory, sync: Sync, { heapFree }: Heap, lanes: Lane) {
   const { clearBits, loadWord, setBits, storeWord } = sync;
   const { laneRelease, recordSize } = lanes;
+  /** Words that others write, looked at plainly: "nothing yet" may be old, anything else is asked again atomically. */
+  const hintWords = words;
 
   function attendedOf(context: number): number {
     return context + CONTEXT_LANES_OFFSET + (words[(context + CONTEXT_LANE_COUNT_OFFSET) >>> 2] << 2);
@@ -157,7 +159,7 @@ export function twinReception({ words }: Memory, sync: Sync, { heapFree }: Heap,
     for (let word = 0; word < count; word++) {
       const ready = (context + CONTEXT_READY_OFFSET + (word << 2)) >>> 2;
       const attending = (context + CONTEXT_ATTENDING_OFFSET + (word << 2)) >>> 2;
-      if ((words[ready] & ~words[attending]) === 0) continue;
+      if ((hintWords[ready] & ~words[attending]) === 0) continue;
       // SYNC R (scan)
       attendAll(context, word, loadWord(ready << 2) & ~words[attending]);
     }
@@ -189,12 +191,12 @@ export function twinReception({ words }: Memory, sync: Sync, { heapFree }: Heap,
     for (let i = 0; i < attended; i++) {
       const polled = words[entry] >>> 0;
       // SYNC C (poll)
-      if (words[polled >>> 2] !== 0 || polled === context + CONTEXT_NOTHING_OFFSET) return false;
+      if (hintWords[polled >>> 2] !== 0 || polled === context + CONTEXT_NOTHING_OFFSET) return false;
       entry += ATTENDED_SIZE >>> 2;
     }
     // SYNC N (look)
     const notice = (words[(context + CONTEXT_TASK_OFFSET) >>> 2] + TASK_NOTICE_OFFSET) >>> 2;
-    return words[notice] === words[(context + CONTEXT_NOTICE_SEEN_OFFSET) >>> 2];
+    return hintWords[notice] === words[(context + CONTEXT_NOTICE_SEEN_OFFSET) >>> 2];
   }
 
   function advance(context: number, rounds: number): number {
@@ -227,7 +229,7 @@ export function twinReception({ words }: Memory, sync: Sync, { heapFree }: Heap,
       const entry = table + ((turn << ATTENDED_SHIFT) >>> 2);
       const record = words[entry];
       // SYNC C (poll)
-      const commit = words[record >>> 2] === 0 ? 0 : loadWord(record);
+      const commit = hintWords[record >>> 2] === 0 ? 0 : loadWord(record);
       if (commit !== 0) count = take(context, entry, commit, count);
       else if (isStale(context, entry, attended)) stale = true;
       turn++;
@@ -235,7 +237,7 @@ export function twinReception({ words }: Memory, sync: Sync, { heapFree }: Heap,
     if (stale) detachStale(context);
     if (count !== 0) words[(context + CONTEXT_TURN_OFFSET) >>> 2] = first < attended ? first + 1 : 1;
     // SYNC N (look)
-    const flags = words[notice] !== words[(context + CONTEXT_NOTICE_SEEN_OFFSET) >>> 2] ? ADVANCE_NOTICE : 0;
+    const flags = hintWords[notice] !== words[(context + CONTEXT_NOTICE_SEEN_OFFSET) >>> 2] ? ADVANCE_NOTICE : 0;
     words[(context + CONTEXT_STREAMING_OFFSET) >>> 2] = count === 0 ? 0 : streaming;
     if (count === 0) return flags;
     words[(context + CONTEXT_EVENT_COUNT_OFFSET) >>> 2] = count;
