@@ -3,10 +3,12 @@
 // extents; whoever holds a used extent may free it, with one store and without the lock.
 import {
   EXTENT_FREE,
+  EXTENT_LANE,
+  EXTENT_OWNER_MASK,
   EXTENT_OWNER_SHIFT,
   EXTENT_PAGES_MASK,
+  EXTENT_REGION,
   EXTENT_STATE_SHIFT,
-  EXTENT_USED,
   JOB_HEAP_BASE_OFFSET,
   JOB_HEAP_LOCK_OFFSET,
   JOB_HEAP_PAGES_OFFSET,
@@ -26,10 +28,19 @@ export function heapInit(job: usize): void {
 }
 
 /**
- * Takes an extent: first fit.
+ * Takes an extent for a lane: first fit.
  * @returns its pointer; OPEN_NO_MEMORY; OPEN_BUSY if another task holds the lock (try again at the next advance).
  */
 export function heapAllocate(job: usize, pages: u32, owner: u32): usize {
+  return allocate(job, pages, owner, EXTENT_LANE);
+}
+
+/** As heapAllocate(), for a region. */
+export function regionAllocate(job: usize, pages: u32, owner: u32): usize {
+  return allocate(job, pages, owner, EXTENT_REGION);
+}
+
+function allocate(job: usize, pages: u32, owner: u32, state: u32): usize {
   const lock = job + JOB_HEAP_LOCK_OFFSET;
   let tries = LOCK_TRIES;
   // SYNC X (take): pairs with the release below, and with the monitor's that frees a dead holder's lock.
@@ -55,7 +66,7 @@ export function heapAllocate(job: usize, pages: u32, owner: u32): usize {
       }
       if (length >= pages) {
         if (length > pages) storeWord(entry + (pages << 2), length - pages);
-        word = (EXTENT_USED << EXTENT_STATE_SHIFT) | (owner << EXTENT_OWNER_SHIFT) | pages;
+        word = (state << EXTENT_STATE_SHIFT) | (owner << EXTENT_OWNER_SHIFT) | pages;
         storeWord(entry, word);
         found = load<usize>(job, JOB_HEAP_BASE_OFFSET) + (page << PAGE_SHIFT);
         break;
@@ -77,9 +88,14 @@ export function heapFree(job: usize, extent: usize): void {
   storeWord(entry, loadWord(entry) & EXTENT_PAGES_MASK);
 }
 
+/** Whether a word of the table describes a lane of this owner. */
+export function isLaneOf(owner: u32, word: u32): bool {
+  return (word & ~EXTENT_PAGES_MASK) == ((EXTENT_LANE << EXTENT_STATE_SHIFT) | (owner << EXTENT_OWNER_SHIFT));
+}
+
 /** Whether a word of the table describes an extent of this owner. */
-export function isExtentOf(owner: u32, word: u32): bool {
-  return (word & ~EXTENT_PAGES_MASK) == ((EXTENT_USED << EXTENT_STATE_SHIFT) | (owner << EXTENT_OWNER_SHIFT));
+function isExtentOf(owner: u32, word: u32): bool {
+  return word >>> EXTENT_STATE_SHIFT != EXTENT_FREE && ((word >>> EXTENT_OWNER_SHIFT) & EXTENT_OWNER_MASK) == owner;
 }
 
 /**

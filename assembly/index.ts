@@ -1,7 +1,9 @@
 // What the wasm module exports: the kernels, and which layout they were compiled for. Exports only.
 import { LAYOUT_HASH } from "./layout-hash";
 
-export { heapAllocate, heapFree, heapFreePages, heapInit, heapReclaim } from "./heap";
+export { completionTake } from "./completion";
+export { engineRun, inject, injectionInit, perform, submit } from "./engine";
+export { heapAllocate, heapFree, heapFreePages, heapInit, heapReclaim, regionAllocate } from "./heap";
 export {
   copyBytes,
   laneAbort,
@@ -17,6 +19,7 @@ export {
   laneWantRoom,
 } from "./lane";
 export { advance, laneOf, lanePause, lanePeek, laneReady, laneResume, laneSwitch, peek, release } from "./reception";
+export { regionClose, regionOpen } from "./region";
 export {
   addWord,
   bellArm,

@@ -2,7 +2,7 @@
 // Here is the producer's side and the consumer's steps that concern one lane only; reception.ts is the consumer.
 // Invariants: the producer alone moves tail, the consumer alone moves next and head; head ≤ next ≤ tail ≤
 // head + capacity - 16: one granule stays free, so that the word at tail is 0 until the record there is committed.
-import { heapAllocate, heapFree, isExtentOf } from "./heap";
+import { heapAllocate, heapFree, isLaneOf } from "./heap";
 import {
   AHEAD_BYTES,
   CACHE_LINE,
@@ -280,7 +280,7 @@ export function laneReclaim(job: usize, origin: u32, target: u32): void {
     const word = loadWord(table + (page << 2));
     const length = word & EXTENT_PAGES_MASK;
     if (length == 0) break;
-    if (isExtentOf(owner, word)) {
+    if (isLaneOf(owner, word)) {
       const lane = load<usize>(job, JOB_HEAP_BASE_OFFSET) + (page << PAGE_SHIFT);
       const isOurs = load<u32>(lane, LANE_ORIGIN_OFFSET) == origin && load<u32>(lane, LANE_TARGET_OFFSET) == target;
       if (isOurs) heapFree(job, lane);

@@ -5,7 +5,7 @@
 // several threads touch names its sync point (one capital letter); the two ends of it name each other in the kernels.
 
 /** Version of the picture below; raised with every change to it. */
-export const LAYOUT_VERSION: u32 = 1;
+export const LAYOUT_VERSION: u32 = 2;
 /** First word of a job's memory: "PAMI" in little-endian ASCII. */
 export const JOB_MAGIC: u32 = 0x494d4150;
 
@@ -30,6 +30,16 @@ export const HEADER_BYTES_MAX: u32 = 65535;
 export const SEND_IMMEDIATE_MAX: u32 = 4096;
 /** Header and payload (with padding) of a message that is delivered whole: 64 KiB and a header of 4 KiB. */
 export const RECV_IMMEDIATE_MAX: u32 = 69632;
+/** Regions of one task: their indices have 20 bits in a handle, for all tasks together. */
+export const REGION_COUNT_MAX: u32 = 1024;
+export const REGION_COUNT_DEFAULT: u32 = 1024;
+/** Injection FIFOs of one context. */
+export const FIFO_COUNT_MAX: u32 = 64;
+export const FIFO_COUNT_DEFAULT: u32 = 4;
+/** Slots of an injection FIFO: at least two transfers with a callback each (C3). */
+export const SLOT_COUNT_MIN: u32 = 4;
+export const SLOT_COUNT_MAX: u32 = 1048576;
+export const SLOT_COUNT_DEFAULT: u32 = 64;
 /** Bytes of one message: its size is announced as a u32. */
 export const MESSAGE_BYTES_MAX: u32 = 0x7fffffff;
 
@@ -49,6 +59,12 @@ export const MESSAGE_BYTES_MAX: u32 = 0x7fffffff;
 //    44  heapBase      launch    all       pointer to the first page
 //    48  heapPages     launch    all       number of pages
 //    52  memoryEnd     launch    all       first byte behind the map (modulo 2^32)
+//    56  regionsBase   launch    all       pointer to T × R region entries
+//    60  regions       launch    all       R, regions of each task
+//    64  injectionBase launch    all       pointer to T × C × F injection FIFOs
+//    68  injectionSize launch    all       bytes from one injection FIFO to the next
+//    72  fifos         launch    all       F, injection FIFOs of each context
+//    76  slots         launch    all       slots of each, power of two
 //   128  spinning[32]  each task its bit   tasks in the long phase of their spin            SYNC S
 //   256  heapLock      allocator           0, or task + 1 of the holder                     SYNC X
 //   384  (free)
@@ -67,6 +83,12 @@ export const JOB_HEAP_TABLE_OFFSET: u32 = 40;
 export const JOB_HEAP_BASE_OFFSET: u32 = 44;
 export const JOB_HEAP_PAGES_OFFSET: u32 = 48;
 export const JOB_MEMORY_END_OFFSET: u32 = 52;
+export const JOB_REGIONS_BASE_OFFSET: u32 = 56;
+export const JOB_REGIONS_OFFSET: u32 = 60;
+export const JOB_INJECTION_BASE_OFFSET: u32 = 64;
+export const JOB_INJECTION_SIZE_OFFSET: u32 = 68;
+export const JOB_FIFOS_OFFSET: u32 = 72;
+export const JOB_SLOTS_OFFSET: u32 = 76;
 export const JOB_SPINNING_OFFSET: u32 = 128;
 export const JOB_HEAP_LOCK_OFFSET: u32 = 256;
 export const JOB_SIZE: u32 = 512;
@@ -248,11 +270,123 @@ export const FIRST_PREFIX_SIZE: u32 = 8;
 //  heap lock; freeing does not (SYNC F): neighbours are joined by the next allocator.
 // ╘═════════════════════════════════════════════════════════════════════════════════════════════════════════════════╛
 export const EXTENT_FREE: u32 = 0;
-export const EXTENT_USED: u32 = 1;
+/** A lane. */
+export const EXTENT_LANE: u32 = 1;
+export const EXTENT_REGION: u32 = 2;
 export const EXTENT_STATE_SHIFT: u32 = 30;
 export const EXTENT_OWNER_SHIFT: u32 = 20;
 export const EXTENT_OWNER_MASK: u32 = 0x3ff;
 export const EXTENT_PAGES_MASK: u32 = 0xfffff;
+
+// ╒═════════════ REGION entry, 16 bytes: task t owns the entries t × R … (t + 1) × R - 1 ═══════════════════════════╕
+//     0  generation  owner  all  odd: open; counts openings and closings                                   SYNC G
+//     4  base        owner  all  pointer to the region's first byte              plain: stays as it is while it is open,
+//     8  bytes       owner  all  its length                                      and until every context has passed an
+//                                                                                advance after it was closed
+// ╘═════════════════════════════════════════════════════════════════════════════════════════════════════════════════╛
+export const REGION_GENERATION_OFFSET: u32 = 0;
+export const REGION_BASE_OFFSET: u32 = 4;
+export const REGION_BYTES_OFFSET: u32 = 8;
+export const REGION_SIZE: u32 = 16;
+export const REGION_SHIFT: u32 = 4;
+
+// ╒═════════════ INJECTION FIFO: one origin context's, in order; its owner injects and scans, the engine processes ═╕
+//  byte  field    writer   readers  meaning
+//     0  tail     owner    engine   slots ever injected, modulo 2^32                                        SYNC I
+//     4  oldest   owner    owner    every slot before this one may be injected into again
+//     8  slots    launch   all      how many there are, power of two
+//    12  pending  owner    owner    completion descriptors and fences whose bit has not been taken
+//    64  staged   owner    owner    a DESCRIPTOR: what submit() and inject() are about
+//   128  head     engine   owner    slots ever processed, modulo 2^32                                       SYNC E
+//   132  moved    engine   engine   bytes moved of the transfer at head
+//   136  result   engine   engine   TRANSFER_… of the last transfer: its completion descriptors hand it on
+//   140  refused  engine   dump     descriptors that were refused, modulo 2^32
+//   256  mask[]   engine   owner    bit i: the completion descriptor in slot i is processed; then the levels above it,
+//                 sets,             bit j of one: word j below it is not 0; the highest has at most 8 words  SYNC B
+//                 owner clears
+//  then  slot[]   owner    engine   DESCRIPTORs, from a multiple of 64 on
+// ╘═════════════════════════════════════════════════════════════════════════════════════════════════════════════════╛
+export const INJECTION_TAIL_OFFSET: u32 = 0;
+export const INJECTION_OLDEST_OFFSET: u32 = 4;
+export const INJECTION_SLOTS_OFFSET: u32 = 8;
+export const INJECTION_PENDING_OFFSET: u32 = 12;
+export const INJECTION_STAGED_OFFSET: u32 = 64;
+export const INJECTION_HEAD_OFFSET: u32 = 128;
+export const INJECTION_MOVED_OFFSET: u32 = 132;
+export const INJECTION_RESULT_OFFSET: u32 = 136;
+export const INJECTION_REFUSED_OFFSET: u32 = 140;
+export const INJECTION_MASK_OFFSET: u32 = 256;
+/** Words that are looked at one by one rather than by a level above them. */
+export const MASK_TOP_WORDS: u32 = 8;
+
+// ╒═════════════ DESCRIPTOR, 64 bytes ══════════════════════════════════════════════════════════════════════════════╕
+//     0  kind              DESCRIPTOR_…
+//     4  bytes             of the transfer; RMW: RMW_…. Completion, fence: what came of it, written by the engine
+//     8  localIndex        the origin's region: its entry's index, generation, and an offset in it
+//    12  localGeneration
+//    16  localOffset
+//    20  remoteIndex       the target's
+//    24  remoteGeneration
+//    28  remoteOffset
+//    32  value[2]          RMW: low and high word
+//    40  test[2]
+//    48  (free)
+// ╘═════════════════════════════════════════════════════════════════════════════════════════════════════════════════╛
+export const DESCRIPTOR_KIND_OFFSET: u32 = 0;
+export const DESCRIPTOR_BYTES_OFFSET: u32 = 4;
+export const DESCRIPTOR_LOCAL_INDEX_OFFSET: u32 = 8;
+export const DESCRIPTOR_LOCAL_GENERATION_OFFSET: u32 = 12;
+export const DESCRIPTOR_LOCAL_OFFSET_OFFSET: u32 = 16;
+export const DESCRIPTOR_REMOTE_INDEX_OFFSET: u32 = 20;
+export const DESCRIPTOR_REMOTE_GENERATION_OFFSET: u32 = 24;
+export const DESCRIPTOR_REMOTE_OFFSET_OFFSET: u32 = 28;
+export const DESCRIPTOR_VALUE_OFFSET: u32 = 32;
+export const DESCRIPTOR_TEST_OFFSET: u32 = 40;
+export const DESCRIPTOR_SIZE: u32 = 64;
+export const DESCRIPTOR_SHIFT: u32 = 6;
+
+/** From the origin's region to the target's. */
+export const DESCRIPTOR_PUT: u32 = 1;
+/** From the target's region to the origin's. */
+export const DESCRIPTOR_GET: u32 = 2;
+/** An atomic change of a word of the target's region; its old value goes to the origin's with RMW_FETCH. */
+export const DESCRIPTOR_RMW: u32 = 3;
+/** Sets the bit of its own slot, and hands on what came of the transfer before it. */
+export const DESCRIPTOR_COMPLETION: u32 = 4;
+/** Sets the bit of its own slot: what stands before it is done, well or not. */
+export const DESCRIPTOR_FENCE: u32 = 5;
+
+/** No slot, no region, no completion. */
+export const NONE: u32 = 0xffffffff;
+/** Bytes that the engine moves in one go: then it is the next FIFO's turn. */
+export const SLICE_BYTES: u32 = 262144;
+/** Results of a transfer. */
+export const TRANSFER_DONE: u32 = 0;
+export const TRANSFER_LOCAL_CLOSED: u32 = 1;
+export const TRANSFER_LOCAL_BOUNDS: u32 = 2;
+export const TRANSFER_REMOTE_CLOSED: u32 = 3;
+export const TRANSFER_REMOTE_BOUNDS: u32 = 4;
+/** No such kind, operation or type; a word that is not aligned. */
+export const TRANSFER_INVALID: u32 = 5;
+/** What submit() gives: the slot, the result above it, and whether the engine has something left. */
+export const SUBMIT_RESULT_SHIFT: u32 = 24;
+export const SUBMIT_LEFT: u32 = 0x80000000;
+/** What completionTake() gives: the slot, and the result above it. */
+export const COMPLETION_RESULT_SHIFT: u32 = 24;
+
+/** Operations of an RMW: what is done, plus what it gives back and when it is done. */
+export const RMW_SET: u32 = 1;
+export const RMW_ADD: u32 = 2;
+export const RMW_OR: u32 = 3;
+export const RMW_AND: u32 = 4;
+export const RMW_XOR: u32 = 5;
+export const RMW_OPERATION_MASK: u32 = 7;
+/** The old value goes to the origin's region. */
+export const RMW_FETCH: u32 = 8;
+/** Only if the word equals `test`. */
+export const RMW_COMPARE: u32 = 16;
+/** 64-bit word. */
+export const RMW_WIDE: u32 = 32;
 
 /** An entry of attended[]: pointer, ordinal. */
 export const ATTENDED_SIZE: u32 = 8;

@@ -1,6 +1,6 @@
 // The only file of the kernels that names an atomic. All wasm atomics are sequentially consistent; the callers say
 // which role each one plays, and which partner it pairs with.
-import { JOB_SPINNING_OFFSET, TASK_BELL_OFFSET, TASK_PARKED_OFFSET } from "./layout";
+import { JOB_SPINNING_OFFSET, RMW_ADD, RMW_AND, RMW_OR, RMW_XOR, TASK_BELL_OFFSET, TASK_PARKED_OFFSET } from "./layout";
 
 /** Atomic load of a shared word. */
 export function loadWord(pointer: usize): u32 {
@@ -22,6 +22,11 @@ export function setBits(pointer: usize, bits: u32): void {
   atomic.or<u32>(pointer, bits);
 }
 
+/** Sets bits of a shared word: its old value. */
+export function setBitsOf(pointer: usize, bits: u32): u32 {
+  return atomic.or<u32>(pointer, bits);
+}
+
 /** Clears bits of a shared word. */
 export function clearBits(pointer: usize, bits: u32): void {
   atomic.and<u32>(pointer, ~bits);
@@ -30,6 +35,39 @@ export function clearBits(pointer: usize, bits: u32): void {
 /** Adds to a shared word: its old value. */
 export function addWord(pointer: usize, value: u32): u32 {
   return atomic.add<u32>(pointer, value);
+}
+
+/**
+ * Changes a shared word: `operation` with `value`, only if it equals `test` where `compares`.
+ * @param operation RMW_SET … RMW_XOR
+ * @returns its old value
+ */
+export function changeWord(pointer: usize, operation: u32, value: u32, test: u32, compares: bool): u32 {
+  if (compares) return atomic.cmpxchg<u32>(pointer, test, combine<u32>(operation, test, value));
+  if (operation == RMW_ADD) return atomic.add<u32>(pointer, value);
+  if (operation == RMW_OR) return atomic.or<u32>(pointer, value);
+  if (operation == RMW_AND) return atomic.and<u32>(pointer, value);
+  if (operation == RMW_XOR) return atomic.xor<u32>(pointer, value);
+  return atomic.xchg<u32>(pointer, value);
+}
+
+/** As changeWord(), of 64 bits. */
+export function changeWide(pointer: usize, operation: u32, value: u64, test: u64, compares: bool): u64 {
+  if (compares) return atomic.cmpxchg<u64>(pointer, test, combine<u64>(operation, test, value));
+  if (operation == RMW_ADD) return atomic.add<u64>(pointer, value);
+  if (operation == RMW_OR) return atomic.or<u64>(pointer, value);
+  if (operation == RMW_AND) return atomic.and<u64>(pointer, value);
+  if (operation == RMW_XOR) return atomic.xor<u64>(pointer, value);
+  return atomic.xchg<u64>(pointer, value);
+}
+
+/** What an operation makes of a value. */
+function combine<T>(operation: u32, old: T, value: T): T {
+  if (operation == RMW_ADD) return (old + value) as T;
+  if (operation == RMW_OR) return (old | value) as T;
+  if (operation == RMW_AND) return (old & value) as T;
+  if (operation == RMW_XOR) return (old ^ value) as T;
+  return value;
 }
 
 /** Wakes the owner of a task slot if it may be asleep; call it after the store that it shall see. */

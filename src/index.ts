@@ -25,6 +25,7 @@ export type { Context, ContextOptions, ProgressOptions, WaitOptions } from "./pa
 export type { DispatchHints, Handler, Hint } from "./pami/dispatch.js";
 export type { Endpoint } from "./pami/endpoint.js";
 export { type ErrorCode, PamiError } from "./pami/error.js";
+export { MemRegion, type RegionHandle } from "./pami/memregion.js";
 export type { Message } from "./pami/message.js";
 export {
   CANCELED,
@@ -41,5 +42,6 @@ export {
   TIMEDOUT,
   UNIMPL,
 } from "./pami/result.js";
+export type { RmwOperation, RmwParameters, RmwType, TransferParameters } from "./pami/rma.js";
 export type { SendParameters } from "./pami/send.js";
 export type { Work } from "./pami/work.js";

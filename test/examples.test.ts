@@ -5,10 +5,18 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 
 /** What a program prints; it must end with exit code 0. */
-function output(file: string): string {
-  const { status, stdout, stderr } = spawnSync(process.execPath, [file], { encoding: "utf8", timeout: 60_000 });
+function output(file: string, ...args: string[]): string {
+  const { status, stdout, stderr } = spawnSync(process.execPath, [file, ...args], {
+    encoding: "utf8",
+    timeout: 60_000,
+  });
   expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
   return stdout;
+}
+
+/** What one of the Parallel Research Kernels prints: a line for each number of tasks. */
+function kernel(line: string): RegExp {
+  return new RegExp(`^${[1, 2, 4].map((tasks) => `tasks: ${tasks}, ${line}\n`).join("")}$`);
 }
 
 describe("examples", () => {
@@ -16,6 +24,10 @@ describe("examples", () => {
     "hello.js": /task [01] hears 4[23]\ntask [01] hears 4[23]/,
     "pi.js": /π ≈ 3\.1415926535\d\d, off by \d\.\de[+-]\d+/,
     "heat.js": /4000 cells, 2000 steps on 4 tasks: 0 cells differ/,
+    "p2p.js": kernel("corner: 41958 as it must be, \\d+ MFlop/s"),
+    "stencil.js": kernel("norm: 42 as it must be, \\d+ MFlop/s"),
+    "transpose.js": kernel("sum of errors: 0 as it must be, \\d+ MB/s"),
+    "nstream.js": kernel("checksum: 336000000 as it must be, \\d+ MB/s"),
   };
 
   test("each has an expectation here", () => {
@@ -25,6 +37,10 @@ describe("examples", () => {
   for (const [file, pattern] of Object.entries(expected)) {
     test(file, () => expect(output(join("examples", file))).toMatch(pattern));
   }
+
+  test("the number of tasks can be said", () => {
+    expect(output(join("examples", "stencil.js"), "3")).toMatch(/^tasks: 3, norm: 42 as it must be, \d+ MFlop\/s\n$/);
+  });
 });
 
 describe("README.md", () => {

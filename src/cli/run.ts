@@ -10,15 +10,17 @@ import { type Client, type Context, EAGAIN, errorText, launch, SUCCESS } from "p
 import { conduct } from "./perf/conduct.js";
 import { type PerfOptions, parsePerf } from "./perf/options.js";
 import { reportOf } from "./perf/report.js";
-import { BEGIN, CHUNK, DIGEST, DONE, END, READY } from "./run-protocol.js";
+import { BEGIN, BEGIN_PUT, CHUNK, DIGEST, DONE, END, END_PUT, READY } from "./run-protocol.js";
 import { UsageError } from "./usage.js";
 
 /** What a path is called in the table. */
-const PATHS = ["pamir-wasm", "pamir-ts", "postMessage clone", "postMessage transfer"] as const;
+const PATHS = ["wasm send", "wasm put", "ts send", "ts put", "postMessage clone", "postMessage transfer"] as const;
 export type Path = (typeof PATHS)[number];
 
 /** Bytes of one message: a whole record, so that the receiver reads it in place. */
 const CHUNK_BYTES = 65536;
+
+const HEAP_BYTES_MIN = 64 * 1024 ** 2;
 
 const HELP = `pamir run: streams files from task 0 to task 1 and checks what arrives by SHA-256
 
@@ -27,8 +29,8 @@ Usage: pamir run [--quick] [FILE]…
   FILE                  without a file: the running Node itself, and pamir's own sources where they are
 
 Shown are bytes a second from the first send to the receiver's word that it has all (reading and hashing are not in it),
-by pamir with its kernels in WebAssembly and in TypeScript, and by postMessage with cloned and with transferred buffers;
-then latency and rate of small messages (--quick: tiny runs of these, the numbers mean little).
+by pamir with its kernels in WebAssembly and in TypeScript, and by postMessage with cloned and with transferred buffers.
+\`send\` is messages of 64 KiB; \`put\` one put from region to region and a fence, which tells that all is there. Then latency and rate of small messages (--quick: tiny runs of these, the numbers mean little).
 
 Exit codes: 0 all digests agree; 1 one differs; 2 a file can't be read.
 `;
@@ -51,7 +53,7 @@ export async function run(args: string[]): Promise<number> {
   for (const path of PATHS) {
     results.set(
       path,
-      path.startsWith("pamir") ? await overPamir(contents, path) : await overPostMessage(contents, path),
+      !path.startsWith("postMessage") ? await overPamir(contents, path) : await overPostMessage(contents, path),
     );
   }
   const code = printFiles(files, contents, digests, results);
@@ -66,13 +68,16 @@ export interface Arrived {
 }
 
 async function overPamir(contents: Buffer[], path: Path): Promise<Arrived[]> {
-  const kernel = path === "pamir-wasm" ? "wasm" : "ts";
-  const job = await launch(new URL("./tasks/run.js", import.meta.url), { tasks: 2, join: true, kernel });
+  const kernel = path.startsWith("wasm") ? "wasm" : "ts";
+  // For a file that is put there are two regions of its size.
+  const heapBytes = 2 * Math.max(...contents.map(({ length }) => length)) + HEAP_BYTES_MIN;
+  const job = await launch(new URL("./tasks/run.js", import.meta.url), { tasks: 2, join: true, kernel, heapBytes });
   const { client } = job;
   const context = client.createContext();
-  const answers = { ready: false, done: false, digest: "" };
-  context.dispatch(READY, () => {
+  const answers: Answers = { ready: false, done: false, digest: "", handle: 0 };
+  context.dispatch(READY, (message) => {
     answers.ready = true;
+    if (message.headerBytes > 0) answers.handle = new Float64Array(message.header.slice().buffer)[0] as number;
   });
   context.dispatch(DONE, () => {
     answers.done = true;
@@ -81,18 +86,46 @@ async function overPamir(contents: Buffer[], path: Path): Promise<Arrived[]> {
     answers.digest = Buffer.from(message.payload).toString("hex");
   });
   const arrived: Arrived[] = [];
-  for (const content of contents) arrived.push(streamFile(client, context, content, answers));
+  const move = path.endsWith("put") ? putFile : streamFile;
+  for (const content of contents) arrived.push(move(client, context, content, answers));
   client.close();
   await job.terminate();
   return arrived;
 }
 
-function streamFile(
-  client: Client,
-  context: Context,
-  content: Buffer,
-  answers: { ready: boolean; done: boolean; digest: string },
-): Arrived {
+/** What task 1 has said of the file in hand. */
+interface Answers {
+  ready: boolean;
+  done: boolean;
+  digest: string;
+  handle: number;
+}
+
+/** One put, from a region of this task, into which the file was read, to one of task 1; a fence tells that it is there. */
+function putFile(client: Client, context: Context, content: Buffer, answers: Answers): Arrived {
+  const to = client.endpoint(1);
+  answers.ready = false;
+  answers.digest = "";
+  must(context.sendImmediate(to, BEGIN_PUT, new Float64Array([content.length])));
+  wait(context, () => answers.ready);
+  using local = client.createRegion(Math.max(1, content.length));
+  local.bytes.set(content);
+  let isThere = false;
+  const start = performance.now();
+  must(context.put({ to, local, remote: answers.handle, bytes: content.length }));
+  must(
+    context.fence(to, () => {
+      isThere = true;
+    }),
+  );
+  wait(context, () => isThere);
+  const seconds = (performance.now() - start) / 1000;
+  must(context.sendImmediate(to, END_PUT));
+  wait(context, () => answers.digest !== "");
+  return { digest: answers.digest, rate: content.length / seconds };
+}
+
+function streamFile(client: Client, context: Context, content: Buffer, answers: Answers): Arrived {
   const to = client.endpoint(1);
   answers.ready = answers.done = false;
   answers.digest = "";

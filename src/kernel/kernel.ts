@@ -37,6 +37,7 @@ export interface Kernel {
   heapInit(job: number): void;
   heapAllocate(job: number, pages: number, owner: number): number;
   heapFree(job: number, extent: number): void;
+  regionAllocate(job: number, pages: number, owner: number): number;
   heapReclaim(job: number, owner: number): void;
   heapFreePages(job: number): number;
 
@@ -72,4 +73,14 @@ export interface Kernel {
   laneResume(context: number, origin: number): void;
   laneReady(context: number, origin: number): void;
   laneSwitch(job: number, context: number, origin: number, fresh: number): void;
+
+  // regions, injection FIFOs, the engine
+  regionOpen(job: number, index: number, base: number, bytes: number): number;
+  regionClose(job: number, index: number): void;
+  injectionInit(fifo: number, slots: number): void;
+  perform(job: number, descriptor: number, most: number): number;
+  inject(fifo: number, completions: number): number;
+  submit(job: number, fifo: number, completions: number): number;
+  engineRun(job: number, fifo: number): number;
+  completionTake(fifo: number): number;
 }

@@ -1,7 +1,7 @@
 // Loads the wasm module and binds it to a job's memory.
 import { instantiateSync } from "@assemblyscript/loader";
 import { LAYOUT_HASH } from "../../assembly/layout-hash.js";
-import { wasmBase64 } from "../generated/wasm.js";
+import { wasmHex } from "../generated/wasm.js";
 import type { Kernel } from "./kernel.js";
 
 /** What the module exports: the functions of Kernel, u32 results as signed numbers. */
@@ -11,12 +11,14 @@ let compiled: WebAssembly.Module | undefined;
 
 /** Size of the module in bytes. */
 export function wasmBytes(): number {
-  return atob(wasmBase64).length;
+  return wasmHex.length / 2;
 }
 
 /** The compiled kernels; compiled once per thread, and sent to workers in that form. */
 export function wasmModule(): WebAssembly.Module {
-  compiled ??= new WebAssembly.Module(Uint8Array.from(atob(wasmBase64), (letter) => letter.charCodeAt(0)));
+  compiled ??= new WebAssembly.Module(
+    Uint8Array.from({ length: wasmHex.length / 2 }, (_, i) => Number.parseInt(wasmHex.slice(2 * i, 2 * i + 2), 16)),
+  );
   return compiled;
 }
 
@@ -41,6 +43,15 @@ class WasmKernel implements Kernel {
   readonly #heapInit: Exports["heapInit"];
   readonly #heapAllocate: Exports["heapAllocate"];
   readonly #heapFree: Exports["heapFree"];
+  readonly #regionAllocate: Exports["regionAllocate"];
+  readonly #regionOpen: Exports["regionOpen"];
+  readonly #regionClose: Exports["regionClose"];
+  readonly #injectionInit: Exports["injectionInit"];
+  readonly #inject: Exports["inject"];
+  readonly #perform: Exports["perform"];
+  readonly #submit: Exports["submit"];
+  readonly #engineRun: Exports["engineRun"];
+  readonly #completionTake: Exports["completionTake"];
   readonly #heapReclaim: Exports["heapReclaim"];
   readonly #heapFreePages: Exports["heapFreePages"];
   readonly #copyBytes: Exports["copyBytes"];
@@ -81,6 +92,15 @@ class WasmKernel implements Kernel {
     this.#heapInit = exports.heapInit;
     this.#heapAllocate = exports.heapAllocate;
     this.#heapFree = exports.heapFree;
+    this.#regionAllocate = exports.regionAllocate;
+    this.#regionOpen = exports.regionOpen;
+    this.#regionClose = exports.regionClose;
+    this.#injectionInit = exports.injectionInit;
+    this.#inject = exports.inject;
+    this.#perform = exports.perform;
+    this.#submit = exports.submit;
+    this.#engineRun = exports.engineRun;
+    this.#completionTake = exports.completionTake;
     this.#heapReclaim = exports.heapReclaim;
     this.#heapFreePages = exports.heapFreePages;
     this.#copyBytes = exports.copyBytes;
@@ -164,6 +184,42 @@ class WasmKernel implements Kernel {
 
   heapFree(job: number, extent: number): void {
     this.#heapFree(job, extent);
+  }
+
+  regionAllocate(job: number, pages: number, owner: number): number {
+    return this.#regionAllocate(job, pages, owner) >>> 0;
+  }
+
+  regionOpen(job: number, index: number, base: number, bytes: number): number {
+    return this.#regionOpen(job, index, base, bytes) >>> 0;
+  }
+
+  regionClose(job: number, index: number): void {
+    this.#regionClose(job, index);
+  }
+
+  injectionInit(fifo: number, slots: number): void {
+    this.#injectionInit(fifo, slots);
+  }
+
+  perform(job: number, descriptor: number, most: number): number {
+    return this.#perform(job, descriptor, most);
+  }
+
+  inject(fifo: number, completions: number): number {
+    return this.#inject(fifo, completions) >>> 0;
+  }
+
+  submit(job: number, fifo: number, completions: number): number {
+    return this.#submit(job, fifo, completions) >>> 0;
+  }
+
+  engineRun(job: number, fifo: number): number {
+    return this.#engineRun(job, fifo);
+  }
+
+  completionTake(fifo: number): number {
+    return this.#completionTake(fifo) >>> 0;
   }
 
   heapReclaim(job: number, owner: number): void {

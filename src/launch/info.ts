@@ -61,6 +61,11 @@ export function info(): Info {
       messageBytes: MESSAGE_BYTES_MAX,
       memoryBytes: MEMORY_BYTES_MAX,
     },
-    sizes: { wasm: wasmBytes(), context: map.contextSize, lane: 6 * 4096, pair: 2 * 6 * 4096 },
+    sizes: {
+      wasm: wasmBytes(),
+      context: map.contextSize + map.fifos * map.injectionSize,
+      lane: 6 * 4096,
+      pair: 2 * 6 * 4096,
+    },
   };
 }

@@ -3,10 +3,17 @@
 import {
   CONTEXT_COUNT_MAX,
   ENDPOINT_COUNT_MAX,
+  FIFO_COUNT_DEFAULT,
+  FIFO_COUNT_MAX,
   LANE_BYTES_DEFAULT,
   LANE_BYTES_GROWN,
   LANE_BYTES_MIN,
   PAGE_SIZE,
+  REGION_COUNT_DEFAULT,
+  REGION_COUNT_MAX,
+  SLOT_COUNT_DEFAULT,
+  SLOT_COUNT_MAX,
+  SLOT_COUNT_MIN,
   TASK_COUNT_MAX,
 } from "../../assembly/layout.js";
 import { LAYOUT_HASH } from "../../assembly/layout-hash.js";
@@ -40,6 +47,12 @@ export interface LaunchOptions {
   laneBytes?: number | undefined;
   /** Bytes of the heap for lanes and regions (default 256 MiB); costs no memory until it is used. */
   heapBytes?: number | undefined;
+  /** Regions that each task may have at once (default 1,024). */
+  regions?: number | undefined;
+  /** Injection FIFOs of each context: transfers to targets in different ones don't wait for each other (default 4). */
+  fifos?: number | undefined;
+  /** Slots of an injection FIFO, a power of two: a transfer takes one, and one for each callback (default 64). */
+  slots?: number | undefined;
   /** Options for the tasks' workers, as of `worker_threads.Worker`; `workerData`, if any, is an object. */
   workerOptions?: Record<string, unknown> | undefined;
   /** Where the map begins in the memory. @internal for tests that let it straddle 2^31 */
@@ -126,15 +139,21 @@ function checkLimits(options: LaunchOptions): Limits {
     contexts = 4,
     laneBytes = LANE_BYTES_DEFAULT,
     heapBytes = HEAP_BYTES_DEFAULT,
+    regions = REGION_COUNT_DEFAULT,
+    fifos = FIFO_COUNT_DEFAULT,
+    slots = SLOT_COUNT_DEFAULT,
   } = options;
   checkInteger("tasks", tasks, 1, TASK_COUNT_MAX);
   checkInteger("contexts", contexts, 1, CONTEXT_COUNT_MAX);
   checkInteger("laneBytes", laneBytes, LANE_BYTES_MIN, 2 ** 26);
   checkInteger("heapBytes", heapBytes, PAGE_SIZE, MEMORY_BYTES_MAX);
-  if ((laneBytes & (laneBytes - 1)) !== 0) {
-    throw new PamiError("PAMIR_INVAL", `laneBytes is ${laneBytes}, not a power of two`);
+  checkInteger("regions", regions, 1, REGION_COUNT_MAX);
+  checkInteger("fifos", fifos, 1, FIFO_COUNT_MAX);
+  checkInteger("slots", slots, SLOT_COUNT_MIN, SLOT_COUNT_MAX);
+  for (const [name, value] of Object.entries({ laneBytes, slots })) {
+    if ((value & (value - 1)) !== 0) throw new PamiError("PAMIR_INVAL", `${name} is ${value}, not a power of two`);
   }
-  const limits = { tasks, contexts, laneBytes, heapBytes };
+  const limits = { tasks, contexts, laneBytes, heapBytes, regions, fifos, slots };
   if (!endpointsFit(limits)) {
     throw new PamiError(
       "PAMIR_MEMORY",

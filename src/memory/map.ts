@@ -9,9 +9,15 @@
 //           │ context blocks          tasks × contexts ×    │ 4.6 KiB with 4 endpoints, 17 KiB with 1024
 //           │                         contextSize           │
 //           ├───────────────────────────────────────────────┤
+//           │ region entries          tasks × regions ×     │ 16 KiB a task
+//           │                         16 B                  │
+//           ├───────────────────────────────────────────────┤
+//           │ injection FIFOs         tasks × contexts ×    │ 18 KiB a context
+//           │                         fifos × injectionSize │
+//           ├───────────────────────────────────────────────┤
 //           │ heap table              4 B a page            │
 //           ├───────────────────────────────────────────────┤ page-aligned
-//           │ heap: lanes, later regions                    │ heapBytes
+//           │ heap: lanes, regions                          │ heapBytes
 //           └───────────────────────────────────────────────┘ end
 
 import {
@@ -19,27 +25,40 @@ import {
   CONTEXT_LANE_COUNT_OFFSET,
   CONTEXT_LANES_OFFSET,
   CONTEXT_TASK_OFFSET,
+  DESCRIPTOR_SIZE,
   ENDPOINT_COUNT_MAX,
   FALSE_SHARING_SIZE,
+  FIFO_COUNT_DEFAULT,
+  INJECTION_MASK_OFFSET,
   JOB_CONTEXT_SIZE_OFFSET,
   JOB_CONTEXTS_BASE_OFFSET,
   JOB_CONTEXTS_OFFSET,
   JOB_CORES_OFFSET,
+  JOB_FIFOS_OFFSET,
   JOB_HASH_OFFSET,
   JOB_HEAP_BASE_OFFSET,
   JOB_HEAP_PAGES_OFFSET,
   JOB_HEAP_TABLE_OFFSET,
+  JOB_INJECTION_BASE_OFFSET,
+  JOB_INJECTION_SIZE_OFFSET,
   JOB_LANE_BYTES_OFFSET,
   JOB_MAGIC,
   JOB_MAGIC_OFFSET,
   JOB_MEMORY_END_OFFSET,
+  JOB_REGIONS_BASE_OFFSET,
+  JOB_REGIONS_OFFSET,
   JOB_SIZE,
+  JOB_SLOTS_OFFSET,
   JOB_TASKS_BASE_OFFSET,
   JOB_TASKS_OFFSET,
   JOB_VERSION_OFFSET,
   LAYOUT_VERSION,
+  MASK_TOP_WORDS,
   PAGE_SHIFT,
   PAGE_SIZE,
+  REGION_COUNT_DEFAULT,
+  REGION_SIZE,
+  SLOT_COUNT_DEFAULT,
   TASK_SIZE,
 } from "../../assembly/layout.js";
 import { LAYOUT_HASH } from "../../assembly/layout-hash.js";
@@ -56,14 +75,26 @@ export interface Limits {
   readonly laneBytes: number;
   /** Bytes of the heap, which holds lanes and regions. */
   readonly heapBytes: number;
+  /** Regions that each task may have open at once. */
+  readonly regions?: number;
+  /** Injection FIFOs of each context. */
+  readonly fifos?: number;
+  /** Slots of an injection FIFO, a power of two. */
+  readonly slots?: number;
 }
 
-export interface MemoryMap extends Limits {
+export interface MemoryMap extends Required<Limits> {
   /** Pointer to the job header. */
   readonly job: number;
   readonly tasksBase: number;
   readonly contextsBase: number;
   readonly contextSize: number;
+  /** Pointer to the region entries: those of task 0 first. */
+  readonly regionsBase: number;
+  /** Pointer to the injection FIFOs: those of the first context first. */
+  readonly injectionBase: number;
+  /** Bytes from one injection FIFO to the next. */
+  readonly injectionSize: number;
   readonly heapTable: number;
   readonly heapBase: number;
   readonly heapPages: number;
@@ -80,20 +111,41 @@ export function memoryMap(limits: Limits, base = 0): MemoryMap {
   const tasksBase = base + JOB_SIZE;
   const contextsBase = tasksBase + limits.tasks * TASK_SIZE;
   const contextSize = alignUp(CONTEXT_LANES_OFFSET + (4 + ATTENDED_SIZE) * endpoints, FALSE_SHARING_SIZE);
-  const heapTable = contextsBase + endpoints * contextSize;
+  const { regions = REGION_COUNT_DEFAULT, fifos = FIFO_COUNT_DEFAULT, slots = SLOT_COUNT_DEFAULT } = limits;
+  const regionsBase = contextsBase + endpoints * contextSize;
+  const injectionBase = alignUp(regionsBase + limits.tasks * regions * REGION_SIZE, FALSE_SHARING_SIZE);
+  const injectionSize = alignUp(INJECTION_MASK_OFFSET + maskBytes(slots) + slots * DESCRIPTOR_SIZE, FALSE_SHARING_SIZE);
+  const heapTable = injectionBase + endpoints * fifos * injectionSize;
   const heapPages = limits.heapBytes >>> PAGE_SHIFT;
   const heapBase = Math.ceil((heapTable + 4 * heapPages) / PAGE_SIZE) * PAGE_SIZE;
   return {
     ...limits,
+    regions,
+    fifos,
+    slots,
     job: base,
     tasksBase,
     contextsBase,
     contextSize,
+    regionsBase,
+    injectionBase,
+    injectionSize,
     heapTable,
     heapBase,
     heapPages,
     end: heapBase + heapPages * PAGE_SIZE,
   };
+}
+
+/** Bytes of a completion bit mask with the levels above it: as maskBytes() of the kernels. */
+function maskBytes(slots: number): number {
+  let words = 0;
+  let level = slots;
+  do {
+    level = (level + 31) >>> 5;
+    words += level;
+  } while (level > MASK_TOP_WORDS);
+  return alignUp(4 * words, DESCRIPTOR_SIZE);
 }
 
 /** Pointer to a task's slot. */
@@ -109,6 +161,11 @@ export function ordinalOf(map: MemoryMap, task: number, context: number): number
 /** Pointer to the context block of an endpoint's ordinal. */
 export function contextBlock(map: MemoryMap, ordinal: number): number {
   return map.contextsBase + ordinal * map.contextSize;
+}
+
+/** Pointer to one of the injection FIFOs of an endpoint's ordinal. */
+export function injectionFifo(map: MemoryMap, ordinal: number, fifo: number): number {
+  return map.injectionBase + (ordinal * map.fifos + fifo) * map.injectionSize;
 }
 
 /** Writes the constant words of a new job into zeroed memory; nobody else sees it yet. */
@@ -128,6 +185,12 @@ export function formatMemory(map: MemoryMap, { words }: Memory, kernel: Kernel, 
     [JOB_HEAP_BASE_OFFSET, map.heapBase],
     [JOB_HEAP_PAGES_OFFSET, map.heapPages],
     [JOB_MEMORY_END_OFFSET, map.end],
+    [JOB_REGIONS_BASE_OFFSET, map.regionsBase],
+    [JOB_REGIONS_OFFSET, map.regions],
+    [JOB_INJECTION_BASE_OFFSET, map.injectionBase],
+    [JOB_INJECTION_SIZE_OFFSET, map.injectionSize],
+    [JOB_FIFOS_OFFSET, map.fifos],
+    [JOB_SLOTS_OFFSET, map.slots],
   ];
   for (const [offset, value] of header) words[(map.job + offset) >>> 2] = value;
   const endpoints = map.tasks * map.contexts;
@@ -135,6 +198,7 @@ export function formatMemory(map: MemoryMap, { words }: Memory, kernel: Kernel, 
     const block = contextBlock(map, ordinal);
     words[(block + CONTEXT_TASK_OFFSET) >>> 2] = taskSlot(map, Math.floor(ordinal / map.contexts));
     words[(block + CONTEXT_LANE_COUNT_OFFSET) >>> 2] = endpoints;
+    for (let fifo = 0; fifo < map.fifos; fifo++) kernel.injectionInit(injectionFifo(map, ordinal, fifo), map.slots);
   }
   kernel.heapInit(map.job);
 }
@@ -156,6 +220,12 @@ export function readMap({ words }: Memory, job: number): MemoryMap {
     heapBase: word(JOB_HEAP_BASE_OFFSET),
     heapPages,
     end: word(JOB_MEMORY_END_OFFSET),
+    regionsBase: word(JOB_REGIONS_BASE_OFFSET),
+    regions: word(JOB_REGIONS_OFFSET),
+    injectionBase: word(JOB_INJECTION_BASE_OFFSET),
+    injectionSize: word(JOB_INJECTION_SIZE_OFFSET),
+    fifos: word(JOB_FIFOS_OFFSET),
+    slots: word(JOB_SLOTS_OFFSET),
   };
 }
 

@@ -19,6 +19,7 @@ import { Keepalive } from "../support/keepalive.js";
 import { Context, type ContextHost, type ContextOptions } from "./context.js";
 import { type Endpoint, endpointOf } from "./endpoint.js";
 import { checkInteger, PamiError, show } from "./error.js";
+import { type MemRegion, RegionTable } from "./memregion.js";
 
 /** What `client.query` answers, by name. */
 export interface Attributes {
@@ -69,6 +70,7 @@ export class Client {
   readonly #host: ContextHost;
   readonly #contexts = new Map<number, Context>();
   readonly #ended: Uint8Array;
+  readonly #regions: RegionTable;
   #interrupts: number;
   #interruptsTaken = 0;
   #created = 0;
@@ -87,6 +89,7 @@ export class Client {
     this.kernel = kernel.name;
     this.bytes = memory.bytes;
     this.#ended = new Uint8Array(map.tasks);
+    this.#regions = new RegionTable(kernel, memory, map, task);
     this.#interrupts = kernel.loadWord(this.#slot + TASK_INTERRUPT_OFFSET);
     // SYNC D (up): pairs with those who look whether the task has ended.
     const state = kernel.exchangeIf(this.#slot + TASK_STATE_OFFSET, TASK_ABSENT, TASK_UP);
@@ -127,6 +130,17 @@ export class Client {
     const context = new Context(this.#host, this.#created, options);
     this.#contexts.set(this.#created++, context);
     return context;
+  }
+
+  /**
+   * Makes a region of the job's memory, which this task owns and others reach by its handle. Its bytes begin at a multiple
+   * of 4,096; they are not set to 0.
+   * @param bytes its length, from 1
+   * @throws PAMIR_INVAL, PAMIR_NO_MEMORY (its text says how much is free), PAMIR_BUSY
+   */
+  createRegion(bytes: number): MemRegion {
+    this.#checkOpen("createRegion");
+    return this.#regions.create(bytes);
   }
 
   /** The endpoint of a task's context. It need not exist yet: what is sent to it waits there. */

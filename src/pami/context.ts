@@ -12,6 +12,7 @@ import { checkInteger, PamiError, show } from "./error.js";
 import { bodyBytes } from "./message.js";
 import { checkSendHints, Receiver } from "./receive.js";
 import { type Callback, INTERRUPTED, type Result, SUCCESS, TIMEDOUT } from "./result.js";
+import { Rma, type RmwParameters, type TransferParameters } from "./rma.js";
 import { Sender, type SendParameters } from "./send.js";
 import { type Work, WorkQueue } from "./work.js";
 
@@ -70,6 +71,8 @@ export class Context {
   readonly #block: number;
   readonly #sender: Sender;
   readonly #receiver: Receiver;
+  readonly #rma: Rma;
+  #inFenceRegion = false;
   readonly #completions = new CompletionQueue();
   readonly #work = new WorkQueue();
   readonly #spin: number;
@@ -99,7 +102,11 @@ export class Context {
     const lanes = new ShmLanes(kernel, memory, map, ordinal);
     this.#sender = new Sender(kernel, memory, map, lanes, this.#completions, pendingBytes);
     this.#receiver = new Receiver(kernel, memory, map, this.#block, this.#completions, unexpectedBytes);
-    memory.words[(this.#block + CONTEXT_STATE_OFFSET) >>> 2] = 1;
+    this.#rma = new Rma(kernel, memory, map, ordinal, this.#completions, pendingBytes);
+    // SYNC N (open): before it looks at any region; pairs with those who look which contexts may be at one.
+    kernel.storeWord(this.#block + CONTEXT_STATE_OFFSET, 1);
+    host.refresh();
+    for (let other = 0; other < map.tasks; other++) if (host.hasEnded(other)) this.#rma.targetEnded(other);
   }
 
   /**
@@ -214,6 +221,73 @@ export class Context {
   }
 
   /**
+   * Writes bytes of a local region into a region of the target's task, which need not do anything for it. Read before it
+   * returns, the parameter object may be used again; the local bytes only after `onLocal` (or a fence). Without
+   * callbacks, and with nothing before it, the bytes are there when it returns. Puts are ordered by fences.
+   * @returns SUCCESS, EAGAIN (no room for another descriptor, nor in the pending queue), SHUTDOWN (the target has ended)
+   * @throws PAMIR_INVAL, PAMIR_BOUNDS, PAMIR_STALE, PAMIR_CLOSED
+   */
+  put(parameters: TransferParameters): Result {
+    this.#checkOpen("put");
+    return this.#rma.transfer("put", parameters);
+  }
+
+  /** As put(), the other way: `onLocal` says that the bytes are in the local region. */
+  get(parameters: TransferParameters): Result {
+    this.#checkOpen("get");
+    return this.#rma.transfer("get", parameters);
+  }
+
+  /**
+   * Changes one word of a region of the target's task atomically, against every task's rmw. Rmws are unordered.
+   * @returns as put()
+   * @throws as put(), and PAMIR_INVAL for an unknown operation or type, or a word that is not aligned
+   */
+  rmw(parameters: RmwParameters): Result {
+    this.#checkOpen("rmw");
+    return this.#rma.rmw(parameters);
+  }
+
+  /**
+   * Tells, in an `advance()`, when every transfer that this context has issued to an endpoint before this is complete:
+   * at the target, for everybody to see. What is issued later is not waited for.
+   * @returns SUCCESS, or EAGAIN (no room in the pending queue)
+   */
+  fence(to: Endpoint, done: Callback, cookie?: unknown): Result {
+    this.#checkOpen("fence");
+    return this.#rma.fence(to, done, cookie);
+  }
+
+  /** As fence(), to all endpoints. */
+  fenceAll(done: Callback, cookie?: unknown): Result {
+    this.#checkOpen("fenceAll");
+    return this.#rma.fenceAll(done, cookie);
+  }
+
+  /** Begins a fence region, as PAMI has them; fences need none here. @throws PAMIR_FENCE within a fence region */
+  fenceBegin(): void {
+    this.#checkOpen("fenceBegin");
+    if (this.#inFenceRegion) throw new PamiError("PAMIR_FENCE", "fenceBegin() within a fence region: they do not nest");
+    this.#inFenceRegion = true;
+  }
+
+  /** @throws PAMIR_FENCE outside of a fence region */
+  fenceEnd(): void {
+    this.#checkOpen("fenceEnd");
+    if (!this.#inFenceRegion) throw new PamiError("PAMIR_FENCE", "fenceEnd() without fenceBegin()");
+    this.#inFenceRegion = false;
+  }
+
+  /** Resolves once every transfer issued before this is complete; advances meanwhile. @throws as progress() */
+  async flush(options: ProgressOptions = {}): Promise<void> {
+    let isDone = false;
+    this.fenceAll(() => {
+      isDone = true;
+    });
+    while (!isDone) await this.progress(options);
+  }
+
+  /**
    * Runs `work` at the next `advance()`, and again at each while it returns EAGAIN. For this thread only: another
    * thread sends a message instead.
    */
@@ -234,7 +308,8 @@ export class Context {
   advance(max = 1): number {
     if (this.#advancing || this.#closed || !(max >= 1)) this.#checkAdvance(max);
     this.#advancing = true;
-    const busy = this.#completions.length + this.#sender.busy + this.#work.length + this.#receiver.busy;
+    const busy =
+      this.#completions.length + this.#sender.busy + this.#work.length + this.#receiver.busy + this.#rma.busy;
     if (busy !== 0) return this.#advanceBusily();
     const errors = this.#errors;
     const found = this.#receiver.advance(max, errors);
@@ -343,7 +418,7 @@ export class Context {
   /** Nobody may be reading a lane when the others are told that this context is gone: they take the lanes back. */
   #end(): void {
     this.#sender.close();
-    this.#host.memory.words[(this.#block + CONTEXT_STATE_OFFSET) >>> 2] = 2;
+    this.#host.kernel.storeWord(this.#block + CONTEXT_STATE_OFFSET, 2);
     this.#host.contextClosed(this);
     for (const reject of this.#rejectWaits) reject();
     this.#rejectWaits.clear();
@@ -358,6 +433,7 @@ export class Context {
   /** Whether an advance would do something. */
   #hasWork(): boolean {
     if (this.#completions.length > 0 || this.#work.fresh || this.#receiver.hasDeliverable()) return true;
+    if (this.#rma.busy > 0) return true;
     if (this.#sender.hasRoom()) return true;
     return this.#host.kernel.peek(this.#block) !== 0;
   }
@@ -370,11 +446,12 @@ export class Context {
 
   #advanceBusily(): number {
     const errors = this.#errors;
-    let events = this.#completions.run(errors);
+    let events = this.#completions.length > 0 ? this.#completions.run(errors) : 0;
+    if (this.#rma.busy > 0) events += this.#rma.advance(errors);
     if (this.#receiver.busy > 0) events += this.#receiver.deliverUnexpected(errors);
     const found = this.#closed ? 0 : this.#receiver.advance(1, errors);
     if (this.#sender.busy > 0 && !this.#closed) events += this.#sender.flush();
-    if (!this.#closed) events += this.#work.run(errors);
+    if (this.#work.length > 0 && !this.#closed) events += this.#work.run(errors);
     return this.#afterRound(found, events, errors);
   }
 
@@ -394,8 +471,14 @@ export class Context {
   /** The task table has changed: deals with the tasks that have ended since. Returns how many. */
   #noticed(): number {
     let ended = 0;
-    this.#receiver.acknowledgeNotice(this.#host.refresh());
-    for (let task = 0; task < this.#endedSeen.length; task++) {
+    const notice = this.#host.refresh();
+    const { length } = this.#endedSeen;
+    // Once the notice is acknowledged, the regions of those who have ended may be anybody's.
+    for (let task = 0; task < length; task++) {
+      if (this.#endedSeen[task] === 0 && this.#host.hasEnded(task)) this.#rma.targetEnded(task);
+    }
+    this.#receiver.acknowledgeNotice(notice);
+    for (let task = 0; task < length; task++) {
       if (this.#endedSeen[task] !== 0 || !this.#host.hasEnded(task)) continue;
       this.#endedSeen[task] = 1;
       ended++;

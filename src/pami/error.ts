@@ -11,6 +11,11 @@
  * - `PAMIR_HINT`: a hint that can't be honoured
  * - `PAMIR_TOO_LARGE`: a message or header over its limit
  * - `PAMIR_NO_DESTINATION`: a handler returned without saying where a large message goes
+ * - `PAMIR_BOUNDS`: a transfer that is not all within its region
+ * - `PAMIR_STALE`: a handle of a region that is closed, or never was
+ * - `PAMIR_NO_MEMORY`: the heap has no place for a region, or the task has too many
+ * - `PAMIR_BUSY`: the heap was locked all the time
+ * - `PAMIR_FENCE`: a fence region that is nested or not begun
  * - `PAMIR_MEMORY`: limits that don't fit into 4 GiB, or memory that the host refuses
  * - `PAMIR_ENTRY`: the task module can't be found
  * - `PAMIR_NO_WASM`: `kernel: 'wasm'` where WebAssembly is forbidden or missing
@@ -27,6 +32,11 @@ export type ErrorCode =
   | "PAMIR_HINT"
   | "PAMIR_TOO_LARGE"
   | "PAMIR_NO_DESTINATION"
+  | "PAMIR_BOUNDS"
+  | "PAMIR_STALE"
+  | "PAMIR_NO_MEMORY"
+  | "PAMIR_BUSY"
+  | "PAMIR_FENCE"
   | "PAMIR_MEMORY"
   | "PAMIR_ENTRY"
   | "PAMIR_NO_WASM"

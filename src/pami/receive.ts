@@ -4,6 +4,7 @@ import {
   ADVANCE_EVENTS_MASK,
   CONTEXT_EVENTS_OFFSET,
   CONTEXT_NOTICE_SEEN_OFFSET,
+  CONTEXT_STATE_OFFSET,
   DISPATCH_ID_MAX,
   EVENT_SIZE,
   FIRST_PREFIX_SIZE,
@@ -18,6 +19,7 @@ import {
   RECV_IMMEDIATE_MAX,
   SEND_IMMEDIATE_MAX,
   TASK_CLOSED,
+  TASK_NOTICE_OFFSET,
   TASK_STATE_OFFSET,
 } from "../../assembly/layout.js";
 import type { Kernel, Memory } from "../kernel/kernel.js";
@@ -197,7 +199,9 @@ export class Receiver {
 
   /** Says that the notice up to now is dealt with; call it before looking at what it is about. */
   acknowledgeNotice(notice: number): void {
-    this.#memory.words[(this.#block + CONTEXT_NOTICE_SEEN_OFFSET) >>> 2] = notice;
+    // SYNC N (seen): this context is at nothing any more that was closed, or whose owner had ended, before the notice.
+    this.#kernel.storeWord(this.#block + CONTEXT_NOTICE_SEEN_OFFSET, notice);
+    for (const ended of this.#ended) this.#unreclaimed.add(ended);
   }
 
   /** A task has ended: what it sent is still delivered, then its lanes are given back. */
@@ -228,26 +232,32 @@ export class Receiver {
       this.#arrivals[origin] = undefined;
       if (arrival !== undefined) this.#finish(arrival, SHUTDOWN);
     }
-    // A lane that is in no table is none: it died before it had entered it. Whoever gives back the last lane frees all.
-    for (const task of this.#unreclaimed) if (!this.#isLinked(task)) this.#kernel.heapReclaim(job, task);
+    // A lane that is in no table is none: it died before it had entered it. Whoever is the last to let go frees all.
+    for (const task of this.#unreclaimed) if (!this.#isInUse(task)) this.#kernel.heapReclaim(job, task);
     this.#unreclaimed.clear();
   }
 
-  /** Whether a context of a task that goes on has a lane of this one in its table. */
-  #isLinked(task: number): boolean {
+  /** Whether a context of a task that goes on has a lane of this one in its table, or may be at one of its regions. */
+  #isInUse(task: number): boolean {
     const map = this.#map;
+    const kernel = this.#kernel;
     for (let target = 0; target < map.tasks * map.contexts; target++) {
-      const state = this.#kernel.loadWord(taskSlot(map, Math.floor(target / map.contexts)) + TASK_STATE_OFFSET);
-      if (state >= TASK_CLOSED) continue;
+      const slot = taskSlot(map, Math.floor(target / map.contexts));
+      if (kernel.loadWord(slot + TASK_STATE_OFFSET) >= TASK_CLOSED) continue;
+      const block = contextBlock(map, target);
+      const isOpen = kernel.loadWord(block + CONTEXT_STATE_OFFSET) === 1;
+      // SYNC N (look): pairs with acknowledgeNotice(); the notice was counted up after the task had ended.
+      if (isOpen && kernel.loadWord(block + CONTEXT_NOTICE_SEEN_OFFSET) !== kernel.loadWord(slot + TASK_NOTICE_OFFSET))
+        return true;
       for (let context = 0; context < map.contexts; context++) {
-        if (this.#kernel.laneOf(contextBlock(map, target), task * map.contexts + context) !== 0) return true;
+        if (kernel.laneOf(block, task * map.contexts + context) !== 0) return true;
       }
     }
     return false;
   }
 
   get hasOrphans(): boolean {
-    return this.#orphans.size > 0;
+    return this.#orphans.size > 0 || this.#unreclaimed.size > 0;
   }
 
   /** Origins that are held back because the unexpected queue is full. */

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { type Arrived, type Path, printFiles } from "../../src/cli/run.js";
 
-const PATHS: Path[] = ["pamir-wasm", "pamir-ts", "postMessage clone", "postMessage transfer"];
+const PATHS: Path[] = ["wasm send", "wasm put", "ts send", "ts put", "postMessage clone", "postMessage transfer"];
 let folder = "";
 
 beforeAll(() => {
@@ -20,7 +20,7 @@ function run(...args: string[]): { status: number | null; stdout: string; stderr
 }
 
 describe("pamir run", () => {
-  it("streams files of 0 bytes, of 1 byte and of several messages, each four ways", () => {
+  it("streams files of 0 bytes, of 1 byte and of several messages, each six ways", () => {
     const files = [0, 1, 65536, 200_001].map((bytes) => {
       const content = randomBytes(bytes);
       const file = join(folder, `${bytes}.bin`);
@@ -30,7 +30,7 @@ describe("pamir run", () => {
     const { status, stdout, stderr } = run("--quick", ...files.map(({ file }) => file));
     expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
     for (const { digest } of files) expect(stdout).toContain(digest.slice(0, 16));
-    expect(stdout).toContain("4 files × 4 ways: every SHA-256 equals that of the file.");
+    expect(stdout).toContain("4 files × 6 ways: every SHA-256 equals that of the file.");
     for (const system of ["pamir-wasm", "pamir-ts", "postMessage"]) {
       expect(stdout).toMatch(new RegExp(`│ ${system} +│ +[\\d,]+ ns │ +[\\d.]+ M │`));
     }
@@ -60,7 +60,7 @@ describe("pamir run", () => {
     );
     for (const spy of spies) spy.mockRestore();
     expect(codes).toEqual([0, 1]);
-    expect(written.join("")).toContain("4 digests differ from what was sent");
+    expect(written.join("")).toContain("6 digests differ from what was sent");
     expect(written.join("")).toContain("WRONG DIGEST");
   });
 });

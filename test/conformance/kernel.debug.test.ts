@@ -1,3 +1,6 @@
 import { kernelSuite } from "./kernel.suite.js";
+import { rmaSuite } from "./rma.suite.js";
 
 kernelSuite("debug", { producer: "debug" });
+
+rmaSuite("debug", { producer: "debug" });

@@ -1,6 +1,7 @@
 // The map across 2^31, where a pointer that is taken for a signed number turns negative. The memory is larger than
 // 2 GiB, but only what is touched costs any.
 import { kernelSuite } from "./kernel.suite.js";
+import { rmaSuite } from "./rma.suite.js";
 
 kernelSuite("wasm, 2^31 in the heap", { producer: "wasm", straddle: "heap" });
 kernelSuite("twin, 2^31 in the heap", { producer: "twin", straddle: "heap" });
@@ -13,4 +14,17 @@ kernelSuite("twin sends, wasm receives, 2^31 in the context", {
   producer: "twin",
   consumer: "wasm",
   straddle: "context",
+});
+
+rmaSuite("wasm, 2^31 in the heap", { producer: "wasm", straddle: "heap" });
+rmaSuite("twin, 2^31 in the heap", { producer: "twin", straddle: "heap" });
+rmaSuite("wasm sends, twin receives, 2^31 in an injection FIFO", {
+  producer: "wasm",
+  consumer: "twin",
+  straddle: "injection",
+});
+rmaSuite("twin sends, wasm receives, 2^31 in an injection FIFO", {
+  producer: "twin",
+  consumer: "wasm",
+  straddle: "injection",
 });

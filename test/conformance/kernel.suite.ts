@@ -14,11 +14,11 @@ import {
   CONTEXT_READY_OFFSET,
   EVENT_COUNT_MAX,
   EVENT_LANE_MAX,
+  EXTENT_LANE,
   EXTENT_OWNER_MASK,
   EXTENT_OWNER_SHIFT,
   EXTENT_PAGES_MASK,
   EXTENT_STATE_SHIFT,
-  EXTENT_USED,
   JOB_HEAP_LOCK_OFFSET,
   JOB_SPINNING_OFFSET,
   KIND_FIRST,
@@ -194,8 +194,8 @@ export function kernelSuite(name: string, options: RigOptions): void {
         expect(consumer.heapFreePages(job)).toBe(64);
         expect(allocate(3, 2)).toBe(page(0));
         expect(allocate(1, 1023)).toBe(page(3));
-        expect(entryOf(0)).toBe((EXTENT_USED << EXTENT_STATE_SHIFT) | (2 << EXTENT_OWNER_SHIFT) | 3);
-        expect(entryOf(3) >>> EXTENT_STATE_SHIFT).toBe(EXTENT_USED);
+        expect(entryOf(0)).toBe((EXTENT_LANE << EXTENT_STATE_SHIFT) | (2 << EXTENT_OWNER_SHIFT) | 3);
+        expect(entryOf(3) >>> EXTENT_STATE_SHIFT).toBe(EXTENT_LANE);
         expect((entryOf(3) >>> EXTENT_OWNER_SHIFT) & EXTENT_OWNER_MASK).toBe(1023);
         expect(entryOf(3) & EXTENT_PAGES_MASK).toBe(1);
         expect(entryOf(4)).toBe(60);

@@ -1,3 +1,6 @@
 import { kernelSuite } from "./kernel.suite.js";
+import { rmaSuite } from "./rma.suite.js";
 
 kernelSuite("twin", { producer: "twin" });
+
+rmaSuite("twin", { producer: "twin" });

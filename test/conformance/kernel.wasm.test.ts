@@ -1,3 +1,6 @@
 import { kernelSuite } from "./kernel.suite.js";
+import { rmaSuite } from "./rma.suite.js";
 
 kernelSuite("wasm", { producer: "wasm" });
+
+rmaSuite("wasm", { producer: "wasm" });

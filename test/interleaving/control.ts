@@ -29,7 +29,15 @@ import type { Memory } from "../../src/kernel/kernel.js";
 import { memoryMap } from "../../src/memory/map.js";
 
 /** Of every scenario. */
-export const map = memoryMap({ tasks: 3, contexts: 2, laneBytes: 64, heapBytes: 8 * 4096 });
+export const map = memoryMap({
+  tasks: 3,
+  contexts: 2,
+  laneBytes: 64,
+  heapBytes: 8 * 4096,
+  regions: 4,
+  fifos: 2,
+  slots: 4,
+});
 /** Words of the job's memory: an index has 16 bits. */
 export const JOB_WORDS = map.end >>> 2;
 export const THREADS_MAX = 3;

@@ -2,11 +2,11 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import {
+  EXTENT_LANE,
   EXTENT_OWNER_MASK,
   EXTENT_OWNER_SHIFT,
   EXTENT_PAGES_MASK,
   EXTENT_STATE_SHIFT,
-  EXTENT_USED,
   JOB_HEAP_LOCK_OFFSET,
   OPEN_NO_MEMORY,
   PAGE_SIZE,
@@ -35,7 +35,7 @@ function checkTable({ extents }: Model, rig: Rig): void {
     const entry = rig.word(map.heapTable + 4 * page);
     const length = entry & EXTENT_PAGES_MASK;
     expect(length, `page ${page}`).toBeGreaterThan(0);
-    if (entry >>> EXTENT_STATE_SHIFT === EXTENT_USED) {
+    if (entry >>> EXTENT_STATE_SHIFT === EXTENT_LANE) {
       const extent = used.get(map.heapBase + page * PAGE_SIZE);
       expect([length, (entry >>> EXTENT_OWNER_SHIFT) & EXTENT_OWNER_MASK]).toEqual([extent?.pages, extent?.owner]);
       used.delete(map.heapBase + page * PAGE_SIZE);

@@ -7,7 +7,9 @@ import {
   CONTEXT_EVENTS_OFFSET,
   CONTEXT_LANE_COUNT_OFFSET,
   CONTEXT_LANES_OFFSET,
+  DESCRIPTOR_SIZE,
   EVENT_SIZE,
+  INJECTION_MASK_OFFSET,
   KIND_MESSAGE,
   LANE_CAPACITY_OFFSET,
   LANE_CONTROL_SIZE,
@@ -22,13 +24,21 @@ import {
 import { type Kernel, type Memory, memoryOf } from "../../src/kernel/kernel.js";
 import { twinKernel } from "../../src/kernel/twin/index.js";
 import { wasmKernel, wasmModule } from "../../src/kernel/wasm.js";
-import { contextBlock, formatMemory, type Limits, type MemoryMap, memoryMap, taskSlot } from "../../src/memory/map.js";
+import {
+  contextBlock,
+  formatMemory,
+  injectionFifo,
+  type Limits,
+  type MemoryMap,
+  memoryMap,
+  taskSlot,
+} from "../../src/memory/map.js";
 
 /** wasm: the module that is shipped; debug: the same sources, unoptimised; twin: the TypeScript ones. */
 export type Build = "wasm" | "debug" | "twin";
 
 /** Which area of the map 2^31 lies in: where a pointer's sign bit turns. */
-export type Straddle = "heap" | "context";
+export type Straddle = "heap" | "context" | "injection";
 
 export interface RigOptions extends Partial<Limits> {
   readonly producer?: Build;
@@ -52,7 +62,7 @@ export interface TakenEvent {
 
 const TWO_TO_31 = 2 ** 31;
 const WASM_PAGE = 65536;
-/** Bytes of the areas that a rig may use. */
+/** A memory's room for the areas of a rig is a multiple of this. */
 const ROOM = 32 * 1024 ** 2;
 
 interface Pooled {
@@ -104,6 +114,8 @@ function baseOf(limits: Limits, straddle: Straddle | undefined): number {
   if (straddle === "heap") return TWO_TO_31 - map.heapBase - PAGE_SIZE;
   // Between the events of the first context block.
   if (straddle === "context") return TWO_TO_31 - map.contextsBase - CONTEXT_EVENTS_OFFSET - 8 * EVENT_SIZE;
+  // Between two slots of the first injection FIFO; of a large one, in its completion bit mask.
+  if (straddle === "injection") return TWO_TO_31 - map.injectionBase - INJECTION_MASK_OFFSET - 2 * DESCRIPTOR_SIZE;
   return 0;
 }
 
@@ -149,6 +161,11 @@ export class Rig {
 
   task(task: number): number {
     return taskSlot(this.map, task);
+  }
+
+  /** One of the injection FIFOs of an endpoint's ordinal. */
+  fifo(ordinal = 0, number = 0): number {
+    return injectionFifo(this.map, ordinal, number);
   }
 
   /** The word in a context's table with an origin's lane. */
@@ -260,11 +277,11 @@ export class Rig {
 /** A fresh job: as launch() makes it, but small. It takes the place of the last one in the same slot. */
 export function makeRig(options: RigOptions = {}): Rig {
   const { tasks = 3, contexts = 2, laneBytes = 1024, heapBytes = 64 * PAGE_SIZE, straddle, slot = 0 } = options;
+  const { regions = 16, fifos = 2, slots = 64 } = options;
   const { producer = "wasm", consumer = producer } = options;
-  const limits = { tasks, contexts, laneBytes, heapBytes };
+  const limits = { tasks, contexts, laneBytes, heapBytes, regions, fifos, slots };
   const map = memoryMap(limits, baseOf(limits, straddle));
-  const bytes = straddle === undefined ? ROOM : TWO_TO_31 + ROOM;
-  if (map.end > bytes) throw new Error(`the rig's map ends at ${map.end}, its memory at ${bytes}`);
+  const bytes = Math.max((straddle === undefined ? 0 : TWO_TO_31) + ROOM, Math.ceil(map.end / ROOM) * ROOM);
   const place = pooled(bytes, slot);
   place.memory.bytes.fill(0, ...place.used);
   place.used = [map.job, map.end];

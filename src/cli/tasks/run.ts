@@ -1,7 +1,7 @@
 // Task 1 of `pamir run`: takes files, and says what their digest is.
 import { createHash } from "node:crypto";
-import { attach } from "pamir";
-import { BEGIN, CHUNK, DIGEST, DONE, END, READY } from "../run-protocol.js";
+import { attach, type MemRegion } from "pamir";
+import { BEGIN, BEGIN_PUT, CHUNK, DIGEST, DONE, END, END_PUT, READY } from "../run-protocol.js";
 
 const client = await attach();
 const context = client.createContext();
@@ -22,5 +22,20 @@ context.dispatch(CHUNK, (message) => {
 context.dispatch(END, () => {
   context.sendImmediate(origin, DONE);
   context.sendImmediate(origin, DIGEST, null, createHash("sha256").update(file.subarray(0, length)).digest());
+});
+let region: MemRegion | undefined;
+context.dispatch(BEGIN_PUT, (message) => {
+  const size = new Float64Array(message.header.slice().buffer)[0] as number;
+  length = size;
+  region = client.createRegion(Math.max(1, size));
+  region.bytes.fill(1);
+  context.sendImmediate(origin, READY, new Float64Array([region.handle]));
+});
+context.dispatch(END_PUT, () => {
+  const digest = createHash("sha256")
+    .update((region as MemRegion).bytes.subarray(0, length))
+    .digest();
+  (region as MemRegion).close();
+  context.sendImmediate(origin, DIGEST, null, digest);
 });
 for (;;) context.advanceUntil(() => false);

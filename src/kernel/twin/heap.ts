@@ -1,11 +1,12 @@
 // Twin of assembly/heap.ts: same functions, same order; the comments stand there.
 import {
   EXTENT_FREE,
+  EXTENT_LANE,
   EXTENT_OWNER_MASK,
   EXTENT_OWNER_SHIFT,
   EXTENT_PAGES_MASK,
+  EXTENT_REGION,
   EXTENT_STATE_SHIFT,
-  EXTENT_USED,
   JOB_HEAP_BASE_OFFSET,
   JOB_HEAP_LOCK_OFFSET,
   JOB_HEAP_PAGES_OFFSET,
@@ -27,6 +28,14 @@ export function twinHeap({ words }: Memory, { exchangeIf, loadWord, storeWord }:
   }
 
   function heapAllocate(job: number, pages: number, owner: number): number {
+    return allocate(job, pages, owner, EXTENT_LANE);
+  }
+
+  function regionAllocate(job: number, pages: number, owner: number): number {
+    return allocate(job, pages, owner, EXTENT_REGION);
+  }
+
+  function allocate(job: number, pages: number, owner: number, state: number): number {
     const lock = job + JOB_HEAP_LOCK_OFFSET;
     let tries = LOCK_TRIES;
     // SYNC X (take)
@@ -52,7 +61,7 @@ export function twinHeap({ words }: Memory, { exchangeIf, loadWord, storeWord }:
         }
         if (length >= pages) {
           if (length > pages) storeWord(entry + (pages << 2), length - pages);
-          storeWord(entry, (EXTENT_USED << EXTENT_STATE_SHIFT) | (owner << EXTENT_OWNER_SHIFT) | pages);
+          storeWord(entry, (state << EXTENT_STATE_SHIFT) | (owner << EXTENT_OWNER_SHIFT) | pages);
           found = ((words[(job + JOB_HEAP_BASE_OFFSET) >>> 2] >>> 0) + (page << PAGE_SHIFT)) >>> 0;
           break;
         }
@@ -72,8 +81,12 @@ export function twinHeap({ words }: Memory, { exchangeIf, loadWord, storeWord }:
     storeWord(entry, loadWord(entry) & EXTENT_PAGES_MASK);
   }
 
+  function isLaneOf(owner: number, word: number): boolean {
+    return isExtentOf(owner, word) && word >>> EXTENT_STATE_SHIFT === EXTENT_LANE;
+  }
+
   function isExtentOf(owner: number, word: number): boolean {
-    return ((word >>> EXTENT_OWNER_SHIFT) & EXTENT_OWNER_MASK) === owner && word >>> EXTENT_STATE_SHIFT === EXTENT_USED;
+    return word >>> EXTENT_STATE_SHIFT !== EXTENT_FREE && ((word >>> EXTENT_OWNER_SHIFT) & EXTENT_OWNER_MASK) === owner;
   }
 
   function heapReclaim(job: number, owner: number): void {
@@ -105,5 +118,5 @@ export function twinHeap({ words }: Memory, { exchangeIf, loadWord, storeWord }:
     return free;
   }
 
-  return { heapInit, heapAllocate, heapFree, isExtentOf, heapReclaim, heapFreePages };
+  return { heapInit, heapAllocate, regionAllocate, heapFree, isLaneOf, heapReclaim, heapFreePages };
 }

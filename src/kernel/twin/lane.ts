@@ -51,7 +51,7 @@ import type { Sync } from "./sync.js";
 
 export type Lane = ReturnType<typeof twinLane>;
 
-export function twinLane({ words, bytes }: Memory, sync: Sync, { heapAllocate, heapFree, isExtentOf }: Heap) {
+export function twinLane({ words, bytes }: Memory, sync: Sync, { heapAllocate, heapFree, isLaneOf }: Heap) {
   const { loadWord, ring, setBits, storeWord } = sync;
 
   function copyBytes(to: number, from: number, length: number): void {
@@ -238,7 +238,7 @@ export function twinLane({ words, bytes }: Memory, sync: Sync, { heapAllocate, h
       const word = loadWord(table + (page << 2));
       const length = word & EXTENT_PAGES_MASK;
       if (length === 0) break;
-      if (isExtentOf(owner, word)) {
+      if (isLaneOf(owner, word)) {
         const lane = (base + (page << PAGE_SHIFT)) >>> 0;
         const own = lane >>> 2;
         const isOurs =

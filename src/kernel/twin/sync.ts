@@ -2,6 +2,10 @@
 // (a call), so the twin reads its own words plainly and asks atomically only where an answer is acted upon.
 import {
   JOB_SPINNING_OFFSET,
+  RMW_ADD,
+  RMW_AND,
+  RMW_OR,
+  RMW_XOR,
   TASK_BELL_OFFSET,
   TASK_PARKED_OFFSET,
   WAIT_NOT_EQUAL,
@@ -20,7 +24,9 @@ function popcount(bits: number): number {
   return count;
 }
 
-export function twinSync({ words }: Memory) {
+export function twinSync({ words, buffer }: Memory) {
+  const wide = new BigUint64Array(buffer);
+
   function loadWord(pointer: number): number {
     return Atomics.load(words, pointer >>> 2);
   }
@@ -37,12 +43,52 @@ export function twinSync({ words }: Memory) {
     Atomics.or(words, pointer >>> 2, bits);
   }
 
+  function setBitsOf(pointer: number, bits: number): number {
+    return Atomics.or(words, pointer >>> 2, bits);
+  }
+
   function clearBits(pointer: number, bits: number): void {
     Atomics.and(words, pointer >>> 2, ~bits);
   }
 
   function addWord(pointer: number, value: number): number {
     return Atomics.add(words, pointer >>> 2, value);
+  }
+
+  function changeWord(pointer: number, operation: number, value: number, test: number, compares: boolean): number {
+    const index = pointer >>> 2;
+    if (compares) return Atomics.compareExchange(words, index, test, combine(operation, test, value));
+    if (operation === RMW_ADD) return Atomics.add(words, index, value);
+    if (operation === RMW_OR) return Atomics.or(words, index, value);
+    if (operation === RMW_AND) return Atomics.and(words, index, value);
+    if (operation === RMW_XOR) return Atomics.xor(words, index, value);
+    return Atomics.exchange(words, index, value);
+  }
+
+  function changeWide(pointer: number, operation: number, value: bigint, test: bigint, compares: boolean): bigint {
+    const index = pointer >>> 3;
+    if (compares) return Atomics.compareExchange(wide, index, test, combineWide(operation, test, value));
+    if (operation === RMW_ADD) return Atomics.add(wide, index, value);
+    if (operation === RMW_OR) return Atomics.or(wide, index, value);
+    if (operation === RMW_AND) return Atomics.and(wide, index, value);
+    if (operation === RMW_XOR) return Atomics.xor(wide, index, value);
+    return Atomics.exchange(wide, index, value);
+  }
+
+  function combine(operation: number, old: number, value: number): number {
+    if (operation === RMW_ADD) return (old + value) | 0;
+    if (operation === RMW_OR) return old | value;
+    if (operation === RMW_AND) return old & value;
+    if (operation === RMW_XOR) return old ^ value;
+    return value;
+  }
+
+  function combineWide(operation: number, old: bigint, value: bigint): bigint {
+    if (operation === RMW_ADD) return old + value;
+    if (operation === RMW_OR) return old | value;
+    if (operation === RMW_AND) return old & value;
+    if (operation === RMW_XOR) return old ^ value;
+    return value;
   }
 
   function ring(task: number): void {
@@ -92,8 +138,11 @@ export function twinSync({ words }: Memory) {
     storeWord,
     exchangeIf,
     setBits,
+    setBitsOf,
     clearBits,
     addWord,
+    changeWord,
+    changeWide,
     ring,
     ringAlways,
     bellArm,

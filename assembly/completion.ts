@@ -1,0 +1,99 @@
+// The completion bit mask of an injection FIFO: the engine sets the bit of a completion descriptor's slot, the owner
+// finds it, takes it, and so frees the slot. A level above says which words are not 0, where there are many.
+import {
+  COMPLETION_RESULT_SHIFT,
+  DESCRIPTOR_BYTES_OFFSET,
+  DESCRIPTOR_SHIFT,
+  INJECTION_MASK_OFFSET,
+  INJECTION_OLDEST_OFFSET,
+  INJECTION_PENDING_OFFSET,
+  INJECTION_SLOTS_OFFSET,
+  MASK_TOP_WORDS,
+  NONE,
+} from "./layout";
+import { clearBits, loadWord, setBitsOf } from "./sync";
+
+/** Bytes of the mask words of all levels, for so many slots: a multiple of 64. */
+export function maskBytes(slots: u32): u32 {
+  let words: u32 = 0;
+  let level = slots;
+  do {
+    level = (level + 31) >>> 5;
+    words += level;
+  } while (level > MASK_TOP_WORDS);
+  return ((words << 2) + 63) & ~63;
+}
+
+/** Pointer to a slot. */
+export function slotOf(fifo: usize, slot: u32): usize {
+  return fifo + INJECTION_MASK_OFFSET + maskBytes(load<u32>(fifo, INJECTION_SLOTS_OFFSET)) + (slot << DESCRIPTOR_SHIFT);
+}
+
+/** Engine: sets the bit of a slot, and those above it. */
+export function completionSet(fifo: usize, slot: u32): void {
+  let words = fifo + INJECTION_MASK_OFFSET;
+  let level = load<u32>(fifo, INJECTION_SLOTS_OFFSET);
+  let bit = slot;
+  do {
+    level = (level + 31) >>> 5;
+    // SYNC B (set): makes all bytes of the transfers before it visible; pairs with completionTake().
+    const before = setBitsOf(words + ((bit >>> 5) << 2), 1 << (bit & 31));
+    if (before != 0) return;
+    words += level << 2;
+    bit >>>= 5;
+  } while (level > MASK_TOP_WORDS);
+}
+
+/** Owner: clears the bit of a slot, and those above it whose word is 0 by now. */
+function completionClear(fifo: usize, slot: u32): void {
+  let words = fifo + INJECTION_MASK_OFFSET;
+  let level = (load<u32>(fifo, INJECTION_SLOTS_OFFSET) + 31) >>> 5;
+  clearBits(words + ((slot >>> 5) << 2), 1 << (slot & 31));
+  let bit = slot >>> 5;
+  while (level > MASK_TOP_WORDS && loadWord(words + (bit << 2)) == 0) {
+    const above = words + (level << 2);
+    // SYNC B (clear): cleared first, then looked at once more, as a ready bit is.
+    clearBits(above + ((bit >>> 5) << 2), 1 << (bit & 31));
+    if (loadWord(words + (bit << 2)) != 0) {
+      setBitsOf(above + ((bit >>> 5) << 2), 1 << (bit & 31));
+      return;
+    }
+    words = above;
+    level = (level + 31) >>> 5;
+    bit >>>= 5;
+  }
+}
+
+/** First bit of a level that is set, from `from` on; NONE. */
+function nextSet(words: usize, level: u32, from: u32): u32 {
+  let word = from >>> 5;
+  if (word >= level) return NONE;
+  // SYNC B (look): pairs with completionSet().
+  let bits = loadWord(words + (word << 2)) & (NONE << (from & 31));
+  while (bits == 0) {
+    word = level > MASK_TOP_WORDS ? nextSet(words + (level << 2), (level + 31) >>> 5, word + 1) : word + 1;
+    if (word >= level) return NONE;
+    bits = loadWord(words + (word << 2));
+  }
+  return (word << 5) + ctz<u32>(bits);
+}
+
+/**
+ * Owner: takes the oldest completion: clears its bit and frees its slot and all before it.
+ * @returns slot | result << COMPLETION_RESULT_SHIFT; NONE: no bit is set
+ */
+export function completionTake(fifo: usize): u32 {
+  const slots = load<u32>(fifo, INJECTION_SLOTS_OFFSET);
+  const oldest = load<u32>(fifo, INJECTION_OLDEST_OFFSET);
+  const first = oldest & (slots - 1);
+  const words = (slots + 31) >>> 5;
+  let slot = nextSet(fifo + INJECTION_MASK_OFFSET, words, first);
+  if (slot == NONE) slot = nextSet(fifo + INJECTION_MASK_OFFSET, words, 0);
+  if (slot == NONE) return NONE;
+  const result = load<u32>(slotOf(fifo, slot), DESCRIPTOR_BYTES_OFFSET); // plain: ordered by the bit
+  completionClear(fifo, slot);
+  const pending = load<u32>(fifo, INJECTION_PENDING_OFFSET);
+  store<u32>(fifo, oldest + ((slot - first) & (slots - 1)) + 1, INJECTION_OLDEST_OFFSET);
+  store<u32>(fifo, pending == 0 ? 0 : pending - 1, INJECTION_PENDING_OFFSET);
+  return slot | (result << COMPLETION_RESULT_SHIFT);
+}

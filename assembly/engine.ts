@@ -1,0 +1,286 @@
+// The engine: takes the descriptors of an injection FIFO strictly in order, moves what they say, sets completion bits.
+// A descriptor is copied, then checked, then only the copy is used; one that is not right is refused, counted, and its
+// completion says so. Here it runs inline: on the thread of the origin, within inject() and engineRun().
+import { completionSet, slotOf } from "./completion";
+import {
+  DESCRIPTOR_BYTES_OFFSET,
+  DESCRIPTOR_COMPLETION,
+  DESCRIPTOR_FENCE,
+  DESCRIPTOR_GET,
+  DESCRIPTOR_KIND_OFFSET,
+  DESCRIPTOR_LOCAL_GENERATION_OFFSET,
+  DESCRIPTOR_LOCAL_INDEX_OFFSET,
+  DESCRIPTOR_LOCAL_OFFSET_OFFSET,
+  DESCRIPTOR_PUT,
+  DESCRIPTOR_REMOTE_GENERATION_OFFSET,
+  DESCRIPTOR_REMOTE_INDEX_OFFSET,
+  DESCRIPTOR_REMOTE_OFFSET_OFFSET,
+  DESCRIPTOR_RMW,
+  DESCRIPTOR_TEST_OFFSET,
+  DESCRIPTOR_VALUE_OFFSET,
+  INJECTION_HEAD_OFFSET,
+  INJECTION_MOVED_OFFSET,
+  INJECTION_OLDEST_OFFSET,
+  INJECTION_PENDING_OFFSET,
+  INJECTION_REFUSED_OFFSET,
+  INJECTION_RESULT_OFFSET,
+  INJECTION_SLOTS_OFFSET,
+  INJECTION_STAGED_OFFSET,
+  INJECTION_TAIL_OFFSET,
+  NONE,
+  RMW_COMPARE,
+  RMW_FETCH,
+  RMW_OPERATION_MASK,
+  RMW_SET,
+  RMW_WIDE,
+  RMW_XOR,
+  SLICE_BYTES,
+  SUBMIT_LEFT,
+  SUBMIT_RESULT_SHIFT,
+  TRANSFER_DONE,
+  TRANSFER_INVALID,
+  TRANSFER_LOCAL_BOUNDS,
+  TRANSFER_LOCAL_CLOSED,
+  TRANSFER_REMOTE_BOUNDS,
+  TRANSFER_REMOTE_CLOSED,
+} from "./layout";
+import { regionOf, regionPlace } from "./region";
+import { changeWide, changeWord, loadWord, storeWord } from "./sync";
+
+/** Up to so many bytes are moved by a few loads and stores: memory.copy is a call, see the table in the bench. */
+const SMALL_BYTES: u32 = 64;
+
+/** Bytes of a descriptor that mean something: what inject() copies. */
+const DESCRIPTOR_USED: usize = 48;
+
+/** Moves bytes; where the ranges overlap, as if there were a copy in between. */
+function move(to: usize, from: usize, bytes: u32): void {
+  if (bytes > SMALL_BYTES) memory.copy(to, from, bytes);
+  else if (bytes >= 32) {
+    // Loaded before anything is stored, since the ranges may overlap. From both ends: they meet in the middle.
+    const a = v128.load(from);
+    const b = v128.load(from, 16);
+    const y = v128.load(from + bytes - 32);
+    const z = v128.load(from + bytes - 16);
+    v128.store(to, a);
+    v128.store(to, b, 16);
+    v128.store(to + bytes - 32, y);
+    v128.store(to + bytes - 16, z);
+  } else if (bytes >= 16) {
+    const a = v128.load(from);
+    const z = v128.load(from + bytes - 16);
+    v128.store(to, a);
+    v128.store(to + bytes - 16, z);
+  } else if (bytes >= 8) {
+    const a = load<u64>(from);
+    const z = load<u64>(from + bytes - 8);
+    store<u64>(to, a);
+    store<u64>(to + bytes - 8, z);
+  } else if (bytes >= 4) {
+    const a = load<u32>(from);
+    const z = load<u32>(from + bytes - 4);
+    store<u32>(to, a);
+    store<u32>(to + bytes - 4, z);
+  } else if (bytes != 0) {
+    const a = load<u8>(from);
+    const m = load<u8>(from + (bytes >>> 1));
+    const z = load<u8>(from + bytes - 1);
+    store<u8>(to, a);
+    store<u8>(to + (bytes >>> 1), m);
+    store<u8>(to + bytes - 1, z);
+  }
+}
+
+/**
+ * Does a transfer from byte `moved` on, at most `most` bytes of it; with 0, it only looks whether the transfer is right.
+ * @returns TRANSFER_…
+ */
+function transfer(job: usize, descriptor: usize, moved: u32, most: u32): u32 {
+  const kind = load<u32>(descriptor, DESCRIPTOR_KIND_OFFSET);
+  const bytes = load<u32>(descriptor, DESCRIPTOR_BYTES_OFFSET);
+  const localIndex = load<u32>(descriptor, DESCRIPTOR_LOCAL_INDEX_OFFSET);
+  const localGeneration = load<u32>(descriptor, DESCRIPTOR_LOCAL_GENERATION_OFFSET);
+  const localOffset = load<u32>(descriptor, DESCRIPTOR_LOCAL_OFFSET_OFFSET);
+  const remoteIndex = load<u32>(descriptor, DESCRIPTOR_REMOTE_INDEX_OFFSET);
+  const remoteGeneration = load<u32>(descriptor, DESCRIPTOR_REMOTE_GENERATION_OFFSET);
+  const remoteOffset = load<u32>(descriptor, DESCRIPTOR_REMOTE_OFFSET_OFFSET);
+  const localEntry = regionOf(job, localIndex, localGeneration);
+  if (localEntry == 0) return TRANSFER_LOCAL_CLOSED;
+  const remoteEntry = regionOf(job, remoteIndex, remoteGeneration);
+  if (remoteEntry == 0) return TRANSFER_REMOTE_CLOSED;
+  const local = regionPlace(localEntry, localOffset, bytes);
+  if (local == 0) return TRANSFER_LOCAL_BOUNDS;
+  const remote = regionPlace(remoteEntry, remoteOffset, bytes);
+  if (remote == 0) return TRANSFER_REMOTE_BOUNDS;
+  // Between two slices the descriptor became another one: what is moved already is no part of it.
+  if (moved > bytes) return TRANSFER_INVALID;
+  let part = bytes - moved;
+  if (part > most) part = most;
+  const to = kind == DESCRIPTOR_PUT ? remote : local;
+  const from = kind == DESCRIPTOR_PUT ? local : remote;
+  // Where bytes go up into the range that they come from, the last slice goes first: as if there were a copy in between.
+  const done = to - from < bytes ? bytes - moved - part : moved;
+  move(to + done, from + done, part);
+  return TRANSFER_DONE;
+}
+
+/**
+ * Changes a word of the target's region atomically; with `most` 0, it only looks whether that is right.
+ * @returns TRANSFER_…
+ */
+function change(job: usize, descriptor: usize, most: u32): u32 {
+  const operation = load<u32>(descriptor, DESCRIPTOR_BYTES_OFFSET);
+  const localIndex = load<u32>(descriptor, DESCRIPTOR_LOCAL_INDEX_OFFSET);
+  const localGeneration = load<u32>(descriptor, DESCRIPTOR_LOCAL_GENERATION_OFFSET);
+  const localOffset = load<u32>(descriptor, DESCRIPTOR_LOCAL_OFFSET_OFFSET);
+  const remoteIndex = load<u32>(descriptor, DESCRIPTOR_REMOTE_INDEX_OFFSET);
+  const remoteGeneration = load<u32>(descriptor, DESCRIPTOR_REMOTE_GENERATION_OFFSET);
+  const remoteOffset = load<u32>(descriptor, DESCRIPTOR_REMOTE_OFFSET_OFFSET);
+  const bytes: u32 = (operation & RMW_WIDE) != 0 ? 8 : 4;
+  const what = operation & RMW_OPERATION_MASK;
+  const known = RMW_OPERATION_MASK | RMW_FETCH | RMW_COMPARE | RMW_WIDE;
+  if (what < RMW_SET || what > RMW_XOR || (operation & ~known) != 0) return TRANSFER_INVALID;
+  const fetches = (operation & RMW_FETCH) != 0;
+  let local: usize = 0;
+  if (fetches) {
+    const localEntry = regionOf(job, localIndex, localGeneration);
+    if (localEntry == 0) return TRANSFER_LOCAL_CLOSED;
+    local = regionPlace(localEntry, localOffset, bytes);
+    if (local == 0) return TRANSFER_LOCAL_BOUNDS;
+  }
+  const remoteEntry = regionOf(job, remoteIndex, remoteGeneration);
+  if (remoteEntry == 0) return TRANSFER_REMOTE_CLOSED;
+  const remote = regionPlace(remoteEntry, remoteOffset, bytes);
+  if (remote == 0) return TRANSFER_REMOTE_BOUNDS;
+  if (((remote | local) & (bytes - 1)) != 0) return TRANSFER_INVALID;
+  if (most == 0) return TRANSFER_DONE;
+  const compares = (operation & RMW_COMPARE) != 0;
+  if (bytes == 4) {
+    const value = load<u32>(descriptor, DESCRIPTOR_VALUE_OFFSET);
+    const old = changeWord(remote, what, value, load<u32>(descriptor, DESCRIPTOR_TEST_OFFSET), compares);
+    if (fetches) store<u32>(local, old);
+  } else {
+    const value = load<u64>(descriptor, DESCRIPTOR_VALUE_OFFSET);
+    const old = changeWide(remote, what, value, load<u64>(descriptor, DESCRIPTOR_TEST_OFFSET), compares);
+    if (fetches) store<u64>(local, old);
+  }
+  return TRANSFER_DONE;
+}
+
+/** Does what a descriptor says, or the next `most` bytes of it: TRANSFER_…. */
+function execute(job: usize, descriptor: usize, moved: u32, most: u32): u32 {
+  const kind = load<u32>(descriptor, DESCRIPTOR_KIND_OFFSET);
+  if (kind == DESCRIPTOR_PUT || kind == DESCRIPTOR_GET) return transfer(job, descriptor, moved, most);
+  return kind == DESCRIPTOR_RMW ? change(job, descriptor, most) : TRANSFER_INVALID;
+}
+
+/** Writes an injection FIFO into zeroed memory; once, before any task. */
+export function injectionInit(fifo: usize, slots: u32): void {
+  store<u32>(fifo, slots, INJECTION_SLOTS_OFFSET);
+}
+
+/** Does what a descriptor says at once, wherever it lies: TRANSFER_…. With `most` 0, it only looks whether it is right. */
+export function perform(job: usize, descriptor: usize, most: u32): u32 {
+  return execute(job, descriptor, 0, most);
+}
+
+/**
+ * Owner: injects the staged descriptor, with so many completion descriptors in the very next slots (C3); a fence is a
+ * completion by itself (F3). Nothing is processed yet.
+ * @returns its slot; NONE: there is no room
+ */
+export function inject(fifo: usize, completions: u32): u32 {
+  const tail = load<u32>(fifo, INJECTION_TAIL_OFFSET);
+  const slots = load<u32>(fifo, INJECTION_SLOTS_OFFSET);
+  const slot = tail & (slots - 1);
+  const taken = 1 + completions;
+  const pending = load<u32>(fifo, INJECTION_PENDING_OFFSET);
+  if (tail - load<u32>(fifo, INJECTION_OLDEST_OFFSET) + taken > slots) {
+    // Slots without a callback are free once the engine has passed them; none behind a bit that is not yet taken.
+    if (pending != 0) return NONE;
+    // SYNC E (look): pairs with engineRun().
+    const head = loadWord(fifo + INJECTION_HEAD_OFFSET);
+    store<u32>(fifo, head, INJECTION_OLDEST_OFFSET);
+    if (tail - head + taken > slots) return NONE;
+  }
+  const descriptor = slotOf(fifo, slot);
+  const staged = fifo + INJECTION_STAGED_OFFSET;
+  for (let at: usize = 0; at < DESCRIPTOR_USED; at += 16) v128.store(descriptor + at, v128.load(staged + at));
+  for (let i: u32 = 1; i <= completions; i++) {
+    store<u32>(slotOf(fifo, (tail + i) & (slots - 1)), DESCRIPTOR_COMPLETION, DESCRIPTOR_KIND_OFFSET);
+  }
+  const isFence = load<u32>(staged, DESCRIPTOR_KIND_OFFSET) == DESCRIPTOR_FENCE;
+  store<u32>(fifo, pending + completions + u32(isFence), INJECTION_PENDING_OFFSET);
+  // SYNC I (inject): pairs with engineRun().
+  storeWord(fifo + INJECTION_TAIL_OFFSET, tail + taken);
+  return slot;
+}
+
+/**
+ * Owner: what a call comes to. A transfer of up to a slice, or an RMW, without completions and with nothing before it is
+ * done at once and takes no slot (C2); all else is injected, and processed as far as a slice goes. One that is not right
+ * is not injected.
+ * @returns slot | TRANSFER_… << SUBMIT_RESULT_SHIFT | SUBMIT_LEFT, if the engine has something left; NONE: as inject()
+ */
+export function submit(job: usize, fifo: usize, completions: u32): u32 {
+  const tail = load<u32>(fifo, INJECTION_TAIL_OFFSET);
+  const descriptor = fifo + INJECTION_STAGED_OFFSET;
+  const kind = load<u32>(descriptor, DESCRIPTOR_KIND_OFFSET);
+  if (kind != DESCRIPTOR_FENCE) {
+    // RMWs are unordered: one without a callback waits for nothing. SYNC E (look): pairs with engineRun().
+    const isNext = kind == DESCRIPTOR_RMW || loadWord(fifo + INJECTION_HEAD_OFFSET) == tail;
+    const isSmall = kind == DESCRIPTOR_RMW || load<u32>(descriptor, DESCRIPTOR_BYTES_OFFSET) <= SLICE_BYTES;
+    const isDirect = completions == 0 && isNext && isSmall;
+    const result = execute(job, descriptor, 0, isDirect ? SLICE_BYTES : 0);
+    if (isDirect || result != TRANSFER_DONE) return result << SUBMIT_RESULT_SHIFT;
+  }
+  const slot = inject(fifo, completions);
+  if (slot == NONE || engineRun(job, fifo) == 0) return slot;
+  return slot | SUBMIT_LEFT;
+}
+
+/** Processes one descriptor, or a slice of it; returns the bytes moved, or NONE if it is not done yet. */
+function process(job: usize, fifo: usize, slot: u32): u32 {
+  const descriptor = slotOf(fifo, slot);
+  const kind = load<u32>(descriptor, DESCRIPTOR_KIND_OFFSET);
+  if (kind == DESCRIPTOR_COMPLETION || kind == DESCRIPTOR_FENCE) {
+    const result = kind == DESCRIPTOR_FENCE ? TRANSFER_DONE : load<u32>(fifo, INJECTION_RESULT_OFFSET);
+    store<u32>(descriptor, result, DESCRIPTOR_BYTES_OFFSET);
+    completionSet(fifo, slot);
+    return 0;
+  }
+  const before = load<u32>(fifo, INJECTION_MOVED_OFFSET);
+  const left = load<u32>(descriptor, DESCRIPTOR_BYTES_OFFSET) - before;
+  const isRmw = kind == DESCRIPTOR_RMW;
+  const result = execute(job, descriptor, before, SLICE_BYTES);
+  if (result == TRANSFER_DONE && !isRmw && left > SLICE_BYTES) {
+    store<u32>(fifo, before + SLICE_BYTES, INJECTION_MOVED_OFFSET);
+    return NONE;
+  }
+  store<u32>(fifo, 0, INJECTION_MOVED_OFFSET);
+  store<u32>(fifo, result, INJECTION_RESULT_OFFSET);
+  if (result == TRANSFER_DONE) return isRmw ? 8 : left;
+  store<u32>(fifo, load<u32>(fifo, INJECTION_REFUSED_OFFSET) + 1, INJECTION_REFUSED_OFFSET);
+  return 0;
+}
+
+/**
+ * Processes descriptors in order, until all are done or a slice's worth of bytes is moved.
+ * @returns how many slots are left to process
+ */
+export function engineRun(job: usize, fifo: usize): u32 {
+  const mask = load<u32>(fifo, INJECTION_SLOTS_OFFSET) - 1;
+  let head = load<u32>(fifo, INJECTION_HEAD_OFFSET);
+  // SYNC I (look): pairs with submit().
+  const tail = loadWord(fifo + INJECTION_TAIL_OFFSET);
+  let moved: u32 = 0;
+  while (head != tail && moved < SLICE_BYTES) {
+    const bytes = process(job, fifo, head & mask);
+    if (bytes == NONE) break;
+    moved += bytes;
+    head++;
+  }
+  // SYNC E (done): pairs with submit().
+  storeWord(fifo + INJECTION_HEAD_OFFSET, head);
+  return tail - head;
+}

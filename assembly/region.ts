@@ -1,0 +1,50 @@
+// Memory regions: entries that say what a handle (index and generation) stands for. Only the owner opens and closes.
+import {
+  JOB_REGIONS_BASE_OFFSET,
+  JOB_REGIONS_OFFSET,
+  JOB_TASKS_OFFSET,
+  REGION_BASE_OFFSET,
+  REGION_BYTES_OFFSET,
+  REGION_GENERATION_OFFSET,
+  REGION_SHIFT,
+} from "./layout";
+import { loadWord, storeWord } from "./sync";
+
+/** Pointer to the entry of an index, which is in range. */
+function entryOf(job: usize, index: u32): usize {
+  return load<usize>(job, JOB_REGIONS_BASE_OFFSET) + (index << REGION_SHIFT);
+}
+
+/** Owner: opens a closed entry over an extent that it has. Returns its generation. */
+export function regionOpen(job: usize, index: u32, base: usize, bytes: u32): u32 {
+  const entry = entryOf(job, index);
+  store<usize>(entry, base, REGION_BASE_OFFSET);
+  store<u32>(entry, bytes, REGION_BYTES_OFFSET);
+  const generation = load<u32>(entry, REGION_GENERATION_OFFSET) + 1;
+  // SYNC G (open): pairs with regionBase().
+  storeWord(entry + REGION_GENERATION_OFFSET, generation);
+  return generation;
+}
+
+/** Owner: closes an open entry. Others may be at it still: see REGION. */
+export function regionClose(job: usize, index: u32): void {
+  const entry = entryOf(job, index);
+  // SYNC G (close): pairs with regionBase().
+  storeWord(entry + REGION_GENERATION_OFFSET, load<u32>(entry, REGION_GENERATION_OFFSET) + 1);
+}
+
+/** The entry of a handle, or 0 if it is stale or forged. */
+export function regionOf(job: usize, index: u32, generation: u32): usize {
+  if (index >= load<u32>(job, JOB_TASKS_OFFSET) * load<u32>(job, JOB_REGIONS_OFFSET)) return 0;
+  const entry = entryOf(job, index);
+  // SYNC G (look): pairs with regionOpen() and regionClose().
+  if (loadWord(entry + REGION_GENERATION_OFFSET) != generation || (generation & 1) == 0) return 0;
+  return entry;
+}
+
+/** Pointer to `bytes` at an offset of an entry's region, or 0 if they are not all within it. */
+export function regionPlace(entry: usize, offset: u32, bytes: u32): usize {
+  const size = load<u32>(entry, REGION_BYTES_OFFSET);
+  if (bytes > size || offset > size - bytes) return 0;
+  return load<usize>(entry, REGION_BASE_OFFSET) + offset;
+}

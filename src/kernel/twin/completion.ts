@@ -1,0 +1,97 @@
+// Twin of assembly/completion.ts: same functions, same order; the comments stand there.
+import {
+  COMPLETION_RESULT_SHIFT,
+  DESCRIPTOR_BYTES_OFFSET,
+  DESCRIPTOR_SHIFT,
+  INJECTION_MASK_OFFSET,
+  INJECTION_OLDEST_OFFSET,
+  INJECTION_PENDING_OFFSET,
+  INJECTION_SLOTS_OFFSET,
+  MASK_TOP_WORDS,
+  NONE,
+} from "../../../assembly/layout.js";
+import { alignUp } from "../../../assembly/seq.js";
+import type { Memory } from "../kernel.js";
+import type { Sync } from "./sync.js";
+
+export type Completion = ReturnType<typeof twinCompletion>;
+
+export function twinCompletion({ words }: Memory, { clearBits, loadWord, setBitsOf }: Sync) {
+  function maskBytes(slots: number): number {
+    let total = 0;
+    let level = slots;
+    do {
+      level = (level + 31) >>> 5;
+      total += level;
+    } while (level > MASK_TOP_WORDS);
+    return alignUp(4 * total, 64);
+  }
+
+  function slotOf(fifo: number, slot: number): number {
+    const slots = words[(fifo + INJECTION_SLOTS_OFFSET) >>> 2];
+    return fifo + INJECTION_MASK_OFFSET + maskBytes(slots) + (slot << DESCRIPTOR_SHIFT);
+  }
+
+  function completionSet(fifo: number, slot: number): void {
+    let mask = fifo + INJECTION_MASK_OFFSET;
+    let level = (words[(fifo + INJECTION_SLOTS_OFFSET) >>> 2] + 31) >>> 5;
+    let bit = slot;
+    // SYNC B (set)
+    while (setBitsOf(mask + ((bit >>> 5) << 2), 1 << (bit & 31)) === 0 && level > MASK_TOP_WORDS) {
+      mask += level << 2;
+      level = (level + 31) >>> 5;
+      bit >>>= 5;
+    }
+  }
+
+  function completionClear(fifo: number, slot: number): void {
+    let mask = fifo + INJECTION_MASK_OFFSET;
+    let level = (words[(fifo + INJECTION_SLOTS_OFFSET) >>> 2] + 31) >>> 5;
+    clearBits(mask + ((slot >>> 5) << 2), 1 << (slot & 31));
+    for (let bit = slot >>> 5; level > MASK_TOP_WORDS; bit >>>= 5) {
+      const word = mask + (bit << 2);
+      if (loadWord(word) !== 0) return;
+      mask += level << 2;
+      level = (level + 31) >>> 5;
+      const above = mask + ((bit >>> 5) << 2);
+      // SYNC B (clear)
+      clearBits(above, 1 << (bit & 31));
+      if (loadWord(word) !== 0) {
+        setBitsOf(above, 1 << (bit & 31));
+        return;
+      }
+    }
+  }
+
+  function nextSet(mask: number, level: number, from: number): number {
+    let word = from >>> 5;
+    if (word >= level) return NONE;
+    // SYNC B (look)
+    let bits = loadWord(mask + (word << 2)) & (-1 << (from & 31));
+    while (bits === 0) {
+      word = level > MASK_TOP_WORDS ? nextSet(mask + (level << 2), (level + 31) >>> 5, word + 1) : word + 1;
+      if (word >= level) return NONE;
+      bits = loadWord(mask + (word << 2));
+    }
+    return (word << 5) + 31 - Math.clz32(bits & -bits);
+  }
+
+  function completionTake(fifo: number): number {
+    const slots = words[(fifo + INJECTION_SLOTS_OFFSET) >>> 2];
+    const oldest = words[(fifo + INJECTION_OLDEST_OFFSET) >>> 2];
+    const first = oldest & (slots - 1);
+    const mask = fifo + INJECTION_MASK_OFFSET;
+    const level = (slots + 31) >>> 5;
+    let slot = nextSet(mask, level, first);
+    if (slot === NONE) slot = nextSet(mask, level, 0);
+    if (slot === NONE) return NONE;
+    const result = words[(slotOf(fifo, slot) + DESCRIPTOR_BYTES_OFFSET) >>> 2];
+    completionClear(fifo, slot);
+    const pending = words[(fifo + INJECTION_PENDING_OFFSET) >>> 2];
+    words[(fifo + INJECTION_OLDEST_OFFSET) >>> 2] = oldest + ((slot - first) & (slots - 1)) + 1;
+    words[(fifo + INJECTION_PENDING_OFFSET) >>> 2] = Math.max(0, pending - 1);
+    return (slot | (result << COMPLETION_RESULT_SHIFT)) >>> 0;
+  }
+
+  return { slotOf, completionSet, completionTake };
+}

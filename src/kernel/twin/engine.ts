@@ -1,0 +1,252 @@
+// Twin of assembly/engine.ts: same functions, same order; the comments stand there.
+import {
+  DESCRIPTOR_BYTES_OFFSET,
+  DESCRIPTOR_COMPLETION,
+  DESCRIPTOR_FENCE,
+  DESCRIPTOR_GET,
+  DESCRIPTOR_KIND_OFFSET,
+  DESCRIPTOR_LOCAL_GENERATION_OFFSET,
+  DESCRIPTOR_LOCAL_INDEX_OFFSET,
+  DESCRIPTOR_LOCAL_OFFSET_OFFSET,
+  DESCRIPTOR_PUT,
+  DESCRIPTOR_REMOTE_GENERATION_OFFSET,
+  DESCRIPTOR_REMOTE_INDEX_OFFSET,
+  DESCRIPTOR_REMOTE_OFFSET_OFFSET,
+  DESCRIPTOR_RMW,
+  DESCRIPTOR_TEST_OFFSET,
+  DESCRIPTOR_VALUE_OFFSET,
+  INJECTION_HEAD_OFFSET,
+  INJECTION_MOVED_OFFSET,
+  INJECTION_OLDEST_OFFSET,
+  INJECTION_PENDING_OFFSET,
+  INJECTION_REFUSED_OFFSET,
+  INJECTION_RESULT_OFFSET,
+  INJECTION_SLOTS_OFFSET,
+  INJECTION_STAGED_OFFSET,
+  INJECTION_TAIL_OFFSET,
+  NONE,
+  RMW_COMPARE,
+  RMW_FETCH,
+  RMW_OPERATION_MASK,
+  RMW_SET,
+  RMW_WIDE,
+  RMW_XOR,
+  SLICE_BYTES,
+  SUBMIT_LEFT,
+  SUBMIT_RESULT_SHIFT,
+  TRANSFER_DONE,
+  TRANSFER_INVALID,
+  TRANSFER_LOCAL_BOUNDS,
+  TRANSFER_LOCAL_CLOSED,
+  TRANSFER_REMOTE_BOUNDS,
+  TRANSFER_REMOTE_CLOSED,
+} from "../../../assembly/layout.js";
+import type { Memory } from "../kernel.js";
+import type { Completion } from "./completion.js";
+import type { Region } from "./region.js";
+import type { Sync } from "./sync.js";
+
+/** copyWithin() costs 16 ns whatever the size. Up to here a loop over words is faster (192 B: as fast), … */
+const WORDS_MAX = 128;
+/** … and up to here one over bytes (16 B: 15 ns). */
+const BYTES_MAX = 15;
+
+const DESCRIPTOR_WORDS = 12;
+
+/** The 64-bit number of two words. */
+function wideOf(low: number, high: number): bigint {
+  return (BigInt(high >>> 0) << 32n) | BigInt(low >>> 0);
+}
+
+export function twinEngine({ words, bytes }: Memory, sync: Sync, regions: Region, completion: Completion) {
+  const { changeWide, changeWord, loadWord, storeWord } = sync;
+  const { regionOf, regionPlace } = regions;
+  const { completionSet, slotOf } = completion;
+
+  function move(to: number, from: number, length: number): void {
+    if (length <= WORDS_MAX && ((to | from | length) & 3) === 0) {
+      const toWord = to >>> 2;
+      const fromWord = from >>> 2;
+      const count = length >>> 2;
+      if (to <= from) for (let i = 0; i < count; i++) words[toWord + i] = words[fromWord + i];
+      else for (let i = count - 1; i >= 0; i--) words[toWord + i] = words[fromWord + i];
+    } else if (length <= BYTES_MAX) {
+      if (to <= from) for (let i = 0; i < length; i++) bytes[to + i] = bytes[from + i];
+      else for (let i = length - 1; i >= 0; i--) bytes[to + i] = bytes[from + i];
+    } else bytes.copyWithin(to, from, from + length);
+  }
+
+  function transfer(job: number, descriptor: number, moved: number, most: number): number {
+    const own = descriptor >>> 2;
+    const kind = words[own + (DESCRIPTOR_KIND_OFFSET >>> 2)];
+    const length = words[own + (DESCRIPTOR_BYTES_OFFSET >>> 2)] >>> 0;
+    const localIndex = words[own + (DESCRIPTOR_LOCAL_INDEX_OFFSET >>> 2)] >>> 0;
+    const localGeneration = words[own + (DESCRIPTOR_LOCAL_GENERATION_OFFSET >>> 2)];
+    const localOffset = words[own + (DESCRIPTOR_LOCAL_OFFSET_OFFSET >>> 2)] >>> 0;
+    const remoteIndex = words[own + (DESCRIPTOR_REMOTE_INDEX_OFFSET >>> 2)] >>> 0;
+    const remoteGeneration = words[own + (DESCRIPTOR_REMOTE_GENERATION_OFFSET >>> 2)];
+    const remoteOffset = words[own + (DESCRIPTOR_REMOTE_OFFSET_OFFSET >>> 2)] >>> 0;
+    const localEntry = regionOf(job, localIndex, localGeneration);
+    if (localEntry === 0) return TRANSFER_LOCAL_CLOSED;
+    const remoteEntry = regionOf(job, remoteIndex, remoteGeneration);
+    if (remoteEntry === 0) return TRANSFER_REMOTE_CLOSED;
+    const local = regionPlace(localEntry, localOffset, length);
+    if (local === 0) return TRANSFER_LOCAL_BOUNDS;
+    const remote = regionPlace(remoteEntry, remoteOffset, length);
+    if (remote === 0) return TRANSFER_REMOTE_BOUNDS;
+    if (moved > length) return TRANSFER_INVALID;
+    const part = Math.min(length - moved, most);
+    const to = kind === DESCRIPTOR_PUT ? remote : local;
+    const from = kind === DESCRIPTOR_PUT ? local : remote;
+    const done = (to - from) >>> 0 < length ? length - moved - part : moved;
+    move(to + done, from + done, part);
+    return TRANSFER_DONE;
+  }
+
+  function change(job: number, descriptor: number, most: number): number {
+    const own = descriptor >>> 2;
+    const operation = words[own + (DESCRIPTOR_BYTES_OFFSET >>> 2)];
+    const localIndex = words[own + (DESCRIPTOR_LOCAL_INDEX_OFFSET >>> 2)] >>> 0;
+    const localGeneration = words[own + (DESCRIPTOR_LOCAL_GENERATION_OFFSET >>> 2)];
+    const localOffset = words[own + (DESCRIPTOR_LOCAL_OFFSET_OFFSET >>> 2)] >>> 0;
+    const remoteIndex = words[own + (DESCRIPTOR_REMOTE_INDEX_OFFSET >>> 2)] >>> 0;
+    const remoteGeneration = words[own + (DESCRIPTOR_REMOTE_GENERATION_OFFSET >>> 2)];
+    const remoteOffset = words[own + (DESCRIPTOR_REMOTE_OFFSET_OFFSET >>> 2)] >>> 0;
+    const length = (operation & RMW_WIDE) !== 0 ? 8 : 4;
+    const what = operation & RMW_OPERATION_MASK;
+    const known = RMW_OPERATION_MASK | RMW_FETCH | RMW_COMPARE | RMW_WIDE;
+    if (what < RMW_SET || what > RMW_XOR || (operation & ~known) !== 0) return TRANSFER_INVALID;
+    const fetches = (operation & RMW_FETCH) !== 0;
+    let local = 0;
+    if (fetches) {
+      const localEntry = regionOf(job, localIndex, localGeneration);
+      if (localEntry === 0) return TRANSFER_LOCAL_CLOSED;
+      local = regionPlace(localEntry, localOffset, length);
+      if (local === 0) return TRANSFER_LOCAL_BOUNDS;
+    }
+    const remoteEntry = regionOf(job, remoteIndex, remoteGeneration);
+    if (remoteEntry === 0) return TRANSFER_REMOTE_CLOSED;
+    const remote = regionPlace(remoteEntry, remoteOffset, length);
+    if (remote === 0) return TRANSFER_REMOTE_BOUNDS;
+    if (((remote | local) & (length - 1)) !== 0) return TRANSFER_INVALID;
+    if (most === 0) return TRANSFER_DONE;
+    const compares = (operation & RMW_COMPARE) !== 0;
+    const value = words[own + (DESCRIPTOR_VALUE_OFFSET >>> 2)];
+    const test = words[own + (DESCRIPTOR_TEST_OFFSET >>> 2)];
+    if (length === 4) {
+      const old = changeWord(remote, what, value, test, compares);
+      if (fetches) words[local >>> 2] = old;
+    } else {
+      const wideValue = wideOf(value, words[own + (DESCRIPTOR_VALUE_OFFSET >>> 2) + 1]);
+      const wideTest = wideOf(test, words[own + (DESCRIPTOR_TEST_OFFSET >>> 2) + 1]);
+      const old = changeWide(remote, what, wideValue, wideTest, compares);
+      if (fetches) {
+        words[local >>> 2] = Number(old & 0xffffffffn);
+        words[(local + 4) >>> 2] = Number(old >> 32n);
+      }
+    }
+    return TRANSFER_DONE;
+  }
+
+  function execute(job: number, descriptor: number, moved: number, most: number): number {
+    const kind = words[(descriptor + DESCRIPTOR_KIND_OFFSET) >>> 2];
+    if (kind === DESCRIPTOR_PUT || kind === DESCRIPTOR_GET) return transfer(job, descriptor, moved, most);
+    return kind === DESCRIPTOR_RMW ? change(job, descriptor, most) : TRANSFER_INVALID;
+  }
+
+  function injectionInit(fifo: number, slots: number): void {
+    words[(fifo + INJECTION_SLOTS_OFFSET) >>> 2] = slots;
+  }
+
+  function perform(job: number, descriptor: number, most: number): number {
+    return execute(job, descriptor, 0, most >>> 0);
+  }
+
+  function inject(fifo: number, completions: number): number {
+    const tail = words[(fifo + INJECTION_TAIL_OFFSET) >>> 2];
+    const slots = words[(fifo + INJECTION_SLOTS_OFFSET) >>> 2];
+    const slot = tail & (slots - 1);
+    const taken = 1 + completions;
+    const pending = words[(fifo + INJECTION_PENDING_OFFSET) >>> 2];
+    if (((tail - words[(fifo + INJECTION_OLDEST_OFFSET) >>> 2]) >>> 0) + taken > slots) {
+      if (pending !== 0) return NONE;
+      // SYNC E (look)
+      const head = loadWord(fifo + INJECTION_HEAD_OFFSET);
+      words[(fifo + INJECTION_OLDEST_OFFSET) >>> 2] = head;
+      if (((tail - head) >>> 0) + taken > slots) return NONE;
+    }
+    const descriptor = slotOf(fifo, slot) >>> 2;
+    const staged = (fifo + INJECTION_STAGED_OFFSET) >>> 2;
+    for (let i = 0; i < DESCRIPTOR_WORDS; i++) words[descriptor + i] = words[staged + i];
+    for (let i = 1; i <= completions; i++) {
+      const next = slotOf(fifo, (tail + i) & (slots - 1));
+      words[(next + DESCRIPTOR_KIND_OFFSET) >>> 2] = DESCRIPTOR_COMPLETION;
+    }
+    const isFence = words[staged + (DESCRIPTOR_KIND_OFFSET >>> 2)] === DESCRIPTOR_FENCE;
+    words[(fifo + INJECTION_PENDING_OFFSET) >>> 2] = pending + completions + (isFence ? 1 : 0);
+    // SYNC I (inject)
+    storeWord(fifo + INJECTION_TAIL_OFFSET, tail + taken);
+    return slot;
+  }
+
+  function submit(job: number, fifo: number, completions: number): number {
+    const tail = words[(fifo + INJECTION_TAIL_OFFSET) >>> 2];
+    const descriptor = fifo + INJECTION_STAGED_OFFSET;
+    const kind = words[(descriptor + DESCRIPTOR_KIND_OFFSET) >>> 2];
+    if (kind !== DESCRIPTOR_FENCE) {
+      // SYNC E (look)
+      const isNext = kind === DESCRIPTOR_RMW || loadWord(fifo + INJECTION_HEAD_OFFSET) === tail;
+      const isSmall =
+        kind === DESCRIPTOR_RMW || words[(descriptor + DESCRIPTOR_BYTES_OFFSET) >>> 2] >>> 0 <= SLICE_BYTES;
+      const isDirect = completions === 0 && isNext && isSmall;
+      const result = execute(job, descriptor, 0, isDirect ? SLICE_BYTES : 0);
+      if (isDirect || result !== TRANSFER_DONE) return result << SUBMIT_RESULT_SHIFT;
+    }
+    const slot = inject(fifo, completions);
+    if (slot === NONE || engineRun(job, fifo) === 0) return slot;
+    return (slot | SUBMIT_LEFT) >>> 0;
+  }
+
+  function process(job: number, fifo: number, slot: number): number {
+    const descriptor = slotOf(fifo, slot);
+    const kind = words[(descriptor + DESCRIPTOR_KIND_OFFSET) >>> 2];
+    if (kind === DESCRIPTOR_COMPLETION || kind === DESCRIPTOR_FENCE) {
+      const result = kind === DESCRIPTOR_FENCE ? TRANSFER_DONE : words[(fifo + INJECTION_RESULT_OFFSET) >>> 2];
+      words[(descriptor + DESCRIPTOR_BYTES_OFFSET) >>> 2] = result;
+      completionSet(fifo, slot);
+      return 0;
+    }
+    const before = words[(fifo + INJECTION_MOVED_OFFSET) >>> 2] >>> 0;
+    const left = (words[(descriptor + DESCRIPTOR_BYTES_OFFSET) >>> 2] - before) >>> 0;
+    const isRmw = kind === DESCRIPTOR_RMW;
+    const result = execute(job, descriptor, before, SLICE_BYTES);
+    if (result === TRANSFER_DONE && !isRmw && left > SLICE_BYTES) {
+      words[(fifo + INJECTION_MOVED_OFFSET) >>> 2] = before + SLICE_BYTES;
+      return NONE;
+    }
+    words[(fifo + INJECTION_MOVED_OFFSET) >>> 2] = 0;
+    words[(fifo + INJECTION_RESULT_OFFSET) >>> 2] = result;
+    if (result === TRANSFER_DONE) return isRmw ? 8 : left;
+    words[(fifo + INJECTION_REFUSED_OFFSET) >>> 2]++;
+    return 0;
+  }
+
+  function engineRun(job: number, fifo: number): number {
+    const mask = words[(fifo + INJECTION_SLOTS_OFFSET) >>> 2] - 1;
+    let head = words[(fifo + INJECTION_HEAD_OFFSET) >>> 2];
+    // SYNC I (look)
+    const tail = loadWord(fifo + INJECTION_TAIL_OFFSET);
+    let moved = 0;
+    while (head !== tail && moved < SLICE_BYTES) {
+      const part = process(job, fifo, head & mask);
+      if (part === NONE) break;
+      moved += part;
+      head = (head + 1) | 0;
+    }
+    // SYNC E (done)
+    storeWord(fifo + INJECTION_HEAD_OFFSET, head);
+    return (tail - head) >>> 0;
+  }
+
+  return { perform, injectionInit, inject, submit, engineRun };
+}

@@ -1,0 +1,52 @@
+// Twin of assembly/region.ts: same functions, same order; the comments stand there.
+import {
+  JOB_REGIONS_BASE_OFFSET,
+  JOB_REGIONS_OFFSET,
+  JOB_TASKS_OFFSET,
+  REGION_BASE_OFFSET,
+  REGION_BYTES_OFFSET,
+  REGION_GENERATION_OFFSET,
+  REGION_SHIFT,
+} from "../../../assembly/layout.js";
+import type { Memory } from "../kernel.js";
+import type { Sync } from "./sync.js";
+
+export type Region = ReturnType<typeof twinRegion>;
+
+export function twinRegion({ words }: Memory, { loadWord, storeWord }: Sync) {
+  function entryOf(job: number, index: number): number {
+    return (words[(job + JOB_REGIONS_BASE_OFFSET) >>> 2] >>> 0) + (index << REGION_SHIFT);
+  }
+
+  function regionOpen(job: number, index: number, base: number, length: number): number {
+    const entry = entryOf(job, index);
+    words[(entry + REGION_BASE_OFFSET) >>> 2] = base;
+    words[(entry + REGION_BYTES_OFFSET) >>> 2] = length;
+    const generation = (words[(entry + REGION_GENERATION_OFFSET) >>> 2] + 1) >>> 0;
+    // SYNC G (open)
+    storeWord(entry + REGION_GENERATION_OFFSET, generation);
+    return generation;
+  }
+
+  function regionClose(job: number, index: number): void {
+    const entry = entryOf(job, index);
+    // SYNC G (close)
+    storeWord(entry + REGION_GENERATION_OFFSET, words[(entry + REGION_GENERATION_OFFSET) >>> 2] + 1);
+  }
+
+  function regionOf(job: number, index: number, generation: number): number {
+    const entries = words[(job + JOB_TASKS_OFFSET) >>> 2] * words[(job + JOB_REGIONS_OFFSET) >>> 2];
+    if (index >>> 0 >= entries || (generation & 1) === 0) return 0;
+    const entry = entryOf(job, index);
+    // SYNC G (look)
+    return loadWord(entry + REGION_GENERATION_OFFSET) === (generation | 0) ? entry : 0;
+  }
+
+  function regionPlace(entry: number, offset: number, length: number): number {
+    const end = (offset >>> 0) + (length >>> 0);
+    if (end > words[(entry + REGION_BYTES_OFFSET) >>> 2] >>> 0) return 0;
+    return (words[(entry + REGION_BASE_OFFSET) >>> 2] >>> 0) + (offset >>> 0);
+  }
+
+  return { regionOpen, regionClose, regionOf, regionPlace };
+}

@@ -1,0 +1,199 @@
+// Memory regions: what one-sided operations read and write. A region is an extent of the heap with an entry that its
+// handle names; an entry and its pages are used again only when no context can still be at them.
+import {
+  CONTEXT_NOTICE_SEEN_OFFSET,
+  CONTEXT_STATE_OFFSET,
+  NONE,
+  OPEN_BUSY,
+  OPEN_NO_MEMORY,
+  PAGE_SHIFT,
+  PAGE_SIZE,
+  TASK_CLOSED,
+  TASK_NOTICE_OFFSET,
+  TASK_STATE_OFFSET,
+} from "../../assembly/layout.js";
+import { seqDelta } from "../../assembly/seq.js";
+import type { Kernel, Memory } from "../kernel/kernel.js";
+import { contextBlock, type MemoryMap, ordinalOf, taskSlot } from "../memory/map.js";
+import { checkInteger, PamiError } from "./error.js";
+
+/** Names a region in every task of the job; a plain number, sendable in a message: generation × 2^20 + index. */
+export type RegionHandle = number;
+
+const HANDLE_INDEX_SIZE = 2 ** 20;
+/** Looks at a heap that somebody else has locked: each is some 10 µs, and the holder needs a fraction of one. */
+const BUSY_TRIES = 10_000;
+
+/** Index of the entry that a handle names, and its generation; NONE for what is no handle. */
+export function indexOf(handle: RegionHandle): number {
+  return Number.isSafeInteger(handle) && handle >= 0 ? handle % HANDLE_INDEX_SIZE : NONE;
+}
+
+export function generationOf(handle: RegionHandle): number {
+  return Math.floor(handle / HANDLE_INDEX_SIZE) >>> 0;
+}
+
+/** A piece of the job's memory that its owner reads and writes as it likes, and others by one-sided operations. */
+export class MemRegion {
+  /** The region's bytes. After close() they may show anything. */
+  readonly bytes: Uint8Array<SharedArrayBuffer>;
+  /** For other tasks: send it to them in a message. */
+  readonly handle: RegionHandle;
+  /** @internal */
+  readonly index: number;
+  /** @internal */
+  readonly generation: number;
+  readonly #close: (region: MemRegion) => void;
+  #closed = false;
+
+  /** @internal */
+  constructor(
+    bytes: Uint8Array<SharedArrayBuffer>,
+    index: number,
+    generation: number,
+    close: (region: MemRegion) => void,
+  ) {
+    this.bytes = bytes;
+    this.index = index;
+    this.generation = generation;
+    this.handle = generation * HANDLE_INDEX_SIZE + index;
+    this.#close = close;
+  }
+
+  /** Bytes of the region. */
+  get length(): number {
+    return this.bytes.length;
+  }
+
+  get closed(): boolean {
+    return this.#closed;
+  }
+
+  /**
+   * Gives the region back: from now on its handle is stale everywhere. Its bytes are used again once every context of the
+   * job has passed an `advance()` that began after this. A second call does nothing.
+   */
+  close(): void {
+    if (this.#closed) return;
+    this.#closed = true;
+    this.#close(this);
+  }
+
+  [Symbol.dispose](): void {
+    this.close();
+  }
+}
+
+/** A closed region whose entry and pages may still be in use. */
+interface Closed {
+  readonly index: number;
+  readonly extent: number;
+  readonly bytes: number;
+  /** What each task's notice must have reached in each of its contexts. */
+  readonly notices: readonly number[];
+}
+
+/** The regions of one task. */
+export class RegionTable {
+  readonly #kernel: Kernel;
+  readonly #memory: Memory;
+  readonly #map: MemoryMap;
+  readonly #task: number;
+  readonly #free: number[] = [];
+  #used = 0;
+  #open = 0;
+  #closed: Closed[] = [];
+
+  constructor(kernel: Kernel, memory: Memory, map: MemoryMap, task: number) {
+    this.#kernel = kernel;
+    this.#memory = memory;
+    this.#map = map;
+    this.#task = task;
+  }
+
+  /** Regions that are open. */
+  get open(): number {
+    return this.#open;
+  }
+
+  /** @throws PAMIR_INVAL, PAMIR_NO_MEMORY */
+  create(bytes: number): MemRegion {
+    const { job, regions, heapPages } = this.#map;
+    checkInteger("bytes of a region", bytes, 1, heapPages * PAGE_SIZE);
+    this.reclaim();
+    const index = this.#takeIndex();
+    const extent = index === NONE ? OPEN_NO_MEMORY : this.#allocate(bytes);
+    if (extent === OPEN_NO_MEMORY) {
+      if (index !== NONE) this.#free.push(index);
+      const waiting = this.#closed.reduce((sum, closed) => sum + closed.bytes, 0);
+      const free = this.#kernel.heapFreePages(job) * PAGE_SIZE;
+      throw new PamiError(
+        "PAMIR_NO_MEMORY",
+        index === NONE
+          ? `a task has at most ${regions} regions; ${this.#closed.length} closed ones wait for contexts to advance`
+          : `no ${bytes} bytes in one piece: ${free} are free, ${waiting} of closed regions wait for contexts to advance`,
+      );
+    }
+    const generation = this.#kernel.regionOpen(job, index, extent, bytes);
+    this.#open++;
+    const view = this.#memory.bytes.subarray(extent, extent + bytes);
+    return new MemRegion(view, index, generation, (region) => this.#close(region, extent));
+  }
+
+  /** Gives back what no context can be at any more. */
+  reclaim(): void {
+    if (this.#closed.length === 0) return;
+    const { job } = this.#map;
+    this.#closed = this.#closed.filter((closed) => {
+      if (!this.#isUnused(closed)) return true;
+      this.#kernel.heapFree(job, closed.extent);
+      this.#free.push(closed.index);
+      return false;
+    });
+  }
+
+  #takeIndex(): number {
+    const { regions } = this.#map;
+    const free = this.#free.pop();
+    if (free !== undefined) return free;
+    return this.#used < regions ? this.#task * regions + this.#used++ : NONE;
+  }
+
+  #allocate(bytes: number): number {
+    const pages = Math.ceil(bytes / 2 ** PAGE_SHIFT);
+    for (let tries = 0; tries < BUSY_TRIES; tries++) {
+      const extent = this.#kernel.regionAllocate(this.#map.job, pages, this.#task);
+      if (extent !== OPEN_BUSY) return extent;
+    }
+    throw new PamiError("PAMIR_BUSY", `the heap was locked at each of ${BUSY_TRIES} attempts: try again`);
+  }
+
+  #close(region: MemRegion, extent: number): void {
+    const { job, tasks } = this.#map;
+    this.#kernel.regionClose(job, region.index);
+    this.#open--;
+    // SYNC N (close): the entry is closed before each notice; a context that has seen the notice finds it closed.
+    const notices = Array.from({ length: tasks }, (_, task) => {
+      const slot = taskSlot(this.#map, task);
+      const notice = (this.#kernel.addWord(slot + TASK_NOTICE_OFFSET, 1) + 1) >>> 0;
+      this.#kernel.ring(slot);
+      return notice;
+    });
+    this.#closed.push({ index: region.index, extent, bytes: region.length, notices });
+  }
+
+  /** Whether every context has acknowledged the notice of the closing, or ended. */
+  #isUnused({ notices }: Closed): boolean {
+    const { tasks, contexts } = this.#map;
+    for (let task = 0; task < tasks; task++) {
+      if (this.#kernel.loadWord(taskSlot(this.#map, task) + TASK_STATE_OFFSET) >= TASK_CLOSED) continue;
+      for (let context = 0; context < contexts; context++) {
+        const block = contextBlock(this.#map, ordinalOf(this.#map, task, context));
+        if (this.#kernel.loadWord(block + CONTEXT_STATE_OFFSET) !== 1) continue;
+        const seen = this.#kernel.loadWord(block + CONTEXT_NOTICE_SEEN_OFFSET);
+        if (seqDelta(seen, notices[task] as number) < 0) return false;
+      }
+    }
+    return true;
+  }
+}

@@ -1,0 +1,510 @@
+// One-sided operations of one context: put, get, rmw and fence, as descriptors in its injection FIFOs, with a completion
+// descriptor behind each that has a callback, whose bit in the completion mask says that it is done.
+import {
+  COMPLETION_RESULT_SHIFT,
+  DESCRIPTOR_FENCE,
+  DESCRIPTOR_GET,
+  DESCRIPTOR_PUT,
+  DESCRIPTOR_RMW,
+  DESCRIPTOR_SIZE,
+  INJECTION_STAGED_OFFSET,
+  NONE,
+  RMW_ADD,
+  RMW_AND,
+  RMW_COMPARE,
+  RMW_FETCH,
+  RMW_OR,
+  RMW_SET,
+  RMW_WIDE,
+  RMW_XOR,
+  SUBMIT_LEFT,
+  SUBMIT_RESULT_SHIFT,
+  TRANSFER_DONE,
+  TRANSFER_INVALID,
+  TRANSFER_LOCAL_BOUNDS,
+  TRANSFER_LOCAL_CLOSED,
+  TRANSFER_REMOTE_BOUNDS,
+} from "../../assembly/layout.js";
+import type { Kernel, Memory } from "../kernel/kernel.js";
+import { injectionFifo, type MemoryMap } from "../memory/map.js";
+import type { CompletionQueue } from "./completion.js";
+import { contextOf, type Endpoint, taskOf } from "./endpoint.js";
+import { PamiError, show } from "./error.js";
+import { generationOf, indexOf, MemRegion, type RegionHandle } from "./memregion.js";
+import { type Callback, EAGAIN, ERROR, type Result, SHUTDOWN, SUCCESS } from "./result.js";
+
+/** What `put` and `get` take; read before they return, so that one object can be used again. */
+export interface TransferParameters {
+  /** The context whose task owns the remote region. */
+  to: Endpoint;
+  /** A region of this task. */
+  local: MemRegion;
+  /** Byte in it where the transfer begins (default 0). */
+  localOffset?: number;
+  /** A region of the target's task. */
+  remote: RegionHandle;
+  /** Byte in it where the transfer begins (default 0). */
+  remoteOffset?: number;
+  /** How many bytes, also 0 (default: the rest of the local region). */
+  bytes?: number;
+  /** The local bytes may be used again (put), or are there (get). */
+  onLocal?: Callback | undefined;
+  /** The bytes are visible at the target. */
+  onRemote?: Callback | undefined;
+  /** Handed to the callbacks. */
+  cookie?: unknown;
+}
+
+export type RmwOperation =
+  | "set"
+  | "add"
+  | "or"
+  | "and"
+  | "xor"
+  | `fetch-${"set" | "add" | "or" | "and" | "xor"}`
+  | `compare-${"set" | "add" | "or" | "and" | "xor"}`
+  | `fetch-compare-${"set" | "add" | "or" | "and" | "xor"}`;
+
+export type RmwType = "i32" | "u32" | "i64" | "u64";
+
+/** What `rmw` takes; read before it returns. */
+export interface RmwParameters {
+  to: Endpoint;
+  /** A region of the target's task. */
+  remote: RegionHandle;
+  /** Byte of the word in it: a multiple of its size (default 0). */
+  remoteOffset?: number;
+  operation: RmwOperation;
+  /** Default i32. One word has one width for ever. */
+  type?: RmwType;
+  /** Of 64-bit words a number stands for itself up to 2^53 either way. */
+  value: number | bigint;
+  /** Of a compare: the operation is done only if the word equals this. */
+  test?: number | bigint;
+  /** Of a fetch: region of this task that gets the old value. */
+  result?: MemRegion;
+  /** Byte in it: a multiple of the word's size (default 0). */
+  resultOffset?: number;
+  /** The operation is done, and the old value is there. */
+  onDone?: Callback | undefined;
+  cookie?: unknown;
+}
+
+const OPERATIONS: Record<string, number> = {};
+for (const [name, code] of Object.entries({
+  set: RMW_SET,
+  add: RMW_ADD,
+  or: RMW_OR,
+  and: RMW_AND,
+  xor: RMW_XOR,
+})) {
+  OPERATIONS[name] = code;
+  OPERATIONS[`fetch-${name}`] = code | RMW_FETCH;
+  OPERATIONS[`compare-${name}`] = code | RMW_COMPARE;
+  OPERATIONS[`fetch-compare-${name}`] = code | RMW_FETCH | RMW_COMPARE;
+}
+const WIDTHS: Record<string, number> = { i32: 0, u32: 0, i64: RMW_WIDE, u64: RMW_WIDE };
+
+const TWO_TO_32 = 2 ** 32;
+const SLOT_MASK = 2 ** COMPLETION_RESULT_SHIFT - 1;
+/** Words of a descriptor that mean something. */
+const DESCRIPTOR_WORDS = 12;
+/** No TRANSFER_…: there is no place in the pending queue. */
+const WAITING_FULL = -1;
+
+/** Low and high word of an operand. */
+function lowOf(value: number | bigint): number {
+  return typeof value === "number" ? value | 0 : Number(BigInt.asIntN(32, value));
+}
+
+function highOf(value: number | bigint): number {
+  return typeof value === "number" ? Math.floor(value / TWO_TO_32) | 0 : Number(BigInt.asIntN(32, value >> 32n));
+}
+
+/** An operation that had no room in its FIFO, or has one before it that had none. */
+interface Waiting {
+  /** The descriptor. */
+  readonly words: Int32Array;
+  readonly onLocal: Callback | undefined;
+  readonly onRemote: Callback | undefined;
+  readonly cookie: unknown;
+}
+
+/** One injection FIFO, and the pending callback list beside it: one place for each slot. */
+interface Fifo {
+  readonly pointer: number;
+  /** Index of the first word of the staged descriptor. */
+  readonly staged: number;
+  readonly callbacks: (Callback | undefined)[];
+  readonly cookies: unknown[];
+  /** Completion descriptors whose callback has not run. */
+  pending: number;
+  /** Whether the engine has something left to process. */
+  left: boolean;
+  readonly waiting: Waiting[];
+}
+
+export class Rma {
+  /** Operations that are not over: what `advance()` has to look after. 0: there is nothing to scan (C7). */
+  busy = 0;
+  readonly #kernel: Kernel;
+  readonly #words: Int32Array;
+  readonly #map: MemoryMap;
+  readonly #fifos: readonly Fifo[];
+  readonly #slotMask: number;
+  readonly #waitingMax: number;
+  readonly #completions: CompletionQueue;
+  /** Tasks that have ended. */
+  readonly #ended: Uint8Array;
+  #waitingBytes = 0;
+  /** The last handle and what it stands for: most programs use one again and again. */
+  #handle: RegionHandle = -1;
+  #index = NONE;
+  #generation = 0;
+
+  /** @param waitingMax bytes of descriptors that may wait for room */
+  constructor(
+    kernel: Kernel,
+    { words }: Memory,
+    map: MemoryMap,
+    ordinal: number,
+    completions: CompletionQueue,
+    waitingMax: number,
+  ) {
+    this.#kernel = kernel;
+    this.#words = words;
+    this.#completions = completions;
+    this.#map = map;
+    this.#waitingMax = waitingMax;
+    this.#slotMask = map.slots - 1;
+    this.#ended = new Uint8Array(map.tasks);
+    this.#fifos = Array.from({ length: map.fifos }, (_, fifo) => ({
+      pointer: injectionFifo(map, ordinal, fifo),
+      staged: (injectionFifo(map, ordinal, fifo) + INJECTION_STAGED_OFFSET) >>> 2,
+      callbacks: Array.from({ length: map.slots }, () => undefined),
+      cookies: Array.from({ length: map.slots }, () => undefined),
+      pending: 0,
+      left: false,
+      waiting: [],
+    }));
+  }
+
+  /** See `Context.put` and `Context.get`. */
+  transfer(call: "put" | "get", parameters: TransferParameters): Result {
+    const { to, local, localOffset = 0, remote, remoteOffset = 0, onLocal, onRemote, cookie } = parameters;
+    if (!(local instanceof MemRegion)) throw new PamiError("PAMIR_INVAL", `local is ${show(local)}, not a MemRegion`);
+    const { bytes = local.length - localOffset } = parameters;
+    const fifo = this.#fifoOf(to);
+    if (remote !== this.#handle) this.#lookUp(remote);
+    this.#checkOwner(to);
+    if (localOffset !== localOffset >>> 0 || remoteOffset !== remoteOffset >>> 0 || bytes !== bytes >>> 0) {
+      throw new PamiError(
+        "PAMIR_INVAL",
+        `${call} of ${show(bytes)} bytes between offsets ${show(localOffset)} and ${show(remoteOffset)}: not integers from 0`,
+      );
+    }
+    if (this.#ended[taskOf(to)] !== 0) return SHUTDOWN;
+    const words = this.#words;
+    const at = fifo.staged;
+    words[at] = call === "put" ? DESCRIPTOR_PUT : DESCRIPTOR_GET;
+    words[at + 1] = bytes;
+    words[at + 2] = local.index;
+    words[at + 3] = local.generation;
+    words[at + 4] = localOffset;
+    words[at + 5] = this.#index;
+    words[at + 6] = this.#generation;
+    words[at + 7] = remoteOffset;
+    const wrong = this.#submit(fifo, onLocal, onRemote, cookie);
+    if (wrong > TRANSFER_DONE) this.#refuse(call, wrong, bytes, local.length, localOffset, remoteOffset);
+    return wrong === TRANSFER_DONE ? SUCCESS : EAGAIN;
+  }
+
+  /** See `Context.rmw`. */
+  rmw(parameters: RmwParameters): Result {
+    const { to, remote, remoteOffset = 0, operation, type = "i32", value, test = 0, onDone, cookie } = parameters;
+    const { result, resultOffset = 0 } = parameters;
+    const fifo = this.#fifoOf(to);
+    if (remote !== this.#handle) this.#lookUp(remote);
+    this.#checkOwner(to);
+    const code = OPERATIONS[operation];
+    const width = WIDTHS[type];
+    if (code === undefined || width === undefined) {
+      throw new PamiError("PAMIR_INVAL", `no operation ${show(operation)} on type ${show(type)}`);
+    }
+    const fetches = (code & RMW_FETCH) !== 0;
+    if (fetches !== (result !== undefined)) {
+      throw new PamiError("PAMIR_INVAL", `rmw ${operation} ${fetches ? "needs a result" : "has no result"}`);
+    }
+    if (result !== undefined && !(result instanceof MemRegion)) {
+      throw new PamiError("PAMIR_INVAL", `result is ${show(result)}, not a MemRegion`);
+    }
+    checkOperand("value", value);
+    checkOperand("test", test);
+    if (resultOffset !== resultOffset >>> 0 || remoteOffset !== remoteOffset >>> 0) {
+      throw new PamiError(
+        "PAMIR_INVAL",
+        `rmw at offsets ${show(remoteOffset)} and ${show(resultOffset)}: not integers from 0`,
+      );
+    }
+    if (this.#ended[taskOf(to)] !== 0) return SHUTDOWN;
+    const words = this.#words;
+    const at = fifo.staged;
+    words[at] = DESCRIPTOR_RMW;
+    words[at + 1] = code | width;
+    words[at + 2] = result?.index ?? NONE;
+    words[at + 3] = result?.generation ?? 0;
+    words[at + 4] = resultOffset;
+    words[at + 5] = this.#index;
+    words[at + 6] = this.#generation;
+    words[at + 7] = remoteOffset;
+    words[at + 8] = lowOf(value);
+    words[at + 9] = highOf(value);
+    words[at + 10] = lowOf(test);
+    words[at + 11] = highOf(test);
+    const wrong = this.#submit(fifo, onDone, undefined, cookie);
+    if (wrong > TRANSFER_DONE) {
+      this.#refuse("rmw", wrong, width === 0 ? 4 : 8, result?.length ?? 0, resultOffset, remoteOffset);
+    }
+    return wrong === TRANSFER_DONE ? SUCCESS : EAGAIN;
+  }
+
+  /** See `Context.fence`. */
+  fence(to: Endpoint, onDone: Callback, cookie: unknown): Result {
+    if (typeof onDone !== "function") throw new PamiError("PAMIR_INVAL", `done is ${show(onDone)}, not a function`);
+    return this.#fence(this.#fifoOf(to), onDone, cookie);
+  }
+
+  /** See `Context.fenceAll`. */
+  fenceAll(onDone: Callback, cookie: unknown): Result {
+    if (typeof onDone !== "function") throw new PamiError("PAMIR_INVAL", `done is ${show(onDone)}, not a function`);
+    let left = this.#fifos.length;
+    let worst: Result = SUCCESS;
+    const one: Callback = (_, result) => {
+      if (result !== SUCCESS) worst = result;
+      if (--left === 0) onDone(cookie, worst);
+    };
+    // A fence always has a place to wait: its size is that of a descriptor, and there is one of it for each FIFO.
+    for (const fifo of this.#fifos) this.#fence(fifo, one, undefined, true);
+    return SUCCESS;
+  }
+
+  /** Runs the engine for what is left, injects what waits, calls the callbacks that are due. Returns events. */
+  advance(errors: unknown[]): number {
+    let events = 0;
+    for (let i = 0; i < this.#fifos.length; i++) {
+      const fifo = this.#fifos[i] as Fifo;
+      this.#run(fifo);
+      if (fifo.waiting.length > 0) this.#flush(fifo);
+      // What callbacks make due waits for a later round.
+      for (let due = fifo.pending; due > 0; due--) {
+        const taken = this.#kernel.completionTake(fifo.pointer);
+        if (taken === NONE) break;
+        events++;
+        this.#complete(fifo, taken, errors);
+      }
+    }
+    return events;
+  }
+
+  /** A task has ended: what is under way to it is brought to an end, what waits is not begun, and nothing comes after. */
+  targetEnded(task: number): void {
+    this.#ended[task] = 1;
+    for (const fifo of this.#fifos) {
+      while (this.#run(fifo));
+      this.#drop(fifo, (waiting) => Math.floor(remoteIndexOf(waiting) / this.#map.regions) === task);
+    }
+  }
+
+  /** Completes with SHUTDOWN what waits and is not to be begun. */
+  #drop(fifo: Fifo, isDropped: (waiting: Waiting) => boolean): void {
+    const stay = fifo.waiting.filter((waiting) => !isDropped(waiting));
+    for (const waiting of fifo.waiting) {
+      if (!isDropped(waiting)) continue;
+      this.#waitingBytes -= DESCRIPTOR_SIZE;
+      this.busy--;
+      for (const callback of [waiting.onLocal, waiting.onRemote]) {
+        if (callback !== undefined) this.#completions.push(callback, waiting.cookie, SHUTDOWN);
+      }
+    }
+    fifo.waiting.splice(0, Number.POSITIVE_INFINITY, ...stay);
+  }
+
+  #fifoOf(to: Endpoint): Fifo {
+    const { tasks, contexts } = this.#map;
+    if (to !== to >>> 0 || taskOf(to) >= tasks || contextOf(to) >= contexts) {
+      throw new PamiError("PAMIR_INVAL", `no endpoint ${show(to)}: the job has ${tasks} tasks of ${contexts} contexts`);
+    }
+    // Each target is pinned to one FIFO, so that what goes to it stays in order.
+    return this.#fifos[(taskOf(to) + contextOf(to)) % this.#fifos.length] as Fifo;
+  }
+
+  #lookUp(handle: RegionHandle): void {
+    const index = indexOf(handle);
+    if (index === NONE) throw new PamiError("PAMIR_INVAL", `remote is ${show(handle)}, not a region's handle`);
+    this.#handle = handle;
+    this.#index = index;
+    this.#generation = generationOf(handle);
+  }
+
+  #checkOwner(to: Endpoint): void {
+    const owner = Math.floor(this.#index / this.#map.regions);
+    if (owner !== taskOf(to)) {
+      throw new PamiError("PAMIR_INVAL", `remote is a region of task ${owner}, not of task ${taskOf(to)}`);
+    }
+  }
+
+  #refuse(
+    call: string,
+    wrong: number,
+    bytes: number,
+    localLength: number,
+    localOffset: number,
+    remoteOffset: number,
+  ): never {
+    if (wrong === TRANSFER_INVALID) {
+      throw new PamiError("PAMIR_INVAL", `${call} of a word of ${bytes} bytes at offset ${remoteOffset}: not aligned`);
+    }
+    if (wrong === TRANSFER_LOCAL_CLOSED) throw new PamiError("PAMIR_CLOSED", `${call}: the local region is closed`);
+    if (wrong === TRANSFER_LOCAL_BOUNDS) {
+      throw new PamiError(
+        "PAMIR_BOUNDS",
+        `${call} of ${bytes} bytes at offset ${localOffset} of a local region of ${localLength}`,
+      );
+    }
+    if (wrong === TRANSFER_REMOTE_BOUNDS) {
+      throw new PamiError("PAMIR_BOUNDS", `${call} of ${bytes} bytes at offset ${remoteOffset} of the remote region`);
+    }
+    throw new PamiError("PAMIR_STALE", `${call}: handle ${this.#handle} names no open region`);
+  }
+
+  /**
+   * Does, injects, or lets wait what is staged in a FIFO.
+   * @returns TRANSFER_…: what is not right about it; WAITING_FULL: it can't even wait
+   */
+  #submit(fifo: Fifo, onLocal: Callback | undefined, onRemote: Callback | undefined, cookie: unknown): number {
+    const { job } = this.#map;
+    if (fifo.waiting.length > 0) {
+      const wrong = this.#kernel.perform(job, fifo.pointer + INJECTION_STAGED_OFFSET, 0);
+      return wrong === TRANSFER_DONE ? this.#wait(fifo, onLocal, onRemote, cookie) : wrong;
+    }
+    const completions = (onLocal === undefined ? 0 : 1) + (onRemote === undefined ? 0 : 1);
+    const done = this.#kernel.submit(job, fifo.pointer, completions);
+    if (done === NONE) return this.#wait(fifo, onLocal, onRemote, cookie);
+    if (completions > 0 || (done & SUBMIT_LEFT) !== 0) {
+      const wrong = (done & ~SUBMIT_LEFT) >>> SUBMIT_RESULT_SHIFT;
+      if (wrong !== TRANSFER_DONE) return wrong;
+      this.#injected(fifo, done, (done & SLOT_MASK) + 1, onLocal, onRemote, cookie);
+      return TRANSFER_DONE;
+    }
+    return done >>> SUBMIT_RESULT_SHIFT;
+  }
+
+  /** What is staged is injected: lists its callbacks, from a slot on, and takes note of what the engine has left. */
+  #injected(
+    fifo: Fifo,
+    done: number,
+    slot: number,
+    onLocal: Callback | undefined,
+    onRemote: Callback | undefined,
+    cookie: unknown,
+  ): void {
+    let next = slot & this.#slotMask;
+    if (onLocal !== undefined) {
+      this.#list(fifo, next, onLocal, cookie);
+      next = (next + 1) & this.#slotMask;
+    }
+    if (onRemote !== undefined) this.#list(fifo, next, onRemote, cookie);
+    this.#leave(fifo, (done & SUBMIT_LEFT) !== 0);
+  }
+
+  /** Takes note of whether the engine has something left in a FIFO. */
+  #leave(fifo: Fifo, left: boolean): void {
+    if (left !== fifo.left) this.busy += left ? 1 : -1;
+    fifo.left = left;
+  }
+
+  /** Enters a callback in the pending callback list. */
+  #list(fifo: Fifo, slot: number, callback: Callback, cookie: unknown): void {
+    fifo.callbacks[slot] = callback;
+    fifo.cookies[slot] = cookie;
+    fifo.pending++;
+    this.busy++;
+  }
+
+  /** One turn of the engine; whether something is left. */
+  #run(fifo: Fifo): boolean {
+    if (fifo.left) this.#leave(fifo, this.#kernel.engineRun(this.#map.job, fifo.pointer) > 0);
+    return fifo.left;
+  }
+
+  #complete(fifo: Fifo, taken: number, errors: unknown[]): void {
+    const slot = taken & SLOT_MASK;
+    const callback = fifo.callbacks[slot] as Callback;
+    const cookie = fifo.cookies[slot];
+    // Taken out first: the callback may inject into that very slot.
+    fifo.callbacks[slot] = undefined;
+    fifo.cookies[slot] = undefined;
+    fifo.pending--;
+    this.busy--;
+    try {
+      callback(cookie, taken >>> COMPLETION_RESULT_SHIFT === TRANSFER_DONE ? SUCCESS : ERROR);
+    } catch (error) {
+      errors.push(error);
+    }
+  }
+
+  #fence(fifo: Fifo, onDone: Callback, cookie: unknown, always = false): Result {
+    this.#words[fifo.staged] = DESCRIPTOR_FENCE;
+    const done = fifo.waiting.length > 0 ? NONE : this.#kernel.submit(this.#map.job, fifo.pointer, 0);
+    if (done !== NONE) {
+      this.#injected(fifo, done, done, onDone, undefined, cookie);
+      return SUCCESS;
+    }
+    return this.#wait(fifo, onDone, undefined, cookie, always) === TRANSFER_DONE ? SUCCESS : EAGAIN;
+  }
+
+  /** Puts what is staged into the pending queue; it is injected as soon as there is room (C8). */
+  #wait(
+    fifo: Fifo,
+    onLocal: Callback | undefined,
+    onRemote: Callback | undefined,
+    cookie: unknown,
+    always = false,
+  ): number {
+    if (!always && this.#waitingBytes + DESCRIPTOR_SIZE > this.#waitingMax) return WAITING_FULL;
+    this.#waitingBytes += DESCRIPTOR_SIZE;
+    const words = this.#words.slice(fifo.staged, fifo.staged + DESCRIPTOR_WORDS);
+    fifo.waiting.push({ words, onLocal, onRemote, cookie });
+    this.busy++;
+    return TRANSFER_DONE;
+  }
+
+  /** Injects what waits for room, in order, as far as there is room. */
+  #flush(fifo: Fifo): void {
+    for (let next = fifo.waiting[0]; next !== undefined; next = fifo.waiting[0]) {
+      const { words, onLocal, onRemote, cookie } = next;
+      this.#words.set(words, fifo.staged);
+      const slot = this.#kernel.inject(
+        fifo.pointer,
+        (onLocal === undefined || words[0] === DESCRIPTOR_FENCE ? 0 : 1) + (onRemote === undefined ? 0 : 1),
+      );
+      if (slot === NONE) return;
+      fifo.waiting.shift();
+      this.#waitingBytes -= DESCRIPTOR_SIZE;
+      this.busy--;
+      // A fence is a completion itself: its callback stands in the very slot.
+      this.#injected(fifo, SUBMIT_LEFT, words[0] === DESCRIPTOR_FENCE ? slot : slot + 1, onLocal, onRemote, cookie);
+      this.#run(fifo);
+    }
+  }
+}
+
+/** Index of the remote region of what waits; NONE for a fence. */
+function remoteIndexOf({ words }: Waiting): number {
+  return words[0] === DESCRIPTOR_FENCE ? NONE : (words[5] as number) >>> 0;
+}
+
+function checkOperand(name: string, value: unknown): void {
+  if (typeof value === "bigint" || (typeof value === "number" && Number.isSafeInteger(value))) return;
+  throw new PamiError("PAMIR_INVAL", `${name} of an rmw is ${show(value)}, not an integer`);
+}

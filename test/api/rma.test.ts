@@ -1,0 +1,513 @@
+// One-sided operations through the public API: regions, put, get, rmw, completions, fences. The names begin with the
+// element of the mechanism that they prove.
+import { type Client, type Context, EAGAIN, type MemRegion, SHUTDOWN, SUCCESS, type TransferParameters } from "pamir";
+import { describe, expect, it } from "vitest";
+import {
+  DATA,
+  OTHER,
+  PATIENCE,
+  pattern,
+  RESULT,
+  rejectionOf,
+  sameBytes,
+  thrownBy,
+  until,
+  VARIANTS,
+  type Variant,
+  withJob,
+} from "./support.js";
+
+const KIB = 1024;
+const SLICE = 256 * KIB;
+
+interface Own {
+  readonly client: Client;
+  readonly context: Context;
+  readonly from: MemRegion;
+  readonly into: MemRegion;
+  /** A put of the first `bytes` from one to the other, with what is given besides. */
+  put(bytes: number, more?: Partial<TransferParameters>): number;
+}
+
+/** Two regions of a task that talks to itself. */
+async function alone<T>(
+  variant: Variant,
+  options: { bytes?: number; slots?: number; fifos?: number; pendingBytes?: number },
+  body: (own: Own) => T | Promise<T>,
+): Promise<T> {
+  const { bytes = KIB, pendingBytes = 1024 ** 2, ...limits } = options;
+  return withJob(
+    variant,
+    { tasks: 2, scenario: "own", module: "region.js", args: { bytes: 8 }, context: { pendingBytes }, ...limits },
+    ({ client, context }) => {
+      context.dispatch(RESULT, () => {});
+      const from = client.createRegion(bytes);
+      const into = client.createRegion(bytes);
+      from.bytes.set(pattern(bytes));
+      into.bytes.fill(0);
+      const to = client.endpoint(0);
+      const put = (length: number, more = {}) =>
+        context.put({ to, local: from, remote: into.handle, bytes: length, ...more });
+      return body({ client, context, from, into, put });
+    },
+  );
+}
+
+interface Peer {
+  readonly client: Client;
+  readonly context: Context;
+  readonly from: MemRegion;
+  readonly handle: number;
+  /** Asks the other task: 1 close, 2 close and open another, 3 what it holds. */
+  ask(order: number): unknown;
+}
+
+/** A region of this task, and one of task 1. */
+async function withPeer<T>(
+  variant: Variant,
+  bytes: number,
+  body: (peer: Peer) => T | Promise<T>,
+  fill = 0,
+): Promise<T> {
+  return withJob(variant, { module: "region.js", scenario: "own", args: { bytes, fill } }, ({ client, context }) => {
+    const told: unknown[] = [];
+    context.dispatch(RESULT, (message) => {
+      const take = (payload: Uint8Array) => void told.push(JSON.parse(new TextDecoder().decode(payload)));
+      if (message.immediate) take(message.payload.slice());
+      else {
+        const whole = new Uint8Array(message.payloadBytes);
+        message.receive(whole, () => take(whole));
+      }
+    });
+    until(context, () => told.length === 1);
+    const ask = (order: number): unknown => {
+      context.sendImmediate(client.endpoint(1), OTHER, null, Uint8Array.of(order));
+      const before = told.length;
+      until(context, () => told.length > before);
+      return told.at(-1);
+    };
+    const from = client.createRegion(bytes);
+    from.bytes.set(pattern(bytes, 7));
+    return body({ client, context, from, handle: told[0] as number, ask });
+  });
+}
+
+describe.each(VARIANTS)("$name", (variant) => {
+  describe("regions", () => {
+    it("are of any size, page-aligned, and apart from each other", () =>
+      withJob(variant, {}, ({ client }) => {
+        const regions = [1, 8, 4095, 4096, 4097, 100_000].map((bytes) => client.createRegion(bytes));
+        regions.forEach((region, i) => void region.bytes.fill(i + 1));
+        regions.forEach((region, i) => {
+          expect(region.bytes.byteOffset % 4096).toBe(0);
+          expect(region.bytes.every((byte) => byte === i + 1)).toBe(true);
+          expect(region.length).toBe(region.bytes.length);
+        });
+        expect(new Set(regions.map(({ handle }) => handle)).size).toBe(regions.length);
+      }));
+
+    it("close once, by hand or by `using`; their bytes are used again once every context has advanced", () =>
+      withPeer(variant, 8, ({ client, context, ask }) => {
+        const free = 1024 ** 2;
+        let handle: number;
+        let offset: number;
+        {
+          using region = client.createRegion(free);
+          handle = region.handle;
+          offset = region.bytes.byteOffset;
+        }
+        // Not yet: no context has advanced since. Each does, and then the place and the entry are free.
+        const second = client.createRegion(free);
+        expect(second.bytes.byteOffset).not.toBe(offset);
+        context.advance();
+        ask(3);
+        context.advance();
+        const third = client.createRegion(free);
+        expect(third.bytes.byteOffset).toBe(offset);
+        expect(third.handle).not.toBe(handle);
+        second.close();
+        second.close();
+        expect(second.closed).toBe(true);
+      }));
+
+    it("of a task that has ended are free for the others", () =>
+      withJob(
+        variant,
+        { module: "region.js", scenario: "die", args: { bytes: 6 * 1024 ** 2 } },
+        async ({ client, context, job }) => {
+          let handle: number | undefined;
+          context.dispatch(RESULT, (message) => {
+            handle = JSON.parse(new TextDecoder().decode(message.payload.slice()));
+          });
+          until(context, () => handle !== undefined);
+          await job.exited;
+          const local = client.createRegion(8);
+          until(context, () => context.put({ to: client.endpoint(1), local, remote: handle as number }) === SHUTDOWN);
+          expect(client.createRegion(6 * 1024 ** 2).length).toBe(6 * 1024 ** 2);
+        },
+      ));
+  });
+
+  describe("put and get", () => {
+    it.each([0, 1, 3, 4, 7, 8, 15, 16, 31, 32, 63, 64, 65, 130, 4097])("move %i bytes, and no others", (bytes) =>
+      alone(variant, {}, ({ client, context, from, into }) => {
+        // From an odd place to another odd one.
+        const length = Math.min(bytes, KIB - 8);
+        const parameters = { to: client.endpoint(0), local: from, remote: into.handle, bytes: length };
+        expect(context.put({ ...parameters, localOffset: 3, remoteOffset: 5 })).toBe(SUCCESS);
+        expect(sameBytes(into.bytes.slice(5, 5 + length), from.bytes.slice(3, 3 + length))).toBe(true);
+        expect(into.bytes.slice(0, 5).every((byte) => byte === 0)).toBe(true);
+        expect(into.bytes.slice(5 + length).every((byte) => byte === 0)).toBe(true);
+        from.bytes.fill(0);
+        expect(context.get({ ...parameters, localOffset: 7, remoteOffset: 5 })).toBe(SUCCESS);
+        expect(sameBytes(from.bytes.slice(7, 7 + length), into.bytes.slice(5, 5 + length))).toBe(true);
+        expect(from.bytes.slice(0, 7).every((byte) => byte === 0)).toBe(true);
+      }),
+    );
+
+    it("reach another task's memory, which sees every byte", () =>
+      withPeer(variant, 3000, ({ client, context, from, handle, ask }) => {
+        const to = client.endpoint(1);
+        let isThere = false;
+        context.put({
+          to,
+          local: from,
+          remote: handle,
+          onRemote: () => {
+            isThere = true;
+          },
+        });
+        until(context, () => isThere);
+        expect(ask(3)).toEqual([...from.bytes]);
+        from.bytes.fill(0);
+        context.get({ to, local: from, remote: handle });
+        expect(sameBytes(from.bytes, pattern(3000, 7))).toBe(true);
+      }));
+  });
+
+  describe("rmw", () => {
+    it("adds up what two tasks add at once, to words of 32 and 64 bits", () =>
+      withJob(
+        variant,
+        { tasks: 3, module: "region.js", scenario: "add", args: { rounds: 3000 } },
+        ({ client, context }) => {
+          let done = 0;
+          context.dispatch(RESULT, () => done++);
+          const region = client.createRegion(24);
+          region.bytes.fill(0);
+          for (const task of [1, 2]) {
+            context.sendImmediate(client.endpoint(task), DATA, null, new Float64Array([region.handle]));
+          }
+          until(context, () => done === 2);
+          const view = new DataView(region.bytes.buffer, region.bytes.byteOffset);
+          expect(view.getInt32(0, true)).toBe(6000);
+          expect(view.getBigInt64(8, true)).toBe(6000n * 2n ** 31n);
+          expect(view.getInt32(16, true)).toBe(0); // each bit an even number of times
+        },
+      ));
+
+    const model: Record<string, (old: bigint, value: bigint) => bigint> = {
+      set: (_, value) => value,
+      add: (old, value) => old + value,
+      or: (old, value) => old | value,
+      and: (old, value) => old & value,
+      xor: (old, value) => old ^ value,
+    };
+    const operations = Object.keys(model).flatMap((name) =>
+      ["", "fetch-", "compare-", "fetch-compare-"].map((prefix) => `${prefix}${name}`),
+    );
+    it.each(operations)("%s does what it says, to each type, at once and with a callback", (operation) =>
+      alone(variant, {}, ({ client, context, from, into }) => {
+        const view = new DataView(into.bytes.buffer, into.bytes.byteOffset);
+        const results = new DataView(from.bytes.buffer, from.bytes.byteOffset);
+        const change = model[operation.split("-").at(-1) as string] as (old: bigint, value: bigint) => bigint;
+        for (const type of ["i32", "u32", "i64", "u64"] as const) {
+          const bits = type.endsWith("64") ? 64 : 32;
+          const read = (where: DataView): bigint =>
+            bits === 64 ? where.getBigInt64(8, true) : BigInt(where.getInt32(8, true));
+          for (const [old, value, test] of [
+            [5n, 3n, 5n],
+            [5n, 3n, 4n],
+            [-1n, 2n ** 31n + 7n, -1n],
+            [2n ** 40n + 1n, -(2n ** 33n), 2n ** 40n + 1n],
+          ] as const) {
+            for (const onDone of [undefined, () => {}]) {
+              if (bits === 64) view.setBigInt64(8, old, true);
+              else view.setInt32(8, Number(BigInt.asIntN(32, old)), true);
+              const before = BigInt.asIntN(bits, old);
+              context.rmw({
+                to: client.endpoint(0),
+                remote: into.handle,
+                remoteOffset: 8,
+                operation: operation as "add",
+                type,
+                value,
+                test,
+                ...(operation.includes("fetch") ? { result: from, resultOffset: 8 } : {}),
+                onDone,
+              });
+              if (onDone !== undefined) context.advance();
+              const happens = !operation.includes("compare") || before === BigInt.asIntN(bits, test);
+              expect(read(view)).toBe(happens ? BigInt.asIntN(bits, change(before, value)) : before);
+              if (operation.includes("fetch")) expect(read(results)).toBe(before);
+            }
+          }
+        }
+      }),
+    );
+  });
+
+  describe("completions", () => {
+    it("C1 a call returns at once, and its callback runs in advance() only", () =>
+      alone(variant, { bytes: 3 * SLICE }, ({ context, into, put, from }) => {
+        const log: string[] = [];
+        put(3 * SLICE, { onRemote: () => log.push("large") });
+        put(8, { onLocal: () => log.push("small") });
+        expect(log).toEqual([]);
+        expect(into.bytes[3 * SLICE - 1]).not.toBe(from.bytes[3 * SLICE - 1]); // not all of it moved in the call
+        until(context, () => log.length === 2);
+        expect(log).toEqual(["large", "small"]);
+        expect(sameBytes(into.bytes, from.bytes)).toBe(true);
+      }));
+
+    it("C2 a put without callbacks is done when the call returns, unless something is before it", () =>
+      alone(variant, { bytes: 2 * SLICE, fifos: 1 }, ({ context, into, put, from }) => {
+        put(8);
+        expect(sameBytes(into.bytes.slice(0, 8), from.bytes.slice(0, 8))).toBe(true);
+        put(2 * SLICE);
+        from.bytes.fill(9, 8, 16);
+        put(8, { localOffset: 8, remoteOffset: 0 });
+        expect(into.bytes[0]).not.toBe(9); // it waits its turn
+        until(context, () => into.bytes[0] === 9);
+      }));
+
+    it("C3 C5 callbacks run in the order of the calls, each once, with its cookie", () =>
+      alone(variant, { slots: 16 }, ({ context, put }) => {
+        const log: unknown[] = [];
+        for (let i = 0; i < 100; i++) {
+          put(i & 7, { onLocal: (cookie: unknown, result: number) => log.push(cookie, result), cookie: i });
+          if (i % 3 === 0) put(8); // slots without a callback in between
+        }
+        until(context, () => log.length >= 200);
+        expect(log).toEqual(Array.from({ length: 100 }, (_, i) => [i, SUCCESS]).flat());
+        expect(context.advance()).toBe(0);
+      }));
+
+    it.each([4, 8, 64])(
+      "C6 C8 a full FIFO of %i slots is back-pressure: nothing is lost, repeated or reordered",
+      (slots) =>
+        alone(variant, { slots, fifos: 1, pendingBytes: 10 * 64 }, ({ context, put }) => {
+          const log: number[] = [];
+          let next = 0;
+          let refused = 0;
+          for (let round = 0; round < 300; round++) {
+            for (let i = 0; i < 5; i++) {
+              const number = next;
+              const result = put(8, { onLocal: () => log.push(number), onRemote: () => log.push(number) });
+              if (result === SUCCESS) next++;
+              else {
+                expect(result).toBe(EAGAIN);
+                refused++;
+              }
+            }
+            if (round % 7 === 0) context.advance();
+          }
+          until(context, () => log.length === 2 * next);
+          expect(refused).toBeGreaterThan(0);
+          expect(log).toEqual(Array.from({ length: next }, (_, i) => [i, i]).flat());
+        }),
+    );
+
+    it("C7 with nothing pending an advance() is an idle one: no event", () =>
+      alone(variant, {}, ({ context, put }) => {
+        put(8, { onLocal: () => {} });
+        expect(context.advance()).toBe(1);
+        expect(context.advance()).toBe(0);
+      }));
+
+    it("C9 a callback may issue operations, which a later round completes, and may throw", () =>
+      alone(variant, {}, ({ context, put }) => {
+        const log: string[] = [];
+        put(8, {
+          onLocal: () => {
+            log.push("first");
+            put(8, { onLocal: () => log.push("second") });
+            throw new Error("one");
+          },
+        });
+        put(8, {
+          onLocal: () => {
+            throw new Error("two");
+          },
+        });
+        put(8, { onLocal: () => log.push("third") });
+        expect(() => context.advance()).toThrow(AggregateError);
+        expect(log).toEqual(["first", "third"]);
+        until(context, () => log.length === 3);
+        expect(log).toEqual(["first", "third", "second"]);
+      }));
+
+    it("C10 onLocal and onRemote are two completions, in this order", () =>
+      alone(variant, {}, ({ context, into, from, put }) => {
+        const log: string[] = [];
+        put(KIB, { onRemote: () => log.push("remote"), onLocal: () => log.push("local") });
+        until(context, () => log.length === 2);
+        expect(log).toEqual(["local", "remote"]);
+        expect(sameBytes(into.bytes, from.bytes)).toBe(true);
+      }));
+  });
+
+  describe("fences", () => {
+    it("F2 F3 F4 tell that the puts before them are complete, and wait for none behind", () =>
+      alone(variant, { bytes: 4 * SLICE, fifos: 1 }, ({ client, context, into, from, put }) => {
+        const to = client.endpoint(0);
+        const log: string[] = [];
+        put(4 * SLICE);
+        context.fence(to, () => {
+          log.push("fence");
+          expect(into.bytes[4 * SLICE - 1]).toBe(from.bytes[4 * SLICE - 1]);
+        });
+        put(4 * SLICE, { onLocal: () => log.push("behind") });
+        expect(log).toEqual([]);
+        until(context, () => log.length > 0);
+        expect(log).toEqual(["fence"]);
+        until(context, () => log.length === 2);
+      }));
+
+    it("F4a two are in flight at once, one on an empty queue completes, one to self is valid", () =>
+      alone(variant, {}, ({ client, context }) => {
+        const log: unknown[] = [];
+        const to = client.endpoint(0);
+        context.fence(to, (cookie) => log.push(cookie), 1);
+        context.fence(to, (cookie) => log.push(cookie), 2);
+        expect(log).toEqual([]);
+        context.advance();
+        expect(log).toEqual([1, 2]);
+      }));
+
+    it("F4a F6 fenceAll waits for every target, a fence for its own only", () =>
+      alone(variant, { bytes: 4 * SLICE, fifos: 4 }, ({ client, context, put }) => {
+        const log: string[] = [];
+        put(4 * SLICE);
+        context.fence(client.endpoint(1), () => log.push("other"));
+        context.fenceAll((cookie) => log.push(String(cookie)), "all");
+        context.advance();
+        expect(log).toEqual(["other"]);
+        until(context, () => log.length === 2);
+        expect(log).toEqual(["other", "all"]);
+      }));
+
+    it("F6 after it, a get sees every byte that was put; flush() is the same for whoever can await", () =>
+      alone(variant, { bytes: 2 * SLICE }, async ({ client, context, into, from, put }) => {
+        put(2 * SLICE);
+        await context.flush({ timeout: PATIENCE });
+        expect(sameBytes(into.bytes, from.bytes)).toBe(true);
+        from.bytes.fill(0);
+        context.get({ to: client.endpoint(0), local: from, remote: into.handle });
+        await context.flush();
+        expect(sameBytes(into.bytes, from.bytes)).toBe(true);
+      }));
+
+    it("F6 fence regions do not nest", () =>
+      alone(variant, {}, ({ context }) => {
+        expect(thrownBy(() => context.fenceEnd()).code).toBe("PAMIR_FENCE");
+        context.fenceBegin();
+        expect(thrownBy(() => context.fenceBegin()).code).toBe("PAMIR_FENCE");
+        context.fenceEnd();
+        context.fenceBegin();
+      }));
+  });
+
+  describe("bad input", () => {
+    it.each([0, -1, 1.5, 2 ** 40, Number.NaN, "8", null, undefined])("a region of %s bytes", (bytes) =>
+      withJob(variant, {}, ({ client }) => {
+        const { code, text } = thrownBy(() => client.createRegion(bytes as number));
+        expect(code).toBe("PAMIR_INVAL");
+        expect(text).toMatch(/bytes of a region is .*, not an integer from 1 to \d+/);
+      }),
+    );
+
+    it("more than there is, and more regions than there may be: what is free is named", () =>
+      withJob(variant, { regions: 3 }, ({ client }) => {
+        client.createRegion(5 * 1024 ** 2).close();
+        const memory = thrownBy(() => client.createRegion(5 * 1024 ** 2));
+        expect(memory.code).toBe("PAMIR_NO_MEMORY");
+        expect(memory.text).toMatch(/no 5242880 bytes in one piece: \d+ are free, 5242880 of closed regions wait/);
+        for (let i = 0; i < 2; i++) client.createRegion(1);
+        const entries = thrownBy(() => client.createRegion(1));
+        expect(entries.code).toBe("PAMIR_NO_MEMORY");
+        expect(entries.text).toMatch(/at most 3 regions; 1 closed ones wait/);
+      }));
+
+    it.each([
+      [{ bytes: KIB + 1 }, "PAMIR_BOUNDS", /1025 bytes at offset 0 of a local region of 1024/],
+      [{ localOffset: 1, bytes: KIB }, "PAMIR_BOUNDS", /1024 bytes at offset 1 of a local region/],
+      [{ remoteOffset: 1, bytes: KIB }, "PAMIR_BOUNDS", /1024 bytes at offset 1 of the remote region/],
+      [{ remoteOffset: 2 ** 32 - 1, bytes: 2 }, "PAMIR_BOUNDS", /2 bytes at offset 4294967295 of the remote region/],
+      [{ localOffset: 2 ** 32 - 8, bytes: 16 }, "PAMIR_BOUNDS", /16 bytes at offset 4294967288/],
+      [{ localOffset: 2 ** 32 }, "PAMIR_INVAL", /4294967296/],
+      [{ bytes: -1 }, "PAMIR_INVAL", /-1 bytes/],
+      [{ bytes: 0.5 }, "PAMIR_INVAL", /0.5 bytes/],
+      [{ remote: 2 ** 20 * 77 }, "PAMIR_STALE", /handle 80740352 names no open region/],
+      [{ remote: 1023 }, "PAMIR_STALE", /handle 1023/],
+      [{ remote: 2 ** 19 }, "PAMIR_INVAL", /region of task 512, not of task 0/],
+      [{ remote: "it" }, "PAMIR_INVAL", /remote is "it", not a region's handle/],
+      [{ remote: -5 }, "PAMIR_INVAL", /remote is -5/],
+      [{ to: 1 << 8 }, "PAMIR_INVAL", /a region of task 0, not of task 1/],
+      [{ to: 99 << 8 }, "PAMIR_INVAL", /no endpoint 25344: the job has 2 tasks/],
+      [{ local: { bytes: new Uint8Array(8) } }, "PAMIR_INVAL", /local is Object, not a MemRegion/],
+    ])("%j", (more, code, text) =>
+      alone(variant, {}, ({ context, put }) => {
+        for (const callback of [undefined, () => {}]) {
+          const thrown = thrownBy(() => put(8, { ...(more as object), onLocal: callback }));
+          expect(thrown.code).toBe(code);
+          expect(thrown.text).toMatch(text);
+        }
+        expect(context.advance()).toBe(0);
+      }),
+    );
+
+    it("a region that is closed, here or there", () =>
+      withPeer(variant, 64, ({ client, context, from, handle, ask }) => {
+        const parameters = { to: client.endpoint(1), local: from, remote: handle };
+        expect(context.put(parameters)).toBe(SUCCESS);
+        const fresh = ask(2) as number;
+        expect(thrownBy(() => context.put(parameters)).code).toBe("PAMIR_STALE");
+        expect(context.put({ ...parameters, remote: fresh })).toBe(SUCCESS);
+        from.close();
+        expect(thrownBy(() => context.put({ ...parameters, remote: fresh, bytes: 1 })).code).toBe("PAMIR_CLOSED");
+      }));
+
+    it.each([
+      [{ operation: "nand" }, /no operation "nand" on type "i32"/],
+      [{ type: "f64" }, /no operation "add" on type "f64"/],
+      [{ value: 0.5 }, /value of an rmw is 0.5/],
+      [{ value: "1" }, /value of an rmw is "1"/],
+      [{ test: 1.5 }, /test of an rmw is 1.5/],
+      [{ remoteOffset: 2 }, /a word of 4 bytes at offset 2: not aligned/],
+      [{ remoteOffset: 4, type: "u64" }, /a word of 8 bytes at offset 4: not aligned/],
+      [{ operation: "fetch-add" }, /needs a result/],
+    ])("rmw of %j", (more, text) =>
+      alone(variant, {}, ({ client, context, into }) => {
+        const rmw = {
+          to: client.endpoint(0),
+          remote: into.handle,
+          operation: "add" as const,
+          value: 1,
+          ...(more as object),
+        };
+        const thrown = thrownBy(() => context.rmw(rmw));
+        expect(thrown.code).toBe("PAMIR_INVAL");
+        expect(thrown.text).toMatch(text);
+      }),
+    );
+
+    it("after close(): each call says so; flush() rejects", () =>
+      alone(variant, {}, async ({ client, context, put }) => {
+        context.close();
+        expect(thrownBy(() => put(8)).code).toBe("PAMIR_CLOSED");
+        expect(thrownBy(() => context.fence(client.endpoint(0), () => {})).code).toBe("PAMIR_CLOSED");
+        expect((await rejectionOf(context.flush())).code).toBe("PAMIR_CLOSED");
+      }));
+  });
+});
