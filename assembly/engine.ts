@@ -18,6 +18,7 @@ import {
   DESCRIPTOR_RMW,
   DESCRIPTOR_TEST_OFFSET,
   DESCRIPTOR_VALUE_OFFSET,
+  INJECTION_FAILED_OFFSET,
   INJECTION_HEAD_OFFSET,
   INJECTION_MOVED_OFFSET,
   INJECTION_OLDEST_OFFSET,
@@ -244,7 +245,9 @@ function process(job: usize, fifo: usize, slot: u32): u32 {
   const descriptor = slotOf(fifo, slot);
   const kind = load<u32>(descriptor, DESCRIPTOR_KIND_OFFSET);
   if (kind == DESCRIPTOR_COMPLETION || kind == DESCRIPTOR_FENCE) {
-    const result = kind == DESCRIPTOR_FENCE ? TRANSFER_DONE : load<u32>(fifo, INJECTION_RESULT_OFFSET);
+    const isFence = kind == DESCRIPTOR_FENCE;
+    const result = isFence ? load<u32>(fifo, INJECTION_FAILED_OFFSET) : load<u32>(fifo, INJECTION_RESULT_OFFSET);
+    if (isFence) store<u32>(fifo, TRANSFER_DONE, INJECTION_FAILED_OFFSET);
     store<u32>(descriptor, result, DESCRIPTOR_BYTES_OFFSET);
     completionSet(fifo, slot);
     return 0;
@@ -261,6 +264,7 @@ function process(job: usize, fifo: usize, slot: u32): u32 {
   store<u32>(fifo, result, INJECTION_RESULT_OFFSET);
   if (result == TRANSFER_DONE) return isRmw ? 8 : left;
   store<u32>(fifo, load<u32>(fifo, INJECTION_REFUSED_OFFSET) + 1, INJECTION_REFUSED_OFFSET);
+  if (load<u32>(fifo, INJECTION_FAILED_OFFSET) == TRANSFER_DONE) store<u32>(fifo, result, INJECTION_FAILED_OFFSET);
   return 0;
 }
 

@@ -301,6 +301,7 @@ export const REGION_SHIFT: u32 = 4;
 //   132  moved    engine   engine   bytes moved of the transfer at head
 //   136  result   engine   engine   TRANSFER_… of the last transfer: its completion descriptors hand it on
 //   140  refused  engine   dump     descriptors that were refused, modulo 2^32
+//   144  failed   engine   engine   TRANSFER_… of the first that was refused since the last fence
 //   256  mask[]   engine   owner    bit i: the completion descriptor in slot i is processed; then the levels above it,
 //                 sets,             bit j of one: word j below it is not 0; the highest has at most 8 words  SYNC B
 //                 owner clears
@@ -315,6 +316,7 @@ export const INJECTION_HEAD_OFFSET: u32 = 128;
 export const INJECTION_MOVED_OFFSET: u32 = 132;
 export const INJECTION_RESULT_OFFSET: u32 = 136;
 export const INJECTION_REFUSED_OFFSET: u32 = 140;
+export const INJECTION_FAILED_OFFSET: u32 = 144;
 export const INJECTION_MASK_OFFSET: u32 = 256;
 /** Words that are looked at one by one rather than by a level above them. */
 export const MASK_TOP_WORDS: u32 = 8;
@@ -353,7 +355,7 @@ export const DESCRIPTOR_GET: u32 = 2;
 export const DESCRIPTOR_RMW: u32 = 3;
 /** Sets the bit of its own slot, and hands on what came of the transfer before it. */
 export const DESCRIPTOR_COMPLETION: u32 = 4;
-/** Sets the bit of its own slot: what stands before it is done, well or not. */
+/** Sets the bit of its own slot, and hands on what first went wrong since the last fence. */
 export const DESCRIPTOR_FENCE: u32 = 5;
 
 /** No slot, no region, no completion. */

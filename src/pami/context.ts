@@ -221,9 +221,11 @@ export class Context {
   }
 
   /**
-   * Writes bytes of a local region into a region of the target's task, which need not do anything for it. Read before it
-   * returns, the parameter object may be used again; the local bytes only after `onLocal` (or a fence). Without
-   * callbacks, and with nothing before it, the bytes are there when it returns. Puts are ordered by fences.
+   * Writes bytes of a local region into a region of the target's task, which need not do anything for it, and is not
+   * told: nobody is woken by it, so send a message behind a fence. Read before it returns, the parameter object may be used
+   * again; the local bytes only after `onLocal` (or a fence). Up to 262,144 bytes without callbacks, with nothing unfinished
+   * before them, are there when it returns; all else goes on in this context's `advance()`, and ends with its task. Puts
+   * are ordered by fences alone: not with messages, nor with rmws.
    * @returns SUCCESS, EAGAIN (no room for another descriptor, nor in the pending queue), SHUTDOWN (the target has ended)
    * @throws PAMIR_INVAL, PAMIR_BOUNDS, PAMIR_STALE, PAMIR_CLOSED
    */
@@ -239,7 +241,8 @@ export class Context {
   }
 
   /**
-   * Changes one word of a region of the target's task atomically, against every task's rmw. Rmws are unordered.
+   * Changes one word of a region of the target's task atomically, against every task's rmw; nobody is woken by it. Rmws are
+   * unordered. Without `onDone` it is done, and the old value there, when it returns.
    * @returns as put()
    * @throws as put(), and PAMIR_INVAL for an unknown operation or type, or a word that is not aligned
    */
@@ -250,15 +253,17 @@ export class Context {
 
   /**
    * Tells, in an `advance()`, when every transfer that this context has issued to an endpoint before this is complete:
-   * at the target, for everybody to see. What is issued later is not waited for.
-   * @returns SUCCESS, or EAGAIN (no room in the pending queue)
+   * at the target, for everybody to see. What is issued later is not waited for. `done` gets ERROR if a transfer was
+   * refused since the last fence, because its region had been closed meanwhile (also one to another endpoint, where
+   * several share an injection FIFO).
+   * @returns SUCCESS, or EAGAIN (no room in the pending queue: advance, and try again)
    */
   fence(to: Endpoint, done: Callback, cookie?: unknown): Result {
     this.#checkOpen("fence");
     return this.#rma.fence(to, done, cookie);
   }
 
-  /** As fence(), to all endpoints. */
+  /** As fence(), to all endpoints; always SUCCESS. */
   fenceAll(done: Callback, cookie?: unknown): Result {
     this.#checkOpen("fenceAll");
     return this.#rma.fenceAll(done, cookie);
@@ -278,13 +283,17 @@ export class Context {
     this.#inFenceRegion = false;
   }
 
-  /** Resolves once every transfer issued before this is complete; advances meanwhile. @throws as progress() */
+  /**
+   * Resolves once every transfer issued before this is complete; advances meanwhile.
+   * @throws as progress(); PAMIR_STALE if a transfer was refused, because its region had been closed meanwhile
+   */
   async flush(options: ProgressOptions = {}): Promise<void> {
-    let isDone = false;
-    this.fenceAll(() => {
-      isDone = true;
+    let came: Result | undefined;
+    this.fenceAll((_, result) => {
+      came = result;
     });
-    while (!isDone) await this.progress(options);
+    while (came === undefined) await this.progress(options);
+    if (came !== SUCCESS) throw new PamiError("PAMIR_STALE", "flush(): a transfer was refused, its region was closed");
   }
 
   /**

@@ -17,7 +17,9 @@ import type { Kernel, Memory } from "../kernel/kernel.js";
 import { contextBlock, type MemoryMap, ordinalOf, taskSlot } from "../memory/map.js";
 import { checkInteger, PamiError } from "./error.js";
 
-/** Names a region in every task of the job; a plain number, sendable in a message: generation × 2^20 + index. */
+/**
+ * Names a region in every task of the job: generation × 2^20 + index, a number of up to 52 bits. Send it as a f64.
+ */
 export type RegionHandle = number;
 
 const HANDLE_INDEX_SIZE = 2 ** 20;

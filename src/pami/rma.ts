@@ -193,15 +193,15 @@ export class Rma {
   transfer(call: "put" | "get", parameters: TransferParameters): Result {
     const { to, local, localOffset = 0, remote, remoteOffset = 0, onLocal, onRemote, cookie } = parameters;
     if (!(local instanceof MemRegion)) throw new PamiError("PAMIR_INVAL", `local is ${show(local)}, not a MemRegion`);
-    const { bytes = local.length - localOffset } = parameters;
+    const { bytes = Math.max(0, local.length - localOffset) } = parameters;
     const fifo = this.#fifoOf(to);
     if (remote !== this.#handle) this.#lookUp(remote);
     this.#checkOwner(to);
-    if (localOffset !== localOffset >>> 0 || remoteOffset !== remoteOffset >>> 0 || bytes !== bytes >>> 0) {
-      throw new PamiError(
-        "PAMIR_INVAL",
-        `${call} of ${show(bytes)} bytes between offsets ${show(localOffset)} and ${show(remoteOffset)}: not integers from 0`,
-      );
+    if (localOffset !== localOffset >>> 0) checkWord(call, "localOffset", localOffset);
+    if (remoteOffset !== remoteOffset >>> 0) checkWord(call, "remoteOffset", remoteOffset);
+    if (bytes !== bytes >>> 0) checkWord(call, "bytes", bytes);
+    if (localOffset > local.length) {
+      throw new PamiError("PAMIR_BOUNDS", `${call} at offset ${localOffset} of a local region of ${local.length}`);
     }
     if (this.#ended[taskOf(to)] !== 0) return SHUTDOWN;
     const words = this.#words;
@@ -238,14 +238,13 @@ export class Rma {
     if (result !== undefined && !(result instanceof MemRegion)) {
       throw new PamiError("PAMIR_INVAL", `result is ${show(result)}, not a MemRegion`);
     }
-    checkOperand("value", value);
-    checkOperand("test", test);
-    if (resultOffset !== resultOffset >>> 0 || remoteOffset !== remoteOffset >>> 0) {
-      throw new PamiError(
-        "PAMIR_INVAL",
-        `rmw at offsets ${show(remoteOffset)} and ${show(resultOffset)}: not integers from 0`,
-      );
+    if ((code & RMW_COMPARE) !== 0 && parameters.test === undefined) {
+      throw new PamiError("PAMIR_INVAL", `rmw ${operation} needs a test`);
     }
+    checkOperand("value", value, type);
+    checkOperand("test", test, type);
+    if (resultOffset !== resultOffset >>> 0) checkWord("rmw", "resultOffset", resultOffset);
+    if (remoteOffset !== remoteOffset >>> 0) checkWord("rmw", "remoteOffset", remoteOffset);
     if (this.#ended[taskOf(to)] !== 0) return SHUTDOWN;
     const words = this.#words;
     const at = fifo.staged;
@@ -362,7 +361,10 @@ export class Rma {
     remoteOffset: number,
   ): never {
     if (wrong === TRANSFER_INVALID) {
-      throw new PamiError("PAMIR_INVAL", `${call} of a word of ${bytes} bytes at offset ${remoteOffset}: not aligned`);
+      throw new PamiError(
+        "PAMIR_INVAL",
+        `${call} of a word of ${bytes} bytes at offset ${remoteOffset}, result at ${localOffset}: not multiples of ${bytes}`,
+      );
     }
     if (wrong === TRANSFER_LOCAL_CLOSED) throw new PamiError("PAMIR_CLOSED", `${call}: the local region is closed`);
     if (wrong === TRANSFER_LOCAL_BOUNDS) {
@@ -504,7 +506,27 @@ function remoteIndexOf({ words }: Waiting): number {
   return words[0] === DESCRIPTOR_FENCE ? NONE : (words[5] as number) >>> 0;
 }
 
-function checkOperand(name: string, value: unknown): void {
-  if (typeof value === "bigint" || (typeof value === "number" && Number.isSafeInteger(value))) return;
-  throw new PamiError("PAMIR_INVAL", `${name} of an rmw is ${show(value)}, not an integer`);
+/** Throws: a byte count or offset is no u32. */
+function checkWord(call: string, name: string, value: unknown): never {
+  throw new PamiError("PAMIR_INVAL", `${name} of a ${call} is ${show(value)}, not an integer from 0 to 4294967295`);
+}
+
+/** Least and largest operand of each type. */
+const RANGES: Record<RmwType, readonly [least: bigint, most: bigint]> = {
+  i32: [-(2n ** 31n), 2n ** 31n - 1n],
+  u32: [0n, 2n ** 32n - 1n],
+  i64: [-(2n ** 63n), 2n ** 63n - 1n],
+  u64: [0n, 2n ** 64n - 1n],
+};
+
+function checkOperand(name: string, value: unknown, type: RmwType): void {
+  // What most programs use, without a BigInt.
+  if (type === "i32" && value === ((value as number) | 0)) return;
+  const isInteger = typeof value === "bigint" || (typeof value === "number" && Number.isSafeInteger(value));
+  const [least, most] = RANGES[type];
+  if (isInteger && BigInt(value as number) >= least && BigInt(value as number) <= most) return;
+  throw new PamiError(
+    "PAMIR_INVAL",
+    `${name} of an rmw on ${type} is ${show(value)}, not an integer from ${least} to ${most}`,
+  );
 }

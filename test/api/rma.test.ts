@@ -228,11 +228,15 @@ describe.each(VARIANTS)("$name", (variant) => {
           for (const [old, value, test] of [
             [5n, 3n, 5n],
             [5n, 3n, 4n],
-            [-1n, 2n ** 31n + 7n, -1n],
+            [-1n, 2n ** 31n - 7n, -1n],
             [2n ** 40n + 1n, -(2n ** 33n), 2n ** 40n + 1n],
-          ] as const) {
+          ].map((operands) =>
+            operands.map((operand) =>
+              type.startsWith("i") ? BigInt.asIntN(bits, operand) : BigInt.asUintN(bits, operand),
+            ),
+          ) as [bigint, bigint, bigint][]) {
             for (const onDone of [undefined, () => {}]) {
-              if (bits === 64) view.setBigInt64(8, old, true);
+              if (bits === 64) view.setBigInt64(8, BigInt.asIntN(64, old), true);
               else view.setInt32(8, Number(BigInt.asIntN(32, old)), true);
               const before = BigInt.asIntN(bits, old);
               context.rmw({
@@ -408,6 +412,25 @@ describe.each(VARIANTS)("$name", (variant) => {
         expect(sameBytes(into.bytes, from.bytes)).toBe(true);
       }));
 
+    it("F4 hand on that something before them was refused, once; flush() rejects", () =>
+      alone(variant, { bytes: 4 * SLICE, fifos: 1 }, async ({ client, context, put }) => {
+        const log: number[] = [];
+        const to = client.endpoint(0);
+        const gone = client.createRegion(4 * SLICE);
+        const refused = () => put(4 * SLICE, { remote: gone.handle });
+        refused();
+        put(8);
+        gone.close();
+        for (let i = 0; i < 2; i++) context.fence(to, (_, result) => log.push(result));
+        until(context, () => log.length === 2);
+        expect(log).toEqual([1, SUCCESS]);
+        const other = client.createRegion(4 * SLICE);
+        put(4 * SLICE, { remote: other.handle });
+        other.close();
+        expect((await rejectionOf(context.flush())).code).toBe("PAMIR_STALE");
+        await context.flush();
+      }));
+
     it("F6 fence regions do not nest", () =>
       alone(variant, {}, ({ context }) => {
         expect(thrownBy(() => context.fenceEnd()).code).toBe("PAMIR_FENCE");
@@ -444,10 +467,10 @@ describe.each(VARIANTS)("$name", (variant) => {
       [{ localOffset: 1, bytes: KIB }, "PAMIR_BOUNDS", /1024 bytes at offset 1 of a local region/],
       [{ remoteOffset: 1, bytes: KIB }, "PAMIR_BOUNDS", /1024 bytes at offset 1 of the remote region/],
       [{ remoteOffset: 2 ** 32 - 1, bytes: 2 }, "PAMIR_BOUNDS", /2 bytes at offset 4294967295 of the remote region/],
-      [{ localOffset: 2 ** 32 - 8, bytes: 16 }, "PAMIR_BOUNDS", /16 bytes at offset 4294967288/],
-      [{ localOffset: 2 ** 32 }, "PAMIR_INVAL", /4294967296/],
-      [{ bytes: -1 }, "PAMIR_INVAL", /-1 bytes/],
-      [{ bytes: 0.5 }, "PAMIR_INVAL", /0.5 bytes/],
+      [{ localOffset: 2 ** 32 - 8, bytes: 16 }, "PAMIR_BOUNDS", /at offset 4294967288 of a local region of 1024/],
+      [{ localOffset: 2 ** 32 }, "PAMIR_INVAL", /localOffset of a put is 4294967296/],
+      [{ bytes: -1 }, "PAMIR_INVAL", /bytes of a put is -1, not an integer from 0/],
+      [{ bytes: 0.5 }, "PAMIR_INVAL", /bytes of a put is 0.5/],
       [{ remote: 2 ** 20 * 77 }, "PAMIR_STALE", /handle 80740352 names no open region/],
       [{ remote: 1023 }, "PAMIR_STALE", /handle 1023/],
       [{ remote: 2 ** 19 }, "PAMIR_INVAL", /region of task 512, not of task 0/],
@@ -481,11 +504,16 @@ describe.each(VARIANTS)("$name", (variant) => {
     it.each([
       [{ operation: "nand" }, /no operation "nand" on type "i32"/],
       [{ type: "f64" }, /no operation "add" on type "f64"/],
-      [{ value: 0.5 }, /value of an rmw is 0.5/],
-      [{ value: "1" }, /value of an rmw is "1"/],
-      [{ test: 1.5 }, /test of an rmw is 1.5/],
-      [{ remoteOffset: 2 }, /a word of 4 bytes at offset 2: not aligned/],
-      [{ remoteOffset: 4, type: "u64" }, /a word of 8 bytes at offset 4: not aligned/],
+      [{ value: 0.5 }, /value of an rmw on i32 is 0.5/],
+      [{ value: "1" }, /value of an rmw on i32 is "1"/],
+      [{ value: 2 ** 31 }, /value of an rmw on i32 is 2147483648, not an integer from -2147483648 to 2147483647/],
+      [{ value: -1, type: "u32" }, /value of an rmw on u32 is -1/],
+      [{ value: 2n ** 64n, type: "u64" }, /value of an rmw on u64 is 18446744073709551616/],
+      [{ test: 1.5 }, /test of an rmw on i32 is 1.5/],
+      [{ operation: "compare-set" }, /rmw compare-set needs a test/],
+      [{ remoteOffset: -4 }, /remoteOffset of a rmw is -4/],
+      [{ remoteOffset: 2 }, /a word of 4 bytes at offset 2, result at 0: not multiples of 4/],
+      [{ remoteOffset: 4, type: "u64" }, /a word of 8 bytes at offset 4, result at 0: not multiples of 8/],
       [{ operation: "fetch-add" }, /needs a result/],
     ])("rmw of %j", (more, text) =>
       alone(variant, {}, ({ client, context, into }) => {

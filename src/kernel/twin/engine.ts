@@ -15,6 +15,7 @@ import {
   DESCRIPTOR_RMW,
   DESCRIPTOR_TEST_OFFSET,
   DESCRIPTOR_VALUE_OFFSET,
+  INJECTION_FAILED_OFFSET,
   INJECTION_HEAD_OFFSET,
   INJECTION_MOVED_OFFSET,
   INJECTION_OLDEST_OFFSET,
@@ -211,7 +212,9 @@ export function twinEngine({ words, bytes }: Memory, sync: Sync, regions: Region
     const descriptor = slotOf(fifo, slot);
     const kind = words[(descriptor + DESCRIPTOR_KIND_OFFSET) >>> 2];
     if (kind === DESCRIPTOR_COMPLETION || kind === DESCRIPTOR_FENCE) {
-      const result = kind === DESCRIPTOR_FENCE ? TRANSFER_DONE : words[(fifo + INJECTION_RESULT_OFFSET) >>> 2];
+      const isFence = kind === DESCRIPTOR_FENCE;
+      const result = words[(fifo + (isFence ? INJECTION_FAILED_OFFSET : INJECTION_RESULT_OFFSET)) >>> 2];
+      if (isFence) words[(fifo + INJECTION_FAILED_OFFSET) >>> 2] = TRANSFER_DONE;
       words[(descriptor + DESCRIPTOR_BYTES_OFFSET) >>> 2] = result;
       completionSet(fifo, slot);
       return 0;
@@ -228,6 +231,8 @@ export function twinEngine({ words, bytes }: Memory, sync: Sync, regions: Region
     words[(fifo + INJECTION_RESULT_OFFSET) >>> 2] = result;
     if (result === TRANSFER_DONE) return isRmw ? 8 : left;
     words[(fifo + INJECTION_REFUSED_OFFSET) >>> 2]++;
+    const failed = (fifo + INJECTION_FAILED_OFFSET) >>> 2;
+    if (words[failed] === TRANSFER_DONE) words[failed] = result;
     return 0;
   }
 
