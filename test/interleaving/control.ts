@@ -33,7 +33,7 @@ export const map = memoryMap({
   tasks: 3,
   contexts: 2,
   laneBytes: 64,
-  heapBytes: 8 * 4096,
+  heapBytes: 12 * 4096,
   regions: 4,
   fifos: 2,
   slots: 4,

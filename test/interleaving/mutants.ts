@@ -185,6 +185,64 @@ ${COMMIT}`,
     find: "      if (isOurs) heapFree(job, lane);\n",
     replace: "      if (isOurs) {\n        heapFree(job, lane);\n        break;\n      }\n",
   },
+  {
+    name: "a descriptor is published before it is written",
+    file: "engine.ts",
+    find: "  const descriptor = slotOf(fifo, slot);\n  const staged = fifo + INJECTION_STAGED_OFFSET;\n",
+    replace:
+      "  storeWord(fifo + INJECTION_TAIL_OFFSET, tail + taken);\n  const descriptor = slotOf(fifo, slot);\n  const staged = fifo + INJECTION_STAGED_OFFSET;\n",
+  },
+  {
+    name: "room is looked for without the completion descriptors",
+    file: "engine.ts",
+    find: "  const taken = 1 + completions;\n",
+    replace: "  const taken: u32 = 1;\n",
+  },
+  {
+    name: "slots behind an unread bit are taken for free",
+    file: "engine.ts",
+    find: "    if (pending != 0) return NONE;\n",
+    replace: "",
+  },
+  {
+    name: "the engine looks at tail by a plain load",
+    file: "engine.ts",
+    find: "  const tail = loadWord(fifo + INJECTION_TAIL_OFFSET);\n  let moved: u32 = 0;\n",
+    replace: "  const tail = load<u32>(fifo, INJECTION_TAIL_OFFSET);\n  let moved: u32 = 0;\n",
+  },
+  {
+    name: "a completion bit is set before what is behind it is there",
+    file: "engine.ts",
+    find: "  const result = execute(job, descriptor, before, SLICE_BYTES);\n",
+    replace:
+      "  const next = slotOf(fifo, (slot + 1) & (load<u32>(fifo, INJECTION_SLOTS_OFFSET) - 1));\n  if (load<u32>(next, DESCRIPTOR_KIND_OFFSET) == DESCRIPTOR_COMPLETION)\n    completionSet(fifo, (slot + 1) & (load<u32>(fifo, INJECTION_SLOTS_OFFSET) - 1));\n  const result = execute(job, descriptor, before, SLICE_BYTES);\n",
+  },
+  {
+    name: "a completion bit that is taken is not cleared",
+    file: "completion.ts",
+    find: "  completionClear(fifo, slot);\n",
+    replace: "",
+  },
+  {
+    name: "a completion bit is set by a plain store",
+    file: "completion.ts",
+    find: "    const before = setBitsOf(words + ((bit >>> 5) << 2), 1 << (bit & 31));\n",
+    replace:
+      "    const before = load<u32>(words + ((bit >>> 5) << 2));\n    store<u32>(words + ((bit >>> 5) << 2), before | (1 << (bit & 31)));\n",
+  },
+  {
+    name: "a handle's generation is not looked at",
+    file: "region.ts",
+    find: "  if (loadWord(entry + REGION_GENERATION_OFFSET) != generation || (generation & 1) == 0) return 0;\n",
+    replace: "  if (loadWord(entry + REGION_GENERATION_OFFSET) == 0 || (generation & 1) == 0) return 0;\n",
+  },
+  {
+    name: "a region is opened before its entry says where it is",
+    file: "region.ts",
+    find: "  store<usize>(entry, base, REGION_BASE_OFFSET);\n  store<u32>(entry, bytes, REGION_BYTES_OFFSET);\n",
+    replace:
+      "  storeWord(entry, load<u32>(entry) + 1);\n  store<usize>(entry, base, REGION_BASE_OFFSET);\n  store<u32>(entry, bytes, REGION_BYTES_OFFSET);\n  if (bytes != 0) return load<u32>(entry);\n",
+  },
 ];
 
 /** The wasm module of the sources with a mutant in them; without one: the sources as they are. */

@@ -11,7 +11,7 @@ function fieldsOf(area: string): [offset: number, name: string][] {
   return found.sort(([a], [b]) => a - b);
 }
 
-const FIELDS = new Map(["JOB", "TASK", "CONTEXT", "LANE"].map((area) => [area, fieldsOf(area)]));
+const FIELDS = new Map(["JOB", "TASK", "CONTEXT", "LANE", "REGION", "INJECTION"].map((area) => [area, fieldsOf(area)]));
 
 function field(area: string, offset: number): string {
   const [start, name] = (FIELDS.get(area) ?? []).findLast(([at]) => at <= offset) ?? [0, "?"];
@@ -30,6 +30,14 @@ export function nameOf(word: number): string {
       : `lane in page ${page}: ring + ${offset - layout.LANE_CONTROL_SIZE}`;
   }
   if (pointer >= map.heapTable) return `heap table: page ${(pointer - map.heapTable) / 4}`;
+  if (pointer >= map.injectionBase) {
+    const fifo = Math.floor((pointer - map.injectionBase) / map.injectionSize);
+    return `injection FIFO ${fifo}: ${field("INJECTION", (pointer - map.injectionBase) % map.injectionSize)}`;
+  }
+  if (pointer >= map.regionsBase) {
+    const index = Math.floor((pointer - map.regionsBase) / layout.REGION_SIZE);
+    return `region ${index}: ${field("REGION", (pointer - map.regionsBase) % layout.REGION_SIZE)}`;
+  }
   if (pointer >= map.contextsBase) {
     const ordinal = Math.floor((pointer - map.contextsBase) / map.contextSize);
     return `context ${ordinal}: ${field("CONTEXT", (pointer - map.contextsBase) % map.contextSize)}`;

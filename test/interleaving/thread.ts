@@ -40,9 +40,10 @@ function copy(hooked: Hook, to: number, from: number, length: number): void {
 }
 
 function change(operation: (array: Int32Array, index: number, ...values: number[]) => number) {
-  return (_: Int32Array, index: number, ...values: number[]): number => {
-    hook.access(KIND.atomicChange, index);
-    return operation(words, index, ...values);
+  return (array: Int32Array, index: number, ...values: number[]): number => {
+    if (array.BYTES_PER_ELEMENT === 4) hook.access(KIND.atomicChange, index);
+    else for (const word of [2 * index, 2 * index + 1]) hook.access(KIND.atomicChange, word);
+    return operation(array, index, ...values);
   };
 }
 

@@ -6,12 +6,14 @@ import { HEAP_SCENARIOS } from "./heap.js";
 import { LANE_SCENARIOS } from "./lane.js";
 import { PARK_SCENARIOS } from "./park.js";
 import { READY_SCENARIOS } from "./ready.js";
+import { RMA_SCENARIOS } from "./rma.js";
 
 export const SCENARIOS: readonly Scenario[] = [
   ...LANE_SCENARIOS,
   ...READY_SCENARIOS,
   ...PARK_SCENARIOS,
   ...HEAP_SCENARIOS,
+  ...RMA_SCENARIOS,
   ...ATTACH_SCENARIOS,
   ...DEATH_SCENARIOS,
 ];
