@@ -106,7 +106,8 @@ export async function runPeer(peer: string, order: Order): Promise<Figures> {
 /** Whether a peer in JavaScript does a test at all. */
 export function peerDoes(peer: string, test: TestName): boolean {
   if (peer === "waitnotify") return test === "wake_lat";
-  if (peer === "wasmcall") return test === "idle";
-  if (peer === "memcpy" || peer === "postMessage-transfer") return test === "am_bw";
+  if (peer === "wasmcall") return test === "idle" || test === "rmw_lat";
+  if (peer === "memcpy") return test === "am_bw" || test === "put_bw" || test === "get_bw";
+  if (peer === "postMessage-transfer") return test === "am_bw";
   return test === "am_lat" || test === "am_rate" || test === "am_bw";
 }

@@ -46,6 +46,23 @@ export const TESTS: readonly Test[] = [
     seconds: 0.5,
   },
   { name: "idle", what: "advance() with nothing to do", bytes: [], figure: "latency", seconds: 0.3 },
+  {
+    name: "put_lat",
+    what: "a put and the advance() in which its onLocal is called",
+    bytes: [8],
+    figure: "latency",
+    seconds: 0.3,
+  },
+  {
+    name: "put_bw",
+    what: "puts, a fence after 64 of them; nobody reads the data",
+    bytes: [65536, 1048576],
+    figure: "bandwidth",
+    seconds: 1,
+  },
+  { name: "get_lat", what: "as put_lat, the other way", bytes: [8], figure: "latency", seconds: 0.3 },
+  { name: "get_bw", what: "as put_bw, the other way", bytes: [65536, 1048576], figure: "bandwidth", seconds: 1 },
+  { name: "rmw_lat", what: "a fetch-add, its result included", bytes: [], figure: "latency", seconds: 0.3 },
 ];
 
 export interface System {
@@ -121,7 +138,7 @@ export const SYSTEMS: readonly System[] = [
     prepare: () => nativeUcx("ucx-uct"),
   },
   peer("waitnotify", "a bare Atomics.wait/notify hand-off"),
-  peer("wasmcall", "a bare call from JavaScript to wasm that loads a word"),
+  peer("wasmcall", "a bare call from JavaScript to wasm that loads, or adds to, a word"),
 ];
 
 /** Systems that are measured only when they are named. */

@@ -1,7 +1,18 @@
 // What the command hands to the threads that measure, and what they hand back: cloned one way, a few numbers in shared
 // memory the other way. Imported on both sides, so it imports neither the library nor anything of the command.
 
-export type TestName = "am_lat" | "am_rate" | "am_bw" | "am_fan" | "wake_lat" | "idle";
+export type TestName =
+  | "am_lat"
+  | "am_rate"
+  | "am_bw"
+  | "am_fan"
+  | "wake_lat"
+  | "idle"
+  | "put_lat"
+  | "put_bw"
+  | "get_lat"
+  | "get_bw"
+  | "rmw_lat";
 
 /** One measurement on two threads or more. */
 export interface Work {

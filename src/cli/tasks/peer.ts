@@ -178,8 +178,10 @@ function wasmCall(memory: WebAssembly.Memory): Figures {
   const wasm = bareWasm(memory);
   const batch = 1000;
   const watch = new Stopwatch(seconds, batch);
+  const adds = test === "rmw_lat";
   do {
-    for (let i = 0; i < batch; i++) sink += wasm.load(64);
+    if (adds) for (let i = 0; i < batch; i++) wasm.add(64, 1);
+    else for (let i = 0; i < batch; i++) sink += wasm.load(64);
   } while (watch.lap());
   return watch.figures();
 }

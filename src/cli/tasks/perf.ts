@@ -10,8 +10,8 @@ const WARM = 3;
 const STOP = 4;
 /** Idle looks in one call while an answer is awaited. */
 const ROUNDS = 1000;
-/** Idle calls of advance() that are timed together. */
-const IDLE_BATCH = 1000;
+/** Calls that don't leave the thread, timed together. */
+const CALL_BATCH = 1000;
 
 let sink = 0;
 
@@ -132,9 +132,9 @@ function idleLeader(context: Context, { seconds }: Work): Figures {
     heard = true;
   });
   context.advanceUntil(() => heard);
-  const watch = new Stopwatch(seconds, IDLE_BATCH);
+  const watch = new Stopwatch(seconds, CALL_BATCH);
   do {
-    for (let i = 0; i < IDLE_BATCH; i++) context.advance();
+    for (let i = 0; i < CALL_BATCH; i++) context.advance();
   } while (watch.lap());
   return watch.figures();
 }
@@ -146,6 +146,85 @@ function idleFollower(context: Context, peer: Endpoint): void {
   });
   context.sendImmediate(peer, DATA);
   context.advanceUntil(() => over);
+}
+
+const isOneSided = ({ test }: Work): boolean => /^(put|get|rmw)_/.test(test);
+
+/** Tells the leader of its region, which has the size of one transfer, and sleeps. */
+function oneSidedFollower(context: Context, client: Client, peer: Endpoint, { bytes }: Work): void {
+  const region = client.createRegion(Math.max(bytes, 8));
+  region.bytes.fill(1);
+  let over = false;
+  context.dispatch(STOP, () => {
+    over = true;
+  });
+  context.sendImmediate(peer, DATA, new Float64Array([region.handle]));
+  context.advanceUntil(() => over);
+}
+
+/** A region of the size of one transfer, and what a transfer to or from the follower's takes. */
+function oneSided(context: Context, client: Client, peer: Endpoint, { bytes }: Work) {
+  const local = client.createRegion(Math.max(bytes, 8));
+  local.bytes.fill(1);
+  let remote = -1;
+  context.dispatch(DATA, (message) => {
+    remote = new Float64Array(message.header.slice().buffer)[0] as number;
+  });
+  context.advanceUntil(() => remote >= 0);
+  return { to: peer, local, remote };
+}
+
+function oneSidedLatency(context: Context, client: Client, peer: Endpoint, work: Work): Figures {
+  const given = oneSided(context, client, peer, work);
+  let done = false;
+  const parameters = {
+    ...given,
+    bytes: work.bytes,
+    onLocal: () => {
+      done = true;
+    },
+  };
+  const isPut = work.test === "put_lat";
+  const watch = new Stopwatch(work.seconds, CALL_BATCH);
+  do {
+    for (let i = 0; i < CALL_BATCH; i++) {
+      done = false;
+      if (isPut) context.put(parameters);
+      else context.get(parameters);
+      while (!done) context.advance();
+    }
+  } while (watch.lap());
+  return watch.figures();
+}
+
+function rmwLatency(context: Context, client: Client, peer: Endpoint, work: Work): Figures {
+  const { to, local, remote } = oneSided(context, client, peer, work);
+  const parameters = { to, remote, operation: "fetch-add" as const, value: 1, result: local };
+  const watch = new Stopwatch(work.seconds, CALL_BATCH);
+  do {
+    for (let i = 0; i < CALL_BATCH; i++) context.rmw(parameters);
+  } while (watch.lap());
+  sink += local.bytes[0] as number;
+  return watch.figures();
+}
+
+function oneSidedRate(context: Context, client: Client, peer: Endpoint, work: Work): Figures {
+  const parameters = { ...oneSided(context, client, peer, work), bytes: work.bytes };
+  const isPut = work.test === "put_bw";
+  const meter = new RateMeter(work);
+  let done = false;
+  const fenced = () => {
+    done = true;
+  };
+  do {
+    for (let i = 0; i < WINDOW; i++) {
+      while ((isPut ? context.put(parameters) : context.get(parameters)) !== SUCCESS) context.advance();
+    }
+    done = false;
+    while (context.fence(peer, fenced) !== SUCCESS) context.advance();
+    while (!done) context.advance();
+  } while (meter.window());
+  return meter.figures();
 }
 
 async function main(): Promise<void> {
@@ -163,7 +242,12 @@ async function main(): Promise<void> {
   let figures: Figures = {};
   if (rates && leads) figures = rateLeader(context, peer, work, collections);
   else if (rates) rateFollower(context, client, work, collections);
-  else if (work.test === "idle" && leads) figures = idleLeader(context, work);
+  else if (isOneSided(work) && !leads) oneSidedFollower(context, client, peer, work);
+  else if (work.test === "rmw_lat") figures = rmwLatency(context, client, peer, work);
+  else if (isOneSided(work)) {
+    const measure = work.test.endsWith("_lat") ? oneSidedLatency : oneSidedRate;
+    figures = measure(context, client, peer, work);
+  } else if (work.test === "idle" && leads) figures = idleLeader(context, work);
   else if (work.test === "idle") idleFollower(context, peer);
   else if (leads) figures = latencyLeader(context, peer, work);
   else latencyFollower(context, peer, work);
