@@ -4,6 +4,7 @@ import {
   COMPLETION_RESULT_SHIFT,
   DESCRIPTOR_BYTES_OFFSET,
   DESCRIPTOR_SHIFT,
+  INJECTION_FIRST_OFFSET,
   INJECTION_MASK_OFFSET,
   INJECTION_OLDEST_OFFSET,
   INJECTION_PENDING_OFFSET,
@@ -26,7 +27,7 @@ export function maskBytes(slots: u32): u32 {
 
 /** Pointer to a slot. */
 export function slotOf(fifo: usize, slot: u32): usize {
-  return fifo + INJECTION_MASK_OFFSET + maskBytes(load<u32>(fifo, INJECTION_SLOTS_OFFSET)) + (slot << DESCRIPTOR_SHIFT);
+  return load<usize>(fifo, INJECTION_FIRST_OFFSET) + (slot << DESCRIPTOR_SHIFT);
 }
 
 /** Engine: sets the bit of a slot, and those above it. */

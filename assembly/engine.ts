@@ -1,7 +1,7 @@
 // The engine: takes the descriptors of an injection FIFO strictly in order, moves what they say, sets completion bits.
 // A descriptor is copied, then checked, then only the copy is used; one that is not right is refused, counted, and its
 // completion says so. Here it runs inline: on the thread of the origin, within inject() and engineRun().
-import { completionSet, slotOf } from "./completion";
+import { completionSet, maskBytes, slotOf } from "./completion";
 import {
   DESCRIPTOR_BYTES_OFFSET,
   DESCRIPTOR_COMPLETION,
@@ -19,7 +19,9 @@ import {
   DESCRIPTOR_TEST_OFFSET,
   DESCRIPTOR_VALUE_OFFSET,
   INJECTION_FAILED_OFFSET,
+  INJECTION_FIRST_OFFSET,
   INJECTION_HEAD_OFFSET,
+  INJECTION_MASK_OFFSET,
   INJECTION_MOVED_OFFSET,
   INJECTION_OLDEST_OFFSET,
   INJECTION_PENDING_OFFSET,
@@ -178,11 +180,34 @@ function execute(job: usize, descriptor: usize, moved: u32, most: u32): u32 {
 /** Writes an injection FIFO into zeroed memory; once, before any task. */
 export function injectionInit(fifo: usize, slots: u32): void {
   store<u32>(fifo, slots, INJECTION_SLOTS_OFFSET);
+  store<usize>(fifo, fifo + INJECTION_MASK_OFFSET + maskBytes(slots), INJECTION_FIRST_OFFSET);
 }
 
 /** Does what a descriptor says at once, wherever it lies: TRANSFER_…. With `most` 0, it only looks whether it is right. */
 export function perform(job: usize, descriptor: usize, most: u32): u32 {
   return execute(job, descriptor, 0, most);
+}
+
+/** Whether so many slots are free. */
+function hasRoom(fifo: usize, taken: u32): bool {
+  const tail = load<u32>(fifo, INJECTION_TAIL_OFFSET);
+  const slots = load<u32>(fifo, INJECTION_SLOTS_OFFSET);
+  if (tail - load<u32>(fifo, INJECTION_OLDEST_OFFSET) + taken <= slots) return true;
+  // Slots without a callback are free once the engine has passed them; none behind a bit that is not yet taken.
+  if (load<u32>(fifo, INJECTION_PENDING_OFFSET) != 0) return false;
+  // SYNC E (look): pairs with engineRun().
+  const head = loadWord(fifo + INJECTION_HEAD_OFFSET);
+  store<u32>(fifo, head, INJECTION_OLDEST_OFFSET);
+  return tail - head + taken <= slots;
+}
+
+/** Writes completion descriptors into the slots behind tail. */
+function writeCompletions(fifo: usize, tail: u32, completions: u32): void {
+  const mask = load<u32>(fifo, INJECTION_SLOTS_OFFSET) - 1;
+  for (let i: u32 = 1; i <= completions; i++) {
+    store<u32>(slotOf(fifo, (tail + i) & mask), DESCRIPTOR_COMPLETION, DESCRIPTOR_KIND_OFFSET);
+  }
+  store<u32>(fifo, load<u32>(fifo, INJECTION_PENDING_OFFSET) + completions, INJECTION_PENDING_OFFSET);
 }
 
 /**
@@ -191,30 +216,18 @@ export function perform(job: usize, descriptor: usize, most: u32): u32 {
  * @returns its slot; NONE: there is no room
  */
 export function inject(fifo: usize, completions: u32): u32 {
+  if (!hasRoom(fifo, 1 + completions)) return NONE;
   const tail = load<u32>(fifo, INJECTION_TAIL_OFFSET);
-  const slots = load<u32>(fifo, INJECTION_SLOTS_OFFSET);
-  const slot = tail & (slots - 1);
-  const taken = 1 + completions;
-  const pending = load<u32>(fifo, INJECTION_PENDING_OFFSET);
-  if (tail - load<u32>(fifo, INJECTION_OLDEST_OFFSET) + taken > slots) {
-    // Slots without a callback are free once the engine has passed them; none behind a bit that is not yet taken.
-    if (pending != 0) return NONE;
-    // SYNC E (look): pairs with engineRun().
-    const head = loadWord(fifo + INJECTION_HEAD_OFFSET);
-    store<u32>(fifo, head, INJECTION_OLDEST_OFFSET);
-    if (tail - head + taken > slots) return NONE;
-  }
-  const descriptor = slotOf(fifo, slot);
+  const descriptor = slotOf(fifo, tail & (load<u32>(fifo, INJECTION_SLOTS_OFFSET) - 1));
   const staged = fifo + INJECTION_STAGED_OFFSET;
-  for (let at: usize = 0; at < DESCRIPTOR_USED; at += 16) v128.store(descriptor + at, v128.load(staged + at));
-  for (let i: u32 = 1; i <= completions; i++) {
-    store<u32>(slotOf(fifo, (tail + i) & (slots - 1)), DESCRIPTOR_COMPLETION, DESCRIPTOR_KIND_OFFSET);
-  }
-  const isFence = load<u32>(staged, DESCRIPTOR_KIND_OFFSET) == DESCRIPTOR_FENCE;
-  store<u32>(fifo, pending + completions + u32(isFence), INJECTION_PENDING_OFFSET);
+  // Word by word, as they were written: a wider load would have to wait until they are in the cache.
+  for (let at: usize = 0; at < DESCRIPTOR_USED; at += 4) store<u32>(descriptor + at, load<u32>(staged + at));
+  const isFence = u32(load<u32>(staged, DESCRIPTOR_KIND_OFFSET) == DESCRIPTOR_FENCE);
+  store<u32>(fifo, load<u32>(fifo, INJECTION_PENDING_OFFSET) + isFence, INJECTION_PENDING_OFFSET);
+  writeCompletions(fifo, tail, completions);
   // SYNC I (inject): pairs with engineRun().
-  storeWord(fifo + INJECTION_TAIL_OFFSET, tail + taken);
-  return slot;
+  storeWord(fifo + INJECTION_TAIL_OFFSET, tail + 1 + completions);
+  return tail & (load<u32>(fifo, INJECTION_SLOTS_OFFSET) - 1);
 }
 
 /**
@@ -225,19 +238,37 @@ export function inject(fifo: usize, completions: u32): u32 {
  */
 export function submit(job: usize, fifo: usize, completions: u32): u32 {
   const tail = load<u32>(fifo, INJECTION_TAIL_OFFSET);
-  const descriptor = fifo + INJECTION_STAGED_OFFSET;
-  const kind = load<u32>(descriptor, DESCRIPTOR_KIND_OFFSET);
+  const staged = fifo + INJECTION_STAGED_OFFSET;
+  const kind = load<u32>(staged, DESCRIPTOR_KIND_OFFSET);
+  // Plain: here the engine runs on this thread.
+  const isIdle = load<u32>(fifo, INJECTION_HEAD_OFFSET) == tail;
   if (kind != DESCRIPTOR_FENCE) {
-    // RMWs are unordered: one without a callback waits for nothing. SYNC E (look): pairs with engineRun().
-    const isNext = kind == DESCRIPTOR_RMW || loadWord(fifo + INJECTION_HEAD_OFFSET) == tail;
-    const isSmall = kind == DESCRIPTOR_RMW || load<u32>(descriptor, DESCRIPTOR_BYTES_OFFSET) <= SLICE_BYTES;
-    const isDirect = completions == 0 && isNext && isSmall;
-    const result = execute(job, descriptor, 0, isDirect ? SLICE_BYTES : 0);
+    const isSmall = kind == DESCRIPTOR_RMW || load<u32>(staged, DESCRIPTOR_BYTES_OFFSET) <= SLICE_BYTES;
+    // RMWs are unordered: one without a callback waits for nothing.
+    const isDirect = completions == 0 && isSmall && (isIdle || kind == DESCRIPTOR_RMW);
+    const isInline = completions != 0 && isSmall && isIdle;
+    if (isInline && !hasRoom(fifo, 1 + completions)) return NONE;
+    const result = execute(job, staged, 0, isDirect || isInline ? SLICE_BYTES : 0);
     if (isDirect || result != TRANSFER_DONE) return result << SUBMIT_RESULT_SHIFT;
+    if (isInline) return injectDone(fifo, tail, completions);
   }
   const slot = inject(fifo, completions);
   if (slot == NONE || engineRun(job, fifo) == 0) return slot;
   return slot | SUBMIT_LEFT;
+}
+
+/** As inject() and engineRun(), for what has been done already: without the atomics that two threads would need. */
+function injectDone(fifo: usize, tail: u32, completions: u32): u32 {
+  const mask = load<u32>(fifo, INJECTION_SLOTS_OFFSET) - 1;
+  writeCompletions(fifo, tail, completions);
+  store<u32>(fifo, TRANSFER_DONE, INJECTION_RESULT_OFFSET);
+  for (let i: u32 = 1; i <= completions; i++) {
+    store<u32>(slotOf(fifo, (tail + i) & mask), TRANSFER_DONE, DESCRIPTOR_BYTES_OFFSET);
+    completionSet(fifo, (tail + i) & mask);
+  }
+  store<u32>(fifo, tail + 1 + completions, INJECTION_TAIL_OFFSET);
+  store<u32>(fifo, tail + 1 + completions, INJECTION_HEAD_OFFSET);
+  return tail & mask;
 }
 
 /** Processes one descriptor, or a slice of it; returns the bytes moved, or NONE if it is not done yet. */

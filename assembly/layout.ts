@@ -33,8 +33,8 @@ export const RECV_IMMEDIATE_MAX: u32 = 69632;
 /** Regions of one task: their indices have 20 bits in a handle, for all tasks together. */
 export const REGION_COUNT_MAX: u32 = 1024;
 export const REGION_COUNT_DEFAULT: u32 = 1024;
-/** Injection FIFOs of one context. */
-export const FIFO_COUNT_MAX: u32 = 64;
+/** Injection FIFOs of one context: a bit each in a word. */
+export const FIFO_COUNT_MAX: u32 = 32;
 export const FIFO_COUNT_DEFAULT: u32 = 4;
 /** Slots of an injection FIFO: at least two transfers with a callback each (C3). */
 export const SLOT_COUNT_MIN: u32 = 4;
@@ -296,6 +296,7 @@ export const REGION_SHIFT: u32 = 4;
 //     4  oldest   owner    owner    every slot before this one may be injected into again
 //     8  slots    launch   all      how many there are, power of two
 //    12  pending  owner    owner    completion descriptors and fences whose bit has not been taken
+//    16  first    launch   all      pointer to slot 0
 //    64  staged   owner    owner    a DESCRIPTOR: what submit() and inject() are about
 //   128  head     engine   owner    slots ever processed, modulo 2^32                                       SYNC E
 //   132  moved    engine   engine   bytes moved of the transfer at head
@@ -311,6 +312,7 @@ export const INJECTION_TAIL_OFFSET: u32 = 0;
 export const INJECTION_OLDEST_OFFSET: u32 = 4;
 export const INJECTION_SLOTS_OFFSET: u32 = 8;
 export const INJECTION_PENDING_OFFSET: u32 = 12;
+export const INJECTION_FIRST_OFFSET: u32 = 16;
 export const INJECTION_STAGED_OFFSET: u32 = 64;
 export const INJECTION_HEAD_OFFSET: u32 = 128;
 export const INJECTION_MOVED_OFFSET: u32 = 132;

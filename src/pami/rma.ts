@@ -132,6 +132,8 @@ interface Waiting {
 
 /** One injection FIFO, and the pending callback list beside it: one place for each slot. */
 interface Fifo {
+  /** Its bit in the set of those that are active. */
+  readonly bit: number;
   readonly pointer: number;
   /** Index of the first word of the staged descriptor. */
   readonly staged: number;
@@ -151,6 +153,8 @@ export class Rma {
   readonly #words: Int32Array;
   readonly #map: MemoryMap;
   readonly #fifos: readonly Fifo[];
+  /** Bit i: FIFO i has something pending, left or waiting. */
+  #active = 0;
   readonly #slotMask: number;
   readonly #waitingMax: number;
   readonly #completions: CompletionQueue;
@@ -179,6 +183,7 @@ export class Rma {
     this.#slotMask = map.slots - 1;
     this.#ended = new Uint8Array(map.tasks);
     this.#fifos = Array.from({ length: map.fifos }, (_, fifo) => ({
+      bit: 1 << fifo,
       pointer: injectionFifo(map, ordinal, fifo),
       staged: (injectionFifo(map, ordinal, fifo) + INJECTION_STAGED_OFFSET) >>> 2,
       callbacks: Array.from({ length: map.slots }, () => undefined),
@@ -290,17 +295,19 @@ export class Rma {
   /** Runs the engine for what is left, injects what waits, calls the callbacks that are due. Returns events. */
   advance(errors: unknown[]): number {
     let events = 0;
-    for (let i = 0; i < this.#fifos.length; i++) {
-      const fifo = this.#fifos[i] as Fifo;
+    // Those that come up meanwhile, by callbacks, wait for a later round.
+    for (let bits = this.#active; bits !== 0; bits &= bits - 1) {
+      const number = 31 - Math.clz32(bits & -bits);
+      const fifo = this.#fifos[number] as Fifo;
       this.#run(fifo);
       if (fifo.waiting.length > 0) this.#flush(fifo);
-      // What callbacks make due waits for a later round.
       for (let due = fifo.pending; due > 0; due--) {
         const taken = this.#kernel.completionTake(fifo.pointer);
         if (taken === NONE) break;
         events++;
         this.#complete(fifo, taken, errors);
       }
+      if (fifo.pending === 0 && !fifo.left && fifo.waiting.length === 0) this.#active &= ~(1 << number);
     }
     return events;
   }
@@ -421,7 +428,9 @@ export class Rma {
 
   /** Takes note of whether the engine has something left in a FIFO. */
   #leave(fifo: Fifo, left: boolean): void {
-    if (left !== fifo.left) this.busy += left ? 1 : -1;
+    if (left === fifo.left) return;
+    this.busy += left ? 1 : -1;
+    this.#active |= fifo.bit;
     fifo.left = left;
   }
 
@@ -430,6 +439,7 @@ export class Rma {
     fifo.callbacks[slot] = callback;
     fifo.cookies[slot] = cookie;
     fifo.pending++;
+    this.#active |= fifo.bit;
     this.busy++;
   }
 
@@ -477,6 +487,7 @@ export class Rma {
     this.#waitingBytes += DESCRIPTOR_SIZE;
     const words = this.#words.slice(fifo.staged, fifo.staged + DESCRIPTOR_WORDS);
     fifo.waiting.push({ words, onLocal, onRemote, cookie });
+    this.#active |= fifo.bit;
     this.busy++;
     return TRANSFER_DONE;
   }

@@ -188,20 +188,19 @@ ${COMMIT}`,
   {
     name: "a descriptor is published before it is written",
     file: "engine.ts",
-    find: "  const descriptor = slotOf(fifo, slot);\n  const staged = fifo + INJECTION_STAGED_OFFSET;\n",
-    replace:
-      "  storeWord(fifo + INJECTION_TAIL_OFFSET, tail + taken);\n  const descriptor = slotOf(fifo, slot);\n  const staged = fifo + INJECTION_STAGED_OFFSET;\n",
+    find: "  // Word by word, as they were written:",
+    replace: "  storeWord(fifo + INJECTION_TAIL_OFFSET, tail + 1 + completions);\n  // Word by word:",
   },
   {
     name: "room is looked for without the completion descriptors",
     file: "engine.ts",
-    find: "  const taken = 1 + completions;\n",
-    replace: "  const taken: u32 = 1;\n",
+    find: "  if (!hasRoom(fifo, 1 + completions)) return NONE;\n  const tail",
+    replace: "  if (!hasRoom(fifo, 1)) return NONE;\n  const tail",
   },
   {
     name: "slots behind an unread bit are taken for free",
     file: "engine.ts",
-    find: "    if (pending != 0) return NONE;\n",
+    find: "  if (load<u32>(fifo, INJECTION_PENDING_OFFSET) != 0) return false;\n",
     replace: "",
   },
   {

@@ -3,6 +3,7 @@ import {
   COMPLETION_RESULT_SHIFT,
   DESCRIPTOR_BYTES_OFFSET,
   DESCRIPTOR_SHIFT,
+  INJECTION_FIRST_OFFSET,
   INJECTION_MASK_OFFSET,
   INJECTION_OLDEST_OFFSET,
   INJECTION_PENDING_OFFSET,
@@ -28,8 +29,7 @@ export function twinCompletion({ words }: Memory, { clearBits, loadWord, setBits
   }
 
   function slotOf(fifo: number, slot: number): number {
-    const slots = words[(fifo + INJECTION_SLOTS_OFFSET) >>> 2];
-    return fifo + INJECTION_MASK_OFFSET + maskBytes(slots) + (slot << DESCRIPTOR_SHIFT);
+    return ((words[(fifo + INJECTION_FIRST_OFFSET) >>> 2] >>> 0) + (slot << DESCRIPTOR_SHIFT)) >>> 0;
   }
 
   function completionSet(fifo: number, slot: number): void {
@@ -93,5 +93,5 @@ export function twinCompletion({ words }: Memory, { clearBits, loadWord, setBits
     return (slot | (result << COMPLETION_RESULT_SHIFT)) >>> 0;
   }
 
-  return { slotOf, completionSet, completionTake };
+  return { maskBytes, slotOf, completionSet, completionTake };
 }

@@ -16,7 +16,9 @@ import {
   DESCRIPTOR_TEST_OFFSET,
   DESCRIPTOR_VALUE_OFFSET,
   INJECTION_FAILED_OFFSET,
+  INJECTION_FIRST_OFFSET,
   INJECTION_HEAD_OFFSET,
+  INJECTION_MASK_OFFSET,
   INJECTION_MOVED_OFFSET,
   INJECTION_OLDEST_OFFSET,
   INJECTION_PENDING_OFFSET,
@@ -62,7 +64,7 @@ function wideOf(low: number, high: number): bigint {
 export function twinEngine({ words, bytes }: Memory, sync: Sync, regions: Region, completion: Completion) {
   const { changeWide, changeWord, loadWord, storeWord } = sync;
   const { regionOf, regionPlace } = regions;
-  const { completionSet, slotOf } = completion;
+  const { completionSet, maskBytes, slotOf } = completion;
 
   function move(to: number, from: number, length: number): void {
     if (length <= WORDS_MAX && ((to | from | length) & 3) === 0) {
@@ -157,55 +159,80 @@ export function twinEngine({ words, bytes }: Memory, sync: Sync, regions: Region
 
   function injectionInit(fifo: number, slots: number): void {
     words[(fifo + INJECTION_SLOTS_OFFSET) >>> 2] = slots;
+    words[(fifo + INJECTION_FIRST_OFFSET) >>> 2] = fifo + INJECTION_MASK_OFFSET + maskBytes(slots);
   }
 
   function perform(job: number, descriptor: number, most: number): number {
     return execute(job, descriptor, 0, most >>> 0);
   }
 
-  function inject(fifo: number, completions: number): number {
+  function hasRoom(fifo: number, taken: number): boolean {
     const tail = words[(fifo + INJECTION_TAIL_OFFSET) >>> 2];
     const slots = words[(fifo + INJECTION_SLOTS_OFFSET) >>> 2];
-    const slot = tail & (slots - 1);
-    const taken = 1 + completions;
-    const pending = words[(fifo + INJECTION_PENDING_OFFSET) >>> 2];
-    if (((tail - words[(fifo + INJECTION_OLDEST_OFFSET) >>> 2]) >>> 0) + taken > slots) {
-      if (pending !== 0) return NONE;
-      // SYNC E (look)
-      const head = loadWord(fifo + INJECTION_HEAD_OFFSET);
-      words[(fifo + INJECTION_OLDEST_OFFSET) >>> 2] = head;
-      if (((tail - head) >>> 0) + taken > slots) return NONE;
+    if (((tail - words[(fifo + INJECTION_OLDEST_OFFSET) >>> 2]) >>> 0) + taken <= slots) return true;
+    if (words[(fifo + INJECTION_PENDING_OFFSET) >>> 2] !== 0) return false;
+    // SYNC E (look)
+    const head = loadWord(fifo + INJECTION_HEAD_OFFSET);
+    words[(fifo + INJECTION_OLDEST_OFFSET) >>> 2] = head;
+    return ((tail - head) >>> 0) + taken <= slots;
+  }
+
+  function writeCompletions(fifo: number, tail: number, completions: number): void {
+    const mask = words[(fifo + INJECTION_SLOTS_OFFSET) >>> 2] - 1;
+    for (let i = 1; i <= completions; i++) {
+      const next = slotOf(fifo, (tail + i) & mask);
+      words[(next + DESCRIPTOR_KIND_OFFSET) >>> 2] = DESCRIPTOR_COMPLETION;
     }
+    words[(fifo + INJECTION_PENDING_OFFSET) >>> 2] += completions;
+  }
+
+  function inject(fifo: number, completions: number): number {
+    if (!hasRoom(fifo, 1 + completions)) return NONE;
+    const tail = words[(fifo + INJECTION_TAIL_OFFSET) >>> 2];
+    const slot = tail & (words[(fifo + INJECTION_SLOTS_OFFSET) >>> 2] - 1);
     const descriptor = slotOf(fifo, slot) >>> 2;
     const staged = (fifo + INJECTION_STAGED_OFFSET) >>> 2;
     for (let i = 0; i < DESCRIPTOR_WORDS; i++) words[descriptor + i] = words[staged + i];
-    for (let i = 1; i <= completions; i++) {
-      const next = slotOf(fifo, (tail + i) & (slots - 1));
-      words[(next + DESCRIPTOR_KIND_OFFSET) >>> 2] = DESCRIPTOR_COMPLETION;
+    if (words[staged + (DESCRIPTOR_KIND_OFFSET >>> 2)] === DESCRIPTOR_FENCE) {
+      words[(fifo + INJECTION_PENDING_OFFSET) >>> 2]++;
     }
-    const isFence = words[staged + (DESCRIPTOR_KIND_OFFSET >>> 2)] === DESCRIPTOR_FENCE;
-    words[(fifo + INJECTION_PENDING_OFFSET) >>> 2] = pending + completions + (isFence ? 1 : 0);
+    writeCompletions(fifo, tail, completions);
     // SYNC I (inject)
-    storeWord(fifo + INJECTION_TAIL_OFFSET, tail + taken);
+    storeWord(fifo + INJECTION_TAIL_OFFSET, tail + 1 + completions);
     return slot;
   }
 
   function submit(job: number, fifo: number, completions: number): number {
     const tail = words[(fifo + INJECTION_TAIL_OFFSET) >>> 2];
-    const descriptor = fifo + INJECTION_STAGED_OFFSET;
-    const kind = words[(descriptor + DESCRIPTOR_KIND_OFFSET) >>> 2];
+    const staged = fifo + INJECTION_STAGED_OFFSET;
+    const kind = words[(staged + DESCRIPTOR_KIND_OFFSET) >>> 2];
+    const isIdle = words[(fifo + INJECTION_HEAD_OFFSET) >>> 2] === tail;
     if (kind !== DESCRIPTOR_FENCE) {
-      // SYNC E (look)
-      const isNext = kind === DESCRIPTOR_RMW || loadWord(fifo + INJECTION_HEAD_OFFSET) === tail;
-      const isSmall =
-        kind === DESCRIPTOR_RMW || words[(descriptor + DESCRIPTOR_BYTES_OFFSET) >>> 2] >>> 0 <= SLICE_BYTES;
-      const isDirect = completions === 0 && isNext && isSmall;
-      const result = execute(job, descriptor, 0, isDirect ? SLICE_BYTES : 0);
+      const isSmall = kind === DESCRIPTOR_RMW || words[(staged + DESCRIPTOR_BYTES_OFFSET) >>> 2] >>> 0 <= SLICE_BYTES;
+      const isDirect = completions === 0 && isSmall && (isIdle || kind === DESCRIPTOR_RMW);
+      const isInline = completions !== 0 && isSmall && isIdle;
+      if (isInline && !hasRoom(fifo, 1 + completions)) return NONE;
+      const result = execute(job, staged, 0, isDirect || isInline ? SLICE_BYTES : 0);
       if (isDirect || result !== TRANSFER_DONE) return result << SUBMIT_RESULT_SHIFT;
+      if (isInline) return injectDone(fifo, tail, completions);
     }
     const slot = inject(fifo, completions);
     if (slot === NONE || engineRun(job, fifo) === 0) return slot;
     return (slot | SUBMIT_LEFT) >>> 0;
+  }
+
+  function injectDone(fifo: number, tail: number, completions: number): number {
+    const mask = words[(fifo + INJECTION_SLOTS_OFFSET) >>> 2] - 1;
+    writeCompletions(fifo, tail, completions);
+    words[(fifo + INJECTION_RESULT_OFFSET) >>> 2] = TRANSFER_DONE;
+    for (let i = 1; i <= completions; i++) {
+      const slot = (tail + i) & mask;
+      words[(slotOf(fifo, slot) + DESCRIPTOR_BYTES_OFFSET) >>> 2] = TRANSFER_DONE;
+      completionSet(fifo, slot);
+    }
+    words[(fifo + INJECTION_TAIL_OFFSET) >>> 2] = tail + 1 + completions;
+    words[(fifo + INJECTION_HEAD_OFFSET) >>> 2] = tail + 1 + completions;
+    return tail & mask;
   }
 
   function process(job: number, fifo: number, slot: number): number {

@@ -4,7 +4,9 @@ import {
   DESCRIPTOR_FENCE,
   DESCRIPTOR_PUT,
   DESCRIPTOR_SIZE,
+  INJECTION_OLDEST_OFFSET,
   INJECTION_STAGED_OFFSET,
+  INJECTION_TAIL_OFFSET,
   NONE,
 } from "../../../assembly/layout.js";
 import { endpointOf } from "../../../src/pami/endpoint.js";
@@ -61,6 +63,9 @@ function fifo(name: string, slots: number, before: number): Scenario {
         world.kernel.completionTake(fifoOf(world));
       }
       world.setWord(remoteOf(world), 0);
+      // The small one is empty from its very next slot on; in the large one the scan begins in another word of the mask.
+      const fifo = fifoOf(world);
+      if (slots === 4) world.setWord(fifo + INJECTION_OLDEST_OFFSET, world.word(fifo + INJECTION_TAIL_OFFSET));
     },
     threads: [
       (world) => {
