@@ -161,10 +161,17 @@ export class Rma {
   /** Tasks that have ended. */
   readonly #ended: Uint8Array;
   #waitingBytes = 0;
-  /** The last handle and what it stands for: most programs use one again and again. */
+  /** The last endpoint and handle and what they stand for: most programs use them again and again. */
+  #to = -1;
   #handle: RegionHandle = -1;
+  #aimed: Fifo;
+  #owner = 0;
   #index = NONE;
   #generation = 0;
+  /** The last operation and type of an rmw, and their code. */
+  #operation: RmwOperation | undefined;
+  #type: RmwType | undefined;
+  #code = 0;
 
   /** @param waitingMax bytes of descriptors that may wait for room */
   constructor(
@@ -192,6 +199,7 @@ export class Rma {
       left: false,
       waiting: [],
     }));
+    this.#aimed = this.#fifos[0] as Fifo;
   }
 
   /** See `Context.put` and `Context.get`. */
@@ -199,16 +207,15 @@ export class Rma {
     const { to, local, localOffset = 0, remote, remoteOffset = 0, onLocal, onRemote, cookie } = parameters;
     if (!(local instanceof MemRegion)) throw new PamiError("PAMIR_INVAL", `local is ${show(local)}, not a MemRegion`);
     const { bytes = Math.max(0, local.length - localOffset) } = parameters;
-    const fifo = this.#fifoOf(to);
-    if (remote !== this.#handle) this.#lookUp(remote);
-    this.#checkOwner(to);
+    if (to !== this.#to || remote !== this.#handle) this.#aim(to, remote);
+    const fifo = this.#aimed;
     if (localOffset !== localOffset >>> 0) checkWord(call, "localOffset", localOffset);
     if (remoteOffset !== remoteOffset >>> 0) checkWord(call, "remoteOffset", remoteOffset);
     if (bytes !== bytes >>> 0) checkWord(call, "bytes", bytes);
     if (localOffset > local.length) {
       throw new PamiError("PAMIR_BOUNDS", `${call} at offset ${localOffset} of a local region of ${local.length}`);
     }
-    if (this.#ended[taskOf(to)] !== 0) return SHUTDOWN;
+    if (this.#ended[this.#owner] !== 0) return SHUTDOWN;
     const words = this.#words;
     const at = fifo.staged;
     words[at] = call === "put" ? DESCRIPTOR_PUT : DESCRIPTOR_GET;
@@ -228,14 +235,11 @@ export class Rma {
   rmw(parameters: RmwParameters): Result {
     const { to, remote, remoteOffset = 0, operation, type = "i32", value, test = 0, onDone, cookie } = parameters;
     const { result, resultOffset = 0 } = parameters;
-    const fifo = this.#fifoOf(to);
-    if (remote !== this.#handle) this.#lookUp(remote);
-    this.#checkOwner(to);
-    const code = OPERATIONS[operation];
-    const width = WIDTHS[type];
-    if (code === undefined || width === undefined) {
-      throw new PamiError("PAMIR_INVAL", `no operation ${show(operation)} on type ${show(type)}`);
-    }
+    if (to !== this.#to || remote !== this.#handle) this.#aim(to, remote);
+    const fifo = this.#aimed;
+    if (operation !== this.#operation || type !== this.#type) this.#lookUpOperation(operation, type);
+    const code = this.#code;
+    const isWide = (code & RMW_WIDE) !== 0;
     const fetches = (code & RMW_FETCH) !== 0;
     if (fetches !== (result !== undefined)) {
       throw new PamiError("PAMIR_INVAL", `rmw ${operation} ${fetches ? "needs a result" : "has no result"}`);
@@ -250,11 +254,11 @@ export class Rma {
     checkOperand("test", test, type);
     if (resultOffset !== resultOffset >>> 0) checkWord("rmw", "resultOffset", resultOffset);
     if (remoteOffset !== remoteOffset >>> 0) checkWord("rmw", "remoteOffset", remoteOffset);
-    if (this.#ended[taskOf(to)] !== 0) return SHUTDOWN;
+    if (this.#ended[this.#owner] !== 0) return SHUTDOWN;
     const words = this.#words;
     const at = fifo.staged;
     words[at] = DESCRIPTOR_RMW;
-    words[at + 1] = code | width;
+    words[at + 1] = code;
     words[at + 2] = result?.index ?? NONE;
     words[at + 3] = result?.generation ?? 0;
     words[at + 4] = resultOffset;
@@ -262,12 +266,14 @@ export class Rma {
     words[at + 6] = this.#generation;
     words[at + 7] = remoteOffset;
     words[at + 8] = lowOf(value);
-    words[at + 9] = highOf(value);
     words[at + 10] = lowOf(test);
-    words[at + 11] = highOf(test);
+    if (isWide) {
+      words[at + 9] = highOf(value);
+      words[at + 11] = highOf(test);
+    }
     const wrong = this.#submit(fifo, onDone, undefined, cookie);
     if (wrong > TRANSFER_DONE) {
-      this.#refuse("rmw", wrong, width === 0 ? 4 : 8, result?.length ?? 0, resultOffset, remoteOffset);
+      this.#refuse("rmw", wrong, isWide ? 8 : 4, result?.length ?? 0, resultOffset, remoteOffset);
     }
     return wrong === TRANSFER_DONE ? SUCCESS : EAGAIN;
   }
@@ -344,19 +350,32 @@ export class Rma {
     return this.#fifos[(taskOf(to) + contextOf(to)) % this.#fifos.length] as Fifo;
   }
 
-  #lookUp(handle: RegionHandle): void {
-    const index = indexOf(handle);
-    if (index === NONE) throw new PamiError("PAMIR_INVAL", `remote is ${show(handle)}, not a region's handle`);
-    this.#handle = handle;
-    this.#index = index;
-    this.#generation = generationOf(handle);
+  #lookUpOperation(operation: RmwOperation, type: RmwType): void {
+    const code = OPERATIONS[operation];
+    const width = WIDTHS[type];
+    if (code === undefined || width === undefined) {
+      throw new PamiError("PAMIR_INVAL", `no operation ${show(operation)} on type ${show(type)}`);
+    }
+    this.#operation = operation;
+    this.#type = type;
+    this.#code = code | width;
   }
 
-  #checkOwner(to: Endpoint): void {
-    const owner = Math.floor(this.#index / this.#map.regions);
+  /** Looks up an endpoint and a handle, for this transfer and those that name the same two. */
+  #aim(to: Endpoint, handle: RegionHandle): void {
+    const fifo = this.#fifoOf(to);
+    const index = indexOf(handle);
+    if (index === NONE) throw new PamiError("PAMIR_INVAL", `remote is ${show(handle)}, not a region's handle`);
+    const owner = Math.floor(index / this.#map.regions);
     if (owner !== taskOf(to)) {
       throw new PamiError("PAMIR_INVAL", `remote is a region of task ${owner}, not of task ${taskOf(to)}`);
     }
+    this.#to = to;
+    this.#handle = handle;
+    this.#aimed = fifo;
+    this.#index = index;
+    this.#generation = generationOf(handle);
+    this.#owner = owner;
   }
 
   #refuse(
@@ -532,7 +551,7 @@ const RANGES: Record<RmwType, readonly [least: bigint, most: bigint]> = {
 
 function checkOperand(name: string, value: unknown, type: RmwType): void {
   // What most programs use, without a BigInt.
-  if (type === "i32" && value === ((value as number) | 0)) return;
+  if (type === "i32" && typeof value === "number" && value === (value | 0)) return;
   const isInteger = typeof value === "bigint" || (typeof value === "number" && Number.isSafeInteger(value));
   const [least, most] = RANGES[type];
   if (isInteger && BigInt(value as number) >= least && BigInt(value as number) <= most) return;
