@@ -3,11 +3,14 @@
 import {
   DISPATCH_ID_MAX,
   ENDPOINT_COUNT_MAX,
+  FIFO_COUNT_MAX,
   HEADER_BYTES_MAX,
   LANE_BYTES_DEFAULT,
   MESSAGE_BYTES_MAX,
   RECV_IMMEDIATE_MAX,
+  REGION_COUNT_MAX,
   SEND_IMMEDIATE_MAX,
+  SLOT_COUNT_MAX,
   TASK_COUNT_MAX,
 } from "../../assembly/layout.js";
 import { LAYOUT_HASH } from "../../assembly/layout-hash.js";
@@ -59,6 +62,9 @@ export function info(): Info {
       sendImmediateBytes: SEND_IMMEDIATE_MAX,
       recvImmediateBytes: RECV_IMMEDIATE_MAX,
       messageBytes: MESSAGE_BYTES_MAX,
+      regions: REGION_COUNT_MAX,
+      injectionFifos: FIFO_COUNT_MAX,
+      injectionSlots: SLOT_COUNT_MAX,
       memoryBytes: MEMORY_BYTES_MAX,
     },
     sizes: {

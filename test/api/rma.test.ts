@@ -285,6 +285,17 @@ describe.each(VARIANTS)("$name", (variant) => {
         until(context, () => into.bytes[0] === 9);
       }));
 
+    it("C4a F1 a long put to one endpoint does not delay a short one to another, of the same task too", () =>
+      alone(variant, { bytes: 8 * SLICE, fifos: 4 }, ({ client, context, put, into, from }) => {
+        const log: string[] = [];
+        put(8 * SLICE, { onLocal: () => log.push("long") });
+        put(8, { to: client.endpoint(0, 1), remoteOffset: 8 * SLICE - 8, onLocal: () => log.push("short") });
+        context.advance();
+        expect(log).toEqual(["short"]);
+        expect(into.bytes[8 * SLICE - 8]).toBe(from.bytes[0]);
+        until(context, () => log.length === 2);
+      }));
+
     it("C3 C5 callbacks run in the order of the calls, each once, with its cookie", () =>
       alone(variant, { slots: 16 }, ({ context, put }) => {
         const log: unknown[] = [];
@@ -376,6 +387,16 @@ describe.each(VARIANTS)("$name", (variant) => {
         until(context, () => log.length > 0);
         expect(log).toEqual(["fence"]);
         until(context, () => log.length === 2);
+      }));
+
+    it("F5 what goes to one endpoint lands in the order of the calls, long or short", () =>
+      alone(variant, { bytes: 3 * SLICE, slots: 8 }, ({ context, put, from, into }) => {
+        let done = 0;
+        for (let i = 0; i < 20; i++) put(i % 3 === 0 ? 3 * SLICE : 8, { localOffset: 0, onLocal: () => done++ });
+        from.bytes.fill(5, 8, 16);
+        put(8, { localOffset: 8, onLocal: () => done++ });
+        until(context, () => done === 21);
+        expect(into.bytes.slice(0, 8).every((byte) => byte === 5)).toBe(true);
       }));
 
     it("F4a two are in flight at once, one on an empty queue completes, one to self is valid", () =>
