@@ -411,6 +411,8 @@ export class Rma {
    */
   #submit(fifo: Fifo, onLocal: Callback | undefined, onRemote: Callback | undefined, cookie: unknown): number {
     const { job } = this.#map;
+    if (onLocal !== undefined && typeof onLocal !== "function") badCallback("onLocal, or onDone,", onLocal);
+    if (onRemote !== undefined && typeof onRemote !== "function") badCallback("onRemote", onRemote);
     if (fifo.waiting.length > 0) {
       const wrong = this.#kernel.perform(job, fifo.pointer + INJECTION_STAGED_OFFSET, 0);
       return wrong === TRANSFER_DONE ? this.#wait(fifo, onLocal, onRemote, cookie) : wrong;
@@ -534,6 +536,11 @@ export class Rma {
 /** Index of the remote region of what waits; NONE for a fence. */
 function remoteIndexOf({ words }: Waiting): number {
   return words[0] === DESCRIPTOR_FENCE ? NONE : (words[5] as number) >>> 0;
+}
+
+/** Throws: a callback is no function. */
+function badCallback(name: string, value: unknown): never {
+  throw new PamiError("PAMIR_INVAL", `${name} is ${show(value)}, not a function`);
 }
 
 /** Throws: a byte count or offset is no u32. */

@@ -511,6 +511,20 @@ describe.each(VARIANTS)("$name", (variant) => {
       }),
     );
 
+    it("callbacks that are none: said at once, and nothing is injected", () =>
+      alone(variant, {}, ({ client, context, put }) => {
+        for (const bad of [null, 5, "f", {}]) {
+          expect(thrownBy(() => put(8, { onLocal: bad as never })).text).toMatch(
+            /onLocal, or onDone, is .*, not a function/,
+          );
+          expect(thrownBy(() => put(8, { onRemote: bad as never })).text).toMatch(/onRemote is .*, not a function/);
+          expect(thrownBy(() => context.fence(client.endpoint(0), bad as never)).text).toMatch(
+            /done is .*, not a function/,
+          );
+        }
+        expect(context.advance()).toBe(0);
+      }));
+
     it("a region that is closed, here or there", () =>
       withPeer(variant, 64, ({ client, context, from, handle, ask }) => {
         const parameters = { to: client.endpoint(1), local: from, remote: handle };
