@@ -50,7 +50,7 @@ import {
 import { regionOf, regionPlace } from "./region";
 import { changeWide, changeWord, loadWord, storeWord } from "./sync";
 
-/** Up to so many bytes are moved by a few loads and stores: memory.copy is a call, see the table in the bench. */
+/** Up to so many bytes are moved by a few loads and stores, since memory.copy is a call; where it pays is not measured. */
 const SMALL_BYTES: u32 = 64;
 
 /** Bytes of a descriptor that mean something: what inject() copies. */

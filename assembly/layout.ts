@@ -96,7 +96,7 @@ export const JOB_SIZE: u32 = 512;
 // ╒═════════════ TASK slot, 384 bytes ══════════════════════════════════════════════════════════════════════════════╕
 //  byte  field      writer            readers   meaning
 //     0  state      the task, monitor all       TASK_ABSENT → TASK_UP → TASK_CLOSED; monitor: → TASK_DEAD   SYNC D
-//     4  notice     monitor, launcher the task  counts deaths and interrupts: look at the table again       SYNC N
+//     4  notice     whoever tells     the task  counts ends, interrupts, closed regions: look again         SYNC N
 //     8  interrupt  launcher          the task  counts interrupts addressed to it                           SYNC N
 //   128  parked     the task          ringers   1 while the task may be asleep; only arming writes it       SYNC P
 //   256  bell       ringers           the task  what the task sleeps on; counts the rings                   SYNC P
@@ -118,12 +118,12 @@ export const TASK_DEAD: u32 = 3;
 //  byte  field          writer           readers   meaning
 //     0  ready[32]      producers set,   consumer  bit i: lane i is to be attended                          SYNC R
 //                       consumer clears
-//   128  state          owner            dump      1 while the context is open                              plain, a hint
+//   128  state          owner            all       1 while the context is open, 2 behind it                 SYNC N
 //   132  task           launch           owner     pointer to the task slot of the owner
 //   136  laneCount      launch           owner     E
 //   140  attendedCount  owner            owner     entries of attended[]
 //   144  eventCount     owner            owner     events of the batch in hand
-//   148  noticeSeen     owner            owner     TASK.notice that the owner has dealt with
+//   148  noticeSeen     owner            all       TASK.notice that the owner has dealt with                SYNC N
 //   152  turn           owner            owner     where the next round begins, so that no lane is always last
 //   156  nothing        nobody           owner     0 for ever: what is polled in place of a lane that is not
 //   160  messages       owner            dump      records taken, modulo 2^32
@@ -267,7 +267,8 @@ export const FIRST_PREFIX_SIZE: u32 = 8;
 //  table[p], for the first page p of an extent: state << 30 | owner << 20 | pages. Following the lengths from page 0
 //  visits every extent. Each change is one store, so a task that dies in the middle leaves a table that can be read:
 //  an allocator writes the rest's word first (nobody can reach it yet), then the extent's own. Allocating holds the
-//  heap lock; freeing does not (SYNC F): neighbours are joined by the next allocator.
+//  heap lock; freeing does not (SYNC F): neighbours are joined by the next allocator. What an ended task leaves is
+//  freed by the others, see heapReclaim().
 // ╘═════════════════════════════════════════════════════════════════════════════════════════════════════════════════╛
 export const EXTENT_FREE: u32 = 0;
 /** A lane. */

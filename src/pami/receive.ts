@@ -201,6 +201,7 @@ export class Receiver {
   acknowledgeNotice(notice: number): void {
     // SYNC N (seen): this context is at nothing any more that was closed, or whose owner had ended, before the notice.
     this.#kernel.storeWord(this.#block + CONTEXT_NOTICE_SEEN_OFFSET, notice);
+    // It may have been the last that was at something of one that ended before.
     for (const ended of this.#ended) this.#unreclaimed.add(ended);
   }
 
@@ -211,9 +212,8 @@ export class Receiver {
       this.#orphans.add(origin);
       if (this.#kernel.laneOf(this.#block, origin) !== 0) this.#kernel.laneReady(this.#block, origin);
     }
-    // It may have been the last that had a lane of one that ended before.
     this.#ended.add(task);
-    for (const ended of this.#ended) this.#unreclaimed.add(ended);
+    this.#unreclaimed.add(task);
     this.reclaimOrphans();
   }
 

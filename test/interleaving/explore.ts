@@ -1,10 +1,8 @@
 // The explorer: threads that run the kernels that ship under the schedules that it chooses, one scenario at a time.
-import { mkdtempSync, readFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { fileURLToPath, pathToFileURL } from "node:url";
+import { readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
 import { Worker } from "node:worker_threads";
-import { build } from "esbuild";
+import { bundle } from "../support/bundle.js";
 import { MEMORY_PAGES, THREADS_MAX } from "./control.js";
 import { instrument, instrumentSources } from "./instrument.js";
 import type { Exploration, Task } from "./runner.js";
@@ -12,22 +10,10 @@ import type { Orders } from "./thread.js";
 
 export type { Exploration, Task } from "./runner.js";
 
-const here = (name: string): string => fileURLToPath(new URL(name, import.meta.url));
+const here = (name: string): URL => new URL(name, import.meta.url);
 
-/** The threads' code in one file; the sources in it that touch the job's memory are instrumented. */
-async function bundle(): Promise<URL> {
-  const outfile = join(mkdtempSync(join(tmpdir(), "pamir-interleaving-")), "runner.mjs");
-  await build({
-    entryPoints: [here("runner.ts")],
-    bundle: true,
-    format: "esm",
-    platform: "node",
-    target: "es2022",
-    outfile,
-    plugins: [instrumentSources(/src[\\/](kernel[\\/]twin|transport|pami)[\\/][^\\/]*\.ts$/, here("thread.ts"))],
-  });
-  return pathToFileURL(outfile);
-}
+/** The sources that touch the job's memory: instrumented in the threads' code. */
+const TOUCHING = /src[\\/](kernel[\\/]twin|transport|pami)[\\/][^\\/]*\.ts$/;
 
 let bundled: Promise<URL> | undefined;
 
@@ -45,7 +31,7 @@ export class Explorer {
    * @param patience milliseconds that one exploration may take: after that, it hangs
    */
   static async start(kernel: "wasm" | "ts", wasm?: Uint8Array, patience = 100_000): Promise<Explorer> {
-    bundled ??= bundle();
+    bundled ??= bundle(here("runner.ts"), [instrumentSources(TOUCHING, fileURLToPath(here("thread.ts")))]);
     const url = await bundled;
     const module = wasm ?? readFileSync(new URL("../../dist/pamir.wasm", import.meta.url));
     const instrumented = new WebAssembly.Module(instrument(module) as BufferSource);

@@ -1,11 +1,7 @@
 // What comes of two acts at the same moment, on real workers: 10⁶ rounds each, and some outcomes never.
-import { mkdtempSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { fileURLToPath, pathToFileURL } from "node:url";
 import { Worker } from "node:worker_threads";
-import { build } from "esbuild";
 import { beforeAll, describe, expect, it } from "vitest";
+import { bundle } from "../support/bundle.js";
 import { MEMORY_PAGES } from "./control.js";
 import type { ActorOrders } from "./outcomes/actor.js";
 import { LITMUS } from "./outcomes/litmus.js";
@@ -14,10 +10,7 @@ const ROUNDS = 1e6;
 let actor: URL;
 
 beforeAll(async () => {
-  const outfile = join(mkdtempSync(join(tmpdir(), "pamir-outcomes-")), "actor.mjs");
-  const entry = fileURLToPath(new URL("outcomes/actor.ts", import.meta.url));
-  await build({ entryPoints: [entry], bundle: true, format: "esm", platform: "node", target: "es2022", outfile });
-  actor = pathToFileURL(outfile);
+  actor = await bundle(new URL("outcomes/actor.ts", import.meta.url));
 });
 
 const KERNELS = [

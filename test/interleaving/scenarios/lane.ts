@@ -1,7 +1,23 @@
 // One lane: sending, wrapping, filling up, reserving; and the lane itself made, replaced, given back.
 import { ADVANCE_EVENTS_MASK, CONTEXT_EVENTS_OFFSET } from "../../../assembly/layout.js";
 import type { Scenario } from "../scenario.js";
+import type { World } from "../world.js";
 import { messages, noteEvents, ORIGIN, rest, same, send, smallLane, TARGET, take } from "./support.js";
+
+/** The origin: tries to send so often, and notes how many messages there are then, the `before` first ones included. */
+function origin(attempts: number, before = 0) {
+  return (world: World): void => {
+    const lane = world.kernel.laneOf(world.context(TARGET), ORIGIN);
+    let sent = before;
+    for (let tries = 0; tries < attempts; tries++) if (send(world, lane, sent)) sent++;
+    world.note(sent);
+  };
+}
+
+/** All that the origin has noted came, in order. */
+function inOrder(world: World, [taken = [], [sent = 0] = []]: readonly (readonly number[])[]): void {
+  same("messages, in order", [...taken, ...rest(world)], messages(sent));
+}
 
 /** The lane is replaced when it has taken its first message, by one of this many bytes. */
 function replaced(name: string, capacity: number): Scenario {
@@ -38,12 +54,7 @@ export const LANE_SCENARIOS: readonly Scenario[] = [
       (world) => {
         for (let i = 0; i < 5; i++) take(world);
       },
-      (world) => {
-        const lane = world.kernel.laneOf(world.context(TARGET), ORIGIN);
-        let sent = 0;
-        for (let tries = 0; tries < 6; tries++) if (send(world, lane, sent)) sent++;
-        world.note(sent);
-      },
+      origin(6),
     ],
     check(world, [taken = [], [sent = 0] = []]) {
       same("messages, in order", [...taken, ...rest(world)], messages(sent));
@@ -71,9 +82,7 @@ export const LANE_SCENARIOS: readonly Scenario[] = [
         world.note(sent);
       },
     ],
-    check(world, [taken = [], [sent = 0] = []]) {
-      same("messages, in order", [...taken, ...rest(world)], messages(sent));
-    },
+    check: inOrder,
   },
   {
     name: "lines ahead are taken while the freed ones are taken back",
@@ -90,16 +99,9 @@ export const LANE_SCENARIOS: readonly Scenario[] = [
         world.kernel.peek(world.context(TARGET));
         take(world);
       },
-      (world) => {
-        const lane = world.kernel.laneOf(world.context(TARGET), ORIGIN);
-        let sent = 0;
-        for (let tries = 0; tries < 4; tries++) if (send(world, lane, sent)) sent++;
-        world.note(sent);
-      },
+      origin(4),
     ],
-    check(world, [taken = [], [sent = 0] = []]) {
-      same("messages, in order", [...taken, ...rest(world)], messages(sent));
-    },
+    check: inOrder,
   },
   {
     name: "a large record is read while its origin comes to where it would take lines ahead",
@@ -121,16 +123,9 @@ export const LANE_SCENARIOS: readonly Scenario[] = [
         kernel.release(context);
         take(world);
       },
-      (world) => {
-        const lane = world.kernel.laneOf(world.context(TARGET), ORIGIN);
-        let sent = 1;
-        for (let tries = 0; tries < 2; tries++) if (send(world, lane, sent)) sent++;
-        world.note(sent);
-      },
+      origin(2, 1),
     ],
-    check(world, [taken = [], [sent = 0] = []]) {
-      same("messages, in order", [...taken, ...rest(world)], messages(sent));
-    },
+    check: inOrder,
   },
   {
     name: "a lane is paused and resumed while its origin sends",
@@ -150,16 +145,9 @@ export const LANE_SCENARIOS: readonly Scenario[] = [
         }
         take(world);
       },
-      (world) => {
-        const lane = world.kernel.laneOf(world.context(TARGET), ORIGIN);
-        let sent = 0;
-        for (let tries = 0; tries < 4; tries++) if (send(world, lane, sent)) sent++;
-        world.note(sent);
-      },
+      origin(4),
     ],
-    check(world, [taken = [], [sent = 0] = []]) {
-      same("messages, in order", [...taken, ...rest(world)], messages(sent));
-    },
+    check: inOrder,
   },
   {
     name: "a lane is opened while the last one of its origin is detached",
@@ -203,9 +191,7 @@ export const LANE_SCENARIOS: readonly Scenario[] = [
         world.note(sent);
       },
     ],
-    check(world, [taken = [], [sent = 0] = []]) {
-      same("messages, in order", [...taken, ...rest(world)], messages(sent));
-    },
+    check: inOrder,
   },
   replaced("a lane is replaced by one of the same size while its target reads", 64),
   replaced("a lane is replaced by a larger one while its target reads", 128),
