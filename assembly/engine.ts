@@ -1,6 +1,6 @@
 // The engine: takes the descriptors of an injection FIFO strictly in order, moves what they say, sets completion bits.
 // A descriptor is copied, then checked, then only the copy is used; one that is not right is refused, counted, and its
-// completion says so. Here it runs inline: on the thread of the origin, within inject() and engineRun().
+// completion says so. Here it runs inline: on the thread of the origin, within submit() and engineRun().
 import { completionSet, maskBytes, slotOf } from "./completion";
 import {
   DESCRIPTOR_BYTES_OFFSET,
@@ -38,10 +38,9 @@ import {
   RMW_WIDE,
   RMW_XOR,
   SLICE_BYTES,
-  SUBMIT_LEFT,
-  SUBMIT_RESULT_SHIFT,
   TRANSFER_DONE,
   TRANSFER_INVALID,
+  TRANSFER_LATER,
   TRANSFER_LOCAL_BOUNDS,
   TRANSFER_LOCAL_CLOSED,
   TRANSFER_REMOTE_BOUNDS,
@@ -201,15 +200,6 @@ function hasRoom(fifo: usize, taken: u32): bool {
   return tail - head + taken <= slots;
 }
 
-/** Writes completion descriptors into the slots behind tail. */
-function writeCompletions(fifo: usize, tail: u32, completions: u32): void {
-  const mask = load<u32>(fifo, INJECTION_SLOTS_OFFSET) - 1;
-  for (let i: u32 = 1; i <= completions; i++) {
-    store<u32>(slotOf(fifo, (tail + i) & mask), DESCRIPTOR_COMPLETION, DESCRIPTOR_KIND_OFFSET);
-  }
-  store<u32>(fifo, load<u32>(fifo, INJECTION_PENDING_OFFSET) + completions, INJECTION_PENDING_OFFSET);
-}
-
 /**
  * Owner: injects the staged descriptor, with so many completion descriptors in the very next slots (C3); a fence is a
  * completion by itself (F3). Nothing is processed yet.
@@ -218,57 +208,36 @@ function writeCompletions(fifo: usize, tail: u32, completions: u32): void {
 export function inject(fifo: usize, completions: u32): u32 {
   if (!hasRoom(fifo, 1 + completions)) return NONE;
   const tail = load<u32>(fifo, INJECTION_TAIL_OFFSET);
-  const descriptor = slotOf(fifo, tail & (load<u32>(fifo, INJECTION_SLOTS_OFFSET) - 1));
+  const mask = load<u32>(fifo, INJECTION_SLOTS_OFFSET) - 1;
+  const descriptor = slotOf(fifo, tail & mask);
   const staged = fifo + INJECTION_STAGED_OFFSET;
   // Word by word, as they were written: a wider load would have to wait until they are in the cache.
   for (let at: usize = 0; at < DESCRIPTOR_USED; at += 4) store<u32>(descriptor + at, load<u32>(staged + at));
   const isFence = u32(load<u32>(staged, DESCRIPTOR_KIND_OFFSET) == DESCRIPTOR_FENCE);
-  store<u32>(fifo, load<u32>(fifo, INJECTION_PENDING_OFFSET) + isFence, INJECTION_PENDING_OFFSET);
-  writeCompletions(fifo, tail, completions);
+  for (let i: u32 = 1; i <= completions; i++) {
+    store<u32>(slotOf(fifo, (tail + i) & mask), DESCRIPTOR_COMPLETION, DESCRIPTOR_KIND_OFFSET);
+  }
+  store<u32>(fifo, load<u32>(fifo, INJECTION_PENDING_OFFSET) + isFence + completions, INJECTION_PENDING_OFFSET);
   // SYNC I (inject): pairs with engineRun().
   storeWord(fifo + INJECTION_TAIL_OFFSET, tail + 1 + completions);
-  return tail & (load<u32>(fifo, INJECTION_SLOTS_OFFSET) - 1);
+  return tail & mask;
 }
 
 /**
- * Owner: what a call comes to. A transfer of up to a slice, or an RMW, without completions and with nothing before it is
- * done at once and takes no slot (C2); all else is injected, and processed as far as a slice goes. One that is not right
- * is not injected.
- * @returns slot | TRANSFER_… << SUBMIT_RESULT_SHIFT | SUBMIT_LEFT, if the engine has something left; NONE: as inject()
+ * Owner: does the staged descriptor where it stands, if it is short and nothing is before it: neither unprocessed (C2)
+ * nor with a callback to come, so that its own callbacks need no bit (C7: they are counted, by the caller).
+ * @param hasCallback an RMW without one waits for nothing: RMWs are unordered
+ * @returns TRANSFER_…; TRANSFER_LATER: it is right, and is to be injected
  */
-export function submit(job: usize, fifo: usize, completions: u32): u32 {
-  const tail = load<u32>(fifo, INJECTION_TAIL_OFFSET);
+export function submit(job: usize, fifo: usize, hasCallback: bool): u32 {
   const staged = fifo + INJECTION_STAGED_OFFSET;
-  const kind = load<u32>(staged, DESCRIPTOR_KIND_OFFSET);
+  const isRmw = load<u32>(staged, DESCRIPTOR_KIND_OFFSET) == DESCRIPTOR_RMW;
   // Plain: here the engine runs on this thread.
-  const isIdle = load<u32>(fifo, INJECTION_HEAD_OFFSET) == tail;
-  if (kind != DESCRIPTOR_FENCE) {
-    const isSmall = kind == DESCRIPTOR_RMW || load<u32>(staged, DESCRIPTOR_BYTES_OFFSET) <= SLICE_BYTES;
-    // RMWs are unordered: one without a callback waits for nothing.
-    const isDirect = completions == 0 && isSmall && (isIdle || kind == DESCRIPTOR_RMW);
-    const isInline = completions != 0 && isSmall && isIdle;
-    if (isInline && !hasRoom(fifo, 1 + completions)) return NONE;
-    const result = execute(job, staged, 0, isDirect || isInline ? SLICE_BYTES : 0);
-    if (isDirect || result != TRANSFER_DONE) return result << SUBMIT_RESULT_SHIFT;
-    if (isInline) return injectDone(fifo, tail, completions);
-  }
-  const slot = inject(fifo, completions);
-  if (slot == NONE || engineRun(job, fifo) == 0) return slot;
-  return slot | SUBMIT_LEFT;
-}
-
-/** As inject() and engineRun(), for what has been done already: without the atomics that two threads would need. */
-function injectDone(fifo: usize, tail: u32, completions: u32): u32 {
-  const mask = load<u32>(fifo, INJECTION_SLOTS_OFFSET) - 1;
-  writeCompletions(fifo, tail, completions);
-  store<u32>(fifo, TRANSFER_DONE, INJECTION_RESULT_OFFSET);
-  for (let i: u32 = 1; i <= completions; i++) {
-    store<u32>(slotOf(fifo, (tail + i) & mask), TRANSFER_DONE, DESCRIPTOR_BYTES_OFFSET);
-    completionSet(fifo, (tail + i) & mask);
-  }
-  store<u32>(fifo, tail + 1 + completions, INJECTION_TAIL_OFFSET);
-  store<u32>(fifo, tail + 1 + completions, INJECTION_HEAD_OFFSET);
-  return tail & mask;
+  const isIdle = load<u32>(fifo, INJECTION_HEAD_OFFSET) == load<u32>(fifo, INJECTION_TAIL_OFFSET);
+  const isFirst = hasCallback ? isIdle && load<u32>(fifo, INJECTION_PENDING_OFFSET) == 0 : isIdle || isRmw;
+  const isNow = isFirst && (isRmw || load<u32>(staged, DESCRIPTOR_BYTES_OFFSET) <= SLICE_BYTES);
+  const result = execute(job, staged, 0, isNow ? SLICE_BYTES : 0);
+  return result == TRANSFER_DONE && !isNow ? TRANSFER_LATER : result;
 }
 
 /** Processes one descriptor, or a slice of it; returns the bytes moved, or NONE if it is not done yet. */
@@ -306,7 +275,7 @@ function process(job: usize, fifo: usize, slot: u32): u32 {
 export function engineRun(job: usize, fifo: usize): u32 {
   const mask = load<u32>(fifo, INJECTION_SLOTS_OFFSET) - 1;
   let head = load<u32>(fifo, INJECTION_HEAD_OFFSET);
-  // SYNC I (look): pairs with submit().
+  // SYNC I (look): pairs with inject().
   const tail = loadWord(fifo + INJECTION_TAIL_OFFSET);
   let moved: u32 = 0;
   while (head != tail && moved < SLICE_BYTES) {
@@ -315,7 +284,7 @@ export function engineRun(job: usize, fifo: usize): u32 {
     moved += bytes;
     head++;
   }
-  // SYNC E (done): pairs with submit().
+  // SYNC E (done): pairs with hasRoom().
   storeWord(fifo + INJECTION_HEAD_OFFSET, head);
   return tail - head;
 }

@@ -373,9 +373,8 @@ export const TRANSFER_REMOTE_CLOSED: u32 = 3;
 export const TRANSFER_REMOTE_BOUNDS: u32 = 4;
 /** No such kind, operation or type; a word that is not aligned. */
 export const TRANSFER_INVALID: u32 = 5;
-/** What submit() gives: the slot, the result above it, and whether the engine has something left. */
-export const SUBMIT_RESULT_SHIFT: u32 = 24;
-export const SUBMIT_LEFT: u32 = 0x80000000;
+/** Of submit(): it is right, but not done: it has to be injected. */
+export const TRANSFER_LATER: u32 = 6;
 /** What completionTake() gives: the slot, and the result above it. */
 export const COMPLETION_RESULT_SHIFT: u32 = 24;
 

@@ -80,7 +80,7 @@ export interface Kernel {
   injectionInit(fifo: number, slots: number): void;
   perform(job: number, descriptor: number, most: number): number;
   inject(fifo: number, completions: number): number;
-  submit(job: number, fifo: number, completions: number): number;
+  submit(job: number, fifo: number, hasCallback: boolean): number;
   engineRun(job: number, fifo: number): number;
   completionTake(fifo: number): number;
 }

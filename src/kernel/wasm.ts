@@ -210,8 +210,8 @@ class WasmKernel implements Kernel {
     return this.#inject(fifo, completions) >>> 0;
   }
 
-  submit(job: number, fifo: number, completions: number): number {
-    return this.#submit(job, fifo, completions) >>> 0;
+  submit(job: number, fifo: number, hasCallback: boolean): number {
+    return this.#submit(job, fifo, hasCallback);
   }
 
   engineRun(job: number, fifo: number): number {

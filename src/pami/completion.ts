@@ -1,43 +1,51 @@
 // Callbacks that wait for the next advance: they never run inside the call that made them due.
-import type { Callback, Result } from "./result.js";
+import { type Callback, type Result, SUCCESS } from "./result.js";
 
-/** A queue in three parallel arrays, so that a message with callbacks makes no garbage. */
+/** A callback that is due. */
+interface Due {
+  callback: Callback | undefined;
+  cookie: unknown;
+  result: Result;
+}
+
+/** A queue whose entries are used again, so that an operation with callbacks makes no garbage. */
 export class CompletionQueue {
-  readonly #callbacks: (Callback | undefined)[] = [];
-  readonly #cookies: unknown[] = [];
-  readonly #results: Result[] = [];
-  #length = 0;
-
-  get length(): number {
-    return this.#length;
-  }
+  readonly #due: Due[] = [];
+  /** How many entries at the front are due; those behind them are empty. */
+  length = 0;
 
   push(callback: Callback, cookie: unknown, result: Result): void {
-    const place = this.#length++;
-    this.#callbacks[place] = callback;
-    this.#cookies[place] = cookie;
-    this.#results[place] = result;
+    const place = this.length++;
+    if (place === this.#due.length) this.#due.push({ callback: undefined, cookie: undefined, result: SUCCESS });
+    const entry = this.#due[place] as Due;
+    entry.callback = callback;
+    entry.cookie = cookie;
+    entry.result = result;
   }
 
   /** Calls what is due now, in order; what these callbacks make due waits for the next round. Returns how many. */
   run(errors: unknown[]): number {
-    const due = this.#length;
-    for (let place = 0; place < due; place++) {
-      const callback = this.#callbacks[place] as Callback;
-      const cookie = this.#cookies[place];
-      this.#callbacks[place] = undefined;
-      this.#cookies[place] = undefined;
+    const count = this.length;
+    for (let place = 0; place < count; place++) {
+      const entry = this.#due[place] as Due;
+      const { cookie, result } = entry;
+      const callback = entry.callback as Callback;
+      entry.callback = undefined;
+      entry.cookie = undefined;
       try {
-        callback(cookie, this.#results[place] as Result);
+        callback(cookie, result);
       } catch (error) {
         errors.push(error);
       }
     }
-    const rest = this.#length - due;
-    this.#callbacks.copyWithin(0, due, this.#length);
-    this.#cookies.copyWithin(0, due, this.#length);
-    this.#results.copyWithin(0, due, this.#length);
-    this.#length = rest;
-    return due;
+    const rest = this.length - count;
+    // The others go to the front, in exchange for empty entries.
+    for (let place = 0; place < rest; place++) {
+      const entry = this.#due[place] as Due;
+      this.#due[place] = this.#due[place + count] as Due;
+      this.#due[place + count] = entry;
+    }
+    this.length = rest;
+    return count;
   }
 }

@@ -455,13 +455,21 @@ export class Context {
 
   #advanceBusily(): number {
     const errors = this.#errors;
-    let events = this.#completions.length > 0 ? this.#completions.run(errors) : 0;
+    let events = 0;
+    if (this.#completions.length > 0) {
+      this.#rma.call();
+      events += this.#completions.run(errors);
+    }
     if (this.#rma.busy > 0) events += this.#rma.advance(errors);
     if (this.#receiver.busy > 0) events += this.#receiver.deliverUnexpected(errors);
     const found = this.#closed ? 0 : this.#receiver.advance(1, errors);
     if (this.#sender.busy > 0 && !this.#closed) events += this.#sender.flush();
     if (this.#work.length > 0 && !this.#closed) events += this.#work.run(errors);
-    return this.#afterRound(found, events, errors);
+    if (found > ADVANCE_EVENTS_MASK || errors.length > 0 || this.#closed || this.#receiver.hasOrphans) {
+      return this.#afterRound(found, events, errors);
+    }
+    this.#advancing = false;
+    return found + events;
   }
 
   #afterRound(found: number, others: number, errors: unknown[]): number {

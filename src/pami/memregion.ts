@@ -39,6 +39,8 @@ export function generationOf(handle: RegionHandle): number {
 export class MemRegion {
   /** The region's bytes. After close() they may show anything. */
   readonly bytes: Uint8Array<SharedArrayBuffer>;
+  /** Bytes of the region. */
+  readonly length: number;
   /** For other tasks: send it to them in a message. */
   readonly handle: RegionHandle;
   /** @internal */
@@ -56,15 +58,11 @@ export class MemRegion {
     close: (region: MemRegion) => void,
   ) {
     this.bytes = bytes;
+    this.length = bytes.length;
     this.index = index;
     this.generation = generation;
     this.handle = generation * HANDLE_INDEX_SIZE + index;
     this.#close = close;
-  }
-
-  /** Bytes of the region. */
-  get length(): number {
-    return this.bytes.length;
   }
 
   get closed(): boolean {

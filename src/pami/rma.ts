@@ -17,10 +17,9 @@ import {
   RMW_SET,
   RMW_WIDE,
   RMW_XOR,
-  SUBMIT_LEFT,
-  SUBMIT_RESULT_SHIFT,
   TRANSFER_DONE,
   TRANSFER_INVALID,
+  TRANSFER_LATER,
   TRANSFER_LOCAL_BOUNDS,
   TRANSFER_LOCAL_CLOSED,
   TRANSFER_REMOTE_BOUNDS,
@@ -157,6 +156,9 @@ export class Rma {
   #active = 0;
   readonly #slotMask: number;
   readonly #waitingMax: number;
+  /** Operations done at once whose callbacks are due: counted since the last round, and how many there may be. */
+  #counted = 0;
+  readonly #countedMax: number;
   readonly #completions: CompletionQueue;
   /** Tasks that have ended. */
   readonly #ended: Uint8Array;
@@ -172,6 +174,8 @@ export class Rma {
   #operation: RmwOperation | undefined;
   #type: RmwType | undefined;
   #code = 0;
+  /** Whether it has one operand, an i32. */
+  #isPlain = false;
 
   /** @param waitingMax bytes of descriptors that may wait for room */
   constructor(
@@ -188,6 +192,7 @@ export class Rma {
     this.#map = map;
     this.#waitingMax = waitingMax;
     this.#slotMask = map.slots - 1;
+    this.#countedMax = map.slots;
     this.#ended = new Uint8Array(map.tasks);
     this.#fifos = Array.from({ length: map.fifos }, (_, fifo) => ({
       bit: 1 << fifo,
@@ -204,22 +209,23 @@ export class Rma {
 
   /** See `Context.put` and `Context.get`. */
   transfer(call: "put" | "get", parameters: TransferParameters): Result {
-    const { to, local, localOffset = 0, remote, remoteOffset = 0, onLocal, onRemote, cookie } = parameters;
-    if (!(local instanceof MemRegion)) throw new PamiError("PAMIR_INVAL", `local is ${show(local)}, not a MemRegion`);
-    const { bytes = Math.max(0, local.length - localOffset) } = parameters;
+    const { to, local, localOffset = 0, remote, remoteOffset = 0, bytes, onLocal, onRemote, cookie } = parameters;
     if (to !== this.#to || remote !== this.#handle) this.#aim(to, remote);
-    const fifo = this.#aimed;
-    if (localOffset !== localOffset >>> 0) checkWord(call, "localOffset", localOffset);
-    if (remoteOffset !== remoteOffset >>> 0) checkWord(call, "remoteOffset", remoteOffset);
-    if (bytes !== bytes >>> 0) checkWord(call, "bytes", bytes);
-    if (localOffset > local.length) {
-      throw new PamiError("PAMIR_BOUNDS", `${call} at offset ${localOffset} of a local region of ${local.length}`);
+    const size = bytes === undefined ? ((local as MemRegion | undefined)?.length ?? Number.NaN) - localOffset : bytes;
+    if (
+      !(local instanceof MemRegion) ||
+      localOffset !== localOffset >>> 0 ||
+      remoteOffset !== remoteOffset >>> 0 ||
+      size !== size >>> 0
+    ) {
+      refuseTransfer(call, parameters);
     }
     if (this.#ended[this.#owner] !== 0) return SHUTDOWN;
+    const fifo = this.#aimed;
     const words = this.#words;
     const at = fifo.staged;
     words[at] = call === "put" ? DESCRIPTOR_PUT : DESCRIPTOR_GET;
-    words[at + 1] = bytes;
+    words[at + 1] = size;
     words[at + 2] = local.index;
     words[at + 3] = local.generation;
     words[at + 4] = localOffset;
@@ -227,55 +233,50 @@ export class Rma {
     words[at + 6] = this.#generation;
     words[at + 7] = remoteOffset;
     const wrong = this.#submit(fifo, onLocal, onRemote, cookie);
-    if (wrong > TRANSFER_DONE) this.#refuse(call, wrong, bytes, local.length, localOffset, remoteOffset);
-    return wrong === TRANSFER_DONE ? SUCCESS : EAGAIN;
+    if (wrong === TRANSFER_DONE) return SUCCESS;
+    if (wrong > TRANSFER_DONE) this.#refuse(call, wrong, size, local.length, localOffset, remoteOffset);
+    return EAGAIN;
   }
 
   /** See `Context.rmw`. */
   rmw(parameters: RmwParameters): Result {
-    const { to, remote, remoteOffset = 0, operation, type = "i32", value, test = 0, onDone, cookie } = parameters;
+    const { to, remote, remoteOffset = 0, operation, type = "i32", value, test, onDone, cookie } = parameters;
     const { result, resultOffset = 0 } = parameters;
     if (to !== this.#to || remote !== this.#handle) this.#aim(to, remote);
-    const fifo = this.#aimed;
     if (operation !== this.#operation || type !== this.#type) this.#lookUpOperation(operation, type);
     const code = this.#code;
-    const isWide = (code & RMW_WIDE) !== 0;
     const fetches = (code & RMW_FETCH) !== 0;
-    if (fetches !== (result !== undefined)) {
-      throw new PamiError("PAMIR_INVAL", `rmw ${operation} ${fetches ? "needs a result" : "has no result"}`);
+    if (
+      fetches !== result instanceof MemRegion ||
+      (!fetches && result !== undefined) ||
+      resultOffset !== resultOffset >>> 0 ||
+      remoteOffset !== remoteOffset >>> 0
+    ) {
+      refuseRmw(parameters, fetches);
     }
-    if (result !== undefined && !(result instanceof MemRegion)) {
-      throw new PamiError("PAMIR_INVAL", `result is ${show(result)}, not a MemRegion`);
-    }
-    if ((code & RMW_COMPARE) !== 0 && parameters.test === undefined) {
-      throw new PamiError("PAMIR_INVAL", `rmw ${operation} needs a test`);
-    }
-    checkOperand("value", value, type);
-    checkOperand("test", test, type);
-    if (resultOffset !== resultOffset >>> 0) checkWord("rmw", "resultOffset", resultOffset);
-    if (remoteOffset !== remoteOffset >>> 0) checkWord("rmw", "remoteOffset", remoteOffset);
     if (this.#ended[this.#owner] !== 0) return SHUTDOWN;
+    const fifo = this.#aimed;
     const words = this.#words;
     const at = fifo.staged;
+    // What most programs use, without a BigInt.
+    const isWord = typeof value === "number" && value === (value | 0);
+    if (this.#isPlain && isWord && test === undefined) words[at + 8] = value;
+    else this.#stageOperands(at, parameters, (code & RMW_COMPARE) !== 0);
     words[at] = DESCRIPTOR_RMW;
     words[at + 1] = code;
-    words[at + 2] = result?.index ?? NONE;
-    words[at + 3] = result?.generation ?? 0;
+    words[at + 2] = fetches ? (result as MemRegion).index : NONE;
+    words[at + 3] = fetches ? (result as MemRegion).generation : 0;
     words[at + 4] = resultOffset;
     words[at + 5] = this.#index;
     words[at + 6] = this.#generation;
     words[at + 7] = remoteOffset;
-    words[at + 8] = lowOf(value);
-    words[at + 10] = lowOf(test);
-    if (isWide) {
-      words[at + 9] = highOf(value);
-      words[at + 11] = highOf(test);
-    }
     const wrong = this.#submit(fifo, onDone, undefined, cookie);
+    if (wrong === TRANSFER_DONE) return SUCCESS;
     if (wrong > TRANSFER_DONE) {
-      this.#refuse("rmw", wrong, isWide ? 8 : 4, result?.length ?? 0, resultOffset, remoteOffset);
+      const size = (code & RMW_WIDE) !== 0 ? 8 : 4;
+      this.#refuse("rmw", wrong, size, result?.length ?? 0, resultOffset, remoteOffset);
     }
-    return wrong === TRANSFER_DONE ? SUCCESS : EAGAIN;
+    return EAGAIN;
   }
 
   /** See `Context.fence`. */
@@ -296,6 +297,11 @@ export class Rma {
     // A fence always has a place to wait: its size is that of a descriptor, and there is one of it for each FIFO.
     for (const fifo of this.#fifos) this.#fence(fifo, one, undefined, true);
     return SUCCESS;
+  }
+
+  /** The callbacks that are due are about to be called. */
+  call(): void {
+    this.#counted = 0;
   }
 
   /** Runs the engine for what is left, injects what waits, calls the callbacks that are due. Returns events. */
@@ -359,6 +365,19 @@ export class Rma {
     this.#operation = operation;
     this.#type = type;
     this.#code = code | width;
+    this.#isPlain = type === "i32" && (code & RMW_COMPARE) === 0;
+  }
+
+  /** Value and test of an rmw, of any type, to the descriptor that is staged. */
+  #stageOperands(at: number, { operation, type = "i32", value, test }: RmwParameters, compares: boolean): void {
+    if (compares && test === undefined) throw new PamiError("PAMIR_INVAL", `rmw ${operation} needs a test`);
+    checkOperand("value", value, type);
+    if (test !== undefined) checkOperand("test", test, type);
+    const words = this.#words;
+    words[at + 8] = lowOf(value);
+    words[at + 9] = highOf(value);
+    words[at + 10] = lowOf(test ?? 0);
+    words[at + 11] = highOf(test ?? 0);
   }
 
   /** Looks up an endpoint and a handle, for this transfer and those that name the same two. */
@@ -410,41 +429,55 @@ export class Rma {
    * @returns TRANSFER_…: what is not right about it; WAITING_FULL: it can't even wait
    */
   #submit(fifo: Fifo, onLocal: Callback | undefined, onRemote: Callback | undefined, cookie: unknown): number {
-    const { job } = this.#map;
-    if (onLocal !== undefined && typeof onLocal !== "function") badCallback("onLocal, or onDone,", onLocal);
-    if (onRemote !== undefined && typeof onRemote !== "function") badCallback("onRemote", onRemote);
-    if (fifo.waiting.length > 0) {
-      const wrong = this.#kernel.perform(job, fifo.pointer + INJECTION_STAGED_OFFSET, 0);
-      return wrong === TRANSFER_DONE ? this.#wait(fifo, onLocal, onRemote, cookie) : wrong;
-    }
-    const completions = (onLocal === undefined ? 0 : 1) + (onRemote === undefined ? 0 : 1);
-    const done = this.#kernel.submit(job, fifo.pointer, completions);
-    if (done === NONE) return this.#wait(fifo, onLocal, onRemote, cookie);
-    if (completions > 0 || (done & SUBMIT_LEFT) !== 0) {
-      const wrong = (done & ~SUBMIT_LEFT) >>> SUBMIT_RESULT_SHIFT;
-      if (wrong !== TRANSFER_DONE) return wrong;
-      this.#injected(fifo, done, (done & SLOT_MASK) + 1, onLocal, onRemote, cookie);
-      return TRANSFER_DONE;
-    }
-    return done >>> SUBMIT_RESULT_SHIFT;
+    const hasCallback = onLocal !== undefined || onRemote !== undefined;
+    if (hasCallback) checkCallbacks(onLocal, onRemote);
+    const mayBeDone = fifo.waiting.length === 0 && this.#counted < this.#countedMax;
+    const result = mayBeDone ? this.#kernel.submit(this.#map.job, fifo.pointer, hasCallback) : this.#look(fifo);
+    if (result === TRANSFER_LATER) return this.#inject(fifo, onLocal, onRemote, cookie);
+    if (hasCallback && result === TRANSFER_DONE) this.#count(onLocal, onRemote, cookie);
+    return result;
   }
 
-  /** What is staged is injected: lists its callbacks, from a slot on, and takes note of what the engine has left. */
-  #injected(
+  /** Whether what is staged is right: TRANSFER_LATER, or what is not. */
+  #look(fifo: Fifo): number {
+    const result = this.#kernel.perform(this.#map.job, fifo.pointer + INJECTION_STAGED_OFFSET, 0);
+    return result === TRANSFER_DONE ? TRANSFER_LATER : result;
+  }
+
+  /** What was staged is done, and no bit says so: its callbacks are due (C7). */
+  #count(onLocal: Callback | undefined, onRemote: Callback | undefined, cookie: unknown): void {
+    this.#counted++;
+    if (onLocal !== undefined) this.#completions.push(onLocal, cookie, SUCCESS);
+    if (onRemote !== undefined) this.#completions.push(onRemote, cookie, SUCCESS);
+  }
+
+  /** Injects what is staged, and gives the engine a turn; without room, it waits. */
+  #inject(
     fifo: Fifo,
-    done: number,
-    slot: number,
     onLocal: Callback | undefined,
     onRemote: Callback | undefined,
     cookie: unknown,
-  ): void {
-    let next = slot & this.#slotMask;
-    if (onLocal !== undefined) {
-      this.#list(fifo, next, onLocal, cookie);
-      next = (next + 1) & this.#slotMask;
+    always = false,
+  ): number {
+    if (fifo.waiting.length > 0 || !this.#injected(fifo, onLocal, onRemote, cookie)) {
+      return this.#wait(fifo, onLocal, onRemote, cookie, always);
     }
+    this.#run(fifo);
+    return TRANSFER_DONE;
+  }
+
+  /** Whether there was room for what is staged: then it is injected, its callbacks are listed. */
+  #injected(fifo: Fifo, onLocal: Callback | undefined, onRemote: Callback | undefined, cookie: unknown): boolean {
+    // A fence is a completion itself: its callback stands in the very slot.
+    const isFence = this.#words[fifo.staged] === DESCRIPTOR_FENCE;
+    const completions = (onLocal === undefined || isFence ? 0 : 1) + (onRemote === undefined ? 0 : 1);
+    const slot = this.#kernel.inject(fifo.pointer, completions);
+    if (slot === NONE) return false;
+    let next = isFence ? slot : slot + 1;
+    if (onLocal !== undefined) this.#list(fifo, next++, onLocal, cookie);
     if (onRemote !== undefined) this.#list(fifo, next, onRemote, cookie);
-    this.#leave(fifo, (done & SUBMIT_LEFT) !== 0);
+    this.#leave(fifo, true);
+    return true;
   }
 
   /** Takes note of whether the engine has something left in a FIFO. */
@@ -455,8 +488,9 @@ export class Rma {
     fifo.left = left;
   }
 
-  /** Enters a callback in the pending callback list. */
-  #list(fifo: Fifo, slot: number, callback: Callback, cookie: unknown): void {
+  /** Enters a callback in the pending callback list; the slot is not yet wrapped around. */
+  #list(fifo: Fifo, place: number, callback: Callback, cookie: unknown): void {
+    const slot = place & this.#slotMask;
     fifo.callbacks[slot] = callback;
     fifo.cookies[slot] = cookie;
     fifo.pending++;
@@ -488,12 +522,7 @@ export class Rma {
 
   #fence(fifo: Fifo, onDone: Callback, cookie: unknown, always = false): Result {
     this.#words[fifo.staged] = DESCRIPTOR_FENCE;
-    const done = fifo.waiting.length > 0 ? NONE : this.#kernel.submit(this.#map.job, fifo.pointer, 0);
-    if (done !== NONE) {
-      this.#injected(fifo, done, done, onDone, undefined, cookie);
-      return SUCCESS;
-    }
-    return this.#wait(fifo, onDone, undefined, cookie, always) === TRANSFER_DONE ? SUCCESS : EAGAIN;
+    return this.#inject(fifo, onDone, undefined, cookie, always) === TRANSFER_DONE ? SUCCESS : EAGAIN;
   }
 
   /** Puts what is staged into the pending queue; it is injected as soon as there is room (C8). */
@@ -502,7 +531,7 @@ export class Rma {
     onLocal: Callback | undefined,
     onRemote: Callback | undefined,
     cookie: unknown,
-    always = false,
+    always: boolean,
   ): number {
     if (!always && this.#waitingBytes + DESCRIPTOR_SIZE > this.#waitingMax) return WAITING_FULL;
     this.#waitingBytes += DESCRIPTOR_SIZE;
@@ -518,16 +547,10 @@ export class Rma {
     for (let next = fifo.waiting[0]; next !== undefined; next = fifo.waiting[0]) {
       const { words, onLocal, onRemote, cookie } = next;
       this.#words.set(words, fifo.staged);
-      const slot = this.#kernel.inject(
-        fifo.pointer,
-        (onLocal === undefined || words[0] === DESCRIPTOR_FENCE ? 0 : 1) + (onRemote === undefined ? 0 : 1),
-      );
-      if (slot === NONE) return;
+      if (!this.#injected(fifo, onLocal, onRemote, cookie)) return;
       fifo.waiting.shift();
       this.#waitingBytes -= DESCRIPTOR_SIZE;
       this.busy--;
-      // A fence is a completion itself: its callback stands in the very slot.
-      this.#injected(fifo, SUBMIT_LEFT, words[0] === DESCRIPTOR_FENCE ? slot : slot + 1, onLocal, onRemote, cookie);
       this.#run(fifo);
     }
   }
@@ -538,9 +561,35 @@ function remoteIndexOf({ words }: Waiting): number {
   return words[0] === DESCRIPTOR_FENCE ? NONE : (words[5] as number) >>> 0;
 }
 
-/** Throws: a callback is no function. */
-function badCallback(name: string, value: unknown): never {
-  throw new PamiError("PAMIR_INVAL", `${name} is ${show(value)}, not a function`);
+function checkCallbacks(onLocal: unknown, onRemote: unknown): void {
+  if (onLocal !== undefined && typeof onLocal !== "function") {
+    throw new PamiError("PAMIR_INVAL", `onLocal, or onDone, is ${show(onLocal)}, not a function`);
+  }
+  if (onRemote !== undefined && typeof onRemote !== "function") {
+    throw new PamiError("PAMIR_INVAL", `onRemote is ${show(onRemote)}, not a function`);
+  }
+}
+
+/** Throws: what is not right about a transfer, and can be said without looking at the regions. */
+function refuseTransfer(call: string, { local, localOffset = 0, remoteOffset = 0, bytes }: TransferParameters): never {
+  if (!(local instanceof MemRegion)) throw new PamiError("PAMIR_INVAL", `local is ${show(local)}, not a MemRegion`);
+  if (localOffset !== localOffset >>> 0) checkWord(call, "localOffset", localOffset);
+  if (remoteOffset !== remoteOffset >>> 0) checkWord(call, "remoteOffset", remoteOffset);
+  if (bytes !== undefined) checkWord(call, "bytes", bytes);
+  throw new PamiError("PAMIR_BOUNDS", `${call} at offset ${localOffset} of a local region of ${local.length}`);
+}
+
+/** Throws: what is not right about an rmw, and can be said without looking at the regions. */
+function refuseRmw(parameters: RmwParameters, fetches: boolean): never {
+  const { operation, result, resultOffset = 0, remoteOffset = 0 } = parameters;
+  if (fetches !== (result !== undefined)) {
+    throw new PamiError("PAMIR_INVAL", `rmw ${operation} ${fetches ? "needs a result" : "has no result"}`);
+  }
+  if (fetches && !(result instanceof MemRegion)) {
+    throw new PamiError("PAMIR_INVAL", `result is ${show(result)}, not a MemRegion`);
+  }
+  if (resultOffset !== resultOffset >>> 0) checkWord("rmw", "resultOffset", resultOffset);
+  checkWord("rmw", "remoteOffset", remoteOffset);
 }
 
 /** Throws: a byte count or offset is no u32. */
@@ -557,8 +606,6 @@ const RANGES: Record<RmwType, readonly [least: bigint, most: bigint]> = {
 };
 
 function checkOperand(name: string, value: unknown, type: RmwType): void {
-  // What most programs use, without a BigInt.
-  if (type === "i32" && typeof value === "number" && value === (value | 0)) return;
   const isInteger = typeof value === "bigint" || (typeof value === "number" && Number.isSafeInteger(value));
   const [least, most] = RANGES[type];
   if (isInteger && BigInt(value as number) >= least && BigInt(value as number) <= most) return;

@@ -42,10 +42,9 @@ import {
   SLICE_BYTES,
   SLOT_COUNT_MAX,
   SLOT_COUNT_MIN,
-  SUBMIT_LEFT,
-  SUBMIT_RESULT_SHIFT,
   TRANSFER_DONE,
   TRANSFER_INVALID,
+  TRANSFER_LATER,
   TRANSFER_LOCAL_BOUNDS,
   TRANSFER_LOCAL_CLOSED,
   TRANSFER_REMOTE_BOUNDS,
@@ -732,55 +731,57 @@ export function rmaSuite(name: string, options: RigOptions): void {
       });
     });
 
-    describe("C2 what a call comes to", () => {
-      const submit = (kind: number, bytes: number, completions: number): number => {
+    describe("C2, C7 what is done at once", () => {
+      const submit = (kind: number, bytes: number, hasCallback: boolean): number => {
         stage(kind, bytes, at(local), at(remote));
-        return owner.submit(job, fifo, completions);
+        return owner.submit(job, fifo, hasCallback);
       };
 
-      it("without completions and with nothing before it: done at once, no slot taken", () => {
-        expect(submit(DESCRIPTOR_PUT, 100, 0)).toBe(0);
+      it.each([false, true])("with nothing before it, callbacks %j: no slot is taken, no bit set", (hasCallback) => {
+        expect(submit(DESCRIPTOR_PUT, 100, hasCallback)).toBe(TRANSFER_DONE);
         expect(rig.read(remote.base, 100)).toEqual(rig.read(local.base, 100));
         expect(field(INJECTION_TAIL_OFFSET)).toBe(0);
+        expect(slotsSet()).toEqual([]);
       });
 
-      it("with a completion: injected and processed, its bit is set", () => {
-        expect(submit(DESCRIPTOR_PUT, 100, 1)).toBe(0);
-        expect(submit(DESCRIPTOR_PUT, 100, 2)).toBe(2);
-        expect(slotsSet()).toEqual([1, 3, 4]);
-        expect(rig.read(remote.base, 100)).toEqual(rig.read(local.base, 100));
-      });
-
-      it("of more than a slice, and what comes behind it: the rest is left to the engine, in order", () => {
+      it("of more than a slice, and what comes behind it: to be injected, nothing is moved", () => {
         use(LARGE, LARGE_BYTES);
-        expect(submit(DESCRIPTOR_PUT, LARGE_BYTES, 0)).toBe((0 | SUBMIT_LEFT) >>> 0);
-        expect(submit(DESCRIPTOR_PUT, 8, 0)).toBe((1 | SUBMIT_LEFT) >>> 0);
-        expect(submit(DESCRIPTOR_FENCE, 0, 0)).toBe(2);
-        expect(slotsSet()).toEqual([2]);
-        expect(rig.read(remote.base, LARGE_BYTES)).toEqual(rig.read(local.base, LARGE_BYTES));
+        const before = rig.read(remote.base, LARGE_BYTES);
+        expect(submit(DESCRIPTOR_PUT, LARGE_BYTES, false)).toBe(TRANSFER_LATER);
+        expect(owner.inject(fifo, 0)).toBe(0);
+        for (const hasCallback of [false, true]) {
+          expect(submit(DESCRIPTOR_PUT, 8, hasCallback)).toBe(TRANSFER_LATER);
+          stage(DESCRIPTOR_RMW, RMW_SET, at(local), at(remote), 7n);
+        }
+        expect(owner.submit(job, fifo, true)).toBe(TRANSFER_LATER);
+        expect(rig.read(remote.base, LARGE_BYTES)).toEqual(before);
       });
 
-      it("an RMW without a completion overtakes what is left", () => {
+      it("what has a callback, behind one whose bit is not taken: to be injected, since callbacks come in order", () => {
+        injectEmpty(1);
+        run();
+        expect(submit(DESCRIPTOR_PUT, 8, true)).toBe(TRANSFER_LATER);
+        expect(submit(DESCRIPTOR_PUT, 8, false)).toBe(TRANSFER_DONE);
+        expect(taken(1)).toBe(TRANSFER_DONE);
+        expect(submit(DESCRIPTOR_PUT, 8, true)).toBe(TRANSFER_DONE);
+      });
+
+      it("an RMW without a callback overtakes what is left", () => {
         use(LARGE, LARGE_BYTES);
-        submit(DESCRIPTOR_PUT, LARGE_BYTES, 0);
+        stage(DESCRIPTOR_PUT, LARGE_BYTES, at(local), at(remote));
+        owner.inject(fifo, 0);
         stage(DESCRIPTOR_RMW, RMW_SET, at(local), at(remote, LARGE_BYTES - 100), 7n);
-        expect(owner.submit(job, fifo, 0)).toBe(0);
+        expect(owner.submit(job, fifo, false)).toBe(TRANSFER_DONE);
         expect(rig.word(remote.base + LARGE_BYTES - 100)).toBe(7);
       });
 
-      it.each([0, 1, 2])("that is not right, with %i completions: says so, and injects nothing", (completions) => {
-        expect(submit(DESCRIPTOR_GET, REGION_BYTES + 1, completions)).toBe(
-          (TRANSFER_LOCAL_BOUNDS << SUBMIT_RESULT_SHIFT) >>> 0,
-        );
-        expect(submit(77, 0, completions)).toBe((TRANSFER_INVALID << SUBMIT_RESULT_SHIFT) >>> 0);
-        expect(field(INJECTION_TAIL_OFFSET)).toBe(0);
-      });
-
-      it("of a full FIFO: NONE, and what stands there goes on", () => {
-        use({ slots: SLOT_COUNT_MIN });
-        expect([1, 1, 1].map((completions) => submit(DESCRIPTOR_PUT, 8, completions))).toEqual([0, 2, NONE]);
-        expect([1, 3].map(taken)).toEqual([TRANSFER_DONE, TRANSFER_DONE]);
-        expect(submit(DESCRIPTOR_PUT, 8, 1)).toBe(0);
+      it.each([false, true])("that is not right, callbacks %j: says so, whatever is before it", (hasCallback) => {
+        for (let turn = 0; turn < 2; turn++) {
+          expect(submit(DESCRIPTOR_GET, REGION_BYTES + 1, hasCallback)).toBe(TRANSFER_LOCAL_BOUNDS);
+          expect(submit(77, 0, hasCallback)).toBe(TRANSFER_INVALID);
+          expect(field(INJECTION_TAIL_OFFSET)).toBe(turn);
+          injectEmpty(0);
+        }
       });
     });
 

@@ -35,10 +35,9 @@ import {
   RMW_WIDE,
   RMW_XOR,
   SLICE_BYTES,
-  SUBMIT_LEFT,
-  SUBMIT_RESULT_SHIFT,
   TRANSFER_DONE,
   TRANSFER_INVALID,
+  TRANSFER_LATER,
   TRANSFER_LOCAL_BOUNDS,
   TRANSFER_LOCAL_CLOSED,
   TRANSFER_REMOTE_BOUNDS,
@@ -177,62 +176,31 @@ export function twinEngine({ words, bytes }: Memory, sync: Sync, regions: Region
     return ((tail - head) >>> 0) + taken <= slots;
   }
 
-  function writeCompletions(fifo: number, tail: number, completions: number): void {
-    const mask = words[(fifo + INJECTION_SLOTS_OFFSET) >>> 2] - 1;
-    for (let i = 1; i <= completions; i++) {
-      const next = slotOf(fifo, (tail + i) & mask);
-      words[(next + DESCRIPTOR_KIND_OFFSET) >>> 2] = DESCRIPTOR_COMPLETION;
-    }
-    words[(fifo + INJECTION_PENDING_OFFSET) >>> 2] += completions;
-  }
-
   function inject(fifo: number, completions: number): number {
     if (!hasRoom(fifo, 1 + completions)) return NONE;
     const tail = words[(fifo + INJECTION_TAIL_OFFSET) >>> 2];
-    const slot = tail & (words[(fifo + INJECTION_SLOTS_OFFSET) >>> 2] - 1);
-    const descriptor = slotOf(fifo, slot) >>> 2;
+    const mask = words[(fifo + INJECTION_SLOTS_OFFSET) >>> 2] - 1;
+    const descriptor = slotOf(fifo, tail & mask) >>> 2;
     const staged = (fifo + INJECTION_STAGED_OFFSET) >>> 2;
     for (let i = 0; i < DESCRIPTOR_WORDS; i++) words[descriptor + i] = words[staged + i];
-    if (words[staged + (DESCRIPTOR_KIND_OFFSET >>> 2)] === DESCRIPTOR_FENCE) {
-      words[(fifo + INJECTION_PENDING_OFFSET) >>> 2]++;
+    const isFence = Number(words[staged + (DESCRIPTOR_KIND_OFFSET >>> 2)] === DESCRIPTOR_FENCE);
+    for (let i = 1; i <= completions; i++) {
+      words[(slotOf(fifo, (tail + i) & mask) + DESCRIPTOR_KIND_OFFSET) >>> 2] = DESCRIPTOR_COMPLETION;
     }
-    writeCompletions(fifo, tail, completions);
+    words[(fifo + INJECTION_PENDING_OFFSET) >>> 2] += isFence + completions;
     // SYNC I (inject)
     storeWord(fifo + INJECTION_TAIL_OFFSET, tail + 1 + completions);
-    return slot;
-  }
-
-  function submit(job: number, fifo: number, completions: number): number {
-    const tail = words[(fifo + INJECTION_TAIL_OFFSET) >>> 2];
-    const staged = fifo + INJECTION_STAGED_OFFSET;
-    const kind = words[(staged + DESCRIPTOR_KIND_OFFSET) >>> 2];
-    const isIdle = words[(fifo + INJECTION_HEAD_OFFSET) >>> 2] === tail;
-    if (kind !== DESCRIPTOR_FENCE) {
-      const isSmall = kind === DESCRIPTOR_RMW || words[(staged + DESCRIPTOR_BYTES_OFFSET) >>> 2] >>> 0 <= SLICE_BYTES;
-      const isDirect = completions === 0 && isSmall && (isIdle || kind === DESCRIPTOR_RMW);
-      const isInline = completions !== 0 && isSmall && isIdle;
-      if (isInline && !hasRoom(fifo, 1 + completions)) return NONE;
-      const result = execute(job, staged, 0, isDirect || isInline ? SLICE_BYTES : 0);
-      if (isDirect || result !== TRANSFER_DONE) return result << SUBMIT_RESULT_SHIFT;
-      if (isInline) return injectDone(fifo, tail, completions);
-    }
-    const slot = inject(fifo, completions);
-    if (slot === NONE || engineRun(job, fifo) === 0) return slot;
-    return (slot | SUBMIT_LEFT) >>> 0;
-  }
-
-  function injectDone(fifo: number, tail: number, completions: number): number {
-    const mask = words[(fifo + INJECTION_SLOTS_OFFSET) >>> 2] - 1;
-    writeCompletions(fifo, tail, completions);
-    words[(fifo + INJECTION_RESULT_OFFSET) >>> 2] = TRANSFER_DONE;
-    for (let i = 1; i <= completions; i++) {
-      const slot = (tail + i) & mask;
-      words[(slotOf(fifo, slot) + DESCRIPTOR_BYTES_OFFSET) >>> 2] = TRANSFER_DONE;
-      completionSet(fifo, slot);
-    }
-    words[(fifo + INJECTION_TAIL_OFFSET) >>> 2] = tail + 1 + completions;
-    words[(fifo + INJECTION_HEAD_OFFSET) >>> 2] = tail + 1 + completions;
     return tail & mask;
+  }
+
+  function submit(job: number, fifo: number, hasCallback: boolean): number {
+    const staged = fifo + INJECTION_STAGED_OFFSET;
+    const isRmw = words[(staged + DESCRIPTOR_KIND_OFFSET) >>> 2] === DESCRIPTOR_RMW;
+    const isIdle = words[(fifo + INJECTION_HEAD_OFFSET) >>> 2] === words[(fifo + INJECTION_TAIL_OFFSET) >>> 2];
+    const isFirst = hasCallback ? isIdle && words[(fifo + INJECTION_PENDING_OFFSET) >>> 2] === 0 : isIdle || isRmw;
+    const isNow = isFirst && (isRmw || words[(staged + DESCRIPTOR_BYTES_OFFSET) >>> 2] >>> 0 <= SLICE_BYTES);
+    const result = execute(job, staged, 0, isNow ? SLICE_BYTES : 0);
+    return result === TRANSFER_DONE && !isNow ? TRANSFER_LATER : result;
   }
 
   function process(job: number, fifo: number, slot: number): number {
