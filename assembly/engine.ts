@@ -106,6 +106,7 @@ function transfer(job: usize, descriptor: usize, moved: u32, most: u32): u32 {
   const remoteIndex = load<u32>(descriptor, DESCRIPTOR_REMOTE_INDEX_OFFSET);
   const remoteGeneration = load<u32>(descriptor, DESCRIPTOR_REMOTE_GENERATION_OFFSET);
   const remoteOffset = load<u32>(descriptor, DESCRIPTOR_REMOTE_OFFSET_OFFSET);
+  if (kind != DESCRIPTOR_PUT && kind != DESCRIPTOR_GET) return TRANSFER_INVALID;
   const localEntry = regionOf(job, localIndex, localGeneration);
   if (localEntry == 0) return TRANSFER_LOCAL_CLOSED;
   const remoteEntry = regionOf(job, remoteIndex, remoteGeneration);
@@ -171,9 +172,9 @@ function change(job: usize, descriptor: usize, most: u32): u32 {
 
 /** Does what a descriptor says, or the next `most` bytes of it: TRANSFER_…. */
 function execute(job: usize, descriptor: usize, moved: u32, most: u32): u32 {
-  const kind = load<u32>(descriptor, DESCRIPTOR_KIND_OFFSET);
-  if (kind == DESCRIPTOR_PUT || kind == DESCRIPTOR_GET) return transfer(job, descriptor, moved, most);
-  return kind == DESCRIPTOR_RMW ? change(job, descriptor, most) : TRANSFER_INVALID;
+  // Two calls and nothing else, so that it is inlined: 1.5 ns.
+  if (load<u32>(descriptor, DESCRIPTOR_KIND_OFFSET) == DESCRIPTOR_RMW) return change(job, descriptor, most);
+  return transfer(job, descriptor, moved, most);
 }
 
 /** Writes an injection FIFO into zeroed memory; once, before any task. */
@@ -236,7 +237,8 @@ export function submit(job: usize, fifo: usize, hasCallback: bool): u32 {
   const isIdle = load<u32>(fifo, INJECTION_HEAD_OFFSET) == load<u32>(fifo, INJECTION_TAIL_OFFSET);
   const isFirst = hasCallback ? isIdle && load<u32>(fifo, INJECTION_PENDING_OFFSET) == 0 : isIdle || isRmw;
   const isNow = isFirst && (isRmw || load<u32>(staged, DESCRIPTOR_BYTES_OFFSET) <= SLICE_BYTES);
-  const result = execute(job, staged, 0, isNow ? SLICE_BYTES : 0);
+  const most = isNow ? SLICE_BYTES : 0;
+  const result = isRmw ? change(job, staged, most) : transfer(job, staged, 0, most);
   return result == TRANSFER_DONE && !isNow ? TRANSFER_LATER : result;
 }
 

@@ -163,13 +163,14 @@ export class Rma {
   /** Tasks that have ended. */
   readonly #ended: Uint8Array;
   #waitingBytes = 0;
-  /** The last endpoint and handle and what they stand for: most programs use them again and again. */
+  /** The last endpoint and handle: most programs use them again and again. What they stand for is staged in #aimed. */
   #to = -1;
-  #handle: RegionHandle = -1;
+  /** NaN, which equals nothing: nothing is staged. */
+  #handle: RegionHandle = Number.NaN;
   #aimed: Fifo;
   #owner = 0;
-  #index = NONE;
-  #generation = 0;
+  /** The region of this task that is staged there. */
+  #local: MemRegion | undefined;
   /** The last operation and type of an rmw, and their code. */
   #operation: RmwOperation | undefined;
   #type: RmwType | undefined;
@@ -211,13 +212,9 @@ export class Rma {
   transfer(call: "put" | "get", parameters: TransferParameters): Result {
     const { to, local, localOffset = 0, remote, remoteOffset = 0, bytes, onLocal, onRemote, cookie } = parameters;
     if (to !== this.#to || remote !== this.#handle) this.#aim(to, remote);
-    const size = bytes === undefined ? ((local as MemRegion | undefined)?.length ?? Number.NaN) - localOffset : bytes;
-    if (
-      !(local instanceof MemRegion) ||
-      localOffset !== localOffset >>> 0 ||
-      remoteOffset !== remoteOffset >>> 0 ||
-      size !== size >>> 0
-    ) {
+    if (local !== this.#local) this.#stageLocal("local", local);
+    const size = bytes === undefined ? local.length - localOffset : bytes;
+    if (localOffset !== localOffset >>> 0 || remoteOffset !== remoteOffset >>> 0 || size !== size >>> 0) {
       refuseTransfer(call, parameters);
     }
     if (this.#ended[this.#owner] !== 0) return SHUTDOWN;
@@ -226,11 +223,7 @@ export class Rma {
     const at = fifo.staged;
     words[at] = call === "put" ? DESCRIPTOR_PUT : DESCRIPTOR_GET;
     words[at + 1] = size;
-    words[at + 2] = local.index;
-    words[at + 3] = local.generation;
     words[at + 4] = localOffset;
-    words[at + 5] = this.#index;
-    words[at + 6] = this.#generation;
     words[at + 7] = remoteOffset;
     const wrong = this.#submit(fifo, onLocal, onRemote, cookie);
     if (wrong === TRANSFER_DONE) return SUCCESS;
@@ -246,9 +239,9 @@ export class Rma {
     if (operation !== this.#operation || type !== this.#type) this.#lookUpOperation(operation, type);
     const code = this.#code;
     const fetches = (code & RMW_FETCH) !== 0;
+    if (fetches && result !== undefined && result !== this.#local) this.#stageLocal("result", result);
     if (
-      fetches !== result instanceof MemRegion ||
-      (!fetches && result !== undefined) ||
+      fetches !== (result !== undefined) ||
       resultOffset !== resultOffset >>> 0 ||
       remoteOffset !== remoteOffset >>> 0
     ) {
@@ -264,11 +257,7 @@ export class Rma {
     else this.#stageOperands(at, parameters, (code & RMW_COMPARE) !== 0);
     words[at] = DESCRIPTOR_RMW;
     words[at + 1] = code;
-    words[at + 2] = fetches ? (result as MemRegion).index : NONE;
-    words[at + 3] = fetches ? (result as MemRegion).generation : 0;
     words[at + 4] = resultOffset;
-    words[at + 5] = this.#index;
-    words[at + 6] = this.#generation;
     words[at + 7] = remoteOffset;
     const wrong = this.#submit(fifo, onDone, undefined, cookie);
     if (wrong === TRANSFER_DONE) return SUCCESS;
@@ -380,7 +369,7 @@ export class Rma {
     words[at + 11] = highOf(test ?? 0);
   }
 
-  /** Looks up an endpoint and a handle, for this transfer and those that name the same two. */
+  /** Looks up an endpoint and a handle, and stages what they stand for, for this transfer and those that name the same two. */
   #aim(to: Endpoint, handle: RegionHandle): void {
     const fifo = this.#fifoOf(to);
     const index = indexOf(handle);
@@ -392,9 +381,19 @@ export class Rma {
     this.#to = to;
     this.#handle = handle;
     this.#aimed = fifo;
-    this.#index = index;
-    this.#generation = generationOf(handle);
     this.#owner = owner;
+    this.#words[fifo.staged + 5] = index;
+    this.#words[fifo.staged + 6] = generationOf(handle);
+    this.#local = undefined;
+  }
+
+  /** Stages a region of this task, for this operation and those that name the same. */
+  #stageLocal(name: string, local: unknown): void {
+    if (!(local instanceof MemRegion)) throw new PamiError("PAMIR_INVAL", `${name} is ${show(local)}, not a MemRegion`);
+    const at = this.#aimed.staged;
+    this.#words[at + 2] = local.index;
+    this.#words[at + 3] = local.generation;
+    this.#local = local;
   }
 
   #refuse(
@@ -547,6 +546,7 @@ export class Rma {
     for (let next = fifo.waiting[0]; next !== undefined; next = fifo.waiting[0]) {
       const { words, onLocal, onRemote, cookie } = next;
       this.#words.set(words, fifo.staged);
+      this.#handle = Number.NaN; // what was staged there is no more
       if (!this.#injected(fifo, onLocal, onRemote, cookie)) return;
       fifo.waiting.shift();
       this.#waitingBytes -= DESCRIPTOR_SIZE;
@@ -572,7 +572,6 @@ function checkCallbacks(onLocal: unknown, onRemote: unknown): void {
 
 /** Throws: what is not right about a transfer, and can be said without looking at the regions. */
 function refuseTransfer(call: string, { local, localOffset = 0, remoteOffset = 0, bytes }: TransferParameters): never {
-  if (!(local instanceof MemRegion)) throw new PamiError("PAMIR_INVAL", `local is ${show(local)}, not a MemRegion`);
   if (localOffset !== localOffset >>> 0) checkWord(call, "localOffset", localOffset);
   if (remoteOffset !== remoteOffset >>> 0) checkWord(call, "remoteOffset", remoteOffset);
   if (bytes !== undefined) checkWord(call, "bytes", bytes);
@@ -584,9 +583,6 @@ function refuseRmw(parameters: RmwParameters, fetches: boolean): never {
   const { operation, result, resultOffset = 0, remoteOffset = 0 } = parameters;
   if (fetches !== (result !== undefined)) {
     throw new PamiError("PAMIR_INVAL", `rmw ${operation} ${fetches ? "needs a result" : "has no result"}`);
-  }
-  if (fetches && !(result instanceof MemRegion)) {
-    throw new PamiError("PAMIR_INVAL", `result is ${show(result)}, not a MemRegion`);
   }
   if (resultOffset !== resultOffset >>> 0) checkWord("rmw", "resultOffset", resultOffset);
   checkWord("rmw", "remoteOffset", remoteOffset);
