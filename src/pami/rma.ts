@@ -521,6 +521,12 @@ export class Rma {
 
   #fence(fifo: Fifo, onDone: Callback, cookie: unknown, always = false): Result {
     this.#words[fifo.staged] = DESCRIPTOR_FENCE;
+    if (fifo.waiting.length === 0 && this.#counted < this.#countedMax) {
+      if (this.#kernel.submit(this.#map.job, fifo.pointer, true) === TRANSFER_DONE) {
+        this.#count(onDone, undefined, cookie);
+        return SUCCESS;
+      }
+    }
     return this.#inject(fifo, onDone, undefined, cookie, always) === TRANSFER_DONE ? SUCCESS : EAGAIN;
   }
 

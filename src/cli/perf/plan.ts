@@ -63,6 +63,22 @@ export const TESTS: readonly Test[] = [
   { name: "get_lat", what: "as put_lat, the other way", bytes: [8], figure: "latency", seconds: 0.3 },
   { name: "get_bw", what: "as put_bw, the other way", bytes: [65536, 1048576], figure: "bandwidth", seconds: 1 },
   { name: "rmw_lat", what: "a fetch-add, its result included", bytes: [], figure: "latency", seconds: 0.3 },
+  {
+    name: "put_touch_bw",
+    what: "as am_bw by puts: the target touches a buffer before it is used again",
+    bytes: [4096, 65536],
+    figure: "bandwidth",
+    seconds: 1,
+  },
+  { name: "fence_many", what: "a fence behind 100,000 puts", bytes: [8], figure: "latency", seconds: 1 },
+  { name: "fence_one", what: "a fence behind one put", bytes: [8], figure: "latency", seconds: 0.3 },
+  {
+    name: "fence_other",
+    what: "a fence behind one put, and before it 99,999 to another endpoint: caches as cold as in fence_many",
+    bytes: [8],
+    figure: "latency",
+    seconds: 1,
+  },
 ];
 
 export interface System {
@@ -74,6 +90,7 @@ export interface System {
 }
 
 const rates = (test: TestName) => test === "am_rate" || test === "am_bw";
+const touches = (test: TestName) => rates(test) || test === "put_touch_bw";
 const messages = (test: TestName) => test === "am_lat" || rates(test);
 
 function pamir(name: string, what: string, kernel: "wasm" | "ts" | readonly ["wasm", "ts"]): System {
@@ -112,7 +129,7 @@ export const SYSTEMS: readonly System[] = [
     does: (test) => test === "am_lat",
     prepare: prepareHandoff,
   },
-  { name: "ring", what: "a ring in C that does the same work", does: rates, prepare: () => nativeC("ring") },
+  { name: "ring", what: "a ring in C that does the same work", does: touches, prepare: () => nativeC("ring") },
   peer("memcpy", "a bare memory.copy in wasm"),
   peer("postMessage", "cloned messages between worker threads"),
   peer("postMessage-transfer", "transferred buffers, filled by the sender"),

@@ -12,7 +12,11 @@ export type TestName =
   | "put_bw"
   | "get_lat"
   | "get_bw"
-  | "rmw_lat";
+  | "rmw_lat"
+  | "put_touch_bw"
+  | "fence_many"
+  | "fence_one"
+  | "fence_other";
 
 /** One measurement on two threads or more. */
 export interface Work {

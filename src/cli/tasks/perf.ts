@@ -1,7 +1,7 @@
 // The task of `pamir perf`: what is measured, written as a user of the package would write it. Task 0 leads; in am_fan
 // it receives, and all others send.
 import { attach, type Client, type Context, type Endpoint, type Message, SEND_IMMEDIATE_MAX, SUCCESS } from "pamir";
-import { CollectionCounter, pinThread, RateMeter, Stopwatch, touch } from "../perf/measure.js";
+import { CollectionCounter, midmean, now, pinThread, RateMeter, Stopwatch, touch } from "../perf/measure.js";
 import { BATCH, type Figures, meet, WINDOW, type Work, writeResults } from "../perf/work.js";
 
 const DATA = 1;
@@ -12,6 +12,14 @@ const STOP = 4;
 const ROUNDS = 1000;
 /** Calls that don't leave the thread, timed together. */
 const CALL_BATCH = 1000;
+
+/** Puts before the fence of fence_many. */
+const PUTS_BEFORE_FENCE = 100_000;
+const FENCES_TO_WARM = 50_000;
+/** Bytes of all buffers of put_touch_bw. */
+const TOUCH_BYTES = 1024 * 1024;
+/** A put of so many bytes without callbacks, with nothing before it, is there when put() returns. */
+const DONE_AT_ONCE = 262144;
 
 let sink = 0;
 
@@ -148,7 +156,7 @@ function idleFollower(context: Context, peer: Endpoint): void {
   context.advanceUntil(() => over);
 }
 
-const isOneSided = ({ test }: Work): boolean => /^(put|get|rmw)_/.test(test);
+const isOneSided = ({ test }: Work): boolean => /^(put|get|rmw|fence)_/.test(test);
 
 /** Tells the leader of its region, which has the size of one transfer, and sleeps. */
 function oneSidedFollower(context: Context, client: Client, peer: Endpoint, { bytes }: Work): void {
@@ -227,6 +235,103 @@ function oneSidedRate(context: Context, client: Client, peer: Endpoint, work: Wo
   return meter.figures();
 }
 
+/** Puts, and then the time of a fence: less what the clock takes at the same place, found every other time. */
+function fenceLatency(context: Context, client: Client, peer: Endpoint, work: Work): Figures {
+  const parameters = { ...oneSided(context, client, peer, work), bytes: work.bytes };
+  const own = client.createRegion(Math.max(work.bytes, 8));
+  const other = { ...parameters, to: context.endpoint, remote: own.handle };
+  const puts = work.test === "fence_many" ? PUTS_BEFORE_FENCE : 1;
+  const others = work.test === "fence_other" ? PUTS_BEFORE_FENCE - 1 : 0;
+  let done = false;
+  const fenced = () => {
+    done = true;
+  };
+  const fence = (): void => {
+    done = false;
+    context.fence(peer, fenced);
+    while (!done) context.advance();
+  };
+  // A fence comes too seldom here to be compiled by itself, and interpreted it takes 1.1 µs.
+  for (let i = 0; i < FENCES_TO_WARM; i++) fence();
+  const samples: [without: number[], fenced: number[]] = [[], []];
+  const end = now() + work.seconds * 1e9;
+  for (let round = 0; now() < end || round < 4; round++) {
+    for (let i = 0; i < others; i++) context.put(other);
+    for (let i = 0; i < puts; i++) context.put(parameters);
+    const isFenced = round % 2 === 1;
+    const start = now();
+    if (isFenced) fence();
+    (samples[isFenced ? 1 : 0] as number[]).push(now() - start);
+  }
+  return { p50_ns: midmean(samples[1]) - midmean(samples[0]) };
+}
+
+/** Buffers of the target of put_touch_bw, a power of two: together as large as the ring that it is compared with. */
+function buffersOf(bytes: number): number {
+  return Math.min(WINDOW, Math.max(4, 2 ** Math.floor(Math.log2(TOUCH_BYTES / bytes))));
+}
+
+/** A message behind each put; the target gives the buffers back, some at a time. */
+function touchLeader(context: Context, client: Client, peer: Endpoint, work: Work): Figures {
+  const given = oneSided(context, client, peer, work);
+  const parameters = { ...given, bytes: work.bytes, remoteOffset: 0 };
+  const buffers = buffersOf(work.bytes);
+  let free = buffers;
+  let buffer = 0;
+  context.dispatch(ANSWER, () => {
+    free += buffers >>> 2;
+  });
+  const meter = new RateMeter(work);
+  let done = true;
+  const large = {
+    ...parameters,
+    onRemote: () => {
+      done = true;
+    },
+  };
+  const put = (): void => {
+    // What is done when put() returns needs no callback.
+    if (work.bytes <= DONE_AT_ONCE) {
+      context.put(parameters);
+      return;
+    }
+    large.remoteOffset = parameters.remoteOffset;
+    done = false;
+    context.put(large);
+    while (!done) context.advance();
+  };
+  do {
+    for (let i = 0; i < WINDOW; i++) {
+      while (free === 0) context.advance(ROUNDS);
+      parameters.remoteOffset = buffer * work.bytes;
+      put();
+      while (context.sendImmediate(peer, DATA, null, null, false) !== SUCCESS) context.advance();
+      if (++buffer === buffers) buffer = 0;
+      free--;
+    }
+    while (free !== buffers) context.advance(ROUNDS);
+  } while (meter.window());
+  return meter.figures();
+}
+
+function touchFollower(context: Context, client: Client, peer: Endpoint, { bytes }: Work): void {
+  const buffers = buffersOf(bytes);
+  const region = client.createRegion(buffers * bytes);
+  region.bytes.fill(1);
+  let over = false;
+  let buffer = 0;
+  context.dispatch(DATA, () => {
+    sink += touch(region.bytes, buffer * bytes, bytes);
+    if (++buffer % (buffers >>> 2) === 0) context.sendImmediate(peer, ANSWER);
+    if (buffer === buffers) buffer = 0;
+  });
+  context.dispatch(STOP, () => {
+    over = true;
+  });
+  context.sendImmediate(peer, DATA, new Float64Array([region.handle]));
+  while (!over) context.advance(ROUNDS);
+}
+
 async function main(): Promise<void> {
   const client = await attach();
   const work = client.args as Work;
@@ -242,8 +347,11 @@ async function main(): Promise<void> {
   let figures: Figures = {};
   if (rates && leads) figures = rateLeader(context, peer, work, collections);
   else if (rates) rateFollower(context, client, work, collections);
+  else if (work.test === "put_touch_bw" && leads) figures = touchLeader(context, client, peer, work);
+  else if (work.test === "put_touch_bw") touchFollower(context, client, peer, work);
   else if (isOneSided(work) && !leads) oneSidedFollower(context, client, peer, work);
   else if (work.test === "rmw_lat") figures = rmwLatency(context, client, peer, work);
+  else if (work.test.startsWith("fence")) figures = fenceLatency(context, client, peer, work);
   else if (isOneSided(work)) {
     const measure = work.test.endsWith("_lat") ? oneSidedLatency : oneSidedRate;
     figures = measure(context, client, peer, work);

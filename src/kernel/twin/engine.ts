@@ -88,6 +88,7 @@ export function twinEngine({ words, bytes }: Memory, sync: Sync, regions: Region
     const remoteIndex = words[own + (DESCRIPTOR_REMOTE_INDEX_OFFSET >>> 2)] >>> 0;
     const remoteGeneration = words[own + (DESCRIPTOR_REMOTE_GENERATION_OFFSET >>> 2)];
     const remoteOffset = words[own + (DESCRIPTOR_REMOTE_OFFSET_OFFSET >>> 2)] >>> 0;
+    if (kind !== DESCRIPTOR_PUT && kind !== DESCRIPTOR_GET) return TRANSFER_INVALID;
     const localEntry = regionOf(job, localIndex, localGeneration);
     if (localEntry === 0) return TRANSFER_LOCAL_CLOSED;
     const remoteEntry = regionOf(job, remoteIndex, remoteGeneration);
@@ -151,9 +152,8 @@ export function twinEngine({ words, bytes }: Memory, sync: Sync, regions: Region
   }
 
   function execute(job: number, descriptor: number, moved: number, most: number): number {
-    const kind = words[(descriptor + DESCRIPTOR_KIND_OFFSET) >>> 2];
-    if (kind === DESCRIPTOR_PUT || kind === DESCRIPTOR_GET) return transfer(job, descriptor, moved, most);
-    return kind === DESCRIPTOR_RMW ? change(job, descriptor, most) : TRANSFER_INVALID;
+    if (words[(descriptor + DESCRIPTOR_KIND_OFFSET) >>> 2] === DESCRIPTOR_RMW) return change(job, descriptor, most);
+    return transfer(job, descriptor, moved, most);
   }
 
   function injectionInit(fifo: number, slots: number): void {
@@ -195,12 +195,23 @@ export function twinEngine({ words, bytes }: Memory, sync: Sync, regions: Region
 
   function submit(job: number, fifo: number, hasCallback: boolean): number {
     const staged = fifo + INJECTION_STAGED_OFFSET;
-    const isRmw = words[(staged + DESCRIPTOR_KIND_OFFSET) >>> 2] === DESCRIPTOR_RMW;
+    const kind = words[(staged + DESCRIPTOR_KIND_OFFSET) >>> 2];
     const isIdle = words[(fifo + INJECTION_HEAD_OFFSET) >>> 2] === words[(fifo + INJECTION_TAIL_OFFSET) >>> 2];
-    const isFirst = hasCallback ? isIdle && words[(fifo + INJECTION_PENDING_OFFSET) >>> 2] === 0 : isIdle || isRmw;
-    const isNow = isFirst && (isRmw || words[(staged + DESCRIPTOR_BYTES_OFFSET) >>> 2] >>> 0 <= SLICE_BYTES);
-    const result = execute(job, staged, 0, isNow ? SLICE_BYTES : 0);
-    return result === TRANSFER_DONE && !isNow ? TRANSFER_LATER : result;
+    const isFirst = isIdle && (!hasCallback || words[(fifo + INJECTION_PENDING_OFFSET) >>> 2] === 0);
+    if (kind === DESCRIPTOR_RMW) {
+      const isNow = isFirst || !hasCallback;
+      return submitted(change(job, staged, isNow ? SLICE_BYTES : 0), isNow);
+    }
+    if (kind === DESCRIPTOR_FENCE) {
+      const failed = words[(fifo + INJECTION_FAILED_OFFSET) >>> 2];
+      return isFirst && failed === TRANSFER_DONE ? TRANSFER_DONE : TRANSFER_LATER;
+    }
+    const isNow = isFirst && words[(staged + DESCRIPTOR_BYTES_OFFSET) >>> 2] >>> 0 <= SLICE_BYTES;
+    return submitted(transfer(job, staged, 0, isNow ? SLICE_BYTES : 0), isNow);
+  }
+
+  function submitted(result: number, isDone: boolean): number {
+    return result === TRANSFER_DONE && !isDone ? TRANSFER_LATER : result;
   }
 
   function process(job: number, fifo: number, slot: number): number {
