@@ -85,8 +85,8 @@ const GOALS: readonly Goal[] = [
     hoped: 0.25,
   },
   against("rmw_lat", "wasmcall", 0, "less", 4, 2),
-  against("put_touch_bw", "ring", 4096, "more", 0.8, 0.95),
-  against("put_touch_bw", "ring", 65536, "more", 0.8, 0.95),
+  against("put_touch_bw", "ring", 4096, "more"),
+  ...[65536, 1048576].map((bytes) => against("put_touch_bw", "ring", bytes, "more", 0.8, 0.95)),
   ...(["fence_one", "fence_other"] as const).map(
     (one): Goal => ({
       what: `fence_many against ${one}`,

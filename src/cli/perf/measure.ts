@@ -124,11 +124,23 @@ export class RateMeter {
   }
 }
 
-/** Reads one byte of every cache line, so that the data has arrived here. */
+/** Reads one byte of every cache line, so that the data has arrived here. Four at a time: as many are under way then as
+ *  in the loop in C. One at a time costs 0.55 ns a line by itself, and a fifth of the bandwidth at 64 KiB. */
 export function touch(bytes: Uint8Array, offset: number, length: number): number {
-  let sum = 0;
-  for (let i = offset; i < offset + length; i += CACHE_LINE) sum += bytes[i] as number;
-  return sum;
+  const end = offset + length;
+  let a = 0;
+  let b = 0;
+  let c = 0;
+  let d = 0;
+  let at = offset;
+  for (; at < end - 3 * CACHE_LINE; at += 4 * CACHE_LINE) {
+    a += bytes[at] as number;
+    b += bytes[at + CACHE_LINE] as number;
+    c += bytes[at + 2 * CACHE_LINE] as number;
+    d += bytes[at + 3 * CACHE_LINE] as number;
+  }
+  for (; at < end; at += CACHE_LINE) a += bytes[at] as number;
+  return a + b + c + d;
 }
 
 /** Counts the garbage collections of this thread between begin() and end(). */

@@ -66,7 +66,7 @@ export const TESTS: readonly Test[] = [
   {
     name: "put_touch_bw",
     what: "as am_bw by puts: the target touches a buffer before it is used again",
-    bytes: [4096, 65536],
+    bytes: [4096, 65536, 1048576],
     figure: "bandwidth",
     seconds: 1,
   },
