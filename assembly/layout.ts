@@ -298,6 +298,7 @@ export const REGION_SHIFT: u32 = 4;
 //     8  slots    launch   all      how many there are, power of two
 //    12  pending  owner    owner    completion descriptors and fences whose bit has not been taken
 //    16  first    launch   all      pointer to slot 0
+//    20  taken    owner    owner    slot of the completion taken last: bits above it may stand though its word is 0
 //    64  staged   owner    owner    a DESCRIPTOR: what submit() and inject() are about
 //   128  head     engine   owner    slots ever processed, modulo 2^32                                       SYNC E
 //   132  moved    engine   engine   bytes moved of the transfer at head
@@ -305,8 +306,8 @@ export const REGION_SHIFT: u32 = 4;
 //   140  refused  engine   dump     descriptors that were refused, modulo 2^32
 //   144  failed   engine   engine   TRANSFER_… of the first that was refused since the last fence
 //   256  mask[]   engine   owner    bit i: the completion descriptor in slot i is processed; then the levels above it,
-//                 sets,             bit j of one: word j below it is not 0; the highest has at most 8 words  SYNC B
-//                 owner clears
+//                 sets,             bit j of one: word j below it is not 0 (or it is above `taken`); the highest has
+//                 owner clears      at most 8 words                                                       SYNC B
 //  then  slot[]   owner    engine   DESCRIPTORs, from a multiple of 64 on
 // ╘═════════════════════════════════════════════════════════════════════════════════════════════════════════════════╛
 export const INJECTION_TAIL_OFFSET: u32 = 0;
@@ -314,6 +315,7 @@ export const INJECTION_OLDEST_OFFSET: u32 = 4;
 export const INJECTION_SLOTS_OFFSET: u32 = 8;
 export const INJECTION_PENDING_OFFSET: u32 = 12;
 export const INJECTION_FIRST_OFFSET: u32 = 16;
+export const INJECTION_TAKEN_OFFSET: u32 = 20;
 export const INJECTION_STAGED_OFFSET: u32 = 64;
 export const INJECTION_HEAD_OFFSET: u32 = 128;
 export const INJECTION_MOVED_OFFSET: u32 = 132;

@@ -7,10 +7,12 @@ import { fileURLToPath, pathToFileURL } from "node:url";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { gzipSync } from "node:zlib";
+import asc from "assemblyscript/asc";
 import { build } from "esbuild";
 import { Bench } from "tinybench";
 
-/** @typedef {typeof import("../src/kernel/kernel.js") & typeof import("../src/kernel/wasm.js") & typeof import("../src/kernel/twin/index.js") & typeof import("../src/memory/map.js") & { PAGE_SIZE: number }} Internals */
+/** @typedef {typeof import("../assembly/layout.js")} Layout */
+/** @typedef {Layout & typeof import("../src/kernel/kernel.js") & typeof import("../src/kernel/wasm.js") & typeof import("../src/kernel/twin/index.js") & typeof import("../src/memory/map.js")} Internals */
 /** @typedef {"wasm" | "ts"} KernelName */
 
 const root = fileURLToPath(new URL("..", import.meta.url));
@@ -41,7 +43,7 @@ async function internals() {
   const folder = mkdtempSync(join(tmpdir(), "pamir-bench-"));
   const file = join(folder, "internals.mjs");
   const modules = ["kernel/kernel", "kernel/wasm", "kernel/twin/index", "memory/map"];
-  const layout = `export { PAGE_SIZE } from "./assembly/layout.ts";`;
+  const layout = `export * from "./assembly/layout.ts";`;
   writeFileSync(
     file,
     await bundle(`${layout}\n${modules.map((name) => `export * from "./src/${name}.ts";`).join("\n")}`),
@@ -120,6 +122,62 @@ function suites(modules, name) {
   };
 }
 
+/** Slots of the large FIFO of the scan, and how many of them wait for their bit. */
+const SCAN_SLOTS = 2 ** 20;
+const SCAN_PENDING = 1_000_000;
+/** Places of the one bit that is set, far from each other. */
+const SCAN_PLACES = 64;
+const SCAN_FEW = "completionTake, one among 10";
+const SCAN_MANY = "completionTake, one among 1,000,000";
+
+/**
+ * Finds and takes the one completion whose bit is set, among 10 and among 10^6 that are pending: the oldest, as on shared
+ * memory, where an engine works in order, or anywhere, behind others that have no callback. The bit is set by plain stores, as many for the one as for the other; between two calls the FIFO is put back.
+ * @param {Internals} modules
+ * @param {KernelName} name
+ * @returns {Record<string, () => void>}
+ */
+function scans(modules, name) {
+  const suite = (/** @type {number} */ slots, /** @type {number} */ pending, inOrder = true) => {
+    const fifo = 65536;
+    const pages = Math.ceil((fifo + modules.INJECTION_MASK_OFFSET + slots * (modules.DESCRIPTOR_SIZE + 1)) / 65536);
+    const shared = new WebAssembly.Memory({ initial: pages, maximum: pages, shared: true });
+    const memory = modules.memoryOf(/** @type {SharedArrayBuffer} */ (/** @type {unknown} */ (shared.buffer)));
+    const { words } = memory;
+    const kernel = name === "wasm" ? modules.wasmKernel(shared) : modules.twinKernel(memory);
+    kernel.injectionInit(fifo, slots);
+    words[(fifo + modules.INJECTION_STAGED_OFFSET) >>> 2] = modules.DESCRIPTOR_FENCE;
+    for (let i = 0; i < pending; i++) if (kernel.inject(fifo, 0) !== i) throw new Error("the FIFO is full");
+    // First word of each level, and a word that nobody reads for the levels that this FIFO does not have.
+    const levels = [(fifo + modules.INJECTION_MASK_OFFSET) >>> 2];
+    for (let count = slots >>> 5; count > modules.MASK_TOP_WORDS; count >>>= 5) {
+      levels.push(/** @type {number} */ (levels.at(-1)) + count);
+    }
+    const used = levels.length;
+    const oldest = (fifo + modules.INJECTION_OLDEST_OFFSET) >>> 2;
+    const left = (fifo + modules.INJECTION_PENDING_OFFSET) >>> 2;
+    let place = 0;
+    return () => {
+      for (let i = 0; i < CALLS; i++) {
+        const slot = inOrder ? place : Math.floor((place * pending) / SCAN_PLACES);
+        if (++place === (inOrder ? pending : SCAN_PLACES)) place = 0;
+        for (let level = 0, bit = slot; level < 4; level++, bit >>>= 5) {
+          const word = level < used ? /** @type {number} */ (levels[level]) + (bit >>> 5) : level;
+          words[word] = 1 << (bit & 31);
+        }
+        if ((kernel.completionTake(fifo) & (SCAN_SLOTS - 1)) !== slot) throw new Error("the wrong completion");
+        words[oldest] = inOrder ? place : 0;
+        words[left] = pending;
+      }
+    };
+  };
+  return {
+    [SCAN_FEW]: suite(16, 10),
+    [SCAN_MANY]: suite(SCAN_SLOTS, SCAN_PENDING),
+    "completionTake, one among 1,000,000, anywhere": suite(SCAN_SLOTS, SCAN_PENDING, false),
+  };
+}
+
 /**
  * ns per call of each kernel, in both.
  * @param {Internals} modules
@@ -129,8 +187,9 @@ async function compareKernels(modules, quick) {
   const bench = new Bench(
     quick ? { time: 1, iterations: 2, warmupTime: 1, warmupIterations: 1 } : { time: 300, warmupTime: 100 },
   );
+  const all = (/** @type {KernelName} */ name) => ({ ...suites(modules, name), ...scans(modules, name) });
   for (const name of /** @type {KernelName[]} */ (["wasm", "ts"])) {
-    for (const [what, run] of Object.entries(suites(modules, name))) bench.add(`${name} ${what}`, run);
+    for (const [what, run] of Object.entries(all(name))) bench.add(`${name} ${what}`, run);
   }
   await bench.run();
   const nanoseconds = (/** @type {KernelName} */ name, /** @type {string} */ what) => {
@@ -138,10 +197,66 @@ async function compareKernels(modules, quick) {
     if (result === undefined || !("latency" in result)) throw new Error(`${name} ${what} failed`, { cause: result });
     return (result.latency.p50 * 1e6) / CALLS;
   };
-  return Object.keys(suites(modules, "ts")).map((what) => {
+  return Object.keys(all("ts")).map((what) => {
     const wasm = nanoseconds("wasm", what);
     const ts = nanoseconds("ts", what);
     return { what, wasm_ns: rounded(wasm), ts_ns: rounded(ts), ts_over_wasm: rounded(ts / wasm) };
+  });
+}
+
+const COPY_SIZES = [8, 16, 32, 64, 96, 128, 256, 512, 1024, 4096, 16384, 65536, 1048576];
+/** Up to here loads and stores of its own are tried; the engine does so up to SMALL_BYTES in assembly/engine.ts. */
+const INLINE_MAX = 128;
+
+/**
+ * The ways to copy of copies/index.ts, compiled as the kernels are.
+ * @returns {Promise<Record<"memoryCopy" | "inline" | "loop", (to: number, from: number, bytes: number, times: number) => void>>}
+ */
+async function copies() {
+  /** @type {Uint8Array<ArrayBuffer> | undefined} */
+  let binary;
+  const { error, stderr } = await asc.main(
+    [
+      ...["bench/copies/index.ts", "--outFile", "copies.wasm", "-O3", "--converge", "--noAssert", "--runtime", "stub"],
+      ...["--importMemory", "--noExportMemory", "--sharedMemory", "--initialMemory", "64", "--maximumMemory", "64"],
+      ...["--enable", "threads", "--enable", "simd", "--enable", "bulk-memory", "--baseDir", root],
+    ],
+    {
+      writeFile: (_, contents) => {
+        if (typeof contents !== "string") binary = Uint8Array.from(contents);
+      },
+    },
+  );
+  if (error || binary === undefined) throw new Error(`bench/copies does not compile: ${stderr}`);
+  const memory = new WebAssembly.Memory({ initial: 64, maximum: 64, shared: true });
+  const { instance } = await WebAssembly.instantiate(binary, { env: { memory } });
+  return /** @type {any} */ (instance.exports);
+}
+
+/**
+ * ns a copy, each way, both buffers in the cache; what the engine makes of it stands at SMALL_BYTES.
+ * @param {boolean} quick
+ */
+async function compareCopies(quick) {
+  const ways = await copies();
+  const [to, from] = [1024 ** 2, 2.5 * 1024 ** 2];
+  return COPY_SIZES.map((bytes) => {
+    const times = quick ? 2 : Math.max(20, Math.floor(4e6 / (bytes + 40)));
+    const time = (/** @type {keyof typeof ways} */ way) => {
+      let best = Number.POSITIVE_INFINITY;
+      for (let run = 0; run < (quick ? 1 : 15); run++) {
+        const start = performance.now();
+        ways[way](to, from, bytes, times);
+        best = Math.min(best, ((performance.now() - start) * 1e6) / times);
+      }
+      return rounded(best);
+    };
+    const inline = bytes <= INLINE_MAX ? time("inline") : null;
+    const loop = bytes >= 64 ? time("loop") : null;
+    const memoryCopy = time("memoryCopy");
+    const least = Math.min(inline ?? memoryCopy, loop ?? memoryCopy, memoryCopy);
+    const best = least === inline ? "inline" : least === loop ? "loop" : "memory.copy";
+    return { bytes, "inline ns": inline, "loop ns": loop, "memory.copy ns": memoryCopy, best };
   });
 }
 
@@ -194,14 +309,24 @@ async function weigh(modules) {
   ].map((row) => ({ ...row, met: row.goal === null || row.bytes === null ? null : row.bytes <= row.goal }));
 }
 
-/** All of it: `{ kernels, sizes }`. */
+/** @param {Awaited<ReturnType<typeof compareKernels>>} kernels */
+function scanRatio(kernels) {
+  const time = (/** @type {string} */ name) => kernels.find(({ what }) => what === name)?.wasm_ns ?? Number.NaN;
+  const ratio = rounded(time(SCAN_MANY) / time(SCAN_FEW));
+  return [{ what: "a completion among 1,000,000 against one among 10", ratio, goal: 1.5, met: ratio <= 1.5 }];
+}
+
+/** All of it: `{ kernels, ratios, copies, sizes }`. */
 export async function benchKernels({ quick = false } = {}) {
   const modules = await internals();
-  return { kernels: await compareKernels(modules, quick), sizes: await weigh(modules) };
+  const kernels = await compareKernels(modules, quick);
+  return { kernels, ratios: scanRatio(kernels), copies: await compareCopies(quick), sizes: await weigh(modules) };
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  const { kernels, sizes } = await benchKernels({ quick: process.argv.includes("--quick") });
+  const { kernels, ratios, copies, sizes } = await benchKernels({ quick: process.argv.includes("--quick") });
   console.table(kernels);
+  console.table(ratios);
+  console.table(copies);
   console.table(sizes);
 }

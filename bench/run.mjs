@@ -35,8 +35,8 @@ function perf() {
 }
 
 const { report, code } = await perf();
-const { kernels, sizes } = await benchKernels({ quick });
-const all = { ...report, kernels, sizes };
+const { kernels, ratios, copies, sizes } = await benchKernels({ quick });
+const all = { ...report, kernels, kernel_ratios: ratios, copies, sizes };
 
 mkdirSync(out, { recursive: true });
 const name = report.date.slice(0, 19).replaceAll(":", "");
@@ -73,6 +73,11 @@ show(
   })),
 );
 show("Kernels, ns a call: WebAssembly and TypeScript", kernels);
+show(
+  "Kernels against each other",
+  ratios.map(({ what, ratio, goal, met }) => ({ what, ratio, goal: `≤ ${goal}`, met: yes(met) })),
+);
+show("Copies in WebAssembly, ns a copy", copies);
 show(
   "Bytes",
   sizes.map(({ what, bytes, goal, met }) => ({ what, bytes: bytes ?? "", "at most": goal ?? "", met: yes(met) })),

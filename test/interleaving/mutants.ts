@@ -219,7 +219,7 @@ ${COMMIT}`,
   {
     name: "a completion bit that is taken is not cleared",
     file: "completion.ts",
-    find: "  completionClear(fifo, slot);\n",
+    find: "  clearBits(fifo + INJECTION_MASK_OFFSET + ((slot >>> 5) << 2), 1 << (slot & 31));\n",
     replace: "",
   },
   {

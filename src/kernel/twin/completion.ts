@@ -8,6 +8,7 @@ import {
   INJECTION_OLDEST_OFFSET,
   INJECTION_PENDING_OFFSET,
   INJECTION_SLOTS_OFFSET,
+  INJECTION_TAKEN_OFFSET,
   MASK_TOP_WORDS,
   NONE,
 } from "../../../assembly/layout.js";
@@ -44,49 +45,67 @@ export function twinCompletion({ words }: Memory, { clearBits, loadWord, setBits
     }
   }
 
-  function completionClear(fifo: number, slot: number): void {
+  function clearAbove(fifo: number, slot: number): void {
+    const taken = (fifo + INJECTION_TAKEN_OFFSET) >>> 2;
     let mask = fifo + INJECTION_MASK_OFFSET;
     let level = (words[(fifo + INJECTION_SLOTS_OFFSET) >>> 2] + 31) >>> 5;
-    clearBits(mask + ((slot >>> 5) << 2), 1 << (slot & 31));
-    for (let bit = slot >>> 5; level > MASK_TOP_WORDS; bit >>>= 5) {
-      const word = mask + (bit << 2);
-      if (loadWord(word) !== 0) return;
-      mask += level << 2;
-      level = (level + 31) >>> 5;
-      const above = mask + ((bit >>> 5) << 2);
+    let bit = words[taken] >>> 5;
+    let next = slot >>> 5;
+    while (level > MASK_TOP_WORDS && bit !== next && loadWord(mask + (bit << 2)) === 0) {
+      const above = mask + (level << 2);
       // SYNC B (clear)
-      clearBits(above, 1 << (bit & 31));
-      if (loadWord(word) !== 0) {
-        setBitsOf(above, 1 << (bit & 31));
-        return;
+      clearBits(above + ((bit >>> 5) << 2), 1 << (bit & 31));
+      if (loadWord(mask + (bit << 2)) !== 0) {
+        setBitsOf(above + ((bit >>> 5) << 2), 1 << (bit & 31));
+        break;
       }
+      mask = above;
+      level = (level + 31) >>> 5;
+      bit >>>= 5;
+      next >>>= 5;
     }
+    words[taken] = slot;
   }
 
-  function nextSet(mask: number, level: number, from: number): number {
-    let word = from >>> 5;
-    if (word >= level) return NONE;
-    // SYNC B (look)
-    let bits = loadWord(mask + (word << 2)) & (-1 << (from & 31));
-    while (bits === 0) {
-      word = level > MASK_TOP_WORDS ? nextSet(mask + (level << 2), (level + 31) >>> 5, word + 1) : word + 1;
-      if (word >= level) return NONE;
-      bits = loadWord(mask + (word << 2));
+  function nextSet(fifo: number, from: number): number {
+    const slots = words[(fifo + INJECTION_SLOTS_OFFSET) >>> 2];
+    let mask = fifo + INJECTION_MASK_OFFSET;
+    let level = (slots + 31) >>> 5;
+    let height = 0;
+    let place = from;
+    while (true) {
+      let word = place >>> 5;
+      // SYNC B (look)
+      let bits = word < level ? loadWord(mask + (word << 2)) & (-1 << (place & 31)) : 0;
+      if (level <= MASK_TOP_WORDS) {
+        while (bits === 0 && ++word < level) bits = loadWord(mask + (word << 2));
+        if (bits === 0) return NONE;
+      } else if (bits === 0) {
+        place = word + 1;
+        mask += level << 2;
+        level = (level + 31) >>> 5;
+        height++;
+        continue;
+      }
+      place = (word << 5) + 31 - Math.clz32(bits & -bits);
+      if (height === 0) return place;
+      height--;
+      level = slots >>> (5 * (height + 1));
+      mask -= level << 2;
+      place <<= 5;
     }
-    return (word << 5) + 31 - Math.clz32(bits & -bits);
   }
 
   function completionTake(fifo: number): number {
     const slots = words[(fifo + INJECTION_SLOTS_OFFSET) >>> 2];
     const oldest = words[(fifo + INJECTION_OLDEST_OFFSET) >>> 2];
     const first = oldest & (slots - 1);
-    const mask = fifo + INJECTION_MASK_OFFSET;
-    const level = (slots + 31) >>> 5;
-    let slot = nextSet(mask, level, first);
-    if (slot === NONE) slot = nextSet(mask, level, 0);
+    let slot = nextSet(fifo, first);
+    if (slot === NONE) slot = nextSet(fifo, 0);
     if (slot === NONE) return NONE;
     const result = words[(slotOf(fifo, slot) + DESCRIPTOR_BYTES_OFFSET) >>> 2];
-    completionClear(fifo, slot);
+    clearBits(fifo + INJECTION_MASK_OFFSET + ((slot >>> 5) << 2), 1 << (slot & 31));
+    clearAbove(fifo, slot);
     const pending = words[(fifo + INJECTION_PENDING_OFFSET) >>> 2];
     words[(fifo + INJECTION_OLDEST_OFFSET) >>> 2] = oldest + ((slot - first) & (slots - 1)) + 1;
     words[(fifo + INJECTION_PENDING_OFFSET) >>> 2] = Math.max(0, pending - 1);
