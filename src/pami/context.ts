@@ -297,6 +297,29 @@ export class Context {
   }
 
   /**
+   * Lets go of what this context holds for endpoints that it will not talk to for a while: the memory of the lanes to
+   * them, 24 KiB or more each, which a target frees once it has read what is in it. Whatever is sent later takes it up
+   * again by itself.
+   * @returns SUCCESS, or EAGAIN: a lane is full, advance and try again; the others are let go of
+   * @throws PAMIR_INVAL for this context's own endpoint, or while a message or a reservation is under way to one
+   */
+  purge(endpoints: readonly Endpoint[]): Result {
+    this.#checkOpen("purge");
+    return this.#sender.purge(endpoints, this.endpoint);
+  }
+
+  /**
+   * Takes up again what purge() let go of, or for the first time: the next message need not.
+   * @returns SUCCESS, EAGAIN (the target has not yet read what was sent before purge()), ENOMEM or SHUTDOWN, the last
+   *   that was none, where endpoints differ
+   * @throws PAMIR_INVAL
+   */
+  resume(endpoints: readonly Endpoint[]): Result {
+    this.#checkOpen("resume");
+    return this.#sender.resume(endpoints, this.endpoint);
+  }
+
+  /**
    * Runs `work` at the next `advance()`, and again at each while it returns EAGAIN. For this thread only: another
    * thread sends a message instead.
    */

@@ -225,6 +225,42 @@ export class Sender {
     target.endReservation(undefined);
   }
 
+  /** See `Context.purge`. */
+  purge(endpoints: readonly Endpoint[], own: Endpoint): Result {
+    const targets = this.#foreign("purge", endpoints, own);
+    for (const [place, target] of targets.entries()) {
+      if (target.isBusy || target.isReserved) {
+        throw new PamiError("PAMIR_INVAL", `purge() of endpoint ${endpoints[place]}: something is under way to it`);
+      }
+    }
+    let result: Result = SUCCESS;
+    for (const target of targets) if (!target.purge()) result = EAGAIN;
+    return result;
+  }
+
+  /** See `Context.resume`. */
+  resume(endpoints: readonly Endpoint[], own: Endpoint): Result {
+    const targets = this.#foreign("resume", endpoints, own);
+    let worst: Result = SUCCESS;
+    for (const target of targets) {
+      const result = target.resume();
+      if (result !== SUCCESS) worst = result;
+    }
+    return worst;
+  }
+
+  /** The targets of a list of endpoints, of which none is the own. */
+  #foreign(call: string, endpoints: readonly Endpoint[], own: Endpoint): Target[] {
+    if (!Array.isArray(endpoints)) {
+      throw new PamiError("PAMIR_INVAL", `endpoints of ${call}() are ${show(endpoints)}, not an array`);
+    }
+    return endpoints.map((to) => {
+      const target = this.#target(to);
+      if (to === own) throw new PamiError("PAMIR_INVAL", `${call}() of endpoint ${to}, which is this context's own`);
+      return target;
+    });
+  }
+
   /** Sends what is pending and has room now, and tells those who waited for room. Returns how many of them. */
   flush(): number {
     let events = 0;

@@ -285,6 +285,22 @@ export class Target {
     this.#settle();
   }
 
+  /** Gives up the lane; false: it has no room to say so. Nothing may be pending or reserved. */
+  purge(): boolean {
+    if (!this.#outbox.lanes.close(this.#ordinal)) return false;
+    this.#settle();
+    return true;
+  }
+
+  /** Opens the lane, unless there is one. */
+  resume(): Result {
+    const state = this.#outbox.lanes.ensure(this.#ordinal, 0);
+    this.#settle();
+    if (state === LANE_ENDED) return SHUTDOWN;
+    if (state === LANE_NO_MEMORY) return ENOMEM;
+    return state === LANE_READY ? SUCCESS : EAGAIN;
+  }
+
   /** The origin's context closes: what is pending is dropped, and the lane ends. */
   close(): void {
     this.endReservation(undefined);
