@@ -39,5 +39,6 @@ export function clientOf(ticket: Ticket): Client {
     );
   }
   const kernel = selectKernel(ticket.kernel, ticket.memory, memory, ticket.module);
-  return new Client({ kernel, memory, map: readMap(memory, ticket.job), task: ticket.task, args: ticket.args });
+  const { task, args, debug } = ticket;
+  return new Client({ kernel, memory, map: readMap(memory, ticket.job), task, args, debug });
 }

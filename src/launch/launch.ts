@@ -53,6 +53,8 @@ export interface LaunchOptions {
   fifos?: number | undefined;
   /** Slots of an injection FIFO, a power of two: a transfer takes one, and one for each callback (default 64). */
   slots?: number | undefined;
+  /** Warns on the console of what is never closed, and says where it was made (default false; it costs microseconds). */
+  debug?: boolean | undefined;
   /** Options for the tasks' workers, as of `worker_threads.Worker`; `workerData`, if any, is an object. */
   workerOptions?: Record<string, unknown> | undefined;
   /** Where the map begins in the memory. @internal for tests that let it straddle 2^31 */
@@ -75,8 +77,9 @@ export async function launch(entry: URL | string, options: LaunchOptions = {}): 
   const url = checkEntry(entry);
   const limits = checkLimits(options);
   const kernels = checkKernels(options.kernel, limits.tasks);
-  const { join = false, args, workerOptions = {} } = options;
+  const { join = false, args, workerOptions = {}, debug = false } = options;
   checkWorkerOptions(workerOptions);
+  if (typeof debug !== "boolean") throw new PamiError("PAMIR_INVAL", `debug is ${show(debug)}, not a boolean`);
 
   const map = memoryMap(limits, options.memoryBase ?? 0);
   const shared = makeMemory(map, kernels.includes("wasm"));
@@ -93,6 +96,7 @@ export async function launch(entry: URL | string, options: LaunchOptions = {}): 
       task,
       kernel,
       args,
+      debug,
     }),
   );
   const orders: MonitorOrders = { entry: url.href, tickets: join ? tickets.slice(1) : tickets, workerOptions };

@@ -16,4 +16,5 @@ export interface Ticket {
   readonly task: number;
   readonly kernel: KernelName;
   readonly args: unknown;
+  readonly debug: boolean;
 }

@@ -46,6 +46,8 @@ export interface ClientParts {
   readonly map: MemoryMap;
   readonly task: number;
   readonly args: unknown;
+  /** Warns of what is never closed. */
+  readonly debug?: boolean;
   readonly clock?: Clock;
 }
 
@@ -78,7 +80,7 @@ export class Client {
 
   /** @internal */
   constructor(parts: ClientParts) {
-    const { kernel, memory, map, task, args, clock = systemClock } = parts;
+    const { kernel, memory, map, task, args, debug = false, clock = systemClock } = parts;
     this.#parts = parts;
     this.#slot = taskSlot(map, task);
     this.#clock = clock;
@@ -89,7 +91,7 @@ export class Client {
     this.kernel = kernel.name;
     this.bytes = memory.bytes;
     this.#ended = new Uint8Array(map.tasks);
-    this.#regions = new RegionTable(kernel, memory, map, task);
+    this.#regions = new RegionTable(kernel, memory, map, task, debug);
     this.#interrupts = kernel.loadWord(this.#slot + TASK_INTERRUPT_OFFSET);
     // SYNC D (up): pairs with those who look whether the task has ended.
     const state = kernel.exchangeIf(this.#slot + TASK_STATE_OFFSET, TASK_ABSENT, TASK_UP);
@@ -213,6 +215,7 @@ export class Client {
   close(): void {
     if (this.#closed) return;
     this.#closed = true;
+    this.#regions.end();
     if (this.#contexts.size === 0) this.#leave();
     else for (const context of [...this.#contexts.values()]) context.close();
   }

@@ -16,6 +16,7 @@ import { seqDelta } from "../../assembly/seq.js";
 import type { Kernel, Memory } from "../kernel/kernel.js";
 import { contextBlock, type MemoryMap, ordinalOf, taskSlot } from "../memory/map.js";
 import { checkInteger, PamiError } from "./error.js";
+import { RegionWatch } from "./watch.js";
 
 /**
  * Names a region in every task of the job: generation × 2^20 + index, a number of up to 52 bits. Send it as a f64.
@@ -101,19 +102,16 @@ export class RegionTable {
   readonly #task: number;
   readonly #free: number[] = [];
   #used = 0;
-  #open = 0;
   #closed: Closed[] = [];
+  readonly #watch: RegionWatch | undefined;
 
-  constructor(kernel: Kernel, memory: Memory, map: MemoryMap, task: number) {
+  /** @param debug warns of regions that are never closed */
+  constructor(kernel: Kernel, memory: Memory, map: MemoryMap, task: number, debug: boolean) {
     this.#kernel = kernel;
     this.#memory = memory;
     this.#map = map;
     this.#task = task;
-  }
-
-  /** Regions that are open. */
-  get open(): number {
-    return this.#open;
+    this.#watch = debug ? new RegionWatch(task) : undefined;
   }
 
   /** @throws PAMIR_INVAL, PAMIR_NO_MEMORY */
@@ -135,9 +133,15 @@ export class RegionTable {
       );
     }
     const generation = this.#kernel.regionOpen(job, index, extent, bytes);
-    this.#open++;
     const view = this.#memory.bytes.subarray(extent, extent + bytes);
-    return new MemRegion(view, index, generation, (region) => this.#close(region, extent));
+    const region = new MemRegion(view, index, generation, (closed) => this.#close(closed, extent));
+    this.#watch?.opened(region);
+    return region;
+  }
+
+  /** The client closes: what is open goes with the task. */
+  end(): void {
+    this.#watch?.report();
   }
 
   /** Gives back what no context can be at any more. */
@@ -170,8 +174,8 @@ export class RegionTable {
 
   #close(region: MemRegion, extent: number): void {
     const { job, tasks } = this.#map;
+    this.#watch?.closed(region);
     this.#kernel.regionClose(job, region.index);
-    this.#open--;
     // SYNC N (close): the entry is closed before each notice; a context that has seen the notice finds it closed.
     const notices = Array.from({ length: tasks }, (_, task) => {
       const slot = taskSlot(this.#map, task);

@@ -77,7 +77,7 @@ describe.each(VARIANTS)("$name", (variant) => {
         expect(thrownBy(() => context[call]([other, context.endpoint])).text).toBe(
           `${call}() of endpoint ${context.endpoint}, which is this context's own`,
         );
-        expect(thrownBy(() => context[call]([99 << 8])).text).toMatch(/endpoint 25344 is task 99/);
+        expect(thrownBy(() => context[call]([(99 << 8) as never])).text).toMatch(/endpoint 25344 is task 99/);
         expect(thrownBy(() => context[call](other as unknown as Endpoint[])).text).toMatch(
           /endpoints of \w+\(\) are 512, not an array/,
         );

@@ -1,0 +1,50 @@
+// Debug mode: who is never closed, and where it was made.
+import type { MemRegion } from "./memregion.js";
+
+/** What is said of a region once it is gone itself. */
+interface Made {
+  readonly bytes: number;
+  /** Line of the stack from which it was made. */
+  readonly place: string;
+}
+
+export class RegionWatch {
+  readonly #task: number;
+  readonly #open = new Map<number, Made>();
+  /** Told when the garbage collector takes a region that is open: nobody can close it any more. */
+  readonly #lost = new FinalizationRegistry<number>((index) => {
+    this.#warn(index, "lost a region");
+    this.#open.delete(index);
+  });
+
+  constructor(task: number) {
+    this.#task = task;
+  }
+
+  opened(region: MemRegion): void {
+    const lines = new Error().stack?.split("\n") ?? [];
+    const own = lines.findIndex((line) => line.includes("createRegion"));
+    const place = (lines[own + 1] ?? "an unknown place").trim().replace(/^at /, "");
+    this.#open.set(region.index, { bytes: region.length, place });
+    this.#lost.register(region, region.index, region);
+  }
+
+  closed(region: MemRegion): void {
+    this.#open.delete(region.index);
+    this.#lost.unregister(region);
+  }
+
+  /** The task closes its client. */
+  report(): void {
+    for (const index of this.#open.keys()) this.#warn(index, "closes its client with a region");
+    this.#open.clear();
+  }
+
+  #warn(index: number, what: string): void {
+    const made = this.#open.get(index);
+    if (made === undefined) return;
+    console.warn(
+      `pamir: task ${this.#task} ${what} of ${made.bytes} bytes that was never closed, made at ${made.place}`,
+    );
+  }
+}
