@@ -42,6 +42,6 @@ export {
   TIMEDOUT,
   UNIMPL,
 } from "./pami/result.js";
-export type { RmwOperation, RmwParameters, RmwType, TransferParameters } from "./pami/rma.js";
+export type { RegionWord, RmwOperation, RmwParameters, RmwType, TransferParameters } from "./pami/rma.js";
 export type { SendParameters } from "./pami/send.js";
 export type { Work } from "./pami/work.js";

@@ -66,6 +66,13 @@ export type RmwOperation =
 
 export type RmwType = "i32" | "u32" | "i64" | "u64";
 
+/** A word of a region of this task, as an operand: 64 bits without a BigInt. */
+export interface RegionWord {
+  readonly region: MemRegion;
+  /** Byte in it: a multiple of the word's size (default 0). */
+  readonly offset?: number;
+}
+
 /** What `rmw` takes; read before it returns. */
 export interface RmwParameters {
   to: Endpoint;
@@ -77,9 +84,9 @@ export interface RmwParameters {
   /** Default i32. One word has one width for ever. */
   type?: RmwType;
   /** Of 64-bit words a number stands for itself up to 2^53 either way. */
-  value: number | bigint;
+  value: number | bigint | RegionWord;
   /** Of a compare: the operation is done only if the word equals this. */
-  test?: number | bigint;
+  test?: number | bigint | RegionWord;
   /** Of a fetch: region of this task that gets the old value. */
   result?: MemRegion;
   /** Byte in it: a multiple of the word's size (default 0). */
@@ -360,13 +367,37 @@ export class Rma {
   /** Value and test of an rmw, of any type, to the descriptor that is staged. */
   #stageOperands(at: number, { operation, type = "i32", value, test }: RmwParameters, compares: boolean): void {
     if (compares && test === undefined) throw new PamiError("PAMIR_INVAL", `rmw ${operation} needs a test`);
-    checkOperand("value", value, type);
-    if (test !== undefined) checkOperand("test", test, type);
+    this.#stageOperand("value", at + 8, value, type);
+    if (test !== undefined) this.#stageOperand("test", at + 10, test, type);
+  }
+
+  #stageOperand(name: string, at: number, value: number | bigint | RegionWord, type: RmwType): void {
     const words = this.#words;
-    words[at + 8] = lowOf(value);
-    words[at + 9] = highOf(value);
-    words[at + 10] = lowOf(test ?? 0);
-    words[at + 11] = highOf(test ?? 0);
+    if (typeof value !== "object" || value === null) {
+      checkOperand(name, value, type);
+      words[at] = lowOf(value);
+      words[at + 1] = highOf(value);
+      return;
+    }
+    const { region, offset = 0 } = value;
+    if (!(region instanceof MemRegion)) {
+      throw new PamiError("PAMIR_INVAL", `${name}.region of an rmw is ${show(region)}, not a MemRegion`);
+    }
+    if (region.closed) throw new PamiError("PAMIR_CLOSED", `rmw: the region of its ${name} is closed`);
+    const size = WIDTHS[type] === RMW_WIDE ? 8 : 4;
+    if (offset !== offset >>> 0) checkWord("rmw", `${name}.offset`, offset);
+    if (offset % size !== 0) {
+      throw new PamiError("PAMIR_INVAL", `${name}.offset of an rmw is ${offset}, not a multiple of ${size}`);
+    }
+    if (offset + size > region.length) {
+      throw new PamiError(
+        "PAMIR_BOUNDS",
+        `rmw: a ${name} of ${size} bytes at offset ${offset} of a region of ${region.length}`,
+      );
+    }
+    const word = (region.bytes.byteOffset + offset) >>> 2;
+    words[at] = words[word] as number;
+    if (size === 8) words[at + 1] = words[word + 1] as number;
   }
 
   /** Looks up an endpoint and a handle, and stages what they stand for, for this transfer and those that name the same two. */
@@ -607,7 +638,7 @@ const RANGES: Record<RmwType, readonly [least: bigint, most: bigint]> = {
   u64: [0n, 2n ** 64n - 1n],
 };
 
-function checkOperand(name: string, value: unknown, type: RmwType): void {
+function checkOperand(name: string, value: number | bigint, type: RmwType): void {
   const isInteger = typeof value === "bigint" || (typeof value === "number" && Number.isSafeInteger(value));
   const [least, most] = RANGES[type];
   if (isInteger && BigInt(value as number) >= least && BigInt(value as number) <= most) return;

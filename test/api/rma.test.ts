@@ -216,48 +216,62 @@ describe.each(VARIANTS)("$name", (variant) => {
     const operations = Object.keys(model).flatMap((name) =>
       ["", "fetch-", "compare-", "fetch-compare-"].map((prefix) => `${prefix}${name}`),
     );
-    it.each(operations)("%s does what it says, to each type, at once and with a callback", (operation) =>
-      alone(variant, {}, ({ client, context, from, into }) => {
-        const view = new DataView(into.bytes.buffer, into.bytes.byteOffset);
-        const results = new DataView(from.bytes.buffer, from.bytes.byteOffset);
-        const change = model[operation.split("-").at(-1) as string] as (old: bigint, value: bigint) => bigint;
-        for (const type of ["i32", "u32", "i64", "u64"] as const) {
-          const bits = type.endsWith("64") ? 64 : 32;
-          const read = (where: DataView): bigint =>
-            bits === 64 ? where.getBigInt64(8, true) : BigInt(where.getInt32(8, true));
-          for (const [old, value, test] of [
-            [5n, 3n, 5n],
-            [5n, 3n, 4n],
-            [-1n, 2n ** 31n - 7n, -1n],
-            [2n ** 40n + 1n, -(2n ** 33n), 2n ** 40n + 1n],
-          ].map((operands) =>
-            operands.map((operand) =>
-              type.startsWith("i") ? BigInt.asIntN(bits, operand) : BigInt.asUintN(bits, operand),
-            ),
-          ) as [bigint, bigint, bigint][]) {
-            for (const onDone of [undefined, () => {}]) {
-              if (bits === 64) view.setBigInt64(8, BigInt.asIntN(64, old), true);
-              else view.setInt32(8, Number(BigInt.asIntN(32, old)), true);
-              const before = BigInt.asIntN(bits, old);
-              context.rmw({
-                to: client.endpoint(0),
-                remote: into.handle,
-                remoteOffset: 8,
-                operation: operation as "add",
-                type,
-                value,
-                test,
-                ...(operation.includes("fetch") ? { result: from, resultOffset: 8 } : {}),
-                onDone,
-              });
-              if (onDone !== undefined) context.advance();
-              const happens = !operation.includes("compare") || before === BigInt.asIntN(bits, test);
-              expect(read(view)).toBe(happens ? BigInt.asIntN(bits, change(before, value)) : before);
-              if (operation.includes("fetch")) expect(read(results)).toBe(before);
+    it.each(operations)(
+      "%s does what it says, to each type, at once and with a callback, from regions too",
+      (operation) =>
+        alone(variant, {}, ({ client, context, from, into }) => {
+          const operands = client.createRegion(64);
+          const given = new DataView(operands.bytes.buffer, operands.bytes.byteOffset);
+          /** An operand as it is, or as a word of a region. */
+          const place = (inRegion: boolean, offset: number, bits: number, operand: bigint) => {
+            if (!inRegion) return operand;
+            if (bits === 64) given.setBigInt64(offset, BigInt.asIntN(64, operand), true);
+            else given.setInt32(offset, Number(BigInt.asIntN(32, operand)), true);
+            return { region: operands, offset };
+          };
+          const view = new DataView(into.bytes.buffer, into.bytes.byteOffset);
+          const results = new DataView(from.bytes.buffer, from.bytes.byteOffset);
+          const change = model[operation.split("-").at(-1) as string] as (old: bigint, value: bigint) => bigint;
+          for (const type of ["i32", "u32", "i64", "u64"] as const) {
+            const bits = type.endsWith("64") ? 64 : 32;
+            const read = (where: DataView): bigint =>
+              bits === 64 ? where.getBigInt64(8, true) : BigInt(where.getInt32(8, true));
+            for (const [old, value, test] of [
+              [5n, 3n, 5n],
+              [5n, 3n, 4n],
+              [-1n, 2n ** 31n - 7n, -1n],
+              [2n ** 40n + 1n, -(2n ** 33n), 2n ** 40n + 1n],
+            ].map((operands) =>
+              operands.map((operand) =>
+                type.startsWith("i") ? BigInt.asIntN(bits, operand) : BigInt.asUintN(bits, operand),
+              ),
+            ) as [bigint, bigint, bigint][]) {
+              for (const [onDone, inRegion] of [
+                [undefined, false],
+                [() => {}, true],
+              ] as const) {
+                if (bits === 64) view.setBigInt64(8, BigInt.asIntN(64, old), true);
+                else view.setInt32(8, Number(BigInt.asIntN(32, old)), true);
+                const before = BigInt.asIntN(bits, old);
+                context.rmw({
+                  to: client.endpoint(0),
+                  remote: into.handle,
+                  remoteOffset: 8,
+                  operation: operation as "add",
+                  type,
+                  value: place(inRegion, 16, bits, value),
+                  test: place(inRegion, 40, bits, test),
+                  ...(operation.includes("fetch") ? { result: from, resultOffset: 8 } : {}),
+                  onDone,
+                });
+                if (onDone !== undefined) context.advance();
+                const happens = !operation.includes("compare") || before === BigInt.asIntN(bits, test);
+                expect(read(view)).toBe(happens ? BigInt.asIntN(bits, change(before, value)) : before);
+                if (operation.includes("fetch")) expect(read(results)).toBe(before);
+              }
             }
           }
-        }
-      }),
+        }),
     );
   });
 
@@ -599,6 +613,38 @@ describe.each(VARIANTS)("$name", (variant) => {
         expect(thrownBy(() => put(8)).code).toBe("PAMIR_CLOSED");
         expect(thrownBy(() => context.fence(client.endpoint(0), () => {})).code).toBe("PAMIR_CLOSED");
         expect((await rejectionOf(context.flush())).code).toBe("PAMIR_CLOSED");
+      }));
+
+    it("an operand from a region that is none, closed, out of bounds or not aligned", () =>
+      alone(variant, {}, ({ client, context, from, into }) => {
+        const rmw = (value: object | null, type: "i32" | "u64" = "i32", name: "value" | "test" = "value") =>
+          thrownBy(() =>
+            context.rmw({
+              to: client.endpoint(0),
+              remote: into.handle,
+              operation: "compare-set",
+              type,
+              value: 1,
+              test: 1,
+              [name]: value as never,
+            }),
+          );
+        for (const name of ["value", "test"] as const) {
+          expect(rmw(null, "i32", name).text).toMatch(`${name} of an rmw on i32 is null, not an integer`);
+          expect(rmw({}, "i32", name).text).toMatch(`${name}.region of an rmw is undefined, not a MemRegion`);
+          expect(rmw({ region: from, offset: 2 }, "i32", name).text).toBe(
+            `${name}.offset of an rmw is 2, not a multiple of 4`,
+          );
+        }
+        expect(rmw({ region: from, offset: 4 }, "u64").text).toBe("value.offset of an rmw is 4, not a multiple of 8");
+        expect(rmw({ region: from, offset: -4 }).text).toMatch(/value.offset of a rmw is -4/);
+        expect(rmw({ region: from, offset: KIB })).toEqual({
+          code: "PAMIR_BOUNDS",
+          text: `rmw: a value of 4 bytes at offset ${KIB} of a region of ${KIB}`,
+        });
+        from.close();
+        expect(rmw({ region: from }).code).toBe("PAMIR_CLOSED");
+        expect(into.bytes.slice(0, 8).every((byte) => byte === 0)).toBe(true);
       }));
   });
 });
