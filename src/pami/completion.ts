@@ -13,6 +13,12 @@ export class CompletionQueue {
   readonly #due: Due[] = [];
   /** How many entries at the front are due; those behind them are empty. */
   length = 0;
+  #stopped = false;
+
+  /** The context closes: nothing is called any more. */
+  stop(): void {
+    this.#stopped = true;
+  }
 
   push(callback: Callback, cookie: unknown, result: Result): void {
     const place = this.length++;
@@ -26,7 +32,7 @@ export class CompletionQueue {
   /** Calls what is due now, in order; what these callbacks make due waits for the next round. Returns how many. */
   run(errors: unknown[]): number {
     const count = this.length;
-    for (let place = 0; place < count; place++) {
+    for (let place = 0; place < count && !this.#stopped; place++) {
       const entry = this.#due[place] as Due;
       const { cookie, result } = entry;
       const callback = entry.callback as Callback;

@@ -444,6 +444,8 @@ export class Context {
     if (this.#closed) return;
     this.#closed = true;
     this.#receiver.stop();
+    this.#completions.stop();
+    this.#rma.stop();
     if (!this.#advancing) this.#end();
   }
 

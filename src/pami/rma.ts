@@ -170,6 +170,7 @@ export class Rma {
   /** Tasks that have ended. */
   readonly #ended: Uint8Array;
   #waitingBytes = 0;
+  #stopped = false;
   /** The last endpoint and handle: most programs use them again and again. What they stand for is staged in #aimed. */
   #to = -1;
   /** NaN, which equals nothing: nothing is staged. */
@@ -295,6 +296,11 @@ export class Rma {
     return SUCCESS;
   }
 
+  /** The context closes: no callback is called any more. */
+  stop(): void {
+    this.#stopped = true;
+  }
+
   /** The callbacks that are due are about to be called. */
   call(): void {
     this.#counted = 0;
@@ -309,7 +315,7 @@ export class Rma {
       const fifo = this.#fifos[number] as Fifo;
       this.#run(fifo);
       if (fifo.waiting.length > 0) this.#flush(fifo);
-      for (let due = fifo.pending; due > 0; due--) {
+      for (let due = fifo.pending; due > 0 && !this.#stopped; due--) {
         const taken = this.#kernel.completionTake(fifo.pointer);
         if (taken === NONE) break;
         events++;

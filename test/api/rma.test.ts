@@ -398,6 +398,23 @@ describe.each(VARIANTS)("$name", (variant) => {
       }),
     );
 
+    it.each(PLACES)("close() in a callback: the context is closed, and none is called after it: %s", (place) =>
+      alone(variant, { bytes: 2 * SLICE, fifos: 1 }, ({ context, put }) => {
+        const log: number[] = [];
+        if (place !== "at once") put(2 * SLICE, { onLocal: () => log.push(-1) });
+        for (let i = 0; i < 4; i++) {
+          const onLocal = () => {
+            log.push(i);
+            if (i === 1) context.close();
+          };
+          expect(put(4, { onLocal })).toBe(SUCCESS);
+        }
+        for (let round = 0; round < 10 && !context.closed; round++) context.advance();
+        expect(context.closed).toBe(true);
+        expect(log.filter((i) => i >= 0)).toEqual([0, 1]);
+      }),
+    );
+
     it("C7 those that are counted stay in order with those behind that are not", () =>
       alone(variant, { bytes: 2 * SLICE, slots: 8, fifos: 1 }, ({ context, put }) => {
         const log: number[] = [];
