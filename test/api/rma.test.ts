@@ -40,7 +40,12 @@ async function alone<T>(
     variant,
     { tasks: 2, scenario: "own", module: "region.js", args: { bytes: 8 }, context: { pendingBytes }, ...limits },
     ({ client, context }) => {
-      context.dispatch(RESULT, () => {});
+      // What the other task says of its region comes first: no event but ours comes after.
+      let told = false;
+      context.dispatch(RESULT, () => {
+        told = true;
+      });
+      until(context, () => told);
       const from = client.createRegion(bytes);
       const into = client.createRegion(bytes);
       from.bytes.set(pattern(bytes));
