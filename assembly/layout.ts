@@ -98,12 +98,14 @@ export const JOB_SIZE: u32 = 512;
 //     0  state      the task, monitor all       TASK_ABSENT → TASK_UP → TASK_CLOSED; monitor: → TASK_DEAD   SYNC D
 //     4  notice     whoever tells     the task  counts ends, interrupts, closed regions: look again         SYNC N
 //     8  interrupt  launcher          the task  counts interrupts addressed to it                           SYNC N
+//    12  told       whoever tells     all       1: it has ended, and every task has been told so            SYNC N
 //   128  parked     the task          ringers   1 while the task may be asleep; only arming writes it       SYNC P
 //   256  bell       ringers           the task  what the task sleeps on; counts the rings                   SYNC P
 // ╘═════════════════════════════════════════════════════════════════════════════════════════════════════════════════╛
 export const TASK_STATE_OFFSET: u32 = 0;
 export const TASK_NOTICE_OFFSET: u32 = 4;
 export const TASK_INTERRUPT_OFFSET: u32 = 8;
+export const TASK_TOLD_OFFSET: u32 = 12;
 export const TASK_PARKED_OFFSET: u32 = 128;
 export const TASK_BELL_OFFSET: u32 = 256;
 export const TASK_SIZE: u32 = 384;

@@ -5,6 +5,7 @@ import { bellWaitAsync } from "../kernel/twin/sync.js";
 import type { MemoryMap } from "../memory/map.js";
 import { taskSlot } from "../memory/map.js";
 import type { Clock } from "../support/clock.js";
+import { nextTurn } from "../support/host.js";
 import type { Keepalive } from "../support/keepalive.js";
 
 /** What the waiter waits for. */
@@ -26,6 +27,8 @@ const SPIN_ROUNDS = 512;
 const SHORT_SPINS = 4;
 /** Sleep while something is awaited that nobody rings for. */
 const RESTLESS_MS = 1;
+/** Milliseconds after which a thread that finds something at each look lets its event loop have a turn. */
+const TURN_MS = 4;
 
 export class Parker {
   readonly #kernel: Kernel;
@@ -39,6 +42,8 @@ export class Parker {
   /** The one sleep of this thread that does not block it; every asynchronous wait shares it. */
   #asleep: Promise<unknown> | undefined;
   #sleepers = 0;
+  /** When the event loop had its last turn, as far as this knows. */
+  #turn = 0;
 
   constructor(
     kernel: Kernel,
@@ -109,15 +114,23 @@ export class Parker {
         if (isStopped()) return false;
       }
     } finally {
+      await this.#letLoopTurn();
       this.#keepalive.end();
     }
+  }
+
+  /** Who always finds something at once only runs microtasks: then timers, I/O and messages have their turn here. */
+  async #letLoopTurn(): Promise<void> {
+    if (this.#clock.now() - this.#turn <= TURN_MS) return;
+    await nextTurn();
+    this.#turn = this.#clock.now();
   }
 
   async #sleep(awaited: Awaited, milliseconds: number, stopped: Promise<unknown>): Promise<void> {
     const seen = this.#kernel.bellArm(this.#slot);
     if (awaited.peek()) {
       if (this.#sleepers === 0) this.#kernel.bellDisarm(this.#slot);
-      return;
+      return await this.#letLoopTurn();
     }
     this.#asleep ??= bellWaitAsync(this.#memory, this.#slot, seen)?.then(() => {
       this.#asleep = undefined;
@@ -139,6 +152,7 @@ export class Parker {
     } finally {
       clearTimeout(timer);
       this.#sleepers--;
+      this.#turn = this.#clock.now();
       // Those who still sleep keep the flag up; the one outstanding wait is used again by whoever sleeps next.
       if (this.#sleepers === 0) this.#kernel.bellDisarm(this.#slot);
     }

@@ -1,13 +1,8 @@
 // What is done for a task that has ended in any way but by closing its client.
-import {
-  JOB_HEAP_LOCK_OFFSET,
-  JOB_SPINNING_OFFSET,
-  TASK_DEAD,
-  TASK_NOTICE_OFFSET,
-  TASK_STATE_OFFSET,
-} from "../../assembly/layout.js";
+import { JOB_HEAP_LOCK_OFFSET, JOB_SPINNING_OFFSET, TASK_DEAD, TASK_STATE_OFFSET } from "../../assembly/layout.js";
 import type { Kernel } from "../kernel/kernel.js";
 import { type MemoryMap, taskSlot } from "../memory/map.js";
+import { tellOfEnd } from "../pami/notice.js";
 
 /**
  * Marks a task as dead, gives back what it held for itself alone, and tells everybody. Its thread no longer runs; the
@@ -23,8 +18,5 @@ export function bury(
   // SYNC X (mend): its holder is gone; the table is whole after any of its stores.
   sync.exchangeIf(map.job + JOB_HEAP_LOCK_OFFSET, task + 1, 0);
   sync.clearBits(map.job + JOB_SPINNING_OFFSET + ((task >>> 5) << 2), 1 << (task & 31));
-  for (let other = 0; other < map.tasks; other++) {
-    sync.addWord(taskSlot(map, other) + TASK_NOTICE_OFFSET, 1); // SYNC N
-    sync.ringAlways(taskSlot(map, other));
-  }
+  tellOfEnd(sync, map, [task]);
 }

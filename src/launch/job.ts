@@ -5,6 +5,7 @@ import type { Kernel, Memory } from "../kernel/kernel.js";
 import { type MemoryMap, taskSlot } from "../memory/map.js";
 import type { Client } from "../pami/client.js";
 import { checkInteger, PamiError } from "../pami/error.js";
+import { tellOfEnd } from "../pami/notice.js";
 import { type Dump, dumpJob } from "./dump.js";
 import type { MonitorOrder, MonitorReport, TaskExit } from "./monitor.js";
 
@@ -100,17 +101,13 @@ export class Job {
   /** Without its monitor a job has no tasks: whoever is not accounted for is dead. */
   #monitorFailed(joined: number, error: string): void {
     const { kernel, map } = this.#parts;
-    let news = false;
+    const lost: number[] = [];
     for (let task = joined; task < map.tasks; task++) {
       if (this.#exits.has(task)) continue;
-      news = true;
+      lost.push(task);
       this.#exits.set(task, { task, code: 1, cause: "monitor", error });
       kernel.storeWord(taskSlot(map, task) + TASK_STATE_OFFSET, TASK_DEAD);
     }
-    if (!news) return;
-    for (let task = 0; task < map.tasks; task++) {
-      kernel.addWord(taskSlot(map, task) + TASK_NOTICE_OFFSET, 1); // SYNC N
-      kernel.ringAlways(taskSlot(map, task));
-    }
+    if (lost.length > 0) tellOfEnd(kernel, map, lost);
   }
 }

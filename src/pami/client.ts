@@ -20,6 +20,7 @@ import { Context, type ContextHost, type ContextOptions } from "./context.js";
 import { type Endpoint, endpointOf } from "./endpoint.js";
 import { checkInteger, PamiError, show } from "./error.js";
 import { type MemRegion, RegionTable } from "./memregion.js";
+import { tellOfEnd } from "./notice.js";
 
 /** What `client.query` answers, by name. */
 export interface Attributes {
@@ -229,12 +230,7 @@ export class Client {
     const { kernel, map } = this.#parts;
     // SYNC D (closed): pairs with those who look whether the task has ended; then each is told to look.
     kernel.exchangeIf(this.#slot + TASK_STATE_OFFSET, TASK_UP, TASK_CLOSED);
-    for (let task = 0; task < map.tasks; task++) {
-      if (task === this.task) continue;
-      const slot = taskSlot(map, task);
-      kernel.addWord(slot + TASK_NOTICE_OFFSET, 1); // SYNC N
-      kernel.ringAlways(slot);
-    }
+    tellOfEnd(kernel, map, [this.task]);
   }
 
   #refresh(): number {

@@ -289,10 +289,20 @@ export class Context {
    */
   async flush(options: ProgressOptions = {}): Promise<void> {
     let came: Result | undefined;
+    // The fence may be called in somebody else's advance(), while this waits for an event of its own.
+    const fenced = new AbortController();
     this.fenceAll((_, result) => {
       came = result;
+      fenced.abort();
     });
-    while (came === undefined) await this.progress(options);
+    const signal = options.signal === undefined ? fenced.signal : AbortSignal.any([options.signal, fenced.signal]);
+    while (came === undefined) {
+      try {
+        await this.progress({ ...options, signal });
+      } catch (error) {
+        if (came === undefined) throw error;
+      }
+    }
     if (came !== SUCCESS) throw new PamiError("PAMIR_STALE", "flush(): a transfer was refused, its region was closed");
   }
 
@@ -369,7 +379,8 @@ export class Context {
         poll: (rounds) => {
           satisfied = condition();
           if (satisfied || isStopped()) return true;
-          if (this.advance(rounds) > 0) satisfied = condition();
+          this.advance(rounds);
+          satisfied = condition();
           // An interrupt is seen in an advance without events, and nobody rings for it again.
           return satisfied || isStopped();
         },
@@ -481,10 +492,8 @@ export class Context {
   #advanceBusily(): number {
     const errors = this.#errors;
     let events = 0;
-    if (this.#completions.length > 0) {
-      this.#rma.call();
-      events += this.#completions.run(errors);
-    }
+    this.#rma.begin();
+    if (this.#completions.length > 0) events += this.#completions.run(errors);
     if (this.#rma.busy > 0) events += this.#rma.advance(errors);
     if (this.#receiver.busy > 0) events += this.#receiver.deliverUnexpected(errors);
     const found = this.#closed ? 0 : this.#receiver.advance(1, errors);

@@ -24,12 +24,13 @@ import { RegionWatch } from "./watch.js";
 export type RegionHandle = number;
 
 const HANDLE_INDEX_SIZE = 2 ** 20;
+const HANDLE_LIMIT = HANDLE_INDEX_SIZE * 2 ** 32;
 /** Looks at a heap that somebody else has locked: each is some 10 µs, and the holder needs a fraction of one. */
 const BUSY_TRIES = 10_000;
 
 /** Index of the entry that a handle names, and its generation; NONE for what is no handle. */
 export function indexOf(handle: RegionHandle): number {
-  return Number.isSafeInteger(handle) && handle >= 0 ? handle % HANDLE_INDEX_SIZE : NONE;
+  return Number.isInteger(handle) && handle >= 0 && handle < HANDLE_LIMIT ? handle % HANDLE_INDEX_SIZE : NONE;
 }
 
 export function generationOf(handle: RegionHandle): number {

@@ -21,6 +21,7 @@ import {
   TASK_CLOSED,
   TASK_NOTICE_OFFSET,
   TASK_STATE_OFFSET,
+  TASK_TOLD_OFFSET,
 } from "../../assembly/layout.js";
 import type { Kernel, Memory } from "../kernel/kernel.js";
 import { contextBlock, type MemoryMap, taskSlot } from "../memory/map.js";
@@ -241,6 +242,8 @@ export class Receiver {
   #isInUse(task: number): boolean {
     const map = this.#map;
     const kernel = this.#kernel;
+    // SYNC N (told): before, a context that has acknowledged all that it was told may not have been told of this one.
+    if (kernel.loadWord(taskSlot(map, task) + TASK_TOLD_OFFSET) === 0) return true;
     for (let target = 0; target < map.tasks * map.contexts; target++) {
       const slot = taskSlot(map, Math.floor(target / map.contexts));
       if (kernel.loadWord(slot + TASK_STATE_OFFSET) >= TASK_CLOSED) continue;

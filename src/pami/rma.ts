@@ -26,6 +26,7 @@ import {
 } from "../../assembly/layout.js";
 import type { Kernel, Memory } from "../kernel/kernel.js";
 import { injectionFifo, type MemoryMap } from "../memory/map.js";
+import { Queue } from "../support/queue.js";
 import type { CompletionQueue } from "./completion.js";
 import { contextOf, type Endpoint, taskOf } from "./endpoint.js";
 import { PamiError, show } from "./error.js";
@@ -73,6 +74,8 @@ export interface RegionWord {
   readonly offset?: number;
 }
 
+type Operand = number | bigint | RegionWord;
+
 /** What `rmw` takes; read before it returns. */
 export interface RmwParameters {
   to: Endpoint;
@@ -84,9 +87,9 @@ export interface RmwParameters {
   /** Default i32. One word has one width for ever. */
   type?: RmwType;
   /** Of 64-bit words a number stands for itself up to 2^53 either way. */
-  value: number | bigint | RegionWord;
+  value: Operand;
   /** Of a compare: the operation is done only if the word equals this. */
-  test?: number | bigint | RegionWord;
+  test?: Operand;
   /** Of a fetch: region of this task that gets the old value. */
   result?: MemRegion;
   /** Byte in it: a multiple of the word's size (default 0). */
@@ -96,7 +99,8 @@ export interface RmwParameters {
   cookie?: unknown;
 }
 
-const OPERATIONS: Record<string, number> = {};
+/** Without a prototype, so that "constructor" is no operation. */
+const OPERATIONS: Record<string, number> = Object.create(null);
 for (const [name, code] of Object.entries({
   set: RMW_SET,
   add: RMW_ADD,
@@ -109,12 +113,19 @@ for (const [name, code] of Object.entries({
   OPERATIONS[`compare-${name}`] = code | RMW_COMPARE;
   OPERATIONS[`fetch-compare-${name}`] = code | RMW_FETCH | RMW_COMPARE;
 }
-const WIDTHS: Record<string, number> = { i32: 0, u32: 0, i64: RMW_WIDE, u64: RMW_WIDE };
+const WIDTHS: Record<string, number> = Object.assign(Object.create(null), {
+  i32: 0,
+  u32: 0,
+  i64: RMW_WIDE,
+  u64: RMW_WIDE,
+});
 
 const TWO_TO_32 = 2 ** 32;
 const SLOT_MASK = 2 ** COMPLETION_RESULT_SHIFT - 1;
 /** Words of a descriptor that mean something. */
 const DESCRIPTOR_WORDS = 12;
+/** Equals nothing that a caller has. */
+const NO_REGION = {};
 /** No TRANSFER_…: there is no place in the pending queue. */
 const WAITING_FULL = -1;
 
@@ -149,7 +160,11 @@ interface Fifo {
   pending: number;
   /** Whether the engine has something left to process. */
   left: boolean;
-  readonly waiting: Waiting[];
+  readonly waiting: Queue<Waiting>;
+  /** Of those pending, how many were so when the round began: what its callbacks issue comes in a later one. */
+  due: number;
+  /** Whether something that waited was dropped since the last fence: its target has ended. */
+  dropped: boolean;
 }
 
 export class Rma {
@@ -177,8 +192,8 @@ export class Rma {
   #handle: RegionHandle = Number.NaN;
   #aimed: Fifo;
   #owner = 0;
-  /** The region of this task that is staged there. */
-  #local: MemRegion | undefined;
+  /** The region of this task that is staged there, or NO_REGION. */
+  #local: unknown = NO_REGION;
   /** The last operation and type of an rmw, and their code. */
   #operation: RmwOperation | undefined;
   #type: RmwType | undefined;
@@ -211,7 +226,9 @@ export class Rma {
       cookies: Array.from({ length: map.slots }, () => undefined),
       pending: 0,
       left: false,
-      waiting: [],
+      waiting: new Queue<Waiting>(),
+      due: 0,
+      dropped: false,
     }));
     this.#aimed = this.#fifos[0] as Fifo;
   }
@@ -221,8 +238,15 @@ export class Rma {
     const { to, local, localOffset = 0, remote, remoteOffset = 0, bytes, onLocal, onRemote, cookie } = parameters;
     if (to !== this.#to || remote !== this.#handle) this.#aim(to, remote);
     if (local !== this.#local) this.#stageLocal("local", local);
-    const size = bytes === undefined ? local.length - localOffset : bytes;
-    if (localOffset !== localOffset >>> 0 || remoteOffset !== remoteOffset >>> 0 || size !== size >>> 0) {
+    const size = bytes === undefined ? local.length - Number(localOffset) : bytes;
+    if (
+      typeof localOffset !== "number" ||
+      typeof remoteOffset !== "number" ||
+      typeof size !== "number" ||
+      localOffset !== localOffset >>> 0 ||
+      remoteOffset !== remoteOffset >>> 0 ||
+      size !== size >>> 0
+    ) {
       refuseTransfer(call, parameters);
     }
     if (this.#ended[this.#owner] !== 0) return SHUTDOWN;
@@ -250,6 +274,8 @@ export class Rma {
     if (fetches && result !== undefined && result !== this.#local) this.#stageLocal("result", result);
     if (
       fetches !== (result !== undefined) ||
+      typeof resultOffset !== "number" ||
+      typeof remoteOffset !== "number" ||
       resultOffset !== resultOffset >>> 0 ||
       remoteOffset !== remoteOffset >>> 0
     ) {
@@ -262,7 +288,7 @@ export class Rma {
     // What most programs use, without a BigInt.
     const isWord = typeof value === "number" && value === (value | 0);
     if (this.#isPlain && isWord && test === undefined) words[at + 8] = value;
-    else this.#stageOperands(at, parameters, (code & RMW_COMPARE) !== 0);
+    else this.#stageOperands(at, operation, type, value, test, (code & RMW_COMPARE) !== 0);
     words[at] = DESCRIPTOR_RMW;
     words[at + 1] = code;
     words[at + 4] = resultOffset;
@@ -301,9 +327,13 @@ export class Rma {
     this.#stopped = true;
   }
 
-  /** The callbacks that are due are about to be called. */
-  call(): void {
+  /** A round begins: what is due in it is so by now. */
+  begin(): void {
     this.#counted = 0;
+    for (let bits = this.#active; bits !== 0; bits &= bits - 1) {
+      const fifo = this.#fifos[31 - Math.clz32(bits & -bits)] as Fifo;
+      fifo.due = fifo.pending;
+    }
   }
 
   /** Runs the engine for what is left, injects what waits, calls the callbacks that are due. Returns events. */
@@ -315,7 +345,7 @@ export class Rma {
       const fifo = this.#fifos[number] as Fifo;
       this.#run(fifo);
       if (fifo.waiting.length > 0) this.#flush(fifo);
-      for (let due = fifo.pending; due > 0 && !this.#stopped; due--) {
+      for (; fifo.due > 0 && !this.#stopped; fifo.due--) {
         const taken = this.#kernel.completionTake(fifo.pointer);
         if (taken === NONE) break;
         events++;
@@ -326,32 +356,24 @@ export class Rma {
     return events;
   }
 
-  /** A task has ended: what is under way to it is brought to an end, what waits is not begun, and nothing comes after. */
+  /**
+   * A task has ended: what is under way to it is brought to an end, and nothing comes after. What waits is not begun; it
+   * comes to SHUTDOWN when its turn is.
+   */
   targetEnded(task: number): void {
     this.#ended[task] = 1;
-    for (const fifo of this.#fifos) {
-      while (this.#run(fifo));
-      this.#drop(fifo, (waiting) => Math.floor(remoteIndexOf(waiting) / this.#map.regions) === task);
-    }
+    for (const fifo of this.#fifos) while (this.#run(fifo));
   }
 
-  /** Completes with SHUTDOWN what waits and is not to be begun. */
-  #drop(fifo: Fifo, isDropped: (waiting: Waiting) => boolean): void {
-    const stay = fifo.waiting.filter((waiting) => !isDropped(waiting));
-    for (const waiting of fifo.waiting) {
-      if (!isDropped(waiting)) continue;
-      this.#waitingBytes -= DESCRIPTOR_SIZE;
-      this.busy--;
-      for (const callback of [waiting.onLocal, waiting.onRemote]) {
-        if (callback !== undefined) this.#completions.push(callback, waiting.cookie, SHUTDOWN);
-      }
-    }
-    fifo.waiting.splice(0, Number.POSITIVE_INFINITY, ...stay);
+  /** Whether the target of what waits has ended. */
+  #isDropped({ words }: Waiting): boolean {
+    if (words[0] === DESCRIPTOR_FENCE) return false;
+    return this.#ended[Math.floor(((words[5] as number) >>> 0) / this.#map.regions)] !== 0;
   }
 
   #fifoOf(to: Endpoint): Fifo {
     const { tasks, contexts } = this.#map;
-    if (to !== to >>> 0 || taskOf(to) >= tasks || contextOf(to) >= contexts) {
+    if (typeof to !== "number" || to !== to >>> 0 || taskOf(to) >= tasks || contextOf(to) >= contexts) {
       throw new PamiError("PAMIR_INVAL", `no endpoint ${show(to)}: the job has ${tasks} tasks of ${contexts} contexts`);
     }
     // Each target is pinned to one FIFO, so that what goes to it stays in order.
@@ -371,13 +393,20 @@ export class Rma {
   }
 
   /** Value and test of an rmw, of any type, to the descriptor that is staged. */
-  #stageOperands(at: number, { operation, type = "i32", value, test }: RmwParameters, compares: boolean): void {
+  #stageOperands(
+    at: number,
+    operation: RmwOperation,
+    type: RmwType,
+    value: Operand,
+    test: Operand | undefined,
+    compares: boolean,
+  ): void {
     if (compares && test === undefined) throw new PamiError("PAMIR_INVAL", `rmw ${operation} needs a test`);
     this.#stageOperand("value", at + 8, value, type);
     if (test !== undefined) this.#stageOperand("test", at + 10, test, type);
   }
 
-  #stageOperand(name: string, at: number, value: number | bigint | RegionWord, type: RmwType): void {
+  #stageOperand(name: string, at: number, value: Operand, type: RmwType): void {
     const words = this.#words;
     if (typeof value !== "object" || value === null) {
       checkOperand(name, value, type);
@@ -386,12 +415,10 @@ export class Rma {
       return;
     }
     const { region, offset = 0 } = value;
-    if (!(region instanceof MemRegion)) {
-      throw new PamiError("PAMIR_INVAL", `${name}.region of an rmw is ${show(region)}, not a MemRegion`);
-    }
+    this.#checkOwn(`${name}.region of an rmw`, region);
     if (region.closed) throw new PamiError("PAMIR_CLOSED", `rmw: the region of its ${name} is closed`);
     const size = WIDTHS[type] === RMW_WIDE ? 8 : 4;
-    if (offset !== offset >>> 0) checkWord("rmw", `${name}.offset`, offset);
+    if (!isWord(offset)) checkWord("rmw", `${name}.offset`, offset);
     if (offset % size !== 0) {
       throw new PamiError("PAMIR_INVAL", `${name}.offset of an rmw is ${offset}, not a multiple of ${size}`);
     }
@@ -421,12 +448,21 @@ export class Rma {
     this.#owner = owner;
     this.#words[fifo.staged + 5] = index;
     this.#words[fifo.staged + 6] = generationOf(handle);
-    this.#local = undefined;
+    this.#local = NO_REGION;
+  }
+
+  /** Throws unless it is a region of this job. */
+  #checkOwn(name: string, region: unknown): asserts region is MemRegion {
+    if (!(region instanceof MemRegion))
+      throw new PamiError("PAMIR_INVAL", `${name} is ${show(region)}, not a MemRegion`);
+    if (region.bytes.buffer !== this.#words.buffer) {
+      throw new PamiError("PAMIR_INVAL", `${name} is a region of another job`);
+    }
   }
 
   /** Stages a region of this task, for this operation and those that name the same. */
   #stageLocal(name: string, local: unknown): void {
-    if (!(local instanceof MemRegion)) throw new PamiError("PAMIR_INVAL", `${name} is ${show(local)}, not a MemRegion`);
+    this.#checkOwn(name, local);
     const at = this.#aimed.staged;
     this.#words[at + 2] = local.index;
     this.#words[at + 3] = local.generation;
@@ -467,7 +503,10 @@ export class Rma {
   #submit(fifo: Fifo, onLocal: Callback | undefined, onRemote: Callback | undefined, cookie: unknown): number {
     const hasCallback = onLocal !== undefined || onRemote !== undefined;
     if (hasCallback) checkCallbacks(onLocal, onRemote);
-    const mayBeDone = fifo.waiting.length === 0 && this.#counted < this.#countedMax;
+    // An rmw without a callback waits for nothing.
+    const mayBeDone = hasCallback
+      ? fifo.waiting.length === 0 && this.#counted < this.#countedMax
+      : fifo.waiting.length === 0 || this.#words[fifo.staged] === DESCRIPTOR_RMW;
     const result = mayBeDone ? this.#kernel.submit(this.#map.job, fifo.pointer, hasCallback) : this.#look(fifo);
     if (result === TRANSFER_LATER) return this.#inject(fifo, onLocal, onRemote, cookie);
     if (hasCallback && result === TRANSFER_DONE) this.#count(onLocal, onRemote, cookie);
@@ -506,11 +545,15 @@ export class Rma {
   #injected(fifo: Fifo, onLocal: Callback | undefined, onRemote: Callback | undefined, cookie: unknown): boolean {
     // A fence is a completion itself: its callback stands in the very slot.
     const isFence = this.#words[fifo.staged] === DESCRIPTOR_FENCE;
+    const { dropped } = fifo;
     const completions = (onLocal === undefined || isFence ? 0 : 1) + (onRemote === undefined ? 0 : 1);
     const slot = this.#kernel.inject(fifo.pointer, completions);
     if (slot === NONE) return false;
     let next = isFence ? slot : slot + 1;
-    if (onLocal !== undefined) this.#list(fifo, next++, onLocal, cookie);
+    if (isFence) fifo.dropped = false;
+    // It tells of what was dropped before it as it tells of what was refused.
+    const told = isFence && dropped ? (given: unknown) => (onLocal as Callback)(given, SHUTDOWN) : onLocal;
+    if (told !== undefined) this.#list(fifo, next++, told, cookie);
     if (onRemote !== undefined) this.#list(fifo, next, onRemote, cookie);
     this.#leave(fifo, true);
     return true;
@@ -558,7 +601,7 @@ export class Rma {
 
   #fence(fifo: Fifo, onDone: Callback, cookie: unknown, always = false): Result {
     this.#words[fifo.staged] = DESCRIPTOR_FENCE;
-    if (fifo.waiting.length === 0 && this.#counted < this.#countedMax) {
+    if (fifo.waiting.length === 0 && !fifo.dropped && this.#counted < this.#countedMax) {
       if (this.#kernel.submit(this.#map.job, fifo.pointer, true) === TRANSFER_DONE) {
         this.#count(onDone, undefined, cookie);
         return SUCCESS;
@@ -586,22 +629,26 @@ export class Rma {
 
   /** Injects what waits for room, in order, as far as there is room. */
   #flush(fifo: Fifo): void {
-    for (let next = fifo.waiting[0]; next !== undefined; next = fifo.waiting[0]) {
+    for (let next = fifo.waiting.first; next !== undefined; next = fifo.waiting.first) {
       const { words, onLocal, onRemote, cookie } = next;
-      this.#words.set(words, fifo.staged);
-      this.#handle = Number.NaN; // what was staged there is no more
-      if (!this.#injected(fifo, onLocal, onRemote, cookie)) return;
+      const isDropped = this.#isDropped(next);
+      // The callbacks of those before it come first.
+      if (isDropped && fifo.pending > 0) return;
+      if (isDropped) {
+        fifo.dropped = true;
+        if (onLocal !== undefined) this.#completions.push(onLocal, cookie, SHUTDOWN);
+        if (onRemote !== undefined) this.#completions.push(onRemote, cookie, SHUTDOWN);
+      } else {
+        this.#words.set(words, fifo.staged);
+        this.#handle = Number.NaN; // what was staged there is no more
+        if (!this.#injected(fifo, onLocal, onRemote, cookie)) return;
+      }
       fifo.waiting.shift();
       this.#waitingBytes -= DESCRIPTOR_SIZE;
       this.busy--;
       this.#run(fifo);
     }
   }
-}
-
-/** Index of the remote region of what waits; NONE for a fence. */
-function remoteIndexOf({ words }: Waiting): number {
-  return words[0] === DESCRIPTOR_FENCE ? NONE : (words[5] as number) >>> 0;
 }
 
 function checkCallbacks(onLocal: unknown, onRemote: unknown): void {
@@ -615,8 +662,8 @@ function checkCallbacks(onLocal: unknown, onRemote: unknown): void {
 
 /** Throws: what is not right about a transfer, and can be said without looking at the regions. */
 function refuseTransfer(call: string, { local, localOffset = 0, remoteOffset = 0, bytes }: TransferParameters): never {
-  if (localOffset !== localOffset >>> 0) checkWord(call, "localOffset", localOffset);
-  if (remoteOffset !== remoteOffset >>> 0) checkWord(call, "remoteOffset", remoteOffset);
+  if (!isWord(localOffset)) checkWord(call, "localOffset", localOffset);
+  if (!isWord(remoteOffset)) checkWord(call, "remoteOffset", remoteOffset);
   if (bytes !== undefined) checkWord(call, "bytes", bytes);
   throw new PamiError("PAMIR_BOUNDS", `${call} at offset ${localOffset} of a local region of ${local.length}`);
 }
@@ -627,8 +674,12 @@ function refuseRmw(parameters: RmwParameters, fetches: boolean): never {
   if (fetches !== (result !== undefined)) {
     throw new PamiError("PAMIR_INVAL", `rmw ${operation} ${fetches ? "needs a result" : "has no result"}`);
   }
-  if (resultOffset !== resultOffset >>> 0) checkWord("rmw", "resultOffset", resultOffset);
+  if (!isWord(resultOffset)) checkWord("rmw", "resultOffset", resultOffset);
   checkWord("rmw", "remoteOffset", remoteOffset);
+}
+
+function isWord(value: unknown): boolean {
+  return typeof value === "number" && value === value >>> 0;
 }
 
 /** Throws: a byte count or offset is no u32. */

@@ -10,6 +10,7 @@ import {
 } from "../../assembly/layout.js";
 import { alignUp } from "../../assembly/seq.js";
 import type { Kernel, Memory } from "../kernel/kernel.js";
+import { Queue } from "../support/queue.js";
 import { LANE_ENDED, LANE_FULL, LANE_LATER, LANE_NO_MEMORY, LANE_READY, type ShmLanes } from "../transport/shm.js";
 import type { CompletionQueue } from "./completion.js";
 import type { Endpoint } from "./endpoint.js";
@@ -84,7 +85,7 @@ function nextBytes(instruction: Instruction): number {
 export class Target {
   readonly #outbox: Outbox;
   readonly #ordinal: number;
-  readonly #pending: Instruction[] = [];
+  readonly #pending = new Queue<Instruction>();
   readonly #wishes: RoomWish[] = [];
   /** Bytes of the open reservation's header and payload, and its meta word; undefined without one. */
   #reserved: { readonly headerBytes: number; readonly payloadBytes: number; readonly meta: number } | undefined;
@@ -235,7 +236,7 @@ export class Target {
     const { lanes, kernel, completions } = this.#outbox;
     if (this.#reserved !== undefined) return 0;
     while (this.#pending.length > 0) {
-      const instruction = this.#pending[0] as Instruction;
+      const instruction = this.#pending.first as Instruction;
       const state = this.#attempt(instruction);
       if (state === LANE_LATER) this.#outbox.retrySoon = true;
       if (state === LANE_FULL) this.#want(nextBytes(instruction)); // the lane may be another one by now
@@ -266,7 +267,7 @@ export class Target {
     const { lanes, kernel } = this.#outbox;
     if (this.#wanted < 0 || this.#reserved !== undefined) return false;
     const lane = this.#lane;
-    const next = this.#pending[0];
+    const next = this.#pending.first;
     const bytes = next === undefined ? this.#wanted : nextBytes(next);
     if (lane === 0 || kernel.laneRoom(lane) < Math.min(bytes, lanes.recordBodyMax(lane))) return false;
     this.#settle();
@@ -280,7 +281,7 @@ export class Target {
     this.#ended = true;
     for (const instruction of this.#pending) this.#complete(instruction, SHUTDOWN);
     for (const { onRoom, cookie } of this.#wishes) outbox.completions.push(onRoom, cookie, SHUTDOWN);
-    this.#pending.length = 0;
+    this.#pending.clear();
     this.#wishes.length = 0;
     this.#settle();
   }

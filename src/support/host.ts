@@ -15,6 +15,20 @@ interface NodeModules {
   url: typeof import("node:url");
 }
 
+/** Resolves once the event loop has had its turn: timers, I/O, messages. */
+export function nextTurn(): Promise<void> {
+  return new Promise((resolve) => {
+    const { setImmediate } = globalThis as { setImmediate?: (then: () => void) => void };
+    if (setImmediate !== undefined) return setImmediate(resolve);
+    const { port1, port2 } = new MessageChannel();
+    port1.onmessage = () => {
+      port1.close();
+      resolve();
+    };
+    port2.postMessage(null);
+  });
+}
+
 let threads: number | undefined;
 
 /** Threads that the machine runs at once. */

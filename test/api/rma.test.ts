@@ -1,12 +1,22 @@
 // One-sided operations through the public API: regions, put, get, rmw, completions, fences. The names begin with the
 // element of the mechanism that they prove.
-import { type Client, type Context, EAGAIN, type MemRegion, SHUTDOWN, SUCCESS, type TransferParameters } from "pamir";
+import {
+  type Client,
+  type Context,
+  EAGAIN,
+  type Job,
+  type MemRegion,
+  SHUTDOWN,
+  SUCCESS,
+  type TransferParameters,
+} from "pamir";
 import { describe, expect, it } from "vitest";
 import {
   DATA,
   OTHER,
   PATIENCE,
   pattern,
+  QUIT,
   RESULT,
   rejectionOf,
   sameBytes,
@@ -54,6 +64,7 @@ async function alone<T>(
 }
 
 interface Peer {
+  readonly job: Job;
   readonly client: Client;
   readonly context: Context;
   readonly from: MemRegion;
@@ -67,9 +78,10 @@ async function withPeer<T>(
   variant: Variant,
   bytes: number,
   body: (peer: Peer) => T | Promise<T>,
-  fill = 0,
+  { fill = 0, pendingBytes = 1024 ** 2 } = {},
 ): Promise<T> {
-  return withJob(variant, { module: "region.js", scenario: "own", args: { bytes, fill } }, ({ client, context }) => {
+  const request = { module: "region.js", scenario: "own", args: { bytes, fill }, context: { pendingBytes } };
+  return withJob(variant, request, ({ job, client, context }) => {
     const told: unknown[] = [];
     context.dispatch(RESULT, (message) => {
       const take = (payload: Uint8Array) => void told.push(JSON.parse(new TextDecoder().decode(payload)));
@@ -88,7 +100,7 @@ async function withPeer<T>(
     };
     const from = client.createRegion(bytes);
     from.bytes.set(pattern(bytes, 7));
-    return body({ client, context, from, handle: told[0] as number, ask });
+    return body({ job, client, context, from, handle: told[0] as number, ask });
   });
 }
 
@@ -415,6 +427,67 @@ describe.each(VARIANTS)("$name", (variant) => {
       }),
     );
 
+    it("C5 what callbacks issue is called back in its order too, whichever way it goes", () =>
+      alone(variant, { slots: 4, fifos: 1, bytes: 2 * SLICE }, ({ context, put }) => {
+        const log: number[] = [];
+        const issue = (i: number, bytes: number) => expect(put(bytes, { onLocal: () => log.push(i) })).toBe(SUCCESS);
+        put(8, {
+          onLocal: () => {
+            for (let i = 0; i < 8; i++) issue(i, i === 3 ? SLICE + 1 : 8);
+          },
+        });
+        until(context, () => log.length === 8);
+        expect(log).toEqual([0, 1, 2, 3, 4, 5, 6, 7]);
+      }));
+
+    it("an rmw without a callback is done when it returns, whatever waits", () =>
+      alone(variant, { slots: 4, fifos: 1, bytes: 4 * SLICE, pendingBytes: 256 }, ({ context, into, put }) => {
+        put(4 * SLICE);
+        while (put(8, { onLocal: () => {} }) === SUCCESS);
+        const rmw = {
+          to: context.endpoint,
+          remote: into.handle,
+          remoteOffset: 4 * SLICE - 8,
+          operation: "set" as const,
+        };
+        expect(context.rmw({ ...rmw, value: 77 })).toBe(SUCCESS);
+        expect(into.bytes[4 * SLICE - 8]).toBe(77);
+      }));
+
+    it("a task ends with 300,000 puts waiting for it: what is not begun comes to SHUTDOWN, in order, as does the fence", () =>
+      withPeer(
+        variant,
+        4 * SLICE,
+        async ({ job, client, context, from, handle }) => {
+          const to = client.endpoint(1);
+          const log: (readonly [number, number])[] = [];
+          const called = (cookie: unknown, result: number) => void log.push([cookie as number, result]);
+          const put = (bytes: number, cookie: number) =>
+            context.put({ to, local: from, remote: handle, bytes, onLocal: called, cookie });
+          expect(put(4 * SLICE, 0)).toBe(SUCCESS);
+          const count = 300_000;
+          let wrong = 0;
+          for (let i = 1; i < count; i++) if (put(8, i) !== SUCCESS) wrong++;
+          context.fence(to, called, count);
+          context.sendImmediate(to, QUIT);
+          while (job.dump().tasks[1]?.state === "up") await new Promise((resolve) => setTimeout(resolve, 1));
+          until(context, () => log.length > count);
+          log.forEach(([cookie], i) => {
+            if (cookie !== i) wrong++;
+          });
+          expect(wrong).toBe(0);
+          const dropped = log.findIndex(([, result]) => result === SHUTDOWN);
+          expect(dropped).toBeGreaterThan(0);
+          expect(log.slice(0, dropped).every(([, result]) => result === SUCCESS)).toBe(true);
+          expect(log.slice(dropped).every(([, result]) => result === SHUTDOWN)).toBe(true);
+          context.fence(to, called, -1);
+          until(context, () => log.length > count + 1);
+          expect(log.at(-1)).toEqual([-1, SUCCESS]);
+          expect(context.advance()).toBe(0);
+        },
+        { pendingBytes: 2 ** 25 },
+      ));
+
     it("C7 those that are counted stay in order with those behind that are not", () =>
       alone(variant, { bytes: 2 * SLICE, slots: 8, fifos: 1 }, ({ context, put }) => {
         const log: number[] = [];
@@ -492,6 +565,33 @@ describe.each(VARIANTS)("$name", (variant) => {
         expect(sameBytes(into.bytes, from.bytes)).toBe(true);
       }));
 
+    it("F6 flush() ends when its fence is called in somebody else's advance()", () =>
+      alone(variant, { bytes: 4 * SLICE, fifos: 1 }, async ({ context, put }) => {
+        for (let i = 0; i < 10; i++) put(4 * SLICE);
+        const both = [context.flush({ timeout: PATIENCE }), context.flush({ timeout: PATIENCE })];
+        await Promise.all(both);
+        for (let i = 0; i < 10; i++) put(4 * SLICE);
+        const flushed = context.flush({ timeout: PATIENCE });
+        let isFenced = false;
+        context.fenceAll(() => {
+          isFenced = true;
+        });
+        until(context, () => isFenced);
+        await flushed;
+        put(4 * SLICE);
+        expect((await rejectionOf(context.flush({ signal: AbortSignal.abort("enough") }))).code).toBe("PAMIR_CANCELED");
+      }));
+
+    it("flush() lets timers have their turn while there is always something to do", () =>
+      alone(variant, { bytes: 4 * SLICE, fifos: 1 }, async ({ context, put }) => {
+        let ticks = 0;
+        const timer = setInterval(() => ticks++, 1);
+        for (let i = 0; i < 2000; i++) put(4 * SLICE);
+        await context.flush();
+        clearInterval(timer);
+        expect(ticks).toBeGreaterThan(2);
+      }));
+
     it("F4 hand on that something before them was refused, once; flush() rejects", () =>
       alone(variant, { bytes: 4 * SLICE, fifos: 1 }, async ({ client, context, put }) => {
         const log: number[] = [];
@@ -559,9 +659,18 @@ describe.each(VARIANTS)("$name", (variant) => {
       [{ to: 1 << 8 }, "PAMIR_INVAL", /a region of task 0, not of task 1/],
       [{ to: 99 << 8 }, "PAMIR_INVAL", /no endpoint 25344: the job has 2 tasks/],
       [{ local: { bytes: new Uint8Array(8) } }, "PAMIR_INVAL", /local is Object, not a MemRegion/],
-    ])("%j", (more, code, text) =>
-      alone(variant, {}, ({ context, put }) => {
+      [{ local: undefined }, "PAMIR_INVAL", /local is undefined, not a MemRegion/],
+      [{ local: null, bytes: 8 }, "PAMIR_INVAL", /local is null, not a MemRegion/],
+      [{ remote: 2 ** 52 + 2 ** 20 }, "PAMIR_INVAL", /remote is 4503599628419072, not a region's handle/],
+      [{ localOffset: 4n }, "PAMIR_INVAL", /localOffset of a put is 4/],
+      [{ remoteOffset: "4" }, "PAMIR_INVAL", /remoteOffset of a put is "4"/],
+      [{ bytes: 4n }, "PAMIR_INVAL", /bytes of a put is 4/],
+      [{ to: 0n }, "PAMIR_INVAL", /no endpoint 0/],
+    ])("%o", (more, code, text) =>
+      alone(variant, {}, ({ client, context, put }) => {
         for (const callback of [undefined, () => {}]) {
+          // What another call has left staged must not be taken for what this one lacks.
+          expect(put(8, { remote: client.createRegion(8).handle })).toBe(SUCCESS);
           const thrown = thrownBy(() => put(8, { ...(more as object), onLocal: callback }));
           expect(thrown.code).toBe(code);
           expect(thrown.text).toMatch(text);
@@ -569,6 +678,17 @@ describe.each(VARIANTS)("$name", (variant) => {
         expect(context.advance()).toBe(0);
       }),
     );
+
+    it("a region of another job in the same thread", () =>
+      alone(variant, {}, ({ put }) =>
+        alone(variant, {}, ({ from, into, context }) => {
+          const other = { code: "PAMIR_INVAL", text: "local is a region of another job" };
+          expect(thrownBy(() => put(8, { local: from }))).toEqual(other);
+          expect(put(8)).toBe(SUCCESS);
+          const rmw = { to: context.endpoint, remote: into.handle, operation: "add" as const };
+          expect(context.rmw({ ...rmw, value: { region: from } })).toBe(SUCCESS);
+        }),
+      ));
 
     it("callbacks that are none: said at once, and nothing is injected", () =>
       alone(variant, {}, ({ client, context, put }) => {
@@ -597,6 +717,8 @@ describe.each(VARIANTS)("$name", (variant) => {
 
     it.each([
       [{ operation: "nand" }, /no operation "nand" on type "i32"/],
+      [{ operation: "constructor" }, /no operation "constructor" on type "i32"/],
+      [{ type: "toString" }, /no operation "add" on type "toString"/],
       [{ type: "f64" }, /no operation "add" on type "f64"/],
       [{ value: 0.5 }, /value of an rmw on i32 is 0.5/],
       [{ value: "1" }, /value of an rmw on i32 is "1"/],

@@ -46,6 +46,8 @@ export const STEPS_MAX = 20_000;
 export const NOTES_MAX = 63;
 export const PLAN_MAX = 64;
 export const ERROR_MAX = 511;
+/** SLICE_BYTES of what is explored: with that of what ships, no transfer of these small heaps would be of two slices. */
+export const SLICE = 16;
 
 const CONTROL = Math.ceil(map.end / 65536) * 16384;
 /** Indices of the control words. */

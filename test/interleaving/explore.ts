@@ -15,6 +15,13 @@ const here = (name: string): URL => new URL(name, import.meta.url);
 /** The sources that touch the job's memory: instrumented in the threads' code. */
 const TOUCHING = /src[\\/](kernel[\\/]twin|transport|pami)[\\/][^\\/]*\.ts$/;
 
+/** What becomes of the text of a source before it is instrumented. */
+export type Change = (path: string, text: string) => string;
+
+function bundleOf(change?: Change): Promise<URL> {
+  return bundle(here("runner.ts"), [instrumentSources(TOUCHING, fileURLToPath(here("thread.ts")), change)]);
+}
+
 let bundled: Promise<URL> | undefined;
 
 export class Explorer {
@@ -29,10 +36,11 @@ export class Explorer {
   /**
    * @param wasm another module than the one that ships
    * @param patience milliseconds that one exploration may take: after that, it hangs
+   * @param change other sources than those that ship
    */
-  static async start(kernel: "wasm" | "ts", wasm?: Uint8Array, patience = 100_000): Promise<Explorer> {
-    bundled ??= bundle(here("runner.ts"), [instrumentSources(TOUCHING, fileURLToPath(here("thread.ts")))]);
-    const url = await bundled;
+  static async start(kernel: "wasm" | "ts", wasm?: Uint8Array, patience = 100_000, change?: Change): Promise<Explorer> {
+    bundled ??= bundleOf();
+    const url = await (change === undefined ? bundled : bundleOf(change));
     const module = wasm ?? readFileSync(new URL("../../dist/pamir.wasm", import.meta.url));
     const instrumented = new WebAssembly.Module(instrument(module) as BufferSource);
     const memory = new WebAssembly.Memory({ initial: MEMORY_PAGES, maximum: MEMORY_PAGES, shared: true });

@@ -1,9 +1,10 @@
 // Makes the code that ships stop before every access to memory: the wasm module, read back as text, and the sources of
-// the twin. Nothing else of either changes.
+// the twin. Nothing else of either changes, but the engine's slices, which are as small as the heaps here.
 import { readFileSync } from "node:fs";
 import binaryen from "assemblyscript/binaryen";
 import type { Plugin } from "esbuild";
-import { AT, FLAG, FLAGS_OFFSET, JOB_WORDS, KIND, LOG } from "./control.js";
+import { SLICE_BYTES } from "../../assembly/layout.js";
+import { AT, FLAG, FLAGS_OFFSET, JOB_WORDS, KIND, LOG, SLICE } from "./control.js";
 
 type Node = string | Node[];
 
@@ -102,11 +103,18 @@ const HOOK = [
     (if (i32.eq (local.get $step) (i32.load ${at("stop")})) (then (call $explore_stop))))`,
 ];
 
+/** A text in which the engine's slices are of SLICE bytes; `before` and `after`: what stands around the number there. */
+function withSmallSlices(text: string, before: string, after: string): string {
+  const parts = text.split(`${before}${SLICE_BYTES}${after}`);
+  if (parts.length === 1) throw new Error("the size of a slice is not found");
+  return parts.join(`${before}${SLICE}${after}`);
+}
+
 /** The module with a call before each access to memory; it imports what IMPORTS says beside its memory. */
 export function instrument(wasm: Uint8Array): Uint8Array {
   const original = binaryen.readBinary(wasm);
   original.setFeatures(binaryen.Features.All);
-  const [module] = parse(original.emitText()) as [Node[]];
+  const [module] = parse(withSmallSlices(original.emitText(), "(i32.const ", ")")) as [Node[]];
   original.dispose();
   const fields = module.slice(1);
   const isType = (field: Node): boolean => Array.isArray(field) && field[0] === "type";
@@ -175,13 +183,21 @@ export function instrumentSource(text: string): string {
 }
 
 /** For esbuild: files whose accesses to `words` are hooked, over what `explored` (a path) exports by that name. */
-export function instrumentSources(filter: RegExp, explored: string): Plugin {
+export function instrumentSources(
+  filter: RegExp,
+  explored: string,
+  change = (_: string, text: string) => text,
+): Plugin {
   return {
     name: "explored",
     setup(build) {
       build.onResolve({ filter: /^explored$/ }, () => ({ path: explored }));
       build.onLoad({ filter }, ({ path }) => ({
-        contents: instrumentSource(readFileSync(path, "utf8")),
+        contents: instrumentSource(change(path, readFileSync(path, "utf8"))),
+        loader: "ts",
+      }));
+      build.onLoad({ filter: /assembly[\\/]layout\.ts$/ }, ({ path }) => ({
+        contents: withSmallSlices(readFileSync(path, "utf8"), "SLICE_BYTES: u32 = ", ";"),
         loader: "ts",
       }));
     },

@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs";
 import { expect, it } from "vitest";
 import { Explorer } from "./explore.js";
-import { compiled, MUTANTS } from "./mutants.js";
+import { changed, compiled, MUTANTS } from "./mutants.js";
 import { SCENARIOS } from "./scenarios/index.js";
 
 it("without a mutant the sources give the module that ships, byte for byte", async () => {
@@ -11,7 +11,7 @@ it("without a mutant the sources give the module that ships, byte for byte", asy
 });
 
 it.each(MUTANTS)("caught: $name", { timeout: 120_000 }, async (mutant) => {
-  const explorer = await Explorer.start("wasm", await compiled(mutant));
+  const explorer = await Explorer.start("wasm", await compiled(mutant), undefined, changed(mutant));
   try {
     for (const { name, bound = 2 } of SCENARIOS) {
       const { failure } = await explorer.explore({ scenario: name, bound });

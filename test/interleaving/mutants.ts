@@ -1,13 +1,14 @@
-// Deliberate bugs in the kernels, as changes of the sources that ship: what ships knows nothing of them. A mutant that
+// Deliberate bugs in the kernels and in what stands on them, as changes of the sources that ship: what ships knows nothing of them. A mutant that
 // no scenario catches fails the suite, and so does one whose place is no longer found.
 import { readFileSync } from "node:fs";
 import { basename } from "node:path";
 import { fileURLToPath } from "node:url";
 import asc from "assemblyscript/asc";
+import { JOB_REGIONS_BASE_OFFSET, REGION_SHIFT } from "../../assembly/layout.js";
 
 export interface Mutant {
   readonly name: string;
-  /** File of assembly/. */
+  /** File of assembly/, or path of one in src/pami/. */
   readonly file: string;
   readonly find: string;
   readonly replace: string;
@@ -236,6 +237,54 @@ ${COMMIT}`,
     replace: "  if (loadWord(entry + REGION_GENERATION_OFFSET) == 0 || (generation & 1) == 0) return 0;\n",
   },
   {
+    name: "a region is looked at for the first slice alone",
+    file: "engine.ts",
+    find: "  const remoteEntry = regionOf(job, remoteIndex, remoteGeneration);\n  if (remoteEntry == 0) return TRANSFER_REMOTE_CLOSED;\n  const local = ",
+    replace: `  const entry = regionOf(job, remoteIndex, remoteGeneration);\n  const remoteEntry = entry == 0 && moved != 0 ? load<usize>(job, ${JOB_REGIONS_BASE_OFFSET}) + (remoteIndex << ${REGION_SHIFT}) : entry;\n  if (remoteEntry == 0) return TRANSFER_REMOTE_CLOSED;\n  const local = `,
+  },
+  {
+    name: "a closed region's pages are used again at once",
+    file: "src/pami/memregion.ts",
+    find: "      if (!this.#isUnused(closed)) return true;\n",
+    replace: "",
+  },
+  {
+    name: "what is under way to a task that has ended goes on",
+    file: "src/pami/rma.ts",
+    find: "    for (const fifo of this.#fifos) while (this.#run(fifo));\n",
+    replace: "",
+  },
+  {
+    name: "what waits for room is begun when its target has ended",
+    file: "src/pami/rma.ts",
+    find: "const isDropped = this.#isDropped(next);",
+    replace: "const isDropped = next === undefined && this.#isDropped(next);",
+  },
+  {
+    name: "what an ended task had is anybody's before all have been told of it",
+    file: "src/pami/receive.ts",
+    find: "    if (kernel.loadWord(taskSlot(map, task) + TASK_TOLD_OFFSET) === 0) return true;\n",
+    replace: "",
+  },
+  {
+    name: "those who were told before all were are not told again",
+    file: "src/pami/notice.ts",
+    find: "TASK_TOLD_OFFSET, 1);\n  tellAll(kernel, map);\n",
+    replace: "TASK_TOLD_OFFSET, 1);\n",
+  },
+  {
+    name: "what an ended task had is anybody's before all have heard of it",
+    file: "src/pami/receive.ts",
+    find: "      if (isOpen && kernel.loadWord(block + CONTEXT_NOTICE_SEEN_OFFSET) !== kernel.loadWord(slot + TASK_NOTICE_OFFSET))\n        return true;\n",
+    replace: "      if (isOpen && slot === 0) return true;\n",
+  },
+  {
+    name: "whoever acknowledges last does not look again at what ended tasks had",
+    file: "src/pami/receive.ts",
+    find: "    for (const ended of this.#ended) this.#unreclaimed.add(ended);\n",
+    replace: "",
+  },
+  {
     name: "a region is opened before its entry says where it is",
     file: "region.ts",
     find: "  store<usize>(entry, base, REGION_BASE_OFFSET);\n  store<u32>(entry, bytes, REGION_BYTES_OFFSET);\n",
@@ -243,6 +292,19 @@ ${COMMIT}`,
       "  storeWord(entry, load<u32>(entry) + 1);\n  store<usize>(entry, base, REGION_BASE_OFFSET);\n  store<u32>(entry, bytes, REGION_BYTES_OFFSET);\n  if (bytes != 0) return load<u32>(entry);\n",
   },
 ];
+
+/** A text with the mutant in it. */
+function mutated({ name, find, replace }: Mutant, text: string): string {
+  if (text.split(find).length !== 2) throw new Error(`mutant "${name}": its place is not found`);
+  return text.replace(find, () => replace);
+}
+
+/** What becomes of the sources in TypeScript, if the mutant is in one of them. */
+export function changed(mutant: Mutant): ((path: string, text: string) => string) | undefined {
+  if (!mutant.file.startsWith("src/")) return undefined;
+  const path = fileURLToPath(new URL(`../../${mutant.file}`, import.meta.url));
+  return (one, text) => (one === path ? mutated(mutant, text) : text);
+}
 
 /** The wasm module of the sources with a mutant in them; without one: the sources as they are. */
 export async function compiled(mutant?: Mutant): Promise<Uint8Array> {
@@ -257,8 +319,7 @@ export async function compiled(mutant?: Mutant): Promise<Uint8Array> {
         return null;
       }
       if (mutant === undefined || basename(name) !== mutant.file || !name.startsWith("assembly/")) return text;
-      if (text.split(mutant.find).length !== 2) throw new Error(`mutant "${mutant.name}": its place is not found`);
-      return text.replace(mutant.find, () => mutant.replace);
+      return mutated(mutant, text);
     },
     writeFile(name: string, contents: string | Uint8Array): void {
       if (name.endsWith(".wasm")) wasm = contents as Uint8Array;

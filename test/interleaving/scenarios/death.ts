@@ -14,12 +14,12 @@ const DISPATCH = 5;
 /** Note of a thread: its target has ended. */
 const ENDED = -1;
 /** Note of the monitor: the mortal thread was killed. */
-const KILLED = -2;
+export const KILLED = -2;
 
 const PAYLOADS = Array.from({ length: 8 }, (_, i) => Uint8Array.from([i + 1, 0, 0, 0]));
 
 /** Thread that waits for the end of another, and buries it if it was killed. */
-function monitor(mortal: number) {
+export function monitor(mortal: number) {
   return (world: World): void => {
     world.awaitEnd(mortal);
     if (!world.isDead(mortal)) return;

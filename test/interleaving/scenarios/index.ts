@@ -7,6 +7,7 @@ import { LANE_SCENARIOS } from "./lane.js";
 import { PARK_SCENARIOS } from "./park.js";
 import { READY_SCENARIOS } from "./ready.js";
 import { RMA_SCENARIOS } from "./rma.js";
+import { RMA_ENDS_SCENARIOS } from "./rma-ends.js";
 
 export const SCENARIOS: readonly Scenario[] = [
   ...LANE_SCENARIOS,
@@ -16,4 +17,5 @@ export const SCENARIOS: readonly Scenario[] = [
   ...RMA_SCENARIOS,
   ...ATTACH_SCENARIOS,
   ...DEATH_SCENARIOS,
+  ...RMA_ENDS_SCENARIOS,
 ];

@@ -13,9 +13,8 @@ import { endpointOf } from "../../../src/pami/endpoint.js";
 import { MemRegion } from "../../../src/pami/memregion.js";
 import type { Scenario } from "../scenario.js";
 import type { World } from "../world.js";
-import { same } from "./support.js";
+import { PAGE, same, throws } from "./support.js";
 
-const PAGE = 4096;
 /** Entries of the regions of task 1, which puts, and of task 0; each is opened once, so its generation is 1. */
 const LOCAL = 4;
 const REMOTE = 0;
@@ -109,17 +108,6 @@ function fifo(name: string, slots: number, before: number): Scenario {
       same("slots, in order, and results", taken, slotsOfAll.slice(0, [0, 1, 1, 2, 3][injected]));
     },
   };
-}
-
-/** Whether a call of the runtime throws this code. */
-function throws(code: string, call: () => unknown): boolean {
-  try {
-    call();
-    return false;
-  } catch (error) {
-    if ((error as { code?: string }).code === code) return true;
-    throw error;
-  }
 }
 
 export const RMA_SCENARIOS: readonly Scenario[] = [

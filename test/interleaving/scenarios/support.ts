@@ -7,12 +7,50 @@ import {
   RECORD_KIND_MASK,
   RECORD_KIND_SHIFT,
 } from "../../../assembly/layout.js";
+import { MemRegion, type RegionHandle } from "../../../src/pami/memregion.js";
 import type { World } from "../world.js";
 
 /** Ordinals of the endpoints: of tasks 0, 1 and 2, whose threads have the same numbers. */
 export const TARGET = 0;
 export const ORIGIN = 2;
 export const OTHER = 4;
+
+export const PAGE = 4096;
+/** Bytes of the regions that are there from the start. */
+const START_BYTES = 64;
+
+/** Handle of the first region that a task makes at one of its places 0 … 3. */
+export function handleOf({ map }: World, task: number, place: number): RegionHandle {
+  return 2 ** 20 + task * map.regions + place;
+}
+
+/**
+ * Before all else: gives a task a region, in the heap's first page and at its last place, whose words are 0, 1, …. Its
+ * client knows nothing of it: what it makes itself is at the places before.
+ */
+export function openAtStart(world: World, task: number): void {
+  const { kernel, map } = world;
+  const base = kernel.regionAllocate(map.job, 1, task);
+  for (let at = 0; at < START_BYTES; at += 4) world.setWord(base + at, at / 4);
+  kernel.regionOpen(map.job, (task + 1) * map.regions - 1, base, START_BYTES);
+}
+
+/** That region, as its task has it. */
+export function regionAtStart({ memory, map }: World, task: number): MemRegion {
+  const bytes = memory.bytes.subarray(map.heapBase, map.heapBase + START_BYTES);
+  return new MemRegion(bytes, (task + 1) * map.regions - 1, 1, () => {});
+}
+
+/** Whether a call of the runtime throws this code. */
+export function throws(code: string, call: () => unknown): boolean {
+  try {
+    call();
+    return false;
+  } catch (error) {
+    if ((error as { code?: string }).code === code) return true;
+    throw error;
+  }
+}
 
 /** Throws what differs. */
 export function same(what: string, is: readonly number[], should: readonly number[]): void {

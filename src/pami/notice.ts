@@ -1,0 +1,27 @@
+// Telling every task that some have ended, so that each lets go of what was theirs.
+import { TASK_NOTICE_OFFSET, TASK_TOLD_OFFSET } from "../../assembly/layout.js";
+import type { Kernel } from "../kernel/kernel.js";
+import { type MemoryMap, taskSlot } from "../memory/map.js";
+
+/**
+ * Tells of tasks whose state says that they have ended. Twice: only when all have been told, nobody who acknowledges can
+ * be taken for one who had nothing to acknowledge yet; whoever acknowledged before hears of it once more, and then looks
+ * whether what was theirs may be given away.
+ */
+export function tellOfEnd(
+  kernel: Pick<Kernel, "storeWord" | "addWord" | "ringAlways">,
+  map: MemoryMap,
+  ended: readonly number[],
+): void {
+  tellAll(kernel, map);
+  // SYNC N (told): pairs with those who look whether anybody is at something of theirs.
+  for (const task of ended) kernel.storeWord(taskSlot(map, task) + TASK_TOLD_OFFSET, 1);
+  tellAll(kernel, map);
+}
+
+function tellAll(kernel: Pick<Kernel, "addWord" | "ringAlways">, map: MemoryMap): void {
+  for (let task = 0; task < map.tasks; task++) {
+    kernel.addWord(taskSlot(map, task) + TASK_NOTICE_OFFSET, 1); // SYNC N
+    kernel.ringAlways(taskSlot(map, task));
+  }
+}
