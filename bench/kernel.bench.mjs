@@ -7,6 +7,7 @@ import { fileURLToPath, pathToFileURL } from "node:url";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { gzipSync } from "node:zlib";
+import { instantiate } from "@assemblyscript/loader";
 import asc from "assemblyscript/asc";
 import { build } from "esbuild";
 import { Bench } from "tinybench";
@@ -229,8 +230,8 @@ async function copies() {
   );
   if (error || binary === undefined) throw new Error(`bench/copies does not compile: ${stderr}`);
   const memory = new WebAssembly.Memory({ initial: 64, maximum: 64, shared: true });
-  const { instance } = await WebAssembly.instantiate(binary, { env: { memory } });
-  return /** @type {any} */ (instance.exports);
+  const { exports } = await instantiate(binary, { env: { memory } });
+  return /** @type {any} */ (exports);
 }
 
 /**
