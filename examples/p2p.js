@@ -66,7 +66,8 @@ async function pipeline() {
     if (isLast) check(context.sendImmediate(root, CORNER, null, Float64Array.of(-grid[width * N - 1])));
     if (task === 0) wait(() => corners > iteration);
   }
-  if (!isLast) return;
+  // What has found no room yet would end with its task.
+  if (!isLast) return await client.close({ drain: true, timeout: 20_000 });
 
   // A(i, j) = A(i, 0) + A(0, j) - A(0, 0): the corner is m - 1 + n - 1, and its own value before is added each time.
   const seconds = (client.now() - start) / ITERATIONS;

@@ -16,7 +16,7 @@ import { type MemoryMap, taskSlot } from "../memory/map.js";
 import { type Clock, systemClock } from "../support/clock.js";
 import { hardwareThreads, processorName } from "../support/host.js";
 import { Keepalive } from "../support/keepalive.js";
-import { Context, type ContextHost, type ContextOptions } from "./context.js";
+import { Context, type ContextHost, type ContextOptions, type WaitOptions } from "./context.js";
 import { type Endpoint, endpointOf } from "./endpoint.js";
 import { checkInteger, PamiError, show } from "./error.js";
 import { type MemRegion, RegionTable } from "./memregion.js";
@@ -38,6 +38,12 @@ export interface Attributes {
   CONTEXT_DISPATCH_ID_MAX: number;
   DISPATCH_RECV_IMMEDIATE_MAX: number;
   DISPATCH_SEND_IMMEDIATE_MAX: number;
+}
+
+/** Options of `client.close`. */
+export interface CloseOptions extends WaitOptions {
+  /** First lets out what is pending. */
+  readonly drain?: boolean | undefined;
 }
 
 /** What a client is made from. @internal */
@@ -210,15 +216,26 @@ export class Client {
   }
 
   /**
-   * Closes its contexts and leaves the job: what others send to it comes to SHUTDOWN. Within a handler or callback, it
-   * leaves at the end of the round.
+   * Closes its contexts and leaves the job: what others send to it comes to SHUTDOWN. What is pending is dropped, unless
+   * `drain` is true: then its contexts are drained first, and the promise resolves when it has left. Within a handler or
+   * callback, it leaves at the end of the round.
+   * @throws with `drain`, as `context.drain()`: then nothing is closed
    */
-  close(): void {
+  close(): void;
+  close(options: CloseOptions & { readonly drain: true }): Promise<void>;
+  close(options: CloseOptions = {}): void | Promise<void> {
+    if (options.drain === true) return this.#drain(options);
     if (this.#closed) return;
     this.#closed = true;
     this.#regions.end();
     if (this.#contexts.size === 0) this.#leave();
     else for (const context of [...this.#contexts.values()]) context.close();
+  }
+
+  async #drain({ timeout }: CloseOptions): Promise<void> {
+    if (this.#closed) return;
+    await Promise.all([...this.#contexts.values()].map((context) => context.drain({ timeout })));
+    this.close();
   }
 
   [Symbol.dispose](): void {

@@ -330,6 +330,51 @@ export class Context {
   }
 
   /**
+   * Whether all that was issued here is out: nothing waits for room, no transfer is under way, no callback is due. A task
+   * that ends before takes what is pending with it.
+   */
+  get drained(): boolean {
+    return this.#sender.busy === 0 && this.#rma.busy === 0 && this.#completions.length === 0;
+  }
+
+  /**
+   * Resolves once all that was issued here is out; advances meanwhile.
+   * @throws PAMIR_TIMEDOUT, PAMIR_CLOSED; what `advance()` throws
+   */
+  async drain(options: WaitOptions = {}): Promise<void> {
+    this.#checkAdvance(1);
+    const timeout = checkTimeout(options.timeout);
+    let closed: (() => void) | undefined;
+    const stopped = new Promise<void>((resolve) => {
+      closed = resolve;
+    });
+    const wake = closed as unknown as () => void;
+    this.#rejectWaits.add(wake);
+    try {
+      await this.#host.parker.waitAsync(
+        {
+          poll: (rounds) => {
+            if (this.#closed || this.drained) return true;
+            this.advance(rounds);
+            return this.drained;
+          },
+          peek: () => this.#closed || this.drained || this.#hasWork(),
+          restless: () => this.#isRestless(),
+        },
+        timeout,
+        this.#spin,
+        stopped,
+        () => this.#closed,
+      );
+    } finally {
+      this.#rejectWaits.delete(wake);
+    }
+    const what = `drain() of context ${this.index} of task ${this.#host.task}`;
+    if (this.#closed) throw new PamiError("PAMIR_CLOSED", `${what}: the context was closed`);
+    if (!this.drained) throw new PamiError("PAMIR_TIMEDOUT", `${what}: not all is out after ${timeout} ms`);
+  }
+
+  /**
    * Runs `work` at the next `advance()`, and again at each while it returns EAGAIN. For this thread only: another
    * thread sends a message instead.
    */

@@ -134,6 +134,24 @@ await runScenario({
     raise(flags, 3);
   },
 
+  /** Sends more than there is room for, and leaves: drained, or not. */
+  async leave(client, { count, drain, flags }) {
+    const context = client.createContext();
+    const to = client.endpoint(0);
+    for (let i = 0; i < count; i++) {
+      if (context.sendImmediate(to, DATA, null, Int32Array.of(i)) !== SUCCESS) throw new Error(`message ${i} has no room`);
+    }
+    if (context.drained) throw new Error("all of them had room");
+    raise(flags, 1);
+    if (drain === "blocking") {
+      until(context, () => context.drained);
+      client.close();
+    } else if (drain) {
+      await client.close({ drain: true, timeout: 20_000 });
+      if (!context.closed) throw new Error("the client is closed, its context is not");
+    } else client.close();
+  },
+
   /** Sends to a context of task 0 by the endpoints that a message names. */
   introduced(client) {
     const context = client.createContext();

@@ -1,0 +1,49 @@
+// What is pending when a task leaves: dropped with it, or let out first.
+import { describe, expect, it } from "vitest";
+import { DATA, PATIENCE, thrownBy, until, VARIANTS, withJob } from "./support.js";
+
+const COUNT = 5000;
+
+describe.each(VARIANTS)("$name", (variant) => {
+  it.each([false, true, "blocking"] as const)("5,000 messages, a lane for 500, drain: %s", (drain) =>
+    withJob(
+      variant,
+      { scenario: "leave", args: { count: COUNT, drain }, laneBytes: 8192 },
+      ({ job, context, flags }) => {
+        let next = 0;
+        let wrong = 0;
+        context.dispatch(DATA, (message) => {
+          if (message.getInt32(0) !== next++) wrong++;
+        });
+        // Not before all are sent, so that most of them have to wait.
+        const start = performance.now();
+        while (Atomics.load(flags, 1) === 0 && performance.now() - start < PATIENCE) Atomics.wait(flags, 1, 0, 10);
+        if (drain !== false) until(context, () => next === COUNT);
+        else {
+          while (job.dump().tasks[1]?.state === "up") context.advance();
+          while (context.advance() > 0);
+          expect(next).toBeLessThan(COUNT);
+          expect(next).toBeGreaterThan(0);
+        }
+        expect(wrong).toBe(0);
+      },
+    ),
+  );
+
+  it("drain() of one whose target never reads: PAMIR_TIMEDOUT, nothing is closed; of a closed one: PAMIR_CLOSED", () =>
+    withJob(variant, { module: "sleeper.js", laneBytes: 8192 }, async ({ client, context }) => {
+      await context.drain();
+      expect(context.drained).toBe(true);
+      const to = client.endpoint(1, 1); // a context that is never made
+      for (let i = 0; i < COUNT; i++) context.sendImmediate(to, DATA, Int32Array.of(i));
+      expect(context.drained).toBe(false);
+      await expect(client.close({ drain: true, timeout: 30 })).rejects.toMatchObject({ code: "PAMIR_TIMEDOUT" });
+      expect(context.closed).toBe(false);
+      const draining = context.drain();
+      context.close();
+      await expect(draining).rejects.toMatchObject({ code: "PAMIR_CLOSED" });
+      await client.close({ drain: true });
+      await client.close({ drain: true });
+      expect(thrownBy(() => client.createContext()).code).toBe("PAMIR_CLOSED");
+    }));
+});
