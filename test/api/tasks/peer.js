@@ -139,7 +139,8 @@ await runScenario({
     const context = client.createContext();
     const to = client.endpoint(0);
     for (let i = 0; i < count; i++) {
-      if (context.sendImmediate(to, DATA, null, Int32Array.of(i)) !== SUCCESS) throw new Error(`message ${i} has no room`);
+      if (context.sendImmediate(to, DATA, null, Int32Array.of(i)) !== SUCCESS)
+        throw new Error(`message ${i} has no room`);
     }
     if (context.drained) throw new Error("all of them had room");
     raise(flags, 1);
