@@ -49,7 +49,7 @@ const common = {
 };
 const monitor = await build({
   ...common,
-  entryPoints: ["src/launch/monitor.ts"],
+  entryPoints: ["src/launch/node-monitor.ts"],
   format: "iife",
   minify: true,
   write: false,

@@ -6,6 +6,7 @@ import type { MemoryMap } from "../memory/map.js";
 import { taskSlot } from "../memory/map.js";
 import type { Clock } from "../support/clock.js";
 import { nextTurn } from "../support/host.js";
+import { mayBlock } from "../support/host.js";
 import type { Keepalive } from "../support/keepalive.js";
 
 /** What the waiter waits for. */
@@ -39,6 +40,8 @@ export class Parker {
   readonly #cores: number;
   readonly #clock: Clock;
   readonly #keepalive: Keepalive;
+  /** Whether this thread may block in wait(). */
+  readonly mayBlock: boolean;
   /** The one sleep of this thread that does not block it; every asynchronous wait shares it. */
   #asleep: Promise<unknown> | undefined;
   #sleepers = 0;
@@ -62,6 +65,7 @@ export class Parker {
     this.#cores = cores;
     this.#clock = clock;
     this.#keepalive = keepalive;
+    this.mayBlock = mayBlock(memory.words);
   }
 
   /** Wakes whatever waits on this thread: for events that arise on the thread itself. */

@@ -18,7 +18,7 @@ export function wasmAllowed(): boolean {
 
 /** Views over a job's memory. */
 export function openMemory(shared: SharedMemory): Memory {
-  return memoryOf(shared instanceof SharedArrayBuffer ? shared : (shared.buffer as unknown as SharedArrayBuffer));
+  return memoryOf("buffer" in shared ? (shared.buffer as unknown as SharedArrayBuffer) : shared);
 }
 
 /** The kernels over a job's memory. */

@@ -8,27 +8,76 @@ import { readMap } from "../memory/map.js";
 import { Client } from "../pami/client.js";
 import { PamiError } from "../pami/error.js";
 import { nodeModule } from "../support/host.js";
-import { TICKET, type Ticket } from "./ticket.js";
+import { isWorkerName, type TaskReport, TICKET, type Ticket } from "./ticket.js";
 
-let attached: Client | undefined;
+let attached: Promise<Client> | undefined;
 
 /**
  * Joins the job that started this worker. A second call returns the same client.
  * @throws PAMIR_NOT_IN_JOB where no job started this thread, PAMIR_VERSION where another pamir did
  */
 export async function attach(): Promise<Client> {
-  if (attached !== undefined) return attached;
-  const data = nodeModule("worker_threads")?.workerData as { [TICKET]?: Ticket } | null | undefined;
-  const ticket = data?.[TICKET];
-  if (ticket === undefined) {
-    throw new PamiError("PAMIR_NOT_IN_JOB", "attach() in a thread that no job started: use launch(), here or above");
-  }
-  attached = clientOf(ticket);
+  attached ??= join();
   return attached;
 }
 
+async function join(): Promise<Client> {
+  const threads = nodeModule("worker_threads");
+  if (threads !== undefined) {
+    const ticket = (threads.workerData as { [TICKET]?: Ticket } | null)?.[TICKET];
+    if (ticket === undefined) throw notInJob();
+    return clientOf(ticket);
+  }
+  const worker = globalThis as unknown as TaskWorker;
+  if (typeof worker.postMessage !== "function" || !isWorkerName(worker.name)) throw notInJob();
+  const ticket = await ticketFrom(worker);
+  const release = await holdLock(ticket.lock);
+  worker.postMessage({ [TICKET]: "held" satisfies TaskReport });
+  return clientOf(ticket, release);
+}
+
+function notInJob(): PamiError {
+  return new PamiError("PAMIR_NOT_IN_JOB", "attach() in a thread that no job started: use launch(), here or above");
+}
+
+/** What we use of a Web Worker's global scope. */
+interface TaskWorker extends EventTarget {
+  readonly name: string;
+  postMessage(message: unknown): void;
+}
+
+/** Asks the thread that started this worker for the ticket; from now on it hears of errors that nobody catches. */
+function ticketFrom(worker: TaskWorker): Promise<Ticket> {
+  const fail = (error: unknown): void => {
+    const { name = "Error", message = String(error), code, stack } = (error ?? {}) as Error & { code?: string };
+    worker.postMessage({ [TICKET]: { name, message, code, stack } as TaskReport });
+  };
+  worker.addEventListener("error", (event) => fail((event as ErrorEvent).error ?? (event as ErrorEvent).message));
+  worker.addEventListener("unhandledrejection", (event) => fail((event as PromiseRejectionEvent).reason));
+  return new Promise((resolve) => {
+    const hear = (event: Event): void => {
+      const ticket = ((event as MessageEvent).data as { [TICKET]?: Ticket } | null)?.[TICKET];
+      if (ticket === undefined) return;
+      event.stopImmediatePropagation();
+      worker.removeEventListener("message", hear);
+      resolve(ticket);
+    };
+    worker.addEventListener("message", hear);
+    worker.postMessage({ [TICKET]: "attach" satisfies TaskReport });
+  });
+}
+
+/** Takes the Web Lock by which the job sees that this worker lives; what is returned gives it back. */
+function holdLock(name: string): Promise<() => void> {
+  const { locks } = navigator;
+  if (locks === undefined) return Promise.resolve(() => {});
+  return new Promise((resolve) => {
+    void locks.request(name, () => new Promise<void>((release) => resolve(release)));
+  });
+}
+
 /** The client for a ticket. */
-export function clientOf(ticket: Ticket): Client {
+export function clientOf(ticket: Ticket, onLeave?: () => void): Client {
   const memory = openMemory(ticket.memory);
   const word = (offset: number): number => (memory.words[(ticket.job + offset) >>> 2] as number) >>> 0;
   const theirs = word(JOB_HASH_OFFSET);
@@ -40,5 +89,13 @@ export function clientOf(ticket: Ticket): Client {
   }
   const kernel = selectKernel(ticket.kernel, ticket.memory, memory, ticket.module);
   const { task, args, debug } = ticket;
-  return new Client({ kernel, memory, map: readMap(memory, ticket.job), task, args, debug });
+  return new Client({
+    kernel,
+    memory,
+    map: readMap(memory, ticket.job),
+    task,
+    args,
+    debug,
+    ...(onLeave && { onLeave }),
+  });
 }

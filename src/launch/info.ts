@@ -18,7 +18,7 @@ import { VERSION } from "../generated/version.js";
 import { wasmAllowed } from "../kernel/select.js";
 import { wasmBytes } from "../kernel/wasm.js";
 import { MEMORY_BYTES_MAX, memoryMap } from "../memory/map.js";
-import { hardwareThreads, nodeModule, processorName } from "../support/host.js";
+import { hardwareThreads, isIsolated, nodeModule, processorName } from "../support/host.js";
 
 export interface Info {
   readonly version: string;
@@ -48,7 +48,7 @@ export function info(): Info {
     layout: LAYOUT_HASH,
     kernel: wasmAllowed() ? "wasm" : "ts",
     sharedMemory: typeof SharedArrayBuffer !== "undefined",
-    isolated: (globalThis as { crossOriginIsolated?: boolean }).crossOriginIsolated ?? true,
+    isolated: isIsolated(),
     simd: typeof WebAssembly !== "undefined" && WebAssembly.validate(new Uint8Array(SIMD_PROBE)),
     workerThreads: nodeModule("worker_threads") !== undefined,
     waitAsync: typeof Atomics.waitAsync === "function",

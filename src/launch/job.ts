@@ -1,5 +1,4 @@
 // A job as the thread that launched it sees it.
-import type { Worker } from "node:worker_threads";
 import { TASK_DEAD, TASK_INTERRUPT_OFFSET, TASK_NOTICE_OFFSET, TASK_STATE_OFFSET } from "../../assembly/layout.js";
 import type { Kernel, Memory } from "../kernel/kernel.js";
 import { type MemoryMap, taskSlot } from "../memory/map.js";
@@ -7,10 +6,10 @@ import type { Client } from "../pami/client.js";
 import { checkInteger, PamiError } from "../pami/error.js";
 import { tellOfEnd } from "../pami/notice.js";
 import { type Dump, dumpJob } from "./dump.js";
-import type { MonitorOrder, MonitorReport, TaskExit } from "./monitor.js";
+import type { Monitor, MonitorEvents, TaskExit } from "./monitor.js";
 
 export interface JobParts {
-  readonly monitor: Worker;
+  readonly monitor: (events: MonitorEvents) => Monitor;
   readonly client: Client | undefined;
   readonly map: MemoryMap;
   readonly memory: Memory;
@@ -26,29 +25,27 @@ export class Job {
   readonly started: Promise<void>;
 
   readonly #parts: JobParts;
+  readonly #monitor: Monitor;
   readonly #exits = new Map<number, TaskExit>();
 
   /** @internal */
   constructor(parts: JobParts) {
-    const { monitor, client, map } = parts;
+    const { client, map } = parts;
     this.#parts = parts;
     this.tasks = map.tasks;
-    let started: () => void;
-    this.started = new Promise((resolve) => {
-      started = resolve;
-    });
     const joined = client === undefined ? 0 : 1;
-    this.exited = new Promise((resolve) => {
-      monitor.on("message", (report: MonitorReport) => {
-        if ("started" in report) started();
-        else this.#exits.set(report.ended.task, report.ended);
-      });
-      monitor.on("error", (error) => this.#monitorFailed(joined, String(error)));
-      monitor.on("exit", () => {
-        this.#monitorFailed(joined, "the monitor was terminated");
-        started();
-        resolve([...this.#exits.values()].sort((a, b) => a.task - b.task));
-      });
+    const [started, isStarted] = promise<void>();
+    const [exited, haveExited] = promise<TaskExit[]>();
+    this.started = started;
+    this.exited = exited;
+    this.#monitor = parts.monitor({
+      started: isStarted,
+      ended: (exit) => void this.#exits.set(exit.task, exit),
+      over: (error) => {
+        this.#monitorEnded(joined, error);
+        isStarted();
+        haveExited([...this.#exits.values()].sort((a, b) => a.task - b.task));
+      },
     });
   }
 
@@ -78,7 +75,7 @@ export class Job {
 
   /** Ends all tasks now; a joined caller's client is closed. Resolves as `exited`. */
   async terminate(): Promise<TaskExit[]> {
-    this.#parts.monitor.postMessage({ terminate: "all" } satisfies MonitorOrder);
+    this.#monitor.terminate();
     const exits = await this.exited;
     this.#parts.client?.close();
     return exits;
@@ -86,12 +83,12 @@ export class Job {
 
   /** The job keeps the process running (the default). */
   ref(): void {
-    this.#parts.monitor.ref();
+    this.#monitor.ref();
   }
 
   /** The job does not keep the process running. */
   unref(): void {
-    this.#parts.monitor.unref();
+    this.#monitor.unref();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -99,7 +96,7 @@ export class Job {
   }
 
   /** Without its monitor a job has no tasks: whoever is not accounted for is dead. */
-  #monitorFailed(joined: number, error: string): void {
+  #monitorEnded(joined: number, error: string): void {
     const { kernel, map } = this.#parts;
     const lost: number[] = [];
     for (let task = joined; task < map.tasks; task++) {
@@ -110,4 +107,13 @@ export class Job {
     }
     if (lost.length > 0) tellOfEnd(kernel, map, lost);
   }
+}
+
+/** A promise, and the function that resolves it. */
+function promise<T>(): [Promise<T>, (value: T) => void] {
+  let settle: (value: T) => void;
+  const made = new Promise<T>((resolve) => {
+    settle = resolve;
+  });
+  return [made, (value) => settle(value)];
 }

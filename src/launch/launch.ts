@@ -17,7 +17,6 @@ import {
   TASK_COUNT_MAX,
 } from "../../assembly/layout.js";
 import { LAYOUT_HASH } from "../../assembly/layout-hash.js";
-import { monitorSource } from "../generated/monitor.js";
 import { VERSION } from "../generated/version.js";
 import type { KernelName } from "../kernel/kernel.js";
 import { openMemory, type SharedMemory, selectKernel, wasmAllowed } from "../kernel/select.js";
@@ -25,10 +24,12 @@ import { twinKernel } from "../kernel/twin/index.js";
 import { wasmModule } from "../kernel/wasm.js";
 import { endpointsFit, formatMemory, type Limits, MEMORY_BYTES_MAX, type MemoryMap, memoryMap } from "../memory/map.js";
 import { checkInteger, PamiError, show } from "../pami/error.js";
-import { hardwareThreads, nodeModule } from "../support/host.js";
+import { hardwareThreads, isIsolated, nodeModule } from "../support/host.js";
 import { clientOf } from "./attach.js";
+import { startBrowserMonitor } from "./browser.js";
 import { Job } from "./job.js";
-import type { MonitorOrders } from "./monitor.js";
+import type { MonitorEvents, MonitorOrders } from "./monitor.js";
+import { startNodeMonitor } from "./node.js";
 import type { Ticket } from "./ticket.js";
 
 /** Options of `launch`. */
@@ -72,12 +73,20 @@ const WASM_PAGE = 65536;
  * @throws PAMIR_INVAL, PAMIR_ENTRY, PAMIR_MEMORY, PAMIR_NO_WASM, PAMIR_UNSUPPORTED
  */
 export async function launch(entry: URL | string, options: LaunchOptions = {}): Promise<Job> {
-  const threads = nodeModule("worker_threads");
-  if (threads === undefined) throw new PamiError("PAMIR_UNSUPPORTED", "launch() needs Node's worker_threads");
+  const isNode = nodeModule("worker_threads") !== undefined;
+  if (!isNode && typeof Worker === "undefined") {
+    throw new PamiError("PAMIR_UNSUPPORTED", "launch() needs Node's worker_threads, or Web Workers");
+  }
   const url = checkEntry(entry);
   const limits = checkLimits(options);
-  const kernels = checkKernels(options.kernel, limits.tasks);
   const { join = false, args, workerOptions = {}, debug = false } = options;
+  if (!isIsolated() && limits.tasks > (join ? 1 : 0)) {
+    throw new PamiError(
+      "PAMIR_NOT_ISOLATED",
+      `launch() of ${limits.tasks} tasks: this page is not cross-origin isolated, so its threads can't share memory. Serve it with Cross-Origin-Opener-Policy: same-origin and Cross-Origin-Embedder-Policy: require-corp; one task with join: true works without`,
+    );
+  }
+  const kernels = checkKernels(options.kernel, limits.tasks);
   checkWorkerOptions(workerOptions);
   if (typeof debug !== "boolean") throw new PamiError("PAMIR_INVAL", `debug is ${show(debug)}, not a boolean`);
 
@@ -86,6 +95,7 @@ export async function launch(entry: URL | string, options: LaunchOptions = {}): 
   const memory = openMemory(shared);
   formatMemory(map, memory, twinKernel(memory), hardwareThreads());
   const module = kernels.includes("wasm") ? wasmModule() : undefined;
+  const jobName = Math.random().toString(36).slice(2);
   const tickets = kernels.map(
     (kernel, task): Ticket => ({
       version: VERSION,
@@ -97,25 +107,17 @@ export async function launch(entry: URL | string, options: LaunchOptions = {}): 
       kernel,
       args,
       debug,
+      lock: `pamir ${jobName} ${task}`,
     }),
   );
   const orders: MonitorOrders = { entry: url.href, tickets: join ? tickets.slice(1) : tickets, workerOptions };
-  const monitor = startMonitor(threads.Worker, orders);
   const client = join ? clientOf(tickets[0] as Ticket) : undefined;
   const kernel = selectKernel(kernels[0] as KernelName, shared, memory, module);
+  const monitor = (events: MonitorEvents) =>
+    isNode ? startNodeMonitor(orders, events) : startBrowserMonitor(orders, events, map, memory);
   const job = new Job({ monitor, client, map, memory, kernel });
   await job.started;
   return job;
-}
-
-function startMonitor(Worker: typeof import("node:worker_threads").Worker, orders: MonitorOrders) {
-  try {
-    return new Worker(monitorSource, { eval: true, workerData: orders, name: "pamir monitor" });
-  } catch (error) {
-    throw new PamiError("PAMIR_INVAL", `args or workerOptions can't be sent to a worker: ${(error as Error).message}`, {
-      cause: error,
-    });
-  }
 }
 
 function checkEntry(entry: URL | string): URL {

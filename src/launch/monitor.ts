@@ -1,14 +1,10 @@
-// The monitor: a worker that starts the tasks' workers and then waits in its event loop, so that it hears of their end
-// whatever the launching thread does. It marks the dead, mends what they held, and rings everybody.
-import { memoryOf } from "../kernel/kernel.js";
-import { twinSync } from "../kernel/twin/sync.js";
-import { readMap } from "../memory/map.js";
-import { nodeModule } from "../support/host.js";
-import { bury } from "./bury.js";
-import { TICKET, type Ticket } from "./ticket.js";
+// What watches over the tasks of a job: starts their workers, hears of their end. In Node a worker of its own
+// (node.ts), in a browser the thread that launched the job, which never blocks there (browser.ts).
+import type { Ticket } from "./ticket.js";
 
-/** What the launcher gives to the monitor. */
+/** What is to be started. */
 export interface MonitorOrders {
+  /** URL of the task module. */
   readonly entry: string;
   readonly tickets: readonly Ticket[];
   readonly workerOptions: Record<string, unknown>;
@@ -28,62 +24,21 @@ export interface TaskExit {
   readonly stack?: string | undefined;
 }
 
-/** From the monitor to the launcher. */
-export type MonitorReport = { readonly ended: TaskExit } | { readonly started: true };
-/** From the launcher to the monitor. */
-export type MonitorOrder = { readonly terminate: number | "all" };
-
-const { Worker, parentPort, workerData } = nodeModule("worker_threads") as typeof import("node:worker_threads");
-const { entry, tickets, workerOptions } = workerData as MonitorOrders;
-const first = tickets[0] as Ticket;
-const memory = memoryOf(
-  (first.memory instanceof SharedArrayBuffer ? first.memory : first.memory.buffer) as SharedArrayBuffer,
-);
-const map = readMap(memory, first.job);
-const sync = twinSync(memory);
-const running = new Map<number, InstanceType<typeof Worker>>();
-const terminated = new Set<number>();
-
-function start(ticket: Ticket): void {
-  const { workerData: userData, ...options } = workerOptions;
-  const failures: unknown[] = [];
-  const worker = new Worker(new URL(entry), {
-    ...options,
-    workerData: { ...(userData as object | undefined), [TICKET]: ticket },
-  });
-  running.set(ticket.task, worker);
-  worker.on("error", (error) => failures.push(error));
-  worker.on("exit", (code) => {
-    running.delete(ticket.task);
-    bury(sync, map, ticket.task);
-    report(ticket.task, code, failures[0]);
-    if (running.size === 0) parentPort?.close();
-  });
+/** What a job hears of its monitor. */
+export interface MonitorEvents {
+  started(): void;
+  ended(exit: TaskExit): void;
+  /** The last task has ended, or the monitor itself: `error` says of what, if it was not the last task. */
+  over(error: string): void;
 }
 
-function report(task: number, code: number, failure: unknown): void {
-  const error = failure as { name?: string; message?: string; code?: string; stack?: string } | undefined;
-  const outOfMemory = error?.code === "ERR_WORKER_OUT_OF_MEMORY";
-  const cause = terminated.has(task) ? "terminated" : failure === undefined ? "exit" : outOfMemory ? "memory" : "error";
-  const text =
-    failure instanceof Error || error?.message !== undefined ? `${error?.name}: ${error?.message}` : String(failure);
-  const ended: TaskExit = {
-    task,
-    code,
-    cause,
-    error: failure === undefined ? undefined : text,
-    errorCode: error?.code,
-    stack: error?.stack,
-  };
-  parentPort?.postMessage({ ended } satisfies MonitorReport);
+/** A monitor as the job sees it. */
+export interface Monitor {
+  terminate(): void;
+  /** Keeps the process running, or not. */
+  ref(): void;
+  unref(): void;
 }
 
-parentPort?.on("message", ({ terminate }: MonitorOrder) => {
-  for (const [task, worker] of running) {
-    if (terminate !== "all" && terminate !== task) continue;
-    terminated.add(task);
-    void worker.terminate();
-  }
-});
-for (const ticket of tickets) start(ticket);
-parentPort?.postMessage({ started: true } satisfies MonitorReport);
+/** Starts a monitor; events come later. */
+export type StartMonitor = (orders: MonitorOrders, events: MonitorEvents) => Monitor;

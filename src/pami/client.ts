@@ -56,6 +56,8 @@ export interface ClientParts {
   /** Warns of what is never closed. */
   readonly debug?: boolean;
   readonly clock?: Clock;
+  /** Called once this task has left the job. */
+  readonly onLeave?: () => void;
 }
 
 export class Client {
@@ -248,6 +250,7 @@ export class Client {
     // SYNC D (closed): pairs with those who look whether the task has ended; then each is told to look.
     kernel.exchangeIf(this.#slot + TASK_STATE_OFFSET, TASK_UP, TASK_CLOSED);
     tellOfEnd(kernel, map, [this.task]);
+    this.#parts.onLeave?.();
   }
 
   #refresh(): number {

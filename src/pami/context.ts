@@ -411,11 +411,14 @@ export class Context {
    * Advances until `condition()` is true, spinning for a while and then asleep. Blocks the thread: its timers, I/O and
    * console stand still. `condition` is asked after each round.
    * @returns SUCCESS, TIMEDOUT, or INTERRUPTED (by `job.interrupt`, or because the context was closed in a handler)
-   * @throws what `advance()` throws
+   * @throws PAMIR_WOULD_BLOCK on a page's own thread, which must not block; what `advance()` throws
    */
   advanceUntil(condition: () => boolean, options: WaitOptions = {}): Result {
     this.#checkAdvance(1);
     const timeout = checkTimeout(options.timeout);
+    if (!this.#host.parker.mayBlock) {
+      throw new PamiError("PAMIR_WOULD_BLOCK", "advanceUntil() on a thread that must not block: await progress()");
+    }
     const interrupts = this.#host.interruptsTaken();
     const isStopped = () => this.#closed || this.#host.interrupts() !== interrupts;
     let satisfied = false;

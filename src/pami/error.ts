@@ -20,6 +20,8 @@
  * - `PAMIR_ENTRY`: the task module can't be found
  * - `PAMIR_NO_WASM`: `kernel: 'wasm'` where WebAssembly is forbidden or missing
  * - `PAMIR_UNSUPPORTED`: this host has no shared memory or no worker threads
+ * - `PAMIR_NOT_ISOLATED`: several tasks on a page that is not cross-origin isolated
+ * - `PAMIR_WOULD_BLOCK`: a wait that blocks, on a thread that must not: a page's
  * - `PAMIR_TIMEDOUT`, `PAMIR_CANCELED`, `PAMIR_INTERRUPTED`, `PAMIR_SHUTDOWN`: how a wait ended
  */
 export type ErrorCode =
@@ -41,6 +43,8 @@ export type ErrorCode =
   | "PAMIR_ENTRY"
   | "PAMIR_NO_WASM"
   | "PAMIR_UNSUPPORTED"
+  | "PAMIR_NOT_ISOLATED"
+  | "PAMIR_WOULD_BLOCK"
   | "PAMIR_TIMEDOUT"
   | "PAMIR_CANCELED"
   | "PAMIR_INTERRUPTED"
