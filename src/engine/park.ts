@@ -1,12 +1,11 @@
 // How a thread waits: a bounded spin, then asleep on its task's bell. One Parker for each thread.
 
 import type { Kernel, Memory } from "../kernel/kernel.js";
-import { bellWaitAsync } from "../kernel/twin/sync.js";
+import { bellWaitAsync, mayBlock } from "../kernel/twin/sync.js";
 import type { MemoryMap } from "../memory/map.js";
 import { taskSlot } from "../memory/map.js";
 import type { Clock } from "../support/clock.js";
 import { nextTurn } from "../support/host.js";
-import { mayBlock } from "../support/host.js";
 import type { Keepalive } from "../support/keepalive.js";
 
 /** What the waiter waits for. */
@@ -65,7 +64,7 @@ export class Parker {
     this.#cores = cores;
     this.#clock = clock;
     this.#keepalive = keepalive;
-    this.mayBlock = mayBlock(memory.words);
+    this.mayBlock = mayBlock(memory);
   }
 
   /** Wakes whatever waits on this thread: for events that arise on the thread itself. */

@@ -24,7 +24,7 @@ import { twinKernel } from "../kernel/twin/index.js";
 import { wasmModule } from "../kernel/wasm.js";
 import { endpointsFit, formatMemory, type Limits, MEMORY_BYTES_MAX, type MemoryMap, memoryMap } from "../memory/map.js";
 import { checkInteger, PamiError, show } from "../pami/error.js";
-import { hardwareThreads, isIsolated, nodeModule } from "../support/host.js";
+import { hardwareThreads, isIsolated, nodeModule, uniqueName } from "../support/host.js";
 import { clientOf } from "./attach.js";
 import { startBrowserMonitor } from "./browser.js";
 import { Job } from "./job.js";
@@ -95,7 +95,7 @@ export async function launch(entry: URL | string, options: LaunchOptions = {}): 
   const memory = openMemory(shared);
   formatMemory(map, memory, twinKernel(memory), hardwareThreads());
   const module = kernels.includes("wasm") ? wasmModule() : undefined;
-  const jobName = Math.random().toString(36).slice(2);
+  const jobName = uniqueName();
   const tickets = kernels.map(
     (kernel, task): Ticket => ({
       version: VERSION,

@@ -27,19 +27,16 @@ export function nextTurn(): Promise<void> {
     };
     port2.postMessage(null);
   });
+}
+
 /** Whether threads may share memory: `crossOriginIsolated` of a page; true where there are no pages. */
 export function isIsolated(): boolean {
   return (globalThis as { crossOriginIsolated?: boolean }).crossOriginIsolated ?? true;
 }
 
-/** Whether this thread may block; a page's must not. The word is any of a shared memory. */
-export function mayBlock(words: Int32Array): boolean {
-  try {
-    Atomics.wait(words, 0, ~(words[0] as number), 0);
-    return true;
-  } catch {
-    return false;
-  }
+/** A name that nobody else has. */
+export function uniqueName(): string {
+  return Math.random().toString(36).slice(2) + Date.now().toString(36);
 }
 
 let threads: number | undefined;

@@ -163,3 +163,13 @@ export function bellWaitAsync({ words }: Memory, task: number, seen: number): Pr
   const { async, value } = Atomics.waitAsync(words, (task + TASK_BELL_OFFSET) >>> 2, seen);
   return async ? value : undefined;
 }
+
+/** Whether this thread may block: a page's must not. A wait for a word that reads something else ends at once, or throws. */
+export function mayBlock({ words }: Memory): boolean {
+  try {
+    Atomics.wait(words, 0, ~(words[0] as number), 0);
+    return true;
+  } catch {
+    return false;
+  }
+}
