@@ -144,7 +144,9 @@ export function kernelSuite(name: string, options: RigOptions): void {
            while (Atomics.notify(words, bell) === 0) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1);`,
           { eval: true, workerData: { words: rig.memory.words, bell } },
         );
-        const over = new Promise((resolve) => ringer.on("exit", resolve));
+        const over = new Promise<void>((resolve) => ringer.on("exit", () => resolve()));
+        // Up, before this thread blocks: in a browser it is this thread that starts the other.
+        await new Promise<void>((resolve) => ringer.on("online", () => resolve()));
         expect(consumer.bellWait(rig.task(2), consumer.bellArm(rig.task(2)), -1)).toBe(WAIT_OK);
         await over;
       });

@@ -1,0 +1,25 @@
+// The conformance suites of the kernels, in real Web Workers on an isolated page.
+import { expect, it } from "vitest";
+import type { Outcome } from "./conformance/worker.js";
+
+it.each(["wasm", "debug", "twin", "mixed"])(
+  "%s",
+  async (group) => {
+    const worker = new Worker(new URL("./conformance/worker.ts", import.meta.url), { type: "module", name: group });
+    const failed: Outcome[] = [];
+    let done = 0;
+    const total = await new Promise<number>((resolve, reject) => {
+      worker.onerror = (event) => reject(new Error(event.message || "the worker was not loaded"));
+      worker.onmessage = ({ data }: MessageEvent<Outcome>) => {
+        if ("over" in data) return resolve(data.over);
+        done++;
+        if (data.error !== undefined) failed.push(data);
+      };
+    });
+    worker.terminate();
+    expect(failed).toEqual([]);
+    expect(done).toBe(total);
+    expect(total).toBeGreaterThan(150);
+  },
+  300_000,
+);

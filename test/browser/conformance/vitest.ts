@@ -1,0 +1,62 @@
+// What the conformance suites use of Vitest, whose own runner is at home on a page and not in a worker: the names of
+// its functions, its expect(), and a list of tests that worker.ts runs.
+import {
+  ASYMMETRIC_MATCHERS_OBJECT,
+  GLOBAL_EXPECT,
+  JestAsymmetricMatchers,
+  JestChaiExpect,
+  JestExtend,
+  setState,
+} from "@vitest/expect";
+import * as chai from "chai";
+
+type Body = (...given: never[]) => unknown;
+
+export interface Case {
+  readonly name: string;
+  readonly before: readonly (() => unknown)[];
+  readonly body: () => unknown;
+}
+
+/** The tests that the suites have declared. */
+export const cases: Case[] = [];
+let names: string[] = [];
+let before: (() => unknown)[] = [];
+
+chai.use(JestExtend);
+chai.use(JestChaiExpect);
+chai.use(JestAsymmetricMatchers);
+export const expect = Object.assign(
+  (value: unknown, message?: string) => chai.expect(value, message),
+  chai.expect,
+  (globalThis as Record<symbol, object>)[ASYMMETRIC_MATCHERS_OBJECT],
+) as unknown as typeof import("vitest").expect;
+setState({ assertionCalls: 0, isExpectingAssertions: false, expectedAssertionsNumber: null }, expect as never);
+Object.defineProperty(globalThis, GLOBAL_EXPECT, { value: expect, configurable: true });
+
+export function describe(name: string, body: () => void): void {
+  const outer = { names, before };
+  names = [...names, name];
+  before = [...before];
+  body();
+  ({ names, before } = outer);
+}
+
+export function it(name: string, body: Body): void {
+  cases.push({ name: [...names, name].join(" > "), before, body: body as () => unknown });
+}
+
+/** Each row is a test, or a group; what stands in it follows the name. */
+const each =
+  (declare: (name: string, body: () => void) => void) => (rows: readonly unknown[]) => (name: string, body: Body) => {
+    for (const row of rows) {
+      const given = (Array.isArray(row) ? row : [row]) as never[];
+      declare(`${name} ${given.map(String).join(", ")}`, () => body(...given) as undefined);
+    }
+  };
+it.each = each(it);
+describe.each = each(describe);
+
+export function beforeEach(body: () => unknown): void {
+  before.push(body);
+}

@@ -1,0 +1,128 @@
+// Jobs on a page that is cross-origin isolated: the page is task 0 and never blocks, the other tasks are Web Workers.
+import { type Client, type Context, info, type Job, launch, SHUTDOWN, SUCCESS } from "pamir";
+import { describe, expect, it } from "vitest";
+import { ANSWER, CLOSE, LOOP, QUIT, REGION, REJECT, THROW, TWICE } from "./tasks/peer.js";
+
+const TIMEOUT = { timeout: 10_000 };
+
+interface Page {
+  readonly job: Job;
+  readonly client: Client;
+  readonly context: Context;
+}
+
+async function onPage(tasks: number, kernel: "wasm" | "ts", body: (page: Page) => Promise<void>): Promise<void> {
+  const entry = new URL("./tasks/peer.js", import.meta.url);
+  const job = await launch(entry, { tasks, kernel, join: true, heapBytes: 16 * 1024 ** 2 });
+  try {
+    await body({ job, client: job.client, context: job.client.createContext() });
+  } finally {
+    await job.terminate();
+  }
+}
+
+/** Advances until something holds. */
+async function until(context: Context, condition: () => boolean): Promise<void> {
+  while (!condition()) await context.progress(TIMEOUT);
+}
+
+describe.each(["wasm", "ts"] as const)("%s", (kernel) => {
+  it("messages go to workers and back", () =>
+    onPage(3, kernel, async ({ client, context }) => {
+      expect(info()).toMatchObject({ isolated: true, sharedMemory: true });
+      const answers: number[] = [];
+      context.dispatch(ANSWER, (message) => {
+        answers.push(message.getInt32(0));
+      });
+      for (let i = 0; i < 1000; i++) {
+        const to = client.endpoint(1 + (i % 2));
+        expect(context.sendImmediate(to, TWICE, null, new Int32Array([i]))).toBe(SUCCESS);
+        if (i % 50 === 49) await until(context, () => answers.length === i + 1);
+      }
+      expect(answers.toSorted((a, b) => a - b)).toEqual(Array.from({ length: 1000 }, (_, i) => 2 * i));
+    }));
+
+  it("large messages, puts and gets", () =>
+    onPage(2, kernel, async ({ client, context }) => {
+      let remote = -1;
+      context.dispatch(ANSWER, (message) => {
+        remote = new Float64Array(message.payload.slice().buffer)[0] as number;
+      });
+      const bytes = 1024 ** 2;
+      context.sendImmediate(client.endpoint(1), REGION, null, new Int32Array([bytes]));
+      await until(context, () => remote >= 0);
+      const local = client.createRegion(bytes);
+      context.get({ to: client.endpoint(1), local, remote });
+      await context.flush(TIMEOUT);
+      expect(local.bytes.every((byte) => byte === 7)).toBe(true);
+      local.bytes.fill(9);
+      context.put({ to: client.endpoint(1), local, remote });
+      await context.flush(TIMEOUT);
+      local.bytes.fill(0);
+      context.get({ to: client.endpoint(1), local, remote });
+      await context.flush(TIMEOUT);
+      expect(local.bytes.every((byte) => byte === 9)).toBe(true);
+    }));
+
+  it("the page's own thread never blocks: advanceUntil() says so", () =>
+    onPage(1, kernel, async ({ context }) => {
+      expect(() => context.advanceUntil(() => true)).toThrowError(
+        expect.objectContaining({ code: "PAMIR_WOULD_BLOCK" }),
+      );
+      let ticks = 0;
+      const timer = setInterval(() => ticks++, 1);
+      await expect(context.progress({ timeout: 50 })).rejects.toMatchObject({ code: "PAMIR_TIMEDOUT" });
+      clearInterval(timer);
+      expect(ticks).toBeGreaterThan(2);
+    }));
+});
+
+describe("how tasks end", () => {
+  const endOf = async (order: number): Promise<unknown> => {
+    let end: unknown;
+    await onPage(2, "wasm", async ({ job, client, context }) => {
+      const to = client.endpoint(1);
+      context.sendImmediate(to, order);
+      [end] = await job.exited;
+      context.advance();
+      expect(context.sendImmediate(to, TWICE)).toBe(SHUTDOWN);
+    });
+    return end;
+  };
+
+  it("by closing its client", async () => {
+    expect(await endOf(QUIT)).toEqual({ task: 1, code: 0, cause: "exit" });
+  });
+
+  it("by an error that nobody catches", async () => {
+    const end = await endOf(THROW);
+    expect(end).toMatchObject({ task: 1, code: 1, cause: "error", error: "RangeError: thrown in a task" });
+    expect((end as { stack: string }).stack).toContain("peer.js");
+  });
+
+  it("by a promise that is rejected", async () => {
+    expect(await endOf(REJECT)).toMatchObject({ task: 1, cause: "error", error: "TypeError: rejected in a task" });
+  });
+
+  it("by closing its worker", async () => {
+    expect(await endOf(CLOSE)).toMatchObject({ task: 1, code: 1, cause: "exit", error: /without closing/ });
+  });
+
+  it("by terminate(), also in an endless loop", () =>
+    onPage(2, "wasm", async ({ job, client, context }) => {
+      context.sendImmediate(client.endpoint(1), LOOP);
+      expect(await job.terminate()).toEqual([{ task: 1, code: 1, cause: "terminated" }]);
+    }));
+
+  it("because its file does not exist: what it probably is", async () => {
+    const job = await launch(new URL("./tasks/missing.js", import.meta.url), { tasks: 1 });
+    const [end] = await job.exited;
+    expect(end).toMatchObject({ task: 0, cause: "error" });
+    expect((end as { error: string }).error).toMatch(/missing\.js: its script was not loaded: .*404/);
+  });
+});
+
+it("args that can't be cloned are refused at once", async () => {
+  const entry = new URL("./tasks/peer.js", import.meta.url);
+  await expect(launch(entry, { tasks: 1, args: () => {} })).rejects.toMatchObject({ code: "PAMIR_INVAL" });
+});
