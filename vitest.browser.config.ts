@@ -7,7 +7,7 @@ const executablePath = await findChromium();
 const report = process.env.PAMIR_BROWSER_JSON;
 
 /** What makes a page cross-origin isolated: without it threads can't share memory. */
-const headers = {
+const ISOLATION = {
   "Cross-Origin-Opener-Policy": "same-origin",
   "Cross-Origin-Embedder-Policy": "require-corp",
 };
@@ -24,29 +24,39 @@ const conformance = {
       "node:worker_threads": "node.ts",
     };
     const shim = shims[source];
-    return shim && fileURLToPath(new URL(`test/browser/conformance/${shim}`, import.meta.url));
+    return shim && fileURLToPath(new URL(`test/browser/isolated/conformance/${shim}`, import.meta.url));
   },
 };
 
-export default defineConfig({
-  plugins: [conformance],
-  worker: { format: "es", plugins: () => [conformance] },
-  optimizeDeps: { include: ["buffer", "chai", "fast-check", "@vitest/expect"] },
-  server: { headers },
-  // As an app has it: the package that was built, not its sources.
-  resolve: { alias: { pamir: fileURLToPath(new URL("dist/index.js", import.meta.url)) } },
-  test: {
-    include: ["test/browser/**/*.test.ts"],
-    reporters: report === undefined ? ["default"] : ["default", ["json", { outputFile: report }]],
-    testTimeout: 30_000,
-    browser: {
-      enabled: true,
-      headless: true,
-      screenshotFailures: false,
-      provider: playwright({
-        launchOptions: { args: CHROMIUM_FLAGS, ...(executablePath === undefined ? {} : { executablePath }) },
-      }),
-      instances: [{ browser: "chromium" }],
+/** The tests of one folder, on pages with these headers. */
+function project(name: string, headers: Record<string, string>) {
+  return {
+    plugins: [conformance],
+    worker: { format: "es" as const, plugins: () => [conformance] },
+    optimizeDeps: { include: ["buffer", "chai", "fast-check", "@vitest/expect"] },
+    server: { headers },
+    // As an app has it: the package that was built, not its sources.
+    resolve: { alias: { pamir: fileURLToPath(new URL("dist/index.js", import.meta.url)) } },
+    test: {
+      name,
+      include: [`test/browser/${name}/*.test.ts`],
+      testTimeout: 30_000,
+      browser: {
+        enabled: true,
+        headless: true,
+        screenshotFailures: false,
+        provider: playwright({
+          launchOptions: { args: CHROMIUM_FLAGS, ...(executablePath === undefined ? {} : { executablePath }) },
+        }),
+        instances: [{ browser: "chromium" as const }],
+      },
     },
+  };
+}
+
+export default defineConfig({
+  test: {
+    reporters: report === undefined ? ["default"] : ["default", ["json", { outputFile: report }]],
+    projects: [project("isolated", ISOLATION), project("alone", {})],
   },
 });

@@ -16,7 +16,7 @@ export { VERSION } from "./generated/version.js";
 export type { KernelName } from "./kernel/kernel.js";
 export { attach } from "./launch/attach.js";
 export type { ContextDump, Dump, HeapDump, InjectionDump, LaneDump, TaskDump } from "./launch/dump.js";
-export { type Info, info } from "./launch/info.js";
+export { type Info, info, type Rung } from "./launch/info.js";
 export type { Job } from "./launch/job.js";
 export { type LaunchOptions, launch } from "./launch/launch.js";
 export type { TaskExit } from "./launch/monitor.js";

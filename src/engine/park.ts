@@ -1,12 +1,14 @@
 // How a thread waits: a bounded spin, then asleep on its task's bell. One Parker for each thread.
 
+import { TASK_BELL_OFFSET } from "../../assembly/layout.js";
 import type { Kernel, Memory } from "../kernel/kernel.js";
-import { bellWaitAsync, mayBlock } from "../kernel/twin/sync.js";
+import { bellWaitAsync, hasWaitAsync, isShared, mayBlock } from "../kernel/twin/sync.js";
 import type { MemoryMap } from "../memory/map.js";
 import { taskSlot } from "../memory/map.js";
 import type { Clock } from "../support/clock.js";
 import { nextTurn } from "../support/host.js";
 import type { Keepalive } from "../support/keepalive.js";
+import { Doorbell } from "./doorbell.js";
 
 /** What the waiter waits for. */
 export interface Awaited {
@@ -44,6 +46,7 @@ export class Parker {
   /** The one sleep of this thread that does not block it; every asynchronous wait shares it. */
   #asleep: Promise<unknown> | undefined;
   #sleepers = 0;
+  #doorbell: Doorbell | undefined;
   /** When the event loop had its last turn, as far as this knows. */
   #turn = 0;
 
@@ -135,7 +138,7 @@ export class Parker {
       if (this.#sleepers === 0) this.#kernel.bellDisarm(this.#slot);
       return await this.#letLoopTurn();
     }
-    this.#asleep ??= bellWaitAsync(this.#memory, this.#slot, seen)?.then(() => {
+    this.#asleep ??= this.#bell(seen)?.then(() => {
       this.#asleep = undefined;
     });
     if (this.#asleep === undefined) {
@@ -159,6 +162,20 @@ export class Parker {
       // Those who still sleep keep the flag up; the one outstanding wait is used again by whoever sleeps next.
       if (this.#sleepers === 0) this.#kernel.bellDisarm(this.#slot);
     }
+  }
+
+  /** Resolves when the bell rings; undefined: it has rung already. */
+  #bell(seen: number): Promise<unknown> | undefined {
+    // Nobody else is there, and what this thread itself does is looked for soon.
+    if (!isShared(this.#memory)) return new Promise((resolve) => setTimeout(resolve, RESTLESS_MS));
+    if (hasWaitAsync()) return bellWaitAsync(this.#memory, this.#slot, seen);
+    this.#doorbell ??= new Doorbell(this.#memory.words, (this.#slot + TASK_BELL_OFFSET) >>> 2);
+    return this.#doorbell.wait(seen);
+  }
+
+  /** The task leaves: nothing is waited for any more. */
+  close(): void {
+    this.#doorbell?.close();
   }
 
   /** Spins for a while; whether the wait is over. */

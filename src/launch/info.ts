@@ -16,13 +16,23 @@ import {
 import { LAYOUT_HASH } from "../../assembly/layout-hash.js";
 import { VERSION } from "../generated/version.js";
 import { wasmAllowed } from "../kernel/select.js";
+import { hasWaitAsync } from "../kernel/twin/sync.js";
 import { wasmBytes } from "../kernel/wasm.js";
 import { MEMORY_BYTES_MAX, memoryMap } from "../memory/map.js";
 import { hardwareThreads, isIsolated, nodeModule, processorName } from "../support/host.js";
 
+/**
+ * What is possible here: `shared`, tasks on threads that share memory; `alone`, one task on this thread, with the same
+ * calls.
+ */
+export type Rung = "shared" | "alone";
+
 export interface Info {
   readonly version: string;
   readonly layout: number;
+  readonly rung: Rung;
+  /** Why it is no better, and what would make it so; empty where it is the best. */
+  readonly why: string;
   /** Kernels that a job gets by default here. */
   readonly kernel: "wasm" | "ts";
   readonly sharedMemory: boolean;
@@ -40,18 +50,40 @@ export interface Info {
 /** `(module (func (drop (i8x16.splat (i32.const 0)))))`: valid where there is SIMD. */
 const SIMD_PROBE = [0, 97, 115, 109, 1, 0, 0, 0, 1, 4, 1, 96, 0, 0, 3, 2, 1, 0, 10, 9, 1, 7, 0, 65, 0, 253, 15, 26, 11];
 
+const HEADERS = "Cross-Origin-Opener-Policy: same-origin and Cross-Origin-Embedder-Policy: require-corp";
+
+/** Whether this thread may start others that share its memory, and why not. */
+export function whyAlone(): string {
+  const { isSecureContext = true } = globalThis as { isSecureContext?: boolean };
+  if (nodeModule("worker_threads") === undefined && typeof Worker === "undefined") return "this host has no workers";
+  if (isIsolated()) return "";
+  return isSecureContext
+    ? `this page is not cross-origin isolated, so its threads can't share memory: serve it with ${HEADERS}`
+    : "this page came neither by https nor from localhost, and so can't be cross-origin isolated";
+}
+
+/** Why the kernels are not wasm. */
+function whyTwin(): string {
+  if (typeof WebAssembly === "undefined") return "this host has no WebAssembly";
+  return wasmAllowed()
+    ? ""
+    : "a Content-Security-Policy forbids WebAssembly: allow it by script-src 'wasm-unsafe-eval'";
+}
+
 /** What this pamir is, and what this host gives it; sizes and limits in bytes unless their name says otherwise. */
 export function info(): Info {
   const map = memoryMap({ tasks: 2, contexts: 1, laneBytes: LANE_BYTES_DEFAULT, heapBytes: 0 });
   return {
     version: VERSION,
     layout: LAYOUT_HASH,
+    rung: whyAlone() === "" ? "shared" : "alone",
+    why: [whyAlone(), whyTwin()].filter((reason) => reason !== "").join("; "),
     kernel: wasmAllowed() ? "wasm" : "ts",
     sharedMemory: typeof SharedArrayBuffer !== "undefined",
     isolated: isIsolated(),
     simd: typeof WebAssembly !== "undefined" && WebAssembly.validate(new Uint8Array(SIMD_PROBE)),
     workerThreads: nodeModule("worker_threads") !== undefined,
-    waitAsync: typeof Atomics.waitAsync === "function",
+    waitAsync: hasWaitAsync(),
     hardwareThreads: hardwareThreads(),
     processor: processorName(),
     limits: {

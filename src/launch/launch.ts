@@ -24,9 +24,10 @@ import { twinKernel } from "../kernel/twin/index.js";
 import { wasmModule } from "../kernel/wasm.js";
 import { endpointsFit, formatMemory, type Limits, MEMORY_BYTES_MAX, type MemoryMap, memoryMap } from "../memory/map.js";
 import { checkInteger, PamiError, show } from "../pami/error.js";
-import { hardwareThreads, isIsolated, nodeModule, uniqueName } from "../support/host.js";
+import { hardwareThreads, nodeModule, uniqueName } from "../support/host.js";
 import { clientOf } from "./attach.js";
 import { startBrowserMonitor } from "./browser.js";
+import { info, whyAlone } from "./info.js";
 import { Job } from "./job.js";
 import type { MonitorEvents, MonitorOrders } from "./monitor.js";
 import { startNodeMonitor } from "./node.js";
@@ -70,22 +71,21 @@ const WASM_PAGE = 65536;
  * are being started; messages to a task that is not up yet wait for it, and a task that fails to load ends with its
  * error in `job.exited`.
  * @param entry URL of the task module: `new URL('./task.js', import.meta.url)`
- * @throws PAMIR_INVAL, PAMIR_ENTRY, PAMIR_MEMORY, PAMIR_NO_WASM, PAMIR_UNSUPPORTED
+ * @throws PAMIR_INVAL, PAMIR_ENTRY, PAMIR_MEMORY, PAMIR_NO_WASM, PAMIR_NOT_ISOLATED
  */
 export async function launch(entry: URL | string, options: LaunchOptions = {}): Promise<Job> {
   const isNode = nodeModule("worker_threads") !== undefined;
-  if (!isNode && typeof Worker === "undefined") {
-    throw new PamiError("PAMIR_UNSUPPORTED", "launch() needs Node's worker_threads, or Web Workers");
-  }
   const url = checkEntry(entry);
   const limits = checkLimits(options);
   const { join = false, args, workerOptions = {}, debug = false } = options;
-  if (!isIsolated() && limits.tasks > (join ? 1 : 0)) {
+  const why = whyAlone();
+  if (why !== "" && limits.tasks > (join ? 1 : 0)) {
     throw new PamiError(
       "PAMIR_NOT_ISOLATED",
-      `launch() of ${limits.tasks} tasks: this page is not cross-origin isolated, so its threads can't share memory. Serve it with Cross-Origin-Opener-Policy: same-origin and Cross-Origin-Embedder-Policy: require-corp; one task with join: true works without`,
+      `launch() of ${limits.tasks} tasks: ${why}. One task with join: true works without`,
     );
   }
+  if (!isNode) sayRung();
   const kernels = checkKernels(options.kernel, limits.tasks);
   checkWorkerOptions(workerOptions);
   if (typeof debug !== "boolean") throw new PamiError("PAMIR_INVAL", `debug is ${show(debug)}, not a boolean`);
@@ -118,6 +118,17 @@ export async function launch(entry: URL | string, options: LaunchOptions = {}): 
   const job = new Job({ monitor, client, map, memory, kernel });
   await job.started;
   return job;
+}
+
+let said = false;
+
+/** One line on a page's console, once. */
+function sayRung(): void {
+  if (said) return;
+  said = true;
+  const { rung, kernel, why } = info();
+  const what = rung === "shared" ? "tasks share memory" : "one task only";
+  console.info(`pamir ${VERSION}: ${what}, ${kernel} kernels${why === "" ? "" : `; ${why}`}`);
 }
 
 function checkEntry(entry: URL | string): URL {
@@ -210,9 +221,10 @@ function makeMemory(map: MemoryMap, wasm: boolean): SharedMemory {
   }
   const pages = Math.ceil(map.end / WASM_PAGE);
   try {
-    return wasm
-      ? new WebAssembly.Memory({ initial: pages, maximum: pages, shared: true })
-      : new SharedArrayBuffer(pages * WASM_PAGE);
+    if (wasm) return new WebAssembly.Memory({ initial: pages, maximum: pages, shared: true });
+    // The one task of a page that is not isolated shares its memory with nobody.
+    const Buffer_ = typeof SharedArrayBuffer === "undefined" ? ArrayBuffer : SharedArrayBuffer;
+    return new Buffer_(pages * WASM_PAGE) as SharedArrayBuffer;
   } catch (cause) {
     throw new PamiError(
       "PAMIR_MEMORY",

@@ -250,6 +250,7 @@ export class Client {
     // SYNC D (closed): pairs with those who look whether the task has ended; then each is told to look.
     kernel.exchangeIf(this.#slot + TASK_STATE_OFFSET, TASK_UP, TASK_CLOSED);
     tellOfEnd(kernel, map, [this.task]);
+    this.#host.parker.close();
     this.#parts.onLeave?.();
   }
 

@@ -19,8 +19,7 @@
  * - `PAMIR_MEMORY`: limits that don't fit into 4 GiB, or memory that the host refuses
  * - `PAMIR_ENTRY`: the task module can't be found
  * - `PAMIR_NO_WASM`: `kernel: 'wasm'` where WebAssembly is forbidden or missing
- * - `PAMIR_UNSUPPORTED`: this host has no shared memory or no worker threads
- * - `PAMIR_NOT_ISOLATED`: several tasks on a page that is not cross-origin isolated
+ * - `PAMIR_NOT_ISOLATED`: several tasks where threads can't share memory, a page that is not cross-origin isolated
  * - `PAMIR_WOULD_BLOCK`: a wait that blocks, on a thread that must not: a page's
  * - `PAMIR_TIMEDOUT`, `PAMIR_CANCELED`, `PAMIR_INTERRUPTED`, `PAMIR_SHUTDOWN`: how a wait ended
  */
@@ -42,7 +41,6 @@ export type ErrorCode =
   | "PAMIR_MEMORY"
   | "PAMIR_ENTRY"
   | "PAMIR_NO_WASM"
-  | "PAMIR_UNSUPPORTED"
   | "PAMIR_NOT_ISOLATED"
   | "PAMIR_WOULD_BLOCK"
   | "PAMIR_TIMEDOUT"

@@ -173,3 +173,22 @@ export function mayBlock({ words }: Memory): boolean {
     return false;
   }
 }
+
+/** Whether bellWaitAsync() works here: Firefox has it since version 145 only. */
+export function hasWaitAsync(): boolean {
+  return typeof Atomics.waitAsync === "function";
+}
+
+/** Whether another thread may ring in this memory. */
+export function isShared({ buffer }: Memory): boolean {
+  // Not by instanceof: where a page is not isolated the global is missing, but a shared wasm memory has such a buffer.
+  return Object.prototype.toString.call(buffer) === "[object SharedArrayBuffer]";
+}
+
+/** Source of a worker that is told of a word, then of what it reads, and answers once it reads something else. */
+export const doorbellSource = `let words, index;
+onmessage = ({ data }) => {
+  if (typeof data === "object") return void ({ words, index } = data);
+  Atomics.wait(words, index, data); // SYNC P (sleep)
+  postMessage(0);
+};`;

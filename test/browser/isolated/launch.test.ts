@@ -77,6 +77,27 @@ describe.each(["wasm", "ts"] as const)("%s", (kernel) => {
     }));
 });
 
+it("without Atomics.waitAsync a doorbell wakes the page", async () => {
+  const { waitAsync } = Atomics;
+  Object.assign(Atomics, { waitAsync: undefined });
+  try {
+    expect(info().waitAsync).toBe(false);
+    await onPage(2, "wasm", async ({ client, context }) => {
+      let answers = 0;
+      context.dispatch(ANSWER, () => {
+        answers++;
+      });
+      for (let i = 1; i <= 100; i++) {
+        context.sendImmediate(client.endpoint(1), TWICE, null, new Int32Array([i]));
+        await until(context, () => answers === i);
+      }
+      await expect(context.progress({ timeout: 20 })).rejects.toMatchObject({ code: "PAMIR_TIMEDOUT" });
+    });
+  } finally {
+    Object.assign(Atomics, { waitAsync });
+  }
+});
+
 describe("how tasks end", () => {
   const endOf = async (order: number): Promise<unknown> => {
     let end: unknown;

@@ -1,7 +1,7 @@
 // Runs the conformance suites of one group, in this Web Worker, and posts what came of each test.
 import "./globals.js";
-import { kernelSuite } from "../../conformance/kernel.suite.js";
-import { rmaSuite } from "../../conformance/rma.suite.js";
+import { kernelSuite } from "../../../conformance/kernel.suite.js";
+import { rmaSuite } from "../../../conformance/rma.suite.js";
 import { cases } from "./vitest.js";
 
 /** What came of a test; `over`: of all of them. */

@@ -1,0 +1,67 @@
+// A page that is not cross-origin isolated: one task on it works on the same kernels, several are refused with the reason.
+import { info, type Job, launch, SUCCESS } from "pamir";
+import { describe, expect, it } from "vitest";
+
+const ENTRY = new URL("../isolated/tasks/peer.js", import.meta.url);
+const DATA = 1;
+
+it("info() says where one stands, and why", () => {
+  expect(crossOriginIsolated).toBe(false);
+  expect(info()).toMatchObject({ rung: "alone", isolated: false, kernel: "wasm" });
+  expect(info().why).toMatch(/not cross-origin isolated.*Cross-Origin-Opener-Policy: same-origin/);
+});
+
+it.each([
+  { tasks: 2, join: true },
+  { tasks: 1, join: false },
+])("%o is refused: the headers that are missing are named", async (options) => {
+  await expect(launch(ENTRY, options)).rejects.toMatchObject({
+    code: "PAMIR_NOT_ISOLATED",
+    message: expect.stringMatching(/Cross-Origin-Embedder-Policy: require-corp\. One task with join: true works/),
+  });
+});
+
+describe.each(["wasm", "ts"] as const)("one task, %s", (kernel) => {
+  const alone = async (body: (job: Job) => Promise<void>): Promise<void> => {
+    const job = await launch(ENTRY, { tasks: 1, join: true, kernel, heapBytes: 16 * 1024 ** 2 });
+    try {
+      await body(job);
+    } finally {
+      expect(await job.terminate()).toEqual([]);
+    }
+  };
+
+  it("talks to itself, in messages and one-sidedly", () =>
+    alone(async ({ client }) => {
+      const context = client.createContext();
+      const heard: number[] = [];
+      context.dispatch(DATA, (message) => {
+        heard.push(message.getInt32(0));
+      });
+      for (let i = 0; i < 100; i++) {
+        expect(context.sendImmediate(context.endpoint, DATA, null, new Int32Array([i]))).toBe(SUCCESS);
+        while (heard.length <= i) await context.progress({ timeout: 5000 });
+      }
+      expect(heard).toEqual(Array.from({ length: 100 }, (_, i) => i));
+      const [from, into] = [client.createRegion(1000), client.createRegion(1000)];
+      from.bytes.fill(3);
+      context.put({ to: context.endpoint, local: from, remote: into.handle });
+      await context.flush({ timeout: 5000 });
+      expect(into.bytes.every((byte) => byte === 3)).toBe(true);
+    }));
+
+  it("waits without blocking the page", () =>
+    alone(async ({ client }) => {
+      const context = client.createContext();
+      await expect(context.progress({ timeout: 20 })).rejects.toMatchObject({ code: "PAMIR_TIMEDOUT" });
+      let posted = false;
+      setTimeout(() => {
+        context.post(() => {
+          posted = true;
+          return SUCCESS;
+        });
+      }, 5);
+      while (!posted) await context.progress({ timeout: 5000 });
+      expect(() => context.advanceUntil(() => true)).toThrow(/must not block/);
+    }));
+});
