@@ -12,6 +12,9 @@ const ISOLATION = {
   "Cross-Origin-Embedder-Policy": "require-corp",
 };
 
+/** Scripts, but no WebAssembly: that would be 'wasm-unsafe-eval'. */
+const NO_WASM = { "Content-Security-Policy": "script-src 'self' 'unsafe-inline' blob:" };
+
 /** The conformance suites run in workers there: what they import of Vitest and of Node is of our own. */
 const conformance = {
   name: "conformance-in-workers",
@@ -57,6 +60,6 @@ function project(name: string, headers: Record<string, string>) {
 export default defineConfig({
   test: {
     reporters: report === undefined ? ["default"] : ["default", ["json", { outputFile: report }]],
-    projects: [project("isolated", ISOLATION), project("alone", {})],
+    projects: [project("isolated", ISOLATION), project("alone", {}), project("no-wasm", { ...ISOLATION, ...NO_WASM })],
   },
 });
