@@ -7,7 +7,7 @@ const report = process.env.PAMIR_TEST_JSON;
 export default defineConfig({
   test: {
     include: ["test/**/*.test.ts"],
-    exclude: ["test/**/*.slow.test.ts", "test/browser/**"],
+    exclude: ["test/**/*.slow.test.ts", "test/browser/**", "test/pages/**"],
     maxWorkers: 2,
     reporters: report === undefined ? ["default"] : ["default", ["json", { outputFile: report }]],
     testTimeout: 30_000,

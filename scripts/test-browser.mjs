@@ -1,4 +1,4 @@
-// npm run test:browser: the tests of test/browser in a headless Chromium; where there is none, it says so.
+// npm run test:browser: the tests of test/browser and test/pages in a headless Chromium; where there is none, it says so.
 import { spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { findChromium } from "./find-chromium.mjs";
@@ -10,8 +10,12 @@ if (path === undefined) {
   process.exit(isRequired ? 1 : 0);
 }
 const vitest = fileURLToPath(new URL("../node_modules/vitest/vitest.mjs", import.meta.url));
-const { status } = spawnSync(process.execPath, [vitest, "run", "--config", "vitest.browser.config.ts"], {
-  stdio: "inherit",
-  env: { ...process.env, CHROME_PATH: path },
-});
-process.exit(status ?? 1);
+let failed = false;
+for (const config of ["vitest.browser.config.ts", "vitest.pages.config.ts"]) {
+  const { status } = spawnSync(process.execPath, [vitest, "run", "--config", config], {
+    stdio: "inherit",
+    env: { ...process.env, CHROME_PATH: path, ...(isRequired ? { PAMIR_REQUIRE_ALL: "1" } : {}) },
+  });
+  failed ||= status !== 0;
+}
+process.exit(failed ? 1 : 0);

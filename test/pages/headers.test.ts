@@ -1,0 +1,173 @@
+// The recipes of docs/headers.md, as they stand there: each page is cross-origin isolated. What a machine lacks is
+// reported as not run.
+import { execFileSync, spawn } from "node:child_process";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import type { Server } from "node:http";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import type { Browser } from "playwright";
+import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
+import { filesOf, onPage, openBrowser, serve, serving } from "./support.js";
+
+/** In CI everything has to run. */
+const isRequired = process.env.PAMIR_REQUIRE_ALL === "1";
+const text = readFileSync("docs/headers.md", "utf8");
+
+let browser: Browser;
+let folder: string;
+
+beforeAll(async () => {
+  browser = await openBrowser();
+});
+afterAll(() => browser.close());
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "pamir-headers-"));
+  writeFileSync(join(folder, "index.html"), "<!doctype html><title>page</title>");
+  return () => rmSync(folder, { recursive: true });
+});
+
+/** The code blocks under a heading. */
+function recipe(heading: string): string[] {
+  const section = text.split(/^## /m).find((part) => part.startsWith(heading)) as string;
+  return [...section.matchAll(/^```\w*\n(.*?)^```/gms)].map(([, code]) => code as string);
+}
+
+function file(name: string, contents: string): string {
+  const path = join(folder, name);
+  writeFileSync(path, contents);
+  return path;
+}
+
+const isIsolated = (url: string) => onPage(browser, url, (page) => page.evaluate(() => crossOriginIsolated));
+
+it("without headers a page is not isolated", async () => {
+  expect(await serve(filesOf(folder), isIsolated)).toBe(false);
+});
+
+it("the two headers", async () => {
+  const [, headers] = /```\n(.*?)```/s.exec(text) as unknown as [string, string];
+  const isolated = serve((request, response) => {
+    for (const line of headers.trim().split("\n")) {
+      const [name, value] = line.split(": ") as [string, string];
+      response.setHeader(name, value);
+    }
+    filesOf(folder)(request, response);
+  }, isIsolated);
+  expect(await isolated).toBe(true);
+});
+
+it("Chrome's single header", async () => {
+  const [header] = recipe("Chrome's single header") as [string];
+  const [name, value] = header.trim().split(": ") as [string, string];
+  const isolated = serve((request, response) => {
+    response.setHeader(name, value);
+    filesOf(folder)(request, response);
+  }, isIsolated);
+  expect(await isolated).toBe(true);
+});
+
+it("Node", async () => {
+  const [source] = recipe("Node") as [string];
+  const code = source
+    .replace("createServer((", "export default createServer((")
+    .replace("// … and what you serve.", `response.setHeader("content-type", "text/html"); response.end("page");`);
+  const { default: server } = (await import(pathToFileURL(file("server.mjs", code)).href)) as { default: Server };
+  expect(await serving(server, isIsolated)).toBe(true);
+});
+
+it("Vite, dev and preview", async () => {
+  const { build, createServer, preview } = await import("vite");
+  const configFile = file("vite.config.js", (recipe("Vite") as [string])[0]);
+  const options = { root: folder, configFile, logLevel: "error" as const };
+  const dev = await createServer({ ...options, server: { port: 0 } });
+  await dev.listen();
+  expect(await isIsolated(dev.resolvedUrls?.local[0] as string)).toBe(true);
+  await dev.close();
+  await build(options);
+  const shown = await preview({ ...options, preview: { port: 0 } });
+  expect(await isIsolated(shown.resolvedUrls?.local[0] as string)).toBe(true);
+  await shown.close();
+});
+
+it("a service worker, on a server that sends no headers: with the second load", async () => {
+  const [script, tag] = recipe("GitHub Pages") as [string, string];
+  file("isolate.js", script);
+  file("index.html", `<!doctype html><title>page</title>${tag}`);
+  const isolated = serve(filesOf(folder), (url) =>
+    onPage(browser, url, async (page) => {
+      await page.waitForFunction(() => crossOriginIsolated, undefined, { timeout: 20_000 });
+      return true;
+    }),
+  );
+  expect(await isolated).toBe(true);
+});
+
+/** A port that is free now. */
+async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as { port: number };
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}
+
+/** Runs a web server until a page of it has been looked at. */
+async function withServer(command: string, args: string[], port: number): Promise<boolean> {
+  const server = spawn(command, args, { stdio: "ignore" });
+  try {
+    const url = `http://localhost:${port}/`;
+    for (let attempt = 0; attempt < 100; attempt++) {
+      if (
+        await fetch(url).then(
+          ({ ok }) => ok,
+          () => false,
+        )
+      )
+        return await isIsolated(url);
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+    throw new Error(`${command} does not answer`);
+  } finally {
+    server.kill("SIGKILL");
+  }
+}
+
+function has(command: string): boolean {
+  try {
+    execFileSync(command, ["-v"], { stdio: "ignore" });
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+it.skipIf(!isRequired && !has("nginx"))("nginx (not run where it is not installed)", async () => {
+  const port = await freePort();
+  const [location] = recipe("nginx") as [string];
+  mkdirSync(join(folder, "temp"));
+  const paths = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"].map((name) => `${name}_temp_path ${folder}/temp;`);
+  const user = process.getuid?.() === 0 ? "user root;" : "";
+  const configuration = `${user} daemon off; pid ${folder}/pid; error_log ${folder}/error.log; events {}
+    http { access_log off; ${paths.join(" ")} types { text/html html; }
+      server { listen 127.0.0.1:${port}; listen [::1]:${port}; root ${folder}; ${location} } }`;
+  expect(await withServer("nginx", ["-p", folder, "-c", file("nginx.conf", configuration)], port)).toBe(true);
+});
+
+const apacheModules = "/usr/lib/apache2/modules";
+it.skipIf(!isRequired && !existsSync(apacheModules))("Apache (not run where it is not installed)", async () => {
+  const port = await freePort();
+  const [headers] = recipe("Apache") as [string];
+  const modules = ["mpm_event", "authz_core", "dir", "mime", "headers"].map(
+    (name) => `LoadModule ${name}_module ${apacheModules}/mod_${name}.so`,
+  );
+  const user = process.getuid?.() === 0 ? "User www-data\nGroup www-data" : "";
+  execFileSync("chmod", ["-R", "a+rX", folder]);
+  const configuration = `ServerName localhost\nListen ${port}\nPidFile ${folder}/pid\nErrorLog ${folder}/error.log
+${modules.join("\n")}\n${user}\nTypesConfig /dev/null\nAddType text/html .html\nDirectoryIndex index.html
+DocumentRoot ${folder}\n<Directory ${folder}>\nRequire all granted\n</Directory>\n${headers}`;
+  const args = ["-X", "-d", folder, "-f", file("apache.conf", configuration)];
+  expect(await withServer("/usr/sbin/apache2", args, port)).toBe(true);
+});
