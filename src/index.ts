@@ -42,6 +42,7 @@ export {
   TIMEDOUT,
   UNIMPL,
 } from "./pami/result.js";
-export type { RegionWord, RmwOperation, RmwParameters, RmwType, TransferParameters } from "./pami/rma.js";
+export type { RegionWord, RmwParameters, TransferParameters } from "./pami/rma.js";
+export type { RmwOperation, RmwType } from "./pami/rmw.js";
 export type { SendParameters } from "./pami/send.js";
 export type { Work } from "./pami/work.js";

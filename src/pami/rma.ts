@@ -9,14 +9,9 @@ import {
   DESCRIPTOR_SIZE,
   INJECTION_STAGED_OFFSET,
   NONE,
-  RMW_ADD,
-  RMW_AND,
   RMW_COMPARE,
   RMW_FETCH,
-  RMW_OR,
-  RMW_SET,
   RMW_WIDE,
-  RMW_XOR,
   TRANSFER_DONE,
   TRANSFER_INVALID,
   TRANSFER_LATER,
@@ -32,6 +27,7 @@ import { contextOf, type Endpoint, taskOf } from "./endpoint.js";
 import { PamiError, show } from "./error.js";
 import { generationOf, indexOf, MemRegion, type RegionHandle } from "./memregion.js";
 import { type Callback, EAGAIN, ERROR, type Result, SHUTDOWN, SUCCESS } from "./result.js";
+import { checkOperand, highOf, lowOf, type RmwOperation, type RmwType, rmwBytes, rmwCode } from "./rmw.js";
 
 /** What `put` and `get` take; read before they return, so that one object can be used again. */
 export interface TransferParameters {
@@ -54,18 +50,6 @@ export interface TransferParameters {
   /** Handed to the callbacks. */
   cookie?: unknown;
 }
-
-export type RmwOperation =
-  | "set"
-  | "add"
-  | "or"
-  | "and"
-  | "xor"
-  | `fetch-${"set" | "add" | "or" | "and" | "xor"}`
-  | `compare-${"set" | "add" | "or" | "and" | "xor"}`
-  | `fetch-compare-${"set" | "add" | "or" | "and" | "xor"}`;
-
-export type RmwType = "i32" | "u32" | "i64" | "u64";
 
 /** A word of a region of this task, as an operand: 64 bits without a BigInt. */
 export interface RegionWord {
@@ -99,28 +83,6 @@ export interface RmwParameters {
   cookie?: unknown;
 }
 
-/** Without a prototype, so that "constructor" is no operation. */
-const OPERATIONS: Record<string, number> = Object.create(null);
-for (const [name, code] of Object.entries({
-  set: RMW_SET,
-  add: RMW_ADD,
-  or: RMW_OR,
-  and: RMW_AND,
-  xor: RMW_XOR,
-})) {
-  OPERATIONS[name] = code;
-  OPERATIONS[`fetch-${name}`] = code | RMW_FETCH;
-  OPERATIONS[`compare-${name}`] = code | RMW_COMPARE;
-  OPERATIONS[`fetch-compare-${name}`] = code | RMW_FETCH | RMW_COMPARE;
-}
-const WIDTHS: Record<string, number> = Object.assign(Object.create(null), {
-  i32: 0,
-  u32: 0,
-  i64: RMW_WIDE,
-  u64: RMW_WIDE,
-});
-
-const TWO_TO_32 = 2 ** 32;
 const SLOT_MASK = 2 ** COMPLETION_RESULT_SHIFT - 1;
 /** Words of a descriptor that mean something. */
 const DESCRIPTOR_WORDS = 12;
@@ -128,15 +90,6 @@ const DESCRIPTOR_WORDS = 12;
 const NO_REGION = {};
 /** No TRANSFER_…: there is no place in the pending queue. */
 const WAITING_FULL = -1;
-
-/** Low and high word of an operand. */
-function lowOf(value: number | bigint): number {
-  return typeof value === "number" ? value | 0 : Number(BigInt.asIntN(32, value));
-}
-
-function highOf(value: number | bigint): number {
-  return typeof value === "number" ? Math.floor(value / TWO_TO_32) | 0 : Number(BigInt.asIntN(32, value >> 32n));
-}
 
 /** An operation that had no room in its FIFO, or has one before it that had none. */
 interface Waiting {
@@ -381,14 +334,10 @@ export class Rma {
   }
 
   #lookUpOperation(operation: RmwOperation, type: RmwType): void {
-    const code = OPERATIONS[operation];
-    const width = WIDTHS[type];
-    if (code === undefined || width === undefined) {
-      throw new PamiError("PAMIR_INVAL", `no operation ${show(operation)} on type ${show(type)}`);
-    }
+    const code = rmwCode(operation, type);
     this.#operation = operation;
     this.#type = type;
-    this.#code = code | width;
+    this.#code = code;
     this.#isPlain = type === "i32" && (code & RMW_COMPARE) === 0;
   }
 
@@ -417,7 +366,7 @@ export class Rma {
     const { region, offset = 0 } = value;
     this.#checkOwn(`${name}.region of an rmw`, region);
     if (region.closed) throw new PamiError("PAMIR_CLOSED", `rmw: the region of its ${name} is closed`);
-    const size = WIDTHS[type] === RMW_WIDE ? 8 : 4;
+    const size = rmwBytes(type);
     if (!isWord(offset)) checkWord("rmw", `${name}.offset`, offset);
     if (offset % size !== 0) {
       throw new PamiError("PAMIR_INVAL", `${name}.offset of an rmw is ${offset}, not a multiple of ${size}`);
@@ -685,22 +634,4 @@ function isWord(value: unknown): boolean {
 /** Throws: a byte count or offset is no u32. */
 function checkWord(call: string, name: string, value: unknown): never {
   throw new PamiError("PAMIR_INVAL", `${name} of a ${call} is ${show(value)}, not an integer from 0 to 4294967295`);
-}
-
-/** Least and largest operand of each type. */
-const RANGES: Record<RmwType, readonly [least: bigint, most: bigint]> = {
-  i32: [-(2n ** 31n), 2n ** 31n - 1n],
-  u32: [0n, 2n ** 32n - 1n],
-  i64: [-(2n ** 63n), 2n ** 63n - 1n],
-  u64: [0n, 2n ** 64n - 1n],
-};
-
-function checkOperand(name: string, value: number | bigint, type: RmwType): void {
-  const isInteger = typeof value === "bigint" || (typeof value === "number" && Number.isSafeInteger(value));
-  const [least, most] = RANGES[type];
-  if (isInteger && BigInt(value as number) >= least && BigInt(value as number) <= most) return;
-  throw new PamiError(
-    "PAMIR_INVAL",
-    `${name} of an rmw on ${type} is ${show(value)}, not an integer from ${least} to ${most}`,
-  );
 }

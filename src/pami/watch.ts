@@ -1,5 +1,10 @@
 // Debug mode: who is never closed, and where it was made.
-import type { MemRegion } from "./memregion.js";
+
+/** A region, as far as it matters here. */
+interface Region {
+  readonly index: number;
+  readonly length: number;
+}
 
 /** What is said of a region once it is gone itself. */
 interface Made {
@@ -21,7 +26,7 @@ export class RegionWatch {
     this.#task = task;
   }
 
-  opened(region: MemRegion): void {
+  opened(region: Region): void {
     const lines = new Error().stack?.split("\n") ?? [];
     const own = lines.findIndex((line) => line.includes("createRegion"));
     const place = (lines[own + 1] ?? "an unknown place").trim().replace(/^at /, "");
@@ -29,7 +34,7 @@ export class RegionWatch {
     this.#lost.register(region, region.index, region);
   }
 
-  closed(region: MemRegion): void {
+  closed(region: Region): void {
     this.#open.delete(region.index);
     this.#lost.unregister(region);
   }
