@@ -47,7 +47,10 @@ export interface LaunchOptions {
   contexts?: number | undefined;
   /** Bytes of a new lane's ring, a power of two (default 16,384). */
   laneBytes?: number | undefined;
-  /** Bytes of the heap for lanes and regions (default 256 MiB); costs no memory until it is used. */
+  /**
+   * Bytes of the heap for lanes and regions; costs no memory until it is used. Default 256 MiB, or less, with a warning,
+   * where the host refuses that.
+   */
   heapBytes?: number | undefined;
   /** Regions that each task may have at once (default 1,024). */
   regions?: number | undefined;
@@ -64,6 +67,8 @@ export interface LaunchOptions {
 }
 
 const HEAP_BYTES_DEFAULT = 256 * 1024 ** 2;
+/** The least that is tried where a host refuses the default. */
+const HEAP_BYTES_LEAST = 16 * 1024 ** 2;
 const WASM_PAGE = 65536;
 
 /**
@@ -90,8 +95,7 @@ export async function launch(entry: URL | string, options: LaunchOptions = {}): 
   checkWorkerOptions(workerOptions);
   if (typeof debug !== "boolean") throw new PamiError("PAMIR_INVAL", `debug is ${show(debug)}, not a boolean`);
 
-  const map = memoryMap(limits, options.memoryBase ?? 0);
-  const shared = makeMemory(map, kernels.includes("wasm"));
+  const { map, shared } = makeRoom(options, limits, kernels.includes("wasm"));
   const memory = openMemory(shared);
   formatMemory(map, memory, twinKernel(memory), hardwareThreads());
   const module = kernels.includes("wasm") ? wasmModule() : undefined;
@@ -210,6 +214,25 @@ function checkWorkerOptions(workerOptions: Record<string, unknown>): void {
     throw new PamiError("PAMIR_INVAL", `workerOptions.workerData is ${show(workerData)}: an object, or use args`);
   }
   if (code) throw new PamiError("PAMIR_INVAL", "workerOptions.eval: the entry is the URL of a module");
+}
+
+/**
+ * The map and its memory. A host may refuse as much as the default heap takes (iOS does): then half of it, and so on; a
+ * heap that was asked for is had, or is an error.
+ */
+function makeRoom(options: LaunchOptions, limits: Limits, wasm: boolean): { map: MemoryMap; shared: SharedMemory } {
+  for (let heapBytes = limits.heapBytes; ; heapBytes /= 2) {
+    const map = memoryMap({ ...limits, heapBytes }, options.memoryBase ?? 0);
+    try {
+      const shared = makeMemory(map, wasm);
+      if (heapBytes < limits.heapBytes) {
+        console.warn(`pamir: this host refuses a heap of ${limits.heapBytes} bytes; this job's has ${heapBytes}`);
+      }
+      return { map, shared };
+    } catch (error) {
+      if (options.heapBytes !== undefined || heapBytes / 2 < HEAP_BYTES_LEAST) throw error;
+    }
+  }
 }
 
 function makeMemory(map: MemoryMap, wasm: boolean): SharedMemory {

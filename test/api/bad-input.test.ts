@@ -22,7 +22,7 @@ import {
   SHUTDOWN,
   SUCCESS,
 } from "pamir";
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { DATA, OTHER, rejectionOf, thrownBy, until, VARIANTS, type Variant, withJob } from "./support.js";
 
 const variant = VARIANTS[2] as Variant;
@@ -419,4 +419,37 @@ describe("client", () => {
       const [first, second] = [client.now(), client.now()];
       expect(second).toBeGreaterThanOrEqual(first);
     }));
+});
+
+describe("memory that the host refuses", () => {
+  const { Memory } = WebAssembly;
+  /** A host that gives `most` bytes. */
+  function refuseAbove(most: number): string[] {
+    const told: string[] = [];
+    vi.spyOn(console, "warn").mockImplementation((text: string) => void told.push(text));
+    vi.spyOn(WebAssembly, "Memory").mockImplementation(function (this: unknown, limits: WebAssembly.MemoryDescriptor) {
+      if (limits.initial * 65536 > most) throw new RangeError("could not allocate memory");
+      return new Memory(limits);
+    });
+    return told;
+  }
+  afterEach(() => {
+    vi.restoreAllMocks();
+  });
+
+  it("the default heap is halved until it is given, and that is said", async () => {
+    const told = refuseAbove(100 * 1024 ** 2);
+    const job = await launch(sleeper, { tasks: 1, join: true });
+    expect(job.dump().heap.bytes).toBe(64 * 1024 ** 2);
+    expect(told).toEqual(["pamir: this host refuses a heap of 268435456 bytes; this job's has 67108864"]);
+    await job.terminate();
+  });
+
+  it("not for ever, and not a heap that was asked for", async () => {
+    const told = refuseAbove(10 * 1024 ** 2);
+    const refused = { code: "PAMIR_MEMORY", message: expect.stringMatching(/host refuses \d+ bytes of shared memory/) };
+    await expect(launch(sleeper, { tasks: 1, join: true })).rejects.toMatchObject(refused);
+    await expect(launch(sleeper, { tasks: 1, heapBytes: 2 ** 26 })).rejects.toMatchObject(refused);
+    expect(told).toEqual([]);
+  });
 });
