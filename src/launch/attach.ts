@@ -7,7 +7,7 @@ import { openMemory, selectKernel } from "../kernel/select.js";
 import { readMap } from "../memory/map.js";
 import { Client } from "../pami/client.js";
 import { PamiError } from "../pami/error.js";
-import { nodeModule } from "../support/host.js";
+import { after, nodeModule } from "../support/host.js";
 import { isWorkerName, type TaskReport, TICKET, type Ticket } from "./ticket.js";
 
 let attached: Promise<Client> | undefined;
@@ -29,7 +29,8 @@ async function join(): Promise<Client> {
     return clientOf(ticket);
   }
   const worker = globalThis as unknown as TaskWorker;
-  if (typeof worker.postMessage !== "function" || !isWorkerName(worker.name)) throw notInJob();
+  // A page has a postMessage() too, of another kind.
+  if (typeof worker.postMessage !== "function" || typeof document !== "undefined") throw notInJob();
   const ticket = await ticketFrom(worker);
   const release = await holdLock(ticket.lock);
   worker.postMessage({ [TICKET]: "held" satisfies TaskReport });
@@ -39,6 +40,9 @@ async function join(): Promise<Client> {
 function notInJob(): PamiError {
   return new PamiError("PAMIR_NOT_IN_JOB", "attach() in a thread that no job started: use launch(), here or above");
 }
+
+/** Milliseconds in which the thread that started a worker answers it, if it is pamir's: it may be busy. */
+const ANSWER_MS = 10_000;
 
 /** What we use of a Web Worker's global scope. */
 interface TaskWorker extends EventTarget {
@@ -54,12 +58,15 @@ function ticketFrom(worker: TaskWorker): Promise<Ticket> {
   };
   worker.addEventListener("error", (event) => fail((event as ErrorEvent).error ?? (event as ErrorEvent).message));
   worker.addEventListener("unhandledrejection", (event) => fail((event as PromiseRejectionEvent).reason));
-  return new Promise((resolve) => {
+  return new Promise((resolve, reject) => {
+    // Who was started by launch() is answered, however late. Who was started otherwise may be in no job at all.
+    const late = isWorkerName(worker.name) ? undefined : after(ANSWER_MS, () => reject(notInJob()));
     const hear = (event: Event): void => {
       const ticket = ((event as MessageEvent).data as { [TICKET]?: Ticket } | null)?.[TICKET];
       if (ticket === undefined) return;
       event.stopImmediatePropagation();
       worker.removeEventListener("message", hear);
+      late?.();
       resolve(ticket);
     };
     worker.addEventListener("message", hear);

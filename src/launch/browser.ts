@@ -41,7 +41,10 @@ export function startBrowserMonitor(
 
   function start(ticket: Ticket): void {
     const { task, lock } = ticket;
-    const worker = new Worker(entry, { ...workerOptions, type: "module", name: workerName(task) });
+    const worker =
+      typeof entry === "function"
+        ? entry()
+        : new Worker(entry, { ...workerOptions, type: "module", name: workerName(task) });
     running.set(task, worker);
     worker.addEventListener("message", (event: MessageEvent) => {
       const report = (event.data as { [TICKET]?: TaskReport } | null)?.[TICKET];
@@ -58,7 +61,9 @@ export function startBrowserMonitor(
     worker.addEventListener("error", (event) => {
       event.preventDefault();
       const { message, filename, lineno } = event as Partial<ErrorEvent>;
-      const text = message ? `${message} (${filename}:${lineno})` : `${entry}: ${NO_REASON}`;
+      const text = message
+        ? `${message} (${filename}:${lineno})`
+        : `${typeof entry === "function" ? `task ${task}` : entry}: ${NO_REASON}`;
       end({ task, code: 1, cause: "error", error: text });
     });
   }

@@ -29,7 +29,7 @@ import { clientOf } from "./attach.js";
 import { startBrowserMonitor } from "./browser.js";
 import { info, whyAlone } from "./info.js";
 import { Job } from "./job.js";
-import type { MonitorEvents, MonitorOrders } from "./monitor.js";
+import type { Entry, MonitorEvents, MonitorOrders } from "./monitor.js";
 import { startNodeMonitor } from "./node.js";
 import type { Ticket } from "./ticket.js";
 
@@ -75,12 +75,13 @@ const WASM_PAGE = 65536;
  * Starts a job: `tasks` workers that import the module `entry`, where each calls `attach()`. Resolves when the workers
  * are being started; messages to a task that is not up yet wait for it, and a task that fails to load ends with its
  * error in `job.exited`.
- * @param entry URL of the task module: `new URL('./task.js', import.meta.url)`
+ * @param entry URL of the task module: `new URL('./task.js', import.meta.url)`; in a browser also a function that makes a
+ *   worker of it, for bundlers: `() => new Worker(new URL('./task.js', import.meta.url), { type: 'module' })`
  * @throws PAMIR_INVAL, PAMIR_ENTRY, PAMIR_MEMORY, PAMIR_NO_WASM, PAMIR_NOT_ISOLATED
  */
-export async function launch(entry: URL | string, options: LaunchOptions = {}): Promise<Job> {
+export async function launch(entry: URL | string | (() => Worker), options: LaunchOptions = {}): Promise<Job> {
   const isNode = nodeModule("worker_threads") !== undefined;
-  const url = checkEntry(entry);
+  const checked = checkEntry(entry, isNode);
   const limits = checkLimits(options);
   const { join = false, args, workerOptions = {}, debug = false } = options;
   const why = whyAlone();
@@ -114,7 +115,7 @@ export async function launch(entry: URL | string, options: LaunchOptions = {}): 
       lock: `pamir ${jobName} ${task}`,
     }),
   );
-  const orders: MonitorOrders = { entry: url.href, tickets: join ? tickets.slice(1) : tickets, workerOptions };
+  const orders: MonitorOrders = { entry: checked, tickets: join ? tickets.slice(1) : tickets, workerOptions };
   const client = join ? clientOf(tickets[0] as Ticket) : undefined;
   const kernel = selectKernel(kernels[0] as KernelName, shared, memory, module);
   const monitor = (events: MonitorEvents) =>
@@ -135,7 +136,11 @@ function sayRung(): void {
   console.info(`pamir ${VERSION}: ${what}, ${kernel} kernels${why === "" ? "" : `; ${why}`}`);
 }
 
-function checkEntry(entry: URL | string): URL {
+function checkEntry(entry: URL | string | (() => Worker), isNode: boolean): Entry {
+  if (typeof entry === "function" && !isNode) return entry;
+  if (typeof entry === "function") {
+    throw new PamiError("PAMIR_ENTRY", "entry is a function: in Node it is the URL of the task module");
+  }
   let url: URL;
   try {
     url = new URL(entry);
@@ -151,7 +156,7 @@ function checkEntry(entry: URL | string): URL {
   if (url.protocol === "file:" && nodeModule("fs")?.existsSync(url) === false) {
     throw new PamiError("PAMIR_ENTRY", `the task module ${nodeModule("url")?.fileURLToPath(url)} does not exist`);
   }
-  return url;
+  return url.href;
 }
 
 function checkLimits(options: LaunchOptions): Limits {

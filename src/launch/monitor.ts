@@ -2,10 +2,15 @@
 // (node.ts), in a browser the thread that launched the job, which never blocks there (browser.ts).
 import type { Ticket } from "./ticket.js";
 
+/**
+ * The task module: its URL, or, in a browser, a function that makes a worker of it. Bundlers know what is written there,
+ * `new Worker(new URL("./task.js", import.meta.url), { type: "module" })`, and bundle the module too.
+ */
+export type Entry = string | (() => Worker);
+
 /** What is to be started. */
 export interface MonitorOrders {
-  /** URL of the task module. */
-  readonly entry: string;
+  readonly entry: Entry;
   readonly tickets: readonly Ticket[];
   readonly workerOptions: Record<string, unknown>;
 }

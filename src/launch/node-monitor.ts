@@ -27,7 +27,7 @@ const terminated = new Set<number>();
 function start(ticket: Ticket): void {
   const { workerData: userData, ...options } = workerOptions;
   const failures: unknown[] = [];
-  const worker = new Worker(new URL(entry), {
+  const worker = new Worker(new URL(entry as string), {
     ...options,
     workerData: { ...(userData as object | undefined), [TICKET]: ticket },
   });

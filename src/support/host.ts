@@ -34,6 +34,12 @@ export function isIsolated(): boolean {
   return (globalThis as { crossOriginIsolated?: boolean }).crossOriginIsolated ?? true;
 }
 
+/** Calls something once, after some milliseconds; what is returned prevents it. */
+export function after(milliseconds: number, call: () => void): () => void {
+  const timer = setTimeout(call, milliseconds);
+  return () => clearTimeout(timer);
+}
+
 /** A name that nobody else has. */
 export function uniqueName(): string {
   return Math.random().toString(36).slice(2) + Date.now().toString(36);

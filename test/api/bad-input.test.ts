@@ -421,6 +421,13 @@ describe("client", () => {
     }));
 });
 
+it("an entry that is a function, in Node", async () => {
+  await expect(launch((() => {}) as never, { tasks: 1 })).rejects.toMatchObject({
+    code: "PAMIR_ENTRY",
+    message: "entry is a function: in Node it is the URL of the task module",
+  });
+});
+
 describe("memory that the host refuses", () => {
   const { Memory } = WebAssembly;
   /** A host that gives `most` bytes. */

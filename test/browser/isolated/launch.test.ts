@@ -143,6 +143,19 @@ describe("how tasks end", () => {
   });
 });
 
+it("the entry may be a function that makes the worker, as bundlers want it", async () => {
+  const make = () => new Worker(new URL("./tasks/peer.js", import.meta.url), { type: "module" });
+  const job = await launch(make, { tasks: 2, join: true, heapBytes: 16 * 1024 ** 2 });
+  const context = job.client.createContext();
+  let answer = 0;
+  context.dispatch(ANSWER, (message) => {
+    answer = message.getInt32(0);
+  });
+  context.sendImmediate(job.client.endpoint(1), TWICE, null, new Int32Array([4]));
+  await until(context, () => answer === 8);
+  await job.terminate();
+});
+
 it("args that can't be cloned are refused at once", async () => {
   const entry = new URL("./tasks/peer.js", import.meta.url);
   await expect(launch(entry, { tasks: 1, args: () => {} })).rejects.toMatchObject({ code: "PAMIR_INVAL" });
