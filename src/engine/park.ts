@@ -2,11 +2,11 @@
 
 import { TASK_BELL_OFFSET } from "../../assembly/layout.js";
 import type { Kernel, Memory } from "../kernel/kernel.js";
-import { bellWaitAsync, hasWaitAsync, isShared, mayBlock } from "../kernel/twin/sync.js";
+import { bellWaitAsync, hasWaitAsync, isShared } from "../kernel/twin/sync.js";
 import type { MemoryMap } from "../memory/map.js";
 import { taskSlot } from "../memory/map.js";
 import type { Clock } from "../support/clock.js";
-import { nextTurn } from "../support/host.js";
+import { mayBlock, nextTurn } from "../support/host.js";
 import type { Keepalive } from "../support/keepalive.js";
 import { Doorbell } from "./doorbell.js";
 
@@ -67,7 +67,7 @@ export class Parker {
     this.#cores = cores;
     this.#clock = clock;
     this.#keepalive = keepalive;
-    this.mayBlock = mayBlock(memory);
+    this.mayBlock = mayBlock();
   }
 
   /** Wakes whatever waits on this thread: for events that arise on the thread itself. */

@@ -15,6 +15,11 @@ interface NodeModules {
   url: typeof import("node:url");
 }
 
+/** Whether this thread may block: a page's own must not. Node's may, also where a document is feigned. */
+export function mayBlock(): boolean {
+  return nodeModule("worker_threads") !== undefined || typeof document === "undefined";
+}
+
 /** Resolves once the event loop has had its turn: timers, I/O, messages. */
 export function nextTurn(): Promise<void> {
   return new Promise((resolve) => {

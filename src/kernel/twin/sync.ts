@@ -164,16 +164,6 @@ export function bellWaitAsync({ words }: Memory, task: number, seen: number): Pr
   return async ? value : undefined;
 }
 
-/** Whether this thread may block: a page's must not. A wait for a word that reads something else ends at once, or throws. */
-export function mayBlock({ words }: Memory): boolean {
-  try {
-    Atomics.wait(words, 0, ~(words[0] as number), 0);
-    return true;
-  } catch {
-    return false;
-  }
-}
-
 /** Whether bellWaitAsync() works here: Firefox has it since version 145 only. */
 export function hasWaitAsync(): boolean {
   return typeof Atomics.waitAsync === "function";
