@@ -28,57 +28,27 @@ export function wasmModule(): WebAssembly.Module {
 class HotKernel {
   readonly name = "wasm";
   readonly #loadWord: Exports["loadWord"];
-  readonly #storeWord: Exports["storeWord"];
-  readonly #ring: Exports["ring"];
-  readonly #copyBytes: Exports["copyBytes"];
-  readonly #laneRoom: Exports["laneRoom"];
   readonly #laneSendWords: Exports["laneSendWords"];
   readonly #laneReserve: Exports["laneReserve"];
   readonly #laneCommit: Exports["laneCommit"];
   readonly #advance: Exports["advance"];
   readonly #release: Exports["release"];
-  readonly #peek: Exports["peek"];
-  readonly #inject: Exports["inject"];
   readonly #submit: Exports["submit"];
-  readonly #engineRun: Exports["engineRun"];
   readonly #completionTake: Exports["completionTake"];
 
   constructor(exports: Exports) {
     this.#loadWord = exports.loadWord;
-    this.#storeWord = exports.storeWord;
-    this.#ring = exports.ring;
-    this.#copyBytes = exports.copyBytes;
-    this.#laneRoom = exports.laneRoom;
     this.#laneSendWords = exports.laneSendWords;
     this.#laneReserve = exports.laneReserve;
     this.#laneCommit = exports.laneCommit;
     this.#advance = exports.advance;
     this.#release = exports.release;
-    this.#peek = exports.peek;
-    this.#inject = exports.inject;
     this.#submit = exports.submit;
-    this.#engineRun = exports.engineRun;
     this.#completionTake = exports.completionTake;
   }
 
   loadWord(pointer: number): number {
     return this.#loadWord(pointer);
-  }
-
-  storeWord(pointer: number, value: number): void {
-    this.#storeWord(pointer, value);
-  }
-
-  ring(task: number): void {
-    this.#ring(task);
-  }
-
-  copyBytes(to: number, from: number, bytes: number): void {
-    this.#copyBytes(to, from, bytes);
-  }
-
-  laneRoom(lane: number): number {
-    return this.#laneRoom(lane);
   }
 
   laneSendWords(lane: number, bytes: number, meta: number, a: number, b: number): number {
@@ -101,20 +71,8 @@ class HotKernel {
     this.#release(context);
   }
 
-  peek(context: number): number {
-    return this.#peek(context);
-  }
-
-  inject(fifo: number, completions: number): number {
-    return this.#inject(fifo, completions) >>> 0;
-  }
-
   submit(job: number, fifo: number, hasCallback: boolean): number {
     return this.#submit(job, fifo, hasCallback);
-  }
-
-  engineRun(job: number, fifo: number): number {
-    return this.#engineRun(job, fifo);
   }
 
   completionTake(fifo: number): number {
@@ -123,7 +81,15 @@ class HotKernel {
 }
 
 /** Of the others, those whose result is a u32, which wasm gives as a signed number. */
-const UNSIGNED = new Set(["heapAllocate", "regionAllocate", "regionOpen", "laneOpen", "laneReplace", "laneOf"]);
+const UNSIGNED = new Set([
+  "heapAllocate",
+  "regionAllocate",
+  "regionOpen",
+  "laneOpen",
+  "laneReplace",
+  "laneOf",
+  "inject",
+]);
 
 /** What is called now and then: the wasm functions themselves. */
 function addOthers(kernel: HotKernel, exports: Exports): Kernel {

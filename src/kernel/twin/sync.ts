@@ -175,10 +175,9 @@ export function isShared({ buffer }: Memory): boolean {
   return Object.prototype.toString.call(buffer) === "[object SharedArrayBuffer]";
 }
 
-/** Source of a worker that is told of a word, then of what it reads, and answers once it reads something else. */
-export const doorbellSource = `let words, index;
-onmessage = ({ data }) => {
-  if (typeof data === "object") return void ({ words, index } = data);
-  Atomics.wait(words, index, data); // SYNC P (sleep)
-  postMessage(0);
-};`;
+/** Source of a worker that is told of a word, then of what it reads, and answers once it reads something else (SYNC P). */
+export const doorbellSource = `let words,index
+onmessage=({data})=>{
+if(typeof data=="object")return({words,index}=data)
+Atomics.wait(words,index,data)
+postMessage(0)}`;
