@@ -5,7 +5,7 @@ import { describeFailure, Explorer, type Task } from "./explore.js";
 import { SCENARIOS } from "./scenarios/index.js";
 
 /** Some minutes for the scenarios of three threads. */
-const SCHEDULES = 500_000;
+const SCHEDULES = 100_000;
 const RANDOM_SCHEDULES = 50_000;
 const RANDOM_SWITCHES = 8;
 
