@@ -226,9 +226,10 @@ export class Receiver {
       if (lane !== 0) {
         if (this.#paused.has(origin) || this.#kernel.lanePeek(lane) !== 0) continue;
         this.#kernel.laneSwitch(job, this.#block, origin, 0);
-        this.#unreclaimed.add(Math.floor(origin / contexts));
       }
       this.#orphans.delete(origin);
+      // Also where the lane has ended by itself, behind its last message.
+      this.#unreclaimed.add(Math.floor(origin / contexts));
       const arrival = this.#arrivals[origin];
       this.#arrivals[origin] = undefined;
       if (arrival !== undefined) this.#finish(arrival, SHUTDOWN);

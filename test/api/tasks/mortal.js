@@ -102,6 +102,17 @@ await runScenario({
     process.exit(0);
   },
 
+  /** Leaves messages and an open region behind, and ends as it is told to. */
+  hoard(client, { flags, count, how }) {
+    const context = client.createContext();
+    client.createRegion(100_000);
+    waitGate(flags, 0);
+    const to = client.endpoint(0);
+    for (let i = 0; i < count; i++) context.sendImmediate(to, DATA, Int32Array.of(i), new Uint8Array(100));
+    if (how === "close") client.close();
+    else process.exit(0);
+  },
+
   /** Sends to everybody until it is killed in the midst of it, whatever it is doing then. */
   traffic(client, { flags, lifetimes, sizes }) {
     const context = client.createContext();

@@ -83,6 +83,9 @@ function outlive(world: World, task: number, context: Context): void {
   const extent = kernel.heapAllocate(map.job, 1, task);
   if (extent === OPEN_BUSY || extent === OPEN_NO_MEMORY) throw new Error(`heapAllocate() gave ${extent}`);
   kernel.heapFree(map.job, extent);
+  // Whoever stays until all have been told has the rest.
+  world.awaitEnd(2);
+  context.advance();
 }
 
 /** Sends two numbers, the second by the lane that replaces the first. */
