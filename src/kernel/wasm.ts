@@ -94,9 +94,11 @@ const UNSIGNED = new Set([
 /** What is called now and then: the wasm functions themselves. */
 function addOthers(kernel: HotKernel, exports: Exports): Kernel {
   const all = kernel as unknown as Record<string, unknown>;
-  for (const [name, run] of Object.entries(exports) as [string, (...given: unknown[]) => number][]) {
-    if (!(name in all) && name !== "layoutHash")
-      all[name] = UNSIGNED.has(name) ? (...given: unknown[]) => run(...given) >>> 0 : run;
+  for (const [name, run] of Object.entries(exports) as [string, (...given: number[]) => number][]) {
+    if (name in all || name === "layoutHash") continue;
+    // None has more than five parameters; wasm takes no notice of one too many, and a rest parameter would be an array.
+    const unsigned = (a: number, b: number, c: number, d: number, e: number) => run(a, b, c, d, e) >>> 0;
+    all[name] = UNSIGNED.has(name) ? unsigned : run;
   }
   return all as unknown as Kernel;
 }

@@ -32,6 +32,7 @@ async function join(): Promise<Client> {
   // A page has a postMessage() too, of another kind.
   if (typeof worker.postMessage !== "function" || typeof document !== "undefined") throw notInJob();
   const ticket = await ticketFrom(worker);
+  reportErrors(worker);
   const release = await holdLock(ticket.lock);
   worker.postMessage({ [TICKET]: "held" satisfies TaskReport });
   return clientOf(ticket, release);
@@ -50,14 +51,18 @@ interface TaskWorker extends EventTarget {
   postMessage(message: unknown): void;
 }
 
-/** Asks the thread that started this worker for the ticket; from now on it hears of errors that nobody catches. */
-function ticketFrom(worker: TaskWorker): Promise<Ticket> {
+/** The thread that launched the job hears from now on of errors that nobody catches. */
+function reportErrors(worker: TaskWorker): void {
   const fail = (error: unknown): void => {
     const { name = "Error", message = String(error), code, stack } = (error ?? {}) as Error & { code?: string };
     worker.postMessage({ [TICKET]: { name, message, code, stack } as TaskReport });
   };
   worker.addEventListener("error", (event) => fail((event as ErrorEvent).error ?? (event as ErrorEvent).message));
   worker.addEventListener("unhandledrejection", (event) => fail((event as PromiseRejectionEvent).reason));
+}
+
+/** Asks the thread that started this worker for the ticket. */
+function ticketFrom(worker: TaskWorker): Promise<Ticket> {
   return new Promise((resolve, reject) => {
     // Who was started by launch() is answered, however late. Who was started otherwise may be in no job at all.
     const late = isWorkerName(worker.name) ? undefined : after(ANSWER_MS, () => reject(notInJob()));

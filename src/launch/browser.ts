@@ -4,7 +4,7 @@ import { TASK_CLOSED, TASK_STATE_OFFSET } from "../../assembly/layout.js";
 import type { Memory } from "../kernel/kernel.js";
 import { twinSync } from "../kernel/twin/sync.js";
 import { type MemoryMap, taskSlot } from "../memory/map.js";
-import { PamiError } from "../pami/error.js";
+import { PamiError, show } from "../pami/error.js";
 import { bury } from "./bury.js";
 import type { Monitor, MonitorEvents, MonitorOrders, TaskExit } from "./monitor.js";
 import { type TaskReport, TICKET, type Ticket, workerName } from "./ticket.js";
@@ -39,13 +39,16 @@ export function startBrowserMonitor(
     else end({ task, code: 1, cause: "exit", error: "its worker ended without closing the client" });
   }
 
-  function start(ticket: Ticket): void {
+  function makeWorker(task: number): Worker {
+    if (typeof entry === "string")
+      return new Worker(entry, { ...workerOptions, type: "module", name: workerName(task) });
+    const worker: unknown = entry();
+    if (worker instanceof Worker) return worker;
+    throw new TypeError(`entry() gave ${show(worker)}, not a Worker`);
+  }
+
+  function start(ticket: Ticket, worker: Worker): void {
     const { task, lock } = ticket;
-    const worker =
-      typeof entry === "function"
-        ? entry()
-        : new Worker(entry, { ...workerOptions, type: "module", name: workerName(task) });
-    running.set(task, worker);
     worker.addEventListener("message", (event: MessageEvent) => {
       const report = (event.data as { [TICKET]?: TaskReport } | null)?.[TICKET];
       if (report === undefined) return;
@@ -73,7 +76,13 @@ export function startBrowserMonitor(
   } catch (cause) {
     throw new PamiError("PAMIR_INVAL", `args can't be sent to a worker: ${(cause as Error).message}`, { cause });
   }
-  for (const ticket of tickets) start(ticket);
+  try {
+    for (const { task } of tickets) running.set(task, makeWorker(task));
+  } catch (cause) {
+    for (const worker of running.values()) worker.terminate();
+    throw new PamiError("PAMIR_ENTRY", `no worker can be made: ${(cause as Error).message}`, { cause });
+  }
+  for (const ticket of tickets) start(ticket, running.get(ticket.task) as Worker);
   queueMicrotask(() => {
     events.started();
     if (running.size === 0) events.over("");

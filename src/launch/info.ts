@@ -73,11 +73,12 @@ function whyTwin(): string {
 /** What this pamir is, and what this host gives it; sizes and limits in bytes unless their name says otherwise. */
 export function info(): Info {
   const map = memoryMap({ tasks: 2, contexts: 1, laneBytes: LANE_BYTES_DEFAULT, heapBytes: 0 });
+  const alone = whyAlone();
   return {
     version: VERSION,
     layout: LAYOUT_HASH,
-    rung: whyAlone() === "" ? "shared" : "alone",
-    why: [whyAlone(), whyTwin()].filter((reason) => reason !== "").join("; "),
+    rung: alone === "" ? "shared" : "alone",
+    why: [alone, whyTwin()].filter((reason) => reason !== "").join("; "),
     kernel: wasmAllowed() ? "wasm" : "ts",
     sharedMemory: typeof SharedArrayBuffer !== "undefined",
     isolated: isIsolated(),

@@ -5,6 +5,7 @@ import { type MemoryMap, taskSlot } from "../memory/map.js";
 import type { Client } from "../pami/client.js";
 import { checkInteger, PamiError } from "../pami/error.js";
 import { tellOfEnd } from "../pami/notice.js";
+import { promise } from "../support/promise.js";
 import { type Dump, dumpJob } from "./dump.js";
 import type { Monitor, MonitorEvents, TaskExit } from "./monitor.js";
 
@@ -107,13 +108,4 @@ export class Job {
     }
     if (lost.length > 0) tellOfEnd(kernel, map, lost);
   }
-}
-
-/** A promise, and the function that resolves it. */
-function promise<T>(): [Promise<T>, (value: T) => void] {
-  let settle: (value: T) => void;
-  const made = new Promise<T>((resolve) => {
-    settle = resolve;
-  });
-  return [made, (value) => settle(value)];
 }

@@ -3,6 +3,7 @@ import { ADVANCE_EVENTS_MASK, ADVANCE_NOTICE, CONTEXT_STATE_OFFSET } from "../..
 import type { Parker } from "../engine/park.js";
 import type { Kernel, Memory } from "../kernel/kernel.js";
 import { contextBlock, type MemoryMap, ordinalOf } from "../memory/map.js";
+import { promise } from "../support/promise.js";
 import { ShmLanes } from "../transport/shm.js";
 import { CompletionQueue } from "./completion.js";
 import type { DispatchHints, Handler } from "./dispatch.js";
@@ -11,7 +12,7 @@ import { endpointOf } from "./endpoint.js";
 import { checkInteger, PamiError, show } from "./error.js";
 import { bodyBytes } from "./message.js";
 import { checkSendHints, Receiver } from "./receive.js";
-import { type Callback, INTERRUPTED, type Result, SUCCESS, TIMEDOUT } from "./result.js";
+import { type Callback, INTERRUPTED, type Result, SHUTDOWN, SUCCESS, TIMEDOUT } from "./result.js";
 import { Rma, type RmwParameters, type TransferParameters } from "./rma.js";
 import { Sender, type SendParameters } from "./send.js";
 import { type Work, WorkQueue } from "./work.js";
@@ -81,7 +82,8 @@ export class Context {
   readonly #errors: unknown[] = [];
   #advancing = false;
   #closed = false;
-  #rejectWaits = new Set<() => void>();
+  /** How the waits that do not block end when this closes. */
+  readonly #waits = new Set<() => void>();
 
   /** @internal */
   constructor(host: ContextHost, index: number, options: ContextOptions) {
@@ -181,16 +183,16 @@ export class Context {
     }
     return new Promise((resolve, reject) => {
       const closed = () => reject(new PamiError("PAMIR_CLOSED", "the context closed before there was room"));
-      this.#rejectWaits.add(closed);
+      this.#waits.add(closed);
       const told: Callback = (_, result) => {
-        this.#rejectWaits.delete(closed);
+        this.#waits.delete(closed);
         if (result === SUCCESS) resolve();
         else reject(new PamiError("PAMIR_SHUTDOWN", `endpoint ${to} ended before there was room for ${bytes} bytes`));
       };
       try {
         this.#sender.whenRoom(to, bytes, told, undefined);
       } catch (error) {
-        this.#rejectWaits.delete(closed);
+        this.#waits.delete(closed);
         throw error;
       }
       this.#host.parker.ring();
@@ -255,7 +257,7 @@ export class Context {
    * Tells, in an `advance()`, when every transfer that this context has issued to an endpoint before this is complete:
    * at the target, for everybody to see. What is issued later is not waited for. `done` gets ERROR if a transfer was
    * refused since the last fence, because its region had been closed meanwhile (also one to another endpoint, where
-   * several share an injection FIFO).
+   * several share an injection FIFO), and SHUTDOWN if one was not begun, because its target had ended.
    * @returns SUCCESS, or EAGAIN (no room in the pending queue: advance, and try again)
    */
   fence(to: Endpoint, done: Callback, cookie?: unknown): Result {
@@ -285,23 +287,17 @@ export class Context {
 
   /**
    * Resolves once every transfer issued before this is complete; advances meanwhile.
-   * @throws as progress(); PAMIR_STALE if a transfer was refused, because its region had been closed meanwhile
+   * @throws as progress(); PAMIR_STALE if a transfer was refused, because its region had been closed meanwhile,
+   *   PAMIR_SHUTDOWN if one was not begun, because its target had ended
    */
   async flush(options: ProgressOptions = {}): Promise<void> {
     let came: Result | undefined;
-    // The fence may be called in somebody else's advance(), while this waits for an event of its own.
-    const fenced = new AbortController();
     this.fenceAll((_, result) => {
       came = result;
-      fenced.abort();
     });
-    const signal = options.signal === undefined ? fenced.signal : AbortSignal.any([options.signal, fenced.signal]);
-    while (came === undefined) {
-      try {
-        await this.progress({ ...options, signal });
-      } catch (error) {
-        if (came === undefined) throw error;
-      }
+    await this.#until("flush()", () => came !== undefined, options);
+    if (came === SHUTDOWN) {
+      throw new PamiError("PAMIR_SHUTDOWN", "flush(): a transfer was not begun, its target ended");
     }
     if (came !== SUCCESS) throw new PamiError("PAMIR_STALE", "flush(): a transfer was refused, its region was closed");
   }
@@ -337,41 +333,9 @@ export class Context {
     return this.#sender.busy === 0 && this.#rma.busy === 0 && this.#completions.length === 0;
   }
 
-  /**
-   * Resolves once all that was issued here is out; advances meanwhile.
-   * @throws PAMIR_TIMEDOUT, PAMIR_CLOSED; what `advance()` throws
-   */
-  async drain(options: WaitOptions = {}): Promise<void> {
-    this.#checkAdvance(1);
-    const timeout = checkTimeout(options.timeout);
-    let closed: (() => void) | undefined;
-    const stopped = new Promise<void>((resolve) => {
-      closed = resolve;
-    });
-    const wake = closed as unknown as () => void;
-    this.#rejectWaits.add(wake);
-    try {
-      await this.#host.parker.waitAsync(
-        {
-          poll: (rounds) => {
-            if (this.#closed || this.drained) return true;
-            this.advance(rounds);
-            return this.drained;
-          },
-          peek: () => this.#closed || this.drained || this.#hasWork(),
-          restless: () => this.#isRestless(),
-        },
-        timeout,
-        this.#spin,
-        stopped,
-        () => this.#closed,
-      );
-    } finally {
-      this.#rejectWaits.delete(wake);
-    }
-    const what = `drain() of context ${this.index} of task ${this.#host.task}`;
-    if (this.#closed) throw new PamiError("PAMIR_CLOSED", `${what}: the context was closed`);
-    if (!this.drained) throw new PamiError("PAMIR_TIMEDOUT", `${what}: not all is out after ${timeout} ms`);
+  /** Resolves once all that was issued here is out; advances meanwhile. @throws as progress() */
+  async drain(options: ProgressOptions = {}): Promise<void> {
+    await this.#until("drain()", () => this.drained, options);
   }
 
   /**
@@ -451,48 +415,75 @@ export class Context {
    *   what `advance()` throws
    */
   async progress(options: ProgressOptions = {}): Promise<number> {
-    this.#checkAdvance(1);
-    const timeout = checkTimeout(options.timeout);
-    const { signal } = options;
     let events = 0;
-    let stopped: (() => void) | undefined;
+    await this.#wait("progress()", options, (rounds) => {
+      events = this.advance(rounds);
+      return events > 0;
+    });
+    return events;
+  }
+
+  /**
+   * Advances until `condition()` is true, without blocking the thread. Whoever else advances may bring it about: what it
+   * was that they found there rang the bell, which is up while anybody sleeps.
+   */
+  async #until(call: string, condition: () => boolean, options: ProgressOptions): Promise<void> {
+    await this.#wait(
+      call,
+      options,
+      (rounds) => {
+        if (!condition()) this.advance(rounds);
+        return condition();
+      },
+      condition,
+    );
+  }
+
+  /**
+   * Waits without blocking the thread until `poll` says that the wait is over.
+   * @param isOver as `poll`, without an advance
+   * @throws as progress()
+   */
+  async #wait(
+    call: string,
+    { timeout, signal }: ProgressOptions,
+    poll: (rounds: number) => boolean,
+    isOver = () => false,
+  ): Promise<void> {
+    this.#checkAdvance(1);
+    const milliseconds = checkTimeout(timeout);
     const interrupts = this.#host.interruptsTaken();
     const isStopped = () => this.#closed || signal?.aborted === true || this.#host.interrupts() !== interrupts;
-    const stop = new Promise<void>((resolve) => {
-      stopped = resolve;
-    });
-    const wake = stopped as unknown as () => void;
+    const [stopped, stop] = promise<void>();
+    const wake = () => stop();
     signal?.addEventListener("abort", wake, { once: true });
-    this.#rejectWaits.add(wake);
+    this.#waits.add(wake);
+    let over = false;
     try {
-      await this.#host.parker.waitAsync(
+      over = await this.#host.parker.waitAsync(
         {
-          poll: (rounds) => {
-            if (isStopped()) return false;
-            events = this.advance(rounds);
-            return events > 0;
-          },
-          peek: () => isStopped() || this.#hasWork(),
+          poll: (rounds) => !isStopped() && poll(rounds),
+          peek: () => isStopped() || isOver() || this.#hasWork(),
           restless: () => this.#isRestless(),
         },
-        timeout,
+        milliseconds,
         this.#spin,
-        stop,
+        stopped,
         isStopped,
       );
     } finally {
       signal?.removeEventListener("abort", wake);
-      this.#rejectWaits.delete(wake);
+      this.#waits.delete(wake);
     }
-    if (events > 0) return events;
-    const what = `progress() of context ${this.index} of task ${this.#host.task}`;
+    if (over) return;
+    const what = `${call} of context ${this.index} of task ${this.#host.task}`;
     if (signal?.aborted) throw new PamiError("PAMIR_CANCELED", `${what} was canceled`, { cause: signal.reason });
     if (this.#closed) throw new PamiError("PAMIR_CLOSED", `${what}: the context was closed`);
     if (isStopped()) {
       this.#host.takeInterrupts();
       throw new PamiError("PAMIR_INTERRUPTED", `${what} was interrupted`);
     }
-    throw new PamiError("PAMIR_TIMEDOUT", `${what}: no event in ${timeout} ms`);
+    throw new PamiError("PAMIR_TIMEDOUT", `${what}: not over after ${milliseconds} ms`);
   }
 
   /**
@@ -513,8 +504,8 @@ export class Context {
     this.#sender.close();
     this.#host.kernel.storeWord(this.#block + CONTEXT_STATE_OFFSET, 2);
     this.#host.contextClosed(this);
-    for (const reject of this.#rejectWaits) reject();
-    this.#rejectWaits.clear();
+    for (const reject of this.#waits) reject();
+    this.#waits.clear();
     this.#host.parker.ring();
   }
 

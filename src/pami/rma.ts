@@ -1,5 +1,6 @@
 // One-sided operations of one context: put, get, rmw and fence, as descriptors in its injection FIFOs, with a completion
-// descriptor behind each that has a callback, whose bit in the completion mask says that it is done.
+// descriptor behind each that has a callback, whose bit in the completion mask says that it is done. What is done at
+// once, with nothing before it, needs neither: its callbacks are only counted.
 import {
   COMPLETION_RESULT_SHIFT,
   DESCRIPTOR_FENCE,
@@ -131,9 +132,8 @@ export class Rma {
   #active = 0;
   readonly #slotMask: number;
   readonly #waitingMax: number;
-  /** Operations done at once whose callbacks are due: counted since the last round, and how many there may be. */
+  /** Operations done at once whose callbacks are due: counted since the last round, at most one for each slot. */
   #counted = 0;
-  readonly #countedMax: number;
   readonly #completions: CompletionQueue;
   /** Tasks that have ended. */
   readonly #ended: Uint8Array;
@@ -169,7 +169,6 @@ export class Rma {
     this.#map = map;
     this.#waitingMax = waitingMax;
     this.#slotMask = map.slots - 1;
-    this.#countedMax = map.slots;
     this.#ended = new Uint8Array(map.tasks);
     this.#fifos = Array.from({ length: map.fifos }, (_, fifo) => ({
       bit: 1 << fifo,
@@ -294,8 +293,7 @@ export class Rma {
     let events = 0;
     // Those that come up meanwhile, by callbacks, wait for a later round.
     for (let bits = this.#active; bits !== 0; bits &= bits - 1) {
-      const number = 31 - Math.clz32(bits & -bits);
-      const fifo = this.#fifos[number] as Fifo;
+      const fifo = this.#fifos[31 - Math.clz32(bits & -bits)] as Fifo;
       this.#run(fifo);
       if (fifo.waiting.length > 0) this.#flush(fifo);
       for (; fifo.due > 0 && !this.#stopped; fifo.due--) {
@@ -304,7 +302,7 @@ export class Rma {
         events++;
         this.#complete(fifo, taken, errors);
       }
-      if (fifo.pending === 0 && !fifo.left && fifo.waiting.length === 0) this.#active &= ~(1 << number);
+      if (fifo.pending === 0 && !fifo.left && fifo.waiting.length === 0) this.#active &= ~fifo.bit;
     }
     return events;
   }
@@ -382,7 +380,7 @@ export class Rma {
     if (size === 8) words[at + 1] = words[word + 1] as number;
   }
 
-  /** Looks up an endpoint and a handle, and stages what they stand for, for this transfer and those that name the same two. */
+  /** Looks up an endpoint and a handle, and stages what they stand for: for this transfer, and those that name the same. */
   #aim(to: Endpoint, handle: RegionHandle): void {
     const fifo = this.#fifoOf(to);
     const index = indexOf(handle);
@@ -454,7 +452,7 @@ export class Rma {
     if (hasCallback) checkCallbacks(onLocal, onRemote);
     // An rmw without a callback waits for nothing.
     const mayBeDone = hasCallback
-      ? fifo.waiting.length === 0 && this.#counted < this.#countedMax
+      ? fifo.waiting.length === 0 && this.#counted <= this.#slotMask
       : fifo.waiting.length === 0 || this.#words[fifo.staged] === DESCRIPTOR_RMW;
     const result = mayBeDone ? this.#kernel.submit(this.#map.job, fifo.pointer, hasCallback) : this.#look(fifo);
     if (result === TRANSFER_LATER) return this.#inject(fifo, onLocal, onRemote, cookie);
@@ -550,7 +548,7 @@ export class Rma {
 
   #fence(fifo: Fifo, onDone: Callback, cookie: unknown, always = false): Result {
     this.#words[fifo.staged] = DESCRIPTOR_FENCE;
-    if (fifo.waiting.length === 0 && !fifo.dropped && this.#counted < this.#countedMax) {
+    if (fifo.waiting.length === 0 && !fifo.dropped && this.#counted <= this.#slotMask) {
       if (this.#kernel.submit(this.#map.job, fifo.pointer, true) === TRANSFER_DONE) {
         this.#count(onDone, undefined, cookie);
         return SUCCESS;

@@ -1,6 +1,8 @@
 // What is pending when a task leaves: dropped with it, or let out first.
+
+import { setTimeout as pause } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
-import { DATA, PATIENCE, thrownBy, until, VARIANTS, withJob } from "./support.js";
+import { DATA, openGate, PATIENCE, QUIT, rejectionOf, thrownBy, until, VARIANTS, withJob } from "./support.js";
 
 const COUNT = 5000;
 
@@ -29,6 +31,31 @@ describe.each(VARIANTS)("$name", (variant) => {
       },
     ),
   );
+
+  it("drain() ends beside another one, and beside a wait that blocks the thread", () =>
+    withJob(variant, { scenario: "hold", laneBytes: 8192 }, async ({ client, context, flags }) => {
+      const to = client.endpoint(1);
+      for (let i = 0; i < COUNT; i++) context.sendImmediate(to, DATA, Int32Array.of(i));
+      const draining = [context.drain({ timeout: PATIENCE }), context.drain({ timeout: PATIENCE })];
+      await pause(5); // both are asleep now
+      expect(context.drained).toBe(false);
+      openGate(flags, 0);
+      until(context, () => context.drained);
+      await Promise.all(draining);
+      context.sendImmediate(to, QUIT);
+      await context.drain();
+    }));
+
+  it("drain() ends by the signal and by an interrupt", () =>
+    withJob(variant, { module: "sleeper.js", laneBytes: 8192 }, async ({ job, client, context }) => {
+      const to = client.endpoint(1, 1); // a context that is never made
+      for (let i = 0; i < COUNT; i++) context.sendImmediate(to, DATA, Int32Array.of(i));
+      const canceled = rejectionOf(context.drain({ signal: AbortSignal.timeout(5) }));
+      expect((await canceled).code).toBe("PAMIR_CANCELED");
+      const interrupted = rejectionOf(context.drain());
+      job.interrupt(0);
+      expect((await interrupted).code).toBe("PAMIR_INTERRUPTED");
+    }));
 
   it("drain() of one whose target never reads: PAMIR_TIMEDOUT, nothing is closed; of a closed one: PAMIR_CLOSED", () =>
     withJob(variant, { module: "sleeper.js", laneBytes: 8192 }, async ({ client, context }) => {

@@ -488,6 +488,26 @@ describe.each(VARIANTS)("$name", (variant) => {
         { pendingBytes: 2 ** 25 },
       ));
 
+    it("flush() rejects where a task ended before a put to it was begun", () =>
+      withPeer(
+        variant,
+        4 * SLICE,
+        async ({ job, client, context, from, handle }) => {
+          const to = client.endpoint(1);
+          let wrong = 0;
+          for (let i = 0; i < 100_000; i++) {
+            const bytes = i === 0 ? 4 * SLICE : 8;
+            if (context.put({ to, local: from, remote: handle, bytes, onRemote: () => {} }) !== SUCCESS) wrong++;
+          }
+          expect(wrong).toBe(0);
+          context.sendImmediate(to, QUIT);
+          while (job.dump().tasks[1]?.state === "up") await new Promise((resolve) => setTimeout(resolve, 1));
+          expect((await rejectionOf(context.flush({ timeout: PATIENCE }))).code).toBe("PAMIR_SHUTDOWN");
+          await context.flush({ timeout: PATIENCE });
+        },
+        { pendingBytes: 2 ** 24 },
+      ));
+
     it("C7 those that are counted stay in order with those behind that are not", () =>
       alone(variant, { bytes: 2 * SLICE, slots: 8, fifos: 1 }, ({ context, put }) => {
         const log: number[] = [];

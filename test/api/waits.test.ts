@@ -218,7 +218,7 @@ function waitSuite(variant: Variant): void {
 
         expect(await rejectionOf(context.progress({ timeout: 5, signal }))).toMatchObject({
           code: "PAMIR_TIMEDOUT",
-          text: "progress() of context 0 of task 0: no event in 5 ms",
+          text: "progress() of context 0 of task 0: not over after 5 ms",
         });
         expect(listeners()).toBe(0);
 

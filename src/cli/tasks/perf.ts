@@ -266,7 +266,10 @@ function fenceLatency(context: Context, client: Client, peer: Endpoint, work: Wo
   return { p50_ns: midmean(samples[1]) - midmean(samples[0]) };
 }
 
-/** Buffers of the target of put_touch_bw, a power of two: together as large as the ring that it is compared with. */
+/**
+ * Buffers of the target of put_touch_bw, a power of two from 4 to WINDOW: within that, together as large as the ring that
+ * it is compared with.
+ */
 function buffersOf(bytes: number): number {
   return Math.min(WINDOW, Math.max(4, 2 ** Math.floor(Math.log2(TOUCH_BYTES / bytes))));
 }

@@ -67,41 +67,27 @@ export function twinCompletion({ words }: Memory, { clearBits, loadWord, setBits
     words[taken] = slot;
   }
 
-  function nextSet(fifo: number, from: number): number {
-    const slots = words[(fifo + INJECTION_SLOTS_OFFSET) >>> 2];
-    let mask = fifo + INJECTION_MASK_OFFSET;
-    let level = (slots + 31) >>> 5;
-    let height = 0;
-    let place = from;
-    while (true) {
-      let word = place >>> 5;
-      // SYNC B (look)
-      let bits = word < level ? loadWord(mask + (word << 2)) & (-1 << (place & 31)) : 0;
-      if (level <= MASK_TOP_WORDS) {
-        while (bits === 0 && ++word < level) bits = loadWord(mask + (word << 2));
-        if (bits === 0) return NONE;
-      } else if (bits === 0) {
-        place = word + 1;
-        mask += level << 2;
-        level = (level + 31) >>> 5;
-        height++;
-        continue;
-      }
-      place = (word << 5) + 31 - Math.clz32(bits & -bits);
-      if (height === 0) return place;
-      height--;
-      level = slots >>> (5 * (height + 1));
-      mask -= level << 2;
-      place <<= 5;
+  function nextSet(mask: number, level: number, from: number): number {
+    let word = from >>> 5;
+    if (word >= level) return NONE;
+    // SYNC B (look)
+    let bits = loadWord(mask + (word << 2)) & (-1 << (from & 31));
+    while (bits === 0) {
+      word = level > MASK_TOP_WORDS ? nextSet(mask + (level << 2), (level + 31) >>> 5, word + 1) : word + 1;
+      if (word >= level) return NONE;
+      bits = loadWord(mask + (word << 2));
     }
+    return (word << 5) + 31 - Math.clz32(bits & -bits);
   }
 
   function completionTake(fifo: number): number {
     const slots = words[(fifo + INJECTION_SLOTS_OFFSET) >>> 2];
     const oldest = words[(fifo + INJECTION_OLDEST_OFFSET) >>> 2];
     const first = oldest & (slots - 1);
-    let slot = nextSet(fifo, first);
-    if (slot === NONE) slot = nextSet(fifo, 0);
+    const mask = fifo + INJECTION_MASK_OFFSET;
+    const level = (slots + 31) >>> 5;
+    let slot = nextSet(mask, level, first);
+    if (slot === NONE) slot = nextSet(mask, level, 0);
     if (slot === NONE) return NONE;
     const result = words[(slotOf(fifo, slot) + DESCRIPTOR_BYTES_OFFSET) >>> 2];
     clearBits(fifo + INJECTION_MASK_OFFSET + ((slot >>> 5) << 2), 1 << (slot & 31));

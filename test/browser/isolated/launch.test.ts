@@ -156,6 +156,36 @@ it("the entry may be a function that makes the worker, as bundlers want it", asy
   await job.terminate();
 });
 
+it("an entry that gives no worker, or throws, is refused, and leaves no worker behind", async () => {
+  let made = 0;
+  let terminated = 0;
+  const make = (last: () => unknown) => () => {
+    if (++made % 3 === 0) return last() as Worker;
+    const worker = new Worker(new URL("./tasks/peer.js", import.meta.url), { type: "module" });
+    worker.terminate = () => {
+      terminated++;
+      Worker.prototype.terminate.call(worker);
+    };
+    return worker;
+  };
+  const options = { tasks: 3, heapBytes: 16 * 1024 ** 2 };
+  const given = launch(
+    make(() => "a worker"),
+    options,
+  );
+  await expect(given).rejects.toMatchObject({ code: "PAMIR_ENTRY", message: /entry\(\) gave "a worker"/ });
+  const thrown = launch(
+    make(() => {
+      throw new RangeError("none left");
+    }),
+    options,
+  );
+  await expect(thrown).rejects.toMatchObject({ code: "PAMIR_ENTRY", message: /none left/ });
+  const elsewhere = launch("https://elsewhere.example/task.js", { ...options, tasks: 1 });
+  await expect(elsewhere).rejects.toMatchObject({ code: "PAMIR_ENTRY", message: /elsewhere/ });
+  expect(terminated).toBe(4);
+});
+
 it("args that can't be cloned are refused at once", async () => {
   const entry = new URL("./tasks/peer.js", import.meta.url);
   await expect(launch(entry, { tasks: 1, args: () => {} })).rejects.toMatchObject({ code: "PAMIR_INVAL" });

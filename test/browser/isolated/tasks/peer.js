@@ -40,6 +40,6 @@ async function serve() {
   });
   context.advanceUntil(() => !running);
   // A worker that rejects or closes itself is to end as that, not as one that has left.
-  if (!running && client.args !== "stay") await new Promise((resolve) => setTimeout(resolve, 100));
+  await new Promise((resolve) => setTimeout(resolve, 100));
   client.close();
 }
