@@ -15,12 +15,12 @@ const ISOLATION = {
 /** Scripts, but no WebAssembly: that would be 'wasm-unsafe-eval'. */
 const NO_WASM = { "Content-Security-Policy": "script-src 'self' 'unsafe-inline' blob:" };
 
-/** The conformance suites run in workers there: what they import of Vitest and of Node is of our own. */
+/** The kernels' conformance suites run in workers there: what they import of Vitest and of Node is of our own. */
 const conformance = {
   name: "conformance-in-workers",
   enforce: "pre" as const,
   resolveId(source: string, importer: string | undefined) {
-    if (!/\/test\/(conformance|support)\//.test(importer ?? "")) return undefined;
+    if (!/\/test\/(conformance\/(kernel|rma)|support\/)/.test(importer ?? "")) return undefined;
     const shims: Record<string, string> = {
       vitest: "vitest.ts",
       "node:fs": "node.ts",

@@ -379,6 +379,8 @@ export const TRANSFER_REMOTE_BOUNDS: u32 = 4;
 export const TRANSFER_INVALID: u32 = 5;
 /** Of submit(): it is right, but not done: it has to be injected. */
 export const TRANSFER_LATER: u32 = 6;
+/** The target's task has ended: only where the bytes do not lie in this memory. */
+export const TRANSFER_ENDED: u32 = 7;
 /** What completionTake() gives: the slot, and the result above it. */
 export const COMPLETION_RESULT_SHIFT: u32 = 24;
 

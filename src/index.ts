@@ -20,7 +20,7 @@ export { type Info, info, type Rung } from "./launch/info.js";
 export type { Job } from "./launch/job.js";
 export { type LaunchOptions, launch } from "./launch/launch.js";
 export type { TaskExit } from "./launch/monitor.js";
-export type { Attributes, Client, CloseOptions } from "./pami/client.js";
+export type { Attributes, Capabilities, Client, CloseOptions } from "./pami/client.js";
 export type { Context, ContextOptions, ProgressOptions, WaitOptions } from "./pami/context.js";
 export type { DispatchHints, Handler, Hint } from "./pami/dispatch.js";
 export type { Endpoint } from "./pami/endpoint.js";

@@ -29,8 +29,8 @@ test("what package.json exports is there, and nothing is depended on at run time
   expect(dependencies).toBeUndefined();
 });
 
-// 30 KB are for messages, 5 for one-sided operations, 2 for browsers and for deaths.
-test("the bundle of import 'pamir' is at most 37 KB minified and gzipped, the wasm at most 12 KB", async () => {
+// 30 KB are for messages, 5 for one-sided operations, 2 for browsers and deaths, 3 for jobs without shared memory.
+test("the bundle of import 'pamir' is at most 40 KB minified and gzipped, the wasm at most 12 KB", async () => {
   const { outputFiles } = await build({
     entryPoints: ["dist/index.js"],
     bundle: true,
@@ -38,7 +38,7 @@ test("the bundle of import 'pamir' is at most 37 KB minified and gzipped, the wa
     format: "esm",
     write: false,
   });
-  expect(gzipSync((outputFiles[0] as { contents: Uint8Array }).contents).length).toBeLessThanOrEqual(37_000);
+  expect(gzipSync((outputFiles[0] as { contents: Uint8Array }).contents).length).toBeLessThanOrEqual(40_000);
   expect(statSync("dist/pamir.wasm").size).toBeLessThanOrEqual(12_000);
 });
 

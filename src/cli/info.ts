@@ -10,6 +10,12 @@ Usage: pamir info [--json]
   --help                this text
 `;
 
+const RUNGS = {
+  shared: "on threads that share memory",
+  messages: "on threads that talk by messages",
+  alone: "one, on the thread that launches it",
+};
+
 /** Runs the command; its exit code. */
 export function printInfo(args: string[]): number {
   const { values } = parseArgs({ args, options: { json: { type: "boolean" }, help: { type: "boolean", short: "h" } } });
@@ -32,7 +38,7 @@ export function printInfo(args: string[]): number {
         ["Node", all.node],
         ["processor", `${all.processor}, ${all.hardwareThreads} hardware threads`],
         ["kernels by default", all.kernel === "wasm" ? "WebAssembly" : "TypeScript (this host forbids WebAssembly)"],
-        ["tasks", all.rung === "shared" ? "on threads that share memory" : "one, on the thread that launches it"],
+        ["tasks", RUNGS[all.rung]],
         ["shared memory", yes(all.sharedMemory)],
         ["isolated", yes(all.isolated)],
         ["SIMD", yes(all.simd)],

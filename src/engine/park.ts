@@ -2,7 +2,7 @@
 
 import { TASK_BELL_OFFSET } from "../../assembly/layout.js";
 import type { Kernel, Memory } from "../kernel/kernel.js";
-import { bellWaitAsync, hasWaitAsync, isShared } from "../kernel/twin/sync.js";
+import { bellWaitAsync, hasWaitAsync } from "../kernel/twin/sync.js";
 import type { MemoryMap } from "../memory/map.js";
 import { taskSlot } from "../memory/map.js";
 import type { Clock } from "../support/clock.js";
@@ -43,6 +43,10 @@ export class Parker {
   readonly #keepalive: Keepalive;
   /** Whether this thread may block in wait(). */
   readonly mayBlock: boolean;
+  /** Why nobody but this thread itself rings; empty where others do. */
+  readonly whyPrivate: string;
+  /** Where it is: ends the sleep. */
+  #wake: (() => void) | undefined;
   /** The one sleep of this thread that does not block it; every asynchronous wait shares it. */
   #asleep: Promise<unknown> | undefined;
   #sleepers = 0;
@@ -50,6 +54,7 @@ export class Parker {
   /** When the event loop had its last turn, as far as this knows. */
   #turn = 0;
 
+  /** @param whyPrivate where no other thread reaches this memory: why nothing comes while this one blocks */
   constructor(
     kernel: Kernel,
     memory: Memory,
@@ -58,6 +63,7 @@ export class Parker {
     cores: number,
     clock: Clock,
     keepalive: Keepalive,
+    whyPrivate = "",
   ) {
     this.#kernel = kernel;
     this.#memory = memory;
@@ -67,12 +73,14 @@ export class Parker {
     this.#cores = cores;
     this.#clock = clock;
     this.#keepalive = keepalive;
+    this.whyPrivate = whyPrivate;
     this.mayBlock = mayBlock();
   }
 
   /** Wakes whatever waits on this thread: for events that arise on the thread itself. */
   ring(): void {
     this.#kernel.ring(this.#slot);
+    this.#wake?.();
   }
 
   /**
@@ -166,8 +174,11 @@ export class Parker {
 
   /** Resolves when the bell rings; undefined: it has rung already. */
   #bell(seen: number): Promise<unknown> | undefined {
-    // Nobody else is there, and what this thread itself does is looked for soon.
-    if (!isShared(this.#memory)) return new Promise((resolve) => setTimeout(resolve, RESTLESS_MS));
+    if (this.whyPrivate !== "") {
+      return new Promise<void>((resolve) => {
+        this.#wake = resolve;
+      });
+    }
     if (hasWaitAsync()) return bellWaitAsync(this.#memory, this.#slot, seen);
     this.#doorbell ??= new Doorbell(this.#memory.words, (this.#slot + TASK_BELL_OFFSET) >>> 2);
     return this.#doorbell.wait(seen);
@@ -181,7 +192,8 @@ export class Parker {
   /** Spins for a while; whether the wait is over. */
   #spin(awaited: Awaited, milliseconds: number): boolean {
     if (awaited.poll(1)) return true;
-    if (milliseconds <= 0) return false;
+    // Where nobody else rings, nothing comes while this thread spins.
+    if (milliseconds <= 0 || this.whyPrivate !== "") return false;
     for (let i = 0; i < SHORT_SPINS; i++) if (awaited.poll(SPIN_ROUNDS)) return true;
     const { job, tasks } = this.#map;
     // Spinning pays only while nobody waits for the core: beyond that, whoever spins keeps others from answering.

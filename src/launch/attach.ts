@@ -3,12 +3,16 @@
 import { JOB_HASH_OFFSET, JOB_MAGIC, JOB_MAGIC_OFFSET } from "../../assembly/layout.js";
 import { LAYOUT_HASH } from "../../assembly/layout-hash.js";
 import { VERSION } from "../generated/version.js";
-import { openMemory, selectKernel } from "../kernel/select.js";
+import { openMemory, type SharedMemory, selectKernel } from "../kernel/select.js";
 import { readMap } from "../memory/map.js";
 import { Client } from "../pami/client.js";
 import { PamiError } from "../pami/error.js";
+import { interruptTask } from "../pami/notice.js";
 import { after, nodeModule } from "../support/host.js";
-import { isWorkerName, type TaskReport, TICKET, type Ticket } from "./ticket.js";
+import { Relay } from "../transport/relay.js";
+import { bury } from "./bury.js";
+import { makeRoom, type Room } from "./room.js";
+import { isWorkerName, type TaskNews, type TaskReport, TICKET, type Ticket } from "./ticket.js";
 
 let attached: Promise<Client> | undefined;
 
@@ -26,7 +30,7 @@ async function join(): Promise<Client> {
   if (threads !== undefined) {
     const ticket = (threads.workerData as { [TICKET]?: Ticket } | null)?.[TICKET];
     if (ticket === undefined) throw notInJob();
-    return clientOf(ticket);
+    return clientOf(ticket, ticket.memory as SharedMemory);
   }
   const worker = globalThis as unknown as TaskWorker;
   // A page has a postMessage() too, of another kind.
@@ -34,8 +38,25 @@ async function join(): Promise<Client> {
   const ticket = await ticketFrom(worker);
   reportErrors(worker);
   const release = await holdLock(ticket.lock);
-  worker.postMessage({ [TICKET]: "held" satisfies TaskReport });
-  return clientOf(ticket, release);
+  const tell = (report: TaskReport, ports: MessagePort[] = []): void => worker.postMessage({ [TICKET]: report }, ports);
+  tell("held");
+  const onLeave = (): void => {
+    tell("left");
+    release();
+  };
+  if (ticket.memory !== undefined) return clientOf(ticket, ticket.memory, onLeave);
+  const room = makeRoom(ticket.room, ticket.kernel === "wasm");
+  const { client, relay } = relayedClientOf(ticket, room, (connect, port) => tell({ connect }, [port]), onLeave);
+  worker.addEventListener("message", (event) => {
+    const { data, ports } = event as MessageEvent<{ [TICKET]?: TaskNews } | null>;
+    const news = data?.[TICKET];
+    if (news === undefined) return;
+    event.stopImmediatePropagation();
+    if ("from" in news) relay.accept(news.from, ports[0] as MessagePort);
+    else if ("ended" in news) relay.ended(news.ended, news.hasLeft);
+    else relay.interrupt();
+  });
+  return client;
 }
 
 function notInJob(): PamiError {
@@ -48,7 +69,7 @@ const ANSWER_MS = 10_000;
 /** What we use of a Web Worker's global scope. */
 interface TaskWorker extends EventTarget {
   readonly name: string;
-  postMessage(message: unknown): void;
+  postMessage(message: unknown, ports?: MessagePort[]): void;
 }
 
 /** The thread that launched the job hears from now on of errors that nobody catches. */
@@ -88,26 +109,42 @@ function holdLock(name: string): Promise<() => void> {
   });
 }
 
-/** The client for a ticket. */
-export function clientOf(ticket: Ticket, onLeave?: () => void): Client {
-  const memory = openMemory(ticket.memory);
+/** The client for a ticket, over the memory that all tasks share. */
+export function clientOf(ticket: Ticket, shared: SharedMemory, onLeave?: () => void): Client {
+  const memory = openMemory(shared);
   const word = (offset: number): number => (memory.words[(ticket.job + offset) >>> 2] as number) >>> 0;
   const theirs = word(JOB_HASH_OFFSET);
-  if (word(JOB_MAGIC_OFFSET) !== JOB_MAGIC || theirs !== LAYOUT_HASH || ticket.layoutHash !== LAYOUT_HASH) {
-    throw new PamiError(
-      "PAMIR_VERSION",
-      `the job was launched by pamir ${ticket.version} (layout ${theirs}), this task imports ${VERSION} (layout ${LAYOUT_HASH}): use one copy`,
-    );
-  }
-  const kernel = selectKernel(ticket.kernel, ticket.memory, memory, ticket.module);
+  if (word(JOB_MAGIC_OFFSET) !== JOB_MAGIC) throw otherVersion(ticket, theirs);
+  if (theirs !== LAYOUT_HASH || ticket.layoutHash !== LAYOUT_HASH) throw otherVersion(ticket, theirs);
+  const kernel = selectKernel(ticket.kernel, shared, memory, ticket.module);
   const { task, args, debug } = ticket;
-  return new Client({
-    kernel,
-    memory,
-    map: readMap(memory, ticket.job),
-    task,
-    args,
-    debug,
-    ...(onLeave && { onLeave }),
+  const map = readMap(memory, ticket.job);
+  return new Client({ kernel, memory, map, task, args, debug, ...(onLeave && { onLeave }) });
+}
+
+/** A client over a memory of its own, and the relay in it that stands for the other tasks. */
+export function relayedClientOf(
+  ticket: Ticket,
+  { map, shared, memory }: Room,
+  connect: (task: number, port: MessagePort) => void,
+  onLeave?: () => void,
+): { client: Client; relay: Relay } {
+  if (ticket.layoutHash !== LAYOUT_HASH) throw otherVersion(ticket, ticket.layoutHash);
+  const { kernel: name, task, args, debug, why: whyRelay } = ticket;
+  const inner = selectKernel(name, shared, memory, ticket.module);
+  const relay = new Relay(inner, memory, map, task, {
+    connect,
+    bury: (ended) => bury(inner, map, ended),
+    interrupt: () => interruptTask(inner, map, task),
   });
+  const { kernel } = relay;
+  const client = new Client({ kernel, memory, map, task, args, debug, relay, whyRelay, ...(onLeave && { onLeave }) });
+  return { client, relay };
+}
+
+function otherVersion({ version }: Ticket, theirs: number): PamiError {
+  return new PamiError(
+    "PAMIR_VERSION",
+    `the job was launched by pamir ${version} (layout ${theirs}), this task imports ${VERSION} (layout ${LAYOUT_HASH}): use one copy`,
+  );
 }

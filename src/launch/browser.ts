@@ -5,38 +5,72 @@ import type { Memory } from "../kernel/kernel.js";
 import { twinSync } from "../kernel/twin/sync.js";
 import { type MemoryMap, taskSlot } from "../memory/map.js";
 import { PamiError, show } from "../pami/error.js";
+import { after } from "../support/host.js";
+import type { Relay } from "../transport/relay.js";
 import { bury } from "./bury.js";
 import type { Monitor, MonitorEvents, MonitorOrders, TaskExit } from "./monitor.js";
-import { type TaskReport, TICKET, type Ticket, workerName } from "./ticket.js";
+import { type TaskNews, type TaskReport, TICKET, type Ticket, workerName } from "./ticket.js";
 
 /** A task's worker that gives no reason for its failure: what it probably is. */
 const NO_REASON =
   "its script was not loaded: it does not exist (404), or is served without Cross-Origin-Embedder-Policy: require-corp, or not as JavaScript";
 
+/** Milliseconds in which word comes that a task has closed its client, after its lock is free. */
+const LEAVE_MS = 100;
+
+/** Brings a port to another task's relay. */
+export type Connect = (task: number, port: MessagePort) => void;
+
+/** Something for a worker: news, and a port that goes with it. */
+type Delivery = readonly [news: TaskNews, ports: MessagePort[]];
+
+/** @param relay of the task that is on this thread, if there is one and tasks share no memory */
 export function startBrowserMonitor(
   orders: MonitorOrders,
   events: MonitorEvents,
   map: MemoryMap,
   memory: Memory,
-): Monitor {
+  relay?: Relay,
+): Monitor & { connect: Connect } {
   const { entry, tickets, workerOptions } = orders;
   const sync = twinSync(memory);
   const running = new Map<number, Worker>();
+  const isShared = relay === undefined && tickets.every((ticket) => ticket.memory !== undefined);
+  /** Where tasks share no memory: what a worker that has not called attach() yet will hear. */
+  const undelivered = new Map<number, Delivery[]>();
+  const left = new Set<number>();
+
+  function deliver(task: number, news: TaskNews, ports: MessagePort[] = []): void {
+    const waiting = undelivered.get(task);
+    if (waiting !== undefined) waiting.push([news, ports]);
+    else running.get(task)?.postMessage({ [TICKET]: news }, ports);
+  }
+
+  function connect(from: number, task: number, port: MessagePort): void {
+    if (task === relay?.task) relay.accept(from, port);
+    else deliver(task, { from }, [port]);
+  }
 
   function end(exit: TaskExit): void {
-    const worker = running.get(exit.task);
+    const { task } = exit;
+    const worker = running.get(task);
     if (worker === undefined) return;
-    running.delete(exit.task);
+    running.delete(task);
     worker.terminate();
-    bury(sync, map, exit.task);
+    if (relay === undefined) bury(sync, map, task);
+    else relay.ended(task, left.has(task));
+    if (!isShared) for (const other of running.keys()) deliver(other, { ended: task, hasLeft: left.has(task) });
     events.ended(exit);
     if (running.size === 0) events.over("");
   }
 
   /** The task's lock is free: it has closed its client, or its worker is gone. */
   function gone(task: number): void {
+    const killed: TaskExit = { task, code: 1, cause: "exit", error: "its worker ended without closing the client" };
     if (sync.loadWord(taskSlot(map, task) + TASK_STATE_OFFSET) === TASK_CLOSED) end({ task, code: 0, cause: "exit" });
-    else end({ task, code: 1, cause: "exit", error: "its worker ended without closing the client" });
+    else if (isShared) end(killed);
+    // That it has left comes another way, maybe later.
+    else after(LEAVE_MS, () => end(killed));
   }
 
   function makeWorker(task: number): Worker {
@@ -54,8 +88,19 @@ export function startBrowserMonitor(
       if (report === undefined) return;
       event.stopImmediatePropagation();
       if (report === "attach") worker.postMessage({ [TICKET]: ticket });
-      else if (report === "held") void navigator.locks?.request(lock, () => gone(task));
-      else {
+      else if (report === "held") {
+        void navigator.locks?.request(lock, () => gone(task));
+        // From now on it listens.
+        const waiting = undelivered.get(task) ?? [];
+        undelivered.delete(task);
+        for (const [news, ports] of waiting) deliver(task, news, ports);
+      } else if (report === "left") {
+        if (isShared) return;
+        left.add(task);
+        end({ task, code: 0, cause: "exit" });
+      } else if (typeof report === "object" && "connect" in report) {
+        connect(task, report.connect, event.ports[0] as MessagePort);
+      } else {
         const { name, message, code, stack } = report;
         const cause = name === "RangeError" && /memory/i.test(message) ? "memory" : "error";
         end({ task, code: 1, cause, error: `${name}: ${message}`, errorCode: code, stack });
@@ -82,12 +127,20 @@ export function startBrowserMonitor(
     for (const worker of running.values()) worker.terminate();
     throw new PamiError("PAMIR_ENTRY", `no worker can be made: ${(cause as Error).message}`, { cause });
   }
+  if (!isShared) for (const { task } of tickets) undelivered.set(task, []);
   for (const ticket of tickets) start(ticket, running.get(ticket.task) as Worker);
   queueMicrotask(() => {
     events.started();
     if (running.size === 0) events.over("");
   });
   return {
+    connect: (task, port) => connect(relay?.task ?? 0, task, port),
+    ...(!isShared && {
+      interrupt: (task: number) => {
+        if (task === relay?.task) relay.interrupt();
+        else deliver(task, { interrupt: true });
+      },
+    }),
     terminate() {
       for (const task of [...running.keys()]) end({ task, code: 1, cause: "terminated" });
     },

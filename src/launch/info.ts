@@ -22,10 +22,10 @@ import { MEMORY_BYTES_MAX, memoryMap } from "../memory/map.js";
 import { hardwareThreads, isIsolated, nodeModule, processorName } from "../support/host.js";
 
 /**
- * What is possible here: `shared`, tasks on threads that share memory; `alone`, one task on this thread, with the same
- * calls.
+ * What is possible here, with the same calls: `shared`, tasks on threads that share memory; `messages`, tasks that talk by
+ * `postMessage`, and can't block; `alone`, one task, on this thread.
  */
-export type Rung = "shared" | "alone";
+export type Rung = "shared" | "messages" | "alone";
 
 export interface Info {
   readonly version: string;
@@ -53,13 +53,16 @@ const SIMD_PROBE = [0, 97, 115, 109, 1, 0, 0, 0, 1, 4, 1, 96, 0, 0, 3, 2, 1, 0, 
 const HEADERS = "Cross-Origin-Opener-Policy: same-origin and Cross-Origin-Embedder-Policy: require-corp";
 
 /** Whether this thread may start others that share its memory, and why not. */
-export function whyAlone(): string {
+export function rungOf(): { readonly rung: Rung; readonly why: string } {
   const { isSecureContext = true } = globalThis as { isSecureContext?: boolean };
-  if (nodeModule("worker_threads") === undefined && typeof Worker === "undefined") return "this host has no workers";
-  if (isIsolated()) return "";
-  return isSecureContext
+  if (nodeModule("worker_threads") === undefined && typeof Worker === "undefined") {
+    return { rung: "alone", why: "this host has no workers" };
+  }
+  if (isIsolated()) return { rung: "shared", why: "" };
+  const why = isSecureContext
     ? `this page is not cross-origin isolated, so its threads can't share memory: serve it with ${HEADERS}`
     : "this page came neither by https nor from localhost, and so can't be cross-origin isolated";
+  return { rung: "messages", why };
 }
 
 /** Why the kernels are not wasm. */
@@ -73,12 +76,12 @@ function whyTwin(): string {
 /** What this pamir is, and what this host gives it; sizes and limits in bytes unless their name says otherwise. */
 export function info(): Info {
   const map = memoryMap({ tasks: 2, contexts: 1, laneBytes: LANE_BYTES_DEFAULT, heapBytes: 0 });
-  const alone = whyAlone();
+  const { rung, why } = rungOf();
   return {
     version: VERSION,
     layout: LAYOUT_HASH,
-    rung: alone === "" ? "shared" : "alone",
-    why: [alone, whyTwin()].filter((reason) => reason !== "").join("; "),
+    rung,
+    why: [why, whyTwin()].filter((reason) => reason !== "").join("; "),
     kernel: wasmAllowed() ? "wasm" : "ts",
     sharedMemory: typeof SharedArrayBuffer !== "undefined",
     isolated: isIsolated(),

@@ -1,10 +1,10 @@
 // A job as the thread that launched it sees it.
-import { TASK_DEAD, TASK_INTERRUPT_OFFSET, TASK_NOTICE_OFFSET, TASK_STATE_OFFSET } from "../../assembly/layout.js";
+import { TASK_DEAD, TASK_STATE_OFFSET } from "../../assembly/layout.js";
 import type { Kernel, Memory } from "../kernel/kernel.js";
 import { type MemoryMap, taskSlot } from "../memory/map.js";
 import type { Client } from "../pami/client.js";
 import { checkInteger, PamiError } from "../pami/error.js";
-import { tellOfEnd } from "../pami/notice.js";
+import { interruptTask, tellOfEnd } from "../pami/notice.js";
 import { promise } from "../support/promise.js";
 import { type Dump, dumpJob } from "./dump.js";
 import type { Monitor, MonitorEvents, TaskExit } from "./monitor.js";
@@ -61,14 +61,14 @@ export class Job {
   /** Ends the wait in which a task is, if any, or its next one: it comes to INTERRUPTED. */
   interrupt(task: number): void {
     checkInteger("task", task, 0, this.tasks - 1);
-    const { kernel, map } = this.#parts;
-    const slot = taskSlot(map, task);
-    kernel.addWord(slot + TASK_INTERRUPT_OFFSET, 1);
-    kernel.addWord(slot + TASK_NOTICE_OFFSET, 1); // SYNC N
-    kernel.ringAlways(slot);
+    if (this.#monitor.interrupt !== undefined) this.#monitor.interrupt(task);
+    else interruptTask(this.#parts.kernel, this.#parts.map, task);
   }
 
-  /** What is queued where and who is parked, read from the shared memory while the tasks go on. */
+  /**
+   * What is queued where and who is parked, read from the shared memory while the tasks go on. Where tasks share none, it
+   * is what this thread has.
+   */
   dump(): Dump {
     const { map, memory, kernel } = this.#parts;
     return dumpJob(map, memory, kernel);

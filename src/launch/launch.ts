@@ -19,18 +19,18 @@ import {
 import { LAYOUT_HASH } from "../../assembly/layout-hash.js";
 import { VERSION } from "../generated/version.js";
 import type { KernelName } from "../kernel/kernel.js";
-import { openMemory, type SharedMemory, selectKernel, wasmAllowed } from "../kernel/select.js";
-import { twinKernel } from "../kernel/twin/index.js";
+import { selectKernel, wasmAllowed } from "../kernel/select.js";
 import { wasmModule } from "../kernel/wasm.js";
-import { endpointsFit, formatMemory, type Limits, MEMORY_BYTES_MAX, type MemoryMap, memoryMap } from "../memory/map.js";
+import { endpointsFit, type Limits, MEMORY_BYTES_MAX } from "../memory/map.js";
 import { checkInteger, PamiError, show } from "../pami/error.js";
 import { hardwareThreads, nodeModule, uniqueName } from "../support/host.js";
-import { clientOf } from "./attach.js";
-import { startBrowserMonitor } from "./browser.js";
-import { info, whyAlone } from "./info.js";
+import { clientOf, relayedClientOf } from "./attach.js";
+import { type Connect, startBrowserMonitor } from "./browser.js";
+import { info, rungOf } from "./info.js";
 import { Job } from "./job.js";
 import type { Entry, MonitorEvents, MonitorOrders } from "./monitor.js";
 import { startNodeMonitor } from "./node.js";
+import { makeRoom } from "./room.js";
 import type { Ticket } from "./ticket.js";
 
 /** Options of `launch`. */
@@ -67,9 +67,6 @@ export interface LaunchOptions {
 }
 
 const HEAP_BYTES_DEFAULT = 256 * 1024 ** 2;
-/** The least that is tried where a host refuses the default. */
-const HEAP_BYTES_LEAST = 16 * 1024 ** 2;
-const WASM_PAGE = 65536;
 
 /**
  * Starts a job: `tasks` workers that import the module `entry`, where each calls `attach()`. Resolves when the workers
@@ -77,18 +74,18 @@ const WASM_PAGE = 65536;
  * error in `job.exited`.
  * @param entry URL of the task module: `new URL('./task.js', import.meta.url)`; in a browser also a function that makes a
  *   worker of it, for bundlers: `() => new Worker(new URL('./task.js', import.meta.url), { type: 'module' })`
- * @throws PAMIR_INVAL, PAMIR_ENTRY, PAMIR_MEMORY, PAMIR_NO_WASM, PAMIR_NOT_ISOLATED
+ * @throws PAMIR_INVAL, PAMIR_ENTRY, PAMIR_MEMORY, PAMIR_NO_WASM, PAMIR_NO_WORKERS
  */
 export async function launch(entry: URL | string | (() => Worker), options: LaunchOptions = {}): Promise<Job> {
   const isNode = nodeModule("worker_threads") !== undefined;
   const checked = checkEntry(entry, isNode);
   const limits = checkLimits(options);
   const { join = false, args, workerOptions = {}, debug = false } = options;
-  const why = whyAlone();
-  if (why !== "" && limits.tasks > (join ? 1 : 0)) {
+  const { rung, why } = rungOf();
+  if (rung === "alone" && limits.tasks > (join ? 1 : 0)) {
     throw new PamiError(
-      "PAMIR_NOT_ISOLATED",
-      `launch() of ${limits.tasks} tasks: ${why}. One task with join: true works without`,
+      "PAMIR_NO_WORKERS",
+      `launch() of ${limits.tasks} tasks: ${why}. One task with join: true works`,
     );
   }
   if (!isNode) sayRung();
@@ -96,17 +93,20 @@ export async function launch(entry: URL | string | (() => Worker), options: Laun
   checkWorkerOptions(workerOptions);
   if (typeof debug !== "boolean") throw new PamiError("PAMIR_INVAL", `debug is ${show(debug)}, not a boolean`);
 
-  const { map, shared } = makeRoom(options, limits, kernels.includes("wasm"));
-  const memory = openMemory(shared);
-  formatMemory(map, memory, twinKernel(memory), hardwareThreads());
+  const request = { limits, isFixed: options.heapBytes !== undefined, base: options.memoryBase ?? 0 };
+  const room = makeRoom(request, kernels.includes("wasm"));
+  const { map, shared, memory } = room;
+  const isShared = rung === "shared";
   const module = kernels.includes("wasm") ? wasmModule() : undefined;
   const jobName = uniqueName();
   const tickets = kernels.map(
     (kernel, task): Ticket => ({
       version: VERSION,
       layoutHash: LAYOUT_HASH,
-      memory: shared,
+      memory: isShared ? shared : undefined,
+      room: request,
       job: map.job,
+      why,
       module,
       task,
       kernel,
@@ -116,11 +116,25 @@ export async function launch(entry: URL | string | (() => Worker), options: Laun
     }),
   );
   const orders: MonitorOrders = { entry: checked, tickets: join ? tickets.slice(1) : tickets, workerOptions };
-  const client = join ? clientOf(tickets[0] as Ticket) : undefined;
   const kernel = selectKernel(kernels[0] as KernelName, shared, memory, module);
-  const monitor = (events: MonitorEvents) =>
-    isNode ? startNodeMonitor(orders, events) : startBrowserMonitor(orders, events, map, memory);
-  const job = new Job({ monitor, client, map, memory, kernel });
+  const own = tickets[0] as Ticket;
+  if (isNode || isShared) {
+    const client = join ? clientOf(own, shared) : undefined;
+    const start = (events: MonitorEvents) =>
+      isNode ? startNodeMonitor(orders, events) : startBrowserMonitor(orders, events, map, memory);
+    return started(new Job({ monitor: start, client, map, memory, kernel }));
+  }
+  let connect: Connect = () => {};
+  const relayed = join ? relayedClientOf(own, room, (task, port) => connect(task, port)) : undefined;
+  const start = (events: MonitorEvents) => {
+    const monitor = startBrowserMonitor(orders, events, map, memory, relayed?.relay);
+    connect = monitor.connect;
+    return monitor;
+  };
+  return started(new Job({ monitor: start, client: relayed?.client, map, memory, kernel }));
+}
+
+async function started(job: Job): Promise<Job> {
   await job.started;
   return job;
 }
@@ -132,7 +146,8 @@ function sayRung(): void {
   if (said) return;
   said = true;
   const { rung, kernel, why } = info();
-  const what = rung === "shared" ? "tasks share memory" : "one task only";
+  const what =
+    rung === "shared" ? "tasks share memory" : rung === "messages" ? "tasks talk by messages" : "one task only";
   console.info(`pamir ${VERSION}: ${what}, ${kernel} kernels${why === "" ? "" : `; ${why}`}`);
 }
 
@@ -219,47 +234,4 @@ function checkWorkerOptions(workerOptions: Record<string, unknown>): void {
     throw new PamiError("PAMIR_INVAL", `workerOptions.workerData is ${show(workerData)}: an object, or use args`);
   }
   if (code) throw new PamiError("PAMIR_INVAL", "workerOptions.eval: the entry is the URL of a module");
-}
-
-/**
- * The map and its memory. A host may refuse as much as the default heap takes (iOS does): then half of it, and so on; a
- * heap that was asked for is had, or is an error.
- */
-function makeRoom(options: LaunchOptions, limits: Limits, wasm: boolean): { map: MemoryMap; shared: SharedMemory } {
-  for (let heapBytes = limits.heapBytes; ; heapBytes /= 2) {
-    const map = memoryMap({ ...limits, heapBytes }, options.memoryBase ?? 0);
-    try {
-      const shared = makeMemory(map, wasm);
-      if (heapBytes < limits.heapBytes) {
-        console.warn(`pamir: this host refuses a heap of ${limits.heapBytes} bytes; this job's has ${heapBytes}`);
-      }
-      return { map, shared };
-    } catch (error) {
-      if (options.heapBytes !== undefined || heapBytes / 2 < HEAP_BYTES_LEAST) throw error;
-    }
-  }
-}
-
-function makeMemory(map: MemoryMap, wasm: boolean): SharedMemory {
-  if (map.end > MEMORY_BYTES_MAX) {
-    throw new PamiError(
-      "PAMIR_MEMORY",
-      `the job needs ${map.end} bytes (heapBytes ${map.heapBytes}), the limit is ${MEMORY_BYTES_MAX}`,
-    );
-  }
-  const pages = Math.ceil(map.end / WASM_PAGE);
-  try {
-    if (wasm) return new WebAssembly.Memory({ initial: pages, maximum: pages, shared: true });
-    // The one task of a page that is not isolated shares its memory with nobody.
-    const Buffer_ = typeof SharedArrayBuffer === "undefined" ? ArrayBuffer : SharedArrayBuffer;
-    return new Buffer_(pages * WASM_PAGE) as SharedArrayBuffer;
-  } catch (cause) {
-    throw new PamiError(
-      "PAMIR_MEMORY",
-      `this host refuses ${pages * WASM_PAGE} bytes of shared memory: choose a smaller heapBytes`,
-      {
-        cause,
-      },
-    );
-  }
 }

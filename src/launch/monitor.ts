@@ -40,6 +40,8 @@ export interface MonitorEvents {
 /** A monitor as the job sees it. */
 export interface Monitor {
   terminate(): void;
+  /** Interrupts a task; only where tasks share no memory. */
+  interrupt?(task: number): void;
   /** Keeps the process running, or not. */
   ref(): void;
   unref(): void;

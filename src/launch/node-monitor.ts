@@ -2,6 +2,7 @@
 // whatever the launching thread does. It marks the dead, mends what they held, and rings everybody.
 import { TASK_ABSENT, TASK_STATE_OFFSET } from "../../assembly/layout.js";
 import { memoryOf } from "../kernel/kernel.js";
+import type { SharedMemory } from "../kernel/select.js";
 import { twinSync } from "../kernel/twin/sync.js";
 import { readMap, taskSlot } from "../memory/map.js";
 import { systemClock } from "../support/clock.js";
@@ -18,9 +19,8 @@ export type MonitorOrder = { readonly terminate: number | "all" };
 const { Worker, parentPort, workerData } = nodeModule("worker_threads") as typeof import("node:worker_threads");
 const { entry, tickets, workerOptions } = workerData as MonitorOrders;
 const first = tickets[0] as Ticket;
-const memory = memoryOf(
-  (first.memory instanceof SharedArrayBuffer ? first.memory : first.memory.buffer) as SharedArrayBuffer,
-);
+const shared = first.memory as SharedMemory;
+const memory = memoryOf((shared instanceof SharedArrayBuffer ? shared : shared.buffer) as SharedArrayBuffer);
 const map = readMap(memory, first.job);
 const sync = twinSync(memory);
 const running = new Map<number, InstanceType<typeof Worker>>();

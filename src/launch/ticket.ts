@@ -1,6 +1,7 @@
 // What a task's worker is given at its start: everything that attach() needs.
 import type { KernelName } from "../kernel/kernel.js";
 import type { SharedMemory } from "../kernel/select.js";
+import type { RoomRequest } from "./room.js";
 
 /** Key of the ticket in a worker's `workerData`. */
 export const TICKET = "pamir:task";
@@ -9,7 +10,11 @@ export interface Ticket {
   /** Version and layout of the pamir that launched the job. */
   readonly version: string;
   readonly layoutHash: number;
-  readonly memory: SharedMemory;
+  /** The job's; undefined where tasks can't share any: then each makes its own. */
+  readonly memory: SharedMemory | undefined;
+  readonly room: RoomRequest;
+  /** Why tasks share no memory; empty where they do. */
+  readonly why: string;
   /** Pointer to the job header. */
   readonly job: number;
   readonly module: WebAssembly.Module | undefined;
@@ -27,8 +32,20 @@ export type TaskReport =
   | "attach"
   /** The task's Web Lock is held. */
   | "held"
+  /** It has closed its client. */
+  | "left"
+  /** The port that comes with it is for this task's relay. */
+  | { readonly connect: number }
   /** An error that nobody caught. */
   | { readonly name: string; readonly message: string; readonly code?: string; readonly stack?: string };
+
+/** What a task hears of the thread that started it, under the key TICKET, where tasks share no memory. */
+export type TaskNews =
+  /** The port that comes with it is this task's end of a channel. */
+  | { readonly from: number }
+  /** A task has ended: closed its client, or not. */
+  | { readonly ended: number; readonly hasLeft: boolean }
+  | { readonly interrupt: true };
 
 const WORKER_NAME = "pamir task ";
 

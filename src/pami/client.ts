@@ -16,6 +16,7 @@ import { type MemoryMap, taskSlot } from "../memory/map.js";
 import { type Clock, systemClock } from "../support/clock.js";
 import { hardwareThreads, processorName } from "../support/host.js";
 import { Keepalive } from "../support/keepalive.js";
+import { DESK_BYTES, type Relay } from "../transport/relay.js";
 import { Context, type ContextHost, type ContextOptions, type WaitOptions } from "./context.js";
 import { type Endpoint, endpointOf } from "./endpoint.js";
 import { checkInteger, PamiError, show } from "./error.js";
@@ -40,6 +41,19 @@ export interface Attributes {
   DISPATCH_SEND_IMMEDIATE_MAX: number;
 }
 
+/** What differs where tasks share no memory. */
+export interface Capabilities {
+  /** `advanceUntil()` works; else `progress()` is the only way to wait. */
+  readonly blockingWaits: boolean;
+  /**
+   * What is not right about the target's region is refused when put(), get() or rmw() is called; else their callbacks get
+   * ERROR, and the next fence.
+   */
+  readonly remoteChecks: boolean;
+  /** What was sent before a task was killed is delivered; else what it sent last may be lost. */
+  readonly lastWords: boolean;
+}
+
 /** Options of `client.close`. */
 export interface CloseOptions extends WaitOptions {
   /** First lets out what is pending. */
@@ -58,6 +72,9 @@ export interface ClientParts {
   readonly clock?: Clock;
   /** Called once this task has left the job. */
   readonly onLeave?: () => void;
+  /** Where this task shares no memory with others: what stands for them in its own, and why. */
+  readonly relay?: Relay;
+  readonly whyRelay?: string;
 }
 
 export class Client {
@@ -71,6 +88,7 @@ export class Client {
   readonly args: unknown;
   /** Which kernels this task runs. */
   readonly kernel: KernelName;
+  readonly capabilities: Capabilities;
   /** The job's memory, in which offsets of messages and reservations count. */
   readonly bytes: Uint8Array<SharedArrayBuffer>;
 
@@ -107,7 +125,10 @@ export class Client {
     if (state !== TASK_ABSENT) {
       throw new PamiError("PAMIR_CLOSED", `task ${task} has a client already, or has ended (state ${state})`);
     }
-    const parker = new Parker(kernel, memory, map, task, hardwareThreads(), clock, this.#keepalive);
+    const parker = new Parker(kernel, memory, map, task, hardwareThreads(), clock, this.#keepalive, parts.whyRelay);
+    const isShared = parts.relay === undefined;
+    this.capabilities = { blockingWaits: parker.mayBlock && isShared, remoteChecks: isShared, lastWords: isShared };
+    parts.relay?.serve(this.#regions.create(DESK_BYTES, true), () => parker.ring());
     this.#host = {
       kernel,
       memory,
@@ -251,6 +272,7 @@ export class Client {
     kernel.exchangeIf(this.#slot + TASK_STATE_OFFSET, TASK_UP, TASK_CLOSED);
     tellOfEnd(kernel, map, [this.task]);
     this.#host.parker.close();
+    this.#parts.relay?.close();
     this.#parts.onLeave?.();
   }
 

@@ -375,12 +375,20 @@ export class Context {
    * Advances until `condition()` is true, spinning for a while and then asleep. Blocks the thread: its timers, I/O and
    * console stand still. `condition` is asked after each round.
    * @returns SUCCESS, TIMEDOUT, or INTERRUPTED (by `job.interrupt`, or because the context was closed in a handler)
-   * @throws PAMIR_WOULD_BLOCK on a page's own thread, which must not block; what `advance()` throws
+   * @throws PAMIR_WOULD_BLOCK on a page's own thread, which must not block; PAMIR_NOT_ISOLATED where tasks share no memory;
+   *   what `advance()` throws
    */
   advanceUntil(condition: () => boolean, options: WaitOptions = {}): Result {
     this.#checkAdvance(1);
     const timeout = checkTimeout(options.timeout);
-    if (!this.#host.parker.mayBlock) {
+    const { mayBlock, whyPrivate } = this.#host.parker;
+    if (whyPrivate !== "") {
+      throw new PamiError(
+        "PAMIR_NOT_ISOLATED",
+        `advanceUntil() would get no messages: ${whyPrivate}. Await progress()`,
+      );
+    }
+    if (!mayBlock) {
       throw new PamiError("PAMIR_WOULD_BLOCK", "advanceUntil() on a thread that must not block: await progress()");
     }
     const interrupts = this.#host.interruptsTaken();
@@ -517,7 +525,7 @@ export class Context {
   /** Whether an advance would do something. */
   #hasWork(): boolean {
     if (this.#completions.length > 0 || this.#work.fresh || this.#receiver.hasDeliverable()) return true;
-    if (this.#rma.busy > 0) return true;
+    if (this.#rma.hasWork) return true;
     if (this.#sender.hasRoom()) return true;
     return this.#host.kernel.peek(this.#block) !== 0;
   }

@@ -19,7 +19,8 @@
  * - `PAMIR_MEMORY`: limits that don't fit into 4 GiB, or memory that the host refuses
  * - `PAMIR_ENTRY`: the task module can't be found
  * - `PAMIR_NO_WASM`: `kernel: 'wasm'` where WebAssembly is forbidden or missing
- * - `PAMIR_NOT_ISOLATED`: several tasks where threads can't share memory, a page that is not cross-origin isolated
+ * - `PAMIR_NO_WORKERS`: several tasks where a host has no workers
+ * - `PAMIR_NOT_ISOLATED`: a wait that blocks where tasks share no memory: on a page that is not cross-origin isolated
  * - `PAMIR_WOULD_BLOCK`: a wait that blocks, on a thread that must not: a page's
  * - `PAMIR_TIMEDOUT`, `PAMIR_CANCELED`, `PAMIR_INTERRUPTED`, `PAMIR_SHUTDOWN`: how a wait ended
  */
@@ -41,6 +42,7 @@ export type ErrorCode =
   | "PAMIR_MEMORY"
   | "PAMIR_ENTRY"
   | "PAMIR_NO_WASM"
+  | "PAMIR_NO_WORKERS"
   | "PAMIR_NOT_ISOLATED"
   | "PAMIR_WOULD_BLOCK"
   | "PAMIR_TIMEDOUT"

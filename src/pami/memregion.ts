@@ -115,8 +115,11 @@ export class RegionTable {
     this.#watch = debug ? new RegionWatch(task) : undefined;
   }
 
-  /** @throws PAMIR_INVAL, PAMIR_NO_MEMORY */
-  create(bytes: number): MemRegion {
+  /**
+   * @param isOurs pamir's own, which nobody has to close
+   * @throws PAMIR_INVAL, PAMIR_NO_MEMORY
+   */
+  create(bytes: number, isOurs = false): MemRegion {
     const { job, regions, heapPages } = this.#map;
     checkInteger("bytes of a region", bytes, 1, heapPages * PAGE_SIZE);
     this.reclaim();
@@ -136,7 +139,7 @@ export class RegionTable {
     const generation = this.#kernel.regionOpen(job, index, extent, bytes);
     const view = this.#memory.bytes.subarray(extent, extent + bytes);
     const region = new MemRegion(view, index, generation, (closed) => this.#close(closed, extent));
-    this.#watch?.opened(region);
+    if (!isOurs) this.#watch?.opened(region);
     return region;
   }
 

@@ -1,5 +1,5 @@
 // Telling every task that some have ended, so that each lets go of what was theirs.
-import { TASK_NOTICE_OFFSET, TASK_TOLD_OFFSET } from "../../assembly/layout.js";
+import { TASK_INTERRUPT_OFFSET, TASK_NOTICE_OFFSET, TASK_TOLD_OFFSET } from "../../assembly/layout.js";
 import type { Kernel } from "../kernel/kernel.js";
 import { type MemoryMap, taskSlot } from "../memory/map.js";
 
@@ -17,6 +17,14 @@ export function tellOfEnd(
   // SYNC N (told): pairs with those who look whether anybody is at something of theirs.
   for (const task of ended) kernel.storeWord(taskSlot(map, task) + TASK_TOLD_OFFSET, 1);
   tellAll(kernel, map);
+}
+
+/** Ends the wait in which a task is, or its next one. */
+export function interruptTask(kernel: Pick<Kernel, "addWord" | "ringAlways">, map: MemoryMap, task: number): void {
+  const slot = taskSlot(map, task);
+  kernel.addWord(slot + TASK_INTERRUPT_OFFSET, 1);
+  kernel.addWord(slot + TASK_NOTICE_OFFSET, 1); // SYNC N
+  kernel.ringAlways(slot);
 }
 
 function tellAll(kernel: Pick<Kernel, "addWord" | "ringAlways">, map: MemoryMap): void {

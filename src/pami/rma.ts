@@ -14,6 +14,7 @@ import {
   RMW_FETCH,
   RMW_WIDE,
   TRANSFER_DONE,
+  TRANSFER_ENDED,
   TRANSFER_INVALID,
   TRANSFER_LATER,
   TRANSFER_LOCAL_BOUNDS,
@@ -114,6 +115,10 @@ interface Fifo {
   pending: number;
   /** Whether the engine has something left to process. */
   left: boolean;
+  /** Whether what is left waits for another task's answer. */
+  isAway: boolean;
+  /** Whether an advance() would find nothing to do: what is left is away. */
+  isIdle: boolean;
   readonly waiting: Queue<Waiting>;
   /** Of those pending, how many were so when the round began: what its callbacks issue comes in a later one. */
   due: number;
@@ -178,11 +183,18 @@ export class Rma {
       cookies: Array.from({ length: map.slots }, () => undefined),
       pending: 0,
       left: false,
+      isAway: false,
+      isIdle: false,
       waiting: new Queue<Waiting>(),
       due: 0,
       dropped: false,
     }));
     this.#aimed = this.#fifos[0] as Fifo;
+  }
+
+  /** Whether an advance would do something: all of what is left may wait for other tasks' answers. */
+  get hasWork(): boolean {
+    return this.busy > 0 && this.#fifos.some((fifo) => (this.#active & fifo.bit) !== 0 && !fifo.isIdle);
   }
 
   /** See `Context.put` and `Context.get`. */
@@ -296,9 +308,11 @@ export class Rma {
       const fifo = this.#fifos[31 - Math.clz32(bits & -bits)] as Fifo;
       this.#run(fifo);
       if (fifo.waiting.length > 0) this.#flush(fifo);
+      fifo.isIdle = fifo.isAway;
       for (; fifo.due > 0 && !this.#stopped; fifo.due--) {
         const taken = this.#kernel.completionTake(fifo.pointer);
         if (taken === NONE) break;
+        fifo.isIdle = false;
         events++;
         this.#complete(fifo, taken, errors);
       }
@@ -503,6 +517,7 @@ export class Rma {
     if (told !== undefined) this.#list(fifo, next++, told, cookie);
     if (onRemote !== undefined) this.#list(fifo, next, onRemote, cookie);
     this.#leave(fifo, true);
+    fifo.isIdle = false;
     return true;
   }
 
@@ -524,10 +539,13 @@ export class Rma {
     this.busy++;
   }
 
-  /** One turn of the engine; whether something is left. */
+  /** One turn of the engine; whether another one would do more. */
   #run(fifo: Fifo): boolean {
-    if (fifo.left) this.#leave(fifo, this.#kernel.engineRun(this.#map.job, fifo.pointer) > 0);
-    return fifo.left;
+    if (!fifo.left) return false;
+    const left = this.#kernel.engineRun(this.#map.job, fifo.pointer);
+    fifo.isAway = left < 0;
+    this.#leave(fifo, left !== 0);
+    return left > 0;
   }
 
   #complete(fifo: Fifo, taken: number, errors: unknown[]): void {
@@ -540,7 +558,7 @@ export class Rma {
     fifo.pending--;
     this.busy--;
     try {
-      callback(cookie, taken >>> COMPLETION_RESULT_SHIFT === TRANSFER_DONE ? SUCCESS : ERROR);
+      callback(cookie, resultOf(taken >>> COMPLETION_RESULT_SHIFT));
     } catch (error) {
       errors.push(error);
     }
@@ -596,6 +614,12 @@ export class Rma {
       this.#run(fifo);
     }
   }
+}
+
+/** What a callback gets. */
+function resultOf(transfer: number): Result {
+  if (transfer === TRANSFER_DONE) return SUCCESS;
+  return transfer === TRANSFER_ENDED ? SHUTDOWN : ERROR;
 }
 
 function checkCallbacks(onLocal: unknown, onRemote: unknown): void {

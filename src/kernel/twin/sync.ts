@@ -169,12 +169,6 @@ export function hasWaitAsync(): boolean {
   return typeof Atomics.waitAsync === "function";
 }
 
-/** Whether another thread may ring in this memory. */
-export function isShared({ buffer }: Memory): boolean {
-  // Not by instanceof: where a page is not isolated the global is missing, but a shared wasm memory has such a buffer.
-  return Object.prototype.toString.call(buffer) === "[object SharedArrayBuffer]";
-}
-
 /** Source of a worker that is told of a word, then of what it reads, and answers once it reads something else (SYNC P). */
 export const doorbellSource = `let words,index
 onmessage=({data})=>{

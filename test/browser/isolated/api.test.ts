@@ -1,0 +1,3 @@
+import { apiSuite } from "../../conformance/api.suite.js";
+
+apiSuite({ name: "shared memory, wasm and twin", kernels: ["wasm", "ts"] });

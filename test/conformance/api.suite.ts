@@ -1,0 +1,487 @@
+// What holds for every job, whatever carries its bytes: memory that all tasks share, or messages. Waits never block, so
+// that the suite runs on a page too. Where a transport can't do something, its capabilities say so.
+import {
+  type Client,
+  type Context,
+  ERROR,
+  type Job,
+  type KernelName,
+  launch,
+  type Message,
+  type RmwOperation,
+  type RmwType,
+  SHUTDOWN,
+  SUCCESS,
+} from "pamir";
+import { describe, expect, it } from "vitest";
+import { ANSWER, CLOSE, ECHO, FORWARD, HOLD, LARGE, READ, REGION, THROW } from "./tasks/ids.js";
+
+const TIMEOUT = { timeout: 5000 };
+const MIB = 1024 ** 2;
+
+interface Given {
+  readonly job: Job;
+  readonly client: Client;
+  readonly context: Context;
+}
+
+export interface ApiSuite {
+  readonly name: string;
+  readonly kernels: readonly KernelName[];
+}
+
+async function until(context: Context, condition: () => boolean): Promise<void> {
+  while (!condition()) await context.progress(TIMEOUT);
+}
+
+async function codeOf(promise: Promise<unknown>): Promise<string | undefined> {
+  try {
+    await promise;
+    return undefined;
+  } catch (error) {
+    return (error as { code?: string }).code;
+  }
+}
+
+/** Word of a message's header. */
+function headerWord({ header }: Message, place: number): number {
+  return new Int32Array(header.slice().buffer)[place] as number;
+}
+
+/** Bytes that tell which message they are of. */
+function pattern(bytes: number, seed: number): Uint8Array {
+  const made = new Uint8Array(bytes);
+  for (let i = 0; i < bytes; i++) made[i] = (i * 31 + seed * 7) & 255;
+  return made;
+}
+
+function isPattern(bytes: Uint8Array, seed: number): boolean {
+  return bytes.every((byte, i) => byte === ((i * 31 + seed * 7) & 255));
+}
+
+export function apiSuite({ name, kernels }: ApiSuite): void {
+  /** A job of which this thread is task 0. */
+  async function withJob(tasks: number, body: (given: Given) => Promise<void>, laneBytes = 16384): Promise<void> {
+    const entry = new URL("./tasks/peer.js", import.meta.url);
+    const kernel = Array.from({ length: tasks }, (_, task) => kernels[task % kernels.length] as KernelName);
+    const job = await launch(entry, { tasks, kernel, join: true, heapBytes: 16 * MIB, laneBytes });
+    try {
+      await body({ job, client: job.client, context: job.client.createContext() });
+    } finally {
+      await job.terminate();
+    }
+  }
+
+  /** A region of task 1, and one as large of this task. */
+  async function regions({ client, context }: Given, bytes: number) {
+    let remote = -1;
+    context.dispatch(ANSWER, (message) => {
+      remote = new Float64Array(message.payload.slice().buffer)[0] as number;
+    });
+    const to = client.endpoint(1);
+    context.sendImmediate(to, REGION, Int32Array.of(bytes));
+    await until(context, () => remote >= 0);
+    let content: Uint8Array | undefined;
+    context.dispatch(LARGE, (message) => {
+      const into = new Uint8Array(message.payloadBytes);
+      const came = () => {
+        content = into;
+      };
+      if (message.immediate) {
+        into.set(message.payload);
+        came();
+      } else message.receive(into, came);
+    });
+    /** What the owner sees in its region. */
+    const read = async (): Promise<Uint8Array> => {
+      content = undefined;
+      expect(context.sendImmediate(to, READ)).toBe(SUCCESS);
+      await until(context, () => content !== undefined);
+      return content as unknown as Uint8Array;
+    };
+    return { to, remote, read, local: client.createRegion(bytes) };
+  }
+
+  describe(`${name}: messages`, () => {
+    it("come whole and in order, of any size, from several tasks", () =>
+      withJob(3, async ({ client, context }) => {
+        const count = 600;
+        const sizes = [0, 8, 100, 4000, 30_000];
+        const sizeOf = (number: number) => sizes[(number * 7) % 5] as number;
+        const next = [0, 0, 0];
+        let wrong = 0;
+        context.dispatch(ANSWER, (message) => {
+          const number = headerWord(message, 0);
+          const from = headerWord(message, 1);
+          if (number !== next[from]++ || message.payloadBytes !== sizeOf(number)) wrong++;
+          if (!isPattern(message.payload, number)) wrong++;
+        });
+        for (let i = 0; i < count; i++) {
+          for (const task of [1, 2]) {
+            const to = client.endpoint(task);
+            const message = { to, dispatch: ECHO, header: Int32Array.of(i, task), payload: pattern(sizeOf(i), i) };
+            expect(context.send(message)).toBe(SUCCESS);
+            // What the tasks answer has to have room in their pending queues.
+            await until(context, () => (next[task] as number) > i - 30);
+          }
+        }
+        await until(context, () => next[1] === count && next[2] === count);
+        expect(wrong).toBe(0);
+      }));
+
+    it.each([69_633, MIB + 3])("of %i bytes come in packets, there and back", (bytes) =>
+      withJob(2, async ({ client, context }) => {
+        const log: string[] = [];
+        let came: Uint8Array | undefined;
+        context.dispatch(LARGE, (message) => {
+          expect(message.immediate).toBe(false);
+          expect([...new Int32Array(message.header.slice().buffer)]).toEqual([bytes]);
+          const into = new Uint8Array(message.payloadBytes);
+          message.receive(into, () => {
+            came = into;
+          });
+        });
+        const called = (cookie: unknown, result: number) => void log.push(`${cookie} ${result}`);
+        const payload = pattern(bytes, 5);
+        const header = Int32Array.of(bytes);
+        const rest = { onLocal: called, onRemote: called, cookie: "called" };
+        expect(context.send({ to: client.endpoint(1), dispatch: LARGE, header, payload, ...rest })).toBe(SUCCESS);
+        await until(context, () => came !== undefined);
+        expect(isPattern(came as unknown as Uint8Array, 5)).toBe(true);
+        expect(log).toEqual(["called 0", "called 0"]);
+      }),
+    );
+
+    it("to a task that does not read: EAGAIN, then room; nothing is lost", () =>
+      withJob(2, async ({ client, context }) => {
+        const to = client.endpoint(1);
+        let next = 0;
+        let wrong = 0;
+        context.dispatch(ANSWER, (message) => {
+          if (headerWord(message, 0) !== next++) wrong++;
+        });
+        context.sendImmediate(to, ECHO, Int32Array.of(0));
+        await until(context, () => next === 1);
+        context.sendImmediate(to, HOLD, Int32Array.of(300));
+        let sent = 1;
+        const payload = new Uint8Array(1000);
+        while (context.sendImmediate(to, ECHO, Int32Array.of(sent), payload, false) === SUCCESS) {
+          if (++sent > 2000) throw new Error("the FIFO has no end");
+        }
+        let isTold = false;
+        void context.whenRoom(to, 2000).then(() => {
+          isTold = true;
+        });
+        await until(context, () => isTold);
+        expect(context.room(to)).toBeGreaterThanOrEqual(2000);
+        expect(context.sendImmediate(to, ECHO, Int32Array.of(sent++), payload)).toBe(SUCCESS);
+        await until(context, () => next === sent);
+        expect(wrong).toBe(0);
+      }));
+
+    it("written in place by reserve() and commit(); abort() sends nothing", () =>
+      withJob(2, async ({ client, context }) => {
+        const to = client.endpoint(1);
+        const came: number[] = [];
+        context.dispatch(ANSWER, (message) => {
+          came.push(message.payloadBytes, message.payload[99] as number);
+        });
+        const aborted = context.reserve(to, ECHO, 500);
+        expect(aborted).toBeGreaterThan(0);
+        context.abort(to);
+        const offset = context.reserve(to, ECHO, 200);
+        client.bytes.fill(9, offset, offset + 200);
+        context.commit(to, 100);
+        await until(context, () => came.length === 2);
+        expect(came).toEqual([100, 9]);
+      }));
+
+    it("that come before their handler wait for it", () =>
+      withJob(2, async ({ client, context }) => {
+        for (let i = 0; i < 10; i++) context.sendImmediate(client.endpoint(1), ECHO, Int32Array.of(i));
+        expect(await codeOf(context.progress({ timeout: 50 }).then(() => context.progress({ timeout: 200 })))).not.toBe(
+          "PAMIR_CLOSED",
+        );
+        const came: number[] = [];
+        context.dispatch(ANSWER, (message) => {
+          came.push(headerWord(message, 0));
+        });
+        await until(context, () => came.length === 10);
+        expect(came).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
+      }));
+
+    it("go from task to task, and to the task itself", () =>
+      withJob(4, async ({ client, context }) => {
+        const came: number[] = [];
+        context.dispatch(ANSWER, (message) => {
+          came.push(message.payload[0] as number);
+        });
+        for (const by of [1, 2, 3]) {
+          for (const to of [1, 2, 3]) {
+            context.sendImmediate(client.endpoint(by), FORWARD, Int32Array.of(to), Uint8Array.of(10 * by + to));
+          }
+        }
+        context.sendImmediate(context.endpoint, ANSWER, null, Uint8Array.of(99));
+        await until(context, () => came.length === 10);
+        expect(came.toSorted((a, b) => a - b)).toEqual([11, 12, 13, 21, 22, 23, 31, 32, 33, 99]);
+      }));
+
+    it("go on after purge()", () =>
+      withJob(2, async ({ client, context }) => {
+        const to = client.endpoint(1);
+        let came = 0;
+        context.dispatch(ANSWER, () => {
+          came++;
+        });
+        for (let i = 1; i <= 5; i++) {
+          while (context.sendImmediate(to, ECHO, Int32Array.of(i)) !== SUCCESS) await context.progress(TIMEOUT);
+          await until(context, () => came === i);
+          expect(context.purge([to])).toBe(SUCCESS);
+        }
+      }));
+  });
+
+  describe(`${name}: one-sided`, () => {
+    it.each([0, 1, 8, 1000, 262_144, 600_001])("put and get of %i bytes", (bytes) =>
+      withJob(2, async (given) => {
+        const { client, context } = given;
+        const { to, remote, read, local } = await regions(given, bytes + 64);
+        local.bytes.set(pattern(bytes + 64, 3));
+        const log: string[] = [];
+        const callbacks = {
+          onLocal: (cookie: unknown, result: number) => void log.push(`local ${cookie} ${result}`),
+          onRemote: (cookie: unknown, result: number) => void log.push(`remote ${cookie} ${result}`),
+          cookie: 7,
+        };
+        const place = { to, remote, bytes, localOffset: 8, remoteOffset: 24 };
+        expect(context.put({ ...place, local, ...callbacks })).toBe(SUCCESS);
+        await context.flush(TIMEOUT);
+        await until(context, () => log.length === 2);
+        expect(log).toEqual(["local 7 0", "remote 7 0"]);
+        const theirs = await read();
+        const wanted = new Uint8Array(bytes + 64);
+        wanted.set(pattern(bytes + 64, 3).subarray(8, 8 + bytes), 24);
+        expect(theirs.every((byte, i) => byte === wanted[i])).toBe(true);
+        const back = client.createRegion(bytes + 64);
+        back.bytes.fill(1);
+        let done = false;
+        const onLocal = () => {
+          expect(back.bytes.subarray(8, 8 + bytes).every((byte, i) => byte === wanted[24 + i])).toBe(true);
+          done = true;
+        };
+        expect(context.get({ ...place, local: back, onLocal })).toBe(SUCCESS);
+        await until(context, () => done);
+        expect([back.bytes[7], back.bytes[8 + bytes]]).toEqual([1, 1]);
+      }),
+    );
+
+    it("rmw: every operation and type, as a model has it", () =>
+      withJob(2, async (given) => {
+        const { context } = given;
+        const { to, remote, read, local } = await regions(given, 64);
+        const mask = { i32: 2n ** 32n - 1n, u32: 2n ** 32n - 1n, i64: 2n ** 64n - 1n, u64: 2n ** 64n - 1n };
+        const words = new BigUint64Array(local.bytes.buffer, local.bytes.byteOffset, 8);
+        let model = 0n;
+        let number = 1;
+        for (const type of ["i32", "u32", "i64", "u64"] as const satisfies RmwType[]) {
+          for (const what of ["set", "add", "or", "and", "xor"] as const) {
+            for (const form of ["", "fetch-", "compare-", "fetch-compare-"] as const) {
+              const operation = `${form}${what}` as RmwOperation;
+              const compares = form.includes("compare");
+              const value = BigInt(number++ * 11);
+              const test = number % 2 === 0 ? model & mask[type] : 1n;
+              const of = (bits: bigint) => (type[0] === "i" ? BigInt.asIntN(Number(type.slice(1)), bits) : bits);
+              words[0] = 0n;
+              let done = false;
+              const result = context.rmw({
+                to,
+                remote,
+                operation,
+                type,
+                value: of(value),
+                ...(compares && { test: of(test) }),
+                ...(form.startsWith("fetch") && { result: local }),
+                onDone: (_, code) => {
+                  expect(code).toBe(SUCCESS);
+                  done = true;
+                },
+              });
+              expect(result).toBe(SUCCESS);
+              await until(context, () => done);
+              const old = model & mask[type];
+              if (form.startsWith("fetch")) expect((words[0] as bigint) & mask[type]).toBe(old);
+              if (compares && old !== test) continue;
+              const made =
+                what === "set"
+                  ? value
+                  : what === "add"
+                    ? old + value
+                    : what === "or"
+                      ? old | value
+                      : what === "and"
+                        ? old & value
+                        : old ^ value;
+              model = (model & ~mask[type]) | (made & mask[type]);
+            }
+          }
+        }
+        expect(new BigUint64Array((await read()).buffer)[0]).toBe(model);
+      }));
+
+    it("a message behind a fence finds what was put before it", () =>
+      withJob(2, async (given) => {
+        const { context } = given;
+        const { to, remote, read, local } = await regions(given, 80_000);
+        for (let round = 1; round <= 10; round++) {
+          for (let part = 0; part < 10; part++) {
+            local.bytes.fill(round, 8000 * part, 8000 * (part + 1));
+            const place = { localOffset: 8000 * part, remoteOffset: 8000 * part, bytes: 8000 };
+            expect(context.put({ to, local, remote, ...place })).toBe(SUCCESS);
+          }
+          let fenced: number | undefined;
+          context.fence(to, (_, result) => {
+            fenced = result;
+          });
+          await until(context, () => fenced !== undefined);
+          expect(fenced).toBe(SUCCESS);
+          expect((await read()).every((byte) => byte === round)).toBe(true);
+        }
+      }));
+
+    it("what is out of bounds, stale or misaligned is refused, and nothing else", () =>
+      withJob(2, async (given) => {
+        const { client, context } = given;
+        const { to, remote, read, local } = await regions(given, 1000);
+        const own = client.createRegion(1000);
+        own.bytes.fill(1);
+        expect(() => context.put({ to, local: own, remote, localOffset: 999, bytes: 2 })).toThrowError(
+          expect.objectContaining({ code: "PAMIR_BOUNDS" }),
+        );
+        const refused: [string, () => number][] = [
+          ["PAMIR_BOUNDS", () => context.put({ to, local, remote, remoteOffset: 1, onRemote })],
+          ["PAMIR_STALE", () => context.put({ to, local, remote: remote + 2 ** 21, onRemote })],
+          [
+            "PAMIR_BOUNDS",
+            () => context.get({ to, local: own, remote, remoteOffset: 999, bytes: 2, onLocal: onRemote }),
+          ],
+          [
+            "PAMIR_BOUNDS",
+            () => context.rmw({ to, remote, remoteOffset: 1000, operation: "add", value: 1, onDone: onRemote }),
+          ],
+        ];
+        let result: number | undefined;
+        const onRemote = (_: unknown, code: number) => {
+          result = code;
+        };
+        for (const [code, operation] of refused) {
+          if (client.capabilities.remoteChecks) {
+            expect(operation).toThrowError(expect.objectContaining({ code }));
+            continue;
+          }
+          result = undefined;
+          expect(operation()).toBe(SUCCESS);
+          await until(context, () => result !== undefined);
+          expect(result).toBe(ERROR);
+          expect(await codeOf(context.flush(TIMEOUT))).toBe("PAMIR_STALE");
+        }
+        expect(() => context.rmw({ to, remote, remoteOffset: 2, operation: "add", value: 1 })).toThrowError(
+          expect.objectContaining({ code: "PAMIR_INVAL" }),
+        );
+        await context.flush(TIMEOUT);
+        expect((await read()).every((byte) => byte === 0)).toBe(true);
+        expect(own.bytes.every((byte) => byte === 1)).toBe(true);
+      }));
+  });
+
+  describe(`${name}: waits and ends`, () => {
+    it("progress() ends by time, signal and interrupt", () =>
+      withJob(2, async ({ job, context }) => {
+        expect(await codeOf(context.progress({ timeout: 20 }))).toBe("PAMIR_TIMEDOUT");
+        expect(await codeOf(context.progress({ signal: AbortSignal.timeout(20) }))).toBe("PAMIR_CANCELED");
+        setTimeout(() => job.interrupt(0), 20);
+        expect(await codeOf(context.progress(TIMEOUT))).toBe("PAMIR_INTERRUPTED");
+        let posted = false;
+        setTimeout(
+          () =>
+            context.post(() => {
+              posted = true;
+              return SUCCESS;
+            }),
+          20,
+        );
+        await until(context, () => posted);
+      }));
+
+    it("advanceUntil() works, or says why not", () =>
+      withJob(1, async ({ client, context }) => {
+        const wait = () => context.advanceUntil(() => true);
+        if (client.capabilities.blockingWaits) expect(wait()).toBe(SUCCESS);
+        else expect(wait).toThrow(/Cross-Origin-Opener-Policy|must not block/);
+      }));
+
+    it("a task closes: what it sent before is delivered, then all to it is SHUTDOWN", () =>
+      withJob(3, async ({ job, client, context }) => {
+        const to = client.endpoint(1);
+        const came: number[] = [];
+        context.dispatch(ANSWER, (message) => {
+          came.push(headerWord(message, 0));
+        });
+        const local = client.createRegion(8);
+        context.sendImmediate(to, CLOSE);
+        await until(context, () => came.length === 100);
+        expect(came).toEqual(Array.from({ length: 100 }, (_, i) => i));
+        const start = performance.now();
+        while (context.sendImmediate(to, ECHO, Int32Array.of(0)) !== SHUTDOWN && performance.now() - start < 20_000) {
+          await context.progress({ timeout: 20 }).catch(() => {});
+        }
+        expect(context.sendImmediate(to, ECHO)).toBe(SHUTDOWN);
+        expect(context.put({ to, local, remote: client.task === 0 ? 2 ** 20 + 1024 : 0 })).toBe(SHUTDOWN);
+        const room = codeOf(context.whenRoom(to, 8));
+        context.advance();
+        expect(await room).toBe("PAMIR_SHUTDOWN");
+        // The other one goes on.
+        context.sendImmediate(client.endpoint(2), ECHO, Int32Array.of(7));
+        await until(context, () => came.includes(7) && came.length === 101);
+        context.sendImmediate(client.endpoint(2), CLOSE);
+        expect((await job.exited).map(({ task, code, cause }) => [task, code, cause])).toEqual([
+          [1, 0, "exit"],
+          [2, 0, "exit"],
+        ]);
+      }));
+
+    it("a task throws: transfers to it come to an end, and the job says why", () =>
+      withJob(2, async (given) => {
+        const { job, context } = given;
+        const { to, remote, local } = await regions(given, 500_000);
+        const results: number[] = [];
+        const called = (_: unknown, result: number) => void results.push(result);
+        context.sendImmediate(to, THROW);
+        let issued = 0;
+        for (; issued < 20; issued++) {
+          if (context.put({ to, local, remote, onRemote: called }) !== SUCCESS) break;
+        }
+        await until(context, () => results.length === issued);
+        expect(results.every((result) => [SUCCESS, SHUTDOWN].includes(result as never))).toBe(true);
+        const [exit] = await job.exited;
+        expect(exit).toMatchObject({ task: 1, cause: "error", error: "RangeError: thrown in a task" });
+        while (context.sendImmediate(to, ECHO) !== SHUTDOWN) await context.progress({ timeout: 20 }).catch(() => {});
+      }));
+
+    it("200 tasks are too many for nobody", { timeout: 120_000 }, () =>
+      withJob(
+        200,
+        async ({ client, context }) => {
+          const came = new Set<number>();
+          context.dispatch(ANSWER, (message) => {
+            came.add(headerWord(message, 0));
+          });
+          for (let task = 1; task < 200; task++) {
+            expect(context.sendImmediate(client.endpoint(task), ECHO, Int32Array.of(task))).toBe(SUCCESS);
+          }
+          while (came.size < 199) await context.progress({ timeout: 100_000 });
+        },
+        1024,
+      ),
+    );
+  });
+}

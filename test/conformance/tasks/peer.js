@@ -1,0 +1,69 @@
+// @ts-check
+// The other tasks of api.suite.ts. It never blocks, so that it runs wherever there are tasks.
+import { attach, SUCCESS } from "pamir";
+import { ANSWER, CLOSE, ECHO, FORWARD, HOLD, LARGE, READ, REGION, SEND, THROW } from "./ids.js";
+
+const client = await attach();
+const context = client.createContext();
+let running = true;
+/** @type {import("pamir").MemRegion | undefined} */
+let region;
+let hold = 0;
+
+/** @param {import("pamir").Message} message */
+const headerWord = ({ header }) => new Int32Array(header.slice().buffer)[0] ?? 0;
+
+/** @param {number} result */
+function check(result) {
+  if (result !== SUCCESS) throw new Error(`came to ${result}`);
+}
+
+/** @type {(message: import("pamir").Message, dispatch?: number) => void} */
+const echo = ({ origin, header, payload }, dispatch = ANSWER) =>
+  check(context.send({ to: origin, dispatch, header: header.slice(), payload: payload.slice() }));
+
+context.dispatch(ECHO, (message) => echo(message));
+context.dispatch(LARGE, (message) => {
+  const { origin } = message;
+  const header = message.header.slice();
+  const bytes = new Uint8Array(message.payloadBytes);
+  const back = () => check(context.send({ to: origin, dispatch: LARGE, header, payload: bytes, onLocal: () => {} }));
+  if (message.immediate) {
+    bytes.set(message.payload);
+    back();
+  } else message.receive(bytes, back);
+});
+// To the task in the header; that one answers task 0.
+context.dispatch(FORWARD, (message) => {
+  const to = client.endpoint(headerWord(message));
+  check(context.send({ to, dispatch: SEND, payload: message.payload.slice() }));
+});
+context.dispatch(SEND, ({ payload }) => {
+  check(context.send({ to: client.endpoint(0), dispatch: ANSWER, payload: payload.slice() }));
+});
+context.dispatch(REGION, (message) => {
+  region = client.createRegion(headerWord(message));
+  region.bytes.fill(0);
+  check(context.sendImmediate(message.origin, ANSWER, null, new Float64Array([region.handle])));
+});
+// What the region has now: it comes behind a fence.
+context.dispatch(READ, ({ origin }) => {
+  const payload = /** @type {import("pamir").MemRegion} */ (region).bytes.slice();
+  check(context.send({ to: origin, dispatch: LARGE, payload, onLocal: () => {} }));
+});
+context.dispatch(HOLD, (message) => {
+  hold = headerWord(message);
+});
+context.dispatch(CLOSE, (message) => {
+  for (let i = 0; i < 100; i++) check(context.sendImmediate(message.origin, ANSWER, Int32Array.of(i)));
+  running = false;
+});
+context.dispatch(THROW, () => {
+  throw new RangeError("thrown in a task");
+});
+while (running) {
+  await context.progress();
+  if (hold > 0) await new Promise((resolve) => setTimeout(resolve, hold));
+  hold = 0;
+}
+await client.close({ drain: true });
