@@ -1,0 +1,169 @@
+// Tasks that share no memory, on one thread, so that it runs without a browser: random traffic, slow readers, ends.
+import { setImmediate as turn } from "node:timers/promises";
+import { describe, expect, it } from "vitest";
+import { PAGE_SIZE } from "../../assembly/layout.js";
+import type { Context } from "../../src/pami/context.js";
+import { EAGAIN, SHUTDOWN, SUCCESS } from "../../src/pami/result.js";
+import { DESK_BYTES } from "../../src/transport/relay.js";
+import { randomOf } from "../support/random.js";
+import { end, type Relayed, relayedJob } from "../support/relayed.js";
+import { replayNote, SEED } from "../support/seed.js";
+
+const TASKS = 3;
+const CONTEXTS = 2;
+const DATA = 1;
+const LIMITS = {
+  tasks: TASKS,
+  contexts: CONTEXTS,
+  laneBytes: 2048,
+  heapBytes: 2 ** 23,
+  regions: 8,
+  fifos: 2,
+  slots: 8,
+};
+const SIZES = [0, 8, 500, 5000, 40_000, 150_000];
+const REGION = 300_000;
+
+/** One context, what it has sent and what has come, by the ordinal of the other. */
+interface Party {
+  readonly task: number;
+  readonly context: Context;
+  readonly sent: number[];
+  readonly came: number[];
+}
+
+function sizeOf(number: number): number {
+  return SIZES[(number * 5) % SIZES.length] as number;
+}
+
+/** Contexts of all tasks, each checking what comes. */
+function parties(tasks: readonly Relayed[], wrong: string[]): Party[] {
+  return tasks.flatMap(({ client }, task) =>
+    Array.from({ length: CONTEXTS }, () => {
+      const context = client.createContext();
+      const party: Party = { task, context, sent: new Array(6).fill(0), came: new Array(6).fill(0) };
+      context.dispatch(DATA, (message) => {
+        const [from, number] = new Int32Array(message.header.slice().buffer) as unknown as [number, number];
+        const is = (bytes: Uint8Array) =>
+          bytes.length === sizeOf(number) && bytes.every((byte, i) => byte === ((number + i) & 255));
+        const expected = party.came[from] as number;
+        party.came[from] = expected + 1;
+        if (number !== expected) wrong.push(`${number} instead of ${expected}`);
+        if (message.immediate) {
+          if (!is(message.payload)) wrong.push(`bytes of ${number}`);
+          return;
+        }
+        const into = new Uint8Array(message.payloadBytes);
+        message.receive(into, (_, result) => {
+          if (result === SUCCESS && !is(into)) wrong.push(`bytes of ${number}`);
+        });
+      });
+      return party;
+    }),
+  );
+}
+
+function send(all: readonly Party[], from: number, to: number): number {
+  const { context, sent } = all[from] as Party;
+  const number = sent[to] as number;
+  const payload = Uint8Array.from({ length: sizeOf(number) }, (_, i) => number + i);
+  const result = context.send({
+    to: (all[to] as Party).context.endpoint,
+    dispatch: DATA,
+    header: Int32Array.of(from, number),
+    payload,
+  });
+  if (result === SUCCESS) sent[to] = number + 1;
+  return result;
+}
+
+describe.each([{ kernels: ["wasm"] }, { kernels: ["ts"] }, { kernels: ["wasm", "ts"] }] as const)(
+  "$kernels",
+  ({ kernels }) => {
+    it.each([0, 1, 2])(`random traffic arrives whole and in order (${replayNote()} + %i)`, async (more) => {
+      const random = randomOf(SEED + more);
+      const tasks = relayedJob(LIMITS, kernels);
+      const wrong: string[] = [];
+      const all = parties(tasks, wrong);
+      for (let step = 0; step < 600; step++) {
+        const what = random(10);
+        if (what < 6) {
+          const result = send(all, random(all.length), random(all.length));
+          if (result !== EAGAIN) expect(result).toBe(SUCCESS);
+        } else if (what < 9) (all[random(all.length)] as Party).context.advance();
+        else await turn();
+      }
+      const isDone = () => all.every(({ sent }, from) => all.every(({ came }, to) => came[from] === sent[to]));
+      for (let step = 0; step < 20_000 && !isDone(); step++) {
+        for (const { context } of all) context.advance();
+        await turn();
+      }
+      expect(isDone()).toBe(true);
+      expect(wrong).toEqual([]);
+      for (const { client } of tasks) client.close();
+    });
+
+    it.each([
+      { hasLeft: true, more: 0 },
+      { hasLeft: true, more: 1 },
+      { hasLeft: false, more: 2 },
+      { hasLeft: false, more: 3 },
+    ])(`a task ends in the middle of it: %o (${replayNote()})`, async ({ hasLeft, more }) => {
+      const random = randomOf(SEED + more);
+      const tasks = relayedJob(LIMITS, kernels);
+      const [survivor, victim] = tasks as [Relayed, Relayed];
+      const wrong: string[] = [];
+      const all = parties(tasks, wrong);
+      const mine = survivor.client.createRegion(REGION);
+      const theirs = victim.client.createRegion(REGION);
+      const { context } = all[0] as Party;
+      const to = victim.client.endpoint(victim.client.task);
+      const results: number[] = [];
+      for (let step = 0; step < 200; step++) {
+        const from = random(all.length);
+        // Not to itself: a lane to oneself is never given back.
+        const result = send(all, from, (from + 1 + random(all.length - 1)) % all.length);
+        if (result !== EAGAIN) expect(result).toBe(SUCCESS);
+        if (random(8) === 0) await turn();
+        (all[random(all.length)] as Party).context.advance();
+      }
+      const issued = 5;
+      for (let i = 0; i < issued; i++) {
+        const onRemote = (_: unknown, result: number) => void results.push(result);
+        expect(context.put({ to, local: mine, remote: theirs.handle, onRemote })).toBe(SUCCESS);
+      }
+      if (hasLeft) victim.client.close();
+      else end(tasks, 1, false);
+      const living = all.filter(({ task }) => task !== 1);
+      const isOver = () => results.length === issued && living.every(({ context: one }) => one.drained);
+      for (let step = 0; step < 20_000 && !isOver(); step++) {
+        for (const { context: one } of living) one.advance();
+        await turn();
+      }
+      expect(results.length).toBe(issued);
+      expect(results.every((result) => result === SUCCESS || result === SHUTDOWN)).toBe(true);
+      for (const { context: one } of living) expect(one.sendImmediate(to, DATA)).toBe(SHUTDOWN);
+      // What the others say to each other is whole; of what the dead one said, the beginning.
+      for (const { came, context: one } of living) {
+        living.forEach(({ sent }, i) => {
+          const from = all.indexOf(living[i] as Party);
+          const target = all.findIndex(({ context: other }) => other === one);
+          expect(came[from]).toBe(sent[target]);
+        });
+      }
+      expect(wrong).toEqual([]);
+      // Its lanes are given back. When those between the living are too, there is what the relay works with, and the region.
+      const endpoints = living.map(({ context: one }) => one.endpoint);
+      for (let step = 0; step < 50; step++) {
+        for (const { context: one } of living) {
+          one.purge(endpoints.filter((other) => other !== one.endpoint));
+          one.advance();
+        }
+        await turn();
+      }
+      const pages = (bytes: number) => Math.ceil(bytes / PAGE_SIZE);
+      expect(survivor.map.heapPages - survivor.free()).toBe(pages(DESK_BYTES) + pages(REGION));
+      for (const { client } of [tasks[0], tasks[2]] as Relayed[]) client.close();
+    });
+  },
+);
