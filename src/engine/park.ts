@@ -14,6 +14,8 @@ import { Doorbell } from "./doorbell.js";
 export interface Awaited {
   /** Makes progress, `rounds` looks at the most; whether the wait is over. */
   poll(rounds: number): boolean;
+  /** Set by poll() where it found something. */
+  found?: boolean;
   /** The last look before falling asleep: whether there is anything to do. */
   peek(): boolean;
   /** Whether something is awaited that nobody rings for, so that sleep must be short. */
@@ -27,6 +29,11 @@ export interface Awaited {
 const SPIN_ROUNDS = 512;
 /** Length of the first phase of the spin, in calls: some 10 µs. Tasks beyond the number of cores spin no longer. */
 const SHORT_SPINS = 4;
+/**
+ * Polls that may find something before the clock is read: the caller has a timeout. A look at it after each made a hop in
+ * Chromium 125 ns instead of 82 (performance.now() costs more there than in Node).
+ */
+const BUSY_POLLS = 256;
 /** Sleep while something is awaited that nobody rings for. */
 const RESTLESS_MS = 1;
 /** Milliseconds after which a thread that finds something at each look lets its event loop have a turn. */
@@ -201,10 +208,22 @@ export class Parker {
       this.#kernel.spinLeave(job, this.#task);
       return false;
     }
-    const end = this.#clock.now() + milliseconds;
+    let end = this.#clock.now() + milliseconds;
     let over = false;
-    do over = awaited.poll(SPIN_ROUNDS);
-    while (!over && this.#clock.now() < end);
+    for (let busy = 0; busy < BUSY_POLLS; ) {
+      awaited.found = false;
+      over = awaited.poll(SPIN_ROUNDS);
+      if (over) break;
+      if (awaited.found) {
+        busy++;
+        end = Number.NaN;
+        continue;
+      }
+      const now = this.#clock.now();
+      if (now >= end) break;
+      // What came has begun the spin anew.
+      if (Number.isNaN(end)) end = now + milliseconds;
+    }
     this.#kernel.spinLeave(job, this.#task);
     return over;
   }

@@ -1,6 +1,6 @@
 // A context: the unit of progress. It belongs to the thread that made it.
 import { ADVANCE_EVENTS_MASK, ADVANCE_NOTICE, CONTEXT_STATE_OFFSET } from "../../assembly/layout.js";
-import type { Parker } from "../engine/park.js";
+import type { Awaited, Parker } from "../engine/park.js";
 import type { Kernel, Memory } from "../kernel/kernel.js";
 import { contextBlock, type MemoryMap, ordinalOf } from "../memory/map.js";
 import { promise } from "../support/promise.js";
@@ -394,22 +394,20 @@ export class Context {
     const interrupts = this.#host.interruptsTaken();
     const isStopped = () => this.#closed || this.#host.interrupts() !== interrupts;
     let satisfied = false;
-    const over = this.#host.parker.wait(
-      {
-        poll: (rounds) => {
-          satisfied = condition();
-          if (satisfied || isStopped()) return true;
-          this.advance(rounds);
-          satisfied = condition();
-          // An interrupt is seen in an advance without events, and nobody rings for it again.
-          return satisfied || isStopped();
-        },
-        peek: () => this.#hasWork(),
-        restless: () => this.#isRestless(),
+    const awaited: Awaited = {
+      poll: (rounds) => {
+        satisfied = condition();
+        if (satisfied || isStopped()) return true;
+        if (this.advance(rounds) > 0) awaited.found = true;
+        satisfied = condition();
+        // An interrupt is seen in an advance without events, and nobody rings for it again.
+        return satisfied || isStopped();
       },
-      timeout,
-      this.#spin,
-    );
+      found: false,
+      peek: () => this.#hasWork(),
+      restless: () => this.#isRestless(),
+    };
+    const over = this.#host.parker.wait(awaited, timeout, this.#spin);
     if (satisfied) return SUCCESS;
     if (!over) return TIMEDOUT;
     this.#host.takeInterrupts();

@@ -1,0 +1,13 @@
+// @ts-check
+// A task that sends one message to the other, and ends with the other's.
+import { attach } from "pamir";
+
+const client = await attach();
+const context = client.createContext();
+let came = false;
+context.dispatch(1, () => {
+  came = true;
+});
+context.sendImmediate(client.endpoint(1 - client.task), 1);
+context.advanceUntil(() => came);
+client.close();
