@@ -1,6 +1,6 @@
 // @ts-check
 // As first.js, without anything.
-onmessage = ({ data: port }) => {
+self.onmessage = ({ data: port }) => {
   port.onmessage = () => postMessage("came");
   port.postMessage(0);
 };

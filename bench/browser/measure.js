@@ -15,7 +15,7 @@ function float({ payload }) {
 
 /** A job of this thread and two workers. */
 export async function start() {
-  const job = await launch(new URL("./task.js", import.meta.url), { tasks: 3, join: true, heapBytes: 2 ** 24 });
+  const job = await launch(new URL("./task.mjs", import.meta.url), { tasks: 3, join: true, heapBytes: 2 ** 24 });
   const context = job.client.createContext();
   /** @type {number[]} */
   const answers = [];

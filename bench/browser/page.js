@@ -5,7 +5,7 @@ import { median, start } from "./measure.js";
 
 /** From a worker to the page by postMessage, in ns. @param {number} count */
 async function postMessageDelay(count) {
-  const worker = new Worker(new URL("./post-message.js", import.meta.url), { type: "module" });
+  const worker = new Worker(new URL("./post-message.mjs", import.meta.url), { type: "module" });
   /** @type {number[]} */
   const delays = [];
   await new Promise((resolve) => {
@@ -22,7 +22,7 @@ async function postMessageDelay(count) {
 /** Milliseconds until two tasks have exchanged a first message. */
 async function firstOfPamir() {
   const begin = performance.now();
-  const job = await launch(new URL("./first.js", import.meta.url), { tasks: 2 });
+  const job = await launch(new URL("./first.mjs", import.meta.url), { tasks: 2 });
   await job.exited;
   return performance.now() - begin;
 }
@@ -32,7 +32,7 @@ async function firstOfWorkers() {
   const begin = performance.now();
   const { port1, port2 } = new MessageChannel();
   const workers = [port1, port2].map((port) => {
-    const worker = new Worker(new URL("./first-bare.js", import.meta.url), { type: "module" });
+    const worker = new Worker(new URL("./first-bare.mjs", import.meta.url), { type: "module" });
     worker.postMessage(port, [port]);
     return worker;
   });

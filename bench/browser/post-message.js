@@ -1,6 +1,6 @@
 // @ts-check
 // As STAMP of task.js, by postMessage.
-onmessage = ({ data: { count } }) => {
+self.onmessage = ({ data: { count } }) => {
   for (let i = 0; i < count; i++) {
     const end = performance.now() + 5 + (i % 7);
     while (performance.now() < end);

@@ -12,7 +12,7 @@ import { after, nodeModule } from "../support/host.js";
 import { Relay } from "../transport/relay.js";
 import { bury } from "./bury.js";
 import { makeRoom, type Room } from "./room.js";
-import { isWorkerName, type TaskNews, type TaskReport, TICKET, type Ticket } from "./ticket.js";
+import { isTaskName, type TaskNews, type TaskReport, TICKET, type Ticket } from "./ticket.js";
 
 let attached: Promise<Client> | undefined;
 
@@ -35,9 +35,11 @@ async function join(): Promise<Client> {
   const worker = globalThis as unknown as TaskWorker;
   // A page has a postMessage() too, of another kind.
   if (typeof worker.postMessage !== "function" || typeof document !== "undefined") throw notInJob();
+  // Asked for at once where its name is known already: it takes as long as the ticket.
+  const early = isTaskName(worker.name) ? holdLock(worker.name) : undefined;
   const ticket = await ticketFrom(worker);
   reportErrors(worker);
-  const release = await holdLock(ticket.lock);
+  const release = await (early ?? holdLock(ticket.lock));
   const tell = (report: TaskReport, ports: MessagePort[] = []): void => worker.postMessage({ [TICKET]: report }, ports);
   tell("held");
   const onLeave = (): void => {
@@ -86,7 +88,7 @@ function reportErrors(worker: TaskWorker): void {
 function ticketFrom(worker: TaskWorker): Promise<Ticket> {
   return new Promise((resolve, reject) => {
     // Who was started by launch() is answered, however late. Who was started otherwise may be in no job at all.
-    const late = isWorkerName(worker.name) ? undefined : after(ANSWER_MS, () => reject(notInJob()));
+    const late = isTaskName(worker.name) ? undefined : after(ANSWER_MS, () => reject(notInJob()));
     const hear = (event: Event): void => {
       const ticket = ((event as MessageEvent).data as { [TICKET]?: Ticket } | null)?.[TICKET];
       if (ticket === undefined) return;

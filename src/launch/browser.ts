@@ -8,8 +8,8 @@ import { PamiError, show } from "../pami/error.js";
 import { after } from "../support/host.js";
 import type { Relay } from "../transport/relay.js";
 import { bury } from "./bury.js";
-import type { Monitor, MonitorEvents, MonitorOrders, TaskExit } from "./monitor.js";
-import { type TaskNews, type TaskReport, TICKET, type Ticket, workerName } from "./ticket.js";
+import type { Entry, Monitor, MonitorEvents, MonitorOrders, TaskExit } from "./monitor.js";
+import { type TaskNews, type TaskReport, TICKET, type Ticket } from "./ticket.js";
 
 /** A task's worker that gives no reason for its failure: what it probably is. */
 const NO_REASON =
@@ -24,17 +24,44 @@ export type Connect = (task: number, port: MessagePort) => void;
 /** Something for a worker: news, and a port that goes with it. */
 type Delivery = readonly [news: TaskNews, ports: MessagePort[]];
 
-/** @param relay of the task that is on this thread, if there is one and tasks share no memory */
+/**
+ * The workers of tasks with these names, which begin to load: the first thing that launch() does, for it takes longest.
+ * @throws PAMIR_ENTRY; then there is none
+ */
+export function makeWorkers(
+  entry: Entry,
+  workerOptions: Record<string, unknown>,
+  names: readonly string[],
+): readonly Worker[] {
+  const workers: Worker[] = [];
+  try {
+    for (const name of names) {
+      const worker: unknown =
+        typeof entry === "string" ? new Worker(entry, { ...workerOptions, type: "module", name }) : entry();
+      if (!(worker instanceof Worker)) throw new TypeError(`entry() gave ${show(worker)}, not a Worker`);
+      workers.push(worker);
+    }
+  } catch (cause) {
+    for (const worker of workers) worker.terminate();
+    throw new PamiError("PAMIR_ENTRY", `no worker can be made: ${(cause as Error).message}`, { cause });
+  }
+  return workers;
+}
+
+/**
+ * @param workers one for each ticket
+ * @param relay of the task that is on this thread, if there is one and tasks share no memory
+ */
 export function startBrowserMonitor(
-  orders: MonitorOrders,
+  { entry, tickets }: MonitorOrders,
+  workers: readonly Worker[],
   events: MonitorEvents,
   map: MemoryMap,
   memory: Memory,
   relay?: Relay,
 ): Monitor & { connect: Connect } {
-  const { entry, tickets, workerOptions } = orders;
   const sync = twinSync(memory);
-  const running = new Map<number, Worker>();
+  const running = new Map(tickets.map(({ task }, i) => [task, workers[i] as Worker]));
   const isShared = relay === undefined && tickets.every((ticket) => ticket.memory !== undefined);
   /** Where tasks share no memory: what a worker that has not called attach() yet will hear. */
   const undelivered = new Map<number, Delivery[]>();
@@ -73,14 +100,6 @@ export function startBrowserMonitor(
     else after(LEAVE_MS, () => end(killed));
   }
 
-  function makeWorker(task: number): Worker {
-    if (typeof entry === "string")
-      return new Worker(entry, { ...workerOptions, type: "module", name: workerName(task) });
-    const worker: unknown = entry();
-    if (worker instanceof Worker) return worker;
-    throw new TypeError(`entry() gave ${show(worker)}, not a Worker`);
-  }
-
   function start(ticket: Ticket, worker: Worker): void {
     const { task, lock } = ticket;
     worker.addEventListener("message", (event: MessageEvent) => {
@@ -116,17 +135,6 @@ export function startBrowserMonitor(
     });
   }
 
-  try {
-    structuredClone(tickets[0]?.args);
-  } catch (cause) {
-    throw new PamiError("PAMIR_INVAL", `args can't be sent to a worker: ${(cause as Error).message}`, { cause });
-  }
-  try {
-    for (const { task } of tickets) running.set(task, makeWorker(task));
-  } catch (cause) {
-    for (const worker of running.values()) worker.terminate();
-    throw new PamiError("PAMIR_ENTRY", `no worker can be made: ${(cause as Error).message}`, { cause });
-  }
   if (!isShared) for (const { task } of tickets) undelivered.set(task, []);
   for (const ticket of tickets) start(ticket, running.get(ticket.task) as Worker);
   queueMicrotask(() => {

@@ -23,15 +23,15 @@ import { selectKernel, wasmAllowed } from "../kernel/select.js";
 import { wasmModule } from "../kernel/wasm.js";
 import { endpointsFit, type Limits, MEMORY_BYTES_MAX } from "../memory/map.js";
 import { checkInteger, PamiError, show } from "../pami/error.js";
-import { hardwareThreads, nodeModule, uniqueName } from "../support/host.js";
+import { hardwareThreads, nodeModule } from "../support/host.js";
 import { clientOf, relayedClientOf } from "./attach.js";
-import { type Connect, startBrowserMonitor } from "./browser.js";
+import { type Connect, makeWorkers, startBrowserMonitor } from "./browser.js";
 import { info, rungOf } from "./info.js";
 import { Job } from "./job.js";
 import type { Entry, MonitorEvents, MonitorOrders } from "./monitor.js";
 import { startNodeMonitor } from "./node.js";
 import { makeRoom } from "./room.js";
-import type { Ticket } from "./ticket.js";
+import { type Ticket, taskNames } from "./ticket.js";
 
 /** Options of `launch`. */
 export interface LaunchOptions {
@@ -77,10 +77,9 @@ const HEAP_BYTES_DEFAULT = 256 * 1024 ** 2;
  * @throws PAMIR_INVAL, PAMIR_ENTRY, PAMIR_MEMORY, PAMIR_NO_WASM, PAMIR_NO_WORKERS
  */
 export async function launch(entry: URL | string | (() => Worker), options: LaunchOptions = {}): Promise<Job> {
-  const isNode = nodeModule("worker_threads") !== undefined;
-  const checked = checkEntry(entry, isNode);
+  const { join = false, workerOptions = {}, debug = false } = options;
+  const checked = checkEntry(entry);
   const limits = checkLimits(options);
-  const { join = false, args, workerOptions = {}, debug = false } = options;
   const { rung, why } = rungOf();
   if (rung === "alone" && limits.tasks > (join ? 1 : 0)) {
     throw new PamiError(
@@ -88,17 +87,43 @@ export async function launch(entry: URL | string | (() => Worker), options: Laun
       `launch() of ${limits.tasks} tasks: ${why}. One task with join: true works`,
     );
   }
-  if (!isNode) sayRung();
-  const kernels = checkKernels(options.kernel, limits.tasks);
   checkWorkerOptions(workerOptions);
   if (typeof debug !== "boolean") throw new PamiError("PAMIR_INVAL", `debug is ${show(debug)}, not a boolean`);
+  const names = taskNames(limits.tasks);
+  if (isNode()) return started(makeJob(checked, limits, options, names, []));
+  checkArgs(options.args);
+  // They load while the rest is prepared.
+  const workers = makeWorkers(checked, workerOptions, join ? names.slice(1) : names);
+  try {
+    sayRung();
+    return await started(makeJob(checked, limits, options, names, workers));
+  } catch (error) {
+    for (const worker of workers) worker.terminate();
+    throw error;
+  }
+}
 
+async function started(job: Job): Promise<Job> {
+  await job.started;
+  return job;
+}
+
+/** The memory, the caller's client if it joins, and the monitor, which has the tasks. */
+function makeJob(
+  entry: Entry,
+  limits: Limits,
+  options: LaunchOptions,
+  names: readonly string[],
+  workers: readonly Worker[],
+): Job {
+  const { join = false, args, workerOptions = {}, debug = false } = options;
+  const kernels = checkKernels(options.kernel, limits.tasks);
+  const { rung, why } = rungOf();
+  const isShared = rung === "shared";
   const request = { limits, isFixed: options.heapBytes !== undefined, base: options.memoryBase ?? 0 };
   const room = makeRoom(request, kernels.includes("wasm"));
   const { map, shared, memory } = room;
-  const isShared = rung === "shared";
   const module = kernels.includes("wasm") ? wasmModule() : undefined;
-  const jobName = uniqueName();
   const tickets = kernels.map(
     (kernel, task): Ticket => ({
       version: VERSION,
@@ -112,31 +137,30 @@ export async function launch(entry: URL | string | (() => Worker), options: Laun
       kernel,
       args,
       debug,
-      lock: `pamir ${jobName} ${task}`,
+      lock: names[task] as string,
     }),
   );
-  const orders: MonitorOrders = { entry: checked, tickets: join ? tickets.slice(1) : tickets, workerOptions };
+  const orders: MonitorOrders = { entry, tickets: join ? tickets.slice(1) : tickets, workerOptions };
   const kernel = selectKernel(kernels[0] as KernelName, shared, memory, module);
   const own = tickets[0] as Ticket;
-  if (isNode || isShared) {
+  if (isNode() || isShared) {
     const client = join ? clientOf(own, shared) : undefined;
-    const start = (events: MonitorEvents) =>
-      isNode ? startNodeMonitor(orders, events) : startBrowserMonitor(orders, events, map, memory);
-    return started(new Job({ monitor: start, client, map, memory, kernel }));
+    const monitor = (events: MonitorEvents) =>
+      isNode() ? startNodeMonitor(orders, events) : startBrowserMonitor(orders, workers, events, map, memory);
+    return new Job({ monitor, client, map, memory, kernel });
   }
   let connect: Connect = () => {};
   const relayed = join ? relayedClientOf(own, room, (task, port) => connect(task, port)) : undefined;
-  const start = (events: MonitorEvents) => {
-    const monitor = startBrowserMonitor(orders, events, map, memory, relayed?.relay);
-    connect = monitor.connect;
-    return monitor;
+  const monitor = (events: MonitorEvents) => {
+    const made = startBrowserMonitor(orders, workers, events, map, memory, relayed?.relay);
+    connect = made.connect;
+    return made;
   };
-  return started(new Job({ monitor: start, client: relayed?.client, map, memory, kernel }));
+  return new Job({ monitor, client: relayed?.client, map, memory, kernel });
 }
 
-async function started(job: Job): Promise<Job> {
-  await job.started;
-  return job;
+function isNode(): boolean {
+  return nodeModule("worker_threads") !== undefined;
 }
 
 let said = false;
@@ -151,8 +175,8 @@ function sayRung(): void {
   console.info(`pamir ${VERSION}: ${what}, ${kernel} kernels${why === "" ? "" : `; ${why}`}`);
 }
 
-function checkEntry(entry: URL | string | (() => Worker), isNode: boolean): Entry {
-  if (typeof entry === "function" && !isNode) return entry;
+function checkEntry(entry: URL | string | (() => Worker)): Entry {
+  if (typeof entry === "function" && !isNode()) return entry;
   if (typeof entry === "function") {
     throw new PamiError("PAMIR_ENTRY", "entry is a function: in Node it is the URL of the task module");
   }
@@ -226,6 +250,14 @@ function checkKernels(kernel: LaunchOptions["kernel"], tasks: number): KernelNam
     }
   }
   return kernels;
+}
+
+function checkArgs(args: unknown): void {
+  try {
+    structuredClone(args);
+  } catch (cause) {
+    throw new PamiError("PAMIR_INVAL", `args can't be sent to a worker: ${(cause as Error).message}`, { cause });
+  }
 }
 
 function checkWorkerOptions(workerOptions: Record<string, unknown>): void {

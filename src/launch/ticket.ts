@@ -1,6 +1,7 @@
 // What a task's worker is given at its start: everything that attach() needs.
 import type { KernelName } from "../kernel/kernel.js";
 import type { SharedMemory } from "../kernel/select.js";
+import { uniqueName } from "../support/host.js";
 import type { RoomRequest } from "./room.js";
 
 /** Key of the ticket in a worker's `workerData`. */
@@ -49,11 +50,13 @@ export type TaskNews =
 
 const WORKER_NAME = "pamir task ";
 
-/** Name of a task's Web Worker: by it attach() knows that it is in a job. */
-export function workerName(task: number): string {
-  return `${WORKER_NAME}${task}`;
+/** Names of a job's tasks, which no other job has: of their Web Workers, and of their Web Locks. */
+export function taskNames(tasks: number): string[] {
+  const job = uniqueName();
+  return Array.from({ length: tasks }, (_, task) => `${WORKER_NAME}${task} of ${job}`);
 }
 
-export function isWorkerName(name: string | undefined): boolean {
+/** Whether a worker was started by launch() with its URL: then its name is its task's. */
+export function isTaskName(name: string | undefined): boolean {
   return name?.startsWith(WORKER_NAME) ?? false;
 }
