@@ -1,0 +1,125 @@
+// The demo as a visitor has it: by pointer and by keyboard, small and large, a worker killed, without isolation.
+import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Browser, Page } from "playwright";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { buildDemo, serveDemo } from "../../scripts/demo.mjs";
+import { openBrowser, serving } from "./support.js";
+
+/** Where a machine that keeps pictures wants them. */
+const PICTURES = process.env.PAMIR_PICTURES;
+const ISOLATION = { "Cross-Origin-Opener-Policy": "same-origin", "Cross-Origin-Embedder-Policy": "require-corp" };
+
+let browser: Browser;
+let folder: string;
+
+beforeAll(async () => {
+  browser = await openBrowser();
+  folder = mkdtempSync(join(tmpdir(), "pamir-demo-"));
+  await buildDemo(folder);
+  if (PICTURES !== undefined) mkdirSync(PICTURES, { recursive: true });
+});
+
+afterAll(async () => {
+  await browser?.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+interface View {
+  readonly width?: number;
+  readonly colorScheme?: "light" | "dark";
+  readonly headers?: Record<string, string>;
+  readonly query?: string;
+}
+
+/** The demo in a window; nothing may be wrong on its console. */
+async function visit(view: View, body: (page: Page) => Promise<void>): Promise<void> {
+  const { width = 1000, colorScheme = "light", headers = ISOLATION, query = "milliseconds=300" } = view;
+  await serving(serveDemo(folder, headers), async (url) => {
+    const context = await browser.newContext({ viewport: { width, height: 900 }, colorScheme });
+    const wrong: string[] = [];
+    try {
+      const page = await context.newPage();
+      page.on("console", (message) => {
+        if (["error", "warning"].includes(message.type())) wrong.push(message.text());
+      });
+      page.on("pageerror", (error) => wrong.push(String(error)));
+      await page.goto(`${url}?${query}`);
+      await body(page);
+      expect(wrong).toEqual([]);
+    } finally {
+      await context.close();
+    }
+  });
+}
+
+/** Waits until the race is over, and returns its result. */
+async function resultOf(page: Page) {
+  await page.getByText("Race again").waitFor({ timeout: 60_000 });
+  expect(await page.getByRole("status").textContent()).toMatch(/^Done: /);
+  return JSON.parse((await page.locator("#json").textContent()) ?? "") as {
+    rung: string;
+    results: { by: string; p50_ns: number; p999_ns: number; messages_per_s: number }[];
+    page_ms_a_frame: { frames: number };
+  };
+}
+
+it.each([
+  { width: 360, colorScheme: "light" },
+  { width: 1440, colorScheme: "dark" },
+] as const)("a race, by pointer, at %o", (view) =>
+  visit(view, async (page) => {
+    await page.getByRole("button", { name: "Start the race" }).click();
+    const { rung, results, page_ms_a_frame } = await resultOf(page);
+    expect(rung).toBe("shared");
+    expect(results.map(({ by }) => by)).toEqual(["pamir, WebAssembly", "pamir, TypeScript twin", "postMessage"]);
+    for (const { p50_ns, p999_ns, messages_per_s } of results) {
+      expect(p50_ns).toBeGreaterThan(10);
+      expect(p999_ns).toBeGreaterThanOrEqual(p50_ns);
+      expect(messages_per_s).toBeGreaterThan(0);
+    }
+    expect(page_ms_a_frame.frames).toBeGreaterThan(0);
+    expect(await page.evaluate("document.documentElement.scrollWidth")).toBe(view.width);
+    expect(await page.getByRole("img").first().getAttribute("aria-label")).toMatch(/WebAssembly: median .*s, p99/);
+    expect(await page.locator("#code").textContent()).toContain("context.advanceUntil(");
+    if (PICTURES !== undefined) {
+      await page.screenshot({ path: join(PICTURES, `demo-${view.width}-${view.colorScheme}.png`), fullPage: true });
+    }
+  }),
+);
+
+it("by keyboard, resized while it runs", () =>
+  visit({}, async (page) => {
+    await page.keyboard.press("Tab");
+    await page.keyboard.press("Enter");
+    await page.getByText("Running: pamir, WebAssembly.").waitFor();
+    await page.setViewportSize({ width: 400, height: 700 });
+    await resultOf(page);
+    expect(await page.evaluate("document.documentElement.scrollWidth")).toBe(400);
+  }));
+
+it.each(["pamir, WebAssembly", "postMessage"])("a worker of %s is killed: it says so, and begins again", (name) =>
+  visit({ query: "milliseconds=800" }, async (page) => {
+    await page.getByRole("button", { name: "Start the race" }).click();
+    await page.getByText(`Running: ${name}.`).waitFor({ timeout: 60_000 });
+    await page.waitForTimeout(200);
+    await page.getByRole("button", { name: "Kill a worker" }).click();
+    await page.getByText(`A worker of ${name} was killed: it begins again.`).waitFor();
+    await resultOf(page);
+  }),
+);
+
+it("without the headers: the service worker adds them", () =>
+  visit({ headers: {} }, async (page) => {
+    await page.waitForFunction("crossOriginIsolated", undefined, { timeout: 20_000 });
+    await page.getByRole("button", { name: "Start the race" }).click();
+    expect((await resultOf(page)).rung).toBe("shared");
+  }));
+
+it("not isolated at all: it says what is missing, and runs by messages", () =>
+  visit({ headers: {}, query: "milliseconds=300&not-isolated" }, async (page) => {
+    await page.getByText(/not cross-origin isolated.*Cross-Origin-Opener-Policy/).waitFor();
+    await page.getByRole("button", { name: "Start the race" }).click();
+    expect((await resultOf(page)).rung).toBe("messages");
+  }));
