@@ -50,7 +50,8 @@ export function makeWorkers(
 
 /**
  * @param workers one for each ticket
- * @param relay of the task that is on this thread, if there is one and tasks share no memory
+ * @param relay of the task that is on this thread, if there is one and tasks share no memory: it calls `connect` where it
+ *   has something to say, and `leave` when it has left
  */
 export function startBrowserMonitor(
   { entry, tickets }: MonitorOrders,
@@ -59,7 +60,7 @@ export function startBrowserMonitor(
   map: MemoryMap,
   memory: Memory,
   relay?: Relay,
-): Monitor & { connect: Connect } {
+): Monitor & { connect: Connect; leave: () => void } {
   const sync = twinSync(memory);
   const running = new Map(tickets.map(({ task }, i) => [task, workers[i] as Worker]));
   const isShared = relay === undefined && tickets.every((ticket) => ticket.memory !== undefined);
@@ -143,6 +144,9 @@ export function startBrowserMonitor(
   });
   return {
     connect: (task, port) => connect(relay?.task ?? 0, task, port),
+    leave() {
+      for (const task of running.keys()) deliver(task, { ended: relay?.task ?? 0, hasLeft: true });
+    },
     ...(!isShared && {
       interrupt: (task: number) => {
         if (task === relay?.task) relay.interrupt();

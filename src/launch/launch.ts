@@ -149,11 +149,11 @@ function makeJob(
       isNode() ? startNodeMonitor(orders, events) : startBrowserMonitor(orders, workers, events, map, memory);
     return new Job({ monitor, client, map, memory, kernel });
   }
-  let connect: Connect = () => {};
-  const relayed = join ? relayedClientOf(own, room, (task, port) => connect(task, port)) : undefined;
+  let made: ReturnType<typeof startBrowserMonitor> | undefined;
+  const connect: Connect = (task, port) => made?.connect(task, port);
+  const relayed = join ? relayedClientOf(own, room, connect, () => made?.leave()) : undefined;
   const monitor = (events: MonitorEvents) => {
-    const made = startBrowserMonitor(orders, workers, events, map, memory, relayed?.relay);
-    connect = made.connect;
+    made = startBrowserMonitor(orders, workers, events, map, memory, relayed?.relay);
     return made;
   };
   return new Job({ monitor, client: relayed?.client, map, memory, kernel });

@@ -232,6 +232,10 @@ export class Relay {
 
   /** Another task has something to say, by this port. */
   accept(task: number, port: MessagePort): void {
+    if (this.#closed || this.#ended.has(task)) {
+      port.close();
+      return;
+    }
     const incoming: Incoming = { port, waiting: new Map(), credits: [], hasLeft: false };
     this.#incoming.set(task, incoming);
     port.onmessage = ({ data }: MessageEvent<Letter>) => {
@@ -330,7 +334,7 @@ export class Relay {
     if (isFree) this.#wake();
   }
 
-  /** Posts a batch of events of a block, and takes them out of it. Returns their bytes. */
+  /** Posts a batch of events of a block, and takes them out of it. Returns the bytes that are to be given back. */
   #post({ port }: Outgoing, block: number, count: number, target: number): number {
     const { words, bytes } = this.#memory;
     const first = (block + CONTEXT_EVENTS_OFFSET) >>> 2;
@@ -362,9 +366,10 @@ export class Relay {
       this.#inner.laneSwitch(this.#map.job, block, switches[i] as number, switches[i + 1] as number);
     }
     if (at === 0) return 0;
-    const letter: Letter = { records: records.subarray(0, 4 * at) };
-    port.postMessage(letter, size > HAND_OVER_BYTES ? [records.buffer] : []);
-    return size;
+    const sent = 4 * at;
+    const letter: Letter = { records: records.subarray(0, sent) };
+    port.postMessage(letter, sent > HAND_OVER_BYTES ? [records.buffer] : []);
+    return sent;
   }
 
   /** The channel to a task; made when there is something to say. */

@@ -80,6 +80,27 @@ function send(all: readonly Party[], from: number, to: number): number {
 describe.each([{ kernels: ["wasm"] }, { kernels: ["ts"] }, { kernels: ["wasm", "ts"] }] as const)(
   "$kernels",
   ({ kernels }) => {
+    it("lanes given up and opened again, more often than a window has bytes for: the window stays", async () => {
+      const tasks = relayedJob({ ...LIMITS, tasks: 2, contexts: 1 }, kernels);
+      const [context, other] = tasks.map(({ client }) => client.createContext()) as [Context, Context];
+      let came = 0;
+      other.dispatch(DATA, () => {
+        came++;
+      });
+      for (let i = 1; i <= 80_000; i++) {
+        for (let tries = 0; context.sendImmediate(other.endpoint, DATA) !== SUCCESS && tries < 100; tries++)
+          await turn();
+        for (let tries = 0; came < i && tries < 100; tries++) {
+          await turn();
+          context.advance();
+          while (other.advance() > 0);
+        }
+        expect(came).toBe(i);
+        for (let tries = 0; context.purge([other.endpoint]) !== SUCCESS && tries < 100; tries++) await turn();
+      }
+      for (const { client } of tasks) client.close();
+    }, 60_000);
+
     it.each([0, 1, 2])(`random traffic arrives whole and in order (${replayNote()} + %i)`, async (more) => {
       const random = randomOf(SEED + more);
       const tasks = relayedJob(LIMITS, kernels);

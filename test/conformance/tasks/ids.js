@@ -9,3 +9,4 @@ export const READ = 7;
 export const HOLD = 8;
 export const CLOSE = 9;
 export const THROW = 10;
+export const WATCH = 11;

@@ -1,7 +1,7 @@
 // @ts-check
 // The other tasks of api.suite.ts. It never blocks, so that it runs wherever there are tasks.
-import { attach, SUCCESS } from "pamir";
-import { ANSWER, CLOSE, ECHO, FORWARD, HOLD, LARGE, READ, REGION, SEND, THROW } from "./ids.js";
+import { attach, EAGAIN, SHUTDOWN, SUCCESS } from "pamir";
+import { ANSWER, CLOSE, ECHO, FORWARD, HOLD, LARGE, READ, REGION, SEND, THROW, WATCH } from "./ids.js";
 
 const client = await attach();
 const context = client.createContext();
@@ -60,6 +60,14 @@ context.dispatch(CLOSE, (message) => {
 });
 context.dispatch(THROW, () => {
   throw new RangeError("thrown in a task");
+});
+// Ends once task 0 has left.
+context.dispatch(WATCH, () => {
+  context.post(() => {
+    if (context.sendImmediate(client.endpoint(0), ANSWER, null, null, false) !== SHUTDOWN) return EAGAIN;
+    running = false;
+    return SUCCESS;
+  });
 });
 while (running) {
   await context.progress();
