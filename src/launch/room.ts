@@ -63,7 +63,7 @@ function makeMemory(map: MemoryMap, wasm: boolean): SharedMemory {
   const pages = Math.ceil(map.end / WASM_PAGE);
   try {
     if (wasm) return new WebAssembly.Memory({ initial: pages, maximum: pages, shared: true });
-    // The one task of a page that is not isolated shares its memory with nobody.
+    // On a page that is not isolated nobody shares it.
     const Buffer_ = typeof SharedArrayBuffer === "undefined" ? ArrayBuffer : SharedArrayBuffer;
     return new Buffer_(pages * WASM_PAGE) as SharedArrayBuffer;
   } catch (cause) {

@@ -99,7 +99,7 @@ interface Outgoing {
 }
 
 /** A record on its way into a lane. */
-interface Record_ {
+interface LaneRecord {
   readonly kind: number;
   readonly meta: number;
   readonly body: Uint8Array;
@@ -109,7 +109,7 @@ interface Record_ {
 interface Incoming {
   readonly port: MessagePort;
   /** Records that had no room yet, for each pair of origin and target. */
-  readonly waiting: Map<number, Record_[]>;
+  readonly waiting: Map<number, LaneRecord[]>;
   /** Bytes that have gone into lanes and are not given back yet, for each of our contexts. */
   readonly credits: number[];
   hasLeft: boolean;
@@ -265,6 +265,7 @@ export class Relay {
     for (const errand of this.#errands.values()) {
       if (errand.task === task && errand.result === undefined) errand.result = TRANSFER_ENDED;
     }
+    for (const [ask, errand] of this.#asked) if (errand.task === task) this.#asked.delete(ask);
     this.#host.bury(task);
     this.#wake();
   }
@@ -401,7 +402,7 @@ export class Relay {
       const commit = words[at + 2] as number;
       const length = commit & RECORD_LENGTH_MASK;
       const from = 4 * (at + PREFIX_WORDS);
-      const record: Record_ = {
+      const record: LaneRecord = {
         kind: (commit >>> RECORD_KIND_SHIFT) & RECORD_KIND_MASK,
         meta: words[at + 3] as number,
         body: bytes.subarray(from, from + length),
@@ -423,7 +424,7 @@ export class Relay {
         let count = 0;
         let bytes = 0;
         for (; count < records.length; count++) {
-          const record = records[count] as Record_;
+          const record = records[count] as LaneRecord;
           if (!this.#write(Math.floor(pair / this.#endpoints), target, record)) break;
           bytes += 4 * PREFIX_WORDS + alignUp(record.body.length, 4);
         }
@@ -439,7 +440,7 @@ export class Relay {
   }
 
   /** Writes a record into the lane of its pair; false: there is no room. */
-  #write(origin: number, target: number, { kind, meta, body }: Record_): boolean {
+  #write(origin: number, target: number, { kind, meta, body }: LaneRecord): boolean {
     this.#lanes[origin] ??= new ShmLanes(this.#inner, this.#memory, this.#map, origin);
     const lanes = this.#lanes[origin];
     if (kind === KIND_SWITCH) return lanes.close(target);
