@@ -10,4 +10,7 @@ context.dispatch(1, () => {
 });
 context.sendImmediate(client.endpoint(1 - client.task), 1);
 context.advanceUntil(() => came);
+const { flags } = /** @type {{ flags: Int32Array }} */ (client.args);
+Atomics.add(flags, 0, 1);
+Atomics.notify(flags, 0);
 client.close();

@@ -22,9 +22,12 @@ async function postMessageDelay(count) {
 /** Milliseconds until two tasks have exchanged a first message. */
 async function firstOfPamir() {
   const begin = performance.now();
-  const job = await launch(new URL("./first.mjs", import.meta.url), { tasks: 2 });
+  const flags = new Int32Array(new SharedArrayBuffer(4));
+  const job = await launch(new URL("./first.mjs", import.meta.url), { tasks: 2, args: { flags } });
+  for (let came = 0; came < 2; came = Atomics.load(flags, 0)) await Atomics.waitAsync(flags, 0, came).value;
+  const time = performance.now() - begin;
   await job.exited;
-  return performance.now() - begin;
+  return time;
 }
 
 /** The same of two bare workers. */

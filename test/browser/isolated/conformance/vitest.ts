@@ -42,8 +42,10 @@ export function describe(name: string, body: () => void): void {
   ({ names, before } = outer);
 }
 
-export function it(name: string, body: Body): void {
-  cases.push({ name: [...names, name].join(" > "), before, body: body as () => unknown });
+/** Options may stand before the body, and a timeout behind it: neither counts here. */
+export function it(name: string, ...given: readonly unknown[]): void {
+  const body = given.find((one) => typeof one === "function") as () => unknown;
+  cases.push({ name: [...names, name].join(" > "), before, body });
 }
 
 /** Each row is a test, or a group; what stands in it follows the name. */

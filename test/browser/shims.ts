@@ -1,0 +1,32 @@
+// Suites that are at home in Vitest, in a browser without it: what they import of Vitest and of Node is of our own.
+import { fileURLToPath } from "node:url";
+
+const SHIMS: Record<string, string> = {
+  vitest: "vitest.ts",
+  "node:fs": "node.ts",
+  "node:worker_threads": "node.ts",
+};
+
+/** A plugin of Vite. @param importers files whose imports are replaced */
+export function shims(importers: RegExp) {
+  return {
+    name: "shims",
+    enforce: "pre" as const,
+    resolveId(source: string, importer: string | undefined) {
+      const shim = importers.test(importer ?? "") ? SHIMS[source] : undefined;
+      return shim && fileURLToPath(new URL(`isolated/conformance/${shim}`, import.meta.url));
+    },
+  };
+}
+
+/** The package that was built, as an app has it. */
+export const ALIAS = { pamir: fileURLToPath(new URL("../../dist/index.js", import.meta.url)) };
+
+/** What Vite is to prepare before the first page is loaded. */
+export const DEPENDENCIES = ["buffer", "chai", "fast-check", "@vitest/expect"];
+
+/** What makes a page cross-origin isolated: without it threads can't share memory. */
+export const ISOLATION = {
+  "Cross-Origin-Opener-Policy": "same-origin",
+  "Cross-Origin-Embedder-Policy": "require-corp",
+};

@@ -1,0 +1,69 @@
+// The API's suite and the kernels' in Firefox, on a page with headers and on one without; driven by WebDriver BiDi.
+import { accessSync, constants } from "node:fs";
+import { delimiter, join } from "node:path";
+import puppeteer, { type Browser } from "puppeteer-core";
+import { createServer } from "vite";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { Outcome } from "../browser/isolated/conformance/worker.js";
+import { ALIAS, DEPENDENCIES, ISOLATION, shims } from "../browser/shims.js";
+
+/** A Firefox on the PATH, or the one that FIREFOX_PATH names. */
+function findFirefox(): string | undefined {
+  const { FIREFOX_PATH, PATH = "" } = process.env;
+  if (FIREFOX_PATH !== undefined) return FIREFOX_PATH;
+  return PATH.split(delimiter)
+    .flatMap((folder) => ["firefox-esr", "firefox"].map((name) => join(folder, name)))
+    .find((path) => {
+      try {
+        accessSync(path, constants.X_OK);
+        return true;
+      } catch {
+        return false;
+      }
+    });
+}
+
+const executablePath = findFirefox();
+const isRequired = process.env.PAMIR_REQUIRE_ALL === "1";
+if (executablePath === undefined && !isRequired)
+  console.log("not run: Firefox is not on the PATH, nor named by FIREFOX_PATH");
+
+describe.skipIf(executablePath === undefined && !isRequired)("Firefox", () => {
+  let browser: Browser;
+  beforeAll(async () => {
+    browser = await puppeteer.launch({ browser: "firefox", headless: true, executablePath: executablePath as string });
+  });
+  afterAll(() => browser?.close());
+
+  it.each([
+    { page: "isolated", headers: ISOLATION, least: 700 },
+    { page: "not isolated", headers: {}, least: 20 },
+  ])(
+    "$page",
+    async ({ headers, least }) => {
+      const plugin = shims(/\/test\/(conformance|support)\//);
+      const server = await createServer({
+        configFile: false,
+        logLevel: "error",
+        plugins: [plugin],
+        worker: { format: "es", plugins: () => [plugin] },
+        optimizeDeps: { include: DEPENDENCIES },
+        resolve: { alias: ALIAS },
+        server: { headers, port: 0 },
+      });
+      await server.listen();
+      try {
+        const page = await browser.newPage();
+        await page.goto(`${server.resolvedUrls?.local[0]}test/browser/firefox/index.html`);
+        await page.waitForFunction("globalThis.outcomes !== undefined", { timeout: 280_000 });
+        const outcomes = (await page.evaluate("outcomes")) as Outcome[];
+        await page.close();
+        expect(outcomes.filter((outcome) => "error" in outcome)).toEqual([]);
+        expect(outcomes.length).toBeGreaterThan(least);
+      } finally {
+        await server.close();
+      }
+    },
+    300_000,
+  );
+});
