@@ -1,6 +1,6 @@
 // Node's figures in Chromium: latencies, waking the page, the first message. Ratios of one run; the rounds alternate.
 // Usage: node bench/browser.bench.mjs [--quick]
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -9,6 +9,7 @@ import { Table } from "console-table-printer";
 import { build } from "esbuild";
 import { chromium } from "playwright";
 import { CHROMIUM_FLAGS, findChromium } from "../scripts/find-chromium.mjs";
+import { filesOf, ISOLATION } from "../scripts/serve.mjs";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 const quick = process.argv.includes("--quick");
@@ -16,7 +17,6 @@ const ROUNDS = quick ? 1 : 7;
 const BATCHES = quick ? 10 : 2000;
 const STAMPS = quick ? 5 : 100;
 const BALLS = quick ? 100 : 20_000;
-const ISOLATION = { "Cross-Origin-Opener-Policy": "same-origin", "Cross-Origin-Embedder-Policy": "require-corp" };
 
 /**
  * What is measured, as bundlers would make it.
@@ -36,20 +36,6 @@ async function bundle(outdir) {
   });
 }
 
-/** @param {string} folder */
-function serve(folder) {
-  return createServer(({ url = "/" }, response) => {
-    for (const [name, value] of Object.entries(ISOLATION)) response.setHeader(name, value);
-    if (url === "/") {
-      response.setHeader("content-type", "text/html");
-      response.end('<!doctype html><link rel="icon" href="data:,"><script type="module" src="page.mjs"></script>');
-      return;
-    }
-    response.setHeader("content-type", "text/javascript");
-    response.end(readFileSync(join(folder, url)));
-  });
-}
-
 /** @param {readonly number[]} list */
 function median(list) {
   return /** @type {number} */ (list.toSorted((a, b) => a - b)[list.length >> 1]);
@@ -63,7 +49,11 @@ if (executablePath === undefined) {
 const folder = mkdtempSync(join(tmpdir(), "pamir-browser-"));
 await bundle(folder);
 const { start } = await import(pathToFileURL(join(folder, "measure.mjs")).href);
-const server = serve(folder);
+writeFileSync(
+  join(folder, "index.html"),
+  '<!doctype html><link rel="icon" href="data:,"><script type="module" src="page.mjs"></script>',
+);
+const server = createServer(filesOf(folder, ISOLATION));
 await new Promise((resolve) => server.listen(0, "localhost", () => resolve(undefined)));
 const { port } = /** @type {import("node:net").AddressInfo} */ (server.address());
 const browser = await chromium.launch({ args: CHROMIUM_FLAGS, executablePath });

@@ -1,6 +1,8 @@
 // Suites that are at home in Vitest, in a browser without it: what they import of Vitest and of Node is of our own.
 import { fileURLToPath } from "node:url";
 
+export { ISOLATION } from "../../scripts/serve.mjs";
+
 const SHIMS: Record<string, string> = {
   vitest: "vitest.ts",
   "node:fs": "node.ts",
@@ -24,9 +26,3 @@ export const ALIAS = { pamir: fileURLToPath(new URL("../../dist/index.js", impor
 
 /** What Vite is to prepare before the first page is loaded. */
 export const DEPENDENCIES = ["buffer", "chai", "fast-check", "@vitest/expect"];
-
-/** What makes a page cross-origin isolated: without it threads can't share memory. */
-export const ISOLATION = {
-  "Cross-Origin-Opener-Policy": "same-origin",
-  "Cross-Origin-Embedder-Policy": "require-corp",
-};

@@ -1,7 +1,6 @@
 // A tiny app that uses the packed package, built by the bundlers that people use, and run in a browser on an isolated page.
 import { execFileSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { createServer } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
@@ -12,9 +11,7 @@ import type { Browser } from "playwright";
 import * as vite from "vite";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import webpack from "webpack";
-import { filesOf, onPage, openBrowser, serving } from "./support.js";
-
-const HEADERS = { "Cross-Origin-Opener-Policy": "same-origin", "Cross-Origin-Embedder-Policy": "require-corp" };
+import { filesOf, ISOLATION, onPage, openBrowser, serve } from "./support.js";
 
 /** What a user writes; `entry` is how the task's module is named. */
 const mainOf = (entry: string): string => `
@@ -97,12 +94,7 @@ function run(url: string): Promise<unknown> {
 }
 
 function runFiles(folder: string): Promise<unknown> {
-  const answer = filesOf(folder);
-  const server = createServer((request, response) => {
-    for (const [name, value] of Object.entries(HEADERS)) response.setHeader(name, value);
-    answer(request, response);
-  });
-  return serving(server, run);
+  return serve(filesOf(folder, ISOLATION), run);
 }
 
 it("esbuild", async () => {
@@ -161,8 +153,8 @@ it("Vite, dev and build", async () => {
     logLevel: "error",
     worker: { format: "es" },
     build: { target: "es2022", emptyOutDir: true },
-    server: { port: 0, headers: HEADERS },
-    preview: { port: 0, headers: HEADERS },
+    server: { port: 0, headers: ISOLATION },
+    preview: { port: 0, headers: ISOLATION },
   };
   const dev = await vite.createServer(options);
   await dev.listen();

@@ -4,12 +4,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Browser, Page } from "playwright";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { buildDemo, serveDemo } from "../../scripts/demo.mjs";
-import { openBrowser, serving } from "./support.js";
+import { buildDemo } from "../../scripts/demo.mjs";
+import { filesOf, ISOLATION, openBrowser, serve } from "./support.js";
 
 /** Where a machine that keeps pictures wants them. */
 const PICTURES = process.env.PAMIR_PICTURES;
-const ISOLATION = { "Cross-Origin-Opener-Policy": "same-origin", "Cross-Origin-Embedder-Policy": "require-corp" };
 
 let browser: Browser;
 let folder: string;
@@ -36,7 +35,7 @@ interface View {
 /** The demo in a window; nothing may be wrong on its console. */
 async function visit(view: View, body: (page: Page) => Promise<void>): Promise<void> {
   const { width = 1000, colorScheme = "light", headers = ISOLATION, query = "milliseconds=300" } = view;
-  await serving(serveDemo(folder, headers), async (url) => {
+  await serve(filesOf(folder, headers), async (url) => {
     const context = await browser.newContext({ viewport: { width, height: 900 }, colorScheme });
     const wrong: string[] = [];
     try {

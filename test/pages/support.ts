@@ -1,32 +1,14 @@
 // A headless Chromium, and servers of a folder's files, for tests of whole pages.
-import { readFileSync } from "node:fs";
 import { createServer, type RequestListener, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
-import { join } from "node:path";
 import { type Browser, chromium, type Page } from "playwright";
 import { CHROMIUM_FLAGS, findChromium } from "../../scripts/find-chromium.mjs";
 
-const TYPES: Record<string, string> = { html: "text/html", js: "text/javascript", wasm: "application/wasm" };
+export { filesOf, ISOLATION } from "../../scripts/serve.mjs";
 
 export async function openBrowser(): Promise<Browser> {
   const executablePath = await findChromium();
   return chromium.launch({ args: CHROMIUM_FLAGS, ...(executablePath === undefined ? {} : { executablePath }) });
-}
-
-/** Answers with the files of a folder. */
-export function filesOf(folder: string): RequestListener {
-  return (request, response) => {
-    const path = new URL(request.url ?? "/", "http://localhost").pathname;
-    const file = path.endsWith("/") ? `${path}index.html` : path;
-    try {
-      const body = readFileSync(join(folder, file));
-      response.setHeader("content-type", TYPES[file.split(".").pop() ?? ""] ?? "text/plain");
-      response.end(body);
-    } catch {
-      response.statusCode = 404;
-      response.end();
-    }
-  };
 }
 
 /** Runs something with a server's address; the server is closed behind it. */

@@ -4,6 +4,8 @@ import { attach, EAGAIN, SHUTDOWN, SUCCESS } from "pamir";
 import { ANSWER, CLOSE, ECHO, FORWARD, HOLD, LARGE, READ, REGION, SEND, THROW, WATCH } from "./ids.js";
 
 const client = await attach();
+const { noWaitAsync } = /** @type {{ noWaitAsync: boolean }} */ (client.args);
+if (noWaitAsync) Object.assign(Atomics, { waitAsync: undefined });
 const context = client.createContext();
 let running = true;
 /** @type {import("pamir").MemRegion | undefined} */

@@ -1,0 +1,40 @@
+// A server of a folder's files, for the demo, the measurements in a browser, and the tests of whole pages.
+import { readFileSync } from "node:fs";
+import { extname, join } from "node:path";
+
+/** @type {Record<string, string>} */
+const TYPES = {
+  ".html": "text/html",
+  ".css": "text/css",
+  ".js": "text/javascript",
+  ".mjs": "text/javascript",
+  ".wasm": "application/wasm",
+};
+
+/** What makes a page cross-origin isolated: without it threads can't share memory. */
+export const ISOLATION = {
+  "Cross-Origin-Opener-Policy": "same-origin",
+  "Cross-Origin-Embedder-Policy": "require-corp",
+};
+
+/**
+ * Answers with the files of a folder.
+ * @param {string} folder
+ * @param {Record<string, string>} headers that each gets
+ * @returns {import("node:http").RequestListener}
+ */
+export function filesOf(folder, headers = {}) {
+  return ({ url = "/" }, response) => {
+    const { pathname } = new URL(url, "http://localhost");
+    const file = pathname.endsWith("/") ? `${pathname}index.html` : pathname;
+    for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
+    try {
+      const body = readFileSync(join(folder, file));
+      response.setHeader("content-type", `${TYPES[extname(file)] ?? "text/plain"}; charset=utf-8`);
+      response.end(body);
+    } catch {
+      response.statusCode = 404;
+      response.end("not found");
+    }
+  };
+}
