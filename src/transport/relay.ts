@@ -280,11 +280,9 @@ export class Relay {
   close(): void {
     this.#flush(Number.POSITIVE_INFINITY);
     this.#closed = true;
-    for (const { port } of this.#outgoing.values()) {
-      port.postMessage({ bye: true } satisfies Letter);
-      port.close();
-    }
-    for (const { port } of this.#incoming.values()) port.close();
+    // The others close the channels, once they have read what is in them: Firefox drops what is under way in one that
+    // is closed at this end.
+    for (const { port } of this.#outgoing.values()) port.postMessage({ bye: true } satisfies Letter);
   }
 
   // ── Out ───────────────────────────────────────────────────────────────────────────────────────────────────────

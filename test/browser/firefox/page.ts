@@ -6,6 +6,7 @@ import type { Outcome } from "../isolated/conformance/worker.js";
 
 const kernels = ["wasm", "ts"] as const;
 const outcomes: Outcome[] = [];
+Object.assign(globalThis, { outcomes, isOver: false });
 
 apiSuite({ name: crossOriginIsolated ? "shared memory" : "messages", kernels });
 for (const { name, body } of cases) {
@@ -34,4 +35,4 @@ async function inWorker(group: string): Promise<void> {
 }
 
 if (crossOriginIsolated) for (const group of ["wasm", "debug", "twin", "mixed"]) await inWorker(group);
-Object.assign(globalThis, { outcomes });
+Object.assign(globalThis, { isOver: true });
