@@ -30,6 +30,8 @@ export interface ApiSuite {
   readonly kernels: readonly KernelName[];
   /** As where Atomics.waitAsync is missing, in all tasks. */
   readonly noWaitAsync?: boolean;
+  /** Tasks of the largest job (default 200). */
+  readonly many?: number;
 }
 
 async function until(context: Context, condition: () => boolean): Promise<void> {
@@ -61,7 +63,7 @@ function isPattern(bytes: Uint8Array, seed: number): boolean {
   return bytes.every((byte, i) => byte === ((i * 31 + seed * 7) & 255));
 }
 
-export function apiSuite({ name, kernels, noWaitAsync = false }: ApiSuite): void {
+export function apiSuite({ name, kernels, noWaitAsync = false, many = 200 }: ApiSuite): void {
   const { waitAsync } = Atomics;
   /** A job of which this thread is task 0. */
   async function withJob(tasks: number, body: (given: Given) => Promise<void>, laneBytes = 16384): Promise<void> {
@@ -494,8 +496,6 @@ export function apiSuite({ name, kernels, noWaitAsync = false }: ApiSuite): void
         while (context.sendImmediate(to, ECHO) !== SHUTDOWN) await context.progress({ timeout: 20 }).catch(() => {});
       }));
 
-    // Without waitAsync each of them has a worker more.
-    const many = noWaitAsync ? 20 : 200;
     it(`${many} tasks answer`, { timeout: 120_000 }, () =>
       withJob(
         many,
