@@ -40,6 +40,10 @@ function project(name: string, headers: Record<string, string>) {
 export default defineConfig({
   test: {
     reporters: report === undefined ? ["default"] : ["default", ["json", { outputFile: report }]],
-    projects: [project("isolated", ISOLATION), project("alone", {}), project("no-wasm", { ...ISOLATION, ...NO_WASM })],
+    projects: [
+      project("isolated", ISOLATION),
+      project("not-isolated", {}),
+      project("no-wasm", { ...ISOLATION, ...NO_WASM }),
+    ],
   },
 });

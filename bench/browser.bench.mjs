@@ -36,11 +36,6 @@ async function bundle(outdir) {
   });
 }
 
-/** @param {readonly number[]} list */
-function median(list) {
-  return /** @type {number} */ (list.toSorted((a, b) => a - b)[list.length >> 1]);
-}
-
 const executablePath = await findChromium();
 if (executablePath === undefined) {
   console.log("not run: no Chromium on the PATH, nor named by CHROME_PATH");
@@ -48,7 +43,7 @@ if (executablePath === undefined) {
 }
 const folder = mkdtempSync(join(tmpdir(), "pamir-browser-"));
 await bundle(folder);
-const { start } = await import(pathToFileURL(join(folder, "measure.mjs")).href);
+const { median, start } = await import(pathToFileURL(join(folder, "measure.mjs")).href);
 writeFileSync(
   join(folder, "index.html"),
   '<!doctype html><link rel="icon" href="data:,"><script type="module" src="page.mjs"></script>',

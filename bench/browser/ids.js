@@ -4,4 +4,3 @@ export const BALL = 2;
 export const LATENCY = 3;
 export const PING = 4;
 export const STAMP = 5;
-export const STOP = 6;

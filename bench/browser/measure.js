@@ -30,7 +30,6 @@ export async function start() {
   const worker = job.client.endpoint(1);
   return {
     job,
-    context,
     /** am_lat between the two workers, in ns. @param {number} batches */
     async latency(batches) {
       answers.length = 0;

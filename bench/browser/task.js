@@ -1,14 +1,13 @@
 // @ts-check
 // Tasks 1 and 2 of the measurements in a browser, and of the same in Node: it runs in both.
 import { attach, SUCCESS } from "pamir";
-import { ANSWER, BALL, LATENCY, PING, STAMP, STOP } from "./ids.js";
+import { ANSWER, BALL, LATENCY, PING, STAMP } from "./ids.js";
 
 const client = await attach();
 const context = client.createContext();
 const peer = client.endpoint(3 - client.task);
 const eight = new Uint8Array(8);
 let balls = 0;
-let running = true;
 /** @type {(() => void) | undefined} */
 let next;
 
@@ -17,9 +16,6 @@ context.dispatch(BALL, () => {
   if (client.task === 2) context.sendImmediate(peer, BALL, null, eight);
 });
 context.dispatch(PING, ({ origin }) => void context.sendImmediate(origin, PING, null, eight));
-context.dispatch(STOP, () => {
-  running = false;
-});
 // Half a round trip between two workers, in ns: the median of `batches`, each of 1,000.
 context.dispatch(LATENCY, (message) => {
   const batches = message.getInt32(0);
@@ -57,10 +53,10 @@ context.dispatch(STAMP, (message) => {
     }
   };
 });
-while (running) {
-  context.advanceUntil(() => !running || next !== undefined);
+// Until it is terminated.
+for (;;) {
+  context.advanceUntil(() => next !== undefined);
   const run = next;
   next = undefined;
   run?.();
 }
-client.close();

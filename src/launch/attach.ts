@@ -116,8 +116,8 @@ export function clientOf(ticket: Ticket, shared: SharedMemory, onLeave?: () => v
   const memory = openMemory(shared);
   const word = (offset: number): number => (memory.words[(ticket.job + offset) >>> 2] as number) >>> 0;
   const theirs = word(JOB_HASH_OFFSET);
-  if (word(JOB_MAGIC_OFFSET) !== JOB_MAGIC) throw otherVersion(ticket, theirs);
-  if (theirs !== LAYOUT_HASH || ticket.layoutHash !== LAYOUT_HASH) throw otherVersion(ticket, theirs);
+  const isOurs = theirs === LAYOUT_HASH && ticket.layoutHash === LAYOUT_HASH;
+  if (word(JOB_MAGIC_OFFSET) !== JOB_MAGIC || !isOurs) throw otherVersion(ticket, theirs);
   const kernel = selectKernel(ticket.kernel, shared, memory, ticket.module);
   const { task, args, debug } = ticket;
   const map = readMap(memory, ticket.job);

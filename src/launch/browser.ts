@@ -18,6 +18,9 @@ const NO_REASON =
 /** Milliseconds in which word comes that a task has closed its client, after its lock is free. */
 const LEAVE_MS = 100;
 
+/** The task on the thread that launched the job, if that joined. */
+const CALLER = 0;
+
 /** Brings a port to another task's relay. */
 export type Connect = (task: number, port: MessagePort) => void;
 
@@ -75,7 +78,7 @@ export function startBrowserMonitor(
   }
 
   function connect(from: number, task: number, port: MessagePort): void {
-    if (task === relay?.task) relay.accept(from, port);
+    if (relay !== undefined && task === CALLER) relay.accept(from, port);
     else deliver(task, { from }, [port]);
   }
 
@@ -143,13 +146,13 @@ export function startBrowserMonitor(
     if (running.size === 0) events.over("");
   });
   return {
-    connect: (task, port) => connect(relay?.task ?? 0, task, port),
+    connect: (task, port) => connect(CALLER, task, port),
     leave() {
-      for (const task of running.keys()) deliver(task, { ended: relay?.task ?? 0, hasLeft: true });
+      for (const task of running.keys()) deliver(task, { ended: CALLER, hasLeft: true });
     },
     ...(!isShared && {
       interrupt: (task: number) => {
-        if (task === relay?.task) relay.interrupt();
+        if (relay !== undefined && task === CALLER) relay.interrupt();
         else deliver(task, { interrupt: true });
       },
     }),

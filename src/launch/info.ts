@@ -19,7 +19,7 @@ import { wasmAllowed } from "../kernel/select.js";
 import { hasWaitAsync } from "../kernel/twin/sync.js";
 import { wasmBytes } from "../kernel/wasm.js";
 import { MEMORY_BYTES_MAX, memoryMap } from "../memory/map.js";
-import { hardwareThreads, isIsolated, nodeModule, processorName } from "../support/host.js";
+import { hardwareThreads, isIsolated, isNode, processorName } from "../support/host.js";
 
 /**
  * What is possible here, with the same calls: `shared`, tasks on threads that share memory; `messages`, tasks that talk by
@@ -55,7 +55,7 @@ const HEADERS = "Cross-Origin-Opener-Policy: same-origin and Cross-Origin-Embedd
 /** Whether this thread may start others that share its memory, and why not. */
 export function rungOf(): { readonly rung: Rung; readonly why: string } {
   const { isSecureContext = true } = globalThis as { isSecureContext?: boolean };
-  if (nodeModule("worker_threads") === undefined && typeof Worker === "undefined") {
+  if (!isNode() && typeof Worker === "undefined") {
     return { rung: "alone", why: "this host has no workers" };
   }
   if (isIsolated()) return { rung: "shared", why: "" };
@@ -86,7 +86,7 @@ export function info(): Info {
     sharedMemory: typeof SharedArrayBuffer !== "undefined",
     isolated: isIsolated(),
     simd: typeof WebAssembly !== "undefined" && WebAssembly.validate(new Uint8Array(SIMD_PROBE)),
-    workerThreads: nodeModule("worker_threads") !== undefined,
+    workerThreads: isNode(),
     waitAsync: hasWaitAsync(),
     hardwareThreads: hardwareThreads(),
     processor: processorName(),

@@ -23,7 +23,7 @@ import { selectKernel, wasmAllowed } from "../kernel/select.js";
 import { wasmModule } from "../kernel/wasm.js";
 import { endpointsFit, type Limits, MEMORY_BYTES_MAX } from "../memory/map.js";
 import { checkInteger, PamiError, show } from "../pami/error.js";
-import { hardwareThreads, nodeModule } from "../support/host.js";
+import { hardwareThreads, isNode, nodeModule } from "../support/host.js";
 import { clientOf, relayedClientOf } from "./attach.js";
 import { type Connect, makeWorkers, startBrowserMonitor } from "./browser.js";
 import { info, rungOf } from "./info.js";
@@ -157,10 +157,6 @@ function makeJob(
     return made;
   };
   return new Job({ monitor, client: relayed?.client, map, memory, kernel });
-}
-
-function isNode(): boolean {
-  return nodeModule("worker_threads") !== undefined;
 }
 
 let said = false;

@@ -83,11 +83,11 @@ export class Receiver {
   readonly #unexpected = new Map<number, Unexpected[]>();
   /** Origins whose lane is not read because the unexpected queue is full. */
   readonly #paused = new Set<number>();
-  /** Origins that have ended and whose lane is to be given back once it is empty. */
   /** Tasks that have ended. */
   readonly #ended = new Set<number>();
   /** Those of them that may have memory still. */
   readonly #unreclaimed = new Set<number>();
+  /** Origins that have ended and whose lane is to be given back once it is empty. */
   readonly #orphans = new Set<number>();
   /** Lanes to be replaced at the end of the batch: origin, lane that follows. */
   readonly #switches: number[] = [];

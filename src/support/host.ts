@@ -15,9 +15,13 @@ interface NodeModules {
   url: typeof import("node:url");
 }
 
+export function isNode(): boolean {
+  return nodeModule("worker_threads") !== undefined;
+}
+
 /** Whether this thread may block: a page's own must not. Node's may, also where a document is feigned. */
 export function mayBlock(): boolean {
-  return nodeModule("worker_threads") !== undefined || typeof document === "undefined";
+  return isNode() || typeof document === "undefined";
 }
 
 /** Resolves once the event loop has had its turn: timers, I/O, messages. */

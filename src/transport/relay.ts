@@ -5,9 +5,9 @@
 //   context 0.0 ─► lane ─► block of 1.0 ─► relay ══ MessagePort ══► relay ─► lane ─► block of 1.0 ─► context 1.0
 //   injection FIFO of 0.0 ──────────────► relay ══ descriptor ═════► relay ─► performs it on a region of task 1
 //
-// Records go as they are: those that were committed since, in one message for each task. WINDOW bytes of them may be on
-// their way to one context; then its lanes fill up, as they do where it does not read. One descriptor of each injection
-// FIFO is away at a time, so that a FIFO stays in order.
+// Records go as they are: those that were committed since, in one message for each context they go to. WINDOW bytes of
+// them may be on their way to one; then its lanes fill up, as they do where it does not read. One descriptor of each
+// injection FIFO is away at a time, so that a FIFO stays in order.
 import {
   ADVANCE_EVENTS_MASK,
   CONTEXT_EVENTS_OFFSET,
@@ -65,8 +65,8 @@ import { LANE_ENDED, LANE_READY, ShmLanes } from "./shm.js";
 const WINDOW = 262144;
 /** Bytes that a target gives back at once. */
 const CREDIT = WINDOW / 4;
-/** Longer messages are handed over; shorter ones are copied, which costs less. */
-const HAND_OVER_BYTES = 16384;
+/** Longer messages are handed over, not copied: 64 bytes 5.3 and 4.7 µs, 1 KiB 6 both, 16 KiB 5.7 and 27 (Chromium 156). */
+const HAND_OVER_BYTES = 1024;
 /** Words before each record in a message: target, origin, kind and bytes of the body, meta. */
 const PREFIX_WORDS = 4;
 const EVENT_WORDS = EVENT_SIZE >>> 2;

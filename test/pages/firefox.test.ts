@@ -61,7 +61,7 @@ describe.skipIf(executablePath === undefined && !isRequired)("Firefox", () => {
           await new Promise((resolve) => setTimeout(resolve, 200));
           isOver = (await page.evaluate("globalThis.isOver === true")) as boolean;
         }
-        const outcomes = ((await page.evaluate("globalThis.outcomes ?? []")) as Outcome[]) ?? [];
+        const outcomes = (await page.evaluate("globalThis.outcomes ?? []")) as Outcome[];
         expect(isOver, `hangs behind ${JSON.stringify(outcomes.at(-1))}`).toBe(true);
         await page.close();
         expect(outcomes.filter((outcome) => "error" in outcome)).toEqual([]);
