@@ -22,8 +22,12 @@ export const TASK_COUNT_MAX: u32 = 1024;
 export const CONTEXT_COUNT_MAX: u32 = 256;
 /** tasks × contexts: one ready bit for each origin endpoint, 32 words of 32 bits. */
 export const ENDPOINT_COUNT_MAX: u32 = 1024;
-/** Dispatch ids are 0 … DISPATCH_ID_MAX: 12 bits of a record's meta word. */
+/** Dispatch ids are 0 … DISPATCH_ID_MAX: 13 bits of a record's meta word, of which pamir has the upper half for itself. */
 export const DISPATCH_ID_MAX: u32 = 4095;
+/** A call: its header begins with its number and the dispatch id that it is for. */
+export const DISPATCH_ID_CALL: u32 = 4096;
+/** The reply to a call: its header is the call's number and what it came to. */
+export const DISPATCH_ID_REPLY: u32 = 4097;
 /** Bytes of a message's header: 16 bits of a record's meta word. */
 export const HEADER_BYTES_MAX: u32 = 65535;
 /** Header and payload of a `sendImmediate`. */
@@ -67,7 +71,7 @@ export const MESSAGE_BYTES_MAX: u32 = 0x7fffffff;
 //    76  slots         launch    all       slots of each, power of two
 //   128  spinning[32]  each task its bit   tasks in the long phase of their spin            SYNC S
 //   256  heapLock      allocator           0, or task + 1 of the holder                     SYNC X
-//   384  (free)
+//   384  started       launcher  all       tasks that exist so far, of those T
 // ╘═════════════════════════════════════════════════════════════════════════════════════════════════════════════════╛
 export const JOB_MAGIC_OFFSET: u32 = 0;
 export const JOB_VERSION_OFFSET: u32 = 4;
@@ -91,6 +95,7 @@ export const JOB_FIFOS_OFFSET: u32 = 72;
 export const JOB_SLOTS_OFFSET: u32 = 76;
 export const JOB_SPINNING_OFFSET: u32 = 128;
 export const JOB_HEAP_LOCK_OFFSET: u32 = 256;
+export const JOB_STARTED_OFFSET: u32 = 384;
 export const JOB_SIZE: u32 = 512;
 
 // ╒═════════════ TASK slot, 384 bytes ══════════════════════════════════════════════════════════════════════════════╕
@@ -238,7 +243,7 @@ export const ATTENDED_IDLE_MAX: u32 = 16;
 
 // ╒═════════════ RECORD: 16-byte granules, at 16-byte aligned positions ════════════════════════════════════════════╕
 //     0  commit   0: nothing here yet. Else RECORD_COMMITTED | kind << 28 | bytes of the body                SYNC C
-//     4  meta     header bytes << 16 | flags << 12 | dispatch id
+//     4  meta     header bytes << 16 | dispatch id, 13 bits
 //     8  body     header, padded to 8 bytes, then payload: so the payload is 8-byte aligned
 //  The word at tail is always 0: before a record is committed, the first word behind it is set to 0. That is all of the
 //  commit protocol; what else lies in free bytes means nothing.
@@ -251,7 +256,7 @@ export const RECORD_COMMITTED: u32 = 0x80000000;
 export const RECORD_KIND_SHIFT: u32 = 28;
 export const RECORD_KIND_MASK: u32 = 7;
 export const RECORD_LENGTH_MASK: u32 = 0x0fffffff;
-export const META_DISPATCH_MASK: u32 = 0xfff;
+export const META_DISPATCH_MASK: u32 = 0x1fff;
 export const META_HEADER_SHIFT: u32 = 16;
 
 /** A whole message. */

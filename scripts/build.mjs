@@ -61,6 +61,20 @@ writeFileSync(
 await build({ ...common, entryPoints: ["src/index.ts"], outfile: "dist/index.js" });
 await build({
   ...common,
+  entryPoints: ["src/port/port.ts"],
+  outfile: "dist/port.js",
+  plugins: [
+    {
+      // One copy of the library, whichever of its entries a program imports.
+      name: "one-library",
+      setup(build) {
+        build.onResolve({ filter: /^\.\.\/index\.js$/ }, () => ({ path: "./index.js", external: true }));
+      },
+    },
+  ],
+});
+await build({
+  ...common,
   platform: "node",
   entryPoints: ["src/cli/cli.ts", ...readdirSync("src/cli/tasks").map((name) => `src/cli/tasks/${name}`)],
   outbase: "src/cli",
@@ -86,7 +100,7 @@ execFileSync(process.execPath, ["node_modules/typescript/bin/tsc", "-p", "script
   stdio: "inherit",
 });
 const reached = new Set();
-for (const queue = [resolve("dist/types/src/index.d.ts")]; queue.length > 0; ) {
+for (const queue = ["index", "port/port"].map((name) => resolve(`dist/types/src/${name}.d.ts`)); queue.length > 0; ) {
   const file = /** @type {string} */ (queue.pop());
   if (reached.has(file)) continue;
   reached.add(file);

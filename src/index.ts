@@ -14,17 +14,18 @@ export const RECV_IMMEDIATE_MAX: number = recvImmediateMax;
 
 export { VERSION } from "./generated/version.js";
 export type { KernelName } from "./kernel/kernel.js";
-export { attach } from "./launch/attach.js";
+export { type AttachPort, attach } from "./launch/attach.js";
 export type { ContextDump, Dump, HeapDump, InjectionDump, LaneDump, TaskDump } from "./launch/dump.js";
 export { type Info, info, type Rung } from "./launch/info.js";
-export type { Job } from "./launch/job.js";
+export type { AdoptOptions, Job, SpawnOptions } from "./launch/job.js";
 export { type LaunchOptions, launch } from "./launch/launch.js";
-export type { TaskExit } from "./launch/monitor.js";
+export type { AdoptTarget, TaskExit } from "./launch/monitor.js";
 export type { Attributes, Capabilities, Client, CloseOptions } from "./pami/client.js";
-export type { Context, ContextOptions, ProgressOptions, WaitOptions } from "./pami/context.js";
+export { type Codec, codecs, type DispatchId, dispatchId, type TypedHandler } from "./pami/codec.js";
+export type { CallOptions, Context, ContextOptions, ProgressOptions, Received, WaitOptions } from "./pami/context.js";
 export type { DispatchHints, Handler, Hint } from "./pami/dispatch.js";
 export type { Endpoint } from "./pami/endpoint.js";
-export { type ErrorCode, PamiError } from "./pami/error.js";
+export { type ErrorCode, PamiError, RemoteError } from "./pami/error.js";
 export { MemRegion, type RegionHandle } from "./pami/memregion.js";
 export type { Message } from "./pami/message.js";
 export {

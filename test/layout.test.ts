@@ -104,7 +104,9 @@ it("constants that belong together agree", () => {
   expect(layout.EXTENT_PAGES_MASK).toBeGreaterThanOrEqual(2 ** (32 - layout.PAGE_SHIFT) - 1);
   expect(layout.ADVANCE_EVENTS_MASK).toBeGreaterThanOrEqual(layout.EVENT_COUNT_MAX);
   expect(layout.ADVANCE_NOTICE & layout.ADVANCE_EVENTS_MASK).toBe(0);
-  expect(layout.DISPATCH_ID_MAX).toBe(layout.META_DISPATCH_MASK);
+  expect(layout.DISPATCH_ID_CALL).toBe(layout.DISPATCH_ID_MAX + 1);
+  expect(layout.DISPATCH_ID_REPLY).toBeLessThanOrEqual(layout.META_DISPATCH_MASK);
+  expect(layout.META_DISPATCH_MASK).toBeLessThan(2 ** layout.META_HEADER_SHIFT);
   expect(layout.HEADER_BYTES_MAX).toBe(2 ** (32 - layout.META_HEADER_SHIFT) - 1);
   expect(layout.RECORD_LENGTH_MASK).toBe(2 ** layout.RECORD_KIND_SHIFT - 1);
   const kinds = layout.RECORD_KIND_MASK * 2 ** layout.RECORD_KIND_SHIFT;

@@ -14,7 +14,7 @@ test("npm pack holds only what a user needs", () => {
   ) as [{ files: { path: string }[] }];
   const paths = files.map(({ path }) => path);
   const allowed =
-    /^(package\.json|README\.md|LICENSE|CHANGELOG\.md|src\/README\.md|dist\/(index|cli)\.js|dist\/pamir\.wasm|dist\/tasks\/[\w-]+\.js|dist\/types\/src\/.*\.d\.ts|bench\/peers\/\w+\.[ch])$/;
+    /^(package\.json|README\.md|LICENSE|CHANGELOG\.md|src\/README\.md|dist\/(index|port|cli)\.js|dist\/pamir\.wasm|dist\/tasks\/[\w-]+\.js|dist\/types\/src\/.*\.d\.ts|bench\/peers\/\w+\.[ch])$/;
   expect(paths.filter((path) => !allowed.test(path))).toEqual([]);
   expect(paths).toEqual(
     expect.arrayContaining(["dist/index.js", "dist/cli.js", "dist/pamir.wasm", "README.md", "LICENSE"]),
@@ -23,14 +23,16 @@ test("npm pack holds only what a user needs", () => {
 
 test("what package.json exports is there, and nothing is depended on at run time", () => {
   const { exports, bin, dependencies } = JSON.parse(readFileSync("package.json", "utf8"));
-  for (const target of [exports["."].types, exports["."].default, exports["./pamir.wasm"], bin.pamir]) {
+  const entries = [".", "./port"].flatMap((name) => [exports[name].types, exports[name].default]);
+  for (const target of [...entries, exports["./pamir.wasm"], bin.pamir]) {
     expect(statSync(target).isFile()).toBe(true);
   }
   expect(dependencies).toBeUndefined();
 });
 
-// 30 KB are for messages, 5 for one-sided operations, 2 for browsers and deaths, 3 for jobs without shared memory.
-test("the bundle of import 'pamir' is at most 40 KB minified and gzipped, the wasm at most 12 KB", async () => {
+// 30 KB are for messages, 5 for one-sided operations, 2 for browsers and deaths, 3 for jobs without shared memory, 5 for
+// calls, streams and tasks that come later.
+test("the bundle of import 'pamir' is at most 45 KB minified and gzipped, the wasm at most 12 KB", async () => {
   const { outputFiles } = await build({
     entryPoints: ["dist/index.js"],
     bundle: true,
@@ -38,8 +40,17 @@ test("the bundle of import 'pamir' is at most 40 KB minified and gzipped, the wa
     format: "esm",
     write: false,
   });
-  expect(gzipSync((outputFiles[0] as { contents: Uint8Array }).contents).length).toBeLessThanOrEqual(40_000);
+  expect(gzipSync((outputFiles[0] as { contents: Uint8Array }).contents).length).toBeLessThanOrEqual(45_000);
   expect(statSync("dist/pamir.wasm").size).toBeLessThanOrEqual(12_000);
+});
+
+test("pamir/port is at most 3 KB more, and has no second copy of the library", async () => {
+  const entryPoints = ["dist/port.js"];
+  const common = { bundle: true, minify: true, format: "esm", write: false } as const;
+  const { outputFiles } = await build({ ...common, entryPoints, external: ["./index.js"] });
+  const { contents, text } = outputFiles[0] as { contents: Uint8Array; text: string };
+  expect(gzipSync(contents).length).toBeLessThanOrEqual(3000);
+  expect(text).toContain('from"./index.js"');
 });
 
 test("a bundler that knows no Node sees no import of it", () => {

@@ -90,6 +90,7 @@ describe("imports point one way", () => {
       "src/transport",
       "src/pami/",
     ],
+    port: ["src/index"],
   };
 
   rule("assembly/ imports nothing from outside of it", () =>

@@ -123,35 +123,44 @@ export class Parker {
     isStopped: () => boolean,
   ): Promise<boolean> {
     const deadline = timeout === Number.POSITIVE_INFINITY ? timeout : this.#clock.now() + timeout;
-    this.#keepalive.begin();
+    /** Set at the first sleep, and cleared behind the last: nothing is in the way of who is woken. */
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    let ended = stopped;
     try {
       for (;;) {
         if (this.#spin(awaited, Math.min(spin, timeout))) return true;
         if (isStopped()) return false;
         const left = deadline - this.#clock.now();
         if (left <= 0) return false;
-        await this.#sleep(awaited, awaited.restless() ? Math.min(left, RESTLESS_MS) : left, stopped);
+        if (timer === undefined && left !== Number.POSITIVE_INFINITY) {
+          const timeUp = new Promise((resolve) => {
+            timer = setTimeout(resolve, left);
+          });
+          ended = Promise.race([timeUp, stopped]);
+        }
+        await this.#sleep(awaited, ended);
         if (awaited.poll(1)) return true;
         if (isStopped()) return false;
       }
     } finally {
-      await this.#letLoopTurn();
-      this.#keepalive.end();
+      clearTimeout(timer);
+      if (this.#clock.now() - this.#turn > TURN_MS) await this.#letLoopTurn();
     }
   }
 
   /** Who always finds something at once only runs microtasks: then timers, I/O and messages have their turn here. */
   async #letLoopTurn(): Promise<void> {
-    if (this.#clock.now() - this.#turn <= TURN_MS) return;
     await nextTurn();
     this.#turn = this.#clock.now();
   }
 
-  async #sleep(awaited: Awaited, milliseconds: number, stopped: Promise<unknown>): Promise<void> {
+  /** Until the bell rings or `ended` resolves. */
+  async #sleep(awaited: Awaited, ended: Promise<unknown>): Promise<void> {
     const seen = this.#kernel.bellArm(this.#slot);
     if (awaited.peek()) {
       if (this.#sleepers === 0) this.#kernel.bellDisarm(this.#slot);
-      return await this.#letLoopTurn();
+      if (this.#clock.now() - this.#turn > TURN_MS) await this.#letLoopTurn();
+      return;
     }
     this.#asleep ??= this.#bell(seen)?.then(() => {
       this.#asleep = undefined;
@@ -161,17 +170,20 @@ export class Parker {
       return; // it has rung already
     }
     this.#sleepers++;
+    this.#keepalive.begin();
+    const wakes = [this.#asleep, ended];
     let timer: ReturnType<typeof setTimeout> | undefined;
-    const timeout =
-      milliseconds === Number.POSITIVE_INFINITY
-        ? stopped
-        : new Promise((resolve) => {
-            timer = setTimeout(resolve, milliseconds);
-          });
+    if (awaited.restless()) {
+      const soon = new Promise((resolve) => {
+        timer = setTimeout(resolve, RESTLESS_MS);
+      });
+      wakes.push(soon);
+    }
     try {
-      await Promise.race([this.#asleep, timeout, stopped]);
+      await Promise.race(wakes);
     } finally {
-      clearTimeout(timer);
+      if (timer !== undefined) clearTimeout(timer);
+      this.#keepalive.end();
       this.#sleepers--;
       this.#turn = this.#clock.now();
       // Those who still sleep keep the flag up; the one outstanding wait is used again by whoever sleeps next.

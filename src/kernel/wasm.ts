@@ -15,10 +15,20 @@ export function wasmBytes(): number {
 
 /** The compiled kernels; compiled once per thread, and sent to workers in that form. */
 export function wasmModule(): WebAssembly.Module {
-  compiled ??= new WebAssembly.Module(
-    Uint8Array.from({ length: wasmHex.length / 2 }, (_, i) => Number.parseInt(wasmHex.slice(2 * i, 2 * i + 2), 16)),
-  );
+  compiled ??= new WebAssembly.Module(wasmCode());
   return compiled;
+}
+
+function wasmCode(): Uint8Array<ArrayBuffer> {
+  const code = new Uint8Array(wasmBytes());
+  for (let i = 0; i < code.length; i++) code[i] = 16 * digit(2 * i) + digit(2 * i + 1);
+  return code;
+}
+
+/** Value of a hexadecimal digit: "0" is 48, "a" is 97. */
+function digit(place: number): number {
+  const code = wasmHex.charCodeAt(place);
+  return code < 97 ? code - 48 : code - 87;
 }
 
 /**

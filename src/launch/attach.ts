@@ -6,22 +6,42 @@ import { VERSION } from "../generated/version.js";
 import { openMemory, type SharedMemory, selectKernel } from "../kernel/select.js";
 import { readMap } from "../memory/map.js";
 import { Client } from "../pami/client.js";
-import { PamiError } from "../pami/error.js";
+import { PamiError, show } from "../pami/error.js";
 import { interruptTask } from "../pami/notice.js";
-import { after, nodeModule } from "../support/host.js";
+import { after, type NodePort, nodeModule } from "../support/host.js";
 import { Relay } from "../transport/relay.js";
 import { bury } from "./bury.js";
 import { makeRoom, type Room } from "./room.js";
 import { isTaskName, type TaskNews, type TaskReport, TICKET, type Ticket } from "./ticket.js";
 
+/** A port through which `job.adopt` finds this thread: a Web Worker's, a MessageChannel's, or `parentPort`. */
+export type AttachPort = MessagePort | NodePort;
+
 let attached: Promise<Client> | undefined;
 
 /**
  * Joins the job that started this worker. A second call returns the same client.
- * @throws PAMIR_NOT_IN_JOB where no job started this thread, PAMIR_VERSION where another pamir did
+ * @param port where somebody else has started it: the end of a channel whose other end `job.adopt` gets. Then it waits
+ *   until that is called; and once it has closed its client, it may join another job.
+ * @throws PAMIR_NOT_IN_JOB where no job started this thread, PAMIR_VERSION where another pamir did, PAMIR_INVAL
  */
-export async function attach(): Promise<Client> {
-  attached ??= join();
+export async function attach(port?: AttachPort): Promise<Client> {
+  if (port === undefined) {
+    attached ??= join();
+    return attached;
+  }
+  if (typeof port?.postMessage !== "function") {
+    throw new PamiError("PAMIR_INVAL", `port of attach() is ${show(port)}, not a MessagePort`);
+  }
+  const client = await attached?.catch(() => undefined);
+  if (client?.closed === false) {
+    throw new PamiError(
+      "PAMIR_INVAL",
+      `attach(port) in a thread that is task ${client.task} of a job: close that client first`,
+    );
+  }
+  attached =
+    nodeModule("worker_threads") === undefined ? joinByMessages(port as MessagePort) : joinByPort(port as NodePort);
   return attached;
 }
 
@@ -35,28 +55,61 @@ async function join(): Promise<Client> {
   const worker = globalThis as unknown as TaskWorker;
   // A page has a postMessage() too, of another kind.
   if (typeof worker.postMessage !== "function" || typeof document !== "undefined") throw notInJob();
-  // Asked for at once where its name is known already: it takes as long as the ticket.
-  const early = isTaskName(worker.name) ? holdLock(worker.name) : undefined;
-  const ticket = await ticketFrom(worker);
-  reportErrors(worker);
-  const release = await (early ?? holdLock(ticket.lock));
+  return joinByMessages(worker);
+}
+
+/** In Node, in a worker that somebody else has started. */
+async function joinByPort(port: NodePort): Promise<Client> {
+  const { ticket, life } = await new Promise<{ ticket: Ticket; life: NodePort }>((resolve) => {
+    const hear = (message: { [TICKET]?: Ticket; life: NodePort } | null): void => {
+      const ticket = message?.[TICKET];
+      if (ticket === undefined) return;
+      port.off("message", hear);
+      resolve({ ticket, life: (message as { life: NodePort }).life });
+    };
+    port.on("message", hear);
+  });
+  // As long as this end is open, the monitor knows that the worker lives.
+  const client = clientOf(ticket, ticket.memory as SharedMemory, () => life.close());
+  life.on("message", () => client.close());
+  life.unref();
+  return client;
+}
+
+/** In a browser: by a worker's own messages, or a port's. */
+async function joinByMessages(worker: TaskWorker | MessagePort): Promise<Client> {
   const tell = (report: TaskReport, ports: MessagePort[] = []): void => worker.postMessage({ [TICKET]: report }, ports);
+  // Asked for at once where its name is known already: it takes as long as the ticket.
+  const early = "name" in worker && isTaskName(worker.name) ? holdLock(worker.name) : undefined;
+  const ticket = await ticketFrom(worker);
+  if (ticket.isAdopted !== true) reportErrors(worker as TaskWorker);
+  const release = await (early ?? holdLock(ticket.lock));
   tell("held");
   const onLeave = (): void => {
     tell("left");
     release();
   };
-  if (ticket.memory !== undefined) return clientOf(ticket, ticket.memory, onLeave);
+  const listen = (hear: (news: TaskNews, ports: readonly MessagePort[]) => void): void =>
+    (worker as EventTarget).addEventListener("message", (event) => {
+      const { data, ports } = event as MessageEvent<{ [TICKET]?: TaskNews } | null>;
+      const news = data?.[TICKET];
+      if (news === undefined) return;
+      event.stopImmediatePropagation();
+      hear(news, ports);
+    });
+  if (ticket.memory !== undefined) {
+    const client = clientOf(ticket, ticket.memory, onLeave);
+    listen((news) => {
+      if ("leave" in news) client.close();
+    });
+    return client;
+  }
   const room = makeRoom(ticket.room, ticket.kernel === "wasm");
   const { client, relay } = relayedClientOf(ticket, room, (connect, port) => tell({ connect }, [port]), onLeave);
-  worker.addEventListener("message", (event) => {
-    const { data, ports } = event as MessageEvent<{ [TICKET]?: TaskNews } | null>;
-    const news = data?.[TICKET];
-    if (news === undefined) return;
-    event.stopImmediatePropagation();
+  listen((news, ports) => {
     if ("from" in news) relay.accept(news.from, ports[0] as MessagePort);
     else if ("ended" in news) relay.ended(news.ended, news.hasLeft);
-    else relay.interrupt();
+    else if ("interrupt" in news) relay.interrupt();
   });
   return client;
 }
@@ -84,11 +137,14 @@ function reportErrors(worker: TaskWorker): void {
   worker.addEventListener("unhandledrejection", (event) => fail((event as PromiseRejectionEvent).reason));
 }
 
-/** Asks the thread that started this worker for the ticket. */
-function ticketFrom(worker: TaskWorker): Promise<Ticket> {
+/** The ticket, from the thread that started this worker, or through a port from whoever adopts it. */
+function ticketFrom(worker: TaskWorker | MessagePort): Promise<Ticket> {
   return new Promise((resolve, reject) => {
-    // Who was started by launch() is answered, however late. Who was started otherwise may be in no job at all.
-    const late = isTaskName(worker.name) ? undefined : after(ANSWER_MS, () => reject(notInJob()));
+    const isPort = "start" in worker;
+    // Who was started by launch() is answered, however late, and behind a port is who waits for it. Who was started
+    // otherwise may be in no job at all.
+    const isSure = isPort || isTaskName(worker.name);
+    const late = isSure ? undefined : after(ANSWER_MS, () => reject(notInJob()));
     const hear = (event: Event): void => {
       const ticket = ((event as MessageEvent).data as { [TICKET]?: Ticket } | null)?.[TICKET];
       if (ticket === undefined) return;
@@ -97,8 +153,9 @@ function ticketFrom(worker: TaskWorker): Promise<Ticket> {
       late?.();
       resolve(ticket);
     };
-    worker.addEventListener("message", hear);
-    worker.postMessage({ [TICKET]: "attach" satisfies TaskReport });
+    (worker as EventTarget).addEventListener("message", hear);
+    if (isPort) worker.start();
+    else worker.postMessage({ [TICKET]: "attach" satisfies TaskReport });
   });
 }
 

@@ -5,6 +5,7 @@ import type { Memory } from "../kernel/kernel.js";
 import { twinSync } from "../kernel/twin/sync.js";
 import { type MemoryMap, taskSlot } from "../memory/map.js";
 import { PamiError, show } from "../pami/error.js";
+import { interruptTask } from "../pami/notice.js";
 import { after } from "../support/host.js";
 import type { Relay } from "../transport/relay.js";
 import { bury } from "./bury.js";
@@ -16,7 +17,11 @@ const NO_REASON =
   "its script was not loaded: it does not exist (404), or is served without Cross-Origin-Embedder-Policy: require-corp, or not as JavaScript";
 
 /** Milliseconds in which word comes that a task has closed its client, after its lock is free. */
-const LEAVE_MS = 100;
+const WORD_MS = 100;
+
+/** Milliseconds in which an adopted worker hears that it is asked to leave, and in which it does so. */
+const BLOCKED_MS = 100;
+const LEAVE_MS = 1000;
 
 /** The task on the thread that launched the job, if that joined. */
 const CALLER = 0;
@@ -65,7 +70,9 @@ export function startBrowserMonitor(
   relay?: Relay,
 ): Monitor & { connect: Connect; leave: () => void } {
   const sync = twinSync(memory);
-  const running = new Map(tickets.map(({ task }, i) => [task, workers[i] as Worker]));
+  const running = new Map<number, Worker | MessagePort>();
+  /** Those of them whose worker is somebody else's. */
+  const adopted = new Set<number>();
   const isShared = relay === undefined && tickets.every((ticket) => ticket.memory !== undefined);
   /** Where tasks share no memory: what a worker that has not called attach() yet will hear. */
   const undelivered = new Map<number, Delivery[]>();
@@ -87,12 +94,11 @@ export function startBrowserMonitor(
     const worker = running.get(task);
     if (worker === undefined) return;
     running.delete(task);
-    worker.terminate();
+    if (!adopted.delete(task)) (worker as Worker).terminate();
     if (relay === undefined) bury(sync, map, task);
     else relay.ended(task, left.has(task));
     if (!isShared) for (const other of running.keys()) deliver(other, { ended: task, hasLeft: left.has(task) });
     events.ended(exit);
-    if (running.size === 0) events.over("");
   }
 
   /** The task's lock is free: it has closed its client, or its worker is gone. */
@@ -101,12 +107,14 @@ export function startBrowserMonitor(
     if (sync.loadWord(taskSlot(map, task) + TASK_STATE_OFFSET) === TASK_CLOSED) end({ task, code: 0, cause: "exit" });
     else if (isShared) end(killed);
     // That it has left comes another way, maybe later.
-    else after(LEAVE_MS, () => end(killed));
+    else after(WORD_MS, () => end(killed));
   }
 
-  function start(ticket: Ticket, worker: Worker): void {
+  function start(ticket: Ticket, worker: Worker | MessagePort): void {
     const { task, lock } = ticket;
-    worker.addEventListener("message", (event: MessageEvent) => {
+    running.set(task, worker);
+    (worker as EventTarget).addEventListener("message", (given) => {
+      const event = given as MessageEvent;
       const report = (event.data as { [TICKET]?: TaskReport } | null)?.[TICKET];
       if (report === undefined) return;
       event.stopImmediatePropagation();
@@ -129,6 +137,11 @@ export function startBrowserMonitor(
         end({ task, code: 1, cause, error: `${name}: ${message}`, errorCode: code, stack });
       }
     });
+    // What goes wrong in somebody else's worker is theirs.
+    if (adopted.has(task)) {
+      worker.postMessage({ [TICKET]: ticket });
+      return;
+    }
     worker.addEventListener("error", (event) => {
       event.preventDefault();
       const { message, filename, lineno } = event as Partial<ErrorEvent>;
@@ -140,12 +153,20 @@ export function startBrowserMonitor(
   }
 
   if (!isShared) for (const { task } of tickets) undelivered.set(task, []);
-  for (const ticket of tickets) start(ticket, running.get(ticket.task) as Worker);
-  queueMicrotask(() => {
-    events.started();
-    if (running.size === 0) events.over("");
-  });
+  for (const [i, ticket] of tickets.entries()) start(ticket, workers[i] as Worker);
+  queueMicrotask(() => events.started());
   return {
+    start({ entry: other, tickets: more, workerOptions }) {
+      const names = more.map(({ lock }) => lock);
+      const made = makeWorkers(other as Entry, workerOptions, names);
+      for (const [i, ticket] of more.entries()) start(ticket, made[i] as Worker);
+    },
+    adopt(ticket, target) {
+      adopted.add(ticket.task);
+      start(ticket, target as Worker | MessagePort);
+      if ("start" in target) (target as MessagePort).start();
+    },
+    close: () => events.over(""),
     connect: (task, port) => connect(CALLER, task, port),
     leave() {
       for (const task of running.keys()) deliver(task, { ended: CALLER, hasLeft: true });
@@ -157,7 +178,16 @@ export function startBrowserMonitor(
       },
     }),
     terminate() {
-      for (const task of [...running.keys()]) end({ task, code: 1, cause: "terminated" });
+      for (const task of [...running.keys()]) {
+        const terminated = (): void => end({ task, code: 1, cause: "terminated" });
+        if (!adopted.has(task)) terminated();
+        else {
+          // As in node-monitor.ts.
+          deliver(task, { leave: true });
+          after(BLOCKED_MS, () => interruptTask(sync, map, task));
+          after(LEAVE_MS, terminated);
+        }
+      }
     },
     ref() {},
     unref() {},

@@ -14,6 +14,7 @@ import {
   INJECTION_PENDING_OFFSET,
   INJECTION_REFUSED_OFFSET,
   INJECTION_TAIL_OFFSET,
+  JOB_STARTED_OFFSET,
   LANE_CAPACITY_OFFSET,
   LANE_FULLS_OFFSET,
   LANE_HEAD_OFFSET,
@@ -178,7 +179,8 @@ export function dumpJob(map: MemoryMap, { words }: Memory, kernel: Kernel): Dump
     return { bytes: map.heapPages * PAGE_SIZE, free, largest, owners: used };
   }
 
-  const tasks = Array.from({ length: map.tasks }, (_, task): TaskDump => {
+  const started = kernel.loadWord(map.job + JOB_STARTED_OFFSET);
+  const tasks = Array.from({ length: started }, (_, task): TaskDump => {
     const slot = taskSlot(map, task);
     const contexts = Array.from({ length: map.contexts }, (_, context) => contextDump(task, context));
     return {

@@ -1,26 +1,53 @@
 // A job as the thread that launched it sees it.
-import { TASK_DEAD, TASK_STATE_OFFSET } from "../../assembly/layout.js";
-import type { Kernel, Memory } from "../kernel/kernel.js";
+import { JOB_STARTED_OFFSET, TASK_DEAD, TASK_STATE_OFFSET } from "../../assembly/layout.js";
+import type { Kernel, KernelName, Memory } from "../kernel/kernel.js";
 import { type MemoryMap, taskSlot } from "../memory/map.js";
 import type { Client } from "../pami/client.js";
-import { checkInteger, PamiError } from "../pami/error.js";
+import { checkInteger, PamiError, show } from "../pami/error.js";
 import { interruptTask, tellOfEnd } from "../pami/notice.js";
 import { promise } from "../support/promise.js";
 import { type Dump, dumpJob } from "./dump.js";
-import type { Monitor, MonitorEvents, TaskExit } from "./monitor.js";
+import type { AdoptTarget, Monitor, MonitorEvents, MonitorOrders, TaskExit } from "./monitor.js";
+import type { Ticket } from "./ticket.js";
+
+/** Options of `job.adopt`. */
+export interface AdoptOptions {
+  /** `client.args` of the task (default: the job's). */
+  args?: unknown;
+  /** The kernels of the task (default: those of the job's first). */
+  kernel?: KernelName | undefined;
+}
+
+/** Options of `job.spawn`. */
+export interface SpawnOptions extends AdoptOptions {
+  /** The task module (default: the job's). */
+  entry?: URL | string | (() => Worker) | undefined;
+  /** As of `launch` (default: the job's). */
+  workerOptions?: Record<string, unknown> | undefined;
+}
 
 export interface JobParts {
   readonly monitor: (events: MonitorEvents) => Monitor;
   readonly client: Client | undefined;
+  /** Tasks that are launched, the caller included if it joins. */
+  readonly launched: number;
+  /** What one more task is given, checked. @throws PAMIR_INVAL, PAMIR_ENTRY, PAMIR_NO_WASM, PAMIR_NOT_ISOLATED */
+  readonly oneMore: (
+    task: number,
+    options: SpawnOptions,
+    isAdopted: boolean,
+  ) => { readonly ticket: Ticket; readonly orders: MonitorOrders };
+  readonly onExit: ((exit: TaskExit) => void) | undefined;
   readonly map: MemoryMap;
   readonly memory: Memory;
   readonly kernel: Kernel;
 }
 
 export class Job {
-  /** Number of tasks. */
-  readonly tasks: number;
-  /** How each task but a joined caller ended, by task number; resolves when all of them have. Never rejects. */
+  /**
+   * How each task but a joined caller ended, by task number. Resolves when none is running and none can come: where there
+   * are spare places and the caller has joined, it has closed its client too. Never rejects.
+   */
   readonly exited: Promise<TaskExit[]>;
   /** @internal Resolves when the monitor runs. */
   readonly started: Promise<void>;
@@ -28,26 +55,76 @@ export class Job {
   readonly #parts: JobParts;
   readonly #monitor: Monitor;
   readonly #exits = new Map<number, TaskExit>();
+  /** Tasks that exist so far. */
+  #tasks: number;
+  /** Those of them that have not ended, without a joined caller. */
+  #running: number;
+  #isTerminated = false;
+  #isReferenced = true;
+  /** Whether the monitor has been told that no task comes any more. */
+  #isOver = false;
 
   /** @internal */
   constructor(parts: JobParts) {
-    const { client, map } = parts;
     this.#parts = parts;
-    this.tasks = map.tasks;
-    const joined = client === undefined ? 0 : 1;
+    this.#tasks = parts.launched;
+    this.#running = parts.launched - this.#joined;
     const [started, isStarted] = promise<void>();
     const [exited, haveExited] = promise<TaskExit[]>();
     this.started = started;
     this.exited = exited;
     this.#monitor = parts.monitor({
-      started: isStarted,
-      ended: (exit) => void this.#exits.set(exit.task, exit),
+      started: () => {
+        isStarted();
+        this.#settle();
+      },
+      ended: (exit) => this.#ended(exit),
       over: (error) => {
-        this.#monitorEnded(joined, error);
+        this.#isOver = true;
+        this.#monitorEnded(error);
         isStarted();
         haveExited([...this.#exits.values()].sort((a, b) => a.task - b.task));
       },
     });
+  }
+
+  /** @internal The caller has closed its client. */
+  callerLeft(): void {
+    this.#settle();
+  }
+
+  /** Number of tasks so far. */
+  get tasks(): number {
+    return this.#tasks;
+  }
+
+  /**
+   * Starts one more task in a spare place: it has the next number, and the others reach it by that. In `onExit` of
+   * `launch` it takes the place of one that has ended.
+   * @returns its number
+   * @throws PAMIR_INVAL (no spare place is left, or options), PAMIR_CLOSED (the job is over), PAMIR_ENTRY, PAMIR_NO_WASM,
+   *   PAMIR_NOT_ISOLATED (tasks share no memory)
+   */
+  spawn(options: SpawnOptions = {}): number {
+    const task = this.#nextTask("spawn");
+    this.#monitor.start(this.#parts.oneMore(task, options, false).orders);
+    return this.#added();
+  }
+
+  /**
+   * Makes a worker a task that somebody else has started, a pool for instance: there, `attach(port)` waits for it.
+   * `terminate()` asks such a task to close its client, and does not end its worker.
+   * @param target the worker, or a port whose other end is in it
+   * @returns the number of the task
+   * @throws as spawn()
+   */
+  adopt(target: AdoptTarget, options: AdoptOptions = {}): number {
+    if (typeof (target as Partial<Worker> | null)?.postMessage !== "function") {
+      throw new PamiError("PAMIR_INVAL", `target of adopt() is ${show(target)}, not a Worker or MessagePort`);
+    }
+    const task = this.#nextTask("adopt");
+    this.#monitor.adopt(this.#parts.oneMore(task, options, true).ticket, target);
+    return this.#added();
   }
 
   /** The caller's client, if it joined. */
@@ -60,7 +137,7 @@ export class Job {
 
   /** Ends the wait in which a task is, if any, or its next one: it comes to INTERRUPTED. */
   interrupt(task: number): void {
-    checkInteger("task", task, 0, this.tasks - 1);
+    checkInteger("task", task, 0, this.#tasks - 1);
     if (this.#monitor.interrupt !== undefined) this.#monitor.interrupt(task);
     else interruptTask(this.#parts.kernel, this.#parts.map, task);
   }
@@ -76,7 +153,9 @@ export class Job {
 
   /** Ends all tasks now; a joined caller's client is closed. Resolves as `exited`. */
   async terminate(): Promise<TaskExit[]> {
-    this.#monitor.terminate();
+    this.#isTerminated = true;
+    if (!this.#isOver) this.#monitor.terminate();
+    this.#settle();
     const exits = await this.exited;
     this.#parts.client?.close();
     return exits;
@@ -84,11 +163,14 @@ export class Job {
 
   /** The job keeps the process running (the default). */
   ref(): void {
+    this.#isReferenced = true;
     this.#monitor.ref();
+    this.#settle();
   }
 
   /** The job does not keep the process running. */
   unref(): void {
+    this.#isReferenced = false;
     this.#monitor.unref();
   }
 
@@ -96,11 +178,58 @@ export class Job {
     await this.terminate();
   }
 
+  get #joined(): number {
+    return this.#parts.client === undefined ? 0 : 1;
+  }
+
+  #nextTask(call: string): number {
+    const { tasks } = this.#parts.map;
+    if (this.#isOver || this.#isTerminated) throw new PamiError("PAMIR_CLOSED", `${call}(): the job is over`);
+    if (this.#tasks >= tasks) {
+      throw new PamiError(
+        "PAMIR_INVAL",
+        `${call}() of task ${this.#tasks}: the job has ${tasks} places, see launch({ spare })`,
+      );
+    }
+    return this.#tasks;
+  }
+
+  #added(): number {
+    const { kernel, map } = this.#parts;
+    this.#running++;
+    kernel.storeWord(map.job + JOB_STARTED_OFFSET, this.#tasks + 1);
+    if (this.#isReferenced) this.#monitor.ref();
+    return this.#tasks++;
+  }
+
+  #ended(exit: TaskExit): void {
+    this.#exits.set(exit.task, exit);
+    this.#running--;
+    try {
+      this.#parts.onExit?.(exit);
+    } finally {
+      this.#settle();
+    }
+  }
+
+  /** Ends the monitor if no task is left and none can come. */
+  #settle(): void {
+    if (this.#isOver || this.#running > 0) return;
+    const { client, map } = this.#parts;
+    const mayGrow = client !== undefined && !client.closed && this.#tasks < map.tasks && !this.#isTerminated;
+    // What nobody runs keeps no process running.
+    if (mayGrow) this.#monitor.unref();
+    else {
+      this.#isOver = true;
+      this.#monitor.close();
+    }
+  }
+
   /** Without its monitor a job has no tasks: whoever is not accounted for is dead. */
-  #monitorEnded(joined: number, error: string): void {
+  #monitorEnded(error: string): void {
     const { kernel, map } = this.#parts;
     const lost: number[] = [];
-    for (let task = joined; task < map.tasks; task++) {
+    for (let task = this.#joined; task < this.#tasks; task++) {
       if (this.#exits.has(task)) continue;
       lost.push(task);
       this.#exits.set(task, { task, code: 1, cause: "monitor", error });

@@ -5,6 +5,7 @@ import {
   ENDPOINT_COUNT_MAX,
   FIFO_COUNT_DEFAULT,
   FIFO_COUNT_MAX,
+  JOB_STARTED_OFFSET,
   LANE_BYTES_DEFAULT,
   LANE_BYTES_GROWN,
   LANE_BYTES_MIN,
@@ -27,8 +28,8 @@ import { hardwareThreads, isNode, nodeModule } from "../support/host.js";
 import { clientOf, relayedClientOf } from "./attach.js";
 import { type Connect, makeWorkers, startBrowserMonitor } from "./browser.js";
 import { info, rungOf } from "./info.js";
-import { Job } from "./job.js";
-import type { Entry, MonitorEvents, MonitorOrders } from "./monitor.js";
+import { Job, type SpawnOptions } from "./job.js";
+import type { Entry, MonitorEvents, MonitorOrders, TaskExit } from "./monitor.js";
 import { startNodeMonitor } from "./node.js";
 import { makeRoom } from "./room.js";
 import { type Ticket, taskNames } from "./ticket.js";
@@ -37,6 +38,8 @@ import { type Ticket, taskNames } from "./ticket.js";
 export interface LaunchOptions {
   /** Number of tasks, the caller included if it joins (default: one for each hardware thread). */
   tasks?: number | undefined;
+  /** Tasks that `job.spawn` and `job.adopt` may add, those included that take the place of one that has ended (default 0). */
+  spare?: number | undefined;
   /** The kernels: for all tasks, or for each (default: wasm, and the TypeScript twin where wasm is forbidden). */
   kernel?: KernelName | readonly KernelName[] | undefined;
   /** The caller is a task too, number 0: `job.client`. */
@@ -48,8 +51,8 @@ export interface LaunchOptions {
   /** Bytes of a new lane's ring, a power of two (default 16,384). */
   laneBytes?: number | undefined;
   /**
-   * Bytes of the heap for lanes and regions; costs no memory until it is used. Default 256 MiB, or less, with a warning,
-   * where the host refuses that.
+   * Bytes of the heap for lanes and regions; costs no memory until it is used. Default 256 MiB in Node, 32 MiB in a
+   * browser, or less, with a warning, where the host refuses that.
    */
   heapBytes?: number | undefined;
   /** Regions that each task may have at once (default 1,024). */
@@ -58,6 +61,10 @@ export interface LaunchOptions {
   fifos?: number | undefined;
   /** Slots of an injection FIFO, a power of two: a transfer takes one, and one for each callback (default 64). */
   slots?: number | undefined;
+  /** Called on this thread when a task has ended; it may `spawn` another in its place. */
+  onExit?: ((exit: TaskExit) => void) | undefined;
+  /** Aborted, it terminates the job. */
+  signal?: AbortSignal | undefined;
   /** Warns on the console of what is never closed, and says where it was made (default false; it costs microseconds). */
   debug?: boolean | undefined;
   /** Options for the tasks' workers, as of `worker_threads.Worker`; `workerData`, if any, is an object. */
@@ -67,96 +74,128 @@ export interface LaunchOptions {
 }
 
 const HEAP_BYTES_DEFAULT = 256 * 1024 ** 2;
+/** In a browser: from 64 MiB on, a job's first message there comes 8 ms later (of 70; Chromium 156). */
+const HEAP_BYTES_BROWSER = 32 * 1024 ** 2;
 
 /**
  * Starts a job: `tasks` workers that import the module `entry`, where each calls `attach()`. Resolves when the workers
  * are being started; messages to a task that is not up yet wait for it, and a task that fails to load ends with its
  * error in `job.exited`.
  * @param entry URL of the task module: `new URL('./task.js', import.meta.url)`; in a browser also a function that makes a
- *   worker of it, for bundlers: `() => new Worker(new URL('./task.js', import.meta.url), { type: 'module' })`
- * @throws PAMIR_INVAL, PAMIR_ENTRY, PAMIR_MEMORY, PAMIR_NO_WASM, PAMIR_NO_WORKERS
+ *   worker of it, for bundlers: `() => new Worker(new URL('./task.js', import.meta.url), { type: 'module' })`; null where
+ *   there is none to start, with `tasks: 1, join: true`
+ * @throws PAMIR_INVAL, PAMIR_ENTRY, PAMIR_MEMORY, PAMIR_NO_WASM, PAMIR_NO_WORKERS, PAMIR_CANCELED
  */
-export async function launch(entry: URL | string | (() => Worker), options: LaunchOptions = {}): Promise<Job> {
-  const { join = false, workerOptions = {}, debug = false } = options;
-  const checked = checkEntry(entry);
-  const limits = checkLimits(options);
+export async function launch(entry: URL | string | (() => Worker) | null, options: LaunchOptions = {}): Promise<Job> {
+  const { join = false, workerOptions = {}, debug = false, signal, tasks = Math.max(2, hardwareThreads()) } = options;
+  checkInteger("tasks", tasks, 1, TASK_COUNT_MAX);
+  const limits = checkLimits(options, tasks);
+  const checked = join && tasks === 1 && entry === null ? null : checkEntry(entry);
   const { rung, why } = rungOf();
-  if (rung === "alone" && limits.tasks > (join ? 1 : 0)) {
-    throw new PamiError(
-      "PAMIR_NO_WORKERS",
-      `launch() of ${limits.tasks} tasks: ${why}. One task with join: true works`,
-    );
+  if (rung === "alone" && tasks > (join ? 1 : 0)) {
+    throw new PamiError("PAMIR_NO_WORKERS", `launch() of ${tasks} tasks: ${why}. One task with join: true works`);
   }
   checkWorkerOptions(workerOptions);
   if (typeof debug !== "boolean") throw new PamiError("PAMIR_INVAL", `debug is ${show(debug)}, not a boolean`);
+  if (signal?.aborted) throw new PamiError("PAMIR_CANCELED", "launch() was canceled", { cause: signal.reason });
   const names = taskNames(limits.tasks);
-  if (isNode()) return started(makeJob(checked, limits, options, names, []));
+  const first = join ? 1 : 0;
+  if (isNode()) return started(makeJob(checked, tasks, limits, options, names, []), signal);
   checkArgs(options.args);
   // They load while the rest is prepared.
-  const workers = makeWorkers(checked, workerOptions, join ? names.slice(1) : names);
+  const workers = checked === null ? [] : makeWorkers(checked, workerOptions, names.slice(first, tasks));
   try {
     sayRung();
-    return await started(makeJob(checked, limits, options, names, workers));
+    return await started(makeJob(checked, tasks, limits, options, names, workers), signal);
   } catch (error) {
     for (const worker of workers) worker.terminate();
     throw error;
   }
 }
 
-async function started(job: Job): Promise<Job> {
+async function started(job: Job, signal: AbortSignal | undefined): Promise<Job> {
+  const abort = (): void => void job.terminate();
+  signal?.addEventListener("abort", abort, { once: true });
+  void job.exited.then(() => signal?.removeEventListener("abort", abort));
   await job.started;
   return job;
 }
 
 /** The memory, the caller's client if it joins, and the monitor, which has the tasks. */
 function makeJob(
-  entry: Entry,
+  entry: Entry | null,
+  count: number,
   limits: Limits,
   options: LaunchOptions,
   names: readonly string[],
   workers: readonly Worker[],
 ): Job {
   const { join = false, args, workerOptions = {}, debug = false } = options;
-  const kernels = checkKernels(options.kernel, limits.tasks);
+  const kernels = checkKernels(options.kernel, count);
   const { rung, why } = rungOf();
   const isShared = rung === "shared";
   const request = { limits, isFixed: options.heapBytes !== undefined, base: options.memoryBase ?? 0 };
   const room = makeRoom(request, kernels.includes("wasm"));
   const { map, shared, memory } = room;
   const module = kernels.includes("wasm") ? wasmModule() : undefined;
-  const tickets = kernels.map(
-    (kernel, task): Ticket => ({
-      version: VERSION,
-      layoutHash: LAYOUT_HASH,
-      memory: isShared ? shared : undefined,
-      room: request,
-      job: map.job,
-      why,
-      module,
-      task,
-      kernel,
-      args,
-      debug,
-      lock: names[task] as string,
-    }),
-  );
+  const ticket = (task: number, kernel: KernelName, given: unknown): Ticket => ({
+    version: VERSION,
+    layoutHash: LAYOUT_HASH,
+    memory: isShared ? shared : undefined,
+    room: request,
+    job: map.job,
+    why,
+    module,
+    task,
+    kernel,
+    args: given,
+    debug,
+    lock: names[task] as string,
+  });
+  const tickets = kernels.map((name, task) => ticket(task, name, args));
   const orders: MonitorOrders = { entry, tickets: join ? tickets.slice(1) : tickets, workerOptions };
+  const oneMore = (task: number, more: SpawnOptions, isAdopted: boolean) => {
+    if (!isShared)
+      throw new PamiError("PAMIR_NOT_ISOLATED", `${isAdopted ? "adopt" : "spawn"}() of task ${task}: ${why}`);
+    const { kernel: name = kernels[0], args: given = args, workerOptions: its = workerOptions } = more;
+    const asked = isAdopted
+      ? null
+      : more.entry === undefined && entry !== null
+        ? entry
+        : checkEntry(more.entry ?? null);
+    checkWorkerOptions(its);
+    const [its_] = checkKernels(name, 1);
+    const made = { ...ticket(task, its_ as KernelName, given), isAdopted };
+    return { ticket: made, orders: { entry: asked, tickets: [made], workerOptions: its } };
+  };
   const kernel = selectKernel(kernels[0] as KernelName, shared, memory, module);
+  kernel.storeWord(map.job + JOB_STARTED_OFFSET, count);
   const own = tickets[0] as Ticket;
+  const parts = { launched: count, oneMore, onExit: options.onExit, map, memory, kernel };
+  let job: Job | undefined;
+  const left = (): void => job?.callerLeft();
   if (isNode() || isShared) {
-    const client = join ? clientOf(own, shared) : undefined;
+    const client = join ? clientOf(own, shared, left) : undefined;
     const monitor = (events: MonitorEvents) =>
-      isNode() ? startNodeMonitor(orders, events) : startBrowserMonitor(orders, workers, events, map, memory);
-    return new Job({ monitor, client, map, memory, kernel });
+      isNode()
+        ? startNodeMonitor({ orders, shared, job: map.job }, events)
+        : startBrowserMonitor(orders, workers, events, map, memory);
+    job = new Job({ ...parts, monitor, client });
+    return job;
   }
   let made: ReturnType<typeof startBrowserMonitor> | undefined;
   const connect: Connect = (task, port) => made?.connect(task, port);
-  const relayed = join ? relayedClientOf(own, room, connect, () => made?.leave()) : undefined;
+  const leave = (): void => {
+    made?.leave();
+    left();
+  };
+  const relayed = join ? relayedClientOf(own, room, connect, leave) : undefined;
   const monitor = (events: MonitorEvents) => {
     made = startBrowserMonitor(orders, workers, events, map, memory, relayed?.relay);
     return made;
   };
-  return new Job({ monitor, client: relayed?.client, map, memory, kernel });
+  job = new Job({ ...parts, monitor, client: relayed?.client });
+  return job;
 }
 
 let said = false;
@@ -171,14 +210,14 @@ function sayRung(): void {
   console.info(`pamir ${VERSION}: ${what}, ${kernel} kernels${why === "" ? "" : `; ${why}`}`);
 }
 
-function checkEntry(entry: URL | string | (() => Worker)): Entry {
+function checkEntry(entry: URL | string | (() => Worker) | null): Entry {
   if (typeof entry === "function" && !isNode()) return entry;
   if (typeof entry === "function") {
     throw new PamiError("PAMIR_ENTRY", "entry is a function: in Node it is the URL of the task module");
   }
   let url: URL;
   try {
-    url = new URL(entry);
+    url = new URL(entry as string);
   } catch (cause) {
     throw new PamiError(
       "PAMIR_ENTRY",
@@ -194,17 +233,18 @@ function checkEntry(entry: URL | string | (() => Worker)): Entry {
   return url.href;
 }
 
-function checkLimits(options: LaunchOptions): Limits {
+function checkLimits(options: LaunchOptions, launched: number): Limits {
   const {
-    tasks = Math.max(2, hardwareThreads()),
+    spare = 0,
     contexts = 4,
     laneBytes = LANE_BYTES_DEFAULT,
-    heapBytes = HEAP_BYTES_DEFAULT,
+    heapBytes = isNode() ? HEAP_BYTES_DEFAULT : HEAP_BYTES_BROWSER,
     regions = REGION_COUNT_DEFAULT,
     fifos = FIFO_COUNT_DEFAULT,
     slots = SLOT_COUNT_DEFAULT,
   } = options;
-  checkInteger("tasks", tasks, 1, TASK_COUNT_MAX);
+  checkInteger("spare", spare, 0, TASK_COUNT_MAX - launched);
+  const tasks = launched + spare;
   checkInteger("contexts", contexts, 1, CONTEXT_COUNT_MAX);
   checkInteger("laneBytes", laneBytes, LANE_BYTES_MIN, 2 ** 26);
   checkInteger("heapBytes", heapBytes, PAGE_SIZE, MEMORY_BYTES_MAX);

@@ -1,5 +1,6 @@
 // What watches over the tasks of a job: starts their workers, hears of their end. In Node a worker of its own
 // (node.ts), in a browser the thread that launched the job, which never blocks there (browser.ts).
+import type { NodePort, NodeWorker } from "../support/host.js";
 import type { Ticket } from "./ticket.js";
 
 /**
@@ -10,7 +11,8 @@ export type Entry = string | (() => Worker);
 
 /** What is to be started. */
 export interface MonitorOrders {
-  readonly entry: Entry;
+  /** Null where there is nothing to start. */
+  readonly entry: Entry | null;
   readonly tickets: readonly Ticket[];
   readonly workerOptions: Record<string, unknown>;
 }
@@ -33,12 +35,22 @@ export interface TaskExit {
 export interface MonitorEvents {
   started(): void;
   ended(exit: TaskExit): void;
-  /** The last task has ended, or the monitor itself: `error` says of what, if it was not the last task. */
+  /** The monitor has ended: by close(), or `error` says of what. */
   over(error: string): void;
 }
 
+/** A worker that somebody else has started, or a port whose other end is there. */
+export type AdoptTarget = Worker | MessagePort | NodeWorker | NodePort;
+
 /** A monitor as the job sees it. */
 export interface Monitor {
+  /** Starts more tasks. @throws PAMIR_INVAL, PAMIR_ENTRY */
+  start(orders: MonitorOrders): void;
+  /** Makes a worker a task that somebody else has started. @throws PAMIR_INVAL */
+  adopt(ticket: Ticket, target: AdoptTarget): void;
+  /** No task is left, and none comes. */
+  close(): void;
+  /** Ends all tasks. */
   terminate(): void;
   /** Interrupts a task; only where tasks share no memory. */
   interrupt?(task: number): void;
@@ -46,6 +58,3 @@ export interface Monitor {
   ref(): void;
   unref(): void;
 }
-
-/** Starts a monitor; events come later. */
-export type StartMonitor = (orders: MonitorOrders, events: MonitorEvents) => Monitor;

@@ -1,29 +1,41 @@
-// The monitor of Node: a worker that starts the tasks' workers and then waits in its event loop, so that it hears of their end
-// whatever the launching thread does. It marks the dead, mends what they held, and rings everybody.
-import { TASK_ABSENT, TASK_STATE_OFFSET } from "../../assembly/layout.js";
+// The monitor of Node: a worker that starts the tasks' workers and then waits in its event loop, so that it hears of
+// their end whatever the launching thread does. It marks the dead, mends what they held, and rings everybody. A worker
+// that somebody else has started holds one end of a channel: the other end, here, is closed when that worker is gone.
+import { TASK_ABSENT, TASK_CLOSED, TASK_STATE_OFFSET } from "../../assembly/layout.js";
 import { memoryOf } from "../kernel/kernel.js";
 import type { SharedMemory } from "../kernel/select.js";
 import { twinSync } from "../kernel/twin/sync.js";
 import { readMap, taskSlot } from "../memory/map.js";
+import { interruptTask } from "../pami/notice.js";
 import { systemClock } from "../support/clock.js";
-import { after, nodeModule } from "../support/host.js";
+import { after, type NodePort, nodeModule } from "../support/host.js";
 import { bury } from "./bury.js";
 import type { MonitorOrders, TaskExit } from "./monitor.js";
 import { TICKET, type Ticket } from "./ticket.js";
 
 /** From the monitor to the launcher. */
 export type MonitorReport = { readonly ended: TaskExit } | { readonly started: true };
+/** What the monitor is started with. */
+export interface MonitorSetup {
+  readonly orders: MonitorOrders;
+  readonly shared: SharedMemory;
+  /** Pointer to the job header. */
+  readonly job: number;
+}
 /** From the launcher to the monitor. */
-export type MonitorOrder = { readonly terminate: number | "all" };
+export type MonitorOrder =
+  | { readonly start: MonitorOrders }
+  | { readonly adopt: Ticket; readonly life: NodePort }
+  | { readonly terminate: true }
+  | { readonly close: true };
 
 const { Worker, parentPort, workerData } = nodeModule("worker_threads") as typeof import("node:worker_threads");
-const { entry, tickets, workerOptions } = workerData as MonitorOrders;
-const first = tickets[0] as Ticket;
-const shared = first.memory as SharedMemory;
+const { orders, shared, job } = workerData as MonitorSetup;
 const memory = memoryOf((shared instanceof SharedArrayBuffer ? shared : shared.buffer) as SharedArrayBuffer);
-const map = readMap(memory, first.job);
+const map = readMap(memory, job);
 const sync = twinSync(memory);
 const running = new Map<number, InstanceType<typeof Worker>>();
+const adopted = new Map<number, NodePort>();
 const terminated = new Set<number>();
 
 /**
@@ -34,21 +46,60 @@ const terminated = new Set<number>();
 const BEGINNING_MS = 1000;
 /** Between two looks whether it has attached. */
 const LOOK_MS = 1;
+/** Milliseconds in which an adopted worker hears that it is asked to leave, and in which it does so. */
+const BLOCKED_MS = 100;
+const LEAVE_MS = 1000;
 
-function start(ticket: Ticket): void {
+function start(entry: string, ticket: Ticket, workerOptions: Record<string, unknown>): void {
+  const { task } = ticket;
   const { workerData: userData, ...options } = workerOptions;
   const failures: unknown[] = [];
-  const worker = new Worker(new URL(entry as string), {
-    ...options,
-    workerData: { ...(userData as object | undefined), [TICKET]: ticket },
+  const ended = (code: number): void => {
+    running.delete(task);
+    bury(sync, map, task);
+    report(task, code, failures[0]);
+  };
+  try {
+    const worker = new Worker(new URL(entry), {
+      ...options,
+      workerData: { ...(userData as object | undefined), [TICKET]: ticket },
+    });
+    running.set(task, worker);
+    worker.on("error", (error) => failures.push(error));
+    worker.on("exit", ended);
+  } catch (error) {
+    failures.push(error);
+    ended(1);
+  }
+}
+
+function startAll({ entry, tickets, workerOptions }: MonitorOrders): void {
+  begunBy = systemClock.now() + BEGINNING_MS;
+  for (const ticket of tickets) start(entry as string, ticket, workerOptions);
+}
+
+function adopt({ task }: Ticket, life: NodePort): void {
+  adopted.set(task, life);
+  life.on("close", () => {
+    if (!adopted.delete(task)) return;
+    const hasLeft = sync.loadWord(taskSlot(map, task) + TASK_STATE_OFFSET) === TASK_CLOSED;
+    bury(sync, map, task);
+    const cause = terminated.has(task) ? "terminated" : "exit";
+    const error = hasLeft ? undefined : "its worker ended without closing the client";
+    tell({ task, code: hasLeft ? 0 : 1, cause, error });
   });
-  running.set(ticket.task, worker);
-  worker.on("error", (error) => failures.push(error));
-  worker.on("exit", (code) => {
-    running.delete(ticket.task);
-    bury(sync, map, ticket.task);
-    report(ticket.task, code, failures[0]);
-    if (running.size === 0) parentPort?.close();
+}
+
+/**
+ * Nobody else's worker is terminated: it is asked to leave, by a message, and by an interrupt where it blocks and so has
+ * not read that. Who does not leave is not waited for.
+ */
+function dismiss(task: number, life: NodePort): void {
+  terminated.add(task);
+  life.postMessage({ leave: true });
+  const stops = [after(BLOCKED_MS, () => interruptTask(sync, map, task)), after(LEAVE_MS, () => life.close())];
+  life.on("close", () => {
+    for (const stop of stops) stop();
   });
 }
 
@@ -58,22 +109,30 @@ function report(task: number, code: number, failure: unknown): void {
   const cause = terminated.has(task) ? "terminated" : failure === undefined ? "exit" : outOfMemory ? "memory" : "error";
   const text =
     failure instanceof Error || error?.message !== undefined ? `${error?.name}: ${error?.message}` : String(failure);
-  const ended: TaskExit = {
+  tell({
     task,
     code,
     cause,
     error: failure === undefined ? undefined : text,
     errorCode: error?.code,
     stack: error?.stack,
-  };
+  });
+}
+
+function tell(ended: TaskExit): void {
   parentPort?.postMessage({ ended } satisfies MonitorReport);
 }
 
-parentPort?.on("message", ({ terminate }: MonitorOrder) => {
-  for (const [task, worker] of running) {
-    if (terminate !== "all" && terminate !== task) continue;
-    terminated.add(task);
-    terminateOnceBegun(task, worker);
+parentPort?.on("message", (order: MonitorOrder) => {
+  if ("start" in order) startAll(order.start);
+  else if ("adopt" in order) adopt(order.adopt, order.life);
+  else if ("close" in order) parentPort?.close();
+  else {
+    for (const [task, worker] of running) {
+      terminated.add(task);
+      terminateOnceBegun(task, worker);
+    }
+    for (const [task, life] of adopted) dismiss(task, life);
   }
 });
 
@@ -83,6 +142,6 @@ function terminateOnceBegun(task: number, worker: InstanceType<typeof Worker>): 
   else void worker.terminate();
 }
 
-const begunBy = systemClock.now() + BEGINNING_MS;
-for (const ticket of tickets) start(ticket);
+let begunBy = 0;
+startAll(orders);
 parentPort?.postMessage({ started: true } satisfies MonitorReport);

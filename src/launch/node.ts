@@ -1,15 +1,21 @@
 // The monitor in Node: a worker started from a string, so that no bundler can lose its file.
 import { monitorSource } from "../generated/monitor.js";
 import { PamiError } from "../pami/error.js";
-import { nodeModule } from "../support/host.js";
-import type { Monitor, MonitorEvents, MonitorOrders } from "./monitor.js";
-import type { MonitorOrder, MonitorReport } from "./node-monitor.js";
+import { type NodePort, nodeModule } from "../support/host.js";
+import type { Monitor, MonitorEvents } from "./monitor.js";
+import type { MonitorOrder, MonitorReport, MonitorSetup } from "./node-monitor.js";
+import { TICKET } from "./ticket.js";
 
-export function startNodeMonitor(orders: MonitorOrders, events: MonitorEvents): Monitor {
-  const { Worker } = nodeModule("worker_threads") as typeof import("node:worker_threads");
+/** What a worker and a port have in common. */
+interface Poster {
+  postMessage(message: unknown, ports: NodePort[]): void;
+}
+
+export function startNodeMonitor(setup: MonitorSetup, events: MonitorEvents): Monitor {
+  const { Worker, MessageChannel } = nodeModule("worker_threads") as typeof import("node:worker_threads");
   let monitor: InstanceType<typeof Worker>;
   try {
-    monitor = new Worker(monitorSource, { eval: true, workerData: orders, name: "pamir monitor" });
+    monitor = new Worker(monitorSource, { eval: true, workerData: setup, name: "pamir monitor" });
   } catch (error) {
     throw new PamiError("PAMIR_INVAL", `args or workerOptions can't be sent to a worker: ${(error as Error).message}`, {
       cause: error,
@@ -24,8 +30,23 @@ export function startNodeMonitor(orders: MonitorOrders, events: MonitorEvents): 
     failure = String(error);
   });
   monitor.on("exit", () => events.over(failure));
+  const order = (given: MonitorOrder, ports: NodePort[] = []): void => {
+    try {
+      monitor.postMessage(given, ports);
+    } catch (cause) {
+      const text = `args or workerOptions can't be sent to a worker: ${(cause as Error).message}`;
+      throw new PamiError("PAMIR_INVAL", text, { cause });
+    }
+  };
   return {
-    terminate: () => monitor.postMessage({ terminate: "all" } satisfies MonitorOrder),
+    start: (more) => order({ start: more }),
+    adopt: (ticket, target) => {
+      const { port1: theirs, port2: ours } = new MessageChannel();
+      (target as Poster).postMessage({ [TICKET]: ticket, life: theirs }, [theirs]);
+      order({ adopt: ticket, life: ours }, [ours]);
+    },
+    close: () => order({ close: true }),
+    terminate: () => order({ terminate: true }),
     ref: () => monitor.ref(),
     unref: () => monitor.unref(),
   };

@@ -23,6 +23,8 @@ export interface Ticket {
   readonly kernel: KernelName;
   readonly args: unknown;
   readonly debug: boolean;
+  /** Whether its worker is somebody else's. */
+  readonly isAdopted?: boolean;
   /** Name of the Web Lock that the task holds while it lives, in a browser. */
   readonly lock: string;
 }
@@ -40,8 +42,10 @@ export type TaskReport =
   /** An error that nobody caught. */
   | { readonly name: string; readonly message: string; readonly code?: string; readonly stack?: string };
 
-/** What a task hears of the thread that started it, under the key TICKET, where tasks share no memory. */
+/** What a task hears of the thread that started it, under the key TICKET; but for `leave` where tasks share no memory. */
 export type TaskNews =
+  /** An adopted worker is to close its client. */
+  | { readonly leave: true }
   /** The port that comes with it is this task's end of a channel. */
   | { readonly from: number }
   /** A task has ended: closed its client, or not. */

@@ -49,6 +49,7 @@ import {
   JOB_REGIONS_OFFSET,
   JOB_SIZE,
   JOB_SLOTS_OFFSET,
+  JOB_STARTED_OFFSET,
   JOB_TASKS_BASE_OFFSET,
   JOB_TASKS_OFFSET,
   JOB_VERSION_OFFSET,
@@ -191,6 +192,7 @@ export function formatMemory(map: MemoryMap, { words }: Memory, kernel: Kernel, 
     [JOB_INJECTION_SIZE_OFFSET, map.injectionSize],
     [JOB_FIFOS_OFFSET, map.fifos],
     [JOB_SLOTS_OFFSET, map.slots],
+    [JOB_STARTED_OFFSET, map.tasks],
   ];
   for (const [offset, value] of header) words[(map.job + offset) >>> 2] = value;
   const endpoints = map.tasks * map.contexts;

@@ -1,6 +1,7 @@
 // A client: what a task holds of its job. One for each task, made by attach() or by launch() with `join`.
 import {
   DISPATCH_ID_MAX,
+  JOB_STARTED_OFFSET,
   RECV_IMMEDIATE_MAX,
   SEND_IMMEDIATE_MAX,
   TASK_ABSENT,
@@ -17,7 +18,7 @@ import { type Clock, systemClock } from "../support/clock.js";
 import { hardwareThreads, processorName } from "../support/host.js";
 import { Keepalive } from "../support/keepalive.js";
 import { DESK_BYTES, type Relay } from "../transport/relay.js";
-import { Context, type ContextHost, type ContextOptions, type WaitOptions } from "./context.js";
+import { Context, type ContextHost, type ContextOptions, type ProgressOptions } from "./context.js";
 import { type Endpoint, endpointOf } from "./endpoint.js";
 import { checkInteger, PamiError, show } from "./error.js";
 import { type MemRegion, RegionTable } from "./memregion.js";
@@ -55,7 +56,7 @@ export interface Capabilities {
 }
 
 /** Options of `client.close`. */
-export interface CloseOptions extends WaitOptions {
+export interface CloseOptions extends ProgressOptions {
   /** First lets out what is pending. */
   readonly drain?: boolean | undefined;
 }
@@ -80,10 +81,6 @@ export interface ClientParts {
 export class Client {
   /** Number of this task: 0 … size - 1. */
   readonly task: number;
-  /** Number of tasks in the job. */
-  readonly size: number;
-  /** Tasks that share this memory. */
-  readonly localTasks: readonly number[];
   /** `args` of `launch`. */
   readonly args: unknown;
   /** Which kernels this task runs. */
@@ -112,8 +109,6 @@ export class Client {
     this.#slot = taskSlot(map, task);
     this.#clock = clock;
     this.task = task;
-    this.size = map.tasks;
-    this.localTasks = Object.freeze(Array.from({ length: map.tasks }, (_, number) => number));
     this.args = args;
     this.kernel = kernel.name;
     this.bytes = memory.bytes;
@@ -130,6 +125,7 @@ export class Client {
     this.capabilities = { blockingWaits: parker.mayBlock && isShared, remoteChecks: isShared, lastWords: isShared };
     parts.relay?.serve(this.#regions.create(DESK_BYTES, true), () => parker.ring());
     this.#host = {
+      clock,
       kernel,
       memory,
       map,
@@ -147,6 +143,22 @@ export class Client {
         if (this.#closed && this.#contexts.size === 0) this.#leave();
       },
     };
+  }
+
+  /** Number of tasks in the job so far: it grows where the job has spare places. */
+  get size(): number {
+    const { kernel, map } = this.#parts;
+    return kernel.loadWord(map.job + JOB_STARTED_OFFSET);
+  }
+
+  /** Tasks that share this memory. */
+  get localTasks(): readonly number[] {
+    return Array.from({ length: this.size }, (_, number) => number);
+  }
+
+  /** Whether close() has been called. */
+  get closed(): boolean {
+    return this.#closed;
   }
 
   /** Makes the next context of this task: number 0, 1, … up to the job's limit. A context's number is not used again. */
@@ -177,7 +189,7 @@ export class Client {
 
   /** The endpoint of a task's context. It need not exist yet: what is sent to it waits there. */
   endpoint(task: number, context = 0): Endpoint {
-    checkInteger("task", task, 0, this.size - 1);
+    checkInteger("task", task, 0, this.#parts.map.tasks - 1);
     checkInteger("context", context, 0, this.#parts.map.contexts - 1);
     return endpointOf(task, context);
   }
@@ -255,9 +267,9 @@ export class Client {
     else for (const context of [...this.#contexts.values()]) context.close();
   }
 
-  async #drain({ timeout }: CloseOptions): Promise<void> {
+  async #drain({ timeout, signal }: CloseOptions): Promise<void> {
     if (this.#closed) return;
-    await Promise.all([...this.#contexts.values()].map((context) => context.drain({ timeout })));
+    await Promise.all([...this.#contexts.values()].map((context) => context.drain({ timeout, signal })));
     this.close();
   }
 

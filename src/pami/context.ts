@@ -1,14 +1,18 @@
 // A context: the unit of progress. It belongs to the thread that made it.
-import { ADVANCE_EVENTS_MASK, ADVANCE_NOTICE, CONTEXT_STATE_OFFSET } from "../../assembly/layout.js";
+import { ADVANCE_EVENTS_MASK, ADVANCE_NOTICE, CONTEXT_STATE_OFFSET, DISPATCH_ID_MAX } from "../../assembly/layout.js";
 import type { Awaited, Parker } from "../engine/park.js";
 import type { Kernel, Memory } from "../kernel/kernel.js";
 import { contextBlock, type MemoryMap, ordinalOf } from "../memory/map.js";
+import type { Clock } from "../support/clock.js";
+import { nextTurn } from "../support/host.js";
 import { promise } from "../support/promise.js";
 import { ShmLanes } from "../transport/shm.js";
+import { Calls } from "./call.js";
+import { type DispatchId, type TypedHandler, untyped } from "./codec.js";
 import { CompletionQueue } from "./completion.js";
 import type { DispatchHints, Handler } from "./dispatch.js";
 import type { Endpoint } from "./endpoint.js";
-import { endpointOf } from "./endpoint.js";
+import { contextOf, endpointOf, taskOf } from "./endpoint.js";
 import { checkInteger, PamiError, show } from "./error.js";
 import { bodyBytes } from "./message.js";
 import { checkSendHints, Receiver } from "./receive.js";
@@ -39,8 +43,25 @@ export interface ProgressOptions extends WaitOptions {
   signal?: AbortSignal | undefined;
 }
 
+/** Options of `context.call`. */
+export interface CallOptions extends ProgressOptions {
+  /** At most 65,527 bytes; the handler's `message.header`. Only with a dispatch id that is a number. */
+  header?: ArrayBufferView | null | undefined;
+}
+
+/** What `context.messages` gives: copies, yours. */
+export interface Received<T> {
+  readonly origin: Endpoint;
+  readonly header: Uint8Array;
+  /** Bytes, or what the codec made of them. */
+  readonly payload: T;
+  /** Answers it, if it is a call; else undefined. Once; what is not answered keeps its caller waiting. */
+  readonly reply: ((value: unknown) => void) | undefined;
+}
+
 /** What a context needs from its client. @internal */
 export interface ContextHost {
+  readonly clock: Clock;
   readonly kernel: Kernel;
   readonly memory: Memory;
   readonly map: MemoryMap;
@@ -73,6 +94,11 @@ export class Context {
   readonly #sender: Sender;
   readonly #receiver: Receiver;
   readonly #rma: Rma;
+  readonly #calls: Calls;
+  /** Who wants to know of an endpoint's end. */
+  #watchers: { readonly to: Endpoint; readonly callback: Callback; readonly cookie: unknown }[] = [];
+  /** Whether somebody advances for the calls that are pending. */
+  #callsAwaited = false;
   #inFenceRegion = false;
   readonly #completions = new CompletionQueue();
   readonly #work = new WorkQueue();
@@ -81,7 +107,14 @@ export class Context {
   /** What handlers and callbacks threw in the round in hand; empty between rounds. */
   readonly #errors: unknown[] = [];
   #advancing = false;
+  /** Events processed so far, modulo 2^32. */
+  #events = 0;
   #closed = false;
+  /** progress() calls that have not ended. */
+  #progressing = 0;
+  /** Times that some of them ended because another wait did. */
+  #settlings = 0;
+  #isSettling = false;
   /** How the waits that do not block end when this closes. */
   readonly #waits = new Set<() => void>();
 
@@ -103,7 +136,23 @@ export class Context {
     this.#endedSeen = new Uint8Array(map.tasks);
     const lanes = new ShmLanes(kernel, memory, map, ordinal);
     this.#sender = new Sender(kernel, memory, map, lanes, this.#completions, pendingBytes);
-    this.#receiver = new Receiver(kernel, memory, map, this.#block, this.#completions, unexpectedBytes);
+    this.#calls = new Calls({
+      send: (to, id, header, payload) => this.#sender.sendOwn(to, id, header, payload),
+      whenRoom: (to, bytes, onRoom) => this.#sender.whenRoom(to, bytes, onRoom, undefined),
+      advanceSoon: (isSooner) => this.#advanceForCalls(isSooner),
+      nameOf: (endpoint) => `context ${contextOf(endpoint)} of task ${taskOf(endpoint)}`,
+    });
+    const gone = (to: Endpoint) => this.#targetGone(to);
+    this.#receiver = new Receiver(
+      kernel,
+      memory,
+      map,
+      this.#block,
+      this.#completions,
+      this.#calls,
+      gone,
+      unexpectedBytes,
+    );
     this.#rma = new Rma(kernel, memory, map, ordinal, this.#completions, pendingBytes);
     // SYNC N (open): before it looks at any region; pairs with those who look which contexts may be at one.
     kernel.storeWord(this.#block + CONTEXT_STATE_OFFSET, 1);
@@ -116,9 +165,124 @@ export class Context {
    * `advance()`.
    * @throws PAMIR_INVAL, PAMIR_DISPATCH_TAKEN, PAMIR_HINT
    */
-  dispatch(id: number, handler: Handler, hints: DispatchHints = {}): void {
+  dispatch(id: number, handler: Handler, hints?: DispatchHints): void;
+  dispatch<Request, Reply>(
+    id: DispatchId<Request, Reply>,
+    handler: TypedHandler<Request, Reply>,
+    hints?: DispatchHints,
+  ): void;
+  dispatch(
+    id: number | DispatchId<unknown, unknown>,
+    handler: Handler | TypedHandler<unknown, unknown>,
+    hints: DispatchHints = {},
+  ): void {
     this.#checkOpen("dispatch");
-    this.#receiver.dispatch(id, handler, hints);
+    if (typeof id === "object" && typeof handler === "function") {
+      this.#receiver.dispatch(id.id, untyped(id, handler as TypedHandler<unknown, unknown>), hints);
+    } else this.#receiver.dispatch(id as number, handler as Handler, hints);
+  }
+
+  /**
+   * Sends a request, and resolves with what the handler of its dispatch id returns over there. Advances meanwhile, as
+   * progress() does; calls that are made together go out together. A request of up to 69,632 bytes is yours again when
+   * this returns, a larger one when the promise settles. What waits for room waits for it in order. A reply that comes
+   * after the call was given up is dropped: the handler has run all the same. A thread that blocks in `advanceUntil()`
+   * answers with what a handler returns, not with what a promise of it comes to.
+   * @param id a number: the request is a view of bytes, or nothing, and so is the reply; or a `DispatchId`
+   * @throws the handler's error, as a RemoteError with its name, code and stack; PAMIR_SHUTDOWN (the target has ended),
+   *   PAMIR_TIMEDOUT, PAMIR_CANCELED (by the signal, whose reason is the cause), PAMIR_INTERRUPTED, PAMIR_CLOSED,
+   *   PAMIR_INVAL, PAMIR_TOO_LARGE, PAMIR_NO_MEMORY
+   */
+  call(to: Endpoint, id: number, request?: ArrayBufferView | null, options?: CallOptions): Promise<Uint8Array>;
+  call<Request, Reply>(
+    to: Endpoint,
+    id: DispatchId<Request, Reply>,
+    request: Request,
+    options?: ProgressOptions,
+  ): Promise<Reply>;
+  call(
+    to: Endpoint,
+    id: number | DispatchId<unknown, unknown>,
+    request?: unknown,
+    { timeout, signal, header }: CallOptions = {},
+  ): Promise<unknown> {
+    return new Promise((resolve, reject) => {
+      this.#checkOpen("call");
+      const typed = typeof id === "object" ? id : undefined;
+      const dispatch = typed?.id ?? (id as number);
+      checkInteger("dispatch id", dispatch, 0, DISPATCH_ID_MAX);
+      const milliseconds = checkTimeout(timeout);
+      const payload = typed === undefined ? viewBytes("request", request) : typed.request.encode(request);
+      const headerBytes = viewBytes("header", header);
+      const hints = this.#receiver.hints(dispatch);
+      if (hints !== undefined) {
+        const headerLength = headerBytes?.length ?? 0;
+        checkSendHints(dispatch, hints, headerLength, bodyBytes(headerLength, payload?.length ?? 0));
+      }
+      if (signal?.aborted) throw this.#canceled("call()", signal);
+      const abort = (): void => {
+        this.#calls.giveUp(number, this.#canceled("call()", signal as AbortSignal));
+        this.#host.parker.ring();
+      };
+      const number = this.#calls.begin(dispatch, headerBytes, payload, {
+        to,
+        deadline: milliseconds === Number.POSITIVE_INFINITY ? milliseconds : this.#host.clock.now() + milliseconds,
+        resolve: (reply) => {
+          this.#settled();
+          signal?.removeEventListener("abort", abort);
+          if (typed === undefined) resolve(reply);
+          else resolve(Promise.resolve(reply).then((bytes) => typed.reply?.decode(bytes)));
+        },
+        reject: (error) => {
+          this.#settled();
+          signal?.removeEventListener("abort", abort);
+          reject(error);
+        },
+      });
+      signal?.addEventListener("abort", abort, { once: true });
+    });
+  }
+
+  /**
+   * The messages to a dispatch id, one after the other, as copies; the id has no handler. Advances while it waits. What
+   * comes meanwhile waits in the unexpected queue: where that is full, nothing more is taken from whoever has sent too
+   * much. Leaving the loop leaves what has come there, for another loop or a handler.
+   * @param options timeout, for each message, and signal
+   * @throws as progress(); PAMIR_DISPATCH_TAKEN
+   */
+  messages(id: number, options?: ProgressOptions): AsyncGenerator<Received<Uint8Array>, never>;
+  messages<Request, Reply>(
+    id: DispatchId<Request, Reply>,
+    options?: ProgressOptions,
+  ): AsyncGenerator<Received<Request>, never>;
+  async *messages(
+    id: number | DispatchId<unknown, unknown>,
+    options: ProgressOptions = {},
+  ): AsyncGenerator<Received<unknown>, never> {
+    this.#checkOpen("messages");
+    const typed = typeof id === "object" ? id : undefined;
+    const dispatch = typed?.id ?? (id as number);
+    const receiver = this.#receiver;
+    receiver.openStream(dispatch);
+    try {
+      for (;;) {
+        await this.#until("messages()", () => receiver.hasNext(dispatch), options);
+        for (let next = receiver.take(dispatch); next !== undefined; next = receiver.take(dispatch)) {
+          const { origin, header, payload, call } = next;
+          yield {
+            origin,
+            header,
+            payload: typed === undefined ? payload : typed.request.decode(payload),
+            reply:
+              call === undefined
+                ? undefined
+                : (value) => this.#calls.answer(origin, call, typed?.reply ? typed.reply.encode(value) : value),
+          };
+        }
+      }
+    } finally {
+      receiver.closeStream(dispatch);
+    }
   }
 
   /**
@@ -170,33 +334,71 @@ export class Context {
 
   /**
    * Calls `onRoom` in an `advance()` once a message of `bytes` would be accepted, with SUCCESS, or with SHUTDOWN if the
-   * target ends. Without a callback, returns a promise of the same; it settles while somebody advances.
+   * target ends. Without a callback, returns a promise of the same, and advances meanwhile.
+   * @throws PAMIR_INVAL; the promise as progress(), and PAMIR_SHUTDOWN
    */
-  whenRoom(to: Endpoint, bytes: number): Promise<void>;
+  whenRoom(to: Endpoint, bytes: number, options?: ProgressOptions): Promise<void>;
   whenRoom(to: Endpoint, bytes: number, onRoom: Callback, cookie?: unknown): void;
-  whenRoom(to: Endpoint, bytes: number, onRoom?: Callback, cookie?: unknown): Promise<void> | undefined {
+  whenRoom(
+    to: Endpoint,
+    bytes: number,
+    onRoom: Callback | ProgressOptions = {},
+    cookie?: unknown,
+  ): Promise<void> | undefined {
+    if (typeof onRoom !== "function") return this.#awaitRoom(to, bytes, onRoom);
     this.#checkOpen("whenRoom");
-    if (onRoom !== undefined) {
-      this.#sender.whenRoom(to, bytes, onRoom, cookie);
-      this.#host.parker.ring();
-      return undefined;
+    this.#sender.whenRoom(to, bytes, onRoom, cookie);
+    this.#host.parker.ring();
+    return undefined;
+  }
+
+  async #awaitRoom(to: Endpoint, bytes: number, options: ProgressOptions): Promise<void> {
+    this.#checkOpen("whenRoom");
+    let came: Result | undefined;
+    const told: Callback = (_, result) => {
+      came = result;
+    };
+    this.#sender.whenRoom(to, bytes, told, undefined);
+    try {
+      await this.#until("whenRoom()", () => came !== undefined, options);
+    } finally {
+      if (came === undefined && !this.#closed) this.#sender.forgetRoom(to, told);
     }
-    return new Promise((resolve, reject) => {
-      const closed = () => reject(new PamiError("PAMIR_CLOSED", "the context closed before there was room"));
-      this.#waits.add(closed);
-      const told: Callback = (_, result) => {
-        this.#waits.delete(closed);
-        if (result === SUCCESS) resolve();
-        else reject(new PamiError("PAMIR_SHUTDOWN", `endpoint ${to} ended before there was room for ${bytes} bytes`));
-      };
-      try {
-        this.#sender.whenRoom(to, bytes, told, undefined);
-      } catch (error) {
-        this.#waits.delete(closed);
-        throw error;
-      }
-      this.#host.parker.ring();
+    if (came === SUCCESS) return;
+    throw new PamiError("PAMIR_SHUTDOWN", `endpoint ${to} ended before there was room for ${bytes} bytes`);
+  }
+
+  /**
+   * Calls `onEnd` in an `advance()` with SHUTDOWN once the task of an endpoint has ended and all that it sent is delivered.
+   * Without a callback, returns a promise of the same, and advances meanwhile.
+   * @throws PAMIR_INVAL; the promise as progress()
+   */
+  whenEnded(to: Endpoint, options?: ProgressOptions): Promise<void>;
+  whenEnded(to: Endpoint, onEnd: Callback, cookie?: unknown): void;
+  whenEnded(to: Endpoint, onEnd: Callback | ProgressOptions = {}, cookie?: unknown): Promise<void> | undefined {
+    this.#checkOpen("whenEnded");
+    this.#sender.checkEndpoint(to);
+    let hasEnded = false;
+    const told: Callback = () => {
+      hasEnded = true;
+    };
+    const callback = typeof onEnd === "function" ? onEnd : told;
+    if (this.#receiver.isGone(to)) this.#completions.push(callback, cookie, SHUTDOWN);
+    else this.#watchers.push({ to, callback, cookie });
+    if (typeof onEnd === "function") return undefined;
+    return this.#until("whenEnded()", () => hasEnded, onEnd).finally(() => {
+      const place = this.#watchers.findIndex((watcher) => watcher.callback === told);
+      if (place >= 0) this.#watchers.splice(place, 1);
     });
+  }
+
+  /** An endpoint's task has ended, and what it had sent is delivered. */
+  #targetGone(to: Endpoint): void {
+    this.#calls.targetEnded(to);
+    const told = this.#watchers.filter((watcher) => watcher.to === to);
+    if (told.length === 0) return;
+    this.#watchers = this.#watchers.filter((watcher) => watcher.to !== to);
+    for (const { callback, cookie } of told) this.#completions.push(callback, cookie, SHUTDOWN);
   }
 
   /**
@@ -364,10 +566,12 @@ export class Context {
     if (busy !== 0) return this.#advanceBusily();
     const errors = this.#errors;
     const found = this.#receiver.advance(max, errors);
-    // A batch may have emptied the lane of a task that has ended.
-    const unusual = found > ADVANCE_EVENTS_MASK || errors.length > 0 || (found !== 0 && this.#receiver.hasOrphans);
+    // A batch may have emptied the lane of a task that has ended, and a handler may have closed this.
+    const unusual =
+      found > ADVANCE_EVENTS_MASK || errors.length > 0 || (found !== 0 && (this.#receiver.hasOrphans || this.#closed));
     if (unusual) return this.#afterRound(found, 0, errors);
     this.#advancing = false;
+    if (found !== 0) this.#events = (this.#events + found) | 0;
     return found;
   }
 
@@ -415,18 +619,23 @@ export class Context {
   }
 
   /**
-   * Waits without blocking the thread until there was at least one event, and processes it.
-   * @returns the number of events
+   * Waits without blocking the thread until there was at least one event, and processes it, unless another wait of this
+   * context has. It ends too where one of those has ended: what went on behind that one may be what the caller waits for.
+   * @returns the number of events; 0 in that last case only
    * @throws PAMIR_TIMEDOUT, PAMIR_CANCELED (by the signal, whose reason is the cause), PAMIR_INTERRUPTED, PAMIR_CLOSED;
    *   what `advance()` throws
    */
   async progress(options: ProgressOptions = {}): Promise<number> {
-    let events = 0;
-    await this.#wait("progress()", options, (rounds) => {
-      events = this.advance(rounds);
-      return events > 0;
-    });
-    return events;
+    const before = this.#events;
+    const settledBefore = this.#settlings;
+    const isOver = () => this.#events !== before || this.#settlings !== settledBefore;
+    this.#progressing++;
+    try {
+      await this.#wait("progress()", options, (rounds) => isOver() || this.advance(rounds) > 0, isOver);
+    } finally {
+      this.#progressing--;
+    }
+    return (this.#events - before) | 0;
   }
 
   /**
@@ -434,15 +643,83 @@ export class Context {
    * was that they found there rang the bell, which is up while anybody sleeps.
    */
   async #until(call: string, condition: () => boolean, options: ProgressOptions): Promise<void> {
-    await this.#wait(
-      call,
-      options,
-      (rounds) => {
-        if (!condition()) this.advance(rounds);
-        return condition();
-      },
-      condition,
-    );
+    const poll = (rounds: number): boolean => {
+      if (!condition()) this.advance(rounds);
+      return condition();
+    };
+    try {
+      await this.#wait(call, options, poll, condition);
+    } finally {
+      this.#settled();
+    }
+  }
+
+  /** A promise of this context is settled. What goes on behind it may do what a progress() waits for: that ends then. */
+  #settled(): void {
+    if (this.#isSettling) return;
+    this.#isSettling = true;
+    void nextTurn().then(() => {
+      this.#isSettling = false;
+      if (this.#progressing === 0) return;
+      this.#settlings++;
+      this.#host.parker.ring();
+    });
+  }
+
+  #advanceForCalls(isSooner: boolean): void {
+    if (this.#callsAwaited) {
+      if (isSooner) this.#host.parker.ring();
+      return;
+    }
+    this.#callsAwaited = true;
+    // In a microtask: calls that are made together go out together.
+    void Promise.resolve().then(() => this.#awaitCalls());
+  }
+
+  /** Advances until no call is pending. */
+  async #awaitCalls(): Promise<void> {
+    const calls = this.#calls;
+    const { parker, clock } = this.#host;
+    const [stopped, stop] = promise<void>();
+    this.#waits.add(stop);
+    let interrupts = this.#host.interruptsTaken();
+    const isStopped = () => this.#closed || this.#host.interrupts() !== interrupts;
+    const isOver = () => calls.settled > 0 || calls.size === 0 || isStopped();
+    const awaited: Awaited = {
+      poll: (rounds) => isOver() || (this.advance(rounds) > 0 && isOver()),
+      peek: () => isOver() || this.#hasWork(),
+      restless: () => this.#isRestless(),
+    };
+    while (calls.size > 0 && !this.#closed) {
+      calls.settled = 0;
+      try {
+        await parker.waitAsync(awaited, calls.soonest - clock.now(), this.#spin, stopped, isStopped);
+      } catch (error) {
+        // A handler's, which is none of the callers'.
+        queueMicrotask(() => {
+          throw error;
+        });
+      }
+      if (!this.#closed && isStopped()) {
+        this.#host.takeInterrupts();
+        interrupts = this.#host.interruptsTaken();
+        calls.giveUpAll(() => new PamiError("PAMIR_INTERRUPTED", `${this.#nameOf("call()")} was interrupted`));
+      }
+      calls.expire(clock.now(), ({ to }) => {
+        const target = `context ${contextOf(to)} of task ${taskOf(to)}`;
+        return new PamiError("PAMIR_TIMEDOUT", `${this.#nameOf("call()")}: no reply from ${target} in time`);
+      });
+    }
+    this.#waits.delete(stop);
+    this.#callsAwaited = false;
+  }
+
+  #nameOf(call: string): string {
+    return `${call} of context ${this.index} of task ${this.#host.task}`;
+  }
+
+  #canceled(call: string, signal: AbortSignal): PamiError {
+    return new PamiError("PAMIR_CANCELED", `${this.#nameOf(call)} was canceled`, { cause: signal.reason });
   }
 
   /**
@@ -456,8 +733,10 @@ export class Context {
     poll: (rounds: number) => boolean,
     isOver = () => false,
   ): Promise<void> {
-    this.#checkAdvance(1);
     const milliseconds = checkTimeout(timeout);
+    this.#checkOpen(call.slice(0, -2));
+    // Begun in a handler: its round is over in a microtask.
+    if (this.#advancing) await undefined;
     const interrupts = this.#host.interruptsTaken();
     const isStopped = () => this.#closed || signal?.aborted === true || this.#host.interrupts() !== interrupts;
     const [stopped, stop] = promise<void>();
@@ -482,8 +761,8 @@ export class Context {
       this.#waits.delete(wake);
     }
     if (over) return;
-    const what = `${call} of context ${this.index} of task ${this.#host.task}`;
-    if (signal?.aborted) throw new PamiError("PAMIR_CANCELED", `${what} was canceled`, { cause: signal.reason });
+    const what = this.#nameOf(call);
+    if (signal?.aborted) throw this.#canceled(call, signal);
     if (this.#closed) throw new PamiError("PAMIR_CLOSED", `${what}: the context was closed`);
     if (isStopped()) {
       this.#host.takeInterrupts();
@@ -510,8 +789,9 @@ export class Context {
     this.#sender.close();
     this.#host.kernel.storeWord(this.#block + CONTEXT_STATE_OFFSET, 2);
     this.#host.contextClosed(this);
-    for (const reject of this.#waits) reject();
+    for (const end of this.#waits) end();
     this.#waits.clear();
+    this.#calls.giveUpAll(() => new PamiError("PAMIR_CLOSED", `${this.#nameOf("call()")}: the context was closed`));
     this.#host.parker.ring();
   }
 
@@ -548,6 +828,7 @@ export class Context {
       return this.#afterRound(found, events, errors);
     }
     this.#advancing = false;
+    this.#events = (this.#events + found + events) | 0;
     return found + events;
   }
 
@@ -557,6 +838,7 @@ export class Context {
     if ((found & ADVANCE_NOTICE) !== 0) events += this.#noticed();
     if (this.#receiver.hasOrphans && !this.#closed) this.#receiver.reclaimOrphans();
     this.#advancing = false;
+    this.#events = (this.#events + events) | 0;
     if (this.#closed) this.#end();
     if (errors.length === 0) return events;
     const thrown = errors.splice(0);
@@ -604,4 +886,11 @@ function checkTimeout(timeout: number | undefined): number {
     throw new PamiError("PAMIR_INVAL", `timeout is ${show(timeout)}, not a number of milliseconds from 0`);
   }
   return timeout;
+}
+
+/** A view's bytes, or undefined for none. */
+function viewBytes(name: string, view: unknown): Uint8Array | undefined {
+  if (view === undefined || view === null) return undefined;
+  if (!ArrayBuffer.isView(view)) throw new PamiError("PAMIR_INVAL", `${name} is ${show(view)}, not an ArrayBufferView`);
+  return new Uint8Array(view.buffer, view.byteOffset, view.byteLength);
 }

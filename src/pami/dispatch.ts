@@ -4,10 +4,11 @@ import type { Message } from "./message.js";
 
 /**
  * Called in `advance()` for each message to its dispatch id, in the order sent by each origin. The message is valid
- * until it returns. It may send and post; it must not advance. What it throws is thrown by `advance()` at the end of
- * the round; no other message is lost.
+ * until it returns. It may send, call and post; it must not advance. What it throws is thrown by `advance()` at the end
+ * of the round; no other message is lost. Where the message is a call, what it returns, a view of bytes or nothing, or a
+ * promise of that, is the reply, and what it throws goes to the caller instead.
  */
-export type Handler = (message: Message) => void;
+export type Handler = (message: Message) => unknown;
 
 /** `enable` and `disable` are promises that are kept, or the call fails; `default` leaves it to pamir. */
 export type Hint = "default" | "enable" | "disable";

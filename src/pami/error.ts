@@ -75,3 +75,20 @@ export function show(value: unknown): string {
   if (typeof value === "object" && value !== null) return value.constructor?.name ?? "object";
   return String(value);
 }
+
+/** An error of another task, as a call brings it: its name, code and stack are those over there. */
+export class RemoteError extends Error {
+  /** The error's `code`, where it had one. */
+  readonly code: string | number | undefined;
+
+  /** @internal @param from where it was thrown, in words */
+  constructor(
+    error: { name: string; message: string; code?: string | number | undefined; stack?: string | undefined },
+    from: string,
+  ) {
+    super(error.message);
+    this.name = error.name;
+    this.code = error.code;
+    this.stack = `${error.stack ?? `${error.name}: ${error.message}`}\n    at ${from}`;
+  }
+}

@@ -1,5 +1,5 @@
 // The flyweight that a handler gets: one object per context, pointed at one message after the other.
-import { META_DISPATCH_MASK, META_HEADER_SHIFT } from "../../assembly/layout.js";
+import { DISPATCH_ID_MAX, META_DISPATCH_MASK, META_HEADER_SHIFT } from "../../assembly/layout.js";
 import { alignUp } from "../../assembly/seq.js";
 import { copyInto } from "../support/copy.js";
 import type { Endpoint } from "./endpoint.js";
@@ -143,15 +143,38 @@ export class Message {
 
   /** Says that the payload of a message that is not here yet is not wanted. */
   discard(): void {
-    this.#answered = true;
+    if (!this.immediate) this.#answered = true;
   }
 
-  /** @internal What the handler said: nothing (undefined) for discard(). */
-  takeAnswer(): { answered: boolean; destination: Destination | undefined } {
-    const answer = { answered: this.#answered, destination: this.#destination };
+  /** @internal The u32 at a byte offset of the header. */
+  headerWord(offset: number): number {
+    return (this.#words[(this.headerOffset + offset) >>> 2] as number) >>> 0;
+  }
+
+  /** @internal Of a call: its number. From now on the message is what the caller meant: its own header and dispatch id. */
+  takeCall(): number {
+    const number = this.headerWord(0);
+    const meta = ((this.headerBytes - 8) << META_HEADER_SHIFT) | (this.headerWord(4) & DISPATCH_ID_MAX);
+    this.set(meta, this.headerOffset + 8, this.payloadBytes, this.#origin, this.immediate);
+    return number;
+  }
+
+  /** @internal Throws if a message that is not here yet goes nowhere. @throws PAMIR_NO_DESTINATION */
+  checkAnswered(): void {
+    if (this.immediate || this.#answered) return;
+    throw new PamiError(
+      "PAMIR_NO_DESTINATION",
+      `the handler of dispatch id ${this.dispatch} neither received nor discarded ` +
+        `${this.payloadBytes} bytes from endpoint ${this.origin}`,
+    );
+  }
+
+  /** @internal Where the handler said that it goes: nowhere (undefined) for discard(). */
+  takeDestination(): Destination | undefined {
+    const destination = this.#destination;
     this.#answered = false;
     this.#destination = undefined;
-    return answer;
+    return destination;
   }
 
   #outside(offset: number, width: number): never {

@@ -5,7 +5,9 @@ import {
   CONTEXT_EVENTS_OFFSET,
   CONTEXT_NOTICE_SEEN_OFFSET,
   CONTEXT_STATE_OFFSET,
+  DISPATCH_ID_CALL,
   DISPATCH_ID_MAX,
+  DISPATCH_ID_REPLY,
   EVENT_SIZE,
   FIRST_PREFIX_SIZE,
   KIND_FIRST,
@@ -26,9 +28,10 @@ import {
 import type { Kernel, Memory } from "../kernel/kernel.js";
 import { contextBlock, type MemoryMap, taskSlot } from "../memory/map.js";
 import { copyInto } from "../support/copy.js";
+import type { Calls } from "./call.js";
 import type { CompletionQueue } from "./completion.js";
 import { checkHints, type DispatchHints, type Handler } from "./dispatch.js";
-import { endpointTable } from "./endpoint.js";
+import { contextOf, type Endpoint, endpointOf, endpointTable, taskOf } from "./endpoint.js";
 import { checkInteger, PamiError, show } from "./error.js";
 import { type Bytes, type Destination, Message } from "./message.js";
 import { SHUTDOWN, SUCCESS } from "./result.js";
@@ -45,6 +48,8 @@ interface Arrival {
 
 /** A message without a handler, copied out. */
 interface Unexpected extends Bytes {
+  /** Dispatch id that it is for; `meta` has another one for a call. */
+  readonly id: number;
   readonly meta: number;
   readonly origin: number;
   readonly payloadBytes: number;
@@ -53,12 +58,21 @@ interface Unexpected extends Bytes {
   complete: boolean;
 }
 
+/** A message that was taken out of the unexpected queue: copies, the taker's own. */
+export interface Taken {
+  readonly origin: Endpoint;
+  readonly header: Uint8Array;
+  readonly payload: Uint8Array;
+  /** Number of the call, if it is one. */
+  readonly call: number | undefined;
+}
+
 /** These bits of a commit word are 0 for a whole message. */
 const KIND_BITS = RECORD_KIND_MASK << RECORD_KIND_SHIFT;
 
 /** One shape from the start: a table with holes costs a lookup in the prototype for each message. */
 const NO_HANDLERS: (Handler | undefined)[] = [];
-for (let id = 0; id <= DISPATCH_ID_MAX; id++) NO_HANDLERS.push(undefined);
+for (let id = 0; id <= DISPATCH_ID_REPLY; id++) NO_HANDLERS.push(undefined);
 
 export class Receiver {
   /** Work for the next advance: unexpected messages whose handler has been set. */
@@ -71,6 +85,9 @@ export class Receiver {
   readonly #block: number;
   readonly #eventWord: number;
   readonly #completions: CompletionQueue;
+  readonly #calls: Calls;
+  /** Told of each endpoint whose task has ended, once its last words are delivered, or kept. */
+  readonly #gone: (endpoint: Endpoint) => void;
   readonly #unexpectedMax: number;
   readonly #message: Message;
   readonly #handlers = NO_HANDLERS.slice();
@@ -81,6 +98,8 @@ export class Receiver {
   readonly #hints: (DispatchHints | undefined)[] = [];
   readonly #arrivals: (Arrival | undefined)[] = [];
   readonly #unexpected = new Map<number, Unexpected[]>();
+  /** Dispatch ids whose messages are taken out of the unexpected queue one by one. */
+  readonly #streams = new Set<number>();
   /** Origins whose lane is not read because the unexpected queue is full. */
   readonly #paused = new Set<number>();
   /** Tasks that have ended. */
@@ -101,6 +120,8 @@ export class Receiver {
     map: MemoryMap,
     block: number,
     completions: CompletionQueue,
+    calls: Calls,
+    gone: (endpoint: Endpoint) => void,
     unexpectedMax: number,
   ) {
     this.#kernel = kernel;
@@ -109,8 +130,12 @@ export class Receiver {
     this.#block = block;
     this.#eventWord = (block + CONTEXT_EVENTS_OFFSET) >>> 2;
     this.#completions = completions;
+    this.#calls = calls;
+    this.#gone = gone;
     this.#unexpectedMax = unexpectedMax;
     this.#message = new Message(memory, endpointTable(map.tasks, map.contexts));
+    this.#handlers[DISPATCH_ID_REPLY] = calls.onReply;
+    this.#plain[DISPATCH_ID_REPLY] = calls.onReply;
   }
 
   /** See `Context.dispatch`. */
@@ -118,8 +143,8 @@ export class Receiver {
     checkInteger("dispatch id", id, 0, DISPATCH_ID_MAX);
     if (typeof handler !== "function")
       throw new PamiError("PAMIR_INVAL", `handler is ${show(handler)}, not a function`);
-    if (this.#handlers[id] !== undefined)
-      throw new PamiError("PAMIR_DISPATCH_TAKEN", `dispatch id ${id} has a handler`);
+    if (this.#handlers[id] !== undefined || this.#streams.has(id))
+      throw new PamiError("PAMIR_DISPATCH_TAKEN", `dispatch id ${id} has a handler, or a stream`);
     checkHints(hints);
     this.#handlers[id] = handler;
     this.#hints[id] = hints;
@@ -183,6 +208,43 @@ export class Receiver {
     return delivered;
   }
 
+  /** From now on messages to a dispatch id are there for take(). @throws PAMIR_INVAL, PAMIR_DISPATCH_TAKEN */
+  openStream(id: number): void {
+    checkInteger("dispatch id", id, 0, DISPATCH_ID_MAX);
+    if (this.#handlers[id] !== undefined || this.#streams.has(id))
+      throw new PamiError("PAMIR_DISPATCH_TAKEN", `dispatch id ${id} has a handler, or a stream`);
+    this.#streams.add(id);
+  }
+
+  closeStream(id: number): void {
+    this.#streams.delete(id);
+  }
+
+  /** Whether take() would give something. */
+  hasNext(id: number): boolean {
+    return this.#unexpected.get(id)?.[0]?.complete ?? false;
+  }
+
+  /** The next message without a handler to a dispatch id, which makes room for another. */
+  take(id: number): Taken | undefined {
+    const queue = this.#unexpected.get(id);
+    const next = queue?.[0];
+    if (queue === undefined || next === undefined || !next.complete) return undefined;
+    queue.shift();
+    if (queue.length === 0) this.#unexpected.delete(id);
+    const { meta, bytes, words, origin, payloadBytes } = next;
+    this.unexpectedBytes -= bytes.length;
+    if (this.#paused.size > 0) this.#resume();
+    const isCall = (meta & META_DISPATCH_MASK) === DISPATCH_ID_CALL;
+    const { contexts } = this.#map;
+    return {
+      origin: endpointOf(Math.floor(origin / contexts), origin % contexts),
+      header: bytes.subarray(isCall ? 8 : 0, meta >>> META_HEADER_SHIFT),
+      payload: bytes.subarray(bytes.length - payloadBytes),
+      call: isCall ? (words[0] as number) >>> 0 : undefined,
+    };
+  }
+
   /** Whether deliverUnexpected() would deliver something: a message in packets may still be arriving. */
   hasDeliverable(): boolean {
     if (this.busy === 0) return false;
@@ -228,6 +290,7 @@ export class Receiver {
         this.#kernel.laneSwitch(job, this.#block, origin, 0);
       }
       this.#orphans.delete(origin);
+      this.#gone(endpointOf(Math.floor(origin / contexts), origin % contexts));
       // Also where the lane has ended by itself, behind its last message.
       this.#unreclaimed.add(Math.floor(origin / contexts));
       const arrival = this.#arrivals[origin];
@@ -258,6 +321,12 @@ export class Receiver {
       }
     }
     return false;
+  }
+
+  /** Whether an endpoint's task has ended, and nothing of it is left. */
+  isGone(endpoint: Endpoint): boolean {
+    const task = taskOf(endpoint);
+    return this.#ended.has(task) && !this.#orphans.has(task * this.#map.contexts + contextOf(endpoint));
   }
 
   get hasOrphans(): boolean {
@@ -297,27 +366,31 @@ export class Receiver {
   }
 
   #message_(kind: number, meta: number, body: number, length: number, origin: number): void {
-    const id = meta & META_DISPATCH_MASK;
     const large = kind === KIND_FIRST;
     const header = large ? body + FIRST_PREFIX_SIZE : body;
+    const isCall = (meta & META_DISPATCH_MASK) === DISPATCH_ID_CALL;
+    const id = isCall
+      ? (this.#memory.words[(header + 4) >>> 2] as number) & DISPATCH_ID_MAX
+      : meta & META_DISPATCH_MASK;
     const headerSpace = ((meta >>> META_HEADER_SHIFT) + 7) & ~7;
     const payloadBytes = large ? (this.#memory.words[body >>> 2] as number) : Math.max(0, length - headerSpace);
     const handler = this.#handlers[id];
     if (handler === undefined || this.#unexpected.has(id)) {
-      this.#keep(meta, body, header, headerSpace, payloadBytes, origin, large);
+      this.#keep(id, meta, body, header, headerSpace, payloadBytes, origin, large);
       return;
     }
     const immediate = !large && this.#hints[id]?.recvImmediate !== "disable";
     const message = this.#message;
     message.set(meta, header, payloadBytes, origin, immediate);
     if (immediate) {
-      handler(message);
+      if (isCall) this.#calls.serve(handler, message);
+      else handler(message);
       return;
     }
     // Entered before the handler runs: if it throws, the packets to come are dropped and the lane goes on.
     if (large)
       this.#arrivals[origin] = { total: payloadBytes, received: 0, destination: undefined, unexpected: undefined };
-    const destination = this.#ask(handler);
+    const destination = this.#ask(handler, id, isCall);
     if (large) this.#arrivals[origin] = { total: payloadBytes, received: 0, destination, unexpected: undefined };
     else if (destination !== undefined) {
       const from = header + headerSpace;
@@ -327,31 +400,31 @@ export class Receiver {
   }
 
   /** Calls a handler for a message that is not here yet; where it goes, or undefined if it is discarded. */
-  #ask(handler: Handler): Destination | undefined {
+  #ask(handler: Handler, id: number, isCall: boolean): Destination | undefined {
     const message = this.#message;
-    let thrown = true;
+    const takesAny = this.#hints[id]?.recvImmediate !== "enable";
+    const asked = takesAny ? handler : () => this.#refuseLarge(id);
+    let destination: Destination | undefined;
     try {
-      if (this.#hints[message.dispatch]?.recvImmediate === "enable") {
-        throw new PamiError(
-          "PAMIR_TOO_LARGE",
-          `dispatch id ${message.dispatch} takes whole messages only, of at most ${RECV_IMMEDIATE_MAX} bytes; ` +
-            `${message.payloadBytes} came from endpoint ${message.origin}`,
-        );
+      if (isCall) this.#calls.serve(asked, message);
+      else {
+        asked(message);
+        message.checkAnswered();
       }
-      handler(message);
-      thrown = false;
     } finally {
-      if (thrown) message.takeAnswer();
-    }
-    const { answered, destination } = message.takeAnswer();
-    if (!answered) {
-      throw new PamiError(
-        "PAMIR_NO_DESTINATION",
-        `the handler of dispatch id ${message.dispatch} neither received nor discarded ` +
-          `${message.payloadBytes} bytes from endpoint ${message.origin}`,
-      );
+      // Also where it has thrown: what it said before goes nowhere then.
+      destination = message.takeDestination();
     }
     return destination;
+  }
+
+  #refuseLarge(id: number): void {
+    const { payloadBytes, origin } = this.#message;
+    throw new PamiError(
+      "PAMIR_TOO_LARGE",
+      `dispatch id ${id} takes whole messages only, of at most ${RECV_IMMEDIATE_MAX} bytes; ` +
+        `${payloadBytes} came from endpoint ${origin}`,
+    );
   }
 
   #packet(body: number, length: number, origin: number): void {
@@ -374,7 +447,7 @@ export class Receiver {
     unexpected.complete = true;
     if (result === SUCCESS) return;
     // Its origin ended in the middle: there is nothing whole to deliver.
-    const id = unexpected.meta & META_DISPATCH_MASK;
+    const { id } = unexpected;
     const queue = this.#unexpected.get(id) as Unexpected[];
     queue.splice(queue.indexOf(unexpected), 1);
     this.unexpectedBytes -= unexpected.bytes.length;
@@ -390,6 +463,7 @@ export class Receiver {
 
   /** Copies a message into the unexpected queue, or stops reading its origin if that is full. */
   #keep(
+    id: number,
     meta: number,
     body: number,
     header: number,
@@ -409,9 +483,8 @@ export class Receiver {
     const words = new Int32Array((total + 3) >>> 2);
     const bytes = new Uint8Array(words.buffer, 0, total);
     copyInto(bytes, 0, this.#memory.bytes.subarray(header, header + headerSpace + (large ? 0 : payloadBytes)));
-    const unexpected: Unexpected = { words, bytes, meta, origin, payloadBytes, large, complete: !large };
+    const unexpected: Unexpected = { words, bytes, id, meta, origin, payloadBytes, large, complete: !large };
     this.unexpectedBytes += total;
-    const id = meta & META_DISPATCH_MASK;
     const queue = this.#unexpected.get(id);
     if (queue === undefined) this.#unexpected.set(id, [unexpected]);
     else queue.push(unexpected);
@@ -419,15 +492,17 @@ export class Receiver {
   }
 
   #deliver(handler: Handler, unexpected: Unexpected): void {
-    const { meta, origin, payloadBytes, large } = unexpected;
-    const immediate = !large && this.#hints[meta & META_DISPATCH_MASK]?.recvImmediate !== "disable";
+    const { id, meta, origin, payloadBytes, large } = unexpected;
+    const isCall = (meta & META_DISPATCH_MASK) === DISPATCH_ID_CALL;
+    const immediate = !large && this.#hints[id]?.recvImmediate !== "disable";
     this.#message.setMemory(unexpected);
     this.#message.set(meta, 0, payloadBytes, origin, immediate);
     if (immediate) {
-      handler(this.#message);
+      if (isCall) this.#calls.serve(handler, this.#message);
+      else handler(this.#message);
       return;
     }
-    const destination = this.#ask(handler);
+    const destination = this.#ask(handler, id, isCall);
     if (destination === undefined) return;
     copyInto(destination.bytes, 0, unexpected.bytes.subarray(unexpected.bytes.length - payloadBytes));
     this.#completeReceive(destination, SUCCESS);

@@ -150,6 +150,20 @@ export class Sender {
     return this.#sendInstruction(parameters);
   }
 
+  /** To a dispatch id of pamir's own. A payload that is more than a record is not copied. */
+  sendOwn(to: Endpoint, dispatch: number, header: Uint8Array, payload: Uint8Array | undefined): Result {
+    const payloadBytes = payload?.length ?? 0;
+    const total = bodyBytes(header.length, payloadBytes);
+    const lane = this.#directLane(to);
+    if (lane !== 0 && total <= this.#directMax) {
+      if (this.#sendDirectly(lane, dispatch, header, header.length, payload, payloadBytes, total)) return SUCCESS;
+    }
+    const isSmall = total <= RECV_IMMEDIATE_MAX;
+    const callbacks = { onLocal: undefined, onRemote: undefined, cookie: undefined };
+    const instruction: Instruction = { dispatch, header, payload, ...callbacks, held: 0, sent: -1 };
+    return this.#target(to).submit(instruction, isSmall ? total : header.length, isSmall, true);
+  }
+
   #sendInstruction(parameters: SendParameters): Result {
     const { to, dispatch, header, payload, onLocal, onRemote, cookie } = parameters;
     const queue = parameters.queue !== false;
@@ -198,6 +212,11 @@ export class Sender {
   whenRoom(to: Endpoint, bytes: number, onRoom: Callback, cookie: unknown): void {
     checkInteger("bytes", bytes, 0, RECV_IMMEDIATE_MAX);
     this.#target(to).whenRoom(bytes, onRoom, cookie);
+  }
+
+  /** Nobody is told of room any more who would have been by this callback. */
+  forgetRoom(to: Endpoint, onRoom: Callback): void {
+    this.#target(to).forgetRoom(onRoom);
   }
 
   /** See `Context.reserve`. */
@@ -302,7 +321,8 @@ export class Sender {
     return this.#targets.reduce((count, target) => count + (target?.isReserved ? 1 : 0), 0);
   }
 
-  #target(to: Endpoint): Target {
+  /** @throws PAMIR_INVAL */
+  checkEndpoint(to: Endpoint): void {
     const task = taskOf(to);
     const context = contextOf(to);
     if (typeof to !== "number" || to !== to >>> 0 || task >= this.#taskCount || context >= this.#contexts) {
@@ -313,7 +333,11 @@ export class Sender {
           : `endpoint is ${show(to)}, not a number from client.endpoint()`,
       );
     }
-    const ordinal = task * this.#contexts + context;
+  }
+
+  #target(to: Endpoint): Target {
+    this.checkEndpoint(to);
+    const ordinal = taskOf(to) * this.#contexts + contextOf(to);
     const known = this.#targets[ordinal];
     if (known !== undefined) return known;
     const target = new Target(this.#outbox, ordinal);

@@ -130,6 +130,16 @@ export class Target {
     this.#want(bytes);
   }
 
+  /** Takes a whenRoom() back that has not been told yet. */
+  forgetRoom(onRoom: Callback): void {
+    const place = this.#wishes.findIndex((wish) => wish.onRoom === onRoom);
+    if (place < 0) return;
+    this.#wishes.splice(place, 1);
+    if (this.isBusy) return;
+    this.#outbox.busy--;
+    this.#settle();
+  }
+
   /** Pointer to the body, or a negated result. */
   reserve(to: Endpoint, dispatch: number, headerBytes: number, payloadBytes: number): number {
     if (this.#reserved !== undefined) {

@@ -15,6 +15,11 @@ interface NodeModules {
   url: typeof import("node:url");
 }
 
+/** Node's MessagePort, which has other events than a browser's. */
+export type NodePort = InstanceType<NodeModules["worker_threads"]["MessagePort"]>;
+/** Node's Worker. */
+export type NodeWorker = InstanceType<NodeModules["worker_threads"]["Worker"]>;
+
 export function isNode(): boolean {
   return nodeModule("worker_threads") !== undefined;
 }

@@ -1,10 +1,14 @@
 // Keeps a Node process or worker running while something is awaited: a pending Atomics.waitAsync alone does not.
 
+import { isNode } from "./host.js";
+
 /** Longest delay of a timer: 24.8 days. */
 const LONG_MS = 0x7fffffff;
 
 /** Counts the waits in progress; while there are any, and unless `unref`ed, the event loop has something to wait for. */
 export class Keepalive {
+  /** Elsewhere nothing ends while something is awaited, and a timer costs microseconds. */
+  readonly #isNeeded = isNode();
   #waits = 0;
   #referenced = true;
   #timer: ReturnType<typeof setInterval> | undefined;
@@ -26,7 +30,7 @@ export class Keepalive {
   }
 
   #update(): void {
-    const needed = this.#waits > 0 && this.#referenced;
+    const needed = this.#isNeeded && this.#waits > 0 && this.#referenced;
     if (needed) this.#timer ??= setInterval(() => {}, LONG_MS);
     else if (this.#timer !== undefined) {
       clearInterval(this.#timer);

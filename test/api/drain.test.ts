@@ -65,6 +65,8 @@ describe.each(VARIANTS)("$name", (variant) => {
       for (let i = 0; i < COUNT; i++) context.sendImmediate(to, DATA, Int32Array.of(i));
       expect(context.drained).toBe(false);
       await expect(client.close({ drain: true, timeout: 30 })).rejects.toMatchObject({ code: "PAMIR_TIMEDOUT" });
+      const signal = AbortSignal.timeout(5);
+      await expect(client.close({ drain: true, signal })).rejects.toMatchObject({ code: "PAMIR_CANCELED" });
       expect(context.closed).toBe(false);
       const draining = context.drain();
       context.close();

@@ -1,5 +1,5 @@
 // Waiting: nobody who sleeps is forgotten, and each wait ends in the way that its caller asked for.
-import { EAGAIN, INTERRUPTED, SUCCESS, TIMEDOUT } from "pamir";
+import { EAGAIN, INTERRUPTED, type ProgressOptions, SUCCESS, TIMEDOUT } from "pamir";
 import { describe, expect, it } from "vitest";
 import {
   awaitFlag,
@@ -11,6 +11,7 @@ import {
   progress,
   REPLY_WHOLE,
   rejectionOf,
+  type TestJob,
   thrownBy,
   until,
   VARIANTS,
@@ -243,9 +244,87 @@ function waitSuite(variant: Variant): void {
         setTimeout(() => other.close(), 5);
         expect((await rejectionOf(other.progress({ timeout: PATIENCE }))).code).toBe("PAMIR_CLOSED");
         expect((await rejectionOf(other.progress())).code).toBe("PAMIR_CLOSED");
-        const room = context.whenRoom(context.endpoint, 100);
+      }));
+
+    /** Every other wait, where nothing comes that would end it. */
+    const waits: [string, (given: TestJob, options: ProgressOptions) => Promise<unknown>][] = [
+      ["drain", ({ context }, options) => context.drain(options)],
+      ["whenRoom", ({ client, context }, options) => context.whenRoom(client.endpoint(1, 1), 900, options)],
+      ["call", ({ client, context }, options) => context.call(client.endpoint(1), DATA, null, options)],
+      ["messages", ({ context }, options) => context.messages(OTHER, options).next()],
+    ];
+    it.each(waits)("as do %s", (_name, wait) =>
+      withJob(variant, { module: "sleeper.js", laneBytes: 1024, context: { spin: 0 } }, async (given) => {
+        const { job, client, context } = given;
+        const controller = new AbortController();
+        const { signal, listeners } = countedSignal(controller);
+        // To a context that is never made: what waits for room there waits for ever.
+        const parameters = { to: client.endpoint(1, 1), dispatch: DATA, payload: new Uint8Array(900) };
+        while (context.send(parameters) === SUCCESS);
+
+        const codes: string[] = [];
+        const end = async (options: ProgressOptions, how?: () => void): Promise<void> => {
+          const ended = rejectionOf(wait(given, options));
+          if (how !== undefined) setTimeout(how, 5);
+          codes.push((await ended).code);
+          expect(listeners()).toBe(0);
+        };
+        await end({ timeout: 5, signal });
+        await end({ timeout: PATIENCE, signal }, () => job.interrupt(0));
+        await end({ timeout: PATIENCE, signal }, () => controller.abort());
+        await end({ signal });
+        await end({ timeout: PATIENCE }, () => context.close());
+        await end({});
+        const thrice = ["PAMIR_CANCELED", "PAMIR_CANCELED", "PAMIR_CLOSED", "PAMIR_CLOSED"];
+        expect(codes).toEqual(["PAMIR_TIMEDOUT", "PAMIR_INTERRUPTED", ...thrice]);
+      }),
+    );
+
+    it("as does flush", () =>
+      withJob(variant, { tasks: 1, heapBytes: 2 ** 26 }, async ({ client, context }) => {
+        const { signal, listeners } = countedSignal(new AbortController());
+        const [local, remote] = [client.createRegion(2 ** 24), client.createRegion(2 ** 24)];
+        const put = () => context.put({ to: context.endpoint, local, remote: remote.handle, onLocal: () => {} });
+        put();
+        expect((await rejectionOf(context.flush({ timeout: 0, signal }))).code).toBe("PAMIR_TIMEDOUT");
+        put();
+        await context.flush({ signal });
+        put();
+        expect((await rejectionOf(context.flush({ signal: AbortSignal.abort() }))).code).toBe("PAMIR_CANCELED");
+        const closed = rejectionOf(context.flush({ signal }));
         context.close();
-        expect((await rejectionOf(room)).code).toBe("PAMIR_CLOSED");
+        expect((await closed).code).toBe("PAMIR_CLOSED");
+        expect(listeners()).toBe(0);
+      }));
+
+    it("another wait ends while progress() begins: what goes on behind that one is not missed", () =>
+      withJob(variant, { module: "peer.js", scenario: "answer" }, async ({ client, context }) => {
+        for (let round = 0; round < 50; round++) {
+          let isDone = false;
+          void (async () => {
+            await (round % 2 === 0
+              ? context.call(client.endpoint(1), DATA, Uint8Array.of(1))
+              : context.whenRoom(client.endpoint(1), 100));
+            for (let i = 0; i < round; i++) await undefined;
+            isDone = true;
+          })();
+          while (!isDone) await context.progress({ timeout: PATIENCE });
+        }
+        expect(
+          (await rejectionOf(context.progress({ timeout: 5 }).then(() => context.progress({ timeout: 5 })))).code,
+        ).toBe("PAMIR_TIMEDOUT");
+        context.sendImmediate(client.endpoint(1), OTHER);
+      }));
+
+    it("may begin in a handler", () =>
+      withJob(variant, { tasks: 1 }, async ({ context }) => {
+        const begun: Promise<unknown>[] = [];
+        context.dispatch(DATA, () => {
+          begun.push(context.flush(), context.whenRoom(context.endpoint, 100), context.drain());
+        });
+        context.sendImmediate(context.endpoint, DATA);
+        until(context, () => begun.length === 3);
+        await Promise.all(begun);
       }));
 
     it("throws what a handler throws, once the round is finished", () =>

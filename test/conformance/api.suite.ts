@@ -14,7 +14,24 @@ import {
   SUCCESS,
 } from "pamir";
 import { describe, expect, it } from "vitest";
-import { ANSWER, CLOSE, ECHO, FORWARD, HOLD, LARGE, READ, REGION, THROW, WATCH } from "./tasks/ids.js";
+import {
+  ANSWER,
+  CALL_BACK,
+  CLOSE,
+  ECHO,
+  FAIL,
+  FORWARD,
+  HOLD,
+  LARGE,
+  LAST_WORDS,
+  LATER,
+  READ,
+  REGION,
+  STREAM,
+  SUM,
+  THROW,
+  WATCH,
+} from "./tasks/ids.js";
 
 const TIMEOUT = { timeout: 5000 };
 const MIB = 1024 ** 2;
@@ -407,6 +424,134 @@ export function apiSuite({ name, kernels, noWaitAsync = false, many = 200 }: Api
       }));
   });
 
+  describe(`${name}: calls and streams`, () => {
+    it.each([0, 1, 8, 5000, 69_000, 69_633, MIB + 3])("a request of %i bytes, and its reply", (bytes) =>
+      withJob(2, async ({ client, context }) => {
+        const to = client.endpoint(1);
+        for (const header of [undefined, Uint8Array.of(1, 2, 3), new Uint8Array(60_000).fill(7)]) {
+          const reply = await context.call(to, CALL_BACK, pattern(bytes, 3), { ...TIMEOUT, header });
+          const headerBytes = header?.length ?? 0;
+          expect(reply.length).toBe(headerBytes + bytes);
+          expect(reply.subarray(0, headerBytes).every((byte, i) => byte === header?.[i])).toBe(true);
+          expect(isPattern(reply.subarray(headerBytes).reverse(), 3)).toBe(true);
+        }
+      }),
+    );
+
+    it("values there and back; who answers sooner is there sooner", () =>
+      withJob(3, async ({ client, context }) => {
+        const order: number[] = [];
+        const slow = context
+          .call(client.endpoint(1), SUM, { numbers: [1, 2], wait: 100 }, TIMEOUT)
+          .finally(() => order.push(1));
+        const fast = context.call(client.endpoint(2), SUM, { numbers: [3, 4] }, TIMEOUT).finally(() => order.push(2));
+        expect(await Promise.all([slow, fast])).toEqual([
+          { sum: 3, task: 1 },
+          { sum: 7, task: 2 },
+        ]);
+        expect(order).toEqual([2, 1]);
+      }));
+
+    it("of the task itself, in a handler too", () =>
+      withJob(1, async ({ context }) => {
+        context.dispatch(SUM, ({ numbers }) => ({ sum: numbers.length, task: 0 }));
+        const asked: Promise<unknown>[] = [];
+        context.dispatch(ECHO, () => void asked.push(context.call(context.endpoint, SUM, { numbers: [5] }, TIMEOUT)));
+        context.sendImmediate(context.endpoint, ECHO);
+        await until(context, () => asked.length === 1);
+        expect(await asked[0]).toEqual({ sum: 1, task: 0 });
+      }));
+
+    it("more at once than there is room for: each gets its own reply", () =>
+      withJob(3, async ({ client, context }) => {
+        const calls = Array.from({ length: 600 }, async (_, number) => {
+          const payload = pattern(number % 7 === 0 ? 30_000 : 1000, number);
+          const reply = await context.call(client.endpoint(1 + (number % 2)), CALL_BACK, payload, {
+            timeout: 20_000,
+          });
+          return isPattern(reply.reverse(), number);
+        });
+        expect((await Promise.all(calls)).every(Boolean)).toBe(true);
+      }));
+
+    it("an error comes with its name, code and stack", () =>
+      withJob(2, async ({ client, context }) => {
+        for (const how of ["at once", "async"]) {
+          const error = await context.call(client.endpoint(1), FAIL, how, TIMEOUT).then(
+            () => undefined,
+            (reason: Error) => reason,
+          );
+          expect(error).toMatchObject({ name: "RangeError", message: `failed: ${how}`, code: "E_FAILED" });
+          expect(error?.stack).toMatch(/peer.*context 0 of task 1/s);
+        }
+        const wrong = context.call(client.endpoint(1), ECHO, null, TIMEOUT);
+        expect((await wrong).length).toBe(0);
+      }));
+
+    it("before the handler is there: it waits for it", () =>
+      withJob(2, async ({ client, context }) => {
+        const to = client.endpoint(1);
+        const first = context.call(to, 3000, Uint8Array.of(1), TIMEOUT);
+        const second = context.call(to, 3000, new Uint8Array(100), TIMEOUT);
+        context.sendImmediate(to, LATER, Int32Array.of(3000));
+        expect((await first)[0]).toBe(1);
+        expect((await second).length).toBe(100);
+      }));
+
+    it("end by time, by signal, by interrupt, with the context, and with the target", () =>
+      withJob(3, async ({ job, client, context }) => {
+        const never = (task: number, options: object) =>
+          codeOf(context.call(client.endpoint(task), FAIL, "never", options));
+        expect(await never(1, { timeout: 20 })).toBe("PAMIR_TIMEDOUT");
+        expect(await never(1, { signal: AbortSignal.timeout(20) })).toBe("PAMIR_CANCELED");
+        expect(await never(1, { signal: AbortSignal.abort() })).toBe("PAMIR_CANCELED");
+        const interrupted = never(1, TIMEOUT);
+        setTimeout(() => job.interrupt(0), 20);
+        expect(await interrupted).toBe("PAMIR_INTERRUPTED");
+        // The longer one is not held up by the shorter, nor the other way round.
+        const [longer, shorter] = [never(1, { timeout: 60 }), never(2, { timeout: 10 })];
+        expect(await shorter).toBe("PAMIR_TIMEDOUT");
+        const dying = codeOf(context.call(client.endpoint(1), FAIL, "die", TIMEOUT));
+        expect(await Promise.all([dying, longer])).toContain("PAMIR_SHUTDOWN");
+        expect(await never(1, TIMEOUT)).toBe("PAMIR_SHUTDOWN");
+        expect(await context.call(client.endpoint(2), SUM, { numbers: [1] }, TIMEOUT)).toEqual({ sum: 1, task: 2 });
+        const closed = never(2, TIMEOUT);
+        context.close();
+        expect(await closed).toBe("PAMIR_CLOSED");
+      }));
+
+    it("a stream: what comes, in order, however slowly it is read", () =>
+      withJob(
+        2,
+        async ({ client, context }) => {
+          const count = 3000;
+          context.sendImmediate(client.endpoint(1), STREAM, Int32Array.of(count));
+          let next = 0;
+          for await (const { origin, header, payload, reply } of context.messages(STREAM, TIMEOUT)) {
+            expect([origin, payload.length, reply]).toEqual([client.endpoint(1), 500, undefined]);
+            expect(new Int32Array(header.slice().buffer)[0]).toBe(next++);
+            if (next % 1000 === 0) await new Promise((resolve) => setTimeout(resolve, 10));
+            if (next === count) break;
+          }
+          const again = context.messages(STREAM, { timeout: 20 });
+          expect(await codeOf(again.next())).toBe("PAMIR_TIMEDOUT");
+        },
+        1024,
+      ));
+
+    it("a stream of calls: each is answered where it is read", () =>
+      withJob(1, async ({ context }) => {
+        const sums = [1, 2, 3].map((number) => context.call(context.endpoint, SUM, { numbers: [number] }, TIMEOUT));
+        let answered = 0;
+        for await (const { payload, reply } of context.messages(SUM, TIMEOUT)) {
+          expect(() => context.dispatch(SUM.id, () => {})).toThrow("a stream");
+          reply?.({ sum: payload.numbers[0] as number, task: 9 });
+          if (++answered === 3) break;
+        }
+        expect(await Promise.all(sums)).toEqual([1, 2, 3].map((sum) => ({ sum, task: 9 })));
+      }));
+  });
+
   describe(`${name}: waits and ends`, () => {
     it("progress() ends by time, signal and interrupt", () =>
       withJob(2, async ({ job, context }) => {
@@ -494,6 +639,24 @@ export function apiSuite({ name, kernels, noWaitAsync = false, many = 200 }: Api
         const [exit] = await job.exited;
         expect(exit).toMatchObject({ task: 1, cause: "error", error: "RangeError: thrown in a task" });
         while (context.sendImmediate(to, ECHO) !== SHUTDOWN) await context.progress({ timeout: 20 }).catch(() => {});
+      }));
+
+    it("a task dies behind what it sent: that is delivered, or its end is missing", () =>
+      withJob(2, async ({ job, client, context }) => {
+        const to = client.endpoint(1);
+        const came: number[] = [];
+        context.dispatch(ANSWER, (message) => {
+          const number = headerWord(message, 0);
+          if (number >= 0) came.push(number);
+        });
+        context.sendImmediate(to, LAST_WORDS);
+        // Whatever of these is answered is not what is looked for.
+        while (context.sendImmediate(to, ECHO, Int32Array.of(-1)) !== SHUTDOWN)
+          await context.progress({ timeout: 20 }).catch(() => {});
+        while (context.advance() > 0);
+        expect((await job.exited)[0]).toMatchObject({ task: 1, error: "RangeError: thrown behind a message" });
+        expect(came).toEqual(Array.from({ length: came.length }, (_, i) => i));
+        if (client.capabilities.lastWords) expect(came.length).toBe(100);
       }));
 
     it(`${many} tasks answer`, { timeout: 120_000 }, () =>

@@ -110,7 +110,7 @@ it("esbuild", async () => {
     write: true,
   });
   expect(await runFiles(join(folder, "dist"))).toEqual(RESULT);
-  for (const output of Object.values(metafile.outputs)) expect(output.bytes).toBeLessThan(120_000);
+  for (const output of Object.values(metafile.outputs)) expect(output.bytes).toBeLessThan(125_000);
 });
 
 it("rollup", async () => {

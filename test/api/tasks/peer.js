@@ -134,6 +134,17 @@ await runScenario({
     raise(flags, 3);
   },
 
+  /** Answers calls, blocked in between, and leaves with an answer. */
+  answer(client) {
+    const context = client.createContext();
+    context.dispatch(DATA, ({ payload }) => Uint8Array.of(payload[0] ?? 0, client.task));
+    context.dispatch(OTHER, () => {
+      client.close();
+      return Uint8Array.of(99);
+    });
+    context.advanceUntil(() => false);
+  },
+
   /** Sends more than there is room for, and leaves: drained, or not. */
   async leave(client, { count, drain, flags }) {
     const context = client.createContext();

@@ -1,3 +1,5 @@
+import { codecs, dispatchId } from "pamir";
+
 // Dispatch ids that api.suite.ts and its tasks agree upon.
 export const ANSWER = 1;
 export const ECHO = 2;
@@ -10,3 +12,11 @@ export const HOLD = 8;
 export const CLOSE = 9;
 export const THROW = 10;
 export const WATCH = 11;
+export const LAST_WORDS = 12;
+export const CALL_BACK = 13;
+export const LATER = 14;
+export const STREAM = 15;
+/** @type {import("pamir").DispatchId<{ numbers: number[], wait?: number }, { sum: number, task: number }>} */
+export const SUM = dispatchId(20, codecs.json(), codecs.json());
+/** @type {import("pamir").DispatchId<string, string>} */
+export const FAIL = dispatchId(21, codecs.text, codecs.text);

@@ -1,7 +1,25 @@
 // @ts-check
 // The other tasks of api.suite.ts. It never blocks, so that it runs wherever there are tasks.
 import { attach, EAGAIN, SHUTDOWN, SUCCESS } from "pamir";
-import { ANSWER, CLOSE, ECHO, FORWARD, HOLD, LARGE, READ, REGION, SEND, THROW, WATCH } from "./ids.js";
+import {
+  ANSWER,
+  CALL_BACK,
+  CLOSE,
+  ECHO,
+  FAIL,
+  FORWARD,
+  HOLD,
+  LARGE,
+  LAST_WORDS,
+  LATER,
+  READ,
+  REGION,
+  SEND,
+  STREAM,
+  SUM,
+  THROW,
+  WATCH,
+} from "./ids.js";
 
 const client = await attach();
 const { noWaitAsync } = /** @type {{ noWaitAsync: boolean }} */ (client.args);
@@ -62,6 +80,59 @@ context.dispatch(CLOSE, (message) => {
 });
 context.dispatch(THROW, () => {
   throw new RangeError("thrown in a task");
+});
+context.dispatch(LAST_WORDS, ({ origin }) => {
+  for (let i = 0; i < 100; i++) check(context.sendImmediate(origin, ANSWER, Int32Array.of(i)));
+  throw new RangeError("thrown behind a message");
+});
+// A call: header and payload come back, the payload upside down.
+context.dispatch(CALL_BACK, (message) => {
+  const header = message.header.slice();
+  const bytes = new Uint8Array(header.length + message.payloadBytes);
+  bytes.set(header);
+  if (message.immediate) {
+    bytes.set(message.payload.slice().reverse(), header.length);
+    return bytes;
+  }
+  return new Promise((resolve) => {
+    const rest = bytes.subarray(header.length);
+    message.receive(rest, () => {
+      rest.reverse();
+      resolve(bytes);
+    });
+  });
+});
+context.dispatch(SUM, async ({ numbers, wait }) => {
+  if (wait !== undefined) await new Promise((resolve) => setTimeout(resolve, wait));
+  return { sum: numbers.reduce((sum, number) => sum + number, 0), task: client.task };
+});
+context.dispatch(FAIL, async (how) => {
+  if (how === "async") await new Promise((resolve) => setTimeout(resolve, 1));
+  if (how === "never") await new Promise(() => {});
+  if (how === "die") setTimeout(() => void Promise.reject(new Error("dies")), 20);
+  if (how === "die") await new Promise(() => {});
+  throw Object.assign(new RangeError(`failed: ${how}`), { code: "E_FAILED" });
+});
+// Has a handler for this id only some time after its first message.
+context.dispatch(LATER, (message) => {
+  const id = headerWord(message);
+  setTimeout(() => context.post(() => context.dispatch(id, ({ payload }) => payload.slice())), 30);
+});
+// So many messages to task 0.
+context.dispatch(STREAM, (message) => {
+  const count = headerWord(message);
+  let sent = 0;
+  context.post(() => {
+    while (sent < count) {
+      if (
+        context.sendImmediate(client.endpoint(0), STREAM, Int32Array.of(sent), new Uint8Array(500), false) !== SUCCESS
+      ) {
+        return EAGAIN;
+      }
+      sent++;
+    }
+    return SUCCESS;
+  });
 });
 // Ends once task 0 has left.
 context.dispatch(WATCH, () => {

@@ -1,0 +1,292 @@
+// Request and reply. A call is a message to DISPATCH_ID_CALL, whose header begins with the call's number and the dispatch
+// id that it is for; what the handler of that id returns comes back as a message to DISPATCH_ID_REPLY.
+//
+//   call    header  0  number   4  dispatch id   8  the caller's header      payload  the request
+//   reply   header  0  number   4  REPLY_…                                    payload  the reply, or an error as JSON
+import { DISPATCH_ID_CALL, DISPATCH_ID_REPLY, HEADER_BYTES_MAX, RECV_IMMEDIATE_MAX } from "../../assembly/layout.js";
+import { Queue } from "../support/queue.js";
+import { codecs } from "./codec.js";
+import type { Handler } from "./dispatch.js";
+import type { Endpoint } from "./endpoint.js";
+import { PamiError, RemoteError, show } from "./error.js";
+import type { Message } from "./message.js";
+import { EAGAIN, type Result, SHUTDOWN, SUCCESS } from "./result.js";
+
+const REPLY_VALUE = 0;
+const REPLY_ERROR = 1;
+/** Bytes of a call's header before the caller's own, and of a reply's. */
+const PREFIX_BYTES = 8;
+
+/** What a call needs of its context. */
+export interface CallHost {
+  /** As `Context.send`, to a dispatch id of pamir's own; nothing is copied but what waits and is not larger than a record. */
+  send(to: Endpoint, dispatch: number, header: Uint8Array, payload: Uint8Array | undefined): Result;
+  whenRoom(to: Endpoint, bytes: number, onRoom: () => void): void;
+  /** Sees to it that the context advances while calls are pending; `isSooner`: one is given up sooner than all others. */
+  advanceSoon(isSooner: boolean): void;
+  /** What a reply is said to come from. */
+  nameOf(endpoint: Endpoint): string;
+}
+
+/** A call whose reply has not come. */
+export interface PendingCall {
+  readonly to: Endpoint;
+  /** When it is given up, on the context's clock; Infinity: never. */
+  readonly deadline: number;
+  readonly resolve: (reply: Uint8Array) => void;
+  readonly reject: (error: Error) => void;
+}
+
+/** A call or a reply that waits for room. */
+interface Waiting {
+  readonly dispatch: number;
+  readonly header: Uint8Array;
+  readonly payload: Uint8Array | undefined;
+  readonly number: number;
+}
+
+/** An error as it travels. */
+interface WireError {
+  readonly name: string;
+  readonly message: string;
+  readonly code?: string | number | undefined;
+  readonly stack?: string | undefined;
+}
+
+export class Calls {
+  /** Calls that were settled since somebody set this to 0. */
+  settled = 0;
+
+  readonly #host: CallHost;
+  readonly #pending = new Map<number, PendingCall>();
+  /** What waits for room, by endpoint, in order. */
+  readonly #waiting = new Map<Endpoint, Queue<Waiting>>();
+  #number = 0;
+  /** No pending call's deadline is before this. */
+  #soonest = Number.POSITIVE_INFINITY;
+
+  constructor(host: CallHost) {
+    this.#host = host;
+  }
+
+  /** Calls whose reply has not come. */
+  get size(): number {
+    return this.#pending.size;
+  }
+
+  /** No pending call is given up before this. */
+  get soonest(): number {
+    return this.#soonest;
+  }
+
+  /**
+   * Begins a call; settled by what it is given, once.
+   * @returns its number, for giveUp()
+   */
+  begin(id: number, header: Uint8Array | undefined, payload: Uint8Array | undefined, call: PendingCall): number {
+    const headerBytes = header?.length ?? 0;
+    if (headerBytes > HEADER_BYTES_MAX - PREFIX_BYTES) {
+      const limit = HEADER_BYTES_MAX - PREFIX_BYTES;
+      throw new PamiError("PAMIR_TOO_LARGE", `the header of a call has ${headerBytes} bytes, the limit is ${limit}`);
+    }
+    const number = (this.#number + 1) >>> 0;
+    this.#number = number;
+    const prefixed = prefix(number, id, header);
+    this.#pending.set(number, call);
+    const isSooner = call.deadline < this.#soonest;
+    if (isSooner) this.#soonest = call.deadline;
+    const result = this.#send(call.to, { dispatch: DISPATCH_ID_CALL, header: prefixed, payload, number });
+    if (result !== SUCCESS) this.#fail(number, shutdown(call.to, this.#host, result));
+    else this.#host.advanceSoon(isSooner);
+    return number;
+  }
+
+  /** Ends a call before its reply, if it has not come: what comes later is dropped. */
+  giveUp(number: number, error: Error): void {
+    this.#fail(number, error);
+  }
+
+  /** Gives up the calls whose time is over. */
+  expire(now: number, late: (call: PendingCall) => Error): void {
+    if (now < this.#soonest) return;
+    this.#soonest = Number.POSITIVE_INFINITY;
+    for (const [number, call] of this.#pending) {
+      if (call.deadline <= now) this.#fail(number, late(call));
+      else if (call.deadline < this.#soonest) this.#soonest = call.deadline;
+    }
+  }
+
+  /** Nothing comes of what is pending. */
+  giveUpAll(error: () => Error): void {
+    for (const number of [...this.#pending.keys()]) this.#fail(number, error());
+  }
+
+  /** An endpoint has ended, and what it had sent is delivered. */
+  targetEnded(endpoint: Endpoint): void {
+    this.#waiting.delete(endpoint);
+    for (const [number, { to }] of this.#pending) {
+      if (to === endpoint) this.#fail(number, shutdown(to, this.#host, SHUTDOWN));
+    }
+  }
+
+  /** Calls a handler for a call that has come, and sees to its reply. It throws nothing. */
+  serve(handler: Handler, message: Message): void {
+    const { origin } = message;
+    const number = message.takeCall();
+    let value: unknown;
+    try {
+      value = handler(message);
+      message.checkAnswered();
+    } catch (error) {
+      message.discard();
+      this.#replyError(origin, number, error);
+      return;
+    }
+    if (isThenable(value)) {
+      value.then(
+        (settled) => this.#reply(origin, number, settled),
+        (error) => this.#replyError(origin, number, error),
+      );
+    } else this.#reply(origin, number, value);
+  }
+
+  /** Answers a call that was taken out of a stream. */
+  answer(origin: Endpoint, number: number, value: unknown): void {
+    this.#reply(origin, number, value);
+  }
+
+  /** The handler of DISPATCH_ID_REPLY. */
+  readonly onReply = (message: Message): void => {
+    const number = message.headerWord(0);
+    const status = message.headerWord(4);
+    if (!this.#pending.has(number)) {
+      if (!message.immediate) message.discard();
+      return;
+    }
+    const reply = new Uint8Array(message.payloadBytes);
+    if (message.immediate) {
+      message.copyTo(reply);
+      this.#settle(number, status, reply, message.origin);
+      return;
+    }
+    const { origin } = message;
+    // Where its sender ends in the middle, the call does too.
+    message.receive(reply, (_, result) => {
+      if (result === SUCCESS) this.#settle(number, status, reply, origin);
+    });
+  };
+
+  #settle(number: number, status: number, reply: Uint8Array, origin: Endpoint): void {
+    if (status === REPLY_ERROR) {
+      const error = codecs.json<WireError>().decode(reply);
+      this.#fail(number, new RemoteError(error, this.#host.nameOf(origin)));
+      return;
+    }
+    const call = this.#pending.get(number);
+    this.#pending.delete(number);
+    this.settled++;
+    call?.resolve(reply);
+  }
+
+  #fail(number: number, error: Error): void {
+    const call = this.#pending.get(number);
+    if (call === undefined) return;
+    this.#pending.delete(number);
+    this.settled++;
+    call.reject(error);
+  }
+
+  #reply(to: Endpoint, number: number, value: unknown): void {
+    if (value !== undefined && value !== null && !ArrayBuffer.isView(value)) {
+      const what = `a handler returned ${show(value)} to a call: give back a view of bytes, or use dispatchId()`;
+      this.#replyError(to, number, new PamiError("PAMIR_INVAL", what));
+      return;
+    }
+    const header = prefix(number, REPLY_VALUE, undefined);
+    this.#send(to, {
+      dispatch: DISPATCH_ID_REPLY,
+      header,
+      payload: value == null ? undefined : bytesOf(value),
+      number,
+    });
+  }
+
+  #replyError(to: Endpoint, number: number, thrown: unknown): void {
+    const header = prefix(number, REPLY_ERROR, undefined);
+    const payload = codecs.json<WireError>().encode(wireError(thrown));
+    this.#send(to, { dispatch: DISPATCH_ID_REPLY, header, payload, number });
+  }
+
+  /** Sends behind what waits for room, or waits too. */
+  #send(to: Endpoint, waiting: Waiting): Result {
+    const queue = this.#waiting.get(to);
+    if (queue !== undefined) {
+      queue.push({ ...waiting, payload: kept(waiting.payload) });
+      return SUCCESS;
+    }
+    const { header, payload } = waiting;
+    const result = this.#host.send(to, waiting.dispatch, header, payload);
+    if (result !== EAGAIN) return result;
+    const begun = new Queue<Waiting>();
+    begun.push({ ...waiting, payload: kept(payload) });
+    this.#waiting.set(to, begun);
+    this.#awaitRoom(to, waiting);
+    return SUCCESS;
+  }
+
+  #awaitRoom(to: Endpoint, { header, payload }: Waiting): void {
+    const bytes = Math.min(header.length + (payload?.length ?? 0), RECV_IMMEDIATE_MAX);
+    this.#host.whenRoom(to, bytes, () => this.#sendWaiting(to));
+  }
+
+  #sendWaiting(to: Endpoint): void {
+    const queue = this.#waiting.get(to);
+    for (let next = queue?.first; next !== undefined; next = queue?.first) {
+      const { dispatch, number } = next;
+      // A call that was given up meanwhile is not made.
+      const isWanted = dispatch === DISPATCH_ID_REPLY || this.#pending.has(number);
+      const result = isWanted ? this.#host.send(to, dispatch, next.header, next.payload) : SUCCESS;
+      if (result === EAGAIN) {
+        this.#awaitRoom(to, next);
+        return;
+      }
+      queue?.shift();
+      if (result !== SUCCESS && dispatch === DISPATCH_ID_CALL) this.#fail(number, shutdown(to, this.#host, result));
+    }
+    this.#waiting.delete(to);
+  }
+}
+
+function prefix(number: number, word: number, header: Uint8Array | undefined): Uint8Array {
+  const prefixed = new Uint8Array(PREFIX_BYTES + (header?.length ?? 0));
+  const words = new Uint32Array(prefixed.buffer, 0, 2);
+  words[0] = number;
+  words[1] = word;
+  if (header !== undefined) prefixed.set(header, PREFIX_BYTES);
+  return prefixed;
+}
+
+function bytesOf(view: ArrayBufferView): Uint8Array {
+  return view instanceof Uint8Array ? view : new Uint8Array(view.buffer, view.byteOffset, view.byteLength);
+}
+
+/** A payload that waits: copied, unless it is large. */
+function kept(payload: Uint8Array | undefined): Uint8Array | undefined {
+  return payload === undefined || payload.length > RECV_IMMEDIATE_MAX ? payload : payload.slice();
+}
+
+function isThenable(value: unknown): value is PromiseLike<unknown> {
+  return typeof (value as PromiseLike<unknown> | null | undefined)?.then === "function";
+}
+
+function shutdown(to: Endpoint, host: CallHost, result: Result): PamiError {
+  if (result === SHUTDOWN) return new PamiError("PAMIR_SHUTDOWN", `call(): ${host.nameOf(to)} has ended`);
+  return new PamiError("PAMIR_NO_MEMORY", `call(): no memory for a lane to ${host.nameOf(to)}`);
+}
+
+function wireError(thrown: unknown): WireError {
+  if (!(thrown instanceof Error)) return { name: "Error", message: String(thrown) };
+  const { name, message, stack } = thrown;
+  const { code } = thrown as { code?: unknown };
+  return { name, message, stack, code: typeof code === "string" || typeof code === "number" ? code : undefined };
+}

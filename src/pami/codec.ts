@@ -1,0 +1,84 @@
+// From values to bytes and back, for calls and streams. A codec is any object with these two functions, so those of
+// well-kept libraries fit as they are: `import * as msgpack from "@msgpack/msgpack"`, `cbor-x`, `msgpackr`.
+import { DISPATCH_ID_MAX } from "../../assembly/layout.js";
+import type { Handler } from "./dispatch.js";
+import type { Endpoint } from "./endpoint.js";
+import { checkInteger, PamiError, show } from "./error.js";
+import { SUCCESS } from "./result.js";
+
+/** Turns values into bytes and back. */
+export interface Codec<T> {
+  /** The bytes are pamir's until they are sent. */
+  encode(value: T): Uint8Array;
+  /** The bytes are the codec's own: ordinary memory, nobody else's. */
+  decode(bytes: Uint8Array): T;
+}
+
+const encoder = new TextEncoder();
+const decoder = new TextDecoder();
+
+/** Codecs that need no library. */
+export const codecs = {
+  /** Bytes as they are. */
+  bytes: { encode: (value) => value, decode: (bytes) => bytes } as Codec<Uint8Array>,
+  /** A string, as UTF-8. */
+  text: { encode: (value) => encoder.encode(value), decode: (bytes) => decoder.decode(bytes) } as Codec<string>,
+  /** Whatever JSON can say; `undefined` too. */
+  json<T = unknown>(): Codec<T> {
+    return {
+      encode: (value) => (value === undefined ? new Uint8Array() : encoder.encode(JSON.stringify(value))),
+      decode: (bytes) => (bytes.length === 0 ? undefined : JSON.parse(decoder.decode(bytes))) as T,
+    };
+  },
+};
+
+/** A dispatch id that knows what its messages carry, and what its handler gives back. */
+export interface DispatchId<Request, Reply = void> {
+  readonly id: number;
+  readonly request: Codec<Request>;
+  /** Undefined: the handler gives back nothing. */
+  readonly reply: Codec<Reply> | undefined;
+}
+
+/** A typed dispatch id, for both sides to share. @throws PAMIR_INVAL */
+export function dispatchId<Request>(id: number, request: Codec<Request>): DispatchId<Request>;
+export function dispatchId<Request, Reply>(
+  id: number,
+  request: Codec<Request>,
+  reply: Codec<Reply>,
+): DispatchId<Request, Reply>;
+export function dispatchId(id: number, request: Codec<unknown>, reply?: Codec<unknown>): DispatchId<unknown, unknown> {
+  checkInteger("dispatch id", id, 0, DISPATCH_ID_MAX);
+  for (const codec of [request, reply ?? request]) {
+    if (typeof codec?.encode !== "function" || typeof codec.decode !== "function") {
+      throw new PamiError("PAMIR_INVAL", `codec is ${show(codec)}, without encode() and decode()`);
+    }
+  }
+  return { id, request, reply };
+}
+
+/** The handler of a typed dispatch id: gets what was decoded; what it returns, or a promise of it, is the reply to a call. */
+export type TypedHandler<Request, Reply> = (request: Request, origin: Endpoint) => Reply | PromiseLike<Reply>;
+
+/** A handler of messages, made of one of values. */
+export function untyped<Request, Reply>(
+  { request, reply }: DispatchId<Request, Reply>,
+  handler: TypedHandler<Request, Reply>,
+): Handler {
+  const encoded = (value: Reply): Uint8Array | undefined => reply?.encode(value);
+  const handle = (bytes: Uint8Array, origin: Endpoint): unknown => {
+    const value = handler(request.decode(bytes), origin);
+    return value instanceof Promise ? value.then(encoded) : encoded(value as Reply);
+  };
+  return (message) => {
+    const { origin } = message;
+    if (message.immediate) return handle(message.payload.slice(), origin);
+    const bytes = new Uint8Array(message.payloadBytes);
+    return new Promise((resolve) => {
+      message.receive(bytes, (_, result) => {
+        // An error rejects: it is the caller's, or, where nobody calls, one that nobody handles.
+        if (result === SUCCESS) resolve(Promise.resolve().then(() => handle(bytes, origin)));
+      });
+    });
+  };
+}

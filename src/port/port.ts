@@ -1,0 +1,399 @@
+// pamir/port: something with a MessagePort's shape that goes by pamir, so that Comlink and whatever else takes such a port
+// runs over it unchanged. Values are bytes on the way, by a codec; a MessagePort that is transferred stays on its own
+// thread, and what is posted to it is carried over: a channel of its own, beside the port's.
+//
+//   message   header  0  channel, as its opener numbers it: from 1 up its own, negative the other side's, 0 the port's
+//                     4  MessagePorts that come with it, or CLOSE
+//             payload the value by the codec; with ports, { value, channels }
+import { type Codec, type Context, EAGAIN, type Endpoint, type Message, PamiError, SUCCESS } from "../index.js";
+
+/** In place of a count of ports: the channel is closed. */
+const CLOSE = -1;
+/** Key of what stands for a MessagePort in a value, by its place in `channels`. */
+const MARK = "pamir:port";
+
+export interface PortOptions {
+  /** Dispatch id of both ends: for nothing else, but as many ports to different endpoints as are wanted. */
+  readonly id: number;
+  /** What turns values into bytes: `@msgpack/msgpack`, `cbor-x`, `{ encode: v8.serialize, decode: v8.deserialize }`, … */
+  readonly codec: Codec<unknown>;
+}
+
+/** What listeners get: of a MessageEvent what matters. */
+export interface PortEvent {
+  readonly type: "message" | "close";
+  readonly data: unknown;
+  readonly ports: readonly MessagePort[];
+  readonly target: Port;
+}
+
+type Listener = ((event: PortEvent) => void) | { handleEvent(event: PortEvent): void };
+
+/** A value on its way out, or in. */
+interface Packet {
+  readonly channel: number;
+  readonly ports: number;
+  readonly bytes: Uint8Array;
+  isComplete: boolean;
+}
+
+/** Another port's traffic, carried over. */
+interface Bridge {
+  readonly port: MessagePort;
+  /** Ids of its requests that are not answered: see isRequest(). */
+  readonly requests: Set<string>;
+}
+
+/**
+ * A port to an endpoint, where another port is that leads here.
+ * @throws PAMIR_INVAL, PAMIR_DISPATCH_TAKEN
+ */
+export function portTo(context: Context, to: Endpoint, { id, codec }: PortOptions): Port {
+  if (typeof codec?.encode !== "function" || typeof codec.decode !== "function") {
+    throw new PamiError("PAMIR_INVAL", "codec of portTo() has no encode() and decode()");
+  }
+  let hub = hubs.get(context);
+  if (hub === undefined) {
+    hub = new Hub(context);
+    hubs.set(context, hub);
+  }
+  return hub.open(to, id, codec);
+}
+
+const hubs = new WeakMap<Context, Hub>();
+
+/** The ports of one context. */
+class Hub {
+  readonly #context: Context;
+  readonly #ports = new Map<number, Map<Endpoint, Port>>();
+  #started = 0;
+  #stop = new AbortController();
+
+  constructor(context: Context) {
+    this.#context = context;
+  }
+
+  open(to: Endpoint, id: number, codec: Codec<unknown>): Port {
+    let ports = this.#ports.get(id);
+    if (ports === undefined) {
+      const opened = new Map<Endpoint, Port>();
+      this.#context.dispatch(id, (message) => {
+        const port = opened.get(message.origin);
+        if (port !== undefined) port.receive(message);
+        else if (!message.immediate) message.discard();
+      });
+      ports = opened;
+      this.#ports.set(id, ports);
+    }
+    if (ports.has(to)) throw new PamiError("PAMIR_INVAL", `endpoint ${to} has a port with dispatch id ${id} already`);
+    const port = new Port(this.#context, to, id, codec, this);
+    ports.set(to, port);
+    return port;
+  }
+
+  closed(to: Endpoint, id: number): void {
+    this.#ports.get(id)?.delete(to);
+  }
+
+  /** From now on somebody has to advance the context. */
+  started(): void {
+    if (this.#started++ === 0) void this.#advance(this.#stop.signal);
+  }
+
+  stopped(): void {
+    if (--this.#started > 0) return;
+    this.#stop.abort();
+    this.#stop = new AbortController();
+  }
+
+  async #advance(signal: AbortSignal): Promise<void> {
+    while (!this.#context.closed) {
+      try {
+        await this.#context.progress({ signal });
+      } catch (error) {
+        const { code } = error as { code?: string };
+        if (code === "PAMIR_CANCELED") return;
+        if (code === "PAMIR_CLOSED") break;
+        // What a handler threw is nobody's here; an interrupt ends waits, and this is none of the user's.
+        if (code !== "PAMIR_INTERRUPTED") {
+          queueMicrotask(() => {
+            throw error;
+          });
+        }
+      }
+    }
+    for (const ports of this.#ports.values()) for (const port of ports.values()) port.end(CLOSED);
+  }
+}
+
+/**
+ * A MessagePort's shape. What is posted is copied, transferred buffers too; nothing limits what waits for room, as with
+ * a MessagePort. It advances its context from start() on, which `onmessage` calls. When the endpoint ends, listeners get a
+ * `close` event, and requests in Comlink's form that wait for an answer get one: an error with code PAMIR_SHUTDOWN.
+ */
+export class Port {
+  readonly #context: Context;
+  readonly #to: Endpoint;
+  readonly #id: number;
+  readonly #codec: Codec<unknown>;
+  readonly #hub: Hub;
+  readonly #listeners = { message: new Set<Listener>(), close: new Set<Listener>() };
+  #onmessage: ((event: PortEvent) => void) | null = null;
+  /** What has come before start(), and what comes in packets, with all that is behind it. */
+  readonly #incoming: Packet[] = [];
+  /** What waits for room. */
+  readonly #waiting: Packet[] = [];
+  readonly #bridges = new Map<number, Bridge>();
+  readonly #requests = new Set<string>();
+  #channels = 0;
+  #isStarted = false;
+  #isClosed = false;
+  /** Why nothing comes any more. */
+  #reason: Reason | undefined;
+
+  /** @internal */
+  constructor(context: Context, to: Endpoint, id: number, codec: Codec<unknown>, hub: Hub) {
+    this.#context = context;
+    this.#to = to;
+    this.#id = id;
+    this.#codec = codec;
+    this.#hub = hub;
+    context.whenEnded(to, () => this.end({ code: "PAMIR_SHUTDOWN", message: `endpoint ${to} has ended` }));
+  }
+
+  get onmessage(): ((event: PortEvent) => void) | null {
+    return this.#onmessage;
+  }
+
+  set onmessage(listener: ((event: PortEvent) => void) | null) {
+    this.#onmessage = listener;
+    if (listener !== null) this.start();
+  }
+
+  addEventListener(type: "message" | "close", listener: Listener): void {
+    this.#listeners[type]?.add(listener);
+  }
+
+  removeEventListener(type: "message" | "close", listener: Listener): void {
+    this.#listeners[type]?.delete(listener);
+  }
+
+  /** Delivers from now on, what has come before too, and advances the context. */
+  start(): void {
+    if (this.#isStarted || this.#isClosed) return;
+    this.#isStarted = true;
+    this.#hub.started();
+    // Not within the caller: listeners may be added behind it.
+    queueMicrotask(() => this.#deliver());
+  }
+
+  /** @throws what the codec throws; PAMIR_INVAL for a transfer of anything but buffers and MessagePorts */
+  postMessage(data: unknown, transfer: readonly Transferable[] | { transfer?: readonly Transferable[] } = []): void {
+    const list = Array.isArray(transfer) ? transfer : ((transfer as { transfer?: Transferable[] }).transfer ?? []);
+    if (!this.#isClosed) this.#post(0, this.#requests, data, list);
+  }
+
+  /** Nothing is delivered any more. The other end stays open, as a MessagePort's does not. */
+  close(): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    this.#hub.closed(this.#to, this.#id);
+    if (this.#isStarted) this.#hub.stopped();
+    for (const { port } of this.#bridges.values()) port.close();
+    this.#bridges.clear();
+    this.#waiting.length = 0;
+    this.#incoming.length = 0;
+  }
+
+  /** @internal A message for this port has come. */
+  receive(message: Message): void {
+    const words = new Int32Array(message.header.slice().buffer);
+    const bytes = new Uint8Array(message.payloadBytes);
+    // A channel is numbered by who opens it.
+    const channel = -(words[0] as number);
+    const packet: Packet = { channel, ports: words[1] as number, bytes, isComplete: message.immediate };
+    this.#incoming.push(packet);
+    if (message.immediate) message.copyTo(bytes);
+    else {
+      message.receive(bytes, (_, result) => {
+        // Of a message that breaks off nothing is delivered, and nothing comes behind it.
+        packet.isComplete = result === SUCCESS;
+        this.#deliver();
+      });
+    }
+    this.#deliver();
+  }
+
+  #deliver(): void {
+    while (this.#isStarted && this.#incoming[0]?.isComplete) {
+      const { channel, ports, bytes } = this.#incoming.shift() as Packet;
+      if (ports === CLOSE) {
+        this.#bridges.get(channel)?.port.close();
+        this.#bridges.delete(channel);
+        continue;
+      }
+      const decoded = this.#codec.decode(bytes);
+      const [data, given] = ports > 0 ? this.#withPorts(decoded as Marked) : [decoded, []];
+      if (channel === 0) {
+        forget(this.#requests, data);
+        this.#emit({ type: "message", data, ports: given, target: this });
+        continue;
+      }
+      const bridge = this.#bridges.get(channel);
+      if (bridge === undefined) continue;
+      forget(bridge.requests, data);
+      bridge.port.postMessage(data, given);
+    }
+  }
+
+  #emit(event: PortEvent): void {
+    if (event.type === "message") this.#onmessage?.(event);
+    for (const listener of [...this.#listeners[event.type]]) {
+      if (typeof listener === "function") listener(event);
+      else listener.handleEvent(event);
+    }
+  }
+
+  #post(channel: number, requests: Set<string>, data: unknown, transfer: readonly Transferable[]): void {
+    if (isRequest(data)) requests.add(data.id);
+    if (this.#context.closed) this.end(CLOSED);
+    if (this.#reason !== undefined) {
+      this.#refuse(channel, requests);
+      return;
+    }
+    const ports = transfer.filter((each) => each instanceof MessagePort);
+    const other = transfer.find((each) => !(each instanceof MessagePort) && !(each instanceof ArrayBuffer));
+    if (other !== undefined) {
+      const name = other.constructor?.name ?? typeof other;
+      throw new PamiError(
+        "PAMIR_INVAL",
+        `transfer of a ${name}: a port carries buffers, which it copies, and MessagePorts`,
+      );
+    }
+    const value = ports.length === 0 ? data : this.#withoutPorts(data, ports);
+    this.#send({ channel, ports: ports.length, bytes: this.#codec.encode(value), isComplete: true });
+  }
+
+  #send(packet: Packet): void {
+    if (this.#waiting.length > 0) {
+      this.#waiting.push(packet);
+      return;
+    }
+    if (this.#attempt(packet) !== EAGAIN) return;
+    this.#waiting.push(packet);
+    this.#awaitRoom();
+  }
+
+  #attempt({ channel, ports, bytes }: Packet): number {
+    // With onLocal the payload is not copied: nobody else has these bytes.
+    const onLocal = () => {};
+    const header = Int32Array.of(channel, ports);
+    return this.#context.send({ to: this.#to, dispatch: this.#id, header, payload: bytes, onLocal });
+  }
+
+  #awaitRoom(): void {
+    this.#context.whenRoom(this.#to, 8, () => {
+      while (this.#waiting.length > 0 && this.#attempt(this.#waiting[0] as Packet) !== EAGAIN) this.#waiting.shift();
+      if (this.#waiting.length > 0) this.#awaitRoom();
+    });
+  }
+
+  /** Each port gets a channel, and a mark stands in its place. */
+  #withoutPorts(data: unknown, ports: readonly MessagePort[]): Marked {
+    const channels = ports.map((port) => {
+      const channel = ++this.#channels;
+      this.#bridge(channel, port);
+      return channel;
+    });
+    const value = replace(data, (each) => {
+      const place = ports.indexOf(each as MessagePort);
+      return place < 0 ? each : { [MARK]: place };
+    });
+    return { value, channels };
+  }
+
+  #withPorts({ value, channels }: Marked): [data: unknown, ports: MessagePort[]] {
+    const ports = channels.map((channel) => {
+      const { port1, port2 } = new MessageChannel();
+      this.#bridge(-channel, port1);
+      return port2;
+    });
+    const data = replace(value, (each) => {
+      const place = (each as { [MARK]?: number } | null)?.[MARK];
+      return place === undefined ? each : ports[place];
+    });
+    return [data, ports];
+  }
+
+  #bridge(channel: number, port: MessagePort): void {
+    const requests = new Set<string>();
+    this.#bridges.set(channel, { port, requests });
+    port.onmessage = ({ data, ports }) => this.#post(channel, requests, data, ports ?? []);
+    port.addEventListener("close", () => {
+      if (this.#bridges.delete(channel) && this.#reason === undefined && !this.#context.closed) {
+        this.#send({ channel, ports: CLOSE, bytes: new Uint8Array(), isComplete: true });
+      }
+    });
+    // In Node it would keep the thread running.
+    (port as { unref?: () => void }).unref?.();
+  }
+
+  /** @internal Nothing comes any more. */
+  end(reason: Reason): void {
+    if (this.#reason !== undefined || this.#isClosed) return;
+    this.#reason = reason;
+    this.#waiting.length = 0;
+    this.#refuse(0, this.#requests);
+    for (const [channel, { port, requests }] of this.#bridges) {
+      this.#refuse(channel, requests);
+      // It is closed behind the last answer.
+      queueMicrotask(() => port.close());
+    }
+    this.#emit({ type: "close", data: undefined, ports: [], target: this });
+  }
+
+  /** Answers what nobody answers any more. */
+  #refuse(channel: number, requests: Set<string>): void {
+    const value = { isError: true, value: { name: "PamiError", ...this.#reason } };
+    const thrown = { type: "HANDLER", name: "throw", value };
+    for (const id of requests) {
+      const data = { ...thrown, id };
+      if (channel !== 0) this.#bridges.get(channel)?.port.postMessage(data);
+      // Behind what the caller does with the promise that it is about to get.
+      else queueMicrotask(() => this.#emit({ type: "message", data, ports: [], target: this }));
+    }
+    requests.clear();
+  }
+}
+
+/** Why a port has ended, as an error says it. */
+interface Reason {
+  readonly code: string;
+  readonly message: string;
+}
+
+const CLOSED: Reason = { code: "PAMIR_CLOSED", message: "the port's context is closed" };
+
+interface Marked {
+  readonly value: unknown;
+  readonly channels: readonly number[];
+}
+
+/** Whether this is a request of Comlink's: it has an id, and a type that no answer has. */
+function isRequest(data: unknown): data is { id: string } {
+  const { id, type } = (data ?? {}) as { id?: unknown; type?: unknown };
+  return typeof id === "string" && typeof type === "string" && type !== "RAW" && type !== "HANDLER";
+}
+
+function forget(requests: Set<string>, data: unknown): void {
+  if (requests.size > 0) requests.delete((data as { id: string } | null)?.id ?? "");
+}
+
+/** A value with some parts replaced, in plain objects and arrays. */
+function replace(value: unknown, by: (part: unknown) => unknown): unknown {
+  const replaced = by(value);
+  if (replaced !== value || typeof value !== "object" || value === null) return replaced;
+  if (Array.isArray(value)) return value.map((part) => replace(part, by));
+  if (Object.getPrototypeOf(value) !== Object.prototype) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, part]) => [key, replace(part, by)]));
+}

@@ -1,0 +1,118 @@
+// What only Node shows of calls: listeners that are left, errors of others, a worker that blocks.
+import { getEventListeners } from "node:events";
+import { attach, codecs, dispatchId, SUCCESS } from "pamir";
+import { describe, expect, it } from "vitest";
+import { DATA, OTHER, PATIENCE, rejectionOf, until, VARIANTS, withJob } from "./support.js";
+
+describe.each(VARIANTS)("calls: $name", (variant) => {
+  it("leave no listener behind, however they end", () =>
+    withJob(variant, { tasks: 1 }, async ({ context }) => {
+      const controller = new AbortController();
+      const { signal } = controller;
+      const listeners = () => getEventListeners(signal, "abort").length;
+      context.dispatch(DATA, () => Uint8Array.of(1));
+      context.dispatch(OTHER, () => {
+        throw new TypeError("no");
+      });
+      const options = { timeout: PATIENCE, signal };
+      const calls = [
+        context.call(context.endpoint, DATA, null, options),
+        rejectionOf(context.call(context.endpoint, OTHER, null, options)),
+        rejectionOf(context.call(context.endpoint, 77, null, { ...options, timeout: 5 })),
+      ];
+      expect(listeners()).toBe(3);
+      await Promise.all(calls);
+      expect(listeners()).toBe(0);
+      const reason = new Error("enough");
+      const canceled = rejectionOf(context.call(context.endpoint, 77, null, options));
+      controller.abort(reason);
+      expect(await canceled).toMatchObject({ code: "PAMIR_CANCELED", cause: reason });
+      expect(listeners()).toBe(0);
+    }));
+
+  it("another handler's error is none of the caller's: nobody handles it", () =>
+    withJob(variant, { tasks: 1 }, async ({ context }) => {
+      const uncaught: unknown[] = [];
+      const before = process.listeners("uncaughtException");
+      process.removeAllListeners("uncaughtException");
+      process.on("uncaughtException", (error) => void uncaught.push(error));
+      try {
+        context.dispatch(DATA, () => Uint8Array.of(1));
+        context.dispatch(OTHER, () => {
+          throw new Error("of a message");
+        });
+        context.sendImmediate(context.endpoint, OTHER);
+        expect(await context.call(context.endpoint, DATA, null, { timeout: PATIENCE })).toEqual(Uint8Array.of(1));
+        expect(uncaught).toEqual([new Error("of a message")]);
+      } finally {
+        process.removeAllListeners("uncaughtException");
+        for (const listener of before) process.on("uncaughtException", listener);
+      }
+    }));
+
+  it("what a handler may give back: bytes of any view, or nothing; all else is an error that says so", () =>
+    withJob(variant, { tasks: 1 }, async ({ context }) => {
+      const values = [undefined, null, Uint16Array.of(258), new DataView(Uint8Array.of(7, 8, 9).buffer, 1, 1)];
+      context.dispatch(DATA, ({ header }) => [...values, 5, "text"][header[0] as number]);
+      const call = (number: number) =>
+        context.call(context.endpoint, DATA, null, { timeout: PATIENCE, header: Uint8Array.of(number) });
+      expect(await Promise.all(values.map((_, i) => call(i)))).toEqual(
+        [[], [], [2, 1], [8]].map((bytes) => Uint8Array.from(bytes)),
+      );
+      for (const number of [4, 5])
+        expect((await rejectionOf(call(number))).text).toContain("give back a view of bytes");
+    }));
+
+  it("is answered by a thread that blocks, and by one that closes with its last word", () =>
+    withJob(variant, { scenario: "answer" }, async ({ client, context }) => {
+      const to = client.endpoint(1);
+      for (let i = 0; i < 100; i++) {
+        expect(await context.call(to, DATA, Uint8Array.of(i), { timeout: PATIENCE })).toEqual(Uint8Array.of(i, 1));
+      }
+      expect(await context.call(to, OTHER, null, { timeout: PATIENCE })).toEqual(Uint8Array.of(99));
+      expect((await rejectionOf(context.call(to, DATA, null, { timeout: PATIENCE }))).code).toBe("PAMIR_SHUTDOWN");
+    }));
+
+  it("bad input is refused, by the promise", () =>
+    withJob(variant, { tasks: 1 }, async ({ context }) => {
+      const call = (...given: unknown[]) =>
+        rejectionOf((context.call as (...given: unknown[]) => Promise<unknown>)(...given));
+      const to = context.endpoint;
+      expect(await call(to, 4096)).toMatchObject({
+        code: "PAMIR_INVAL",
+        text: expect.stringMatching(/4096, not an integer from 0 to 4095/),
+      });
+      expect(await call(12_345, DATA)).toMatchObject({
+        code: "PAMIR_INVAL",
+        text: expect.stringMatching(/the job has 1 tasks/),
+      });
+      expect(await call(to, DATA, "text")).toMatchObject({
+        code: "PAMIR_INVAL",
+        text: expect.stringMatching(/request is "text"/),
+      });
+      expect(await call(to, DATA, null, { header: 5 })).toMatchObject({ text: expect.stringMatching(/header is 5/) });
+      expect(await call(to, DATA, null, { header: new Uint8Array(65_528) })).toMatchObject({ code: "PAMIR_TOO_LARGE" });
+      expect(await call(to, DATA, null, { timeout: -1 })).toMatchObject({ code: "PAMIR_INVAL" });
+      expect(() => dispatchId(-1, codecs.text)).toThrow("-1, not an integer");
+      expect(() => dispatchId(1, {} as never)).toThrow("without encode() and decode()");
+      expect(() => dispatchId(1, codecs.text, { encode() {} } as never)).toThrow("without encode()");
+      const cyclic: { self?: unknown } = {};
+      cyclic.self = cyclic;
+      expect((await rejectionOf(context.call(to, dispatchId(1, codecs.json()), cyclic))).text).toContain("circular");
+      expect(await rejectionOf(attach(5 as never))).toMatchObject({
+        code: "PAMIR_INVAL",
+        text: expect.stringMatching(/port of attach\(\) is 5/),
+      });
+    }));
+
+  it("many, while others advance the context", () =>
+    withJob(variant, { scenario: "answer" }, async ({ client, context }) => {
+      const to = client.endpoint(1);
+      const calls = Array.from({ length: 50 }, (_, i) => context.call(to, DATA, Uint8Array.of(i)));
+      let came = 0;
+      for (const call of calls) void call.then(() => came++);
+      until(context, () => context.drained);
+      while (came < 50) await context.progress({ timeout: PATIENCE }).catch(() => {});
+      expect(context.sendImmediate(to, OTHER)).toBe(SUCCESS);
+    }));
+});

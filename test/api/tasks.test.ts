@@ -1,0 +1,223 @@
+// Tasks that come later: spawned in the place of one that has ended, or adopted from whoever has started their worker.
+import { once } from "node:events";
+import { MessageChannel, Worker } from "node:worker_threads";
+import { type Context, type Endpoint, type Job, launch, SHUTDOWN, SUCCESS, type TaskExit } from "pamir";
+import { Piscina } from "piscina";
+import { describe, expect, it } from "vitest";
+import { DATA, OTHER, PATIENCE, QUIT, rejectionOf, thrownBy, until, VARIANTS, type Variant } from "./support.js";
+
+const module = new URL("tasks/joiner.js", import.meta.url);
+const file = module.pathname;
+
+interface Given {
+  readonly job: Job;
+  readonly context: Context;
+  readonly exits: TaskExit[];
+  /** What a task answers: what it was sent, its number, how many there are. */
+  ask(task: number, byte?: number): Promise<number[]>;
+}
+
+async function withPlaces(variant: Variant, tasks: number, spare: number, body: (given: Given) => Promise<void>) {
+  const exits: TaskExit[] = [];
+  const options = {
+    tasks,
+    spare,
+    join: true,
+    kernel: variant.kernels.length === 1 ? variant.kernels[0] : undefined,
+    heapBytes: 8 * 2 ** 20,
+    args: "given",
+    workerOptions: { workerData: { joins: "launched" } },
+    onExit: (exit: TaskExit) => void exits.push(exit),
+  };
+  const job = await launch(tasks === 1 ? null : module, options);
+  const context = job.client.createContext();
+  const ask = async (task: number, byte = 7) => [
+    ...(await context.call(job.client.endpoint(task), DATA, Uint8Array.of(byte), { timeout: PATIENCE })),
+  ];
+  try {
+    await body({ job, context, exits, ask });
+  } finally {
+    await job.terminate();
+  }
+}
+
+/** Until an endpoint has ended, as its senders see it. */
+function untilEnded(context: Context, to: Endpoint): void {
+  until(context, () => context.sendImmediate(to, QUIT) === SHUTDOWN);
+}
+
+for (const variant of VARIANTS.slice(0, 2)) {
+  describe(`spare places: ${variant.name}`, () => {
+    it("a new task takes the place of one that died: a new number, all memory back, resume() works", () =>
+      withPlaces(variant, 3, 10, async ({ job, context, exits, ask }) => {
+        const { client } = job;
+        expect([client.size, job.tasks, client.localTasks]).toEqual([3, 3, [0, 1, 2]]);
+        await ask(1);
+        await ask(2);
+        const { free } = job.dump().heap;
+        for (let round = 0; round < 10; round++) {
+          const victim = client.endpoint(job.tasks - 1);
+          expect((await rejectionOf(context.call(victim, OTHER))).code).toBe("PAMIR_SHUTDOWN");
+          expect(context.resume([victim])).toBe(SHUTDOWN);
+          const task = job.spawn();
+          expect(task).toBe(3 + round);
+          const to = client.endpoint(task);
+          expect(context.resume([to])).toBe(SUCCESS);
+          expect(await ask(task)).toEqual([7, task, 4 + round]);
+          expect(context.purge([to])).toBe(SUCCESS);
+          expect(await ask(task)).toEqual([7, task, 4 + round]);
+          expect(await ask(1)).toEqual([7, 1, 4 + round]);
+          expect(job.dump().heap.free).toBe(free);
+        }
+        const all = "the job has 13 places, see launch({ spare })";
+        expect(thrownBy(() => job.spawn())).toEqual({ code: "PAMIR_INVAL", text: `spawn() of task 13: ${all}` });
+        expect(exits.map(({ task, code, cause }) => [task, code, cause])).toEqual(
+          Array.from({ length: 10 }, (_, i) => [2 + i, 5, "exit"]),
+        );
+      }));
+
+    it("messages sent before the task is there wait for it", () =>
+      withPlaces(variant, 2, 1, async ({ job, context }) => {
+        const early = context.call(job.client.endpoint(2), DATA, Uint8Array.of(1), { timeout: PATIENCE });
+        await context.progress({ timeout: 20 }).catch(() => {});
+        job.spawn();
+        expect([...(await early)]).toEqual([1, 2, 3]);
+        expect(thrownBy(() => job.client.endpoint(3))).toMatchObject({ code: "PAMIR_INVAL" });
+      }));
+
+    it("a worker of somebody else joins, leaves, and joins another job", () =>
+      withPlaces(variant, 1, 2, async ({ job, context, exits, ask }) => {
+        const worker = new Worker(file, { workerData: { joins: "parentPort" } });
+        const task = job.adopt(worker, { args: "adopted" });
+        expect(task).toBe(1);
+        expect(await ask(1, 9)).toEqual([9, 1, 2]);
+        const said = once(worker, "message");
+        context.sendImmediate(job.client.endpoint(1), QUIT);
+        untilEnded(context, job.client.endpoint(1));
+        expect(await said).toEqual(["task 1 of 2, adopted"]);
+        while (exits.length === 0) await new Promise((resolve) => setTimeout(resolve, 5));
+        expect(exits[0]).toMatchObject({ task: 1, code: 0, cause: "exit" });
+        await worker.terminate();
+      }));
+
+    it("a worker of somebody else dies, in any way: it is noticed, and its memory comes back", () =>
+      withPlaces(variant, 1, 3, async ({ job, context, exits, ask }) => {
+        const { free } = job.dump().heap;
+        const ends: ((worker: Worker, to: Endpoint) => unknown)[] = [
+          (worker) => worker.terminate(),
+          (_, to) => context.sendImmediate(to, OTHER),
+        ];
+        for (const [i, end] of ends.entries()) {
+          const worker = new Worker(file, { workerData: { joins: "parentPort" } });
+          worker.on("error", () => {});
+          const task = job.adopt(worker);
+          const to = job.client.endpoint(task);
+          await ask(task);
+          void end(worker, to);
+          untilEnded(context, to);
+          expect(job.dump().heap.free).toBe(free);
+          while (exits.length === i) await new Promise((resolve) => setTimeout(resolve, 5));
+          expect(exits[i]).toMatchObject({
+            task,
+            code: 1,
+            cause: "exit",
+            error: /without closing/.exec(exits[i]?.error ?? "")?.input,
+          });
+        }
+        // One that ends before it has joined.
+        const worker = new Worker("setTimeout(() => {}, 20)", { eval: true });
+        const task = job.adopt(worker);
+        untilEnded(context, job.client.endpoint(task));
+      }));
+
+    it("terminate() asks it to leave, and leaves its worker alone", () =>
+      withPlaces(variant, 1, 1, async ({ job, ask }) => {
+        const worker = new Worker(file, { workerData: { joins: "parentPort" } });
+        const said = once(worker, "message");
+        const task = job.adopt(worker);
+        await ask(task);
+        const exits = await job.terminate();
+        expect(exits).toMatchObject([{ task, code: 0, cause: "terminated" }]);
+        expect(await said).toEqual(["PAMIR_CLOSED"]);
+        await worker.terminate();
+        expect(thrownBy(() => job.spawn()).code).toBe("PAMIR_CLOSED");
+        expect(thrownBy(() => job.adopt(worker)).code).toBe("PAMIR_CLOSED");
+      }));
+
+    it("the workers of a piscina, one job after the other", async () => {
+      const pool = new Piscina({ filename: file, minThreads: 2, maxThreads: 2 });
+      for (let round = 0; round < 3; round++) {
+        await withPlaces(variant, 1, 2, async ({ job, context, ask }) => {
+          const runs = [1, 2].map((task) => {
+            const { port1, port2 } = new MessageChannel();
+            expect(job.adopt(port1)).toBe(task);
+            return pool.run({ port: port2 }, { transferList: [port2] });
+          });
+          expect(await ask(1)).toEqual([7, 1, 3]);
+          expect(await ask(2)).toEqual([7, 2, 3]);
+          for (const task of [1, 2]) context.sendImmediate(job.client.endpoint(task), QUIT);
+          expect(await Promise.all(runs)).toEqual(["task 1 of 3, given", "task 2 of 3, given"]);
+        });
+      }
+      await pool.destroy();
+    });
+  });
+}
+
+it("job.exited waits for a caller that may still add tasks, and for nobody else", async () => {
+  const launched: number[] = [];
+  const workerOptions = { workerData: { joins: "launched" } };
+  const options = { tasks: 1, spare: 2, heapBytes: 2 ** 22, workerOptions };
+  // Nobody joins: who wants another task says so in onExit.
+  const job: Job = await launch(module, {
+    ...options,
+    workerOptions: { workerData: { joins: "nothing" } },
+    onExit: ({ task }) => {
+      if (task < 2) launched.push(job.spawn());
+    },
+  });
+  expect((await job.exited).map(({ task, code }) => [task, code])).toEqual([
+    [0, 0],
+    [1, 0],
+    [2, 0],
+  ]);
+  expect(launched).toEqual([1, 2]);
+  expect(thrownBy(() => job.spawn()).code).toBe("PAMIR_CLOSED");
+  const joined = await launch(null, { ...options, join: true });
+  let isOver = false;
+  void joined.exited.then(() => {
+    isOver = true;
+  });
+  await new Promise((resolve) => setTimeout(resolve, 50));
+  expect(isOver).toBe(false);
+  joined.client.close();
+  expect(await joined.exited).toEqual([]);
+});
+
+it("launch({ signal }): aborted before, it fails; aborted later, the job is terminated", async () => {
+  const aborted = launch(module, { tasks: 1, signal: AbortSignal.abort("why") });
+  expect(await rejectionOf(aborted)).toMatchObject({ code: "PAMIR_CANCELED", cause: "why" });
+  const controller = new AbortController();
+  const sleeper = new URL("tasks/sleeper.js", import.meta.url);
+  const job = await launch(sleeper, { tasks: 2, heapBytes: 2 ** 22, signal: controller.signal });
+  controller.abort();
+  expect((await job.exited).map(({ cause }) => cause)).toEqual(["terminated", "terminated"]);
+});
+
+it("bad input of spare places", async () => {
+  const job = await launch(null, { tasks: 1, join: true, spare: 1, heapBytes: 2 ** 22 });
+  expect(thrownBy(() => job.adopt(5 as never)).text).toContain("target of adopt() is 5, not a Worker or MessagePort");
+  expect(thrownBy(() => job.spawn()).text).toContain("entry is null, not a URL");
+  expect(thrownBy(() => job.spawn({ entry: "nowhere" })).code).toBe("PAMIR_ENTRY");
+  expect(thrownBy(() => job.spawn({ entry: module, kernel: "c" as never })).text).toContain('kernel is "c"');
+  expect(thrownBy(() => job.spawn({ entry: module, args: () => {} })).text).toContain("can't be sent");
+  expect(thrownBy(() => job.spawn({ entry: module, workerOptions: { eval: true } })).code).toBe("PAMIR_INVAL");
+  expect(job.tasks).toBe(1);
+  const refused = job.spawn({ entry: module, workerOptions: { resourceLimits: 5 as never, execArgv: ["--no-such"] } });
+  await job.terminate();
+  expect((await job.exited).map(({ task, cause }) => [task, cause])).toEqual([[refused, "error"]]);
+  for (const spare of [-1, 1.5, 5000]) {
+    expect(await rejectionOf(launch(null, { tasks: 1, join: true, spare }))).toMatchObject({ code: "PAMIR_INVAL" });
+  }
+  expect((await rejectionOf(launch(null, { tasks: 2 }))).code).toBe("PAMIR_ENTRY");
+});
