@@ -251,6 +251,12 @@ describe("nothing is left lying about", () => {
     return everything.flatMap((path) => matches(path, text(path), note));
   });
 
+  rule("no RegExp within toMatchObject(), which matches whatever is there: expect.stringMatching()", () =>
+    files("test", /\.ts$/).flatMap((path) =>
+      matches(path, code(path), /toMatchObject\(\{.*\b(?!stringMatching)\w+: \/[^/]/),
+    ),
+  );
+
   rule("no path of somebody's machine", () =>
     everything.flatMap((path) => matches(path, text(path), /(?<![\w.@$/}-])\/(work|root|home|Users|mnt)\/\w/)),
   );

@@ -34,6 +34,8 @@ const SHORT_SPINS = 4;
  * Chromium 125 ns instead of 82 (performance.now() costs more there than in Node).
  */
 const BUSY_POLLS = 256;
+/** Milliseconds: what comes more seldom is not worth a spin. */
+const BUSY_MS = 0.2;
 /** Sleep while something is awaited that nobody rings for. */
 const RESTLESS_MS = 1;
 /** Milliseconds after which a thread that finds something at each look lets its event loop have a turn. */
@@ -60,6 +62,10 @@ export class Parker {
   #doorbell: Doorbell | undefined;
   /** When the event loop had its last turn, as far as this knows. */
   #turn = 0;
+  /** When the last sleep was over; NaN: something has come since, to one who did not sleep. */
+  #awake = Number.NaN;
+  /** Milliseconds that it lasted. */
+  #slept = 0;
 
   /** @param whyPrivate where no other thread reaches this memory: why nothing comes while this one blocks */
   constructor(
@@ -99,13 +105,15 @@ export class Parker {
   wait(awaited: Awaited, timeout: number, spin: number): boolean {
     const deadline = timeout === Number.POSITIVE_INFINITY ? timeout : this.#clock.now() + timeout;
     for (;;) {
-      if (this.#spin(awaited, Math.min(spin, timeout))) return true;
+      if (this.spin(awaited, Math.min(spin, timeout))) return true;
       const seen = this.#kernel.bellArm(this.#slot);
       // Armed, then looked once more: a ring from here on finds the flag up.
       if (!awaited.peek()) {
-        const left = deadline - this.#clock.now();
+        const now = this.#clock.now();
+        const left = deadline - now;
         const most = awaited.restless() ? Math.min(left, RESTLESS_MS) : left;
         if (most > 0) this.#kernel.bellWait(this.#slot, seen, most === Number.POSITIVE_INFINITY ? -1 : most);
+        this.#woke(now);
       }
       // An asynchronous wait of this thread may still sleep on the same bell.
       if (this.#sleepers === 0) this.#kernel.bellDisarm(this.#slot);
@@ -128,7 +136,7 @@ export class Parker {
     let ended = stopped;
     try {
       for (;;) {
-        if (this.#spin(awaited, Math.min(spin, timeout))) return true;
+        if (this.spin(awaited, Math.min(spin, timeout))) return true;
         if (isStopped()) return false;
         const left = deadline - this.#clock.now();
         if (left <= 0) return false;
@@ -144,11 +152,15 @@ export class Parker {
       }
     } finally {
       clearTimeout(timer);
-      if (this.#clock.now() - this.#turn > TURN_MS) await this.#letLoopTurn();
+      await this.turn();
     }
   }
 
   /** Who always finds something at once only runs microtasks: then timers, I/O and messages have their turn here. */
+  turn(): Promise<void> | undefined {
+    return this.#clock.now() - this.#turn > TURN_MS ? this.#letLoopTurn() : undefined;
+  }
+
   async #letLoopTurn(): Promise<void> {
     await nextTurn();
     this.#turn = this.#clock.now();
@@ -159,8 +171,7 @@ export class Parker {
     const seen = this.#kernel.bellArm(this.#slot);
     if (awaited.peek()) {
       if (this.#sleepers === 0) this.#kernel.bellDisarm(this.#slot);
-      if (this.#clock.now() - this.#turn > TURN_MS) await this.#letLoopTurn();
-      return;
+      return this.turn();
     }
     this.#asleep ??= this.#bell(seen)?.then(() => {
       this.#asleep = undefined;
@@ -171,6 +182,7 @@ export class Parker {
     }
     this.#sleepers++;
     this.#keepalive.begin();
+    const start = this.#clock.now();
     const wakes = [this.#asleep, ended];
     let timer: ReturnType<typeof setTimeout> | undefined;
     if (awaited.restless()) {
@@ -185,7 +197,7 @@ export class Parker {
       if (timer !== undefined) clearTimeout(timer);
       this.#keepalive.end();
       this.#sleepers--;
-      this.#turn = this.#clock.now();
+      this.#turn = this.#woke(start);
       // Those who still sleep keep the flag up; the one outstanding wait is used again by whoever sleeps next.
       if (this.#sleepers === 0) this.#kernel.bellDisarm(this.#slot);
     }
@@ -209,11 +221,15 @@ export class Parker {
   }
 
   /** Spins for a while; whether the wait is over. */
-  #spin(awaited: Awaited, milliseconds: number): boolean {
-    if (awaited.poll(1)) return true;
+  spin(awaited: Awaited, milliseconds: number): boolean {
+    awaited.found = false;
+    let over = awaited.poll(1);
     // Where nobody else rings, nothing comes while this thread spins.
-    if (milliseconds <= 0 || this.whyPrivate !== "") return false;
-    for (let i = 0; i < SHORT_SPINS; i++) if (awaited.poll(SPIN_ROUNDS)) return true;
+    if (!over && (milliseconds <= 0 || this.whyPrivate !== "")) return false;
+    for (let i = 0; i < SHORT_SPINS && !over; i++) over = awaited.poll(SPIN_ROUNDS);
+    if (over || awaited.found) this.#awake = Number.NaN;
+    if (over) return true;
+    if (!this.#isBusy()) return false;
     const { job, tasks } = this.#map;
     // Spinning pays only while nobody waits for the core: beyond that, whoever spins keeps others from answering.
     if (this.#kernel.spinEnter(job, this.#task, tasks) > this.#cores) {
@@ -221,7 +237,6 @@ export class Parker {
       return false;
     }
     let end = this.#clock.now() + milliseconds;
-    let over = false;
     for (let busy = 0; busy < BUSY_POLLS; ) {
       awaited.found = false;
       over = awaited.poll(SPIN_ROUNDS);
@@ -237,6 +252,23 @@ export class Parker {
       if (Number.isNaN(end)) end = now + milliseconds;
     }
     this.#kernel.spinLeave(job, this.#task);
+    if (over) this.#awake = Number.NaN;
     return over;
+  }
+
+  /**
+   * Whether what is awaited comes soon, as far as one can tell: not if the last thing came after a long sleep, or long
+   * ago. Who spins then may keep from its core whom it has just woken: Linux likes to put both on one (a call and its reply
+   * with both sides asleep: 260–370 µs instead of 60).
+   */
+  #isBusy(): boolean {
+    return Number.isNaN(this.#awake) || (this.#slept < BUSY_MS && this.#clock.now() - this.#awake < BUSY_MS);
+  }
+
+  /** Notes that a sleep is over, and how long it was. Returns the time. */
+  #woke(start: number): number {
+    this.#awake = this.#clock.now();
+    this.#slept = this.#awake - start;
+    return this.#awake;
   }
 }

@@ -61,6 +61,8 @@ export class Calls {
   readonly #pending = new Map<number, PendingCall>();
   /** What waits for room, by endpoint, in order. */
   readonly #waiting = new Map<Endpoint, Queue<Waiting>>();
+  readonly #words = new Uint32Array(2);
+  readonly #bytes = new Uint8Array(this.#words.buffer);
   #number = 0;
   /** No pending call's deadline is before this. */
   #soonest = Number.POSITIVE_INFINITY;
@@ -91,7 +93,7 @@ export class Calls {
     }
     const number = (this.#number + 1) >>> 0;
     this.#number = number;
-    const prefixed = prefix(number, id, header);
+    const prefixed = this.#prefix(number, id, header);
     this.#pending.set(number, call);
     const isSooner = call.deadline < this.#soonest;
     if (isSooner) this.#soonest = call.deadline;
@@ -163,13 +165,13 @@ export class Calls {
       if (!message.immediate) message.discard();
       return;
     }
-    const reply = new Uint8Array(message.payloadBytes);
     if (message.immediate) {
-      message.copyTo(reply);
+      const reply = message.copy();
       this.#settle(number, status, reply, message.origin);
       return;
     }
     const { origin } = message;
+    const reply = new Uint8Array(message.payloadBytes);
     // Where its sender ends in the middle, the call does too.
     message.receive(reply, (_, result) => {
       if (result === SUCCESS) this.#settle(number, status, reply, origin);
@@ -202,7 +204,7 @@ export class Calls {
       this.#replyError(to, number, new PamiError("PAMIR_INVAL", what));
       return;
     }
-    const header = prefix(number, REPLY_VALUE, undefined);
+    const header = this.#prefix(number, REPLY_VALUE, undefined);
     this.#send(to, {
       dispatch: DISPATCH_ID_REPLY,
       header,
@@ -212,23 +214,34 @@ export class Calls {
   }
 
   #replyError(to: Endpoint, number: number, thrown: unknown): void {
-    const header = prefix(number, REPLY_ERROR, undefined);
+    const header = this.#prefix(number, REPLY_ERROR, undefined);
     const payload = codecs.json<WireError>().encode(wireError(thrown));
     this.#send(to, { dispatch: DISPATCH_ID_REPLY, header, payload, number });
+  }
+
+  /** A header: where it is no longer than this, the same one again, which send() copies. */
+  #prefix(number: number, word: number, header: Uint8Array | undefined): Uint8Array {
+    this.#words[0] = number;
+    this.#words[1] = word;
+    if (header === undefined) return this.#bytes;
+    const prefixed = new Uint8Array(PREFIX_BYTES + header.length);
+    prefixed.set(this.#bytes);
+    prefixed.set(header, PREFIX_BYTES);
+    return prefixed;
   }
 
   /** Sends behind what waits for room, or waits too. */
   #send(to: Endpoint, waiting: Waiting): Result {
     const queue = this.#waiting.get(to);
     if (queue !== undefined) {
-      queue.push({ ...waiting, payload: kept(waiting.payload) });
+      queue.push({ ...waiting, header: waiting.header.slice(), payload: kept(waiting.payload) });
       return SUCCESS;
     }
     const { header, payload } = waiting;
     const result = this.#host.send(to, waiting.dispatch, header, payload);
     if (result !== EAGAIN) return result;
     const begun = new Queue<Waiting>();
-    begun.push({ ...waiting, payload: kept(payload) });
+    begun.push({ ...waiting, header: header.slice(), payload: kept(payload) });
     this.#waiting.set(to, begun);
     this.#awaitRoom(to, waiting);
     return SUCCESS;
@@ -255,15 +268,6 @@ export class Calls {
     }
     this.#waiting.delete(to);
   }
-}
-
-function prefix(number: number, word: number, header: Uint8Array | undefined): Uint8Array {
-  const prefixed = new Uint8Array(PREFIX_BYTES + (header?.length ?? 0));
-  const words = new Uint32Array(prefixed.buffer, 0, 2);
-  words[0] = number;
-  words[1] = word;
-  if (header !== undefined) prefixed.set(header, PREFIX_BYTES);
-  return prefixed;
 }
 
 function bytesOf(view: ArrayBufferView): Uint8Array {

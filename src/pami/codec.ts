@@ -1,6 +1,7 @@
 // From values to bytes and back, for calls and streams. A codec is any object with these two functions, so those of
 // well-kept libraries fit as they are: `import * as msgpack from "@msgpack/msgpack"`, `cbor-x`, `msgpackr`.
 import { DISPATCH_ID_MAX } from "../../assembly/layout.js";
+import { decodeText, encodeText } from "../support/text.js";
 import type { Handler } from "./dispatch.js";
 import type { Endpoint } from "./endpoint.js";
 import { checkInteger, PamiError, show } from "./error.js";
@@ -14,20 +15,17 @@ export interface Codec<T> {
   decode(bytes: Uint8Array): T;
 }
 
-const encoder = new TextEncoder();
-const decoder = new TextDecoder();
-
 /** Codecs that need no library. */
 export const codecs = {
   /** Bytes as they are. */
   bytes: { encode: (value) => value, decode: (bytes) => bytes } as Codec<Uint8Array>,
   /** A string, as UTF-8. */
-  text: { encode: (value) => encoder.encode(value), decode: (bytes) => decoder.decode(bytes) } as Codec<string>,
+  text: { encode: encodeText, decode: decodeText } as Codec<string>,
   /** Whatever JSON can say; `undefined` too. */
   json<T = unknown>(): Codec<T> {
     return {
-      encode: (value) => (value === undefined ? new Uint8Array() : encoder.encode(JSON.stringify(value))),
-      decode: (bytes) => (bytes.length === 0 ? undefined : JSON.parse(decoder.decode(bytes))) as T,
+      encode: (value) => (value === undefined ? new Uint8Array() : encodeText(JSON.stringify(value))),
+      decode: (bytes) => (bytes.length === 0 ? undefined : JSON.parse(decodeText(bytes))) as T,
     };
   },
 };
@@ -72,7 +70,7 @@ export function untyped<Request, Reply>(
   };
   return (message) => {
     const { origin } = message;
-    if (message.immediate) return handle(message.payload.slice(), origin);
+    if (message.immediate) return handle(message.copy(), origin);
     const bytes = new Uint8Array(message.payloadBytes);
     return new Promise((resolve) => {
       message.receive(bytes, (_, result) => {

@@ -230,8 +230,11 @@ export class Context {
         resolve: (reply) => {
           this.#settled();
           signal?.removeEventListener("abort", abort);
-          if (typed === undefined) resolve(reply);
-          else resolve(Promise.resolve(reply).then((bytes) => typed.reply?.decode(bytes)));
+          try {
+            resolve(typed === undefined ? reply : typed.reply?.decode(reply));
+          } catch (error) {
+            reject(error);
+          }
         },
         reject: (error) => {
           this.#settled();
@@ -693,7 +696,9 @@ export class Context {
     while (calls.size > 0 && !this.#closed) {
       calls.settled = 0;
       try {
-        await parker.waitAsync(awaited, calls.soonest - clock.now(), this.#spin, stopped, isStopped);
+        // Who is answered while it spins needs nothing of what a sleep takes.
+        if (parker.spin(awaited, this.#spin)) await parker.turn();
+        else await parker.waitAsync(awaited, calls.soonest - clock.now(), 0, stopped, isStopped);
       } catch (error) {
         // A handler's, which is none of the callers'.
         queueMicrotask(() => {
@@ -705,10 +710,11 @@ export class Context {
         interrupts = this.#host.interruptsTaken();
         calls.giveUpAll(() => new PamiError("PAMIR_INTERRUPTED", `${this.#nameOf("call()")} was interrupted`));
       }
-      calls.expire(clock.now(), ({ to }) => {
-        const target = `context ${contextOf(to)} of task ${taskOf(to)}`;
-        return new PamiError("PAMIR_TIMEDOUT", `${this.#nameOf("call()")}: no reply from ${target} in time`);
-      });
+      if (calls.soonest !== Number.POSITIVE_INFINITY)
+        calls.expire(clock.now(), ({ to }) => {
+          const target = `context ${contextOf(to)} of task ${taskOf(to)}`;
+          return new PamiError("PAMIR_TIMEDOUT", `${this.#nameOf("call()")}: no reply from ${target} in time`);
+        });
     }
     this.#waits.delete(stop);
     this.#callsAwaited = false;
@@ -892,5 +898,5 @@ function checkTimeout(timeout: number | undefined): number {
 function viewBytes(name: string, view: unknown): Uint8Array | undefined {
   if (view === undefined || view === null) return undefined;
   if (!ArrayBuffer.isView(view)) throw new PamiError("PAMIR_INVAL", `${name} is ${show(view)}, not an ArrayBufferView`);
-  return new Uint8Array(view.buffer, view.byteOffset, view.byteLength);
+  return view instanceof Uint8Array ? view : new Uint8Array(view.buffer, view.byteOffset, view.byteLength);
 }

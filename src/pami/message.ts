@@ -146,6 +146,15 @@ export class Message {
     if (!this.immediate) this.#answered = true;
   }
 
+  /** @internal The payload in memory of its own. Few bytes are copied one by one: a view costs as much as 40 of them. */
+  copy(): Uint8Array {
+    const { payloadBytes, payloadOffset, bytes } = this;
+    const copied = new Uint8Array(payloadBytes);
+    if (payloadBytes > 32) this.copyTo(copied);
+    else for (let i = 0; i < payloadBytes; i++) copied[i] = bytes[payloadOffset + i] as number;
+    return copied;
+  }
+
   /** @internal The u32 at a byte offset of the header. */
   headerWord(offset: number): number {
     return (this.#words[(this.headerOffset + offset) >>> 2] as number) >>> 0;

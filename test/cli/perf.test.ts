@@ -114,6 +114,15 @@ it("pamir perf prints tables", () => {
   expect(stdout).toMatch(/idle against wasmcall .* ≤ 4/);
 });
 
+it("the bench of calls tells of every pair", () => {
+  const { status, stdout, stderr } = node("bench/calls.bench.mjs", ["--quick"]);
+  expect([status, stderr]).toEqual([0, ""]);
+  for (const name of ["callee blocks", "nobody blocks", "Comlink over pamir", "piscina", "workerpool"]) {
+    expect(stdout).toContain(name);
+  }
+  expect(stdout).not.toContain("NaN");
+});
+
 it("the bench writes JSON and a picture", () => {
   const out = mkdtempSync(join(tmpdir(), "pamir-bench-test-"));
   try {

@@ -1,0 +1,4 @@
+// @ts-check
+import { square } from "./square.js";
+
+export default (/** @type {{ number: number }} */ { number }) => square(number);
