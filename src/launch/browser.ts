@@ -177,8 +177,9 @@ export function startBrowserMonitor(
         else deliver(task, { interrupt: true });
       },
     }),
-    terminate() {
+    terminate(which) {
       for (const task of [...running.keys()]) {
+        if (which !== "all" && which !== task) continue;
         const terminated = (): void => end({ task, code: 1, cause: "terminated" });
         if (!adopted.has(task)) terminated();
         else {

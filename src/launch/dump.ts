@@ -182,10 +182,13 @@ export function dumpJob(map: MemoryMap, { words }: Memory, kernel: Kernel): Dump
   const started = kernel.loadWord(map.job + JOB_STARTED_OFFSET);
   const tasks = Array.from({ length: started }, (_, task): TaskDump => {
     const slot = taskSlot(map, task);
-    const contexts = Array.from({ length: map.contexts }, (_, context) => contextDump(task, context));
+    const state = STATES[kernel.loadWord(slot + TASK_STATE_OFFSET)] ?? "absent";
+    // What an ended task's tables name may be anybody's by now.
+    const count = state === "up" || state === "absent" ? map.contexts : 0;
+    const contexts = Array.from({ length: count }, (_, context) => contextDump(task, context));
     return {
       task,
-      state: STATES[kernel.loadWord(slot + TASK_STATE_OFFSET)] ?? "absent",
+      state,
       parked: kernel.loadWord(slot + TASK_PARKED_OFFSET) !== 0,
       contexts: contexts.filter(
         ({ context, lanes }) =>

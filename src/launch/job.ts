@@ -61,6 +61,8 @@ export class Job {
   #running: number;
   #isTerminated = false;
   #isReferenced = true;
+  /** Who waits for the end of one task. */
+  #awaited: { readonly task: number; readonly resolve: (exit: TaskExit) => void }[] = [];
   /** Whether the monitor has been told that no task comes any more. */
   #isOver = false;
 
@@ -151,14 +153,31 @@ export class Job {
     return dumpJob(map, memory, kernel);
   }
 
-  /** Ends all tasks now; a joined caller's client is closed. Resolves as `exited`. */
-  async terminate(): Promise<TaskExit[]> {
+  /**
+   * Ends all tasks now; a joined caller's client is closed. Resolves as `exited`.
+   * With a number, ends that task: it resolves with how that one ended, whoever was first.
+   * @throws PAMIR_INVAL for a task that does not exist, or is the caller
+   */
+  terminate(): Promise<TaskExit[]>;
+  terminate(task: number): Promise<TaskExit>;
+  async terminate(task?: number): Promise<TaskExit[] | TaskExit> {
+    if (task !== undefined) return this.#terminateOne(task);
     this.#isTerminated = true;
-    if (!this.#isOver) this.#monitor.terminate();
+    if (!this.#isOver) this.#monitor.terminate("all");
     this.#settle();
     const exits = await this.exited;
     this.#parts.client?.close();
     return exits;
+  }
+
+  #terminateOne(task: number): Promise<TaskExit> {
+    checkInteger("task", task, this.#joined, this.#tasks - 1);
+    const exit = this.#exits.get(task);
+    if (exit !== undefined) return Promise.resolve(exit);
+    this.#monitor.terminate(task);
+    return new Promise((resolve) => {
+      this.#awaited.push({ task, resolve });
+    });
   }
 
   /** The job keeps the process running (the default). */
@@ -204,6 +223,8 @@ export class Job {
 
   #ended(exit: TaskExit): void {
     this.#exits.set(exit.task, exit);
+    for (const { task, resolve } of this.#awaited) if (task === exit.task) resolve(exit);
+    this.#awaited = this.#awaited.filter(({ task }) => task !== exit.task);
     this.#running--;
     try {
       this.#parts.onExit?.(exit);
@@ -236,5 +257,6 @@ export class Job {
       kernel.storeWord(taskSlot(map, task) + TASK_STATE_OFFSET, TASK_DEAD);
     }
     if (lost.length > 0) tellOfEnd(kernel, map, lost);
+    for (const { task, resolve } of this.#awaited) resolve(this.#exits.get(task) as TaskExit);
   }
 }

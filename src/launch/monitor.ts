@@ -50,8 +50,8 @@ export interface Monitor {
   adopt(ticket: Ticket, target: AdoptTarget): void;
   /** No task is left, and none comes. */
   close(): void;
-  /** Ends all tasks. */
-  terminate(): void;
+  /** Ends one task, or all of them. */
+  terminate(task: number | "all"): void;
   /** Interrupts a task; only where tasks share no memory. */
   interrupt?(task: number): void;
   /** Keeps the process running, or not. */

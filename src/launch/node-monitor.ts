@@ -26,7 +26,7 @@ export interface MonitorSetup {
 export type MonitorOrder =
   | { readonly start: MonitorOrders }
   | { readonly adopt: Ticket; readonly life: NodePort }
-  | { readonly terminate: true }
+  | { readonly terminate: number | "all" }
   | { readonly close: true };
 
 const { Worker, parentPort, workerData } = nodeModule("worker_threads") as typeof import("node:worker_threads");
@@ -128,11 +128,13 @@ parentPort?.on("message", (order: MonitorOrder) => {
   else if ("adopt" in order) adopt(order.adopt, order.life);
   else if ("close" in order) parentPort?.close();
   else {
+    const isMeant = (task: number): boolean => order.terminate === "all" || order.terminate === task;
     for (const [task, worker] of running) {
+      if (!isMeant(task)) continue;
       terminated.add(task);
       terminateOnceBegun(task, worker);
     }
-    for (const [task, life] of adopted) dismiss(task, life);
+    for (const [task, life] of adopted) if (isMeant(task)) dismiss(task, life);
   }
 });
 

@@ -46,7 +46,7 @@ export function startNodeMonitor(setup: MonitorSetup, events: MonitorEvents): Mo
       order({ adopt: ticket, life: ours }, [ours]);
     },
     close: () => order({ close: true }),
-    terminate: () => order({ terminate: true }),
+    terminate: (task) => order({ terminate: task }),
     ref: () => monitor.ref(),
     unref: () => monitor.unref(),
   };

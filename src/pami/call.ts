@@ -9,7 +9,7 @@ import { codecs } from "./codec.js";
 import type { Handler } from "./dispatch.js";
 import type { Endpoint } from "./endpoint.js";
 import { PamiError, RemoteError, show } from "./error.js";
-import type { Message } from "./message.js";
+import { bodyBytes, type Message } from "./message.js";
 import { EAGAIN, type Result, SHUTDOWN, SUCCESS } from "./result.js";
 
 const REPLY_VALUE = 0;
@@ -22,6 +22,8 @@ export interface CallHost {
   /** As `Context.send`, to a dispatch id of pamir's own; nothing is copied but what waits and is not larger than a record. */
   send(to: Endpoint, dispatch: number, header: Uint8Array, payload: Uint8Array | undefined): Result;
   whenRoom(to: Endpoint, bytes: number, onRoom: () => void): void;
+  /** As `Context.post`. */
+  post(work: () => Result): void;
   /** Sees to it that the context advances while calls are pending; `isSooner`: one is given up sooner than all others. */
   advanceSoon(isSooner: boolean): void;
   /** What a reply is said to come from. */
@@ -248,23 +250,40 @@ export class Calls {
   }
 
   #awaitRoom(to: Endpoint, { header, payload }: Waiting): void {
-    const bytes = Math.min(header.length + (payload?.length ?? 0), RECV_IMMEDIATE_MAX);
-    this.#host.whenRoom(to, bytes, () => this.#sendWaiting(to));
+    const bytes = bodyBytes(header.length, payload?.length ?? 0);
+    if (bytes <= RECV_IMMEDIATE_MAX) this.#host.whenRoom(to, bytes, () => this.#sendWaiting(to));
+    // It needs a place in the pending queue too, of which nobody tells.
+    else this.#host.post(() => (this.#sendFirst(to) ? SUCCESS : EAGAIN));
+  }
+
+  /** Sends what waits; whether the first of it went out. */
+  #sendFirst(to: Endpoint): boolean {
+    const first = this.#waiting.get(to)?.first;
+    if (first === undefined) return true;
+    if (this.#attempt(to, first) === EAGAIN) return false;
+    this.#waiting.get(to)?.shift();
+    this.#sendWaiting(to);
+    return true;
+  }
+
+  /** Sends a call or reply, unless it is not wanted any more. */
+  #attempt(to: Endpoint, { dispatch, header, payload, number }: Waiting): Result {
+    // A call that was given up meanwhile is not made.
+    if (dispatch === DISPATCH_ID_CALL && !this.#pending.has(number)) return SUCCESS;
+    const result = this.#host.send(to, dispatch, header, payload);
+    const isRefused = result !== SUCCESS && result !== EAGAIN && dispatch === DISPATCH_ID_CALL;
+    if (isRefused) this.#fail(number, shutdown(to, this.#host, result));
+    return result;
   }
 
   #sendWaiting(to: Endpoint): void {
     const queue = this.#waiting.get(to);
     for (let next = queue?.first; next !== undefined; next = queue?.first) {
-      const { dispatch, number } = next;
-      // A call that was given up meanwhile is not made.
-      const isWanted = dispatch === DISPATCH_ID_REPLY || this.#pending.has(number);
-      const result = isWanted ? this.#host.send(to, dispatch, next.header, next.payload) : SUCCESS;
-      if (result === EAGAIN) {
+      if (this.#attempt(to, next) === EAGAIN) {
         this.#awaitRoom(to, next);
         return;
       }
       queue?.shift();
-      if (result !== SUCCESS && dispatch === DISPATCH_ID_CALL) this.#fail(number, shutdown(to, this.#host, result));
     }
     this.#waiting.delete(to);
   }

@@ -139,6 +139,7 @@ export class Context {
     this.#calls = new Calls({
       send: (to, id, header, payload) => this.#sender.sendOwn(to, id, header, payload),
       whenRoom: (to, bytes, onRoom) => this.#sender.whenRoom(to, bytes, onRoom, undefined),
+      post: (work) => this.post(work),
       advanceSoon: (isSooner) => this.#advanceForCalls(isSooner),
       nameOf: (endpoint) => `context ${contextOf(endpoint)} of task ${taskOf(endpoint)}`,
     });
@@ -700,10 +701,11 @@ export class Context {
         if (parker.spin(awaited, this.#spin)) await parker.turn();
         else await parker.waitAsync(awaited, calls.soonest - clock.now(), 0, stopped, isStopped);
       } catch (error) {
-        // A handler's, which is none of the callers'.
+        // A handler's, which is none of the callers': whoever handles what nobody handles has his turn.
         queueMicrotask(() => {
           throw error;
         });
+        await nextTurn();
       }
       if (!this.#closed && isStopped()) {
         this.#host.takeInterrupts();

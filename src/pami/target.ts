@@ -211,7 +211,11 @@ export class Target {
         this.#settle();
         return SUCCESS;
       }
-      if (state === LANE_NO_MEMORY || state === LANE_ENDED) return this.#refused(state, 0);
+      if (state === LANE_ENDED) {
+        this.#refused(state, 0);
+        return this.#complete(instruction, SHUTDOWN);
+      }
+      if (state === LANE_NO_MEMORY) return this.#refused(state, 0);
       if (state === LANE_LATER) outbox.retrySoon = true;
     }
     if (!fits) {
@@ -289,7 +293,10 @@ export class Target {
     const outbox = this.#outbox;
     if (this.isBusy) outbox.busy--;
     this.#ended = true;
-    for (const instruction of this.#pending) this.#complete(instruction, SHUTDOWN);
+    for (const instruction of this.#pending) {
+      outbox.pendingBytes -= instruction.held;
+      this.#complete(instruction, SHUTDOWN);
+    }
     for (const { onRoom, cookie } of this.#wishes) outbox.completions.push(onRoom, cookie, SHUTDOWN);
     this.#pending.clear();
     this.#wishes.length = 0;

@@ -5,7 +5,16 @@
 //   message   header  0  channel, as its opener numbers it: from 1 up its own, negative the other side's, 0 the port's
 //                     4  MessagePorts that come with it, or CLOSE
 //             payload the value by the codec; with ports, { value, channels }
-import { type Codec, type Context, EAGAIN, type Endpoint, type Message, PamiError, SUCCESS } from "../index.js";
+import {
+  type Codec,
+  type Context,
+  EAGAIN,
+  type Endpoint,
+  type Message,
+  PamiError,
+  RECV_IMMEDIATE_MAX,
+  SUCCESS,
+} from "../index.js";
 
 /** In place of a count of ports: the channel is closed. */
 const CLOSE = -1;
@@ -292,10 +301,20 @@ export class Port {
   }
 
   #awaitRoom(): void {
-    this.#context.whenRoom(this.#to, 8, () => {
+    const [{ bytes }] = this.#waiting as [Packet];
+    const total = 8 + bytes.length;
+    const flush = (): number => {
       while (this.#waiting.length > 0 && this.#attempt(this.#waiting[0] as Packet) !== EAGAIN) this.#waiting.shift();
-      if (this.#waiting.length > 0) this.#awaitRoom();
-    });
+      return this.#waiting.length > 0 ? EAGAIN : SUCCESS;
+    };
+    if (total > RECV_IMMEDIATE_MAX) {
+      // It needs a place in the pending queue too, of which nobody tells.
+      this.#context.post(flush);
+    } else {
+      this.#context.whenRoom(this.#to, total, () => {
+        if (flush() === EAGAIN) this.#awaitRoom();
+      });
+    }
   }
 
   /** Each port gets a channel, and a mark stands in its place. */

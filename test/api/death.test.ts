@@ -186,6 +186,30 @@ function deathSuite(variant: Variant): void {
     ),
   );
 
+  it("what waited for the dead counts no more: as much may wait for another", () =>
+    withJob(
+      variant,
+      { module: "sleeper.js", tasks: 3, laneBytes: 2048, context: { pendingBytes: 20_000 } },
+      async ({ job, client, context }) => {
+        // To contexts that are never made.
+        const fill = (task: number): number => {
+          const parameters = { to: client.endpoint(task, 1), dispatch: DATA, payload: new Uint8Array(500) };
+          let accepted = 0;
+          // Also what waits for a larger lane.
+          for (let i = 0; i < 20; i++) {
+            while (context.send(parameters) === SUCCESS) accepted++;
+            context.advance();
+          }
+          return accepted;
+        };
+        const first = fill(1);
+        expect(first).toBeGreaterThan(40);
+        void job.terminate(1);
+        await context.whenEnded(client.endpoint(1, 1), { timeout: PATIENCE });
+        expect(fill(2)).toBe(first);
+      },
+    ));
+
   it("job.terminate() ends tasks that are asleep; the caller's client is closed", () =>
     withJob(variant, { module: "sleeper.js", tasks: 3 }, async ({ job, client, context }) => {
       const exits = await job.terminate();

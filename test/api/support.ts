@@ -151,17 +151,7 @@ export function awaitFlag(flags: Int32Array<SharedArrayBuffer>, place: number, v
   }
 }
 
-/** Pseudo-random numbers from a printed seed (mulberry32). */
-export function randomFrom(seed: number): { below(limit: number): number; float(): number } {
-  let state = seed >>> 0;
-  const float = () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let t = Math.imul(state ^ (state >>> 15), 1 | state);
-    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
-    return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32;
-  };
-  return { float, below: (limit) => Math.floor(float() * limit) };
-}
+export { randomFrom } from "./tasks/random.js";
 
 /** PAMIR_SEED, or a new one. */
 export function chooseSeed(): number {

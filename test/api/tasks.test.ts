@@ -194,6 +194,30 @@ it("job.exited waits for a caller that may still add tasks, and for nobody else"
   expect(await joined.exited).toEqual([]);
 });
 
+it("job.terminate(task) ends that one, whoever is first; the others go on", async () => {
+  const sleeper = new URL("tasks/sleeper.js", import.meta.url);
+  const job = await launch(sleeper, { tasks: 3, join: true, heapBytes: 2 ** 22 });
+  const context = job.client.createContext();
+  const [once, twice] = [job.terminate(1), job.terminate(1)];
+  expect(await once).toMatchObject({ task: 1, cause: "terminated" });
+  expect(await twice).toEqual(await once);
+  expect(await job.terminate(1)).toEqual(await once);
+  await context.whenEnded(job.client.endpoint(1), { timeout: PATIENCE });
+  while (job.dump().tasks[2]?.contexts.length !== 1) await new Promise((resolve) => setTimeout(resolve, 5));
+  expect(job.dump().tasks.map(({ state, contexts }) => [state, contexts.length])).toEqual([
+    ["up", 1],
+    ["dead", 0],
+    ["up", 1],
+  ]);
+  for (const task of [0, 3, 1.5]) expect((await rejectionOf(job.terminate(task))).code).toBe("PAMIR_INVAL");
+  const last = job.terminate(2);
+  expect((await job.terminate()).map(({ task, cause }) => [task, cause])).toEqual([
+    [1, "terminated"],
+    [2, "terminated"],
+  ]);
+  expect(await last).toMatchObject({ task: 2 });
+});
+
 it("launch({ signal }): aborted before, it fails; aborted later, the job is terminated", async () => {
   const aborted = launch(module, { tasks: 1, signal: AbortSignal.abort("why") });
   expect(await rejectionOf(aborted)).toMatchObject({ code: "PAMIR_CANCELED", cause: "why" });

@@ -1,0 +1,3 @@
+import { killSuite } from "./kills.js";
+
+killSuite(250, 600_000);

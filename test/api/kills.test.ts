@@ -1,0 +1,3 @@
+import { killSuite } from "./kills.js";
+
+killSuite(25, 60_000);
