@@ -7,7 +7,7 @@ import { DISPATCH_ID_CALL, DISPATCH_ID_REPLY, HEADER_BYTES_MAX, RECV_IMMEDIATE_M
 import { Queue } from "../support/queue.js";
 import { codecs } from "./codec.js";
 import type { Handler } from "./dispatch.js";
-import type { Endpoint } from "./endpoint.js";
+import { type Endpoint, nameOf } from "./endpoint.js";
 import { PamiError, RemoteError, show } from "./error.js";
 import { bodyBytes, type Message } from "./message.js";
 import { EAGAIN, type Result, SHUTDOWN, SUCCESS } from "./result.js";
@@ -26,8 +26,6 @@ export interface CallHost {
   post(work: () => Result): void;
   /** Sees to it that the context advances while calls are pending; `isSooner`: one is given up sooner than all others. */
   advanceSoon(isSooner: boolean): void;
-  /** What a reply is said to come from. */
-  nameOf(endpoint: Endpoint): string;
 }
 
 /** A call whose reply has not come. */
@@ -100,14 +98,9 @@ export class Calls {
     const isSooner = call.deadline < this.#soonest;
     if (isSooner) this.#soonest = call.deadline;
     const result = this.#send(call.to, { dispatch: DISPATCH_ID_CALL, header: prefixed, payload, number });
-    if (result !== SUCCESS) this.#fail(number, shutdown(call.to, this.#host, result));
+    if (result !== SUCCESS) this.giveUp(number, shutdown(call.to, result));
     else this.#host.advanceSoon(isSooner);
     return number;
-  }
-
-  /** Ends a call before its reply, if it has not come: what comes later is dropped. */
-  giveUp(number: number, error: Error): void {
-    this.#fail(number, error);
   }
 
   /** Gives up the calls whose time is over. */
@@ -115,21 +108,21 @@ export class Calls {
     if (now < this.#soonest) return;
     this.#soonest = Number.POSITIVE_INFINITY;
     for (const [number, call] of this.#pending) {
-      if (call.deadline <= now) this.#fail(number, late(call));
+      if (call.deadline <= now) this.giveUp(number, late(call));
       else if (call.deadline < this.#soonest) this.#soonest = call.deadline;
     }
   }
 
   /** Nothing comes of what is pending. */
   giveUpAll(error: () => Error): void {
-    for (const number of [...this.#pending.keys()]) this.#fail(number, error());
+    for (const number of [...this.#pending.keys()]) this.giveUp(number, error());
   }
 
   /** An endpoint has ended, and what it had sent is delivered. */
   targetEnded(endpoint: Endpoint): void {
     this.#waiting.delete(endpoint);
     for (const [number, { to }] of this.#pending) {
-      if (to === endpoint) this.#fail(number, shutdown(to, this.#host, SHUTDOWN));
+      if (to === endpoint) this.giveUp(number, shutdown(to, SHUTDOWN));
     }
   }
 
@@ -148,15 +141,10 @@ export class Calls {
     }
     if (isThenable(value)) {
       value.then(
-        (settled) => this.#reply(origin, number, settled),
+        (settled) => this.reply(origin, number, settled),
         (error) => this.#replyError(origin, number, error),
       );
-    } else this.#reply(origin, number, value);
-  }
-
-  /** Answers a call that was taken out of a stream. */
-  answer(origin: Endpoint, number: number, value: unknown): void {
-    this.#reply(origin, number, value);
+    } else this.reply(origin, number, value);
   }
 
   /** The handler of DISPATCH_ID_REPLY. */
@@ -183,7 +171,7 @@ export class Calls {
   #settle(number: number, status: number, reply: Uint8Array, origin: Endpoint): void {
     if (status === REPLY_ERROR) {
       const error = codecs.json<WireError>().decode(reply);
-      this.#fail(number, new RemoteError(error, this.#host.nameOf(origin)));
+      this.giveUp(number, new RemoteError(error, nameOf(origin)));
       return;
     }
     const call = this.#pending.get(number);
@@ -192,7 +180,8 @@ export class Calls {
     call?.resolve(reply);
   }
 
-  #fail(number: number, error: Error): void {
+  /** Ends a call with an error, if its reply has not come: what comes later is dropped. */
+  giveUp(number: number, error: Error): void {
     const call = this.#pending.get(number);
     if (call === undefined) return;
     this.#pending.delete(number);
@@ -200,7 +189,8 @@ export class Calls {
     call.reject(error);
   }
 
-  #reply(to: Endpoint, number: number, value: unknown): void {
+  /** Answers a call: what its handler returned, or whoever took it out of a stream gives. */
+  reply(to: Endpoint, number: number, value: unknown): void {
     if (value !== undefined && value !== null && !ArrayBuffer.isView(value)) {
       const what = `a handler returned ${show(value)} to a call: give back a view of bytes, or use dispatchId()`;
       this.#replyError(to, number, new PamiError("PAMIR_INVAL", what));
@@ -272,7 +262,7 @@ export class Calls {
     if (dispatch === DISPATCH_ID_CALL && !this.#pending.has(number)) return SUCCESS;
     const result = this.#host.send(to, dispatch, header, payload);
     const isRefused = result !== SUCCESS && result !== EAGAIN && dispatch === DISPATCH_ID_CALL;
-    if (isRefused) this.#fail(number, shutdown(to, this.#host, result));
+    if (isRefused) this.giveUp(number, shutdown(to, result));
     return result;
   }
 
@@ -302,9 +292,9 @@ function isThenable(value: unknown): value is PromiseLike<unknown> {
   return typeof (value as PromiseLike<unknown> | null | undefined)?.then === "function";
 }
 
-function shutdown(to: Endpoint, host: CallHost, result: Result): PamiError {
-  if (result === SHUTDOWN) return new PamiError("PAMIR_SHUTDOWN", `call(): ${host.nameOf(to)} has ended`);
-  return new PamiError("PAMIR_NO_MEMORY", `call(): no memory for a lane to ${host.nameOf(to)}`);
+function shutdown(to: Endpoint, result: Result): PamiError {
+  if (result === SHUTDOWN) return new PamiError("PAMIR_SHUTDOWN", `call(): ${nameOf(to)} has ended`);
+  return new PamiError("PAMIR_NO_MEMORY", `call(): no memory for a lane to ${nameOf(to)}`);
 }
 
 function wireError(thrown: unknown): WireError {

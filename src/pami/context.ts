@@ -12,7 +12,7 @@ import { type DispatchId, type TypedHandler, untyped } from "./codec.js";
 import { CompletionQueue } from "./completion.js";
 import type { DispatchHints, Handler } from "./dispatch.js";
 import type { Endpoint } from "./endpoint.js";
-import { contextOf, endpointOf, taskOf } from "./endpoint.js";
+import { endpointOf, nameOf } from "./endpoint.js";
 import { checkInteger, PamiError, show } from "./error.js";
 import { bodyBytes } from "./message.js";
 import { checkSendHints, Receiver } from "./receive.js";
@@ -141,7 +141,6 @@ export class Context {
       whenRoom: (to, bytes, onRoom) => this.#sender.whenRoom(to, bytes, onRoom, undefined),
       post: (work) => this.post(work),
       advanceSoon: (isSooner) => this.#advanceForCalls(isSooner),
-      nameOf: (endpoint) => `context ${contextOf(endpoint)} of task ${taskOf(endpoint)}`,
     });
     const gone = (to: Endpoint) => this.#targetGone(to);
     this.#receiver = new Receiver(
@@ -280,7 +279,7 @@ export class Context {
             reply:
               call === undefined
                 ? undefined
-                : (value) => this.#calls.answer(origin, call, typed?.reply ? typed.reply.encode(value) : value),
+                : (value) => this.#calls.reply(origin, call, typed?.reply ? typed.reply.encode(value) : value),
           };
         }
       }
@@ -713,17 +712,17 @@ export class Context {
         calls.giveUpAll(() => new PamiError("PAMIR_INTERRUPTED", `${this.#nameOf("call()")} was interrupted`));
       }
       if (calls.soonest !== Number.POSITIVE_INFINITY)
-        calls.expire(clock.now(), ({ to }) => {
-          const target = `context ${contextOf(to)} of task ${taskOf(to)}`;
-          return new PamiError("PAMIR_TIMEDOUT", `${this.#nameOf("call()")}: no reply from ${target} in time`);
-        });
+        calls.expire(
+          clock.now(),
+          ({ to }) => new PamiError("PAMIR_TIMEDOUT", `${this.#nameOf("call()")}: no reply from ${nameOf(to)} in time`),
+        );
     }
     this.#waits.delete(stop);
     this.#callsAwaited = false;
   }
 
   #nameOf(call: string): string {
-    return `${call} of context ${this.index} of task ${this.#host.task}`;
+    return `${call} of ${nameOf(this.endpoint)}`;
   }
 
   #canceled(call: string, signal: AbortSignal): PamiError {

@@ -29,3 +29,8 @@ export function taskOf(endpoint: number): number {
 export function contextOf(endpoint: number): number {
   return endpoint & ENDPOINT_CONTEXT_MASK;
 }
+
+/** An endpoint in words. */
+export function nameOf(endpoint: Endpoint): string {
+  return `context ${contextOf(endpoint)} of task ${taskOf(endpoint)}`;
+}
