@@ -94,12 +94,16 @@ export class Calls {
     const number = (this.#number + 1) >>> 0;
     this.#number = number;
     const prefixed = this.#prefix(number, id, header);
+    // It may throw: nothing is pending then. A reply can't come before the next advance().
+    const result = this.#send(call.to, { dispatch: DISPATCH_ID_CALL, header: prefixed, payload, number });
+    if (result !== SUCCESS) {
+      call.reject(shutdown(call.to, result));
+      return number;
+    }
     this.#pending.set(number, call);
     const isSooner = call.deadline < this.#soonest;
     if (isSooner) this.#soonest = call.deadline;
-    const result = this.#send(call.to, { dispatch: DISPATCH_ID_CALL, header: prefixed, payload, number });
-    if (result !== SUCCESS) this.giveUp(number, shutdown(call.to, result));
-    else this.#host.advanceSoon(isSooner);
+    this.#host.advanceSoon(isSooner);
     return number;
   }
 
@@ -279,7 +283,8 @@ export class Calls {
   }
 }
 
-function bytesOf(view: ArrayBufferView): Uint8Array {
+/** The bytes of a view. */
+export function bytesOf(view: ArrayBufferView): Uint8Array {
   return view instanceof Uint8Array ? view : new Uint8Array(view.buffer, view.byteOffset, view.byteLength);
 }
 

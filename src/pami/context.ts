@@ -7,7 +7,7 @@ import type { Clock } from "../support/clock.js";
 import { nextTurn } from "../support/host.js";
 import { promise } from "../support/promise.js";
 import { ShmLanes } from "../transport/shm.js";
-import { Calls } from "./call.js";
+import { bytesOf, Calls } from "./call.js";
 import { type DispatchId, type TypedHandler, untyped } from "./codec.js";
 import { CompletionQueue } from "./completion.js";
 import type { DispatchHints, Handler } from "./dispatch.js";
@@ -899,5 +899,5 @@ function checkTimeout(timeout: number | undefined): number {
 function viewBytes(name: string, view: unknown): Uint8Array | undefined {
   if (view === undefined || view === null) return undefined;
   if (!ArrayBuffer.isView(view)) throw new PamiError("PAMIR_INVAL", `${name} is ${show(view)}, not an ArrayBufferView`);
-  return view instanceof Uint8Array ? view : new Uint8Array(view.buffer, view.byteOffset, view.byteLength);
+  return bytesOf(view);
 }

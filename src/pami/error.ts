@@ -7,7 +7,7 @@
  * - `PAMIR_VERSION`: two different pamirs in one job
  * - `PAMIR_CLOSED`: use after `close()`, or after the job has ended
  * - `PAMIR_REENTRANT`: `advance()` from within a handler or callback
- * - `PAMIR_DISPATCH_TAKEN`: the dispatch id has a handler already
+ * - `PAMIR_DISPATCH_TAKEN`: the dispatch id has a handler already, or a stream
  * - `PAMIR_HINT`: a hint that can't be honoured
  * - `PAMIR_TOO_LARGE`: a message or header over its limit
  * - `PAMIR_NO_DESTINATION`: a handler returned without saying where a large message goes

@@ -2,7 +2,24 @@
 import { getEventListeners } from "node:events";
 import { attach, codecs, dispatchId, SUCCESS } from "pamir";
 import { describe, expect, it } from "vitest";
+import { Calls } from "../../src/pami/call.js";
+import type { Endpoint } from "../../src/pami/endpoint.js";
 import { DATA, OTHER, PATIENCE, rejectionOf, until, VARIANTS, withJob } from "./support.js";
+
+it("a call that is refused before it is sent is not pending: nobody would wait for it", () => {
+  const host = {
+    send: () => {
+      throw new RangeError("no such endpoint");
+    },
+    whenRoom: () => {},
+    post: () => {},
+    advanceSoon: () => {},
+  };
+  const calls = new Calls(host);
+  const call = { to: 5 as Endpoint, deadline: 1, resolve: () => {}, reject: () => {} };
+  expect(() => calls.begin(1, undefined, undefined, call)).toThrow("no such endpoint");
+  expect([calls.size, calls.soonest]).toEqual([0, Number.POSITIVE_INFINITY]);
+});
 
 describe.each(VARIANTS)("calls: $name", (variant) => {
   it("leave no listener behind, however they end", () =>
