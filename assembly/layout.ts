@@ -4,8 +4,10 @@
 // Naming: AREA_FIELD_OFFSET is in bytes from the start of the area. Every word is a u32, little-endian. A word that
 // several threads touch names its sync point (one capital letter); the two ends of it name each other in the kernels.
 
+// A time stamp is milliseconds, modulo 2^32, of a clock that all threads share.
+
 /** Version of the picture below; raised with every change to it. */
-export const LAYOUT_VERSION: u32 = 2;
+export const LAYOUT_VERSION: u32 = 3;
 /** First word of a job's memory: "PAMI" in little-endian ASCII. */
 export const JOB_MAGIC: u32 = 0x494d4150;
 
@@ -69,6 +71,8 @@ export const MESSAGE_BYTES_MAX: u32 = 0x7fffffff;
 //    68  injectionSize launch    all       bytes from one injection FIFO to the next
 //    72  fifos         launch    all       F, injection FIFOs of each context
 //    76  slots         launch    all       slots of each, power of two
+//    80  traceBase     launch    all       pointer to T trace rings
+//    84  traceEvents   launch    all       events that each holds, power of two, or 0: there are none
 //   128  spinning[32]  each task its bit   tasks in the long phase of their spin            SYNC S
 //   256  heapLock      allocator           0, or task + 1 of the holder                     SYNC X
 //   384  started       launcher  all       tasks that exist so far, of those T
@@ -93,6 +97,8 @@ export const JOB_INJECTION_BASE_OFFSET: u32 = 64;
 export const JOB_INJECTION_SIZE_OFFSET: u32 = 68;
 export const JOB_FIFOS_OFFSET: u32 = 72;
 export const JOB_SLOTS_OFFSET: u32 = 76;
+export const JOB_TRACE_BASE_OFFSET: u32 = 80;
+export const JOB_TRACE_EVENTS_OFFSET: u32 = 84;
 export const JOB_SPINNING_OFFSET: u32 = 128;
 export const JOB_HEAP_LOCK_OFFSET: u32 = 256;
 export const JOB_STARTED_OFFSET: u32 = 384;
@@ -104,6 +110,8 @@ export const JOB_SIZE: u32 = 512;
 //     4  notice     whoever tells     the task  counts ends, interrupts, closed regions: look again         SYNC N
 //     8  interrupt  launcher          the task  counts interrupts addressed to it                           SYNC N
 //    12  told       whoever tells     all       1: it has ended, and every task has been told so            SYNC N
+//    16  since      the task          dump      when it last fell asleep or woke, a time stamp
+//    20  sleeps     the task          dump      times that it fell asleep, modulo 2^32
 //   128  parked     the task          ringers   1 while the task may be asleep; only arming writes it       SYNC P
 //   256  bell       ringers           the task  what the task sleeps on; counts the rings                   SYNC P
 // ╘═════════════════════════════════════════════════════════════════════════════════════════════════════════════════╛
@@ -111,6 +119,8 @@ export const TASK_STATE_OFFSET: u32 = 0;
 export const TASK_NOTICE_OFFSET: u32 = 4;
 export const TASK_INTERRUPT_OFFSET: u32 = 8;
 export const TASK_TOLD_OFFSET: u32 = 12;
+export const TASK_SINCE_OFFSET: u32 = 16;
+export const TASK_SLEEPS_OFFSET: u32 = 20;
 export const TASK_PARKED_OFFSET: u32 = 128;
 export const TASK_BELL_OFFSET: u32 = 256;
 export const TASK_SIZE: u32 = 384;
@@ -136,6 +146,11 @@ export const TASK_DEAD: u32 = 3;
 //   160  messages       owner            dump      records taken, modulo 2^32
 //   164  batches        owner            dump      advances that found something, modulo 2^32
 //   168  streaming      owner            owner     1: the last advance found something in its first round
+//   172  pendingCount   owner            dump      messages in its pending queues
+//   176  pendingBytes   owner            dump      bytes that those hold
+//   180  unexpected     owner            dump      bytes in its unexpected queue
+//   184  calls          owner            dump      calls of it whose reply has not come
+//   188  asleep[8]      owner            dump      how many waits of each kind are asleep: WAIT_…
 //   256  attending[32]  owner            owner     bit i: lane i is in attended[]
 //   384  events[256]    owner            owner     what advance() found; see EVENT
 //  4480  lanes[E]       origin opens,    owner     pointer to lane i, or 0                                  SYNC L
@@ -155,6 +170,11 @@ export const CONTEXT_NOTHING_OFFSET: u32 = 156;
 export const CONTEXT_MESSAGES_OFFSET: u32 = 160;
 export const CONTEXT_BATCHES_OFFSET: u32 = 164;
 export const CONTEXT_STREAMING_OFFSET: u32 = 168;
+export const CONTEXT_PENDING_COUNT_OFFSET: u32 = 172;
+export const CONTEXT_PENDING_BYTES_OFFSET: u32 = 176;
+export const CONTEXT_UNEXPECTED_OFFSET: u32 = 180;
+export const CONTEXT_CALLS_OFFSET: u32 = 184;
+export const CONTEXT_ASLEEP_OFFSET: u32 = 188;
 export const CONTEXT_ATTENDING_OFFSET: u32 = 256;
 export const CONTEXT_EVENTS_OFFSET: u32 = 384;
 export const CONTEXT_LANES_OFFSET: u32 = 4480;
@@ -190,6 +210,7 @@ export const ADVANCE_EVENTS_MASK: u32 = 0xffff;
 //    40  fulls         producer  producer  times that a record found no room, modulo 2^32
 //        ── arming line
 //   128  roomWanted    producer  consumer  1 while the producer waits for room; only arming writes it        SYNC W
+//   132  wantedSince   producer  dump      since when, a time stamp
 //        ── published line
 //   256  head          consumer  producer  every byte before this position is free again                     SYNC H
 //        ── consumer's line
@@ -201,6 +222,8 @@ export const ADVANCE_EVENTS_MASK: u32 = 0xffff;
 //   404  originTask    open      consumer  pointer to the task slot of the origin
 //   408  released      consumer  consumer  own copy of head
 //   412  context       open      consumer  pointer to the context block of the target
+//   416  messages      consumer  dump      records taken, modulo 2^32
+//   420  pausedSince   consumer  dump      since when it is paused, a time stamp
 //   512  ring[capacity + overhang]                                                                           SYNC C
 //
 //  Positions count bytes and wrap at 2^32 (107 s at 40 M messages/s of 16 bytes): only differences are compared, and
@@ -219,6 +242,7 @@ export const LANE_ORIGIN_OFFSET: u32 = 32;
 export const LANE_TARGET_OFFSET: u32 = 36;
 export const LANE_FULLS_OFFSET: u32 = 40;
 export const LANE_ROOM_WANTED_OFFSET: u32 = 128;
+export const LANE_WANTED_SINCE_OFFSET: u32 = 132;
 export const LANE_HEAD_OFFSET: u32 = 256;
 export const LANE_NEXT_OFFSET: u32 = 384;
 export const LANE_RING_OFFSET: u32 = 388;
@@ -228,6 +252,8 @@ export const LANE_PAUSED_OFFSET: u32 = 400;
 export const LANE_ORIGIN_TASK_OFFSET: u32 = 404;
 export const LANE_RELEASED_OFFSET: u32 = 408;
 export const LANE_CONTEXT_OFFSET: u32 = 412;
+export const LANE_MESSAGES_OFFSET: u32 = 416;
+export const LANE_PAUSED_SINCE_OFFSET: u32 = 420;
 export const LANE_CONTROL_SIZE: u32 = 512;
 
 /** Least ring: four of the smallest records. */
@@ -369,6 +395,52 @@ export const DESCRIPTOR_RMW: u32 = 3;
 export const DESCRIPTOR_COMPLETION: u32 = 4;
 /** Sets the bit of its own slot, and hands on what first went wrong since the last fence. */
 export const DESCRIPTOR_FENCE: u32 = 5;
+
+// ╒═════════════ TRACE ring: one for each task, written by it alone, read by anybody at any time ═══════════════════╕
+//     0  position  the task  reader  events ever written, modulo 2^32
+//   128  event[]   the task  reader  16 bytes each, at position & (traceEvents - 1):
+//                  0  kind   TRACE_…, in 8 bits; above them the dispatch id, in 16, and the task's own context, in 8
+//                  4  whom   the other endpoint; a task; NONE
+//                  8  count  number of the message among those of its origin, target and id; what else a kind needs
+//                 12  bytes  of the transfer
+//                 TRACE_CLOCK has milliseconds as f64 in the upper 8 bytes: what lies between two of them is spread
+//                 evenly over the time between.
+//  All plain: a reader copies, looks at position again, and drops what may have been overwritten meanwhile.
+// ╘═════════════════════════════════════════════════════════════════════════════════════════════════════════════════╛
+export const TRACE_POSITION_OFFSET: u32 = 0;
+export const TRACE_EVENTS_OFFSET: u32 = 128;
+export const TRACE_EVENT_SIZE: u32 = 16;
+export const TRACE_EVENT_SHIFT: u32 = 4;
+export const TRACE_ID_SHIFT: u32 = 8;
+export const TRACE_CONTEXT_SHIFT: u32 = 24;
+export const TRACE_CLOCK: u32 = 1;
+export const TRACE_SEND: u32 = 2;
+/** A handler begins. */
+export const TRACE_HANDLER: u32 = 3;
+/** What began last ends. */
+export const TRACE_END: u32 = 4;
+export const TRACE_PUT: u32 = 5;
+export const TRACE_GET: u32 = 6;
+export const TRACE_RMW: u32 = 7;
+export const TRACE_FENCE: u32 = 8;
+/** That fence is complete; `count` is its number, as of TRACE_FENCE. */
+export const TRACE_FENCED: u32 = 9;
+/** The thread falls asleep. */
+export const TRACE_PARK: u32 = 10;
+export const TRACE_WAKE: u32 = 11;
+/** This task has learnt that another one has ended. */
+export const TRACE_DEATH: u32 = 12;
+
+/** Kinds of waits, in CONTEXT.asleep[]. */
+export const WAIT_ADVANCE_UNTIL: u32 = 0;
+export const WAIT_PROGRESS: u32 = 1;
+export const WAIT_ROOM: u32 = 2;
+export const WAIT_MESSAGES: u32 = 3;
+export const WAIT_DRAIN: u32 = 4;
+export const WAIT_ENDED: u32 = 5;
+export const WAIT_FLUSH: u32 = 6;
+export const WAIT_CALL: u32 = 7;
+export const WAIT_COUNT: u32 = 8;
 
 /** No slot, no region, no completion. */
 export const NONE: u32 = 0xffffffff;

@@ -30,6 +30,7 @@ import {
   LANE_CONTEXT_OFFSET,
   LANE_IDLE_OFFSET,
   LANE_MASK_OFFSET,
+  LANE_MESSAGES_OFFSET,
   LANE_NEXT_OFFSET,
   LANE_ORIGIN_OFFSET,
   LANE_PAUSED_OFFSET,
@@ -86,6 +87,7 @@ function take(context: usize, entry: usize, first: u32, count: u32): u32 {
   let commit = first;
   let most = count + EVENT_LANE_MAX;
   if (most > EVENT_COUNT_MAX) most = EVENT_COUNT_MAX;
+  const before = count;
   let event = context + CONTEXT_EVENTS_OFFSET + (count << EVENT_SHIFT);
   while (commit != 0 && count < most) {
     store<u32>(event, commit, 0);
@@ -100,6 +102,7 @@ function take(context: usize, entry: usize, first: u32, count: u32): u32 {
     commit = loadWord(record);
   }
   store<u32>(lane, next, LANE_NEXT_OFFSET);
+  store<u32>(lane, load<u32>(lane, LANE_MESSAGES_OFFSET) + count - before, LANE_MESSAGES_OFFSET);
   store<u32>(lane, 0, LANE_IDLE_OFFSET);
   store<usize>(entry, record);
   return count;

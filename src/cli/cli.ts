@@ -4,6 +4,7 @@ import { VERSION } from "pamir";
 import { printInfo } from "./info.js";
 import { perf } from "./perf.js";
 import { run } from "./run.js";
+import { top } from "./top.js";
 import { UsageError } from "./usage.js";
 
 const HELP = `pamir ${VERSION}: messaging at memory speed between the threads of a JavaScript program
@@ -13,6 +14,7 @@ Usage: pamir COMMAND [OPTION]…
 Commands:
   run [FILE]…           streams files from one task to another, checks them, and shows how fast that was
   perf                  measures latency, rate and bandwidth, side by side with MPI, UCX, postMessage and others
+  top [PID]             shows what jobs do that opted in, live
   info                  shows versions, what this host supports, limits and sizes
 
 Options:
@@ -22,7 +24,12 @@ Options:
 Exit codes: 0 all is well; 1 a failure; 2 wrong input; 3 measurements on too unsteady a machine.
 `;
 
-const COMMANDS: Record<string, (args: string[]) => number | Promise<number>> = { run, perf, info: printInfo };
+const COMMANDS: Record<string, (args: string[]) => number | Promise<number>> = {
+  run,
+  perf,
+  top,
+  info: printInfo,
+};
 
 async function main([command, ...args]: string[]): Promise<number> {
   if (command === "--help" || command === "-h" || command === "help") {

@@ -44,6 +44,7 @@ export function printInfo(args: string[]): number {
         ["SIMD", yes(all.simd)],
         ["worker threads", yes(all.workerThreads)],
         ["Atomics.waitAsync", yes(all.waitAsync)],
+        ["sockets for top", all.sockets ?? "none"],
       ],
     ],
     ["limits", Object.entries(limits).map(([name, value]) => [inWords(name), number(value)])],

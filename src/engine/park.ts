@@ -1,17 +1,28 @@
 // How a thread waits: a bounded spin, then asleep on its task's bell. One Parker for each thread.
 
-import { TASK_BELL_OFFSET } from "../../assembly/layout.js";
+import {
+  CONTEXT_ASLEEP_OFFSET,
+  TASK_BELL_OFFSET,
+  TASK_SINCE_OFFSET,
+  TASK_SLEEPS_OFFSET,
+  TRACE_PARK,
+  TRACE_WAKE,
+} from "../../assembly/layout.js";
 import type { Kernel, Memory } from "../kernel/kernel.js";
 import { bellWaitAsync, hasWaitAsync } from "../kernel/twin/sync.js";
 import type { MemoryMap } from "../memory/map.js";
 import { taskSlot } from "../memory/map.js";
-import type { Clock } from "../support/clock.js";
+import { type Clock, stampOf } from "../support/clock.js";
 import { mayBlock, nextTurn } from "../support/host.js";
 import type { Keepalive } from "../support/keepalive.js";
 import { Doorbell } from "./doorbell.js";
+import type { Tracer } from "./trace.js";
 
 /** What the waiter waits for. */
 export interface Awaited {
+  /** Which wait it is, WAIT_…, and the context block of whose it is: for others to see while it sleeps. */
+  readonly kind: number;
+  readonly block: number;
   /** Makes progress, `rounds` looks at the most; whether the wait is over. */
   poll(rounds: number): boolean;
   /** Set by poll() where it found something. */
@@ -20,6 +31,17 @@ export interface Awaited {
   peek(): boolean;
   /** Whether something is awaited that nobody rings for, so that sleep must be short. */
   restless(): boolean;
+  /** Debug mode: called once the wait has lasted for `ParkerWitness.patience`. */
+  lasts?(): void;
+}
+
+/** What a Parker tells of, beside its work. */
+export interface ParkerWitness {
+  readonly tracer: Tracer | undefined;
+  /** Milliseconds after which a wait is told of, in debug mode; else Infinity. */
+  readonly patience: number;
+  /** Debug mode: the thread has slept, and so has done nothing else. */
+  readonly slept?: () => void;
 }
 
 /**
@@ -50,6 +72,7 @@ export class Parker {
   readonly #cores: number;
   readonly #clock: Clock;
   readonly #keepalive: Keepalive;
+  readonly #witness: ParkerWitness;
   /** Whether this thread may block in wait(). */
   readonly mayBlock: boolean;
   /** Why nobody but this thread itself rings; empty where others do. */
@@ -76,6 +99,7 @@ export class Parker {
     cores: number,
     clock: Clock,
     keepalive: Keepalive,
+    witness: ParkerWitness,
     whyPrivate = "",
   ) {
     this.#kernel = kernel;
@@ -86,6 +110,7 @@ export class Parker {
     this.#cores = cores;
     this.#clock = clock;
     this.#keepalive = keepalive;
+    this.#witness = witness;
     this.whyPrivate = whyPrivate;
     this.mayBlock = mayBlock();
   }
@@ -104,16 +129,22 @@ export class Parker {
    */
   wait(awaited: Awaited, timeout: number, spin: number): boolean {
     const deadline = timeout === Number.POSITIVE_INFINITY ? timeout : this.#clock.now() + timeout;
+    let toldAt = this.#patienceEnds();
     for (;;) {
       if (this.spin(awaited, Math.min(spin, timeout))) return true;
       const seen = this.#kernel.bellArm(this.#slot);
       // Armed, then looked once more: a ring from here on finds the flag up.
       if (!awaited.peek()) {
         const now = this.#clock.now();
-        const left = deadline - now;
+        const left = Math.min(deadline, toldAt) - now;
         const most = awaited.restless() ? Math.min(left, RESTLESS_MS) : left;
+        this.#fallsAsleep(awaited, now);
         if (most > 0) this.#kernel.bellWait(this.#slot, seen, most === Number.POSITIVE_INFINITY ? -1 : most);
-        this.#woke(now);
+        this.#woke(awaited, now);
+        if (this.#awake >= toldAt) {
+          toldAt = Number.POSITIVE_INFINITY;
+          awaited.lasts?.();
+        }
       }
       // An asynchronous wait of this thread may still sleep on the same bell.
       if (this.#sleepers === 0) this.#kernel.bellDisarm(this.#slot);
@@ -134,6 +165,8 @@ export class Parker {
     /** Set at the first sleep, and cleared behind the last: nothing is in the way of who is woken. */
     let timer: ReturnType<typeof setTimeout> | undefined;
     let ended = stopped;
+    const { patience } = this.#witness;
+    const told = patience < timeout ? setTimeout(() => awaited.lasts?.(), patience) : undefined;
     try {
       for (;;) {
         if (this.spin(awaited, Math.min(spin, timeout))) return true;
@@ -152,6 +185,7 @@ export class Parker {
       }
     } finally {
       clearTimeout(timer);
+      clearTimeout(told);
       await this.turn();
     }
   }
@@ -183,6 +217,7 @@ export class Parker {
     this.#sleepers++;
     this.#keepalive.begin();
     const start = this.#clock.now();
+    this.#fallsAsleep(awaited, start);
     const wakes = [this.#asleep, ended];
     let timer: ReturnType<typeof setTimeout> | undefined;
     if (awaited.restless()) {
@@ -197,7 +232,7 @@ export class Parker {
       if (timer !== undefined) clearTimeout(timer);
       this.#keepalive.end();
       this.#sleepers--;
-      this.#turn = this.#woke(start);
+      this.#turn = this.#woke(awaited, start);
       // Those who still sleep keep the flag up; the one outstanding wait is used again by whoever sleeps next.
       if (this.#sleepers === 0) this.#kernel.bellDisarm(this.#slot);
     }
@@ -265,10 +300,35 @@ export class Parker {
     return Number.isNaN(this.#awake) || (this.#slept < BUSY_MS && this.#clock.now() - this.#awake < BUSY_MS);
   }
 
+  /** Notes, for others to see, that the thread falls asleep, and in what. */
+  #fallsAsleep(awaited: Awaited, now: number): void {
+    const { words } = this.#memory;
+    words[(this.#slot + TASK_SINCE_OFFSET) >>> 2] = stampOf(this.#clock, now);
+    this.#addTo(this.#slot + TASK_SLEEPS_OFFSET, 1);
+    this.#addTo(awaited.block + CONTEXT_ASLEEP_OFFSET + 4 * awaited.kind, 1);
+    this.#witness.tracer?.instant(TRACE_PARK, awaited.kind, now);
+  }
+
   /** Notes that a sleep is over, and how long it was. Returns the time. */
-  #woke(start: number): number {
-    this.#awake = this.#clock.now();
-    this.#slept = this.#awake - start;
-    return this.#awake;
+  #woke(awaited: Awaited, start: number): number {
+    const now = this.#clock.now();
+    this.#awake = now;
+    this.#slept = now - start;
+    this.#memory.words[(this.#slot + TASK_SINCE_OFFSET) >>> 2] = stampOf(this.#clock, now);
+    this.#addTo(awaited.block + CONTEXT_ASLEEP_OFFSET + 4 * awaited.kind, -1);
+    this.#witness.tracer?.instant(TRACE_WAKE, awaited.kind, now);
+    this.#witness.slept?.();
+    return now;
+  }
+
+  /** Words that only this thread writes. */
+  #addTo(pointer: number, value: number): void {
+    const { words } = this.#memory;
+    words[pointer >>> 2] = (words[pointer >>> 2] as number) + value;
+  }
+
+  #patienceEnds(): number {
+    const { patience } = this.#witness;
+    return patience === Number.POSITIVE_INFINITY ? patience : this.#clock.now() + patience;
   }
 }

@@ -8,6 +8,7 @@ import { readMap } from "../memory/map.js";
 import { Client } from "../pami/client.js";
 import { PamiError, show } from "../pami/error.js";
 import { interruptTask } from "../pami/notice.js";
+import { diagnostics } from "../support/diagnostics.js";
 import { after, type NodePort, nodeModule } from "../support/host.js";
 import { Relay } from "../transport/relay.js";
 import { bury } from "./bury.js";
@@ -178,7 +179,7 @@ export function clientOf(ticket: Ticket, shared: SharedMemory, onLeave?: () => v
   const kernel = selectKernel(ticket.kernel, shared, memory, ticket.module);
   const { task, args, debug } = ticket;
   const map = readMap(memory, ticket.job);
-  return new Client({ kernel, memory, map, task, args, debug, ...(onLeave && { onLeave }) });
+  return attachedAs(new Client({ kernel, memory, map, task, args, debug, ...(onLeave && { onLeave }) }));
 }
 
 /** A client over a memory of its own, and the relay in it that stands for the other tasks. */
@@ -198,7 +199,12 @@ export function relayedClientOf(
   });
   const { kernel } = relay;
   const client = new Client({ kernel, memory, map, task, args, debug, relay, whyRelay, ...(onLeave && { onLeave }) });
-  return { client, relay };
+  return { client: attachedAs(client), relay };
+}
+
+function attachedAs(client: Client): Client {
+  if (diagnostics.attach.hasSubscribers) diagnostics.attach.publish({ client });
+  return client;
 }
 
 function otherVersion({ version }: Ticket, theirs: number): PamiError {

@@ -20,6 +20,7 @@ import { hasWaitAsync } from "../kernel/twin/sync.js";
 import { wasmBytes } from "../kernel/wasm.js";
 import { MEMORY_BYTES_MAX, memoryMap } from "../memory/map.js";
 import { hardwareThreads, isIsolated, isNode, processorName } from "../support/host.js";
+import { socketFolder } from "./visible.js";
 
 /**
  * What is possible here, with the same calls: `shared`, tasks on threads that share memory; `messages`, tasks that talk by
@@ -43,6 +44,8 @@ export interface Info {
   readonly waitAsync: boolean;
   readonly hardwareThreads: number;
   readonly processor: string;
+  /** Folder of the sockets by which `pamir top` finds the jobs that opted in; undefined elsewhere than in Node. */
+  readonly sockets: string | undefined;
   readonly limits: Readonly<Record<string, number>>;
   readonly sizes: Readonly<Record<string, number>>;
 }
@@ -90,6 +93,7 @@ export function info(): Info {
     waitAsync: hasWaitAsync(),
     hardwareThreads: hardwareThreads(),
     processor: processorName(),
+    sockets: socketFolder(),
     limits: {
       tasks: TASK_COUNT_MAX,
       endpoints: ENDPOINT_COUNT_MAX,

@@ -3,12 +3,15 @@ import { JOB_STARTED_OFFSET, TASK_DEAD, TASK_STATE_OFFSET } from "../../assembly
 import type { Kernel, KernelName, Memory } from "../kernel/kernel.js";
 import { type MemoryMap, taskSlot } from "../memory/map.js";
 import type { Client } from "../pami/client.js";
+import { type Dump, dumpJob } from "../pami/dump.js";
 import { checkInteger, PamiError, show } from "../pami/error.js";
 import { interruptTask, tellOfEnd } from "../pami/notice.js";
+import { systemClock } from "../support/clock.js";
+import { diagnostics } from "../support/diagnostics.js";
 import { promise } from "../support/promise.js";
-import { type Dump, dumpJob } from "./dump.js";
 import type { AdoptTarget, Monitor, MonitorEvents, MonitorOrders, TaskExit } from "./monitor.js";
 import type { Ticket } from "./ticket.js";
+import { type Trace, traceOf } from "./trace.js";
 
 /** Options of `job.adopt`. */
 export interface AdoptOptions {
@@ -150,7 +153,18 @@ export class Job {
    */
   dump(): Dump {
     const { map, memory, kernel } = this.#parts;
-    return dumpJob(map, memory, kernel);
+    return dumpJob(map, memory, kernel, systemClock);
+  }
+
+  /**
+   * What the tasks have done, as far as their rings reach back: a trace of which Perfetto or chrome://tracing show the
+   * text. Where tasks share no memory, it is what this thread has.
+   * @throws PAMIR_INVAL unless the job was launched with `trace`
+   */
+  trace(): Trace {
+    const { map, memory } = this.#parts;
+    if (map.traceEvents === 0) throw new PamiError("PAMIR_INVAL", "trace() of a job that was launched without trace");
+    return traceOf(map, memory, this.#tasks);
   }
 
   /**
@@ -226,6 +240,7 @@ export class Job {
     for (const { task, resolve } of this.#awaited) if (task === exit.task) resolve(exit);
     this.#awaited = this.#awaited.filter(({ task }) => task !== exit.task);
     this.#running--;
+    if (diagnostics.exit.hasSubscribers) diagnostics.exit.publish({ job: this, exit });
     try {
       this.#parts.onExit?.(exit);
     } finally {

@@ -23,8 +23,10 @@ import type { KernelName } from "../kernel/kernel.js";
 import { selectKernel, wasmAllowed } from "../kernel/select.js";
 import { wasmModule } from "../kernel/wasm.js";
 import { endpointsFit, type Limits, MEMORY_BYTES_MAX } from "../memory/map.js";
+import { checkDebug, type DebugOptions } from "../pami/debug.js";
 import { checkInteger, PamiError, show } from "../pami/error.js";
-import { hardwareThreads, isNode, nodeModule } from "../support/host.js";
+import { diagnostics } from "../support/diagnostics.js";
+import { environment, hardwareThreads, isNode, nodeModule } from "../support/host.js";
 import { clientOf, relayedClientOf } from "./attach.js";
 import { type Connect, makeWorkers, startBrowserMonitor } from "./browser.js";
 import { info, rungOf } from "./info.js";
@@ -33,6 +35,7 @@ import type { Entry, MonitorEvents, MonitorOrders, TaskExit } from "./monitor.js
 import { startNodeMonitor } from "./node.js";
 import { makeRoom } from "./room.js";
 import { type Ticket, taskNames } from "./ticket.js";
+import { writeAtEnd } from "./trace.js";
 
 /** Options of `launch`. */
 export interface LaunchOptions {
@@ -65,14 +68,34 @@ export interface LaunchOptions {
   onExit?: ((exit: TaskExit) => void) | undefined;
   /** Aborted, it terminates the job. */
   signal?: AbortSignal | undefined;
-  /** Warns on the console of what is never closed, and says where it was made (default false; it costs microseconds). */
-  debug?: boolean | undefined;
+  /**
+   * Warns on the console of regions that are never closed, and says where they were made; of handlers, callbacks and other
+   * code that keep a context from advancing; of waits that go on for long, with all that stands still (default false; it
+   * costs some 100 ns a message).
+   */
+  debug?: boolean | DebugOptions | undefined;
+  /**
+   * Records what every task does: each keeps its last events, by default 65,536 of 16 bytes. `job.trace()` gives them, and
+   * `PAMIR_TRACE=file` in the environment traces every job and writes the file when it is over (Node). Default: not, and
+   * then it costs nothing.
+   */
+  trace?: boolean | TraceOptions | undefined;
+  /** `pamir top` may look at this job (default: if `PAMIR_TOP=1` is in the environment). Only in Node. */
+  top?: boolean | undefined;
   /** Options for the tasks' workers, as of `worker_threads.Worker`; `workerData`, if any, is an object. */
   workerOptions?: Record<string, unknown> | undefined;
   /** Where the map begins in the memory. @internal for tests that let it straddle 2^31 */
   memoryBase?: number | undefined;
 }
 
+/** Options of a trace. */
+export interface TraceOptions {
+  /** Events that each task keeps, a power of two from 64 to 16,777,216 (default 65,536). */
+  events?: number | undefined;
+}
+
+const TRACE_EVENTS_DEFAULT = 65536;
+const TRACE_EVENTS_MAX = 2 ** 24;
 const HEAP_BYTES_DEFAULT = 256 * 1024 ** 2;
 /** In a browser: from 64 MiB on, a job's first message there comes 8 ms later (of 70; Chromium 156). */
 const HEAP_BYTES_BROWSER = 32 * 1024 ** 2;
@@ -87,7 +110,7 @@ const HEAP_BYTES_BROWSER = 32 * 1024 ** 2;
  * @throws PAMIR_INVAL, PAMIR_ENTRY, PAMIR_MEMORY, PAMIR_NO_WASM, PAMIR_NO_WORKERS, PAMIR_CANCELED
  */
 export async function launch(entry: URL | string | (() => Worker) | null, options: LaunchOptions = {}): Promise<Job> {
-  const { join = false, workerOptions = {}, debug = false, signal, tasks = Math.max(2, hardwareThreads()) } = options;
+  const { join = false, workerOptions = {}, signal, tasks = Math.max(2, hardwareThreads()) } = options;
   checkInteger("tasks", tasks, 1, TASK_COUNT_MAX);
   const limits = checkLimits(options, tasks);
   const checked = join && tasks === 1 && entry === null ? null : checkEntry(entry);
@@ -96,7 +119,9 @@ export async function launch(entry: URL | string | (() => Worker) | null, option
     throw new PamiError("PAMIR_NO_WORKERS", `launch() of ${tasks} tasks: ${why}. One task with join: true works`);
   }
   checkWorkerOptions(workerOptions);
-  if (typeof debug !== "boolean") throw new PamiError("PAMIR_INVAL", `debug is ${show(debug)}, not a boolean`);
+  checkDebug(options.debug);
+  if (options.top !== undefined && typeof options.top !== "boolean")
+    throw new PamiError("PAMIR_INVAL", `top is ${show(options.top)}, not a boolean`);
   if (signal?.aborted) throw new PamiError("PAMIR_CANCELED", "launch() was canceled", { cause: signal.reason });
   const names = taskNames(limits.tasks);
   const first = join ? 1 : 0;
@@ -114,6 +139,7 @@ export async function launch(entry: URL | string | (() => Worker) | null, option
 }
 
 async function started(job: Job, signal: AbortSignal | undefined): Promise<Job> {
+  if (diagnostics.launch.hasSubscribers) diagnostics.launch.publish({ job });
   const abort = (): void => void job.terminate();
   signal?.addEventListener("abort", abort, { once: true });
   void job.exited.then(() => signal?.removeEventListener("abort", abort));
@@ -130,7 +156,8 @@ function makeJob(
   names: readonly string[],
   workers: readonly Worker[],
 ): Job {
-  const { join = false, args, workerOptions = {}, debug = false } = options;
+  const { join = false, args, workerOptions = {} } = options;
+  const debug = checkDebug(options.debug);
   const kernels = checkKernels(options.kernel, count);
   const { rung, why } = rungOf();
   const isShared = rung === "shared";
@@ -176,11 +203,15 @@ function makeJob(
   const left = (): void => job?.callerLeft();
   if (isNode() || isShared) {
     const client = join ? clientOf(own, shared, left) : undefined;
+    const isVisible = options.top ?? environment("PAMIR_TOP") === "1";
+    const program = isVisible && isNode() ? process.argv : undefined;
     const monitor = (events: MonitorEvents) =>
       isNode()
-        ? startNodeMonitor({ orders, shared, job: map.job }, events)
+        ? startNodeMonitor({ orders, shared, job: map.job, program }, events)
         : startBrowserMonitor(orders, workers, events, map, memory);
     job = new Job({ ...parts, monitor, client });
+    const file = environment("PAMIR_TRACE");
+    if (file && map.traceEvents > 0) writeAtEnd(job, file);
     return job;
   }
   let made: ReturnType<typeof startBrowserMonitor> | undefined;
@@ -254,7 +285,8 @@ function checkLimits(options: LaunchOptions, launched: number): Limits {
   for (const [name, value] of Object.entries({ laneBytes, slots })) {
     if ((value & (value - 1)) !== 0) throw new PamiError("PAMIR_INVAL", `${name} is ${value}, not a power of two`);
   }
-  const limits = { tasks, contexts, laneBytes, heapBytes, regions, fifos, slots };
+  const traceEvents = checkTrace(options.trace ?? Boolean(environment("PAMIR_TRACE")));
+  const limits = { tasks, contexts, laneBytes, heapBytes, regions, fifos, slots, traceEvents };
   if (!endpointsFit(limits)) {
     throw new PamiError(
       "PAMIR_MEMORY",
@@ -268,6 +300,20 @@ function checkLimits(options: LaunchOptions, launched: number): Limits {
     );
   }
   return limits;
+}
+
+/** Events that each task keeps. */
+function checkTrace(trace: boolean | TraceOptions): number {
+  if (trace === false) return 0;
+  if (trace !== true && (typeof trace !== "object" || trace === null)) {
+    throw new PamiError("PAMIR_INVAL", `trace is ${show(trace)}, not a boolean, nor { events }`);
+  }
+  const { events = TRACE_EVENTS_DEFAULT } = trace === true ? {} : trace;
+  checkInteger("trace.events", events, 64, TRACE_EVENTS_MAX);
+  if ((events & (events - 1)) !== 0) {
+    throw new PamiError("PAMIR_INVAL", `trace.events is ${events}, not a power of two`);
+  }
+  return events;
 }
 
 function checkKernels(kernel: LaunchOptions["kernel"], tasks: number): KernelName[] {

@@ -6,12 +6,14 @@ import { memoryOf } from "../kernel/kernel.js";
 import type { SharedMemory } from "../kernel/select.js";
 import { twinSync } from "../kernel/twin/sync.js";
 import { readMap, taskSlot } from "../memory/map.js";
+import { dumpJob } from "../pami/dump.js";
 import { interruptTask } from "../pami/notice.js";
 import { systemClock } from "../support/clock.js";
 import { after, type NodePort, nodeModule } from "../support/host.js";
 import { bury } from "./bury.js";
 import type { MonitorOrders, TaskExit } from "./monitor.js";
 import { TICKET, type Ticket } from "./ticket.js";
+import { becomeVisible } from "./visible.js";
 
 /** From the monitor to the launcher. */
 export type MonitorReport = { readonly ended: TaskExit } | { readonly started: true };
@@ -21,6 +23,8 @@ export interface MonitorSetup {
   readonly shared: SharedMemory;
   /** Pointer to the job header. */
   readonly job: number;
+  /** Where `pamir top` may look at it: how the process was started. */
+  readonly program: readonly string[] | undefined;
 }
 /** From the launcher to the monitor. */
 export type MonitorOrder =
@@ -29,8 +33,10 @@ export type MonitorOrder =
   | { readonly terminate: number | "all" }
   | { readonly close: true };
 
-const { Worker, parentPort, workerData } = nodeModule("worker_threads") as typeof import("node:worker_threads");
-const { orders, shared, job } = workerData as MonitorSetup;
+const { Worker, parentPort, workerData, threadId } = nodeModule(
+  "worker_threads",
+) as typeof import("node:worker_threads");
+const { orders, shared, job, program } = workerData as MonitorSetup;
 const memory = memoryOf((shared instanceof SharedArrayBuffer ? shared : shared.buffer) as SharedArrayBuffer);
 const map = readMap(memory, job);
 const sync = twinSync(memory);
@@ -146,4 +152,5 @@ function terminateOnceBegun(task: number, worker: InstanceType<typeof Worker>): 
 
 let begunBy = 0;
 startAll(orders);
+if (program !== undefined) becomeVisible(threadId, program, () => dumpJob(map, memory, sync, systemClock));
 parentPort?.postMessage({ started: true } satisfies MonitorReport);

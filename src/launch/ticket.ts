@@ -1,6 +1,7 @@
 // What a task's worker is given at its start: everything that attach() needs.
 import type { KernelName } from "../kernel/kernel.js";
 import type { SharedMemory } from "../kernel/select.js";
+import type { DebugLimits } from "../pami/debug.js";
 import { uniqueName } from "../support/host.js";
 import type { RoomRequest } from "./room.js";
 
@@ -22,7 +23,7 @@ export interface Ticket {
   readonly task: number;
   readonly kernel: KernelName;
   readonly args: unknown;
-  readonly debug: boolean;
+  readonly debug: DebugLimits | undefined;
   /** Whether its worker is somebody else's. */
   readonly isAdopted?: boolean;
   /** Name of the Web Lock that the task holds while it lives, in a browser. */

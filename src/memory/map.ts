@@ -15,6 +15,8 @@
 //           │ injection FIFOs         tasks × contexts ×    │ 18 KiB a context
 //           │                         fifos × injectionSize │
 //           ├───────────────────────────────────────────────┤
+//           │ trace rings             tasks × traceSize     │ none, but where the job is traced
+//           ├───────────────────────────────────────────────┤
 //           │ heap table              4 B a page            │
 //           ├───────────────────────────────────────────────┤ page-aligned
 //           │ heap: lanes, regions                          │ heapBytes
@@ -52,6 +54,8 @@ import {
   JOB_STARTED_OFFSET,
   JOB_TASKS_BASE_OFFSET,
   JOB_TASKS_OFFSET,
+  JOB_TRACE_BASE_OFFSET,
+  JOB_TRACE_EVENTS_OFFSET,
   JOB_VERSION_OFFSET,
   LAYOUT_VERSION,
   MASK_TOP_WORDS,
@@ -61,6 +65,8 @@ import {
   REGION_SIZE,
   SLOT_COUNT_DEFAULT,
   TASK_SIZE,
+  TRACE_EVENT_SHIFT,
+  TRACE_EVENTS_OFFSET,
 } from "../../assembly/layout.js";
 import { LAYOUT_HASH } from "../../assembly/layout-hash.js";
 import { alignUp } from "../../assembly/seq.js";
@@ -82,6 +88,8 @@ export interface Limits {
   readonly fifos?: number;
   /** Slots of an injection FIFO, a power of two. */
   readonly slots?: number;
+  /** Events that each task's trace holds, a power of two; 0: the job is not traced. */
+  readonly traceEvents?: number;
 }
 
 export interface MemoryMap extends Required<Limits> {
@@ -96,6 +104,8 @@ export interface MemoryMap extends Required<Limits> {
   readonly injectionBase: number;
   /** Bytes from one injection FIFO to the next. */
   readonly injectionSize: number;
+  /** Pointer to the trace rings. */
+  readonly traceBase: number;
   readonly heapTable: number;
   readonly heapBase: number;
   readonly heapPages: number;
@@ -113,10 +123,12 @@ export function memoryMap(limits: Limits, base = 0): MemoryMap {
   const contextsBase = tasksBase + limits.tasks * TASK_SIZE;
   const contextSize = alignUp(CONTEXT_LANES_OFFSET + (4 + ATTENDED_SIZE) * endpoints, FALSE_SHARING_SIZE);
   const { regions = REGION_COUNT_DEFAULT, fifos = FIFO_COUNT_DEFAULT, slots = SLOT_COUNT_DEFAULT } = limits;
+  const { traceEvents = 0 } = limits;
   const regionsBase = contextsBase + endpoints * contextSize;
   const injectionBase = alignUp(regionsBase + limits.tasks * regions * REGION_SIZE, FALSE_SHARING_SIZE);
   const injectionSize = alignUp(INJECTION_MASK_OFFSET + maskBytes(slots) + slots * DESCRIPTOR_SIZE, FALSE_SHARING_SIZE);
-  const heapTable = injectionBase + endpoints * fifos * injectionSize;
+  const traceBase = injectionBase + endpoints * fifos * injectionSize;
+  const heapTable = traceBase + limits.tasks * traceSize(traceEvents);
   const heapPages = limits.heapBytes >>> PAGE_SHIFT;
   const heapBase = Math.ceil((heapTable + 4 * heapPages) / PAGE_SIZE) * PAGE_SIZE;
   return {
@@ -124,6 +136,7 @@ export function memoryMap(limits: Limits, base = 0): MemoryMap {
     regions,
     fifos,
     slots,
+    traceEvents,
     job: base,
     tasksBase,
     contextsBase,
@@ -131,11 +144,17 @@ export function memoryMap(limits: Limits, base = 0): MemoryMap {
     regionsBase,
     injectionBase,
     injectionSize,
+    traceBase,
     heapTable,
     heapBase,
     heapPages,
     end: heapBase + heapPages * PAGE_SIZE,
   };
+}
+
+/** Bytes of a task's trace ring. */
+function traceSize(events: number): number {
+  return events === 0 ? 0 : TRACE_EVENTS_OFFSET + (events << TRACE_EVENT_SHIFT);
 }
 
 /** Bytes of a completion bit mask with the levels above it: as maskBytes() of the kernels. */
@@ -169,6 +188,11 @@ export function injectionFifo(map: MemoryMap, ordinal: number, fifo: number): nu
   return map.injectionBase + (ordinal * map.fifos + fifo) * map.injectionSize;
 }
 
+/** Pointer to a task's trace ring, where the job is traced. */
+export function traceRing(map: MemoryMap, task: number): number {
+  return map.traceBase + task * traceSize(map.traceEvents);
+}
+
 /** Writes the constant words of a new job into zeroed memory; nobody else sees it yet. */
 export function formatMemory(map: MemoryMap, { words }: Memory, kernel: Kernel, cores: number): void {
   const header: [offset: number, value: number][] = [
@@ -192,6 +216,8 @@ export function formatMemory(map: MemoryMap, { words }: Memory, kernel: Kernel, 
     [JOB_INJECTION_SIZE_OFFSET, map.injectionSize],
     [JOB_FIFOS_OFFSET, map.fifos],
     [JOB_SLOTS_OFFSET, map.slots],
+    [JOB_TRACE_BASE_OFFSET, map.traceBase],
+    [JOB_TRACE_EVENTS_OFFSET, map.traceEvents],
     [JOB_STARTED_OFFSET, map.tasks],
   ];
   for (const [offset, value] of header) words[(map.job + offset) >>> 2] = value;
@@ -228,6 +254,8 @@ export function readMap({ words }: Memory, job: number): MemoryMap {
     injectionSize: word(JOB_INJECTION_SIZE_OFFSET),
     fifos: word(JOB_FIFOS_OFFSET),
     slots: word(JOB_SLOTS_OFFSET),
+    traceBase: word(JOB_TRACE_BASE_OFFSET),
+    traceEvents: word(JOB_TRACE_EVENTS_OFFSET),
   };
 }
 

@@ -22,6 +22,8 @@ export interface CallHost {
   /** As `Context.send`, to a dispatch id of pamir's own; nothing is copied but what waits and is not larger than a record. */
   send(to: Endpoint, dispatch: number, header: Uint8Array, payload: Uint8Array | undefined): Result;
   whenRoom(to: Endpoint, bytes: number, onRoom: () => void): void;
+  /** How many calls are pending: for others to see. */
+  pending(count: number): void;
   /** As `Context.post`. */
   post(work: () => Result): void;
   /** Sees to it that the context advances while calls are pending; `isSooner`: one is given up sooner than all others. */
@@ -101,6 +103,7 @@ export class Calls {
       return number;
     }
     this.#pending.set(number, call);
+    this.#host.pending(this.#pending.size);
     const isSooner = call.deadline < this.#soonest;
     if (isSooner) this.#soonest = call.deadline;
     this.#host.advanceSoon(isSooner);
@@ -179,17 +182,21 @@ export class Calls {
       return;
     }
     const call = this.#pending.get(number);
-    this.#pending.delete(number);
-    this.settled++;
+    this.#settled(number);
     call?.resolve(reply);
+  }
+
+  #settled(number: number): void {
+    this.#pending.delete(number);
+    this.#host.pending(this.#pending.size);
+    this.settled++;
   }
 
   /** Ends a call with an error, if its reply has not come: what comes later is dropped. */
   giveUp(number: number, error: Error): void {
     const call = this.#pending.get(number);
     if (call === undefined) return;
-    this.#pending.delete(number);
-    this.settled++;
+    this.#settled(number);
     call.reject(error);
   }
 

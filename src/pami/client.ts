@@ -12,13 +12,17 @@ import {
   TASK_UP,
 } from "../../assembly/layout.js";
 import { Parker } from "../engine/park.js";
+import { Tracer } from "../engine/trace.js";
 import type { Kernel, KernelName, Memory } from "../kernel/kernel.js";
 import { type MemoryMap, taskSlot } from "../memory/map.js";
 import { type Clock, systemClock } from "../support/clock.js";
+import { diagnostics } from "../support/diagnostics.js";
 import { hardwareThreads, processorName } from "../support/host.js";
 import { Keepalive } from "../support/keepalive.js";
 import { DESK_BYTES, type Relay } from "../transport/relay.js";
 import { Context, type ContextHost, type ContextOptions, type ProgressOptions } from "./context.js";
+import { Debug, type DebugLimits } from "./debug.js";
+import { type Dump, dumpJob } from "./dump.js";
 import { type Endpoint, endpointOf } from "./endpoint.js";
 import { checkInteger, PamiError, show } from "./error.js";
 import { type MemRegion, RegionTable } from "./memregion.js";
@@ -68,8 +72,8 @@ export interface ClientParts {
   readonly map: MemoryMap;
   readonly task: number;
   readonly args: unknown;
-  /** Warns of what is never closed. */
-  readonly debug?: boolean;
+  /** Warns of what is never closed, and of what takes long. */
+  readonly debug?: DebugLimits | undefined;
   readonly clock?: Clock;
   /** Called once this task has left the job. */
   readonly onLeave?: () => void;
@@ -104,7 +108,7 @@ export class Client {
 
   /** @internal */
   constructor(parts: ClientParts) {
-    const { kernel, memory, map, task, args, debug = false, clock = systemClock } = parts;
+    const { kernel, memory, map, task, args, clock = systemClock } = parts;
     this.#parts = parts;
     this.#slot = taskSlot(map, task);
     this.#clock = clock;
@@ -113,14 +117,19 @@ export class Client {
     this.kernel = kernel.name;
     this.bytes = memory.bytes;
     this.#ended = new Uint8Array(map.tasks);
-    this.#regions = new RegionTable(kernel, memory, map, task, debug);
+    this.#regions = new RegionTable(kernel, memory, map, task, parts.debug !== undefined);
     this.#interrupts = kernel.loadWord(this.#slot + TASK_INTERRUPT_OFFSET);
     // SYNC D (up): pairs with those who look whether the task has ended.
     const state = kernel.exchangeIf(this.#slot + TASK_STATE_OFFSET, TASK_ABSENT, TASK_UP);
     if (state !== TASK_ABSENT) {
       throw new PamiError("PAMIR_CLOSED", `task ${task} has a client already, or has ended (state ${state})`);
     }
-    const parker = new Parker(kernel, memory, map, task, hardwareThreads(), clock, this.#keepalive, parts.whyRelay);
+    const tracer = map.traceEvents > 0 ? new Tracer(memory, map, task, clock) : undefined;
+    const debug = parts.debug && new Debug(parts.debug, () => this.dump());
+    const patience = debug?.patience ?? Number.POSITIVE_INFINITY;
+    const witness = { tracer, patience, ...(debug && { slept: () => debug.slept() }) };
+    const keepalive = this.#keepalive;
+    const parker = new Parker(kernel, memory, map, task, hardwareThreads(), clock, keepalive, witness, parts.whyRelay);
     const isShared = parts.relay === undefined;
     this.capabilities = { blockingWaits: parker.mayBlock && isShared, remoteChecks: isShared, lastWords: isShared };
     parts.relay?.serve(this.#regions.create(DESK_BYTES, true), () => parker.ring());
@@ -131,6 +140,8 @@ export class Client {
       map,
       task,
       parker,
+      tracer,
+      debug,
       interrupts: () => this.#interrupts,
       interruptsTaken: () => this.#interruptsTaken,
       takeInterrupts: () => {
@@ -143,6 +154,15 @@ export class Client {
         if (this.#closed && this.#contexts.size === 0) this.#leave();
       },
     };
+  }
+
+  /**
+   * The state of the whole job, read from the shared memory while its tasks go on: what is queued where, who sleeps, what
+   * stands still. Where tasks share no memory, it is what this task has.
+   */
+  dump(): Dump {
+    const { map, memory, kernel } = this.#parts;
+    return dumpJob(map, memory, kernel, this.#clock);
   }
 
   /** Number of tasks in the job so far: it grows where the job has spare places. */
@@ -173,6 +193,7 @@ export class Client {
     }
     const context = new Context(this.#host, this.#created, options);
     this.#contexts.set(this.#created++, context);
+    if (diagnostics.context.hasSubscribers) diagnostics.context.publish({ client: this, context });
     return context;
   }
 
@@ -285,6 +306,7 @@ export class Client {
     tellOfEnd(kernel, map, [this.task]);
     this.#host.parker.close();
     this.#parts.relay?.close();
+    if (diagnostics.leave.hasSubscribers) diagnostics.leave.publish({ client: this });
     this.#parts.onLeave?.();
   }
 

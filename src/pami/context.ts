@@ -1,20 +1,40 @@
 // A context: the unit of progress. It belongs to the thread that made it.
-import { ADVANCE_EVENTS_MASK, ADVANCE_NOTICE, CONTEXT_STATE_OFFSET, DISPATCH_ID_MAX } from "../../assembly/layout.js";
+import {
+  ADVANCE_EVENTS_MASK,
+  ADVANCE_NOTICE,
+  CONTEXT_CALLS_OFFSET,
+  CONTEXT_STATE_OFFSET,
+  DISPATCH_ID_MAX,
+  TRACE_DEATH,
+  WAIT_ADVANCE_UNTIL,
+  WAIT_CALL,
+  WAIT_DRAIN,
+  WAIT_ENDED,
+  WAIT_FLUSH,
+  WAIT_MESSAGES,
+  WAIT_PROGRESS,
+  WAIT_ROOM,
+} from "../../assembly/layout.js";
 import type { Awaited, Parker } from "../engine/park.js";
+import type { Tracer } from "../engine/trace.js";
 import type { Kernel, Memory } from "../kernel/kernel.js";
 import { contextBlock, type MemoryMap, ordinalOf } from "../memory/map.js";
 import type { Clock } from "../support/clock.js";
+import { diagnostics } from "../support/diagnostics.js";
 import { nextTurn } from "../support/host.js";
 import { promise } from "../support/promise.js";
 import { ShmLanes } from "../transport/shm.js";
 import { bytesOf, Calls } from "./call.js";
 import { type DispatchId, type TypedHandler, untyped } from "./codec.js";
 import { CompletionQueue } from "./completion.js";
+import type { Debug } from "./debug.js";
 import type { DispatchHints, Handler } from "./dispatch.js";
+import { nameOfWait } from "./dump.js";
 import type { Endpoint } from "./endpoint.js";
 import { endpointOf, nameOf } from "./endpoint.js";
 import { checkInteger, PamiError, show } from "./error.js";
 import { bodyBytes } from "./message.js";
+import { ObservedReceiver, TimedCompletions, TimedWork, TracedRma, TracedSender, Trail } from "./observed.js";
 import { checkSendHints, Receiver } from "./receive.js";
 import { type Callback, INTERRUPTED, type Result, SHUTDOWN, SUCCESS, TIMEDOUT } from "./result.js";
 import { Rma, type RmwParameters, type TransferParameters } from "./rma.js";
@@ -67,6 +87,10 @@ export interface ContextHost {
   readonly map: MemoryMap;
   readonly task: number;
   readonly parker: Parker;
+  /** Where the job is traced. */
+  readonly tracer: Tracer | undefined;
+  /** In debug mode. */
+  readonly debug: Debug | undefined;
   /** Interrupts seen so far. */
   interrupts(): number;
   /** Interrupts that have ended a wait; one begun now ends when `interrupts()` is something else. */
@@ -95,13 +119,14 @@ export class Context {
   readonly #receiver: Receiver;
   readonly #rma: Rma;
   readonly #calls: Calls;
+  readonly #trail: Trail | undefined;
   /** Who wants to know of an endpoint's end. */
   #watchers: { readonly to: Endpoint; readonly callback: Callback; readonly cookie: unknown }[] = [];
   /** Whether somebody advances for the calls that are pending. */
   #callsAwaited = false;
   #inFenceRegion = false;
-  readonly #completions = new CompletionQueue();
-  readonly #work = new WorkQueue();
+  readonly #completions: CompletionQueue;
+  readonly #work: WorkQueue;
   readonly #spin: number;
   readonly #endedSeen: Uint8Array;
   /** What handlers and callbacks threw in the round in hand; empty between rounds. */
@@ -120,7 +145,7 @@ export class Context {
 
   /** @internal */
   constructor(host: ContextHost, index: number, options: ContextOptions) {
-    const { kernel, memory, map, task } = host;
+    const { kernel, memory, map, task, clock, tracer, debug } = host;
     const { pendingBytes = QUEUE_BYTES, unexpectedBytes = QUEUE_BYTES, spin = SPIN_MS } = options;
     checkInteger("pendingBytes", pendingBytes, 0, 2 ** 31);
     checkInteger("unexpectedBytes", unexpectedBytes, 0, 2 ** 31);
@@ -135,25 +160,32 @@ export class Context {
     this.#block = contextBlock(map, ordinal);
     this.#endedSeen = new Uint8Array(map.tasks);
     const lanes = new ShmLanes(kernel, memory, map, ordinal);
-    this.#sender = new Sender(kernel, memory, map, lanes, this.#completions, pendingBytes);
+    this.#completions = debug ? new TimedCompletions(debug, this.endpoint) : new CompletionQueue();
+    this.#work = debug ? new TimedWork(debug, this.endpoint) : new WorkQueue();
+    const trail = tracer && new Trail(tracer, this.endpoint, map.contexts);
+    this.#trail = trail;
+    const senders = [kernel, memory, map, this.#block, lanes, this.#completions, pendingBytes, clock] as const;
+    this.#sender = trail ? new TracedSender(trail, ...senders) : new Sender(...senders);
     this.#calls = new Calls({
       send: (to, id, header, payload) => this.#sender.sendOwn(to, id, header, payload),
       whenRoom: (to, bytes, onRoom) => this.#sender.whenRoom(to, bytes, onRoom, undefined),
+      pending: (count) => {
+        memory.words[(this.#block + CONTEXT_CALLS_OFFSET) >>> 2] = count;
+      },
       post: (work) => this.post(work),
       advanceSoon: (isSooner) => this.#advanceForCalls(isSooner),
     });
     const gone = (to: Endpoint) => this.#targetGone(to);
-    this.#receiver = new Receiver(
-      kernel,
-      memory,
-      map,
-      this.#block,
-      this.#completions,
-      this.#calls,
-      gone,
-      unexpectedBytes,
-    );
-    this.#rma = new Rma(kernel, memory, map, ordinal, this.#completions, pendingBytes);
+    const { onReply } = this.#calls;
+    const replies = trail ? trail.replies(onReply) : onReply;
+    const [block, queue, calls] = [this.#block, this.#completions, this.#calls];
+    const receivers = [kernel, memory, map, block, queue, calls, gone, unexpectedBytes, clock, replies] as const;
+    const isPlain = trail === undefined && debug === undefined;
+    this.#receiver = isPlain
+      ? new Receiver(...receivers)
+      : new ObservedReceiver(trail, debug, this.endpoint, ...receivers);
+    const rmas = [kernel, memory, map, ordinal, this.#completions, pendingBytes] as const;
+    this.#rma = trail ? new TracedRma(trail, ...rmas) : new Rma(...rmas);
     // SYNC N (open): before it looks at any region; pairs with those who look which contexts may be at one.
     kernel.storeWord(this.#block + CONTEXT_STATE_OFFSET, 1);
     host.refresh();
@@ -177,9 +209,14 @@ export class Context {
     hints: DispatchHints = {},
   ): void {
     this.#checkOpen("dispatch");
-    if (typeof id === "object" && typeof handler === "function") {
-      this.#receiver.dispatch(id.id, untyped(id, handler as TypedHandler<unknown, unknown>), hints);
-    } else this.#receiver.dispatch(id as number, handler as Handler, hints);
+    if (typeof handler !== "function") {
+      throw new PamiError("PAMIR_INVAL", `handler is ${show(handler)}, not a function`);
+    }
+    const number = typeof id === "object" ? id.id : id;
+    let plain = typeof id === "object" ? untyped(id, handler as TypedHandler<unknown, unknown>) : (handler as Handler);
+    if (this.#host.debug) plain = this.#host.debug.handler(this.endpoint, number, plain);
+    if (this.#trail) plain = this.#trail.handler(number, plain);
+    this.#receiver.dispatch(number, plain, hints);
   }
 
   /**
@@ -269,8 +306,9 @@ export class Context {
     receiver.openStream(dispatch);
     try {
       for (;;) {
-        await this.#until("messages()", () => receiver.hasNext(dispatch), options);
+        await this.#until(WAIT_MESSAGES, () => receiver.hasNext(dispatch), options);
         for (let next = receiver.take(dispatch); next !== undefined; next = receiver.take(dispatch)) {
+          this.#trail?.took(next, dispatch);
           const { origin, header, payload, call } = next;
           yield {
             origin,
@@ -363,7 +401,7 @@ export class Context {
     };
     this.#sender.whenRoom(to, bytes, told, undefined);
     try {
-      await this.#until("whenRoom()", () => came !== undefined, options);
+      await this.#until(WAIT_ROOM, () => came !== undefined, options);
     } finally {
       if (came === undefined && !this.#closed) this.#sender.forgetRoom(to, told);
     }
@@ -389,7 +427,7 @@ export class Context {
     if (this.#receiver.isGone(to)) this.#completions.push(callback, cookie, SHUTDOWN);
     else this.#watchers.push({ to, callback, cookie });
     if (typeof onEnd === "function") return undefined;
-    return this.#until("whenEnded()", () => hasEnded, onEnd).finally(() => {
+    return this.#until(WAIT_ENDED, () => hasEnded, onEnd).finally(() => {
       const place = this.#watchers.findIndex((watcher) => watcher.callback === told);
       if (place >= 0) this.#watchers.splice(place, 1);
     });
@@ -500,7 +538,7 @@ export class Context {
     this.fenceAll((_, result) => {
       came = result;
     });
-    await this.#until("flush()", () => came !== undefined, options);
+    await this.#until(WAIT_FLUSH, () => came !== undefined, options);
     if (came === SHUTDOWN) {
       throw new PamiError("PAMIR_SHUTDOWN", "flush(): a transfer was not begun, its target ended");
     }
@@ -540,7 +578,7 @@ export class Context {
 
   /** Resolves once all that was issued here is out; advances meanwhile. @throws as progress() */
   async drain(options: ProgressOptions = {}): Promise<void> {
-    await this.#until("drain()", () => this.drained, options);
+    await this.#until(WAIT_DRAIN, () => this.drained, options);
   }
 
   /**
@@ -612,7 +650,7 @@ export class Context {
       },
       found: false,
       peek: () => this.#hasWork(),
-      restless: () => this.#isRestless(),
+      ...this.#waiting(WAIT_ADVANCE_UNTIL),
     };
     const over = this.#host.parker.wait(awaited, timeout, this.#spin);
     if (satisfied) return SUCCESS;
@@ -634,7 +672,7 @@ export class Context {
     const isOver = () => this.#events !== before || this.#settlings !== settledBefore;
     this.#progressing++;
     try {
-      await this.#wait("progress()", options, (rounds) => isOver() || this.advance(rounds) > 0, isOver);
+      await this.#wait(WAIT_PROGRESS, options, (rounds) => isOver() || this.advance(rounds) > 0, isOver);
     } finally {
       this.#progressing--;
     }
@@ -645,13 +683,13 @@ export class Context {
    * Advances until `condition()` is true, without blocking the thread. Whoever else advances may bring it about: what it
    * was that they found there rang the bell, which is up while anybody sleeps.
    */
-  async #until(call: string, condition: () => boolean, options: ProgressOptions): Promise<void> {
+  async #until(kind: number, condition: () => boolean, options: ProgressOptions): Promise<void> {
     const poll = (rounds: number): boolean => {
       if (!condition()) this.advance(rounds);
       return condition();
     };
     try {
-      await this.#wait(call, options, poll, condition);
+      await this.#wait(kind, options, poll, condition);
     } finally {
       this.#settled();
     }
@@ -691,7 +729,7 @@ export class Context {
     const awaited: Awaited = {
       poll: (rounds) => isOver() || (this.advance(rounds) > 0 && isOver()),
       peek: () => isOver() || this.#hasWork(),
-      restless: () => this.#isRestless(),
+      ...this.#waiting(WAIT_CALL),
     };
     while (calls.size > 0 && !this.#closed) {
       calls.settled = 0;
@@ -735,12 +773,13 @@ export class Context {
    * @throws as progress()
    */
   async #wait(
-    call: string,
+    kind: number,
     { timeout, signal }: ProgressOptions,
     poll: (rounds: number) => boolean,
     isOver = () => false,
   ): Promise<void> {
     const milliseconds = checkTimeout(timeout);
+    const call = nameOfWait(kind);
     this.#checkOpen(call.slice(0, -2));
     // Begun in a handler: its round is over in a microtask.
     if (this.#advancing) await undefined;
@@ -756,7 +795,7 @@ export class Context {
         {
           poll: (rounds) => !isStopped() && poll(rounds),
           peek: () => isStopped() || isOver() || this.#hasWork(),
-          restless: () => this.#isRestless(),
+          ...this.#waiting(kind),
         },
         milliseconds,
         this.#spin,
@@ -815,6 +854,13 @@ export class Context {
     return this.#host.kernel.peek(this.#block) !== 0;
   }
 
+  /** What every wait tells the parker. */
+  #waiting(kind: number): Pick<Awaited, "kind" | "block" | "restless" | "lasts"> {
+    const waiting = { kind, block: this.#block, restless: () => this.#isRestless() };
+    const { debug } = this.#host;
+    return debug === undefined ? waiting : { ...waiting, lasts: () => debug.lasts(kind, this.endpoint) };
+  }
+
   /** Whether something is awaited that nobody rings for. */
   #isRestless(): boolean {
     const retry = this.#sender.takeRetrySoon();
@@ -867,6 +913,8 @@ export class Context {
       if (this.#endedSeen[task] !== 0 || !this.#host.hasEnded(task)) continue;
       this.#endedSeen[task] = 1;
       ended++;
+      this.#host.tracer?.instant(TRACE_DEATH, task, this.#host.clock.now());
+      if (diagnostics.ended.hasSubscribers) diagnostics.ended.publish({ context: this, task });
       this.#sender.targetEnded(task);
       this.#receiver.originEnded(task);
     }
@@ -879,7 +927,8 @@ export class Context {
 
   #checkAdvance(max: number): void {
     if (this.#advancing) {
-      throw new PamiError("PAMIR_REENTRANT", "advance() from within a handler or callback: it is not re-entrant");
+      const where = this.#host.debug?.running ?? "a handler or callback";
+      throw new PamiError("PAMIR_REENTRANT", `advance() from within ${where}: it is not re-entrant`);
     }
     this.#checkOpen("advance");
     checkInteger("max", max, 1, 2 ** 31);

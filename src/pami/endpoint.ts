@@ -34,3 +34,8 @@ export function contextOf(endpoint: number): number {
 export function nameOf(endpoint: Endpoint): string {
   return `context ${contextOf(endpoint)} of task ${taskOf(endpoint)}`;
 }
+
+/** The endpoint of an ordinal, where each task has so many contexts. */
+export function endpointAt(ordinal: number, contexts: number): Endpoint {
+  return endpointOf(Math.floor(ordinal / contexts), ordinal % contexts);
+}

@@ -5,6 +5,7 @@ import {
   CONTEXT_EVENTS_OFFSET,
   CONTEXT_NOTICE_SEEN_OFFSET,
   CONTEXT_STATE_OFFSET,
+  CONTEXT_UNEXPECTED_OFFSET,
   DISPATCH_ID_CALL,
   DISPATCH_ID_MAX,
   DISPATCH_ID_REPLY,
@@ -13,6 +14,7 @@ import {
   KIND_FIRST,
   KIND_MESSAGE,
   KIND_MORE,
+  LANE_PAUSED_SINCE_OFFSET,
   META_DISPATCH_MASK,
   META_HEADER_SHIFT,
   RECORD_KIND_MASK,
@@ -27,11 +29,13 @@ import {
 } from "../../assembly/layout.js";
 import type { Kernel, Memory } from "../kernel/kernel.js";
 import { contextBlock, type MemoryMap, taskSlot } from "../memory/map.js";
+import { type Clock, stampOf } from "../support/clock.js";
 import { copyInto } from "../support/copy.js";
+import { diagnostics } from "../support/diagnostics.js";
 import type { Calls } from "./call.js";
 import type { CompletionQueue } from "./completion.js";
 import { checkHints, type DispatchHints, type Handler } from "./dispatch.js";
-import { contextOf, type Endpoint, endpointOf, endpointTable, taskOf } from "./endpoint.js";
+import { contextOf, type Endpoint, endpointAt, endpointTable, taskOf } from "./endpoint.js";
 import { checkInteger, PamiError, show } from "./error.js";
 import { type Bytes, type Destination, Message } from "./message.js";
 import { SHUTDOWN, SUCCESS } from "./result.js";
@@ -77,7 +81,7 @@ for (let id = 0; id <= DISPATCH_ID_REPLY; id++) NO_HANDLERS.push(undefined);
 export class Receiver {
   /** Work for the next advance: unexpected messages whose handler has been set. */
   busy = 0;
-  unexpectedBytes = 0;
+  #unexpectedBytes = 0;
 
   readonly #kernel: Kernel;
   readonly #memory: Memory;
@@ -89,6 +93,7 @@ export class Receiver {
   /** Told of each endpoint whose task has ended, once its last words are delivered, or kept. */
   readonly #gone: (endpoint: Endpoint) => void;
   readonly #unexpectedMax: number;
+  readonly #clock: Clock;
   readonly #message: Message;
   readonly #handlers = NO_HANDLERS.slice();
   /** Handlers of the dispatch ids without hints and without unexpected messages: those that need no questions. */
@@ -123,6 +128,8 @@ export class Receiver {
     calls: Calls,
     gone: (endpoint: Endpoint) => void,
     unexpectedMax: number,
+    clock: Clock,
+    onReply: Handler,
   ) {
     this.#kernel = kernel;
     this.#memory = memory;
@@ -134,8 +141,19 @@ export class Receiver {
     this.#gone = gone;
     this.#unexpectedMax = unexpectedMax;
     this.#message = new Message(memory, endpointTable(map.tasks, map.contexts));
-    this.#handlers[DISPATCH_ID_REPLY] = calls.onReply;
-    this.#plain[DISPATCH_ID_REPLY] = calls.onReply;
+    this.#clock = clock;
+    this.#handlers[DISPATCH_ID_REPLY] = onReply;
+    this.#plain[DISPATCH_ID_REPLY] = onReply;
+  }
+
+  get unexpectedBytes(): number {
+    return this.#unexpectedBytes;
+  }
+
+  /** Kept in memory too, for others to see. */
+  set unexpectedBytes(bytes: number) {
+    this.#unexpectedBytes = bytes;
+    this.#memory.words[(this.#block + CONTEXT_UNEXPECTED_OFFSET) >>> 2] = bytes;
   }
 
   /** See `Context.dispatch`. */
@@ -238,7 +256,7 @@ export class Receiver {
     const isCall = (meta & META_DISPATCH_MASK) === DISPATCH_ID_CALL;
     const { contexts } = this.#map;
     return {
-      origin: endpointOf(Math.floor(origin / contexts), origin % contexts),
+      origin: endpointAt(origin, contexts),
       header: bytes.subarray(isCall ? 8 : 0, meta >>> META_HEADER_SHIFT),
       payload: bytes.subarray(bytes.length - payloadBytes),
       call: isCall ? (words[0] as number) >>> 0 : undefined,
@@ -290,7 +308,7 @@ export class Receiver {
         this.#kernel.laneSwitch(job, this.#block, origin, 0);
       }
       this.#orphans.delete(origin);
-      this.#gone(endpointOf(Math.floor(origin / contexts), origin % contexts));
+      this.#gone(endpointAt(origin, contexts));
       // Also where the lane has ended by itself, behind its last message.
       this.#unreclaimed.add(Math.floor(origin / contexts));
       const arrival = this.#arrivals[origin];
@@ -383,7 +401,7 @@ export class Receiver {
     const message = this.#message;
     message.set(meta, header, payloadBytes, origin, immediate);
     if (immediate) {
-      if (isCall) this.#calls.serve(handler, message);
+      if (isCall) this.serve(handler, message);
       else handler(message);
       return;
     }
@@ -399,6 +417,11 @@ export class Receiver {
     }
   }
 
+  /** Calls a handler for a call, and sees to its reply. */
+  protected serve(handler: Handler, message: Message): void {
+    this.#calls.serve(handler, message);
+  }
+
   /** Calls a handler for a message that is not here yet; where it goes, or undefined if it is discarded. */
   #ask(handler: Handler, id: number, isCall: boolean): Destination | undefined {
     const message = this.#message;
@@ -406,7 +429,7 @@ export class Receiver {
     const asked = takesAny ? handler : () => this.#refuseLarge(id);
     let destination: Destination | undefined;
     try {
-      if (isCall) this.#calls.serve(asked, message);
+      if (isCall) this.serve(asked, message);
       else {
         asked(message);
         message.checkAnswered();
@@ -475,8 +498,7 @@ export class Receiver {
     const total = headerSpace + payloadBytes;
     // A message larger than the limit is taken when the queue is empty: else it could never be.
     if (this.unexpectedBytes + total > this.#unexpectedMax && this.unexpectedBytes > 0) {
-      this.#kernel.lanePause(this.#kernel.laneOf(this.#block, origin), body);
-      this.#paused.add(origin);
+      this.#pause(origin, body);
       this.#direct = NO_HANDLERS;
       return;
     }
@@ -491,6 +513,20 @@ export class Receiver {
     if (large) this.#arrivals[origin] = { total: payloadBytes, received: 0, destination: undefined, unexpected };
   }
 
+  /** Reads nothing more of an origin, from a record on. */
+  #pause(origin: number, body: number): void {
+    const lane = this.#kernel.laneOf(this.#block, origin);
+    this.#memory.words[(lane + LANE_PAUSED_SINCE_OFFSET) >>> 2] = stampOf(this.#clock, this.#clock.now());
+    this.#kernel.lanePause(lane, body);
+    this.#paused.add(origin);
+    if (diagnostics.paused.hasSubscribers) {
+      const { contexts, contextsBase, contextSize } = this.#map;
+      const own = (this.#block - contextsBase) / contextSize;
+      const [to, from] = [endpointAt(own, contexts), endpointAt(origin, contexts)];
+      diagnostics.paused.publish({ from, to, bytes: this.unexpectedBytes });
+    }
+  }
+
   #deliver(handler: Handler, unexpected: Unexpected): void {
     const { id, meta, origin, payloadBytes, large } = unexpected;
     const isCall = (meta & META_DISPATCH_MASK) === DISPATCH_ID_CALL;
@@ -498,7 +534,7 @@ export class Receiver {
     this.#message.setMemory(unexpected);
     this.#message.set(meta, 0, payloadBytes, origin, immediate);
     if (immediate) {
-      if (isCall) this.#calls.serve(handler, this.#message);
+      if (isCall) this.serve(handler, this.#message);
       else handler(this.#message);
       return;
     }

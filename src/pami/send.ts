@@ -11,6 +11,7 @@ import {
 import { alignUp } from "../../assembly/seq.js";
 import type { Kernel, Memory } from "../kernel/kernel.js";
 import type { MemoryMap } from "../memory/map.js";
+import type { Clock } from "../support/clock.js";
 import type { ShmLanes } from "../transport/shm.js";
 import type { CompletionQueue } from "./completion.js";
 import { contextOf, type Endpoint, taskOf } from "./endpoint.js";
@@ -68,13 +69,15 @@ export class Sender {
     kernel: Kernel,
     memory: Memory,
     map: MemoryMap,
+    block: number,
     lanes: ShmLanes,
     completions: CompletionQueue,
     pendingMax: number,
+    clock: Clock,
   ) {
     this.#kernel = kernel;
     this.#lanes = lanes;
-    this.#outbox = new Outbox(kernel, memory, lanes, completions, pendingMax);
+    this.#outbox = new Outbox(kernel, memory, block, lanes, completions, pendingMax, clock);
     this.#direct = this.#outbox.direct;
     this.#completions = completions;
     this.#taskCount = map.tasks;

@@ -1,19 +1,24 @@
 // What an origin has under way to one target endpoint: its reservation, its pending queue, those who wait for room.
 // Order: what is pending goes before anything newer. The direct path is open while there is none of the three.
 import {
+  CONTEXT_PENDING_BYTES_OFFSET,
+  CONTEXT_PENDING_COUNT_OFFSET,
   FIRST_PREFIX_SIZE,
   KIND_FIRST,
   KIND_MESSAGE,
   KIND_MORE,
+  LANE_WANTED_SINCE_OFFSET,
   META_HEADER_SHIFT,
   RECV_IMMEDIATE_MAX,
 } from "../../assembly/layout.js";
 import { alignUp } from "../../assembly/seq.js";
 import type { Kernel, Memory } from "../kernel/kernel.js";
+import { type Clock, stampOf } from "../support/clock.js";
+import { diagnostics } from "../support/diagnostics.js";
 import { Queue } from "../support/queue.js";
 import { LANE_ENDED, LANE_FULL, LANE_LATER, LANE_NO_MEMORY, LANE_READY, type ShmLanes } from "../transport/shm.js";
 import type { CompletionQueue } from "./completion.js";
-import type { Endpoint } from "./endpoint.js";
+import { type Endpoint, endpointAt } from "./endpoint.js";
 import { PamiError } from "./error.js";
 import { bodyBytes } from "./message.js";
 import { type Callback, EAGAIN, ENOMEM, type Result, SHUTDOWN, SUCCESS } from "./result.js";
@@ -59,14 +64,45 @@ export class Outbox {
   readonly lanes: ShmLanes;
   readonly completions: CompletionQueue;
   readonly pendingMax: number;
+  readonly #clock: Clock;
+  /** Pointer to the block of the context. */
+  readonly #block: number;
+  #pendingCount = 0;
 
-  constructor(kernel: Kernel, memory: Memory, lanes: ShmLanes, completions: CompletionQueue, pendingMax: number) {
+  constructor(
+    kernel: Kernel,
+    memory: Memory,
+    block: number,
+    lanes: ShmLanes,
+    completions: CompletionQueue,
+    pendingMax: number,
+    clock: Clock,
+  ) {
+    this.#block = block;
+    this.#clock = clock;
     this.kernel = kernel;
     this.memory = memory;
     this.lanes = lanes;
     this.completions = completions;
     this.pendingMax = pendingMax;
     this.direct = new Uint32Array(lanes.open.length);
+  }
+
+  /** A message more or less in the pending queues, which hold bytes for it; in memory too, for others to see. */
+  held(messages: 1 | -1, bytes: number): void {
+    this.#pendingCount += messages;
+    this.pendingBytes += messages * bytes;
+    const { words } = this.memory;
+    words[(this.#block + CONTEXT_PENDING_COUNT_OFFSET) >>> 2] = this.#pendingCount;
+    words[(this.#block + CONTEXT_PENDING_BYTES_OFFSET) >>> 2] = this.pendingBytes;
+  }
+
+  /** A lane has no room from now on: for others to see since when. */
+  full(lane: number, target: number, bytes: number): void {
+    this.memory.words[(lane + LANE_WANTED_SINCE_OFFSET) >>> 2] = stampOf(this.#clock, this.#clock.now());
+    if (!diagnostics.full.hasSubscribers) return;
+    const { origin, contexts } = this.lanes;
+    diagnostics.full.publish({ from: endpointAt(origin, contexts), to: endpointAt(target, contexts), bytes });
   }
 }
 
@@ -229,7 +265,7 @@ export class Target {
       payload: copyPayload ? instruction.payload?.slice() : instruction.payload,
       held: copied,
     });
-    outbox.pendingBytes += copied;
+    outbox.held(1, copied);
     this.#want(nextBytes(instruction));
     return SUCCESS;
   }
@@ -256,7 +292,7 @@ export class Target {
       if (state === LANE_FULL) this.#want(nextBytes(instruction)); // the lane may be another one by now
       if (state === LANE_LATER || state === LANE_FULL) return 0;
       this.#pending.shift();
-      this.#outbox.pendingBytes -= instruction.held;
+      this.#outbox.held(-1, instruction.held);
       this.#complete(instruction, state === LANE_READY ? SUCCESS : state === LANE_NO_MEMORY ? ENOMEM : SHUTDOWN);
     }
     let told = 0;
@@ -294,7 +330,7 @@ export class Target {
     if (this.isBusy) outbox.busy--;
     this.#ended = true;
     for (const instruction of this.#pending) {
-      outbox.pendingBytes -= instruction.held;
+      outbox.held(-1, instruction.held);
       this.#complete(instruction, SHUTDOWN);
     }
     for (const { onRoom, cookie } of this.#wishes) outbox.completions.push(onRoom, cookie, SHUTDOWN);
@@ -353,6 +389,7 @@ export class Target {
   /** Asks the target to ring when it frees space; until it has, nothing goes the direct way. */
   #want(bytes: number): void {
     const lane = this.#lane;
+    if (lane !== 0 && this.#wanted < 0) this.#outbox.full(lane, this.#ordinal, bytes);
     this.#wanted = bytes;
     if (lane !== 0) this.#outbox.kernel.laneWantRoom(lane, 1);
     else this.#outbox.retrySoon = true;

@@ -1,9 +1,7 @@
 // What the host is: the one place that asks. Web APIs where they suffice, Node's modules where there is Node.
 
 /** A built-in module of Node, or undefined elsewhere: no static `node:` import, so bundlers see none. */
-export function nodeModule<Name extends "worker_threads" | "os" | "fs" | "url">(
-  name: Name,
-): NodeModules[Name] | undefined {
+export function nodeModule<Name extends keyof NodeModules>(name: Name): NodeModules[Name] | undefined {
   const { process } = globalThis as { process?: { getBuiltinModule?: (id: string) => unknown } };
   return process?.getBuiltinModule?.(`node:${name}`) as NodeModules[Name] | undefined;
 }
@@ -13,6 +11,8 @@ interface NodeModules {
   os: typeof import("node:os");
   fs: typeof import("node:fs");
   url: typeof import("node:url");
+  http: typeof import("node:http");
+  diagnostics_channel: typeof import("node:diagnostics_channel");
 }
 
 /** Node's MessagePort, which has other events than a browser's. */
@@ -22,6 +22,11 @@ export type NodeWorker = InstanceType<NodeModules["worker_threads"]["Worker"]>;
 
 export function isNode(): boolean {
   return nodeModule("worker_threads") !== undefined;
+}
+
+/** A variable of the environment; undefined where there is none. */
+export function environment(name: string): string | undefined {
+  return isNode() ? process.env[name] : undefined;
 }
 
 /** Whether this thread may block: a page's own must not. Node's may, also where a document is feigned. */
@@ -41,6 +46,14 @@ export function nextTurn(): Promise<void> {
     };
     port2.postMessage(null);
   });
+}
+
+/** What is to be added to `performance.now()` of this thread for a time that all threads share, in milliseconds. */
+export function clockOrigin(): number {
+  const { process } = globalThis as { process?: { hrtime?: { bigint?: () => bigint } } };
+  const time = process?.hrtime?.bigint;
+  // In Node each thread's time origin is rounded to microseconds, and a message takes less.
+  return time === undefined ? performance.timeOrigin : Number(time()) / 1e6 - performance.now();
 }
 
 /** Whether threads may share memory: `crossOriginIsolated` of a page; true where there are no pages. */

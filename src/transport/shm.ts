@@ -55,7 +55,8 @@ export class ShmLanes {
   readonly #bytes: Uint8Array;
   readonly #buffer: SharedArrayBuffer;
   readonly #map: MemoryMap;
-  readonly #origin: number;
+  /** Ordinal of the context whose lanes they are. */
+  readonly origin: number;
   /** Bytes of the largest record of a lane that has not been replaced. */
   readonly #smallRecordMax: number;
 
@@ -66,7 +67,7 @@ export class ShmLanes {
     this.#bytes = memory.bytes;
     this.#buffer = memory.buffer;
     this.#map = map;
-    this.#origin = origin;
+    this.origin = origin;
     this.#smallRecordMax = Math.min(recordBytes(SEND_IMMEDIATE_MAX), map.laneBytes - RECORD_GRANULE);
   }
 
@@ -130,6 +131,11 @@ export class ShmLanes {
     return (this.#words[(lane + LANE_FULLS_OFFSET) >>> 2] as number) >= FULLS_MAX;
   }
 
+  /** Contexts of each task. */
+  get contexts(): number {
+    return this.#map.contexts;
+  }
+
   /** Whether the task of an endpoint's ordinal has ended: closed its client, or died. */
   hasEnded(target: number): boolean {
     const task = Math.floor(target / this.#map.contexts);
@@ -152,7 +158,7 @@ export class ShmLanes {
     const without = (state: number): number => (fits ? LANE_READY : state);
     const fresh =
       lane === 0
-        ? this.#kernel.laneOpen(job, this.#origin, target, capacity, recordMax)
+        ? this.#kernel.laneOpen(job, this.origin, target, capacity, recordMax)
         : this.#kernel.laneReplace(job, lane, capacity, recordMax);
     if (fresh === OPEN_NO_MEMORY) {
       // The next attempt after as many fulls again, not with each message.
@@ -167,7 +173,7 @@ export class ShmLanes {
   /** The target has ended for good: takes back what was for it. */
   reclaim(target: number): void {
     this.open[target] = 0;
-    this.#kernel.laneReclaim(this.#map.job, this.#origin, target);
+    this.#kernel.laneReclaim(this.#map.job, this.origin, target);
   }
 
   /** Ends the lane; the target frees it when it has read everything. Returns whether there was room to say so. */

@@ -12,6 +12,7 @@ it("a call that is refused before it is sent is not pending: nobody would wait f
       throw new RangeError("no such endpoint");
     },
     whenRoom: () => {},
+    pending: () => {},
     post: () => {},
     advanceSoon: () => {},
   };

@@ -1,9 +1,10 @@
-// What can be seen of memory: statistics of the heap, injection FIFOs in the dump, and debug mode's warnings.
+// What can be seen of a job while it runs: its dump, diagnostics channels, and debug mode's warnings.
+import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
-import { type Client, SUCCESS } from "pamir";
+import { type Client, type Job, SUCCESS, type TaskDump, TIMEDOUT } from "pamir";
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { PATIENCE, until, VARIANTS, withJob } from "./support.js";
+import { PATIENCE, thrownBy, until, VARIANTS, withJob } from "./support.js";
 
 const PAGE = 4096;
 const SLICE = 262144;
@@ -54,6 +55,147 @@ describe.each(VARIANTS)("$name", (variant) => {
       expect(result).not.toBe(SUCCESS);
       expect(injections()).toEqual([{ fifo: 0, slots: 8, left: 0, pending: 0, refused: 1 }]);
     }));
+});
+
+/** What task 1 is seen to do, once `condition` holds of it; the test's own thread looks on. */
+function seenOf(job: Job, condition: (task: TaskDump) => boolean): TaskDump {
+  const end = performance.now() + PATIENCE;
+  for (;;) {
+    const task = job.dump().tasks[1] as TaskDump;
+    if (condition(task)) return task;
+    if (performance.now() > end) throw new Error(`task 1 is ${JSON.stringify(task)}`);
+  }
+}
+
+describe.each(VARIANTS)("who waits, for what, since when: $name", (variant) => {
+  it.each([
+    ["advanceUntil()", "advanceUntil"],
+    ["progress()", "progress"],
+    ["messages()", "messages"],
+    ["whenRoom()", "whenRoom"],
+    ["whenEnded()", "whenEnded"],
+    ["drain()", "drain"],
+    ["call()", "call"],
+  ])("%s", (name, how) =>
+    withJob(variant, { module: "waits.js", laneBytes: 1024, args: { how } }, async ({ job }) => {
+      const isAsleep = ({ parked, contexts }: TaskDump) => parked && contexts[0]?.waits.includes(name) === true;
+      const first = seenOf(job, isAsleep);
+      const later = seenOf(job, (task) => isAsleep(task) && task.since > first.since + 20);
+      expect(later.sleeps).toBeGreaterThan(0);
+      expect(String(job.dump())).toMatch(
+        new RegExp(`task 1: up, asleep for \\d+\\.\\d s in .*${name.replace("()", "\\(\\)")} of context 0`),
+      );
+      job.interrupt(1);
+      await expect(job.exited).resolves.toEqual([{ task: 1, code: 0, cause: "exit" }]);
+      expect(job.dump().tasks[1]).toMatchObject({ parked: false, contexts: [] });
+    }),
+  );
+
+  it("a task sees what another one holds: messages, bytes that wait, bytes that nobody has asked for, calls", () =>
+    withJob(
+      variant,
+      { module: "waits.js", laneBytes: 1024, args: { how: "holds" } },
+      async ({ job, client, context }) => {
+        const held = () => client.dump().tasks[1]?.contexts[0];
+        seenOf(job, ({ contexts }) => (contexts[0]?.calls ?? 0) === 3 && (contexts[0]?.pending.messages ?? 0) > 0);
+        for (let i = 0; i < 5; i++)
+          expect(context.sendImmediate(client.endpoint(1), 77, null, new Uint8Array(16))).toBe(0);
+        seenOf(job, ({ contexts }) => contexts[0]?.unexpectedBytes === 80);
+        const lane = held()?.lanes.find(({ origin }) => origin[0] === 0);
+        expect(lane).toMatchObject({ messages: 5, queued: 0, paused: false, pausedFor: 0 });
+        expect(held()).toMatchObject({
+          state: "open",
+          messages: 5,
+          pending: { bytes: 100 * (held()?.pending.messages ?? 0) },
+        });
+        // Nothing was read here so far: the origin waits for room.
+        const full = client.dump().tasks[0]?.contexts[0]?.lanes.find(({ origin }) => origin[0] === 1);
+        expect(full).toMatchObject({ roomWanted: true });
+        expect(client.dump().stuck.join()).toMatch(
+          /lane 1\.0 → 0\.0: the origin waits for room for \d+\.\d s, \d+ of 1024/,
+        );
+        expect(String(client.dump())).toMatch(/\d+ messages wait for room, \d+ bytes held\n.*80 bytes of messages/);
+        let got = 0;
+        context.dispatch(10, () => {
+          got++;
+        });
+        context.dispatch(11, () => new Uint8Array(1));
+        until(context, () => got === 100);
+        seenOf(job, ({ contexts }) => {
+          context.advance();
+          return contexts[0]?.calls === 0 && contexts[0].pending.messages === 0 && contexts[0].pending.bytes === 0;
+        });
+        expect(job.dump().stuck).toEqual([]);
+      },
+    ));
+
+  it("is JSON, all of it", () =>
+    withJob(variant, {}, ({ job }) => {
+      const { toString: _, ...plain } = job.dump();
+      expect(JSON.parse(JSON.stringify(plain))).toEqual(plain);
+    }));
+
+  it("says that a message waits for a context that does not exist", () =>
+    withJob(variant, { tasks: 1, contexts: 2 }, ({ job, client, context }) => {
+      context.sendImmediate(client.endpoint(0, 1), 5);
+      expect(job.dump().stuck).toEqual(["lane 0.0 → 0.1: 16 bytes wait for a context that does not exist yet"]);
+      client.createContext();
+      expect(job.dump().stuck).toEqual([]);
+    }));
+
+  it("says that nobody does anything, if that lasts", () =>
+    withJob(variant, { module: "sleeper.js" }, async ({ job, context }) => {
+      const waits = context.progress({ timeout: PATIENCE });
+      const end = performance.now() + PATIENCE;
+      let said: string | undefined;
+      while (said === undefined && performance.now() < end) {
+        await new Promise((resolve) => setTimeout(resolve, 50));
+        said = job.dump().stuck.find((line) => /^all tasks are asleep for \d+\.\d s$/.test(line));
+      }
+      expect(said).toBeDefined();
+      context.close();
+      await expect(waits).rejects.toMatchObject({ code: "PAMIR_CLOSED" });
+    }));
+});
+
+describe("diagnostics channels", () => {
+  const [plain] = VARIANTS;
+
+  it("tell of launch, attach, contexts, a full lane, a paused one, an end, leave and exit", async () => {
+    const told: [name: string, message: Record<string, unknown>][] = [];
+    const names = ["launch", "attach", "context", "full", "paused", "ended", "leave", "exit"];
+    const listen = (message: unknown, name: string | symbol): void => {
+      told.push([String(name), message as Record<string, unknown>]);
+    };
+    for (const name of names) subscribe(`pamir:${name}`, listen);
+    try {
+      await withJob(plain, { module: "waits.js", laneBytes: 1024, args: { how: "floods" } }, async (given) => {
+        const { job, client, context } = given;
+        const small = client.createContext({ unexpectedBytes: 1000 });
+        const isTold = (name: string) => told.some(([channel]) => channel === `pamir:${name}`);
+        const end = performance.now() + PATIENCE;
+        while (!isTold("paused") && performance.now() < end) small.advance();
+        while (context.sendImmediate(client.endpoint(1), 5, null, new Uint8Array(100), false) === SUCCESS);
+        void job.terminate(1);
+        await context.whenEnded(client.endpoint(1), { timeout: PATIENCE });
+        client.close();
+        const find = (name: string) => told.find(([channel]) => channel === `pamir:${name}`)?.[1];
+        expect(find("launch")).toEqual({ job });
+        expect(find("attach")).toEqual({ client });
+        expect(find("context")).toEqual({ client, context });
+        expect(find("full")).toEqual({ from: context.endpoint, to: client.endpoint(1), bytes: 100 });
+        const paused = { from: client.endpoint(1), to: small.endpoint, bytes: expect.any(Number) };
+        expect(find("paused")).toEqual(paused);
+        expect(find("ended")).toEqual({ context, task: 1 });
+        expect(find("leave")).toEqual({ client });
+      });
+      expect(told.filter(([name]) => name === "pamir:exit").map(([, { exit }]) => exit)).toEqual([
+        expect.objectContaining({ task: 1, cause: "terminated" }),
+      ]);
+    } finally {
+      for (const name of names) unsubscribe(`pamir:${name}`, listen);
+    }
+  });
 });
 
 describe("debug mode", () => {
@@ -107,7 +249,86 @@ describe("debug mode", () => {
   it("is true or false", async () => {
     await expect(withJob(plain, { debug: "yes" as never }, () => {})).rejects.toMatchObject({
       code: "PAMIR_INVAL",
-      message: 'debug is "yes", not a boolean',
+      message: 'debug is "yes", not a boolean, nor { slow, wait }',
+    });
+    await expect(withJob(plain, { debug: { slow: 0 } }, () => {})).rejects.toMatchObject({
+      code: "PAMIR_INVAL",
+      message: "debug.slow is 0, not a number of milliseconds above 0",
+    });
+  });
+
+  const lasting = (milliseconds: number): void => {
+    for (const end = performance.now() + milliseconds; performance.now() < end; );
+  };
+
+  it("names the handler, callback or work that keeps its context from making progress, once", () => {
+    const told = warnings();
+    return withJob(plain, { tasks: 1, debug: { slow: 30, wait: PATIENCE } }, ({ context }) => {
+      context.dispatch(3, () => lasting(60));
+      context.dispatch(4, () => {});
+      for (let i = 0; i < 3; i++) context.sendImmediate(context.endpoint, i === 0 ? 4 : 3);
+      context.advance();
+      const why = "nothing else of that context made progress meanwhile";
+      const took = (what: string) => expect.stringMatching(new RegExp(`^pamir: ${what} took \\d+ ms: ${why}$`));
+      expect(told).toEqual([took("the handler of dispatch id 3 in context 0 of task 0")]);
+      context.fence(context.endpoint, () => lasting(60));
+      context.advance();
+      context.post(() => lasting(60));
+      context.advance();
+      expect(told.slice(1)).toEqual([
+        took("a callback in context 0 of task 0"),
+        took("posted work in context 0 of task 0"),
+      ]);
+    });
+  });
+
+  it("names the context that was not advanced while something was there for it, and the place where it was at last", () => {
+    const told = warnings();
+    return withJob(plain, { tasks: 1, debug: { slow: 30, wait: PATIENCE } }, async ({ context }) => {
+      context.dispatch(4, () => {});
+      context.advance();
+      context.sendImmediate(context.endpoint, 4);
+      lasting(60);
+      context.advance();
+      expect(told).toEqual([
+        expect.stringMatching(/^pamir: context 0 of task 0 was not advanced for \d+ ms: until .*seeing\.test/),
+      ]);
+      // Asleep, it was not kept from it.
+      setTimeout(() => context.sendImmediate(context.endpoint, 4), 100);
+      await context.progress({ timeout: PATIENCE });
+      lasting(60);
+      context.advance();
+      expect(told).toHaveLength(1);
+    });
+  });
+
+  it("names a wait that goes on, blocking or not, with the state of all", () => {
+    const told = warnings();
+    return withJob(plain, { module: "sleeper.js", debug: { slow: PATIENCE, wait: 100 } }, async ({ context }) => {
+      expect(context.advanceUntil(() => false, { timeout: 300 })).toBe(TIMEDOUT);
+      expect(told).toEqual([
+        expect.stringMatching(
+          /^pamir: advanceUntil\(\) of context 0 of task 0 goes on for 100 ms\nheap: .*\ntask 1: up/s,
+        ),
+      ]);
+      await expect(context.progress({ timeout: 300 })).rejects.toMatchObject({ code: "PAMIR_TIMEDOUT" });
+      expect(told[1]).toMatch(/^pamir: progress\(\) of context 0 of task 0 goes on for 100 ms\n/);
+      expect(told).toHaveLength(2);
+    });
+  });
+
+  it("names what runs when somebody advances within it", () => {
+    warnings();
+    return withJob(plain, { tasks: 1, debug: true }, ({ context }) => {
+      let text = "";
+      context.dispatch(3, () => {
+        text = thrownBy(() => context.advance()).text;
+      });
+      context.sendImmediate(context.endpoint, 3);
+      context.advance();
+      expect(text).toBe(
+        "advance() from within the handler of dispatch id 3 in context 0 of task 0: it is not re-entrant",
+      );
     });
   });
 });

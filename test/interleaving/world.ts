@@ -18,7 +18,7 @@ export class World extends Rig {
   readonly #parkers: Parker[] = [];
   /** The kernels, but a sleep whose timeout fires moves the clock: else it stands still. */
   readonly #timed: Kernel;
-  readonly #clock: Clock = { now: () => this.#now };
+  readonly #clock: Clock = { now: () => this.#now, origin: 0 };
   #now = 0;
 
   constructor(
@@ -79,7 +79,10 @@ export class World extends Rig {
 
   /** How the thread of a task waits. */
   parker(task: number): Parker {
-    this.#parkers[task] ??= new Parker(this.#timed, this.memory, this.map, task, 2, this.#clock, new Keepalive());
+    this.#parkers[task] ??= new Parker(this.#timed, this.memory, this.map, task, 2, this.#clock, new Keepalive(), {
+      tracer: undefined,
+      patience: Number.POSITIVE_INFINITY,
+    });
     return this.#parkers[task];
   }
 

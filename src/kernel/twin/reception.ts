@@ -27,6 +27,7 @@ import {
   LANE_CONTEXT_OFFSET,
   LANE_IDLE_OFFSET,
   LANE_MASK_OFFSET,
+  LANE_MESSAGES_OFFSET,
   LANE_NEXT_OFFSET,
   LANE_ORIGIN_OFFSET,
   LANE_PAUSED_OFFSET,
@@ -105,6 +106,7 @@ export function twinReception({ words }: Memory, sync: Sync, { heapFree }: Heap,
       commit = loadWord(record);
     }
     words[(lane + LANE_NEXT_OFFSET) >>> 2] = next;
+    words[(lane + LANE_MESSAGES_OFFSET) >>> 2] += count - already;
     words[(lane + LANE_IDLE_OFFSET) >>> 2] = 0;
     words[entry] = record;
     return count;

@@ -3,6 +3,7 @@ import {
   CONTEXT_NOTICE_SEEN_OFFSET,
   TASK_INTERRUPT_OFFSET,
   TASK_NOTICE_OFFSET,
+  WAIT_ADVANCE_UNTIL,
   WAIT_TIMED_OUT,
 } from "../../../assembly/layout.js";
 import type { Scenario } from "../scenario.js";
@@ -10,6 +11,8 @@ import type { World } from "../world.js";
 import { messages, ORIGIN, rest, same, send, smallLane, TARGET, take } from "./support.js";
 
 const FOREVER = Number.POSITIVE_INFINITY;
+/** What a wait tells beside; of no meaning here. */
+const WAIT = { kind: WAIT_ADVANCE_UNTIL, restless: () => false };
 
 /** Waits until the target has taken `count` messages; whether it has. */
 function await_(world: World, count: number, timeout = FOREVER): boolean {
@@ -19,7 +22,7 @@ function await_(world: World, count: number, timeout = FOREVER): boolean {
     return got >= count;
   };
   const peek = (): boolean => world.kernel.peek(world.context(TARGET)) !== 0;
-  return world.parker(0).wait({ poll, peek, restless: () => false }, timeout, 0);
+  return world.parker(0).wait({ poll, peek, ...WAIT, block: world.context(TARGET) }, timeout, 0);
 }
 
 /** Sends messages, asleep while there is no room. `lastLook`: what is done once more before it falls asleep. */
@@ -36,7 +39,7 @@ function sendAll(world: World, from: number, count: number, lastLook: "room" | "
     return sent === from + count;
   };
   const peek = (): boolean => (lastLook === "send" ? trySend() : kernel.laneRoom(lane) >= 4);
-  world.parker(1).wait({ poll, peek, restless: () => false }, FOREVER, 0);
+  world.parker(1).wait({ poll, peek, ...WAIT, block: world.context(ORIGIN) }, FOREVER, 0);
   kernel.laneWantRoom(lane, 0);
 }
 
@@ -124,7 +127,7 @@ export const PARK_SCENARIOS: readonly Scenario[] = [
           return false;
         };
         const peek = (): boolean => world.kernel.peek(context) !== 0;
-        world.parker(0).wait({ poll, peek, restless: () => false }, FOREVER, 0);
+        world.parker(0).wait({ poll, peek, ...WAIT, block: world.context(TARGET) }, FOREVER, 0);
       },
       (world) => {
         send(world, world.kernel.laneOf(world.context(TARGET), ORIGIN), 0);

@@ -1,9 +1,15 @@
-// job.dump(): the state of a job, read from its shared memory without stopping anybody: each number is right, two of
-// them may be from different moments.
+// The state of a job, read from its shared memory without stopping anybody: each number is right, two of them may be from
+// different moments.
 import {
+  CONTEXT_ASLEEP_OFFSET,
   CONTEXT_BATCHES_OFFSET,
+  CONTEXT_CALLS_OFFSET,
+  CONTEXT_LANES_OFFSET,
   CONTEXT_MESSAGES_OFFSET,
+  CONTEXT_PENDING_BYTES_OFFSET,
+  CONTEXT_PENDING_COUNT_OFFSET,
   CONTEXT_STATE_OFFSET,
+  CONTEXT_UNEXPECTED_OFFSET,
   EXTENT_FREE,
   EXTENT_LANE,
   EXTENT_OWNER_MASK,
@@ -18,32 +24,68 @@ import {
   LANE_CAPACITY_OFFSET,
   LANE_FULLS_OFFSET,
   LANE_HEAD_OFFSET,
+  LANE_MESSAGES_OFFSET,
   LANE_NEXT_OFFSET,
   LANE_PAUSED_OFFSET,
+  LANE_PAUSED_SINCE_OFFSET,
   LANE_RESERVED_OFFSET,
   LANE_ROOM_WANTED_OFFSET,
   LANE_TAIL_OFFSET,
+  LANE_WANTED_SINCE_OFFSET,
   PAGE_SIZE,
   TASK_PARKED_OFFSET,
+  TASK_SINCE_OFFSET,
+  TASK_SLEEPS_OFFSET,
   TASK_STATE_OFFSET,
+  WAIT_ADVANCE_UNTIL,
+  WAIT_CALL,
+  WAIT_COUNT,
+  WAIT_DRAIN,
+  WAIT_ENDED,
+  WAIT_FLUSH,
+  WAIT_MESSAGES,
+  WAIT_PROGRESS,
+  WAIT_ROOM,
 } from "../../assembly/layout.js";
-import type { Kernel, Memory } from "../kernel/kernel.js";
+import type { Memory } from "../kernel/kernel.js";
 import { contextBlock, injectionFifo, type MemoryMap, ordinalOf, taskSlot } from "../memory/map.js";
+import { type Clock, stampOf } from "../support/clock.js";
 
+/** The waits by their kind, as their callers know them. */
+const WAITS: readonly string[] = Object.assign([], {
+  [WAIT_ADVANCE_UNTIL]: "advanceUntil()",
+  [WAIT_PROGRESS]: "progress()",
+  [WAIT_ROOM]: "whenRoom()",
+  [WAIT_MESSAGES]: "messages()",
+  [WAIT_DRAIN]: "drain()",
+  [WAIT_ENDED]: "whenEnded()",
+  [WAIT_FLUSH]: "flush()",
+  [WAIT_CALL]: "call()",
+});
+
+export function nameOfWait(kind: number): string {
+  return WAITS[kind] as string;
+}
+
+const CONTEXT_STATES = ["none", "open", "closed"] as const;
 const STATES = ["absent", "up", "closed", "dead"] as const;
 
 export interface LaneDump {
   /** Task and context of the origin. */
   readonly origin: readonly [task: number, context: number];
   readonly bytes: number;
+  /** Records taken from it so far; a lane that took the place of a smaller one begins with 0. */
+  readonly messages: number;
   /** Bytes committed and not yet taken. */
   readonly queued: number;
   /** Bytes of the reservation that is open: the lane waits for its commit or abort. */
   readonly reserved: number;
-  /** The origin waits for room. */
+  /** The origin waits for room, and has for so many milliseconds. */
   readonly roomWanted: boolean;
-  /** The target does not read it, since its unexpected queue is full. */
+  readonly wantedFor: number;
+  /** The target does not read it, since its unexpected queue is full, and has not for so many milliseconds. */
   readonly paused: boolean;
+  readonly pausedFor: number;
   /** Times that a record found no room. */
   readonly fulls: number;
 }
@@ -62,8 +104,19 @@ export interface InjectionDump {
 
 export interface ContextDump {
   readonly context: number;
+  readonly state: "none" | "open" | "closed";
+  /** Records that it has taken. */
   readonly messages: number;
+  /** Advances that found some. */
   readonly batches: number;
+  /** What of it waits for room, and the bytes that are held for that. */
+  readonly pending: { readonly messages: number; readonly bytes: number };
+  /** Bytes of messages that have no handler. */
+  readonly unexpectedBytes: number;
+  /** Calls that have no reply. */
+  readonly calls: number;
+  /** What it sleeps in: one name for each wait. */
+  readonly waits: readonly string[];
   /** Lanes to it. */
   readonly lanes: readonly LaneDump[];
   /** Its injection FIFOs, as far as they were used. */
@@ -85,6 +138,10 @@ export interface TaskDump {
   readonly state: (typeof STATES)[number];
   /** Asleep, or about to be. */
   readonly parked: boolean;
+  /** Milliseconds since it last fell asleep or woke; 0: it has never slept. */
+  readonly since: number;
+  /** Times that it fell asleep. */
+  readonly sleeps: number;
   readonly contexts: readonly ContextDump[];
 }
 
@@ -97,43 +154,78 @@ export interface Dump {
   toString(): string;
 }
 
-export function dumpJob(map: MemoryMap, { words }: Memory, kernel: Kernel): Dump {
+/** Milliseconds after which it is said that nobody does anything. */
+const IDLE_MS = 1000;
+
+/** What reads the words that several threads change. */
+interface Loader {
+  loadWord(pointer: number): number;
+}
+
+export function dumpJob(map: MemoryMap, { words }: Memory, kernel: Loader, clock: Clock): Dump {
   const word = (pointer: number): number => words[pointer >>> 2] as number;
   const stuck: string[] = [];
+  const now = stampOf(clock, clock.now());
+  /** Milliseconds since a time stamp, of which none is from the future. */
+  const since = (pointer: number): number => Math.max(0, (now - word(pointer)) | 0);
 
-  function laneDump(lane: number, origin: number, name: string): LaneDump {
+  function laneDump(lane: number, origin: number, name: string, isOpen: boolean): LaneDump {
+    const roomWanted = kernel.loadWord(lane + LANE_ROOM_WANTED_OFFSET) !== 0;
+    const paused = word(lane + LANE_PAUSED_OFFSET) !== 0;
     const dump: LaneDump = {
       origin: [Math.floor(origin / map.contexts), origin % map.contexts],
       bytes: word(lane + LANE_CAPACITY_OFFSET),
+      messages: word(lane + LANE_MESSAGES_OFFSET) >>> 0,
       queued: (word(lane + LANE_TAIL_OFFSET) - word(lane + LANE_NEXT_OFFSET)) | 0,
       reserved: word(lane + LANE_RESERVED_OFFSET),
-      roomWanted: kernel.loadWord(lane + LANE_ROOM_WANTED_OFFSET) !== 0,
-      paused: word(lane + LANE_PAUSED_OFFSET) !== 0,
+      roomWanted,
+      wantedFor: roomWanted ? since(lane + LANE_WANTED_SINCE_OFFSET) : 0,
+      paused,
+      pausedFor: paused ? since(lane + LANE_PAUSED_SINCE_OFFSET) : 0,
       fulls: word(lane + LANE_FULLS_OFFSET) >>> 0,
     };
     const path = `lane ${dump.origin.join(".")} → ${name}`;
-    if (dump.reserved > 0)
-      stuck.push(`${path}: a reservation of ${dump.reserved} bytes is neither committed nor aborted`);
-    if (dump.paused) stuck.push(`${path}: not read, the unexpected queue of ${name} is full`);
-    if (dump.roomWanted) {
-      const held = (word(lane + LANE_TAIL_OFFSET) - kernel.loadWord(lane + LANE_HEAD_OFFSET)) | 0;
-      stuck.push(`${path}: the origin waits for room, ${held} of ${dump.bytes} bytes are in use`);
+    if (dump.reserved > 0) {
+      const slot = taskSlot(map, dump.origin[0]);
+      const asleep = kernel.loadWord(slot + TASK_PARKED_OFFSET) !== 0;
+      const how = asleep ? `, its origin sleeps for ${seconds(since(slot + TASK_SINCE_OFFSET))}` : "";
+      stuck.push(`${path}: a reservation of ${dump.reserved} bytes is neither committed nor aborted${how}`);
     }
+    if (paused) stuck.push(`${path}: not read for ${seconds(dump.pausedFor)}, the unexpected queue of ${name} is full`);
+    if (roomWanted) {
+      const held = (word(lane + LANE_TAIL_OFFSET) - kernel.loadWord(lane + LANE_HEAD_OFFSET)) | 0;
+      const inUse = `${held} of ${dump.bytes} bytes are in use`;
+      stuck.push(`${path}: the origin waits for room for ${seconds(dump.wantedFor)}, ${inUse}`);
+    }
+    if (dump.queued > 0 && !isOpen)
+      stuck.push(`${path}: ${dump.queued} bytes wait for a context that does not exist yet`);
     return dump;
   }
 
   function contextDump(task: number, context: number): ContextDump {
     const block = contextBlock(map, ordinalOf(map, task, context));
+    const state = CONTEXT_STATES[kernel.loadWord(block + CONTEXT_STATE_OFFSET)] ?? "closed";
     const lanes: LaneDump[] = [];
     for (let origin = 0; origin < map.tasks * map.contexts; origin++) {
-      const lane = kernel.laneOf(block, origin);
-      if (lane !== 0) lanes.push(laneDump(lane, origin, `${task}.${context}`));
+      const lane = kernel.loadWord(block + CONTEXT_LANES_OFFSET + 4 * origin) >>> 0;
+      if (lane !== 0) lanes.push(laneDump(lane, origin, `${task}.${context}`, state !== "none"));
     }
     const injections = Array.from({ length: map.fifos }, (_, fifo) => injectionDump(task, context, fifo));
+    const waits = Array.from({ length: WAIT_COUNT }, (_, kind) =>
+      new Array<string>(Math.max(0, word(block + CONTEXT_ASLEEP_OFFSET + 4 * kind))).fill(nameOfWait(kind)),
+    );
     return {
       context,
+      state,
       messages: word(block + CONTEXT_MESSAGES_OFFSET) >>> 0,
       batches: word(block + CONTEXT_BATCHES_OFFSET) >>> 0,
+      pending: {
+        messages: word(block + CONTEXT_PENDING_COUNT_OFFSET),
+        bytes: word(block + CONTEXT_PENDING_BYTES_OFFSET),
+      },
+      unexpectedBytes: word(block + CONTEXT_UNEXPECTED_OFFSET),
+      calls: word(block + CONTEXT_CALLS_OFFSET),
+      waits: waits.flat(),
       lanes,
       injections: injections.filter((dump) => dump !== undefined),
     };
@@ -186,18 +278,35 @@ export function dumpJob(map: MemoryMap, { words }: Memory, kernel: Kernel): Dump
     // What an ended task's tables name may be anybody's by now.
     const count = state === "up" || state === "absent" ? map.contexts : 0;
     const contexts = Array.from({ length: count }, (_, context) => contextDump(task, context));
+    const sleeps = word(slot + TASK_SLEEPS_OFFSET) >>> 0;
     return {
       task,
       state,
       parked: kernel.loadWord(slot + TASK_PARKED_OFFSET) !== 0,
-      contexts: contexts.filter(
-        ({ context, lanes }) =>
-          lanes.length > 0 || word(contextBlock(map, ordinalOf(map, task, context)) + CONTEXT_STATE_OFFSET) !== 0,
-      ),
+      since: sleeps === 0 ? 0 : since(slot + TASK_SINCE_OFFSET),
+      sleeps,
+      contexts: contexts.filter(({ state, lanes }) => lanes.length > 0 || state !== "none"),
     };
   });
+  const up = tasks.filter(({ state }) => state === "up");
+  const idle = Math.min(...up.map(({ since }) => since));
+  // A moment of it is nothing: a message may be on its way.
+  if (up.every(({ parked }) => parked) && idle > IDLE_MS && idle < Number.POSITIVE_INFINITY)
+    stuck.push(`all tasks are asleep for ${seconds(idle)}`);
   const dump = { heap: heapDump(), tasks, stuck };
   return { ...dump, toString: () => dumpText(dump) };
+}
+
+function seconds(milliseconds: number): string {
+  return `${(milliseconds / 1000).toFixed(1)} s`;
+}
+
+/** What a task does, as far as others can see. */
+function doing({ state, parked, since, contexts }: TaskDump): string {
+  if (state !== "up") return state;
+  if (!parked) return since > 0 ? `up, awake for ${seconds(since)}` : "up";
+  const waits = contexts.flatMap(({ context, waits }) => waits.map((wait) => `${wait} of context ${context}`));
+  return waits.length === 0 ? "up, about to sleep" : `up, asleep for ${seconds(since)} in ${waits.join(", ")}`;
 }
 
 function dumpText({ heap, tasks, stuck }: Omit<Dump, "toString">): string {
@@ -205,14 +314,18 @@ function dumpText({ heap, tasks, stuck }: Omit<Dump, "toString">): string {
   for (const { task, lanes, regions } of heap.owners) {
     lines.push(`  of task ${task}: lanes ${lanes} bytes, regions ${regions} bytes`);
   }
-  for (const { task, state, parked, contexts } of tasks) {
-    lines.push(`task ${task}: ${state}${parked ? ", parked" : ""}`);
-    for (const { context, messages, batches, lanes, injections } of contexts) {
-      lines.push(`  context ${context}: ${messages} messages in ${batches} batches`);
+  for (const task of tasks) {
+    lines.push(`task ${task.task}: ${doing(task)}`);
+    for (const context of task.contexts) {
+      const { messages, batches, pending, unexpectedBytes, calls, lanes, injections } = context;
+      lines.push(`  context ${context.context}: ${messages} messages in ${batches} batches`);
+      if (pending.messages > 0)
+        lines.push(`    ${pending.messages} messages wait for room, ${pending.bytes} bytes held`);
+      if (unexpectedBytes > 0) lines.push(`    ${unexpectedBytes} bytes of messages without a handler`);
+      if (calls > 0) lines.push(`    ${calls} calls without a reply`);
       for (const lane of lanes) {
-        lines.push(
-          `    from ${lane.origin.join(".")}: ${lane.queued} of ${lane.bytes} bytes queued, full ${lane.fulls} times`,
-        );
+        const queued = `${lane.queued} of ${lane.bytes} bytes queued`;
+        lines.push(`    from ${lane.origin.join(".")}: ${lane.messages} messages, ${queued}, full ${lane.fulls} times`);
       }
       for (const { fifo, slots, left, pending, refused } of injections) {
         lines.push(

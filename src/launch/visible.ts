@@ -1,0 +1,46 @@
+// A job that `pamir top` may look at: its monitor answers on a local socket, in a folder that is its user's alone, with
+// what the job is, and its dump, as JSON over HTTP.
+import { nodeModule } from "../support/host.js";
+
+/** What is answered. */
+export interface Visible<Dump> {
+  readonly pid: number;
+  /** How the process was started. */
+  readonly program: readonly string[];
+  readonly dump: Dump;
+}
+
+/** The folder with the sockets of this user's jobs; undefined where there are none. */
+export function socketFolder(): string | undefined {
+  const os = nodeModule("os");
+  if (os === undefined) return undefined;
+  // Named pipes have no folders: there the names begin alike.
+  if (os.platform() === "win32") return "\\\\.\\pipe\\";
+  return `${os.tmpdir()}/pamir-${os.userInfo().uid}`;
+}
+
+/** Answers until the thread ends. It keeps no thread running. @param job a number that no other job of the process has */
+export function becomeVisible<Dump>(job: number, program: readonly string[], look: () => Dump): void {
+  const http = nodeModule("http") as typeof import("node:http");
+  const fs = nodeModule("fs") as typeof import("node:fs");
+  const folder = socketFolder() as string;
+  const { pid } = process;
+  const server = http.createServer((_, response) => {
+    const answer: Visible<Dump> = { pid, program, dump: look() };
+    response.setHeader("content-type", "application/json");
+    response.end(JSON.stringify(answer));
+  });
+  server.unref();
+  const isPipe = folder.startsWith("\\");
+  if (!isPipe) {
+    fs.mkdirSync(folder, { recursive: true, mode: 0o700 });
+    const { uid, mode } = fs.statSync(folder);
+    if (uid !== process.getuid?.() || (mode & 0o077) !== 0) {
+      console.warn(`pamir: top can't see this job: ${folder} is not this user's alone`);
+      return;
+    }
+  }
+  server.on("error", (error) => console.warn(`pamir: top can't see this job: ${error.message}`));
+  server.listen(`${folder}${isPipe ? "" : "/"}pamir-${pid}-${job}.sock`);
+  process.on("exit", () => server.close());
+}
