@@ -80,7 +80,7 @@ function recorded(map: MemoryMap, { words, buffer }: Memory, task: number): Reco
   const copy = new Uint8Array(buffer, first, size << TRACE_EVENT_SHIFT).slice();
   // The task goes on meanwhile: what it has written over since, and the one that it is about, are not what they were.
   const written = ((Atomics.load(words, positionWord) >>> 0) - end) >>> 0;
-  const kept = Math.max(0, Math.min(end, size) - written - 1);
+  const kept = Math.max(0, Math.min(end, size - 1 - written));
   const events: { at: number; time: number }[] = [];
   const floats = new Float64Array(copy.buffer);
   const cells = new Int32Array(copy.buffer);

@@ -1,0 +1,131 @@
+// pamir top: what it shows of a job that opted in, that it works while the launching thread is blocked, and that others
+// are not seen.
+import { type ChildProcess, spawn, spawnSync } from "node:child_process";
+import { existsSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { info } from "pamir";
+import { afterEach, describe, expect, it } from "vitest";
+
+const cli = fileURLToPath(new URL("../../dist/cli.js", import.meta.url));
+const program = fileURLToPath(new URL("tasks/watched.js", import.meta.url));
+const PATIENCE = 20_000;
+
+function top(...args: string[]): { status: number | null; stdout: string; stderr: string } {
+  return spawnSync(process.execPath, [cli, "top", ...args], { encoding: "utf8", timeout: PATIENCE });
+}
+
+let running: ChildProcess[] = [];
+
+/** Starts the program; resolves once its tasks are up. */
+async function start(env: NodeJS.ProcessEnv, ...args: string[]): Promise<number> {
+  const child = spawn(process.execPath, [program, ...args], { env: { ...process.env, ...env } });
+  running.push(child);
+  await new Promise((resolve) => child.stdout?.once("data", resolve));
+  return child.pid as number;
+}
+
+afterEach(async () => {
+  const gone = running.map((child) => new Promise((resolve) => child.once("exit", resolve)));
+  for (const child of running) child.kill("SIGKILL");
+  running = [];
+  await Promise.all(gone);
+});
+
+describe("pamir top", () => {
+  it("shows each task: what it waits in, messages a second, what lies unasked for; its launching thread is blocked", async () => {
+    const pid = await start({}, "top");
+    const { status, stdout, stderr } = top(String(pid), "--once", "--interval", "300");
+    expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
+    expect(stdout).toMatch(new RegExp(`^${pid} {2}.*watched\\.js top\\nheap [\\d,]+ of [\\d,]+ bytes in use\\n`));
+    const rows = stdout.split("\n").filter((line) => /^│ +\d/.test(line));
+    const cells = rows.map((row) => row.split("│").map((cell) => cell.trim()));
+    expect(cells.map((row) => row[1])).toEqual(["0", "1", "2"]);
+    expect(cells.map((row) => row[3])).toEqual(["0: advanceUntil()", expect.any(String), "0: progress()"]);
+    // Tasks 1 and 2 play ping-pong, task 0 has sent to an id that nobody handles.
+    expect(cells.slice(1).map((row) => Number(row[4]?.replaceAll(",", "")) > 0)).toEqual([true, true]);
+    expect(cells[0]?.[4]).toBe("0");
+    expect(cells[1]?.[8]).toBe("640");
+  });
+
+  it("--json: the dump, in an array", async () => {
+    const pid = await start({ PAMIR_TOP: "1" });
+    const { status, stdout } = top("--json", "--interval", "100", String(pid));
+    expect(status).toBe(0);
+    expect(JSON.parse(stdout)).toEqual([
+      expect.objectContaining({
+        pid,
+        program: [process.execPath, program],
+        dump: expect.objectContaining({
+          tasks: [0, 1, 2].map((task) => expect.objectContaining({ task, state: "up" })),
+        }),
+      }),
+    ]);
+  });
+
+  it("sees nobody who did not opt in; says how to", async () => {
+    const pid = await start({ PAMIR_TOP: undefined });
+    expect(top(String(pid))).toEqual(
+      expect.objectContaining({
+        status: 1,
+        stdout: "",
+        stderr: `pamir: no job of process ${pid} has opted in: launch(…, { top: true }), or PAMIR_TOP=1\n`,
+      }),
+    );
+  });
+
+  it("forgets the socket of a process that was killed", async () => {
+    const pid = await start({}, "top");
+    const sockets = () => readdirSync(info().sockets as string).filter((name) => name.startsWith(`pamir-${pid}-`));
+    expect(sockets()).toHaveLength(1);
+    const child = running.pop() as ChildProcess;
+    const gone = new Promise((resolve) => child.once("exit", resolve));
+    child.kill("SIGKILL");
+    await gone;
+    expect(top(String(pid)).status).toBe(1);
+    expect(sockets()).toEqual([]);
+  });
+
+  it("ends when the jobs have", async () => {
+    const pid = await start({}, "top");
+    const shown = spawn(process.execPath, [cli, "top", String(pid), "--interval", "100"]);
+    let text = "";
+    shown.stdout.on("data", (part) => {
+      text += part;
+    });
+    const over = new Promise((resolve) => shown.once("exit", resolve));
+    while (!text.includes("heap")) await new Promise((resolve) => setTimeout(resolve, 20));
+    running.pop()?.kill("SIGKILL");
+    expect(await over).toBe(0);
+    expect(text).toMatch(/all jobs are over\n$/);
+  });
+
+  it("does not wait for ever for one that answers nothing, nor takes other files for sockets", async () => {
+    const folder = info().sockets as string;
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    const silent = createServer(() => {}).listen(join(folder, "pamir-2147483646-1.sock"));
+    const stray = join(folder, "pamir-notes.txt");
+    writeFileSync(stray, "");
+    try {
+      expect(top("2147483646").status).toBe(1);
+      expect(existsSync(stray)).toBe(true);
+    } finally {
+      silent.close();
+    }
+  });
+
+  it.each([
+    [["x"], 'PID is "x": a whole number from 1 to 2147483647'],
+    [["1", "2"], "top takes one PID, not 2"],
+    [["--interval", "99"], '--interval is "99": a whole number from 100 to 60000'],
+  ])("%j is wrong input", (args, says) => {
+    expect(top(...args)).toMatchObject({ status: 2, stdout: "", stderr: `pamir: ${says}\n` });
+  });
+
+  it("has help", () => {
+    const { status, stdout } = top("--help");
+    expect(status).toBe(0);
+    expect(stdout).toMatch(/^pamir top: .*\n\nUsage: pamir top/);
+  });
+});
