@@ -123,6 +123,12 @@ it("the bench of calls tells of every pair", () => {
   expect(stdout).not.toContain("NaN");
 });
 
+it("the bench of traces tells what an event costs", () => {
+  const { status, stdout, stderr } = node("bench/trace.bench.mjs", ["--quick"]);
+  expect([status, stderr]).toEqual([0, ""]);
+  expect(stdout).toMatch(/an event, in the stream +-?\d+\.\d ns\n/);
+});
+
 it("the bench writes JSON and a picture", () => {
   const out = mkdtempSync(join(tmpdir(), "pamir-bench-test-"));
   try {

@@ -1,0 +1,72 @@
+// What a trace costs: the same traffic between two tasks with and without it, alternating, in one run.
+//   node bench/trace.bench.mjs [--quick]
+import { isMainThread } from "node:worker_threads";
+import { attach, launch } from "../dist/index.js";
+
+const DATA = 1;
+const DONE = 2;
+const quick = process.argv.includes("--quick");
+const MESSAGES = quick ? 20_000 : 2_000_000;
+const HOPS = quick ? 2_000 : 200_000;
+const ROUNDS = quick ? 1 : 7;
+
+const median = (values) => values.toSorted((a, b) => a - b)[values.length >> 1];
+
+/** Nanoseconds a message in one stream, and a hop of ping-pong. */
+async function measure(trace) {
+  const job = await launch(new URL(import.meta.url), { tasks: 2, join: true, trace });
+  const context = job.client.createContext();
+  const to = job.client.endpoint(1);
+  const bytes = new Uint8Array(8);
+  let replies = 0;
+  context.dispatch(DONE, () => {
+    replies++;
+  });
+  const exchange = (count, window) => {
+    const start = performance.now();
+    for (let sent = 0; sent < count; ) {
+      const before = replies;
+      for (let i = 0; i < window; i++) context.sendImmediate(to, i === window - 1 ? DONE : DATA, null, bytes);
+      sent += window;
+      context.advanceUntil(() => replies > before);
+    }
+    return ((performance.now() - start) * 1e6) / count;
+  };
+  exchange(MESSAGES / 4, 64);
+  const stream = exchange(MESSAGES, 64);
+  exchange(HOPS / 4, 1);
+  const hop = exchange(HOPS, 1) / 2;
+  await job.terminate();
+  return { stream, hop };
+}
+
+if (isMainThread) {
+  const off = [];
+  const on = [];
+  for (let round = 0; round < ROUNDS; round++) {
+    off.push(await measure(false));
+    on.push(await measure(true));
+  }
+  const of = (runs, name) => median(runs.map((run) => run[name]));
+  const [streamOff, streamOn] = [of(off, "stream"), of(on, "stream")];
+  const [hopOff, hopOn] = [of(off, "hop"), of(on, "hop")];
+  const start = performance.now();
+  for (let i = 0; i < 1e6; i++) performance.now();
+  const clock = performance.now() - start;
+  const number = (value) => value.toFixed(1).padStart(8);
+  console.log(`one reading of the clock${number(clock)} ns`);
+  console.log(`                              off      on   more, ns`);
+  console.log(
+    `64 messages, one answer ${number(streamOff)}${number(streamOn)}${number(streamOn - streamOff)} a message`,
+  );
+  console.log(`ping-pong, one way      ${number(hopOff)}${number(hopOn)}${number(hopOn - hopOff)} a hop`);
+  // The slower side sets the pace: the target's, with two events a message.
+  console.log(`an event, in the stream ${number((streamOn - streamOff) / 2)} ns`);
+} else {
+  const client = await attach();
+  const context = client.createContext();
+  const bytes = new Uint8Array(8);
+  context.dispatch(DATA, () => {});
+  context.dispatch(DONE, ({ origin }) => context.sendImmediate(origin, DONE, null, bytes));
+  context.advanceUntil(() => false);
+}
