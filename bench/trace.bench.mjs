@@ -1,7 +1,8 @@
+// @ts-check
 // What a trace costs: the same traffic between two tasks with and without it, alternating, in one run.
 //   node bench/trace.bench.mjs [--quick]
 import { isMainThread } from "node:worker_threads";
-import { attach, launch } from "../dist/index.js";
+import { attach, launch } from "pamir";
 
 const DATA = 1;
 const DONE = 2;
@@ -10,9 +11,13 @@ const MESSAGES = quick ? 20_000 : 2_000_000;
 const HOPS = quick ? 2_000 : 200_000;
 const ROUNDS = quick ? 1 : 7;
 
-const median = (values) => values.toSorted((a, b) => a - b)[values.length >> 1];
+/** @param {number[]} values */
+const median = (values) => /** @type {number} */ (values.toSorted((a, b) => a - b)[values.length >> 1]);
 
-/** Nanoseconds a message in one stream, and a hop of ping-pong. */
+/**
+ * Nanoseconds a message in one stream, and a hop of ping-pong.
+ * @param {boolean} trace
+ */
 async function measure(trace) {
   const job = await launch(new URL(import.meta.url), { tasks: 2, join: true, trace });
   const context = job.client.createContext();
@@ -22,6 +27,7 @@ async function measure(trace) {
   context.dispatch(DONE, () => {
     replies++;
   });
+  /** @type {(count: number, window: number) => number} */
   const exchange = (count, window) => {
     const start = performance.now();
     for (let sent = 0; sent < count; ) {
@@ -47,12 +53,14 @@ if (isMainThread) {
     off.push(await measure(false));
     on.push(await measure(true));
   }
+  /** @type {(runs: { stream: number, hop: number }[], name: "stream" | "hop") => number} */
   const of = (runs, name) => median(runs.map((run) => run[name]));
   const [streamOff, streamOn] = [of(off, "stream"), of(on, "stream")];
   const [hopOff, hopOn] = [of(off, "hop"), of(on, "hop")];
   const start = performance.now();
   for (let i = 0; i < 1e6; i++) performance.now();
   const clock = performance.now() - start;
+  /** @param {number} value */
   const number = (value) => value.toFixed(1).padStart(8);
   console.log(`one reading of the clock${number(clock)} ns`);
   console.log(`                              off      on   more, ns`);
@@ -67,6 +75,6 @@ if (isMainThread) {
   const context = client.createContext();
   const bytes = new Uint8Array(8);
   context.dispatch(DATA, () => {});
-  context.dispatch(DONE, ({ origin }) => context.sendImmediate(origin, DONE, null, bytes));
+  context.dispatch(DONE, (message) => context.sendImmediate(message.origin, DONE, null, bytes));
   context.advanceUntil(() => false);
 }

@@ -225,6 +225,9 @@ describe("the wasm module", () => {
           .map(([name, offset]) => [name, rig.word(lane + offset)]),
       ),
     ).toEqual({
+      LANE_MESSAGES_OFFSET: 0,
+      LANE_PAUSED_SINCE_OFFSET: 0,
+      LANE_WANTED_SINCE_OFFSET: 0,
       LANE_TAIL_OFFSET: 0x7fffff00,
       LANE_HEAD_CACHE_OFFSET: 0x7fffff00,
       LANE_CAPACITY_OFFSET: 1024,

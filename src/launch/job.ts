@@ -162,9 +162,9 @@ export class Job {
    * @throws PAMIR_INVAL unless the job was launched with `trace`
    */
   trace(): Trace {
-    const { map, memory } = this.#parts;
+    const { map, memory, kernel } = this.#parts;
     if (map.traceEvents === 0) throw new PamiError("PAMIR_INVAL", "trace() of a job that was launched without trace");
-    return traceOf(map, memory, this.#tasks);
+    return traceOf(map, memory, kernel, this.#tasks);
   }
 
   /**

@@ -22,7 +22,7 @@ import {
   TRACE_SEND,
   TRACE_WAKE,
 } from "../../assembly/layout.js";
-import type { Memory } from "../kernel/kernel.js";
+import type { Kernel, Memory } from "../kernel/kernel.js";
 import { type MemoryMap, traceRing } from "../memory/map.js";
 import { nameOfWait } from "../pami/dump.js";
 import { contextOf, taskOf } from "../pami/endpoint.js";
@@ -71,15 +71,15 @@ const PID = 1;
 const TRANSFERS: Readonly<Record<number, string>> = { [TRACE_PUT]: "put", [TRACE_GET]: "get", [TRACE_RMW]: "rmw" };
 
 /** The events of one task, the oldest first, without the readings of the clock. */
-function recorded(map: MemoryMap, { words, buffer }: Memory, task: number): Recorded[] {
+function recorded(map: MemoryMap, { buffer }: Memory, kernel: Pick<Kernel, "loadWord">, task: number): Recorded[] {
   const ring = traceRing(map, task);
-  const positionWord = (ring + TRACE_POSITION_OFFSET) >>> 2;
+  const position = (): number => kernel.loadWord(ring + TRACE_POSITION_OFFSET) >>> 0;
   const first = ring + TRACE_EVENTS_OFFSET;
   const size = map.traceEvents;
-  const end = Atomics.load(words, positionWord) >>> 0;
+  const end = position();
   const copy = new Uint8Array(buffer, first, size << TRACE_EVENT_SHIFT).slice();
   // The task goes on meanwhile: what it has written over since, and the one that it is about, are not what they were.
-  const written = ((Atomics.load(words, positionWord) >>> 0) - end) >>> 0;
+  const written = (position() - end) >>> 0;
   const kept = Math.max(0, Math.min(end, size - 1 - written));
   const events: { at: number; time: number }[] = [];
   const floats = new Float64Array(copy.buffer);
@@ -90,7 +90,8 @@ function recorded(map: MemoryMap, { words, buffer }: Memory, task: number): Reco
   for (let place = end - kept; place < end; place++) {
     const at = (place % size) * EVENT_WORDS;
     if (((cells[at] as number) & KIND_MASK) !== TRACE_CLOCK) {
-      const event = { at, time: last };
+      // Where the round is not over yet, a nanosecond apart.
+      const event = { at, time: last + open.length * 1e-6 };
       open.push(event);
       events.push(event);
       continue;
@@ -127,8 +128,8 @@ const nameOfEndpoint = (endpoint: number): string =>
   endpoint === NONE ? "all" : `${taskOf(endpoint)}.${contextOf(endpoint)}`;
 
 /** The trace of a job. */
-export function traceOf(map: MemoryMap, memory: Memory, tasks: number): Trace {
-  const all = Array.from({ length: tasks }, (_, task) => recorded(map, memory, task));
+export function traceOf(map: MemoryMap, memory: Memory, kernel: Pick<Kernel, "loadWord">, tasks: number): Trace {
+  const all = Array.from({ length: tasks }, (_, task) => recorded(map, memory, kernel, task));
   const begin = all.reduce((least, events) => Math.min(least, events[0]?.time ?? least), Number.POSITIVE_INFINITY);
   const micros = (time: number): number => Math.round((time - begin) * 1e6) / 1e3;
   const out: TraceEvent[] = [];
