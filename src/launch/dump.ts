@@ -32,9 +32,11 @@ import { contextBlock, injectionFifo, type MemoryMap, ordinalOf, taskSlot } from
 
 const STATES = ["absent", "up", "closed", "dead"] as const;
 
+/** A lane: the way from one context to another. */
 export interface LaneDump {
   /** Task and context of the origin. */
   readonly origin: readonly [task: number, context: number];
+  /** Bytes of its ring. */
   readonly bytes: number;
   /** Bytes committed and not yet taken. */
   readonly queued: number;
@@ -50,7 +52,9 @@ export interface LaneDump {
 
 /** An injection FIFO: the one-sided operations that were not done at once. */
 export interface InjectionDump {
+  /** Its number in its context. */
   readonly fifo: number;
+  /** Descriptors that it holds. */
   readonly slots: number;
   /** Descriptors that the engine has not processed. */
   readonly left: number;
@@ -60,9 +64,13 @@ export interface InjectionDump {
   readonly refused: number;
 }
 
+/** A context, and what leads to it. */
 export interface ContextDump {
+  /** Its number in its task. */
   readonly context: number;
+  /** Messages dispatched so far, modulo 2^32. */
   readonly messages: number;
+  /** Looks at its lanes that found any: several messages come at once where it is behind. */
   readonly batches: number;
   /** Lanes to it. */
   readonly lanes: readonly LaneDump[];
@@ -72,7 +80,9 @@ export interface ContextDump {
 
 /** Bytes of the heap: whole pages. */
 export interface HeapDump {
+  /** All of it. */
   readonly bytes: number;
+  /** What is free, in however many pieces. */
   readonly free: number;
   /** Largest piece that is free. */
   readonly largest: number;
@@ -80,16 +90,23 @@ export interface HeapDump {
   readonly owners: readonly { readonly task: number; readonly lanes: number; readonly regions: number }[];
 }
 
+/** A task. */
 export interface TaskDump {
+  /** Its number. */
   readonly task: number;
+  /** `absent`: it has no client yet; `up`; `closed`: it has closed its client; `dead`: it ended without. */
   readonly state: (typeof STATES)[number];
   /** Asleep, or about to be. */
   readonly parked: boolean;
+  /** Those that it has made, or that somebody sends to. */
   readonly contexts: readonly ContextDump[];
 }
 
+/** What `job.dump()` gives. */
 export interface Dump {
+  /** What memory is used for. */
   readonly heap: HeapDump;
+  /** By number. */
   readonly tasks: readonly TaskDump[];
   /** One line for each thing that stands still, and why. */
   readonly stuck: readonly string[];

@@ -51,7 +51,9 @@ export interface CallOptions extends ProgressOptions {
 
 /** What `context.messages` gives: copies, yours. */
 export interface Received<T> {
+  /** The endpoint that sent it. */
   readonly origin: Endpoint;
+  /** Its header: a copy. */
   readonly header: Uint8Array;
   /** Bytes, or what the codec made of them. */
   readonly payload: T;
@@ -83,6 +85,10 @@ export interface ContextHost {
 const SPIN_MS = 0.05;
 const QUEUE_BYTES = 1024 * 1024;
 
+/**
+ * The unit of progress: nothing happens on it but in `advance()`, and in the waits, which call that. It belongs to the
+ * thread that made it. After close() its methods throw, or reject with, PAMIR_CLOSED.
+ */
 export class Context {
   /** Number of this context in its task. */
   readonly index: number;
@@ -329,6 +335,7 @@ export class Context {
   /**
    * Bytes of header (padded to 8) and payload of a message to an endpoint that is accepted now for certain. A larger one
    * may be accepted too: its lane may be replaced by a larger one.
+   * @throws PAMIR_INVAL, PAMIR_CLOSED
    */
   room(to: Endpoint): number {
     this.#checkOpen("room");
@@ -338,6 +345,7 @@ export class Context {
   /**
    * Calls `onRoom` in an `advance()` once a message of `bytes` would be accepted, with SUCCESS, or with SHUTDOWN if the
    * target ends. Without a callback, returns a promise of the same, and advances meanwhile.
+   * @param bytes header, padded to 8, and payload: at most RECV_IMMEDIATE_MAX
    * @throws PAMIR_INVAL; the promise as progress(), and PAMIR_SHUTDOWN
    */
   whenRoom(to: Endpoint, bytes: number, options?: ProgressOptions): Promise<void>;
@@ -409,19 +417,24 @@ export class Context {
    * payload behind the header padded to 8. Until commit() or abort() nothing else goes to that endpoint; others are
    * not held up. One reservation for each endpoint.
    * @returns the offset in `client.bytes` (a multiple of 8), or a negated result: -EAGAIN, -SHUTDOWN, -ENOMEM
+   * @throws PAMIR_INVAL (also for more than RECV_IMMEDIATE_MAX, header and payload together), PAMIR_CLOSED
    */
   reserve(to: Endpoint, dispatch: number, payloadBytes: number, headerBytes = 0): number {
     this.#checkOpen("reserve");
     return this.#sender.reserve(to, dispatch, payloadBytes, headerBytes);
   }
 
-  /** Sends what was written into the reservation; `payloadBytes`: fewer than were reserved. */
+  /**
+   * Sends what was written into the reservation, header and all. To a target that has ended meanwhile it goes nowhere.
+   * @param payloadBytes fewer than were reserved (default: all)
+   * @throws PAMIR_INVAL without a reservation, or for more than were reserved
+   */
   commit(to: Endpoint, payloadBytes?: number): void {
     this.#checkOpen("commit");
     this.#sender.commit(to, payloadBytes);
   }
 
-  /** Gives the reservation back; nothing is sent. */
+  /** Gives the reservation back; nothing is sent. @throws PAMIR_INVAL without a reservation */
   abort(to: Endpoint): void {
     this.#checkOpen("abort");
     this.#sender.abort(to);
@@ -464,13 +477,14 @@ export class Context {
    * refused since the last fence, because its region had been closed meanwhile (also one to another endpoint, where
    * several share an injection FIFO), and SHUTDOWN if one was not begun, because its target had ended.
    * @returns SUCCESS, or EAGAIN (no room in the pending queue: advance, and try again)
+   * @throws PAMIR_INVAL, PAMIR_CLOSED
    */
   fence(to: Endpoint, done: Callback, cookie?: unknown): Result {
     this.#checkOpen("fence");
     return this.#rma.fence(to, done, cookie);
   }
 
-  /** As fence(), to all endpoints; always SUCCESS. */
+  /** As fence(), to all endpoints; always SUCCESS. `done` gets SUCCESS only if each came to that. */
   fenceAll(done: Callback, cookie?: unknown): Result {
     this.#checkOpen("fenceAll");
     return this.#rma.fenceAll(done, cookie);
@@ -483,7 +497,7 @@ export class Context {
     this.#inFenceRegion = true;
   }
 
-  /** @throws PAMIR_FENCE outside of a fence region */
+  /** Ends a fence region; nothing waits for it. @throws PAMIR_FENCE outside of a fence region */
   fenceEnd(): void {
     this.#checkOpen("fenceEnd");
     if (!this.#inFenceRegion) throw new PamiError("PAMIR_FENCE", "fenceEnd() without fenceBegin()");
@@ -546,6 +560,7 @@ export class Context {
   /**
    * Runs `work` at the next `advance()`, and again at each while it returns EAGAIN. For this thread only: another
    * thread sends a message instead.
+   * @throws PAMIR_INVAL, PAMIR_CLOSED
    */
   post(work: Work): void {
     this.#checkOpen("post");

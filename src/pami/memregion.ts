@@ -67,6 +67,7 @@ export class MemRegion {
     this.#close = close;
   }
 
+  /** Whether close() has been called. */
   get closed(): boolean {
     return this.#closed;
   }
@@ -81,6 +82,7 @@ export class MemRegion {
     this.#close(this);
   }
 
+  /** close(), at the end of a block that says `using`. */
   [Symbol.dispose](): void {
     this.close();
   }
