@@ -247,6 +247,8 @@ export class Job {
     if (mayGrow) this.#monitor.unref();
     else {
       this.#isOver = true;
+      // Who awaits its end is not to be left alone by it.
+      if (this.#isReferenced) this.#monitor.ref();
       this.#monitor.close();
     }
   }
