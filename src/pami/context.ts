@@ -16,7 +16,7 @@ import { endpointOf, nameOf } from "./endpoint.js";
 import { checkInteger, PamiError, show } from "./error.js";
 import { bodyBytes } from "./message.js";
 import { checkSendHints, Receiver } from "./receive.js";
-import { type Callback, INTERRUPTED, type Result, SHUTDOWN, SUCCESS, TIMEDOUT } from "./result.js";
+import { type Callback, ENOMEM, INTERRUPTED, type Result, SHUTDOWN, SUCCESS, TIMEDOUT } from "./result.js";
 import { Rma, type RmwParameters, type TransferParameters } from "./rma.js";
 import { Sender, type SendParameters } from "./send.js";
 import { type Work, WorkQueue } from "./work.js";
@@ -318,7 +318,7 @@ export class Context {
    * Sends a message of any size, from any view. What has no room waits in the pending queue; the header is copied then,
    * and the payload too unless there is an `onLocal`. Callbacks come in a later `advance()`, never before this returns.
    * @returns SUCCESS, EAGAIN, SHUTDOWN or ENOMEM; callbacks of a send that was refused with EAGAIN or ENOMEM are not
-   *   called
+   *   called, those of one that waited, and then found no memory for a lane, get ENOMEM
    * @throws PAMIR_INVAL, PAMIR_TOO_LARGE, PAMIR_CLOSED
    */
   send(parameters: SendParameters): Result {
@@ -343,10 +343,11 @@ export class Context {
   }
 
   /**
-   * Calls `onRoom` in an `advance()` once a message of `bytes` would be accepted, with SUCCESS, or with SHUTDOWN if the
-   * target ends. Without a callback, returns a promise of the same, and advances meanwhile.
+   * Calls `onRoom` in an `advance()` once a message of `bytes` would be accepted, with SUCCESS, with SHUTDOWN if the target
+   * ends, or with ENOMEM if there is no memory for its lane. Without a callback, returns a promise of the same, and
+   * advances meanwhile.
    * @param bytes header, padded to 8, and payload: at most RECV_IMMEDIATE_MAX
-   * @throws PAMIR_INVAL; the promise as progress(), and PAMIR_SHUTDOWN
+   * @throws PAMIR_INVAL; the promise as progress(), PAMIR_SHUTDOWN and PAMIR_NO_MEMORY
    */
   whenRoom(to: Endpoint, bytes: number, options?: ProgressOptions): Promise<void>;
   whenRoom(to: Endpoint, bytes: number, onRoom: Callback, cookie?: unknown): void;
@@ -376,6 +377,12 @@ export class Context {
       if (came === undefined && !this.#closed) this.#sender.forgetRoom(to, told);
     }
     if (came === SUCCESS) return;
+    if (came === ENOMEM) {
+      throw new PamiError(
+        "PAMIR_NO_MEMORY",
+        `whenRoom(): no memory for a lane to ${nameOf(to)} that takes ${bytes} bytes`,
+      );
+    }
     throw new PamiError("PAMIR_SHUTDOWN", `endpoint ${to} ended before there was room for ${bytes} bytes`);
   }
 
