@@ -556,7 +556,8 @@ export class Context {
    * that ends before takes what is pending with it.
    */
   get drained(): boolean {
-    return this.#sender.busy === 0 && this.#rma.busy === 0 && this.#completions.length === 0;
+    const isIdle = this.#sender.busy === 0 && this.#rma.busy === 0 && !this.#calls.isWaiting;
+    return isIdle && this.#completions.length === 0;
   }
 
   /** Resolves once all that was issued here is out; advances meanwhile. @throws as progress() */
