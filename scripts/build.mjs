@@ -35,7 +35,7 @@ for (const target of ["release", "debug"]) {
 const wasm = readFileSync("dist/pamir.wasm");
 // In hexadecimal: gzip finds its repeats there, and makes 15 % less of it than of base64.
 writeFileSync("src/generated/wasm.ts", `export const wasmHex = "${wasm.toString("hex")}";\n`);
-writeFileSync("src/generated/version.ts", `export const VERSION = "${version}";\n`);
+writeFileSync("src/generated/version.ts", `/** Version of this package. */\nexport const VERSION = "${version}";\n`);
 
 // 3. JavaScript: the library, the monitor (started from a string, so that no bundler can lose its file), the CLI.
 /** @type {import("esbuild").BuildOptions} */

@@ -1,6 +1,6 @@
-// Every program that the documents show runs as it stands.
+// Every program of examples/ runs as it stands.
 import { spawnSync } from "node:child_process";
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 
@@ -40,22 +40,5 @@ describe("examples", () => {
 
   test("the number of tasks can be said", () => {
     expect(output(join("examples", "stencil.js"), "3")).toMatch(/^tasks: 3, norm: 42 as it must be, \d+ MFlop\/s\n$/);
-  });
-});
-
-describe("README.md", () => {
-  const code = [...readFileSync("README.md", "utf8").matchAll(/```js\n([\s\S]*?)```/g)].map(([, block]) => block ?? "");
-
-  test("its example runs as it stands", () => {
-    expect(code).toHaveLength(1);
-    // In a folder of the project, so that it finds the package by its name.
-    const folder = mkdtempSync("test/.tmp-");
-    try {
-      const file = join(folder, "example.mjs");
-      writeFileSync(file, code[0] as string);
-      expect(output(file)).toMatch(/task [01] hears 4[23]\ntask [01] hears 4[23]/);
-    } finally {
-      rmSync(folder, { recursive: true });
-    }
   });
 });

@@ -234,6 +234,34 @@ describe("documents say what is there", () => {
     ),
   );
 
+  rule("every link of a document to another, or to a place in it, leads somewhere", () => {
+    /** The anchors that GitHub gives to a document's headings. */
+    const anchors = (path: string): string[] => {
+      const headings = text(path)
+        .replace(/^ *```[\s\S]*?^ *```/gm, "")
+        .matchAll(/^#+ (.*)$/gm);
+      const slugs = [...headings].map(([, heading]) =>
+        (heading as string)
+          .toLowerCase()
+          .replace(/[^\p{L}\p{N}_ -]/gu, "")
+          .replaceAll(" ", "-"),
+      );
+      return slugs.map((slug, place) => {
+        const times = slugs.slice(0, place).filter((earlier) => earlier === slug).length;
+        return times === 0 ? slug : `${slug}-${times}`;
+      });
+    };
+    return documents.flatMap((path) =>
+      [...text(path).matchAll(/\]\(([^)#\s]*)(?:#([^)\s]*))?\)/g)]
+        .filter(([, to]) => !/^\w+:/.test(to as string))
+        .filter(([, to, anchor]) => {
+          const file = to === "" ? path : join(dirname(path), to as string);
+          return !existsSync(join(root, file)) || (anchor !== undefined && !anchors(file).includes(anchor));
+        })
+        .map(([link]) => `${path}: ${link}`),
+    );
+  });
+
   rule("README.md has at most 120 lines", () => {
     if (!existsSync(join(root, "README.md"))) return [];
     const lines = text("README.md").trimEnd().split("\n").length;

@@ -14,6 +14,7 @@ export function memoryOf(buffer: SharedArrayBuffer): Memory {
   return { buffer, words: new Int32Array(buffer), bytes: new Uint8Array(buffer) };
 }
 
+/** The kernels: WebAssembly, or their twin in TypeScript. Tasks of one job may differ. */
 export type KernelName = "wasm" | "ts";
 
 export interface Kernel {

@@ -28,25 +28,40 @@ import { socketFolder } from "./visible.js";
  */
 export type Rung = "shared" | "messages" | "alone";
 
+/** What `info()` gives. */
 export interface Info {
+  /** Of this package. */
   readonly version: string;
+  /** Fingerprint of the kernels and of their memory's layout: tasks of one job must have the same. */
   readonly layout: number;
+  /** What is possible on this host. */
   readonly rung: Rung;
   /** Why it is no better, and what would make it so; empty where it is the best. */
   readonly why: string;
   /** Kernels that a job gets by default here. */
   readonly kernel: "wasm" | "ts";
+  /** Whether there is a SharedArrayBuffer. */
   readonly sharedMemory: boolean;
   /** `crossOriginIsolated` of a page; true where there are no pages. */
   readonly isolated: boolean;
+  /** Whether WebAssembly has SIMD here, which the wasm kernels use. */
   readonly simd: boolean;
+  /** Whether tasks are threads of Node: else Web Workers. */
   readonly workerThreads: boolean;
+  /** Whether there is an Atomics.waitAsync: else `progress()` sleeps by other means. */
   readonly waitAsync: boolean;
+  /** Of the machine, as far as the host tells. */
   readonly hardwareThreads: number;
+  /** Its name, empty where the host does not tell. */
   readonly processor: string;
   /** Folder of the sockets by which `pamir top` finds the jobs that opted in; undefined elsewhere than in Node. */
   readonly sockets: string | undefined;
+  /** What a job can't go beyond: counts, and bytes where the name says so. */
   readonly limits: Readonly<Record<string, number>>;
+  /**
+   * Bytes: of the kernels, and, in a job of default limits, of a context with its injection FIFOs (it grows with the
+   * number of endpoints), of a lane, and of the lanes of a pair that talks both ways.
+   */
   readonly sizes: Readonly<Record<string, number>>;
 }
 

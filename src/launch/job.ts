@@ -46,6 +46,7 @@ export interface JobParts {
   readonly kernel: Kernel;
 }
 
+/** A job as the thread that launched it sees it. A caller that joined has its own task in `client`. */
 export class Job {
   /**
    * How each task but a joined caller ended, by task number. Resolves when none is running and none can come: where there
@@ -132,7 +133,7 @@ export class Job {
     return this.#added();
   }
 
-  /** The caller's client, if it joined. */
+  /** The caller's client, if it joined. @throws PAMIR_NOT_IN_JOB if it did not */
   get client(): Client {
     const { client } = this.#parts;
     if (client === undefined)
@@ -140,7 +141,10 @@ export class Job {
     return client;
   }
 
-  /** Ends the wait in which a task is, if any, or its next one: it comes to INTERRUPTED. */
+  /**
+   * Ends the wait in which a task is, if any, or its next one: it comes to INTERRUPTED.
+   * @throws PAMIR_INVAL for a task that does not exist
+   */
   interrupt(task: number): void {
     checkInteger("task", task, 0, this.#tasks - 1);
     if (this.#monitor.interrupt !== undefined) this.#monitor.interrupt(task);
@@ -207,6 +211,7 @@ export class Job {
     this.#monitor.unref();
   }
 
+  /** terminate(), at the end of a block that says `await using`. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.terminate();
   }
@@ -257,6 +262,8 @@ export class Job {
     if (mayGrow) this.#monitor.unref();
     else {
       this.#isOver = true;
+      // Who awaits its end is not to be left alone by it.
+      if (this.#isReferenced) this.#monitor.ref();
       this.#monitor.close();
     }
   }

@@ -19,6 +19,7 @@ export interface MonitorOrders {
 
 /** How a task ended. */
 export interface TaskExit {
+  /** Its number. */
   readonly task: number;
   /** Exit code of its worker: 0 for a normal end. */
   readonly code: number;
@@ -28,6 +29,7 @@ export interface TaskExit {
   readonly error?: string | undefined;
   /** The error's `code`, where it has one. */
   readonly errorCode?: string | undefined;
+  /** The error's stack, where it had one. */
   readonly stack?: string | undefined;
 }
 

@@ -32,21 +32,33 @@ import { nodeModule } from "../support/host.js";
 export interface TraceEvent {
   /** `X`: lasts `dur`; `s`, `f`: begin and end of an arrow; `b`, `e`: of a fence; `i`: an instant; `M`: a name. */
   readonly ph: "X" | "s" | "f" | "b" | "e" | "i" | "M";
+  /** What is shown: `send id 7`, `id 7` (its handler), `put`, `asleep in progress()`, `task 1 has ended`. */
   readonly name: string;
+  /** Its kind: `send`, `handler`, `message` (an arrow), `transfer`, `fence`, `park`, `death`. */
   readonly cat?: string;
+  /** When it began, from the first event of all on. */
   readonly ts: number;
+  /** How long it lasted. */
   readonly dur?: number;
+  /** Always 1: all tasks are of one process. */
   readonly pid: number;
   /** Number of the task. */
   readonly tid: number;
+  /** The same for both ends of an arrow, or of a fence. */
   readonly id?: number;
+  /** An arrow ends at what goes on at that time. */
   readonly bp?: "e";
+  /** An instant is its task's. */
   readonly s?: "t";
+  /** Endpoints (`from`, `to`, as task.context), bytes, and the number of the message. */
   readonly args?: Readonly<Record<string, unknown>>;
 }
 
+/** What the tasks of a job have done, as `job.trace()` gives it. */
 export interface Trace {
+  /** The events of each task, in order. */
   readonly traceEvents: readonly TraceEvent[];
+  /** How times are shown. */
   readonly displayTimeUnit: "ns";
   /** All of it as JSON text: what Perfetto and chrome://tracing open. */
   toString(): string;

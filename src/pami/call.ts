@@ -10,7 +10,7 @@ import type { Handler } from "./dispatch.js";
 import { type Endpoint, nameOf } from "./endpoint.js";
 import { PamiError, RemoteError, show } from "./error.js";
 import { bodyBytes, type Message } from "./message.js";
-import { EAGAIN, type Result, SHUTDOWN, SUCCESS } from "./result.js";
+import { EAGAIN, ENOMEM, type Result, SHUTDOWN, SUCCESS } from "./result.js";
 
 const REPLY_VALUE = 0;
 const REPLY_ERROR = 1;
@@ -76,6 +76,11 @@ export class Calls {
   /** Calls whose reply has not come. */
   get size(): number {
     return this.#pending.size;
+  }
+
+  /** Whether calls or replies wait for room, or replies for memory. */
+  get isWaiting(): boolean {
+    return this.#waiting.size > 0;
   }
 
   /** No pending call is given up before this. */
@@ -242,18 +247,20 @@ export class Calls {
     }
     const { header, payload } = waiting;
     const result = this.#host.send(to, waiting.dispatch, header, payload);
-    if (result !== EAGAIN) return result;
+    if (!mustWait(result, waiting)) return result;
     const begun = new Queue<Waiting>();
     begun.push({ ...waiting, header: header.slice(), payload: kept(payload) });
     this.#waiting.set(to, begun);
-    this.#awaitRoom(to, waiting);
+    this.#awaitRoom(to, waiting, result);
     return SUCCESS;
   }
 
-  #awaitRoom(to: Endpoint, { header, payload }: Waiting): void {
+  #awaitRoom(to: Endpoint, { header, payload }: Waiting, result: Result): void {
     const bytes = bodyBytes(header.length, payload?.length ?? 0);
-    if (bytes <= RECV_IMMEDIATE_MAX) this.#host.whenRoom(to, bytes, () => this.#sendWaiting(to));
-    // It needs a place in the pending queue too, of which nobody tells.
+    if (result === EAGAIN && bytes <= RECV_IMMEDIATE_MAX) {
+      this.#host.whenRoom(to, bytes, () => this.#sendWaiting(to));
+    }
+    // It needs memory, or a place in the pending queue too, of which nobody tells.
     else this.#host.post(() => (this.#sendFirst(to) ? SUCCESS : EAGAIN));
   }
 
@@ -261,7 +268,7 @@ export class Calls {
   #sendFirst(to: Endpoint): boolean {
     const first = this.#waiting.get(to)?.first;
     if (first === undefined) return true;
-    if (this.#attempt(to, first) === EAGAIN) return false;
+    if (mustWait(this.#attempt(to, first), first)) return false;
     this.#waiting.get(to)?.shift();
     this.#sendWaiting(to);
     return true;
@@ -280,8 +287,9 @@ export class Calls {
   #sendWaiting(to: Endpoint): void {
     const queue = this.#waiting.get(to);
     for (let next = queue?.first; next !== undefined; next = queue?.first) {
-      if (this.#attempt(to, next) === EAGAIN) {
-        this.#awaitRoom(to, next);
+      const result = this.#attempt(to, next);
+      if (mustWait(result, next)) {
+        this.#awaitRoom(to, next, result);
         return;
       }
       queue?.shift();
@@ -298,6 +306,11 @@ export function bytesOf(view: ArrayBufferView): Uint8Array {
 /** A payload that waits: copied, unless it is large. */
 function kept(payload: Uint8Array | undefined): Uint8Array | undefined {
   return payload === undefined || payload.length > RECV_IMMEDIATE_MAX ? payload : payload.slice();
+}
+
+/** Whether what came to this is tried again. A reply waits for memory too: nobody else would tell its caller. */
+function mustWait(result: Result, { dispatch }: Waiting): boolean {
+  return result === EAGAIN || (result === ENOMEM && dispatch === DISPATCH_ID_REPLY);
 }
 
 function isThenable(value: unknown): value is PromiseLike<unknown> {

@@ -30,19 +30,33 @@ import { tellOfEnd } from "./notice.js";
 
 /** What `client.query` answers, by name. */
 export interface Attributes {
+  /** Tasks of the job so far: `client.size`. */
   CLIENT_NUM_TASKS: number;
+  /** `client.task`. */
   CLIENT_TASK_ID: number;
+  /** Tasks that share this memory: all of them. */
   CLIENT_NUM_LOCAL_TASKS: number;
+  /** Their numbers. */
   CLIENT_LOCAL_TASKS: readonly number[];
+  /** Contexts that a task may make. */
   CLIENT_NUM_CONTEXTS: number;
+  /** Whether that is the same for all tasks: true. */
   CLIENT_CONST_CONTEXTS: boolean;
+  /** Hardware threads of the machine. */
   CLIENT_HWTHREADS_AVAILABLE: number;
+  /** Bytes of a region's handle in a message. */
   CLIENT_MEMREGION_SIZE: number;
+  /** MiB of the job's heap. */
   CLIENT_MEM_SIZE: number;
+  /** Name of the processor, empty where the host does not tell. */
   CLIENT_PROCESSOR_NAME: string;
+  /** Seconds by which `client.now()` tells moments apart. */
   CLIENT_WTICK: number;
+  /** Largest dispatch id. */
   CONTEXT_DISPATCH_ID_MAX: number;
+  /** RECV_IMMEDIATE_MAX, bytes. */
   DISPATCH_RECV_IMMEDIATE_MAX: number;
+  /** SEND_IMMEDIATE_MAX, bytes. */
   DISPATCH_SEND_IMMEDIATE_MAX: number;
 }
 
@@ -82,6 +96,10 @@ export interface ClientParts {
   readonly whyRelay?: string;
 }
 
+/**
+ * What a task holds of its job, by `attach()` or as `job.client`: it makes contexts and regions. It belongs to its thread.
+ * After close() its methods throw PAMIR_CLOSED.
+ */
 export class Client {
   /** Number of this task: 0 … size - 1. */
   readonly task: number;
@@ -89,6 +107,7 @@ export class Client {
   readonly args: unknown;
   /** Which kernels this task runs. */
   readonly kernel: KernelName;
+  /** What differs where tasks share no memory: all true where they do, and the thread may block. */
   readonly capabilities: Capabilities;
   /** The job's memory, in which offsets of messages and reservations count. */
   readonly bytes: Uint8Array<SharedArrayBuffer>;
@@ -181,7 +200,11 @@ export class Client {
     return this.#closed;
   }
 
-  /** Makes the next context of this task: number 0, 1, … up to the job's limit. A context's number is not used again. */
+  /**
+   * Makes the next context of this task: number 0, 1, … up to the job's limit. A context's number is not used again. It
+   * belongs to the calling thread.
+   * @throws PAMIR_INVAL (an option, or one context more than `launch({ contexts })`), PAMIR_CLOSED
+   */
   createContext(options: ContextOptions = {}): Context {
     this.#checkOpen("createContext");
     const { contexts } = this.#parts.map;
@@ -208,14 +231,22 @@ export class Client {
     return this.#regions.create(bytes);
   }
 
-  /** The endpoint of a task's context. It need not exist yet: what is sent to it waits there. */
+  /**
+   * The endpoint of a task's context. It need not exist yet: what is sent to it waits there.
+   * @throws PAMIR_INVAL for a task or context that the job has no place for
+   */
   endpoint(task: number, context = 0): Endpoint {
     checkInteger("task", task, 0, this.#parts.map.tasks - 1);
     checkInteger("context", context, 0, this.#parts.map.contexts - 1);
     return endpointOf(task, context);
   }
 
-  /** Advances several contexts: one round of each, up to `max` times, until a round had any event. */
+  /**
+   * Advances several contexts: one round of each, up to `max` times, until a round had any event.
+   * @param contexts default: all of this client's that are open
+   * @returns the number of events; 0: none
+   * @throws as `context.advance()`; what is behind the one that throws is not advanced. PAMIR_INVAL, PAMIR_CLOSED
+   */
   advance(contexts: Iterable<Context> = this.#contexts.values(), max = 1): number {
     this.#checkOpen("advance");
     checkInteger("max", max, 1, 2 ** 31);
@@ -228,7 +259,7 @@ export class Client {
     return 0;
   }
 
-  /** An attribute, by its PAMI name without the prefix. */
+  /** An attribute, by its PAMI name without the prefix. @throws PAMIR_INVAL for a name that is unknown */
   query<Name extends keyof Attributes>(name: Name): Attributes[Name] {
     const { map } = this.#parts;
     const attributes: Attributes = {
@@ -294,6 +325,7 @@ export class Client {
     this.close();
   }
 
+  /** close(), at the end of a block that says `using`. */
   [Symbol.dispose](): void {
     this.close();
   }

@@ -32,7 +32,9 @@ export const codecs = {
 
 /** A dispatch id that knows what its messages carry, and what its handler gives back. */
 export interface DispatchId<Request, Reply = void> {
+  /** The number: 0 … 4095. */
   readonly id: number;
+  /** Of what is sent. */
   readonly request: Codec<Request>;
   /** Undefined: the handler gives back nothing. */
   readonly reply: Codec<Reply> | undefined;

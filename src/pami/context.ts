@@ -36,7 +36,7 @@ import { checkInteger, PamiError, show } from "./error.js";
 import { bodyBytes } from "./message.js";
 import { ObservedReceiver, TimedCompletions, TimedWork, TracedRma, TracedSender, Trail } from "./observed.js";
 import { checkSendHints, Receiver } from "./receive.js";
-import { type Callback, INTERRUPTED, type Result, SHUTDOWN, SUCCESS, TIMEDOUT } from "./result.js";
+import { type Callback, ENOMEM, INTERRUPTED, type Result, SHUTDOWN, SUCCESS, TIMEDOUT } from "./result.js";
 import { Rma, type RmwParameters, type TransferParameters } from "./rma.js";
 import { Sender, type SendParameters } from "./send.js";
 import { type Work, WorkQueue } from "./work.js";
@@ -71,7 +71,9 @@ export interface CallOptions extends ProgressOptions {
 
 /** What `context.messages` gives: copies, yours. */
 export interface Received<T> {
+  /** The endpoint that sent it. */
   readonly origin: Endpoint;
+  /** Its header: a copy. */
   readonly header: Uint8Array;
   /** Bytes, or what the codec made of them. */
   readonly payload: T;
@@ -107,6 +109,10 @@ export interface ContextHost {
 const SPIN_MS = 0.05;
 const QUEUE_BYTES = 1024 * 1024;
 
+/**
+ * The unit of progress: nothing happens on it but in `advance()`, and in the waits, which call that. It belongs to the
+ * thread that made it. After close() its methods throw, or reject with, PAMIR_CLOSED.
+ */
 export class Context {
   /** Number of this context in its task. */
   readonly index: number;
@@ -350,7 +356,7 @@ export class Context {
    * Sends a message of any size, from any view. What has no room waits in the pending queue; the header is copied then,
    * and the payload too unless there is an `onLocal`. Callbacks come in a later `advance()`, never before this returns.
    * @returns SUCCESS, EAGAIN, SHUTDOWN or ENOMEM; callbacks of a send that was refused with EAGAIN or ENOMEM are not
-   *   called
+   *   called, those of one that waited, and then found no memory for a lane, get ENOMEM
    * @throws PAMIR_INVAL, PAMIR_TOO_LARGE, PAMIR_CLOSED
    */
   send(parameters: SendParameters): Result {
@@ -367,6 +373,7 @@ export class Context {
   /**
    * Bytes of header (padded to 8) and payload of a message to an endpoint that is accepted now for certain. A larger one
    * may be accepted too: its lane may be replaced by a larger one.
+   * @throws PAMIR_INVAL, PAMIR_CLOSED
    */
   room(to: Endpoint): number {
     this.#checkOpen("room");
@@ -374,9 +381,11 @@ export class Context {
   }
 
   /**
-   * Calls `onRoom` in an `advance()` once a message of `bytes` would be accepted, with SUCCESS, or with SHUTDOWN if the
-   * target ends. Without a callback, returns a promise of the same, and advances meanwhile.
-   * @throws PAMIR_INVAL; the promise as progress(), and PAMIR_SHUTDOWN
+   * Calls `onRoom` in an `advance()` once a message of `bytes` would be accepted, with SUCCESS, with SHUTDOWN if the target
+   * ends, or with ENOMEM if there is no memory for its lane. Without a callback, returns a promise of the same, and
+   * advances meanwhile.
+   * @param bytes header, padded to 8, and payload: at most RECV_IMMEDIATE_MAX
+   * @throws PAMIR_INVAL; the promise as progress(), PAMIR_SHUTDOWN and PAMIR_NO_MEMORY
    */
   whenRoom(to: Endpoint, bytes: number, options?: ProgressOptions): Promise<void>;
   whenRoom(to: Endpoint, bytes: number, onRoom: Callback, cookie?: unknown): void;
@@ -406,6 +415,12 @@ export class Context {
       if (came === undefined && !this.#closed) this.#sender.forgetRoom(to, told);
     }
     if (came === SUCCESS) return;
+    if (came === ENOMEM) {
+      throw new PamiError(
+        "PAMIR_NO_MEMORY",
+        `whenRoom(): no memory for a lane to ${nameOf(to)} that takes ${bytes} bytes`,
+      );
+    }
     throw new PamiError("PAMIR_SHUTDOWN", `endpoint ${to} ended before there was room for ${bytes} bytes`);
   }
 
@@ -447,19 +462,24 @@ export class Context {
    * payload behind the header padded to 8. Until commit() or abort() nothing else goes to that endpoint; others are
    * not held up. One reservation for each endpoint.
    * @returns the offset in `client.bytes` (a multiple of 8), or a negated result: -EAGAIN, -SHUTDOWN, -ENOMEM
+   * @throws PAMIR_INVAL (also for more than RECV_IMMEDIATE_MAX, header and payload together), PAMIR_CLOSED
    */
   reserve(to: Endpoint, dispatch: number, payloadBytes: number, headerBytes = 0): number {
     this.#checkOpen("reserve");
     return this.#sender.reserve(to, dispatch, payloadBytes, headerBytes);
   }
 
-  /** Sends what was written into the reservation; `payloadBytes`: fewer than were reserved. */
+  /**
+   * Sends what was written into the reservation, header and all. To a target that has ended meanwhile it goes nowhere.
+   * @param payloadBytes fewer than were reserved (default: all)
+   * @throws PAMIR_INVAL without a reservation, or for more than were reserved
+   */
   commit(to: Endpoint, payloadBytes?: number): void {
     this.#checkOpen("commit");
     this.#sender.commit(to, payloadBytes);
   }
 
-  /** Gives the reservation back; nothing is sent. */
+  /** Gives the reservation back; nothing is sent. @throws PAMIR_INVAL without a reservation */
   abort(to: Endpoint): void {
     this.#checkOpen("abort");
     this.#sender.abort(to);
@@ -502,13 +522,14 @@ export class Context {
    * refused since the last fence, because its region had been closed meanwhile (also one to another endpoint, where
    * several share an injection FIFO), and SHUTDOWN if one was not begun, because its target had ended.
    * @returns SUCCESS, or EAGAIN (no room in the pending queue: advance, and try again)
+   * @throws PAMIR_INVAL, PAMIR_CLOSED
    */
   fence(to: Endpoint, done: Callback, cookie?: unknown): Result {
     this.#checkOpen("fence");
     return this.#rma.fence(to, done, cookie);
   }
 
-  /** As fence(), to all endpoints; always SUCCESS. */
+  /** As fence(), to all endpoints; always SUCCESS. `done` gets SUCCESS only if each came to that. */
   fenceAll(done: Callback, cookie?: unknown): Result {
     this.#checkOpen("fenceAll");
     return this.#rma.fenceAll(done, cookie);
@@ -521,7 +542,7 @@ export class Context {
     this.#inFenceRegion = true;
   }
 
-  /** @throws PAMIR_FENCE outside of a fence region */
+  /** Ends a fence region; nothing waits for it. @throws PAMIR_FENCE outside of a fence region */
   fenceEnd(): void {
     this.#checkOpen("fenceEnd");
     if (!this.#inFenceRegion) throw new PamiError("PAMIR_FENCE", "fenceEnd() without fenceBegin()");
@@ -573,7 +594,8 @@ export class Context {
    * that ends before takes what is pending with it.
    */
   get drained(): boolean {
-    return this.#sender.busy === 0 && this.#rma.busy === 0 && this.#completions.length === 0;
+    const isIdle = this.#sender.busy === 0 && this.#rma.busy === 0 && !this.#calls.isWaiting;
+    return isIdle && this.#completions.length === 0;
   }
 
   /** Resolves once all that was issued here is out; advances meanwhile. @throws as progress() */
@@ -584,6 +606,7 @@ export class Context {
   /**
    * Runs `work` at the next `advance()`, and again at each while it returns EAGAIN. For this thread only: another
    * thread sends a message instead.
+   * @throws PAMIR_INVAL, PAMIR_CLOSED
    */
   post(work: Work): void {
     this.#checkOpen("post");

@@ -29,9 +29,9 @@ export interface DispatchHints {
   consistency?: Hint | undefined;
   /** Shared memory is the only path within a node: `disable` can't be honoured. */
   useShmem?: Hint | undefined;
-  /** There are no one-sided transfers yet: `enable` can't be honoured. */
+  /** Messages go by lanes, never by one-sided transfers: `enable` can't be honoured. */
   useRdma?: Hint | undefined;
-  /** There are no memory regions yet: `enable` can't be honoured. */
+  /** Payloads go to any view, registered or not: `enable` can't be honoured. */
   bufferRegistered?: Hint | undefined;
   /** Progress is made in `advance()` only: `enable` can't be honoured. */
   remoteAsyncProgress?: Hint | undefined;

@@ -70,9 +70,11 @@ export function nameOfWait(kind: number): string {
 const CONTEXT_STATES = ["none", "open", "closed"] as const;
 const STATES = ["absent", "up", "closed", "dead"] as const;
 
+/** A lane: the way from one context to another. */
 export interface LaneDump {
   /** Task and context of the origin. */
   readonly origin: readonly [task: number, context: number];
+  /** Bytes of its ring. */
   readonly bytes: number;
   /** Records taken from it so far; a lane that took the place of a smaller one begins with 0. */
   readonly messages: number;
@@ -80,11 +82,13 @@ export interface LaneDump {
   readonly queued: number;
   /** Bytes of the reservation that is open: the lane waits for its commit or abort. */
   readonly reserved: number;
-  /** The origin waits for room, and has for so many milliseconds. */
+  /** The origin waits for room. */
   readonly roomWanted: boolean;
+  /** Milliseconds since it does; 0: it does not. */
   readonly wantedFor: number;
-  /** The target does not read it, since its unexpected queue is full, and has not for so many milliseconds. */
+  /** The target does not read it, since its unexpected queue is full. */
   readonly paused: boolean;
+  /** Milliseconds since that; 0: it reads it. */
   readonly pausedFor: number;
   /** Times that a record found no room. */
   readonly fulls: number;
@@ -92,7 +96,9 @@ export interface LaneDump {
 
 /** An injection FIFO: the one-sided operations that were not done at once. */
 export interface InjectionDump {
+  /** Its number in its context. */
   readonly fifo: number;
+  /** Descriptors that it holds. */
   readonly slots: number;
   /** Descriptors that the engine has not processed. */
   readonly left: number;
@@ -102,12 +108,15 @@ export interface InjectionDump {
   readonly refused: number;
 }
 
+/** A context, and what leads to it. */
 export interface ContextDump {
+  /** Its number in its task. */
   readonly context: number;
+  /** `none`: it does not exist yet, and what is sent to it waits. */
   readonly state: "none" | "open" | "closed";
-  /** Records that it has taken. */
+  /** Messages and packets that it has taken so far, modulo 2^32. */
   readonly messages: number;
-  /** Advances that found some. */
+  /** Looks at its lanes that found any: several messages come at once where it is behind. */
   readonly batches: number;
   /** What of it waits for room, and the bytes that are held for that. */
   readonly pending: { readonly messages: number; readonly bytes: number };
@@ -125,7 +134,9 @@ export interface ContextDump {
 
 /** Bytes of the heap: whole pages. */
 export interface HeapDump {
+  /** All of it. */
   readonly bytes: number;
+  /** What is free, in however many pieces. */
   readonly free: number;
   /** Largest piece that is free. */
   readonly largest: number;
@@ -133,8 +144,11 @@ export interface HeapDump {
   readonly owners: readonly { readonly task: number; readonly lanes: number; readonly regions: number }[];
 }
 
+/** A task. */
 export interface TaskDump {
+  /** Its number. */
   readonly task: number;
+  /** `absent`: it has no client yet; `up`; `closed`: it has closed its client; `dead`: it ended without. */
   readonly state: (typeof STATES)[number];
   /** Asleep, or about to be. */
   readonly parked: boolean;
@@ -142,11 +156,15 @@ export interface TaskDump {
   readonly since: number;
   /** Times that it fell asleep. */
   readonly sleeps: number;
+  /** Those that it has made, or that somebody sends to. */
   readonly contexts: readonly ContextDump[];
 }
 
+/** What `job.dump()` gives. */
 export interface Dump {
+  /** What memory is used for. */
   readonly heap: HeapDump;
+  /** By number. */
   readonly tasks: readonly TaskDump[];
   /** One line for each thing that stands still, and why. */
   readonly stuck: readonly string[];

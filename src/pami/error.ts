@@ -1,9 +1,10 @@
 // What misuse throws, and what promise-returning calls reject with.
 
 /**
- * Stable codes. Each error's text names the value that was given and the limit that it broke.
+ * Stable codes. Each error's text names the value that was given and the limit that it broke. docs/errors.md says of each
+ * who gives it, and what to do.
  * - `PAMIR_INVAL`: an argument is out of its range or of the wrong type
- * - `PAMIR_NOT_IN_JOB`: `attach()` in a thread that no job started
+ * - `PAMIR_NOT_IN_JOB`: `attach()` in a thread that no job started, or `job.client` of one who has not joined
  * - `PAMIR_VERSION`: two different pamirs in one job
  * - `PAMIR_CLOSED`: use after `close()`, or after the job has ended
  * - `PAMIR_REENTRANT`: `advance()` from within a handler or callback
@@ -13,16 +14,19 @@
  * - `PAMIR_NO_DESTINATION`: a handler returned without saying where a large message goes
  * - `PAMIR_BOUNDS`: a transfer that is not all within its region
  * - `PAMIR_STALE`: a handle of a region that is closed, or never was
- * - `PAMIR_NO_MEMORY`: the heap has no place for a region, or the task has too many
+ * - `PAMIR_NO_MEMORY`: the heap has no place for a region or a lane, or the task has too many regions
  * - `PAMIR_BUSY`: the heap was locked all the time
  * - `PAMIR_FENCE`: a fence region that is nested or not begun
- * - `PAMIR_MEMORY`: limits that don't fit into 4 GiB, or memory that the host refuses
- * - `PAMIR_ENTRY`: the task module can't be found
+ * - `PAMIR_MEMORY`: limits that don't fit together or into 4 GiB, or memory that the host refuses
+ * - `PAMIR_ENTRY`: the task module can't be found, or no worker can be made of it
  * - `PAMIR_NO_WASM`: `kernel: 'wasm'` where WebAssembly is forbidden or missing
  * - `PAMIR_NO_WORKERS`: several tasks where a host has no workers
- * - `PAMIR_NOT_ISOLATED`: a wait that blocks where tasks share no memory: on a page that is not cross-origin isolated
+ * - `PAMIR_NOT_ISOLATED`: what needs shared memory, on a page that is not cross-origin isolated
  * - `PAMIR_WOULD_BLOCK`: a wait that blocks, on a thread that must not: a page's
- * - `PAMIR_TIMEDOUT`, `PAMIR_CANCELED`, `PAMIR_INTERRUPTED`, `PAMIR_SHUTDOWN`: how a wait ended
+ * - `PAMIR_TIMEDOUT`: a wait was not over when its `timeout` was
+ * - `PAMIR_CANCELED`: the `signal` was aborted; its reason is the error's `cause`
+ * - `PAMIR_INTERRUPTED`: `job.interrupt` ended the wait
+ * - `PAMIR_SHUTDOWN`: the task at the other side has ended
  */
 export type ErrorCode =
   | "PAMIR_INVAL"
@@ -52,8 +56,10 @@ export type ErrorCode =
 
 /** An error of pamir; `code` is stable, the text is for people. */
 export class PamiError extends Error {
+  /** What a program tells errors apart by. */
   readonly code: ErrorCode;
 
+  /** For pamir's own use, and for tests that feign one. */
   constructor(code: ErrorCode, message: string, options?: ErrorOptions) {
     super(message, options);
     this.name = "PamiError";

@@ -67,13 +67,15 @@ export class MemRegion {
     this.#close = close;
   }
 
+  /** Whether close() has been called. */
   get closed(): boolean {
     return this.#closed;
   }
 
   /**
-   * Gives the region back: from now on its handle is stale everywhere. Its bytes are used again once every context of the
-   * job has passed an `advance()` that began after this. A second call does nothing.
+   * Gives the region back: from now on its handle is stale everywhere. Its bytes are used again from the first
+   * `createRegion()` of this task on before which every context of the job has passed an `advance()` that began after this.
+   * A second call does nothing.
    */
   close(): void {
     if (this.#closed) return;
@@ -81,6 +83,7 @@ export class MemRegion {
     this.#close(this);
   }
 
+  /** close(), at the end of a block that says `using`. */
   [Symbol.dispose](): void {
     this.close();
   }

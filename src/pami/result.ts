@@ -1,14 +1,24 @@
 // Results: small integers that hot calls return and callbacks receive. The first seven are PAMI's (pami_result_t).
 
+/** Done, or accepted: sent, or waiting in a queue of pamir's. */
 export const SUCCESS = 0;
+/** A one-sided operation was refused after it was issued: its region had been closed. To callbacks only. */
 export const ERROR = 1;
+/** PAMI's. Nothing gives it here: an argument that is wrong throws PAMIR_INVAL. */
 export const INVAL = 2;
+/** PAMI's. Nothing gives it here: a hint that can't be honoured throws PAMIR_HINT. */
 export const UNIMPL = 3;
+/** No room now; nothing was done. Advance, and try again. */
 export const EAGAIN = 4;
+/** The heap has no memory for a lane; nothing was done. */
 export const ENOMEM = 5;
+/** The task at the other side has ended, for good. */
 export const SHUTDOWN = 6;
+/** A wait's `timeout` is over. Waits that are promises reject with PAMIR_TIMEDOUT instead. */
 export const TIMEDOUT = 1000;
+/** Nothing gives it at present: what a signal ends rejects with PAMIR_CANCELED. */
 export const CANCELED = 1001;
+/** A wait was ended by `job.interrupt`, or because its context was closed. */
 export const INTERRUPTED = 1002;
 
 /** What an operation came to; `errorText` says it in words. */

@@ -55,6 +55,7 @@ export interface TransferParameters {
 
 /** A word of a region of this task, as an operand: 64 bits without a BigInt. */
 export interface RegionWord {
+  /** The region. */
   readonly region: MemRegion;
   /** Byte in it: a multiple of the word's size (default 0). */
   readonly offset?: number;
@@ -64,11 +65,13 @@ type Operand = number | bigint | RegionWord;
 
 /** What `rmw` takes; read before it returns. */
 export interface RmwParameters {
+  /** The context whose task owns the region. */
   to: Endpoint;
   /** A region of the target's task. */
   remote: RegionHandle;
   /** Byte of the word in it: a multiple of its size (default 0). */
   remoteOffset?: number;
+  /** What becomes of the word. */
   operation: RmwOperation;
   /** Default i32. One word has one width for ever. */
   type?: RmwType;
@@ -82,6 +85,7 @@ export interface RmwParameters {
   resultOffset?: number;
   /** The operation is done, and the old value is there. */
   onDone?: Callback | undefined;
+  /** Handed to it. */
   cookie?: unknown;
 }
 

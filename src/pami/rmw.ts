@@ -2,6 +2,7 @@
 import { RMW_ADD, RMW_AND, RMW_COMPARE, RMW_FETCH, RMW_OR, RMW_SET, RMW_WIDE, RMW_XOR } from "../../assembly/layout.js";
 import { PamiError, show } from "./error.js";
 
+/** What `rmw` does to a word; `fetch` brings the old value, `compare` does it only if the word equals `test`. */
 export type RmwOperation =
   | "set"
   | "add"
@@ -12,6 +13,7 @@ export type RmwOperation =
   | `compare-${"set" | "add" | "or" | "and" | "xor"}`
   | `fetch-compare-${"set" | "add" | "or" | "and" | "xor"}`;
 
+/** A word: 4 or 8 bytes, signed or not. */
 export type RmwType = "i32" | "u32" | "i64" | "u64";
 
 /** Without a prototype, so that "constructor" is no operation. */

@@ -164,7 +164,9 @@ export class Sender {
     const isSmall = total <= RECV_IMMEDIATE_MAX;
     const callbacks = { onLocal: undefined, onRemote: undefined, cookie: undefined };
     const instruction: Instruction = { dispatch, header, payload, ...callbacks, held: 0, sent: -1 };
-    return this.#target(to).submit(instruction, isSmall ? total : header.length, isSmall, true);
+    // A header that is more than the pending queue may copy is queued when that is empty: else it could never be.
+    const copied = isSmall ? total : Math.min(header.length, this.#outbox.pendingMax);
+    return this.#target(to).submit(instruction, copied, isSmall, true);
   }
 
   #sendInstruction(parameters: SendParameters): Result {

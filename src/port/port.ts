@@ -21,6 +21,7 @@ const CLOSE = -1;
 /** Key of what stands for a MessagePort in a value, by its place in `channels`. */
 const MARK = "pamir:port";
 
+/** Options of `portTo`. */
 export interface PortOptions {
   /** Dispatch id of both ends: for nothing else, but as many ports to different endpoints as are wanted. */
   readonly id: number;
@@ -30,9 +31,13 @@ export interface PortOptions {
 
 /** What listeners get: of a MessageEvent what matters. */
 export interface PortEvent {
+  /** `close`: nothing comes any more. */
   readonly type: "message" | "close";
+  /** What was posted. */
   readonly data: unknown;
+  /** The MessagePorts that came with it. */
   readonly ports: readonly MessagePort[];
+  /** The port that it came by. */
   readonly target: Port;
 }
 
@@ -170,6 +175,7 @@ export class Port {
     context.whenEnded(to, () => this.end({ code: "PAMIR_SHUTDOWN", message: `endpoint ${to} has ended` }));
   }
 
+  /** One listener more, or null. To set it starts the port. */
   get onmessage(): ((event: PortEvent) => void) | null {
     return this.#onmessage;
   }
@@ -179,10 +185,12 @@ export class Port {
     if (listener !== null) this.start();
   }
 
+  /** Adds a listener; the port delivers from start() on. */
   addEventListener(type: "message" | "close", listener: Listener): void {
     this.#listeners[type]?.add(listener);
   }
 
+  /** Removes a listener. */
   removeEventListener(type: "message" | "close", listener: Listener): void {
     this.#listeners[type]?.delete(listener);
   }
@@ -196,7 +204,10 @@ export class Port {
     queueMicrotask(() => this.#deliver());
   }
 
-  /** @throws what the codec throws; PAMIR_INVAL for a transfer of anything but buffers and MessagePorts */
+  /**
+   * Posts a value. It is read before this returns, and is yours still; what has no room waits.
+   * @throws what the codec throws; PAMIR_INVAL for a transfer of anything but buffers and MessagePorts
+   */
   postMessage(data: unknown, transfer: readonly Transferable[] | { transfer?: readonly Transferable[] } = []): void {
     const list = Array.isArray(transfer) ? transfer : ((transfer as { transfer?: Transferable[] }).transfer ?? []);
     if (!this.#isClosed) this.#post(0, this.#requests, data, list);

@@ -270,6 +270,25 @@ describe("bad input", () => {
       until(context, () => seen === 2);
     }));
 
+  it("to wait for room where there is no memory for a lane ends with that", () =>
+    withJob(variant, { tasks: 1 }, async ({ job, client, context }) => {
+      const region = client.createRegion(job.dump().heap.largest);
+      const to = client.endpoint(0, 1);
+      expect(await rejectionOf(context.whenRoom(to, 8))).toMatchObject({
+        code: "PAMIR_NO_MEMORY",
+        text: "whenRoom(): no memory for a lane to context 1 of task 0 that takes 8 bytes",
+      });
+      let result = -1;
+      context.whenRoom(to, 8, (_, told) => {
+        result = told;
+      });
+      until(context, () => result === ENOMEM);
+      region.close();
+      context.advance();
+      client.createRegion(1).close(); // gives back what was closed before
+      await context.whenRoom(to, 8);
+    }));
+
   it("attach() outside a job", async () => {
     const { code, text } = await rejectionOf(attach());
     expect(code).toBe("PAMIR_NOT_IN_JOB");

@@ -4,7 +4,7 @@ import { attach, codecs, dispatchId, SUCCESS } from "pamir";
 import { describe, expect, it } from "vitest";
 import { Calls } from "../../src/pami/call.js";
 import type { Endpoint } from "../../src/pami/endpoint.js";
-import { DATA, OTHER, PATIENCE, rejectionOf, until, VARIANTS, withJob } from "./support.js";
+import { DATA, OTHER, PATIENCE, pattern, rejectionOf, sameBytes, until, VARIANTS, withJob } from "./support.js";
 
 it("a call that is refused before it is sent is not pending: nobody would wait for it", () => {
   const host = {
@@ -121,6 +121,42 @@ describe.each(VARIANTS)("calls: $name", (variant) => {
         code: "PAMIR_INVAL",
         text: expect.stringMatching(/port of attach\(\) is 5/),
       });
+    }));
+
+  it("a reply that finds no memory for a lane waits for it", () =>
+    withJob(variant, { tasks: 1 }, async ({ job, client, context }) => {
+      const callee = client.createContext();
+      callee.dispatch(DATA, () => Uint8Array.of(7));
+      expect(context.resume([callee.endpoint])).toBe(SUCCESS);
+      const region = client.createRegion(job.dump().heap.largest);
+      const reply = context.call(callee.endpoint, DATA, null, { timeout: PATIENCE });
+      let isOver = false;
+      void reply.finally(() => {
+        isOver = true;
+      });
+      await callee.progress({ timeout: PATIENCE });
+      expect(callee.drained).toBe(false);
+      region.close();
+      for (let round = 0; round < 20; round++) for (const each of [context, callee]) each.advance();
+      expect([isOver, callee.drained]).toEqual([false, false]);
+      client.createRegion(1).close(); // gives back what was closed before
+      await callee.drain({ timeout: PATIENCE });
+      expect(await reply).toEqual(Uint8Array.of(7));
+    }));
+
+  it("a large reply goes out where the pending queue may copy nothing", () =>
+    withJob(variant, { tasks: 1 }, async ({ client, context }) => {
+      const callee = client.createContext({ pendingBytes: 0 });
+      const bytes = pattern(1_000_000); // more than a large lane takes at once
+      callee.dispatch(DATA, () => bytes);
+      const reply = context.call(callee.endpoint, DATA, null, { timeout: PATIENCE });
+      while (callee.sendImmediate(context.endpoint, OTHER, null, new Uint8Array(4000)) === SUCCESS);
+      callee.advance();
+      expect(callee.drained).toBe(false);
+      context.dispatch(OTHER, () => {});
+      await callee.drain({ timeout: PATIENCE });
+      callee.close();
+      expect(sameBytes(await reply, bytes)).toBe(true);
     }));
 
   it("many, while others advance the context", () =>

@@ -58,4 +58,8 @@ describe("a job and its process", () => {
     const { output, code } = await run("alive.js", unreferenced, ends ? 10_000 : 700);
     expect({ output, code }).toEqual({ output: "ready\n", code: ends ? 0 : null });
   });
+
+  it.each(["terminate", "close"])("the end of a job with spare places can be awaited, by %s", async (how) => {
+    expect(await run("awaited.js", [how], 10_000)).toEqual({ output: "over\n", code: 0 });
+  });
 });

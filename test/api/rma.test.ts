@@ -11,6 +11,7 @@ import {
   type TransferParameters,
 } from "pamir";
 import { describe, expect, it } from "vitest";
+import { JOB_HEAP_LOCK_OFFSET } from "../../assembly/layout.js";
 import {
   DATA,
   OTHER,
@@ -649,6 +650,21 @@ describe.each(VARIANTS)("$name", (variant) => {
         expect(text).toMatch(/bytes of a region is .*, not an integer from 1 to \d+/);
       }),
     );
+
+    it("is told so where somebody holds the lock of the heap all the time", () =>
+      withJob(variant, {}, ({ client }) => {
+        const lock = ((variant.memoryBase ?? 0) + JOB_HEAP_LOCK_OFFSET) >>> 2;
+        const words = new Int32Array(client.bytes.buffer);
+        // As if this task held it: the lock of one that ends is freed.
+        expect(Atomics.exchange(words, lock, client.task + 1)).toBe(0);
+        const { code, text } = thrownBy(() => client.createRegion(1));
+        expect([code, text]).toEqual([
+          "PAMIR_BUSY",
+          expect.stringMatching(/locked at each of \d+ attempts: try again/),
+        ]);
+        Atomics.store(words, lock, 0);
+        client.createRegion(1).close();
+      }));
 
     it("more than there is, and more regions than there may be: what is free is named", () =>
       withJob(variant, { regions: 3 }, ({ client }) => {

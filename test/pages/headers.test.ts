@@ -92,6 +92,48 @@ it("Vite, dev and preview", async () => {
   await shown.close();
 });
 
+interface Rule {
+  readonly source: string;
+  readonly headers: readonly { readonly key: string; readonly value: string }[];
+}
+
+/** Whether a page is isolated whose server sends what these rules say of its path. */
+function isIsolatedBy(rules: readonly Rule[]): Promise<boolean> {
+  return serve((request, response) => {
+    for (const { source, headers } of rules) {
+      if (!new RegExp(`^${source}$`).test(request.url as string)) continue;
+      for (const { key, value } of headers) response.setHeader(key, value);
+    }
+    filesOf(folder)(request, response);
+  }, isIsolated);
+}
+
+it("Next.js: its rules, on a server that reads them as Next.js does", async () => {
+  const { default: config } = (await import(
+    pathToFileURL(file("next.config.mjs", (recipe("Next.js") as [string])[0])).href
+  )) as { default: { headers(): Promise<Rule[]> } };
+  expect(await isIsolatedBy(await config.headers())).toBe(true);
+});
+
+it("Vercel: the same", async () => {
+  const { headers } = JSON.parse((recipe("Vercel") as [string])[0]) as { headers: Rule[] };
+  expect(await isIsolatedBy(headers)).toBe(true);
+});
+
+it("Cloudflare Workers: its answer to a request, with the assets of a folder", async () => {
+  const { default: worker } = (await import(
+    pathToFileURL(file("worker.mjs", (recipe("Cloudflare Workers") as [string])[0])).href
+  )) as { default: { fetch(request: Request, env: unknown): Promise<Response> } };
+  const page = readFileSync(join(folder, "index.html"));
+  const ASSETS = { fetch: async () => new Response(page, { headers: { "content-type": "text/html" } }) };
+  const isolated = serve(async ({ url, headers }, response) => {
+    const answer = await worker.fetch(new Request(new URL(url as string, `http://${headers.host}`)), { ASSETS });
+    response.writeHead(answer.status, Object.fromEntries(answer.headers));
+    response.end(Buffer.from(await answer.arrayBuffer()));
+  }, isIsolated);
+  expect(await isolated).toBe(true);
+});
+
 it("a service worker, on a server that sends no headers: with the second load", async () => {
   const [script, tag] = recipe("GitHub Pages") as [string, string];
   file("isolate.js", script);

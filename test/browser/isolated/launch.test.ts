@@ -1,6 +1,6 @@
 // Jobs on a page that is cross-origin isolated: the page is task 0 and never blocks, the other tasks are Web Workers.
 import { type Client, type Context, info, type Job, launch, SHUTDOWN, SUCCESS } from "pamir";
-import { describe, expect, it } from "vitest";
+import { afterEach, describe, expect, it, vi } from "vitest";
 import { ASK, LEAVE } from "./tasks/joiner.js";
 import { ANSWER, CLOSE, LOOP, QUIT, REGION, REJECT, THROW, TWICE } from "./tasks/peer.js";
 
@@ -254,4 +254,29 @@ it("an entry that gives no worker, or throws, is refused, and leaves no worker b
 it("args that can't be cloned are refused at once", async () => {
   const entry = new URL("./tasks/peer.js", import.meta.url);
   await expect(launch(entry, { tasks: 1, args: () => {} })).rejects.toMatchObject({ code: "PAMIR_INVAL" });
+});
+
+describe("where a host has no workers", () => {
+  afterEach(() => {
+    vi.unstubAllGlobals();
+  });
+
+  it("several tasks are an error that says so; one works, on this thread", async () => {
+    vi.stubGlobal("Worker", undefined);
+    expect(info()).toMatchObject({ rung: "alone", why: "this host has no workers" });
+    const entry = new URL("./tasks/peer.js", import.meta.url);
+    await expect(launch(entry, { tasks: 2, join: true })).rejects.toMatchObject({
+      code: "PAMIR_NO_WORKERS",
+      message: "launch() of 2 tasks: this host has no workers. One task with join: true works",
+    });
+    const job = await launch(null, { tasks: 1, join: true, heapBytes: 16 * 1024 ** 2 });
+    const context = job.client.createContext();
+    let heard = 0;
+    context.dispatch(1, (message) => {
+      heard = message.getInt32(0);
+    });
+    expect(context.sendImmediate(context.endpoint, 1, null, Int32Array.of(7))).toBe(SUCCESS);
+    await until(context, () => heard === 7);
+    expect(await job.terminate()).toEqual([]);
+  });
 });
