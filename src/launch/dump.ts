@@ -28,7 +28,7 @@ import {
   TASK_STATE_OFFSET,
 } from "../../assembly/layout.js";
 import type { Kernel, Memory } from "../kernel/kernel.js";
-import { contextBlock, injectionFifo, type MemoryMap, ordinalOf, taskSlot } from "../memory/map.js";
+import { contextBlock, injectionFifo, isClosed, type MemoryMap, ordinalOf, taskSlot } from "../memory/map.js";
 
 const STATES = ["absent", "up", "closed", "dead"] as const;
 
@@ -125,7 +125,9 @@ export function dumpJob(map: MemoryMap, { words }: Memory, kernel: Kernel): Dump
   function contextDump(task: number, context: number): ContextDump {
     const block = contextBlock(map, ordinalOf(map, task, context));
     const lanes: LaneDump[] = [];
-    for (let origin = 0; origin < map.tasks * map.contexts; origin++) {
+    // What the table of one that has closed names may be anybody's by now.
+    const origins = isClosed(kernel, map, ordinalOf(map, task, context)) ? 0 : map.tasks * map.contexts;
+    for (let origin = 0; origin < origins; origin++) {
       const lane = kernel.laneOf(block, origin);
       if (lane !== 0) lanes.push(laneDump(lane, origin, `${task}.${context}`));
     }
