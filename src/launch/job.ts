@@ -242,6 +242,8 @@ export class Job {
     if (mayGrow) this.#monitor.unref();
     else {
       this.#isOver = true;
+      // Whoever awaits the end is told of it: the monitor may have been of no account until now.
+      if (this.#isReferenced) this.#monitor.ref();
       this.#monitor.close();
     }
   }

@@ -58,4 +58,8 @@ describe("a job and its process", () => {
     const { output, code } = await run("alive.js", unreferenced, ends ? 10_000 : 700);
     expect({ output, code }).toEqual({ output: "ready\n", code: ends ? 0 : null });
   });
+
+  it("who awaits the end of a job in which nothing runs is told", async () => {
+    expect(await run("over.js", [], 10_000)).toEqual({ output: "over: 1\n", code: 0 });
+  });
 });
