@@ -1,7 +1,20 @@
 // A context closes while its task goes on: whoever deals with it learns it, and loses nothing that it had sent.
-import { type Context, type Job, type Result, SHUTDOWN, SUCCESS } from "pamir";
+import { type Context, type Job, launch, type Result, SHUTDOWN, SUCCESS } from "pamir";
 import { describe, expect, it } from "vitest";
-import { DATA, OTHER, PATIENCE, QUIT, RESULT, rejectionOf, until, VARIANTS, withJob } from "./support.js";
+import {
+  chooseSeed,
+  DATA,
+  kernelsOf,
+  OTHER,
+  PATIENCE,
+  QUIT,
+  RESULT,
+  rejectionOf,
+  until,
+  VARIANTS,
+  withJob,
+} from "./support.js";
+import { churn } from "./tasks/churn.js";
 
 const module = "closing.js";
 const scenario = "doomed";
@@ -203,4 +216,34 @@ describe.each(VARIANTS)("a context closes: $name", (variant) => {
         expect(context.reserve(gone.endpoint, DATA, 64)).toBe(-SHUTDOWN);
       }
     }));
+});
+
+describe("contexts come and go under traffic of all sizes between three tasks", () => {
+  const seed = chooseSeed();
+  it.each(VARIANTS.slice(0, 4))(`nothing is lost, mixed up or kept: $name (PAMIR_SEED=${seed})`, async (variant) => {
+    const flags = new Int32Array(new SharedArrayBuffer(64));
+    const most = 40;
+    const job = await launch(new URL("tasks/closing.js", import.meta.url), {
+      tasks: 3,
+      contexts: most,
+      kernel: kernelsOf(variant, 3),
+      join: true,
+      laneBytes: 2048,
+      heapBytes: 2 ** 25,
+      args: { scenario: "churn", flags, seeds: [seed, seed + 1, seed + 2], most },
+    });
+    try {
+      const { context, seen } = churn(job.client, flags, seed, most);
+      expect(seen).toMatchObject({ wrong: 0, why: "" });
+      expect(Math.min(seen.messages, seen.closed, seen.shutdowns)).toBeGreaterThan(10);
+      // Only the first contexts are left, and they have given up their lanes: no page is anybody's.
+      const { bytes } = job.dump().heap;
+      const isFree = () => job.dump().heap.free === bytes;
+      for (const end = Date.now() + PATIENCE; !isFree() && Date.now() < end; ) context.advance();
+      expect(job.dump().toString()).toContain(`heap: ${bytes} of ${bytes} bytes free`);
+      expect(job.dump().tasks.map(({ state }) => state)).toEqual(["up", "up", "up"]);
+    } finally {
+      await job.terminate();
+    }
+  });
 });

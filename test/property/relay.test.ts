@@ -182,6 +182,54 @@ describe.each([{ kernels: ["wasm"] }, { kernels: ["ts"] }, { kernels: ["wasm", "
       for (const { client } of tasks) client.close();
     });
 
+    it("a context closes behind a full lane, and before one: all that it sent is there, and nobody is held up", async () => {
+      const tasks = relayedJob({ ...LIMITS, tasks: 2 }, kernels);
+      const [one, two] = tasks as [Relayed, Relayed];
+      const [control, gone] = [one.client.createContext(), one.client.createContext()];
+      const other = two.client.createContext();
+      const payload = new Uint8Array(500);
+      const fill = async (from: Context, to: Context): Promise<number> => {
+        let sent = 0;
+        for (let idle = 0; idle < 20; idle++) {
+          await turn();
+          // To the last granule: there is no room to say that it ends.
+          for (const bytes of [payload, null]) {
+            while (from.sendImmediate(to.endpoint, DATA, Int32Array.of(sent), bytes, false) === SUCCESS) {
+              sent++;
+              idle = 0;
+            }
+          }
+        }
+        return sent;
+      };
+      const words = await fill(gone, other);
+      await fill(other, gone);
+      gone.close();
+      let came = 0;
+      let wrong = 0;
+      const ended: string[] = [];
+      other.dispatch(DATA, ({ header }) => {
+        if (new Int32Array(header.slice().buffer)[0] !== came++) wrong++;
+      });
+      other.whenEnded(gone.endpoint, () => ended.push(`context, behind ${came}`));
+      control.whenEnded(other.endpoint, () => ended.push("task"));
+      for (let tries = 0; ended.length === 0 && tries < 20_000; tries++) {
+        other.advance();
+        control.advance();
+        await turn();
+      }
+      expect([ended, wrong]).toEqual([[`context, behind ${words}`], 0]);
+      const desk = Math.ceil(DESK_BYTES / PAGE_SIZE);
+      expect(tasks.map(({ map, free }) => map.heapPages - free())).toEqual([desk, desk]);
+      two.client.close();
+      for (let tries = 0; ended.length === 1 && tries < 20_000; tries++) {
+        control.advance();
+        await turn();
+      }
+      expect(ended[1]).toBe("task");
+      one.client.close();
+    });
+
     it.each([
       { hasLeft: true, more: 0 },
       { hasLeft: true, more: 1 },

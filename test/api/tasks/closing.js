@@ -1,6 +1,7 @@
 // @ts-check
 // A task of which one context closes and another goes on.
 import { SUCCESS } from "pamir";
+import { churn } from "./churn.js";
 import { DATA, OTHER, QUIT, RESULT, runScenario } from "./support.js";
 
 await runScenario({
@@ -34,5 +35,12 @@ await runScenario({
       else if (!doomed.closed) doomed.advance();
       return !running;
     });
+  },
+
+  /** Contexts come and go at random; then it goes on with what is for its first one. */
+  churn(client, { flags, seeds, most }) {
+    const { context, seen } = churn(client, flags, seeds[client.task], most);
+    if (seen.wrong > 0) throw new Error(`task ${client.task}: ${seen.wrong} wrong, ${seen.why}`);
+    context.advanceUntil(() => false);
   },
 });
