@@ -7,7 +7,7 @@ import { openMemory, type SharedMemory, selectKernel } from "../kernel/select.js
 import { readMap } from "../memory/map.js";
 import { Client } from "../pami/client.js";
 import { PamiError, show } from "../pami/error.js";
-import { interruptTask } from "../pami/notice.js";
+import { interruptTask, tellOfClose } from "../pami/notice.js";
 import { diagnostics } from "../support/diagnostics.js";
 import { after, type NodePort, nodeModule } from "../support/host.js";
 import { Relay } from "../transport/relay.js";
@@ -195,6 +195,7 @@ export function relayedClientOf(
   const relay = new Relay(inner, memory, map, task, {
     connect,
     bury: (ended) => bury(inner, map, ended),
+    retire: (ordinal) => tellOfClose(inner, map, ordinal),
     interrupt: () => interruptTask(inner, map, task),
   });
   const { kernel } = relay;

@@ -262,7 +262,7 @@ export class Job {
     if (mayGrow) this.#monitor.unref();
     else {
       this.#isOver = true;
-      // Who awaits its end is not to be left alone by it.
+      // Whoever awaits the end is told of it: the monitor may have been of no account until now.
       if (this.#isReferenced) this.#monitor.ref();
       this.#monitor.close();
     }

@@ -26,6 +26,7 @@ import {
   ATTENDED_SIZE,
   CONTEXT_LANE_COUNT_OFFSET,
   CONTEXT_LANES_OFFSET,
+  CONTEXT_STATE_OFFSET,
   CONTEXT_TASK_OFFSET,
   DESCRIPTOR_SIZE,
   ENDPOINT_COUNT_MAX,
@@ -181,6 +182,12 @@ export function ordinalOf(map: MemoryMap, task: number, context: number): number
 /** Pointer to the context block of an endpoint's ordinal. */
 export function contextBlock(map: MemoryMap, ordinal: number): number {
   return map.contextsBase + ordinal * map.contextSize;
+}
+
+/** Whether a context has been closed: its owner reads and writes nothing of it any more. */
+export function isClosed(kernel: Pick<Kernel, "loadWord">, map: MemoryMap, ordinal: number): boolean {
+  // SYNC N (look): pairs with the store when it closes; then each task is told to look.
+  return kernel.loadWord(contextBlock(map, ordinal) + CONTEXT_STATE_OFFSET) === 2;
 }
 
 /** Pointer to one of the injection FIFOs of an endpoint's ordinal. */

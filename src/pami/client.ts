@@ -26,7 +26,7 @@ import { type Dump, dumpJob } from "./dump.js";
 import { type Endpoint, endpointOf } from "./endpoint.js";
 import { checkInteger, PamiError, show } from "./error.js";
 import { type MemRegion, RegionTable } from "./memregion.js";
-import { tellOfEnd } from "./notice.js";
+import { tellOfClose, tellOfEnd } from "./notice.js";
 
 /** What `client.query` answers, by name. */
 export interface Attributes {
@@ -168,9 +168,12 @@ export class Client {
       },
       refresh: () => this.#refresh(),
       hasEnded: (number) => this.#ended[number] !== 0,
-      contextClosed: (context) => {
+      contextClosed: (context, ordinal) => {
         this.#contexts.delete(context.index);
-        if (this.#closed && this.#contexts.size === 0) this.#leave();
+        if (!this.#closed) {
+          tellOfClose(kernel, map, ordinal);
+          parts.relay?.closeContext(ordinal);
+        } else if (this.#contexts.size === 0) this.#leave();
       },
     };
   }

@@ -18,7 +18,7 @@ import {
 import type { Awaited, Parker } from "../engine/park.js";
 import type { Tracer } from "../engine/trace.js";
 import type { Kernel, Memory } from "../kernel/kernel.js";
-import { contextBlock, type MemoryMap, ordinalOf } from "../memory/map.js";
+import { contextBlock, isClosed, type MemoryMap, ordinalOf } from "../memory/map.js";
 import type { Clock } from "../support/clock.js";
 import { diagnostics } from "../support/diagnostics.js";
 import { nextTurn } from "../support/host.js";
@@ -103,7 +103,7 @@ export interface ContextHost {
   refresh(): number;
   /** Whether a task has ended. */
   hasEnded(task: number): boolean;
-  contextClosed(context: Context): void;
+  contextClosed(context: Context, ordinal: number): void;
 }
 
 const SPIN_MS = 0.05;
@@ -120,7 +120,9 @@ export class Context {
   readonly endpoint: Endpoint;
 
   readonly #host: ContextHost;
+  readonly #ordinal: number;
   readonly #block: number;
+  readonly #lanes: ShmLanes;
   readonly #sender: Sender;
   readonly #receiver: Receiver;
   readonly #rma: Rma;
@@ -134,6 +136,7 @@ export class Context {
   readonly #completions: CompletionQueue;
   readonly #work: WorkQueue;
   readonly #spin: number;
+  /** Tasks of whose end was told. */
   readonly #endedSeen: Uint8Array;
   /** What handlers and callbacks threw in the round in hand; empty between rounds. */
   readonly #errors: unknown[] = [];
@@ -164,13 +167,14 @@ export class Context {
     this.#host = host;
     this.#spin = spin;
     this.#block = contextBlock(map, ordinal);
+    this.#ordinal = ordinal;
+    this.#lanes = new ShmLanes(kernel, memory, map, ordinal);
     this.#endedSeen = new Uint8Array(map.tasks);
-    const lanes = new ShmLanes(kernel, memory, map, ordinal);
     this.#completions = debug ? new TimedCompletions(debug, this.endpoint) : new CompletionQueue();
     this.#work = debug ? new TimedWork(debug, this.endpoint) : new WorkQueue();
     const trail = tracer && new Trail(tracer, this.endpoint, map.contexts);
     this.#trail = trail;
-    const senders = [kernel, memory, map, this.#block, lanes, this.#completions, pendingBytes, clock] as const;
+    const senders = [kernel, memory, map, this.#block, this.#lanes, this.#completions, pendingBytes, clock] as const;
     this.#sender = trail ? new TracedSender(trail, ...senders) : new Sender(...senders);
     this.#calls = new Calls({
       send: (to, id, header, payload) => this.#sender.sendOwn(to, id, header, payload),
@@ -425,7 +429,8 @@ export class Context {
   }
 
   /**
-   * Calls `onEnd` in an `advance()` with SHUTDOWN once the task of an endpoint has ended and all that it sent is delivered.
+   * Calls `onEnd` in an `advance()` with SHUTDOWN once an endpoint has ended (its context was closed, or its task has ended
+   * in whatever way) and all that it sent is delivered.
    * Without a callback, returns a promise of the same, and advances meanwhile.
    * @throws PAMIR_INVAL; the promise as progress()
    */
@@ -448,7 +453,7 @@ export class Context {
     });
   }
 
-  /** An endpoint's task has ended, and what it had sent is delivered. */
+  /** An endpoint has ended, and what it had sent is delivered. */
   #targetGone(to: Endpoint): void {
     this.#calls.targetEnded(to);
     const told = this.#watchers.filter((watcher) => watcher.to === to);
@@ -490,8 +495,8 @@ export class Context {
    * told: nobody is woken by it, so send a message behind a fence. Read before it returns, the parameter object may be used
    * again; the local bytes only after `onLocal` (or a fence). Up to 262,144 bytes without callbacks, with nothing unfinished
    * before them, are there when it returns; all else goes on in this context's `advance()`, and ends with its task. Puts
-   * are ordered by fences alone: not with messages, nor with rmws.
-   * @returns SUCCESS, EAGAIN (no room for another descriptor, nor in the pending queue), SHUTDOWN (the target has ended)
+   * are ordered by fences alone: not with messages, nor with rmws. The target's context may be closed.
+   * @returns SUCCESS, EAGAIN (no room for another descriptor, nor in the pending queue), SHUTDOWN (its task has ended)
    * @throws PAMIR_INVAL, PAMIR_BOUNDS, PAMIR_STALE, PAMIR_CLOSED
    */
   put(parameters: TransferParameters): Result {
@@ -841,8 +846,10 @@ export class Context {
   }
 
   /**
-   * Ends the context: its lanes are given up, nothing of it is called any more; what is pending is dropped. Within a
-   * handler or callback, the rest of the round is dropped, and the context ends with the round.
+   * Ends the context: its lanes are given up, nothing of it is called any more; what is pending is dropped, and what has
+   * come and was not dispatched. What it had sent is delivered still, then its endpoint has ended for the others: what they
+   * send to it comes to SHUTDOWN. Within a handler or callback, the rest of the round is dropped, and the context ends with
+   * the round.
    */
   close(): void {
     if (this.#closed) return;
@@ -857,7 +864,9 @@ export class Context {
   #end(): void {
     this.#sender.close();
     this.#host.kernel.storeWord(this.#block + CONTEXT_STATE_OFFSET, 2);
-    this.#host.contextClosed(this);
+    // Those of this task to which nobody else looks: its own to itself, and those of contexts that closed before.
+    this.#lanes.reclaim(this.#ordinal);
+    this.#host.contextClosed(this, this.#ordinal);
     for (const end of this.#waits) end();
     this.#waits.clear();
     this.#calls.giveUpAll(() => new PamiError("PAMIR_CLOSED", `${this.#nameOf("call()")}: the context was closed`));
@@ -922,26 +931,35 @@ export class Context {
     throw new AggregateError(thrown, `${thrown.length} handlers or callbacks threw in one advance()`);
   }
 
-  /** The task table has changed: deals with the tasks that have ended since. Returns how many. */
+  /** The task table has changed, or a context has closed: deals with the endpoints that have ended since. How many. */
   #noticed(): number {
-    let ended = 0;
+    let count = 0;
+    const { map, kernel } = this.#host;
     const notice = this.#host.refresh();
-    const { length } = this.#endedSeen;
+    const ended: number[] = [];
+    for (let task = 0; task < map.tasks; task++) if (this.#host.hasEnded(task)) ended.push(task);
     // Once the notice is acknowledged, the regions of those who have ended may be anybody's.
-    for (let task = 0; task < length; task++) {
-      if (this.#endedSeen[task] === 0 && this.#host.hasEnded(task)) this.#rma.targetEnded(task);
+    for (const task of ended) {
+      this.#rma.targetEnded(task);
+      if (this.#endedSeen[task] === 0) this.#tellOfEnd(task);
     }
-    this.#receiver.acknowledgeNotice(notice);
-    for (let task = 0; task < length; task++) {
-      if (this.#endedSeen[task] !== 0 || !this.#host.hasEnded(task)) continue;
-      this.#endedSeen[task] = 1;
-      ended++;
-      this.#host.tracer?.instant(TRACE_DEATH, task, this.#host.clock.now());
-      if (diagnostics.ended.hasSubscribers) diagnostics.ended.publish({ context: this, task });
-      this.#sender.targetEnded(task);
-      this.#receiver.originEnded(task);
+    this.#receiver.acknowledgeNotice(notice, ended);
+    for (let ordinal = 0; ordinal < map.tasks * map.contexts; ordinal++) {
+      const isOver = this.#host.hasEnded(Math.floor(ordinal / map.contexts)) || isClosed(kernel, map, ordinal);
+      if (!isOver || this.#receiver.hasEnded(ordinal)) continue;
+      count++;
+      this.#sender.targetEnded(ordinal);
+      this.#receiver.originEnded(ordinal);
     }
-    return ended;
+    this.#receiver.reclaimOrphans();
+    return count;
+  }
+
+  /** Tells those who look on that a task has ended. */
+  #tellOfEnd(task: number): void {
+    this.#endedSeen[task] = 1;
+    this.#host.tracer?.instant(TRACE_DEATH, task, this.#host.clock.now());
+    if (diagnostics.ended.hasSubscribers) diagnostics.ended.publish({ context: this, task });
   }
 
   #checkOpen(call: string): void {

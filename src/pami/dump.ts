@@ -224,7 +224,9 @@ export function dumpJob(map: MemoryMap, { words }: Memory, kernel: Loader, clock
     const block = contextBlock(map, ordinalOf(map, task, context));
     const state = CONTEXT_STATES[kernel.loadWord(block + CONTEXT_STATE_OFFSET)] ?? "closed";
     const lanes: LaneDump[] = [];
-    for (let origin = 0; origin < map.tasks * map.contexts; origin++) {
+    // What the table of one that has closed names may be anybody's by now.
+    const origins = state === "closed" ? 0 : map.tasks * map.contexts;
+    for (let origin = 0; origin < origins; origin++) {
       const lane = kernel.loadWord(block + CONTEXT_LANES_OFFSET + 4 * origin) >>> 0;
       if (lane !== 0) lanes.push(laneDump(lane, origin, `${task}.${context}`, state !== "none"));
     }

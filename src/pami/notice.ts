@@ -1,7 +1,12 @@
-// Telling every task that some have ended, so that each lets go of what was theirs.
-import { TASK_INTERRUPT_OFFSET, TASK_NOTICE_OFFSET, TASK_TOLD_OFFSET } from "../../assembly/layout.js";
+// Telling every task that some have ended, or a context, so that each lets go of what was theirs.
+import {
+  CONTEXT_STATE_OFFSET,
+  TASK_INTERRUPT_OFFSET,
+  TASK_NOTICE_OFFSET,
+  TASK_TOLD_OFFSET,
+} from "../../assembly/layout.js";
 import type { Kernel } from "../kernel/kernel.js";
-import { type MemoryMap, taskSlot } from "../memory/map.js";
+import { contextBlock, type MemoryMap, taskSlot } from "../memory/map.js";
 
 /**
  * Tells of tasks whose state says that they have ended. Twice: only when all have been told, nobody who acknowledges can
@@ -16,6 +21,20 @@ export function tellOfEnd(
   tellAll(kernel, map);
   // SYNC N (told): pairs with those who look whether anybody is at something of theirs.
   for (const task of ended) kernel.storeWord(taskSlot(map, task) + TASK_TOLD_OFFSET, 1);
+  tellAll(kernel, map);
+}
+
+/**
+ * Tells of a context that has closed while its task goes on. Once: nothing of it is given away but its lanes, by those who
+ * have been told.
+ */
+export function tellOfClose(
+  kernel: Pick<Kernel, "storeWord" | "addWord" | "ringAlways">,
+  map: MemoryMap,
+  ordinal: number,
+): void {
+  // SYNC N (closed): pairs with isClosed().
+  kernel.storeWord(contextBlock(map, ordinal) + CONTEXT_STATE_OFFSET, 2);
   tellAll(kernel, map);
 }
 

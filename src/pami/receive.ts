@@ -28,7 +28,7 @@ import {
   TASK_TOLD_OFFSET,
 } from "../../assembly/layout.js";
 import type { Kernel, Memory } from "../kernel/kernel.js";
-import { contextBlock, type MemoryMap, taskSlot } from "../memory/map.js";
+import { contextBlock, isClosed, type MemoryMap, taskSlot } from "../memory/map.js";
 import { type Clock, stampOf } from "../support/clock.js";
 import { copyInto } from "../support/copy.js";
 import { diagnostics } from "../support/diagnostics.js";
@@ -90,7 +90,7 @@ export class Receiver {
   readonly #eventWord: number;
   readonly #completions: CompletionQueue;
   readonly #calls: Calls;
-  /** Told of each endpoint whose task has ended, once its last words are delivered, or kept. */
+  /** Told of each endpoint that has ended, once its last words are delivered, or kept. */
   readonly #gone: (endpoint: Endpoint) => void;
   readonly #unexpectedMax: number;
   readonly #clock: Clock;
@@ -107,9 +107,9 @@ export class Receiver {
   readonly #streams = new Set<number>();
   /** Origins whose lane is not read because the unexpected queue is full. */
   readonly #paused = new Set<number>();
-  /** Tasks that have ended. */
+  /** Endpoints that have ended, by ordinal. */
   readonly #ended = new Set<number>();
-  /** Those of them that may have memory still. */
+  /** Tasks that have ended and may have memory still. */
   readonly #unreclaimed = new Set<number>();
   /** Origins that have ended and whose lane is to be given back once it is empty. */
   readonly #orphans = new Set<number>();
@@ -278,24 +278,27 @@ export class Receiver {
     this.#direct = NO_HANDLERS;
   }
 
-  /** Says that the notice up to now is dealt with; call it before looking at what it is about. */
-  acknowledgeNotice(notice: number): void {
+  /**
+   * Says that the notice up to now is dealt with; call it before looking at what it is about.
+   * @param ended tasks that have ended
+   */
+  acknowledgeNotice(notice: number, ended: readonly number[]): void {
     // SYNC N (seen): this context is at nothing any more that was closed, or whose owner had ended, before the notice.
     this.#kernel.storeWord(this.#block + CONTEXT_NOTICE_SEEN_OFFSET, notice);
     // It may have been the last that was at something of one that ended before.
-    for (const ended of this.#ended) this.#unreclaimed.add(ended);
+    for (const task of ended) this.#unreclaimed.add(task);
   }
 
-  /** A task has ended: what it sent is still delivered, then its lanes are given back. */
-  originEnded(task: number): void {
-    const { contexts } = this.#map;
-    for (let origin = task * contexts; origin < (task + 1) * contexts; origin++) {
-      this.#orphans.add(origin);
-      if (this.#kernel.laneOf(this.#block, origin) !== 0) this.#kernel.laneReady(this.#block, origin);
-    }
-    this.#ended.add(task);
-    this.#unreclaimed.add(task);
-    this.reclaimOrphans();
+  /** An endpoint has ended, which is told once: what it sent is still delivered, then its lane is given back. */
+  originEnded(origin: number): void {
+    this.#ended.add(origin);
+    this.#orphans.add(origin);
+    if (this.#kernel.laneOf(this.#block, origin) !== 0) this.#kernel.laneReady(this.#block, origin);
+  }
+
+  /** Whether originEnded() was told of an endpoint. */
+  hasEnded(origin: number): boolean {
+    return this.#ended.has(origin);
   }
 
   /** Gives back the lanes of ended origins that are empty, and then whatever else those had of the heap. */
@@ -310,7 +313,9 @@ export class Receiver {
       this.#orphans.delete(origin);
       this.#gone(endpointAt(origin, contexts));
       // Also where the lane has ended by itself, behind its last message.
-      this.#unreclaimed.add(Math.floor(origin / contexts));
+      const task = Math.floor(origin / contexts);
+      if (this.#kernel.loadWord(taskSlot(this.#map, task) + TASK_STATE_OFFSET) >= TASK_CLOSED)
+        this.#unreclaimed.add(task);
       const arrival = this.#arrivals[origin];
       this.#arrivals[origin] = undefined;
       if (arrival !== undefined) this.#finish(arrival, SHUTDOWN);
@@ -329,6 +334,8 @@ export class Receiver {
     for (let target = 0; target < map.tasks * map.contexts; target++) {
       const slot = taskSlot(map, Math.floor(target / map.contexts));
       if (kernel.loadWord(slot + TASK_STATE_OFFSET) >= TASK_CLOSED) continue;
+      // What stands in the table of one that has closed is read by nobody.
+      if (isClosed(kernel, map, target)) continue;
       const block = contextBlock(map, target);
       const isOpen = kernel.loadWord(block + CONTEXT_STATE_OFFSET) === 1;
       // SYNC N (look): pairs with acknowledgeNotice(); the notice was counted up after the task had ended.
@@ -341,10 +348,10 @@ export class Receiver {
     return false;
   }
 
-  /** Whether an endpoint's task has ended, and nothing of it is left. */
+  /** Whether an endpoint has ended, and nothing of it is left. */
   isGone(endpoint: Endpoint): boolean {
-    const task = taskOf(endpoint);
-    return this.#ended.has(task) && !this.#orphans.has(task * this.#map.contexts + contextOf(endpoint));
+    const ordinal = taskOf(endpoint) * this.#map.contexts + contextOf(endpoint);
+    return this.#ended.has(ordinal) && !this.#orphans.has(ordinal);
   }
 
   get hasOrphans(): boolean {

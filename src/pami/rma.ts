@@ -330,6 +330,7 @@ export class Rma {
    * comes to SHUTDOWN when its turn is.
    */
   targetEnded(task: number): void {
+    if (this.#ended[task] !== 0) return;
     this.#ended[task] = 1;
     for (const fifo of this.#fifos) while (this.#run(fifo));
   }

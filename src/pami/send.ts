@@ -307,13 +307,12 @@ export class Sender {
     return soon;
   }
 
-  /** A task has ended: what is addressed to it completes with SHUTDOWN. */
-  targetEnded(task: number): void {
-    for (let context = 0; context < this.#contexts; context++) {
-      const ordinal = task * this.#contexts + context;
-      this.#lanes.reclaim(ordinal);
-      this.#targets[ordinal]?.end();
-    }
+  /** An endpoint has ended: what is addressed to it completes with SHUTDOWN. */
+  targetEnded(ordinal: number): void {
+    const target = this.#targets[ordinal];
+    // What is reserved is written to until that is ended.
+    if (!target?.isReserved) this.#lanes.reclaim(ordinal);
+    target?.end();
   }
 
   /** The context closes: what is pending is dropped, and its lanes end. */

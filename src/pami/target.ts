@@ -206,13 +206,14 @@ export class Target {
   endReservation(payloadBytes: number | undefined): void {
     const reserved = this.#reserved;
     if (reserved === undefined) return;
-    const { kernel } = this.#outbox;
+    const { kernel, lanes } = this.#outbox;
     const lane = this.#lane;
     this.#reserved = undefined;
-    // A target that ended in between took its lane with it; its messages go nowhere.
-    if (lane !== 0 && payloadBytes === undefined) kernel.laneAbort(lane);
-    else if (lane !== 0) {
-      const total = bodyBytes(reserved.headerBytes, payloadBytes as number);
+    // To a target that ended in between nothing goes.
+    if (this.#ended) lanes.reclaim(this.#ordinal);
+    else if (payloadBytes === undefined) kernel.laneAbort(lane);
+    else {
+      const total = bodyBytes(reserved.headerBytes, payloadBytes);
       kernel.laneCommit(lane, KIND_MESSAGE, total, reserved.meta);
     }
     this.#settle();
@@ -324,7 +325,7 @@ export class Target {
     return true;
   }
 
-  /** The target's task has ended, and its lane is taken back: what is under way completes with SHUTDOWN. */
+  /** The target has ended, and its lane is taken back: what is under way completes with SHUTDOWN. */
   end(): void {
     const outbox = this.#outbox;
     if (this.isBusy) outbox.busy--;
@@ -357,9 +358,12 @@ export class Target {
 
   /** The origin's context closes: what is pending is dropped, and the lane ends. */
   close(): void {
+    const { lanes, direct } = this.#outbox;
     this.endReservation(undefined);
-    this.#outbox.lanes.close(this.#ordinal);
-    this.#outbox.direct[this.#ordinal] = 0;
+    // Where nobody reads, nobody frees it but us.
+    if (lanes.hasEnded(this.#ordinal)) lanes.reclaim(this.#ordinal);
+    else lanes.close(this.#ordinal);
+    direct[this.#ordinal] = 0;
   }
 
   /** After a change: whether the direct path is open. */

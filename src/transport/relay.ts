@@ -58,8 +58,8 @@ import {
 } from "../../assembly/layout.js";
 import { alignUp } from "../../assembly/seq.js";
 import type { Kernel, Memory } from "../kernel/kernel.js";
-import { contextBlock, type MemoryMap } from "../memory/map.js";
-import { LANE_ENDED, LANE_READY, ShmLanes } from "./shm.js";
+import { contextBlock, isClosed, type MemoryMap } from "../memory/map.js";
+import { LANE_READY, ShmLanes } from "./shm.js";
 
 /** Bytes of records that may be on their way to one context; a batch may go beyond it. */
 const WINDOW = 262144;
@@ -89,6 +89,8 @@ type Letter =
       readonly data: Uint8Array | undefined;
     }
   | { readonly answer: number; readonly result: number; readonly data: Uint8Array | undefined }
+  /** Nothing comes behind this from a context, by ordinal: it has closed. */
+  | { readonly closed: number }
   /** Nothing comes behind this: the task has left the job. */
   | { readonly bye: true };
 
@@ -112,6 +114,8 @@ interface Incoming {
   readonly waiting: Map<number, LaneRecord[]>;
   /** Bytes that have gone into lanes and are not given back yet, for each of our contexts. */
   readonly credits: number[];
+  /** Ordinals of its contexts that have closed, behind what waits. */
+  readonly closed: Set<number>;
   hasLeft: boolean;
 }
 
@@ -138,6 +142,8 @@ export interface RelayHost {
   connect(task: number, port: MessagePort): void;
   /** Marks a task as ended in this memory, and tells its contexts. */
   bury(task: number): void;
+  /** Marks a context of another task as closed in this memory, and tells this task's contexts. */
+  retire(ordinal: number): void;
   /** Ends this task's waits. */
   interrupt(): void;
 }
@@ -236,12 +242,13 @@ export class Relay {
       port.close();
       return;
     }
-    const incoming: Incoming = { port, waiting: new Map(), credits: [], hasLeft: false };
+    const incoming: Incoming = { port, waiting: new Map(), credits: [], closed: new Set(), hasLeft: false };
     this.#incoming.set(task, incoming);
     port.onmessage = ({ data }: MessageEvent<Letter>) => {
       if (this.#ended.has(task) || this.#closed) return;
       if ("records" in data) this.#file(incoming, data.records);
       else if ("ask" in data) this.#answer(port, data.ask, data.descriptor, data.moved, data.data);
+      else if ("closed" in data) incoming.closed.add(data.closed);
       else if ("bye" in data) incoming.hasLeft = true;
       this.#deliver();
       this.#wake();
@@ -274,6 +281,22 @@ export class Relay {
   interrupt(): void {
     this.#host.interrupt();
     this.#wake();
+  }
+
+  /** A context of this task has closed: all others are told, behind what it has sent. */
+  closeContext(ordinal: number): void {
+    this.#flush(Number.POSITIVE_INFINITY);
+    // What came for it goes nowhere, and where it had no room to say that it ends, nobody else frees its lane.
+    for (let other = 0; other < this.#endpoints; other++) {
+      this.#lanes[other]?.reclaim(ordinal);
+      const block = contextBlock(this.#map, other);
+      const isAway = this.#taskOf(other) !== this.task;
+      if (isAway && this.#inner.laneOf(block, ordinal) !== 0) this.#inner.laneSwitch(this.#map.job, block, ordinal, 0);
+    }
+    for (let task = 0; task < this.#map.tasks; task++) {
+      if (task !== this.task && !this.#ended.has(task))
+        this.#to(task).port.postMessage({ closed: ordinal } satisfies Letter);
+    }
   }
 
   /** This task leaves the job: what it has sent goes out, and nothing is taken in any more. */
@@ -315,7 +338,8 @@ export class Relay {
     for (const target of this.#fresh) {
       const task = this.#taskOf(target);
       const block = contextBlock(this.#map, target);
-      const outgoing = this.#ended.has(task) ? undefined : this.#to(task);
+      const isOver = this.#ended.has(task) || isClosed(this.#inner, this.#map, target);
+      const outgoing = isOver ? undefined : this.#to(task);
       const context = target % this.#map.contexts;
       while (outgoing !== undefined && (outgoing.inFlight[context] as number) < window) {
         const count = this.#inner.advance(block, 1) & ADVANCE_EVENTS_MASK;
@@ -430,6 +454,11 @@ export class Relay {
         else if (count > 0) records.splice(0, count);
         if (bytes > 0) this.#giveBack(incoming, target, bytes);
       }
+      for (const ordinal of incoming.closed) {
+        if ([...incoming.waiting.keys()].some((pair) => Math.floor(pair / this.#endpoints) === ordinal)) continue;
+        incoming.closed.delete(ordinal);
+        this.#host.retire(ordinal);
+      }
       if (incoming.hasLeft && incoming.waiting.size === 0) {
         this.#incoming.delete(task);
         this.ended(task, true);
@@ -441,10 +470,10 @@ export class Relay {
   #write(origin: number, target: number, { kind, meta, body }: LaneRecord): boolean {
     this.#lanes[origin] ??= new ShmLanes(this.#inner, this.#memory, this.#map, origin);
     const lanes = this.#lanes[origin];
+    // What comes for one that has closed goes nowhere.
+    if (lanes.hasEnded(target)) return true;
     if (kind === KIND_SWITCH) return lanes.close(target);
-    const state = lanes.ensure(target, body.length);
-    if (state === LANE_ENDED) return true;
-    if (state !== LANE_READY) return false;
+    if (lanes.ensure(target, body.length) !== LANE_READY) return false;
     const lane = lanes.open[target] as number;
     const at = this.#inner.laneReserve(lane, body.length);
     if (at === 0) return false;

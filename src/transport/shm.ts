@@ -20,7 +20,7 @@ import {
 } from "../../assembly/layout.js";
 import { alignUp } from "../../assembly/seq.js";
 import type { Kernel, Memory } from "../kernel/kernel.js";
-import { type MemoryMap, taskSlot } from "../memory/map.js";
+import { isClosed, type MemoryMap, taskSlot } from "../memory/map.js";
 import { copyInto } from "../support/copy.js";
 
 /** What came of an attempt to have a lane. */
@@ -136,10 +136,11 @@ export class ShmLanes {
     return this.#map.contexts;
   }
 
-  /** Whether the task of an endpoint's ordinal has ended: closed its client, or died. */
+  /** Whether an endpoint has ended, by its ordinal: it was closed, or its task has closed its client, or died. */
   hasEnded(target: number): boolean {
     const task = Math.floor(target / this.#map.contexts);
-    return this.#kernel.loadWord(taskSlot(this.#map, task) + TASK_STATE_OFFSET) >= TASK_CLOSED;
+    const isOver = this.#kernel.loadWord(taskSlot(this.#map, task) + TASK_STATE_OFFSET) >= TASK_CLOSED;
+    return isOver || isClosed(this.#kernel, this.#map, target);
   }
 
   /** Sees to it that there is a lane to the target that takes a body of `bytes` as one record. */
@@ -170,10 +171,18 @@ export class ShmLanes {
     return LANE_READY;
   }
 
-  /** The target has ended for good: takes back what was for it. */
+  /**
+   * The target has ended for good: takes back what was for it, and what closed contexts of this task had sent to it, which
+   * nobody reads any more. Only the origin's thread may.
+   */
   reclaim(target: number): void {
+    const { job, contexts } = this.#map;
     this.open[target] = 0;
-    this.#kernel.laneReclaim(this.#map.job, this.origin, target);
+    const first = this.origin - (this.origin % contexts);
+    for (let origin = first; origin < first + contexts; origin++) {
+      if (origin === this.origin || isClosed(this.#kernel, this.#map, origin))
+        this.#kernel.laneReclaim(job, origin, target);
+    }
   }
 
   /** Ends the lane; the target frees it when it has read everything. Returns whether there was room to say so. */

@@ -129,6 +129,19 @@ it("the bench of traces tells what an event costs", () => {
   expect(stdout).toMatch(/an event, in the stream +-?\d+\.\d ns\n/);
 });
 
+it("the bench of deaths tells of every way to end", () => {
+  const { status, stdout, stderr } = node("bench/deaths.bench.mjs", ["--quick"]);
+  expect(stderr).toBe("");
+  // 3: slower than is hoped for, which is not looked at here.
+  expect([0, 3]).toContain(status);
+  for (const name of ["throw", "exit", "terminate", "memory", "busy", "parked", "asleep", "blocked", "awaiting"]) {
+    expect(stdout).toContain(name);
+  }
+  expect(stdout).toContain("5 of 5 came to PAMIR_SHUTDOWN");
+  expect(stdout).toContain("0 of 5 promises settled");
+  expect(stdout).not.toContain("NaN");
+});
+
 it("the bench writes JSON and a picture", () => {
   const out = mkdtempSync(join(tmpdir(), "pamir-bench-test-"));
   try {

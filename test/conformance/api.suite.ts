@@ -16,6 +16,7 @@ import {
 import { describe, expect, it } from "vitest";
 import {
   ANSWER,
+  AWAIT_END,
   CALL_BACK,
   CLOSE,
   ECHO,
@@ -25,6 +26,7 @@ import {
   LARGE,
   LAST_WORDS,
   LATER,
+  OPEN,
   READ,
   REGION,
   STREAM,
@@ -605,6 +607,53 @@ export function apiSuite({ name, kernels, noWaitAsync = false, many = 200 }: Api
         expect((await job.exited).map(({ task, code, cause }) => [task, code, cause])).toEqual([
           [1, 0, "exit"],
           [2, 0, "exit"],
+        ]);
+      }));
+
+    it("a context closes, its task goes on: what it sent before is delivered, then all to it is SHUTDOWN", () =>
+      withJob(4, async ({ job, client, context }) => {
+        const [first, second] = [client.endpoint(1), client.endpoint(1, 1)];
+        const came: number[] = [];
+        const ended: number[] = [];
+        context.dispatch(ANSWER, (message) => {
+          came.push(headerWord(message, 0));
+        });
+        // Who has nothing else to do with it hears of it too.
+        const elsewhere = context.call(client.endpoint(2), AWAIT_END, null, TIMEOUT);
+        context.whenEnded(second, () => ended.push(came.length));
+        context.sendImmediate(first, OPEN);
+        const never = codeOf(context.call(second, FAIL, "never", TIMEOUT));
+        await codeOf(context.progress({ timeout: 50 })); // the call is out
+        context.sendImmediate(second, CLOSE);
+        await until(context, () => ended.length === 1);
+        expect(ended).toEqual([100]);
+        expect(came).toEqual(Array.from({ length: 100 }, (_, i) => i));
+        expect(await never).toBe("PAMIR_SHUTDOWN");
+        expect((await elsewhere)[0]).toBe(1);
+        expect(context.sendImmediate(second, ECHO)).toBe(SHUTDOWN);
+        expect(context.send({ to: second, dispatch: LARGE, payload: new Uint8Array(MIB), onLocal: () => {} })).toBe(
+          SHUTDOWN,
+        );
+        expect(context.reserve(second, ECHO, 8)).toBe(-SHUTDOWN);
+        expect(await codeOf(context.call(second, CALL_BACK, null, TIMEOUT))).toBe("PAMIR_SHUTDOWN");
+        expect(await codeOf(context.whenRoom(second, 8, TIMEOUT))).toBe("PAMIR_SHUTDOWN");
+        // Who hears of it only now.
+        expect((await context.call(client.endpoint(3), AWAIT_END, null, TIMEOUT))[0]).toBe(1);
+        // An endpoint that is not there yet keeps what comes for it; the task goes on.
+        expect(context.sendImmediate(client.endpoint(1, 2), ECHO)).toBe(SUCCESS);
+        context.sendImmediate(first, ECHO, Int32Array.of(7));
+        await until(context, () => came.length === 101);
+        // One of this task, to another of it.
+        const own = client.createContext();
+        expect(context.sendImmediate(own.endpoint, ECHO)).toBe(SUCCESS);
+        own.close();
+        await context.whenEnded(own.endpoint, TIMEOUT);
+        expect(context.sendImmediate(own.endpoint, ECHO)).toBe(SHUTDOWN);
+        for (const task of [1, 2, 3]) context.sendImmediate(client.endpoint(task), CLOSE);
+        expect((await job.exited).map(({ task, code, cause }) => [task, code, cause])).toEqual([
+          [1, 0, "exit"],
+          [2, 0, "exit"],
+          [3, 0, "exit"],
         ]);
       }));
 

@@ -124,6 +124,112 @@ describe.each([{ kernels: ["wasm"] }, { kernels: ["ts"] }, { kernels: ["wasm", "
       for (const { client } of tasks) client.close();
     });
 
+    it.each([0, 1, 2])(`a context closes in the middle of it (${replayNote()} + %i)`, async (more) => {
+      const random = randomOf(SEED + more);
+      const tasks = relayedJob(LIMITS, kernels);
+      const wrong: string[] = [];
+      const all = parties(tasks, wrong);
+      const gone = all[3] as Party;
+      const living = all.filter((party) => party !== gone);
+      const { endpoint } = gone.context;
+      const ended: Party[] = [];
+      // What it had sent is there by then.
+      const check = (party: Party, last: number) => {
+        ended.push(party);
+        if (party.came[3] !== last) wrong.push(`${party.came[3]} of ${last} words`);
+      };
+      for (const party of living) {
+        const to = all.indexOf(party);
+        party.context.whenEnded(endpoint, () => check(party, gone.sent[to] as number));
+      }
+      const step = async (count: number) => {
+        for (let i = 0; i < count; i++) {
+          const from = random(all.length);
+          if (!(all[from] as Party).context.closed) send(all, from, (from + 1 + random(all.length - 1)) % all.length);
+          if (random(8) === 0) await turn();
+          const { context } = all[random(all.length)] as Party;
+          if (!context.closed) context.advance();
+        }
+      };
+      await step(200);
+      // What is pending at its end is dropped.
+      for (let tries = 0; !gone.context.drained && tries < 20_000; tries++) {
+        for (const { context } of all) context.advance();
+        await turn();
+      }
+      gone.context.close();
+      await step(200);
+      const places = living.map((party) => all.indexOf(party));
+      const hasCome = () => places.every((from) => places.every((to) => all[to]?.came[from] === all[from]?.sent[to]));
+      for (let tries = 0; !(ended.length === living.length && hasCome()) && tries < 20_000; tries++) {
+        for (const { context } of living) context.advance();
+        await turn();
+      }
+      expect(ended.length).toBe(living.length);
+      expect(hasCome()).toBe(true);
+      for (const { context } of living) expect(context.sendImmediate(endpoint, DATA)).toBe(SHUTDOWN);
+      expect(wrong).toEqual([]);
+      // All lanes are given back: those to it and from it, and, given up, those between the living.
+      for (let tries = 0; tries < 50; tries++) {
+        for (const { context } of living) {
+          context.purge(living.map((other) => other.context.endpoint).filter((other) => other !== context.endpoint));
+          context.advance();
+        }
+        await turn();
+      }
+      const desk = Math.ceil(DESK_BYTES / PAGE_SIZE);
+      expect(tasks.map(({ map, free }) => map.heapPages - free())).toEqual([desk, desk, desk]);
+      for (const { client } of tasks) client.close();
+    });
+
+    it("a context closes behind a full lane, and before one: all that it sent is there, and nobody is held up", async () => {
+      const tasks = relayedJob({ ...LIMITS, tasks: 2 }, kernels);
+      const [one, two] = tasks as [Relayed, Relayed];
+      const [control, gone] = [one.client.createContext(), one.client.createContext()];
+      const other = two.client.createContext();
+      const payload = new Uint8Array(500);
+      const fill = async (from: Context, to: Context): Promise<number> => {
+        let sent = 0;
+        for (let idle = 0; idle < 20; idle++) {
+          await turn();
+          // To the last granule: there is no room to say that it ends.
+          for (const bytes of [payload, null]) {
+            while (from.sendImmediate(to.endpoint, DATA, Int32Array.of(sent), bytes, false) === SUCCESS) {
+              sent++;
+              idle = 0;
+            }
+          }
+        }
+        return sent;
+      };
+      const words = await fill(gone, other);
+      await fill(other, gone);
+      gone.close();
+      let came = 0;
+      let wrong = 0;
+      const ended: string[] = [];
+      other.dispatch(DATA, ({ header }) => {
+        if (new Int32Array(header.slice().buffer)[0] !== came++) wrong++;
+      });
+      other.whenEnded(gone.endpoint, () => ended.push(`context, behind ${came}`));
+      control.whenEnded(other.endpoint, () => ended.push("task"));
+      for (let tries = 0; ended.length === 0 && tries < 20_000; tries++) {
+        other.advance();
+        control.advance();
+        await turn();
+      }
+      expect([ended, wrong]).toEqual([[`context, behind ${words}`], 0]);
+      const desk = Math.ceil(DESK_BYTES / PAGE_SIZE);
+      expect(tasks.map(({ map, free }) => map.heapPages - free())).toEqual([desk, desk]);
+      two.client.close();
+      for (let tries = 0; ended.length === 1 && tries < 20_000; tries++) {
+        control.advance();
+        await turn();
+      }
+      expect(ended[1]).toBe("task");
+      one.client.close();
+    });
+
     it.each([
       { hasLeft: true, more: 0 },
       { hasLeft: true, more: 1 },

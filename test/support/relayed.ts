@@ -5,7 +5,7 @@ import { bury } from "../../src/launch/bury.js";
 import { makeRoom } from "../../src/launch/room.js";
 import type { Limits, MemoryMap } from "../../src/memory/map.js";
 import { Client } from "../../src/pami/client.js";
-import { interruptTask } from "../../src/pami/notice.js";
+import { interruptTask, tellOfClose } from "../../src/pami/notice.js";
 import { Relay } from "../../src/transport/relay.js";
 
 /** One task. */
@@ -27,6 +27,7 @@ export function relayedJob(limits: Limits, kernels: readonly KernelName[]): Rela
     const relay = new Relay(inner, memory, map, task, {
       connect: (to, port) => (tasks[to] as Relayed).relay.accept(task, port),
       bury: (ended) => bury(inner, map, ended),
+      retire: (ordinal) => tellOfClose(inner, map, ordinal),
       interrupt: () => interruptTask(inner, map, task),
     });
     const parts = { kernel: relay.kernel, memory, map, task, args: undefined, relay, whyRelay: "a test" };

@@ -16,6 +16,8 @@ export const LAST_WORDS = 12;
 export const CALL_BACK = 13;
 export const LATER = 14;
 export const STREAM = 15;
+export const OPEN = 16;
+export const AWAIT_END = 17;
 /** @type {import("pamir").DispatchId<{ numbers: number[], wait?: number }, { sum: number, task: number }>} */
 export const SUM = dispatchId(20, codecs.json(), codecs.json());
 /** @type {import("pamir").DispatchId<string, string>} */

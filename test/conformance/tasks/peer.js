@@ -3,6 +3,7 @@
 import { attach, EAGAIN, SHUTDOWN, SUCCESS } from "pamir";
 import {
   ANSWER,
+  AWAIT_END,
   CALL_BACK,
   CLOSE,
   ECHO,
@@ -12,6 +13,7 @@ import {
   LARGE,
   LAST_WORDS,
   LATER,
+  OPEN,
   READ,
   REGION,
   SEND,
@@ -134,6 +136,18 @@ context.dispatch(STREAM, (message) => {
     return SUCCESS;
   });
 });
+// Opens a second context: it answers nothing, and at CLOSE says its last words and closes. The task goes on.
+context.dispatch(OPEN, async () => {
+  const second = client.createContext();
+  second.dispatch(FAIL, () => new Promise(() => {}));
+  second.dispatch(CLOSE, ({ origin }) => {
+    for (let i = 0; i < 100; i++) check(second.sendImmediate(origin, ANSWER, Int32Array.of(i)));
+    second.close();
+  });
+  while (!second.closed) await second.progress();
+});
+// A call that is answered when context 1 of task 1 has ended.
+context.dispatch(AWAIT_END, () => context.whenEnded(client.endpoint(1, 1)).then(() => Uint8Array.of(1)));
 // Ends once task 0 has left.
 context.dispatch(WATCH, () => {
   context.post(() => {
