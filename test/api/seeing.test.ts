@@ -106,7 +106,7 @@ describe.each(VARIANTS)("who waits, for what, since when: $name", (variant) => {
         expect(held()).toMatchObject({
           state: "open",
           messages: 5,
-          pending: { bytes: 100 * (held()?.pending.messages ?? 0) },
+          pending: { bytes: 8 * (held()?.pending.messages ?? 0) },
         });
         // Nothing was read here so far: the origin waits for room.
         const full = client.dump().tasks[0]?.contexts[0]?.lanes.find(({ origin }) => origin[0] === 1);

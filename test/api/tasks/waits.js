@@ -29,10 +29,10 @@ const WAYS = {
     return context.drain();
   },
   call: () => context.call(to, OTHER),
-  /** 100 messages, of which some have no room, and three calls. */
+  /** 100 messages, of which some have no room in a lane that is large enough to stay, and three calls. */
   async holds() {
     const calls = [1, 2, 3].map(() => context.call(to, OTHER));
-    for (let i = 0; i < 100; i++) context.sendImmediate(to, DATA, null, new Uint8Array(100));
+    for (let i = 0; i < 100; i++) context.sendImmediate(to, DATA, null, new Uint8Array(8));
     await Promise.all(calls);
     for (;;) await context.progress();
   },
