@@ -137,9 +137,7 @@ export class Context {
     const lanes = new ShmLanes(kernel, memory, map, ordinal);
     this.#sender = new Sender(kernel, memory, map, lanes, this.#completions, pendingBytes);
     this.#calls = new Calls({
-      send: (to, id, header, payload) => this.#sender.sendOwn(to, id, header, payload),
-      whenRoom: (to, bytes, onRoom) => this.#sender.whenRoom(to, bytes, onRoom, undefined),
-      post: (work) => this.post(work),
+      send: (to, id, header, payload, onSent) => this.#sender.sendOwn(to, id, header, payload, onSent),
       advanceSoon: (isSooner) => this.#advanceForCalls(isSooner),
     });
     const gone = (to: Endpoint) => this.#targetGone(to);

@@ -150,8 +150,17 @@ export class Sender {
     return this.#sendInstruction(parameters);
   }
 
-  /** To a dispatch id of pamir's own. A payload that is more than a record is not copied. */
-  sendOwn(to: Endpoint, dispatch: number, header: Uint8Array, payload: Uint8Array | undefined): Result {
+  /**
+   * To a dispatch id of pamir's own: what has no room has a place in the pending queue, however full that is, so that
+   * nothing sent later overtakes it. A payload that is more than a record is not copied.
+   */
+  sendOwn(
+    to: Endpoint,
+    dispatch: number,
+    header: Uint8Array,
+    payload: Uint8Array | undefined,
+    onLocal: Callback | undefined,
+  ): Result {
     const payloadBytes = payload?.length ?? 0;
     const total = bodyBytes(header.length, payloadBytes);
     const lane = this.#directLane(to);
@@ -159,9 +168,9 @@ export class Sender {
       if (this.#sendDirectly(lane, dispatch, header, header.length, payload, payloadBytes, total)) return SUCCESS;
     }
     const isSmall = total <= RECV_IMMEDIATE_MAX;
-    const callbacks = { onLocal: undefined, onRemote: undefined, cookie: undefined };
+    const callbacks = { onLocal, onRemote: undefined, cookie: undefined };
     const instruction: Instruction = { dispatch, header, payload, ...callbacks, held: 0, sent: -1 };
-    return this.#target(to).submit(instruction, isSmall ? total : header.length, isSmall, true);
+    return this.#target(to).submit(instruction, isSmall ? total : header.length, isSmall, true, true);
   }
 
   #sendInstruction(parameters: SendParameters): Result {

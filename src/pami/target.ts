@@ -197,12 +197,13 @@ export class Target {
    * Sends now, or queues, or refuses.
    * @param copied bytes that the pending queue would have to copy: of the payload too if `copyPayload`
    * @param queue whether the pending queue may be used
+   * @param isOwn it may be, however full it is
    */
-  submit(instruction: Instruction, copied: number, copyPayload: boolean, queue: boolean): Result {
+  submit(instruction: Instruction, copied: number, copyPayload: boolean, queue: boolean, isOwn = false): Result {
     const outbox = this.#outbox;
     if (this.#ended) return this.#complete(instruction, SHUTDOWN);
     // A message of several packets that is begun has to be finished, so its place in the queue is made sure first.
-    const fits = queue && outbox.pendingBytes + copied <= outbox.pendingMax;
+    const fits = isOwn || (queue && outbox.pendingBytes + copied <= outbox.pendingMax);
     const packets = totalOf(instruction) > RECV_IMMEDIATE_MAX;
     if (this.#pending.length === 0 && this.#reserved === undefined && (fits || !packets)) {
       const state = this.#attempt(instruction);

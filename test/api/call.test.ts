@@ -4,15 +4,13 @@ import { attach, codecs, dispatchId, SUCCESS } from "pamir";
 import { describe, expect, it } from "vitest";
 import { Calls } from "../../src/pami/call.js";
 import type { Endpoint } from "../../src/pami/endpoint.js";
-import { DATA, OTHER, PATIENCE, rejectionOf, until, VARIANTS, withJob } from "./support.js";
+import { DATA, OTHER, PATIENCE, progress, rejectionOf, until, VARIANTS, withJob } from "./support.js";
 
 it("a call that is refused before it is sent is not pending: nobody would wait for it", () => {
   const host = {
     send: () => {
       throw new RangeError("no such endpoint");
     },
-    whenRoom: () => {},
-    post: () => {},
     advanceSoon: () => {},
   };
   const calls = new Calls(host);
@@ -88,6 +86,32 @@ describe.each(VARIANTS)("calls: $name", (variant) => {
       }
       expect(await context.call(to, OTHER, null, { timeout: PATIENCE })).toEqual(Uint8Array.of(99));
       expect((await rejectionOf(context.call(to, DATA, null, { timeout: PATIENCE }))).code).toBe("PAMIR_SHUTDOWN");
+    }));
+
+  it("keeps its place among messages where there is no room for it", () =>
+    withJob(variant, { tasks: 1, laneBytes: 64, context: { pendingBytes: 64 } }, async ({ context }) => {
+      const came: string[] = [];
+      const to = context.endpoint;
+      context.dispatch(OTHER, ({ header }) => void came.push(`message ${header[0]}`));
+      context.dispatch(DATA, ({ header }) => void came.push(`call ${header[0]}`));
+      const sent: string[] = [];
+      const send = (): boolean => {
+        if (context.sendImmediate(to, OTHER, Uint8Array.of(sent.length)) !== SUCCESS) return false;
+        sent.push(`message ${sent.length}`);
+        return true;
+      };
+      while (send());
+      const calls: Promise<unknown>[] = [];
+      for (let call = 0; call < 20; call++) {
+        calls.push(context.call(to, DATA, null, { header: Uint8Array.of(sent.length), timeout: PATIENCE }));
+        sent.push(`call ${sent.length}`);
+        // As soon as there is room again, or a place in the queue.
+        while (!send()) context.advance();
+      }
+      await Promise.all(calls);
+      await context.drain();
+      while (came.length < sent.length) await progress(context);
+      expect(came).toEqual(sent);
     }));
 
   it("bad input is refused, by the promise", () =>
