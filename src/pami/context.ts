@@ -23,7 +23,7 @@ import { type Work, WorkQueue } from "./work.js";
 
 /** Options of `client.createContext`. */
 export interface ContextOptions {
-  /** Bytes that the pending queue may copy (default 1 MiB). */
+  /** Bytes that the pending queue may copy (default 1 MiB); calls and replies may go beyond. */
   pendingBytes?: number | undefined;
   /** Bytes of messages without a handler that are kept (default 1 MiB). */
   unexpectedBytes?: number | undefined;
