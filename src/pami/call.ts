@@ -19,8 +19,8 @@ const PREFIX_BYTES = 8;
 /** What a call needs of its context. */
 export interface CallHost {
   /**
-   * As `Context.send`, to a dispatch id of pamir's own, but never EAGAIN: it waits in order, without a limit. Nothing is
-   * copied but what waits and is not larger than a record.
+   * As `Context.send`, to a dispatch id of pamir's own, but never EAGAIN: it waits in order, without a limit. A request
+   * is copied where it waits.
    * @param onSent what became of it, where it had to wait
    */
   send(to: Endpoint, dispatch: number, header: Uint8Array, payload: Uint8Array | undefined, onSent?: Callback): Result;

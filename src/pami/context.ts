@@ -182,9 +182,8 @@ export class Context {
 
   /**
    * Sends a request, and resolves with what the handler of its dispatch id returns over there. Advances meanwhile, as
-   * progress() does; calls that are made together go out together. A request of up to 69,632 bytes is yours again when
-   * this returns, a larger one when the promise settles. What waits for room waits for it in order. A reply that comes
-   * after the call was given up is dropped: the handler has run all the same. A thread that blocks in `advanceUntil()`
+   * progress() does; calls that are made together go out together. The request is yours again when this returns. What
+   * waits for room waits for it in order. A reply that comes after the call was given up is dropped: the handler has run all the same. A thread that blocks in `advanceUntil()`
    * answers with what a handler returns, not with what a promise of it comes to.
    * @param id a number: the request is a view of bytes, or nothing, and so is the reply; or a `DispatchId`
    * @throws the handler's error, as a RemoteError with its name, code and stack; PAMIR_SHUTDOWN (the target has ended),

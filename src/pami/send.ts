@@ -1,6 +1,7 @@
 // The origin's side of active messages: what a caller may hand over, and the direct path for what has room at once.
 // Everything else is a matter of one target: see target.ts.
 import {
+  DISPATCH_ID_CALL,
   DISPATCH_ID_MAX,
   HEADER_BYTES_MAX,
   MESSAGE_BYTES_MAX,
@@ -152,7 +153,7 @@ export class Sender {
 
   /**
    * To a dispatch id of pamir's own: what has no room has a place in the pending queue, however full that is, so that
-   * nothing sent later overtakes it. A payload that is more than a record is not copied.
+   * nothing sent later overtakes it. A request is copied there, for it is its caller's again; a large reply is nobody's.
    */
   sendOwn(
     to: Endpoint,
@@ -170,7 +171,8 @@ export class Sender {
     const isSmall = total <= RECV_IMMEDIATE_MAX;
     const callbacks = { onLocal, onRemote: undefined, cookie: undefined };
     const instruction: Instruction = { dispatch, header, payload, ...callbacks, held: 0, sent: -1 };
-    return this.#target(to).submit(instruction, isSmall ? total : header.length, isSmall, true, true);
+    const isCopied = isSmall || dispatch === DISPATCH_ID_CALL;
+    return this.#target(to).submit(instruction, isCopied ? total : header.length, isCopied, true, true);
   }
 
   #sendInstruction(parameters: SendParameters): Result {

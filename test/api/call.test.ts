@@ -4,7 +4,18 @@ import { attach, codecs, dispatchId, SUCCESS } from "pamir";
 import { describe, expect, it } from "vitest";
 import { Calls } from "../../src/pami/call.js";
 import type { Endpoint } from "../../src/pami/endpoint.js";
-import { DATA, OTHER, PATIENCE, progress, rejectionOf, until, VARIANTS, withJob } from "./support.js";
+import {
+  DATA,
+  OTHER,
+  PATIENCE,
+  pattern,
+  progress,
+  rejectionOf,
+  sameBytes,
+  until,
+  VARIANTS,
+  withJob,
+} from "./support.js";
 
 it("a call that is refused before it is sent is not pending: nobody would wait for it", () => {
   const host = {
@@ -112,6 +123,23 @@ describe.each(VARIANTS)("calls: $name", (variant) => {
       await context.drain();
       while (came.length < sent.length) await progress(context);
       expect(came).toEqual(sent);
+    }));
+
+  it("has sent or copied its request when it returns, also one that is larger than a lane", () =>
+    withJob(variant, { tasks: 1 }, async ({ context }) => {
+      context.dispatch(DATA, (message) => {
+        if (message.immediate) return message.payload.slice();
+        const bytes = new Uint8Array(message.payloadBytes);
+        return new Promise((resolve) => message.receive(bytes, () => resolve(bytes)));
+      });
+      const calls = [0, 1000, 69_620, 69_632, 300_000].map((bytes) => {
+        const request = pattern(bytes);
+        const call = context.call(context.endpoint, DATA, request, { timeout: PATIENCE });
+        request.fill(0);
+        return call;
+      });
+      const same = (await Promise.all(calls)).map((reply) => sameBytes(reply, pattern(reply.length)));
+      expect(same).toEqual([true, true, true, true, true]);
     }));
 
   it("bad input is refused, by the promise", () =>

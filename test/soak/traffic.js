@@ -192,7 +192,12 @@ export function trafficOf(client, round, book, { seat, index }) {
   }
 
   /** @param {Peer} peer @param {number} kind @param {number} number */
-  const contentTo = (peer, kind, number) => contents.message(kind, self, peer.ordinal, number);
+  function contentTo(peer, kind, number) {
+    const { header, payload } = contents.message(kind, self, peer.ordinal, number);
+    return { header, payload: payload.slice() };
+  }
+  /** A buffer is ours again, and used for something else. @param {Uint8Array} bytes */
+  const reuse = (bytes) => void bytes.fill(0xa5);
 
   // What comes.
 
@@ -323,6 +328,8 @@ export function trafficOf(client, round, book, { seat, index }) {
     const message = contentTo(peer, kind, number);
     if (lengthOf(message) > SEND_IMMEDIATE_MAX) return send(peer, kind);
     const result = context.sendImmediate(peer.to, kind, message.header, message.payload, queue);
+    reuse(message.header);
+    reuse(message.payload);
     if (!accepted(peer, result, "sendImmediate()")) return;
     taken(peer, kind, number);
     if (!queue) isOut(peer, kind, number);
@@ -343,7 +350,7 @@ export function trafficOf(client, round, book, { seat, index }) {
     );
     // What the pending queue can't copy is not copied.
     const isHeld = header.length + payload.length > pendingBytes || below(2) === 0;
-    const free = isHeld ? once("onLocal", () => {}, peer) : undefined;
+    const free = isHeld ? once("onLocal", () => reuse(payload), peer) : undefined;
     const queue = mayQueue && below(4) > 0;
     const result = context.send({
       to: peer.to,
@@ -354,6 +361,8 @@ export function trafficOf(client, round, book, { seat, index }) {
       onRemote: arrived.call,
       queue,
     });
+    reuse(header);
+    if (free === undefined) reuse(payload);
     if (accepted(peer, result, "send()")) taken(peer, kind, number);
     else if (result !== SHUTDOWN) {
       arrived.refused();
@@ -410,7 +419,10 @@ export function trafficOf(client, round, book, { seat, index }) {
       calls--;
       pending.delete(key);
     };
-    context.call(peer.to, kind === CALL ? CALL : STREAM, payload, { ...options, header }).then(
+    const called = context.call(peer.to, kind === CALL ? CALL : STREAM, payload, { ...options, header });
+    reuse(payload);
+    header.fill(-1);
+    called.then(
       (reply) => {
         over();
         const awaited =
