@@ -104,7 +104,16 @@ export async function survive(client) {
     book.raise(ALONE);
     await until(task, () => book.flag(LEAVE) !== 0, "for the memory");
   }
-  await client.close({ drain: true });
+  await leave(client);
+}
+
+/** Leaves the job once all is out, however often that is interrupted. @param {import("pamir").Client} client */
+async function leave(client) {
+  while (!client.closed) {
+    await client.close({ drain: true }).catch((error) => {
+      if (!ENDINGS.has(error.code)) throw error;
+    });
+  }
 }
 
 /** @type {Partial<Record<import("./draw.js").End, () => void>>} */
@@ -152,7 +161,7 @@ export async function die(client) {
   if (how === "drained") {
     await until(task, () => all.map(({ settle }) => settle()).every(Boolean), "to drain");
     for (const { allOut } of all) allOut();
-    await client.close({ drain: true });
+    await leave(client);
   }
   // Also where something is under way.
   client.close();
