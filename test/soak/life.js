@@ -10,6 +10,8 @@ import { trafficOf } from "./traffic.js";
 
 /** What a wait in between may end with. */
 const ENDINGS = new Set(["PAMIR_TIMEDOUT", "PAMIR_INTERRUPTED"]);
+/** Milliseconds in which a dump is made. */
+const DUMP_MS = 1000;
 
 /** @param {import("pamir").Context} context @param {number} timeout */
 async function progress(context, timeout) {
@@ -57,15 +59,14 @@ async function traffic({ client, round, book, below, all, one, asleep }, isOver)
 async function until({ round, book, all, below }, condition, what) {
   const end = performance.now() + round.patience;
   for (let i = 0; !condition() && book.counted("hung") === 0; i++) {
-    if (performance.now() > end) {
-      book.fail("hung", `${what}: ${all.map(({ underWay }) => underWay()).join("; ")}`);
-      return;
-    }
+    if (performance.now() > end) book.fail("hung", `${what}: ${all.map(({ underWay }) => underWay()).join("; ")}`);
     for (const { context } of all) context.advance();
     const { context } = /** @type {(typeof all)[number]} */ (all[i % all.length]);
     if (below(4) === 0) await progress(context, 3);
     else await turn();
   }
+  // Whoever watches has time for a dump of the job as it is.
+  if (book.counted("hung") > 0) await new Promise((resolve) => setTimeout(resolve, DUMP_MS));
 }
 
 /** Goes on until all have stopped; all that was sent has come, and all memory comes back. @param {import("pamir").Client} client */

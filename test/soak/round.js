@@ -38,6 +38,7 @@ export async function runRound(round) {
   /** Tasks that have not ended, as they have to. @type {Map<number, { seat: number, terminate: number, by: number }>} */
   const doomed = new Map();
   let isStopped = false;
+  let isOver = false;
 
   const job = await launch(new URL("task.js", import.meta.url), {
     tasks: survivors,
@@ -79,7 +80,7 @@ export async function runRound(round) {
   function onExit({ task, cause, error }) {
     const victim = doomed.get(task);
     if (victim === undefined) {
-      if (book.flag(CHECKED) === survivors) return;
+      if (isOver || book.flag(CHECKED) === survivors) return;
       book.fail("others", `task ${task} has ended: ${cause}, ${error}`);
       return;
     }
@@ -110,8 +111,9 @@ export async function runRound(round) {
   /** @param {() => boolean} condition @param {number} most @param {string} what */
   async function watch(condition, most, what) {
     const end = performance.now() + most;
-    while (!condition()) {
+    for (;;) {
       if (book.counted("hung") > 0) return false;
+      if (condition()) return true;
       if (performance.now() > end) {
         book.fail("hung", what);
         return false;
@@ -119,7 +121,6 @@ export async function runRound(round) {
       await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
       reap();
     }
-    return true;
   }
 
   /** Nothing but what the last task needs for itself is taken of the heap. */
@@ -163,6 +164,7 @@ export async function runRound(round) {
     hasEnded = true;
   });
   if (goesOn) await watch(() => hasEnded, patience, "to leave");
+  isOver = true;
   await job.terminate();
   return {
     operations: book.counted("operations"),
