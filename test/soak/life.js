@@ -54,8 +54,12 @@ async function traffic({ client, round, book, below, all, one, asleep }, isOver)
   }
 }
 
-/** Advances until the condition holds; what does not come to it hangs. */
-/** @param {Task} task @param {() => boolean} condition @param {string} what */
+/**
+ * Advances until the condition holds; what does not come to it hangs.
+ * @param {Task} task
+ * @param {() => boolean} condition
+ * @param {string} what
+ */
 async function until({ round, book, all, below }, condition, what) {
   const end = performance.now() + round.patience;
   for (let i = 0; !condition() && book.counted("hung") === 0; i++) {

@@ -148,8 +148,13 @@ export class Book {
     return (from * this.endpoints + to) * 2 + (kind === STREAM ? 1 : 0);
   }
 
-  /** All messages below `count` are in the target's lane: they have to arrive, whatever becomes of their origin. */
-  /** @param {number} from @param {number} to @param {number} kind @param {number} count */
+  /**
+   * All messages below `count` are in the target's lane: they have to arrive, whatever becomes of their origin.
+   * @param {number} from
+   * @param {number} to
+   * @param {number} kind
+   * @param {number} count
+   */
   commit(from, to, kind, count) {
     const { committed } = this.pages;
     const place = this.#place(from, to, kind);
@@ -305,8 +310,12 @@ export class Deliveries {
       this.book.fail("reordered", `a call from ${from} to ${this.self} behind ${next} of kind ${kind}, not ${count}`);
   }
 
-  /** A call's number, which is higher than those before: those in between were given up. */
-  /** @param {number} kind @param {number} from @param {number} number */
+  /**
+   * A call's number, which is higher than those before: those in between were given up.
+   * @param {number} kind
+   * @param {number} from
+   * @param {number} number
+   */
   called(kind, from, number) {
     const arrivals = this.#of(kind, from);
     if (number < arrivals.next)

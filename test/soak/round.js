@@ -107,8 +107,12 @@ export async function runRound(round) {
     }
   }
 
-  /** Looks again and again until the condition holds; nothing may take longer than so many milliseconds. */
-  /** @param {() => boolean} condition @param {number} most @param {string} what */
+  /**
+   * Looks again and again until the condition holds; nothing may take longer than so many milliseconds.
+   * @param {() => boolean} condition
+   * @param {number} most
+   * @param {string} what
+   */
   async function watch(condition, most, what) {
     const end = performance.now() + most;
     for (;;) {

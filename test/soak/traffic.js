@@ -175,8 +175,12 @@ export function trafficOf(client, round, book, { seat, index }) {
     };
   }
 
-  /** A promise that has to settle, with an error that may be. */
-  /** @param {string} what @param {Promise<unknown>} promise @param {readonly string[]} codes */
+  /**
+   * A promise that has to settle, with an error that may be.
+   * @param {string} what
+   * @param {Promise<unknown>} promise
+   * @param {readonly string[]} codes
+   */
   function settles(what, promise, codes) {
     const key = `${what} ${begun++}`;
     pending.add(key);
@@ -266,8 +270,13 @@ export function trafficOf(client, round, book, { seat, index }) {
     deliveries.behind(kind === CALL ? DATA : STREAM, peer.ordinal, before);
   }
 
-  /** What a call is answered with. */
-  /** @param {number} kind @param {Peer} peer @param {Int32Array} header @param {Uint8Array} request */
+  /**
+   * What a call is answered with.
+   * @param {number} kind
+   * @param {Peer} peer
+   * @param {Int32Array} header
+   * @param {Uint8Array} request
+   */
   function answer(kind, peer, header, request) {
     const [number] = /** @type {Int32Array & [number]} */ (header);
     const sent = contents.message(kind, peer.ordinal, self, number);
