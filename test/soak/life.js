@@ -104,7 +104,8 @@ export async function survive(client) {
         context.whenEnded(client.endpoint(other), () => ended.add(`${context.index} ${other}`));
     }
     await until(task, () => ended.size === all.length * others.length, "for the others to leave");
-    // Closed regions give their memory to the next one.
+    // Closed regions give their memory to the next one, once every context has passed an advance().
+    for (const { context } of all) context.advance();
     client.createRegion(1).close();
     book.raise(ALONE);
     await until(task, () => book.flag(LEAVE) !== 0, "for the memory");
