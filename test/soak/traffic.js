@@ -7,6 +7,7 @@ import { CALL, contentsOf, DATA, Deliveries, REPLY, STREAM, STREAM_CALL, striker
 
 const HELLO = 7;
 const END = 8;
+const WAIVED = 9;
 /** Of an exposed region: the common word and the ticket, the words of each origin, the blocks of each seat. */
 const SUM = 0;
 const TICKET = 4;
@@ -51,10 +52,13 @@ class Peer {
   isShut = false;
   /** It has ended, and all of it has come. */
   isGone = false;
-  /** Announced by its END: messages of each kind, and those that do not come. @type {number[] | undefined} */
+  /** Announced by its END: messages of each kind. @type {number[] | undefined} */
   announced = undefined;
-  /** @type {"no" | "sent" | "out"} */
-  ended = "no";
+  /** Those of each kind that do not come. @type {number[][]} */
+  missing = [[], [], []];
+  /** How many of `waived` were told, and whether END was. */
+  told = 0;
+  isTold = false;
 
   /** @param {Endpoint} to @param {number} ordinal @param {number} task */
   constructor(to, ordinal, task) {
@@ -145,7 +149,7 @@ export function trafficOf(client, round, book, { seat, index }) {
   function gone(peer) {
     peer.isGone = true;
     deliveries.due(DATA, peer.ordinal, book.committed(peer.ordinal, self, DATA));
-    deliveries.close(DATA, peer.ordinal, peer.announced?.slice(2));
+    deliveries.close(DATA, peer.ordinal);
   }
 
   /** @param {import("./model.js").Failure} failure @param {string} why */
@@ -236,6 +240,10 @@ export function trafficOf(client, round, book, { seat, index }) {
     const [handle, of] = new Float64Array(message.payload.slice().buffer);
     peer.remote = /** @type {number} */ (handle);
     peer.seat = /** @type {number} */ (of);
+  });
+  context.dispatch(WAIVED, (message) => {
+    const [kind, number] = /** @type {Int32Array & [number, number]} */ (words(message.payload));
+    peerFrom(message.origin).missing[kind]?.push(number);
   });
   context.dispatch(END, (message) => {
     const peer = peerFrom(message.origin);
@@ -810,22 +818,16 @@ export function trafficOf(client, round, book, { seat, index }) {
     announce() {
       const { left, ended: dead } = others();
       for (const peer of left) {
-        if (peer.ended !== "no") continue;
-        const waived = [...(peer.waived[DATA] ?? []), ...(peer.waived[STREAM] ?? []).map((number) => -1 - number)];
-        const payload = Int32Array.of(
-          /** @type {number} */ (peer.next[DATA]),
-          /** @type {number} */ (peer.next[STREAM]),
-          ...waived,
-        );
-        const onRemote = (/** @type {unknown} */ _, /** @type {Result} */ result) => {
-          peer.ended = result === SUCCESS ? "out" : "no";
-        };
-        peer.ended = "sent";
-        if (!accepted(peer, context.send({ to: peer.to, dispatch: END, payload, onRemote }), "END")) peer.ended = "no";
+        // In as many small messages as it takes: the heap may be full.
+        const waived = [DATA, STREAM].flatMap((kind) => (peer.waived[kind] ?? []).map((number) => [kind, number]));
+        const tell = (/** @type {number} */ id, /** @type {number[]} */ values) =>
+          accepted(peer, context.sendImmediate(peer.to, id, null, Int32Array.from(values), false), "the last of it");
+        while (peer.told < waived.length && tell(WAIVED, /** @type {number[]} */ (waived[peer.told]))) peer.told++;
+        if (peer.isTold || peer.told < waived.length) continue;
+        peer.isTold = tell(END, [/** @type {number} */ (peer.next[DATA]), /** @type {number} */ (peer.next[STREAM])]);
       }
       return (
-        left.every(({ ended: told, announced }) => told === "out" && announced !== undefined) &&
-        dead.every(({ isGone }) => isGone)
+        left.every(({ isTold, announced }) => isTold && announced !== undefined) && dead.every(({ isGone }) => isGone)
       );
     },
     /** Whether all that there is to come has come out of the streams. */
@@ -833,25 +835,14 @@ export function trafficOf(client, round, book, { seat, index }) {
       const due = (/** @type {Peer} */ { ordinal, announced }) =>
         announced?.[1] ?? book.committed(ordinal, self, STREAM);
       return [...peers.values()].every((peer) => {
-        const waived = peer.announced?.slice(2).filter((number) => number < 0).length ?? 0;
-        return deliveries.next(STREAM, peer.ordinal) >= due(peer) - waived;
+        return deliveries.next(STREAM, peer.ordinal) >= due(peer) - (peer.missing[STREAM]?.length ?? 0);
       });
     },
     /** What has not come by now does not come. */
     check() {
-      for (const { ordinal, announced = [], task, isShut, to } of peers.values()) {
-        const waived = announced.slice(2);
+      for (const { ordinal, announced = [], missing, task, isShut, to } of peers.values()) {
         deliveries.due(STREAM, ordinal, announced[1] ?? book.committed(ordinal, self, STREAM));
-        deliveries.close(
-          DATA,
-          ordinal,
-          waived.filter((number) => number >= 0),
-        );
-        deliveries.close(
-          STREAM,
-          ordinal,
-          waived.filter((number) => number < 0).map((number) => -1 - number),
-        );
+        for (const kind of [DATA, STREAM]) deliveries.close(kind, ordinal, missing[kind]);
         if (isShut && book.isLeft(task)) fail("others", `endpoint ${to} came to SHUTDOWN, and goes on`);
       }
       if (exposed === undefined) return;
