@@ -17,7 +17,7 @@ import type { CompletionQueue } from "./completion.js";
 import { contextOf, type Endpoint, taskOf } from "./endpoint.js";
 import { checkInteger, PamiError, show } from "./error.js";
 import { bodyBytes } from "./message.js";
-import { type Callback, EAGAIN, type Result, SUCCESS } from "./result.js";
+import { type Callback, EAGAIN, type Result, SHUTDOWN, SUCCESS } from "./result.js";
 import { type Instruction, Outbox, Target } from "./target.js";
 
 /** Parameters of `context.send`; read before it returns, so that one object can serve every call. */
@@ -62,6 +62,8 @@ export class Sender {
   /** See Outbox: held here too, one load less for each message. */
   readonly #direct: Uint32Array;
   readonly #targets: (Target | undefined)[] = [];
+  /** Replies may come still, of promises that settle late: they must not open a lane again. */
+  #closed = false;
   #lastView: ArrayBufferView | undefined;
   #lastBytes: Uint8Array | undefined;
 
@@ -162,6 +164,7 @@ export class Sender {
     payload: Uint8Array | undefined,
     onLocal: Callback | undefined,
   ): Result {
+    if (this.#closed) return SHUTDOWN;
     const payloadBytes = payload?.length ?? 0;
     const total = bodyBytes(header.length, payloadBytes);
     const lane = this.#directLane(to);
@@ -324,6 +327,7 @@ export class Sender {
 
   /** The context closes: what is pending is dropped, and its lanes end. */
   close(): void {
+    this.#closed = true;
     for (const target of this.#targets) target?.close();
   }
 

@@ -142,6 +142,25 @@ describe.each(VARIANTS)("calls: $name", (variant) => {
       expect(same).toEqual([true, true, true, true, true]);
     }));
 
+  it("a reply that comes after its context was closed goes nowhere, and takes no memory", () =>
+    withJob(variant, { tasks: 1 }, async ({ job, client, context }) => {
+      const other = client.createContext();
+      let answer = (_: Uint8Array): void => {};
+      let isAsked = false;
+      other.dispatch(DATA, () => {
+        isAsked = true;
+        return new Promise<Uint8Array>((resolve) => {
+          answer = resolve;
+        });
+      });
+      const call = rejectionOf(context.call(other.endpoint, DATA, null, { timeout: 200 }));
+      until(other, () => isAsked);
+      other.close();
+      answer(Uint8Array.of(1));
+      expect((await call).code).toBe("PAMIR_TIMEDOUT");
+      expect(job.dump().tasks[0]?.contexts[0]?.lanes).toEqual([]);
+    }));
+
   it("bad input is refused, by the promise", () =>
     withJob(variant, { tasks: 1 }, async ({ context }) => {
       const call = (...given: unknown[]) =>
