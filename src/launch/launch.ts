@@ -162,7 +162,9 @@ function makeJob(
   const { rung, why } = rungOf();
   const isShared = rung === "shared";
   const request = { limits, isFixed: options.heapBytes !== undefined, base: options.memoryBase ?? 0 };
-  const room = makeRoom(request, kernels.includes("wasm"));
+  // Whoever comes later may run wasm, which needs a memory of its own kind.
+  const mayGrow = isShared && limits.tasks > count && wasmAllowed();
+  const room = makeRoom(request, mayGrow || kernels.includes("wasm"));
   const { map, shared, memory } = room;
   const module = kernels.includes("wasm") ? wasmModule() : undefined;
   const ticket = (task: number, kernel: KernelName, given: unknown): Ticket => ({

@@ -3,14 +3,13 @@
 //
 //   call    header  0  number   4  dispatch id   8  the caller's header      payload  the request
 //   reply   header  0  number   4  REPLY_…                                    payload  the reply, or an error as JSON
-import { DISPATCH_ID_CALL, DISPATCH_ID_REPLY, HEADER_BYTES_MAX, RECV_IMMEDIATE_MAX } from "../../assembly/layout.js";
-import { Queue } from "../support/queue.js";
+import { DISPATCH_ID_CALL, DISPATCH_ID_REPLY, HEADER_BYTES_MAX } from "../../assembly/layout.js";
 import { codecs } from "./codec.js";
 import type { Handler } from "./dispatch.js";
 import { type Endpoint, nameOf } from "./endpoint.js";
 import { PamiError, RemoteError, show } from "./error.js";
-import { bodyBytes, type Message } from "./message.js";
-import { EAGAIN, ENOMEM, type Result, SHUTDOWN, SUCCESS } from "./result.js";
+import type { Message } from "./message.js";
+import { type Callback, type Result, SHUTDOWN, SUCCESS } from "./result.js";
 
 const REPLY_VALUE = 0;
 const REPLY_ERROR = 1;
@@ -19,13 +18,14 @@ const PREFIX_BYTES = 8;
 
 /** What a call needs of its context. */
 export interface CallHost {
-  /** As `Context.send`, to a dispatch id of pamir's own; nothing is copied but what waits and is not larger than a record. */
-  send(to: Endpoint, dispatch: number, header: Uint8Array, payload: Uint8Array | undefined): Result;
-  whenRoom(to: Endpoint, bytes: number, onRoom: () => void): void;
+  /**
+   * As `Context.send`, to a dispatch id of pamir's own, but never EAGAIN: it waits in order, without a limit, a reply also
+   * for memory. A request is copied where it waits.
+   * @param onSent what became of it, where it had to wait
+   */
+  send(to: Endpoint, dispatch: number, header: Uint8Array, payload: Uint8Array | undefined, onSent?: Callback): Result;
   /** How many calls are pending: for others to see. */
   pending(count: number): void;
-  /** As `Context.post`. */
-  post(work: () => Result): void;
   /** Sees to it that the context advances while calls are pending; `isSooner`: one is given up sooner than all others. */
   advanceSoon(isSooner: boolean): void;
 }
@@ -37,14 +37,6 @@ export interface PendingCall {
   readonly deadline: number;
   readonly resolve: (reply: Uint8Array) => void;
   readonly reject: (error: Error) => void;
-}
-
-/** A call or a reply that waits for room. */
-interface Waiting {
-  readonly dispatch: number;
-  readonly header: Uint8Array;
-  readonly payload: Uint8Array | undefined;
-  readonly number: number;
 }
 
 /** An error as it travels. */
@@ -61,8 +53,6 @@ export class Calls {
 
   readonly #host: CallHost;
   readonly #pending = new Map<number, PendingCall>();
-  /** What waits for room, by endpoint, in order. */
-  readonly #waiting = new Map<Endpoint, Queue<Waiting>>();
   readonly #words = new Uint32Array(2);
   readonly #bytes = new Uint8Array(this.#words.buffer);
   #number = 0;
@@ -76,11 +66,6 @@ export class Calls {
   /** Calls whose reply has not come. */
   get size(): number {
     return this.#pending.size;
-  }
-
-  /** Whether calls or replies wait for room, or replies for memory. */
-  get isWaiting(): boolean {
-    return this.#waiting.size > 0;
   }
 
   /** No pending call is given up before this. */
@@ -102,7 +87,9 @@ export class Calls {
     this.#number = number;
     const prefixed = this.#prefix(number, id, header);
     // It may throw: nothing is pending then. A reply can't come before the next advance().
-    const result = this.#send(call.to, { dispatch: DISPATCH_ID_CALL, header: prefixed, payload, number });
+    const result = this.#host.send(call.to, DISPATCH_ID_CALL, prefixed, payload, (_, late) => {
+      if (late !== SUCCESS) this.giveUp(number, shutdown(call.to, late));
+    });
     if (result !== SUCCESS) {
       call.reject(shutdown(call.to, result));
       return number;
@@ -132,7 +119,6 @@ export class Calls {
 
   /** An endpoint has ended, and what it had sent is delivered. */
   targetEnded(endpoint: Endpoint): void {
-    this.#waiting.delete(endpoint);
     for (const [number, { to }] of this.#pending) {
       if (to === endpoint) this.giveUp(number, shutdown(to, SHUTDOWN));
     }
@@ -213,18 +199,13 @@ export class Calls {
       return;
     }
     const header = this.#prefix(number, REPLY_VALUE, undefined);
-    this.#send(to, {
-      dispatch: DISPATCH_ID_REPLY,
-      header,
-      payload: value == null ? undefined : bytesOf(value),
-      number,
-    });
+    this.#host.send(to, DISPATCH_ID_REPLY, header, value == null ? undefined : bytesOf(value));
   }
 
   #replyError(to: Endpoint, number: number, thrown: unknown): void {
     const header = this.#prefix(number, REPLY_ERROR, undefined);
     const payload = codecs.json<WireError>().encode(wireError(thrown));
-    this.#send(to, { dispatch: DISPATCH_ID_REPLY, header, payload, number });
+    this.#host.send(to, DISPATCH_ID_REPLY, header, payload);
   }
 
   /** A header: where it is no longer than this, the same one again, which send() copies. */
@@ -237,80 +218,11 @@ export class Calls {
     prefixed.set(header, PREFIX_BYTES);
     return prefixed;
   }
-
-  /** Sends behind what waits for room, or waits too. */
-  #send(to: Endpoint, waiting: Waiting): Result {
-    const queue = this.#waiting.get(to);
-    if (queue !== undefined) {
-      queue.push({ ...waiting, header: waiting.header.slice(), payload: kept(waiting.payload) });
-      return SUCCESS;
-    }
-    const { header, payload } = waiting;
-    const result = this.#host.send(to, waiting.dispatch, header, payload);
-    if (!mustWait(result, waiting)) return result;
-    const begun = new Queue<Waiting>();
-    begun.push({ ...waiting, header: header.slice(), payload: kept(payload) });
-    this.#waiting.set(to, begun);
-    this.#awaitRoom(to, waiting, result);
-    return SUCCESS;
-  }
-
-  #awaitRoom(to: Endpoint, { header, payload }: Waiting, result: Result): void {
-    const bytes = bodyBytes(header.length, payload?.length ?? 0);
-    if (result === EAGAIN && bytes <= RECV_IMMEDIATE_MAX) {
-      this.#host.whenRoom(to, bytes, () => this.#sendWaiting(to));
-    }
-    // It needs memory, or a place in the pending queue too, of which nobody tells.
-    else this.#host.post(() => (this.#sendFirst(to) ? SUCCESS : EAGAIN));
-  }
-
-  /** Sends what waits; whether the first of it went out. */
-  #sendFirst(to: Endpoint): boolean {
-    const first = this.#waiting.get(to)?.first;
-    if (first === undefined) return true;
-    if (mustWait(this.#attempt(to, first), first)) return false;
-    this.#waiting.get(to)?.shift();
-    this.#sendWaiting(to);
-    return true;
-  }
-
-  /** Sends a call or reply, unless it is not wanted any more. */
-  #attempt(to: Endpoint, { dispatch, header, payload, number }: Waiting): Result {
-    // A call that was given up meanwhile is not made.
-    if (dispatch === DISPATCH_ID_CALL && !this.#pending.has(number)) return SUCCESS;
-    const result = this.#host.send(to, dispatch, header, payload);
-    const isRefused = result !== SUCCESS && result !== EAGAIN && dispatch === DISPATCH_ID_CALL;
-    if (isRefused) this.giveUp(number, shutdown(to, result));
-    return result;
-  }
-
-  #sendWaiting(to: Endpoint): void {
-    const queue = this.#waiting.get(to);
-    for (let next = queue?.first; next !== undefined; next = queue?.first) {
-      const result = this.#attempt(to, next);
-      if (mustWait(result, next)) {
-        this.#awaitRoom(to, next, result);
-        return;
-      }
-      queue?.shift();
-    }
-    this.#waiting.delete(to);
-  }
 }
 
 /** The bytes of a view. */
 export function bytesOf(view: ArrayBufferView): Uint8Array {
   return view instanceof Uint8Array ? view : new Uint8Array(view.buffer, view.byteOffset, view.byteLength);
-}
-
-/** A payload that waits: copied, unless it is large. */
-function kept(payload: Uint8Array | undefined): Uint8Array | undefined {
-  return payload === undefined || payload.length > RECV_IMMEDIATE_MAX ? payload : payload.slice();
-}
-
-/** Whether what came to this is tried again. A reply waits for memory too: nobody else would tell its caller. */
-function mustWait(result: Result, { dispatch }: Waiting): boolean {
-  return result === EAGAIN || (result === ENOMEM && dispatch === DISPATCH_ID_REPLY);
 }
 
 function isThenable(value: unknown): value is PromiseLike<unknown> {

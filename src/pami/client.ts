@@ -168,6 +168,7 @@ export class Client {
       },
       refresh: () => this.#refresh(),
       hasEnded: (number) => this.#ended[number] !== 0,
+      reclaim: () => this.#regions.reclaim(),
       contextClosed: (context, ordinal) => {
         this.#contexts.delete(context.index);
         if (!this.#closed) {
@@ -350,6 +351,7 @@ export class Client {
     // SYNC N (acknowledge): read before the table, so that a change in between is noticed again.
     const notice = kernel.loadWord(this.#slot + TASK_NOTICE_OFFSET);
     this.#interrupts = kernel.loadWord(this.#slot + TASK_INTERRUPT_OFFSET);
+    this.#regions.reclaim();
     for (let task = 0; task < map.tasks; task++) {
       // SYNC D (look): pairs with the monitor's and the closing task's store.
       if (kernel.loadWord(taskSlot(map, task) + TASK_STATE_OFFSET) >= TASK_CLOSED) this.#ended[task] = 1;

@@ -43,7 +43,7 @@ import { type Work, WorkQueue } from "./work.js";
 
 /** Options of `client.createContext`. */
 export interface ContextOptions {
-  /** Bytes that the pending queue may copy (default 1 MiB). */
+  /** Bytes that the pending queue may copy (default 1 MiB); calls and replies may go beyond. */
   pendingBytes?: number | undefined;
   /** Bytes of messages without a handler that are kept (default 1 MiB). */
   unexpectedBytes?: number | undefined;
@@ -103,6 +103,8 @@ export interface ContextHost {
   refresh(): number;
   /** Whether a task has ended. */
   hasEnded(task: number): boolean;
+  /** Gives back the memory of closed regions at which nobody is any more. */
+  reclaim(): void;
   contextClosed(context: Context, ordinal: number): void;
 }
 
@@ -168,7 +170,7 @@ export class Context {
     this.#spin = spin;
     this.#block = contextBlock(map, ordinal);
     this.#ordinal = ordinal;
-    this.#lanes = new ShmLanes(kernel, memory, map, ordinal);
+    this.#lanes = new ShmLanes(kernel, memory, map, ordinal, () => host.reclaim());
     this.#endedSeen = new Uint8Array(map.tasks);
     this.#completions = debug ? new TimedCompletions(debug, this.endpoint) : new CompletionQueue();
     this.#work = debug ? new TimedWork(debug, this.endpoint) : new WorkQueue();
@@ -177,12 +179,10 @@ export class Context {
     const senders = [kernel, memory, map, this.#block, this.#lanes, this.#completions, pendingBytes, clock] as const;
     this.#sender = trail ? new TracedSender(trail, ...senders) : new Sender(...senders);
     this.#calls = new Calls({
-      send: (to, id, header, payload) => this.#sender.sendOwn(to, id, header, payload),
-      whenRoom: (to, bytes, onRoom) => this.#sender.whenRoom(to, bytes, onRoom, undefined),
+      send: (to, id, header, payload, onSent) => this.#sender.sendOwn(to, id, header, payload, onSent),
       pending: (count) => {
         memory.words[(this.#block + CONTEXT_CALLS_OFFSET) >>> 2] = count;
       },
-      post: (work) => this.post(work),
       advanceSoon: (isSooner) => this.#advanceForCalls(isSooner),
     });
     const gone = (to: Endpoint) => this.#targetGone(to);
@@ -231,9 +231,8 @@ export class Context {
 
   /**
    * Sends a request, and resolves with what the handler of its dispatch id returns over there. Advances meanwhile, as
-   * progress() does; calls that are made together go out together. A request of up to 69,632 bytes is yours again when
-   * this returns, a larger one when the promise settles. What waits for room waits for it in order. A reply that comes
-   * after the call was given up is dropped: the handler has run all the same. A thread that blocks in `advanceUntil()`
+   * progress() does; calls that are made together go out together. The request is yours again when this returns. What
+   * waits for room waits for it in order. A reply that comes after the call was given up is dropped: the handler has run all the same. A thread that blocks in `advanceUntil()`
    * answers with what a handler returns, not with what a promise of it comes to.
    * @param id a number: the request is a view of bytes, or nothing, and so is the reply; or a `DispatchId`
    * @throws the handler's error, as a RemoteError with its name, code and stack; PAMIR_SHUTDOWN (the target has ended),
@@ -599,8 +598,7 @@ export class Context {
    * that ends before takes what is pending with it.
    */
   get drained(): boolean {
-    const isIdle = this.#sender.busy === 0 && this.#rma.busy === 0 && !this.#calls.isWaiting;
-    return isIdle && this.#completions.length === 0;
+    return this.#sender.busy === 0 && this.#rma.busy === 0 && this.#completions.length === 0;
   }
 
   /** Resolves once all that was issued here is out; advances meanwhile. @throws as progress() */

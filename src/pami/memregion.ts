@@ -73,9 +73,9 @@ export class MemRegion {
   }
 
   /**
-   * Gives the region back: from now on its handle is stale everywhere. Its bytes are used again from the first
-   * `createRegion()` of this task on before which every context of the job has passed an `advance()` that began after this.
-   * A second call does nothing.
+   * Gives the region back: from now on its handle is stale everywhere. Its bytes are used again once every context of the
+   * job has passed an `advance()` that began after this, and this task then hears of a change (of another region, or
+   * task), or needs memory. A second call does nothing.
    */
   close(): void {
     if (this.#closed) return;

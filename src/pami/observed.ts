@@ -188,12 +188,18 @@ export class TracedSender extends Sender {
     return result;
   }
 
-  override sendOwn(to: Endpoint, dispatch: number, header: Uint8Array, payload: Uint8Array | undefined): Result {
+  override sendOwn(
+    to: Endpoint,
+    dispatch: number,
+    header: Uint8Array,
+    payload: Uint8Array | undefined,
+    onLocal: Callback | undefined,
+  ): Result {
     const number = new DataView(header.buffer, header.byteOffset).getUint32(0, true);
     let result: Result = EAGAIN;
     this.#trail.tracer.event(TRACE_SEND, this.#trail.context, dispatch, to, number, bytesIn(payload));
     try {
-      result = super.sendOwn(to, dispatch, header, payload);
+      result = super.sendOwn(to, dispatch, header, payload, onLocal);
     } finally {
       if (result !== SUCCESS) this.#trail.tracer.retract();
     }

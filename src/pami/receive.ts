@@ -485,6 +485,8 @@ export class Receiver {
       this.#unexpected.delete(id);
       if (this.#handlers[id] !== undefined) this.busy--;
     }
+    // Nobody takes what is not there any more: the room that it leaves is for those who were held back.
+    this.#resume();
   }
 
   #completeReceive({ onComplete, cookie }: Destination, result: typeof SUCCESS | typeof SHUTDOWN): void {

@@ -1,6 +1,7 @@
 // The origin's side of active messages: what a caller may hand over, and the direct path for what has room at once.
 // Everything else is a matter of one target: see target.ts.
 import {
+  DISPATCH_ID_CALL,
   DISPATCH_ID_MAX,
   HEADER_BYTES_MAX,
   MESSAGE_BYTES_MAX,
@@ -17,7 +18,7 @@ import type { CompletionQueue } from "./completion.js";
 import { contextOf, type Endpoint, taskOf } from "./endpoint.js";
 import { checkInteger, PamiError, show } from "./error.js";
 import { bodyBytes } from "./message.js";
-import { type Callback, EAGAIN, type Result, SUCCESS } from "./result.js";
+import { type Callback, EAGAIN, type Result, SHUTDOWN, SUCCESS } from "./result.js";
 import { type Instruction, Outbox, Target } from "./target.js";
 
 /** Parameters of `context.send`; read before it returns, so that one object can serve every call. */
@@ -62,6 +63,8 @@ export class Sender {
   /** See Outbox: held here too, one load less for each message. */
   readonly #direct: Uint32Array;
   readonly #targets: (Target | undefined)[] = [];
+  /** Replies may come still, of promises that settle late: they must not open a lane again. */
+  #closed = false;
   #lastView: ArrayBufferView | undefined;
   #lastBytes: Uint8Array | undefined;
 
@@ -153,8 +156,18 @@ export class Sender {
     return this.#sendInstruction(parameters);
   }
 
-  /** To a dispatch id of pamir's own. A payload that is more than a record is not copied. */
-  sendOwn(to: Endpoint, dispatch: number, header: Uint8Array, payload: Uint8Array | undefined): Result {
+  /**
+   * To a dispatch id of pamir's own: what has no room has a place in the pending queue, however full that is, so that
+   * nothing sent later overtakes it. A request is copied there, for it is its caller's again; a large reply is nobody's.
+   */
+  sendOwn(
+    to: Endpoint,
+    dispatch: number,
+    header: Uint8Array,
+    payload: Uint8Array | undefined,
+    onLocal: Callback | undefined,
+  ): Result {
+    if (this.#closed) return SHUTDOWN;
     const payloadBytes = payload?.length ?? 0;
     const total = bodyBytes(header.length, payloadBytes);
     const lane = this.#directLane(to);
@@ -162,11 +175,10 @@ export class Sender {
       if (this.#sendDirectly(lane, dispatch, header, header.length, payload, payloadBytes, total)) return SUCCESS;
     }
     const isSmall = total <= RECV_IMMEDIATE_MAX;
-    const callbacks = { onLocal: undefined, onRemote: undefined, cookie: undefined };
+    const callbacks = { onLocal, onRemote: undefined, cookie: undefined };
     const instruction: Instruction = { dispatch, header, payload, ...callbacks, held: 0, sent: -1 };
-    // A header that is more than the pending queue may copy is queued when that is empty: else it could never be.
-    const copied = isSmall ? total : Math.min(header.length, this.#outbox.pendingMax);
-    return this.#target(to).submit(instruction, copied, isSmall, true);
+    const isCopied = isSmall || dispatch === DISPATCH_ID_CALL;
+    return this.#target(to).submit(instruction, isCopied ? total : header.length, isCopied, true, true);
   }
 
   #sendInstruction(parameters: SendParameters): Result {
@@ -317,6 +329,7 @@ export class Sender {
 
   /** The context closes: what is pending is dropped, and its lanes end. */
   close(): void {
+    this.#closed = true;
     for (const target of this.#targets) target?.close();
   }
 

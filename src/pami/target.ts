@@ -111,6 +111,11 @@ function totalOf({ header, payload }: Instruction): number {
   return bodyBytes(header?.length ?? 0, payload?.length ?? 0);
 }
 
+/** Whether somebody is told what becomes of it. */
+function isTold({ onLocal, onRemote }: Instruction): boolean {
+  return onLocal !== undefined || onRemote !== undefined;
+}
+
 /** Bytes of the body of the record that an instruction sends next. */
 function nextBytes(instruction: Instruction): number {
   const total = totalOf(instruction);
@@ -234,12 +239,13 @@ export class Target {
    * Sends now, or queues, or refuses.
    * @param copied bytes that the pending queue would have to copy: of the payload too if `copyPayload`
    * @param queue whether the pending queue may be used
+   * @param isOwn it may be, however full it is
    */
-  submit(instruction: Instruction, copied: number, copyPayload: boolean, queue: boolean): Result {
+  submit(instruction: Instruction, copied: number, copyPayload: boolean, queue: boolean, isOwn = false): Result {
     const outbox = this.#outbox;
     if (this.#ended) return this.#complete(instruction, SHUTDOWN);
     // A message of several packets that is begun has to be finished, so its place in the queue is made sure first.
-    const fits = queue && outbox.pendingBytes + copied <= outbox.pendingMax;
+    const fits = isOwn || (queue && outbox.pendingBytes + copied <= outbox.pendingMax);
     const packets = totalOf(instruction) > RECV_IMMEDIATE_MAX;
     if (this.#pending.length === 0 && this.#reserved === undefined && (fits || !packets)) {
       const state = this.#attempt(instruction);
@@ -252,8 +258,10 @@ export class Target {
         this.#refused(state, 0);
         return this.#complete(instruction, SHUTDOWN);
       }
-      if (state === LANE_NO_MEMORY) return this.#refused(state, 0);
-      if (state === LANE_LATER) outbox.retrySoon = true;
+      // A reply's sender can't be told.
+      const mayWait = isOwn && !isTold(instruction);
+      if (state === LANE_NO_MEMORY && !mayWait) return this.#refused(state, 0);
+      if (state === LANE_LATER || state === LANE_NO_MEMORY) outbox.retrySoon = true;
     }
     if (!fits) {
       this.#want(nextBytes(instruction));
@@ -289,9 +297,11 @@ export class Target {
     while (this.#pending.length > 0) {
       const instruction = this.#pending.first as Instruction;
       const state = this.#attempt(instruction);
-      if (state === LANE_LATER) this.#outbox.retrySoon = true;
+      // It was accepted: where nobody can be told that there is no memory for a larger lane, it waits for that.
+      const isLater = state === LANE_LATER || (state === LANE_NO_MEMORY && !isTold(instruction));
+      if (isLater) this.#outbox.retrySoon = true;
       if (state === LANE_FULL) this.#want(nextBytes(instruction)); // the lane may be another one by now
-      if (state === LANE_LATER || state === LANE_FULL) return 0;
+      if (isLater || state === LANE_FULL) return 0;
       this.#pending.shift();
       this.#outbox.held(-1, instruction.held);
       this.#complete(instruction, state === LANE_READY ? SUCCESS : state === LANE_NO_MEMORY ? ENOMEM : SHUTDOWN);

@@ -50,6 +50,7 @@ function recordBytes(bytes: number): number {
 export class ShmLanes {
   /** Lane to each target's ordinal, 0 where there is none. */
   readonly open: Uint32Array;
+  readonly #reclaim: () => void;
   readonly #kernel: Kernel;
   readonly #words: Int32Array;
   readonly #bytes: Uint8Array;
@@ -60,7 +61,9 @@ export class ShmLanes {
   /** Bytes of the largest record of a lane that has not been replaced. */
   readonly #smallRecordMax: number;
 
-  constructor(kernel: Kernel, memory: Memory, map: MemoryMap, origin: number) {
+  /** @param reclaim gives back what this task has closed and nobody is at any more */
+  constructor(kernel: Kernel, memory: Memory, map: MemoryMap, origin: number, reclaim = () => {}) {
+    this.#reclaim = reclaim;
     this.open = new Uint32Array(map.tasks * map.contexts);
     this.#kernel = kernel;
     this.#words = memory.words;
@@ -157,10 +160,15 @@ export class ShmLanes {
     if (lane !== 0 && this.#kernel.laneRoom(lane) < 8) return LANE_FULL;
     // A lane that takes the message goes on serving while a larger one can't be had.
     const without = (state: number): number => (fits ? LANE_READY : state);
-    const fresh =
+    const take = (): number =>
       lane === 0
         ? this.#kernel.laneOpen(job, this.origin, target, capacity, recordMax)
         : this.#kernel.laneReplace(job, lane, capacity, recordMax);
+    let fresh = take();
+    if (fresh === OPEN_NO_MEMORY) {
+      this.#reclaim();
+      fresh = take();
+    }
     if (fresh === OPEN_NO_MEMORY) {
       // The next attempt after as many fulls again, not with each message.
       if (fits) this.#words[(lane + LANE_FULLS_OFFSET) >>> 2] = 0;

@@ -18,6 +18,7 @@ import {
   type Job,
   type LaunchOptions,
   launch,
+  type MemRegion,
   PamiError,
   SHUTDOWN,
   SUCCESS,
@@ -257,6 +258,57 @@ describe("bad input", () => {
       expect(context.sendImmediate(context.endpoint, DATA, null, new Uint8Array(4000))).toBe(EAGAIN);
       context.dispatch(DATA, () => seen++);
       until(context, () => seen === 1);
+    }));
+
+  it("what was accepted without callbacks waits for memory; with one it is told that there is none", () =>
+    withJob(variant, { tasks: 1, laneBytes: 4096, heapBytes: 2 ** 20 }, ({ client, context }) => {
+      const to = context.endpoint;
+      const sizes: number[] = [];
+      context.dispatch(DATA, ({ payloadBytes }) => {
+        sizes.push(payloadBytes);
+      });
+      const payload = new Uint8Array(1000);
+      let first = 0;
+      while (context.send({ to, dispatch: DATA, payload, queue: false }) === SUCCESS) first++;
+      // The first of them waits for room, and so those behind it.
+      for (const bytes of [1000, 20_000, 8]) {
+        expect(context.send({ to, dispatch: DATA, payload: new Uint8Array(bytes) })).toBe(SUCCESS);
+      }
+      const results: number[] = [];
+      const onLocal = (_: unknown, result: number) => {
+        results.push(result);
+      };
+      const regions: MemRegion[] = [];
+      expect(() => {
+        for (;;) regions.push(client.createRegion(65_536));
+      }).toThrow(expect.objectContaining({ code: "PAMIR_NO_MEMORY" }));
+      until(context, () => sizes.length === first + 1);
+      for (let i = 0; i < 100; i++) context.advance();
+      expect([sizes.length, context.drained]).toEqual([first + 1, false]);
+      for (const region of regions.splice(0)) region.close();
+      until(context, () => sizes.length === first + 3);
+      expect(sizes.slice(first)).toEqual([1000, 20_000, 8]);
+      expect(context.drained).toBe(true);
+      // Another context, whose lane must be a larger one too.
+      const other = client.createContext();
+      other.dispatch(DATA, () => {});
+      while (context.send({ to: other.endpoint, dispatch: DATA, payload, queue: false }) === SUCCESS);
+      context.send({ to: other.endpoint, dispatch: DATA, payload });
+      context.send({ to: other.endpoint, dispatch: DATA, payload: new Uint8Array(20_000), onLocal });
+      expect(() => {
+        for (;;) regions.push(client.createRegion(65_536));
+      }).toThrow(expect.objectContaining({ code: "PAMIR_NO_MEMORY" }));
+      for (let i = 0; i < 100 && results.length === 0; i++) client.advance();
+      expect(results).toEqual([ENOMEM]);
+    }));
+
+  it("a region's memory is there for a lane as soon as nobody is at it any more", () =>
+    withJob(variant, { tasks: 1, contexts: 3, heapBytes: 2 ** 20 }, ({ job, client, context }) => {
+      const region = client.createRegion(job.dump().heap.largest);
+      expect(context.sendImmediate(context.endpoint, DATA)).toBe(ENOMEM);
+      region.close();
+      context.advance();
+      expect(context.sendImmediate(context.endpoint, DATA)).toBe(SUCCESS);
     }));
 
   it("no memory for a lane is ENOMEM, and other lanes go on", () =>

@@ -4,16 +4,25 @@ import { attach, codecs, dispatchId, SUCCESS } from "pamir";
 import { describe, expect, it } from "vitest";
 import { Calls } from "../../src/pami/call.js";
 import type { Endpoint } from "../../src/pami/endpoint.js";
-import { DATA, OTHER, PATIENCE, pattern, rejectionOf, sameBytes, until, VARIANTS, withJob } from "./support.js";
+import {
+  DATA,
+  OTHER,
+  PATIENCE,
+  pattern,
+  progress,
+  rejectionOf,
+  sameBytes,
+  until,
+  VARIANTS,
+  withJob,
+} from "./support.js";
 
 it("a call that is refused before it is sent is not pending: nobody would wait for it", () => {
   const host = {
     send: () => {
       throw new RangeError("no such endpoint");
     },
-    whenRoom: () => {},
     pending: () => {},
-    post: () => {},
     advanceSoon: () => {},
   };
   const calls = new Calls(host);
@@ -91,6 +100,68 @@ describe.each(VARIANTS)("calls: $name", (variant) => {
       expect((await rejectionOf(context.call(to, DATA, null, { timeout: PATIENCE }))).code).toBe("PAMIR_SHUTDOWN");
     }));
 
+  it("keeps its place among messages where there is no room for it", () =>
+    withJob(variant, { tasks: 1, laneBytes: 64, context: { pendingBytes: 64 } }, async ({ context }) => {
+      const came: string[] = [];
+      const to = context.endpoint;
+      context.dispatch(OTHER, ({ header }) => void came.push(`message ${header[0]}`));
+      context.dispatch(DATA, ({ header }) => void came.push(`call ${header[0]}`));
+      const sent: string[] = [];
+      const send = (): boolean => {
+        if (context.sendImmediate(to, OTHER, Uint8Array.of(sent.length)) !== SUCCESS) return false;
+        sent.push(`message ${sent.length}`);
+        return true;
+      };
+      while (send());
+      const calls: Promise<unknown>[] = [];
+      for (let call = 0; call < 20; call++) {
+        calls.push(context.call(to, DATA, null, { header: Uint8Array.of(sent.length), timeout: PATIENCE }));
+        sent.push(`call ${sent.length}`);
+        // As soon as there is room again, or a place in the queue.
+        while (!send()) context.advance();
+      }
+      await Promise.all(calls);
+      await context.drain();
+      while (came.length < sent.length) await progress(context);
+      expect(came).toEqual(sent);
+    }));
+
+  it("has sent or copied its request when it returns, also one that is larger than a lane", () =>
+    withJob(variant, { tasks: 1 }, async ({ context }) => {
+      context.dispatch(DATA, (message) => {
+        if (message.immediate) return message.payload.slice();
+        const bytes = new Uint8Array(message.payloadBytes);
+        return new Promise((resolve) => message.receive(bytes, () => resolve(bytes)));
+      });
+      const calls = [0, 1000, 69_620, 69_632, 300_000].map((bytes) => {
+        const request = pattern(bytes);
+        const call = context.call(context.endpoint, DATA, request, { timeout: PATIENCE });
+        request.fill(0);
+        return call;
+      });
+      const same = (await Promise.all(calls)).map((reply) => sameBytes(reply, pattern(reply.length)));
+      expect(same).toEqual([true, true, true, true, true]);
+    }));
+
+  it("a reply that comes after its context was closed goes nowhere, and takes no memory", () =>
+    withJob(variant, { tasks: 1 }, async ({ job, client, context }) => {
+      const other = client.createContext();
+      let answer = (_: Uint8Array): void => {};
+      let isAsked = false;
+      other.dispatch(DATA, () => {
+        isAsked = true;
+        return new Promise<Uint8Array>((resolve) => {
+          answer = resolve;
+        });
+      });
+      const call = rejectionOf(context.call(other.endpoint, DATA, null, { timeout: PATIENCE }));
+      until(other, () => isAsked);
+      other.close();
+      answer(Uint8Array.of(1));
+      expect((await call).code).toBe("PAMIR_SHUTDOWN");
+      expect(job.dump().tasks[0]?.contexts[0]?.lanes).toEqual([]);
+    }));
+
   it("bad input is refused, by the promise", () =>
     withJob(variant, { tasks: 1 }, async ({ context }) => {
       const call = (...given: unknown[]) =>
@@ -136,10 +207,9 @@ describe.each(VARIANTS)("calls: $name", (variant) => {
       });
       await callee.progress({ timeout: PATIENCE });
       expect(callee.drained).toBe(false);
-      region.close();
       for (let round = 0; round < 20; round++) for (const each of [context, callee]) each.advance();
       expect([isOver, callee.drained]).toEqual([false, false]);
-      client.createRegion(1).close(); // gives back what was closed before
+      region.close();
       await callee.drain({ timeout: PATIENCE });
       expect(await reply).toEqual(Uint8Array.of(7));
     }));

@@ -166,6 +166,31 @@ function deathSuite(variant: Variant): void {
       },
     ));
 
+  it("who was held back behind a message that is never finished goes on when its origin has ended", () =>
+    withJob(
+      variant,
+      {
+        module,
+        scenario: "testament",
+        args: { small: 0, bytes: 1e6, lingers: true },
+        context: { unexpectedBytes: 300 },
+      },
+      async ({ job, client, context, flags }) => {
+        const own = () => job.dump().tasks[0]?.contexts[0]?.lanes.find(({ origin }) => origin[0] === 0);
+        let heard = 0;
+        context.dispatch(DATA, () => heard++);
+        openGate(flags, 0);
+        // Its beginning fills the unexpected queue.
+        until(context, () => (job.dump().tasks[0]?.contexts[0]?.messages ?? 0) > 0);
+        context.sendImmediate(client.endpoint(0), OTHER, null, new Uint8Array(8));
+        context.sendImmediate(client.endpoint(0), DATA);
+        context.advance();
+        expect([heard, own()?.paused]).toEqual([0, true]);
+        openGate(flags, 1);
+        until(context, () => heard === 1);
+      },
+    ));
+
   it.each(["close", "exit"])("the rest of its memory comes back behind messages that were held back: %s", (how) =>
     withJob(
       variant,

@@ -46,6 +46,18 @@ function untilEnded(context: Context, to: Endpoint): void {
   until(context, () => context.sendImmediate(to, QUIT) === SHUTDOWN);
 }
 
+it.each([
+  ["ts", "wasm"],
+  ["wasm", "ts"],
+] as const)("a job of %s takes a later task of %s", async (kernel, later) => {
+  const workerOptions = { workerData: { joins: "launched" } };
+  const options = { tasks: 1, spare: 1, join: true, kernel, heapBytes: 2 ** 20, workerOptions };
+  await using job = await launch(module, options);
+  const context = job.client.createContext();
+  const to = job.client.endpoint(job.spawn({ kernel: later }));
+  expect([...(await context.call(to, DATA, Uint8Array.of(7), { timeout: PATIENCE }))]).toEqual([7, 1, 2]);
+});
+
 for (const variant of VARIANTS.slice(0, 2)) {
   describe(`spare places: ${variant.name}`, () => {
     it("a new task takes the place of one that died: a new number, all memory back, resume() works", () =>

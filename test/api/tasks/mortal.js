@@ -93,12 +93,13 @@ await runScenario({
   },
 
   /** Leaves many messages and the beginning of a large one behind. */
-  testament(client, { flags, small, bytes }) {
+  testament(client, { flags, small, bytes, lingers }) {
     const context = client.createContext();
     waitGate(flags, 0);
     const to = client.endpoint(0);
     for (let i = 0; i < small; i++) context.sendImmediate(to, DATA, Int32Array.of(i), new Uint8Array(8).fill(i));
     context.send({ to, dispatch: OTHER, payload: new Uint8Array(bytes), onLocal: () => {} });
+    if (lingers) waitGate(flags, 1);
     process.exit(0);
   },
 

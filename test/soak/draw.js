@@ -1,0 +1,137 @@
+// @ts-check
+// What a round is like, drawn from the seed: which kinds of operation, how many tasks, which kernels, how small everything
+// is, who is killed and how. Rounds differ much, so that what hides in one comes up in another (swarm testing).
+import { randomFrom } from "../api/tasks/random.js";
+
+/** @typedef {"wasm" | "ts"} KernelName */
+
+export const OPERATIONS = /** @type {const} */ ([
+  "immediate",
+  "now",
+  "send",
+  "reserve",
+  "stream",
+  "call",
+  "streamCall",
+  "transfer",
+  "add",
+  "draw",
+  "change",
+  "whenRoom",
+  "wait",
+  "purge",
+  "post",
+]);
+/** @typedef {(typeof OPERATIONS)[number]} Operation */
+
+/**
+ * How a task ends: within any step of JavaScript (throw, exit, memory, terminate), while it waits or does not
+ * (parked, asleep, blocked), and by itself (closed, drained).
+ */
+export const ENDS = /** @type {const} */ ([
+  "throw",
+  "exit",
+  "memory",
+  "terminate",
+  "parked",
+  "asleep",
+  "blocked",
+  "closed",
+  "drained",
+]);
+/** @typedef {(typeof ENDS)[number]} End */
+/** Those that somebody else has to end. @type {readonly End[]} */
+export const TERMINATED = ["terminate", "parked", "asleep", "blocked"];
+
+/**
+ * @typedef {object} Round
+ * @property {number} seed of this round
+ * @property {number} tasks at once
+ * @property {number} contexts a task
+ * @property {readonly KernelName[]} kernels in turn
+ * @property {boolean} join the thread that launched it is task 0
+ * @property {number} survivors of the tasks, those that are not killed: at least one
+ * @property {number} kills at most, of the tasks that come after those; 0: there are none
+ * @property {readonly End[]} ends
+ * @property {number} milliseconds of traffic
+ * @property {readonly Operation[]} operations those drawn more often are in it more often
+ * @property {readonly number[]} sizes of messages, at most
+ * @property {number} blockBytes of a transfer
+ * @property {number} laneBytes
+ * @property {number} heapBytes
+ * @property {boolean} isTight the heap may be too small for lanes that grow
+ * @property {number} fifos
+ * @property {number} slots
+ * @property {number} pendingBytes
+ * @property {number} unexpectedBytes
+ * @property {number} spin
+ * @property {boolean} slow tasks do not advance for a while, now and then
+ * @property {boolean} interrupts
+ * @property {boolean} straddles 2^31 is in the midst of the memory
+ * @property {number} patience milliseconds in which everything has ended
+ * @property {import("./model.js").Fault} [fault]
+ */
+
+const SMALL = [0, 8, 8, 8, 100, 500];
+const LARGE = [5000, 20_000, 80_000, 300_000];
+
+/**
+ * @param {number} seed
+ * @param {number} number of the round
+ * @param {{ kernels: readonly KernelName[], tasks: readonly [least: number, most: number], milliseconds: number, patience: number }} limits
+ * @returns {Round}
+ */
+export function drawRound(seed, number, { kernels, tasks: [least, most], milliseconds, patience }) {
+  const { below } = randomFrom((Math.imul(seed, 0x9e3779b1) + number) | 0);
+  /** @template T @param {readonly T[]} list @returns {T} */
+  const one = (list) => /** @type {T} */ (list[below(list.length)]);
+  /** @template T @param {readonly T[]} list @returns {T[]} */
+  const some = (list) => list.filter(() => below(3) > 0);
+  const tasks = least + below(most - least + 1);
+  const contexts = 1 + below(2);
+  const kills = below(3) > 0 && tasks > 1 ? 60 : 0;
+  const isTight = below(5) === 0;
+  const drawn = some(OPERATIONS);
+  const operations = [...drawn, ...some(drawn), ...some(drawn), one(["immediate", "now", "send", "reserve"])];
+  // What dies may not queue large messages in a small heap: nobody would know whether it did.
+  const sizes = [...SMALL, ...some(isTight && kills > 0 ? LARGE.slice(0, 2) : LARGE)];
+  const blockBytes = one([4096, 65_536, 300_000]);
+  const seats = tasks * contexts;
+  const regionBytes = seats * (seats * 3 * blockBytes + 2 ** 16);
+  const heapBytes =
+    Math.ceil((isTight ? 1.5 * regionBytes + seats * seats * 49_152 : 2 * regionBytes + 2 ** 27) / 65_536) * 65_536;
+  const order = Array.from({ length: tasks }, () => one(kernels));
+  return {
+    seed: below(2 ** 31),
+    tasks,
+    contexts,
+    kernels: order,
+    join: below(3) === 0,
+    survivors: kills > 0 ? 1 + below(tasks - 1) : tasks,
+    kills,
+    ends: [one(ENDS), ...some(ENDS)],
+    milliseconds,
+    operations: /** @type {Operation[]} */ (operations),
+    sizes,
+    blockBytes,
+    laneBytes: 2 ** (6 + below(9)),
+    heapBytes,
+    isTight,
+    fifos: one([1, 1, 2, 4]),
+    slots: one([4, 4, 8, 64]),
+    pendingBytes: one([1024, 8192, 65_536, 2 ** 20]),
+    unexpectedBytes: one([0, 1024, 65_536, 2 ** 20]),
+    spin: one([0, 0.05]),
+    slow: below(2) === 0,
+    interrupts: below(3) === 0,
+    straddles: below(4) === 0,
+    patience,
+  };
+}
+
+/** How and when a task ends, in milliseconds from its beginning. @param {Round} round @param {number} task */
+export function fateOf(round, task) {
+  const { below } = randomFrom((round.seed ^ Math.imul(task + 1, 0x85ebca6b)) | 0);
+  const how = /** @type {End} */ (round.ends[below(round.ends.length)]);
+  return { how, lifetime: 1 + below(80) };
+}

@@ -1,0 +1,183 @@
+// @ts-check
+// One round: a job, the deaths in it, and what has come of it. The watchdog is here: this thread waits for nothing without
+// a limit, unless it is a task itself.
+import { launch } from "pamir";
+import { randomFrom } from "../api/tasks/random.js";
+import { fateOf, TERMINATED } from "./draw.js";
+import { survive } from "./life.js";
+import { ALONE, Book, CHECKED, FAILURES, LEAVE, STOP, STRUCK } from "./model.js";
+
+/**
+ * @typedef {object} Outcome
+ * @property {number} operations
+ * @property {number} messages
+ * @property {number} kills
+ * @property {Record<import("./model.js").Failure, number>} failures
+ * @property {string[]} notes why, for the first of them
+ * @property {string} dump of the job, where something hung
+ */
+
+/** Bytes of a page of the heap. */
+const PAGE_BYTES = 4096;
+/** One part of the map lies below 2^31 then, and the other above. */
+const STRADDLING = 2 ** 31 - 1024 ** 2;
+/** Milliseconds between two looks. */
+const LOOK_MS = 10;
+/** Milliseconds after which who wants to wait for its end does. */
+const SETTLED_MS = 60;
+
+/** @param {import("./draw.js").Round} round @returns {Promise<Outcome>} */
+export async function runRound(round) {
+  const { contexts, kernels, kills, survivors, patience } = round;
+  const places = survivors + kills;
+  const endpoints = places * contexts;
+  const pages = Book.pages(places, contexts);
+  const book = new Book(pages, endpoints);
+  const { below } = randomFrom(round.seed);
+  const args = { round, pages, endpoints };
+  /** Tasks that have not ended, as they have to. @type {Map<number, { seat: number, terminate: number, by: number }>} */
+  const doomed = new Map();
+  let isStopped = false;
+  let isOver = false;
+
+  const job = await launch(new URL("task.js", import.meta.url), {
+    tasks: survivors,
+    spare: kills,
+    join: round.join,
+    contexts,
+    kernel: Array.from({ length: survivors }, (_, task) => kernelOf(task)),
+    laneBytes: round.laneBytes,
+    heapBytes: round.heapBytes,
+    fifos: round.fifos,
+    slots: round.slots,
+    ...(round.straddles ? { memoryBase: STRADDLING } : {}),
+    args,
+    onExit,
+  });
+  const own = round.join ? survive(job.client) : Promise.resolve();
+  own.catch((error) => book.fail("others", `task 0: ${error.stack}`));
+
+  /** @param {number} task */
+  function kernelOf(task) {
+    return /** @type {import("./draw.js").KernelName} */ (kernels[task % kernels.length]);
+  }
+
+  /** One more that is to die. @param {number} seat */
+  function spawn(seat) {
+    const task = job.tasks;
+    const { how, lifetime } = fateOf(round, task);
+    job.spawn({
+      kernel: kernelOf(task),
+      args: { ...args, seat },
+      ...(how === "memory" && { workerOptions: { resourceLimits: { maxOldGenerationSizeMb: 24 } } }),
+    });
+    const end = performance.now() + lifetime;
+    const terminate = TERMINATED.includes(how) ? end + SETTLED_MS : Number.POSITIVE_INFINITY;
+    doomed.set(task, { seat, terminate, by: end + patience });
+  }
+
+  /** @param {import("pamir").TaskExit} exit */
+  function onExit({ task, cause, error }) {
+    const victim = doomed.get(task);
+    if (victim === undefined) {
+      if (isOver || book.flag(CHECKED) === survivors) return;
+      book.fail("others", `task ${task} has ended: ${cause}, ${error}`);
+      return;
+    }
+    doomed.delete(task);
+    book.count("kills");
+    const { how } = fateOf(round, task);
+    // What goes on beside a handler that was broken off finds itself within it, and may be the first to throw.
+    const isThrown = how === "throw" && /dies|not re-entrant/.test(error ?? "");
+    if (!isThrown && !["exit", "memory", "terminated"].includes(cause))
+      book.fail("others", `task ${task}, ${how}, has ended: ${cause}, ${error}`);
+    if (!isStopped && job.tasks < places) spawn(victim.seat);
+  }
+
+  /** Ends those whose time has come. */
+  function reap() {
+    const now = performance.now();
+    for (const [task, victim] of doomed) {
+      if (now > victim.terminate) {
+        victim.terminate = Number.POSITIVE_INFINITY;
+        void job.terminate(task);
+      }
+      if (now < victim.by) continue;
+      book.fail("hung", `task ${task} has not ended: ${fateOf(round, task).how}`);
+    }
+  }
+
+  /**
+   * Looks again and again until the condition holds; nothing may take longer than so many milliseconds.
+   * @param {() => boolean} condition
+   * @param {number} most
+   * @param {string} what
+   */
+  async function watch(condition, most, what) {
+    const end = performance.now() + most;
+    for (;;) {
+      if (book.counted("hung") > 0) return false;
+      if (condition()) return true;
+      if (performance.now() > end) {
+        book.fail("hung", what);
+        return false;
+      }
+      await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
+      reap();
+    }
+  }
+
+  /** Nothing but what the last task needs for itself is taken of the heap. */
+  function left() {
+    const { heap, tasks } = job.dump();
+    const owners = heap.owners.filter(({ task, regions }) => task !== 0 || regions > PAGE_BYTES);
+    const lanes = (tasks[0]?.contexts ?? []).flatMap((context) =>
+      context.lanes.filter(({ origin }) => origin[0] !== 0),
+    );
+    return owners.length + lanes.length === 0 ? undefined : JSON.stringify({ owners, lanes });
+  }
+
+  const until = performance.now() + round.milliseconds;
+  if (kills > 0) for (let seat = survivors; seat < round.tasks; seat++) spawn(seat);
+  const isEnough = () =>
+    performance.now() > until ||
+    book.hasFailed ||
+    book.flag(STRUCK) > 0 ||
+    (kills > 0 && doomed.size === 0 && job.tasks === places);
+  const interrupts = () => {
+    if (round.interrupts && below(4) === 0) job.interrupt(below(job.tasks));
+    return isEnough();
+  };
+  let goesOn = await watch(interrupts, round.milliseconds + patience, "the traffic");
+  isStopped = true;
+  goesOn = goesOn && (await watch(() => doomed.size === 0, 2 * patience, "the deaths"));
+  for (let task = 0; task < survivors; task++) book.leave(task);
+  book.raise(STOP);
+  goesOn = goesOn && (await watch(() => book.flag(ALONE) > 0, 4 * patience, "the end of the round"));
+  const dump = goesOn ? "" : String(job.dump());
+  if (goesOn && !book.hasFailed) {
+    const end = performance.now() + patience / 4;
+    while (left() !== undefined && performance.now() < end)
+      await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
+    const rest = left();
+    if (rest !== undefined) book.fail("memory", rest);
+  }
+  book.raise(LEAVE);
+  let hasEnded = false;
+  void job.exited.then(() => {
+    hasEnded = true;
+  });
+  if (goesOn) await watch(() => hasEnded, patience, "to leave");
+  isOver = true;
+  await job.terminate();
+  return {
+    operations: book.counted("operations"),
+    messages: book.counted("messages"),
+    kills: book.counted("kills"),
+    failures: /** @type {Outcome["failures"]} */ (
+      Object.fromEntries(FAILURES.map((failure) => [failure, book.counted(failure)]))
+    ),
+    notes: book.notes,
+    dump,
+  };
+}

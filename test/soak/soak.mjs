@@ -1,0 +1,215 @@
+#!/usr/bin/env node
+// @ts-check
+// npm run soak: rounds of random traffic with kills, each compared with a model, until the time is over.
+import { fork } from "node:child_process";
+import { fileURLToPath } from "node:url";
+import { parseArgs } from "node:util";
+import { drawRound, OPERATIONS } from "./draw.js";
+import { FAILURES, FAULTS } from "./model.js";
+
+/** @typedef {import("./round.js").Outcome} Outcome */
+
+const HELP = `soak: random traffic with kills between tasks, compared with a model
+
+Usage: npm run soak -- [options]
+
+  --minutes N      how long new rounds are begun (default 5)
+  --seed S         of all that is drawn (default: another each time)
+  --round R        this round of the seed alone
+  --kernels LIST   of the tasks: wasm, ts, or both (default wasm,ts)
+  --tasks RANGE    tasks at once, 1 to 8, as 3 or 2..4 (default 2..4)
+  --seconds N      of traffic in a round (default 4)
+  --patience N     seconds in which everything that was begun has ended (default 60)
+  --help
+
+A round draws which operations there are, who is killed and how, how small lanes, FIFOs and queues are. Counted are:
+
+  lost, repeated, reordered, torn   messages, by pair and number; of one that was killed, those that it knew were out
+  hung                              what did not end: with what was under way, and a dump of the job
+  sums                              words that rmws have changed
+  contents                          bytes that were put and got
+  calls                             wrongly answered
+  memory                            of the heap, that did not come back
+  others                            results, errors and ends that may not be
+
+Exit codes: 0 none of them; 1 any; 2 wrong options.
+`;
+
+class UsageError extends Error {}
+
+/** @param {string} option @param {string} value @param {number} least @param {number} most @param {RegExp} shape */
+function number(option, value, least, most, shape = /^\d+$/) {
+  const given = shape.test(value) ? Number(value) : Number.NaN;
+  if (given >= least && given <= most) return given;
+  const what = shape.test("0.5") ? "a number" : "a whole number";
+  throw new UsageError(`${option} is ${JSON.stringify(value)}: ${what} from ${least} to ${most}`);
+}
+
+/** @param {string} value */
+function kernelsOf(value) {
+  const names = value.split(",");
+  for (const name of names) {
+    if (name !== "wasm" && name !== "ts")
+      throw new UsageError(`--kernels is ${JSON.stringify(value)}: a list of wasm and ts`);
+  }
+  return /** @type {import("./draw.js").KernelName[]} */ (names);
+}
+
+const TASKS_MAX = 8;
+/** @param {string} value @returns {readonly [number, number]} */
+function tasksOf(value) {
+  const [, least = "", most = least] = /^(\d+)(?:\.\.(\d+))?$/.exec(value) ?? [];
+  const range = /** @type {const} */ ([Number(least), Number(most)]);
+  if (least !== "" && range[0] >= 1 && range[0] <= range[1] && range[1] <= TASKS_MAX) return range;
+  throw new UsageError(`--tasks is ${JSON.stringify(value)}: a number or range from 1 to ${TASKS_MAX}, as 3 or 2..4`);
+}
+
+const ANY = /^\d+(\.\d+)?$/;
+
+/** @param {string[]} args */
+function optionsOf(args) {
+  const { values } = parseArgs({
+    args,
+    options: {
+      minutes: { type: "string", default: "5" },
+      seed: { type: "string" },
+      round: { type: "string" },
+      kernels: { type: "string", default: "wasm,ts" },
+      tasks: { type: "string", default: "2..4" },
+      seconds: { type: "string", default: "4" },
+      patience: { type: "string", default: "60" },
+      help: { type: "boolean", short: "h" },
+    },
+  });
+  return {
+    help: values.help === true,
+    minutes: number("--minutes", values.minutes, 0, 100_000, ANY),
+    seed:
+      values.seed === undefined ? Math.floor(Math.random() * 2 ** 31) : number("--seed", values.seed, 0, 2 ** 31 - 1),
+    round: values.round === undefined ? undefined : number("--round", values.round, 0, 2 ** 31 - 1),
+    kernels: kernelsOf(values.kernels),
+    tasks: tasksOf(values.tasks),
+    milliseconds: 1000 * number("--seconds", values.seconds, 0.1, 3600, ANY),
+    patience: 1000 * number("--patience", values.patience, 0.1, 3600, ANY),
+  };
+}
+
+/** What the soak's own test has a round do to the model. */
+function faultOf() {
+  const fault = process.env.PAMIR_SOAK_FAULT;
+  if (fault === undefined) return undefined;
+  if (fault in FAULTS) return /** @type {import("./model.js").Fault} */ (fault);
+  throw new UsageError(`PAMIR_SOAK_FAULT is ${JSON.stringify(fault)}: there are ${Object.keys(FAULTS).join(", ")}`);
+}
+
+/**
+ * Node 20 aborts the process, once in some 1,000 kills, where a worker ends while V8 compiles for it on another thread:
+ * that says nothing of pamir, and the round is run again.
+ */
+const NODE_ABORTS = /NodePlatform::ForIsolate.*Assertion failed/s;
+/** How often it is. */
+const TRIES = 3;
+
+/**
+ * Runs a round in a process of its own; undefined: Node has aborted that.
+ * @param {import("./draw.js").Round} round
+ * @returns {Promise<Outcome | undefined>}
+ */
+function runAlone(round) {
+  return new Promise((resolve) => {
+    const stdio = /** @type {const} */ (["ignore", "inherit", "pipe", "ipc"]);
+    const child = fork(fileURLToPath(new URL("alone.mjs", import.meta.url)), { stdio: [...stdio] });
+    let errors = "";
+    child.stderr?.on("data", (text) => {
+      errors += text;
+      process.stderr.write(text);
+    });
+    /** @type {Outcome | undefined} */
+    let outcome;
+    let isKilled = false;
+    // Longer than the round's own watchdog, which may be blocked.
+    const timer = setTimeout(
+      () => {
+        isKilled = child.kill("SIGKILL");
+      },
+      round.milliseconds + 10 * round.patience,
+    );
+    child.on("message", (message) => {
+      outcome = /** @type {Outcome} */ (message);
+    });
+    child.on("close", (code, signal) => {
+      clearTimeout(timer);
+      if (signal === "SIGABRT" && NODE_ABORTS.test(errors)) return resolve(undefined);
+      resolve(outcome ?? without(isKilled, `the process of the round ended by itself: code ${code}, signal ${signal}`));
+    });
+    child.send(round);
+  });
+}
+
+/** The outcome of a round that told none. @param {boolean} isKilled @param {string} why @returns {Outcome} */
+function without(isKilled, why) {
+  const none = /** @type {Outcome["failures"]} */ (Object.fromEntries(FAILURES.map((failure) => [failure, 0])));
+  const failures = isKilled ? { ...none, hung: 1 } : { ...none, others: 1 };
+  const notes = [isKilled ? "hung: the thread that launched the job" : `others: ${why}`];
+  return { operations: 0, messages: 0, kills: 0, failures, notes, dump: "" };
+}
+
+/** @param {Outcome["failures"]} failures @param {boolean} [all] */
+const textOf = (failures, all = false) =>
+  FAILURES.filter((failure) => all || failures[failure] > 0).map((failure) => `${failure} ${failures[failure]}`);
+
+/** @param {string[]} args @returns {Promise<number>} */
+async function soak(args) {
+  const { help, minutes, seed, round: only, patience, ...limits } = optionsOf(args);
+  if (help) {
+    process.stdout.write(HELP);
+    return 0;
+  }
+  const fault = faultOf();
+  console.log(`soak: seed ${seed}, ${minutes} minutes, kernels ${limits.kernels}, tasks ${limits.tasks.join(" to ")}`);
+  const total = without(true, "");
+  total.failures.hung = 0;
+  const end = performance.now() + minutes * 60_000;
+  let rounds = 0;
+  for (let number = only ?? 0; number === (only ?? 0) || (only === undefined && performance.now() < end); number++) {
+    let round = drawRound(seed, number, { ...limits, patience });
+    if (fault !== undefined) {
+      round = { ...round, fault, kills: 0, survivors: round.tasks, isTight: false, operations: OPERATIONS };
+    }
+    let outcome = await runAlone(round);
+    for (let tries = 1; outcome === undefined && tries < TRIES; tries++) {
+      console.log(`round ${number}: Node aborted by an assertion of its own: once more`);
+      outcome = await runAlone(round);
+    }
+    outcome ??= without(false, `Node aborted ${TRIES} times`);
+    const { operations, messages, kills, failures, notes, dump } = outcome;
+    rounds++;
+    total.operations += operations;
+    total.kills += kills;
+    for (const failure of FAILURES) total.failures[failure] += failures[failure];
+    const { tasks, contexts, kernels, laneBytes, slots } = round;
+    const what = `${tasks} tasks (${kernels}) × ${contexts}, lanes of ${laneBytes}, ${slots} slots`;
+    const wrong = textOf(failures);
+    const state = wrong.length === 0 ? "ok" : wrong.join(", ");
+    console.log(`round ${number}: ${what}: ${operations} operations, ${messages} messages, ${kills} kills: ${state}`);
+    if (wrong.length === 0) continue;
+    for (const note of notes) console.log(`  ${note}`);
+    if (dump !== "") console.log(dump.replace(/^/gm, "  "));
+    const { kernels: list, tasks: range, milliseconds } = limits;
+    const again = `--seed ${seed} --round ${number} --kernels ${list} --tasks ${range.join("..")} --seconds ${milliseconds / 1000}`;
+    console.log(`  again: npm run soak -- ${again}`);
+  }
+  const { operations, kills, failures } = total;
+  const counts = textOf(failures, true).join(", ");
+  console.log(`soak: seed ${seed}, ${rounds} rounds, ${operations} operations, ${kills} kills, ${counts}`);
+  return textOf(failures).length > 0 ? 1 : 0;
+}
+
+try {
+  process.exitCode = await soak(process.argv.slice(2));
+} catch (error) {
+  const { code = "", message } = /** @type {{ code?: string, message: string }} */ (error);
+  if (!(error instanceof UsageError) && !code.startsWith("ERR_PARSE_ARGS")) throw error;
+  console.error(`soak: ${message}`);
+  process.exitCode = 2;
+}
