@@ -404,7 +404,7 @@ export const DESCRIPTOR_FENCE: u32 = 5;
 //                  8  count  number of the message among those of its origin, target and id; what else a kind needs
 //                 12  bytes  of the transfer
 //                 TRACE_CLOCK has milliseconds as f64 in the upper 8 bytes: what lies between two of them is spread
-//                 evenly over the time between.
+//                 evenly over the time between. Its second word is 1 where a round is over: the last handler has ended.
 //  All plain: a reader copies, looks at position again, and drops what may have been overwritten meanwhile.
 // ╘═════════════════════════════════════════════════════════════════════════════════════════════════════════════════╛
 export const TRACE_POSITION_OFFSET: u32 = 0;
@@ -415,10 +415,8 @@ export const TRACE_ID_SHIFT: u32 = 8;
 export const TRACE_CONTEXT_SHIFT: u32 = 24;
 export const TRACE_CLOCK: u32 = 1;
 export const TRACE_SEND: u32 = 2;
-/** A handler begins. */
+/** A handler begins, and with it the one before it has ended. */
 export const TRACE_HANDLER: u32 = 3;
-/** What began last ends. */
-export const TRACE_END: u32 = 4;
 export const TRACE_PUT: u32 = 5;
 export const TRACE_GET: u32 = 6;
 export const TRACE_RMW: u32 = 7;

@@ -68,7 +68,7 @@ if (isMainThread) {
     `64 messages, one answer ${number(streamOff)}${number(streamOn)}${number(streamOn - streamOff)} a message`,
   );
   console.log(`ping-pong, one way      ${number(hopOff)}${number(hopOn)}${number(hopOn - hopOff)} a hop`);
-  // The slower side sets the pace: the target's, with two events a message.
+  // One on each side, and the two take turns.
   console.log(`an event, in the stream ${number((streamOn - streamOff) / 2)} ns`);
 } else {
   const client = await attach();

@@ -7,7 +7,6 @@ import {
   TRACE_CLOCK,
   TRACE_CONTEXT_SHIFT,
   TRACE_DEATH,
-  TRACE_END,
   TRACE_EVENT_SHIFT,
   TRACE_EVENTS_OFFSET,
   TRACE_FENCE,
@@ -82,7 +81,7 @@ const KIND_MASK = (1 << TRACE_ID_SHIFT) - 1;
 const PID = 1;
 const TRANSFERS: Readonly<Record<number, string>> = { [TRACE_PUT]: "put", [TRACE_GET]: "get", [TRACE_RMW]: "rmw" };
 
-/** The events of one task, the oldest first, without the readings of the clock. */
+/** The events of one task, the oldest first; of the readings of the clock those at which a round was over. */
 function recorded(map: MemoryMap, { buffer }: Memory, kernel: Pick<Kernel, "loadWord">, task: number): Recorded[] {
   const ring = traceRing(map, task);
   const position = (): number => kernel.loadWord(ring + TRACE_POSITION_OFFSET) >>> 0;
@@ -113,6 +112,7 @@ function recorded(map: MemoryMap, { buffer }: Memory, kernel: Pick<Kernel, "load
     for (const [place, event] of open.entries()) event.time = last + ((now - last) * place) / open.length;
     open = [];
     last = now;
+    if (cells[at + 1] === 1) events.push({ at, time: now });
   }
   return events
     .filter(({ time }) => !Number.isNaN(time))
@@ -156,8 +156,14 @@ export function traceOf(map: MemoryMap, memory: Memory, kernel: Pick<Kernel, "lo
     const of = { pid: PID, tid: task };
     out.push({ ph: "M", name: "thread_name", ts: 0, ...of, args: { name: `task ${task}` } });
     /** Where the handler and the sleep that are under way began. */
-    let handler: { readonly place: number; readonly event: Recorded } | undefined;
+    let handler: number | undefined;
     let parked: Recorded | undefined;
+    const handlerEnds = (ts: number): void => {
+      if (handler === undefined) return;
+      const begun = out[handler] as TraceEvent;
+      out[handler] = { ...begun, dur: length(begun.ts, ts) };
+      handler = undefined;
+    };
     for (const [place, event] of events.entries()) {
       const { kind, id, context, whom, count, bytes, time } = event;
       const ts = micros(time);
@@ -170,14 +176,11 @@ export function traceOf(map: MemoryMap, memory: Memory, kernel: Pick<Kernel, "lo
         out.push({ ph: "X", name, cat: "send", ts, dur: lasts, ...of, args: { from: own, to: other, count, bytes } });
         out.push({ ph: "s", name: "message", cat: "message", ts, ...of, id: arrow(own, other, event) });
       } else if (kind === TRACE_HANDLER) {
-        handler = { place: out.length, event };
+        handlerEnds(ts);
+        handler = out.length;
         const args = { from: other, to: own, count, bytes };
         out.push({ ph: "X", name: nameOfId(id), cat: "handler", ts, dur: lasts, ...of, args });
         out.push({ ph: "f", bp: "e", name: "message", cat: "message", ts, ...of, id: arrow(other, own, event) });
-      } else if (kind === TRACE_END && handler !== undefined) {
-        const begun = out[handler.place] as TraceEvent;
-        out[handler.place] = { ...begun, dur: length(begun.ts, ts) };
-        handler = undefined;
       } else if (kind === TRACE_FENCE || kind === TRACE_FENCED) {
         const ph = kind === TRACE_FENCE ? "b" : "e";
         out.push({
@@ -189,7 +192,8 @@ export function traceOf(map: MemoryMap, memory: Memory, kernel: Pick<Kernel, "lo
           id: fenceOf(task, context, count),
           args: { to: other },
         });
-      } else if (kind === TRACE_PARK) parked = event;
+      } else if (kind === TRACE_CLOCK) handlerEnds(ts);
+      else if (kind === TRACE_PARK) parked = event;
       else if (kind === TRACE_WAKE && parked !== undefined) {
         const since = micros(parked.time);
         const name = `asleep in ${nameOfWait(count)}`;

@@ -7,7 +7,6 @@ import {
   DISPATCH_ID_CALL,
   DISPATCH_ID_REPLY,
   NONE,
-  TRACE_END,
   TRACE_FENCE,
   TRACE_FENCED,
   TRACE_GET,
@@ -24,7 +23,7 @@ import type { Handler } from "./dispatch.js";
 import { contextOf, type Endpoint, nameOf } from "./endpoint.js";
 import type { Message } from "./message.js";
 import { Receiver, type Taken } from "./receive.js";
-import { type Callback, EAGAIN, type Result, SUCCESS } from "./result.js";
+import { type Callback, type Result, SUCCESS } from "./result.js";
 import { Rma, type RmwParameters, type TransferParameters } from "./rma.js";
 import { Sender, type SendParameters } from "./send.js";
 import { WorkQueue } from "./work.js";
@@ -40,21 +39,11 @@ class Counts {
 
   /** Number of the next message, from 0. */
   next(endpoint: Endpoint, id: number): number {
-    const ordinal = this.#ordinalOf(endpoint);
+    const ordinal = (endpoint >>> 8) * this.#contexts + (endpoint & 255);
     const counts = this.#counts[ordinal] ?? this.#begin(ordinal);
     const count = counts[id] as number;
     counts[id] = count + 1;
     return count;
-  }
-
-  /** The last one was none. */
-  back(endpoint: Endpoint, id: number): void {
-    const counts = this.#counts[this.#ordinalOf(endpoint)] as Uint32Array;
-    counts[id] = (counts[id] as number) - 1;
-  }
-
-  #ordinalOf(endpoint: Endpoint): number {
-    return (endpoint >>> 8) * this.#contexts + (endpoint & 255);
   }
 
   #begin(ordinal: number): Uint32Array {
@@ -64,7 +53,9 @@ class Counts {
   }
 }
 
-const bytesIn = (view: ArrayBufferView | null | undefined): number => view?.byteLength ?? 0;
+/** The length of a Uint8Array is read in place; `byteLength` of any view is a call into V8 (5 ns). */
+const bytesIn = (view: ArrayBufferView | null | undefined): number =>
+  view instanceof Uint8Array ? view.length : view == null ? 0 : view.byteLength;
 
 /** What a context records, for its task. */
 export class Trail {
@@ -84,25 +75,15 @@ export class Trail {
     this.#came = new Counts(contexts);
   }
 
-  /** Recorded before it is sent: its handler may run before send() has returned. */
+  /** Recorded behind the send, which takes longer to arrive than this does. */
   sent(to: Endpoint, id: number, bytes: number): void {
     this.tracer.event(TRACE_SEND, this.context, id, to, this.#sent.next(to, id), bytes);
   }
 
-  /** What was recorded last has come to nothing. */
-  notSent(to: Endpoint, id: number): void {
-    this.#sent.back(to, id);
-    this.tracer.retract();
-  }
-
-  /** A message has come to a handler, or to whoever takes it out of a stream; end() follows. */
+  /** A message has come to a handler, or to whoever takes it out of a stream. The next one ends it, or settle(). */
   came(origin: Endpoint, id: number, bytes: number, call: number): void {
     if (call < 0) this.tracer.event(TRACE_HANDLER, this.context, id, origin, this.#came.next(origin, id), bytes);
     else this.tracer.event(TRACE_HANDLER, this.context, DISPATCH_ID_CALL, origin, call, bytes);
-  }
-
-  end(): void {
-    this.tracer.event(TRACE_END, this.context, 0, 0, 0, 0);
   }
 
   transferred(kind: number, to: Endpoint, bytes: number): void {
@@ -124,11 +105,7 @@ export class Trail {
     return (message) => {
       this.came(message.origin, id, message.payloadBytes, this.call);
       this.call = -1;
-      try {
-        return handler(message);
-      } finally {
-        this.end();
-      }
+      return handler(message);
     };
   }
 
@@ -138,14 +115,13 @@ export class Trail {
       const number = message.headerWord(0);
       this.tracer.event(TRACE_HANDLER, this.context, DISPATCH_ID_REPLY, message.origin, number, message.payloadBytes);
       handler(message);
-      this.end();
     };
   }
 
   /** A message was taken out of a stream. */
   took({ origin, payload, call }: Taken, id: number): void {
     this.came(origin, id, payload.length, call ?? -1);
-    this.end();
+    this.tracer.settle();
   }
 }
 
@@ -166,25 +142,14 @@ export class TracedSender extends Sender {
     payload: ArrayBufferView | null | undefined,
     queue: boolean,
   ): Result {
-    let result: Result = EAGAIN;
-    this.#trail.sent(to, dispatch, bytesIn(payload));
-    try {
-      result = super.sendImmediate(to, dispatch, header, payload, queue);
-    } finally {
-      if (result !== SUCCESS) this.#trail.notSent(to, dispatch);
-    }
+    const result = super.sendImmediate(to, dispatch, header, payload, queue);
+    if (result === SUCCESS) this.#trail.sent(to, dispatch, bytesIn(payload));
     return result;
   }
 
   override send(parameters: SendParameters): Result {
-    const { to, dispatch, payload } = parameters;
-    let result: Result = EAGAIN;
-    this.#trail.sent(to, dispatch, bytesIn(payload));
-    try {
-      result = super.send(parameters);
-    } finally {
-      if (result !== SUCCESS) this.#trail.notSent(to, dispatch);
-    }
+    const result = super.send(parameters);
+    if (result === SUCCESS) this.#trail.sent(parameters.to, parameters.dispatch, bytesIn(parameters.payload));
     return result;
   }
 
@@ -196,12 +161,9 @@ export class TracedSender extends Sender {
     onLocal: Callback | undefined,
   ): Result {
     const number = new DataView(header.buffer, header.byteOffset).getUint32(0, true);
-    let result: Result = EAGAIN;
-    this.#trail.tracer.event(TRACE_SEND, this.#trail.context, dispatch, to, number, bytesIn(payload));
-    try {
-      result = super.sendOwn(to, dispatch, header, payload, onLocal);
-    } finally {
-      if (result !== SUCCESS) this.#trail.tracer.retract();
+    const result = super.sendOwn(to, dispatch, header, payload, onLocal);
+    if (result === SUCCESS) {
+      this.#trail.tracer.event(TRACE_SEND, this.#trail.context, dispatch, to, number, bytesIn(payload));
     }
     return result;
   }
