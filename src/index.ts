@@ -22,7 +22,7 @@ export type { AdoptTarget, TaskExit } from "./launch/monitor.js";
 export type { Trace, TraceEvent } from "./launch/trace.js";
 export type { Attributes, Capabilities, Client, CloseOptions } from "./pami/client.js";
 export { type Codec, codecs, type DispatchId, dispatchId, type TypedHandler } from "./pami/codec.js";
-export type { CallOptions, Context, ContextOptions, ProgressOptions, Received, WaitOptions } from "./pami/context.js";
+export type { CallOptions, Context, ContextOptions, Received } from "./pami/context.js";
 export type { DebugOptions } from "./pami/debug.js";
 export type { DispatchHints, Handler, Hint } from "./pami/dispatch.js";
 export type { ContextDump, Dump, HeapDump, InjectionDump, LaneDump, TaskDump } from "./pami/dump.js";
@@ -48,4 +48,5 @@ export {
 export type { RegionWord, RmwParameters, TransferParameters } from "./pami/rma.js";
 export type { RmwOperation, RmwType } from "./pami/rmw.js";
 export type { SendParameters } from "./pami/send.js";
+export type { ProgressOptions, WaitOptions } from "./pami/waits.js";
 export type { Work } from "./pami/work.js";

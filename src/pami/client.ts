@@ -20,13 +20,14 @@ import { diagnostics } from "../support/diagnostics.js";
 import { hardwareThreads, processorName } from "../support/host.js";
 import { Keepalive } from "../support/keepalive.js";
 import { DESK_BYTES, type Relay } from "../transport/relay.js";
-import { Context, type ContextHost, type ContextOptions, type ProgressOptions } from "./context.js";
+import { Context, type ContextHost, type ContextOptions } from "./context.js";
 import { Debug, type DebugLimits } from "./debug.js";
 import { type Dump, dumpJob } from "./dump.js";
 import { type Endpoint, endpointOf } from "./endpoint.js";
 import { checkInteger, PamiError, show } from "./error.js";
 import { type MemRegion, RegionTable } from "./memregion.js";
 import { tellOfClose, tellOfEnd } from "./notice.js";
+import type { ProgressOptions } from "./waits.js";
 
 /** What `client.query` answers, by name. */
 export interface Attributes {

@@ -7,12 +7,10 @@ import {
   DISPATCH_ID_MAX,
   TRACE_DEATH,
   WAIT_ADVANCE_UNTIL,
-  WAIT_CALL,
   WAIT_DRAIN,
   WAIT_ENDED,
   WAIT_FLUSH,
   WAIT_MESSAGES,
-  WAIT_PROGRESS,
   WAIT_ROOM,
 } from "../../assembly/layout.js";
 import type { Awaited, Parker } from "../engine/park.js";
@@ -21,15 +19,12 @@ import type { Kernel, Memory } from "../kernel/kernel.js";
 import { contextBlock, isClosed, type MemoryMap, ordinalOf } from "../memory/map.js";
 import type { Clock } from "../support/clock.js";
 import { diagnostics } from "../support/diagnostics.js";
-import { nextTurn } from "../support/host.js";
-import { promise } from "../support/promise.js";
 import { ShmLanes } from "../transport/shm.js";
 import { bytesOf, Calls } from "./call.js";
 import { type DispatchId, type TypedHandler, untyped } from "./codec.js";
 import { CompletionQueue } from "./completion.js";
 import type { Debug } from "./debug.js";
 import type { DispatchHints, Handler } from "./dispatch.js";
-import { nameOfWait } from "./dump.js";
 import type { Endpoint } from "./endpoint.js";
 import { endpointOf, nameOf } from "./endpoint.js";
 import { checkInteger, PamiError, show } from "./error.js";
@@ -39,6 +34,7 @@ import { checkSendHints, Receiver } from "./receive.js";
 import { type Callback, ENOMEM, INTERRUPTED, type Result, SHUTDOWN, SUCCESS, TIMEDOUT } from "./result.js";
 import { Rma, type RmwParameters, type TransferParameters } from "./rma.js";
 import { Sender, type SendParameters } from "./send.js";
+import { checkTimeout, type ProgressOptions, type WaitOptions, Waits } from "./waits.js";
 import { type Work, WorkQueue } from "./work.js";
 
 /** Options of `client.createContext`. */
@@ -49,18 +45,6 @@ export interface ContextOptions {
   unexpectedBytes?: number | undefined;
   /** Milliseconds that a wait spins before it parks (default 0.05; 0: parks at once). */
   spin?: number | undefined;
-}
-
-/** Options of the waits. */
-export interface WaitOptions {
-  /** Milliseconds; without it, as long as it takes. */
-  timeout?: number | undefined;
-}
-
-/** Options of `context.progress`. */
-export interface ProgressOptions extends WaitOptions {
-  /** Ends the wait; it rejects with PAMIR_CANCELED. */
-  signal?: AbortSignal | undefined;
 }
 
 /** Options of `context.call`. */
@@ -132,8 +116,6 @@ export class Context {
   readonly #trail: Trail | undefined;
   /** Who wants to know of an endpoint's end. */
   #watchers: { readonly to: Endpoint; readonly callback: Callback; readonly cookie: unknown }[] = [];
-  /** Whether somebody advances for the calls that are pending. */
-  #callsAwaited = false;
   #inFenceRegion = false;
   readonly #completions: CompletionQueue;
   readonly #work: WorkQueue;
@@ -146,13 +128,7 @@ export class Context {
   /** Events processed so far, modulo 2^32. */
   #events = 0;
   #closed = false;
-  /** progress() calls that have not ended. */
-  #progressing = 0;
-  /** Times that some of them ended because another wait did. */
-  #settlings = 0;
-  #isSettling = false;
-  /** How the waits that do not block end when this closes. */
-  readonly #waits = new Set<() => void>();
+  readonly #waits: Waits;
 
   /** @internal */
   constructor(host: ContextHost, index: number, options: ContextOptions) {
@@ -183,7 +159,20 @@ export class Context {
       pending: (count) => {
         memory.words[(this.#block + CONTEXT_CALLS_OFFSET) >>> 2] = count;
       },
-      advanceSoon: (isSooner) => this.#advanceForCalls(isSooner),
+      advanceSoon: (isSooner) => this.#waits.advanceForCalls(isSooner),
+    });
+    this.#waits = new Waits(host, {
+      endpoint: this.endpoint,
+      block: this.#block,
+      spin,
+      calls: this.#calls,
+      advance: (rounds) => this.advance(rounds),
+      events: () => this.#events,
+      isAdvancing: () => this.#advancing,
+      isClosed: () => this.#closed,
+      checkOpen: (call) => this.#checkOpen(call),
+      hasWork: () => this.#hasWork(),
+      isRestless: () => this.#isRestless(),
     });
     const gone = (to: Endpoint) => this.#targetGone(to);
     const { onReply } = this.#calls;
@@ -265,16 +254,16 @@ export class Context {
         const headerLength = headerBytes?.length ?? 0;
         checkSendHints(dispatch, hints, headerLength, bodyBytes(headerLength, payload?.length ?? 0));
       }
-      if (signal?.aborted) throw this.#canceled("call()", signal);
+      if (signal?.aborted) throw this.#waits.canceled("call()", signal);
       const abort = (): void => {
-        this.#calls.giveUp(number, this.#canceled("call()", signal as AbortSignal));
+        this.#calls.giveUp(number, this.#waits.canceled("call()", signal as AbortSignal));
         this.#host.parker.ring();
       };
       const number = this.#calls.begin(dispatch, headerBytes, payload, {
         to,
         deadline: milliseconds === Number.POSITIVE_INFINITY ? milliseconds : this.#host.clock.now() + milliseconds,
         resolve: (reply) => {
-          this.#settled();
+          this.#waits.settled();
           signal?.removeEventListener("abort", abort);
           try {
             resolve(typed === undefined ? reply : typed.reply?.decode(reply));
@@ -283,7 +272,7 @@ export class Context {
           }
         },
         reject: (error) => {
-          this.#settled();
+          this.#waits.settled();
           signal?.removeEventListener("abort", abort);
           reject(error);
         },
@@ -315,7 +304,7 @@ export class Context {
     receiver.openStream(dispatch);
     try {
       for (;;) {
-        await this.#until(WAIT_MESSAGES, () => receiver.hasNext(dispatch), options);
+        await this.#waits.until(WAIT_MESSAGES, () => receiver.hasNext(dispatch), options);
         for (let next = receiver.take(dispatch); next !== undefined; next = receiver.take(dispatch)) {
           this.#trail?.took(next, dispatch);
           const { origin, header, payload, call } = next;
@@ -413,7 +402,7 @@ export class Context {
     };
     this.#sender.whenRoom(to, bytes, told, undefined);
     try {
-      await this.#until(WAIT_ROOM, () => came !== undefined, options);
+      await this.#waits.until(WAIT_ROOM, () => came !== undefined, options);
     } finally {
       if (came === undefined && !this.#closed) this.#sender.forgetRoom(to, told);
     }
@@ -446,10 +435,12 @@ export class Context {
     if (this.#receiver.isGone(to)) this.#completions.push(callback, cookie, SHUTDOWN);
     else this.#watchers.push({ to, callback, cookie });
     if (typeof onEnd === "function") return undefined;
-    return this.#until(WAIT_ENDED, () => hasEnded, onEnd).finally(() => {
-      const place = this.#watchers.findIndex((watcher) => watcher.callback === told);
-      if (place >= 0) this.#watchers.splice(place, 1);
-    });
+    return this.#waits
+      .until(WAIT_ENDED, () => hasEnded, onEnd)
+      .finally(() => {
+        const place = this.#watchers.findIndex((watcher) => watcher.callback === told);
+        if (place >= 0) this.#watchers.splice(place, 1);
+      });
   }
 
   /** An endpoint has ended, and what it had sent is delivered. */
@@ -563,7 +554,7 @@ export class Context {
     this.fenceAll((_, result) => {
       came = result;
     });
-    await this.#until(WAIT_FLUSH, () => came !== undefined, options);
+    await this.#waits.until(WAIT_FLUSH, () => came !== undefined, options);
     if (came === SHUTDOWN) {
       throw new PamiError("PAMIR_SHUTDOWN", "flush(): a transfer was not begun, its target ended");
     }
@@ -603,7 +594,7 @@ export class Context {
 
   /** Resolves once all that was issued here is out; advances meanwhile. @throws as progress() */
   async drain(options: ProgressOptions = {}): Promise<void> {
-    await this.#until(WAIT_DRAIN, () => this.drained, options);
+    await this.#waits.until(WAIT_DRAIN, () => this.drained, options);
   }
 
   /**
@@ -676,7 +667,7 @@ export class Context {
       },
       found: false,
       peek: () => this.#hasWork(),
-      ...this.#waiting(WAIT_ADVANCE_UNTIL),
+      ...this.#waits.described(WAIT_ADVANCE_UNTIL),
     };
     const over = this.#host.parker.wait(awaited, timeout, this.#spin);
     if (satisfied) return SUCCESS;
@@ -692,155 +683,8 @@ export class Context {
    * @throws PAMIR_TIMEDOUT, PAMIR_CANCELED (by the signal, whose reason is the cause), PAMIR_INTERRUPTED, PAMIR_CLOSED;
    *   what `advance()` throws
    */
-  async progress(options: ProgressOptions = {}): Promise<number> {
-    const before = this.#events;
-    const settledBefore = this.#settlings;
-    const isOver = () => this.#events !== before || this.#settlings !== settledBefore;
-    this.#progressing++;
-    try {
-      await this.#wait(WAIT_PROGRESS, options, (rounds) => isOver() || this.advance(rounds) > 0, isOver);
-    } finally {
-      this.#progressing--;
-    }
-    return (this.#events - before) | 0;
-  }
-
-  /**
-   * Advances until `condition()` is true, without blocking the thread. Whoever else advances may bring it about: what it
-   * was that they found there rang the bell, which is up while anybody sleeps.
-   */
-  async #until(kind: number, condition: () => boolean, options: ProgressOptions): Promise<void> {
-    const poll = (rounds: number): boolean => {
-      if (!condition()) this.advance(rounds);
-      return condition();
-    };
-    try {
-      await this.#wait(kind, options, poll, condition);
-    } finally {
-      this.#settled();
-    }
-  }
-
-  /** A promise of this context is settled. What goes on behind it may do what a progress() waits for: that ends then. */
-  #settled(): void {
-    if (this.#isSettling) return;
-    this.#isSettling = true;
-    void nextTurn().then(() => {
-      this.#isSettling = false;
-      if (this.#progressing === 0) return;
-      this.#settlings++;
-      this.#host.parker.ring();
-    });
-  }
-
-  #advanceForCalls(isSooner: boolean): void {
-    if (this.#callsAwaited) {
-      if (isSooner) this.#host.parker.ring();
-      return;
-    }
-    this.#callsAwaited = true;
-    // In a microtask: calls that are made together go out together.
-    void Promise.resolve().then(() => this.#awaitCalls());
-  }
-
-  /** Advances until no call is pending. */
-  async #awaitCalls(): Promise<void> {
-    const calls = this.#calls;
-    const { parker, clock } = this.#host;
-    const [stopped, stop] = promise<void>();
-    this.#waits.add(stop);
-    let interrupts = this.#host.interruptsTaken();
-    const isStopped = () => this.#closed || this.#host.interrupts() !== interrupts;
-    const isOver = () => calls.settled > 0 || calls.size === 0 || isStopped();
-    const awaited: Awaited = {
-      poll: (rounds) => isOver() || (this.advance(rounds) > 0 && isOver()),
-      peek: () => isOver() || this.#hasWork(),
-      ...this.#waiting(WAIT_CALL),
-    };
-    while (calls.size > 0 && !this.#closed) {
-      calls.settled = 0;
-      try {
-        // Who is answered while it spins needs nothing of what a sleep takes.
-        if (parker.spin(awaited, this.#spin)) await parker.turn();
-        else await parker.waitAsync(awaited, calls.soonest - clock.now(), 0, stopped, isStopped);
-      } catch (error) {
-        // A handler's, which is none of the callers': whoever handles what nobody handles has his turn.
-        queueMicrotask(() => {
-          throw error;
-        });
-        await nextTurn();
-      }
-      if (!this.#closed && isStopped()) {
-        this.#host.takeInterrupts();
-        interrupts = this.#host.interruptsTaken();
-        calls.giveUpAll(() => new PamiError("PAMIR_INTERRUPTED", `${this.#nameOf("call()")} was interrupted`));
-      }
-      if (calls.soonest !== Number.POSITIVE_INFINITY)
-        calls.expire(
-          clock.now(),
-          ({ to }) => new PamiError("PAMIR_TIMEDOUT", `${this.#nameOf("call()")}: no reply from ${nameOf(to)} in time`),
-        );
-    }
-    this.#waits.delete(stop);
-    this.#callsAwaited = false;
-  }
-
-  #nameOf(call: string): string {
-    return `${call} of ${nameOf(this.endpoint)}`;
-  }
-
-  #canceled(call: string, signal: AbortSignal): PamiError {
-    return new PamiError("PAMIR_CANCELED", `${this.#nameOf(call)} was canceled`, { cause: signal.reason });
-  }
-
-  /**
-   * Waits without blocking the thread until `poll` says that the wait is over.
-   * @param isOver as `poll`, without an advance
-   * @throws as progress()
-   */
-  async #wait(
-    kind: number,
-    { timeout, signal }: ProgressOptions,
-    poll: (rounds: number) => boolean,
-    isOver = () => false,
-  ): Promise<void> {
-    const milliseconds = checkTimeout(timeout);
-    const call = nameOfWait(kind);
-    this.#checkOpen(call.slice(0, -2));
-    // Begun in a handler: its round is over in a microtask.
-    if (this.#advancing) await undefined;
-    const interrupts = this.#host.interruptsTaken();
-    const isStopped = () => this.#closed || signal?.aborted === true || this.#host.interrupts() !== interrupts;
-    const [stopped, stop] = promise<void>();
-    const wake = () => stop();
-    signal?.addEventListener("abort", wake, { once: true });
-    this.#waits.add(wake);
-    let over = false;
-    try {
-      over = await this.#host.parker.waitAsync(
-        {
-          poll: (rounds) => !isStopped() && poll(rounds),
-          peek: () => isStopped() || isOver() || this.#hasWork(),
-          ...this.#waiting(kind),
-        },
-        milliseconds,
-        this.#spin,
-        stopped,
-        isStopped,
-      );
-    } finally {
-      signal?.removeEventListener("abort", wake);
-      this.#waits.delete(wake);
-    }
-    if (over) return;
-    const what = this.#nameOf(call);
-    if (signal?.aborted) throw this.#canceled(call, signal);
-    if (this.#closed) throw new PamiError("PAMIR_CLOSED", `${what}: the context was closed`);
-    if (isStopped()) {
-      this.#host.takeInterrupts();
-      throw new PamiError("PAMIR_INTERRUPTED", `${what} was interrupted`);
-    }
-    throw new PamiError("PAMIR_TIMEDOUT", `${what}: not over after ${milliseconds} ms`);
+  progress(options: ProgressOptions = {}): Promise<number> {
+    return this.#waits.progress(options);
   }
 
   /**
@@ -865,9 +709,10 @@ export class Context {
     // Those of this task to which nobody else looks: its own to itself, and those of contexts that closed before.
     this.#lanes.reclaim(this.#ordinal);
     this.#host.contextClosed(this, this.#ordinal);
-    for (const end of this.#waits) end();
-    this.#waits.clear();
-    this.#calls.giveUpAll(() => new PamiError("PAMIR_CLOSED", `${this.#nameOf("call()")}: the context was closed`));
+    this.#waits.end();
+    this.#calls.giveUpAll(
+      () => new PamiError("PAMIR_CLOSED", `call() of ${nameOf(this.endpoint)}: the context was closed`),
+    );
     this.#host.parker.ring();
   }
 
@@ -882,13 +727,6 @@ export class Context {
     if (this.#rma.hasWork) return true;
     if (this.#sender.hasRoom()) return true;
     return this.#host.kernel.peek(this.#block) !== 0;
-  }
-
-  /** What every wait tells the parker. */
-  #waiting(kind: number): Pick<Awaited, "kind" | "block" | "restless" | "lasts"> {
-    const waiting = { kind, block: this.#block, restless: () => this.#isRestless() };
-    const { debug } = this.#host;
-    return debug === undefined ? waiting : { ...waiting, lasts: () => debug.lasts(kind, this.endpoint) };
   }
 
   /** Whether something is awaited that nobody rings for. */
@@ -972,15 +810,6 @@ export class Context {
     this.#checkOpen("advance");
     checkInteger("max", max, 1, 2 ** 31);
   }
-}
-
-/** Milliseconds of a timeout; Infinity for none. */
-function checkTimeout(timeout: number | undefined): number {
-  if (timeout === undefined) return Number.POSITIVE_INFINITY;
-  if (typeof timeout !== "number" || !(timeout >= 0)) {
-    throw new PamiError("PAMIR_INVAL", `timeout is ${show(timeout)}, not a number of milliseconds from 0`);
-  }
-  return timeout;
 }
 
 /** A view's bytes, or undefined for none. */

@@ -1,0 +1,238 @@
+// The waits that do not block their thread: progress(), what awaits a condition, and calls, for which somebody advances.
+import { WAIT_CALL, WAIT_PROGRESS } from "../../assembly/layout.js";
+import type { Awaited } from "../engine/park.js";
+import { nextTurn } from "../support/host.js";
+import { promise } from "../support/promise.js";
+import type { Calls } from "./call.js";
+import type { ContextHost } from "./context.js";
+import { nameOfWait } from "./dump.js";
+import { type Endpoint, nameOf } from "./endpoint.js";
+import { PamiError, show } from "./error.js";
+
+/** Options of the waits. */
+export interface WaitOptions {
+  /** Milliseconds; without it, as long as it takes. */
+  timeout?: number | undefined;
+}
+
+/** Options of `context.progress`. */
+export interface ProgressOptions extends WaitOptions {
+  /** Ends the wait; it rejects with PAMIR_CANCELED. */
+  signal?: AbortSignal | undefined;
+}
+
+/** A context, as its waits see it. */
+export interface Waiting {
+  readonly endpoint: Endpoint;
+  /** Pointer to its block. */
+  readonly block: number;
+  /** Milliseconds of spinning before a sleep. */
+  readonly spin: number;
+  readonly calls: Calls;
+  advance(rounds: number): number;
+  /** Events processed so far, modulo 2^32. */
+  events(): number;
+  isAdvancing(): boolean;
+  isClosed(): boolean;
+  /** @throws PAMIR_CLOSED */
+  checkOpen(call: string): void;
+  /** Whether an advance would do something. */
+  hasWork(): boolean;
+  /** Whether something is awaited that nobody rings for. */
+  isRestless(): boolean;
+}
+
+export class Waits {
+  readonly #host: ContextHost;
+  readonly #own: Waiting;
+  /** How each wait ends when the context closes. */
+  readonly #ends = new Set<() => void>();
+  /** progress() calls that have not ended. */
+  #progressing = 0;
+  /** Times that some of them ended because another wait did. */
+  #settlings = 0;
+  #isSettling = false;
+  /** Whether somebody advances for the calls that are pending. */
+  #areCallsAwaited = false;
+
+  constructor(host: ContextHost, own: Waiting) {
+    this.#host = host;
+    this.#own = own;
+  }
+
+  /** See `Context.progress`. */
+  async progress(options: ProgressOptions = {}): Promise<number> {
+    const before = this.#own.events();
+    const settledBefore = this.#settlings;
+    const isOver = () => this.#own.events() !== before || this.#settlings !== settledBefore;
+    this.#progressing++;
+    try {
+      await this.#wait(WAIT_PROGRESS, options, (rounds) => isOver() || this.#own.advance(rounds) > 0, isOver);
+    } finally {
+      this.#progressing--;
+    }
+    return (this.#own.events() - before) | 0;
+  }
+
+  /**
+   * Advances until `condition()` is true, without blocking the thread. Whoever else advances may bring it about: what it
+   * was that they found there rang the bell, which is up while anybody sleeps.
+   */
+  async until(kind: number, condition: () => boolean, options: ProgressOptions): Promise<void> {
+    const poll = (rounds: number): boolean => {
+      if (!condition()) this.#own.advance(rounds);
+      return condition();
+    };
+    try {
+      await this.#wait(kind, options, poll, condition);
+    } finally {
+      this.settled();
+    }
+  }
+
+  /** A promise of this context is settled. What goes on behind it may do what a progress() waits for: that ends then. */
+  settled(): void {
+    if (this.#isSettling) return;
+    this.#isSettling = true;
+    void nextTurn().then(() => {
+      this.#isSettling = false;
+      if (this.#progressing === 0) return;
+      this.#settlings++;
+      this.#host.parker.ring();
+    });
+  }
+
+  /** Advances while calls are pending. @param isSooner one is to be given up sooner than all before */
+  advanceForCalls(isSooner: boolean): void {
+    if (this.#areCallsAwaited) {
+      if (isSooner) this.#host.parker.ring();
+      return;
+    }
+    this.#areCallsAwaited = true;
+    // In a microtask: calls that are made together go out together.
+    void Promise.resolve().then(() => this.#awaitCalls());
+  }
+
+  /** Advances until no call is pending. */
+  async #awaitCalls(): Promise<void> {
+    const { calls } = this.#own;
+    const { parker, clock } = this.#host;
+    const [stopped, stop] = promise<void>();
+    this.#ends.add(stop);
+    let interrupts = this.#host.interruptsTaken();
+    const isStopped = () => this.#own.isClosed() || this.#host.interrupts() !== interrupts;
+    const isOver = () => calls.settled > 0 || calls.size === 0 || isStopped();
+    const awaited: Awaited = {
+      poll: (rounds) => isOver() || (this.#own.advance(rounds) > 0 && isOver()),
+      peek: () => isOver() || this.#own.hasWork(),
+      ...this.described(WAIT_CALL),
+    };
+    while (calls.size > 0 && !this.#own.isClosed()) {
+      calls.settled = 0;
+      try {
+        // Who is answered while it spins needs nothing of what a sleep takes.
+        if (parker.spin(awaited, this.#own.spin)) await parker.turn();
+        else await parker.waitAsync(awaited, calls.soonest - clock.now(), 0, stopped, isStopped);
+      } catch (error) {
+        // A handler's, which is none of the callers': whoever handles what nobody handles has his turn.
+        queueMicrotask(() => {
+          throw error;
+        });
+        await nextTurn();
+      }
+      if (!this.#own.isClosed() && isStopped()) {
+        this.#host.takeInterrupts();
+        interrupts = this.#host.interruptsTaken();
+        calls.giveUpAll(() => new PamiError("PAMIR_INTERRUPTED", `${this.#nameOf("call()")} was interrupted`));
+      }
+      if (calls.soonest !== Number.POSITIVE_INFINITY)
+        calls.expire(
+          clock.now(),
+          ({ to }) => new PamiError("PAMIR_TIMEDOUT", `${this.#nameOf("call()")}: no reply from ${nameOf(to)} in time`),
+        );
+    }
+    this.#ends.delete(stop);
+    this.#areCallsAwaited = false;
+  }
+
+  #nameOf(call: string): string {
+    return `${call} of ${nameOf(this.#own.endpoint)}`;
+  }
+
+  /** What a wait rejects with whose signal was aborted. */
+  canceled(call: string, signal: AbortSignal): PamiError {
+    return new PamiError("PAMIR_CANCELED", `${this.#nameOf(call)} was canceled`, { cause: signal.reason });
+  }
+
+  /**
+   * Waits without blocking the thread until `poll` says that the wait is over.
+   * @param isOver as `poll`, without an advance
+   * @throws as progress()
+   */
+  async #wait(
+    kind: number,
+    { timeout, signal }: ProgressOptions,
+    poll: (rounds: number) => boolean,
+    isOver = () => false,
+  ): Promise<void> {
+    const milliseconds = checkTimeout(timeout);
+    const call = nameOfWait(kind);
+    this.#own.checkOpen(call.slice(0, -2));
+    // Begun in a handler: its round is over in a microtask.
+    if (this.#own.isAdvancing()) await undefined;
+    const interrupts = this.#host.interruptsTaken();
+    const isStopped = () => this.#own.isClosed() || signal?.aborted === true || this.#host.interrupts() !== interrupts;
+    const [stopped, stop] = promise<void>();
+    const wake = () => stop();
+    signal?.addEventListener("abort", wake, { once: true });
+    this.#ends.add(wake);
+    let over = false;
+    try {
+      over = await this.#host.parker.waitAsync(
+        {
+          poll: (rounds) => !isStopped() && poll(rounds),
+          peek: () => isStopped() || isOver() || this.#own.hasWork(),
+          ...this.described(kind),
+        },
+        milliseconds,
+        this.#own.spin,
+        stopped,
+        isStopped,
+      );
+    } finally {
+      signal?.removeEventListener("abort", wake);
+      this.#ends.delete(wake);
+    }
+    if (over) return;
+    const what = this.#nameOf(call);
+    if (signal?.aborted) throw this.canceled(call, signal);
+    if (this.#own.isClosed()) throw new PamiError("PAMIR_CLOSED", `${what}: the context was closed`);
+    if (isStopped()) {
+      this.#host.takeInterrupts();
+      throw new PamiError("PAMIR_INTERRUPTED", `${what} was interrupted`);
+    }
+    throw new PamiError("PAMIR_TIMEDOUT", `${what}: not over after ${milliseconds} ms`);
+  }
+
+  /** What every wait tells the parker. */
+  described(kind: number): Pick<Awaited, "kind" | "block" | "restless" | "lasts"> {
+    const plain = { kind, block: this.#own.block, restless: () => this.#own.isRestless() };
+    const { debug } = this.#host;
+    return debug === undefined ? plain : { ...plain, lasts: () => debug.lasts(kind, this.#own.endpoint) };
+  }
+
+  /** The context closes. */
+  end(): void {
+    for (const end of this.#ends) end();
+    this.#ends.clear();
+  }
+}
+
+/** Milliseconds of a timeout; Infinity for none. */
+export function checkTimeout(timeout: number | undefined): number {
+  if (timeout === undefined) return Number.POSITIVE_INFINITY;
+  if (typeof timeout !== "number" || !(timeout >= 0)) {
+    throw new PamiError("PAMIR_INVAL", `timeout is ${show(timeout)}, not a number of milliseconds from 0`);
+  }
+  return timeout;
+}
