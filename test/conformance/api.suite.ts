@@ -85,7 +85,11 @@ function isPattern(bytes: Uint8Array, seed: number): boolean {
 export function apiSuite({ name, kernels, noWaitAsync = false, many = 200 }: ApiSuite): void {
   const { waitAsync } = Atomics;
   /** A job of which this thread is task 0. */
-  async function withJob(tasks: number, body: (given: Given) => Promise<void>, laneBytes = 16384): Promise<void> {
+  async function withJob(
+    tasks: number,
+    body: (given: Given) => Promise<void>,
+    options: NonNullable<Parameters<typeof launch>[1]> = {},
+  ): Promise<void> {
     const entry = new URL("./tasks/peer.js", import.meta.url);
     const kernel = Array.from({ length: tasks }, (_, task) => kernels[task % kernels.length] as KernelName);
     if (noWaitAsync) Object.assign(Atomics, { waitAsync: undefined });
@@ -94,8 +98,8 @@ export function apiSuite({ name, kernels, noWaitAsync = false, many = 200 }: Api
       kernel,
       join: true,
       heapBytes: 16 * MIB,
-      laneBytes,
       args: { noWaitAsync },
+      ...options,
     });
     try {
       await body({ job, client: job.client, context: job.client.createContext() });
@@ -538,7 +542,7 @@ export function apiSuite({ name, kernels, noWaitAsync = false, many = 200 }: Api
           const again = context.messages(STREAM, { timeout: 20 });
           expect(await codeOf(again.next())).toBe("PAMIR_TIMEDOUT");
         },
-        1024,
+        { laneBytes: 1024 },
       ));
 
     it("a stream of calls: each is answered where it is read", () =>
@@ -708,6 +712,34 @@ export function apiSuite({ name, kernels, noWaitAsync = false, many = 200 }: Api
         if (client.capabilities.lastWords) expect(came.length).toBe(100);
       }));
 
+    it("it can be seen: a dump in every task, and a trace with arrows for the messages of tasks whose memory is here", () =>
+      withJob(
+        2,
+        async ({ job, client, context }) => {
+          let came = 0;
+          context.dispatch(ANSWER, () => {
+            came++;
+          });
+          for (let i = 0; i < 5; i++) context.sendImmediate(client.endpoint(1), ECHO, Int32Array.of(i));
+          await until(context, () => came === 5);
+          context.sendImmediate(context.endpoint, 77, null, new Uint8Array(16));
+          await context.progress(TIMEOUT);
+          const own = client.dump().tasks[0]?.contexts[0];
+          expect(own).toMatchObject({ state: "open", messages: 6, unexpectedBytes: 16 });
+          expect(own?.lanes.map(({ origin, messages }) => [origin[0], messages])).toEqual([
+            [0, 1],
+            [1, 5],
+          ]);
+          const isShared = client.capabilities.remoteChecks;
+          const count = (ph: string): number => job.trace().traceEvents.filter((event) => event.ph === ph).length;
+          // Six sends and five handlers of this task's; of the other one's five of each.
+          const end = performance.now() + TIMEOUT.timeout;
+          while (count("s") < (isShared ? 11 : 6) && performance.now() < end);
+          expect([count("s"), count("f")]).toEqual(isShared ? [11, 10] : [6, 5]);
+        },
+        { trace: true },
+      ));
+
     it(`${many} tasks answer`, { timeout: 120_000 }, () =>
       withJob(
         many,
@@ -721,7 +753,7 @@ export function apiSuite({ name, kernels, noWaitAsync = false, many = 200 }: Api
           }
           while (came.size < many - 1) await context.progress({ timeout: 100_000 });
         },
-        1024,
+        { laneBytes: 1024 },
       ),
     );
   });
