@@ -42,7 +42,8 @@ describe("pamir top", () => {
     const rows = stdout.split("\n").filter((line) => /^│ +\d/.test(line));
     const cells = rows.map((row) => row.split("│").map((cell) => cell.trim()));
     expect(cells.map((row) => row[1])).toEqual(["0", "1", "2"]);
-    expect(cells.map((row) => row[3])).toEqual(["0: advanceUntil()", expect.any(String), "0: progress()"]);
+    const orAwake = expect.stringMatching(/^(0: progress\(\))?$/);
+    expect(cells.map((row) => row[3])).toEqual(["0: advanceUntil()", orAwake, orAwake]);
     // Tasks 1 and 2 play ping-pong, task 0 has sent to an id that nobody handles.
     expect(cells.slice(1).map((row) => Number(row[4]?.replaceAll(",", "")) > 0)).toEqual([true, true]);
     expect(cells[0]?.[4]).toBe("0");

@@ -281,7 +281,7 @@ ${COMMIT}`,
   {
     name: "whoever acknowledges last does not look again at what ended tasks had",
     file: "src/pami/receive.ts",
-    find: "    for (const ended of this.#ended) this.#unreclaimed.add(ended);\n",
+    find: "    for (const task of ended) this.#unreclaimed.add(task);\n",
     replace: "",
   },
   {
