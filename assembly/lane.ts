@@ -2,7 +2,7 @@
 // Here is the producer's side and the consumer's steps that concern one lane only; reception.ts is the consumer.
 // Invariants: the producer alone moves tail, the consumer alone moves next and head; head ≤ next ≤ tail ≤
 // head + capacity - 16: one granule stays free, so that the word at tail is 0 until the record there is committed.
-import { heapAllocate, heapFree, isLaneOf } from "./heap";
+import { heapAllocate, isLaneOf } from "./heap";
 import {
   AHEAD_BYTES,
   CACHE_LINE,
@@ -49,7 +49,7 @@ import {
   RETAKE_MAX,
 } from "./layout";
 import { alignUp, seqDelta } from "./seq";
-import { loadWord, ring, setBits, storeWord } from "./sync";
+import { exchangeIf, loadWord, ring, setBits, storeWord } from "./sync";
 
 /** Copies bytes of the linear memory, also overlapping ones. */
 export function copyBytes(to: usize, from: usize, bytes: u32): void {
@@ -277,13 +277,15 @@ export function laneReclaim(job: usize, origin: u32, target: u32): void {
   const owner = origin / load<u32>(job, JOB_CONTEXTS_OFFSET);
   let page: u32 = 0;
   while (page < total) {
-    const word = loadWord(table + (page << 2));
+    const entry = table + (page << 2);
+    const word = loadWord(entry);
     const length = word & EXTENT_PAGES_MASK;
     if (length == 0) break;
     if (isLaneOf(owner, word)) {
       const lane = load<usize>(job, JOB_HEAP_BASE_OFFSET) + (page << PAGE_SHIFT);
       const isOurs = load<u32>(lane, LANE_ORIGIN_OFFSET) == origin && load<u32>(lane, LANE_TARGET_OFFSET) == target;
-      if (isOurs) heapFree(job, lane);
+      // SYNC F (free): compares too, since its target may have freed it, and another one have it by now.
+      if (isOurs) exchangeIf(entry, word, length);
     }
     page += length;
   }

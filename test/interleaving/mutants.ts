@@ -183,8 +183,8 @@ ${COMMIT}`,
   {
     name: "only the last lane to a dead target is taken back",
     file: "lane.ts",
-    find: "      if (isOurs) heapFree(job, lane);\n",
-    replace: "      if (isOurs) {\n        heapFree(job, lane);\n        break;\n      }\n",
+    find: "      if (isOurs) exchangeIf(entry, word, length);\n",
+    replace: "      if (isOurs) {\n        exchangeIf(entry, word, length);\n        break;\n      }\n",
   },
   {
     name: "a descriptor is published before it is written",

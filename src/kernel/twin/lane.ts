@@ -51,8 +51,8 @@ import type { Sync } from "./sync.js";
 
 export type Lane = ReturnType<typeof twinLane>;
 
-export function twinLane({ words, bytes }: Memory, sync: Sync, { heapAllocate, heapFree, isLaneOf }: Heap) {
-  const { loadWord, ring, setBits, storeWord } = sync;
+export function twinLane({ words, bytes }: Memory, sync: Sync, { heapAllocate, isLaneOf }: Heap) {
+  const { exchangeIf, loadWord, ring, setBits, storeWord } = sync;
 
   function copyBytes(to: number, from: number, length: number): void {
     bytes.copyWithin(to >>> 0, from >>> 0, (from >>> 0) + length);
@@ -235,7 +235,8 @@ export function twinLane({ words, bytes }: Memory, sync: Sync, { heapAllocate, h
     const total = words[(job + JOB_HEAP_PAGES_OFFSET) >>> 2];
     const owner = Math.floor(origin / words[(job + JOB_CONTEXTS_OFFSET) >>> 2]);
     for (let page = 0; page < total; ) {
-      const word = loadWord(table + (page << 2));
+      const entry = table + (page << 2);
+      const word = loadWord(entry);
       const length = word & EXTENT_PAGES_MASK;
       if (length === 0) break;
       if (isLaneOf(owner, word)) {
@@ -243,7 +244,8 @@ export function twinLane({ words, bytes }: Memory, sync: Sync, { heapAllocate, h
         const own = lane >>> 2;
         const isOurs =
           words[own + (LANE_ORIGIN_OFFSET >>> 2)] === origin && words[own + (LANE_TARGET_OFFSET >>> 2)] === target;
-        if (isOurs) heapFree(job, lane);
+        // SYNC F (free)
+        if (isOurs) exchangeIf(entry, word, length);
       }
       page += length;
     }
