@@ -6,7 +6,7 @@ import { memoryOf } from "../kernel/kernel.js";
 import type { SharedMemory } from "../kernel/select.js";
 import { twinSync } from "../kernel/twin/sync.js";
 import { readMap, taskSlot } from "../memory/map.js";
-import { dumpJob } from "../pami/dump.js";
+import { dumpData } from "../pami/dump.js";
 import { interruptTask } from "../pami/notice.js";
 import { systemClock } from "../support/clock.js";
 import { after, type NodePort, nodeModule } from "../support/host.js";
@@ -152,5 +152,5 @@ function terminateOnceBegun(task: number, worker: InstanceType<typeof Worker>): 
 
 let begunBy = 0;
 startAll(orders);
-if (program !== undefined) becomeVisible(threadId, program, () => dumpJob(map, memory, sync, systemClock));
+if (program !== undefined) becomeVisible(threadId, program, () => dumpData(map, memory, sync, systemClock));
 parentPort?.postMessage({ started: true } satisfies MonitorReport);

@@ -180,7 +180,14 @@ interface Loader {
   loadWord(pointer: number): number;
 }
 
-export function dumpJob(map: MemoryMap, { words }: Memory, kernel: Loader, clock: Clock): Dump {
+/** A dump: its data, and its text. */
+export function dumpJob(map: MemoryMap, memory: Memory, kernel: Loader, clock: Clock): Dump {
+  const dump = dumpData(map, memory, kernel, clock);
+  return { ...dump, toString: () => dumpText(dump) };
+}
+
+/** A dump without its text: what travels. */
+export function dumpData(map: MemoryMap, { words }: Memory, kernel: Loader, clock: Clock): Omit<Dump, "toString"> {
   const word = (pointer: number): number => words[pointer >>> 2] as number;
   const stuck: string[] = [];
   const now = stampOf(clock, clock.now());
@@ -313,8 +320,7 @@ export function dumpJob(map: MemoryMap, { words }: Memory, kernel: Loader, clock
   // A moment of it is nothing: a message may be on its way.
   if (up.every(({ parked }) => parked) && idle > IDLE_MS && idle < Number.POSITIVE_INFINITY)
     stuck.push(`all tasks are asleep for ${seconds(idle)}`);
-  const dump = { heap: heapDump(), tasks, stuck };
-  return { ...dump, toString: () => dumpText(dump) };
+  return { heap: heapDump(), tasks, stuck };
 }
 
 function seconds(milliseconds: number): string {
