@@ -142,30 +142,35 @@ export class Context {
     const ordinal = ordinalOf(map, task, index);
     this.index = index;
     this.endpoint = endpointOf(task, index);
+    const block = contextBlock(map, ordinal);
+    const lanes = new ShmLanes(kernel, memory, map, ordinal, () => host.reclaim());
+    const completions = debug ? new TimedCompletions(debug, this.endpoint) : new CompletionQueue();
+    const base = { kernel, memory, map, clock, ordinal, block, lanes, completions };
+    const trail = tracer && new Trail(tracer, this.endpoint, map.contexts);
     this.#host = host;
     this.#spin = spin;
-    this.#block = contextBlock(map, ordinal);
+    this.#block = block;
     this.#ordinal = ordinal;
-    this.#lanes = new ShmLanes(kernel, memory, map, ordinal, () => host.reclaim());
+    this.#lanes = lanes;
     this.#endedSeen = new Uint8Array(map.tasks);
-    this.#completions = debug ? new TimedCompletions(debug, this.endpoint) : new CompletionQueue();
-    this.#work = debug ? new TimedWork(debug, this.endpoint) : new WorkQueue();
-    const trail = tracer && new Trail(tracer, this.endpoint, map.contexts);
+    this.#completions = completions;
     this.#trail = trail;
-    const senders = [kernel, memory, map, this.#block, this.#lanes, this.#completions, pendingBytes, clock] as const;
-    this.#sender = trail ? new TracedSender(trail, ...senders) : new Sender(...senders);
-    this.#calls = new Calls({
+    this.#work = debug ? new TimedWork(debug, this.endpoint) : new WorkQueue();
+    this.#sender = trail ? new TracedSender(trail, base, pendingBytes) : new Sender(base, pendingBytes);
+    this.#rma = trail ? new TracedRma(trail, base, pendingBytes) : new Rma(base, pendingBytes);
+    const calls = new Calls({
       send: (to, id, header, payload, onSent) => this.#sender.sendOwn(to, id, header, payload, onSent),
       pending: (count) => {
-        memory.words[(this.#block + CONTEXT_CALLS_OFFSET) >>> 2] = count;
+        memory.words[(block + CONTEXT_CALLS_OFFSET) >>> 2] = count;
       },
       advanceSoon: (isSooner) => this.#waits.advanceForCalls(isSooner),
     });
+    this.#calls = calls;
     this.#waits = new Waits(host, {
       endpoint: this.endpoint,
-      block: this.#block,
+      block,
       spin,
-      calls: this.#calls,
+      calls,
       advance: (rounds) => this.advance(rounds),
       events: () => this.#events,
       isAdvancing: () => this.#advancing,
@@ -174,17 +179,10 @@ export class Context {
       hasWork: () => this.#hasWork(),
       isRestless: () => this.#isRestless(),
     });
-    const gone = (to: Endpoint) => this.#targetGone(to);
-    const { onReply } = this.#calls;
-    const replies = trail ? trail.replies(onReply) : onReply;
-    const [block, queue, calls] = [this.#block, this.#completions, this.#calls];
-    const receivers = [kernel, memory, map, block, queue, calls, gone, unexpectedBytes, clock, replies] as const;
+    const onReply = trail ? trail.replies(calls.onReply) : calls.onReply;
+    const given = [base, unexpectedBytes, calls, onReply, (to: Endpoint) => this.#targetGone(to)] as const;
     const isPlain = trail === undefined && debug === undefined;
-    this.#receiver = isPlain
-      ? new Receiver(...receivers)
-      : new ObservedReceiver(trail, debug, this.endpoint, ...receivers);
-    const rmas = [kernel, memory, map, ordinal, this.#completions, pendingBytes] as const;
-    this.#rma = trail ? new TracedRma(trail, ...rmas) : new Rma(...rmas);
+    this.#receiver = isPlain ? new Receiver(...given) : new ObservedReceiver(trail, debug, this.endpoint, ...given);
     // SYNC N (open): before it looks at any region; pairs with those who look which contexts may be at one.
     kernel.storeWord(this.#block + CONTEXT_STATE_OFFSET, 1);
     host.refresh();

@@ -32,6 +32,7 @@ import { contextBlock, isClosed, type MemoryMap, taskSlot } from "../memory/map.
 import { type Clock, stampOf } from "../support/clock.js";
 import { copyInto } from "../support/copy.js";
 import { diagnostics } from "../support/diagnostics.js";
+import type { Base } from "./base.js";
 import type { Calls } from "./call.js";
 import type { CompletionQueue } from "./completion.js";
 import { checkHints, type DispatchHints, type Handler } from "./dispatch.js";
@@ -90,7 +91,6 @@ export class Receiver {
   readonly #eventWord: number;
   readonly #completions: CompletionQueue;
   readonly #calls: Calls;
-  /** Told of each endpoint that has ended, once its last words are delivered, or kept. */
   readonly #gone: (endpoint: Endpoint) => void;
   readonly #unexpectedMax: number;
   readonly #clock: Clock;
@@ -119,17 +119,16 @@ export class Receiver {
   #stopped = false;
   #resumeWanted = false;
 
+  /**
+   * @param gone told of each endpoint that has ended, once its last words are delivered, or kept
+   * @param onReply the handler of DISPATCH_ID_REPLY
+   */
   constructor(
-    kernel: Kernel,
-    memory: Memory,
-    map: MemoryMap,
-    block: number,
-    completions: CompletionQueue,
-    calls: Calls,
-    gone: (endpoint: Endpoint) => void,
+    { kernel, memory, map, clock, block, completions }: Base,
     unexpectedMax: number,
-    clock: Clock,
+    calls: Calls,
     onReply: Handler,
+    gone: (endpoint: Endpoint) => void,
   ) {
     this.#kernel = kernel;
     this.#memory = memory;

@@ -21,9 +21,10 @@ import {
   TRANSFER_LOCAL_CLOSED,
   TRANSFER_REMOTE_BOUNDS,
 } from "../../assembly/layout.js";
-import type { Kernel, Memory } from "../kernel/kernel.js";
+import type { Kernel } from "../kernel/kernel.js";
 import { injectionFifo, type MemoryMap } from "../memory/map.js";
 import { Queue } from "../support/queue.js";
+import type { Base } from "./base.js";
 import type { CompletionQueue } from "./completion.js";
 import { contextOf, type Endpoint, taskOf } from "./endpoint.js";
 import { PamiError, show } from "./error.js";
@@ -164,16 +165,9 @@ export class Rma {
   #isPlain = false;
 
   /** @param waitingMax bytes of descriptors that may wait for room */
-  constructor(
-    kernel: Kernel,
-    { words }: Memory,
-    map: MemoryMap,
-    ordinal: number,
-    completions: CompletionQueue,
-    waitingMax: number,
-  ) {
+  constructor({ kernel, memory, map, ordinal, completions }: Base, waitingMax: number) {
     this.#kernel = kernel;
-    this.#words = words;
+    this.#words = memory.words;
     this.#completions = completions;
     this.#map = map;
     this.#waitingMax = waitingMax;

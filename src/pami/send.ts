@@ -10,10 +10,9 @@ import {
   SEND_IMMEDIATE_MAX,
 } from "../../assembly/layout.js";
 import { alignUp } from "../../assembly/seq.js";
-import type { Kernel, Memory } from "../kernel/kernel.js";
-import type { MemoryMap } from "../memory/map.js";
-import type { Clock } from "../support/clock.js";
+import type { Kernel } from "../kernel/kernel.js";
 import type { ShmLanes } from "../transport/shm.js";
+import type { Base } from "./base.js";
 import type { CompletionQueue } from "./completion.js";
 import { contextOf, type Endpoint, taskOf } from "./endpoint.js";
 import { checkInteger, PamiError, show } from "./error.js";
@@ -68,19 +67,12 @@ export class Sender {
   #lastView: ArrayBufferView | undefined;
   #lastBytes: Uint8Array | undefined;
 
-  constructor(
-    kernel: Kernel,
-    memory: Memory,
-    map: MemoryMap,
-    block: number,
-    lanes: ShmLanes,
-    completions: CompletionQueue,
-    pendingMax: number,
-    clock: Clock,
-  ) {
+  /** @param pendingMax bytes that the pending queue may copy */
+  constructor(base: Base, pendingMax: number) {
+    const { kernel, map, lanes, completions } = base;
     this.#kernel = kernel;
     this.#lanes = lanes;
-    this.#outbox = new Outbox(kernel, memory, block, lanes, completions, pendingMax, clock);
+    this.#outbox = new Outbox(base, pendingMax);
     this.#direct = this.#outbox.direct;
     this.#completions = completions;
     this.#taskCount = map.tasks;

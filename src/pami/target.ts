@@ -17,6 +17,7 @@ import { type Clock, stampOf } from "../support/clock.js";
 import { diagnostics } from "../support/diagnostics.js";
 import { Queue } from "../support/queue.js";
 import { LANE_ENDED, LANE_FULL, LANE_LATER, LANE_NO_MEMORY, LANE_READY, type ShmLanes } from "../transport/shm.js";
+import type { Base } from "./base.js";
 import type { CompletionQueue } from "./completion.js";
 import { type Endpoint, endpointAt } from "./endpoint.js";
 import { PamiError } from "./error.js";
@@ -69,15 +70,7 @@ export class Outbox {
   readonly #block: number;
   #pendingCount = 0;
 
-  constructor(
-    kernel: Kernel,
-    memory: Memory,
-    block: number,
-    lanes: ShmLanes,
-    completions: CompletionQueue,
-    pendingMax: number,
-    clock: Clock,
-  ) {
+  constructor({ kernel, memory, clock, block, lanes, completions }: Base, pendingMax: number) {
     this.#block = block;
     this.#clock = clock;
     this.kernel = kernel;

@@ -123,7 +123,7 @@ describe.each(VARIANTS)("a context closes: $name", (variant) => {
     }));
 
   it("a message in packets breaks off: its receiver is told, with SHUTDOWN", () =>
-    withJob(variant, { module, scenario, args: { words: 5, bytes: 2e6 } }, ({ client, context }) => {
+    withJob(variant, { module, scenario, args: { words: 5, bytes: 2e6 } }, ({ job, client, context }) => {
       const results: Result[] = [];
       let came = 0;
       let ended = 0;
@@ -133,6 +133,9 @@ describe.each(VARIANTS)("a context closes: $name", (variant) => {
       });
       context.whenEnded(client.endpoint(1, 1), () => ended++);
       context.sendImmediate(client.endpoint(1, 1), OTHER);
+      // Nothing is taken before it has closed: it can't send more than its lane holds.
+      const stateOf = () => job.dump().tasks[1]?.contexts.find((dump) => dump.context === 1)?.state;
+      for (const end = performance.now() + PATIENCE; stateOf() !== "closed" && performance.now() < end; );
       until(context, () => ended === 1 && results.length === 1);
       expect([came, results]).toEqual([5, [SHUTDOWN]]);
     }));

@@ -1,0 +1,18 @@
+// What the parts of one context share: sender, receiver, one-sided operations.
+import type { Kernel, Memory } from "../kernel/kernel.js";
+import type { MemoryMap } from "../memory/map.js";
+import type { Clock } from "../support/clock.js";
+import type { ShmLanes } from "../transport/shm.js";
+import type { CompletionQueue } from "./completion.js";
+
+export interface Base {
+  readonly kernel: Kernel;
+  readonly memory: Memory;
+  readonly map: MemoryMap;
+  readonly clock: Clock;
+  /** Ordinal of the context's endpoint, and pointer to its block. */
+  readonly ordinal: number;
+  readonly block: number;
+  readonly lanes: ShmLanes;
+  readonly completions: CompletionQueue;
+}
