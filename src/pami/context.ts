@@ -13,17 +13,15 @@ import {
   WAIT_MESSAGES,
   WAIT_ROOM,
 } from "../../assembly/layout.js";
-import type { Awaited, Parker } from "../engine/park.js";
+import type { Awaited } from "../engine/park.js";
 import type { Tracer } from "../engine/trace.js";
 import type { Kernel, Memory } from "../kernel/kernel.js";
 import { contextBlock, isClosed, type MemoryMap, ordinalOf } from "../memory/map.js";
-import type { Clock } from "../support/clock.js";
 import { diagnostics } from "../support/diagnostics.js";
 import { ShmLanes } from "../transport/shm.js";
 import { bytesOf, Calls } from "./call.js";
 import { type DispatchId, type TypedHandler, untyped } from "./codec.js";
 import { CompletionQueue } from "./completion.js";
-import type { Debug } from "./debug.js";
 import type { DispatchHints, Handler } from "./dispatch.js";
 import type { Endpoint } from "./endpoint.js";
 import { endpointOf, nameOf } from "./endpoint.js";
@@ -34,7 +32,7 @@ import { checkSendHints, Receiver } from "./receive.js";
 import { type Callback, ENOMEM, INTERRUPTED, type Result, SHUTDOWN, SUCCESS, TIMEDOUT } from "./result.js";
 import { Rma, type RmwParameters, type TransferParameters } from "./rma.js";
 import { Sender, type SendParameters } from "./send.js";
-import { checkTimeout, type ProgressOptions, type WaitOptions, Waits } from "./waits.js";
+import { checkTimeout, type ProgressOptions, type WaitHost, type WaitOptions, Waits } from "./waits.js";
 import { type Work, WorkQueue } from "./work.js";
 
 /** Options of `client.createContext`. */
@@ -66,23 +64,13 @@ export interface Received<T> {
 }
 
 /** What a context needs from its client. @internal */
-export interface ContextHost {
-  readonly clock: Clock;
+export interface ContextHost extends WaitHost {
   readonly kernel: Kernel;
   readonly memory: Memory;
   readonly map: MemoryMap;
   readonly task: number;
-  readonly parker: Parker;
   /** Where the job is traced. */
   readonly tracer: Tracer | undefined;
-  /** In debug mode. */
-  readonly debug: Debug | undefined;
-  /** Interrupts seen so far. */
-  interrupts(): number;
-  /** Interrupts that have ended a wait; one begun now ends when `interrupts()` is something else. */
-  interruptsTaken(): number;
-  /** A wait ends with INTERRUPTED: the interrupts seen so far do not end another. */
-  takeInterrupts(): void;
   /** Looks at the task table again: which tasks have ended, and the count of interrupts. */
   refresh(): number;
   /** Whether a task has ended. */

@@ -1,10 +1,11 @@
 // The waits that do not block their thread: progress(), what awaits a condition, and calls, for which somebody advances.
 import { WAIT_CALL, WAIT_PROGRESS } from "../../assembly/layout.js";
-import type { Awaited } from "../engine/park.js";
+import type { Awaited, Parker } from "../engine/park.js";
+import type { Clock } from "../support/clock.js";
 import { nextTurn } from "../support/host.js";
 import { promise } from "../support/promise.js";
 import type { Calls } from "./call.js";
-import type { ContextHost } from "./context.js";
+import type { Debug } from "./debug.js";
 import { nameOfWait } from "./dump.js";
 import { type Endpoint, nameOf } from "./endpoint.js";
 import { PamiError, show } from "./error.js";
@@ -19,6 +20,20 @@ export interface WaitOptions {
 export interface ProgressOptions extends WaitOptions {
   /** Ends the wait; it rejects with PAMIR_CANCELED. */
   signal?: AbortSignal | undefined;
+}
+
+/** What waits need of their task. @internal */
+export interface WaitHost {
+  readonly clock: Clock;
+  readonly parker: Parker;
+  /** In debug mode. */
+  readonly debug: Debug | undefined;
+  /** Interrupts seen so far. */
+  interrupts(): number;
+  /** Interrupts that have ended a wait; one begun now ends when `interrupts()` is something else. */
+  interruptsTaken(): number;
+  /** A wait ends with INTERRUPTED: the interrupts seen so far do not end another. */
+  takeInterrupts(): void;
 }
 
 /** A context, as its waits see it. */
@@ -43,7 +58,7 @@ export interface Waiting {
 }
 
 export class Waits {
-  readonly #host: ContextHost;
+  readonly #host: WaitHost;
   readonly #own: Waiting;
   /** How each wait ends when the context closes. */
   readonly #ends = new Set<() => void>();
@@ -55,7 +70,7 @@ export class Waits {
   /** Whether somebody advances for the calls that are pending. */
   #areCallsAwaited = false;
 
-  constructor(host: ContextHost, own: Waiting) {
+  constructor(host: WaitHost, own: Waiting) {
     this.#host = host;
     this.#own = own;
   }
