@@ -1,4 +1,5 @@
 import { defineConfig } from "vitest/config";
+import { LongestFirst } from "./test/support/longest-first.js";
 
 /** Where a machine that counts wants its report. */
 const report = process.env.PAMIR_TEST_JSON;
@@ -9,6 +10,7 @@ export default defineConfig({
     include: ["test/**/*.test.ts"],
     exclude: ["test/**/*.slow.test.ts", "test/browser/**", "test/pages/**"],
     maxWorkers: 2,
+    sequence: { sequencer: LongestFirst },
     reporters: report === undefined ? ["default"] : ["default", ["json", { outputFile: report }]],
     testTimeout: 30_000,
     hookTimeout: 30_000,

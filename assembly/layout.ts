@@ -135,7 +135,7 @@ export const TASK_DEAD: u32 = 3;
 //  byte  field          writer           readers   meaning
 //     0  ready[32]      producers set,   consumer  bit i: lane i is to be attended                          SYNC R
 //                       consumer clears
-//   128  state          owner            all       1 while the context is open, 2 behind it                 SYNC N
+//   128  state          owner            all       0, then CONTEXT_OPEN → CONTEXT_CLOSED                    SYNC N
 //   132  task           launch           owner     pointer to the task slot of the owner
 //   136  laneCount      launch           owner     E
 //   140  attendedCount  owner            owner     entries of attended[]
@@ -178,6 +178,9 @@ export const CONTEXT_ASLEEP_OFFSET: u32 = 188;
 export const CONTEXT_ATTENDING_OFFSET: u32 = 256;
 export const CONTEXT_EVENTS_OFFSET: u32 = 384;
 export const CONTEXT_LANES_OFFSET: u32 = 4480;
+
+export const CONTEXT_OPEN: u32 = 1;
+export const CONTEXT_CLOSED: u32 = 2;
 
 // ╒═════════════ EVENT, 16 bytes: one record that advance() found; valid until release() ═══════════════════════════╕
 //     0  commit   the record's commit word: kind and bytes of the body

@@ -24,6 +24,7 @@
 
 import {
   ATTENDED_SIZE,
+  CONTEXT_CLOSED,
   CONTEXT_LANE_COUNT_OFFSET,
   CONTEXT_LANES_OFFSET,
   CONTEXT_STATE_OFFSET,
@@ -187,7 +188,7 @@ export function contextBlock(map: MemoryMap, ordinal: number): number {
 /** Whether a context has been closed: its owner reads and writes nothing of it any more. */
 export function isClosed(kernel: Pick<Kernel, "loadWord">, map: MemoryMap, ordinal: number): boolean {
   // SYNC N (look): pairs with the store when it closes; then each task is told to look.
-  return kernel.loadWord(contextBlock(map, ordinal) + CONTEXT_STATE_OFFSET) === 2;
+  return kernel.loadWord(contextBlock(map, ordinal) + CONTEXT_STATE_OFFSET) === CONTEXT_CLOSED;
 }
 
 /** Pointer to one of the injection FIFOs of an endpoint's ordinal. */

@@ -3,6 +3,8 @@ import {
   ADVANCE_EVENTS_MASK,
   ADVANCE_NOTICE,
   CONTEXT_CALLS_OFFSET,
+  CONTEXT_CLOSED,
+  CONTEXT_OPEN,
   CONTEXT_STATE_OFFSET,
   DISPATCH_ID_MAX,
   TRACE_DEATH,
@@ -172,7 +174,7 @@ export class Context {
     const isPlain = trail === undefined && debug === undefined;
     this.#receiver = isPlain ? new Receiver(...given) : new ObservedReceiver(trail, debug, this.endpoint, ...given);
     // SYNC N (open): before it looks at any region; pairs with those who look which contexts may be at one.
-    kernel.storeWord(this.#block + CONTEXT_STATE_OFFSET, 1);
+    kernel.storeWord(this.#block + CONTEXT_STATE_OFFSET, CONTEXT_OPEN);
     host.refresh();
     for (let other = 0; other < map.tasks; other++) if (host.hasEnded(other)) this.#rma.targetEnded(other);
   }
@@ -691,7 +693,7 @@ export class Context {
   /** Nobody may be reading a lane when the others are told that this context is gone: they take the lanes back. */
   #end(): void {
     this.#sender.close();
-    this.#host.kernel.storeWord(this.#block + CONTEXT_STATE_OFFSET, 2);
+    this.#host.kernel.storeWord(this.#block + CONTEXT_STATE_OFFSET, CONTEXT_CLOSED);
     // Those of this task to which nobody else looks: its own to itself, and those of contexts that closed before.
     this.#lanes.reclaim(this.#ordinal);
     this.#host.contextClosed(this, this.#ordinal);

@@ -2,6 +2,7 @@
 // handle names; an entry and its pages are used again only when no context can still be at them.
 import {
   CONTEXT_NOTICE_SEEN_OFFSET,
+  CONTEXT_OPEN,
   CONTEXT_STATE_OFFSET,
   NONE,
   OPEN_BUSY,
@@ -200,7 +201,7 @@ export class RegionTable {
       if (this.#kernel.loadWord(taskSlot(this.#map, task) + TASK_STATE_OFFSET) >= TASK_CLOSED) continue;
       for (let context = 0; context < contexts; context++) {
         const block = contextBlock(this.#map, ordinalOf(this.#map, task, context));
-        if (this.#kernel.loadWord(block + CONTEXT_STATE_OFFSET) !== 1) continue;
+        if (this.#kernel.loadWord(block + CONTEXT_STATE_OFFSET) !== CONTEXT_OPEN) continue;
         const seen = this.#kernel.loadWord(block + CONTEXT_NOTICE_SEEN_OFFSET);
         if (seqDelta(seen, notices[task] as number) < 0) return false;
       }

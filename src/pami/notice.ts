@@ -1,5 +1,6 @@
 // Telling every task that some have ended, or a context, so that each lets go of what was theirs.
 import {
+  CONTEXT_CLOSED,
   CONTEXT_STATE_OFFSET,
   TASK_INTERRUPT_OFFSET,
   TASK_NOTICE_OFFSET,
@@ -34,7 +35,7 @@ export function tellOfClose(
   ordinal: number,
 ): void {
   // SYNC N (closed): pairs with isClosed().
-  kernel.storeWord(contextBlock(map, ordinal) + CONTEXT_STATE_OFFSET, 2);
+  kernel.storeWord(contextBlock(map, ordinal) + CONTEXT_STATE_OFFSET, CONTEXT_CLOSED);
   tellAll(kernel, map);
 }
 

@@ -4,6 +4,7 @@ import {
   ADVANCE_EVENTS_MASK,
   CONTEXT_EVENTS_OFFSET,
   CONTEXT_NOTICE_SEEN_OFFSET,
+  CONTEXT_OPEN,
   CONTEXT_STATE_OFFSET,
   CONTEXT_UNEXPECTED_OFFSET,
   DISPATCH_ID_CALL,
@@ -336,7 +337,7 @@ export class Receiver {
       // What stands in the table of one that has closed is read by nobody.
       if (isClosed(kernel, map, target)) continue;
       const block = contextBlock(map, target);
-      const isOpen = kernel.loadWord(block + CONTEXT_STATE_OFFSET) === 1;
+      const isOpen = kernel.loadWord(block + CONTEXT_STATE_OFFSET) === CONTEXT_OPEN;
       // SYNC N (look): pairs with acknowledgeNotice(); the notice was counted up after the task had ended.
       if (isOpen && kernel.loadWord(block + CONTEXT_NOTICE_SEEN_OFFSET) !== kernel.loadWord(slot + TASK_NOTICE_OFFSET))
         return true;
