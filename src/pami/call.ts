@@ -9,10 +9,11 @@ import type { Handler } from "./dispatch.js";
 import { type Endpoint, nameOf } from "./endpoint.js";
 import { PamiError, RemoteError, show } from "./error.js";
 import type { Message } from "./message.js";
-import { type Callback, type Result, SHUTDOWN, SUCCESS } from "./result.js";
+import { type Callback, ENOMEM, type Result, SHUTDOWN, SUCCESS } from "./result.js";
 
 const REPLY_VALUE = 0;
 const REPLY_ERROR = 1;
+const REPLY_NO_MEMORY = 2;
 /** Bytes of a call's header before the caller's own, and of a reply's. */
 const PREFIX_BYTES = 8;
 
@@ -20,7 +21,7 @@ const PREFIX_BYTES = 8;
 export interface CallHost {
   /**
    * As `Context.send`, to a dispatch id of pamir's own, but never EAGAIN: it waits in order, without a limit, a reply also
-   * for memory. A request is copied where it waits.
+   * for the memory of a first lane. A request is copied where it waits.
    * @param onSent what became of it, where it had to wait
    */
   send(to: Endpoint, dispatch: number, header: Uint8Array, payload: Uint8Array | undefined, onSent?: Callback): Result;
@@ -172,6 +173,11 @@ export class Calls {
       this.giveUp(number, new RemoteError(error, nameOf(origin)));
       return;
     }
+    if (status === REPLY_NO_MEMORY) {
+      const what = `call(): ${nameOf(origin)} had no memory for a lane that takes its reply`;
+      this.giveUp(number, new PamiError("PAMIR_NO_MEMORY", what));
+      return;
+    }
     const call = this.#pending.get(number);
     this.#settled(number);
     call?.resolve(reply);
@@ -198,14 +204,21 @@ export class Calls {
       this.#replyError(to, number, new PamiError("PAMIR_INVAL", what));
       return;
     }
-    const header = this.#prefix(number, REPLY_VALUE, undefined);
-    this.#host.send(to, DISPATCH_ID_REPLY, header, value == null ? undefined : bytesOf(value));
+    this.#sendReply(to, number, REPLY_VALUE, value == null ? undefined : bytesOf(value));
   }
 
   #replyError(to: Endpoint, number: number, thrown: unknown): void {
-    const header = this.#prefix(number, REPLY_ERROR, undefined);
-    const payload = codecs.json<WireError>().encode(wireError(thrown));
-    this.#host.send(to, DISPATCH_ID_REPLY, header, payload);
+    this.#sendReply(to, number, REPLY_ERROR, codecs.json<WireError>().encode(wireError(thrown)));
+  }
+
+  /** What comes behind a reply is not to wait until there is memory for it: a word that there is none always has room. */
+  #sendReply(to: Endpoint, number: number, status: number, payload: Uint8Array | undefined): void {
+    const instead = (result: Result): void => {
+      if (result !== ENOMEM) return;
+      this.#host.send(to, DISPATCH_ID_REPLY, this.#prefix(number, REPLY_NO_MEMORY, undefined), undefined);
+    };
+    const header = this.#prefix(number, status, undefined);
+    instead(this.#host.send(to, DISPATCH_ID_REPLY, header, payload, (_, late) => instead(late)));
   }
 
   /** A header: where it is no longer than this, the same one again, which send() copies. */

@@ -3,6 +3,7 @@
 import {
   CONTEXT_PENDING_BYTES_OFFSET,
   CONTEXT_PENDING_COUNT_OFFSET,
+  DISPATCH_ID_REPLY,
   FIRST_PREFIX_SIZE,
   KIND_FIRST,
   KIND_MESSAGE,
@@ -251,9 +252,7 @@ export class Target {
         this.#refused(state, 0);
         return this.#complete(instruction, SHUTDOWN);
       }
-      // A reply's sender can't be told.
-      const mayWait = isOwn && !isTold(instruction);
-      if (state === LANE_NO_MEMORY && !mayWait) return this.#refused(state, 0);
+      if (state === LANE_NO_MEMORY && !(isOwn && this.#waitsForMemory(instruction))) return this.#refused(state, 0);
       if (state === LANE_LATER || state === LANE_NO_MEMORY) outbox.retrySoon = true;
     }
     if (!fits) {
@@ -270,6 +269,11 @@ export class Target {
     outbox.held(1, copied);
     this.#want(nextBytes(instruction));
     return SUCCESS;
+  }
+
+  /** Whether an instruction waits where there is no memory: if nobody can be told, and a reply for its first lane. */
+  #waitsForMemory(instruction: Instruction): boolean {
+    return !isTold(instruction) || (instruction.dispatch === DISPATCH_ID_REPLY && this.#lane === 0);
   }
 
   /** Sends what is pending and has room now, and tells those who waited for room. Returns how many of them. */
@@ -291,7 +295,7 @@ export class Target {
       const instruction = this.#pending.first as Instruction;
       const state = this.#attempt(instruction);
       // It was accepted: where nobody can be told that there is no memory for a larger lane, it waits for that.
-      const isLater = state === LANE_LATER || (state === LANE_NO_MEMORY && !isTold(instruction));
+      const isLater = state === LANE_LATER || (state === LANE_NO_MEMORY && this.#waitsForMemory(instruction));
       if (isLater) this.#outbox.retrySoon = true;
       if (state === LANE_FULL) this.#want(nextBytes(instruction)); // the lane may be another one by now
       if (isLater || state === LANE_FULL) return 0;
