@@ -271,6 +271,23 @@ export class Target {
     return SUCCESS;
   }
 
+  /** Something waits for memory: whoever can be told so, and is behind it, need not. Returns how many wait no more. */
+  #refuseTold(): number {
+    const { completions } = this.#outbox;
+    const waiting = [...this.#pending];
+    this.#pending.clear();
+    for (const instruction of waiting) {
+      if (this.#waitsForMemory(instruction)) this.#pending.push(instruction);
+      else {
+        this.#outbox.held(-1, instruction.held);
+        this.#complete(instruction, ENOMEM);
+      }
+    }
+    const told = this.#wishes.splice(0);
+    for (const { onRoom, cookie } of told) completions.push(onRoom, cookie, ENOMEM);
+    return waiting.length - this.#pending.length + told.length;
+  }
+
   /** Whether an instruction waits where there is no memory: if nobody can be told, and a reply for its first lane. */
   #waitsForMemory(instruction: Instruction): boolean {
     return !isTold(instruction) || (instruction.dispatch === DISPATCH_ID_REPLY && this.#lane === 0);
@@ -298,6 +315,7 @@ export class Target {
       const isLater = state === LANE_LATER || (state === LANE_NO_MEMORY && this.#waitsForMemory(instruction));
       if (isLater) this.#outbox.retrySoon = true;
       if (state === LANE_FULL) this.#want(nextBytes(instruction)); // the lane may be another one by now
+      if (isLater && state === LANE_NO_MEMORY) return this.#refuseTold();
       if (isLater || state === LANE_FULL) return 0;
       this.#pending.shift();
       this.#outbox.held(-1, instruction.held);
