@@ -1,5 +1,5 @@
 // The trace of one task: a ring of events in shared memory, of which the last are kept. Nobody makes one unless the job is
-// traced: what is recorded on hot paths is recorded by subclasses (pami/traced.ts), so that else nothing is asked there.
+// traced: what is recorded on hot paths is recorded by subclasses (pami/observed.ts), so that else nothing is asked there.
 import {
   NONE,
   TRACE_CLOCK,
@@ -16,7 +16,7 @@ import type { Clock } from "../support/clock.js";
 const UNREAD_MAX = 64;
 /** A pause is as long as so many of those. */
 const PAUSE = 4;
-/** Milliseconds an event from which on each has a reading of its own, which takes 30 ns. */
+/** Milliseconds an event from which on each has a reading of its own, which takes 39 ns. */
 const FINE_MS = 0.001;
 
 /** Less than any count of events. */

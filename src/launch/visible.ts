@@ -16,31 +16,44 @@ export function socketFolder(): string | undefined {
   if (os === undefined) return undefined;
   // Named pipes have no folders: there the names begin alike.
   if (os.platform() === "win32") return "\\\\.\\pipe\\";
-  return `${os.tmpdir()}/pamir-${os.userInfo().uid}`;
+  // Not userInfo(), which throws for a user without an entry in the password file, as containers have them.
+  return `${os.tmpdir()}/pamir-${process.getuid?.()}`;
 }
 
-/** Answers until the thread ends. It keeps no thread running. @param job a number that no other job of the process has */
+/** Makes the folder; what is wrong with it, or undefined. */
+function prepare(folder: string): string | undefined {
+  const fs = nodeModule("fs") as typeof import("node:fs");
+  try {
+    fs.mkdirSync(folder, { recursive: true, mode: 0o700 });
+    const { uid, mode } = fs.statSync(folder);
+    return uid === process.getuid?.() && (mode & 0o077) === 0 ? undefined : `${folder} is not this user's alone`;
+  } catch (error) {
+    return (error as Error).message;
+  }
+}
+
+/**
+ * Answers until the thread ends. It keeps no thread running; where it can't be, the job goes on unseen.
+ * @param job a number that no other job of the process has
+ */
 export function becomeVisible<Dump>(job: number, program: readonly string[], look: () => Dump): void {
   const http = nodeModule("http") as typeof import("node:http");
-  const fs = nodeModule("fs") as typeof import("node:fs");
   const folder = socketFolder() as string;
   const { pid } = process;
+  const fail = (why: string): void => console.warn(`pamir: top can't see this job: ${why}`);
+  const isPipe = folder.startsWith("\\");
+  const wrong = isPipe ? undefined : prepare(folder);
+  if (wrong !== undefined) {
+    fail(wrong);
+    return;
+  }
   const server = http.createServer((_, response) => {
     const answer: Visible<Dump> = { pid, program, dump: look() };
     response.setHeader("content-type", "application/json");
     response.end(JSON.stringify(answer));
   });
   server.unref();
-  const isPipe = folder.startsWith("\\");
-  if (!isPipe) {
-    fs.mkdirSync(folder, { recursive: true, mode: 0o700 });
-    const { uid, mode } = fs.statSync(folder);
-    if (uid !== process.getuid?.() || (mode & 0o077) !== 0) {
-      console.warn(`pamir: top can't see this job: ${folder} is not this user's alone`);
-      return;
-    }
-  }
-  server.on("error", (error) => console.warn(`pamir: top can't see this job: ${error.message}`));
+  server.on("error", (error) => fail(error.message));
   server.listen(`${folder}${isPipe ? "" : "/"}pamir-${pid}-${job}.sock`);
   process.on("exit", () => server.close());
 }

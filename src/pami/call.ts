@@ -213,12 +213,12 @@ export class Calls {
 
   /** What comes behind a reply is not to wait until there is memory for it: a word that there is none always has room. */
   #sendReply(to: Endpoint, number: number, status: number, payload: Uint8Array | undefined): void {
-    const instead = (result: Result): void => {
+    const instead = (_: unknown, result: Result): void => {
       if (result !== ENOMEM) return;
       this.#host.send(to, DISPATCH_ID_REPLY, this.#prefix(number, REPLY_NO_MEMORY, undefined), undefined);
     };
     const header = this.#prefix(number, status, undefined);
-    instead(this.#host.send(to, DISPATCH_ID_REPLY, header, payload, (_, late) => instead(late)));
+    instead(undefined, this.#host.send(to, DISPATCH_ID_REPLY, header, payload, instead));
   }
 
   /** A header: where it is no longer than this, the same one again, which send() copies. */

@@ -312,11 +312,11 @@ export class Target {
       const instruction = this.#pending.first as Instruction;
       const state = this.#attempt(instruction);
       // It was accepted: where nobody can be told that there is no memory for a larger lane, it waits for that.
-      const isLater = state === LANE_LATER || (state === LANE_NO_MEMORY && this.#waitsForMemory(instruction));
-      if (isLater) this.#outbox.retrySoon = true;
+      const waits = state === LANE_NO_MEMORY && this.#waitsForMemory(instruction);
+      if (waits || state === LANE_LATER) this.#outbox.retrySoon = true;
+      if (waits) return this.#refuseTold();
       if (state === LANE_FULL) this.#want(nextBytes(instruction)); // the lane may be another one by now
-      if (isLater && state === LANE_NO_MEMORY) return this.#refuseTold();
-      if (isLater || state === LANE_FULL) return 0;
+      if (state === LANE_LATER || state === LANE_FULL) return 0;
       this.#pending.shift();
       this.#outbox.held(-1, instruction.held);
       this.#complete(instruction, state === LANE_READY ? SUCCESS : state === LANE_NO_MEMORY ? ENOMEM : SHUTDOWN);
@@ -418,7 +418,9 @@ export class Target {
   /** Asks the target to ring when it frees space; until it has, nothing goes the direct way. */
   #want(bytes: number): void {
     const lane = this.#lane;
-    if (lane !== 0 && this.#wanted < 0) this.#outbox.full(lane, this.#ordinal, bytes);
+    // A lane that took another's place meanwhile has no stamp yet.
+    const isStamped = this.#outbox.memory.words[(lane + LANE_WANTED_SINCE_OFFSET) >>> 2] !== 0;
+    if (lane !== 0 && (this.#wanted < 0 || !isStamped)) this.#outbox.full(lane, this.#ordinal, bytes);
     this.#wanted = bytes;
     if (lane !== 0) this.#outbox.kernel.laneWantRoom(lane, 1);
     else this.#outbox.retrySoon = true;

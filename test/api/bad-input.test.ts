@@ -285,6 +285,15 @@ describe("bad input", () => {
       until(context, () => sizes.length === first + 1);
       for (let i = 0; i < 100; i++) context.advance();
       expect([sizes.length, context.drained]).toEqual([first + 1, false]);
+      // Whoever can be told is, also behind what waits.
+      const told: number[] = [];
+      const tell = (_: unknown, result: number) => {
+        told.push(result);
+      };
+      expect(context.send({ to, dispatch: DATA, payload, onLocal: tell })).toBe(SUCCESS);
+      context.whenRoom(to, 8, tell);
+      until(context, () => told.length === 2);
+      expect(told).toEqual([ENOMEM, ENOMEM]);
       for (const region of regions.splice(0)) region.close();
       until(context, () => sizes.length === first + 3);
       expect(sizes.slice(first)).toEqual([1000, 20_000, 8]);

@@ -214,6 +214,33 @@ describe.each(VARIANTS)("calls: $name", (variant) => {
       expect(await reply).toEqual(Uint8Array.of(7));
     }));
 
+  it("a reply for which there is no memory ends its call, and holds up nothing", () =>
+    withJob(variant, { tasks: 1, laneBytes: 512, heapBytes: 2 ** 20 }, async ({ job, client, context }) => {
+      const callee = client.createContext();
+      const { endpoint: to } = callee;
+      callee.dispatch(DATA, () => new Uint8Array(20_000));
+      callee.dispatch(OTHER, () => {
+        throw new Error("x".repeat(2000));
+      });
+      for (const [from, there] of [
+        [context, callee],
+        [callee, context],
+      ] as const) {
+        expect(from.resume([there.endpoint])).toBe(SUCCESS);
+      }
+      const region = client.createRegion(job.dump().heap.largest);
+      const calls = [DATA, OTHER].map((id) => rejectionOf(context.call(to, id, null, { timeout: PATIENCE })));
+      await callee.progress({ timeout: PATIENCE });
+      for (const { code, text } of await Promise.all(calls)) {
+        expect([code, text]).toEqual([
+          "PAMIR_NO_MEMORY",
+          "call(): context 1 of task 0 had no memory for a lane that takes its reply",
+        ]);
+      }
+      await callee.drain({ timeout: PATIENCE });
+      region.close();
+    }));
+
   it("a large reply goes out where the pending queue may copy nothing", () =>
     withJob(variant, { tasks: 1 }, async ({ client, context }) => {
       const callee = client.createContext({ pendingBytes: 0 });

@@ -129,6 +129,20 @@ describe.each(VARIANTS)("who waits, for what, since when: $name", (variant) => {
       },
     ));
 
+  it("says since when a lane is full that took the place of a smaller one meanwhile", () =>
+    withJob(variant, { tasks: 1, laneBytes: 1024, context: { pendingBytes: 2 ** 22 } }, ({ job, context }) => {
+      const start = performance.now();
+      const to = context.endpoint;
+      context.dispatch(10, () => {});
+      while (context.sendImmediate(to, 10, null, new Uint8Array(100), false) === SUCCESS);
+      for (let i = 0; i < 40; i++) context.send({ to, dispatch: 10, payload: new Uint8Array(60_000) });
+      const lane = () => job.dump().tasks[0]?.contexts[0]?.lanes[0];
+      const isFull = () => lane()?.roomWanted === true && (lane()?.bytes ?? 0) > 1024;
+      while (!isFull() && !context.drained) context.advance();
+      expect(lane()).toMatchObject({ bytes: 262_144, roomWanted: true });
+      expect(lane()?.wantedFor).toBeLessThanOrEqual(performance.now() - start + 1);
+    }));
+
   it("is JSON, all of it", () =>
     withJob(variant, {}, ({ job }) => {
       const { toString: _, ...plain } = job.dump();

@@ -6,7 +6,7 @@ import { createServer } from "node:net";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { info } from "pamir";
-import { afterEach, describe, expect, it } from "vitest";
+import { afterEach, describe, expect, it, vi } from "vitest";
 
 const cli = fileURLToPath(new URL("../../dist/cli.js", import.meta.url));
 const program = fileURLToPath(new URL("tasks/watched.js", import.meta.url));
@@ -74,6 +74,30 @@ describe("pamir top", () => {
         stderr: `pamir: no job of process ${pid} has opted in: launch(…, { top: true }), or PAMIR_TOP=1\n`,
       }),
     );
+  });
+
+  it("a job that can't be seen goes on, and says why", async () => {
+    const env = { ...process.env, TMPDIR: "/dev/null" };
+    const child = spawn(process.execPath, [program, "top"], { env });
+    running.push(child);
+    let said = "";
+    child.stderr.on("data", (part) => {
+      said += part;
+    });
+    await new Promise((resolve) => child.stdout.once("data", resolve));
+    for (const end = performance.now() + PATIENCE; said === "" && performance.now() < end; ) {
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+    expect(said).toMatch(/^pamir: top can't see this job: .*ENOTDIR/);
+    expect(child.exitCode).toBeNull();
+  });
+
+  it("info() does without an entry in the password file", () => {
+    const userInfo = vi.spyOn(process.getBuiltinModule("node:os"), "userInfo").mockImplementation(() => {
+      throw new Error("no such user");
+    });
+    expect(info().sockets).toContain("pamir-");
+    userInfo.mockRestore();
   });
 
   it("forgets the socket of a process that was killed", async () => {
