@@ -23,6 +23,7 @@ import {
   LANE_FULLS_OFFSET,
   LANE_HEAD_CACHE_OFFSET,
   LANE_HEAD_OFFSET,
+  LANE_KEEP_OFFSET,
   LANE_MASK_OFFSET,
   LANE_NEXT_OFFSET,
   LANE_ORIGIN_OFFSET,
@@ -46,6 +47,8 @@ import {
   RECORD_GRANULE,
   RECORD_KIND_SHIFT,
   RECORD_META_OFFSET,
+  RELEASE_BYTES,
+  RELEASE_SHIFT,
   RETAKE_MAX,
 } from "./layout";
 import { alignUp, seqDelta } from "./seq";
@@ -105,6 +108,9 @@ export function laneInit(
   store<u32>(lane, capacity - 1, LANE_MASK_OFFSET);
   store<usize>(lane, load<usize>(originContext, CONTEXT_TASK_OFFSET), LANE_ORIGIN_TASK_OFFSET);
   store<usize>(lane, context, LANE_CONTEXT_OFFSET);
+  const most = capacity - RECORD_GRANULE;
+  const besides = recordMax < most ? most - recordMax : 0;
+  store<u32>(lane, min<u32>(min<u32>(RELEASE_BYTES, capacity >>> RELEASE_SHIFT), besides), LANE_KEEP_OFFSET);
 }
 
 /** Takes an extent for a lane and writes it there: OPEN_NO_MEMORY, OPEN_BUSY, or the lane. */

@@ -227,6 +227,7 @@ export const ADVANCE_EVENTS_MASK: u32 = 0xffff;
 //   412  context       open      consumer  pointer to the context block of the target
 //   416  messages      consumer  dump      records taken, modulo 2^32
 //   420  pausedSince   consumer  dump      since when it is paused, a time stamp
+//   424  keep          open      consumer  bytes that may be read and not be given back: see RELEASE_BYTES
 //   512  ring[capacity + overhang]                                                                           SYNC C
 //
 //  Positions count bytes and wrap at 2^32 (107 s at 40 M messages/s of 16 bytes): only differences are compared, and
@@ -257,6 +258,7 @@ export const LANE_RELEASED_OFFSET: u32 = 408;
 export const LANE_CONTEXT_OFFSET: u32 = 412;
 export const LANE_MESSAGES_OFFSET: u32 = 416;
 export const LANE_PAUSED_SINCE_OFFSET: u32 = 420;
+export const LANE_KEEP_OFFSET: u32 = 424;
 export const LANE_CONTROL_SIZE: u32 = 512;
 
 /** Least ring: four of the smallest records. */
@@ -290,13 +292,17 @@ export const META_HEADER_SHIFT: u32 = 16;
 
 /** A whole message. */
 export const KIND_MESSAGE: u32 = 0;
-/** First packet of a message: body = bytes of the whole payload (u32), 4 bytes unused, header, first payload bytes. */
+/**
+ * First packet of a message: body = bytes of the whole payload (u32), 4 bytes unused, the message's body as far as it fits.
+ * What has to be there before the handler is called (all of it; of more than RECV_IMMEDIATE_MAX the header) may go on in
+ * further packets, where there is no memory for a larger lane.
+ */
 export const KIND_FIRST: u32 = 1;
-/** A further packet: body = payload bytes. */
+/** A further packet: body = the next bytes of the message's body. */
 export const KIND_MORE: u32 = 2;
 /** The lane ends here: body = pointer to the lane that takes its place, or 0. */
 export const KIND_SWITCH: u32 = 3;
-/** Bytes before the header in the body of a KIND_FIRST record. */
+/** Bytes before the message's in the body of a KIND_FIRST record. */
 export const FIRST_PREFIX_SIZE: u32 = 8;
 
 // ╒═════════════ HEAP: pages of 4 KiB; extents are runs of pages ═══════════════════════════════════════════════════╕
@@ -496,7 +502,8 @@ export const CACHE_LINE: u32 = 64;
 export const AHEAD_BYTES: u32 = 256;
 /**
  * release() gives bytes back once so many are read, or this part of the ring (or the origin wants room): fewer, longer
- * writes; but before they leave the first-level cache, see RETAKE_MAX.
+ * writes; but before they leave the first-level cache, see RETAKE_MAX. Never does it keep so many that the largest record
+ * has no room: who only polls would not come to give them back.
  */
 export const RELEASE_BYTES: u32 = 2048;
 export const RELEASE_SHIFT: u32 = 3;

@@ -29,6 +29,7 @@ import {
   EVENT_SIZE,
   LANE_CONTEXT_OFFSET,
   LANE_IDLE_OFFSET,
+  LANE_KEEP_OFFSET,
   LANE_MASK_OFFSET,
   LANE_MESSAGES_OFFSET,
   LANE_NEXT_OFFSET,
@@ -41,8 +42,6 @@ import {
   RECORD_BODY_OFFSET,
   RECORD_LENGTH_MASK,
   RECORD_META_OFFSET,
-  RELEASE_BYTES,
-  RELEASE_SHIFT,
   STREAM_PAUSE,
   TASK_NOTICE_OFFSET,
 } from "./layout";
@@ -273,7 +272,7 @@ export function release(context: usize): void {
 function isWorthReleasing(lane: usize): bool {
   const bytes = load<u32>(lane, LANE_NEXT_OFFSET) - load<u32>(lane, LANE_RELEASED_OFFSET);
   if (bytes == 0) return false;
-  if (bytes > RELEASE_BYTES || bytes > load<u32>(lane, LANE_MASK_OFFSET) >>> RELEASE_SHIFT) return true;
+  if (bytes > load<u32>(lane, LANE_KEEP_OFFSET)) return true;
   // SYNC W (look): what is not given back here is at the latest in peek(), before the task falls asleep.
   return loadWord(lane + LANE_ROOM_WANTED_OFFSET) != 0;
 }

@@ -226,6 +226,7 @@ describe("the wasm module", () => {
       ),
     ).toEqual({
       LANE_MESSAGES_OFFSET: 0,
+      LANE_KEEP_OFFSET: 128,
       LANE_PAUSED_SINCE_OFFSET: 0,
       LANE_WANTED_SINCE_OFFSET: 0,
       LANE_TAIL_OFFSET: 0x7fffff00,

@@ -9,11 +9,10 @@ import type { Handler } from "./dispatch.js";
 import { type Endpoint, nameOf } from "./endpoint.js";
 import { PamiError, RemoteError, show } from "./error.js";
 import type { Message } from "./message.js";
-import { type Callback, ENOMEM, type Result, SHUTDOWN, SUCCESS } from "./result.js";
+import { type Callback, type Result, SHUTDOWN, SUCCESS } from "./result.js";
 
 const REPLY_VALUE = 0;
 const REPLY_ERROR = 1;
-const REPLY_NO_MEMORY = 2;
 /** Bytes of a call's header before the caller's own, and of a reply's. */
 const PREFIX_BYTES = 8;
 
@@ -173,11 +172,6 @@ export class Calls {
       this.giveUp(number, new RemoteError(error, nameOf(origin)));
       return;
     }
-    if (status === REPLY_NO_MEMORY) {
-      const what = `call(): ${nameOf(origin)} had no memory for a lane that takes its reply`;
-      this.giveUp(number, new PamiError("PAMIR_NO_MEMORY", what));
-      return;
-    }
     const call = this.#pending.get(number);
     this.#settled(number);
     call?.resolve(reply);
@@ -211,14 +205,8 @@ export class Calls {
     this.#sendReply(to, number, REPLY_ERROR, codecs.json<WireError>().encode(wireError(thrown)));
   }
 
-  /** What comes behind a reply is not to wait until there is memory for it: a word that there is none always has room. */
   #sendReply(to: Endpoint, number: number, status: number, payload: Uint8Array | undefined): void {
-    const instead = (_: unknown, result: Result): void => {
-      if (result !== ENOMEM) return;
-      this.#host.send(to, DISPATCH_ID_REPLY, this.#prefix(number, REPLY_NO_MEMORY, undefined), undefined);
-    };
-    const header = this.#prefix(number, status, undefined);
-    instead(undefined, this.#host.send(to, DISPATCH_ID_REPLY, header, payload, instead));
+    this.#host.send(to, DISPATCH_ID_REPLY, this.#prefix(number, status, undefined), payload);
   }
 
   /** A header: where it is no longer than this, the same one again, which send() copies. */

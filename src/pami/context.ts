@@ -336,7 +336,7 @@ export class Context {
    * Sends a message of any size, from any view. What has no room waits in the pending queue; the header is copied then,
    * and the payload too unless there is an `onLocal`. Callbacks come in a later `advance()`, never before this returns.
    * @returns SUCCESS, EAGAIN, SHUTDOWN or ENOMEM; callbacks of a send that was refused with EAGAIN or ENOMEM are not
-   *   called, those of one that waited, and then found no memory for a lane, get ENOMEM
+   *   called
    * @throws PAMIR_INVAL, PAMIR_TOO_LARGE, PAMIR_CLOSED
    */
   send(parameters: SendParameters): Result {

@@ -7,7 +7,6 @@ import {
   NONE,
   OPEN_BUSY,
   OPEN_NO_MEMORY,
-  PAGE_SHIFT,
   PAGE_SIZE,
   TASK_CLOSED,
   TASK_NOTICE_OFFSET,
@@ -15,6 +14,7 @@ import {
 } from "../../assembly/layout.js";
 import { seqDelta } from "../../assembly/seq.js";
 import type { Kernel, Memory } from "../kernel/kernel.js";
+import { isToSpare, keptBytes } from "../memory/heap.js";
 import { contextBlock, type MemoryMap, ordinalOf, taskSlot } from "../memory/map.js";
 import { checkInteger, PamiError } from "./error.js";
 import { RegionWatch } from "./watch.js";
@@ -133,11 +133,13 @@ export class RegionTable {
       if (index !== NONE) this.#free.push(index);
       const waiting = this.#closed.reduce((sum, closed) => sum + closed.bytes, 0);
       const free = this.#kernel.heapFreePages(job) * PAGE_SIZE;
+      const kept = keptBytes(this.#kernel, this.#map);
       throw new PamiError(
         "PAMIR_NO_MEMORY",
         index === NONE
           ? `a task has at most ${regions} regions; ${this.#closed.length} closed ones wait for contexts to advance`
-          : `no ${bytes} bytes in one piece: ${free} are free, ${waiting} of closed regions wait for contexts to advance`,
+          : `no ${bytes} bytes in one piece: ${free} are free, of which ${kept} are kept for lanes; ` +
+              `${waiting} of closed regions wait for contexts to advance`,
       );
     }
     const generation = this.#kernel.regionOpen(job, index, extent, bytes);
@@ -172,7 +174,8 @@ export class RegionTable {
   }
 
   #allocate(bytes: number): number {
-    const pages = Math.ceil(bytes / 2 ** PAGE_SHIFT);
+    const pages = Math.ceil(bytes / PAGE_SIZE);
+    if (!isToSpare(this.#kernel, this.#map, pages * PAGE_SIZE)) return OPEN_NO_MEMORY;
     for (let tries = 0; tries < BUSY_TRIES; tries++) {
       const extent = this.#kernel.regionAllocate(this.#map.job, pages, this.#task);
       if (extent !== OPEN_BUSY) return extent;

@@ -1,6 +1,5 @@
 // The flyweight that a handler gets: one object per context, pointed at one message after the other.
-import { DISPATCH_ID_MAX, META_DISPATCH_MASK, META_HEADER_SHIFT } from "../../assembly/layout.js";
-import { alignUp } from "../../assembly/seq.js";
+import { DISPATCH_ID_MAX, META_DISPATCH_MASK, META_HEADER_SHIFT, RECV_IMMEDIATE_MAX } from "../../assembly/layout.js";
 import { copyInto } from "../support/copy.js";
 import type { Endpoint } from "./endpoint.js";
 import { PamiError, show } from "./error.js";
@@ -194,7 +193,18 @@ export class Message {
   }
 }
 
+/** Bytes that a header takes before a payload. */
+export function headerSpace(headerBytes: number): number {
+  return (headerBytes + 7) & ~7;
+}
+
 /** Bytes of a body: header, padded to 8, and payload. */
 export function bodyBytes(headerBytes: number, payloadBytes: number): number {
-  return payloadBytes === 0 ? headerBytes : alignUp(headerBytes, 8) + payloadBytes;
+  return payloadBytes === 0 ? headerBytes : headerSpace(headerBytes) + payloadBytes;
+}
+
+/** Bytes of a body that are there when its handler is called: all, or the header of one that is larger than that. */
+export function prologueBytes(headerBytes: number, payloadBytes: number): number {
+  const total = bodyBytes(headerBytes, payloadBytes);
+  return total <= RECV_IMMEDIATE_MAX ? total : headerSpace(headerBytes);
 }

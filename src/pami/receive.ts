@@ -39,28 +39,31 @@ import type { CompletionQueue } from "./completion.js";
 import { checkHints, type DispatchHints, type Handler } from "./dispatch.js";
 import { contextOf, type Endpoint, endpointAt, endpointTable, taskOf } from "./endpoint.js";
 import { checkInteger, PamiError, show } from "./error.js";
-import { type Bytes, type Destination, Message } from "./message.js";
+import { type Bytes, bodyBytes, type Destination, headerSpace, Message, prologueBytes } from "./message.js";
 import { SHUTDOWN, SUCCESS } from "./result.js";
 
-/** A message whose packets are arriving. */
+/** What of a message comes in packets. */
 interface Arrival {
-  readonly total: number;
-  received: number;
   /** Where it goes; undefined: discarded. */
+  readonly bytes: Uint8Array | undefined;
+  /** Where the next packet goes there. */
+  at: number;
+  /** Where the last one ends. */
+  readonly end: number;
+  /** What completes: a receive(), or a copy, which is in the unexpected queue or waits for its handler to be called. */
   readonly destination: Destination | undefined;
-  /** Its place in the unexpected queue, if it has one. */
-  readonly unexpected: Unexpected | undefined;
+  readonly copy: Copy | undefined;
 }
 
-/** A message without a handler, copied out. */
-interface Unexpected extends Bytes {
+/** A message that was copied out, or as much of it as is here before its handler is called. */
+interface Copy extends Bytes {
   /** Dispatch id that it is for; `meta` has another one for a call. */
   readonly id: number;
   readonly meta: number;
   readonly origin: number;
   readonly payloadBytes: number;
-  /** Whether it was announced and then came in packets. */
-  readonly large: boolean;
+  /** Whether it is in the unexpected queue. */
+  readonly isQueued: boolean;
   complete: boolean;
 }
 
@@ -103,7 +106,7 @@ export class Receiver {
   #direct = this.#plain;
   readonly #hints: (DispatchHints | undefined)[] = [];
   readonly #arrivals: (Arrival | undefined)[] = [];
-  readonly #unexpected = new Map<number, Unexpected[]>();
+  readonly #unexpected = new Map<number, Copy[]>();
   /** Dispatch ids whose messages are taken out of the unexpected queue one by one. */
   readonly #streams = new Set<number>();
   /** Origins whose lane is not read because the unexpected queue is full. */
@@ -206,11 +209,11 @@ export class Receiver {
       const handler = this.#handlers[id];
       if (handler === undefined) continue;
       while (queue[0]?.complete && !this.#stopped) {
-        const unexpected = queue.shift() as Unexpected;
+        const copy = queue.shift() as Copy;
         delivered++;
-        this.unexpectedBytes -= unexpected.bytes.length;
+        this.unexpectedBytes -= copy.bytes.length;
         try {
-          this.#deliver(handler, unexpected);
+          this.#deliver(handler, copy);
         } catch (error) {
           errors.push(error);
         }
@@ -221,7 +224,6 @@ export class Receiver {
         if (Object.keys(this.#hints[id] as DispatchHints).length === 0) this.#plain[id] = handler;
       }
     }
-    this.#message.setMemory(this.#memory);
     if (delivered > 0) this.#resume();
     return delivered;
   }
@@ -391,37 +393,65 @@ export class Receiver {
   }
 
   #message_(kind: number, meta: number, body: number, length: number, origin: number): void {
-    const large = kind === KIND_FIRST;
-    const header = large ? body + FIRST_PREFIX_SIZE : body;
+    const inPackets = kind === KIND_FIRST;
+    const header = inPackets ? body + FIRST_PREFIX_SIZE : body;
     const isCall = (meta & META_DISPATCH_MASK) === DISPATCH_ID_CALL;
     const id = isCall
       ? (this.#memory.words[(header + 4) >>> 2] as number) & DISPATCH_ID_MAX
       : meta & META_DISPATCH_MASK;
-    const headerSpace = ((meta >>> META_HEADER_SHIFT) + 7) & ~7;
-    const payloadBytes = large ? (this.#memory.words[body >>> 2] as number) : Math.max(0, length - headerSpace);
+    const headerBytes = meta >>> META_HEADER_SHIFT;
+    const here = inPackets ? length - FIRST_PREFIX_SIZE : length;
+    const payloadBytes = inPackets
+      ? (this.#memory.words[body >>> 2] as number)
+      : Math.max(0, length - headerSpace(headerBytes));
     const handler = this.#handlers[id];
     if (handler === undefined || this.#unexpected.has(id)) {
-      this.#keep(id, meta, body, header, headerSpace, payloadBytes, origin, large);
+      this.#keep(id, meta, header, here, payloadBytes, origin, body);
       return;
     }
-    const immediate = !large && this.#hints[id]?.recvImmediate !== "disable";
+    const prologue = prologueBytes(headerBytes, payloadBytes);
+    if (here < prologue) {
+      this.#copy(id, meta, header, here, payloadBytes, origin, prologue, false);
+      return;
+    }
+    this.#message.set(meta, header, payloadBytes, origin, this.#isImmediate(id, headerBytes, payloadBytes));
+    this.#handle(handler, id, isCall, origin, bodyBytes(headerBytes, payloadBytes) > RECV_IMMEDIATE_MAX);
+  }
+
+  /** Whether a handler is called with the payload. */
+  #isImmediate(id: number, headerBytes: number, payloadBytes: number): boolean {
+    return bodyBytes(headerBytes, payloadBytes) <= RECV_IMMEDIATE_MAX && this.#hints[id]?.recvImmediate !== "disable";
+  }
+
+  /** Calls the handler for the message that is set. @param comes whether its payload comes in packets */
+  #handle(handler: Handler, id: number, isCall: boolean, origin: number, comes: boolean): void {
     const message = this.#message;
-    message.set(meta, header, payloadBytes, origin, immediate);
-    if (immediate) {
+    if (message.immediate) {
       if (isCall) this.serve(handler, message);
       else handler(message);
       return;
     }
+    const { payloadBytes, payloadOffset, bytes } = message;
     // Entered before the handler runs: if it throws, the packets to come are dropped and the lane goes on.
-    if (large)
-      this.#arrivals[origin] = { total: payloadBytes, received: 0, destination: undefined, unexpected: undefined };
+    if (comes) this.#arrives(origin, undefined, 0, payloadBytes);
     const destination = this.#ask(handler, id, isCall);
-    if (large) this.#arrivals[origin] = { total: payloadBytes, received: 0, destination, unexpected: undefined };
+    if (comes) this.#arrives(origin, destination?.bytes, 0, payloadBytes, destination);
     else if (destination !== undefined) {
-      const from = header + headerSpace;
-      copyInto(destination.bytes, 0, this.#memory.bytes.subarray(from, from + payloadBytes));
+      copyInto(destination.bytes, 0, bytes.subarray(payloadOffset, payloadOffset + payloadBytes));
       this.#completeReceive(destination, SUCCESS);
     }
+  }
+
+  /** The next packets of an origin go to these bytes. */
+  #arrives(
+    origin: number,
+    bytes: Uint8Array | undefined,
+    at: number,
+    end: number,
+    destination?: Destination,
+    copy?: Copy,
+  ) {
+    this.#arrivals[origin] = { bytes, at, end, destination, copy };
   }
 
   /** Calls a handler for a call, and sees to its reply. */
@@ -460,27 +490,28 @@ export class Receiver {
   #packet(body: number, length: number, origin: number): void {
     const arrival = this.#arrivals[origin];
     if (arrival === undefined) return;
-    const { destination, unexpected } = arrival;
-    const from = this.#memory.bytes.subarray(body, body + length);
-    if (destination !== undefined) copyInto(destination.bytes, arrival.received, from);
-    if (unexpected !== undefined)
-      copyInto(unexpected.bytes, unexpected.bytes.length - arrival.total + arrival.received, from);
-    arrival.received += length;
-    if (arrival.received < arrival.total) return;
+    const { bytes, at } = arrival;
+    if (bytes !== undefined) copyInto(bytes, at, this.#memory.bytes.subarray(body, body + length));
+    arrival.at = at + length;
+    if (arrival.at < arrival.end) return;
     this.#arrivals[origin] = undefined;
     this.#finish(arrival, SUCCESS);
   }
 
-  #finish({ destination, unexpected }: Arrival, result: typeof SUCCESS | typeof SHUTDOWN): void {
+  #finish({ destination, copy }: Arrival, result: typeof SUCCESS | typeof SHUTDOWN): void {
     if (destination !== undefined) this.#completeReceive(destination, result);
-    if (unexpected === undefined) return;
-    unexpected.complete = true;
+    if (copy === undefined) return;
+    copy.complete = true;
+    const { id } = copy;
+    if (!copy.isQueued) {
+      if (result === SUCCESS) this.#deliver(this.#handlers[id] as Handler, copy);
+      return;
+    }
     if (result === SUCCESS) return;
     // Its origin ended in the middle: there is nothing whole to deliver.
-    const { id } = unexpected;
-    const queue = this.#unexpected.get(id) as Unexpected[];
-    queue.splice(queue.indexOf(unexpected), 1);
-    this.unexpectedBytes -= unexpected.bytes.length;
+    const queue = this.#unexpected.get(id) as Copy[];
+    queue.splice(queue.indexOf(copy), 1);
+    this.unexpectedBytes -= copy.bytes.length;
     if (queue.length === 0) {
       this.#unexpected.delete(id);
       if (this.#handlers[id] !== undefined) this.busy--;
@@ -493,33 +524,52 @@ export class Receiver {
     if (onComplete !== undefined) this.#completions.push(onComplete, cookie, result);
   }
 
-  /** Copies a message into the unexpected queue, or stops reading its origin if that is full. */
+  /** Copies a message into the unexpected queue, or stops reading its origin, from its record on, if that is full. */
   #keep(
     id: number,
     meta: number,
-    body: number,
     header: number,
-    headerSpace: number,
+    here: number,
     payloadBytes: number,
     origin: number,
-    large: boolean,
+    body: number,
   ): void {
-    const total = headerSpace + payloadBytes;
+    const total = headerSpace(meta >>> META_HEADER_SHIFT) + payloadBytes;
     // A message larger than the limit is taken when the queue is empty: else it could never be.
     if (this.unexpectedBytes + total > this.#unexpectedMax && this.unexpectedBytes > 0) {
       this.#pause(origin, body);
       this.#direct = NO_HANDLERS;
       return;
     }
+    this.unexpectedBytes += total;
+    const copy = this.#copy(id, meta, header, here, payloadBytes, origin, total, true);
+    const queue = this.#unexpected.get(id);
+    if (queue === undefined) this.#unexpected.set(id, [copy]);
+    else queue.push(copy);
+  }
+
+  /**
+   * Copies what is here of a message; the rest of the copy comes in packets.
+   * @param total bytes of the copy
+   */
+  #copy(
+    id: number,
+    meta: number,
+    header: number,
+    here: number,
+    payloadBytes: number,
+    origin: number,
+    total: number,
+    isQueued: boolean,
+  ): Copy {
     const words = new Int32Array((total + 3) >>> 2);
     const bytes = new Uint8Array(words.buffer, 0, total);
-    copyInto(bytes, 0, this.#memory.bytes.subarray(header, header + headerSpace + (large ? 0 : payloadBytes)));
-    const unexpected: Unexpected = { words, bytes, id, meta, origin, payloadBytes, large, complete: !large };
-    this.unexpectedBytes += total;
-    const queue = this.#unexpected.get(id);
-    if (queue === undefined) this.#unexpected.set(id, [unexpected]);
-    else queue.push(unexpected);
-    if (large) this.#arrivals[origin] = { total: payloadBytes, received: 0, destination: undefined, unexpected };
+    copyInto(bytes, 0, this.#memory.bytes.subarray(header, header + here));
+    // A header without a payload is padded in the queue, but not on its way.
+    const end = Math.min(total, bodyBytes(meta >>> META_HEADER_SHIFT, payloadBytes));
+    const copy: Copy = { words, bytes, id, meta, origin, payloadBytes, isQueued, complete: here >= end };
+    if (here < end) this.#arrives(origin, bytes, here, end, undefined, copy);
+    return copy;
   }
 
   /** Reads nothing more of an origin, from a record on. */
@@ -536,21 +586,19 @@ export class Receiver {
     }
   }
 
-  #deliver(handler: Handler, unexpected: Unexpected): void {
-    const { id, meta, origin, payloadBytes, large } = unexpected;
+  /** Calls the handler for what was copied out. */
+  #deliver(handler: Handler, copy: Copy): void {
+    const { id, meta, origin, payloadBytes } = copy;
     const isCall = (meta & META_DISPATCH_MASK) === DISPATCH_ID_CALL;
-    const immediate = !large && this.#hints[id]?.recvImmediate !== "disable";
-    this.#message.setMemory(unexpected);
-    this.#message.set(meta, 0, payloadBytes, origin, immediate);
-    if (immediate) {
-      if (isCall) this.serve(handler, this.#message);
-      else handler(this.#message);
-      return;
+    this.#message.setMemory(copy);
+    const headerBytes = meta >>> META_HEADER_SHIFT;
+    this.#message.set(meta, 0, payloadBytes, origin, this.#isImmediate(id, headerBytes, payloadBytes));
+    const comes = !copy.isQueued && bodyBytes(headerBytes, payloadBytes) > RECV_IMMEDIATE_MAX;
+    try {
+      this.#handle(handler, id, isCall, origin, comes);
+    } finally {
+      this.#message.setMemory(this.#memory);
     }
-    const destination = this.#ask(handler, id, isCall);
-    if (destination === undefined) return;
-    copyInto(destination.bytes, 0, unexpected.bytes.subarray(unexpected.bytes.length - payloadBytes));
-    this.#completeReceive(destination, SUCCESS);
   }
 
   /** Reads again from origins that were held back. */

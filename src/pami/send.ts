@@ -9,14 +9,13 @@ import {
   RECV_IMMEDIATE_MAX,
   SEND_IMMEDIATE_MAX,
 } from "../../assembly/layout.js";
-import { alignUp } from "../../assembly/seq.js";
 import type { Kernel } from "../kernel/kernel.js";
 import type { ShmLanes } from "../transport/shm.js";
 import type { Base } from "./base.js";
 import type { CompletionQueue } from "./completion.js";
 import { contextOf, type Endpoint, taskOf } from "./endpoint.js";
 import { checkInteger, PamiError, show } from "./error.js";
-import { bodyBytes } from "./message.js";
+import { bodyBytes, headerSpace } from "./message.js";
 import { type Callback, EAGAIN, type Result, SHUTDOWN, SUCCESS } from "./result.js";
 import { type Instruction, Outbox, Target } from "./target.js";
 
@@ -233,7 +232,7 @@ export class Sender {
     const target = this.#target(to);
     checkInteger("dispatch", dispatch, 0, DISPATCH_ID_MAX);
     checkInteger("headerBytes", headerBytes, 0, HEADER_BYTES_MAX);
-    checkInteger("payloadBytes", payloadBytes, 0, RECV_IMMEDIATE_MAX - alignUp(headerBytes, 8));
+    checkInteger("payloadBytes", payloadBytes, 0, RECV_IMMEDIATE_MAX - headerSpace(headerBytes));
     return target.reserve(to, dispatch, headerBytes, payloadBytes);
   }
 

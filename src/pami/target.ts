@@ -3,7 +3,6 @@
 import {
   CONTEXT_PENDING_BYTES_OFFSET,
   CONTEXT_PENDING_COUNT_OFFSET,
-  DISPATCH_ID_REPLY,
   FIRST_PREFIX_SIZE,
   KIND_FIRST,
   KIND_MESSAGE,
@@ -12,7 +11,6 @@ import {
   META_HEADER_SHIFT,
   RECV_IMMEDIATE_MAX,
 } from "../../assembly/layout.js";
-import { alignUp } from "../../assembly/seq.js";
 import type { Kernel, Memory } from "../kernel/kernel.js";
 import { type Clock, stampOf } from "../support/clock.js";
 import { diagnostics } from "../support/diagnostics.js";
@@ -22,7 +20,7 @@ import type { Base } from "./base.js";
 import type { CompletionQueue } from "./completion.js";
 import { type Endpoint, endpointAt } from "./endpoint.js";
 import { PamiError } from "./error.js";
-import { bodyBytes } from "./message.js";
+import { bodyBytes, headerSpace, prologueBytes } from "./message.js";
 import { type Callback, EAGAIN, ENOMEM, type Result, SHUTDOWN, SUCCESS } from "./result.js";
 
 /** A message that is on its way: in the pending queue, or being sent. */
@@ -35,7 +33,7 @@ export interface Instruction {
   readonly cookie: unknown;
   /** Bytes of it that count against the limit of the pending queue: those that were copied. */
   readonly held: number;
-  /** Payload bytes sent in packets so far; -1: nothing is sent. */
+  /** Bytes of its body sent in packets so far; -1: nothing is sent. */
   sent: number;
 }
 
@@ -46,7 +44,7 @@ interface RoomWish {
   readonly cookie: unknown;
 }
 
-/** Payload bytes of one packet of a large message. */
+/** Bytes of one packet of a large message, at most. */
 const PACKET_BYTES = 65536;
 /** Room that a lane needs to be replaced by a larger one. */
 const SWITCH_BYTES = 8;
@@ -105,16 +103,11 @@ function totalOf({ header, payload }: Instruction): number {
   return bodyBytes(header?.length ?? 0, payload?.length ?? 0);
 }
 
-/** Whether somebody is told what becomes of it. */
-function isTold({ onLocal, onRemote }: Instruction): boolean {
-  return onLocal !== undefined || onRemote !== undefined;
-}
-
-/** Bytes of the body of the record that an instruction sends next. */
+/** Bytes of the body of the record that an instruction sends next, where every record that it sends fits in. */
 function nextBytes(instruction: Instruction): number {
   const total = totalOf(instruction);
-  const { payload, sent } = instruction;
-  return total <= RECV_IMMEDIATE_MAX ? total : Math.min((payload?.length ?? 0) - Math.max(sent, 0), PACKET_BYTES);
+  const { sent } = instruction;
+  return sent < 0 && total <= RECV_IMMEDIATE_MAX ? total : Math.min(total - Math.max(sent, 0), PACKET_BYTES);
 }
 
 export class Target {
@@ -150,9 +143,8 @@ export class Target {
   /** Bytes of the largest body that is accepted now for certain. */
   room(): number {
     if (this.#pending.length > 0 || this.#reserved !== undefined || this.#ended) return 0;
-    const { lanes, kernel } = this.#outbox;
-    if (this.#lane === 0 && lanes.ensure(this.#ordinal, 0) !== LANE_READY) return 0;
-    return kernel.laneRoom(this.#lane);
+    if (this.#lane === 0 && this.#ensure(0) !== LANE_READY) return 0;
+    return this.#outbox.kernel.laneRoom(this.#lane);
   }
 
   whenRoom(bytes: number, onRoom: Callback, cookie: unknown): void {
@@ -182,11 +174,10 @@ export class Target {
     }
     if (this.#ended) return -SHUTDOWN;
     if (this.#pending.length > 0) return -EAGAIN;
-    const { lanes, kernel } = this.#outbox;
     const total = bodyBytes(headerBytes, payloadBytes);
-    const state = lanes.ensure(this.#ordinal, total);
+    const state = this.#ensure(total);
     if (state !== LANE_READY) return -this.#refused(state, total);
-    const body = kernel.laneReserve(this.#lane, total);
+    const body = this.#outbox.kernel.laneReserve(this.#lane, total);
     if (body === 0) return -this.#refused(LANE_FULL, total);
     this.#reserved = { headerBytes, payloadBytes, meta: (headerBytes << META_HEADER_SHIFT) | dispatch };
     this.#settle();
@@ -240,9 +231,12 @@ export class Target {
     if (this.#ended) return this.#complete(instruction, SHUTDOWN);
     // A message of several packets that is begun has to be finished, so its place in the queue is made sure first.
     const fits = isOwn || (queue && outbox.pendingBytes + copied <= outbox.pendingMax);
-    const packets = totalOf(instruction) > RECV_IMMEDIATE_MAX;
-    if (this.#pending.length === 0 && this.#reserved === undefined && (fits || !packets)) {
-      const state = this.#attempt(instruction);
+    if (
+      this.#pending.length === 0 &&
+      this.#reserved === undefined &&
+      (fits || totalOf(instruction) <= RECV_IMMEDIATE_MAX)
+    ) {
+      const state = this.#attempt(instruction, fits);
       if (state === LANE_READY) {
         this.#complete(instruction, SUCCESS);
         this.#settle();
@@ -252,7 +246,11 @@ export class Target {
         this.#refused(state, 0);
         return this.#complete(instruction, SHUTDOWN);
       }
-      if (state === LANE_NO_MEMORY && !(isOwn && this.#waitsForMemory(instruction))) return this.#refused(state, 0);
+      // What is nobody's to send again waits: a reply for its first lane.
+      const waits = isOwn && instruction.onLocal === undefined;
+      // It would go in packets, once the pending queue had a place for it.
+      const comesToFit = this.#lane !== 0 && queue && copied <= outbox.pendingMax;
+      if (state === LANE_NO_MEMORY && !waits && !comesToFit) return this.#refused(state, 0);
       if (state === LANE_LATER || state === LANE_NO_MEMORY) outbox.retrySoon = true;
     }
     if (!fits) {
@@ -271,28 +269,6 @@ export class Target {
     return SUCCESS;
   }
 
-  /** Something waits for memory: whoever can be told so, and is behind it, need not. Returns how many wait no more. */
-  #refuseTold(): number {
-    const { completions } = this.#outbox;
-    const waiting = [...this.#pending];
-    this.#pending.clear();
-    for (const instruction of waiting) {
-      if (this.#waitsForMemory(instruction)) this.#pending.push(instruction);
-      else {
-        this.#outbox.held(-1, instruction.held);
-        this.#complete(instruction, ENOMEM);
-      }
-    }
-    const told = this.#wishes.splice(0);
-    for (const { onRoom, cookie } of told) completions.push(onRoom, cookie, ENOMEM);
-    return waiting.length - this.#pending.length + told.length;
-  }
-
-  /** Whether an instruction waits where there is no memory: if nobody can be told, and a reply for its first lane. */
-  #waitsForMemory(instruction: Instruction): boolean {
-    return !isTold(instruction) || (instruction.dispatch === DISPATCH_ID_REPLY && this.#lane === 0);
-  }
-
   /** Sends what is pending and has room now, and tells those who waited for room. Returns how many of them. */
   flush(): number {
     const outbox = this.#outbox;
@@ -306,25 +282,26 @@ export class Target {
   }
 
   #flush(): number {
-    const { lanes, kernel, completions } = this.#outbox;
+    const { kernel, completions } = this.#outbox;
     if (this.#reserved !== undefined) return 0;
     while (this.#pending.length > 0) {
       const instruction = this.#pending.first as Instruction;
-      const state = this.#attempt(instruction);
-      // It was accepted: where nobody can be told that there is no memory for a larger lane, it waits for that.
-      const waits = state === LANE_NO_MEMORY && this.#waitsForMemory(instruction);
-      if (waits || state === LANE_LATER) this.#outbox.retrySoon = true;
-      if (waits) return this.#refuseTold();
+      const state = this.#attempt(instruction, true);
       if (state === LANE_FULL) this.#want(nextBytes(instruction)); // the lane may be another one by now
-      if (state === LANE_LATER || state === LANE_FULL) return 0;
+      if (state === LANE_FULL) return 0;
+      // It was accepted, and so waits for its first lane.
+      if (state === LANE_LATER || state === LANE_NO_MEMORY) {
+        this.#outbox.retrySoon = true;
+        return 0;
+      }
       this.#pending.shift();
       this.#outbox.held(-1, instruction.held);
-      this.#complete(instruction, state === LANE_READY ? SUCCESS : state === LANE_NO_MEMORY ? ENOMEM : SHUTDOWN);
+      this.#complete(instruction, state === LANE_READY ? SUCCESS : SHUTDOWN);
     }
     let told = 0;
     while (this.#wishes.length > 0) {
       const { bytes, onRoom, cookie } = this.#wishes[0] as RoomWish;
-      const state = lanes.ensure(this.#ordinal, bytes);
+      const state = this.#ensure(bytes);
       if (state === LANE_LATER) this.#outbox.retrySoon = true;
       if (state === LANE_LATER || state === LANE_FULL) return told;
       if (state === LANE_READY && kernel.laneRoom(this.#lane) < bytes) return told;
@@ -374,7 +351,7 @@ export class Target {
 
   /** Opens the lane, unless there is one. */
   resume(): Result {
-    const state = this.#outbox.lanes.ensure(this.#ordinal, 0);
+    const state = this.#ensure(0);
     this.#settle();
     if (state === LANE_ENDED) return SHUTDOWN;
     if (state === LANE_NO_MEMORY) return ENOMEM;
@@ -402,6 +379,15 @@ export class Target {
     this.#outbox.direct[this.#ordinal] = free && this.#wanted < 0 ? lane : 0;
   }
 
+  /** See ShmLanes.ensure(). */
+  #ensure(bytes: number): number {
+    const { lanes, direct } = this.#outbox;
+    const state = lanes.ensure(this.#ordinal, bytes);
+    // The lane may be another one, also where it does not take what was asked for.
+    if (direct[this.#ordinal] !== 0) direct[this.#ordinal] = this.#lane;
+    return state;
+  }
+
   /** What a call returns when there is no lane for it. */
   #refused(state: number, bytes: number): Result {
     if (state === LANE_NO_MEMORY) return ENOMEM;
@@ -427,41 +413,62 @@ export class Target {
     this.#outbox.direct[this.#ordinal] = 0;
   }
 
-  /** Writes as much of an instruction as has room. LANE_READY: all of it. */
-  #attempt(instruction: Instruction): number {
+  /**
+   * Writes as much of an instruction as has room. LANE_READY: all of it.
+   * @param mayBegin whether what takes several packets may be begun, and then finished later
+   */
+  #attempt(instruction: Instruction, mayBegin: boolean): number {
     const { lanes } = this.#outbox;
-    const { header, payload, dispatch } = instruction;
+    const { header, payload, dispatch, sent } = instruction;
     const total = totalOf(instruction);
-    const packets = total > RECV_IMMEDIATE_MAX;
-    const state = lanes.ensure(this.#ordinal, packets ? RECV_IMMEDIATE_MAX : total);
-    if (state !== LANE_READY) return state;
+    // What is begun goes on in the lane that there is.
+    const bytes = sent < 0 ? Math.min(total, RECV_IMMEDIATE_MAX) : lanes.recordBodyMax(this.#lane);
+    const state = this.#ensure(bytes);
+    const lane = this.#lane;
+    const isSmall = state === LANE_NO_MEMORY && lane !== 0 && mayBegin;
+    if (state !== LANE_READY && !isSmall) return state;
     const meta = ((header?.length ?? 0) << META_HEADER_SHIFT) | dispatch;
-    if (packets) return this.#attemptPackets(instruction, payload as Uint8Array, meta);
-    return lanes.send(this.#lane, meta, header, payload, total) ? LANE_READY : LANE_FULL;
+    if (isSmall || sent >= 0 || total > RECV_IMMEDIATE_MAX) return this.#attemptPackets(instruction, meta, total);
+    return lanes.send(lane, meta, header, payload, total) ? LANE_READY : LANE_FULL;
   }
 
-  #attemptPackets(instruction: Instruction, payload: Uint8Array, meta: number): number {
+  #attemptPackets(instruction: Instruction, meta: number, total: number): number {
     const { kernel, lanes, memory } = this.#outbox;
-    const { header } = instruction;
+    const { header, payload } = instruction;
     const lane = this.#lane;
+    const headerBytes = header?.length ?? 0;
+    const payloadBytes = payload?.length ?? 0;
+    const prologue = prologueBytes(headerBytes, payloadBytes);
+    const most = Math.min(PACKET_BYTES, lanes.recordBodyMax(lane));
     if (instruction.sent < 0) {
-      const prefix = FIRST_PREFIX_SIZE + alignUp(header?.length ?? 0, 8);
-      const body = kernel.laneReserve(lane, prefix);
+      const bytes = Math.min(prologue, lanes.recordBodyMax(lane) - FIRST_PREFIX_SIZE);
+      const body = kernel.laneReserve(lane, FIRST_PREFIX_SIZE + bytes);
       if (body === 0) return LANE_FULL;
-      memory.words[body >>> 2] = payload.length;
-      if (header !== undefined) lanes.copyIn(header, body + FIRST_PREFIX_SIZE);
-      kernel.laneCommit(lane, KIND_FIRST, prefix, meta);
-      instruction.sent = 0;
+      memory.words[body >>> 2] = payloadBytes;
+      this.#copyIn(instruction, 0, bytes, body + FIRST_PREFIX_SIZE);
+      kernel.laneCommit(lane, KIND_FIRST, FIRST_PREFIX_SIZE + bytes, meta);
+      instruction.sent = bytes;
     }
-    while (instruction.sent < payload.length) {
-      const bytes = Math.min(payload.length - instruction.sent, PACKET_BYTES);
+    while (instruction.sent < total) {
+      const { sent } = instruction;
+      const bytes = Math.min((sent < prologue ? prologue : total) - sent, most);
       const body = kernel.laneReserve(lane, bytes);
       if (body === 0) return LANE_FULL;
-      lanes.copyIn(payload.subarray(instruction.sent, instruction.sent + bytes), body);
+      this.#copyIn(instruction, sent, sent + bytes, body);
       kernel.laneCommit(lane, KIND_MORE, bytes, 0);
-      instruction.sent += bytes;
+      instruction.sent = sent + bytes;
     }
     return LANE_READY;
+  }
+
+  /** Copies bytes of a message's body, from `start` to `end`, to `pointer`. */
+  #copyIn({ header, payload }: Instruction, start: number, end: number, pointer: number): void {
+    const { lanes } = this.#outbox;
+    const headerBytes = header?.length ?? 0;
+    const space = headerSpace(headerBytes);
+    if (start < headerBytes) lanes.copyIn((header as Uint8Array).subarray(start, end), pointer);
+    const from = Math.max(start, space);
+    if (end > from) lanes.copyIn((payload as Uint8Array).subarray(from - space, end - space), pointer + from - start);
   }
 
   #complete({ onLocal, onRemote, cookie }: Instruction, result: Result): Result {

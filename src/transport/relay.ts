@@ -27,6 +27,7 @@ import {
   DESCRIPTOR_SHIFT,
   DESCRIPTOR_SIZE,
   EVENT_SIZE,
+  FIRST_PREFIX_SIZE,
   INJECTION_FAILED_OFFSET,
   INJECTION_FIRST_OFFSET,
   INJECTION_HEAD_OFFSET,
@@ -35,8 +36,12 @@ import {
   INJECTION_SLOTS_OFFSET,
   INJECTION_STAGED_OFFSET,
   INJECTION_TAIL_OFFSET,
+  KIND_FIRST,
+  KIND_MESSAGE,
+  KIND_MORE,
   KIND_SWITCH,
   LANE_TARGET_OFFSET,
+  META_HEADER_SHIFT,
   RECORD_KIND_MASK,
   RECORD_KIND_SHIFT,
   RECORD_LENGTH_MASK,
@@ -59,7 +64,7 @@ import {
 import { alignUp } from "../../assembly/seq.js";
 import type { Kernel, Memory } from "../kernel/kernel.js";
 import { contextBlock, isClosed, type MemoryMap } from "../memory/map.js";
-import { LANE_READY, ShmLanes } from "./shm.js";
+import { LANE_NO_MEMORY, LANE_READY, ShmLanes } from "./shm.js";
 
 /** Bytes of records that may be on their way to one context; a batch may go beyond it. */
 const WINDOW = 262144;
@@ -105,6 +110,8 @@ interface LaneRecord {
   readonly kind: number;
   readonly meta: number;
   readonly body: Uint8Array;
+  /** Bytes that it takes of the window. */
+  readonly counts: number;
 }
 
 /** What has come from one task. */
@@ -428,6 +435,7 @@ export class Relay {
         kind: (commit >>> RECORD_KIND_SHIFT) & RECORD_KIND_MASK,
         meta: words[at + 3] as number,
         body: bytes.subarray(from, from + length),
+        counts: 4 * PREFIX_WORDS + alignUp(length, 4),
       };
       const pair = (words[at + 1] as number) * this.#endpoints + (words[at] as number);
       const waiting = incoming.waiting.get(pair);
@@ -446,9 +454,8 @@ export class Relay {
         let count = 0;
         let bytes = 0;
         for (; count < records.length; count++) {
-          const record = records[count] as LaneRecord;
-          if (!this.#write(Math.floor(pair / this.#endpoints), target, record)) break;
-          bytes += 4 * PREFIX_WORDS + alignUp(record.body.length, 4);
+          if (!this.#write(Math.floor(pair / this.#endpoints), target, records, count)) break;
+          bytes += (records[count] as LaneRecord).counts;
         }
         if (count === records.length) incoming.waiting.delete(pair);
         else if (count > 0) records.splice(0, count);
@@ -466,15 +473,20 @@ export class Relay {
     }
   }
 
-  /** Writes a record into the lane of its pair; false: there is no room. */
-  #write(origin: number, target: number, { kind, meta, body }: LaneRecord): boolean {
+  /** Writes a record of a list into the lane of their pair; false: there is no room. */
+  #write(origin: number, target: number, records: LaneRecord[], place: number): boolean {
     this.#lanes[origin] ??= new ShmLanes(this.#inner, this.#memory, this.#map, origin);
     const lanes = this.#lanes[origin];
     // What comes for one that has closed goes nowhere.
     if (lanes.hasEnded(target)) return true;
-    if (kind === KIND_SWITCH) return lanes.close(target);
-    if (lanes.ensure(target, body.length) !== LANE_READY) return false;
+    const record = records[place] as LaneRecord;
+    if (record.kind === KIND_SWITCH) return lanes.close(target);
+    const state = lanes.ensure(target, record.body.length);
     const lane = lanes.open[target] as number;
+    const isSmall = state === LANE_NO_MEMORY && lane !== 0;
+    if (isSmall) records.splice(place, 1, ...packetsOf(record, lanes.recordBodyMax(lane)));
+    else if (state !== LANE_READY) return false;
+    const { kind, meta, body } = records[place] as LaneRecord;
     const at = this.#inner.laneReserve(lane, body.length);
     if (at === 0) return false;
     this.#memory.bytes.set(body, at);
@@ -677,4 +689,27 @@ function callable(kernel: Kernel): Kernel {
     if (typeof method === "function" && name !== "constructor") all[name] = method.bind(kernel);
   }
   return all as unknown as Kernel;
+}
+
+/** A record as packets of at most `most` bytes: for a lane that does not take it, where there is no memory for a larger one. */
+function packetsOf({ kind, meta, body, counts }: LaneRecord, most: number): LaneRecord[] {
+  let bytes = body;
+  if (kind === KIND_MESSAGE) {
+    const payloadBytes = Math.max(0, body.length - alignUp(meta >>> META_HEADER_SHIFT, 8));
+    bytes = new Uint8Array(FIRST_PREFIX_SIZE + body.length);
+    new DataView(bytes.buffer).setUint32(0, payloadBytes, true);
+    bytes.set(body, FIRST_PREFIX_SIZE);
+  }
+  const packets: LaneRecord[] = [];
+  for (let at = 0; at < bytes.length; at += most) {
+    const isFirst = at === 0 && kind !== KIND_MORE;
+    packets.push({
+      kind: isFirst ? KIND_FIRST : KIND_MORE,
+      meta: isFirst ? meta : 0,
+      body: bytes.subarray(at, at + most),
+      // The window counts it once: with the last.
+      counts: at + most < bytes.length ? 0 : counts,
+    });
+  }
+  return packets;
 }

@@ -3,6 +3,7 @@
 import {
   KIND_MESSAGE,
   LANE_BYTES_GROWN,
+  LANE_BYTES_MIN,
   LANE_CAPACITY_OFFSET,
   LANE_CONTROL_SIZE,
   LANE_FULLS_OFFSET,
@@ -20,6 +21,7 @@ import {
 } from "../../assembly/layout.js";
 import { alignUp } from "../../assembly/seq.js";
 import type { Kernel, Memory } from "../kernel/kernel.js";
+import { isToSpare } from "../memory/heap.js";
 import { isClosed, type MemoryMap, taskSlot } from "../memory/map.js";
 import { copyInto } from "../support/copy.js";
 
@@ -29,6 +31,7 @@ export const LANE_READY = 0;
 export const LANE_LATER = 1;
 /** As LANE_LATER, but only the target can change it, and it rings when it frees space. */
 export const LANE_FULL = 2;
+/** There is no memory for what was asked for; a smaller lane may be there. */
 export const LANE_NO_MEMORY = 3;
 /** The target has ended. */
 export const LANE_ENDED = 4;
@@ -42,6 +45,8 @@ const WINDOW = 64;
 /** Times that a lane may be full before it is replaced by a larger one. */
 const FULLS_MAX = 16;
 
+/** Where there is no memory for a lane of LANE_BYTES_GROWN, an eighth of it may do, and so on. */
+const GROWTH_SHIFT = 3;
 /** Bytes of the largest record that a lane must take for a body of `bytes`. */
 function recordBytes(bytes: number): number {
   return alignUp(bytes + RECORD_BODY_OFFSET, RECORD_GRANULE);
@@ -146,20 +151,52 @@ export class ShmLanes {
     return isOver || isClosed(this.#kernel, this.#map, target);
   }
 
-  /** Sees to it that there is a lane to the target that takes a body of `bytes` as one record. */
+  /**
+   * Sees to it that there is a lane to the target that takes a body of `bytes` as one record; if it is LANE_NO_MEMORY,
+   * the lane that is there takes it in pieces.
+   */
   ensure(target: number, bytes: number): number {
-    const { job, laneBytes } = this.#map;
     const lane = this.open[target] as number;
     const fits = lane !== 0 && bytes <= this.recordBodyMax(lane);
     if (fits && !this.#isCramped(lane, bytes)) return LANE_READY;
     if (this.hasEnded(target)) return LANE_ENDED;
-    const small = this.#smallRecordMax;
-    const grow = fits || recordBytes(bytes) > small;
-    const capacity = grow ? Math.max(laneBytes, LANE_BYTES_GROWN) : laneBytes;
-    const recordMax = grow ? recordBytes(RECV_IMMEDIATE_MAX) : small;
     if (lane !== 0 && this.#kernel.laneRoom(lane) < 8) return LANE_FULL;
-    // A lane that takes the message goes on serving while a larger one can't be had.
-    const without = (state: number): number => (fits ? LANE_READY : state);
+    const state = this.#make(target, lane, fits || recordBytes(bytes) > this.#smallRecordMax);
+    if (!fits)
+      return state === LANE_READY && bytes > this.recordBodyMax(this.open[target] as number) ? LANE_NO_MEMORY : state;
+    // A lane that takes the message goes on serving while a larger one can't be had; the next attempt is after as many
+    // fulls again, not with each message.
+    if (state === LANE_NO_MEMORY) this.#words[(lane + LANE_FULLS_OFFSET) >>> 2] = 0;
+    return LANE_READY;
+  }
+
+  /** Makes the lane to a target, or a larger one in its place: if `grow`, as large as there is memory for. */
+  #make(target: number, lane: number, grow: boolean): number {
+    const { laneBytes } = this.#map;
+    const there = lane === 0 ? laneBytes : (this.#words[(lane + LANE_CAPACITY_OFFSET) >>> 2] as number);
+    let capacity = Math.max(laneBytes, LANE_BYTES_GROWN);
+    while (grow) {
+      // Half of a ring, so that one record is read while the next is written.
+      const recordMax = Math.min(recordBytes(RECV_IMMEDIATE_MAX), capacity >>> 1);
+      const state = this.#isToSpare(LANE_CONTROL_SIZE + capacity + recordMax)
+        ? this.#take(target, lane, capacity, recordMax)
+        : LANE_NO_MEMORY;
+      if (state !== LANE_NO_MEMORY) return state;
+      capacity >>>= GROWTH_SHIFT;
+      if (capacity <= there) break;
+    }
+    if (lane !== 0) return LANE_NO_MEMORY;
+    // Where there is no piece for it, a smaller one.
+    for (capacity = laneBytes; capacity >= LANE_BYTES_MIN; capacity >>>= GROWTH_SHIFT) {
+      const state = this.#take(target, 0, capacity, Math.min(this.#smallRecordMax, capacity - RECORD_GRANULE));
+      if (state !== LANE_NO_MEMORY) return state;
+    }
+    return LANE_NO_MEMORY;
+  }
+
+  /** Takes memory for a lane. */
+  #take(target: number, lane: number, capacity: number, recordMax: number): number {
+    const { job } = this.#map;
     const take = (): number =>
       lane === 0
         ? this.#kernel.laneOpen(job, this.origin, target, capacity, recordMax)
@@ -169,14 +206,17 @@ export class ShmLanes {
       this.#reclaim();
       fresh = take();
     }
-    if (fresh === OPEN_NO_MEMORY) {
-      // The next attempt after as many fulls again, not with each message.
-      if (fits) this.#words[(lane + LANE_FULLS_OFFSET) >>> 2] = 0;
-      return without(LANE_NO_MEMORY);
-    }
-    if (fresh === OPEN_BUSY) return without(LANE_LATER);
+    if (fresh === OPEN_NO_MEMORY) return LANE_NO_MEMORY;
+    if (fresh === OPEN_BUSY) return LANE_LATER;
     this.open[target] = fresh;
     return LANE_READY;
+  }
+
+  /** Whether the heap has memory for a larger lane. */
+  #isToSpare(bytes: number): boolean {
+    if (isToSpare(this.#kernel, this.#map, bytes)) return true;
+    this.#reclaim();
+    return isToSpare(this.#kernel, this.#map, bytes);
   }
 
   /**

@@ -18,13 +18,23 @@ import {
   type Job,
   type LaunchOptions,
   launch,
-  type MemRegion,
   PamiError,
   SHUTDOWN,
   SUCCESS,
 } from "pamir";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
-import { DATA, OTHER, rejectionOf, thrownBy, until, VARIANTS, type Variant, withJob } from "./support.js";
+import {
+  DATA,
+  fillHeap,
+  OTHER,
+  pattern,
+  rejectionOf,
+  thrownBy,
+  until,
+  VARIANTS,
+  type Variant,
+  withJob,
+} from "./support.js";
 
 const variant = VARIANTS[2] as Variant;
 const sleeper = new URL("tasks/sleeper.js", import.meta.url);
@@ -260,64 +270,81 @@ describe("bad input", () => {
       until(context, () => seen === 1);
     }));
 
-  it("what was accepted without callbacks waits for memory; with one it is told that there is none", () =>
-    withJob(variant, { tasks: 1, laneBytes: 4096, heapBytes: 2 ** 20 }, ({ client, context }) => {
+  it("without memory for a larger lane: what may wait goes in packets, all else is told", () =>
+    withJob(variant, { tasks: 1, contexts: 2, laneBytes: 4096, heapBytes: 2 ** 20 }, async ({ client, context }) => {
       const to = context.endpoint;
       const sizes: number[] = [];
       context.dispatch(DATA, ({ payloadBytes }) => {
         sizes.push(payloadBytes);
       });
-      const payload = new Uint8Array(1000);
-      let first = 0;
-      while (context.send({ to, dispatch: DATA, payload, queue: false }) === SUCCESS) first++;
-      // The first of them waits for room, and so those behind it.
-      for (const bytes of [1000, 20_000, 8]) {
-        expect(context.send({ to, dispatch: DATA, payload: new Uint8Array(bytes) })).toBe(SUCCESS);
-      }
-      const results: number[] = [];
-      const onLocal = (_: unknown, result: number) => {
-        results.push(result);
-      };
-      const regions: MemRegion[] = [];
-      expect(() => {
-        for (;;) regions.push(client.createRegion(65_536));
-      }).toThrow(expect.objectContaining({ code: "PAMIR_NO_MEMORY" }));
-      until(context, () => sizes.length === first + 1);
-      for (let i = 0; i < 100; i++) context.advance();
-      expect([sizes.length, context.drained]).toEqual([first + 1, false]);
-      // Whoever can be told is, also behind what waits.
+      const regions = fillHeap(client);
+      const payload = pattern(20_000);
+      expect(context.send({ to, dispatch: DATA, payload, queue: false })).toBe(ENOMEM);
+      expect(context.reserve(to, DATA, 20_000)).toBe(-ENOMEM);
+      expect(await rejectionOf(context.whenRoom(to, 20_000))).toMatchObject({ code: "PAMIR_NO_MEMORY" });
       const told: number[] = [];
-      const tell = (_: unknown, result: number) => {
+      context.whenRoom(to, 20_000, (_, result) => told.push(result));
+      until(context, () => told.length === 1);
+      expect(told).toEqual([ENOMEM]);
+      const onRemote = (_: unknown, result: number) => {
         told.push(result);
       };
-      expect(context.send({ to, dispatch: DATA, payload, onLocal: tell })).toBe(SUCCESS);
-      context.whenRoom(to, 8, tell);
-      until(context, () => told.length === 2);
-      expect(told).toEqual([ENOMEM, ENOMEM]);
-      for (const region of regions.splice(0)) region.close();
-      until(context, () => sizes.length === first + 3);
-      expect(sizes.slice(first)).toEqual([1000, 20_000, 8]);
-      expect(context.drained).toBe(true);
-      // Another context, whose lane must be a larger one too.
-      const other = client.createContext();
-      other.dispatch(DATA, () => {});
-      while (context.send({ to: other.endpoint, dispatch: DATA, payload, queue: false }) === SUCCESS);
-      context.send({ to: other.endpoint, dispatch: DATA, payload });
-      context.send({ to: other.endpoint, dispatch: DATA, payload: new Uint8Array(20_000), onLocal });
-      expect(() => {
-        for (;;) regions.push(client.createRegion(65_536));
-      }).toThrow(expect.objectContaining({ code: "PAMIR_NO_MEMORY" }));
-      for (let i = 0; i < 100 && results.length === 0; i++) client.advance();
-      expect(results).toEqual([ENOMEM]);
+      expect(context.send({ to, dispatch: DATA, payload })).toBe(SUCCESS);
+      expect(context.send({ to, dispatch: DATA, payload: new Uint8Array(69_632), onRemote })).toBe(SUCCESS);
+      expect(context.sendImmediate(to, DATA, null, new Uint8Array(8))).toBe(SUCCESS);
+      until(context, () => sizes.length === 3 && told.length === 2);
+      expect([sizes, told]).toEqual([
+        [20_000, 69_632, 8],
+        [ENOMEM, SUCCESS],
+      ]);
+      for (const region of regions) region.close();
+      context.advance();
+      expect(context.send({ to, dispatch: DATA, payload, queue: false })).toBe(SUCCESS);
+      expect(context.reserve(to, DATA, 20_000)).toBeGreaterThan(0);
+      context.abort(to);
+    }));
+
+  it("without memory for a larger lane: what the pending queue can't hold is refused", () =>
+    withJob(variant, { tasks: 1, laneBytes: 4096, heapBytes: 2 ** 20, context: { pendingBytes: 30_000 } }, (given) => {
+      const { client, context } = given;
+      const to = context.endpoint;
+      const sizes: number[] = [];
+      context.dispatch(DATA, ({ payloadBytes }) => {
+        sizes.push(payloadBytes);
+      });
+      fillHeap(client);
+      const send = (bytes: number) => context.send({ to, dispatch: DATA, payload: new Uint8Array(bytes) });
+      expect(send(30_001)).toBe(ENOMEM);
+      expect([send(20_000), send(20_000), send(30_001)]).toEqual([SUCCESS, EAGAIN, EAGAIN]);
+      until(context, () => sizes.length === 1 && send(20_000) === SUCCESS);
+      until(context, () => sizes.length === 2);
+      expect(sizes).toEqual([20_000, 20_000]);
+    }));
+
+  it("regions leave memory for the first lanes of all contexts that there may be", () =>
+    withJob(variant, { tasks: 1, contexts: 3, heapBytes: 2 ** 20 }, ({ client, context }) => {
+      fillHeap(client);
+      const { text } = thrownBy(() => client.createRegion(4096));
+      expect(text).toMatch(/^no 4096 bytes in one piece: \d+ are free, of which 221184 are kept for lanes;/);
+      const others = [1, 2].map(() => client.createContext());
+      let seen = 0;
+      for (const to of [context, ...others]) {
+        to.dispatch(DATA, () => seen++);
+        for (const from of [context, ...others]) expect(from.sendImmediate(to.endpoint, DATA)).toBe(SUCCESS);
+      }
+      for (let i = 0; i < 10; i++) client.advance();
+      expect(seen).toBe(9);
     }));
 
   it("a region's memory is there for a lane as soon as nobody is at it any more", () =>
-    withJob(variant, { tasks: 1, contexts: 3, heapBytes: 2 ** 20 }, ({ job, client, context }) => {
-      const region = client.createRegion(job.dump().heap.largest);
-      expect(context.sendImmediate(context.endpoint, DATA)).toBe(ENOMEM);
-      region.close();
+    withJob(variant, { tasks: 1, heapBytes: 2 ** 20 }, ({ client, context }) => {
+      const to = context.endpoint;
+      const payload = new Uint8Array(20_000);
+      const regions = fillHeap(client);
+      expect(context.send({ to, dispatch: DATA, payload, queue: false })).toBe(ENOMEM);
+      for (const region of regions) region.close();
       context.advance();
-      expect(context.sendImmediate(context.endpoint, DATA)).toBe(SUCCESS);
+      expect(context.send({ to, dispatch: DATA, payload, queue: false })).toBe(SUCCESS);
     }));
 
   it("no memory for a lane is ENOMEM, and other lanes go on", () =>
@@ -332,21 +359,16 @@ describe("bad input", () => {
     }));
 
   it("to wait for room where there is no memory for a lane ends with that", () =>
-    withJob(variant, { tasks: 1 }, async ({ job, client, context }) => {
-      const region = client.createRegion(job.dump().heap.largest);
-      const to = client.endpoint(0, 1);
+    withJob(variant, { tasks: 1, contexts: 256, heapBytes: 2 ** 19 }, async ({ client, context }) => {
+      const to = client.endpoint(0, 255);
+      for (let i = 1; context.resume([client.endpoint(0, i)]) === SUCCESS; ) i++;
       expect(await rejectionOf(context.whenRoom(to, 8))).toMatchObject({
         code: "PAMIR_NO_MEMORY",
-        text: "whenRoom(): no memory for a lane to context 1 of task 0 that takes 8 bytes",
+        text: "whenRoom(): no memory for a lane to context 255 of task 0 that takes 8 bytes",
       });
-      let result = -1;
-      context.whenRoom(to, 8, (_, told) => {
-        result = told;
-      });
-      until(context, () => result === ENOMEM);
-      region.close();
-      context.advance();
-      client.createRegion(1).close(); // gives back what was closed before
+      const other = client.createContext();
+      expect(context.purge([other.endpoint])).toBe(SUCCESS);
+      other.advance();
       await context.whenRoom(to, 8);
     }));
 

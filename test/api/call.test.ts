@@ -6,6 +6,7 @@ import { Calls } from "../../src/pami/call.js";
 import type { Endpoint } from "../../src/pami/endpoint.js";
 import {
   DATA,
+  fillHeap,
   OTHER,
   PATIENCE,
   pattern,
@@ -195,11 +196,10 @@ describe.each(VARIANTS)("calls: $name", (variant) => {
     }));
 
   it("a reply that finds no memory for a lane waits for it", () =>
-    withJob(variant, { tasks: 1 }, async ({ job, client, context }) => {
-      const callee = client.createContext();
+    withJob(variant, { tasks: 1, contexts: 256, heapBytes: 2 ** 19 }, async ({ client, context }) => {
+      const [callee, other] = [client.createContext(), client.createContext()];
       callee.dispatch(DATA, () => Uint8Array.of(7));
-      expect(context.resume([callee.endpoint])).toBe(SUCCESS);
-      const region = client.createRegion(job.dump().heap.largest);
+      for (let i = 1; context.resume([client.endpoint(0, i)]) === SUCCESS; ) i++;
       const reply = context.call(callee.endpoint, DATA, null, { timeout: PATIENCE });
       let isOver = false;
       void reply.finally(() => {
@@ -209,36 +209,38 @@ describe.each(VARIANTS)("calls: $name", (variant) => {
       expect(callee.drained).toBe(false);
       for (let round = 0; round < 20; round++) for (const each of [context, callee]) each.advance();
       expect([isOver, callee.drained]).toEqual([false, false]);
-      region.close();
+      expect(context.purge([other.endpoint])).toBe(SUCCESS);
+      other.advance();
       await callee.drain({ timeout: PATIENCE });
       expect(await reply).toEqual(Uint8Array.of(7));
+      const { code, text } = await rejectionOf(context.call(client.endpoint(0, 255), DATA));
+      expect([code, text]).toEqual(["PAMIR_NO_MEMORY", "call(): no memory for a lane to context 255 of task 0"]);
     }));
 
-  it("a reply for which there is no memory ends its call, and holds up nothing", () =>
-    withJob(variant, { tasks: 1, laneBytes: 512, heapBytes: 2 ** 20 }, async ({ job, client, context }) => {
+  it("where there is no memory for a larger lane, requests, replies and errors come in packets", () =>
+    withJob(variant, { tasks: 1, contexts: 2, laneBytes: 512, heapBytes: 2 ** 20 }, async ({ client, context }) => {
       const callee = client.createContext();
-      const { endpoint: to } = callee;
-      callee.dispatch(DATA, () => new Uint8Array(20_000));
+      callee.dispatch(DATA, ({ payload }) => payload.map((byte) => ~byte));
       callee.dispatch(OTHER, () => {
         throw new Error("x".repeat(2000));
       });
-      for (const [from, there] of [
-        [context, callee],
-        [callee, context],
-      ] as const) {
-        expect(from.resume([there.endpoint])).toBe(SUCCESS);
-      }
-      const region = client.createRegion(job.dump().heap.largest);
-      const calls = [DATA, OTHER].map((id) => rejectionOf(context.call(to, id, null, { timeout: PATIENCE })));
-      await callee.progress({ timeout: PATIENCE });
-      for (const { code, text } of await Promise.all(calls)) {
-        expect([code, text]).toEqual([
-          "PAMIR_NO_MEMORY",
-          "call(): context 1 of task 0 had no memory for a lane that takes its reply",
-        ]);
-      }
-      await callee.drain({ timeout: PATIENCE });
-      region.close();
+      fillHeap(client);
+      const request = pattern(20_000);
+      const options = { timeout: PATIENCE };
+      const reply = context.call(callee.endpoint, DATA, request, options);
+      const error = rejectionOf(context.call(callee.endpoint, OTHER, null, options));
+      let isOver = false;
+      void Promise.all([reply, error]).then(() => {
+        isOver = true;
+      });
+      while (!isOver) await callee.progress({ timeout: 10 }).catch(() => {});
+      expect(
+        sameBytes(
+          await reply,
+          request.map((byte) => ~byte),
+        ),
+      ).toBe(true);
+      expect((await error).text).toBe("x".repeat(2000));
     }));
 
   it("a large reply goes out where the pending queue may copy nothing", () =>

@@ -97,10 +97,10 @@ describe.each(VARIANTS)("$name", (variant) => {
     }));
 
   it("without memory for a lane resume() is ENOMEM", () =>
-    withJob(variant, collecting(1), ({ job, client, context }) => {
-      for (let bytes = 2 ** 22; job.dump().heap.free > 0; bytes = Math.max(4096, bytes / 2)) {
-        if (job.dump().heap.free >= bytes) client.createRegion(bytes);
-      }
-      expect(context.resume([client.endpoint(1)])).toBe(ENOMEM);
+    withJob(variant, { tasks: 1, contexts: 256, heapBytes: 2 ** 19 }, ({ job, client, context }) => {
+      const results = Array.from({ length: 255 }, (_, i) => context.resume([client.endpoint(0, i + 1)]));
+      const opened = results.indexOf(ENOMEM);
+      expect(results).toEqual(results.map((_, i) => (i < opened ? SUCCESS : ENOMEM)));
+      expect(job.dump().heap.free).toBe(0);
     }));
 });

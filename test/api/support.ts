@@ -1,6 +1,16 @@
 // What the API's tests have in common: the variants of a job that every suite runs over, jobs whose task 0 is the test,
 // and bytes whose content can be checked.
-import { type Client, type Context, type ContextOptions, type Job, type KernelName, launch, SUCCESS } from "pamir";
+import {
+  type Client,
+  type Context,
+  type ContextOptions,
+  type Job,
+  type KernelName,
+  launch,
+  type MemRegion,
+  type PamiError,
+  SUCCESS,
+} from "pamir";
 import { expect } from "vitest";
 
 /** `memoryBase` is internal, so the package's types do not have it. */
@@ -99,6 +109,20 @@ export async function progress(context: Context, timeout = PATIENCE): Promise<nu
   const events = await context.progress({ timeout });
   expect(performance.now() - start).toBeLessThan(timeout);
   return events;
+}
+
+/** Takes all memory that regions may have. */
+export function fillHeap(client: Client): MemRegion[] {
+  const regions: MemRegion[] = [];
+  for (let bytes = 2 ** 19; bytes >= 4096; ) {
+    try {
+      regions.push(client.createRegion(bytes));
+    } catch (error) {
+      if ((error as PamiError).code !== "PAMIR_NO_MEMORY") throw error;
+      bytes /= 2;
+    }
+  }
+  return regions;
 }
 
 /** Bytes that depend on their place and on a seed. */

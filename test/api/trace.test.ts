@@ -111,7 +111,9 @@ describe.each(VARIANTS)("$name", (variant) => {
         const start = performance.now();
         while (performance.now() < start + slow);
       });
-      await expect(context.progress({ timeout: 5 })).rejects.toMatchObject({ code: "PAMIR_TIMEDOUT" });
+      // A thread that gets the core late may find its time over before it sleeps.
+      while (job.dump().tasks[0]?.sleeps === 0)
+        await expect(context.progress({ timeout: 5 })).rejects.toMatchObject({ code: "PAMIR_TIMEDOUT" });
       const start = performance.now();
       context.sendImmediate(to, DATA);
       context.advance();

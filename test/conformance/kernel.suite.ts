@@ -461,6 +461,28 @@ export function kernelSuite(name: string, options: RigOptions): void {
         expect(rig.take().map(({ meta }) => meta)).toEqual([7]);
       });
 
+      it.each([
+        [64, 48],
+        [256, 240],
+        [4096, 4080],
+        [4096, 2048],
+        [16_384, 4112],
+      ])(
+        "in an empty ring of %i bytes the largest record, of %i, has room, however little was read",
+        (capacity, least) => {
+          const lane = rig.open(1, 0, capacity, least);
+          const most = rig.word(lane + LANE_RECORD_MAX_OFFSET);
+          expect(most).toBeGreaterThanOrEqual(least);
+          for (let i = 0; i < 3 * (capacity / 16); i++) {
+            rig.send(lane, [i], 1);
+            expect(rig.advance()).toHaveLength(1);
+            rig.release(); // nobody peeks: who never sleeps does not
+            expect(producer.laneRoom(lane)).toBe(most - 8);
+            if (i > 1000) break;
+          }
+        },
+      );
+
       it("laneRoom is the largest body that laneReserve takes", () => {
         const lane = rig.open(1, 0, 512, 512);
         expect(producer.laneRoom(lane)).toBe(512 - 16 - 8);

@@ -59,7 +59,7 @@ export const TERMINATED = ["terminate", "parked", "asleep", "blocked"];
  * @property {number} blockBytes of a transfer
  * @property {number} laneBytes
  * @property {number} heapBytes
- * @property {boolean} isTight the heap may be too small for lanes that grow
+ * @property {boolean} isTight the heap is too small for all lanes to grow
  * @property {number} fifos
  * @property {number} slots
  * @property {number} pendingBytes
@@ -90,18 +90,15 @@ export function drawRound(seed, number, { kernels, tasks: [least, most], millise
   const tasks = least + below(most - least + 1);
   const contexts = 1 + below(2);
   const kills = below(3) > 0 && tasks > 1 ? 60 : 0;
-  // Not drawn unless it is asked for: what waits for memory that never comes holds up what is behind it, and with
-  // seed 1525992309, round 8, a job in a heap that is too small does not end.
-  const isTight = below(5) === 0 && process.env.PAMIR_SOAK_TIGHT === "1";
+  const isTight = below(3) === 0;
   const drawn = some(OPERATIONS);
   const operations = [...drawn, ...some(drawn), ...some(drawn), one(["immediate", "now", "send", "reserve"])];
-  // What dies may not queue large messages in a small heap: nobody would know whether it did.
-  const sizes = [...SMALL, ...some(isTight && kills > 0 ? LARGE.slice(0, 2) : LARGE)];
+  const sizes = [...SMALL, ...some(LARGE)];
   const blockBytes = one([4096, 65_536, 300_000]);
   const seats = tasks * contexts;
   const regionBytes = seats * (seats * 3 * blockBytes + 2 ** 16);
   const heapBytes =
-    Math.ceil((isTight ? 1.5 * regionBytes + seats * seats * 49_152 : 2 * regionBytes + 2 ** 27) / 65_536) * 65_536;
+    Math.ceil((isTight ? 1.5 * regionBytes + seats * seats * 98_304 : 2 * regionBytes + 2 ** 27) / 65_536) * 65_536;
   const order = Array.from({ length: tasks }, () => one(kernels));
   return {
     seed: below(2 ** 31),

@@ -328,10 +328,9 @@ export class Deliveries {
     return this.#of(kind, from).next;
   }
 
-  /** What is missing now is lost, but for what was not sent. @param {number} kind @param {number} from @param {readonly number[]} waived */
-  close(kind, from, waived = []) {
+  /** What is missing now is lost. @param {number} kind @param {number} from */
+  close(kind, from) {
     const { missing } = this.#of(kind, from);
-    for (const number of waived) missing.delete(number);
     if (missing.size === 0) return;
     const [first] = missing;
     this.book.fail(

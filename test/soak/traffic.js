@@ -7,7 +7,6 @@ import { CALL, contentsOf, DATA, Deliveries, REPLY, STREAM, STREAM_CALL, striker
 
 const HELLO = 7;
 const END = 8;
-const WAIVED = 9;
 /** Of an exposed region: the common word and the ticket, the words of each origin, the blocks of each seat. */
 const SUM = 0;
 const TICKET = 4;
@@ -31,8 +30,6 @@ const VERBS = /** @type {const} */ (["set", "add", "or", "and", "xor"]);
 class Peer {
   /** Numbers of the next message, by kind. */
   next = [0, 0, 0, 0, 0];
-  /** Numbers that were accepted, and then found no memory: they do not come. @type {number[][]} */
-  waived = [[], [], []];
   /** The reservation that is open. @type {{ number: number, isLast: boolean } | undefined} */
   reserved = undefined;
   isGreeted = false;
@@ -54,10 +51,7 @@ class Peer {
   isGone = false;
   /** Announced by its END: messages of each kind. @type {number[] | undefined} */
   announced = undefined;
-  /** Those of each kind that do not come. @type {number[][]} */
-  missing = [[], [], []];
-  /** How many of `waived` were told, and whether END was. */
-  told = 0;
+  /** Whether our END was sent to it. */
   isTold = false;
 
   /** @param {Endpoint} to @param {number} ordinal @param {number} task */
@@ -100,8 +94,6 @@ export function trafficOf(client, round, book, { seat, index }) {
   const pending = new Set();
   /** Added without a callback: done once the context is drained. @type {{ done: (value: number) => void, value: number }[]} */
   const unheard = [];
-  /** Of what is queued without callbacks nobody hears that there was no memory for its lane, nor of what a dead one queued. */
-  const [mayQueue, mayQueueQuietly] = [!isTight || round.kills === 0, !isTight];
   let begun = 0;
   let waits = 0;
   let calls = 0;
@@ -241,10 +233,6 @@ export function trafficOf(client, round, book, { seat, index }) {
     peer.remote = /** @type {number} */ (handle);
     peer.seat = /** @type {number} */ (of);
   });
-  context.dispatch(WAIVED, (message) => {
-    const [kind, number] = /** @type {Int32Array & [number, number]} */ (words(message.payload));
-    peerFrom(message.origin).missing[kind]?.push(number);
-  });
   context.dispatch(END, (message) => {
     const peer = peerFrom(message.origin);
     if (peer.announced !== undefined) fail("repeated", `the END of endpoint ${peer.to}`);
@@ -360,7 +348,6 @@ export function trafficOf(client, round, book, { seat, index }) {
       "onRemote",
       (result) => {
         if (result === SUCCESS) isOut(peer, kind, number);
-        else if (result === ENOMEM && isTight) peer.waived[kind]?.push(number);
         else if (result !== SHUTDOWN) fail("others", `onRemote came to ${result}`);
       },
       peer,
@@ -368,7 +355,7 @@ export function trafficOf(client, round, book, { seat, index }) {
     // What the pending queue can't copy is not copied.
     const isHeld = header.length + payload.length > pendingBytes || below(2) === 0;
     const free = isHeld ? once("onLocal", () => reuse(payload), peer) : undefined;
-    const queue = mayQueue && below(4) > 0;
+    const queue = below(4) > 0;
     const result = context.send({
       to: peer.to,
       dispatch: kind,
@@ -426,7 +413,7 @@ export function trafficOf(client, round, book, { seat, index }) {
     const behind = kind === CALL ? DATA : STREAM;
     const { payload } = contentTo(peer, kind, number);
     const header = Int32Array.of(number, /** @type {number} */ (peer.next[behind]));
-    const way = isTight ? 0 : below(5);
+    const way = below(5);
     const options = way === 0 ? { timeout: 1 + below(40) } : way === 1 ? { signal: abortedSoon() } : {};
     taken(peer, kind, number);
     calls++;
@@ -698,7 +685,10 @@ export function trafficOf(client, round, book, { seat, index }) {
     else if (kind === 1) settles("drain()", context.drain(options), codes);
     else if (kind === 2) settles("flush()", context.flush(options), [...codes, "PAMIR_STALE", "PAMIR_SHUTDOWN"]);
     else if (kind === 3) settles("whenEnded()", context.whenEnded(peer.to, options), codes);
-    else settles("whenRoom()", context.whenRoom(peer.to, below(4000), options), [...codes, "PAMIR_SHUTDOWN"]);
+    else {
+      const ends = [...codes, "PAMIR_SHUTDOWN", ...(isTight ? ["PAMIR_NO_MEMORY"] : [])];
+      settles("whenRoom()", context.whenRoom(peer.to, below(4000), options), ends);
+    }
   }
 
   /** @param {Peer} peer */
@@ -737,12 +727,11 @@ export function trafficOf(client, round, book, { seat, index }) {
 
   /** All kinds of operation, by the name by which a round has them. @type {Record<import("./draw.js").Operation, (peer: Peer) => void>} */
   const operations = {
-    immediate: (peer) => sendImmediate(peer, DATA, mayQueueQuietly),
+    immediate: (peer) => sendImmediate(peer, DATA, true),
     now: (peer) => sendImmediate(peer, DATA, false),
     send: (peer) => send(peer, DATA),
     reserve,
-    stream: (peer) =>
-      below(2) === 0 ? send(peer, STREAM) : sendImmediate(peer, STREAM, mayQueueQuietly && below(2) === 0),
+    stream: (peer) => (below(2) === 0 ? send(peer, STREAM) : sendImmediate(peer, STREAM, below(2) === 0)),
     call: (peer) => call(peer, CALL),
     streamCall: (peer) => call(peer, STREAM_CALL),
     transfer,
@@ -810,21 +799,16 @@ export function trafficOf(client, round, book, { seat, index }) {
     allOut() {
       for (const peer of peers.values()) {
         if (peer.isShut) continue;
-        for (const kind of [DATA, STREAM])
-          if (peer.waived[kind]?.length === 0) isOut(peer, kind, /** @type {number} */ (peer.next[kind]) - 1);
+        for (const kind of [DATA, STREAM]) isOut(peer, kind, /** @type {number} */ (peer.next[kind]) - 1);
       }
     },
     /** Tells those that are left how much they were sent; whether they all have heard, and have told this one. */
     announce() {
       const { left, ended: dead } = others();
       for (const peer of left) {
-        // In as many small messages as it takes: the heap may be full.
-        const waived = [DATA, STREAM].flatMap((kind) => (peer.waived[kind] ?? []).map((number) => [kind, number]));
-        const tell = (/** @type {number} */ id, /** @type {number[]} */ values) =>
-          accepted(peer, context.sendImmediate(peer.to, id, null, Int32Array.from(values), false), "the last of it");
-        while (peer.told < waived.length && tell(WAIVED, /** @type {number[]} */ (waived[peer.told]))) peer.told++;
-        if (peer.isTold || peer.told < waived.length) continue;
-        peer.isTold = tell(END, [/** @type {number} */ (peer.next[DATA]), /** @type {number} */ (peer.next[STREAM])]);
+        if (peer.isTold) continue;
+        const last = Int32Array.of(/** @type {number} */ (peer.next[DATA]), /** @type {number} */ (peer.next[STREAM]));
+        peer.isTold = accepted(peer, context.sendImmediate(peer.to, END, null, last, false), "the last of it");
       }
       return (
         left.every(({ isTold, announced }) => isTold && announced !== undefined) && dead.every(({ isGone }) => isGone)
@@ -835,14 +819,14 @@ export function trafficOf(client, round, book, { seat, index }) {
       const due = (/** @type {Peer} */ { ordinal, announced }) =>
         announced?.[1] ?? book.committed(ordinal, self, STREAM);
       return [...peers.values()].every((peer) => {
-        return deliveries.next(STREAM, peer.ordinal) >= due(peer) - (peer.missing[STREAM]?.length ?? 0);
+        return deliveries.next(STREAM, peer.ordinal) >= due(peer);
       });
     },
     /** What has not come by now does not come. */
     check() {
-      for (const { ordinal, announced = [], missing, task, isShut, to } of peers.values()) {
+      for (const { ordinal, announced = [], task, isShut, to } of peers.values()) {
         deliveries.due(STREAM, ordinal, announced[1] ?? book.committed(ordinal, self, STREAM));
-        for (const kind of [DATA, STREAM]) deliveries.close(kind, ordinal, missing[kind]);
+        for (const kind of [DATA, STREAM]) deliveries.close(kind, ordinal);
         if (isShut && book.isLeft(task)) fail("others", `endpoint ${to} came to SHUTDOWN, and goes on`);
       }
       if (exposed === undefined) return;

@@ -19,6 +19,7 @@ import {
   LANE_FULLS_OFFSET,
   LANE_HEAD_CACHE_OFFSET,
   LANE_HEAD_OFFSET,
+  LANE_KEEP_OFFSET,
   LANE_MASK_OFFSET,
   LANE_NEXT_OFFSET,
   LANE_ORIGIN_OFFSET,
@@ -42,6 +43,8 @@ import {
   RECORD_GRANULE,
   RECORD_KIND_SHIFT,
   RECORD_META_OFFSET,
+  RELEASE_BYTES,
+  RELEASE_SHIFT,
   RETAKE_MAX,
 } from "../../../assembly/layout.js";
 import { alignUp, seqDelta } from "../../../assembly/seq.js";
@@ -100,6 +103,8 @@ export function twinLane({ words, bytes }: Memory, sync: Sync, { heapAllocate, i
     words[(lane + LANE_MASK_OFFSET) >>> 2] = capacity - 1;
     words[(lane + LANE_ORIGIN_TASK_OFFSET) >>> 2] = words[(originContext + CONTEXT_TASK_OFFSET) >>> 2];
     words[(lane + LANE_CONTEXT_OFFSET) >>> 2] = context;
+    const besides = Math.max(0, capacity - RECORD_GRANULE - recordMax);
+    words[(lane + LANE_KEEP_OFFSET) >>> 2] = Math.min(RELEASE_BYTES, capacity >>> RELEASE_SHIFT, besides);
   }
 
   function laneMake(job: number, origin: number, target: number, capacity: number, recordMax: number): number {

@@ -26,6 +26,7 @@ import {
   EVENT_SIZE,
   LANE_CONTEXT_OFFSET,
   LANE_IDLE_OFFSET,
+  LANE_KEEP_OFFSET,
   LANE_MASK_OFFSET,
   LANE_MESSAGES_OFFSET,
   LANE_NEXT_OFFSET,
@@ -38,8 +39,6 @@ import {
   RECORD_BODY_OFFSET,
   RECORD_LENGTH_MASK,
   RECORD_META_OFFSET,
-  RELEASE_BYTES,
-  RELEASE_SHIFT,
   STREAM_PAUSE,
   TASK_NOTICE_OFFSET,
 } from "../../../assembly/layout.js";
@@ -262,7 +261,7 @@ export function twinReception({ words }: Memory, sync: Sync, { heapFree }: Heap,
   function isWorthReleasing(lane: number): boolean {
     const bytes = (words[(lane + LANE_NEXT_OFFSET) >>> 2] - words[(lane + LANE_RELEASED_OFFSET) >>> 2]) | 0;
     if (bytes === 0) return false;
-    if (bytes > RELEASE_BYTES || bytes > words[(lane + LANE_MASK_OFFSET) >>> 2] >>> RELEASE_SHIFT) return true;
+    if (bytes > words[(lane + LANE_KEEP_OFFSET) >>> 2]) return true;
     // SYNC W (look)
     return loadWord(lane + LANE_ROOM_WANTED_OFFSET) !== 0;
   }

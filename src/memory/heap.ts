@@ -1,0 +1,45 @@
+// What of the heap is kept: memory for the first lanes of contexts that have not spoken to each other yet. Nothing goes
+// between two without one, while a larger lane, or a region, is only refused.
+import {
+  JOB_STARTED_OFFSET,
+  LANE_CONTROL_SIZE,
+  PAGE_SIZE,
+  RECORD_BODY_OFFSET,
+  SEND_IMMEDIATE_MAX,
+  TASK_CLOSED,
+  TASK_STATE_OFFSET,
+} from "../../assembly/layout.js";
+import type { Kernel } from "../kernel/kernel.js";
+import { contextBlock, isClosed, type MemoryMap, taskSlot } from "./map.js";
+
+/** At most this part of the heap is kept: a quarter. */
+const KEPT_SHIFT = 2;
+
+/** Whether the heap has bytes for something else than first lanes. They may be in several pieces. */
+export function isToSpare(kernel: Kernel, map: MemoryMap, bytes: number): boolean {
+  const left = kernel.heapFreePages(map.job) * PAGE_SIZE - bytes;
+  return left >= map.heapBytes >>> KEPT_SHIFT || (left >= 0 && left >= keptBytes(kernel, map));
+}
+
+/** Bytes of the first lanes that may be needed still: of all pairs of contexts that there are or may be, and have none. */
+export function keptBytes(kernel: Kernel, map: MemoryMap): number {
+  const { job, contexts, laneBytes } = map;
+  const recordMax = Math.min(SEND_IMMEDIATE_MAX + RECORD_BODY_OFFSET, laneBytes);
+  const lane = Math.ceil((LANE_CONTROL_SIZE + laneBytes + recordMax) / PAGE_SIZE) * PAGE_SIZE;
+  const most = map.heapBytes >>> KEPT_SHIFT;
+  const blocks: number[] = [];
+  const ordinals: number[] = [];
+  const started = kernel.loadWord(job + JOB_STARTED_OFFSET) * contexts;
+  for (let ordinal = 0; ordinal < started; ordinal++) {
+    const slot = taskSlot(map, Math.floor(ordinal / contexts));
+    if (kernel.loadWord(slot + TASK_STATE_OFFSET) >= TASK_CLOSED || isClosed(kernel, map, ordinal)) continue;
+    ordinals.push(ordinal);
+    blocks.push(contextBlock(map, ordinal));
+  }
+  let kept = 0;
+  for (const block of blocks) {
+    for (const origin of ordinals) if (kernel.laneOf(block, origin) === 0) kept += lane;
+    if (kept >= most) return most;
+  }
+  return kept;
+}
