@@ -261,10 +261,10 @@ export class Parker {
     let over = awaited.poll(1);
     // Where nobody else rings, nothing comes while this thread spins.
     if (!over && (milliseconds <= 0 || this.whyPrivate !== "")) return false;
+    if (!over && !awaited.found && !this.#isBusy()) return false;
     for (let i = 0; i < SHORT_SPINS && !over; i++) over = awaited.poll(SPIN_ROUNDS);
     if (over || awaited.found) this.#awake = Number.NaN;
     if (over) return true;
-    if (!this.#isBusy()) return false;
     const { job, tasks } = this.#map;
     // Spinning pays only while nobody waits for the core: beyond that, whoever spins keeps others from answering.
     if (this.#kernel.spinEnter(job, this.#task, tasks) > this.#cores) {

@@ -1,5 +1,6 @@
 // One thread of the explorer. Thread 0 is also its driver: it walks through the schedules, runs them, checks each one.
 import { parentPort } from "node:worker_threads";
+import { JOB_STARTED_OFFSET } from "../../assembly/layout.js";
 import { formatMemory } from "../../src/memory/map.js";
 import {
   AT,
@@ -109,6 +110,8 @@ class Driver implements Runner {
     );
     words.fill(0, 0, JOB_WORDS);
     formatMemory(map, memory, this.#checker.kernel, 2);
+    // The heap of a few pages is for the scenario alone: none is kept for lanes of tasks that have started.
+    words[(map.job + JOB_STARTED_OFFSET) >>> 2] = 0;
     words.fill(0xa5a5a5a5 | 0, map.heapBase >>> 2, JOB_WORDS); // what lies in free memory means nothing
     words[AT.scenario] = SCENARIOS.indexOf(scenario);
     words[AT.mortal] = (scenario.mortal ?? []).reduce((mask, thread) => mask | (1 << thread), 0);
