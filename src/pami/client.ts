@@ -145,7 +145,7 @@ export class Client {
       throw new PamiError("PAMIR_CLOSED", `task ${task} has a client already, or has ended (state ${state})`);
     }
     const tracer = map.traceEvents > 0 ? new Tracer(memory, map, task, clock) : undefined;
-    const debug = parts.debug && new Debug(parts.debug, () => this.dump());
+    const debug = parts.debug && new Debug(parts.debug, clock, () => this.dump());
     const patience = debug?.patience ?? Number.POSITIVE_INFINITY;
     const witness = { tracer, patience, ...(debug && { slept: () => debug.slept() }) };
     const keepalive = this.#keepalive;

@@ -580,7 +580,11 @@ export class Context {
     return this.#sender.busy === 0 && this.#rma.busy === 0 && this.#completions.length === 0;
   }
 
-  /** Resolves once all that was issued here is out; advances meanwhile. @throws as progress() */
+  /**
+   * Resolves once all that was issued here is out, also what is issued meanwhile, as replies are: give a `timeout` where
+   * others go on calling. Advances.
+   * @throws as progress()
+   */
   async drain(options: ProgressOptions = {}): Promise<void> {
     await this.#waits.until(WAIT_DRAIN, () => this.drained, options);
   }

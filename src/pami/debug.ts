@@ -1,5 +1,5 @@
 // Debug mode: says on the console what keeps a thread from making progress, by name.
-import { systemClock } from "../support/clock.js";
+import type { Clock } from "../support/clock.js";
 import type { Handler } from "./dispatch.js";
 import { type Dump, nameOfWait } from "./dump.js";
 import { type Endpoint, nameOf } from "./endpoint.js";
@@ -40,6 +40,7 @@ export function checkDebug(debug: unknown): DebugLimits | undefined {
 export class Debug {
   /** Milliseconds after which a wait is told of. */
   readonly patience: number;
+  readonly clock: Clock;
   /** What runs now, in words. */
   running: string | undefined;
   readonly #slow: number;
@@ -49,7 +50,8 @@ export class Debug {
   /** When the last advance of a context ended, and the thread has not slept since; by endpoint. */
   readonly #advanced = new Map<Endpoint, number>();
 
-  constructor({ slow, wait }: DebugLimits, dump: () => Dump) {
+  constructor({ slow, wait }: DebugLimits, clock: Clock, dump: () => Dump) {
+    this.clock = clock;
     this.#slow = slow;
     this.patience = wait;
     this.#dump = dump;
@@ -64,13 +66,13 @@ export class Debug {
   /** Runs something that others wait for. */
   ran<T>(name: string, run: () => T): T {
     const before = this.running;
-    const start = systemClock.now();
+    const start = this.clock.now();
     this.running = name;
     try {
       return run();
     } finally {
       this.running = before;
-      this.#check(name, "took", systemClock.now() - start, "nothing else of that context made progress meanwhile");
+      this.#check(name, "took", this.clock.now() - start, "nothing else of that context made progress meanwhile");
     }
   }
 
@@ -82,7 +84,7 @@ export class Debug {
 
   /** An advance of a context is over. */
   ended(own: Endpoint): void {
-    this.#advanced.set(own, systemClock.now());
+    this.#advanced.set(own, this.clock.now());
   }
 
   /** The thread has slept: no context of it was kept from advancing. */

@@ -16,7 +16,6 @@ import {
   TRACE_SEND,
 } from "../../assembly/layout.js";
 import type { Tracer } from "../engine/trace.js";
-import { systemClock } from "../support/clock.js";
 import { CompletionQueue } from "./completion.js";
 import type { Debug } from "./debug.js";
 import type { Handler } from "./dispatch.js";
@@ -200,7 +199,7 @@ export class ObservedReceiver extends Receiver {
 
   override advance(rounds: number, errors: unknown[]): number {
     const debug = this.#debug;
-    const start = debug === undefined ? 0 : systemClock.now();
+    const start = debug === undefined ? 0 : debug.clock.now();
     const found = super.advance(rounds, errors);
     this.#trail?.tracer.settle();
     if (debug === undefined) return found;
