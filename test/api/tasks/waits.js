@@ -39,7 +39,7 @@ const WAYS = {
   /** Floods the second context of task 0. */
   async floods() {
     for (let i = 0; i < 20; i++) context.sendImmediate(client.endpoint(0, 1), DATA, null, new Uint8Array(100));
-    await new Promise(() => setInterval(() => {}, 1000)); // until it is terminated
+    for (;;) await context.progress(); // until it is terminated
   },
 };
 
