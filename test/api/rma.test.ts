@@ -671,7 +671,9 @@ describe.each(VARIANTS)("$name", (variant) => {
         client.createRegion(5 * 1024 ** 2).close();
         const memory = thrownBy(() => client.createRegion(5 * 1024 ** 2));
         expect(memory.code).toBe("PAMIR_NO_MEMORY");
-        expect(memory.text).toMatch(/no 5242880 bytes in one piece: \d+ are free, 5242880 of closed regions wait/);
+        expect(memory.text).toMatch(
+          /no 5242880 bytes in one piece: \d+ are free, of which \d+ are kept for lanes; 5242880 of closed regions wait/,
+        );
         for (let i = 0; i < 2; i++) client.createRegion(1);
         const entries = thrownBy(() => client.createRegion(1));
         expect(entries.code).toBe("PAMIR_NO_MEMORY");
