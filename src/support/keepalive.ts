@@ -11,6 +11,7 @@ export class Keepalive {
   readonly #isNeeded = isNode();
   #waits = 0;
   #referenced = true;
+  #isHeld = false;
   #timer: ReturnType<typeof setInterval> | undefined;
 
   begin(): void {
@@ -31,10 +32,13 @@ export class Keepalive {
 
   #update(): void {
     const needed = this.#isNeeded && this.#waits > 0 && this.#referenced;
-    if (needed) this.#timer ??= setInterval(() => {}, LONG_MS);
-    else if (this.#timer !== undefined) {
-      clearInterval(this.#timer);
-      this.#timer = undefined;
-    }
+    if (needed === this.#isHeld) return;
+    this.#isHeld = needed;
+    // One timer, referenced or not: to make one for each sleep and clear it again is slow where caches are cold (a call
+    // while both sides sleep, neither blocking: 225 → 165 µs in a process that does nothing else).
+    this.#timer ??= setInterval(() => {}, LONG_MS);
+    const timer = this.#timer as unknown as { ref(): void; unref(): void };
+    if (needed) timer.ref();
+    else timer.unref();
   }
 }
