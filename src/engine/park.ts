@@ -261,6 +261,7 @@ export class Parker {
     let over = awaited.poll(1);
     // Where nobody else rings, nothing comes while this thread spins.
     if (!over && (milliseconds <= 0 || this.whyPrivate !== "")) return false;
+    // Not even the short phase: see isBusy().
     if (!over && !awaited.found && !this.#isBusy()) return false;
     for (let i = 0; i < SHORT_SPINS && !over; i++) over = awaited.poll(SPIN_ROUNDS);
     if (over || awaited.found) this.#awake = Number.NaN;

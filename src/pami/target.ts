@@ -287,8 +287,10 @@ export class Target {
     while (this.#pending.length > 0) {
       const instruction = this.#pending.first as Instruction;
       const state = this.#attempt(instruction, true);
-      if (state === LANE_FULL) this.#want(nextBytes(instruction)); // the lane may be another one by now
-      if (state === LANE_FULL) return 0;
+      if (state === LANE_FULL) {
+        this.#want(nextBytes(instruction)); // the lane may be another one by now
+        return 0;
+      }
       // It was accepted, and so waits for its first lane.
       if (state === LANE_LATER || state === LANE_NO_MEMORY) {
         this.#outbox.retrySoon = true;
@@ -425,10 +427,10 @@ export class Target {
     const bytes = sent < 0 ? Math.min(total, RECV_IMMEDIATE_MAX) : lanes.recordBodyMax(this.#lane);
     const state = this.#ensure(bytes);
     const lane = this.#lane;
-    const isSmall = state === LANE_NO_MEMORY && lane !== 0 && mayBegin;
-    if (state !== LANE_READY && !isSmall) return state;
+    const isTooSmall = state === LANE_NO_MEMORY && lane !== 0;
+    if (state !== LANE_READY && !(isTooSmall && mayBegin)) return state;
     const meta = ((header?.length ?? 0) << META_HEADER_SHIFT) | dispatch;
-    if (isSmall || sent >= 0 || total > RECV_IMMEDIATE_MAX) return this.#attemptPackets(instruction, meta, total);
+    if (isTooSmall || sent >= 0 || total > RECV_IMMEDIATE_MAX) return this.#attemptPackets(instruction, meta, total);
     return lanes.send(lane, meta, header, payload, total) ? LANE_READY : LANE_FULL;
   }
 

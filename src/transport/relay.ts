@@ -483,8 +483,8 @@ export class Relay {
     if (record.kind === KIND_SWITCH) return lanes.close(target);
     const state = lanes.ensure(target, record.body.length);
     const lane = lanes.open[target] as number;
-    const isSmall = state === LANE_NO_MEMORY && lane !== 0;
-    if (isSmall) records.splice(place, 1, ...packetsOf(record, lanes.recordBodyMax(lane)));
+    const isTooSmall = state === LANE_NO_MEMORY && lane !== 0;
+    if (isTooSmall) records.splice(place, 1, ...packetsOf(record, lanes.recordBodyMax(lane)));
     else if (state !== LANE_READY) return false;
     const { kind, meta, body } = records[place] as LaneRecord;
     const at = this.#inner.laneReserve(lane, body.length);

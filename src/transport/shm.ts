@@ -47,6 +47,7 @@ const FULLS_MAX = 16;
 
 /** Where there is no memory for a lane of LANE_BYTES_GROWN, an eighth of it may do, and so on. */
 const GROWTH_SHIFT = 3;
+
 /** Bytes of the largest record that a lane must take for a body of `bytes`. */
 function recordBytes(bytes: number): number {
   return alignUp(bytes + RECORD_BODY_OFFSET, RECORD_GRANULE);
@@ -79,7 +80,7 @@ export class ShmLanes {
     this.#smallRecordMax = Math.min(recordBytes(SEND_IMMEDIATE_MAX), map.laneBytes - RECORD_GRANULE);
   }
 
-  /** Bytes of the largest body that every lane takes as one record. */
+  /** Bytes of the largest body that every lane takes as one record, but a first one for which the heap had no piece. */
   get smallBodyMax(): number {
     return this.#smallRecordMax - RECORD_BODY_OFFSET;
   }
@@ -153,7 +154,7 @@ export class ShmLanes {
 
   /**
    * Sees to it that there is a lane to the target that takes a body of `bytes` as one record; if it is LANE_NO_MEMORY,
-   * the lane that is there takes it in pieces.
+   * the lane that is there takes it in packets.
    */
   ensure(target: number, bytes: number): number {
     const lane = this.open[target] as number;

@@ -7,7 +7,6 @@ import {
   type Job,
   type KernelName,
   launch,
-  type MemRegion,
   type PamiError,
   SUCCESS,
 } from "pamir";
@@ -112,8 +111,8 @@ export async function progress(context: Context, timeout = PATIENCE): Promise<nu
 }
 
 /** Takes all memory that regions may have. */
-export function fillHeap(client: Client): MemRegion[] {
-  const regions: MemRegion[] = [];
+export function fillHeap<R>(client: { createRegion(bytes: number): R }): R[] {
+  const regions: R[] = [];
   for (let bytes = 2 ** 19; bytes >= 4096; ) {
     try {
       regions.push(client.createRegion(bytes));

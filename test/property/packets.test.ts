@@ -5,6 +5,7 @@ import { type KernelName, launch } from "pamir";
 import { describe, expect, it } from "vitest";
 import type { Context } from "../../src/pami/context.js";
 import { EAGAIN, ENOMEM, SUCCESS } from "../../src/pami/result.js";
+import { fillHeap } from "../api/support.js";
 import { randomOf } from "../support/random.js";
 import { end, relayedJob } from "../support/relayed.js";
 import { replayNote, SEED } from "../support/seed.js";
@@ -27,25 +28,11 @@ interface World {
   close(): Promise<void>;
 }
 
-interface Heap {
-  createRegion(bytes: number): { close(): void };
-}
-
 /** Takes all memory that regions may have; returns how to give some back, or take it again. */
-function fill(heap: Heap): (random: (below: number) => number) => void {
-  const regions: { close(): void }[] = [];
-  const take = () => {
-    for (let bytes = 2 ** 20; bytes >= 4096; ) {
-      try {
-        regions.push(heap.createRegion(bytes));
-      } catch {
-        bytes /= 2;
-      }
-    }
-  };
-  take();
+function fill(client: { createRegion(bytes: number): { close(): void } }): World["change"] {
+  const regions = fillHeap(client);
   return (random) => {
-    if (random(2) === 0) take();
+    if (random(2) === 0) regions.push(...fillHeap(client));
     else regions.splice(random(regions.length), 1)[0]?.close();
   };
 }
