@@ -224,12 +224,16 @@ export function contentsOf(seed, sizes) {
   };
 }
 
-/** Strikes once where the fault is asked for; then the round is over. @param {Book} book @param {Fault | undefined} fault */
+/**
+ * Strikes once where the fault is asked for; then the round is over, once what was held back by "swap" has come.
+ * @param {Book} book
+ * @param {Fault | undefined} fault
+ */
 export function strikerOf(book, fault) {
   let left = STRIKES_AT;
   return (/** @type {Fault} */ name) => {
     if (name !== fault || --left !== 0) return false;
-    book.raise(STRUCK);
+    if (name !== "swap") book.raise(STRUCK);
     return true;
   };
 }
@@ -281,8 +285,10 @@ export class Deliveries {
     }
     this.#arrived(kind, from, number);
     if (this.strikes("repeat")) this.#arrived(kind, from, number);
-    if (arrivals.held !== undefined) this.#arrived(kind, from, arrivals.held);
+    if (arrivals.held === undefined) return;
+    this.#arrived(kind, from, arrivals.held);
     arrivals.held = undefined;
+    this.book.raise(STRUCK);
   }
 
   /** @param {number} kind @param {number} from @param {number} number */
