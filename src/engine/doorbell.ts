@@ -23,7 +23,9 @@ export class Doorbell {
     });
   }
 
+  /** Who still waits is told. */
   close(): void {
     this.#worker.terminate();
+    this.#rung?.();
   }
 }

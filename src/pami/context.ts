@@ -701,7 +701,6 @@ export class Context {
     // Those of this task to which nobody else looks: its own to itself, and those of contexts that closed before.
     this.#lanes.reclaim(this.#ordinal);
     this.#host.contextClosed(this, this.#ordinal);
-    this.#waits.end();
     this.#calls.giveUpAll(
       () => new PamiError("PAMIR_CLOSED", `call() of ${nameOf(this.endpoint)}: the context was closed`),
     );

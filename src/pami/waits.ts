@@ -3,7 +3,6 @@ import { WAIT_CALL, WAIT_PROGRESS } from "../../assembly/layout.js";
 import type { Awaited, Parker } from "../engine/park.js";
 import type { Clock } from "../support/clock.js";
 import { nextTurn } from "../support/host.js";
-import { promise } from "../support/promise.js";
 import type { Calls } from "./call.js";
 import type { Debug } from "./debug.js";
 import { nameOfWait } from "./dump.js";
@@ -60,8 +59,6 @@ export interface Waiting {
 export class Waits {
   readonly #host: WaitHost;
   readonly #own: Waiting;
-  /** How each wait ends when the context closes. */
-  readonly #ends = new Set<() => void>();
   /** progress() calls that have not ended. */
   #progressing = 0;
   /** Times that some of them ended because another wait did. */
@@ -132,8 +129,6 @@ export class Waits {
   async #awaitCalls(): Promise<void> {
     const { calls } = this.#own;
     const { parker, clock } = this.#host;
-    const [stopped, stop] = promise<void>();
-    this.#ends.add(stop);
     let interrupts = this.#host.interruptsTaken();
     const isStopped = () => this.#own.isClosed() || this.#host.interrupts() !== interrupts;
     const isOver = () => calls.settled > 0 || calls.size === 0 || isStopped();
@@ -147,7 +142,7 @@ export class Waits {
       try {
         // Who is answered while it spins needs nothing of what a sleep takes.
         if (parker.spin(awaited, this.#own.spin)) await parker.turn();
-        else await parker.waitAsync(awaited, calls.soonest - clock.now(), 0, stopped, isStopped);
+        else await parker.waitAsync(awaited, calls.soonest - clock.now(), 0, isStopped);
       } catch (error) {
         // A handler's, which is none of the callers': whoever handles what nobody handles has his turn.
         queueMicrotask(() => {
@@ -166,7 +161,6 @@ export class Waits {
           ({ to }) => new PamiError("PAMIR_TIMEDOUT", `${this.#nameOf("call()")}: no reply from ${nameOf(to)} in time`),
         );
     }
-    this.#ends.delete(stop);
     this.#areCallsAwaited = false;
   }
 
@@ -197,10 +191,8 @@ export class Waits {
     if (this.#own.isAdvancing()) await undefined;
     const interrupts = this.#host.interruptsTaken();
     const isStopped = () => this.#own.isClosed() || signal?.aborted === true || this.#host.interrupts() !== interrupts;
-    const [stopped, stop] = promise<void>();
-    const wake = () => stop();
+    const wake = () => this.#host.parker.ring();
     signal?.addEventListener("abort", wake, { once: true });
-    this.#ends.add(wake);
     let over = false;
     try {
       over = await this.#host.parker.waitAsync(
@@ -211,12 +203,10 @@ export class Waits {
         },
         milliseconds,
         this.#own.spin,
-        stopped,
         isStopped,
       );
     } finally {
       signal?.removeEventListener("abort", wake);
-      this.#ends.delete(wake);
     }
     if (over) return;
     const what = this.#nameOf(call);
@@ -234,12 +224,6 @@ export class Waits {
     const plain = { kind, block: this.#own.block, restless: () => this.#own.isRestless() };
     const { debug } = this.#host;
     return debug === undefined ? plain : { ...plain, lasts: () => debug.lasts(kind, this.#own.endpoint) };
-  }
-
-  /** The context closes. */
-  end(): void {
-    for (const end of this.#ends) end();
-    this.#ends.clear();
   }
 }
 

@@ -1,0 +1,97 @@
+// How long a thread spins before it sleeps, counted in looks: by a clock that only stands where the test puts it.
+import { describe, expect, it } from "vitest";
+import { WAIT_TIMED_OUT } from "../../assembly/layout.js";
+import { type Awaited, Parker } from "../../src/engine/park.js";
+import { Keepalive } from "../../src/support/keepalive.js";
+import { type Build, makeRig } from "../support/kernels.js";
+
+const SPIN_MS = 1;
+
+/** A Parker; what comes comes when `due` says so, and a sleep lasts for its whole timeout. */
+function bench(build: Build) {
+  const { producer, memory, map } = makeRig({ producer: build });
+  let now = 1;
+  let looks = 0;
+  let sleeps = 0;
+  let due = () => false;
+  const kernel = {
+    ...Object.fromEntries(Object.keys(producer).map((name) => [name, producer[name as keyof typeof producer]])),
+    bellArm: (slot: number) => producer.bellArm(slot),
+    bellDisarm: (slot: number) => producer.bellDisarm(slot),
+    spinEnter: (job: number, task: number, tasks: number) => producer.spinEnter(job, task, tasks),
+    spinLeave: (job: number, task: number) => producer.spinLeave(job, task),
+    bellWait: (_slot: number, _seen: number, milliseconds: number) => {
+      now += milliseconds;
+      sleeps++;
+      return WAIT_TIMED_OUT;
+    },
+  } as unknown as typeof producer;
+  const clock = { now: () => now, origin: 0 };
+  const witness = { tracer: undefined, patience: Number.POSITIVE_INFINITY };
+  const parker = new Parker(kernel, memory, map, 0, 2, clock, new Keepalive(), witness);
+  const awaited: Awaited = {
+    kind: 0,
+    block: map.contextsBase,
+    poll: (rounds) => {
+      looks++;
+      if (rounds > 1) now += SPIN_MS / 8;
+      return due();
+    },
+    peek: () => false,
+    restless: () => false,
+  };
+  return {
+    /** Looks of one wait of so many milliseconds, for what comes at the look of that number, or never. */
+    wait(milliseconds: number, at = Number.POSITIVE_INFINITY) {
+      const first = looks;
+      const slept = sleeps;
+      due = () => looks - first >= at;
+      parker.wait(awaited, milliseconds, SPIN_MS);
+      return { looks: looks - first, sleeps: sleeps - slept };
+    },
+    pause(milliseconds: number) {
+      now += milliseconds;
+    },
+  };
+}
+
+describe.each<Build>(["wasm", "twin"])("%s", (build) => {
+  const ASLEEP = { looks: 2, sleeps: 1 };
+
+  it("who begins spins, then sleeps", () => {
+    const { looks, sleeps } = bench(build).wait(10);
+    expect(sleeps).toBe(1);
+    expect(looks).toBeGreaterThan(8);
+  });
+
+  it("who has slept for long looks once and sleeps", () => {
+    const parker = bench(build);
+    parker.wait(10);
+    expect(parker.wait(10)).toEqual(ASLEEP);
+  });
+
+  it("what is there at the first look does not make one spin again", () => {
+    const parker = bench(build);
+    parker.wait(10);
+    for (let i = 0; i < 3; i++) expect(parker.wait(10, 1)).toEqual({ looks: 1, sleeps: 0 });
+    parker.pause(3);
+    expect(parker.wait(10)).toEqual(ASLEEP);
+  });
+
+  it("who was woken soon spins for what comes next, unless it is long ago", () => {
+    const parker = bench(build);
+    parker.wait(10);
+    parker.wait(0.1, 2);
+    expect(parker.wait(10).looks).toBeGreaterThan(8);
+    parker.wait(0.1, 2);
+    parker.pause(3);
+    expect(parker.wait(10)).toEqual(ASLEEP);
+  });
+
+  it("what comes while one spins makes one spin again", () => {
+    const parker = bench(build);
+    expect(parker.wait(10, 4)).toEqual({ looks: 4, sleeps: 0 });
+    parker.pause(3);
+    expect(parker.wait(10).looks).toBeGreaterThan(8);
+  });
+});
