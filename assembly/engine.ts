@@ -97,12 +97,18 @@ function move(to: usize, from: usize, bytes: u32): void {
   }
 }
 
-/**
- * Does a transfer from byte `moved` on, at most `most` bytes of it; with 0, it only looks whether the transfer is right.
- * @returns TRANSFER_…
- */
+/** Does a put or get from byte `moved` on: as transferPart(). */
 function transfer(job: usize, descriptor: usize, moved: u32, most: u32): u32 {
   const kind = load<u32>(descriptor, DESCRIPTOR_KIND_OFFSET);
+  if (kind != DESCRIPTOR_PUT && kind != DESCRIPTOR_GET) return TRANSFER_INVALID;
+  return transferPart(job, descriptor, kind == DESCRIPTOR_PUT, moved, most);
+}
+
+/**
+ * Moves what a descriptor says from byte `moved` on, at most `most` bytes of it; with 0, it only looks whether it is right.
+ * @returns TRANSFER_…
+ */
+export function transferPart(job: usize, descriptor: usize, isPut: bool, moved: u32, most: u32): u32 {
   const bytes = load<u32>(descriptor, DESCRIPTOR_BYTES_OFFSET);
   const localIndex = load<u32>(descriptor, DESCRIPTOR_LOCAL_INDEX_OFFSET);
   const localGeneration = load<u32>(descriptor, DESCRIPTOR_LOCAL_GENERATION_OFFSET);
@@ -110,7 +116,6 @@ function transfer(job: usize, descriptor: usize, moved: u32, most: u32): u32 {
   const remoteIndex = load<u32>(descriptor, DESCRIPTOR_REMOTE_INDEX_OFFSET);
   const remoteGeneration = load<u32>(descriptor, DESCRIPTOR_REMOTE_GENERATION_OFFSET);
   const remoteOffset = load<u32>(descriptor, DESCRIPTOR_REMOTE_OFFSET_OFFSET);
-  if (kind != DESCRIPTOR_PUT && kind != DESCRIPTOR_GET) return TRANSFER_INVALID;
   const localEntry = regionOf(job, localIndex, localGeneration);
   if (localEntry == 0) return TRANSFER_LOCAL_CLOSED;
   const remoteEntry = regionOf(job, remoteIndex, remoteGeneration);
@@ -123,8 +128,8 @@ function transfer(job: usize, descriptor: usize, moved: u32, most: u32): u32 {
   if (moved > bytes) return TRANSFER_INVALID;
   let part = bytes - moved;
   if (part > most) part = most;
-  const to = kind == DESCRIPTOR_PUT ? remote : local;
-  const from = kind == DESCRIPTOR_PUT ? local : remote;
+  const to = isPut ? remote : local;
+  const from = isPut ? local : remote;
   // Where bytes go up into the range that they come from, the last slice goes first: as if there were a copy in between.
   const done = to - from < bytes ? bytes - moved - part : moved;
   move(to + done, from + done, part);

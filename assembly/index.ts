@@ -1,6 +1,7 @@
 // What the wasm module exports: the kernels, and which layout they were compiled for. Exports only.
 import { LAYOUT_HASH } from "./layout-hash";
 
+export { chainNotice, chainPeek, chainRun, chainWrite, windowClose, windowOpen } from "./chain";
 export { completionTake } from "./completion";
 export { engineRun, inject, injectionInit, perform, submit } from "./engine";
 export { heapAllocate, heapFree, heapFreePages, heapInit, heapReclaim, regionAllocate } from "./heap";

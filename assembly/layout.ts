@@ -7,7 +7,7 @@
 // A time stamp is milliseconds, modulo 2^32, of a clock that all threads share.
 
 /** Version of the picture below; raised with every change to it. */
-export const LAYOUT_VERSION: u32 = 3;
+export const LAYOUT_VERSION: u32 = 4;
 /** First word of a job's memory: "PAMI" in little-endian ASCII. */
 export const JOB_MAGIC: u32 = 0x494d4150;
 
@@ -151,6 +151,7 @@ export const TASK_DEAD: u32 = 3;
 //   180  unexpected     owner            dump      bytes in its unexpected queue
 //   184  calls          owner            dump      calls of it whose reply has not come
 //   188  asleep[8]      owner            dump      how many waits of each kind are asleep: WAIT_…
+//   220  windows        owner            engine    pointer to its first WINDOW BLOCK, or 0                    SYNC V
 //   256  attending[32]  owner            owner     bit i: lane i is in attended[]
 //   384  events[256]    owner            owner     what advance() found; see EVENT
 //  4480  lanes[E]       origin opens,    owner     pointer to lane i, or 0                                  SYNC L
@@ -175,6 +176,7 @@ export const CONTEXT_PENDING_BYTES_OFFSET: u32 = 176;
 export const CONTEXT_UNEXPECTED_OFFSET: u32 = 180;
 export const CONTEXT_CALLS_OFFSET: u32 = 184;
 export const CONTEXT_ASLEEP_OFFSET: u32 = 188;
+export const CONTEXT_WINDOWS_OFFSET: u32 = 220;
 export const CONTEXT_ATTENDING_OFFSET: u32 = 256;
 export const CONTEXT_EVENTS_OFFSET: u32 = 384;
 export const CONTEXT_LANES_OFFSET: u32 = 4480;
@@ -302,8 +304,36 @@ export const KIND_FIRST: u32 = 1;
 export const KIND_MORE: u32 = 2;
 /** The lane ends here: body = pointer to the lane that takes its place, or 0. */
 export const KIND_SWITCH: u32 = 3;
+/** A request to send (P1): body = an RTS, then the message's header; the payload stays where it is. */
+export const KIND_RTS: u32 = 4;
 /** Bytes before the message's in the body of a KIND_FIRST record. */
 export const FIRST_PREFIX_SIZE: u32 = 8;
+
+// ╒═════════════ RTS, 40 bytes: what the origin offers of a message (P1); by itself in the body of a KIND_RTS record ══╕
+//     0  bytes            of the payload
+//     4  index            the origin's region where it lies: entry's index, generation, offset in it
+//     8  generation
+//    12  offset
+//    16  blockIndex       the origin's window for it: the region of its block, generation, offset of the window in it,
+//    20  blockGeneration  and at 32 its own generation
+//    24  place
+//    28  portion          0: the payload lies there as a whole. Else it goes through a ring of STAGED_COUNT portions of so
+//                         many bytes
+//    32  window           generation of the window
+//    36  (free)
+// ╘═════════════════════════════════════════════════════════════════════════════════════════════════════════════════╛
+export const RTS_BYTES_OFFSET: u32 = 0;
+export const RTS_INDEX_OFFSET: u32 = 4;
+export const RTS_GENERATION_OFFSET: u32 = 8;
+export const RTS_OFFSET_OFFSET: u32 = 12;
+export const RTS_BLOCK_INDEX_OFFSET: u32 = 16;
+export const RTS_BLOCK_GENERATION_OFFSET: u32 = 20;
+export const RTS_PLACE_OFFSET: u32 = 24;
+export const RTS_PORTION_OFFSET: u32 = 28;
+export const RTS_WINDOW_OFFSET: u32 = 32;
+export const RTS_SIZE: u32 = 40;
+/** Portions of a ring through which a payload is staged. */
+export const STAGED_COUNT: u32 = 4;
 
 // ╒═════════════ HEAP: pages of 4 KiB; extents are runs of pages ═══════════════════════════════════════════════════╕
 //  table[p], for the first page p of an extent: state << 30 | owner << 20 | pages. Following the lengths from page 0
@@ -377,7 +407,7 @@ export const MASK_TOP_WORDS: u32 = 8;
 //    20  remoteIndex       the target's
 //    24  remoteGeneration
 //    28  remoteOffset
-//    32  value[2]          RMW: low and high word
+//    32  value[2]          RMW: low and high word. RGET, REFILL: number of an origin RGET, and REFILL: slots of a link
 //    40  test[2]
 //    48  (free)
 // ╘═════════════════════════════════════════════════════════════════════════════════════════════════════════════════╛
@@ -404,6 +434,124 @@ export const DESCRIPTOR_RMW: u32 = 3;
 export const DESCRIPTOR_COMPLETION: u32 = 4;
 /** Sets the bit of its own slot, and hands on what first went wrong since the last fence. */
 export const DESCRIPTOR_FENCE: u32 = 5;
+// In windows only; in the order in which they meet, see chain.ts.
+/** Target RGET: ships an origin RGET to the target's window. */
+export const DESCRIPTOR_RGET: u32 = 6;
+/** Origin RGET, processed at the target: ships the link at its remote place, `bytes` slots, to the origin's window. */
+export const DESCRIPTOR_FETCH: u32 = 7;
+/** A direct put of a location: the origin RGET `value[0]` fetches the link at this one's remote place, next time. */
+export const DESCRIPTOR_REFILL: u32 = 8;
+/** A portion: a direct put, which the target's DMA counter counts. */
+export const DESCRIPTOR_MOVE: u32 = 9;
+/** Local memory FIFO descriptor: tells the origin's core that the chain is over, and by `bytes` what came of it. */
+export const DESCRIPTOR_NOTICE: u32 = 10;
+
+// ╒═════════════ WINDOW BLOCK: a region of its owner, one of a list for each context ═══════════════════════════════╕
+//     0  next     owner    engine  pointer to the block behind it, or 0                                     SYNC V
+//     4  turn     engine   engine  window with which the next look begins
+//   128  status   engines  owner   bit i: window i is over: the counter of a target's reached 0, the       SYNC K
+//                                  NOTICE of an origin's came. The counter status register (P7)
+//   256  window[WINDOW_COUNT]
+// ╘═════════════════════════════════════════════════════════════════════════════════════════════════════════════════╛
+export const BLOCK_NEXT_OFFSET: u32 = 0;
+export const BLOCK_TURN_OFFSET: u32 = 4;
+export const BLOCK_STATUS_OFFSET: u32 = 128;
+export const BLOCK_WINDOWS_OFFSET: u32 = 256;
+/** Windows of a block: 4 pages. */
+export const WINDOW_COUNT: u32 = 9;
+export const BLOCK_SIZE: u32 = 16384;
+
+// ╒═════════════ WINDOW: one side of one self-pacing transfer; its remote-get FIFO (P3) ═════════════════════════════╕
+//  What other than the owner's core processes the slots is the owner's engine. Only the engine at the transfer's other end
+//  injects, never more than there is room for (see chain.ts): nobody looks for room, and there is no bit mask.
+//  byte  field        writer        readers       meaning
+//     0  tail         peer engine   engine        slots ever injected in this transfer                      SYNC Q
+//   128  head         engine        dump          slots ever processed
+//   132  moved        engine        engine        bytes moved of the portion at head
+//   136  passed       engine        owner         portions that are moved                                 SYNC Y
+//   140  result       engine        owner         origin's: TRANSFER_… of the first portion that was refused, then of all
+//   256  generation   owner         peer engine   odd: open; counts openings and closings                   SYNC V
+//   260  status       owner         peer engine   pointer to the block's status word
+//   264  bit          owner         peer engine   this window's bit in it
+//   268  allowed      owner         engine        portions that may be moved; NONE: all                     SYNC Y
+//   272  stop         owner         both engines  TRANSFER_…: from now on nothing is moved, all is counted  SYNC Z
+//                                                 0: goes on
+//   276  peerIndex    owner; of an  engine        the other window: region of its block, generation, offset in it,
+//   280  peerGeneration origin's                  and generation of that window
+//   284  peerOffset     the peer
+//   288  peerWindow     core
+//   292  peerTask     owner         engine        pointer to the task slot of whoever owns that
+//        ── what chainWrite() makes the links of: a target's only; its owner writes it
+//   296  ownIndex     this window: region of its block, generation, offset in it
+//   300  ownGeneration
+//   304  ownOffset
+//   308  fromIndex    the payload: region, generation, offset in it
+//   312  fromGeneration
+//   316  fromOffset
+//   320  toIndex      the destination
+//   324  toGeneration
+//   328  toOffset
+//   332  chainIndex   the region that the links go to
+//   336  chainGeneration
+//   340  bytes        of the payload
+//   344  portion      bytes of a portion
+//   348  ring         0, or after so many portions the payload begins anew at `from`: it is staged there
+//   352  depth        links that are prefetched
+//   384  left         peer engine   owner         the DMA counter: bytes that have not arrived (P7)         SYNC K
+//   388  wrong        peer engine   owner         TRANSFER_… of the first portion that was refused
+//   512  rget[4]      peer core,    engine        origin RGETs (P1): DESCRIPTORs that target RGETs ship
+//                     then engine
+//   768  slot[16]     peer engine   engine        DESCRIPTORs
+// ╘═════════════════════════════════════════════════════════════════════════════════════════════════════════════════╛
+export const WINDOW_TAIL_OFFSET: u32 = 0;
+export const WINDOW_HEAD_OFFSET: u32 = 128;
+export const WINDOW_MOVED_OFFSET: u32 = 132;
+export const WINDOW_PASSED_OFFSET: u32 = 136;
+export const WINDOW_RESULT_OFFSET: u32 = 140;
+export const WINDOW_GENERATION_OFFSET: u32 = 256;
+export const WINDOW_STATUS_OFFSET: u32 = 260;
+export const WINDOW_BIT_OFFSET: u32 = 264;
+export const WINDOW_ALLOWED_OFFSET: u32 = 268;
+export const WINDOW_STOP_OFFSET: u32 = 272;
+export const WINDOW_PEER_INDEX_OFFSET: u32 = 276;
+export const WINDOW_PEER_GENERATION_OFFSET: u32 = 280;
+export const WINDOW_PEER_OFFSET_OFFSET: u32 = 284;
+export const WINDOW_PEER_WINDOW_OFFSET: u32 = 288;
+export const WINDOW_PEER_TASK_OFFSET: u32 = 292;
+export const WINDOW_OWN_INDEX_OFFSET: u32 = 296;
+export const WINDOW_OWN_GENERATION_OFFSET: u32 = 300;
+export const WINDOW_OWN_OFFSET_OFFSET: u32 = 304;
+export const WINDOW_FROM_INDEX_OFFSET: u32 = 308;
+export const WINDOW_FROM_GENERATION_OFFSET: u32 = 312;
+export const WINDOW_FROM_OFFSET_OFFSET: u32 = 316;
+export const WINDOW_TO_INDEX_OFFSET: u32 = 320;
+export const WINDOW_TO_GENERATION_OFFSET: u32 = 324;
+export const WINDOW_TO_OFFSET_OFFSET: u32 = 328;
+export const WINDOW_CHAIN_INDEX_OFFSET: u32 = 332;
+export const WINDOW_CHAIN_GENERATION_OFFSET: u32 = 336;
+export const WINDOW_BYTES_OFFSET: u32 = 340;
+export const WINDOW_PORTION_OFFSET: u32 = 344;
+export const WINDOW_RING_OFFSET: u32 = 348;
+export const WINDOW_DEPTH_OFFSET: u32 = 352;
+export const WINDOW_LEFT_OFFSET: u32 = 384;
+export const WINDOW_WRONG_OFFSET: u32 = 388;
+export const WINDOW_RGETS_OFFSET: u32 = 512;
+export const WINDOW_SLOTS_OFFSET: u32 = 768;
+export const WINDOW_SIZE: u32 = 1792;
+/** Slots of a window: those of DEPTH_MAX + 1 links, and the last descriptor (see chain.ts). */
+export const WINDOW_SLOTS: u32 = 16;
+/** Links of a chain that are prefetched, at most (P9): so many origin RGETs has a window. */
+export const DEPTH_MAX: u32 = 4;
+
+// ╒═════════════ CHAIN: links, one behind the other, in a region of the target; written before the first is shipped ═╕
+//  link i   RGET i mod depth   REFILL i mod depth   MOVE i           while there are links i + depth, and i + 2 depth
+//  last     MOVE               NOTICE
+// ╘═════════════════════════════════════════════════════════════════════════════════════════════════════════════════╛
+/** Descriptors from one link to the next. */
+export const LINK_SLOTS: u32 = 3;
+export const LINK_SIZE: u32 = 192;
+/** Links of one chain at most: 192 KiB of them; larger messages have larger portions. */
+export const LINK_COUNT_MAX: u32 = 1024;
 
 // ╒═════════════ TRACE ring: one for each task, written by it alone, read by anybody at any time ═══════════════════╕
 //     0  position  the task  reader  events ever written, modulo 2^32
@@ -465,6 +613,10 @@ export const TRANSFER_INVALID: u32 = 5;
 export const TRANSFER_LATER: u32 = 6;
 /** The target's task has ended: only where the bytes do not lie in this memory. */
 export const TRANSFER_ENDED: u32 = 7;
+/** One of both sides gave it up. */
+export const TRANSFER_CANCELED: u32 = 8;
+/** The target did not take it. */
+export const TRANSFER_REFUSED: u32 = 9;
 /** What completionTake() gives: the slot, and the result above it. */
 export const COMPLETION_RESULT_SHIFT: u32 = 24;
 

@@ -165,7 +165,7 @@ describe("some things have one home", () => {
   );
 
   rule("the twin has the functions of assembly/, in the same order, and returns no others", () =>
-    ["heap", "lane", "reception", "sync", "region", "completion", "engine"].flatMap((name) => {
+    ["heap", "lane", "reception", "sync", "region", "completion", "engine", "chain"].flatMap((name) => {
       const functions = (path: string, pattern: RegExp): string[] =>
         [...code(path).matchAll(pattern)].map((match) => match[1] as string);
       const original = functions(`assembly/${name}.ts`, /^export function (\w+)/gm);

@@ -84,4 +84,20 @@ export interface Kernel {
   submit(job: number, fifo: number, hasCallback: boolean): number;
   engineRun(job: number, fifo: number): number;
   completionTake(fifo: number): number;
+
+  // windows and chains
+  windowOpen(window: number, allowed: number): number;
+  windowClose(window: number): void;
+  chainWrite(job: number, window: number): number;
+  chainNotice(
+    job: number,
+    index: number,
+    generation: number,
+    offset: number,
+    own: number,
+    task: number,
+    result: number,
+  ): number;
+  chainRun(job: number, context: number): number;
+  chainPeek(context: number): number;
 }

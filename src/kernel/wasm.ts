@@ -99,6 +99,7 @@ const UNSIGNED = new Set([
   "laneReplace",
   "laneOf",
   "inject",
+  "windowOpen",
 ]);
 
 /** What is called now and then: the wasm functions themselves. */

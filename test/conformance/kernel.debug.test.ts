@@ -1,6 +1,8 @@
+import { chainSuite } from "./chain.suite.js";
 import { kernelSuite } from "./kernel.suite.js";
 import { rmaSuite } from "./rma.suite.js";
 
 kernelSuite("debug", { producer: "debug" });
 
 rmaSuite("debug", { producer: "debug" });
+chainSuite("debug", { producer: "debug" });

@@ -60,6 +60,8 @@ function wideOf(low: number, high: number): bigint {
   return (BigInt(high >>> 0) << 32n) | BigInt(low >>> 0);
 }
 
+export type Engine = ReturnType<typeof twinEngine>;
+
 export function twinEngine({ words, bytes }: Memory, sync: Sync, regions: Region, completion: Completion) {
   const { changeWide, changeWord, loadWord, storeWord } = sync;
   const { regionOf, regionPlace } = regions;
@@ -79,8 +81,13 @@ export function twinEngine({ words, bytes }: Memory, sync: Sync, regions: Region
   }
 
   function transfer(job: number, descriptor: number, moved: number, most: number): number {
+    const kind = words[(descriptor + DESCRIPTOR_KIND_OFFSET) >>> 2];
+    if (kind !== DESCRIPTOR_PUT && kind !== DESCRIPTOR_GET) return TRANSFER_INVALID;
+    return transferPart(job, descriptor, kind === DESCRIPTOR_PUT, moved, most);
+  }
+
+  function transferPart(job: number, descriptor: number, isPut: boolean, moved: number, most: number): number {
     const own = descriptor >>> 2;
-    const kind = words[own + (DESCRIPTOR_KIND_OFFSET >>> 2)];
     const length = words[own + (DESCRIPTOR_BYTES_OFFSET >>> 2)] >>> 0;
     const localIndex = words[own + (DESCRIPTOR_LOCAL_INDEX_OFFSET >>> 2)] >>> 0;
     const localGeneration = words[own + (DESCRIPTOR_LOCAL_GENERATION_OFFSET >>> 2)];
@@ -88,7 +95,6 @@ export function twinEngine({ words, bytes }: Memory, sync: Sync, regions: Region
     const remoteIndex = words[own + (DESCRIPTOR_REMOTE_INDEX_OFFSET >>> 2)] >>> 0;
     const remoteGeneration = words[own + (DESCRIPTOR_REMOTE_GENERATION_OFFSET >>> 2)];
     const remoteOffset = words[own + (DESCRIPTOR_REMOTE_OFFSET_OFFSET >>> 2)] >>> 0;
-    if (kind !== DESCRIPTOR_PUT && kind !== DESCRIPTOR_GET) return TRANSFER_INVALID;
     const localEntry = regionOf(job, localIndex, localGeneration);
     if (localEntry === 0) return TRANSFER_LOCAL_CLOSED;
     const remoteEntry = regionOf(job, remoteIndex, remoteGeneration);
@@ -99,8 +105,8 @@ export function twinEngine({ words, bytes }: Memory, sync: Sync, regions: Region
     if (remote === 0) return TRANSFER_REMOTE_BOUNDS;
     if (moved > length) return TRANSFER_INVALID;
     const part = Math.min(length - moved, most);
-    const to = kind === DESCRIPTOR_PUT ? remote : local;
-    const from = kind === DESCRIPTOR_PUT ? local : remote;
+    const to = isPut ? remote : local;
+    const from = isPut ? local : remote;
     const done = (to - from) >>> 0 < length ? length - moved - part : moved;
     move(to + done, from + done, part);
     return TRANSFER_DONE;
@@ -259,5 +265,5 @@ export function twinEngine({ words, bytes }: Memory, sync: Sync, regions: Region
     return (tail - head) >>> 0;
   }
 
-  return { perform, injectionInit, inject, submit, engineRun };
+  return { transferPart, perform, injectionInit, inject, submit, engineRun };
 }

@@ -1,6 +1,7 @@
 // The twin: the kernels of assembly/ in plain, tuned TypeScript over the same bytes. Written separately, file by file
 // and function by function, so that each is the other's oracle.
 import type { Kernel, Memory } from "../kernel.js";
+import { twinChain } from "./chain.js";
 import { twinCompletion } from "./completion.js";
 import { twinEngine } from "./engine.js";
 import { twinHeap } from "./heap.js";
@@ -16,6 +17,7 @@ export function twinKernel(memory: Memory): Kernel {
   const lane = twinLane(memory, sync, heap);
   const region = twinRegion(memory, sync);
   const completion = twinCompletion(memory, sync);
+  const engine = twinEngine(memory, sync, region, completion);
   return {
     name: "ts",
     ...sync,
@@ -24,6 +26,7 @@ export function twinKernel(memory: Memory): Kernel {
     ...twinReception(memory, sync, heap, lane),
     ...region,
     ...completion,
-    ...twinEngine(memory, sync, region, completion),
+    ...engine,
+    ...twinChain(memory, sync, region, engine),
   };
 }

@@ -1,0 +1,392 @@
+// Self-pacing transfers: chains of descriptors that hand each other on between two engines (P1–P9).
+//
+//   origin                                              target
+//   window: [RGET i, REFILL, MOVE i] …                  window: [FETCH i + 1] …
+//      RGET    ships an origin RGET, a FETCH, to   ──►     FETCH   ships the link whose place it names to the origin's
+//      REFILL  tells that origin RGET what is next         window  ──►
+//      MOVE    moves portion i, and counts it there
+//      NOTICE  behind the last: tells the origin's core
+//
+// With depth d, the first d links are shipped at once, and link i has link i + d shipped. Of a window's slots at most
+// 3 d + 2 are in use: link i + d is shipped once RGET i is processed, so there are the other two of link i, three of each of
+// the d - 1 between them, and three of link i + d. So whoever ships finds room, and two engines never wait for each other.
+//
+// A window belongs to one transfer from windowOpen() to windowClose(). The origin closes its own once NOTICE has been
+// processed, which is last; the target once its counter is at 0, and then all FETCHes are processed too: the last MOVE is in
+// the link that the last of them has shipped.
+import { transferPart } from "./engine";
+import {
+  BLOCK_NEXT_OFFSET,
+  BLOCK_STATUS_OFFSET,
+  BLOCK_TURN_OFFSET,
+  BLOCK_WINDOWS_OFFSET,
+  CONTEXT_TASK_OFFSET,
+  CONTEXT_WINDOWS_OFFSET,
+  DEPTH_MAX,
+  DESCRIPTOR_BYTES_OFFSET,
+  DESCRIPTOR_FETCH,
+  DESCRIPTOR_KIND_OFFSET,
+  DESCRIPTOR_LOCAL_GENERATION_OFFSET,
+  DESCRIPTOR_LOCAL_INDEX_OFFSET,
+  DESCRIPTOR_LOCAL_OFFSET_OFFSET,
+  DESCRIPTOR_MOVE,
+  DESCRIPTOR_NOTICE,
+  DESCRIPTOR_REFILL,
+  DESCRIPTOR_REMOTE_GENERATION_OFFSET,
+  DESCRIPTOR_REMOTE_INDEX_OFFSET,
+  DESCRIPTOR_REMOTE_OFFSET_OFFSET,
+  DESCRIPTOR_RGET,
+  DESCRIPTOR_SHIFT,
+  DESCRIPTOR_SIZE,
+  DESCRIPTOR_VALUE_OFFSET,
+  LINK_SIZE,
+  LINK_SLOTS,
+  SLICE_BYTES,
+  TRANSFER_DONE,
+  TRANSFER_ENDED,
+  WINDOW_ALLOWED_OFFSET,
+  WINDOW_BIT_OFFSET,
+  WINDOW_BYTES_OFFSET,
+  WINDOW_CHAIN_GENERATION_OFFSET,
+  WINDOW_CHAIN_INDEX_OFFSET,
+  WINDOW_COUNT,
+  WINDOW_DEPTH_OFFSET,
+  WINDOW_FROM_GENERATION_OFFSET,
+  WINDOW_FROM_INDEX_OFFSET,
+  WINDOW_FROM_OFFSET_OFFSET,
+  WINDOW_GENERATION_OFFSET,
+  WINDOW_HEAD_OFFSET,
+  WINDOW_LEFT_OFFSET,
+  WINDOW_MOVED_OFFSET,
+  WINDOW_OWN_GENERATION_OFFSET,
+  WINDOW_OWN_INDEX_OFFSET,
+  WINDOW_OWN_OFFSET_OFFSET,
+  WINDOW_PASSED_OFFSET,
+  WINDOW_PEER_GENERATION_OFFSET,
+  WINDOW_PEER_INDEX_OFFSET,
+  WINDOW_PEER_OFFSET_OFFSET,
+  WINDOW_PEER_TASK_OFFSET,
+  WINDOW_PEER_WINDOW_OFFSET,
+  WINDOW_PORTION_OFFSET,
+  WINDOW_RESULT_OFFSET,
+  WINDOW_RGETS_OFFSET,
+  WINDOW_RING_OFFSET,
+  WINDOW_SIZE,
+  WINDOW_SLOTS,
+  WINDOW_SLOTS_OFFSET,
+  WINDOW_STATUS_OFFSET,
+  WINDOW_STOP_OFFSET,
+  WINDOW_TAIL_OFFSET,
+  WINDOW_TO_GENERATION_OFFSET,
+  WINDOW_TO_INDEX_OFFSET,
+  WINDOW_TO_OFFSET_OFFSET,
+  WINDOW_WRONG_OFFSET,
+} from "./layout";
+import { regionOf, regionPlace } from "./region";
+import { addWord, loadWord, ring, setBits, storeWord } from "./sync";
+
+/** Pointer to a slot of a window. */
+function slotAt(window: usize, position: u32): usize {
+  return window + WINDOW_SLOTS_OFFSET + ((position & (WINDOW_SLOTS - 1)) << DESCRIPTOR_SHIFT);
+}
+
+/** Owner: readies a window for one transfer, before its place is told to the other side. Returns its generation. */
+export function windowOpen(window: usize, allowed: u32): u32 {
+  const generation = load<u32>(window, WINDOW_GENERATION_OFFSET) + 1;
+  store<u32>(window, 0, WINDOW_TAIL_OFFSET);
+  store<u32>(window, 0, WINDOW_HEAD_OFFSET);
+  store<u32>(window, 0, WINDOW_MOVED_OFFSET);
+  storeWord(window + WINDOW_PASSED_OFFSET, 0);
+  store<u32>(window, TRANSFER_DONE, WINDOW_RESULT_OFFSET);
+  storeWord(window + WINDOW_ALLOWED_OFFSET, allowed);
+  storeWord(window + WINDOW_STOP_OFFSET, TRANSFER_DONE);
+  storeWord(window + WINDOW_LEFT_OFFSET, 0);
+  store<u32>(window, TRANSFER_DONE, WINDOW_WRONG_OFFSET);
+  // SYNC V (open): pairs with windowOf().
+  storeWord(window + WINDOW_GENERATION_OFFSET, generation);
+  return generation;
+}
+
+/** Owner: ends the transfer of a window. What is in it is not processed any more. */
+export function windowClose(window: usize): void {
+  // SYNC V (close): pairs with windowOf(): nobody ships to it, or counts in it, from here on.
+  storeWord(window + WINDOW_GENERATION_OFFSET, load<u32>(window, WINDOW_GENERATION_OFFSET) + 1);
+  storeWord(window + WINDOW_TAIL_OFFSET, load<u32>(window, WINDOW_HEAD_OFFSET));
+}
+
+/** Pointer to a window of somebody else, or 0 if it is not open, or not that one any more. */
+function windowOf(job: usize, index: u32, generation: u32, offset: u32, own: u32): usize {
+  const entry = regionOf(job, index, generation);
+  if (entry == 0) return 0;
+  const window = regionPlace(entry, offset, WINDOW_SIZE);
+  // SYNC V (look): pairs with windowOpen() and windowClose().
+  if (window == 0 || loadWord(window + WINDOW_GENERATION_OFFSET) != own) return 0;
+  return window;
+}
+
+/** The other window of a transfer, or 0. */
+function peerOf(job: usize, window: usize): usize {
+  return windowOf(
+    job,
+    load<u32>(window, WINDOW_PEER_INDEX_OFFSET),
+    load<u32>(window, WINDOW_PEER_GENERATION_OFFSET),
+    load<u32>(window, WINDOW_PEER_OFFSET_OFFSET),
+    load<u32>(window, WINDOW_PEER_WINDOW_OFFSET),
+  );
+}
+
+/** Injects descriptors into a window, by a remote get whose payload they are (P3, P4, P5); `task` is its owner's slot. */
+function ship(window: usize, task: usize, from: usize, slots: u32): void {
+  const tail = load<u32>(window, WINDOW_TAIL_OFFSET);
+  for (let i: u32 = 0; i < slots; i++) {
+    memory.copy(slotAt(window, tail + i), from + (i << DESCRIPTOR_SHIFT), DESCRIPTOR_SIZE);
+  }
+  // SYNC Q (ship): makes the descriptors visible; pairs with chainRun().
+  storeWord(window + WINDOW_TAIL_OFFSET, tail + slots);
+  ring(task);
+}
+
+/** Sets a window's bit in the status register of its block, and wakes its owner. */
+function tell(window: usize, task: usize): void {
+  // SYNC K (tell): makes all that was moved and noted visible; pairs with the owner's look at the register.
+  setBits(load<usize>(window, WINDOW_STATUS_OFFSET), load<u32>(window, WINDOW_BIT_OFFSET));
+  ring(task);
+}
+
+/** Slots of link i of n, at this depth. */
+function slotsOfLink(i: u32, n: u32, depth: u32): u32 {
+  return 1 + u32(i + depth < n) + u32(i + 2 * depth < n) + u32(i + 1 == n);
+}
+
+/** Writes into a descriptor which link it stands for: its place, and how many slots it has. */
+function nameLink(window: usize, descriptor: usize, i: u32, n: u32, depth: u32): void {
+  store<u32>(descriptor, slotsOfLink(i, n, depth), DESCRIPTOR_BYTES_OFFSET);
+  store<u32>(descriptor, load<u32>(window, WINDOW_CHAIN_INDEX_OFFSET), DESCRIPTOR_REMOTE_INDEX_OFFSET);
+  store<u32>(descriptor, load<u32>(window, WINDOW_CHAIN_GENERATION_OFFSET), DESCRIPTOR_REMOTE_GENERATION_OFFSET);
+  store<u32>(descriptor, i * LINK_SIZE, DESCRIPTOR_REMOTE_OFFSET_OFFSET);
+}
+
+/** Writes a FETCH of link i. */
+function writeFetch(window: usize, descriptor: usize, i: u32, n: u32, depth: u32): void {
+  store<u32>(descriptor, DESCRIPTOR_FETCH, DESCRIPTOR_KIND_OFFSET);
+  nameLink(window, descriptor, i, n, depth);
+}
+
+/**
+ * Target core: writes all links of a chain, as the window says, and the first origin RGETs (P2); has the first links
+ * shipped by its own engine (P3). One call for any number of portions (P11).
+ * @returns how many links; 0: nothing is done, the origin's window or the region of the links is not there
+ */
+export function chainWrite(job: usize, window: usize): u32 {
+  const bytes = load<u32>(window, WINDOW_BYTES_OFFSET);
+  const portion = load<u32>(window, WINDOW_PORTION_OFFSET);
+  const around = load<u32>(window, WINDOW_RING_OFFSET);
+  const depth = load<u32>(window, WINDOW_DEPTH_OFFSET);
+  const fromOffset = load<u32>(window, WINDOW_FROM_OFFSET_OFFSET);
+  const toOffset = load<u32>(window, WINDOW_TO_OFFSET_OFFSET);
+  const n = (bytes - 1) / portion + 1;
+  const chainIndex = load<u32>(window, WINDOW_CHAIN_INDEX_OFFSET);
+  const entry = regionOf(job, chainIndex, load<u32>(window, WINDOW_CHAIN_GENERATION_OFFSET));
+  const chain = entry == 0 ? 0 : regionPlace(entry, 0, n * LINK_SIZE);
+  const peer = peerOf(job, window);
+  if (chain == 0 || peer == 0) return 0;
+  for (let i: u32 = 0; i < n; i++) {
+    let descriptor = chain + i * LINK_SIZE;
+    if (i + depth < n) {
+      store<u32>(descriptor, DESCRIPTOR_RGET, DESCRIPTOR_KIND_OFFSET);
+      store<u32>(descriptor, i % depth, DESCRIPTOR_VALUE_OFFSET);
+      descriptor += DESCRIPTOR_SIZE;
+    }
+    if (i + 2 * depth < n) {
+      store<u32>(descriptor, DESCRIPTOR_REFILL, DESCRIPTOR_KIND_OFFSET);
+      store<u32>(descriptor, i % depth, DESCRIPTOR_VALUE_OFFSET);
+      nameLink(window, descriptor, i + 2 * depth, n, depth);
+      descriptor += DESCRIPTOR_SIZE;
+    }
+    const at = i * portion;
+    store<u32>(descriptor, DESCRIPTOR_MOVE, DESCRIPTOR_KIND_OFFSET);
+    store<u32>(descriptor, i + 1 == n ? bytes - at : portion, DESCRIPTOR_BYTES_OFFSET);
+    store<u32>(descriptor, load<u32>(window, WINDOW_FROM_INDEX_OFFSET), DESCRIPTOR_LOCAL_INDEX_OFFSET);
+    store<u32>(descriptor, load<u32>(window, WINDOW_FROM_GENERATION_OFFSET), DESCRIPTOR_LOCAL_GENERATION_OFFSET);
+    const place = around == 0 ? at : (i % around) * portion;
+    store<u32>(descriptor, fromOffset + place, DESCRIPTOR_LOCAL_OFFSET_OFFSET);
+    store<u32>(descriptor, load<u32>(window, WINDOW_TO_INDEX_OFFSET), DESCRIPTOR_REMOTE_INDEX_OFFSET);
+    store<u32>(descriptor, load<u32>(window, WINDOW_TO_GENERATION_OFFSET), DESCRIPTOR_REMOTE_GENERATION_OFFSET);
+    store<u32>(descriptor, toOffset + at, DESCRIPTOR_REMOTE_OFFSET_OFFSET);
+    if (i + 1 == n) {
+      descriptor += DESCRIPTOR_SIZE;
+      store<u32>(descriptor, DESCRIPTOR_NOTICE, DESCRIPTOR_KIND_OFFSET);
+      store<u32>(descriptor, TRANSFER_DONE, DESCRIPTOR_BYTES_OFFSET);
+    }
+  }
+  // By direct put: the other window, and the links that its origin RGETs fetch first. Ordered by the first ship().
+  store<u32>(peer, load<u32>(window, WINDOW_OWN_INDEX_OFFSET), WINDOW_PEER_INDEX_OFFSET);
+  store<u32>(peer, load<u32>(window, WINDOW_OWN_GENERATION_OFFSET), WINDOW_PEER_GENERATION_OFFSET);
+  store<u32>(peer, load<u32>(window, WINDOW_OWN_OFFSET_OFFSET), WINDOW_PEER_OFFSET_OFFSET);
+  store<u32>(peer, load<u32>(window, WINDOW_GENERATION_OFFSET), WINDOW_PEER_WINDOW_OFFSET);
+  for (let i: u32 = 0; i < depth && i + depth < n; i++) {
+    writeFetch(window, peer + WINDOW_RGETS_OFFSET + (i << DESCRIPTOR_SHIFT), i + depth, n, depth);
+  }
+  storeWord(window + WINDOW_LEFT_OFFSET, bytes);
+  const first = depth < n ? depth : n;
+  for (let i: u32 = 0; i < first; i++) writeFetch(window, slotAt(window, i), i, n, depth);
+  // SYNC Q (begin): pairs with chainRun().
+  storeWord(window + WINDOW_TAIL_OFFSET, first);
+  return n;
+}
+
+/**
+ * Target core: ships the last descriptor of a chain alone (P8), where no link is: nothing is moved, or all was in another way.
+ * @param own generation of the origin's window, whose place the first three name
+ * @param task its owner's slot
+ * @returns 1; 0: that window is not there any more
+ */
+export function chainNotice(
+  job: usize,
+  index: u32,
+  generation: u32,
+  offset: u32,
+  own: u32,
+  task: usize,
+  result: u32,
+): u32 {
+  const window = windowOf(job, index, generation, offset, own);
+  if (window == 0) return 0;
+  const tail = load<u32>(window, WINDOW_TAIL_OFFSET);
+  const descriptor = slotAt(window, tail);
+  store<u32>(descriptor, DESCRIPTOR_NOTICE, DESCRIPTOR_KIND_OFFSET);
+  store<u32>(descriptor, result, DESCRIPTOR_BYTES_OFFSET);
+  // SYNC Q (notice): pairs with chainRun().
+  storeWord(window + WINDOW_TAIL_OFFSET, tail + 1);
+  ring(task);
+  return 1;
+}
+
+/** Whether the engine can't go on in a window: its next portion is not staged yet. */
+function isHeld(window: usize, descriptor: usize): bool {
+  if (load<u32>(descriptor, DESCRIPTOR_KIND_OFFSET) != DESCRIPTOR_MOVE) return false;
+  // SYNC Y (look): pairs with the store of the core that stages.
+  return load<u32>(window, WINDOW_PASSED_OFFSET) >= loadWord(window + WINDOW_ALLOWED_OFFSET);
+}
+
+/** Moves a slice of a portion; returns whether that was the last of it. */
+function moveSlice(job: usize, window: usize, descriptor: usize): bool {
+  const bytes = load<u32>(descriptor, DESCRIPTOR_BYTES_OFFSET);
+  const moved = load<u32>(window, WINDOW_MOVED_OFFSET);
+  const peer = peerOf(job, window);
+  // SYNC Z (look): pairs with the store of the core that gives the transfer up, on either side.
+  let result = loadWord(window + WINDOW_STOP_OFFSET);
+  if (result == TRANSFER_DONE) result = peer == 0 ? TRANSFER_ENDED : loadWord(peer + WINDOW_STOP_OFFSET);
+  if (result == TRANSFER_DONE) result = transferPart(job, descriptor, true, moved, SLICE_BYTES);
+  if (result == TRANSFER_DONE && bytes - moved > SLICE_BYTES) {
+    store<u32>(window, moved + SLICE_BYTES, WINDOW_MOVED_OFFSET);
+    return false;
+  }
+  store<u32>(window, 0, WINDOW_MOVED_OFFSET);
+  // SYNC Y (passed): pairs with the core that stages the next portion in this one's place.
+  storeWord(window + WINDOW_PASSED_OFFSET, load<u32>(window, WINDOW_PASSED_OFFSET) + 1);
+  if (result != TRANSFER_DONE && load<u32>(window, WINDOW_RESULT_OFFSET) == TRANSFER_DONE) {
+    store<u32>(window, result, WINDOW_RESULT_OFFSET);
+  }
+  if (peer == 0) return true;
+  if (result != TRANSFER_DONE && load<u32>(peer, WINDOW_WRONG_OFFSET) == TRANSFER_DONE) {
+    store<u32>(peer, result, WINDOW_WRONG_OFFSET);
+  }
+  // SYNC K (count): makes the portion visible; pairs with the target core's look at its counter.
+  if (addWord(peer + WINDOW_LEFT_OFFSET, -bytes) == bytes) tell(peer, load<usize>(window, WINDOW_PEER_TASK_OFFSET));
+  return true;
+}
+
+/**
+ * Processes the descriptor at the head of a window, or a slice of it; `own` is the task slot of its owner.
+ * @returns whether it is done
+ */
+function processOne(job: usize, window: usize, descriptor: usize, own: usize): bool {
+  const kind = load<u32>(descriptor, DESCRIPTOR_KIND_OFFSET);
+  if (kind == DESCRIPTOR_MOVE) return moveSlice(job, window, descriptor);
+  if (kind == DESCRIPTOR_NOTICE) {
+    const result = load<u32>(descriptor, DESCRIPTOR_BYTES_OFFSET);
+    if (load<u32>(window, WINDOW_RESULT_OFFSET) == TRANSFER_DONE) store<u32>(window, result, WINDOW_RESULT_OFFSET);
+    tell(window, own);
+    return true;
+  }
+  if (kind == DESCRIPTOR_FETCH) {
+    const slots = load<u32>(descriptor, DESCRIPTOR_BYTES_OFFSET);
+    const index = load<u32>(descriptor, DESCRIPTOR_REMOTE_INDEX_OFFSET);
+    const entry = regionOf(job, index, load<u32>(descriptor, DESCRIPTOR_REMOTE_GENERATION_OFFSET));
+    if (entry == 0 || slots > LINK_SLOTS) return true;
+    const link = regionPlace(entry, load<u32>(descriptor, DESCRIPTOR_REMOTE_OFFSET_OFFSET), slots << DESCRIPTOR_SHIFT);
+    const peer = peerOf(job, window);
+    if (link != 0 && peer != 0) ship(peer, load<usize>(window, WINDOW_PEER_TASK_OFFSET), link, slots);
+    return true;
+  }
+  const number = load<u32>(descriptor, DESCRIPTOR_VALUE_OFFSET);
+  if (number >= DEPTH_MAX) return true;
+  const rget = window + WINDOW_RGETS_OFFSET + (number << DESCRIPTOR_SHIFT);
+  if (kind == DESCRIPTOR_RGET) {
+    const peer = peerOf(job, window);
+    if (peer != 0) ship(peer, load<usize>(window, WINDOW_PEER_TASK_OFFSET), rget, 1);
+  } else if (kind == DESCRIPTOR_REFILL) {
+    memory.copy(rget + DESCRIPTOR_BYTES_OFFSET, descriptor + DESCRIPTOR_BYTES_OFFSET, DESCRIPTOR_VALUE_OFFSET - 4);
+  }
+  return true;
+}
+
+/** Pointer to a window of a block. */
+function windowAt(block: usize, number: u32): usize {
+  return block + BLOCK_WINDOWS_OFFSET + number * WINDOW_SIZE;
+}
+
+/**
+ * Engine: processes what is in the windows of a context, in order in each, and at most a slice of a portion in each block:
+ * then it is another window's turn.
+ * @returns how many windows have something left that can be processed at once
+ */
+export function chainRun(job: usize, context: usize): u32 {
+  const own = load<usize>(context, CONTEXT_TASK_OFFSET);
+  let left: u32 = 0;
+  // SYNC V (blocks): pairs with the store of the owner, who adds blocks and takes none away.
+  for (let block = <usize>loadWord(context + CONTEXT_WINDOWS_OFFSET); block != 0; ) {
+    const first = load<u32>(block, BLOCK_TURN_OFFSET);
+    let hasMoved = false;
+    for (let i: u32 = 0; i < WINDOW_COUNT; i++) {
+      const number = (first + i) % WINDOW_COUNT;
+      const window = windowAt(block, number);
+      let head = load<u32>(window, WINDOW_HEAD_OFFSET);
+      // SYNC Q (look): pairs with ship() and chainWrite(). Anew each time: what was processed may have had more shipped.
+      while (head != loadWord(window + WINDOW_TAIL_OFFSET)) {
+        const descriptor = slotAt(window, head);
+        const isMove = load<u32>(descriptor, DESCRIPTOR_KIND_OFFSET) == DESCRIPTOR_MOVE;
+        if (isMove && isHeld(window, descriptor)) break;
+        if (isMove && hasMoved) {
+          left++;
+          break;
+        }
+        if (isMove) {
+          hasMoved = true;
+          store<u32>(block, (number + 1) % WINDOW_COUNT, BLOCK_TURN_OFFSET);
+        }
+        if (!processOne(job, window, descriptor, own)) continue;
+        head++;
+        store<u32>(window, head, WINDOW_HEAD_OFFSET);
+      }
+    }
+    block = <usize>loadWord(block + BLOCK_NEXT_OFFSET);
+  }
+  return left;
+}
+
+/** Owner: 1 if chainRun() would do something, or a window is over. */
+export function chainPeek(context: usize): u32 {
+  for (let block = <usize>loadWord(context + CONTEXT_WINDOWS_OFFSET); block != 0; ) {
+    // SYNC K (look): pairs with tell().
+    if (loadWord(block + BLOCK_STATUS_OFFSET) != 0) return 1;
+    for (let number: u32 = 0; number < WINDOW_COUNT; number++) {
+      const window = windowAt(block, number);
+      const head = load<u32>(window, WINDOW_HEAD_OFFSET);
+      if (head != loadWord(window + WINDOW_TAIL_OFFSET) && !isHeld(window, slotAt(window, head))) return 1;
+    }
+    block = <usize>loadWord(block + BLOCK_NEXT_OFFSET);
+  }
+  return 0;
+}

@@ -1,0 +1,360 @@
+// Twin of assembly/chain.ts: same functions, same order; the comments stand there.
+import {
+  BLOCK_NEXT_OFFSET,
+  BLOCK_STATUS_OFFSET,
+  BLOCK_TURN_OFFSET,
+  BLOCK_WINDOWS_OFFSET,
+  CONTEXT_TASK_OFFSET,
+  CONTEXT_WINDOWS_OFFSET,
+  DEPTH_MAX,
+  DESCRIPTOR_BYTES_OFFSET,
+  DESCRIPTOR_FETCH,
+  DESCRIPTOR_KIND_OFFSET,
+  DESCRIPTOR_LOCAL_GENERATION_OFFSET,
+  DESCRIPTOR_LOCAL_INDEX_OFFSET,
+  DESCRIPTOR_LOCAL_OFFSET_OFFSET,
+  DESCRIPTOR_MOVE,
+  DESCRIPTOR_NOTICE,
+  DESCRIPTOR_REFILL,
+  DESCRIPTOR_REMOTE_GENERATION_OFFSET,
+  DESCRIPTOR_REMOTE_INDEX_OFFSET,
+  DESCRIPTOR_REMOTE_OFFSET_OFFSET,
+  DESCRIPTOR_RGET,
+  DESCRIPTOR_SHIFT,
+  DESCRIPTOR_SIZE,
+  DESCRIPTOR_VALUE_OFFSET,
+  LINK_SIZE,
+  LINK_SLOTS,
+  SLICE_BYTES,
+  TRANSFER_DONE,
+  TRANSFER_ENDED,
+  WINDOW_ALLOWED_OFFSET,
+  WINDOW_BIT_OFFSET,
+  WINDOW_BYTES_OFFSET,
+  WINDOW_CHAIN_GENERATION_OFFSET,
+  WINDOW_CHAIN_INDEX_OFFSET,
+  WINDOW_COUNT,
+  WINDOW_DEPTH_OFFSET,
+  WINDOW_FROM_GENERATION_OFFSET,
+  WINDOW_FROM_INDEX_OFFSET,
+  WINDOW_FROM_OFFSET_OFFSET,
+  WINDOW_GENERATION_OFFSET,
+  WINDOW_HEAD_OFFSET,
+  WINDOW_LEFT_OFFSET,
+  WINDOW_MOVED_OFFSET,
+  WINDOW_OWN_GENERATION_OFFSET,
+  WINDOW_OWN_INDEX_OFFSET,
+  WINDOW_OWN_OFFSET_OFFSET,
+  WINDOW_PASSED_OFFSET,
+  WINDOW_PEER_GENERATION_OFFSET,
+  WINDOW_PEER_INDEX_OFFSET,
+  WINDOW_PEER_OFFSET_OFFSET,
+  WINDOW_PEER_TASK_OFFSET,
+  WINDOW_PEER_WINDOW_OFFSET,
+  WINDOW_PORTION_OFFSET,
+  WINDOW_RESULT_OFFSET,
+  WINDOW_RGETS_OFFSET,
+  WINDOW_RING_OFFSET,
+  WINDOW_SIZE,
+  WINDOW_SLOTS,
+  WINDOW_SLOTS_OFFSET,
+  WINDOW_STATUS_OFFSET,
+  WINDOW_STOP_OFFSET,
+  WINDOW_TAIL_OFFSET,
+  WINDOW_TO_GENERATION_OFFSET,
+  WINDOW_TO_INDEX_OFFSET,
+  WINDOW_TO_OFFSET_OFFSET,
+  WINDOW_WRONG_OFFSET,
+} from "../../../assembly/layout.js";
+import type { Memory } from "../kernel.js";
+import type { Engine } from "./engine.js";
+import type { Region } from "./region.js";
+import type { Sync } from "./sync.js";
+
+const DESCRIPTOR_WORDS = DESCRIPTOR_SIZE >>> 2;
+
+export function twinChain({ words }: Memory, sync: Sync, { regionOf, regionPlace }: Region, engine: Engine) {
+  const { addWord, loadWord, ring, setBits, storeWord } = sync;
+
+  function get(pointer: number, offset: number): number {
+    return words[(pointer + offset) >>> 2] as number;
+  }
+
+  function set(pointer: number, offset: number, value: number): void {
+    words[(pointer + offset) >>> 2] = value;
+  }
+
+  function slotAt(window: number, position: number): number {
+    return window + WINDOW_SLOTS_OFFSET + ((position & (WINDOW_SLOTS - 1)) << DESCRIPTOR_SHIFT);
+  }
+
+  function windowOpen(window: number, allowed: number): number {
+    const generation = (get(window, WINDOW_GENERATION_OFFSET) + 1) | 0;
+    set(window, WINDOW_TAIL_OFFSET, 0);
+    set(window, WINDOW_HEAD_OFFSET, 0);
+    set(window, WINDOW_MOVED_OFFSET, 0);
+    storeWord(window + WINDOW_PASSED_OFFSET, 0);
+    set(window, WINDOW_RESULT_OFFSET, TRANSFER_DONE);
+    storeWord(window + WINDOW_ALLOWED_OFFSET, allowed);
+    storeWord(window + WINDOW_STOP_OFFSET, TRANSFER_DONE);
+    storeWord(window + WINDOW_LEFT_OFFSET, 0);
+    set(window, WINDOW_WRONG_OFFSET, TRANSFER_DONE);
+    // SYNC V (open)
+    storeWord(window + WINDOW_GENERATION_OFFSET, generation);
+    return generation >>> 0;
+  }
+
+  function windowClose(window: number): void {
+    // SYNC V (close)
+    storeWord(window + WINDOW_GENERATION_OFFSET, get(window, WINDOW_GENERATION_OFFSET) + 1);
+    storeWord(window + WINDOW_TAIL_OFFSET, get(window, WINDOW_HEAD_OFFSET));
+  }
+
+  function windowOf(job: number, index: number, generation: number, offset: number, own: number): number {
+    const entry = regionOf(job, index >>> 0, generation);
+    if (entry === 0) return 0;
+    const window = regionPlace(entry, offset >>> 0, WINDOW_SIZE);
+    // SYNC V (look)
+    if (window === 0 || loadWord(window + WINDOW_GENERATION_OFFSET) !== (own | 0)) return 0;
+    return window;
+  }
+
+  function peerOf(job: number, window: number): number {
+    const index = get(window, WINDOW_PEER_INDEX_OFFSET);
+    const generation = get(window, WINDOW_PEER_GENERATION_OFFSET);
+    const offset = get(window, WINDOW_PEER_OFFSET_OFFSET);
+    return windowOf(job, index, generation, offset, get(window, WINDOW_PEER_WINDOW_OFFSET));
+  }
+
+  function ship(window: number, task: number, from: number, slots: number): void {
+    const tail = get(window, WINDOW_TAIL_OFFSET);
+    for (let i = 0; i < slots; i++) {
+      const to = slotAt(window, tail + i) >>> 2;
+      const at = (from >>> 2) + i * DESCRIPTOR_WORDS;
+      words.copyWithin(to, at, at + DESCRIPTOR_WORDS);
+    }
+    // SYNC Q (ship)
+    storeWord(window + WINDOW_TAIL_OFFSET, (tail + slots) | 0);
+    ring(task);
+  }
+
+  function tell(window: number, task: number): void {
+    // SYNC K (tell)
+    setBits(get(window, WINDOW_STATUS_OFFSET) >>> 0, get(window, WINDOW_BIT_OFFSET));
+    ring(task);
+  }
+
+  function slotsOfLink(i: number, n: number, depth: number): number {
+    return 1 + Number(i + depth < n) + Number(i + 2 * depth < n) + Number(i + 1 === n);
+  }
+
+  function nameLink(window: number, descriptor: number, i: number, n: number, depth: number): void {
+    set(descriptor, DESCRIPTOR_BYTES_OFFSET, slotsOfLink(i, n, depth));
+    set(descriptor, DESCRIPTOR_REMOTE_INDEX_OFFSET, get(window, WINDOW_CHAIN_INDEX_OFFSET));
+    set(descriptor, DESCRIPTOR_REMOTE_GENERATION_OFFSET, get(window, WINDOW_CHAIN_GENERATION_OFFSET));
+    set(descriptor, DESCRIPTOR_REMOTE_OFFSET_OFFSET, i * LINK_SIZE);
+  }
+
+  function writeFetch(window: number, descriptor: number, i: number, n: number, depth: number): void {
+    set(descriptor, DESCRIPTOR_KIND_OFFSET, DESCRIPTOR_FETCH);
+    nameLink(window, descriptor, i, n, depth);
+  }
+
+  function chainWrite(job: number, window: number): number {
+    const bytes = get(window, WINDOW_BYTES_OFFSET) >>> 0;
+    const portion = get(window, WINDOW_PORTION_OFFSET) >>> 0;
+    const around = get(window, WINDOW_RING_OFFSET);
+    const depth = get(window, WINDOW_DEPTH_OFFSET);
+    const fromOffset = get(window, WINDOW_FROM_OFFSET_OFFSET);
+    const toOffset = get(window, WINDOW_TO_OFFSET_OFFSET);
+    const n = Math.floor((bytes - 1) / portion) + 1;
+    const chainIndex = get(window, WINDOW_CHAIN_INDEX_OFFSET);
+    const entry = regionOf(job, chainIndex >>> 0, get(window, WINDOW_CHAIN_GENERATION_OFFSET));
+    const chain = entry === 0 ? 0 : regionPlace(entry, 0, n * LINK_SIZE);
+    const peer = peerOf(job, window);
+    if (chain === 0 || peer === 0) return 0;
+    for (let i = 0; i < n; i++) {
+      let descriptor = chain + i * LINK_SIZE;
+      if (i + depth < n) {
+        set(descriptor, DESCRIPTOR_KIND_OFFSET, DESCRIPTOR_RGET);
+        set(descriptor, DESCRIPTOR_VALUE_OFFSET, i % depth);
+        descriptor += DESCRIPTOR_SIZE;
+      }
+      if (i + 2 * depth < n) {
+        set(descriptor, DESCRIPTOR_KIND_OFFSET, DESCRIPTOR_REFILL);
+        set(descriptor, DESCRIPTOR_VALUE_OFFSET, i % depth);
+        nameLink(window, descriptor, i + 2 * depth, n, depth);
+        descriptor += DESCRIPTOR_SIZE;
+      }
+      const at = i * portion;
+      const place = around === 0 ? at : (i % around) * portion;
+      set(descriptor, DESCRIPTOR_KIND_OFFSET, DESCRIPTOR_MOVE);
+      set(descriptor, DESCRIPTOR_BYTES_OFFSET, i + 1 === n ? bytes - at : portion);
+      set(descriptor, DESCRIPTOR_LOCAL_INDEX_OFFSET, get(window, WINDOW_FROM_INDEX_OFFSET));
+      set(descriptor, DESCRIPTOR_LOCAL_GENERATION_OFFSET, get(window, WINDOW_FROM_GENERATION_OFFSET));
+      set(descriptor, DESCRIPTOR_LOCAL_OFFSET_OFFSET, fromOffset + place);
+      set(descriptor, DESCRIPTOR_REMOTE_INDEX_OFFSET, get(window, WINDOW_TO_INDEX_OFFSET));
+      set(descriptor, DESCRIPTOR_REMOTE_GENERATION_OFFSET, get(window, WINDOW_TO_GENERATION_OFFSET));
+      set(descriptor, DESCRIPTOR_REMOTE_OFFSET_OFFSET, toOffset + at);
+      if (i + 1 === n) {
+        descriptor += DESCRIPTOR_SIZE;
+        set(descriptor, DESCRIPTOR_KIND_OFFSET, DESCRIPTOR_NOTICE);
+        set(descriptor, DESCRIPTOR_BYTES_OFFSET, TRANSFER_DONE);
+      }
+    }
+    set(peer, WINDOW_PEER_INDEX_OFFSET, get(window, WINDOW_OWN_INDEX_OFFSET));
+    set(peer, WINDOW_PEER_GENERATION_OFFSET, get(window, WINDOW_OWN_GENERATION_OFFSET));
+    set(peer, WINDOW_PEER_OFFSET_OFFSET, get(window, WINDOW_OWN_OFFSET_OFFSET));
+    set(peer, WINDOW_PEER_WINDOW_OFFSET, get(window, WINDOW_GENERATION_OFFSET));
+    for (let i = 0; i < depth && i + depth < n; i++) {
+      writeFetch(window, peer + WINDOW_RGETS_OFFSET + (i << DESCRIPTOR_SHIFT), i + depth, n, depth);
+    }
+    storeWord(window + WINDOW_LEFT_OFFSET, bytes);
+    const first = Math.min(depth, n);
+    for (let i = 0; i < first; i++) writeFetch(window, slotAt(window, i), i, n, depth);
+    // SYNC Q (begin)
+    storeWord(window + WINDOW_TAIL_OFFSET, first);
+    return n;
+  }
+
+  function chainNotice(
+    job: number,
+    index: number,
+    generation: number,
+    offset: number,
+    own: number,
+    task: number,
+    result: number,
+  ): number {
+    const window = windowOf(job, index, generation, offset, own);
+    if (window === 0) return 0;
+    const tail = get(window, WINDOW_TAIL_OFFSET);
+    const descriptor = slotAt(window, tail);
+    set(descriptor, DESCRIPTOR_KIND_OFFSET, DESCRIPTOR_NOTICE);
+    set(descriptor, DESCRIPTOR_BYTES_OFFSET, result);
+    // SYNC Q (notice)
+    storeWord(window + WINDOW_TAIL_OFFSET, (tail + 1) | 0);
+    ring(task);
+    return 1;
+  }
+
+  function isHeld(window: number, descriptor: number): boolean {
+    if (get(descriptor, DESCRIPTOR_KIND_OFFSET) !== DESCRIPTOR_MOVE) return false;
+    // SYNC Y (look)
+    return get(window, WINDOW_PASSED_OFFSET) >>> 0 >= loadWord(window + WINDOW_ALLOWED_OFFSET) >>> 0;
+  }
+
+  function moveSlice(job: number, window: number, descriptor: number): boolean {
+    const bytes = get(descriptor, DESCRIPTOR_BYTES_OFFSET) >>> 0;
+    const moved = get(window, WINDOW_MOVED_OFFSET) >>> 0;
+    const peer = peerOf(job, window);
+    // SYNC Z (look)
+    let result = loadWord(window + WINDOW_STOP_OFFSET);
+    if (result === TRANSFER_DONE) result = peer === 0 ? TRANSFER_ENDED : loadWord(peer + WINDOW_STOP_OFFSET);
+    if (result === TRANSFER_DONE) result = engine.transferPart(job, descriptor, true, moved, SLICE_BYTES);
+    if (result === TRANSFER_DONE && bytes - moved > SLICE_BYTES) {
+      set(window, WINDOW_MOVED_OFFSET, moved + SLICE_BYTES);
+      return false;
+    }
+    set(window, WINDOW_MOVED_OFFSET, 0);
+    // SYNC Y (passed)
+    storeWord(window + WINDOW_PASSED_OFFSET, (get(window, WINDOW_PASSED_OFFSET) + 1) | 0);
+    if (result !== TRANSFER_DONE && get(window, WINDOW_RESULT_OFFSET) === TRANSFER_DONE) {
+      set(window, WINDOW_RESULT_OFFSET, result);
+    }
+    if (peer === 0) return true;
+    if (result !== TRANSFER_DONE && get(peer, WINDOW_WRONG_OFFSET) === TRANSFER_DONE) {
+      set(peer, WINDOW_WRONG_OFFSET, result);
+    }
+    // SYNC K (count)
+    if (addWord(peer + WINDOW_LEFT_OFFSET, -bytes) >>> 0 === bytes) {
+      tell(peer, get(window, WINDOW_PEER_TASK_OFFSET) >>> 0);
+    }
+    return true;
+  }
+
+  function processOne(job: number, window: number, descriptor: number, own: number): boolean {
+    const kind = get(descriptor, DESCRIPTOR_KIND_OFFSET);
+    if (kind === DESCRIPTOR_MOVE) return moveSlice(job, window, descriptor);
+    if (kind === DESCRIPTOR_NOTICE) {
+      const result = get(descriptor, DESCRIPTOR_BYTES_OFFSET);
+      if (get(window, WINDOW_RESULT_OFFSET) === TRANSFER_DONE) set(window, WINDOW_RESULT_OFFSET, result);
+      tell(window, own);
+      return true;
+    }
+    const peer = peerOf(job, window);
+    const task = get(window, WINDOW_PEER_TASK_OFFSET) >>> 0;
+    if (kind === DESCRIPTOR_FETCH) {
+      const slots = get(descriptor, DESCRIPTOR_BYTES_OFFSET) >>> 0;
+      const index = get(descriptor, DESCRIPTOR_REMOTE_INDEX_OFFSET) >>> 0;
+      const entry = regionOf(job, index, get(descriptor, DESCRIPTOR_REMOTE_GENERATION_OFFSET));
+      if (entry === 0 || slots > LINK_SLOTS) return true;
+      const offset = get(descriptor, DESCRIPTOR_REMOTE_OFFSET_OFFSET) >>> 0;
+      const link = regionPlace(entry, offset, slots << DESCRIPTOR_SHIFT);
+      if (link !== 0 && peer !== 0) ship(peer, task, link, slots);
+      return true;
+    }
+    const number = get(descriptor, DESCRIPTOR_VALUE_OFFSET) >>> 0;
+    if (number >= DEPTH_MAX) return true;
+    const rget = window + WINDOW_RGETS_OFFSET + (number << DESCRIPTOR_SHIFT);
+    if (kind === DESCRIPTOR_RGET && peer !== 0) ship(peer, task, rget, 1);
+    else if (kind === DESCRIPTOR_REFILL) {
+      for (let at = DESCRIPTOR_BYTES_OFFSET; at < DESCRIPTOR_VALUE_OFFSET; at += 4) set(rget, at, get(descriptor, at));
+    }
+    return true;
+  }
+
+  function windowAt(block: number, number: number): number {
+    return block + BLOCK_WINDOWS_OFFSET + number * WINDOW_SIZE;
+  }
+
+  function chainRun(job: number, context: number): number {
+    const own = get(context, CONTEXT_TASK_OFFSET) >>> 0;
+    let left = 0;
+    // SYNC V (blocks)
+    for (let block = loadWord(context + CONTEXT_WINDOWS_OFFSET) >>> 0; block !== 0; ) {
+      const first = get(block, BLOCK_TURN_OFFSET) >>> 0;
+      let hasMoved = false;
+      for (let i = 0; i < WINDOW_COUNT; i++) {
+        const number = (first + i) % WINDOW_COUNT;
+        const window = windowAt(block, number);
+        let head = get(window, WINDOW_HEAD_OFFSET);
+        // SYNC Q (look)
+        while (head !== loadWord(window + WINDOW_TAIL_OFFSET)) {
+          const descriptor = slotAt(window, head);
+          const isMove = get(descriptor, DESCRIPTOR_KIND_OFFSET) === DESCRIPTOR_MOVE;
+          if (isMove && isHeld(window, descriptor)) break;
+          if (isMove && hasMoved) {
+            left++;
+            break;
+          }
+          if (isMove) {
+            hasMoved = true;
+            set(block, BLOCK_TURN_OFFSET, (number + 1) % WINDOW_COUNT);
+          }
+          if (!processOne(job, window, descriptor, own)) continue;
+          head = (head + 1) | 0;
+          set(window, WINDOW_HEAD_OFFSET, head);
+        }
+      }
+      block = loadWord(block + BLOCK_NEXT_OFFSET) >>> 0;
+    }
+    return left;
+  }
+
+  function chainPeek(context: number): number {
+    for (let block = loadWord(context + CONTEXT_WINDOWS_OFFSET) >>> 0; block !== 0; ) {
+      // SYNC K (look)
+      if (loadWord(block + BLOCK_STATUS_OFFSET) !== 0) return 1;
+      for (let number = 0; number < WINDOW_COUNT; number++) {
+        const window = windowAt(block, number);
+        const head = get(window, WINDOW_HEAD_OFFSET);
+        if (head !== loadWord(window + WINDOW_TAIL_OFFSET) && !isHeld(window, slotAt(window, head))) return 1;
+      }
+      block = loadWord(block + BLOCK_NEXT_OFFSET) >>> 0;
+    }
+    return 0;
+  }
+
+  return { windowOpen, windowClose, chainWrite, chainNotice, chainRun, chainPeek };
+}
