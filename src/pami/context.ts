@@ -658,7 +658,8 @@ export class Context {
         return satisfied || isStopped();
       },
       found: false,
-      peek: () => this.#hasWork(),
+      // Once more, now that the bell is armed: it may be about what others do, as to another context that it advances.
+      peek: () => condition() || isStopped() || this.#hasWork(),
       ...this.#waits.described(WAIT_ADVANCE_UNTIL),
     };
     const over = this.#host.parker.wait(awaited, timeout, this.#spin);

@@ -86,6 +86,14 @@ function waitSuite(variant: Variant): void {
         },
       ));
 
+    it("advanceUntil() asks once more when it is about to sleep: what comes from then on rings", () =>
+      withJob(variant, { tasks: 1, context: { spin: 0 } }, ({ context }) => {
+        // A look asks before and behind its advance.
+        let asked = 0;
+        expect(context.advanceUntil(() => ++asked > 2, { timeout: PATIENCE })).toBe(SUCCESS);
+        expect(asked).toBe(4);
+      }));
+
     it("a post from a timer wakes a pending progress()", () =>
       withJob(variant, { tasks: 1, context: { spin: 0 } }, async ({ context }) => {
         let ran = 0;

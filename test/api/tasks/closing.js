@@ -31,8 +31,8 @@ await runScenario({
       if (inHandler) doomed.close();
     });
     context.advanceUntil(() => {
+      if (!doomed.closed) doomed.advance();
       if (isTold) doomed.close();
-      else if (!doomed.closed) doomed.advance();
       return !running;
     });
   },
