@@ -20,7 +20,7 @@ export {
   laneWantRoom,
 } from "./lane";
 export { advance, laneOf, lanePause, lanePeek, laneReady, laneResume, laneSwitch, peek, release } from "./reception";
-export { regionClose, regionOpen } from "./region";
+export { placeOf, regionClose, regionOpen } from "./region";
 export {
   addWord,
   bellArm,

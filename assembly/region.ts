@@ -48,3 +48,9 @@ export function regionPlace(entry: usize, offset: u32, bytes: u32): usize {
   if (bytes > size || offset > size - bytes) return 0;
   return load<usize>(entry, REGION_BASE_OFFSET) + offset;
 }
+
+/** Pointer to `bytes` at an offset of the region that a handle names, or 0 if it is stale or they are not all within it. */
+export function placeOf(job: usize, index: u32, generation: u32, offset: u32, bytes: u32): usize {
+  const entry = regionOf(job, index, generation);
+  return entry == 0 ? 0 : regionPlace(entry, offset, bytes);
+}

@@ -30,6 +30,7 @@ export type { Endpoint } from "./pami/endpoint.js";
 export { type ErrorCode, PamiError, RemoteError } from "./pami/error.js";
 export { MemRegion, type RegionHandle } from "./pami/memregion.js";
 export type { Message } from "./pami/message.js";
+export type { Pacing, ReceiveOptions } from "./pami/rendezvous.js";
 export {
   CANCELED,
   type Callback,

@@ -78,6 +78,7 @@ export interface Kernel {
   // regions, injection FIFOs, the engine
   regionOpen(job: number, index: number, base: number, bytes: number): number;
   regionClose(job: number, index: number): void;
+  placeOf(job: number, index: number, generation: number, offset: number, bytes: number): number;
   injectionInit(fifo: number, slots: number): void;
   perform(job: number, descriptor: number, most: number): number;
   inject(fifo: number, completions: number): number;

@@ -95,6 +95,7 @@ const UNSIGNED = new Set([
   "heapAllocate",
   "regionAllocate",
   "regionOpen",
+  "placeOf",
   "laneOpen",
   "laneReplace",
   "laneOf",

@@ -169,7 +169,8 @@ export class Client {
       },
       refresh: () => this.#refresh(),
       hasEnded: (number) => this.#ended[number] !== 0,
-      reclaim: () => this.#regions.reclaim(),
+      regions: this.#regions,
+      isShared,
       contextClosed: (context, ordinal) => {
         this.#contexts.delete(context.index);
         if (!this.#closed) {

@@ -28,9 +28,11 @@ import type { DispatchHints, Handler } from "./dispatch.js";
 import type { Endpoint } from "./endpoint.js";
 import { endpointOf, nameOf } from "./endpoint.js";
 import { checkInteger, PamiError, show } from "./error.js";
+import type { RegionTable } from "./memregion.js";
 import { bodyBytes } from "./message.js";
 import { ObservedReceiver, TimedCompletions, TimedWork, TracedRma, TracedSender, Trail } from "./observed.js";
 import { checkSendHints, Receiver } from "./receive.js";
+import { Rendezvous } from "./rendezvous.js";
 import { type Callback, ENOMEM, INTERRUPTED, type Result, SHUTDOWN, SUCCESS, TIMEDOUT } from "./result.js";
 import { Rma, type RmwParameters, type TransferParameters } from "./rma.js";
 import { Sender, type SendParameters } from "./send.js";
@@ -45,6 +47,10 @@ export interface ContextOptions {
   unexpectedBytes?: number | undefined;
   /** Milliseconds that a wait spins before it parks (default 0.05; 0: parks at once). */
   spin?: number | undefined;
+  /** Of payloads that its handlers receive: bytes of a portion, 64 … 2^30 (default 262,144). At most 1,024 of them. */
+  portion?: number | undefined;
+  /** Of the same: portions that are asked for at a time, 1 … 4 (default 2). */
+  depth?: number | undefined;
 }
 
 /** Options of `context.call`. */
@@ -77,8 +83,10 @@ export interface ContextHost extends WaitHost {
   refresh(): number;
   /** Whether a task has ended. */
   hasEnded(task: number): boolean;
-  /** Gives back the memory of closed regions at which nobody is any more. */
-  reclaim(): void;
+  /** The regions of its task. */
+  readonly regions: RegionTable;
+  /** Whether tasks share memory. */
+  readonly isShared: boolean;
   contextClosed(context: Context, ordinal: number): void;
 }
 
@@ -102,6 +110,7 @@ export class Context {
   readonly #sender: Sender;
   readonly #receiver: Receiver;
   readonly #rma: Rma;
+  readonly #rendezvous: Rendezvous;
   readonly #calls: Calls;
   readonly #trail: Trail | undefined;
   /** Who wants to know of an endpoint's end. */
@@ -133,7 +142,7 @@ export class Context {
     this.index = index;
     this.endpoint = endpointOf(task, index);
     const block = contextBlock(map, ordinal);
-    const lanes = new ShmLanes(kernel, memory, map, ordinal, () => host.reclaim());
+    const lanes = new ShmLanes(kernel, memory, map, ordinal, () => host.regions.reclaim());
     const completions = debug ? new TimedCompletions(debug, this.endpoint) : new CompletionQueue();
     const base = { kernel, memory, map, clock, ordinal, block, lanes, completions };
     const trail = tracer && new Trail(tracer, this.endpoint, map.contexts);
@@ -146,7 +155,11 @@ export class Context {
     this.#completions = completions;
     this.#trail = trail;
     this.#work = debug ? new TimedWork(debug, this.endpoint) : new WorkQueue();
-    this.#sender = trail ? new TracedSender(trail, base, pendingBytes) : new Sender(base, pendingBytes);
+    const rendezvous = new Rendezvous(base, host.regions, host.isShared, options);
+    this.#rendezvous = rendezvous;
+    this.#sender = trail
+      ? new TracedSender(trail, base, rendezvous, pendingBytes)
+      : new Sender(base, rendezvous, pendingBytes);
     this.#rma = trail ? new TracedRma(trail, base, pendingBytes) : new Rma(base, pendingBytes);
     const calls = new Calls({
       send: (to, id, header, payload, onSent) => this.#sender.sendOwn(to, id, header, payload, onSent),
@@ -170,7 +183,7 @@ export class Context {
       isRestless: () => this.#isRestless(),
     });
     const onReply = trail ? trail.replies(calls.onReply) : calls.onReply;
-    const given = [base, unexpectedBytes, calls, onReply, (to: Endpoint) => this.#targetGone(to)] as const;
+    const given = [base, unexpectedBytes, calls, rendezvous, onReply, (to: Endpoint) => this.#targetGone(to)] as const;
     const isPlain = trail === undefined && debug === undefined;
     this.#receiver = isPlain ? new Receiver(...given) : new ObservedReceiver(trail, debug, this.endpoint, ...given);
     // SYNC N (open): before it looks at any region; pairs with those who look which contexts may be at one.
@@ -577,7 +590,8 @@ export class Context {
    * that ends before takes what is pending with it.
    */
   get drained(): boolean {
-    return this.#sender.busy === 0 && this.#rma.busy === 0 && this.#completions.length === 0;
+    const isOut = this.#sender.busy === 0 && this.#rma.busy === 0 && this.#rendezvous.offers === 0;
+    return isOut && this.#completions.length === 0;
   }
 
   /**
@@ -612,7 +626,12 @@ export class Context {
     if (this.#advancing || this.#closed || !(max >= 1)) this.#checkAdvance(max);
     this.#advancing = true;
     const busy =
-      this.#completions.length + this.#sender.busy + this.#work.length + this.#receiver.busy + this.#rma.busy;
+      this.#completions.length +
+      this.#sender.busy +
+      this.#work.length +
+      this.#receiver.busy +
+      this.#rma.busy +
+      this.#rendezvous.busy;
     if (busy !== 0) return this.#advanceBusily();
     const errors = this.#errors;
     const found = this.#receiver.advance(max, errors);
@@ -698,6 +717,7 @@ export class Context {
   /** Nobody may be reading a lane when the others are told that this context is gone: they take the lanes back. */
   #end(): void {
     this.#sender.close();
+    this.#rendezvous.close();
     this.#host.kernel.storeWord(this.#block + CONTEXT_STATE_OFFSET, CONTEXT_CLOSED);
     // Those of this task to which nobody else looks: its own to itself, and those of contexts that closed before.
     this.#lanes.reclaim(this.#ordinal);
@@ -716,7 +736,7 @@ export class Context {
   /** Whether an advance would do something. */
   #hasWork(): boolean {
     if (this.#completions.length > 0 || this.#work.fresh || this.#receiver.hasDeliverable()) return true;
-    if (this.#rma.hasWork) return true;
+    if (this.#rma.hasWork || this.#rendezvous.hasWork) return true;
     if (this.#sender.hasRoom()) return true;
     return this.#host.kernel.peek(this.#block) !== 0;
   }
@@ -733,6 +753,7 @@ export class Context {
     this.#rma.begin();
     if (this.#completions.length > 0) events += this.#completions.run(errors);
     if (this.#rma.busy > 0) events += this.#rma.advance(errors);
+    if (this.#rendezvous.busy > 0) events += this.#rendezvous.advance();
     if (this.#receiver.busy > 0) events += this.#receiver.deliverUnexpected(errors);
     const found = this.#closed ? 0 : this.#receiver.advance(1, errors);
     if (this.#sender.busy > 0 && !this.#closed) events += this.#sender.flush();
@@ -769,6 +790,7 @@ export class Context {
     // Once the notice is acknowledged, the regions of those who have ended may be anybody's.
     for (const task of ended) {
       this.#rma.targetEnded(task);
+      for (let index = 0; index < map.contexts; index++) this.#rendezvous.ended(ordinalOf(map, task, index));
       if (this.#endedSeen[task] === 0) this.#tellOfEnd(task);
     }
     this.#receiver.acknowledgeNotice(notice, ended);
@@ -777,6 +799,7 @@ export class Context {
       if (!isOver || this.#receiver.hasEnded(ordinal)) continue;
       count++;
       this.#sender.targetEnded(ordinal);
+      this.#rendezvous.ended(ordinal);
       this.#receiver.originEnded(ordinal);
     }
     this.#receiver.reclaimOrphans();

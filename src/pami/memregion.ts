@@ -99,6 +99,14 @@ interface Closed {
   readonly notices: readonly number[];
 }
 
+/** Where an open region lies. */
+export interface OpenRegion {
+  readonly index: number;
+  readonly generation: number;
+  readonly pointer: number;
+  readonly length: number;
+}
+
 /** The regions of one task. */
 export class RegionTable {
   readonly #kernel: Kernel;
@@ -106,6 +114,8 @@ export class RegionTable {
   readonly #map: MemoryMap;
   readonly #task: number;
   readonly #free: number[] = [];
+  /** Those that are open, the one that was found last first; not the regions themselves, of which nobody may know any more. */
+  readonly #open: OpenRegion[] = [];
   #used = 0;
   #closed: Closed[] = [];
   readonly #watch: RegionWatch | undefined;
@@ -146,7 +156,21 @@ export class RegionTable {
     const view = this.#memory.bytes.subarray(extent, extent + bytes);
     const region = new MemRegion(view, index, generation, (closed) => this.#close(closed, extent));
     if (!isOurs) this.#watch?.opened(region);
+    if (!isOurs) this.#open.push({ index, generation, pointer: extent, length: bytes });
     return region;
+  }
+
+  /** The open region of this task in which all bytes of a view lie, or undefined. */
+  find({ buffer, byteOffset, length }: Uint8Array): OpenRegion | undefined {
+    if (buffer !== this.#memory.buffer) return undefined;
+    const place = this.#open.findIndex(
+      (region) => byteOffset >= region.pointer && byteOffset + length <= region.pointer + region.length,
+    );
+    const found = this.#open[place];
+    if (found === undefined) return undefined;
+    this.#open[place] = this.#open[0] as OpenRegion;
+    this.#open[0] = found;
+    return found;
   }
 
   /** The client closes: what is open goes with the task. */
@@ -186,6 +210,8 @@ export class RegionTable {
   #close(region: MemRegion, extent: number): void {
     const { job, tasks } = this.#map;
     this.#watch?.closed(region);
+    const place = this.#open.findIndex(({ index }) => index === region.index);
+    if (place >= 0) this.#open.splice(place, 1);
     this.#kernel.regionClose(job, region.index);
     // SYNC N (close): the entry is closed before each notice; a context that has seen the notice finds it closed.
     const notices = Array.from({ length: tasks }, (_, task) => {

@@ -3,6 +3,7 @@ import { DISPATCH_ID_MAX, META_DISPATCH_MASK, META_HEADER_SHIFT, RECV_IMMEDIATE_
 import { copyInto } from "../support/copy.js";
 import type { Endpoint } from "./endpoint.js";
 import { PamiError, show } from "./error.js";
+import { checkReceive, type ReceiveOptions } from "./rendezvous.js";
 import type { Callback } from "./result.js";
 
 /** Where a message's bytes lie. */
@@ -16,6 +17,7 @@ export interface Destination {
   readonly bytes: Uint8Array;
   readonly onComplete: Callback | undefined;
   readonly cookie: unknown;
+  readonly options: ReceiveOptions;
 }
 
 /**
@@ -117,10 +119,14 @@ export class Message {
 
   /**
    * Says where the payload of a message goes that is not here yet.
-   * @param destination ordinary or shared memory; yours again when `onComplete` is called, in a later `advance()`
-   * @param onComplete called with `cookie` and SUCCESS, or SHUTDOWN if the origin ended in the middle
+   * @param destination ordinary or shared memory; yours again when `onComplete` is called, in a later `advance()`. What
+   *   goes from a region into a region of this task is moved by the engine
+   * @param onComplete called with `cookie` and SUCCESS; SHUTDOWN if the origin ended in the middle, CANCELED if it gave it
+   *   up, ERROR if a region was closed meanwhile
+   * @param options where it stays with its origin until then: how fast the engine moves it, and a signal that gives it up
+   * @throws PAMIR_INVAL, PAMIR_TOO_LARGE
    */
-  receive(destination: ArrayBufferView, onComplete?: Callback, cookie?: unknown): void {
+  receive(destination: ArrayBufferView, onComplete?: Callback, cookie?: unknown, options: ReceiveOptions = {}): void {
     if (this.immediate) throw new PamiError("PAMIR_INVAL", "receive() of a message whose payload is here: use payload");
     if (this.#answered) throw new PamiError("PAMIR_INVAL", "receive() twice, or after discard()");
     if (!ArrayBuffer.isView(destination)) {
@@ -132,11 +138,13 @@ export class Message {
         `the payload has ${this.payloadBytes} bytes, the destination ${destination.byteLength}`,
       );
     }
+    checkReceive(options);
     this.#answered = true;
     this.#destination = {
       bytes: new Uint8Array(destination.buffer as ArrayBuffer, destination.byteOffset, this.payloadBytes),
       onComplete,
       cookie,
+      options,
     };
   }
 

@@ -15,6 +15,7 @@ import {
   KIND_FIRST,
   KIND_MESSAGE,
   KIND_MORE,
+  KIND_RTS,
   LANE_PAUSED_SINCE_OFFSET,
   META_DISPATCH_MASK,
   META_HEADER_SHIFT,
@@ -22,6 +23,7 @@ import {
   RECORD_KIND_SHIFT,
   RECORD_LENGTH_MASK,
   RECV_IMMEDIATE_MAX,
+  RTS_SIZE,
   SEND_IMMEDIATE_MAX,
   TASK_CLOSED,
   TASK_NOTICE_OFFSET,
@@ -40,7 +42,8 @@ import { checkHints, type DispatchHints, type Handler } from "./dispatch.js";
 import { contextOf, type Endpoint, endpointAt, endpointTable, taskOf } from "./endpoint.js";
 import { checkInteger, PamiError, show } from "./error.js";
 import { type Bytes, bodyBytes, type Destination, headerSpace, Message, prologueBytes } from "./message.js";
-import { SHUTDOWN, SUCCESS } from "./result.js";
+import type { Rendezvous, Request } from "./rendezvous.js";
+import { type Result, SHUTDOWN, SUCCESS } from "./result.js";
 
 /** What of a message comes in packets. */
 interface Arrival {
@@ -65,6 +68,8 @@ interface Copy extends Bytes {
   /** Whether it is in the unexpected queue. */
   readonly isQueued: boolean;
   complete: boolean;
+  /** What its origin offers: then the copy is of the header alone. */
+  readonly request: Request | undefined;
 }
 
 /** A message that was taken out of the unexpected queue: copies, the taker's own. */
@@ -95,6 +100,7 @@ export class Receiver {
   readonly #eventWord: number;
   readonly #completions: CompletionQueue;
   readonly #calls: Calls;
+  readonly #rendezvous: Rendezvous;
   readonly #gone: (endpoint: Endpoint) => void;
   readonly #unexpectedMax: number;
   readonly #clock: Clock;
@@ -131,6 +137,7 @@ export class Receiver {
     { kernel, memory, map, clock, block, completions }: Base,
     unexpectedMax: number,
     calls: Calls,
+    rendezvous: Rendezvous,
     onReply: Handler,
     gone: (endpoint: Endpoint) => void,
   ) {
@@ -141,6 +148,7 @@ export class Receiver {
     this.#eventWord = (block + CONTEXT_EVENTS_OFFSET) >>> 2;
     this.#completions = completions;
     this.#calls = calls;
+    this.#rendezvous = rendezvous;
     this.#gone = gone;
     this.#unexpectedMax = unexpectedMax;
     this.#message = new Message(memory, endpointTable(map.tasks, map.contexts));
@@ -240,16 +248,32 @@ export class Receiver {
     this.#streams.delete(id);
   }
 
-  /** Whether take() would give something. */
+  /** Whether take() would give something. What is only offered so far is asked for. */
   hasNext(id: number): boolean {
-    return this.#unexpected.get(id)?.[0]?.complete ?? false;
+    const queue = this.#unexpected.get(id);
+    const first = queue?.[0];
+    if (queue !== undefined && first?.request !== undefined) queue[0] = this.#gather(first, first.request);
+    return queue?.[0]?.complete ?? false;
+  }
+
+  /** Has an offered payload moved into the unexpected queue. */
+  #gather(offered: Copy, request: Request): Copy {
+    const space = offered.bytes.length;
+    const words = new Int32Array((space + request.bytes + 3) >>> 2);
+    const bytes = new Uint8Array(words.buffer, 0, space + request.bytes);
+    bytes.set(offered.bytes);
+    const copy: Copy = { ...offered, words, bytes, complete: false, request: undefined };
+    this.unexpectedBytes += request.bytes;
+    const onComplete = (_: unknown, result: Result) => this.#finish({ destination: undefined, copy }, result);
+    this.#receive(request, { bytes: bytes.subarray(space), onComplete, cookie: undefined, options: {} });
+    return copy;
   }
 
   /** The next message without a handler to a dispatch id, which makes room for another. */
   take(id: number): Taken | undefined {
     const queue = this.#unexpected.get(id);
     const next = queue?.[0];
-    if (queue === undefined || next === undefined || !next.complete) return undefined;
+    if (queue === undefined || next === undefined || !next.complete || next.request !== undefined) return undefined;
     queue.shift();
     if (queue.length === 0) this.#unexpected.delete(id);
     const { meta, bytes, words, origin, payloadBytes } = next;
@@ -389,6 +413,7 @@ export class Receiver {
     const length = commit & RECORD_LENGTH_MASK;
     if (kind === KIND_MORE) this.#packet(body, length, origin);
     else if (kind === KIND_MESSAGE || kind === KIND_FIRST) this.#message_(kind, meta, body, length, origin);
+    else if (kind === KIND_RTS) this.#requested(meta, body, length, origin);
     else this.#switches.push(origin, (this.#memory.words[body >>> 2] as number) >>> 0);
   }
 
@@ -416,6 +441,38 @@ export class Receiver {
     }
     this.#message.set(meta, header, payloadBytes, origin, this.#isImmediate(id, headerBytes, payloadBytes));
     this.#handle(handler, id, isCall, origin, bodyBytes(headerBytes, payloadBytes) > RECV_IMMEDIATE_MAX);
+  }
+
+  /** A payload is offered. */
+  #requested(meta: number, body: number, length: number, origin: number): void {
+    const id = meta & META_DISPATCH_MASK;
+    const request = this.#rendezvous.requestAt(body, origin);
+    const handler = this.#handlers[id];
+    if (handler === undefined || this.#unexpected.has(id)) {
+      this.#keep(id, meta, body + RTS_SIZE, length - RTS_SIZE, request.bytes, origin, body, request);
+      return;
+    }
+    this.#message.set(meta, body + RTS_SIZE, request.bytes, origin, false);
+    this.#answer(handler, id, request);
+  }
+
+  /** Calls the handler for the message that is set, whose payload is offered, and has that moved. */
+  #answer(handler: Handler, id: number, request: Request): void {
+    let isRefused = true;
+    let destination: Destination | undefined;
+    try {
+      destination = this.#ask(handler, id, false);
+      isRefused = false;
+    } finally {
+      if (destination === undefined) this.#rendezvous.decline(request, isRefused);
+    }
+    if (destination !== undefined) this.#receive(request, destination);
+  }
+
+  #receive(request: Request, destination: Destination): void {
+    // Of an origin that has ended nobody moves anything any more.
+    if (this.#ended.has(request.origin)) this.#completeReceive(destination, SHUTDOWN);
+    else this.#rendezvous.receive(request, destination);
   }
 
   /** Whether a handler is called with the payload. */
@@ -498,7 +555,7 @@ export class Receiver {
     this.#finish(arrival, SUCCESS);
   }
 
-  #finish({ destination, copy }: Arrival, result: typeof SUCCESS | typeof SHUTDOWN): void {
+  #finish({ destination, copy }: Pick<Arrival, "destination" | "copy">, result: Result): void {
     if (destination !== undefined) this.#completeReceive(destination, result);
     if (copy === undefined) return;
     copy.complete = true;
@@ -508,7 +565,7 @@ export class Receiver {
       return;
     }
     if (result === SUCCESS) return;
-    // Its origin ended in the middle: there is nothing whole to deliver.
+    // Its origin ended in the middle, or gave it up: there is nothing whole to deliver.
     const queue = this.#unexpected.get(id) as Copy[];
     queue.splice(queue.indexOf(copy), 1);
     this.unexpectedBytes -= copy.bytes.length;
@@ -520,7 +577,7 @@ export class Receiver {
     this.#resume();
   }
 
-  #completeReceive({ onComplete, cookie }: Destination, result: typeof SUCCESS | typeof SHUTDOWN): void {
+  #completeReceive({ onComplete, cookie }: Destination, result: Result): void {
     if (onComplete !== undefined) this.#completions.push(onComplete, cookie, result);
   }
 
@@ -533,8 +590,10 @@ export class Receiver {
     payloadBytes: number,
     origin: number,
     body: number,
+    request?: Request,
   ): void {
-    const total = headerSpace(meta >>> META_HEADER_SHIFT) + payloadBytes;
+    const space = headerSpace(meta >>> META_HEADER_SHIFT);
+    const total = request === undefined ? space + payloadBytes : space;
     // A message larger than the limit is taken when the queue is empty: else it could never be.
     if (this.unexpectedBytes + total > this.#unexpectedMax && this.unexpectedBytes > 0) {
       this.#pause(origin, body);
@@ -542,7 +601,7 @@ export class Receiver {
       return;
     }
     this.unexpectedBytes += total;
-    const copy = this.#copy(id, meta, header, here, payloadBytes, origin, total, true);
+    const copy = this.#copy(id, meta, header, here, payloadBytes, origin, total, true, request);
     const queue = this.#unexpected.get(id);
     if (queue === undefined) this.#unexpected.set(id, [copy]);
     else queue.push(copy);
@@ -561,13 +620,15 @@ export class Receiver {
     origin: number,
     total: number,
     isQueued: boolean,
+    request?: Request,
   ): Copy {
     const words = new Int32Array((total + 3) >>> 2);
     const bytes = new Uint8Array(words.buffer, 0, total);
     copyInto(bytes, 0, this.#memory.bytes.subarray(header, header + here));
     // A header without a payload is padded in the queue, but not on its way.
-    const end = Math.min(total, bodyBytes(meta >>> META_HEADER_SHIFT, payloadBytes));
-    const copy: Copy = { words, bytes, id, meta, origin, payloadBytes, isQueued, complete: here >= end };
+    const headerBytes = meta >>> META_HEADER_SHIFT;
+    const end = request === undefined ? Math.min(total, bodyBytes(headerBytes, payloadBytes)) : here;
+    const copy: Copy = { words, bytes, id, meta, origin, payloadBytes, isQueued, complete: here >= end, request };
     if (here < end) this.#arrives(origin, bytes, here, end, undefined, copy);
     return copy;
   }
@@ -591,11 +652,14 @@ export class Receiver {
     const { id, meta, origin, payloadBytes } = copy;
     const isCall = (meta & META_DISPATCH_MASK) === DISPATCH_ID_CALL;
     this.#message.setMemory(copy);
+    const { request } = copy;
     const headerBytes = meta >>> META_HEADER_SHIFT;
-    this.#message.set(meta, 0, payloadBytes, origin, this.#isImmediate(id, headerBytes, payloadBytes));
+    const isHere = request === undefined && this.#isImmediate(id, headerBytes, payloadBytes);
+    this.#message.set(meta, 0, payloadBytes, origin, isHere);
     const comes = !copy.isQueued && bodyBytes(headerBytes, payloadBytes) > RECV_IMMEDIATE_MAX;
     try {
-      this.#handle(handler, id, isCall, origin, comes);
+      if (request === undefined) this.#handle(handler, id, isCall, origin, comes);
+      else this.#answer(handler, id, request);
     } finally {
       this.#message.setMemory(this.#memory);
     }

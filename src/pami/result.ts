@@ -2,7 +2,10 @@
 
 /** Done, or accepted: sent, or waiting in a queue of pamir's. */
 export const SUCCESS = 0;
-/** A one-sided operation was refused after it was issued: its region had been closed. To callbacks only. */
+/**
+ * What was issued was refused later: the region of a one-sided operation, or of a payload, had been closed; a handler threw
+ * rather than say where a payload goes. To callbacks only.
+ */
 export const ERROR = 1;
 /** PAMI's. Nothing gives it here: an argument that is wrong throws PAMIR_INVAL. */
 export const INVAL = 2;
@@ -16,7 +19,7 @@ export const ENOMEM = 5;
 export const SHUTDOWN = 6;
 /** A wait's `timeout` is over. Waits that are promises reject with PAMIR_TIMEDOUT instead. */
 export const TIMEDOUT = 1000;
-/** Nothing gives it at present: what a signal ends rejects with PAMIR_CANCELED. */
+/** A payload that was offered was given up, by a `signal` at either side. Waits that a signal ends reject with PAMIR_CANCELED. */
 export const CANCELED = 1001;
 /** A wait was ended by `job.interrupt`, or because its context was closed. */
 export const INTERRUPTED = 1002;

@@ -16,6 +16,7 @@ import type { CompletionQueue } from "./completion.js";
 import { contextOf, type Endpoint, taskOf } from "./endpoint.js";
 import { checkInteger, PamiError, show } from "./error.js";
 import { bodyBytes, headerSpace } from "./message.js";
+import type { Offer, Rendezvous } from "./rendezvous.js";
 import { type Callback, EAGAIN, type Result, SHUTDOWN, SUCCESS } from "./result.js";
 import { type Instruction, Outbox, Target } from "./target.js";
 
@@ -37,6 +38,14 @@ export interface SendParameters {
   cookie?: unknown;
   /** `false`: EAGAIN rather than a place in the pending queue. */
   queue?: boolean | undefined;
+  /**
+   * Whether the payload stays where it is until the target has said where it goes, and is moved from there to there then.
+   * Default: if it lies in a region of this task, has more than RECV_IMMEDIATE_MAX bytes with its header, and there is an
+   * `onLocal`. `true`: any other payload too. Where there is no memory for it, or tasks share none, it goes in packets.
+   */
+  rendezvous?: boolean | undefined;
+  /** Gives up what is offered so: its callbacks get CANCELED, unless all of it is there. Others go on. */
+  signal?: AbortSignal | undefined;
 }
 
 /** Four bytes as a little-endian word. */
@@ -53,6 +62,7 @@ export class Sender {
   readonly #kernel: Kernel;
   readonly #lanes: ShmLanes;
   readonly #outbox: Outbox;
+  readonly #rendezvous: Rendezvous;
   readonly #completions: CompletionQueue;
   readonly #taskCount: number;
   readonly #contexts: number;
@@ -67,11 +77,12 @@ export class Sender {
   #lastBytes: Uint8Array | undefined;
 
   /** @param pendingMax bytes that the pending queue may copy */
-  constructor(base: Base, pendingMax: number) {
+  constructor(base: Base, rendezvous: Rendezvous, pendingMax: number) {
     const { kernel, map, lanes, completions } = base;
+    this.#rendezvous = rendezvous;
     this.#kernel = kernel;
     this.#lanes = lanes;
-    this.#outbox = new Outbox(base, pendingMax);
+    this.#outbox = new Outbox(base, rendezvous, pendingMax);
     this.#direct = this.#outbox.direct;
     this.#completions = completions;
     this.#taskCount = map.tasks;
@@ -136,7 +147,7 @@ export class Sender {
     const total = payloadLength === 0 ? headerLength : ((headerLength + 7) & ~7) + payloadLength;
     const lane = this.#directLane(to);
     // A grown lane has place for a little more than what may arrive whole.
-    const most = lane ? Math.min(this.#lanes.recordBodyMax(lane), RECV_IMMEDIATE_MAX) : 0;
+    const most = lane && !parameters.rendezvous ? Math.min(this.#lanes.recordBodyMax(lane), RECV_IMMEDIATE_MAX) : 0;
     if (lane && dispatch === (dispatch & DISPATCH_ID_MAX) && total <= most) {
       if (this.#sendDirectly(lane, dispatch, header, headerLength, payload, payloadLength, total)) {
         if (onLocal !== undefined) this.#completions.push(onLocal, cookie, SUCCESS);
@@ -167,7 +178,7 @@ export class Sender {
     }
     const isSmall = total <= RECV_IMMEDIATE_MAX;
     const callbacks = { onLocal, onRemote: undefined, cookie: undefined };
-    const instruction: Instruction = { dispatch, header, payload, ...callbacks, held: 0, sent: -1 };
+    const instruction: Instruction = { dispatch, header, payload, ...callbacks, held: 0, sent: -1, offer: undefined };
     const isCopied = isSmall || dispatch === DISPATCH_ID_CALL;
     return this.#target(to).submit(instruction, isCopied ? total : header.length, isCopied, true, true);
   }
@@ -207,8 +218,25 @@ export class Sender {
       cookie,
       held: 0,
       sent: -1,
+      offer: this.#offerOf(parameters, payloadView, bodyBytes(headerBytes, payloadBytes)),
     };
     return target.submit(instruction, copied, onLocal === undefined, queue);
+  }
+
+  /** What is offered of a message rather than sent; undefined: nothing. */
+  #offerOf(
+    { rendezvous, onLocal, onRemote, cookie, signal }: SendParameters,
+    payload: Uint8Array | undefined,
+    total: number,
+  ): Offer | undefined {
+    if (rendezvous === true && (onLocal === undefined || payload === undefined)) {
+      throw new PamiError("PAMIR_INVAL", "rendezvous needs a payload, and onLocal, which says when that is free again");
+    }
+    if (onLocal === undefined || payload === undefined || rendezvous === false || payload.length === 0)
+      return undefined;
+    const isOffered = rendezvous ?? (total > RECV_IMMEDIATE_MAX && this.#rendezvous.isInRegion(payload));
+    if (!isOffered || !this.#rendezvous.isEnabled) return undefined;
+    return { payload, onLocal, onRemote, cookie, signal };
   }
 
   /** See `Context.room`. */
@@ -400,6 +428,7 @@ export class Sender {
       cookie: undefined,
       held: 0,
       sent: -1,
+      offer: undefined,
     };
     return target.submit(instruction, total, true, queue);
   }

@@ -7,9 +7,11 @@ import {
   KIND_FIRST,
   KIND_MESSAGE,
   KIND_MORE,
+  KIND_RTS,
   LANE_WANTED_SINCE_OFFSET,
   META_HEADER_SHIFT,
   RECV_IMMEDIATE_MAX,
+  RTS_SIZE,
 } from "../../assembly/layout.js";
 import type { Kernel, Memory } from "../kernel/kernel.js";
 import { type Clock, stampOf } from "../support/clock.js";
@@ -21,7 +23,8 @@ import type { CompletionQueue } from "./completion.js";
 import { type Endpoint, endpointAt } from "./endpoint.js";
 import { PamiError } from "./error.js";
 import { bodyBytes, headerSpace, prologueBytes } from "./message.js";
-import { type Callback, EAGAIN, ENOMEM, type Result, SHUTDOWN, SUCCESS } from "./result.js";
+import type { Offer, Rendezvous } from "./rendezvous.js";
+import { CANCELED, type Callback, EAGAIN, ENOMEM, type Result, SHUTDOWN, SUCCESS } from "./result.js";
 
 /** A message that is on its way: in the pending queue, or being sent. */
 export interface Instruction {
@@ -35,6 +38,8 @@ export interface Instruction {
   readonly held: number;
   /** Bytes of its body sent in packets so far; -1: nothing is sent. */
   sent: number;
+  /** Its payload is to be offered, if there is memory for that. Then that tells when it is done. */
+  readonly offer: Offer | undefined;
 }
 
 /** Somebody who wants to be told of room. */
@@ -46,6 +51,10 @@ interface RoomWish {
 
 /** Bytes of one packet of a large message, at most. */
 const PACKET_BYTES = 65536;
+/** Of #attempt(), beside LANE_…: the payload is offered; too many that were offered to this target are not yet taken. */
+const LANE_OFFERED = -1;
+const LANE_BUSY = -2;
+const LANE_CANCELED = -3;
 /** Room that a lane needs to be replaced by a larger one. */
 const SWITCH_BYTES = 8;
 
@@ -63,13 +72,15 @@ export class Outbox {
   readonly memory: Memory;
   readonly lanes: ShmLanes;
   readonly completions: CompletionQueue;
+  readonly rendezvous: Rendezvous;
   readonly pendingMax: number;
   readonly #clock: Clock;
   /** Pointer to the block of the context. */
   readonly #block: number;
   #pendingCount = 0;
 
-  constructor({ kernel, memory, clock, block, lanes, completions }: Base, pendingMax: number) {
+  constructor({ kernel, memory, clock, block, lanes, completions }: Base, rendezvous: Rendezvous, pendingMax: number) {
+    this.rendezvous = rendezvous;
     this.#block = block;
     this.#clock = clock;
     this.kernel = kernel;
@@ -105,6 +116,7 @@ function totalOf({ header, payload }: Instruction): number {
 
 /** Bytes of the body of the record that an instruction sends next, where every record that it sends fits in. */
 function nextBytes(instruction: Instruction): number {
+  if (instruction.offer !== undefined) return RTS_SIZE + (instruction.header?.length ?? 0);
   const total = totalOf(instruction);
   const { sent } = instruction;
   return sent < 0 && total <= RECV_IMMEDIATE_MAX ? total : Math.min(total - Math.max(sent, 0), PACKET_BYTES);
@@ -237,8 +249,8 @@ export class Target {
       (fits || totalOf(instruction) <= RECV_IMMEDIATE_MAX)
     ) {
       const state = this.#attempt(instruction, fits);
-      if (state === LANE_READY) {
-        this.#complete(instruction, SUCCESS);
+      if (state === LANE_OFFERED || state === LANE_CANCELED || state === LANE_READY) {
+        this.#over(instruction, state);
         this.#settle();
         return SUCCESS;
       }
@@ -253,8 +265,9 @@ export class Target {
       if (state === LANE_NO_MEMORY && !waits && !comesToFit) return this.#refused(state, 0);
       if (state === LANE_LATER || state === LANE_NO_MEMORY) outbox.retrySoon = true;
     }
+    const mayOffer = instruction.offer === undefined || outbox.rendezvous.mayOffer(this.#ordinal);
     if (!fits) {
-      this.#want(nextBytes(instruction));
+      if (mayOffer) this.#want(nextBytes(instruction));
       return EAGAIN;
     }
     if (!this.isBusy) outbox.busy++;
@@ -265,7 +278,9 @@ export class Target {
       held: copied,
     });
     outbox.held(1, copied);
-    this.#want(nextBytes(instruction));
+    // Until the target has taken one of those that were offered, no room helps.
+    if (mayOffer) this.#want(nextBytes(instruction));
+    else this.#settle();
     return SUCCESS;
   }
 
@@ -287,6 +302,7 @@ export class Target {
     while (this.#pending.length > 0) {
       const instruction = this.#pending.first as Instruction;
       const state = this.#attempt(instruction, true);
+      if (state === LANE_BUSY) return 0;
       if (state === LANE_FULL) {
         this.#want(nextBytes(instruction)); // the lane may be another one by now
         return 0;
@@ -298,7 +314,7 @@ export class Target {
       }
       this.#pending.shift();
       this.#outbox.held(-1, instruction.held);
-      this.#complete(instruction, state === LANE_READY ? SUCCESS : SHUTDOWN);
+      this.#over(instruction, state);
     }
     let told = 0;
     while (this.#wishes.length > 0) {
@@ -323,6 +339,7 @@ export class Target {
     if (this.#wanted < 0 || this.#reserved !== undefined) return false;
     const lane = this.#lane;
     const next = this.#pending.first;
+    if (next?.offer !== undefined && !this.#outbox.rendezvous.mayOffer(this.#ordinal)) return false;
     const bytes = next === undefined ? this.#wanted : nextBytes(next);
     if (lane === 0 || kernel.laneRoom(lane) < Math.min(bytes, lanes.recordBodyMax(lane))) return false;
     this.#settle();
@@ -421,8 +438,12 @@ export class Target {
    */
   #attempt(instruction: Instruction, mayBegin: boolean): number {
     const { lanes } = this.#outbox;
-    const { header, payload, dispatch, sent } = instruction;
+    const { header, payload, dispatch, sent, offer } = instruction;
     const total = totalOf(instruction);
+    if (offer !== undefined && sent < 0) {
+      const state = this.#attemptOffer(instruction, offer);
+      if (state !== LANE_NO_MEMORY) return state;
+    }
     // What is begun goes on in the lane that there is.
     const bytes = sent < 0 ? Math.min(total, RECV_IMMEDIATE_MAX) : lanes.recordBodyMax(this.#lane);
     const state = this.#ensure(bytes);
@@ -432,6 +453,24 @@ export class Target {
     const meta = ((header?.length ?? 0) << META_HEADER_SHIFT) | dispatch;
     if (isTooSmall || sent >= 0 || total > RECV_IMMEDIATE_MAX) return this.#attemptPackets(instruction, meta, total);
     return lanes.send(lane, meta, header, payload, total) ? LANE_READY : LANE_FULL;
+  }
+
+  /** Writes the RTS of an offer. LANE_NO_MEMORY: there is none for it, so that the payload goes in packets. */
+  #attemptOffer({ header, dispatch }: Instruction, offer: Offer): number {
+    const { rendezvous, kernel, lanes } = this.#outbox;
+    if (offer.signal?.aborted) return LANE_CANCELED;
+    if (!rendezvous.mayOffer(this.#ordinal)) return LANE_BUSY;
+    const headerBytes = header?.length ?? 0;
+    const bytes = RTS_SIZE + headerBytes;
+    const state = this.#ensure(bytes);
+    if (state !== LANE_READY) return state;
+    if (!rendezvous.ensure(offer)) return LANE_NO_MEMORY;
+    const body = kernel.laneReserve(this.#lane, bytes);
+    if (body === 0) return LANE_FULL;
+    rendezvous.begin(offer, this.#ordinal, body);
+    if (header !== undefined) lanes.copyIn(header, body + RTS_SIZE);
+    kernel.laneCommit(this.#lane, KIND_RTS, bytes, (headerBytes << META_HEADER_SHIFT) | dispatch);
+    return LANE_OFFERED;
   }
 
   #attemptPackets(instruction: Instruction, meta: number, total: number): number {
@@ -471,6 +510,13 @@ export class Target {
     if (start < headerBytes) lanes.copyIn((header as Uint8Array).subarray(start, end), pointer);
     const from = Math.max(start, space);
     if (end > from) lanes.copyIn((payload as Uint8Array).subarray(from - space, end - space), pointer + from - start);
+  }
+
+  /** What #attempt() made of an instruction; of what is offered its callbacks are told later. */
+  #over(instruction: Instruction, state: number): void {
+    if (state === LANE_READY) this.#complete(instruction, SUCCESS);
+    else if (state === LANE_CANCELED) this.#complete(instruction, CANCELED);
+    else if (state !== LANE_OFFERED) this.#complete(instruction, SHUTDOWN);
   }
 
   #complete({ onLocal, onRemote, cookie }: Instruction, result: Result): Result {

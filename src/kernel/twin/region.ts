@@ -48,5 +48,10 @@ export function twinRegion({ words }: Memory, { loadWord, storeWord }: Sync) {
     return (words[(entry + REGION_BASE_OFFSET) >>> 2] >>> 0) + (offset >>> 0);
   }
 
-  return { regionOpen, regionClose, regionOf, regionPlace };
+  function placeOf(job: number, index: number, generation: number, offset: number, length: number): number {
+    const entry = regionOf(job, index, generation);
+    return entry === 0 ? 0 : regionPlace(entry, offset, length);
+  }
+
+  return { regionOpen, regionClose, regionOf, regionPlace, placeOf };
 }
