@@ -28,9 +28,9 @@ export type { DispatchHints, Handler, Hint } from "./pami/dispatch.js";
 export type { ContextDump, Dump, HeapDump, InjectionDump, LaneDump, TaskDump } from "./pami/dump.js";
 export type { Endpoint } from "./pami/endpoint.js";
 export { type ErrorCode, PamiError, RemoteError } from "./pami/error.js";
+export type { Pacing, ReceiveOptions } from "./pami/intake.js";
 export { MemRegion, type RegionHandle } from "./pami/memregion.js";
 export type { Message } from "./pami/message.js";
-export type { Pacing, ReceiveOptions } from "./pami/rendezvous.js";
 export {
   CANCELED,
   type Callback,

@@ -158,8 +158,8 @@ export class Context {
     const rendezvous = new Rendezvous(base, host.regions, host.isShared, options);
     this.#rendezvous = rendezvous;
     this.#sender = trail
-      ? new TracedSender(trail, base, rendezvous, pendingBytes)
-      : new Sender(base, rendezvous, pendingBytes);
+      ? new TracedSender(trail, base, rendezvous.offers, pendingBytes)
+      : new Sender(base, rendezvous.offers, pendingBytes);
     this.#rma = trail ? new TracedRma(trail, base, pendingBytes) : new Rma(base, pendingBytes);
     const calls = new Calls({
       send: (to, id, header, payload, onSent) => this.#sender.sendOwn(to, id, header, payload, onSent),
@@ -183,7 +183,14 @@ export class Context {
       isRestless: () => this.#isRestless(),
     });
     const onReply = trail ? trail.replies(calls.onReply) : calls.onReply;
-    const given = [base, unexpectedBytes, calls, rendezvous, onReply, (to: Endpoint) => this.#targetGone(to)] as const;
+    const given = [
+      base,
+      unexpectedBytes,
+      calls,
+      rendezvous.intake,
+      onReply,
+      (to: Endpoint) => this.#targetGone(to),
+    ] as const;
     const isPlain = trail === undefined && debug === undefined;
     this.#receiver = isPlain ? new Receiver(...given) : new ObservedReceiver(trail, debug, this.endpoint, ...given);
     // SYNC N (open): before it looks at any region; pairs with those who look which contexts may be at one.
@@ -590,7 +597,7 @@ export class Context {
    * that ends before takes what is pending with it.
    */
   get drained(): boolean {
-    const isOut = this.#sender.busy === 0 && this.#rma.busy === 0 && this.#rendezvous.offers === 0;
+    const isOut = this.#sender.busy === 0 && this.#rma.busy === 0 && this.#rendezvous.offers.count === 0;
     return isOut && this.#completions.length === 0;
   }
 

@@ -3,7 +3,7 @@ import { DISPATCH_ID_MAX, META_DISPATCH_MASK, META_HEADER_SHIFT, RECV_IMMEDIATE_
 import { copyInto } from "../support/copy.js";
 import type { Endpoint } from "./endpoint.js";
 import { PamiError, show } from "./error.js";
-import { checkReceive, type ReceiveOptions } from "./rendezvous.js";
+import { checkReceive, type ReceiveOptions } from "./intake.js";
 import type { Callback } from "./result.js";
 
 /** Where a message's bytes lie. */

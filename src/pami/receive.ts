@@ -41,8 +41,8 @@ import type { CompletionQueue } from "./completion.js";
 import { checkHints, type DispatchHints, type Handler } from "./dispatch.js";
 import { contextOf, type Endpoint, endpointAt, endpointTable, taskOf } from "./endpoint.js";
 import { checkInteger, PamiError, show } from "./error.js";
+import type { Intake, Request } from "./intake.js";
 import { type Bytes, bodyBytes, type Destination, headerSpace, Message, prologueBytes } from "./message.js";
-import type { Rendezvous, Request } from "./rendezvous.js";
 import { type Result, SHUTDOWN, SUCCESS } from "./result.js";
 
 /** What of a message comes in packets. */
@@ -100,7 +100,7 @@ export class Receiver {
   readonly #eventWord: number;
   readonly #completions: CompletionQueue;
   readonly #calls: Calls;
-  readonly #rendezvous: Rendezvous;
+  readonly #intake: Intake;
   readonly #gone: (endpoint: Endpoint) => void;
   readonly #unexpectedMax: number;
   readonly #clock: Clock;
@@ -137,7 +137,7 @@ export class Receiver {
     { kernel, memory, map, clock, block, completions }: Base,
     unexpectedMax: number,
     calls: Calls,
-    rendezvous: Rendezvous,
+    intake: Intake,
     onReply: Handler,
     gone: (endpoint: Endpoint) => void,
   ) {
@@ -148,7 +148,7 @@ export class Receiver {
     this.#eventWord = (block + CONTEXT_EVENTS_OFFSET) >>> 2;
     this.#completions = completions;
     this.#calls = calls;
-    this.#rendezvous = rendezvous;
+    this.#intake = intake;
     this.#gone = gone;
     this.#unexpectedMax = unexpectedMax;
     this.#message = new Message(memory, endpointTable(map.tasks, map.contexts));
@@ -446,7 +446,7 @@ export class Receiver {
   /** A payload is offered. */
   #requested(meta: number, body: number, length: number, origin: number): void {
     const id = meta & META_DISPATCH_MASK;
-    const request = this.#rendezvous.requestAt(body, origin);
+    const request = this.#intake.requestAt(body, origin);
     const handler = this.#handlers[id];
     if (handler === undefined || this.#unexpected.has(id)) {
       this.#keep(id, meta, body + RTS_SIZE, length - RTS_SIZE, request.bytes, origin, body, request);
@@ -464,7 +464,7 @@ export class Receiver {
       destination = this.#ask(handler, id, false);
       isRefused = false;
     } finally {
-      if (destination === undefined) this.#rendezvous.decline(request, isRefused);
+      if (destination === undefined) this.#intake.decline(request, isRefused);
     }
     if (destination !== undefined) this.#receive(request, destination);
   }
@@ -472,7 +472,7 @@ export class Receiver {
   #receive(request: Request, destination: Destination): void {
     // Of an origin that has ended nobody moves anything any more.
     if (this.#ended.has(request.origin)) this.#completeReceive(destination, SHUTDOWN);
-    else this.#rendezvous.receive(request, destination);
+    else this.#intake.receive(request, destination);
   }
 
   /** Whether a handler is called with the payload. */

@@ -16,7 +16,7 @@ import type { CompletionQueue } from "./completion.js";
 import { contextOf, type Endpoint, taskOf } from "./endpoint.js";
 import { checkInteger, PamiError, show } from "./error.js";
 import { bodyBytes, headerSpace } from "./message.js";
-import type { Offer, Rendezvous } from "./rendezvous.js";
+import type { Offer, Offers } from "./offer.js";
 import { type Callback, EAGAIN, type Result, SHUTDOWN, SUCCESS } from "./result.js";
 import { type Instruction, Outbox, Target } from "./target.js";
 
@@ -62,7 +62,7 @@ export class Sender {
   readonly #kernel: Kernel;
   readonly #lanes: ShmLanes;
   readonly #outbox: Outbox;
-  readonly #rendezvous: Rendezvous;
+  readonly #offers: Offers;
   readonly #completions: CompletionQueue;
   readonly #taskCount: number;
   readonly #contexts: number;
@@ -77,12 +77,12 @@ export class Sender {
   #lastBytes: Uint8Array | undefined;
 
   /** @param pendingMax bytes that the pending queue may copy */
-  constructor(base: Base, rendezvous: Rendezvous, pendingMax: number) {
+  constructor(base: Base, offers: Offers, pendingMax: number) {
     const { kernel, map, lanes, completions } = base;
-    this.#rendezvous = rendezvous;
+    this.#offers = offers;
     this.#kernel = kernel;
     this.#lanes = lanes;
-    this.#outbox = new Outbox(base, rendezvous, pendingMax);
+    this.#outbox = new Outbox(base, offers, pendingMax);
     this.#direct = this.#outbox.direct;
     this.#completions = completions;
     this.#taskCount = map.tasks;
@@ -232,10 +232,8 @@ export class Sender {
     if (rendezvous === true && (onLocal === undefined || payload === undefined)) {
       throw new PamiError("PAMIR_INVAL", "rendezvous needs a payload, and onLocal, which says when that is free again");
     }
-    if (onLocal === undefined || payload === undefined || rendezvous === false || payload.length === 0)
-      return undefined;
-    const isOffered = rendezvous ?? (total > RECV_IMMEDIATE_MAX && this.#rendezvous.isInRegion(payload));
-    if (!isOffered || !this.#rendezvous.isEnabled) return undefined;
+    if (onLocal === undefined || payload === undefined) return undefined;
+    if (!this.#offers.suits(payload, rendezvous, total > RECV_IMMEDIATE_MAX)) return undefined;
     return { payload, onLocal, onRemote, cookie, signal };
   }
 

@@ -23,7 +23,7 @@ import type { CompletionQueue } from "./completion.js";
 import { type Endpoint, endpointAt } from "./endpoint.js";
 import { PamiError } from "./error.js";
 import { bodyBytes, headerSpace, prologueBytes } from "./message.js";
-import type { Offer, Rendezvous } from "./rendezvous.js";
+import type { Offer, Offers } from "./offer.js";
 import { CANCELED, type Callback, EAGAIN, ENOMEM, type Result, SHUTDOWN, SUCCESS } from "./result.js";
 
 /** A message that is on its way: in the pending queue, or being sent. */
@@ -72,15 +72,15 @@ export class Outbox {
   readonly memory: Memory;
   readonly lanes: ShmLanes;
   readonly completions: CompletionQueue;
-  readonly rendezvous: Rendezvous;
+  readonly offers: Offers;
   readonly pendingMax: number;
   readonly #clock: Clock;
   /** Pointer to the block of the context. */
   readonly #block: number;
   #pendingCount = 0;
 
-  constructor({ kernel, memory, clock, block, lanes, completions }: Base, rendezvous: Rendezvous, pendingMax: number) {
-    this.rendezvous = rendezvous;
+  constructor({ kernel, memory, clock, block, lanes, completions }: Base, offers: Offers, pendingMax: number) {
+    this.offers = offers;
     this.#block = block;
     this.#clock = clock;
     this.kernel = kernel;
@@ -265,7 +265,7 @@ export class Target {
       if (state === LANE_NO_MEMORY && !waits && !comesToFit) return this.#refused(state, 0);
       if (state === LANE_LATER || state === LANE_NO_MEMORY) outbox.retrySoon = true;
     }
-    const mayOffer = instruction.offer === undefined || outbox.rendezvous.mayOffer(this.#ordinal);
+    const mayOffer = instruction.offer === undefined || outbox.offers.mayBegin(this.#ordinal);
     if (!fits) {
       if (mayOffer) this.#want(nextBytes(instruction));
       return EAGAIN;
@@ -339,7 +339,7 @@ export class Target {
     if (this.#wanted < 0 || this.#reserved !== undefined) return false;
     const lane = this.#lane;
     const next = this.#pending.first;
-    if (next?.offer !== undefined && !this.#outbox.rendezvous.mayOffer(this.#ordinal)) return false;
+    if (next?.offer !== undefined && !this.#outbox.offers.mayBegin(this.#ordinal)) return false;
     const bytes = next === undefined ? this.#wanted : nextBytes(next);
     if (lane === 0 || kernel.laneRoom(lane) < Math.min(bytes, lanes.recordBodyMax(lane))) return false;
     this.#settle();
@@ -457,17 +457,17 @@ export class Target {
 
   /** Writes the RTS of an offer. LANE_NO_MEMORY: there is none for it, so that the payload goes in packets. */
   #attemptOffer({ header, dispatch }: Instruction, offer: Offer): number {
-    const { rendezvous, kernel, lanes } = this.#outbox;
+    const { offers, kernel, lanes } = this.#outbox;
     if (offer.signal?.aborted) return LANE_CANCELED;
-    if (!rendezvous.mayOffer(this.#ordinal)) return LANE_BUSY;
+    if (!offers.mayBegin(this.#ordinal)) return LANE_BUSY;
     const headerBytes = header?.length ?? 0;
     const bytes = RTS_SIZE + headerBytes;
     const state = this.#ensure(bytes);
     if (state !== LANE_READY) return state;
-    if (!rendezvous.ensure(offer)) return LANE_NO_MEMORY;
+    if (!offers.reserve(offer)) return LANE_NO_MEMORY;
     const body = kernel.laneReserve(this.#lane, bytes);
     if (body === 0) return LANE_FULL;
-    rendezvous.begin(offer, this.#ordinal, body);
+    offers.begin(offer, this.#ordinal, body);
     if (header !== undefined) lanes.copyIn(header, body + RTS_SIZE);
     kernel.laneCommit(this.#lane, KIND_RTS, bytes, (headerBytes << META_HEADER_SHIFT) | dispatch);
     return LANE_OFFERED;

@@ -1,0 +1,338 @@
+// The target's side of rendezvous: payloads that were offered, and are to be moved to where a handler has said. Into a region
+// they are moved by a chain of descriptors that the two engines hand each other, at the pace of this side; where that can't
+// be, because the destination is no region or there is no memory for a chain, this thread copies them, a slice in each
+// advance.
+import {
+  DEPTH_MAX,
+  LINK_COUNT_MAX,
+  LINK_SIZE,
+  NONE,
+  RTS_BLOCK_GENERATION_OFFSET,
+  RTS_BLOCK_INDEX_OFFSET,
+  RTS_BYTES_OFFSET,
+  RTS_GENERATION_OFFSET,
+  RTS_INDEX_OFFSET,
+  RTS_OFFSET_OFFSET,
+  RTS_PLACE_OFFSET,
+  RTS_PORTION_OFFSET,
+  RTS_WINDOW_OFFSET,
+  SLICE_BYTES,
+  STAGED_COUNT,
+  TRANSFER_CANCELED,
+  TRANSFER_DONE,
+  TRANSFER_REFUSED,
+  WINDOW_ALLOWED_OFFSET,
+  WINDOW_BYTES_OFFSET,
+  WINDOW_CHAIN_GENERATION_OFFSET,
+  WINDOW_CHAIN_INDEX_OFFSET,
+  WINDOW_DEPTH_OFFSET,
+  WINDOW_FROM_GENERATION_OFFSET,
+  WINDOW_FROM_INDEX_OFFSET,
+  WINDOW_FROM_OFFSET_OFFSET,
+  WINDOW_GENERATION_OFFSET,
+  WINDOW_OWN_GENERATION_OFFSET,
+  WINDOW_OWN_INDEX_OFFSET,
+  WINDOW_OWN_OFFSET_OFFSET,
+  WINDOW_PASSED_OFFSET,
+  WINDOW_PEER_GENERATION_OFFSET,
+  WINDOW_PEER_INDEX_OFFSET,
+  WINDOW_PEER_OFFSET_OFFSET,
+  WINDOW_PEER_WINDOW_OFFSET,
+  WINDOW_PORTION_OFFSET,
+  WINDOW_RING_OFFSET,
+  WINDOW_SIZE,
+  WINDOW_TO_GENERATION_OFFSET,
+  WINDOW_TO_INDEX_OFFSET,
+  WINDOW_TO_OFFSET_OFFSET,
+  WINDOW_WRONG_OFFSET,
+} from "../../assembly/layout.js";
+import { copyInto } from "../support/copy.js";
+import type { Base } from "./base.js";
+import { checkInteger, PamiError, show } from "./error.js";
+import type { MemRegion, OpenRegion, RegionTable } from "./memregion.js";
+import type { Destination } from "./message.js";
+import { CANCELED, ERROR, type Result, SHUTDOWN, SUCCESS } from "./result.js";
+import { onAbort, regionIfAny, type Side, slotOf, type Window, type WindowTable } from "./window.js";
+
+/** How fast a payload is moved into a region. */
+export interface Pacing {
+  /**
+   * Bytes that are moved for one descriptor, 64 … 2^30 (default 262,144). A payload has at most 1,024 such portions: of one
+   * that is larger they are too.
+   */
+  readonly portion?: number | undefined;
+  /** Portions that are asked for at a time, 1 … 4 (default 2). */
+  readonly depth?: number | undefined;
+}
+
+/** Options of `message.receive`. */
+export interface ReceiveOptions extends Pacing {
+  /** Gives the payload up: it comes to CANCELED, unless all of it is there. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** What an RTS says. */
+export interface Request {
+  /** Ordinal of the endpoint that offers a payload. */
+  readonly origin: number;
+  /** Of the payload. */
+  readonly bytes: number;
+  /** Where it lies: region, its generation, offset. */
+  readonly index: number;
+  readonly generation: number;
+  readonly offset: number;
+  /** The origin's window: region of its block, that one's generation, offset, and its own generation. */
+  readonly blockIndex: number;
+  readonly blockGeneration: number;
+  readonly place: number;
+  readonly window: number;
+  /** 0, or it goes through a ring of STAGED_COUNT portions of so many bytes. */
+  readonly portion: number;
+}
+
+const PORTION_BYTES = 262144;
+const PORTION_BYTES_MIN = 64;
+const PORTION_BYTES_MAX = 2 ** 30;
+const DEPTH = 2;
+
+/** A payload that this thread copies. */
+interface Pull {
+  readonly request: Request;
+  readonly destination: Destination;
+  at: number;
+  isCanceled: boolean;
+  forget: () => void;
+}
+
+export class Intake {
+  /** Payloads that this thread copies. */
+  get pulls(): number {
+    return this.#pulls.length;
+  }
+
+  readonly #base: Base;
+  readonly #regions: RegionTable;
+  readonly #windows: WindowTable;
+  readonly #portion: number;
+  readonly #depth: number;
+  #pulls: Pull[] = [];
+  /** Links of the chains under way. */
+  readonly #linksInUse = new Set<MemRegion>();
+  /** Regions that have held links, and do again. */
+  readonly #links: MemRegion[] = [];
+
+  /** @throws PAMIR_INVAL */
+  constructor(base: Base, regions: RegionTable, windows: WindowTable, pacing: Pacing) {
+    checkPacing(pacing);
+    this.#base = base;
+    this.#regions = regions;
+    this.#windows = windows;
+    this.#portion = pacing.portion ?? PORTION_BYTES;
+    this.#depth = pacing.depth ?? DEPTH;
+  }
+
+  /** What an RTS says, which is read here: its record is another one's afterwards. */
+  requestAt(rts: number, origin: number): Request {
+    const word = (offset: number): number => (this.#base.memory.words[(rts + offset) >>> 2] as number) >>> 0;
+    return {
+      origin,
+      bytes: word(RTS_BYTES_OFFSET),
+      index: word(RTS_INDEX_OFFSET),
+      generation: word(RTS_GENERATION_OFFSET),
+      offset: word(RTS_OFFSET_OFFSET),
+      blockIndex: word(RTS_BLOCK_INDEX_OFFSET),
+      blockGeneration: word(RTS_BLOCK_GENERATION_OFFSET),
+      place: word(RTS_PLACE_OFFSET),
+      window: word(RTS_WINDOW_OFFSET),
+      portion: word(RTS_PORTION_OFFSET),
+    };
+  }
+
+  /** A payload is not wanted, or refused: its origin is told. */
+  decline(request: Request, isRefused: boolean): void {
+    this.#notice(request, isRefused ? TRANSFER_REFUSED : TRANSFER_DONE);
+  }
+
+  /** Has a payload moved to where it goes; the destination is told once all is there, or nothing more comes. */
+  receive(request: Request, destination: Destination): void {
+    const to = this.#regions.find(destination.bytes);
+    if (to !== undefined && this.#chain(request, destination, to)) return;
+    const pull: Pull = { request, destination, at: 0, isCanceled: false, forget: () => {} };
+    pull.forget = onAbort(destination.options.signal, () => {
+      pull.isCanceled = true;
+    });
+    this.#pulls.push(pull);
+  }
+
+  /** Copies a slice of each payload that this thread copies. Returns how many are over. */
+  advance(): number {
+    if (this.#pulls.length === 0) return 0;
+    const pulls = this.#pulls;
+    this.#pulls = pulls.filter((pull) => !this.#pull(pull));
+    return pulls.length - this.#pulls.length;
+  }
+
+  /** Whether advance() would do something. */
+  get hasWork(): boolean {
+    return this.#pulls.some((pull) => this.#canPull(pull));
+  }
+
+  /** An endpoint has ended: nothing more comes from it. */
+  ended(origin: number): void {
+    this.#pulls = this.#pulls.filter((pull) => pull.request.origin !== origin || !this.#over(pull, SHUTDOWN));
+  }
+
+  /** The context closes. */
+  close(): void {
+    for (const { forget } of this.#pulls) forget();
+    for (const region of [...this.#links, ...this.#linksInUse]) region.close();
+  }
+
+  /** Begins a chain into a region; false: there is no memory for it. */
+  #chain(request: Request, destination: Destination, to: OpenRegion): boolean {
+    const { kernel, map, memory } = this.#base;
+    const { portion = this.#portion, depth = this.#depth } = destination.options;
+    // What is staged has the portions of its ring.
+    const portionBytes = request.portion || Math.max(portion, Math.ceil(request.bytes / LINK_COUNT_MAX));
+    const links = this.#takeLinks(Math.ceil(request.bytes / portionBytes) * LINK_SIZE);
+    if (links === undefined) return false;
+    const side = this.#windows.open(request.origin, NONE, (window) => this.#side(window, destination, links));
+    if (side === undefined) {
+      this.#giveLinks(links);
+      return false;
+    }
+    const { window } = side;
+    for (const [offset, value] of [
+      [WINDOW_PEER_INDEX_OFFSET, request.blockIndex],
+      [WINDOW_PEER_GENERATION_OFFSET, request.blockGeneration],
+      [WINDOW_PEER_OFFSET_OFFSET, request.place],
+      [WINDOW_PEER_WINDOW_OFFSET, request.window],
+      [WINDOW_OWN_INDEX_OFFSET, window.region.index],
+      [WINDOW_OWN_GENERATION_OFFSET, window.region.generation],
+      [WINDOW_OWN_OFFSET_OFFSET, window.offset],
+      [WINDOW_FROM_INDEX_OFFSET, request.index],
+      [WINDOW_FROM_GENERATION_OFFSET, request.generation],
+      [WINDOW_FROM_OFFSET_OFFSET, request.offset],
+      [WINDOW_TO_INDEX_OFFSET, to.index],
+      [WINDOW_TO_GENERATION_OFFSET, to.generation],
+      [WINDOW_TO_OFFSET_OFFSET, destination.bytes.byteOffset - to.pointer],
+      [WINDOW_CHAIN_INDEX_OFFSET, links.index],
+      [WINDOW_CHAIN_GENERATION_OFFSET, links.generation],
+      [WINDOW_BYTES_OFFSET, request.bytes],
+      [WINDOW_PORTION_OFFSET, portionBytes],
+      [WINDOW_RING_OFFSET, request.portion === 0 ? 0 : STAGED_COUNT],
+      [WINDOW_DEPTH_OFFSET, depth],
+    ] as const) {
+      memory.words[(window.pointer + offset) >>> 2] = value;
+    }
+    // Where the origin's window is gone, the origin is: its end is about to be told.
+    kernel.chainWrite(map.job, window.pointer);
+    return true;
+  }
+
+  #side(window: Window, destination: Destination, links: MemRegion): Side {
+    return {
+      window,
+      resultOffset: WINDOW_WRONG_OFFSET,
+      forget: onAbort(destination.options.signal, () => this.#windows.stop(window)),
+      over: (result: Result) => {
+        this.#giveLinks(links);
+        this.#complete(destination, result);
+      },
+    };
+  }
+
+  /** A region that takes the links of a chain; undefined: there is no memory. */
+  #takeLinks(bytes: number): MemRegion | undefined {
+    let links = this.#links.pop();
+    if (links !== undefined && links.length < bytes) {
+      links.close();
+      links = undefined;
+    }
+    links ??= regionIfAny(this.#regions, bytes);
+    if (links !== undefined) this.#linksInUse.add(links);
+    return links;
+  }
+
+  #giveLinks(links: MemRegion): void {
+    this.#linksInUse.delete(links);
+    this.#links.push(links);
+  }
+
+  /** Pointer to the origin's window; 0: the origin has ended, of which this context is about to be told. */
+  #windowOf({ blockIndex, blockGeneration, place, window }: Request): number {
+    const { kernel, map } = this.#base;
+    const pointer = kernel.placeOf(map.job, blockIndex, blockGeneration, place, WINDOW_SIZE);
+    if (pointer === 0) return 0;
+    // SYNC V (look): pairs with windowOpen() and windowClose().
+    return kernel.loadWord(pointer + WINDOW_GENERATION_OFFSET) >>> 0 === window ? pointer : 0;
+  }
+
+  /** Whether #pull() would get anywhere. */
+  #canPull({ request, at, isCanceled }: Pull): boolean {
+    const window = this.#windowOf(request);
+    if (window === 0) return false;
+    if (isCanceled || request.portion === 0 || this.#windows.isStopped(window)) return true;
+    // SYNC Y (look): pairs with the store of the origin's core, which stages.
+    return at < this.#base.kernel.loadWord(window + WINDOW_ALLOWED_OFFSET) * request.portion;
+  }
+
+  /** Copies the next slice of a payload; whether that is over. */
+  #pull(pull: Pull): boolean {
+    if (!this.#canPull(pull)) return false;
+    const { request, destination, at } = pull;
+    const { kernel, map, memory } = this.#base;
+    const window = this.#windowOf(request);
+    const { portion } = request;
+    const isStopped = pull.isCanceled || this.#windows.isStopped(window);
+    const within = portion === 0 ? at : at % portion;
+    const most = portion === 0 ? SLICE_BYTES : Math.min(SLICE_BYTES, portion - within);
+    const bytes = isStopped ? 0 : Math.min(request.bytes - at, most);
+    const place = portion === 0 ? at : (Math.floor(at / portion) % STAGED_COUNT) * portion + within;
+    const from = kernel.placeOf(map.job, request.index, request.generation, (request.offset + place) >>> 0, bytes);
+    if (isStopped || from === 0) {
+      this.#notice(request, isStopped ? TRANSFER_CANCELED : TRANSFER_REFUSED);
+      return this.#over(pull, isStopped ? CANCELED : ERROR);
+    }
+    copyInto(destination.bytes, at, memory.bytes.subarray(from, from + bytes));
+    pull.at = at + bytes;
+    if (portion !== 0 && pull.at % portion === 0) {
+      // SYNC Y (passed): pairs with the origin's core, which stages the next portion in this one's place.
+      kernel.storeWord(window + WINDOW_PASSED_OFFSET, pull.at / portion);
+      kernel.ring(slotOf(map, request.origin));
+    }
+    if (pull.at < request.bytes) return false;
+    this.#notice(request, TRANSFER_DONE);
+    return this.#over(pull, SUCCESS);
+  }
+
+  #over({ destination, forget }: Pull, result: Result): true {
+    forget();
+    this.#complete(destination, result);
+    return true;
+  }
+
+  #complete({ onComplete, cookie }: Destination, result: Result): void {
+    if (onComplete !== undefined) this.#base.completions.push(onComplete, cookie, result);
+  }
+
+  #notice({ blockIndex, blockGeneration, place, window, origin }: Request, result: number): void {
+    const { kernel, map } = this.#base;
+    kernel.chainNotice(map.job, blockIndex, blockGeneration, place, window, slotOf(map, origin), result);
+  }
+}
+
+/** @throws PAMIR_INVAL */
+export function checkReceive(options: ReceiveOptions): void {
+  const { signal } = options;
+  if (signal !== undefined && !(signal instanceof AbortSignal)) {
+    throw new PamiError("PAMIR_INVAL", `signal of receive() is ${show(signal)}, not an AbortSignal`);
+  }
+  checkPacing(options);
+}
+
+/** @throws PAMIR_INVAL */
+function checkPacing({ portion = PORTION_BYTES, depth = DEPTH }: Pacing): void {
+  checkInteger("portion", portion, PORTION_BYTES_MIN, PORTION_BYTES_MAX);
+  checkInteger("depth", depth, 1, DEPTH_MAX);
+}

@@ -1,0 +1,206 @@
+// The origin's side of rendezvous: payloads that are offered by a request to send (RTS), and stay where they are until the
+// target has had them moved. One that lies in no region goes through a ring of portions in one, a portion as soon as the one
+// in its place has been moved.
+import {
+  LINK_COUNT_MAX,
+  NONE,
+  PAGE_SIZE,
+  RTS_BLOCK_GENERATION_OFFSET,
+  RTS_BLOCK_INDEX_OFFSET,
+  RTS_BYTES_OFFSET,
+  RTS_GENERATION_OFFSET,
+  RTS_INDEX_OFFSET,
+  RTS_OFFSET_OFFSET,
+  RTS_PLACE_OFFSET,
+  RTS_PORTION_OFFSET,
+  RTS_WINDOW_OFFSET,
+  STAGED_COUNT,
+  WINDOW_ALLOWED_OFFSET,
+  WINDOW_PASSED_OFFSET,
+  WINDOW_RESULT_OFFSET,
+} from "../../assembly/layout.js";
+import { alignUp } from "../../assembly/seq.js";
+import { copyInto } from "../support/copy.js";
+import type { Base } from "./base.js";
+import type { MemRegion, OpenRegion, RegionTable } from "./memregion.js";
+import type { Callback, Result } from "./result.js";
+import { onAbort, regionIfAny, type Side, slotOf, type Window, type WindowTable } from "./window.js";
+
+/** A payload that is to be offered. */
+export interface Offer {
+  readonly payload: Uint8Array;
+  readonly onLocal: Callback;
+  readonly onRemote: Callback | undefined;
+  readonly cookie: unknown;
+  readonly signal: AbortSignal | undefined;
+}
+
+/** Payloads offered to one target that it has not taken yet; more wait in the pending queue. */
+const OFFERS_MAX = 8;
+/** Payloads of one context that are staged at a time; others go in packets. */
+const STAGINGS_MAX = 8;
+/** Of a payload that is staged: bytes of a portion, where it has no more than LINK_COUNT_MAX of them. */
+const STAGED_BYTES = 65536;
+
+/** The ring of a payload that is staged. */
+interface Ring {
+  readonly region: MemRegion;
+  readonly portion: number;
+  /** Bytes of the payload that have been copied into it. */
+  at: number;
+}
+
+/** A payload that has been offered. */
+interface Offered extends Side {
+  readonly offer: Offer;
+  readonly ring: Ring | undefined;
+}
+
+export class Offers {
+  /** Payloads that have been offered. */
+  count = 0;
+  readonly #base: Base;
+  readonly #regions: RegionTable;
+  readonly #windows: WindowTable;
+  readonly #isShared: boolean;
+  /** How many were offered, by target. */
+  readonly #counts: Uint8Array;
+  /** Those that are staged. */
+  readonly #staged: Offered[] = [];
+  /** Regions that have been rings, and are again. */
+  readonly #rings: MemRegion[] = [];
+
+  /** @param isShared whether tasks share memory: else nothing can be offered */
+  constructor(base: Base, regions: RegionTable, windows: WindowTable, isShared: boolean) {
+    this.#base = base;
+    this.#regions = regions;
+    this.#windows = windows;
+    this.#isShared = isShared;
+    this.#counts = new Uint8Array(base.map.tasks * base.map.contexts);
+  }
+
+  /** Whether a payload is to be offered: if its sender wants so, or says nothing and it is large and lies in a region. */
+  suits(payload: Uint8Array, isWanted: boolean | undefined, isLarge: boolean): boolean {
+    if (!this.#isShared || payload.length === 0) return false;
+    return isWanted ?? (isLarge && this.#regions.find(payload) !== undefined);
+  }
+
+  /** Whether one more may be offered to a target now. */
+  mayBegin(target: number): boolean {
+    return (this.#counts[target] as number) < OFFERS_MAX;
+  }
+
+  /** Sees to it that there is memory for begin(); false: there is none. */
+  reserve({ payload }: Offer): boolean {
+    if (!this.#windows.reserve()) return false;
+    if (this.#regions.find(payload) !== undefined) return true;
+    if (this.#staged.length === STAGINGS_MAX) return false;
+    const bytes = STAGED_COUNT * stagedPortion(payload.length);
+    const last = this.#rings.at(-1);
+    if (last !== undefined && last.length >= bytes) return true;
+    this.#rings.pop()?.close();
+    const ring = regionIfAny(this.#regions, bytes);
+    if (ring !== undefined) this.#rings.push(ring);
+    return ring !== undefined;
+  }
+
+  /** Offers a payload, once there is memory for it: writes its RTS, which the target sees when that is committed. */
+  begin(offer: Offer, target: number, rts: number): void {
+    const { words } = this.#base.memory;
+    const { payload } = offer;
+    const found = this.#regions.find(payload);
+    const portion = found === undefined ? stagedPortion(payload.length) : 0;
+    const region = found === undefined ? (this.#rings.pop() as MemRegion) : undefined;
+    const ring = region && { region, portion, at: 0 };
+    const allowed = ring === undefined ? NONE : 0;
+    const { window } = this.#windows.open(target, allowed, (own) => this.#offered(own, offer, ring)) as Offered;
+    const { index, generation } = (found ?? region) as OpenRegion;
+    for (const [offset, value] of [
+      [RTS_BYTES_OFFSET, payload.length],
+      [RTS_INDEX_OFFSET, index],
+      [RTS_GENERATION_OFFSET, generation],
+      [RTS_OFFSET_OFFSET, found === undefined ? 0 : payload.byteOffset - found.pointer],
+      [RTS_BLOCK_INDEX_OFFSET, window.region.index],
+      [RTS_BLOCK_GENERATION_OFFSET, window.region.generation],
+      [RTS_PLACE_OFFSET, window.offset],
+      [RTS_PORTION_OFFSET, portion],
+      [RTS_WINDOW_OFFSET, window.generation],
+    ] as const) {
+      words[(rts + offset) >>> 2] = value;
+    }
+  }
+
+  /** Stages what has room now. */
+  advance(): void {
+    for (const offered of this.#staged) this.#stage(offered);
+  }
+
+  /** Whether advance() would do something. */
+  get hasWork(): boolean {
+    return this.#staged.some((offered) => this.#room(offered) > 0);
+  }
+
+  /** The context closes. */
+  close(): void {
+    for (const { ring } of this.#staged) ring?.region.close();
+    for (const region of this.#rings) region.close();
+  }
+
+  #offered(window: Window, offer: Offer, ring: Ring | undefined): Offered {
+    const { completions } = this.#base;
+    const offered: Offered = {
+      window,
+      offer,
+      ring,
+      resultOffset: WINDOW_RESULT_OFFSET,
+      forget: onAbort(offer.signal, () => this.#windows.stop(window)),
+      over: (result: Result) => {
+        this.count--;
+        this.#counts[window.peer] = (this.#counts[window.peer] as number) - 1;
+        if (ring !== undefined) {
+          this.#staged.splice(this.#staged.indexOf(offered), 1);
+          this.#rings.push(ring.region);
+        }
+        const { onLocal, onRemote, cookie } = offer;
+        completions.push(onLocal, cookie, result);
+        if (onRemote !== undefined) completions.push(onRemote, cookie, result);
+      },
+    };
+    this.count++;
+    this.#counts[window.peer] = (this.#counts[window.peer] as number) + 1;
+    if (ring !== undefined) {
+      this.#staged.push(offered);
+      this.#stage(offered);
+    }
+    return offered;
+  }
+
+  /** Bytes that may be copied into the ring now. */
+  #room({ window: { pointer }, ring, offer }: Offered): number {
+    if (ring === undefined || ring.at === offer.payload.length || this.#windows.isStopped(pointer)) return 0;
+    // SYNC Y (look): pairs with whoever moves the portions: those that are passed may be written over.
+    const passed = this.#base.kernel.loadWord(pointer + WINDOW_PASSED_OFFSET);
+    return Math.min(offer.payload.length, (passed + STAGED_COUNT) * ring.portion) - ring.at;
+  }
+
+  #stage(offered: Offered): void {
+    const { window, ring, offer } = offered;
+    const room = this.#room(offered);
+    if (ring === undefined || room <= 0) return;
+    const { portion, region } = ring;
+    for (const end = ring.at + room; ring.at < end; ) {
+      const part = offer.payload.subarray(ring.at, Math.min(end, ring.at + portion));
+      copyInto(region.bytes, ((ring.at / portion) % STAGED_COUNT) * portion, part);
+      ring.at += part.length;
+    }
+    const { kernel, map } = this.#base;
+    // SYNC Y (staged): makes the portions visible; pairs with whoever moves them.
+    kernel.storeWord(window.pointer + WINDOW_ALLOWED_OFFSET, Math.ceil(ring.at / portion));
+    kernel.ring(slotOf(map, window.peer));
+  }
+}
+
+/** Bytes of a portion of a payload that is staged. */
+function stagedPortion(bytes: number): number {
+  return alignUp(Math.max(STAGED_BYTES, Math.ceil(bytes / LINK_COUNT_MAX)), PAGE_SIZE);
+}

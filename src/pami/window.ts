@@ -1,0 +1,216 @@
+// The windows of one context: its sides of the transfers that pace themselves, and who is told when one is over. A window is
+// where the engine at the other side injects descriptors: see WINDOW in assembly/layout.ts.
+import {
+  BLOCK_SIZE,
+  BLOCK_STATUS_OFFSET,
+  BLOCK_WINDOWS_OFFSET,
+  CONTEXT_WINDOWS_OFFSET,
+  NONE,
+  TRANSFER_CANCELED,
+  TRANSFER_DONE,
+  WINDOW_ALLOWED_OFFSET,
+  WINDOW_BIT_OFFSET,
+  WINDOW_COUNT,
+  WINDOW_PEER_TASK_OFFSET,
+  WINDOW_SIZE,
+  WINDOW_STATUS_OFFSET,
+  WINDOW_STOP_OFFSET,
+} from "../../assembly/layout.js";
+import type { Kernel, Memory } from "../kernel/kernel.js";
+import { type MemoryMap, taskSlot } from "../memory/map.js";
+import type { Base } from "./base.js";
+import { PamiError } from "./error.js";
+import type { MemRegion, RegionTable } from "./memregion.js";
+import { CANCELED, ERROR, type Result, SHUTDOWN, SUCCESS } from "./result.js";
+
+/** A window that is in use. */
+export interface Window {
+  readonly pointer: number;
+  /** Counts its openings and closings. */
+  readonly generation: number;
+  /** The region of its block, and where it lies in that. */
+  readonly region: MemRegion;
+  readonly offset: number;
+  /** Ordinal of the endpoint at the other side. */
+  readonly peer: number;
+}
+
+/** One side of a transfer. */
+export interface Side {
+  readonly window: Window;
+  /** Which word of the window has what came of it. */
+  readonly resultOffset: number;
+  /** Takes no notice of its signal any more. */
+  readonly forget: () => void;
+  /** It is over, and its window is another one's from now on. */
+  over(result: Result): void;
+}
+
+interface Block {
+  readonly region: MemRegion;
+  readonly pointer: number;
+  readonly sides: (Side | undefined)[];
+}
+
+export class WindowTable {
+  /** Windows in use. */
+  count = 0;
+  readonly #kernel: Kernel;
+  readonly #memory: Memory;
+  readonly #map: MemoryMap;
+  readonly #context: number;
+  readonly #regions: RegionTable;
+  /** In the order in which the engine finds them. */
+  readonly #blocks: Block[] = [];
+
+  constructor({ kernel, memory, map, block }: Base, regions: RegionTable) {
+    this.#kernel = kernel;
+    this.#memory = memory;
+    this.#map = map;
+    this.#context = block;
+    this.#regions = regions;
+  }
+
+  /** Whether there is a free window, or memory for more. */
+  reserve(): boolean {
+    return this.#blocks.some(({ sides }) => sides.includes(undefined)) || this.#grow();
+  }
+
+  /**
+   * Opens a window for one side of a transfer with an endpoint.
+   * @param allowed portions that may be moved, or NONE: all
+   * @param make the side that has it, before anybody else knows of it
+   * @returns undefined: there is no memory
+   */
+  open<T extends Side>(peer: number, allowed: number, make: (window: Window) => T): T | undefined {
+    if (!this.reserve()) return undefined;
+    const block = this.#blocks.find(({ sides }) => sides.includes(undefined)) as Block;
+    const number = block.sides.indexOf(undefined);
+    const offset = BLOCK_WINDOWS_OFFSET + number * WINDOW_SIZE;
+    const pointer = block.pointer + offset;
+    const generation = this.#kernel.windowOpen(pointer, allowed);
+    this.#memory.words[(pointer + WINDOW_PEER_TASK_OFFSET) >>> 2] = slotOf(this.#map, peer);
+    const side = make({ pointer, generation, region: block.region, offset, peer });
+    block.sides[number] = side;
+    this.count++;
+    return side;
+  }
+
+  /** One turn of the engine; ends what is over. Returns how many. */
+  advance(): number {
+    const kernel = this.#kernel;
+    kernel.chainRun(this.#map.job, this.#context);
+    let events = 0;
+    for (const { pointer, sides } of this.#blocks) {
+      // SYNC K (look): pairs with tell(): what it tells of has happened.
+      const bits = kernel.loadWord(pointer + BLOCK_STATUS_OFFSET);
+      if (bits === 0) continue;
+      kernel.clearBits(pointer + BLOCK_STATUS_OFFSET, bits);
+      for (let left = bits; left !== 0; left &= left - 1) {
+        const number = 31 - Math.clz32(left & -left);
+        const side = sides[number];
+        if (side === undefined) continue;
+        events++;
+        const result = this.#memory.words[(side.window.pointer + side.resultOffset) >>> 2] as number;
+        this.#end(sides, number, resultOf(result));
+      }
+    }
+    return events;
+  }
+
+  /** Whether advance() would do something. */
+  get hasWork(): boolean {
+    return this.count > 0 && this.#kernel.chainPeek(this.#context) !== 0;
+  }
+
+  /** An endpoint has ended: so do all transfers with it. */
+  ended(peer: number): void {
+    if (this.count === 0) return;
+    for (const { sides } of this.#blocks) {
+      for (let number = 0; number < sides.length; number++) {
+        if (sides[number]?.window.peer === peer) this.#end(sides, number, SHUTDOWN);
+      }
+    }
+  }
+
+  /** The context closes: its memory goes once nobody can be at it. */
+  close(): void {
+    this.#kernel.storeWord(this.#context + CONTEXT_WINDOWS_OFFSET, 0);
+    for (const { region, sides } of this.#blocks) {
+      for (const side of sides) side?.forget();
+      region.close();
+    }
+  }
+
+  /** Nothing more is moved through a window, and all of it is counted as if it were. */
+  stop({ pointer }: Window): void {
+    // SYNC Z (stop): pairs with the engines, on either side.
+    this.#kernel.storeWord(pointer + WINDOW_STOP_OFFSET, TRANSFER_CANCELED);
+    // None of what is passed over has to be staged.
+    this.#kernel.storeWord(pointer + WINDOW_ALLOWED_OFFSET, NONE);
+  }
+
+  /** Whether stop() was called, here or by the owner of another's window. */
+  isStopped(pointer: number): boolean {
+    // SYNC Z (look): pairs with stop().
+    return this.#kernel.loadWord(pointer + WINDOW_STOP_OFFSET) !== TRANSFER_DONE;
+  }
+
+  #end(sides: (Side | undefined)[], number: number, result: Result): void {
+    const side = sides[number] as Side;
+    sides[number] = undefined;
+    this.count--;
+    this.#kernel.windowClose(side.window.pointer);
+    side.forget();
+    side.over(result);
+  }
+
+  /** Adds a block; false: there is no memory. */
+  #grow(): boolean {
+    const region = regionIfAny(this.#regions, BLOCK_SIZE);
+    if (region === undefined) return false;
+    const { words } = this.#memory;
+    const pointer = region.bytes.byteOffset;
+    region.bytes.fill(0);
+    words[pointer >>> 2] = this.#blocks[0]?.pointer ?? 0;
+    for (let number = 0; number < WINDOW_COUNT; number++) {
+      const window = pointer + BLOCK_WINDOWS_OFFSET + number * WINDOW_SIZE;
+      words[(window + WINDOW_STATUS_OFFSET) >>> 2] = pointer + BLOCK_STATUS_OFFSET;
+      words[(window + WINDOW_BIT_OFFSET) >>> 2] = 1 << number;
+    }
+    this.#blocks.unshift({ region, pointer, sides: Array.from({ length: WINDOW_COUNT }, () => undefined) });
+    // SYNC V (blocks): pairs with chainRun().
+    this.#kernel.storeWord(this.#context + CONTEXT_WINDOWS_OFFSET, pointer);
+    return true;
+  }
+}
+
+/** Pointer to the task slot of an endpoint's ordinal. */
+export function slotOf(map: MemoryMap, ordinal: number): number {
+  return taskSlot(map, Math.floor(ordinal / map.contexts));
+}
+
+/** A region of pamir's own; undefined: there is no memory for it now. */
+export function regionIfAny(regions: RegionTable, bytes: number): MemRegion | undefined {
+  try {
+    return regions.create(bytes, true);
+  } catch (error) {
+    const code = error instanceof PamiError ? error.code : "";
+    if (code === "PAMIR_NO_MEMORY" || code === "PAMIR_BUSY") return undefined;
+    throw error;
+  }
+}
+
+/** Has a signal heard, also where it has been given before; what is returned ends that. */
+export function onAbort(signal: AbortSignal | undefined, abort: () => void): () => void {
+  if (signal === undefined) return () => {};
+  if (signal.aborted) abort();
+  signal.addEventListener("abort", abort, { once: true });
+  return () => signal.removeEventListener("abort", abort);
+}
+
+/** What a callback gets. */
+function resultOf(transfer: number): Result {
+  if (transfer === TRANSFER_DONE) return SUCCESS;
+  return transfer === TRANSFER_CANCELED ? CANCELED : ERROR;
+}
