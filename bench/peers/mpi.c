@@ -1,6 +1,7 @@
 // The same work over MPI, for Open MPI and MPICH: ping-pong with blocking calls as osu_latency, windows of 64 with
 // receives posted ahead as osu_mbw_mr; the receiver touches every cache line of each message.
-// mpirun -n 2 mpi CPU0 CPU1 SECONDS BYTES lat|rate → percentiles of half a round trip, or messages per second
+// Large messages: windows of 4, which nobody touches.
+// mpirun -n 2 mpi CPU0 CPU1 SECONDS BYTES lat|rate|rndv → percentiles of half a round trip, or messages per second
 #include "common.h"
 #include <mpi.h>
 
@@ -61,6 +62,32 @@ static void one_window(int rank, char *out, char *in, int bytes) {
   }
 }
 
+#define LARGE_WINDOW 4
+
+static void large_window(int rank, char *out, char *in, int bytes) {
+  MPI_Request requests[LARGE_WINDOW];
+  for (int i = 0; i < LARGE_WINDOW; i++) {
+    if (rank == 0) MPI_Isend(out, bytes, MPI_BYTE, 1, 2, MPI_COMM_WORLD, &requests[i]);
+    else MPI_Irecv(in + (size_t)i * bytes, bytes, MPI_BYTE, 0, 2, MPI_COMM_WORLD, &requests[i]);
+  }
+  MPI_Waitall(LARGE_WINDOW, requests, MPI_STATUSES_IGNORE);
+}
+
+static void large(int rank, char *out, char *in, int bytes, double seconds) {
+  unsigned long windows = 4;
+  double elapsed = 0;
+  for (int phase = 0; phase < 2; phase++) {
+    MPI_Barrier(MPI_COMM_WORLD);
+    double begin = now_ns();
+    for (unsigned long i = 0; i < windows; i++) large_window(rank, out, in, bytes);
+    elapsed = now_ns() - begin;
+    if (phase == 1) break;
+    windows = (unsigned long)(seconds * 1e9 / (elapsed / windows)) + 1;
+    MPI_Bcast(&windows, 1, MPI_UNSIGNED_LONG, 0, MPI_COMM_WORLD);
+  }
+  if (rank == 0) print_rate((double)windows * LARGE_WINDOW, elapsed);
+}
+
 static void rate(int rank, char *out, char *in, int bytes, double seconds) {
   size_t windows = 50;
   double elapsed = 0;
@@ -90,10 +117,12 @@ int main(int count, char **arguments) {
   pin(atoi(arguments[1 + rank]));
   double seconds = atof(arguments[3]);
   int bytes = atoi(arguments[4]);
-  char *out = malloc(bytes), *in = malloc((size_t)bytes * WINDOW);
+  size_t places = strcmp(arguments[5], "rndv") == 0 ? LARGE_WINDOW : WINDOW;
+  char *out = malloc(bytes), *in = malloc(bytes * places);
   memset(out, 1, bytes);
-  memset(in, 0, (size_t)bytes * WINDOW);
+  memset(in, 0, bytes * places);
   if (strcmp(arguments[5], "lat") == 0) latency(rank, out, in, bytes, seconds);
+  else if (strcmp(arguments[5], "rndv") == 0) large(rank, out, in, bytes, seconds);
   else rate(rank, out, in, bytes, seconds);
   MPI_Finalize();
   return 0;

@@ -45,6 +45,7 @@ function against(
   };
 }
 
+const RNDV_SIZES = [1048576, 16777216, 268435456, 1073741824];
 const BANDWIDTH_SIZES = [1024, 3904, 65536, 1048576];
 
 const GOALS: readonly Goal[] = [
@@ -87,6 +88,9 @@ const GOALS: readonly Goal[] = [
   against("rmw_lat", "wasmcall", 0, "less", 4, 2),
   against("put_touch_bw", "ring", 4096, "more"),
   ...[65536, 1048576].map((bytes) => against("put_touch_bw", "ring", bytes, "more", 0.8, 0.95)),
+  ...RNDV_SIZES.map((bytes) => against("rndv_bw", "memcpy", bytes, "more", 0.85, 0.95)),
+  against("rndv_bw", "openmpi", 1048576, "more", 1, 2),
+  against("rndv_bw", "openmpi", 16777216, "more", 1, 2),
   ...(["fence_one", "fence_other"] as const).map(
     (one): Goal => ({
       what: `fence_many against ${one}`,

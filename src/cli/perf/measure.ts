@@ -100,14 +100,14 @@ export class RateMeter {
   }
 
   /** After a window; false: that was the last. */
-  window(): boolean {
+  window(messages = WINDOW): boolean {
     if (++this.#windows < this.#stride) return true;
     const last = this.#over;
     this.#over = now();
     const windows = this.#windows;
     this.#windows = 0;
     if (this.#start !== 0) {
-      this.#counted += windows * WINDOW;
+      this.#counted += windows * messages;
       return this.#over < this.#start + this.#seconds * 1e9 || this.#counted < this.#least;
     }
     if (this.#over >= this.#warm) {

@@ -127,7 +127,7 @@ export function nativeMpi(name: keyof typeof MPI): Native {
   if ("missing" in built) return built;
   return {
     run: async (order) => {
-      const what = order.test === "am_lat" ? "lat" : "rate";
+      const what = order.test === "am_lat" ? "lat" : order.test === "rndv_bw" ? "rndv" : "rate";
       const args = [...options, "-n", "2", built.path, ...common(order), String(order.bytes), what];
       return JSON.parse(await run(starter, args, order.seconds)) as Figures;
     },

@@ -1,7 +1,7 @@
 // Starts what is measured inside this process: jobs of pamir, and the peers in JavaScript.
 import { MessageChannel, type MessagePort, Worker } from "node:worker_threads";
 import { type KernelName, launch } from "pamir";
-import { type Figures, makeResults, readResults, type TestName, type Work } from "./work.js";
+import { type Figures, makeResults, placesOf, readResults, type TestName, type Work } from "./work.js";
 
 /** What a peer's worker is told. */
 export interface PeerData {
@@ -39,13 +39,17 @@ export async function within<T>(milliseconds: number, run: Promise<T>, end: () =
   }
 }
 
+/** Of a job, beside the payloads of rndv_bw. */
+const HEAP_BYTES = 2 ** 25;
+
 /** A run of pamir's tasks; rejects with the error of a task that failed. */
 export async function runPamir(kernel: KernelName | readonly KernelName[], order: Order): Promise<Figures> {
   const tasks = order.test === "am_fan" ? 4 : 2;
   const work: Work = { ...order, results: makeResults(tasks), barrier: new SharedArrayBuffer(4) };
   const entry = new URL("./tasks/perf.js", import.meta.url);
   // Two tasks of one context: what a program of two tasks would ask for.
-  const job = await launch(entry, { tasks, kernel, contexts: 1, args: work });
+  const heap = order.test === "rndv_bw" ? { heapBytes: (placesOf(order.bytes) + 1) * order.bytes + HEAP_BYTES } : {};
+  const job = await launch(entry, { tasks, kernel, contexts: 1, args: work, ...heap });
   const exits = await within(limitOf(order), job.exited, () => job.terminate());
   const failed = exits.find(({ code }) => code !== 0);
   if (failed !== undefined) throw new Error(`task ${failed.task}: ${failed.error ?? `exit code ${failed.code}`}`);
@@ -72,7 +76,8 @@ export async function runPeer(peer: string, order: Order): Promise<Figures> {
   const work: Work = { ...order, results: makeResults(threads), barrier: new SharedArrayBuffer(4) };
   const posts = peer.startsWith("postMessage");
   const channel = posts ? new MessageChannel() : undefined;
-  const pages = Math.ceil((2 * Math.max(order.bytes, 4096)) / 65536) + 1;
+  const places = order.test === "rndv_bw" ? placesOf(order.bytes) + 1 : 2;
+  const pages = Math.ceil((places * Math.max(order.bytes, 4096)) / 65536) + 1;
   const shared = posts ? {} : { memory: new WebAssembly.Memory({ initial: pages, maximum: pages, shared: true }) };
   const rings = [0, 1].map(() => new SharedArrayBuffer(8 + Math.max(RINGBUF_BYTES, 2 * order.bytes)));
   const stop = new SharedArrayBuffer(4);
@@ -107,7 +112,7 @@ export async function runPeer(peer: string, order: Order): Promise<Figures> {
 export function peerDoes(peer: string, test: TestName): boolean {
   if (peer === "waitnotify") return test === "wake_lat";
   if (peer === "wasmcall") return test === "idle" || test === "rmw_lat";
-  if (peer === "memcpy") return test === "am_bw" || test === "put_bw" || test === "get_bw";
+  if (peer === "memcpy") return test === "am_bw" || test === "put_bw" || test === "get_bw" || test === "rndv_bw";
   if (peer === "postMessage-transfer") return test === "am_bw";
   return test === "am_lat" || test === "am_rate" || test === "am_bw";
 }

@@ -70,6 +70,13 @@ export const TESTS: readonly Test[] = [
     figure: "bandwidth",
     seconds: 1,
   },
+  {
+    name: "rndv_bw",
+    what: "messages that the engines move from region to region, four under way; nobody reads the data",
+    bytes: [1048576, 16777216, 268435456],
+    figure: "bandwidth",
+    seconds: 1,
+  },
   { name: "fence_many", what: "a fence behind 100,000 puts", bytes: [8], figure: "latency", seconds: 1 },
   { name: "fence_one", what: "a fence behind one put", bytes: [8], figure: "latency", seconds: 0.3 },
   {
@@ -92,6 +99,7 @@ export interface System {
 const rates = (test: TestName) => test === "am_rate" || test === "am_bw";
 const touches = (test: TestName) => rates(test) || test === "put_touch_bw";
 const messages = (test: TestName) => test === "am_lat" || rates(test);
+const mpiDoes = (test: TestName) => messages(test) || test === "rndv_bw";
 
 function pamir(name: string, what: string, kernel: "wasm" | "ts" | readonly ["wasm", "ts"]): System {
   const mixed = typeof kernel === "object";
@@ -143,10 +151,10 @@ export const SYSTEMS: readonly System[] = [
   {
     name: "openmpi",
     what: "Open MPI, two processes over shared memory",
-    does: messages,
+    does: mpiDoes,
     prepare: () => nativeMpi("openmpi"),
   },
-  { name: "mpich", what: "MPICH, likewise", does: messages, prepare: () => nativeMpi("mpich") },
+  { name: "mpich", what: "MPICH, likewise", does: mpiDoes, prepare: () => nativeMpi("mpich") },
   { name: "ucx", what: "UCX active messages (ucx_perftest, UCP)", does: messages, prepare: () => nativeUcx("ucx") },
   {
     name: "ucx-uct",

@@ -14,6 +14,7 @@ export type TestName =
   | "get_bw"
   | "rmw_lat"
   | "put_touch_bw"
+  | "rndv_bw"
   | "fence_many"
   | "fence_one"
   | "fence_other";
@@ -47,6 +48,10 @@ export interface Figures {
 }
 
 export const WINDOW = 64;
+/** Messages of rndv_bw that are under way at a time. */
+export const RNDV_WINDOW = 4;
+/** Bytes of a payload up to which each of those goes to a place of its own. */
+const OWN_PLACE_BYTES = 2 ** 26;
 /** Round trips that are timed together where one takes less than a microsecond. */
 export const BATCH = 16;
 export const CACHE_LINE = 64;
@@ -61,6 +66,11 @@ export function makeResults(threads: number): SharedArrayBuffer {
   const results = new SharedArrayBuffer(8 * FIELDS.length * threads);
   new Float64Array(results).fill(Number.NaN);
   return results;
+}
+
+/** How many places the payloads of rndv_bw go to, in turn. */
+export function placesOf(bytes: number): number {
+  return bytes <= OWN_PLACE_BYTES ? RNDV_WINDOW : 1;
 }
 
 /** Waits until all threads are up, so that nobody measures how others load. */

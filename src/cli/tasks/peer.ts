@@ -3,10 +3,12 @@ import { type MessagePort, workerData } from "node:worker_threads";
 import { bareWasm } from "../perf/bare-wasm.js";
 import { now, pinThread, RateMeter, Stopwatch, touch } from "../perf/measure.js";
 import type { PeerData } from "../perf/peers.js";
-import { BATCH, type Figures, meet, WINDOW, writeResults } from "../perf/work.js";
+import { BATCH, type Figures, meet, placesOf, RNDV_WINDOW, WINDOW, writeResults } from "../perf/work.js";
 
 const { peer, thread, threads, work, port, memory, ringbuf } = workerData as PeerData;
 const { bytes, seconds, test } = work;
+/** Of a payload, by default. */
+const PORTION_BYTES = 262144;
 let sink = 0;
 
 /** Messages through a port, cloned; the leader ends by closing it. */
@@ -218,11 +220,30 @@ function memoryCopy(memory: WebAssembly.Memory): Figures {
   return { messages_per_s: (copies / (over - start)) * 1e9, messages: copies };
 }
 
+/** As the engine of a rendezvous: portion by portion, each payload to the next place. */
+function portionCopy(memory: WebAssembly.Memory): Figures {
+  const wasm = bareWasm(memory);
+  const places = placesOf(bytes);
+  const from = places * bytes;
+  new Uint8Array(memory.buffer).fill(1);
+  const meter = new RateMeter(work);
+  do {
+    for (let message = 0; message < RNDV_WINDOW; message++) {
+      const to = (message % places) * bytes;
+      for (let at = 0; at < bytes; at += PORTION_BYTES) {
+        wasm.copy(to + at, from + at, Math.min(PORTION_BYTES, bytes - at), 1);
+      }
+    }
+  } while (meter.window(RNDV_WINDOW));
+  return meter.figures();
+}
+
 async function measure(): Promise<Figures> {
   const latency = test === "am_lat" || test === "wake_lat";
   if (peer === "ringbuf.js") return latency ? await ringbufLatency() : await ringbufRate();
   if (peer === "waitnotify") return waitNotify(memory as WebAssembly.Memory);
   if (peer === "wasmcall") return wasmCall(memory as WebAssembly.Memory);
+  if (peer === "memcpy" && test === "rndv_bw") return portionCopy(memory as WebAssembly.Memory);
   if (peer === "memcpy") return memoryCopy(memory as WebAssembly.Memory);
   if (peer === "handoff") return handOff(memory as WebAssembly.Memory);
   if (latency) return await postMessageLatency(port as MessagePort);

@@ -2,7 +2,7 @@
 // it receives, and all others send.
 import { attach, type Client, type Context, type Endpoint, type Message, SEND_IMMEDIATE_MAX, SUCCESS } from "pamir";
 import { CollectionCounter, midmean, now, pinThread, RateMeter, Stopwatch, touch } from "../perf/measure.js";
-import { BATCH, type Figures, meet, WINDOW, type Work, writeResults } from "../perf/work.js";
+import { BATCH, type Figures, meet, placesOf, RNDV_WINDOW, WINDOW, type Work, writeResults } from "../perf/work.js";
 
 const DATA = 1;
 const ANSWER = 2;
@@ -335,6 +335,42 @@ function touchFollower(context: Context, client: Client, peer: Endpoint, { bytes
   while (!over) context.advance(ROUNDS);
 }
 
+/** Always as many under way as the window has; each is counted when its payload is free again. */
+function rendezvousLeader(context: Context, client: Client, peer: Endpoint, work: Work): Figures {
+  const payload = client.createRegion(work.bytes).bytes.fill(1);
+  let isReady = false;
+  context.dispatch(ANSWER, () => {
+    isReady = true;
+  });
+  context.advanceUntil(() => isReady);
+  const meter = new RateMeter(work);
+  let underWay = 0;
+  const parameters = { to: peer, dispatch: DATA, payload, rendezvous: true, onLocal: () => underWay-- };
+  do {
+    for (let i = 0; i < RNDV_WINDOW; i++) {
+      while (underWay === RNDV_WINDOW) context.advance(ROUNDS);
+      underWay++;
+      context.send(parameters);
+    }
+  } while (meter.window(RNDV_WINDOW));
+  while (underWay > 0) context.advance(ROUNDS);
+  return meter.figures();
+}
+
+function rendezvousFollower(context: Context, client: Client, peer: Endpoint, { bytes }: Work): void {
+  const places = Array.from({ length: placesOf(bytes) }, () => client.createRegion(bytes).bytes.fill(1));
+  let next = 0;
+  let over = false;
+  context.dispatch(DATA, (message) => {
+    message.receive(places[next++ % places.length] as Uint8Array);
+  });
+  context.dispatch(STOP, () => {
+    over = true;
+  });
+  context.sendImmediate(peer, ANSWER);
+  while (!over) context.advance(ROUNDS);
+}
+
 async function main(): Promise<void> {
   const client = await attach();
   const work = client.args as Work;
@@ -351,6 +387,8 @@ async function main(): Promise<void> {
   if (rates && leads) figures = rateLeader(context, peer, work, collections);
   else if (rates) rateFollower(context, client, work, collections);
   else if (work.test === "put_touch_bw" && leads) figures = touchLeader(context, client, peer, work);
+  else if (work.test === "rndv_bw" && leads) figures = rendezvousLeader(context, client, peer, work);
+  else if (work.test === "rndv_bw") rendezvousFollower(context, client, peer, work);
   else if (work.test === "put_touch_bw") touchFollower(context, client, peer, work);
   else if (isOneSided(work) && !leads) oneSidedFollower(context, client, peer, work);
   else if (work.test === "rmw_lat") figures = rmwLatency(context, client, peer, work);
