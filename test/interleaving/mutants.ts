@@ -379,7 +379,7 @@ ${COMMIT}`,
     name: "an origin RGET is not refilled",
     file: "chain.ts",
     find: "  } else if (kind == DESCRIPTOR_REFILL) {\n",
-    replace: "  } else if (kind == DESCRIPTOR_REFILL && job == 0) {\n",
+    replace: "  } else if (kind == DESCRIPTOR_REFILL && window == 0) {\n",
   },
   {
     name: "an origin RGET is refilled before it is shipped",
