@@ -622,7 +622,12 @@ export function chainSuite(name: string, options: RigOptions): void {
         "in the window of the %s: a descriptor of kind %i",
         (who, kind) => {
           const transfer = prepare({ portions: 4, depth: 2 }, { blocks: [block(0), block(1)], numbers: [3, 5] });
-          inject(transfer[who], [[DESCRIPTOR_KIND_OFFSET, kind]]);
+          inject(transfer[who], [
+            [DESCRIPTOR_KIND_OFFSET, kind],
+            [DESCRIPTOR_BYTES_OFFSET, 2],
+            [DESCRIPTOR_REMOTE_INDEX_OFFSET, transfer.links.index],
+            [DESCRIPTOR_REMOTE_GENERATION_OFFSET, transfer.links.generation],
+          ]);
           expectPassed(transfer[who]);
           expect(rig.consumer.chainWrite(job, transfer.target.window)).toBe(4);
           expectGoesOn(transfer);
@@ -679,6 +684,17 @@ export function chainSuite(name: string, options: RigOptions): void {
         expectPassed(transfer.target);
         expect(rig.consumer.chainWrite(job, transfer.target.window)).toBe(4);
         expectGoesOn(transfer);
+      });
+
+      it("a window that is closed, named by the generation that it has then", () => {
+        const place = { blocks: [block(0), block(1)], numbers: [3, 5] } as const;
+        const { origin, target } = prepare({ portions: 4, depth: 1 }, place);
+        expect(rig.consumer.chainWrite(job, target.window)).toBe(4);
+        origin.kernel.windowClose(origin.window);
+        set(target.window, [[WINDOW_PEER_WINDOW_OFFSET, origin.generation + 1]]);
+        expectPassed(target);
+        expect([notice(origin, { own: 1 }), rig.consumer.chainWrite(job, target.window)]).toEqual([0, 0]);
+        expect([tail(origin), status(origin)]).toEqual([0, 0]);
       });
 
       it("a FETCH of links whose region has been closed", () => {
