@@ -10,7 +10,7 @@ const report = process.env.PAMIR_BROWSER_JSON;
 const NO_WASM = { "Content-Security-Policy": "script-src 'self' 'unsafe-inline' blob:" };
 
 /** The kernels' conformance suites run in workers there, where Vitest is not. */
-const conformance = shims(/\/test\/(conformance\/(kernel|rma)|support\/)/);
+const conformance = shims(/\/test\/(conformance\/(kernel|rma|chain)|support\/)/);
 
 /** The tests of one folder, on pages with these headers. */
 function project(name: string, headers: Record<string, string>) {

@@ -39,6 +39,7 @@ import {
   DESCRIPTOR_SHIFT,
   DESCRIPTOR_SIZE,
   DESCRIPTOR_VALUE_OFFSET,
+  LINK_COUNT_MAX,
   LINK_SIZE,
   LINK_SLOTS,
   SLICE_BYTES,
@@ -90,11 +91,12 @@ function slotAt(window: usize, position: u32): usize {
   return window + WINDOW_SLOTS_OFFSET + ((position & (WINDOW_SLOTS - 1)) << DESCRIPTOR_SHIFT);
 }
 
-/** Owner: readies a window for one transfer, before its place is told to the other side. Returns its generation. */
+/**
+ * Owner: readies a window for one transfer, before its place is told to the other side. Its slots go on where they are: its
+ * engine may be looking at them, on a thread of its own. Returns its generation.
+ */
 export function windowOpen(window: usize, allowed: u32): u32 {
   const generation = load<u32>(window, WINDOW_GENERATION_OFFSET) + 1;
-  store<u32>(window, 0, WINDOW_TAIL_OFFSET);
-  store<u32>(window, 0, WINDOW_HEAD_OFFSET);
   store<u32>(window, 0, WINDOW_MOVED_OFFSET);
   storeWord(window + WINDOW_PASSED_OFFSET, 0);
   store<u32>(window, TRANSFER_DONE, WINDOW_RESULT_OFFSET);
@@ -107,21 +109,29 @@ export function windowOpen(window: usize, allowed: u32): u32 {
   return generation;
 }
 
-/** Owner: ends the transfer of a window. What is in it is not processed any more. */
+/**
+ * Owner: ends the transfer of a window. What is in it, where the other side has ended in between, is not processed any more;
+ * that is for an engine on the owner's thread alone. A transfer that is over has left nothing.
+ */
 export function windowClose(window: usize): void {
   // SYNC V (close): pairs with windowOf(): nobody ships to it, or counts in it, from here on.
   storeWord(window + WINDOW_GENERATION_OFFSET, load<u32>(window, WINDOW_GENERATION_OFFSET) + 1);
   storeWord(window + WINDOW_TAIL_OFFSET, load<u32>(window, WINDOW_HEAD_OFFSET));
 }
 
+/** Whether words may lie there: an atomic elsewhere would be a trap. */
+function isAligned(pointer: usize): bool {
+  return (pointer & 3) == 0;
+}
+
 /** Pointer to a window of somebody else, or 0 if it is not open, or not that one any more. */
 function windowOf(job: usize, index: u32, generation: u32, offset: u32, own: u32): usize {
   const entry = regionOf(job, index, generation);
-  if (entry == 0) return 0;
+  if (entry == 0 || (own & 1) == 0) return 0;
   const window = regionPlace(entry, offset, WINDOW_SIZE);
+  if (window == 0 || !isAligned(window)) return 0;
   // SYNC V (look): pairs with windowOpen() and windowClose().
-  if (window == 0 || loadWord(window + WINDOW_GENERATION_OFFSET) != own) return 0;
-  return window;
+  return loadWord(window + WINDOW_GENERATION_OFFSET) == own ? window : 0;
 }
 
 /** The other window of a transfer, or 0. */
@@ -175,7 +185,7 @@ function writeFetch(window: usize, descriptor: usize, i: u32, n: u32, depth: u32
 /**
  * Target core: writes all links of a chain, as the window says, and the first origin RGETs (P2); has the first links
  * shipped by its own engine (P3). One call for any number of portions (P11).
- * @returns how many links; 0: nothing is done, the origin's window or the region of the links is not there
+ * @returns how many links; 0: nothing is done, they are too many, or the origin's window or their region is not there
  */
 export function chainWrite(job: usize, window: usize): u32 {
   const bytes = load<u32>(window, WINDOW_BYTES_OFFSET);
@@ -185,6 +195,7 @@ export function chainWrite(job: usize, window: usize): u32 {
   const fromOffset = load<u32>(window, WINDOW_FROM_OFFSET_OFFSET);
   const toOffset = load<u32>(window, WINDOW_TO_OFFSET_OFFSET);
   const n = (bytes - 1) / portion + 1;
+  if (n > LINK_COUNT_MAX) return 0;
   const chainIndex = load<u32>(window, WINDOW_CHAIN_INDEX_OFFSET);
   const entry = regionOf(job, chainIndex, load<u32>(window, WINDOW_CHAIN_GENERATION_OFFSET));
   const chain = entry == 0 ? 0 : regionPlace(entry, 0, n * LINK_SIZE);
@@ -228,10 +239,11 @@ export function chainWrite(job: usize, window: usize): u32 {
     writeFetch(window, peer + WINDOW_RGETS_OFFSET + (i << DESCRIPTOR_SHIFT), i + depth, n, depth);
   }
   storeWord(window + WINDOW_LEFT_OFFSET, bytes);
+  const tail = load<u32>(window, WINDOW_TAIL_OFFSET);
   const first = depth < n ? depth : n;
-  for (let i: u32 = 0; i < first; i++) writeFetch(window, slotAt(window, i), i, n, depth);
+  for (let i: u32 = 0; i < first; i++) writeFetch(window, slotAt(window, tail + i), i, n, depth);
   // SYNC Q (begin): pairs with chainRun().
-  storeWord(window + WINDOW_TAIL_OFFSET, first);
+  storeWord(window + WINDOW_TAIL_OFFSET, tail + first);
   return n;
 }
 
@@ -262,11 +274,13 @@ export function chainNotice(
   return 1;
 }
 
-/** Whether the engine can't go on in a window: its next portion is not staged yet. */
+/** Whether the engine can't go on in a window: its next portion is not staged yet, and its core has not given it up. */
 function isHeld(window: usize, descriptor: usize): bool {
   if (load<u32>(descriptor, DESCRIPTOR_KIND_OFFSET) != DESCRIPTOR_MOVE) return false;
   // SYNC Y (look): pairs with the store of the core that stages.
-  return load<u32>(window, WINDOW_PASSED_OFFSET) >= loadWord(window + WINDOW_ALLOWED_OFFSET);
+  if (load<u32>(window, WINDOW_PASSED_OFFSET) < loadWord(window + WINDOW_ALLOWED_OFFSET)) return false;
+  // SYNC Z (held): pairs with the store of the core that gives the transfer up.
+  return loadWord(window + WINDOW_STOP_OFFSET) == TRANSFER_DONE;
 }
 
 /** Moves a slice of a portion; returns whether that was the last of it. */
@@ -317,7 +331,8 @@ function processOne(job: usize, window: usize, descriptor: usize, own: usize): b
     if (entry == 0 || slots > LINK_SLOTS) return true;
     const link = regionPlace(entry, load<u32>(descriptor, DESCRIPTOR_REMOTE_OFFSET_OFFSET), slots << DESCRIPTOR_SHIFT);
     const peer = peerOf(job, window);
-    if (link != 0 && peer != 0) ship(peer, load<usize>(window, WINDOW_PEER_TASK_OFFSET), link, slots);
+    if (link != 0 && isAligned(link) && peer != 0)
+      ship(peer, load<usize>(window, WINDOW_PEER_TASK_OFFSET), link, slots);
     return true;
   }
   const number = load<u32>(descriptor, DESCRIPTOR_VALUE_OFFSET);
@@ -366,9 +381,11 @@ export function chainRun(job: usize, context: usize): u32 {
           hasMoved = true;
           store<u32>(block, (number + 1) % WINDOW_COUNT, BLOCK_TURN_OFFSET);
         }
+        // Whoever is told by one of the others may close this window, and open it again: it is not touched after that.
+        if (!isMove) store<u32>(window, head + 1, WINDOW_HEAD_OFFSET);
         if (!processOne(job, window, descriptor, own)) continue;
         head++;
-        store<u32>(window, head, WINDOW_HEAD_OFFSET);
+        if (isMove) store<u32>(window, head, WINDOW_HEAD_OFFSET);
       }
     }
     block = <usize>loadWord(block + BLOCK_NEXT_OFFSET);

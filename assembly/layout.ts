@@ -407,7 +407,7 @@ export const MASK_TOP_WORDS: u32 = 8;
 //    20  remoteIndex       the target's
 //    24  remoteGeneration
 //    28  remoteOffset
-//    32  value[2]          RMW: low and high word. RGET, REFILL: number of an origin RGET, and REFILL: slots of a link
+//    32  value[2]          RMW: low and high word. RGET, REFILL: number of an origin RGET
 //    40  test[2]
 //    48  (free)
 // ╘═════════════════════════════════════════════════════════════════════════════════════════════════════════════════╛
@@ -465,8 +465,8 @@ export const BLOCK_SIZE: u32 = 16384;
 //  What other than the owner's core processes the slots is the owner's engine. Only the engine at the transfer's other end
 //  injects, never more than there is room for (see chain.ts): nobody looks for room, and there is no bit mask.
 //  byte  field        writer        readers       meaning
-//     0  tail         peer engine   engine        slots ever injected in this transfer                      SYNC Q
-//   128  head         engine        dump          slots ever processed
+//     0  tail         peer engine   engine        slots ever injected, modulo 2^32                          SYNC Q
+//   128  head         engine        dump          slots ever processed, modulo 2^32
 //   132  moved        engine        engine        bytes moved of the portion at head
 //   136  passed       engine        owner         portions that are moved                                 SYNC Y
 //   140  result       engine        owner         origin's: TRANSFER_… of the first portion that was refused, then of all

@@ -1,23 +1,31 @@
 // What every implementation of the chain kernels does (P1–P9): windows, and the descriptors that two engines hand each other.
 // The producer stands for the origin, the consumer for the target. Endpoint 0 sends to endpoint 2, of another task.
+import fc from "fast-check";
 import { beforeEach, describe, expect, it } from "vitest";
 import {
   BLOCK_SIZE,
   BLOCK_STATUS_OFFSET,
-  BLOCK_WINDOWS_OFFSET,
   CONTEXT_WINDOWS_OFFSET,
+  DEPTH_MAX,
   DESCRIPTOR_BYTES_OFFSET,
+  DESCRIPTOR_FENCE,
   DESCRIPTOR_FETCH,
   DESCRIPTOR_KIND_OFFSET,
   DESCRIPTOR_LOCAL_OFFSET_OFFSET,
   DESCRIPTOR_MOVE,
   DESCRIPTOR_NOTICE,
+  DESCRIPTOR_PUT,
   DESCRIPTOR_REFILL,
+  DESCRIPTOR_REMOTE_GENERATION_OFFSET,
+  DESCRIPTOR_REMOTE_INDEX_OFFSET,
   DESCRIPTOR_REMOTE_OFFSET_OFFSET,
   DESCRIPTOR_RGET,
   DESCRIPTOR_SHIFT,
+  DESCRIPTOR_SIZE,
   DESCRIPTOR_VALUE_OFFSET,
+  LINK_COUNT_MAX,
   LINK_SIZE,
+  LINK_SLOTS,
   NONE,
   OPEN_BUSY,
   OPEN_NO_MEMORY,
@@ -25,62 +33,50 @@ import {
   SLICE_BYTES,
   TRANSFER_CANCELED,
   TRANSFER_DONE,
+  TRANSFER_ENDED,
   TRANSFER_LOCAL_CLOSED,
   TRANSFER_REFUSED,
   TRANSFER_REMOTE_BOUNDS,
   WINDOW_ALLOWED_OFFSET,
-  WINDOW_BIT_OFFSET,
   WINDOW_BYTES_OFFSET,
-  WINDOW_CHAIN_GENERATION_OFFSET,
-  WINDOW_CHAIN_INDEX_OFFSET,
-  WINDOW_DEPTH_OFFSET,
-  WINDOW_FROM_GENERATION_OFFSET,
-  WINDOW_FROM_INDEX_OFFSET,
-  WINDOW_FROM_OFFSET_OFFSET,
+  WINDOW_GENERATION_OFFSET,
   WINDOW_HEAD_OFFSET,
   WINDOW_LEFT_OFFSET,
-  WINDOW_OWN_GENERATION_OFFSET,
-  WINDOW_OWN_INDEX_OFFSET,
-  WINDOW_OWN_OFFSET_OFFSET,
+  WINDOW_MOVED_OFFSET,
   WINDOW_PASSED_OFFSET,
   WINDOW_PEER_GENERATION_OFFSET,
   WINDOW_PEER_INDEX_OFFSET,
   WINDOW_PEER_OFFSET_OFFSET,
-  WINDOW_PEER_TASK_OFFSET,
   WINDOW_PEER_WINDOW_OFFSET,
   WINDOW_PORTION_OFFSET,
   WINDOW_RESULT_OFFSET,
-  WINDOW_RING_OFFSET,
   WINDOW_SIZE,
   WINDOW_SLOTS,
   WINDOW_SLOTS_OFFSET,
-  WINDOW_STATUS_OFFSET,
   WINDOW_STOP_OFFSET,
   WINDOW_TAIL_OFFSET,
-  WINDOW_TO_GENERATION_OFFSET,
-  WINDOW_TO_INDEX_OFFSET,
-  WINDOW_TO_OFFSET_OFFSET,
   WINDOW_WRONG_OFFSET,
 } from "../../assembly/layout.js";
 import type { Kernel } from "../../src/kernel/kernel.js";
+import { addBlock, chainWords, type Plan, type Region, readySide, type Side, sideOf } from "../support/chains.js";
 import { makeRig, type Rig, type RigOptions } from "../support/kernels.js";
+import { assertProperty } from "../support/seed.js";
 
-interface Region {
-  readonly index: number;
+/** A window that is open, and the kernel of its task: the producer's of task 0, the consumer's of task 1. */
+interface End extends Side {
+  readonly kernel: Kernel;
   readonly generation: number;
-  readonly base: number;
 }
 
-/** A window of a side. */
-interface Side {
-  readonly kernel: Kernel;
-  readonly task: number;
-  readonly context: number;
-  readonly block: Region;
-  /** Offset of the window in its block. */
-  readonly offset: number;
-  readonly window: number;
-  readonly generation: number;
+interface Transfer extends Plan {
+  readonly origin: End;
+  readonly target: End;
+}
+
+/** The windows of a transfer: at the origin and at the target. */
+interface Place {
+  readonly blocks: readonly [Region, Region];
+  readonly numbers: readonly [number, number];
 }
 
 interface Chain {
@@ -93,6 +89,10 @@ interface Chain {
   readonly allowed?: number;
 }
 
+/** Where the payload begins in its region, and where the destination does. */
+const FROM = 8;
+const TO = 16;
+
 const NAMES: Record<number, string> = {
   [DESCRIPTOR_RGET]: "RGET",
   [DESCRIPTOR_FETCH]: "FETCH",
@@ -104,18 +104,18 @@ const NAMES: Record<number, string> = {
 /** The conformance suite of the chain kernels for those that `options` choose. */
 export function chainSuite(name: string, options: RigOptions): void {
   describe(`chains: ${name}`, () => {
-    const HEAP = { heapBytes: 1024 * PAGE_SIZE };
+    const LIMITS = { heapBytes: 2048 * PAGE_SIZE, regions: 64 };
     let rig: Rig;
     let job: number;
     let opened: number;
-    let payload: Region;
-    let destination: Region;
 
-    beforeEach(() => {
-      rig = makeRig({ ...options, ...HEAP });
+    function reset(): void {
+      rig = makeRig({ ...options, ...LIMITS });
       job = rig.map.job;
       opened = 0;
-    });
+    }
+
+    beforeEach(reset);
 
     function region(kernel: Kernel, task: number, bytes: number): Region {
       const base = kernel.regionAllocate(job, Math.ceil(bytes / PAGE_SIZE), task);
@@ -124,58 +124,58 @@ export function chainSuite(name: string, options: RigOptions): void {
       return { index, generation: kernel.regionOpen(job, index, base, bytes), base };
     }
 
-    /** A window of endpoint 0 (task 0) or 2 (task 1), in a block of its own. */
-    function side(kernel: Kernel, task: number, number: number, allowed: number): Side {
-      const context = rig.context(task * rig.map.contexts);
-      const known = rig.word(context + CONTEXT_WINDOWS_OFFSET);
-      const block = region(kernel, task, BLOCK_SIZE);
-      rig.memory.bytes.fill(0, block.base, block.base + BLOCK_SIZE);
-      rig.setWord(block.base, known);
-      kernel.storeWord(context + CONTEXT_WINDOWS_OFFSET, block.base);
-      const offset = BLOCK_WINDOWS_OFFSET + number * WINDOW_SIZE;
-      const window = block.base + offset;
-      rig.setWord(window + WINDOW_STATUS_OFFSET, block.base + BLOCK_STATUS_OFFSET);
-      rig.setWord(window + WINDOW_BIT_OFFSET, 1 << number);
-      rig.setWord(window + WINDOW_PEER_TASK_OFFSET, rig.task(1 - task));
-      return { kernel, task, context, block, offset, window, generation: kernel.windowOpen(window, allowed) };
+    const kernelOf = (task: number): Kernel => (task === 0 ? rig.producer : rig.consumer);
+
+    /** A block of windows of task 0 or 1, before those that it has. */
+    function block(task: number): Region {
+      const made = region(kernelOf(task), task, BLOCK_SIZE);
+      addBlock(rig, task, made);
+      return made;
+    }
+
+    function open(task: number, { blocks, numbers }: Place, allowed: number): End {
+      const side = sideOf(rig.map, task, blocks[task] as Region, numbers[task] as number);
+      readySide(rig, side, 1 - task);
+      const kernel = kernelOf(task);
+      return { ...side, kernel, generation: kernel.windowOpen(side.window, allowed) };
     }
 
     function set(window: number, words: [offset: number, value: number][]): void {
       for (const [offset, value] of words) rig.setWord(window + offset, value);
     }
 
-    /** Both sides of a transfer, its chain written. The payload is 1, 2, 3 … modulo 251. */
-    function begin({ portions, depth, portion = 100, last = portion, ring = 0, allowed = NONE }: Chain) {
+    /** Both sides of a transfer, and what its chain will be made of. The payload is 1, 2, 3 … modulo 251. */
+    function prepare(
+      { portions, depth, portion = 100, last = portion, ring = 0, allowed = NONE }: Chain,
+      place: Place,
+    ) {
       const bytes = (portions - 1) * portion + last;
-      const origin = side(rig.producer, 0, 3, allowed);
-      const target = side(rig.consumer, 1, 5, NONE);
-      payload = region(rig.producer, 0, bytes + 16);
-      destination = region(rig.consumer, 1, bytes + 24);
-      for (let i = 0; i < bytes; i++) rig.memory.bytes[payload.base + 8 + i] = (i % 251) + 1;
-      const links = region(rig.consumer, 1, portions * LINK_SIZE);
-      set(target.window, [
-        [WINDOW_PEER_INDEX_OFFSET, origin.block.index],
-        [WINDOW_PEER_GENERATION_OFFSET, origin.block.generation],
-        [WINDOW_PEER_OFFSET_OFFSET, origin.offset],
-        [WINDOW_PEER_WINDOW_OFFSET, origin.generation],
-        [WINDOW_OWN_INDEX_OFFSET, target.block.index],
-        [WINDOW_OWN_GENERATION_OFFSET, target.block.generation],
-        [WINDOW_OWN_OFFSET_OFFSET, target.offset],
-        [WINDOW_FROM_INDEX_OFFSET, payload.index],
-        [WINDOW_FROM_GENERATION_OFFSET, payload.generation],
-        [WINDOW_FROM_OFFSET_OFFSET, 8],
-        [WINDOW_TO_INDEX_OFFSET, destination.index],
-        [WINDOW_TO_GENERATION_OFFSET, destination.generation],
-        [WINDOW_TO_OFFSET_OFFSET, 16],
-        [WINDOW_CHAIN_INDEX_OFFSET, links.index],
-        [WINDOW_CHAIN_GENERATION_OFFSET, links.generation],
-        [WINDOW_BYTES_OFFSET, bytes],
-        [WINDOW_PORTION_OFFSET, portion],
-        [WINDOW_RING_OFFSET, ring],
-        [WINDOW_DEPTH_OFFSET, depth],
-      ]);
-      expect(rig.consumer.chainWrite(job, target.window)).toBe(portions);
-      return { origin, target, bytes, portion };
+      const staged = ring === 0 ? bytes : ring * portion;
+      const [origin, target] = [open(0, place, allowed), open(1, place, NONE)];
+      const transfer: Transfer = {
+        origin,
+        target,
+        generation: origin.generation,
+        payload: region(rig.producer, 0, FROM + staged + 8),
+        from: FROM,
+        destination: region(rig.consumer, 1, TO + bytes + 8),
+        to: TO,
+        links: region(rig.consumer, 1, portions * LINK_SIZE),
+        bytes,
+        portion,
+        depth,
+        ring,
+      };
+      for (let i = 0; i < staged; i++) rig.memory.bytes[transfer.payload.base + FROM + i] = (i % 251) + 1;
+      set(target.window, chainWords(transfer));
+      return transfer;
+    }
+
+    /** As prepare(), with the chain written. Each transfer is in blocks of its own, unless a place is given. */
+    function begin(chain: Chain, place: Place = { blocks: [block(0), block(1)], numbers: [3, 5] }): Transfer {
+      const transfer = prepare(chain, place);
+      expect(rig.consumer.chainWrite(job, transfer.target.window)).toBe(chain.portions);
+      return transfer;
     }
 
     /** Descriptors that were injected into a window since `from`, with which portion or origin RGET they are about. */
@@ -194,30 +194,50 @@ export function chainSuite(name: string, options: RigOptions): void {
       });
     }
 
-    const run = ({ kernel, context }: Side): number => kernel.chainRun(job, context);
+    const run = ({ kernel, context }: End): number => kernel.chainRun(job, context);
     const status = ({ block }: Side): number => rig.word(block.base + BLOCK_STATUS_OFFSET);
     const result = ({ window }: Side): number => rig.word(window + WINDOW_RESULT_OFFSET);
     const left = ({ window }: Side): number => rig.word(window + WINDOW_LEFT_OFFSET);
     const tail = ({ window }: Side): number => rig.word(window + WINDOW_TAIL_OFFSET);
     const head = ({ window }: Side): number => rig.word(window + WINDOW_HEAD_OFFSET);
+    /** Bytes that are moved of the portion at head. */
+    const moved = ({ window }: Side): number => rig.word(window + WINDOW_MOVED_OFFSET);
+    const wrong = ({ window }: Side): number => rig.word(window + WINDOW_WRONG_OFFSET);
+    const isTold = (side: Side): boolean => (status(side) & (1 << side.number)) !== 0;
 
     /** Lets both engines run until both sides are told; fails if that takes too long. */
-    function finish({ origin, target }: { origin: Side; target: Side }): void {
+    function finish({ origin, target }: Transfer): void {
       for (let i = 0; i < 10_000; i++) {
-        if (status(origin) !== 0 && status(target) !== 0) return;
+        if (isTold(origin) && isTold(target)) return;
         run(target);
         run(origin);
       }
       throw new Error(`not over: ${left(target)} bytes are left`);
     }
 
-    function expectPayload(bytes: number): void {
-      const { bytes: memory } = rig.memory;
-      const from = memory.subarray(payload.base + 8, payload.base + 8 + bytes);
-      const to = memory.subarray(destination.base + 16, destination.base + 16 + bytes);
-      expect(Buffer.compare(from, to)).toBe(0);
-      for (const edge of [destination.base, destination.base + 16 + bytes]) {
-        expect([...memory.subarray(edge, edge + 8)]).toEqual(Array(8).fill(0xa5));
+    /** The destination holds these bytes, and nothing else has been written to its pages. */
+    function expectAt({ destination, to }: Transfer, bytes: Uint8Array): void {
+      const end = Math.ceil((to + bytes.length + 8) / PAGE_SIZE) * PAGE_SIZE;
+      const pages = Buffer.alloc(end, 0xa5);
+      pages.set(bytes, to);
+      const area = rig.memory.bytes.subarray(destination.base, destination.base + end);
+      expect(Buffer.compare(area, pages)).toBe(0);
+    }
+
+    function expectPayload(transfer: Transfer): void {
+      const { payload, from, bytes } = transfer;
+      expectAt(transfer, rig.memory.bytes.slice(payload.base + from, payload.base + from + bytes));
+    }
+
+    /** Both are told so, each once; and all is empty. */
+    function expectOver({ origin, target }: Transfer, outcome = TRANSFER_DONE): void {
+      expect([isTold(origin), isTold(target)]).toEqual([true, true]);
+      expect([result(origin), wrong(target)]).toEqual([outcome, outcome]);
+      expect(left(target)).toBe(0);
+      for (const side of [origin, target]) {
+        expect(head(side)).toBe(tail(side));
+        rig.setWord(side.block.base + BLOCK_STATUS_OFFSET, 0);
+        expect([run(side), side.kernel.chainPeek(side.context), status(side)]).toEqual([0, 0, 0]);
       }
     }
 
@@ -239,7 +259,7 @@ export function chainSuite(name: string, options: RigOptions): void {
     describe.each(shapes)("P1 P2 P3 P4 P5 P8 $portions portions, depth $depth", ({ portions, depth }) => {
       it("ships the descriptors of the description, in its order, and never more than there is room for", () => {
         const transfer = begin({ portions, depth, portion: 96, last: 41 });
-        const { origin, target, bytes } = transfer;
+        const { origin, target } = transfer;
         const toOrigin: string[] = [];
         const toTarget = injected(target, 0, 96);
         expect(toTarget).toHaveLength(Math.min(depth, portions));
@@ -256,15 +276,16 @@ export function chainSuite(name: string, options: RigOptions): void {
           }
         }
         expect({ toOrigin, toTarget }).toEqual(described(portions, depth));
-        expect([result(origin), rig.word(target.window + WINDOW_WRONG_OFFSET)]).toEqual([TRANSFER_DONE, TRANSFER_DONE]);
         expect([status(origin), status(target)]).toEqual([1 << 3, 1 << 5]);
-        expectPayload(bytes);
+        expectPayload(transfer);
+        expectOver(transfer);
       });
 
       it("each slice by itself comes to the same", () => {
         const transfer = begin({ portions: Math.min(portions, 3), depth, portion: SLICE_BYTES + 100, last: 7 });
         finish(transfer);
-        expectPayload(transfer.bytes);
+        expectPayload(transfer);
+        expectOver(transfer);
       });
     });
 
@@ -277,8 +298,7 @@ export function chainSuite(name: string, options: RigOptions): void {
     });
 
     it("P7 the target is told once, when all bytes have arrived, and not before", () => {
-      const transfer = begin({ portions: 3, depth: 2, last: 1 });
-      const { origin, target } = transfer;
+      const { origin, target } = begin({ portions: 3, depth: 2, last: 1 });
       const seen: number[][] = [];
       for (let i = 0; i < 8; i++) {
         run(target);
@@ -299,51 +319,115 @@ export function chainSuite(name: string, options: RigOptions): void {
     });
 
     it("P9 a target that does not run holds its origin back after as many portions as it has asked for", () => {
-      const { origin, target, bytes } = begin({ portions: 10, depth: 2 });
+      const transfer = begin({ portions: 10, depth: 2 });
+      const { origin, target, bytes } = transfer;
       run(target);
       for (let i = 0; i < 20; i++) run(origin);
       expect(left(target)).toBe(bytes - 200);
       expect([run(origin), origin.kernel.chainPeek(origin.context)]).toEqual([0, 0]);
       expect(target.kernel.chainPeek(target.context)).toBe(1);
-      finish({ origin, target });
-      expectPayload(bytes);
+      finish(transfer);
+      expectPayload(transfer);
     });
 
-    it("P9 one slice of a portion, then another window's turn", () => {
-      const first = begin({ portions: 1, depth: 1, portion: 3 * SLICE_BYTES });
-      const firstPayload = [payload, destination] as const;
-      run(first.target);
-      // A second window in the same block.
-      const small = begin({ portions: 1, depth: 1, portion: 8 });
-      run(small.target);
-      expect(run(small.origin)).toBe(1);
-      expect(left(small.target)).toBe(0);
-      expect(status(small.origin)).toBe(1 << 3);
-      finish(first);
-      [payload, destination] = firstPayload;
-      expectPayload(first.bytes);
+    describe("windows that take turns", () => {
+      it("P9 one slice of a portion, then the turn of another window in its block", () => {
+        const blocks = [block(0), block(1)] as const;
+        const large = begin({ portions: 1, depth: 1, portion: 3 * SLICE_BYTES }, { blocks, numbers: [2, 7] });
+        const small = begin({ portions: 1, depth: 1, portion: 8 }, { blocks, numbers: [6, 0] });
+        run(large.target);
+        expect(moved(large.origin)).toBe(0);
+        expect(run(large.origin)).toBe(2);
+        expect([moved(large.origin), left(small.target)]).toEqual([SLICE_BYTES, 8]);
+        expect(run(large.origin)).toBe(1);
+        expect([moved(large.origin), left(small.target)]).toEqual([SLICE_BYTES, 0]);
+        expect([status(small.origin), status(small.target)]).toEqual([1 << 6, 1 << 0]);
+        finish(large);
+        for (const transfer of [large, small]) expectPayload(transfer);
+      });
+
+      it("P9 three large ones in one block: each has one slice of three", () => {
+        const blocks = [block(0), block(1)] as const;
+        const transfers = ([0, 4, 8] as const).map((number) =>
+          begin({ portions: 1, depth: 1, portion: 4 * SLICE_BYTES }, { blocks, numbers: [number, number] }),
+        );
+        const [first] = transfers as [Transfer, ...Transfer[]];
+        run(first.target);
+        const slices = ({ origin, target }: Transfer): number => (left(target) === 0 ? 4 : moved(origin) / SLICE_BYTES);
+        for (let round = 1; round <= 4; round++) {
+          for (let turn = 1; turn <= 3; turn++) {
+            // All that are not through: those that have had their last slice in this round are.
+            expect(run(first.origin)).toBe(round < 4 ? 3 : 3 - turn);
+            const had = transfers.map(slices);
+            expect(had.reduce((sum, count) => sum + count, 0)).toBe(3 * (round - 1) + turn);
+            expect(Math.max(...had) - Math.min(...had)).toBeLessThanOrEqual(1);
+          }
+        }
+        expect(status(first.origin)).toBe((1 << 0) | (1 << 4) | (1 << 8));
+        for (const transfer of transfers) expectPayload(transfer);
+      });
+
+      it("a block behind the first is served, and seen before sleep; each has its slice", () => {
+        const transfers = [0, 1, 2].map(() => begin({ portions: 1, depth: 1, portion: 2 * SLICE_BYTES }));
+        const [first, ...others] = transfers as [Transfer, ...Transfer[]];
+        const { origin, target } = first;
+        // The first that was made is the last in the list.
+        expect(rig.word(origin.context + CONTEXT_WINDOWS_OFFSET)).toBe(others[1]?.origin.block.base);
+        expect(target.kernel.chainPeek(target.context)).toBe(1);
+        run(target);
+        expect(target.kernel.chainPeek(target.context)).toBe(0);
+        expect(origin.kernel.chainPeek(origin.context)).toBe(1);
+        run(origin);
+        expect(transfers.map((transfer) => moved(transfer.origin))).toEqual(Array(3).fill(SLICE_BYTES));
+        run(origin);
+        expect(transfers.map((transfer) => left(transfer.target))).toEqual([0, 0, 0]);
+        expect(transfers.map((transfer) => status(transfer.origin))).toEqual(Array(3).fill(1 << 3));
+        // What a window of the last block has to tell is seen as well.
+        for (const transfer of others) rig.setWord(transfer.origin.block.base + BLOCK_STATUS_OFFSET, 0);
+        expect(origin.kernel.chainPeek(origin.context)).toBe(1);
+        for (const transfer of transfers) expectPayload(transfer);
+      });
     });
 
-    it("a portion that is not staged yet is waited for, and the rest goes through a ring", () => {
-      const { origin, target } = begin({ portions: 5, depth: 2, portion: 64, ring: 2, allowed: 1 });
-      for (let staged = 1; staged <= 5; staged++) {
+    describe("a payload that is staged", () => {
+      it("a portion that is not staged yet is waited for, and the rest goes through a ring", () => {
+        const transfer = begin({ portions: 5, depth: 2, portion: 64, ring: 2, allowed: 1 });
+        const { origin, target, payload, destination } = transfer;
+        for (let staged = 1; staged <= 5; staged++) {
+          for (let i = 0; i < 5; i++) {
+            run(target);
+            run(origin);
+          }
+          expect(rig.word(origin.window + WINDOW_PASSED_OFFSET)).toBe(staged);
+          expect(left(target)).toBe((5 - staged) * 64);
+          const from = destination.base + TO + (staged - 1) * 64;
+          const ring = payload.base + FROM + ((staged - 1) % 2) * 64;
+          expect(rig.read(from, 64)).toEqual(rig.read(ring, 64));
+          rig.memory.bytes.fill(staged, ring, ring + 64);
+          if (staged < 5) {
+            expect(origin.kernel.chainPeek(origin.context)).toBe(0);
+            origin.kernel.storeWord(origin.window + WINDOW_ALLOWED_OFFSET, staged + 1);
+            expect(origin.kernel.chainPeek(origin.context)).toBe(1);
+          }
+        }
+        expectOver(transfer);
+      });
+
+      it("P10 its core gives up what is not staged: it is counted, and nothing of it is moved", () => {
+        const transfer = begin({ portions: 5, depth: 2, portion: 64, ring: 2, allowed: 1 });
+        const { origin, target, payload } = transfer;
         for (let i = 0; i < 5; i++) {
           run(target);
           run(origin);
         }
-        expect(rig.word(origin.window + WINDOW_PASSED_OFFSET)).toBe(staged);
-        expect(left(target)).toBe((5 - staged) * 64);
-        const from = destination.base + 16 + (staged - 1) * 64;
-        const ring = payload.base + 8 + ((staged - 1) % 2) * 64;
-        expect(rig.read(from, 64)).toEqual(rig.read(ring, 64));
-        rig.memory.bytes.fill(staged, ring, ring + 64);
-        if (staged < 5) {
-          expect(origin.kernel.chainPeek(origin.context)).toBe(0);
-          origin.kernel.storeWord(origin.window + WINDOW_ALLOWED_OFFSET, staged + 1);
-          expect(origin.kernel.chainPeek(origin.context)).toBe(1);
-        }
-      }
-      expect([status(origin), status(target)]).toEqual([1 << 3, 1 << 5]);
+        expect([left(target), origin.kernel.chainPeek(origin.context)]).toEqual([4 * 64, 0]);
+        origin.kernel.storeWord(origin.window + WINDOW_STOP_OFFSET, TRANSFER_CANCELED);
+        expect(origin.kernel.chainPeek(origin.context)).toBe(1);
+        finish(transfer);
+        expectOver(transfer, TRANSFER_CANCELED);
+        const first = rig.memory.bytes.slice(payload.base + FROM, payload.base + FROM + 64);
+        expectAt(transfer, first);
+      });
     });
 
     describe("P10", () => {
@@ -351,44 +435,51 @@ export function chainSuite(name: string, options: RigOptions): void {
         "the %s gives it up: nothing more is moved, both are told, all is empty",
         (who) => {
           const transfer = begin({ portions: 10, depth: 2 });
-          const { origin, target } = transfer;
+          const { origin, target, payload } = transfer;
           run(target);
           for (let i = 0; i < 3; i++) run(origin);
-          const before = rig.read(destination.base, 1024);
+          const arrived = transfer.bytes - left(target);
+          expect(arrived).toBe(200);
           const side = transfer[who];
           side.kernel.storeWord(side.window + WINDOW_STOP_OFFSET, TRANSFER_CANCELED);
           finish(transfer);
-          expect(rig.read(destination.base, 1024)).toEqual(before);
-          expect([result(origin), rig.word(target.window + WINDOW_WRONG_OFFSET)]).toEqual([
-            TRANSFER_CANCELED,
-            TRANSFER_CANCELED,
-          ]);
-          for (const { window } of [origin, target])
-            expect(rig.word(window + WINDOW_HEAD_OFFSET)).toBe(rig.word(window + WINDOW_TAIL_OFFSET));
+          expectAt(transfer, rig.memory.bytes.slice(payload.base + FROM, payload.base + FROM + arrived));
+          expectOver(transfer, TRANSFER_CANCELED);
         },
       );
 
+      it("between two slices of a portion: the rest of it is not moved", () => {
+        const transfer = begin({ portions: 2, depth: 1, portion: 3 * SLICE_BYTES });
+        const { origin, target, payload } = transfer;
+        run(target);
+        run(origin);
+        target.kernel.storeWord(target.window + WINDOW_STOP_OFFSET, TRANSFER_CANCELED);
+        finish(transfer);
+        expectAt(transfer, rig.memory.bytes.slice(payload.base + FROM, payload.base + FROM + SLICE_BYTES));
+        expect(moved(origin)).toBe(0);
+        expectOver(transfer, TRANSFER_CANCELED);
+      });
+
       it("a payload whose region is closed, a destination that is too small: nothing is written, both are told", () => {
         const closed = begin({ portions: 4, depth: 2 });
-        const before = rig.read(destination.base, 448);
-        rig.producer.regionClose(job, payload.index);
+        rig.producer.regionClose(job, closed.payload.index);
         finish(closed);
-        expect(rig.read(destination.base, 448)).toEqual(before);
-        expect(result(closed.origin)).toBe(TRANSFER_LOCAL_CLOSED);
-        expect(rig.word(closed.target.window + WINDOW_WRONG_OFFSET)).toBe(TRANSFER_LOCAL_CLOSED);
-        const small = begin({ portions: 4, depth: 2, portion: 200, last: 100 });
-        rig.consumer.regionClose(job, destination.index);
-        destination = {
-          ...destination,
-          generation: rig.consumer.regionOpen(job, destination.index, destination.base, 500),
+        expectAt(closed, new Uint8Array());
+        expectOver(closed, TRANSFER_LOCAL_CLOSED);
+        const place = { blocks: [block(0), block(1)], numbers: [3, 5] } as const;
+        const whole = prepare({ portions: 4, depth: 2, portion: 200, last: 100 }, place);
+        const { index, base } = whole.destination;
+        rig.consumer.regionClose(job, index);
+        // The last two portions have no place.
+        const small = {
+          ...whole,
+          destination: { index, base, generation: rig.consumer.regionOpen(job, index, base, 500) },
         };
-        const after = rig.read(destination.base + 500, 400);
-        set(small.target.window, [[WINDOW_TO_GENERATION_OFFSET, destination.generation]]);
-        // The links as they are now.
+        set(small.target.window, chainWords(small));
         expect(rig.consumer.chainWrite(job, small.target.window)).toBe(4);
         finish(small);
-        expect(rig.read(destination.base + 500, 400)).toEqual(after);
-        expect(result(small.origin)).toBe(TRANSFER_REMOTE_BOUNDS);
+        expectAt(small, rig.memory.bytes.slice(small.payload.base + FROM, small.payload.base + FROM + 400));
+        expectOver(small, TRANSFER_REMOTE_BOUNDS);
       });
 
       it("a window that was closed is not written to, whoever still has something for it", () => {
@@ -403,19 +494,317 @@ export function chainSuite(name: string, options: RigOptions): void {
         origin.kernel.windowClose(origin.window);
         expect(run(origin)).toBe(0);
         expect(origin.kernel.chainPeek(origin.context)).toBe(0);
+        expect(result(origin)).toBe(TRANSFER_ENDED);
+      });
+
+      it("nor is one that was opened again: what is shipped to it, counted in it and told it was for the last one", () => {
+        const place = { blocks: [block(0), block(1)], numbers: [3, 5] } as const;
+        const { origin, target } = begin({ portions: 6, depth: 2 }, place);
+        run(target);
+        run(origin);
+        // The target's task has forgotten the transfer: the origin has links of it still, and then a FETCH for each.
+        target.kernel.windowClose(target.window);
+        expect(target.kernel.windowOpen(target.window, NONE)).toBe(target.generation + 2);
+        const before = rig.read(target.window, WINDOW_SIZE);
+        for (let i = 0; i < 5; i++) run(origin);
+        expect(rig.read(target.window, WINDOW_SIZE)).toEqual(before);
+        expect([status(target), result(origin)]).toEqual([0, TRANSFER_ENDED]);
+      });
+
+      it("an origin's that was opened again has no links of the last transfer", () => {
+        const { origin, target } = begin({ portions: 6, depth: 2 });
+        origin.kernel.windowClose(origin.window);
+        expect(origin.kernel.windowOpen(origin.window, NONE)).toBe(origin.generation + 2);
+        const before = rig.read(origin.window, WINDOW_SIZE);
+        run(target);
+        expect(rig.read(origin.window, WINDOW_SIZE)).toEqual(before);
+        expect([head(target), tail(target)]).toEqual([2, 2]);
+        expect(notice(origin, {})).toBe(0);
+      });
+
+      it("windows are used again and again: generations go on, and each transfer finds its place", () => {
+        const place = { blocks: [block(0), block(1)], numbers: [8, 0] } as const;
+        for (let round = 0; round < 7; round++) {
+          const transfer = begin({ portions: 1 + round, depth: 1 + (round % 4), portion: 24 + round }, place);
+          expect([transfer.origin.generation, transfer.target.generation]).toEqual([2 * round + 1, 2 * round + 1]);
+          finish(transfer);
+          expectPayload(transfer);
+          expectOver(transfer);
+          for (const { kernel, window } of [transfer.origin, transfer.target]) kernel.windowClose(window);
+        }
+      });
+
+      it("positions of slots wrap at 2^32, and so do generations", () => {
+        const place = { blocks: [block(0), block(1)], numbers: [1, 2] } as const;
+        for (const [task, number] of [
+          [0, 1],
+          [1, 2],
+        ] as const) {
+          const { window } = sideOf(rig.map, task, place.blocks[task], number);
+          set(window, [
+            [WINDOW_GENERATION_OFFSET, 0xfffffffe],
+            [WINDOW_TAIL_OFFSET, 0xfffffffd],
+            [WINDOW_HEAD_OFFSET, 0xfffffffd],
+          ]);
+        }
+        for (const generation of [0xffffffff, 1]) {
+          const transfer = begin({ portions: 9, depth: 3 }, place);
+          expect(transfer.origin.generation).toBe(generation);
+          finish(transfer);
+          expectPayload(transfer);
+          expectOver(transfer);
+          for (const { kernel, window } of [transfer.origin, transfer.target]) kernel.windowClose(window);
+        }
       });
 
       it("a notice alone, as of what is not taken", () => {
         const { origin } = begin({ portions: 1, depth: 1 });
-        const { block, offset, generation } = origin;
-        const notice = (own: number): number =>
-          rig.consumer.chainNotice(job, block.index, block.generation, offset, own, rig.task(0), TRANSFER_REFUSED);
-        expect(notice(generation + 2)).toBe(0);
-        expect(tail(origin)).toBe(0);
-        expect(notice(generation)).toBe(1);
+        expect(notice(origin, {})).toBe(1);
         run(origin);
         expect([status(origin), result(origin)]).toEqual([1 << 3, TRANSFER_REFUSED]);
       });
+    });
+
+    /** What names a window of another task, as it may be forged or stale; each is off by so much. */
+    interface Forged {
+      readonly index?: number;
+      readonly generation?: number;
+      readonly offset?: number;
+      readonly own?: number;
+    }
+
+    const FORGED: [string, Forged][] = [
+      ["an index beyond all regions", { index: 1 << 20 }],
+      ["another region's generation", { generation: 2 }],
+      ["an even generation of a region", { generation: 1 }],
+      ["an offset beyond the block", { offset: BLOCK_SIZE }],
+      ["an offset with too little behind it", { offset: 5 * WINDOW_SIZE + 64 }],
+      ["an offset at which no words lie", { offset: 2 }],
+      ["an even generation of a window", { own: -1 }],
+      ["a generation that is over", { own: -2 }],
+    ];
+
+    function notice(to: End, { index = 0, generation = 0, offset = 0, own = 0 }: Forged): number {
+      const { block } = to;
+      const [a, b, c] = [block.index + index, block.generation + generation, to.offset + offset];
+      return rig.consumer.chainNotice(job, a, b, c, to.generation + own, rig.task(0), TRANSFER_REFUSED);
+    }
+
+    describe("what is not right is passed over", () => {
+      /** Injects a descriptor into a window, as nobody does. */
+      function inject({ kernel, window }: End, words: [offset: number, value: number][]): void {
+        const tail = rig.word(window + WINDOW_TAIL_OFFSET);
+        const slot = window + WINDOW_SLOTS_OFFSET + ((tail & (WINDOW_SLOTS - 1)) << DESCRIPTOR_SHIFT);
+        rig.memory.bytes.fill(0, slot, slot + DESCRIPTOR_SIZE);
+        set(slot, words);
+        kernel.storeWord(window + WINDOW_TAIL_OFFSET, tail + 1);
+      }
+
+      /** Runs an engine: it goes on behind the descriptor at head, and writes nothing else anywhere. */
+      function expectPassed(side: End): void {
+        const before = Buffer.from(rig.area());
+        const at = side.window + WINDOW_HEAD_OFFSET;
+        before.writeUInt32LE(head(side) + 1, at - rig.map.job);
+        expect(run(side)).toBe(0);
+        expect(head(side)).toBe(tail(side));
+        expect(Buffer.compare(rig.area(), before)).toBe(0);
+      }
+
+      function expectGoesOn(transfer: Transfer): void {
+        finish(transfer);
+        expectPayload(transfer);
+        expectOver(transfer);
+      }
+
+      const kinds = [0, DESCRIPTOR_PUT, DESCRIPTOR_FENCE, DESCRIPTOR_NOTICE + 1, 0x7fffffff, 0xffffffff];
+
+      it.each(kinds.flatMap((kind) => (["origin", "target"] as const).map((who) => [who, kind] as const)))(
+        "in the window of the %s: a descriptor of kind %i",
+        (who, kind) => {
+          const transfer = prepare({ portions: 4, depth: 2 }, { blocks: [block(0), block(1)], numbers: [3, 5] });
+          inject(transfer[who], [
+            [DESCRIPTOR_KIND_OFFSET, kind],
+            [DESCRIPTOR_BYTES_OFFSET, 2],
+            [DESCRIPTOR_REMOTE_INDEX_OFFSET, transfer.links.index],
+            [DESCRIPTOR_REMOTE_GENERATION_OFFSET, transfer.links.generation],
+          ]);
+          expectPassed(transfer[who]);
+          expect(rig.consumer.chainWrite(job, transfer.target.window)).toBe(4);
+          expectGoesOn(transfer);
+        },
+      );
+
+      it.each(
+        [DEPTH_MAX, 0x7fffffff, 0x80000000, 0xffffffff].flatMap((number) => [
+          ["RGET", DESCRIPTOR_RGET, number] as const,
+          ["REFILL", DESCRIPTOR_REFILL, number] as const,
+        ]),
+      )("a %s (kind %i) of origin RGET %i", (_, kind, number) => {
+        const transfer = begin({ portions: 4, depth: 2 });
+        inject(transfer.origin, [
+          [DESCRIPTOR_KIND_OFFSET, kind],
+          [DESCRIPTOR_VALUE_OFFSET, number],
+          [DESCRIPTOR_BYTES_OFFSET, 0x5a5a5a5a],
+        ]);
+        expectPassed(transfer.origin);
+        expectGoesOn(transfer);
+      });
+
+      /** A FETCH of the first link, but for what is said. */
+      const FETCHES: [string, (links: Region) => [offset: number, value: number][]][] = [
+        ["of more slots than a link has", () => [[DESCRIPTOR_BYTES_OFFSET, LINK_SLOTS + 1]]],
+        ["of 2^32 - 1 slots", () => [[DESCRIPTOR_BYTES_OFFSET, 0xffffffff]]],
+        ["of 2^26 slots: 0 bytes, modulo 2^32", () => [[DESCRIPTOR_BYTES_OFFSET, 2 ** 26]]],
+        ["of a region that is not open", () => [[DESCRIPTOR_REMOTE_GENERATION_OFFSET, 2]]],
+        ["of a generation that is over", ({ generation }) => [[DESCRIPTOR_REMOTE_GENERATION_OFFSET, generation + 2]]],
+        ["beyond all regions", () => [[DESCRIPTOR_REMOTE_INDEX_OFFSET, 0xffffffff]]],
+        ["from behind the links", () => [[DESCRIPTOR_REMOTE_OFFSET_OFFSET, 4 * LINK_SIZE]]],
+        ["that reaches beyond the links", () => [[DESCRIPTOR_REMOTE_OFFSET_OFFSET, 3 * LINK_SIZE + DESCRIPTOR_SIZE]]],
+        ["from 2^32 - 64 on", () => [[DESCRIPTOR_REMOTE_OFFSET_OFFSET, 0xffffffc0]]],
+        ["from where no words lie", () => [[DESCRIPTOR_REMOTE_OFFSET_OFFSET, 2]]],
+      ];
+
+      it.each(FETCHES)("a FETCH %s", (_, words) => {
+        const transfer = prepare({ portions: 4, depth: 2 }, { blocks: [block(0), block(1)], numbers: [3, 5] });
+        const { links } = transfer;
+        set(transfer.origin.window, [
+          [WINDOW_PEER_INDEX_OFFSET, transfer.target.block.index],
+          [WINDOW_PEER_GENERATION_OFFSET, transfer.target.block.generation],
+          [WINDOW_PEER_OFFSET_OFFSET, transfer.target.offset],
+          [WINDOW_PEER_WINDOW_OFFSET, transfer.target.generation],
+        ]);
+        inject(transfer.target, [
+          [DESCRIPTOR_KIND_OFFSET, DESCRIPTOR_FETCH],
+          [DESCRIPTOR_BYTES_OFFSET, LINK_SLOTS],
+          [DESCRIPTOR_REMOTE_INDEX_OFFSET, links.index],
+          [DESCRIPTOR_REMOTE_GENERATION_OFFSET, links.generation],
+          [DESCRIPTOR_REMOTE_OFFSET_OFFSET, 0],
+          ...words(links),
+        ]);
+        expectPassed(transfer.target);
+        expect(rig.consumer.chainWrite(job, transfer.target.window)).toBe(4);
+        expectGoesOn(transfer);
+      });
+
+      it("a window that is closed, named by the generation that it has then", () => {
+        const place = { blocks: [block(0), block(1)], numbers: [3, 5] } as const;
+        const { origin, target } = prepare({ portions: 4, depth: 1 }, place);
+        expect(rig.consumer.chainWrite(job, target.window)).toBe(4);
+        origin.kernel.windowClose(origin.window);
+        set(target.window, [[WINDOW_PEER_WINDOW_OFFSET, origin.generation + 1]]);
+        expectPassed(target);
+        expect([notice(origin, { own: 1 }), rig.consumer.chainWrite(job, target.window)]).toEqual([0, 0]);
+        expect([tail(origin), status(origin)]).toEqual([0, 0]);
+      });
+
+      it("a FETCH of links whose region has been closed", () => {
+        const transfer = begin({ portions: 4, depth: 1 });
+        rig.consumer.regionClose(job, transfer.links.index);
+        expectPassed(transfer.target);
+        expect(tail(transfer.origin)).toBe(0);
+      });
+
+      it.each(FORGED)("a window that is named by %s: nothing is shipped, written or told there", (_, forged) => {
+        const place = { blocks: [block(0), block(1)], numbers: [3, 5] } as const;
+        const transfer = prepare({ portions: 4, depth: 1 }, place);
+        const { origin, target } = transfer;
+        const { index = 0, generation = 0, offset = 0, own = 0 } = forged;
+        expect(rig.consumer.chainWrite(job, target.window)).toBe(4);
+        set(target.window, [
+          [WINDOW_PEER_INDEX_OFFSET, origin.block.index + index],
+          [WINDOW_PEER_GENERATION_OFFSET, origin.block.generation + generation],
+          [WINDOW_PEER_OFFSET_OFFSET, origin.offset + offset],
+          [WINDOW_PEER_WINDOW_OFFSET, origin.generation + own],
+        ]);
+        expectPassed(target);
+        const before = Buffer.from(rig.area());
+        expect(notice(origin, forged)).toBe(0);
+        expect(rig.consumer.chainWrite(job, target.window)).toBe(0);
+        expect(Buffer.compare(rig.area(), before)).toBe(0);
+      });
+
+      it("more links than there may be: no chain is written, also where their length wraps at 2^32", () => {
+        const place = { blocks: [block(0), block(1)], numbers: [3, 5] } as const;
+        const { target } = prepare({ portions: LINK_COUNT_MAX + 1, depth: 4, portion: 1 }, place);
+        for (const [bytes, portion] of [
+          [LINK_COUNT_MAX + 1, 1],
+          [0x7fffffff, 96], // links of 128 bytes, modulo 2^32
+          [0xffffffff, 1],
+        ] as const) {
+          set(target.window, [
+            [WINDOW_BYTES_OFFSET, bytes],
+            [WINDOW_PORTION_OFFSET, portion],
+          ]);
+          const before = Buffer.from(rig.area());
+          expect(rig.consumer.chainWrite(job, target.window)).toBe(0);
+          expect(Buffer.compare(rig.area(), before)).toBe(0);
+        }
+      });
+
+      it("as many links as there may be", () => {
+        const transfer = begin({ portions: LINK_COUNT_MAX, depth: 4, portion: 3, last: 1 });
+        finish(transfer);
+        expectPayload(transfer);
+        expectOver(transfer);
+      });
+    });
+
+    it("any portions, depth and ring, whoever runs when: all arrives, and slots are never too few", () => {
+      const shape = fc
+        .record({
+          portion: fc.oneof(
+            { weight: 4, arbitrary: fc.integer({ min: 1, max: 200 }) },
+            { weight: 1, arbitrary: fc.constantFrom(SLICE_BYTES - 1, SLICE_BYTES, SLICE_BYTES + 1, 2 * SLICE_BYTES) },
+          ),
+          portions: fc.integer({ min: 1, max: 30 }),
+          rest: fc.double({ min: 0, max: 1, noNaN: true }),
+          depth: fc.integer({ min: 1, max: DEPTH_MAX }),
+          ring: fc.integer({ min: 0, max: 4 }),
+        })
+        .map(({ portion, portions, rest, depth, ring }) => ({
+          portion,
+          portions: portion > 200 ? Math.min(portions, 4) : portions,
+          last: 1 + Math.floor(rest * (portion - 1)),
+          depth,
+          ring,
+        }));
+      const turns = fc.array(fc.constantFrom("origin", "target", "core"), { maxLength: 100 });
+      const property = fc.property(shape, turns, (chain, order) => {
+        reset();
+        const { ring, portion, depth } = chain;
+        const transfer = begin({ ...chain, allowed: ring === 0 ? NONE : 0 });
+        const { origin, target, bytes, payload } = transfer;
+        const all = Uint8Array.from({ length: bytes }, (_, i) => (7 * i) % 251);
+        const staged = ring === 0 ? bytes : ring * portion;
+        if (ring === 0) rig.write(payload.base + FROM, all);
+        else rig.memory.bytes.fill(0xee, payload.base + FROM, payload.base + FROM + staged);
+        let ready = 0;
+        /** The origin's core stages the next portion, if there is a place for it. */
+        const stage = (): void => {
+          const passed = origin.kernel.loadWord(origin.window + WINDOW_PASSED_OFFSET);
+          if (ring === 0 || ready === chain.portions || ready - passed === ring) return;
+          const at = payload.base + FROM + (ready % ring) * portion;
+          rig.memory.bytes.fill(0xee, at, at + portion);
+          rig.write(at, all.subarray(ready * portion).subarray(0, portion));
+          origin.kernel.storeWord(origin.window + WINDOW_ALLOWED_OFFSET, ++ready);
+        };
+        let before = bytes;
+        const turn = (what: string): void => {
+          if (what === "core") stage();
+          else run(what === "origin" ? origin : target);
+          expect(tail(origin) - head(origin)).toBeLessThanOrEqual(3 * depth + 2);
+          expect(tail(target) - head(target)).toBeLessThanOrEqual(depth);
+          expect(left(target)).toBeLessThanOrEqual(before);
+          before = left(target);
+          expect([isTold(target), isTold(origin)]).toEqual(Array(2).fill(before === 0));
+        };
+        for (const what of order) turn(what);
+        for (let rounds = 0; !isTold(origin) && rounds < 1000; rounds++)
+          for (const what of ["core", "target", "origin"]) turn(what);
+        expectAt(transfer, all);
+        expectOver(transfer);
+      });
+      assertProperty(property, 60);
     });
   });
 }

@@ -1,5 +1,6 @@
 // The map across 2^31, where a pointer that is taken for a signed number turns negative. The memory is larger than
 // 2 GiB, but only what is touched costs any.
+import { chainSuite } from "./chain.suite.js";
 import { kernelSuite } from "./kernel.suite.js";
 import { rmaSuite } from "./rma.suite.js";
 
@@ -28,3 +29,8 @@ rmaSuite("twin sends, wasm receives, 2^31 in an injection FIFO", {
   consumer: "wasm",
   straddle: "injection",
 });
+
+chainSuite("wasm, 2^31 in the heap", { producer: "wasm", straddle: "heap" });
+chainSuite("twin, 2^31 in the heap", { producer: "twin", straddle: "heap" });
+chainSuite("wasm sends, twin receives, 2^31 in the heap", { producer: "wasm", consumer: "twin", straddle: "heap" });
+chainSuite("twin sends, wasm receives, 2^31 in the heap", { producer: "twin", consumer: "wasm", straddle: "heap" });

@@ -291,6 +291,141 @@ ${COMMIT}`,
     replace:
       "  storeWord(entry, load<u32>(entry) + 1);\n  store<usize>(entry, base, REGION_BASE_OFFSET);\n  store<u32>(entry, bytes, REGION_BYTES_OFFSET);\n  if (bytes != 0) return load<u32>(entry);\n",
   },
+  {
+    name: "a link is published before it is written",
+    file: "chain.ts",
+    find: "  const tail = load<u32>(window, WINDOW_TAIL_OFFSET);\n  for (let i: u32 = 0; i < slots; i++) {\n",
+    replace:
+      "  const tail = load<u32>(window, WINDOW_TAIL_OFFSET);\n  storeWord(window + WINDOW_TAIL_OFFSET, tail + slots);\n  for (let i: u32 = 0; i < slots; i++) {\n",
+  },
+  {
+    name: "nobody rings for what is shipped",
+    file: "chain.ts",
+    find: "  storeWord(window + WINDOW_TAIL_OFFSET, tail + slots);\n  ring(task);\n",
+    replace: "  storeWord(window + WINDOW_TAIL_OFFSET, tail + slots);\n",
+  },
+  {
+    name: "the bell is rung before a link is shipped",
+    file: "chain.ts",
+    find: "  storeWord(window + WINDOW_TAIL_OFFSET, tail + slots);\n  ring(task);\n",
+    replace: "  ring(task);\n  storeWord(window + WINDOW_TAIL_OFFSET, tail + slots);\n",
+  },
+  {
+    name: "nobody rings when a window is over",
+    file: "chain.ts",
+    find: "load<u32>(window, WINDOW_BIT_OFFSET));\n  ring(task);\n",
+    replace: "load<u32>(window, WINDOW_BIT_OFFSET));\n",
+  },
+  {
+    name: "a status bit is set by a plain store",
+    file: "chain.ts",
+    find: "  setBits(load<usize>(window, WINDOW_STATUS_OFFSET), load<u32>(window, WINDOW_BIT_OFFSET));\n",
+    replace:
+      "  const register = load<usize>(window, WINDOW_STATUS_OFFSET);\n  store<u32>(register, load<u32>(register) | load<u32>(window, WINDOW_BIT_OFFSET));\n",
+  },
+  {
+    name: "the target is told before its last portion is counted",
+    file: "chain.ts",
+    find: "  if (addWord(peer + WINDOW_LEFT_OFFSET, -bytes) == bytes) tell(peer, load<usize>(window, WINDOW_PEER_TASK_OFFSET));\n",
+    replace:
+      "  if (loadWord(peer + WINDOW_LEFT_OFFSET) == bytes) tell(peer, load<usize>(window, WINDOW_PEER_TASK_OFFSET));\n  addWord(peer + WINDOW_LEFT_OFFSET, -bytes);\n",
+  },
+  {
+    name: "a portion is counted before it is moved",
+    file: "chain.ts",
+    find: "  if (result == TRANSFER_DONE) result = transferPart(job, descriptor, true, moved, SLICE_BYTES);\n",
+    replace:
+      "  const isLast = bytes - moved <= SLICE_BYTES && peer != 0;\n  if (isLast && addWord(peer + WINDOW_LEFT_OFFSET, -bytes) == bytes) tell(peer, load<usize>(window, WINDOW_PEER_TASK_OFFSET));\n  if (isLast) addWord(peer + WINDOW_LEFT_OFFSET, bytes);\n  if (result == TRANSFER_DONE) result = transferPart(job, descriptor, true, moved, SLICE_BYTES);\n",
+  },
+  {
+    name: "a portion's place in the ring is free before it is moved",
+    file: "chain.ts",
+    find: "  if (result == TRANSFER_DONE) result = transferPart(job, descriptor, true, moved, SLICE_BYTES);\n",
+    replace:
+      "  storeWord(window + WINDOW_PASSED_OFFSET, load<u32>(window, WINDOW_PASSED_OFFSET) + 1);\n  if (result == TRANSFER_DONE) result = transferPart(job, descriptor, true, moved, SLICE_BYTES);\n  storeWord(window + WINDOW_PASSED_OFFSET, load<u32>(window, WINDOW_PASSED_OFFSET) - 1);\n",
+  },
+  {
+    name: "a portion is moved though it is not staged",
+    file: "chain.ts",
+    find: "        if (isMove && isHeld(window, descriptor)) break;\n",
+    replace: "",
+  },
+  {
+    name: "an engine that waits for a portion does not hear that the rest is given up",
+    file: "chain.ts",
+    find: "  return loadWord(window + WINDOW_STOP_OFFSET) == TRANSFER_DONE;\n",
+    replace: "  return true;\n",
+  },
+  {
+    name: "an origin that gives up is not heeded",
+    file: "chain.ts",
+    find: "  let result = loadWord(window + WINDOW_STOP_OFFSET);\n",
+    replace: "  let result = TRANSFER_DONE;\n",
+  },
+  {
+    name: "a target that gives up is not heeded",
+    file: "chain.ts",
+    find: "peer == 0 ? TRANSFER_ENDED : loadWord(peer + WINDOW_STOP_OFFSET);\n",
+    replace: "peer == 0 ? TRANSFER_ENDED : TRANSFER_DONE;\n",
+  },
+  {
+    name: "the next link is asked for behind its portion",
+    file: "chain.ts",
+    find: "        // Whoever is told by one of the others",
+    replace:
+      "        const before = slotAt(window, head);\n        const next = slotAt(window, head + 1);\n        if (load<u32>(before, DESCRIPTOR_KIND_OFFSET) == DESCRIPTOR_RGET && head + 1 != loadWord(window + WINDOW_TAIL_OFFSET) && load<u32>(next, DESCRIPTOR_KIND_OFFSET) == DESCRIPTOR_MOVE) {\n          hasMoved = true;\n          while (!moveSlice(job, window, next));\n          processOne(job, window, before, own);\n          head += 2;\n          store<u32>(window, head, WINDOW_HEAD_OFFSET);\n          continue;\n        }\n        // Whoever is told by one of the others",
+  },
+  {
+    name: "an origin RGET is not refilled",
+    file: "chain.ts",
+    find: "  } else if (kind == DESCRIPTOR_REFILL) {\n",
+    replace: "  } else if (kind == DESCRIPTOR_REFILL && window == 0) {\n",
+  },
+  {
+    name: "an origin RGET is refilled before it is shipped",
+    file: "chain.ts",
+    find: "  if (kind == DESCRIPTOR_RGET) {\n    const peer = peerOf(job, window);\n",
+    replace:
+      "  if (kind == DESCRIPTOR_RGET) {\n    const peer = peerOf(job, window);\n    const behind = slotAt(window, load<u32>(window, WINDOW_HEAD_OFFSET));\n    if (load<u32>(behind, DESCRIPTOR_KIND_OFFSET) == DESCRIPTOR_REFILL)\n      memory.copy(rget + DESCRIPTOR_BYTES_OFFSET, behind + DESCRIPTOR_BYTES_OFFSET, DESCRIPTOR_VALUE_OFFSET - 4);\n",
+  },
+  {
+    name: "the first links are shipped before what they need is written",
+    file: "chain.ts",
+    find: "  storeWord(window + WINDOW_LEFT_OFFSET, bytes);\n  const tail",
+    replace:
+      "  storeWord(window + WINDOW_TAIL_OFFSET, load<u32>(window, WINDOW_TAIL_OFFSET) + (depth < n ? depth : n));\n  storeWord(window + WINDOW_TAIL_OFFSET, load<u32>(window, WINDOW_TAIL_OFFSET) - (depth < n ? depth : n));\n  storeWord(window + WINDOW_LEFT_OFFSET, bytes);\n  const tail",
+  },
+  {
+    name: "the engine looks for shipped descriptors by a plain load",
+    file: "chain.ts",
+    find: "      while (head != loadWord(window + WINDOW_TAIL_OFFSET)) {\n",
+    replace: "      while (head != load<u32>(window, WINDOW_TAIL_OFFSET)) {\n",
+  },
+  {
+    name: "the last look before sleep leaves out what is shipped",
+    file: "chain.ts",
+    find: "      if (head != loadWord(window + WINDOW_TAIL_OFFSET) && !isHeld(window, slotAt(window, head))) return 1;\n",
+    replace: "      if (head != loadWord(window + WINDOW_TAIL_OFFSET) && window == 0) return 1;\n",
+  },
+  {
+    name: "the last look before sleep leaves out the status register",
+    file: "chain.ts",
+    find: "    if (loadWord(block + BLOCK_STATUS_OFFSET) != 0) return 1;\n",
+    replace: "",
+  },
+  {
+    name: "the origin is told before its window is left alone",
+    file: "chain.ts",
+    find: "        if (!isMove) store<u32>(window, head + 1, WINDOW_HEAD_OFFSET);\n        if (!processOne(job, window, descriptor, own)) continue;\n        head++;\n        if (isMove) store",
+    replace: "        if (!processOne(job, window, descriptor, own)) continue;\n        head++;\n        store",
+  },
+  {
+    name: "a window that is opened again begins with its first slot",
+    file: "chain.ts",
+    find: "  store<u32>(window, 0, WINDOW_MOVED_OFFSET);\n  storeWord(window + WINDOW_PASSED_OFFSET, 0);\n",
+    replace:
+      "  storeWord(window + WINDOW_TAIL_OFFSET, 0);\n  store<u32>(window, 0, WINDOW_HEAD_OFFSET);\n  store<u32>(window, 0, WINDOW_MOVED_OFFSET);\n  storeWord(window + WINDOW_PASSED_OFFSET, 0);\n",
+  },
 ];
 
 /** A text with the mutant in it. */

@@ -1,5 +1,6 @@
 // Names for the words of a job's memory, from the pictures in assembly/layout.ts.
 import * as layout from "../../assembly/layout.js";
+import { contextBlock } from "../../src/memory/map.js";
 import { JOB_WORDS, KIND, LOG, map } from "./control.js";
 
 /** Fields of an area: byte offset and name, in ascending order. */
@@ -11,17 +12,54 @@ function fieldsOf(area: string): [offset: number, name: string][] {
   return found.sort(([a], [b]) => a - b);
 }
 
-const FIELDS = new Map(["JOB", "TASK", "CONTEXT", "LANE", "REGION", "INJECTION"].map((area) => [area, fieldsOf(area)]));
+const FIELDS = new Map(
+  ["JOB", "TASK", "CONTEXT", "LANE", "REGION", "INJECTION", "BLOCK", "WINDOW", "DESCRIPTOR"].map((area) => [
+    area,
+    fieldsOf(area),
+  ]),
+);
 
 function field(area: string, offset: number): string {
   const [start, name] = (FIELDS.get(area) ?? []).findLast(([at]) => at <= offset) ?? [0, "?"];
   return offset === start ? name : `${name} + ${offset - start}`;
 }
 
-/** What lies at a word: the heap's pages are taken to hold lanes, each from a page's start. */
-export function nameOf(word: number): string {
+/** Pointers to the blocks of windows in a job's memory. */
+export function blocksIn(words: Int32Array): number[] {
+  const blocks: number[] = [];
+  for (let ordinal = 0; ordinal < map.tasks * map.contexts; ordinal++) {
+    let block = words[(contextBlock(map, ordinal) + layout.CONTEXT_WINDOWS_OFFSET) >>> 2] as number;
+    while (block !== 0 && !blocks.includes(block)) {
+      blocks.push(block);
+      block = words[(block + layout.BLOCK_NEXT_OFFSET) >>> 2] as number;
+    }
+  }
+  return blocks;
+}
+
+/** A field in a block of windows. */
+function blockField(page: number, offset: number): string {
+  const at = offset - layout.BLOCK_WINDOWS_OFFSET;
+  if (at < 0) return `block of windows in page ${page}: ${field("BLOCK", offset)}`;
+  const inWindow = at % layout.WINDOW_SIZE;
+  const inRgets = inWindow - layout.WINDOW_RGETS_OFFSET;
+  const inSlots = inWindow - layout.WINDOW_SLOTS_OFFSET;
+  const window = `window ${Math.floor(at / layout.WINDOW_SIZE)} in page ${page}`;
+  if (inRgets < 0) return `${window}: ${field("WINDOW", inWindow)}`;
+  const [what, inAll] = inSlots < 0 ? ["RGET", inRgets] : ["slot", inSlots];
+  const number = Math.floor(inAll / layout.DESCRIPTOR_SIZE);
+  return `${window}: ${what} ${number}, ${field("DESCRIPTOR", inAll % layout.DESCRIPTOR_SIZE)}`;
+}
+
+/**
+ * What lies at a word: the heap's pages are taken to hold lanes, each from a page's start.
+ * @param blocks but these hold windows
+ */
+export function nameOf(word: number, blocks: readonly number[]): string {
   const pointer = 4 * word;
   if (word >= JOB_WORDS) return `word ${word}`;
+  const block = blocks.find((start) => pointer >= start && pointer < start + layout.BLOCK_SIZE);
+  if (block !== undefined) return blockField((block - map.heapBase) / layout.PAGE_SIZE, pointer - block);
   if (pointer >= map.heapBase) {
     const page = Math.floor((pointer - map.heapBase) / layout.PAGE_SIZE);
     const offset = (pointer - map.heapBase) % layout.PAGE_SIZE;
@@ -64,11 +102,12 @@ const KINDS = new Map<number, string>([
 ]);
 
 /** One line of a trace: each thread has a column of its own. */
-export function describeStep(step: number, entry: number): string {
+export function describeStep(step: number, entry: number, blocks: readonly number[]): string {
   const thread = (entry >>> LOG.threadShift) & 3;
   const kind = (entry >>> LOG.kindShift) & 15;
   const word = entry & LOG.wordMask;
-  const where = kind === KIND.begin || kind === KIND.end ? "" : kind === KIND.join ? String(word) : nameOf(word);
+  const where =
+    kind === KIND.begin || kind === KIND.end ? "" : kind === KIND.join ? String(word) : nameOf(word, blocks);
   const forced = (entry & LOG.forced) !== 0;
   const mark = forced ? "  ─ another thread" : (entry & LOG.switched) !== 0 ? "  ⇄ before this" : "";
   const again = (entry & LOG.resumed) !== 0 ? "  (now)" : "";

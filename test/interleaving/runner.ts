@@ -14,7 +14,7 @@ import {
   STEPS_MAX,
   THREADS_MAX,
 } from "./control.js";
-import { describeStep, nameOf } from "./names.js";
+import { blocksIn, describeStep, nameOf } from "./names.js";
 import { Races } from "./races.js";
 import type { Scenario } from "./scenario.js";
 import { SCENARIOS } from "./scenarios/index.js";
@@ -166,7 +166,7 @@ class Driver implements Runner {
     if (this.error === undefined && !this.news) {
       const race = this.#races.find(this.log, turnstile.steps);
       if (race !== undefined) {
-        this.error = `a race at step ${race.step}, ${nameOf(race.word)}: it does not come after ${race.text}`;
+        this.error = `a race at step ${race.step}, ${nameOf(race.word, blocksIn(words))}: it does not come after ${race.text}`;
       }
     }
     if (this.error === undefined) this.#check();
@@ -191,10 +191,11 @@ class Driver implements Runner {
   /** The last run, step by step; of a step that is repeated again and again, the first and the last. */
   trace(): string[] {
     const { steps, log } = this;
+    const blocks = blocksIn(words);
     return Array.from({ length: steps }, (_, step) => {
       const entry = log[step];
       const repeats = step > 0 && step + 1 < steps && log[step - 1] === entry && log[step + 1] === entry;
-      return repeats ? "   …" : describeStep(step, entry as number);
+      return repeats ? "   …" : describeStep(step, entry as number, blocks);
     }).filter((line, i, lines) => line !== "   …" || line !== lines[i - 1]);
   }
 }

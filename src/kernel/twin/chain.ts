@@ -23,6 +23,7 @@ import {
   DESCRIPTOR_SHIFT,
   DESCRIPTOR_SIZE,
   DESCRIPTOR_VALUE_OFFSET,
+  LINK_COUNT_MAX,
   LINK_SIZE,
   LINK_SLOTS,
   SLICE_BYTES,
@@ -90,8 +91,6 @@ export function twinChain({ words }: Memory, sync: Sync, { regionOf, regionPlace
 
   function windowOpen(window: number, allowed: number): number {
     const generation = (get(window, WINDOW_GENERATION_OFFSET) + 1) | 0;
-    set(window, WINDOW_TAIL_OFFSET, 0);
-    set(window, WINDOW_HEAD_OFFSET, 0);
     set(window, WINDOW_MOVED_OFFSET, 0);
     storeWord(window + WINDOW_PASSED_OFFSET, 0);
     set(window, WINDOW_RESULT_OFFSET, TRANSFER_DONE);
@@ -110,13 +109,17 @@ export function twinChain({ words }: Memory, sync: Sync, { regionOf, regionPlace
     storeWord(window + WINDOW_TAIL_OFFSET, get(window, WINDOW_HEAD_OFFSET));
   }
 
+  function isAligned(pointer: number): boolean {
+    return (pointer & 3) === 0;
+  }
+
   function windowOf(job: number, index: number, generation: number, offset: number, own: number): number {
     const entry = regionOf(job, index >>> 0, generation);
-    if (entry === 0) return 0;
+    if (entry === 0 || (own & 1) === 0) return 0;
     const window = regionPlace(entry, offset >>> 0, WINDOW_SIZE);
+    if (window === 0 || !isAligned(window)) return 0;
     // SYNC V (look)
-    if (window === 0 || loadWord(window + WINDOW_GENERATION_OFFSET) !== (own | 0)) return 0;
-    return window;
+    return loadWord(window + WINDOW_GENERATION_OFFSET) === (own | 0) ? window : 0;
   }
 
   function peerOf(job: number, window: number): number {
@@ -131,7 +134,7 @@ export function twinChain({ words }: Memory, sync: Sync, { regionOf, regionPlace
     for (let i = 0; i < slots; i++) {
       const to = slotAt(window, tail + i) >>> 2;
       const at = (from >>> 2) + i * DESCRIPTOR_WORDS;
-      words.copyWithin(to, at, at + DESCRIPTOR_WORDS);
+      for (let word = 0; word < DESCRIPTOR_WORDS; word++) words[to + word] = words[at + word];
     }
     // SYNC Q (ship)
     storeWord(window + WINDOW_TAIL_OFFSET, (tail + slots) | 0);
@@ -168,6 +171,7 @@ export function twinChain({ words }: Memory, sync: Sync, { regionOf, regionPlace
     const fromOffset = get(window, WINDOW_FROM_OFFSET_OFFSET);
     const toOffset = get(window, WINDOW_TO_OFFSET_OFFSET);
     const n = Math.floor((bytes - 1) / portion) + 1;
+    if (n > LINK_COUNT_MAX) return 0;
     const chainIndex = get(window, WINDOW_CHAIN_INDEX_OFFSET);
     const entry = regionOf(job, chainIndex >>> 0, get(window, WINDOW_CHAIN_GENERATION_OFFSET));
     const chain = entry === 0 ? 0 : regionPlace(entry, 0, n * LINK_SIZE);
@@ -210,10 +214,11 @@ export function twinChain({ words }: Memory, sync: Sync, { regionOf, regionPlace
       writeFetch(window, peer + WINDOW_RGETS_OFFSET + (i << DESCRIPTOR_SHIFT), i + depth, n, depth);
     }
     storeWord(window + WINDOW_LEFT_OFFSET, bytes);
+    const tail = get(window, WINDOW_TAIL_OFFSET);
     const first = Math.min(depth, n);
-    for (let i = 0; i < first; i++) writeFetch(window, slotAt(window, i), i, n, depth);
+    for (let i = 0; i < first; i++) writeFetch(window, slotAt(window, tail + i), i, n, depth);
     // SYNC Q (begin)
-    storeWord(window + WINDOW_TAIL_OFFSET, first);
+    storeWord(window + WINDOW_TAIL_OFFSET, (tail + first) | 0);
     return n;
   }
 
@@ -241,7 +246,9 @@ export function twinChain({ words }: Memory, sync: Sync, { regionOf, regionPlace
   function isHeld(window: number, descriptor: number): boolean {
     if (get(descriptor, DESCRIPTOR_KIND_OFFSET) !== DESCRIPTOR_MOVE) return false;
     // SYNC Y (look)
-    return get(window, WINDOW_PASSED_OFFSET) >>> 0 >= loadWord(window + WINDOW_ALLOWED_OFFSET) >>> 0;
+    if (get(window, WINDOW_PASSED_OFFSET) >>> 0 < loadWord(window + WINDOW_ALLOWED_OFFSET) >>> 0) return false;
+    // SYNC Z (held)
+    return loadWord(window + WINDOW_STOP_OFFSET) === TRANSFER_DONE;
   }
 
   function moveSlice(job: number, window: number, descriptor: number): boolean {
@@ -291,7 +298,7 @@ export function twinChain({ words }: Memory, sync: Sync, { regionOf, regionPlace
       if (entry === 0 || slots > LINK_SLOTS) return true;
       const offset = get(descriptor, DESCRIPTOR_REMOTE_OFFSET_OFFSET) >>> 0;
       const link = regionPlace(entry, offset, slots << DESCRIPTOR_SHIFT);
-      if (link !== 0 && peer !== 0) ship(peer, task, link, slots);
+      if (link !== 0 && isAligned(link) && peer !== 0) ship(peer, task, link, slots);
       return true;
     }
     const number = get(descriptor, DESCRIPTOR_VALUE_OFFSET) >>> 0;
@@ -332,9 +339,10 @@ export function twinChain({ words }: Memory, sync: Sync, { regionOf, regionPlace
             hasMoved = true;
             set(block, BLOCK_TURN_OFFSET, (number + 1) % WINDOW_COUNT);
           }
+          if (!isMove) set(window, WINDOW_HEAD_OFFSET, (head + 1) | 0);
           if (!processOne(job, window, descriptor, own)) continue;
           head = (head + 1) | 0;
-          set(window, WINDOW_HEAD_OFFSET, head);
+          if (isMove) set(window, WINDOW_HEAD_OFFSET, head);
         }
       }
       block = loadWord(block + BLOCK_NEXT_OFFSET) >>> 0;

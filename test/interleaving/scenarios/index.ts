@@ -1,6 +1,7 @@
 // All scenarios, in the order in which they are run.
 import type { Scenario } from "../scenario.js";
 import { ATTACH_SCENARIOS } from "./attach.js";
+import { CHAIN_SCENARIOS } from "./chain.js";
 import { DEATH_SCENARIOS } from "./death.js";
 import { HEAP_SCENARIOS } from "./heap.js";
 import { LANE_SCENARIOS } from "./lane.js";
@@ -15,6 +16,7 @@ export const SCENARIOS: readonly Scenario[] = [
   ...PARK_SCENARIOS,
   ...HEAP_SCENARIOS,
   ...RMA_SCENARIOS,
+  ...CHAIN_SCENARIOS,
   ...ATTACH_SCENARIOS,
   ...DEATH_SCENARIOS,
   ...RMA_ENDS_SCENARIOS,

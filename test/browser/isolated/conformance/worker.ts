@@ -1,5 +1,6 @@
 // Runs the conformance suites of one group, in this Web Worker, and posts what came of each test.
 import "./globals.js";
+import { chainSuite } from "../../../conformance/chain.suite.js";
 import { kernelSuite } from "../../../conformance/kernel.suite.js";
 import { rmaSuite } from "../../../conformance/rma.suite.js";
 import { cases } from "./vitest.js";
@@ -23,6 +24,7 @@ for (const rig of GROUPS[self.name] as readonly Rig[]) {
   const name = `${rig.producer} to ${rig.consumer ?? rig.producer}`;
   kernelSuite(name, rig);
   rmaSuite(name, rig);
+  chainSuite(name, rig);
 }
 
 for (const { name, before, body } of cases) {

@@ -1,0 +1,489 @@
+// Self-pacing transfers: two engines that hand each other descriptors, each on the thread of its task; and then a core and
+// the engines on threads of their own.
+import {
+  BLOCK_SIZE,
+  BLOCK_STATUS_OFFSET,
+  NONE,
+  TRANSFER_CANCELED,
+  TRANSFER_DONE,
+  WINDOW_ALLOWED_OFFSET,
+  WINDOW_HEAD_OFFSET,
+  WINDOW_LEFT_OFFSET,
+  WINDOW_PASSED_OFFSET,
+  WINDOW_RESULT_OFFSET,
+  WINDOW_STOP_OFFSET,
+  WINDOW_TAIL_OFFSET,
+  WINDOW_WRONG_OFFSET,
+} from "../../../assembly/layout.js";
+import { addBlock, chainWords, type Plan, type Region, readySide, type Side, sideOf } from "../../support/chains.js";
+import { map, SLICE } from "../control.js";
+import type { Scenario } from "../scenario.js";
+import type { World } from "../world.js";
+import { PAGE, same } from "./support.js";
+
+/** Of a task: its block of windows, its data, and the links of what it receives; the last two share a page. */
+const BLOCK = 0;
+const DATA = 1;
+const LINKS = 2;
+/** Where the payload that a task sends lies in its data, and where what it receives goes. */
+const FROM = 0;
+const TO = 512;
+const LINKS_AT = 2048;
+/** What a byte's word is before something is moved there. */
+const EMPTY = 0xa5a5a5a5 | 0;
+
+/** Each region is opened once; blocks lie first in the heap, then a page of data for each task. */
+function regionOf(task: number, which: number): Region {
+  const data = map.heapBase + 2 * BLOCK_SIZE + task * PAGE;
+  const base = which === BLOCK ? map.heapBase + task * BLOCK_SIZE : which === DATA ? data : data + LINKS_AT;
+  return { index: task * map.regions + which, generation: 1, base };
+}
+
+interface Shape {
+  readonly portions: number;
+  readonly depth: number;
+  readonly portion?: number;
+  /** Bytes of the last portion. */
+  readonly last?: number;
+  readonly ring?: number;
+}
+
+/** A transfer from a task to the other one of tasks 0 and 1, in the window of that number on both sides. */
+class Transfer {
+  readonly origin: Side;
+  readonly target: Side;
+  readonly plan: Plan;
+
+  constructor(from: number, number: number, { portions, depth, portion = 8, last = 4, ring = 0 }: Shape) {
+    const to = 1 - from;
+    this.origin = sideOf(map, from, regionOf(from, BLOCK), number);
+    this.target = sideOf(map, to, regionOf(to, BLOCK), number);
+    this.plan = {
+      origin: this.origin,
+      target: this.target,
+      generation: 1,
+      payload: regionOf(from, DATA),
+      from: FROM,
+      destination: regionOf(to, DATA),
+      to: TO,
+      links: regionOf(to, LINKS),
+      bytes: (portions - 1) * portion + last,
+      portion,
+      depth,
+      ring,
+    };
+  }
+
+  /** Word i of what is sent, where it is staged or lies. */
+  source(i: number): number {
+    const { payload, from, ring = 0, portion } = this.plan;
+    return payload.base + from + ((4 * i) % (ring === 0 ? 4096 : ring * portion));
+  }
+
+  /** Word i of what is received. */
+  place(i: number): number {
+    return this.plan.destination.base + this.plan.to + 4 * i;
+  }
+
+  get words(): number {
+    return this.plan.bytes / 4;
+  }
+
+  /** Both windows are opened and the links written, as the cores of both tasks do it. */
+  begin(world: World, allowed = NONE): void {
+    const { origin, target, plan } = this;
+    const generation = world.kernel.windowOpen(origin.window, allowed);
+    world.kernel.windowOpen(target.window, NONE);
+    for (const [offset, value] of chainWords({ ...plan, generation })) world.store(target.window + offset, value);
+    if (world.kernel.chainWrite(map.job, target.window) === 0) throw new Error("the chain is not written");
+  }
+}
+
+/** Both tasks' blocks and data, before any transfer; the destinations read EMPTY. */
+function setupTasks(world: World): void {
+  const { kernel } = world;
+  const blocks = [0, 1].map((task) => kernel.regionAllocate(map.job, BLOCK_SIZE / PAGE, task));
+  const data = [0, 1].map((task) => kernel.regionAllocate(map.job, 1, task));
+  for (const task of [0, 1]) {
+    same("where it is", [blocks[task], data[task]] as number[], [
+      regionOf(task, BLOCK).base,
+      regionOf(task, DATA).base,
+    ]);
+    for (const [which, bytes] of [
+      [BLOCK, BLOCK_SIZE],
+      [DATA, LINKS_AT],
+      [LINKS, PAGE - LINKS_AT],
+    ] as const) {
+      const { index, base } = regionOf(task, which);
+      kernel.regionOpen(map.job, index, base, bytes);
+    }
+    addBlock(world, task, regionOf(task, BLOCK));
+  }
+}
+
+/** As setupTasks(), with transfers that are begun: word i of their payload is 100 + i. */
+function setupTransfers(world: World, transfers: readonly Transfer[], allowed = NONE): void {
+  setupTasks(world);
+  for (const transfer of transfers) {
+    const { origin, target } = transfer;
+    readySide(world, origin, target.task);
+    readySide(world, target, origin.task);
+    for (let i = 0; i < transfer.words; i++) world.setWord(transfer.source(i), 100 + i);
+    transfer.begin(world, allowed);
+  }
+}
+
+/** Takes the bits of a task's status register that are set; notes each. */
+function takeStatus(world: World, { block }: Side): number {
+  const register = block.base + BLOCK_STATUS_OFFSET;
+  const bits = world.kernel.loadWord(register);
+  if (bits !== 0) {
+    world.kernel.clearBits(register, bits);
+    world.note(bits);
+  }
+  return bits;
+}
+
+/** Sleeps on a task's bell, unless `peek` sees something. */
+function sleep(world: World, task: number, peek: () => boolean): void {
+  const { kernel } = world;
+  const slot = world.task(task);
+  const seen = kernel.bellArm(slot);
+  if (!peek()) kernel.bellWait(slot, seen, -1);
+  kernel.bellDisarm(slot);
+}
+
+interface Work {
+  readonly side: Side;
+  /** Until so many windows are over. */
+  readonly bits: number;
+  /** What its core does with those that are. */
+  readonly told: (bits: number) => void;
+  /** What is true at all times. */
+  readonly always?: () => void;
+  /** Task on whose bell it sleeps; default: its own. */
+  readonly bell?: number;
+}
+
+/** A task's engine, and what its core does when it is told; asleep while there is nothing to do. */
+function runUntil(world: World, { side, bits, told, always, bell = side.task }: Work): void {
+  const { kernel } = world;
+  for (let over = 0; ; ) {
+    const left = kernel.chainRun(map.job, side.context);
+    always?.();
+    const now = takeStatus(world, side);
+    if (now !== 0) told(now);
+    over |= now;
+    if (over === bits) return;
+    if (left === 0) sleep(world, bell, () => kernel.chainPeek(side.context) !== 0);
+  }
+}
+
+/** So many links are asked for beside those whose portions have arrived (P4), as long as there are so many. */
+function expectAsked(world: World, { target, plan }: Transfer): void {
+  const links = Math.ceil(plan.bytes / plan.portion);
+  const arrived = Math.floor((plan.bytes - world.word(target.window + WINDOW_LEFT_OFFSET)) / plan.portion);
+  const asked = world.word(target.window + WINDOW_TAIL_OFFSET);
+  if (asked < Math.min(links, arrived + plan.depth)) throw new Error(`${arrived} have arrived, ${asked} are asked for`);
+}
+
+/** What a target finds when it is told (P7): all is counted, all words are there, and nothing behind them. */
+function expectAll(world: World, transfer: Transfer): void {
+  same("bytes left", [world.kernel.loadWord(transfer.target.window + WINDOW_LEFT_OFFSET)], [0]);
+  const words = Array.from({ length: transfer.words + 1 }, (_, i) => world.load(transfer.place(i)));
+  const should = words.map((_, i) => (i === transfer.words ? EMPTY : 100 + i));
+  same("what has arrived", words, should);
+}
+
+/** An origin that is told uses its payload's memory again. */
+function reuse(world: World, transfer: Transfer): void {
+  for (let i = 0; i < transfer.words; i++) world.store(transfer.source(i), 7);
+}
+
+/** After a run: nobody has anything left, and all came to the same. */
+function expectOver(world: World, { origin, target }: Transfer, result: number): void {
+  for (const { window, block } of [origin, target]) {
+    same("slots", [world.word(window + WINDOW_HEAD_OFFSET)], [world.word(window + WINDOW_TAIL_OFFSET)]);
+    same("bits that nobody has taken", [world.word(block.base + BLOCK_STATUS_OFFSET)], [0]);
+  }
+  same("bytes that have not arrived", [world.word(target.window + WINDOW_LEFT_OFFSET)], [0]);
+  same(
+    "results",
+    [world.word(origin.window + WINDOW_RESULT_OFFSET), world.word(target.window + WINDOW_WRONG_OFFSET)],
+    [result, result],
+  );
+}
+
+/** Transfers of which each task has one end, and its engine on its thread; asleep while it has nothing to do. */
+function pulled(name: string, ...transfers: readonly Transfer[]): Scenario {
+  const bits = transfers.reduce((all, { origin }) => all | (1 << origin.number), 0);
+  const program = (task: number) => (world: World) => {
+    const { origin, target } = transfers[0] as Transfer;
+    runUntil(world, {
+      side: origin.task === task ? origin : target,
+      bits,
+      told(now) {
+        for (const transfer of transfers) {
+          if ((now & (1 << transfer.origin.number)) === 0) continue;
+          if (transfer.origin.task === task) reuse(world, transfer);
+          else expectAll(world, transfer);
+        }
+      },
+      always() {
+        for (const transfer of transfers) expectAsked(world, transfer);
+      },
+    });
+  };
+  return {
+    name,
+    setup: (world) => setupTransfers(world, transfers),
+    threads: [program(0), program(1)],
+    check(world, notes) {
+      for (const told of notes) {
+        same("the sum of the bits that a task was told", [told.reduce((sum, bit) => sum + bit, 0)], [bits]);
+      }
+      for (const transfer of transfers) expectOver(world, transfer, TRANSFER_DONE);
+    },
+  };
+}
+
+/** For expectPart(): what a target finds of a transfer that was given up. */
+function noteArrived(world: World, transfer: Transfer): void {
+  for (let i = 0; i < transfer.words; i++) world.note(world.load(transfer.place(i)));
+}
+
+/** Of a transfer that was given up the first words have arrived, as they should, and none behind them; how many? */
+function expectPart({ words }: Transfer, arrived: readonly number[]): number {
+  const end = arrived.indexOf(EMPTY);
+  const count = end === -1 ? words : end;
+  const should = Array.from({ length: words }, (_, i) => (i < count ? 100 + i : EMPTY));
+  same("what has arrived", arrived, should);
+  return count;
+}
+
+/** Gives a transfer up; notes how many words have arrived until then. */
+function stop(world: World, transfer: Transfer, { window }: Side): void {
+  world.kernel.storeWord(window + WINDOW_STOP_OFFSET, TRANSFER_CANCELED);
+  let count = 0;
+  while (count < transfer.words && world.word(transfer.place(count)) !== EMPTY >>> 0) count++;
+  world.note(count);
+}
+
+/**
+ * What is the same whoever gives a transfer up.
+ * @param until words that had arrived by then
+ * @param most words of what was under way at that moment
+ */
+function checkStopped(world: World, transfer: Transfer, until: number, most: number, arrived: readonly number[]): void {
+  const count = expectPart(transfer, arrived);
+  if (count > until + most) throw new Error(`${count} words have arrived, ${until} when it was given up`);
+  expectOver(world, transfer, count === transfer.words ? TRANSFER_DONE : TRANSFER_CANCELED);
+}
+
+/** A core gives the transfer up when its own engine has run for the first time. */
+function stopped(who: "origin" | "target"): Scenario {
+  const transfer = new Transfer(0, 0, { portions: 3, depth: 1, portion: 20 });
+  const program = (side: Side) => (world: World) => {
+    if (side === transfer[who]) {
+      world.kernel.chainRun(map.job, side.context);
+      stop(world, transfer, side);
+    }
+    runUntil(world, {
+      side,
+      bits: 1,
+      told() {
+        // Nobody writes any more, or reads.
+        if (side === transfer.origin) reuse(world, transfer);
+        else noteArrived(world, transfer);
+      },
+    });
+  };
+  return {
+    name: `the ${who} gives a transfer up while both engines are at it`,
+    setup: (world) => setupTransfers(world, [transfer]),
+    threads: [program(transfer.origin), program(transfer.target)],
+    check(world, [atOrigin = [], atTarget = []]) {
+      const all = { origin: [...atOrigin], target: [...atTarget] };
+      const until = all[who].shift() as number;
+      same("the bits that both were told", [...all.origin, all.target.shift() as number], [1, 1]);
+      // An origin moves nothing itself while it gives it up.
+      checkStopped(world, transfer, until, who === "origin" ? 0 : SLICE / 4, all.target);
+    },
+  };
+}
+
+/** An origin's core, its engine and the target on three threads, asleep on the bells of tasks 0, 1 and 2. */
+function stoppedByCore(): Scenario {
+  const transfer = new Transfer(0, 0, { portions: 2, depth: 1 });
+  const { origin, target } = transfer;
+  return {
+    name: "an origin's core gives a transfer up, its engine is another thread, and the target a third one",
+    bound: 1,
+    setup(world) {
+      setupTransfers(world, [transfer]);
+      readySide(world, target, 1);
+      readySide(world, origin, 2);
+    },
+    threads: [
+      (world) => {
+        stop(world, transfer, origin);
+        await_(world, () => isTold(world, origin));
+        reuse(world, transfer);
+      },
+      (world) => {
+        const { kernel } = world;
+        while (!isTold(world, origin)) {
+          kernel.chainRun(map.job, origin.context);
+          if (!isTold(world, origin)) sleep(world, 1, () => kernel.chainPeek(origin.context) !== 0);
+        }
+      },
+      (world) => runUntil(world, { side: target, bits: 1, told: () => noteArrived(world, transfer), bell: 2 }),
+    ],
+    check(world, [[until = 0] = [], , atTarget = []]) {
+      const [bits = 0, ...arrived] = atTarget;
+      same("the bits that both were told", [world.word(origin.block.base + BLOCK_STATUS_OFFSET), bits], [1, 1]);
+      world.setWord(origin.block.base + BLOCK_STATUS_OFFSET, 0);
+      checkStopped(world, transfer, until, 2, arrived);
+    },
+  };
+}
+
+/** Whether a task's status register says anything. */
+function isTold(world: World, { block }: Side): boolean {
+  return world.kernel.loadWord(block.base + BLOCK_STATUS_OFFSET) !== 0;
+}
+
+/** Rounds of both engines after which nothing is left that they can do. */
+const ROUNDS = 4;
+
+/** Both tasks' engines on one thread, which is not that of the cores: asleep on task 1's bell until the work is over. */
+function runEngines(world: World, { origin, target }: Transfer, isOver: () => boolean): void {
+  const { kernel } = world;
+  while (!isOver()) {
+    const slot = world.task(1);
+    const seen = kernel.bellArm(slot);
+    for (let i = 0; i < ROUNDS; i++) {
+      kernel.chainRun(map.job, target.context);
+      kernel.chainRun(map.job, origin.context);
+    }
+    // A core waits for portions that have passed, too.
+    kernel.ring(world.task(0));
+    if (!isOver()) kernel.bellWait(slot, seen, -1);
+    kernel.bellDisarm(slot);
+  }
+}
+
+/** Sleeps on task 0's bell until `look` sees something. */
+function await_(world: World, look: () => boolean): void {
+  while (!look()) sleep(world, 0, look);
+}
+
+/**
+ * A core stages portions in a ring of two, while its engine moves them on another thread.
+ * @param count portions that it stages before it gives the rest of them up
+ */
+function staged(name: string, count: number): Scenario {
+  const transfer = new Transfer(0, 0, { portions: 4, depth: 1, ring: 2, last: 8 });
+  const { origin, target } = transfer;
+  const result = count === 4 ? TRANSFER_DONE : TRANSFER_CANCELED;
+  return {
+    name,
+    setup(world) {
+      setupTransfers(world, [transfer], 0);
+      readySide(world, target, 0);
+    },
+    threads: [
+      (world) => {
+        const { kernel } = world;
+        for (let portion = 0; portion < count; portion++) {
+          await_(world, () => kernel.loadWord(origin.window + WINDOW_PASSED_OFFSET) + 2 > portion);
+          for (const word of [2 * portion, 2 * portion + 1]) world.store(transfer.source(word), 100 + word);
+          kernel.storeWord(origin.window + WINDOW_ALLOWED_OFFSET, portion + 1);
+          kernel.ring(world.task(1));
+        }
+        if (count < 4) {
+          kernel.storeWord(origin.window + WINDOW_STOP_OFFSET, TRANSFER_CANCELED);
+          kernel.ring(world.task(1)); // its engine may wait for the next portion
+        }
+        await_(world, () => isTold(world, origin));
+        world.note(world.load(origin.window + WINDOW_RESULT_OFFSET));
+        takeStatus(world, origin);
+        reuse(world, transfer);
+        kernel.windowClose(origin.window);
+      },
+      (world) => {
+        runEngines(world, transfer, () => isTold(world, target));
+        takeStatus(world, target);
+        if (count === 4) expectAll(world, transfer);
+        else noteArrived(world, transfer);
+      },
+    ],
+    check(world, [atOrigin = [], atTarget = []]) {
+      const [bits = 0, ...arrived] = atTarget;
+      same("what both were told", [...atOrigin, bits], [result, 1, 1]);
+      // What was not staged is not moved.
+      if (count < 4 && expectPart(transfer, arrived) > 2 * count) throw new Error("more than was staged has arrived");
+      expectOver(world, transfer, result);
+    },
+  };
+}
+
+/** Two transfers, one after the other, in the same windows: both cores on one thread, both engines on another. */
+function again(): Scenario {
+  const transfer = new Transfer(0, 0, { portions: 2, depth: 1 });
+  const { origin, target } = transfer;
+  /** Counts the transfers that are over. */
+  const over = (world: World): number => world.task(2);
+  return {
+    name: "windows are closed, and opened for another transfer, while the engines of both sides run",
+    setup(world) {
+      setupTransfers(world, []);
+      for (const side of [origin, target]) readySide(world, side, 0);
+    },
+    threads: [
+      (world) => {
+        const { kernel } = world;
+        for (let round = 0; round < 2; round++) {
+          for (let i = 0; i < transfer.words; i++) {
+            world.store(transfer.source(i), 100 + i);
+            world.store(transfer.place(i), EMPTY);
+          }
+          transfer.begin(world);
+          kernel.ring(world.task(1));
+          for (const side of [target, origin]) {
+            for (let told = 0; told === 0; ) {
+              await_(world, () => isTold(world, side));
+              told = takeStatus(world, side);
+            }
+            if (side === target) expectAll(world, transfer);
+            else reuse(world, transfer);
+            kernel.windowClose(side.window);
+          }
+          kernel.storeWord(over(world), round + 1);
+          kernel.ring(world.task(1));
+        }
+      },
+      (world) => runEngines(world, transfer, () => world.kernel.loadWord(over(world)) === 2),
+    ],
+    check(world, [notes = []]) {
+      same("bits that the cores were told", notes, [1, 1, 1, 1]);
+      expectOver(world, transfer, TRANSFER_DONE);
+    },
+  };
+}
+
+export const CHAIN_SCENARIOS: readonly Scenario[] = [
+  pulled("three portions at depth 1, pulled", new Transfer(0, 0, { portions: 3, depth: 1 })),
+  staged("a core stages portions in a ring of two, its engine is another thread", 4),
+  staged("a core that stages portions gives the rest up, its engine is another thread", 1),
+  stopped("origin"),
+  stopped("target"),
+  pulled("three portions at depth 2, pulled", new Transfer(0, 0, { portions: 3, depth: 2, portion: 20 })),
+  pulled(
+    "two transfers in opposite directions, in windows of the same blocks",
+    new Transfer(0, 0, { portions: 2, depth: 1 }),
+    new Transfer(1, 1, { portions: 2, depth: 1 }),
+  ),
+  again(),
+  stoppedByCore(),
+];
