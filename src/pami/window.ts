@@ -5,10 +5,8 @@ import {
   BLOCK_STATUS_OFFSET,
   BLOCK_WINDOWS_OFFSET,
   CONTEXT_WINDOWS_OFFSET,
-  NONE,
   TRANSFER_CANCELED,
   TRANSFER_DONE,
-  WINDOW_ALLOWED_OFFSET,
   WINDOW_BIT_OFFSET,
   WINDOW_COUNT,
   WINDOW_PEER_TASK_OFFSET,
@@ -146,8 +144,6 @@ export class WindowTable {
   stop({ pointer }: Window): void {
     // SYNC Z (stop): pairs with the engines, on either side.
     this.#kernel.storeWord(pointer + WINDOW_STOP_OFFSET, TRANSFER_CANCELED);
-    // None of what is passed over has to be staged.
-    this.#kernel.storeWord(pointer + WINDOW_ALLOWED_OFFSET, NONE);
   }
 
   /** Whether stop() was called, here or by the owner of another's window. */
