@@ -105,11 +105,6 @@ interface Pull {
 }
 
 export class Intake {
-  /** Payloads that this thread copies. */
-  get pulls(): number {
-    return this.#pulls.length;
-  }
-
   readonly #base: Base;
   readonly #regions: RegionTable;
   readonly #windows: WindowTable;
@@ -121,8 +116,11 @@ export class Intake {
   /** Regions that have held links, and do again. */
   readonly #links: MemRegion[] = [];
 
-  /** @throws PAMIR_INVAL */
-  constructor(base: Base, regions: RegionTable, windows: WindowTable, pacing: Pacing) {
+  readonly #count: (change: 1 | -1) => void;
+
+  /** @param count told of each payload that this thread begins to copy, or has copied @throws PAMIR_INVAL */
+  constructor(base: Base, regions: RegionTable, windows: WindowTable, pacing: Pacing, count: (change: 1 | -1) => void) {
+    this.#count = count;
     checkPacing(pacing);
     this.#base = base;
     this.#regions = regions;
@@ -162,6 +160,7 @@ export class Intake {
       pull.isCanceled = true;
     });
     this.#pulls.push(pull);
+    this.#count(1);
   }
 
   /** Copies a slice of each payload that this thread copies. Returns how many are over. */
@@ -307,6 +306,7 @@ export class Intake {
   }
 
   #over({ destination, forget }: Pull, result: Result): true {
+    this.#count(-1);
     forget();
     this.#complete(destination, result);
     return true;

@@ -7,20 +7,20 @@ import { Offers } from "./offer.js";
 import { WindowTable } from "./window.js";
 
 export class Rendezvous {
+  /** Transfers that are not over. A field, which each advance() reads: as the sum of two others it made that 6 % slower. */
+  busy = 0;
   readonly offers: Offers;
   readonly intake: Intake;
   readonly #windows: WindowTable;
 
   /** @param isShared whether tasks share memory @throws PAMIR_INVAL */
   constructor(base: Base, regions: RegionTable, isShared: boolean, pacing: Pacing) {
-    this.#windows = new WindowTable(base, regions);
+    const count = (change: 1 | -1): void => {
+      this.busy += change;
+    };
+    this.#windows = new WindowTable(base, regions, count);
     this.offers = new Offers(base, regions, this.#windows, isShared);
-    this.intake = new Intake(base, regions, this.#windows, pacing);
-  }
-
-  /** Transfers that are not over. */
-  get busy(): number {
-    return this.#windows.count + this.intake.pulls;
+    this.intake = new Intake(base, regions, this.#windows, pacing, count);
   }
 
   /** Whether advance() would do something. */

@@ -51,8 +51,6 @@ interface Block {
 }
 
 export class WindowTable {
-  /** Windows in use. */
-  count = 0;
   readonly #kernel: Kernel;
   readonly #memory: Memory;
   readonly #map: MemoryMap;
@@ -61,7 +59,11 @@ export class WindowTable {
   /** In the order in which the engine finds them. */
   readonly #blocks: Block[] = [];
 
-  constructor({ kernel, memory, map, block }: Base, regions: RegionTable) {
+  readonly #count: (change: 1 | -1) => void;
+
+  /** @param count told of each window that is opened, or closed */
+  constructor({ kernel, memory, map, block }: Base, regions: RegionTable, count: (change: 1 | -1) => void) {
+    this.#count = count;
     this.#kernel = kernel;
     this.#memory = memory;
     this.#map = map;
@@ -90,7 +92,7 @@ export class WindowTable {
     this.#memory.words[(pointer + WINDOW_PEER_TASK_OFFSET) >>> 2] = slotOf(this.#map, peer);
     const side = make({ pointer, generation, region: block.region, offset, peer });
     block.sides[number] = side;
-    this.count++;
+    this.#count(1);
     return side;
   }
 
@@ -118,12 +120,11 @@ export class WindowTable {
 
   /** Whether advance() would do something. */
   get hasWork(): boolean {
-    return this.count > 0 && this.#kernel.chainPeek(this.#context) !== 0;
+    return this.#kernel.chainPeek(this.#context) !== 0;
   }
 
   /** An endpoint has ended: so do all transfers with it. */
   ended(peer: number): void {
-    if (this.count === 0) return;
     for (const { sides } of this.#blocks) {
       for (let number = 0; number < sides.length; number++) {
         if (sides[number]?.window.peer === peer) this.#end(sides, number, SHUTDOWN);
@@ -155,7 +156,7 @@ export class WindowTable {
   #end(sides: (Side | undefined)[], number: number, result: Result): void {
     const side = sides[number] as Side;
     sides[number] = undefined;
-    this.count--;
+    this.#count(-1);
     this.#kernel.windowClose(side.window.pointer);
     side.forget();
     side.over(result);

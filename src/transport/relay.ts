@@ -683,10 +683,13 @@ export class Relay {
 
 /** A kernel's functions as properties, whatever they are methods of. */
 function callable(kernel: Kernel): Kernel {
-  const all: Record<string, unknown> = { ...kernel };
-  for (const name of Object.getOwnPropertyNames(Object.getPrototypeOf(kernel))) {
-    const method = (kernel as unknown as Record<string, unknown>)[name];
-    if (typeof method === "function" && name !== "constructor") all[name] = method.bind(kernel);
+  const all: Record<string, unknown> = {};
+  for (let holder: object = kernel; holder !== Object.prototype; holder = Object.getPrototypeOf(holder)) {
+    const isClass = Object.hasOwn(holder, "constructor");
+    for (const name of Object.getOwnPropertyNames(holder)) {
+      const value = (kernel as unknown as Record<string, unknown>)[name];
+      if (name !== "constructor") all[name] = isClass ? (value as () => void).bind(kernel) : value;
+    }
   }
   return all as unknown as Kernel;
 }
