@@ -1,6 +1,5 @@
-// The wasm kernels and their twin do the same: the same random operations in two memories, and after each of them
-// the results and every byte of the two maps are compared.
-import { describe, expect, it } from "vitest";
+// Lanes, heap, bells: see compare.ts.
+import { describe, it } from "vitest";
 import {
   CONTEXT_NOTICE_SEEN_OFFSET,
   CONTEXT_READY_OFFSET,
@@ -11,9 +10,8 @@ import {
   PAGE_SIZE,
   TASK_NOTICE_OFFSET,
 } from "../../assembly/layout.js";
-import { makeRig, type Rig, type Straddle, type TakenEvent } from "../support/kernels.js";
-import { randomOf } from "../support/random.js";
-import { replayNote, SEED } from "../support/seed.js";
+import type { Rig, Straddle, TakenEvent } from "../support/kernels.js";
+import { compare, type Operations, pick, type Random, word } from "./compare.js";
 
 const TASKS = 6;
 const CONTEXTS = 6; // 36 endpoints: the ready bits need a second word
@@ -39,12 +37,6 @@ interface State {
   notices: number;
 }
 
-type Random = (below: number) => number;
-/** An operation: chosen once, done to both; undefined: it is not allowed now. */
-type Operation = (state: State, random: Random) => { text: string; act: (rig: Rig) => unknown } | undefined;
-
-const pick = <T>(random: Random, from: readonly T[]): T | undefined => from[random(Math.max(1, from.length))];
-const word = (random: Random): number => pick(random, [0, 1, 0x80000000, 0xffffffff, random(2 ** 31)]) ?? 0;
 /** Few targets, so that their contexts see much. */
 const anyTarget = (random: Random): number => random(3);
 const capacityOf = (random: Random): number => pick(random, [64, 128, 1024, 8192]) ?? 64;
@@ -59,7 +51,7 @@ function openLane(state: State, random: Random): LaneState | undefined {
 }
 
 /** Every choice is made from numbers drawn beforehand, so that both kernels are asked the same. */
-function operations(reference: Rig): Record<string, { weight: number; choose: Operation }> {
+function operations(reference: Rig): Operations<State> {
   return {
     heapAllocate: {
       weight: 2,
@@ -410,47 +402,14 @@ function operations(reference: Rig): Record<string, { weight: number; choose: Op
   };
 }
 
-/** Runs one sequence; returns how often each operation was done. */
-function run(seed: number, straddle: Straddle | undefined, counts: Map<string, number>): void {
-  const options = { tasks: TASKS, contexts: CONTEXTS, heapBytes: 16 * PAGE_SIZE, straddle };
-  const [wasm, twin] = [makeRig({ ...options, producer: "wasm" }), makeRig({ ...options, producer: "twin", slot: 1 })];
-  const [wasmArea, twinArea] = [wasm.area(), twin.area()];
-  expect(Buffer.compare(wasmArea, twinArea), "the formatted memories").toBe(0);
-  const random = randomOf(seed);
-  const state: State = { lanes: [], extents: [], hands: new Map(), paused: new Set(), notices: 0 };
-  const all = Object.entries(operations(wasm)).flatMap(([name, { weight, choose }]) =>
-    Array(weight).fill([name, choose]),
-  );
-  const history: string[] = [];
-  for (let i = 0; i < OPERATIONS; i++) {
-    const [name, choose] = all[random(all.length)] as [string, Operation];
-    const operation = choose(state, random);
-    if (operation === undefined) continue;
-    counts.set(name, (counts.get(name) ?? 0) + 1);
-    history.push(operation.text);
-    // The twin goes first: what the wasm kernels do is the state that the next choice is made from.
-    const twinResult = operation.act(twin);
-    const wasmResult = operation.act(wasm);
-    const note = (): string => `${replayNote()}, sequence ${seed - SEED}, after:\n${history.slice(-12).join("\n")}`;
-    if (JSON.stringify(twinResult) !== JSON.stringify(wasmResult)) expect(twinResult, note()).toEqual(wasmResult);
-    if (Buffer.compare(wasmArea, twinArea) !== 0) {
-      const at = wasmArea.findIndex((byte, offset) => byte !== twinArea[offset]) & ~3;
-      const [a, b] = [wasm, twin].map((rig) => rig.word(rig.map.job + at));
-      throw new Error(`the word at ${wasm.map.job + at} is ${a} by wasm, ${b} by the twin\n${note()}`);
-    }
-  }
-}
-
 describe("wasm and twin, in two memories", () => {
   it.each<[string, Straddle | undefined, number]>([
     ["", undefined, SEQUENCES],
     [", 2^31 in the heap", "heap", SEQUENCES],
     [", 2^31 in a context block", "context", SEQUENCES / 3],
   ])("the same results and the same bytes after every operation%s", (_, straddle, sequences) => {
-    const counts = new Map<string, number>();
-    for (let i = 0; i < sequences; i++) run(SEED + i, straddle, counts);
-    // Each operation has been tried: a list that has gone stale would test nothing.
-    const names = Object.keys(operations(makeRig()));
-    expect(names.filter((name) => (counts.get(name) ?? 0) < 3)).toEqual([]);
+    const options = { tasks: TASKS, contexts: CONTEXTS, heapBytes: 16 * PAGE_SIZE, straddle };
+    const state = (): State => ({ lanes: [], extents: [], hands: new Map(), paused: new Set(), notices: 0 });
+    compare({ options, sequences, length: OPERATIONS, state, operations });
   });
 });

@@ -166,11 +166,11 @@ export function twinChain({ words }: Memory, sync: Sync, { regionOf, regionPlace
   function chainWrite(job: number, window: number): number {
     const bytes = get(window, WINDOW_BYTES_OFFSET) >>> 0;
     const portion = get(window, WINDOW_PORTION_OFFSET) >>> 0;
-    const around = get(window, WINDOW_RING_OFFSET);
+    const around = get(window, WINDOW_RING_OFFSET) >>> 0;
     const depth = get(window, WINDOW_DEPTH_OFFSET);
     const fromOffset = get(window, WINDOW_FROM_OFFSET_OFFSET);
     const toOffset = get(window, WINDOW_TO_OFFSET_OFFSET);
-    const n = Math.floor((bytes - 1) / portion) + 1;
+    const n = Math.floor(((bytes - 1) >>> 0) / portion) + 1;
     if (n > LINK_COUNT_MAX) return 0;
     const chainIndex = get(window, WINDOW_CHAIN_INDEX_OFFSET);
     const entry = regionOf(job, chainIndex >>> 0, get(window, WINDOW_CHAIN_GENERATION_OFFSET));

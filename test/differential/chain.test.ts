@@ -1,0 +1,317 @@
+// Windows and chains, with what is forged or stale among it: see compare.ts.
+import { describe, it } from "vitest";
+import {
+  BLOCK_SIZE,
+  BLOCK_STATUS_OFFSET,
+  DEPTH_MAX,
+  DESCRIPTOR_FENCE,
+  DESCRIPTOR_FETCH,
+  DESCRIPTOR_MOVE,
+  DESCRIPTOR_NOTICE,
+  DESCRIPTOR_REFILL,
+  DESCRIPTOR_RGET,
+  DESCRIPTOR_SHIFT,
+  LINK_SIZE,
+  NONE,
+  PAGE_SIZE,
+  SLICE_BYTES,
+  TRANSFER_CANCELED,
+  TRANSFER_REFUSED,
+  WINDOW_ALLOWED_OFFSET,
+  WINDOW_COUNT,
+  WINDOW_GENERATION_OFFSET,
+  WINDOW_HEAD_OFFSET,
+  WINDOW_SLOTS,
+  WINDOW_SLOTS_OFFSET,
+  WINDOW_STOP_OFFSET,
+  WINDOW_TAIL_OFFSET,
+} from "../../assembly/layout.js";
+import { addBlock, chainWords, type Region, readySide, type Side, sideOf } from "../support/chains.js";
+import type { Rig, Straddle } from "../support/kernels.js";
+import { randomOf } from "../support/random.js";
+import { compare, type Operations, pick, type Random, word } from "./compare.js";
+
+const SEQUENCES = 20;
+const OPERATIONS = 500;
+/** Blocks of windows that each of the tasks 0 and 1 has. */
+const BLOCKS = 2;
+/** Pages of data of each: payloads come from there, and go there; more than a slice. */
+const DATA_PAGES = 80;
+/** Regions for the links of a chain that each has; each has so many links. */
+const CHAINS = 4;
+const LINKS = 32;
+const PAGES = 2 * (BLOCKS * (BLOCK_SIZE / PAGE_SIZE) + DATA_PAGES + CHAINS * 2);
+
+/** What each task has, at the places of its regions. */
+const DATA = BLOCKS;
+const FIRST_CHAIN = BLOCKS + 1;
+
+interface Transfer {
+  readonly origin: Side;
+  readonly target: Side;
+  /** The sides that have not closed their window. */
+  readonly open: Set<Side>;
+  readonly links: number;
+}
+
+interface State {
+  transfers: Transfer[];
+  /** Windows and regions of links that a transfer has. */
+  readonly taken: Set<string>;
+}
+
+/** A region of a task as it is now. Where it lies follows from prepare(). */
+function regionOf(rig: Rig, task: number, place: number): Region {
+  const index = task * rig.map.regions + place;
+  const entry = rig.map.regionsBase + 16 * index;
+  return { index, generation: rig.word(entry), base: rig.word(entry + 4) };
+}
+
+function prepare(rig: Rig): void {
+  const { producer: kernel, map } = rig;
+  const noise = randomOf(1);
+  for (const task of [0, 1]) {
+    const open = (place: number, bytes: number): void => {
+      const base = kernel.regionAllocate(map.job, Math.ceil(bytes / PAGE_SIZE), task);
+      kernel.regionOpen(map.job, task * map.regions + place, base, bytes);
+    };
+    for (let i = 0; i < BLOCKS; i++) {
+      open(i, BLOCK_SIZE);
+      const block = regionOf(rig, task, i);
+      addBlock(rig, task, block);
+      for (let number = 0; number < WINDOW_COUNT; number++) {
+        const side = sideOf(map, task, block, number);
+        readySide(rig, side, 1 - task);
+        // Some are about to wrap.
+        const start = [0, 0x7ffffffe, 0xfffffffe][number % 3] as number;
+        for (const offset of [WINDOW_GENERATION_OFFSET, WINDOW_HEAD_OFFSET, WINDOW_TAIL_OFFSET]) {
+          rig.setWord(side.window + offset, start);
+        }
+      }
+    }
+    open(DATA, DATA_PAGES * PAGE_SIZE);
+    const { base } = regionOf(rig, task, DATA);
+    for (let at = 0; at < DATA_PAGES * PAGE_SIZE; at += 4) rig.setWord(base + at, noise(2 ** 31));
+    for (let i = 0; i < CHAINS; i++) open(FIRST_CHAIN + i, LINKS * LINK_SIZE);
+  }
+}
+
+const keyOf = ({ task, block, number }: Side): string => `window ${number} of block ${block.index} of task ${task}`;
+
+/** A shape of a transfer; some have more links than there is room for, or portions that nobody has. */
+function shapeOf(random: Random) {
+  const portion = pick(random, [1, 8, 100, 1 + random(5000), SLICE_BYTES + 8, 0x7fffffff, 0xfffffff0]) as number;
+  const portions = portion > SLICE_BYTES ? 1 : 1 + random(random(8) === 0 ? 40 : 12);
+  const last = random(3) === 0 ? portion : 1 + random(Math.min(portion, 2 ** 31));
+  const bytes = random(10) === 0 ? 0xffffffff : (portions - 1) * portion + last;
+  const ring = pick(random, [0, 0, 1, 4, 0xffffffff]) as number;
+  return { portion, bytes, depth: 1 + random(DEPTH_MAX), ring };
+}
+
+const sidesOf = (state: State): Side[] => state.transfers.flatMap(({ open }) => [...open]);
+
+function operations(reference: Rig): Operations<State> {
+  const anySide = (task: number, random: Random): Side =>
+    sideOf(reference.map, task, regionOf(reference, task, random(BLOCKS)), random(WINDOW_COUNT));
+  const offsetIn = (random: Random): number =>
+    pick(random, [0, 8, random(3000), DATA_PAGES * PAGE_SIZE - random(3000)]) ?? 0;
+
+  return {
+    begin: {
+      weight: 8,
+      choose: (state, random) => {
+        const from = random(2);
+        const [origin, target] = [anySide(from, random), anySide(1 - from, random)];
+        const links = FIRST_CHAIN + random(CHAINS);
+        const taken = [keyOf(origin), keyOf(target), `links ${links} of task ${target.task}`];
+        const [shape, fromOffset, toOffset] = [shapeOf(random), offsetIn(random), offsetIn(random)];
+        const allowed = pick(random, [NONE, NONE, 0, 1, random(12)]) as number;
+        if (taken.some((key) => state.taken.has(key))) return undefined;
+        for (const key of taken) state.taken.add(key);
+        state.transfers.push({ origin, target, open: new Set([origin, target]), links });
+        return {
+          text: `${taken.join(", ")}: ${JSON.stringify({ ...shape, fromOffset, toOffset, allowed })}`,
+          act: (rig) => {
+            const generation = rig.producer.windowOpen(origin.window, allowed);
+            const own = rig.producer.windowOpen(target.window, NONE);
+            const words = chainWords({
+              ...shape,
+              origin,
+              target,
+              generation,
+              payload: regionOf(rig, from, DATA),
+              from: fromOffset,
+              destination: regionOf(rig, 1 - from, DATA),
+              to: toOffset,
+              links: regionOf(rig, 1 - from, links),
+            });
+            for (const [offset, value] of words) rig.setWord(target.window + offset, value);
+            return [generation, own, rig.producer.chainWrite(rig.map.job, target.window)];
+          },
+        };
+      },
+    },
+    chainRun: {
+      weight: 40,
+      choose: (_, random) => {
+        const [task, times] = [random(2), 1 + random(3)];
+        return {
+          text: `${times} × chainRun(${task})`,
+          act: (rig) =>
+            Array.from({ length: times }, () =>
+              rig.producer.chainRun(rig.map.job, rig.context(task * rig.map.contexts)),
+            ),
+        };
+      },
+    },
+    chainPeek: {
+      weight: 5,
+      choose: (_, random) => {
+        const task = random(2);
+        return {
+          text: `chainPeek(${task})`,
+          act: (rig) => rig.producer.chainPeek(rig.context(task * rig.map.contexts)),
+        };
+      },
+    },
+    allow: {
+      weight: 8,
+      choose: (state, random) => {
+        const side = pick(random, state.transfers)?.origin;
+        const allowed = pick(random, [1, 2, random(12), NONE, 0x80000000]) as number;
+        return (
+          side && {
+            text: `${allowed} portions of ${keyOf(side)}`,
+            act: (rig) => rig.producer.storeWord(side.window + WINDOW_ALLOWED_OFFSET, allowed),
+          }
+        );
+      },
+    },
+    stop: {
+      weight: 2,
+      choose: (state, random) => {
+        const side = pick(random, sidesOf(state));
+        return (
+          side && {
+            text: `${keyOf(side)} gives up`,
+            act: (rig) => rig.producer.storeWord(side.window + WINDOW_STOP_OFFSET, TRANSFER_CANCELED),
+          }
+        );
+      },
+    },
+    told: {
+      weight: 5,
+      choose: (_, random) => {
+        const side = anySide(random(2), random);
+        const register = side.block.base + BLOCK_STATUS_OFFSET;
+        return {
+          text: `the status register of block ${side.block.index}`,
+          act: (rig) => {
+            const bits = rig.producer.loadWord(register);
+            rig.producer.clearBits(register, bits);
+            return bits;
+          },
+        };
+      },
+    },
+    close: {
+      weight: 5,
+      choose: (state, random) => {
+        const transfer = pick(random, state.transfers);
+        const side = transfer && pick(random, [...transfer.open]);
+        if (transfer === undefined || side === undefined) return undefined;
+        transfer.open.delete(side);
+        state.taken.delete(keyOf(side));
+        if (transfer.open.size === 0) {
+          state.transfers = state.transfers.filter((other) => other !== transfer);
+          state.taken.delete(`links ${transfer.links} of task ${transfer.target.task}`);
+        }
+        return { text: `${keyOf(side)} is closed`, act: (rig) => rig.producer.windowClose(side.window) };
+      },
+    },
+    chainNotice: {
+      weight: 3,
+      choose: (state, random) => {
+        const side = pick(random, sidesOf(state)) ?? anySide(random(2), random);
+        const { block, offset, task } = side;
+        const index = random(4) === 0 ? word(random) : block.index;
+        const generation = random(4) === 0 ? word(random) : block.generation;
+        const place = random(4) === 0 ? word(random) : offset + (random(8) === 0 ? 2 : 0);
+        const off = pick(random, [0, 0, 0, 1, 2]) as number;
+        return {
+          text: `chainNotice(${index}, ${generation}, ${place}), to ${keyOf(side)}`,
+          act: (rig) => {
+            const own = rig.word(side.window + WINDOW_GENERATION_OFFSET) - off;
+            const { job } = rig.map;
+            return rig.producer.chainNotice(job, index, generation, place, own, rig.task(task), TRANSFER_REFUSED);
+          },
+        };
+      },
+    },
+    garbage: {
+      weight: 4,
+      choose: (state, random) => {
+        const side = pick(random, sidesOf(state));
+        if (side === undefined) return undefined;
+        const kinds = [DESCRIPTOR_RGET, DESCRIPTOR_REFILL, DESCRIPTOR_FETCH, DESCRIPTOR_MOVE, DESCRIPTOR_NOTICE];
+        const kind = pick(random, [...kinds, 0, DESCRIPTOR_FENCE, word(random)]) as number;
+        // Never a block: what is moved there would be windows.
+        const any = (): number[] => [
+          random(4) === 0 ? word(random) | 0x10000 : random(2) * reference.map.regions + DATA,
+          random(4) === 0 ? word(random) : 1,
+          random(4) === 0 ? word(random) : offsetIn(random),
+        ];
+        const slots = [0, 1, 3, 4, 0x80000000, 0xffffffff];
+        const sizes = [0, 1, random(5000), SLICE_BYTES + 1, word(random)];
+        const bytes = pick(random, kind === DESCRIPTOR_FETCH ? slots : sizes) as number;
+        const number = random(3) === 0 ? word(random) : random(DEPTH_MAX);
+        const words = [kind, bytes, ...any(), ...any(), number];
+        return {
+          text: `a descriptor ${words} in ${keyOf(side)}`,
+          act: (rig) => {
+            const tail = rig.word(side.window + WINDOW_TAIL_OFFSET);
+            const slot = side.window + WINDOW_SLOTS_OFFSET + ((tail & (WINDOW_SLOTS - 1)) << DESCRIPTOR_SHIFT);
+            for (const [i, value] of words.entries()) rig.setWord(slot + 4 * i, value);
+            rig.producer.storeWord(side.window + WINDOW_TAIL_OFFSET, tail + 1);
+          },
+        };
+      },
+    },
+    region: {
+      weight: 1,
+      choose: (_, random) => {
+        const [task, place] = [random(2), DATA + random(1 + CHAINS)];
+        const bytes = place === DATA ? DATA_PAGES * PAGE_SIZE : LINKS * LINK_SIZE;
+        return {
+          text: `region ${place} of task ${task} is closed, and opened again`,
+          act: (rig) => {
+            const { index, base } = regionOf(rig, task, place);
+            rig.producer.regionClose(rig.map.job, index);
+            return rig.producer.regionOpen(rig.map.job, index, base, bytes);
+          },
+        };
+      },
+    },
+    bells: {
+      weight: 2,
+      choose: (_, random) => {
+        const [task, arms] = [random(2), random(2) === 1];
+        return {
+          text: `task ${task} ${arms ? "may sleep" : "is awake"}`,
+          act: (rig) => (arms ? rig.producer.bellArm(rig.task(task)) : rig.producer.bellDisarm(rig.task(task))),
+        };
+      },
+    },
+  };
+}
+
+describe("wasm and twin, in two memories: chains", () => {
+  it.each<[string, Straddle | undefined]>([
+    ["", undefined],
+    [", 2^31 in the heap", "heap"],
+  ])("the same results and the same bytes after every operation%s", (_, straddle) => {
+    const options = { tasks: 2, contexts: 1, heapBytes: PAGES * PAGE_SIZE, straddle };
+    const state = (): State => ({ transfers: [], taken: new Set() });
+    compare({ options, sequences: SEQUENCES, length: OPERATIONS, prepare, state, operations });
+  });
+});
