@@ -25,6 +25,7 @@ import {
   STAGED_COUNT,
   TRANSFER_CANCELED,
   TRANSFER_DONE,
+  TRANSFER_ENDED,
   TRANSFER_REFUSED,
   WINDOW_ALLOWED_OFFSET,
   WINDOW_BIT_OFFSET,
@@ -176,6 +177,8 @@ export class Rendezvous {
   readonly #memory: Memory;
   readonly #map: MemoryMap;
   readonly #block: number;
+  /** Of the endpoint of this context. */
+  readonly #ordinal: number;
   readonly #completions: CompletionQueue;
   readonly #regions: RegionTable;
   readonly #isEnabled: boolean;
@@ -194,7 +197,7 @@ export class Rendezvous {
 
   /** @param isShared whether tasks share memory: else no payload can be offered */
   constructor(
-    { kernel, memory, map, block, completions }: Base,
+    { kernel, memory, map, block, ordinal, completions }: Base,
     regions: RegionTable,
     isShared: boolean,
     pacing: Pacing,
@@ -204,6 +207,7 @@ export class Rendezvous {
     this.#memory = memory;
     this.#map = map;
     this.#block = block;
+    this.#ordinal = ordinal;
     this.#completions = completions;
     this.#regions = regions;
     this.#isEnabled = isShared;
@@ -349,6 +353,7 @@ export class Rendezvous {
     const pull: Pull = { request, destination, at: 0, isCanceled: false, forget: () => {} };
     pull.forget = this.#onAbort(destination.options.signal, () => {
       pull.isCanceled = true;
+      this.#kernel.ring(this.#slotOf(this.#ordinal));
     });
     this.#pulls.push(pull);
   }
@@ -414,13 +419,30 @@ export class Rendezvous {
   get hasWork(): boolean {
     if (this.busy === 0) return false;
     if (this.#kernel.chainPeek(this.#block) !== 0) return true;
-    return this.#staged.some((transfer) => this.#hasStage(transfer)) || this.#pulls.some((pull) => this.#canPull(pull));
+    return (
+      this.#staged.some((transfer) => this.#hasStage(transfer)) ||
+      this.#pulls.some((pull) => this.#canPull(pull, this.#windowOf(pull.request)))
+    );
   }
 
   /** One turn of the engine, one slice of each payload that is copied; ends what is over. Returns how many. */
   advance(): number {
     this.#kernel.chainRun(this.#map.job, this.#block);
     for (const transfer of this.#staged) this.#stage(transfer);
+    let events = this.#finishAll();
+    if (this.#pulls.length > 0) {
+      const pulls = this.#pulls;
+      this.#pulls = [];
+      for (const pull of pulls) {
+        if (this.#pull(pull)) events++;
+        else this.#pulls.push(pull);
+      }
+    }
+    return events;
+  }
+
+  /** Ends the transfers of which it was told that they are over. Returns how many. */
+  #finishAll(): number {
     let events = 0;
     for (const block of this.#blocks) {
       const status = block.pointer + BLOCK_STATUS_OFFSET;
@@ -435,20 +457,14 @@ export class Rendezvous {
         this.#finish(transfer, this.#resultOf(transfer));
       }
     }
-    if (this.#pulls.length > 0) {
-      const pulls = this.#pulls;
-      this.#pulls = [];
-      for (const pull of pulls) {
-        if (this.#pull(pull)) events++;
-        else this.#pulls.push(pull);
-      }
-    }
     return events;
   }
 
   /** An endpoint has ended: so do all transfers with it. */
   ended(ordinal: number): void {
     if (this.busy === 0) return;
+    // What came to its end before that is over as it is; and what was told of a window is not for its next transfer.
+    this.#finishAll();
     for (const { transfers } of this.#blocks) {
       for (const transfer of transfers) if (transfer?.peer === ordinal) this.#finish(transfer, SHUTDOWN);
     }
@@ -484,9 +500,8 @@ export class Rendezvous {
     return this.#kernel.loadWord(pointer + WINDOW_GENERATION_OFFSET) >>> 0 === window ? pointer : 0;
   }
 
-  /** Whether #pull() would get anywhere. */
-  #canPull({ request, at, isCanceled }: Pull): boolean {
-    const window = this.#windowOf(request);
+  /** Whether #pull() would get anywhere, where the origin's window is. */
+  #canPull({ request, at, isCanceled }: Pull, window: number): boolean {
     if (window === 0) return false;
     const kernel = this.#kernel;
     if (isCanceled || this.#isStopped(window)) return true;
@@ -497,10 +512,11 @@ export class Rendezvous {
   /** Copies the next slice of a payload; whether that is over. */
   #pull(pull: Pull): boolean {
     const { request, destination, at } = pull;
-    if (!this.#canPull(pull)) return false;
+    // Looked up once: the origin may close meanwhile.
+    const window = this.#windowOf(request);
+    if (!this.#canPull(pull, window)) return false;
     const kernel = this.#kernel;
     const { job } = this.#map;
-    const window = this.#windowOf(request);
     const isStopped = pull.isCanceled || this.#isStopped(window);
     const { portion } = request;
     const within = portion === 0 ? at : at % portion;
@@ -508,6 +524,8 @@ export class Rendezvous {
     const bytes = isStopped ? 0 : Math.min(request.bytes - at, most);
     const place = portion === 0 ? at : (Math.floor(at / portion) % STAGED_COUNT) * portion + within;
     const from = kernel.placeOf(job, request.index, request.generation, (request.offset + place) >>> 0, bytes);
+    // Its ring goes behind its window: then its end is about to be told.
+    if (from === 0 && this.#windowOf(request) === 0) return false;
     if (from === 0 || isStopped) {
       this.#notice(request, isStopped ? TRANSFER_CANCELED : TRANSFER_REFUSED);
       this.#ended(pull, isStopped ? CANCELED : ERROR);
@@ -537,6 +555,8 @@ export class Rendezvous {
     this.#kernel.storeWord(pointer + WINDOW_STOP_OFFSET, TRANSFER_CANCELED);
     // None of what is passed over has to be staged.
     this.#kernel.storeWord(pointer + WINDOW_ALLOWED_OFFSET, NONE);
+    // It may wait for more of that.
+    this.#kernel.ring(this.#slotOfWindow(pointer));
   }
 
   #isStopped(pointer: number): boolean {
@@ -566,6 +586,7 @@ export class Rendezvous {
     const offset = offer === undefined ? WINDOW_WRONG_OFFSET : WINDOW_RESULT_OFFSET;
     const result = this.#memory.words[(pointer + offset) >>> 2];
     if (result === TRANSFER_DONE) return SUCCESS;
+    if (result === TRANSFER_ENDED) return SHUTDOWN;
     return result === TRANSFER_CANCELED ? CANCELED : ERROR;
   }
 
