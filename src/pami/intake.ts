@@ -158,6 +158,7 @@ export class Intake {
     const pull: Pull = { request, destination, at: 0, isCanceled: false, forget: () => {} };
     pull.forget = onAbort(destination.options.signal, () => {
       pull.isCanceled = true;
+      this.#base.kernel.ring(slotOf(this.#base.map, this.#base.ordinal));
     });
     this.#pulls.push(pull);
     this.#count(1);
@@ -173,7 +174,7 @@ export class Intake {
 
   /** Whether advance() would do something. */
   get hasWork(): boolean {
-    return this.#pulls.some((pull) => this.#canPull(pull));
+    return this.#pulls.some((pull) => this.#canPull(pull, this.#windowOf(pull.request)));
   }
 
   /** An endpoint has ended: nothing more comes from it. */
@@ -267,9 +268,8 @@ export class Intake {
     return kernel.loadWord(pointer + WINDOW_GENERATION_OFFSET) >>> 0 === window ? pointer : 0;
   }
 
-  /** Whether #pull() would get anywhere. */
-  #canPull({ request, at, isCanceled }: Pull): boolean {
-    const window = this.#windowOf(request);
+  /** Whether #pull() would get anywhere, where the origin's window is. */
+  #canPull({ request, at, isCanceled }: Pull, window: number): boolean {
     if (window === 0) return false;
     if (isCanceled || request.portion === 0 || this.#windows.isStopped(window)) return true;
     // SYNC Y (look): pairs with the store of the origin's core, which stages.
@@ -278,10 +278,11 @@ export class Intake {
 
   /** Copies the next slice of a payload; whether that is over. */
   #pull(pull: Pull): boolean {
-    if (!this.#canPull(pull)) return false;
     const { request, destination, at } = pull;
-    const { kernel, map, memory } = this.#base;
+    // Looked up once: the origin may close meanwhile.
     const window = this.#windowOf(request);
+    if (!this.#canPull(pull, window)) return false;
+    const { kernel, map, memory } = this.#base;
     const { portion } = request;
     const isStopped = pull.isCanceled || this.#windows.isStopped(window);
     const within = portion === 0 ? at : at % portion;
@@ -289,6 +290,8 @@ export class Intake {
     const bytes = isStopped ? 0 : Math.min(request.bytes - at, most);
     const place = portion === 0 ? at : (Math.floor(at / portion) % STAGED_COUNT) * portion + within;
     const from = kernel.placeOf(map.job, request.index, request.generation, (request.offset + place) >>> 0, bytes);
+    // Its ring goes behind its window: then its end is about to be told.
+    if (from === 0 && this.#windowOf(request) === 0) return false;
     if (isStopped || from === 0) {
       this.#notice(request, isStopped ? TRANSFER_CANCELED : TRANSFER_REFUSED);
       return this.#over(pull, isStopped ? CANCELED : ERROR);

@@ -464,7 +464,9 @@ export class Receiver {
       destination = this.#ask(handler, id, false);
       isRefused = false;
     } finally {
-      if (destination === undefined) this.#intake.decline(request, isRefused);
+      // Of an origin that has ended even the window may be somebody else's memory.
+      const isThere = !this.#ended.has(request.origin);
+      if (destination === undefined && isThere) this.#intake.decline(request, isRefused);
     }
     if (destination !== undefined) this.#receive(request, destination);
   }

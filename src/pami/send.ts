@@ -147,7 +147,7 @@ export class Sender {
     const total = payloadLength === 0 ? headerLength : ((headerLength + 7) & ~7) + payloadLength;
     const lane = this.#directLane(to);
     // A grown lane has place for a little more than what may arrive whole.
-    const most = lane && !parameters.rendezvous ? Math.min(this.#lanes.recordBodyMax(lane), RECV_IMMEDIATE_MAX) : 0;
+    const most = lane && !parameters.rendezvous ? Math.min(this.#lanes.recordBodyMax(lane), RECV_IMMEDIATE_MAX) : -1;
     if (lane && dispatch === (dispatch & DISPATCH_ID_MAX) && total <= most) {
       if (this.#sendDirectly(lane, dispatch, header, headerLength, payload, payloadLength, total)) {
         if (onLocal !== undefined) this.#completions.push(onLocal, cookie, SUCCESS);
@@ -231,6 +231,9 @@ export class Sender {
   ): Offer | undefined {
     if (rendezvous === true && (onLocal === undefined || payload === undefined)) {
       throw new PamiError("PAMIR_INVAL", "rendezvous needs a payload, and onLocal, which says when that is free again");
+    }
+    if (signal !== undefined && !(signal instanceof AbortSignal)) {
+      throw new PamiError("PAMIR_INVAL", `signal of send() is ${show(signal)}, not an AbortSignal`);
     }
     if (onLocal === undefined || payload === undefined) return undefined;
     if (!this.#offers.suits(payload, rendezvous, total > RECV_IMMEDIATE_MAX)) return undefined;

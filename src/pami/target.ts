@@ -116,9 +116,9 @@ function totalOf({ header, payload }: Instruction): number {
 
 /** Bytes of the body of the record that an instruction sends next, where every record that it sends fits in. */
 function nextBytes(instruction: Instruction): number {
-  if (instruction.offer !== undefined) return RTS_SIZE + (instruction.header?.length ?? 0);
-  const total = totalOf(instruction);
   const { sent } = instruction;
+  if (instruction.offer !== undefined && sent < 0) return RTS_SIZE + (instruction.header?.length ?? 0);
+  const total = totalOf(instruction);
   return sent < 0 && total <= RECV_IMMEDIATE_MAX ? total : Math.min(total - Math.max(sent, 0), PACKET_BYTES);
 }
 

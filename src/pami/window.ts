@@ -7,6 +7,7 @@ import {
   CONTEXT_WINDOWS_OFFSET,
   TRANSFER_CANCELED,
   TRANSFER_DONE,
+  TRANSFER_ENDED,
   WINDOW_BIT_OFFSET,
   WINDOW_COUNT,
   WINDOW_PEER_TASK_OFFSET,
@@ -55,6 +56,8 @@ export class WindowTable {
   readonly #memory: Memory;
   readonly #map: MemoryMap;
   readonly #context: number;
+  /** Of the endpoint of this context. */
+  readonly #ordinal: number;
   readonly #regions: RegionTable;
   /** In the order in which the engine finds them. */
   readonly #blocks: Block[] = [];
@@ -62,12 +65,13 @@ export class WindowTable {
   readonly #count: (change: 1 | -1) => void;
 
   /** @param count told of each window that is opened, or closed */
-  constructor({ kernel, memory, map, block }: Base, regions: RegionTable, count: (change: 1 | -1) => void) {
+  constructor({ kernel, memory, map, block, ordinal }: Base, regions: RegionTable, count: (change: 1 | -1) => void) {
     this.#count = count;
     this.#kernel = kernel;
     this.#memory = memory;
     this.#map = map;
     this.#context = block;
+    this.#ordinal = ordinal;
     this.#regions = regions;
   }
 
@@ -98,8 +102,13 @@ export class WindowTable {
 
   /** One turn of the engine; ends what is over. Returns how many. */
   advance(): number {
+    this.#kernel.chainRun(this.#map.job, this.#context);
+    return this.#endAll();
+  }
+
+  /** Ends the transfers of which it was told that they are over. Returns how many. */
+  #endAll(): number {
     const kernel = this.#kernel;
-    kernel.chainRun(this.#map.job, this.#context);
     let events = 0;
     for (const { pointer, sides } of this.#blocks) {
       // SYNC K (look): pairs with tell(): what it tells of has happened.
@@ -125,6 +134,8 @@ export class WindowTable {
 
   /** An endpoint has ended: so do all transfers with it. */
   ended(peer: number): void {
+    // What came to its end before that is over as it is; and what was told of a window is not for its next transfer.
+    this.#endAll();
     for (const { sides } of this.#blocks) {
       for (let number = 0; number < sides.length; number++) {
         if (sides[number]?.window.peer === peer) this.#end(sides, number, SHUTDOWN);
@@ -142,9 +153,12 @@ export class WindowTable {
   }
 
   /** Nothing more is moved through a window, and all of it is counted as if it were. */
-  stop({ pointer }: Window): void {
+  stop({ pointer, peer }: Window): void {
     // SYNC Z (stop): pairs with the engines, on either side.
     this.#kernel.storeWord(pointer + WINDOW_STOP_OFFSET, TRANSFER_CANCELED);
+    // Either may wait for more of it to be staged.
+    this.#kernel.ring(slotOf(this.#map, peer));
+    this.#kernel.ring(slotOf(this.#map, this.#ordinal));
   }
 
   /** Whether stop() was called, here or by the owner of another's window. */
@@ -209,5 +223,6 @@ export function onAbort(signal: AbortSignal | undefined, abort: () => void): () 
 /** What a callback gets. */
 function resultOf(transfer: number): Result {
   if (transfer === TRANSFER_DONE) return SUCCESS;
+  if (transfer === TRANSFER_ENDED) return SHUTDOWN;
   return transfer === TRANSFER_CANCELED ? CANCELED : ERROR;
 }

@@ -124,16 +124,6 @@ export function fillHeap<R>(client: { createRegion(bytes: number): R }): R[] {
   return regions;
 }
 
-/** Bytes that depend on their place and on a seed. */
-export function pattern(length: number, seed = 1): Uint8Array {
-  const bytes = new Uint8Array(length);
-  for (let i = 0, x = seed; i < length; i++) {
-    x = (Math.imul(x, 1664525) + 1013904223) | 0;
-    bytes[i] = x >>> 24;
-  }
-  return bytes;
-}
-
 /** Whether two runs of bytes are equal; `toEqual` on a mebibyte takes seconds. */
 export function sameBytes(a: Uint8Array, b: Uint8Array): boolean {
   return Buffer.compare(a, b) === 0;
@@ -159,6 +149,22 @@ export async function rejectionOf(promise: Promise<unknown>): Promise<{ code: st
   return { code: error.code, text: error.message, cause: error.cause };
 }
 
+/** Counts the listeners of an AbortSignal. */
+export function countedSignal(controller: AbortController): { signal: AbortSignal; listeners(): number } {
+  const { signal } = controller;
+  const listeners = new Set<unknown>();
+  const { addEventListener, removeEventListener } = signal;
+  signal.addEventListener = (...parameters: Parameters<AbortSignal["addEventListener"]>) => {
+    listeners.add(parameters[1]);
+    addEventListener.apply(signal, parameters);
+  };
+  signal.removeEventListener = (...parameters: Parameters<AbortSignal["removeEventListener"]>) => {
+    listeners.delete(parameters[1]);
+    removeEventListener.apply(signal, parameters as Parameters<AbortSignal["removeEventListener"]>);
+  };
+  return { signal, listeners: () => listeners.size };
+}
+
 /** Opens a gate on which tasks wait with Atomics.wait. */
 export function openGate(flags: Int32Array, gate: number): void {
   Atomics.store(flags, gate, 1);
@@ -174,7 +180,7 @@ export function awaitFlag(flags: Int32Array<SharedArrayBuffer>, place: number, v
   }
 }
 
-export { randomFrom } from "./tasks/random.js";
+export { pattern, randomFrom } from "./tasks/random.js";
 
 /** PAMIR_SEED, or a new one. */
 export function chooseSeed(): number {

@@ -3,6 +3,7 @@ import { EAGAIN, INTERRUPTED, type ProgressOptions, SUCCESS, TIMEDOUT } from "pa
 import { describe, expect, it } from "vitest";
 import {
   awaitFlag,
+  countedSignal,
   DATA,
   ECHO,
   OTHER,
@@ -18,22 +19,6 @@ import {
   type Variant,
   withJob,
 } from "./support.js";
-
-/** Counts the listeners of an AbortSignal. */
-function countedSignal(controller: AbortController): { signal: AbortSignal; listeners(): number } {
-  const { signal } = controller;
-  const listeners = new Set<unknown>();
-  const { addEventListener, removeEventListener } = signal;
-  signal.addEventListener = (...parameters: Parameters<AbortSignal["addEventListener"]>) => {
-    listeners.add(parameters[1]);
-    addEventListener.apply(signal, parameters);
-  };
-  signal.removeEventListener = (...parameters: Parameters<AbortSignal["removeEventListener"]>) => {
-    listeners.delete(parameters[1]);
-    removeEventListener.apply(signal, parameters as Parameters<AbortSignal["removeEventListener"]>);
-  };
-  return { signal, listeners: () => listeners.size };
-}
 
 const pause = (milliseconds: number) => new Promise((resolve) => setTimeout(resolve, milliseconds));
 

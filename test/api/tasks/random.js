@@ -10,3 +10,13 @@ export function randomFrom(seed) {
   };
   return { float, below: (/** @type {number} */ limit) => Math.floor(float() * limit) };
 }
+
+/** Bytes that depend on their place and on a seed. @param {number} length */
+export function pattern(length, seed = 1) {
+  const bytes = new Uint8Array(length);
+  for (let i = 0, x = seed; i < length; i++) {
+    x = (Math.imul(x, 1664525) + 1013904223) | 0;
+    bytes[i] = x >>> 24;
+  }
+  return bytes;
+}
