@@ -6,14 +6,20 @@ import {
   type Client,
   type Context,
   type ContextOptions,
+  EAGAIN,
+  type Endpoint,
+  ERROR,
   type Job,
+  RECV_IMMEDIATE_MAX,
   type Result,
+  type SendParameters,
   SHUTDOWN,
   SUCCESS,
 } from "pamir";
 import { describe, expect, it } from "vitest";
 import {
   awaitFlag,
+  countedSignal,
   DATA,
   fillHeap,
   OTHER,
@@ -24,11 +30,13 @@ import {
   QUIT,
   RESULT,
   sameBytes,
+  thrownBy,
   until,
   VARIANTS,
   type Variant,
   withJob,
 } from "./support.js";
+import { exchange } from "./tasks/exchange.js";
 
 const module = "offers.js";
 const pause = (milliseconds: number) => new Promise((resolve) => setTimeout(resolve, milliseconds));
@@ -76,7 +84,541 @@ function step(contexts: readonly Context[], condition: () => boolean, most = 20_
   throw new Error(`after ${most} steps not yet: ${condition}`);
 }
 
+interface Way {
+  readonly name: string;
+  /** Whether payload and destination lie in regions. */
+  readonly fromRegion: boolean;
+  readonly intoRegion: boolean;
+}
+/** What moves a payload: the engines, or the thread that receives it, out of where it lies or out of a ring. */
+const WAYS: readonly Way[] = [
+  { name: "region to region", fromRegion: true, intoRegion: true },
+  { name: "region to ordinary memory", fromRegion: true, intoRegion: false },
+  { name: "ordinary memory to region", fromRegion: false, intoRegion: true },
+  { name: "ordinary memory to ordinary memory", fromRegion: false, intoRegion: false },
+];
+
+/** A payload and a destination of the test's own, and what their regions are. */
+function ends({ client }: Pick<Pair, "client">, { fromRegion, intoRegion }: Way, bytes: number) {
+  const [from, into] = [fromRegion, intoRegion].map((inRegion) => (inRegion ? client.createRegion(bytes) : undefined));
+  const payload = from?.bytes ?? new Uint8Array(bytes);
+  const destination = into?.bytes ?? new Uint8Array(bytes);
+  payload.set(pattern(bytes, 3));
+  destination.fill(0);
+  const close = () => {
+    from?.close();
+    into?.close();
+  };
+  return { from, into, payload, destination, close };
+}
+
+/** Free bytes of the heap, once these have dealt with all that there is. */
+function freeOf(job: Job, ...contexts: readonly Context[]): number {
+  for (let i = 0; i < 10; i++) for (const context of contexts) context.advance();
+  return job.dump().heap.free;
+}
+
 describe.each(VARIANTS)("$name", (variant) => {
+  describe("what comes", () => {
+    const SIZES = [1, 7, 64, 65, 1000, RECV_IMMEDIATE_MAX, RECV_IMMEDIATE_MAX + 1, 262_144, 262_145, 1_000_003, 5e6];
+    const PORTIONS = [undefined, 64, 1000, 65_536];
+
+    it.each(WAYS)("P1 P6 is what was sent, whatever the sizes and the pacing: $name", ({ fromRegion, intoRegion }) =>
+      withJob(
+        variant,
+        { module, scenario: "take", heapBytes: 32 * MIB, args: { regionBytes: 6e6 } },
+        ({ client, context }) => {
+          const came = results(context);
+          const local = listener();
+          const most = 5e6 + 100;
+          const pool = pattern(most);
+          const memory = fromRegion ? client.createRegion(most).bytes : new Uint8Array(most);
+          const expected: unknown[] = [];
+          for (const bytes of SIZES) {
+            for (const depth of [1, 2, 4]) {
+              for (const portion of bytes > 262_145 && depth > 1 ? [undefined] : PORTIONS) {
+                const number = expected.length;
+                // From an odd place, into another.
+                const seed = (number * 5) % 61;
+                const place = (number * 11) % 39;
+                const payload = memory.subarray(place, place + bytes);
+                payload.set(pool.subarray(seed, seed + bytes));
+                const header = asked({ number, seed, inRegion: intoRegion, at: (number * 7) % 13, portion, depth });
+                const to = client.endpoint(1);
+                const onLocal: Callback = (cookie, result) => {
+                  local.hear(cookie, result);
+                  payload.fill(0);
+                };
+                context.send({ to, dispatch: DATA, header, payload, rendezvous: true, onLocal, cookie: number });
+                expected.push({ number, result: SUCCESS, isRight: true, immediate: false });
+                until(context, () => local.told.length > number && came.length > number);
+              }
+            }
+          }
+          expect(came).toEqual(expected);
+          expect(local.told).toEqual(expected.map((_, number) => [number, SUCCESS]));
+          context.sendImmediate(client.endpoint(1), QUIT);
+        },
+      ),
+    );
+
+    it("P9 more than a target has to take at once wait in the pending queue, in order, also among small ones", () =>
+      withJob(
+        variant,
+        { module, scenario: "take", tasks: 3, heapBytes: 32 * MIB, args: { regionBytes: 8 * MIB, gates: [0, 0] } },
+        ({ job, client, context, flags }) => {
+          const told: number[] = [];
+          const order = new Map<number, number[]>();
+          let wrong = 0;
+          context.dispatch(RESULT, ({ payload, origin }) => {
+            const { number, isRight, result } = JSON.parse(new TextDecoder().decode(payload.slice()));
+            const numbers = order.get(origin) ?? [];
+            numbers.push(number);
+            order.set(origin, numbers);
+            if (!isRight || result !== SUCCESS) wrong++;
+          });
+          const payload = client.createRegion(200_000).bytes;
+          payload.set(pattern(payload.length));
+          awaitFlag(flags, 12, 2);
+          const targets = [client.endpoint(1), client.endpoint(2)];
+          for (let number = 0; number < 30; number++) {
+            for (const to of targets) {
+              // Each third is small, and goes by itself.
+              const part = number % 3 === 0 ? payload.slice(0, 100) : payload;
+              const header = asked({ number, inRegion: number % 2 === 0, portion: 20_000 });
+              const onLocal = () => told.push(number);
+              expect(context.send({ to, dispatch: DATA, header, payload: part, onLocal })).toBe(SUCCESS);
+            }
+          }
+          for (let i = 0; i < 50; i++) context.advance();
+          // Eight of each are offered, and the five small ones between them are out.
+          const pending = () => job.dump().tasks[0]?.contexts[0]?.pending.messages;
+          expect(pending()).toBe(2 * (30 - 13));
+          openGate(flags, 0);
+          until(context, () => told.length === 60 && [...order.values()].flat().length === 60);
+          expect([wrong, pending(), context.drained]).toEqual([0, 0, true]);
+          for (const to of targets) {
+            expect((order.get(to) as number[]).toSorted((a, b) => a - b)).toEqual(
+              Array.from({ length: 30 }, (_, i) => i),
+            );
+            context.sendImmediate(to, QUIT);
+          }
+        },
+      ));
+
+    it("P5 four tasks offer to each other and to themselves, through the smallest lanes: nobody hangs", () =>
+      withJob(
+        variant,
+        {
+          module,
+          scenario: "exchange",
+          tasks: 4,
+          laneBytes: 64,
+          slots: 4,
+          heapBytes: 48 * MIB,
+          args: { seed: 11, count: 60, most: 300_000 },
+        },
+        ({ client, context }) => {
+          const all: unknown[] = [];
+          context.dispatch(RESULT, (message) => void all.push(JSON.parse(new TextDecoder().decode(message.payload))));
+          const { seen, isOver } = exchange(client, context, { seed: 11, count: 60, most: 300_000 });
+          until(context, () => isOver() && all.length === 3, 25_000);
+          const sums = [seen, ...(all as (typeof seen)[])].reduce((sum, each) => ({
+            sent: sum.sent + each.sent,
+            local: sum.local + each.local,
+            remote: sum.remote + each.remote,
+            came: sum.came + each.came,
+            received: sum.received + each.received,
+            wrong: sum.wrong + each.wrong,
+          }));
+          expect(sums).toEqual({ sent: 240, local: 240, remote: 240, came: 240, received: 240, wrong: 0 });
+        },
+      ));
+
+    it.each(WAYS)("P1 has its header, of any size; to itself too: $name", (way) =>
+      pair(variant, {}, (given) => {
+        const { origin, target } = given;
+        const seen: unknown[] = [];
+        for (const bytes of [1, 200_000]) {
+          const { payload, destination, close } = ends(given, way, bytes);
+          for (const [index, to] of [origin, target].entries()) {
+            const dispatch = 100 + 2 * seen.length + index;
+            const headers = [0, 1, 7, 8, 4096, 65_535].map((length) => pattern(length, length));
+            const came: boolean[] = [];
+            to.dispatch(dispatch, (message) => {
+              const header = message.header.slice();
+              const isRight = message.origin === origin.endpoint && !message.immediate && message.payload.length === 0;
+              message.receive(destination, () => {
+                const expected = headers[came.length] as Uint8Array;
+                came.push(isRight && sameBytes(header, expected) && sameBytes(destination, payload));
+                destination.fill(0);
+              });
+            });
+            for (const header of headers) {
+              const before = came.length;
+              origin.send({ to: to.endpoint, dispatch, header, payload, rendezvous: true, onLocal: () => {} });
+              step([origin, target], () => came.length > before && origin.drained);
+            }
+            expect(came).toEqual(headers.map(() => true));
+          }
+          seen.push(bytes);
+          close();
+        }
+      }),
+    );
+
+    it("P1 comes without a handler: the announcement alone is kept, and the payload stays with its origin", () =>
+      pair(variant, { unexpectedBytes: 1000 }, ({ job, client, origin, target }) => {
+        const kept = () => job.dump().tasks[0]?.contexts[1]?.unexpectedBytes;
+        const region = client.createRegion(4 * MIB);
+        region.bytes.set(pattern(4 * MIB));
+        const { told, hear } = listener();
+        const header = new Uint8Array(99);
+        for (let i = 0; i < 4; i++) {
+          const payload = region.bytes.subarray(i * MIB, (i + 1) * MIB);
+          origin.send({ to: target.endpoint, dispatch: DATA, header, payload, onLocal: hear, cookie: i });
+        }
+        for (let i = 0; i < 50; i++) for (const context of [origin, target]) context.advance();
+        expect([kept(), told, origin.drained]).toEqual([4 * 104, [], false]);
+        const came: Uint8Array[] = [];
+        target.dispatch(DATA, (message) => {
+          expect([message.headerBytes, message.payloadBytes, message.immediate]).toEqual([99, MIB, false]);
+          const bytes = new Uint8Array(MIB);
+          message.receive(bytes, () => came.push(bytes));
+        });
+        step([origin, target], () => came.length === 4 && told.length === 4);
+        expect(kept()).toBe(0);
+        expect(told.map(([cookie, result]) => [cookie, result])).toEqual([0, 1, 2, 3].map((i) => [i, SUCCESS]));
+        expect(sameBytes(Buffer.concat(came), region.bytes)).toBe(true);
+      }));
+
+    it("P1 comes whole out of messages(), which asks for one at a time", () =>
+      pair(variant, { unexpectedBytes: 1000 }, async ({ client, origin, target }) => {
+        const region = client.createRegion(MIB);
+        region.bytes.set(pattern(MIB));
+        const { told, hear } = listener();
+        for (let i = 0; i < 3; i++) {
+          const parameters = {
+            to: target.endpoint,
+            dispatch: DATA,
+            header: Uint8Array.of(i),
+            onLocal: hear,
+            cookie: i,
+          };
+          origin.send({ ...parameters, payload: i === 1 ? Uint8Array.of(7) : region.bytes.subarray(i) });
+        }
+        const work = setInterval(() => origin.advance(), 1);
+        const came: unknown[] = [];
+        for await (const { header, payload, reply, origin: from } of target.messages(DATA, { timeout: PATIENCE })) {
+          const [number] = header as Uint8Array & [number];
+          const expected = number === 1 ? Uint8Array.of(7) : region.bytes.subarray(number);
+          came.push([number, sameBytes(payload, expected), reply, from]);
+          if (came.length === 3) break;
+        }
+        clearInterval(work);
+        expect(came).toEqual([0, 1, 2].map((i) => [i, true, undefined, origin.endpoint]));
+        step([origin, target], () => told.length === 3);
+        expect(told.map(([, result]) => result)).toEqual([SUCCESS, SUCCESS, SUCCESS]);
+      }));
+
+    it("P10 a message of a stream whose origin closes is not given, and those behind it are", () =>
+      pair(variant, {}, async ({ client, origin, target }) => {
+        const third = client.createContext();
+        const payload = client.createRegion(MIB).bytes;
+        origin.send({ to: target.endpoint, dispatch: DATA, payload, onLocal: () => {} });
+        target.advance();
+        third.sendImmediate(target.endpoint, DATA, null, Uint8Array.of(9));
+        origin.close();
+        const stream = target.messages(DATA, { timeout: PATIENCE });
+        const { value } = await stream.next();
+        expect([value.origin, [...value.payload]]).toEqual([third.endpoint, [9]]);
+        await stream.return(undefined as never);
+      }));
+
+    it("hints: whoever takes whole messages only gets none, and its origin ERROR", () =>
+      pair(variant, {}, ({ client, origin, target }) => {
+        const payload = client.createRegion(MIB).bytes;
+        const { told, hear } = listener();
+        const handled: number[] = [];
+        target.dispatch(DATA, () => handled.push(DATA), { recvImmediate: "enable" });
+        target.dispatch(OTHER, (message) => message.receive(new Uint8Array(MIB), () => handled.push(OTHER)), {
+          recvImmediate: "disable",
+        });
+        origin.send({ to: target.endpoint, dispatch: DATA, payload, onLocal: hear, cookie: DATA });
+        expect(thrownBy(() => target.advance()).code).toBe("PAMIR_TOO_LARGE");
+        origin.send({ to: target.endpoint, dispatch: OTHER, payload, onLocal: hear, cookie: OTHER });
+        step([origin, target], () => told.length === 2 && handled.length === 1);
+        expect([told, handled]).toEqual([
+          [
+            [DATA, ERROR],
+            [OTHER, SUCCESS],
+          ],
+          [OTHER],
+        ]);
+        // Where both sides set the same, it is refused at once.
+        origin.dispatch(DATA, () => {}, { recvImmediate: "enable" });
+        const refused = thrownBy(() => origin.send({ to: target.endpoint, dispatch: DATA, payload, onLocal: hear }));
+        expect(refused.code).toBe("PAMIR_TOO_LARGE");
+      }));
+  });
+
+  describe("what is offered", () => {
+    it("P1 stays where it is until it is taken: what is in a region above RECV_IMMEDIATE_MAX, and what is asked for", () =>
+      pair(variant, {}, ({ client, origin, target }) => {
+        const region = client.createRegion(200_000).bytes;
+        const header = new Uint8Array(9); // 16 with its padding
+        const most = RECV_IMMEDIATE_MAX - 16;
+        const ordinary = new Uint8Array(200_000);
+        const cases: [boolean, Partial<SendParameters>][] = [
+          [true, { payload: region }],
+          [true, { payload: region, rendezvous: true }],
+          [true, { payload: region.subarray(0, most + 1) }],
+          [false, { payload: region.subarray(0, most) }],
+          [true, { payload: region.subarray(0, most), rendezvous: true }],
+          [false, { payload: region, rendezvous: false }],
+          [false, { payload: region, onLocal: undefined }],
+          [false, { payload: ordinary }],
+          [true, { payload: ordinary, rendezvous: true }],
+          [true, { payload: ordinary.subarray(0, 1), rendezvous: true }],
+          [false, { payload: ordinary.subarray(0, 0), rendezvous: true }],
+        ];
+        let received = 0;
+        target.dispatch(DATA, (message) => {
+          if (message.immediate) received++;
+          else message.receive(new Uint8Array(message.payloadBytes), () => received++);
+        });
+        // The first message makes its lane large.
+        origin.send({ to: target.endpoint, dispatch: DATA, payload: ordinary, onLocal: () => {} });
+        step([origin, target], () => received === 1 && origin.drained);
+        for (const [number, [isOffered, parameters]] of cases.entries()) {
+          let isDone = false;
+          const onLocal = () => {
+            isDone = true;
+          };
+          origin.send({ to: target.endpoint, dispatch: DATA, header, onLocal, ...parameters });
+          // Until its target has advanced: what goes in packets finds room for all.
+          for (let i = 0; i < 5; i++) origin.advance();
+          expect([number, !origin.drained]).toEqual([number, isOffered]);
+          if (isOffered) expect(isDone).toBe(false);
+          step([origin, target], () => received === number + 2 && origin.drained);
+          expect(isDone).toBe(!("onLocal" in parameters));
+        }
+      }));
+
+    it.each(WAYS)("P7 P8 tells each callback once, with its cookie, when it is due: $name", (way) =>
+      pair(variant, {}, (given) => {
+        const { origin, target } = given;
+        const { payload, destination } = ends(given, way, 700_000);
+        const expected = payload.slice();
+        const log: unknown[] = [];
+        target.dispatch(DATA, (message) => {
+          log.push("asked");
+          message.receive(
+            destination,
+            (cookie, result) => log.push([cookie, result, sameBytes(destination, expected)]),
+            "there",
+          );
+        });
+        const parameters = { to: target.endpoint, dispatch: DATA, payload, rendezvous: true, cookie: "here" };
+        origin.send({
+          ...parameters,
+          onLocal: (cookie, result) => {
+            payload.fill(1);
+            log.push(["onLocal", cookie, result]);
+          },
+          onRemote: (cookie, result) => log.push(["onRemote", cookie, result]),
+        });
+        for (let i = 0; i < 50; i++) origin.advance();
+        expect(log).toEqual([]);
+        step([origin, target], () => log.length === 4);
+        for (let i = 0; i < 50; i++) for (const context of [origin, target]) context.advance();
+        expect(log[0]).toBe("asked");
+        expect(log.slice(1).toSorted()).toEqual(
+          [
+            ["onLocal", "here", SUCCESS],
+            ["onRemote", "here", SUCCESS],
+            ["there", SUCCESS, true],
+          ].toSorted(),
+        );
+      }),
+    );
+
+    it.each(WAYS)("P8 is waited for by drained, drain() and close({ drain: true }): $name", (way) =>
+      pair(variant, {}, async (given) => {
+        const { client, origin, target } = given;
+        const { payload, destination } = ends(given, way, 700_000);
+        const expected = payload.slice();
+        let received = 0;
+        target.dispatch(DATA, (message) =>
+          message.receive(destination, () => {
+            if (sameBytes(destination, expected)) received++;
+          }),
+        );
+        const parameters = { to: target.endpoint, dispatch: DATA, payload, rendezvous: true };
+        origin.send({ ...parameters, onLocal: () => {} });
+        for (let i = 0; i < 10; i++) origin.advance();
+        expect(origin.drained).toBe(false);
+        step([origin, target], () => origin.drained);
+        step([origin, target], () => received === 1);
+
+        let isDrained = false;
+        origin.send({ ...parameters, onLocal: () => {} });
+        const drained = origin.drain({ timeout: PATIENCE }).then(() => {
+          isDrained = true;
+        });
+        await pause(20);
+        expect(isDrained).toBe(false);
+        const work = setInterval(() => target.advance(), 1);
+        await drained;
+        clearInterval(work);
+        step([target], () => received === 2);
+
+        destination.fill(0);
+        origin.send({ ...parameters, onLocal: () => {} });
+        const more = setInterval(() => !target.closed && target.advance(), 1);
+        await client.close({ drain: true, timeout: PATIENCE });
+        clearInterval(more);
+        expect([client.closed, sameBytes(destination, expected)]).toEqual([true, true]);
+      }),
+    );
+
+    it("P9 is refused with EAGAIN where it may not wait, and its callbacks are not called", () =>
+      pair(variant, {}, ({ client, origin, target }) => {
+        const { told, hear } = listener();
+        const payload = client.createRegion(1000).bytes;
+        const parameters = {
+          to: target.endpoint,
+          dispatch: DATA,
+          payload,
+          rendezvous: true,
+          onLocal: hear,
+          queue: false,
+        };
+        const accepted = Array.from({ length: 12 }, (_, cookie) => origin.send({ ...parameters, cookie }));
+        expect(accepted).toEqual(accepted.map((_, i) => (i < 8 ? SUCCESS : EAGAIN)));
+        target.dispatch(DATA, (message) => message.discard());
+        step([origin, target], () => told.length === 8);
+        expect(origin.send({ ...parameters, cookie: 8 })).toBe(SUCCESS);
+        step([origin, target], () => told.length === 9);
+        expect(told).toEqual(told.map((_, i) => [i, SUCCESS]));
+      }));
+  });
+
+  describe("pace", () => {
+    /** Counts portions that are in the destination. */
+    const portionsIn = (destination: Uint8Array, payload: Uint8Array, portion: number) => {
+      let count = 0;
+      for (let at = 0; at < payload.length; at += portion) {
+        if (sameBytes(destination.subarray(at, at + portion), payload.subarray(at, at + portion))) count++;
+      }
+      return count;
+    };
+
+    it.each([1, 2, 3, 4])(
+      "P2 P3 P4 P5 P9 the target asks for %i portions at a time: no more move while it stands still",
+      (depth) =>
+        pair(variant, {}, (given) => {
+          const { origin, target } = given;
+          const { payload, destination } = ends(given, WAYS[0] as Way, 20_000);
+          const { told, hear } = listener();
+          target.dispatch(DATA, (message) => message.receive(destination, hear, undefined, { portion: 1000, depth }));
+          origin.send({ to: target.endpoint, dispatch: DATA, payload, rendezvous: true, onLocal: () => {} });
+          target.advance();
+          for (let asked = depth; asked < 20; asked += depth) {
+            target.advance();
+            for (let i = 1; i <= depth; i++) {
+              origin.advance();
+              expect(portionsIn(destination, payload, 1000)).toBe(asked - depth + i);
+            }
+            for (let i = 0; i < 10; i++) origin.advance();
+            expect(portionsIn(destination, payload, 1000)).toBe(asked);
+          }
+          step([origin, target], () => told.length === 1);
+          expect(portionsIn(destination, payload, 1000)).toBe(20);
+        }),
+    );
+
+    it("P9 the context's portion and depth hold where receive() says nothing", () =>
+      pair(variant, { portion: 2000, depth: 1 }, (given) => {
+        const { client, origin, target } = given;
+        const { payload, destination } = ends(given, WAYS[0] as Way, 20_000);
+        const counts = [
+          [{}, 2000],
+          [{ depth: 3 }, 6000],
+          [{ portion: 64 }, 64],
+          [{ portion: 100, depth: 2 }, 200],
+        ] as const;
+        const { told, hear } = listener();
+        target.dispatch(DATA, (message) => message.receive(destination, hear, undefined, counts[told.length]?.[0]));
+        for (const [number, [, bytes]] of counts.entries()) {
+          origin.send({ to: target.endpoint, dispatch: DATA, payload, rendezvous: true, onLocal: () => {} });
+          for (let i = 0; i < 2; i++) target.advance();
+          for (let i = 0; i < 10; i++) origin.advance();
+          expect(sameBytes(destination.subarray(0, bytes), payload.subarray(0, bytes))).toBe(true);
+          expect(destination.subarray(bytes).every((byte) => byte === 0)).toBe(true);
+          step([origin, target], () => told.length > number && origin.drained);
+          expect(sameBytes(destination, payload)).toBe(true);
+          destination.fill(0);
+        }
+        for (const options of [{ portion: 63 }, { depth: 5 }]) {
+          expect(thrownBy(() => client.createContext(options)).code).toBe("PAMIR_INVAL");
+        }
+        // What was refused took no place.
+        expect(client.createContext().index).toBe(2);
+      }));
+
+    it("P11 events do not count portions", () =>
+      pair(variant, {}, (given) => {
+        const { origin, target } = given;
+        const { payload, destination } = ends(given, WAYS[0] as Way, 512_000);
+        const { told, hear } = listener();
+        let portion = 0;
+        target.dispatch(DATA, (message) => message.receive(destination, hear, undefined, { portion }));
+        const runs = [256_000, 512].map((bytes) => {
+          portion = bytes;
+          const before = told.length;
+          origin.send({ to: target.endpoint, dispatch: DATA, payload, onLocal: () => {} });
+          let [events, steps] = [0, 0];
+          for (; told.length === before || !origin.drained; steps++) events += origin.advance() + target.advance();
+          return { events, steps };
+        });
+        expect(runs[1]?.events).toBe(runs[0]?.events);
+        expect(runs[1]?.steps).toBeGreaterThan(1000);
+        expect(runs[0]?.steps).toBeLessThan(20);
+      }));
+
+    it("P9 a target that does not advance holds its origin up, with memory that does not grow, and nobody else", () =>
+      withJob(
+        variant,
+        { module, scenario: "take", tasks: 3, heapBytes: 32 * MIB, args: { regionBytes: MIB, gates: [0, undefined] } },
+        ({ job, client, context, flags }) => {
+          const came = results(context);
+          const { told, hear } = listener();
+          const payload = pattern(300_000);
+          const [slow, quick] = [client.endpoint(1), client.endpoint(2)];
+          const offer = (to: Endpoint, number: number) =>
+            context.send({ to, dispatch: DATA, header: asked({ number }), payload, rendezvous: true, onLocal: hear });
+          let number = 0;
+          awaitFlag(flags, 12, 2);
+          // Both have their lanes, and what is there for transfers.
+          for (let i = 0; i < 12; i++) offer(slow, number++);
+          for (let i = 0; i < 4; i++) offer(quick, number++);
+          until(context, () => told.length === 4 && came.length === 4);
+          const free = job.dump().heap.free;
+          for (let round = 0; round < 10; round++) {
+            for (let i = 0; i < 10; i++) offer(slow, number++);
+            offer(quick, number++);
+            until(context, () => told.length === 5 + round && came.length === 5 + round);
+            expect(job.dump().heap.free).toBe(free);
+          }
+          openGate(flags, 0);
+          until(context, () => told.length === number && came.length === number);
+          expect(came.every((each) => (each as { isRight: boolean }).isRight)).toBe(true);
+          for (const to of [slow, quick]) context.sendImmediate(to, QUIT);
+        },
+      ));
+  });
+
   describe("ends that are close to each other", () => {
     it("P7 P10 all is there, then its origin closes: the target gets SUCCESS, and nothing of the next one is taken for done", () =>
       pair(variant, {}, ({ client, origin, target }) => {
@@ -145,6 +687,98 @@ describe.each(VARIANTS)("$name", (variant) => {
       }));
   });
 
+  describe("refused", () => {
+    it.each([
+      ["it is discarded", "discard", SUCCESS, ""],
+      ["the handler throws", "throw", ERROR, "thrown in the handler"],
+      ["the destination is too small", "short", ERROR, "PAMIR_TOO_LARGE"],
+      ["the handler says nothing", "nothing", ERROR, "PAMIR_NO_DESTINATION"],
+      ["the handler throws behind its receive()", "late", ERROR, "thrown behind"],
+    ] as const)("P10 where %s, its origin is told, and nothing is moved", (_, answer, expected, why) =>
+      pair(variant, {}, (given) => {
+        const { origin, target } = given;
+        for (const way of WAYS) {
+          const { payload, destination, close } = ends(given, way, 100_000);
+          const dispatch = 30 + WAYS.indexOf(way);
+          let received = 0;
+          target.dispatch(dispatch, (message) => {
+            if (answer === "discard") message.discard();
+            else if (answer === "throw") throw new RangeError("thrown in the handler");
+            else if (answer === "short") message.receive(destination.subarray(1));
+            else if (answer === "late") {
+              message.receive(destination, () => received++);
+              throw new RangeError("thrown behind");
+            }
+          });
+          // More than there are windows in a block: each is free again.
+          for (let round = 0; round < 50; round++) {
+            const { told, hear } = listener();
+            const parameters = { to: target.endpoint, dispatch, payload, rendezvous: true, cookie: round };
+            origin.send({ ...parameters, onLocal: hear, onRemote: hear });
+            let thrown = "";
+            try {
+              target.advance();
+            } catch (error) {
+              thrown = `${(error as { code?: string }).code ?? ""} ${error}`;
+            }
+            expect(thrown).toContain(why);
+            expect(thrown === "").toBe(why === "");
+            step([origin, target], () => told.length === 2);
+            for (let i = 0; i < 3; i++) for (const context of [origin, target]) context.advance();
+            expect(told).toEqual([
+              [round, expected],
+              [round, expected],
+            ]);
+          }
+          expect([received, destination.every((byte) => byte === 0)]).toEqual([0, true]);
+          close();
+        }
+      }),
+    );
+
+    it.each([
+      { end: "payload", way: WAYS[0] as Way },
+      { end: "payload", way: WAYS[1] as Way },
+      { end: "destination", way: WAYS[0] as Way },
+      { end: "destination", way: WAYS[2] as Way },
+    ])(
+      "P10 the region of its $end closes, in the midst of it: both are told ERROR, and go on; $way.name",
+      ({ end, way }) =>
+        pair(variant, { portion: 10_000 }, (given) => {
+          const { job, origin, target } = given;
+          const [there, here] = [listener(), listener()];
+          let destination: Uint8Array = new Uint8Array();
+          target.dispatch(DATA, (message) => message.receive(destination, there.hear));
+          const offer = (payload: Uint8Array) => {
+            const parameters = { to: target.endpoint, dispatch: DATA, payload, rendezvous: true };
+            origin.send({ ...parameters, onLocal: here.hear, onRemote: here.hear });
+          };
+          let free: number | undefined;
+          for (let round = 0; round < 50; round++) {
+            const lasting = ends(given, way, 600_000);
+            ({ destination } = lasting);
+            offer(lasting.payload);
+            // A destination is one once it is named.
+            const steps = (end === "payload" ? 0 : 1) + (round % 3);
+            for (let i = 0; i < steps; i++) for (const context of [target, origin]) context.advance();
+            (end === "payload" ? lasting.from : lasting.into)?.close();
+            step([origin, target], () => here.told.length === 2 * (round + 1) && there.told.length === round + 1);
+            lasting.close();
+            const now = freeOf(job, origin, target);
+            if (round > 7) free ??= now;
+            expect(now).toBe(free ?? now);
+          }
+          expect(new Set([...here.told, ...there.told].map(([, result]) => result))).toEqual(new Set([ERROR]));
+          const { payload, ...last } = ends(given, way, 600_000);
+          ({ destination } = last);
+          offer(payload);
+          step([origin, target], () => here.told.length === 102 && there.told.length === 51);
+          expect([here.told.at(-1)?.[1], there.told.at(-1)?.[1]]).toEqual([SUCCESS, SUCCESS]);
+          expect(sameBytes(destination, payload)).toBe(true);
+        }),
+    );
+  });
+
   describe("cancel", () => {
     it("P10 the origin's signal wakes a target that waits for more of what is staged", () =>
       withJob(variant, { module, scenario: "take" }, async ({ client, context, flags }) => {
@@ -164,6 +798,130 @@ describe.each(VARIANTS)("$name", (variant) => {
           [{ number: 0, result: CANCELED, isRight: true, immediate: false }],
         ]);
         context.sendImmediate(client.endpoint(1), QUIT);
+      }));
+
+    /** When a transfer is given up, and by whom. */
+    const STAGES = [
+      { name: "by its origin, before it is sent", by: "origin", before: true, steps: 0 },
+      { name: "by its origin, once it is offered", by: "origin", before: false, steps: 0 },
+      { name: "by its origin, in the midst of it", by: "origin", before: false, steps: 4 },
+      { name: "by its target, before it says where it goes", by: "target", before: true, steps: 0 },
+      { name: "by its target, at once", by: "target", before: false, steps: 1 },
+      { name: "by its target, in the midst of it", by: "target", before: false, steps: 4 },
+    ];
+    const CASES = WAYS.flatMap((way) => STAGES.map((stage) => ({ ...way, ...stage, way: way.name })));
+
+    it.each(CASES)("P10 $way, $name: both are told CANCELED, once, and go on", ({ by, before, steps, ...way }) =>
+      pair(variant, { portion: 20_000 }, (given) => {
+        const { job, origin, target } = given;
+        const { payload, destination } = ends(given, way, 1_500_000);
+        const [there, here] = [listener(), listener()];
+        let signals: { readonly signal: AbortSignal; listeners(): number }[] = [];
+        let asked = 0;
+        target.dispatch(DATA, (message) => {
+          asked++;
+          const options = by === "target" ? { signal: signals.at(-1)?.signal } : {};
+          message.receive(destination, there.hear, undefined, options);
+        });
+        const offer = () => {
+          const parameters = { to: target.endpoint, dispatch: DATA, payload, rendezvous: true, onLocal: here.hear };
+          const signal = by === "origin" ? signals.at(-1)?.signal : undefined;
+          origin.send({ ...parameters, onRemote: here.hear, signal });
+        };
+        let free: number | undefined;
+        for (let round = 0; round < 50; round++) {
+          const controller = new AbortController();
+          signals = [...signals, countedSignal(controller)];
+          const isBefore = before && by === "origin";
+          if (before) controller.abort();
+          offer();
+          for (let i = 0; i < steps; i++) for (const context of [target, origin]) context.advance();
+          if (!before) controller.abort();
+          step([origin, target], () => origin.drained && (isBefore || there.told.length > round));
+          for (let i = 0; i < 3; i++) for (const context of [origin, target]) context.advance();
+          expect(here.told.length).toBe(2 * (round + 1));
+          // Rounds and rounds take no more than the first.
+          free ??= job.dump().heap.free;
+          expect(job.dump().heap.free).toBe(free);
+          expect(asked).toBe(isBefore ? 0 : round + 1);
+        }
+        expect(new Set([...here.told, ...there.told].map(([, result]) => result))).toEqual(new Set([CANCELED]));
+        expect(sameBytes(destination, payload)).toBe(false);
+        expect(signals.map(({ listeners }) => listeners())).toEqual(signals.map(() => 0));
+        signals = [];
+        offer();
+        step([origin, target], () => here.told.length === 102);
+        step([origin, target], () => there.told.at(-1)?.[1] === SUCCESS);
+        expect(here.told.slice(100).map(([, result]) => result)).toEqual([SUCCESS, SUCCESS]);
+        expect(sameBytes(destination, payload)).toBe(true);
+      }),
+    );
+
+    it.each(WAYS)("P10 comes too late where all is there: $name", (way) =>
+      pair(variant, {}, (given) => {
+        const { origin, target } = given;
+        const { payload, destination } = ends(given, way, 100_000);
+        const [there, here] = [listener(), listener()];
+        const controllers = [new AbortController(), new AbortController()] as const;
+        const [sent, received] = controllers.map(countedSignal);
+        target.dispatch(DATA, (message) =>
+          message.receive(destination, there.hear, undefined, { signal: received?.signal }),
+        );
+        const parameters = { to: target.endpoint, dispatch: DATA, payload, rendezvous: true };
+        origin.send({ ...parameters, onLocal: here.hear, signal: sent?.signal });
+        expect(sent?.listeners()).toBe(1);
+        step([origin, target], () => there.told.length === 1 && here.told.length === 1);
+        for (const controller of controllers) controller.abort();
+        for (let i = 0; i < 10; i++) for (const context of [origin, target]) context.advance();
+        expect([here.told, there.told]).toEqual([[[undefined, SUCCESS]], [[undefined, SUCCESS]]]);
+        expect([sent?.listeners(), received?.listeners()]).toEqual([0, 0]);
+      }),
+    );
+
+    it("P10 what waits behind others comes to CANCELED in its turn, and those behind it go on", () =>
+      pair(variant, {}, (given) => {
+        const { origin, target } = given;
+        const { payload } = ends(given, WAYS[0] as Way, 1000);
+        const { told, hear } = listener();
+        const controller = new AbortController();
+        const { signal, listeners } = countedSignal(controller);
+        const parameters = { to: target.endpoint, dispatch: DATA, payload, rendezvous: true, onLocal: hear };
+        for (let cookie = 0; cookie < 12; cookie++) {
+          origin.send({ ...parameters, cookie, signal: cookie === 9 ? signal : undefined });
+        }
+        controller.abort();
+        const asked: number[] = [];
+        target.dispatch(DATA, (message) => {
+          asked.push(message.payloadBytes);
+          message.discard();
+        });
+        step([origin, target], () => told.length === 12);
+        expect(told.toSorted((a, b) => (a[0] as number) - (b[0] as number))).toEqual(
+          told.map((_, i) => [i, i === 9 ? CANCELED : SUCCESS]),
+        );
+        expect([asked.length, listeners()]).toEqual([11, 0]);
+      }));
+
+    it("P10 a context that closes takes no notice of signals any more", () =>
+      pair(variant, {}, (given) => {
+        const { origin, target } = given;
+        const controllers = [new AbortController(), new AbortController(), new AbortController()] as const;
+        const [sent, moved, pulled] = controllers.map(countedSignal);
+        const { payload, destination } = ends(given, WAYS[0] as Way, 1_500_000);
+        let isFirst = true;
+        target.dispatch(DATA, (message) => {
+          const bytes = isFirst ? destination : new Uint8Array(message.payloadBytes);
+          message.receive(bytes, () => {}, undefined, { signal: isFirst ? moved?.signal : pulled?.signal });
+          isFirst = false;
+        });
+        const parameters = { to: target.endpoint, dispatch: DATA, payload, onLocal: () => {} };
+        for (let i = 0; i < 2; i++) origin.send({ ...parameters, signal: sent?.signal });
+        for (let i = 0; i < 2; i++) target.advance();
+        expect([sent, moved, pulled].map((each) => each?.listeners())).toEqual([2, 1, 1]);
+        origin.close();
+        target.close();
+        expect([sent, moved, pulled].map((each) => each?.listeners())).toEqual([0, 0, 0]);
+        for (const controller of controllers) controller.abort();
       }));
 
     it("P10 the receiver's signal wakes itself, where it waits for an origin that stands still", () =>

@@ -2,7 +2,7 @@
 // Payloads of all kinds, offered by everybody to everybody at once, among small messages.
 import { EAGAIN, SHUTDOWN, SUCCESS } from "pamir";
 import { pattern, randomFrom } from "./random.js";
-import { DATA } from "./support.js";
+import { DATA, OTHER } from "./support.js";
 
 /** Numbers of a header: of the message, of where its content begins in `POOL`. */
 const HEADER_WORDS = 2;
@@ -25,7 +25,13 @@ export function exchange(client, context, { seed, count, most }) {
   const numbers = everybody.map(() => 0);
   /** @type {Map<number, number>} */
   const next = new Map();
+  /** Those who have sent all, and whom this one has told so. */
+  let over = 0;
+  let told = 0;
 
+  context.dispatch(OTHER, () => {
+    over++;
+  });
   context.dispatch(DATA, (message) => {
     const [number, from] = /** @type {Int32Array & [number, number]} */ (new Int32Array(message.header.slice().buffer));
     const { origin, payloadBytes } = message;
@@ -91,14 +97,13 @@ export function exchange(client, context, { seed, count, most }) {
 
   return {
     seen,
-    /** Whether all that this one sends is out. */
-    isOut() {
+    /** Whether all that this one sends is out, and all that is for it has come: what says so comes behind it. */
+    isOver() {
       while (seen.sent < count && send());
-      return seen.sent === count && seen.local === count && seen.remote === count;
-    },
-    close() {
-      region.close();
-      into.close();
+      if (seen.sent < count || seen.local < count || seen.remote < count) return false;
+      while (told < everybody.length && context.sendImmediate(/** @type {any} */ (everybody[told]), OTHER) === SUCCESS)
+        told++;
+      return told === everybody.length && over === everybody.length && seen.received === seen.came;
     },
   };
 }

@@ -61,7 +61,7 @@ const isSame = (a, b) => Buffer.compare(a, b) === 0;
 
 await runScenario({
   /** Takes what is offered as each header asks, and tells task 0 what became of it. */
-  take(client, { options, regionBytes = 2 ** 20, flags, gate }) {
+  take(client, { options, regionBytes = 2 ** 20, flags, gates = [] }) {
     const context = client.createContext(options);
     const places = destinations(client.createRegion(regionBytes));
     let running = true;
@@ -98,6 +98,8 @@ await runScenario({
     context.dispatch(QUIT, () => {
       running = false;
     });
+    const gate = gates[client.task - 1];
+    raise(flags, 12);
     if (gate !== undefined) waitGate(flags, gate);
     while (running) {
       try {
@@ -130,22 +132,10 @@ await runScenario({
   },
 
   /** Offers payloads to everybody, while everybody does; tells what came of it. */
-  exchange(client, { flags, options, ...what }) {
+  exchange(client, { options, ...what }) {
     const context = client.createContext(options);
-    const { seen, isOut } = exchange(client, context, /** @type {any} */ (what));
-    let isTold = false;
-    until(
-      context,
-      () => {
-        const isNow = isOut();
-        if (isNow && !isTold) raise(flags, 10);
-        isTold ||= isNow;
-        return Atomics.load(flags, 10) === client.size;
-      },
-      60_000,
-    );
-    // What came last may still be on its way to its destination.
-    until(context, () => seen.received === seen.came);
+    const { seen, isOver } = exchange(client, context, /** @type {any} */ (what));
+    until(context, isOver, 60_000);
     report(client, context, seen);
   },
 });
