@@ -119,17 +119,17 @@ export function windowClose(window: usize): void {
   storeWord(window + WINDOW_TAIL_OFFSET, load<u32>(window, WINDOW_HEAD_OFFSET));
 }
 
-/** Whether words may lie there: an atomic elsewhere would be a trap. */
-function isAligned(pointer: usize): bool {
-  return (pointer & 3) == 0;
+/** Whether a window may lie at an offset of a block: what is elsewhere is anything. */
+function isPlace(offset: u32): bool {
+  return offset >= BLOCK_WINDOWS_OFFSET && (offset - BLOCK_WINDOWS_OFFSET) % WINDOW_SIZE == 0;
 }
 
 /** Pointer to a window of somebody else, or 0 if it is not open, or not that one any more. */
 function windowOf(job: usize, index: u32, generation: u32, offset: u32, own: u32): usize {
   const entry = regionOf(job, index, generation);
-  if (entry == 0 || (own & 1) == 0) return 0;
+  if (entry == 0 || (own & 1) == 0 || !isPlace(offset)) return 0;
   const window = regionPlace(entry, offset, WINDOW_SIZE);
-  if (window == 0 || !isAligned(window)) return 0;
+  if (window == 0) return 0;
   // SYNC V (look): pairs with windowOpen() and windowClose().
   return loadWord(window + WINDOW_GENERATION_OFFSET) == own ? window : 0;
 }
@@ -185,7 +185,7 @@ function writeFetch(window: usize, descriptor: usize, i: u32, n: u32, depth: u32
 /**
  * Target core: writes all links of a chain, as the window says, and the first origin RGETs (P2); has the first links
  * shipped by its own engine (P3). One call for any number of portions (P11).
- * @returns how many links; 0: nothing is done, they are too many, or the origin's window or their region is not there
+ * @returns how many links; 0: nothing is done: there is no such chain, or not the origin's window, or no region for the links
  */
 export function chainWrite(job: usize, window: usize): u32 {
   const bytes = load<u32>(window, WINDOW_BYTES_OFFSET);
@@ -194,6 +194,7 @@ export function chainWrite(job: usize, window: usize): u32 {
   const depth = load<u32>(window, WINDOW_DEPTH_OFFSET);
   const fromOffset = load<u32>(window, WINDOW_FROM_OFFSET_OFFSET);
   const toOffset = load<u32>(window, WINDOW_TO_OFFSET_OFFSET);
+  if (bytes == 0 || portion == 0 || depth == 0 || depth > DEPTH_MAX) return 0;
   const n = (bytes - 1) / portion + 1;
   if (n > LINK_COUNT_MAX) return 0;
   const chainIndex = load<u32>(window, WINDOW_CHAIN_INDEX_OFFSET);
@@ -330,9 +331,9 @@ function processOne(job: usize, window: usize, descriptor: usize, own: usize): b
     const entry = regionOf(job, index, load<u32>(descriptor, DESCRIPTOR_REMOTE_GENERATION_OFFSET));
     if (entry == 0 || slots > LINK_SLOTS) return true;
     const link = regionPlace(entry, load<u32>(descriptor, DESCRIPTOR_REMOTE_OFFSET_OFFSET), slots << DESCRIPTOR_SHIFT);
+    if (link == 0 || (link & 3) != 0) return true;
     const peer = peerOf(job, window);
-    if (link != 0 && isAligned(link) && peer != 0)
-      ship(peer, load<usize>(window, WINDOW_PEER_TASK_OFFSET), link, slots);
+    if (peer != 0) ship(peer, load<usize>(window, WINDOW_PEER_TASK_OFFSET), link, slots);
     return true;
   }
   const number = load<u32>(descriptor, DESCRIPTOR_VALUE_OFFSET);

@@ -5,6 +5,7 @@ import { beforeEach, describe, expect, it } from "vitest";
 import {
   BLOCK_SIZE,
   BLOCK_STATUS_OFFSET,
+  BLOCK_WINDOWS_OFFSET,
   CONTEXT_WINDOWS_OFFSET,
   DEPTH_MAX,
   DESCRIPTOR_BYTES_OFFSET,
@@ -39,6 +40,7 @@ import {
   TRANSFER_REMOTE_BOUNDS,
   WINDOW_ALLOWED_OFFSET,
   WINDOW_BYTES_OFFSET,
+  WINDOW_DEPTH_OFFSET,
   WINDOW_GENERATION_OFFSET,
   WINDOW_HEAD_OFFSET,
   WINDOW_LEFT_OFFSET,
@@ -573,13 +575,16 @@ export function chainSuite(name: string, options: RigOptions): void {
       readonly own?: number;
     }
 
+    /** Offset of window 3. */
+    const PLACE = BLOCK_WINDOWS_OFFSET + 3 * WINDOW_SIZE;
     const FORGED: [string, Forged][] = [
       ["an index beyond all regions", { index: 1 << 20 }],
       ["another region's generation", { generation: 2 }],
       ["an even generation of a region", { generation: 1 }],
       ["an offset beyond the block", { offset: BLOCK_SIZE }],
-      ["an offset with too little behind it", { offset: 5 * WINDOW_SIZE + 64 }],
-      ["an offset at which no words lie", { offset: 2 }],
+      ["an offset between two windows", { offset: 64 }],
+      ["an offset where no words lie", { offset: 2 }],
+      ["the offset of the block itself", { offset: -PLACE }],
       ["an even generation of a window", { own: -1 }],
       ["a generation that is over", { own: -2 }],
     ];
@@ -710,6 +715,9 @@ export function chainSuite(name: string, options: RigOptions): void {
         const { origin, target } = transfer;
         const { index = 0, generation = 0, offset = 0, own = 0 } = forged;
         expect(rig.consumer.chainWrite(job, target.window)).toBe(4);
+        // What would be the generation there is the right one.
+        if (Math.abs(offset) < BLOCK_SIZE && offset !== 0)
+          rig.setWord(origin.window + offset + WINDOW_GENERATION_OFFSET, origin.generation);
         set(target.window, [
           [WINDOW_PEER_INDEX_OFFSET, origin.block.index + index],
           [WINDOW_PEER_GENERATION_OFFSET, origin.block.generation + generation],
@@ -723,17 +731,24 @@ export function chainSuite(name: string, options: RigOptions): void {
         expect(Buffer.compare(rig.area(), before)).toBe(0);
       });
 
-      it("more links than there may be: no chain is written, also where their length wraps at 2^32", () => {
+      it("a chain that can't be: more links than there may be, also where their length wraps at 2^32, none, no depth", () => {
         const place = { blocks: [block(0), block(1)], numbers: [3, 5] } as const;
         const { target } = prepare({ portions: LINK_COUNT_MAX + 1, depth: 4, portion: 1 }, place);
-        for (const [bytes, portion] of [
+        for (const [bytes, portion, depth = 4] of [
           [LINK_COUNT_MAX + 1, 1],
           [0x7fffffff, 96], // links of 128 bytes, modulo 2^32
           [0xffffffff, 1],
-        ] as const) {
+          [0, 1],
+          [0, 0xffffffff],
+          [1, 0],
+          [1, 1, 0],
+          [1, 1, DEPTH_MAX + 1],
+          [1, 1, 0xffffffff],
+        ]) {
           set(target.window, [
-            [WINDOW_BYTES_OFFSET, bytes],
-            [WINDOW_PORTION_OFFSET, portion],
+            [WINDOW_BYTES_OFFSET, bytes as number],
+            [WINDOW_PORTION_OFFSET, portion as number],
+            [WINDOW_DEPTH_OFFSET, depth],
           ]);
           const before = Buffer.from(rig.area());
           expect(rig.consumer.chainWrite(job, target.window)).toBe(0);
@@ -788,10 +803,18 @@ export function chainSuite(name: string, options: RigOptions): void {
           rig.write(at, all.subarray(ready * portion).subarray(0, portion));
           origin.kernel.storeWord(origin.window + WINDOW_ALLOWED_OFFSET, ++ready);
         };
+        /** Runs an engine: whether it has done anything, or there was anything to tell, has been seen before. */
+        const expectSeen = (side: End): void => {
+          const sees = side.kernel.chainPeek(side.context) !== 0;
+          const state = [head(side), moved(side), status(side)];
+          run(side);
+          const hasDone = head(side) !== state[0] || moved(side) !== state[1];
+          expect(sees).toBe(hasDone || state[2] !== 0);
+        };
         let before = bytes;
         const turn = (what: string): void => {
           if (what === "core") stage();
-          else run(what === "origin" ? origin : target);
+          else expectSeen(what === "origin" ? origin : target);
           expect(tail(origin) - head(origin)).toBeLessThanOrEqual(3 * depth + 2);
           expect(tail(target) - head(target)).toBeLessThanOrEqual(depth);
           expect(left(target)).toBeLessThanOrEqual(before);

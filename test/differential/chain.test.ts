@@ -105,7 +105,10 @@ function shapeOf(random: Random) {
   const last = random(3) === 0 ? portion : 1 + random(Math.min(portion, 2 ** 31));
   const bytes = random(10) === 0 ? 0xffffffff : (portions - 1) * portion + last;
   const ring = pick(random, [0, 0, 1, 4, 0xffffffff]) as number;
-  return { portion, bytes, depth: 1 + random(DEPTH_MAX), ring };
+  // What can't be a chain: nothing to move, no portion, a depth that is too large.
+  if (random(20) === 0) return { portion, bytes: 0, depth: 1, ring };
+  if (random(20) === 0) return { portion: 0, bytes, depth: 1, ring };
+  return { portion, bytes, depth: random(DEPTH_MAX + 2), ring };
 }
 
 const sidesOf = (state: State): Side[] => state.transfers.flatMap(({ open }) => [...open]);

@@ -109,15 +109,15 @@ export function twinChain({ words }: Memory, sync: Sync, { regionOf, regionPlace
     storeWord(window + WINDOW_TAIL_OFFSET, get(window, WINDOW_HEAD_OFFSET));
   }
 
-  function isAligned(pointer: number): boolean {
-    return (pointer & 3) === 0;
+  function isPlace(offset: number): boolean {
+    return offset >= BLOCK_WINDOWS_OFFSET && (offset - BLOCK_WINDOWS_OFFSET) % WINDOW_SIZE === 0;
   }
 
   function windowOf(job: number, index: number, generation: number, offset: number, own: number): number {
     const entry = regionOf(job, index >>> 0, generation);
-    if (entry === 0 || (own & 1) === 0) return 0;
+    if (entry === 0 || (own & 1) === 0 || !isPlace(offset >>> 0)) return 0;
     const window = regionPlace(entry, offset >>> 0, WINDOW_SIZE);
-    if (window === 0 || !isAligned(window)) return 0;
+    if (window === 0) return 0;
     // SYNC V (look)
     return loadWord(window + WINDOW_GENERATION_OFFSET) === (own | 0) ? window : 0;
   }
@@ -170,7 +170,8 @@ export function twinChain({ words }: Memory, sync: Sync, { regionOf, regionPlace
     const depth = get(window, WINDOW_DEPTH_OFFSET);
     const fromOffset = get(window, WINDOW_FROM_OFFSET_OFFSET);
     const toOffset = get(window, WINDOW_TO_OFFSET_OFFSET);
-    const n = Math.floor(((bytes - 1) >>> 0) / portion) + 1;
+    if (bytes === 0 || portion === 0 || depth <= 0 || depth > DEPTH_MAX) return 0;
+    const n = Math.floor((bytes - 1) / portion) + 1;
     if (n > LINK_COUNT_MAX) return 0;
     const chainIndex = get(window, WINDOW_CHAIN_INDEX_OFFSET);
     const entry = regionOf(job, chainIndex >>> 0, get(window, WINDOW_CHAIN_GENERATION_OFFSET));
@@ -298,7 +299,7 @@ export function twinChain({ words }: Memory, sync: Sync, { regionOf, regionPlace
       if (entry === 0 || slots > LINK_SLOTS) return true;
       const offset = get(descriptor, DESCRIPTOR_REMOTE_OFFSET_OFFSET) >>> 0;
       const link = regionPlace(entry, offset, slots << DESCRIPTOR_SHIFT);
-      if (link !== 0 && isAligned(link) && peer !== 0) ship(peer, task, link, slots);
+      if (link !== 0 && (link & 3) === 0 && peer !== 0) ship(peer, task, link, slots);
       return true;
     }
     const number = get(descriptor, DESCRIPTOR_VALUE_OFFSET) >>> 0;
