@@ -19,6 +19,7 @@ import {
   type LaunchOptions,
   launch,
   PamiError,
+  type ReceiveOptions,
   SHUTDOWN,
   SUCCESS,
 } from "pamir";
@@ -50,6 +51,13 @@ const send = (context: Context, to: unknown, dispatch: unknown, header?: unknown
   context.sendImmediate(to as Endpoint, dispatch as number, header as Uint8Array, payload as Uint8Array);
 
 const noop = () => {};
+
+/** Receives what is offered, with options. */
+function received({ context }: { context: Context }, options: ReceiveOptions): void {
+  context.dispatch(105, (message) => message.receive(new Uint8Array(8), undefined, undefined, options));
+  context.send({ to: context.endpoint, dispatch: 105, payload: new Uint8Array(8), rendezvous: true, onLocal: noop });
+  until(context, () => false);
+}
 
 const CASES: readonly Case[] = [
   {
@@ -162,6 +170,59 @@ const CASES: readonly Case[] = [
     code: "PAMIR_INVAL",
     text: ['"CLIENT_COLOUR"', "CLIENT_NUM_TASKS"],
   },
+  ...(
+    [
+      ["portion", 63, "64 to 1073741824"],
+      ["portion", 2 ** 30 + 1, "64 to 1073741824"],
+      ["portion", 100.5, "64 to 1073741824"],
+      ["portion", "64", "64 to 1073741824"],
+      ["depth", 0, "1 to 4"],
+      ["depth", 5, "1 to 4"],
+      ["depth", Number.NaN, "1 to 4"],
+    ] as const
+  ).flatMap(([option, value, limits]): Case[] => {
+    const code = "PAMIR_INVAL";
+    const text = [`${option} is ${typeof value === "string" ? JSON.stringify(value) : value}`, limits];
+    const options = { [option]: value } as object;
+    return [
+      { code, text, name: `${option} ${value} of a context`, call: ({ client }) => client.createContext(options) },
+      { code, text, name: `${option} ${value} of a receive()`, call: (given) => received(given, options) },
+    ];
+  }),
+  {
+    name: "a signal of a receive() that is none",
+    call: (given) => received(given, { signal: 7 as never }),
+    code: "PAMIR_INVAL",
+    text: ["signal of receive() is 7"],
+  },
+  ...[undefined, new Uint8Array(100_000)].map(
+    (payload): Case => ({
+      name: `a signal of a send() that is none, ${payload === undefined ? "without" : "with"} a payload`,
+      call: ({ context }) =>
+        context.send({
+          to: context.endpoint,
+          dispatch: 104,
+          payload,
+          rendezvous: false,
+          onLocal: noop,
+          signal: {} as never,
+        }),
+      code: "PAMIR_INVAL",
+      text: ["signal of send() is Object"],
+    }),
+  ),
+  ...[{ onLocal: noop }, { payload: new Uint8Array(8) }, {}].map(
+    (parameters): Case => ({
+      name: `rendezvous of a send() with ${Object.keys(parameters)}`,
+      call: ({ context }) => {
+        // Its lane is there: the direct path asks too.
+        context.sendImmediate(context.endpoint, 104);
+        context.send({ to: context.endpoint, dispatch: 104, rendezvous: true, ...parameters });
+      },
+      code: "PAMIR_INVAL",
+      text: ["rendezvous", "payload", "onLocal"],
+    }),
+  ),
   {
     name: "options of a context",
     call: ({ client }) => client.createContext({ spin: Number.NaN }),

@@ -17,6 +17,7 @@ import {
   SUCCESS,
 } from "pamir";
 import { describe, expect, it } from "vitest";
+import { PAGE_SIZE } from "../../assembly/layout.js";
 import {
   awaitFlag,
   countedSignal,
@@ -942,5 +943,137 @@ describe.each(VARIANTS)("$name", (variant) => {
         until(context, () => report !== undefined);
         expect(report).toEqual([[0, CANCELED]]);
       }));
+  });
+
+  describe("no memory", () => {
+    it.each(WAYS)(
+      "P1 where there is none for windows and rings it goes in packets, and is what was sent: $name",
+      (way) =>
+        withJob(variant, { tasks: 1, contexts: 2, heapBytes: 2 * MIB }, ({ client, context: origin }) => {
+          const target = client.createContext();
+          const { payload, destination } = ends({ client }, way, 300_000);
+          const here = listener();
+          const there = listener();
+          target.dispatch(DATA, (message) => message.receive(destination, there.hear));
+          const offer = () => {
+            const controller = new AbortController();
+            const parameters = { to: target.endpoint, dispatch: DATA, payload, rendezvous: true };
+            const before = there.told.length;
+            destination.fill(0);
+            expect(origin.send({ ...parameters, onLocal: here.hear, signal: controller.signal })).toBe(SUCCESS);
+            // What is offered is given up by this, what goes in packets is not.
+            controller.abort();
+            step([origin, target], () => origin.drained && there.told.length > before);
+            const [sent, received] = [here, there].map(({ told }) => told.at(-1)?.[1]);
+            expect(sent).toBe(received);
+            expect(sameBytes(destination, payload)).toBe(sent === SUCCESS);
+            return sent;
+          };
+          const regions = fillHeap(client);
+          const results = [offer()];
+          // Enough for the one and not for the other, then for all.
+          for (const region of regions.toReversed()) {
+            region.close();
+            for (let i = 0; i < 3; i++) for (const context of [origin, target]) context.advance();
+            results.push(offer());
+          }
+          expect([results[0], results.at(-1)]).toEqual([SUCCESS, CANCELED]);
+          expect(here.told.length).toBe(results.length);
+        }),
+    );
+  });
+
+  describe("ends in the midst of it", () => {
+    const bytes = MIB;
+    /** How many steps each task makes before it ends. */
+    const steps = [0, 1, 3, 9];
+    const ENDS = ["exit", "throw", "terminate", "leave", "close"];
+
+    it.each(ENDS.flatMap((how) => ["target", "origin"].map((role) => ({ how, role }))))(
+      "P10 of the $role, by $how: the other one is told SHUTDOWN, once, and all memory comes back",
+      ({ how, role }) =>
+        withJob(
+          variant,
+          { module, scenario: "mortal", tasks: 5, heapBytes: 32 * MIB, args: { role, how, steps, bytes } },
+          async ({ job, client, context, flags }) => {
+            const { told, hear } = listener();
+            const controllers: ReturnType<typeof countedSignal>[] = [];
+            const signal = () => {
+              const counted = countedSignal(new AbortController());
+              controllers.push(counted);
+              return counted.signal;
+            };
+            const region = client.createRegion(4 * bytes);
+            region.bytes.fill(0);
+            const expected = pattern(bytes);
+            const endpoints = steps.map((_, i) => client.endpoint(i + 1));
+            const ended = new Set<Endpoint>();
+            for (const endpoint of endpoints) context.whenEnded(endpoint, () => ended.add(endpoint));
+            // Of each origin the first is moved by the engines, so that it gets nowhere after that one's end; the other is
+            // copied here, and may be over.
+            let asked = 0;
+            let whole = 0;
+            context.dispatch(DATA, (message) => {
+              const place = endpoints.indexOf(message.origin) * bytes;
+              const inRegion = region.bytes[place] === 0;
+              const destination = inRegion ? region.bytes.subarray(place, place + bytes) : new Uint8Array(bytes);
+              destination[0] = 1;
+              asked++;
+              const onComplete: Callback = (cookie, result) => {
+                hear(cookie, result);
+                if (result === SUCCESS && !inRegion && sameBytes(destination, expected)) whole++;
+              };
+              const options = { portion: 64, signal: signal() };
+              message.receive(destination, onComplete, `${message.origin} ${inRegion}`, options);
+            });
+            awaitFlag(flags, 12, steps.length);
+            if (role === "target") {
+              for (const to of endpoints) {
+                for (const payload of [region.bytes.subarray(0, bytes), expected]) {
+                  const parameters = { to, dispatch: DATA, payload, rendezvous: true, signal: signal() };
+                  context.send({ ...parameters, onLocal: hear, onRemote: hear });
+                }
+              }
+            }
+            openGate(flags, 0);
+            const isOver = () => ended.size === steps.length && told.length === (role === "target" ? 16 : asked);
+            if (how === "terminate") {
+              awaitFlag(flags, 13, steps.length);
+              for (const task of steps.keys()) void job.terminate(task + 1);
+            }
+            for (const end = performance.now() + PATIENCE; !isOver() && performance.now() < end; )
+              await progress(context);
+            for (let i = 0; i < 20; i++) context.advance();
+            expect(isOver()).toBe(true);
+            const results = told.map(([, result]) => result);
+            if (role === "target") expect(results).toEqual(results.map(() => SHUTDOWN));
+            else {
+              expect(results.filter((result) => result !== SHUTDOWN)).toEqual(
+                Array.from({ length: whole }, () => SUCCESS),
+              );
+              expect(new Set(told.map(([cookie]) => cookie)).size).toBe(told.length);
+            }
+            expect(controllers.map(({ listeners }) => listeners())).toEqual(controllers.map(() => 0));
+            // A context that closes leaves its task behind.
+            if (how === "close")
+              for (const task of steps.keys()) context.sendImmediate(client.endpoint(task + 1, 1), QUIT);
+            await job.exited;
+            region.close();
+            const last = client.createContext();
+            freeOf(job, context, last);
+            context.close();
+            const heap = () => job.dump().heap;
+            const all = heap().bytes - PAGE_SIZE;
+            // Closed regions give their memory to the next one, once every context has passed an advance().
+            for (const end = performance.now() + PATIENCE; performance.now() < end; ) {
+              last.advance();
+              const next = client.createRegion(1);
+              if (heap().free === all) break;
+              next.close();
+            }
+            expect(heap().free).toBe(all);
+          },
+        ),
+    );
   });
 });

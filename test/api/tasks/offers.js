@@ -56,6 +56,24 @@ function destinations(region) {
   };
 }
 
+/**
+ * Ends a task, or one of its contexts.
+ * @type {Record<string, (client: import("pamir").Client, context: import("pamir").Context, flags: Int32Array) => void>}
+ */
+const ENDS = {
+  exit: () => process.exit(3),
+  throw() {
+    throw new RangeError("dies");
+  },
+  /** Somebody else ends it. */
+  terminate(_, __, flags) {
+    raise(/** @type {Int32Array<SharedArrayBuffer>} */ (flags), 13);
+    Atomics.wait(flags, 14, 0);
+  },
+  leave: (client) => client.close(),
+  close: (_, context) => context.close(),
+};
+
 /** @param {Uint8Array} a @param {Uint8Array} b */
 const isSame = (a, b) => Buffer.compare(a, b) === 0;
 
@@ -129,6 +147,36 @@ await runScenario({
     waitGate(flags, 0);
     until(context, () => told.length === count);
     report(client, context, told);
+  },
+
+  /** Takes, or offers, a payload of each kind, and ends so many steps later, as `how` says. */
+  mortal(client, { role, how, steps, bytes, flags }) {
+    const context = client.createContext({ portion: 64 });
+    const other = client.createContext();
+    const region = client.createRegion(bytes);
+    let running = true;
+    let asked = 0;
+    other.dispatch(QUIT, () => {
+      running = false;
+    });
+    context.dispatch(DATA, (message) => {
+      message.receive(asked++ % 2 === 0 ? region.bytes : new Uint8Array(message.payloadBytes));
+    });
+    raise(flags, 12);
+    if (role === "target") {
+      // Both are there when it begins.
+      waitGate(flags, 0);
+      until(context, () => asked === 2);
+    } else {
+      for (const payload of [region.bytes, new Uint8Array(bytes)]) {
+        payload.set(pattern(bytes));
+        context.send({ to: client.endpoint(0), dispatch: DATA, payload, rendezvous: true, onLocal: () => {} });
+      }
+    }
+    for (let left = steps[client.task - 1]; left > 0; left--) context.advance();
+    const end = /** @type {(typeof ENDS)[string]} */ (ENDS[how]);
+    end(client, context, flags);
+    if (how === "close") until(other, () => !running, 2 ** 31);
   },
 
   /** Offers payloads to everybody, while everybody does; tells what came of it. */
