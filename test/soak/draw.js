@@ -10,6 +10,7 @@ export const OPERATIONS = /** @type {const} */ ([
   "now",
   "send",
   "reserve",
+  "offer",
   "stream",
   "call",
   "streamCall",
@@ -57,6 +58,7 @@ export const TERMINATED = ["terminate", "parked", "asleep", "blocked"];
  * @property {readonly Operation[]} operations those drawn more often are in it more often
  * @property {readonly number[]} sizes of messages, at most
  * @property {number} blockBytes of a transfer
+ * @property {number} offerBytes of a region from which payloads are offered, and of one into which they go
  * @property {number} laneBytes
  * @property {number} heapBytes
  * @property {boolean} isTight the heap is too small for all lanes to grow
@@ -96,7 +98,8 @@ export function drawRound(seed, number, { kernels, tasks: [least, most], millise
   const sizes = [...SMALL, ...some(LARGE)];
   const blockBytes = one([4096, 65_536, 300_000]);
   const seats = tasks * contexts;
-  const regionBytes = seats * (seats * 3 * blockBytes + 2 ** 16);
+  const offerBytes = operations.includes("offer") ? Math.max(...sizes) : 0;
+  const regionBytes = seats * (seats * 3 * blockBytes + 2 ** 16 + 2 * offerBytes);
   const heapBytes =
     Math.ceil((isTight ? 1.5 * regionBytes + seats * seats * 98_304 : 2 * regionBytes + 2 ** 27) / 65_536) * 65_536;
   const order = Array.from({ length: tasks }, () => one(kernels));
@@ -113,6 +116,7 @@ export function drawRound(seed, number, { kernels, tasks: [least, most], millise
     operations: /** @type {Operation[]} */ (operations),
     sizes,
     blockBytes,
+    offerBytes,
     laneBytes: 2 ** (6 + below(9)),
     heapBytes,
     isTight,

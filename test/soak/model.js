@@ -9,6 +9,8 @@ export const CALL = 3;
 export const STREAM_CALL = 4;
 export const REPLY = 5;
 export const PUT = 6;
+/** Offered, so that it can be given up. */
+export const OFFER = 9;
 
 /** What can be wrong, in the order of the summary. */
 export const FAILURES = /** @type {const} */ ([

@@ -44,7 +44,8 @@ export async function runRound(round) {
     tasks: survivors,
     spare: kills,
     join: round.join,
-    contexts,
+    // One more, for the last of them to look at the memory.
+    contexts: contexts + 1,
     kernel: Array.from({ length: survivors }, (_, task) => kernelOf(task)),
     laneBytes: round.laneBytes,
     heapBytes: round.heapBytes,

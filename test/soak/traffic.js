@@ -1,9 +1,9 @@
 // @ts-check
 // Every kind of operation to everybody, at random, on one context: what each round wants of it. All that comes is compared
 // with the model, at both ends. Tasks that are killed in the midst of it do this, and others that go on.
-import { EAGAIN, ENOMEM, ERROR, RECV_IMMEDIATE_MAX, SEND_IMMEDIATE_MAX, SHUTDOWN, SUCCESS } from "pamir";
+import { CANCELED, EAGAIN, ENOMEM, ERROR, RECV_IMMEDIATE_MAX, SEND_IMMEDIATE_MAX, SHUTDOWN, SUCCESS } from "pamir";
 import { randomFrom } from "../api/tasks/random.js";
-import { CALL, contentsOf, DATA, Deliveries, REPLY, STREAM, STREAM_CALL, strikerOf } from "./model.js";
+import { CALL, contentsOf, DATA, Deliveries, OFFER, REPLY, STREAM, STREAM_CALL, strikerOf } from "./model.js";
 
 const HELLO = 7;
 const END = 8;
@@ -29,7 +29,10 @@ const VERBS = /** @type {const} */ (["set", "add", "or", "and", "xor"]);
 /** What one endpoint knows of another, and has under way to it. */
 class Peer {
   /** Numbers of the next message, by kind. */
-  next = [0, 0, 0, 0, 0];
+  next = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+  /** What came to it of what was offered, and what came of that which it offered. */
+  given = 0;
+  taken = 0;
   /** The reservation that is open. @type {{ number: number, isLast: boolean } | undefined} */
   reserved = undefined;
   isGreeted = false;
@@ -84,6 +87,7 @@ export function trafficOf(client, round, book, { seat, index }) {
   const placeOfSeat = (/** @type {number} */ of) => 4096 + of * 2 * blockBytes;
   const exposed = regionOf(blocks + seats * blockBytes);
   const local = regionOf(4096 + seats * 2 * blockBytes);
+  const [offered, into] = round.offerBytes > 0 ? [round.offerBytes, round.offerBytes].map(regionOf) : [];
   exposed?.bytes.fill(0, 0, blocks);
   /** @type {Map<number, Peer>} */
   const peers = new Map();
@@ -240,6 +244,39 @@ export function trafficOf(client, round, book, { seat, index }) {
     peer.announced = announced;
     deliveries.behind(DATA, peer.ordinal, /** @type {number} */ (announced[0]));
   });
+  context.dispatch(OFFER, (message) => {
+    const peer = peerFrom(message.origin);
+    const header = words(message.header);
+    asked(OFFER, peer, header);
+    const [number] = /** @type {Int32Array & [number]} */ (header);
+    const sent = contents.message(OFFER, peer.ordinal, self, number).payload;
+    /** @param {Uint8Array} bytes */
+    const came = (bytes) => {
+      peer.taken++;
+      if (!deliveries.isSame(bytes, sent)) book.fail("torn", `offer ${number} from endpoint ${peer.to} to ${name}`);
+    };
+    if (message.immediate) return came(message.payload);
+    if (below(12) === 0) {
+      peer.taken++;
+      return message.discard();
+    }
+    const inRegion = into !== undefined && !busy.has("into") && below(3) > 0;
+    if (inRegion) busy.add("into");
+    const bytes = inRegion
+      ? into.bytes.subarray(into.length - message.payloadBytes)
+      : new Uint8Array(message.payloadBytes);
+    const done = once("an offer is received", (result) => {
+      if (result === SUCCESS) came(bytes);
+      else if (result === SHUTDOWN ? book.isLeft(peer.task) : result !== CANCELED)
+        fail("others", `offer ${number} from ${peer.to} came to ${result}`);
+      if (inRegion) busy.delete("into");
+    });
+    message.receive(bytes, done.call, undefined, {
+      portion: below(2) === 0 ? undefined : 64 << below(14),
+      depth: 1 + below(4),
+      signal: below(6) === 0 ? abortedSoon() : undefined,
+    });
+  });
   context.dispatch(CALL, (message) => {
     const peer = peerFrom(message.origin);
     const header = words(message.header);
@@ -263,7 +300,7 @@ export function trafficOf(client, round, book, { seat, index }) {
   function asked(kind, peer, header) {
     const [number, before] = /** @type {Int32Array & [number, number]} */ (header);
     deliveries.called(kind, peer.ordinal, number);
-    deliveries.behind(kind === CALL ? DATA : STREAM, peer.ordinal, before);
+    deliveries.behind(kind === STREAM_CALL ? STREAM : DATA, peer.ordinal, before);
   }
 
   /**
@@ -356,7 +393,11 @@ export function trafficOf(client, round, book, { seat, index }) {
     const isHeld = header.length + payload.length > pendingBytes || below(2) === 0;
     const free = isHeld ? once("onLocal", () => reuse(payload), peer) : undefined;
     const queue = below(4) > 0;
+    // Of one that is killed, what is offered and not taken goes with it, also where something behind that is out.
+    const mayOffer = round.offerBytes > 0 && client.task < round.survivors;
+    const rendezvous = mayOffer && free !== undefined && payload.length > 0 && below(4) === 0;
     const result = context.send({
+      ...(rendezvous ? { rendezvous } : {}),
       to: peer.to,
       dispatch: kind,
       header,
@@ -371,6 +412,42 @@ export function trafficOf(client, round, book, { seat, index }) {
     else if (result !== SHUTDOWN) {
       arrived.refused();
       free?.refused();
+    }
+  }
+
+  /** One that may be given up: its number is skipped then, unless its handler was called before. @param {Peer} peer */
+  function offer(peer) {
+    const number = /** @type {number} */ (peer.next[OFFER]);
+    const content = contents.message(OFFER, self, peer.ordinal, number).payload;
+    if (content.length === 0) return taken(peer, OFFER, number);
+    const inRegion = offered !== undefined && !busy.has("offered") && below(3) > 0;
+    if (inRegion) busy.add("offered");
+    const payload = inRegion ? offered.bytes.subarray(offered.length - content.length) : content.slice();
+    payload.set(content);
+    const signal = below(4) === 0 ? abortedSoon() : undefined;
+    const over = () => {
+      reuse(payload);
+      if (inRegion) busy.delete("offered");
+    };
+    const done = once(
+      "an offer",
+      (result) => {
+        over();
+        if (result === SUCCESS) peer.given++;
+        else if (result !== SHUTDOWN && result !== CANCELED)
+          fail("others", `offer ${number} to ${peer.to} came to ${result}`);
+      },
+      peer,
+    );
+    const header = Int32Array.of(number, /** @type {number} */ (peer.next[DATA]));
+    const queue = below(4) > 0;
+    const how = { rendezvous: true, signal, queue };
+    const result = context.send({ to: peer.to, dispatch: OFFER, header, payload, onLocal: done.call, ...how });
+    header.fill(-1);
+    if (accepted(peer, result, "an offer")) taken(peer, OFFER, number);
+    else if (result !== SHUTDOWN) {
+      done.refused();
+      over();
     }
   }
 
@@ -731,6 +808,7 @@ export function trafficOf(client, round, book, { seat, index }) {
     now: (peer) => sendImmediate(peer, DATA, false),
     send: (peer) => send(peer, DATA),
     reserve,
+    offer,
     stream: (peer) => (below(2) === 0 ? send(peer, STREAM) : sendImmediate(peer, STREAM, below(2) === 0)),
     call: (peer) => call(peer, CALL),
     streamCall: (peer) => call(peer, STREAM_CALL),
@@ -807,7 +885,8 @@ export function trafficOf(client, round, book, { seat, index }) {
       const { left, ended: dead } = others();
       for (const peer of left) {
         if (peer.isTold) continue;
-        const last = Int32Array.of(/** @type {number} */ (peer.next[DATA]), /** @type {number} */ (peer.next[STREAM]));
+        const [data, stream] = [peer.next[DATA], peer.next[STREAM]].map(Number);
+        const last = Int32Array.of(Number(data), Number(stream), peer.given);
         peer.isTold = accepted(peer, context.sendImmediate(peer.to, END, null, last, false), "the last of it");
       }
       return (
@@ -824,7 +903,11 @@ export function trafficOf(client, round, book, { seat, index }) {
     },
     /** What has not come by now does not come. */
     check() {
-      for (const { ordinal, announced = [], task, isShut, to } of peers.values()) {
+      for (const { ordinal, announced = [], task, isShut, to, taken } of peers.values()) {
+        const given = announced[2] ?? taken;
+        if (taken < given) fail("lost", `${given - taken} of ${given} offers from ${to}`);
+        if (taken > given) fail("repeated", `${taken} offers from ${to}, who knows of ${given}`);
+
         deliveries.due(STREAM, ordinal, announced[1] ?? book.committed(ordinal, self, STREAM));
         for (const kind of [DATA, STREAM]) deliveries.close(kind, ordinal);
         if (isShut && book.isLeft(task)) fail("others", `endpoint ${to} came to SHUTDOWN, and goes on`);
@@ -848,8 +931,7 @@ export function trafficOf(client, round, book, { seat, index }) {
     },
     /** Gives back all that it holds of the heap; whether it has. */
     release() {
-      exposed?.close();
-      local?.close();
+      for (const region of [exposed, local, offered, into]) region?.close();
       leaving.abort();
       return (
         context.purge(
