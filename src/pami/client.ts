@@ -327,7 +327,15 @@ export class Client {
 
   async #drain({ timeout, signal }: CloseOptions): Promise<void> {
     if (this.#closed) return;
-    await Promise.all([...this.#contexts.values()].map((context) => context.drain({ timeout, signal })));
+    const contexts = [...this.#contexts.values()];
+    // None stops before all are out: what one has for another of them goes out only while that one advances.
+    const isOut = () => contexts.every((context) => context.closed || context.drained);
+    const drained = contexts.map(async (context) => {
+      if (context.closed) return;
+      await context.drainUntil(isOut, { timeout, signal });
+      this.#host.parker.ring();
+    });
+    await Promise.all(drained);
     this.close();
   }
 

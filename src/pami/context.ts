@@ -607,7 +607,12 @@ export class Context {
    * @throws as progress()
    */
   async drain(options: ProgressOptions = {}): Promise<void> {
-    await this.#waits.until(WAIT_DRAIN, () => this.drained, options);
+    await this.drainUntil(() => this.drained, options);
+  }
+
+  /** @internal Advances until the condition holds, which is about several contexts. */
+  drainUntil(isOut: () => boolean, options: ProgressOptions): Promise<void> {
+    return this.#waits.until(WAIT_DRAIN, isOut, options);
   }
 
   /**

@@ -30,6 +30,7 @@ import {
   WINDOW_FROM_INDEX_OFFSET,
   WINDOW_FROM_OFFSET_OFFSET,
   WINDOW_GENERATION_OFFSET,
+  WINDOW_LEFT_OFFSET,
   WINDOW_OWN_GENERATION_OFFSET,
   WINDOW_OWN_INDEX_OFFSET,
   WINDOW_OWN_OFFSET_OFFSET,
@@ -225,8 +226,10 @@ export class Intake {
     ] as const) {
       memory.words[(window.pointer + offset) >>> 2] = value;
     }
-    // Where the origin's window is gone, the origin is: its end is about to be told.
-    kernel.chainWrite(map.job, window.pointer);
+    // Where the origin's window is gone, the origin is: its end is about to be told, and nothing is there.
+    if (kernel.chainWrite(map.job, window.pointer) === 0) {
+      kernel.storeWord(window.pointer + WINDOW_LEFT_OFFSET, request.bytes);
+    }
     return true;
   }
 
@@ -278,10 +281,16 @@ export class Intake {
 
   /** Copies the next slice of a payload; whether that is over. */
   #pull(pull: Pull): boolean {
-    const { request, destination, at } = pull;
+    const end = pull.at + SLICE_BYTES;
     // Looked up once: the origin may close meanwhile.
-    const window = this.#windowOf(request);
-    if (!this.#canPull(pull, window)) return false;
+    const window = this.#windowOf(pull.request);
+    while (pull.at < end && this.#canPull(pull, window)) if (this.#pullPart(pull, window)) return true;
+    return false;
+  }
+
+  /** Copies the next portion of a payload that is staged, or a slice of another; whether that is over. */
+  #pullPart(pull: Pull, window: number): boolean {
+    const { request, destination, at } = pull;
     const { kernel, map, memory } = this.#base;
     const { portion } = request;
     const isStopped = pull.isCanceled || this.#windows.isStopped(window);

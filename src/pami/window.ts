@@ -10,10 +10,12 @@ import {
   TRANSFER_ENDED,
   WINDOW_BIT_OFFSET,
   WINDOW_COUNT,
+  WINDOW_LEFT_OFFSET,
   WINDOW_PEER_TASK_OFFSET,
   WINDOW_SIZE,
   WINDOW_STATUS_OFFSET,
   WINDOW_STOP_OFFSET,
+  WINDOW_WRONG_OFFSET,
 } from "../../assembly/layout.js";
 import type { Kernel, Memory } from "../kernel/kernel.js";
 import { type MemoryMap, taskSlot } from "../memory/map.js";
@@ -120,8 +122,7 @@ export class WindowTable {
         const side = sides[number];
         if (side === undefined) continue;
         events++;
-        const result = this.#memory.words[(side.window.pointer + side.resultOffset) >>> 2] as number;
-        this.#end(sides, number, resultOf(result));
+        this.#end(sides, number, this.#resultOf(side));
       }
     }
     return events;
@@ -138,7 +139,12 @@ export class WindowTable {
     this.#endAll();
     for (const { sides } of this.#blocks) {
       for (let number = 0; number < sides.length; number++) {
-        if (sides[number]?.window.peer === peer) this.#end(sides, number, SHUTDOWN);
+        const side = sides[number];
+        if (side?.window.peer !== peer) continue;
+        // It may have died when all was there, and before it could say so.
+        const left = this.#kernel.loadWord(side.window.pointer + WINDOW_LEFT_OFFSET);
+        const isThere = side.resultOffset === WINDOW_WRONG_OFFSET && left === 0;
+        this.#end(sides, number, isThere ? this.#resultOf(side) : SHUTDOWN);
       }
     }
   }
@@ -165,6 +171,10 @@ export class WindowTable {
   isStopped(pointer: number): boolean {
     // SYNC Z (look): pairs with stop().
     return this.#kernel.loadWord(pointer + WINDOW_STOP_OFFSET) !== TRANSFER_DONE;
+  }
+
+  #resultOf({ window, resultOffset }: Side): Result {
+    return resultOf(this.#memory.words[(window.pointer + resultOffset) >>> 2] as number);
   }
 
   #end(sides: (Side | undefined)[], number: number, result: Result): void {

@@ -32,6 +32,22 @@ describe.each(VARIANTS)("$name", (variant) => {
     ),
   );
 
+  it("a client whose contexts have much for each other leaves when all of it is out", () =>
+    withJob(variant, { tasks: 1, laneBytes: 1024 }, async ({ client, context }) => {
+      const other = client.createContext();
+      const came = [0, 0];
+      context.dispatch(DATA, () => came[0]++);
+      other.dispatch(DATA, () => came[1]++);
+      for (let i = 0; i < COUNT; i++) {
+        context.sendImmediate(other.endpoint, DATA, Int32Array.of(i));
+        if (i < 10) other.sendImmediate(context.endpoint, DATA, Int32Array.of(i));
+      }
+      await client.close({ drain: true, timeout: PATIENCE });
+      // What is out, and was not dispatched, is dropped: no more than a lane holds.
+      expect(came[1]).toBeGreaterThan(COUNT - 1024 / 16);
+      expect(client.closed).toBe(true);
+    }));
+
   it("drain() ends beside another one, and beside a wait that blocks the thread", () =>
     withJob(variant, { scenario: "hold", laneBytes: 8192 }, async ({ client, context, flags }) => {
       const to = client.endpoint(1);
