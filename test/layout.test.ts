@@ -204,9 +204,10 @@ describe("the wasm module", () => {
       .filter(({ kind }) => kind === "function")
       .map(({ name }) => name);
     const kernel = wasmKernel(memory);
-    const methods = Object.keys(kernel)
-      .concat(Object.getOwnPropertyNames(Object.getPrototypeOf(kernel)))
-      .filter((name) => name !== "name");
+    const methods: string[] = [];
+    for (let holder: object = kernel; holder !== Object.prototype; holder = Object.getPrototypeOf(holder)) {
+      methods.push(...Object.getOwnPropertyNames(holder).filter((name) => name !== "name"));
+    }
     expect(names.filter((name) => name !== "layoutHash").sort()).toEqual(
       methods.filter((name) => name !== "constructor").sort(),
     );

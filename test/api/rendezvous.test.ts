@@ -984,7 +984,8 @@ describe.each(VARIANTS)("$name", (variant) => {
   });
 
   describe("ends in the midst of it", () => {
-    const bytes = MIB;
+    // More than is copied in all those steps.
+    const bytes = 4 * MIB;
     /** How many steps each task makes before it ends. */
     const steps = [0, 1, 3, 9];
     const ENDS = ["exit", "throw", "terminate", "leave", "close"];
@@ -994,7 +995,7 @@ describe.each(VARIANTS)("$name", (variant) => {
       ({ how, role }) =>
         withJob(
           variant,
-          { module, scenario: "mortal", tasks: 5, heapBytes: 32 * MIB, args: { role, how, steps, bytes } },
+          { module, scenario: "mortal", tasks: 5, heapBytes: 64 * MIB, args: { role, how, steps, bytes } },
           async ({ job, client, context, flags }) => {
             const { told, hear } = listener();
             const controllers: ReturnType<typeof countedSignal>[] = [];
