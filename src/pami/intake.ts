@@ -116,7 +116,6 @@ export class Intake {
   readonly #linksInUse = new Set<MemRegion>();
   /** Regions that have held links, and do again. */
   readonly #links: MemRegion[] = [];
-
   readonly #count: (change: 1 | -1) => void;
 
   /** @param count told of each payload that this thread begins to copy, or has copied @throws PAMIR_INVAL */
@@ -281,10 +280,12 @@ export class Intake {
 
   /** Copies the next slice of a payload; whether that is over. */
   #pull(pull: Pull): boolean {
-    const end = pull.at + SLICE_BYTES;
-    // Looked up once: the origin may close meanwhile.
-    const window = this.#windowOf(pull.request);
-    while (pull.at < end && this.#canPull(pull, window)) if (this.#pullPart(pull, window)) return true;
+    for (const end = pull.at + SLICE_BYTES; pull.at < end; ) {
+      // Looked up once for each part, since the origin may close meanwhile: then the next part finds none.
+      const window = this.#windowOf(pull.request);
+      if (!this.#canPull(pull, window)) return false;
+      if (this.#pullPart(pull, window)) return true;
+    }
     return false;
   }
 

@@ -1,4 +1,5 @@
 // Results: small integers that hot calls return and callbacks receive. The first seven are PAMI's (pami_result_t).
+import { TRANSFER_CANCELED, TRANSFER_DONE, TRANSFER_ENDED } from "../../assembly/layout.js";
 
 /** Done, or accepted: sent, or waiting in a queue of pamir's. */
 export const SUCCESS = 0;
@@ -57,3 +58,10 @@ export function errorText(result: number): string {
 
 /** Called in `advance()` when an operation is done. `cookie` is what the caller passed in. */
 export type Callback = (cookie: unknown, result: Result) => void;
+
+/** What a callback gets for what an engine made of a transfer, TRANSFER_…. @internal */
+export function resultOf(transfer: number): Result {
+  if (transfer === TRANSFER_DONE) return SUCCESS;
+  if (transfer === TRANSFER_ENDED) return SHUTDOWN;
+  return transfer === TRANSFER_CANCELED ? CANCELED : ERROR;
+}

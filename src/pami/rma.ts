@@ -14,7 +14,6 @@ import {
   RMW_FETCH,
   RMW_WIDE,
   TRANSFER_DONE,
-  TRANSFER_ENDED,
   TRANSFER_INVALID,
   TRANSFER_LATER,
   TRANSFER_LOCAL_BOUNDS,
@@ -29,7 +28,7 @@ import type { CompletionQueue } from "./completion.js";
 import { contextOf, type Endpoint, taskOf } from "./endpoint.js";
 import { PamiError, show } from "./error.js";
 import { generationOf, indexOf, MemRegion, type RegionHandle } from "./memregion.js";
-import { type Callback, EAGAIN, ERROR, type Result, SHUTDOWN, SUCCESS } from "./result.js";
+import { type Callback, EAGAIN, type Result, resultOf, SHUTDOWN, SUCCESS } from "./result.js";
 import { checkOperand, highOf, lowOf, type RmwOperation, type RmwType, rmwBytes, rmwCode } from "./rmw.js";
 
 /** What `put` and `get` take; read before they return, so that one object can be used again. */
@@ -613,12 +612,6 @@ export class Rma {
       this.#run(fifo);
     }
   }
-}
-
-/** What a callback gets. */
-function resultOf(transfer: number): Result {
-  if (transfer === TRANSFER_DONE) return SUCCESS;
-  return transfer === TRANSFER_ENDED ? SHUTDOWN : ERROR;
 }
 
 function checkCallbacks(onLocal: unknown, onRemote: unknown): void {

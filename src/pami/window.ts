@@ -7,7 +7,6 @@ import {
   CONTEXT_WINDOWS_OFFSET,
   TRANSFER_CANCELED,
   TRANSFER_DONE,
-  TRANSFER_ENDED,
   WINDOW_BIT_OFFSET,
   WINDOW_COUNT,
   WINDOW_LEFT_OFFSET,
@@ -22,7 +21,7 @@ import { type MemoryMap, taskSlot } from "../memory/map.js";
 import type { Base } from "./base.js";
 import { PamiError } from "./error.js";
 import type { MemRegion, RegionTable } from "./memregion.js";
-import { CANCELED, ERROR, type Result, SHUTDOWN, SUCCESS } from "./result.js";
+import { type Result, resultOf, SHUTDOWN } from "./result.js";
 
 /** A window that is in use. */
 export interface Window {
@@ -63,7 +62,6 @@ export class WindowTable {
   readonly #regions: RegionTable;
   /** In the order in which the engine finds them. */
   readonly #blocks: Block[] = [];
-
   readonly #count: (change: 1 | -1) => void;
 
   /** @param count told of each window that is opened, or closed */
@@ -228,11 +226,4 @@ export function onAbort(signal: AbortSignal | undefined, abort: () => void): () 
   if (signal.aborted) abort();
   signal.addEventListener("abort", abort, { once: true });
   return () => signal.removeEventListener("abort", abort);
-}
-
-/** What a callback gets. */
-function resultOf(transfer: number): Result {
-  if (transfer === TRANSFER_DONE) return SUCCESS;
-  if (transfer === TRANSFER_ENDED) return SHUTDOWN;
-  return transfer === TRANSFER_CANCELED ? CANCELED : ERROR;
 }
