@@ -13,9 +13,12 @@
 //
 // A window belongs to one transfer from windowOpen() to windowClose(). The origin closes its own once NOTICE has been
 // processed, which is last; the target once its counter is at 0, and then all FETCHes are processed too: the last MOVE is in
-// the link that the last of them has shipped.
+// the link that the last of them has shipped. Where one side ends before, the other closes its window with descriptors in it:
+// see windowClear().
+import { engineCall, engineThread, hasEnded, taskOf } from "./due";
 import { transferPart } from "./engine";
 import {
+  BLOCK_FIRST_OFFSET,
   BLOCK_NEXT_OFFSET,
   BLOCK_STATUS_OFFSET,
   BLOCK_TURN_OFFSET,
@@ -42,7 +45,9 @@ import {
   LINK_COUNT_MAX,
   LINK_SIZE,
   LINK_SLOTS,
+  NONE,
   SLICE_BYTES,
+  TRANSFER_BROKEN,
   TRANSFER_DONE,
   TRANSFER_ENDED,
   WINDOW_ALLOWED_OFFSET,
@@ -63,10 +68,10 @@ import {
   WINDOW_OWN_INDEX_OFFSET,
   WINDOW_OWN_OFFSET_OFFSET,
   WINDOW_PASSED_OFFSET,
+  WINDOW_PEER_ENDPOINT_OFFSET,
   WINDOW_PEER_GENERATION_OFFSET,
   WINDOW_PEER_INDEX_OFFSET,
   WINDOW_PEER_OFFSET_OFFSET,
-  WINDOW_PEER_TASK_OFFSET,
   WINDOW_PEER_WINDOW_OFFSET,
   WINDOW_PORTION_OFFSET,
   WINDOW_RESULT_OFFSET,
@@ -104,18 +109,22 @@ export function windowOpen(window: usize, allowed: u32): u32 {
   storeWord(window + WINDOW_STOP_OFFSET, TRANSFER_DONE);
   storeWord(window + WINDOW_LEFT_OFFSET, 0);
   store<u32>(window, TRANSFER_DONE, WINDOW_WRONG_OFFSET);
+  // SYNC V (whose): pairs with chainWrite(), of the other side.
+  storeWord(window + WINDOW_PEER_WINDOW_OFFSET, 0);
   // SYNC V (open): pairs with windowOf().
   storeWord(window + WINDOW_GENERATION_OFFSET, generation);
   return generation;
 }
 
-/**
- * Owner: ends the transfer of a window. What is in it, where the other side has ended in between, is not processed any more;
- * that is for an engine on the owner's thread alone. A transfer that is over has left nothing.
- */
+/** Owner: ends the transfer of a window. A transfer that is over has left nothing in it; else see windowClear(). */
 export function windowClose(window: usize): void {
-  // SYNC V (close): pairs with windowOf(): nobody ships to it, or counts in it, from here on.
+  // SYNC V (close): pairs with windowOf() and chainRun(): nobody ships to it, counts in it, or processes what is in it, once
+  // each engine that is at work now has ended its turn.
   storeWord(window + WINDOW_GENERATION_OFFSET, load<u32>(window, WINDOW_GENERATION_OFFSET) + 1);
+}
+
+/** Owner: empties a window that is closed, and at which no engine is any more. */
+export function windowClear(window: usize): void {
   storeWord(window + WINDOW_TAIL_OFFSET, load<u32>(window, WINDOW_HEAD_OFFSET));
 }
 
@@ -134,26 +143,27 @@ function windowOf(job: usize, index: u32, generation: u32, offset: u32, own: u32
   return loadWord(window + WINDOW_GENERATION_OFFSET) == own ? window : 0;
 }
 
-/** The other window of a transfer, or 0. */
+/** The other window of a transfer, or 0. Not that of a task that has ended: its memory may soon be anybody's. */
 function peerOf(job: usize, window: usize): usize {
+  if (hasEnded(taskOf(job, load<u32>(window, WINDOW_PEER_ENDPOINT_OFFSET)))) return 0;
   return windowOf(
     job,
     load<u32>(window, WINDOW_PEER_INDEX_OFFSET),
     load<u32>(window, WINDOW_PEER_GENERATION_OFFSET),
     load<u32>(window, WINDOW_PEER_OFFSET_OFFSET),
-    load<u32>(window, WINDOW_PEER_WINDOW_OFFSET),
+    loadWord(window + WINDOW_PEER_WINDOW_OFFSET),
   );
 }
 
-/** Injects descriptors into a window, by a remote get whose payload they are (P3, P4, P5); `task` is its owner's slot. */
-function ship(window: usize, task: usize, from: usize, slots: u32): void {
+/** Injects descriptors into the window of an endpoint, by a remote get whose payload they are (P3, P4, P5). */
+function ship(job: usize, window: usize, endpoint: u32, from: usize, slots: u32): void {
   const tail = load<u32>(window, WINDOW_TAIL_OFFSET);
   for (let i: u32 = 0; i < slots; i++) {
     memory.copy(slotAt(window, tail + i), from + (i << DESCRIPTOR_SHIFT), DESCRIPTOR_SIZE);
   }
   // SYNC Q (ship): makes the descriptors visible; pairs with chainRun().
   storeWord(window + WINDOW_TAIL_OFFSET, tail + slots);
-  ring(task);
+  engineCall(job, endpoint);
 }
 
 /** Sets a window's bit in the status register of its block, and wakes its owner. */
@@ -231,15 +241,16 @@ export function chainWrite(job: usize, window: usize): u32 {
       store<u32>(descriptor, TRANSFER_DONE, DESCRIPTOR_BYTES_OFFSET);
     }
   }
+  storeWord(window + WINDOW_LEFT_OFFSET, bytes);
   // By direct put: the other window, and the links that its origin RGETs fetch first. Ordered by the first ship().
   store<u32>(peer, load<u32>(window, WINDOW_OWN_INDEX_OFFSET), WINDOW_PEER_INDEX_OFFSET);
   store<u32>(peer, load<u32>(window, WINDOW_OWN_GENERATION_OFFSET), WINDOW_PEER_GENERATION_OFFSET);
   store<u32>(peer, load<u32>(window, WINDOW_OWN_OFFSET_OFFSET), WINDOW_PEER_OFFSET_OFFSET);
-  store<u32>(peer, load<u32>(window, WINDOW_GENERATION_OFFSET), WINDOW_PEER_WINDOW_OFFSET);
+  // SYNC V (whose): pairs with chainBreak(): from here on, who breaks it off tells this side of it.
+  storeWord(peer + WINDOW_PEER_WINDOW_OFFSET, load<u32>(window, WINDOW_GENERATION_OFFSET));
   for (let i: u32 = 0; i < depth && i + depth < n; i++) {
     writeFetch(window, peer + WINDOW_RGETS_OFFSET + (i << DESCRIPTOR_SHIFT), i + depth, n, depth);
   }
-  storeWord(window + WINDOW_LEFT_OFFSET, bytes);
   const tail = load<u32>(window, WINDOW_TAIL_OFFSET);
   const first = depth < n ? depth : n;
   for (let i: u32 = 0; i < first; i++) writeFetch(window, slotAt(window, tail + i), i, n, depth);
@@ -251,7 +262,7 @@ export function chainWrite(job: usize, window: usize): u32 {
 /**
  * Target core: ships the last descriptor of a chain alone (P8), where no link is: nothing is moved, or all was in another way.
  * @param own generation of the origin's window, whose place the first three name
- * @param task its owner's slot
+ * @param origin ordinal of the endpoint that owns it
  * @returns 1; 0: that window is not there any more
  */
 export function chainNotice(
@@ -260,7 +271,7 @@ export function chainNotice(
   generation: u32,
   offset: u32,
   own: u32,
-  task: usize,
+  origin: u32,
   result: u32,
 ): u32 {
   const window = windowOf(job, index, generation, offset, own);
@@ -271,7 +282,7 @@ export function chainNotice(
   store<u32>(descriptor, result, DESCRIPTOR_BYTES_OFFSET);
   // SYNC Q (notice): pairs with chainRun().
   storeWord(window + WINDOW_TAIL_OFFSET, tail + 1);
-  ring(task);
+  engineCall(job, origin);
   return 1;
 }
 
@@ -284,22 +295,29 @@ function isHeld(window: usize, descriptor: usize): bool {
   return loadWord(window + WINDOW_STOP_OFFSET) == TRANSFER_DONE;
 }
 
-/** Moves a slice of a portion; returns whether that was the last of it. */
-function moveSlice(job: usize, window: usize, descriptor: usize): bool {
+/** Bytes of the next slice of a portion. */
+function sliceOf(window: usize, descriptor: usize): u32 {
+  const left = load<u32>(descriptor, DESCRIPTOR_BYTES_OFFSET) - load<u32>(window, WINDOW_MOVED_OFFSET);
+  return left > SLICE_BYTES ? SLICE_BYTES : left;
+}
+
+/** Moves a slice of a portion, of `part` bytes; returns whether that was the last of it. `own` is its owner's task slot. */
+function moveSlice(job: usize, window: usize, descriptor: usize, part: u32, own: usize): bool {
   const bytes = load<u32>(descriptor, DESCRIPTOR_BYTES_OFFSET);
   const moved = load<u32>(window, WINDOW_MOVED_OFFSET);
   const peer = peerOf(job, window);
   // SYNC Z (look): pairs with the store of the core that gives the transfer up, on either side.
   let result = loadWord(window + WINDOW_STOP_OFFSET);
   if (result == TRANSFER_DONE) result = peer == 0 ? TRANSFER_ENDED : loadWord(peer + WINDOW_STOP_OFFSET);
-  if (result == TRANSFER_DONE) result = transferPart(job, descriptor, true, moved, SLICE_BYTES);
-  if (result == TRANSFER_DONE && bytes - moved > SLICE_BYTES) {
-    store<u32>(window, moved + SLICE_BYTES, WINDOW_MOVED_OFFSET);
+  if (result == TRANSFER_DONE) result = transferPart(job, descriptor, true, moved, part);
+  if (result == TRANSFER_DONE && bytes - moved > part) {
+    store<u32>(window, moved + part, WINDOW_MOVED_OFFSET);
     return false;
   }
   store<u32>(window, 0, WINDOW_MOVED_OFFSET);
-  // SYNC Y (passed): pairs with the core that stages the next portion in this one's place.
+  // SYNC Y (passed): pairs with the core that stages the next portion in this one's place; it may wait for that.
   storeWord(window + WINDOW_PASSED_OFFSET, load<u32>(window, WINDOW_PASSED_OFFSET) + 1);
+  if (loadWord(window + WINDOW_ALLOWED_OFFSET) != NONE) ring(own);
   if (result != TRANSFER_DONE && load<u32>(window, WINDOW_RESULT_OFFSET) == TRANSFER_DONE) {
     store<u32>(window, result, WINDOW_RESULT_OFFSET);
   }
@@ -308,44 +326,41 @@ function moveSlice(job: usize, window: usize, descriptor: usize): bool {
     store<u32>(peer, result, WINDOW_WRONG_OFFSET);
   }
   // SYNC K (count): makes the portion visible; pairs with the target core's look at its counter.
-  if (addWord(peer + WINDOW_LEFT_OFFSET, -bytes) == bytes) tell(peer, load<usize>(window, WINDOW_PEER_TASK_OFFSET));
+  if (addWord(peer + WINDOW_LEFT_OFFSET, -bytes) == bytes) {
+    tell(peer, taskOf(job, load<u32>(window, WINDOW_PEER_ENDPOINT_OFFSET)));
+  }
   return true;
 }
 
-/**
- * Processes the descriptor at the head of a window, or a slice of it; `own` is the task slot of its owner.
- * @returns whether it is done
- */
-function processOne(job: usize, window: usize, descriptor: usize, own: usize): bool {
+/** Processes a descriptor of a window that is no MOVE; `own` is the task slot of its owner. */
+function processOne(job: usize, window: usize, descriptor: usize, own: usize): void {
   const kind = load<u32>(descriptor, DESCRIPTOR_KIND_OFFSET);
-  if (kind == DESCRIPTOR_MOVE) return moveSlice(job, window, descriptor);
   if (kind == DESCRIPTOR_NOTICE) {
     const result = load<u32>(descriptor, DESCRIPTOR_BYTES_OFFSET);
     if (load<u32>(window, WINDOW_RESULT_OFFSET) == TRANSFER_DONE) store<u32>(window, result, WINDOW_RESULT_OFFSET);
     tell(window, own);
-    return true;
+    return;
   }
   if (kind == DESCRIPTOR_FETCH) {
     const slots = load<u32>(descriptor, DESCRIPTOR_BYTES_OFFSET);
     const index = load<u32>(descriptor, DESCRIPTOR_REMOTE_INDEX_OFFSET);
     const entry = regionOf(job, index, load<u32>(descriptor, DESCRIPTOR_REMOTE_GENERATION_OFFSET));
-    if (entry == 0 || slots > LINK_SLOTS) return true;
+    if (entry == 0 || slots > LINK_SLOTS) return;
     const link = regionPlace(entry, load<u32>(descriptor, DESCRIPTOR_REMOTE_OFFSET_OFFSET), slots << DESCRIPTOR_SHIFT);
-    if (link == 0 || (link & 3) != 0) return true;
+    if (link == 0 || (link & 3) != 0) return;
     const peer = peerOf(job, window);
-    if (peer != 0) ship(peer, load<usize>(window, WINDOW_PEER_TASK_OFFSET), link, slots);
-    return true;
+    if (peer != 0) ship(job, peer, load<u32>(window, WINDOW_PEER_ENDPOINT_OFFSET), link, slots);
+    return;
   }
   const number = load<u32>(descriptor, DESCRIPTOR_VALUE_OFFSET);
-  if (number >= DEPTH_MAX) return true;
+  if (number >= DEPTH_MAX) return;
   const rget = window + WINDOW_RGETS_OFFSET + (number << DESCRIPTOR_SHIFT);
   if (kind == DESCRIPTOR_RGET) {
     const peer = peerOf(job, window);
-    if (peer != 0) ship(peer, load<usize>(window, WINDOW_PEER_TASK_OFFSET), rget, 1);
+    if (peer != 0) ship(job, peer, load<u32>(window, WINDOW_PEER_ENDPOINT_OFFSET), rget, 1);
   } else if (kind == DESCRIPTOR_REFILL) {
     memory.copy(rget + DESCRIPTOR_BYTES_OFFSET, descriptor + DESCRIPTOR_BYTES_OFFSET, DESCRIPTOR_VALUE_OFFSET - 4);
   }
-  return true;
 }
 
 /** Pointer to a window of a block. */
@@ -353,58 +368,117 @@ function windowAt(block: usize, number: u32): usize {
   return block + BLOCK_WINDOWS_OFFSET + number * WINDOW_SIZE;
 }
 
+/** Whether a window belongs to a transfer: what is left in others is nobody's. */
+function isOpen(window: usize): bool {
+  // SYNC V (engine): pairs with windowOpen() and windowClose().
+  return (loadWord(window + WINDOW_GENERATION_OFFSET) & 1) != 0;
+}
+
+/** Of chainRun(): bytes that it may still move, and how many windows have something left. */
+let allowance: u32 = 0;
+let remaining: u32 = 0;
+
+/** Processes what is in a window, in order, as long as it may. Returns whether it has moved anything. */
+function windowRun(job: usize, window: usize, own: usize): bool {
+  let hasMoved = false;
+  let head = load<u32>(window, WINDOW_HEAD_OFFSET);
+  // SYNC Q (look): pairs with ship() and chainWrite(). Anew each time: what was processed may have had more shipped.
+  while (head != loadWord(window + WINDOW_TAIL_OFFSET)) {
+    const descriptor = slotAt(window, head);
+    if (load<u32>(descriptor, DESCRIPTOR_KIND_OFFSET) != DESCRIPTOR_MOVE) {
+      head++;
+      // Whoever is told by it may close this window, and open it again: it is not touched after that.
+      store<u32>(window, head, WINDOW_HEAD_OFFSET);
+      processOne(job, window, descriptor, own);
+      continue;
+    }
+    if (isHeld(window, descriptor)) break;
+    const part = sliceOf(window, descriptor);
+    if (part > allowance) {
+      remaining++;
+      break;
+    }
+    allowance -= part;
+    hasMoved = true;
+    if (!moveSlice(job, window, descriptor, part, own)) continue;
+    head++;
+    store<u32>(window, head, WINDOW_HEAD_OFFSET);
+  }
+  return hasMoved;
+}
+
 /**
- * Engine: processes what is in the windows of a context, in order in each, and at most a slice of a portion in each block:
- * then it is another window's turn.
+ * Engine: processes what is in the windows of a context, in order in each, as long as it moves no more than `most` bytes in
+ * all: SLICE_BYTES at the most, and then a slice of a portion that is longer. The first window that could move nothing, for
+ * want of room, is the first of all the next time: so each has its turn, whatever others move.
  * @returns how many windows have something left that can be processed at once
  */
-export function chainRun(job: usize, context: usize): u32 {
-  const own = load<usize>(context, CONTEXT_TASK_OFFSET);
-  let left: u32 = 0;
+export function chainRun(job: usize, context: usize, most: u32): u32 {
   // SYNC V (blocks): pairs with the store of the owner, who adds blocks and takes none away.
+  const list = <usize>loadWord(context + CONTEXT_WINDOWS_OFFSET);
+  if (list == 0) return 0;
+  const own = load<usize>(context, CONTEXT_TASK_OFFSET);
+  allowance = most;
+  remaining = 0;
+  const begin = load<usize>(list, BLOCK_FIRST_OFFSET);
+  const firstBlock = begin == 0 ? list : begin;
+  const first = load<u32>(list, BLOCK_TURN_OFFSET);
+  let block = firstBlock;
+  let number = first;
+  let isPassed = false;
+  do {
+    const window = windowAt(block, number);
+    const left = remaining;
+    const hasMoved = isOpen(window) && windowRun(job, window, own);
+    if (!isPassed && !hasMoved && remaining != left) {
+      isPassed = true;
+      store<usize>(list, block, BLOCK_FIRST_OFFSET);
+      store<u32>(list, number, BLOCK_TURN_OFFSET);
+    }
+    number = (number + 1) % WINDOW_COUNT;
+    if (number == 0) {
+      const next = <usize>loadWord(block + BLOCK_NEXT_OFFSET);
+      block = next == 0 ? list : next;
+    }
+  } while (block != firstBlock || number != first);
+  return remaining;
+}
+
+/** Whether the engine would find something to process in the windows of a context. */
+export function chainLeft(context: usize): bool {
   for (let block = <usize>loadWord(context + CONTEXT_WINDOWS_OFFSET); block != 0; ) {
-    const first = load<u32>(block, BLOCK_TURN_OFFSET);
-    let hasMoved = false;
-    for (let i: u32 = 0; i < WINDOW_COUNT; i++) {
-      const number = (first + i) % WINDOW_COUNT;
+    for (let number: u32 = 0; number < WINDOW_COUNT; number++) {
       const window = windowAt(block, number);
-      let head = load<u32>(window, WINDOW_HEAD_OFFSET);
-      // SYNC Q (look): pairs with ship() and chainWrite(). Anew each time: what was processed may have had more shipped.
-      while (head != loadWord(window + WINDOW_TAIL_OFFSET)) {
-        const descriptor = slotAt(window, head);
-        const isMove = load<u32>(descriptor, DESCRIPTOR_KIND_OFFSET) == DESCRIPTOR_MOVE;
-        if (isMove && isHeld(window, descriptor)) break;
-        if (isMove && hasMoved) {
-          left++;
-          break;
-        }
-        if (isMove) {
-          hasMoved = true;
-          store<u32>(block, (number + 1) % WINDOW_COUNT, BLOCK_TURN_OFFSET);
-        }
-        // Whoever is told by one of the others may close this window, and open it again: it is not touched after that.
-        if (!isMove) store<u32>(window, head + 1, WINDOW_HEAD_OFFSET);
-        if (!processOne(job, window, descriptor, own)) continue;
-        head++;
-        if (isMove) store<u32>(window, head, WINDOW_HEAD_OFFSET);
-      }
+      if (!isOpen(window)) continue;
+      const head = load<u32>(window, WINDOW_HEAD_OFFSET);
+      if (head != loadWord(window + WINDOW_TAIL_OFFSET) && !isHeld(window, slotAt(window, head))) return true;
     }
     block = <usize>loadWord(block + BLOCK_NEXT_OFFSET);
   }
-  return left;
+  return false;
 }
 
-/** Owner: 1 if chainRun() would do something, or a window is over. */
-export function chainPeek(context: usize): u32 {
+/** Owner: 1 if a window is over, or the engine, where that is on this thread, would do something. */
+export function chainPeek(job: usize, context: usize): u32 {
   for (let block = <usize>loadWord(context + CONTEXT_WINDOWS_OFFSET); block != 0; ) {
     // SYNC K (look): pairs with tell().
     if (loadWord(block + BLOCK_STATUS_OFFSET) != 0) return 1;
-    for (let number: u32 = 0; number < WINDOW_COUNT; number++) {
-      const window = windowAt(block, number);
-      const head = load<u32>(window, WINDOW_HEAD_OFFSET);
-      if (head != loadWord(window + WINDOW_TAIL_OFFSET) && !isHeld(window, slotAt(window, head))) return 1;
-    }
     block = <usize>loadWord(block + BLOCK_NEXT_OFFSET);
   }
-  return 0;
+  return u32(engineThread(job) == 0 && chainLeft(context));
+}
+
+/**
+ * Origin core, once the engine thread has ended: tells the target, if that has begun the chain, that nothing more of it comes.
+ * @returns 1; 0: it has not begun
+ */
+export function chainBreak(job: usize, window: usize): u32 {
+  // SYNC V (begun): pairs with chainWrite().
+  if (loadWord(window + WINDOW_PEER_WINDOW_OFFSET) == 0) return 0;
+  const peer = peerOf(job, window);
+  if (peer == 0) return 1;
+  store<u32>(peer, TRANSFER_BROKEN, WINDOW_WRONG_OFFSET);
+  storeWord(peer + WINDOW_LEFT_OFFSET, 0);
+  tell(peer, taskOf(job, load<u32>(window, WINDOW_PEER_ENDPOINT_OFFSET)));
+  return 1;
 }

@@ -31,19 +31,24 @@ export function slotOf(fifo: usize, slot: u32): usize {
   return load<usize>(fifo, INJECTION_FIRST_OFFSET) + (slot << DESCRIPTOR_SHIFT);
 }
 
-/** Engine: sets the bit of a slot, and those above it. */
-export function completionSet(fifo: usize, slot: u32): void {
+/** Engine: sets bits of a word of the mask, by its number, and those above it. */
+export function completionSet(fifo: usize, word: u32, bits: u32): void {
   let words = fifo + INJECTION_MASK_OFFSET;
   let level = load<u32>(fifo, INJECTION_SLOTS_OFFSET);
-  let bit = slot;
-  do {
+  for (;;) {
     level = (level + 31) >>> 5;
     // SYNC B (set): makes all bytes of the transfers before it visible; pairs with completionTake().
-    const before = setBitsOf(words + ((bit >>> 5) << 2), 1 << (bit & 31));
-    if (before != 0) return;
+    const before = setBitsOf(words + (word << 2), bits);
+    if (before != 0 || level <= MASK_TOP_WORDS) return;
     words += level << 2;
-    bit >>>= 5;
-  } while (level > MASK_TOP_WORDS);
+    bits = 1 << (word & 31);
+    word >>>= 5;
+  }
+}
+
+/** Owner, where the engine has ended: clears the bit of a slot. It may have been set, and not those above it. */
+export function completionClear(fifo: usize, slot: u32): void {
+  clearBits(fifo + INJECTION_MASK_OFFSET + ((slot >>> 5) << 2), 1 << (slot & 31));
 }
 
 /**
@@ -85,6 +90,13 @@ function nextSet(words: usize, level: u32, from: u32): u32 {
   return (word << 5) + ctz<u32>(bits);
 }
 
+/** The next bit that is set from slot `first` on, around the ring; NONE. */
+function nextDone(fifo: usize, first: u32): u32 {
+  const words = (load<u32>(fifo, INJECTION_SLOTS_OFFSET) + 31) >>> 5;
+  const slot = nextSet(fifo + INJECTION_MASK_OFFSET, words, first);
+  return slot == NONE ? nextSet(fifo + INJECTION_MASK_OFFSET, words, 0) : slot;
+}
+
 /**
  * Owner: takes the oldest completion: clears its bit and frees its slot and all before it.
  * @returns slot | result << COMPLETION_RESULT_SHIFT; NONE: no bit is set
@@ -93,10 +105,11 @@ export function completionTake(fifo: usize): u32 {
   const slots = load<u32>(fifo, INJECTION_SLOTS_OFFSET);
   const oldest = load<u32>(fifo, INJECTION_OLDEST_OFFSET);
   const first = oldest & (slots - 1);
-  const words = (slots + 31) >>> 5;
-  let slot = nextSet(fifo + INJECTION_MASK_OFFSET, words, first);
-  if (slot == NONE) slot = nextSet(fifo + INJECTION_MASK_OFFSET, words, 0);
+  let slot = nextDone(fifo, first);
   if (slot == NONE) return NONE;
+  // SYNC B (oldest): an engine on another thread may have set an older one after its word was looked at; all that are older
+  // than one that is set are set by now.
+  if (slot < first || slot >>> 5 != first >>> 5) slot = nextDone(fifo, first);
   const result = load<u32>(slotOf(fifo, slot), DESCRIPTOR_BYTES_OFFSET); // plain: ordered by the bit
   clearBits(fifo + INJECTION_MASK_OFFSET + ((slot >>> 5) << 2), 1 << (slot & 31));
   clearAbove(fifo, slot);

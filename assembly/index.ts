@@ -1,9 +1,19 @@
 // What the wasm module exports: the kernels, and which layout they were compiled for. Exports only.
 import { LAYOUT_HASH } from "./layout-hash";
 
-export { chainNotice, chainPeek, chainRun, chainWrite, windowClose, windowOpen } from "./chain";
+export {
+  chainBreak,
+  chainNotice,
+  chainPeek,
+  chainRun,
+  chainWrite,
+  windowClear,
+  windowClose,
+  windowOpen,
+} from "./chain";
 export { completionTake } from "./completion";
-export { engineRun, inject, injectionInit, perform, submit } from "./engine";
+export { engineCall } from "./due";
+export { engineGiveUp, engineRun, inject, injectionInit, perform, submit } from "./engine";
 export { heapAllocate, heapFree, heapFreePages, heapInit, heapReclaim, regionAllocate } from "./heap";
 export {
   copyBytes,
@@ -21,6 +31,7 @@ export {
 } from "./lane";
 export { advance, laneOf, lanePause, lanePeek, laneReady, laneResume, laneSwitch, peek, release } from "./reception";
 export { placeOf, regionClose, regionOpen } from "./region";
+export { engineServe } from "./serve";
 export {
   addWord,
   bellArm,

@@ -7,7 +7,7 @@
 // A time stamp is milliseconds, modulo 2^32, of a clock that all threads share.
 
 /** Version of the picture below; raised with every change to it. */
-export const LAYOUT_VERSION: u32 = 4;
+export const LAYOUT_VERSION: u32 = 5;
 /** First word of a job's memory: "PAMI" in little-endian ASCII. */
 export const JOB_MAGIC: u32 = 0x494d4150;
 
@@ -49,7 +49,7 @@ export const SLOT_COUNT_DEFAULT: u32 = 64;
 /** Bytes of one message: its size is announced as a u32. */
 export const MESSAGE_BYTES_MAX: u32 = 0x7fffffff;
 
-// ╒═════════════ JOB header, 512 bytes, at the base of the map ════════════════════════════════════════════════════╕
+// ╒═════════════ JOB header, 640 bytes, at the base of the map ════════════════════════════════════════════════════╕
 //  byte  field         writer    readers   meaning
 //     0  magic         launch    attach    JOB_MAGIC                                     plain: written before any task
 //     4  version       launch    attach    LAYOUT_VERSION
@@ -73,9 +73,12 @@ export const MESSAGE_BYTES_MAX: u32 = 0x7fffffff;
 //    76  slots         launch    all       slots of each, power of two
 //    80  traceBase     launch    all       pointer to T trace rings
 //    84  traceEvents   launch    all       events that each holds, power of two, or 0: there are none
+//    88  engine        launch    all       pointer to the slot of the engine thread, or 0: each task is its own engine
 //   128  spinning[32]  each task its bit   tasks in the long phase of their spin            SYNC S
 //   256  heapLock      allocator           0, or task + 1 of the holder                     SYNC X
 //   384  started       launcher  all       tasks that exist so far, of those T
+//   512  due[32]       all set,  engine    bit i: the engine thread is to look at context i (by ordinal)  SYNC U
+//                      engine clears
 // ╘═════════════════════════════════════════════════════════════════════════════════════════════════════════════════╛
 export const JOB_MAGIC_OFFSET: u32 = 0;
 export const JOB_VERSION_OFFSET: u32 = 4;
@@ -99,19 +102,24 @@ export const JOB_FIFOS_OFFSET: u32 = 72;
 export const JOB_SLOTS_OFFSET: u32 = 76;
 export const JOB_TRACE_BASE_OFFSET: u32 = 80;
 export const JOB_TRACE_EVENTS_OFFSET: u32 = 84;
+export const JOB_ENGINE_OFFSET: u32 = 88;
 export const JOB_SPINNING_OFFSET: u32 = 128;
 export const JOB_HEAP_LOCK_OFFSET: u32 = 256;
 export const JOB_STARTED_OFFSET: u32 = 384;
-export const JOB_SIZE: u32 = 512;
+export const JOB_DUE_OFFSET: u32 = 512;
+export const JOB_SIZE: u32 = 640;
 
-// ╒═════════════ TASK slot, 384 bytes ══════════════════════════════════════════════════════════════════════════════╕
+// ╒═════════════ TASK slot, 384 bytes; behind those of the tasks one for the engine thread, if there is one ═════════╕
 //  byte  field      writer            readers   meaning
 //     0  state      the task, monitor all       TASK_ABSENT → TASK_UP → TASK_CLOSED; monitor: → TASK_DEAD   SYNC D
+//                                               of the engine thread, monitor: TASK_ABSENT → TASK_CLOSED
 //     4  notice     whoever tells     the task  counts ends, interrupts, closed regions: look again         SYNC N
 //     8  interrupt  launcher          the task  counts interrupts addressed to it                           SYNC N
 //    12  told       whoever tells     all       1: it has ended, and every task has been told so            SYNC N
 //    16  since      the task          dump      when it last fell asleep or woke, a time stamp
 //    20  sleeps     the task          dump      times that it fell asleep, modulo 2^32
+//    24  seen       engine thread     all       of its own slot: the notice that it has dealt with           SYNC N
+//    28  turn       engine thread     itself    of its own slot: what moved the last slice, see engineServe()
 //   128  parked     the task          ringers   1 while the task may be asleep; only arming writes it       SYNC P
 //   256  bell       ringers           the task  what the task sleeps on; counts the rings                   SYNC P
 // ╘═════════════════════════════════════════════════════════════════════════════════════════════════════════════════╛
@@ -121,6 +129,8 @@ export const TASK_INTERRUPT_OFFSET: u32 = 8;
 export const TASK_TOLD_OFFSET: u32 = 12;
 export const TASK_SINCE_OFFSET: u32 = 16;
 export const TASK_SLEEPS_OFFSET: u32 = 20;
+export const TASK_SEEN_OFFSET: u32 = 24;
+export const TASK_TURN_OFFSET: u32 = 28;
 export const TASK_PARKED_OFFSET: u32 = 128;
 export const TASK_BELL_OFFSET: u32 = 256;
 export const TASK_SIZE: u32 = 384;
@@ -448,13 +458,15 @@ export const DESCRIPTOR_NOTICE: u32 = 10;
 
 // ╒═════════════ WINDOW BLOCK: a region of its owner, one of a list for each context ═══════════════════════════════╕
 //     0  next     owner    engine  pointer to the block behind it, or 0                                     SYNC V
-//     4  turn     engine   engine  window with which the next look begins
+//     4  turn     engine   engine  of the first block of the list: the next look begins with this window
+//     8  first    engine   engine  of the first block of the list: the window is in the block to which this points; 0: in it
 //   128  status   engines  owner   bit i: window i is over: the counter of a target's reached 0, the       SYNC K
 //                                  NOTICE of an origin's came. The counter status register (P7)
 //   256  window[WINDOW_COUNT]
 // ╘═════════════════════════════════════════════════════════════════════════════════════════════════════════════════╛
 export const BLOCK_NEXT_OFFSET: u32 = 0;
 export const BLOCK_TURN_OFFSET: u32 = 4;
+export const BLOCK_FIRST_OFFSET: u32 = 8;
 export const BLOCK_STATUS_OFFSET: u32 = 128;
 export const BLOCK_WINDOWS_OFFSET: u32 = 256;
 /** Windows of a block: 4 pages. */
@@ -479,8 +491,8 @@ export const BLOCK_SIZE: u32 = 16384;
 //   276  peerIndex    owner; of an  engine        the other window: region of its block, generation, offset in it,
 //   280  peerGeneration origin's                  and generation of that window
 //   284  peerOffset     the peer
-//   288  peerWindow     core
-//   292  peerTask     owner         engine        pointer to the task slot of whoever owns that
+//   288  peerWindow     core                                                                              SYNC V
+//   292  peerEndpoint owner         engine        ordinal of the endpoint that owns that
 //        ── what chainWrite() makes the links of: a target's only; its owner writes it
 //   296  ownIndex     this window: region of its block, generation, offset in it
 //   300  ownGeneration
@@ -493,10 +505,10 @@ export const BLOCK_SIZE: u32 = 16384;
 //   328  toOffset
 //   332  chainIndex   the region that the links go to
 //   336  chainGeneration
-//   340  bytes        of the payload
+//   340  bytes        of the payload; an origin's too, for the dump
 //   344  portion      bytes of a portion
 //   348  ring         0, or after so many portions the payload begins anew at `from`: it is staged there
-//   352  depth        links that are prefetched
+//   352  depth        links that are prefetched; of an origin 0
 //   384  left         peer engine   owner         the DMA counter: bytes that have not arrived (P7)         SYNC K
 //   388  wrong        peer engine   owner         TRANSFER_… of the first portion that was refused
 //   512  rget[4]      peer core,    engine        origin RGETs (P1): DESCRIPTORs that target RGETs ship
@@ -517,7 +529,7 @@ export const WINDOW_PEER_INDEX_OFFSET: u32 = 276;
 export const WINDOW_PEER_GENERATION_OFFSET: u32 = 280;
 export const WINDOW_PEER_OFFSET_OFFSET: u32 = 284;
 export const WINDOW_PEER_WINDOW_OFFSET: u32 = 288;
-export const WINDOW_PEER_TASK_OFFSET: u32 = 292;
+export const WINDOW_PEER_ENDPOINT_OFFSET: u32 = 292;
 export const WINDOW_OWN_INDEX_OFFSET: u32 = 296;
 export const WINDOW_OWN_GENERATION_OFFSET: u32 = 300;
 export const WINDOW_OWN_OFFSET_OFFSET: u32 = 304;
@@ -601,6 +613,8 @@ export const WAIT_COUNT: u32 = 8;
 export const NONE: u32 = 0xffffffff;
 /** Bytes that the engine moves in one go: then it is the next FIFO's turn. */
 export const SLICE_BYTES: u32 = 262144;
+/** What is no longer waits for no slice of another's: an engine thread is not asked for it if nothing is before it. */
+export const SHORT_BYTES: u32 = 4096;
 /** Results of a transfer. */
 export const TRANSFER_DONE: u32 = 0;
 export const TRANSFER_LOCAL_CLOSED: u32 = 1;
@@ -617,6 +631,8 @@ export const TRANSFER_ENDED: u32 = 7;
 export const TRANSFER_CANCELED: u32 = 8;
 /** The target did not take it. */
 export const TRANSFER_REFUSED: u32 = 9;
+/** The engine thread ended before it was done. */
+export const TRANSFER_BROKEN: u32 = 10;
 /** What completionTake() gives: the slot, and the result above it. */
 export const COMPLETION_RESULT_SHIFT: u32 = 24;
 

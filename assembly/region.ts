@@ -1,12 +1,15 @@
 // Memory regions: entries that say what a handle (index and generation) stands for. Only the owner opens and closes.
+import { hasEnded } from "./due";
 import {
   JOB_REGIONS_BASE_OFFSET,
   JOB_REGIONS_OFFSET,
+  JOB_TASKS_BASE_OFFSET,
   JOB_TASKS_OFFSET,
   REGION_BASE_OFFSET,
   REGION_BYTES_OFFSET,
   REGION_GENERATION_OFFSET,
   REGION_SHIFT,
+  TASK_SIZE,
 } from "./layout";
 import { loadWord, storeWord } from "./sync";
 
@@ -40,6 +43,13 @@ export function regionOf(job: usize, index: u32, generation: u32): usize {
   // SYNC G (look): pairs with regionOpen() and regionClose().
   if (loadWord(entry + REGION_GENERATION_OFFSET) != generation || (generation & 1) == 0) return 0;
   return entry;
+}
+
+/** Whether the task has not ended whose region has an index; true for an index that is out of range. */
+export function isOwnerUp(job: usize, index: u32): bool {
+  const task = index / load<u32>(job, JOB_REGIONS_OFFSET);
+  if (task >= load<u32>(job, JOB_TASKS_OFFSET)) return true;
+  return !hasEnded(load<usize>(job, JOB_TASKS_BASE_OFFSET) + task * TASK_SIZE);
 }
 
 /** Pointer to `bytes` at an offset of an entry's region, or 0 if they are not all within it. */

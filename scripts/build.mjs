@@ -37,7 +37,7 @@ const wasm = readFileSync("dist/pamir.wasm");
 writeFileSync("src/generated/wasm.ts", `export const wasmHex = "${wasm.toString("hex")}";\n`);
 writeFileSync("src/generated/version.ts", `/** Version of this package. */\nexport const VERSION = "${version}";\n`);
 
-// 3. JavaScript: the library, the monitor (started from a string, so that no bundler can lose its file), the CLI.
+// 3. JavaScript: the library, the monitor and the engine thread (started from strings, so that no bundler can lose their files), the CLI.
 /** @type {import("esbuild").BuildOptions} */
 const common = {
   bundle: true,
@@ -57,6 +57,17 @@ const monitor = await build({
 writeFileSync(
   "src/generated/monitor.ts",
   `export const monitorSource = ${JSON.stringify(monitor.outputFiles?.[0]?.text)};\n`,
+);
+const engine = await build({
+  ...common,
+  entryPoints: ["src/launch/engine-worker.ts"],
+  format: "iife",
+  minify: true,
+  write: false,
+});
+writeFileSync(
+  "src/generated/engine.ts",
+  `export const engineSource = ${JSON.stringify(engine.outputFiles?.[0]?.text)};\n`,
 );
 await build({ ...common, entryPoints: ["src/index.ts"], outfile: "dist/index.js" });
 await build({

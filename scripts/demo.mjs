@@ -16,9 +16,12 @@ const root = fileURLToPath(new URL("..", import.meta.url));
 export async function buildDemo(folder) {
   rmSync(folder, { recursive: true, force: true });
   mkdirSync(folder, { recursive: true });
-  for (const name of ["index.html", "style.css", "isolate.js"]) cpSync(join(root, "demo", name), join(folder, name));
+  for (const name of ["index.html", "frames.html", "style.css", "isolate.js"]) {
+    cpSync(join(root, "demo", name), join(folder, name));
+  }
+  const scripts = ["page", "task", "post-message", "frames", "frames-task", "frames-worker"];
   await build({
-    entryPoints: ["page", "task", "post-message"].map((name) => join(root, "demo", `${name}.js`)),
+    entryPoints: scripts.map((name) => join(root, "demo", `${name}.js`)),
     outdir: folder,
     bundle: true,
     minify: true,

@@ -25,7 +25,16 @@ export { type Codec, codecs, type DispatchId, dispatchId, type TypedHandler } fr
 export type { CallOptions, Context, ContextOptions, Received } from "./pami/context.js";
 export type { DebugOptions } from "./pami/debug.js";
 export type { DispatchHints, Handler, Hint } from "./pami/dispatch.js";
-export type { ContextDump, Dump, HeapDump, InjectionDump, LaneDump, TaskDump } from "./pami/dump.js";
+export type {
+  ContextDump,
+  Dump,
+  EngineDump,
+  HeapDump,
+  InjectionDump,
+  LaneDump,
+  TaskDump,
+  TransferDump,
+} from "./pami/dump.js";
 export type { Endpoint } from "./pami/endpoint.js";
 export { type ErrorCode, PamiError, RemoteError } from "./pami/error.js";
 export type { Pacing, ReceiveOptions } from "./pami/intake.js";

@@ -1,6 +1,6 @@
 // The same work over MPI, for Open MPI and MPICH: ping-pong with blocking calls as osu_latency, windows of 64 with
 // receives posted ahead as osu_mbw_mr; the receiver touches every cache line of each message.
-// Large messages: windows of 4, which nobody touches.
+// Large messages: windows of 4 (beyond 64 MiB of 1), each from and to a place of its own, which nobody touches.
 // mpirun -n 2 mpi CPU0 CPU1 SECONDS BYTES lat|rate|rndv → percentiles of half a round trip, or messages per second
 #include "common.h"
 #include <mpi.h>
@@ -63,14 +63,18 @@ static void one_window(int rank, char *out, char *in, int bytes) {
 }
 
 #define LARGE_WINDOW 4
+#define SINGLE_BYTES (1 << 26)
+
+static int large_count(int bytes) { return bytes > SINGLE_BYTES ? 1 : LARGE_WINDOW; }
 
 static void large_window(int rank, char *out, char *in, int bytes) {
+  int count = large_count(bytes);
   MPI_Request requests[LARGE_WINDOW];
-  for (int i = 0; i < LARGE_WINDOW; i++) {
-    if (rank == 0) MPI_Isend(out, bytes, MPI_BYTE, 1, 2, MPI_COMM_WORLD, &requests[i]);
+  for (int i = 0; i < count; i++) {
+    if (rank == 0) MPI_Isend(out + (size_t)i * bytes, bytes, MPI_BYTE, 1, 2, MPI_COMM_WORLD, &requests[i]);
     else MPI_Irecv(in + (size_t)i * bytes, bytes, MPI_BYTE, 0, 2, MPI_COMM_WORLD, &requests[i]);
   }
-  MPI_Waitall(LARGE_WINDOW, requests, MPI_STATUSES_IGNORE);
+  MPI_Waitall(count, requests, MPI_STATUSES_IGNORE);
 }
 
 static void large(int rank, char *out, char *in, int bytes, double seconds) {
@@ -85,7 +89,7 @@ static void large(int rank, char *out, char *in, int bytes, double seconds) {
     windows = (unsigned long)(seconds * 1e9 / (elapsed / windows)) + 1;
     MPI_Bcast(&windows, 1, MPI_UNSIGNED_LONG, 0, MPI_COMM_WORLD);
   }
-  if (rank == 0) print_rate((double)windows * LARGE_WINDOW, elapsed);
+  if (rank == 0) print_rate((double)windows * large_count(bytes), elapsed);
 }
 
 static void rate(int rank, char *out, char *in, int bytes, double seconds) {
@@ -117,9 +121,9 @@ int main(int count, char **arguments) {
   pin(atoi(arguments[1 + rank]));
   double seconds = atof(arguments[3]);
   int bytes = atoi(arguments[4]);
-  size_t places = strcmp(arguments[5], "rndv") == 0 ? LARGE_WINDOW : WINDOW;
-  char *out = malloc(bytes), *in = malloc(bytes * places);
-  memset(out, 1, bytes);
+  size_t places = strcmp(arguments[5], "rndv") == 0 ? large_count(bytes) : WINDOW;
+  char *out = malloc(bytes * places), *in = malloc(bytes * places);
+  memset(out, 1, bytes * places);
   memset(in, 0, bytes * places);
   if (strcmp(arguments[5], "lat") == 0) latency(rank, out, in, bytes, seconds);
   else if (strcmp(arguments[5], "rndv") == 0) large(rank, out, in, bytes, seconds);

@@ -83,12 +83,14 @@ export interface Kernel {
   perform(job: number, descriptor: number, most: number): number;
   inject(fifo: number, completions: number): number;
   submit(job: number, fifo: number, hasCallback: boolean): number;
-  engineRun(job: number, fifo: number): number;
+  engineRun(job: number, fifo: number, most: number): number;
+  engineGiveUp(fifo: number): void;
   completionTake(fifo: number): number;
 
   // windows and chains
   windowOpen(window: number, allowed: number): number;
   windowClose(window: number): void;
+  windowClear(window: number): void;
   chainWrite(job: number, window: number): number;
   chainNotice(
     job: number,
@@ -96,9 +98,14 @@ export interface Kernel {
     generation: number,
     offset: number,
     own: number,
-    task: number,
+    origin: number,
     result: number,
   ): number;
-  chainRun(job: number, context: number): number;
-  chainPeek(context: number): number;
+  chainRun(job: number, context: number, most: number): number;
+  chainPeek(job: number, context: number): number;
+  chainBreak(job: number, window: number): number;
+
+  // the engine thread
+  engineCall(job: number, ordinal: number): void;
+  engineServe(job: number): number;
 }

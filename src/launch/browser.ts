@@ -1,6 +1,7 @@
 // The monitor in a browser: on the thread that launched the job, a page's or a worker's, whose event loop goes on. No
 // event tells of a worker that was killed or has closed itself, but the Web Lock that each task holds is free then.
 import { TASK_CLOSED, TASK_STATE_OFFSET } from "../../assembly/layout.js";
+import { engineSource } from "../generated/engine.js";
 import type { Memory } from "../kernel/kernel.js";
 import { twinSync } from "../kernel/twin/sync.js";
 import { type MemoryMap, taskSlot } from "../memory/map.js";
@@ -8,7 +9,8 @@ import { PamiError, show } from "../pami/error.js";
 import { interruptTask } from "../pami/notice.js";
 import { after } from "../support/host.js";
 import type { Relay } from "../transport/relay.js";
-import { bury } from "./bury.js";
+import { bury, buryEngine } from "./bury.js";
+import type { EngineSetup } from "./engine-worker.js";
 import type { Entry, Monitor, MonitorEvents, MonitorOrders, TaskExit } from "./monitor.js";
 import { type TaskNews, type TaskReport, TICKET, type Ticket } from "./ticket.js";
 
@@ -57,6 +59,37 @@ export function makeWorkers(
 }
 
 /**
+ * Starts the engine thread.
+ * @param ended called when it has ended, or could not be started: a Content-Security-Policy may forbid it
+ * @returns ends its worker
+ */
+function startEngine(setup: EngineSetup, ended: (error: string) => void): () => void {
+  const url = URL.createObjectURL(new Blob([engineSource], { type: "text/javascript" }));
+  let worker: Worker | undefined;
+  const stop = (): void => {
+    worker?.terminate();
+    // Not before: not every browser has read it by then.
+    URL.revokeObjectURL(url);
+  };
+  const over = (error: string): void => {
+    stop();
+    ended(error);
+  };
+  try {
+    worker = new Worker(url, { name: "pamir engine" });
+    worker.addEventListener("error", (event) => {
+      event.preventDefault();
+      over(event.message || "its script was not loaded: does the Content-Security-Policy allow worker-src blob:?");
+    });
+    worker.addEventListener("message", () => over("it was asked to end"));
+    worker.postMessage(setup);
+  } catch (error) {
+    queueMicrotask(() => over((error as Error).message));
+  }
+  return stop;
+}
+
+/**
  * @param workers one for each ticket
  * @param relay of the task that is on this thread, if there is one and tasks share no memory: it calls `connect` where it
  *   has something to say, and `leave` when it has left
@@ -68,11 +101,15 @@ export function startBrowserMonitor(
   map: MemoryMap,
   memory: Memory,
   relay?: Relay,
+  engine?: EngineSetup,
 ): Monitor & { connect: Connect; leave: () => void } {
   const sync = twinSync(memory);
   const running = new Map<number, Worker | MessagePort>();
+  const locks = new Map<number, string>();
   /** Those of them whose worker is somebody else's. */
   const adopted = new Set<number>();
+  /** Those of them whose worker is being terminated, and how they end by that. */
+  const dying = new Map<number, TaskExit>();
   const isShared = relay === undefined && tickets.every((ticket) => ticket.memory !== undefined);
   /** Where tasks share no memory: what a worker that has not called attach() yet will hear. */
   const undelivered = new Map<number, Delivery[]>();
@@ -101,8 +138,31 @@ export function startBrowserMonitor(
     events.ended(exit);
   }
 
+  /**
+   * Terminates a task's worker. The task has ended once that is gone: Chromium lets one that is busy or blocked go on for
+   * 2 s, in which it writes into memory that would be another's. Who sleeps is woken, so that its worker goes sooner.
+   */
+  function kill(exit: TaskExit, lock: string): void {
+    const { task } = exit;
+    const worker = running.get(task);
+    if (worker === undefined || dying.has(task)) return;
+    if (!isShared || navigator.locks === undefined) {
+      end(exit);
+      return;
+    }
+    dying.set(task, exit);
+    (worker as Worker).terminate();
+    interruptTask(sync, map, task);
+    void navigator.locks.request(lock, () => gone(task));
+  }
+
   /** The task's lock is free: it has closed its client, or its worker is gone. */
   function gone(task: number): void {
+    const dead = dying.get(task);
+    if (dead !== undefined) {
+      end(dead);
+      return;
+    }
     const killed: TaskExit = { task, code: 1, cause: "exit", error: "its worker ended without closing the client" };
     if (sync.loadWord(taskSlot(map, task) + TASK_STATE_OFFSET) === TASK_CLOSED) end({ task, code: 0, cause: "exit" });
     else if (isShared) end(killed);
@@ -113,6 +173,7 @@ export function startBrowserMonitor(
   function start(ticket: Ticket, worker: Worker | MessagePort): void {
     const { task, lock } = ticket;
     running.set(task, worker);
+    locks.set(task, lock);
     (worker as EventTarget).addEventListener("message", (given) => {
       const event = given as MessageEvent;
       const report = (event.data as { [TICKET]?: TaskReport } | null)?.[TICKET];
@@ -134,7 +195,7 @@ export function startBrowserMonitor(
       } else {
         const { name, message, code, stack } = report;
         const cause = name === "RangeError" && /memory/i.test(message) ? "memory" : "error";
-        end({ task, code: 1, cause, error: `${name}: ${message}`, errorCode: code, stack });
+        kill({ task, code: 1, cause, error: `${name}: ${message}`, errorCode: code, stack }, lock);
       }
     });
     // What goes wrong in somebody else's worker is theirs.
@@ -148,8 +209,20 @@ export function startBrowserMonitor(
       const text = message
         ? `${message} (${filename}:${lineno})`
         : `${typeof entry === "function" ? `task ${task}` : entry}: ${NO_REASON}`;
-      end({ task, code: 1, cause: "error", error: text });
+      kill({ task, code: 1, cause: "error", error: text }, lock);
     });
+  }
+
+  const stopEngine = engine && startEngine(engine, engineEnded);
+
+  function engineEnded(error: string): void {
+    buryEngine(sync, map);
+    events.engineEnded(error);
+  }
+
+  /** Chromium lets a worker that is busy or blocked go on for 2 s after terminate(): so it is asked to return. */
+  function askEngine(): void {
+    if (engine) interruptTask(sync, map, map.tasks);
   }
 
   if (!isShared) for (const { task } of tickets) undelivered.set(task, []);
@@ -166,7 +239,11 @@ export function startBrowserMonitor(
       start(ticket, target as Worker | MessagePort);
       if ("start" in target) (target as MessagePort).start();
     },
-    close: () => events.over(""),
+    close: () => {
+      askEngine();
+      stopEngine?.();
+      events.over("");
+    },
     connect: (task, port) => connect(CALLER, task, port),
     leave() {
       for (const task of running.keys()) deliver(task, { ended: CALLER, hasLeft: true });
@@ -178,15 +255,18 @@ export function startBrowserMonitor(
       },
     }),
     terminate(which) {
+      if (which === "engine") askEngine();
       for (const task of [...running.keys()]) {
         if (which !== "all" && which !== task) continue;
-        const terminated = (): void => end({ task, code: 1, cause: "terminated" });
-        if (!adopted.has(task)) terminated();
+        const exit: TaskExit = { task, code: 1, cause: "terminated" };
+        // Where all end, nobody is left whose memory it could be.
+        if (!adopted.has(task) && which === "all") end(dying.get(task) ?? exit);
+        else if (!adopted.has(task)) kill(exit, locks.get(task) as string);
         else {
           // As in node-monitor.ts.
           deliver(task, { leave: true });
           after(BLOCKED_MS, () => interruptTask(sync, map, task));
-          after(LEAVE_MS, terminated);
+          after(LEAVE_MS, () => end(exit));
         }
       }
     },

@@ -1,5 +1,6 @@
 // A job as the thread that launched it sees it.
 import { JOB_STARTED_OFFSET, TASK_DEAD, TASK_STATE_OFFSET } from "../../assembly/layout.js";
+import { hadEngineBegun, hasEngineThread } from "../engine/engine.js";
 import type { Kernel, KernelName, Memory } from "../kernel/kernel.js";
 import { type MemoryMap, taskSlot } from "../memory/map.js";
 import type { Client } from "../pami/client.js";
@@ -9,6 +10,7 @@ import { interruptTask, tellOfEnd } from "../pami/notice.js";
 import { systemClock } from "../support/clock.js";
 import { diagnostics } from "../support/diagnostics.js";
 import { promise } from "../support/promise.js";
+import { buryEngine } from "./bury.js";
 import type { AdoptTarget, Monitor, MonitorEvents, MonitorOrders, TaskExit } from "./monitor.js";
 import type { Ticket } from "./ticket.js";
 import { type Trace, traceOf } from "./trace.js";
@@ -67,8 +69,12 @@ export class Job {
   #isReferenced = true;
   /** Who waits for the end of one task. */
   #awaited: { readonly task: number; readonly resolve: (exit: TaskExit) => void }[] = [];
-  /** Whether the monitor has been told that no task comes any more. */
+  /** Whether no task runs and none comes any more. */
   #isOver = false;
+  /** Whether the monitor has been told so. */
+  #isClosing = false;
+  /** Resolves `exited`. */
+  readonly #haveExited: () => void;
 
   /** @internal */
   constructor(parts: JobParts) {
@@ -79,17 +85,20 @@ export class Job {
     const [exited, haveExited] = promise<TaskExit[]>();
     this.started = started;
     this.exited = exited;
+    this.#haveExited = () => haveExited([...this.#exits.values()].sort((a, b) => a.task - b.task));
     this.#monitor = parts.monitor({
       started: () => {
         isStarted();
         this.#settle();
       },
       ended: (exit) => this.#ended(exit),
+      engineEnded: (error) => this.#engineEnded(error),
       over: (error) => {
         this.#isOver = true;
+        this.#isClosing = true;
         this.#monitorEnded(error);
         isStarted();
-        haveExited([...this.#exits.values()].sort((a, b) => a.task - b.task));
+        this.#haveExited();
       },
     });
   }
@@ -97,6 +106,16 @@ export class Job {
   /** @internal The caller has closed its client. */
   callerLeft(): void {
     this.#settle();
+  }
+
+  /**
+   * Who moves what is long: `inline`, each task in its `advance()`; `thread`, the engine thread; `ended`: that has ended, and
+   * each task does it in its `advance()` since then.
+   */
+  get engine(): "inline" | "thread" | "ended" {
+    const { kernel, map } = this.#parts;
+    if (!map.engine) return "inline";
+    return hasEngineThread(kernel, map) ? "thread" : "ended";
   }
 
   /** Number of tasks so far. */
@@ -192,10 +211,16 @@ export class Job {
     checkInteger("task", task, this.#joined, this.#tasks - 1);
     const exit = this.#exits.get(task);
     if (exit !== undefined) return Promise.resolve(exit);
-    this.#monitor.terminate(task);
     return new Promise((resolve) => {
+      // First: in a browser it has ended when the call returns.
       this.#awaited.push({ task, resolve });
+      this.#monitor.terminate(task);
     });
+  }
+
+  /** @internal Ends the engine thread, for tests of its death. */
+  endEngine(): void {
+    this.#monitor.terminate("engine");
   }
 
   /** The job keeps the process running (the default). */
@@ -253,24 +278,43 @@ export class Job {
     }
   }
 
+  #engineEnded(error: string): void {
+    if (this.#isClosing || this.#isTerminated) return;
+    const { kernel, map } = this.#parts;
+    console.warn(
+      hadEngineBegun(kernel, map)
+        ? `pamir: the engine thread has ended: ${error}. What it had not finished comes to ERROR; each task is its own engine now`
+        : `pamir: there is no engine thread: ${error}. Each task is its own engine`,
+    );
+  }
+
   /** Ends the monitor if no task is left and none can come. */
   #settle(): void {
-    if (this.#isOver || this.#running > 0) return;
+    if (this.#isClosing || this.#running > 0) return;
     const { client, map } = this.#parts;
-    const mayGrow = client !== undefined && !client.closed && this.#tasks < map.tasks && !this.#isTerminated;
-    // What nobody runs keeps no process running.
-    if (mayGrow) this.#monitor.unref();
-    else {
-      this.#isOver = true;
-      // Whoever awaits the end is told of it: the monitor may have been of no account until now.
-      if (this.#isReferenced) this.#monitor.ref();
-      this.#monitor.close();
+    const isCallerThere = client !== undefined && !client.closed && !this.#isTerminated;
+    if (!this.#isOver && isCallerThere && this.#tasks < map.tasks) {
+      // What nobody runs keeps no process running.
+      this.#monitor.unref();
+      return;
     }
+    this.#isOver = true;
+    if (isCallerThere && map.engine) {
+      // The caller goes on alone, and the engine thread for it.
+      this.#monitor.unref();
+      this.#haveExited();
+      return;
+    }
+    this.#isClosing = true;
+    // Whoever awaits the end is told of it: the monitor may have been of no account until now.
+    if (this.#isReferenced) this.#monitor.ref();
+    this.#monitor.close();
   }
 
   /** Without its monitor a job has no tasks: whoever is not accounted for is dead. */
   #monitorEnded(error: string): void {
     const { kernel, map } = this.#parts;
+    if (map.engine) buryEngine(kernel, map);
     const lost: number[] = [];
     for (let task = this.#joined; task < this.#tasks; task++) {
       if (this.#exits.has(task)) continue;

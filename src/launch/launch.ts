@@ -18,6 +18,7 @@ import {
   TASK_COUNT_MAX,
 } from "../../assembly/layout.js";
 import { LAYOUT_HASH } from "../../assembly/layout-hash.js";
+import { engineSource } from "../generated/engine.js";
 import { VERSION } from "../generated/version.js";
 import type { KernelName } from "../kernel/kernel.js";
 import { selectKernel, wasmAllowed } from "../kernel/select.js";
@@ -64,6 +65,13 @@ export interface LaunchOptions {
   fifos?: number | undefined;
   /** Slots of an injection FIFO, a power of two: a transfer takes one, and one for each callback (default 64). */
   slots?: number | undefined;
+  /**
+   * Who moves what is long (more than 4,096 bytes of a put or get, and payloads that are offered): each task within its own
+   * `advance()` (`inline`, the default), or a thread for all of them, so that none has anything to do for it. That one takes a
+   * core while it moves something, and sleeps else. There is none where tasks share no memory, or where a
+   * Content-Security-Policy forbids workers from `blob:`; then it is as if nobody had asked for it: `job.engine` tells.
+   */
+  engine?: "inline" | "thread" | undefined;
   /** Called on this thread when a task has ended; it may `spawn` another in its place. */
   onExit?: ((exit: TaskExit) => void) | undefined;
   /** Aborted, it terminates the job. */
@@ -197,6 +205,7 @@ function makeJob(
     const made = { ...ticket(task, its_ as KernelName, given), isAdopted };
     return { ticket: made, orders: { entry: asked, tickets: [made], workerOptions: its } };
   };
+  const engine = map.engine ? { source: engineSource, module } : undefined;
   const kernel = selectKernel(kernels[0] as KernelName, shared, memory, module);
   kernel.storeWord(map.job + JOB_STARTED_OFFSET, count);
   const own = tickets[0] as Ticket;
@@ -209,8 +218,16 @@ function makeJob(
     const program = isVisible && isNode() ? process.argv : undefined;
     const monitor = (events: MonitorEvents) =>
       isNode()
-        ? startNodeMonitor({ orders, shared, job: map.job, program }, events)
-        : startBrowserMonitor(orders, workers, events, map, memory);
+        ? startNodeMonitor({ orders, shared, job: map.job, program, engine }, events)
+        : startBrowserMonitor(
+            orders,
+            workers,
+            events,
+            map,
+            memory,
+            undefined,
+            engine && { shared, module, job: map.job },
+          );
     job = new Job({ ...parts, monitor, client });
     const file = environment("PAMIR_TRACE");
     if (file && map.traceEvents > 0) writeAtEnd(job, file);
@@ -288,7 +305,11 @@ function checkLimits(options: LaunchOptions, launched: number): Limits {
     if ((value & (value - 1)) !== 0) throw new PamiError("PAMIR_INVAL", `${name} is ${value}, not a power of two`);
   }
   const traceEvents = checkTrace(options.trace ?? Boolean(environment("PAMIR_TRACE")));
-  const limits = { tasks, contexts, laneBytes, heapBytes, regions, fifos, slots, traceEvents };
+  const { engine: who = "inline" } = options;
+  if (who !== "inline" && who !== "thread")
+    throw new PamiError("PAMIR_INVAL", `engine is ${show(who)}, not "inline" or "thread"`);
+  const engine = who === "thread" && rungOf().rung === "shared";
+  const limits = { tasks, contexts, laneBytes, heapBytes, regions, fifos, slots, traceEvents, engine };
   if (!endpointsFit(limits)) {
     throw new PamiError(
       "PAMIR_MEMORY",

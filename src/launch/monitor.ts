@@ -37,6 +37,8 @@ export interface TaskExit {
 export interface MonitorEvents {
   started(): void;
   ended(exit: TaskExit): void;
+  /** The engine thread has ended, of what. */
+  engineEnded(error: string): void;
   /** The monitor has ended: by close(), or `error` says of what. */
   over(error: string): void;
 }
@@ -53,7 +55,7 @@ export interface Monitor {
   /** No task is left, and none comes. */
   close(): void;
   /** Ends one task, or all of them. */
-  terminate(task: number | "all"): void;
+  terminate(task: number | "all" | "engine"): void;
   /** Interrupts a task; only where tasks share no memory. */
   interrupt?(task: number): void;
   /** Keeps the process running, or not. */

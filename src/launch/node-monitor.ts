@@ -10,13 +10,18 @@ import { dumpData } from "../pami/dump.js";
 import { interruptTask } from "../pami/notice.js";
 import { systemClock } from "../support/clock.js";
 import { after, type NodePort, nodeModule } from "../support/host.js";
-import { bury } from "./bury.js";
+import { bury, buryEngine } from "./bury.js";
+import type { EngineSetup } from "./engine-worker.js";
 import type { MonitorOrders, TaskExit } from "./monitor.js";
 import { TICKET, type Ticket } from "./ticket.js";
 import { becomeVisible } from "./visible.js";
 
 /** From the monitor to the launcher. */
-export type MonitorReport = { readonly ended: TaskExit } | { readonly started: true };
+export type MonitorReport =
+  | { readonly ended: TaskExit }
+  | { readonly started: true }
+  /** The engine thread has ended, of what. */
+  | { readonly engineEnded: string };
 /** What the monitor is started with. */
 export interface MonitorSetup {
   readonly orders: MonitorOrders;
@@ -25,18 +30,20 @@ export interface MonitorSetup {
   readonly job: number;
   /** Where `pamir top` may look at it: how the process was started. */
   readonly program: readonly string[] | undefined;
+  /** Source of the engine thread, and the kernels for it, if the job has one. */
+  readonly engine: { readonly source: string; readonly module: WebAssembly.Module | undefined } | undefined;
 }
 /** From the launcher to the monitor. */
 export type MonitorOrder =
   | { readonly start: MonitorOrders }
   | { readonly adopt: Ticket; readonly life: NodePort }
-  | { readonly terminate: number | "all" }
+  | { readonly terminate: number | "all" | "engine" }
   | { readonly close: true };
 
 const { Worker, parentPort, workerData, threadId } = nodeModule(
   "worker_threads",
 ) as typeof import("node:worker_threads");
-const { orders, shared, job, program } = workerData as MonitorSetup;
+const { orders, shared, job, program, engine } = workerData as MonitorSetup;
 const memory = memoryOf((shared instanceof SharedArrayBuffer ? shared : shared.buffer) as SharedArrayBuffer);
 const map = readMap(memory, job);
 const sync = twinSync(memory);
@@ -77,6 +84,22 @@ function start(entry: string, ticket: Ticket, workerOptions: Record<string, unkn
     failures.push(error);
     ended(1);
   }
+}
+
+/** Starts the engine thread. It keeps nothing running, and goes with the monitor. */
+function startEngine({ source, module }: NonNullable<MonitorSetup["engine"]>): void {
+  let failure = "it was terminated";
+  const setup: EngineSetup = { shared, module, job };
+  const worker = new Worker(source, { eval: true, workerData: setup, name: "pamir engine" });
+  worker.on("error", (error) => {
+    failure = String(error);
+  });
+  worker.on("exit", () => {
+    buryEngine(sync, map);
+    parentPort?.postMessage({ engineEnded: failure } satisfies MonitorReport);
+  });
+  worker.unref();
+  engineThread = worker;
 }
 
 function startAll({ entry, tickets, workerOptions }: MonitorOrders): void {
@@ -133,6 +156,7 @@ parentPort?.on("message", (order: MonitorOrder) => {
   if ("start" in order) startAll(order.start);
   else if ("adopt" in order) adopt(order.adopt, order.life);
   else if ("close" in order) parentPort?.close();
+  else if (order.terminate === "engine") void engineThread?.terminate();
   else {
     const isMeant = (task: number): boolean => order.terminate === "all" || order.terminate === task;
     for (const [task, worker] of running) {
@@ -151,6 +175,8 @@ function terminateOnceBegun(task: number, worker: InstanceType<typeof Worker>): 
 }
 
 let begunBy = 0;
+let engineThread: InstanceType<typeof Worker> | undefined;
+if (engine !== undefined) startEngine(engine);
 startAll(orders);
 if (program !== undefined) becomeVisible(threadId, program, () => dumpData(map, memory, sync, systemClock));
 parentPort?.postMessage({ started: true } satisfies MonitorReport);

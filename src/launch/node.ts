@@ -24,6 +24,7 @@ export function startNodeMonitor(setup: MonitorSetup, events: MonitorEvents): Mo
   let failure = "the monitor was terminated";
   monitor.on("message", (report: MonitorReport) => {
     if ("started" in report) events.started();
+    else if ("engineEnded" in report) events.engineEnded(report.engineEnded);
     else events.ended(report.ended);
   });
   monitor.on("error", (error) => {

@@ -2,9 +2,9 @@
 // assembly/layout.ts.
 //
 //   base ─► ┌───────────────────────────────────────────────┐
-//           │ job header                                    │ 512 B
+//           │ job header                                    │ 640 B
 //           ├───────────────────────────────────────────────┤
-//           │ task slots              tasks × 384 B         │
+//           │ task slots              tasks × 384 B         │ one more for the engine thread, if there is one
 //           ├───────────────────────────────────────────────┤
 //           │ context blocks          tasks × contexts ×    │ 4.6 KiB with 4 endpoints, 17 KiB with 1024
 //           │                         contextSize           │
@@ -38,6 +38,7 @@ import {
   JOB_CONTEXTS_BASE_OFFSET,
   JOB_CONTEXTS_OFFSET,
   JOB_CORES_OFFSET,
+  JOB_ENGINE_OFFSET,
   JOB_FIFOS_OFFSET,
   JOB_HASH_OFFSET,
   JOB_HEAP_BASE_OFFSET,
@@ -92,6 +93,8 @@ export interface Limits {
   readonly slots?: number;
   /** Events that each task's trace holds, a power of two; 0: the job is not traced. */
   readonly traceEvents?: number;
+  /** Whether the engine is a thread of its own. */
+  readonly engine?: boolean;
 }
 
 export interface MemoryMap extends Required<Limits> {
@@ -122,7 +125,8 @@ export const MEMORY_BYTES_MAX = 4 * 1024 ** 3 - 65536;
 export function memoryMap(limits: Limits, base = 0): MemoryMap {
   const endpoints = limits.tasks * limits.contexts;
   const tasksBase = base + JOB_SIZE;
-  const contextsBase = tasksBase + limits.tasks * TASK_SIZE;
+  const { engine = false } = limits;
+  const contextsBase = tasksBase + (limits.tasks + Number(engine)) * TASK_SIZE;
   const contextSize = alignUp(CONTEXT_LANES_OFFSET + (4 + ATTENDED_SIZE) * endpoints, FALSE_SHARING_SIZE);
   const { regions = REGION_COUNT_DEFAULT, fifos = FIFO_COUNT_DEFAULT, slots = SLOT_COUNT_DEFAULT } = limits;
   const { traceEvents = 0 } = limits;
@@ -139,6 +143,7 @@ export function memoryMap(limits: Limits, base = 0): MemoryMap {
     fifos,
     slots,
     traceEvents,
+    engine,
     job: base,
     tasksBase,
     contextsBase,
@@ -173,6 +178,11 @@ function maskBytes(slots: number): number {
 /** Pointer to a task's slot. */
 export function taskSlot(map: MemoryMap, task: number): number {
   return map.tasksBase + task * TASK_SIZE;
+}
+
+/** Pointer to the slot of the engine thread, where the job has one. */
+export function engineSlot(map: MemoryMap): number {
+  return taskSlot(map, map.tasks);
 }
 
 /** Number of an endpoint among all of the node: the index of its lane in every context. */
@@ -226,6 +236,7 @@ export function formatMemory(map: MemoryMap, { words }: Memory, kernel: Kernel, 
     [JOB_SLOTS_OFFSET, map.slots],
     [JOB_TRACE_BASE_OFFSET, map.traceBase],
     [JOB_TRACE_EVENTS_OFFSET, map.traceEvents],
+    [JOB_ENGINE_OFFSET, map.engine ? engineSlot(map) : 0],
     [JOB_STARTED_OFFSET, map.tasks],
   ];
   for (const [offset, value] of header) words[(map.job + offset) >>> 2] = value;
@@ -264,6 +275,7 @@ export function readMap({ words }: Memory, job: number): MemoryMap {
     slots: word(JOB_SLOTS_OFFSET),
     traceBase: word(JOB_TRACE_BASE_OFFSET),
     traceEvents: word(JOB_TRACE_EVENTS_OFFSET),
+    engine: word(JOB_ENGINE_OFFSET) !== 0,
   };
 }
 

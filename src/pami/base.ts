@@ -1,4 +1,5 @@
 // What the parts of one context share: sender, receiver, one-sided operations.
+import type { ContextEngine } from "../engine/engine.js";
 import type { Kernel, Memory } from "../kernel/kernel.js";
 import type { MemoryMap } from "../memory/map.js";
 import type { Clock } from "../support/clock.js";
@@ -13,6 +14,7 @@ export interface Base {
   /** Ordinal of the context's endpoint, and pointer to its block. */
   readonly ordinal: number;
   readonly block: number;
+  readonly engine: ContextEngine;
   readonly lanes: ShmLanes;
   readonly completions: CompletionQueue;
 }

@@ -15,6 +15,7 @@ import {
   WAIT_MESSAGES,
   WAIT_ROOM,
 } from "../../assembly/layout.js";
+import { ContextEngine } from "../engine/engine.js";
 import type { Awaited } from "../engine/park.js";
 import type { Tracer } from "../engine/trace.js";
 import type { Kernel, Memory } from "../kernel/kernel.js";
@@ -106,6 +107,7 @@ export class Context {
   readonly #host: ContextHost;
   readonly #ordinal: number;
   readonly #block: number;
+  readonly #engine: ContextEngine;
   readonly #lanes: ShmLanes;
   readonly #sender: Sender;
   readonly #receiver: Receiver;
@@ -144,9 +146,11 @@ export class Context {
     const block = contextBlock(map, ordinal);
     const lanes = new ShmLanes(kernel, memory, map, ordinal, () => host.regions.reclaim());
     const completions = debug ? new TimedCompletions(debug, this.endpoint) : new CompletionQueue();
-    const base = { kernel, memory, map, clock, ordinal, block, lanes, completions };
+    const engine = new ContextEngine(kernel, map, ordinal);
+    const base = { kernel, memory, map, clock, ordinal, block, engine, lanes, completions };
     const trail = tracer && new Trail(tracer, this.endpoint, map.contexts);
     this.#host = host;
+    this.#engine = engine;
     this.#spin = spin;
     this.#block = block;
     this.#ordinal = ordinal;
@@ -492,8 +496,9 @@ export class Context {
    * Writes bytes of a local region into a region of the target's task, which need not do anything for it, and is not
    * told: nobody is woken by it, so send a message behind a fence. Read before it returns, the parameter object may be used
    * again; the local bytes only after `onLocal` (or a fence). Up to 262,144 bytes without callbacks, with nothing unfinished
-   * before them, are there when it returns; all else goes on in this context's `advance()`, and ends with its task. Puts
-   * are ordered by fences alone: not with messages, nor with rmws. The target's context may be closed.
+   * before them, are there when it returns (4,096 where the job has an engine thread); all else goes on in this context's
+   * `advance()`, or in the engine thread, and ends with its task. Puts are ordered by fences alone: not with messages, nor
+   * with rmws. The target's context may be closed.
    * @returns SUCCESS, EAGAIN (no room for another descriptor, nor in the pending queue), SHUTDOWN (its task has ended)
    * @throws PAMIR_INVAL, PAMIR_BOUNDS, PAMIR_STALE, PAMIR_CLOSED
    */
@@ -554,8 +559,8 @@ export class Context {
 
   /**
    * Resolves once every transfer issued before this is complete; advances meanwhile.
-   * @throws as progress(); PAMIR_STALE if a transfer was refused, because its region had been closed meanwhile,
-   *   PAMIR_SHUTDOWN if one was not begun, because its target had ended
+   * @throws as progress(); PAMIR_STALE if a transfer was refused, because its region had been closed meanwhile, or the
+   *   engine thread had ended, PAMIR_SHUTDOWN if one was not begun, because its target had ended
    */
   async flush(options: ProgressOptions = {}): Promise<void> {
     let came: Result | undefined;
@@ -566,7 +571,11 @@ export class Context {
     if (came === SHUTDOWN) {
       throw new PamiError("PAMIR_SHUTDOWN", "flush(): a transfer was not begun, its target ended");
     }
-    if (came !== SUCCESS) throw new PamiError("PAMIR_STALE", "flush(): a transfer was refused, its region was closed");
+    if (came === SUCCESS) return;
+    throw new PamiError(
+      "PAMIR_STALE",
+      "flush(): a transfer was refused: its region was closed, or the engine thread ended",
+    );
   }
 
   /**
@@ -799,6 +808,11 @@ export class Context {
     const notice = this.#host.refresh();
     const ended: number[] = [];
     for (let task = 0; task < map.tasks; task++) if (this.#host.hasEnded(task)) ended.push(task);
+    if (this.#engine.hasEnded()) {
+      const hadBegun = this.#engine.hadBegun();
+      this.#rma.engineEnded(hadBegun);
+      this.#rendezvous.engineEnded(hadBegun);
+    }
     // Once the notice is acknowledged, the regions of those who have ended may be anybody's.
     for (const task of ended) {
       this.#rma.targetEnded(task);

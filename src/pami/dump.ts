@@ -1,6 +1,9 @@
 // The state of a job, read from its shared memory without stopping anybody: each number is right, two of them may be from
 // different moments.
 import {
+  BLOCK_NEXT_OFFSET,
+  BLOCK_SIZE,
+  BLOCK_WINDOWS_OFFSET,
   CONTEXT_ASLEEP_OFFSET,
   CONTEXT_BATCHES_OFFSET,
   CONTEXT_CALLS_OFFSET,
@@ -10,6 +13,10 @@ import {
   CONTEXT_PENDING_COUNT_OFFSET,
   CONTEXT_STATE_OFFSET,
   CONTEXT_UNEXPECTED_OFFSET,
+  CONTEXT_WINDOWS_OFFSET,
+  DESCRIPTOR_KIND_OFFSET,
+  DESCRIPTOR_MOVE,
+  DESCRIPTOR_SIZE,
   EXTENT_FREE,
   EXTENT_LANE,
   EXTENT_OWNER_MASK,
@@ -46,9 +53,23 @@ import {
   WAIT_MESSAGES,
   WAIT_PROGRESS,
   WAIT_ROOM,
+  WINDOW_ALLOWED_OFFSET,
+  WINDOW_BYTES_OFFSET,
+  WINDOW_COUNT,
+  WINDOW_DEPTH_OFFSET,
+  WINDOW_GENERATION_OFFSET,
+  WINDOW_HEAD_OFFSET,
+  WINDOW_LEFT_OFFSET,
+  WINDOW_PASSED_OFFSET,
+  WINDOW_PEER_ENDPOINT_OFFSET,
+  WINDOW_SIZE,
+  WINDOW_SLOTS,
+  WINDOW_SLOTS_OFFSET,
+  WINDOW_TAIL_OFFSET,
 } from "../../assembly/layout.js";
+import { hasEngineThread } from "../engine/engine.js";
 import type { Memory } from "../kernel/kernel.js";
-import { contextBlock, injectionFifo, type MemoryMap, ordinalOf, taskSlot } from "../memory/map.js";
+import { contextBlock, engineSlot, injectionFifo, type MemoryMap, ordinalOf, taskSlot } from "../memory/map.js";
 import { type Clock, stampOf } from "../support/clock.js";
 
 /** The waits by their kind, as their callers know them. */
@@ -108,6 +129,30 @@ export interface InjectionDump {
   readonly refused: number;
 }
 
+/** A payload that is offered, or moved from where it was offered, as one of its sides has it. */
+export interface TransferDump {
+  /** `origin`: this context has offered it; `target`: it goes into a region of this task. */
+  readonly side: "origin" | "target";
+  /** Task and context of the other side. */
+  readonly peer: readonly [task: number, context: number];
+  /** Of the payload. */
+  readonly bytes: number;
+  /** Of a target: bytes that have not come. Of an origin 0: only its target counts them. */
+  readonly left: number;
+  /** Of an origin: portions that are moved. Of a target 0. */
+  readonly portions: number;
+  /** Descriptors that its engine has not processed. */
+  readonly queued: number;
+}
+
+/** Who moves what is long. */
+export interface EngineDump {
+  /** As `job.engine`. */
+  readonly mode: "inline" | "thread" | "ended";
+  /** Of a thread: asleep, or about to be. */
+  readonly parked: boolean;
+}
+
 /** A context, and what leads to it. */
 export interface ContextDump {
   /** Its number in its task. */
@@ -130,6 +175,8 @@ export interface ContextDump {
   readonly lanes: readonly LaneDump[];
   /** Its injection FIFOs, as far as they were used. */
   readonly injections: readonly InjectionDump[];
+  /** Payloads that it has offered, or has moved into regions. */
+  readonly transfers: readonly TransferDump[];
 }
 
 /** Bytes of the heap: whole pages. */
@@ -164,6 +211,8 @@ export interface TaskDump {
 export interface Dump {
   /** What memory is used for. */
   readonly heap: HeapDump;
+  /** Who moves what is long. */
+  readonly engine: EngineDump;
   /** By number. */
   readonly tasks: readonly TaskDump[];
   /** One line for each thing that stands still, and why. */
@@ -193,6 +242,15 @@ export function dumpData(map: MemoryMap, { words }: Memory, kernel: Loader, cloc
   const now = stampOf(clock, clock.now());
   /** Milliseconds since a time stamp, of which none is from the future. */
   const since = (pointer: number): number => Math.max(0, (now - word(pointer)) | 0);
+  const engine = engineDump();
+  /** Whom descriptors wait for. */
+  const engineOf = (name: string): string => (engine.mode === "thread" ? "the engine thread" : `${name} to advance`);
+
+  function engineDump(): EngineDump {
+    const isThread = hasEngineThread(kernel, map);
+    const parked = isThread && kernel.loadWord(engineSlot(map) + TASK_PARKED_OFFSET) !== 0;
+    return { mode: isThread ? "thread" : map.engine ? "ended" : "inline", parked };
+  }
 
   function laneDump(lane: number, origin: number, name: string, isOpen: boolean): LaneDump {
     const roomWanted = kernel.loadWord(lane + LANE_ROOM_WANTED_OFFSET) !== 0;
@@ -255,7 +313,47 @@ export function dumpData(map: MemoryMap, { words }: Memory, kernel: Loader, cloc
       waits: waits.flat(),
       lanes,
       injections: injections.filter((dump) => dump !== undefined),
+      transfers: state === "open" ? transferDumps(block, `${task}.${context}`) : [],
     };
+  }
+
+  function transferDumps(block: number, name: string): TransferDump[] {
+    const dumps: TransferDump[] = [];
+    let windows = kernel.loadWord(block + CONTEXT_WINDOWS_OFFSET) >>> 0;
+    // The context may close under our eyes, and then they may be anybody's.
+    const isBlock = (pointer: number): boolean =>
+      pointer >= map.heapBase && pointer % PAGE_SIZE === 0 && pointer + BLOCK_SIZE <= map.heapBase + map.heapBytes;
+    for (let blocks = 0; isBlock(windows) && blocks < map.heapBytes / BLOCK_SIZE; blocks++) {
+      for (let number = 0; number < WINDOW_COUNT; number++) {
+        const window = windows + BLOCK_WINDOWS_OFFSET + number * WINDOW_SIZE;
+        if ((kernel.loadWord(window + WINDOW_GENERATION_OFFSET) & 1) === 1) dumps.push(transferDump(window, name));
+      }
+      windows = kernel.loadWord(windows + BLOCK_NEXT_OFFSET) >>> 0;
+    }
+    return dumps;
+  }
+
+  function transferDump(window: number, name: string): TransferDump {
+    const isTarget = word(window + WINDOW_DEPTH_OFFSET) !== 0;
+    const peer = word(window + WINDOW_PEER_ENDPOINT_OFFSET);
+    const head = kernel.loadWord(window + WINDOW_HEAD_OFFSET);
+    const dump: TransferDump = {
+      side: isTarget ? "target" : "origin",
+      peer: [Math.floor(peer / map.contexts), peer % map.contexts],
+      bytes: word(window + WINDOW_BYTES_OFFSET) >>> 0,
+      left: isTarget ? kernel.loadWord(window + WINDOW_LEFT_OFFSET) >>> 0 : 0,
+      portions: isTarget ? 0 : kernel.loadWord(window + WINDOW_PASSED_OFFSET) >>> 0,
+      queued: (kernel.loadWord(window + WINDOW_TAIL_OFFSET) - head) | 0,
+    };
+    if (dump.queued > 0) {
+      const [from, to] = isTarget ? [dump.peer.join("."), name] : [name, dump.peer.join(".")];
+      const slot = window + WINDOW_SLOTS_OFFSET + (head & (WINDOW_SLOTS - 1)) * DESCRIPTOR_SIZE;
+      const isMove = word(slot + DESCRIPTOR_KIND_OFFSET) === DESCRIPTOR_MOVE;
+      const isStaged = kernel.loadWord(window + WINDOW_ALLOWED_OFFSET) >>> 0 > dump.portions;
+      const whom = isMove && !isStaged ? `${name} to advance, which stages it` : engineOf(name);
+      stuck.push(`payload of ${dump.bytes} bytes, ${from} → ${to}: ${dump.queued} descriptors wait for ${whom}`);
+    }
+    return dump;
   }
 
   function injectionDump(task: number, context: number, fifo: number): InjectionDump | undefined {
@@ -264,7 +362,8 @@ export function dumpData(map: MemoryMap, { words }: Memory, kernel: Loader, cloc
     if (tail === 0) return undefined;
     const left = (tail - kernel.loadWord(pointer + INJECTION_HEAD_OFFSET)) | 0;
     if (left > 0) {
-      stuck.push(`injection FIFO ${fifo} of ${task}.${context}: ${left} descriptors wait for it to advance`);
+      const name = `${task}.${context}`;
+      stuck.push(`injection FIFO ${fifo} of ${name}: ${left} descriptors wait for ${engineOf(name)}`);
     }
     return {
       fifo,
@@ -317,10 +416,11 @@ export function dumpData(map: MemoryMap, { words }: Memory, kernel: Loader, cloc
   });
   const up = tasks.filter(({ state }) => state === "up");
   const idle = Math.min(...up.map(({ since }) => since));
+  const isMoving = engine.mode === "thread" && !engine.parked;
   // A moment of it is nothing: a message may be on its way.
-  if (up.every(({ parked }) => parked) && idle > IDLE_MS && idle < Number.POSITIVE_INFINITY)
+  if (!isMoving && up.every(({ parked }) => parked) && idle > IDLE_MS && idle < Number.POSITIVE_INFINITY)
     stuck.push(`all tasks are asleep for ${seconds(idle)}`);
-  return { heap: heapDump(), tasks, stuck };
+  return { heap: heapDump(), engine, tasks, stuck };
 }
 
 function seconds(milliseconds: number): string {
@@ -335,15 +435,23 @@ function doing({ state, parked, since, contexts }: TaskDump): string {
   return waits.length === 0 ? "up, about to sleep" : `up, asleep for ${seconds(since)} in ${waits.join(", ")}`;
 }
 
-function dumpText({ heap, tasks, stuck }: Omit<Dump, "toString">): string {
+function engineText({ mode, parked }: EngineDump): string {
+  if (mode === "thread") return parked ? "a thread, asleep" : "a thread, awake";
+  return mode === "inline"
+    ? "each task, as it advances"
+    : "each task, as it advances, since the engine thread has ended";
+}
+
+function dumpText({ heap, engine, tasks, stuck }: Omit<Dump, "toString">): string {
   const lines = [`heap: ${heap.free} of ${heap.bytes} bytes free, ${heap.largest} in one piece`];
   for (const { task, lanes, regions } of heap.owners) {
     lines.push(`  of task ${task}: lanes ${lanes} bytes, regions ${regions} bytes`);
   }
+  lines.push(`engine: ${engineText(engine)}`);
   for (const task of tasks) {
     lines.push(`task ${task.task}: ${doing(task)}`);
     for (const context of task.contexts) {
-      const { messages, batches, pending, unexpectedBytes, calls, lanes, injections } = context;
+      const { messages, batches, pending, unexpectedBytes, calls, lanes, injections, transfers } = context;
       lines.push(`  context ${context.context}: ${messages} messages in ${batches} batches`);
       if (pending.messages > 0)
         lines.push(`    ${pending.messages} messages wait for room, ${pending.bytes} bytes held`);
@@ -357,6 +465,12 @@ function dumpText({ heap, tasks, stuck }: Omit<Dump, "toString">): string {
         lines.push(
           `    injection FIFO ${fifo} of ${slots} slots: ${left} left, ${pending} callbacks pending, ${refused} refused`,
         );
+      }
+      for (const { side, peer, bytes, left, portions, queued } of transfers) {
+        const moved =
+          side === "origin" ? `to ${peer.join(".")}: ${bytes} bytes offered, ${portions} portions moved` : "";
+        const missing = side === "target" ? `from ${peer.join(".")}: ${left} of ${bytes} bytes have not come` : "";
+        lines.push(`    payload ${moved}${missing}, ${queued} descriptors queued`);
       }
     }
   }

@@ -18,6 +18,7 @@ import {
   RTS_WINDOW_OFFSET,
   SLICE_BYTES,
   STAGED_COUNT,
+  TRANSFER_BROKEN,
   TRANSFER_CANCELED,
   TRANSFER_DONE,
   TRANSFER_REFUSED,
@@ -190,13 +191,13 @@ export class Intake {
 
   /** Begins a chain into a region; false: there is no memory for it. */
   #chain(request: Request, destination: Destination, to: OpenRegion): boolean {
-    const { kernel, map, memory } = this.#base;
+    const { kernel, map, memory, engine } = this.#base;
     const { portion = this.#portion, depth = this.#depth } = destination.options;
     // What is staged has the portions of its ring.
     const portionBytes = request.portion || Math.max(portion, Math.ceil(request.bytes / LINK_COUNT_MAX));
     const links = this.#takeLinks(Math.ceil(request.bytes / portionBytes) * LINK_SIZE);
     if (links === undefined) return false;
-    const side = this.#windows.open(request.origin, NONE, (window) => this.#side(window, destination, links));
+    const side = this.#windows.open(request.origin, NONE, (window) => this.#side(request, window, destination, links));
     if (side === undefined) {
       this.#giveLinks(links);
       return false;
@@ -228,15 +229,19 @@ export class Intake {
     // Where the origin's window is gone, the origin is: its end is about to be told, and nothing is there.
     if (kernel.chainWrite(map.job, window.pointer) === 0) {
       kernel.storeWord(window.pointer + WINDOW_LEFT_OFFSET, request.bytes);
-    }
+    } else if (!engine.isOwn) engine.call();
     return true;
   }
 
-  #side(window: Window, destination: Destination, links: MemRegion): Side {
+  #side(request: Request, window: Window, destination: Destination, links: MemRegion): Side {
     return {
       window,
       resultOffset: WINDOW_WRONG_OFFSET,
       forget: onAbort(destination.options.signal, () => this.#windows.stop(window)),
+      breakOff: () => {
+        this.#notice(request, TRANSFER_BROKEN);
+        return true;
+      },
       over: (result: Result) => {
         this.#giveLinks(links);
         this.#complete(destination, result);
@@ -331,7 +336,7 @@ export class Intake {
 
   #notice({ blockIndex, blockGeneration, place, window, origin }: Request, result: number): void {
     const { kernel, map } = this.#base;
-    kernel.chainNotice(map.job, blockIndex, blockGeneration, place, window, slotOf(map, origin), result);
+    kernel.chainNotice(map.job, blockIndex, blockGeneration, place, window, origin, result);
   }
 }
 

@@ -13,6 +13,7 @@ import {
   TASK_STATE_OFFSET,
 } from "../../assembly/layout.js";
 import { seqDelta } from "../../assembly/seq.js";
+import { hasEngineSeen, tellEngine } from "../engine/engine.js";
 import type { Kernel, Memory } from "../kernel/kernel.js";
 import { isToSpare, keptBytes } from "../memory/heap.js";
 import { contextBlock, type MemoryMap, ordinalOf, taskSlot } from "../memory/map.js";
@@ -97,6 +98,8 @@ interface Closed {
   readonly bytes: number;
   /** What each task's notice must have reached in each of its contexts. */
   readonly notices: readonly number[];
+  /** And the engine thread's. */
+  readonly engineNotice: number;
 }
 
 /** Where an open region lies. */
@@ -220,12 +223,14 @@ export class RegionTable {
       this.#kernel.ring(slot);
       return notice;
     });
-    this.#closed.push({ index: region.index, extent, bytes: region.length, notices });
+    const engineNotice = tellEngine(this.#kernel, this.#map);
+    this.#closed.push({ index: region.index, extent, bytes: region.length, notices, engineNotice });
   }
 
-  /** Whether every context has acknowledged the notice of the closing, or ended. */
-  #isUnused({ notices }: Closed): boolean {
+  /** Whether every context, and the engine thread, has acknowledged the notice of the closing, or ended. */
+  #isUnused({ notices, engineNotice }: Closed): boolean {
     const { tasks, contexts } = this.#map;
+    if (!hasEngineSeen(this.#kernel, this.#map, engineNotice)) return false;
     for (let task = 0; task < tasks; task++) {
       if (this.#kernel.loadWord(taskSlot(this.#map, task) + TASK_STATE_OFFSET) >= TASK_CLOSED) continue;
       for (let context = 0; context < contexts; context++) {

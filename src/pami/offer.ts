@@ -16,6 +16,7 @@ import {
   RTS_WINDOW_OFFSET,
   STAGED_COUNT,
   WINDOW_ALLOWED_OFFSET,
+  WINDOW_BYTES_OFFSET,
   WINDOW_PASSED_OFFSET,
   WINDOW_RESULT_OFFSET,
 } from "../../assembly/layout.js";
@@ -114,20 +115,19 @@ export class Offers {
     const ring = region && { region, portion, at: 0 };
     const allowed = ring === undefined ? NONE : 0;
     const { window } = this.#windows.open(target, allowed, (own) => this.#offered(own, offer, ring)) as Offered;
+    words[(window.pointer + WINDOW_BYTES_OFFSET) >>> 2] = payload.length; // for the dump
     const { index, generation } = (found ?? region) as OpenRegion;
-    for (const [offset, value] of [
-      [RTS_BYTES_OFFSET, payload.length],
-      [RTS_INDEX_OFFSET, index],
-      [RTS_GENERATION_OFFSET, generation],
-      [RTS_OFFSET_OFFSET, found === undefined ? 0 : payload.byteOffset - found.pointer],
-      [RTS_BLOCK_INDEX_OFFSET, window.region.index],
-      [RTS_BLOCK_GENERATION_OFFSET, window.region.generation],
-      [RTS_PLACE_OFFSET, window.offset],
-      [RTS_PORTION_OFFSET, portion],
-      [RTS_WINDOW_OFFSET, window.generation],
-    ] as const) {
-      words[(rts + offset) >>> 2] = value;
-    }
+    // One by one: as a list of pairs it took 90 ns.
+    const at = rts >>> 2;
+    words[at + (RTS_BYTES_OFFSET >>> 2)] = payload.length;
+    words[at + (RTS_INDEX_OFFSET >>> 2)] = index;
+    words[at + (RTS_GENERATION_OFFSET >>> 2)] = generation;
+    words[at + (RTS_OFFSET_OFFSET >>> 2)] = found === undefined ? 0 : payload.byteOffset - found.pointer;
+    words[at + (RTS_BLOCK_INDEX_OFFSET >>> 2)] = window.region.index;
+    words[at + (RTS_BLOCK_GENERATION_OFFSET >>> 2)] = window.region.generation;
+    words[at + (RTS_PLACE_OFFSET >>> 2)] = window.offset;
+    words[at + (RTS_PORTION_OFFSET >>> 2)] = portion;
+    words[at + (RTS_WINDOW_OFFSET >>> 2)] = window.generation;
   }
 
   /** Stages what has room now. */
@@ -154,6 +154,8 @@ export class Offers {
       ring,
       resultOffset: WINDOW_RESULT_OFFSET,
       forget: onAbort(offer.signal, () => this.#windows.stop(window)),
+      // Where the target has not begun, it does so with its own engine.
+      breakOff: () => this.#base.kernel.chainBreak(this.#base.map.job, window.pointer) !== 0,
       over: (result: Result) => {
         this.count--;
         this.#counts[window.peer] = (this.#counts[window.peer] as number) - 1;
@@ -193,9 +195,10 @@ export class Offers {
       copyInto(region.bytes, ((ring.at / portion) % STAGED_COUNT) * portion, part);
       ring.at += part.length;
     }
-    const { kernel, map } = this.#base;
-    // SYNC Y (staged): makes the portions visible; pairs with whoever moves them.
+    const { kernel, map, engine } = this.#base;
+    // SYNC Y (staged): makes the portions visible; pairs with whoever moves them: the engine, or the target's thread.
     kernel.storeWord(window.pointer + WINDOW_ALLOWED_OFFSET, Math.ceil(ring.at / portion));
+    if (!engine.isOwn) engine.call();
     kernel.ring(slotOf(map, window.peer));
   }
 }

@@ -30,6 +30,7 @@ import {
   TASK_STATE_OFFSET,
   TASK_TOLD_OFFSET,
 } from "../../assembly/layout.js";
+import { hasEngineSeenAll } from "../engine/engine.js";
 import type { Kernel, Memory } from "../kernel/kernel.js";
 import { contextBlock, isClosed, type MemoryMap, taskSlot } from "../memory/map.js";
 import { type Clock, stampOf } from "../support/clock.js";
@@ -357,6 +358,8 @@ export class Receiver {
     const kernel = this.#kernel;
     // SYNC N (told): before, a context that has acknowledged all that it was told may not have been told of this one.
     if (kernel.loadWord(taskSlot(map, task) + TASK_TOLD_OFFSET) === 0) return true;
+    // Once it has, it tells everybody.
+    if (!hasEngineSeenAll(kernel, map)) return true;
     for (let target = 0; target < map.tasks * map.contexts; target++) {
       const slot = taskSlot(map, Math.floor(target / map.contexts));
       if (kernel.loadWord(slot + TASK_STATE_OFFSET) >= TASK_CLOSED) continue;

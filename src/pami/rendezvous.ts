@@ -41,6 +41,11 @@ export class Rendezvous {
     this.intake.ended(ordinal);
   }
 
+  /** The engine thread has ended: so have the transfers that it may have begun. */
+  engineEnded(hadBegun: boolean): void {
+    this.#windows.engineEnded(hadBegun);
+  }
+
   /** The context closes: its memory goes once nobody can be at it. */
   close(): void {
     this.#windows.close();

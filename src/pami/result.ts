@@ -5,7 +5,7 @@ import { TRANSFER_CANCELED, TRANSFER_DONE, TRANSFER_ENDED } from "../../assembly
 export const SUCCESS = 0;
 /**
  * What was issued was refused later: the region of a one-sided operation, or of a payload, had been closed; a handler threw
- * rather than say where a payload goes. To callbacks only.
+ * rather than say where a payload goes; or the engine thread ended before it could say that it was done. To callbacks only.
  */
 export const ERROR = 1;
 /** PAMI's. Nothing gives it here: an argument that is wrong throws PAMIR_INVAL. */

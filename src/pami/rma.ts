@@ -8,11 +8,14 @@ import {
   DESCRIPTOR_PUT,
   DESCRIPTOR_RMW,
   DESCRIPTOR_SIZE,
+  INJECTION_HEAD_OFFSET,
   INJECTION_STAGED_OFFSET,
+  INJECTION_TAIL_OFFSET,
   NONE,
   RMW_COMPARE,
   RMW_FETCH,
   RMW_WIDE,
+  SLICE_BYTES,
   TRANSFER_DONE,
   TRANSFER_INVALID,
   TRANSFER_LATER,
@@ -20,6 +23,7 @@ import {
   TRANSFER_LOCAL_CLOSED,
   TRANSFER_REMOTE_BOUNDS,
 } from "../../assembly/layout.js";
+import type { ContextEngine } from "../engine/engine.js";
 import type { Kernel } from "../kernel/kernel.js";
 import { injectionFifo, type MemoryMap } from "../memory/map.js";
 import { Queue } from "../support/queue.js";
@@ -119,8 +123,10 @@ interface Fifo {
   pending: number;
   /** Whether the engine has something left to process. */
   left: boolean;
-  /** Whether what is left waits for another task's answer. */
+  /** Whether what is left is another's to process: it waits for another task's answer, or is the engine thread's. */
   isAway: boolean;
+  /** How far the engine thread had come when it was last looked. */
+  seen: number;
   /** Whether an advance() would find nothing to do: what is left is away. */
   isIdle: boolean;
   readonly waiting: Queue<Waiting>;
@@ -135,6 +141,7 @@ export class Rma {
   busy = 0;
   readonly #kernel: Kernel;
   readonly #words: Int32Array;
+  readonly #engine: ContextEngine;
   readonly #map: MemoryMap;
   readonly #fifos: readonly Fifo[];
   /** Bit i: FIFO i has something pending, left or waiting. */
@@ -164,7 +171,8 @@ export class Rma {
   #isPlain = false;
 
   /** @param waitingMax bytes of descriptors that may wait for room */
-  constructor({ kernel, memory, map, ordinal, completions }: Base, waitingMax: number) {
+  constructor({ kernel, memory, map, ordinal, engine, completions }: Base, waitingMax: number) {
+    this.#engine = engine;
     this.#kernel = kernel;
     this.#words = memory.words;
     this.#completions = completions;
@@ -181,6 +189,7 @@ export class Rma {
       pending: 0,
       left: false,
       isAway: false,
+      seen: 0,
       isIdle: false,
       waiting: new Queue<Waiting>(),
       due: 0,
@@ -189,9 +198,16 @@ export class Rma {
     this.#aimed = this.#fifos[0] as Fifo;
   }
 
-  /** Whether an advance would do something: all of what is left may wait for other tasks' answers. */
+  /** Whether an advance would do something: all of what is left may be others' to process. */
   get hasWork(): boolean {
-    return this.busy > 0 && this.#fifos.some((fifo) => (this.#active & fifo.bit) !== 0 && !fifo.isIdle);
+    return this.busy > 0 && this.#fifos.some((fifo) => (this.#active & fifo.bit) !== 0 && this.#wouldGoOn(fifo));
+  }
+
+  #wouldGoOn(fifo: Fifo): boolean {
+    if (!fifo.isIdle) return true;
+    if (this.#engine.isOwn) return false;
+    const { seen } = fifo;
+    return this.#leftElsewhere(fifo) === 0 || fifo.seen !== seen;
   }
 
   /** See `Context.put` and `Context.get`. */
@@ -326,6 +342,19 @@ export class Rma {
     if (this.#ended[task] !== 0) return;
     this.#ended[task] = 1;
     for (const fifo of this.#fifos) while (this.#run(fifo));
+  }
+
+  /** The engine thread has ended: so has what it had to do, unless it has not begun. */
+  engineEnded(hadBegun: boolean): void {
+    for (const fifo of this.#fifos) {
+      if (!fifo.left) continue;
+      if (hadBegun) {
+        this.#kernel.engineGiveUp(fifo.pointer);
+        this.#leave(fifo, false);
+      }
+      fifo.isAway = false;
+      fifo.isIdle = false;
+    }
   }
 
   /** Whether the target of what waits has ended. */
@@ -496,7 +525,7 @@ export class Rma {
     if (fifo.waiting.length > 0 || !this.#injected(fifo, onLocal, onRemote, cookie)) {
       return this.#wait(fifo, onLocal, onRemote, cookie, always);
     }
-    this.#run(fifo);
+    if (this.#engine.isOwn) this.#run(fifo);
     return TRANSFER_DONE;
   }
 
@@ -516,6 +545,7 @@ export class Rma {
     if (onRemote !== undefined) this.#list(fifo, next, onRemote, cookie);
     this.#leave(fifo, true);
     fifo.isIdle = false;
+    if (!this.#engine.isOwn) this.#engine.call();
     return true;
   }
 
@@ -537,13 +567,27 @@ export class Rma {
     this.busy++;
   }
 
-  /** One turn of the engine; whether another one would do more. */
+  /** One turn of the engine, or a look at how far the engine thread is; whether another one would do more. */
   #run(fifo: Fifo): boolean {
     if (!fifo.left) return false;
-    const left = this.#kernel.engineRun(this.#map.job, fifo.pointer);
+    // What has callbacks comes to light by them; each look at how far the engine thread is costs that a line of its cache.
+    if (!this.#engine.isOwn && fifo.pending > 0) {
+      fifo.isAway = true;
+      return false;
+    }
+    const left = this.#engine.isOwn
+      ? this.#kernel.engineRun(this.#map.job, fifo.pointer, SLICE_BYTES)
+      : -this.#leftElsewhere(fifo);
     fifo.isAway = left < 0;
     this.#leave(fifo, left !== 0);
     return left > 0;
+  }
+
+  /** Slots that the engine thread has not processed. */
+  #leftElsewhere(fifo: Fifo): number {
+    // SYNC E (look): pairs with engineRun().
+    fifo.seen = this.#kernel.loadWord(fifo.pointer + INJECTION_HEAD_OFFSET);
+    return (this.#words[(fifo.pointer + INJECTION_TAIL_OFFSET) >>> 2] as number) - fifo.seen;
   }
 
   #complete(fifo: Fifo, taken: number, errors: unknown[]): void {
@@ -609,7 +653,7 @@ export class Rma {
       fifo.waiting.shift();
       this.#waitingBytes -= DESCRIPTOR_SIZE;
       this.busy--;
-      this.#run(fifo);
+      if (this.#engine.isOwn) this.#run(fifo);
     }
   }
 }

@@ -5,17 +5,22 @@ import {
   BLOCK_STATUS_OFFSET,
   BLOCK_WINDOWS_OFFSET,
   CONTEXT_WINDOWS_OFFSET,
+  SLICE_BYTES,
+  TRANSFER_BROKEN,
   TRANSFER_CANCELED,
   TRANSFER_DONE,
   WINDOW_BIT_OFFSET,
   WINDOW_COUNT,
+  WINDOW_DEPTH_OFFSET,
+  WINDOW_HEAD_OFFSET,
   WINDOW_LEFT_OFFSET,
-  WINDOW_PEER_TASK_OFFSET,
+  WINDOW_PEER_ENDPOINT_OFFSET,
   WINDOW_SIZE,
   WINDOW_STATUS_OFFSET,
   WINDOW_STOP_OFFSET,
   WINDOW_WRONG_OFFSET,
 } from "../../assembly/layout.js";
+import { type ContextEngine, hasEngineSeen, tellEngine } from "../engine/engine.js";
 import type { Kernel, Memory } from "../kernel/kernel.js";
 import { type MemoryMap, taskSlot } from "../memory/map.js";
 import type { Base } from "./base.js";
@@ -28,6 +33,8 @@ export interface Window {
   readonly pointer: number;
   /** Counts its openings and closings. */
   readonly generation: number;
+  /** Slots that were processed in it before. */
+  readonly head: number;
   /** The region of its block, and where it lies in that. */
   readonly region: MemRegion;
   readonly offset: number;
@@ -42,8 +49,25 @@ export interface Side {
   readonly resultOffset: number;
   /** Takes no notice of its signal any more. */
   readonly forget: () => void;
+  /** The engine thread has ended: tells the other side, if that has begun it. Whether it is over by that. */
+  breakOff(): boolean;
   /** It is over, and its window is another one's from now on. */
   over(result: Result): void;
+}
+
+/** A side that was given up while the engine thread may be at it. */
+interface Abandoned {
+  readonly place: Place;
+  readonly side: Side;
+  readonly result: Result;
+  /** What that has to have seen. */
+  readonly notice: number;
+}
+
+/** Where a window is. */
+interface Place {
+  readonly block: Block;
+  readonly number: number;
 }
 
 interface Block {
@@ -57,21 +81,26 @@ export class WindowTable {
   readonly #memory: Memory;
   readonly #map: MemoryMap;
   readonly #context: number;
-  /** Of the endpoint of this context. */
-  readonly #ordinal: number;
   readonly #regions: RegionTable;
   /** In the order in which the engine finds them. */
   readonly #blocks: Block[] = [];
+  #abandoned: Abandoned[] = [];
+  /**
+   * Sides that were broken off. Both sides of a transfer do so, and either may be about to tell the other in its window: so
+   * nobody has that again.
+   */
+  readonly #broken = new Set<Side>();
+  readonly #engine: ContextEngine;
   readonly #count: (change: 1 | -1) => void;
 
   /** @param count told of each window that is opened, or closed */
-  constructor({ kernel, memory, map, block, ordinal }: Base, regions: RegionTable, count: (change: 1 | -1) => void) {
+  constructor({ kernel, memory, map, block, engine }: Base, regions: RegionTable, count: (change: 1 | -1) => void) {
     this.#count = count;
     this.#kernel = kernel;
     this.#memory = memory;
     this.#map = map;
     this.#context = block;
-    this.#ordinal = ordinal;
+    this.#engine = engine;
     this.#regions = regions;
   }
 
@@ -90,27 +119,31 @@ export class WindowTable {
     if (!this.reserve()) return undefined;
     const block = this.#blocks.find(({ sides }) => sides.includes(undefined)) as Block;
     const number = block.sides.indexOf(undefined);
-    const offset = BLOCK_WINDOWS_OFFSET + number * WINDOW_SIZE;
-    const pointer = block.pointer + offset;
+    const pointer = windowAt(block, number);
+    const offset = pointer - block.pointer;
+    const head = this.#kernel.loadWord(pointer + WINDOW_HEAD_OFFSET);
     const generation = this.#kernel.windowOpen(pointer, allowed);
-    this.#memory.words[(pointer + WINDOW_PEER_TASK_OFFSET) >>> 2] = slotOf(this.#map, peer);
-    const side = make({ pointer, generation, region: block.region, offset, peer });
+    this.#memory.words[(pointer + WINDOW_PEER_ENDPOINT_OFFSET) >>> 2] = peer;
+    // Of a target's it is from 1 on: the dump tells both sides apart by it.
+    this.#memory.words[(pointer + WINDOW_DEPTH_OFFSET) >>> 2] = 0;
+    const side = make({ pointer, generation, head, region: block.region, offset, peer });
     block.sides[number] = side;
     this.#count(1);
     return side;
   }
 
-  /** One turn of the engine; ends what is over. Returns how many. */
+  /** One turn of the engine, where that is this thread; ends what is over. Returns how many. */
   advance(): number {
-    this.#kernel.chainRun(this.#map.job, this.#context);
-    return this.#endAll();
+    if (this.#engine.isOwn) this.#kernel.chainRun(this.#map.job, this.#context, SLICE_BYTES);
+    return this.#endAll() + (this.#abandoned.length > 0 ? this.#endAbandoned() : 0);
   }
 
   /** Ends the transfers of which it was told that they are over. Returns how many. */
   #endAll(): number {
     const kernel = this.#kernel;
     let events = 0;
-    for (const { pointer, sides } of this.#blocks) {
+    for (const block of this.#blocks) {
+      const { pointer, sides } = block;
       // SYNC K (look): pairs with tell(): what it tells of has happened.
       const bits = kernel.loadWord(pointer + BLOCK_STATUS_OFFSET);
       if (bits === 0) continue;
@@ -118,33 +151,76 @@ export class WindowTable {
       for (let left = bits; left !== 0; left &= left - 1) {
         const number = 31 - Math.clz32(left & -left);
         const side = sides[number];
-        if (side === undefined) continue;
+        if (side === undefined || this.#isOver(side)) continue;
         events++;
-        this.#end(sides, number, this.#resultOf(side));
+        this.#end({ block, number }, side, this.#resultOf(side));
       }
     }
     return events;
   }
 
+  /** Ends the sides that were given up, once the engine thread is at nothing of them any more. Returns how many. */
+  #endAbandoned(): number {
+    const before = this.#abandoned;
+    this.#abandoned = before.filter(({ notice }) => !hasEngineSeen(this.#kernel, this.#map, notice));
+    for (const one of before) {
+      if (this.#abandoned.includes(one)) continue;
+      const { block, number } = one.place;
+      // All may have come to its end while it was given up: that is not for the window's next transfer.
+      this.#kernel.clearBits(block.pointer + BLOCK_STATUS_OFFSET, 1 << number);
+      this.#kernel.windowClear(one.side.window.pointer);
+      this.#free(one.place, one.side, one.result);
+    }
+    return before.length - this.#abandoned.length;
+  }
+
   /** Whether advance() would do something. */
   get hasWork(): boolean {
-    return this.#kernel.chainPeek(this.#context) !== 0;
+    if (this.#abandoned.some(({ notice }) => hasEngineSeen(this.#kernel, this.#map, notice))) return true;
+    return this.#kernel.chainPeek(this.#map.job, this.#context) !== 0;
   }
 
   /** An endpoint has ended: so do all transfers with it. */
   ended(peer: number): void {
     // What came to its end before that is over as it is; and what was told of a window is not for its next transfer.
     this.#endAll();
-    for (const { sides } of this.#blocks) {
+    for (const block of this.#blocks) {
+      const { sides } = block;
       for (let number = 0; number < sides.length; number++) {
         const side = sides[number];
-        if (side?.window.peer !== peer) continue;
-        // It may have died when all was there, and before it could say so.
+        if (side?.window.peer !== peer || this.#isOver(side)) continue;
+        // It may have died when all was there, and before it could say so; or the engine thread is just about to.
         const left = this.#kernel.loadWord(side.window.pointer + WINDOW_LEFT_OFFSET);
         const isThere = side.resultOffset === WINDOW_WRONG_OFFSET && left === 0;
-        this.#end(sides, number, isThere ? this.#resultOf(side) : SHUTDOWN);
+        this.#abandon({ block, number }, side, isThere ? this.#resultOf(side) : SHUTDOWN);
       }
     }
+  }
+
+  /** The engine thread has ended: so have all transfers that it may have begun. */
+  engineEnded(hadBegun: boolean): void {
+    this.#endAll();
+    for (const block of this.#blocks) {
+      const { sides } = block;
+      for (let number = 0; number < sides.length; number++) {
+        const side = sides[number];
+        // What was over and told of by who has broken it off may have left something.
+        if (side === undefined) this.#kernel.windowClear(windowAt(block, number));
+        if (side === undefined || !hadBegun || this.#isOver(side)) continue;
+        if (side.breakOff()) this.#break(side);
+        // It may have ended between the last descriptor and telling of that.
+        else if (this.#kernel.loadWord(side.window.pointer + WINDOW_HEAD_OFFSET) !== side.window.head)
+          this.#end({ block, number }, side, resultOf(TRANSFER_BROKEN));
+      }
+    }
+    this.#endAbandoned();
+  }
+
+  #break(side: Side): void {
+    this.#kernel.windowClose(side.window.pointer);
+    this.#kernel.windowClear(side.window.pointer);
+    this.#broken.add(side);
+    this.#over(side, resultOf(TRANSFER_BROKEN));
   }
 
   /** The context closes: its memory goes once nobody can be at it. */
@@ -160,9 +236,10 @@ export class WindowTable {
   stop({ pointer, peer }: Window): void {
     // SYNC Z (stop): pairs with the engines, on either side.
     this.#kernel.storeWord(pointer + WINDOW_STOP_OFFSET, TRANSFER_CANCELED);
-    // Either may wait for more of it to be staged.
+    // Either may wait for more of it to be staged, and so may the other side's thread, where that copies it.
+    this.#kernel.engineCall(this.#map.job, peer);
     this.#kernel.ring(slotOf(this.#map, peer));
-    this.#kernel.ring(slotOf(this.#map, this.#ordinal));
+    this.#engine.call();
   }
 
   /** Whether stop() was called, here or by the owner of another's window. */
@@ -175,11 +252,32 @@ export class WindowTable {
     return resultOf(this.#memory.words[(window.pointer + resultOffset) >>> 2] as number);
   }
 
-  #end(sides: (Side | undefined)[], number: number, result: Result): void {
-    const side = sides[number] as Side;
-    sides[number] = undefined;
-    this.#count(-1);
+  /** A transfer is over: it has left nothing in its window, unless the engine thread ended, and it was broken off. */
+  #end(place: Place, side: Side, result: Result): void {
     this.#kernel.windowClose(side.window.pointer);
+    if (this.#engine.isOwn) this.#kernel.windowClear(side.window.pointer);
+    this.#free(place, side, result);
+  }
+
+  /** Gives a side up. Nothing is moved any more once that is told, and only then its window is free. */
+  #abandon(place: Place, side: Side, result: Result): void {
+    this.#kernel.windowClose(side.window.pointer);
+    this.#abandoned.push({ place, side, result, notice: tellEngine(this.#kernel, this.#map) });
+    if (this.#engine.isOwn) this.#endAbandoned();
+  }
+
+  /** Whether it is over, or given up, though it has its window still. */
+  #isOver(side: Side): boolean {
+    return this.#broken.has(side) || this.#abandoned.some((one) => one.side === side);
+  }
+
+  #free({ block, number }: Place, side: Side, result: Result): void {
+    block.sides[number] = undefined;
+    this.#over(side, result);
+  }
+
+  #over(side: Side, result: Result): void {
+    this.#count(-1);
     side.forget();
     side.over(result);
   }
@@ -193,7 +291,7 @@ export class WindowTable {
     region.bytes.fill(0);
     words[pointer >>> 2] = this.#blocks[0]?.pointer ?? 0;
     for (let number = 0; number < WINDOW_COUNT; number++) {
-      const window = pointer + BLOCK_WINDOWS_OFFSET + number * WINDOW_SIZE;
+      const window = windowAt({ pointer }, number);
       words[(window + WINDOW_STATUS_OFFSET) >>> 2] = pointer + BLOCK_STATUS_OFFSET;
       words[(window + WINDOW_BIT_OFFSET) >>> 2] = 1 << number;
     }
@@ -202,6 +300,11 @@ export class WindowTable {
     this.#kernel.storeWord(this.#context + CONTEXT_WINDOWS_OFFSET, pointer);
     return true;
   }
+}
+
+/** Pointer to a window of a block. */
+function windowAt({ pointer }: Pick<Block, "pointer">, number: number): number {
+  return pointer + BLOCK_WINDOWS_OFFSET + number * WINDOW_SIZE;
 }
 
 /** Pointer to the task slot of an endpoint's ordinal. */

@@ -226,7 +226,7 @@ export class Relay {
         const result = this.#check(staged);
         return result === TRANSFER_DONE ? TRANSFER_LATER : result;
       },
-      engineRun: (job, fifo) => this.#engineRun(job, fifo),
+      engineRun: (job, fifo, most) => this.#engineRun(job, fifo, most),
     };
   }
 
@@ -558,7 +558,7 @@ export class Relay {
    * As `engineRun` of the kernels, for a FIFO of which some descriptors go to other tasks.
    * @returns descriptors that are left, negated if the first of them is away: nothing can be done before its answer
    */
-  #engineRun(job: number, fifo: number): number {
+  #engineRun(job: number, fifo: number, most: number): number {
     const { words } = this.#memory;
     const [headAt, tailAt] = [(fifo + INJECTION_HEAD_OFFSET) >>> 2, (fifo + INJECTION_TAIL_OFFSET) >>> 2];
     const tail = words[tailAt] as number;
@@ -567,7 +567,7 @@ export class Relay {
       let next = words[headAt] as number;
       while (next !== tail && !this.#isAway(this.#slotOf(fifo, next))) next = (next + 1) | 0;
       words[tailAt] = next;
-      const left = this.#inner.engineRun(job, fifo);
+      const left = this.#inner.engineRun(job, fifo, most);
       words[tailAt] = tail;
       if (left > 0) return left + ((tail - next) >>> 0);
       if (next === tail) return 0;

@@ -4,6 +4,8 @@ import { describe, expect, it } from "vitest";
 import {
   chooseSeed,
   DATA,
+  ENGINE_VARIANTS,
+  expectFree,
   kernelsOf,
   OTHER,
   PATIENCE,
@@ -25,7 +27,7 @@ function freeOf(job: Job, ...contexts: Context[]): number {
   return job.dump().heap.free;
 }
 
-describe.each(VARIANTS)("a context closes: $name", (variant) => {
+describe.each(ENGINE_VARIANTS)("a context closes: $name", (variant) => {
   it.each([true, false])("what it sent is delivered, then all to it comes to SHUTDOWN; in a handler: %s", (inHandler) =>
     withJob(
       variant,
@@ -80,7 +82,7 @@ describe.each(VARIANTS)("a context closes: $name", (variant) => {
         const other = client.createContext();
         await other.whenEnded(doomed, { timeout: PATIENCE });
         expect(other.sendImmediate(doomed, DATA)).toBe(SHUTDOWN);
-        expect(freeOf(job, context, other)).toBe(free);
+        expectFree(variant, job, [context, other], free);
 
         // Regions are the task's, which goes on.
         const local = client.createRegion(64);
@@ -155,7 +157,7 @@ describe.each(VARIANTS)("a context closes: $name", (variant) => {
       context.dispatch(DATA, (message) => came.push(message.header[0] as number));
       until(context, () => ended === 1);
       expect(came).toEqual(Array.from({ length: sent }, (_, i) => i & 255));
-      expect(freeOf(job, context)).toBe(all);
+      expectFree(variant, job, [context], all);
     }));
 
   it.each([
@@ -168,7 +170,7 @@ describe.each(VARIANTS)("a context closes: $name", (variant) => {
       for (const from of pair) for (const to of pair) expect(from.sendImmediate(to.endpoint, DATA)).toBe(SUCCESS);
       for (const to of pair) context.sendImmediate(to.endpoint, DATA);
       for (const place of order) pair[place as 0 | 1].close();
-      expect(freeOf(job, context)).toBe(all);
+      expectFree(variant, job, [context], all);
       expect(context.sendImmediate(pair[0].endpoint, DATA)).toBe(SHUTDOWN);
       expect(job.dump().stuck).toEqual([]);
     }),
@@ -186,7 +188,7 @@ describe.each(VARIANTS)("a context closes: $name", (variant) => {
       // The next one of the task goes on.
       const next = client.createContext();
       expect(next.sendImmediate(context.endpoint, DATA)).toBe(SHUTDOWN);
-      expect(freeOf(job, next)).toBe(all);
+      expectFree(variant, job, [next], all);
     }));
 
   it("what the dead had sent to one that closes unread is free again", () =>
@@ -201,7 +203,7 @@ describe.each(VARIANTS)("a context closes: $name", (variant) => {
       deaf.close();
       const { bytes } = job.dump().heap;
       expect(before).toBeLessThan(bytes);
-      expect(freeOf(job, context)).toBe(bytes);
+      expectFree(variant, job, [context], bytes);
     }));
 
   it("while a reservation to it is open: the space is nobody else's until that is ended", () =>
@@ -215,7 +217,7 @@ describe.each(VARIANTS)("a context closes: $name", (variant) => {
         expect(freeOf(job, context)).toBeLessThan(all);
         client.bytes.fill(1, offset, offset + 64);
         context[end](gone.endpoint);
-        expect(freeOf(job, context)).toBe(all);
+        expectFree(variant, job, [context], all);
         expect(context.reserve(gone.endpoint, DATA, 64)).toBe(-SHUTDOWN);
       }
     }));

@@ -6,18 +6,26 @@ import { drawRound, ENDS, OPERATIONS } from "../soak/draw.js";
 import { runRound } from "../soak/round.js";
 import { chooseSeed, PATIENCE } from "./support.js";
 
-const ROWS: readonly (readonly KernelName[])[] = [["wasm"], ["ts"], ["wasm", "ts"], ["ts", "wasm"]];
+const ROWS: readonly { readonly kernels: readonly KernelName[]; readonly engine: "inline" | "thread" }[] = [
+  { kernels: ["wasm"], engine: "inline" },
+  { kernels: ["ts"], engine: "inline" },
+  { kernels: ["wasm", "ts"], engine: "inline" },
+  { kernels: ["ts", "wasm"], engine: "inline" },
+  { kernels: ["wasm", "ts"], engine: "thread" },
+];
 
 /** PAMIR_SEED=… runs the same again, as far as the threads' timing lets it. */
 export function killSuite(kills: number, timeout: number): void {
   describe(`${kills * ROWS.length} kills at random moments, under traffic of every kind`, () => {
     const seed = chooseSeed();
-    for (const [row, kernels] of ROWS.entries()) {
-      it(`${kernels.join(" and ")} (PAMIR_SEED=${seed})`, { timeout }, async () => {
+    for (const [row, { kernels, engine }] of ROWS.entries()) {
+      it(`${kernels.join(" and ")}, engine ${engine} (PAMIR_SEED=${seed})`, { timeout }, async () => {
         const limits = { kernels, tasks: [3, 3], milliseconds: timeout, patience: 2 * PATIENCE } as const;
         const { failures, notes, dump, ...seen } = await runRound({
           ...drawRound(seed, row, limits),
           kernels,
+          engine,
+          engineEnd: undefined,
           kills,
           survivors: 2,
           join: true,

@@ -2,9 +2,9 @@
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
-import { type Client, type Job, SUCCESS, type TaskDump, TIMEDOUT } from "pamir";
+import { type Client, type Context, type Job, SUCCESS, type TaskDump, TIMEDOUT } from "pamir";
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { PATIENCE, thrownBy, until, VARIANTS, withJob } from "./support.js";
+import { ENGINE_VARIANTS, endEngine, PATIENCE, thrownBy, until, VARIANTS, withJob } from "./support.js";
 
 const PAGE = 4096;
 const SLICE = 262144;
@@ -48,7 +48,7 @@ describe.each(VARIANTS)("$name", (variant) => {
       };
       context.put({ to: context.endpoint, local: from, remote: into.handle, bytes, onLocal });
       expect(injections()).toEqual([{ fifo: 0, slots: 8, left: 2, pending: 1, refused: 0 }]);
-      expect(job.dump().stuck).toContain("injection FIFO 0 of 0.0: 2 descriptors wait for it to advance");
+      expect(job.dump().stuck).toContain("injection FIFO 0 of 0.0: 2 descriptors wait for 0.0 to advance");
       expect(job.dump().toString()).toContain("injection FIFO 0 of 8 slots: 2 left, 1 callbacks pending, 0 refused");
       into.close();
       until(context, () => result !== -1);
@@ -66,6 +66,118 @@ function seenOf(job: Job, condition: (task: TaskDump) => boolean): TaskDump {
     if (performance.now() > end) throw new Error(`task 1 is ${JSON.stringify(task)}`);
   }
 }
+
+describe.each(ENGINE_VARIANTS)("who moves what is long: $name", (variant) => {
+  const hasThread = variant.engine === "thread";
+  const own = (job: Job, context: number) => job.dump().tasks[0]?.contexts[context]?.transfers;
+  /** Advances these until it is so: an engine thread may need its time. */
+  const step = (contexts: readonly Context[], condition: () => boolean) => {
+    const end = performance.now() + PATIENCE;
+    while (!condition() && performance.now() < end) for (const context of contexts) context.advance();
+    expect(condition()).toBe(true);
+  };
+
+  it("the dump says who it is, and whether it is asleep", () =>
+    withJob(variant, { tasks: 1 }, async ({ job, client, context }) => {
+      const text = () => /^engine: .*$/m.exec(String(job.dump()))?.[0];
+      if (!hasThread) {
+        expect(job.dump().engine).toEqual({ mode: "inline", parked: false });
+        expect(text()).toBe("engine: each task, as it advances");
+        return;
+      }
+      step([context], () => job.dump().engine.parked);
+      expect([job.dump().engine.mode, text()]).toEqual(["thread", "engine: a thread, asleep"]);
+      // Nobody tells when it has so much to do that it is seen awake.
+      const [local, remote] = [client.createRegion(2 ** 21), client.createRegion(2 ** 21)];
+      const put = () => context.put({ to: context.endpoint, local, remote: remote.handle, onLocal: () => {} });
+      let seen = "";
+      step([context], () => {
+        put();
+        if (!job.dump().engine.parked) seen ||= String(text());
+        return seen === "engine: a thread, awake";
+      });
+      const warn = vi.spyOn(console, "warn").mockImplementation(() => {});
+      endEngine(job);
+      for (const end = performance.now() + PATIENCE; job.engine !== "ended" && performance.now() < end; )
+        await new Promise((resolve) => setTimeout(resolve, 1));
+      expect(job.dump().engine).toEqual({ mode: "ended", parked: false });
+      expect(text()).toBe("engine: each task, as it advances, since the engine thread has ended");
+      await vi.waitFor(() => expect(warn).toHaveBeenCalledOnce());
+    }));
+
+  it("P9 the dump says what became of a payload that is offered, and moved: bytes, portions, whom it waits for", () =>
+    withJob(variant, { tasks: 1, contexts: 2, heapBytes: 2 ** 24 }, ({ job, client, context: origin }) => {
+      const target = client.createContext({ portion: 1000, depth: 2 });
+      const bytes = 2 ** 20;
+      const into = client.createRegion(bytes);
+      const [sent, received]: [number[], number[]] = [[], []];
+      target.dispatch(1, (message) => message.receive(into.bytes, (_, result) => void received.push(result)));
+      expect([own(job, 0), own(job, 1)]).toEqual([[], []]);
+      // Staged: four portions of 64 KiB, and then it waits for its origin to advance, whoever moves it.
+      origin.send({
+        to: target.endpoint,
+        dispatch: 1,
+        payload: new Uint8Array(bytes),
+        rendezvous: true,
+        onLocal: (_, result) => void sent.push(result),
+      });
+      const offered = { side: "origin", peer: [0, 1], bytes, left: 0 };
+      expect([own(job, 0), own(job, 1)]).toEqual([[{ ...offered, portions: 0, queued: 0 }], []]);
+      expect(job.dump().stuck).toEqual([]);
+      expect(String(job.dump())).toContain(
+        "payload to 0.1: 1048576 bytes offered, 0 portions moved, 0 descriptors queued",
+      );
+      target.advance();
+      const name = "payload of 1048576 bytes, 0.0 → 0.1:";
+      if (!hasThread) {
+        // The target has written its chain, and its engine has not begun.
+        expect(own(job, 1)).toEqual([{ side: "target", peer: [0, 0], bytes, left: bytes, portions: 0, queued: 2 }]);
+        expect(job.dump().stuck).toEqual([`${name} 2 descriptors wait for 0.1 to advance`]);
+        target.advance();
+        expect(own(job, 1)).toMatchObject([{ queued: 0 }]);
+        expect(job.dump().stuck).toEqual([`${name} 6 descriptors wait for 0.0 to advance`]);
+        origin.advance();
+        expect(own(job, 0)).toMatchObject([{ portions: 2 }]);
+        expect(own(job, 1)).toMatchObject([{ left: bytes - 2 * 65_536 }]);
+        target.advance();
+        // Two more had been staged, and two in the places of those that are moved.
+        origin.advance();
+        target.advance();
+      } else {
+        step([], () => own(job, 0)?.[0]?.portions === 4);
+        step([], () => job.dump().stuck.some((line) => line.endsWith("wait for 0.0 to advance, which stages it")));
+        expect(own(job, 1)).toMatchObject([{ side: "target", left: bytes - 4 * 65_536 }]);
+      }
+      expect(String(job.dump())).toMatch(
+        /payload from 0\.0: \d+ of 1048576 bytes have not come, \d descriptors queued/,
+      );
+      expect(job.dump().stuck.every((line) => line.startsWith(name))).toBe(true);
+      step([origin, target], () => sent.length === 1 && received.length === 1);
+      expect([sent, received]).toEqual([[SUCCESS], [SUCCESS]]);
+      expect([own(job, 0), own(job, 1), job.dump().stuck]).toEqual([[], [], []]);
+      // As an origin's, the window that was a target's.
+      target.send({ to: origin.endpoint, dispatch: 2, payload: into.bytes, onLocal: () => {} });
+      expect(own(job, 1)).toEqual([{ ...offered, peer: [0, 0], portions: 0, queued: 0 }]);
+    }));
+
+  it("the dump says whom the descriptors of an injection FIFO wait for", () =>
+    withJob(variant, { tasks: 1, fifos: 1 }, ({ job, client, context }) => {
+      const bytes = 2 ** 21;
+      const [local, remote] = [client.createRegion(bytes), client.createRegion(bytes)];
+      let called = 0;
+      const put = () => context.put({ to: context.endpoint, local, remote: remote.handle, onLocal: () => called++ });
+      for (let i = 0; i < 30; i++) put();
+      const lines = job.dump().stuck;
+      expect(lines.length).toBe(1);
+      expect(lines[0]).toMatch(
+        hasThread
+          ? /^injection FIFO 0 of 0\.0: \d+ descriptors wait for the engine thread$/
+          : /^injection FIFO 0 of 0\.0: \d+ descriptors wait for 0\.0 to advance$/,
+      );
+      step([context], () => called === 30);
+      expect(job.dump().stuck).toEqual([]);
+    }));
+});
 
 describe.each(VARIANTS)("who waits, for what, since when: $name", (variant) => {
   it.each([

@@ -19,19 +19,26 @@ export interface Variant {
   readonly name: string;
   readonly kernels: readonly KernelName[];
   readonly memoryBase?: number;
+  readonly engine?: "thread";
 }
 
 const HEAP_BYTES = 8 * 1024 ** 2;
 /** With 8 MiB of heap, one part of the map lies below 2^31 and the other above. */
 const STRADDLING = 2 ** 31 - 1024 ** 2;
 
-/** Every suite runs over all of these. */
+/** Every suite runs over these. */
 export const VARIANTS: readonly Variant[] = [
   { name: "wasm", kernels: ["wasm"] },
   { name: "ts", kernels: ["ts"] },
   { name: "wasm with ts", kernels: ["wasm", "ts"] },
   { name: "ts with wasm", kernels: ["ts", "wasm"] },
   { name: "wasm with ts, straddling 2^31", kernels: ["wasm", "ts"], memoryBase: STRADDLING },
+];
+/** Suites of transfers, of regions and of ends run over these too: what an engine thread is a part of. */
+export const ENGINE_VARIANTS: readonly Variant[] = [
+  ...VARIANTS,
+  { name: "wasm, engine thread", kernels: ["wasm"], engine: "thread" },
+  { name: "ts, engine thread", kernels: ["ts"], engine: "thread" },
 ];
 
 /** Longest wait in the tests: nothing that is awaited takes a tenth of it, and a hang ends in a failure. */
@@ -80,6 +87,7 @@ export async function withJob<T>(
     kernel: kernelsOf(variant, tasks),
     join: true,
     heapBytes: HEAP_BYTES,
+    ...(variant.engine === undefined ? {} : { engine: variant.engine }),
     ...(variant.memoryBase === undefined ? {} : { memoryBase: variant.memoryBase }),
     args: { scenario, flags, ...(args as object | undefined) },
     ...rest,
@@ -108,6 +116,22 @@ export async function progress(context: Context, timeout = PATIENCE): Promise<nu
   const events = await context.progress({ timeout });
   expect(performance.now() - start).toBeLessThan(timeout);
   return events;
+}
+
+/**
+ * Fails unless so many bytes of the heap are free once these have dealt with all that there is. An engine thread is to have
+ * seen it too, for which it takes its time.
+ */
+export function expectFree({ engine }: Variant, job: Job, contexts: readonly Context[], free: number): void {
+  const end = performance.now() + PATIENCE;
+  const isLate = () => engine !== undefined && job.dump().heap.free !== free && performance.now() < end;
+  for (let round = 0; round < 10 || isLate(); round++) for (const context of contexts) context.advance();
+  expect(job.dump().heap.free).toBe(free);
+}
+
+/** Ends the engine thread, which the package's types do not have. */
+export function endEngine(job: Job): void {
+  (job as Job & { endEngine(): void }).endEngine();
 }
 
 /** Takes all memory that regions may have. */

@@ -129,6 +129,14 @@ it("the bench of traces tells what an event costs", () => {
   expect(stdout).toMatch(/an event, in the stream +-?\d+\.\d ns\n/);
 });
 
+it("the bench of the engine thread tells of puts, of what a large message costs its sender, and of small ones meanwhile", () => {
+  const { status, stdout, stderr } = node("bench/engine.bench.mjs", ["--quick"]);
+  expect(status, stderr).toBe(0);
+  for (const row of [/puts of 64 KiB/, /the sender's time for 16 MiB/, /8 B one way while a large one is moved/]) {
+    expect(stdout).toMatch(row);
+  }
+});
+
 it("the bench of deaths tells of every way to end", () => {
   const { status, stdout, stderr } = node("bench/deaths.bench.mjs", ["--quick"]);
   expect(stderr).toBe("");

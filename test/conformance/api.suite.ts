@@ -47,6 +47,8 @@ interface Given {
 export interface ApiSuite {
   readonly name: string;
   readonly kernels: readonly KernelName[];
+  /** Who moves what is long (default: each task). */
+  readonly engine?: "thread";
   /** As where Atomics.waitAsync is missing, in all tasks. */
   readonly noWaitAsync?: boolean;
   /** Tasks of the largest job (default 200). */
@@ -82,7 +84,7 @@ function isPattern(bytes: Uint8Array, seed: number): boolean {
   return bytes.every((byte, i) => byte === ((i * 31 + seed * 7) & 255));
 }
 
-export function apiSuite({ name, kernels, noWaitAsync = false, many = 200 }: ApiSuite): void {
+export function apiSuite({ name, kernels, engine, noWaitAsync = false, many = 200 }: ApiSuite): void {
   const { waitAsync } = Atomics;
   /** A job of which this thread is task 0. */
   async function withJob(
@@ -97,6 +99,7 @@ export function apiSuite({ name, kernels, noWaitAsync = false, many = 200 }: Api
       tasks,
       kernel,
       join: true,
+      engine,
       heapBytes: 16 * MIB,
       args: { noWaitAsync },
       ...options,
@@ -446,7 +449,11 @@ export function apiSuite({ name, kernels, noWaitAsync = false, many = 200 }: Api
 
     it("values there and back; who answers sooner is there sooner", () =>
       withJob(3, async ({ client, context }) => {
+        // Both are up: else the one may be so later than the other answers.
+        for (const task of [1, 2]) await context.call(client.endpoint(task), SUM, { numbers: [] }, TIMEOUT);
         const order: number[] = [];
+        // Both are there: who is asked first does not begin last.
+        for (const task of [1, 2]) await context.call(client.endpoint(task), SUM, { numbers: [] }, TIMEOUT);
         const slow = context
           .call(client.endpoint(1), SUM, { numbers: [1, 2], wait: 100 }, TIMEOUT)
           .finally(() => order.push(1));

@@ -3,6 +3,7 @@
 import { chainSuite } from "./chain.suite.js";
 import { kernelSuite } from "./kernel.suite.js";
 import { rmaSuite } from "./rma.suite.js";
+import { serveSuite } from "./serve.suite.js";
 
 kernelSuite("wasm, 2^31 in the heap", { producer: "wasm", straddle: "heap" });
 kernelSuite("twin, 2^31 in the heap", { producer: "twin", straddle: "heap" });
@@ -34,3 +35,12 @@ chainSuite("wasm, 2^31 in the heap", { producer: "wasm", straddle: "heap" });
 chainSuite("twin, 2^31 in the heap", { producer: "twin", straddle: "heap" });
 chainSuite("wasm sends, twin receives, 2^31 in the heap", { producer: "wasm", consumer: "twin", straddle: "heap" });
 chainSuite("twin sends, wasm receives, 2^31 in the heap", { producer: "twin", consumer: "wasm", straddle: "heap" });
+
+serveSuite("wasm, 2^31 in the heap", { producer: "wasm", straddle: "heap" });
+serveSuite("twin, 2^31 in the heap", { producer: "twin", straddle: "heap" });
+serveSuite("of wasm tasks, twin, 2^31 in the context", { producer: "wasm", consumer: "twin", straddle: "context" });
+serveSuite("of twin tasks, wasm, 2^31 in an injection FIFO", {
+  producer: "twin",
+  consumer: "wasm",
+  straddle: "injection",
+});

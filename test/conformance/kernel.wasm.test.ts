@@ -1,8 +1,13 @@
 import { chainSuite } from "./chain.suite.js";
 import { kernelSuite } from "./kernel.suite.js";
 import { rmaSuite } from "./rma.suite.js";
+import { serveSuite } from "./serve.suite.js";
 
 kernelSuite("wasm", { producer: "wasm" });
 
 rmaSuite("wasm", { producer: "wasm" });
 chainSuite("wasm", { producer: "wasm" });
+
+rmaSuite("wasm, engine thread", { producer: "wasm", engine: "thread" });
+chainSuite("wasm, engine thread", { producer: "wasm", engine: "thread" });
+serveSuite("wasm", { producer: "wasm" });

@@ -1,5 +1,6 @@
 // What every implementation of the one-sided kernels does: regions, the descriptors of an injection FIFO, the completion
-// bits behind them. The producer is the origin (it injects, and takes completions), the consumer is the engine.
+// bits behind them. The producer is the origin (it injects, and takes completions), the consumer is the engine: inline, or on a
+// thread of its own. A run is engineRun(), or what the engine thread does in one turn, once it was called.
 import fc from "fast-check";
 import { beforeEach, describe, expect, it } from "vitest";
 import {
@@ -24,6 +25,8 @@ import {
   INJECTION_STAGED_OFFSET,
   INJECTION_TAIL_OFFSET,
   INJECTION_TAKEN_OFFSET,
+  JOB_DUE_OFFSET,
+  JOB_SIZE,
   MASK_TOP_WORDS,
   NONE,
   OPEN_BUSY,
@@ -40,10 +43,16 @@ import {
   RMW_SET,
   RMW_WIDE,
   RMW_XOR,
+  SHORT_BYTES,
   SLICE_BYTES,
   SLOT_COUNT_MAX,
   SLOT_COUNT_MIN,
+  TASK_CLOSED,
+  TASK_DEAD,
+  TASK_SIZE,
+  TASK_STATE_OFFSET,
   TRANSFER_DONE,
+  TRANSFER_ENDED,
   TRANSFER_INVALID,
   TRANSFER_LATER,
   TRANSFER_LOCAL_BOUNDS,
@@ -113,6 +122,13 @@ const high = (value: bigint): number => Number(BigInt.asUintN(32, value >> 32n))
 /** The conformance suite of the one-sided kernels for those that `options` choose. */
 export function rmaSuite(name: string, options: RigOptions): void {
   describe(`one-sided kernels: ${name}`, () => {
+    const isThread = options.engine === "thread";
+    /** Of what holds inline only. */
+    const itInline = (what: string, test: () => void): void => {
+      if (!isThread) it(what, test);
+    };
+    /** What submit() does at once, at most. */
+    const AT_ONCE = isThread ? SHORT_BYTES : SLICE_BYTES;
     let rig: Rig;
     let owner: Kernel;
     let engine: Kernel;
@@ -211,7 +227,24 @@ export function rmaSuite(name: string, options: RigOptions): void {
       return owner.inject(fifo, completions);
     }
 
-    const run = (): number => engine.engineRun(job, fifo);
+    /** Has an engine run once for a FIFO: how many of its slots are left. */
+    function runOf(fifo: number): number {
+      const words = (): number =>
+        (rig.word(fifo + INJECTION_TAIL_OFFSET) - rig.word(fifo + INJECTION_HEAD_OFFSET)) >>> 0;
+      if (!isThread) {
+        const left = engine.engineRun(job, fifo, SLICE_BYTES);
+        expect(left).toBe(words());
+        return left;
+      }
+      const ordinal = Math.floor((fifo - rig.map.injectionBase) / rig.map.injectionSize / rig.map.fifos);
+      owner.engineCall(job, ordinal);
+      expect(engine.engineServe(job)).toBe(Number(rig.due().includes(ordinal)));
+      // Whatever is left is done without another call.
+      if (words() !== 0) expect(rig.due()).toContain(ordinal);
+      return words();
+    }
+
+    const run = (): number => runOf(fifo);
 
     /** Runs the engine until nothing is left: how often that was. */
     function runAll(): number {
@@ -301,15 +334,22 @@ export function rmaSuite(name: string, options: RigOptions): void {
     }
 
     /**
-     * Does something, and compares the whole map with what `model` makes of a copy of it, the FIFO aside. The model gets
-     * the map's bytes, and translates pointers to places in them.
+     * Does something, and compares the whole map with what `model` makes of a copy of it; but for the FIFO, and what an
+     * engine thread is asked by and notes. The model gets the map's bytes, and translates pointers to places in them.
      */
     function compare(act: () => void, model: (map: Buffer, place: (pointer: number) => number) => void): void {
       const expected = Buffer.from(rig.area());
       act();
       const place = (pointer: number): number => pointer - job;
       model(expected, place);
-      rig.area().copy(expected, place(fifo), place(fifo), place(fifo) + rig.map.injectionSize);
+      const ignore = (from: number, bytes: number): void => {
+        rig.area().copy(expected, place(from), place(from), place(from) + bytes);
+      };
+      ignore(fifo, rig.map.injectionSize);
+      if (isThread) {
+        ignore(job + JOB_DUE_OFFSET, JOB_SIZE - JOB_DUE_OFFSET);
+        ignore(rig.engine, TASK_SIZE);
+      }
       if (expected.equals(rig.area())) return;
       const different = expected.findIndex((byte, i) => byte !== rig.area()[i]);
       expect.fail(
@@ -667,7 +707,7 @@ export function rmaSuite(name: string, options: RigOptions): void {
         const first = fifo;
         fifo = rig.fifo(1, rig.map.fifos - 1);
         expect(injectEmpty(1)).toBe(0);
-        expect(engine.engineRun(job, first)).toBe(0);
+        expect(runOf(first)).toBe(0);
         expect(owner.completionTake(first)).toBe(NONE);
         expect(rig.word(first + INJECTION_TAIL_OFFSET)).toBe(0);
         expect(run()).toBe(0);
@@ -750,17 +790,31 @@ export function rmaSuite(name: string, options: RigOptions): void {
         expect(slotsSet()).toEqual([]);
       });
 
-      it("of more than a slice, and what comes behind it: to be injected, nothing is moved", () => {
+      it(`of ${AT_ONCE} bytes at the most: a slice; with an engine thread, what is short`, () => {
         use(LARGE, LARGE_BYTES);
-        const before = rig.read(remote.base, LARGE_BYTES);
-        expect(submit(DESCRIPTOR_PUT, LARGE_BYTES, false)).toBe(TRANSFER_LATER);
-        expect(owner.inject(fifo, 0)).toBe(0);
-        for (const hasCallback of [false, true]) {
-          expect(submit(DESCRIPTOR_PUT, 8, hasCallback)).toBe(TRANSFER_LATER);
-          stage(DESCRIPTOR_RMW, RMW_SET, at(local), at(remote), 7n);
+        for (const kind of [DESCRIPTOR_PUT, DESCRIPTOR_GET]) {
+          compare(
+            () => expect(submit(kind, AT_ONCE, false)).toBe(TRANSFER_DONE),
+            (map, place) => {
+              const [from, to] = kind === DESCRIPTOR_PUT ? [local, remote] : [remote, local];
+              map.copy(map, place(to.base), place(from.base), place(from.base) + AT_ONCE);
+            },
+          );
+          compare(() => expect(submit(kind, AT_ONCE + 1, false)).toBe(TRANSFER_LATER), nothing);
         }
-        expect(owner.submit(job, fifo, true)).toBe(TRANSFER_LATER);
-        expect(rig.read(remote.base, LARGE_BYTES)).toEqual(before);
+      });
+
+      it("of more than that, and what comes behind it: to be injected, nothing is moved", () => {
+        use(LARGE, LARGE_BYTES);
+        compare(() => {
+          expect(submit(DESCRIPTOR_PUT, LARGE_BYTES, false)).toBe(TRANSFER_LATER);
+          expect(owner.inject(fifo, 0)).toBe(0);
+          for (const hasCallback of [false, true]) {
+            expect(submit(DESCRIPTOR_PUT, 8, hasCallback)).toBe(TRANSFER_LATER);
+            stage(DESCRIPTOR_RMW, RMW_SET, at(local), at(remote), 7n);
+          }
+          expect(owner.submit(job, fifo, true)).toBe(TRANSFER_LATER);
+        }, nothing);
       });
 
       it("what has a callback, behind one whose bit is not taken: to be injected, since callbacks come in order", () => {
@@ -867,14 +921,52 @@ export function rmaSuite(name: string, options: RigOptions): void {
         expect([1, 3].map(taken)).toEqual([TRANSFER_DONE, TRANSFER_DONE]);
       });
 
-      it("ends a run once a slice's worth of bytes is moved", () => {
+      it("ends a run before what would make it more than a slice's worth of bytes", () => {
         use(LARGE, LARGE_BYTES);
         const bytes = 100_000;
         for (let i = 0; i < 7; i++) inject(DESCRIPTOR_PUT, bytes, at(local), at(remote));
-        const slice = Math.ceil(SLICE_BYTES / bytes);
-        expect([run(), run(), run()]).toEqual([7 - slice, 7 - 2 * slice, 0]);
+        const whole = Math.floor(SLICE_BYTES / bytes);
+        expect([run(), run(), run(), run()]).toEqual([7 - whole, 7 - 2 * whole, 7 - 3 * whole, 0]);
         for (let i = 0; i < 50; i++) inject(DESCRIPTOR_PUT, 1000, at(local), at(remote));
         expect(run()).toBe(0);
+      });
+
+      // An engine thread has two budgets in a turn, one for what is short: see serve.suite.ts.
+      itInline("moves no more than it is told to in one run; a slice, or what is left of a transfer, at a time", () => {
+        use(LARGE, LARGE_BYTES);
+        const sizes = [100, 0, 200, SLICE_BYTES + 50, 8];
+        for (const size of sizes) inject(DESCRIPTOR_PUT, size, at(local), at(remote));
+        const steps: [most: number, left: number, moved: number][] = [
+          [0, 5, 0],
+          [99, 5, 0],
+          [100, 3, 0], // the one of no bytes, too
+          [299, 2, 0],
+          [SLICE_BYTES - 1, 2, 0],
+          [SLICE_BYTES, 2, SLICE_BYTES],
+          [49, 2, SLICE_BYTES],
+          [57, 1, 0],
+          [SLICE_BYTES, 0, 0],
+        ];
+        for (const [most, left, moved] of steps) {
+          expect([most, engine.engineRun(job, fifo, most), field(INJECTION_MOVED_OFFSET)]).toEqual([most, left, moved]);
+        }
+      });
+
+      itInline("an RMW counts as 8 bytes, a completion and a fence as none", () => {
+        for (let i = 0; i < 10; i++) {
+          injectRmw(RMW_ADD, 1n, 0n, at(local), at(remote), 2);
+          injectFence();
+        }
+        expect(engine.engineRun(job, fifo, 7)).toBe(40);
+        for (let left = 36; left >= 0; left -= 4) expect(engine.engineRun(job, fifo, 15)).toBe(left);
+      });
+
+      it("what is refused moves nothing: any number of it is done in one run, with a slice of what is behind", () => {
+        use(LARGE, LARGE_BYTES);
+        for (let i = 1; i <= 20; i++) inject(DESCRIPTOR_PUT, LARGE_BYTES + i, at(local), at(remote));
+        inject(DESCRIPTOR_PUT, SLICE_BYTES + 1, at(local), at(remote));
+        expect(run()).toBe(1);
+        expect([field(INJECTION_REFUSED_OFFSET), field(INJECTION_MOVED_OFFSET)]).toEqual([20, SLICE_BYTES]);
       });
 
       it.each([SLICE_BYTES - 1, SLICE_BYTES, SLICE_BYTES + 1])(
@@ -941,6 +1033,27 @@ export function rmaSuite(name: string, options: RigOptions): void {
         expect([1, 3, 5].map(taken)).toEqual([TRANSFER_REMOTE_CLOSED, TRANSFER_DONE, TRANSFER_DONE]);
         expect(field(INJECTION_REFUSED_OFFSET)).toBe(1);
       });
+
+      it.each([TASK_CLOSED, TASK_DEAD])(
+        "what goes to a task that has ended (%i) is not done, and what is behind it is; between two slices too",
+        (state) => {
+          use(LARGE, LARGE_BYTES);
+          const other = open(0, 100);
+          inject(DESCRIPTOR_PUT, 600_000, at(local), at(remote), 1);
+          inject(DESCRIPTOR_GET, 10, at(local), at(remote), 1);
+          injectRmw(RMW_ADD | RMW_FETCH, 1n, 0n, at(local), at(remote), 1);
+          inject(DESCRIPTOR_PUT, 50, at(local), at(other), 1);
+          expect(run()).toBe(8);
+          rig.setWord(rig.task(1) + TASK_STATE_OFFSET, state);
+          compare(
+            () => expect(run()).toBe(0),
+            (map, place) => map.copy(map, place(other.base), place(local.base), place(local.base) + 50),
+          );
+          const ended = TRANSFER_ENDED;
+          expect([1, 3, 5, 7].map(taken)).toEqual([ended, ended, ended, TRANSFER_DONE]);
+          expect([field(INJECTION_REFUSED_OFFSET), field(INJECTION_MOVED_OFFSET)]).toEqual([3, 0]);
+        },
+      );
 
       it("a descriptor that becomes another one between two slices changes nothing outside of the regions", () => {
         use(LARGE, LARGE_BYTES);
@@ -1519,7 +1632,7 @@ export function rmaSuite(name: string, options: RigOptions): void {
                 const slot = scribble(each);
                 if (setsBit(each.kind)) bits.push(slot);
               }
-              expect(run()).toBe(0);
+              runAll();
             },
             (map, place) => {
               for (const each of list) {

@@ -1,20 +1,39 @@
-// Windows and chains, with what is forged or stale among it: see compare.ts.
+// Windows, chains and injection FIFOs, with what is forged or stale among it, and the engine thread: see compare.ts.
 import { describe, it } from "vitest";
 import {
   BLOCK_SIZE,
   BLOCK_STATUS_OFFSET,
+  CONTEXT_CLOSED,
+  CONTEXT_OPEN,
+  CONTEXT_STATE_OFFSET,
   DEPTH_MAX,
+  DESCRIPTOR_COMPLETION,
   DESCRIPTOR_FENCE,
   DESCRIPTOR_FETCH,
+  DESCRIPTOR_GET,
   DESCRIPTOR_MOVE,
   DESCRIPTOR_NOTICE,
+  DESCRIPTOR_PUT,
   DESCRIPTOR_REFILL,
   DESCRIPTOR_RGET,
+  DESCRIPTOR_RMW,
   DESCRIPTOR_SHIFT,
+  INJECTION_HEAD_OFFSET,
+  INJECTION_OLDEST_OFFSET,
+  INJECTION_STAGED_OFFSET,
+  INJECTION_TAIL_OFFSET,
   LINK_SIZE,
   NONE,
   PAGE_SIZE,
+  RMW_FETCH,
+  SHORT_BYTES,
   SLICE_BYTES,
+  TASK_ABSENT,
+  TASK_CLOSED,
+  TASK_DEAD,
+  TASK_NOTICE_OFFSET,
+  TASK_STATE_OFFSET,
+  TASK_UP,
   TRANSFER_CANCELED,
   TRANSFER_REFUSED,
   WINDOW_ALLOWED_OFFSET,
@@ -27,7 +46,7 @@ import {
   WINDOW_TAIL_OFFSET,
 } from "../../assembly/layout.js";
 import { addBlock, chainWords, type Region, readySide, type Side, sideOf } from "../support/chains.js";
-import type { Rig, Straddle } from "../support/kernels.js";
+import type { Rig, RigOptions, Straddle } from "../support/kernels.js";
 import { randomOf } from "../support/random.js";
 import { compare, type Operations, pick, type Random, word } from "./compare.js";
 
@@ -93,6 +112,12 @@ function prepare(rig: Rig): void {
     const { base } = regionOf(rig, task, DATA);
     for (let at = 0; at < DATA_PAGES * PAGE_SIZE; at += 4) rig.setWord(base + at, noise(2 ** 31));
     for (let i = 0; i < CHAINS; i++) open(FIRST_CHAIN + i, LINKS * LINK_SIZE);
+    for (let number = 0; number < map.fifos; number++) {
+      const start = [0, 0xffffffe0][number % 2] as number;
+      for (const offset of [INJECTION_TAIL_OFFSET, INJECTION_HEAD_OFFSET, INJECTION_OLDEST_OFFSET]) {
+        rig.setWord(rig.fifo(task, number) + offset, start);
+      }
+    }
   }
 }
 
@@ -111,7 +136,17 @@ function shapeOf(random: Random) {
   return { portion, bytes, depth: random(DEPTH_MAX + 2), ring };
 }
 
+/** What an engine may move in one go; mostly a slice. */
+const mostOf = (random: Random): number =>
+  pick(random, [SLICE_BYTES, SLICE_BYTES, SHORT_BYTES, random(SLICE_BYTES), random(200), 0]) as number;
+
 const sidesOf = (state: State): Side[] => state.transfers.flatMap(({ open }) => [...open]);
+
+/** Calls the engine for the context whose FIFO it is. */
+function callFor(rig: Rig, fifo: number): void {
+  const { job, injectionBase, injectionSize, fifos } = rig.map;
+  rig.producer.engineCall(job, Math.floor((fifo - injectionBase) / injectionSize / fifos));
+}
 
 function operations(reference: Rig): Operations<State> {
   const anySide = (task: number, random: Random): Side =>
@@ -119,7 +154,176 @@ function operations(reference: Rig): Operations<State> {
   const offsetIn = (random: Random): number =>
     pick(random, [0, 8, random(3000), DATA_PAGES * PAGE_SIZE - random(3000)]) ?? 0;
 
+  /** A region, a generation and an offset. Never a block: what is moved there would be windows. */
+  const anyPlace = (random: Random): number[] => [
+    random(4) === 0 ? word(random) | 0x10000 : random(2) * reference.map.regions + DATA,
+    random(4) === 0 ? word(random) : 1,
+    random(4) === 0 ? word(random) : offsetIn(random),
+  ];
+  const fifoOf = (random: Random): [text: string, of: (rig: Rig) => number] => {
+    const [task, number] = [random(2), random(reference.map.fifos)];
+    return [`FIFO ${number} of task ${task}`, (rig) => rig.fifo(task, number)];
+  };
+  /** Words of a descriptor: mostly one that can be done. */
+  const descriptorOf = (random: Random): number[] => {
+    const kinds = [DESCRIPTOR_PUT, DESCRIPTOR_GET, DESCRIPTOR_RMW, DESCRIPTOR_FENCE, DESCRIPTOR_COMPLETION];
+    const kind = random(20) === 0 ? word(random) : (pick(random, kinds) as number);
+    const rmw = (1 + random(5)) | (random(8) * RMW_FETCH);
+    const sizes = [0, 8, random(200), random(5000), SLICE_BYTES + random(8), random(DATA_PAGES * PAGE_SIZE)];
+    const size = pick(random, sizes) as number;
+    const any = random(20) === 0;
+    const place = (): number[] => {
+      if (any) return anyPlace(random);
+      const { index, generation } = regionOf(reference, random(2), DATA);
+      return [index, generation, random(4) === 0 ? offsetIn(random) : 8 * random(8)];
+    };
+    const operands = [word(random), word(random), word(random), word(random)];
+    return [kind, kind === DESCRIPTOR_RMW ? rmw : size, ...place(), ...place(), ...operands];
+  };
+  const writeStaged = (rig: Rig, fifo: number, words: number[]): void => {
+    for (const [i, value] of words.entries()) rig.setWord(fifo + INJECTION_STAGED_OFFSET + 4 * i, value);
+  };
+
+  const fifos: Operations<State> = {
+    inject: {
+      weight: 20,
+      choose: (_, random) => {
+        const [[text, of], words, completions, calls] = [
+          fifoOf(random),
+          descriptorOf(random),
+          random(3),
+          random(3) !== 0,
+        ];
+        return {
+          text: `inject(${words}; ${completions}) into ${text}`,
+          act: (rig) => {
+            const fifo = of(rig);
+            writeStaged(rig, fifo, words);
+            // A fence is one by itself.
+            const slot = rig.producer.inject(fifo, words[0] === DESCRIPTOR_FENCE ? 0 : completions);
+            if (calls) callFor(rig, fifo);
+            return slot;
+          },
+        };
+      },
+    },
+    submit: {
+      weight: 5,
+      choose: (_, random) => {
+        const [[text, of], words, hasCallback] = [fifoOf(random), descriptorOf(random), random(2) === 1];
+        return {
+          text: `submit(${words}; ${hasCallback}) into ${text}`,
+          act: (rig) => {
+            writeStaged(rig, of(rig), words);
+            return rig.producer.submit(rig.map.job, of(rig), hasCallback);
+          },
+        };
+      },
+    },
+    engineRun: {
+      weight: 15,
+      choose: (_, random) => {
+        const [[text, of], most] = [fifoOf(random), mostOf(random)];
+        return {
+          text: `engineRun(${text}, ${most})`,
+          act: (rig) => rig.producer.engineRun(rig.map.job, of(rig), most),
+        };
+      },
+    },
+    completionTake: {
+      weight: 15,
+      choose: (_, random) => {
+        const [[text, of], times] = [fifoOf(random), 1 + random(4)];
+        return {
+          text: `${times} × completionTake(${text})`,
+          act: (rig) => Array.from({ length: times }, () => rig.producer.completionTake(of(rig))),
+        };
+      },
+    },
+    engineGiveUp: {
+      weight: 2,
+      choose: (_, random) => {
+        const [text, of] = fifoOf(random);
+        // It may have ended before it could store how far it had come, and the owner may have taken some of that.
+        const before = random(4);
+        return {
+          text: `engineGiveUp(${text}), ${before} slots before`,
+          act: (rig) => {
+            const fifo = of(rig);
+            rig.setWord(fifo + INJECTION_HEAD_OFFSET, rig.word(fifo + INJECTION_HEAD_OFFSET) - before);
+            rig.producer.engineGiveUp(fifo);
+          },
+        };
+      },
+    },
+    engineCall: {
+      weight: 5,
+      choose: (_, random) => {
+        const ordinal = random(2);
+        return { text: `engineCall(${ordinal})`, act: (rig) => rig.producer.engineCall(rig.map.job, ordinal) };
+      },
+    },
+    ends: {
+      weight: 2,
+      choose: (_, random) => {
+        const [task, state] = [
+          random(2),
+          pick(random, [TASK_UP, TASK_UP, TASK_UP, TASK_UP, TASK_CLOSED, TASK_DEAD]) as number,
+        ];
+        return {
+          text: `the state of task ${task} is ${state}`,
+          act: (rig) => rig.producer.storeWord(rig.task(task) + TASK_STATE_OFFSET, state),
+        };
+      },
+    },
+  };
+
+  const thread: Operations<State> = {
+    engineServe: {
+      weight: 40,
+      choose: (_, random) => {
+        const times = 1 + random(4);
+        return {
+          text: `${times} × engineServe()`,
+          act: (rig) => Array.from({ length: times }, () => rig.producer.engineServe(rig.map.job)),
+        };
+      },
+    },
+    tellEngine: {
+      weight: 2,
+      choose: () => ({
+        text: "the engine is told",
+        act: (rig) => rig.producer.addWord(rig.engine + TASK_NOTICE_OFFSET, 1),
+      }),
+    },
+    engineEnds: {
+      weight: 2,
+      choose: (_, random) => {
+        const state = pick(random, [TASK_UP, TASK_UP, TASK_UP, TASK_ABSENT, TASK_CLOSED, TASK_DEAD]) as number;
+        return {
+          text: `the state of the engine is ${state}`,
+          act: (rig) => rig.producer.storeWord(rig.engine + TASK_STATE_OFFSET, state),
+        };
+      },
+    },
+    contexts: {
+      weight: 2,
+      choose: (_, random) => {
+        const [ordinal, state] = [
+          random(2),
+          pick(random, [CONTEXT_OPEN, CONTEXT_OPEN, CONTEXT_OPEN, CONTEXT_CLOSED]) as number,
+        ];
+        return {
+          text: `the state of context ${ordinal} is ${state}`,
+          act: (rig) => rig.producer.storeWord(rig.context(ordinal) + CONTEXT_STATE_OFFSET, state),
+        };
+      },
+    },
+  };
+
   return {
+    ...fifos,
+    ...(reference.map.engine ? thread : {}),
     begin: {
       weight: 8,
       choose: (state, random) => {
@@ -129,6 +333,7 @@ function operations(reference: Rig): Operations<State> {
         const taken = [keyOf(origin), keyOf(target), `links ${links} of task ${target.task}`];
         const [shape, fromOffset, toOffset] = [shapeOf(random), offsetIn(random), offsetIn(random)];
         const allowed = pick(random, [NONE, NONE, 0, 1, random(12)]) as number;
+        const calls = random(4) !== 0;
         if (taken.some((key) => state.taken.has(key))) return undefined;
         for (const key of taken) state.taken.add(key);
         state.transfers.push({ origin, target, open: new Set([origin, target]), links });
@@ -149,7 +354,9 @@ function operations(reference: Rig): Operations<State> {
               links: regionOf(rig, 1 - from, links),
             });
             for (const [offset, value] of words) rig.setWord(target.window + offset, value);
-            return [generation, own, rig.producer.chainWrite(rig.map.job, target.window)];
+            const written = rig.producer.chainWrite(rig.map.job, target.window);
+            if (calls) rig.producer.engineCall(rig.map.job, target.ordinal);
+            return [generation, own, written];
           },
         };
       },
@@ -157,12 +364,12 @@ function operations(reference: Rig): Operations<State> {
     chainRun: {
       weight: 40,
       choose: (_, random) => {
-        const [task, times] = [random(2), 1 + random(3)];
+        const [task, times, most] = [random(2), 1 + random(3), mostOf(random)];
         return {
-          text: `${times} × chainRun(${task})`,
+          text: `${times} × chainRun(${task}, ${most})`,
           act: (rig) =>
             Array.from({ length: times }, () =>
-              rig.producer.chainRun(rig.map.job, rig.context(task * rig.map.contexts)),
+              rig.producer.chainRun(rig.map.job, rig.context(task * rig.map.contexts), most),
             ),
         };
       },
@@ -173,7 +380,7 @@ function operations(reference: Rig): Operations<State> {
         const task = random(2);
         return {
           text: `chainPeek(${task})`,
-          act: (rig) => rig.producer.chainPeek(rig.context(task * rig.map.contexts)),
+          act: (rig) => rig.producer.chainPeek(rig.map.job, rig.context(task * rig.map.contexts)),
         };
       },
     },
@@ -224,12 +431,39 @@ function operations(reference: Rig): Operations<State> {
         const side = transfer && pick(random, [...transfer.open]);
         if (transfer === undefined || side === undefined) return undefined;
         transfer.open.delete(side);
+        const clears = random(2) === 1;
         state.taken.delete(keyOf(side));
         if (transfer.open.size === 0) {
           state.transfers = state.transfers.filter((other) => other !== transfer);
           state.taken.delete(`links ${transfer.links} of task ${transfer.target.task}`);
         }
-        return { text: `${keyOf(side)} is closed`, act: (rig) => rig.producer.windowClose(side.window) };
+        return {
+          text: `${keyOf(side)} is closed${clears ? ", and cleared" : ""}`,
+          act: (rig) => {
+            rig.producer.windowClose(side.window);
+            if (clears) rig.producer.windowClear(side.window);
+          },
+        };
+      },
+    },
+    windowClear: {
+      weight: 3,
+      choose: (state, random) => {
+        const side = anySide(random(2), random);
+        if (state.taken.has(keyOf(side))) return undefined;
+        return { text: `${keyOf(side)} is cleared`, act: (rig) => rig.producer.windowClear(side.window) };
+      },
+    },
+    chainBreak: {
+      weight: 2,
+      choose: (state, random) => {
+        const side = random(3) === 0 ? anySide(random(2), random) : pick(random, sidesOf(state));
+        return (
+          side && {
+            text: `chainBreak(${keyOf(side)})`,
+            act: (rig) => rig.producer.chainBreak(rig.map.job, side.window),
+          }
+        );
       },
     },
     chainNotice: {
@@ -246,7 +480,15 @@ function operations(reference: Rig): Operations<State> {
           act: (rig) => {
             const own = rig.word(side.window + WINDOW_GENERATION_OFFSET) - off;
             const { job } = rig.map;
-            return rig.producer.chainNotice(job, index, generation, place, own, rig.task(task), TRANSFER_REFUSED);
+            return rig.producer.chainNotice(
+              job,
+              index,
+              generation,
+              place,
+              own,
+              task * rig.map.contexts,
+              TRANSFER_REFUSED,
+            );
           },
         };
       },
@@ -258,17 +500,11 @@ function operations(reference: Rig): Operations<State> {
         if (side === undefined) return undefined;
         const kinds = [DESCRIPTOR_RGET, DESCRIPTOR_REFILL, DESCRIPTOR_FETCH, DESCRIPTOR_MOVE, DESCRIPTOR_NOTICE];
         const kind = pick(random, [...kinds, 0, DESCRIPTOR_FENCE, word(random)]) as number;
-        // Never a block: what is moved there would be windows.
-        const any = (): number[] => [
-          random(4) === 0 ? word(random) | 0x10000 : random(2) * reference.map.regions + DATA,
-          random(4) === 0 ? word(random) : 1,
-          random(4) === 0 ? word(random) : offsetIn(random),
-        ];
         const slots = [0, 1, 3, 4, 0x80000000, 0xffffffff];
         const sizes = [0, 1, random(5000), SLICE_BYTES + 1, word(random)];
         const bytes = pick(random, kind === DESCRIPTOR_FETCH ? slots : sizes) as number;
         const number = random(3) === 0 ? word(random) : random(DEPTH_MAX);
-        const words = [kind, bytes, ...any(), ...any(), number];
+        const words = [kind, bytes, ...anyPlace(random), ...anyPlace(random), number];
         return {
           text: `a descriptor ${words} in ${keyOf(side)}`,
           act: (rig) => {
@@ -298,7 +534,8 @@ function operations(reference: Rig): Operations<State> {
     bells: {
       weight: 2,
       choose: (_, random) => {
-        const [task, arms] = [random(2), random(2) === 1];
+        // With an engine thread, its slot is behind those of the tasks.
+        const [task, arms] = [random(2 + Number(reference.map.engine)), random(2) === 1];
         return {
           text: `task ${task} ${arms ? "may sleep" : "is awake"}`,
           act: (rig) => (arms ? rig.producer.bellArm(rig.task(task)) : rig.producer.bellDisarm(rig.task(task))),
@@ -308,12 +545,14 @@ function operations(reference: Rig): Operations<State> {
   };
 }
 
-describe("wasm and twin, in two memories: chains", () => {
-  it.each<[string, Straddle | undefined]>([
-    ["", undefined],
-    [", 2^31 in the heap", "heap"],
-  ])("the same results and the same bytes after every operation%s", (_, straddle) => {
-    const options = { tasks: 2, contexts: 1, heapBytes: PAGES * PAGE_SIZE, straddle };
+describe("wasm and twin, in two memories: chains and FIFOs", () => {
+  it.each<[string, "inline" | "thread", Straddle | undefined, number]>([
+    ["", "inline", undefined, 64],
+    [", by an engine thread", "thread", undefined, 1024],
+    [", 2^31 in the heap", "inline", "heap", 1024],
+    [", by an engine thread, 2^31 in the heap", "thread", "heap", 16],
+  ])("the same results and the same bytes after every operation%s", (_, engine, straddle, slots) => {
+    const options: RigOptions = { tasks: 2, contexts: 1, slots, heapBytes: PAGES * PAGE_SIZE, straddle, engine };
     const state = (): State => ({ transfers: [], taken: new Set() });
     compare({ options, sequences: SEQUENCES, length: OPERATIONS, prepare, state, operations });
   });

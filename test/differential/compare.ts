@@ -65,6 +65,6 @@ export function compare<State>(play: Play<State>): void {
   const counts = new Map<string, number>();
   for (let i = 0; i < play.sequences; i++) run(play, SEED + i, counts);
   // Each operation has been tried: a list that has gone stale would test nothing.
-  const names = Object.keys(play.operations(makeRig()));
+  const names = Object.keys(play.operations(makeRig(play.options)));
   expect(names.filter((name) => (counts.get(name) ?? 0) < 3)).toEqual([]);
 }

@@ -1,16 +1,22 @@
-// Lanes, heap, bells: see compare.ts.
+// Lanes, heap, bells, and who calls the engine: see compare.ts.
 import { describe, it } from "vitest";
 import {
   CONTEXT_NOTICE_SEEN_OFFSET,
   CONTEXT_READY_OFFSET,
+  DESCRIPTOR_FENCE,
+  DESCRIPTOR_KIND_OFFSET,
+  INJECTION_STAGED_OFFSET,
   JOB_HEAP_LOCK_OFFSET,
   KIND_SWITCH,
   OPEN_BUSY,
   OPEN_NO_MEMORY,
   PAGE_SIZE,
+  TASK_DEAD,
   TASK_NOTICE_OFFSET,
+  TASK_STATE_OFFSET,
+  TASK_UP,
 } from "../../assembly/layout.js";
-import type { Rig, Straddle, TakenEvent } from "../support/kernels.js";
+import type { Rig, RigOptions, Straddle, TakenEvent } from "../support/kernels.js";
 import { compare, type Operations, pick, type Random, word } from "./compare.js";
 
 const TASKS = 6;
@@ -48,6 +54,36 @@ function openLane(state: State, random: Random): LaneState | undefined {
     random,
     state.lanes.filter(({ closed, reserved }) => !closed && reserved === 0),
   );
+}
+
+/** Of an engine thread. */
+function thread(): Operations<State> {
+  return {
+    engineServe: {
+      weight: 5,
+      choose: () => ({ text: "engineServe()", act: (rig) => rig.consumer.engineServe(rig.map.job) }),
+    },
+    completionTake: {
+      weight: 5,
+      choose: (_, random) => {
+        const [ordinal, number] = [random(ENDPOINTS), random(2)];
+        return {
+          text: `completionTake(${ordinal}, ${number})`,
+          act: (rig) => rig.producer.completionTake(rig.fifo(ordinal, number)),
+        };
+      },
+    },
+    engineState: {
+      weight: 1,
+      choose: (_, random) => {
+        const state = random(3) === 0 ? TASK_DEAD : TASK_UP;
+        return {
+          text: `the state of the engine is ${state}`,
+          act: (rig) => rig.producer.storeWord(rig.engine + TASK_STATE_OFFSET, state),
+        };
+      },
+    },
+  };
 }
 
 /** Every choice is made from numbers drawn beforehand, so that both kernels are asked the same. */
@@ -352,7 +388,8 @@ function operations(reference: Rig): Operations<State> {
     bells: {
       weight: 5,
       choose: (_, random) => {
-        const [task, what] = [random(TASKS), random(5)];
+        // With an engine thread, its slot is behind those of the tasks.
+        const [task, what] = [random(TASKS + Number(reference.map.engine)), random(5)];
         return {
           text: `bell ${what} of task ${task}`,
           act: ({ consumer, producer, ...rig }) => {
@@ -366,6 +403,23 @@ function operations(reference: Rig): Operations<State> {
         };
       },
     },
+    fences: {
+      weight: 10,
+      choose: (_, random) => {
+        const [ordinal, number, calls] = [random(ENDPOINTS), random(reference.map.fifos), random(4) !== 0];
+        return {
+          text: `a fence of ${ordinal}${calls ? ", and engineCall()" : ""}`,
+          act: (rig) => {
+            const fifo = rig.fifo(ordinal, number);
+            rig.setWord(fifo + INJECTION_STAGED_OFFSET + DESCRIPTOR_KIND_OFFSET, DESCRIPTOR_FENCE);
+            const slot = rig.producer.inject(fifo, 0);
+            if (calls) rig.producer.engineCall(rig.map.job, ordinal);
+            return slot;
+          },
+        };
+      },
+    },
+    ...(reference.map.engine ? thread() : {}),
     spinning: {
       weight: 3,
       choose: (_, random) => {
@@ -403,12 +457,14 @@ function operations(reference: Rig): Operations<State> {
 }
 
 describe("wasm and twin, in two memories", () => {
-  it.each<[string, Straddle | undefined, number]>([
-    ["", undefined, SEQUENCES],
-    [", 2^31 in the heap", "heap", SEQUENCES],
-    [", 2^31 in a context block", "context", SEQUENCES / 3],
-  ])("the same results and the same bytes after every operation%s", (_, straddle, sequences) => {
-    const options = { tasks: TASKS, contexts: CONTEXTS, heapBytes: 16 * PAGE_SIZE, straddle };
+  it.each<[string, Straddle | undefined, number, "inline" | "thread"]>([
+    ["", undefined, SEQUENCES, "inline"],
+    [", with an engine thread", undefined, SEQUENCES, "thread"],
+    [", 2^31 in the heap", "heap", SEQUENCES, "inline"],
+    [", 2^31 in a context block", "context", SEQUENCES / 3, "inline"],
+    [", 2^31 in a context block, with an engine thread", "context", SEQUENCES / 3, "thread"],
+  ])("the same results and the same bytes after every operation%s", (_, straddle, sequences, engine) => {
+    const options: RigOptions = { tasks: TASKS, contexts: CONTEXTS, heapBytes: 16 * PAGE_SIZE, straddle, engine };
     const state = (): State => ({ lanes: [], extents: [], hands: new Map(), paused: new Set(), notices: 0 });
     compare({ options, sequences, length: OPERATIONS, state, operations });
   });

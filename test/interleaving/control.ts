@@ -15,6 +15,8 @@
 //  40  listed    words in `dirty`
 //  41  news      1: a word that is not watched has turned out to be shared
 //  42  mortal    bit i: thread i may be killed
+//  43  endless   bit i: thread i has no end of its own
+//  44  over      1: all others are through: those unwind
 //  48  state[4]  READY, BLOCKED, DONE, DEAD of each thread
 //  52  bell[4]   word that a BLOCKED thread waits for; -1 - i: the end of thread i
 //  56  fired[4]  1: its wait ended by its timeout
@@ -26,18 +28,21 @@
 //      dirty[]   indices of the words that were written in any run: these are restored before the next one
 // ╘════════════════════════════════════════════════════════════════════════════════════════════════════════════════╛
 import type { Memory } from "../../src/kernel/kernel.js";
-import { memoryMap } from "../../src/memory/map.js";
+import { type MemoryMap, memoryMap } from "../../src/memory/map.js";
 
-/** Of every scenario. */
+/** Of the scenarios with an engine thread. */
 export const map = memoryMap({
   tasks: 3,
   contexts: 2,
   laneBytes: 64,
-  heapBytes: 12 * 4096,
-  regions: 4,
+  heapBytes: 20 * 4096,
+  regions: 6,
   fifos: 2,
   slots: 4,
+  engine: true,
 });
+/** Of the others: all lies where it lies there, and each task is its own engine. */
+export const inlineMap: MemoryMap = { ...map, engine: false };
 /** Words of the job's memory: an index has 16 bits. */
 export const JOB_WORDS = map.end >>> 2;
 export const THREADS_MAX = 3;
@@ -48,6 +53,8 @@ export const PLAN_MAX = 64;
 export const ERROR_MAX = 511;
 /** SLICE_BYTES of what is explored: with that of what ships, no transfer of these small heaps would be of two slices. */
 export const SLICE = 16;
+/** And SHORT_BYTES, which is less. */
+export const SHORT = 8;
 
 const CONTROL = Math.ceil(map.end / 65536) * 16384;
 /** Indices of the control words. */
@@ -65,6 +72,8 @@ export const AT = {
   listed: CONTROL + 40,
   news: CONTROL + 41,
   mortal: CONTROL + 42,
+  endless: CONTROL + 43,
+  over: CONTROL + 44,
   state: CONTROL + 48,
   bell: CONTROL + 52,
   fired: CONTROL + 56,

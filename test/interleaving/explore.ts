@@ -13,7 +13,7 @@ export type { Exploration, Task } from "./runner.js";
 const here = (name: string): URL => new URL(name, import.meta.url);
 
 /** The sources that touch the job's memory: instrumented in the threads' code. */
-const TOUCHING = /src[\\/](kernel[\\/]twin|transport|pami)[\\/][^\\/]*\.ts$/;
+const TOUCHING = /src[\\/]((kernel[\\/]twin|transport|pami)[\\/][^\\/]*|engine[\\/](engine|serve))\.ts$/;
 
 /** What becomes of the text of a source before it is instrumented. */
 export type Change = (path: string, text: string) => string;

@@ -1,10 +1,11 @@
 // Makes the code that ships stop before every access to memory: the wasm module, read back as text, and the sources of
-// the twin. Nothing else of either changes, but the engine's slices, which are as small as the heaps here.
+// the twin. Nothing else of either changes, but what is a slice for the engine, and what is short: as small as the heaps
+// here.
 import { readFileSync } from "node:fs";
 import binaryen from "assemblyscript/binaryen";
 import type { Plugin } from "esbuild";
-import { SLICE_BYTES } from "../../assembly/layout.js";
-import { AT, FLAG, FLAGS_OFFSET, JOB_WORDS, KIND, LOG, SLICE } from "./control.js";
+import { SHORT_BYTES, SLICE_BYTES } from "../../assembly/layout.js";
+import { AT, FLAG, FLAGS_OFFSET, JOB_WORDS, KIND, LOG, SHORT, SLICE } from "./control.js";
 
 type Node = string | Node[];
 
@@ -103,18 +104,31 @@ const HOOK = [
     (if (i32.eq (local.get $step) (i32.load ${at("stop")})) (then (call $explore_stop))))`,
 ];
 
-/** A text in which the engine's slices are of SLICE bytes; `before` and `after`: what stands around the number there. */
-function withSmallSlices(text: string, before: string, after: string): string {
-  const parts = text.split(`${before}${SLICE_BYTES}${after}`);
-  if (parts.length === 1) throw new Error("the size of a slice is not found");
-  return parts.join(`${before}${SLICE}${after}`);
+/** A text in which a number is another one; `before` and `after`: what stands around it there, `times` at the most. */
+function withNumber(text: string, before: string, number: number, after: string, other: number, times: number): string {
+  const parts = text.split(`${before}${number}${after}`);
+  if (parts.length === 1 || parts.length > times + 1) throw new Error(`${number} is there ${parts.length - 1} times`);
+  return parts.join(`${before}${other}${after}`);
+}
+
+/** The text of the module, in which a slice is of SLICE bytes, and SHORT are short: there that number means nothing else. */
+function withSmallSlices(module: string): string {
+  const [before, after] = ["(i32.const ", ")"];
+  const sliced = withNumber(module, before, SLICE_BYTES, after, SLICE, Number.POSITIVE_INFINITY);
+  return withNumber(sliced, before, SHORT_BYTES, after, SHORT, 2);
+}
+
+/** As withSmallSlices(), of the source that names both. */
+function withSmallSizes(layout: string): string {
+  const sliced = withNumber(layout, "SLICE_BYTES: u32 = ", SLICE_BYTES, ";", SLICE, 1);
+  return withNumber(sliced, "SHORT_BYTES: u32 = ", SHORT_BYTES, ";", SHORT, 1);
 }
 
 /** The module with a call before each access to memory; it imports what IMPORTS says beside its memory. */
 export function instrument(wasm: Uint8Array): Uint8Array {
   const original = binaryen.readBinary(wasm);
   original.setFeatures(binaryen.Features.All);
-  const [module] = parse(withSmallSlices(original.emitText(), "(i32.const ", ")")) as [Node[]];
+  const [module] = parse(withSmallSlices(original.emitText())) as [Node[]];
   original.dispose();
   const fields = module.slice(1);
   const isType = (field: Node): boolean => Array.isArray(field) && field[0] === "type";
@@ -197,7 +211,7 @@ export function instrumentSources(
         loader: "ts",
       }));
       build.onLoad({ filter: /assembly[\\/]layout\.ts$/ }, ({ path }) => ({
-        contents: withSmallSlices(readFileSync(path, "utf8"), "SLICE_BYTES: u32 = ", ";"),
+        contents: withSmallSizes(readFileSync(path, "utf8")),
         loader: "ts",
       }));
     },

@@ -14,7 +14,8 @@ it("without a mutant the sources give the module that ships, byte for byte", asy
 it.each(MUTANTS)("caught: $name", { timeout: 120_000 }, async (mutant) => {
   const explorer = await Explorer.start("wasm", await compiled(mutant), undefined, changed(mutant));
   try {
-    for (const { name, bound = 2 } of mutant.file === "chain.ts" ? CHAIN_SCENARIOS : SCENARIOS) {
+    const { scenarios = mutant.file === "chain.ts" ? CHAIN_SCENARIOS : SCENARIOS } = mutant;
+    for (const { name, bound = 2 } of scenarios) {
       const { failure } = await explorer.explore({ scenario: name, bound });
       if (failure === undefined) continue;
       // What was found once is found again: by its schedule alone, and step for step.

@@ -5,17 +5,23 @@ import { basename } from "node:path";
 import { fileURLToPath } from "node:url";
 import asc from "assemblyscript/asc";
 import { JOB_REGIONS_BASE_OFFSET, REGION_SHIFT } from "../../assembly/layout.js";
+import { ENGINE_MUTANTS } from "./engine-mutants.js";
+import type { Scenario } from "./scenario.js";
 
 export interface Mutant {
   readonly name: string;
-  /** File of assembly/, or path of one in src/pami/. */
+  /** File of assembly/, or path of one in src/. */
   readonly file: string;
   readonly find: string;
   readonly replace: string;
+  /** One of these is to catch it; default: any. */
+  readonly scenarios?: readonly Scenario[];
 }
 
 const COMMIT = "  storeWord(record, commit);\n";
 const READY = "  if ((loadWord(word) & bit) == 0) setBits(word, bit);\n";
+const MOVE_PART = "  if (result == TRANSFER_DONE) result = transferPart(job, descriptor, true, moved, part);\n";
+const TELL_PEER = "    tell(peer, taskOf(job, load<u32>(window, WINDOW_PEER_ENDPOINT_OFFSET)));\n";
 
 export const MUTANTS: readonly Mutant[] = [
   {
@@ -207,21 +213,21 @@ ${COMMIT}`,
   {
     name: "the engine looks at tail by a plain load",
     file: "engine.ts",
-    find: "  const tail = loadWord(fifo + INJECTION_TAIL_OFFSET);\n  let moved: u32 = 0;\n",
-    replace: "  const tail = load<u32>(fifo, INJECTION_TAIL_OFFSET);\n  let moved: u32 = 0;\n",
+    find: "  const tail = loadWord(fifo + INJECTION_TAIL_OFFSET);\n  if (before == tail) return 0;\n",
+    replace: "  const tail = load<u32>(fifo, INJECTION_TAIL_OFFSET);\n  if (before == tail) return 0;\n",
   },
   {
     name: "a completion bit is set before what is behind it is there",
     file: "engine.ts",
-    find: "  const result = execute(job, descriptor, before, SLICE_BYTES);\n",
+    find: "      const bytes = proceed(job, fifo, descriptor, part);\n",
     replace:
-      "  const next = slotOf(fifo, (slot + 1) & (load<u32>(fifo, INJECTION_SLOTS_OFFSET) - 1));\n  if (load<u32>(next, DESCRIPTOR_KIND_OFFSET) == DESCRIPTOR_COMPLETION)\n    completionSet(fifo, (slot + 1) & (load<u32>(fifo, INJECTION_SLOTS_OFFSET) - 1));\n  const result = execute(job, descriptor, before, SLICE_BYTES);\n",
+      "      const next = slotOf(fifo, (head + 1) & mask);\n      if (load<u32>(next, DESCRIPTOR_KIND_OFFSET) == DESCRIPTOR_COMPLETION) completionSet(fifo, (head + 1) & mask);\n      const bytes = proceed(job, fifo, descriptor, part);\n",
   },
   {
     name: "a completion bit that is taken is not cleared",
     file: "completion.ts",
-    find: "  clearBits(fifo + INJECTION_MASK_OFFSET + ((slot >>> 5) << 2), 1 << (slot & 31));\n",
-    replace: "",
+    find: "  clearBits(fifo + INJECTION_MASK_OFFSET + ((slot >>> 5) << 2), 1 << (slot & 31));\n  clearAbove(fifo, slot);\n",
+    replace: "  clearAbove(fifo, slot);\n",
   },
   {
     name: "a completion bit is set by a plain store",
@@ -301,14 +307,14 @@ ${COMMIT}`,
   {
     name: "nobody rings for what is shipped",
     file: "chain.ts",
-    find: "  storeWord(window + WINDOW_TAIL_OFFSET, tail + slots);\n  ring(task);\n",
+    find: "  storeWord(window + WINDOW_TAIL_OFFSET, tail + slots);\n  engineCall(job, endpoint);\n",
     replace: "  storeWord(window + WINDOW_TAIL_OFFSET, tail + slots);\n",
   },
   {
     name: "the bell is rung before a link is shipped",
     file: "chain.ts",
-    find: "  storeWord(window + WINDOW_TAIL_OFFSET, tail + slots);\n  ring(task);\n",
-    replace: "  ring(task);\n  storeWord(window + WINDOW_TAIL_OFFSET, tail + slots);\n",
+    find: "  storeWord(window + WINDOW_TAIL_OFFSET, tail + slots);\n  engineCall(job, endpoint);\n",
+    replace: "  engineCall(job, endpoint);\n  storeWord(window + WINDOW_TAIL_OFFSET, tail + slots);\n",
   },
   {
     name: "nobody rings when a window is over",
@@ -326,28 +332,25 @@ ${COMMIT}`,
   {
     name: "the target is told before its last portion is counted",
     file: "chain.ts",
-    find: "  if (addWord(peer + WINDOW_LEFT_OFFSET, -bytes) == bytes) tell(peer, load<usize>(window, WINDOW_PEER_TASK_OFFSET));\n",
-    replace:
-      "  if (loadWord(peer + WINDOW_LEFT_OFFSET) == bytes) tell(peer, load<usize>(window, WINDOW_PEER_TASK_OFFSET));\n  addWord(peer + WINDOW_LEFT_OFFSET, -bytes);\n",
+    find: `  if (addWord(peer + WINDOW_LEFT_OFFSET, -bytes) == bytes) {\n${TELL_PEER}  }\n`,
+    replace: `  if (loadWord(peer + WINDOW_LEFT_OFFSET) == bytes) {\n${TELL_PEER}  }\n  addWord(peer + WINDOW_LEFT_OFFSET, -bytes);\n`,
   },
   {
     name: "a portion is counted before it is moved",
     file: "chain.ts",
-    find: "  if (result == TRANSFER_DONE) result = transferPart(job, descriptor, true, moved, SLICE_BYTES);\n",
-    replace:
-      "  const isLast = bytes - moved <= SLICE_BYTES && peer != 0;\n  if (isLast && addWord(peer + WINDOW_LEFT_OFFSET, -bytes) == bytes) tell(peer, load<usize>(window, WINDOW_PEER_TASK_OFFSET));\n  if (isLast) addWord(peer + WINDOW_LEFT_OFFSET, bytes);\n  if (result == TRANSFER_DONE) result = transferPart(job, descriptor, true, moved, SLICE_BYTES);\n",
+    find: MOVE_PART,
+    replace: `  const isLast = bytes - moved <= part && peer != 0;\n  if (isLast && addWord(peer + WINDOW_LEFT_OFFSET, -bytes) == bytes) {\n${TELL_PEER}  }\n  if (isLast) addWord(peer + WINDOW_LEFT_OFFSET, bytes);\n${MOVE_PART}`,
   },
   {
     name: "a portion's place in the ring is free before it is moved",
     file: "chain.ts",
-    find: "  if (result == TRANSFER_DONE) result = transferPart(job, descriptor, true, moved, SLICE_BYTES);\n",
-    replace:
-      "  storeWord(window + WINDOW_PASSED_OFFSET, load<u32>(window, WINDOW_PASSED_OFFSET) + 1);\n  if (result == TRANSFER_DONE) result = transferPart(job, descriptor, true, moved, SLICE_BYTES);\n  storeWord(window + WINDOW_PASSED_OFFSET, load<u32>(window, WINDOW_PASSED_OFFSET) - 1);\n",
+    find: MOVE_PART,
+    replace: `  storeWord(window + WINDOW_PASSED_OFFSET, load<u32>(window, WINDOW_PASSED_OFFSET) + 1);\n${MOVE_PART}  storeWord(window + WINDOW_PASSED_OFFSET, load<u32>(window, WINDOW_PASSED_OFFSET) - 1);\n`,
   },
   {
     name: "a portion is moved though it is not staged",
     file: "chain.ts",
-    find: "        if (isMove && isHeld(window, descriptor)) break;\n",
+    find: "    if (isHeld(window, descriptor)) break;\n",
     replace: "",
   },
   {
@@ -371,9 +374,9 @@ ${COMMIT}`,
   {
     name: "the next link is asked for behind its portion",
     file: "chain.ts",
-    find: "        // Whoever is told by one of the others",
+    find: "    if (load<u32>(descriptor, DESCRIPTOR_KIND_OFFSET) != DESCRIPTOR_MOVE) {\n",
     replace:
-      "        const before = slotAt(window, head);\n        const next = slotAt(window, head + 1);\n        if (load<u32>(before, DESCRIPTOR_KIND_OFFSET) == DESCRIPTOR_RGET && head + 1 != loadWord(window + WINDOW_TAIL_OFFSET) && load<u32>(next, DESCRIPTOR_KIND_OFFSET) == DESCRIPTOR_MOVE) {\n          hasMoved = true;\n          while (!moveSlice(job, window, next));\n          processOne(job, window, before, own);\n          head += 2;\n          store<u32>(window, head, WINDOW_HEAD_OFFSET);\n          continue;\n        }\n        // Whoever is told by one of the others",
+      "    const next = slotAt(window, head + 1);\n    if (load<u32>(descriptor, DESCRIPTOR_KIND_OFFSET) == DESCRIPTOR_RGET && head + 1 != loadWord(window + WINDOW_TAIL_OFFSET) && load<u32>(next, DESCRIPTOR_KIND_OFFSET) == DESCRIPTOR_MOVE) {\n      hasMoved = true;\n      while (!moveSlice(job, window, next, sliceOf(window, next), own));\n      processOne(job, window, descriptor, own);\n      head += 2;\n      store<u32>(window, head, WINDOW_HEAD_OFFSET);\n      continue;\n    }\n    if (load<u32>(descriptor, DESCRIPTOR_KIND_OFFSET) != DESCRIPTOR_MOVE) {\n",
   },
   {
     name: "an origin RGET is not refilled",
@@ -391,21 +394,21 @@ ${COMMIT}`,
   {
     name: "the first links are shipped before what they need is written",
     file: "chain.ts",
-    find: "  storeWord(window + WINDOW_LEFT_OFFSET, bytes);\n  const tail",
+    find: "  storeWord(window + WINDOW_LEFT_OFFSET, bytes);\n",
     replace:
-      "  storeWord(window + WINDOW_TAIL_OFFSET, load<u32>(window, WINDOW_TAIL_OFFSET) + (depth < n ? depth : n));\n  storeWord(window + WINDOW_TAIL_OFFSET, load<u32>(window, WINDOW_TAIL_OFFSET) - (depth < n ? depth : n));\n  storeWord(window + WINDOW_LEFT_OFFSET, bytes);\n  const tail",
+      "  storeWord(window + WINDOW_TAIL_OFFSET, load<u32>(window, WINDOW_TAIL_OFFSET) + (depth < n ? depth : n));\n  storeWord(window + WINDOW_TAIL_OFFSET, load<u32>(window, WINDOW_TAIL_OFFSET) - (depth < n ? depth : n));\n  storeWord(window + WINDOW_LEFT_OFFSET, bytes);\n",
   },
   {
     name: "the engine looks for shipped descriptors by a plain load",
     file: "chain.ts",
-    find: "      while (head != loadWord(window + WINDOW_TAIL_OFFSET)) {\n",
-    replace: "      while (head != load<u32>(window, WINDOW_TAIL_OFFSET)) {\n",
+    find: "  while (head != loadWord(window + WINDOW_TAIL_OFFSET)) {\n",
+    replace: "  while (head != load<u32>(window, WINDOW_TAIL_OFFSET)) {\n",
   },
   {
     name: "the last look before sleep leaves out what is shipped",
     file: "chain.ts",
-    find: "      if (head != loadWord(window + WINDOW_TAIL_OFFSET) && !isHeld(window, slotAt(window, head))) return 1;\n",
-    replace: "      if (head != loadWord(window + WINDOW_TAIL_OFFSET) && window == 0) return 1;\n",
+    find: "      if (head != loadWord(window + WINDOW_TAIL_OFFSET) && !isHeld(window, slotAt(window, head))) return true;\n",
+    replace: "      if (head != loadWord(window + WINDOW_TAIL_OFFSET) && window == 0) return true;\n",
   },
   {
     name: "the last look before sleep leaves out the status register",
@@ -416,8 +419,8 @@ ${COMMIT}`,
   {
     name: "the origin is told before its window is left alone",
     file: "chain.ts",
-    find: "        if (!isMove) store<u32>(window, head + 1, WINDOW_HEAD_OFFSET);\n        if (!processOne(job, window, descriptor, own)) continue;\n        head++;\n        if (isMove) store",
-    replace: "        if (!processOne(job, window, descriptor, own)) continue;\n        head++;\n        store",
+    find: "      store<u32>(window, head, WINDOW_HEAD_OFFSET);\n      processOne(job, window, descriptor, own);\n",
+    replace: "      processOne(job, window, descriptor, own);\n      store<u32>(window, head, WINDOW_HEAD_OFFSET);\n",
   },
   {
     name: "a window that is opened again begins with its first slot",
@@ -426,6 +429,7 @@ ${COMMIT}`,
     replace:
       "  storeWord(window + WINDOW_TAIL_OFFSET, 0);\n  store<u32>(window, 0, WINDOW_HEAD_OFFSET);\n  store<u32>(window, 0, WINDOW_MOVED_OFFSET);\n  storeWord(window + WINDOW_PASSED_OFFSET, 0);\n",
   },
+  ...ENGINE_MUTANTS,
 ];
 
 /** A text with the mutant in it. */

@@ -82,7 +82,8 @@ export function nameOf(word: number, blocks: readonly number[]): string {
   }
   if (pointer >= map.tasksBase) {
     const task = Math.floor((pointer - map.tasksBase) / layout.TASK_SIZE);
-    return `task ${task}: ${field("TASK", (pointer - map.tasksBase) % layout.TASK_SIZE)}`;
+    const whose = task === map.tasks ? "engine thread" : `task ${task}`;
+    return `${whose}: ${field("TASK", (pointer - map.tasksBase) % layout.TASK_SIZE)}`;
   }
   return `job: ${field("JOB", pointer)}`;
 }

@@ -7,6 +7,7 @@ import {
   DIRTY,
   FLAG,
   FLAGS_OFFSET,
+  inlineMap,
   isShared,
   JOB_WORDS,
   map,
@@ -60,25 +61,40 @@ export interface Exploration {
 
 const { words } = memory;
 const flags = new Uint16Array(memory.buffer, FLAGS_OFFSET, JOB_WORDS);
-const world = new World(
-  kernel,
-  memory,
-  me,
-  explored.access,
-  (thread) => turnstile.awaitEnd(thread),
-  (thread) => turnstile.isDead(thread),
-);
+const [world, inlineWorld] = [map, inlineMap].map(
+  (ofJob) =>
+    new World(
+      kernel,
+      memory,
+      ofJob,
+      me,
+      explored.access,
+      (thread) => turnstile.awaitEnd(thread),
+      (thread) => turnstile.isDead(thread),
+    ),
+) as [World, World];
 
-function runProgram(scenario: Scenario): void {
-  let dead = false;
+/** Runs a program until it ends, or the thread dies; whether it ended by itself. */
+function runToEnd(program: (world: World) => void, { engine = false }: Scenario): boolean {
   try {
     if (turnstile.failed) throw new Unwind();
-    (scenario.threads[me] as (world: World) => void)(world);
+    program(engine ? world : inlineWorld);
+    return true;
   } catch (error) {
-    dead = true;
     if (!(error instanceof Unwind)) turnstile.fail(error);
+    return false;
   }
-  turnstile.end(dead);
+}
+
+function runProgram(scenario: Scenario): void {
+  const hasEnded = runToEnd(scenario.threads[me] as (world: World) => void, scenario);
+  if (scenario.bury !== undefined && turnstile.survive()) runToEnd(scenario.bury, scenario);
+  turnstile.end(!hasEnded);
+}
+
+/** A bit for each thread. */
+function maskOf(threads: readonly number[] = []): number {
+  return threads.reduce((mask, thread) => mask | (1 << thread), 0);
 }
 
 /** The driver's hold on one scenario. */
@@ -100,21 +116,24 @@ class Driver implements Runner {
     const unused = (): never => {
       throw new Error("setup and check run outside of schedules");
     };
+    const ofJob = scenario.engine ? map : inlineMap;
     this.#checker = new World(
       outside.kernel(),
       memory,
+      ofJob,
       THREADS_MAX,
       outside.access,
       unused,
       turnstile.isDead.bind(turnstile),
     );
     words.fill(0, 0, JOB_WORDS);
-    formatMemory(map, memory, this.#checker.kernel, 2);
+    formatMemory(ofJob, memory, this.#checker.kernel, 2);
     // The heap of a few pages is for the scenario alone: none is kept for lanes of tasks that have started.
     words[(map.job + JOB_STARTED_OFFSET) >>> 2] = 0;
     words.fill(0xa5a5a5a5 | 0, map.heapBase >>> 2, JOB_WORDS); // what lies in free memory means nothing
     words[AT.scenario] = SCENARIOS.indexOf(scenario);
-    words[AT.mortal] = (scenario.mortal ?? []).reduce((mask, thread) => mask | (1 << thread), 0);
+    words[AT.mortal] = maskOf(scenario.mortal);
+    words[AT.endless] = maskOf(scenario.endless);
     scenario.setup(this.#checker);
     this.#snapshot = words.slice(0, JOB_WORDS);
     flags.fill(0);

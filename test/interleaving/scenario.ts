@@ -6,6 +6,12 @@ export interface Scenario {
   readonly threads: readonly ((world: World) => void)[];
   /** Threads that may die, one in a schedule, at any step. */
   readonly mortal?: readonly number[];
+  /** What is done for such a thread once it has died, in its place: what the monitor does. */
+  readonly bury?: (world: World) => void;
+  /** Whether the job has an engine thread. */
+  readonly engine?: boolean;
+  /** Threads that go on for ever, not the first: they are ended once the others are through and they sleep. */
+  readonly endless?: readonly number[];
   /** Preemptions that `npm test` goes up to; 2 if not given. */
   readonly bound?: number;
   /** Schedules that `npm run test:slow` makes at the most, where they take long. */

@@ -43,6 +43,7 @@ export class Turnstile {
     words.fill(0, AT.steps, AT.scenario);
     words[AT.salt] = salt;
     words.fill(0, AT.state, AT.plan);
+    words[AT.over] = 0;
     words[AT.error] = 0;
     for (let thread = 0; thread < count; thread++) words[AT.notes + 64 * thread] = 0;
     for (let thread = count; thread < 4; thread++) words[AT.state + thread] = DONE;
@@ -56,12 +57,13 @@ export class Turnstile {
     this.await();
   }
 
-  /** After the driver's own program: returns once every thread is through. */
+  /** After the driver's own program, when nobody can go on: ends the threads that are left. */
   finish(): void {
     const words = this.#words;
-    while (words[AT.failed] !== 0) {
+    for (;;) {
       const thread = words.subarray(AT.state, AT.state + 4).findIndex((state) => state < DONE);
       if (thread === -1) return;
+      words[AT.over] = 1;
       this.#handTo(thread);
       this.await();
     }
@@ -120,16 +122,24 @@ export class Turnstile {
     return this.#words[AT.state + thread] === DEAD;
   }
 
+  /** Whether this thread was killed, by the schedule and not because all is over; then it can go on with something else. */
+  survive(): boolean {
+    const wasKilled = this.#dying && !this.failed;
+    if (this.#dying) this.#aim();
+    this.#dying = false;
+    return wasKilled;
+  }
+
   /** The thread's program is over. Only the driver's thread has to wait then. */
   end(dead: boolean): void {
     const words = this.#words;
     const { me } = this;
-    if (this.#dying) this.#aim();
-    this.#dying = false;
-    words[AT.state + me] = dead ? DEAD : DONE;
+    this.survive();
+    const isOver = words[AT.over] !== 0;
+    words[AT.state + me] = dead && !isOver ? DEAD : DONE;
     this.#disable();
     this.#wake(-1 - me);
-    const to = words[AT.failed] === 0 ? this.#choose(KIND.end, 0) : 0;
+    const to = words[AT.failed] === 0 && !isOver ? this.#choose(KIND.end, 0) : 0;
     this.#fire(to);
     this.#handTo(to);
     if (me === 0) this.await();
@@ -232,7 +242,9 @@ export class Turnstile {
       late = thread; // by its timeout, if nobody else can
     }
     if (late !== -1) return late;
-    if (words.subarray(AT.state, AT.state + 4).includes(BLOCKED)) {
+    const endless = words[AT.endless] as number;
+    const isStuck = (state: number, thread: number) => state === BLOCKED && (endless & (1 << thread)) === 0;
+    if (words.subarray(AT.state, AT.state + 4).some(isStuck)) {
       this.fail("deadlock: every thread that is left sleeps");
       if (kind !== KIND.end) throw new Unwind();
     }
@@ -292,7 +304,7 @@ export class Turnstile {
     this.#fire(thread);
     this.#handTo(thread);
     this.await();
-    if (this.#words[AT.failed] !== 0) throw new Unwind();
+    if (this.#words[AT.failed] !== 0 || this.#words[AT.over] !== 0) throw new Unwind();
   }
 
   #handTo(thread: number): void {

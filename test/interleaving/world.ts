@@ -2,12 +2,13 @@
 import { WAIT_TIMED_OUT } from "../../assembly/layout.js";
 import { Parker } from "../../src/engine/park.js";
 import type { Kernel, Memory } from "../../src/kernel/kernel.js";
+import type { MemoryMap } from "../../src/memory/map.js";
 import { Client } from "../../src/pami/client.js";
 import type { Clock } from "../../src/support/clock.js";
 import { Keepalive } from "../../src/support/keepalive.js";
 import { ShmLanes } from "../../src/transport/shm.js";
 import { Rig } from "../support/kernels.js";
-import { AT, KIND, map, NOTES_MAX } from "./control.js";
+import { AT, KIND, NOTES_MAX } from "./control.js";
 
 export class World extends Rig {
   readonly kernel: Kernel;
@@ -24,6 +25,7 @@ export class World extends Rig {
   constructor(
     kernel: Kernel,
     memory: Memory,
+    map: MemoryMap,
     me: number,
     access: (kind: number, word: number) => number,
     awaitEnd: (thread: number) => void,

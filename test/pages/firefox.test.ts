@@ -1,11 +1,14 @@
 // The API's suite and the kernels' in Firefox, on a page with headers and on one without; driven by WebDriver BiDi.
-import { accessSync, constants } from "node:fs";
+import { accessSync, constants, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
 import puppeteer, { type Browser } from "puppeteer-core";
 import { createServer } from "vite";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { buildDemo } from "../../scripts/demo.mjs";
 import type { Outcome } from "../browser/isolated/conformance/worker.js";
 import { ALIAS, DEPENDENCIES, ISOLATION, shims } from "../browser/shims.js";
+import { filesOf, serve } from "./support.js";
 
 /** A Firefox on the PATH, or the one that FIREFOX_PATH names. */
 function findFirefox(): string | undefined {
@@ -72,4 +75,29 @@ describe.skipIf(executablePath === undefined && !isRequired)("Firefox", () => {
     },
     300_000,
   );
+
+  it.each([
+    { policy: "none", headers: {}, engine: "thread" },
+    { policy: "one that forbids it", headers: { "Content-Security-Policy": "worker-src 'self'" }, engine: "ended" },
+  ])("P11: a page that sends by an engine thread; policy: $policy", async ({ headers, engine }) => {
+    const folder = mkdtempSync(join(tmpdir(), "pamir-firefox-"));
+    await buildDemo(folder);
+    try {
+      await serve(filesOf(folder, { ...ISOLATION, ...headers }), async (url) => {
+        const page = await browser.newPage();
+        await page.goto(`${url}frames.html?mebibytes=8`);
+        await page.click("#run");
+        await page.waitForFunction("/^(Done|It ended)/.test(document.getElementById('status').textContent)");
+        const json = (await page.evaluate("document.getElementById('json').textContent")) as string;
+        expect(JSON.parse(json).results).toMatchObject([
+          { by: "engine inline", engine: "inline", right: true },
+          { by: "engine thread", engine, right: true },
+          { by: "postMessage (clone)", right: true },
+        ]);
+        await page.close();
+      });
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
+  });
 });

@@ -16,13 +16,14 @@ const context = client.createContext();
 context.dispatch(1, (message) => context.sendImmediate(message.origin, 2, null, message.payload.slice()));
 context.advanceUntil(() => false);
 `;
-/** `jobs`: started jobs; `echo(job, number)`: what its task makes of it. */
+/** `jobs`: started jobs; `echo(job, number)`: what its task makes of it; `move(job, byte)`: what a large put has written. */
 const MAIN = `
 import { launch } from "pamir";
 globalThis.pamir = {
   jobs: [],
-  async start() {
-    const job = await launch(new URL("./task.js", import.meta.url), { tasks: 2, join: true, heapBytes: 2 ** 24 });
+  async start(engine) {
+    const options = { tasks: 2, join: true, heapBytes: 2 ** 24, engine };
+    const job = await launch(new URL("./task.js", import.meta.url), options);
     const context = job.client.createContext();
     const heard = [];
     context.dispatch(2, (message) => void heard.push(message.getInt32(0)));
@@ -33,6 +34,14 @@ globalThis.pamir = {
     context.sendImmediate(job.client.endpoint(1), 1, null, Int32Array.of(number));
     while (!heard.includes(number)) await context.progress({ timeout: 10_000 });
     return heard.at(-1);
+  },
+  async move(index, byte) {
+    const { job, context } = this.jobs[index];
+    const [local, remote] = [job.client.createRegion(2 ** 20), job.client.createRegion(2 ** 20)];
+    local.bytes.fill(byte);
+    context.put({ to: context.endpoint, local, remote: remote.handle });
+    await context.flush({ timeout: 10_000 });
+    return [remote.bytes.at(0), remote.bytes.at(-1), job.engine];
   },
 };
 `;
@@ -81,10 +90,11 @@ function visit<T>(body: (page: Page) => Promise<T>, bare: readonly string[] = []
   );
 }
 
-it("frozen and restored, it goes on", () =>
+it.each(["inline", "thread"])("frozen and restored, it goes on; engine %s", (engine) =>
   visit(async (page) => {
-    await page.evaluate("pamir.start()");
+    await page.evaluate(`pamir.start("${engine}")`);
     expect(await page.evaluate("pamir.echo(0, 1)")).toBe(1);
+    expect(await page.evaluate("pamir.move(0, 1)")).toEqual([1, 1, engine]);
     const session = await page.context().newCDPSession(page);
     // It is frozen while it waits for the answer.
     const waiting = page.evaluate("pamir.echo(0, 2)");
@@ -93,8 +103,10 @@ it("frozen and restored, it goes on", () =>
     await session.send("Page.setWebLifecycleState", { state: "active" });
     expect(await waiting).toBe(2);
     expect(await page.evaluate("pamir.echo(0, 3)")).toBe(3);
+    expect(await page.evaluate("pamir.move(0, 3)")).toEqual([3, 3, engine]);
     expect(await page.evaluate("pamir.jobs[0].job.terminate()")).toMatchObject([{ task: 1, cause: "terminated" }]);
-  }));
+  }),
+);
 
 it("two jobs at once, and a third after them", () =>
   visit(async (page) => {

@@ -70,6 +70,8 @@ export const TERMINATED = ["terminate", "parked", "asleep", "blocked"];
  * @property {boolean} slow tasks do not advance for a while, now and then
  * @property {boolean} interrupts
  * @property {boolean} straddles 2^31 is in the midst of the memory
+ * @property {"inline" | "thread"} engine
+ * @property {number | undefined} engineEnd milliseconds after which the engine thread is ended, if it is
  * @property {number} patience milliseconds in which everything has ended
  * @property {import("./model.js").Fault} [fault]
  */
@@ -129,7 +131,19 @@ export function drawRound(seed, number, { kernels, tasks: [least, most], millise
     interrupts: below(3) === 0,
     straddles: below(4) === 0,
     patience,
+    // Drawn last: what is drawn above is the same without it.
+    ...drawEngine(below, milliseconds),
   };
+}
+
+/**
+ * @param {(limit: number) => number} below
+ * @param {number} milliseconds
+ * @returns {Pick<Round, "engine" | "engineEnd">}
+ */
+function drawEngine(below, milliseconds) {
+  const engine = below(2) === 0 ? "thread" : "inline";
+  return { engine, engineEnd: engine === "thread" && below(3) === 0 ? below(milliseconds) : undefined };
 }
 
 /** How and when a task ends, in milliseconds from its beginning. @param {Round} round @param {number} task */

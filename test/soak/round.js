@@ -26,9 +26,21 @@ const LOOK_MS = 10;
 /** Milliseconds after which who wants to wait for its end does. */
 const SETTLED_MS = 60;
 
+/** How often it was said that the engine thread has ended, which is no news here. */
+function countEnds() {
+  let count = 0;
+  const { warn } = console;
+  console.warn = (...said) => {
+    if (String(said[0]).startsWith("pamir: the engine thread has ended: it was terminated.")) count++;
+    else warn(...said);
+  };
+  return () => count;
+}
+
 /** @param {import("./draw.js").Round} round @returns {Promise<Outcome>} */
 export async function runRound(round) {
   const { contexts, kernels, kills, survivors, patience } = round;
+  const warned = countEnds();
   const places = survivors + kills;
   const endpoints = places * contexts;
   const pages = Book.pages(places, contexts);
@@ -51,6 +63,7 @@ export async function runRound(round) {
     heapBytes: round.heapBytes,
     fifos: round.fifos,
     slots: round.slots,
+    engine: round.engine,
     ...(round.straddles ? { memoryBase: STRADDLING } : {}),
     args,
     onExit,
@@ -138,24 +151,35 @@ export async function runRound(round) {
     return owners.length + lanes.length === 0 ? undefined : JSON.stringify({ owners, lanes });
   }
 
-  const until = performance.now() + round.milliseconds;
+  const start = performance.now();
+  const until = start + round.milliseconds;
   if (kills > 0) for (let seat = survivors; seat < round.tasks; seat++) spawn(seat);
   const isEnough = () =>
     performance.now() > until ||
     book.hasFailed ||
     book.flag(STRUCK) > 0 ||
     (kills > 0 && doomed.size === 0 && job.tasks === places);
-  const interrupts = () => {
+  const endOfEngine = start + (round.engineEnd ?? Number.POSITIVE_INFINITY);
+  let isEngineEnded = false;
+  const disturbs = () => {
     if (round.interrupts && below(4) === 0) job.interrupt(below(job.tasks));
+    if (!isEngineEnded && performance.now() > endOfEngine) {
+      isEngineEnded = true;
+      /** @type {import("pamir").Job & { endEngine(): void }} */ (job).endEngine();
+    }
     return isEnough();
   };
-  let goesOn = await watch(interrupts, round.milliseconds + patience, "the traffic");
+  let goesOn = await watch(disturbs, round.milliseconds + patience, "the traffic");
   isStopped = true;
   goesOn = goesOn && (await watch(() => doomed.size === 0, 2 * patience, "the deaths"));
   for (let task = 0; task < survivors; task++) book.leave(task);
   book.raise(STOP);
   goesOn = goesOn && (await watch(() => book.flag(ALONE) > 0, 4 * patience, "the end of the round"));
   const dump = goesOn ? "" : String(job.dump());
+  if (goesOn && job.engine !== (isEngineEnded ? "ended" : round.engine))
+    book.fail("others", `the engine is ${job.engine}`);
+  if (goesOn && warned() !== Number(isEngineEnded))
+    book.fail("others", "the end of the engine thread was not told once");
   if (goesOn && !book.hasFailed) {
     const end = performance.now() + patience / 4;
     while (left() !== undefined && performance.now() < end)

@@ -22,7 +22,8 @@ Usage: npm run soak -- [options]
   --patience N     seconds in which everything that was begun has ended (default 60)
   --help
 
-A round draws which operations there are, who is killed and how, how small lanes, FIFOs and queues are. Counted are:
+A round draws which operations there are, who is killed and how, how small lanes, FIFOs and queues are, whether there is an
+engine thread, and whether that ends. Counted are:
 
   lost, repeated, reordered, torn   messages, by pair and number; of one that was killed, those that it knew were out
   hung                              what did not end: with what was under way, and a dump of the job
@@ -175,6 +176,7 @@ async function soak(args) {
     let round = drawRound(seed, number, { ...limits, patience });
     if (fault !== undefined) {
       round = { ...round, fault, kills: 0, survivors: round.tasks, isTight: false, operations: OPERATIONS };
+      round = { ...round, engineEnd: undefined };
     }
     let outcome = await runAlone(round);
     for (let tries = 1; outcome === undefined && tries < TRIES; tries++) {
@@ -187,8 +189,9 @@ async function soak(args) {
     total.operations += operations;
     total.kills += kills;
     for (const failure of FAILURES) total.failures[failure] += failures[failure];
-    const { tasks, contexts, kernels, laneBytes, slots } = round;
-    const what = `${tasks} tasks (${kernels}) × ${contexts}, lanes of ${laneBytes}, ${slots} slots`;
+    const { tasks, contexts, kernels, laneBytes, slots, engine, engineEnd } = round;
+    const whose = engine === "inline" ? "" : engineEnd === undefined ? ", engine thread" : ", engine thread that ends";
+    const what = `${tasks} tasks (${kernels}) × ${contexts}, lanes of ${laneBytes}, ${slots} slots${whose}`;
     const wrong = textOf(failures);
     const state = wrong.length === 0 ? "ok" : wrong.join(", ");
     console.log(`round ${number}: ${what}: ${operations} operations, ${messages} messages, ${kills} kills: ${state}`);

@@ -33,6 +33,11 @@ class Peer {
   /** What came to it of what was offered, and what came of that which it offered. */
   given = 0;
   taken = 0;
+  /** Of those, what may have come to it or not, and what did not come to this one: the engine thread has ended. */
+  unsure = 0;
+  broken = 0;
+  /** Whether a put of what is under way to our block was broken off: another fence of its FIFO may have been told so. */
+  isTorn = false;
   /** The reservation that is open. @type {{ number: number, isLast: boolean } | undefined} */
   reserved = undefined;
   isGreeted = false;
@@ -73,6 +78,8 @@ class Peer {
  */
 export function trafficOf(client, round, book, { seat, index }) {
   const { contexts, blockBytes, sizes, pendingBytes, isTight } = round;
+  /** What was under way when the engine thread ended comes to ERROR, and may have been done. */
+  const isFrail = round.engineEnd !== undefined;
   const random = randomFrom((round.seed + 7919 * client.task + 104_729 * index) | 0);
   const { below } = random;
   const context = client.createContext({ pendingBytes, unexpectedBytes: round.unexpectedBytes, spin: round.spin });
@@ -224,7 +231,7 @@ export function trafficOf(client, round, book, { seat, index }) {
       const bytes = new Uint8Array(message.payloadBytes);
       const done = once("a large message", (result) => {
         if (result === SUCCESS) compare(DATA, peer, number, header, bytes);
-        else if (number < book.committed(peer.ordinal, self, DATA))
+        else if (number < book.committed(peer.ordinal, self, DATA) && !(isFrail && result === ERROR))
           fail("lost", `message ${number} from ${peer.to} broke off`);
       });
       message.receive(bytes, done.call);
@@ -267,6 +274,7 @@ export function trafficOf(client, round, book, { seat, index }) {
       : new Uint8Array(message.payloadBytes);
     const done = once("an offer is received", (result) => {
       if (result === SUCCESS) came(bytes);
+      else if (isFrail && result === ERROR) peer.broken++;
       else if (result === SHUTDOWN ? book.isLeft(peer.task) : result !== CANCELED)
         fail("others", `offer ${number} from ${peer.to} came to ${result}`);
       if (inRegion) busy.delete("into");
@@ -385,7 +393,7 @@ export function trafficOf(client, round, book, { seat, index }) {
       "onRemote",
       (result) => {
         if (result === SUCCESS) isOut(peer, kind, number);
-        else if (result !== SHUTDOWN) fail("others", `onRemote came to ${result}`);
+        else if (result !== SHUTDOWN && !(isFrail && result === ERROR)) fail("others", `onRemote came to ${result}`);
       },
       peer,
     );
@@ -394,7 +402,8 @@ export function trafficOf(client, round, book, { seat, index }) {
     const free = isHeld ? once("onLocal", () => reuse(payload), peer) : undefined;
     const queue = below(4) > 0;
     // Of one that is killed, what is offered and not taken goes with it, also where something behind that is out.
-    const mayOffer = round.offerBytes > 0 && client.task < round.survivors;
+    // And a stream does not give what breaks off.
+    const mayOffer = round.offerBytes > 0 && client.task < round.survivors && !(isFrail && kind === STREAM);
     const rendezvous = mayOffer && free !== undefined && payload.length > 0 && below(4) === 0;
     const result = context.send({
       ...(rendezvous ? { rendezvous } : {}),
@@ -434,6 +443,7 @@ export function trafficOf(client, round, book, { seat, index }) {
       (result) => {
         over();
         if (result === SUCCESS) peer.given++;
+        else if (isFrail && result === ERROR) peer.unsure++;
         else if (result !== SHUTDOWN && result !== CANCELED)
           fail("others", `offer ${number} to ${peer.to} came to ${result}`);
       },
@@ -598,8 +608,12 @@ export function trafficOf(client, round, book, { seat, index }) {
       ];
       const bytes = contents.bytes(self, peer.ordinal, peer.puts++, stop - begin);
       region.bytes.set(bytes, staging + begin);
-      const callbacks = [once("put onLocal", () => {}, peer), once("put onRemote", () => {}, peer)].map((callback) => {
-        if (below(2) === 0) return callback;
+      /** @param {Result} result */
+      const there = (result) => {
+        if (isFrail && result === ERROR) peer.isTorn = true;
+      };
+      const callbacks = [once("put onLocal", () => {}, peer), once("put onRemote", there, peer)].map((callback, i) => {
+        if (below(2) === 0 || (isFrail && i === 1)) return callback;
         callback.refused();
         return undefined;
       });
@@ -621,8 +635,9 @@ export function trafficOf(client, round, book, { seat, index }) {
   /** @param {Peer} peer @param {Result} result */
   function fenced(peer, result) {
     // Something was refused or dropped, of one that has ended; it may share the FIFO.
-    if (result !== SUCCESS) peer.block = undefined;
-    if (result !== SUCCESS && round.kills === 0) fail("others", `a fence came to ${result}`);
+    if (result !== SUCCESS || peer.isTorn) peer.block = undefined;
+    peer.isTorn = false;
+    if (result !== SUCCESS && round.kills === 0 && !isFrail) fail("others", `a fence came to ${result}`);
     peer.state = peer.block === undefined ? "idle" : "fenced";
     if (peer.state === "idle") abandon(peer);
   }
@@ -633,7 +648,7 @@ export function trafficOf(client, round, book, { seat, index }) {
     abandon(peer);
     if (result !== SUCCESS) {
       if (result !== SHUTDOWN && result !== ERROR) fail("others", `a get came to ${result}`);
-      if (result === ERROR) peer.isShut = true;
+      refused(peer, result);
       return;
     }
     const region = /** @type {import("pamir").MemRegion} */ (local);
@@ -664,8 +679,14 @@ export function trafficOf(client, round, book, { seat, index }) {
   function ended(peer, sum, value, result) {
     if (result === SUCCESS) return sum.done(value);
     if (result !== SHUTDOWN && result !== ERROR) fail("others", `an rmw came to ${result}`);
-    if (result === ERROR) peer.isShut = true;
-    sum.issue(-value);
+    refused(peer, result);
+    // It may have been done, where the engine thread ended behind it.
+    if (!isFrail || result !== ERROR) sum.issue(-value);
+  }
+
+  /** Something was refused: the region is gone, and so is its task; or the engine thread. @param {Peer} peer @param {Result} result */
+  function refused(peer, result) {
+    if (result === ERROR && !isFrail) peer.isShut = true;
   }
 
   /** Draws a ticket: each is higher than the one before. @param {Peer} peer */
@@ -718,7 +739,7 @@ export function trafficOf(client, round, book, { seat, index }) {
       "a word",
       (result) => {
         busy.delete(key);
-        if (result === ERROR) peer.isShut = true;
+        refused(peer, result);
         peer.word = undefined;
         if (result !== SUCCESS) return;
         if (fetches) {
@@ -886,7 +907,7 @@ export function trafficOf(client, round, book, { seat, index }) {
       for (const peer of left) {
         if (peer.isTold) continue;
         const [data, stream] = [peer.next[DATA], peer.next[STREAM]].map(Number);
-        const last = Int32Array.of(Number(data), Number(stream), peer.given);
+        const last = Int32Array.of(Number(data), Number(stream), peer.given, peer.unsure);
         peer.isTold = accepted(peer, context.sendImmediate(peer.to, END, null, last, false), "the last of it");
       }
       return (
@@ -903,10 +924,10 @@ export function trafficOf(client, round, book, { seat, index }) {
     },
     /** What has not come by now does not come. */
     check() {
-      for (const { ordinal, announced = [], task, isShut, to, taken } of peers.values()) {
+      for (const { ordinal, announced = [], task, isShut, to, taken, broken } of peers.values()) {
         const given = announced[2] ?? taken;
-        if (taken < given) fail("lost", `${given - taken} of ${given} offers from ${to}`);
-        if (taken > given) fail("repeated", `${taken} offers from ${to}, who knows of ${given}`);
+        if (taken + broken < given) fail("lost", `${given - taken - broken} of ${given} offers from ${to}`);
+        if (taken > given + (announced[3] ?? 0)) fail("repeated", `${taken} offers from ${to}, who knows of ${given}`);
 
         deliveries.due(STREAM, ordinal, announced[1] ?? book.committed(ordinal, self, STREAM));
         for (const kind of [DATA, STREAM]) deliveries.close(kind, ordinal);

@@ -5,6 +5,11 @@ import {
   BLOCK_STATUS_OFFSET,
   BLOCK_WINDOWS_OFFSET,
   CONTEXT_WINDOWS_OFFSET,
+  LINK_SIZE,
+  NONE,
+  OPEN_BUSY,
+  OPEN_NO_MEMORY,
+  PAGE_SIZE,
   WINDOW_BIT_OFFSET,
   WINDOW_BYTES_OFFSET,
   WINDOW_CHAIN_GENERATION_OFFSET,
@@ -16,10 +21,10 @@ import {
   WINDOW_OWN_GENERATION_OFFSET,
   WINDOW_OWN_INDEX_OFFSET,
   WINDOW_OWN_OFFSET_OFFSET,
+  WINDOW_PEER_ENDPOINT_OFFSET,
   WINDOW_PEER_GENERATION_OFFSET,
   WINDOW_PEER_INDEX_OFFSET,
   WINDOW_PEER_OFFSET_OFFSET,
-  WINDOW_PEER_TASK_OFFSET,
   WINDOW_PEER_WINDOW_OFFSET,
   WINDOW_PORTION_OFFSET,
   WINDOW_RING_OFFSET,
@@ -29,7 +34,8 @@ import {
   WINDOW_TO_INDEX_OFFSET,
   WINDOW_TO_OFFSET_OFFSET,
 } from "../../assembly/layout.js";
-import { contextBlock, type MemoryMap } from "../../src/memory/map.js";
+import type { Kernel } from "../../src/kernel/kernel.js";
+import { contextBlock, type MemoryMap, ordinalOf } from "../../src/memory/map.js";
 import type { Rig } from "./kernels.js";
 
 /** A region that is open. */
@@ -39,9 +45,10 @@ export interface Region {
   readonly base: number;
 }
 
-/** A window of a task's first context; its number is its bit in the status register. */
+/** A window of a task's context; its number is its bit in the status register. */
 export interface Side {
   readonly task: number;
+  readonly ordinal: number;
   readonly context: number;
   readonly block: Region;
   readonly number: number;
@@ -67,20 +74,22 @@ export interface Plan {
   readonly ring?: number;
 }
 
-/** Makes a region a block of windows, the first in the list of a task's first context. */
-export function addBlock(rig: Rig, task: number, block: Region): void {
-  const context = rig.context(task * rig.map.contexts);
+/** Makes a region a block of windows, the first in the list of a task's context. */
+export function addBlock(rig: Rig, task: number, block: Region, number = 0): void {
+  const context = rig.context(ordinalOf(rig.map, task, number));
   rig.memory.bytes.fill(0, block.base, block.base + BLOCK_SIZE);
   rig.setWord(block.base + BLOCK_NEXT_OFFSET, rig.word(context + CONTEXT_WINDOWS_OFFSET));
   rig.setWord(context + CONTEXT_WINDOWS_OFFSET, block.base);
 }
 
-/** A window of a block. */
-export function sideOf(map: MemoryMap, task: number, block: Region, number: number): Side {
+/** A window of a block, of a task's context. */
+export function sideOf(map: MemoryMap, task: number, block: Region, number: number, context = 0): Side {
   const offset = BLOCK_WINDOWS_OFFSET + number * WINDOW_SIZE;
+  const ordinal = ordinalOf(map, task, context);
   return {
     task,
-    context: contextBlock(map, task * map.contexts),
+    ordinal,
+    context: contextBlock(map, ordinal),
     block,
     number,
     offset,
@@ -88,11 +97,11 @@ export function sideOf(map: MemoryMap, task: number, block: Region, number: numb
   };
 }
 
-/** Once for each window: where it tells its owner, and who owns the other one. */
-export function readySide(rig: Rig, { block, window, number }: Side, peer: number): void {
+/** Once for each window: where it tells its owner, and who owns the other one: a task, and a context of it. */
+export function readySide(rig: Rig, { block, window, number }: Side, peer: number, context = 0): void {
   rig.setWord(window + WINDOW_STATUS_OFFSET, block.base + BLOCK_STATUS_OFFSET);
   rig.setWord(window + WINDOW_BIT_OFFSET, 1 << number);
-  rig.setWord(window + WINDOW_PEER_TASK_OFFSET, rig.task(peer));
+  rig.setWord(window + WINDOW_PEER_ENDPOINT_OFFSET, ordinalOf(rig.map, peer, context));
 }
 
 /** What the target's core writes into its window before chainWrite(): offset and value of each word. */
@@ -119,4 +128,127 @@ export function chainWords(plan: Plan): [offset: number, value: number][] {
     [WINDOW_RING_OFFSET, plan.ring ?? 0],
     [WINDOW_DEPTH_OFFSET, plan.depth],
   ];
+}
+
+/** A window that is open, and the kernel of its task. */
+export interface End extends Side {
+  readonly kernel: Kernel;
+  readonly generation: number;
+}
+
+export interface Transfer extends Plan {
+  readonly origin: End;
+  readonly target: End;
+}
+
+/** The windows of a transfer: at the origin and at the target. */
+export interface Place {
+  readonly blocks: readonly [Region, Region];
+  readonly numbers: readonly [number, number];
+  /** Of the two endpoints; by default the first contexts of tasks 0 and 1. */
+  readonly ordinals?: readonly [number, number];
+}
+
+export interface Chain {
+  readonly portions: number;
+  readonly depth: number;
+  readonly portion?: number;
+  /** Bytes of the last portion. */
+  readonly last?: number;
+  readonly ring?: number;
+  readonly allowed?: number;
+}
+
+/** Where the payload begins in its region, and where the destination does. */
+export const FROM = 8;
+export const TO = 16;
+
+let payload = new Uint8Array();
+
+/** The first bytes of 1, 2, 3 … modulo 251; made once, since there are many. */
+function payloadOf(bytes: number): Uint8Array {
+  if (payload.length < bytes) payload = Uint8Array.from({ length: 2 * bytes }, (_, i) => (i % 251) + 1);
+  return payload.subarray(0, bytes);
+}
+
+/** What tasks do for their transfers in a rig: regions, blocks of windows, chains. */
+export class Chains {
+  readonly #rig: Rig;
+  readonly #kernelOf: (task: number) => Kernel;
+  #opened = 0;
+
+  constructor(rig: Rig, kernelOf: (task: number) => Kernel) {
+    this.#rig = rig;
+    this.#kernelOf = kernelOf;
+  }
+
+  region(task: number, bytes: number): Region {
+    const { job, regions } = this.#rig.map;
+    const kernel = this.#kernelOf(task);
+    const base = kernel.regionAllocate(job, Math.ceil(bytes / PAGE_SIZE), task);
+    if (base === OPEN_NO_MEMORY || base === OPEN_BUSY) throw new Error(`regionAllocate() gave ${base}`);
+    const index = task * regions + this.#opened++;
+    return { index, generation: kernel.regionOpen(job, index, base, bytes), base };
+  }
+
+  /** A block of windows of an endpoint, before those that it has. */
+  block(ordinal: number): Region {
+    const [task, context] = this.#ends(ordinal);
+    const made = this.region(task, BLOCK_SIZE);
+    addBlock(this.#rig, task, made, context);
+    return made;
+  }
+
+  /** Both sides of a transfer, and what its chain will be made of. The payload is 1, 2, 3 … modulo 251. */
+  prepare({ portions, depth, portion = 100, last = portion, ring = 0, allowed = NONE }: Chain, place: Place): Transfer {
+    const { contexts } = this.#rig.map;
+    const { blocks, numbers, ordinals = [0, contexts] } = place;
+    const bytes = (portions - 1) * portion + last;
+    const staged = ring === 0 ? bytes : ring * portion;
+    const origin = this.#open(ordinals[0], blocks[0], numbers[0], ordinals[1], allowed);
+    const target = this.#open(ordinals[1], blocks[1], numbers[1], ordinals[0], NONE);
+    const transfer: Transfer = {
+      origin,
+      target,
+      generation: origin.generation,
+      payload: this.region(origin.task, FROM + staged + 8),
+      from: FROM,
+      destination: this.region(target.task, TO + bytes + 8),
+      to: TO,
+      links: this.region(target.task, portions * LINK_SIZE),
+      bytes,
+      portion,
+      depth,
+      ring,
+    };
+    this.#rig.write(transfer.payload.base + FROM, payloadOf(staged));
+    this.plan(transfer);
+    return transfer;
+  }
+
+  /** Writes what the target's chain is made of. */
+  plan(transfer: Transfer): void {
+    for (const [offset, value] of chainWords(transfer)) this.#rig.setWord(transfer.target.window + offset, value);
+  }
+
+  /** Has the target write the chain, and call its engine; how many links. */
+  write({ target }: Transfer): number {
+    const { job } = this.#rig.map;
+    const links = target.kernel.chainWrite(job, target.window);
+    if (links !== 0) target.kernel.engineCall(job, target.ordinal);
+    return links;
+  }
+
+  #open(ordinal: number, block: Region, number: number, peer: number, allowed: number): End {
+    const [task, context] = this.#ends(ordinal);
+    const side = sideOf(this.#rig.map, task, block, number, context);
+    readySide(this.#rig, side, ...this.#ends(peer));
+    const kernel = this.#kernelOf(task);
+    return { ...side, kernel, generation: kernel.windowOpen(side.window, allowed) };
+  }
+
+  #ends(ordinal: number): [task: number, context: number] {
+    const { contexts } = this.#rig.map;
+    return [Math.floor(ordinal / contexts), ordinal % contexts];
+  }
 }

@@ -7,9 +7,12 @@ import {
   CONTEXT_EVENTS_OFFSET,
   CONTEXT_LANE_COUNT_OFFSET,
   CONTEXT_LANES_OFFSET,
+  CONTEXT_OPEN,
+  CONTEXT_STATE_OFFSET,
   DESCRIPTOR_SIZE,
   EVENT_SIZE,
   INJECTION_MASK_OFFSET,
+  JOB_DUE_OFFSET,
   KIND_MESSAGE,
   LANE_CAPACITY_OFFSET,
   LANE_CONTROL_SIZE,
@@ -20,12 +23,15 @@ import {
   RECORD_KIND_MASK,
   RECORD_KIND_SHIFT,
   RECORD_LENGTH_MASK,
+  TASK_STATE_OFFSET,
+  TASK_UP,
 } from "../../assembly/layout.js";
 import { type Kernel, type Memory, memoryOf } from "../../src/kernel/kernel.js";
 import { twinKernel } from "../../src/kernel/twin/index.js";
 import { wasmKernel, wasmModule } from "../../src/kernel/wasm.js";
 import {
   contextBlock,
+  engineSlot,
   formatMemory,
   injectionFifo,
   type Limits,
@@ -40,7 +46,9 @@ export type Build = "wasm" | "debug" | "twin";
 /** Which area of the map 2^31 lies in: where a pointer's sign bit turns. */
 export type Straddle = "heap" | "context" | "injection";
 
-export interface RigOptions extends Partial<Limits> {
+export interface RigOptions extends Omit<Partial<Limits>, "engine"> {
+  /** Who processes descriptors: "inline" (the default), each task its own; "thread", one thread for all tasks. */
+  readonly engine?: "inline" | "thread";
   readonly producer?: Build;
   /** Default: as the producer. */
   readonly consumer?: Build;
@@ -163,6 +171,16 @@ export class Rig {
     return taskSlot(this.map, task);
   }
 
+  /** The slot of the engine thread. */
+  get engine(): number {
+    return engineSlot(this.map);
+  }
+
+  /** Ordinals of the contexts that the engine thread is to look at. */
+  due(): number[] {
+    return this.bits(this.map.job + JOB_DUE_OFFSET);
+  }
+
   /** One of the injection FIFOs of an endpoint's ordinal. */
   fifo(ordinal = 0, number = 0): number {
     return injectionFifo(this.map, ordinal, number);
@@ -274,12 +292,20 @@ export class Rig {
   }
 }
 
+/** An engine thread serves those that are there. */
+function bringUp(rig: Rig): void {
+  const { tasks, contexts } = rig.map;
+  for (let task = 0; task <= tasks; task++) rig.setWord(rig.task(task) + TASK_STATE_OFFSET, TASK_UP);
+  for (let i = 0; i < tasks * contexts; i++) rig.setWord(rig.context(i) + CONTEXT_STATE_OFFSET, CONTEXT_OPEN);
+}
+
 /** A fresh job: as launch() makes it, but small. It takes the place of the last one in the same slot. */
 export function makeRig(options: RigOptions = {}): Rig {
   const { tasks = 3, contexts = 2, laneBytes = 1024, heapBytes = 64 * PAGE_SIZE, straddle, slot = 0 } = options;
   const { regions = 16, fifos = 2, slots = 64 } = options;
   const { producer = "wasm", consumer = producer } = options;
-  const limits = { tasks, contexts, laneBytes, heapBytes, regions, fifos, slots };
+  const engine = options.engine === "thread";
+  const limits = { tasks, contexts, laneBytes, heapBytes, regions, fifos, slots, engine };
   const map = memoryMap(limits, baseOf(limits, straddle));
   const bytes = Math.max((straddle === undefined ? 0 : TWO_TO_31) + ROOM, Math.ceil(map.end / ROOM) * ROOM);
   const place = pooled(bytes, slot);
@@ -289,5 +315,6 @@ export function makeRig(options: RigOptions = {}): Rig {
   // What lies in free memory means nothing: were it read as a commit word, it would be a record.
   place.memory.bytes.fill(0xa5, map.heapBase, map.end);
   formatMemory(map, place.memory, rig.producer, 2);
+  if (engine) bringUp(rig);
   return rig;
 }

@@ -48,7 +48,7 @@ export async function runPamir(kernel: KernelName | readonly KernelName[], order
   const work: Work = { ...order, results: makeResults(tasks), barrier: new SharedArrayBuffer(4) };
   const entry = new URL("./tasks/perf.js", import.meta.url);
   // Two tasks of one context: what a program of two tasks would ask for.
-  const heap = order.test === "rndv_bw" ? { heapBytes: (placesOf(order.bytes) + 1) * order.bytes + HEAP_BYTES } : {};
+  const heap = order.test === "rndv_bw" ? { heapBytes: 2 * placesOf(order.bytes) * order.bytes + HEAP_BYTES } : {};
   const job = await launch(entry, { tasks, kernel, contexts: 1, args: work, ...heap });
   const exits = await within(limitOf(order), job.exited, () => job.terminate());
   const failed = exits.find(({ code }) => code !== 0);
@@ -76,7 +76,7 @@ export async function runPeer(peer: string, order: Order): Promise<Figures> {
   const work: Work = { ...order, results: makeResults(threads), barrier: new SharedArrayBuffer(4) };
   const posts = peer.startsWith("postMessage");
   const channel = posts ? new MessageChannel() : undefined;
-  const places = order.test === "rndv_bw" ? placesOf(order.bytes) + 1 : 2;
+  const places = order.test === "rndv_bw" ? 2 * placesOf(order.bytes) : 2;
   const pages = Math.ceil((places * Math.max(order.bytes, 4096)) / 65536) + 1;
   const shared = posts ? {} : { memory: new WebAssembly.Memory({ initial: pages, maximum: pages, shared: true }) };
   const rings = [0, 1].map(() => new SharedArrayBuffer(8 + Math.max(RINGBUF_BYTES, 2 * order.bytes)));

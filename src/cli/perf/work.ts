@@ -48,10 +48,10 @@ export interface Figures {
 }
 
 export const WINDOW = 64;
-/** Messages of rndv_bw that are under way at a time. */
-export const RNDV_WINDOW = 4;
-/** Bytes of a payload up to which each of those goes to a place of its own. */
-const OWN_PLACE_BYTES = 2 ** 26;
+/** Messages of rndv_bw that are under way at a time, … */
+const RNDV_WINDOW = 4;
+/** … and bytes of a payload beyond which it is one: each has a place of its own at either side. */
+const SINGLE_BYTES = 2 ** 26;
 /** Round trips that are timed together where one takes less than a microsecond. */
 export const BATCH = 16;
 export const CACHE_LINE = 64;
@@ -68,9 +68,12 @@ export function makeResults(threads: number): SharedArrayBuffer {
   return results;
 }
 
-/** How many places the payloads of rndv_bw go to, in turn. */
+/**
+ * How many messages of rndv_bw are under way at a time, each from a place of its own to another: else the engines, which take
+ * a slice of each in turn, would copy the same bytes several times in a row, out of a cache.
+ */
 export function placesOf(bytes: number): number {
-  return bytes <= OWN_PLACE_BYTES ? RNDV_WINDOW : 1;
+  return bytes <= SINGLE_BYTES ? RNDV_WINDOW : 1;
 }
 
 /** Waits until all threads are up, so that nobody measures how others load. */

@@ -3,7 +3,7 @@ import { type MessagePort, workerData } from "node:worker_threads";
 import { bareWasm } from "../perf/bare-wasm.js";
 import { now, pinThread, RateMeter, Stopwatch, touch } from "../perf/measure.js";
 import type { PeerData } from "../perf/peers.js";
-import { BATCH, type Figures, meet, placesOf, RNDV_WINDOW, WINDOW, writeResults } from "../perf/work.js";
+import { BATCH, type Figures, meet, placesOf, WINDOW, writeResults } from "../perf/work.js";
 
 const { peer, thread, threads, work, port, memory, ringbuf } = workerData as PeerData;
 const { bytes, seconds, test } = work;
@@ -224,17 +224,17 @@ function memoryCopy(memory: WebAssembly.Memory): Figures {
 function portionCopy(memory: WebAssembly.Memory): Figures {
   const wasm = bareWasm(memory);
   const places = placesOf(bytes);
-  const from = places * bytes;
   new Uint8Array(memory.buffer).fill(1);
   const meter = new RateMeter(work);
   do {
-    for (let message = 0; message < RNDV_WINDOW; message++) {
-      const to = (message % places) * bytes;
+    for (let message = 0; message < places; message++) {
+      const to = message * bytes;
+      const from = (places + message) * bytes;
       for (let at = 0; at < bytes; at += PORTION_BYTES) {
         wasm.copy(to + at, from + at, Math.min(PORTION_BYTES, bytes - at), 1);
       }
     }
-  } while (meter.window(RNDV_WINDOW));
+  } while (meter.window(places));
   return meter.figures();
 }
 

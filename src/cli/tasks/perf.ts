@@ -2,7 +2,7 @@
 // it receives, and all others send.
 import { attach, type Client, type Context, type Endpoint, type Message, SEND_IMMEDIATE_MAX, SUCCESS } from "pamir";
 import { CollectionCounter, midmean, now, pinThread, RateMeter, Stopwatch, touch } from "../perf/measure.js";
-import { BATCH, type Figures, meet, placesOf, RNDV_WINDOW, WINDOW, type Work, writeResults } from "../perf/work.js";
+import { BATCH, type Figures, meet, placesOf, WINDOW, type Work, writeResults } from "../perf/work.js";
 
 const DATA = 1;
 const ANSWER = 2;
@@ -337,7 +337,7 @@ function touchFollower(context: Context, client: Client, peer: Endpoint, { bytes
 
 /** Always as many under way as the window has; each is counted when its payload is free again. */
 function rendezvousLeader(context: Context, client: Client, peer: Endpoint, work: Work): Figures {
-  const payload = client.createRegion(work.bytes).bytes.fill(1);
+  const payloads = Array.from({ length: placesOf(work.bytes) }, () => client.createRegion(work.bytes).bytes.fill(1));
   let isReady = false;
   context.dispatch(ANSWER, () => {
     isReady = true;
@@ -345,14 +345,20 @@ function rendezvousLeader(context: Context, client: Client, peer: Endpoint, work
   context.advanceUntil(() => isReady);
   const meter = new RateMeter(work);
   let underWay = 0;
-  const parameters = { to: peer, dispatch: DATA, payload, rendezvous: true, onLocal: () => underWay-- };
+  const parameters = payloads.map((payload) => ({
+    to: peer,
+    dispatch: DATA,
+    payload,
+    rendezvous: true,
+    onLocal: () => underWay--,
+  }));
   do {
-    for (let i = 0; i < RNDV_WINDOW; i++) {
-      while (underWay === RNDV_WINDOW) context.advance(ROUNDS);
+    for (const message of parameters) {
+      while (underWay === parameters.length) context.advance(ROUNDS);
       underWay++;
-      context.send(parameters);
+      context.send(message);
     }
-  } while (meter.window(RNDV_WINDOW));
+  } while (meter.window(parameters.length));
   while (underWay > 0) context.advance(ROUNDS);
   return meter.figures();
 }

@@ -1,5 +1,6 @@
 // Twin of assembly/chain.ts: same functions, same order; the comments stand there.
 import {
+  BLOCK_FIRST_OFFSET,
   BLOCK_NEXT_OFFSET,
   BLOCK_STATUS_OFFSET,
   BLOCK_TURN_OFFSET,
@@ -26,7 +27,9 @@ import {
   LINK_COUNT_MAX,
   LINK_SIZE,
   LINK_SLOTS,
+  NONE,
   SLICE_BYTES,
+  TRANSFER_BROKEN,
   TRANSFER_DONE,
   TRANSFER_ENDED,
   WINDOW_ALLOWED_OFFSET,
@@ -47,10 +50,10 @@ import {
   WINDOW_OWN_INDEX_OFFSET,
   WINDOW_OWN_OFFSET_OFFSET,
   WINDOW_PASSED_OFFSET,
+  WINDOW_PEER_ENDPOINT_OFFSET,
   WINDOW_PEER_GENERATION_OFFSET,
   WINDOW_PEER_INDEX_OFFSET,
   WINDOW_PEER_OFFSET_OFFSET,
-  WINDOW_PEER_TASK_OFFSET,
   WINDOW_PEER_WINDOW_OFFSET,
   WINDOW_PORTION_OFFSET,
   WINDOW_RESULT_OFFSET,
@@ -68,13 +71,17 @@ import {
   WINDOW_WRONG_OFFSET,
 } from "../../../assembly/layout.js";
 import type { Memory } from "../kernel.js";
+import type { Due } from "./due.js";
 import type { Engine } from "./engine.js";
 import type { Region } from "./region.js";
 import type { Sync } from "./sync.js";
 
 const DESCRIPTOR_WORDS = DESCRIPTOR_SIZE >>> 2;
 
-export function twinChain({ words }: Memory, sync: Sync, { regionOf, regionPlace }: Region, engine: Engine) {
+export type Chain = ReturnType<typeof twinChain>;
+
+export function twinChain({ words }: Memory, sync: Sync, due: Due, { regionOf, regionPlace }: Region, engine: Engine) {
+  const { engineCall, engineThread, hasEnded, taskOf } = due;
   const { addWord, loadWord, ring, setBits, storeWord } = sync;
 
   function get(pointer: number, offset: number): number {
@@ -98,6 +105,8 @@ export function twinChain({ words }: Memory, sync: Sync, { regionOf, regionPlace
     storeWord(window + WINDOW_STOP_OFFSET, TRANSFER_DONE);
     storeWord(window + WINDOW_LEFT_OFFSET, 0);
     set(window, WINDOW_WRONG_OFFSET, TRANSFER_DONE);
+    // SYNC V (whose)
+    storeWord(window + WINDOW_PEER_WINDOW_OFFSET, 0);
     // SYNC V (open)
     storeWord(window + WINDOW_GENERATION_OFFSET, generation);
     return generation >>> 0;
@@ -106,6 +115,9 @@ export function twinChain({ words }: Memory, sync: Sync, { regionOf, regionPlace
   function windowClose(window: number): void {
     // SYNC V (close)
     storeWord(window + WINDOW_GENERATION_OFFSET, get(window, WINDOW_GENERATION_OFFSET) + 1);
+  }
+
+  function windowClear(window: number): void {
     storeWord(window + WINDOW_TAIL_OFFSET, get(window, WINDOW_HEAD_OFFSET));
   }
 
@@ -123,13 +135,14 @@ export function twinChain({ words }: Memory, sync: Sync, { regionOf, regionPlace
   }
 
   function peerOf(job: number, window: number): number {
+    if (hasEnded(taskOf(job, get(window, WINDOW_PEER_ENDPOINT_OFFSET)))) return 0;
     const index = get(window, WINDOW_PEER_INDEX_OFFSET);
     const generation = get(window, WINDOW_PEER_GENERATION_OFFSET);
     const offset = get(window, WINDOW_PEER_OFFSET_OFFSET);
-    return windowOf(job, index, generation, offset, get(window, WINDOW_PEER_WINDOW_OFFSET));
+    return windowOf(job, index, generation, offset, loadWord(window + WINDOW_PEER_WINDOW_OFFSET));
   }
 
-  function ship(window: number, task: number, from: number, slots: number): void {
+  function ship(job: number, window: number, endpoint: number, from: number, slots: number): void {
     const tail = get(window, WINDOW_TAIL_OFFSET);
     for (let i = 0; i < slots; i++) {
       const to = slotAt(window, tail + i) >>> 2;
@@ -138,7 +151,7 @@ export function twinChain({ words }: Memory, sync: Sync, { regionOf, regionPlace
     }
     // SYNC Q (ship)
     storeWord(window + WINDOW_TAIL_OFFSET, (tail + slots) | 0);
-    ring(task);
+    engineCall(job, endpoint);
   }
 
   function tell(window: number, task: number): void {
@@ -207,14 +220,15 @@ export function twinChain({ words }: Memory, sync: Sync, { regionOf, regionPlace
         set(descriptor, DESCRIPTOR_BYTES_OFFSET, TRANSFER_DONE);
       }
     }
+    storeWord(window + WINDOW_LEFT_OFFSET, bytes);
     set(peer, WINDOW_PEER_INDEX_OFFSET, get(window, WINDOW_OWN_INDEX_OFFSET));
     set(peer, WINDOW_PEER_GENERATION_OFFSET, get(window, WINDOW_OWN_GENERATION_OFFSET));
     set(peer, WINDOW_PEER_OFFSET_OFFSET, get(window, WINDOW_OWN_OFFSET_OFFSET));
-    set(peer, WINDOW_PEER_WINDOW_OFFSET, get(window, WINDOW_GENERATION_OFFSET));
+    // SYNC V (whose)
+    storeWord(peer + WINDOW_PEER_WINDOW_OFFSET, get(window, WINDOW_GENERATION_OFFSET));
     for (let i = 0; i < depth && i + depth < n; i++) {
       writeFetch(window, peer + WINDOW_RGETS_OFFSET + (i << DESCRIPTOR_SHIFT), i + depth, n, depth);
     }
-    storeWord(window + WINDOW_LEFT_OFFSET, bytes);
     const tail = get(window, WINDOW_TAIL_OFFSET);
     const first = Math.min(depth, n);
     for (let i = 0; i < first; i++) writeFetch(window, slotAt(window, tail + i), i, n, depth);
@@ -229,7 +243,7 @@ export function twinChain({ words }: Memory, sync: Sync, { regionOf, regionPlace
     generation: number,
     offset: number,
     own: number,
-    task: number,
+    origin: number,
     result: number,
   ): number {
     const window = windowOf(job, index, generation, offset, own);
@@ -240,7 +254,7 @@ export function twinChain({ words }: Memory, sync: Sync, { regionOf, regionPlace
     set(descriptor, DESCRIPTOR_BYTES_OFFSET, result);
     // SYNC Q (notice)
     storeWord(window + WINDOW_TAIL_OFFSET, (tail + 1) | 0);
-    ring(task);
+    engineCall(job, origin);
     return 1;
   }
 
@@ -252,21 +266,27 @@ export function twinChain({ words }: Memory, sync: Sync, { regionOf, regionPlace
     return loadWord(window + WINDOW_STOP_OFFSET) === TRANSFER_DONE;
   }
 
-  function moveSlice(job: number, window: number, descriptor: number): boolean {
+  function sliceOf(window: number, descriptor: number): number {
+    const left = (get(descriptor, DESCRIPTOR_BYTES_OFFSET) - get(window, WINDOW_MOVED_OFFSET)) >>> 0;
+    return Math.min(left, SLICE_BYTES);
+  }
+
+  function moveSlice(job: number, window: number, descriptor: number, part: number, own: number): boolean {
     const bytes = get(descriptor, DESCRIPTOR_BYTES_OFFSET) >>> 0;
     const moved = get(window, WINDOW_MOVED_OFFSET) >>> 0;
     const peer = peerOf(job, window);
     // SYNC Z (look)
     let result = loadWord(window + WINDOW_STOP_OFFSET);
     if (result === TRANSFER_DONE) result = peer === 0 ? TRANSFER_ENDED : loadWord(peer + WINDOW_STOP_OFFSET);
-    if (result === TRANSFER_DONE) result = engine.transferPart(job, descriptor, true, moved, SLICE_BYTES);
-    if (result === TRANSFER_DONE && bytes - moved > SLICE_BYTES) {
-      set(window, WINDOW_MOVED_OFFSET, moved + SLICE_BYTES);
+    if (result === TRANSFER_DONE) result = engine.transferPart(job, descriptor, true, moved, part);
+    if (result === TRANSFER_DONE && (bytes - moved) >>> 0 > part) {
+      set(window, WINDOW_MOVED_OFFSET, moved + part);
       return false;
     }
     set(window, WINDOW_MOVED_OFFSET, 0);
     // SYNC Y (passed)
     storeWord(window + WINDOW_PASSED_OFFSET, (get(window, WINDOW_PASSED_OFFSET) + 1) | 0);
+    if (loadWord(window + WINDOW_ALLOWED_OFFSET) >>> 0 !== NONE) ring(own);
     if (result !== TRANSFER_DONE && get(window, WINDOW_RESULT_OFFSET) === TRANSFER_DONE) {
       set(window, WINDOW_RESULT_OFFSET, result);
     }
@@ -276,94 +296,146 @@ export function twinChain({ words }: Memory, sync: Sync, { regionOf, regionPlace
     }
     // SYNC K (count)
     if (addWord(peer + WINDOW_LEFT_OFFSET, -bytes) >>> 0 === bytes) {
-      tell(peer, get(window, WINDOW_PEER_TASK_OFFSET) >>> 0);
+      tell(peer, taskOf(job, get(window, WINDOW_PEER_ENDPOINT_OFFSET)));
     }
     return true;
   }
 
-  function processOne(job: number, window: number, descriptor: number, own: number): boolean {
+  function processOne(job: number, window: number, descriptor: number, own: number): void {
     const kind = get(descriptor, DESCRIPTOR_KIND_OFFSET);
-    if (kind === DESCRIPTOR_MOVE) return moveSlice(job, window, descriptor);
     if (kind === DESCRIPTOR_NOTICE) {
       const result = get(descriptor, DESCRIPTOR_BYTES_OFFSET);
       if (get(window, WINDOW_RESULT_OFFSET) === TRANSFER_DONE) set(window, WINDOW_RESULT_OFFSET, result);
       tell(window, own);
-      return true;
+      return;
     }
     const peer = peerOf(job, window);
-    const task = get(window, WINDOW_PEER_TASK_OFFSET) >>> 0;
+    const endpoint = get(window, WINDOW_PEER_ENDPOINT_OFFSET);
     if (kind === DESCRIPTOR_FETCH) {
       const slots = get(descriptor, DESCRIPTOR_BYTES_OFFSET) >>> 0;
       const index = get(descriptor, DESCRIPTOR_REMOTE_INDEX_OFFSET) >>> 0;
       const entry = regionOf(job, index, get(descriptor, DESCRIPTOR_REMOTE_GENERATION_OFFSET));
-      if (entry === 0 || slots > LINK_SLOTS) return true;
+      if (entry === 0 || slots > LINK_SLOTS) return;
       const offset = get(descriptor, DESCRIPTOR_REMOTE_OFFSET_OFFSET) >>> 0;
       const link = regionPlace(entry, offset, slots << DESCRIPTOR_SHIFT);
-      if (link !== 0 && (link & 3) === 0 && peer !== 0) ship(peer, task, link, slots);
-      return true;
+      if (link !== 0 && (link & 3) === 0 && peer !== 0) ship(job, peer, endpoint, link, slots);
+      return;
     }
     const number = get(descriptor, DESCRIPTOR_VALUE_OFFSET) >>> 0;
-    if (number >= DEPTH_MAX) return true;
+    if (number >= DEPTH_MAX) return;
     const rget = window + WINDOW_RGETS_OFFSET + (number << DESCRIPTOR_SHIFT);
-    if (kind === DESCRIPTOR_RGET && peer !== 0) ship(peer, task, rget, 1);
+    if (kind === DESCRIPTOR_RGET && peer !== 0) ship(job, peer, endpoint, rget, 1);
     else if (kind === DESCRIPTOR_REFILL) {
       for (let at = DESCRIPTOR_BYTES_OFFSET; at < DESCRIPTOR_VALUE_OFFSET; at += 4) set(rget, at, get(descriptor, at));
     }
-    return true;
   }
 
   function windowAt(block: number, number: number): number {
     return block + BLOCK_WINDOWS_OFFSET + number * WINDOW_SIZE;
   }
 
-  function chainRun(job: number, context: number): number {
-    const own = get(context, CONTEXT_TASK_OFFSET) >>> 0;
-    let left = 0;
+  function isOpen(window: number): boolean {
+    // SYNC V (engine)
+    return (loadWord(window + WINDOW_GENERATION_OFFSET) & 1) !== 0;
+  }
+
+  let allowance = 0;
+  let remaining = 0;
+
+  function windowRun(job: number, window: number, own: number): boolean {
+    let hasMoved = false;
+    let head = get(window, WINDOW_HEAD_OFFSET);
+    // SYNC Q (look)
+    while (head !== loadWord(window + WINDOW_TAIL_OFFSET)) {
+      const descriptor = slotAt(window, head);
+      if (get(descriptor, DESCRIPTOR_KIND_OFFSET) !== DESCRIPTOR_MOVE) {
+        head = (head + 1) | 0;
+        set(window, WINDOW_HEAD_OFFSET, head);
+        processOne(job, window, descriptor, own);
+        continue;
+      }
+      if (isHeld(window, descriptor)) break;
+      const part = sliceOf(window, descriptor);
+      if (part > allowance) {
+        remaining++;
+        break;
+      }
+      allowance -= part;
+      hasMoved = true;
+      if (!moveSlice(job, window, descriptor, part, own)) continue;
+      head = (head + 1) | 0;
+      set(window, WINDOW_HEAD_OFFSET, head);
+    }
+    return hasMoved;
+  }
+
+  function chainRun(job: number, context: number, most: number): number {
     // SYNC V (blocks)
+    const list = loadWord(context + CONTEXT_WINDOWS_OFFSET) >>> 0;
+    if (list === 0) return 0;
+    const own = get(context, CONTEXT_TASK_OFFSET) >>> 0;
+    allowance = most >>> 0;
+    remaining = 0;
+    const firstBlock = get(list, BLOCK_FIRST_OFFSET) >>> 0 || list;
+    const first = get(list, BLOCK_TURN_OFFSET) >>> 0;
+    let [block, number, isPassed] = [firstBlock, first, false];
+    do {
+      const window = windowAt(block, number);
+      const left = remaining;
+      const hasMoved = isOpen(window) && windowRun(job, window, own);
+      if (!isPassed && !hasMoved && remaining !== left) {
+        isPassed = true;
+        set(list, BLOCK_FIRST_OFFSET, block);
+        set(list, BLOCK_TURN_OFFSET, number);
+      }
+      number = (number + 1) % WINDOW_COUNT;
+      if (number === 0) block = loadWord(block + BLOCK_NEXT_OFFSET) >>> 0 || list;
+    } while (block !== firstBlock || number !== first);
+    return remaining;
+  }
+
+  function chainLeft(context: number): boolean {
     for (let block = loadWord(context + CONTEXT_WINDOWS_OFFSET) >>> 0; block !== 0; ) {
-      const first = get(block, BLOCK_TURN_OFFSET) >>> 0;
-      let hasMoved = false;
-      for (let i = 0; i < WINDOW_COUNT; i++) {
-        const number = (first + i) % WINDOW_COUNT;
+      for (let number = 0; number < WINDOW_COUNT; number++) {
         const window = windowAt(block, number);
-        let head = get(window, WINDOW_HEAD_OFFSET);
-        // SYNC Q (look)
-        while (head !== loadWord(window + WINDOW_TAIL_OFFSET)) {
-          const descriptor = slotAt(window, head);
-          const isMove = get(descriptor, DESCRIPTOR_KIND_OFFSET) === DESCRIPTOR_MOVE;
-          if (isMove && isHeld(window, descriptor)) break;
-          if (isMove && hasMoved) {
-            left++;
-            break;
-          }
-          if (isMove) {
-            hasMoved = true;
-            set(block, BLOCK_TURN_OFFSET, (number + 1) % WINDOW_COUNT);
-          }
-          if (!isMove) set(window, WINDOW_HEAD_OFFSET, (head + 1) | 0);
-          if (!processOne(job, window, descriptor, own)) continue;
-          head = (head + 1) | 0;
-          if (isMove) set(window, WINDOW_HEAD_OFFSET, head);
-        }
+        if (!isOpen(window)) continue;
+        const head = get(window, WINDOW_HEAD_OFFSET);
+        if (head !== loadWord(window + WINDOW_TAIL_OFFSET) && !isHeld(window, slotAt(window, head))) return true;
       }
       block = loadWord(block + BLOCK_NEXT_OFFSET) >>> 0;
     }
-    return left;
+    return false;
   }
 
-  function chainPeek(context: number): number {
+  function chainPeek(job: number, context: number): number {
     for (let block = loadWord(context + CONTEXT_WINDOWS_OFFSET) >>> 0; block !== 0; ) {
       // SYNC K (look)
       if (loadWord(block + BLOCK_STATUS_OFFSET) !== 0) return 1;
-      for (let number = 0; number < WINDOW_COUNT; number++) {
-        const window = windowAt(block, number);
-        const head = get(window, WINDOW_HEAD_OFFSET);
-        if (head !== loadWord(window + WINDOW_TAIL_OFFSET) && !isHeld(window, slotAt(window, head))) return 1;
-      }
       block = loadWord(block + BLOCK_NEXT_OFFSET) >>> 0;
     }
-    return 0;
+    return Number(engineThread(job) === 0 && chainLeft(context));
   }
 
-  return { windowOpen, windowClose, chainWrite, chainNotice, chainRun, chainPeek };
+  function chainBreak(job: number, window: number): number {
+    // SYNC V (begun)
+    if (loadWord(window + WINDOW_PEER_WINDOW_OFFSET) === 0) return 0;
+    const peer = peerOf(job, window);
+    if (peer === 0) return 1;
+    set(peer, WINDOW_WRONG_OFFSET, TRANSFER_BROKEN);
+    storeWord(peer + WINDOW_LEFT_OFFSET, 0);
+    tell(peer, taskOf(job, get(window, WINDOW_PEER_ENDPOINT_OFFSET)));
+    return 1;
+  }
+
+  return {
+    windowOpen,
+    windowClose,
+    windowClear,
+    chainWrite,
+    chainNotice,
+    chainRun,
+    chainLeft,
+    chainPeek,
+    chainBreak,
+  };
 }

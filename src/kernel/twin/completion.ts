@@ -33,16 +33,22 @@ export function twinCompletion({ words }: Memory, { clearBits, loadWord, setBits
     return ((words[(fifo + INJECTION_FIRST_OFFSET) >>> 2] >>> 0) + (slot << DESCRIPTOR_SHIFT)) >>> 0;
   }
 
-  function completionSet(fifo: number, slot: number): void {
+  function completionSet(fifo: number, word: number, bits: number): void {
     let mask = fifo + INJECTION_MASK_OFFSET;
     let level = (words[(fifo + INJECTION_SLOTS_OFFSET) >>> 2] + 31) >>> 5;
-    let bit = slot;
+    let place = word;
+    let set = bits;
     // SYNC B (set)
-    while (setBitsOf(mask + ((bit >>> 5) << 2), 1 << (bit & 31)) === 0 && level > MASK_TOP_WORDS) {
+    while (setBitsOf(mask + (place << 2), set) === 0 && level > MASK_TOP_WORDS) {
       mask += level << 2;
       level = (level + 31) >>> 5;
-      bit >>>= 5;
+      set = 1 << (place & 31);
+      place >>>= 5;
     }
+  }
+
+  function completionClear(fifo: number, slot: number): void {
+    clearBits(fifo + INJECTION_MASK_OFFSET + ((slot >>> 5) << 2), 1 << (slot & 31));
   }
 
   function clearAbove(fifo: number, slot: number): void {
@@ -80,15 +86,21 @@ export function twinCompletion({ words }: Memory, { clearBits, loadWord, setBits
     return (word << 5) + 31 - Math.clz32(bits & -bits);
   }
 
+  function nextDone(fifo: number, first: number): number {
+    const mask = fifo + INJECTION_MASK_OFFSET;
+    const level = (words[(fifo + INJECTION_SLOTS_OFFSET) >>> 2] + 31) >>> 5;
+    const slot = nextSet(mask, level, first);
+    return slot === NONE ? nextSet(mask, level, 0) : slot;
+  }
+
   function completionTake(fifo: number): number {
     const slots = words[(fifo + INJECTION_SLOTS_OFFSET) >>> 2];
     const oldest = words[(fifo + INJECTION_OLDEST_OFFSET) >>> 2];
     const first = oldest & (slots - 1);
-    const mask = fifo + INJECTION_MASK_OFFSET;
-    const level = (slots + 31) >>> 5;
-    let slot = nextSet(mask, level, first);
-    if (slot === NONE) slot = nextSet(mask, level, 0);
+    let slot = nextDone(fifo, first);
     if (slot === NONE) return NONE;
+    // SYNC B (oldest)
+    if (slot < first || slot >>> 5 !== first >>> 5) slot = nextDone(fifo, first);
     const result = words[(slotOf(fifo, slot) + DESCRIPTOR_BYTES_OFFSET) >>> 2];
     clearBits(fifo + INJECTION_MASK_OFFSET + ((slot >>> 5) << 2), 1 << (slot & 31));
     clearAbove(fifo, slot);
@@ -98,5 +110,5 @@ export function twinCompletion({ words }: Memory, { clearBits, loadWord, setBits
     return (slot | (result << COMPLETION_RESULT_SHIFT)) >>> 0;
   }
 
-  return { maskBytes, slotOf, completionSet, completionTake };
+  return { maskBytes, slotOf, completionSet, completionClear, completionTake };
 }

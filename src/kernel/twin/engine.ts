@@ -34,8 +34,11 @@ import {
   RMW_SET,
   RMW_WIDE,
   RMW_XOR,
+  SHORT_BYTES,
   SLICE_BYTES,
+  TRANSFER_BROKEN,
   TRANSFER_DONE,
+  TRANSFER_ENDED,
   TRANSFER_INVALID,
   TRANSFER_LATER,
   TRANSFER_LOCAL_BOUNDS,
@@ -45,6 +48,7 @@ import {
 } from "../../../assembly/layout.js";
 import type { Memory } from "../kernel.js";
 import type { Completion } from "./completion.js";
+import type { Due } from "./due.js";
 import type { Region } from "./region.js";
 import type { Sync } from "./sync.js";
 
@@ -62,10 +66,16 @@ function wideOf(low: number, high: number): bigint {
 
 export type Engine = ReturnType<typeof twinEngine>;
 
-export function twinEngine({ words, bytes }: Memory, sync: Sync, regions: Region, completion: Completion) {
+export function twinEngine(
+  { words, bytes }: Memory,
+  sync: Sync,
+  { engineThread }: Due,
+  regions: Region,
+  completion: Completion,
+) {
   const { changeWide, changeWord, loadWord, storeWord } = sync;
-  const { regionOf, regionPlace } = regions;
-  const { completionSet, maskBytes, slotOf } = completion;
+  const { isOwnerUp, regionOf, regionPlace } = regions;
+  const { completionClear, completionSet, maskBytes, slotOf } = completion;
 
   function move(to: number, from: number, length: number): void {
     if (length <= WORDS_MAX && ((to | from | length) & 3) === 0) {
@@ -157,6 +167,11 @@ export function twinEngine({ words, bytes }: Memory, sync: Sync, regions: Region
     return TRANSFER_DONE;
   }
 
+  function bytesOf(descriptor: number): number {
+    if (words[(descriptor + DESCRIPTOR_KIND_OFFSET) >>> 2] === DESCRIPTOR_RMW) return 8;
+    return words[(descriptor + DESCRIPTOR_BYTES_OFFSET) >>> 2] >>> 0;
+  }
+
   function execute(job: number, descriptor: number, moved: number, most: number): number {
     if (words[(descriptor + DESCRIPTOR_KIND_OFFSET) >>> 2] === DESCRIPTOR_RMW) return change(job, descriptor, most);
     return transfer(job, descriptor, moved, most);
@@ -191,7 +206,9 @@ export function twinEngine({ words, bytes }: Memory, sync: Sync, regions: Region
     for (let i = 0; i < DESCRIPTOR_WORDS; i++) words[descriptor + i] = words[staged + i];
     const isFence = Number(words[staged + (DESCRIPTOR_KIND_OFFSET >>> 2)] === DESCRIPTOR_FENCE);
     for (let i = 1; i <= completions; i++) {
-      words[(slotOf(fifo, (tail + i) & mask) + DESCRIPTOR_KIND_OFFSET) >>> 2] = DESCRIPTOR_COMPLETION;
+      const place = slotOf(fifo, (tail + i) & mask);
+      words[(place + DESCRIPTOR_KIND_OFFSET) >>> 2] = DESCRIPTOR_COMPLETION;
+      words[(place + DESCRIPTOR_BYTES_OFFSET) >>> 2] = TRANSFER_DONE;
     }
     words[(fifo + INJECTION_PENDING_OFFSET) >>> 2] += isFence + completions;
     // SYNC I (inject)
@@ -202,17 +219,21 @@ export function twinEngine({ words, bytes }: Memory, sync: Sync, regions: Region
   function submit(job: number, fifo: number, hasCallback: boolean): number {
     const staged = fifo + INJECTION_STAGED_OFFSET;
     const kind = words[(staged + DESCRIPTOR_KIND_OFFSET) >>> 2];
-    const isIdle = words[(fifo + INJECTION_HEAD_OFFSET) >>> 2] === words[(fifo + INJECTION_TAIL_OFFSET) >>> 2];
+    const isInline = engineThread(job) === 0;
+    // SYNC E (idle)
+    const head = isInline ? words[(fifo + INJECTION_HEAD_OFFSET) >>> 2] : loadWord(fifo + INJECTION_HEAD_OFFSET);
+    const isIdle = head === words[(fifo + INJECTION_TAIL_OFFSET) >>> 2];
     const isFirst = isIdle && (!hasCallback || words[(fifo + INJECTION_PENDING_OFFSET) >>> 2] === 0);
     if (kind === DESCRIPTOR_RMW) {
       const isNow = isFirst || !hasCallback;
       return submitted(change(job, staged, isNow ? SLICE_BYTES : 0), isNow);
     }
     if (kind === DESCRIPTOR_FENCE) {
-      const failed = words[(fifo + INJECTION_FAILED_OFFSET) >>> 2];
-      return isFirst && failed === TRANSFER_DONE ? TRANSFER_DONE : TRANSFER_LATER;
+      const isRight = isFirst && words[(fifo + INJECTION_FAILED_OFFSET) >>> 2] === TRANSFER_DONE;
+      return isRight ? TRANSFER_DONE : TRANSFER_LATER;
     }
-    const isNow = isFirst && words[(staged + DESCRIPTOR_BYTES_OFFSET) >>> 2] >>> 0 <= SLICE_BYTES;
+    const longest = isInline ? SLICE_BYTES : SHORT_BYTES;
+    const isNow = isFirst && words[(staged + DESCRIPTOR_BYTES_OFFSET) >>> 2] >>> 0 <= longest;
     return submitted(transfer(job, staged, 0, isNow ? SLICE_BYTES : 0), isNow);
   }
 
@@ -220,50 +241,89 @@ export function twinEngine({ words, bytes }: Memory, sync: Sync, regions: Region
     return result === TRANSFER_DONE && !isDone ? TRANSFER_LATER : result;
   }
 
-  function process(job: number, fifo: number, slot: number): number {
-    const descriptor = slotOf(fifo, slot);
-    const kind = words[(descriptor + DESCRIPTOR_KIND_OFFSET) >>> 2];
-    if (kind === DESCRIPTOR_COMPLETION || kind === DESCRIPTOR_FENCE) {
-      const isFence = kind === DESCRIPTOR_FENCE;
-      const result = words[(fifo + (isFence ? INJECTION_FAILED_OFFSET : INJECTION_RESULT_OFFSET)) >>> 2];
-      if (isFence) words[(fifo + INJECTION_FAILED_OFFSET) >>> 2] = TRANSFER_DONE;
-      words[(descriptor + DESCRIPTOR_BYTES_OFFSET) >>> 2] = result;
-      completionSet(fifo, slot);
-      return 0;
-    }
-    const before = words[(fifo + INJECTION_MOVED_OFFSET) >>> 2] >>> 0;
-    const left = (words[(descriptor + DESCRIPTOR_BYTES_OFFSET) >>> 2] - before) >>> 0;
-    const isRmw = kind === DESCRIPTOR_RMW;
-    const result = execute(job, descriptor, before, SLICE_BYTES);
-    if (result === TRANSFER_DONE && !isRmw && left > SLICE_BYTES) {
-      words[(fifo + INJECTION_MOVED_OFFSET) >>> 2] = before + SLICE_BYTES;
-      return NONE;
-    }
+  function note(fifo: number, result: number): void {
     words[(fifo + INJECTION_MOVED_OFFSET) >>> 2] = 0;
     words[(fifo + INJECTION_RESULT_OFFSET) >>> 2] = result;
-    if (result === TRANSFER_DONE) return isRmw ? 8 : left;
+    if (result === TRANSFER_DONE) return;
     words[(fifo + INJECTION_REFUSED_OFFSET) >>> 2]++;
     const failed = (fifo + INJECTION_FAILED_OFFSET) >>> 2;
     if (words[failed] === TRANSFER_DONE) words[failed] = result;
-    return 0;
   }
 
-  function engineRun(job: number, fifo: number): number {
-    const mask = words[(fifo + INJECTION_SLOTS_OFFSET) >>> 2] - 1;
-    let head = words[(fifo + INJECTION_HEAD_OFFSET) >>> 2];
+  let doneWord = 0;
+  let doneBits = 0;
+
+  function tellDone(fifo: number): void {
+    if (doneBits !== 0) completionSet(fifo, doneWord, doneBits);
+    doneBits = 0;
+  }
+
+  function complete(fifo: number, slot: number): boolean {
+    const descriptor = slotOf(fifo, slot);
+    const kind = words[(descriptor + DESCRIPTOR_KIND_OFFSET) >>> 2];
+    if (kind !== DESCRIPTOR_COMPLETION && kind !== DESCRIPTOR_FENCE) return false;
+    const isFence = kind === DESCRIPTOR_FENCE;
+    const result = words[(fifo + (isFence ? INJECTION_FAILED_OFFSET : INJECTION_RESULT_OFFSET)) >>> 2];
+    if (isFence) words[(fifo + INJECTION_FAILED_OFFSET) >>> 2] = TRANSFER_DONE;
+    const told = (descriptor + DESCRIPTOR_BYTES_OFFSET) >>> 2;
+    if (words[told] !== result) words[told] = result;
+    if (slot >>> 5 !== doneWord) tellDone(fifo);
+    doneWord = slot >>> 5;
+    doneBits |= 1 << (slot & 31);
+    return true;
+  }
+
+  function proceed(job: number, fifo: number, descriptor: number, part: number): number {
+    const isUp = isOwnerUp(job, words[(descriptor + DESCRIPTOR_REMOTE_INDEX_OFFSET) >>> 2]);
+    const before = words[(fifo + INJECTION_MOVED_OFFSET) >>> 2] >>> 0;
+    const result = isUp ? execute(job, descriptor, before, part) : TRANSFER_ENDED;
+    if (result === TRANSFER_DONE && before + part < bytesOf(descriptor)) {
+      words[(fifo + INJECTION_MOVED_OFFSET) >>> 2] = before + part;
+      return NONE;
+    }
+    note(fifo, result);
+    return result === TRANSFER_DONE ? part : 0;
+  }
+
+  function engineRun(job: number, fifo: number, most: number): number {
+    const before = words[(fifo + INJECTION_HEAD_OFFSET) >>> 2];
     // SYNC I (look)
     const tail = loadWord(fifo + INJECTION_TAIL_OFFSET);
-    let moved = 0;
-    while (head !== tail && moved < SLICE_BYTES) {
-      const part = process(job, fifo, head & mask);
-      if (part === NONE) break;
-      moved += part;
+    if (before === tail) return 0;
+    const mask = words[(fifo + INJECTION_SLOTS_OFFSET) >>> 2] - 1;
+    let head = before;
+    let rest = most >>> 0;
+    while (head !== tail) {
+      if (!complete(fifo, head & mask)) {
+        const descriptor = slotOf(fifo, head & mask);
+        const left = (bytesOf(descriptor) - words[(fifo + INJECTION_MOVED_OFFSET) >>> 2]) >>> 0;
+        const part = Math.min(left, SLICE_BYTES);
+        if (part > rest) break;
+        const moved = proceed(job, fifo, descriptor, part);
+        if (moved === NONE) break;
+        rest -= moved;
+      }
       head = (head + 1) | 0;
     }
+    tellDone(fifo);
     // SYNC E (done)
-    storeWord(fifo + INJECTION_HEAD_OFFSET, head);
+    if (head !== before) storeWord(fifo + INJECTION_HEAD_OFFSET, head);
     return (tail - head) >>> 0;
   }
 
-  return { transferPart, perform, injectionInit, inject, submit, engineRun };
+  function engineGiveUp(fifo: number): void {
+    const mask = words[(fifo + INJECTION_SLOTS_OFFSET) >>> 2] - 1;
+    const tail = words[(fifo + INJECTION_TAIL_OFFSET) >>> 2];
+    const oldest = words[(fifo + INJECTION_OLDEST_OFFSET) >>> 2];
+    let head = words[(fifo + INJECTION_HEAD_OFFSET) >>> 2];
+    if (((oldest - head) | 0) > 0) head = oldest;
+    for (; head !== tail; head = (head + 1) | 0) {
+      completionClear(fifo, head & mask);
+      if (!complete(fifo, head & mask)) note(fifo, TRANSFER_BROKEN);
+    }
+    tellDone(fifo);
+    storeWord(fifo + INJECTION_HEAD_OFFSET, head);
+  }
+
+  return { transferPart, perform, injectionInit, inject, submit, engineRun, engineGiveUp };
 }

@@ -3,30 +3,38 @@
 import type { Kernel, Memory } from "../kernel.js";
 import { twinChain } from "./chain.js";
 import { twinCompletion } from "./completion.js";
+import { twinDue } from "./due.js";
 import { twinEngine } from "./engine.js";
 import { twinHeap } from "./heap.js";
 import { twinLane } from "./lane.js";
 import { twinReception } from "./reception.js";
 import { twinRegion } from "./region.js";
+import { twinServe } from "./serve.js";
 import { twinSync } from "./sync.js";
 
-/** The kernels in TypeScript, over a job's memory. */
-export function twinKernel(memory: Memory): Kernel {
+/** What the engine takes of them. */
+export function twinEngineKernel(memory: Memory) {
   const sync = twinSync(memory);
-  const heap = twinHeap(memory, sync);
-  const lane = twinLane(memory, sync, heap);
-  const region = twinRegion(memory, sync);
+  const due = twinDue(memory, sync);
+  const region = twinRegion(memory, sync, due);
   const completion = twinCompletion(memory, sync);
-  const engine = twinEngine(memory, sync, region, completion);
+  const engine = twinEngine(memory, sync, due, region, completion);
+  const chain = twinChain(memory, sync, due, region, engine);
   return {
-    name: "ts",
     ...sync,
-    ...heap,
-    ...lane,
-    ...twinReception(memory, sync, heap, lane),
+    ...due,
     ...region,
     ...completion,
     ...engine,
-    ...twinChain(memory, sync, region, engine),
+    ...chain,
+    ...twinServe(memory, sync, engine, chain),
   };
+}
+
+/** The kernels in TypeScript, over a job's memory. */
+export function twinKernel(memory: Memory): Kernel {
+  const engine = twinEngineKernel(memory);
+  const heap = twinHeap(memory, engine);
+  const lane = twinLane(memory, engine, heap);
+  return { name: "ts", ...engine, ...heap, ...lane, ...twinReception(memory, engine, heap, lane) };
 }

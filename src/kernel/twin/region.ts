@@ -2,18 +2,21 @@
 import {
   JOB_REGIONS_BASE_OFFSET,
   JOB_REGIONS_OFFSET,
+  JOB_TASKS_BASE_OFFSET,
   JOB_TASKS_OFFSET,
   REGION_BASE_OFFSET,
   REGION_BYTES_OFFSET,
   REGION_GENERATION_OFFSET,
   REGION_SHIFT,
+  TASK_SIZE,
 } from "../../../assembly/layout.js";
 import type { Memory } from "../kernel.js";
+import type { Due } from "./due.js";
 import type { Sync } from "./sync.js";
 
 export type Region = ReturnType<typeof twinRegion>;
 
-export function twinRegion({ words }: Memory, { loadWord, storeWord }: Sync) {
+export function twinRegion({ words }: Memory, { loadWord, storeWord }: Sync, { hasEnded }: Due) {
   function entryOf(job: number, index: number): number {
     return (words[(job + JOB_REGIONS_BASE_OFFSET) >>> 2] >>> 0) + (index << REGION_SHIFT);
   }
@@ -42,6 +45,12 @@ export function twinRegion({ words }: Memory, { loadWord, storeWord }: Sync) {
     return loadWord(entry + REGION_GENERATION_OFFSET) === (generation | 0) ? entry : 0;
   }
 
+  function isOwnerUp(job: number, index: number): boolean {
+    const task = Math.floor((index >>> 0) / words[(job + JOB_REGIONS_OFFSET) >>> 2]);
+    if (task >= words[(job + JOB_TASKS_OFFSET) >>> 2]) return true;
+    return !hasEnded((words[(job + JOB_TASKS_BASE_OFFSET) >>> 2] >>> 0) + task * TASK_SIZE);
+  }
+
   function regionPlace(entry: number, offset: number, length: number): number {
     const end = (offset >>> 0) + (length >>> 0);
     if (end > words[(entry + REGION_BYTES_OFFSET) >>> 2] >>> 0) return 0;
@@ -53,5 +62,5 @@ export function twinRegion({ words }: Memory, { loadWord, storeWord }: Sync) {
     return entry === 0 ? 0 : regionPlace(entry, offset, length);
   }
 
-  return { regionOpen, regionClose, regionOf, regionPlace, placeOf };
+  return { regionOpen, regionClose, regionOf, isOwnerUp, regionPlace, placeOf };
 }

@@ -1,8 +1,8 @@
 // Jobs on a page that is cross-origin isolated: the page is task 0 and never blocks, the other tasks are Web Workers.
-import { type Client, type Context, info, type Job, launch, SHUTDOWN, SUCCESS } from "pamir";
+import { type Client, type Context, info, type Job, launch, type MemRegion, SHUTDOWN, SUCCESS } from "pamir";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { ASK, LEAVE } from "./tasks/joiner.js";
-import { ANSWER, CLOSE, LOOP, QUIT, REGION, REJECT, THROW, TWICE } from "./tasks/peer.js";
+import { ANSWER, CLOSE, FLOOD, LOOP, QUIT, REGION, REJECT, THROW, TWICE } from "./tasks/peer.js";
 
 const TIMEOUT = { timeout: 10_000 };
 
@@ -139,6 +139,51 @@ describe("how tasks end", () => {
     onPage(2, "wasm", async ({ job, client, context }) => {
       context.sendImmediate(client.endpoint(1), LOOP);
       expect(await job.terminate()).toEqual([{ task: 1, code: 1, cause: "terminated" }]);
+    }));
+
+  it("by terminate() of it alone, which says how", () =>
+    onPage(3, "wasm", async ({ job, client, context }) => {
+      const end = { task: 1, code: 1, cause: "terminated" };
+      expect(await job.terminate(1)).toEqual(end);
+      expect(await job.terminate(1)).toEqual(end);
+      await context.whenEnded(client.endpoint(1), TIMEOUT);
+      let answer = 0;
+      context.dispatch(ANSWER, (message) => {
+        answer = message.getInt32(0);
+      });
+      context.sendImmediate(client.endpoint(2), TWICE, null, new Int32Array([3]));
+      await until(context, () => answer === 6);
+    }));
+
+  it("by terminate() in the midst of sending: from then on it writes into nobody's memory", () =>
+    onPage(3, "wasm", async ({ job, client, context }) => {
+      let heard = 0;
+      context.dispatch(ANSWER, () => {
+        heard++;
+      });
+      context.sendImmediate(client.endpoint(1), FLOOD);
+      await until(context, () => heard > 1000);
+      void job.terminate(1);
+      await context.whenEnded(client.endpoint(1), TIMEOUT);
+      // All memory that it had.
+      const regions: MemRegion[] = [];
+      for (let bytes = 2 ** 16; bytes >= 4096; ) {
+        try {
+          regions.push(client.createRegion(bytes));
+        } catch {
+          bytes /= 2;
+        }
+      }
+      for (const { bytes } of regions) bytes.fill(0);
+      const before = heard;
+      // Chromium lets a worker go on for 2 s.
+      const end = performance.now() + 2500;
+      while (performance.now() < end) {
+        context.advance();
+        await new Promise((resolve) => setTimeout(resolve, 10));
+      }
+      expect(regions.reduce((wrong, { bytes }) => wrong + bytes.filter((byte) => byte !== 0).length, 0)).toBe(0);
+      expect(heard).toBe(before);
     }));
 
   it("because its file does not exist: what it probably is", async () => {

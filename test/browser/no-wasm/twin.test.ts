@@ -1,7 +1,7 @@
 // A Content-Security-Policy that forbids WebAssembly: jobs run on the kernels in TypeScript.
 import { info, launch } from "pamir";
 import { expect, it } from "vitest";
-import { ANSWER, TWICE } from "../isolated/tasks/peer.js";
+import { ANSWER, REGION, TWICE } from "../isolated/tasks/peer.js";
 
 const ENTRY = new URL("../isolated/tasks/peer.js", import.meta.url);
 
@@ -25,4 +25,23 @@ it("tasks get the TypeScript kernels; to ask for wasm is an error", async () => 
   expect(answer).toBe(42);
   await job.terminate();
   await expect(launch(ENTRY, { tasks: 1, kernel: "wasm" })).rejects.toMatchObject({ code: "PAMIR_NO_WASM" });
+});
+
+it("the engine thread runs them too", async () => {
+  const options = { tasks: 2, join: true, heapBytes: 16 * 1024 ** 2, engine: "thread" } as const;
+  const job = await launch(ENTRY, options);
+  const { client } = job;
+  const context = client.createContext();
+  let remote = -1;
+  context.dispatch(ANSWER, (message) => {
+    remote = new Float64Array(message.payload.slice().buffer)[0] as number;
+  });
+  context.sendImmediate(client.endpoint(1), REGION, null, new Int32Array([2 ** 20]));
+  while (remote < 0) await context.progress({ timeout: 10_000 });
+  const local = client.createRegion(2 ** 20);
+  context.get({ to: client.endpoint(1), local, remote });
+  await context.flush({ timeout: 10_000 });
+  expect(local.bytes.every((byte) => byte === 7)).toBe(true);
+  expect([client.kernel, job.engine]).toEqual(["ts", "thread"]);
+  await job.terminate();
 });

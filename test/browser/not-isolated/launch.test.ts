@@ -1,6 +1,6 @@
 // A page that is not cross-origin isolated: tasks talk by messages, as api.test.ts shows; here, what is different then.
 import { info, type Job, launch, SUCCESS } from "pamir";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 
 const ENTRY = new URL("../isolated/tasks/peer.js", import.meta.url);
 const DATA = 1;
@@ -30,6 +30,23 @@ it("a task of a job whose launcher has not joined", async () => {
     ["error", "PAMIR_NOT_ISOLATED"],
     ["error", "PAMIR_NOT_ISOLATED"],
   ]);
+});
+
+it("there is no engine thread, whoever asks for one, and nothing lacks", async () => {
+  const warn = vi.spyOn(console, "warn");
+  const job = await launch(ENTRY, { tasks: 2, join: true, heapBytes: 16 * 1024 ** 2, engine: "thread" });
+  const { client } = job;
+  const context = client.createContext();
+  const [from, into] = [client.createRegion(2 ** 20), client.createRegion(2 ** 20)];
+  from.bytes.fill(7);
+  into.bytes.fill(0);
+  context.put({ to: context.endpoint, local: from, remote: into.handle });
+  await context.flush({ timeout: 10_000 });
+  expect(into.bytes.every((byte) => byte === 7)).toBe(true);
+  expect(job.engine).toBe("inline");
+  await job.terminate();
+  expect(warn).not.toHaveBeenCalled();
+  warn.mockRestore();
 });
 
 describe.each(["wasm", "ts"] as const)("one task, %s", (kernel) => {

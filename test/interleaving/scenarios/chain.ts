@@ -3,7 +3,9 @@
 import {
   BLOCK_SIZE,
   BLOCK_STATUS_OFFSET,
+  JOB_DUE_OFFSET,
   NONE,
+  SLICE_BYTES,
   TRANSFER_CANCELED,
   TRANSFER_DONE,
   WINDOW_ALLOWED_OFFSET,
@@ -11,15 +13,18 @@ import {
   WINDOW_LEFT_OFFSET,
   WINDOW_PASSED_OFFSET,
   WINDOW_RESULT_OFFSET,
+  WINDOW_SLOTS_OFFSET,
   WINDOW_STOP_OFFSET,
   WINDOW_TAIL_OFFSET,
   WINDOW_WRONG_OFFSET,
 } from "../../../assembly/layout.js";
+import { hasEngineSeenAll } from "../../../src/engine/engine.js";
+import { bury } from "../../../src/launch/bury.js";
 import { addBlock, chainWords, type Plan, type Region, readySide, type Side, sideOf } from "../../support/chains.js";
 import { map, SLICE } from "../control.js";
 import type { Scenario } from "../scenario.js";
 import type { World } from "../world.js";
-import { PAGE, same } from "./support.js";
+import { PAGE, same, serveForever, setUp, sleepUntil } from "./support.js";
 
 /** Of a task: its block of windows, its data, and the links of what it receives; the last two share a page. */
 const BLOCK = 0;
@@ -91,8 +96,17 @@ class Transfer {
 
   /** Both windows are opened and the links written, as the cores of both tasks do it. */
   begin(world: World, allowed = NONE): void {
-    const { origin, target, plan } = this;
-    const generation = world.kernel.windowOpen(origin.window, allowed);
+    this.take(world, this.offer(world, allowed));
+  }
+
+  /** The origin's core opens its window; returns that one's generation. */
+  offer(world: World, allowed: number): number {
+    return world.kernel.windowOpen(this.origin.window, allowed);
+  }
+
+  /** The target's core opens its own, and writes the links. */
+  take(world: World, generation: number): void {
+    const { target, plan } = this;
     world.kernel.windowOpen(target.window, NONE);
     for (const [offset, value] of chainWords({ ...plan, generation })) world.store(target.window + offset, value);
     if (world.kernel.chainWrite(map.job, target.window) === 0) throw new Error("the chain is not written");
@@ -121,16 +135,21 @@ function setupTasks(world: World): void {
   }
 }
 
-/** As setupTasks(), with transfers that are begun: word i of their payload is 100 + i. */
-function setupTransfers(world: World, transfers: readonly Transfer[], allowed = NONE): void {
+/** As setupTasks(), with transfers that may begin: word i of their payload is 100 + i. */
+function setupSides(world: World, transfers: readonly Transfer[]): void {
   setupTasks(world);
   for (const transfer of transfers) {
     const { origin, target } = transfer;
     readySide(world, origin, target.task);
     readySide(world, target, origin.task);
     for (let i = 0; i < transfer.words; i++) world.setWord(transfer.source(i), 100 + i);
-    transfer.begin(world, allowed);
   }
+}
+
+/** As setupSides(), with transfers that are begun. */
+function setupTransfers(world: World, transfers: readonly Transfer[], allowed = NONE): void {
+  setupSides(world, transfers);
+  for (const transfer of transfers) transfer.begin(world, allowed);
 }
 
 /** Takes the bits of a task's status register that are set; notes each. */
@@ -142,6 +161,15 @@ function takeStatus(world: World, { block }: Side): number {
     world.note(bits);
   }
   return bits;
+}
+
+/** What the core of a task does with the transfers that are over. */
+function coreIsTold(world: World, task: number, bits: number, transfers: readonly Transfer[]): void {
+  for (const transfer of transfers) {
+    if ((bits & (1 << transfer.origin.number)) === 0) continue;
+    if (transfer.origin.task === task) reuse(world, transfer);
+    else expectAll(world, transfer);
+  }
 }
 
 /** Sleeps on a task's bell, unless `peek` sees something. */
@@ -169,13 +197,13 @@ interface Work {
 function runUntil(world: World, { side, bits, told, always, bell = side.task }: Work): void {
   const { kernel } = world;
   for (let over = 0; ; ) {
-    const left = kernel.chainRun(map.job, side.context);
+    const left = kernel.chainRun(map.job, side.context, SLICE_BYTES);
     always?.();
     const now = takeStatus(world, side);
     if (now !== 0) told(now);
     over |= now;
     if (over === bits) return;
-    if (left === 0) sleep(world, bell, () => kernel.chainPeek(side.context) !== 0);
+    if (left === 0) sleep(world, bell, () => kernel.chainPeek(map.job, side.context) !== 0);
   }
 }
 
@@ -222,13 +250,7 @@ function pulled(name: string, ...transfers: readonly Transfer[]): Scenario {
     runUntil(world, {
       side: origin.task === task ? origin : target,
       bits,
-      told(now) {
-        for (const transfer of transfers) {
-          if ((now & (1 << transfer.origin.number)) === 0) continue;
-          if (transfer.origin.task === task) reuse(world, transfer);
-          else expectAll(world, transfer);
-        }
-      },
+      told: (now) => coreIsTold(world, task, now, transfers),
       always() {
         for (const transfer of transfers) expectAsked(world, transfer);
       },
@@ -285,7 +307,7 @@ function stopped(who: "origin" | "target"): Scenario {
   const transfer = new Transfer(0, 0, { portions: 3, depth: 1, portion: 20 });
   const program = (side: Side) => (world: World) => {
     if (side === transfer[who]) {
-      world.kernel.chainRun(map.job, side.context);
+      world.kernel.chainRun(map.job, side.context, SLICE_BYTES);
       stop(world, transfer, side);
     }
     runUntil(world, {
@@ -333,8 +355,8 @@ function stoppedByCore(): Scenario {
       (world) => {
         const { kernel } = world;
         while (!isTold(world, origin)) {
-          kernel.chainRun(map.job, origin.context);
-          if (!isTold(world, origin)) sleep(world, 1, () => kernel.chainPeek(origin.context) !== 0);
+          kernel.chainRun(map.job, origin.context, SLICE_BYTES);
+          if (!isTold(world, origin)) sleep(world, 1, () => kernel.chainPeek(map.job, origin.context) !== 0);
         }
       },
       (world) => runUntil(world, { side: target, bits: 1, told: () => noteArrived(world, transfer), bell: 2 }),
@@ -363,8 +385,8 @@ function runEngines(world: World, { origin, target }: Transfer, isOver: () => bo
     const slot = world.task(1);
     const seen = kernel.bellArm(slot);
     for (let i = 0; i < ROUNDS; i++) {
-      kernel.chainRun(map.job, target.context);
-      kernel.chainRun(map.job, origin.context);
+      kernel.chainRun(map.job, target.context, SLICE_BYTES);
+      kernel.chainRun(map.job, origin.context, SLICE_BYTES);
     }
     // A core waits for portions that have passed, too.
     kernel.ring(world.task(0));
@@ -410,6 +432,7 @@ function staged(name: string, count: number): Scenario {
         takeStatus(world, origin);
         reuse(world, transfer);
         kernel.windowClose(origin.window);
+        kernel.windowClear(origin.window);
       },
       (world) => {
         runEngines(world, transfer, () => isTold(world, target));
@@ -459,6 +482,7 @@ function again(): Scenario {
             if (side === target) expectAll(world, transfer);
             else reuse(world, transfer);
             kernel.windowClose(side.window);
+            kernel.windowClear(side.window);
           }
           kernel.storeWord(over(world), round + 1);
           kernel.ring(world.task(1));
@@ -469,6 +493,140 @@ function again(): Scenario {
     check(world, [notes = []]) {
       same("bits that the cores were told", notes, [1, 1, 1, 1]);
       expectOver(world, transfer, TRANSFER_DONE);
+    },
+  };
+}
+
+/** Has the engine thread look at a task's windows. */
+function call(world: World, task: number): void {
+  world.kernel.engineCall(map.job, task * map.contexts);
+}
+
+/** A target's core begins a transfer that was offered at the start. */
+function takeServed(world: World, transfer: Transfer): void {
+  transfer.take(world, 1);
+  call(world, transfer.target.task);
+}
+
+/** As setupSides(), where there is an engine thread, and all is offered. */
+function setupServed(world: World, transfers: readonly Transfer[], allowed = NONE): void {
+  setUp(world, [0, 1]);
+  setupSides(world, transfers);
+  for (const transfer of transfers) transfer.offer(world, allowed);
+}
+
+/** After a run: the engine thread has nothing left. */
+function expectServed(world: World, transfers: readonly Transfer[], result = TRANSFER_DONE): void {
+  for (const transfer of transfers) expectOver(world, transfer, result);
+  same("what the engine is still to look at", [world.word(map.job + JOB_DUE_OFFSET)], [0]);
+}
+
+/** Transfers whose cores only begin them, and sleep until they are told: the engine thread does all the rest. */
+function served(name: string, bound: number, ...transfers: readonly Transfer[]): Scenario {
+  const bits = transfers.reduce((all, { origin }) => all | (1 << origin.number), 0);
+  const program = (task: number) => (world: World) => {
+    const { origin, target } = transfers[0] as Transfer;
+    for (const transfer of transfers) if (transfer.target.task === task) takeServed(world, transfer);
+    let over = 0;
+    sleepUntil(world, world.task(task), () => {
+      const now = takeStatus(world, origin.task === task ? origin : target);
+      coreIsTold(world, task, now, transfers);
+      over |= now;
+      return over === bits;
+    });
+  };
+  return {
+    name,
+    engine: true,
+    bound,
+    endless: [2],
+    setup: (world) => setupServed(world, transfers),
+    threads: [program(0), program(1), serveForever],
+    check(world, notes) {
+      for (const told of notes.slice(0, 2)) {
+        same("the sum of the bits that a task was told", [told.reduce((sum, bit) => sum + bit, 0)], [bits]);
+      }
+      expectServed(world, transfers);
+    },
+  };
+}
+
+/** As staged(), where the core asks the engine thread, and sleeps until that has moved a portion. */
+function stagedServed(name: string, count: number): Scenario {
+  const transfer = new Transfer(0, 0, { portions: 3, depth: 1, ring: 1, last: 8 });
+  const { origin, target } = transfer;
+  const result = count === 3 ? TRANSFER_DONE : TRANSFER_CANCELED;
+  return {
+    name,
+    engine: true,
+    bound: 1,
+    endless: [2],
+    setup: (world) => setupServed(world, [transfer], 0),
+    threads: [
+      (world) => {
+        const { kernel } = world;
+        for (let portion = 0; portion < count; portion++) {
+          sleepUntil(world, world.task(0), () => kernel.loadWord(origin.window + WINDOW_PASSED_OFFSET) === portion);
+          for (const word of [2 * portion, 2 * portion + 1]) world.store(transfer.source(word), 100 + word);
+          kernel.storeWord(origin.window + WINDOW_ALLOWED_OFFSET, portion + 1);
+          call(world, 0);
+        }
+        if (count < 3) {
+          kernel.storeWord(origin.window + WINDOW_STOP_OFFSET, TRANSFER_CANCELED);
+          call(world, 0);
+        }
+        sleepUntil(world, world.task(0), () => takeStatus(world, origin) !== 0);
+        reuse(world, transfer);
+      },
+      (world) => {
+        takeServed(world, transfer);
+        sleepUntil(world, world.task(1), () => takeStatus(world, target) !== 0);
+        if (count === 3) expectAll(world, transfer);
+        else noteArrived(world, transfer);
+      },
+      serveForever,
+    ],
+    check(world, [atOrigin = [], atTarget = []]) {
+      const [bits = 0, ...arrived] = atTarget;
+      same("what both were told", [...atOrigin, bits], [1, 1]);
+      // What was not staged is not moved.
+      if (count < 3 && expectPart(transfer, arrived) > 2 * count) throw new Error("more than was staged has arrived");
+      expectServed(world, [transfer], result);
+    },
+  };
+}
+
+/** A task dies while the engine thread is at a chain of its: whoever sees that it has heard of that has all its memory. */
+function diesServed(who: "origin" | "target"): Scenario {
+  const transfer = new Transfer(0, 0, { portions: 2, depth: 1 });
+  const side = transfer[who];
+  const data = (i: number): number => (who === "origin" ? transfer.source(i) : transfer.place(i));
+  const words = [
+    ...Array.from({ length: transfer.words }, (_, i) => data(i)),
+    ...[WINDOW_TAIL_OFFSET, WINDOW_HEAD_OFFSET, WINDOW_LEFT_OFFSET, WINDOW_SLOTS_OFFSET].map((at) => side.window + at),
+  ];
+  return {
+    name: `P11: the ${who} of a chain dies while the engine thread is at it`,
+    engine: true,
+    endless: [1],
+    setup(world) {
+      setupServed(world, [transfer]);
+      takeServed(world, transfer);
+    },
+    threads: [
+      (world) => {
+        bury(world.kernel, map, side.task);
+        sleepUntil(world, world.task(1 - side.task), () => hasEngineSeenAll(world.kernel, map));
+        for (const word of words) world.store(word, 7);
+      },
+      serveForever,
+    ],
+    check(world) {
+      same(
+        "what was written once the engine thread had heard",
+        words.map((word) => world.word(word)),
+        words.map(() => 7),
+      );
     },
   };
 }
@@ -487,4 +645,19 @@ export const CHAIN_SCENARIOS: readonly Scenario[] = [
   ),
   again(),
   stoppedByCore(),
+  served(
+    "P8, P11: three portions at depth 1, while both cores sleep and the engine thread does all",
+    1,
+    new Transfer(0, 0, { portions: 3, depth: 1 }),
+  ),
+  served(
+    "P9, P11: transfers in both directions, while both cores sleep and the engine thread does all",
+    1,
+    new Transfer(0, 0, { portions: 2, depth: 1 }),
+    new Transfer(1, 1, { portions: 2, depth: 1 }),
+  ),
+  stagedServed("P11: a core sleeps until the engine thread has moved what it has staged, and stages more", 3),
+  stagedServed("P11: a core that stages gives the rest up while the engine thread is at it", 1),
+  diesServed("origin"),
+  diesServed("target"),
 ];

@@ -3,6 +3,9 @@ import type { Scenario } from "../scenario.js";
 import { ATTACH_SCENARIOS } from "./attach.js";
 import { CHAIN_SCENARIOS } from "./chain.js";
 import { DEATH_SCENARIOS } from "./death.js";
+import { ENGINE_SCENARIOS } from "./engine.js";
+import { ENGINE_DIES_SCENARIOS } from "./engine-dies.js";
+import { GIVEN_UP_SCENARIOS } from "./given-up.js";
 import { HEAP_SCENARIOS } from "./heap.js";
 import { LANE_SCENARIOS } from "./lane.js";
 import { PARK_SCENARIOS } from "./park.js";
@@ -20,4 +23,7 @@ export const SCENARIOS: readonly Scenario[] = [
   ...ATTACH_SCENARIOS,
   ...DEATH_SCENARIOS,
   ...RMA_ENDS_SCENARIOS,
+  ...ENGINE_SCENARIOS,
+  ...GIVEN_UP_SCENARIOS,
+  ...ENGINE_DIES_SCENARIOS,
 ];

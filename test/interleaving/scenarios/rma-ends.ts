@@ -197,7 +197,7 @@ export const RMA_ENDS_SCENARIOS: readonly Scenario[] = [
         const local = client.createRegion(LONG);
         for (let i = 0; i < LONG_WORDS; i++) world.store(local.bytes.byteOffset + 4 * i, 100 + i);
         const to = endpointOf(0, 0);
-        const remote = handleOf(world, 0, 3);
+        const remote = handleOf(world, 0, world.map.regions - 1);
         const onRemote = (_: unknown, result: number): void => world.note(result);
         let fenced = false;
         context.put({ to, local, remote, bytes: 4, onRemote });

@@ -8,15 +8,17 @@ import {
   INJECTION_STAGED_OFFSET,
   INJECTION_TAIL_OFFSET,
   NONE,
+  SLICE_BYTES,
 } from "../../../assembly/layout.js";
 import { endpointOf } from "../../../src/pami/endpoint.js";
 import { MemRegion } from "../../../src/pami/memregion.js";
+import { map } from "../control.js";
 import type { Scenario } from "../scenario.js";
 import type { World } from "../world.js";
 import { PAGE, same, throws } from "./support.js";
 
 /** Entries of the regions of task 1, which puts, and of task 0; each is opened once, so its generation is 1. */
-const LOCAL = 4;
+const LOCAL = map.regions;
 const REMOTE = 0;
 
 /** An injection FIFO of so many slots in the heap, and a region at both ends. */
@@ -58,7 +60,7 @@ function fifo(name: string, slots: number, before: number): Scenario {
       // Some come and go before, so that slots are used again and words of the mask change.
       for (let i = 0; i < before; i++) {
         inject(world, DESCRIPTOR_PUT, 0, i === 0 ? 1 : 0);
-        world.kernel.engineRun(world.map.job, fifoOf(world));
+        world.kernel.engineRun(world.map.job, fifoOf(world), SLICE_BYTES);
         world.kernel.completionTake(fifoOf(world));
       }
       world.setWord(remoteOf(world), 0);
@@ -92,13 +94,13 @@ function fifo(name: string, slots: number, before: number): Scenario {
         world.note(-injected);
       },
       (world) => {
-        for (let i = 0; i < 4; i++) world.kernel.engineRun(world.map.job, fifoOf(world));
+        for (let i = 0; i < 4; i++) world.kernel.engineRun(world.map.job, fifoOf(world), SLICE_BYTES);
       },
     ],
     check(world, [notes = []]) {
       const injected = -(notes.at(-1) as number);
       const taken = notes.slice(0, -1);
-      for (let runs = 0; runs < 5; runs++) world.kernel.engineRun(world.map.job, fifoOf(world));
+      for (let runs = 0; runs < 5; runs++) world.kernel.engineRun(world.map.job, fifoOf(world), SLICE_BYTES);
       for (let left = 4; left > 0; left--) {
         const completion = world.kernel.completionTake(fifoOf(world));
         if (completion !== NONE) taken.push(completion);
@@ -113,6 +115,12 @@ function fifo(name: string, slots: number, before: number): Scenario {
 export const RMA_SCENARIOS: readonly Scenario[] = [
   fifo("an injection FIFO of four slots, its owner and an engine on another thread", 4, 3),
   fifo("an injection FIFO with two levels of completion bits, likewise", 512, 40),
+  fifo("C7: the oldest completion is taken first, where the engine sets bits of two words of the mask", 64, 29),
+  fifo(
+    "C7: the oldest completion is taken first, where the engine sets bits in the last word and then the first",
+    64,
+    61,
+  ),
   {
     name: "a region is closed and its page used again while another task puts into it",
     setup(world) {

@@ -2,12 +2,19 @@
 import {
   ADVANCE_EVENTS_MASK,
   CONTEXT_EVENTS_OFFSET,
+  CONTEXT_OPEN,
+  CONTEXT_STATE_OFFSET,
   EVENT_SIZE,
   KIND_SWITCH,
   RECORD_KIND_MASK,
   RECORD_KIND_SHIFT,
+  TASK_STATE_OFFSET,
+  TASK_UP,
 } from "../../../assembly/layout.js";
+import { sleepUntilCalled } from "../../../src/engine/serve.js";
+import { engineSlot } from "../../../src/memory/map.js";
 import { MemRegion, type RegionHandle } from "../../../src/pami/memregion.js";
+import { map } from "../control.js";
 import type { World } from "../world.js";
 
 /** Ordinals of the endpoints: of tasks 0, 1 and 2, whose threads have the same numbers. */
@@ -19,7 +26,7 @@ export const PAGE = 4096;
 /** Bytes of the regions that are there from the start. */
 const START_BYTES = 64;
 
-/** Handle of the first region that a task makes at one of its places 0 … 3. */
+/** Handle of the first region that a task makes at one of its first places. */
 export function handleOf({ map }: World, task: number, place: number): RegionHandle {
   return 2 ** 20 + task * map.regions + place;
 }
@@ -115,4 +122,32 @@ export function rest(world: World): readonly number[] {
     if (idle > 2) throw new Error("the last look finds something, advance() does not");
   }
   return world.notes.slice(before);
+}
+
+/** The engine thread: as serve(), but it does not spin. */
+export function serveForever({ kernel }: World): void {
+  for (;;) {
+    while (kernel.engineServe(map.job) !== 0);
+    sleepUntilCalled(kernel, map.job, engineSlot(map), () => false);
+  }
+}
+
+/** Says that these tasks are there, each with its first context, and the engine thread. */
+export function setUp(world: World, tasks: readonly number[]): void {
+  for (const task of tasks) {
+    world.setWord(world.task(task) + TASK_STATE_OFFSET, TASK_UP);
+    world.setWord(world.context(map.contexts * task) + CONTEXT_STATE_OFFSET, CONTEXT_OPEN);
+  }
+  world.setWord(engineSlot(map) + TASK_STATE_OFFSET, TASK_UP);
+}
+
+/** Sleeps on a task's bell until `look` sees what it waits for. */
+export function sleepUntil({ kernel }: World, slot: number, look: () => boolean): void {
+  for (let isOver = look(); !isOver; ) {
+    const seen = kernel.bellArm(slot);
+    isOver = look();
+    if (!isOver) kernel.bellWait(slot, seen, -1);
+    kernel.bellDisarm(slot);
+    isOver ||= look();
+  }
 }

@@ -1,0 +1,44 @@
+// Whom to ask for the engine's work: the engine thread, if the job has one, else the task whose context it is.
+import {
+  JOB_CONTEXTS_OFFSET,
+  JOB_DUE_OFFSET,
+  JOB_ENGINE_OFFSET,
+  JOB_TASKS_BASE_OFFSET,
+  TASK_CLOSED,
+  TASK_SIZE,
+  TASK_STATE_OFFSET,
+} from "./layout";
+import { loadWord, ring, setBits } from "./sync";
+
+/** Pointer to the task slot of an endpoint's ordinal. */
+export function taskOf(job: usize, ordinal: u32): usize {
+  return load<usize>(job, JOB_TASKS_BASE_OFFSET) + (ordinal / load<u32>(job, JOB_CONTEXTS_OFFSET)) * TASK_SIZE;
+}
+
+/** Whether the owner of a task slot has ended: its memory may soon be anybody's. */
+export function hasEnded(task: usize): bool {
+  // SYNC D (look): pairs with the store of the task or the monitor.
+  return loadWord(task + TASK_STATE_OFFSET) >= TASK_CLOSED;
+}
+
+/** Pointer to the slot of the engine thread; 0: there is none, or it has ended, and each task is its own engine. */
+export function engineThread(job: usize): usize {
+  const engine = load<usize>(job, JOB_ENGINE_OFFSET);
+  return engine != 0 && !hasEnded(engine) ? engine : 0;
+}
+
+/** Has the engine look at a context, by its ordinal: there is something for it. Call it after the store that says so. */
+export function engineCall(job: usize, ordinal: u32): void {
+  const engine = engineThread(job);
+  if (engine == 0) {
+    ring(taskOf(job, ordinal));
+    return;
+  }
+  const word = job + JOB_DUE_OFFSET + ((ordinal >>> 5) << 2);
+  const bit: u32 = 1 << (ordinal & 31);
+  // SYNC U (call): the caller's store is before this load, and engineServe() clears the bit before it looks once more: where
+  // the bit is still set, that look is to come.
+  if ((loadWord(word) & bit) != 0) return;
+  setBits(word, bit);
+  ring(engine);
+}

@@ -1,0 +1,139 @@
+// The engine thread: the engine of all tasks of the node, on a thread of its own. It does what is short at once, wherever it
+// is, and of what is long one slice in each turn, so that nothing short waits behind more than one slice of another's.
+import { chainLeft, chainRun } from "./chain";
+import { engineRun } from "./engine";
+import {
+  CONTEXT_OPEN,
+  CONTEXT_STATE_OFFSET,
+  CONTEXT_TASK_OFFSET,
+  INJECTION_HEAD_OFFSET,
+  INJECTION_TAIL_OFFSET,
+  JOB_CONTEXT_SIZE_OFFSET,
+  JOB_CONTEXTS_BASE_OFFSET,
+  JOB_CONTEXTS_OFFSET,
+  JOB_DUE_OFFSET,
+  JOB_ENGINE_OFFSET,
+  JOB_FIFOS_OFFSET,
+  JOB_INJECTION_BASE_OFFSET,
+  JOB_INJECTION_SIZE_OFFSET,
+  JOB_TASKS_BASE_OFFSET,
+  JOB_TASKS_OFFSET,
+  NONE,
+  SHORT_BYTES,
+  SLICE_BYTES,
+  TASK_NOTICE_OFFSET,
+  TASK_SEEN_OFFSET,
+  TASK_SIZE,
+  TASK_STATE_OFFSET,
+  TASK_TURN_OFFSET,
+  TASK_UP,
+} from "./layout";
+import { addWord, clearBits, loadWord, ring, setBits, storeWord } from "./sync";
+
+/** Pointer to a context block. */
+function contextOf(job: usize, ordinal: u32): usize {
+  return load<usize>(job, JOB_CONTEXTS_BASE_OFFSET) + ordinal * load<u32>(job, JOB_CONTEXT_SIZE_OFFSET);
+}
+
+/** Pointer to an injection FIFO. */
+function fifoOf(job: usize, ordinal: u32, fifo: u32): usize {
+  const number = ordinal * load<u32>(job, JOB_FIFOS_OFFSET) + fifo;
+  return load<usize>(job, JOB_INJECTION_BASE_OFFSET) + number * load<u32>(job, JOB_INJECTION_SIZE_OFFSET);
+}
+
+/** Whether somebody is there for whom to work: what a context or a task has left behind is not done any more. */
+function isServed(context: usize): bool {
+  // SYNC N, D: pair with the stores of who closes, and of the monitor.
+  const task = load<usize>(context, CONTEXT_TASK_OFFSET);
+  return loadWord(context + CONTEXT_STATE_OFFSET) == CONTEXT_OPEN && loadWord(task + TASK_STATE_OFFSET) == TASK_UP;
+}
+
+/** One FIFO of a context, or with number F its windows. Returns what is left. */
+function serve(job: usize, ordinal: u32, number: u32, most: u32): u32 {
+  const context = contextOf(job, ordinal);
+  if (number == load<u32>(job, JOB_FIFOS_OFFSET)) return chainRun(job, context, most);
+  const fifo = fifoOf(job, ordinal, number);
+  const before = load<u32>(fifo, INJECTION_HEAD_OFFSET);
+  const left = engineRun(job, fifo, most);
+  // Its owner may wait for a completion, or for room.
+  if (load<u32>(fifo, INJECTION_HEAD_OFFSET) != before) ring(load<usize>(context, CONTEXT_TASK_OFFSET));
+  return left;
+}
+
+/** Whether a context has anything to process. */
+function isDue(job: usize, ordinal: u32): bool {
+  for (let number: u32 = 0; number < load<u32>(job, JOB_FIFOS_OFFSET); number++) {
+    const fifo = fifoOf(job, ordinal, number);
+    // SYNC I (due): pairs with inject().
+    if (loadWord(fifo + INJECTION_TAIL_OFFSET) != load<u32>(fifo, INJECTION_HEAD_OFFSET)) return true;
+  }
+  return chainLeft(contextOf(job, ordinal));
+}
+
+/**
+ * Takes note of what the tasks have told of: nothing is in hand now, so what was closed, or whoever has ended, before they
+ * told it is found so from here on.
+ */
+function acknowledge(job: usize, engine: usize): void {
+  const notice = loadWord(engine + TASK_NOTICE_OFFSET);
+  if (notice == load<u32>(engine, TASK_SEEN_OFFSET)) return;
+  // SYNC N (seen): pairs with those who wait until the engine is at nothing any more of what they have closed, and look
+  // again when they are told so.
+  storeWord(engine + TASK_SEEN_OFFSET, notice);
+  const tasks = load<u32>(job, JOB_TASKS_OFFSET);
+  for (let task: u32 = 0; task < tasks; task++) {
+    const slot = load<usize>(job, JOB_TASKS_BASE_OFFSET) + task * TASK_SIZE;
+    addWord(slot + TASK_NOTICE_OFFSET, 1); // SYNC N
+    ring(slot);
+  }
+}
+
+/** How many contexts are due. */
+function countDue(job: usize, words: u32): u32 {
+  let count: u32 = 0;
+  for (let word: u32 = 0; word < words; word++) count += popcnt<u32>(loadWord(job + JOB_DUE_OFFSET + (word << 2)));
+  return count;
+}
+
+/**
+ * Engine thread: one turn. What is short is processed in all FIFOs and windows of all contexts that are due; then one slice of
+ * something long, of each of those in turn.
+ * @returns how many contexts have something left, or had when that slice began; whoever was called for in the turn is one
+ */
+export function engineServe(job: usize): u32 {
+  const engine = load<usize>(job, JOB_ENGINE_OFFSET);
+  acknowledge(job, engine);
+  const words = (load<u32>(job, JOB_TASKS_OFFSET) * load<u32>(job, JOB_CONTEXTS_OFFSET) + 31) >>> 5;
+  // Of each context its FIFOs, and then its windows.
+  const numbers = load<u32>(job, JOB_FIFOS_OFFSET) + 1;
+  const last = load<u32>(engine, TASK_TURN_OFFSET);
+  let first = NONE;
+  let next = NONE;
+  for (let word: u32 = 0; word < words; word++) {
+    const pointer = job + JOB_DUE_OFFSET + (word << 2);
+    // SYNC U (look): pairs with engineCall().
+    for (let bits = loadWord(pointer); bits != 0; bits &= bits - 1) {
+      const bit = bits & -bits;
+      const ordinal = (word << 5) + ctz<u32>(bits);
+      const served = isServed(contextOf(job, ordinal));
+      let hasLong = false;
+      for (let number: u32 = 0; served && number < numbers; number++) {
+        if (serve(job, ordinal, number, SHORT_BYTES) == 0) continue;
+        hasLong = true;
+        const item = ordinal * numbers + number;
+        if (first == NONE) first = item;
+        if (next == NONE && item > last) next = item;
+      }
+      if (hasLong) continue;
+      // SYNC U (clear): cleared first, then looked at once more; pairs with engineCall().
+      clearBits(pointer, bit);
+      if (served && isDue(job, ordinal)) setBits(pointer, bit);
+    }
+  }
+  if (first != NONE) {
+    const item = next == NONE ? first : next;
+    store<u32>(engine, item, TASK_TURN_OFFSET);
+    serve(job, item / numbers, item % numbers, SLICE_BYTES);
+  }
+  return countDue(job, words);
+}

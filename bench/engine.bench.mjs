@@ -1,0 +1,262 @@
+// @ts-check
+// What the engine thread costs and spares: puts through it beside a bare memory.copy of the same bytes; what an application
+// thread has to do for a large message, beside a small one; and small messages while a large one is moved.
+//   node bench/engine.bench.mjs [--quick]
+import { availableParallelism } from "node:os";
+import { isMainThread } from "node:worker_threads";
+import { Table } from "console-table-printer";
+import { attach, launch } from "pamir";
+
+const quick = process.argv.includes("--quick");
+const ROUNDS = quick ? 1 : 9;
+const KIB = 1024;
+const MIB = 1024 * KIB;
+/** Of the puts: size, how many are under way, and how many in a round. */
+const PUT_BYTES = 64 * KIB;
+const IN_FLIGHT = 8;
+const PUTS = quick ? 200 : 40_000;
+/** Of the large message; so many are offered one behind the other, so that their code is as warm as that of the small ones. */
+const LARGE_BYTES = quick ? 16 * MIB : 1024 * MIB;
+const LARGE_COUNT = 8;
+const SMALL_COUNT = quick ? 64 : 1024;
+const SMALL_PIECE = 32;
+const HOPS = quick ? 200 : 20_000;
+/** Leader, follower and engine have a core each, and there is one for everything else. */
+const CORES_FOR_LATENCY = 4;
+
+const DATA = 1;
+const LARGE = 2;
+const READY = 3;
+const ECHO = 4;
+
+/** @param {number[]} values */
+const median = (values) => /** @type {number} */ (values.toSorted((a, b) => a - b)[values.length >> 1]);
+/** @param {number[]} values */
+const spread = (values) => `${Math.min(...values).toPrecision(3)} … ${Math.max(...values).toPrecision(3)}`;
+
+/** A module of one function over an imported memory, copy(to, from, bytes): a memory.copy and nothing else. */
+const COPY =
+  "0061736d0100000001070160037f7f7f000212" +
+  "0103656e76066d656d6f7279020300808004" +
+  "030201000708010463" +
+  "6f707900000a0e010c00200020012002fc0a00000b";
+
+/** @param {number} bytes @returns {(to: number, from: number, bytes: number) => void} */
+function bareCopy(bytes) {
+  const pages = Math.ceil(bytes / 65536);
+  const memory = new WebAssembly.Memory({ initial: pages, maximum: pages, shared: true });
+  new Uint8Array(memory.buffer).fill(1);
+  const code = Uint8Array.from(COPY.match(/../g) ?? [], (byte) => Number.parseInt(byte, 16));
+  const { exports } = new WebAssembly.Instance(new WebAssembly.Module(code), { env: { memory } });
+  return /** @type {any} */ (exports.copy);
+}
+
+/** Bytes per second of a bare copy from eight places to eight others. @param {ReturnType<typeof bareCopy>} copy */
+function copyRate(copy) {
+  const half = IN_FLIGHT * PUT_BYTES;
+  const start = performance.now();
+  for (let i = 0; i < PUTS; i++) {
+    const at = (i % IN_FLIGHT) * PUT_BYTES;
+    copy(half + at, at, PUT_BYTES);
+  }
+  return (PUTS * PUT_BYTES * 1000) / (performance.now() - start);
+}
+
+/**
+ * The same by puts, a callback each.
+ * @param {import("pamir").Context} context @param {import("pamir").Endpoint} to
+ * @param {import("pamir").MemRegion} local @param {import("pamir").RegionHandle} remote
+ */
+function putRate(context, to, local, remote) {
+  let underWay = 0;
+  const put = {
+    to,
+    local,
+    localOffset: 0,
+    remote,
+    remoteOffset: 0,
+    bytes: PUT_BYTES,
+    onLocal: () => {
+      underWay--;
+    },
+  };
+  const start = performance.now();
+  for (let i = 0; i < PUTS; i++) {
+    while (underWay === IN_FLIGHT) context.advance(64);
+    put.localOffset = put.remoteOffset = (i % IN_FLIGHT) * PUT_BYTES;
+    underWay++;
+    context.put(put);
+  }
+  while (underWay > 0) context.advance(64);
+  return (PUTS * PUT_BYTES * 1000) / (performance.now() - start);
+}
+
+/** Keeps the thread from everything, and from advancing, for so many milliseconds. @param {number} milliseconds */
+const block = (milliseconds) => void Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, milliseconds);
+
+/** What a look at the clock takes, in milliseconds. */
+const LOOK_MS = (() => {
+  const start = performance.now();
+  for (let i = 0; i < 1e5; i++) performance.now();
+  return (performance.now() - start) / 1e5;
+})();
+
+/**
+ * Nanoseconds of this thread for one message: its send(), and its part of the advance() in which it is told that it is over.
+ * Of pieces of the sends the median, and of the advances: on two processors, three threads keep each other from going on now
+ * and then, and that is nothing that the message takes.
+ * @param {import("pamir").Context} context @param {import("pamir").SendParameters} message
+ * @param {number} count @param {number} piece how many are timed together
+ */
+function threadTime(context, message, count, piece) {
+  let over = 0;
+  const parameters = { ...message, onLocal: () => over++ };
+  const sends = [];
+  const advances = [];
+  for (let sent = 0; sent < count; sent += piece) {
+    const start = performance.now();
+    for (let i = 0; i < piece; i++) context.send(parameters);
+    sends.push((performance.now() - start - LOOK_MS) / piece);
+  }
+  while (over < count) {
+    // Not counted: nobody would look while nothing can be there.
+    if (message.rendezvous) block(5);
+    const before = over;
+    const start = performance.now();
+    context.advance();
+    const time = performance.now() - start - LOOK_MS;
+    if (over > before) advances.push(time / (over - before));
+  }
+  return (median(sends) + median(advances)) * 1e6;
+}
+
+/** Nanoseconds one way. @param {import("pamir").Context} context @param {import("pamir").Endpoint} to @param {() => number} replies */
+function latency(context, to, replies) {
+  const bytes = new Uint8Array(8);
+  const start = performance.now();
+  for (let i = 0; i < HOPS; i++) {
+    const before = replies();
+    context.sendImmediate(to, ECHO, null, bytes);
+    while (replies() === before) context.advance(64);
+  }
+  return ((performance.now() - start) * 1e6) / (2 * HOPS);
+}
+
+async function lead() {
+  const job = await launch(new URL(import.meta.url), {
+    tasks: 2,
+    join: true,
+    engine: "thread",
+    heapBytes: 2 * LARGE_BYTES + 64 * MIB,
+    workerOptions: { argv: process.argv.slice(2) },
+  });
+  const { client } = job;
+  const context = client.createContext();
+  const to = client.endpoint(1);
+  /** @type {import("pamir").RegionHandle | undefined} */
+  let remote;
+  let replies = 0;
+  context.dispatch(READY, (message) => {
+    remote = new Float64Array(message.payload.slice().buffer)[0];
+  });
+  context.dispatch(ECHO, () => {
+    replies++;
+  });
+  context.advanceUntil(() => remote !== undefined);
+  const local = client.createRegion(IN_FLIGHT * PUT_BYTES);
+  local.bytes.fill(1);
+  const payload = client.createRegion(LARGE_BYTES).bytes.fill(1);
+  const small = { to, dispatch: DATA, payload: new Uint8Array(8) };
+  const large = { to, dispatch: LARGE, payload, rendezvous: true };
+
+  const copy = bareCopy(2 * IN_FLIGHT * PUT_BYTES);
+  /** @type {{ name: string, ratios: number[], unit: string, least: string, hoped: string }[]} */
+  const rows = [];
+  copyRate(copy);
+  putRate(context, to, local, /** @type {number} */ (remote));
+  const rates = Array.from({ length: ROUNDS }, () => {
+    const before = copyRate(copy);
+    // The engine thread fell asleep meanwhile, and who is woken begins on the processor of who wakes it.
+    putRate(context, to, local, /** @type {number} */ (remote));
+    const rate = putRate(context, to, local, /** @type {number} */ (remote));
+    return { rate, ratio: (2 * rate) / (before + copyRate(copy)) };
+  });
+  rows.push({
+    name: "puts of 64 KiB, 8 in flight : memory.copy",
+    ratios: rates.map(({ ratio }) => ratio),
+    unit: `${(median(rates.map(({ rate }) => rate)) / 1e9).toPrecision(3)} GB/s`,
+    least: "≥ 0.9",
+    hoped: "≥ 0.97",
+  });
+
+  threadTime(context, small, SMALL_COUNT, SMALL_PIECE);
+  threadTime(context, large, LARGE_COUNT, 1);
+  const times = Array.from({ length: ROUNDS }, () => {
+    const one = threadTime(context, small, SMALL_COUNT, SMALL_PIECE);
+    return { one, many: threadTime(context, large, LARGE_COUNT, 1) };
+  });
+  rows.push({
+    name: `the sender's time for ${LARGE_BYTES / MIB} MiB : 8 B`,
+    ratios: times.map(({ one, many }) => many / one),
+    unit: `${median(times.map(({ many }) => many)).toPrecision(3)} : ${median(times.map(({ one }) => one)).toPrecision(3)} ns`,
+    least: "≤ 20",
+    hoped: "≤ 5",
+  });
+
+  if (availableParallelism() < CORES_FOR_LATENCY && !quick) {
+    console.log(`small messages while a large one is moved: not run, it takes ${CORES_FOR_LATENCY} processors`);
+  } else {
+    latency(context, to, () => replies);
+    const ratios = Array.from({ length: ROUNDS }, () => {
+      const idle = latency(context, to, () => replies);
+      let over = false;
+      context.send({
+        ...large,
+        onLocal: () => {
+          over = true;
+        },
+      });
+      const busy = [];
+      while (!over) busy.push(latency(context, to, () => replies));
+      return median(busy) / idle;
+    });
+    rows.push({
+      name: "8 B one way while a large one is moved : idle",
+      ratios,
+      unit: "",
+      least: "≤ 3",
+      hoped: "≤ 1.5",
+    });
+  }
+  await job.terminate();
+
+  const table = new Table({ columns: [{ name: "what", alignment: "left" }] });
+  for (const { name, ratios, unit, least, hoped } of rows) {
+    table.addRow({
+      what: name,
+      ratio: median(ratios).toPrecision(3),
+      "least … most": spread(ratios),
+      figure: unit,
+      "at least": least,
+      "hoped for": hoped,
+    });
+  }
+  table.printTable();
+}
+
+async function follow() {
+  const client = await attach();
+  const context = client.createContext();
+  const origin = client.endpoint(0);
+  const region = client.createRegion(IN_FLIGHT * PUT_BYTES);
+  region.bytes.fill(1);
+  const destination = client.createRegion(LARGE_BYTES).bytes.fill(1);
+  const bytes = new Uint8Array(8);
+  context.dispatch(DATA, () => {});
+  context.dispatch(LARGE, (message) => message.receive(destination));
+  context.dispatch(ECHO, (message) => context.sendImmediate(message.origin, ECHO, null, bytes));
+  context.sendImmediate(origin, READY, null, new Float64Array([region.handle]));
+  context.advanceUntil(() => false);
+}
+
+await (isMainThread ? lead() : follow());

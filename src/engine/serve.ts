@@ -1,0 +1,69 @@
+// The life of an engine thread: turn after turn while there is something to do, a spin, then asleep on its bell.
+import {
+  JOB_CORES_OFFSET,
+  JOB_SPINNING_OFFSET,
+  TASK_ABSENT,
+  TASK_INTERRUPT_OFFSET,
+  TASK_STATE_OFFSET,
+  TASK_UP,
+} from "../../assembly/layout.js";
+import type { Kernel, Memory } from "../kernel/kernel.js";
+import { engineSlot, readMap } from "../memory/map.js";
+import { systemClock } from "../support/clock.js";
+
+/** What of the kernels it takes. */
+type EngineKernel = Pick<Kernel, "engineServe" | "loadWord" | "exchangeIf" | "bellArm" | "bellWait" | "bellDisarm">;
+
+/** Milliseconds of spinning before it sleeps, as a context's by default. */
+const SPIN_MS = 0.05;
+/** Turns between two looks at the clock: some 3 µs with nothing to do. */
+const SPIN_TURNS = 64;
+
+/** What sleeping takes. */
+type Sleeping = Pick<EngineKernel, "engineServe" | "bellArm" | "bellWait" | "bellDisarm">;
+
+/** Falls asleep on the bell of its slot, unless there is something to do, or it is asked to return. */
+export function sleepUntilCalled(kernel: Sleeping, job: number, slot: number, isAsked: () => boolean): void {
+  const seen = kernel.bellArm(slot);
+  // Armed, then looked once more: a ring from here on finds the flag up.
+  if (kernel.engineServe(job) === 0 && !isAsked()) kernel.bellWait(slot, seen, -1);
+  kernel.bellDisarm(slot);
+}
+
+/** Serves a job's tasks, until it is interrupted as a task is, or its thread ends. */
+export function serve(kernel: EngineKernel, memory: Memory, job: number): void {
+  const map = readMap(memory, job);
+  const slot = engineSlot(map);
+  const cores = memory.words[(job + JOB_CORES_OFFSET) >>> 2] as number;
+  // SYNC D (up): its end is the monitor's to note.
+  if (kernel.exchangeIf(slot + TASK_STATE_OFFSET, TASK_ABSENT, TASK_UP) !== TASK_ABSENT) return;
+
+  /** Whether a core is free for it to spin on: tasks come first. */
+  function maySpin(): boolean {
+    let spinning = 0;
+    for (let word = 0; word << 5 < map.tasks; word++) {
+      const bits = kernel.loadWord(job + JOB_SPINNING_OFFSET + 4 * word);
+      for (let left = bits; left !== 0; left &= left - 1) spinning++;
+    }
+    return spinning < cores;
+  }
+
+  /** Whether there was something to do before it was time to sleep. */
+  function spin(): boolean {
+    const end = systemClock.now() + SPIN_MS;
+    do {
+      for (let turn = 0; turn < SPIN_TURNS; turn++) if (kernel.engineServe(job) !== 0) return true;
+    } while (maySpin() && systemClock.now() < end);
+    return false;
+  }
+
+  /** Whether it is asked to return. */
+  function isAsked(): boolean {
+    // SYNC N (interrupt): pairs with interruptTask().
+    return kernel.loadWord(slot + TASK_INTERRUPT_OFFSET) !== 0;
+  }
+
+  while (!isAsked()) {
+    if (kernel.engineServe(job) === 0 && !spin()) sleepUntilCalled(kernel, job, slot, isAsked);
+  }
+}

@@ -1,0 +1,131 @@
+// Twin of assembly/serve.ts: same functions, same order; the comments stand there.
+import {
+  CONTEXT_OPEN,
+  CONTEXT_STATE_OFFSET,
+  CONTEXT_TASK_OFFSET,
+  INJECTION_HEAD_OFFSET,
+  INJECTION_TAIL_OFFSET,
+  JOB_CONTEXT_SIZE_OFFSET,
+  JOB_CONTEXTS_BASE_OFFSET,
+  JOB_CONTEXTS_OFFSET,
+  JOB_DUE_OFFSET,
+  JOB_ENGINE_OFFSET,
+  JOB_FIFOS_OFFSET,
+  JOB_INJECTION_BASE_OFFSET,
+  JOB_INJECTION_SIZE_OFFSET,
+  JOB_TASKS_BASE_OFFSET,
+  JOB_TASKS_OFFSET,
+  SHORT_BYTES,
+  SLICE_BYTES,
+  TASK_NOTICE_OFFSET,
+  TASK_SEEN_OFFSET,
+  TASK_SIZE,
+  TASK_STATE_OFFSET,
+  TASK_TURN_OFFSET,
+  TASK_UP,
+} from "../../../assembly/layout.js";
+import type { Memory } from "../kernel.js";
+import type { Chain } from "./chain.js";
+import type { Engine } from "./engine.js";
+import type { Sync } from "./sync.js";
+
+export function twinServe({ words }: Memory, sync: Sync, { engineRun }: Engine, { chainLeft, chainRun }: Chain) {
+  const { addWord, clearBits, loadWord, ring, setBits, storeWord } = sync;
+
+  function get(pointer: number, offset: number): number {
+    return (words[(pointer + offset) >>> 2] as number) >>> 0;
+  }
+
+  function contextOf(job: number, ordinal: number): number {
+    return get(job, JOB_CONTEXTS_BASE_OFFSET) + ordinal * get(job, JOB_CONTEXT_SIZE_OFFSET);
+  }
+
+  function fifoOf(job: number, ordinal: number, fifo: number): number {
+    const number = ordinal * get(job, JOB_FIFOS_OFFSET) + fifo;
+    return get(job, JOB_INJECTION_BASE_OFFSET) + number * get(job, JOB_INJECTION_SIZE_OFFSET);
+  }
+
+  function isServed(context: number): boolean {
+    // SYNC N, D
+    if (loadWord(context + CONTEXT_STATE_OFFSET) !== CONTEXT_OPEN) return false;
+    return loadWord(get(context, CONTEXT_TASK_OFFSET) + TASK_STATE_OFFSET) === TASK_UP;
+  }
+
+  function serve(job: number, ordinal: number, number: number, most: number): number {
+    const context = contextOf(job, ordinal);
+    if (number === get(job, JOB_FIFOS_OFFSET)) return chainRun(job, context, most);
+    const fifo = fifoOf(job, ordinal, number);
+    const before = get(fifo, INJECTION_HEAD_OFFSET);
+    const left = engineRun(job, fifo, most);
+    if (get(fifo, INJECTION_HEAD_OFFSET) !== before) ring(get(context, CONTEXT_TASK_OFFSET));
+    return left;
+  }
+
+  function isDue(job: number, ordinal: number): boolean {
+    for (let number = 0; number < get(job, JOB_FIFOS_OFFSET); number++) {
+      const fifo = fifoOf(job, ordinal, number);
+      // SYNC I (due)
+      if (loadWord(fifo + INJECTION_TAIL_OFFSET) >>> 0 !== get(fifo, INJECTION_HEAD_OFFSET)) return true;
+    }
+    return chainLeft(contextOf(job, ordinal));
+  }
+
+  function acknowledge(job: number, engine: number): void {
+    const notice = loadWord(engine + TASK_NOTICE_OFFSET);
+    if (notice >>> 0 === get(engine, TASK_SEEN_OFFSET)) return;
+    // SYNC N (seen)
+    storeWord(engine + TASK_SEEN_OFFSET, notice);
+    const base = get(job, JOB_TASKS_BASE_OFFSET);
+    for (let task = 0; task < get(job, JOB_TASKS_OFFSET); task++) {
+      addWord(base + task * TASK_SIZE + TASK_NOTICE_OFFSET, 1); // SYNC N
+      ring(base + task * TASK_SIZE);
+    }
+  }
+
+  function countDue(job: number, endpoints: number): number {
+    let count = 0;
+    for (let at = 0; at < endpoints; at += 32) {
+      for (let bits = loadWord(job + JOB_DUE_OFFSET + (at >>> 3)); bits !== 0; bits &= bits - 1) count++;
+    }
+    return count;
+  }
+
+  function engineServe(job: number): number {
+    const engine = get(job, JOB_ENGINE_OFFSET);
+    acknowledge(job, engine);
+    const endpoints = get(job, JOB_TASKS_OFFSET) * get(job, JOB_CONTEXTS_OFFSET);
+    const numbers = get(job, JOB_FIFOS_OFFSET) + 1;
+    const last = get(engine, TASK_TURN_OFFSET);
+    let first: number | undefined;
+    let next: number | undefined;
+    for (let at = 0; at < endpoints; at += 32) {
+      const pointer = job + JOB_DUE_OFFSET + (at >>> 3);
+      // SYNC U (look)
+      for (let bits = loadWord(pointer); bits !== 0; bits &= bits - 1) {
+        const bit = bits & -bits;
+        const ordinal = at + 31 - Math.clz32(bit);
+        const served = isServed(contextOf(job, ordinal));
+        let hasLong = false;
+        for (let number = 0; served && number < numbers; number++) {
+          if (serve(job, ordinal, number, SHORT_BYTES) === 0) continue;
+          hasLong = true;
+          const item = ordinal * numbers + number;
+          first ??= item;
+          if (item > last) next ??= item;
+        }
+        if (hasLong) continue;
+        // SYNC U (clear)
+        clearBits(pointer, bit);
+        if (served && isDue(job, ordinal)) setBits(pointer, bit);
+      }
+    }
+    const item = next ?? first;
+    if (item !== undefined) {
+      words[(engine + TASK_TURN_OFFSET) >>> 2] = item;
+      serve(job, Math.floor(item / numbers), item % numbers, SLICE_BYTES);
+    }
+    return countDue(job, endpoints);
+  }
+
+  return { engineServe };
+}

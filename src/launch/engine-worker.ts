@@ -1,0 +1,36 @@
+// The engine thread: a worker that serves all tasks of a job, and sleeps while there is nothing to do. It is started from a
+// string, so that no bundler can lose its file; by the monitor in Node, in a browser by the thread that launched the job.
+import { serve } from "../engine/serve.js";
+import { type Memory, memoryOf } from "../kernel/kernel.js";
+import type { SharedMemory } from "../kernel/select.js";
+import { twinEngineKernel } from "../kernel/twin/index.js";
+import { nodeModule } from "../support/host.js";
+
+/** What the engine thread is started with. */
+export interface EngineSetup {
+  readonly shared: SharedMemory;
+  /** The kernels; undefined where there is no wasm: then it runs their twin. */
+  readonly module: WebAssembly.Module | undefined;
+  /** Pointer to the job header. */
+  readonly job: number;
+}
+
+function start({ shared, module, job }: EngineSetup): void {
+  const memory: Memory = memoryOf(("buffer" in shared ? shared.buffer : shared) as SharedArrayBuffer);
+  const kernel =
+    module === undefined
+      ? twinEngineKernel(memory)
+      : (new WebAssembly.Instance(module, { env: { memory: shared as WebAssembly.Memory } })
+          .exports as unknown as ReturnType<typeof twinEngineKernel>);
+  serve(kernel, memory, job);
+}
+
+const threads = nodeModule("worker_threads");
+if (threads !== undefined) start(threads.workerData as EngineSetup);
+else {
+  const begin = ({ data }: MessageEvent<EngineSetup>): void => {
+    start(data);
+    postMessage("over");
+  };
+  addEventListener("message", begin, { once: true });
+}

@@ -1,0 +1,553 @@
+// The engine thread turn by turn: the tasks are this thread's, and so is the engine, so that a test decides how far it gets.
+// The names begin with the element of the mechanism that they prove.
+import { describe, expect, it } from "vitest";
+import {
+  BLOCK_WINDOWS_OFFSET,
+  CONTEXT_WINDOWS_OFFSET,
+  DESCRIPTOR_BYTES_OFFSET,
+  DESCRIPTOR_KIND_OFFSET,
+  DESCRIPTOR_NOTICE,
+  DESCRIPTOR_SIZE,
+  INJECTION_HEAD_OFFSET,
+  INJECTION_MASK_OFFSET,
+  SLICE_BYTES,
+  TRANSFER_BROKEN,
+  WINDOW_BIT_OFFSET,
+  WINDOW_COUNT,
+  WINDOW_GENERATION_OFFSET,
+  WINDOW_HEAD_OFFSET,
+  WINDOW_LEFT_OFFSET,
+  WINDOW_SIZE,
+  WINDOW_SLOTS,
+  WINDOW_SLOTS_OFFSET,
+  WINDOW_STATUS_OFFSET,
+  WINDOW_TAIL_OFFSET,
+  WINDOW_WRONG_OFFSET,
+} from "../../assembly/layout.js";
+import {
+  type Callback,
+  type Client,
+  type Context,
+  ERROR,
+  type MemRegion,
+  type Result,
+  SUCCESS,
+} from "../../src/index.js";
+import type { Kernel, KernelName } from "../../src/kernel/kernel.js";
+import { contextBlock, injectionFifo, ordinalOf } from "../../src/memory/map.js";
+import { type EngineJob, engineJob } from "../support/engine.js";
+import { PATIENCE, pattern, sameBytes } from "./support.js";
+
+const KIB = 1024;
+const MIB = 1024 * KIB;
+const KERNELS: readonly KernelName[] = ["wasm", "ts"];
+
+/** Waits until something is so that another thread does, while nobody here advances. */
+function watch(condition: () => boolean): void {
+  const nap = new Int32Array(new SharedArrayBuffer(4));
+  for (const end = performance.now() + PATIENCE; !condition(); Atomics.wait(nap, 0, 0, 1)) {
+    if (performance.now() > end) throw new Error(`not yet: ${condition}`);
+  }
+}
+
+/** Advances these in turn until the condition holds. */
+function step(contexts: readonly Context[], condition: () => boolean, most = 1000): void {
+  for (let steps = 0; !condition(); steps++) {
+    if (steps > most) throw new Error(`after ${most} steps not yet: ${condition}`);
+    for (const context of contexts) context.advance();
+  }
+}
+
+/** What callbacks were told. */
+function listener(): { readonly told: Result[]; readonly hear: Callback } {
+  const told: Result[] = [];
+  return { told, hear: (_, result) => void told.push(result) };
+}
+
+// --- Everything at once ------------------------------------------------------------------------------------------------
+
+/** What has been issued, and what came of it. */
+class Log {
+  /** By name: what its callbacks were told. */
+  readonly results = new Map<string, Result[]>();
+  readonly wrong: string[] = [];
+  readonly #expected = new Map<string, number>();
+  /** By side: names of what is called back in the order of the calls. */
+  readonly #order: string[][] = [[], []];
+
+  /**
+   * A callback, to be called with its name as the cookie, and once.
+   * @param isThere what holds where it gets SUCCESS
+   * @param side who has it called back in the order of the calls
+   */
+  hears(name: string, isThere: () => boolean, side?: number): Callback {
+    this.#expected.set(name, (this.#expected.get(name) ?? 0) + 1);
+    const order = side === undefined ? undefined : (this.#order[side] as string[]);
+    order?.push(name);
+    return (cookie, result) => {
+      const came = this.results.get(name) ?? [];
+      came.push(result);
+      this.results.set(name, came);
+      const next = order?.shift();
+      if (cookie !== name) this.wrong.push(`${name}: cookie ${cookie}`);
+      if (next !== undefined && next !== name) this.wrong.push(`${name}: it was ${next}'s turn`);
+      if (result !== SUCCESS && result !== ERROR) this.wrong.push(`${name}: result ${result}`);
+      if (result === SUCCESS && !isThere()) this.wrong.push(`${name}: not there`);
+      if (came.length > (this.#expected.get(name) as number)) this.wrong.push(`${name}: once more`);
+    };
+  }
+
+  /** What has not been called back. */
+  get missing(): string[] {
+    const names = [...this.#expected].filter(([name, count]) => (this.results.get(name)?.length ?? 0) < count);
+    return names.map(([name]) => name);
+  }
+
+  get errors(): string[] {
+    return [...this.results].filter(([, results]) => results.includes(ERROR)).map(([name]) => name);
+  }
+}
+
+const AREA = 5 * MIB;
+const CONTENTS = [pattern(AREA, 1), pattern(AREA, 2)];
+
+/** One of two tasks that do everything to each other. */
+interface Side {
+  readonly task: number;
+  readonly context: Context;
+  readonly from: MemRegion;
+  readonly into: MemRegion;
+  /** What others add to, and behind it what was there before. */
+  readonly words: MemRegion;
+}
+
+function sideOf(client: Client, context: Context): Side {
+  const [from, into, words] = [client.createRegion(AREA), client.createRegion(AREA), client.createRegion(16)];
+  from.bytes.set(CONTENTS[client.task] as Uint8Array);
+  into.bytes.fill(0);
+  words.bytes.fill(0);
+  return { task: client.task, context, from, into, words };
+}
+
+/** A payload that one side offers to the other. */
+interface Offering {
+  readonly name: string;
+  readonly dispatch: number;
+  /** Its content: so many bytes of the offering side's `from`. */
+  readonly at: number;
+  readonly bytes: number;
+  readonly fromRegion: boolean;
+  /** Where in the other's `into`; undefined: it goes to ordinary memory. */
+  readonly to: number | undefined;
+  readonly portion?: number;
+}
+const OFFERINGS: readonly Offering[] = [
+  { name: "region to region", dispatch: 1, at: 5, bytes: 900_000, fromRegion: true, to: 2_400_001, portion: 65_536 },
+  { name: "short portions", dispatch: 2, at: 7, bytes: 6400, fromRegion: true, to: 3_950_000, portion: 64 },
+  { name: "staged to region", dispatch: 3, at: 0, bytes: 500_000, fromRegion: false, to: 3_400_003 },
+  { name: "region to memory", dispatch: 4, at: 99, bytes: 700_000, fromRegion: true, to: undefined },
+  { name: "staged to memory", dispatch: 5, at: 3, bytes: 400_000, fromRegion: false, to: undefined },
+];
+/** Whose handler comes only at the end. */
+const UNTAKEN: Offering = { name: "untaken", dispatch: 6, at: 9, bytes: 300_000, fromRegion: true, to: 4_200_000 };
+
+/** Has a side take what the other one offers. */
+function take(side: Side, other: Side, { name, dispatch, at, bytes, to, portion }: Offering, log: () => Log): void {
+  side.context.dispatch(dispatch, (message) => {
+    const destination = to === undefined ? new Uint8Array(bytes) : side.into.bytes.subarray(to, to + bytes);
+    destination.fill(0);
+    const isThere = () => sameBytes(destination, other.from.bytes.subarray(at, at + bytes));
+    const key = `${side.task} receives ${name}`;
+    message.receive(destination, log().hears(key, isThere), key, { portion });
+  });
+}
+
+/** Issues one operation of each kind, most of them long. */
+function issue({ task, context, from, into, words }: Side, other: Side, log: Log): void {
+  const to = other.context.endpoint;
+  const put = (name: string, localOffset: number, remoteOffset: number, bytes: number, called: string[]) => {
+    const place = other.into.bytes.subarray(remoteOffset, remoteOffset + bytes);
+    place.fill(0);
+    const isThere = () => sameBytes(place, from.bytes.subarray(localOffset, localOffset + bytes));
+    const cookie = `${task} puts ${name}`;
+    const callbacks = Object.fromEntries(
+      called.map((each) => [each, log.hears(cookie, each === "onRemote" ? isThere : () => true, task)]),
+    );
+    const where = { to, local: from, localOffset, remote: other.into.handle, remoteOffset, bytes, cookie };
+    expect(context.put({ ...where, ...callbacks })).toBe(SUCCESS);
+    return isThere;
+  };
+  const puts = [
+    put("long", 0, 0, 700_000, ["onLocal", "onRemote"]),
+    put("a word", 1, 700_000, 8, ["onRemote"]),
+    put("quietly", 3, 710_000, 5000, []),
+  ];
+  const fence = `${task} fences`;
+  context.fence(
+    to,
+    log.hears(fence, () => puts.every((isThere) => isThere()), task),
+    fence,
+  );
+  const get = `${task} gets`;
+  const place = into.bytes.subarray(2_000_000, 2_300_000);
+  place.fill(0);
+  const isGot = () => sameBytes(place, other.from.bytes.subarray(100, 300_100));
+  const where = { localOffset: 2_000_000, remote: other.from.handle, remoteOffset: 100, bytes: 300_000 };
+  context.get({ to, local: into, ...where, onLocal: log.hears(get, isGot, task), cookie: get });
+  const rmw = `${task} adds`;
+  const theirs = new DataView(other.words.bytes.buffer, other.words.bytes.byteOffset);
+  const ours = new DataView(words.bytes.buffer, words.bytes.byteOffset);
+  const old = theirs.getInt32(0, true);
+  const isAdded = () => ours.getInt32(8, true) === old && theirs.getInt32(0, true) === old + 1;
+  const change = {
+    remote: other.words.handle,
+    operation: "fetch-add",
+    value: 1,
+    result: words,
+    resultOffset: 8,
+  } as const;
+  context.rmw({ to, ...change, onDone: log.hears(rmw, isAdded, task), cookie: rmw });
+  // More than there are slots.
+  for (let i = 0; i < 20; i++) put(`part ${i}`, 50 * i, 800_000 + 100 * i, 100, ["onRemote"]);
+  for (const { name, dispatch, at, bytes, fromRegion } of [...OFFERINGS, UNTAKEN]) {
+    const payload = fromRegion ? from.bytes.subarray(at, at + bytes) : from.bytes.slice(at, at + bytes);
+    const cookie = `${task} offers ${name}`;
+    const onLocal = log.hears(cookie, () => true);
+    expect(context.send({ to, dispatch, payload, rendezvous: true, onLocal, cookie })).toBe(SUCCESS);
+  }
+}
+
+describe.each(KERNELS)("turn by turn: %s", (name) => {
+  /** A job in which each of two tasks has a context that does everything to the other's, and one that only looks on. */
+  function everything(job: EngineJob) {
+    const others = job.clients.map((client) => client.createContext());
+    const all = job.free();
+    const sides = job.clients.map((client) => sideOf(client, client.createContext())) as [Side, Side];
+    const [a, b] = sides;
+    let log = new Log();
+    for (const [side, other] of [
+      [a, b],
+      [b, a],
+    ] as const) {
+      for (const each of OFFERINGS) take(side, other, each, () => log);
+    }
+    const contexts = [...others, a.context, b.context];
+    return {
+      a,
+      b,
+      contexts,
+      begin: () => {
+        log = new Log();
+        issue(a, b, log);
+        issue(b, a, log);
+        return log;
+      },
+      takeAll: () => {
+        take(a, b, UNTAKEN, () => log);
+        take(b, a, UNTAKEN, () => log);
+      },
+      /** Closes all, and fails unless all memory has come back. */
+      end: () => {
+        for (const { context, from, into, words } of sides) {
+          context.close();
+          for (const region of [from, into, words]) region.close();
+        }
+        // Closed regions give their memory to the next one: one page of each task is in use.
+        const isFree = () => {
+          for (const client of job.clients) client.createRegion(1).close();
+          return job.free() === all - job.clients.length;
+        };
+        step(others, isFree);
+      },
+    };
+  }
+
+  it("P10 it ends between any two turns: all is called back once, nothing is said to be there that is not, and all goes on", () => {
+    const [slots, fifos] = name === "ts" ? [4, 1] : [64, 4];
+    let [turns, broken] = [0, 0];
+    for (let isOver = false; !isOver; turns++) {
+      const job = engineJob(name, { slots, fifos });
+      const { a, b, contexts, begin, takeAll, end } = everything(job);
+      const log = begin();
+      for (let turn = 0; turn < turns; turn++) {
+        for (const context of contexts) context.advance();
+        job.serve();
+      }
+      const isUntaken = (missing: string[]) =>
+        missing.length === 2 && missing.every((each) => each.endsWith("untaken"));
+      // Until it is through with everything.
+      isOver = isUntaken(log.missing);
+      job.end();
+      // Either may be the first who hears of it.
+      const first = turns % 2 === 0 ? a.context : b.context;
+      for (let i = 0; i < turns % 5; i++) first.advance();
+      for (let i = 0; i < 3; i++) for (const context of contexts) context.advance();
+      step(contexts, () => isUntaken(log.missing));
+      expect(log.wrong).toEqual([]);
+      if (log.errors.length > 0) broken++;
+
+      // What had not begun was nobody's to end.
+      takeAll();
+      step(contexts, () => log.missing.length === 0);
+      expect([log.wrong, log.errors.filter((each) => each.endsWith("untaken"))]).toEqual([[], []]);
+      // Now each is its own engine.
+      for (let round = 0; round < 2; round++) {
+        const next = begin();
+        step(contexts, () => next.missing.length === 0);
+        // The first fences tell what became of what was behind the last ones.
+        const errors = next.errors.filter((each) => round > 0 || !each.endsWith("fences"));
+        expect([next.wrong, errors]).toEqual([[], []]);
+      }
+      for (let i = 0; i < 3; i++) expect(contexts.map((context) => context.advance())).toEqual(contexts.map(() => 0));
+      end();
+    }
+    expect(broken).toBeGreaterThan(10);
+  });
+
+  /** Windows of a context that are in use. */
+  function windowsOf({ kernel, map }: EngineJob, { endpoint }: Context): number[] {
+    const ordinal = ordinalOf(map, endpoint >>> 8, endpoint & 255);
+    const first = kernel.loadWord(contextBlock(map, ordinal) + CONTEXT_WINDOWS_OFFSET);
+    const all = Array.from({ length: WINDOW_COUNT }, (_, i) => first + BLOCK_WINDOWS_OFFSET + i * WINDOW_SIZE);
+    return all.filter((window) => (kernel.loadWord(window + WINDOW_GENERATION_OFFSET) & 1) === 1);
+  }
+
+  it.each(["discards", "copies"] as const)(
+    "P10 it ends before it has told the origin that its target %s the payload: the origin is told ERROR",
+    (answer) => {
+      const job = engineJob(name);
+      const [origin, target] = job.clients.map((client) => client.createContext()) as [Context, Context];
+      const payload = (job.clients[0] as Client).createRegion(MIB).bytes;
+      payload.set(pattern(MIB));
+      const [sent, received] = [listener(), listener()];
+      target.dispatch(1, (message) => {
+        if (answer === "discards") message.discard();
+        else message.receive(new Uint8Array(MIB), received.hear);
+      });
+      const offer = () => origin.send({ to: target.endpoint, dispatch: 1, payload, onLocal: sent.hear });
+      offer();
+      for (let i = 0; i < 10; i++) target.advance();
+      const [window = 0] = windowsOf(job, origin);
+      const isLeft = () =>
+        job.kernel.loadWord(window + WINDOW_HEAD_OFFSET) !== job.kernel.loadWord(window + WINDOW_TAIL_OFFSET);
+      expect(isLeft()).toBe(true);
+      job.serve();
+      expect(isLeft()).toBe(false);
+      // As if it had ended within that turn, behind the last descriptor.
+      const status = job.kernel.loadWord(window + WINDOW_STATUS_OFFSET);
+      expect(job.kernel.loadWord(status)).not.toBe(0);
+      job.kernel.storeWord(status, 0);
+      job.end();
+      step([origin, target], () => sent.told.length === 1);
+      expect([sent.told, received.told]).toEqual([[ERROR], answer === "copies" ? [SUCCESS] : []]);
+      offer();
+      step([origin, target], () => sent.told.length === 2);
+      expect(sent.told[1]).toBe(SUCCESS);
+    },
+  );
+
+  it.each([0, 1, 2, 3, 4])(
+    "P10 it ends before it has said how far it is in an injection FIFO: what is called back is so once, in order; %i were",
+    (taken) => {
+      const job = engineJob(name, { fifos: 1, slots: 16 });
+      const [client] = job.clients as [Client];
+      const context = client.createContext();
+      const [from, into] = [client.createRegion(MIB), client.createRegion(MIB)];
+      from.bytes.set(pattern(MIB));
+      const log: [unknown, Result][] = [];
+      const onRemote: Callback = (cookie, result) => void log.push([cookie, result]);
+      const put = (cookie: number, bytes: number) =>
+        context.put({ to: context.endpoint, local: from, remote: into.handle, bytes, onRemote, cookie });
+      for (const [cookie, bytes] of [600_000, 8, 8, 8].entries()) expect(put(cookie, bytes)).toBe(SUCCESS);
+      while (job.isCalled()) job.serve();
+      // As if it had ended within its last turn: bits are set behind what it says, and not all of them.
+      const fifo = injectionFifo(job.map, 0, 0);
+      expect(job.kernel.loadWord(fifo + INJECTION_HEAD_OFFSET)).toBe(8);
+      job.kernel.storeWord(fifo + INJECTION_HEAD_OFFSET, 0);
+      for (let i = taken; i < 4; i++) job.kernel.clearBits(fifo + INJECTION_MASK_OFFSET, 1 << (2 * i + 1));
+      context.advance();
+      expect(log.length).toBe(taken);
+      job.end();
+      context.advance();
+      step([context], () => log.length === 4);
+      expect(log).toEqual([0, 1, 2, 3].map((i) => [i, i < taken ? SUCCESS : ERROR]));
+      // Around the ring, each in its turn and when it is there.
+      for (let cookie = 4; cookie < 30; cookie++) {
+        into.bytes.fill(0);
+        put(cookie, 600_000);
+        step([context], () => log.length > cookie);
+        expect(log[cookie]).toEqual([cookie, SUCCESS]);
+        expect(sameBytes(into.bytes.subarray(0, 600_000), from.bytes.subarray(0, 600_000))).toBe(true);
+      }
+      expect(context.advance()).toBe(0);
+    },
+  );
+
+  it("P10 it ends before it has said in which words of many there are bits: what is called back is so once, in order", () => {
+    const slots = 1024;
+    const job = engineJob(name, { fifos: 1, slots });
+    const [client] = job.clients as [Client];
+    const context = client.createContext();
+    const [from, into] = [client.createRegion(MIB), client.createRegion(MIB)];
+    const log: [unknown, Result][] = [];
+    const onRemote: Callback = (cookie, result) => void log.push([cookie, result]);
+    const put = { to: context.endpoint, local: from, remote: into.handle };
+    for (let cookie = 0; cookie < 4; cookie++) {
+      context.put({ ...put, bytes: 600_000, onRemote, cookie });
+      // Words without any bit: they are passed over by the bits above them.
+      for (let i = 0; i < 70; i++) context.put({ ...put, bytes: 8 });
+    }
+    while (job.isCalled()) job.serve();
+    const fifo = injectionFifo(job.map, 0, 0);
+    job.kernel.storeWord(fifo + INJECTION_HEAD_OFFSET, 0);
+    job.kernel.storeWord(fifo + INJECTION_MASK_OFFSET + slots / 8, 0);
+    context.advance();
+    expect(log).toEqual([[0, SUCCESS]]);
+    job.end();
+    step([context], () => log.length === 4);
+    expect(log.slice(1)).toEqual([1, 2, 3].map((i) => [i, ERROR]));
+    for (let i = 0; i < 3; i++) expect(context.advance()).toBe(0);
+  });
+
+  it("P10 it ends before it has told either side that all is moved: both are told ERROR", () => {
+    const job = engineJob(name);
+    const [origin, target] = job.clients.map((client) => client.createContext()) as [Context, Context];
+    const [from, into] = job.clients.map((client) => client.createRegion(MIB)) as [MemRegion, MemRegion];
+    const [sent, received] = [listener(), listener()];
+    target.dispatch(1, (message) => message.receive(into.bytes, received.hear));
+    const offer = () => origin.send({ to: target.endpoint, dispatch: 1, payload: from.bytes, onLocal: sent.hear });
+    offer();
+    target.advance();
+    const windows = [origin, target].flatMap((context) => windowsOf(job, context));
+    while (job.isCalled()) job.serve();
+    for (const window of windows) {
+      const status = job.kernel.loadWord(window + WINDOW_STATUS_OFFSET);
+      expect(job.kernel.loadWord(status)).not.toBe(0);
+      job.kernel.storeWord(status, 0);
+    }
+    job.end();
+    step([origin, target], () => sent.told.length === 1 && received.told.length === 1);
+    expect([sent.told, received.told]).toEqual([[ERROR], [ERROR]]);
+    offer();
+    step([origin, target], () => sent.told.length === 2 && received.told.length === 2);
+    expect([sent.told[1], received.told[1]]).toEqual([SUCCESS, SUCCESS]);
+  });
+
+  it("P10 what was broken off is so once: what either side says of it late is not taken for the next transfer's", () => {
+    const job = engineJob(name);
+    const [origin, target] = job.clients.map((client) => client.createContext()) as [Context, Context];
+    const [from, into] = job.clients.map((client) => client.createRegion(MIB)) as [MemRegion, MemRegion];
+    from.bytes.set(pattern(MIB));
+    const [sent, received] = [listener(), listener()];
+    const options = { portion: 65_536 };
+    target.dispatch(1, (message) => message.receive(into.bytes, received.hear, undefined, options));
+    const offer = () => origin.send({ to: target.endpoint, dispatch: 1, payload: from.bytes, onLocal: sent.hear });
+    offer();
+    target.advance();
+    for (let i = 0; i < 2; i++) job.serve();
+    const [[ours = 0], [theirs = 0]] = [windowsOf(job, origin), windowsOf(job, target)];
+    job.end();
+    // The origin hears of it later, so that both break it off.
+    step([target], () => received.told.length === 1);
+    step([origin], () => sent.told.length === 1);
+    expect([sent.told, received.told]).toEqual([[ERROR], [ERROR]]);
+    offer();
+    for (let i = 0; i < 3; i++) for (const context of [target, origin]) context.advance();
+    // As chainNotice() and chainBreak() say it, had they been in the midst of that all the time.
+    const { kernel } = job;
+    const tail = kernel.loadWord(ours + WINDOW_TAIL_OFFSET);
+    const slot = ours + WINDOW_SLOTS_OFFSET + (tail & (WINDOW_SLOTS - 1)) * DESCRIPTOR_SIZE;
+    kernel.storeWord(slot + DESCRIPTOR_KIND_OFFSET, DESCRIPTOR_NOTICE);
+    kernel.storeWord(slot + DESCRIPTOR_BYTES_OFFSET, TRANSFER_BROKEN);
+    kernel.storeWord(ours + WINDOW_TAIL_OFFSET, tail + 1);
+    kernel.storeWord(theirs + WINDOW_WRONG_OFFSET, TRANSFER_BROKEN);
+    kernel.storeWord(theirs + WINDOW_LEFT_OFFSET, 0);
+    kernel.storeWord(kernel.loadWord(theirs + WINDOW_STATUS_OFFSET), kernel.loadWord(theirs + WINDOW_BIT_OFFSET));
+    step([origin, target], () => sent.told.length === 2 && received.told.length === 2);
+    expect([sent.told[1], received.told[1]]).toEqual([SUCCESS, SUCCESS]);
+    expect(sameBytes(into.bytes, from.bytes)).toBe(true);
+  });
+
+  it("P11 what is short waits for a slice of each that is long, whosever it is", () => {
+    const job = engineJob(name, { heapBytes: 64 * MIB });
+    const [first, second] = job.clients as [Client, Client];
+    const long = first.createContext();
+    const short = [first.createContext(), second.createContext()];
+    const [from, into] = [first.createRegion(8 * MIB), second.createRegion(8 * MIB)];
+    const own = second.createRegion(8192);
+    const log: string[] = [];
+    const to = short[1]?.endpoint as Context["endpoint"];
+    long.put({ to, local: from, remote: into.handle, onRemote: () => log.push("long") });
+    for (const [number, context] of short.entries()) {
+      const local = number === 0 ? from : own;
+      // What is behind something is not done in the call.
+      const remote = { to, local, remote: into.handle };
+      context.put({ ...remote, bytes: 5000 });
+      context.put({ ...remote, bytes: 8, onRemote: () => log.push(`short ${number}`) });
+    }
+    let turns = 0;
+    for (; log.length < 2; turns++) {
+      job.serve();
+      for (const context of [long, ...short]) context.advance();
+    }
+    expect(log.toSorted()).toEqual(["short 0", "short 1"]);
+    expect(turns).toBeLessThanOrEqual(3);
+    for (; log.length < 3; turns++) {
+      job.serve();
+      long.advance();
+    }
+    expect(turns).toBeGreaterThanOrEqual((8 * MIB) / SLICE_BYTES);
+  });
+
+  it.each(["by hand", "a thread"])(
+    "P11 the calls of the kernel on both threads, and their events, do not count portions: 65,536 bytes in one, or in 1,024; %s",
+    async (how) => {
+      const calls = new Map<string, number>();
+      const job = engineJob(name, {}, (kernel) => counted(kernel, calls));
+      const [origin, target] = job.clients.map((client) => client.createContext()) as [Context, Context];
+      const [from, into] = job.clients.map((client) => client.createRegion(65_536)) as [MemRegion, MemRegion];
+      from.bytes.set(pattern(65_536));
+      const thread = how === "a thread" ? await job.start() : undefined;
+      let portion = 0;
+      const [sent, received] = [listener(), listener()];
+      target.dispatch(1, (message) => message.receive(into.bytes, received.hear, undefined, { portion }));
+      const run = (bytes: number) => {
+        portion = bytes;
+        into.bytes.fill(0);
+        calls.clear();
+        origin.send({ to: target.endpoint, dispatch: 1, payload: from.bytes, rendezvous: true, onLocal: sent.hear });
+        let events = target.advance();
+        if (thread === undefined) while (job.isCalled()) job.serve();
+        // Once it sleeps, it is through with all.
+        else watch(() => sameBytes(into.bytes, from.bytes) && job.isAsleep());
+        expect(sameBytes(into.bytes, from.bytes)).toBe(true);
+        for (let i = 0; i < 3; i++) events += origin.advance() + target.advance();
+        return { events, calls: Object.fromEntries([...calls].sort()) };
+      };
+      // The first one makes its lane, and what is there for transfers: links for so many portions.
+      run(64);
+      const [one, many] = [run(65_536), run(64)];
+      expect(many).toEqual(one);
+      expect(one.calls).toMatchObject({ chainWrite: 1, engineCall: 1 });
+      expect([sent.told, received.told]).toEqual([
+        [SUCCESS, SUCCESS, SUCCESS],
+        [SUCCESS, SUCCESS, SUCCESS],
+      ]);
+      await thread?.stop();
+    },
+  );
+});
+
+/** A kernel that counts what is called. */
+function counted(kernel: Kernel, calls: Map<string, number>): Kernel {
+  return new Proxy(kernel, {
+    get: (target, name: keyof Kernel) => {
+      const called = target[name] as unknown;
+      if (typeof called !== "function") return called;
+      return (...parameters: unknown[]) => {
+        calls.set(name, (calls.get(name) ?? 0) + 1);
+        return called.apply(target, parameters);
+      };
+    },
+  });
+}

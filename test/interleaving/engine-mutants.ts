@@ -1,0 +1,314 @@
+// Deliberate bugs in what the engine thread has brought: see mutants.ts.
+import { JOB_ENGINE_OFFSET, TASK_NOTICE_OFFSET, TASK_SEEN_OFFSET } from "../../assembly/layout.js";
+import type { Mutant } from "./mutants.js";
+import type { Scenario } from "./scenario.js";
+import { CHAIN_SCENARIOS } from "./scenarios/chain.js";
+import { ENGINE_SCENARIOS } from "./scenarios/engine.js";
+import { ENGINE_DIES_SCENARIOS } from "./scenarios/engine-dies.js";
+import { GIVEN_UP_SCENARIOS } from "./scenarios/given-up.js";
+import { RMA_SCENARIOS } from "./scenarios/rma.js";
+
+/** Mutants that one of these scenarios is to catch. */
+function by(scenarios: readonly Scenario[], ...mutants: readonly Mutant[]): Mutant[] {
+  return mutants.map((mutant) => ({ ...mutant, scenarios }));
+}
+
+const LOOK_AGAIN =
+  "        clearBits(pointer, bit);\n        if (served && isDue(job, ordinal)) setBits(pointer, bit);\n        else continue;\n";
+const CALL = "  setBits(word, bit);\n  ring(engine);\n";
+const RING_OWNER =
+  "  if (load<u32>(fifo, INJECTION_HEAD_OFFSET) != before) ring(load<usize>(context, CONTEXT_TASK_OFFSET));\n";
+
+const PASSED = "  storeWord(window + WINDOW_PASSED_OFFSET, load<u32>(window, WINDOW_PASSED_OFFSET) + 1);\n";
+const SERVED = "      const served = isServed(contextOf(job, ordinal));\n";
+/** The engine thread acknowledges what it was told. */
+const SEEN = `storeWord(load<usize>(job, ${JOB_ENGINE_OFFSET}) + ${TASK_SEEN_OFFSET}, loadWord(load<usize>(job, ${JOB_ENGINE_OFFSET}) + ${TASK_NOTICE_OFFSET}));\n`;
+
+/** What the cores of a chain do, while the engine thread does all the rest. */
+const SERVED_CHAINS = CHAIN_SCENARIOS.filter(({ engine }) => engine);
+
+export const ENGINE_MUTANTS: readonly Mutant[] = [
+  ...by(
+    ENGINE_DIES_SCENARIOS,
+    {
+      name: "what was done before the engine thread died, and taken, is given up once more",
+      file: "engine.ts",
+      find: "  if (i32(oldest - head) > 0) head = oldest;\n",
+      replace: "  if (oldest == 1) head = oldest;\n",
+    },
+    {
+      name: "what a dead engine thread had to do is left to nobody",
+      file: "src/pami/rma.ts",
+      find: "      this.#kernel.engineGiveUp(fifo.pointer);\n",
+      replace: "",
+    },
+    {
+      name: "nobody hears that the engine thread has died",
+      file: "src/engine/engine.ts",
+      find: "    this.isOwn = true;\n    return true;\n",
+      replace: "    return false;\n",
+    },
+  ),
+  ...by(
+    SERVED_CHAINS,
+    {
+      name: "the last look for a context leaves out its windows",
+      file: "serve.ts",
+      find: "  return chainLeft(contextOf(job, ordinal));\n",
+      replace: "  return false;\n",
+    },
+    {
+      name: "nobody rings a core whose portion is moved",
+      file: "chain.ts",
+      find: "  if (loadWord(window + WINDOW_ALLOWED_OFFSET) != NONE) ring(own);\n",
+      replace: "",
+    },
+    {
+      name: "a core is rung before it is said that its portion is moved",
+      file: "chain.ts",
+      find: PASSED,
+      replace: `  if (loadWord(window + WINDOW_ALLOWED_OFFSET) != NONE) ring(own);\n${PASSED}  if (own != 0) own = job;\n`,
+    },
+    {
+      name: "an engine does not look whether the owner of the other window has ended",
+      file: "chain.ts",
+      find: "  if (hasEnded(taskOf(job, load<u32>(window, WINDOW_PEER_ENDPOINT_OFFSET)))) return 0;\n",
+      replace: "",
+    },
+  ),
+  ...by(
+    GIVEN_UP_SCENARIOS,
+    {
+      name: "a window that was given up is the next one's before the engine thread has acknowledged that",
+      file: "src/pami/window.ts",
+      find: "before.filter(({ notice }) => !hasEngineSeen(this.#kernel, this.#map, notice));\n",
+      replace: "before.filter(({ notice }) => notice < 0);\n",
+    },
+    {
+      name: "a window that was given up is not emptied",
+      file: "src/pami/window.ts",
+      find: "      this.#kernel.windowClear(one.side.window.pointer);\n",
+      replace: "",
+    },
+    {
+      name: "what was told of a window that was given up is left for the next one",
+      file: "src/pami/window.ts",
+      find: "      this.#kernel.clearBits(block.pointer + BLOCK_STATUS_OFFSET, 1 << number);\n",
+      replace: "",
+    },
+    {
+      name: "a window that is given up is not closed",
+      file: "src/pami/window.ts",
+      find: "    this.#kernel.windowClose(side.window.pointer);\n    this.#abandoned",
+      replace: "    this.#abandoned",
+    },
+    {
+      name: "what is all there when its origin ends is over before the engine thread can have told of it",
+      file: "src/pami/window.ts",
+      find: "        this.#abandon({ block, number }, side, isThere",
+      replace:
+        "        if (isThere) this.#end({ block, number }, side, this.#resultOf(side));\n        else this.#abandon({ block, number }, side, isThere",
+    },
+    {
+      name: "an engine processes what is left in a window that is closed",
+      file: "chain.ts",
+      find: "      if (!isOpen(window) || !windowRun(job, window, own)) continue;\n",
+      replace: "      if (!windowRun(job, window, own)) continue;\n",
+    },
+    {
+      name: "an engine does not look whether the other window is still that one",
+      file: "chain.ts",
+      find: "  return loadWord(window + WINDOW_GENERATION_OFFSET) == own ? window : 0;\n",
+      replace: "  return window;\n",
+    },
+  ),
+  ...by(
+    RMA_SCENARIOS,
+    {
+      name: "the oldest completion is looked for once",
+      file: "completion.ts",
+      find: "  if (slot < first || slot >>> 5 != first >>> 5) slot = nextDone(fifo, first);\n",
+      replace: "",
+    },
+    {
+      name: "it is looked for once more only behind the end of the mask",
+      file: "completion.ts",
+      find: "  if (slot < first || slot >>> 5 != first >>> 5) slot",
+      replace: "  if (slot < first) slot",
+    },
+  ),
+  ...by(
+    ENGINE_SCENARIOS,
+    {
+      name: "nobody rings the engine thread",
+      file: "due.ts",
+      find: CALL,
+      replace: "  setBits(word, bit);\n",
+    },
+    {
+      name: "the engine thread is rung before its bit is set",
+      file: "due.ts",
+      find: CALL,
+      replace: "  ring(engine);\n  setBits(word, bit);\n",
+    },
+    {
+      name: "a due bit is set by a plain store",
+      file: "due.ts",
+      find: CALL,
+      replace: "  store<u32>(word, load<u32>(word) | bit);\n  ring(engine);\n",
+    },
+    {
+      name: "a due bit is looked at by a plain load",
+      file: "due.ts",
+      find: "  if ((loadWord(word) & bit) != 0) return;\n",
+      replace: "  if ((load<u32>(word) & bit) != 0) return;\n",
+    },
+    {
+      name: "the engine thread looks at due bits by a plain load",
+      file: "serve.ts",
+      find: "bits = loadWord(pointer); bits",
+      replace: "bits = load<u32>(pointer); bits",
+    },
+    {
+      name: "a due bit is cleared, and nobody looks once more",
+      file: "serve.ts",
+      find: LOOK_AGAIN,
+      replace: "        clearBits(pointer, bit);\n        continue;\n",
+    },
+    {
+      name: "the last look is before a due bit is cleared",
+      file: "serve.ts",
+      find: LOOK_AGAIN,
+      replace:
+        "        const isStill = served && isDue(job, ordinal);\n        clearBits(pointer, bit);\n        if (isStill) setBits(pointer, bit);\n        else continue;\n",
+    },
+    {
+      name: "a due bit is cleared by a plain store",
+      file: "serve.ts",
+      find: LOOK_AGAIN,
+      replace: LOOK_AGAIN.replace("clearBits(pointer, bit)", "store<u32>(pointer, load<u32>(pointer) & ~bit)"),
+    },
+    {
+      name: "the last look at a FIFO is a plain load",
+      file: "serve.ts",
+      find: "    if (loadWord(fifo + INJECTION_TAIL_OFFSET) != load",
+      replace: "    if (load<u32>(fifo, INJECTION_TAIL_OFFSET) != load",
+    },
+    {
+      name: "nobody rings for what the engine thread has processed",
+      file: "serve.ts",
+      find: RING_OWNER,
+      replace: "",
+    },
+    {
+      name: "the owner of a FIFO is rung before it is processed",
+      file: "serve.ts",
+      find: "  const left = engineRun(job, fifo, most);\n",
+      replace:
+        "  if (loadWord(fifo + INJECTION_TAIL_OFFSET) != before) ring(load<usize>(context, CONTEXT_TASK_OFFSET));\n  const left = engineRun(job, fifo, most);\n  if (left != NONE) return left;\n",
+    },
+    {
+      name: "a FIFO is taken for idle by a plain look",
+      file: "engine.ts",
+      find: "load<u32>(fifo, INJECTION_HEAD_OFFSET) : loadWord(fifo + INJECTION_HEAD_OFFSET);\n  const isIdle",
+      replace: "load<u32>(fifo, INJECTION_HEAD_OFFSET) : load<u32>(fifo, INJECTION_HEAD_OFFSET);\n  const isIdle",
+    },
+    {
+      name: "what is short does not wait for what is before it",
+      file: "engine.ts",
+      find: "  const isFirst = isIdle && (",
+      replace: "  const isFirst = (isIdle || kind == DESCRIPTOR_PUT) && (",
+    },
+    {
+      name: "a fence does not wait for what is before it",
+      file: "engine.ts",
+      find: "  const isFirst = isIdle && (",
+      replace: "  const isFirst = (isIdle || kind == DESCRIPTOR_FENCE) && (",
+    },
+    {
+      name: "the engine thread says how far it is by a plain store",
+      file: "engine.ts",
+      find: "  if (head != before) storeWord(fifo + INJECTION_HEAD_OFFSET, head);\n",
+      replace: "  if (head != before) store<u32>(fifo, head, INJECTION_HEAD_OFFSET);\n",
+    },
+    {
+      name: "the engine thread says how far it is before it is there",
+      file: "engine.ts",
+      find: "      const bytes = proceed(job, fifo, descriptor, part);\n",
+      replace:
+        "      storeWord(fifo + INJECTION_HEAD_OFFSET, head + 1);\n      storeWord(fifo + INJECTION_HEAD_OFFSET, head);\n      const bytes = proceed(job, fifo, descriptor, part);\n",
+    },
+    {
+      name: "nobody waits until the engine thread has acknowledged",
+      file: "src/engine/engine.ts",
+      find: "notice) >= 0;\n",
+      replace: "notice) >= -1;\n",
+    },
+    {
+      name: "nobody rings the engine thread for what was closed",
+      file: "src/engine/engine.ts",
+      find: "  kernel.ring(slot);\n  return notice;\n",
+      replace: "  return notice;\n",
+    },
+    {
+      name: "the engine thread acknowledges by a plain store",
+      file: "serve.ts",
+      find: "  storeWord(engine + TASK_SEEN_OFFSET, notice);\n",
+      replace: "  store<u32>(engine, notice, TASK_SEEN_OFFSET);\n",
+    },
+    {
+      name: "the engine thread acknowledges behind its look whether it serves somebody",
+      file: "serve.ts",
+      find: SERVED,
+      replace: `${SERVED}      acknowledge(job, engine);\n`,
+    },
+    {
+      name: "the engine thread acknowledges behind its look at a region",
+      file: "engine.ts",
+      find: "  const to = isPut ? remote : local;\n",
+      replace: `  ${SEEN}  const to = isPut ? remote : local;\n`,
+    },
+    {
+      name: "nobody is told that the engine thread has acknowledged",
+      file: "serve.ts",
+      find: "    addWord(slot + TASK_NOTICE_OFFSET, 1); // SYNC N\n    ring(slot);\n",
+      replace: "",
+    },
+    {
+      name: "whoever is told that the engine thread has acknowledged does not look again",
+      file: "serve.ts",
+      find: "    addWord(slot + TASK_NOTICE_OFFSET, 1); // SYNC N\n",
+      replace: "",
+    },
+    {
+      name: "the engine thread goes on for a task that has ended",
+      file: "serve.ts",
+      find: " && loadWord(task + TASK_STATE_OFFSET) == TASK_UP",
+      replace: "",
+    },
+    {
+      name: "the engine thread goes on for a context that has closed",
+      file: "serve.ts",
+      find: "  return loadWord(context + CONTEXT_STATE_OFFSET) == CONTEXT_OPEN && loadWord",
+      replace: "  return loadWord",
+    },
+    {
+      name: "the engine thread goes on with what goes to a task that has ended",
+      file: "engine.ts",
+      find: "  const isUp = isOwnerUp(job, load<u32>(descriptor, DESCRIPTOR_REMOTE_INDEX_OFFSET));\n",
+      replace: "  const isUp = true;\n",
+    },
+    {
+      name: "a closed region's pages are used again while the engine thread may be at it",
+      file: "src/pami/memregion.ts",
+      find: "    if (!hasEngineSeen(this.#kernel, this.#map, engineNotice)) return false;\n",
+      replace: "",
+    },
+    {
+      name: "a dead task's pages are used again while the engine thread may be at them",
+      file: "src/pami/receive.ts",
+      find: "    if (!hasEngineSeenAll(kernel, map)) return true;\n",
+      replace: "",
+    },
+  ),
+];

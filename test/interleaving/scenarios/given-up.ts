@@ -1,0 +1,315 @@
+// A window whose transfer is given up while the engine thread is at it, and then another one's: by the table of windows that
+// ships, on the thread of its core. The cores at the other side do nothing but begin; so one thread is all cores, and the
+// other one is the engine.
+import {
+  BLOCK_SIZE,
+  NONE,
+  TRANSFER_DONE,
+  WINDOW_ALLOWED_OFFSET,
+  WINDOW_HEAD_OFFSET,
+  WINDOW_LEFT_OFFSET,
+  WINDOW_MOVED_OFFSET,
+  WINDOW_RESULT_OFFSET,
+  WINDOW_TAIL_OFFSET,
+  WINDOW_WRONG_OFFSET,
+} from "../../../assembly/layout.js";
+import { ContextEngine } from "../../../src/engine/engine.js";
+import type { Base } from "../../../src/pami/base.js";
+import { RegionTable } from "../../../src/pami/memregion.js";
+import { type Result, SHUTDOWN, SUCCESS } from "../../../src/pami/result.js";
+import { type Window, WindowTable } from "../../../src/pami/window.js";
+import { addBlock, chainWords, type Plan, type Region, readySide, type Side, sideOf } from "../../support/chains.js";
+import { map } from "../control.js";
+import type { Scenario } from "../scenario.js";
+import type { World } from "../world.js";
+import { PAGE, same, serveForever, setUp, sleepUntil } from "./support.js";
+
+/** Task 0 has the table; it gives up what it has with task 1, and goes on with task 2. */
+const OWN = 0;
+const OTHERS = [1, 2];
+const PORTION = 8;
+/** Of the first transfer, two portions; of the second, one: its first words. */
+const WORDS = 3;
+const NEXT_WORDS = 2;
+/** Of a task, at its last places: its data, the links of what it receives, its block of windows. */
+const DATA = 0;
+const LINKS = 1;
+const BLOCK = 2;
+/** Where what task t sends lies in its data, and what it gets from task t. */
+const FROM = 0;
+const toOf = (task: number): number => 512 * task;
+const LINKS_AT = 2048;
+
+/** In the heap: a page for each task, then the blocks of tasks 1 and 2; that of task 0 comes with its table. */
+function regionOf(task: number, which: number): Region {
+  const page = map.heapBase + task * PAGE;
+  const base =
+    which === BLOCK ? map.heapBase + 3 * PAGE + (task - 1) * BLOCK_SIZE : which === DATA ? page : page + LINKS_AT;
+  return { index: (task + 1) * map.regions - 1 - which, generation: 1, base };
+}
+
+const payloadWord = (task: number, word: number): number => 100 * (task + 1) + word;
+
+function setup(world: World): void {
+  const { kernel } = world;
+  setUp(world, [0, 1, 2]);
+  for (const task of [0, 1, 2]) {
+    same("where its data are", [kernel.regionAllocate(map.job, 1, task)], [regionOf(task, DATA).base]);
+    kernel.regionOpen(map.job, regionOf(task, DATA).index, regionOf(task, DATA).base, LINKS_AT);
+    kernel.regionOpen(map.job, regionOf(task, LINKS).index, regionOf(task, LINKS).base, PAGE - LINKS_AT);
+    for (let word = 0; word < WORDS; word++) {
+      world.setWord(regionOf(task, DATA).base + FROM + 4 * word, payloadWord(task, word));
+      for (const from of [0, 1, 2]) world.setWord(regionOf(task, DATA).base + toOf(from) + 512 + 4 * word, 0);
+    }
+  }
+  for (const task of OTHERS) {
+    const block = regionOf(task, BLOCK);
+    same("where its block is", [kernel.regionAllocate(map.job, BLOCK_SIZE / PAGE, task)], [block.base]);
+    kernel.regionOpen(map.job, block.index, block.base, BLOCK_SIZE);
+    addBlock(world, task, block);
+    readySide(world, sideOf(map, task, block, 0), OWN);
+  }
+}
+
+/** Word of what a task gets from another. */
+const place = (task: number, from: number, word: number): number =>
+  regionOf(task, DATA).base + 512 + toOf(from) + 4 * word;
+
+/** The transfers of task 0, in the windows of its table, and what became of each. */
+class Core {
+  readonly windows: WindowTable;
+  readonly results = new Map<number, Result>();
+  readonly #world: World;
+  readonly #isTarget: boolean;
+  readonly #pointers = new Map<number, number>();
+
+  constructor(world: World, isTarget: boolean) {
+    const { kernel, memory } = world;
+    const engine = new ContextEngine(kernel, map, OWN);
+    const base = { kernel, memory, map, ordinal: OWN, block: world.context(OWN), engine } as unknown as Base;
+    this.windows = new WindowTable(base, new RegionTable(kernel, memory, map, OWN, false), () => {});
+    this.#world = world;
+    this.#isTarget = isTarget;
+  }
+
+  /**
+   * A transfer with another task, from that one or to it; both cores' part.
+   * @param allowed portions that may be moved
+   */
+  begin(task: number, allowed = NONE): void {
+    const { kernel } = this.#world;
+    const other = sideOf(map, task, regionOf(task, BLOCK), 0);
+    if (this.#isTarget) {
+      const generation = kernel.windowOpen(other.window, allowed);
+      const { window } = this.#open(task, WINDOW_WRONG_OFFSET, NONE);
+      this.#write({ ...this.#plan(task, OWN), origin: other, target: this.#sideOf(window), generation });
+      return;
+    }
+    const { window } = this.#open(task, WINDOW_RESULT_OFFSET, allowed);
+    kernel.windowOpen(other.window, NONE);
+    const { generation } = window;
+    this.#write({ ...this.#plan(OWN, task), origin: this.#sideOf(window), target: other, generation });
+  }
+
+  /** Sleeps for a while: the engine thread goes on as far as it may until then. */
+  sleep(): void {
+    const { kernel } = this.#world;
+    const slot = this.#world.task(OWN);
+    const seen = kernel.bellArm(slot);
+    kernel.bellWait(slot, seen, 1);
+    kernel.bellDisarm(slot);
+  }
+
+  /** As sleep(), while nothing may be moved of what has begun: so that is not over. */
+  rest(): void {
+    const before = this.results.size;
+    this.sleep();
+    this.windows.advance();
+    same("transfers that are over", [this.results.size], [before]);
+  }
+
+  /** Opens a window for a transfer that does not begin; after a while it is as it was. */
+  openOnly(task: number): void {
+    const world = this.#world;
+    const { pointer } = this.#open(task, WINDOW_WRONG_OFFSET, NONE).window;
+    this.rest();
+    const words = [WINDOW_LEFT_OFFSET, WINDOW_WRONG_OFFSET, WINDOW_MOVED_OFFSET].map((at) => world.load(pointer + at));
+    same("what has come to a window that is just open", words, [0, TRANSFER_DONE, 0]);
+    same(
+      "its slots",
+      [world.load(pointer + WINDOW_HEAD_OFFSET)],
+      [world.kernel.loadWord(pointer + WINDOW_TAIL_OFFSET)],
+    );
+  }
+
+  /** All of a transfer may be moved: says the origin's core. */
+  allow(task: number): void {
+    const { kernel } = this.#world;
+    const origin = this.#isTarget ? sideOf(map, task, regionOf(task, BLOCK), 0).window : this.#pointers.get(task);
+    kernel.storeWord((origin as number) + WINDOW_ALLOWED_OFFSET, NONE);
+    kernel.engineCall(map.job, (this.#isTarget ? task : OWN) * map.contexts);
+  }
+
+  /** Until a transfer is over; what it came to. */
+  await_(task: number): Result {
+    const world = this.#world;
+    sleepUntil(world, world.task(OWN), () => {
+      this.windows.advance();
+      return this.results.has(task);
+    });
+    return this.results.get(task) as Result;
+  }
+
+  #open(task: number, resultOffset: number, allowed: number): { window: Window } {
+    const over = (result: Result): void => {
+      if (this.results.has(task)) throw new Error("over twice");
+      this.results.set(task, result);
+    };
+    const forget = (): void => {};
+    const peer = task * map.contexts;
+    const make = (window: Window) => ({ window, resultOffset, forget, breakOff: () => true, over });
+    const side = this.windows.open(peer, allowed, make);
+    if (side === undefined) throw new Error("no memory for a block");
+    this.#pointers.set(task, side.window.pointer);
+    return side;
+  }
+
+  #sideOf({ pointer, region, offset }: Window): Side {
+    const { index, generation } = region;
+    const block = { index, generation, base: pointer - offset };
+    return {
+      task: OWN,
+      ordinal: map.contexts * OWN,
+      context: this.#world.context(OWN),
+      block,
+      number: 0,
+      offset,
+      window: pointer,
+    };
+  }
+
+  #plan(from: number, to: number): Omit<Plan, "origin" | "target" | "generation"> {
+    return {
+      payload: regionOf(from, DATA),
+      from: FROM,
+      destination: regionOf(to, DATA),
+      to: 512 + toOf(from),
+      links: regionOf(to, LINKS),
+      bytes: 4 * (from + to === 1 ? WORDS : NEXT_WORDS),
+      portion: PORTION,
+      depth: 1,
+    };
+  }
+
+  #write(plan: Plan): void {
+    const world = this.#world;
+    const { window, task } = plan.target;
+    for (const [offset, value] of chainWords(plan)) world.store(window + offset, value);
+    if (world.kernel.chainWrite(map.job, window) === 0) throw new Error("the chain is not written");
+    world.kernel.engineCall(map.job, task * map.contexts);
+  }
+}
+
+/** What a task got from another one, as a thread reads it. */
+function expectGot(world: World, task: number, from: number): void {
+  const words = Array.from({ length: from + task === 1 ? WORDS : NEXT_WORDS }, (_, i) => payloadWord(from, i));
+  same(
+    `what task ${task} got from task ${from}`,
+    words.map((_, i) => world.load(place(task, from, i))),
+    words,
+  );
+}
+
+/** Whoever was told that it is over has the memory for itself. */
+function writeOver(world: World, pointer: (word: number) => number): void {
+  for (let word = 0; word < WORDS; word++) world.store(pointer(word), 7);
+}
+
+function checkOver(world: World, pointer: (word: number) => number): void {
+  const words = Array.from({ length: WORDS }, (_, word) => world.word(pointer(word)));
+  same(
+    "what was written once it was over",
+    words,
+    words.map(() => 7),
+  );
+}
+
+const gotten = (word: number): number => place(OWN, 1, word);
+const sent = (word: number): number => regionOf(OWN, DATA).base + FROM + 4 * word;
+
+export const GIVEN_UP_SCENARIOS: readonly Scenario[] = [
+  {
+    name: "a target gives a transfer up while the engine thread is at it: its window is open again, and nothing comes to it",
+    engine: true,
+    endless: [1],
+    setup,
+    threads: [
+      (world) => {
+        const core = new Core(world, true);
+        core.begin(1);
+        core.sleep();
+        core.windows.ended(map.contexts);
+        core.await_(1);
+        writeOver(world, gotten);
+        core.openOnly(2);
+      },
+      serveForever,
+    ],
+    check: (world) => checkOver(world, gotten),
+  },
+  {
+    name: "a target gives a transfer up while the engine thread is at it: its window is the next one's, and nothing comes late",
+    engine: true,
+    bound: 1,
+    endless: [1],
+    setup,
+    threads: [
+      (world) => {
+        const core = new Core(world, true);
+        core.begin(1);
+        core.sleep();
+        core.windows.ended(map.contexts);
+        const result = core.await_(1);
+        world.note(result);
+        if (result === SUCCESS) expectGot(world, OWN, 1);
+        writeOver(world, gotten);
+        core.begin(2, 0);
+        core.rest();
+        core.allow(2);
+        world.note(core.await_(2));
+        expectGot(world, OWN, 2);
+      },
+      serveForever,
+    ],
+    check(world, [[first = -1, second = -1] = []]) {
+      if (first !== SUCCESS && first !== SHUTDOWN) throw new Error(`the first came to ${first}`);
+      same("what the second came to", [second], [SUCCESS]);
+      checkOver(world, gotten);
+    },
+  },
+  {
+    name: "an origin gives a transfer up while the engine thread is at it: its window is the next one's, and nothing is read late",
+    engine: true,
+    bound: 1,
+    endless: [1],
+    setup,
+    threads: [
+      (world) => {
+        const core = new Core(world, false);
+        core.begin(1);
+        core.windows.ended(map.contexts);
+        world.note(core.await_(1));
+        writeOver(world, sent);
+        for (let word = 0; word < NEXT_WORDS; word++) world.store(sent(word), payloadWord(OWN, word));
+        core.begin(2);
+        world.note(core.await_(2));
+        expectGot(world, 2, OWN);
+      },
+      serveForever,
+    ],
+    check(_, [[first = -1, second = -1] = []]) {
+      if (first !== SUCCESS && first !== SHUTDOWN) throw new Error(`the first came to ${first}`);
+      same("what the second came to", [second], [SUCCESS]);
+    },
+  },
+];
