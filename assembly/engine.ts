@@ -357,6 +357,7 @@ export function engineRun(job: usize, fifo: usize, most: u32): u32 {
   touch(fifo, before, tail);
   let head = before;
   let moved: u32 = 0;
+  doneBits = 0; // a run that was broken off is no part of this one
   while (head != tail) {
     if (!complete(fifo, head & mask)) {
       const descriptor = slotOf(fifo, head & mask);

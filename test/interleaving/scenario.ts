@@ -14,8 +14,6 @@ export interface Scenario {
   readonly endless?: readonly number[];
   /** Preemptions that `npm test` goes up to; 2 if not given. */
   readonly bound?: number;
-  /** Schedules that `npm run test:slow` makes at the most, where they take long. */
-  readonly most?: number;
   /** The state from which every run starts; made once. */
   setup(world: World): void;
   /** After a run, outside of schedules: throws what is wrong. `notes[i]`: what thread i noted. */

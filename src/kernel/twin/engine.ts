@@ -293,6 +293,7 @@ export function twinEngine(
     const mask = words[(fifo + INJECTION_SLOTS_OFFSET) >>> 2] - 1;
     let head = before;
     let rest = most >>> 0;
+    doneBits = 0; // a run that was broken off is no part of this one
     while (head !== tail) {
       if (!complete(fifo, head & mask)) {
         const descriptor = slotOf(fifo, head & mask);

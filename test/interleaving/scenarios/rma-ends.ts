@@ -14,8 +14,6 @@ import { KILLED, monitor } from "./death.js";
 import { handleOf, openAtStart, PAGE, regionAtStart, same, throws } from "./support.js";
 
 const DISPATCH = 5;
-/** Of three threads, with 3,000 schedules a second. */
-const MOST = 100_000;
 const LONG = 2 * SLICE + 8;
 const LONG_WORDS = LONG / 4;
 /** Where the long put goes: its first word in the target's region. */
@@ -103,7 +101,6 @@ function setupPage(world: World, task: number): void {
 function heardLate(name: string, end: (world: World) => void): Scenario {
   return {
     name,
-    most: MOST,
     setup(world) {
       setupPage(world, 2);
       const { kernel, map } = world;
@@ -175,7 +172,6 @@ export const RMA_ENDS_SCENARIOS: readonly Scenario[] = [
     name: "an origin dies with puts under way: the region at its target is whole, and all memory comes back",
     mortal: [1],
     bound: 0,
-    most: MOST,
     setup: (world) => openAtStart(world, 0),
     threads: [
       (world) => {
@@ -232,7 +228,6 @@ export const RMA_ENDS_SCENARIOS: readonly Scenario[] = [
     name: "the owner of a region dies while another task puts into it, and then has its page",
     mortal: [0],
     bound: 1,
-    most: MOST,
     setup: (world) => setupPage(world, 1),
     threads: [
       (world) => {
