@@ -31,6 +31,7 @@ export {
 } from "./lane";
 export { advance, laneOf, lanePause, lanePeek, laneReady, laneResume, laneSwitch, peek, release } from "./reception";
 export { placeOf, regionClose, regionOpen } from "./region";
+export { queueInit, queueInsert, queueNext, queueReset, queueTake } from "./reorder";
 export { engineServe } from "./serve";
 export {
   addWord,

@@ -108,4 +108,11 @@ export interface Kernel {
   // the engine thread
   engineCall(job: number, ordinal: number): void;
   engineServe(job: number): number;
+
+  // packets
+  queueInit(queue: number, window: number, first: number, shared: boolean): void;
+  queueInsert(queue: number, order: number, packet: number): number;
+  queueReset(queue: number): number;
+  queueTake(queue: number): number;
+  queueNext(queue: number): number;
 }

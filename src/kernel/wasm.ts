@@ -101,6 +101,8 @@ const UNSIGNED = new Set([
   "laneOf",
   "inject",
   "windowOpen",
+  "queueTake",
+  "queueNext",
 ]);
 
 /**

@@ -1,5 +1,6 @@
 import { chainSuite } from "./chain.suite.js";
 import { kernelSuite } from "./kernel.suite.js";
+import { reorderSuite } from "./reorder.suite.js";
 import { rmaSuite } from "./rma.suite.js";
 import { serveSuite } from "./serve.suite.js";
 
@@ -9,3 +10,5 @@ rmaSuite("debug", { producer: "debug" });
 chainSuite("debug", { producer: "debug" });
 
 serveSuite("debug", { producer: "debug" });
+
+reorderSuite("debug", { producer: "debug" });

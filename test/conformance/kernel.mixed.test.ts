@@ -1,5 +1,6 @@
 import { chainSuite } from "./chain.suite.js";
 import { kernelSuite } from "./kernel.suite.js";
+import { reorderSuite } from "./reorder.suite.js";
 import { rmaSuite } from "./rma.suite.js";
 import { serveSuite } from "./serve.suite.js";
 
@@ -24,3 +25,6 @@ for (const [name, options] of THREADS) {
 
 serveSuite("of wasm tasks, twin", { producer: "wasm", consumer: "twin" });
 serveSuite("of twin tasks, wasm", { producer: "twin", consumer: "wasm" });
+
+reorderSuite("wasm inserts, twin consumes", { producer: "wasm", consumer: "twin" });
+reorderSuite("twin inserts, wasm consumes", { producer: "twin", consumer: "wasm" });

@@ -1,5 +1,6 @@
 import { chainSuite } from "./chain.suite.js";
 import { kernelSuite } from "./kernel.suite.js";
+import { reorderSuite } from "./reorder.suite.js";
 import { rmaSuite } from "./rma.suite.js";
 import { serveSuite } from "./serve.suite.js";
 
@@ -11,3 +12,5 @@ chainSuite("wasm", { producer: "wasm" });
 rmaSuite("wasm, engine thread", { producer: "wasm", engine: "thread" });
 chainSuite("wasm, engine thread", { producer: "wasm", engine: "thread" });
 serveSuite("wasm", { producer: "wasm" });
+
+reorderSuite("wasm", { producer: "wasm" });

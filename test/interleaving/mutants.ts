@@ -6,6 +6,7 @@ import { fileURLToPath } from "node:url";
 import asc from "assemblyscript/asc";
 import { JOB_REGIONS_BASE_OFFSET, REGION_SHIFT } from "../../assembly/layout.js";
 import { ENGINE_MUTANTS } from "./engine-mutants.js";
+import { REORDER_MUTANTS } from "./reorder-mutants.js";
 import type { Scenario } from "./scenario.js";
 
 export interface Mutant {
@@ -430,6 +431,7 @@ ${COMMIT}`,
       "  storeWord(window + WINDOW_TAIL_OFFSET, 0);\n  store<u32>(window, 0, WINDOW_HEAD_OFFSET);\n  store<u32>(window, 0, WINDOW_MOVED_OFFSET);\n  storeWord(window + WINDOW_PASSED_OFFSET, 0);\n",
   },
   ...ENGINE_MUTANTS,
+  ...REORDER_MUTANTS,
 ];
 
 /** A text with the mutant in it. */

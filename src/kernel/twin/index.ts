@@ -9,6 +9,7 @@ import { twinHeap } from "./heap.js";
 import { twinLane } from "./lane.js";
 import { twinReception } from "./reception.js";
 import { twinRegion } from "./region.js";
+import { twinReorder } from "./reorder.js";
 import { twinServe } from "./serve.js";
 import { twinSync } from "./sync.js";
 
@@ -36,5 +37,6 @@ export function twinKernel(memory: Memory): Kernel {
   const engine = twinEngineKernel(memory);
   const heap = twinHeap(memory, engine);
   const lane = twinLane(memory, engine, heap);
-  return { name: "ts", ...engine, ...heap, ...lane, ...twinReception(memory, engine, heap, lane) };
+  const reception = twinReception(memory, engine, heap, lane);
+  return { name: "ts", ...engine, ...heap, ...lane, ...reception, ...twinReorder(memory, engine) };
 }

@@ -10,6 +10,7 @@ import { HEAP_SCENARIOS } from "./heap.js";
 import { LANE_SCENARIOS } from "./lane.js";
 import { PARK_SCENARIOS } from "./park.js";
 import { READY_SCENARIOS } from "./ready.js";
+import { REORDER_SCENARIOS } from "./reorder.js";
 import { RMA_SCENARIOS } from "./rma.js";
 import { RMA_ENDS_SCENARIOS } from "./rma-ends.js";
 
@@ -26,4 +27,5 @@ export const SCENARIOS: readonly Scenario[] = [
   ...ENGINE_SCENARIOS,
   ...GIVEN_UP_SCENARIOS,
   ...ENGINE_DIES_SCENARIOS,
+  ...REORDER_SCENARIOS,
 ];
