@@ -29,6 +29,7 @@ export {
   laneSendWords,
   laneWantRoom,
 } from "./lane";
+export { packetCheck } from "./packet";
 export { advance, laneOf, lanePause, lanePeek, laneReady, laneResume, laneSwitch, peek, release } from "./reception";
 export { placeOf, regionClose, regionOpen } from "./region";
 export { queueInit, queueInsert, queueNext, queueReset, queueTake } from "./reorder";

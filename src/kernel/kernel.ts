@@ -110,6 +110,7 @@ export interface Kernel {
   engineServe(job: number): number;
 
   // packets
+  packetCheck(packet: number, bytes: number, job: number): number;
   queueInit(queue: number, window: number, first: number, shared: boolean): void;
   queueInsert(queue: number, order: number, packet: number): number;
   queueReset(queue: number): number;

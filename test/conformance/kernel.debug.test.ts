@@ -1,5 +1,6 @@
 import { chainSuite } from "./chain.suite.js";
 import { kernelSuite } from "./kernel.suite.js";
+import { packetSuite } from "./packet.suite.js";
 import { reorderSuite } from "./reorder.suite.js";
 import { rmaSuite } from "./rma.suite.js";
 import { serveSuite } from "./serve.suite.js";
@@ -12,3 +13,5 @@ chainSuite("debug", { producer: "debug" });
 serveSuite("debug", { producer: "debug" });
 
 reorderSuite("debug", { producer: "debug" });
+
+packetSuite("debug", { producer: "debug" });

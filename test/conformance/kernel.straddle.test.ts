@@ -2,6 +2,7 @@
 // 2 GiB, but only what is touched costs any.
 import { chainSuite } from "./chain.suite.js";
 import { kernelSuite } from "./kernel.suite.js";
+import { packetSuite } from "./packet.suite.js";
 import { reorderSuite } from "./reorder.suite.js";
 import { rmaSuite } from "./rma.suite.js";
 import { serveSuite } from "./serve.suite.js";
@@ -48,3 +49,6 @@ serveSuite("of twin tasks, wasm, 2^31 in an injection FIFO", {
 
 reorderSuite("wasm, 2^31 in the heap", { producer: "wasm", straddle: "heap" });
 reorderSuite("twin, 2^31 in the heap", { producer: "twin", straddle: "heap" });
+
+packetSuite("wasm, 2^31 in the heap", { producer: "wasm", straddle: "heap" });
+packetSuite("twin, 2^31 in the heap", { producer: "twin", straddle: "heap" });

@@ -1,5 +1,6 @@
 import { chainSuite } from "./chain.suite.js";
 import { kernelSuite } from "./kernel.suite.js";
+import { packetSuite } from "./packet.suite.js";
 import { reorderSuite } from "./reorder.suite.js";
 import { rmaSuite } from "./rma.suite.js";
 import { serveSuite } from "./serve.suite.js";
@@ -14,3 +15,5 @@ chainSuite("twin, engine thread", { producer: "twin", engine: "thread" });
 serveSuite("twin", { producer: "twin" });
 
 reorderSuite("twin", { producer: "twin" });
+
+packetSuite("twin", { producer: "twin" });

@@ -7,6 +7,7 @@ import { twinDue } from "./due.js";
 import { twinEngine } from "./engine.js";
 import { twinHeap } from "./heap.js";
 import { twinLane } from "./lane.js";
+import { twinPacket } from "./packet.js";
 import { twinReception } from "./reception.js";
 import { twinRegion } from "./region.js";
 import { twinReorder } from "./reorder.js";
@@ -38,5 +39,13 @@ export function twinKernel(memory: Memory): Kernel {
   const heap = twinHeap(memory, engine);
   const lane = twinLane(memory, engine, heap);
   const reception = twinReception(memory, engine, heap, lane);
-  return { name: "ts", ...engine, ...heap, ...lane, ...reception, ...twinReorder(memory, engine) };
+  return {
+    name: "ts",
+    ...engine,
+    ...heap,
+    ...lane,
+    ...reception,
+    ...twinPacket(memory),
+    ...twinReorder(memory, engine),
+  };
 }
