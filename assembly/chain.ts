@@ -50,6 +50,7 @@ import {
   TRANSFER_BROKEN,
   TRANSFER_DONE,
   TRANSFER_ENDED,
+  TRANSFER_LOCAL_CLOSED,
   WINDOW_ALLOWED_OFFSET,
   WINDOW_BIT_OFFSET,
   WINDOW_BYTES_OFFSET,
@@ -301,8 +302,8 @@ function sliceOf(window: usize, descriptor: usize): u32 {
   return left > SLICE_BYTES ? SLICE_BYTES : left;
 }
 
-/** Moves a slice of a portion, of `part` bytes; returns whether that was the last of it. `own` is its owner's task slot. */
-function moveSlice(job: usize, window: usize, descriptor: usize, part: u32, own: usize): bool {
+/** Moves a slice of a portion, of `part` bytes; returns whether that was the last of it. `context` is its owner. */
+function moveSlice(job: usize, window: usize, descriptor: usize, part: u32, context: usize): bool {
   const bytes = load<u32>(descriptor, DESCRIPTOR_BYTES_OFFSET);
   const moved = load<u32>(window, WINDOW_MOVED_OFFSET);
   const peer = peerOf(job, window);
@@ -310,6 +311,8 @@ function moveSlice(job: usize, window: usize, descriptor: usize, part: u32, own:
   let result = loadWord(window + WINDOW_STOP_OFFSET);
   if (result == TRANSFER_DONE) result = peer == 0 ? TRANSFER_ENDED : loadWord(peer + WINDOW_STOP_OFFSET);
   if (result == TRANSFER_DONE) result = transferPart(job, descriptor, true, moved, part);
+  // SYNC V (closed): pairs with the owner's store before it closes what it had staged there: an end, not a mistake.
+  if (result == TRANSFER_LOCAL_CLOSED && loadWord(context + CONTEXT_WINDOWS_OFFSET) == 0) result = TRANSFER_ENDED;
   if (result == TRANSFER_DONE && bytes - moved > part) {
     store<u32>(window, moved + part, WINDOW_MOVED_OFFSET);
     return false;
@@ -317,7 +320,7 @@ function moveSlice(job: usize, window: usize, descriptor: usize, part: u32, own:
   store<u32>(window, 0, WINDOW_MOVED_OFFSET);
   // SYNC Y (passed): pairs with the core that stages the next portion in this one's place; it may wait for that.
   storeWord(window + WINDOW_PASSED_OFFSET, load<u32>(window, WINDOW_PASSED_OFFSET) + 1);
-  if (loadWord(window + WINDOW_ALLOWED_OFFSET) != NONE) ring(own);
+  if (loadWord(window + WINDOW_ALLOWED_OFFSET) != NONE) ring(load<usize>(context, CONTEXT_TASK_OFFSET));
   if (result != TRANSFER_DONE && load<u32>(window, WINDOW_RESULT_OFFSET) == TRANSFER_DONE) {
     store<u32>(window, result, WINDOW_RESULT_OFFSET);
   }
@@ -332,13 +335,13 @@ function moveSlice(job: usize, window: usize, descriptor: usize, part: u32, own:
   return true;
 }
 
-/** Processes a descriptor of a window that is no MOVE; `own` is the task slot of its owner. */
-function processOne(job: usize, window: usize, descriptor: usize, own: usize): void {
+/** Processes a descriptor of a window that is no MOVE; `context` is its owner. */
+function processOne(job: usize, window: usize, descriptor: usize, context: usize): void {
   const kind = load<u32>(descriptor, DESCRIPTOR_KIND_OFFSET);
   if (kind == DESCRIPTOR_NOTICE) {
     const result = load<u32>(descriptor, DESCRIPTOR_BYTES_OFFSET);
     if (load<u32>(window, WINDOW_RESULT_OFFSET) == TRANSFER_DONE) store<u32>(window, result, WINDOW_RESULT_OFFSET);
-    tell(window, own);
+    tell(window, load<usize>(context, CONTEXT_TASK_OFFSET));
     return;
   }
   if (kind == DESCRIPTOR_FETCH) {
@@ -379,7 +382,7 @@ let allowance: u32 = 0;
 let remaining: u32 = 0;
 
 /** Processes what is in a window, in order, as long as it may. Returns whether it has moved anything. */
-function windowRun(job: usize, window: usize, own: usize): bool {
+function windowRun(job: usize, window: usize, context: usize): bool {
   let hasMoved = false;
   let head = load<u32>(window, WINDOW_HEAD_OFFSET);
   // SYNC Q (look): pairs with ship() and chainWrite(). Anew each time: what was processed may have had more shipped.
@@ -389,7 +392,7 @@ function windowRun(job: usize, window: usize, own: usize): bool {
       head++;
       // Whoever is told by it may close this window, and open it again: it is not touched after that.
       store<u32>(window, head, WINDOW_HEAD_OFFSET);
-      processOne(job, window, descriptor, own);
+      processOne(job, window, descriptor, context);
       continue;
     }
     if (isHeld(window, descriptor)) break;
@@ -400,7 +403,7 @@ function windowRun(job: usize, window: usize, own: usize): bool {
     }
     allowance -= part;
     hasMoved = true;
-    if (!moveSlice(job, window, descriptor, part, own)) continue;
+    if (!moveSlice(job, window, descriptor, part, context)) continue;
     head++;
     store<u32>(window, head, WINDOW_HEAD_OFFSET);
   }
@@ -417,7 +420,6 @@ export function chainRun(job: usize, context: usize, most: u32): u32 {
   // SYNC V (blocks): pairs with the store of the owner, who adds blocks and takes none away.
   const list = <usize>loadWord(context + CONTEXT_WINDOWS_OFFSET);
   if (list == 0) return 0;
-  const own = load<usize>(context, CONTEXT_TASK_OFFSET);
   allowance = most;
   remaining = 0;
   const begin = load<usize>(list, BLOCK_FIRST_OFFSET);
@@ -429,7 +431,7 @@ export function chainRun(job: usize, context: usize, most: u32): u32 {
   do {
     const window = windowAt(block, number);
     const left = remaining;
-    const hasMoved = isOpen(window) && windowRun(job, window, own);
+    const hasMoved = isOpen(window) && windowRun(job, window, context);
     if (!isPassed && !hasMoved && remaining != left) {
       isPassed = true;
       store<usize>(list, block, BLOCK_FIRST_OFFSET);

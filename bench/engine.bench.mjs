@@ -2,6 +2,8 @@
 // What the engine thread costs and spares: puts through it beside a bare memory.copy of the same bytes; what an application
 // thread has to do for a large message, beside a small one; and small messages while a large one is moved.
 //   node bench/engine.bench.mjs [--quick]
+import { execFileSync } from "node:child_process";
+import { readlinkSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { isMainThread } from "node:worker_threads";
 import { Table } from "console-table-printer";
@@ -15,11 +17,17 @@ const MIB = 1024 * KIB;
 const PUT_BYTES = 64 * KIB;
 const IN_FLIGHT = 8;
 const PUTS = quick ? 200 : 40_000;
-/** Of the large message; so many are offered one behind the other, so that their code is as warm as that of the small ones. */
+/**
+ * All that a round copies from, or to. Twice that is what a cache of the second level holds, and how much of it lies there
+ * depends on the pages: so each round has others, and the median is of them.
+ */
+const AREA = IN_FLIGHT * PUT_BYTES;
+/** Of the large message, and how many are sent one behind the other, large or small. */
 const LARGE_BYTES = quick ? 16 * MIB : 1024 * MIB;
-const LARGE_COUNT = 8;
-const SMALL_COUNT = quick ? 64 : 1024;
-const SMALL_PIECE = 32;
+const SENDS = 8;
+/** Sends that are timed together. */
+const PIECE = 4;
+const WARM_UP = quick ? 1 : 100;
 const HOPS = quick ? 200 : 20_000;
 /** Leader, follower and engine have a core each, and there is one for everything else. */
 const CORES_FOR_LATENCY = 4;
@@ -33,6 +41,20 @@ const ECHO = 4;
 const median = (values) => /** @type {number} */ (values.toSorted((a, b) => a - b)[values.length >> 1]);
 /** @param {number[]} values */
 const spread = (values) => `${Math.min(...values).toPrecision(3)} … ${Math.max(...values).toPrecision(3)}`;
+
+/**
+ * Keeps this thread, and those that it starts from now on, on a processor, where the system has a way: a thread that is woken
+ * begins on the processor of who wakes it, and who copies shared that with who waits for it for many milliseconds.
+ * @param {number} processor
+ */
+function pin(processor) {
+  try {
+    const id = readlinkSync("/proc/thread-self").split("/").pop() ?? "";
+    execFileSync("taskset", ["-pc", String(processor), id], { stdio: "ignore" });
+  } catch {
+    // Without it, the runs differ more.
+  }
+}
 
 /** A module of one function over an imported memory, copy(to, from, bytes): a memory.copy and nothing else. */
 const COPY =
@@ -51,12 +73,15 @@ function bareCopy(bytes) {
   return /** @type {any} */ (exports.copy);
 }
 
-/** Bytes per second of a bare copy from eight places to eight others. @param {ReturnType<typeof bareCopy>} copy */
-function copyRate(copy) {
-  const half = IN_FLIGHT * PUT_BYTES;
+/**
+ * Bytes per second of a bare copy from eight places to eight others.
+ * @param {ReturnType<typeof bareCopy>} copy @param {number} round each has places of its own: see AREA
+ */
+function copyRate(copy, round) {
+  const half = ROUNDS * AREA;
   const start = performance.now();
   for (let i = 0; i < PUTS; i++) {
-    const at = (i % IN_FLIGHT) * PUT_BYTES;
+    const at = round * AREA + (i % IN_FLIGHT) * PUT_BYTES;
     copy(half + at, at, PUT_BYTES);
   }
   return (PUTS * PUT_BYTES * 1000) / (performance.now() - start);
@@ -65,9 +90,9 @@ function copyRate(copy) {
 /**
  * The same by puts, a callback each.
  * @param {import("pamir").Context} context @param {import("pamir").Endpoint} to
- * @param {import("pamir").MemRegion} local @param {import("pamir").RegionHandle} remote
+ * @param {import("pamir").MemRegion} local @param {import("pamir").RegionHandle} remote @param {number} round
  */
-function putRate(context, to, local, remote) {
+function putRate(context, to, local, remote, round) {
   let underWay = 0;
   const put = {
     to,
@@ -83,7 +108,7 @@ function putRate(context, to, local, remote) {
   const start = performance.now();
   for (let i = 0; i < PUTS; i++) {
     while (underWay === IN_FLIGHT) context.advance(64);
-    put.localOffset = put.remoteOffset = (i % IN_FLIGHT) * PUT_BYTES;
+    put.localOffset = put.remoteOffset = round * AREA + (i % IN_FLIGHT) * PUT_BYTES;
     underWay++;
     context.put(put);
   }
@@ -106,18 +131,20 @@ const LOOK_MS = (() => {
  * Of pieces of the sends the median, and of the advances: on two processors, three threads keep each other from going on now
  * and then, and that is nothing that the message takes.
  * @param {import("pamir").Context} context @param {import("pamir").SendParameters} message
- * @param {number} count @param {number} piece how many are timed together
+ * @param {() => void} wake has the target awake: whom a message wakes is nothing that it takes, either
  */
-function threadTime(context, message, count, piece) {
+function threadTime(context, message, wake) {
   let over = 0;
   const parameters = { ...message, onLocal: () => over++ };
   const sends = [];
   const advances = [];
-  for (let sent = 0; sent < count; sent += piece) {
+  for (let sent = 0; sent < SENDS; sent += PIECE) {
+    wake();
     const start = performance.now();
-    for (let i = 0; i < piece; i++) context.send(parameters);
-    sends.push((performance.now() - start - LOOK_MS) / piece);
+    for (let i = 0; i < PIECE; i++) context.send(parameters);
+    sends.push((performance.now() - start - LOOK_MS) / PIECE);
   }
+  const count = SENDS;
   while (over < count) {
     // Not counted: nobody would look while nothing can be there.
     if (message.rendezvous) block(5);
@@ -143,13 +170,16 @@ function latency(context, to, replies) {
 }
 
 async function lead() {
+  // The engine thread inherits its processor by way of the monitor.
+  pin(1);
   const job = await launch(new URL(import.meta.url), {
     tasks: 2,
     join: true,
     engine: "thread",
-    heapBytes: 2 * LARGE_BYTES + 64 * MIB,
+    heapBytes: 2 * LARGE_BYTES + 2 * ROUNDS * AREA + 64 * MIB,
     workerOptions: { argv: process.argv.slice(2) },
   });
+  pin(0);
   const { client } = job;
   const context = client.createContext();
   const to = client.endpoint(1);
@@ -163,23 +193,23 @@ async function lead() {
     replies++;
   });
   context.advanceUntil(() => remote !== undefined);
-  const local = client.createRegion(IN_FLIGHT * PUT_BYTES);
+  const local = client.createRegion(ROUNDS * AREA);
   local.bytes.fill(1);
   const payload = client.createRegion(LARGE_BYTES).bytes.fill(1);
   const small = { to, dispatch: DATA, payload: new Uint8Array(8) };
   const large = { to, dispatch: LARGE, payload, rendezvous: true };
 
-  const copy = bareCopy(2 * IN_FLIGHT * PUT_BYTES);
+  const copy = bareCopy(2 * ROUNDS * AREA);
   /** @type {{ name: string, ratios: number[], unit: string, least: string, hoped: string }[]} */
   const rows = [];
-  copyRate(copy);
-  putRate(context, to, local, /** @type {number} */ (remote));
-  const rates = Array.from({ length: ROUNDS }, () => {
-    const before = copyRate(copy);
-    // The engine thread fell asleep meanwhile, and who is woken begins on the processor of who wakes it.
-    putRate(context, to, local, /** @type {number} */ (remote));
-    const rate = putRate(context, to, local, /** @type {number} */ (remote));
-    return { rate, ratio: (2 * rate) / (before + copyRate(copy)) };
+  copyRate(copy, 0);
+  putRate(context, to, local, /** @type {number} */ (remote), 0);
+  const rates = Array.from({ length: ROUNDS }, (_, round) => {
+    const before = copyRate(copy, round);
+    // The engine thread fell asleep meanwhile.
+    putRate(context, to, local, /** @type {number} */ (remote), round);
+    const rate = putRate(context, to, local, /** @type {number} */ (remote), round);
+    return { rate, ratio: (2 * rate) / (before + copyRate(copy, round)) };
   });
   rows.push({
     name: "puts of 64 KiB, 8 in flight : memory.copy",
@@ -189,11 +219,18 @@ async function lead() {
     hoped: "≥ 0.97",
   });
 
-  threadTime(context, small, SMALL_COUNT, SMALL_PIECE);
-  threadTime(context, large, LARGE_COUNT, 1);
+  const wake = () => {
+    const before = replies;
+    context.sendImmediate(to, ECHO, null, small.payload);
+    while (replies === before) context.advance(64);
+  };
+  // As warm as in a program that does it all day.
+  for (let i = 0; i < WARM_UP; i++) threadTime(context, small, wake);
+  for (let i = 0; i < WARM_UP; i++) threadTime(context, { ...large, payload: payload.subarray(0, PUT_BYTES) }, wake);
+  threadTime(context, large, wake);
   const times = Array.from({ length: ROUNDS }, () => {
-    const one = threadTime(context, small, SMALL_COUNT, SMALL_PIECE);
-    return { one, many: threadTime(context, large, LARGE_COUNT, 1) };
+    const one = median(Array.from({ length: 9 }, () => threadTime(context, small, wake)));
+    return { one, many: threadTime(context, large, wake) };
   });
   rows.push({
     name: `the sender's time for ${LARGE_BYTES / MIB} MiB : 8 B`,
@@ -246,9 +283,10 @@ async function lead() {
 
 async function follow() {
   const client = await attach();
+  pin(availableParallelism() < CORES_FOR_LATENCY ? 1 : 2);
   const context = client.createContext();
   const origin = client.endpoint(0);
-  const region = client.createRegion(IN_FLIGHT * PUT_BYTES);
+  const region = client.createRegion(ROUNDS * AREA);
   region.bytes.fill(1);
   const destination = client.createRegion(LARGE_BYTES).bytes.fill(1);
   const bytes = new Uint8Array(8);

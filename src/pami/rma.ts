@@ -132,8 +132,6 @@ interface Fifo {
   readonly waiting: Queue<Waiting>;
   /** Of those pending, how many were so when the round began: what its callbacks issue comes in a later one. */
   due: number;
-  /** Whether something that waited was dropped since the last fence: its target has ended. */
-  dropped: boolean;
 }
 
 export class Rma {
@@ -193,7 +191,6 @@ export class Rma {
       isIdle: false,
       waiting: new Queue<Waiting>(),
       due: 0,
-      dropped: false,
     }));
     this.#aimed = this.#fifos[0] as Fifo;
   }
@@ -334,14 +331,9 @@ export class Rma {
     return events;
   }
 
-  /**
-   * A task has ended: what is under way to it is brought to an end, and nothing comes after. What waits is not begun; it
-   * comes to SHUTDOWN when its turn is.
-   */
+  /** A task has ended: nothing is begun to it any more. What is under way or waits comes to SHUTDOWN when its turn is. */
   targetEnded(task: number): void {
-    if (this.#ended[task] !== 0) return;
     this.#ended[task] = 1;
-    for (const fifo of this.#fifos) while (this.#run(fifo));
   }
 
   /** The engine thread has ended: so has what it had to do, unless it has not begun. */
@@ -355,12 +347,6 @@ export class Rma {
       fifo.isAway = false;
       fifo.isIdle = false;
     }
-  }
-
-  /** Whether the target of what waits has ended. */
-  #isDropped({ words }: Waiting): boolean {
-    if (words[0] === DESCRIPTOR_FENCE) return false;
-    return this.#ended[Math.floor(((words[5] as number) >>> 0) / this.#map.regions)] !== 0;
   }
 
   #fifoOf(to: Endpoint): Fifo {
@@ -533,15 +519,11 @@ export class Rma {
   #injected(fifo: Fifo, onLocal: Callback | undefined, onRemote: Callback | undefined, cookie: unknown): boolean {
     // A fence is a completion itself: its callback stands in the very slot.
     const isFence = this.#words[fifo.staged] === DESCRIPTOR_FENCE;
-    const { dropped } = fifo;
     const completions = (onLocal === undefined || isFence ? 0 : 1) + (onRemote === undefined ? 0 : 1);
     const slot = this.#kernel.inject(fifo.pointer, completions);
     if (slot === NONE) return false;
     let next = isFence ? slot : slot + 1;
-    if (isFence) fifo.dropped = false;
-    // It tells of what was dropped before it as it tells of what was refused.
-    const told = isFence && dropped ? (given: unknown) => (onLocal as Callback)(given, SHUTDOWN) : onLocal;
-    if (told !== undefined) this.#list(fifo, next++, told, cookie);
+    if (onLocal !== undefined) this.#list(fifo, next++, onLocal, cookie);
     if (onRemote !== undefined) this.#list(fifo, next, onRemote, cookie);
     this.#leave(fifo, true);
     fifo.isIdle = false;
@@ -608,7 +590,7 @@ export class Rma {
 
   #fence(fifo: Fifo, onDone: Callback, cookie: unknown, always = false): Result {
     this.#words[fifo.staged] = DESCRIPTOR_FENCE;
-    if (fifo.waiting.length === 0 && !fifo.dropped && this.#counted <= this.#slotMask) {
+    if (fifo.waiting.length === 0 && this.#counted <= this.#slotMask) {
       if (this.#kernel.submit(this.#map.job, fifo.pointer, true) === TRANSFER_DONE) {
         this.#count(onDone, undefined, cookie);
         return SUCCESS;
@@ -638,18 +620,9 @@ export class Rma {
   #flush(fifo: Fifo): void {
     for (let next = fifo.waiting.first; next !== undefined; next = fifo.waiting.first) {
       const { words, onLocal, onRemote, cookie } = next;
-      const isDropped = this.#isDropped(next);
-      // The callbacks of those before it come first.
-      if (isDropped && fifo.pending > 0) return;
-      if (isDropped) {
-        fifo.dropped = true;
-        if (onLocal !== undefined) this.#completions.push(onLocal, cookie, SHUTDOWN);
-        if (onRemote !== undefined) this.#completions.push(onRemote, cookie, SHUTDOWN);
-      } else {
-        this.#words.set(words, fifo.staged);
-        this.#handle = Number.NaN; // what was staged there is no more
-        if (!this.#injected(fifo, onLocal, onRemote, cookie)) return;
-      }
+      this.#words.set(words, fifo.staged);
+      this.#handle = Number.NaN; // what was staged there is no more
+      if (!this.#injected(fifo, onLocal, onRemote, cookie)) return;
       fifo.waiting.shift();
       this.#waitingBytes -= DESCRIPTOR_SIZE;
       this.busy--;

@@ -41,7 +41,7 @@ export interface SendParameters {
   /**
    * Whether the payload stays where it is until the target has said where it goes, and is moved from there to there then.
    * Default: if it lies in a region of this task, has more than RECV_IMMEDIATE_MAX bytes with its header, and there is an
-   * `onLocal`. `true`: any other payload too. Where there is no memory for it, or tasks share none, it goes in packets.
+   * `onLocal`. `true`: any other payload too. Where there is no memory for it, or tasks share none, it goes as if this were not there.
    */
   rendezvous?: boolean | undefined;
   /** Gives up what is offered so: its callbacks get CANCELED, unless all of it is there. Others go on. */

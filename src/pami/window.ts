@@ -225,6 +225,7 @@ export class WindowTable {
 
   /** The context closes: its memory goes once nobody can be at it. */
   close(): void {
+    // SYNC V (closed): pairs with moveSlice(). Before the regions of what is staged are closed.
     this.#kernel.storeWord(this.#context + CONTEXT_WINDOWS_OFFSET, 0);
     for (const { region, sides } of this.#blocks) {
       for (const side of sides) side?.forget();

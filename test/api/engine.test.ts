@@ -90,7 +90,7 @@ function spin(client: Client, condition: () => boolean): void {
   const end = performance.now() + PATIENCE;
   while (!condition()) {
     client.advance();
-    if (performance.now() > end) throw new Error(`not yet: ${condition}`);
+    if (performance.now() > end) throw new Error(`not yet: ${condition}\n${JSON.stringify(client.dump(), null, 1)}`);
   }
 }
 

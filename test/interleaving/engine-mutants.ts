@@ -13,8 +13,7 @@ function by(scenarios: readonly Scenario[], ...mutants: readonly Mutant[]): Muta
   return mutants.map((mutant) => ({ ...mutant, scenarios }));
 }
 
-const LOOK_AGAIN =
-  "        clearBits(pointer, bit);\n        if (served && isDue(job, ordinal)) setBits(pointer, bit);\n        else continue;\n";
+const LOOK_AGAIN = "      clearBits(pointer, bit);\n      if (served && isDue(job, ordinal)) setBits(pointer, bit);\n";
 const CALL = "  setBits(word, bit);\n  ring(engine);\n";
 const RING_OWNER =
   "  if (load<u32>(fifo, INJECTION_HEAD_OFFSET) != before) ring(load<usize>(context, CONTEXT_TASK_OFFSET));\n";
@@ -110,10 +109,16 @@ export const ENGINE_MUTANTS: readonly Mutant[] = [
         "        if (isThere) this.#end({ block, number }, side, this.#resultOf(side));\n        else this.#abandon({ block, number }, side, isThere",
     },
     {
+      name: "what a context that closes had staged is taken for a mistake",
+      file: "chain.ts",
+      find: "  if (result == TRANSFER_LOCAL_CLOSED && loadWord(context + CONTEXT_WINDOWS_OFFSET) == 0) result = TRANSFER_ENDED;\n",
+      replace: "",
+    },
+    {
       name: "an engine processes what is left in a window that is closed",
       file: "chain.ts",
-      find: "      if (!isOpen(window) || !windowRun(job, window, own)) continue;\n",
-      replace: "      if (!windowRun(job, window, own)) continue;\n",
+      find: "isOpen(window) && windowRun(job, window, own)",
+      replace: "windowRun(job, window, own)",
     },
     {
       name: "an engine does not look whether the other window is still that one",
@@ -173,14 +178,14 @@ export const ENGINE_MUTANTS: readonly Mutant[] = [
       name: "a due bit is cleared, and nobody looks once more",
       file: "serve.ts",
       find: LOOK_AGAIN,
-      replace: "        clearBits(pointer, bit);\n        continue;\n",
+      replace: "      clearBits(pointer, bit);\n",
     },
     {
       name: "the last look is before a due bit is cleared",
       file: "serve.ts",
       find: LOOK_AGAIN,
       replace:
-        "        const isStill = served && isDue(job, ordinal);\n        clearBits(pointer, bit);\n        if (isStill) setBits(pointer, bit);\n        else continue;\n",
+        "      const isStill = served && isDue(job, ordinal);\n      clearBits(pointer, bit);\n      if (isStill) setBits(pointer, bit);\n",
     },
     {
       name: "a due bit is cleared by a plain store",

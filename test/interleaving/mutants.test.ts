@@ -2,9 +2,7 @@
 import { readFileSync } from "node:fs";
 import { expect, it } from "vitest";
 import { Explorer } from "./explore.js";
-import { changed, compiled, MUTANTS } from "./mutants.js";
-import { CHAIN_SCENARIOS } from "./scenarios/chain.js";
-import { SCENARIOS } from "./scenarios/index.js";
+import { changed, compiled, MUTANTS, SCENARIOS_OF } from "./mutants.js";
 
 it("without a mutant the sources give the module that ships, byte for byte", async () => {
   const shipped = readFileSync(new URL("../../dist/pamir.wasm", import.meta.url));
@@ -14,7 +12,7 @@ it("without a mutant the sources give the module that ships, byte for byte", asy
 it.each(MUTANTS)("caught: $name", { timeout: 120_000 }, async (mutant) => {
   const explorer = await Explorer.start("wasm", await compiled(mutant), undefined, changed(mutant));
   try {
-    const { scenarios = mutant.file === "chain.ts" ? CHAIN_SCENARIOS : SCENARIOS } = mutant;
+    const { scenarios = SCENARIOS_OF[mutant.file] ?? [] } = mutant;
     for (const { name, bound = 2 } of scenarios) {
       const { failure } = await explorer.explore({ scenario: name, bound });
       if (failure === undefined) continue;

@@ -8,6 +8,15 @@ import { JOB_REGIONS_BASE_OFFSET, REGION_SHIFT } from "../../assembly/layout.js"
 import { ENGINE_MUTANTS } from "./engine-mutants.js";
 import { REORDER_MUTANTS } from "./reorder-mutants.js";
 import type { Scenario } from "./scenario.js";
+import { ATTACH_SCENARIOS } from "./scenarios/attach.js";
+import { CHAIN_SCENARIOS } from "./scenarios/chain.js";
+import { DEATH_SCENARIOS } from "./scenarios/death.js";
+import { HEAP_SCENARIOS } from "./scenarios/heap.js";
+import { LANE_SCENARIOS } from "./scenarios/lane.js";
+import { PARK_SCENARIOS } from "./scenarios/park.js";
+import { READY_SCENARIOS } from "./scenarios/ready.js";
+import { RMA_SCENARIOS } from "./scenarios/rma.js";
+import { RMA_ENDS_SCENARIOS } from "./scenarios/rma-ends.js";
 
 export interface Mutant {
   readonly name: string;
@@ -15,9 +24,34 @@ export interface Mutant {
   readonly file: string;
   readonly find: string;
   readonly replace: string;
-  /** One of these is to catch it; default: any. */
+  /** One of these is to catch it; default: those about its file. */
   readonly scenarios?: readonly Scenario[];
 }
+
+const LANES = [
+  ...LANE_SCENARIOS,
+  ...READY_SCENARIOS,
+  ...PARK_SCENARIOS,
+  ...HEAP_SCENARIOS,
+  ...ATTACH_SCENARIOS,
+  ...DEATH_SCENARIOS,
+];
+const TRANSFERS = [...RMA_SCENARIOS, ...RMA_ENDS_SCENARIOS];
+
+/** Which scenarios are about a file: all of them would take minutes for each mutant. */
+export const SCENARIOS_OF: Readonly<Record<string, readonly Scenario[]>> = {
+  "lane.ts": LANES,
+  "reception.ts": LANES,
+  "sync.ts": PARK_SCENARIOS,
+  "heap.ts": HEAP_SCENARIOS,
+  "engine.ts": TRANSFERS,
+  "completion.ts": TRANSFERS,
+  "region.ts": TRANSFERS,
+  "chain.ts": CHAIN_SCENARIOS,
+  "src/pami/memregion.ts": RMA_ENDS_SCENARIOS,
+  "src/pami/receive.ts": RMA_ENDS_SCENARIOS,
+  "src/pami/notice.ts": RMA_ENDS_SCENARIOS,
+};
 
 const COMMIT = "  storeWord(record, commit);\n";
 const READY = "  if ((loadWord(word) & bit) == 0) setBits(word, bit);\n";
@@ -222,7 +256,7 @@ ${COMMIT}`,
     file: "engine.ts",
     find: "      const bytes = proceed(job, fifo, descriptor, part);\n",
     replace:
-      "      const next = slotOf(fifo, (head + 1) & mask);\n      if (load<u32>(next, DESCRIPTOR_KIND_OFFSET) == DESCRIPTOR_COMPLETION) completionSet(fifo, (head + 1) & mask);\n      const bytes = proceed(job, fifo, descriptor, part);\n",
+      "      const next = slotOf(fifo, (head + 1) & mask);\n      if (load<u32>(next, DESCRIPTOR_KIND_OFFSET) == DESCRIPTOR_COMPLETION) completionSet(fifo, ((head + 1) & mask) >>> 5, 1 << ((head + 1) & 31));\n      const bytes = proceed(job, fifo, descriptor, part);\n",
   },
   {
     name: "a completion bit that is taken is not cleared",
@@ -233,9 +267,9 @@ ${COMMIT}`,
   {
     name: "a completion bit is set by a plain store",
     file: "completion.ts",
-    find: "    const before = setBitsOf(words + ((bit >>> 5) << 2), 1 << (bit & 31));\n",
+    find: "    const before = setBitsOf(words + (word << 2), bits);\n",
     replace:
-      "    const before = load<u32>(words + ((bit >>> 5) << 2));\n    store<u32>(words + ((bit >>> 5) << 2), before | (1 << (bit & 31)));\n",
+      "    const before = load<u32>(words + (word << 2));\n    store<u32>(words + (word << 2), before | bits);\n",
   },
   {
     name: "a handle's generation is not looked at",
@@ -257,15 +291,15 @@ ${COMMIT}`,
   },
   {
     name: "what is under way to a task that has ended goes on",
-    file: "src/pami/rma.ts",
-    find: "    for (const fifo of this.#fifos) while (this.#run(fifo));\n",
-    replace: "",
+    file: "engine.ts",
+    find: "  const result = isUp ? execute(job, descriptor, before, part) : TRANSFER_ENDED;\n",
+    replace: "  const result = isUp || before != 0 ? execute(job, descriptor, before, part) : TRANSFER_ENDED;\n",
   },
   {
     name: "what waits for room is begun when its target has ended",
-    file: "src/pami/rma.ts",
-    find: "const isDropped = this.#isDropped(next);",
-    replace: "const isDropped = next === undefined && this.#isDropped(next);",
+    file: "engine.ts",
+    find: "  const result = isUp ? execute(job, descriptor, before, part) : TRANSFER_ENDED;\n",
+    replace: "  const result = isUp || before == 0 ? execute(job, descriptor, before, part) : TRANSFER_ENDED;\n",
   },
   {
     name: "what an ended task had is anybody's before all have been told of it",

@@ -32,6 +32,7 @@ import {
   TRANSFER_BROKEN,
   TRANSFER_DONE,
   TRANSFER_ENDED,
+  TRANSFER_LOCAL_CLOSED,
   WINDOW_ALLOWED_OFFSET,
   WINDOW_BIT_OFFSET,
   WINDOW_BYTES_OFFSET,
@@ -271,7 +272,7 @@ export function twinChain({ words }: Memory, sync: Sync, due: Due, { regionOf, r
     return Math.min(left, SLICE_BYTES);
   }
 
-  function moveSlice(job: number, window: number, descriptor: number, part: number, own: number): boolean {
+  function moveSlice(job: number, window: number, descriptor: number, part: number, context: number): boolean {
     const bytes = get(descriptor, DESCRIPTOR_BYTES_OFFSET) >>> 0;
     const moved = get(window, WINDOW_MOVED_OFFSET) >>> 0;
     const peer = peerOf(job, window);
@@ -279,6 +280,8 @@ export function twinChain({ words }: Memory, sync: Sync, due: Due, { regionOf, r
     let result = loadWord(window + WINDOW_STOP_OFFSET);
     if (result === TRANSFER_DONE) result = peer === 0 ? TRANSFER_ENDED : loadWord(peer + WINDOW_STOP_OFFSET);
     if (result === TRANSFER_DONE) result = engine.transferPart(job, descriptor, true, moved, part);
+    // SYNC V (closed)
+    if (result === TRANSFER_LOCAL_CLOSED && loadWord(context + CONTEXT_WINDOWS_OFFSET) === 0) result = TRANSFER_ENDED;
     if (result === TRANSFER_DONE && (bytes - moved) >>> 0 > part) {
       set(window, WINDOW_MOVED_OFFSET, moved + part);
       return false;
@@ -286,7 +289,7 @@ export function twinChain({ words }: Memory, sync: Sync, due: Due, { regionOf, r
     set(window, WINDOW_MOVED_OFFSET, 0);
     // SYNC Y (passed)
     storeWord(window + WINDOW_PASSED_OFFSET, (get(window, WINDOW_PASSED_OFFSET) + 1) | 0);
-    if (loadWord(window + WINDOW_ALLOWED_OFFSET) >>> 0 !== NONE) ring(own);
+    if (loadWord(window + WINDOW_ALLOWED_OFFSET) >>> 0 !== NONE) ring(get(context, CONTEXT_TASK_OFFSET) >>> 0);
     if (result !== TRANSFER_DONE && get(window, WINDOW_RESULT_OFFSET) === TRANSFER_DONE) {
       set(window, WINDOW_RESULT_OFFSET, result);
     }
@@ -301,12 +304,12 @@ export function twinChain({ words }: Memory, sync: Sync, due: Due, { regionOf, r
     return true;
   }
 
-  function processOne(job: number, window: number, descriptor: number, own: number): void {
+  function processOne(job: number, window: number, descriptor: number, context: number): void {
     const kind = get(descriptor, DESCRIPTOR_KIND_OFFSET);
     if (kind === DESCRIPTOR_NOTICE) {
       const result = get(descriptor, DESCRIPTOR_BYTES_OFFSET);
       if (get(window, WINDOW_RESULT_OFFSET) === TRANSFER_DONE) set(window, WINDOW_RESULT_OFFSET, result);
-      tell(window, own);
+      tell(window, get(context, CONTEXT_TASK_OFFSET) >>> 0);
       return;
     }
     const peer = peerOf(job, window);
@@ -342,7 +345,7 @@ export function twinChain({ words }: Memory, sync: Sync, due: Due, { regionOf, r
   let allowance = 0;
   let remaining = 0;
 
-  function windowRun(job: number, window: number, own: number): boolean {
+  function windowRun(job: number, window: number, context: number): boolean {
     let hasMoved = false;
     let head = get(window, WINDOW_HEAD_OFFSET);
     // SYNC Q (look)
@@ -351,7 +354,7 @@ export function twinChain({ words }: Memory, sync: Sync, due: Due, { regionOf, r
       if (get(descriptor, DESCRIPTOR_KIND_OFFSET) !== DESCRIPTOR_MOVE) {
         head = (head + 1) | 0;
         set(window, WINDOW_HEAD_OFFSET, head);
-        processOne(job, window, descriptor, own);
+        processOne(job, window, descriptor, context);
         continue;
       }
       if (isHeld(window, descriptor)) break;
@@ -362,7 +365,7 @@ export function twinChain({ words }: Memory, sync: Sync, due: Due, { regionOf, r
       }
       allowance -= part;
       hasMoved = true;
-      if (!moveSlice(job, window, descriptor, part, own)) continue;
+      if (!moveSlice(job, window, descriptor, part, context)) continue;
       head = (head + 1) | 0;
       set(window, WINDOW_HEAD_OFFSET, head);
     }
@@ -373,7 +376,6 @@ export function twinChain({ words }: Memory, sync: Sync, due: Due, { regionOf, r
     // SYNC V (blocks)
     const list = loadWord(context + CONTEXT_WINDOWS_OFFSET) >>> 0;
     if (list === 0) return 0;
-    const own = get(context, CONTEXT_TASK_OFFSET) >>> 0;
     allowance = most >>> 0;
     remaining = 0;
     const firstBlock = get(list, BLOCK_FIRST_OFFSET) >>> 0 || list;
@@ -382,7 +384,7 @@ export function twinChain({ words }: Memory, sync: Sync, due: Due, { regionOf, r
     do {
       const window = windowAt(block, number);
       const left = remaining;
-      const hasMoved = isOpen(window) && windowRun(job, window, own);
+      const hasMoved = isOpen(window) && windowRun(job, window, context);
       if (!isPassed && !hasMoved && remaining !== left) {
         isPassed = true;
         set(list, BLOCK_FIRST_OFFSET, block);

@@ -193,6 +193,12 @@ export function busy(client, context, to, seed) {
     const [at = 0] = new Int32Array(message.header.slice().buffer);
     const { payloadBytes: bytes } = message;
     if (below(10) === 0) return message.discard();
+    if (message.immediate) {
+      // It could not be offered: too many were staged already, or there was no memory for one more.
+      const isRight = isSame(message.payload, POOL.subarray(at, at + bytes));
+      if (!isRight) seen.wrong.push("a payload that came with its message is another one");
+      return undefined;
+    }
     const place = below(3) === 0 ? undefined : taking.take();
     const destination =
       place === undefined ? new Uint8Array(bytes) : received.bytes.subarray(place * MOST, place * MOST + bytes);

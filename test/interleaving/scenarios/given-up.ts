@@ -5,6 +5,7 @@ import {
   BLOCK_SIZE,
   NONE,
   TRANSFER_DONE,
+  TRANSFER_ENDED,
   WINDOW_ALLOWED_OFFSET,
   WINDOW_HEAD_OFFSET,
   WINDOW_LEFT_OFFSET,
@@ -310,6 +311,26 @@ export const GIVEN_UP_SCENARIOS: readonly Scenario[] = [
     check(_, [[first = -1, second = -1] = []]) {
       if (first !== SUCCESS && first !== SHUTDOWN) throw new Error(`the first came to ${first}`);
       same("what the second came to", [second], [SUCCESS]);
+    },
+  },
+  {
+    name: "an origin's context closes while the engine thread is at it: its end is no mistake",
+    engine: true,
+    endless: [1],
+    setup,
+    threads: [
+      (world) => {
+        const { kernel } = world;
+        const core = new Core(world, false);
+        core.begin(1);
+        core.windows.close();
+        kernel.regionClose(map.job, regionOf(OWN, DATA).index);
+      },
+      serveForever,
+    ],
+    check(world) {
+      const wrong = world.word(sideOf(map, 1, regionOf(1, BLOCK), 0).window + WINDOW_WRONG_OFFSET);
+      if (wrong !== TRANSFER_DONE && wrong !== TRANSFER_ENDED) throw new Error(`the target is told of ${wrong}`);
     },
   },
 ];
