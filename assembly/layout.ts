@@ -702,7 +702,7 @@ export const INSERT_OUTSIDE: u32 = 2;
 //     0  magic     u8     PACKET_MAGIC
 //     1  version   u8     PACKET_VERSION
 //     2  kind      u8     PACKET_CONNECT …
-//     3  flags     u8     PACKET_SEALED; every other bit is 0
+//     3  flags     u8     PACKET_SEALED, and of DATA PACKET_PROMPT, PACKET_HALF; every other bit is 0
 //     4  length    u16    bytes of all of it, tag included
 //     6  body      u16    where the body begins: what lies between is of a later version, and skipped
 //     8  job       u32    fingerprint of the job: others' packets are none of ours
@@ -726,8 +726,12 @@ export const PACKET_SIZE: u32 = 24;
 /** Largest packet: what a UDP datagram takes, in words. */
 export const PACKET_BYTES_MAX: u32 = 65504;
 export const TAG_BYTES: u32 = 16;
-/** Flag: a tag stands at the end. */
+/** Flags. A tag stands at the end. */
 export const PACKET_SEALED: u32 = 1;
+/** Data: to be acknowledged at once, nothing comes behind it for now. */
+export const PACKET_PROMPT: u32 = 2;
+/** Data: `session` is the first word of the nonce of its connect packet, which was not acknowledged yet (D5b). */
+export const PACKET_HALF: u32 = 4;
 
 /** Kinds of packets: origin to target, … */
 export const PACKET_CONNECT: u32 = 1;
@@ -787,20 +791,22 @@ export const REFUSED_UNKNOWN: u32 = 2;
 /** The node is another one than the one that is meant. */
 export const REFUSED_NODE: u32 = 3;
 
-// ╒═════════════ ACKNOWLEDGE: body, 20 bytes and a bit mask ═════════════════════════════════════════════════════╕
+// ╒═════════════ ACKNOWLEDGE: body, 24 bytes and a bit mask ═════════════════════════════════════════════════════╕
 //     0  all        u32   every data packet with a number below it is here
 //     4  echo       u32   `sent` of the data packet that came last
 //     8  delay      u32   microseconds since then
 //    12  limit      u32   data packets may have numbers below it
-//    16  words      u32   words of the mask, 0 … ACKNOWLEDGE_WORDS_MAX
-//    20  mask[words]      bit i: packet all + 1 + i is here, too
+//    16  repeated   u32   data packets that came more than once, in this session
+//    20  words      u32   words of the mask, 0 … ACKNOWLEDGE_WORDS_MAX
+//    24  mask[words]      bit i: packet all + 1 + i is here, too
 // ╘══════════════════════════════════════════════════════════════════════════════════════════════════════════════╛
 export const ACKNOWLEDGE_ALL_OFFSET: u32 = 0;
 export const ACKNOWLEDGE_ECHO_OFFSET: u32 = 4;
 export const ACKNOWLEDGE_DELAY_OFFSET: u32 = 8;
 export const ACKNOWLEDGE_LIMIT_OFFSET: u32 = 12;
-export const ACKNOWLEDGE_WORDS_OFFSET: u32 = 16;
-export const ACKNOWLEDGE_MASK_OFFSET: u32 = 20;
+export const ACKNOWLEDGE_REPEATED_OFFSET: u32 = 16;
+export const ACKNOWLEDGE_WORDS_OFFSET: u32 = 20;
+export const ACKNOWLEDGE_MASK_OFFSET: u32 = 24;
 export const ACKNOWLEDGE_WORDS_MAX: u32 = 32;
 
 // ╒═════════════ SEGMENT: of a DATA packet's body, one behind the other; at least one ═══════════════════════════╕

@@ -16,11 +16,13 @@ import {
   PACKET_CONNECT,
   PACKET_DATA,
   PACKET_FLAGS_SHIFT,
+  PACKET_HALF,
   PACKET_JOB_OFFSET,
   PACKET_KIND_SHIFT,
   PACKET_LENGTH_OFFSET,
   PACKET_MAGIC,
   PACKET_NUMBER_OFFSET,
+  PACKET_PROMPT,
   PACKET_REFUSE,
   PACKET_RIGHT,
   PACKET_SEALED,
@@ -104,10 +106,11 @@ export function packetCheck(packet: usize, bytes: u32, job: u32): u32 {
   const kind = (first >>> PACKET_KIND_SHIFT) & 0xff;
   if (kind < PACKET_CONNECT || kind > PACKET_ACKNOWLEDGE) return PACKET_WRONG_KIND;
   const flags = first >>> PACKET_FLAGS_SHIFT;
-  if ((flags & ~PACKET_SEALED) != 0) return PACKET_WRONG_FLAGS;
+  const known = kind == PACKET_DATA ? PACKET_SEALED | PACKET_PROMPT | PACKET_HALF : PACKET_SEALED;
+  if ((flags & ~known) != 0) return PACKET_WRONG_FLAGS;
   const lengths = load<u32>(packet, PACKET_LENGTH_OFFSET);
   const body = lengths >>> 16;
-  const end = flags == PACKET_SEALED ? bytes - TAG_BYTES : bytes;
+  const end = (flags & PACKET_SEALED) != 0 ? bytes - TAG_BYTES : bytes;
   if ((lengths & 0xffff) != bytes || end < PACKET_SIZE || body < PACKET_SIZE || body > end || (body & 3) != 0) {
     return PACKET_WRONG_LENGTH;
   }

@@ -13,6 +13,11 @@ export class Queue<T> {
     return this.#items[this.#first];
   }
 
+  /** The one that was pushed last. */
+  get last(): T | undefined {
+    return this.length === 0 ? undefined : this.#items[this.#items.length - 1];
+  }
+
   push(item: T): void {
     this.#items.push(item);
   }

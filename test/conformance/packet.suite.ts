@@ -46,7 +46,8 @@ const WRONGS: readonly [what: string, kind: string, rule: number, change: Change
   ["version 0", "data", PACKET_WRONG_VERSION, (packet) => packet.setUint8(1, 0)],
   ["kind 0", "data", PACKET_WRONG_KIND, (packet) => packet.setUint8(2, 0)],
   ["a kind that is not known", "data", PACKET_WRONG_KIND, (packet) => packet.setUint8(2, 7)],
-  ["a flag that is not known", "data", PACKET_WRONG_FLAGS, (packet) => packet.setUint8(3, 2)],
+  ["a flag that is not known", "data", PACKET_WRONG_FLAGS, (packet) => packet.setUint8(3, 8)],
+  ["a flag of data", "accept", PACKET_WRONG_FLAGS, (packet) => packet.setUint8(3, 2)],
   [
     "a length that is less",
     "data",

@@ -42,7 +42,7 @@ function anyPacket(random: (below: number) => number): Uint8Array {
 function isWhole(bytes: Uint8Array): boolean {
   const packet = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
   if (packet.getUint8(2) !== PACKET_DATA) return true;
-  const end = bytes.length - (packet.getUint8(3) === 1 ? TAG_BYTES : 0);
+  const end = bytes.length - (packet.getUint8(3) % 2 === 1 ? TAG_BYTES : 0);
   let at = packet.getUint16(6, true);
   while (at < end) at += SEGMENT_SIZE + Math.ceil(packet.getUint16(at + 12, true) / 4) * 4;
   return at === end;

@@ -15,11 +15,13 @@ import {
   PACKET_CONNECT,
   PACKET_DATA,
   PACKET_FLAGS_SHIFT,
+  PACKET_HALF,
   PACKET_JOB_OFFSET,
   PACKET_KIND_SHIFT,
   PACKET_LENGTH_OFFSET,
   PACKET_MAGIC,
   PACKET_NUMBER_OFFSET,
+  PACKET_PROMPT,
   PACKET_REFUSE,
   PACKET_RIGHT,
   PACKET_SEALED,
@@ -91,18 +93,18 @@ export function twinPacket({ words }: Memory) {
     const kind = (first >>> PACKET_KIND_SHIFT) & 0xff;
     if (kind < PACKET_CONNECT || kind > PACKET_ACKNOWLEDGE) return PACKET_WRONG_KIND;
     const flags = first >>> PACKET_FLAGS_SHIFT;
-    if (flags !== 0 && flags !== PACKET_SEALED) return PACKET_WRONG_FLAGS;
+    const isData = kind === PACKET_DATA;
+    if (flags > (isData ? PACKET_SEALED + PACKET_PROMPT + PACKET_HALF : PACKET_SEALED)) return PACKET_WRONG_FLAGS;
     const lengths = words[at + (PACKET_LENGTH_OFFSET >>> 2)];
     const body = lengths >>> 16;
-    const end = bytes - (flags === 0 ? 0 : TAG_BYTES);
+    const end = bytes - (flags % 2 === 0 ? 0 : TAG_BYTES);
     if ((lengths & 0xffff) !== bytes) return PACKET_WRONG_LENGTH;
     if (body < PACKET_SIZE || body > end || body % 4 !== 0) return PACKET_WRONG_LENGTH;
     if (words[at + (PACKET_JOB_OFFSET >>> 2)] !== (job | 0)) return PACKET_WRONG_JOB;
     const hasSession = words[at + (PACKET_SESSION_OFFSET >>> 2)] !== 0;
     if (hasSession !== (kind !== PACKET_CONNECT)) return PACKET_WRONG_SESSION;
     const hasNumber = words[at + (PACKET_NUMBER_OFFSET >>> 2)] !== 0;
-    if (words[at + (PACKET_SENT_OFFSET >>> 2)] === 0 || hasNumber !== (kind === PACKET_DATA))
-      return PACKET_WRONG_NUMBER;
+    if (words[at + (PACKET_SENT_OFFSET >>> 2)] === 0 || hasNumber !== isData) return PACKET_WRONG_NUMBER;
     return checkBody(kind, (packet + body) >>> 0, end - body);
   }
 

@@ -1,0 +1,279 @@
+// A DC initiator context (D1): serves one target after the other, each in a session of its own. It sends data packets,
+// repeats those that were lost, and finds out how many the way takes.
+//
+// Loss: each packet that is sent has a number of its own, `sent`, also when it is repeated. Acknowledgments say what is
+// here; a packet that was sent REORDER before one that is here has been lost. Where nothing comes back at all, the oldest
+// is sent once more, each time after twice the time.
+//
+// Congestion: the window grows while round trips are not longer than they have to be, and shrinks with them; losses alone
+// make it smaller only where they are many: a wire that loses one in a hundred at random is no slower for it.
+import { PACKET_DISCONNECT, PACKET_HALF, PACKET_PROMPT } from "../../assembly/layout.js";
+import { seqDelta } from "../../assembly/seq.js";
+import { Queue } from "../support/queue.js";
+import type { Packet } from "./packet.js";
+import type { Address } from "./wire.js";
+
+/** Packets sent behind one that is missing, after which it counts as lost; more where packets overtake each other. */
+const REORDER_MIN = 3;
+const REORDER_MAX = 256;
+/** Packets under way at the beginning, and at the least. */
+const WINDOW_FIRST = 16;
+const WINDOW_MIN = 2;
+/** As long as fewer may be under way, each is acknowledged at once. */
+const PROMPT_BELOW = 8;
+/** Of the shortest round trip: what may come on top of it before the way counts as full. */
+const DELAY_ALLOWED = 0.5;
+/** Microseconds that are no sign of anything. */
+const DELAY_SLACK = 100;
+/** Part of a window's packets that may be lost and be chance. */
+const LOSS_ALLOWED = 0.1;
+/** Microseconds until something is sent again where nothing is known of the way. */
+const TIMEOUT_FIRST = 20_000;
+const TIMEOUT_MIN = 1000;
+const TIMEOUT_MAX = 1_000_000;
+/** The target waits so long with an acknowledgment, at the most. */
+const ACKNOWLEDGE_WAIT = 200;
+
+/** A data packet that is under way. */
+interface UnderWay {
+  readonly packet: Packet;
+  readonly number: number;
+  /** `sent` of the last time. */
+  sent: number;
+  time: number;
+  times: number;
+}
+
+/** What an acknowledgment says. */
+export interface Acknowledgment {
+  readonly all: number;
+  readonly echo: number;
+  readonly delay: number;
+  readonly limit: number;
+  readonly repeated: number;
+  /** Bit i: packet all + 1 + i is there, too. */
+  readonly mask: Int32Array;
+}
+
+/** What is sent through it. */
+export interface Outgoing {
+  /** Sends a packet; false: the wire has no room now. */
+  send(to: Address, packet: Packet): boolean;
+}
+
+/** What was counted, of all sessions together. */
+export interface Counts {
+  /** Data packets that were sent for the first time. */
+  data: number;
+  /** Data packets that were sent again. */
+  again: number;
+}
+
+export class Session {
+  /** What the target knows it by. */
+  readonly id: number;
+  readonly #to: Address;
+  readonly #out: Outgoing;
+  readonly #counts: Counts;
+  readonly #isHalf: boolean;
+  #idNow: number;
+  /** By number: those that are not acknowledged. */
+  readonly #underWay = new Map<number, UnderWay>();
+  /** Those that were sent, in that order; an entry whose `sent` is not the packet's is of an earlier time. */
+  readonly #order = new Queue<{ readonly one: UnderWay; readonly sent: number }>();
+  /** Lost, to be sent again. */
+  readonly #lost = new Queue<UnderWay>();
+  #next = 1;
+  #sent: number;
+  #limit: number;
+  #window = WINDOW_FIRST;
+  #reorder = REORDER_MIN;
+  #repeated = 0;
+  /** The latest `sent` that is known to be there. */
+  #newest = 0;
+  #roundTrip = 0;
+  #variance = 0;
+  #shortest = Number.POSITIVE_INFINITY;
+  /** Times that something was sent again because nothing came back. */
+  #silences = 0;
+  #deadline = Number.POSITIVE_INFINITY;
+  /** Since the window changed last: packets there, packets lost; it changes once in a round trip. */
+  #gained = 0;
+  #missed = 0;
+  /** `sent` of the first packet after that. */
+  #changedAt = 0;
+
+  /**
+   * @param id the target's session id; of half a handshake a word of the nonce, until accept()
+   * @param sent packets that were sent in it before: connect packets
+   */
+  constructor(id: number, to: Address, out: Outgoing, counts: Counts, limit: number, sent: number, isHalf = false) {
+    this.id = id;
+    this.#idNow = id;
+    this.#to = to;
+    this.#out = out;
+    this.#counts = counts;
+    this.#limit = limit;
+    this.#sent = sent;
+    this.#changedAt = sent;
+    this.#isHalf = isHalf;
+  }
+
+  /** Whether it has this id at the target. */
+  knows(id: number): boolean {
+    return this.#idNow === id || this.id === id;
+  }
+
+  /** Data packets that are not acknowledged. */
+  get underWay(): number {
+    return this.#underWay.size;
+  }
+
+  /** When something has to be done though nothing comes, in microseconds. */
+  get deadline(): number {
+    return this.#deadline;
+  }
+
+  /** Times in a row that nothing came back. */
+  get silences(): number {
+    return this.#silences;
+  }
+
+  /** Whether another data packet may be sent. */
+  get mayBegin(): boolean {
+    return this.#lost.length === 0 && this.#underWay.size < this.#window && seqDelta(this.#next, this.#limit) < 0;
+  }
+
+  /** Sends a data packet for the first time. @param isLast nothing comes behind it for now */
+  begin(packet: Packet, now: number, isLast: boolean): void {
+    const number = this.#next++;
+    const one: UnderWay = { packet, number, sent: 0, time: 0, times: 0 };
+    this.#underWay.set(number, one);
+    this.#counts.data++;
+    // Where few may be under way, the target would wait for more of them in vain.
+    this.#transmit(one, now, isLast || this.#window < PROMPT_BELOW);
+  }
+
+  /** Sends again what was lost, as far as it may. */
+  repeat(now: number): void {
+    for (let one = this.#lost.first; one !== undefined; one = this.#lost.first) {
+      if (this.#underWay.get(one.number) === one) {
+        this.#counts.again++;
+        this.#transmit(one, now, true);
+      }
+      this.#lost.shift();
+    }
+  }
+
+  #transmit(one: UnderWay, now: number, isPrompt: boolean): void {
+    one.sent = ++this.#sent;
+    one.time = now;
+    one.times++;
+    this.#order.push({ one, sent: one.sent });
+    if (this.#deadline === Number.POSITIVE_INFINITY) this.#deadline = now + this.#timeout();
+    one.packet.flags((isPrompt ? PACKET_PROMPT : 0) | (this.#isHalf && this.#idNow === this.id ? PACKET_HALF : 0));
+    one.packet.address(this.#idNow, one.sent, one.number);
+    this.#out.send(this.#to, one.packet);
+  }
+
+  #timeout(): number {
+    const known = this.#roundTrip === 0 ? TIMEOUT_FIRST : this.#roundTrip + 4 * this.#variance + ACKNOWLEDGE_WAIT;
+    return Math.min(Math.max(known, TIMEOUT_MIN) * 2 ** this.#silences, TIMEOUT_MAX);
+  }
+
+  /** The target has said what is there. @returns the packets that are; false: it speaks of what was never sent */
+  acknowledged(told: Acknowledgment, now: number): Packet[] | false {
+    const { all, echo, delay, limit, repeated, mask } = told;
+    if (seqDelta(all, this.#next) > 0 || seqDelta(echo, this.#sent) > 0) return false;
+    const there: UnderWay[] = [];
+    for (const [number, one] of this.#underWay) {
+      const ahead = seqDelta(number, all);
+      if (ahead > 32 * mask.length) break;
+      const isThere =
+        ahead < 0 || (ahead > 0 && (((mask[(ahead - 1) >>> 5] as number) >>> ((ahead - 1) & 31)) & 1) === 1);
+      if (isThere) there.push(one);
+    }
+    for (const one of there) {
+      this.#underWay.delete(one.number);
+      // Of one that was sent again nobody knows which of them came.
+      if (one.times === 1 && seqDelta(one.sent, this.#newest) > 0) this.#newest = one.sent;
+      if (one.sent === echo) this.#measure(now - one.time - delay);
+    }
+    if (seqDelta(echo, this.#newest) > 0) this.#newest = echo;
+    if (seqDelta(limit, this.#limit) > 0) this.#limit = limit;
+    // What came twice was not lost: packets overtake each other.
+    if (repeated > this.#repeated) {
+      this.#repeated = repeated;
+      this.#reorder = Math.min(2 * this.#reorder, REORDER_MAX);
+    }
+    this.#silences = 0;
+    this.#gained += there.length;
+    this.#findLost();
+    if (seqDelta(echo, this.#changedAt) >= 0) this.#adapt();
+    this.#deadline = this.#underWay.size === 0 ? Number.POSITIVE_INFINITY : now + this.#timeout();
+    return there.map(({ packet }) => packet);
+  }
+
+  #measure(time: number): void {
+    const roundTrip = Math.max(1, time);
+    this.#shortest = Math.min(this.#shortest, roundTrip);
+    if (this.#roundTrip === 0) {
+      this.#roundTrip = roundTrip;
+      this.#variance = roundTrip / 2;
+      return;
+    }
+    this.#variance += (Math.abs(roundTrip - this.#roundTrip) - this.#variance) / 4;
+    this.#roundTrip += (roundTrip - this.#roundTrip) / 8;
+  }
+
+  #findLost(): void {
+    for (let entry = this.#order.first; entry !== undefined; entry = this.#order.first) {
+      const { one, sent } = entry;
+      const isOver = this.#underWay.get(one.number) !== one || one.sent !== sent;
+      if (!isOver && seqDelta(this.#newest, sent) < this.#reorder) return;
+      if (!isOver) {
+        this.#missed++;
+        this.#lost.push(one);
+      }
+      this.#order.shift();
+    }
+  }
+
+  /** Once in a round trip. */
+  #adapt(): void {
+    const longest = this.#shortest * (1 + DELAY_ALLOWED) + DELAY_SLACK;
+    const isLossy = this.#missed > LOSS_ALLOWED * (this.#gained + this.#missed);
+    if (isLossy || this.#roundTrip > longest)
+      this.#window = Math.max(WINDOW_MIN, this.#window * (isLossy ? 0.5 : Math.max(0.5, longest / this.#roundTrip)));
+    else if (this.#underWay.size + this.#gained >= this.#window / 2) this.#window *= 1.5;
+    this.#gained = 0;
+    this.#missed = 0;
+    this.#changedAt = this.#sent + 1;
+  }
+
+  /** Nothing has come until the deadline: the oldest is sent again. */
+  timedOut(now: number): void {
+    const [one] = this.#underWay.values();
+    if (one === undefined) return;
+    this.#silences++;
+    this.#window = Math.max(WINDOW_MIN, this.#window / 2);
+    this.#deadline = Number.POSITIVE_INFINITY;
+    this.#counts.again++;
+    this.#transmit(one, now, true);
+  }
+
+  /** It is over: what the target has not said to have, in order. */
+  *left(): Iterable<Packet> {
+    for (const { packet } of this.#underWay.values()) yield packet;
+  }
+
+  /** Ends it at the target, which may or may not hear of it. */
+  disconnect(packet: Packet, job: number): void {
+    this.#out.send(this.#to, packet.begin(PACKET_DISCONNECT, job).address(this.#idNow, ++this.#sent, 0));
+  }
+
+  /** Half a handshake is a whole one: from now on the target's id counts. */
+  accept(id: number): void {
+    this.#idNow = id;
+  }
+}

@@ -1,0 +1,182 @@
+// Nodes of a simulated network: the sessions that ship, each over memory of its own in one that all share, and what each
+// stream has given out.
+import {
+  SEGMENT_LENGTH_OFFSET,
+  SEGMENT_ORDER_OFFSET,
+  SEGMENT_ORIGIN_OFFSET,
+  SEGMENT_SIZE,
+  SEGMENT_TARGET_OFFSET,
+} from "../../assembly/layout.js";
+import { type Kernel, type Memory, memoryOf } from "../../src/kernel/kernel.js";
+import { twinKernel } from "../../src/kernel/twin/index.js";
+import { wasmKernel } from "../../src/kernel/wasm.js";
+import { Sessions, type SessionsOptions } from "../../src/wire/sessions.js";
+import { type NetworkOptions, SimulatedNetwork } from "../../src/wire/simulated.js";
+import type { Arena } from "../../src/wire/streams.js";
+import { randomOf } from "../support/random.js";
+
+const JOB = 0x5eed5eed;
+/** Endpoints of each node: endpoint e of node n is n × ENDPOINTS + e. */
+export const ENDPOINTS = 4;
+
+/** Memory by size: what was given back is the next of its size. */
+class Heap implements Arena {
+  #end = 4096;
+  readonly #limit: number;
+  readonly #free = new Map<number, number[]>();
+  /** Bytes that are in use. */
+  used = 0;
+
+  constructor(limit: number) {
+    this.#limit = limit;
+  }
+
+  allocate(bytes: number): number {
+    const size = (bytes + 63) & ~63;
+    const again = this.#free.get(size)?.pop();
+    if (again === undefined && this.#end + size > this.#limit) return 0;
+    this.used += size;
+    if (again !== undefined) return again;
+    this.#end += size;
+    return this.#end - size;
+  }
+
+  free(pointer: number, bytes: number): void {
+    const size = (bytes + 63) & ~63;
+    this.used -= size;
+    const list = this.#free.get(size);
+    if (list === undefined) this.#free.set(size, [pointer]);
+    else list.push(pointer);
+  }
+}
+
+/** What a stream has given out: its contents, in that order. */
+export type Given = Map<string, string[]>;
+
+export interface SimulationOptions extends Omit<NetworkOptions, "random"> {
+  readonly seed: number;
+  readonly kernel?: "wasm" | "ts";
+  readonly memoryBytes?: number;
+  /** Whether the wires neither lose nor reorder. */
+  readonly isFaithful?: boolean;
+  readonly sessions?: Partial<SessionsOptions>;
+}
+
+export interface SimulatedNode {
+  readonly number: number;
+  sessions: Sessions;
+  epoch: number;
+  /** Frozen: it does nothing, and what comes is lost. */
+  isFrozen: boolean;
+}
+
+export class Simulation {
+  readonly network: SimulatedNetwork;
+  readonly nodes: SimulatedNode[];
+  readonly given: Given = new Map();
+  /** [who says so, whom it has lost, whether that one was started anew] */
+  readonly lost: [number, number, boolean][] = [];
+  readonly random: (below: number) => number;
+  readonly heap: Heap;
+  readonly #memory: Memory;
+  readonly #kernel: Kernel;
+  readonly #options: SimulationOptions;
+  /** Bytes of memory that each node has for ever. */
+  readonly fixedBytes: number;
+
+  constructor(options: SimulationOptions) {
+    const { seed, nodes, kernel = "wasm", memoryBytes = 64 * 1024 * 1024 } = options;
+    this.#options = options;
+    this.random = randomOf(seed);
+    const pages = Math.ceil(memoryBytes / 65536);
+    const shared = new WebAssembly.Memory({ initial: pages, maximum: pages, shared: true });
+    this.#memory = memoryOf(shared.buffer as unknown as SharedArrayBuffer);
+    this.#kernel = kernel === "wasm" ? wasmKernel(shared) : twinKernel(this.#memory);
+    this.heap = new Heap(memoryBytes);
+    this.network = new SimulatedNetwork({ ...options, random: () => this.random(2 ** 32) });
+    this.nodes = Array.from({ length: nodes }, (_, number) => ({
+      number,
+      sessions: undefined as unknown as Sessions,
+      epoch: 1,
+      isFrozen: false,
+    }));
+    for (const node of this.nodes) this.start(node);
+    this.fixedBytes = this.heap.used;
+  }
+
+  /** Starts a node, for the first time or anew. */
+  start(node: SimulatedNode): void {
+    const wire = this.network.attach(node.number, this.#options.isFaithful);
+    const sessions = new Sessions({
+      kernel: this.#kernel,
+      memory: this.#memory,
+      arena: this.heap,
+      wire,
+      now: () => Math.floor(this.network.now),
+      random: () => this.random(2 ** 32),
+      node: node.number,
+      epoch: node.epoch,
+      job: JOB,
+      addressOf: String,
+      give: (segment) => this.#give(segment),
+      lost: (other, isRestarted) => {
+        this.lost.push([node.number, other, isRestarted]);
+        for (let i = 0; i < ENDPOINTS; i++) {
+          node.sessions.forgetTarget(other * ENDPOINTS + i);
+          node.sessions.streams.forget(other * ENDPOINTS + i);
+        }
+      },
+      ...this.#options.sessions,
+    });
+    node.sessions = sessions;
+    wire.onPacket = (from, packet) => {
+      if (node.isFrozen) return;
+      sessions.receive(from, packet);
+      this.#wake(node);
+    };
+  }
+
+  readonly #alarms = new Map<SimulatedNode, number>();
+
+  /** Has a node do what is due, now and when it says. */
+  #wake(node: SimulatedNode): void {
+    if (node.isFrozen) return;
+    const next = node.sessions.advance();
+    const known = this.#alarms.get(node) ?? Number.POSITIVE_INFINITY;
+    if (next >= known || next === Number.POSITIVE_INFINITY) return;
+    const time = Math.max(Math.ceil(next), Math.floor(this.network.now) + 1);
+    this.#alarms.set(node, time);
+    this.network.at(time, () => {
+      if (this.#alarms.get(node) === time) this.#alarms.delete(node);
+      this.#wake(node);
+    });
+  }
+
+  #give(segment: number): void {
+    const { words, bytes } = this.#memory;
+    const word = (offset: number): number => (words[(segment + offset) >>> 2] as number) >>> 0;
+    const key = `${word(SEGMENT_ORIGIN_OFFSET)}>${word(SEGMENT_TARGET_OFFSET)}`;
+    const length = word(SEGMENT_LENGTH_OFFSET) & 0xffff;
+    const at = segment + SEGMENT_SIZE;
+    const content = Buffer.from(bytes.slice(at, at + length)).toString("latin1");
+    const list = this.given.get(key);
+    if (list === undefined) this.given.set(key, [`${word(SEGMENT_ORDER_OFFSET)}:${content}`]);
+    else list.push(`${word(SEGMENT_ORDER_OFFSET)}:${content}`);
+  }
+
+  /** Sends a segment from an endpoint to another; false: there is no room. */
+  submit(from: number, to: number, content: Uint8Array, origin = 0, target = 0): boolean {
+    const node = this.nodes[from] as SimulatedNode;
+    const done = node.sessions.submit(to, from * ENDPOINTS + origin, to * ENDPOINTS + target, 1, content);
+    this.#wake(node);
+    return done;
+  }
+
+  /** Runs until nothing happens any more, or a time has come. @returns whether all is quiet */
+  run(until = Number.POSITIVE_INFINITY): boolean {
+    for (let steps = 0; this.network.step(until); steps++) {
+      if (steps > 50_000_000) throw new Error("it does not come to rest");
+    }
+    return !this.network.step(until);
+  }
+}
