@@ -33,6 +33,8 @@ export class Responder {
   readonly #mask = new Int32Array(ACKNOWLEDGE_WORDS_MAX);
   /** Packets behind #all that are here. */
   #ahead = 0;
+  /** Largest number that has come. */
+  #highest = 0;
   #limit = 1 + SESSION_WINDOW;
   #repeated = 0;
   #lastSent = 0;
@@ -76,7 +78,8 @@ export class Responder {
     }
     this.#cameAt(sent, now);
     // A gap is told of once it is there, and once it is filled: not with each packet behind it.
-    const isNewGap = ahead > 0 && (before === 0 || ahead > before + 1);
+    const isNewGap = seqDelta(number, this.#highest) > 1;
+    if (seqDelta(number, this.#highest) > 0) this.#highest = number;
     return isPrompt || isNewGap || ++this.#since >= ACKNOWLEDGE_EVERY || (before > 0 && this.#ahead === 0);
   }
 

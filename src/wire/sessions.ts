@@ -59,9 +59,9 @@ import type { Address, Wire } from "./wire.js";
 /** Microseconds without an answer to a connect packet, until it is sent again: then twice as long. */
 const CONNECT_TIMEOUT = 20_000;
 const CONNECT_TIMEOUT_MAX = 1_000_000;
-/** Connect packets in a row without an answer, or times in a row that nothing came back, until a node is given up. */
-const ATTEMPTS_MAX = 10;
-/** As many, until a silent node has to wait for its turn behind the others. */
+/** Microseconds for which a node may say nothing, though it is asked again and again, until it is given up (D10). */
+const SILENCE_MAX = 10_000_000;
+/** Times in a row that nothing came back, until a silent node has to wait for its turn behind the others. */
 const ATTEMPTS_YIELD = 2;
 /** Microseconds that a session without work stays open. */
 const IDLE_INITIATOR = 50_000;
@@ -108,8 +108,12 @@ interface Backlog {
   /** Those that were in a session before: they come first. */
   again: Packet[];
   bytes: number;
-  /** Connect packets in a row that nobody has answered. */
+  /** Times in a row that it was asked, and nothing came back. */
   attempts: number;
+  /** When it was asked for the first time of them, in microseconds. */
+  silentSince: number;
+  /** Connect packets in a row that were refused for want of a responder. */
+  refusals: number;
   /** Not to be connected to before, in microseconds. */
   notBefore: number;
   isServed: boolean;
@@ -208,7 +212,8 @@ export class Sessions {
    */
   submit(node: number, origin: number, target: number, kind: number, content: Uint8Array): boolean {
     const backlog = this.#backlogs.get(node) ?? this.#makeBacklog(node);
-    if (backlog.bytes + content.length > this.#backlogBytes) return false;
+    // One that is larger than all that may wait goes alone.
+    if (backlog.bytes > 0 && backlog.bytes + content.length > this.#backlogBytes) return false;
     let packet = backlog.packets.last;
     if (packet === undefined || packet.room < content.length) {
       packet = (this.#spare.pop() ?? new Packet(this.#packetBytes)).begin(PACKET_DATA, this.#options.job);
@@ -228,6 +233,8 @@ export class Sessions {
       again: [],
       bytes: 0,
       attempts: 0,
+      silentSince: 0,
+      refusals: 0,
       notBefore: 0,
       isServed: false,
       isWaiting: false,
@@ -386,11 +393,7 @@ export class Sessions {
   #unanswered(initiator: Initiator, now: number): void {
     const { backlog } = initiator;
     if (backlog === undefined) return;
-    backlog.attempts++;
-    if (backlog.attempts >= ATTEMPTS_MAX) {
-      this.#fail(backlog.node, now, false);
-      return;
-    }
+    if (this.#isGivenUp(backlog, now)) return;
     if (backlog.attempts >= ATTEMPTS_YIELD && this.#isAwaited(now)) {
       backlog.notBefore = now + Math.min(CONNECT_TIMEOUT * 2 ** backlog.attempts, CONNECT_TIMEOUT_MAX);
       this.#release(initiator, now, false);
@@ -401,6 +404,14 @@ export class Sessions {
       initiator.session = undefined;
     }
     this.#sendConnect(initiator, backlog, now);
+  }
+
+  /** Once more nothing has come back from a node; whether that was once too often. */
+  #isGivenUp(backlog: Backlog, now: number): boolean {
+    if (backlog.attempts++ === 0) backlog.silentSince = now;
+    if (now - backlog.silentSince < SILENCE_MAX) return false;
+    this.#fail(backlog.node, now, false);
+    return true;
   }
 
   /** Does what is due. @returns when something will be, in microseconds; Infinity: never, unless something comes */
@@ -423,7 +434,8 @@ export class Sessions {
       if (responder.due <= now) this.#acknowledge(responder, now);
       next = Math.min(next, responder.due);
     }
-    for (const { notBefore } of this.#line) next = Math.min(next, Math.max(notBefore, now));
+    // Those that may be served already are so as soon as an initiator is free.
+    for (const { notBefore } of this.#line) if (notBefore > now) next = Math.min(next, notBefore);
     return next;
   }
 
@@ -439,10 +451,9 @@ export class Sessions {
   #silent(initiator: Initiator, session: Session, now: number): void {
     const { backlog } = initiator;
     if (backlog === undefined) return;
-    if (session.silences >= ATTEMPTS_MAX) this.#fail(backlog.node, now, false);
-    else if (session.silences >= ATTEMPTS_YIELD && this.#isAwaited(now)) {
-      backlog.attempts = session.silences;
-      backlog.notBefore = now + Math.min(CONNECT_TIMEOUT * 2 ** session.silences, CONNECT_TIMEOUT_MAX);
+    if (this.#isGivenUp(backlog, now)) return;
+    if (backlog.attempts >= ATTEMPTS_YIELD && this.#isAwaited(now)) {
+      backlog.notBefore = now + Math.min(CONNECT_TIMEOUT * 2 ** backlog.attempts, CONNECT_TIMEOUT_MAX);
       this.#release(initiator, now, true);
     } else session.timedOut(now);
   }
@@ -617,6 +628,7 @@ export class Sessions {
     if (this.#at(body, ACCEPT_ECHO_OFFSET) !== nonce[0] || this.#at(body, ACCEPT_ECHO_OFFSET + 4) !== nonce[1]) return;
     if (!this.#noteEpoch(backlog.node, this.#at(body, ACCEPT_EPOCH_OFFSET)) || initiator.backlog !== backlog) return;
     backlog.attempts = 0;
+    backlog.refusals = 0;
     const id = this.#at(body, ACCEPT_RESPONDER_OFFSET);
     if (initiator.session === undefined) {
       const limit = this.#at(body, ACCEPT_LIMIT_OFFSET);
@@ -643,7 +655,8 @@ export class Sessions {
       return;
     }
     // Twice as long each time, and not all at once.
-    const wait = this.#at(body, REFUSE_WAIT_OFFSET) * 2 ** Math.min(backlog.attempts++, 6);
+    const wait = this.#at(body, REFUSE_WAIT_OFFSET) * 2 ** Math.min(backlog.refusals++, 6);
+    backlog.attempts = 0;
     backlog.notBefore = now + wait * (0.5 + (this.#options.random() & 0xffff) / 65536);
     this.#release(initiator, now, false);
   }

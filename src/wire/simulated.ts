@@ -93,8 +93,8 @@ export class SimulatedNetwork {
   /** Packets that were given to it, those that came, those that were lost, in bytes all that was given. */
   readonly counts = { sent: 0, delivered: 0, lost: 0, duplicated: 0, bytes: 0 };
   faults: Faults;
-  /** Whether what a node sends to another is lost, in that direction. */
-  isCut: (from: number, to: number) => boolean = () => false;
+  /** Whether this packet is lost: partitions, and what a test wants to go wrong. */
+  isLost: (from: number, to: number, packet: Uint8Array) => boolean = () => false;
   readonly #options: Required<Omit<NetworkOptions, "faults">>;
   readonly #wires: (SimulatedWire | undefined)[];
   readonly #links = new Map<number, Link>();
@@ -128,7 +128,7 @@ export class SimulatedNetwork {
     this.counts.sent++;
     this.counts.bytes += packet.length;
     const { loss, duplicate, reorder, reorderMicroseconds } = this.faults;
-    if (this.isCut(from, to) || this.#happens(loss)) {
+    if (this.isLost(from, to, packet) || this.#happens(loss)) {
       this.counts.lost++;
       return;
     }

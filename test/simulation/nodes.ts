@@ -136,6 +136,11 @@ export class Simulation {
     };
   }
 
+  /** Has a node go on that was frozen. */
+  wake(node: SimulatedNode): void {
+    this.#wake(node);
+  }
+
   readonly #alarms = new Map<SimulatedNode, number>();
 
   /** Has a node do what is due, now and when it says. */
@@ -175,7 +180,7 @@ export class Simulation {
   /** Runs until nothing happens any more, or a time has come. @returns whether all is quiet */
   run(until = Number.POSITIVE_INFINITY): boolean {
     for (let steps = 0; this.network.step(until); steps++) {
-      if (steps > 50_000_000) throw new Error("it does not come to rest");
+      if (steps > 3_000_000) throw new Error(`it does not come to rest: ${JSON.stringify([this.network.now, this.network.counts, this.nodes.map(({ sessions }) => [sessions.counts, sessions.dropped, sessions.inUse])])}`);
     }
     return !this.network.step(until);
   }
