@@ -381,14 +381,26 @@ function isOpen(window: usize): bool {
 let allowance: u32 = 0;
 let remaining: u32 = 0;
 
+/**
+ * Descriptors of a window, MOVEs aside, that are processed in one turn: the other side, on another core, may ship as fast as
+ * this one looks, and its owner would not come back from its advance().
+ */
+const TURN_SLOTS: u32 = 4 * WINDOW_SLOTS;
+
 /** Processes what is in a window, in order, as long as it may. Returns whether it has moved anything. */
 function windowRun(job: usize, window: usize, context: usize): bool {
   let hasMoved = false;
   let head = load<u32>(window, WINDOW_HEAD_OFFSET);
+  let others = TURN_SLOTS;
   // SYNC Q (look): pairs with ship() and chainWrite(). Anew each time: what was processed may have had more shipped.
   while (head != loadWord(window + WINDOW_TAIL_OFFSET)) {
     const descriptor = slotAt(window, head);
     if (load<u32>(descriptor, DESCRIPTOR_KIND_OFFSET) != DESCRIPTOR_MOVE) {
+      if (others == 0) {
+        remaining++;
+        break;
+      }
+      others--;
       head++;
       // Whoever is told by it may close this window, and open it again: it is not touched after that.
       store<u32>(window, head, WINDOW_HEAD_OFFSET);

@@ -823,6 +823,30 @@ export function chainSuite(name: string, options: RigOptions): void {
         expectGoesOn(transfer);
       });
 
+      it("P9 a turn ends, though as much is shipped meanwhile as it processes: its thread comes back", () => {
+        const transfer = prepare({ portions: 4, depth: 1 }, { blocks: [block(0), block(1)], numbers: [3, 5] });
+        const { links, target } = transfer;
+        // It ships itself to its own window, as another side may that is as fast as this one.
+        const fetch: [offset: number, value: number][] = [
+          [DESCRIPTOR_KIND_OFFSET, DESCRIPTOR_FETCH],
+          [DESCRIPTOR_BYTES_OFFSET, 1],
+          [DESCRIPTOR_REMOTE_INDEX_OFFSET, links.index],
+          [DESCRIPTOR_REMOTE_GENERATION_OFFSET, links.generation],
+          [DESCRIPTOR_REMOTE_OFFSET_OFFSET, 0],
+        ];
+        for (const [offset, value] of fetch) rig.setWord(links.base + offset, value);
+        set(target.window, [
+          [WINDOW_PEER_INDEX_OFFSET, target.block.index],
+          [WINDOW_PEER_GENERATION_OFFSET, target.block.generation],
+          [WINDOW_PEER_OFFSET_OFFSET, target.offset],
+          [WINDOW_PEER_WINDOW_OFFSET, target.generation],
+        ]);
+        inject(target, fetch);
+        expect(run(target)).toBe(1);
+        expect(tail(target) - head(target)).toBe(1);
+        expect(head(target)).toBeGreaterThan(WINDOW_SLOTS);
+      });
+
       it("a window that is closed, named by the generation that it has then", () => {
         const place = { blocks: [block(0), block(1)], numbers: [3, 5] } as const;
         const transfer = prepare({ portions: 4, depth: 1 }, place);

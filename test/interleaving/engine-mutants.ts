@@ -19,6 +19,8 @@ const RING_OWNER =
   "  if (load<u32>(fifo, INJECTION_HEAD_OFFSET) != before) ring(load<usize>(context, CONTEXT_TASK_OFFSET));\n";
 
 const PASSED = "  storeWord(window + WINDOW_PASSED_OFFSET, load<u32>(window, WINDOW_PASSED_OFFSET) + 1);\n";
+const RING_STAGER =
+  "  if (loadWord(window + WINDOW_ALLOWED_OFFSET) != NONE) ring(load<usize>(context, CONTEXT_TASK_OFFSET));\n";
 const SERVED = "      const served = isServed(contextOf(job, ordinal));\n";
 /** The engine thread acknowledges what it was told. */
 const SEEN = `storeWord(load<usize>(job, ${JOB_ENGINE_OFFSET}) + ${TASK_SEEN_OFFSET}, loadWord(load<usize>(job, ${JOB_ENGINE_OFFSET}) + ${TASK_NOTICE_OFFSET}));\n`;
@@ -59,14 +61,14 @@ export const ENGINE_MUTANTS: readonly Mutant[] = [
     {
       name: "nobody rings a core whose portion is moved",
       file: "chain.ts",
-      find: "  if (loadWord(window + WINDOW_ALLOWED_OFFSET) != NONE) ring(own);\n",
+      find: RING_STAGER,
       replace: "",
     },
     {
       name: "a core is rung before it is said that its portion is moved",
       file: "chain.ts",
-      find: PASSED,
-      replace: `  if (loadWord(window + WINDOW_ALLOWED_OFFSET) != NONE) ring(own);\n${PASSED}  if (own != 0) own = job;\n`,
+      find: `${PASSED}${RING_STAGER}`,
+      replace: `${RING_STAGER}${PASSED}`,
     },
     {
       name: "an engine does not look whether the owner of the other window has ended",
@@ -117,8 +119,8 @@ export const ENGINE_MUTANTS: readonly Mutant[] = [
     {
       name: "an engine processes what is left in a window that is closed",
       file: "chain.ts",
-      find: "isOpen(window) && windowRun(job, window, own)",
-      replace: "windowRun(job, window, own)",
+      find: "isOpen(window) && windowRun(job, window, context)",
+      replace: "windowRun(job, window, context)",
     },
     {
       name: "an engine does not look whether the other window is still that one",

@@ -2,11 +2,15 @@
 import { readFileSync } from "node:fs";
 import { expect, it } from "vitest";
 import { Explorer } from "./explore.js";
-import { changed, compiled, MUTANTS, SCENARIOS_OF } from "./mutants.js";
+import { changed, compiled, MUTANTS, misplaced, SCENARIOS_OF } from "./mutants.js";
 
 it("without a mutant the sources give the module that ships, byte for byte", async () => {
   const shipped = readFileSync(new URL("../../dist/pamir.wasm", import.meta.url));
   expect(Buffer.compare(shipped, await compiled())).toBe(0);
+});
+
+it("each mutant has its place in the sources", () => {
+  expect(misplaced()).toEqual([]);
 });
 
 it.each(MUTANTS)("caught: $name", { timeout: 120_000 }, async (mutant) => {

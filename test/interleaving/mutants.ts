@@ -411,7 +411,7 @@ ${COMMIT}`,
     file: "chain.ts",
     find: "    if (load<u32>(descriptor, DESCRIPTOR_KIND_OFFSET) != DESCRIPTOR_MOVE) {\n",
     replace:
-      "    const next = slotAt(window, head + 1);\n    if (load<u32>(descriptor, DESCRIPTOR_KIND_OFFSET) == DESCRIPTOR_RGET && head + 1 != loadWord(window + WINDOW_TAIL_OFFSET) && load<u32>(next, DESCRIPTOR_KIND_OFFSET) == DESCRIPTOR_MOVE) {\n      hasMoved = true;\n      while (!moveSlice(job, window, next, sliceOf(window, next), own));\n      processOne(job, window, descriptor, own);\n      head += 2;\n      store<u32>(window, head, WINDOW_HEAD_OFFSET);\n      continue;\n    }\n    if (load<u32>(descriptor, DESCRIPTOR_KIND_OFFSET) != DESCRIPTOR_MOVE) {\n",
+      "    const next = slotAt(window, head + 1);\n    if (load<u32>(descriptor, DESCRIPTOR_KIND_OFFSET) == DESCRIPTOR_RGET && head + 1 != loadWord(window + WINDOW_TAIL_OFFSET) && load<u32>(next, DESCRIPTOR_KIND_OFFSET) == DESCRIPTOR_MOVE) {\n      hasMoved = true;\n      while (!moveSlice(job, window, next, sliceOf(window, next), context));\n      processOne(job, window, descriptor, context);\n      head += 2;\n      store<u32>(window, head, WINDOW_HEAD_OFFSET);\n      continue;\n    }\n    if (load<u32>(descriptor, DESCRIPTOR_KIND_OFFSET) != DESCRIPTOR_MOVE) {\n",
   },
   {
     name: "an origin RGET is not refilled",
@@ -454,8 +454,9 @@ ${COMMIT}`,
   {
     name: "the origin is told before its window is left alone",
     file: "chain.ts",
-    find: "      store<u32>(window, head, WINDOW_HEAD_OFFSET);\n      processOne(job, window, descriptor, own);\n",
-    replace: "      processOne(job, window, descriptor, own);\n      store<u32>(window, head, WINDOW_HEAD_OFFSET);\n",
+    find: "      store<u32>(window, head, WINDOW_HEAD_OFFSET);\n      processOne(job, window, descriptor, context);\n",
+    replace:
+      "      processOne(job, window, descriptor, context);\n      store<u32>(window, head, WINDOW_HEAD_OFFSET);\n",
   },
   {
     name: "a window that is opened again begins with its first slot",
@@ -472,6 +473,14 @@ ${COMMIT}`,
 function mutated({ name, find, replace }: Mutant, text: string): string {
   if (text.split(find).length !== 2) throw new Error(`mutant "${name}": its place is not found`);
   return text.replace(find, () => replace);
+}
+
+/** Mutants whose place is not found, or is not one: the sources have changed. */
+export function misplaced(): string[] {
+  return MUTANTS.filter(({ file, find }) => {
+    const path = new URL(`../../${file.startsWith("src/") ? file : `assembly/${file}`}`, import.meta.url);
+    return readFileSync(path, "utf8").split(find).length !== 2;
+  }).map(({ name }) => name);
 }
 
 /** What becomes of the sources in TypeScript, if the mutant is in one of them. */

@@ -81,6 +81,9 @@ const DESCRIPTOR_WORDS = DESCRIPTOR_SIZE >>> 2;
 
 export type Chain = ReturnType<typeof twinChain>;
 
+/** As in assembly/chain.ts. */
+const TURN_SLOTS = 4 * WINDOW_SLOTS;
+
 export function twinChain({ words }: Memory, sync: Sync, due: Due, { regionOf, regionPlace }: Region, engine: Engine) {
   const { engineCall, engineThread, hasEnded, taskOf } = due;
   const { addWord, loadWord, ring, setBits, storeWord } = sync;
@@ -348,10 +351,15 @@ export function twinChain({ words }: Memory, sync: Sync, due: Due, { regionOf, r
   function windowRun(job: number, window: number, context: number): boolean {
     let hasMoved = false;
     let head = get(window, WINDOW_HEAD_OFFSET);
+    let others = TURN_SLOTS;
     // SYNC Q (look)
     while (head !== loadWord(window + WINDOW_TAIL_OFFSET)) {
       const descriptor = slotAt(window, head);
       if (get(descriptor, DESCRIPTOR_KIND_OFFSET) !== DESCRIPTOR_MOVE) {
+        if (others-- === 0) {
+          remaining++;
+          break;
+        }
         head = (head + 1) | 0;
         set(window, WINDOW_HEAD_OFFSET, head);
         processOne(job, window, descriptor, context);
