@@ -78,6 +78,7 @@ describe("imports point one way", () => {
     kernel: [...LAYOUT, "src/support/", "src/generated/"],
     memory: [...LAYOUT, "src/kernel/"],
     engine: [...LAYOUT, "src/support/", "src/kernel/", "src/memory/"],
+    wire: [...LAYOUT, "src/support/", "src/kernel/"],
     transport: [...LAYOUT, "src/support/", "src/kernel/", "src/memory/", "src/engine/"],
     pami: [...LAYOUT, "src/support/", "src/kernel/", "src/memory/", "src/engine/", "src/transport"],
     launch: [

@@ -180,7 +180,10 @@ export class Simulation {
   /** Runs until nothing happens any more, or a time has come. @returns whether all is quiet */
   run(until = Number.POSITIVE_INFINITY): boolean {
     for (let steps = 0; this.network.step(until); steps++) {
-      if (steps > 3_000_000) throw new Error(`it does not come to rest: ${JSON.stringify([this.network.now, this.network.counts, this.nodes.map(({ sessions }) => [sessions.counts, sessions.dropped, sessions.inUse])])}`);
+      if (steps > 3_000_000)
+        throw new Error(
+          `it does not come to rest: ${JSON.stringify([this.network.now, this.network.counts, this.nodes.map(({ sessions }) => [sessions.counts, sessions.dropped, sessions.inUse])])}`,
+        );
     }
     return !this.network.step(until);
   }

@@ -1,31 +1,219 @@
-import { expect, it } from "vitest";
-import { Simulation } from "./nodes.js";
+// Dynamic connections, element by element, over a simulated network: what goes over the wire, and what comes out.
+import { describe, expect, it } from "vitest";
+import {
+  ACCEPT_RESPONDER_OFFSET,
+  CONNECT_INITIATOR_OFFSET,
+  PACKET_ACCEPT,
+  PACKET_ACKNOWLEDGE,
+  PACKET_CONNECT,
+  PACKET_DATA,
+  PACKET_DISCONNECT,
+  PACKET_HALF,
+  PACKET_REFUSE,
+  PACKET_SESSION_OFFSET,
+  PACKET_SIZE,
+} from "../../assembly/layout.js";
+import { Simulation, type SimulationOptions } from "./nodes.js";
 
-it("two nodes", () => {
-  const simulation = new Simulation({ seed: 1, nodes: 2 });
-  for (let i = 0; i < 1000; i++) expect(simulation.submit(0, 1, Buffer.from(`message ${i}`))).toBe(true);
-  simulation.run();
-  console.log(
-    simulation.network.now,
-    simulation.network.counts,
-    simulation.nodes[0]?.sessions.counts,
-    simulation.nodes[1]?.sessions.counts,
-    simulation.nodes.map((n) => n.sessions.inUse),
-  );
-  expect(simulation.given.get("0>4")).toEqual(Array.from({ length: 1000 }, (_, i) => `${i}:message ${i}`));
+interface Seen {
+  readonly from: number;
+  readonly to: number;
+  readonly kind: number;
+  readonly flags: number;
+  readonly session: number;
+  readonly packet: DataView;
+}
+
+const KINDS: Record<number, string> = {
+  [PACKET_CONNECT]: "connect",
+  [PACKET_DATA]: "data",
+  [PACKET_DISCONNECT]: "disconnect",
+  [PACKET_ACCEPT]: "accept",
+  [PACKET_REFUSE]: "refuse",
+  [PACKET_ACKNOWLEDGE]: "acknowledge",
+};
+
+/** A simulation, and what is sent in it. */
+function watched(options: SimulationOptions): { simulation: Simulation; seen: Seen[] } {
+  const simulation = new Simulation(options);
+  const seen: Seen[] = [];
+  simulation.network.isLost = (from, to, bytes) => {
+    const packet = new DataView(bytes.slice().buffer);
+    const session = packet.getUint32(PACKET_SESSION_OFFSET, true);
+    seen.push({ from, to, kind: packet.getUint8(2), flags: packet.getUint8(3), session, packet });
+    return false;
+  };
+  return { simulation, seen };
+}
+
+const names = (seen: readonly Seen[]): string[] => seen.map(({ kind }) => KINDS[kind] as string);
+const text = (i: number): Buffer => Buffer.from(`segment ${i}`);
+
+/** What a stream is to have given out. */
+const expected = (count: number): string[] => Array.from({ length: count }, (_, i) => `${i}:segment ${i}`);
+
+describe("a node with one initiator context", () => {
+  it("D1 D2 D3 D4 D5 one context serves five nodes, one session after the other", () => {
+    const { simulation, seen } = watched({ seed: 1, nodes: 6, sessions: { initiators: 1 } });
+    for (let to = 1; to < 6; to++) expect(simulation.submit(0, to, text(0))).toBe(true);
+    expect(simulation.run()).toBe(true);
+    for (let to = 1; to < 6; to++) expect(simulation.given.get(`0>${4 * to}`)).toEqual(expected(1));
+    const connects = seen.filter(({ kind }) => kind === PACKET_CONNECT);
+    const initiators = connects.map(({ packet }) => packet.getUint32(PACKET_SIZE + CONNECT_INITIATOR_OFFSET, true));
+    // The same context, whose reference changes with each connection.
+    expect(new Set(initiators.map((reference) => reference & 0xfff)).size).toBe(1);
+    expect(new Set(initiators).size).toBe(5);
+    for (let to = 1; to < 6; to++) {
+      const between = seen.filter((one) => one.from === to || one.to === to);
+      expect(names(between)).toEqual(["connect", "accept", "data", "acknowledge", "disconnect"]);
+      const [connect, accept, data, acknowledge, disconnect] = between as [Seen, Seen, Seen, Seen, Seen];
+      const id = accept.packet.getUint32(PACKET_SIZE + ACCEPT_RESPONDER_OFFSET, true);
+      expect([data.session, disconnect.session]).toEqual([id, id]);
+      const reference = connect.packet.getUint32(PACKET_SIZE + CONNECT_INITIATOR_OFFSET, true);
+      expect([accept.session, acknowledge.session]).toEqual([reference, reference]);
+    }
+    // One is over before the next begins.
+    const order = seen.filter(({ kind }) => kind === PACKET_CONNECT || kind === PACKET_DISCONNECT);
+    expect(names(order)).toEqual(Array(5).fill(["connect", "disconnect"]).flat());
+  });
+
+  it("D5a who has sent its quota yields to the node that waits, and comes again", () => {
+    const { simulation, seen } = watched({
+      seed: 2,
+      nodes: 3,
+      sessions: { initiators: 1, backlogBytes: 1e9 },
+    });
+    for (let i = 0; i < 1000; i++) for (const to of [1, 2]) simulation.submit(0, to, Buffer.alloc(1000));
+    simulation.run();
+    for (const to of [1, 2]) expect(simulation.given.get(`0>${4 * to}`)).toHaveLength(1000);
+    const turns = seen.filter(({ kind }) => kind === PACKET_CONNECT).map(({ to }) => to);
+    expect(turns.length).toBeGreaterThan(10);
+    for (const [i, to] of turns.entries()) if (i > 0) expect(to).not.toBe(turns[i - 1]);
+  });
+
+  it("D5a silent nodes do not keep the contexts: two of them, two contexts, and a third node is served at once", () => {
+    const simulation = new Simulation({ seed: 3, nodes: 4, sessions: { initiators: 2 } });
+    simulation.network.isLost = (_, to) => to === 1 || to === 2;
+    for (const to of [1, 2]) simulation.submit(0, to, text(0));
+    simulation.run(1000);
+    simulation.submit(0, 3, text(0));
+    simulation.run(200_000);
+    expect(simulation.given.get("0>12")).toEqual(expected(1));
+  });
+
+  it("D10 a node that does not answer is given up, in bounded time, by its name; the others go on", () => {
+    const simulation = new Simulation({ seed: 4, nodes: 4, sessions: { initiators: 1 } });
+    simulation.network.isLost = (_, to) => to === 1;
+    for (let i = 0; i < 100; i++) for (const to of [1, 2, 3]) simulation.submit(0, to, text(i));
+    expect(simulation.run(20e6)).toBe(true);
+    expect(simulation.lost).toEqual([[0, 1, false]]);
+    for (const to of [2, 3]) expect(simulation.given.get(`0>${4 * to}`)).toEqual(expected(100));
+    expect(simulation.nodes[0]?.sessions.inUse).toMatchObject({ initiators: 0, backlogs: 0 });
+  });
 });
-it("two nodes, faults", () => {
-  const faults = { loss: 0.05, duplicate: 0.02, reorder: 0.1, reorderMicroseconds: 200 };
-  const simulation = new Simulation({ seed: 1, nodes: 2, faults });
-  for (let i = 0; i < 20000; i++) expect(simulation.submit(0, 1, Buffer.from(`message ${i}`))).toBe(true);
-  simulation.run();
-  console.log(
-    simulation.network.now,
-    simulation.network.counts,
-    simulation.nodes[0]?.sessions.counts,
-    simulation.nodes[1]?.sessions.counts,
-    simulation.nodes.map((n) => n.sessions.inUse),
-    simulation.lost,
-  );
-  expect(simulation.given.get("0>4")?.length).toEqual(20000);
+
+describe("handshakes", () => {
+  it("D5b full: no data before the acknowledgment", () => {
+    const { simulation, seen } = watched({ seed: 5, nodes: 2 });
+    for (let i = 0; i < 300; i++) simulation.submit(0, 1, text(i));
+    simulation.run();
+    expect(names(seen).slice(0, 3)).toEqual(["connect", "accept", "data"]);
+    expect(seen.some(({ flags }) => (flags & PACKET_HALF) !== 0)).toBe(false);
+  });
+
+  it("D5b half, on a faithful wire: data follows at once, and bears the nonce until the session has its id", () => {
+    const { simulation, seen } = watched({ seed: 6, nodes: 2, isFaithful: true });
+    for (let i = 0; i < 300; i++) simulation.submit(0, 1, text(i));
+    simulation.run();
+    expect(names(seen).slice(0, 2)).toEqual(["connect", "data"]);
+    const data = seen.filter(({ kind }) => kind === PACKET_DATA);
+    expect(data[0]?.flags).toBe((data[0]?.flags as number) | PACKET_HALF);
+    expect(simulation.given.get("0>4")).toEqual(expected(300));
+  });
+
+  it("D7 without a free responder a connection is refused, and tried again: nothing is lost", () => {
+    const { simulation, seen } = watched({ seed: 7, nodes: 9, sessions: { responders: 1 } });
+    for (let i = 0; i < 50; i++) for (let from = 1; from < 9; from++) simulation.submit(from, 0, text(i));
+    expect(simulation.run()).toBe(true);
+    expect(names(seen)).toContain("refuse");
+    for (let from = 1; from < 9; from++) expect(simulation.given.get(`${4 * from}>0`)).toEqual(expected(50));
+    expect(simulation.lost).toEqual([]);
+  });
+});
+
+describe("numbers", () => {
+  it("D6 D8 an origin keeps nothing of the sessions that it had, and goes on where each stream was", () => {
+    const simulation = new Simulation({ seed: 8, nodes: 200, sessions: { initiators: 2 } });
+    for (const round of [0, 1]) {
+      for (let to = 1; to < 200; to++) simulation.submit(0, to, text(round));
+      expect(simulation.run()).toBe(true);
+      expect(simulation.nodes[0]?.sessions.inUse).toEqual({ initiators: 0, responders: 0, backlogs: 0, waiting: 0 });
+    }
+    for (let to = 1; to < 200; to++) expect(simulation.given.get(`0>${4 * to}`)).toEqual(expected(2));
+  });
+
+  it("D8 what a session that was lost has not acknowledged comes once more in the next, and is given out once", () => {
+    const { simulation, seen } = watched({ seed: 9, nodes: 3, sessions: { initiators: 1 } });
+    const watch = simulation.network.isLost;
+    // Acknowledgments get lost: all came, and nobody knows. Another node waits, so the session is given up.
+    simulation.network.isLost = (from, to, packet) =>
+      watch(from, to, packet) || (packet[2] === PACKET_ACKNOWLEDGE && from === 1 && simulation.network.now < 60_000);
+    for (let i = 0; i < 100; i++) simulation.submit(0, 1, text(i));
+    simulation.network.at(3000, () => simulation.submit(0, 2, text(0)));
+    expect(simulation.run()).toBe(true);
+    expect(seen.filter(({ kind, to }) => kind === PACKET_CONNECT && to === 1).length).toBeGreaterThan(1);
+    expect(simulation.given.get("0>4")).toEqual(expected(100));
+    expect(simulation.nodes[1]?.sessions.streams.repeated).toBeGreaterThan(0);
+  });
+
+  it("a node that is started anew is another one: what was for it is lost, and said so, and its streams begin anew", () => {
+    const simulation = new Simulation({ seed: 10, nodes: 2 });
+    const [, other] = simulation.nodes as [unknown, (typeof simulation.nodes)[0]];
+    simulation.submit(0, 1, text(0));
+    simulation.run();
+    other.epoch++;
+    simulation.start(other);
+    // The first hears of it when it connects; what it sends then is lost with the old one.
+    simulation.submit(0, 1, text(1));
+    simulation.run();
+    expect(simulation.lost).toEqual([[0, 1, true]]);
+    simulation.given.clear();
+    simulation.submit(0, 1, text(0));
+    expect(simulation.run()).toBe(true);
+    expect(simulation.given.get("0>4")).toEqual(expected(1));
+  });
+});
+
+describe("repair is bounded", () => {
+  it.each([0.01, 0.05])("of a part of %d of the packets that are lost: at most two retransmissions each", (loss) => {
+    const faults = { loss, duplicate: 0, reorder: 0, reorderMicroseconds: 0 };
+    const simulation = new Simulation({
+      seed: 11,
+      nodes: 2,
+      faults,
+      hopMicroseconds: 100,
+      sessions: { backlogBytes: 1e9 },
+    });
+    let lost = 0;
+    const { network } = simulation;
+    const before = network.counts.lost;
+    for (let i = 0; i < 5000; i++) simulation.submit(0, 1, Buffer.alloc(1000));
+    simulation.run();
+    lost = network.counts.lost - before;
+    const { data, again } = (simulation.nodes[0] as (typeof simulation.nodes)[0]).sessions.counts;
+    expect(data).toBe(5000);
+    expect(again).toBeGreaterThan(0);
+    expect(again).toBeLessThanOrEqual(2 * lost);
+  });
+
+  it("a clean wire: nothing is sent again, and one acknowledgment for every two packets at the most", () => {
+    for (const count of [64, 1000, 20_000]) {
+      const simulation = new Simulation({ seed: 12, nodes: 2, hopMicroseconds: 100, sessions: { backlogBytes: 1e9 } });
+      for (let i = 0; i < count; i++) simulation.submit(0, 1, Buffer.alloc(1000));
+      simulation.run();
+      const [origin, target] = simulation.nodes as [(typeof simulation.nodes)[0], (typeof simulation.nodes)[0]];
+      expect(origin.sessions.counts).toMatchObject({ data: count, again: 0 });
+      expect(target.sessions.counts.acknowledgments).toBeLessThanOrEqual(count / 2);
+    }
+  });
 });
