@@ -86,11 +86,13 @@ function expectNothingLeft(job: Job, client: Client, contexts: readonly Context[
 }
 
 /** Advances all contexts of a task until the condition holds. */
-function spin(client: Client, condition: () => boolean): void {
+function spin(client: Client, condition: () => boolean, about: () => unknown = () => undefined): void {
   const end = performance.now() + PATIENCE;
   while (!condition()) {
     client.advance();
-    if (performance.now() > end) throw new Error(`not yet: ${condition}\n${JSON.stringify(client.dump(), null, 1)}`);
+    if (performance.now() > end) {
+      throw new Error(`not yet: ${condition}\n${JSON.stringify([about(), client.dump()], null, 1)}`);
+    }
   }
 }
 
@@ -251,7 +253,8 @@ describe.each(THREADS)("tasks come, and go: $name", (variant) => {
       until(context, () => context.sendImmediate(client.endpoint(task), OTHER) === SHUTDOWN);
       side.close();
       context.close();
-      await worker?.terminate();
+      // It ends by itself, behind its client.
+      if (worker !== undefined) await once(worker, "exit");
     }
     expect(job.engine).toBe("thread");
     expect((await job.exited).map(({ task, code }) => [task, code])).toEqual([1, 2, 3, 4].map((task) => [task, 0]));
@@ -324,14 +327,18 @@ describe.each(THREADS)("tasks come, and go: $name", (variant) => {
           hasEnded = true;
           doomed.leave();
         });
-        spin(client, () => {
-          doomed.isOver();
-          if (!isKilled && (doomed.seen.came >= moment || doomed.isThrough())) {
-            isKilled = true;
-            void job.terminate(1);
-          }
-          return hasEnded && doomed.isAllBack() && other.isOver() && came[1]?.length === 1;
-        });
+        spin(
+          client,
+          () => {
+            doomed.isOver();
+            if (!isKilled && (doomed.seen.came >= moment || doomed.isThrough())) {
+              isKilled = true;
+              void job.terminate(1);
+            }
+            return hasEnded && doomed.isAllBack() && other.isOver() && came[1]?.length === 1;
+          },
+          () => ({ seed, moment, isKilled, hasEnded, doomed: doomed.seen, other: other.seen }),
+        );
         for (const seen of [doomed.seen, other.seen, ...((came[1] as Seen[][])[0] as Seen[])]) {
           expect({ seed, moment, ...seen }).toMatchObject({ wrong: [], error: 0 });
         }

@@ -170,8 +170,9 @@ export function busy(client, context, to, seed) {
       const header = Int32Array.of(at);
       const rest = controller === undefined ? {} : { signal: controller.signal };
       seen.due++;
-      if (context.send({ to, dispatch: OFFER, header, payload, rendezvous: true, onLocal, ...rest }) !== SUCCESS)
-        seen.due--;
+      const sent = context.send({ to, dispatch: OFFER, header, payload, rendezvous: true, onLocal, ...rest });
+      // Where the target has ended the callback says so, too.
+      if (sent !== SUCCESS && sent !== SHUTDOWN) seen.due--;
       if (controller === undefined) return;
       context.post(() => {
         if (below(20) > 0) return EAGAIN;
