@@ -4,8 +4,8 @@ import { replayNote, SEED } from "../support/seed.js";
 import { describeFailure, Explorer, type Task } from "./explore.js";
 import { SCENARIOS } from "./scenarios/index.js";
 
-/** `PAMIR_SCHEDULES=…`: of a scenario. All scenarios take some 6 minutes so, half of them at 3,000 a second. */
-const SCHEDULES = Number(process.env.PAMIR_SCHEDULES ?? 20_000);
+/** `PAMIR_SCHEDULES=…`: of a scenario. All scenarios take some 3 minutes so, half of them at 3,000 a second. */
+const SCHEDULES = Number(process.env.PAMIR_SCHEDULES ?? 8_000);
 const RANDOM_SCHEDULES = SCHEDULES / 5;
 const RANDOM_SWITCHES = 8;
 
