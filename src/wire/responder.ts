@@ -118,16 +118,10 @@ export class Responder {
     return this.#since > 0 ? this.#lastTime + ACKNOWLEDGE_WAIT : Number.POSITIVE_INFINITY;
   }
 
-  /**
-   * Writes an acknowledgment of all that is here.
-   * @param isFull whether the node has no room for packets that wait: then no more are allowed than are under way
-   */
-  acknowledge(packet: Packet, job: number, now: number, isFull: boolean): Packet {
+  /** Writes an acknowledgment of all that is here. */
+  acknowledge(packet: Packet, job: number, now: number): Packet {
     this.#since = 0;
-    const limit = (this.#all + SESSION_WINDOW) >>> 0;
-    // What was allowed stays so. A node without room has it come as it can: one at a time.
-    const allowed = isFull ? (this.#all + 1) >>> 0 : limit;
-    if (seqDelta(allowed, this.#limit) > 0) this.#limit = allowed;
+    this.#limit = (this.#all + SESSION_WINDOW) >>> 0;
     let words = this.#mask.length;
     while (words > 0 && this.#mask[words - 1] === 0) words--;
     packet

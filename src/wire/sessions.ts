@@ -175,7 +175,7 @@ export class Sessions {
   readonly #backlogBytes: number;
   /** Where a packet is copied to. */
   readonly #desk: number;
-  readonly #mask: Int32Array;
+  readonly #words: Int32Array;
   #generation: number;
 
   constructor(options: SessionsOptions) {
@@ -189,7 +189,7 @@ export class Sessions {
     this.#initiators = Array.from({ length: initiators }, () => this.#makeInitiator());
     this.#responders = Array.from({ length: responders }, () => undefined);
     this.#desk = arena.allocate(PACKET_BYTES_MAX);
-    this.#mask = memory.words;
+    this.#words = memory.words;
     this.#generation = options.random();
   }
 
@@ -483,12 +483,12 @@ export class Sessions {
 
   /** A word of the packet's header. */
   #word(offset: number): number {
-    return (this.#mask[(this.#desk + offset) >>> 2] as number) >>> 0;
+    return (this.#words[(this.#desk + offset) >>> 2] as number) >>> 0;
   }
 
   /** A word of a packet's body. */
   #at(body: number, offset: number): number {
-    return (this.#mask[(body + offset) >>> 2] as number) >>> 0;
+    return (this.#words[(body + offset) >>> 2] as number) >>> 0;
   }
 
   #connectCame(from: Address, body: number, now: number): void {
@@ -602,14 +602,14 @@ export class Sessions {
     let isTaken = true;
     for (let at = body; at < end; ) {
       if (this.streams.take(at) === HELD_BACK) isTaken = false;
-      at += segmentBytes(this.#mask, at);
+      at += segmentBytes(this.#words, at);
     }
     return isTaken;
   }
 
   #acknowledge(responder: Responder, now: number): void {
     this.counts.acknowledgments++;
-    this.#out.send(responder.opening.from, responder.acknowledge(this.#answer, this.#options.job, now, false));
+    this.#out.send(responder.opening.from, responder.acknowledge(this.#answer, this.#options.job, now));
   }
 
   /** The initiator to which a packet speaks. */
@@ -673,7 +673,7 @@ export class Sessions {
         delay: this.#at(body, ACKNOWLEDGE_DELAY_OFFSET),
         limit: this.#at(body, ACKNOWLEDGE_LIMIT_OFFSET),
         repeated: this.#at(body, ACKNOWLEDGE_REPEATED_OFFSET),
-        mask: this.#mask.subarray(first, first + words),
+        mask: this.#words.subarray(first, first + words),
       },
       now,
     );
