@@ -10,6 +10,7 @@ import { PamiError, show } from "../pami/error.js";
 import { interruptTask, tellOfClose } from "../pami/notice.js";
 import { diagnostics } from "../support/diagnostics.js";
 import { after, type NodePort, nodeModule } from "../support/host.js";
+import { Ports } from "../transport/ports.js";
 import { Relay } from "../transport/relay.js";
 import { bury } from "./bury.js";
 import { makeRoom, type Room } from "./room.js";
@@ -106,9 +107,9 @@ async function joinByMessages(worker: TaskWorker | MessagePort): Promise<Client>
     return client;
   }
   const room = makeRoom(ticket.room, ticket.kernel === "wasm");
-  const { client, relay } = relayedClientOf(ticket, room, (connect, port) => tell({ connect }, [port]), onLeave);
-  listen((news, ports) => {
-    if ("from" in news) relay.accept(news.from, ports[0] as MessagePort);
+  const { client, relay, ports } = relayedClientOf(ticket, room, (connect, port) => tell({ connect }, [port]), onLeave);
+  listen((news, [port]) => {
+    if ("from" in news) ports.accept(news.from, port as MessagePort);
     else if ("ended" in news) relay.ended(news.ended, news.hasLeft);
     else if ("interrupt" in news) relay.interrupt();
   });
@@ -188,19 +189,19 @@ export function relayedClientOf(
   { map, shared, memory }: Room,
   connect: (task: number, port: MessagePort) => void,
   onLeave?: () => void,
-): { client: Client; relay: Relay } {
+): { client: Client; relay: Relay; ports: Ports } {
   if (ticket.layoutHash !== LAYOUT_HASH) throw otherVersion(ticket, ticket.layoutHash);
   const { kernel: name, task, args, debug, why: whyRelay } = ticket;
   const inner = selectKernel(name, shared, memory, ticket.module);
-  const relay = new Relay(inner, memory, map, task, {
-    connect,
+  const ports = new Ports(map.contexts, connect);
+  const relay = new Relay(inner, memory, map, task, ports, {
     bury: (ended) => bury(inner, map, ended),
     retire: (ordinal) => tellOfClose(inner, map, ordinal),
     interrupt: () => interruptTask(inner, map, task),
   });
   const { kernel } = relay;
   const client = new Client({ kernel, memory, map, task, args, debug, relay, whyRelay, ...(onLeave && { onLeave }) });
-  return { client: attachedAs(client), relay };
+  return { client: attachedAs(client), relay, ports };
 }
 
 function attachedAs(client: Client): Client {

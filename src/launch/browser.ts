@@ -8,6 +8,7 @@ import { type MemoryMap, taskSlot } from "../memory/map.js";
 import { PamiError, show } from "../pami/error.js";
 import { interruptTask } from "../pami/notice.js";
 import { after } from "../support/host.js";
+import type { Ports } from "../transport/ports.js";
 import type { Relay } from "../transport/relay.js";
 import { bury, buryEngine } from "./bury.js";
 import type { EngineSetup } from "./engine-worker.js";
@@ -91,7 +92,7 @@ function startEngine(setup: EngineSetup, ended: (error: string) => void): () => 
 
 /**
  * @param workers one for each ticket
- * @param relay of the task that is on this thread, if there is one and tasks share no memory: it calls `connect` where it
+ * @param relayed of the task that is on this thread, if there is one and tasks share no memory: it calls `connect` where it
  *   has something to say, and `leave` when it has left
  */
 export function startBrowserMonitor(
@@ -100,7 +101,7 @@ export function startBrowserMonitor(
   events: MonitorEvents,
   map: MemoryMap,
   memory: Memory,
-  relay?: Relay,
+  relayed?: { readonly relay: Relay; readonly ports: Ports },
   engine?: EngineSetup,
 ): Monitor & { connect: Connect; leave: () => void } {
   const sync = twinSync(memory);
@@ -110,7 +111,7 @@ export function startBrowserMonitor(
   const adopted = new Set<number>();
   /** Those of them whose worker is being terminated, and how they end by that. */
   const dying = new Map<number, TaskExit>();
-  const isShared = relay === undefined && tickets.every((ticket) => ticket.memory !== undefined);
+  const isShared = relayed === undefined && tickets.every((ticket) => ticket.memory !== undefined);
   /** Where tasks share no memory: what a worker that has not called attach() yet will hear. */
   const undelivered = new Map<number, Delivery[]>();
   const left = new Set<number>();
@@ -122,7 +123,7 @@ export function startBrowserMonitor(
   }
 
   function connect(from: number, task: number, port: MessagePort): void {
-    if (relay !== undefined && task === CALLER) relay.accept(from, port);
+    if (relayed !== undefined && task === CALLER) relayed.ports.accept(from, port);
     else deliver(task, { from }, [port]);
   }
 
@@ -132,8 +133,8 @@ export function startBrowserMonitor(
     if (worker === undefined) return;
     running.delete(task);
     if (!adopted.delete(task)) (worker as Worker).terminate();
-    if (relay === undefined) bury(sync, map, task);
-    else relay.ended(task, left.has(task));
+    if (relayed === undefined) bury(sync, map, task);
+    else relayed.relay.ended(task, left.has(task));
     if (!isShared) for (const other of running.keys()) deliver(other, { ended: task, hasLeft: left.has(task) });
     events.ended(exit);
   }
@@ -250,7 +251,7 @@ export function startBrowserMonitor(
     },
     ...(!isShared && {
       interrupt: (task: number) => {
-        if (relay !== undefined && task === CALLER) relay.interrupt();
+        if (relayed !== undefined && task === CALLER) relayed.relay.interrupt();
         else deliver(task, { interrupt: true });
       },
     }),

@@ -241,7 +241,7 @@ function makeJob(
   };
   const relayed = join ? relayedClientOf(own, room, connect, leave) : undefined;
   const monitor = (events: MonitorEvents) => {
-    made = startBrowserMonitor(orders, workers, events, map, memory, relayed?.relay);
+    made = startBrowserMonitor(orders, workers, events, map, memory, relayed);
     return made;
   };
   job = new Job({ ...parts, monitor, client: relayed?.client });

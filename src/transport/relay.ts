@@ -2,40 +2,20 @@
 // all the others. Contexts, lanes and the engine are those of shared memory.
 //
 //   memory of task 0                                          memory of task 1
-//   context 0.0 ─► lane ─► block of 1.0 ─► relay ══ MessagePort ══► relay ─► lane ─► block of 1.0 ─► context 1.0
-//   injection FIFO of 0.0 ──────────────► relay ══ descriptor ═════► relay ─► performs it on a region of task 1
+//   context 0.0 ─► lane ─► block of 1.0 ─► relay ══ courier: records ══► relay ─► lane ─► block of 1.0 ─► context 1.0
+//   injection FIFO of 0.0 ──────────────► relay ══ courier: descriptor ► relay ─► performs it on a region of task 1
 //
-// Records go as they are: those that were committed since, in one message for each context they go to. WINDOW bytes of
-// them may be on their way to one; then its lanes fill up, as they do where it does not read. One descriptor of each
-// injection FIFO is away at a time, so that a FIFO stays in order.
+// Records go as they are: those that were committed since, in one letter for each pair of contexts. WINDOW bytes of them may
+// be on their way for a pair; then its lane is not read until some are given back. A pair that is held back holds up no
+// other. What goes by injection FIFOs is in errands.ts.
+//
+// What comes may be wrong (a network is not trusted): a letter that is, is dropped and told of to the courier.
 import {
   ADVANCE_EVENTS_MASK,
   CONTEXT_EVENTS_OFFSET,
-  DESCRIPTOR_BYTES_OFFSET,
-  DESCRIPTOR_COMPLETION,
-  DESCRIPTOR_FENCE,
-  DESCRIPTOR_GET,
-  DESCRIPTOR_KIND_OFFSET,
-  DESCRIPTOR_LOCAL_GENERATION_OFFSET,
-  DESCRIPTOR_LOCAL_INDEX_OFFSET,
-  DESCRIPTOR_LOCAL_OFFSET_OFFSET,
-  DESCRIPTOR_PUT,
-  DESCRIPTOR_REMOTE_GENERATION_OFFSET,
-  DESCRIPTOR_REMOTE_INDEX_OFFSET,
-  DESCRIPTOR_REMOTE_OFFSET_OFFSET,
-  DESCRIPTOR_RMW,
-  DESCRIPTOR_SHIFT,
-  DESCRIPTOR_SIZE,
   EVENT_SIZE,
   FIRST_PREFIX_SIZE,
-  INJECTION_FAILED_OFFSET,
-  INJECTION_FIRST_OFFSET,
-  INJECTION_HEAD_OFFSET,
-  INJECTION_REFUSED_OFFSET,
-  INJECTION_RESULT_OFFSET,
-  INJECTION_SLOTS_OFFSET,
   INJECTION_STAGED_OFFSET,
-  INJECTION_TAIL_OFFSET,
   KIND_FIRST,
   KIND_MESSAGE,
   KIND_MORE,
@@ -45,66 +25,28 @@ import {
   RECORD_KIND_MASK,
   RECORD_KIND_SHIFT,
   RECORD_LENGTH_MASK,
-  REGION_BASE_OFFSET,
-  REGION_BYTES_OFFSET,
-  REGION_GENERATION_OFFSET,
-  REGION_SIZE,
-  RMW_FETCH,
-  RMW_WIDE,
-  SLICE_BYTES,
   TRANSFER_DONE,
-  TRANSFER_ENDED,
-  TRANSFER_INVALID,
   TRANSFER_LATER,
-  TRANSFER_LOCAL_BOUNDS,
-  TRANSFER_LOCAL_CLOSED,
-  TRANSFER_REMOTE_BOUNDS,
-  TRANSFER_REMOTE_CLOSED,
 } from "../../assembly/layout.js";
 import { alignUp } from "../../assembly/seq.js";
 import type { Kernel, Memory } from "../kernel/kernel.js";
 import { contextBlock, isClosed, type MemoryMap } from "../memory/map.js";
+import type { Courier, Letter } from "./courier.js";
+import { type Desk, Errands } from "./errands.js";
 import { LANE_NO_MEMORY, LANE_READY, ShmLanes } from "./shm.js";
 
-/** Bytes of records that may be on their way to one context; a batch may go beyond it. */
+/** Bytes of records that may be on their way from a context to another; a batch may go beyond it. */
 const WINDOW = 262144;
 /** Bytes that a target gives back at once. */
 const CREDIT = WINDOW / 4;
-/** Longer messages are handed over, not copied: 64 bytes 5.3 and 4.7 µs, 1 KiB 6 both, 16 KiB 5.7 and 27 (Chromium 156). */
-const HAND_OVER_BYTES = 1024;
-/** Words before each record in a message: target, origin, kind and bytes of the body, meta. */
-const PREFIX_WORDS = 4;
+/** Words before each record in a letter: kind and bytes of the body, meta. */
+const PREFIX_WORDS = 2;
 const EVENT_WORDS = EVENT_SIZE >>> 2;
-/** Words of a descriptor that mean something. */
-const DESCRIPTOR_WORDS = 12;
-
-/** Bytes of the region through which others' operations go. */
-export const DESK_BYTES = DESCRIPTOR_SIZE + SLICE_BYTES;
-
-/** What one relay says to another. The bytes are the receiver's own. */
-type Letter =
-  | { readonly records: Uint8Array }
-  /** So many bytes of records to this context, by ordinal, have gone into its lanes. */
-  | { readonly credit: number; readonly target: number }
-  /** A part of a one-sided operation: `descriptor` speaks of the whole, `moved` bytes of it are done. */
-  | {
-      readonly ask: number;
-      readonly descriptor: Int32Array;
-      readonly moved: number;
-      readonly data: Uint8Array | undefined;
-    }
-  | { readonly answer: number; readonly result: number; readonly data: Uint8Array | undefined }
-  /** Nothing comes behind this from a context, by ordinal: it has closed. */
-  | { readonly closed: number }
-  /** Nothing comes behind this: the task has left the job. */
-  | { readonly bye: true };
-
-interface Outgoing {
-  readonly port: MessagePort;
-  /** Bytes on their way to each of its contexts. */
-  readonly inFlight: number[];
-}
-
+/** Words of an event: where the body is, and whose it is. */
+const EVENT_BODY = 2;
+const EVENT_ORIGIN = 3;
+/** What goes from relay to relay; whatever asks for memory of the other task does not. */
+const RELAYED_KINDS = [KIND_MESSAGE, KIND_FIRST, KIND_MORE, KIND_SWITCH];
 /** A record on its way into a lane. */
 interface LaneRecord {
   readonly kind: number;
@@ -116,37 +58,18 @@ interface LaneRecord {
 
 /** What has come from one task. */
 interface Incoming {
-  readonly port: MessagePort;
   /** Records that had no room yet, for each pair of origin and target. */
   readonly waiting: Map<number, LaneRecord[]>;
-  /** Bytes that have gone into lanes and are not given back yet, for each of our contexts. */
-  readonly credits: number[];
-  /** Ordinals of its contexts that have closed, behind what waits. */
-  readonly closed: Set<number>;
-  hasLeft: boolean;
+  /** Bytes that have gone into lanes and are not given back yet, for each pair. */
+  readonly credits: Map<number, number>;
+  /** Of its contexts by ordinal, and of all of them under ALL: to how many of ours they have said that they end. */
+  readonly ends: Map<number, number>;
 }
 
-/** A descriptor of an injection FIFO that is away. */
-interface Errand {
-  readonly descriptor: number;
-  readonly task: number;
-  moved: number;
-  /** Bytes of the part that is asked for. */
-  part: number;
-  result: number | undefined;
-}
-
-/** The region through which others' operations go: a descriptor, then the bytes. */
-interface Desk {
-  readonly pointer: number;
-  readonly index: number;
-  readonly generation: number;
-}
+const ALL = -1;
 
 /** What a relay needs of whoever starts tasks. */
 export interface RelayHost {
-  /** Brings the other end of a channel to another task's `accept()`. */
-  connect(task: number, port: MessagePort): void;
   /** Marks a task as ended in this memory, and tells its contexts. */
   bury(task: number): void;
   /** Marks a context of another task as closed in this memory, and tells this task's contexts. */
@@ -165,7 +88,12 @@ export class Relay {
   readonly task: number;
   readonly #endpoints: number;
   readonly #host: RelayHost;
-  readonly #outgoing = new Map<number, Outgoing>();
+  readonly #courier: Courier;
+  readonly #errands: Errands;
+  /** Bytes of records on their way, for each pair of origin and target. */
+  readonly #inFlight = new Map<number, number>();
+  /** Pairs whose lane is not read, for so much is on its way. */
+  readonly #heldBack = new Set<number>();
   readonly #incoming = new Map<number, Incoming>();
   readonly #ended = new Set<number>();
   /** Lanes that the relay writes in the place of other tasks' contexts, by ordinal. */
@@ -173,21 +101,23 @@ export class Relay {
   /** Ordinals of contexts of other tasks to which something was sent. */
   readonly #fresh = new Set<number>();
   #isScheduled = false;
-  /** By injection FIFO. */
-  readonly #errands = new Map<number, Errand>();
-  readonly #asked = new Map<number, Errand>();
-  #asks = 0;
-  #desk: Desk | undefined;
   #wake = (): void => {};
   #closed = false;
 
-  constructor(inner: Kernel, memory: Memory, map: MemoryMap, task: number, host: RelayHost) {
+  constructor(inner: Kernel, memory: Memory, map: MemoryMap, task: number, courier: Courier, host: RelayHost) {
     this.#inner = inner;
     this.#memory = memory;
     this.#map = map;
     this.task = task;
     this.#endpoints = map.tasks * map.contexts;
     this.#host = host;
+    this.#courier = courier;
+    courier.hear = (from, to, letter) => this.#hear(from, to, letter);
+    const hasEnded = (task: number) => this.#ended.has(task);
+    const errands = new Errands(inner, memory, map, task, hasEnded, (from, to, letter) =>
+      courier.post(from, to, letter),
+    );
+    this.#errands = errands;
     this.kernel = {
       ...callable(inner),
       laneSendWords: (lane, bytes, meta, a, b) => {
@@ -219,14 +149,18 @@ export class Relay {
         return inner.peek(context);
       },
       perform: (job, descriptor, most) =>
-        most === 0 && this.#isAway(descriptor) ? this.#check(descriptor) : inner.perform(job, descriptor, most),
+        most === 0 && errands.isAway(descriptor) ? errands.check(descriptor) : inner.perform(job, descriptor, most),
       submit: (job, fifo, hasCallback) => {
         const staged = fifo + INJECTION_STAGED_OFFSET;
-        if (!this.#isAway(staged)) return inner.submit(job, fifo, hasCallback);
-        const result = this.#check(staged);
+        if (!errands.isAway(staged)) return inner.submit(job, fifo, hasCallback);
+        const result = errands.check(staged);
         return result === TRANSFER_DONE ? TRANSFER_LATER : result;
       },
-      engineRun: (job, fifo, most) => this.#engineRun(job, fifo, most),
+      engineRun: (job, fifo, most) => {
+        const left = errands.engineRun(job, fifo, most);
+        courier.flush();
+        return left;
+      },
     };
   }
 
@@ -235,31 +169,62 @@ export class Relay {
    * @param desk region of it, of DESK_BYTES, that nobody else uses
    * @param wake wakes whoever waits on this thread
    */
-  serve(
-    desk: { readonly bytes: Uint8Array; readonly index: number; readonly generation: number },
-    wake: () => void,
-  ): void {
-    this.#desk = { pointer: desk.bytes.byteOffset, index: desk.index, generation: desk.generation };
+  serve(desk: Desk, wake: () => void): void {
+    this.#errands.desk = desk;
     this.#wake = wake;
   }
 
-  /** Another task has something to say, by this port. */
-  accept(task: number, port: MessagePort): void {
-    if (this.#closed || this.#ended.has(task)) {
-      port.close();
-      return;
+  /** A letter has come. */
+  #hear(from: number, to: number, letter: Letter): boolean {
+    const task = this.#taskOf(from);
+    if (this.#closed || this.#ended.has(task)) return true;
+    const isRight = this.#file(task, from, to, letter);
+    this.#deliver();
+    this.#courier.flush();
+    this.#wake();
+    return isRight;
+  }
+
+  #file(task: number, from: number, to: number, letter: Letter): boolean {
+    if ("records" in letter) return this.#fileRecords(this.#from(task), from, to, letter.records);
+    if ("ask" in letter) return this.#errands.answer(from, to, letter);
+    if ("answer" in letter) return this.#errands.answered(task, letter.answer, letter.result, letter.data);
+    if ("credit" in letter) return this.#credited(this.#pairOf(to, from), letter.credit);
+    const { ends } = this.#from(task);
+    const whose = letter.end === "task" ? ALL : from;
+    ends.set(whose, (ends.get(whose) ?? 0) + 1);
+    return true;
+  }
+
+  /** Bytes of a pair have arrived. False: so many were not on their way. */
+  #credited(pair: number, bytes: number): boolean {
+    const inFlight = this.#inFlight.get(pair) ?? 0;
+    if (bytes > inFlight) return false;
+    this.#inFlight.set(pair, inFlight - bytes);
+    if (inFlight - bytes < WINDOW && this.#heldBack.has(pair)) {
+      this.#readAgain(pair);
+      this.#flush(WINDOW);
     }
-    const incoming: Incoming = { port, waiting: new Map(), credits: [], closed: new Set(), hasLeft: false };
-    this.#incoming.set(task, incoming);
-    port.onmessage = ({ data }: MessageEvent<Letter>) => {
-      if (this.#ended.has(task) || this.#closed) return;
-      if ("records" in data) this.#file(incoming, data.records);
-      else if ("ask" in data) this.#answer(port, data.ask, data.descriptor, data.moved, data.data);
-      else if ("closed" in data) incoming.closed.add(data.closed);
-      else if ("bye" in data) incoming.hasLeft = true;
-      this.#deliver();
-      this.#wake();
-    };
+    return true;
+  }
+
+  #readAgain(pair: number): void {
+    this.#heldBack.delete(pair);
+    const target = pair % this.#endpoints;
+    const block = contextBlock(this.#map, target);
+    const origin = Math.floor(pair / this.#endpoints);
+    if (this.#inner.laneOf(block, origin) === 0) return;
+    this.#inner.laneResume(block, origin);
+    this.#fresh.add(target);
+  }
+
+  #from(task: number): Incoming {
+    let incoming = this.#incoming.get(task);
+    if (incoming === undefined) {
+      incoming = { waiting: new Map(), credits: new Map(), ends: new Map() };
+      this.#incoming.set(task, incoming);
+    }
+    return incoming;
   }
 
   /**
@@ -269,17 +234,15 @@ export class Relay {
   ended(task: number, hasLeft: boolean): void {
     if (this.#ended.has(task) || this.#closed) return;
     // What it says last comes by its own port.
-    if (hasLeft && this.#incoming.has(task)) return;
+    if (hasLeft && this.#courier.hears(task)) return;
+    this.#end(task);
+  }
+
+  #end(task: number): void {
     this.#ended.add(task);
-    const incoming = this.#incoming.get(task);
-    incoming?.port.close();
-    this.#outgoing.get(task)?.port.close();
+    this.#courier.drop(task);
     this.#incoming.delete(task);
-    this.#outgoing.delete(task);
-    for (const errand of this.#errands.values()) {
-      if (errand.task === task && errand.result === undefined) errand.result = TRANSFER_ENDED;
-    }
-    for (const [ask, errand] of this.#asked) if (errand.task === task) this.#asked.delete(ask);
+    this.#errands.ended(task);
     this.#host.bury(task);
     this.#wake();
   }
@@ -292,7 +255,7 @@ export class Relay {
 
   /** A context of this task has closed: all others are told, behind what it has sent. */
   closeContext(ordinal: number): void {
-    this.#flush(Number.POSITIVE_INFINITY);
+    this.#flushAll();
     // What came for it goes nowhere, and where it had no room to say that it ends, nobody else frees its lane.
     for (let other = 0; other < this.#endpoints; other++) {
       this.#lanes[other]?.reclaim(ordinal);
@@ -300,19 +263,26 @@ export class Relay {
       const isAway = this.#taskOf(other) !== this.task;
       if (isAway && this.#inner.laneOf(block, ordinal) !== 0) this.#inner.laneSwitch(this.#map.job, block, ordinal, 0);
     }
-    for (let task = 0; task < this.#map.tasks; task++) {
-      if (task !== this.task && !this.#ended.has(task))
-        this.#to(task).port.postMessage({ closed: ordinal } satisfies Letter);
+    for (let other = 0; other < this.#endpoints; other++) {
+      const task = this.#taskOf(other);
+      if (task !== this.task && !this.#ended.has(task)) this.#courier.post(ordinal, other, { end: "context" });
     }
+    this.#courier.flush();
   }
 
   /** This task leaves the job: what it has sent goes out, and nothing is taken in any more. */
   close(): void {
-    this.#flush(Number.POSITIVE_INFINITY);
+    const { contexts } = this.#map;
+    this.#flushAll();
     this.#closed = true;
-    // The others close the channels, once they have read what is in them: Firefox drops what is under way in one that
-    // is closed at this end.
-    for (const { port } of this.#outgoing.values()) port.postMessage({ bye: true } satisfies Letter);
+    // To each context that may wait for it, from each that may have spoken to it: behind all that was said.
+    for (const task of this.#courier.posted) {
+      for (let pair = 0; pair < contexts ** 2; pair++) {
+        const [from, to] = [Math.floor(pair / contexts), pair % contexts];
+        this.#courier.post(this.task * contexts + from, task * contexts + to, { end: "task" });
+      }
+    }
+    this.#courier.flush();
   }
 
   // ── Out ───────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -338,6 +308,12 @@ export class Relay {
     this.#deliver();
   }
 
+  /** Posts all that was committed, whatever is on its way. */
+  #flushAll(): void {
+    for (const pair of this.#heldBack) this.#readAgain(pair);
+    this.#flush(Number.POSITIVE_INFINITY);
+  }
+
   /** Posts what was committed, as far as the windows go. */
   #flush(window: number): void {
     if (this.#closed) return;
@@ -346,103 +322,98 @@ export class Relay {
       const task = this.#taskOf(target);
       const block = contextBlock(this.#map, target);
       const isOver = this.#ended.has(task) || isClosed(this.#inner, this.#map, target);
-      const outgoing = isOver ? undefined : this.#to(task);
-      const context = target % this.#map.contexts;
-      while (outgoing !== undefined && (outgoing.inFlight[context] as number) < window) {
-        const count = this.#inner.advance(block, 1) & ADVANCE_EVENTS_MASK;
-        if (count === 0) {
-          this.#fresh.delete(target);
-          break;
-        }
+      for (let count = 1; !isOver && count > 0; ) {
+        count = this.#inner.advance(block, 1) & ADVANCE_EVENTS_MASK;
+        if (count === 0) break;
         isFree = true;
-        outgoing.inFlight[context] =
-          (outgoing.inFlight[context] as number) + this.#post(outgoing, block, count, target);
+        this.#post(block, count, target, window);
       }
-      if (outgoing === undefined) this.#fresh.delete(target);
+      this.#fresh.delete(target);
       this.#inner.peek(block); // frees what was taken
     }
+    this.#courier.flush();
     if (isFree) this.#wake();
   }
 
-  /** Posts a batch of events of a block, and takes them out of it. Returns the bytes that are to be given back. */
-  #post({ port }: Outgoing, block: number, count: number, target: number): number {
-    const { words, bytes } = this.#memory;
+  /** Posts a batch of events of a block, and takes them out of it, but for those of pairs that are held back by now. */
+  #post(block: number, count: number, target: number, window: number): void {
+    const { words } = this.#memory;
     const first = (block + CONTEXT_EVENTS_OFFSET) >>> 2;
     const end = first + count * EVENT_WORDS;
+    const origins = new Set<number>();
     const switches: number[] = [];
-    let size = 0;
     for (let event = first; event < end; event += EVENT_WORDS) {
-      size += 4 * PREFIX_WORDS + alignUp((words[event] as number) & RECORD_LENGTH_MASK, 4);
+      const origin = words[event + EVENT_ORIGIN] as number;
+      const pair = this.#pairOf(origin, target);
+      if (this.#heldBack.has(pair)) continue;
+      if ((this.#inFlight.get(pair) ?? 0) >= window && !origins.has(origin)) {
+        this.#heldBack.add(pair);
+        this.#inner.lanePause(this.#inner.laneOf(block, origin), words[event + EVENT_BODY] as number);
+        continue;
+      }
+      origins.add(origin);
+      if (isSwitch(words[event] as number)) switches.push(origin, this.#word(words[event + EVENT_BODY] as number));
     }
-    const records = new Uint8Array(size);
-    const prefixes = new Int32Array(records.buffer);
-    let at = 0;
-    for (let event = first; event < end; event += EVENT_WORDS) {
-      const commit = words[event] as number;
-      const body = (words[event + 2] as number) >>> 0;
-      const origin = words[event + 3] as number;
-      const isSwitch = ((commit >>> RECORD_KIND_SHIFT) & RECORD_KIND_MASK) === KIND_SWITCH;
-      const fresh = isSwitch ? this.#word(body) : 0;
-      if (isSwitch) switches.push(origin, fresh);
-      // Over there lanes are replaced as that side needs it; only the end of one is told.
-      if (fresh !== 0) continue;
-      const length = isSwitch ? 0 : commit & RECORD_LENGTH_MASK;
-      prefixes.set([target, origin, commit - (commit & RECORD_LENGTH_MASK) + length, words[event + 1] as number], at);
-      records.set(bytes.subarray(body, body + length), 4 * (at + PREFIX_WORDS));
-      at += PREFIX_WORDS + ((length + 3) >>> 2);
+    for (const origin of origins) {
+      const records = this.#recordsOf(origin, first, end);
+      if (records.length === 0) continue;
+      const pair = this.#pairOf(origin, target);
+      this.#inFlight.set(pair, (this.#inFlight.get(pair) ?? 0) + records.length);
+      this.#courier.post(origin, target, { records });
     }
     this.#inner.release(block);
     for (let i = 0; i < switches.length; i += 2) {
       this.#inner.laneSwitch(this.#map.job, block, switches[i] as number, switches[i + 1] as number);
     }
-    if (at === 0) return 0;
-    const sent = 4 * at;
-    const letter: Letter = { records: records.subarray(0, sent) };
-    port.postMessage(letter, sent > HAND_OVER_BYTES ? [records.buffer] : []);
-    return sent;
   }
 
-  /** The channel to a task; made when there is something to say. */
-  #to(task: number): Outgoing {
-    const there = this.#outgoing.get(task);
-    if (there !== undefined) return there;
-    const { port1: port, port2 } = new MessageChannel();
-    const outgoing: Outgoing = { port, inFlight: new Array<number>(this.#map.contexts).fill(0) };
-    this.#outgoing.set(task, outgoing);
-    port.onmessage = ({ data }: MessageEvent<Letter>) => {
-      if (this.#ended.has(task) || this.#closed) return;
-      if ("credit" in data) {
-        const context = data.target % this.#map.contexts;
-        outgoing.inFlight[context] = (outgoing.inFlight[context] as number) - data.credit;
-        this.#flush(WINDOW);
-      } else if ("answer" in data) this.#answered(data.answer, data.result, data.data);
-      this.#wake();
-    };
-    this.#host.connect(task, port2);
-    return outgoing;
+  /** The records of an origin among events, each behind its prefix. */
+  #recordsOf(origin: number, first: number, end: number): Uint8Array {
+    const { words, bytes } = this.#memory;
+    let size = 0;
+    for (let event = first; event < end; event += EVENT_WORDS) {
+      if (words[event + EVENT_ORIGIN] === origin) size += recordBytes((words[event] as number) & RECORD_LENGTH_MASK);
+    }
+    const records = new Uint8Array(size);
+    const prefixes = new Int32Array(records.buffer);
+    let at = 0;
+    for (let event = first; event < end; event += EVENT_WORDS) {
+      if (words[event + EVENT_ORIGIN] !== origin) continue;
+      const commit = words[event] as number;
+      const body = (words[event + EVENT_BODY] as number) >>> 0;
+      // Over there lanes are replaced as that side needs it; only the end of one is told.
+      if (isSwitch(commit) && this.#word(body) !== 0) continue;
+      const length = isSwitch(commit) ? 0 : commit & RECORD_LENGTH_MASK;
+      prefixes[at >>> 2] = commit - (commit & RECORD_LENGTH_MASK) + length;
+      prefixes[(at >>> 2) + 1] = words[event + 1] as number;
+      records.set(bytes.subarray(body, body + length), at + 4 * PREFIX_WORDS);
+      at += recordBytes(length);
+    }
+    return records.subarray(0, at);
   }
 
   // ── In ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-  /** Records that have come: each behind those of its pair. */
-  #file(incoming: Incoming, bytes: Uint8Array): void {
-    const words = new Int32Array(bytes.buffer, bytes.byteOffset, bytes.length >>> 2);
-    for (let at = 0; at < words.length; ) {
-      const commit = words[at + 2] as number;
+  /** Records that have come: behind those of their pair. False: they are none. */
+  #fileRecords({ waiting }: Incoming, from: number, to: number, bytes: Uint8Array): boolean {
+    const words = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
+    const records: LaneRecord[] = [];
+    for (let at = 0; at < bytes.length; ) {
+      if (bytes.length - at < 4 * PREFIX_WORDS) return false;
+      const commit = words.getUint32(at, true);
+      const kind = (commit >>> RECORD_KIND_SHIFT) & RECORD_KIND_MASK;
       const length = commit & RECORD_LENGTH_MASK;
-      const from = 4 * (at + PREFIX_WORDS);
-      const record: LaneRecord = {
-        kind: (commit >>> RECORD_KIND_SHIFT) & RECORD_KIND_MASK,
-        meta: words[at + 3] as number,
-        body: bytes.subarray(from, from + length),
-        counts: 4 * PREFIX_WORDS + alignUp(length, 4),
-      };
-      const pair = (words[at + 1] as number) * this.#endpoints + (words[at] as number);
-      const waiting = incoming.waiting.get(pair);
-      if (waiting === undefined) incoming.waiting.set(pair, [record]);
-      else waiting.push(record);
-      at += PREFIX_WORDS + ((length + 3) >>> 2);
+      const counts = recordBytes(length);
+      if (bytes.length - at < counts || !RELAYED_KINDS.includes(kind)) return false;
+      const body = bytes.subarray(at + 4 * PREFIX_WORDS, at + 4 * PREFIX_WORDS + length);
+      records.push({ kind, meta: words.getInt32(at + 4, true), body, counts });
+      at += counts;
     }
+    const pair = this.#pairOf(from, to);
+    const before = waiting.get(pair);
+    if (before === undefined) waiting.set(pair, records);
+    else before.push(...records);
+    return true;
   }
 
   /** Writes what waits into the lanes, as far as there is room; gives back what went in. */
@@ -459,17 +430,22 @@ export class Relay {
         }
         if (count === records.length) incoming.waiting.delete(pair);
         else if (count > 0) records.splice(0, count);
-        if (bytes > 0) this.#giveBack(incoming, target, bytes);
+        if (bytes > 0) this.#giveBack(incoming, pair, bytes);
       }
-      for (const ordinal of incoming.closed) {
-        if ([...incoming.waiting.keys()].some((pair) => Math.floor(pair / this.#endpoints) === ordinal)) continue;
-        incoming.closed.delete(ordinal);
-        this.#host.retire(ordinal);
-      }
-      if (incoming.hasLeft && incoming.waiting.size === 0) {
-        this.#incoming.delete(task);
-        this.ended(task, true);
-      }
+      if (incoming.ends.size > 0) this.#finish(task, incoming);
+    }
+  }
+
+  /** Contexts of a task have said that they end, and the task itself: behind what waits of them, that is so. */
+  #finish(task: number, { waiting, ends }: Incoming): void {
+    const { contexts } = this.#map;
+    for (const [ordinal, count] of ends) {
+      const isLast = count >= (ordinal === ALL ? contexts ** 2 : contexts);
+      const isOf = (pair: number) => ordinal === ALL || Math.floor(pair / this.#endpoints) === ordinal;
+      if (!isLast || [...waiting.keys()].some(isOf)) continue;
+      ends.delete(ordinal);
+      if (ordinal === ALL) this.#end(task);
+      else this.#host.retire(ordinal);
     }
   }
 
@@ -494,14 +470,16 @@ export class Relay {
     return true;
   }
 
-  #giveBack(incoming: Incoming, target: number, bytes: number): void {
-    const context = target % this.#map.contexts;
-    const credit = (incoming.credits[context] ?? 0) + bytes;
-    incoming.credits[context] = credit < CREDIT ? credit : 0;
-    if (credit >= CREDIT) incoming.port.postMessage({ credit, target } satisfies Letter);
+  #giveBack({ credits }: Incoming, pair: number, bytes: number): void {
+    const credit = (credits.get(pair) ?? 0) + bytes;
+    credits.set(pair, credit < CREDIT ? credit : 0);
+    if (credit < CREDIT) return;
+    this.#courier.post(pair % this.#endpoints, Math.floor(pair / this.#endpoints), { credit });
   }
 
-  // ── One-sided operations, at the origin ───────────────────────────────────────────────────────────────────────
+  #pairOf(origin: number, target: number): number {
+    return origin * this.#endpoints + target;
+  }
 
   #taskOf(ordinal: number): number {
     return Math.floor(ordinal / this.#map.contexts);
@@ -510,175 +488,16 @@ export class Relay {
   #word(pointer: number): number {
     return (this.#memory.words[pointer >>> 2] as number) >>> 0;
   }
+}
 
-  /** Task of the region to which a descriptor goes. */
-  #ownerOf(descriptor: number): number {
-    return Math.floor(this.#word(descriptor + DESCRIPTOR_REMOTE_INDEX_OFFSET) / this.#map.regions);
-  }
+/** Whether a record tells of another lane, or of the end of one. */
+function isSwitch(commit: number): boolean {
+  return ((commit >>> RECORD_KIND_SHIFT) & RECORD_KIND_MASK) === KIND_SWITCH;
+}
 
-  /** Whether a descriptor goes to another task. */
-  #isAway(descriptor: number): boolean {
-    const kind = this.#word(descriptor + DESCRIPTOR_KIND_OFFSET);
-    return kind !== DESCRIPTOR_COMPLETION && kind !== DESCRIPTOR_FENCE && this.#ownerOf(descriptor) !== this.task;
-  }
-
-  /** What can be said here of a descriptor that goes to another task: TRANSFER_…. */
-  #check(descriptor: number): number {
-    const kind = this.#word(descriptor + DESCRIPTOR_KIND_OFFSET);
-    const code = this.#word(descriptor + DESCRIPTOR_BYTES_OFFSET);
-    if (kind === DESCRIPTOR_RMW) {
-      const size = (code & RMW_WIDE) !== 0 ? 8 : 4;
-      if (this.#word(descriptor + DESCRIPTOR_REMOTE_OFFSET_OFFSET) % size !== 0) return TRANSFER_INVALID;
-      if ((code & RMW_FETCH) === 0) return TRANSFER_DONE;
-      if (this.#word(descriptor + DESCRIPTOR_LOCAL_OFFSET_OFFSET) % size !== 0) return TRANSFER_INVALID;
-      return this.#localOf(descriptor, 0, size).result;
-    }
-    return this.#localOf(descriptor, 0, code).result;
-  }
-
-  /** Where bytes of a region of this memory are. */
-  #place(index: number, generation: number, offset: number, bytes: number): { result: number; pointer: number } {
-    const entry = this.#map.regionsBase + index * REGION_SIZE;
-    const isOpen = index < this.#map.tasks * this.#map.regions && (generation & 1) === 1;
-    if (!isOpen || this.#word(entry + REGION_GENERATION_OFFSET) !== generation) {
-      return { result: TRANSFER_LOCAL_CLOSED, pointer: 0 };
-    }
-    if (offset + bytes > this.#word(entry + REGION_BYTES_OFFSET)) return { result: TRANSFER_LOCAL_BOUNDS, pointer: 0 };
-    return { result: TRANSFER_DONE, pointer: this.#word(entry + REGION_BASE_OFFSET) + offset };
-  }
-
-  /** Where the local bytes of a descriptor are, from byte `moved` on. */
-  #localOf(descriptor: number, moved: number, bytes: number): { result: number; pointer: number } {
-    const index = this.#word(descriptor + DESCRIPTOR_LOCAL_INDEX_OFFSET);
-    const generation = this.#word(descriptor + DESCRIPTOR_LOCAL_GENERATION_OFFSET);
-    return this.#place(index, generation, this.#word(descriptor + DESCRIPTOR_LOCAL_OFFSET_OFFSET) + moved, bytes);
-  }
-
-  /**
-   * As `engineRun` of the kernels, for a FIFO of which some descriptors go to other tasks.
-   * @returns descriptors that are left, negated if the first of them is away: nothing can be done before its answer
-   */
-  #engineRun(job: number, fifo: number, most: number): number {
-    const { words } = this.#memory;
-    const [headAt, tailAt] = [(fifo + INJECTION_HEAD_OFFSET) >>> 2, (fifo + INJECTION_TAIL_OFFSET) >>> 2];
-    const tail = words[tailAt] as number;
-    for (;;) {
-      // The engine of this memory has what stands before the next one that goes away.
-      let next = words[headAt] as number;
-      while (next !== tail && !this.#isAway(this.#slotOf(fifo, next))) next = (next + 1) | 0;
-      words[tailAt] = next;
-      const left = this.#inner.engineRun(job, fifo, most);
-      words[tailAt] = tail;
-      if (left > 0) return left + ((tail - next) >>> 0);
-      if (next === tail) return 0;
-      const result = this.#carry(fifo, this.#slotOf(fifo, next));
-      if (result === undefined) return -((tail - next) >>> 0);
-      words[(fifo + INJECTION_RESULT_OFFSET) >>> 2] = result;
-      const failed = (fifo + INJECTION_FAILED_OFFSET) >>> 2;
-      if (result !== TRANSFER_DONE) {
-        const refused = (fifo + INJECTION_REFUSED_OFFSET) >>> 2;
-        words[refused] = (words[refused] as number) + 1;
-        if (words[failed] === TRANSFER_DONE) words[failed] = result;
-      }
-      words[headAt] = (next + 1) | 0;
-    }
-  }
-
-  #slotOf(fifo: number, position: number): number {
-    const mask = this.#word(fifo + INJECTION_SLOTS_OFFSET) - 1;
-    return this.#word(fifo + INJECTION_FIRST_OFFSET) + ((position & mask) << DESCRIPTOR_SHIFT);
-  }
-
-  /** What has come of the descriptor that is first in a FIFO; undefined: it is away. Sends it, if that is not done. */
-  #carry(fifo: number, descriptor: number): number | undefined {
-    const there = this.#errands.get(fifo);
-    if (there !== undefined) {
-      if (there.result !== undefined) this.#errands.delete(fifo);
-      return there.result;
-    }
-    const task = this.#ownerOf(descriptor);
-    if (this.#ended.has(task)) return TRANSFER_ENDED;
-    const errand: Errand = { descriptor, task, moved: 0, part: 0, result: undefined };
-    this.#errands.set(fifo, errand);
-    this.#ask(errand);
-    return this.#carry(fifo, descriptor);
-  }
-
-  /** Asks for the next part of an operation, at most a slice. */
-  #ask(errand: Errand): void {
-    const { descriptor, moved, task } = errand;
-    const kind = this.#word(descriptor + DESCRIPTOR_KIND_OFFSET);
-    const left = kind === DESCRIPTOR_RMW ? 0 : this.#word(descriptor + DESCRIPTOR_BYTES_OFFSET) - moved;
-    errand.part = Math.min(left, SLICE_BYTES);
-    let data: Uint8Array | undefined;
-    if (kind === DESCRIPTOR_PUT) {
-      const { result, pointer } = this.#localOf(descriptor, moved, errand.part);
-      if (result !== TRANSFER_DONE) {
-        errand.result = result;
-        return;
-      }
-      data = this.#memory.bytes.slice(pointer, pointer + errand.part);
-    }
-    const at = descriptor >>> 2;
-    const ask = ++this.#asks;
-    this.#asked.set(ask, errand);
-    const letter = { ask, descriptor: this.#memory.words.slice(at, at + DESCRIPTOR_WORDS), moved, data };
-    this.#to(task).port.postMessage(letter satisfies Letter, data === undefined ? [] : [data.buffer as ArrayBuffer]);
-  }
-
-  #answered(ask: number, result: number, data: Uint8Array | undefined): void {
-    const errand = this.#asked.get(ask);
-    this.#asked.delete(ask);
-    if (errand === undefined || errand.result !== undefined) return;
-    const { descriptor } = errand;
-    const kind = this.#word(descriptor + DESCRIPTOR_KIND_OFFSET);
-    let state = result;
-    if (state === TRANSFER_DONE && data !== undefined) {
-      const place = this.#localOf(descriptor, errand.moved, data.length);
-      state = place.result;
-      if (state === TRANSFER_DONE) this.#memory.bytes.set(data, place.pointer);
-    }
-    errand.moved += errand.part;
-    const isOver = kind === DESCRIPTOR_RMW || errand.moved === this.#word(descriptor + DESCRIPTOR_BYTES_OFFSET);
-    if (state !== TRANSFER_DONE || isOver) errand.result = state;
-    else this.#ask(errand);
-  }
-
-  // ── One-sided operations, at the target ───────────────────────────────────────────────────────────────────────
-
-  /** Does a part of another task's operation, at the desk. */
-  #answer(port: MessagePort, ask: number, given: Int32Array, moved: number, data: Uint8Array | undefined): void {
-    const { words, bytes } = this.#memory;
-    const desk = this.#desk as Desk;
-    const at = desk.pointer >>> 2;
-    words.set(given, at);
-    const kind = this.#word(desk.pointer + DESCRIPTOR_KIND_OFFSET);
-    const code = this.#word(desk.pointer + DESCRIPTOR_BYTES_OFFSET);
-    const index = this.#word(desk.pointer + DESCRIPTOR_REMOTE_INDEX_OFFSET);
-    const generation = this.#word(desk.pointer + DESCRIPTOR_REMOTE_GENERATION_OFFSET);
-    const offset = this.#word(desk.pointer + DESCRIPTOR_REMOTE_OFFSET_OFFSET);
-    const isRmw = kind === DESCRIPTOR_RMW;
-    const size = isRmw ? ((code & RMW_WIDE) === 0 ? 4 : 8) : code;
-    // The whole of it is refused, where the whole is not right.
-    let result = this.#place(index, generation, offset, size).result;
-    if (result === TRANSFER_LOCAL_CLOSED) result = TRANSFER_REMOTE_CLOSED;
-    if (result === TRANSFER_LOCAL_BOUNDS) result = TRANSFER_REMOTE_BOUNDS;
-    const part = isRmw ? size : Math.min(code - moved, SLICE_BYTES);
-    const from = desk.pointer + DESCRIPTOR_SIZE;
-    if (result === TRANSFER_DONE) {
-      if (data !== undefined) bytes.set(data, from);
-      if (!isRmw) words[at + (DESCRIPTOR_BYTES_OFFSET >>> 2)] = part;
-      words[at + (DESCRIPTOR_LOCAL_INDEX_OFFSET >>> 2)] = desk.index;
-      words[at + (DESCRIPTOR_LOCAL_GENERATION_OFFSET >>> 2)] = desk.generation;
-      words[at + (DESCRIPTOR_LOCAL_OFFSET_OFFSET >>> 2)] = DESCRIPTOR_SIZE;
-      words[at + (DESCRIPTOR_REMOTE_OFFSET_OFFSET >>> 2)] = offset + moved;
-      result = this.#inner.perform(this.#map.job, desk.pointer, SLICE_BYTES);
-    }
-    const gives = kind === DESCRIPTOR_GET || (isRmw && (code & RMW_FETCH) !== 0);
-    const back = result === TRANSFER_DONE && gives ? bytes.slice(from, from + part) : undefined;
-    const letter = { answer: ask, result, data: back } satisfies Letter;
-    port.postMessage(letter, back === undefined ? [] : [back.buffer as ArrayBuffer]);
-  }
+/** Bytes of a record in a letter: its prefix, its body, padding. */
+function recordBytes(length: number): number {
+  return 4 * PREFIX_WORDS + alignUp(length, 4);
 }
 
 /** A kernel's functions as properties, whatever they are methods of. */

@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { PAGE_SIZE } from "../../assembly/layout.js";
 import type { Context } from "../../src/pami/context.js";
 import { EAGAIN, SHUTDOWN, SUCCESS } from "../../src/pami/result.js";
-import { DESK_BYTES } from "../../src/transport/relay.js";
+import { DESK_BYTES } from "../../src/transport/errands.js";
 import { randomOf } from "../support/random.js";
 import { end, type Relayed, relayedJob } from "../support/relayed.js";
 import { replayNote, SEED } from "../support/seed.js";
@@ -103,6 +103,31 @@ describe.each([{ kernels: ["wasm"] }, { kernels: ["ts"] }, { kernels: ["wasm", "
       }
       for (const { client } of tasks) client.close();
     }, 60_000);
+
+    it("a context that is not read holds up no other of its task", async () => {
+      const tasks = relayedJob({ ...LIMITS, tasks: 2 }, kernels);
+      const [held, free] = [0, 1].map(() => (tasks[0] as Relayed).client.createContext()) as [Context, Context];
+      const target = (tasks[1] as Relayed).client.createContext({ unexpectedBytes: 1000 });
+      const all = [held, free, target];
+      let came = 0;
+      target.dispatch(DATA, () => {
+        came++;
+      });
+      // Nobody handles these: two of them fill its unexpected queue, and the others what may be on its way.
+      for (let i = 0; i < 12; i++)
+        held.send({ to: target.endpoint, dispatch: DATA + 1, payload: new Uint8Array(60_000) });
+      for (let i = 0; i < 100; i++) {
+        for (const context of all) context.advance();
+        await turn();
+      }
+      expect(free.sendImmediate(target.endpoint, DATA)).toBe(SUCCESS);
+      for (let i = 0; came === 0 && i < 100; i++) {
+        for (const context of all) context.advance();
+        await turn();
+      }
+      expect(came).toBe(1);
+      for (const { client } of tasks) client.close();
+    });
 
     it.each([0, 1, 2])(`random traffic arrives whole and in order (${replayNote()} + %i)`, async (more) => {
       const random = randomOf(SEED + more);

@@ -1,0 +1,37 @@
+// What carries letters between the relays of tasks that share no memory: ports of channels, or packets of a network.
+
+/** What one relay says to another, from a context to a context. The bytes in it are the receiver's own. */
+export type Letter =
+  /** Records that the first has sent to the second, each behind a prefix: see relay.ts. */
+  | { readonly records: Uint8Array }
+  /** So many bytes of records that were sent to the first have gone into its lanes. */
+  | { readonly credit: number }
+  /** A part of a one-sided operation: `descriptor` speaks of the whole, `moved` bytes of it are done. */
+  | {
+      readonly ask: number;
+      readonly descriptor: Int32Array;
+      readonly moved: number;
+      readonly data: Uint8Array | undefined;
+    }
+  | { readonly answer: number; readonly result: number; readonly data: Uint8Array | undefined }
+  /** Nothing comes behind this from the first to the second: the context has closed, or its task has left the job. */
+  | { readonly end: "context" | "task" };
+
+/** Gets a letter, from a context to one of this task, both by ordinal. False: it is none, and is dropped. */
+export type Hear = (from: number, to: number, letter: Letter) => boolean;
+
+/** Carries letters: each once, and those of a pair of contexts in order. */
+export interface Courier {
+  /** Set by the relay. */
+  hear: Hear;
+  /** Takes a letter from a context of this task to one of another task; the bytes are the courier's from now on. */
+  post(from: number, to: number, letter: Letter): void;
+  /** What was posted goes out now. */
+  flush(): void;
+  /** Tasks to which something was posted, and which are not dropped: they wait for the end. */
+  readonly posted: Iterable<number>;
+  /** Whether a task says something: then its end is the last of it. */
+  hears(task: number): boolean;
+  /** A task has ended: nothing goes to it any more, and nothing comes. */
+  drop(task: number): void;
+}
