@@ -457,7 +457,9 @@ describe.each([...THREADS, ...MIXED])("it ends at a random moment: $name", (vari
         side.checkWords();
         await vi.waitFor(() => expect(warn).toHaveBeenCalledTimes(1));
         // Ended before it was up, there has been none.
-        expect(warn.mock.calls[0]?.[0]).toMatch(/^pamir: (the engine thread has ended|there is no engine thread): it was/);
+        expect(warn.mock.calls[0]?.[0]).toMatch(
+          /^pamir: (the engine thread has ended|there is no engine thread): it was/,
+        );
         for (const seen of [side.seen, ...(came[0] as Seen[])]) {
           expect({ seed, moment, ...seen }).toMatchObject({ wrong: [], shutdown: 0 });
         }
