@@ -747,7 +747,7 @@ export function apiSuite({ name, kernels, engine, noWaitAsync = false, many = 20
         { trace: true },
       ));
 
-    it(`${many} tasks answer`, { timeout: 120_000 }, () =>
+    it(`${many} tasks answer`, { timeout: 240_000 }, () =>
       withJob(
         many,
         async ({ client, context }) => {
