@@ -227,7 +227,7 @@ export class Errands {
       data = this.#memory.bytes.slice(pointer, pointer + errand.part);
     }
     const at = descriptor >>> 2;
-    const ask = ++this.#asks;
+    const ask = ++this.#asks >>> 0;
     this.#asked.set(ask, errand);
     const copy = this.#memory.words.slice(at, at + DESCRIPTOR_WORDS);
     this.#post(origin, task * this.#map.contexts, { ask, descriptor: copy, moved, data });
@@ -285,7 +285,7 @@ export class Errands {
     const size = isRmw ? ((code & RMW_WIDE) === 0 ? 4 : 8) : code;
     if (moved > (isRmw ? 0 : code)) return false;
     const part = isRmw ? size : Math.min(code - moved, SLICE_BYTES);
-    if (kind === DESCRIPTOR_PUT ? data?.length !== part : data !== undefined) return false;
+    if ((data?.length ?? 0) !== (kind === DESCRIPTOR_PUT ? part : 0)) return false;
     // The whole of it is refused, where the whole is not right.
     let result = this.#place(index, generation, offset, size).result;
     if (result === TRANSFER_LOCAL_CLOSED) result = TRANSFER_REMOTE_CLOSED;

@@ -1,13 +1,15 @@
 // Messages of all sizes where the heap has no memory for larger lanes: they come in packets through the small ones, and
 // nobody sees it. Random traffic to handlers of all kinds, calls and streams, in shared memory and in relayed tasks.
-import { setImmediate as turn } from "node:timers/promises";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { type KernelName, launch } from "pamir";
 import { describe, expect, it } from "vitest";
+import type { Limits } from "../../src/memory/map.js";
 import type { Context } from "../../src/pami/context.js";
 import { EAGAIN, ENOMEM, SUCCESS } from "../../src/pami/result.js";
 import { fillHeap } from "../api/support.js";
+import { NetworkedJob } from "../support/networked.js";
 import { randomOf } from "../support/random.js";
-import { end, relayedJob } from "../support/relayed.js";
+import { portsJob, type RelayedJob } from "../support/relayed.js";
 import { replayNote, SEED } from "../support/seed.js";
 
 const PLAIN = 1;
@@ -25,6 +27,8 @@ interface World {
   readonly contexts: readonly Context[];
   /** There is more memory, or less. */
   change(random: (below: number) => number): void;
+  /** Has what is under way arrive, or come closer. */
+  turn(): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -43,25 +47,41 @@ const worlds: Record<string, (kernels: readonly KernelName[], laneBytes: number)
     const job = await launch(null, options);
     const change = fill(job.client);
     const contexts = Array.from({ length: 4 }, () => job.client.createContext({ unexpectedBytes: 200_000 }));
-    return { contexts: contexts as unknown as Context[], change, close: async () => void (await job.terminate()) };
-  },
-  async relayed(kernels, laneBytes) {
-    const limits = { tasks: 2, contexts: 2, laneBytes, heapBytes: 2 ** 21, regions: 1024, fifos: 1, slots: 4 };
-    const tasks = relayedJob(limits, kernels);
-    const changes = tasks.map(({ client }) => fill(client));
-    const contexts = tasks.flatMap(({ client }) =>
-      [0, 1].map(() => client.createContext({ unexpectedBytes: 200_000 })),
-    );
     return {
-      contexts,
-      change: (random) => changes[random(2)]?.(random),
-      close: async () => {
-        for (const { client } of tasks) client.close();
-        end(tasks, 0, false);
-      },
+      contexts: contexts as unknown as Context[],
+      change,
+      turn: () => nextTurn(),
+      close: async () => void (await job.terminate()),
     };
   },
+  relayed: async (kernels, laneBytes) => relayed(portsJob(limitsOf(laneBytes), kernels)),
+  networked: async (kernels, laneBytes) => {
+    const faults = { loss: 0.02, duplicate: 0.02, reorder: 0.02, reorderMicroseconds: 100 };
+    return relayed(new NetworkedJob({ seed: SEED, limits: limitsOf(laneBytes), kernels, faults }));
+  },
 };
+
+function limitsOf(laneBytes: number): Limits {
+  return { tasks: 2, contexts: 2, laneBytes, heapBytes: 2 ** 21, regions: 1024, fifos: 1, slots: 4 };
+}
+
+function relayed(job: RelayedJob): World {
+  const { tasks } = job;
+  const changes = tasks.map(({ client }) => fill(client));
+  const contexts = tasks.flatMap(({ client }) => [0, 1].map(() => client.createContext({ unexpectedBytes: 200_000 })));
+  return {
+    contexts,
+    change: (random) => changes[random(2)]?.(random),
+    async turn() {
+      await nextTurn();
+      await job.turn();
+    },
+    async close() {
+      for (const { client } of tasks) client.close();
+      job.end(0);
+    },
+  };
+}
 
 /** Message `number` of one kind from one context to another. */
 function contentOf(kind: number, from: number, number: number): { header: Uint8Array; payload: Uint8Array } {
@@ -76,7 +96,7 @@ function contentOf(kind: number, from: number, number: number): { header: Uint8A
   return { header, payload };
 }
 
-async function traffic({ contexts, change }: World, isSteady: boolean, seed: number): Promise<void> {
+async function traffic({ contexts, change, turn }: World, isSteady: boolean, seed: number): Promise<void> {
   const random = randomOf(seed);
   const wrong: string[] = [];
   const sent = new Map<string, number>();

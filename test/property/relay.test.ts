@@ -1,12 +1,16 @@
-// Tasks that share no memory, on one thread, so that it runs without a browser: random traffic, slow readers, ends.
-import { setImmediate as turn } from "node:timers/promises";
+// Tasks that share no memory, on one thread, so that it runs without a browser: random traffic, slow readers, ends. Letters
+// go through ports, or through a simulated network.
 import { describe, expect, it } from "vitest";
 import { PAGE_SIZE } from "../../assembly/layout.js";
+import type { KernelName } from "../../src/kernel/kernel.js";
+import type { Limits } from "../../src/memory/map.js";
 import type { Context } from "../../src/pami/context.js";
 import { EAGAIN, SHUTDOWN, SUCCESS } from "../../src/pami/result.js";
 import { DESK_BYTES } from "../../src/transport/errands.js";
+import type { Faults } from "../../src/wire/simulated.js";
+import { NetworkedJob } from "../support/networked.js";
 import { randomOf } from "../support/random.js";
-import { end, type Relayed, relayedJob } from "../support/relayed.js";
+import { portsJob, type Relayed, type RelayedJob } from "../support/relayed.js";
 import { replayNote, SEED } from "../support/seed.js";
 
 const TASKS = 3;
@@ -80,11 +84,33 @@ function send(all: readonly Party[], from: number, to: number): number {
   return result;
 }
 
-describe.each([{ kernels: ["wasm"] }, { kernels: ["ts"] }, { kernels: ["wasm", "ts"] }] as const)(
-  "$kernels",
-  ({ kernels }) => {
+type MakeJob = (limits: Limits, kernels: readonly KernelName[]) => RelayedJob;
+
+const networked =
+  (loss: number): MakeJob =>
+  (limits, kernels) =>
+    new NetworkedJob({ seed: SEED, limits, kernels, faults: faultsOf(loss) });
+
+const COURIERS: Record<string, MakeJob> = {
+  ports: portsJob,
+  "a network": networked(0),
+  "a network that loses, repeats and reorders": networked(0.05),
+};
+
+function faultsOf(part: number): Faults {
+  return { loss: part, duplicate: part, reorder: part, reorderMicroseconds: 100 };
+}
+
+const KERNELS = [["wasm"], ["ts"], ["wasm", "ts"]] as const;
+
+describe.each(Object.keys(COURIERS).flatMap((courier) => KERNELS.map((kernels) => ({ courier, kernels }))))(
+  "$courier, $kernels",
+  ({ courier, kernels }) => {
+    const relayedJob = (limits: Limits) => (COURIERS[courier] as MakeJob)(limits, kernels);
+
     it("lanes given up and opened again, more often than a window has bytes for: the window stays", async () => {
-      const tasks = relayedJob({ ...LIMITS, tasks: 2, contexts: 1 }, kernels);
+      const job = relayedJob({ ...LIMITS, tasks: 2, contexts: 1 });
+      const { tasks } = job;
       const [context, other] = tasks.map(({ client }) => client.createContext()) as [Context, Context];
       let came = 0;
       other.dispatch(DATA, () => {
@@ -92,20 +118,21 @@ describe.each([{ kernels: ["wasm"] }, { kernels: ["ts"] }, { kernels: ["wasm", "
       });
       for (let i = 1; i <= 80_000; i++) {
         for (let tries = 0; context.sendImmediate(other.endpoint, DATA) !== SUCCESS && tries < 100; tries++)
-          await turn();
+          await job.turn();
         for (let tries = 0; came < i && tries < 100; tries++) {
-          await turn();
+          await job.turn();
           context.advance();
           while (other.advance() > 0);
         }
         expect(came).toBe(i);
-        for (let tries = 0; context.purge([other.endpoint]) !== SUCCESS && tries < 100; tries++) await turn();
+        for (let tries = 0; context.purge([other.endpoint]) !== SUCCESS && tries < 100; tries++) await job.turn();
       }
       for (const { client } of tasks) client.close();
     }, 60_000);
 
     it("a context that is not read holds up no other of its task", async () => {
-      const tasks = relayedJob({ ...LIMITS, tasks: 2 }, kernels);
+      const job = relayedJob({ ...LIMITS, tasks: 2 });
+      const { tasks } = job;
       const [held, free] = [0, 1].map(() => (tasks[0] as Relayed).client.createContext()) as [Context, Context];
       const target = (tasks[1] as Relayed).client.createContext({ unexpectedBytes: 1000 });
       const all = [held, free, target];
@@ -118,12 +145,12 @@ describe.each([{ kernels: ["wasm"] }, { kernels: ["ts"] }, { kernels: ["wasm", "
         held.send({ to: target.endpoint, dispatch: DATA + 1, payload: new Uint8Array(60_000) });
       for (let i = 0; i < 100; i++) {
         for (const context of all) context.advance();
-        await turn();
+        await job.turn();
       }
       expect(free.sendImmediate(target.endpoint, DATA)).toBe(SUCCESS);
       for (let i = 0; came === 0 && i < 100; i++) {
         for (const context of all) context.advance();
-        await turn();
+        await job.turn();
       }
       expect(came).toBe(1);
       for (const { client } of tasks) client.close();
@@ -131,7 +158,8 @@ describe.each([{ kernels: ["wasm"] }, { kernels: ["ts"] }, { kernels: ["wasm", "
 
     it.each([0, 1, 2])(`random traffic arrives whole and in order (${replayNote()} + %i)`, async (more) => {
       const random = randomOf(SEED + more);
-      const tasks = relayedJob(LIMITS, kernels);
+      const job = relayedJob(LIMITS);
+      const { tasks } = job;
       const wrong: string[] = [];
       const all = parties(tasks, wrong);
       for (let step = 0; step < 600; step++) {
@@ -140,12 +168,12 @@ describe.each([{ kernels: ["wasm"] }, { kernels: ["ts"] }, { kernels: ["wasm", "
           const result = send(all, random(all.length), random(all.length));
           if (result !== EAGAIN) expect(result).toBe(SUCCESS);
         } else if (what < 9) (all[random(all.length)] as Party).context.advance();
-        else await turn();
+        else await job.turn();
       }
       const isDone = () => all.every(({ sent }, from) => all.every(({ came }, to) => came[from] === sent[to]));
       for (let step = 0; step < 20_000 && !isDone(); step++) {
         for (const { context } of all) context.advance();
-        await turn();
+        await job.turn();
       }
       expect(isDone()).toBe(true);
       expect(wrong).toEqual([]);
@@ -154,7 +182,8 @@ describe.each([{ kernels: ["wasm"] }, { kernels: ["ts"] }, { kernels: ["wasm", "
 
     it.each([0, 1, 2])(`a context closes in the middle of it (${replayNote()} + %i)`, async (more) => {
       const random = randomOf(SEED + more);
-      const tasks = relayedJob(LIMITS, kernels);
+      const job = relayedJob(LIMITS);
+      const { tasks } = job;
       const wrong: string[] = [];
       const all = parties(tasks, wrong);
       const gone = all[3] as Party;
@@ -174,7 +203,7 @@ describe.each([{ kernels: ["wasm"] }, { kernels: ["ts"] }, { kernels: ["wasm", "
         for (let i = 0; i < count; i++) {
           const from = random(all.length);
           if (!(all[from] as Party).context.closed) send(all, from, (from + 1 + random(all.length - 1)) % all.length);
-          if (random(8) === 0) await turn();
+          if (random(8) === 0) await job.turn();
           const { context } = all[random(all.length)] as Party;
           if (!context.closed) context.advance();
         }
@@ -183,7 +212,7 @@ describe.each([{ kernels: ["wasm"] }, { kernels: ["ts"] }, { kernels: ["wasm", "
       // What is pending at its end is dropped.
       for (let tries = 0; !gone.context.drained && tries < 20_000; tries++) {
         for (const { context } of all) context.advance();
-        await turn();
+        await job.turn();
       }
       gone.context.close();
       await step(200);
@@ -191,7 +220,7 @@ describe.each([{ kernels: ["wasm"] }, { kernels: ["ts"] }, { kernels: ["wasm", "
       const hasCome = () => places.every((from) => places.every((to) => all[to]?.came[from] === all[from]?.sent[to]));
       for (let tries = 0; !(ended.length === living.length && hasCome()) && tries < 20_000; tries++) {
         for (const { context } of living) context.advance();
-        await turn();
+        await job.turn();
       }
       expect(ended.length).toBe(living.length);
       expect(hasCome()).toBe(true);
@@ -203,7 +232,7 @@ describe.each([{ kernels: ["wasm"] }, { kernels: ["ts"] }, { kernels: ["wasm", "
           context.purge(living.map((other) => other.context.endpoint).filter((other) => other !== context.endpoint));
           context.advance();
         }
-        await turn();
+        await job.turn();
       }
       const desk = Math.ceil(DESK_BYTES / PAGE_SIZE);
       expect(tasks.map(({ map, free }) => map.heapPages - free())).toEqual([desk, desk, desk]);
@@ -211,7 +240,8 @@ describe.each([{ kernels: ["wasm"] }, { kernels: ["ts"] }, { kernels: ["wasm", "
     });
 
     it("a context closes behind a full lane, and before one: all that it sent is there, and nobody is held up", async () => {
-      const tasks = relayedJob({ ...LIMITS, tasks: 2 }, kernels);
+      const job = relayedJob({ ...LIMITS, tasks: 2 });
+      const { tasks } = job;
       const [one, two] = tasks as [Relayed, Relayed];
       const [control, gone] = [one.client.createContext(), one.client.createContext()];
       const other = two.client.createContext();
@@ -219,7 +249,7 @@ describe.each([{ kernels: ["wasm"] }, { kernels: ["ts"] }, { kernels: ["wasm", "
       const fill = async (from: Context, to: Context): Promise<number> => {
         let sent = 0;
         for (let idle = 0; idle < 20; idle++) {
-          await turn();
+          await job.turn();
           // To the last granule: there is no room to say that it ends.
           for (const bytes of [payload, null]) {
             while (from.sendImmediate(to.endpoint, DATA, Int32Array.of(sent), bytes, false) === SUCCESS) {
@@ -244,7 +274,7 @@ describe.each([{ kernels: ["wasm"] }, { kernels: ["ts"] }, { kernels: ["wasm", "
       for (let tries = 0; ended.length === 0 && tries < 20_000; tries++) {
         other.advance();
         control.advance();
-        await turn();
+        await job.turn();
       }
       expect([ended, wrong]).toEqual([[`context, behind ${words}`], 0]);
       const desk = Math.ceil(DESK_BYTES / PAGE_SIZE);
@@ -252,7 +282,7 @@ describe.each([{ kernels: ["wasm"] }, { kernels: ["ts"] }, { kernels: ["wasm", "
       two.client.close();
       for (let tries = 0; ended.length === 1 && tries < 20_000; tries++) {
         control.advance();
-        await turn();
+        await job.turn();
       }
       expect(ended[1]).toBe("task");
       one.client.close();
@@ -265,7 +295,8 @@ describe.each([{ kernels: ["wasm"] }, { kernels: ["ts"] }, { kernels: ["wasm", "
       { hasLeft: false, more: 3 },
     ])(`a task ends in the middle of it: %o (${replayNote()})`, async ({ hasLeft, more }) => {
       const random = randomOf(SEED + more);
-      const tasks = relayedJob(LIMITS, kernels);
+      const job = relayedJob(LIMITS);
+      const { tasks } = job;
       const [survivor, victim] = tasks as [Relayed, Relayed];
       const wrong: string[] = [];
       const all = parties(tasks, wrong);
@@ -279,7 +310,7 @@ describe.each([{ kernels: ["wasm"] }, { kernels: ["ts"] }, { kernels: ["wasm", "
         // Not to itself: a lane to oneself is never given back.
         const result = send(all, from, (from + 1 + random(all.length - 1)) % all.length);
         if (result !== EAGAIN) expect(result).toBe(SUCCESS);
-        if (random(8) === 0) await turn();
+        if (random(8) === 0) await job.turn();
         (all[random(all.length)] as Party).context.advance();
       }
       const issued = 5;
@@ -288,24 +319,24 @@ describe.each([{ kernels: ["wasm"] }, { kernels: ["ts"] }, { kernels: ["wasm", "
         expect(context.put({ to, local: mine, remote: theirs.handle, onRemote })).toBe(SUCCESS);
       }
       if (hasLeft) victim.client.close();
-      else end(tasks, 1, false);
+      else job.end(1);
       const living = all.filter(({ task }) => task !== 1);
-      const isOver = () => results.length === issued && living.every(({ context: one }) => one.drained);
+      let told = 0;
+      for (const { context: one } of living) one.whenEnded(to, () => void told++);
+      // Who has nothing to say to it need not hear that it has ended.
+      for (const { context: one } of living) one.sendImmediate(to, DATA + 1);
+      const isWhole = () =>
+        living.every((one) => living.every((other) => one.came[all.indexOf(other)] === other.sent[all.indexOf(one)]));
+      const isOver = () => results.length === issued && told === living.length && isWhole();
       for (let step = 0; step < 20_000 && !isOver(); step++) {
         for (const { context: one } of living) one.advance();
-        await turn();
+        await job.turn();
       }
       expect(results.length).toBe(issued);
       expect(results.every((result) => result === SUCCESS || result === SHUTDOWN)).toBe(true);
       for (const { context: one } of living) expect(one.sendImmediate(to, DATA)).toBe(SHUTDOWN);
-      // What the others say to each other is whole; of what the dead one said, the beginning.
-      for (const { came, context: one } of living) {
-        living.forEach(({ sent }, i) => {
-          const from = all.indexOf(living[i] as Party);
-          const target = all.findIndex(({ context: other }) => other === one);
-          expect(came[from]).toBe(sent[target]);
-        });
-      }
+      // Of what the dead one said, the beginning.
+      expect(isWhole()).toBe(true);
       expect(wrong).toEqual([]);
       // Its lanes are given back. When those between the living are too, there is what the relay works with, and the region.
       const endpoints = living.map(({ context: one }) => one.endpoint);
@@ -314,7 +345,7 @@ describe.each([{ kernels: ["wasm"] }, { kernels: ["ts"] }, { kernels: ["wasm", "
           one.purge(endpoints.filter((other) => other !== one.endpoint));
           one.advance();
         }
-        await turn();
+        await job.turn();
       }
       const pages = (bytes: number) => Math.ceil(bytes / PAGE_SIZE);
       expect(survivor.map.heapPages - survivor.free()).toBe(pages(DESK_BYTES) + pages(REGION));

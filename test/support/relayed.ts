@@ -1,4 +1,5 @@
-// Tasks that share no memory, all on this thread: a memory, a relay and a client for each.
+// Tasks that share no memory, all on this thread: a memory, a relay and a client for each; letters go through ports.
+import { setImmediate as nextTurn } from "node:timers/promises";
 import type { KernelName } from "../../src/kernel/kernel.js";
 import { selectKernel } from "../../src/kernel/select.js";
 import { bury } from "../../src/launch/bury.js";
@@ -13,39 +14,41 @@ import { Relay } from "../../src/transport/relay.js";
 export interface Relayed {
   readonly client: Client;
   readonly relay: Relay;
-  readonly ports: Ports;
   readonly map: MemoryMap;
   /** Free pages of its heap. */
   free(): number;
 }
 
-/** A job of such tasks; `close()` what is left of them. */
-export function relayedJob(limits: Limits, kernels: readonly KernelName[]): Relayed[] {
+/** A job of tasks that share no memory; close the clients that are left. */
+export interface RelayedJob {
+  readonly tasks: readonly Relayed[];
+  /** Has letters that are under way arrive, or come closer. */
+  turn(): Promise<void>;
+  /** A task ends without a word. */
+  end(task: number): void;
+}
+
+/** Letters go through the ports of channels. */
+export function portsJob(limits: Limits, kernels: readonly KernelName[]): RelayedJob {
   const tasks: Relayed[] = [];
+  const all: Ports[] = [];
+  const end = (ended: number, hasLeft: boolean): void => {
+    for (const { relay } of tasks) if (relay.task !== ended) relay.ended(ended, hasLeft);
+  };
   for (let task = 0; task < limits.tasks; task++) {
     const kernel = kernels[task % kernels.length] as KernelName;
     const { map, shared, memory } = makeRoom({ limits, isFixed: true, base: 0 }, kernel === "wasm");
     const inner = selectKernel(kernel, shared, memory);
-    const ports = new Ports(map.contexts, (to, port) => (tasks[to] as Relayed).ports.accept(task, port));
+    const ports = new Ports(map.contexts, (to, port) => (all[to] as Ports).accept(task, port));
     const relay = new Relay(inner, memory, map, task, ports, {
       bury: (ended) => bury(inner, map, ended),
       retire: (ordinal) => tellOfClose(inner, map, ordinal),
       interrupt: () => interruptTask(inner, map, task),
     });
     const parts = { kernel: relay.kernel, memory, map, task, args: undefined, relay, whyRelay: "a test" };
-    const onLeave = () => end(tasks, task, true);
-    tasks.push({
-      client: new Client({ ...parts, onLeave }),
-      relay,
-      ports,
-      map,
-      free: () => inner.heapFreePages(map.job),
-    });
+    const client = new Client({ ...parts, onLeave: () => end(task, true) });
+    all.push(ports);
+    tasks.push({ client, relay, map, free: () => inner.heapFreePages(map.job) });
   }
-  return tasks;
-}
-
-/** Tells all the others that a task has ended. */
-export function end(tasks: readonly Relayed[], task: number, hasLeft: boolean): void {
-  for (const { relay } of tasks) if (relay.task !== task) relay.ended(task, hasLeft);
+  return { tasks, turn: () => nextTurn(), end: (task) => end(task, false) };
 }

@@ -1,0 +1,224 @@
+// Letters through the sessions of a network. A letter becomes one segment of the stream from its one context to the other;
+// a longer one is cut up, and its segments follow each other there.
+//
+//   post() ─► line of a node ─► segments ─► sessions ══ wire ══ sessions ─► streams ─► letter of a pair ─► hear()
+//
+// A line is bounded by what relays let be under way (relay.ts: a window for each pair; errands.ts: a slice for each FIFO).
+import {
+  SEGMENT_KIND_SHIFT,
+  SEGMENT_LENGTH_OFFSET,
+  SEGMENT_ORIGIN_OFFSET,
+  SEGMENT_SIZE,
+  SEGMENT_TARGET_OFFSET,
+} from "../../assembly/layout.js";
+import type { Memory } from "../kernel/kernel.js";
+import { Queue } from "../support/queue.js";
+import type { Courier, Hear, Letter } from "./courier.js";
+
+/** Kinds of segments: 1 … SEGMENT_KIND_MAX. */
+const RECORDS = 1;
+const CREDIT = 2;
+const ASK = 3;
+const ANSWER = 4;
+const END = 5;
+/** The letter goes on in the next segment of the pair. */
+const MORE = 8;
+
+/** Words before the data of an ASK (number, bytes moved, then the descriptor), and of an ANSWER (number, result). */
+const DESCRIPTOR_WORDS = 12;
+const ASK_WORDS = 2 + DESCRIPTOR_WORDS;
+const ANSWER_WORDS = 2;
+const NO_WORDS: readonly number[] = [];
+const NO_BYTES: Uint8Array = new Uint8Array(0);
+
+/** A letter on its way out. */
+interface Outgoing {
+  readonly from: number;
+  readonly to: number;
+  readonly kind: number;
+  readonly words: readonly number[];
+  readonly data: Uint8Array;
+  /** Bytes of words and data that have gone. */
+  at: number;
+}
+
+/** Segments of a letter that goes on. */
+interface Partial {
+  readonly pieces: Uint8Array[];
+  bytes: number;
+}
+
+/** What of the sessions it takes. */
+export interface Carrier {
+  /** Bytes of the content of a segment, at the most. */
+  readonly contentMax: number;
+  submit(node: number, origin: number, target: number, kind: number, content: Uint8Array): boolean;
+}
+
+export class Network implements Courier {
+  hear: Hear = () => false;
+  /** Letters and segments that were none, and were dropped. */
+  wrong = 0;
+  readonly #contexts: number;
+  readonly #letterMax: number;
+  readonly #memory: Memory;
+  readonly #carrier: Carrier;
+  readonly #advance: () => void;
+  /** By task: what waits to go there. */
+  readonly #lines = new Map<number, Queue<Outgoing>>();
+  readonly #heard = new Set<number>();
+  /** By task, and by pair: what has come of letters that go on. */
+  readonly #partial = new Map<number, Map<string, Partial>>();
+  readonly #scratch: Uint8Array;
+
+  /**
+   * @param contexts of each task; a node has one task, of its number
+   * @param letterMax bytes of a letter at the most: more than was in the other one's heap can't be one
+   * @param memory in which segments are given to `take()`
+   * @param advance has the sessions send what they were given
+   */
+  constructor(contexts: number, letterMax: number, memory: Memory, carrier: Carrier, advance: () => void) {
+    this.#contexts = contexts;
+    this.#letterMax = letterMax;
+    this.#memory = memory;
+    this.#carrier = carrier;
+    this.#advance = advance;
+    this.#scratch = new Uint8Array(carrier.contentMax);
+  }
+
+  post(from: number, to: number, letter: Letter): void {
+    const task = Math.floor(to / this.#contexts);
+    let line = this.#lines.get(task);
+    if (line === undefined) {
+      line = new Queue();
+      this.#lines.set(task, line);
+    }
+    line.push(outgoingOf(from, to, letter));
+  }
+
+  flush(): void {
+    for (const [task, line] of this.#lines) {
+      for (let first = line.first; first !== undefined && this.#send(task, first); first = line.first) line.shift();
+    }
+    this.#advance();
+  }
+
+  /** Submits the segments of a letter, as far as there is room; whether all of it is on its way. */
+  #send(task: number, letter: Outgoing): boolean {
+    const { from, to, kind, words, data } = letter;
+    const wordBytes = 4 * words.length;
+    const size = wordBytes + data.length;
+    do {
+      const bytes = Math.min(size - letter.at, this.#scratch.length);
+      let content: Uint8Array;
+      if (letter.at > 0 || wordBytes === 0)
+        content = data.subarray(letter.at - wordBytes, letter.at - wordBytes + bytes);
+      else {
+        content = this.#scratch.subarray(0, bytes);
+        const view = new DataView(content.buffer);
+        words.forEach((word, place) => void view.setInt32(4 * place, word, true));
+        content.set(data.subarray(0, bytes - wordBytes), wordBytes);
+      }
+      const isLast = letter.at + bytes === size;
+      if (!this.#carrier.submit(task, from, to, isLast ? kind : kind | MORE, content)) return false;
+      letter.at += bytes;
+    } while (letter.at < size);
+    return true;
+  }
+
+  /** A segment has come, behind those of its pair; its bytes are somebody else's when this returns. */
+  take(segment: number): void {
+    const { words, bytes } = this.#memory;
+    const word = (offset: number): number => (words[(segment + offset) >>> 2] as number) >>> 0;
+    const [from, to] = [word(SEGMENT_ORIGIN_OFFSET), word(SEGMENT_TARGET_OFFSET)];
+    const task = Math.floor(from / this.#contexts);
+    this.#heard.add(task);
+    const code = word(SEGMENT_LENGTH_OFFSET);
+    const kind = code >>> SEGMENT_KIND_SHIFT;
+    const at = segment + SEGMENT_SIZE;
+    const piece = bytes.slice(at, at + (code & 0xffff));
+    const content = this.#whole(task, `${from} ${to}`, piece, (kind & MORE) !== 0);
+    if (content === undefined) return;
+    const letter = letterOf(kind & ~MORE, content);
+    if (letter === undefined || !this.hear(from, to, letter)) this.wrong++;
+  }
+
+  /** The content of a letter, of which this is a piece; undefined: it goes on, or is too long. */
+  #whole(task: number, pair: string, piece: Uint8Array, goesOn: boolean): Uint8Array | undefined {
+    let partials = this.#partial.get(task);
+    const before = partials?.get(pair);
+    if (before === undefined && !goesOn) return piece;
+    const { pieces, bytes } = before ?? { pieces: [], bytes: 0 };
+    const isTooLong = bytes + piece.length > this.#letterMax;
+    // Of one that is too long only its end matters.
+    if (isTooLong) pieces.length = 0;
+    else pieces.push(piece);
+    if (goesOn) {
+      if (partials === undefined) {
+        partials = new Map();
+        this.#partial.set(task, partials);
+      }
+      partials.set(pair, { pieces, bytes: bytes + piece.length });
+      return undefined;
+    }
+    partials?.delete(pair);
+    if (isTooLong) {
+      this.wrong++;
+      return undefined;
+    }
+    const whole = new Uint8Array(bytes + piece.length);
+    let end = 0;
+    for (const part of pieces) {
+      whole.set(part, end);
+      end += part.length;
+    }
+    return whole;
+  }
+
+  get posted(): Iterable<number> {
+    return new Set([...this.#lines.keys(), ...this.#heard]);
+  }
+
+  hears(task: number): boolean {
+    return this.#heard.has(task);
+  }
+
+  drop(task: number): void {
+    this.#lines.delete(task);
+    this.#heard.delete(task);
+    this.#partial.delete(task);
+  }
+
+  /** What waits, for others or of others: nothing, once all is quiet. */
+  get inUse(): { letters: number; pieces: number } {
+    const letters = [...this.#lines.values()].reduce((sum, { length }) => sum + length, 0);
+    const pieces = [...this.#partial.values()].reduce((sum, { size }) => sum + size, 0);
+    return { letters, pieces };
+  }
+}
+
+function outgoingOf(from: number, to: number, letter: Letter): Outgoing {
+  const make = (kind: number, words: readonly number[], data: Uint8Array = NO_BYTES): Outgoing => {
+    return { from, to, kind, words, data, at: 0 };
+  };
+  if ("records" in letter) return make(RECORDS, NO_WORDS, letter.records);
+  if ("credit" in letter) return make(CREDIT, [letter.credit]);
+  if ("ask" in letter) return make(ASK, [letter.ask, letter.moved, ...letter.descriptor], letter.data);
+  if ("answer" in letter) return make(ANSWER, [letter.answer, letter.result], letter.data);
+  return make(END, [Number(letter.end === "task")]);
+}
+
+/** The letter that a content is; undefined: none. */
+function letterOf(kind: number, content: Uint8Array): Letter | undefined {
+  if (kind === RECORDS) return { records: content };
+  const known = { [CREDIT]: 1, [ASK]: ASK_WORDS, [ANSWER]: ANSWER_WORDS, [END]: 1 }[kind];
+  if (known === undefined || content.length < 4 * known) return undefined;
+  const words = new Int32Array(content.buffer, 0, known);
+  const [first = 0, second = 0] = words;
+  const data = content.length > 4 * known ? content.subarray(4 * known) : undefined;
+  if (kind === ASK) return { ask: first >>> 0, descriptor: words.slice(2), moved: second >>> 0, data };
+  if (kind === ANSWER) return { answer: first >>> 0, result: second, data };
+  if (data !== undefined) return undefined;
+  if (kind === CREDIT) return { credit: first >>> 0 };
+  return { end: first === 1 ? "task" : "context" };
+}

@@ -1,0 +1,139 @@
+// Tasks on nodes of a simulated network, all on this thread: a memory, a relay and a client for each, and the sessions that
+// their letters go through. Virtual time goes on in `run()`, and nowhere else.
+import { type KernelName, type Memory, memoryOf } from "../../src/kernel/kernel.js";
+import { selectKernel } from "../../src/kernel/select.js";
+import { bury } from "../../src/launch/bury.js";
+import { makeRoom } from "../../src/launch/room.js";
+import type { Limits } from "../../src/memory/map.js";
+import { Client } from "../../src/pami/client.js";
+import { interruptTask, tellOfClose } from "../../src/pami/notice.js";
+import { Network } from "../../src/transport/network.js";
+import { Relay } from "../../src/transport/relay.js";
+import { BuddyArena } from "../../src/wire/arena.js";
+import { Sessions } from "../../src/wire/sessions.js";
+import { type NetworkOptions, SimulatedNetwork } from "../../src/wire/simulated.js";
+import { randomOf } from "./random.js";
+import type { Relayed, RelayedJob } from "./relayed.js";
+
+const JOB = 0x0b5e55ed;
+/** Of a node's sessions: queues of gaps, packets behind them. */
+const ARENA_BYTES = 4 * 1024 * 1024;
+
+/** Of virtual time, in each turn. */
+const TURN_MICROSECONDS = 1000;
+
+/** One task, on a node of its own. */
+export interface Networked extends Relayed {
+  readonly sessions: Sessions;
+  readonly letters: Network;
+  readonly arena: BuddyArena;
+  /** Frozen, or killed: it does nothing, and what comes is lost. */
+  isDown: boolean;
+}
+
+export interface NetworkedOptions extends Omit<NetworkOptions, "random" | "nodes"> {
+  readonly seed: number;
+  readonly limits: Limits;
+  readonly kernels: readonly KernelName[];
+  readonly isFaithful?: boolean;
+  readonly initiators?: number;
+  readonly responders?: number;
+  readonly backlogBytes?: number;
+}
+
+export class NetworkedJob implements RelayedJob {
+  readonly network: SimulatedNetwork;
+  readonly tasks: Networked[] = [];
+  /** [who says so, whom it has lost] */
+  readonly lost: [number, number][] = [];
+  readonly #alarms = new Map<number, number>();
+
+  constructor(options: NetworkedOptions) {
+    const { limits, seed } = options;
+    const random = randomOf(seed);
+    this.network = new SimulatedNetwork({ ...options, nodes: limits.tasks, random: () => random(2 ** 32) });
+    for (let task = 0; task < limits.tasks; task++) this.tasks.push(this.#make(task, options, () => random(2 ** 32)));
+  }
+
+  #make(task: number, options: NetworkedOptions, random: () => number): Networked {
+    const { limits, kernels, isFaithful, initiators, responders, backlogBytes } = options;
+    const name = kernels[task % kernels.length] as KernelName;
+    const { map, shared, memory } = makeRoom({ limits, isFixed: true, base: 0 }, name === "wasm");
+    const inner = selectKernel(name, shared, memory);
+    // Packets of strangers never come into the memory of the job.
+    const pages = ARENA_BYTES / 65536 + 1;
+    const own = new WebAssembly.Memory({ initial: pages, maximum: pages, shared: true });
+    const ownMemory: Memory = memoryOf(own.buffer as unknown as SharedArrayBuffer);
+    const arena = new BuddyArena(65536, ARENA_BYTES);
+    const wire = this.network.attach(task, isFaithful);
+    let letters: Network | undefined;
+    const sessions = new Sessions({
+      kernel: selectKernel(name, name === "wasm" ? own : (own.buffer as unknown as SharedArrayBuffer), ownMemory),
+      memory: ownMemory,
+      arena,
+      wire,
+      now: () => Math.floor(this.network.now),
+      random,
+      node: task,
+      epoch: 1,
+      job: JOB,
+      addressOf: String,
+      initiators,
+      responders,
+      backlogBytes,
+      give: (segment) => letters?.take(segment),
+      lost: (other) => {
+        this.lost.push([task, other]);
+        relay.ended(other, false);
+      },
+    });
+    letters = new Network(limits.contexts, map.heapBytes, ownMemory, sessions, () => this.#wake(task));
+    const relay = new Relay(inner, memory, map, task, letters, {
+      bury: (ended) => bury(inner, map, ended),
+      retire: (ordinal) => tellOfClose(inner, map, ordinal),
+      interrupt: () => interruptTask(inner, map, task),
+    });
+    const parts = { kernel: relay.kernel, memory, map, task, args: undefined, relay, whyRelay: "a test" };
+    wire.onPacket = (from, packet) => {
+      if (this.tasks[task]?.isDown) return;
+      sessions.receive(from, packet);
+      letters.flush();
+    };
+    const client = new Client(parts);
+    return { client, relay, map, sessions, letters, arena, isDown: false, free: () => inner.heapFreePages(map.job) };
+  }
+
+  /** Has a node do what is due, now and when it says. */
+  #wake(task: number): void {
+    const node = this.tasks[task];
+    if (node === undefined || node.isDown) return;
+    const next = node.sessions.advance();
+    const known = this.#alarms.get(task) ?? Number.POSITIVE_INFINITY;
+    if (next >= known || next === Number.POSITIVE_INFINITY) return;
+    const time = Math.max(Math.ceil(next), Math.floor(this.network.now) + 1);
+    this.#alarms.set(task, time);
+    this.network.at(time, () => {
+      if (this.#alarms.get(task) !== time) return;
+      this.#alarms.delete(task);
+      node.letters.flush();
+    });
+  }
+
+  /** Has the network carry what is under way, for so many virtual microseconds, or until all is quiet. */
+  run(microseconds = Number.POSITIVE_INFINITY): void {
+    const until = this.network.now + microseconds;
+    // Time goes on, also where nothing happens.
+    if (until !== Number.POSITIVE_INFINITY) this.network.at(until, () => {});
+    while (this.network.step(until));
+  }
+
+  async turn(): Promise<void> {
+    await undefined; // what was sent goes out
+    this.run(TURN_MICROSECONDS);
+  }
+
+  /** A node is down from now on. */
+  end(task: number): void {
+    (this.tasks[task] as Networked).isDown = true;
+  }
+}
