@@ -53,6 +53,8 @@ export interface Carrier {
   /** Bytes of the content of a segment, at the most. */
   readonly contentMax: number;
   submit(node: number, origin: number, target: number, kind: number, content: Uint8Array): boolean;
+  /** An endpoint is no more: nothing that it has sent is waited for, and what comes for it goes nowhere. */
+  forget(endpoint: number): void;
 }
 
 export class Network implements Courier {
@@ -187,6 +189,7 @@ export class Network implements Courier {
     this.#lines.delete(task);
     this.#heard.delete(task);
     this.#partial.delete(task);
+    for (let context = 0; context < this.#contexts; context++) this.#carrier.forget(task * this.#contexts + context);
   }
 
   /** What waits, for others or of others: nothing, once all is quiet. */

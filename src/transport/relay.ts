@@ -232,7 +232,11 @@ export class Relay {
    * @param hasLeft whether it closed its client: then what it sent before is still delivered
    */
   ended(task: number, hasLeft: boolean): void {
-    if (this.#ended.has(task) || this.#closed) return;
+    if (this.#ended.has(task)) return;
+    if (this.#closed) {
+      this.#courier.drop(task);
+      return;
+    }
     // What it says last comes by its own port.
     if (hasLeft && this.#courier.hears(task)) return;
     this.#end(task);

@@ -46,6 +46,8 @@ export class NetworkedJob implements RelayedJob {
   readonly tasks: Networked[] = [];
   /** [who says so, whom it has lost] */
   readonly lost: [number, number][] = [];
+  /** Bytes of each arena that its sessions have for ever. */
+  readonly arenaBytes: number;
   readonly #alarms = new Map<number, number>();
 
   constructor(options: NetworkedOptions) {
@@ -53,6 +55,7 @@ export class NetworkedJob implements RelayedJob {
     const random = randomOf(seed);
     this.network = new SimulatedNetwork({ ...options, nodes: limits.tasks, random: () => random(2 ** 32) });
     for (let task = 0; task < limits.tasks; task++) this.tasks.push(this.#make(task, options, () => random(2 ** 32)));
+    this.arenaBytes = this.tasks[0]?.arena.used ?? 0;
   }
 
   #make(task: number, options: NetworkedOptions, random: () => number): Networked {

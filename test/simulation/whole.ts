@@ -1,0 +1,258 @@
+// The whole API over a simulated network: random operations of tasks on nodes of their own, with faults that are drawn from
+// the seed. Nothing waits for real time, so that a seed is one run.
+import type { Context } from "../../src/pami/context.js";
+import type { MemRegion } from "../../src/pami/memregion.js";
+import { EAGAIN, SHUTDOWN, SUCCESS } from "../../src/pami/result.js";
+import { NetworkedJob } from "../support/networked.js";
+import { randomOf } from "../support/random.js";
+
+const MESSAGE = 1;
+const SIZES = [0, 8, 100, 1000, 5000, 40_000, 150_000];
+/** Bytes of the place that each origin has in each region for its puts; before it, a word that all add to. */
+const PLACE = 20_000;
+const WORD = 64;
+/** Virtual microseconds in which all is over once nothing goes wrong any more. */
+const QUIET_WITHIN = 60e6;
+const ROUND_MICROSECONDS = 1000;
+
+/** What came of a run. */
+export interface Whole {
+  readonly seed: number;
+  readonly text: string;
+  readonly operations: number;
+  /** Virtual microseconds from when faults stopped until all was over. */
+  readonly quietAfter: number;
+  readonly wrong: string[];
+}
+
+/** One task, and what it knows. */
+interface Party {
+  readonly task: number;
+  readonly contexts: readonly Context[];
+  readonly region: MemRegion;
+  readonly local: MemRegion;
+  /** By the target's task: the number that its last put there has, as its bytes. */
+  readonly put: number[];
+  /** What it has added to the words of others, by task. */
+  readonly added: number[];
+  /** Operations of which it was told, and that it waits for. */
+  open: number;
+}
+
+export function whole(seed: number): Whole {
+  const random = randomOf(seed);
+  const often = (most: number): number => (random(2) === 0 ? 0 : (most * random(1000)) / 1000);
+  const [tasks, contexts] = [2 + random(3), 1 + random(2)];
+  const faults = { loss: often(0.1), duplicate: often(0.1), reorder: often(0.2), reorderMicroseconds: 10 ** random(5) };
+  const shape = {
+    faults,
+    packetBytes: [256, 1400, 9000, 65504][random(4)] as number,
+    isFaithful: faults.loss + faults.duplicate + faults.reorder === 0 && random(2) === 0,
+    hopMicroseconds: 1 + random(random(2) === 0 ? 10 : 500),
+    initiators: 1 + random(4),
+    responders: 1 + random(8),
+    backlogBytes: 1000 * 10 ** random(4),
+  };
+  const limits = {
+    tasks,
+    contexts,
+    laneBytes: 256 << random(6),
+    heapBytes: 2 ** 23,
+    regions: 8,
+    fifos: 1 + random(2),
+    slots: 4 << random(5),
+  };
+  const kernels = ([["wasm"], ["ts"], ["wasm", "ts"]] as const)[random(3)] as readonly ("wasm" | "ts")[];
+  const dies = random(3) === 0 && tasks > 2 ? random(tasks) : -1;
+  const job = new NetworkedJob({ seed: seed + 1, limits, kernels, ...shape });
+  const { network } = job;
+  const text = JSON.stringify({ ...limits, ...shape, kernels, dies });
+  const wrong: string[] = [];
+  const sent = new Map<string, number>();
+  const came = new Map<string, number>();
+  let operations = 0;
+
+  const parties = job.tasks.map(({ client }, task): Party => {
+    const region = client.createRegion(WORD + tasks * PLACE);
+    region.bytes.fill(0);
+    const made = Array.from({ length: contexts }, () => client.createContext());
+    made.forEach((context, place) => {
+      context.dispatch(MESSAGE, (message) => {
+        const [from, number] = new Int32Array(message.header.slice().buffer) as unknown as [number, number];
+        const key = `${from}>${task * contexts + place}`;
+        const expected = came.get(key) ?? 0;
+        came.set(key, expected + 1);
+        if (number !== expected) wrong.push(`${key}: ${number} instead of ${expected}`);
+        const check = (bytes: Uint8Array): void => {
+          if (bytes.length !== sizeOf(number) || bytes.some((byte, i) => byte !== ((number + i) & 255)))
+            wrong.push(`${key}: bytes of ${number}`);
+        };
+        if (message.immediate) return void check(message.payload);
+        const into = new Uint8Array(message.payloadBytes);
+        message.receive(into, (_, result) => {
+          if (result === SUCCESS) check(into);
+          else if (result !== SHUTDOWN) wrong.push(`${key}: ${number} came to ${result}`);
+        });
+      });
+    });
+    const local = client.createRegion(PLACE);
+    const [put, added] = [new Array<number>(tasks).fill(0), new Array<number>(tasks).fill(0)];
+    return { task, contexts: made, region, local, put, added, open: 0 };
+  });
+
+  const isDead = (task: number): boolean => job.tasks[task]?.isDown === true;
+
+  /** What an operation to a task may come to. */
+  function over(party: Party, to: number, what: string, result: number): void {
+    party.open--;
+    if (result !== SUCCESS && !(result === SHUTDOWN && isDead(to))) wrong.push(`${what} to ${to} came to ${result}`);
+  }
+
+  function send(party: Party, to: number): void {
+    const [place, there] = [random(contexts), random(contexts)];
+    const [from, target] = [party.task * contexts + place, to * contexts + there];
+    const key = `${from}>${target}`;
+    const number = sent.get(key) ?? 0;
+    const payload = Uint8Array.from({ length: sizeOf(number) }, (_, i) => number + i);
+    const context = party.contexts[place] as Context;
+    const tells = random(2) === 0;
+    const onRemote = (_: unknown, result: number): void => over(party, to, "send", result);
+    const result = context.send({
+      to: (parties[to] as Party).contexts[there]?.endpoint as never,
+      dispatch: MESSAGE,
+      header: Int32Array.of(from, number),
+      payload,
+      ...(tells && { onRemote }),
+    });
+    if (result === SUCCESS) {
+      sent.set(key, number + 1);
+      if (tells) party.open++;
+    } else if (result !== EAGAIN && !(result === SHUTDOWN && isDead(to))) wrong.push(`send: ${result}`);
+  }
+
+  /** Puts its place of another's region, and fences: then that has what was put. */
+  function put(party: Party, to: number): void {
+    const context = party.contexts[0] as Context;
+    const there = parties[to] as Party;
+    // One at a time: what its local bytes are must not change before.
+    if (party.open > 0) return;
+    const number = ((party.put[to] as number) + 1) & 255;
+    party.local.bytes.fill(number);
+    const bytes = 1 + random(PLACE);
+    const remoteOffset = WORD + party.task * PLACE;
+    const toEndpoint = (there.contexts[0] as Context).endpoint;
+    const given = { to: toEndpoint, local: party.local, remote: there.region.handle, remoteOffset, bytes };
+    const result = context.put({ ...given, onRemote: (_, code) => over(party, to, "put", code) });
+    if (result !== SUCCESS) {
+      if (result !== EAGAIN && !(result === SHUTDOWN && isDead(to))) wrong.push(`put: ${result}`);
+      return;
+    }
+    party.put[to] = number;
+    party.open++;
+    const fenced = (_: unknown, code: number): void => {
+      over(party, to, "fence", code);
+      if (code !== SUCCESS) return;
+      const place = there.region.bytes.subarray(remoteOffset, remoteOffset + bytes);
+      if (place.some((byte) => byte !== number))
+        wrong.push(`fence ${party.task}>${to}: bytes of ${number} are not there`);
+    };
+    if (context.fence(toEndpoint, fenced) === SUCCESS) party.open++;
+  }
+
+  function get(party: Party, to: number): void {
+    const there = parties[to] as Party;
+    if (party.open > 0) return;
+    const remoteOffset = WORD + party.task * PLACE;
+    const given = { local: party.local, remote: there.region.handle, remoteOffset, bytes: 1 };
+    const result = (party.contexts[0] as Context).get({
+      to: (there.contexts[0] as Context).endpoint,
+      ...given,
+      onLocal: (_, code) => {
+        over(party, to, "get", code);
+        if (code === SUCCESS && party.local.bytes[0] !== party.put[to])
+          wrong.push(`get ${party.task}<${to}: ${party.local.bytes[0]} instead of ${party.put[to]}`);
+      },
+    });
+    if (result === SUCCESS) party.open++;
+    else if (result !== EAGAIN && !(result === SHUTDOWN && isDead(to))) wrong.push(`get: ${result}`);
+  }
+
+  function add(party: Party, to: number): void {
+    const there = parties[to] as Party;
+    const value = random(100);
+    const result = (party.contexts[0] as Context).rmw({
+      to: (there.contexts[0] as Context).endpoint,
+      remote: there.region.handle,
+      operation: "add",
+      value,
+      onDone: (_, code) => over(party, to, "rmw", code),
+    });
+    if (result === SUCCESS) {
+      party.open++;
+      party.added[to] = (party.added[to] as number) + value;
+    } else if (result !== EAGAIN && !(result === SHUTDOWN && isDead(to))) wrong.push(`rmw: ${result}`);
+  }
+
+  function sizeOf(number: number): number {
+    return SIZES[(number * 5 + seed) % SIZES.length] as number;
+  }
+
+  const living = (): Party[] => parties.filter(({ task }) => !isDead(task));
+  /** Virtual time passes, and all that live look. */
+  function round(): void {
+    for (const { contexts: all } of living()) for (const context of all) context.advance();
+    job.run(random(2) === 0 ? random(50) : ROUND_MICROSECONDS);
+  }
+
+  const steps = 150 + random(300);
+  const diesAt = random(steps);
+  for (let step = 0; step < steps; step++) {
+    if (step === diesAt && dies >= 0) job.end(dies);
+    const party = parties[random(tasks)] as Party;
+    const to = random(tasks);
+    if (!isDead(party.task)) {
+      operations++;
+      const what = random(10);
+      if (what < 5) send(party, to);
+      else if (what < 7) put(party, to);
+      else if (what < 8) get(party, to);
+      else add(party, to);
+    }
+    if (random(3) === 0) round();
+  }
+
+  network.faults = { loss: 0, duplicate: 0, reorder: 0, reorderMicroseconds: 0 };
+  const stopped = network.now;
+  const isWhole = (): boolean =>
+    living().every(({ task: from }) => living().every(({ task: to }) => pairIsWhole(from, to)));
+  function pairIsWhole(from: number, to: number): boolean {
+    for (let a = from * contexts; a < (from + 1) * contexts; a++) {
+      for (let b = to * contexts; b < (to + 1) * contexts; b++) {
+        if ((came.get(`${a}>${b}`) ?? 0) !== (sent.get(`${a}>${b}`) ?? 0)) return false;
+      }
+    }
+    return true;
+  }
+  const isOver = (): boolean => isWhole() && living().every(({ open }) => open === 0);
+  while (!isOver() && network.now - stopped < QUIET_WITHIN) round();
+  const quietAfter = network.now - stopped;
+  if (!isOver()) wrong.push(`not over: ${JSON.stringify(living().map(({ open }) => open))}, whole: ${isWhole()}`);
+  for (const { task, region } of living()) {
+    const word = new Int32Array(region.bytes.buffer, region.bytes.byteOffset, 1)[0] as number;
+    const least = living().reduce((sum, { added }) => sum + (added[task] as number), 0);
+    const most = parties.reduce((sum, { added }) => sum + (added[task] as number), 0);
+    if (word < least || word > most) wrong.push(`the word of ${task} is ${word}, not ${least} … ${most}`);
+  }
+  // Nothing is left of it: no letter, no session, no byte of an arena that was not there at the beginning.
+  for (const { client } of job.tasks.filter((_, task) => !isDead(task))) client.close();
+  job.run(QUIET_WITHIN);
+  for (const { task } of living()) {
+    const { sessions, letters, arena } = job.tasks[task] as (typeof job.tasks)[0];
+    const { initiators, backlogs, waiting } = sessions.inUse;
+    const left = { ...letters.inUse, initiators, backlogs, waiting };
+    if (Object.values(left).some((count) => count > 0)) wrong.push(`left over at ${task}: ${JSON.stringify(left)}`);
+    if (arena.used !== job.arenaBytes) wrong.push(`${arena.used} bytes of the arena of ${task}, not ${job.arenaBytes}`);
+    if (letters.wrong > 0) wrong.push(`${letters.wrong} letters of ${task} were wrong`);
+  }
+  return { seed, text, operations, quietAfter, wrong };
+}
