@@ -1,0 +1,83 @@
+// A packet that came: it is copied, looked at, and only the copy is used. A node has one place for it.
+import {
+  PACKET_BYTES_MAX,
+  PACKET_FLAGS_SHIFT,
+  PACKET_KIND_SHIFT,
+  PACKET_LENGTH_OFFSET,
+  PACKET_NUMBER_OFFSET,
+  PACKET_SENT_OFFSET,
+  PACKET_SESSION_OFFSET,
+} from "../../assembly/layout.js";
+import type { Kernel, Memory } from "../kernel/kernel.js";
+import type { Arena } from "./streams.js";
+import type { Address } from "./wire.js";
+
+export class Incoming {
+  readonly #kernel: Kernel;
+  readonly #memory: Memory;
+  readonly #job: number;
+  /** Where a packet is copied to. */
+  readonly #desk: number;
+  #length = 0;
+  from: Address = "";
+
+  constructor(kernel: Kernel, memory: Memory, arena: Arena, job: number) {
+    this.#kernel = kernel;
+    this.#memory = memory;
+    this.#job = job;
+    this.#desk = arena.allocate(PACKET_BYTES_MAX);
+  }
+
+  /** Takes the place of the one before. @returns PACKET_RIGHT, or the first rule that it breaks: then nothing of it counts */
+  take(from: Address, packet: Uint8Array): number {
+    this.from = from;
+    this.#length = packet.length;
+    if (packet.length <= PACKET_BYTES_MAX) this.#memory.bytes.set(packet, this.#desk);
+    return this.#kernel.packetCheck(this.#desk, packet.length, this.#job);
+  }
+
+  /** A word of the header. */
+  #word(offset: number): number {
+    return (this.#memory.words[(this.#desk + offset) >>> 2] as number) >>> 0;
+  }
+
+  get kind(): number {
+    return (this.#word(0) >>> PACKET_KIND_SHIFT) & 0xff;
+  }
+
+  get flags(): number {
+    return this.#word(0) >>> PACKET_FLAGS_SHIFT;
+  }
+
+  get session(): number {
+    return this.#word(PACKET_SESSION_OFFSET);
+  }
+
+  get sent(): number {
+    return this.#word(PACKET_SENT_OFFSET);
+  }
+
+  get number(): number {
+    return this.#word(PACKET_NUMBER_OFFSET);
+  }
+
+  /** Pointers to its body, and behind it. */
+  get body(): number {
+    return this.#desk + (this.#word(PACKET_LENGTH_OFFSET) >>> 16);
+  }
+
+  get end(): number {
+    return this.#desk + this.#length;
+  }
+
+  /** A word of the body. */
+  at(offset: number): number {
+    return (this.#memory.words[(this.body + offset) >>> 2] as number) >>> 0;
+  }
+
+  /** Words of the body, valid until the next packet comes. */
+  words(offset: number, count: number): Int32Array {
+    const first = (this.body + offset) >>> 2;
+    return this.#memory.words.subarray(first, first + count);
+  }
+}

@@ -1,0 +1,443 @@
+// The origin's side of a node (D1 … D7): a few initiator contexts serve as many other nodes as there are, one session at a
+// time each. What is for a node that is not served waits in its backlog.
+import {
+  ACCEPT_ECHO_OFFSET,
+  ACCEPT_EPOCH_OFFSET,
+  ACCEPT_LIMIT_OFFSET,
+  ACCEPT_RESPONDER_OFFSET,
+  ACKNOWLEDGE_ALL_OFFSET,
+  ACKNOWLEDGE_DELAY_OFFSET,
+  ACKNOWLEDGE_ECHO_OFFSET,
+  ACKNOWLEDGE_LIMIT_OFFSET,
+  ACKNOWLEDGE_MASK_OFFSET,
+  ACKNOWLEDGE_REPEATED_OFFSET,
+  ACKNOWLEDGE_WORDS_OFFSET,
+  CONNECT_HALF,
+  PACKET_CONNECT,
+  PACKET_DATA,
+  REFUSE_ECHO_OFFSET,
+  REFUSE_REASON_OFFSET,
+  REFUSE_WAIT_OFFSET,
+  REFUSED_NODE,
+  REFUSED_UNKNOWN,
+} from "../../assembly/layout.js";
+import { Queue } from "../support/queue.js";
+import type { Incoming } from "./incoming.js";
+import { Packet } from "./packet.js";
+import { SESSION_WINDOW } from "./responder.js";
+import { Session } from "./session.js";
+import type { Station } from "./station.js";
+import type { Address } from "./wire.js";
+
+/** Microseconds without an answer to a connect packet, until it is sent again: then twice as long. */
+const CONNECT_TIMEOUT = 20_000;
+const CONNECT_TIMEOUT_MAX = 1_000_000;
+/** Microseconds for which a node may say nothing, though it is asked again and again, until it is given up (D10). */
+const SILENCE_MAX = 10_000_000;
+/** Times in a row that nothing came back, until a silent node has to wait for its turn behind the others. */
+const ATTEMPTS_YIELD = 2;
+/** Microseconds that a session without work stays open. */
+const IDLE_INITIATOR = 50_000;
+/** Data packets of a session, after which it is another node's turn. */
+const QUOTA = 64;
+/** Packets that are kept for the next. */
+const SPARE_MAX = 256;
+
+/** What is for one node. It exists only while there is something. */
+interface Backlog {
+  readonly node: number;
+  readonly to: Address;
+  readonly packets: Queue<Packet>;
+  /** Those that were in a session before: they come first. */
+  again: Packet[];
+  bytes: number;
+  /** Times in a row that it was asked, and nothing came back. */
+  attempts: number;
+  /** When it was asked for the first time of them, in microseconds. */
+  silentSince: number;
+  /** Connect packets in a row that were refused for want of a responder. */
+  refusals: number;
+  /** Not to be connected to before, in microseconds. */
+  notBefore: number;
+  isServed: boolean;
+  /** Whether it stands in the line of those that are to be served. */
+  isWaiting: boolean;
+}
+
+/** A DC initiator context. */
+interface Initiator {
+  /** `session` of what comes back: changes with each connection. */
+  reference: number;
+  backlog: Backlog | undefined;
+  session: Session | undefined;
+  nonce: number[];
+  connect: Packet;
+  /** Connect packets that were sent. */
+  sent: number;
+  deadline: number;
+  /** Data packets that it may still send while others wait. */
+  quota: number;
+}
+
+export class Initiators {
+  readonly #station: Station;
+  readonly #initiators: Initiator[];
+  readonly #backlogs = new Map<number, Backlog>();
+  readonly #line = new Queue<Backlog>();
+  /** Next order number to each target endpoint, by origin endpoint and target. */
+  readonly #orders = new Map<number, Uint32Array>();
+  readonly #spare: Packet[] = [];
+  readonly #packet: Packet;
+  readonly #backlogBytes: number;
+
+  constructor(station: Station) {
+    const { initiators = 8, backlogBytes = 1_048_576 } = station.options;
+    this.#station = station;
+    this.#packet = new Packet(station.packetBytes);
+    this.#backlogBytes = backlogBytes;
+    this.#initiators = Array.from({ length: initiators }, () => this.#makeInitiator());
+  }
+
+  #makeInitiator(): Initiator {
+    const connect = new Packet(this.#station.packetBytes);
+    const nothing = { backlog: undefined, session: undefined, nonce: [], sent: 0, quota: 0 };
+    return { ...nothing, reference: 0, connect, deadline: Number.POSITIVE_INFINITY };
+  }
+
+  /**
+   * Sends a segment to an endpoint of a node, in the order of the calls; it is copied.
+   * @returns false: too much waits for that node already
+   */
+  submit(node: number, origin: number, target: number, kind: number, content: Uint8Array): boolean {
+    const backlog = this.#backlogs.get(node) ?? this.#makeBacklog(node);
+    // One that is larger than all that may wait goes alone.
+    if (backlog.bytes > 0 && backlog.bytes + content.length > this.#backlogBytes) return false;
+    let packet = backlog.packets.last;
+    if (packet === undefined || packet.room < content.length) {
+      packet = (this.#spare.pop() ?? new Packet(this.#station.packetBytes)).begin(
+        PACKET_DATA,
+        this.#station.options.job,
+      );
+      backlog.packets.push(packet);
+    }
+    backlog.bytes += content.length;
+    packet.segment(origin, target, this.#nextOrder(origin, target), kind, content);
+    this.#wait(backlog);
+    return true;
+  }
+
+  #makeBacklog(node: number): Backlog {
+    const backlog: Backlog = {
+      node,
+      to: this.#station.options.addressOf(node),
+      packets: new Queue(),
+      again: [],
+      bytes: 0,
+      attempts: 0,
+      silentSince: 0,
+      refusals: 0,
+      notBefore: 0,
+      isServed: false,
+      isWaiting: false,
+    };
+    this.#backlogs.set(node, backlog);
+    return backlog;
+  }
+
+  #nextOrder(origin: number, target: number): number {
+    let orders = this.#orders.get(origin);
+    if (orders === undefined || orders.length <= target) {
+      const longer = new Uint32Array(Math.max(64, 2 ** Math.ceil(Math.log2(target + 1))));
+      if (orders !== undefined) longer.set(orders);
+      orders = longer;
+      this.#orders.set(origin, orders);
+    }
+    const order = orders[target] as number;
+    orders[target] = order + 1;
+    return order;
+  }
+
+  /** Puts a backlog into the line, unless it is served or stands there. */
+  #wait(backlog: Backlog): void {
+    if (backlog.isServed || backlog.isWaiting) return;
+    backlog.isWaiting = true;
+    this.#line.push(backlog);
+  }
+
+  /** Whether a node waits that could be served now. */
+  #isAwaited(now: number): boolean {
+    const { first } = this.#line;
+    return first !== undefined && first.notBefore <= now;
+  }
+
+  /** Gives free initiators to the nodes that wait, in turn. */
+  #serve(now: number): void {
+    for (const initiator of this.#initiators) {
+      if (initiator.backlog !== undefined) continue;
+      const backlog = this.#nextInLine(now);
+      if (backlog === undefined) return;
+      this.#connect(initiator, backlog, now);
+    }
+  }
+
+  /** The first in the line that may be connected to; others go behind. */
+  #nextInLine(now: number): Backlog | undefined {
+    for (let tries = this.#line.length; tries > 0; tries--) {
+      const backlog = this.#line.first as Backlog;
+      this.#line.shift();
+      if (this.#backlogs.get(backlog.node) !== backlog) continue; // given up
+      if (backlog.notBefore <= now) {
+        backlog.isWaiting = false;
+        return backlog;
+      }
+      this.#line.push(backlog);
+    }
+    return undefined;
+  }
+
+  #connect(initiator: Initiator, backlog: Backlog, now: number): void {
+    const { job, node, epoch, random, wire } = this.#station.options;
+    backlog.isServed = true;
+    initiator.backlog = backlog;
+    initiator.quota = QUOTA;
+    initiator.reference = this.#station.nextReference(this.#initiators.indexOf(initiator));
+    initiator.nonce = [(random() | 1) >>> 0, random(), random(), random()];
+    initiator.sent = 0;
+    const { connect, reference, nonce } = initiator;
+    connect.begin(PACKET_CONNECT, job).word(reference).word(node).word(epoch).word(backlog.node);
+    connect.word(wire.isFaithful ? CONNECT_HALF : 0).word(0);
+    for (const word of nonce) connect.word(word);
+    this.#sendConnect(initiator, backlog, now);
+    if (!wire.isFaithful) return;
+    const limit = 1 + SESSION_WINDOW;
+    const first = nonce[0] as number;
+    initiator.session = new Session(
+      first,
+      backlog.to,
+      this.#station.out,
+      this.#station.counts,
+      limit,
+      initiator.sent,
+      true,
+    );
+    this.#pump(initiator, now);
+  }
+
+  #sendConnect(initiator: Initiator, { to, attempts }: Backlog, now: number): void {
+    this.#station.counts.connects++;
+    initiator.deadline = now + Math.min(CONNECT_TIMEOUT * 2 ** attempts, CONNECT_TIMEOUT_MAX);
+    this.#station.out.send(to, initiator.connect.address(0, ++initiator.sent, 0));
+  }
+
+  /** Sends what may be sent. */
+  #pump(initiator: Initiator, now: number): void {
+    const { session, backlog } = initiator;
+    if (session === undefined || backlog === undefined) return;
+    session.repeat(now);
+    while (session.mayBegin && (initiator.quota > 0 || !this.#isAwaited(now))) {
+      const packet = backlog.again.shift() ?? this.#takeFirst(backlog);
+      if (packet === undefined) break;
+      initiator.quota--;
+      session.begin(packet, now, backlog.again.length === 0 && backlog.packets.length === 0);
+    }
+    const isThrough = session.underWay === 0;
+    const hasMore = backlog.again.length > 0 || backlog.packets.length > 0;
+    if (isThrough && (hasMore || this.#isAwaited(now))) this.#release(initiator, now, true);
+    else if (isThrough) initiator.deadline = now + IDLE_INITIATOR;
+    else initiator.deadline = Number.POSITIVE_INFINITY;
+  }
+
+  #takeFirst(backlog: Backlog): Packet | undefined {
+    const { first } = backlog.packets;
+    if (first !== undefined) backlog.packets.shift();
+    return first;
+  }
+
+  /** The initiator goes on to another node; what this one has not said to have goes back to its backlog, in order. */
+  #release(initiator: Initiator, now: number, isOrderly: boolean): void {
+    const { session, backlog } = initiator;
+    if (backlog === undefined) return;
+    if (session !== undefined) {
+      backlog.again.unshift(...session.left());
+      if (isOrderly) session.disconnect(this.#packet, this.#station.options.job);
+    }
+    initiator.session = undefined;
+    initiator.backlog = undefined;
+    initiator.reference = 0;
+    initiator.deadline = Number.POSITIVE_INFINITY;
+    backlog.isServed = false;
+    if (backlog.again.length > 0 || backlog.packets.length > 0) this.#wait(backlog);
+    else if (this.#backlogs.get(backlog.node) === backlog) this.#backlogs.delete(backlog.node);
+    this.#serve(now);
+  }
+
+  /** A node does not answer (D10), or is another one than it was: what is for it is lost. */
+  fail(node: number, now: number, isRestarted: boolean): void {
+    const backlog = this.#backlogs.get(node);
+    if (backlog !== undefined) {
+      const initiator = this.#initiators.find((one) => one.backlog === backlog);
+      backlog.again = [];
+      backlog.packets.clear();
+      this.#backlogs.delete(node);
+      if (initiator !== undefined) {
+        initiator.session = undefined; // and what it had under way
+        this.#release(initiator, now, false);
+      }
+    }
+    this.#station.options.lost(node, isRestarted);
+  }
+
+  /** Streams to an endpoint begin anew: its node was started anew. */
+  forgetTarget(target: number): void {
+    for (const orders of this.#orders.values()) if (target < orders.length) orders[target] = 0;
+  }
+
+  /** Nothing came of an attempt: another one, later, or none. */
+  #unanswered(initiator: Initiator, now: number): void {
+    const { backlog } = initiator;
+    if (backlog === undefined) return;
+    if (this.#isGivenUp(backlog, now)) return;
+    if (backlog.attempts >= ATTEMPTS_YIELD && this.#isAwaited(now)) {
+      backlog.notBefore = now + Math.min(CONNECT_TIMEOUT * 2 ** backlog.attempts, CONNECT_TIMEOUT_MAX);
+      this.#release(initiator, now, false);
+      return;
+    }
+    if (initiator.session !== undefined && !this.#station.options.wire.isFaithful) {
+      // It was there, and is not any more: what it has not said to have goes into a new session.
+      initiator.session = undefined;
+    }
+    this.#sendConnect(initiator, backlog, now);
+  }
+
+  /** Once more nothing has come back from a node; whether that was once too often. */
+  #isGivenUp(backlog: Backlog, now: number): boolean {
+    if (backlog.attempts++ === 0) backlog.silentSince = now;
+    if (now - backlog.silentSince < SILENCE_MAX) return false;
+    this.fail(backlog.node, now, false);
+    return true;
+  }
+
+  /** Does what is due. @returns when something will be, in microseconds */
+  advance(now: number): number {
+    this.#serve(now);
+    let next = Number.POSITIVE_INFINITY;
+    for (const initiator of this.#initiators) {
+      const { session, backlog } = initiator;
+      if (backlog === undefined) continue;
+      if (session !== undefined && session.deadline <= now) this.#silent(initiator, session, now);
+      else if (initiator.deadline <= now) {
+        if (session !== undefined && session.underWay === 0) this.#idle(initiator, now);
+        else this.#unanswered(initiator, now);
+      } else this.#pump(initiator, now);
+      next = Math.min(next, initiator.deadline, initiator.session?.deadline ?? Number.POSITIVE_INFINITY);
+    }
+    // Those that may be served already are so as soon as an initiator is free.
+    for (const { notBefore } of this.#line) if (notBefore > now) next = Math.min(next, notBefore);
+    return next;
+  }
+
+  #idle(initiator: Initiator, now: number): void {
+    const { backlog } = initiator;
+    if (backlog !== undefined && (backlog.again.length > 0 || backlog.packets.length > 0)) {
+      initiator.quota = QUOTA;
+      this.#pump(initiator, now);
+    } else this.#release(initiator, now, true);
+  }
+
+  /** A session's target says nothing. */
+  #silent(initiator: Initiator, session: Session, now: number): void {
+    const { backlog } = initiator;
+    if (backlog === undefined) return;
+    if (this.#isGivenUp(backlog, now)) return;
+    if (backlog.attempts >= ATTEMPTS_YIELD && this.#isAwaited(now)) {
+      backlog.notBefore = now + Math.min(CONNECT_TIMEOUT * 2 ** backlog.attempts, CONNECT_TIMEOUT_MAX);
+      this.#release(initiator, now, true);
+    } else session.timedOut(now);
+  }
+
+  // ── What comes ────────────────────────────────────────────────────────────────────────────────────────────────
+
+  /** The initiator to which a packet speaks. */
+  #initiatorOf(packet: Incoming): Initiator | undefined {
+    const initiator = this.#initiators[(packet.session & 0xfff) - 1];
+    if (initiator?.reference === packet.session && initiator.backlog?.to === packet.from) return initiator;
+    this.#station.dropped.unknown++;
+    return undefined;
+  }
+
+  accepted(packet: Incoming, now: number): void {
+    const initiator = this.#initiatorOf(packet);
+    if (initiator?.backlog === undefined) return;
+    const { nonce, backlog } = initiator;
+    if (packet.at(ACCEPT_ECHO_OFFSET) !== nonce[0] || packet.at(ACCEPT_ECHO_OFFSET + 4) !== nonce[1]) return;
+    if (!this.#station.noteEpoch(backlog.node, packet.at(ACCEPT_EPOCH_OFFSET)) || initiator.backlog !== backlog) return;
+    backlog.attempts = 0;
+    backlog.refusals = 0;
+    const id = packet.at(ACCEPT_RESPONDER_OFFSET);
+    if (initiator.session === undefined) {
+      const limit = packet.at(ACCEPT_LIMIT_OFFSET);
+      initiator.session = new Session(id, backlog.to, this.#station.out, this.#station.counts, limit, initiator.sent);
+    } else initiator.session.accept(id);
+    this.#pump(initiator, now);
+  }
+
+  refused(packet: Incoming, now: number): void {
+    const reason = packet.at(REFUSE_REASON_OFFSET);
+    if (reason === REFUSED_UNKNOWN) {
+      const id = packet.session;
+      const initiator = this.#initiators.find(
+        (one) => one.session?.knows(id) === true && one.backlog?.to === packet.from,
+      );
+      if (initiator === undefined) this.#station.dropped.unknown++;
+      else this.#release(initiator, now, false);
+      return;
+    }
+    const initiator = this.#initiatorOf(packet);
+    if (initiator?.backlog === undefined || initiator.session !== undefined) return;
+    if (packet.at(REFUSE_ECHO_OFFSET) !== initiator.nonce[0]) return;
+    const { backlog } = initiator;
+    if (reason === REFUSED_NODE) {
+      this.fail(backlog.node, now, false);
+      return;
+    }
+    // Twice as long each time, and not all at once.
+    const wait = packet.at(REFUSE_WAIT_OFFSET) * 2 ** Math.min(backlog.refusals++, 6);
+    backlog.attempts = 0;
+    backlog.notBefore = now + wait * (0.5 + (this.#station.options.random() & 0xffff) / 65536);
+    this.#release(initiator, now, false);
+  }
+
+  acknowledged(packet: Incoming, now: number): void {
+    const initiator = this.#initiatorOf(packet);
+    if (initiator?.session === undefined || initiator.backlog === undefined) return;
+    const words = packet.at(ACKNOWLEDGE_WORDS_OFFSET);
+    const there = initiator.session.acknowledged(
+      {
+        all: packet.at(ACKNOWLEDGE_ALL_OFFSET),
+        echo: packet.at(ACKNOWLEDGE_ECHO_OFFSET),
+        delay: packet.at(ACKNOWLEDGE_DELAY_OFFSET),
+        limit: packet.at(ACKNOWLEDGE_LIMIT_OFFSET),
+        repeated: packet.at(ACKNOWLEDGE_REPEATED_OFFSET),
+        mask: packet.words(ACKNOWLEDGE_MASK_OFFSET, words),
+      },
+      now,
+    );
+    if (there === false) {
+      this.#station.dropped.untrue++;
+      return;
+    }
+    const { backlog } = initiator;
+    backlog.attempts = 0;
+    for (const one of there) {
+      backlog.bytes -= one.contentBytes;
+      if (this.#spare.length < SPARE_MAX) this.#spare.push(one);
+    }
+    this.#pump(initiator, now);
+  }
+
+  /** Contexts that serve a node, and nodes for which there is something. */
+  get inUse(): { initiators: number; backlogs: number } {
+    const initiators = this.#initiators.filter(({ backlog }) => backlog !== undefined).length;
+    return { initiators, backlogs: this.#backlogs.size };
+  }
+}
