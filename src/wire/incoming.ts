@@ -1,14 +1,18 @@
-// A packet that came: it is copied, looked at, and only the copy is used. A node has one place for it.
+// A packet that came: it is copied, looked at, and only the copy is used. A node has one place for it, where a sealed one
+// is opened, too.
 import {
   PACKET_BYTES_MAX,
   PACKET_FLAGS_SHIFT,
   PACKET_KIND_SHIFT,
   PACKET_LENGTH_OFFSET,
   PACKET_NUMBER_OFFSET,
+  PACKET_SEALED,
   PACKET_SENT_OFFSET,
   PACKET_SESSION_OFFSET,
+  TAG_BYTES,
 } from "../../assembly/layout.js";
 import type { Kernel, Memory } from "../kernel/kernel.js";
+import type { Seal } from "./sealing.js";
 import type { Arena } from "./streams.js";
 import type { Address } from "./wire.js";
 
@@ -36,6 +40,23 @@ export class Incoming {
     return this.#kernel.packetCheck(this.#desk, packet.length, this.#job);
   }
 
+  /**
+   * Takes the seal off. @returns PACKET_RIGHT, or the first rule that what was in it breaks; undefined: it is another's seal,
+   * and nothing of the packet counts
+   */
+  open(seal: Seal): number | undefined {
+    const { bytes } = this.#memory;
+    const { body, end, sent } = this;
+    if (!seal.open(bytes.subarray(this.#desk, end), body - this.#desk, sent)) return undefined;
+    this.#length -= TAG_BYTES;
+    const at = this.#desk + PACKET_LENGTH_OFFSET;
+    bytes[at] = this.#length & 0xff;
+    bytes[at + 1] = this.#length >>> 8;
+    const flags = this.#desk + (PACKET_FLAGS_SHIFT >>> 3);
+    bytes[flags] = (bytes[flags] as number) & ~PACKET_SEALED;
+    return this.#kernel.packetCheck(this.#desk, this.#length, this.#job);
+  }
+
   /** A word of the header. */
   #word(offset: number): number {
     return (this.#memory.words[(this.#desk + offset) >>> 2] as number) >>> 0;
@@ -47,6 +68,10 @@ export class Incoming {
 
   get flags(): number {
     return this.#word(0) >>> PACKET_FLAGS_SHIFT;
+  }
+
+  get isSealed(): boolean {
+    return (this.flags & PACKET_SEALED) !== 0;
   }
 
   get session(): number {

@@ -4,6 +4,7 @@ import {
   ACCEPT_ECHO_OFFSET,
   ACCEPT_EPOCH_OFFSET,
   ACCEPT_LIMIT_OFFSET,
+  ACCEPT_NONCE_OFFSET,
   ACCEPT_RESPONDER_OFFSET,
   ACKNOWLEDGE_ALL_OFFSET,
   ACKNOWLEDGE_DELAY_OFFSET,
@@ -13,11 +14,14 @@ import {
   ACKNOWLEDGE_REPEATED_OFFSET,
   ACKNOWLEDGE_WORDS_OFFSET,
   CONNECT_HALF,
+  CONNECT_SERIAL_OFFSET,
   PACKET_CONNECT,
   PACKET_DATA,
+  PACKET_SIZE,
   REFUSE_ECHO_OFFSET,
   REFUSE_REASON_OFFSET,
   REFUSE_WAIT_OFFSET,
+  REFUSED_NAME,
   REFUSED_NODE,
   REFUSED_UNKNOWN,
 } from "../../assembly/layout.js";
@@ -25,6 +29,8 @@ import { Queue } from "../support/queue.js";
 import type { Incoming } from "./incoming.js";
 import { Packet } from "./packet.js";
 import { SESSION_WINDOW } from "./responder.js";
+import type { SessionSeals } from "./sealing.js";
+import { Seen } from "./seen.js";
 import { Session } from "./session.js";
 import type { Station } from "./station.js";
 import type { Address } from "./wire.js";
@@ -36,6 +42,10 @@ const CONNECT_TIMEOUT_MAX = 1_000_000;
 const SILENCE_MAX = 10_000_000;
 /** Times in a row that nothing came back, until a silent node has to wait for its turn behind the others. */
 const ATTEMPTS_YIELD = 2;
+/** With a key nobody says that a session is unknown, for it can't be proven: so many times, and another one is begun. */
+const ATTEMPTS_ANEW = 4;
+/** Words of which acknowledgments came already: as many as packets may be under way, twice. */
+const SEEN_WORDS = 64;
 /** Microseconds that a session without work stays open. */
 const IDLE_INITIATOR = 50_000;
 /** Data packets of a session, after which it is another node's turn. */
@@ -53,6 +63,8 @@ interface Backlog {
   bytes: number;
   /** Times in a row that it was asked, and nothing came back. */
   attempts: number;
+  /** It accepted a session, and acknowledged nothing in it: that it accepts others proves nothing. */
+  isMute: boolean;
   /** When it was asked for the first time of them, in microseconds. */
   silentSince: number;
   /** Connect packets in a row that were refused for want of a responder. */
@@ -70,6 +82,9 @@ interface Initiator {
   reference: number;
   backlog: Backlog | undefined;
   session: Session | undefined;
+  /** With a key: what seals its packets, and which of the other side's came. */
+  seals: SessionSeals | undefined;
+  seen: Seen | undefined;
   nonce: number[];
   connect: Packet;
   /** Connect packets that were sent. */
@@ -89,6 +104,8 @@ export class Initiators {
   readonly #spare: Packet[] = [];
   readonly #packet: Packet;
   readonly #backlogBytes: number;
+  /** Connect packets that this node has sent. */
+  #serial = 0;
 
   constructor(station: Station) {
     const { initiators = 8, backlogBytes = 1_048_576 } = station.options;
@@ -100,7 +117,15 @@ export class Initiators {
 
   #makeInitiator(): Initiator {
     const connect = new Packet(this.#station.packetBytes);
-    const nothing = { backlog: undefined, session: undefined, nonce: [], sent: 0, quota: 0 };
+    const nothing = {
+      backlog: undefined,
+      session: undefined,
+      seals: undefined,
+      seen: undefined,
+      nonce: [],
+      sent: 0,
+      quota: 0,
+    };
     return { ...nothing, reference: 0, connect, deadline: Number.POSITIVE_INFINITY };
   }
 
@@ -134,6 +159,7 @@ export class Initiators {
       again: [],
       bytes: 0,
       attempts: 0,
+      isMute: false,
       silentSince: 0,
       refusals: 0,
       notBefore: 0,
@@ -196,7 +222,10 @@ export class Initiators {
   }
 
   #connect(initiator: Initiator, backlog: Backlog, now: number): void {
-    const { job, node, epoch, random, wire } = this.#station.options;
+    const { job, node, epoch, random, wire, sealing } = this.#station.options;
+    const targetEpoch = this.#station.epochOf(backlog.node);
+    // Half a hand is sealed with the target's epoch, so that it does not open in another life of it.
+    const isHalf = wire.isFaithful && (sealing === undefined || targetEpoch !== undefined);
     backlog.isServed = true;
     initiator.backlog = backlog;
     initiator.quota = QUOTA;
@@ -205,36 +234,37 @@ export class Initiators {
     initiator.sent = 0;
     const { connect, reference, nonce } = initiator;
     connect.begin(PACKET_CONNECT, job).word(reference).word(node).word(epoch).word(backlog.node);
-    connect.word(wire.isFaithful ? CONNECT_HALF : 0).word(0);
+    connect.word(isHalf ? CONNECT_HALF : 0).word(0);
     for (const word of nonce) connect.word(word);
     this.#sendConnect(initiator, backlog, now);
-    if (!wire.isFaithful) return;
-    const limit = 1 + SESSION_WINDOW;
+    if (!isHalf) return;
+    const names = { origin: node, target: backlog.node, originEpoch: epoch, targetEpoch: targetEpoch ?? 0 };
+    const seal = sealing?.half({ ...names, initiator: reference, connectNonce: nonce });
+    const { out, counts } = this.#station;
     const first = nonce[0] as number;
-    initiator.session = new Session(
-      first,
-      backlog.to,
-      this.#station.out,
-      this.#station.counts,
-      limit,
-      initiator.sent,
-      true,
-    );
+    initiator.session = new Session(first, backlog.to, out, counts, 1 + SESSION_WINDOW, initiator.sent, seal, true);
     this.#pump(initiator, now);
   }
 
   #sendConnect(initiator: Initiator, { to, attempts }: Backlog, now: number): void {
     this.#station.counts.connects++;
     initiator.deadline = now + Math.min(CONNECT_TIMEOUT * 2 ** attempts, CONNECT_TIMEOUT_MAX);
-    this.#station.out.send(to, initiator.connect.address(0, ++initiator.sent, 0));
+    this.#serial = (this.#serial + 1) >>> 0;
+    initiator.connect.setWord(PACKET_SIZE + CONNECT_SERIAL_OFFSET, this.#serial).address(0, ++initiator.sent, 0);
+    this.#station.out.send(to, initiator.connect, this.#station.options.sealing?.handshake);
   }
 
   /** Sends what may be sent. */
   #pump(initiator: Initiator, now: number): void {
     const { session, backlog } = initiator;
     if (session === undefined || backlog === undefined) return;
+    const { sessionPackets } = this.#station;
+    if (session.sent >= 2 * sessionPackets) {
+      this.#release(initiator, now, true);
+      return;
+    }
     session.repeat(now);
-    while (session.mayBegin && (initiator.quota > 0 || !this.#isAwaited(now))) {
+    while (session.mayBegin && session.sent < sessionPackets && (initiator.quota > 0 || !this.#isAwaited(now))) {
       const packet = backlog.again.shift() ?? this.#takeFirst(backlog);
       if (packet === undefined) break;
       initiator.quota--;
@@ -262,6 +292,8 @@ export class Initiators {
       if (isOrderly) session.disconnect(this.#packet, this.#station.options.job);
     }
     initiator.session = undefined;
+    initiator.seals = undefined;
+    initiator.seen = undefined;
     initiator.backlog = undefined;
     initiator.reference = 0;
     initiator.deadline = Number.POSITIVE_INFINITY;
@@ -272,7 +304,7 @@ export class Initiators {
   }
 
   /** A node does not answer (D10), or is another one than it was: what is for it is lost. */
-  fail(node: number, now: number, isRestarted: boolean): void {
+  fail(node: number, now: number, isRestarted: boolean, refused: number): void {
     const backlog = this.#backlogs.get(node);
     if (backlog !== undefined) {
       const initiator = this.#initiators.find((one) => one.backlog === backlog);
@@ -284,7 +316,7 @@ export class Initiators {
         this.#release(initiator, now, false);
       }
     }
-    this.#station.options.lost(node, isRestarted);
+    this.#station.options.lost(node, isRestarted, refused);
   }
 
   /** Streams to an endpoint begin anew: its node was started anew. */
@@ -313,7 +345,7 @@ export class Initiators {
   #isGivenUp(backlog: Backlog, now: number): boolean {
     if (backlog.attempts++ === 0) backlog.silentSince = now;
     if (now - backlog.silentSince < SILENCE_MAX) return false;
-    this.fail(backlog.node, now, false);
+    this.fail(backlog.node, now, false, 0);
     return true;
   }
 
@@ -349,8 +381,10 @@ export class Initiators {
     const { backlog } = initiator;
     if (backlog === undefined) return;
     if (this.#isGivenUp(backlog, now)) return;
-    if (backlog.attempts >= ATTEMPTS_YIELD && this.#isAwaited(now)) {
-      backlog.notBefore = now + Math.min(CONNECT_TIMEOUT * 2 ** backlog.attempts, CONNECT_TIMEOUT_MAX);
+    const isYielding = backlog.attempts >= ATTEMPTS_YIELD && this.#isAwaited(now);
+    if (isYielding) backlog.notBefore = now + Math.min(CONNECT_TIMEOUT * 2 ** backlog.attempts, CONNECT_TIMEOUT_MAX);
+    if (isYielding || (this.#station.options.sealing !== undefined && backlog.attempts >= ATTEMPTS_ANEW)) {
+      backlog.isMute = true;
       this.#release(initiator, now, true);
     } else session.timedOut(now);
   }
@@ -366,23 +400,46 @@ export class Initiators {
   }
 
   accepted(packet: Incoming, now: number): void {
+    const { sealing, node, epoch } = this.#station.options;
     const initiator = this.#initiatorOf(packet);
-    if (initiator?.backlog === undefined) return;
-    const { nonce, backlog } = initiator;
+    if (initiator?.backlog === undefined || !this.#station.opens(packet, sealing?.handshake)) return;
+    const { nonce, backlog, reference, session } = initiator;
     if (packet.at(ACCEPT_ECHO_OFFSET) !== nonce[0] || packet.at(ACCEPT_ECHO_OFFSET + 4) !== nonce[1]) return;
-    if (!this.#station.noteEpoch(backlog.node, packet.at(ACCEPT_EPOCH_OFFSET)) || initiator.backlog !== backlog) return;
-    backlog.attempts = 0;
+    if (session !== undefined && !session.isHalf) return; // answered already
+    const targetEpoch = packet.at(ACCEPT_EPOCH_OFFSET);
+    if (!this.#station.noteEpoch(backlog.node, targetEpoch) || initiator.backlog !== backlog) return;
+    if (!backlog.isMute) backlog.attempts = 0;
     backlog.refusals = 0;
-    const id = packet.at(ACCEPT_RESPONDER_OFFSET);
-    if (initiator.session === undefined) {
+    const responder = packet.at(ACCEPT_RESPONDER_OFFSET);
+    if (sealing !== undefined) {
+      const names = { origin: node, target: backlog.node, originEpoch: epoch, targetEpoch };
+      const acceptNonce = [0, 4, 8, 12].map((offset) => packet.at(ACCEPT_NONCE_OFFSET + offset));
+      initiator.seals = sealing.session({
+        ...names,
+        initiator: reference,
+        responder,
+        connectNonce: nonce,
+        acceptNonce,
+      });
+      initiator.seen = new Seen(SEEN_WORDS);
+    }
+    const seal = initiator.seals?.toTarget;
+    if (session === undefined) {
+      const { out, counts } = this.#station;
       const limit = packet.at(ACCEPT_LIMIT_OFFSET);
-      initiator.session = new Session(id, backlog.to, this.#station.out, this.#station.counts, limit, initiator.sent);
-    } else initiator.session.accept(id);
+      initiator.session = new Session(responder, backlog.to, out, counts, limit, initiator.sent, seal);
+    } else session.accept(responder, seal);
     this.#pump(initiator, now);
   }
 
   refused(packet: Incoming, now: number): void {
+    const { sealing, random } = this.#station.options;
+    if (!this.#station.opens(packet, sealing?.handshake)) return;
     const reason = packet.at(REFUSE_REASON_OFFSET);
+    if (reason === REFUSED_UNKNOWN && sealing !== undefined) {
+      this.#station.dropped.untrue++; // nobody says so
+      return;
+    }
     if (reason === REFUSED_UNKNOWN) {
       const id = packet.session;
       const initiator = this.#initiators.find(
@@ -393,23 +450,25 @@ export class Initiators {
       return;
     }
     const initiator = this.#initiatorOf(packet);
-    if (initiator?.backlog === undefined || initiator.session !== undefined) return;
-    if (packet.at(REFUSE_ECHO_OFFSET) !== initiator.nonce[0]) return;
+    if (initiator?.backlog === undefined || initiator.session?.isHalf === false) return;
+    const { nonce } = initiator;
+    if (packet.at(REFUSE_ECHO_OFFSET) !== nonce[0] || packet.at(REFUSE_ECHO_OFFSET + 4) !== nonce[1]) return;
     const { backlog } = initiator;
-    if (reason === REFUSED_NODE) {
-      this.fail(backlog.node, now, false);
+    if (reason === REFUSED_NODE || reason === REFUSED_NAME) {
+      this.fail(backlog.node, now, false, reason);
       return;
     }
     // Twice as long each time, and not all at once.
     const wait = packet.at(REFUSE_WAIT_OFFSET) * 2 ** Math.min(backlog.refusals++, 6);
     backlog.attempts = 0;
-    backlog.notBefore = now + wait * (0.5 + (this.#station.options.random() & 0xffff) / 65536);
+    backlog.notBefore = now + wait * (0.5 + (random() & 0xffff) / 65536);
     this.#release(initiator, now, false);
   }
 
   acknowledged(packet: Incoming, now: number): void {
     const initiator = this.#initiatorOf(packet);
     if (initiator?.session === undefined || initiator.backlog === undefined) return;
+    if (!this.#station.opens(packet, initiator.seals?.toOrigin, initiator.seen)) return;
     const words = packet.at(ACKNOWLEDGE_WORDS_OFFSET);
     const there = initiator.session.acknowledged(
       {
@@ -428,6 +487,7 @@ export class Initiators {
     }
     const { backlog } = initiator;
     backlog.attempts = 0;
+    backlog.isMute = false;
     for (const one of there) {
       backlog.bytes -= one.contentBytes;
       if (this.#spare.length < SPARE_MAX) this.#spare.push(one);

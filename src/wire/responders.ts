@@ -1,27 +1,37 @@
 // The target's side of a node (D3, D7): a pool of responders takes what others send, and hands its segments to the streams.
 import {
   CONNECT_EPOCH_OFFSET,
+  CONNECT_HALF,
   CONNECT_INITIATOR_OFFSET,
   CONNECT_NODE_OFFSET,
   CONNECT_NONCE_OFFSET,
+  CONNECT_OPTIONS_OFFSET,
+  CONNECT_SERIAL_OFFSET,
   CONNECT_TARGET_OFFSET,
   PACKET_ACCEPT,
   PACKET_HALF,
   PACKET_PROMPT,
   PACKET_REFUSE,
   REFUSED_BUSY,
+  REFUSED_NAME,
   REFUSED_NODE,
   REFUSED_UNKNOWN,
 } from "../../assembly/layout.js";
+import { seqDelta } from "../../assembly/seq.js";
 import type { Incoming } from "./incoming.js";
 import { Packet } from "./packet.js";
 import { Responder, SESSION_WINDOW } from "./responder.js";
+import { Seen } from "./seen.js";
 import type { Station } from "./station.js";
 import { HELD_BACK, type Streams, segmentBytes } from "./streams.js";
 import type { Address } from "./wire.js";
 
 /** Microseconds after which a session of which nothing was heard may be another's. */
 const IDLE_RESPONDER = 5_000_000;
+/** Microseconds that an initiator has for its first packet, until its session may be another's. */
+const IDLE_UNPROVEN = 1_000_000;
+/** Words of which connect packets of a node came already: 64 to 96, for that many others it may have in between. */
+const CONNECTS_WORDS = 4;
 /** What a node without a free responder asks others to wait, in microseconds. */
 const BUSY_WAIT = 2000;
 
@@ -30,6 +40,8 @@ export class Responders {
   readonly #streams: Streams;
   readonly #responders: (Responder | undefined)[];
   readonly #packet: Packet;
+  /** With a key: of the latest start of each node, which connect packets came. */
+  readonly #connects = new Map<number, { readonly epoch: number; readonly seen: Seen }>();
 
   constructor(station: Station, streams: Streams) {
     const { responders = 64 } = station.options;
@@ -51,7 +63,8 @@ export class Responders {
   }
 
   connect(packet: Incoming, now: number): void {
-    const { node, epoch: own, job, random } = this.#station.options;
+    const { node, epoch: own, job, random, sealing, addressOf } = this.#station.options;
+    if (!this.#station.opens(packet, sealing?.handshake)) return;
     const { from } = packet;
     const initiator = packet.at(CONNECT_INITIATOR_OFFSET);
     const other = packet.at(CONNECT_NODE_OFFSET);
@@ -61,37 +74,79 @@ export class Responders {
       this.#refuse(from, initiator, REFUSED_NODE, 0, nonce);
       return;
     }
-    if (!this.#station.noteEpoch(other, epoch)) return; // of a node that has been started anew since
-    let place = this.#responders.findIndex(
-      (one) => one?.opening.from === from && one.opening.initiator === initiator && one.opening.nonce[0] === nonce[0],
+    // Two nodes of one number would share streams: one of them is told, and the other one's are as they were.
+    if (addressOf(other) !== from || this.#isOver(other, epoch)) {
+      this.#station.dropped.misnamed++;
+      this.#refuse(from, initiator, REFUSED_NAME, 0, nonce);
+      return;
+    }
+    if (sealing !== undefined && !this.#isFirst(other, epoch, packet.at(CONNECT_SERIAL_OFFSET))) {
+      this.#station.dropped.replayed++;
+      return;
+    }
+    let responder = this.#responders.find(
+      (one) =>
+        one?.opening.from === from &&
+        one.opening.initiator === initiator &&
+        one.opening.nonce.every((word, i) => word === nonce[i]),
     );
-    if (place === -1) {
-      place = this.#freeResponder(from, other, epoch, now);
+    if (responder === undefined) {
+      const place = this.#freeResponder(from, other, epoch, now);
       if (place === -1) {
         this.#station.counts.refused++;
         this.#refuse(from, initiator, REFUSED_BUSY, BUSY_WAIT, nonce);
         return;
       }
       const id = this.#station.nextReference(place);
-      this.#responders[place] = new Responder(id, { from, initiator, node: other, epoch, nonce }, now);
+      const answerNonce = [random(), random(), random(), random()];
+      const names = {
+        origin: other,
+        target: node,
+        originEpoch: epoch,
+        targetEpoch: own,
+        initiator,
+        connectNonce: nonce,
+      };
+      const seals = sealing?.session({ ...names, responder: id, acceptNonce: answerNonce });
+      const half = packet.at(CONNECT_OPTIONS_OFFSET) === CONNECT_HALF ? sealing?.half(names) : undefined;
+      responder = new Responder(id, { from, initiator, node: other, epoch, nonce, answerNonce, seals, half }, now);
+      this.#responders[place] = responder;
     }
-    const responder = this.#responders[place] as Responder;
-    const answer = this.#packet
-      .begin(PACKET_ACCEPT, job)
-      .word(responder.id)
-      .word(own)
-      .word(1 + SESSION_WINDOW)
-      .word(0);
-    answer.word(nonce[0] as number).word(nonce[1] as number);
-    for (let word = 0; word < 4; word++) answer.word(random());
-    this.#station.out.send(from, answer.address(initiator, responder.nextSent(), 0));
+    const { id, opening } = responder;
+    const answer = this.#packet.begin(PACKET_ACCEPT, job).word(id).word(own);
+    answer.word(1 + SESSION_WINDOW).word(0);
+    for (const word of [...nonce.slice(0, 2), ...opening.answerNonce]) answer.word(word);
+    this.#station.out.send(from, answer.address(initiator, responder.nextSent(), 0), sealing?.handshake);
+  }
+
+  /** Whether a later start of a node is known: for certain, or by a connect packet that somebody with the key once made. */
+  #isOver(node: number, epoch: number): boolean {
+    const known = this.#connects.get(node);
+    return this.#station.isOver(node, epoch) || (known !== undefined && seqDelta(epoch, known.epoch) < 0);
+  }
+
+  /**
+   * Whether a connect packet comes for the first time: one that was recorded takes no responder. Only another life of this
+   * node does not know; then it takes one until somebody else needs it, for nothing follows that opens (IDLE_UNPROVEN).
+   */
+  #isFirst(node: number, epoch: number, serial: number): boolean {
+    let known = this.#connects.get(node);
+    if (known?.epoch !== epoch) {
+      known = { epoch, seen: new Seen(CONNECTS_WORDS, serial - 1) };
+      this.#connects.set(node, known);
+    }
+    if (known.seen.has(serial)) return false;
+    known.seen.note(serial);
+    return true;
   }
 
   /** A place for a responder; -1: there is none. */
   #freeResponder(from: Address, node: number, epoch: number, now: number): number {
     const free = this.#responders.indexOf(undefined);
     if (free !== -1) return free;
-    // Those of a node that has been started anew, and those of which nothing was heard for long.
+    // Those of which no data came, those of a node that has been started anew, and those of which nothing was heard for long.
+    const unproven = this.#responders.findIndex((one) => one?.isProven === false && now - one.heard > IDLE_UNPROVEN);
+    if (unproven !== -1) return unproven;
     return this.#responders.findIndex(
       (one) =>
         one !== undefined &&
@@ -113,21 +168,20 @@ export class Responders {
       .word(wait)
       .word(first)
       .word(second);
-    this.#station.out.send(to, answer.address(session, 1, 0));
+    this.#station.out.send(to, answer.address(session, 1, 0), this.#station.options.sealing?.handshake);
   }
 
   data(packet: Incoming, now: number): void {
     const { from, flags, number, sent, session: id } = packet;
-    const responder = (flags & PACKET_HALF) === 0 ? this.#responders[(id & 0xfff) - 1] : this.#byNonce(from, id);
-    if (
-      responder === undefined ||
-      responder.opening.from !== from ||
-      ((flags & PACKET_HALF) === 0 && responder.id !== id)
-    ) {
+    const isHalf = (flags & PACKET_HALF) !== 0;
+    const responder = isHalf ? this.#byNonce(from, id) : this.#byId(from, id);
+    if (responder === undefined) {
       this.#station.dropped.unknown++;
-      this.#refuse(from, id, REFUSED_UNKNOWN, 0, []);
+      // With a key, whoever sent this may not have it: no answer, and the origin begins another session by itself.
+      if (this.#station.options.sealing === undefined) this.#refuse(from, id, REFUSED_UNKNOWN, 0, []);
       return;
     }
+    if (!this.#isOf(responder, packet, isHalf)) return;
     if (responder.isKnown(number)) {
       this.#station.dropped.repeated++;
       responder.noteRepeated(sent, now);
@@ -141,9 +195,30 @@ export class Responders {
     if (responder.note(number, sent, now, (flags & PACKET_PROMPT) !== 0)) this.#acknowledge(responder, now);
   }
 
+  #byId(from: Address, id: number): Responder | undefined {
+    const responder = this.#responders[(id & 0xfff) - 1];
+    return responder?.id === id && responder.opening.from === from ? responder : undefined;
+  }
+
   /** Half a handshake: the session whose connect packet had a nonce that begins with this word. */
   #byNonce(from: Address, first: number): Responder | undefined {
     return this.#responders.find((one) => one?.opening.from === from && one.opening.nonce[0] === first);
+  }
+
+  /** Whether a packet is of a session; the first one proves which start of its node that is of. */
+  #isOf(responder: Responder, packet: Incoming, isHalf: boolean): boolean {
+    const { node, epoch, seals, half } = responder.opening;
+    if (!this.#station.opens(packet, isHalf ? half : seals?.toTarget, responder.seen)) return false;
+    if (responder.isProven) return true;
+    responder.isProven = true;
+    if (this.#station.noteEpoch(node, epoch)) return true;
+    this.#station.dropped.misnamed++;
+    this.#free(responder);
+    return false;
+  }
+
+  #free({ id }: Responder): void {
+    this.#responders[(id & 0xfff) - 1] = undefined;
   }
 
   /** Whether there was room for all segments; of those that were taken, a second one is a repeated one. */
@@ -159,14 +234,14 @@ export class Responders {
 
   #acknowledge(responder: Responder, now: number): void {
     this.#station.counts.acknowledgments++;
-    this.#station.out.send(responder.opening.from, responder.acknowledge(this.#packet, this.#station.options.job, now));
+    const packet = responder.acknowledge(this.#packet, this.#station.options.job, now);
+    this.#station.out.send(responder.opening.from, packet, responder.opening.seals?.toOrigin);
   }
 
-  disconnected({ from, session: id }: Incoming): void {
-    const place = (id & 0xfff) - 1;
-    const responder = this.#responders[place];
-    if (responder?.id === id && responder.opening.from === from) this.#responders[place] = undefined;
-    else this.#station.dropped.unknown++;
+  disconnected(packet: Incoming): void {
+    const responder = this.#byId(packet.from, packet.session);
+    if (responder === undefined) this.#station.dropped.unknown++;
+    else if (this.#isOf(responder, packet, false)) this.#free(responder);
   }
 
   /** Responders that have a session. */

@@ -33,9 +33,9 @@ export class Sessions {
   readonly #packet: Incoming;
 
   constructor(options: SessionsOptions) {
-    const { kernel, memory, arena, job, now } = options;
+    const { kernel, memory, arena, job } = options;
+    this.#station = new Station(options, (node) => this.#initiators.fail(node, this.#station.time.now(), true, 0));
     this.streams = new Streams(kernel, memory, arena, options.give);
-    this.#station = new Station(options, (node) => this.#initiators.fail(node, now(), true));
     this.#initiators = new Initiators(this.#station);
     this.#responders = new Responders(this.#station, this.streams);
     this.#packet = new Incoming(kernel, memory, arena, job);
@@ -70,21 +70,26 @@ export class Sessions {
 
   /** Does what is due. @returns when something will be, in microseconds; Infinity: never, unless something comes */
   advance(): number {
-    const now = this.#station.options.now();
-    return Math.min(this.#initiators.advance(now), this.#responders.advance(now));
+    const { time } = this.#station;
+    const now = time.now();
+    return time.next(Math.min(this.#initiators.advance(now), this.#responders.advance(now)));
   }
 
   /** A packet came; its bytes are the caller's again when this returns. */
   receive(from: Address, bytes: Uint8Array): void {
     const packet = this.#packet;
-    const { dropped, options } = this.#station;
+    const { dropped, options, time } = this.#station;
     const rule = packet.take(from, bytes);
     if (rule !== PACKET_RIGHT) {
       dropped.wrong[rule] = (dropped.wrong[rule] ?? 0) + 1;
       return;
     }
+    if (packet.isSealed !== (options.sealing !== undefined)) {
+      dropped.unsealed++;
+      return;
+    }
     const { kind } = packet;
-    const now = options.now();
+    const now = time.now();
     if (kind === PACKET_DATA) this.#responders.data(packet, now);
     else if (kind === PACKET_ACKNOWLEDGE) this.#initiators.acknowledged(packet, now);
     else if (kind === PACKET_CONNECT) this.#responders.connect(packet, now);

@@ -1,11 +1,31 @@
 // What both sides of a node stand on: what it was given, what it counts, the numbers that it gives out, and which start of
 // another node is the latest.
-import { TAG_BYTES } from "../../assembly/layout.js";
+import {
+  ACKNOWLEDGE_MASK_OFFSET,
+  ACKNOWLEDGE_WORDS_MAX,
+  PACKET_BYTES_MAX,
+  PACKET_RIGHT,
+  PACKET_SIZE,
+  TAG_BYTES,
+} from "../../assembly/layout.js";
 import { seqDelta } from "../../assembly/seq.js";
 import type { Kernel, Memory } from "../kernel/kernel.js";
+import type { Incoming } from "./incoming.js";
+import { type Seal, type Sealing, sealed } from "./sealing.js";
+import type { Seen } from "./seen.js";
 import type { Counts, Outgoing } from "./session.js";
 import type { Arena } from "./streams.js";
+import { Time } from "./time.js";
 import type { Address, Wire } from "./wire.js";
+
+/** Bytes of the smallest packets that a wire must take: an acknowledgment with all of its mask, and a tag. */
+const WIRE_BYTES_MIN = PACKET_SIZE + ACKNOWLEDGE_MASK_OFFSET + 4 * ACKNOWLEDGE_WORDS_MAX + TAG_BYTES;
+/**
+ * Packets that a session sends, from the least that may be set to the most. It ends when it has sent so many and all are
+ * there, and at once when they are twice as many: a counter has 32 bits, and none comes twice under one key.
+ */
+const SESSION_PACKETS_MIN = 64;
+const SESSION_PACKETS_MAX = 2 ** 30;
 
 /** What a node is given. */
 export interface SessionsOptions {
@@ -13,24 +33,32 @@ export interface SessionsOptions {
   readonly memory: Memory;
   readonly arena: Arena;
   readonly wire: Wire;
-  /** Microseconds, monotonic. */
+  /** Microseconds; it should be monotonic, and may jump. */
   readonly now: () => number;
-  /** Any u32. */
+  /** Any u32; with a sealing from a cryptographic source. */
   readonly random: () => number;
-  /** Number of this node, and how often it has been started. */
+  /** Number of this node, and how often it has been started: of two nodes of one number that are alive, one is refused. */
   readonly node: number;
   readonly epoch: number;
   /** Fingerprint of the job. */
   readonly job: number;
+  /** Where a node is, and where its packets come from; of a number that is no node's, an empty string. It must not throw. */
   readonly addressOf: (node: number) => Address;
+  /** What the job key makes; undefined: packets travel as they are, and sealed ones are dropped. */
+  readonly sealing?: Sealing | undefined;
+  /** Packets that a session sends until another takes its place, with other keys: 64 to 2^30. */
+  readonly sessionPackets?: number | undefined;
   readonly initiators?: number | undefined;
   readonly responders?: number | undefined;
   /** Bytes that may wait for one node. */
   readonly backlogBytes?: number | undefined;
   /** Gets each segment in order, by a pointer that is valid until it returns. */
   readonly give: (segment: number) => void;
-  /** A node does not answer, or has been started anew: what was for it is lost. */
-  readonly lost: (node: number, isRestarted: boolean) => void;
+  /**
+   * A node does not answer, or has been started anew: what was for it is lost.
+   * @param refused why it does not want any of it: REFUSED_NODE, REFUSED_NAME; 0: it says nothing
+   */
+  readonly lost: (node: number, isRestarted: boolean, refused: number) => void;
 }
 
 /** Why a packet was dropped, and how often. */
@@ -45,6 +73,12 @@ export interface Dropped {
   heldBack: number;
   /** Acknowledgments of what was never sent. */
   untrue: number;
+  /** With a key: those without a seal, and those that another key sealed or that were changed. Without: sealed ones. */
+  unsealed: number;
+  /** Sealed ones that came before, or too late to tell. */
+  replayed: number;
+  /** Of a node whose number is another's: its packets come from another address, or a later start of it is known. */
+  misnamed: number;
 }
 
 export class Station {
@@ -56,20 +90,38 @@ export class Station {
     connects: 0,
     refused: 0,
   };
-  readonly dropped: Dropped = { wrong: [], unknown: 0, repeated: 0, heldBack: 0, untrue: 0 };
+  readonly dropped: Dropped = {
+    wrong: [],
+    unknown: 0,
+    repeated: 0,
+    heldBack: 0,
+    untrue: 0,
+    unsealed: 0,
+    replayed: 0,
+    misnamed: 0,
+  };
   readonly out: Outgoing;
   /** Bytes of the largest packet that it sends, without a tag. */
   readonly packetBytes: number;
+  readonly sessionPackets: number;
+  readonly time: Time;
   readonly #restarted: (node: number) => void;
   readonly #epochs = new Map<number, number>();
   #generation: number;
 
   /** @param restarted a node has been started anew */
   constructor(options: SessionsOptions, restarted: (node: number) => void) {
-    const { wire, random } = options;
+    const { wire, random, now, sessionPackets = SESSION_PACKETS_MAX } = options;
+    checkMultiple("packetBytes of a wire", wire.packetBytes, 4, WIRE_BYTES_MIN, PACKET_BYTES_MAX);
+    checkMultiple("sessionPackets", sessionPackets, 1, SESSION_PACKETS_MIN, SESSION_PACKETS_MAX);
     this.options = options;
+    this.sessionPackets = sessionPackets;
+    this.time = new Time(now);
     this.packetBytes = wire.packetBytes - TAG_BYTES;
-    this.out = { send: (to, packet) => wire.send(to, packet.bytes) };
+    const buffer = new Uint8Array(wire.packetBytes);
+    this.out = {
+      send: (to, packet, seal) => wire.send(to, seal === undefined ? packet.bytes : sealed(packet, seal, buffer)),
+    };
     this.#restarted = restarted;
     this.#generation = random();
   }
@@ -80,12 +132,55 @@ export class Station {
     return ((this.#generation << 12) | (place + 1)) >>> 0;
   }
 
-  /** Whether an epoch of a node is its latest; of a later one all that was before is forgotten. */
-  noteEpoch(node: number, epoch: number): boolean {
+  /**
+   * Takes the seal off a packet.
+   * @param seen of a session: which of its packets came already
+   * @returns false: it does not count, for what is counted in `dropped`
+   */
+  opens(packet: Incoming, seal: Seal | undefined, seen?: Seen): boolean {
+    const { dropped, options } = this;
+    if (options.sealing === undefined) return true;
+    const { sent } = packet;
+    if (seen?.has(sent) === true) {
+      dropped.replayed++;
+      return false;
+    }
+    const rule = seal === undefined ? undefined : packet.open(seal);
+    if (rule === undefined) {
+      dropped.unsealed++;
+      return false;
+    }
+    seen?.note(sent);
+    if (rule !== PACKET_RIGHT) dropped.wrong[rule] = (dropped.wrong[rule] ?? 0) + 1;
+    return rule === PACKET_RIGHT;
+  }
+
+  /** The latest epoch of a node that is certain; undefined: it has not been heard of. */
+  epochOf(node: number): number | undefined {
+    return this.#epochs.get(node);
+  }
+
+  /** Whether a later start of a node is known. */
+  isOver(node: number, epoch: number): boolean {
     const known = this.#epochs.get(node);
-    if (known !== undefined && seqDelta(epoch, known) < 0) return false;
+    return known !== undefined && seqDelta(epoch, known) < 0;
+  }
+
+  /**
+   * Whether an epoch of a node is its latest; of a later one all that was before is forgotten. It must be certain: what an
+   * old packet says in a new life of this node is not.
+   */
+  noteEpoch(node: number, epoch: number): boolean {
+    if (this.isOver(node, epoch)) return false;
+    const known = this.#epochs.get(node);
     this.#epochs.set(node, epoch);
     if (known !== undefined && known !== epoch) this.#restarted(node);
     return true;
   }
+}
+
+function checkMultiple(name: string, value: number, unit: number, least: number, most: number): void {
+  if (Number.isInteger(value / unit) && value >= least && value <= most) return;
+  const what = unit === 1 ? "an integer" : `a multiple of ${unit}`;
+  throw new RangeError(`${name} is ${value}, not ${what} from ${least} to ${most}`);
 }

@@ -10,12 +10,14 @@ import {
 import { type Kernel, type Memory, memoryOf } from "../../src/kernel/kernel.js";
 import { twinKernel } from "../../src/kernel/twin/index.js";
 import { wasmKernel } from "../../src/kernel/wasm.js";
+import { sealingOf } from "../../src/seal/noble.js";
+import type { Sealing } from "../../src/wire/sealing.js";
 import { Sessions, type SessionsOptions } from "../../src/wire/sessions.js";
 import { type NetworkOptions, SimulatedNetwork } from "../../src/wire/simulated.js";
 import type { Arena } from "../../src/wire/streams.js";
 import { randomOf } from "../support/random.js";
 
-const JOB = 0x5eed5eed;
+export const JOB = 0x5eed5eed;
 /** Endpoints of each node: endpoint e of node n is n × ENDPOINTS + e. */
 export const ENDPOINTS = 4;
 
@@ -60,7 +62,17 @@ export interface SimulationOptions extends Omit<NetworkOptions, "random"> {
   /** Whether the wires neither lose nor reorder. */
   readonly isFaithful?: boolean;
   readonly sessions?: Partial<SessionsOptions>;
+  /** The job key of all nodes; undefined: packets are not sealed. */
+  readonly key?: Uint8Array | undefined;
+  /** What one node has instead. */
+  readonly sessionsOf?: (node: number) => Partial<SessionsOptions>;
 }
+
+/** A job key. */
+export const keyOf = (seed: number): Uint8Array => {
+  const random = randomOf(seed);
+  return Uint8Array.from({ length: 32 }, () => random(256));
+};
 
 export interface SimulatedNode {
   readonly number: number;
@@ -68,6 +80,8 @@ export interface SimulatedNode {
   epoch: number;
   /** Frozen: it does nothing, and what comes is lost. */
   isFrozen: boolean;
+  /** Microseconds by which its clock is ahead. */
+  skew: number;
 }
 
 export class Simulation {
@@ -76,16 +90,20 @@ export class Simulation {
   readonly given: Given = new Map();
   /** [who says so, whom it has lost, whether that one was started anew] */
   readonly lost: [number, number, boolean][] = [];
+  /** [who says so, who refuses it, why] */
+  readonly refused: [number, number, number][] = [];
   readonly random: (below: number) => number;
   readonly heap: Heap;
   readonly #memory: Memory;
   readonly #kernel: Kernel;
   readonly #options: SimulationOptions;
+  readonly #sealing: Sealing | undefined;
   /** Bytes of memory that each node has for ever. */
   readonly fixedBytes: number;
 
   constructor(options: SimulationOptions) {
-    const { seed, nodes, kernel = "wasm", memoryBytes = 64 * 1024 * 1024 } = options;
+    const { seed, nodes, key, kernel = "wasm", memoryBytes = 64 * 1024 * 1024 } = options;
+    this.#sealing = key === undefined ? undefined : sealingOf(key, JOB);
     this.#options = options;
     this.random = randomOf(seed);
     const pages = Math.ceil(memoryBytes / 65536);
@@ -99,6 +117,7 @@ export class Simulation {
       sessions: undefined as unknown as Sessions,
       epoch: 1,
       isFrozen: false,
+      skew: 0,
     }));
     for (const node of this.nodes) this.start(node);
     this.fixedBytes = this.heap.used;
@@ -112,14 +131,16 @@ export class Simulation {
       memory: this.#memory,
       arena: this.heap,
       wire,
-      now: () => Math.floor(this.network.now),
+      now: () => Math.floor(this.network.now) + node.skew,
       random: () => this.random(2 ** 32),
       node: node.number,
       epoch: node.epoch,
       job: JOB,
       addressOf: String,
       give: (segment) => this.#give(segment),
-      lost: (other, isRestarted) => {
+      sealing: this.#sealing,
+      lost: (other, isRestarted, refused) => {
+        if (refused !== 0) this.refused.push([node.number, other, refused]);
         this.lost.push([node.number, other, isRestarted]);
         for (let i = 0; i < ENDPOINTS; i++) {
           node.sessions.forgetTarget(other * ENDPOINTS + i);
@@ -127,6 +148,7 @@ export class Simulation {
         }
       },
       ...this.#options.sessions,
+      ...this.#options.sessionsOf?.(node.number),
     });
     node.sessions = sessions;
     wire.onPacket = (from, packet) => {
@@ -146,7 +168,7 @@ export class Simulation {
   /** Has a node do what is due, now and when it says. */
   #wake(node: SimulatedNode): void {
     if (node.isFrozen) return;
-    const next = node.sessions.advance();
+    const next = node.sessions.advance() - node.skew;
     const known = this.#alarms.get(node) ?? Number.POSITIVE_INFINITY;
     if (next >= known || next === Number.POSITIVE_INFINITY) return;
     const time = Math.max(Math.ceil(next), Math.floor(this.network.now) + 1);

@@ -1,7 +1,7 @@
 // One simulation: what it is made of is drawn from its seed, so that each one has some kinds of faults and not others.
 import type { Topology } from "../../src/wire/simulated.js";
 import { randomOf } from "../support/random.js";
-import { ENDPOINTS, type SimulatedNode, Simulation } from "./nodes.js";
+import { ENDPOINTS, keyOf, type SimulatedNode, Simulation } from "./nodes.js";
 
 /** What came of it. */
 export interface Outcome {
@@ -51,8 +51,10 @@ export function swarm(seed: number, nodesMax = 10): Outcome {
   const hopMicroseconds = 1 + random(random(2) === 0 ? 10 : 1000);
   const [hasPartitions, hasFreezes] = [random(3) === 0, random(3) === 0];
   const packetBytes = [200, 1400, 9000, 65504][random(4)] as number;
+  const isSealed = random(2) === 0;
   const simulation = new Simulation({
     seed: seed + 1,
+    key: isSealed ? keyOf(seed) : undefined,
     nodes,
     topology,
     faults,
@@ -138,6 +140,7 @@ export function swarm(seed: number, nodesMax = 10): Outcome {
   if (simulation.heap.used !== simulation.fixedBytes)
     wrong.push(`${simulation.heap.used - simulation.fixedBytes} bytes leak`);
   const text = JSON.stringify({
+    isSealed,
     nodes,
     topology,
     faults,
