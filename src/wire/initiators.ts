@@ -134,6 +134,9 @@ export class Initiators {
    * @returns false: too much waits for that node already
    */
   submit(node: number, origin: number, target: number, kind: number, content: Uint8Array): boolean {
+    const { contentMax } = this.#station;
+    if (content.length > contentMax)
+      throw new RangeError(`a segment's content has ${content.length} bytes, more than ${contentMax}`);
     const backlog = this.#backlogs.get(node) ?? this.#makeBacklog(node);
     // One that is larger than all that may wait goes alone.
     if (backlog.bytes > 0 && backlog.bytes + content.length > this.#backlogBytes) return false;
@@ -399,13 +402,23 @@ export class Initiators {
     return undefined;
   }
 
+  /** Whether an answer is one to the connect packet with this nonce. */
+  #isEcho(packet: Incoming, offset: number, nonce: readonly number[]): boolean {
+    if (packet.at(offset) === nonce[0] && packet.at(offset + 4) === nonce[1]) return true;
+    this.#station.dropped.unknown++;
+    return false;
+  }
+
   accepted(packet: Incoming, now: number): void {
     const { sealing, node, epoch } = this.#station.options;
     const initiator = this.#initiatorOf(packet);
     if (initiator?.backlog === undefined || !this.#station.opens(packet, sealing?.handshake)) return;
     const { nonce, backlog, reference, session } = initiator;
-    if (packet.at(ACCEPT_ECHO_OFFSET) !== nonce[0] || packet.at(ACCEPT_ECHO_OFFSET + 4) !== nonce[1]) return;
-    if (session !== undefined && !session.isHalf) return; // answered already
+    if (!this.#isEcho(packet, ACCEPT_ECHO_OFFSET, nonce)) return;
+    if (session !== undefined && !session.isHalf) {
+      this.#station.dropped.replayed++;
+      return;
+    }
     const targetEpoch = packet.at(ACCEPT_EPOCH_OFFSET);
     if (!this.#station.noteEpoch(backlog.node, targetEpoch) || initiator.backlog !== backlog) return;
     if (!backlog.isMute) backlog.attempts = 0;
@@ -450,9 +463,11 @@ export class Initiators {
       return;
     }
     const initiator = this.#initiatorOf(packet);
-    if (initiator?.backlog === undefined || initiator.session?.isHalf === false) return;
-    const { nonce } = initiator;
-    if (packet.at(REFUSE_ECHO_OFFSET) !== nonce[0] || packet.at(REFUSE_ECHO_OFFSET + 4) !== nonce[1]) return;
+    if (initiator?.backlog === undefined || !this.#isEcho(packet, REFUSE_ECHO_OFFSET, initiator.nonce)) return;
+    if (initiator.session?.isHalf === false) {
+      this.#station.dropped.replayed++;
+      return;
+    }
     const { backlog } = initiator;
     if (reason === REFUSED_NODE || reason === REFUSED_NAME) {
       this.fail(backlog.node, now, false, reason);

@@ -202,6 +202,8 @@ export class Responders {
 
   /** Half a handshake: the session whose connect packet had a nonce that begins with this word. */
   #byNonce(from: Address, first: number): Responder | undefined {
+    // On any other wire an address may be a lie, and acknowledgments would go to whom it names.
+    if (!this.#station.options.wire.isFaithful) return undefined;
     return this.#responders.find((one) => one?.opening.from === from && one.opening.nonce[0] === first);
   }
 

@@ -13,8 +13,6 @@ import {
   PACKET_DISCONNECT,
   PACKET_REFUSE,
   PACKET_RIGHT,
-  PACKET_SIZE,
-  SEGMENT_SIZE,
 } from "../../assembly/layout.js";
 import { Incoming } from "./incoming.js";
 import { Initiators } from "./initiators.js";
@@ -52,7 +50,7 @@ export class Sessions {
 
   /** Bytes of the content of a segment, at the most. */
   get contentMax(): number {
-    return this.#station.packetBytes - PACKET_SIZE - SEGMENT_SIZE;
+    return this.#station.contentMax;
   }
 
   /**

@@ -6,6 +6,7 @@ import {
   PACKET_BYTES_MAX,
   PACKET_RIGHT,
   PACKET_SIZE,
+  SEGMENT_SIZE,
   TAG_BYTES,
 } from "../../assembly/layout.js";
 import { seqDelta } from "../../assembly/seq.js";
@@ -75,7 +76,7 @@ export interface Dropped {
   untrue: number;
   /** With a key: those without a seal, and those that another key sealed or that were changed. Without: sealed ones. */
   unsealed: number;
-  /** Sealed ones that came before, or too late to tell. */
+  /** Sealed ones that came before, or too late to tell; and answers to a connect packet that has one already. */
   replayed: number;
   /** Of a node whose number is another's: its packets come from another address, or a later start of it is known. */
   misnamed: number;
@@ -130,6 +131,11 @@ export class Station {
   nextReference(place: number): number {
     this.#generation = (this.#generation + 1) & 0xfffff;
     return ((this.#generation << 12) | (place + 1)) >>> 0;
+  }
+
+  /** Bytes of the content of a segment, at the most. */
+  get contentMax(): number {
+    return this.packetBytes - PACKET_SIZE - SEGMENT_SIZE;
   }
 
   /**
