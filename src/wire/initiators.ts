@@ -337,10 +337,6 @@ export class Initiators {
       this.#release(initiator, now, false);
       return;
     }
-    if (initiator.session !== undefined && !this.#station.options.wire.isFaithful) {
-      // It was there, and is not any more: what it has not said to have goes into a new session.
-      initiator.session = undefined;
-    }
     this.#sendConnect(initiator, backlog, now);
   }
 
@@ -420,7 +416,11 @@ export class Initiators {
       return;
     }
     const targetEpoch = packet.at(ACCEPT_EPOCH_OFFSET);
-    if (!this.#station.noteEpoch(backlog.node, targetEpoch) || initiator.backlog !== backlog) return;
+    if (!this.#station.noteEpoch(backlog.node, targetEpoch)) {
+      this.#station.dropped.misnamed++; // an earlier start of it is still there
+      return;
+    }
+    if (initiator.backlog !== backlog) return; // a later one: what was for the one before is lost
     if (!backlog.isMute) backlog.attempts = 0;
     backlog.refusals = 0;
     const responder = packet.at(ACCEPT_RESPONDER_OFFSET);

@@ -3,9 +3,14 @@
 import { describe, expect, it } from "vitest";
 import {
   ACCEPT_ECHO_OFFSET,
+  ACCEPT_NONCE_OFFSET,
+  ACCEPT_RESPONDER_OFFSET,
+  CONNECT_HALF,
   CONNECT_INITIATOR_OFFSET,
   CONNECT_NODE_OFFSET,
   CONNECT_NONCE_OFFSET,
+  CONNECT_OPTIONS_OFFSET,
+  CONNECT_SERIAL_OFFSET,
   CONNECT_TARGET_OFFSET,
   PACKET_ACCEPT,
   PACKET_ACKNOWLEDGE,
@@ -20,6 +25,8 @@ import {
   PACKET_SENT_OFFSET,
   PACKET_SESSION_OFFSET,
   PACKET_SIZE,
+  PACKET_WRONG_BODY,
+  PACKET_WRONG_SEGMENT,
   TAG_BYTES,
 } from "../../assembly/layout.js";
 import { sealingOf } from "../../src/seal/noble.js";
@@ -327,6 +334,8 @@ describe("D9 recorded packets", () => {
         network.carry(one.from, one.to, one.bytes);
         bytes += one.bytes.length;
       }
+      simulation.run(network.now + 1000);
+      expect(target.sessions.inUse.responders).toBe(4);
       // Those who have the key get a responder as soon as the first is not used for a second.
       simulation.submit(2, 1, text(0));
       simulation.run(network.now + 3e6);
@@ -412,8 +421,69 @@ describe("D9 others on the wire", () => {
     },
   );
 
+  it("D9 one that has the key and makes nonsense: what was sealed is looked at as what was not", () => {
+    const { simulation, sent, kinds } = rested();
+    const { network } = simulation;
+    const before = droppedBy(nodeOf(simulation, 1));
+    const [connect, accept, data] = [PACKET_CONNECT, PACKET_ACCEPT, PACKET_DATA].map(
+      (kind) => (kinds.get(kind) as Recorded).bytes,
+    ) as [Uint8Array, Uint8Array, Uint8Array];
+    const word = (bytes: Uint8Array, offset: number): number => viewOf(bytes).getUint32(PACKET_SIZE + offset, true);
+    const words = (bytes: Uint8Array, offset: number): number[] => [0, 4, 8, 12].map((at) => word(bytes, offset + at));
+    const { toTarget } = sealingOf(KEY, JOB).session({
+      origin: 0,
+      target: 1,
+      originEpoch: 1,
+      targetEpoch: 1,
+      initiator: word(connect, CONNECT_INITIATOR_OFFSET),
+      responder: word(accept, ACCEPT_RESPONDER_OFFSET),
+      connectNonce: words(connect, CONNECT_NONCE_OFFSET),
+      acceptNonce: words(accept, ACCEPT_NONCE_OFFSET),
+    });
+    const nonsense = data.slice();
+    viewOf(nonsense).setUint32(PACKET_SENT_OFFSET, 1000, true);
+    nonsense.fill(0xff, PACKET_SIZE);
+    toTarget.seal(nonsense, PACKET_SIZE, 1000);
+    network.carry(0, 1, nonsense);
+    const noInitiator = connect.slice();
+    viewOf(noInitiator).setUint32(PACKET_SIZE + CONNECT_INITIATOR_OFFSET, 0, true);
+    viewOf(noInitiator).setUint32(PACKET_SIZE + CONNECT_SERIAL_OFFSET, 1000, true);
+    sealingOf(KEY, JOB).handshake.seal(noInitiator, PACKET_SIZE, 1);
+    network.carry(0, 1, noInitiator);
+    simulation.run(network.now + 1000);
+    const { wrong, unsealed } = nodeOf(simulation, 1).sessions.dropped;
+    expect([wrong[PACKET_WRONG_SEGMENT], wrong[PACKET_WRONG_BODY], unsealed]).toEqual([1, 1, 0]);
+    // And nothing else came of it.
+    expect(droppedBy(nodeOf(simulation, 1))).toBe(before + 2);
+    expect(sent).toHaveLength(2);
+    expect(simulation.heap.used).toBe(simulation.fixedBytes);
+    simulation.submit(0, 1, text(2));
+    expect(simulation.run()).toBe(true);
+    expect(simulation.given.get("0>4")).toEqual(expected(3));
+  });
+
+  it("D9 a session that its target no longer knows: nobody may say so, and still its end is known in less than a second", () => {
+    const { simulation } = recorded({ sessions: { backlogBytes: 1e9 } });
+    const { network } = simulation;
+    const target = nodeOf(simulation, 1);
+    for (let i = 0; i < 1000; i++) simulation.submit(0, 1, Buffer.alloc(1000));
+    network.at(400, () => {
+      expect(simulation.given.get("0>4")?.length).toBeGreaterThan(0);
+      target.epoch++;
+      simulation.start(target);
+    });
+    simulation.run(1e6);
+    expect(target.sessions.dropped.unknown).toBeGreaterThan(0);
+    expect(simulation.lost).toEqual([[0, 1, true]]);
+    simulation.given.clear();
+    simulation.submit(0, 1, text(0));
+    expect(simulation.run()).toBe(true);
+    expect(simulation.given.get("0>4")).toEqual(expected(1));
+  });
+
   /** Packets of all kinds that somebody without a key may make for a node. */
   function* made(random: (below: number) => number, from: number, to: number, isSealed: boolean): Iterable<Uint8Array> {
+    const nonce = 1 + random(0xffffffff);
     for (const make of Object.values(RIGHT)) {
       const right = new Uint8Array(make().buffer);
       const bytes = new Uint8Array(right.length + (isSealed ? TAG_BYTES : 0));
@@ -426,17 +496,22 @@ describe("D9 others on the wire", () => {
       if (bytes[2] === PACKET_CONNECT) {
         view.setUint32(PACKET_SIZE + CONNECT_NODE_OFFSET, random(2) === 0 ? from : random(1000), true);
         view.setUint32(PACKET_SIZE + CONNECT_TARGET_OFFSET, random(2) === 0 ? to : random(1000), true);
-        view.setUint32(PACKET_SIZE + CONNECT_NONCE_OFFSET, random(2 ** 32), true);
+        view.setUint32(PACKET_SIZE + CONNECT_NONCE_OFFSET, nonce, true);
+        view.setUint32(PACKET_SIZE + CONNECT_OPTIONS_OFFSET, random(2) * CONNECT_HALF, true);
       } else view.setUint32(PACKET_SESSION_OFFSET, 1 + random(0xffffffff), true);
       if (bytes[2] === PACKET_DATA && random(2) === 0) bytes[3] = (bytes[3] as number) | PACKET_HALF;
       yield bytes;
     }
-    // The smallest that may be data: a segment without content.
+    // The smallest that may be data: a segment without content; of half a handshake, and of none.
     const right = new Uint8Array((RIGHT.data as () => DataView)().buffer).slice(0, 40);
     viewOf(right).setUint16(PACKET_LENGTH_OFFSET, right.length, true);
     viewOf(right).setUint32(PACKET_JOB_OFFSET, JOB, true);
     viewOf(right).setUint32(PACKET_SIZE + 12, 1 << 16, true);
     yield right;
+    const half = right.slice();
+    half[3] = PACKET_HALF;
+    viewOf(half).setUint32(PACKET_SESSION_OFFSET, nonce, true);
+    yield half;
   }
 
   it.each([
