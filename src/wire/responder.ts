@@ -19,6 +19,8 @@ export interface Opening {
   readonly node: number;
   readonly epoch: number;
   readonly nonce: readonly number[];
+  /** Whether data may come before its initiator knows the session id: it is for this life of this node (D5b). */
+  readonly isHalfRight: boolean;
 }
 
 export class Responder {

@@ -18,6 +18,7 @@ import {
   CONNECT_EPOCH_OFFSET,
   CONNECT_HALF,
   CONNECT_INITIATOR_OFFSET,
+  CONNECT_KNOWN_OFFSET,
   CONNECT_NODE_OFFSET,
   CONNECT_NONCE_OFFSET,
   CONNECT_TARGET_OFFSET,
@@ -44,7 +45,9 @@ import {
   REFUSED_BUSY,
   REFUSED_NODE,
   REFUSED_UNKNOWN,
+  SEGMENT_ORIGIN_OFFSET,
   SEGMENT_SIZE,
+  SEGMENT_TARGET_OFFSET,
   TAG_BYTES,
 } from "../../assembly/layout.js";
 import { seqDelta } from "../../assembly/seq.js";
@@ -61,6 +64,8 @@ const CONNECT_TIMEOUT = 20_000;
 const CONNECT_TIMEOUT_MAX = 1_000_000;
 /** Microseconds for which a node may say nothing, though it is asked again and again, until it is given up (D10). */
 const SILENCE_MAX = 10_000_000;
+/** … and as often at the least: who was frozen itself has not asked meanwhile. */
+const SILENCE_ATTEMPTS = 8;
 /** Times in a row that nothing came back, until a silent node has to wait for its turn behind the others. */
 const ATTEMPTS_YIELD = 2;
 /** Microseconds that a session without work stays open. */
@@ -87,6 +92,12 @@ export interface SessionsOptions {
   /** Number of this node, and how often it has been started. */
   readonly node: number;
   readonly epoch: number;
+  /** Of the job: nodes have numbers below it. */
+  readonly nodes: number;
+  /** Of the job: endpoints have ordinals below it. */
+  readonly endpoints: number;
+  /** The node of an endpoint. */
+  readonly nodeOf: (endpoint: number) => number;
   /** Fingerprint of the job. */
   readonly job: number;
   readonly addressOf: (node: number) => Address;
@@ -148,17 +159,34 @@ export interface Dropped {
   heldBack: number;
   /** Acknowledgments of what was never sent. */
   untrue: number;
+  /** From or to a node or an endpoint that is not where it says, or not there at all. */
+  foreign: number;
+  /** Of an earlier life of a node. */
+  stale: number;
+  /** Answers to another attempt than the last, or to none. */
+  unasked: number;
 }
 
 export class Sessions {
-  readonly counts: Counts & { acknowledgments: number; connects: number; refused: number } = {
+  /** `taken`: packets that came and were not dropped. */
+  readonly counts: Counts & { acknowledgments: number; connects: number; refused: number; taken: number } = {
     data: 0,
     again: 0,
     acknowledgments: 0,
     connects: 0,
     refused: 0,
+    taken: 0,
   };
-  readonly dropped: Dropped = { wrong: [], unknown: 0, repeated: 0, heldBack: 0, untrue: 0 };
+  readonly dropped: Dropped = {
+    wrong: [],
+    unknown: 0,
+    repeated: 0,
+    heldBack: 0,
+    untrue: 0,
+    foreign: 0,
+    stale: 0,
+    unasked: 0,
+  };
   readonly streams: Streams;
   readonly #options: SessionsOptions;
   readonly #out: Outgoing;
@@ -168,7 +196,10 @@ export class Sessions {
   readonly #line = new Queue<Backlog>();
   /** Next order number to each target endpoint, by origin endpoint and target. */
   readonly #orders = new Map<number, Uint32Array>();
-  readonly #epochs = new Map<number, number>();
+  /** Latest epoch of each node that was heard of; 0: none was. */
+  readonly #epochs: Uint32Array;
+  /** How often a node was given up: for it, this one begins another life each time. */
+  readonly #givenUp = new Map<number, number>();
   readonly #spare: Packet[] = [];
   readonly #answer: Packet;
   readonly #packetBytes: number;
@@ -181,6 +212,7 @@ export class Sessions {
   constructor(options: SessionsOptions) {
     const { kernel, memory, arena, wire, initiators = 8, responders = 64, backlogBytes = 1_048_576 } = options;
     this.#options = options;
+    this.#epochs = new Uint32Array(options.nodes);
     this.streams = new Streams(kernel, memory, arena, options.give);
     this.#packetBytes = wire.packetBytes - TAG_BYTES;
     this.#backlogBytes = backlogBytes;
@@ -295,7 +327,7 @@ export class Sessions {
   }
 
   #connect(initiator: Initiator, backlog: Backlog, now: number): void {
-    const { job, node, epoch, random, wire } = this.#options;
+    const { job, node, random, wire } = this.#options;
     backlog.isServed = true;
     initiator.backlog = backlog;
     initiator.quota = QUOTA;
@@ -303,8 +335,9 @@ export class Sessions {
     initiator.nonce = [(random() | 1) >>> 0, random(), random(), random()];
     initiator.sent = 0;
     const { connect, reference, nonce } = initiator;
-    connect.begin(PACKET_CONNECT, job).word(reference).word(node).word(epoch).word(backlog.node);
-    connect.word(wire.isFaithful ? CONNECT_HALF : 0).word(0);
+    const to = backlog.node;
+    connect.begin(PACKET_CONNECT, job).word(reference).word(node).word(this.#epochFor(to)).word(to);
+    connect.word(wire.isFaithful ? CONNECT_HALF : 0).word(this.#epochs[to] as number);
     for (const word of nonce) connect.word(word);
     this.#sendConnect(initiator, backlog, now);
     if (!wire.isFaithful) return;
@@ -370,6 +403,10 @@ export class Sessions {
 
   /** A node does not answer (D10), or is another one than it was: what is for it is lost. */
   #fail(node: number, now: number, isRestarted: boolean): void {
+    // What is still under way from its life until now is of sessions that are none any more.
+    for (const [place, one] of this.#responders.entries()) {
+      if (one?.opening.node === node) this.#responders[place] = undefined;
+    }
     const backlog = this.#backlogs.get(node);
     if (backlog !== undefined) {
       const initiator = this.#initiators.find((one) => one.backlog === backlog);
@@ -382,6 +419,14 @@ export class Sessions {
       }
     }
     this.#options.lost(node, isRestarted);
+  }
+
+  /**
+   * What another node is told as this one's epoch. Whoever gives a node up begins another life for it: what either had under
+   * way is lost, and both say so. 16 bits each: 65,536 times of giving up, of 10 s at the least, are a week.
+   */
+  #epochFor(node: number): number {
+    return ((this.#options.epoch << 16) + (this.#givenUp.get(node) ?? 0)) >>> 0;
   }
 
   /** Streams to an endpoint begin anew: its node was started anew. */
@@ -409,7 +454,8 @@ export class Sessions {
   /** Once more nothing has come back from a node; whether that was once too often. */
   #isGivenUp(backlog: Backlog, now: number): boolean {
     if (backlog.attempts++ === 0) backlog.silentSince = now;
-    if (now - backlog.silentSince < SILENCE_MAX) return false;
+    if (now - backlog.silentSince < SILENCE_MAX || backlog.attempts < SILENCE_ATTEMPTS) return false;
+    this.#givenUp.set(backlog.node, (this.#givenUp.get(backlog.node) ?? 0) + 1);
     this.#fail(backlog.node, now, false);
     return true;
   }
@@ -492,16 +538,22 @@ export class Sessions {
   }
 
   #connectCame(from: Address, body: number, now: number): void {
-    const { node, epoch: own, job, random } = this.#options;
+    const { node, nodes, job, random } = this.#options;
     const initiator = this.#at(body, CONNECT_INITIATOR_OFFSET);
     const other = this.#at(body, CONNECT_NODE_OFFSET);
     const epoch = this.#at(body, CONNECT_EPOCH_OFFSET);
     const nonce = [0, 4, 8, 12].map((offset) => this.#at(body, CONNECT_NONCE_OFFSET + offset));
     if (this.#at(body, CONNECT_TARGET_OFFSET) !== node) {
+      this.dropped.foreign++;
       this.#refuse(from, initiator, REFUSED_NODE, 0, nonce);
       return;
     }
+    if (other >= nodes) {
+      this.dropped.foreign++;
+      return;
+    }
     if (!this.#noteEpoch(other, epoch)) return; // of a node that has been started anew since
+    const own = this.#epochFor(other);
     let place = this.#responders.findIndex(
       (one) => one?.opening.from === from && one.opening.initiator === initiator && one.opening.nonce[0] === nonce[0],
     );
@@ -513,8 +565,11 @@ export class Sessions {
         return;
       }
       const id = this.#nextReference(place);
-      this.#responders[place] = new Responder(id, { from, initiator, node: other, epoch, nonce }, now);
+      const known = this.#at(body, CONNECT_KNOWN_OFFSET);
+      const isHalfRight = known === own || (known === 0 && !this.#givenUp.has(other));
+      this.#responders[place] = new Responder(id, { from, initiator, node: other, epoch, nonce, isHalfRight }, now);
     }
+    this.counts.taken++;
     const responder = this.#responders[place] as Responder;
     const answer = this.#answer
       .begin(PACKET_ACCEPT, job)
@@ -529,10 +584,13 @@ export class Sessions {
 
   /** Whether an epoch of a node is its latest; of a later one all that was before is forgotten. */
   #noteEpoch(node: number, epoch: number): boolean {
-    const known = this.#epochs.get(node);
-    if (known !== undefined && seqDelta(epoch, known) < 0) return false;
-    this.#epochs.set(node, epoch);
-    if (known !== undefined && known !== epoch) this.#fail(node, this.#options.now(), true);
+    const known = this.#epochs[node] as number;
+    if (epoch === 0 || (known !== 0 && seqDelta(epoch, known) < 0)) {
+      this.dropped.stale++;
+      return false;
+    }
+    this.#epochs[node] = epoch;
+    if (known !== 0 && known !== epoch) this.#fail(node, this.#options.now(), true);
     return true;
   }
 
@@ -585,16 +643,35 @@ export class Sessions {
       this.#acknowledge(responder, now);
       return;
     }
-    if (responder.isBeyond(number) || !this.#takeSegments(body, this.#desk + length)) {
+    const end = this.#desk + length;
+    if (!this.#areFrom(responder.opening.node, body, end)) {
+      this.dropped.foreign++;
+      return;
+    }
+    if (responder.isBeyond(number) || !this.#takeSegments(body, end)) {
       this.dropped.heldBack++;
       return;
     }
+    this.counts.taken++;
     if (responder.note(number, sent, now, (flags & PACKET_PROMPT) !== 0)) this.#acknowledge(responder, now);
   }
 
   /** Half a handshake: the session whose connect packet had a nonce that begins with this word. */
   #byNonce(from: Address, first: number): Responder | undefined {
-    return this.#responders.find((one) => one?.opening.from === from && one.opening.nonce[0] === first);
+    return this.#responders.find(
+      (one) => one?.opening.from === from && one.opening.nonce[0] === first && one.opening.isHalfRight,
+    );
+  }
+
+  /** Whether all segments are of endpoints of a node, for endpoints of this one: only those have streams. */
+  #areFrom(node: number, body: number, end: number): boolean {
+    const { endpoints, nodeOf, node: own } = this.#options;
+    for (let at = body; at < end; at += segmentBytes(this.#words, at)) {
+      const origin = this.#at(at, SEGMENT_ORIGIN_OFFSET);
+      const target = this.#at(at, SEGMENT_TARGET_OFFSET);
+      if (origin >= endpoints || target >= endpoints || nodeOf(origin) !== node || nodeOf(target) !== own) return false;
+    }
+    return true;
   }
 
   /** Whether there was room for all segments; of those that were taken, a second one is a repeated one. */
@@ -625,8 +702,13 @@ export class Sessions {
     const initiator = this.#initiatorOf(from);
     if (initiator?.backlog === undefined) return;
     const { nonce, backlog } = initiator;
-    if (this.#at(body, ACCEPT_ECHO_OFFSET) !== nonce[0] || this.#at(body, ACCEPT_ECHO_OFFSET + 4) !== nonce[1]) return;
-    if (!this.#noteEpoch(backlog.node, this.#at(body, ACCEPT_EPOCH_OFFSET)) || initiator.backlog !== backlog) return;
+    if (this.#at(body, ACCEPT_ECHO_OFFSET) !== nonce[0] || this.#at(body, ACCEPT_ECHO_OFFSET + 4) !== nonce[1]) {
+      this.dropped.unasked++;
+      return;
+    }
+    if (!this.#noteEpoch(backlog.node, this.#at(body, ACCEPT_EPOCH_OFFSET))) return;
+    this.counts.taken++;
+    if (initiator.backlog !== backlog) return; // what was for it is lost with its earlier life
     backlog.attempts = 0;
     backlog.refusals = 0;
     const id = this.#at(body, ACCEPT_RESPONDER_OFFSET);
@@ -643,12 +725,19 @@ export class Sessions {
       const id = this.#word(PACKET_SESSION_OFFSET);
       const initiator = this.#initiators.find((one) => one.session?.knows(id) === true && one.backlog?.to === from);
       if (initiator === undefined) this.dropped.unknown++;
-      else this.#release(initiator, now, false);
+      else {
+        this.counts.taken++;
+        this.#release(initiator, now, false);
+      }
       return;
     }
     const initiator = this.#initiatorOf(from);
-    if (initiator?.backlog === undefined || initiator.session !== undefined) return;
-    if (this.#at(body, REFUSE_ECHO_OFFSET) !== initiator.nonce[0]) return;
+    if (initiator?.backlog === undefined) return;
+    if (initiator.session !== undefined || this.#at(body, REFUSE_ECHO_OFFSET) !== initiator.nonce[0]) {
+      this.dropped.unasked++;
+      return;
+    }
+    this.counts.taken++;
     const { backlog } = initiator;
     if (reason === REFUSED_NODE) {
       this.#fail(backlog.node, now, false);
@@ -663,7 +752,11 @@ export class Sessions {
 
   #acknowledged(from: Address, body: number, now: number): void {
     const initiator = this.#initiatorOf(from);
-    if (initiator?.session === undefined || initiator.backlog === undefined) return;
+    if (initiator?.backlog === undefined) return;
+    if (initiator.session === undefined) {
+      this.dropped.unasked++;
+      return;
+    }
     const words = this.#at(body, ACKNOWLEDGE_WORDS_OFFSET);
     const first = (body + ACKNOWLEDGE_MASK_OFFSET) >>> 2;
     const there = initiator.session.acknowledged(
@@ -681,6 +774,7 @@ export class Sessions {
       this.dropped.untrue++;
       return;
     }
+    this.counts.taken++;
     const { backlog } = initiator;
     backlog.attempts = 0;
     for (const packet of there) {
@@ -694,8 +788,10 @@ export class Sessions {
     const id = this.#word(PACKET_SESSION_OFFSET);
     const place = (id & 0xfff) - 1;
     const responder = this.#responders[place];
-    if (responder?.id === id && responder.opening.from === from) this.#responders[place] = undefined;
-    else this.dropped.unknown++;
+    if (responder?.id === id && responder.opening.from === from) {
+      this.counts.taken++;
+      this.#responders[place] = undefined;
+    } else this.dropped.unknown++;
   }
 
   // ── What is there ─────────────────────────────────────────────────────────────────────────────────────────────

@@ -50,7 +50,34 @@ class Heap implements Arena {
   }
 }
 
-/** What a stream has given out: its contents, in that order. */
+/** What a node has of the heap in one life: with that it is over. */
+class Life implements Arena {
+  readonly #heap: Heap;
+  readonly #held = new Map<number, number>();
+
+  constructor(heap: Heap) {
+    this.#heap = heap;
+  }
+
+  allocate(bytes: number): number {
+    const pointer = this.#heap.allocate(bytes);
+    if (pointer !== 0) this.#held.set(pointer, bytes);
+    return pointer;
+  }
+
+  free(pointer: number, bytes: number): void {
+    if (this.#held.get(pointer) !== bytes)
+      throw new Error(`${bytes} bytes at ${pointer} are given back, and are not held`);
+    this.#held.delete(pointer);
+    this.#heap.free(pointer, bytes);
+  }
+
+  end(): void {
+    for (const [pointer, bytes] of this.#held) this.free(pointer, bytes);
+  }
+}
+
+/** What a stream has given out: its contents, in that order. Its key is `origin>target`, of a later life with `@` and the epoch. */
 export type Given = Map<string, string[]>;
 
 export interface SimulationOptions extends Omit<NetworkOptions, "random"> {
@@ -60,12 +87,15 @@ export interface SimulationOptions extends Omit<NetworkOptions, "random"> {
   /** Whether the wires neither lose nor reorder. */
   readonly isFaithful?: boolean;
   readonly sessions?: Partial<SessionsOptions>;
+  /** A node has lost another one. */
+  readonly onLost?: (node: number, other: number) => void;
 }
 
 export interface SimulatedNode {
   readonly number: number;
   sessions: Sessions;
   epoch: number;
+  life: Life | undefined;
   /** Frozen: it does nothing, and what comes is lost. */
   isFrozen: boolean;
 }
@@ -98,6 +128,7 @@ export class Simulation {
       number,
       sessions: undefined as unknown as Sessions,
       epoch: 1,
+      life: undefined,
       isFrozen: false,
     }));
     for (const node of this.nodes) this.start(node);
@@ -107,20 +138,27 @@ export class Simulation {
   /** Starts a node, for the first time or anew. */
   start(node: SimulatedNode): void {
     const wire = this.network.attach(node.number, this.#options.isFaithful);
+    node.life?.end();
+    node.life = new Life(this.heap);
+    const { epoch } = node;
     const sessions = new Sessions({
       kernel: this.#kernel,
       memory: this.#memory,
-      arena: this.heap,
+      arena: node.life,
       wire,
       now: () => Math.floor(this.network.now),
       random: () => this.random(2 ** 32),
       node: node.number,
-      epoch: node.epoch,
+      epoch,
+      nodes: this.nodes.length,
+      endpoints: this.nodes.length * ENDPOINTS,
+      nodeOf: (endpoint) => Math.floor(endpoint / ENDPOINTS),
       job: JOB,
       addressOf: String,
-      give: (segment) => this.#give(segment),
+      give: (segment) => this.#give(segment, epoch),
       lost: (other, isRestarted) => {
         this.lost.push([node.number, other, isRestarted]);
+        this.#options.onLost?.(node.number, other);
         for (let i = 0; i < ENDPOINTS; i++) {
           node.sessions.forgetTarget(other * ENDPOINTS + i);
           node.sessions.streams.forget(other * ENDPOINTS + i);
@@ -157,10 +195,10 @@ export class Simulation {
     });
   }
 
-  #give(segment: number): void {
+  #give(segment: number, epoch: number): void {
     const { words, bytes } = this.#memory;
     const word = (offset: number): number => (words[(segment + offset) >>> 2] as number) >>> 0;
-    const key = `${word(SEGMENT_ORIGIN_OFFSET)}>${word(SEGMENT_TARGET_OFFSET)}`;
+    const key = `${word(SEGMENT_ORIGIN_OFFSET)}>${word(SEGMENT_TARGET_OFFSET)}${epoch === 1 ? "" : `@${epoch}`}`;
     const length = word(SEGMENT_LENGTH_OFFSET) & 0xffff;
     const at = segment + SEGMENT_SIZE;
     const content = Buffer.from(bytes.slice(at, at + length)).toString("latin1");
@@ -175,6 +213,12 @@ export class Simulation {
     const done = node.sessions.submit(to, from * ENDPOINTS + origin, to * ENDPOINTS + target, 1, content);
     this.#wake(node);
     return done;
+  }
+
+  /** Starts a node anew: it is its next life. */
+  restart(node: SimulatedNode): void {
+    node.epoch++;
+    this.start(node);
   }
 
   /** Runs until nothing happens any more, or a time has come. @returns whether all is quiet */
