@@ -124,6 +124,11 @@ export class Session {
     return this.#idNow === id || this.id === id;
   }
 
+  /** Whether the target has taken it, as far as is known. */
+  get isAccepted(): boolean {
+    return !this.#isHalf || this.#idNow !== this.id;
+  }
+
   /** Data packets that are not acknowledged. */
   get underWay(): number {
     return this.#underWay.size;
@@ -171,7 +176,7 @@ export class Session {
     one.times++;
     this.#order.push({ one, sent: one.sent });
     if (this.#deadline === Number.POSITIVE_INFINITY) this.#deadline = now + this.#timeout();
-    one.packet.flags((isPrompt ? PACKET_PROMPT : 0) | (this.#isHalf && this.#idNow === this.id ? PACKET_HALF : 0));
+    one.packet.flags((isPrompt ? PACKET_PROMPT : 0) | (this.isAccepted ? 0 : PACKET_HALF));
     one.packet.address(this.#idNow, one.sent, one.number);
     this.#out.send(this.#to, one.packet);
   }

@@ -733,7 +733,8 @@ export class Sessions {
     }
     const initiator = this.#initiatorOf(from);
     if (initiator?.backlog === undefined) return;
-    if (initiator.session !== undefined || this.#at(body, REFUSE_ECHO_OFFSET) !== initiator.nonce[0]) {
+    // Half a handshake has a session already, and is none until it is accepted.
+    if (initiator.session?.isAccepted === true || this.#at(body, REFUSE_ECHO_OFFSET) !== initiator.nonce[0]) {
       this.dropped.unasked++;
       return;
     }

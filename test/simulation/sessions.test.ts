@@ -141,6 +141,18 @@ describe("handshakes", () => {
   });
 });
 
+describe("handshakes that are refused", () => {
+  it("D5b D7 half: for want of a responder it waits, like a full one, and does not ask again at once", () => {
+    const sessions = { initiators: 1, responders: 1 };
+    const { simulation, seen } = watched({ seed: 13, nodes: 9, isFaithful: true, sessions });
+    for (let i = 0; i < 50; i++) for (let from = 1; from < 9; from++) simulation.submit(from, 0, text(i));
+    expect(simulation.run()).toBe(true);
+    expect(names(seen)).toContain("refuse");
+    expect(seen.filter(({ kind }) => kind === PACKET_CONNECT).length).toBeLessThan(9 * 20);
+    for (let from = 1; from < 9; from++) expect(simulation.given.get(`${4 * from}>0`)).toEqual(expected(50));
+  });
+});
+
 describe("numbers", () => {
   it("D6 D8 an origin keeps nothing of the sessions that it had, and goes on where each stream was", () => {
     const simulation = new Simulation({ seed: 8, nodes: 200, sessions: { initiators: 2 } });
