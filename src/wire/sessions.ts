@@ -706,12 +706,17 @@ export class Sessions {
       this.dropped.unasked++;
       return;
     }
+    const id = this.#at(body, ACCEPT_RESPONDER_OFFSET);
+    const sent = initiator.sent + 1;
     if (!this.#noteEpoch(backlog.node, this.#at(body, ACCEPT_EPOCH_OFFSET))) return;
     this.counts.taken++;
-    if (initiator.backlog !== backlog) return; // what was for it is lost with its earlier life
+    if (this.#backlogs.get(backlog.node) !== backlog) {
+      // What was for it is lost with its earlier life, and nothing is left to be said: the responder is free at once.
+      this.#out.send(from, this.#answer.begin(PACKET_DISCONNECT, this.#options.job).address(id, sent, 0));
+      return;
+    }
     backlog.attempts = 0;
     backlog.refusals = 0;
-    const id = this.#at(body, ACCEPT_RESPONDER_OFFSET);
     if (initiator.session === undefined) {
       const limit = this.#at(body, ACCEPT_LIMIT_OFFSET);
       initiator.session = new Session(id, backlog.to, this.#out, this.counts, limit, initiator.sent);

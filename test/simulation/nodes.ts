@@ -229,6 +229,6 @@ export class Simulation {
           `it does not come to rest: ${JSON.stringify([this.network.now, this.network.counts, this.nodes.map(({ sessions }) => [sessions.counts, sessions.dropped, sessions.inUse])])}`,
         );
     }
-    return !this.network.step(until);
+    return this.network.isQuiet;
   }
 }

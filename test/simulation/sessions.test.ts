@@ -194,6 +194,94 @@ describe("numbers", () => {
   });
 });
 
+describe("another life of a node", () => {
+  it("D7 who hears that it is one gives its responder back at once: nine find a node with one responder, in a second", () => {
+    const simulation = new Simulation({ seed: 14, nodes: 10, sessions: { responders: 1 } });
+    const sendAll = (): void => {
+      for (let from = 1; from < 10; from++) simulation.submit(from, 0, text(0));
+    };
+    sendAll();
+    simulation.run();
+    simulation.restart(simulation.nodes[0] as (typeof simulation.nodes)[0]);
+    sendAll();
+    const begin = simulation.network.now;
+    simulation.run();
+    expect(simulation.lost.map(([who, whom]) => [who, whom]).sort()).toEqual(
+      [1, 2, 3, 4, 5, 6, 7, 8, 9].map((who) => [who, 0]),
+    );
+    expect(simulation.network.now - begin).toBeLessThan(1e6);
+  });
+
+  it("D8 a packet of an earlier life that comes late is known, and is not given out", () => {
+    const simulation = new Simulation({ seed: 15, nodes: 2 });
+    const [origin] = simulation.nodes as [(typeof simulation.nodes)[0]];
+    let late: Uint8Array | undefined;
+    simulation.network.isLost = (from, _, packet) => {
+      if (from !== 0 || packet[2] !== PACKET_DATA || late !== undefined) return false;
+      late = packet.slice();
+      return true;
+    };
+    simulation.submit(0, 1, text(0));
+    simulation.run(1000);
+    simulation.restart(origin);
+    simulation.submit(0, 1, text(1), 1);
+    simulation.run(2000);
+    expect(simulation.given.get("1>4")).toEqual(["0:segment 1"]);
+    simulation.network.carry(0, 1, late as Uint8Array);
+    simulation.run();
+    expect(simulation.given.get("0>4")).toBeUndefined();
+    expect(simulation.nodes[1]?.sessions.dropped.unknown).toBe(1);
+  });
+
+  it("D10 who was given up, and did not know it, is told so when it comes again: both begin anew, in both directions", () => {
+    const simulation = new Simulation({ seed: 16, nodes: 2 });
+    const [one, other] = simulation.nodes as [(typeof simulation.nodes)[0], (typeof simulation.nodes)[0]];
+    for (const [from, to] of [
+      [0, 1],
+      [1, 0],
+    ] as const)
+      simulation.submit(from, to, text(0));
+    simulation.run();
+    other.isFrozen = true;
+    simulation.submit(0, 1, text(1));
+    simulation.run();
+    expect(simulation.lost).toEqual([[0, 1, false]]);
+    other.isFrozen = false;
+    // It is told when it connects; what it sent then is lost.
+    simulation.submit(1, 0, text(1));
+    simulation.run();
+    expect(simulation.lost).toEqual([
+      [0, 1, false],
+      [1, 0, true],
+    ]);
+    for (let i = 0; i < 3; i++)
+      for (const [from, to] of [
+        [0, 1],
+        [1, 0],
+      ] as const)
+        simulation.submit(from, to, text(i));
+    expect(simulation.run()).toBe(true);
+    for (const stream of ["0>4", "4>0"]) expect(simulation.given.get(stream)).toEqual([...expected(1), ...expected(3)]);
+    expect(simulation.lost).toHaveLength(2);
+    expect([one, other].map(({ sessions }) => sessions.inUse.backlogs)).toEqual([0, 0]);
+  });
+
+  it("D10 who was frozen itself does not give others up for it", () => {
+    const simulation = new Simulation({ seed: 17, nodes: 2 });
+    const [one] = simulation.nodes as [(typeof simulation.nodes)[0]];
+    simulation.network.isLost = () => simulation.network.now < 30_000;
+    simulation.submit(0, 1, text(0));
+    simulation.run(30_000); // it has asked, once more
+    one.isFrozen = true;
+    simulation.run(20e6);
+    one.isFrozen = false;
+    simulation.wake(one);
+    expect(simulation.run()).toBe(true);
+    expect(simulation.lost).toEqual([]);
+    expect(simulation.given.get("0>4")).toEqual(expected(1));
+  });
+});
+
 describe("repair is bounded", () => {
   it.each([0.01, 0.05])("of a part of %d of the packets that are lost: at most two retransmissions each", (loss) => {
     const faults = { loss, duplicate: 0, reorder: 0, reorderMicroseconds: 0 };

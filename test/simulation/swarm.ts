@@ -105,7 +105,7 @@ export function swarm(seed: number, nodesMin = 2, nodesMax = 10): Outcome {
     let wait = 1000;
     const attempt = (): void => {
       // Whoever is frozen sends nothing; where there is no room, later.
-      if (!from.isFrozen && send(from, to, bytes)) return;
+      if (!from.isFrozen && (send(from, to, bytes) || to === silent?.number)) return;
       network.at(network.now + wait, attempt);
       wait = Math.min(2 * wait, RETRY_MAX);
     };
@@ -157,7 +157,10 @@ export function swarm(seed: number, nodesMin = 2, nodesMax = 10): Outcome {
   network.faults = NO_FAULTS;
   network.isLost = () => false;
   const stopped = network.now;
-  if (!simulation.run(stopped + QUIET_WITHIN)) wrong.push(`not quiet ${QUIET_WITHIN} µs after the last fault`);
+  if (!simulation.run(stopped + QUIET_WITHIN))
+    wrong.push(
+      `not quiet ${QUIET_WITHIN} µs after the last fault: ${simulation.nodes.map(({ sessions: one }) => JSON.stringify([one.inUse, one.counts]))}, ${JSON.stringify(simulation.lost)}`,
+    );
   const quietAfter = network.now - stopped;
   const mayLose = isLong || drawn.restarts > 0 || hasSilent;
   if (!mayLose && simulation.lost.length > 0) wrong.push(`nodes were given up: ${JSON.stringify(simulation.lost)}`);
