@@ -273,9 +273,10 @@ describe("another life of a node", () => {
     simulation.submit(0, 1, text(0));
     simulation.run(30_000); // it has asked, once more
     one.isFrozen = true;
-    simulation.run(20e6);
-    one.isFrozen = false;
-    simulation.wake(one);
+    simulation.network.at(20e6, () => {
+      one.isFrozen = false;
+      simulation.wake(one);
+    });
     expect(simulation.run()).toBe(true);
     expect(simulation.lost).toEqual([]);
     expect(simulation.given.get("0>4")).toEqual(expected(1));
