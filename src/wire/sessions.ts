@@ -24,7 +24,6 @@ import {
   CONNECT_TARGET_OFFSET,
   PACKET_ACCEPT,
   PACKET_ACKNOWLEDGE,
-  PACKET_BYTES_MAX,
   PACKET_CONNECT,
   PACKET_DATA,
   PACKET_DISCONNECT,
@@ -39,6 +38,7 @@ import {
   PACKET_SENT_OFFSET,
   PACKET_SESSION_OFFSET,
   PACKET_SIZE,
+  PACKET_WRONG_SIZE,
   REFUSE_ECHO_OFFSET,
   REFUSE_REASON_OFFSET,
   REFUSE_WAIT_OFFSET,
@@ -167,6 +167,13 @@ export interface Dropped {
   unasked: number;
 }
 
+/** The same, and so long that there is a place for one. */
+function grown(words: Uint32Array<ArrayBuffer>, place: number): Uint32Array<ArrayBuffer> {
+  const longer = new Uint32Array(Math.max(words.length, 2 ** Math.ceil(Math.log2(place + 1))));
+  longer.set(words);
+  return longer;
+}
+
 export class Sessions {
   /** `taken`: packets that came and were not dropped. */
   readonly counts: Counts & { acknowledgments: number; connects: number; refused: number; taken: number } = {
@@ -193,11 +200,15 @@ export class Sessions {
   readonly #initiators: Initiator[];
   readonly #responders: (Responder | undefined)[];
   readonly #backlogs = new Map<number, Backlog>();
+  /** Those that may be served, in turn. */
   readonly #line = new Queue<Backlog>();
+  /** Those that may not be yet: nobody looks at them before the first of them may. */
+  readonly #resting = new Set<Backlog>();
+  #restUntil = Number.POSITIVE_INFINITY;
   /** Next order number to each target endpoint, by origin endpoint and target. */
-  readonly #orders = new Map<number, Uint32Array>();
+  readonly #orders = new Map<number, Uint32Array<ArrayBuffer>>();
   /** Latest epoch of each node that was heard of; 0: none was. */
-  readonly #epochs: Uint32Array;
+  #epochs = new Uint32Array(64);
   /** How often a node was given up: for it, this one begins another life each time. */
   readonly #givenUp = new Map<number, number>();
   readonly #spare: Packet[] = [];
@@ -212,7 +223,6 @@ export class Sessions {
   constructor(options: SessionsOptions) {
     const { kernel, memory, arena, wire, initiators = 8, responders = 64, backlogBytes = 1_048_576 } = options;
     this.#options = options;
-    this.#epochs = new Uint32Array(options.nodes);
     this.streams = new Streams(kernel, memory, arena, options.give);
     this.#packetBytes = wire.packetBytes - TAG_BYTES;
     this.#backlogBytes = backlogBytes;
@@ -220,7 +230,7 @@ export class Sessions {
     this.#out = { send: (to, packet) => wire.send(to, packet.bytes) };
     this.#initiators = Array.from({ length: initiators }, () => this.#makeInitiator());
     this.#responders = Array.from({ length: responders }, () => undefined);
-    this.#desk = arena.allocate(PACKET_BYTES_MAX);
+    this.#desk = arena.allocate(wire.packetBytes);
     this.#words = memory.words;
     this.#generation = options.random();
   }
@@ -278,9 +288,7 @@ export class Sessions {
   #nextOrder(origin: number, target: number): number {
     let orders = this.#orders.get(origin);
     if (orders === undefined || orders.length <= target) {
-      const longer = new Uint32Array(Math.max(64, 2 ** Math.ceil(Math.log2(target + 1))));
-      if (orders !== undefined) longer.set(orders);
-      orders = longer;
+      orders = grown(orders ?? new Uint32Array(64), target);
       this.#orders.set(origin, orders);
     }
     const order = orders[target] as number;
@@ -292,36 +300,46 @@ export class Sessions {
   #wait(backlog: Backlog): void {
     if (backlog.isServed || backlog.isWaiting) return;
     backlog.isWaiting = true;
-    this.#line.push(backlog);
+    if (backlog.notBefore <= this.#options.now()) this.#line.push(backlog);
+    else {
+      this.#resting.add(backlog);
+      this.#restUntil = Math.min(this.#restUntil, backlog.notBefore);
+    }
+  }
+
+  /** Puts those into the line that have rested for long enough. */
+  #rouse(now: number): void {
+    if (this.#restUntil > now) return;
+    this.#restUntil = Number.POSITIVE_INFINITY;
+    for (const backlog of this.#resting) {
+      if (backlog.notBefore <= now) {
+        this.#resting.delete(backlog);
+        this.#line.push(backlog);
+      } else this.#restUntil = Math.min(this.#restUntil, backlog.notBefore);
+    }
   }
 
   /** Whether a node waits that could be served now. */
-  #isAwaited(now: number): boolean {
-    const { first } = this.#line;
-    return first !== undefined && first.notBefore <= now;
+  get #isAwaited(): boolean {
+    return this.#line.length > 0;
   }
 
   /** Gives free initiators to the nodes that wait, in turn. */
   #serve(now: number): void {
     for (const initiator of this.#initiators) {
       if (initiator.backlog !== undefined) continue;
-      const backlog = this.#nextInLine(now);
+      const backlog = this.#nextInLine();
       if (backlog === undefined) return;
       this.#connect(initiator, backlog, now);
     }
   }
 
-  /** The first in the line that may be connected to; others go behind. */
-  #nextInLine(now: number): Backlog | undefined {
-    for (let tries = this.#line.length; tries > 0; tries--) {
-      const backlog = this.#line.first as Backlog;
+  #nextInLine(): Backlog | undefined {
+    for (let backlog = this.#line.first; backlog !== undefined; backlog = this.#line.first) {
       this.#line.shift();
       if (this.#backlogs.get(backlog.node) !== backlog) continue; // given up
-      if (backlog.notBefore <= now) {
-        backlog.isWaiting = false;
-        return backlog;
-      }
-      this.#line.push(backlog);
+      backlog.isWaiting = false;
+      return backlog;
     }
     return undefined;
   }
@@ -336,11 +354,14 @@ export class Sessions {
     initiator.sent = 0;
     const { connect, reference, nonce } = initiator;
     const to = backlog.node;
+    const known = this.#epochs[to] ?? 0;
+    // Half a handshake (D5b) only with a life that is known: another one must hear of its epoch before anything is taken.
+    const isHalf = wire.isFaithful && known !== 0;
     connect.begin(PACKET_CONNECT, job).word(reference).word(node).word(this.#epochFor(to)).word(to);
-    connect.word(wire.isFaithful ? CONNECT_HALF : 0).word(this.#epochs[to] as number);
+    connect.word(isHalf ? CONNECT_HALF : 0).word(known);
     for (const word of nonce) connect.word(word);
     this.#sendConnect(initiator, backlog, now);
-    if (!wire.isFaithful) return;
+    if (!isHalf) return;
     const limit = 1 + SESSION_WINDOW;
     const first = nonce[0] as number;
     initiator.session = new Session(first, backlog.to, this.#out, this.counts, limit, initiator.sent, true);
@@ -364,7 +385,7 @@ export class Sessions {
     const { session, backlog } = initiator;
     if (session === undefined || backlog === undefined) return;
     session.repeat(now);
-    while (session.mayBegin && (initiator.quota > 0 || !this.#isAwaited(now))) {
+    while (session.mayBegin && (initiator.quota > 0 || !this.#isAwaited)) {
       const packet = backlog.again.shift() ?? this.#takeFirst(backlog);
       if (packet === undefined) break;
       initiator.quota--;
@@ -372,7 +393,7 @@ export class Sessions {
     }
     const isThrough = session.underWay === 0;
     const hasMore = backlog.again.length > 0 || backlog.packets.length > 0;
-    if (isThrough && (hasMore || this.#isAwaited(now))) this.#release(initiator, now, true);
+    if (isThrough && (hasMore || this.#isAwaited)) this.#release(initiator, now, true);
     else if (isThrough) initiator.deadline = now + IDLE_INITIATOR;
     else initiator.deadline = Number.POSITIVE_INFINITY;
   }
@@ -413,6 +434,7 @@ export class Sessions {
       backlog.again = [];
       backlog.packets.clear();
       this.#backlogs.delete(node);
+      this.#resting.delete(backlog);
       if (initiator !== undefined) {
         initiator.session = undefined; // and what it had under way
         this.#release(initiator, now, false);
@@ -439,7 +461,7 @@ export class Sessions {
     const { backlog } = initiator;
     if (backlog === undefined) return;
     if (this.#isGivenUp(backlog, now)) return;
-    if (backlog.attempts >= ATTEMPTS_YIELD && this.#isAwaited(now)) {
+    if (backlog.attempts >= ATTEMPTS_YIELD && this.#isAwaited) {
       backlog.notBefore = now + Math.min(CONNECT_TIMEOUT * 2 ** backlog.attempts, CONNECT_TIMEOUT_MAX);
       this.#release(initiator, now, false);
       return;
@@ -463,6 +485,7 @@ export class Sessions {
   /** Does what is due. @returns when something will be, in microseconds; Infinity: never, unless something comes */
   advance(): number {
     const now = this.#options.now();
+    this.#rouse(now);
     this.#serve(now);
     let next = Number.POSITIVE_INFINITY;
     for (const initiator of this.#initiators) {
@@ -481,8 +504,7 @@ export class Sessions {
       next = Math.min(next, responder.due);
     }
     // Those that may be served already are so as soon as an initiator is free.
-    for (const { notBefore } of this.#line) if (notBefore > now) next = Math.min(next, notBefore);
-    return next;
+    return Math.min(next, this.#restUntil);
   }
 
   #idle(initiator: Initiator, now: number): void {
@@ -498,7 +520,7 @@ export class Sessions {
     const { backlog } = initiator;
     if (backlog === undefined) return;
     if (this.#isGivenUp(backlog, now)) return;
-    if (backlog.attempts >= ATTEMPTS_YIELD && this.#isAwaited(now)) {
+    if (backlog.attempts >= ATTEMPTS_YIELD && this.#isAwaited) {
       backlog.notBefore = now + Math.min(CONNECT_TIMEOUT * 2 ** backlog.attempts, CONNECT_TIMEOUT_MAX);
       this.#release(initiator, now, true);
     } else session.timedOut(now);
@@ -508,10 +530,12 @@ export class Sessions {
 
   /** A packet came: it is copied, looked at, and only the copy is used. */
   receive(from: Address, packet: Uint8Array): void {
-    const { kernel, memory, job } = this.#options;
+    const { kernel, memory, job, wire } = this.#options;
     const { length } = packet;
-    if (length <= PACKET_BYTES_MAX) memory.bytes.set(packet, this.#desk);
-    const rule = kernel.packetCheck(this.#desk, length, job);
+    // One that is longer than the wire takes is none that it was given.
+    const fits = length <= wire.packetBytes;
+    if (fits) memory.bytes.set(packet, this.#desk);
+    const rule = fits ? kernel.packetCheck(this.#desk, length, job) : PACKET_WRONG_SIZE;
     if (rule !== PACKET_RIGHT) {
       this.dropped.wrong[rule] = (this.dropped.wrong[rule] ?? 0) + 1;
       return;
@@ -565,8 +589,7 @@ export class Sessions {
         return;
       }
       const id = this.#nextReference(place);
-      const known = this.#at(body, CONNECT_KNOWN_OFFSET);
-      const isHalfRight = known === own || (known === 0 && !this.#givenUp.has(other));
+      const isHalfRight = this.#at(body, CONNECT_KNOWN_OFFSET) === own;
       this.#responders[place] = new Responder(id, { from, initiator, node: other, epoch, nonce, isHalfRight }, now);
     }
     this.counts.taken++;
@@ -584,11 +607,12 @@ export class Sessions {
 
   /** Whether an epoch of a node is its latest; of a later one all that was before is forgotten. */
   #noteEpoch(node: number, epoch: number): boolean {
-    const known = this.#epochs[node] as number;
+    const known = this.#epochs[node] ?? 0;
     if (epoch === 0 || (known !== 0 && seqDelta(epoch, known) < 0)) {
       this.dropped.stale++;
       return false;
     }
+    if (node >= this.#epochs.length) this.#epochs = grown(this.#epochs, node);
     this.#epochs[node] = epoch;
     if (known !== 0 && known !== epoch) this.#fail(node, this.#options.now(), true);
     return true;

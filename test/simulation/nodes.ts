@@ -87,6 +87,8 @@ export interface SimulationOptions extends Omit<NetworkOptions, "random"> {
   /** Whether the wires neither lose nor reorder. */
   readonly isFaithful?: boolean;
   readonly sessions?: Partial<SessionsOptions>;
+  /** What some nodes have otherwise. */
+  readonly sessionsOf?: (node: number) => Partial<SessionsOptions>;
   /** A node has lost another one. */
   readonly onLost?: (node: number, other: number) => void;
 }
@@ -165,6 +167,7 @@ export class Simulation {
         }
       },
       ...this.#options.sessions,
+      ...this.#options.sessionsOf?.(node.number),
     });
     node.sessions = sessions;
     wire.onPacket = (from, packet) => {

@@ -10,7 +10,6 @@ interface Place {
 export class Sent {
   readonly #nodes: number;
   readonly #endpoints: number;
-  readonly #isHalf: boolean;
   /** Eras so far, by origin's node and target's. */
   readonly #eras: Int32Array;
   /** By stream and era: how many were sent. */
@@ -19,11 +18,9 @@ export class Sent {
   readonly #places = new Map<string, Map<string, Place>>();
   #serial = 0;
 
-  /** @param isHalf an era may come to two lives: data follows a connect packet whose answer the first life did not live to give */
-  constructor(nodes: number, endpoints: number, isHalf: boolean) {
+  constructor(nodes: number, endpoints: number) {
     this.#nodes = nodes;
     this.#endpoints = endpoints;
-    this.#isHalf = isHalf;
     this.#eras = new Int32Array(nodes * nodes);
   }
 
@@ -74,11 +71,7 @@ export class Sent {
         const place = places?.get(content);
         const isNext = place?.era === last.era && place.index === last.index + 1;
         const isFirst = place !== undefined && place.era > last.era && place.index === 0;
-        if (
-          place === undefined ||
-          !(isNext || isFirst) ||
-          (isFirst && !this.#isHalf && counts[place.era] !== undefined)
-        ) {
+        if (place === undefined || !(isNext || isFirst) || (isFirst && counts[place.era] !== undefined)) {
           const where = place === undefined ? "was never sent" : `is ${place.index} of era ${place.era}`;
           wrong.push(
             `stream ${life}: ${i}, ${content.slice(0, 20)}, ${where}, behind ${last.index} of era ${last.era}`,

@@ -123,7 +123,12 @@ describe("handshakes", () => {
 
   it("D5b half, on a faithful wire: data follows at once, and bears the nonce until the session has its id", () => {
     const { simulation, seen } = watched({ seed: 6, nodes: 2, isFaithful: true });
-    for (let i = 0; i < 300; i++) simulation.submit(0, 1, text(i));
+    // The first time, nothing is known of the other's life: a full one.
+    simulation.submit(0, 1, text(0));
+    simulation.run();
+    expect(names(seen)).toEqual(["connect", "accept", "data", "acknowledge", "disconnect"]);
+    seen.length = 0;
+    for (let i = 1; i < 300; i++) simulation.submit(0, 1, text(i));
     simulation.run();
     expect(names(seen).slice(0, 2)).toEqual(["connect", "data"]);
     const data = seen.filter(({ kind }) => kind === PACKET_DATA);
@@ -141,11 +146,32 @@ describe("handshakes", () => {
   });
 });
 
+describe("handshakes with a node that is started anew", () => {
+  it("D5b half: what one life was meant to have, another does not take", () => {
+    const { simulation, seen } = watched({ seed: 18, nodes: 2, isFaithful: true });
+    simulation.submit(0, 1, text(0));
+    simulation.run();
+    simulation.restart(simulation.nodes[1] as (typeof simulation.nodes)[0]);
+    simulation.submit(0, 1, text(1));
+    simulation.run();
+    expect(seen.some(({ flags }) => (flags & PACKET_HALF) !== 0)).toBe(true);
+    expect(simulation.lost).toEqual([[0, 1, true]]);
+    expect(simulation.given.get("0>4@2")).toBeUndefined();
+    for (let i = 0; i < 3; i++) simulation.submit(0, 1, text(i));
+    expect(simulation.run()).toBe(true);
+    expect(simulation.given.get("0>4@2")).toEqual(expected(3));
+    expect(simulation.nodes[1]?.sessions.inUse.waiting).toBe(0);
+  });
+});
+
 describe("handshakes that are refused", () => {
   it("D5b D7 half: for want of a responder it waits, like a full one, and does not ask again at once", () => {
     const sessions = { initiators: 1, responders: 1 };
     const { simulation, seen } = watched({ seed: 13, nodes: 9, isFaithful: true, sessions });
-    for (let i = 0; i < 50; i++) for (let from = 1; from < 9; from++) simulation.submit(from, 0, text(i));
+    for (let from = 1; from < 9; from++) simulation.submit(from, 0, text(0));
+    simulation.run();
+    seen.length = 0;
+    for (let i = 1; i < 50; i++) for (let from = 1; from < 9; from++) simulation.submit(from, 0, text(i));
     expect(simulation.run()).toBe(true);
     expect(names(seen)).toContain("refuse");
     expect(seen.filter(({ kind }) => kind === PACKET_CONNECT).length).toBeLessThan(9 * 20);

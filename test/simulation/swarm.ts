@@ -79,7 +79,7 @@ export function swarm(seed: number, nodesMin = 2, nodesMax = 10): Outcome {
   const random = randomOf(seed);
   const drawn = draw(random, nodesMin, nodesMax);
   const { nodes, faults, sessions, span, isLong, hasSilent } = drawn;
-  const sent = new Sent(nodes, ENDPOINTS, drawn.isFaithful);
+  const sent = new Sent(nodes, ENDPOINTS);
   const simulation = new Simulation({
     ...drawn,
     seed: seed + 1,
