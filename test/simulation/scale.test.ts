@@ -1,0 +1,20 @@
+// What grows with the number of nodes, and what does not.
+import { describe, expect, it } from "vitest";
+import { idleBytes, manyNodes, manyTargets, silentTargets } from "./scale.js";
+
+describe("many nodes", { timeout: 60_000 }, () => {
+  it("D6 200 nodes send to 10 others each", () => manyNodes(200, 10, 5));
+
+  it("D1 D5 D6 one node with 8 initiator contexts serves 2,000 targets, twice", () => {
+    manyTargets(2000);
+  });
+
+  it.each([1, 4, 8])(
+    "D5a 4 × %d silent nodes and as many contexts: those that answer are served meanwhile",
+    (initiators) => silentTargets(initiators),
+  );
+
+  it("D6 an idle target costs its origin 16 bytes at the most: its order number and its epoch", () => {
+    expect(idleBytes(4000)).toBeLessThanOrEqual(16);
+  });
+});
