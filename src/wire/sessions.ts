@@ -826,6 +826,14 @@ export class Sessions {
 
   // ── What is there ─────────────────────────────────────────────────────────────────────────────────────────────
 
+  /** What grows with what is heard of, and said to, though nothing is under way: entries, words, streams, packets. */
+  get kept(): { epochs: number; orders: number; streams: number; givenUp: number; spare: number } {
+    let orders = 0;
+    for (const { length } of this.#orders.values()) orders += length;
+    const { count: streams } = this.streams;
+    return { epochs: this.#epochs.length, orders, streams, givenUp: this.#givenUp.size, spare: this.#spare.length };
+  }
+
   /** What is in use: after all is quiet, it is nothing. */
   get inUse(): { initiators: number; responders: number; backlogs: number; waiting: number } {
     return {

@@ -54,6 +54,13 @@ export class Streams {
   readonly #arena: Arena;
   readonly #give: (segment: number) => void;
   readonly #streams = new Map<number, Map<number, Stream>>();
+  /** Streams of which something came. */
+  get count(): number {
+    let count = 0;
+    for (const from of this.#streams.values()) count += from.size;
+    return count;
+  }
+
   /** Bytes of segments that wait for others before them. */
   waiting = 0;
   /** Segments that were dropped, for they had come before. */

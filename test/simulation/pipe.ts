@@ -45,12 +45,16 @@ export class Pipe {
     this.heap = new Heap(memoryBytes);
   }
 
-  start(node: number, give: (segment: number) => void): Sessions {
+  /** Sees what is sent. */
+  tap: (from: number, to: number, packet: Uint8Array) => void = () => {};
+
+  start(node: number, give: (segment: number) => void, epoch = 1): Sessions {
     const { isFaithful = false, packetBytes = 1400, kernel: _, ...sessionsOptions } = this.#options;
     const wire: Wire = {
       packetBytes,
       isFaithful,
       send: (to, packet) => {
+        this.tap(node, Number(to), packet);
         this.#packets.push({ from: node, to: Number(to), packet: packet.slice() });
         return true;
       },
@@ -67,7 +71,7 @@ export class Pipe {
       now: () => this.now,
       random: () => this.#random(2 ** 32),
       node,
-      epoch: 1,
+      epoch,
       nodes: this.#count,
       endpoints: this.#count,
       nodeOf: (endpoint) => endpoint,
