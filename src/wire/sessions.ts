@@ -35,6 +35,7 @@ import {
   PACKET_PROMPT,
   PACKET_REFUSE,
   PACKET_RIGHT,
+  PACKET_SEALED,
   PACKET_SENT_OFFSET,
   PACKET_SESSION_OFFSET,
   PACKET_SIZE,
@@ -165,6 +166,13 @@ export interface Dropped {
   stale: number;
   /** Answers to another attempt than the last, or to none. */
   unasked: number;
+  /** With a tag, which nobody here can verify. */
+  sealed: number;
+}
+
+/** Microseconds until the next attempt, after so many of which nothing came. */
+function backoff(attempts: number): number {
+  return Math.min(CONNECT_TIMEOUT * 2 ** attempts, CONNECT_TIMEOUT_MAX);
 }
 
 /** The same, and so long that there is a place for one. */
@@ -193,6 +201,7 @@ export class Sessions {
     foreign: 0,
     stale: 0,
     unasked: 0,
+    sealed: 0,
   };
   readonly streams: Streams;
   readonly #options: SessionsOptions;
@@ -370,7 +379,7 @@ export class Sessions {
 
   #sendConnect(initiator: Initiator, { to, attempts }: Backlog, now: number): void {
     this.counts.connects++;
-    initiator.deadline = now + Math.min(CONNECT_TIMEOUT * 2 ** attempts, CONNECT_TIMEOUT_MAX);
+    initiator.deadline = now + backoff(attempts);
     this.#out.send(to, initiator.connect.address(0, ++initiator.sent, 0));
   }
 
@@ -462,7 +471,7 @@ export class Sessions {
     if (backlog === undefined) return;
     if (this.#isGivenUp(backlog, now)) return;
     if (backlog.attempts >= ATTEMPTS_YIELD && this.#isAwaited) {
-      backlog.notBefore = now + Math.min(CONNECT_TIMEOUT * 2 ** backlog.attempts, CONNECT_TIMEOUT_MAX);
+      backlog.notBefore = now + backoff(backlog.attempts);
       this.#release(initiator, now, false);
       return;
     }
@@ -521,7 +530,7 @@ export class Sessions {
     if (backlog === undefined) return;
     if (this.#isGivenUp(backlog, now)) return;
     if (backlog.attempts >= ATTEMPTS_YIELD && this.#isAwaited) {
-      backlog.notBefore = now + Math.min(CONNECT_TIMEOUT * 2 ** backlog.attempts, CONNECT_TIMEOUT_MAX);
+      backlog.notBefore = now + backoff(backlog.attempts);
       this.#release(initiator, now, true);
     } else session.timedOut(now);
   }
@@ -538,6 +547,10 @@ export class Sessions {
     const rule = fits ? kernel.packetCheck(this.#desk, length, job) : PACKET_WRONG_SIZE;
     if (rule !== PACKET_RIGHT) {
       this.dropped.wrong[rule] = (this.dropped.wrong[rule] ?? 0) + 1;
+      return;
+    }
+    if (((this.#word(0) >>> PACKET_FLAGS_SHIFT) & PACKET_SEALED) !== 0) {
+      this.dropped.sealed++;
       return;
     }
     const kind = (this.#word(0) >>> PACKET_KIND_SHIFT) & 0xff;
@@ -753,11 +766,16 @@ export class Sessions {
     if (reason === REFUSED_UNKNOWN) {
       const id = this.#word(PACKET_SESSION_OFFSET);
       const initiator = this.#initiators.find((one) => one.session?.knows(id) === true && one.backlog?.to === from);
-      if (initiator === undefined) this.dropped.unknown++;
-      else {
-        this.counts.taken++;
-        this.#release(initiator, now, false);
+      if (initiator?.backlog === undefined) {
+        this.dropped.unknown++;
+        return;
       }
+      this.counts.taken++;
+      const { backlog } = initiator;
+      // Once, its node has started anew, or has given the responder to another; more often, it takes its time.
+      if (this.#isGivenUp(backlog, now)) return;
+      if (backlog.attempts > 1) backlog.notBefore = now + backoff(backlog.attempts);
+      this.#release(initiator, now, false);
       return;
     }
     const initiator = this.#initiatorOf(from);
@@ -774,7 +792,8 @@ export class Sessions {
       return;
     }
     // Twice as long each time, and not all at once.
-    const wait = this.#at(body, REFUSE_WAIT_OFFSET) * 2 ** Math.min(backlog.refusals++, 6);
+    const asked = Math.min(this.#at(body, REFUSE_WAIT_OFFSET), CONNECT_TIMEOUT_MAX);
+    const wait = Math.min(asked * 2 ** Math.min(backlog.refusals++, 6), CONNECT_TIMEOUT_MAX);
     backlog.attempts = 0;
     backlog.notBefore = now + wait * (0.5 + (this.#options.random() & 0xffff) / 65536);
     this.#release(initiator, now, false);

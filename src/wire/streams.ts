@@ -95,6 +95,7 @@ export class Streams {
         this.repeated++;
         return REPEATED;
       }
+      if (ahead >= STREAM_WINDOW) return HELD_BACK;
       stream.queue = this.#arena.allocate(QUEUE_BYTES);
       if (stream.queue === 0) return HELD_BACK;
       this.#kernel.queueInit(stream.queue, STREAM_WINDOW, stream.next, false);

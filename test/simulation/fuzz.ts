@@ -131,15 +131,19 @@ class Attacker {
     const kind = kinds[random(kinds.length)] as number;
     for (let at = PACKET_SIZE; at < bytes.length; at += 4) packet.setUint32(at, this.#word(), true);
     packet.setUint8(0, PACKET_MAGIC);
-    packet.setUint8(1, PACKET_VERSION);
-    packet.setUint8(2, kind);
+    packet.setUint8(1, random(32) === 0 ? random(256) : PACKET_VERSION);
+    packet.setUint8(2, random(32) === 0 ? random(256) : kind);
     packet.setUint8(3, random(4) === 0 ? random(8) : 0);
     packet.setUint16(PACKET_LENGTH_OFFSET, bytes.length, true);
     packet.setUint16(PACKET_LENGTH_OFFSET + 2, PACKET_SIZE + (random(8) === 0 ? 4 * random(20) : 0), true);
     packet.setUint32(PACKET_JOB_OFFSET, random(16) === 0 ? random(2 ** 32) : JOB, true);
     // No place ends like that: it is in use by nobody.
-    packet.setUint32(PACKET_SESSION_OFFSET, kind === PACKET_CONNECT ? 0 : (this.#word() | 0xfff) >>> 0, true);
-    packet.setUint32(PACKET_SENT_OFFSET, this.#word() || 1, true);
+    packet.setUint32(
+      PACKET_SESSION_OFFSET,
+      random(32) === 0 || kind === PACKET_CONNECT ? 0 : (this.#word() | 0xfff) >>> 0,
+      true,
+    );
+    packet.setUint32(PACKET_SENT_OFFSET, this.#word(), true);
     packet.setUint32(PACKET_NUMBER_OFFSET, kind === PACKET_DATA ? this.#word() || 1 : 0, true);
     const set = (offset: number, value: number): void => {
       if (PACKET_SIZE + offset + 4 <= bytes.length) packet.setUint32(PACKET_SIZE + offset, value, true);
@@ -292,6 +296,7 @@ export function fuzz(seed: number, count: number, isKnowing: boolean, isFaithful
       ...is,
       epochs: NODES,
       streams: NODES,
+      givenUp: NODES,
       spare: 256,
       responders: 64,
       heap: isKnowing ? HEAP_BYTES : is.heap,

@@ -90,6 +90,11 @@ export class Pipe {
     this.#nodes.delete(node);
   }
 
+  /** Has a node get a packet that nobody sent. */
+  inject(to: number, from: string, packet: Uint8Array): void {
+    this.#nodes.get(to)?.sessions.receive(from, packet);
+  }
+
   /** Takes what is on the way, in order, until nothing is, and nothing will be due. */
   run(): void {
     for (;;) {
