@@ -31,6 +31,8 @@ export interface SimulationOptions extends Omit<NetworkOptions, "random"> {
   readonly sessions?: Partial<SessionsOptions>;
   /** What some nodes have otherwise. */
   readonly sessionsOf?: (node: number) => Partial<SessionsOptions>;
+  /** Whether what was given out is kept, or only counted. */
+  readonly keepsContents?: boolean;
   /** A node has lost another one. */
   readonly onLost?: (node: number, other: number) => void;
 }
@@ -48,6 +50,8 @@ export class Simulation {
   readonly network: SimulatedNetwork;
   readonly nodes: SimulatedNode[];
   readonly given: Given = new Map();
+  /** Segments that were given out. */
+  givenCount = 0;
   /** [who says so, whom it has lost, whether that one was started anew] */
   readonly lost: [number, number, boolean][] = [];
   readonly random: (below: number) => number;
@@ -141,6 +145,8 @@ export class Simulation {
   }
 
   #give(segment: number, epoch: number): void {
+    this.givenCount++;
+    if (this.#options.keepsContents === false) return;
     const { words, bytes } = this.#memory;
     const word = (offset: number): number => (words[(segment + offset) >>> 2] as number) >>> 0;
     const key = `${word(SEGMENT_ORIGIN_OFFSET)}>${word(SEGMENT_TARGET_OFFSET)}${epoch === 1 ? "" : `@${epoch}`}`;
@@ -154,10 +160,15 @@ export class Simulation {
 
   /** Sends a segment from an endpoint to another; false: there is no room. */
   submit(from: number, to: number, content: Uint8Array, origin = 0, target = 0): boolean {
-    const node = this.nodes[from] as SimulatedNode;
-    const done = node.sessions.submit(to, from * ENDPOINTS + origin, to * ENDPOINTS + target, 1, content);
-    this.#wake(node);
+    const done = this.give(from, to, content, origin, target);
+    this.#wake(this.nodes[from] as SimulatedNode);
     return done;
+  }
+
+  /** As submit(), but nothing is done about it yet. */
+  give(from: number, to: number, content: Uint8Array, origin = 0, target = 0): boolean {
+    const { sessions } = this.nodes[from] as SimulatedNode;
+    return sessions.submit(to, from * ENDPOINTS + origin, to * ENDPOINTS + target, 1, content);
   }
 
   /** Starts a node anew: it is its next life. */

@@ -1,6 +1,7 @@
 // What grows with the number of nodes, and what does not.
 import { describe, expect, it } from "vitest";
-import { idleBytes, manyNodes, manyTargets, silentTargets } from "./scale.js";
+import { idleBytes } from "./idle.js";
+import { manyNodes, manyTargets, silentTargets } from "./scale.js";
 
 describe("many nodes", { timeout: 60_000 }, () => {
   it("D6 200 nodes send to 10 others each", () => manyNodes(200, 10, 5));

@@ -1,9 +1,6 @@
 // Large simulations, for the tests that have time and those that have not.
-import { setFlagsFromString } from "node:v8";
-import { runInNewContext } from "node:vm";
 import { expect } from "vitest";
 import { ENDPOINTS, Simulation } from "./nodes.js";
-import { Pipe } from "./pipe.js";
 
 const contentOf = (number: number): Buffer => Buffer.from(`segment ${number}`);
 const expected = (count: number): string[] => Array.from({ length: count }, (_, i) => `${i}:segment ${i}`);
@@ -88,36 +85,4 @@ export function silentTargets(initiators: number): void {
   );
   expect(simulation.network.now).toBeLessThan(60e6);
   expect(simulation.nodes[0]?.sessions.inUse).toMatchObject({ initiators: 0, backlogs: 0 });
-}
-
-/**
- * Bytes of JavaScript's heap that an origin keeps for each target that it has nothing for. Each target is there only while it
- * is talked to, so that what grows is the origin's.
- */
-export function idleBytes(targets: number): number {
-  setFlagsFromString("--expose-gc");
-  const collect = runInNewContext("gc") as () => void;
-  const used = (): number => {
-    collect();
-    const { heapUsed, arrayBuffers } = process.memoryUsage();
-    return heapUsed + arrayBuffers;
-  };
-  const pipe = new Pipe(2 * targets + 1);
-  const origin = pipe.start(0, () => {});
-  const talk = (first: number, last: number): void => {
-    for (let to = first; to <= last; to++) {
-      let given = 0;
-      pipe.start(to, () => given++);
-      origin.submit(to, 0, to, 1, contentOf(0));
-      pipe.run();
-      pipe.end(to);
-      if (given !== 1) throw new Error(`target ${to} was given ${given} segments`);
-    }
-  };
-  talk(1, targets);
-  const before = used();
-  talk(targets + 1, 2 * targets);
-  const bytes = (used() - before) / targets;
-  expect(origin.inUse).toEqual({ initiators: 0, responders: 0, backlogs: 0, waiting: 0 });
-  return bytes;
 }
