@@ -77,8 +77,8 @@ const IDLE_RESPONDER = 5_000_000;
 const BUSY_WAIT = 2000;
 /** Data packets of a session, after which it is another node's turn. */
 const QUOTA = 64;
-/** Packets that are kept for the next. */
-const SPARE_MAX = 256;
+/** Bytes of packets that are kept for the next: as many as are under way, not to be made anew each time. */
+const SPARE_BYTES = 2 ** 21;
 
 /** What a node is given. */
 export interface SessionsOptions {
@@ -703,9 +703,13 @@ export class Sessions {
   /** Whether all segments are of endpoints of a node, for endpoints of this one: only those have streams. */
   #areFrom(node: number, body: number, end: number): boolean {
     const { endpoints, nodeOf, node: own } = this.#options;
+    let [lastOrigin, lastTarget] = [-1, -1];
     for (let at = body; at < end; at += segmentBytes(this.#words, at)) {
       const origin = this.#at(at, SEGMENT_ORIGIN_OFFSET);
       const target = this.#at(at, SEGMENT_TARGET_OFFSET);
+      if (origin === lastOrigin && target === lastTarget) continue;
+      lastOrigin = origin;
+      lastTarget = target;
       if (origin >= endpoints || target >= endpoints || nodeOf(origin) !== node || nodeOf(target) !== own) return false;
     }
     return true;
@@ -828,7 +832,7 @@ export class Sessions {
     backlog.attempts = 0;
     for (const packet of there) {
       backlog.bytes -= packet.contentBytes;
-      if (this.#spare.length < SPARE_MAX) this.#spare.push(packet);
+      if (this.#spare.length * this.#packetBytes < SPARE_BYTES) this.#spare.push(packet);
     }
     this.#pump(initiator, now);
   }

@@ -297,7 +297,7 @@ export function fuzz(seed: number, count: number, isKnowing: boolean, isFaithful
       epochs: NODES,
       streams: NODES,
       givenUp: NODES,
-      spare: 256,
+      spare: 2 ** 21 / (PACKET_BYTES - 16),
       responders: 64,
       heap: isKnowing ? HEAP_BYTES : is.heap,
     };
