@@ -326,6 +326,7 @@ describe("repair is bounded", () => {
     expect(data).toBe(5000);
     expect(again).toBeGreaterThan(0);
     expect(again).toBeLessThanOrEqual(2 * network.counts.lost);
+    expect(simulation.nodes[1]?.sessions.counts.acknowledgments).toBeLessThanOrEqual(data / 2);
   });
 
   it("a clean wire: nothing is sent again, and one acknowledgment for every two packets at the most", () => {
