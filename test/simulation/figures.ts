@@ -55,7 +55,7 @@ function fanTime(targets: number, messages: number, hopMicroseconds: number, isF
     const until = simulation.givenCount + targets * count;
     const content = Buffer.alloc(MESSAGE_BYTES);
     for (let i = 0; i < count; i += TURN) {
-      for (let to = 1; to <= targets; to++) for (let j = 0; j < TURN; j++) simulation.give(0, to, content);
+      for (let to = 1; to <= targets; to++) for (let j = 0; j < TURN; j++) simulation.enqueue(0, to, content);
     }
     simulation.wake(simulation.nodes[0] as (typeof simulation.nodes)[0]);
     while (simulation.givenCount < until) if (!network.step()) throw new Error(`${simulation.givenCount} came`);

@@ -202,6 +202,20 @@ describe("packets that open sessions", () => {
     expect(given).toHaveLength(2);
   });
 
+  it("D5b D10 a node that was shut out by a forged epoch is given up: it is not asked again at once, for ever", () => {
+    const simulation = new Simulation({ seed: 2, nodes: 2, isFaithful: true });
+    const forged = connect(1, 0x7fff0000);
+    simulation.network.carry(1, 0, new Uint8Array(forged.buffer));
+    simulation.run();
+    // It connects by half, for it knows an epoch; the node that it means refuses the data, and its answers are of the past.
+    simulation.submit(0, 1, Buffer.from("segment 0"));
+    expect(simulation.run()).toBe(true);
+    expect(simulation.lost).toEqual([[0, 1, false]]);
+    expect(simulation.nodes[0]?.sessions.counts.connects).toBeLessThan(50);
+    expect(simulation.network.now).toBeLessThan(20e6);
+    expect(simulation.nodes[0]?.sessions.inUse).toMatchObject({ initiators: 0, backlogs: 0 });
+  });
+
   it("D9 an answer without the nonce opens none", () => {
     const { node, get, seen } = running();
     const accept = seen(PACKET_ACCEPT);

@@ -160,13 +160,13 @@ export class Simulation {
 
   /** Sends a segment from an endpoint to another; false: there is no room. */
   submit(from: number, to: number, content: Uint8Array, origin = 0, target = 0): boolean {
-    const done = this.give(from, to, content, origin, target);
+    const done = this.enqueue(from, to, content, origin, target);
     this.#wake(this.nodes[from] as SimulatedNode);
     return done;
   }
 
   /** As submit(), but nothing is done about it yet. */
-  give(from: number, to: number, content: Uint8Array, origin = 0, target = 0): boolean {
+  enqueue(from: number, to: number, content: Uint8Array, origin = 0, target = 0): boolean {
     const { sessions } = this.nodes[from] as SimulatedNode;
     return sessions.submit(to, from * ENDPOINTS + origin, to * ENDPOINTS + target, 1, content);
   }
