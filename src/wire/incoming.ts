@@ -1,7 +1,6 @@
 // A packet that came: it is copied, looked at, and only the copy is used. A node has one place for it, where a sealed one
 // is opened, too.
 import {
-  PACKET_BYTES_MAX,
   PACKET_FLAGS_SHIFT,
   PACKET_KIND_SHIFT,
   PACKET_LENGTH_OFFSET,
@@ -9,6 +8,7 @@ import {
   PACKET_SEALED,
   PACKET_SENT_OFFSET,
   PACKET_SESSION_OFFSET,
+  PACKET_WRONG_SIZE,
   TAG_BYTES,
 } from "../../assembly/layout.js";
 import type { Kernel, Memory } from "../kernel/kernel.js";
@@ -20,23 +20,27 @@ export class Incoming {
   readonly #kernel: Kernel;
   readonly #memory: Memory;
   readonly #job: number;
+  readonly #packetBytes: number;
   /** Where a packet is copied to. */
   readonly #desk: number;
   #length = 0;
   from: Address = "";
 
-  constructor(kernel: Kernel, memory: Memory, arena: Arena, job: number) {
+  /** @param packetBytes of the largest packet of the wire: one that is longer is none that it was given */
+  constructor(kernel: Kernel, memory: Memory, arena: Arena, job: number, packetBytes: number) {
     this.#kernel = kernel;
     this.#memory = memory;
     this.#job = job;
-    this.#desk = arena.allocate(PACKET_BYTES_MAX);
+    this.#packetBytes = packetBytes;
+    this.#desk = arena.allocate(packetBytes);
   }
 
   /** Takes the place of the one before. @returns PACKET_RIGHT, or the first rule that it breaks: then nothing of it counts */
   take(from: Address, packet: Uint8Array): number {
     this.from = from;
     this.#length = packet.length;
-    if (packet.length <= PACKET_BYTES_MAX) this.#memory.bytes.set(packet, this.#desk);
+    if (packet.length > this.#packetBytes) return PACKET_WRONG_SIZE;
+    this.#memory.bytes.set(packet, this.#desk);
     return this.#kernel.packetCheck(this.#desk, packet.length, this.#job);
   }
 

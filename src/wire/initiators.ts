@@ -17,6 +17,7 @@ import {
   CONNECT_SERIAL_OFFSET,
   PACKET_CONNECT,
   PACKET_DATA,
+  PACKET_DISCONNECT,
   PACKET_SIZE,
   REFUSE_ECHO_OFFSET,
   REFUSE_REASON_OFFSET,
@@ -32,7 +33,7 @@ import { SESSION_WINDOW } from "./responder.js";
 import type { SessionSeals } from "./sealing.js";
 import { Seen } from "./seen.js";
 import { Session } from "./session.js";
-import type { Station } from "./station.js";
+import { grown, type Station } from "./station.js";
 import type { Address } from "./wire.js";
 
 /** Microseconds without an answer to a connect packet, until it is sent again: then twice as long. */
@@ -50,8 +51,8 @@ const SEEN_WORDS = 64;
 const IDLE_INITIATOR = 50_000;
 /** Data packets of a session, after which it is another node's turn. */
 const QUOTA = 64;
-/** Packets that are kept for the next. */
-const SPARE_MAX = 256;
+/** Bytes of packets that are kept for the next: as many as are under way, not to be made anew each time. */
+const SPARE_BYTES = 2 ** 21;
 
 /** What is for one node. It exists only while there is something. */
 interface Backlog {
@@ -94,13 +95,22 @@ interface Initiator {
   quota: number;
 }
 
+/** Microseconds until the next attempt, after so many of which nothing came. */
+function backoff(attempts: number): number {
+  return Math.min(CONNECT_TIMEOUT * 2 ** attempts, CONNECT_TIMEOUT_MAX);
+}
+
 export class Initiators {
   readonly #station: Station;
   readonly #initiators: Initiator[];
   readonly #backlogs = new Map<number, Backlog>();
+  /** Those that may be served, in turn. */
   readonly #line = new Queue<Backlog>();
+  /** Those that may not be yet: nobody looks at them before the first of them may. */
+  readonly #resting = new Set<Backlog>();
+  #restUntil = Number.POSITIVE_INFINITY;
   /** Next order number to each target endpoint, by origin endpoint and target. */
-  readonly #orders = new Map<number, Uint32Array>();
+  readonly #orders = new Map<number, Uint32Array<ArrayBuffer>>();
   readonly #spare: Packet[] = [];
   readonly #packet: Packet;
   readonly #backlogBytes: number;
@@ -176,9 +186,7 @@ export class Initiators {
   #nextOrder(origin: number, target: number): number {
     let orders = this.#orders.get(origin);
     if (orders === undefined || orders.length <= target) {
-      const longer = new Uint32Array(Math.max(64, 2 ** Math.ceil(Math.log2(target + 1))));
-      if (orders !== undefined) longer.set(orders);
-      orders = longer;
+      orders = grown(orders ?? new Uint32Array(64), target);
       this.#orders.set(origin, orders);
     }
     const order = orders[target] as number;
@@ -190,45 +198,56 @@ export class Initiators {
   #wait(backlog: Backlog): void {
     if (backlog.isServed || backlog.isWaiting) return;
     backlog.isWaiting = true;
-    this.#line.push(backlog);
+    if (backlog.notBefore <= this.#station.time.now()) this.#line.push(backlog);
+    else {
+      this.#resting.add(backlog);
+      this.#restUntil = Math.min(this.#restUntil, backlog.notBefore);
+    }
+  }
+
+  /** Puts those into the line that have rested for long enough. */
+  #rouse(now: number): void {
+    if (this.#restUntil > now) return;
+    this.#restUntil = Number.POSITIVE_INFINITY;
+    for (const backlog of this.#resting) {
+      if (backlog.notBefore <= now) {
+        this.#resting.delete(backlog);
+        this.#line.push(backlog);
+      } else this.#restUntil = Math.min(this.#restUntil, backlog.notBefore);
+    }
   }
 
   /** Whether a node waits that could be served now. */
-  #isAwaited(now: number): boolean {
-    const { first } = this.#line;
-    return first !== undefined && first.notBefore <= now;
+  get #isAwaited(): boolean {
+    return this.#line.length > 0;
   }
 
   /** Gives free initiators to the nodes that wait, in turn. */
   #serve(now: number): void {
     for (const initiator of this.#initiators) {
       if (initiator.backlog !== undefined) continue;
-      const backlog = this.#nextInLine(now);
+      const backlog = this.#nextInLine();
       if (backlog === undefined) return;
       this.#connect(initiator, backlog, now);
     }
   }
 
-  /** The first in the line that may be connected to; others go behind. */
-  #nextInLine(now: number): Backlog | undefined {
-    for (let tries = this.#line.length; tries > 0; tries--) {
-      const backlog = this.#line.first as Backlog;
+  #nextInLine(): Backlog | undefined {
+    for (let backlog = this.#line.first; backlog !== undefined; backlog = this.#line.first) {
       this.#line.shift();
       if (this.#backlogs.get(backlog.node) !== backlog) continue; // given up
-      if (backlog.notBefore <= now) {
-        backlog.isWaiting = false;
-        return backlog;
-      }
-      this.#line.push(backlog);
+      backlog.isWaiting = false;
+      return backlog;
     }
     return undefined;
   }
 
   #connect(initiator: Initiator, backlog: Backlog, now: number): void {
-    const { job, node, epoch, random, wire, sealing } = this.#station.options;
+    const { job, node, random, wire, sealing } = this.#station.options;
     const targetEpoch = this.#station.epochOf(backlog.node);
-    // Half a hand is sealed with the target's epoch, so that it does not open in another life of it.
-    const isHalf = wire.isFaithful && (sealing === undefined || targetEpoch !== undefined);
+    const originEpoch = this.#station.epochFor(backlog.node);
+    // Half a handshake (D5b) only with a life that is known: another one must hear of its epoch before anything is taken.
+    const isHalf = wire.isFaithful && targetEpoch !== 0;
     backlog.isServed = true;
     initiator.backlog = backlog;
     initiator.quota = QUOTA;
@@ -236,12 +255,15 @@ export class Initiators {
     initiator.nonce = [(random() | 1) >>> 0, random(), random(), random()];
     initiator.sent = 0;
     const { connect, reference, nonce } = initiator;
-    connect.begin(PACKET_CONNECT, job).word(reference).word(node).word(epoch).word(backlog.node);
-    connect.word(isHalf ? CONNECT_HALF : 0).word(0);
+    connect.begin(PACKET_CONNECT, job).word(reference).word(node).word(originEpoch).word(backlog.node);
+    connect
+      .word(isHalf ? CONNECT_HALF : 0)
+      .word(targetEpoch)
+      .word(0);
     for (const word of nonce) connect.word(word);
     this.#sendConnect(initiator, backlog, now);
     if (!isHalf) return;
-    const names = { origin: node, target: backlog.node, originEpoch: epoch, targetEpoch: targetEpoch ?? 0 };
+    const names = { origin: node, target: backlog.node, originEpoch, targetEpoch };
     const seal = sealing?.half({ ...names, initiator: reference, connectNonce: nonce });
     const { out, counts } = this.#station;
     const first = nonce[0] as number;
@@ -251,7 +273,7 @@ export class Initiators {
 
   #sendConnect(initiator: Initiator, { to, attempts }: Backlog, now: number): void {
     this.#station.counts.connects++;
-    initiator.deadline = now + Math.min(CONNECT_TIMEOUT * 2 ** attempts, CONNECT_TIMEOUT_MAX);
+    initiator.deadline = now + backoff(attempts);
     this.#serial = (this.#serial + 1) >>> 0;
     initiator.connect.setWord(PACKET_SIZE + CONNECT_SERIAL_OFFSET, this.#serial).address(0, ++initiator.sent, 0);
     this.#station.out.send(to, initiator.connect, this.#station.options.sealing?.handshake);
@@ -267,7 +289,7 @@ export class Initiators {
       return;
     }
     session.repeat(now);
-    while (session.mayBegin && session.sent < sessionPackets && (initiator.quota > 0 || !this.#isAwaited(now))) {
+    while (session.mayBegin && session.sent < sessionPackets && (initiator.quota > 0 || !this.#isAwaited)) {
       const packet = backlog.again.shift() ?? this.#takeFirst(backlog);
       if (packet === undefined) break;
       initiator.quota--;
@@ -275,7 +297,7 @@ export class Initiators {
     }
     const isThrough = session.underWay === 0;
     const hasMore = backlog.again.length > 0 || backlog.packets.length > 0;
-    if (isThrough && (hasMore || this.#isAwaited(now))) this.#release(initiator, now, true);
+    if (isThrough && (hasMore || this.#isAwaited)) this.#release(initiator, now, true);
     else if (isThrough) initiator.deadline = now + IDLE_INITIATOR;
     else initiator.deadline = Number.POSITIVE_INFINITY;
   }
@@ -306,20 +328,18 @@ export class Initiators {
     this.#serve(now);
   }
 
-  /** A node does not answer (D10), or is another one than it was: what is for it is lost. */
-  fail(node: number, now: number, isRestarted: boolean, refused: number): void {
+  /** A node is lost, and what is for it. */
+  forget(node: number): void {
     const backlog = this.#backlogs.get(node);
-    if (backlog !== undefined) {
-      const initiator = this.#initiators.find((one) => one.backlog === backlog);
-      backlog.again = [];
-      backlog.packets.clear();
-      this.#backlogs.delete(node);
-      if (initiator !== undefined) {
-        initiator.session = undefined; // and what it had under way
-        this.#release(initiator, now, false);
-      }
-    }
-    this.#station.options.lost(node, isRestarted, refused);
+    if (backlog === undefined) return;
+    const initiator = this.#initiators.find((one) => one.backlog === backlog);
+    backlog.again = [];
+    backlog.packets.clear();
+    this.#backlogs.delete(node);
+    this.#resting.delete(backlog);
+    if (initiator === undefined) return;
+    initiator.session = undefined; // and what it had under way
+    this.#release(initiator, this.#station.time.now(), false);
   }
 
   /** Streams to an endpoint begin anew: its node was started anew. */
@@ -332,8 +352,8 @@ export class Initiators {
     const { backlog } = initiator;
     if (backlog === undefined) return;
     if (this.#isGivenUp(backlog, now)) return;
-    if (backlog.attempts >= ATTEMPTS_YIELD && this.#isAwaited(now)) {
-      backlog.notBefore = now + Math.min(CONNECT_TIMEOUT * 2 ** backlog.attempts, CONNECT_TIMEOUT_MAX);
+    if (backlog.attempts >= ATTEMPTS_YIELD && this.#isAwaited) {
+      backlog.notBefore = now + backoff(backlog.attempts);
       this.#release(initiator, now, false);
       return;
     }
@@ -344,12 +364,13 @@ export class Initiators {
   #isGivenUp(backlog: Backlog, now: number): boolean {
     if (backlog.attempts++ === 0) backlog.silentSince = now;
     if (now - backlog.silentSince < SILENCE_MAX) return false;
-    this.fail(backlog.node, now, false, 0);
+    this.#station.giveUp(backlog.node, 0);
     return true;
   }
 
   /** Does what is due. @returns when something will be, in microseconds */
   advance(now: number): number {
+    this.#rouse(now);
     this.#serve(now);
     let next = Number.POSITIVE_INFINITY;
     for (const initiator of this.#initiators) {
@@ -363,8 +384,7 @@ export class Initiators {
       next = Math.min(next, initiator.deadline, initiator.session?.deadline ?? Number.POSITIVE_INFINITY);
     }
     // Those that may be served already are so as soon as an initiator is free.
-    for (const { notBefore } of this.#line) if (notBefore > now) next = Math.min(next, notBefore);
-    return next;
+    return Math.min(next, this.#restUntil);
   }
 
   #idle(initiator: Initiator, now: number): void {
@@ -380,8 +400,8 @@ export class Initiators {
     const { backlog } = initiator;
     if (backlog === undefined) return;
     if (this.#isGivenUp(backlog, now)) return;
-    const isYielding = backlog.attempts >= ATTEMPTS_YIELD && this.#isAwaited(now);
-    if (isYielding) backlog.notBefore = now + Math.min(CONNECT_TIMEOUT * 2 ** backlog.attempts, CONNECT_TIMEOUT_MAX);
+    const isYielding = backlog.attempts >= ATTEMPTS_YIELD && this.#isAwaited;
+    if (isYielding) backlog.notBefore = now + backoff(backlog.attempts);
     if (isYielding || (this.#station.options.sealing !== undefined && backlog.attempts >= ATTEMPTS_ANEW)) {
       backlog.isMute = true;
       this.#release(initiator, now, true);
@@ -401,44 +421,51 @@ export class Initiators {
   /** Whether an answer is one to the connect packet with this nonce. */
   #isEcho(packet: Incoming, offset: number, nonce: readonly number[]): boolean {
     if (packet.at(offset) === nonce[0] && packet.at(offset + 4) === nonce[1]) return true;
-    this.#station.dropped.unknown++;
+    this.#station.dropped.unasked++;
     return false;
   }
 
   accepted(packet: Incoming, now: number): void {
-    const { sealing, node, epoch } = this.#station.options;
+    const { sealing, node, job } = this.#station.options;
+    const { dropped, out, counts } = this.#station;
     const initiator = this.#initiatorOf(packet);
     if (initiator?.backlog === undefined || !this.#station.opens(packet, sealing?.handshake)) return;
     const { nonce, backlog, reference, session } = initiator;
     if (!this.#isEcho(packet, ACCEPT_ECHO_OFFSET, nonce)) return;
     if (session !== undefined && !session.isHalf) {
-      this.#station.dropped.replayed++;
+      dropped.unasked++;
       return;
     }
     const targetEpoch = packet.at(ACCEPT_EPOCH_OFFSET);
-    if (!this.#station.noteEpoch(backlog.node, targetEpoch)) {
-      this.#station.dropped.misnamed++; // an earlier start of it is still there
+    if (this.#station.isOver(backlog.node, targetEpoch)) {
+      dropped.stale++; // an earlier life of it is still there
       return;
     }
-    if (initiator.backlog !== backlog) return; // a later one: what was for the one before is lost
+    counts.taken++;
+    const responder = packet.at(ACCEPT_RESPONDER_OFFSET);
+    const seals = sealing?.session({
+      origin: node,
+      target: backlog.node,
+      originEpoch: this.#station.epochFor(backlog.node),
+      targetEpoch,
+      initiator: reference,
+      responder,
+      connectNonce: nonce,
+      acceptNonce: [0, 4, 8, 12].map((offset) => packet.at(ACCEPT_NONCE_OFFSET + offset)),
+    });
+    const sent = initiator.sent + 1;
+    this.#station.noteEpoch(backlog.node, targetEpoch);
+    if (this.#backlogs.get(backlog.node) !== backlog) {
+      // What was for it is lost with its earlier life, and nothing is left to be said: the responder is free at once.
+      out.send(packet.from, this.#packet.begin(PACKET_DISCONNECT, job).address(responder, sent, 0), seals?.toTarget);
+      return;
+    }
     if (!backlog.isMute) backlog.attempts = 0;
     backlog.refusals = 0;
-    const responder = packet.at(ACCEPT_RESPONDER_OFFSET);
-    if (sealing !== undefined) {
-      const names = { origin: node, target: backlog.node, originEpoch: epoch, targetEpoch };
-      const acceptNonce = [0, 4, 8, 12].map((offset) => packet.at(ACCEPT_NONCE_OFFSET + offset));
-      initiator.seals = sealing.session({
-        ...names,
-        initiator: reference,
-        responder,
-        connectNonce: nonce,
-        acceptNonce,
-      });
-      initiator.seen = new Seen(SEEN_WORDS);
-    }
-    const seal = initiator.seals?.toTarget;
+    initiator.seals = seals;
+    initiator.seen = seals === undefined ? undefined : new Seen(SEEN_WORDS);
+    const seal = seals?.toTarget;
     if (session === undefined) {
-      const { out, counts } = this.#station;
       const limit = packet.at(ACCEPT_LIMIT_OFFSET);
       initiator.session = new Session(responder, backlog.to, out, counts, limit, initiator.sent, seal);
     } else session.accept(responder, seal);
@@ -447,42 +474,57 @@ export class Initiators {
 
   refused(packet: Incoming, now: number): void {
     const { sealing, random } = this.#station.options;
+    const { dropped, counts } = this.#station;
     if (!this.#station.opens(packet, sealing?.handshake)) return;
     const reason = packet.at(REFUSE_REASON_OFFSET);
-    if (reason === REFUSED_UNKNOWN && sealing !== undefined) {
-      this.#station.dropped.untrue++; // nobody says so
-      return;
-    }
     if (reason === REFUSED_UNKNOWN) {
-      const id = packet.session;
-      const initiator = this.#initiators.find(
-        (one) => one.session?.knows(id) === true && one.backlog?.to === packet.from,
-      );
-      if (initiator === undefined) this.#station.dropped.unknown++;
-      else this.#release(initiator, now, false);
+      if (sealing === undefined) this.#unknown(packet, now);
+      else dropped.untrue++; // nobody says so
       return;
     }
     const initiator = this.#initiatorOf(packet);
     if (initiator?.backlog === undefined || !this.#isEcho(packet, REFUSE_ECHO_OFFSET, initiator.nonce)) return;
+    // Half a handshake has a session already, and is none until it is accepted.
     if (initiator.session?.isHalf === false) {
-      this.#station.dropped.replayed++;
+      dropped.unasked++;
       return;
     }
+    counts.taken++;
     const { backlog } = initiator;
     if (reason === REFUSED_NODE || reason === REFUSED_NAME) {
-      this.fail(backlog.node, now, false, reason);
+      this.#station.giveUp(backlog.node, reason);
       return;
     }
     // Twice as long each time, and not all at once.
-    const wait = packet.at(REFUSE_WAIT_OFFSET) * 2 ** Math.min(backlog.refusals++, 6);
+    const asked = Math.min(packet.at(REFUSE_WAIT_OFFSET), CONNECT_TIMEOUT_MAX);
+    const wait = Math.min(asked * 2 ** Math.min(backlog.refusals++, 6), CONNECT_TIMEOUT_MAX);
     backlog.attempts = 0;
     backlog.notBefore = now + wait * (0.5 + (random() & 0xffff) / 65536);
     this.#release(initiator, now, false);
   }
 
+  /** A session is unknown to its target. */
+  #unknown({ session: id, from }: Incoming, now: number): void {
+    const initiator = this.#initiators.find((one) => one.session?.knows(id) === true && one.backlog?.to === from);
+    if (initiator?.backlog === undefined) {
+      this.#station.dropped.unknown++;
+      return;
+    }
+    this.#station.counts.taken++;
+    const { backlog } = initiator;
+    // Once, its node has started anew, or has given the responder to another; more often, it takes its time.
+    if (this.#isGivenUp(backlog, now)) return;
+    if (backlog.attempts > 1) backlog.notBefore = now + backoff(backlog.attempts);
+    this.#release(initiator, now, false);
+  }
+
   acknowledged(packet: Incoming, now: number): void {
     const initiator = this.#initiatorOf(packet);
-    if (initiator?.session === undefined || initiator.backlog === undefined) return;
+    if (initiator?.backlog === undefined) return;
+    if (initiator.session === undefined) {
+      this.#station.dropped.unasked++;
+      return;
+    }
     if (!this.#station.opens(packet, initiator.seals?.toOrigin, initiator.seen)) return;
     const words = packet.at(ACKNOWLEDGE_WORDS_OFFSET);
     const there = initiator.session.acknowledged(
@@ -500,14 +542,22 @@ export class Initiators {
       this.#station.dropped.untrue++;
       return;
     }
+    this.#station.counts.taken++;
     const { backlog } = initiator;
     backlog.attempts = 0;
     backlog.isMute = false;
     for (const one of there) {
       backlog.bytes -= one.contentBytes;
-      if (this.#spare.length < SPARE_MAX) this.#spare.push(one);
+      if (this.#spare.length * this.#station.packetBytes < SPARE_BYTES) this.#spare.push(one);
     }
     this.#pump(initiator, now);
+  }
+
+  /** What is kept for targets that it has nothing for: words; and packets for the next. */
+  get kept(): { orders: number; spare: number } {
+    let orders = 0;
+    for (const { length } of this.#orders.values()) orders += length;
+    return { orders, spare: this.#spare.length };
   }
 
   /** Contexts that serve a node, and nodes for which there is something. */

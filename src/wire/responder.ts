@@ -26,9 +26,11 @@ export interface Opening {
   readonly nonce: readonly number[];
   /** What the answer brought. */
   readonly answerNonce: readonly number[];
+  /** Whether data may come before its initiator knows the session id: it is for this life of this node (D5b). */
+  readonly isHalf: boolean;
   /** With a key. */
   readonly seals: SessionSeals | undefined;
-  /** With a key, of half a handshake. */
+  /** With a key: of data that comes before its initiator knows the session id. */
   readonly half: Seal | undefined;
 }
 

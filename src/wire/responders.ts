@@ -3,6 +3,7 @@ import {
   CONNECT_EPOCH_OFFSET,
   CONNECT_HALF,
   CONNECT_INITIATOR_OFFSET,
+  CONNECT_KNOWN_OFFSET,
   CONNECT_NODE_OFFSET,
   CONNECT_NONCE_OFFSET,
   CONNECT_OPTIONS_OFFSET,
@@ -16,6 +17,8 @@ import {
   REFUSED_NAME,
   REFUSED_NODE,
   REFUSED_UNKNOWN,
+  SEGMENT_ORIGIN_OFFSET,
+  SEGMENT_TARGET_OFFSET,
 } from "../../assembly/layout.js";
 import { seqDelta } from "../../assembly/seq.js";
 import type { Incoming } from "./incoming.js";
@@ -40,7 +43,7 @@ export class Responders {
   readonly #streams: Streams;
   readonly #responders: (Responder | undefined)[];
   readonly #packet: Packet;
-  /** With a key: of the latest start of each node, which connect packets came. */
+  /** With a key: of the latest life of each node, which connect packets came. */
   readonly #connects = new Map<number, { readonly epoch: number; readonly seen: Seen }>();
 
   constructor(station: Station, streams: Streams) {
@@ -63,7 +66,8 @@ export class Responders {
   }
 
   connect(packet: Incoming, now: number): void {
-    const { node, epoch: own, job, random, sealing, addressOf } = this.#station.options;
+    const { node, nodes, job, random, wire, sealing, addressOf } = this.#station.options;
+    const { dropped, counts } = this.#station;
     if (!this.#station.opens(packet, sealing?.handshake)) return;
     const { from } = packet;
     const initiator = packet.at(CONNECT_INITIATOR_OFFSET);
@@ -71,19 +75,27 @@ export class Responders {
     const epoch = packet.at(CONNECT_EPOCH_OFFSET);
     const nonce = [0, 4, 8, 12].map((offset) => packet.at(CONNECT_NONCE_OFFSET + offset));
     if (packet.at(CONNECT_TARGET_OFFSET) !== node) {
+      dropped.foreign++;
       this.#refuse(from, initiator, REFUSED_NODE, 0, nonce);
       return;
     }
+    if (other >= nodes) {
+      dropped.foreign++;
+      return;
+    }
     // Two nodes of one number would share streams: one of them is told, and the other one's are as they were.
-    if (addressOf(other) !== from || this.#isOver(other, epoch)) {
-      this.#station.dropped.misnamed++;
+    const isOver = this.#isOver(other, epoch);
+    if (isOver || addressOf(other) !== from) {
+      if (isOver) dropped.stale++;
+      else dropped.misnamed++;
       this.#refuse(from, initiator, REFUSED_NAME, 0, nonce);
       return;
     }
     if (sealing !== undefined && !this.#isFirst(other, epoch, packet.at(CONNECT_SERIAL_OFFSET))) {
-      this.#station.dropped.replayed++;
+      dropped.replayed++;
       return;
     }
+    const own = this.#station.epochFor(other);
     let responder = this.#responders.find(
       (one) =>
         one?.opening.from === from &&
@@ -93,7 +105,7 @@ export class Responders {
     if (responder === undefined) {
       const place = this.#freeResponder(from, other, epoch, now);
       if (place === -1) {
-        this.#station.counts.refused++;
+        counts.refused++;
         this.#refuse(from, initiator, REFUSED_BUSY, BUSY_WAIT, nonce);
         return;
       }
@@ -108,10 +120,17 @@ export class Responders {
         connectNonce: nonce,
       };
       const seals = sealing?.session({ ...names, responder: id, acceptNonce: answerNonce });
-      const half = packet.at(CONNECT_OPTIONS_OFFSET) === CONNECT_HALF ? sealing?.half(names) : undefined;
-      responder = new Responder(id, { from, initiator, node: other, epoch, nonce, answerNonce, seals, half }, now);
+      // On any wire that is not faithful an address may be a lie, and acknowledgments would go to whom it names.
+      const isHalf =
+        wire.isFaithful &&
+        packet.at(CONNECT_OPTIONS_OFFSET) === CONNECT_HALF &&
+        packet.at(CONNECT_KNOWN_OFFSET) === own;
+      const half = isHalf ? sealing?.half(names) : undefined;
+      const opening = { from, initiator, node: other, epoch, nonce, answerNonce, isHalf, seals, half };
+      responder = new Responder(id, opening, now);
       this.#responders[place] = responder;
     }
+    counts.taken++;
     const { id, opening } = responder;
     const answer = this.#packet.begin(PACKET_ACCEPT, job).word(id).word(own);
     answer.word(1 + SESSION_WINDOW).word(0);
@@ -119,7 +138,7 @@ export class Responders {
     this.#station.out.send(from, answer.address(initiator, responder.nextSent(), 0), sealing?.handshake);
   }
 
-  /** Whether a later start of a node is known: for certain, or by a connect packet that somebody with the key once made. */
+  /** Whether a later life of a node is known: for certain, or by a connect packet that somebody with the key once made. */
   #isOver(node: number, epoch: number): boolean {
     const known = this.#connects.get(node);
     return this.#station.isOver(node, epoch) || (known !== undefined && seqDelta(epoch, known.epoch) < 0);
@@ -181,17 +200,23 @@ export class Responders {
       if (this.#station.options.sealing === undefined) this.#refuse(from, id, REFUSED_UNKNOWN, 0, []);
       return;
     }
+    const { dropped, counts } = this.#station;
     if (!this.#isOf(responder, packet, isHalf)) return;
     if (responder.isKnown(number)) {
-      this.#station.dropped.repeated++;
+      dropped.repeated++;
       responder.noteRepeated(sent, now);
       this.#acknowledge(responder, now);
       return;
     }
-    if (responder.isBeyond(number) || !this.#takeSegments(packet)) {
-      this.#station.dropped.heldBack++;
+    if (!this.#areFrom(responder.opening.node, packet)) {
+      dropped.foreign++;
       return;
     }
+    if (responder.isBeyond(number) || !this.#takeSegments(packet)) {
+      dropped.heldBack++;
+      return;
+    }
+    counts.taken++;
     if (responder.note(number, sent, now, (flags & PACKET_PROMPT) !== 0)) this.#acknowledge(responder, now);
   }
 
@@ -202,25 +227,55 @@ export class Responders {
 
   /** Half a handshake: the session whose connect packet had a nonce that begins with this word. */
   #byNonce(from: Address, first: number): Responder | undefined {
-    // On any other wire an address may be a lie, and acknowledgments would go to whom it names.
-    if (!this.#station.options.wire.isFaithful) return undefined;
-    return this.#responders.find((one) => one?.opening.from === from && one.opening.nonce[0] === first);
+    return this.#responders.find(
+      (one) => one?.opening.isHalf === true && one.opening.from === from && one.opening.nonce[0] === first,
+    );
   }
 
-  /** Whether a packet is of a session; the first one proves which start of its node that is of. */
+  /** Whether a packet is of a session; the first one proves which life of its node that is of. */
   #isOf(responder: Responder, packet: Incoming, isHalf: boolean): boolean {
     const { node, epoch, seals, half } = responder.opening;
     if (!this.#station.opens(packet, isHalf ? half : seals?.toTarget, responder.seen)) return false;
     if (responder.isProven) return true;
     responder.isProven = true;
-    if (this.#station.noteEpoch(node, epoch)) return true;
-    this.#station.dropped.misnamed++;
+    if (!this.#station.isOver(node, epoch)) {
+      this.#station.noteEpoch(node, epoch);
+      return true;
+    }
+    this.#station.dropped.stale++;
     this.#free(responder);
     return false;
   }
 
+  /**
+   * A node is lost: what is still under way from its life until now is of sessions that are none any more.
+   * @param isRestarted whether there is a later life of it, which may have sessions already
+   */
+  forget(node: number, isRestarted: boolean): void {
+    for (const one of this.#responders) {
+      if (one?.opening.node === node && (!isRestarted || this.#station.isOver(node, one.opening.epoch)))
+        this.#free(one);
+    }
+  }
+
   #free({ id }: Responder): void {
     this.#responders[(id & 0xfff) - 1] = undefined;
+  }
+
+  /** Whether all segments are of endpoints of a node, for endpoints of this one: only those have streams. */
+  #areFrom(node: number, { body, end }: Incoming): boolean {
+    const { endpoints, nodeOf, node: own, memory } = this.#station.options;
+    const { words } = memory;
+    let [lastOrigin, lastTarget] = [-1, -1];
+    for (let at = body; at < end; at += segmentBytes(words, at)) {
+      const origin = (words[(at + SEGMENT_ORIGIN_OFFSET) >>> 2] as number) >>> 0;
+      const target = (words[(at + SEGMENT_TARGET_OFFSET) >>> 2] as number) >>> 0;
+      if (origin === lastOrigin && target === lastTarget) continue;
+      lastOrigin = origin;
+      lastTarget = target;
+      if (origin >= endpoints || target >= endpoints || nodeOf(origin) !== node || nodeOf(target) !== own) return false;
+    }
+    return true;
   }
 
   /** Whether there was room for all segments; of those that were taken, a second one is a repeated one. */
@@ -243,7 +298,15 @@ export class Responders {
   disconnected(packet: Incoming): void {
     const responder = this.#byId(packet.from, packet.session);
     if (responder === undefined) this.#station.dropped.unknown++;
-    else if (this.#isOf(responder, packet, false)) this.#free(responder);
+    else if (this.#isOf(responder, packet, false)) {
+      this.#station.counts.taken++;
+      this.#free(responder);
+    }
+  }
+
+  /** Nodes of which connect packets are known. */
+  get connects(): number {
+    return this.#connects.size;
   }
 
   /** Responders that have a session. */

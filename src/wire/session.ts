@@ -220,7 +220,7 @@ export class Session {
       this.#underWay.delete(one.number);
       // Of one that was sent again nobody knows which of them came.
       if (one.times === 1 && seqDelta(one.sent, this.#newest) > 0) this.#newest = one.sent;
-      if (one.sent === echo) this.#measure(now - one.time - delay);
+      if (one.sent === echo && delay <= now - one.time) this.#measure(now - one.time - delay);
     }
     if (seqDelta(echo, this.#newest) > 0) this.#newest = echo;
     if (seqDelta(limit, this.#limit) > 0) this.#limit = limit;

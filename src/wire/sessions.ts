@@ -31,19 +31,24 @@ export class Sessions {
   readonly #packet: Incoming;
 
   constructor(options: SessionsOptions) {
-    const { kernel, memory, arena, job } = options;
-    this.#station = new Station(options, (node) => this.#initiators.fail(node, this.#station.time.now(), true, 0));
+    const { kernel, memory, arena, job, wire } = options;
+    this.#station = new Station(options, (node, isRestarted, refused) => {
+      this.#responders.forget(node, isRestarted);
+      this.#initiators.forget(node);
+      options.lost(node, isRestarted, refused);
+    });
     this.streams = new Streams(kernel, memory, arena, options.give);
     this.#initiators = new Initiators(this.#station);
     this.#responders = new Responders(this.#station, this.streams);
-    this.#packet = new Incoming(kernel, memory, arena, job);
+    this.#packet = new Incoming(kernel, memory, arena, job, wire.packetBytes);
   }
 
-  /** What was sent, and what was dropped of what came. */
+  /** What was sent, and taken of what came. */
   get counts(): Station["counts"] {
     return this.#station.counts;
   }
 
+  /** What was dropped of what came. */
   get dropped(): Dropped {
     return this.#station.dropped;
   }
@@ -94,6 +99,12 @@ export class Sessions {
     else if (kind === PACKET_ACCEPT) this.#initiators.accepted(packet, now);
     else if (kind === PACKET_REFUSE) this.#initiators.refused(packet, now);
     else if (kind === PACKET_DISCONNECT) this.#responders.disconnected(packet);
+  }
+
+  /** What grows with what is heard of, and said to, though nothing is under way: entries, words, streams, packets. */
+  get kept(): { epochs: number; givenUp: number; connects: number; orders: number; spare: number; streams: number } {
+    const { connects } = this.#responders;
+    return { ...this.#station.kept, ...this.#initiators.kept, connects, streams: this.streams.count };
   }
 
   /** What is in use: after all is quiet, it is nothing. */

@@ -1,4 +1,4 @@
-// What both sides of a node stand on: what it was given, what it counts, the numbers that it gives out, and which start of
+// What both sides of a node stand on: what it was given, what it counts, the numbers that it gives out, and which life of
 // another node is the latest.
 import {
   ACKNOWLEDGE_MASK_OFFSET,
@@ -28,6 +28,9 @@ const WIRE_BYTES_MIN = PACKET_SIZE + ACKNOWLEDGE_MASK_OFFSET + 4 * ACKNOWLEDGE_W
 const SESSION_PACKETS_MIN = 64;
 const SESSION_PACKETS_MAX = 2 ** 30;
 
+/** Lives that one start of a node has for another node: 16 bits, and of 10 s each at the least, unless refused, a week. */
+const GIVEN_UP_MAX = 0xffff;
+
 /** What a node is given. */
 export interface SessionsOptions {
   readonly kernel: Kernel;
@@ -41,6 +44,12 @@ export interface SessionsOptions {
   /** Number of this node, and how often it has been started: of two nodes of one number that are alive, one is refused. */
   readonly node: number;
   readonly epoch: number;
+  /** Of the job: nodes have numbers below it. */
+  readonly nodes: number;
+  /** Of the job: endpoints have ordinals below it. */
+  readonly endpoints: number;
+  /** The node of an endpoint. */
+  readonly nodeOf: (endpoint: number) => number;
   /** Fingerprint of the job. */
   readonly job: number;
   /** Where a node is, and where its packets come from; of a number that is no node's, an empty string. It must not throw. */
@@ -76,20 +85,28 @@ export interface Dropped {
   untrue: number;
   /** With a key: those without a seal, and those that another key sealed or that were changed. Without: sealed ones. */
   unsealed: number;
-  /** Sealed ones that came before, or too late to tell; and answers to a connect packet that has one already. */
+  /** Sealed ones that came before, or too late to tell. */
   replayed: number;
-  /** Of a node whose number is another's: its packets come from another address, or a later start of it is known. */
+  /** Of a node whose number is another's: its packets come from another address. */
   misnamed: number;
+  /** From or to a node or an endpoint that is not where it says, or not there at all. */
+  foreign: number;
+  /** Of an earlier life of a node. */
+  stale: number;
+  /** Answers to another attempt than the last, to one that has an answer already, or to none. */
+  unasked: number;
 }
 
 export class Station {
   readonly options: SessionsOptions;
-  readonly counts: Counts & { acknowledgments: number; connects: number; refused: number } = {
+  /** `taken`: packets that came and were not dropped; `refused`: connect packets for which there was no responder. */
+  readonly counts: Counts & { acknowledgments: number; connects: number; refused: number; taken: number } = {
     data: 0,
     again: 0,
     acknowledgments: 0,
     connects: 0,
     refused: 0,
+    taken: 0,
   };
   readonly dropped: Dropped = {
     wrong: [],
@@ -100,18 +117,24 @@ export class Station {
     unsealed: 0,
     replayed: 0,
     misnamed: 0,
+    foreign: 0,
+    stale: 0,
+    unasked: 0,
   };
   readonly out: Outgoing;
   /** Bytes of the largest packet that it sends, without a tag. */
   readonly packetBytes: number;
   readonly sessionPackets: number;
   readonly time: Time;
-  readonly #restarted: (node: number) => void;
-  readonly #epochs = new Map<number, number>();
+  readonly #lost: SessionsOptions["lost"];
+  /** Latest epoch of each node that was heard of; 0: none was. */
+  #epochs = new Uint32Array(64);
+  /** How often a node was given up: for it, this one begins another life each time. */
+  readonly #givenUp = new Map<number, number>();
   #generation: number;
 
-  /** @param restarted a node has been started anew */
-  constructor(options: SessionsOptions, restarted: (node: number) => void) {
+  /** @param lost as in the options, and both sides are to forget the node */
+  constructor(options: SessionsOptions, lost: SessionsOptions["lost"]) {
     const { wire, random, now, sessionPackets = SESSION_PACKETS_MAX } = options;
     checkMultiple("packetBytes of a wire", wire.packetBytes, 4, WIRE_BYTES_MIN, PACKET_BYTES_MAX);
     checkMultiple("sessionPackets", sessionPackets, 1, SESSION_PACKETS_MIN, SESSION_PACKETS_MAX);
@@ -123,7 +146,7 @@ export class Station {
     this.out = {
       send: (to, packet, seal) => wire.send(to, seal === undefined ? packet.bytes : sealed(packet, seal, buffer)),
     };
-    this.#restarted = restarted;
+    this.#lost = lost;
     this.#generation = random();
   }
 
@@ -161,28 +184,54 @@ export class Station {
     return rule === PACKET_RIGHT;
   }
 
-  /** The latest epoch of a node that is certain; undefined: it has not been heard of. */
-  epochOf(node: number): number | undefined {
-    return this.#epochs.get(node);
-  }
-
-  /** Whether a later start of a node is known. */
-  isOver(node: number, epoch: number): boolean {
-    const known = this.#epochs.get(node);
-    return known !== undefined && seqDelta(epoch, known) < 0;
+  /** The latest epoch of a node that is certain; 0: it has not been heard of. */
+  epochOf(node: number): number {
+    return this.#epochs[node] ?? 0;
   }
 
   /**
-   * Whether an epoch of a node is its latest; of a later one all that was before is forgotten. It must be certain: what an
-   * old packet says in a new life of this node is not.
+   * What another node is told as this one's epoch. Whoever gives a node up begins another life for it: what either had under
+   * way is lost, and both say so.
    */
-  noteEpoch(node: number, epoch: number): boolean {
-    if (this.isOver(node, epoch)) return false;
-    const known = this.#epochs.get(node);
-    this.#epochs.set(node, epoch);
-    if (known !== undefined && known !== epoch) this.#restarted(node);
-    return true;
+  epochFor(node: number): number {
+    return ((this.options.epoch << 16) + (this.#givenUp.get(node) ?? 0)) >>> 0;
   }
+
+  /** Whether an epoch of a node is none, or a later one is known. */
+  isOver(node: number, epoch: number): boolean {
+    const known = this.epochOf(node);
+    return epoch === 0 || (known !== 0 && seqDelta(epoch, known) < 0);
+  }
+
+  /**
+   * An epoch of a node that is not over; of a later one all that was before is forgotten. It must be certain: what an old
+   * packet says in a new life of this node is not.
+   */
+  noteEpoch(node: number, epoch: number): void {
+    const known = this.epochOf(node);
+    if (known === epoch) return;
+    if (node >= this.#epochs.length) this.#epochs = grown(this.#epochs, node);
+    this.#epochs[node] = epoch;
+    if (known !== 0) this.#lost(node, true, 0);
+  }
+
+  /** A node is given up: it does not answer (D10), or refuses what is for it. @param refused why; 0: it says nothing */
+  giveUp(node: number, refused: number): void {
+    this.#givenUp.set(node, Math.min((this.#givenUp.get(node) ?? 0) + 1, GIVEN_UP_MAX));
+    this.#lost(node, false, refused);
+  }
+
+  /** What grows with the nodes that were heard of, and given up: words, entries. */
+  get kept(): { epochs: number; givenUp: number } {
+    return { epochs: this.#epochs.length, givenUp: this.#givenUp.size };
+  }
+}
+
+/** The same, and so long that there is a place for one. */
+export function grown(words: Uint32Array<ArrayBuffer>, place: number): Uint32Array<ArrayBuffer> {
+  const longer = new Uint32Array(Math.max(words.length, 2 ** Math.ceil(Math.log2(place + 1))));
+  longer.set(words);
+  return longer;
 }
 
 function checkMultiple(name: string, value: number, unit: number, least: number, most: number): void {

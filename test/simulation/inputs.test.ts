@@ -88,7 +88,7 @@ describe.each([
     expect(simulation.given.get("4>0")).toEqual(expected(1));
     expect(simulation.refused).toEqual([[1, 0, REFUSED_NAME]]);
     expect(simulation.lost).toEqual([[1, 0, false]]);
-    expect(nodeOf(simulation, 0).sessions.dropped.misnamed).toBe(1);
+    expect(nodeOf(simulation, 0).sessions.dropped.stale).toBe(1);
   });
 
   it.each([
