@@ -24,8 +24,8 @@ import {
 } from "../../assembly/layout.js";
 import { packetOf, type SegmentFields, segmentsOf } from "../support/packets.js";
 import { droppedOf } from "./fuzz.js";
-import { Simulation } from "./nodes.js";
-import { JOB, Pipe } from "./pipe.js";
+import { JOB, Simulation } from "./nodes.js";
+import { Pipe } from "./pipe.js";
 
 const NODES = 8;
 

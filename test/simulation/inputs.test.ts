@@ -1,7 +1,13 @@
 // What a node is given that is not as it should be: other versions, other jobs, names that are taken, clocks that jump,
 // wires that are too narrow. Each with a key and without.
 import { describe, expect, it } from "vitest";
-import { PACKET_DATA, PACKET_WRONG_JOB, PACKET_WRONG_VERSION, REFUSED_NAME } from "../../assembly/layout.js";
+import {
+  PACKET_DATA,
+  PACKET_WRONG_JOB,
+  PACKET_WRONG_VERSION,
+  REFUSED_NAME,
+  REFUSED_NODE,
+} from "../../assembly/layout.js";
 import { keyOf, type SimulatedNode, Simulation, type SimulationOptions } from "./nodes.js";
 
 const HOUR = 3600e6;
@@ -72,6 +78,27 @@ describe.each([
     expect(simulation.run(2e6)).toBe(true);
     expect(simulation.given.get("0>4")).toEqual(expected(1));
     expect(twin.inUse).toMatchObject({ initiators: 0, backlogs: 0 });
+  });
+
+  it("D8 D10 an address that leads to another node for a while: refused and told so, and then all comes from the first on", () => {
+    let isMisled = false;
+    const addressOf = (node: number): string => String(isMisled && node === 1 ? 2 : node);
+    const simulation = simulated({ sessionsOf: (node) => (node === 0 ? { addressOf } : {}) });
+    for (let i = 0; i < 5; i++) simulation.submit(0, 1, text(i));
+    simulation.run();
+    isMisled = true;
+    simulation.submit(0, 1, text(5));
+    simulation.run();
+    expect(simulation.refused).toEqual([[0, 1, REFUSED_NODE]]);
+    isMisled = false;
+    // Its order numbers begin anew: those that the other node had before must not be taken for these.
+    for (let i = 0; i < 3; i++) simulation.submit(0, 1, text(i));
+    expect(simulation.run()).toBe(true);
+    expect(simulation.given.get("0>4")).toEqual([...expected(5), ...expected(3)]);
+    expect(simulation.lost).toEqual([
+      [0, 1, false],
+      [1, 0, true],
+    ]);
   });
 
   it("D9 D10 a start that is not the latest is refused and told why, and what is for the latest is not lost", () => {

@@ -7,8 +7,7 @@ import { Sessions, type SessionsOptions } from "../../src/wire/sessions.js";
 import type { Wire } from "../../src/wire/wire.js";
 import { randomOf } from "../support/random.js";
 import { Heap, Life } from "./heap.js";
-
-export const JOB = 0x5eed5eed;
+import { JOB } from "./nodes.js";
 
 export interface PipeOptions extends Partial<SessionsOptions> {
   readonly isFaithful?: boolean;
