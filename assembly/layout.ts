@@ -709,8 +709,8 @@ export const INSERT_OUTSIDE: u32 = 2;
 //    12  session   u32    what its receiver has given out: a responder's session id, an initiator's reference; CONNECT: 0
 //    16  sent      u32    number of packets that this side has sent in the session, this one included: never twice the same
 //    20  number    u32    DATA: the packet number, from 1 on, the same each time it is sent; else 0
-//    24  body
-//        tag       16 B   of a sealed one: behind the body
+//    24  body             of a sealed one of a session encrypted: it means nothing until it is opened
+//        tag       16 B   of a sealed one: behind the body, over all that stands before it
 // ╘═════════════════════════════════════════════════════════════════════════════════════════════════════════════════════╛
 export const PACKET_MAGIC: u32 = 0x50;
 export const PACKET_VERSION: u32 = 1;
@@ -726,7 +726,7 @@ export const PACKET_SIZE: u32 = 24;
 /** Largest packet: what a UDP datagram takes, in words. */
 export const PACKET_BYTES_MAX: u32 = 65504;
 export const TAG_BYTES: u32 = 16;
-/** Flags. A tag stands at the end. */
+/** Flags. A tag stands at the end; who opens a packet takes it off, and looks at what was in it as at any other. */
 export const PACKET_SEALED: u32 = 1;
 /** Data: to be acknowledged at once, nothing comes behind it for now. */
 export const PACKET_PROMPT: u32 = 2;
@@ -742,27 +742,30 @@ export const PACKET_ACCEPT: u32 = 4;
 export const PACKET_REFUSE: u32 = 5;
 export const PACKET_ACKNOWLEDGE: u32 = 6;
 
-// ╒═════════════ CONNECT: body, 40 bytes ════════════════════════════════════════════════════════════════════════╕
+// ╒═════════════ CONNECT: body, 44 bytes ════════════════════════════════════════════════════════════════════════╕
 //     0  initiator  u32   the initiator context's reference: `session` of what comes back
 //     4  node       u32   number of the origin's node
-//     8  epoch      u32   counts that node's starts
+//     8  epoch      u32   counts that node's starts (upper half), and how often it has given up the target's; not 0
 //    12  target     u32   number of the node that is meant
 //    16  options    u32   CONNECT_HALF: data follows at once; every other bit is 0
-//    20  reserved   u32   0
-//    24  nonce[4]   u32   drawn anew for each connection
+//    20  known      u32   the target's epoch, as the origin knows it; 0: not at all
+//    24  serial     u32   counts the connect packets of this start of the origin's node: no two have the same
+//    28  nonce[4]   u32   drawn anew for each connection
 // ╘══════════════════════════════════════════════════════════════════════════════════════════════════════════════╛
 export const CONNECT_INITIATOR_OFFSET: u32 = 0;
 export const CONNECT_NODE_OFFSET: u32 = 4;
 export const CONNECT_EPOCH_OFFSET: u32 = 8;
 export const CONNECT_TARGET_OFFSET: u32 = 12;
 export const CONNECT_OPTIONS_OFFSET: u32 = 16;
-export const CONNECT_NONCE_OFFSET: u32 = 24;
-export const CONNECT_SIZE: u32 = 40;
+export const CONNECT_KNOWN_OFFSET: u32 = 20;
+export const CONNECT_SERIAL_OFFSET: u32 = 24;
+export const CONNECT_NONCE_OFFSET: u32 = 28;
+export const CONNECT_SIZE: u32 = 44;
 export const CONNECT_HALF: u32 = 1;
 
 // ╒═════════════ ACCEPT: body, 40 bytes ═════════════════════════════════════════════════════════════════════════╕
 //     0  responder  u32   the session id: `session` of all data packets
-//     4  epoch      u32   counts the starts of the target's node
+//     4  epoch      u32   of the target's node, likewise; not 0
 //     8  limit      u32   data packets may have numbers below it
 //    12  reserved   u32   0
 //    16  echo[2]    u32   first half of the nonce that is answered
@@ -790,6 +793,8 @@ export const REFUSED_BUSY: u32 = 1;
 export const REFUSED_UNKNOWN: u32 = 2;
 /** The node is another one than the one that is meant. */
 export const REFUSED_NODE: u32 = 3;
+/** The origin's number is another's: its packets come from another address, or a later start of it is known. */
+export const REFUSED_NAME: u32 = 4;
 
 // ╒═════════════ ACKNOWLEDGE: body, 24 bytes and a bit mask ═════════════════════════════════════════════════════╕
 //     0  all        u32   every data packet with a number below it is here

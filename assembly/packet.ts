@@ -92,8 +92,8 @@ function checkBody(kind: u32, body: usize, bytes: u32): u32 {
 }
 
 /**
- * Looks whether a packet is one of this job, and whole: nothing in it points out of it. Of a sealed one whether its tag is
- * right is not looked at.
+ * Looks whether a packet is one of this job, and whole: nothing in it points out of it. Of a sealed one only the header is
+ * looked at: once it is opened, it comes again without its tag.
  * @param packet where the copy is, 4-aligned
  * @param bytes how many came
  * @returns PACKET_RIGHT, or the first rule that it breaks
@@ -118,5 +118,5 @@ export function packetCheck(packet: usize, bytes: u32, job: u32): u32 {
   if ((load<u32>(packet, PACKET_SESSION_OFFSET) == 0) != (kind == PACKET_CONNECT)) return PACKET_WRONG_SESSION;
   if (load<u32>(packet, PACKET_SENT_OFFSET) == 0) return PACKET_WRONG_NUMBER;
   if ((load<u32>(packet, PACKET_NUMBER_OFFSET) != 0) != (kind == PACKET_DATA)) return PACKET_WRONG_NUMBER;
-  return checkBody(kind, packet + body, end - body);
+  return (flags & PACKET_SEALED) != 0 ? PACKET_RIGHT : checkBody(kind, packet + body, end - body);
 }

@@ -41,6 +41,11 @@ export class Packet {
     return this.#length;
   }
 
+  /** `sent`, as address() wrote it. */
+  get sent(): number {
+    return (this.#words[PACKET_SENT_OFFSET >>> 2] as number) >>> 0;
+  }
+
   /** Bytes that another segment may have. */
   get room(): number {
     return this.#bytes.length - this.#length - SEGMENT_SIZE;
@@ -64,6 +69,12 @@ export class Packet {
   word(value: number): this {
     this.#words[this.#length >>> 2] = value;
     this.#length += 4;
+    return this;
+  }
+
+  /** Writes a word that is there already. */
+  setWord(offset: number, value: number): this {
+    this.#words[offset >>> 2] = value;
     return this;
   }
 

@@ -2,6 +2,8 @@
 import { ACKNOWLEDGE_WORDS_MAX, PACKET_ACKNOWLEDGE } from "../../assembly/layout.js";
 import { seqDelta } from "../../assembly/seq.js";
 import type { Packet } from "./packet.js";
+import type { Seal, SessionSeals } from "./sealing.js";
+import { Seen } from "./seen.js";
 import type { Address } from "./wire.js";
 
 /** Data packets behind the first that is missing that may be under way: bits of an acknowledgment. */
@@ -11,6 +13,9 @@ const ACKNOWLEDGE_EVERY = 4;
 /** Microseconds that an acknowledgment waits for more to acknowledge. */
 const ACKNOWLEDGE_WAIT = 200;
 
+/** Words of which packets came already: as many as may be under way, twice. */
+const SEEN_WORDS = 64;
+
 /** What came with a connect packet, and what the answer to it was. */
 export interface Opening {
   readonly from: Address;
@@ -19,6 +24,14 @@ export interface Opening {
   readonly node: number;
   readonly epoch: number;
   readonly nonce: readonly number[];
+  /** What the answer brought. */
+  readonly answerNonce: readonly number[];
+  /** Whether data may come before its initiator knows the session id: it is for this life of this node (D5b). */
+  readonly isHalf: boolean;
+  /** With a key. */
+  readonly seals: SessionSeals | undefined;
+  /** With a key: of data that comes before its initiator knows the session id. */
+  readonly half: Seal | undefined;
 }
 
 export class Responder {
@@ -27,6 +40,10 @@ export class Responder {
   readonly opening: Opening;
   /** When something of it came last, in microseconds. */
   heard: number;
+  /** Whether anything came of it but its connect packet: with a key, an old connect packet brings no more. */
+  isProven = false;
+  /** With a key: which of its packets came already. */
+  readonly seen = new Seen(SEEN_WORDS);
   /** Every data packet with a number below it is here. */
   #all = 1;
   /** Bit i: packet #all + 1 + i is here, too. */

@@ -11,6 +11,7 @@ import { PACKET_DISCONNECT, PACKET_HALF, PACKET_PROMPT } from "../../assembly/la
 import { seqDelta } from "../../assembly/seq.js";
 import { Queue } from "../support/queue.js";
 import type { Packet } from "./packet.js";
+import type { Seal } from "./sealing.js";
 import type { Address } from "./wire.js";
 
 /** Packets sent behind one that is missing, after which it counts as lost; more where packets overtake each other. */
@@ -57,8 +58,8 @@ export interface Acknowledgment {
 
 /** What is sent through it. */
 export interface Outgoing {
-  /** Sends a packet; false: the wire has no room now. */
-  send(to: Address, packet: Packet): boolean;
+  /** Sends a packet, sealed if there is a seal; false: the wire has no room now. */
+  send(to: Address, packet: Packet, seal: Seal | undefined): boolean;
 }
 
 /** What was counted, of all sessions together. */
@@ -77,6 +78,7 @@ export class Session {
   readonly #counts: Counts;
   readonly #isHalf: boolean;
   #idNow: number;
+  #seal: Seal | undefined;
   /** By number: those that are not acknowledged. */
   readonly #underWay = new Map<number, UnderWay>();
   /** Those that were sent, in that order; an entry whose `sent` is not the packet's is of an earlier time. */
@@ -106,10 +108,21 @@ export class Session {
   /**
    * @param id the target's session id; of half a handshake a word of the nonce, until accept()
    * @param sent packets that were sent in it before: connect packets
+   * @param seal of what it sends; undefined: nothing is sealed
    */
-  constructor(id: number, to: Address, out: Outgoing, counts: Counts, limit: number, sent: number, isHalf = false) {
+  constructor(
+    id: number,
+    to: Address,
+    out: Outgoing,
+    counts: Counts,
+    limit: number,
+    sent: number,
+    seal: Seal | undefined,
+    isHalf = false,
+  ) {
     this.id = id;
     this.#idNow = id;
+    this.#seal = seal;
     this.#to = to;
     this.#out = out;
     this.#counts = counts;
@@ -122,6 +135,16 @@ export class Session {
   /** Whether it has this id at the target. */
   knows(id: number): boolean {
     return this.#idNow === id || this.id === id;
+  }
+
+  /** Whether its connect packet was not answered yet (D5b). */
+  get isHalf(): boolean {
+    return this.#isHalf && this.#idNow === this.id;
+  }
+
+  /** Packets that were sent in it. */
+  get sent(): number {
+    return this.#sent;
   }
 
   /** Data packets that are not acknowledged. */
@@ -171,9 +194,9 @@ export class Session {
     one.times++;
     this.#order.push({ one, sent: one.sent });
     if (this.#deadline === Number.POSITIVE_INFINITY) this.#deadline = now + this.#timeout();
-    one.packet.flags((isPrompt ? PACKET_PROMPT : 0) | (this.#isHalf && this.#idNow === this.id ? PACKET_HALF : 0));
+    one.packet.flags((isPrompt ? PACKET_PROMPT : 0) | (this.isHalf ? PACKET_HALF : 0));
     one.packet.address(this.#idNow, one.sent, one.number);
-    this.#out.send(this.#to, one.packet);
+    this.#out.send(this.#to, one.packet, this.#seal);
   }
 
   #timeout(): number {
@@ -197,7 +220,7 @@ export class Session {
       this.#underWay.delete(one.number);
       // Of one that was sent again nobody knows which of them came.
       if (one.times === 1 && seqDelta(one.sent, this.#newest) > 0) this.#newest = one.sent;
-      if (one.sent === echo) this.#measure(now - one.time - delay);
+      if (one.sent === echo && delay <= now - one.time) this.#measure(now - one.time - delay);
     }
     if (seqDelta(echo, this.#newest) > 0) this.#newest = echo;
     if (seqDelta(limit, this.#limit) > 0) this.#limit = limit;
@@ -269,11 +292,13 @@ export class Session {
 
   /** Ends it at the target, which may or may not hear of it. */
   disconnect(packet: Packet, job: number): void {
-    this.#out.send(this.#to, packet.begin(PACKET_DISCONNECT, job).address(this.#idNow, ++this.#sent, 0));
+    packet.begin(PACKET_DISCONNECT, job).address(this.#idNow, ++this.#sent, 0);
+    this.#out.send(this.#to, packet, this.#seal);
   }
 
-  /** Half a handshake is a whole one: from now on the target's id counts. */
-  accept(id: number): void {
+  /** Half a handshake is a whole one: from now on the target's id counts, and the seal of both. */
+  accept(id: number, seal: Seal | undefined): void {
     this.#idNow = id;
+    this.#seal = seal;
   }
 }

@@ -207,6 +207,11 @@ export class SimulatedNetwork {
     events[place] = event;
   }
 
+  /** Whether nothing will happen any more. */
+  get isQuiet(): boolean {
+    return this.#events.length === 0;
+  }
+
   /** Runs the next event; false: there is none until then. */
   step(until = Number.POSITIVE_INFINITY): boolean {
     const events = this.#events;

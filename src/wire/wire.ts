@@ -1,6 +1,6 @@
 // What a wire is: something that carries packets from one address to another, or does not.
 
-/** Where a node is, for a wire: it alone knows what that means. As a key of a Map it is compared by value. */
+/** Where a node is, for a wire: it alone knows what that means. A node's packets come from where those for it go to. */
 export type Address = string;
 
 /** Carries packets; it may lose, repeat and reorder them, and gives out what it likes: nothing on it is trusted. */

@@ -201,6 +201,15 @@ export function packetSuite(name: string, options: RigOptions): void {
       expect(check(sealed)).toBe(PACKET_WRONG_SEGMENT);
     });
 
+    it("D9 the body of a sealed packet is looked at once it is open: sealed it may be anything, and its header may not", () => {
+      const body = segmentsOf({ content: [1, 2, 3, 4] }).map((byte) => byte ^ 0xa5);
+      const sealed = packetOf({ kind: PACKET_DATA, body, sealed: true });
+      expect(check(sealed)).toBe(PACKET_RIGHT);
+      sealed.setUint32(PACKET_SENT_OFFSET, 0, true);
+      expect(check(sealed)).toBe(PACKET_WRONG_NUMBER);
+      expect(check(packetOf({ kind: PACKET_DATA, body }))).toBe(PACKET_WRONG_SEGMENT);
+    });
+
     it("several small messages share a packet: from one segment to as many as there is room for", () => {
       for (const count of [1, 2, 87, Math.floor((PACKET_BYTES_MAX - PACKET_SIZE) / SEGMENT_SIZE)]) {
         const segments = Array.from({ length: count }, (_, order) => ({ order, content: [] }));

@@ -10,47 +10,18 @@ import {
 import { type Kernel, type Memory, memoryOf } from "../../src/kernel/kernel.js";
 import { twinKernel } from "../../src/kernel/twin/index.js";
 import { wasmKernel } from "../../src/kernel/wasm.js";
+import { sealingOf } from "../../src/seal/noble.js";
+import type { Sealing } from "../../src/wire/sealing.js";
 import { Sessions, type SessionsOptions } from "../../src/wire/sessions.js";
 import { type NetworkOptions, SimulatedNetwork } from "../../src/wire/simulated.js";
-import type { Arena } from "../../src/wire/streams.js";
 import { randomOf } from "../support/random.js";
+import { Heap, Life } from "./heap.js";
 
-const JOB = 0x5eed5eed;
+export const JOB = 0x5eed5eed;
 /** Endpoints of each node: endpoint e of node n is n × ENDPOINTS + e. */
 export const ENDPOINTS = 4;
 
-/** Memory by size: what was given back is the next of its size. */
-class Heap implements Arena {
-  #end = 4096;
-  readonly #limit: number;
-  readonly #free = new Map<number, number[]>();
-  /** Bytes that are in use. */
-  used = 0;
-
-  constructor(limit: number) {
-    this.#limit = limit;
-  }
-
-  allocate(bytes: number): number {
-    const size = (bytes + 63) & ~63;
-    const again = this.#free.get(size)?.pop();
-    if (again === undefined && this.#end + size > this.#limit) return 0;
-    this.used += size;
-    if (again !== undefined) return again;
-    this.#end += size;
-    return this.#end - size;
-  }
-
-  free(pointer: number, bytes: number): void {
-    const size = (bytes + 63) & ~63;
-    this.used -= size;
-    const list = this.#free.get(size);
-    if (list === undefined) this.#free.set(size, [pointer]);
-    else list.push(pointer);
-  }
-}
-
-/** What a stream has given out: its contents, in that order. */
+/** What a stream has given out: its contents, in that order. Its key is `origin>target`, of a later life with `@` and the epoch. */
 export type Given = Map<string, string[]>;
 
 export interface SimulationOptions extends Omit<NetworkOptions, "random"> {
@@ -60,32 +31,55 @@ export interface SimulationOptions extends Omit<NetworkOptions, "random"> {
   /** Whether the wires neither lose nor reorder. */
   readonly isFaithful?: boolean;
   readonly sessions?: Partial<SessionsOptions>;
+  /** The job key of all nodes; undefined: packets are not sealed. */
+  readonly key?: Uint8Array | undefined;
+  /** What some nodes have otherwise. */
+  readonly sessionsOf?: (node: number) => Partial<SessionsOptions>;
+  /** Whether what was given out is kept, or only counted. */
+  readonly keepsContents?: boolean;
+  /** A node has lost another one. */
+  readonly onLost?: (node: number, other: number) => void;
 }
+
+/** A job key. */
+export const keyOf = (seed: number): Uint8Array => {
+  const random = randomOf(seed);
+  return Uint8Array.from({ length: 32 }, () => random(256));
+};
 
 export interface SimulatedNode {
   readonly number: number;
   sessions: Sessions;
   epoch: number;
+  life: Life | undefined;
   /** Frozen: it does nothing, and what comes is lost. */
   isFrozen: boolean;
+  /** Microseconds by which its clock is ahead. */
+  skew: number;
 }
 
 export class Simulation {
   readonly network: SimulatedNetwork;
   readonly nodes: SimulatedNode[];
   readonly given: Given = new Map();
+  /** Segments that were given out. */
+  givenCount = 0;
   /** [who says so, whom it has lost, whether that one was started anew] */
   readonly lost: [number, number, boolean][] = [];
+  /** [who says so, who refuses it, why] */
+  readonly refused: [number, number, number][] = [];
   readonly random: (below: number) => number;
   readonly heap: Heap;
   readonly #memory: Memory;
   readonly #kernel: Kernel;
   readonly #options: SimulationOptions;
+  readonly #sealing: Sealing | undefined;
   /** Bytes of memory that each node has for ever. */
   readonly fixedBytes: number;
 
   constructor(options: SimulationOptions) {
-    const { seed, nodes, kernel = "wasm", memoryBytes = 64 * 1024 * 1024 } = options;
+    const { seed, nodes, key, kernel = "wasm", memoryBytes = 64 * 1024 * 1024 } = options;
+    this.#sealing = key === undefined ? undefined : sealingOf(key, JOB);
     this.#options = options;
     this.random = randomOf(seed);
     const pages = Math.ceil(memoryBytes / 65536);
@@ -98,7 +92,9 @@ export class Simulation {
       number,
       sessions: undefined as unknown as Sessions,
       epoch: 1,
+      life: undefined,
       isFrozen: false,
+      skew: 0,
     }));
     for (const node of this.nodes) this.start(node);
     this.fixedBytes = this.heap.used;
@@ -107,26 +103,36 @@ export class Simulation {
   /** Starts a node, for the first time or anew. */
   start(node: SimulatedNode): void {
     const wire = this.network.attach(node.number, this.#options.isFaithful);
+    node.life?.end();
+    node.life = new Life(this.heap);
+    const { epoch } = node;
     const sessions = new Sessions({
       kernel: this.#kernel,
       memory: this.#memory,
-      arena: this.heap,
+      arena: node.life,
       wire,
-      now: () => Math.floor(this.network.now),
+      now: () => Math.floor(this.network.now) + node.skew,
       random: () => this.random(2 ** 32),
       node: node.number,
-      epoch: node.epoch,
+      epoch,
+      nodes: this.nodes.length,
+      endpoints: this.nodes.length * ENDPOINTS,
+      nodeOf: (endpoint) => Math.floor(endpoint / ENDPOINTS),
       job: JOB,
       addressOf: String,
-      give: (segment) => this.#give(segment),
-      lost: (other, isRestarted) => {
+      give: (segment) => this.#give(segment, epoch),
+      sealing: this.#sealing,
+      lost: (other, isRestarted, refused) => {
+        if (refused !== 0) this.refused.push([node.number, other, refused]);
         this.lost.push([node.number, other, isRestarted]);
+        this.#options.onLost?.(node.number, other);
         for (let i = 0; i < ENDPOINTS; i++) {
           node.sessions.forgetTarget(other * ENDPOINTS + i);
           node.sessions.streams.forget(other * ENDPOINTS + i);
         }
       },
       ...this.#options.sessions,
+      ...this.#options.sessionsOf?.(node.number),
     });
     node.sessions = sessions;
     wire.onPacket = (from, packet) => {
@@ -146,7 +152,7 @@ export class Simulation {
   /** Has a node do what is due, now and when it says. */
   #wake(node: SimulatedNode): void {
     if (node.isFrozen) return;
-    const next = node.sessions.advance();
+    const next = node.sessions.advance() - node.skew;
     const known = this.#alarms.get(node) ?? Number.POSITIVE_INFINITY;
     if (next >= known || next === Number.POSITIVE_INFINITY) return;
     const time = Math.max(Math.ceil(next), Math.floor(this.network.now) + 1);
@@ -157,10 +163,12 @@ export class Simulation {
     });
   }
 
-  #give(segment: number): void {
+  #give(segment: number, epoch: number): void {
+    this.givenCount++;
+    if (this.#options.keepsContents === false) return;
     const { words, bytes } = this.#memory;
     const word = (offset: number): number => (words[(segment + offset) >>> 2] as number) >>> 0;
-    const key = `${word(SEGMENT_ORIGIN_OFFSET)}>${word(SEGMENT_TARGET_OFFSET)}`;
+    const key = `${word(SEGMENT_ORIGIN_OFFSET)}>${word(SEGMENT_TARGET_OFFSET)}${epoch === 1 ? "" : `@${epoch}`}`;
     const length = word(SEGMENT_LENGTH_OFFSET) & 0xffff;
     const at = segment + SEGMENT_SIZE;
     const content = Buffer.from(bytes.slice(at, at + length)).toString("latin1");
@@ -171,10 +179,21 @@ export class Simulation {
 
   /** Sends a segment from an endpoint to another; false: there is no room. */
   submit(from: number, to: number, content: Uint8Array, origin = 0, target = 0): boolean {
-    const node = this.nodes[from] as SimulatedNode;
-    const done = node.sessions.submit(to, from * ENDPOINTS + origin, to * ENDPOINTS + target, 1, content);
-    this.#wake(node);
+    const done = this.enqueue(from, to, content, origin, target);
+    this.#wake(this.nodes[from] as SimulatedNode);
     return done;
+  }
+
+  /** As submit(), but nothing is done about it yet. */
+  enqueue(from: number, to: number, content: Uint8Array, origin = 0, target = 0): boolean {
+    const { sessions } = this.nodes[from] as SimulatedNode;
+    return sessions.submit(to, from * ENDPOINTS + origin, to * ENDPOINTS + target, 1, content);
+  }
+
+  /** Starts a node anew: it is its next life. */
+  restart(node: SimulatedNode): void {
+    node.epoch++;
+    this.start(node);
   }
 
   /** Runs until nothing happens any more, or a time has come. @returns whether all is quiet */
@@ -185,6 +204,6 @@ export class Simulation {
           `it does not come to rest: ${JSON.stringify([this.network.now, this.network.counts, this.nodes.map(({ sessions }) => [sessions.counts, sessions.dropped, sessions.inUse])])}`,
         );
     }
-    return !this.network.step(until);
+    return this.network.isQuiet;
   }
 }

@@ -123,7 +123,12 @@ describe("handshakes", () => {
 
   it("D5b half, on a faithful wire: data follows at once, and bears the nonce until the session has its id", () => {
     const { simulation, seen } = watched({ seed: 6, nodes: 2, isFaithful: true });
-    for (let i = 0; i < 300; i++) simulation.submit(0, 1, text(i));
+    // The first time, nothing is known of the other's life: a full one.
+    simulation.submit(0, 1, text(0));
+    simulation.run();
+    expect(names(seen)).toEqual(["connect", "accept", "data", "acknowledge", "disconnect"]);
+    seen.length = 0;
+    for (let i = 1; i < 300; i++) simulation.submit(0, 1, text(i));
     simulation.run();
     expect(names(seen).slice(0, 2)).toEqual(["connect", "data"]);
     const data = seen.filter(({ kind }) => kind === PACKET_DATA);
@@ -138,6 +143,39 @@ describe("handshakes", () => {
     expect(names(seen)).toContain("refuse");
     for (let from = 1; from < 9; from++) expect(simulation.given.get(`${4 * from}>0`)).toEqual(expected(50));
     expect(simulation.lost).toEqual([]);
+  });
+});
+
+describe("handshakes with a node that is started anew", () => {
+  it("D5b half: what one life was meant to have, another does not take", () => {
+    const { simulation, seen } = watched({ seed: 18, nodes: 2, isFaithful: true });
+    simulation.submit(0, 1, text(0));
+    simulation.run();
+    simulation.restart(simulation.nodes[1] as (typeof simulation.nodes)[0]);
+    simulation.submit(0, 1, text(1));
+    simulation.run();
+    expect(seen.some(({ flags }) => (flags & PACKET_HALF) !== 0)).toBe(true);
+    expect(simulation.lost).toEqual([[0, 1, true]]);
+    expect(simulation.given.get("0>4@2")).toBeUndefined();
+    for (let i = 0; i < 3; i++) simulation.submit(0, 1, text(i));
+    expect(simulation.run()).toBe(true);
+    expect(simulation.given.get("0>4@2")).toEqual(expected(3));
+    expect(simulation.nodes[1]?.sessions.inUse.waiting).toBe(0);
+  });
+});
+
+describe("handshakes that are refused", () => {
+  it("D5b D7 half: for want of a responder it waits, like a full one, and does not ask again at once", () => {
+    const sessions = { initiators: 1, responders: 1 };
+    const { simulation, seen } = watched({ seed: 13, nodes: 9, isFaithful: true, sessions });
+    for (let from = 1; from < 9; from++) simulation.submit(from, 0, text(0));
+    simulation.run();
+    seen.length = 0;
+    for (let i = 1; i < 50; i++) for (let from = 1; from < 9; from++) simulation.submit(from, 0, text(i));
+    expect(simulation.run()).toBe(true);
+    expect(names(seen)).toContain("refuse");
+    expect(seen.filter(({ kind }) => kind === PACKET_CONNECT).length).toBeLessThan(9 * 20);
+    for (let from = 1; from < 9; from++) expect(simulation.given.get(`${4 * from}>0`)).toEqual(expected(50));
   });
 });
 
@@ -171,15 +209,108 @@ describe("numbers", () => {
     const [, other] = simulation.nodes as [unknown, (typeof simulation.nodes)[0]];
     simulation.submit(0, 1, text(0));
     simulation.run();
-    other.epoch++;
-    simulation.start(other);
+    simulation.restart(other);
     // The first hears of it when it connects; what it sends then is lost with the old one.
     simulation.submit(0, 1, text(1));
     simulation.run();
     expect(simulation.lost).toEqual([[0, 1, true]]);
-    simulation.given.clear();
     simulation.submit(0, 1, text(0));
     expect(simulation.run()).toBe(true);
+    expect(simulation.given.get("0>4@2")).toEqual(expected(1));
+  });
+});
+
+describe("another life of a node", () => {
+  it("D7 who hears that it is one gives its responder back at once: nine find a node with one responder, in a second", () => {
+    const simulation = new Simulation({ seed: 14, nodes: 10, sessions: { responders: 1 } });
+    const sendAll = (): void => {
+      for (let from = 1; from < 10; from++) simulation.submit(from, 0, text(0));
+    };
+    sendAll();
+    simulation.run();
+    simulation.restart(simulation.nodes[0] as (typeof simulation.nodes)[0]);
+    sendAll();
+    const begin = simulation.network.now;
+    simulation.run();
+    expect(simulation.lost.map(([who, whom]) => [who, whom]).sort()).toEqual(
+      [1, 2, 3, 4, 5, 6, 7, 8, 9].map((who) => [who, 0]),
+    );
+    expect(simulation.network.now - begin).toBeLessThan(1e6);
+  });
+
+  it.each([
+    ["of which nothing came", 0, "stale"],
+    ["of which something came", 1, "unknown"],
+  ] as const)("D8 a packet of an earlier life, %s, that comes late is known, and is not given out", (_, count, why) => {
+    const simulation = new Simulation({ seed: 15, nodes: 2 });
+    for (let i = 0; i < count; i++) simulation.submit(0, 1, text(i));
+    simulation.run();
+    const begin = simulation.network.now;
+    const [origin] = simulation.nodes as [(typeof simulation.nodes)[0]];
+    let late: Uint8Array | undefined;
+    simulation.network.isLost = (from, _, packet) => {
+      if (from !== 0 || packet[2] !== PACKET_DATA || late !== undefined) return false;
+      late = packet.slice();
+      return true;
+    };
+    simulation.submit(0, 1, text(count));
+    simulation.run(begin + 1000);
+    simulation.restart(origin);
+    simulation.submit(0, 1, text(0), 1);
+    simulation.run(begin + 2000);
+    expect(simulation.given.get("1>4")).toEqual(expected(1));
+    simulation.network.carry(0, 1, late as Uint8Array);
+    simulation.run();
+    expect(simulation.given.get("0>4") ?? []).toEqual(expected(count));
+    expect(simulation.nodes[1]?.sessions.dropped[why]).toBe(1);
+  });
+
+  it("D10 who was given up, and did not know it, is told so when it comes again: both begin anew, in both directions", () => {
+    const simulation = new Simulation({ seed: 16, nodes: 2 });
+    const [one, other] = simulation.nodes as [(typeof simulation.nodes)[0], (typeof simulation.nodes)[0]];
+    for (const [from, to] of [
+      [0, 1],
+      [1, 0],
+    ] as const)
+      simulation.submit(from, to, text(0));
+    simulation.run();
+    other.isFrozen = true;
+    simulation.submit(0, 1, text(1));
+    simulation.run();
+    expect(simulation.lost).toEqual([[0, 1, false]]);
+    other.isFrozen = false;
+    // It is told when it connects; what it sent then is lost.
+    simulation.submit(1, 0, text(1));
+    simulation.run();
+    expect(simulation.lost).toEqual([
+      [0, 1, false],
+      [1, 0, true],
+    ]);
+    for (let i = 0; i < 3; i++)
+      for (const [from, to] of [
+        [0, 1],
+        [1, 0],
+      ] as const)
+        simulation.submit(from, to, text(i));
+    expect(simulation.run()).toBe(true);
+    for (const stream of ["0>4", "4>0"]) expect(simulation.given.get(stream)).toEqual([...expected(1), ...expected(3)]);
+    expect(simulation.lost).toHaveLength(2);
+    expect([one, other].map(({ sessions }) => sessions.inUse.backlogs)).toEqual([0, 0]);
+  });
+
+  it("D10 who was frozen itself does not give others up for it", () => {
+    const simulation = new Simulation({ seed: 17, nodes: 2 });
+    const [one] = simulation.nodes as [(typeof simulation.nodes)[0]];
+    simulation.network.isLost = () => simulation.network.now < 30_000;
+    simulation.submit(0, 1, text(0));
+    simulation.run(30_000); // it has asked, once more
+    one.isFrozen = true;
+    simulation.network.at(20e6, () => {
+      one.isFrozen = false;
+      simulation.wake(one);
+    });
+    expect(simulation.run()).toBe(true);
+    expect(simulation.lost).toEqual([]);
     expect(simulation.given.get("0>4")).toEqual(expected(1));
   });
 });
@@ -201,6 +332,7 @@ describe("repair is bounded", () => {
     expect(data).toBe(5000);
     expect(again).toBeGreaterThan(0);
     expect(again).toBeLessThanOrEqual(2 * network.counts.lost);
+    expect(simulation.nodes[1]?.sessions.counts.acknowledgments).toBeLessThanOrEqual(data / 2);
   });
 
   it("a clean wire: nothing is sent again, and one acknowledgment for every two packets at the most", () => {

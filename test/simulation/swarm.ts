@@ -1,29 +1,39 @@
 // One simulation: what it is made of is drawn from its seed, so that each one has some kinds of faults and not others.
-import type { Topology } from "../../src/wire/simulated.js";
+import { NO_FAULTS, type Topology } from "../../src/wire/simulated.js";
 import { randomOf } from "../support/random.js";
-import { ENDPOINTS, type SimulatedNode, Simulation } from "./nodes.js";
+import { ENDPOINTS, keyOf, type SimulatedNode, Simulation } from "./nodes.js";
+import { Sent } from "./sent.js";
 
 /** What came of it. */
 export interface Outcome {
   readonly seed: number;
-  readonly text: string;
-  readonly segments: number;
-  /** Virtual microseconds from when faults stopped until all was quiet. */
-  readonly quietAfter: number;
-  readonly wrong: string[];
+  /** What was drawn. */
+  readonly drawn: Readonly<Record<string, unknown>>;
+  /** What was counted. */
+  readonly counts: Readonly<Record<string, number>>;
+  readonly wrong: readonly string[];
 }
 
-/** Virtual microseconds in which all is quiet once nothing goes wrong any more. */
+/** Virtual microseconds in which all is quiet once nothing goes wrong any more: a silent node has been given up by then. */
 const QUIET_WITHIN = 30e6;
+/** Virtual microseconds in which there is room for all segments once nothing goes wrong any more. */
+const SENT_WITHIN = 120e6;
+/** As long may a node be frozen, or cut off, and is not given up for it; and so long that it is. */
+const SHORT = 2e6;
+const LONG = 25e6;
+/** Virtual microseconds after which what is refused is tried again, at the most. */
+const RETRY_MAX = 1e6;
+
+type Random = (below: number) => number;
 
 /** As many in each dimension, so that there are so many at least. */
-function torusOf(nodes: number, random: (below: number) => number): Topology {
+function torusOf(nodes: number, random: Random): Topology {
   const dimensions = 1 + random(3);
   const side = Math.max(2, Math.ceil(nodes ** (1 / dimensions)));
   return { kind: "torus", sides: Array(dimensions).fill(side) };
 }
 
-function topologyOf(nodes: number, random: (below: number) => number): Topology {
+function topologyOf(nodes: number, random: Random): Topology {
   const kind = random(3);
   if (kind === 0) return { kind: "full" };
   if (kind === 1) return torusOf(nodes, random);
@@ -32,122 +42,178 @@ function topologyOf(nodes: number, random: (below: number) => number): Topology 
   return { kind: "tree", arity, levels };
 }
 
-export function swarm(seed: number, nodesMax = 10): Outcome {
-  const random = randomOf(seed);
+/** What a simulation is made of. */
+function draw(random: Random, nodesMin: number, nodesMax: number) {
   const often = (most: number): number => (random(2) === 0 ? 0 : (most * random(1000)) / 1000);
-  const nodes = 2 + random(nodesMax - 1);
-  const faults = {
-    loss: often(0.2),
-    duplicate: often(0.1),
-    reorder: often(0.3),
-    reorderMicroseconds: 10 ** random(5),
-  };
-  const topology = topologyOf(nodes, random);
-  const sessions = {
-    initiators: 1 + random(4),
-    responders: 1 + random(random(2) === 0 ? 2 : 16),
-    backlogBytes: 1000 * 10 ** random(4),
-  };
-  const hopMicroseconds = 1 + random(random(2) === 0 ? 10 : 1000);
-  const [hasPartitions, hasFreezes] = [random(3) === 0, random(3) === 0];
-  const packetBytes = [200, 1400, 9000, 65504][random(4)] as number;
-  const simulation = new Simulation({
-    seed: seed + 1,
+  const nodes = nodesMin + random(nodesMax - nodesMin + 1);
+  const isFaithful = random(8) === 0;
+  const faults = isFaithful
+    ? NO_FAULTS
+    : { loss: often(0.2), duplicate: often(0.1), reorder: often(0.3), reorderMicroseconds: 10 ** random(5) };
+  return {
     nodes,
-    topology,
+    isFaithful,
     faults,
-    hopMicroseconds,
-    packetBytes,
-    queueBytes: 10 ** (4 + random(3)),
-    kernel: random(4) === 0 ? "ts" : "wasm",
-    sessions,
+    topology: topologyOf(nodes, random),
+    sessions: {
+      initiators: 1 + random(4),
+      responders: 1 + random(random(2) === 0 ? 2 : 16),
+      backlogBytes: 1000 * 10 ** random(4),
+    },
+    hopMicroseconds: 1 + random(random(2) === 0 ? 10 : 1000),
+    packetBytes: [200, 1400, 9000, 65504][random(4)] as number,
+    queueBytes: isFaithful ? 1e9 : 10 ** (4 + random(3)),
+    kernel: (random(4) === 0 ? "ts" : "wasm") as "ts" | "wasm",
+    partitions: !isFaithful && random(3) === 0 ? 3 : 0,
+    freezes: !isFaithful && random(3) === 0 ? 1 : 0,
+    /** Whether some of those last until the node is given up. */
+    isLong: random(3) === 0,
+    restarts: random(3) === 0 ? 1 + random(3) : 0,
+    /** Whether there is a node that never answers. */
+    hasSilent: nodes > 2 && random(6) === 0,
+    count: 50 + random(random(2) === 0 ? 200 : 2000),
+    span: 1e4 * 10 ** random(3),
+    isSealed: random(2) === 0,
+  };
+}
+
+/** Draws and runs one. */
+export function swarm(seed: number, nodesMin = 2, nodesMax = 10): Outcome {
+  const random = randomOf(seed);
+  const drawn = draw(random, nodesMin, nodesMax);
+  const { nodes, faults, sessions, span, isLong, hasSilent } = drawn;
+  const sent = new Sent(nodes, ENDPOINTS);
+  const simulation = new Simulation({
+    ...drawn,
+    seed: seed + 1,
+    key: drawn.isSealed ? keyOf(seed) : undefined,
+    onLost: (node, other) => sent.cut(node, other),
   });
   const { network } = simulation;
   const wrong: string[] = [];
-  /** Segments that were sent, by stream. */
-  const sent = new Map<string, string[]>();
+  const silent = hasSilent ? (simulation.nodes[nodes - 1] as SimulatedNode) : undefined;
+  if (silent !== undefined) silent.isFrozen = true;
 
   /** One send from a node; whether there was room. */
-  function send(from: SimulatedNode, serial: number): boolean {
-    const to = random(nodes);
-    if (to === from.number) return true;
+  function send(from: SimulatedNode, to: number, bytes: number): boolean {
     const [origin, target] = [random(ENDPOINTS), random(ENDPOINTS)];
-    const bytes = random(4) === 0 ? random(from.sessions.contentMax) : random(100);
-    const content = Buffer.alloc(Math.max(bytes, 8), serial & 0xff);
-    content.write(String(serial));
+    const content = sent.next(bytes);
     if (!simulation.submit(from.number, to, content, origin, target)) return false;
-    const key = `${from.number * ENDPOINTS + origin}>${to * ENDPOINTS + target}`;
-    const list = sent.get(key) ?? [];
-    sent.set(key, list);
-    list.push(`${list.length}:${content.toString("latin1")}`);
+    sent.add(from.number * ENDPOINTS + origin, to * ENDPOINTS + target, content);
     return true;
   }
 
-  const count = 50 + random(random(2) === 0 ? 200 : 2000);
-  const span = 1e4 * 10 ** random(3);
-  for (let serial = 0; serial < count; serial++) {
-    const from = simulation.nodes[random(nodes)] as SimulatedNode;
+  /** Segments for which there was no room so far. */
+  let held = 0;
+  function sendSomething(from: SimulatedNode): void {
+    const to = random(nodes);
+    const bytes = random(4) === 0 ? random(from.sessions.contentMax) : random(100);
+    let wait = 1000;
+    held++;
     const attempt = (): void => {
       // Whoever is frozen sends nothing; where there is no room, later.
-      if (from.isFrozen || !send(from, serial)) network.at(network.now + 1000, attempt);
+      if (!from.isFrozen && (send(from, to, bytes) || to === silent?.number)) {
+        held--;
+        return;
+      }
+      network.at(network.now + wait, attempt);
+      wait = Math.min(2 * wait, RETRY_MAX);
     };
-    network.at(random(span), attempt);
+    if (to === from.number || from === silent) held--;
+    else attempt();
   }
-  if (hasPartitions) {
-    for (let i = 0; i < 3; i++) {
-      const [a, b, isOneWay] = [random(nodes), random(nodes), random(2) === 0];
-      const begin = random(span);
-      network.at(begin, () => {
-        network.isLost = (from, to) => (from === a && to === b) || (!isOneWay && from === b && to === a);
-      });
-      network.at(begin + random(2e6), () => {
-        network.isLost = () => false;
-      });
-    }
+
+  for (let i = 0; i < drawn.count; i++) {
+    const from = simulation.nodes[random(nodes)] as SimulatedNode;
+    network.at(random(span), () => sendSomething(from));
   }
-  if (hasFreezes) {
+  const lasting = (): number => (isLong && random(2) === 0 ? random(LONG) : random(SHORT));
+  let faultsEnd = span + SHORT;
+  for (let i = 0; i < drawn.partitions; i++) {
+    const [a, b, isOneWay] = [random(nodes), random(nodes), random(2) === 0];
+    const begin = random(span);
+    const end = begin + lasting();
+    faultsEnd = Math.max(faultsEnd, end);
+    network.at(begin, () => {
+      network.isLost = (from, to) => (from === a && to === b) || (!isOneWay && from === b && to === a);
+    });
+    network.at(end, () => {
+      network.isLost = () => false;
+    });
+  }
+  for (let i = 0; i < drawn.freezes; i++) {
     const node = simulation.nodes[random(nodes)] as SimulatedNode;
     const begin = random(span);
+    const end = begin + lasting();
+    faultsEnd = Math.max(faultsEnd, end);
+    if (node === silent) continue;
     network.at(begin, () => {
       node.isFrozen = true;
     });
-    network.at(begin + random(2e6), () => {
+    network.at(end, () => {
       node.isFrozen = false;
       simulation.wake(node);
     });
   }
-  simulation.run(span + 2e6);
-  network.faults = { loss: 0, duplicate: 0, reorder: 0, reorderMicroseconds: 0 };
-  network.isLost = () => false;
-  const stopped = network.now;
-  if (!simulation.run(stopped + QUIET_WITHIN)) wrong.push(`not quiet after ${QUIET_WITHIN} µs`);
-
-  for (const [stream, contents] of sent) {
-    const given = simulation.given.get(stream) ?? [];
-    const place = contents.findIndex((content, i) => content !== given[i]);
-    if (place !== -1)
-      wrong.push(`stream ${stream}: segment ${place} of ${contents.length} is ${given[place]?.slice(0, 20)}`);
-    else if (given.length !== contents.length)
-      wrong.push(`stream ${stream}: ${given.length} segments, not ${contents.length}`);
+  for (let i = 0; i < drawn.restarts; i++) {
+    const node = simulation.nodes[random(nodes)] as SimulatedNode;
+    if (node === silent) continue;
+    network.at(random(2 * span), () => {
+      sent.cutAll(node.number);
+      simulation.restart(node);
+    });
   }
-  if (simulation.lost.length > 0) wrong.push(`nodes were given up: ${JSON.stringify(simulation.lost)}`);
-  for (const { number, sessions: one } of simulation.nodes) {
-    const { initiators, backlogs, waiting } = one.inUse;
-    if (initiators + backlogs + waiting > 0) wrong.push(`node ${number} still has ${JSON.stringify(one.inUse)}`);
+
+  simulation.run(faultsEnd);
+  network.faults = NO_FAULTS;
+  network.isLost = () => false;
+  while (held > 0 && network.now < faultsEnd + SENT_WITHIN && network.step());
+  if (held > 0) wrong.push(`no room for ${held} segments in ${SENT_WITHIN} µs`);
+  const stopped = network.now;
+  if (!simulation.run(stopped + QUIET_WITHIN)) wrong.push(`not quiet ${QUIET_WITHIN} µs after the last fault`);
+  const quietAfter = network.now - stopped;
+  const mayLose = isLong || drawn.restarts > 0 || hasSilent;
+  if (!mayLose && simulation.lost.length > 0) wrong.push(`nodes were given up: ${JSON.stringify(simulation.lost)}`);
+
+  const { loss, duplicate, reorder } = faults;
+  const total = (key: "data" | "again" | "acknowledgments"): number =>
+    simulation.nodes.reduce((sum, node) => sum + node.sessions.counts[key], 0);
+  const counts = { data: total("data"), again: total("again"), acknowledgments: total("acknowledgments") };
+  // Where links are shared, others' packets may keep one waiting for longer than anybody could know: it is sent again.
+  const isInOrder =
+    drawn.topology.kind === "full" &&
+    duplicate === 0 &&
+    reorder === 0 &&
+    drawn.partitions + drawn.freezes === 0 &&
+    !mayLose;
+  const { lost } = network.counts;
+  if (isInOrder && counts.again > 2 * lost) wrong.push(`${counts.again} packets are sent again, ${lost} were lost`);
+
+  // Whoever has been started anew, or given up, is heard of in a first round, at the latest; the second one comes everywhere.
+  for (const round of [0, 1]) {
+    const losses = simulation.lost.length;
+    for (const from of simulation.nodes) {
+      for (const to of simulation.nodes) {
+        if (from !== to && from !== silent && to !== silent) send(from, to.number, 20);
+      }
+    }
+    if (!simulation.run(network.now + QUIET_WITHIN)) wrong.push(`not quiet after round ${round}`);
+    if (round === 1 && simulation.lost.length > losses)
+      wrong.push(`lost in the second round: ${JSON.stringify(simulation.lost.slice(losses))}`);
+  }
+  wrong.push(...sent.compare(simulation.given));
+  for (const { number, sessions: one, isFrozen } of simulation.nodes) {
+    const { initiators, responders, backlogs, waiting } = one.inUse;
+    if (initiators + backlogs + waiting > 0 || responders > sessions.responders)
+      wrong.push(`node ${number} still has ${JSON.stringify(one.inUse)}`);
+    if (isFrozen !== (silent?.number === number)) wrong.push(`node ${number} is ${isFrozen ? "" : "not "}frozen`);
   }
   if (simulation.heap.used !== simulation.fixedBytes)
     wrong.push(`${simulation.heap.used - simulation.fixedBytes} bytes leak`);
-  const text = JSON.stringify({
-    nodes,
-    topology,
-    faults,
-    sessions,
-    hopMicroseconds,
-    packetBytes,
-    hasPartitions,
-    hasFreezes,
-    count,
-    span,
-  });
-  return { seed, text, segments: count, quietAfter: network.now - stopped, wrong };
+  return {
+    seed,
+    drawn,
+    counts: { ...network.counts, ...counts, losses: simulation.lost.length, quietAfter: Math.round(quietAfter), loss },
+    wrong,
+  };
 }

@@ -2,7 +2,13 @@
 // goes by sizes where it has no times, and the files of the explored schedules are small.
 import { BaseSequencer, type TestSpecification } from "vitest/node";
 
-const LONGEST = [/interleaving\/interleaving/, /interleaving\/mutants/, /api\/rma\.test/, /api\/kills/];
+const LONGEST = [
+  /interleaving\/interleaving/,
+  /interleaving\/mutants/,
+  /simulation\/swarm/,
+  /api\/rma\.test/,
+  /api\/kills/,
+];
 
 const rank = ({ moduleId }: TestSpecification): number => {
   const place = LONGEST.findIndex((name) => name.test(moduleId));

@@ -72,7 +72,7 @@ export function packetOf({
   number,
   sealed = false,
   extension = 0,
-}: PacketFields): DataView {
+}: PacketFields): DataView<ArrayBuffer> {
   const length = PACKET_SIZE + extension + body.length + (sealed ? TAG_BYTES : 0);
   const packet = new DataView(new ArrayBuffer(length));
   packet.setUint8(0, PACKET_MAGIC);

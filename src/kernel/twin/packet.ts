@@ -105,7 +105,7 @@ export function twinPacket({ words }: Memory) {
     if (hasSession !== (kind !== PACKET_CONNECT)) return PACKET_WRONG_SESSION;
     const hasNumber = words[at + (PACKET_NUMBER_OFFSET >>> 2)] !== 0;
     if (words[at + (PACKET_SENT_OFFSET >>> 2)] === 0 || hasNumber !== isData) return PACKET_WRONG_NUMBER;
-    return checkBody(kind, (packet + body) >>> 0, end - body);
+    return end === bytes ? checkBody(kind, (packet + body) >>> 0, end - body) : PACKET_RIGHT;
   }
 
   return { packetCheck };

@@ -1,0 +1,179 @@
+// @ts-check
+// Dynamic connections: messages a second on one core, from sessions to sessions; and what a simulated network, in virtual
+// time, makes of loss and of many targets. Kernels for queues and packets, WebAssembly against TypeScript: kernel.bench.mjs.
+//   node bench/wire.bench.mjs [--quick]
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath, pathToFileURL } from "node:url";
+import { Table } from "console-table-printer";
+import { build } from "esbuild";
+
+const quick = process.argv.includes("--quick");
+const ROUNDS = quick ? 2 : 9;
+const MESSAGE_BYTES = 64;
+const PACKET_BYTES = 1400;
+const MESSAGES = quick ? 50_000 : 1_000_000;
+/** Messages between two looks at what has come. */
+const BATCH = 256;
+const JOB = 1;
+
+/** @typedef {typeof import("../src/wire/sessions.js") & typeof import("../src/kernel/kernel.js") & typeof import("../src/kernel/wasm.js") & typeof import("../src/kernel/twin/index.js") & typeof import("../test/simulation/figures.js")} Modules */
+
+/** @returns {Promise<Modules>} */
+async function internals() {
+  const folder = mkdtempSync(join(tmpdir(), "pamir-bench-"));
+  const outfile = join(folder, "wire.mjs");
+  const names = [
+    "src/wire/sessions",
+    "src/kernel/kernel",
+    "src/kernel/wasm",
+    "src/kernel/twin/index",
+    "test/simulation/figures",
+  ];
+  await build({
+    stdin: {
+      contents: names.map((name) => `export * from "./${name}.ts";`).join("\n"),
+      resolveDir: fileURLToPath(new URL("..", import.meta.url)),
+      loader: "ts",
+    },
+    outfile,
+    bundle: true,
+    format: "esm",
+    target: "es2022",
+    platform: "node",
+    logLevel: "error",
+  });
+  try {
+    return await import(pathToFileURL(outfile).href);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+}
+
+/**
+ * Two nodes and a list of packets between them; nothing is lost.
+ * @param {Modules} modules
+ * @param {"wasm" | "ts"} name
+ * @param {boolean} isFaithful
+ */
+function pair({ Sessions, memoryOf, wasmKernel, twinKernel }, name, isFaithful) {
+  const shared = new WebAssembly.Memory({ initial: 64, maximum: 64, shared: true });
+  const memory = memoryOf(/** @type {SharedArrayBuffer} */ (/** @type {unknown} */ (shared.buffer)));
+  const kernel = name === "wasm" ? wasmKernel(shared) : twinKernel(memory);
+  let [end, came, now, random] = [4096, 0, 0, 1];
+  const arena = {
+    allocate: (/** @type {number} */ bytes) => {
+      end += (bytes + 63) & ~63;
+      return end - ((bytes + 63) & ~63);
+    },
+    free: () => {},
+  };
+  const wires = [0, 1].map(() => {
+    /** @type {{ packets: Uint8Array[], count: number }} */
+    const way = { packets: [], count: 0 };
+    const wire = {
+      packetBytes: PACKET_BYTES,
+      isFaithful,
+      send: (/** @type {string} */ _to, /** @type {Uint8Array} */ packet) => {
+        if (way.count === way.packets.length) way.packets.push(new Uint8Array(new ArrayBuffer(PACKET_BYTES + 4)));
+        const place = /** @type {Uint8Array} */ (way.packets[way.count++]);
+        place.set(packet);
+        new Uint32Array(place.buffer, PACKET_BYTES)[0] = packet.length;
+        return true;
+      },
+      onPacket: () => {},
+      onRoom: () => {},
+      close: () => {},
+    };
+    return { way, wire };
+  });
+  const nodes = wires.map(
+    ({ wire }, node) =>
+      new Sessions({
+        kernel,
+        memory,
+        arena,
+        wire,
+        now: () => now,
+        random: () => {
+          random = (Math.imul(random, 1664525) + 1013904223) >>> 0;
+          return random;
+        },
+        node,
+        epoch: 1,
+        nodes: 2,
+        endpoints: 2,
+        nodeOf: (endpoint) => endpoint,
+        job: JOB,
+        addressOf: String,
+        give: () => {
+          came++;
+        },
+        lost: () => {
+          throw new Error("a node is given up");
+        },
+      }),
+  );
+  const [origin, target] = /** @type {[InstanceType<Modules["Sessions"]>, InstanceType<Modules["Sessions"]>]} */ (
+    nodes
+  );
+  const content = new Uint8Array(MESSAGE_BYTES);
+  const carry = () => {
+    for (const [from, { way }] of wires.entries()) {
+      const receiver = from === 0 ? target : origin;
+      for (let i = 0; i < way.count; i++) {
+        const place = /** @type {Uint8Array} */ (way.packets[i]);
+        receiver.receive(from === 0 ? "0" : "1", place.subarray(0, new Uint32Array(place.buffer, PACKET_BYTES)[0]));
+      }
+      way.count = 0;
+    }
+  };
+  return (/** @type {number} */ messages) => {
+    const until = came + messages;
+    for (let left = messages; came < until; ) {
+      for (let i = 0; i < BATCH && left > 0 && origin.submit(1, 0, 1, 1, content); i++) left--;
+      now += 20;
+      origin.advance();
+      target.advance();
+      carry();
+    }
+  };
+}
+
+/** @param {number[]} values */
+const median = (values) => /** @type {number} */ (values.toSorted((a, b) => a - b)[values.length >> 1]);
+
+const modules = await internals();
+/** @type {{ what: string, figure: string, goal: string, hoped: string, met: boolean }[]} */
+const rows = [];
+
+for (const name of /** @type {("wasm" | "ts")[]} */ (["wasm", "ts"])) {
+  for (const isFaithful of [false, true]) {
+    const run = pair(modules, name, isFaithful);
+    run(MESSAGES / 5);
+    const rates = Array.from({ length: ROUNDS }, () => {
+      const start = performance.now();
+      run(MESSAGES);
+      return MESSAGES / (performance.now() - start) / 1000;
+    });
+    const wire = isFaithful ? "faithful" : "not faithful";
+    rows.push({
+      what: `M messages of ${MESSAGE_BYTES} B a second, both sides on one core, ${name}, wire ${wire}`,
+      figure: `${median(rates).toPrecision(3)} (${Math.min(...rates).toPrecision(3)} … ${Math.max(...rates).toPrecision(3)})`,
+      goal: "≥ 2",
+      hoped: "10",
+      met: median(rates) >= 2,
+    });
+  }
+}
+for (const { what, value, goal, hoped, isLess } of modules.figures(quick)) {
+  const met = isLess ? value <= goal : value >= goal;
+  rows.push({ what, figure: value.toPrecision(3), goal: `${isLess ? "≤" : "≥"} ${goal}`, hoped: String(hoped), met });
+}
+
+const table = new Table({ columns: [{ name: "what", alignment: "left" }] });
+for (const { what, figure, goal, hoped, met } of rows) {
+  table.addRow({ what, figure, goal, "hoped for": hoped, met: met ? "yes" : "NO" });
+}
+table.printTable();

@@ -1,0 +1,33 @@
+// Numbers that came, against a set of them.
+import { expect, it } from "vitest";
+import { seqDelta } from "../../assembly/seq.js";
+import { Seen } from "../../src/wire/seen.js";
+import { randomOf } from "../support/random.js";
+import { replayNote, SEED } from "../support/seed.js";
+
+it(`D9 each number is taken once, in any order, also around 2^32; those far behind never (${replayNote()})`, () => {
+  const random = randomOf(SEED);
+  for (const words of [2, 4, 64]) {
+    for (const first of [0, 1000, 2 ** 31 - 100, 2 ** 32 - 100]) {
+      const seen = new Seen(words, first);
+      const model = new Set<number>();
+      let highest = first;
+      let taken = 0;
+      for (let i = 0; i < 5000; i++) {
+        const jump = random(50) === 0 ? random(200 * words) : random(3);
+        const number = (highest + jump - random(random(4) === 0 ? 40 * words : 8)) >>> 0;
+        const behind = -seqDelta(number, highest);
+        if (model.has(number)) expect(seen.has(number)).toBe(true);
+        // Within the window nothing that is new is refused, beyond it everything is.
+        else if (behind < 32 * (words - 1)) expect(seen.has(number), `${number} after ${highest}`).toBe(false);
+        else expect(seen.has(number)).toBe(true);
+        if (seen.has(number)) continue;
+        seen.note(number);
+        model.add(number);
+        taken++;
+        if (behind < 0) highest = number;
+      }
+      expect(taken).toBeGreaterThan(1000);
+    }
+  }
+});

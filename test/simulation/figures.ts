@@ -1,0 +1,93 @@
+// Figures in virtual time, the same on every machine: those of the bench, and of the tests that hold them to their goals.
+import { idleBytes } from "./idle.js";
+import { Simulation } from "./nodes.js";
+
+/** Bytes of the messages of which many targets get some. */
+const MESSAGE_BYTES = 64;
+/** Messages for a target, in a turn. */
+const TURN = 32;
+
+export interface Figure {
+  readonly what: string;
+  readonly value: number;
+  readonly goal: number;
+  readonly hoped: number;
+  readonly isLess: boolean;
+}
+
+/** Virtual microseconds that it takes to get so many KiB to another node, at 10 Gbit/s. */
+function transferTime(kibibytes: number, loss: number): number {
+  const faults = { loss, duplicate: 0, reorder: 0, reorderMicroseconds: 0 };
+  const simulation = new Simulation({ seed: 1, nodes: 2, faults, hopMicroseconds: 100, keepsContents: false });
+  const { network } = simulation;
+  const content = Buffer.alloc(1024);
+  let left = kibibytes;
+  const refill = (): void => {
+    while (left > 0 && simulation.submit(0, 1, content)) left--;
+    if (left > 0) network.at(network.now + 50, refill);
+  };
+  refill();
+  while (simulation.givenCount < kibibytes) {
+    if (!network.step()) throw new Error(`${simulation.givenCount} of ${kibibytes} came`);
+  }
+  return network.now;
+}
+
+/** Goodput where one packet in a hundred is lost at random, as a part of what it is where none is. */
+export function goodput(kibibytes: number): number {
+  return transferTime(kibibytes, 0) / transferTime(kibibytes, 0.01);
+}
+
+/** Virtual microseconds until so many targets have got so many messages each, from one node with one link of 10 Gbit/s. */
+function fanTime(targets: number, messages: number, hopMicroseconds: number, isFaithful: boolean): number {
+  const simulation = new Simulation({
+    seed: 2,
+    nodes: targets + 1,
+    topology: { kind: "tree", arity: targets + 1, levels: 2 },
+    hopMicroseconds,
+    isFaithful,
+    keepsContents: false,
+    sessionsOf: (node) => (node === 0 ? { initiators: 8, backlogBytes: 1e9 } : { initiators: 1, responders: 1 }),
+  });
+  const { network } = simulation;
+  const send = (count: number): number => {
+    const begin = network.now;
+    const until = simulation.givenCount + targets * count;
+    const content = Buffer.alloc(MESSAGE_BYTES);
+    for (let i = 0; i < count; i += TURN) {
+      for (let to = 1; to <= targets; to++) for (let j = 0; j < TURN; j++) simulation.enqueue(0, to, content);
+    }
+    simulation.wake(simulation.nodes[0] as (typeof simulation.nodes)[0]);
+    while (simulation.givenCount < until) if (!network.step()) throw new Error(`${simulation.givenCount} came`);
+    return network.now - begin;
+  };
+  send(TURN); // and they know each other
+  simulation.run();
+  return send(messages);
+}
+
+/** Messages a second to so many targets, a turn's worth each, as a part of those to 8. */
+export function fan(targets: number, hopMicroseconds: number, isFaithful: boolean): number {
+  const messages = (targets / 8) * TURN;
+  return fanTime(8, messages, hopMicroseconds, isFaithful) / fanTime(targets, TURN, hopMicroseconds, isFaithful);
+}
+
+export function figures(quick: boolean): Figure[] {
+  const targets = quick ? 800 : 10_000;
+  const lossy = { goal: 0.8, hoped: 0.95, isLess: false };
+  const idle = { goal: 64, hoped: 16, isLess: true };
+  const fans = [1, 2, 5].flatMap((hop) =>
+    [false, true].map((isFaithful) => ({
+      what: `messages a second to ${targets} targets, ${TURN} a turn, 8 contexts, hop ${hop} µs, ${isFaithful ? "half" : "full"} handshakes : to 8 targets`,
+      value: fan(targets, hop, isFaithful),
+      goal: 0.5,
+      hoped: 0.9,
+      isLess: false,
+    })),
+  );
+  return [
+    { what: "goodput at 10 Gbit/s, 100 µs, 1 % lost : none", value: goodput(quick ? 4096 : 65_536), ...lossy },
+    { what: "bytes of an idle target at its origin", value: idleBytes(4000), ...idle },
+    ...fans,
+  ];
+}

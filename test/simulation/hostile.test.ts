@@ -1,0 +1,272 @@
+// Packets that broke something, or might have, into a running node: each once, by itself.
+import { readFileSync } from "node:fs";
+import { describe, expect, it } from "vitest";
+import {
+  CONNECT_HALF,
+  CONNECT_KNOWN_OFFSET,
+  CONNECT_NONCE_OFFSET,
+  CONNECT_OPTIONS_OFFSET,
+  CONNECT_SIZE,
+  PACKET_ACCEPT,
+  PACKET_ACKNOWLEDGE,
+  PACKET_CONNECT,
+  PACKET_DATA,
+  PACKET_HALF,
+  PACKET_NUMBER_OFFSET,
+  PACKET_REFUSE,
+  PACKET_SEALED,
+  PACKET_SENT_OFFSET,
+  PACKET_SESSION_OFFSET,
+  PACKET_SIZE,
+  REFUSE_WAIT_OFFSET,
+  REFUSED_BUSY,
+  TAG_BYTES,
+} from "../../assembly/layout.js";
+import { packetOf, type SegmentFields, segmentsOf } from "../support/packets.js";
+import { droppedOf } from "./fuzz.js";
+import { JOB, Simulation } from "./nodes.js";
+import { Pipe } from "./pipe.js";
+
+const NODES = 8;
+
+/** A node 0 that has sent to node 1, and got something from it: the last packet of each kind that went to node 0. */
+function running() {
+  const pipe = new Pipe(NODES);
+  const last = new Map<number, Uint8Array>();
+  pipe.tap = (_, to, packet) => {
+    if (to === 0) last.set(packet[2] as number, packet.slice());
+  };
+  const given: number[] = [];
+  const node = pipe.start(0, (segment) => given.push(segment));
+  const other = pipe.start(1, () => {});
+  /** One segment each way, and the sessions stay open. */
+  const exchange = (): void => {
+    node.submit(1, 0, 1, 1, Uint8Array.of(1));
+    other.submit(0, 1, 0, 1, Uint8Array.of(2));
+    for (let i = 0; i < 6; i++) {
+      node.advance();
+      other.advance();
+      pipe.carry();
+    }
+  };
+  exchange();
+  const seen = (kind: number): DataView => new DataView((last.get(kind) as Uint8Array).slice().buffer);
+  const get = (packet: DataView, from = "1"): void => pipe.inject(0, from, new Uint8Array(packet.buffer));
+  return { pipe, node, other, given, exchange, seen, get };
+}
+
+/** As it is: the session of a packet that was seen, in another. */
+function inSession(packet: DataView, of: DataView, ahead = 1): DataView {
+  packet.setUint32(PACKET_SESSION_OFFSET, of.getUint32(PACKET_SESSION_OFFSET, true), true);
+  packet.setUint32(PACKET_SENT_OFFSET, of.getUint32(PACKET_SENT_OFFSET, true) + ahead, true);
+  if (packet.getUint8(2) === PACKET_DATA)
+    packet.setUint32(PACKET_NUMBER_OFFSET, of.getUint32(PACKET_NUMBER_OFFSET, true) + ahead, true);
+  packet.setUint32(8, JOB, true);
+  return packet;
+}
+
+interface Case {
+  readonly name: string;
+  readonly hex: string;
+  readonly rule: number;
+}
+
+const CORPUS = JSON.parse(readFileSync(new URL("corpus/rules.json", import.meta.url), "utf8")) as Case[];
+
+describe("packets of the corpus", () => {
+  it("reach each rule of packetCheck()", () => {
+    expect([...new Set(CORPUS.map(({ rule }) => rule))].sort((a, b) => a - b)).toEqual([
+      1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11,
+    ]);
+  });
+
+  it.each(CORPUS)("$name", ({ hex, rule }) => {
+    const { node, given, get, exchange } = running();
+    const taken = node.counts.taken;
+    get(new DataView(Uint8Array.from(Buffer.from(hex, "hex")).buffer));
+    expect(node.dropped.wrong).toEqual([...Array(rule).fill(undefined), 1]);
+    expect([droppedOf(node.dropped), node.counts.taken]).toEqual([1, taken]);
+    exchange();
+    expect(given).toHaveLength(2);
+  });
+});
+
+describe("packets of a live session", () => {
+  const data = (...segments: readonly SegmentFields[]): DataView =>
+    packetOf({ kind: PACKET_DATA, body: segmentsOf(...segments) });
+
+  it.each([
+    ["from an endpoint that is another node's", { origin: 2, target: 0 }],
+    ["from an endpoint that there is not", { origin: 0xffffffff, target: 0 }],
+    ["for an endpoint that is another node's", { origin: 1, target: 3 }],
+    ["for an endpoint that there is not", { origin: 1, target: NODES }],
+  ])("D8 a segment %s is dropped, makes no stream, and its packet is not acknowledged", (_, where) => {
+    const { node, given, get, seen } = running();
+    const { streams } = node.kept;
+    const { acknowledgments } = node.counts;
+    get(
+      inSession(
+        data({ ...where, order: 0, content: [1] }, { origin: 1, target: 0, order: 1, content: [1] }),
+        seen(PACKET_DATA),
+      ),
+    );
+    expect(node.dropped.foreign).toBe(1);
+    expect(node.kept.streams).toBe(streams);
+    expect(given).toHaveLength(1);
+    expect(node.counts.acknowledgments).toBe(acknowledgments);
+  });
+
+  it("D9 a packet with a tag is dropped where nobody can verify it: no part of the tag is read as a segment", () => {
+    const { node, given, get, seen } = running();
+    const sealed = packetOf({
+      kind: PACKET_DATA,
+      body: segmentsOf({ origin: 1, target: 0, order: 1, content: [1] }),
+      sealed: true,
+    });
+    const tag = segmentsOf({ origin: 1, target: 0, order: 2, content: Array(60_000) }).slice(0, TAG_BYTES);
+    new Uint8Array(sealed.buffer).set(tag, sealed.byteLength - TAG_BYTES);
+    expect(sealed.getUint8(3)).toBe(PACKET_SEALED);
+    get(inSession(sealed, seen(PACKET_DATA)));
+    expect(node.dropped.unsealed).toBe(1);
+    expect(given).toHaveLength(1);
+  });
+
+  it("D8 an order number beyond the window takes no memory", () => {
+    const { pipe, node, given, get, seen } = running();
+    const before = pipe.heap.used;
+    get(inSession(data({ origin: 1, target: 0, order: 1 + 1024, content: [1] }), seen(PACKET_DATA)));
+    expect(node.dropped.heldBack).toBe(1);
+    expect(pipe.heap.used).toBe(before);
+    expect(given).toHaveLength(1);
+  });
+
+  it.each([0, 0x80000000, 0xffffffff])("D8 order number %d comes to nothing where 1 is next", (order) => {
+    const { pipe, node, given, get, seen } = running();
+    const before = pipe.heap.used;
+    get(inSession(data({ origin: 1, target: 0, order, content: [1] }), seen(PACKET_DATA)));
+    expect(node.streams.repeated + node.dropped.heldBack).toBe(1);
+    expect(pipe.heap.used).toBe(before);
+    expect(given).toHaveLength(1);
+  });
+
+  it.each([
+    ["all", 0],
+    ["echo", 4],
+  ])("an acknowledgment of what was never sent is dropped and counted: %s", (_, offset) => {
+    const { node, get, seen } = running();
+    const acknowledgment = seen(PACKET_ACKNOWLEDGE);
+    acknowledgment.setUint32(PACKET_SIZE + offset, acknowledgment.getUint32(PACKET_SIZE + offset, true) + 1000, true);
+    get(acknowledgment);
+    expect(node.dropped.untrue).toBe(1);
+  });
+
+  it("an acknowledgment that says to have waited for longer than the packet was under way is no measure of the way", () => {
+    // The shortest round trip is what all others are compared with: one of nothing would keep the window small for ever.
+    const time = (isForged: boolean): number => {
+      const simulation = new Simulation({ seed: 1, nodes: 2, hopMicroseconds: 1000, sessions: { backlogBytes: 1e9 } });
+      let forged = 0;
+      simulation.network.isLost = (_, __, packet) => {
+        if (isForged && packet[2] === PACKET_ACKNOWLEDGE && forged++ === 0)
+          packet.fill(0xff, PACKET_SIZE + 8, PACKET_SIZE + 12);
+        return false;
+      };
+      for (let i = 0; i < 1000; i++) simulation.submit(0, 1, Buffer.alloc(1000));
+      simulation.run();
+      expect(forged > 0).toBe(isForged);
+      expect(simulation.given.get("0>4")).toHaveLength(1000);
+      return simulation.network.now;
+    };
+    expect(time(true)).toBeLessThan(1.2 * time(false));
+  });
+});
+
+describe("packets that open sessions", () => {
+  const connect = (node: number, epoch: number): DataView => {
+    const body = new DataView(new ArrayBuffer(CONNECT_SIZE));
+    for (const [i, word] of [9, node, epoch, 0, 0, 0, 0, 1, 2, 3, 4].entries()) body.setUint32(4 * i, word, true);
+    const packet = packetOf({ kind: PACKET_CONNECT, body: [...new Uint8Array(body.buffer)] });
+    packet.setUint32(8, JOB, true);
+    return packet;
+  };
+
+  it.each([NODES, 0x7fffffff, 0xffffffff])(
+    "D6 in the name of node %d, which there is not: nothing is kept of it",
+    (node) => {
+      const { node: victim, get } = running();
+      const { kept, inUse } = victim;
+      get(connect(node, 65536), "nobody");
+      expect(victim.dropped.foreign).toBe(1);
+      expect([victim.kept, victim.inUse]).toEqual([kept, inUse]);
+    },
+  );
+
+  it.each([0, 65535])("D8 in the name of an earlier life, epoch %d: nothing begins anew", (epoch) => {
+    const { node: victim, get, exchange, given } = running();
+    get(connect(1, epoch));
+    expect(victim.dropped.stale).toBe(1);
+    exchange();
+    expect(given).toHaveLength(2);
+  });
+
+  it("D5b D10 a node that was shut out by a forged epoch is given up: it is not asked again at once, for ever", () => {
+    const simulation = new Simulation({ seed: 2, nodes: 2, isFaithful: true });
+    // Half a handshake, and its data: a connect packet alone ends no stream.
+    const forged = connect(1, 0x7fff0000);
+    forged.setUint32(PACKET_SIZE + CONNECT_OPTIONS_OFFSET, CONNECT_HALF, true);
+    forged.setUint32(PACKET_SIZE + CONNECT_KNOWN_OFFSET, 1 << 16, true);
+    const data = packetOf({ kind: PACKET_DATA, body: segmentsOf({ origin: 4, target: 0, order: 0, content: [1] }) });
+    data.setUint8(3, PACKET_HALF);
+    data.setUint32(8, JOB, true);
+    data.setUint32(PACKET_SESSION_OFFSET, 1, true);
+    for (const packet of [forged, data]) simulation.network.carry(1, 0, new Uint8Array(packet.buffer));
+    simulation.run();
+    // It connects by half, for it knows an epoch; the node that it means refuses the data, and its answers are of the past.
+    simulation.submit(0, 1, Buffer.from("segment 0"));
+    expect(simulation.run()).toBe(true);
+    expect(simulation.lost).toEqual([[0, 1, false]]);
+    expect(simulation.nodes[0]?.sessions.counts.connects).toBeLessThan(50);
+    expect(simulation.network.now).toBeLessThan(20e6);
+    expect(simulation.nodes[0]?.sessions.inUse).toMatchObject({ initiators: 0, backlogs: 0 });
+  });
+
+  it("D9 an answer without the nonce opens none", () => {
+    const { node, get, seen } = running();
+    const accept = seen(PACKET_ACCEPT);
+    accept.setUint32(PACKET_SIZE + 16, accept.getUint32(PACKET_SIZE + 16, true) ^ 1, true);
+    get(accept);
+    expect(node.dropped.unasked).toBe(1);
+  });
+
+  it("D7 a node that asks others to wait for an hour is asked again within two seconds", () => {
+    const pipe = new Pipe(2);
+    let given = 0;
+    const origin = pipe.start(0, () => {});
+    let connects = 0;
+    pipe.tap = (from, _, packet) => {
+      if (from !== 0 || packet[2] !== PACKET_CONNECT) return;
+      if (connects++ > 0) return;
+      const view = new DataView(packet.slice().buffer);
+      const body = new DataView(new ArrayBuffer(16));
+      body.setUint32(0, REFUSED_BUSY, true);
+      body.setUint32(REFUSE_WAIT_OFFSET, 3_600_000_000, true);
+      for (const i of [0, 4]) body.setUint32(8 + i, view.getUint32(PACKET_SIZE + CONNECT_NONCE_OFFSET + i, true), true);
+      const refusal = packetOf({
+        kind: PACKET_REFUSE,
+        body: [...new Uint8Array(body.buffer)],
+        session: view.getUint32(PACKET_SIZE, true),
+      });
+      refusal.setUint32(8, JOB, true);
+      answers.push(refusal);
+    };
+    const answers: DataView[] = [];
+    origin.submit(1, 0, 1, 1, Uint8Array.of(1));
+    origin.advance();
+    pipe.carry(); // nobody is there
+    pipe.inject(0, "1", new Uint8Array((answers[0] as DataView).buffer));
+    pipe.start(1, () => given++);
+    pipe.run();
+    expect(origin.counts.connects).toBe(2);
+    expect(given).toBe(1);
+    expect(pipe.now).toBeLessThan(2_000_000);
+  });
+});

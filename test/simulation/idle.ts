@@ -1,0 +1,46 @@
+// What an origin keeps of a target that it has nothing for.
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
+import type { Sessions } from "../../src/wire/sessions.js";
+import { Pipe } from "./pipe.js";
+
+const STRETCHES = 5;
+
+/**
+ * Bytes of JavaScript's heap that an origin keeps for each target that it has nothing for. Each target is there only while it
+ * is talked to, so that what grows is the origin's.
+ */
+export function idleBytes(targets: number): number {
+  setFlagsFromString("--expose-gc");
+  const collect = runInNewContext("gc") as () => void;
+  const used = (): number => {
+    collect();
+    return process.memoryUsage().heapUsed;
+  };
+  const pipe = new Pipe((STRETCHES + 1) * targets + 1);
+  const origin = pipe.start(0, () => {});
+  const talk = (first: number, last: number): void => {
+    for (let to = first; to <= last; to++) {
+      let given = 0;
+      pipe.start(to, () => given++);
+      origin.submit(to, 0, to, 1, Uint8Array.of(1));
+      pipe.run();
+      pipe.end(to);
+      if (given !== 1) throw new Error(`target ${to} was given ${given} segments`);
+    }
+  };
+  // Its arrays of words are counted one by one: when the buffers of those that have ended are given back, nobody knows. Of
+  // what is on the heap, the median of several stretches: code comes and goes, too.
+  const words = ({ kept }: Sessions): number => kept.epochs + kept.orders;
+  talk(1, targets);
+  const wordsBefore = words(origin);
+  const stretches = Array.from({ length: STRETCHES }, (_, i) => {
+    const before = used();
+    talk((i + 1) * targets + 1, (i + 2) * targets);
+    return (used() - before) / targets;
+  });
+  const onHeap = stretches.sort((a, b) => a - b)[STRETCHES >> 1] as number;
+  const bytes = onHeap + (4 * (words(origin) - wordsBefore)) / (STRETCHES * targets);
+  if (origin.inUse.backlogs + origin.inUse.initiators > 0) throw new Error("the targets are not idle");
+  return bytes;
+}

@@ -1,0 +1,117 @@
+// Nodes of one endpoint each, connected by a list of packets: the least there can be below sessions. Time passes where
+// nothing else happens.
+import { type Kernel, type Memory, memoryOf } from "../../src/kernel/kernel.js";
+import { twinKernel } from "../../src/kernel/twin/index.js";
+import { wasmKernel } from "../../src/kernel/wasm.js";
+import { Sessions, type SessionsOptions } from "../../src/wire/sessions.js";
+import type { Wire } from "../../src/wire/wire.js";
+import { randomOf } from "../support/random.js";
+import { Heap, Life } from "./heap.js";
+import { JOB } from "./nodes.js";
+
+export interface PipeOptions extends Partial<SessionsOptions> {
+  readonly isFaithful?: boolean;
+  readonly packetBytes?: number;
+  readonly kernel?: never;
+  readonly kernelName?: "wasm" | "ts";
+}
+
+interface Node {
+  readonly sessions: Sessions;
+  readonly life: Life;
+  readonly wire: Wire;
+}
+
+export class Pipe {
+  /** Virtual microseconds. */
+  now = 0;
+  readonly memory: Memory;
+  readonly heap: Heap;
+  readonly #kernel: Kernel;
+  readonly #nodes = new Map<number, Node>();
+  readonly #count: number;
+  readonly #options: PipeOptions;
+  readonly #random = randomOf(1);
+  #packets: { from: number; to: number; packet: Uint8Array }[] = [];
+
+  constructor(nodes: number, options: PipeOptions = {}, memoryBytes = 16 * 1024 * 1024) {
+    this.#count = nodes;
+    this.#options = options;
+    const pages = Math.ceil(memoryBytes / 65536);
+    const shared = new WebAssembly.Memory({ initial: pages, maximum: pages, shared: true });
+    this.memory = memoryOf(shared.buffer as unknown as SharedArrayBuffer);
+    this.#kernel = options.kernelName === "ts" ? twinKernel(this.memory) : wasmKernel(shared);
+    this.heap = new Heap(memoryBytes);
+  }
+
+  /** Sees what is sent. */
+  tap: (from: number, to: number, packet: Uint8Array) => void = () => {};
+
+  start(node: number, give: (segment: number) => void, epoch = 1): Sessions {
+    const { isFaithful = false, packetBytes = 1400, kernel: _, ...sessionsOptions } = this.#options;
+    const wire: Wire = {
+      packetBytes,
+      isFaithful,
+      send: (to, packet) => {
+        this.tap(node, Number(to), packet);
+        this.#packets.push({ from: node, to: Number(to), packet: packet.slice() });
+        return true;
+      },
+      onPacket: () => {},
+      onRoom: () => {},
+      close: () => {},
+    };
+    const life = new Life(this.heap);
+    const sessions = new Sessions({
+      kernel: this.#kernel,
+      memory: this.memory,
+      arena: life,
+      wire,
+      now: () => this.now,
+      random: () => this.#random(2 ** 32),
+      node,
+      epoch,
+      nodes: this.#count,
+      endpoints: this.#count,
+      nodeOf: (endpoint) => endpoint,
+      job: JOB,
+      addressOf: String,
+      give,
+      lost: () => {},
+      ...sessionsOptions,
+    });
+    this.#nodes.set(node, { sessions, life, wire });
+    return sessions;
+  }
+
+  end(node: number): void {
+    this.#nodes.get(node)?.life.end();
+    this.#nodes.delete(node);
+  }
+
+  /** Has a node get a packet that nobody sent. */
+  inject(to: number, from: string, packet: Uint8Array): void {
+    this.#nodes.get(to)?.sessions.receive(from, packet);
+  }
+
+  /** Takes what is on the way, in order, until nothing is, and nothing will be due. */
+  run(): void {
+    for (;;) {
+      let next = Number.POSITIVE_INFINITY;
+      for (const { sessions } of this.#nodes.values()) next = Math.min(next, sessions.advance());
+      if (this.#packets.length === 0) {
+        if (next === Number.POSITIVE_INFINITY) return;
+        this.now = Math.max(this.now + 1, Math.ceil(next));
+        continue;
+      }
+      this.carry();
+    }
+  }
+
+  /** Takes what is on the way by now. */
+  carry(): void {
+    const packets = this.#packets;
+    this.#packets = [];
+    for (const { from, to, packet } of packets) this.#nodes.get(to)?.sessions.receive(String(from), packet);
+  }
+}

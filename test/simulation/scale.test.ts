@@ -1,0 +1,21 @@
+// What grows with the number of nodes, and what does not.
+import { describe, expect, it } from "vitest";
+import { idleBytes } from "./idle.js";
+import { manyNodes, manyTargets, silentTargets } from "./scale.js";
+
+describe("many nodes", { timeout: 60_000 }, () => {
+  it("D6 1,000 nodes send to 10 others each", () => manyNodes(1000, 10, 3));
+
+  it("D1 D5 D6 one node with 8 initiator contexts serves 10,000 targets, twice", () => {
+    manyTargets(10_000);
+  });
+
+  it.each([1, 4, 8])(
+    "D5a 4 × %d silent nodes and as many contexts: those that answer are served meanwhile",
+    (initiators) => silentTargets(initiators),
+  );
+
+  it("D6 an idle target costs its origin 64 bytes at the most: its order number and its epoch, some 12 of them", () => {
+    expect(idleBytes(4000)).toBeLessThanOrEqual(64);
+  });
+});

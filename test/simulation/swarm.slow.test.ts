@@ -1,0 +1,24 @@
+// As swarm.test.ts, many more, and larger ones. PAMIR_SEED=…: the first seed.
+import { expect, it } from "vitest";
+import { SEED } from "../support/seed.js";
+import { swarm } from "./swarm.js";
+
+/** `PAMIR_SIMULATIONS=…`: 10,000 take some 5 minutes. */
+const COUNT = Number(process.env.PAMIR_SIMULATIONS ?? 10_000);
+const NODES = 40;
+
+function sweep(count: number, replay: string, run: (seed: number) => ReturnType<typeof swarm>): void {
+  console.log(`${count} simulations from PAMIR_SEED=${SEED}`);
+  for (let seed = SEED; seed < SEED + count; seed++) {
+    const { wrong, drawn } = run(seed);
+    expect(wrong, `replay: npm run sim -- --seed ${seed}${replay}: ${JSON.stringify(drawn)}`).toEqual([]);
+  }
+}
+
+it("S8 D8 each stream comes once and in order, and all is quiet in the end", () => {
+  sweep(COUNT, "", (seed) => swarm(seed));
+});
+
+it(`S8 D8 the same with ${NODES} nodes`, () => {
+  sweep(Math.ceil(COUNT / 50), ` --nodes ${NODES}`, (seed) => swarm(seed, NODES, NODES));
+});
