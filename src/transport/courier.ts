@@ -32,6 +32,8 @@ export interface Courier {
   readonly posted: Iterable<number>;
   /** Whether a task says something: then its end is the last of it. */
   hears(task: number): boolean;
+  /** This task has left: its last letters still go out, and it does not care any more who lives. */
+  leave(): void;
   /** A task has ended: nothing goes to it any more, and nothing comes. */
   drop(task: number): void;
 }

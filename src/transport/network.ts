@@ -21,6 +21,8 @@ const CREDIT = 2;
 const ASK = 3;
 const ANSWER = 4;
 const END = 5;
+/** Nothing: that it is acknowledged says that its target lives. */
+const PROBE = 6;
 /** The letter goes on in the next segment of the pair. */
 const MORE = 8;
 
@@ -30,6 +32,10 @@ const ASK_WORDS = 2 + DESCRIPTOR_WORDS;
 const ANSWER_WORDS = 2;
 const NO_WORDS: readonly number[] = [];
 const NO_BYTES: Uint8Array = new Uint8Array(0);
+
+/** Microseconds after the last letter to a task, until it is asked whether it lives; then twice as many, and so on. */
+const PROBE_FIRST = 1_000_000;
+const PROBE_DOUBLED_MAX = 5;
 
 /** A letter on its way out. */
 interface Outgoing {
@@ -53,8 +59,6 @@ export interface Carrier {
   /** Bytes of the content of a segment, at the most. */
   readonly contentMax: number;
   submit(node: number, origin: number, target: number, kind: number, content: Uint8Array): boolean;
-  /** An endpoint is no more: nothing that it has sent is waited for, and what comes for it goes nowhere. */
-  forget(endpoint: number): void;
 }
 
 export class Network implements Courier {
@@ -62,6 +66,8 @@ export class Network implements Courier {
   /** Letters and segments that were none, and were dropped. */
   wrong = 0;
   readonly #contexts: number;
+  /** Ordinal of this task's first context. */
+  readonly #own: number;
   readonly #letterMax: number;
   readonly #memory: Memory;
   readonly #carrier: Carrier;
@@ -72,33 +78,99 @@ export class Network implements Courier {
   /** By task, and by pair: what has come of letters that go on. */
   readonly #partial = new Map<number, Map<string, Partial>>();
   readonly #scratch: Uint8Array;
+  readonly #now: () => number;
+  /** By task, in microseconds: when it is to be asked whether it lives; Infinity: never. And how often the time was doubled. */
+  readonly #probeAt: Float64Array;
+  readonly #doubled: Uint8Array;
+  /** The first of these times, or one before it. */
+  #probeNext = Number.POSITIVE_INFINITY;
+  #hasLeft = false;
 
   /**
-   * @param contexts of each task; a node has one task, of its number
+   * @param limits of the job; a node has one task, of its number
+   * @param own number of this task
    * @param letterMax bytes of a letter at the most: more than was in the other one's heap can't be one
    * @param memory in which segments are given to `take()`
-   * @param advance has the sessions send what they were given
+   * @param now microseconds
+   * @param advance has the sessions send what they were given, and calls `flush()` at `due`
    */
-  constructor(contexts: number, letterMax: number, memory: Memory, carrier: Carrier, advance: () => void) {
+  constructor(
+    { tasks, contexts }: { readonly tasks: number; readonly contexts: number },
+    own: number,
+    letterMax: number,
+    memory: Memory,
+    carrier: Carrier,
+    now: () => number,
+    advance: () => void,
+  ) {
     this.#contexts = contexts;
+    this.#own = own * contexts;
     this.#letterMax = letterMax;
     this.#memory = memory;
     this.#carrier = carrier;
+    this.#now = now;
     this.#advance = advance;
     this.#scratch = new Uint8Array(carrier.contentMax);
+    this.#probeAt = new Float64Array(tasks).fill(Number.POSITIVE_INFINITY);
+    this.#doubled = new Uint8Array(tasks);
   }
 
   post(from: number, to: number, letter: Letter): void {
     const task = Math.floor(to / this.#contexts);
+    this.#push(task, outgoingOf(from, to, letter));
+    if (this.#hasLeft) return;
+    this.#doubled[task] = 0;
+    this.#probe(task, this.#now());
+  }
+
+  #push(task: number, letter: Outgoing): void {
     let line = this.#lines.get(task);
     if (line === undefined) {
       line = new Queue();
       this.#lines.set(task, line);
     }
-    line.push(outgoingOf(from, to, letter));
+    line.push(letter);
+  }
+
+  /** When `flush()` is to be called though nothing comes and nothing is posted, in microseconds. */
+  get due(): number {
+    return this.#probeNext;
+  }
+
+  /** Sets when a task is asked next. */
+  #probe(task: number, now: number): void {
+    const at = now + PROBE_FIRST * 2 ** (this.#doubled[task] as number);
+    this.#probeAt[task] = at;
+    if (at < this.#probeNext) this.#probeNext = at;
+  }
+
+  /**
+   * Asks those of whom nothing came for long whether they live: one that has died may have acknowledged all that it got,
+   * and will not answer it. Who has been asked in vain is lost, as the sessions say.
+   */
+  #probeAll(): void {
+    const now = this.#now();
+    if (now < this.#probeNext) return;
+    this.#probeNext = Number.POSITIVE_INFINITY;
+    this.#probeAt.forEach((at, task) => {
+      if (at <= now) {
+        // From where to where does not matter; the endpoints must be theirs.
+        const to = task * this.#contexts;
+        this.#push(task, { from: this.#own, to, kind: PROBE, words: NO_WORDS, data: NO_BYTES, at: 0 });
+        this.#doubled[task] = Math.min((this.#doubled[task] as number) + 1, PROBE_DOUBLED_MAX);
+        this.#probe(task, now);
+      } else if (at < this.#probeNext) this.#probeNext = at;
+    });
+  }
+
+  leave(): void {
+    this.#hasLeft = true;
+    this.#probeAt.fill(Number.POSITIVE_INFINITY);
+    this.#probeNext = Number.POSITIVE_INFINITY;
   }
 
   flush(): void {
+    this.#probeAll();
     for (const [task, line] of this.#lines) {
       for (let first = line.first; first !== undefined && this.#send(task, first); first = line.first) line.shift();
     }
@@ -135,8 +207,10 @@ export class Network implements Courier {
     const [from, to] = [word(SEGMENT_ORIGIN_OFFSET), word(SEGMENT_TARGET_OFFSET)];
     const task = Math.floor(from / this.#contexts);
     this.#heard.add(task);
+    if (this.#probeAt[task] !== Number.POSITIVE_INFINITY) this.#probe(task, this.#now());
     const code = word(SEGMENT_LENGTH_OFFSET);
     const kind = code >>> SEGMENT_KIND_SHIFT;
+    if (kind === PROBE) return;
     const at = segment + SEGMENT_SIZE;
     const piece = bytes.slice(at, at + (code & 0xffff));
     const content = this.#whole(task, `${from} ${to}`, piece, (kind & MORE) !== 0);
@@ -188,8 +262,8 @@ export class Network implements Courier {
   drop(task: number): void {
     this.#lines.delete(task);
     this.#heard.delete(task);
+    this.#probeAt[task] = Number.POSITIVE_INFINITY;
     this.#partial.delete(task);
-    for (let context = 0; context < this.#contexts; context++) this.#carrier.forget(task * this.#contexts + context);
   }
 
   /** What waits, for others or of others: nothing, once all is quiet. */

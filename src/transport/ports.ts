@@ -58,6 +58,8 @@ export class Ports implements Courier {
 
   flush(): void {}
 
+  leave(): void {}
+
   get posted(): Iterable<number> {
     return this.#outgoing.keys();
   }

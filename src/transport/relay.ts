@@ -286,6 +286,7 @@ export class Relay {
         this.#courier.post(this.task * contexts + from, task * contexts + to, { end: "task" });
       }
     }
+    this.#courier.leave();
     this.#courier.flush();
   }
 

@@ -91,6 +91,8 @@ interface Initiator {
   /** Connect packets that were sent. */
   sent: number;
   deadline: number;
+  /** Whether its session has nothing to do. */
+  isIdle: boolean;
   /** Data packets that it may still send while others wait. */
   quota: number;
 }
@@ -134,6 +136,7 @@ export class Initiators {
       seen: undefined,
       nonce: [],
       sent: 0,
+      isIdle: false,
       quota: 0,
     };
     return { ...nothing, reference: 0, connect, deadline: Number.POSITIVE_INFINITY };
@@ -297,9 +300,12 @@ export class Initiators {
     }
     const isThrough = session.underWay === 0;
     const hasMore = backlog.again.length > 0 || backlog.packets.length > 0;
+    const wasIdle = initiator.isIdle;
+    initiator.isIdle = isThrough;
     if (isThrough && (hasMore || this.#isAwaited)) this.#release(initiator, now, true);
-    else if (isThrough) initiator.deadline = now + IDLE_INITIATOR;
-    else initiator.deadline = Number.POSITIVE_INFINITY;
+    else if (!isThrough) initiator.deadline = Number.POSITIVE_INFINITY;
+    // Since then, however often somebody looks meanwhile.
+    else if (!wasIdle) initiator.deadline = now + IDLE_INITIATOR;
   }
 
   #takeFirst(backlog: Backlog): Packet | undefined {
@@ -320,6 +326,7 @@ export class Initiators {
     initiator.seals = undefined;
     initiator.seen = undefined;
     initiator.backlog = undefined;
+    initiator.isIdle = false;
     initiator.reference = 0;
     initiator.deadline = Number.POSITIVE_INFINITY;
     backlog.isServed = false;

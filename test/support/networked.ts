@@ -79,6 +79,9 @@ export class NetworkedJob implements RelayedJob {
       random,
       node: task,
       epoch: 1,
+      nodes: limits.tasks,
+      endpoints: limits.tasks * limits.contexts,
+      nodeOf: (endpoint) => Math.floor(endpoint / limits.contexts),
       job: JOB,
       addressOf: String,
       initiators,
@@ -87,10 +90,22 @@ export class NetworkedJob implements RelayedJob {
       give: (segment) => letters?.take(segment),
       lost: (other) => {
         this.lost.push([task, other]);
+        for (let endpoint = other * limits.contexts; endpoint < (other + 1) * limits.contexts; endpoint++) {
+          sessions.forgetTarget(endpoint);
+          sessions.streams.forget(endpoint);
+        }
         relay.ended(other, false);
       },
     });
-    letters = new Network(limits.contexts, map.heapBytes, ownMemory, sessions, () => this.#wake(task));
+    letters = new Network(
+      limits,
+      task,
+      map.heapBytes,
+      ownMemory,
+      sessions,
+      () => this.network.now,
+      () => this.#wake(task),
+    );
     const relay = new Relay(inner, memory, map, task, letters, {
       bury: (ended) => bury(inner, map, ended),
       retire: (ordinal) => tellOfClose(inner, map, ordinal),
@@ -110,7 +125,7 @@ export class NetworkedJob implements RelayedJob {
   #wake(task: number): void {
     const node = this.tasks[task];
     if (node === undefined || node.isDown) return;
-    const next = node.sessions.advance();
+    const next = Math.min(node.sessions.advance(), node.letters.due);
     const known = this.#alarms.get(task) ?? Number.POSITIVE_INFINITY;
     if (next >= known || next === Number.POSITIVE_INFINITY) return;
     const time = Math.max(Math.ceil(next), Math.floor(this.network.now) + 1);
