@@ -208,6 +208,14 @@ describe("packets that open sessions", () => {
     expect(given).toHaveLength(2);
   });
 
+  it("D8 in the name of a node that nobody has heard of, with epoch 0, which none has: it gets no responder", () => {
+    const { node: victim, get } = running();
+    const { inUse } = victim;
+    get(connect(2, 0), "2");
+    expect(victim.dropped.stale).toBe(1);
+    expect(victim.inUse).toEqual(inUse);
+  });
+
   it("D5b D10 a node that was shut out by a forged epoch is given up: it is not asked again at once, for ever", () => {
     const simulation = new Simulation({ seed: 2, nodes: 2, isFaithful: true });
     // Half a handshake, and its data: a connect packet alone ends no stream.

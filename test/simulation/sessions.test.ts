@@ -13,7 +13,7 @@ import {
   PACKET_SESSION_OFFSET,
   PACKET_SIZE,
 } from "../../assembly/layout.js";
-import { Simulation, type SimulationOptions } from "./nodes.js";
+import { keyOf, Simulation, type SimulationOptions } from "./nodes.js";
 
 interface Seen {
   readonly from: number;
@@ -221,22 +221,28 @@ describe("numbers", () => {
 });
 
 describe("another life of a node", () => {
-  it("D7 who hears that it is one gives its responder back at once: nine find a node with one responder, in a second", () => {
-    const simulation = new Simulation({ seed: 14, nodes: 10, sessions: { responders: 1 } });
-    const sendAll = (): void => {
-      for (let from = 1; from < 10; from++) simulation.submit(from, 0, text(0));
-    };
-    sendAll();
-    simulation.run();
-    simulation.restart(simulation.nodes[0] as (typeof simulation.nodes)[0]);
-    sendAll();
-    const begin = simulation.network.now;
-    simulation.run();
-    expect(simulation.lost.map(([who, whom]) => [who, whom]).sort()).toEqual(
-      [1, 2, 3, 4, 5, 6, 7, 8, 9].map((who) => [who, 0]),
-    );
-    expect(simulation.network.now - begin).toBeLessThan(1e6);
-  });
+  it.each([
+    ["without a key", undefined],
+    ["with a key", keyOf(1)],
+  ])(
+    "D7 who hears that it is one gives its responder back at once: nine find a node with one, in a second, %s",
+    (_, key) => {
+      const simulation = new Simulation({ seed: 14, nodes: 10, key, sessions: { responders: 1 } });
+      const sendAll = (): void => {
+        for (let from = 1; from < 10; from++) simulation.submit(from, 0, text(0));
+      };
+      sendAll();
+      simulation.run();
+      simulation.restart(simulation.nodes[0] as (typeof simulation.nodes)[0]);
+      sendAll();
+      const begin = simulation.network.now;
+      simulation.run();
+      expect(simulation.lost.map(([who, whom]) => [who, whom]).sort()).toEqual(
+        [1, 2, 3, 4, 5, 6, 7, 8, 9].map((who) => [who, 0]),
+      );
+      expect(simulation.network.now - begin).toBeLessThan(1e6);
+    },
+  );
 
   it.each([
     ["of which nothing came", 0, "stale"],
@@ -296,6 +302,29 @@ describe("another life of a node", () => {
     for (const stream of ["0>4", "4>0"]) expect(simulation.given.get(stream)).toEqual([...expected(1), ...expected(3)]);
     expect(simulation.lost).toHaveLength(2);
     expect([one, other].map(({ sessions }) => sessions.inUse.backlogs)).toEqual([0, 0]);
+  });
+
+  it("D10 who was given up, and goes on sending in a session that is open, is told so at once: what comes then begins anew", () => {
+    let next = 0;
+    const onLost = (node: number): void => {
+      if (node === 1) next = 0;
+    };
+    const simulation = new Simulation({ seed: 19, nodes: 2, onLost });
+    const { network } = simulation;
+    // What node 0 sends comes, but for its connect packets: it gives node 1 up while that sends on.
+    network.isLost = (from, _, packet) => from === 0 && packet[2] === PACKET_CONNECT;
+    for (let i = 0; i < 1200; i++) network.at(10_000 * i, () => simulation.submit(1, 0, text(next++)));
+    network.at(5000, () => simulation.submit(0, 1, text(0)));
+    expect(simulation.run()).toBe(true);
+    expect(simulation.lost).toEqual([
+      [0, 1, false],
+      [1, 0, true],
+    ]);
+    const given = simulation.given.get("4>0") as string[];
+    expect(next).toBeGreaterThan(100);
+    expect(given).toEqual([...expected(given.length - next), ...expected(next)]);
+    expect(given.length).toBeGreaterThan(1190);
+    expect(simulation.nodes[0]?.sessions.inUse.waiting).toBe(0);
   });
 
   it("D10 who was frozen itself does not give others up for it", () => {
