@@ -342,6 +342,21 @@ describe("another life of a node", () => {
     expect(simulation.lost).toEqual([]);
     expect(simulation.given.get("0>4")).toEqual(expected(1));
   });
+
+  it("D5a an initiator without work is given back, however often somebody looks", () => {
+    const simulation = new Simulation({ seed: 18, nodes: 2 });
+    simulation.submit(0, 1, text(0));
+    for (let i = 0; i < 100; i++) {
+      simulation.network.at(simulation.network.now + 1000, () => {});
+      simulation.run(simulation.network.now + 1000);
+      for (const node of simulation.nodes) simulation.wake(node);
+    }
+    expect(simulation.given.get("0>4")).toEqual(expected(1));
+    expect(simulation.nodes.map(({ sessions }) => sessions.inUse)).toMatchObject([
+      { initiators: 0 },
+      { responders: 0 },
+    ]);
+  });
 });
 
 describe("repair is bounded", () => {
