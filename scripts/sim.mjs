@@ -7,12 +7,16 @@ import { fileURLToPath, pathToFileURL } from "node:url";
 import { parseArgs } from "node:util";
 import { build } from "esbuild";
 
+/** Nodes with the whole API at the most: each has memory of its own. */
+const WHOLE_NODES = 32;
+
 const USAGE = `Usage: npm run sim -- [--seed S] [--nodes N] [--count C]
 
-Runs simulated networks with the code that ships, in virtual time, and says what each seed drew and what came of it.
+Runs simulated networks with the code that ships, in virtual time, and says what each seed drew and what came of it: once
+for sessions alone, and once for the whole API over them.
 
   --seed S    seed of the first one, an integer (default 1)
-  --nodes N   nodes of each, 2 … 1000 (default: each seed draws 2 … 10)
+  --nodes N   nodes of each, 2 … 1000 (default: each seed draws 2 … 10); of those with the whole API 32 at the most
   --count C   how many, with seeds S, S + 1, … (default 1)
   --help      this text
 
@@ -64,9 +68,12 @@ const folder = mkdtempSync(join(tmpdir(), "pamir-sim-"));
 process.on("exit", () => rmSync(folder, { recursive: true, force: true }));
 
 async function simulations() {
-  const outfile = join(folder, "swarm.mjs");
+  const outfile = join(folder, "simulations.mjs");
   await build({
-    entryPoints: [join(root, "test/simulation/swarm.ts")],
+    stdin: {
+      contents: 'export { swarm } from "./swarm.js"; export { whole } from "./whole.js";',
+      resolveDir: join(root, "test/simulation"),
+    },
     outfile,
     bundle: true,
     format: "esm",
@@ -74,9 +81,9 @@ async function simulations() {
     platform: "node",
     logLevel: "error",
   });
-  /** @type {typeof import("../test/simulation/swarm.js")} */
-  const { swarm } = await import(pathToFileURL(outfile).href);
-  return swarm;
+  /** @type {typeof import("../test/simulation/swarm.js") & typeof import("../test/simulation/whole.js")} */
+  const all = await import(pathToFileURL(outfile).href);
+  return all;
 }
 
 /** The commit of these sources, where they are in a repository of git. */
@@ -90,22 +97,36 @@ function commit() {
   }
 }
 
-const swarm = await simulations();
-for (let one = seed; one < seed + count; one++) {
-  /** @type {string[]} */
-  let wrong = [];
-  try {
-    const outcome = nodes === 0 ? swarm(one) : swarm(one, nodes, nodes);
-    console.log(`seed ${one}: drew ${JSON.stringify(outcome.drawn)}`);
-    console.log(`seed ${one}: came to ${JSON.stringify(outcome.counts)}`);
-    wrong = [...outcome.wrong];
-  } catch (error) {
-    wrong = [/** @type {Error} */ (error).stack ?? String(error)];
-  }
-  if (wrong.length === 0) continue;
-  for (const line of wrong) console.log(`seed ${one}: WRONG: ${line}`);
+const { swarm, whole } = await simulations();
+const runs = [
+  { what: "sessions", run: (/** @type {number} */ one) => (nodes === 0 ? swarm(one) : swarm(one, nodes, nodes)) },
+  {
+    what: "API",
+    run: (/** @type {number} */ one) => whole(one, nodes === 0 ? undefined : Math.min(nodes, WHOLE_NODES)),
+  },
+];
+
+/** @param {number} one */
+function replay(one) {
   console.log(`seed ${one}, commit ${commit()}, Node ${process.version}`);
   console.log(`replay: npm run sim -- --seed ${one}${nodes === 0 ? "" : ` --nodes ${nodes}`}`);
   process.exit(1);
+}
+
+for (let one = seed; one < seed + count; one++) {
+  for (const { what, run } of runs) {
+    /** @type {readonly string[]} */
+    let wrong = [];
+    try {
+      const outcome = run(one);
+      console.log(`seed ${one}, ${what}: drew ${JSON.stringify(outcome.drawn)}`);
+      console.log(`seed ${one}, ${what}: came to ${JSON.stringify(outcome.counts)}`);
+      wrong = outcome.wrong;
+    } catch (error) {
+      wrong = [/** @type {Error} */ (error).stack ?? String(error)];
+    }
+    for (const line of wrong) console.log(`seed ${one}, ${what}: WRONG: ${line}`);
+    if (wrong.length > 0) replay(one);
+  }
 }
 console.log(`${count} simulation${count === 1 ? "" : "s"} from seed ${seed}: all well`);

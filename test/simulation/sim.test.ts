@@ -15,8 +15,10 @@ describe("npm run sim", () => {
     expect(first.stderr).toBe("");
     expect(first.status).toBe(0);
     for (const seed of [7, 8]) {
-      expect(first.stdout).toContain(`seed ${seed}: drew {"nodes":3,`);
-      expect(first.stdout).toContain(`seed ${seed}: came to {"sent":`);
+      expect(first.stdout).toContain(`seed ${seed}, sessions: drew {"nodes":3,`);
+      expect(first.stdout).toContain(`seed ${seed}, sessions: came to {"sent":`);
+      expect(first.stdout).toContain(`seed ${seed}, API: drew {"tasks":3,`);
+      expect(first.stdout).toContain(`seed ${seed}, API: came to {"operations":`);
     }
     expect(second.stdout).toBe(first.stdout);
   });

@@ -2,12 +2,17 @@
 import { expect, it } from "vitest";
 import { SEED } from "../support/seed.js";
 import { swarm } from "./swarm.js";
+import { whole } from "./whole.js";
 
 /** `PAMIR_SIMULATIONS=…`: 10,000 take some 5 minutes. */
 const COUNT = Number(process.env.PAMIR_SIMULATIONS ?? 10_000);
 const NODES = 40;
 
-function sweep(count: number, replay: string, run: (seed: number) => ReturnType<typeof swarm>): void {
+function sweep(
+  count: number,
+  replay: string,
+  run: (seed: number) => Pick<ReturnType<typeof swarm>, "drawn" | "wrong">,
+): void {
   console.log(`${count} simulations from PAMIR_SEED=${SEED}`);
   for (let seed = SEED; seed < SEED + count; seed++) {
     const { wrong, drawn } = run(seed);
@@ -21,4 +26,8 @@ it("S8 D8 each stream comes once and in order, and all is quiet in the end", () 
 
 it(`S8 D8 the same with ${NODES} nodes`, () => {
   sweep(Math.ceil(COUNT / 50), ` --nodes ${NODES}`, (seed) => swarm(seed, NODES, NODES));
+});
+
+it("the whole API over networks", () => {
+  sweep(Math.ceil(COUNT / 20), "", (seed) => whole(seed));
 });

@@ -17,12 +17,16 @@ const ROUND_MICROSECONDS = 1000;
 
 /** What came of a run. */
 export interface Whole {
-  readonly seed: number;
-  readonly text: string;
-  readonly operations: number;
-  /** Virtual microseconds from when faults stopped until all was over. */
-  readonly quietAfter: number;
-  readonly wrong: string[];
+  /** What was drawn. */
+  readonly drawn: Readonly<Record<string, unknown>>;
+  readonly counts: {
+    /** Operations that were tried, and messages that came. */
+    readonly operations: number;
+    readonly messages: number;
+    /** Virtual microseconds from when faults stopped until all was over. */
+    readonly quietAfter: number;
+  };
+  readonly wrong: readonly string[];
 }
 
 /** One task, and what it knows. */
@@ -39,10 +43,11 @@ interface Party {
   open: number;
 }
 
-export function whole(seed: number): Whole {
+/** @param nodes as many; undefined: drawn */
+export function whole(seed: number, nodes?: number): Whole {
   const random = randomOf(seed);
   const often = (most: number): number => (random(2) === 0 ? 0 : (most * random(1000)) / 1000);
-  const [tasks, contexts] = [2 + random(3), 1 + random(2)];
+  const [tasks, contexts] = [nodes ?? 2 + random(3), 1 + random(2)];
   const faults = { loss: often(0.1), duplicate: often(0.1), reorder: often(0.2), reorderMicroseconds: 10 ** random(5) };
   const shape = {
     faults,
@@ -66,7 +71,6 @@ export function whole(seed: number): Whole {
   const dies = random(3) === 0 && tasks > 2 ? random(tasks) : -1;
   const job = new NetworkedJob({ seed: seed + 1, limits, kernels, ...shape });
   const { network } = job;
-  const text = JSON.stringify({ ...limits, ...shape, kernels, dies });
   const wrong: string[] = [];
   const sent = new Map<string, number>();
   const came = new Map<string, number>();
@@ -254,5 +258,10 @@ export function whole(seed: number): Whole {
     if (arena.used !== job.arenaBytes) wrong.push(`${arena.used} bytes of the arena of ${task}, not ${job.arenaBytes}`);
     if (letters.wrong > 0) wrong.push(`${letters.wrong} letters of ${task} were wrong`);
   }
-  return { seed, text, operations, quietAfter, wrong };
+  const messages = [...came.values()].reduce((sum, count) => sum + count, 0);
+  return {
+    drawn: { ...limits, ...shape, kernels, dies },
+    counts: { operations, messages, quietAfter: Math.round(quietAfter) },
+    wrong,
+  };
 }
