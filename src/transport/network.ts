@@ -57,6 +57,7 @@ export interface Carrier {
 
 export class Network implements Courier {
   hear: Hear = () => false;
+  readonly deathsTold = false;
   /** Letters and segments that were none, and were dropped. */
   wrong = 0;
   readonly #contexts: number;

@@ -247,6 +247,11 @@ export class Relay {
     this.#wake();
   }
 
+  /** As of the courier. */
+  get deathsTold(): boolean {
+    return this.#courier.deathsTold;
+  }
+
   /** Ends the wait in which this task is. */
   interrupt(): void {
     this.#host.interrupt();
