@@ -94,7 +94,7 @@ export class NetworkedJob implements RelayedJob {
         relay.ended(other, false);
       },
     });
-    letters = new Network(limits.contexts, map.heapBytes, ownMemory, sessions, () => this.#wake(task));
+    letters = new Network(map, task, ownMemory, sessions, () => this.#wake(task));
     const relay = new Relay(inner, memory, map, task, letters, {
       bury: (ended) => bury(inner, map, ended),
       retire: (ordinal) => tellOfClose(inner, map, ordinal),
