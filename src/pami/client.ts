@@ -73,6 +73,8 @@ export interface Capabilities {
   readonly remoteChecks: boolean;
   /** What was sent before a task was killed is delivered; else what it sent last may be lost. */
   readonly lastWords: boolean;
+  /** A task that dies is told of to all others; else to those that have something for it, once it has not answered for 10 s. */
+  readonly deathsTold: boolean;
 }
 
 /** Options of `client.close`. */
@@ -152,7 +154,12 @@ export class Client {
     const keepalive = this.#keepalive;
     const parker = new Parker(kernel, memory, map, task, hardwareThreads(), clock, keepalive, witness, parts.whyRelay);
     const isShared = parts.relay === undefined;
-    this.capabilities = { blockingWaits: parker.mayBlock && isShared, remoteChecks: isShared, lastWords: isShared };
+    this.capabilities = {
+      blockingWaits: parker.mayBlock && isShared,
+      remoteChecks: isShared,
+      lastWords: isShared,
+      deathsTold: parts.relay?.deathsTold ?? true,
+    };
     parts.relay?.serve(this.#regions.create(DESK_BYTES, true), () => parker.ring());
     this.#host = {
       clock,

@@ -24,6 +24,8 @@ export type Hear = (from: number, to: number, letter: Letter) => boolean;
 export interface Courier {
   /** Set by the relay. */
   hear: Hear;
+  /** Whether a task that dies is told of to those that have nothing to say to it. */
+  readonly deathsTold: boolean;
   /** Takes a letter from a context of this task to one of another task; the bytes are the courier's from now on. */
   post(from: number, to: number, letter: Letter): void;
   /** What was posted goes out now. */

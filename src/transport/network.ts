@@ -12,6 +12,7 @@ import {
   SEGMENT_TARGET_OFFSET,
 } from "../../assembly/layout.js";
 import type { Memory } from "../kernel/kernel.js";
+import type { MemoryMap } from "../memory/map.js";
 import { Queue } from "../support/queue.js";
 import type { Courier, Hear, Letter } from "./courier.js";
 
@@ -48,9 +49,10 @@ interface Outgoing {
   at: number;
 }
 
-/** Segments of a letter that goes on. */
+/** What has come of a letter that goes on. */
 interface Partial {
-  readonly pieces: Uint8Array[];
+  /** At most twice as long as that: it is longer only where more has come, in however small pieces. */
+  content: Uint8Array;
   bytes: number;
 }
 
@@ -63,18 +65,18 @@ export interface Carrier {
 
 export class Network implements Courier {
   hear: Hear = () => false;
+  readonly deathsTold = false;
   /** Letters and segments that were none, and were dropped. */
   wrong = 0;
-  readonly #contexts: number;
-  /** Ordinal of this task's first context. */
-  readonly #own: number;
-  readonly #letterMax: number;
+  readonly #map: Pick<MemoryMap, "tasks" | "contexts" | "heapBytes">;
+  readonly #task: number;
   readonly #memory: Memory;
   readonly #carrier: Carrier;
   readonly #advance: () => void;
   /** By task: what waits to go there. */
   readonly #lines = new Map<number, Queue<Outgoing>>();
   readonly #heard = new Set<number>();
+  readonly #dropped = new Set<number>();
   /** By task, and by pair: what has come of letters that go on. */
   readonly #partial = new Map<number, Map<string, Partial>>();
   readonly #scratch: Uint8Array;
@@ -87,36 +89,33 @@ export class Network implements Courier {
   #hasLeft = false;
 
   /**
-   * @param limits of the job; a node has one task, of its number
-   * @param own number of this task
-   * @param letterMax bytes of a letter at the most: more than was in the other one's heap can't be one
+   * @param map of every task; a node has one task, of its number
+   * @param task this one
    * @param memory in which segments are given to `take()`
    * @param now microseconds
    * @param advance has the sessions send what they were given, and calls `flush()` at `due`
    */
   constructor(
-    { tasks, contexts }: { readonly tasks: number; readonly contexts: number },
-    own: number,
-    letterMax: number,
+    map: Pick<MemoryMap, "tasks" | "contexts" | "heapBytes">,
+    task: number,
     memory: Memory,
     carrier: Carrier,
     now: () => number,
     advance: () => void,
   ) {
-    this.#contexts = contexts;
-    this.#own = own * contexts;
-    this.#letterMax = letterMax;
+    this.#map = map;
+    this.#task = task;
     this.#memory = memory;
     this.#carrier = carrier;
     this.#now = now;
     this.#advance = advance;
     this.#scratch = new Uint8Array(carrier.contentMax);
-    this.#probeAt = new Float64Array(tasks).fill(Number.POSITIVE_INFINITY);
-    this.#doubled = new Uint8Array(tasks);
+    this.#probeAt = new Float64Array(map.tasks).fill(Number.POSITIVE_INFINITY);
+    this.#doubled = new Uint8Array(map.tasks);
   }
 
   post(from: number, to: number, letter: Letter): void {
-    const task = Math.floor(to / this.#contexts);
+    const task = this.#taskOf(to);
     this.#push(task, outgoingOf(from, to, letter));
     if (this.#hasLeft) return;
     this.#doubled[task] = 0;
@@ -155,8 +154,15 @@ export class Network implements Courier {
     this.#probeAt.forEach((at, task) => {
       if (at <= now) {
         // From where to where does not matter; the endpoints must be theirs.
-        const to = task * this.#contexts;
-        this.#push(task, { from: this.#own, to, kind: PROBE, words: NO_WORDS, data: NO_BYTES, at: 0 });
+        const { contexts } = this.#map;
+        this.#push(task, {
+          from: this.#task * contexts,
+          to: task * contexts,
+          kind: PROBE,
+          words: NO_WORDS,
+          data: NO_BYTES,
+          at: 0,
+        });
         this.#doubled[task] = Math.min((this.#doubled[task] as number) + 1, PROBE_DOUBLED_MAX);
         this.#probe(task, now);
       } else if (at < this.#probeNext) this.#probeNext = at;
@@ -200,12 +206,22 @@ export class Network implements Courier {
     return true;
   }
 
+  #taskOf(ordinal: number): number {
+    return Math.floor(ordinal / this.#map.contexts);
+  }
+
   /** A segment has come, behind those of its pair; its bytes are somebody else's when this returns. */
   take(segment: number): void {
     const { words, bytes } = this.#memory;
     const word = (offset: number): number => (words[(segment + offset) >>> 2] as number) >>> 0;
     const [from, to] = [word(SEGMENT_ORIGIN_OFFSET), word(SEGMENT_TARGET_OFFSET)];
-    const task = Math.floor(from / this.#contexts);
+    const task = this.#taskOf(from);
+    if (task === this.#task || task >= this.#map.tasks || this.#taskOf(to) !== this.#task) {
+      this.wrong++;
+      return;
+    }
+    // It may be slow, and not dead.
+    if (this.#dropped.has(task)) return;
     this.#heard.add(task);
     if (this.#probeAt[task] !== Number.POSITIVE_INFINITY) this.#probe(task, this.#now());
     const code = word(SEGMENT_LENGTH_OFFSET);
@@ -224,31 +240,21 @@ export class Network implements Courier {
     let partials = this.#partial.get(task);
     const before = partials?.get(pair);
     if (before === undefined && !goesOn) return piece;
-    const { pieces, bytes } = before ?? { pieces: [], bytes: 0 };
-    const isTooLong = bytes + piece.length > this.#letterMax;
-    // Of one that is too long only its end matters.
-    if (isTooLong) pieces.length = 0;
-    else pieces.push(piece);
+    const partial = before ?? { content: NO_BYTES, bytes: 0 };
+    append(partial, piece, this.#map.heapBytes);
     if (goesOn) {
       if (partials === undefined) {
         partials = new Map();
         this.#partial.set(task, partials);
       }
-      partials.set(pair, { pieces, bytes: bytes + piece.length });
+      partials.set(pair, partial);
       return undefined;
     }
     partials?.delete(pair);
-    if (isTooLong) {
-      this.wrong++;
-      return undefined;
-    }
-    const whole = new Uint8Array(bytes + piece.length);
-    let end = 0;
-    for (const part of pieces) {
-      whole.set(part, end);
-      end += part.length;
-    }
-    return whole;
+    const { content, bytes } = partial;
+    if (bytes <= this.#map.heapBytes) return content.subarray(0, bytes);
+    this.wrong++;
+    return undefined;
   }
 
   get posted(): Iterable<number> {
@@ -260,6 +266,7 @@ export class Network implements Courier {
   }
 
   drop(task: number): void {
+    this.#dropped.add(task);
     this.#lines.delete(task);
     this.#heard.delete(task);
     this.#probeAt[task] = Number.POSITIVE_INFINITY;
@@ -267,11 +274,24 @@ export class Network implements Courier {
   }
 
   /** What waits, for others or of others: nothing, once all is quiet. */
-  get inUse(): { letters: number; pieces: number } {
+  get inUse(): { letters: number; partials: number; partialBytes: number } {
     const letters = [...this.#lines.values()].reduce((sum, { length }) => sum + length, 0);
-    const pieces = [...this.#partial.values()].reduce((sum, { size }) => sum + size, 0);
-    return { letters, pieces };
+    const partials = [...this.#partial.values()].flatMap((pairs) => [...pairs.values()]);
+    const partialBytes = partials.reduce((sum, { content }) => sum + content.length, 0);
+    return { letters, partials: partials.length, partialBytes };
   }
+}
+
+/** @param most bytes of a letter: more than fits in the other one's heap can't be one, and only its end matters */
+function append(partial: Partial, piece: Uint8Array, most: number): void {
+  const { content, bytes } = partial;
+  partial.bytes += piece.length;
+  if (partial.bytes > most) partial.content = NO_BYTES;
+  else if (partial.bytes > content.length) {
+    partial.content = new Uint8Array(Math.min(2 * partial.bytes, most));
+    partial.content.set(content);
+  }
+  if (partial.bytes <= most) partial.content.set(piece, bytes);
 }
 
 function outgoingOf(from: number, to: number, letter: Letter): Outgoing {

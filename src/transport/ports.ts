@@ -12,6 +12,8 @@ interface Posted {
 
 export class Ports implements Courier {
   hear: Hear = () => false;
+  /** By the thread that launched the job. */
+  readonly deathsTold = true;
   readonly #contexts: number;
   readonly #connect: (task: number, port: MessagePort) => void;
   readonly #outgoing = new Map<number, MessagePort>();

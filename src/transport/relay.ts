@@ -251,6 +251,11 @@ export class Relay {
     this.#wake();
   }
 
+  /** As of the courier. */
+  get deathsTold(): boolean {
+    return this.#courier.deathsTold;
+  }
+
   /** Ends the wait in which this task is. */
   interrupt(): void {
     this.#host.interrupt();
@@ -424,6 +429,7 @@ export class Relay {
   /** Writes what waits into the lanes, as far as there is room; gives back what went in. */
   #deliver(): void {
     if (this.#closed) return;
+    let hasGivenBack = false;
     for (const [task, incoming] of this.#incoming) {
       for (const [pair, records] of incoming.waiting) {
         const target = pair % this.#endpoints;
@@ -435,10 +441,12 @@ export class Relay {
         }
         if (count === records.length) incoming.waiting.delete(pair);
         else if (count > 0) records.splice(0, count);
-        if (bytes > 0) this.#giveBack(incoming, pair, bytes);
+        if (bytes > 0 && this.#giveBack(incoming, pair, bytes)) hasGivenBack = true;
       }
       if (incoming.ends.size > 0) this.#finish(task, incoming);
     }
+    // Who waits for it may be silent until then, and nothing else may be said to him.
+    if (hasGivenBack) this.#courier.flush();
   }
 
   /** Contexts of a task have said that they end, and the task itself: behind what waits of them, that is so. */
@@ -475,11 +483,13 @@ export class Relay {
     return true;
   }
 
-  #giveBack({ credits }: Incoming, pair: number, bytes: number): void {
+  /** Whether so much has gone into a lane that its sender is told. */
+  #giveBack({ credits }: Incoming, pair: number, bytes: number): boolean {
     const credit = (credits.get(pair) ?? 0) + bytes;
     credits.set(pair, credit < CREDIT ? credit : 0);
-    if (credit < CREDIT) return;
+    if (credit < CREDIT) return false;
     this.#courier.post(pair % this.#endpoints, Math.floor(pair / this.#endpoints), { credit });
+    return true;
   }
 
   #pairOf(origin: number, target: number): number {

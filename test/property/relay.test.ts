@@ -130,6 +130,33 @@ describe.each(Object.keys(COURIERS).flatMap((courier) => KERNELS.map((kernels) =
       for (const { client } of tasks) client.close();
     }, 60_000);
 
+    it("what a task has read goes back to who sent it, where it says nothing else", async () => {
+      const job = relayedJob({ ...LIMITS, tasks: 2 });
+      const { tasks } = job;
+      const [origin, target] = tasks.map(({ client }) => client.createContext()) as [Context, Context];
+      const count = 20;
+      let came = 0;
+      target.dispatch(DATA, () => {
+        came++;
+      });
+      const payload = new Uint8Array(60_000);
+      let sent = 0;
+      // What it has not read yet fills the window; then all is quiet.
+      for (let idle = 0; idle < 200; idle++) {
+        while (sent < count && origin.send({ to: target.endpoint, dispatch: DATA, payload }) === SUCCESS) sent++;
+        origin.advance();
+        await job.turn();
+      }
+      for (let tries = 0; came < count && tries < 1000; tries++) {
+        while (target.advance() > 0);
+        await job.turn();
+        while (sent < count && origin.send({ to: target.endpoint, dispatch: DATA, payload }) === SUCCESS) sent++;
+        origin.advance();
+      }
+      expect([sent, came]).toEqual([count, count]);
+      for (const { client } of tasks) client.close();
+    });
+
     it("a context that is not read holds up no other of its task", async () => {
       const job = relayedJob({ ...LIMITS, tasks: 2 });
       const { tasks } = job;

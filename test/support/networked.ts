@@ -1,6 +1,6 @@
 // Tasks on nodes of a simulated network, all on this thread: a memory, a relay and a client for each, and the sessions that
 // their letters go through. Virtual time goes on in `run()`, and nowhere else.
-import { type KernelName, type Memory, memoryOf } from "../../src/kernel/kernel.js";
+import { type Kernel, type KernelName, type Memory, memoryOf } from "../../src/kernel/kernel.js";
 import { selectKernel } from "../../src/kernel/select.js";
 import { bury } from "../../src/launch/bury.js";
 import { makeRoom } from "../../src/launch/room.js";
@@ -27,6 +27,9 @@ export interface Networked extends Relayed {
   readonly sessions: Sessions;
   readonly letters: Network;
   readonly arena: BuddyArena;
+  readonly memory: Memory;
+  /** The kernels without the relay. */
+  readonly inner: Kernel;
   /** Frozen, or killed: it does nothing, and what comes is lost. */
   isDown: boolean;
 }
@@ -39,6 +42,10 @@ export interface NetworkedOptions extends Omit<NetworkOptions, "random" | "nodes
   readonly initiators?: number;
   readonly responders?: number;
   readonly backlogBytes?: number;
+  /** `client.args` of every task. */
+  readonly args?: unknown;
+  /** Called when a task has closed its client. */
+  readonly onLeave?: (task: number) => void;
 }
 
 export class NetworkedJob implements RelayedJob {
@@ -98,9 +105,8 @@ export class NetworkedJob implements RelayedJob {
       },
     });
     letters = new Network(
-      limits,
+      map,
       task,
-      map.heapBytes,
       ownMemory,
       sessions,
       () => this.network.now,
@@ -111,14 +117,25 @@ export class NetworkedJob implements RelayedJob {
       retire: (ordinal) => tellOfClose(inner, map, ordinal),
       interrupt: () => interruptTask(inner, map, task),
     });
-    const parts = { kernel: relay.kernel, memory, map, task, args: undefined, relay, whyRelay: "a test" };
     wire.onPacket = (from, packet) => {
       if (this.tasks[task]?.isDown) return;
       sessions.receive(from, packet);
       letters.flush();
     };
-    const client = new Client(parts);
-    return { client, relay, map, sessions, letters, arena, isDown: false, free: () => inner.heapFreePages(map.job) };
+    const whyRelay = "tasks share no memory, and this thread must not block: it carries the network";
+    const onLeave = () => options.onLeave?.(task);
+    const client = new Client({
+      kernel: relay.kernel,
+      memory,
+      map,
+      task,
+      args: options.args,
+      relay,
+      whyRelay,
+      onLeave,
+    });
+    const free = () => inner.heapFreePages(map.job);
+    return { client, relay, map, sessions, letters, arena, memory, inner, isDown: false, free };
   }
 
   /** Has a node do what is due, now and when it says. */

@@ -1,0 +1,239 @@
+// Letters through the segments of a carrier: what is posted is heard, and what nobody has posted is dropped.
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import {
+  SEGMENT_KIND_SHIFT,
+  SEGMENT_LENGTH_OFFSET,
+  SEGMENT_ORIGIN_OFFSET,
+  SEGMENT_SIZE,
+  SEGMENT_TARGET_OFFSET,
+} from "../../assembly/layout.js";
+import { memoryOf } from "../../src/kernel/kernel.js";
+import type { Letter } from "../../src/transport/courier.js";
+import { Network } from "../../src/transport/network.js";
+import { word } from "../support/arbitraries.js";
+import { randomOf } from "../support/random.js";
+import { assertProperty, replayNote } from "../support/seed.js";
+
+const TASKS = 3;
+const CONTEXTS = 2;
+const ENDPOINTS = TASKS * CONTEXTS;
+const HEAP_BYTES = 4096;
+/** Where segments lie that come. */
+const DESK = 64;
+/** The letter goes on in the next segment; so does the kind in the bits below. */
+const MORE = 8;
+/** Kinds of which there are letters: 1 … 5. */
+const KIND_LAST = 5;
+/** Bytes of a segment's content: the words of the longest letter fit in one. */
+const CONTENT_MIN = 60;
+
+interface Segment {
+  readonly from: number;
+  readonly to: number;
+  readonly kind: number;
+  readonly content: Uint8Array;
+}
+
+interface Heard {
+  readonly from: number;
+  readonly to: number;
+  readonly letter: Letter;
+}
+
+/** A task's letters, what it has heard, and the way in. */
+class Party {
+  readonly letters: Network;
+  readonly heard: Heard[] = [];
+  readonly #memory = memoryOf(new SharedArrayBuffer(65536 + DESK));
+
+  constructor(task: number, contentMax: number, submit: (segment: Segment) => boolean) {
+    const map = { tasks: TASKS, contexts: CONTEXTS, heapBytes: HEAP_BYTES };
+    const carrier = {
+      contentMax,
+      submit: (node: number, from: number, to: number, kind: number, content: Uint8Array): boolean => {
+        expect([Math.floor(to / CONTEXTS), content.length <= contentMax]).toEqual([node, true]);
+        return submit({ from, to, kind, content: content.slice() });
+      },
+    };
+    this.letters = new Network(
+      map,
+      task,
+      this.#memory,
+      carrier,
+      () => 0,
+      () => {},
+    );
+    this.letters.hear = (from, to, letter) => {
+      this.heard.push({ from, to, letter });
+      return true;
+    };
+  }
+
+  take({ from, to, kind, content }: Segment): void {
+    const { words, bytes } = this.#memory;
+    words[(DESK + SEGMENT_ORIGIN_OFFSET) >>> 2] = from;
+    words[(DESK + SEGMENT_TARGET_OFFSET) >>> 2] = to;
+    words[(DESK + SEGMENT_LENGTH_OFFSET) >>> 2] = content.length | (kind << SEGMENT_KIND_SHIFT);
+    bytes.set(content, DESK + SEGMENT_SIZE);
+    this.letters.take(DESK);
+    // They are somebody else's now.
+    bytes.fill(0xee, DESK, DESK + SEGMENT_SIZE + content.length);
+  }
+}
+
+const some = (max: number) =>
+  fc.oneof(fc.uint8Array({ minLength: 1, maxLength: 200 }), fc.uint8Array({ minLength: 1, maxLength: max }));
+const none = fc.constant(undefined);
+const letter: fc.Arbitrary<Letter> = fc.oneof(
+  fc.record({ records: fc.oneof(fc.constant(new Uint8Array(0)), some(HEAP_BYTES)) }),
+  fc.record({ credit: word }),
+  fc.record({
+    ask: word,
+    descriptor: fc
+      .array(word, { minLength: 12, maxLength: 12 })
+      .map((words) => Int32Array.from(words, (one) => one | 0)),
+    moved: word,
+    data: fc.oneof(none, some(HEAP_BYTES - 56)),
+  }),
+  fc.record({ answer: word, result: word.map((one) => one | 0), data: fc.oneof(none, some(HEAP_BYTES - 8)) }),
+  fc.record({ end: fc.constantFrom("context" as const, "task" as const) }),
+);
+const ordinal = fc.integer({ min: 0, max: ENDPOINTS - 1 });
+const posted = fc.record({ from: ordinal, to: ordinal, letter }).filter(({ from, to }) => taskOf(from) !== taskOf(to));
+
+function taskOf(at: number): number {
+  return Math.floor(at / CONTEXTS);
+}
+
+/** Letters of each pair, as plain values. */
+function byPair(letters: readonly Heard[]): Record<string, unknown[]> {
+  const pairs: Record<string, unknown[]> = {};
+  for (const { from, to, letter: one } of letters) {
+    const plain = Object.entries(one).map(([name, value]) => [
+      name,
+      ArrayBuffer.isView(value) ? [...(value as Uint8Array)] : value,
+    ]);
+    const pair = `${from} ${to}`;
+    pairs[pair] ??= [];
+    pairs[pair].push(Object.fromEntries(plain));
+  }
+  return pairs;
+}
+
+describe(`letters (${replayNote()})`, () => {
+  it("are heard as they were posted, in order by pair, whatever the carrier refuses now and then", () =>
+    assertProperty(
+      fc.property(
+        fc.array(posted, { maxLength: 40 }),
+        fc.oneof(fc.integer({ min: CONTENT_MIN, max: 300 }), fc.constantFrom(1400, 9000)),
+        word,
+        (letters, contentMax, seed) => {
+          const random = randomOf(seed);
+          const lines = new Map<string, Segment[]>();
+          const submit = (segment: Segment): boolean => {
+            if (random(3) === 0) return false;
+            const pair = `${segment.from} ${segment.to}`;
+            const line = lines.get(pair) ?? [];
+            line.push(segment);
+            lines.set(pair, line);
+            return true;
+          };
+          const all = Array.from({ length: TASKS }, (_, task) => new Party(task, contentMax, submit));
+          /** Pairs go on as they like; each in order. */
+          const deliver = (): boolean => {
+            const waiting = [...lines.values()].filter(({ length }) => length > 0);
+            const segment = waiting[random(waiting.length || 1)]?.shift();
+            if (segment !== undefined) all[taskOf(segment.to)]?.take(segment);
+            return segment !== undefined;
+          };
+          for (const { from, to, letter: one } of letters) {
+            all[taskOf(from)]?.letters.post(from, to, one);
+            if (random(2) === 0) all[random(TASKS)]?.letters.flush();
+            for (let count = random(4); count > 0; count--) deliver();
+          }
+          const isWaiting = () => all.some(({ letters: { inUse } }) => inUse.letters > 0);
+          while (isWaiting() || deliver()) for (const { letters: one } of all) one.flush();
+          expect(byPair(all.flatMap(({ heard }) => heard))).toEqual(byPair(letters));
+          for (const { letters: one } of all) {
+            expect([one.wrong, one.inUse]).toEqual([0, { letters: 0, partials: 0, partialBytes: 0 }]);
+          }
+        },
+      ),
+      200,
+    ));
+
+  it("that are none are counted; none is heard of a pair that is none, and what goes on is bounded", () => {
+    const hostile = fc.record({
+      from: fc.oneof(ordinal, word),
+      to: fc.oneof(fc.integer({ min: 0, max: CONTEXTS - 1 }), ordinal, word),
+      kind: fc.integer({ min: 0, max: 15 }),
+      content: fc.uint8Array({ maxLength: 70 }),
+    });
+    assertProperty(
+      fc.property(fc.array(hostile, { maxLength: 300 }), (segments) => {
+        const party = new Party(0, CONTENT_MIN, () => true);
+        const isPair = ({ from, to }: Segment) => to < CONTEXTS && from >= CONTEXTS && from < ENDPOINTS;
+        const isLast = ({ kind }: Segment) => (kind & MORE) === 0;
+        let over = 0;
+        for (const segment of segments) {
+          party.take(segment);
+          if (!isPair(segment) || isLast(segment)) over++;
+          // Each is heard, or is wrong.
+          expect(party.heard.length + party.letters.wrong).toBe(over);
+        }
+        const kindsOf = segments.filter((one) => isPair(one) && isLast(one)).map(({ kind }) => kind);
+        const unknown = kindsOf.filter((kind) => kind === 0 || kind > KIND_LAST).length;
+        const strange = segments.filter((one) => !isPair(one)).length;
+        expect(party.letters.wrong).toBeGreaterThanOrEqual(unknown + strange);
+        for (const one of party.heard) expect(isPair({ ...one, kind: 0, content: new Uint8Array() })).toBe(true);
+        const { partials, partialBytes } = party.letters.inUse;
+        expect(partials).toBeLessThanOrEqual(CONTEXTS * (ENDPOINTS - CONTEXTS));
+        expect(partialBytes).toBeLessThanOrEqual(partials * HEAP_BYTES);
+      }),
+      500,
+    );
+  });
+
+  it.each([0, 1, 7, 60])("one without an end, in pieces of %i bytes, takes no more than a letter may have", (bytes) => {
+    const party = new Party(0, CONTENT_MIN, () => true);
+    const piece = { from: CONTEXTS, to: 0, kind: 1 | MORE, content: new Uint8Array(bytes) };
+    for (let i = 0; i < 5000; i++) {
+      party.take(piece);
+      const { partials, partialBytes } = party.letters.inUse;
+      expect([partials, partialBytes <= Math.min(HEAP_BYTES, 2 * bytes * (i + 1))]).toEqual([1, true]);
+    }
+    const isTooLong = 5000 * bytes > HEAP_BYTES;
+    party.take({ ...piece, kind: 1 });
+    expect([party.letters.wrong, party.heard.length]).toEqual(isTooLong ? [1, 0] : [0, 1]);
+    expect(party.letters.inUse).toEqual({ letters: 0, partials: 0, partialBytes: 0 });
+    // The next one is one again.
+    party.take({ ...piece, kind: 1, content: Uint8Array.of(1, 2, 3) });
+    expect(party.heard.at(-1)?.letter).toEqual({ records: Uint8Array.of(1, 2, 3) });
+  });
+
+  it("one that was cut short in the middle of its words is wrong", () => {
+    const party = new Party(0, CONTENT_MIN, () => true);
+    const least = [0, 0, 4, 56, 8, 4];
+    for (let kind = 2; kind <= KIND_LAST; kind++) {
+      const [before, wanted] = [party.letters.wrong, least[kind] as number];
+      for (let bytes = 0; bytes < wanted; bytes++)
+        party.take({ from: CONTEXTS, to: 1, kind, content: new Uint8Array(bytes) });
+      expect([party.letters.wrong - before, party.heard.length]).toEqual([wanted, kind - 2]);
+      party.take({ from: CONTEXTS, to: 1, kind, content: new Uint8Array(wanted) });
+      expect(party.heard.length).toBe(kind - 1);
+    }
+  });
+
+  it("of a task that was dropped are none: nothing is kept of it, and it is not told of an end", () => {
+    const party = new Party(0, CONTENT_MIN, () => false);
+    const piece = { from: CONTEXTS, to: 0, kind: 1 | MORE, content: new Uint8Array(10) };
+    party.take(piece);
+    party.letters.post(0, CONTEXTS, { credit: 5 });
+    party.letters.drop(1);
+    party.take(piece);
+    party.take({ ...piece, kind: 1 });
+    expect([party.heard, party.letters.wrong, [...party.letters.posted]]).toEqual([[], 0, []]);
+    expect(party.letters.inUse).toEqual({ letters: 0, partials: 0, partialBytes: 0 });
+  });
+});
