@@ -199,7 +199,8 @@ export class Simulation {
   /** Runs until nothing happens any more, or a time has come. @returns whether all is quiet */
   run(until = Number.POSITIVE_INFINITY): boolean {
     for (let steps = 0; this.network.step(until); steps++) {
-      if (steps > 3_000_000)
+      // 39 nodes that all want the one responder of each other take 17 million, and come to rest.
+      if (steps > 2_000_000 * this.nodes.length)
         throw new Error(
           `it does not come to rest: ${JSON.stringify([this.network.now, this.network.counts, this.nodes.map(({ sessions }) => [sessions.counts, sessions.dropped, sessions.inUse])])}`,
         );
