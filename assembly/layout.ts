@@ -828,7 +828,20 @@ export const SEGMENT_ORDER_OFFSET: u32 = 8;
 export const SEGMENT_LENGTH_OFFSET: u32 = 12;
 export const SEGMENT_KIND_SHIFT: u32 = 16;
 export const SEGMENT_SIZE: u32 = 16;
-/** Kinds of segments are 1 … SEGMENT_KIND_MAX. */
+/** Kinds of segments are 1 … SEGMENT_KIND_MAX. Records of messages. */
+export const SEGMENT_RECORDS: u32 = 1;
+/** u32: so many bytes of records were taken. */
+export const SEGMENT_CREDIT: u32 = 2;
+/** A part of a one-sided operation: number, bytes done before, descriptor; the bytes of a put. */
+export const SEGMENT_ASK: u32 = 3;
+/** Number, result; the bytes of a get. */
+export const SEGMENT_ANSWER: u32 = 4;
+/** u32: 0 the origin endpoint has closed, 1 its task has left. Nothing comes behind it. */
+export const SEGMENT_END: u32 = 5;
+/** Nothing: that it is acknowledged says that its target lives. */
+export const SEGMENT_PROBE: u32 = 6;
+/** Added to a kind: the content goes on in the next segment of the stream. */
+export const SEGMENT_MORE: u32 = 8;
 export const SEGMENT_KIND_MAX: u32 = 15;
 
 /** What packetCheck() says: the first rule that a packet breaks. */

@@ -5,9 +5,16 @@
 //
 // A line is bounded by what relays let be under way (relay.ts: a window for each pair; errands.ts: a slice for each FIFO).
 import {
+  SEGMENT_ANSWER,
+  SEGMENT_ASK,
+  SEGMENT_CREDIT,
+  SEGMENT_END,
   SEGMENT_KIND_SHIFT,
   SEGMENT_LENGTH_OFFSET,
+  SEGMENT_MORE,
   SEGMENT_ORIGIN_OFFSET,
+  SEGMENT_PROBE,
+  SEGMENT_RECORDS,
   SEGMENT_SIZE,
   SEGMENT_TARGET_OFFSET,
 } from "../../assembly/layout.js";
@@ -15,17 +22,6 @@ import type { Memory } from "../kernel/kernel.js";
 import type { MemoryMap } from "../memory/map.js";
 import { Queue } from "../support/queue.js";
 import type { Courier, Hear, Letter } from "./courier.js";
-
-/** Kinds of segments: 1 … SEGMENT_KIND_MAX. */
-const RECORDS = 1;
-const CREDIT = 2;
-const ASK = 3;
-const ANSWER = 4;
-const END = 5;
-/** Nothing: that it is acknowledged says that its target lives. */
-const PROBE = 6;
-/** The letter goes on in the next segment of the pair. */
-const MORE = 8;
 
 /** Words before the data of an ASK (number, bytes moved, then the descriptor), and of an ANSWER (number, result). */
 const DESCRIPTOR_WORDS = 12;
@@ -158,7 +154,7 @@ export class Network implements Courier {
         this.#push(task, {
           from: this.#task * contexts,
           to: task * contexts,
-          kind: PROBE,
+          kind: SEGMENT_PROBE,
           words: NO_WORDS,
           data: NO_BYTES,
           at: 0,
@@ -200,7 +196,7 @@ export class Network implements Courier {
         content.set(data.subarray(0, bytes - wordBytes), wordBytes);
       }
       const isLast = letter.at + bytes === size;
-      if (!this.#carrier.submit(task, from, to, isLast ? kind : kind | MORE, content)) return false;
+      if (!this.#carrier.submit(task, from, to, isLast ? kind : kind | SEGMENT_MORE, content)) return false;
       letter.at += bytes;
     } while (letter.at < size);
     return true;
@@ -226,12 +222,12 @@ export class Network implements Courier {
     if (this.#probeAt[task] !== Number.POSITIVE_INFINITY) this.#probe(task, this.#now());
     const code = word(SEGMENT_LENGTH_OFFSET);
     const kind = code >>> SEGMENT_KIND_SHIFT;
-    if (kind === PROBE) return;
+    if (kind === SEGMENT_PROBE) return;
     const at = segment + SEGMENT_SIZE;
     const piece = bytes.slice(at, at + (code & 0xffff));
-    const content = this.#whole(task, `${from} ${to}`, piece, (kind & MORE) !== 0);
+    const content = this.#whole(task, `${from} ${to}`, piece, (kind & SEGMENT_MORE) !== 0);
     if (content === undefined) return;
-    const letter = letterOf(kind & ~MORE, content);
+    const letter = letterOf(kind & ~SEGMENT_MORE, content);
     if (letter === undefined || !this.hear(from, to, letter)) this.wrong++;
   }
 
@@ -298,24 +294,26 @@ function outgoingOf(from: number, to: number, letter: Letter): Outgoing {
   const make = (kind: number, words: readonly number[], data: Uint8Array = NO_BYTES): Outgoing => {
     return { from, to, kind, words, data, at: 0 };
   };
-  if ("records" in letter) return make(RECORDS, NO_WORDS, letter.records);
-  if ("credit" in letter) return make(CREDIT, [letter.credit]);
-  if ("ask" in letter) return make(ASK, [letter.ask, letter.moved, ...letter.descriptor], letter.data);
-  if ("answer" in letter) return make(ANSWER, [letter.answer, letter.result], letter.data);
-  return make(END, [Number(letter.end === "task")]);
+  if ("records" in letter) return make(SEGMENT_RECORDS, NO_WORDS, letter.records);
+  if ("credit" in letter) return make(SEGMENT_CREDIT, [letter.credit]);
+  if ("ask" in letter) return make(SEGMENT_ASK, [letter.ask, letter.moved, ...letter.descriptor], letter.data);
+  if ("answer" in letter) return make(SEGMENT_ANSWER, [letter.answer, letter.result], letter.data);
+  return make(SEGMENT_END, [Number(letter.end === "task")]);
 }
 
 /** The letter that a content is; undefined: none. */
 function letterOf(kind: number, content: Uint8Array): Letter | undefined {
-  if (kind === RECORDS) return { records: content };
-  const known = { [CREDIT]: 1, [ASK]: ASK_WORDS, [ANSWER]: ANSWER_WORDS, [END]: 1 }[kind];
+  if (kind === SEGMENT_RECORDS) return { records: content };
+  const known = { [SEGMENT_CREDIT]: 1, [SEGMENT_ASK]: ASK_WORDS, [SEGMENT_ANSWER]: ANSWER_WORDS, [SEGMENT_END]: 1 }[
+    kind
+  ];
   if (known === undefined || content.length < 4 * known) return undefined;
   const words = new Int32Array(content.buffer, 0, known);
   const [first = 0, second = 0] = words;
   const data = content.length > 4 * known ? content.subarray(4 * known) : undefined;
-  if (kind === ASK) return { ask: first >>> 0, descriptor: words.slice(2), moved: second >>> 0, data };
-  if (kind === ANSWER) return { answer: first >>> 0, result: second, data };
+  if (kind === SEGMENT_ASK) return { ask: first >>> 0, descriptor: words.slice(2), moved: second >>> 0, data };
+  if (kind === SEGMENT_ANSWER) return { answer: first >>> 0, result: second, data };
   if (data !== undefined) return undefined;
-  if (kind === CREDIT) return { credit: first >>> 0 };
+  if (kind === SEGMENT_CREDIT) return { credit: first >>> 0 };
   return { end: first === 1 ? "task" : "context" };
 }

@@ -2,9 +2,14 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import {
+  SEGMENT_END,
+  SEGMENT_KIND_MAX,
   SEGMENT_KIND_SHIFT,
   SEGMENT_LENGTH_OFFSET,
+  SEGMENT_MORE,
   SEGMENT_ORIGIN_OFFSET,
+  SEGMENT_PROBE,
+  SEGMENT_RECORDS,
   SEGMENT_SIZE,
   SEGMENT_TARGET_OFFSET,
 } from "../../assembly/layout.js";
@@ -21,10 +26,8 @@ const ENDPOINTS = TASKS * CONTEXTS;
 const HEAP_BYTES = 4096;
 /** Where segments lie that come. */
 const DESK = 64;
-/** The letter goes on in the next segment; so does the kind in the bits below. */
-const MORE = 8;
 /** Kinds of which there are letters: 1 … 5. */
-const KIND_LAST = 5;
+const KIND_LAST = SEGMENT_END;
 /** Bytes of a segment's content: the words of the longest letter fit in one. */
 const CONTENT_MIN = 60;
 
@@ -45,6 +48,8 @@ interface Heard {
 class Party {
   readonly letters: Network;
   readonly heard: Heard[] = [];
+  /** Microseconds. */
+  now = 0;
   readonly #memory = memoryOf(new SharedArrayBuffer(65536 + DESK));
 
   constructor(task: number, contentMax: number, submit: (segment: Segment) => boolean) {
@@ -61,7 +66,7 @@ class Party {
       task,
       this.#memory,
       carrier,
-      () => 0,
+      () => this.now,
       () => {},
     );
     this.letters.hear = (from, to, letter) => {
@@ -167,14 +172,14 @@ describe(`letters (${replayNote()})`, () => {
     const hostile = fc.record({
       from: fc.oneof(ordinal, word),
       to: fc.oneof(fc.integer({ min: 0, max: CONTEXTS - 1 }), ordinal, word),
-      kind: fc.integer({ min: 0, max: 15 }),
+      kind: fc.integer({ min: 0, max: SEGMENT_KIND_MAX }).filter((kind) => kind !== SEGMENT_PROBE),
       content: fc.uint8Array({ maxLength: 70 }),
     });
     assertProperty(
       fc.property(fc.array(hostile, { maxLength: 300 }), (segments) => {
         const party = new Party(0, CONTENT_MIN, () => true);
         const isPair = ({ from, to }: Segment) => to < CONTEXTS && from >= CONTEXTS && from < ENDPOINTS;
-        const isLast = ({ kind }: Segment) => (kind & MORE) === 0;
+        const isLast = ({ kind }: Segment) => (kind & SEGMENT_MORE) === 0;
         let over = 0;
         for (const segment of segments) {
           party.take(segment);
@@ -197,7 +202,7 @@ describe(`letters (${replayNote()})`, () => {
 
   it.each([0, 1, 7, 60])("one without an end, in pieces of %i bytes, takes no more than a letter may have", (bytes) => {
     const party = new Party(0, CONTENT_MIN, () => true);
-    const piece = { from: CONTEXTS, to: 0, kind: 1 | MORE, content: new Uint8Array(bytes) };
+    const piece = { from: CONTEXTS, to: 0, kind: 1 | SEGMENT_MORE, content: new Uint8Array(bytes) };
     for (let i = 0; i < 5000; i++) {
       party.take(piece);
       const { partials, partialBytes } = party.letters.inUse;
@@ -227,7 +232,7 @@ describe(`letters (${replayNote()})`, () => {
 
   it("of a task that was dropped are none: nothing is kept of it, and it is not told of an end", () => {
     const party = new Party(0, CONTENT_MIN, () => false);
-    const piece = { from: CONTEXTS, to: 0, kind: 1 | MORE, content: new Uint8Array(10) };
+    const piece = { from: CONTEXTS, to: 0, kind: 1 | SEGMENT_MORE, content: new Uint8Array(10) };
     party.take(piece);
     party.letters.post(0, CONTEXTS, { credit: 5 });
     party.letters.drop(1);
@@ -235,5 +240,39 @@ describe(`letters (${replayNote()})`, () => {
     party.take({ ...piece, kind: 1 });
     expect([party.heard, party.letters.wrong, [...party.letters.posted]]).toEqual([[], 0, []]);
     expect(party.letters.inUse).toEqual({ letters: 0, partials: 0, partialBytes: 0 });
+  });
+
+  it("D10 who is silent is asked whether he lives: after a second, then after twice as long each time, until he has ended", () => {
+    const asked: number[] = [];
+    const party = new Party(0, CONTENT_MIN, ({ to, kind }) => {
+      if (kind === SEGMENT_PROBE) asked.push(Math.round(party.now / 1e6), Math.floor(to / CONTEXTS));
+      return true;
+    });
+    const pass = (seconds: number): number[] => {
+      asked.length = 0;
+      for (let i = 0; i < 10 * seconds; i++) {
+        party.now += 100_000;
+        if (party.now >= party.letters.due) party.letters.flush();
+      }
+      return [...asked];
+    };
+    expect(party.letters.due).toBe(Number.POSITIVE_INFINITY);
+    party.letters.post(0, CONTEXTS, { credit: 1 });
+    party.letters.flush();
+    expect(pass(16)).toEqual([1, 1, 3, 1, 7, 1, 15, 1]);
+    // It has said something; then it is asked after a second again, since this task has something to say.
+    party.take({ from: CONTEXTS, to: 0, kind: SEGMENT_RECORDS, content: new Uint8Array(8) });
+    expect(pass(15)).toEqual([]);
+    party.letters.post(0, CONTEXTS, { credit: 1 });
+    party.letters.post(0, 2 * CONTEXTS, { credit: 1 });
+    expect(pass(1)).toEqual([32, 1, 32, 2]);
+    // A probe itself is heard by nobody, and is not wrong.
+    party.take({ from: CONTEXTS, to: 0, kind: SEGMENT_PROBE, content: new Uint8Array(0) });
+    expect([party.letters.wrong, party.heard.length]).toEqual([0, 1]);
+    party.letters.drop(1);
+    expect(pass(4)).toEqual([34, 2]);
+    party.letters.leave();
+    expect(pass(100)).toEqual([]);
+    expect(party.letters.due).toBe(Number.POSITIVE_INFINITY);
   });
 });
