@@ -67,9 +67,10 @@ export function whole(seed: number, nodes?: number): Whole {
     fifos: 1 + random(2),
     slots: 4 << random(5),
   };
+  const key = random(4) === 0 ? Uint8Array.from({ length: 32 }, () => random(256)) : undefined;
   const kernels = ([["wasm"], ["ts"], ["wasm", "ts"]] as const)[random(3)] as readonly ("wasm" | "ts")[];
   const dies = random(3) === 0 && tasks > 2 ? random(tasks) : -1;
-  const job = new NetworkedJob({ seed: seed + 1, limits, kernels, ...shape });
+  const job = new NetworkedJob({ seed: seed + 1, limits, kernels, key, ...shape });
   const { network } = job;
   const wrong: string[] = [];
   const sent = new Map<string, number>();
@@ -260,7 +261,7 @@ export function whole(seed: number, nodes?: number): Whole {
   }
   const messages = [...came.values()].reduce((sum, count) => sum + count, 0);
   return {
-    drawn: { ...limits, ...shape, kernels, dies },
+    drawn: { ...limits, ...shape, kernels, dies, isSealed: key !== undefined },
     counts: { operations, messages, quietAfter: Math.round(quietAfter) },
     wrong,
   };

@@ -7,6 +7,7 @@ import { makeRoom } from "../../src/launch/room.js";
 import type { Limits } from "../../src/memory/map.js";
 import { Client } from "../../src/pami/client.js";
 import { interruptTask, tellOfClose } from "../../src/pami/notice.js";
+import { sealingOf } from "../../src/seal/noble.js";
 import { Network } from "../../src/transport/network.js";
 import { Relay } from "../../src/transport/relay.js";
 import { BuddyArena } from "../../src/wire/arena.js";
@@ -39,6 +40,8 @@ export interface NetworkedOptions extends Omit<NetworkOptions, "random" | "nodes
   readonly limits: Limits;
   readonly kernels: readonly KernelName[];
   readonly isFaithful?: boolean;
+  /** Of the job; undefined: packets are not sealed. */
+  readonly key?: Uint8Array | undefined;
   readonly initiators?: number;
   readonly responders?: number;
   readonly backlogBytes?: number;
@@ -90,6 +93,7 @@ export class NetworkedJob implements RelayedJob {
       endpoints: limits.tasks * limits.contexts,
       nodeOf: (endpoint) => Math.floor(endpoint / limits.contexts),
       job: JOB,
+      sealing: options.key && sealingOf(options.key, JOB),
       addressOf: String,
       initiators,
       responders,
