@@ -90,6 +90,8 @@ describe("a task that says what it likes", () => {
     ["a first packet without a size", records(record(KIND_FIRST, 0, fill(4)))],
     ["a first packet that is longer than its message", records(first(10, 11))],
     ["packets that are longer than their message", records(first(20, 10), record(KIND_MORE, 0, fill(11)))],
+    // Into bytes that somebody waits for.
+    ["packets beyond a large message", records(first(80_000, 10), record(KIND_MORE, 0, fill(80_000)))],
     ["a message within another's packets", records(first(20, 10), record(KIND_MESSAGE, 0, fill(8)))],
     ["a message that begins within another's packets", records(first(20, 10), first(20, 10))],
     ["a packet of nothing", records(first(20, 10), record(KIND_MORE, 0))],
