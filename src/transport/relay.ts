@@ -62,6 +62,8 @@ interface Incoming {
   readonly waiting: Map<number, LaneRecord[]>;
   /** Bytes that have gone into lanes and are not given back yet, for each pair. */
   readonly credits: Map<number, number>;
+  /** Bytes that are still to come of a message in packets, for each pair where one has begun. */
+  readonly rests: Map<number, number>;
   /** Of its contexts by ordinal, and of all of them under ALL: to how many of ours they have said that they end. */
   readonly ends: Map<number, number>;
 }
@@ -221,7 +223,7 @@ export class Relay {
   #from(task: number): Incoming {
     let incoming = this.#incoming.get(task);
     if (incoming === undefined) {
-      incoming = { waiting: new Map(), credits: new Map(), ends: new Map() };
+      incoming = { waiting: new Map(), credits: new Map(), rests: new Map(), ends: new Map() };
       this.#incoming.set(task, incoming);
     }
     return incoming;
@@ -405,7 +407,9 @@ export class Relay {
   // ── In ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
   /** Records that have come: behind those of their pair. False: they are none. */
-  #fileRecords({ waiting }: Incoming, from: number, to: number, bytes: Uint8Array): boolean {
+  #fileRecords({ waiting, rests }: Incoming, from: number, to: number, bytes: Uint8Array): boolean {
+    const pair = this.#pairOf(from, to);
+    let rest = rests.get(pair) ?? 0;
     const words = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
     const records: LaneRecord[] = [];
     for (let at = 0; at < bytes.length; ) {
@@ -416,10 +420,14 @@ export class Relay {
       const counts = recordBytes(length);
       if (bytes.length - at < counts || !RELAYED_KINDS.includes(kind)) return false;
       const body = bytes.subarray(at + 4 * PREFIX_WORDS, at + 4 * PREFIX_WORDS + length);
-      records.push({ kind, meta: words.getInt32(at + 4, true), body, counts });
+      const meta = words.getInt32(at + 4, true);
+      rest = restBehind(kind, meta, body, rest);
+      if (rest < 0) return false;
+      records.push({ kind, meta, body, counts });
       at += counts;
     }
-    const pair = this.#pairOf(from, to);
+    if (rest > 0) rests.set(pair, rest);
+    else rests.delete(pair);
     const before = waiting.get(pair);
     if (before === undefined) waiting.set(pair, records);
     else before.push(...records);
@@ -513,6 +521,22 @@ function isSwitch(commit: number): boolean {
 /** Bytes of a record in a letter: its prefix, its body, padding. */
 function recordBytes(length: number): number {
   return 4 * PREFIX_WORDS + alignUp(length, 4);
+}
+
+/**
+ * Bytes that are to come behind a record of the message that it is of.
+ * @param rest those that are to come before it
+ * @returns -1: there is no such record, or not there
+ */
+function restBehind(kind: number, meta: number, body: Uint8Array, rest: number): number {
+  if (kind === KIND_SWITCH) return rest;
+  if (kind === KIND_MORE) return body.length > 0 && body.length <= rest ? rest - body.length : -1;
+  const headerBytes = meta >>> META_HEADER_SHIFT;
+  if (kind === KIND_MESSAGE) return rest === 0 && headerBytes <= body.length ? 0 : -1;
+  if (rest > 0 || body.length < FIRST_PREFIX_SIZE) return -1;
+  const payloadBytes = new DataView(body.buffer, body.byteOffset).getUint32(0, true);
+  const total = payloadBytes === 0 ? headerBytes : alignUp(headerBytes, 8) + payloadBytes;
+  return Math.max(-1, total - (body.length - FIRST_PREFIX_SIZE));
 }
 
 /** A kernel's functions as properties, whatever they are methods of. */

@@ -18,11 +18,14 @@ const started = (network: Partial<NetworkedLaunch>): typeof launch =>
   launchNetworked({ seed: SEED, ...network }) as unknown as typeof launch;
 
 const name = `network (${replayNote()})`;
-apiSuite({ name: `${name}, wasm, faithful`, kernels: ["wasm"], many: 30, launch: started({ isFaithful: true }) });
-apiSuite({ name: `${name}, wasm and twin`, kernels: ["wasm", "ts"], many: 30, launch: started({}) });
-apiSuite({
-  name: `${name}, wasm and twin, lossy`,
-  kernels: ["wasm", "ts"],
-  many: 30,
-  launch: started({ faults: FAULTS }),
+const of = (what: string, kernels: readonly ("wasm" | "ts")[], network: Partial<NetworkedLaunch>): void =>
+  apiSuite({ name: `${name}, ${what}`, kernels, many: 30, launch: started(network) });
+of("wasm, faithful", ["wasm"], { isFaithful: true });
+of("wasm and twin", ["wasm", "ts"], {});
+of("wasm and twin, lossy", ["wasm", "ts"], { faults: FAULTS });
+of("twin and wasm, few sessions, small packets", ["ts", "wasm"], {
+  faults: FAULTS,
+  initiators: 1,
+  responders: 2,
+  packetBytes: 256,
 });

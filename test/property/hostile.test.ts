@@ -1,0 +1,153 @@
+// A task on a node of a network that says what it likes: what is wrong is counted and dropped, and nobody is held up.
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import {
+  FIRST_PREFIX_SIZE,
+  KIND_FIRST,
+  KIND_MESSAGE,
+  KIND_MORE,
+  KIND_RTS,
+  META_HEADER_SHIFT,
+  RECORD_KIND_SHIFT,
+} from "../../assembly/layout.js";
+import { taskOf } from "../../src/pami/endpoint.js";
+import { SUCCESS } from "../../src/pami/result.js";
+import type { Letter } from "../../src/transport/courier.js";
+import { word } from "../support/arbitraries.js";
+import { type Networked, NetworkedJob } from "../support/networked.js";
+import { randomOf } from "../support/random.js";
+import { replayNote, SEED } from "../support/seed.js";
+
+const CONTEXTS = 2;
+const DATA = 1;
+const LIMITS = {
+  tasks: 3,
+  contexts: CONTEXTS,
+  laneBytes: 2048,
+  heapBytes: 2 ** 22,
+  regions: 8,
+  fifos: 2,
+  slots: 8,
+};
+
+/** A record as it is in a letter: prefix, body, padding. */
+function record(kind: number, headerBytes: number, body: readonly number[] = [], length = body.length): number[] {
+  const bytes = new Uint8Array(8 + 4 * Math.ceil(body.length / 4));
+  const words = new DataView(bytes.buffer);
+  words.setUint32(0, (kind << RECORD_KIND_SHIFT) | length, true);
+  words.setUint32(4, (headerBytes << META_HEADER_SHIFT) | DATA, true);
+  bytes.set(body, 8);
+  return [...bytes];
+}
+
+/** The first record of a message that comes in packets. */
+function first(payloadBytes: number, here: number): number[] {
+  const prefix = [...new Uint8Array(Int32Array.of(payloadBytes, 0).buffer)];
+  expect(prefix.length).toBe(FIRST_PREFIX_SIZE);
+  return record(KIND_FIRST, 0, [...prefix, ...new Array<number>(here).fill(7)]);
+}
+
+const fill = (bytes: number) => new Array<number>(bytes).fill(7);
+const records = (...all: readonly number[][]): Letter => ({ records: Uint8Array.from(all.flat()) });
+const descriptor = (kind: number, bytes: number) => Int32Array.of(kind, 0, 0, bytes, 0, 0, 0, 0, 0, 0, 0, 0);
+
+function hostileJob(seed: number) {
+  const job = new NetworkedJob({ seed, limits: LIMITS, kernels: ["wasm", "ts"] });
+  const [target, hostile, honest] = job.tasks as [Networked, Networked, Networked];
+  const context = target.client.createContext();
+  const other = honest.client.createContext();
+  /** Bytes of what came, by the task that sent it. */
+  const came: [number, number][] = [];
+  context.dispatch(DATA, (message) => {
+    came.push([taskOf(message.origin), message.payloadBytes]);
+    if (!message.immediate) message.receive(new Uint8Array(message.payloadBytes));
+  });
+  const settle = async (): Promise<void> => {
+    for (let i = 0; i < 10; i++) {
+      await job.turn();
+      while (context.advance() > 0);
+    }
+  };
+  const post = async (letter: Letter, to = 0): Promise<void> => {
+    hostile.letters.post(CONTEXTS, to, letter);
+    hostile.letters.flush();
+    await settle();
+  };
+  const close = (): void => {
+    for (const { client } of job.tasks) client.close();
+  };
+  return { target, context, other, came, post, settle, close };
+}
+
+describe("a task that says what it likes", () => {
+  it.each<[string, Letter]>([
+    ["a record that is cut short", { records: Uint8Array.from(record(KIND_MESSAGE, 0, fill(16)).slice(0, 20)) }],
+    ["a prefix that is cut short", { records: Uint8Array.of(1, 2, 3) }],
+    ["a record that says it is longer", records(record(KIND_MESSAGE, 0, fill(16), 2 ** 27))],
+    ["a record that asks for this memory", records(record(KIND_RTS, 0, fill(64)))],
+    ["a header that is longer than its message", records(record(KIND_MESSAGE, 400, fill(16)))],
+    ["a packet of no message", records(record(KIND_MORE, 0, fill(16)))],
+    ["a first packet without a size", records(record(KIND_FIRST, 0, fill(4)))],
+    ["a first packet that is longer than its message", records(first(10, 11))],
+    ["packets that are longer than their message", records(first(20, 10), record(KIND_MORE, 0, fill(11)))],
+    // Into bytes that somebody waits for.
+    ["packets beyond a large message", records(first(80_000, 10), record(KIND_MORE, 0, fill(80_000)))],
+    ["a message within another's packets", records(first(20, 10), record(KIND_MESSAGE, 0, fill(8)))],
+    ["a message that begins within another's packets", records(first(20, 10), first(20, 10))],
+    ["a packet of nothing", records(first(20, 10), record(KIND_MORE, 0))],
+    ["more back than was sent", { credit: 1 }],
+    ["an answer that nobody asked for", { answer: 1, result: 0, data: undefined }],
+    ["a put of other bytes than it says", { ask: 1, descriptor: descriptor(1, 8), moved: 0, data: Uint8Array.of(1) }],
+    ["a get with bytes", { ask: 1, descriptor: descriptor(2, 8), moved: 0, data: Uint8Array.of(1) }],
+    ["a get from beyond its end", { ask: 1, descriptor: descriptor(2, 8), moved: 9, data: undefined }],
+  ])("%s is dropped and counted; what is right comes before and after", async (_, wrong) => {
+    const { target, came, post, close } = hostileJob(SEED);
+    await post(records(record(KIND_MESSAGE, 0, fill(16)), first(30, 10), record(KIND_MORE, 0, fill(20))));
+    expect([target.letters.wrong, came]).toEqual([
+      0,
+      [
+        [1, 16],
+        [1, 30],
+      ],
+    ]);
+    await post(wrong);
+    expect([target.letters.wrong, came.length]).toEqual([1, 2]);
+    await post(records(record(KIND_MESSAGE, 0, fill(24))));
+    expect([target.letters.wrong, came.at(-1)]).toEqual([1, [1, 24]]);
+    close();
+  });
+
+  it.each([0, 1, 2, 3])(`anything at all: others go on (${replayNote()} + %i)`, async (more) => {
+    const random = randomOf(SEED + more);
+    const { target, context, other, came, post, settle, close } = hostileJob(SEED + more);
+    const bytes = fc.uint8Array({ maxLength: 400 });
+    const body = fc.array(fc.integer({ min: 0, max: 255 }), { maxLength: 100 });
+    const payload = fc.integer({ min: 0, max: 5000 });
+    const one = fc.oneof(
+      fc.tuple(fc.integer({ min: 0, max: 7 }), fc.integer({ min: 0, max: 120 }), body).map((given) => record(...given)),
+      fc.tuple(payload, fc.integer({ min: 0, max: 100 })).map(([all, here]) => first(all, here)),
+    );
+    const words = fc.array(fc.oneof(fc.integer({ min: 0, max: 12 }), word), { minLength: 12, maxLength: 12 });
+    const letter = fc.oneof<fc.Arbitrary<Letter>[]>(
+      fc.array(one, { maxLength: 5 }).map((all) => records(...all)),
+      fc.record({ records: bytes }),
+      fc.record({ credit: word }),
+      fc.record({ answer: fc.integer({ min: 0, max: 5 }), result: word, data: fc.option(bytes, { nil: undefined }) }),
+      fc.record({
+        ask: word,
+        descriptor: words.map((all) => Int32Array.from(all)),
+        moved: fc.oneof(fc.constant(0), word),
+        data: fc.option(bytes, { nil: undefined }),
+      }),
+    );
+    for (const letters of fc.sample(letter, { seed: SEED + more, numRuns: 150 })) {
+      await post(letters, random(CONTEXTS));
+      if (random(10) === 0) expect(other.sendImmediate(context.endpoint, DATA, null, Uint8Array.of(1))).toBe(SUCCESS);
+    }
+    expect(other.sendImmediate(context.endpoint, DATA, null, new Uint8Array(99))).toBe(SUCCESS);
+    await settle();
+    expect(came.filter(([from]) => from === 2).at(-1)).toEqual([2, 99]);
+    expect(target.letters.wrong).toBeGreaterThan(0);
+    close();
+  });
+});
