@@ -14,6 +14,7 @@ import { sealingOf } from "../../src/seal/noble.js";
 import type { Sealing } from "../../src/wire/sealing.js";
 import { Sessions, type SessionsOptions } from "../../src/wire/sessions.js";
 import { type NetworkOptions, SimulatedNetwork } from "../../src/wire/simulated.js";
+import type { Wire } from "../../src/wire/wire.js";
 import { randomOf } from "../support/random.js";
 import { Heap, Life } from "./heap.js";
 
@@ -25,6 +26,8 @@ export const ENDPOINTS = 4;
 export type Given = Map<string, string[]>;
 
 export interface SimulationOptions extends Omit<NetworkOptions, "random"> {
+  /** Decorates a node's wire. */
+  readonly around?: (wire: Wire) => Wire;
   readonly seed: number;
   readonly kernel?: "wasm" | "ts";
   readonly memoryBytes?: number;
@@ -102,7 +105,8 @@ export class Simulation {
 
   /** Starts a node, for the first time or anew. */
   start(node: SimulatedNode): void {
-    const wire = this.network.attach(node.number, this.#options.isFaithful);
+    const own = this.network.attach(node.number, this.#options.isFaithful);
+    const wire = this.#options.around?.(own) ?? own;
     node.life?.end();
     node.life = new Life(this.heap);
     const { epoch } = node;

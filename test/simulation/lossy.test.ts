@@ -1,0 +1,127 @@
+// The lossy decorator: what it does to packets, and that sessions over it bring all, on a wire that does nothing to them.
+import { describe, expect, it } from "vitest";
+import { LossyWire, type Mishaps } from "../../src/wire/lossy.js";
+import type { Wire } from "../../src/wire/wire.js";
+import { randomOf } from "../support/random.js";
+import { replayNote, SEED } from "../support/seed.js";
+import { Simulation } from "./nodes.js";
+
+/** A wire that keeps what is sent. */
+function recorded(): { wire: Wire; sent: number[] } {
+  const sent: number[] = [];
+  const wire: Wire = {
+    packetBytes: 1400,
+    isFaithful: true,
+    send: (to, packet) => {
+      sent.push(packet[0] as number);
+      expect(to).toBe("there");
+      return true;
+    },
+    onPacket: () => {},
+    onRoom: () => {},
+    close: () => sent.push(-1),
+  };
+  return { wire, sent };
+}
+
+function played(mishaps: Mishaps, count: number, seed = SEED): { lossy: LossyWire; sent: number[] } {
+  const { wire, sent } = recorded();
+  const random = randomOf(seed);
+  const lossy = new LossyWire(wire, mishaps, () => random(2 ** 32));
+  const packet = new Uint8Array(1);
+  for (let i = 0; i < count; i++) {
+    packet[0] = i;
+    expect(lossy.send("there", packet)).toBe(true);
+    packet.fill(255); // the bytes are the caller's again
+  }
+  return { lossy, sent };
+}
+
+const upTo = (count: number): number[] => Array.from({ length: count }, (_, i) => i);
+
+describe(`a lossy wire (${replayNote()})`, () => {
+  it("without mishaps passes on all, in order, and what comes", () => {
+    const { lossy, sent } = played({}, 100);
+    expect(sent).toEqual(upTo(100));
+    expect([lossy.packetBytes, lossy.isFaithful]).toEqual([1400, false]);
+    const { wire } = recorded();
+    const other = new LossyWire(wire, {}, () => 0);
+    const came: unknown[] = [];
+    other.onPacket = (from) => came.push(from);
+    other.onRoom = () => came.push("room");
+    wire.onPacket("x", new Uint8Array(1));
+    wire.onRoom();
+    expect(came).toEqual(["x", "room"]);
+  });
+
+  it("all of one kind: nothing comes, all comes twice, each comes later by as many as it says", () => {
+    expect(played({ loss: 1 }, 50).sent).toEqual([]);
+    expect(played({ duplicate: 1 }, 3).sent).toEqual([0, 0, 1, 1, 2, 2]);
+    // Each is overtaken by one; so the last one is kept.
+    expect(played({ reorder: 1, reorderPackets: 1 }, 6).sent).toEqual(upTo(4));
+    const { sent } = played({ reorder: 0.3, reorderPackets: 5 }, 200);
+    expect(sent).not.toEqual(sent.toSorted((a, b) => a - b));
+    expect(new Set(sent).size).toBe(sent.length);
+    expect(sent.every((number, place) => Math.abs(number - place) <= 10)).toBe(true);
+  });
+
+  it("as often as it says, and the same from the same seed", () => {
+    const mishaps = { loss: 0.1, duplicate: 0.05, reorder: 0.2 };
+    const [first, second] = [played(mishaps, 20_000), played(mishaps, 20_000)];
+    expect(first.sent).toEqual(second.sent);
+    const { sent, lost, duplicated, reordered } = first.lossy.counts;
+    for (const [count, part] of [
+      [lost, 0.1],
+      [duplicated, 0.9 * 0.05],
+      [reordered, 0.9 * 0.2],
+    ] as const) {
+      // Six standard deviations.
+      expect(Math.abs(count - part * sent)).toBeLessThan(6 * Math.sqrt(sent * part));
+    }
+    expect(played(mishaps, 20_000, SEED + 1).sent).not.toEqual(first.sent);
+  });
+
+  it("keeps a bounded number of packets, and none when it closes", () => {
+    const { lossy, sent } = played({ reorder: 1, reorderPackets: 1000 }, 500);
+    expect(sent.length).toBeGreaterThan(400);
+    const before = sent.length;
+    lossy.close();
+    expect(sent.slice(before)).toEqual([-1]);
+  });
+
+  it.each([
+    [{ loss: 1.1 }, "loss of a lossy wire is 1.1: it is a part, 0 … 1"],
+    [{ duplicate: Number.NaN }, "duplicate of a lossy wire is NaN"],
+    [{ reorder: -1 }, "reorder of a lossy wire is -1"],
+    [{ reorderPackets: 0 }, "reorderPackets of a lossy wire is 0: it is an integer of 1 … 1000"],
+  ])("refuses %j", (mishaps, message) => {
+    expect(() => new LossyWire(recorded().wire, mishaps, () => 0)).toThrow(message);
+  });
+
+  it.each([{ loss: 0.2 }, { duplicate: 0.2 }, { reorder: 0.5 }, { loss: 0.1, duplicate: 0.1, reorder: 0.2 }])(
+    "D8 sessions over it bring all, once and in order: %j",
+    (mishaps) => {
+      const random = randomOf(SEED);
+      const wires: LossyWire[] = [];
+      const simulation = new Simulation({
+        seed: SEED,
+        nodes: 2,
+        around: (wire) => {
+          const lossy = new LossyWire(wire, mishaps, () => random(2 ** 32));
+          wires.push(lossy);
+          return lossy;
+        },
+      });
+      for (let i = 0; i < 500; i++) simulation.submit(i & 1, (i + 1) & 1, Buffer.alloc(300, String(i)));
+      expect(simulation.run()).toBe(true);
+      for (const [stream, first] of [
+        ["0>4", 0],
+        ["4>0", 1],
+      ] as const) {
+        const wanted = upTo(250).map((i) => `${i}:${Buffer.alloc(300, String(2 * i + first)).toString("latin1")}`);
+        expect(simulation.given.get(stream)).toEqual(wanted);
+      }
+      expect(wires.every(({ counts }) => counts.lost + counts.duplicated + counts.reordered > 0)).toBe(true);
+    },
+  );
+});
