@@ -71,6 +71,7 @@ export class Network implements Courier {
   readonly #advance: () => void;
   /** By task: what waits to go there. */
   readonly #lines = new Map<number, Queue<Outgoing>>();
+  readonly #posted = new Set<number>();
   readonly #heard = new Set<number>();
   readonly #dropped = new Set<number>();
   /** By task, and by pair: what has come of letters that go on. */
@@ -113,6 +114,7 @@ export class Network implements Courier {
   post(from: number, to: number, letter: Letter): void {
     const task = this.#taskOf(to);
     this.#push(task, outgoingOf(from, to, letter));
+    this.#posted.add(task);
     if (this.#hasLeft) return;
     this.#doubled[task] = 0;
     this.#probe(task, this.#now());
@@ -175,6 +177,8 @@ export class Network implements Courier {
     this.#probeAll();
     for (const [task, line] of this.#lines) {
       for (let first = line.first; first !== undefined && this.#send(task, first); first = line.first) line.shift();
+      // Those to whom there is nothing to say cost nothing.
+      if (line.length === 0) this.#lines.delete(task);
     }
     this.#advance();
   }
@@ -254,7 +258,7 @@ export class Network implements Courier {
   }
 
   get posted(): Iterable<number> {
-    return new Set([...this.#lines.keys(), ...this.#heard]);
+    return new Set([...this.#posted, ...this.#heard]);
   }
 
   hears(task: number): boolean {
@@ -264,6 +268,7 @@ export class Network implements Courier {
   drop(task: number): void {
     this.#dropped.add(task);
     this.#lines.delete(task);
+    this.#posted.delete(task);
     this.#heard.delete(task);
     this.#probeAt[task] = Number.POSITIVE_INFINITY;
     this.#partial.delete(task);

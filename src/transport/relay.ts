@@ -47,6 +47,7 @@ const EVENT_BODY = 2;
 const EVENT_ORIGIN = 3;
 /** What goes from relay to relay; whatever asks for memory of the other task does not. */
 const RELAYED_KINDS = [KIND_MESSAGE, KIND_FIRST, KIND_MORE, KIND_SWITCH];
+
 /** A record on its way into a lane. */
 interface LaneRecord {
   readonly kind: number;
@@ -334,8 +335,8 @@ export class Relay {
       const task = this.#taskOf(target);
       const block = contextBlock(this.#map, target);
       const isOver = this.#ended.has(task) || isClosed(this.#inner, this.#map, target);
-      for (let count = 1; !isOver && count > 0; ) {
-        count = this.#inner.advance(block, 1) & ADVANCE_EVENTS_MASK;
+      while (!isOver) {
+        const count = this.#inner.advance(block, 1) & ADVANCE_EVENTS_MASK;
         if (count === 0) break;
         isFree = true;
         this.#post(block, count, target, window);
@@ -430,7 +431,7 @@ export class Relay {
     else rests.delete(pair);
     const before = waiting.get(pair);
     if (before === undefined) waiting.set(pair, records);
-    else before.push(...records);
+    else for (const record of records) before.push(record);
     return true;
   }
 

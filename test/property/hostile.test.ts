@@ -73,10 +73,16 @@ function hostileJob(seed: number) {
     hostile.letters.flush();
     await settle();
   };
+  /** While the target does not look. */
+  const postAll = async (letters: readonly Letter[]): Promise<void> => {
+    for (const letter of letters) hostile.letters.post(CONTEXTS, 0, letter);
+    hostile.letters.flush();
+    for (let i = 0; i < 50; i++) await job.turn();
+  };
   const close = (): void => {
     for (const { client } of job.tasks) client.close();
   };
-  return { target, context, other, came, post, settle, close };
+  return { target, context, other, came, post, postAll, settle, close };
 }
 
 describe("a task that says what it likes", () => {
@@ -114,6 +120,17 @@ describe("a task that says what it likes", () => {
     expect([target.letters.wrong, came.length]).toEqual([1, 2]);
     await post(records(record(KIND_MESSAGE, 0, fill(24))));
     expect([target.letters.wrong, came.at(-1)]).toEqual([1, [1, 24]]);
+    close();
+  });
+
+  it("more records at once than a call takes arguments, behind others that wait: all of them wait", async () => {
+    const { target, other, context, came, postAll, settle, close } = hostileJob(SEED);
+    context.dispatch(0, () => {});
+    // Empty messages, to dispatch id 0: more than a lane takes, and then very many.
+    await postAll([{ records: new Uint8Array(8 * 1000) }, { records: new Uint8Array(8 * 300_000) }]);
+    expect(other.sendImmediate(context.endpoint, DATA, null, Uint8Array.of(1))).toBe(SUCCESS);
+    await settle();
+    expect([target.letters.wrong, came]).toEqual([0, [[2, 1]]]);
     close();
   });
 
