@@ -19,6 +19,7 @@ import {
   DESCRIPTOR_RMW,
   DESCRIPTOR_TEST_OFFSET,
   DESCRIPTOR_VALUE_OFFSET,
+  DESCRIPTOR_WORDS,
   INJECTION_FAILED_OFFSET,
   INJECTION_FIRST_OFFSET,
   INJECTION_HEAD_OFFSET,
@@ -62,9 +63,6 @@ const SMALL_BYTES: u32 = 64;
 
 /** Descriptors that are touched ahead. */
 const TOUCH_MAX: u32 = 16;
-
-/** Bytes of a descriptor that mean something: what inject() copies. */
-const DESCRIPTOR_USED: usize = 48;
 
 /** Moves bytes; where the ranges overlap, as if there were a copy in between. */
 function move(to: usize, from: usize, bytes: u32): void {
@@ -234,7 +232,7 @@ export function inject(fifo: usize, completions: u32): u32 {
   const descriptor = slotOf(fifo, tail & mask);
   const staged = fifo + INJECTION_STAGED_OFFSET;
   // Word by word, as they were written: a wider load would have to wait until they are in the cache.
-  for (let at: usize = 0; at < DESCRIPTOR_USED; at += 4) store<u32>(descriptor + at, load<u32>(staged + at));
+  for (let at: usize = 0; at < DESCRIPTOR_WORDS << 2; at += 4) store<u32>(descriptor + at, load<u32>(staged + at));
   const isFence = u32(load<u32>(staged, DESCRIPTOR_KIND_OFFSET) == DESCRIPTOR_FENCE);
   for (let i: u32 = 1; i <= completions; i++) {
     const completion = slotOf(fifo, (tail + i) & mask);

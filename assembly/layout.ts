@@ -433,6 +433,8 @@ export const DESCRIPTOR_VALUE_OFFSET: u32 = 32;
 export const DESCRIPTOR_TEST_OFFSET: u32 = 40;
 export const DESCRIPTOR_SIZE: u32 = 64;
 export const DESCRIPTOR_SHIFT: u32 = 6;
+/** Words of a descriptor that mean something: what is copied of it. */
+export const DESCRIPTOR_WORDS: u32 = 12;
 
 /** From the origin's region to the target's. */
 export const DESCRIPTOR_PUT: u32 = 1;

@@ -8,6 +8,7 @@ import {
   DESCRIPTOR_PUT,
   DESCRIPTOR_RMW,
   DESCRIPTOR_SIZE,
+  DESCRIPTOR_WORDS,
   INJECTION_HEAD_OFFSET,
   INJECTION_STAGED_OFFSET,
   INJECTION_TAIL_OFFSET,
@@ -94,8 +95,6 @@ export interface RmwParameters {
 }
 
 const SLOT_MASK = 2 ** COMPLETION_RESULT_SHIFT - 1;
-/** Words of a descriptor that mean something. */
-const DESCRIPTOR_WORDS = 12;
 /** Equals nothing that a caller has. */
 const NO_REGION = {};
 /** No TRANSFER_…: there is no place in the pending queue. */

@@ -17,6 +17,7 @@ import {
   DESCRIPTOR_RMW,
   DESCRIPTOR_SHIFT,
   DESCRIPTOR_SIZE,
+  DESCRIPTOR_WORDS,
   INJECTION_FAILED_OFFSET,
   INJECTION_FIRST_OFFSET,
   INJECTION_HEAD_OFFSET,
@@ -42,9 +43,6 @@ import {
 import type { Kernel, Memory } from "../kernel/kernel.js";
 import type { MemoryMap } from "../memory/map.js";
 import type { Letter } from "./courier.js";
-
-/** Words of a descriptor that mean something. */
-const DESCRIPTOR_WORDS = 12;
 
 /** Bytes of the region through which others' operations go. */
 export const DESK_BYTES = DESCRIPTOR_SIZE + SLICE_BYTES;

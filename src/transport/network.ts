@@ -5,6 +5,7 @@
 //
 // A line is bounded by what relays let be under way (relay.ts: a window for each pair; errands.ts: a slice for each FIFO).
 import {
+  DESCRIPTOR_WORDS,
   SEGMENT_ANSWER,
   SEGMENT_ASK,
   SEGMENT_CREDIT,
@@ -24,7 +25,6 @@ import { Queue } from "../support/queue.js";
 import type { Courier, Hear, Letter } from "./courier.js";
 
 /** Words before the data of an ASK (number, bytes moved, then the descriptor), and of an ANSWER (number, result). */
-const DESCRIPTOR_WORDS = 12;
 const ASK_WORDS = 2 + DESCRIPTOR_WORDS;
 const ANSWER_WORDS = 2;
 const NO_WORDS: readonly number[] = [];

@@ -31,7 +31,7 @@ import type { Incoming } from "./incoming.js";
 import { Packet } from "./packet.js";
 import { SESSION_WINDOW } from "./responder.js";
 import type { SessionSeals } from "./sealing.js";
-import { Seen } from "./seen.js";
+import { SEEN_WORDS, Seen } from "./seen.js";
 import { Session } from "./session.js";
 import { grown, type Station } from "./station.js";
 import type { Address } from "./wire.js";
@@ -45,8 +45,6 @@ const SILENCE_MAX = 10_000_000;
 const ATTEMPTS_YIELD = 2;
 /** With a key nobody says that a session is unknown, for it can't be proven: so many times, and another one is begun. */
 const ATTEMPTS_ANEW = 4;
-/** Words of which acknowledgments came already: as many as packets may be under way, twice. */
-const SEEN_WORDS = 64;
 /** Microseconds that a session without work stays open. */
 const IDLE_INITIATOR = 50_000;
 /** Data packets of a session, after which it is another node's turn. */

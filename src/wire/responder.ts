@@ -3,7 +3,7 @@ import { ACKNOWLEDGE_WORDS_MAX, PACKET_ACKNOWLEDGE } from "../../assembly/layout
 import { seqDelta } from "../../assembly/seq.js";
 import type { Packet } from "./packet.js";
 import type { Seal, SessionSeals } from "./sealing.js";
-import { Seen } from "./seen.js";
+import { SEEN_WORDS, Seen } from "./seen.js";
 import type { Address } from "./wire.js";
 
 /** Data packets behind the first that is missing that may be under way: bits of an acknowledgment. */
@@ -12,9 +12,6 @@ export const SESSION_WINDOW = 32 * ACKNOWLEDGE_WORDS_MAX;
 const ACKNOWLEDGE_EVERY = 4;
 /** Microseconds that an acknowledgment waits for more to acknowledge. */
 const ACKNOWLEDGE_WAIT = 200;
-
-/** Words of which packets came already: as many as may be under way, twice. */
-const SEEN_WORDS = 64;
 
 /** What came with a connect packet, and what the answer to it was. */
 export interface Opening {

@@ -1,6 +1,9 @@
 // Numbers that came: each is taken once, in whatever order they come (RFC 6479). Those far behind the highest count as seen.
 import { seqDelta } from "../../assembly/seq.js";
 
+/** Words for the packets of a session: as many as may be under way, twice. */
+export const SEEN_WORDS = 64;
+
 export class Seen {
   #highest: number;
   /** Bit number & 31 of word (number >>> 5) & mask. */

@@ -15,6 +15,7 @@ import {
   DESCRIPTOR_RMW,
   DESCRIPTOR_TEST_OFFSET,
   DESCRIPTOR_VALUE_OFFSET,
+  DESCRIPTOR_WORDS,
   INJECTION_FAILED_OFFSET,
   INJECTION_FIRST_OFFSET,
   INJECTION_HEAD_OFFSET,
@@ -56,8 +57,6 @@ import type { Sync } from "./sync.js";
 const WORDS_MAX = 128;
 /** … and up to here one over bytes (16 B: 15 ns). */
 const BYTES_MAX = 15;
-
-const DESCRIPTOR_WORDS = 12;
 
 /** The 64-bit number of two words. */
 function wideOf(low: number, high: number): bigint {
