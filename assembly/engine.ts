@@ -245,6 +245,13 @@ export function inject(fifo: usize, completions: u32): u32 {
   return tail & mask;
 }
 
+/** Owner: whether the engine has processed all of a FIFO. */
+function isProcessed(fifo: usize, isInline: bool): bool {
+  // SYNC E (idle): pairs with engineRun(), on another thread; what is processed, that thread has done with.
+  const head = isInline ? load<u32>(fifo, INJECTION_HEAD_OFFSET) : loadWord(fifo + INJECTION_HEAD_OFFSET);
+  return head == load<u32>(fifo, INJECTION_TAIL_OFFSET);
+}
+
 /**
  * Owner: does the staged descriptor where it stands, if it is short and nothing is before it: neither unprocessed (C2)
  * nor with a callback to come, so that its own callbacks need no bit (C7: they are counted, by the caller).
@@ -255,10 +262,8 @@ export function submit(job: usize, fifo: usize, hasCallback: bool): u32 {
   const staged = fifo + INJECTION_STAGED_OFFSET;
   const kind = load<u32>(staged, DESCRIPTOR_KIND_OFFSET);
   const isInline = engineThread(job) == 0;
-  // SYNC E (idle): pairs with engineRun(), on another thread; what is processed, that thread has done with.
-  const head = isInline ? load<u32>(fifo, INJECTION_HEAD_OFFSET) : loadWord(fifo + INJECTION_HEAD_OFFSET);
-  const isIdle = head == load<u32>(fifo, INJECTION_TAIL_OFFSET);
-  const isFirst = isIdle && (!hasCallback || load<u32>(fifo, INJECTION_PENDING_OFFSET) == 0);
+  // Not even looked at where its callback has to wait for another: that would have the engine thread wait for its line.
+  const isFirst = (!hasCallback || load<u32>(fifo, INJECTION_PENDING_OFFSET) == 0) && isProcessed(fifo, isInline);
   if (kind == DESCRIPTOR_RMW) {
     const isNow = isFirst || !hasCallback;
     return submitted(change(job, staged, isNow ? SLICE_BYTES : 0), isNow);

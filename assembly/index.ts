@@ -42,6 +42,7 @@ export {
   clearBits,
   exchangeIf,
   loadWord,
+  pause,
   ring,
   ringAlways,
   spinEnter,

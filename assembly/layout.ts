@@ -873,6 +873,12 @@ export const POLL_PAUSE: u32 = 8;
  * a handler that only counts).
  */
 export const STREAM_PAUSE: u32 = 192;
+/**
+ * Divisions of who finds that the engine thread has not come to its completions yet: without them, the line of the mask is
+ * away when that thread is to set a bit, and where the two share a core its copies are slower by a tenth. 64 KiB puts, 8 in
+ * flight, of a bare copy, in the same processes: 0.86 without, 0.88 with 16, 0.90 with 32, 0.90 with 64 (Zen 5; 32 take 95 ns).
+ */
+export const ENGINE_PAUSE: u32 = 32;
 export const CACHE_LINE: u32 = 64;
 /**
  * A producer of small records stores into so many bytes ahead at once: each commit waits for the lines of all earlier

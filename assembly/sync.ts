@@ -1,6 +1,15 @@
 // The only file of the kernels that names an atomic. All wasm atomics are sequentially consistent; the callers say
 // which role each one plays, and which partner it pairs with.
-import { JOB_SPINNING_OFFSET, RMW_ADD, RMW_AND, RMW_OR, RMW_XOR, TASK_BELL_OFFSET, TASK_PARKED_OFFSET } from "./layout";
+import {
+  JOB_SPINNING_OFFSET,
+  NONE,
+  RMW_ADD,
+  RMW_AND,
+  RMW_OR,
+  RMW_XOR,
+  TASK_BELL_OFFSET,
+  TASK_PARKED_OFFSET,
+} from "./layout";
 
 /** Atomic load of a shared word. */
 export function loadWord(pointer: usize): u32 {
@@ -121,4 +130,14 @@ export function spinEnter(job: usize, task: u32, tasks: u32): u32 {
 /** The end of what spinEnter() began. */
 export function spinLeave(job: usize, task: u32): void {
   atomic.and<u32>(job + JOB_SPINNING_OFFSET + ((task >> 5) << 2), ~(1 << (task & 31)));
+}
+
+/**
+ * Lets some time pass: divisions, each of which waits for the one before it. Who polls meanwhile takes instructions, and lines
+ * of the cache, from whom it waits for. Returns the last quotient, so that nobody leaves them out.
+ */
+export function pause(divisions: u32): u32 {
+  let quotient = divisions;
+  for (; divisions != 0; divisions--) quotient = NONE / (quotient | 1);
+  return quotient;
 }

@@ -33,6 +33,7 @@ export interface Kernel {
   bellWait(task: number, seen: number, milliseconds: number): number;
   spinEnter(job: number, task: number, tasks: number): number;
   spinLeave(job: number, task: number): void;
+  pause(divisions: number): number;
 
   // heap
   heapInit(job: number): void;

@@ -9,6 +9,7 @@ import {
   DESCRIPTOR_RMW,
   DESCRIPTOR_SIZE,
   DESCRIPTOR_WORDS,
+  ENGINE_PAUSE,
   INJECTION_HEAD_OFFSET,
   INJECTION_STAGED_OFFSET,
   INJECTION_TAIL_OFFSET,
@@ -320,7 +321,10 @@ export class Rma {
       fifo.isIdle = fifo.isAway;
       for (; fifo.due > 0 && !this.#stopped; fifo.due--) {
         const taken = this.#kernel.completionTake(fifo.pointer);
-        if (taken === NONE) break;
+        if (taken === NONE) {
+          if (fifo.isAway) this.#kernel.pause(ENGINE_PAUSE);
+          break;
+        }
         fifo.isIdle = false;
         events++;
         this.#complete(fifo, taken, errors);

@@ -217,20 +217,20 @@ export const ENGINE_MUTANTS: readonly Mutant[] = [
     {
       name: "a FIFO is taken for idle by a plain look",
       file: "engine.ts",
-      find: "load<u32>(fifo, INJECTION_HEAD_OFFSET) : loadWord(fifo + INJECTION_HEAD_OFFSET);\n  const isIdle",
-      replace: "load<u32>(fifo, INJECTION_HEAD_OFFSET) : load<u32>(fifo, INJECTION_HEAD_OFFSET);\n  const isIdle",
+      find: "load<u32>(fifo, INJECTION_HEAD_OFFSET) : loadWord(fifo + INJECTION_HEAD_OFFSET);\n  return head",
+      replace: "load<u32>(fifo, INJECTION_HEAD_OFFSET) : load<u32>(fifo, INJECTION_HEAD_OFFSET);\n  return head",
     },
     {
       name: "what is short does not wait for what is before it",
       file: "engine.ts",
-      find: "  const isFirst = isIdle && (",
-      replace: "  const isFirst = (isIdle || kind == DESCRIPTOR_PUT) && (",
+      find: " && isProcessed(fifo, isInline);",
+      replace: " && (isProcessed(fifo, isInline) || kind == DESCRIPTOR_PUT);",
     },
     {
       name: "a fence does not wait for what is before it",
       file: "engine.ts",
-      find: "  const isFirst = isIdle && (",
-      replace: "  const isFirst = (isIdle || kind == DESCRIPTOR_FENCE) && (",
+      find: " && isProcessed(fifo, isInline);",
+      replace: " && (isProcessed(fifo, isInline) || kind == DESCRIPTOR_FENCE);",
     },
     {
       name: "the engine thread says how far it is by a plain store",

@@ -215,14 +215,18 @@ export function twinEngine(
     return tail & mask;
   }
 
+  function isProcessed(fifo: number, isInline: boolean): boolean {
+    // SYNC E (idle)
+    const head = isInline ? words[(fifo + INJECTION_HEAD_OFFSET) >>> 2] : loadWord(fifo + INJECTION_HEAD_OFFSET);
+    return head === words[(fifo + INJECTION_TAIL_OFFSET) >>> 2];
+  }
+
   function submit(job: number, fifo: number, hasCallback: boolean): number {
     const staged = fifo + INJECTION_STAGED_OFFSET;
     const kind = words[(staged + DESCRIPTOR_KIND_OFFSET) >>> 2];
     const isInline = engineThread(job) === 0;
-    // SYNC E (idle)
-    const head = isInline ? words[(fifo + INJECTION_HEAD_OFFSET) >>> 2] : loadWord(fifo + INJECTION_HEAD_OFFSET);
-    const isIdle = head === words[(fifo + INJECTION_TAIL_OFFSET) >>> 2];
-    const isFirst = isIdle && (!hasCallback || words[(fifo + INJECTION_PENDING_OFFSET) >>> 2] === 0);
+    const mayBeFirst = !hasCallback || words[(fifo + INJECTION_PENDING_OFFSET) >>> 2] === 0;
+    const isFirst = mayBeFirst && isProcessed(fifo, isInline);
     if (kind === DESCRIPTOR_RMW) {
       const isNow = isFirst || !hasCallback;
       return submitted(change(job, staged, isNow ? SLICE_BYTES : 0), isNow);

@@ -2,6 +2,7 @@
 // (a call), so the twin reads its own words plainly and asks atomically only where an answer is acted upon.
 import {
   JOB_SPINNING_OFFSET,
+  NONE,
   RMW_ADD,
   RMW_AND,
   RMW_OR,
@@ -133,6 +134,12 @@ export function twinSync({ words, buffer }: Memory) {
     Atomics.and(words, ((job + JOB_SPINNING_OFFSET) >>> 2) + (task >>> 5), ~(1 << (task & 31)));
   }
 
+  function pause(divisions: number): number {
+    let quotient = divisions;
+    for (let left = divisions; left !== 0; left--) quotient = (NONE / ((quotient | 1) >>> 0)) >>> 0;
+    return quotient;
+  }
+
   return {
     loadWord,
     storeWord,
@@ -150,6 +157,7 @@ export function twinSync({ words, buffer }: Memory) {
     bellWait,
     spinEnter,
     spinLeave,
+    pause,
   };
 }
 
