@@ -52,6 +52,7 @@ import {
   TRANSFER_ENDED,
   TRANSFER_LOCAL_CLOSED,
   WINDOW_ALLOWED_OFFSET,
+  WINDOW_AWAY_OFFSET,
   WINDOW_BIT_OFFSET,
   WINDOW_BYTES_OFFSET,
   WINDOW_CHAIN_GENERATION_OFFSET,
@@ -371,10 +372,10 @@ function windowAt(block: usize, number: u32): usize {
   return block + BLOCK_WINDOWS_OFFSET + number * WINDOW_SIZE;
 }
 
-/** Whether a window belongs to a transfer: what is left in others is nobody's. */
+/** Whether a window belongs to a transfer of this memory: what is left in others is nobody's. */
 function isOpen(window: usize): bool {
   // SYNC V (engine): pairs with windowOpen() and windowClose().
-  return (loadWord(window + WINDOW_GENERATION_OFFSET) & 1) != 0;
+  return (loadWord(window + WINDOW_GENERATION_OFFSET) & 1) != 0 && load<u32>(window, WINDOW_AWAY_OFFSET) == 0;
 }
 
 /** Of chainRun(): bytes that it may still move, and how many windows have something left. */

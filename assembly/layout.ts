@@ -511,6 +511,8 @@ export const BLOCK_SIZE: u32 = 16384;
 //   344  portion      bytes of a portion
 //   348  ring         0, or after so many portions the payload begins anew at `from`: it is staged there
 //   352  depth        links that are prefetched; of an origin 0
+//   356  away         owner         engine        0, or AWAY_…: the other side is in another memory, and the kernels leave
+//                                                 this window alone: whoever carries descriptors there is its engine
 //   384  left         peer engine   owner         the DMA counter: bytes that have not arrived (P7)         SYNC K
 //   388  wrong        peer engine   owner         TRANSFER_… of the first portion that was refused
 //   512  rget[4]      peer core,    engine        origin RGETs (P1): DESCRIPTORs that target RGETs ship
@@ -547,11 +549,17 @@ export const WINDOW_BYTES_OFFSET: u32 = 340;
 export const WINDOW_PORTION_OFFSET: u32 = 344;
 export const WINDOW_RING_OFFSET: u32 = 348;
 export const WINDOW_DEPTH_OFFSET: u32 = 352;
+export const WINDOW_AWAY_OFFSET: u32 = 356;
 export const WINDOW_LEFT_OFFSET: u32 = 384;
 export const WINDOW_WRONG_OFFSET: u32 = 388;
 export const WINDOW_RGETS_OFFSET: u32 = 512;
 export const WINDOW_SLOTS_OFFSET: u32 = 768;
 export const WINDOW_SIZE: u32 = 1792;
+/** Of `away`: bits. The other side has given the transfer up; it was told that this one has; all is there, it has said. */
+export const AWAY_YES: u32 = 1;
+export const AWAY_STOPPED: u32 = 2;
+export const AWAY_TOLD: u32 = 4;
+export const AWAY_OVER: u32 = 8;
 /** Slots of a window: those of DEPTH_MAX + 1 links, and the last descriptor (see chain.ts). */
 export const WINDOW_SLOTS: u32 = 16;
 /** Links of a chain that are prefetched, at most (P9): so many origin RGETs has a window. */
@@ -842,6 +850,24 @@ export const SEGMENT_ANSWER: u32 = 4;
 export const SEGMENT_END: u32 = 5;
 /** Nothing: that it is acknowledged says that its target lives. */
 export const SEGMENT_PROBE: u32 = 6;
+/**
+ * Of a self-pacing transfer: CHAIN_…, how many words follow, those: the receiver's window as an RTS names one (region of its
+ * block, that one's generation, offset, its own generation), what the kind says; the bytes of a portion.
+ */
+export const SEGMENT_CHAIN: u32 = 7;
+/** To an origin (P2): the target's window, and the first descriptors that its origin RGETs ship. */
+export const CHAIN_BEGIN: u32 = 1;
+/** To either side (P3–P5, P8): descriptors, for the slots of its window. */
+export const CHAIN_SHIP: u32 = 2;
+/**
+ * To the target (P6): where a slice of a portion goes (region, generation, offset), TRANSFER_…, bytes of the portion that are
+ * over by it: 0, or all.
+ */
+export const CHAIN_MOVE: u32 = 3;
+/** To the origin: TRANSFER_…, all is there. Its NOTICE waits for that. */
+export const CHAIN_OVER: u32 = 4;
+/** To the origin (P10): nothing more is to be moved. */
+export const CHAIN_STOP: u32 = 5;
 /** Added to a kind: the content goes on in the next segment of the stream. */
 export const SEGMENT_MORE: u32 = 8;
 export const SEGMENT_KIND_MAX: u32 = 15;

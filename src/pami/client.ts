@@ -19,7 +19,7 @@ import { type Clock, systemClock } from "../support/clock.js";
 import { diagnostics } from "../support/diagnostics.js";
 import { hardwareThreads, processorName } from "../support/host.js";
 import { Keepalive } from "../support/keepalive.js";
-import { DESK_BYTES } from "../transport/errands.js";
+import { DESK_BYTES } from "../transport/desk.js";
 import type { Relay } from "../transport/relay.js";
 import { Context, type ContextHost, type ContextOptions } from "./context.js";
 import { Debug, type DebugLimits } from "./debug.js";
@@ -178,7 +178,7 @@ export class Client {
       refresh: () => this.#refresh(),
       hasEnded: (number) => this.#ended[number] !== 0,
       regions: this.#regions,
-      isShared,
+      sinks: parts.relay?.sinks,
       contextClosed: (context, ordinal) => {
         this.#contexts.delete(context.index);
         if (!this.#closed) {

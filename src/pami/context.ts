@@ -21,6 +21,7 @@ import type { Tracer } from "../engine/trace.js";
 import type { Kernel, Memory } from "../kernel/kernel.js";
 import { contextBlock, isClosed, type MemoryMap, ordinalOf } from "../memory/map.js";
 import { diagnostics } from "../support/diagnostics.js";
+import type { Sink } from "../transport/chains.js";
 import { ShmLanes } from "../transport/shm.js";
 import { bytesOf, Calls } from "./call.js";
 import { type DispatchId, type TypedHandler, untyped } from "./codec.js";
@@ -86,8 +87,8 @@ export interface ContextHost extends WaitHost {
   hasEnded(task: number): boolean;
   /** The regions of its task. */
   readonly regions: RegionTable;
-  /** Whether tasks share memory. */
-  readonly isShared: boolean;
+  /** The relay's, where tasks share no memory. */
+  readonly sinks: Map<number, Sink> | undefined;
   contextClosed(context: Context, ordinal: number): void;
 }
 
@@ -159,7 +160,7 @@ export class Context {
     this.#completions = completions;
     this.#trail = trail;
     this.#work = debug ? new TimedWork(debug, this.endpoint) : new WorkQueue();
-    const rendezvous = new Rendezvous(base, host.regions, host.isShared, options);
+    const rendezvous = new Rendezvous(base, host.regions, host.sinks, options);
     this.#rendezvous = rendezvous;
     this.#sender = trail
       ? new TracedSender(trail, base, rendezvous.offers, pendingBytes)

@@ -3,10 +3,12 @@
 // be, because the destination is no region or there is no memory for a chain, this thread copies them, a slice in each
 // advance.
 import {
+  BLOCK_SIZE,
   DEPTH_MAX,
   LINK_COUNT_MAX,
   LINK_SIZE,
   NONE,
+  PAGE_SIZE,
   RTS_BLOCK_GENERATION_OFFSET,
   RTS_BLOCK_INDEX_OFFSET,
   RTS_BYTES_OFFSET,
@@ -49,6 +51,7 @@ import {
   WINDOW_WRONG_OFFSET,
 } from "../../assembly/layout.js";
 import { copyInto } from "../support/copy.js";
+import type { Sink } from "../transport/chains.js";
 import type { Base } from "./base.js";
 import { checkInteger, PamiError, show } from "./error.js";
 import type { MemRegion, OpenRegion, RegionTable } from "./memregion.js";
@@ -97,7 +100,12 @@ const PORTION_BYTES_MIN = 64;
 const PORTION_BYTES_MAX = 2 ** 30;
 const DEPTH = 2;
 
-/** A payload that this thread copies. */
+/** Bytes of a portion from another memory, if that makes no more than LINK_COUNT_MAX of them. */
+const AWAY_BYTES_MAX = 1024 * 1024;
+/** Pages of a chain and a block of windows. */
+const CHAIN_PAGES = Math.ceil((LINK_COUNT_MAX * LINK_SIZE + BLOCK_SIZE) / PAGE_SIZE);
+
+/** A payload that this thread copies; from another memory: for which there is no memory yet. */
 interface Pull {
   readonly request: Request;
   readonly destination: Destination;
@@ -117,10 +125,23 @@ export class Intake {
   readonly #linksInUse = new Set<MemRegion>();
   /** Regions that have held links, and do again. */
   readonly #links: MemRegion[] = [];
+  readonly #sinks: Map<number, Sink> | undefined;
   readonly #count: (change: 1 | -1) => void;
 
-  /** @param count told of each payload that this thread begins to copy, or has copied @throws PAMIR_INVAL */
-  constructor(base: Base, regions: RegionTable, windows: WindowTable, pacing: Pacing, count: (change: 1 | -1) => void) {
+  /**
+   * @param sinks the relay's, where tasks share no memory
+   * @param count told of each payload that this thread begins to copy, or has copied
+   * @throws PAMIR_INVAL
+   */
+  constructor(
+    base: Base,
+    regions: RegionTable,
+    windows: WindowTable,
+    pacing: Pacing,
+    sinks: Map<number, Sink> | undefined,
+    count: (change: 1 | -1) => void,
+  ) {
+    this.#sinks = sinks;
     this.#count = count;
     checkPacing(pacing);
     this.#base = base;
@@ -154,8 +175,7 @@ export class Intake {
 
   /** Has a payload moved to where it goes; the destination is told once all is there, or nothing more comes. */
   receive(request: Request, destination: Destination): void {
-    const to = this.#regions.find(destination.bytes);
-    if (to !== undefined && this.#chain(request, destination, to)) return;
+    if (this.#begin(request, destination)) return;
     const pull: Pull = { request, destination, at: 0, isCanceled: false, forget: () => {} };
     pull.forget = onAbort(destination.options.signal, () => {
       pull.isCanceled = true;
@@ -175,7 +195,10 @@ export class Intake {
 
   /** Whether advance() would do something. */
   get hasWork(): boolean {
-    return this.#pulls.some((pull) => this.#canPull(pull, this.#windowOf(pull.request)));
+    return this.#pulls.some((pull) => {
+      if (!this.#isAway(pull.request)) return this.#canPull(pull, this.#windowOf(pull.request));
+      return pull.isCanceled || this.#base.kernel.heapFreePages(this.#base.map.job) >= CHAIN_PAGES;
+    });
   }
 
   /** An endpoint has ended: nothing more comes from it. */
@@ -189,12 +212,27 @@ export class Intake {
     for (const region of [...this.#links, ...this.#linksInUse]) region.close();
   }
 
-  /** Begins a chain into a region; false: there is no memory for it. */
-  #chain(request: Request, destination: Destination, to: OpenRegion): boolean {
+  /** Whether a chain has been begun: it needs memory, and either a region, or the relay to bring the bytes. */
+  #begin(request: Request, destination: Destination): boolean {
+    const to = this.#regions.find(destination.bytes);
+    return (to !== undefined || this.#isAway(request)) && this.#chain(request, destination, to);
+  }
+
+  /** Whether an origin is in another memory. */
+  #isAway({ origin }: Request): boolean {
+    const { contexts } = this.#base.map;
+    return this.#sinks !== undefined && Math.floor(origin / contexts) !== Math.floor(this.#base.ordinal / contexts);
+  }
+
+  /** Begins a chain into a region, or to a sink; false: there is no memory for it. */
+  #chain(request: Request, destination: Destination, to: OpenRegion | undefined): boolean {
     const { kernel, map, memory, engine } = this.#base;
     const { portion = this.#portion, depth = this.#depth } = destination.options;
     // What is staged has the portions of its ring.
-    const portionBytes = request.portion || Math.max(portion, Math.ceil(request.bytes / LINK_COUNT_MAX));
+    const least = Math.ceil(request.bytes / LINK_COUNT_MAX);
+    // What is under way elsewhere takes memory of both sides.
+    const most = this.#isAway(request) ? Math.min(portion, AWAY_BYTES_MAX) : portion;
+    const portionBytes = request.portion || Math.max(most, least);
     const links = this.#takeLinks(Math.ceil(request.bytes / portionBytes) * LINK_SIZE);
     if (links === undefined) return false;
     const side = this.#windows.open(request.origin, NONE, (window) => this.#side(request, window, destination, links));
@@ -214,9 +252,9 @@ export class Intake {
       [WINDOW_FROM_INDEX_OFFSET, request.index],
       [WINDOW_FROM_GENERATION_OFFSET, request.generation],
       [WINDOW_FROM_OFFSET_OFFSET, request.offset],
-      [WINDOW_TO_INDEX_OFFSET, to.index],
-      [WINDOW_TO_GENERATION_OFFSET, to.generation],
-      [WINDOW_TO_OFFSET_OFFSET, destination.bytes.byteOffset - to.pointer],
+      [WINDOW_TO_INDEX_OFFSET, to?.index ?? NONE],
+      [WINDOW_TO_GENERATION_OFFSET, to?.generation ?? 0],
+      [WINDOW_TO_OFFSET_OFFSET, to === undefined ? 0 : destination.bytes.byteOffset - to.pointer],
       [WINDOW_CHAIN_INDEX_OFFSET, links.index],
       [WINDOW_CHAIN_GENERATION_OFFSET, links.generation],
       [WINDOW_BYTES_OFFSET, request.bytes],
@@ -226,6 +264,7 @@ export class Intake {
     ] as const) {
       memory.words[(window.pointer + offset) >>> 2] = value;
     }
+    if (to === undefined) this.#sinks?.set(window.pointer, (at, bytes) => copyInto(destination.bytes, at, bytes));
     // Where the origin's window is gone, the origin is: its end is about to be told, and nothing is there.
     if (kernel.chainWrite(map.job, window.pointer) === 0) {
       kernel.storeWord(window.pointer + WINDOW_LEFT_OFFSET, request.bytes);
@@ -243,6 +282,7 @@ export class Intake {
         return true;
       },
       over: (result: Result) => {
+        this.#sinks?.delete(window.pointer);
         this.#giveLinks(links);
         this.#complete(destination, result);
       },
@@ -285,6 +325,7 @@ export class Intake {
 
   /** Copies the next slice of a payload; whether that is over. */
   #pull(pull: Pull): boolean {
+    if (this.#isAway(pull.request)) return this.#beginLate(pull);
     for (const end = pull.at + SLICE_BYTES; pull.at < end; ) {
       // Looked up once for each part, since the origin may close meanwhile: then the next part finds none.
       const window = this.#windowOf(pull.request);
@@ -292,6 +333,19 @@ export class Intake {
       if (this.#pullPart(pull, window)) return true;
     }
     return false;
+  }
+
+  /** Begins the chain for which there was no memory; whether there was, or it is not wanted any more. */
+  #beginLate(pull: Pull): boolean {
+    const { request, destination } = pull;
+    if (pull.isCanceled) {
+      this.#notice(request, TRANSFER_CANCELED);
+      return this.#over(pull, CANCELED);
+    }
+    if (!this.#begin(request, destination)) return false;
+    pull.forget();
+    this.#count(-1);
+    return true;
   }
 
   /** Copies the next portion of a payload that is staged, or a slice of another; whether that is over. */

@@ -63,7 +63,7 @@ export class Offers {
   readonly #base: Base;
   readonly #regions: RegionTable;
   readonly #windows: WindowTable;
-  readonly #isShared: boolean;
+  readonly isAway: (peer: number) => boolean;
   /** How many were offered, by target. */
   readonly #counts: Uint8Array;
   /** Those that are staged. */
@@ -71,18 +71,18 @@ export class Offers {
   /** Regions that have been rings, and are again. */
   readonly #rings: MemRegion[] = [];
 
-  /** @param isShared whether tasks share memory: else nothing can be offered */
-  constructor(base: Base, regions: RegionTable, windows: WindowTable, isShared: boolean) {
+  /** @param isAway whether an endpoint is in another memory */
+  constructor(base: Base, regions: RegionTable, windows: WindowTable, isAway: (peer: number) => boolean) {
     this.#base = base;
     this.#regions = regions;
     this.#windows = windows;
-    this.#isShared = isShared;
+    this.isAway = isAway;
     this.#counts = new Uint8Array(base.map.tasks * base.map.contexts);
   }
 
   /** Whether a payload is to be offered: if its sender wants so, or says nothing and it is large and lies in a region. */
   suits(payload: Uint8Array, isWanted: boolean | undefined, isLarge: boolean): boolean {
-    if (!this.#isShared || payload.length === 0) return false;
+    if (payload.length === 0) return false;
     return isWanted ?? (isLarge && this.#regions.find(payload) !== undefined);
   }
 

@@ -462,6 +462,8 @@ export class Target {
     if (!offers.mayBegin(this.#ordinal)) return LANE_BUSY;
     const headerBytes = header?.length ?? 0;
     const bytes = RTS_SIZE + headerBytes;
+    // Whether the other memory has a piece for a larger lane nobody knows here.
+    if (bytes > lanes.smallBodyMax && offers.isAway(this.#ordinal)) return LANE_NO_MEMORY;
     const state = this.#ensure(bytes);
     if (state !== LANE_READY) return state;
     if (!offers.reserve(offer)) return LANE_NO_MEMORY;

@@ -1,6 +1,7 @@
 // The windows of one context: its sides of the transfers that pace themselves, and who is told when one is over. A window is
 // where the engine at the other side injects descriptors: see WINDOW in assembly/layout.ts.
 import {
+  AWAY_YES,
   BLOCK_SIZE,
   BLOCK_STATUS_OFFSET,
   BLOCK_WINDOWS_OFFSET,
@@ -9,6 +10,7 @@ import {
   TRANSFER_BROKEN,
   TRANSFER_CANCELED,
   TRANSFER_DONE,
+  WINDOW_AWAY_OFFSET,
   WINDOW_BIT_OFFSET,
   WINDOW_COUNT,
   WINDOW_DEPTH_OFFSET,
@@ -92,9 +94,19 @@ export class WindowTable {
   readonly #broken = new Set<Side>();
   readonly #engine: ContextEngine;
   readonly #count: (change: 1 | -1) => void;
+  readonly #isAway: (peer: number) => boolean;
 
-  /** @param count told of each window that is opened, or closed */
-  constructor({ kernel, memory, map, block, engine }: Base, regions: RegionTable, count: (change: 1 | -1) => void) {
+  /**
+   * @param isAway whether an endpoint is in another memory
+   * @param count told of each window that is opened, or closed
+   */
+  constructor(
+    { kernel, memory, map, block, engine }: Base,
+    regions: RegionTable,
+    isAway: (peer: number) => boolean,
+    count: (change: 1 | -1) => void,
+  ) {
+    this.#isAway = isAway;
     this.#count = count;
     this.#kernel = kernel;
     this.#memory = memory;
@@ -124,6 +136,10 @@ export class WindowTable {
     const head = this.#kernel.loadWord(pointer + WINDOW_HEAD_OFFSET);
     const generation = this.#kernel.windowOpen(pointer, allowed);
     this.#memory.words[(pointer + WINDOW_PEER_ENDPOINT_OFFSET) >>> 2] = peer;
+    const away = this.#isAway(peer) ? AWAY_YES : 0;
+    const awayAt = (pointer + WINDOW_AWAY_OFFSET) >>> 2;
+    // Where tasks share memory it is 0 for ever: an engine thread may be looking.
+    if (this.#memory.words[awayAt] !== away) this.#memory.words[awayAt] = away;
     // Of a target's it is from 1 on: the dump tells both sides apart by it.
     this.#memory.words[(pointer + WINDOW_DEPTH_OFFSET) >>> 2] = 0;
     const side = make({ pointer, generation, head, region: block.region, offset, peer });

@@ -14,6 +14,11 @@ export type Letter =
       readonly data: Uint8Array | undefined;
     }
   | { readonly answer: number; readonly result: number; readonly data: Uint8Array | undefined }
+  /**
+   * Of a self-pacing transfer: see chains.ts. `chain` is CHAIN_…; of `words`, the first four name the receiver's window, the
+   * others are what that letter says.
+   */
+  | { readonly chain: number; readonly words: Int32Array; readonly data: Uint8Array | undefined }
   /** Nothing comes behind this from the first to the second: the context has closed, or its task has left the job. */
   | { readonly end: "context" | "task" };
 

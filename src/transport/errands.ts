@@ -16,7 +16,6 @@ import {
   DESCRIPTOR_REMOTE_OFFSET_OFFSET,
   DESCRIPTOR_RMW,
   DESCRIPTOR_SHIFT,
-  DESCRIPTOR_SIZE,
   DESCRIPTOR_WORDS,
   INJECTION_FAILED_OFFSET,
   INJECTION_FIRST_OFFSET,
@@ -25,34 +24,18 @@ import {
   INJECTION_RESULT_OFFSET,
   INJECTION_SLOTS_OFFSET,
   INJECTION_TAIL_OFFSET,
-  REGION_BASE_OFFSET,
-  REGION_BYTES_OFFSET,
-  REGION_GENERATION_OFFSET,
-  REGION_SIZE,
   RMW_FETCH,
   RMW_WIDE,
   SLICE_BYTES,
   TRANSFER_DONE,
   TRANSFER_ENDED,
   TRANSFER_INVALID,
-  TRANSFER_LOCAL_BOUNDS,
-  TRANSFER_LOCAL_CLOSED,
-  TRANSFER_REMOTE_BOUNDS,
-  TRANSFER_REMOTE_CLOSED,
 } from "../../assembly/layout.js";
 import type { Kernel, Memory } from "../kernel/kernel.js";
 import type { MemoryMap } from "../memory/map.js";
 import type { Letter } from "./courier.js";
-
-/** Bytes of the region through which others' operations go. */
-export const DESK_BYTES = DESCRIPTOR_SIZE + SLICE_BYTES;
-
-/** That region: a descriptor, then the bytes. */
-export interface Desk {
-  readonly bytes: Uint8Array;
-  readonly index: number;
-  readonly generation: number;
-}
+import { DESK_SLICE_OFFSET, type Desk } from "./desk.js";
+import { type Place, placeIn, remoteResult } from "./places.js";
 
 type Ask = Extract<Letter, { readonly ask: number }>;
 
@@ -137,22 +120,12 @@ export class Errands {
     return this.#localOf(descriptor, 0, code).result;
   }
 
-  /** Where bytes of a region of this memory are. */
-  #place(index: number, generation: number, offset: number, bytes: number): { result: number; pointer: number } {
-    const entry = this.#map.regionsBase + index * REGION_SIZE;
-    const isOpen = index < this.#map.tasks * this.#map.regions && (generation & 1) === 1;
-    if (!isOpen || this.#word(entry + REGION_GENERATION_OFFSET) !== generation) {
-      return { result: TRANSFER_LOCAL_CLOSED, pointer: 0 };
-    }
-    if (offset + bytes > this.#word(entry + REGION_BYTES_OFFSET)) return { result: TRANSFER_LOCAL_BOUNDS, pointer: 0 };
-    return { result: TRANSFER_DONE, pointer: this.#word(entry + REGION_BASE_OFFSET) + offset };
-  }
-
   /** Where the local bytes of a descriptor are, from byte `moved` on. */
-  #localOf(descriptor: number, moved: number, bytes: number): { result: number; pointer: number } {
+  #localOf(descriptor: number, moved: number, bytes: number): Place {
     const index = this.#word(descriptor + DESCRIPTOR_LOCAL_INDEX_OFFSET);
     const generation = this.#word(descriptor + DESCRIPTOR_LOCAL_GENERATION_OFFSET);
-    return this.#place(index, generation, this.#word(descriptor + DESCRIPTOR_LOCAL_OFFSET_OFFSET) + moved, bytes);
+    const offset = this.#word(descriptor + DESCRIPTOR_LOCAL_OFFSET_OFFSET) + moved;
+    return placeIn(this.#memory, this.#map, index, generation, offset, bytes);
   }
 
   /**
@@ -285,16 +258,14 @@ export class Errands {
     const part = isRmw ? size : Math.min(code - moved, SLICE_BYTES);
     if ((data?.length ?? 0) !== (kind === DESCRIPTOR_PUT ? part : 0)) return false;
     // The whole of it is refused, where the whole is not right.
-    let result = this.#place(index, generation, offset, size).result;
-    if (result === TRANSFER_LOCAL_CLOSED) result = TRANSFER_REMOTE_CLOSED;
-    if (result === TRANSFER_LOCAL_BOUNDS) result = TRANSFER_REMOTE_BOUNDS;
-    const first = pointer + DESCRIPTOR_SIZE;
+    let result = remoteResult(placeIn(this.#memory, this.#map, index, generation, offset, size).result);
+    const first = pointer + DESK_SLICE_OFFSET;
     if (result === TRANSFER_DONE) {
       if (data !== undefined) bytes.set(data, first);
       if (!isRmw) words[at + (DESCRIPTOR_BYTES_OFFSET >>> 2)] = part;
       words[at + (DESCRIPTOR_LOCAL_INDEX_OFFSET >>> 2)] = desk.index;
       words[at + (DESCRIPTOR_LOCAL_GENERATION_OFFSET >>> 2)] = desk.generation;
-      words[at + (DESCRIPTOR_LOCAL_OFFSET_OFFSET >>> 2)] = DESCRIPTOR_SIZE;
+      words[at + (DESCRIPTOR_LOCAL_OFFSET_OFFSET >>> 2)] = DESK_SLICE_OFFSET;
       words[at + (DESCRIPTOR_REMOTE_OFFSET_OFFSET >>> 2)] = offset + moved;
       result = this.#kernel.perform(this.#map.job, pointer, SLICE_BYTES);
     }

@@ -8,6 +8,7 @@ import {
   DESCRIPTOR_WORDS,
   SEGMENT_ANSWER,
   SEGMENT_ASK,
+  SEGMENT_CHAIN,
   SEGMENT_CREDIT,
   SEGMENT_END,
   SEGMENT_KIND_SHIFT,
@@ -22,11 +23,14 @@ import {
 import type { Memory } from "../kernel/kernel.js";
 import type { MemoryMap } from "../memory/map.js";
 import { Queue } from "../support/queue.js";
+import { CHAIN_WORDS_MAX } from "./chains.js";
 import type { Courier, Hear, Letter } from "./courier.js";
 
 /** Words before the data of an ASK (number, bytes moved, then the descriptor), and of an ANSWER (number, result). */
 const ASK_WORDS = 2 + DESCRIPTOR_WORDS;
 const ANSWER_WORDS = 2;
+/** Words before those of a CHAIN: its kind, and how many they are. */
+const CHAIN_WORDS = 2;
 const NO_WORDS: readonly number[] = [];
 const NO_BYTES: Uint8Array = new Uint8Array(0);
 
@@ -303,22 +307,32 @@ function outgoingOf(from: number, to: number, letter: Letter): Outgoing {
   if ("credit" in letter) return make(SEGMENT_CREDIT, [letter.credit]);
   if ("ask" in letter) return make(SEGMENT_ASK, [letter.ask, letter.moved, ...letter.descriptor], letter.data);
   if ("answer" in letter) return make(SEGMENT_ANSWER, [letter.answer, letter.result], letter.data);
+  if ("chain" in letter) return make(SEGMENT_CHAIN, [letter.chain, letter.words.length, ...letter.words], letter.data);
   return make(SEGMENT_END, [Number(letter.end === "task")]);
 }
 
 /** The letter that a content is; undefined: none. */
 function letterOf(kind: number, content: Uint8Array): Letter | undefined {
   if (kind === SEGMENT_RECORDS) return { records: content };
-  const known = { [SEGMENT_CREDIT]: 1, [SEGMENT_ASK]: ASK_WORDS, [SEGMENT_ANSWER]: ANSWER_WORDS, [SEGMENT_END]: 1 }[
-    kind
-  ];
+  const known = wordsOf(kind, content);
   if (known === undefined || content.length < 4 * known) return undefined;
   const words = new Int32Array(content.buffer, 0, known);
   const [first = 0, second = 0] = words;
   const data = content.length > 4 * known ? content.subarray(4 * known) : undefined;
   if (kind === SEGMENT_ASK) return { ask: first >>> 0, descriptor: words.slice(2), moved: second >>> 0, data };
   if (kind === SEGMENT_ANSWER) return { answer: first >>> 0, result: second, data };
+  if (kind === SEGMENT_CHAIN) return { chain: first, words: words.slice(CHAIN_WORDS), data };
   if (data !== undefined) return undefined;
   if (kind === SEGMENT_CREDIT) return { credit: first >>> 0 };
   return { end: first === 1 ? "task" : "context" };
+}
+
+/** Words before the data of a content; undefined: it is no letter's. */
+function wordsOf(kind: number, content: Uint8Array): number | undefined {
+  if (kind === SEGMENT_ASK) return ASK_WORDS;
+  if (kind === SEGMENT_ANSWER) return ANSWER_WORDS;
+  if (kind === SEGMENT_CREDIT || kind === SEGMENT_END) return 1;
+  if (kind !== SEGMENT_CHAIN || content.length < 4 * CHAIN_WORDS) return undefined;
+  const said = new DataView(content.buffer, content.byteOffset).getUint32(4, true);
+  return said <= CHAIN_WORDS_MAX ? CHAIN_WORDS + said : undefined;
 }

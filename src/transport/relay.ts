@@ -7,7 +7,7 @@
 //
 // Records go as they are: those that were committed since, in one letter for each pair of contexts. WINDOW bytes of them may
 // be on their way for a pair; then its lane is not read until some are given back. A pair that is held back holds up no
-// other. What goes by injection FIFOs is in errands.ts.
+// other. What goes by injection FIFOs is in errands.ts, and by windows in chains.ts.
 //
 // What comes may be wrong (a network is not trusted): a letter that is, is dropped and told of to the courier.
 import {
@@ -19,20 +19,27 @@ import {
   KIND_FIRST,
   KIND_MESSAGE,
   KIND_MORE,
+  KIND_RTS,
   KIND_SWITCH,
   LANE_TARGET_OFFSET,
+  LINK_COUNT_MAX,
   META_HEADER_SHIFT,
   RECORD_KIND_MASK,
   RECORD_KIND_SHIFT,
   RECORD_LENGTH_MASK,
+  RTS_BYTES_OFFSET,
+  RTS_PORTION_OFFSET,
+  RTS_SIZE,
   TRANSFER_DONE,
   TRANSFER_LATER,
 } from "../../assembly/layout.js";
 import { alignUp } from "../../assembly/seq.js";
 import type { Kernel, Memory } from "../kernel/kernel.js";
 import { contextBlock, isClosed, type MemoryMap } from "../memory/map.js";
+import { Chains, type Sink } from "./chains.js";
 import type { Courier, Letter } from "./courier.js";
-import { type Desk, Errands } from "./errands.js";
+import type { Desk } from "./desk.js";
+import { Errands } from "./errands.js";
 import { LANE_NO_MEMORY, LANE_READY, ShmLanes } from "./shm.js";
 
 /** Bytes of records that may be on their way from a context to another; a batch may go beyond it. */
@@ -46,7 +53,7 @@ const EVENT_WORDS = EVENT_SIZE >>> 2;
 const EVENT_BODY = 2;
 const EVENT_ORIGIN = 3;
 /** What goes from relay to relay; whatever asks for memory of the other task does not. */
-const RELAYED_KINDS = [KIND_MESSAGE, KIND_FIRST, KIND_MORE, KIND_SWITCH];
+const RELAYED_KINDS = [KIND_MESSAGE, KIND_FIRST, KIND_MORE, KIND_RTS, KIND_SWITCH];
 
 /** A record on its way into a lane. */
 interface LaneRecord {
@@ -93,6 +100,7 @@ export class Relay {
   readonly #host: RelayHost;
   readonly #courier: Courier;
   readonly #errands: Errands;
+  readonly #chains: Chains;
   /** Bytes of records on their way, for each pair of origin and target. */
   readonly #inFlight = new Map<number, number>();
   /** Pairs whose lane is not read, for so much is on its way. */
@@ -117,10 +125,15 @@ export class Relay {
     this.#courier = courier;
     courier.hear = (from, to, letter) => this.#hear(from, to, letter);
     const hasEnded = (task: number) => this.#ended.has(task);
-    const errands = new Errands(inner, memory, map, task, hasEnded, (from, to, letter) =>
-      courier.post(from, to, letter),
-    );
+    const post = (from: number, to: number, letter: Letter): void => {
+      if (!hasEnded(this.#taskOf(to))) courier.post(from, to, letter);
+    };
+    const errands = new Errands(inner, memory, map, task, hasEnded, post);
     this.#errands = errands;
+    const chains = new Chains(inner, memory, map, task, post);
+    this.#chains = chains;
+    const isHere = (ordinal: number): boolean => this.#taskOf(ordinal) === task;
+    const ordinalOf = (context: number): number => (context - map.contextsBase) / map.contextSize;
     this.kernel = {
       ...callable(inner),
       laneSendWords: (lane, bytes, meta, a, b) => {
@@ -164,6 +177,32 @@ export class Relay {
         courier.flush();
         return left;
       },
+      chainWrite: (job, window) => {
+        if (!chains.isAway(window)) return inner.chainWrite(job, window);
+        const links = chains.write(window);
+        courier.flush();
+        return links;
+      },
+      chainNotice: (job, index, generation, offset, own, origin, result) => {
+        if (isHere(origin)) return inner.chainNotice(job, index, generation, offset, own, origin, result);
+        chains.notice([index, generation, offset, own], origin, result);
+        courier.flush();
+        return 1;
+      },
+      chainRun: (job, context, most) => {
+        const left = inner.chainRun(job, context, most) + chains.run(ordinalOf(context), most);
+        courier.flush();
+        return left;
+      },
+      chainPeek: (job, context) => inner.chainPeek(job, context) || Number(chains.hasWork(ordinalOf(context))),
+      engineCall: (job, ordinal) => {
+        if (isHere(ordinal)) inner.engineCall(job, ordinal);
+        else {
+          chains.stop(ordinal);
+          courier.flush();
+        }
+        this.#wake();
+      },
     };
   }
 
@@ -174,7 +213,13 @@ export class Relay {
    */
   serve(desk: Desk, wake: () => void): void {
     this.#errands.desk = desk;
+    this.#chains.desk = desk;
     this.#wake = wake;
+  }
+
+  /** Where bytes of a payload go whose destination is in no region, by window of the target. */
+  get sinks(): Map<number, Sink> {
+    return this.#chains.sinks;
   }
 
   /** A letter has come. */
@@ -192,6 +237,7 @@ export class Relay {
     if ("records" in letter) return this.#fileRecords(this.#from(task), from, to, letter.records);
     if ("ask" in letter) return this.#errands.answer(from, to, letter);
     if ("answer" in letter) return this.#errands.answered(task, letter.answer, letter.result, letter.data);
+    if ("chain" in letter) return this.#chains.hear(from, to, letter);
     if ("credit" in letter) return this.#credited(this.#pairOf(to, from), letter.credit);
     const { ends } = this.#from(task);
     const whose = letter.end === "task" ? ALL : from;
@@ -482,6 +528,8 @@ export class Relay {
     const state = lanes.ensure(target, record.body.length);
     const lane = lanes.open[target] as number;
     const isTooSmall = state === LANE_NO_MEMORY && lane !== 0;
+    // What is offered has nothing to cut up: it waits for memory.
+    if (isTooSmall && record.kind === KIND_RTS) return false;
     if (isTooSmall) records.splice(place, 1, ...packetsOf(record, lanes.recordBodyMax(lane)));
     else if (state !== LANE_READY) return false;
     const { kind, meta, body } = records[place] as LaneRecord;
@@ -534,10 +582,20 @@ function restBehind(kind: number, meta: number, body: Uint8Array, rest: number):
   if (kind === KIND_MORE) return body.length > 0 && body.length <= rest ? rest - body.length : -1;
   const headerBytes = meta >>> META_HEADER_SHIFT;
   if (kind === KIND_MESSAGE) return rest === 0 && headerBytes <= body.length ? 0 : -1;
+  if (kind === KIND_RTS) return rest === 0 && isOffer(body, headerBytes) ? 0 : -1;
   if (rest > 0 || body.length < FIRST_PREFIX_SIZE) return -1;
   const payloadBytes = new DataView(body.buffer, body.byteOffset).getUint32(0, true);
   const total = payloadBytes === 0 ? headerBytes : alignUp(headerBytes, 8) + payloadBytes;
   return Math.max(-1, total - (body.length - FIRST_PREFIX_SIZE));
+}
+
+/** Whether a body is a request to send, and the header behind it. */
+function isOffer(body: Uint8Array, headerBytes: number): boolean {
+  if (body.length !== RTS_SIZE + headerBytes) return false;
+  const words = new DataView(body.buffer, body.byteOffset);
+  const bytes = words.getUint32(RTS_BYTES_OFFSET, true);
+  const portion = words.getUint32(RTS_PORTION_OFFSET, true);
+  return bytes > 0 && (portion === 0 || bytes / portion <= LINK_COUNT_MAX);
 }
 
 /** A kernel's functions as properties, whatever they are methods of. */

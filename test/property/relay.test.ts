@@ -6,7 +6,7 @@ import type { KernelName } from "../../src/kernel/kernel.js";
 import type { Limits } from "../../src/memory/map.js";
 import type { Context } from "../../src/pami/context.js";
 import { EAGAIN, SHUTDOWN, SUCCESS } from "../../src/pami/result.js";
-import { DESK_BYTES } from "../../src/transport/errands.js";
+import { DESK_BYTES } from "../../src/transport/desk.js";
 import type { Faults } from "../../src/wire/simulated.js";
 import { NetworkedJob } from "../support/networked.js";
 import { randomOf } from "../support/random.js";
@@ -71,7 +71,6 @@ function send(all: readonly Party[], from: number, to: number): number {
   const { context, sent } = all[from] as Party;
   const number = sent[to] as number;
   const payload = Uint8Array.from({ length: sizeOf(number) }, (_, i) => number + i);
-  // Nobody else can come at it: it goes in packets, like the others.
   const isOffered = payload.length > 0 && number % 2 === 0;
   const result = context.send({
     ...(isOffered ? { rendezvous: true, onLocal: () => payload.fill(0) } : {}),
@@ -82,6 +81,17 @@ function send(all: readonly Party[], from: number, to: number): number {
   });
   if (result === SUCCESS) sent[to] = number + 1;
   return result;
+}
+
+/** Bytes of all lanes in a task's memory. */
+function lanesOf({ client }: Relayed): number {
+  return client.dump().heap.owners.reduce((sum, { lanes }) => sum + lanes, 0);
+}
+
+/** There is nothing in a task's heap but what its relay works with, and what it gives back when somebody needs it. */
+function expectEmpty({ client, map }: Relayed): void {
+  const desk = Math.ceil(DESK_BYTES / PAGE_SIZE);
+  client.createRegion((map.heapPages - desk) * PAGE_SIZE).close();
 }
 
 type MakeJob = (limits: Limits, kernels: readonly KernelName[]) => RelayedJob;
@@ -261,8 +271,11 @@ describe.each(Object.keys(COURIERS).flatMap((courier) => KERNELS.map((kernels) =
         }
         await job.turn();
       }
-      const desk = Math.ceil(DESK_BYTES / PAGE_SIZE);
-      expect(tasks.map(({ map, free }) => map.heapPages - free())).toEqual([desk, desk, desk]);
+      expect(tasks.map(lanesOf)).toEqual([0, 0, 0]);
+      // And what they had for payloads that were offered, once they close.
+      for (const { context } of living) context.close();
+      for (let tries = 0; tries < 50; tries++) await job.turn();
+      for (const task of tasks) expectEmpty(task);
       for (const { client } of tasks) client.close();
     });
 
@@ -374,8 +387,11 @@ describe.each(Object.keys(COURIERS).flatMap((courier) => KERNELS.map((kernels) =
         }
         await job.turn();
       }
-      const pages = (bytes: number) => Math.ceil(bytes / PAGE_SIZE);
-      expect(survivor.map.heapPages - survivor.free()).toBe(pages(DESK_BYTES) + pages(REGION));
+      expect(lanesOf(survivor)).toBe(0);
+      mine.close();
+      for (const { context: one } of living) one.close();
+      for (let step = 0; step < 50; step++) await job.turn();
+      expectEmpty(survivor);
       for (const { client } of [tasks[0], tasks[2]] as Relayed[]) client.close();
     });
   },

@@ -34,6 +34,7 @@ import {
   TRANSFER_ENDED,
   TRANSFER_LOCAL_CLOSED,
   WINDOW_ALLOWED_OFFSET,
+  WINDOW_AWAY_OFFSET,
   WINDOW_BIT_OFFSET,
   WINDOW_BYTES_OFFSET,
   WINDOW_CHAIN_GENERATION_OFFSET,
@@ -342,7 +343,7 @@ export function twinChain({ words }: Memory, sync: Sync, due: Due, { regionOf, r
 
   function isOpen(window: number): boolean {
     // SYNC V (engine)
-    return (loadWord(window + WINDOW_GENERATION_OFFSET) & 1) !== 0;
+    return (loadWord(window + WINDOW_GENERATION_OFFSET) & 1) !== 0 && get(window, WINDOW_AWAY_OFFSET) === 0;
   }
 
   let allowance = 0;

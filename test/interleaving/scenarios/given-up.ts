@@ -88,7 +88,12 @@ class Core {
     const { kernel, memory } = world;
     const engine = new ContextEngine(kernel, map, OWN);
     const base = { kernel, memory, map, ordinal: OWN, block: world.context(OWN), engine } as unknown as Base;
-    this.windows = new WindowTable(base, new RegionTable(kernel, memory, map, OWN, false), () => {});
+    this.windows = new WindowTable(
+      base,
+      new RegionTable(kernel, memory, map, OWN, false),
+      () => false,
+      () => {},
+    );
     this.#world = world;
     this.#isTarget = isTarget;
   }
