@@ -1,0 +1,450 @@
+// Self-pacing transfers between tasks that share no memory: descriptors are the payload of letters. The names begin with the
+// element of the mechanism that they prove. The test says which letter arrives, and when.
+import { describe, expect, it } from "vitest";
+import {
+  CHAIN_BEGIN,
+  CHAIN_MOVE,
+  CHAIN_OVER,
+  CHAIN_SHIP,
+  CHAIN_STOP,
+  DESCRIPTOR_FETCH,
+  DESCRIPTOR_MOVE,
+  DESCRIPTOR_NOTICE,
+  DESCRIPTOR_REFILL,
+  DESCRIPTOR_RGET,
+  DESCRIPTOR_WORDS,
+  PAGE_SIZE,
+} from "../../assembly/layout.js";
+import type { KernelName } from "../../src/kernel/kernel.js";
+import type { Context, ContextOptions } from "../../src/pami/context.js";
+import type { Handler } from "../../src/pami/dispatch.js";
+import type { ReceiveOptions } from "../../src/pami/intake.js";
+import { CANCELED, ERROR, type Result, SHUTDOWN, SUCCESS } from "../../src/pami/result.js";
+import { type Posted, postedJob } from "../support/posted.js";
+import { randomOf } from "../support/random.js";
+import { replayNote, SEED } from "../support/seed.js";
+
+const KIB = 1024;
+const DATA = 1;
+const SMALL = 2;
+const LIMITS = {
+  tasks: 3,
+  contexts: 2,
+  laneBytes: 2 * KIB,
+  heapBytes: 2 ** 22,
+  regions: 16,
+  fifos: 1,
+  slots: 4,
+};
+/** Bytes around a destination that nobody may write. */
+const MARGIN = 64;
+const NAMES: Record<number, string> = {
+  [DESCRIPTOR_RGET]: "RGET",
+  [DESCRIPTOR_FETCH]: "FETCH",
+  [DESCRIPTOR_REFILL]: "REFILL",
+  [DESCRIPTOR_MOVE]: "MOVE",
+  [DESCRIPTOR_NOTICE]: "NOTICE",
+};
+
+interface Way {
+  readonly name: string;
+  readonly fromRegion: boolean;
+  readonly intoRegion: boolean;
+}
+const WAYS: readonly Way[] = [
+  { name: "region to region", fromRegion: true, intoRegion: true },
+  { name: "region to ordinary memory", fromRegion: true, intoRegion: false },
+  { name: "ordinary memory to region", fromRegion: false, intoRegion: true },
+  { name: "ordinary memory to ordinary memory", fromRegion: false, intoRegion: false },
+];
+
+interface Asked extends ReceiveOptions {
+  readonly way?: Way;
+  readonly bytes: number;
+  readonly options?: ContextOptions;
+  /** Of the origin. */
+  readonly sendSignal?: AbortSignal;
+  /** What the target's handler does, where it takes nothing. */
+  readonly handler?: Handler;
+  /** How often an advance() throws what that does. */
+  readonly throws?: number;
+}
+
+/** A payload from task 0 to task 1, and what came of it. */
+function transfer(kernels: readonly KernelName[], asked: Asked, limits = LIMITS) {
+  const { way = WAYS[0] as Way, bytes, options, sendSignal, handler, throws = 0, ...receive } = asked;
+  const job = postedJob(limits, kernels);
+  const [one, two] = job.tasks as [(typeof job.tasks)[0], (typeof job.tasks)[0]];
+  const [origin, target] = [one.client.createContext(), two.client.createContext(options)];
+  const payload = way.fromRegion ? one.client.createRegion(bytes).bytes : new Uint8Array(bytes);
+  for (let i = 0; i < bytes; i++) payload[i] = (i * 7 + (i >>> 8)) & 255;
+  const expected = payload.slice();
+  const room = bytes + 2 * MARGIN;
+  const around = way.intoRegion ? two.client.createRegion(room).bytes : new Uint8Array(room);
+  around.fill(0xee);
+  const destination = around.subarray(MARGIN, MARGIN + bytes);
+  const told: { local: Result[]; remote: Result[]; received: Result[] } = { local: [], remote: [], received: [] };
+  const take: Handler = (message) => {
+    message.receive(destination, (_, result) => void told.received.push(result), undefined, receive);
+  };
+  target.dispatch(DATA, handler ?? take);
+  const result = origin.send({
+    to: target.endpoint,
+    dispatch: DATA,
+    payload,
+    rendezvous: true,
+    onLocal: (_, result) => {
+      told.local.push(result);
+      payload.fill(0);
+    },
+    onRemote: (_, result) => void told.remote.push(result),
+    ...(sendSignal && { signal: sendSignal }),
+  });
+  expect(result).toBe(SUCCESS);
+  const contexts = [origin, target];
+  let thrown = 0;
+  /** One step: what was posted goes out, one letter arrives, or all look. Whether anything happened. */
+  async function step(): Promise<boolean> {
+    await undefined;
+    if (job.deliver()) return true;
+    let events = 0;
+    for (const context of contexts) {
+      try {
+        if (!context.closed) events += context.advance();
+      } catch (error) {
+        if (thrown++ === throws) throw error;
+        events++;
+      }
+    }
+    await undefined;
+    return events > 0 || job.under.length > 0;
+  }
+  /** Until nothing happens any more; how many steps that took. */
+  async function settle(): Promise<number> {
+    let steps = 0;
+    for (let idle = 0; idle < 3; steps++) idle = (await step()) ? 0 : idle + 1;
+    return steps;
+  }
+  const isWhole = (): boolean => destination.every((byte, i) => byte === expected[i]);
+  const isUntouchedAround = (): boolean =>
+    [...around.subarray(0, MARGIN), ...around.subarray(MARGIN + bytes)].every((byte) => byte === 0xee);
+  /** Transfers that a task has still. */
+  const left = (task: number): number =>
+    (job.tasks[task] as (typeof job.tasks)[0]).client
+      .dump()
+      .tasks.flatMap(({ contexts }) => contexts.flatMap(({ transfers }) => transfers)).length;
+  const close = (): void => {
+    for (const { client } of job.tasks) client.close();
+  };
+  return { job, origin, target, told, step, settle, isWhole, isUntouchedAround, left, close, destination, payload };
+}
+
+/** What a letter of a chain says, in words. */
+function said({ letter }: Posted): string {
+  if (!("chain" in letter)) return "";
+  const words = letter.words.subarray(4);
+  if (letter.chain === CHAIN_BEGIN) return `BEGIN ${(words.length - 4) / DESCRIPTOR_WORDS}`;
+  if (letter.chain === CHAIN_OVER) return `OVER ${words[0]}`;
+  if (letter.chain === CHAIN_STOP) return "STOP";
+  if (letter.chain === CHAIN_MOVE) return `bytes ${letter.data?.length ?? "none"}, ${words[4]} over`;
+  expect(letter.chain).toBe(CHAIN_SHIP);
+  const kinds = Array.from(
+    { length: words.length / DESCRIPTOR_WORDS },
+    (_, i) => words[i * DESCRIPTOR_WORDS] as number,
+  );
+  return kinds.map((kind) => NAMES[kind]).join(" ");
+}
+
+/** The descriptors of link i of n at depth d. */
+function linkOf(i: number, n: number, d: number): string {
+  const parts = [i + d < n && "RGET", i + 2 * d < n && "REFILL", "MOVE", i + 1 === n && "NOTICE"];
+  return parts.filter(Boolean).join(" ");
+}
+
+const KERNELS: readonly (readonly KernelName[])[] = [["wasm"], ["ts"], ["wasm", "ts"]];
+
+describe.each(KERNELS.map((kernels) => ({ kernels })))("$kernels", ({ kernels }) => {
+  it.each([1, 2, 3, 100].flatMap((n) => [1, 2, 4].map((depth) => ({ n, depth }))))(
+    "P1 P2 P3 P4 P5 P8 the descriptors that cross, for $n portions at depth $depth",
+    async ({ n, depth }) => {
+      const portion = 128;
+      const { job, settle, told, isWhole, close } = transfer(kernels, { bytes: n * portion - 1, portion, depth });
+      await settle();
+      const sayings = (from: number): string[] =>
+        job.arrived.filter((posted) => posted.from === from && "chain" in posted.letter).map(said);
+      const links = Array.from({ length: n }, (_, i) => i);
+      expect(sayings(2)).toEqual([
+        `BEGIN ${Math.max(0, Math.min(depth, n - depth))}`,
+        ...links.map((i) => linkOf(i, n, depth)),
+        "OVER 0",
+      ]);
+      expect(sayings(0)).toEqual(
+        links.flatMap((i) => {
+          const bytes = i + 1 < n ? portion : portion - 1;
+          return [...(i + depth < n ? ["FETCH"] : []), `bytes ${bytes}, ${bytes} over`];
+        }),
+      );
+      expect([told, isWhole()]).toEqual([{ local: [SUCCESS], remote: [SUCCESS], received: [SUCCESS] }, true]);
+      expect(job.wrong).toEqual([]);
+      close();
+    },
+  );
+
+  it.each(WAYS)("P6 P7 P8 what comes is what was sent, and all are told once: $name", async (way) => {
+    for (const bytes of [1, 7, 64, 1000, 65_536, 262_145, 700_001]) {
+      for (const pace of [{}, { portion: 64 * KIB, depth: 1 }, { portion: 300_000, depth: 4 }]) {
+        const one = transfer(kernels, { way, bytes, ...pace });
+        await one.settle();
+        expect([bytes, one.told]).toEqual([bytes, { local: [SUCCESS], remote: [SUCCESS], received: [SUCCESS] }]);
+        expect([one.isWhole(), one.isUntouchedAround(), one.left(0), one.left(1)]).toEqual([true, true, 0, 0]);
+        expect(one.job.wrong).toEqual([]);
+        one.close();
+      }
+    }
+  });
+
+  it("P8 C10 onRemote says that all is there: not before it has been heard", async () => {
+    const { job, step, told, settle, close } = transfer(kernels, { bytes: 1000, portion: 500 });
+    while (!job.under.some(({ letter }) => "chain" in letter && letter.chain === CHAIN_OVER)) {
+      expect(told.remote).toEqual([]);
+      expect(await step()).toBe(true);
+    }
+    expect(told.remote).toEqual([]);
+    await settle();
+    expect(told.remote).toEqual([SUCCESS]);
+    close();
+  });
+
+  it.each([1, 2, 4])(
+    "P9 a target that does not advance: at depth %i its origin has so many portions to send, then no more than one more",
+    async (depth) => {
+      const portion = 10 * KIB;
+      const { job, origin, target, told, isWhole, settle, close } = transfer(kernels, {
+        bytes: 50 * portion,
+        portion,
+        depth,
+      });
+      // The target looks until it has read the offer, and shipped all the first links.
+      const links = ({ from, letter }: Posted) => from === 2 && "chain" in letter && letter.chain === CHAIN_SHIP;
+      for (let i = 0; i < 10 && job.under.filter(links).length < depth; i++) {
+        await undefined;
+        if (i === 0) job.deliver();
+        target.advance();
+      }
+      let most = 0;
+      for (let i = 0; i < 100; i++) {
+        origin.advance();
+        await undefined;
+        while (job.deliver());
+      }
+      const moved = job.arrived.reduce(
+        (sum, { letter }) => sum + ("chain" in letter ? (letter.data?.length ?? 0) : 0),
+        0,
+      );
+      expect(moved).toBe(depth * portion);
+      // And while it goes on, what is under way is bounded.
+      for (let i = 0; told.received.length === 0 && i < 10_000; i++) {
+        target.advance();
+        origin.advance();
+        await undefined;
+        const under = job.under.reduce(
+          (sum, { letter }) => sum + ("chain" in letter ? (letter.data?.length ?? 0) : 0),
+          0,
+        );
+        most = Math.max(most, under);
+        job.deliver();
+      }
+      expect(most).toBeLessThanOrEqual((depth + 1) * portion);
+      await settle();
+      expect([isWhole(), told.local]).toEqual([true, [SUCCESS]]);
+      close();
+    },
+  );
+
+  it("P9 a transfer whose target does not advance holds up nobody else", async () => {
+    const { job, origin, close } = transfer(kernels, { bytes: 200_000, portion: 1000 });
+    const other = (job.tasks[2] as (typeof job.tasks)[0]).client.createContext();
+    let came = 0;
+    other.dispatch(SMALL, () => void came++);
+    for (let i = 0; i < 20; i++) {
+      expect(origin.sendImmediate(other.endpoint, SMALL, null, Uint8Array.of(1))).toBe(SUCCESS);
+      await job.turn();
+      origin.advance();
+      other.advance();
+    }
+    expect(came).toBe(20);
+    close();
+  });
+
+  it.each<[string, Handler, number, Result]>([
+    ["discarded", (message) => message.discard(), 0, SUCCESS],
+    ["received into less", (message) => message.receive(new Uint8Array(4999)), 1, ERROR],
+    ["not answered", () => {}, 1, ERROR],
+  ])("P10 what is %s is not moved, and its origin is told", async (_, handler, throws, result) => {
+    const { told, origin, settle, left, job, close } = transfer(kernels, { bytes: 5000, handler, throws });
+    await settle();
+    expect(told).toEqual({ local: [result], remote: [result], received: [] });
+    expect([left(0), left(1), origin.drained, job.wrong]).toEqual([0, 0, true, []]);
+    close();
+  });
+
+  const ENDS = ["dies", "closes its context"] as const;
+  it.each(WAYS.flatMap((way) => ["origin", "target"].flatMap((role) => ENDS.map((how) => ({ way, role, how })))))(
+    "P10 the $role $how at each step: the other is told, keeps nothing, and goes on: $way.name",
+    async ({ way, role, how }) => {
+      const asked = { way, bytes: 40 * KIB, portion: way.fromRegion ? 10 * KIB : 64 * KIB, depth: 2 };
+      const whole = transfer(kernels, asked);
+      const steps = await whole.settle();
+      whole.close();
+      for (let at = 0; at < steps; at++) {
+        const one = transfer(kernels, asked);
+        const { job, origin, target, told } = one;
+        for (let i = 0; i < at; i++) await one.step();
+        const [ended, other, task] = role === "origin" ? [origin, target, 0] : [target, origin, 1];
+        const before = { ...told };
+        if (how === "dies") job.end(task);
+        else ended.close();
+        await one.settle();
+        const results = role === "origin" ? told.received : told.local;
+        // A receiver that had not heard of it has nothing to be told of.
+        const mayBeNone = role === "origin" && before.received.length === 0;
+        expect(results.length === 1 || (mayBeNone && results.length === 0)).toBe(true);
+        for (const result of results) expect([SUCCESS, SHUTDOWN]).toContain(result);
+        if (role === "origin" && results[0] === SUCCESS) expect(one.isWhole()).toBe(true);
+        expect([one.isUntouchedAround(), one.left(role === "origin" ? 1 : 0), job.wrong]).toEqual([true, 0, []]);
+        // It goes on, with the third.
+        const third = (job.tasks[2] as (typeof job.tasks)[0]).client.createContext();
+        let came = 0;
+        third.dispatch(DATA, (message) => message.receive(new Uint8Array(20_000), () => void came++));
+        other.send({
+          to: third.endpoint,
+          dispatch: DATA,
+          payload: new Uint8Array(20_000),
+          rendezvous: true,
+          onLocal: () => {},
+        });
+        for (let i = 0; came === 0 && i < 100; i++) {
+          await job.turn();
+          for (const context of [other, third]) context.advance();
+        }
+        expect(came).toBe(1);
+        for (const [number, { client }] of job.tasks.entries()) if (how !== "dies" || number !== task) client.close();
+      }
+    },
+  );
+
+  it.each(WAYS.flatMap((way) => ["origin", "target"].map((role) => ({ way, role }))))(
+    "P10 the $role gives it up at each step: both are told CANCELED, or all is there: $way.name",
+    async ({ way, role }) => {
+      const asked = { way, bytes: 40 * KIB, portion: way.fromRegion ? 10 * KIB : 64 * KIB, depth: 2 };
+      const whole = transfer(kernels, asked);
+      const steps = await whole.settle();
+      whole.close();
+      let canceled = 0;
+      for (let at = 0; at < steps; at++) {
+        const abort = new AbortController();
+        const one = transfer(kernels, {
+          ...asked,
+          ...(role === "origin" ? { sendSignal: abort.signal } : { signal: abort.signal }),
+        });
+        for (let i = 0; i < at; i++) await one.step();
+        abort.abort();
+        const atEnd = { received: one.told.received.length };
+        const seen = one.destination.slice();
+        await one.settle();
+        const { local, remote, received } = one.told;
+        expect([local.length, remote.length, received.length]).toEqual([1, 1, 1]);
+        if (received[0] === SUCCESS) expect(one.isWhole()).toBe(true);
+        else {
+          canceled++;
+          expect([received, local, atEnd.received]).toEqual([[CANCELED], [CANCELED], 0]);
+          // Whoever gives up what comes to him gets not a byte more.
+          if (role === "target" && at > 2) expect(one.destination).toEqual(seen);
+        }
+        expect([one.isUntouchedAround(), one.left(0), one.left(1), one.job.wrong]).toEqual([true, 0, 0, []]);
+        one.close();
+      }
+      expect(canceled).toBeGreaterThan(2);
+    },
+  );
+
+  it("no memory for a chain: it begins once there is, and can be given up before", async () => {
+    for (const isGivenUp of [false, true]) {
+      const abort = new AbortController();
+      const one = transfer(kernels, { way: WAYS[1] as Way, bytes: 50_000, signal: abort.signal });
+      const { client } = one.job.tasks[1] as (typeof one.job.tasks)[0];
+      // The offer comes; then there is not a page left.
+      await undefined;
+      one.job.deliver();
+      const hogs = [];
+      for (let pages = 1024; pages > 0; ) {
+        try {
+          hogs.push(client.createRegion(pages * PAGE_SIZE));
+        } catch {
+          pages >>= 1;
+        }
+      }
+      await one.settle();
+      expect(one.told.received).toEqual([]);
+      if (isGivenUp) abort.abort();
+      else for (const hog of hogs) hog.close();
+      await one.settle();
+      const result = isGivenUp ? CANCELED : SUCCESS;
+      expect(one.told).toEqual({ local: [result], remote: [result], received: [result] });
+      expect([one.isWhole(), one.left(0), one.left(1)]).toEqual([!isGivenUp, 0, 0]);
+      one.close();
+    }
+  });
+
+  it.each([0, 1, 2])(
+    `P5 chains in all directions among four tasks, through the smallest FIFOs (${replayNote()} + %i)`,
+    async (more) => {
+      const random = randomOf(SEED + more);
+      const job = postedJob({ ...LIMITS, tasks: 4, contexts: 1, laneBytes: 64, heapBytes: 2 ** 23 }, kernels);
+      const contexts = job.tasks.map(({ client }) => client.createContext());
+      const count = 120;
+      const over = { local: 0, received: 0, wrong: 0 };
+      for (const [task, context] of contexts.entries()) {
+        const { client } = job.tasks[task] as (typeof job.tasks)[0];
+        context.dispatch(DATA, (message) => {
+          const [value] = message.header.slice() as unknown as [number];
+          // Where there is no memory to offer it from, it comes whole.
+          if (message.immediate) {
+            over.received++;
+            if (message.payload.slice().some((byte) => byte !== value)) over.wrong++;
+            return;
+          }
+          const inRegion = random(2) === 0;
+          const region = inRegion ? client.createRegion(message.payloadBytes) : undefined;
+          const into = region?.bytes ?? new Uint8Array(message.payloadBytes);
+          const done = (_: unknown, result: Result): void => {
+            over.received++;
+            if (result !== SUCCESS || into.some((byte) => byte !== value)) over.wrong++;
+            region?.close();
+          };
+          message.receive(into, done, undefined, { portion: 64 << random(12), depth: 1 + random(4) });
+        });
+      }
+      let sent = 0;
+      for (let i = 0; sent < count || over.received < count || over.local < count; i++) {
+        expect(i).toBeLessThan(1e6);
+        const from = contexts[random(4)] as Context;
+        if (sent < count && random(4) === 0) {
+          const value = random(256);
+          const payload = new Uint8Array(1 + random(60_000)).fill(value);
+          const to = (contexts[random(4)] as Context).endpoint;
+          const onLocal = (): void => void over.local++;
+          const given = { to, dispatch: DATA, header: Uint8Array.of(value), payload, rendezvous: true, onLocal };
+          if (from.send(given) === SUCCESS) sent++;
+        }
+        if (random(3) === 0) from.advance();
+        else {
+          await undefined;
+          job.deliver();
+        }
+      }
+      expect([over, job.wrong]).toEqual([{ local: count, received: count, wrong: 0 }, []]);
+      for (const { client } of job.tasks) client.close();
+    },
+  );
+});

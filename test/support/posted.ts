@@ -1,0 +1,114 @@
+// Tasks that share no memory, all on this thread; their letters wait in lists of the test's, which says when one arrives.
+import type { KernelName } from "../../src/kernel/kernel.js";
+import { selectKernel } from "../../src/kernel/select.js";
+import { bury } from "../../src/launch/bury.js";
+import { makeRoom } from "../../src/launch/room.js";
+import type { Limits } from "../../src/memory/map.js";
+import { Client } from "../../src/pami/client.js";
+import { interruptTask, tellOfClose } from "../../src/pami/notice.js";
+import type { Courier, Hear, Letter } from "../../src/transport/courier.js";
+import { Relay } from "../../src/transport/relay.js";
+import type { Relayed, RelayedJob } from "./relayed.js";
+
+/** A letter, from a context to a context. */
+export interface Posted {
+  readonly from: number;
+  readonly to: number;
+  readonly letter: Letter;
+}
+
+/** Carries letters in order, between all tasks. */
+class Post implements Courier {
+  hear: Hear = () => false;
+  readonly deathsTold = true;
+  readonly posted = new Set<number>();
+  readonly #heard = new Set<number>();
+  readonly #post: (posted: Posted) => void;
+  readonly #contexts: number;
+
+  constructor(contexts: number, post: (posted: Posted) => void) {
+    this.#contexts = contexts;
+    this.#post = post;
+  }
+
+  post(from: number, to: number, letter: Letter): void {
+    this.posted.add(Math.floor(to / this.#contexts));
+    this.#post({ from, to, letter });
+  }
+
+  take({ from, to, letter }: Posted): boolean {
+    this.#heard.add(Math.floor(from / this.#contexts));
+    return this.hear(from, to, letter);
+  }
+
+  flush(): void {}
+  leave(): void {}
+
+  hears(task: number): boolean {
+    return this.#heard.has(task);
+  }
+
+  drop(task: number): void {
+    this.posted.delete(task);
+  }
+}
+
+export interface PostedJob extends RelayedJob {
+  /** What is under way. */
+  readonly under: Posted[];
+  /** What has arrived. */
+  readonly arrived: Posted[];
+  /** What arrived, and was no letter. */
+  readonly wrong: Posted[];
+  /** The first letter that is under way arrives; false: there is none. */
+  deliver(): boolean;
+  /** Somebody says what he likes. */
+  forge(posted: Posted): boolean;
+}
+
+export function postedJob(limits: Limits, kernels: readonly KernelName[]): PostedJob {
+  const tasks: Relayed[] = [];
+  const posts: Post[] = [];
+  const gone = new Set<number>();
+  const [under, arrived, wrong]: Posted[][] = [[], [], []] as [Posted[], Posted[], Posted[]];
+  const taskOf = (ordinal: number): number => Math.floor(ordinal / limits.contexts);
+  const end = (ended: number, hasLeft: boolean): void => {
+    if (!hasLeft) gone.add(ended);
+    for (const { relay } of tasks) if (relay.task !== ended) relay.ended(ended, hasLeft);
+  };
+  for (let task = 0; task < limits.tasks; task++) {
+    const kernel = kernels[task % kernels.length] as KernelName;
+    const { map, shared, memory } = makeRoom({ limits, isFixed: true, base: 0 }, kernel === "wasm");
+    const inner = selectKernel(kernel, shared, memory);
+    const post = new Post(limits.contexts, (posted) => void under.push(posted));
+    const relay = new Relay(inner, memory, map, task, post, {
+      bury: (ended) => bury(inner, map, ended),
+      retire: (ordinal) => tellOfClose(inner, map, ordinal),
+      interrupt: () => interruptTask(inner, map, task),
+    });
+    const parts = { kernel: relay.kernel, memory, map, task, args: undefined, relay, whyRelay: "a test" };
+    tasks.push({
+      client: new Client({ ...parts, onLeave: () => end(task, true) }),
+      relay,
+      map,
+      free: () => inner.heapFreePages(map.job),
+    });
+    posts.push(post);
+  }
+  function forge(posted: Posted): boolean {
+    return (posts[taskOf(posted.to)] as Post).take(posted);
+  }
+  function deliver(): boolean {
+    const first = under.shift();
+    if (first === undefined) return false;
+    if (gone.has(taskOf(first.from)) || gone.has(taskOf(first.to))) return true;
+    arrived.push(first);
+    if (!forge(first)) wrong.push(first);
+    return true;
+  }
+  async function turn(): Promise<void> {
+    await undefined; // what was sent goes out
+    while (deliver());
+  }
+  return { tasks, under, arrived, wrong, turn, deliver, forge, end: (task) => end(task, false) };
+}
