@@ -44,7 +44,7 @@ import { type Work, WorkQueue } from "./work.js";
 export interface ContextOptions {
   /** Bytes that the pending queue may copy (default 1 MiB); calls and replies may go beyond. */
   pendingBytes?: number | undefined;
-  /** Bytes of messages without a handler that are kept (default 1 MiB). */
+  /** Bytes of messages without a handler that are kept (default 1 MiB); a larger one waits with its origin for its handler. */
   unexpectedBytes?: number | undefined;
   /** Milliseconds that a wait spins before it parks (default 0.05; 0: parks at once). */
   spin?: number | undefined;
@@ -296,7 +296,8 @@ export class Context {
   /**
    * The messages to a dispatch id, one after the other, as copies; the id has no handler. Advances while it waits. What
    * comes meanwhile waits in the unexpected queue: where that is full, nothing more is taken from whoever has sent too
-   * much. Leaving the loop leaves what has come there, for another loop or a handler.
+   * much, but for the next message, however long. Leaving the loop leaves what has come there, for another loop or a
+   * handler.
    * @param options timeout, for each message, and signal
    * @throws as progress(); PAMIR_DISPATCH_TAKEN
    */

@@ -171,6 +171,21 @@ describe("a task that says what it likes", () => {
     close();
   });
 
+  it("very large messages that no handler takes, and of which nothing comes: no memory for them, and others go on", async () => {
+    const { target, context, other, came, post, settle, close } = hostileJob(SEED);
+    const before = process.memoryUsage().arrayBuffers;
+    await post(records(first(2 ** 31 - 1, 0, 0, DATA + 1)));
+    const next = context.messages(DATA + 2, { timeout: 50 }).next();
+    const told = next.catch(({ code }: { code: string }) => code);
+    await post(records(first(2 ** 31 - 1, 0, 0, DATA + 2)), 0, CONTEXTS + 1);
+    expect(await told).toBe("PAMIR_TIMEDOUT");
+    expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(2 ** 24);
+    expect(other.sendImmediate(context.endpoint, DATA, null, Uint8Array.of(1))).toBe(SUCCESS);
+    await settle();
+    expect([target.letters.wrong, came]).toEqual([0, [[2, 1]]]);
+    close();
+  });
+
   it.each([0, 1, 2, 3])(`anything at all: others go on (${replayNote()} + %i)`, async (more) => {
     const random = randomOf(SEED + more);
     const { target, context, other, came, post, settle, close } = hostileJob(SEED + more);
