@@ -377,7 +377,7 @@ export class Context {
 
   /**
    * Bytes of header (padded to 8) and payload of a message to an endpoint that is accepted now for certain. A larger one
-   * may be accepted too: its lane may be replaced by a larger one.
+   * may be accepted too: its lane may be replaced by a larger one. Of what is offered it says nothing.
    * @throws PAMIR_INVAL, PAMIR_CLOSED
    */
   room(to: Endpoint): number {
@@ -387,8 +387,9 @@ export class Context {
 
   /**
    * Calls `onRoom` in an `advance()` once a message of `bytes` would be accepted, with SUCCESS, with SHUTDOWN if the target
-   * ends, or with ENOMEM if there is no memory for its lane. Without a callback, returns a promise of the same, and
-   * advances meanwhile.
+   * ends, or with ENOMEM if there is no memory for its lane. Behind a send that was refused with EAGAIN because as many
+   * payloads are offered to the target as may be, once one more may be. Without a callback, returns a promise of the same,
+   * and advances meanwhile.
    * @param bytes header, padded to 8, and payload: at most RECV_IMMEDIATE_MAX
    * @throws PAMIR_INVAL; the promise as progress(), PAMIR_SHUTDOWN and PAMIR_NO_MEMORY
    */

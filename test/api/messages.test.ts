@@ -11,7 +11,7 @@ import {
   type SendParameters,
   SUCCESS,
 } from "pamir";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import {
   awaitFlag,
   chooseSeed,
@@ -812,6 +812,27 @@ function messageSuite(variant: Variant): void {
         expect(sameBytes(target, new Uint8Array(3 * MIB).fill(7))).toBe(true);
       }));
   });
+
+  it("who waits for much room sleeps where there is some, as somebody else wants it", () =>
+    withJob(variant, { tasks: 1, contexts: 2 }, ({ client, context: origin }) => {
+      const target = client.createContext({ unexpectedBytes: 3000 });
+      const to = target.endpoint;
+      for (const bytes of [1000, 8, 0]) {
+        while (origin.sendImmediate(to, DATA, null, new Uint8Array(bytes), false) === SUCCESS);
+      }
+      let told = 0;
+      origin.whenRoom(to, 7000, () => told++);
+      // Takes what it may keep; nobody reads the rest.
+      expect(origin.sendImmediate(to, DATA, null, new Uint8Array(8), false)).toBe(EAGAIN);
+      for (let i = 0; i < 5; i++) target.advance();
+      expect(origin.room(to)).toBeGreaterThan(8);
+      const advance = vi.spyOn(origin, "advance");
+      expect(origin.advanceUntil(() => told > 0, { timeout: 100 })).not.toBe(SUCCESS);
+      expect(advance.mock.calls.length).toBeLessThan(1000);
+      target.dispatch(DATA, () => {});
+      for (let i = 0; i < 5; i++) for (const context of [target, origin]) context.advance();
+      expect(told).toBe(1);
+    }));
 
   describe("reserve, commit, abort", () => {
     it("writes in place; fewer bytes may be committed", () =>

@@ -16,7 +16,7 @@ import {
   SHUTDOWN,
   SUCCESS,
 } from "pamir";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { PAGE_SIZE } from "../../assembly/layout.js";
 import {
   awaitFlag,
@@ -526,6 +526,58 @@ describe.each(ENGINE_VARIANTS)("$name", (variant) => {
         expect(origin.send({ ...parameters, cookie: 8 })).toBe(SUCCESS);
         step([origin, target], () => told.length === 9);
         expect(told).toEqual(told.map((_, i) => [i, SUCCESS]));
+      }));
+
+    it("P9 who was refused is told of room once one more may be offered, not before; smaller ones are, at once", () =>
+      pair(variant, {}, async ({ client, origin, target }) => {
+        const { told, hear } = listener();
+        const payload = client.createRegion(1000).bytes;
+        const to = target.endpoint;
+        const offer = (): Result =>
+          origin.send({ to, dispatch: DATA, payload, rendezvous: true, onLocal: hear, queue: false });
+        for (let i = 0; i < 8; i++) expect(offer()).toBe(SUCCESS);
+        expect(offer()).toBe(EAGAIN);
+        const rooms: string[] = [];
+        origin.whenRoom(to, 64, () => rooms.push("offer"));
+        origin.whenRoom(to, 64, () => rooms.push("message"));
+        for (let i = 0; i < 20; i++) origin.advance();
+        expect(rooms).toEqual(["message"]);
+        // Asleep meanwhile: there is nothing to do until the target has taken one.
+        const advance = vi.spyOn(origin, "advance");
+        expect(origin.advanceUntil(() => rooms.length > 1, { timeout: 100 })).not.toBe(SUCCESS);
+        expect(advance.mock.calls.length).toBeLessThan(1000);
+        advance.mockRestore();
+        expect(origin.sendImmediate(to, OTHER)).toBe(SUCCESS);
+        target.dispatch(DATA, (message) => message.discard());
+        target.dispatch(OTHER, () => {});
+        step([origin, target], () => rooms.length === 2);
+        expect([told.length > 0, offer()]).toEqual([true, SUCCESS]);
+        // A loop of those who try again and wait gets all away, and waits no more often than that.
+        let [sent, waits] = [0, 0];
+        const work = setInterval(() => target.advance(), 1);
+        for (const end = performance.now() + PATIENCE; sent < 50 && performance.now() < end; ) {
+          if (offer() === SUCCESS) sent++;
+          else {
+            waits++;
+            await origin.whenRoom(to, 64, { timeout: PATIENCE });
+          }
+        }
+        clearInterval(work);
+        expect(sent).toBe(50);
+        expect(waits).toBeLessThanOrEqual(50);
+        step([origin, target], () => told.length === 59);
+      }));
+
+    it("P9 a target that ends tells who waits to offer something", () =>
+      pair(variant, {}, ({ client, origin, target }) => {
+        const payload = client.createRegion(1000).bytes;
+        const parameters = { to: target.endpoint, dispatch: DATA, payload, rendezvous: true, queue: false };
+        while (origin.send({ ...parameters, onLocal: () => {} }) === SUCCESS);
+        const { told, hear } = listener();
+        origin.whenRoom(target.endpoint, 64, hear, 7);
+        target.close();
+        step([origin], () => told.length > 0);
+        expect(told).toEqual([[7, SHUTDOWN]]);
       }));
   });
 
