@@ -579,6 +579,67 @@ describe.each(ENGINE_VARIANTS)("$name", (variant) => {
         step([origin], () => told.length > 0);
         expect(told).toEqual([[7, SHUTDOWN]]);
       }));
+
+    it.each([
+      [1, 1],
+      [5000, 2],
+      [65_536, 16],
+      [100_000, 25],
+      [262_144, 64],
+      [262_145, 64],
+      [MIB, 64],
+    ])("P9 what is staged takes a ring of four portions, and no more than it is: %i bytes, %i pages", (bytes, pages) =>
+      pair(variant, {}, ({ job, client, origin, target }) => {
+        const region = client.createRegion(1);
+        // The block of windows, and the lane, are there.
+        const { told, hear } = listener();
+        target.dispatch(DATA, (message) => message.receive(new Uint8Array(message.payloadBytes)));
+        const send = (payload: Uint8Array): void => {
+          const count = told.length;
+          origin.send({ to: target.endpoint, dispatch: DATA, payload, rendezvous: true, onLocal: hear });
+          step([origin, target], () => told.length > count);
+        };
+        send(region.bytes);
+        const { free } = job.dump().heap;
+        const left: number[] = [];
+        for (let i = 0; i < 3; i++) {
+          send(pattern(bytes, i));
+          left.push(job.dump().heap.free);
+        }
+        expect(left).toEqual(left.map(() => free - pages * PAGE_SIZE));
+        expect(told.every(([, result]) => result === SUCCESS)).toBe(true);
+      }),
+    );
+
+    it("P9 what is staged takes the smallest ring that holds it, of those that there are", () =>
+      pair(variant, {}, ({ job, origin, target }) => {
+        const { told, hear } = listener();
+        const came: Uint8Array[] = [];
+        target.dispatch(DATA, (message) => {
+          const bytes = new Uint8Array(message.payloadBytes);
+          message.receive(bytes, () => came.push(bytes));
+        });
+        const sizes = [10_000, 5000, 300_000, 5000, 70_000, 9000];
+        const sendAll = (): void => {
+          const payloads = sizes.map((bytes, i) => pattern(bytes, i));
+          for (const payload of payloads)
+            origin.send({ to: target.endpoint, dispatch: DATA, payload, rendezvous: true, onLocal: hear });
+          step([origin, target], () => came.length === sizes.length && told.length === sizes.length);
+          for (const bytes of came.splice(0)) {
+            const sent = payloads.find(
+              ({ length }, i) => length === bytes.length && sameBytes(bytes, payloads[i] as Uint8Array),
+            );
+            expect(sent?.length).toBe(bytes.length);
+          }
+          told.splice(0);
+        };
+        sendAll();
+        const { free } = job.dump().heap;
+        for (let round = 0; round < 20; round++) {
+          sendAll();
+          expect(job.dump().heap.free).toBe(free);
+        }
+      }));
   });
 
   describe("pace", () => {
