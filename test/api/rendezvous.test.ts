@@ -870,6 +870,30 @@ describe.each(ENGINE_VARIANTS)("$name", (variant) => {
       }));
   });
 
+  it("P10 a peer that ends, again and again, leaves no window and no memory behind", () =>
+    withJob(variant, { tasks: 1, contexts: 40, heapBytes: 16 * MIB }, ({ job, client, context }) => {
+      const region = client.createRegion(MIB);
+      const { told, hear } = listener();
+      context.dispatch(DATA, (message) => message.receive(new Uint8Array(message.payloadBytes), hear));
+      const all: number[] = [];
+      for (let round = 0; round < 30; round++) {
+        const peer = client.createContext();
+        peer.dispatch(DATA, (message) => message.receive(region.bytes, () => {}));
+        const offer = (from: Context, to: Context, payload: Uint8Array): void => {
+          const parameters = { to: to.endpoint, dispatch: DATA, payload, rendezvous: true };
+          for (let i = 0; i < 8; i++) expect(from.send({ ...parameters, onLocal: hear })).toBe(SUCCESS);
+        };
+        offer(context, peer, new Uint8Array(MIB));
+        offer(peer, context, region.bytes);
+        for (let i = 0; i < 2 + (round % 3); i++) for (const each of [peer, context]) each.advance();
+        peer.close();
+        step([context], () => context.drained);
+        all.push(freeOf({ job, client }, context));
+      }
+      expect(told.length).toBeGreaterThanOrEqual(30 * 8);
+      expect(all.slice(3)).toEqual(all.slice(3).map(() => all[2]));
+    }));
+
   describe("refused", () => {
     it.each([
       ["it is discarded", "discard", SUCCESS, ""],
