@@ -272,16 +272,8 @@ export class Receiver {
   /** Has an offered payload moved into the unexpected queue. */
   #gather(offered: Copy, request: Request): Copy {
     const space = offered.bytes.length;
-    let room: Bytes;
-    try {
-      room = allocate(space + request.bytes);
-    } catch (error) {
-      this.#finish({ destination: undefined, copy: offered }, ENOMEM);
-      if (!this.#ended.has(request.origin)) this.#intake.decline(request, true);
-      throw error;
-    }
+    const room = this.#allocateFor(offered, space + request.bytes);
     const { bytes } = room;
-    bytes.set(offered.bytes);
     const counts = offered.counts + request.bytes;
     const copy: Copy = { ...offered, ...room, counts, complete: false, request: undefined };
     this.unexpectedBytes += request.bytes;
@@ -585,18 +577,25 @@ export class Receiver {
 
   /** Makes sure that so many bytes of a copy have room. */
   #grow(copy: Copy, needed: number): void {
-    const { bytes, meta, payloadBytes, origin } = copy;
+    const { bytes, meta, payloadBytes } = copy;
     if (needed <= bytes.length) return;
+    const total = headerSpace(meta >>> META_HEADER_SHIFT) + payloadBytes;
+    Object.assign(copy, this.#allocateFor(copy, Math.min(total, Math.max(needed, 2 * bytes.length))));
+  }
+
+  /** Larger memory for a copy, with what is in it. Where the host has none, that is thrown, and the message is dropped. */
+  #allocateFor(copy: Copy, size: number): Pick<Copy, "words" | "bytes"> {
+    const { origin, request } = copy;
     try {
-      const total = headerSpace(meta >>> META_HEADER_SHIFT) + payloadBytes;
-      Object.assign(copy, allocate(Math.min(total, Math.max(needed, 2 * bytes.length))));
+      const room = allocate(size);
+      room.bytes.set(copy.bytes);
+      return room;
     } catch (error) {
-      // The rest of it is dropped.
-      this.#arrivals[origin] = undefined;
+      if (request === undefined) this.#arrivals[origin] = undefined;
+      else if (!this.#ended.has(origin)) this.#intake.decline(request, true);
       this.#finish({ destination: undefined, copy }, ENOMEM);
       throw error;
     }
-    copy.bytes.set(bytes);
   }
 
   #finish({ destination, copy }: Pick<Arrival, "destination" | "copy">, result: Result): void {

@@ -4,12 +4,9 @@ import {
   BLOCK_SIZE,
   BLOCK_STATUS_OFFSET,
   BLOCK_WINDOWS_OFFSET,
-  CONTEXT_NOTICE_SEEN_OFFSET,
   CONTEXT_WINDOWS_OFFSET,
   SLICE_BYTES,
-  TASK_CLOSED,
   TASK_NOTICE_OFFSET,
-  TASK_STATE_OFFSET,
   TRANSFER_BROKEN,
   TRANSFER_CANCELED,
   TRANSFER_DONE,
@@ -24,13 +21,12 @@ import {
   WINDOW_STOP_OFFSET,
   WINDOW_WRONG_OFFSET,
 } from "../../assembly/layout.js";
-import { seqDelta } from "../../assembly/seq.js";
 import { type ContextEngine, hasEngineSeen, tellEngine } from "../engine/engine.js";
 import type { Kernel, Memory } from "../kernel/kernel.js";
-import { contextBlock, isClosed, type MemoryMap, taskSlot } from "../memory/map.js";
+import { type MemoryMap, taskSlot } from "../memory/map.js";
 import type { Base } from "./base.js";
 import { PamiError } from "./error.js";
-import type { MemRegion, RegionTable } from "./memregion.js";
+import { hasAcknowledged, type MemRegion, type RegionTable } from "./memregion.js";
 import { type Result, resultOf, SHUTDOWN } from "./result.js";
 
 /** A window that is in use. */
@@ -243,22 +239,13 @@ export class WindowTable {
   /** Frees the windows that were broken off, and at which their other side is not any more. */
   #takeBack(): void {
     this.#broken = this.#broken.filter(({ place: { block, number }, side: { window }, notice }) => {
-      if (!this.#hasAcknowledged(window.peer, notice)) return true;
+      if (!hasAcknowledged(this.#kernel, this.#map, window.peer, notice)) return true;
       // What it has told of it meanwhile is not for the window's next transfer.
       this.#kernel.clearBits(block.pointer + BLOCK_STATUS_OFFSET, 1 << number);
       this.#kernel.windowClear(window.pointer);
       block.sides[number] = undefined;
       return false;
     });
-  }
-
-  /** Whether a context has acknowledged a notice, or ended. */
-  #hasAcknowledged(ordinal: number, notice: number): boolean {
-    const kernel = this.#kernel;
-    const block = contextBlock(this.#map, ordinal);
-    if (kernel.loadWord(slotOf(this.#map, ordinal) + TASK_STATE_OFFSET) >= TASK_CLOSED) return true;
-    if (isClosed(kernel, this.#map, ordinal)) return true;
-    return seqDelta(kernel.loadWord(block + CONTEXT_NOTICE_SEEN_OFFSET), notice) >= 0;
   }
 
   /** The context closes: its memory goes once nobody can be at it. */
