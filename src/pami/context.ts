@@ -45,7 +45,7 @@ import { type Work, WorkQueue } from "./work.js";
 export interface ContextOptions {
   /** Bytes that the pending queue may copy (default 1 MiB); calls and replies may go beyond. */
   pendingBytes?: number | undefined;
-  /** Bytes of messages without a handler that are kept (default 1 MiB). */
+  /** Bytes of messages without a handler that are kept (default 1 MiB); a larger one waits with its origin for its handler. */
   unexpectedBytes?: number | undefined;
   /** Milliseconds that a wait spins before it parks (default 0.05; 0: parks at once). */
   spin?: number | undefined;
@@ -297,7 +297,8 @@ export class Context {
   /**
    * The messages to a dispatch id, one after the other, as copies; the id has no handler. Advances while it waits. What
    * comes meanwhile waits in the unexpected queue: where that is full, nothing more is taken from whoever has sent too
-   * much. Leaving the loop leaves what has come there, for another loop or a handler.
+   * much, but for the next message, however long. Leaving the loop leaves what has come there, for another loop or a
+   * handler.
    * @param options timeout, for each message, and signal
    * @throws as progress(); PAMIR_DISPATCH_TAKEN
    */
@@ -377,7 +378,7 @@ export class Context {
 
   /**
    * Bytes of header (padded to 8) and payload of a message to an endpoint that is accepted now for certain. A larger one
-   * may be accepted too: its lane may be replaced by a larger one.
+   * may be accepted too: its lane may be replaced by a larger one. Of what is offered it says nothing.
    * @throws PAMIR_INVAL, PAMIR_CLOSED
    */
   room(to: Endpoint): number {
@@ -387,8 +388,9 @@ export class Context {
 
   /**
    * Calls `onRoom` in an `advance()` once a message of `bytes` would be accepted, with SUCCESS, with SHUTDOWN if the target
-   * ends, or with ENOMEM if there is no memory for its lane. Without a callback, returns a promise of the same, and
-   * advances meanwhile.
+   * ends, or with ENOMEM if there is no memory for its lane. Behind a send that was refused with EAGAIN because as many
+   * payloads are offered to the target as may be, once one more may be. Without a callback, returns a promise of the same,
+   * and advances meanwhile.
    * @param bytes header, padded to 8, and payload: at most RECV_IMMEDIATE_MAX
    * @throws PAMIR_INVAL; the promise as progress(), PAMIR_SHUTDOWN and PAMIR_NO_MEMORY
    */

@@ -107,7 +107,7 @@ export interface LaneDump {
   readonly roomWanted: boolean;
   /** Milliseconds since it does; 0: it does not. */
   readonly wantedFor: number;
-  /** The target does not read it, since its unexpected queue is full. */
+  /** The target does not read it, since its unexpected queue has no room for what comes next. */
   readonly paused: boolean;
   /** Milliseconds since that; 0: it reads it. */
   readonly pausedFor: number;

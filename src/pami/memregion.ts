@@ -91,6 +91,15 @@ export class MemRegion {
   }
 }
 
+/** Whether a context has acknowledged a notice, or has ended, or is not open yet: it is at nothing that was closed before. */
+export function hasAcknowledged(kernel: Kernel, map: MemoryMap, ordinal: number, notice: number): boolean {
+  if (kernel.loadWord(taskSlot(map, Math.floor(ordinal / map.contexts)) + TASK_STATE_OFFSET) >= TASK_CLOSED)
+    return true;
+  const block = contextBlock(map, ordinal);
+  if (kernel.loadWord(block + CONTEXT_STATE_OFFSET) !== CONTEXT_OPEN) return true;
+  return seqDelta(kernel.loadWord(block + CONTEXT_NOTICE_SEEN_OFFSET), notice) >= 0;
+}
+
 /** A closed region whose entry and pages may still be in use. */
 interface Closed {
   readonly index: number;
@@ -229,17 +238,13 @@ export class RegionTable {
 
   /** Whether every context, and the engine thread, has acknowledged the notice of the closing, or ended. */
   #isUnused({ notices, engineNotice }: Closed): boolean {
-    const { tasks, contexts } = this.#map;
-    if (!hasEngineSeen(this.#kernel, this.#map, engineNotice)) return false;
-    for (let task = 0; task < tasks; task++) {
-      if (this.#kernel.loadWord(taskSlot(this.#map, task) + TASK_STATE_OFFSET) >= TASK_CLOSED) continue;
-      for (let context = 0; context < contexts; context++) {
-        const block = contextBlock(this.#map, ordinalOf(this.#map, task, context));
-        if (this.#kernel.loadWord(block + CONTEXT_STATE_OFFSET) !== CONTEXT_OPEN) continue;
-        const seen = this.#kernel.loadWord(block + CONTEXT_NOTICE_SEEN_OFFSET);
-        if (seqDelta(seen, notices[task] as number) < 0) return false;
+    const map = this.#map;
+    if (!hasEngineSeen(this.#kernel, map, engineNotice)) return false;
+    return notices.every((notice, task) => {
+      for (let context = 0; context < map.contexts; context++) {
+        if (!hasAcknowledged(this.#kernel, map, ordinalOf(map, task, context), notice)) return false;
       }
-    }
-    return true;
+      return true;
+    });
   }
 }

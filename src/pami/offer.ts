@@ -96,13 +96,28 @@ export class Offers {
     if (!this.#windows.reserve()) return false;
     if (this.#regions.find(payload) !== undefined) return true;
     if (this.#staged.length === STAGINGS_MAX) return false;
-    const bytes = STAGED_COUNT * stagedPortion(payload.length);
-    const last = this.#rings.at(-1);
-    if (last !== undefined && last.length >= bytes) return true;
+    const bytes = ringBytes(payload.length);
+    const ring = this.#smallestRing(bytes) ?? this.#makeRing(bytes);
+    if (ring === undefined) return false;
+    // begin() takes the last.
+    this.#rings.push(...this.#rings.splice(this.#rings.indexOf(ring), 1));
+    return true;
+  }
+
+  #smallestRing(bytes: number): MemRegion | undefined {
+    let smallest: MemRegion | undefined;
+    for (const ring of this.#rings) {
+      if (ring.length >= bytes && ring.length < (smallest?.length ?? Number.POSITIVE_INFINITY)) smallest = ring;
+    }
+    return smallest;
+  }
+
+  /** Makes a ring in the place of another, so that no more are kept than were in use at a time. */
+  #makeRing(bytes: number): MemRegion | undefined {
     this.#rings.pop()?.close();
     const ring = regionIfAny(this.#regions, bytes);
     if (ring !== undefined) this.#rings.push(ring);
-    return ring !== undefined;
+    return ring;
   }
 
   /** Offers a payload, once there is memory for it: writes its RTS, which the target sees when that is committed. */
@@ -201,6 +216,11 @@ export class Offers {
     if (!engine.isOwn) engine.call();
     kernel.ring(slotOf(map, window.peer));
   }
+}
+
+/** Bytes of the ring of a payload that is staged: one that its portions do not go around takes no more than itself. */
+function ringBytes(bytes: number): number {
+  return Math.min(STAGED_COUNT * stagedPortion(bytes), alignUp(bytes, PAGE_SIZE));
 }
 
 /** Bytes of a portion of a payload that is staged. */

@@ -19,6 +19,7 @@ import {
   LANE_PAUSED_SINCE_OFFSET,
   META_DISPATCH_MASK,
   META_HEADER_SHIFT,
+  RECORD_GRANULE,
   RECORD_KIND_MASK,
   RECORD_KIND_SHIFT,
   RECORD_LENGTH_MASK,
@@ -44,11 +45,11 @@ import { contextOf, type Endpoint, endpointAt, endpointTable, taskOf } from "./e
 import { checkInteger, PamiError, show } from "./error.js";
 import type { Intake, Request } from "./intake.js";
 import { type Bytes, bodyBytes, type Destination, headerSpace, Message, prologueBytes } from "./message.js";
-import { type Result, SHUTDOWN, SUCCESS } from "./result.js";
+import { ENOMEM, type Result, SHUTDOWN, SUCCESS } from "./result.js";
 
 /** What of a message comes in packets. */
 interface Arrival {
-  /** Where it goes; undefined: discarded. */
+  /** Where it goes, if it is no copy; undefined: discarded. */
   readonly bytes: Uint8Array | undefined;
   /** Where the next packet goes there. */
   at: number;
@@ -61,6 +62,11 @@ interface Arrival {
 
 /** A message that was copied out, or as much of it as is here before its handler is called. */
 interface Copy extends Bytes {
+  words: Int32Array;
+  /** All of it; of one beyond the limit as much as has come, and up to twice as much. */
+  bytes: Uint8Array;
+  /** Bytes that it counts in the unexpected queue. */
+  readonly counts: number;
   /** Dispatch id that it is for; `meta` has another one for a call. */
   readonly id: number;
   readonly meta: number;
@@ -81,6 +87,9 @@ export interface Taken {
   /** Number of the call, if it is one. */
   readonly call: number | undefined;
 }
+
+/** What a message without payload and header counts in the unexpected queue: the bytes of its record. */
+const KEPT_BYTES_MIN = RECORD_GRANULE;
 
 /** These bits of a commit word are 0 for a whole message. */
 const KIND_BITS = RECORD_KIND_MASK << RECORD_KIND_SHIFT;
@@ -220,7 +229,7 @@ export class Receiver {
       while (queue[0]?.complete && !this.#stopped) {
         const copy = queue.shift() as Copy;
         delivered++;
-        this.unexpectedBytes -= copy.bytes.length;
+        this.unexpectedBytes -= copy.counts;
         try {
           this.#deliver(handler, copy);
         } catch (error) {
@@ -243,6 +252,9 @@ export class Receiver {
     if (this.#handlers[id] !== undefined || this.#streams.has(id))
       throw new PamiError("PAMIR_DISPATCH_TAKEN", `dispatch id ${id} has a handler, or a stream`);
     this.#streams.add(id);
+    // What had no room before may have some now.
+    this.#resumeWanted = true;
+    if (!this.#inBatch) this.#resume();
   }
 
   closeStream(id: number): void {
@@ -260,10 +272,10 @@ export class Receiver {
   /** Has an offered payload moved into the unexpected queue. */
   #gather(offered: Copy, request: Request): Copy {
     const space = offered.bytes.length;
-    const words = new Int32Array((space + request.bytes + 3) >>> 2);
-    const bytes = new Uint8Array(words.buffer, 0, space + request.bytes);
-    bytes.set(offered.bytes);
-    const copy: Copy = { ...offered, words, bytes, complete: false, request: undefined };
+    const room = this.#allocateFor(offered, space + request.bytes);
+    const { bytes } = room;
+    const counts = offered.counts + request.bytes;
+    const copy: Copy = { ...offered, ...room, counts, complete: false, request: undefined };
     this.unexpectedBytes += request.bytes;
     const onComplete = (_: unknown, result: Result) => this.#finish({ destination: undefined, copy }, result);
     this.#receive(request, { bytes: bytes.subarray(space), onComplete, cookie: undefined, options: {} });
@@ -278,7 +290,7 @@ export class Receiver {
     queue.shift();
     if (queue.length === 0) this.#unexpected.delete(id);
     const { meta, bytes, words, origin, payloadBytes } = next;
-    this.unexpectedBytes -= bytes.length;
+    this.unexpectedBytes -= next.counts;
     if (this.#paused.size > 0) this.#resume();
     const isCall = (meta & META_DISPATCH_MASK) === DISPATCH_ID_CALL;
     const { contexts } = this.#map;
@@ -320,6 +332,7 @@ export class Receiver {
   originEnded(origin: number): void {
     this.#ended.add(origin);
     this.#orphans.add(origin);
+    if (this.#paused.has(origin)) this.#resume();
     if (this.#kernel.laneOf(this.#block, origin) !== 0) this.#kernel.laneReady(this.#block, origin);
   }
 
@@ -430,7 +443,7 @@ export class Receiver {
     const headerBytes = meta >>> META_HEADER_SHIFT;
     const here = inPackets ? length - FIRST_PREFIX_SIZE : length;
     const payloadBytes = inPackets
-      ? (this.#memory.words[body >>> 2] as number)
+      ? (this.#memory.words[body >>> 2] as number) >>> 0
       : Math.max(0, length - headerSpace(headerBytes));
     const handler = this.#handlers[id];
     if (handler === undefined || this.#unexpected.has(id)) {
@@ -552,12 +565,37 @@ export class Receiver {
   #packet(body: number, length: number, origin: number): void {
     const arrival = this.#arrivals[origin];
     if (arrival === undefined) return;
-    const { bytes, at } = arrival;
+    const { at, copy } = arrival;
+    if (copy !== undefined) this.#grow(copy, at + length);
+    const bytes = copy?.bytes ?? arrival.bytes;
     if (bytes !== undefined) copyInto(bytes, at, this.#memory.bytes.subarray(body, body + length));
     arrival.at = at + length;
     if (arrival.at < arrival.end) return;
     this.#arrivals[origin] = undefined;
     this.#finish(arrival, SUCCESS);
+  }
+
+  /** Makes sure that so many bytes of a copy have room. */
+  #grow(copy: Copy, needed: number): void {
+    const { bytes, meta, payloadBytes } = copy;
+    if (needed <= bytes.length) return;
+    const total = headerSpace(meta >>> META_HEADER_SHIFT) + payloadBytes;
+    Object.assign(copy, this.#allocateFor(copy, Math.min(total, Math.max(needed, 2 * bytes.length))));
+  }
+
+  /** Larger memory for a copy, with what is in it. Where the host has none, that is thrown, and the message is dropped. */
+  #allocateFor(copy: Copy, size: number): Pick<Copy, "words" | "bytes"> {
+    const { origin, request } = copy;
+    try {
+      const room = allocate(size);
+      room.bytes.set(copy.bytes);
+      return room;
+    } catch (error) {
+      if (request === undefined) this.#arrivals[origin] = undefined;
+      else if (!this.#ended.has(origin)) this.#intake.decline(request, true);
+      this.#finish({ destination: undefined, copy }, ENOMEM);
+      throw error;
+    }
   }
 
   #finish({ destination, copy }: Pick<Arrival, "destination" | "copy">, result: Result): void {
@@ -570,10 +608,10 @@ export class Receiver {
       return;
     }
     if (result === SUCCESS) return;
-    // Its origin ended in the middle, or gave it up: there is nothing whole to deliver.
+    // Its origin ended in the middle, or gave it up, or there is no memory for it: there is nothing whole to deliver.
     const queue = this.#unexpected.get(id) as Copy[];
     queue.splice(queue.indexOf(copy), 1);
-    this.unexpectedBytes -= copy.bytes.length;
+    this.unexpectedBytes -= copy.counts;
     if (queue.length === 0) {
       this.#unexpected.delete(id);
       if (this.#handlers[id] !== undefined) this.busy--;
@@ -599,17 +637,25 @@ export class Receiver {
   ): void {
     const space = headerSpace(meta >>> META_HEADER_SHIFT);
     const total = request === undefined ? space + payloadBytes : space;
-    // A message larger than the limit is taken when the queue is empty: else it could never be.
-    if (this.unexpectedBytes + total > this.#unexpectedMax && this.unexpectedBytes > 0) {
+    if (!this.#mayKeep(id, Math.max(total, KEPT_BYTES_MIN), origin)) {
       this.#pause(origin, body);
       this.#direct = NO_HANDLERS;
       return;
     }
-    this.unexpectedBytes += total;
     const copy = this.#copy(id, meta, header, here, payloadBytes, origin, total, true, request);
+    this.unexpectedBytes += copy.counts;
     const queue = this.#unexpected.get(id);
     if (queue === undefined) this.#unexpected.set(id, [copy]);
     else queue.push(copy);
+  }
+
+  /** Whether the unexpected queue has room for a message. One that is larger than all of it waits for its handler. */
+  #mayKeep(id: number, counts: number, origin: number): boolean {
+    if (this.unexpectedBytes + counts <= this.#unexpectedMax) return true;
+    // Who reads a stream asks for the next of it, whatever that is, and whatever else waits.
+    if (this.#streams.has(id)) return !this.#unexpected.has(id);
+    // Of who has ended no more comes than its lane holds, and its end is told behind that.
+    return this.unexpectedBytes === 0 && this.#ended.has(origin);
   }
 
   /**
@@ -627,14 +673,16 @@ export class Receiver {
     isQueued: boolean,
     request?: Request,
   ): Copy {
-    const words = new Int32Array((total + 3) >>> 2);
-    const bytes = new Uint8Array(words.buffer, 0, total);
+    // What is announced is not here yet: beyond the limit there is memory for what comes, as it comes.
+    const { words, bytes } = allocate(Math.min(total, Math.max(here, RECV_IMMEDIATE_MAX, this.#unexpectedMax)));
     copyInto(bytes, 0, this.#memory.bytes.subarray(header, header + here));
     // A header without a payload is padded in the queue, but not on its way.
     const headerBytes = meta >>> META_HEADER_SHIFT;
     const end = request === undefined ? Math.min(total, bodyBytes(headerBytes, payloadBytes)) : here;
-    const copy: Copy = { words, bytes, id, meta, origin, payloadBytes, isQueued, complete: here >= end, request };
-    if (here < end) this.#arrives(origin, bytes, here, end, undefined, copy);
+    const counts = Math.max(total, KEPT_BYTES_MIN);
+    const complete = here >= end;
+    const copy: Copy = { words, bytes, counts, id, meta, origin, payloadBytes, isQueued, complete, request };
+    if (!complete) this.#arrives(origin, undefined, here, end, undefined, copy);
     return copy;
   }
 
@@ -685,6 +733,12 @@ export class Receiver {
     }
     this.#switches.length = 0;
   }
+}
+
+/** Memory of a copy's own. */
+function allocate(size: number): Pick<Copy, "words" | "bytes"> {
+  const words = new Int32Array(Math.ceil(size / 4));
+  return { words, bytes: new Uint8Array(words.buffer, 0, size) };
 }
 
 /** Whether a send to a dispatch id with these hints is within them. */

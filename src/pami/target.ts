@@ -47,6 +47,8 @@ interface RoomWish {
   readonly bytes: number;
   readonly onRoom: Callback;
   readonly cookie: unknown;
+  /** It is for a payload that is to be offered: room alone does not help. */
+  readonly isOffer: boolean;
 }
 
 /** Bytes of one packet of a large message, at most. */
@@ -131,6 +133,8 @@ export class Target {
   #reserved: { readonly headerBytes: number; readonly payloadBytes: number; readonly meta: number } | undefined;
   /** Bytes of the body for which the target has been asked to ring when it frees space; -1: none. */
   #wanted = -1;
+  /** The last that was refused is to be offered, and has waited only for the target to take one of those before. */
+  #isOfferRefused = false;
   #ended: boolean;
 
   constructor(outbox: Outbox, ordinal: number) {
@@ -165,8 +169,21 @@ export class Target {
       return;
     }
     if (!this.isBusy) this.#outbox.busy++;
-    this.#wishes.push({ bytes, onRoom, cookie });
-    this.#want(bytes);
+    const isOffer = this.#isOfferRefused && !this.#mayOffer;
+    this.#isOfferRefused = false;
+    this.#wishes.push({ bytes, onRoom, cookie, isOffer });
+    if (!isOffer) this.#want(bytes);
+    else this.#settle();
+  }
+
+  /** The first who is to be told of room. Who wants to offer something waits for that first, and holds up nobody behind. */
+  get #nextWish(): RoomWish | undefined {
+    return this.#wishes.find(({ isOffer }) => !isOffer || this.#mayOffer);
+  }
+
+  /** Whether one more may be offered to the target now. */
+  get #mayOffer(): boolean {
+    return this.#outbox.offers.mayBegin(this.#ordinal);
   }
 
   /** Takes a whenRoom() back that has not been told yet. */
@@ -265,8 +282,9 @@ export class Target {
       if (state === LANE_NO_MEMORY && !waits && !comesToFit) return this.#refused(state, 0);
       if (state === LANE_LATER || state === LANE_NO_MEMORY) outbox.retrySoon = true;
     }
-    const mayOffer = instruction.offer === undefined || outbox.offers.mayBegin(this.#ordinal);
+    const mayOffer = instruction.offer === undefined || this.#mayOffer;
     if (!fits) {
+      this.#isOfferRefused = !mayOffer;
       if (mayOffer) this.#want(nextBytes(instruction));
       return EAGAIN;
     }
@@ -317,13 +335,17 @@ export class Target {
       this.#over(instruction, state);
     }
     let told = 0;
-    while (this.#wishes.length > 0) {
-      const { bytes, onRoom, cookie } = this.#wishes[0] as RoomWish;
+    for (let wish = this.#nextWish; wish !== undefined; wish = this.#nextWish) {
+      const { bytes, onRoom, cookie } = wish;
       const state = this.#ensure(bytes);
       if (state === LANE_LATER) this.#outbox.retrySoon = true;
-      if (state === LANE_LATER || state === LANE_FULL) return told;
-      if (state === LANE_READY && kernel.laneRoom(this.#lane) < bytes) return told;
-      this.#wishes.shift();
+      if (state === LANE_LATER) return told;
+      if (state === LANE_FULL || (state === LANE_READY && kernel.laneRoom(this.#lane) < bytes)) {
+        // Nobody has asked for room for a payload that is to be offered, before one might be.
+        if (this.#wanted < 0) this.#want(bytes);
+        return told;
+      }
+      this.#wishes.splice(this.#wishes.indexOf(wish), 1);
       completions.push(onRoom, cookie, state === LANE_READY ? SUCCESS : state === LANE_ENDED ? SHUTDOWN : ENOMEM);
       told++;
     }
@@ -339,10 +361,12 @@ export class Target {
     if (this.#wanted < 0 || this.#reserved !== undefined) return false;
     const lane = this.#lane;
     const next = this.#pending.first;
-    if (next?.offer !== undefined && !this.#outbox.offers.mayBegin(this.#ordinal)) return false;
-    const bytes = next === undefined ? this.#wanted : nextBytes(next);
+    if (next?.offer !== undefined && !this.#mayOffer) return false;
+    const wish = this.#nextWish;
+    const bytes = next === undefined ? Math.min(this.#wanted, wish?.bytes ?? this.#wanted) : nextBytes(next);
     if (lane === 0 || kernel.laneRoom(lane) < Math.min(bytes, lanes.recordBodyMax(lane))) return false;
     this.#settle();
+    if (wish !== undefined) this.#wanted = wish.bytes;
     return true;
   }
 
@@ -391,7 +415,7 @@ export class Target {
   #settle(): void {
     const lane = this.#lane;
     const free = this.#pending.length === 0 && this.#reserved === undefined && !this.#ended;
-    if (free && this.#wanted >= 0 && this.#wishes.length === 0 && lane !== 0) {
+    if (free && this.#wanted >= 0 && this.#nextWish === undefined && lane !== 0) {
       this.#wanted = -1;
       this.#outbox.kernel.laneWantRoom(lane, 0);
     }
@@ -459,7 +483,7 @@ export class Target {
   #attemptOffer({ header, dispatch }: Instruction, offer: Offer): number {
     const { offers, kernel, lanes } = this.#outbox;
     if (offer.signal?.aborted) return LANE_CANCELED;
-    if (!offers.mayBegin(this.#ordinal)) return LANE_BUSY;
+    if (!this.#mayOffer) return LANE_BUSY;
     const headerBytes = header?.length ?? 0;
     const bytes = RTS_SIZE + headerBytes;
     // Whether the other memory has a piece for a larger lane nobody knows here.

@@ -7,6 +7,7 @@ import {
   BLOCK_WINDOWS_OFFSET,
   CONTEXT_WINDOWS_OFFSET,
   SLICE_BYTES,
+  TASK_NOTICE_OFFSET,
   TRANSFER_BROKEN,
   TRANSFER_CANCELED,
   TRANSFER_DONE,
@@ -27,7 +28,7 @@ import type { Kernel, Memory } from "../kernel/kernel.js";
 import { type MemoryMap, taskSlot } from "../memory/map.js";
 import type { Base } from "./base.js";
 import { PamiError } from "./error.js";
-import type { MemRegion, RegionTable } from "./memregion.js";
+import { hasAcknowledged, type MemRegion, type RegionTable } from "./memregion.js";
 import { type Result, resultOf, SHUTDOWN } from "./result.js";
 
 /** A window that is in use. */
@@ -66,6 +67,14 @@ interface Abandoned {
   readonly notice: number;
 }
 
+/** A window whose transfer was broken off: its other side may be about to tell it so. */
+interface Broken {
+  readonly place: Place;
+  readonly side: Side;
+  /** What the other side's context has to have acknowledged. */
+  readonly notice: number;
+}
+
 /** Where a window is. */
 interface Place {
   readonly block: Block;
@@ -87,11 +96,7 @@ export class WindowTable {
   /** In the order in which the engine finds them. */
   readonly #blocks: Block[] = [];
   #abandoned: Abandoned[] = [];
-  /**
-   * Sides that were broken off. Both sides of a transfer do so, and either may be about to tell the other in its window: so
-   * nobody has that again.
-   */
-  readonly #broken = new Set<Side>();
+  #broken: Broken[] = [];
   readonly #engine: ContextEngine;
   readonly #count: (change: 1 | -1) => void;
   readonly #isAway: (peer: number) => boolean;
@@ -118,6 +123,7 @@ export class WindowTable {
 
   /** Whether there is a free window, or memory for more. */
   reserve(): boolean {
+    if (this.#broken.length > 0) this.#takeBack();
     return this.#blocks.some(({ sides }) => sides.includes(undefined)) || this.#grow();
   }
 
@@ -223,7 +229,7 @@ export class WindowTable {
         // What was over and told of by who has broken it off may have left something.
         if (side === undefined) this.#kernel.windowClear(windowAt(block, number));
         if (side === undefined || !hadBegun || this.#isOver(side)) continue;
-        if (side.breakOff()) this.#break(side);
+        if (side.breakOff()) this.#break({ block, number }, side);
         // It may have ended between the last descriptor and telling of that.
         else if (this.#kernel.loadWord(side.window.pointer + WINDOW_HEAD_OFFSET) !== side.window.head)
           this.#end({ block, number }, side, resultOf(TRANSFER_BROKEN));
@@ -232,11 +238,30 @@ export class WindowTable {
     this.#endAbandoned();
   }
 
-  #break(side: Side): void {
-    this.#kernel.windowClose(side.window.pointer);
-    this.#kernel.windowClear(side.window.pointer);
-    this.#broken.add(side);
+  #break(place: Place, side: Side): void {
+    const { window, resultOffset } = side;
+    this.#kernel.windowClose(window.pointer);
+    // In the window's place, without what it has moved: that is its owner's again.
+    const broken: Side = { window, resultOffset, forget: () => {}, breakOff: () => true, over: () => {} };
+    place.block.sides[place.number] = broken;
+    const slot = slotOf(this.#map, window.peer);
+    // SYNC N (broken): pairs with acknowledgeNotice(): from then on the other side's context finds the window closed.
+    const notice = (this.#kernel.addWord(slot + TASK_NOTICE_OFFSET, 1) + 1) >>> 0;
+    this.#kernel.ring(slot);
+    this.#broken.push({ place, side: broken, notice });
     this.#over(side, resultOf(TRANSFER_BROKEN));
+  }
+
+  /** Frees the windows that were broken off, and at which their other side is not any more. */
+  #takeBack(): void {
+    this.#broken = this.#broken.filter(({ place: { block, number }, side: { window }, notice }) => {
+      if (!hasAcknowledged(this.#kernel, this.#map, window.peer, notice)) return true;
+      // What it has told of it meanwhile is not for the window's next transfer.
+      this.#kernel.clearBits(block.pointer + BLOCK_STATUS_OFFSET, 1 << number);
+      this.#kernel.windowClear(window.pointer);
+      block.sides[number] = undefined;
+      return false;
+    });
   }
 
   /** The context closes: its memory goes once nobody can be at it. */
@@ -285,7 +310,7 @@ export class WindowTable {
 
   /** Whether it is over, or given up, though it has its window still. */
   #isOver(side: Side): boolean {
-    return this.#broken.has(side) || this.#abandoned.some((one) => one.side === side);
+    return this.#broken.some((one) => one.side === side) || this.#abandoned.some((one) => one.side === side);
   }
 
   #free({ block, number }: Place, side: Side, result: Result): void {

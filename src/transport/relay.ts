@@ -22,11 +22,12 @@ import {
   KIND_RTS,
   KIND_SWITCH,
   LANE_TARGET_OFFSET,
-  LINK_COUNT_MAX,
+  MESSAGE_BYTES_MAX,
   META_HEADER_SHIFT,
   RECORD_KIND_MASK,
   RECORD_KIND_SHIFT,
   RECORD_LENGTH_MASK,
+  RECV_IMMEDIATE_MAX,
   RTS_BYTES_OFFSET,
   RTS_PORTION_OFFSET,
   RTS_SIZE,
@@ -64,14 +65,22 @@ interface LaneRecord {
   readonly counts: number;
 }
 
+/** Bytes that are to come of a message in packets: before its handler is called, and behind that. No packet has of both. */
+interface Rest {
+  readonly prologue: number;
+  readonly payload: number;
+}
+
+const NO_REST: Rest = { prologue: 0, payload: 0 };
+
 /** What has come from one task. */
 interface Incoming {
   /** Records that had no room yet, for each pair of origin and target. */
   readonly waiting: Map<number, LaneRecord[]>;
   /** Bytes that have gone into lanes and are not given back yet, for each pair. */
   readonly credits: Map<number, number>;
-  /** Bytes that are still to come of a message in packets, for each pair where one has begun. */
-  readonly rests: Map<number, number>;
+  /** What is still to come of a message in packets, for each pair where one has begun. */
+  readonly rests: Map<number, Rest>;
   /** Of its contexts by ordinal, and of all of them under ALL: to how many of ours they have said that they end. */
   readonly ends: Map<number, number>;
 }
@@ -456,7 +465,7 @@ export class Relay {
   /** Records that have come: behind those of their pair. False: they are none. */
   #fileRecords({ waiting, rests }: Incoming, from: number, to: number, bytes: Uint8Array): boolean {
     const pair = this.#pairOf(from, to);
-    let rest = rests.get(pair) ?? 0;
+    let rest = rests.get(pair) ?? NO_REST;
     const words = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
     const records: LaneRecord[] = [];
     for (let at = 0; at < bytes.length; ) {
@@ -468,13 +477,14 @@ export class Relay {
       if (bytes.length - at < counts || !RELAYED_KINDS.includes(kind)) return false;
       const body = bytes.subarray(at + 4 * PREFIX_WORDS, at + 4 * PREFIX_WORDS + length);
       const meta = words.getInt32(at + 4, true);
-      rest = restBehind(kind, meta, body, rest);
-      if (rest < 0) return false;
+      const behind = restBehind(kind, meta, body, rest);
+      if (behind === undefined) return false;
+      rest = behind;
       records.push({ kind, meta, body, counts });
       at += counts;
     }
-    if (rest > 0) rests.set(pair, rest);
-    else rests.delete(pair);
+    if (isOver(rest)) rests.delete(pair);
+    else rests.set(pair, rest);
     const before = waiting.get(pair);
     if (before === undefined) waiting.set(pair, records);
     else for (const record of records) before.push(record);
@@ -527,12 +537,26 @@ export class Relay {
     if (record.kind === KIND_SWITCH) return lanes.close(target);
     const state = lanes.ensure(target, record.body.length);
     const lane = lanes.open[target] as number;
-    const isTooSmall = state === LANE_NO_MEMORY && lane !== 0;
     // What is offered has nothing to cut up: it waits for memory.
-    if (isTooSmall && record.kind === KIND_RTS) return false;
-    if (isTooSmall) records.splice(place, 1, ...packetsOf(record, lanes.recordBodyMax(lane)));
-    else if (state !== LANE_READY) return false;
-    const { kind, meta, body } = records[place] as LaneRecord;
+    if (state === LANE_NO_MEMORY && lane !== 0 && record.kind !== KIND_RTS)
+      return this.#writePackets(lane, lanes.recordBodyMax(lane), records, place);
+    return state === LANE_READY && this.#put(lane, record.kind, record.meta, record.body);
+  }
+
+  /** Writes a record that its lane does not take whole as packets of at most `most` bytes; false: what is left has no room. */
+  #writePackets(lane: number, most: number, records: LaneRecord[], place: number): boolean {
+    let record = begun(records[place] as LaneRecord);
+    while (this.#put(lane, record.kind, record.meta, record.body.subarray(0, most))) {
+      if (record.body.length <= most) return true;
+      // The window counts it once: with the last.
+      record = { kind: KIND_MORE, meta: 0, body: record.body.subarray(most), counts: record.counts };
+    }
+    records[place] = record;
+    return false;
+  }
+
+  /** Writes a record into a lane that takes it; false: there is no room. */
+  #put(lane: number, kind: number, meta: number, body: Uint8Array): boolean {
     const at = this.#inner.laneReserve(lane, body.length);
     if (at === 0) return false;
     this.#memory.bytes.set(body, at);
@@ -573,20 +597,34 @@ function recordBytes(length: number): number {
 }
 
 /**
- * Bytes that are to come behind a record of the message that it is of.
- * @param rest those that are to come before it
- * @returns -1: there is no such record, or not there
+ * What is to come behind a record, of the message that it is of.
+ * @param rest what is to come before it
+ * @returns undefined: there is no such record, or not there
  */
-function restBehind(kind: number, meta: number, body: Uint8Array, rest: number): number {
+function restBehind(kind: number, meta: number, body: Uint8Array, rest: Rest): Rest | undefined {
+  const { length } = body;
   if (kind === KIND_SWITCH) return rest;
-  if (kind === KIND_MORE) return body.length > 0 && body.length <= rest ? rest - body.length : -1;
+  if (kind === KIND_MORE) {
+    const { prologue, payload } = rest;
+    if (length === 0 || length > (prologue || payload)) return undefined;
+    return prologue > 0 ? { prologue: prologue - length, payload } : { prologue, payload: payload - length };
+  }
   const headerBytes = meta >>> META_HEADER_SHIFT;
-  if (kind === KIND_MESSAGE) return rest === 0 && headerBytes <= body.length ? 0 : -1;
-  if (kind === KIND_RTS) return rest === 0 && isOffer(body, headerBytes) ? 0 : -1;
-  if (rest > 0 || body.length < FIRST_PREFIX_SIZE) return -1;
+  if (!isOver(rest)) return undefined;
+  if (kind === KIND_MESSAGE) return headerBytes <= length && length <= RECV_IMMEDIATE_MAX ? rest : undefined;
+  if (kind === KIND_RTS) return isOffer(body, headerBytes) ? rest : undefined;
+  if (length < FIRST_PREFIX_SIZE) return undefined;
   const payloadBytes = new DataView(body.buffer, body.byteOffset).getUint32(0, true);
-  const total = payloadBytes === 0 ? headerBytes : alignUp(headerBytes, 8) + payloadBytes;
-  return Math.max(-1, total - (body.length - FIRST_PREFIX_SIZE));
+  if (payloadBytes > MESSAGE_BYTES_MAX) return undefined;
+  const space = alignUp(headerBytes, 8);
+  const total = payloadBytes === 0 ? headerBytes : space + payloadBytes;
+  const first = total <= RECV_IMMEDIATE_MAX ? total : space;
+  const here = length - FIRST_PREFIX_SIZE;
+  return here <= first ? { prologue: first - here, payload: total - first } : undefined;
+}
+
+function isOver({ prologue, payload }: Rest): boolean {
+  return prologue + payload === 0;
 }
 
 /** Whether a body is a request to send, and the header behind it. */
@@ -594,8 +632,8 @@ function isOffer(body: Uint8Array, headerBytes: number): boolean {
   if (body.length !== RTS_SIZE + headerBytes) return false;
   const words = new DataView(body.buffer, body.byteOffset);
   const bytes = words.getUint32(RTS_BYTES_OFFSET, true);
-  const portion = words.getUint32(RTS_PORTION_OFFSET, true);
-  return bytes > 0 && (portion === 0 || bytes / portion <= LINK_COUNT_MAX);
+  // Nothing is staged for another memory.
+  return bytes > 0 && bytes <= MESSAGE_BYTES_MAX && words.getUint32(RTS_PORTION_OFFSET, true) === 0;
 }
 
 /** A kernel's functions as properties, whatever they are methods of. */
@@ -611,25 +649,13 @@ function callable(kernel: Kernel): Kernel {
   return all as unknown as Kernel;
 }
 
-/** A record as packets of at most `most` bytes: for a lane that does not take it, where there is no memory for a larger one. */
-function packetsOf({ kind, meta, body, counts }: LaneRecord, most: number): LaneRecord[] {
-  let bytes = body;
-  if (kind === KIND_MESSAGE) {
-    const payloadBytes = Math.max(0, body.length - alignUp(meta >>> META_HEADER_SHIFT, 8));
-    bytes = new Uint8Array(FIRST_PREFIX_SIZE + body.length);
-    new DataView(bytes.buffer).setUint32(0, payloadBytes, true);
-    bytes.set(body, FIRST_PREFIX_SIZE);
-  }
-  const packets: LaneRecord[] = [];
-  for (let at = 0; at < bytes.length; at += most) {
-    const isFirst = at === 0 && kind !== KIND_MORE;
-    packets.push({
-      kind: isFirst ? KIND_FIRST : KIND_MORE,
-      meta: isFirst ? meta : 0,
-      body: bytes.subarray(at, at + most),
-      // The window counts it once: with the last.
-      counts: at + most < bytes.length ? 0 : counts,
-    });
-  }
-  return packets;
+/** A record as the first of the packets that it is cut into. */
+function begun(record: LaneRecord): LaneRecord {
+  const { kind, meta, body, counts } = record;
+  if (kind !== KIND_MESSAGE) return record;
+  const payloadBytes = Math.max(0, body.length - alignUp(meta >>> META_HEADER_SHIFT, 8));
+  const bytes = new Uint8Array(FIRST_PREFIX_SIZE + body.length);
+  new DataView(bytes.buffer).setUint32(0, payloadBytes, true);
+  bytes.set(body, FIRST_PREFIX_SIZE);
+  return { kind: KIND_FIRST, meta, body: bytes, counts };
 }

@@ -175,7 +175,7 @@ function deathSuite(variant: Variant): void {
         module,
         scenario: "testament",
         args: { small: 0, bytes: 1e6, lingers: true },
-        context: { unexpectedBytes: 300 },
+        context: { unexpectedBytes: 1e6 },
       },
       async ({ job, client, context, flags }) => {
         const laneFrom = (task: number) =>
@@ -193,6 +193,30 @@ function deathSuite(variant: Variant): void {
         expect([heard, laneFrom(0)?.paused]).toEqual([0, true]);
         openGate(flags, 1);
         until(context, () => heard === 1);
+      },
+    ));
+
+  it("who was held back with a message that no queue takes, and did not finish it, has ended all the same", () =>
+    withJob(
+      variant,
+      {
+        module,
+        scenario: "testament",
+        args: { small: 3, bytes: 1e6, lingers: true },
+        context: { unexpectedBytes: 300 },
+      },
+      async ({ job, client, context, flags }) => {
+        const { free } = job.dump().heap;
+        let heard = 0;
+        context.dispatch(DATA, () => heard++);
+        openGate(flags, 0);
+        const lane = () => job.dump().tasks[0]?.contexts[0]?.lanes[0];
+        until(context, () => lane()?.paused === true);
+        expect([heard, job.dump().tasks[0]?.contexts[0]?.unexpectedBytes]).toEqual([3, 0]);
+        openGate(flags, 1);
+        await context.whenEnded(client.endpoint(1), { timeout: PATIENCE });
+        expectFree(variant, job, [context], free);
+        expect(job.dump().tasks[0]?.contexts[0]?.unexpectedBytes).toBe(0);
       },
     ));
 

@@ -8,6 +8,7 @@ import {
   type Client,
   type Context,
   EAGAIN,
+  ERROR,
   type Job,
   type KernelName,
   launch,
@@ -417,6 +418,54 @@ describe.each(THREADS)("tasks come, and go: $name", (variant) => {
       });
     }
     expect(warn.mock.calls.length).toBeLessThanOrEqual(3);
+  });
+});
+
+describe.each(THREADS)("it ends with transfers in its hands: $name", (variant) => {
+  it.each(["to another context", "to itself"])("P10 their windows come back: %s", async (whom) => {
+    vi.spyOn(console, "warn").mockImplementation(() => {});
+    await withJob(variant, { tasks: 1, heapBytes: 64 * MIB }, async ({ job, client, context: origin }) => {
+      const target = whom === "to itself" ? origin : client.createContext();
+      const into = Array.from({ length: 8 }, () => client.createRegion(MIB).bytes);
+      const received: Result[] = [];
+      const sent: Result[] = [];
+      let next = 0;
+      target.dispatch(DATA, (message) =>
+        message.receive(into[next++ % 8] as Uint8Array, (_, result) => void received.push(result)),
+      );
+      let payloads = into.map((_, i) => pattern(MIB, i));
+      const offerAll = (): void => {
+        for (const payload of payloads) {
+          const onLocal = (_: unknown, result: Result) => void sent.push(result);
+          expect(origin.send({ to: target.endpoint, dispatch: DATA, payload, rendezvous: true, onLocal })).toBe(
+            SUCCESS,
+          );
+        }
+      };
+      const isOver = (): boolean => sent.length === 8 && received.length === 8;
+      // Up, and at work.
+      offerAll();
+      spin(client, isOver);
+      expect([...sent.splice(0), ...received.splice(0)]).toEqual(new Array(16).fill(SUCCESS));
+      // All that may be under way at a time, and none of it can be through: more of it is not staged.
+      offerAll();
+      while (next < 16) target.advance();
+      endEngine(job);
+      await vi.waitFor(() => expect(job.engine).toBe("ended"));
+      spin(client, isOver);
+      expect([...sent.splice(0), ...received.splice(0)]).toEqual(new Array(16).fill(ERROR));
+      // Each hears that the other has broken them off too.
+      for (let i = 0; i < 10; i++) client.advance();
+      const { free } = job.dump().heap;
+      for (let round = 0; round < 10; round++) {
+        payloads = into.map((_, i) => pattern(MIB, i + round));
+        offerAll();
+        spin(client, isOver);
+        expect([...sent.splice(0), ...received.splice(0)]).toEqual(new Array(16).fill(SUCCESS));
+        for (const [i, bytes] of into.entries()) expect(sameBytes(bytes, payloads[i] as Uint8Array)).toBe(true);
+        expect(job.dump().heap.free).toBe(free);
+      }
+    });
   });
 });
 

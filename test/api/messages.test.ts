@@ -11,7 +11,7 @@ import {
   type SendParameters,
   SUCCESS,
 } from "pamir";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import {
   awaitFlag,
   chooseSeed,
@@ -601,15 +601,69 @@ function messageSuite(variant: Variant): void {
         },
       ));
 
-    it("takes one message that is larger than its limit when it is empty", () =>
-      withJob(variant, { tasks: 1, context: { unexpectedBytes: 10 } }, ({ context }) => {
+    it("keeps nothing of a message that is larger than its limit: that waits for its handler, and those behind it", () =>
+      withJob(variant, { tasks: 1, contexts: 2, context: { unexpectedBytes: 1000 } }, ({ job, client, context }) => {
+        const other = client.createContext();
+        const seen = () => job.dump().tasks[0]?.contexts[0];
         const sizes: number[] = [];
-        for (const bytes of [100, 50]) context.sendImmediate(context.endpoint, DATA, null, new Uint8Array(bytes));
+        const take = (message: Message): void => {
+          sizes.push(message.payloadBytes);
+          if (!message.immediate) message.receive(new Uint8Array(message.payloadBytes), () => sizes.push(0));
+        };
+        for (const bytes of [3 * MIB, 2000, 1]) {
+          context.send({ to: context.endpoint, dispatch: DATA, payload: new Uint8Array(bytes), onLocal: () => {} });
+        }
         for (let i = 0; i < 5; i++) context.advance();
-        context.dispatch(DATA, ({ payloadBytes }) => sizes.push(payloadBytes));
-        until(context, () => sizes.length === 2);
-        expect(sizes).toEqual([100, 50]);
+        expect(seen()?.unexpectedBytes).toBe(0);
+        expect(seen()?.lanes).toMatchObject([{ paused: true }]);
+        // Nobody else is held up.
+        other.sendImmediate(context.endpoint, OTHER, null, new Uint8Array(992));
+        for (let i = 0; i < 5; i++) context.advance();
+        expect(seen()?.unexpectedBytes).toBe(992);
+        context.dispatch(DATA, take);
+        context.dispatch(OTHER, take);
+        until(context, () => sizes.length === 5);
+        expect(sizes.filter((bytes) => bytes !== 992 && bytes !== 0)).toEqual([3 * MIB, 2000, 1]);
       }));
+
+    it("counts a message of nothing as the 16 bytes of its record", () =>
+      withJob(variant, { tasks: 1, context: { unexpectedBytes: 1600 } }, ({ job, context }) => {
+        for (let i = 0; i < 1000; i++) expect(context.sendImmediate(context.endpoint, DATA)).toBe(SUCCESS);
+        for (let i = 0; i < 10; i++) context.advance();
+        expect(job.dump().tasks[0]?.contexts[0]).toMatchObject({ unexpectedBytes: 1600, lanes: [{ paused: true }] });
+        let count = 0;
+        context.dispatch(DATA, () => count++);
+        until(context, () => count === 1000);
+        expect(job.dump().tasks[0]?.contexts[0]?.unexpectedBytes).toBe(0);
+      }));
+
+    it.each([0, 10, 5000])(
+      "gives whoever reads messages() the next one, however long, whatever else waits: %i",
+      (limit) =>
+        withJob(
+          variant,
+          { tasks: 1, contexts: 2, context: { unexpectedBytes: limit } },
+          async ({ client, context }) => {
+            const other = client.createContext();
+            other.sendImmediate(context.endpoint, OTHER, null, new Uint8Array(8));
+            const sizes = [3 * MIB, 0, 6000, 70_000, 1];
+            for (const [i, bytes] of sizes.entries()) {
+              const parameters = { to: context.endpoint, dispatch: DATA, header: Uint8Array.of(i), onLocal: () => {} };
+              context.send({ ...parameters, payload: pattern(bytes, i) });
+            }
+            for (let i = 0; i < 5; i++) context.advance();
+            let taken = 0;
+            for await (const { header, payload } of context.messages(DATA, { timeout: PATIENCE })) {
+              expect([...header]).toEqual([taken]);
+              expect(sameBytes(payload, pattern(sizes[taken] as number, taken))).toBe(true);
+              if (++taken === sizes.length) break;
+            }
+            let others = 0;
+            context.dispatch(OTHER, () => others++);
+            until(context, () => others === 1);
+          },
+        ),
+    );
 
     it("lets a handler set the handler of what follows in the same batch", () =>
       alone(variant, (context, self) => {
@@ -758,6 +812,27 @@ function messageSuite(variant: Variant): void {
         expect(sameBytes(target, new Uint8Array(3 * MIB).fill(7))).toBe(true);
       }));
   });
+
+  it("who waits for much room sleeps where there is some, as somebody else wants it", () =>
+    withJob(variant, { tasks: 1, contexts: 2 }, ({ client, context: origin }) => {
+      const target = client.createContext({ unexpectedBytes: 3000 });
+      const to = target.endpoint;
+      for (const bytes of [1000, 8, 0]) {
+        while (origin.sendImmediate(to, DATA, null, new Uint8Array(bytes), false) === SUCCESS);
+      }
+      let told = 0;
+      origin.whenRoom(to, 7000, () => told++);
+      // Takes what it may keep; nobody reads the rest.
+      expect(origin.sendImmediate(to, DATA, null, new Uint8Array(8), false)).toBe(EAGAIN);
+      for (let i = 0; i < 5; i++) target.advance();
+      expect(origin.room(to)).toBeGreaterThan(8);
+      const advance = vi.spyOn(origin, "advance");
+      expect(origin.advanceUntil(() => told > 0, { timeout: 100 })).not.toBe(SUCCESS);
+      expect(advance.mock.calls.length).toBeLessThan(1000);
+      target.dispatch(DATA, () => {});
+      for (let i = 0; i < 5; i++) for (const context of [target, origin]) context.advance();
+      expect(told).toBe(1);
+    }));
 
   describe("reserve, commit, abort", () => {
     it("writes in place; fewer bytes may be committed", () =>

@@ -16,7 +16,7 @@ import {
   SHUTDOWN,
   SUCCESS,
 } from "pamir";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { PAGE_SIZE } from "../../assembly/layout.js";
 import {
   awaitFlag,
@@ -527,6 +527,119 @@ describe.each(ENGINE_VARIANTS)("$name", (variant) => {
         step([origin, target], () => told.length === 9);
         expect(told).toEqual(told.map((_, i) => [i, SUCCESS]));
       }));
+
+    it("P9 who was refused is told of room once one more may be offered, not before; smaller ones are, at once", () =>
+      pair(variant, {}, async ({ client, origin, target }) => {
+        const { told, hear } = listener();
+        const payload = client.createRegion(1000).bytes;
+        const to = target.endpoint;
+        const offer = (): Result =>
+          origin.send({ to, dispatch: DATA, payload, rendezvous: true, onLocal: hear, queue: false });
+        for (let i = 0; i < 8; i++) expect(offer()).toBe(SUCCESS);
+        expect(offer()).toBe(EAGAIN);
+        const rooms: string[] = [];
+        origin.whenRoom(to, 64, () => rooms.push("offer"));
+        origin.whenRoom(to, 64, () => rooms.push("message"));
+        for (let i = 0; i < 20; i++) origin.advance();
+        expect(rooms).toEqual(["message"]);
+        // Asleep meanwhile: there is nothing to do until the target has taken one.
+        const advance = vi.spyOn(origin, "advance");
+        expect(origin.advanceUntil(() => rooms.length > 1, { timeout: 100 })).not.toBe(SUCCESS);
+        expect(advance.mock.calls.length).toBeLessThan(1000);
+        advance.mockRestore();
+        expect(origin.sendImmediate(to, OTHER)).toBe(SUCCESS);
+        target.dispatch(DATA, (message) => message.discard());
+        target.dispatch(OTHER, () => {});
+        step([origin, target], () => rooms.length === 2);
+        expect([told.length > 0, offer()]).toEqual([true, SUCCESS]);
+        // A loop of those who try again and wait gets all away, and waits no more often than that.
+        let [sent, waits] = [0, 0];
+        const work = setInterval(() => target.advance(), 1);
+        for (const end = performance.now() + PATIENCE; sent < 50 && performance.now() < end; ) {
+          if (offer() === SUCCESS) sent++;
+          else {
+            waits++;
+            await origin.whenRoom(to, 64, { timeout: PATIENCE });
+          }
+        }
+        clearInterval(work);
+        expect(sent).toBe(50);
+        expect(waits).toBeLessThanOrEqual(50);
+        step([origin, target], () => told.length === 59);
+      }));
+
+    it("P9 a target that ends tells who waits to offer something", () =>
+      pair(variant, {}, ({ client, origin, target }) => {
+        const payload = client.createRegion(1000).bytes;
+        const parameters = { to: target.endpoint, dispatch: DATA, payload, rendezvous: true, queue: false };
+        while (origin.send({ ...parameters, onLocal: () => {} }) === SUCCESS);
+        const { told, hear } = listener();
+        origin.whenRoom(target.endpoint, 64, hear, 7);
+        target.close();
+        step([origin], () => told.length > 0);
+        expect(told).toEqual([[7, SHUTDOWN]]);
+      }));
+
+    it.each([
+      [1, 1],
+      [5000, 2],
+      [65_536, 16],
+      [100_000, 25],
+      [262_144, 64],
+      [262_145, 64],
+      [MIB, 64],
+    ])("P9 what is staged takes a ring of four portions, and no more than it is: %i bytes, %i pages", (bytes, pages) =>
+      pair(variant, {}, ({ job, client, origin, target }) => {
+        const region = client.createRegion(1);
+        // The block of windows, and the lane, are there.
+        const { told, hear } = listener();
+        target.dispatch(DATA, (message) => message.receive(new Uint8Array(message.payloadBytes)));
+        const send = (payload: Uint8Array): void => {
+          const count = told.length;
+          origin.send({ to: target.endpoint, dispatch: DATA, payload, rendezvous: true, onLocal: hear });
+          step([origin, target], () => told.length > count);
+        };
+        send(region.bytes);
+        const { free } = job.dump().heap;
+        const left: number[] = [];
+        for (let i = 0; i < 3; i++) {
+          send(pattern(bytes, i));
+          left.push(job.dump().heap.free);
+        }
+        expect(left).toEqual(left.map(() => free - pages * PAGE_SIZE));
+        expect(told.every(([, result]) => result === SUCCESS)).toBe(true);
+      }),
+    );
+
+    it("P9 what is staged takes the smallest ring that holds it, of those that there are", () =>
+      pair(variant, {}, ({ job, origin, target }) => {
+        const { told, hear } = listener();
+        const came: Uint8Array[] = [];
+        target.dispatch(DATA, (message) => {
+          const bytes = new Uint8Array(message.payloadBytes);
+          message.receive(bytes, () => came.push(bytes));
+        });
+        const sizes = [10_000, 5000, 300_000, 5000, 70_000, 9000];
+        const sendAll = (): void => {
+          const payloads = sizes.map((bytes, i) => pattern(bytes, i));
+          for (const payload of payloads)
+            origin.send({ to: target.endpoint, dispatch: DATA, payload, rendezvous: true, onLocal: hear });
+          step([origin, target], () => came.length === sizes.length && told.length === sizes.length);
+          for (const bytes of came.splice(0)) {
+            const sent = payloads.find(
+              ({ length }, i) => length === bytes.length && sameBytes(bytes, payloads[i] as Uint8Array),
+            );
+            expect(sent?.length).toBe(bytes.length);
+          }
+          told.splice(0);
+        };
+        sendAll();
+        const { free } = job.dump().heap;
+        for (let round = 0; round < 20; round++) {
+          sendAll();
+          expect(job.dump().heap.free).toBe(free);
+        }
+      }));
   });
 
   describe("pace", () => {
@@ -756,6 +869,30 @@ describe.each(ENGINE_VARIANTS)("$name", (variant) => {
         for (const [i, { bytes }] of regions.entries()) expect(sameBytes(bytes, before[i] as Uint8Array)).toBe(true);
       }));
   });
+
+  it("P10 a peer that ends, again and again, leaves no window and no memory behind", () =>
+    withJob(variant, { tasks: 1, contexts: 40, heapBytes: 16 * MIB }, ({ job, client, context }) => {
+      const region = client.createRegion(MIB);
+      const { told, hear } = listener();
+      context.dispatch(DATA, (message) => message.receive(new Uint8Array(message.payloadBytes), hear));
+      const all: number[] = [];
+      for (let round = 0; round < 30; round++) {
+        const peer = client.createContext();
+        peer.dispatch(DATA, (message) => message.receive(region.bytes, () => {}));
+        const offer = (from: Context, to: Context, payload: Uint8Array): void => {
+          const parameters = { to: to.endpoint, dispatch: DATA, payload, rendezvous: true };
+          for (let i = 0; i < 8; i++) expect(from.send({ ...parameters, onLocal: hear })).toBe(SUCCESS);
+        };
+        offer(context, peer, new Uint8Array(MIB));
+        offer(peer, context, region.bytes);
+        for (let i = 0; i < 2 + (round % 3); i++) for (const each of [peer, context]) each.advance();
+        peer.close();
+        step([context], () => context.drained);
+        all.push(freeOf({ job, client }, context));
+      }
+      expect(told.length).toBeGreaterThanOrEqual(30 * 8);
+      expect(all.slice(3)).toEqual(all.slice(3).map(() => all[2]));
+    }));
 
   describe("refused", () => {
     it.each([

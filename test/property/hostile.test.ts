@@ -9,10 +9,12 @@ import {
   KIND_RTS,
   META_HEADER_SHIFT,
   RECORD_KIND_SHIFT,
+  RECV_IMMEDIATE_MAX,
 } from "../../assembly/layout.js";
 import { taskOf } from "../../src/pami/endpoint.js";
 import { SUCCESS } from "../../src/pami/result.js";
 import type { Letter } from "../../src/transport/courier.js";
+import { fillHeap } from "../api/support.js";
 import { word } from "../support/arbitraries.js";
 import { type Networked, NetworkedJob } from "../support/networked.js";
 import { randomOf } from "../support/random.js";
@@ -31,28 +33,35 @@ const LIMITS = {
 };
 
 /** A record as it is in a letter: prefix, body, padding. */
-function record(kind: number, headerBytes: number, body: readonly number[] = [], length = body.length): number[] {
+function record(
+  kind: number,
+  headerBytes: number,
+  body: readonly number[] = [],
+  length = body.length,
+  id = DATA,
+): number[] {
   const bytes = new Uint8Array(8 + 4 * Math.ceil(body.length / 4));
   const words = new DataView(bytes.buffer);
   words.setUint32(0, (kind << RECORD_KIND_SHIFT) | length, true);
-  words.setUint32(4, (headerBytes << META_HEADER_SHIFT) | DATA, true);
+  words.setUint32(4, (headerBytes << META_HEADER_SHIFT) | id, true);
   bytes.set(body, 8);
   return [...bytes];
 }
 
 /** The first record of a message that comes in packets. */
-function first(payloadBytes: number, here: number): number[] {
+function first(payloadBytes: number, here: number, headerBytes = 0, id = DATA): number[] {
   const prefix = [...new Uint8Array(Int32Array.of(payloadBytes, 0).buffer)];
   expect(prefix.length).toBe(FIRST_PREFIX_SIZE);
-  return record(KIND_FIRST, 0, [...prefix, ...new Array<number>(here).fill(7)]);
+  const body = [...prefix, ...new Array<number>(here).fill(7)];
+  return record(KIND_FIRST, headerBytes, body, body.length, id);
 }
 
 const fill = (bytes: number) => new Array<number>(bytes).fill(7);
 const records = (...all: readonly number[][]): Letter => ({ records: Uint8Array.from(all.flat()) });
 const descriptor = (kind: number, bytes: number) => Int32Array.of(kind, 0, 0, bytes, 0, 0, 0, 0, 0, 0, 0, 0);
 
-function hostileJob(seed: number) {
-  const job = new NetworkedJob({ seed, limits: LIMITS, kernels: ["wasm", "ts"] });
+function hostileJob(seed: number, limits = LIMITS) {
+  const job = new NetworkedJob({ seed, limits, kernels: ["wasm", "ts"] });
   const [target, hostile, honest] = job.tasks as [Networked, Networked, Networked];
   const context = target.client.createContext();
   const other = honest.client.createContext();
@@ -68,8 +77,8 @@ function hostileJob(seed: number) {
       while (context.advance() > 0);
     }
   };
-  const post = async (letter: Letter, to = 0): Promise<void> => {
-    hostile.letters.post(CONTEXTS, to, letter);
+  const post = async (letter: Letter, to = 0, from = CONTEXTS): Promise<void> => {
+    hostile.letters.post(from, to, letter);
     hostile.letters.flush();
     await settle();
   };
@@ -96,8 +105,12 @@ describe("a task that says what it likes", () => {
     ["a first packet without a size", records(record(KIND_FIRST, 0, fill(4)))],
     ["a first packet that is longer than its message", records(first(10, 11))],
     ["packets that are longer than their message", records(first(20, 10), record(KIND_MORE, 0, fill(11)))],
+    ["a message that is longer than any", records(first(2 ** 31, 0))],
+    ["a record that is longer than what comes whole", records(record(KIND_MESSAGE, 0, fill(RECV_IMMEDIATE_MAX + 1)))],
+    ["more than the header, with a large message's first packet", records(first(80_000, 10))],
+    ["a packet of header and payload", records(first(80_000, 0, 100), record(KIND_MORE, 0, fill(105)))],
     // Into bytes that somebody waits for.
-    ["packets beyond a large message", records(first(80_000, 10), record(KIND_MORE, 0, fill(80_000)))],
+    ["packets beyond a large message", records(first(80_000, 0), record(KIND_MORE, 0, fill(80_001)))],
     ["a message within another's packets", records(first(20, 10), record(KIND_MESSAGE, 0, fill(8)))],
     ["a message that begins within another's packets", records(first(20, 10), first(20, 10))],
     ["a packet of nothing", records(first(20, 10), record(KIND_MORE, 0))],
@@ -128,6 +141,45 @@ describe("a task that says what it likes", () => {
     context.dispatch(0, () => {});
     // Empty messages, to dispatch id 0: more than a lane takes, and then very many.
     await postAll([{ records: new Uint8Array(8 * 1000) }, { records: new Uint8Array(8 * 300_000) }]);
+    expect(other.sendImmediate(context.endpoint, DATA, null, Uint8Array.of(1))).toBe(SUCCESS);
+    await settle();
+    expect([target.letters.wrong, came]).toEqual([0, [[2, 1]]]);
+    close();
+  });
+
+  it("one record of 6 MiB for a lane of 64 bytes: it goes in as packets, however many", async () => {
+    const limits = { ...LIMITS, laneBytes: 64, heapBytes: 2 ** 24, regions: 64 };
+    const { target, came, post, settle, close } = hostileJob(SEED, limits);
+    // No larger lane can be had.
+    fillHeap(target.client);
+    const bytes = 6 * 2 ** 20;
+    const packet = new Uint8Array(8 + bytes);
+    packet.set(record(KIND_MORE, 0, [], bytes));
+    await post(records(first(bytes, 0)));
+    await post({ records: packet });
+    for (let tries = 0; came.length < 2 && tries < 100; tries++) {
+      await post(records(record(KIND_MESSAGE, 0, fill(16))));
+      await settle();
+    }
+    expect([target.letters.wrong, came.slice(0, 2)]).toEqual([
+      0,
+      [
+        [1, bytes],
+        [1, 16],
+      ],
+    ]);
+    close();
+  });
+
+  it("very large messages that no handler takes, and of which nothing comes: no memory for them, and others go on", async () => {
+    const { target, context, other, came, post, settle, close } = hostileJob(SEED);
+    const before = process.memoryUsage().arrayBuffers;
+    await post(records(first(2 ** 31 - 1, 0, 0, DATA + 1)));
+    const next = context.messages(DATA + 2, { timeout: 50 }).next();
+    const told = next.catch(({ code }: { code: string }) => code);
+    await post(records(first(2 ** 31 - 1, 0, 0, DATA + 2)), 0, CONTEXTS + 1);
+    expect(await told).toBe("PAMIR_TIMEDOUT");
+    expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(2 ** 24);
     expect(other.sendImmediate(context.endpoint, DATA, null, Uint8Array.of(1))).toBe(SUCCESS);
     await settle();
     expect([target.letters.wrong, came]).toEqual([0, [[2, 1]]]);
