@@ -868,6 +868,10 @@ export const CHAIN_MOVE: u32 = 3;
 export const CHAIN_OVER: u32 = 4;
 /** To the origin (P10): nothing more is to be moved. */
 export const CHAIN_STOP: u32 = 5;
+/** To the origin, where the target has no region or no memory for a chain: region, generation, offset, bytes of a slice; where it is in the payload. */
+export const CHAIN_PULL: u32 = 6;
+/** To the target, whose window it does not name, but the origin's again: where it is in the payload, TRANSFER_…; its bytes. */
+export const CHAIN_PULLED: u32 = 7;
 /** Added to a kind: the content goes on in the next segment of the stream. */
 export const SEGMENT_MORE: u32 = 8;
 export const SEGMENT_KIND_MAX: u32 = 15;

@@ -178,7 +178,7 @@ export class Client {
       refresh: () => this.#refresh(),
       hasEnded: (number) => this.#ended[number] !== 0,
       regions: this.#regions,
-      sinks: parts.relay?.sinks,
+      chains: parts.relay?.chains,
       contextClosed: (context, ordinal) => {
         this.#contexts.delete(context.index);
         if (!this.#closed) {

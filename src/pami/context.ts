@@ -21,7 +21,7 @@ import type { Tracer } from "../engine/trace.js";
 import type { Kernel, Memory } from "../kernel/kernel.js";
 import { contextBlock, isClosed, type MemoryMap, ordinalOf } from "../memory/map.js";
 import { diagnostics } from "../support/diagnostics.js";
-import type { Sink } from "../transport/chains.js";
+import type { Chains } from "../transport/chains.js";
 import { ShmLanes } from "../transport/shm.js";
 import { bytesOf, Calls } from "./call.js";
 import { type DispatchId, type TypedHandler, untyped } from "./codec.js";
@@ -88,7 +88,7 @@ export interface ContextHost extends WaitHost {
   /** The regions of its task. */
   readonly regions: RegionTable;
   /** The relay's, where tasks share no memory. */
-  readonly sinks: Map<number, Sink> | undefined;
+  readonly chains: Chains | undefined;
   contextClosed(context: Context, ordinal: number): void;
 }
 
@@ -160,7 +160,7 @@ export class Context {
     this.#completions = completions;
     this.#trail = trail;
     this.#work = debug ? new TimedWork(debug, this.endpoint) : new WorkQueue();
-    const rendezvous = new Rendezvous(base, host.regions, host.sinks, options);
+    const rendezvous = new Rendezvous(base, host.regions, host.chains, options);
     this.#rendezvous = rendezvous;
     this.#sender = trail
       ? new TracedSender(trail, base, rendezvous.offers, pendingBytes)

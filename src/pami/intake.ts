@@ -1,14 +1,12 @@
 // The target's side of rendezvous: payloads that were offered, and are to be moved to where a handler has said. Into a region
 // they are moved by a chain of descriptors that the two engines hand each other, at the pace of this side; where that can't
 // be, because the destination is no region or there is no memory for a chain, this thread copies them, a slice in each
-// advance.
+// advance; out of another memory, it asks for slices.
 import {
-  BLOCK_SIZE,
   DEPTH_MAX,
   LINK_COUNT_MAX,
   LINK_SIZE,
   NONE,
-  PAGE_SIZE,
   RTS_BLOCK_GENERATION_OFFSET,
   RTS_BLOCK_INDEX_OFFSET,
   RTS_BYTES_OFFSET,
@@ -51,12 +49,12 @@ import {
   WINDOW_WRONG_OFFSET,
 } from "../../assembly/layout.js";
 import { copyInto } from "../support/copy.js";
-import type { Sink } from "../transport/chains.js";
+import type { Chains } from "../transport/chains.js";
 import type { Base } from "./base.js";
 import { checkInteger, PamiError, show } from "./error.js";
 import type { MemRegion, OpenRegion, RegionTable } from "./memregion.js";
 import type { Destination } from "./message.js";
-import { CANCELED, ERROR, type Result, SHUTDOWN, SUCCESS } from "./result.js";
+import { CANCELED, ERROR, type Result, resultOf, SHUTDOWN, SUCCESS } from "./result.js";
 import { onAbort, regionIfAny, type Side, slotOf, type Window, type WindowTable } from "./window.js";
 
 /** How fast a payload is moved into a region. */
@@ -100,16 +98,20 @@ const PORTION_BYTES_MIN = 64;
 const PORTION_BYTES_MAX = 2 ** 30;
 const DEPTH = 2;
 
-/** Bytes of a portion from another memory, if that makes no more than LINK_COUNT_MAX of them. */
+/** Bytes of a portion from another memory, if that makes no more than LINK_COUNT_MAX of them: both sides keep some. */
 const AWAY_BYTES_MAX = 1024 * 1024;
-/** Pages of a chain and a block of windows. */
-const CHAIN_PAGES = Math.ceil((LINK_COUNT_MAX * LINK_SIZE + BLOCK_SIZE) / PAGE_SIZE);
+/** Bytes that are asked for at a time, of a payload in another memory. */
+const ASKED_BYTES_MAX = 2 * SLICE_BYTES;
 
-/** A payload that this thread copies; from another memory: for which there is no memory yet. */
+/** A payload that this thread copies. */
 interface Pull {
   readonly request: Request;
   readonly destination: Destination;
+  /** Bytes that are there; of a payload in another memory, that are asked for too. */
   at: number;
+  asked: number;
+  /** TRANSFER_…, of what was asked for. */
+  result: number;
   isCanceled: boolean;
   forget: () => void;
 }
@@ -125,11 +127,13 @@ export class Intake {
   readonly #linksInUse = new Set<MemRegion>();
   /** Regions that have held links, and do again. */
   readonly #links: MemRegion[] = [];
-  readonly #sinks: Map<number, Sink> | undefined;
+  readonly #isAway: (peer: number) => boolean;
+  readonly #chains: Chains | undefined;
   readonly #count: (change: 1 | -1) => void;
 
   /**
-   * @param sinks the relay's, where tasks share no memory
+   * @param isAway whether an endpoint is in another memory
+   * @param chains the relay's, where that may be
    * @param count told of each payload that this thread begins to copy, or has copied
    * @throws PAMIR_INVAL
    */
@@ -138,10 +142,12 @@ export class Intake {
     regions: RegionTable,
     windows: WindowTable,
     pacing: Pacing,
-    sinks: Map<number, Sink> | undefined,
+    isAway: (peer: number) => boolean,
+    chains: Chains | undefined,
     count: (change: 1 | -1) => void,
   ) {
-    this.#sinks = sinks;
+    this.#isAway = isAway;
+    this.#chains = chains;
     this.#count = count;
     checkPacing(pacing);
     this.#base = base;
@@ -175,8 +181,10 @@ export class Intake {
 
   /** Has a payload moved to where it goes; the destination is told once all is there, or nothing more comes. */
   receive(request: Request, destination: Destination): void {
-    if (this.#begin(request, destination)) return;
-    const pull: Pull = { request, destination, at: 0, isCanceled: false, forget: () => {} };
+    const to = this.#regions.find(destination.bytes);
+    if (to !== undefined && this.#chain(request, destination, to)) return;
+    const begun = { at: 0, asked: 0, result: TRANSFER_DONE, isCanceled: false, forget: () => {} };
+    const pull: Pull = { request, destination, ...begun };
     pull.forget = onAbort(destination.options.signal, () => {
       pull.isCanceled = true;
       this.#base.kernel.ring(slotOf(this.#base.map, this.#base.ordinal));
@@ -196,8 +204,8 @@ export class Intake {
   /** Whether advance() would do something. */
   get hasWork(): boolean {
     return this.#pulls.some((pull) => {
-      if (!this.#isAway(pull.request)) return this.#canPull(pull, this.#windowOf(pull.request));
-      return pull.isCanceled || this.#base.kernel.heapFreePages(this.#base.map.job) >= CHAIN_PAGES;
+      const { request } = pull;
+      return this.#isAway(request.origin) ? this.#canAsk(pull) : this.#canPull(pull, this.#windowOf(request));
     });
   }
 
@@ -208,31 +216,20 @@ export class Intake {
 
   /** The context closes. */
   close(): void {
-    for (const { forget } of this.#pulls) forget();
+    for (const { forget, request } of this.#pulls) {
+      forget();
+      this.#chains?.forget(request);
+    }
     for (const region of [...this.#links, ...this.#linksInUse]) region.close();
   }
 
-  /** Whether a chain has been begun: it needs memory, and either a region, or the relay to bring the bytes. */
-  #begin(request: Request, destination: Destination): boolean {
-    const to = this.#regions.find(destination.bytes);
-    return (to !== undefined || this.#isAway(request)) && this.#chain(request, destination, to);
-  }
-
-  /** Whether an origin is in another memory. */
-  #isAway({ origin }: Request): boolean {
-    const { contexts } = this.#base.map;
-    return this.#sinks !== undefined && Math.floor(origin / contexts) !== Math.floor(this.#base.ordinal / contexts);
-  }
-
-  /** Begins a chain into a region, or to a sink; false: there is no memory for it. */
-  #chain(request: Request, destination: Destination, to: OpenRegion | undefined): boolean {
+  /** Begins a chain into a region; false: there is no memory for it. */
+  #chain(request: Request, destination: Destination, to: OpenRegion): boolean {
     const { kernel, map, memory, engine } = this.#base;
     const { portion = this.#portion, depth = this.#depth } = destination.options;
     // What is staged has the portions of its ring.
-    const least = Math.ceil(request.bytes / LINK_COUNT_MAX);
-    // What is under way elsewhere takes memory of both sides.
-    const most = this.#isAway(request) ? Math.min(portion, AWAY_BYTES_MAX) : portion;
-    const portionBytes = request.portion || Math.max(most, least);
+    const most = this.#isAway(request.origin) ? Math.min(portion, AWAY_BYTES_MAX) : portion;
+    const portionBytes = request.portion || Math.max(most, Math.ceil(request.bytes / LINK_COUNT_MAX));
     const links = this.#takeLinks(Math.ceil(request.bytes / portionBytes) * LINK_SIZE);
     if (links === undefined) return false;
     const side = this.#windows.open(request.origin, NONE, (window) => this.#side(request, window, destination, links));
@@ -252,9 +249,9 @@ export class Intake {
       [WINDOW_FROM_INDEX_OFFSET, request.index],
       [WINDOW_FROM_GENERATION_OFFSET, request.generation],
       [WINDOW_FROM_OFFSET_OFFSET, request.offset],
-      [WINDOW_TO_INDEX_OFFSET, to?.index ?? NONE],
-      [WINDOW_TO_GENERATION_OFFSET, to?.generation ?? 0],
-      [WINDOW_TO_OFFSET_OFFSET, to === undefined ? 0 : destination.bytes.byteOffset - to.pointer],
+      [WINDOW_TO_INDEX_OFFSET, to.index],
+      [WINDOW_TO_GENERATION_OFFSET, to.generation],
+      [WINDOW_TO_OFFSET_OFFSET, destination.bytes.byteOffset - to.pointer],
       [WINDOW_CHAIN_INDEX_OFFSET, links.index],
       [WINDOW_CHAIN_GENERATION_OFFSET, links.generation],
       [WINDOW_BYTES_OFFSET, request.bytes],
@@ -264,7 +261,6 @@ export class Intake {
     ] as const) {
       memory.words[(window.pointer + offset) >>> 2] = value;
     }
-    if (to === undefined) this.#sinks?.set(window.pointer, (at, bytes) => copyInto(destination.bytes, at, bytes));
     // Where the origin's window is gone, the origin is: its end is about to be told, and nothing is there.
     if (kernel.chainWrite(map.job, window.pointer) === 0) {
       kernel.storeWord(window.pointer + WINDOW_LEFT_OFFSET, request.bytes);
@@ -282,7 +278,6 @@ export class Intake {
         return true;
       },
       over: (result: Result) => {
-        this.#sinks?.delete(window.pointer);
         this.#giveLinks(links);
         this.#complete(destination, result);
       },
@@ -325,7 +320,7 @@ export class Intake {
 
   /** Copies the next slice of a payload; whether that is over. */
   #pull(pull: Pull): boolean {
-    if (this.#isAway(pull.request)) return this.#beginLate(pull);
+    if (this.#isAway(pull.request.origin)) return this.#ask(pull);
     for (const end = pull.at + SLICE_BYTES; pull.at < end; ) {
       // Looked up once for each part, since the origin may close meanwhile: then the next part finds none.
       const window = this.#windowOf(pull.request);
@@ -335,17 +330,35 @@ export class Intake {
     return false;
   }
 
-  /** Begins the chain for which there was no memory; whether there was, or it is not wanted any more. */
-  #beginLate(pull: Pull): boolean {
-    const { request, destination } = pull;
-    if (pull.isCanceled) {
-      this.#notice(request, TRANSFER_CANCELED);
-      return this.#over(pull, CANCELED);
+  /** Whether #ask() would get anywhere. */
+  #canAsk({ request, at, asked, result, isCanceled }: Pull): boolean {
+    if (isCanceled || result !== TRANSFER_DONE || at === request.bytes) return true;
+    return asked < request.bytes && asked - at < ASKED_BYTES_MAX;
+  }
+
+  /** Asks for the next slices of a payload in another memory; whether that is over. */
+  #ask(pull: Pull): boolean {
+    const { request, destination, isCanceled } = pull;
+    const result = isCanceled ? TRANSFER_CANCELED : pull.result;
+    if (result !== TRANSFER_DONE || pull.at === request.bytes) {
+      this.#notice(request, result);
+      return this.#over(pull, resultOf(result));
     }
-    if (!this.#begin(request, destination)) return false;
-    pull.forget();
-    this.#count(-1);
-    return true;
+    const bytesAt = (at: number): number => Math.min(SLICE_BYTES, request.bytes - at);
+    while (pull.asked < request.bytes && pull.asked - pull.at < ASKED_BYTES_MAX) {
+      const bytes = bytesAt(pull.asked);
+      this.#chains?.pull(this.#base.ordinal, request, pull.asked, bytes, (at, said, data) => {
+        // Those behind one that has failed say nothing more.
+        if (pull.result !== TRANSFER_DONE) return true;
+        if (at !== pull.at || (data !== undefined && data.length !== bytesAt(at))) return false;
+        if (data !== undefined && !pull.isCanceled) copyInto(destination.bytes, at, data);
+        pull.result = said;
+        pull.at += data?.length ?? 0;
+        return true;
+      });
+      pull.asked += bytes;
+    }
+    return false;
   }
 
   /** Copies the next portion of a payload that is staged, or a slice of another; whether that is over. */
@@ -377,9 +390,10 @@ export class Intake {
     return this.#over(pull, SUCCESS);
   }
 
-  #over({ destination, forget }: Pull, result: Result): true {
+  #over({ request, destination, forget }: Pull, result: Result): true {
     this.#count(-1);
     forget();
+    this.#chains?.forget(request);
     this.#complete(destination, result);
     return true;
   }

@@ -22,8 +22,9 @@ import {
 } from "../../assembly/layout.js";
 import { alignUp } from "../../assembly/seq.js";
 import { copyInto } from "../support/copy.js";
+import type { Chains } from "../transport/chains.js";
 import type { Base } from "./base.js";
-import type { MemRegion, OpenRegion, RegionTable } from "./memregion.js";
+import type { MemRegion, RegionTable } from "./memregion.js";
 import type { Callback, Result } from "./result.js";
 import { onAbort, regionIfAny, type Side, slotOf, type Window, type WindowTable } from "./window.js";
 
@@ -51,6 +52,9 @@ interface Ring {
   at: number;
 }
 
+/** Where a payload is that is in no region, and not staged. */
+const NO_REGION = { index: NONE, generation: 0 } as const;
+
 /** A payload that has been offered. */
 interface Offered extends Side {
   readonly offer: Offer;
@@ -63,6 +67,7 @@ export class Offers {
   readonly #base: Base;
   readonly #regions: RegionTable;
   readonly #windows: WindowTable;
+  readonly #chains: Chains | undefined;
   readonly isAway: (peer: number) => boolean;
   /** How many were offered, by target. */
   readonly #counts: Uint8Array;
@@ -71,8 +76,18 @@ export class Offers {
   /** Regions that have been rings, and are again. */
   readonly #rings: MemRegion[] = [];
 
-  /** @param isAway whether an endpoint is in another memory */
-  constructor(base: Base, regions: RegionTable, windows: WindowTable, isAway: (peer: number) => boolean) {
+  /**
+   * @param isAway whether an endpoint is in another memory
+   * @param chains the relay's, where that may be
+   */
+  constructor(
+    base: Base,
+    regions: RegionTable,
+    windows: WindowTable,
+    isAway: (peer: number) => boolean,
+    chains: Chains | undefined,
+  ) {
+    this.#chains = chains;
     this.#base = base;
     this.#regions = regions;
     this.#windows = windows;
@@ -92,9 +107,9 @@ export class Offers {
   }
 
   /** Sees to it that there is memory for begin(); false: there is none. */
-  reserve({ payload }: Offer): boolean {
+  reserve({ payload }: Offer, target: number): boolean {
     if (!this.#windows.reserve()) return false;
-    if (this.#regions.find(payload) !== undefined) return true;
+    if (this.isAway(target) || this.#regions.find(payload) !== undefined) return true;
     if (this.#staged.length === STAGINGS_MAX) return false;
     const bytes = ringBytes(payload.length);
     const ring = this.#smallestRing(bytes) ?? this.#makeRing(bytes);
@@ -125,13 +140,16 @@ export class Offers {
     const { words } = this.#base.memory;
     const { payload } = offer;
     const found = this.#regions.find(payload);
-    const portion = found === undefined ? stagedPortion(payload.length) : 0;
-    const region = found === undefined ? (this.#rings.pop() as MemRegion) : undefined;
+    // What goes to another memory is read where it is.
+    const isStaged = found === undefined && !this.isAway(target);
+    const portion = isStaged ? stagedPortion(payload.length) : 0;
+    const region = isStaged ? (this.#rings.pop() as MemRegion) : undefined;
     const ring = region && { region, portion, at: 0 };
     const allowed = ring === undefined ? NONE : 0;
     const { window } = this.#windows.open(target, allowed, (own) => this.#offered(own, offer, ring)) as Offered;
     words[(window.pointer + WINDOW_BYTES_OFFSET) >>> 2] = payload.length; // for the dump
-    const { index, generation } = (found ?? region) as OpenRegion;
+    const { index, generation } = found ?? region ?? NO_REGION;
+    if (index === NONE) this.#chains?.sources.set(window.pointer, payload);
     // One by one: as a list of pairs it took 90 ns.
     const at = rts >>> 2;
     words[at + (RTS_BYTES_OFFSET >>> 2)] = payload.length;
@@ -174,6 +192,7 @@ export class Offers {
       over: (result: Result) => {
         this.count--;
         this.#counts[window.peer] = (this.#counts[window.peer] as number) - 1;
+        this.#chains?.sources.delete(window.pointer);
         if (ring !== undefined) {
           this.#staged.splice(this.#staged.indexOf(offered), 1);
           this.#rings.push(ring.region);

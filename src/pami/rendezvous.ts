@@ -1,7 +1,7 @@
 // Messages whose payload stays where it is until the target has said where it goes. What a context offers (offer.ts), what it
 // is offered (intake.ts), and the windows through which the two engines talk about it (window.ts).
 
-import type { Sink } from "../transport/chains.js";
+import type { Chains } from "../transport/chains.js";
 import type { Base } from "./base.js";
 import { Intake, type Pacing } from "./intake.js";
 import type { RegionTable } from "./memregion.js";
@@ -15,17 +15,17 @@ export class Rendezvous {
   readonly intake: Intake;
   readonly #windows: WindowTable;
 
-  /** @param sinks the relay's, where tasks share no memory @throws PAMIR_INVAL */
-  constructor(base: Base, regions: RegionTable, sinks: Map<number, Sink> | undefined, pacing: Pacing) {
+  /** @param chains the relay's, where tasks share no memory @throws PAMIR_INVAL */
+  constructor(base: Base, regions: RegionTable, chains: Chains | undefined, pacing: Pacing) {
     const count = (change: 1 | -1): void => {
       this.busy += change;
     };
     const { map, ordinal } = base;
     const taskOf = (endpoint: number): number => Math.floor(endpoint / map.contexts);
-    const isAway = (peer: number): boolean => sinks !== undefined && taskOf(peer) !== taskOf(ordinal);
+    const isAway = (peer: number): boolean => chains !== undefined && taskOf(peer) !== taskOf(ordinal);
     this.#windows = new WindowTable(base, regions, isAway, count);
-    this.offers = new Offers(base, regions, this.#windows, isAway);
-    this.intake = new Intake(base, regions, this.#windows, pacing, sinks, count);
+    this.offers = new Offers(base, regions, this.#windows, isAway, chains);
+    this.intake = new Intake(base, regions, this.#windows, pacing, isAway, chains, count);
   }
 
   /** Whether advance() would do something. */

@@ -490,7 +490,7 @@ export class Target {
     if (bytes > lanes.smallBodyMax && offers.isAway(this.#ordinal)) return LANE_NO_MEMORY;
     const state = this.#ensure(bytes);
     if (state !== LANE_READY) return state;
-    if (!offers.reserve(offer)) return LANE_NO_MEMORY;
+    if (!offers.reserve(offer, this.#ordinal)) return LANE_NO_MEMORY;
     const body = kernel.laneReserve(this.#lane, bytes);
     if (body === 0) return LANE_FULL;
     offers.begin(offer, this.#ordinal, body);

@@ -10,6 +10,9 @@
 //      MOVE      ══ MOVE: bytes of portion i ══════════►  the destination; its counter
 //      NOTICE    ◄══ OVER: the counter is at 0 ═════════
 //
+// Where the destination is in no region, or there is no memory for a chain, the target's thread asks for slices, and gets them:
+// PULL, PULLED. It says that it has all of it by a NOTICE, as in one memory.
+//
 // A link is asked for behind the bytes of the portion before the last one, so with depth d no more than d + 1 portions are
 // on their way: a target that does not advance fetches no link, and its origin has nothing to send. NOTICE waits for OVER,
 // since `onRemote` says that all is there.
@@ -25,6 +28,8 @@ import {
   CHAIN_BEGIN,
   CHAIN_MOVE,
   CHAIN_OVER,
+  CHAIN_PULL,
+  CHAIN_PULLED,
   CHAIN_SHIP,
   CHAIN_STOP,
   CONTEXT_WINDOWS_OFFSET,
@@ -50,6 +55,8 @@ import {
   SLICE_BYTES,
   TRANSFER_CANCELED,
   TRANSFER_DONE,
+  TRANSFER_LOCAL_BOUNDS,
+  TRANSFER_LOCAL_CLOSED,
   WINDOW_ALLOWED_OFFSET,
   WINDOW_AWAY_OFFSET,
   WINDOW_BIT_OFFSET,
@@ -85,13 +92,28 @@ import { placeIn, remoteResult } from "./places.js";
 
 type ChainLetter = Extract<Letter, { readonly chain: number }>;
 
-/** Takes bytes of a payload whose destination is in no region. */
-export type Sink = (offset: number, bytes: Uint8Array) => void;
+/** Where an offered payload is, as its RTS says: see RTS. */
+export interface Offered {
+  /** Ordinal of the endpoint that offers it. */
+  readonly origin: number;
+  readonly index: number;
+  readonly generation: number;
+  readonly offset: number;
+  readonly blockIndex: number;
+  readonly blockGeneration: number;
+  readonly place: number;
+  readonly window: number;
+}
+
+/** Takes a slice that was asked for: where it is in the payload, TRANSFER_…. False: that was not asked for. */
+export type Pulled = (at: number, result: number, bytes: Uint8Array | undefined) => boolean;
 
 /** Words that name a window: region of its block, that one's generation, offset, its own generation. */
 const PLACE_WORDS = 4;
-/** Words of a CHAIN_MOVE behind that. */
+/** Words of a letter behind that. */
 const MOVE_WORDS = 5;
+const PULL_WORDS = 5;
+const PULLED_WORDS = 2;
 const BEGIN_WORDS_MAX = PLACE_WORDS + DEPTH_MAX * DESCRIPTOR_WORDS;
 /** Words of the longest of these letters. */
 export const CHAIN_WORDS_MAX = PLACE_WORDS + WINDOW_SLOTS * DESCRIPTOR_WORDS;
@@ -103,16 +125,25 @@ const TURN_SLOTS = 4 * WINDOW_SLOTS;
 const NOWHERE = -1;
 const CLOSED = 0;
 
+/** Bytes that were to be read, or why not: TRANSFER_…. */
+interface Read {
+  readonly result: number;
+  readonly data: Uint8Array | undefined;
+}
+
 export class Chains {
   /** This task's client gives it. */
   desk: Desk | undefined;
-  /** Where bytes go whose destination is in no region, by window of the target. */
-  readonly sinks = new Map<number, Sink>();
+  /** Payloads that are in no region, by window of the origin. */
+  readonly sources = new Map<number, Uint8Array>();
+  /** Who waits for slices. */
+  readonly #pulls = new Map<string, Pulled>();
   readonly #kernel: Kernel;
   readonly #memory: Memory;
   readonly #map: MemoryMap;
   readonly #task: number;
   readonly #post: (from: number, to: number, letter: Letter) => void;
+  readonly #flush: () => void;
   /** Which window of a context is the first in its next turn. */
   #turn = 0;
 
@@ -122,7 +153,9 @@ export class Chains {
     map: MemoryMap,
     task: number,
     post: (from: number, to: number, letter: Letter) => void,
+    flush: () => void,
   ) {
+    this.#flush = flush;
     this.#kernel = kernel;
     this.#memory = memory;
     this.#map = map;
@@ -194,6 +227,7 @@ export class Chains {
       words.push(...this.#take(standIn, WINDOW_RGETS_OFFSET + (rget << DESCRIPTOR_SHIFT), DESCRIPTOR_WORDS));
     }
     this.#tell(window, from, CHAIN_BEGIN, words);
+    this.#flush();
     return links;
   }
 
@@ -205,7 +239,28 @@ export class Chains {
     const from = this.#task * this.#map.contexts;
     const words = Int32Array.from([...place, ...descriptor]);
     this.#post(from, origin, { chain: CHAIN_SHIP, words, data: undefined });
+    this.#flush();
     return 1;
+  }
+
+  /** Target core: asks for a slice of a payload; `take` gets it. `from` is its own endpoint. */
+  pull(from: number, offered: Offered, at: number, bytes: number, take: Pulled): void {
+    const { origin, index, generation, offset, blockIndex, blockGeneration, place, window } = offered;
+    const named = [blockIndex, blockGeneration, place, window];
+    this.#pulls.set(this.#keyOf(origin, named), take);
+    const words = Int32Array.of(...named, index, generation, offset + at, bytes, at);
+    this.#post(from, origin, { chain: CHAIN_PULL, words, data: undefined });
+    this.#flush();
+  }
+
+  /** Target core: nothing more of a payload is waited for. */
+  forget({ origin, blockIndex, blockGeneration, place, window }: Offered): void {
+    this.#pulls.delete(this.#keyOf(origin, [blockIndex, blockGeneration, place, window]));
+  }
+
+  /** Names an origin's window among all that there are. */
+  #keyOf(origin: number, place: readonly number[]): string {
+    return [Math.floor(origin / this.#map.contexts), ...place.map((word) => word >>> 0)].join(" ");
   }
 
   /** Target core: those of its transfers with an endpoint that it has given up are told there. */
@@ -221,6 +276,7 @@ export class Chains {
         this.#tell(window, from, CHAIN_STOP, []);
       }
     }
+    this.#flush();
   }
 
   #take(pointer: number, offset: number, count: number): Int32Array {
@@ -267,6 +323,7 @@ export class Chains {
       if (moved === undefined) remaining++;
       else allowance -= moved;
     }
+    this.#flush();
     return remaining;
   }
 
@@ -311,19 +368,13 @@ export class Chains {
   #move(window: number, ordinal: number, descriptor: number, part: number): boolean {
     const bytes = this.#get(descriptor, DESCRIPTOR_BYTES_OFFSET);
     const moved = this.#get(window, WINDOW_MOVED_OFFSET);
-    const place = placeIn(
-      this.#memory,
-      this.#map,
-      this.#get(descriptor, DESCRIPTOR_LOCAL_INDEX_OFFSET),
-      this.#get(descriptor, DESCRIPTOR_LOCAL_GENERATION_OFFSET),
-      this.#get(descriptor, DESCRIPTOR_LOCAL_OFFSET_OFFSET) + moved,
-      part,
-    );
-    const result = this.#stopOf(window) || place.result;
+    const index = this.#get(descriptor, DESCRIPTOR_LOCAL_INDEX_OFFSET);
+    const generation = this.#get(descriptor, DESCRIPTOR_LOCAL_GENERATION_OFFSET);
+    const from = this.#get(descriptor, DESCRIPTOR_LOCAL_OFFSET_OFFSET) + moved;
+    const { result, data } = this.#read(window, index, generation, from, part);
     const isLast = result !== TRANSFER_DONE || moved + part === bytes;
     const to = this.#take(descriptor, DESCRIPTOR_REMOTE_INDEX_OFFSET, 2);
     const offset = this.#get(descriptor, DESCRIPTOR_REMOTE_OFFSET_OFFSET) + moved;
-    const data = result === TRANSFER_DONE ? this.#memory.bytes.slice(place.pointer, place.pointer + part) : undefined;
     if (this.#get(window, WINDOW_PEER_WINDOW_OFFSET) !== 0) {
       this.#tell(window, ordinal, CHAIN_MOVE, [...to, offset, result, isLast ? bytes : 0], data);
     }
@@ -331,6 +382,21 @@ export class Chains {
     this.#set(window, WINDOW_MOVED_OFFSET, isLast ? 0 : moved + part);
     if (isLast) this.#set(window, WINDOW_PASSED_OFFSET, this.#get(window, WINDOW_PASSED_OFFSET) + 1);
     return isLast;
+  }
+
+  /** Bytes of a payload, or why there are none. */
+  #read(window: number, index: number, generation: number, offset: number, bytes: number): Read {
+    const stop = this.#stopOf(window);
+    if (stop !== TRANSFER_DONE) return { result: stop, data: undefined };
+    if (index !== NONE) {
+      const { result, pointer } = placeIn(this.#memory, this.#map, index, generation, offset, bytes);
+      const data = result === TRANSFER_DONE ? this.#memory.bytes.slice(pointer, pointer + bytes) : undefined;
+      return { result, data };
+    }
+    const source = this.sources.get(window);
+    if (source === undefined) return { result: TRANSFER_LOCAL_CLOSED, data: undefined };
+    if (offset + bytes > source.length) return { result: TRANSFER_LOCAL_BOUNDS, data: undefined };
+    return { result: TRANSFER_DONE, data: source.slice(offset, offset + bytes) };
   }
 
   /** TRANSFER_DONE, or why nothing more is moved through a window. */
@@ -394,7 +460,9 @@ export class Chains {
 
   /** A letter has come for a context of this task. False: it can't be right. What comes too late is. */
   hear(from: number, to: number, { chain, words, data }: ChainLetter): boolean {
-    if (words.length < PLACE_WORDS || (data !== undefined && chain !== CHAIN_MOVE)) return false;
+    const bringsData = chain === CHAIN_MOVE || chain === CHAIN_PULLED;
+    if (words.length < PLACE_WORDS || (data !== undefined && !bringsData)) return false;
+    if (chain === CHAIN_PULLED) return this.#pulled(from, words, data);
     const window = this.#find(from, to, words);
     if (window === CLOSED || window === NOWHERE) return window === CLOSED;
     const said = words.subarray(PLACE_WORDS);
@@ -402,6 +470,7 @@ export class Chains {
     if (chain === CHAIN_MOVE) return this.#moved(window, to, said, data);
     if (this.#get(window, WINDOW_DEPTH_OFFSET) !== 0) return false;
     const hasBegun = this.#get(window, WINDOW_PEER_WINDOW_OFFSET) !== 0;
+    if (chain === CHAIN_PULL) return !hasBegun && this.#sent(window, to, from, words);
     if (chain === CHAIN_BEGIN) return !hasBegun && this.#begun(window, said);
     const away = this.#get(window, WINDOW_AWAY_OFFSET);
     if (chain === CHAIN_STOP && hasBegun && said.length === 0) {
@@ -467,7 +536,8 @@ export class Chains {
       generation === (this.#get(window, WINDOW_TO_GENERATION_OFFSET) | 0);
     const at = (offset >>> 0) - this.#get(window, WINDOW_TO_OFFSET_OFFSET);
     if (!isThere || at < 0 || at + (data?.length ?? 0) > this.#get(window, WINDOW_BYTES_OFFSET)) return false;
-    const result = data === undefined ? said : this.#stopOf(window) || this.#write(window, at, data);
+    const stop = data === undefined ? said : this.#stopOf(window);
+    const result = stop === TRANSFER_DONE && data !== undefined ? this.#write(window, at, data) : stop;
     this.#note(window, WINDOW_WRONG_OFFSET, result);
     this.#set(window, WINDOW_LEFT_OFFSET, left - count);
     if (count === 0 || left > count) return true;
@@ -479,14 +549,30 @@ export class Chains {
   /** Writes bytes into a window's destination: TRANSFER_…. */
   #write(window: number, at: number, data: Uint8Array): number {
     const index = this.#get(window, WINDOW_TO_INDEX_OFFSET);
-    if (index === NONE) {
-      this.sinks.get(window)?.(at, data);
-      return TRANSFER_DONE;
-    }
     const generation = this.#get(window, WINDOW_TO_GENERATION_OFFSET);
     const offset = this.#get(window, WINDOW_TO_OFFSET_OFFSET) + at;
     const { result, pointer } = placeIn(this.#memory, this.#map, index, generation, offset, data.length);
     if (result === TRANSFER_DONE) this.#memory.bytes.set(data, pointer);
     return remoteResult(result);
+  }
+
+  /** Somebody asks for a slice of a payload that was offered to him. */
+  #sent(window: number, from: number, to: number, words: Int32Array): boolean {
+    const [index = 0, generation = 0, offset = 0, count = 0, at = 0] = words.subarray(PLACE_WORDS);
+    const bytes = count >>> 0;
+    if (words.length !== PLACE_WORDS + PULL_WORDS || bytes > SLICE_BYTES) return false;
+    const { result, data } = this.#read(window, index >>> 0, generation >>> 0, offset >>> 0, bytes);
+    const answer = Int32Array.of(...words.subarray(0, PLACE_WORDS), at, result);
+    this.#post(from, to, { chain: CHAIN_PULLED, words: answer, data });
+    return true;
+  }
+
+  /** A slice that was asked for. One that nobody waits for any more is as good as any. */
+  #pulled(from: number, words: Int32Array, data: Uint8Array | undefined): boolean {
+    const [at = 0, result = 0] = words.subarray(PLACE_WORDS);
+    if (words.length !== PLACE_WORDS + PULLED_WORDS || (result === TRANSFER_DONE) !== (data !== undefined))
+      return false;
+    const take = this.#pulls.get(this.#keyOf(from, [...words.subarray(0, PLACE_WORDS)]));
+    return take === undefined || take(at >>> 0, result, data);
   }
 }

@@ -43,9 +43,10 @@ interface Outgoing {
   readonly from: number;
   readonly to: number;
   readonly kind: number;
-  readonly words: readonly number[];
+  /** What is before the data: its words, little-endian. */
+  readonly head: Uint8Array;
   readonly data: Uint8Array;
-  /** Bytes of words and data that have gone. */
+  /** Bytes of head and data that have gone. */
   at: number;
 }
 
@@ -161,7 +162,7 @@ export class Network implements Courier {
           from: this.#task * contexts,
           to: task * contexts,
           kind: SEGMENT_PROBE,
-          words: NO_WORDS,
+          head: NO_BYTES,
           data: NO_BYTES,
           at: 0,
         });
@@ -189,19 +190,18 @@ export class Network implements Courier {
 
   /** Submits the segments of a letter, as far as there is room; whether all of it is on its way. */
   #send(task: number, letter: Outgoing): boolean {
-    const { from, to, kind, words, data } = letter;
-    const wordBytes = 4 * words.length;
-    const size = wordBytes + data.length;
+    const { from, to, kind, head, data } = letter;
+    const size = head.length + data.length;
     do {
       const bytes = Math.min(size - letter.at, this.#scratch.length);
-      let content: Uint8Array;
-      if (letter.at > 0 || wordBytes === 0)
-        content = data.subarray(letter.at - wordBytes, letter.at - wordBytes + bytes);
-      else {
+      // From here on in the data; negative: there is some of the head before it.
+      const inData = letter.at - head.length;
+      let content = data.subarray(Math.max(0, inData), inData + bytes);
+      if (inData < 0) {
+        const before = head.subarray(letter.at, letter.at + bytes);
+        this.#scratch.set(before);
+        this.#scratch.set(data.subarray(0, bytes - before.length), before.length);
         content = this.#scratch.subarray(0, bytes);
-        const view = new DataView(content.buffer);
-        words.forEach((word, place) => void view.setInt32(4 * place, word, true));
-        content.set(data.subarray(0, bytes - wordBytes), wordBytes);
       }
       const isLast = letter.at + bytes === size;
       if (!this.#carrier.submit(task, from, to, isLast ? kind : kind | SEGMENT_MORE, content)) return false;
@@ -301,7 +301,10 @@ function append(partial: Partial, piece: Uint8Array, most: number): void {
 
 function outgoingOf(from: number, to: number, letter: Letter): Outgoing {
   const make = (kind: number, words: readonly number[], data: Uint8Array = NO_BYTES): Outgoing => {
-    return { from, to, kind, words, data, at: 0 };
+    const head = new Uint8Array(4 * words.length);
+    const view = new DataView(head.buffer);
+    words.forEach((word, place) => void view.setInt32(4 * place, word, true));
+    return { from, to, kind, head, data, at: 0 };
   };
   if ("records" in letter) return make(SEGMENT_RECORDS, NO_WORDS, letter.records);
   if ("credit" in letter) return make(SEGMENT_CREDIT, [letter.credit]);

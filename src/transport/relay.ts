@@ -37,7 +37,7 @@ import {
 import { alignUp } from "../../assembly/seq.js";
 import type { Kernel, Memory } from "../kernel/kernel.js";
 import { contextBlock, isClosed, type MemoryMap } from "../memory/map.js";
-import { Chains, type Sink } from "./chains.js";
+import { Chains } from "./chains.js";
 import type { Courier, Letter } from "./courier.js";
 import type { Desk } from "./desk.js";
 import { Errands } from "./errands.js";
@@ -100,6 +100,7 @@ export interface RelayHost {
 export class Relay {
   /** The kernels for this task's client: what goes to another task goes through the relay. */
   readonly kernel: Kernel;
+  readonly chains: Chains;
   readonly #inner: Kernel;
   readonly #memory: Memory;
   readonly #map: MemoryMap;
@@ -109,7 +110,6 @@ export class Relay {
   readonly #host: RelayHost;
   readonly #courier: Courier;
   readonly #errands: Errands;
-  readonly #chains: Chains;
   /** Bytes of records on their way, for each pair of origin and target. */
   readonly #inFlight = new Map<number, number>();
   /** Pairs whose lane is not read, for so much is on its way. */
@@ -139,8 +139,8 @@ export class Relay {
     };
     const errands = new Errands(inner, memory, map, task, hasEnded, post);
     this.#errands = errands;
-    const chains = new Chains(inner, memory, map, task, post);
-    this.#chains = chains;
+    const chains = new Chains(inner, memory, map, task, post, () => courier.flush());
+    this.chains = chains;
     const isHere = (ordinal: number): boolean => this.#taskOf(ordinal) === task;
     const ordinalOf = (context: number): number => (context - map.contextsBase) / map.contextSize;
     this.kernel = {
@@ -186,30 +186,16 @@ export class Relay {
         courier.flush();
         return left;
       },
-      chainWrite: (job, window) => {
-        if (!chains.isAway(window)) return inner.chainWrite(job, window);
-        const links = chains.write(window);
-        courier.flush();
-        return links;
-      },
+      chainWrite: (job, window) => (chains.isAway(window) ? chains.write(window) : inner.chainWrite(job, window)),
       chainNotice: (job, index, generation, offset, own, origin, result) => {
         if (isHere(origin)) return inner.chainNotice(job, index, generation, offset, own, origin, result);
-        chains.notice([index, generation, offset, own], origin, result);
-        courier.flush();
-        return 1;
+        return chains.notice([index, generation, offset, own], origin, result);
       },
-      chainRun: (job, context, most) => {
-        const left = inner.chainRun(job, context, most) + chains.run(ordinalOf(context), most);
-        courier.flush();
-        return left;
-      },
+      chainRun: (job, context, most) => inner.chainRun(job, context, most) + chains.run(ordinalOf(context), most),
       chainPeek: (job, context) => inner.chainPeek(job, context) || Number(chains.hasWork(ordinalOf(context))),
       engineCall: (job, ordinal) => {
         if (isHere(ordinal)) inner.engineCall(job, ordinal);
-        else {
-          chains.stop(ordinal);
-          courier.flush();
-        }
+        else chains.stop(ordinal);
         this.#wake();
       },
     };
@@ -222,13 +208,8 @@ export class Relay {
    */
   serve(desk: Desk, wake: () => void): void {
     this.#errands.desk = desk;
-    this.#chains.desk = desk;
+    this.chains.desk = desk;
     this.#wake = wake;
-  }
-
-  /** Where bytes of a payload go whose destination is in no region, by window of the target. */
-  get sinks(): Map<number, Sink> {
-    return this.#chains.sinks;
   }
 
   /** A letter has come. */
@@ -246,7 +227,7 @@ export class Relay {
     if ("records" in letter) return this.#fileRecords(this.#from(task), from, to, letter.records);
     if ("ask" in letter) return this.#errands.answer(from, to, letter);
     if ("answer" in letter) return this.#errands.answered(task, letter.answer, letter.result, letter.data);
-    if ("chain" in letter) return this.#chains.hear(from, to, letter);
+    if ("chain" in letter) return this.chains.hear(from, to, letter);
     if ("credit" in letter) return this.#credited(this.#pairOf(to, from), letter.credit);
     const { ends } = this.#from(task);
     const whose = letter.end === "task" ? ALL : from;

@@ -5,6 +5,8 @@ import {
   CHAIN_BEGIN,
   CHAIN_MOVE,
   CHAIN_OVER,
+  CHAIN_PULL,
+  CHAIN_PULLED,
   CHAIN_SHIP,
   CHAIN_STOP,
   DESCRIPTOR_FETCH,
@@ -368,32 +370,33 @@ describe.each(KERNELS.map((kernels) => ({ kernels })))("$kernels", ({ kernels })
     },
   );
 
-  it("no memory for a chain: it begins once there is, and can be given up before", async () => {
-    for (const isGivenUp of [false, true]) {
-      const abort = new AbortController();
-      const one = transfer(kernels, { way: WAYS[1] as Way, bytes: 50_000, signal: abort.signal });
-      const { client } = one.job.tasks[1] as (typeof one.job.tasks)[0];
-      // The offer comes; then there is not a page left.
-      await undefined;
-      one.job.deliver();
-      const hogs = [];
-      for (let pages = 1024; pages > 0; ) {
-        try {
-          hogs.push(client.createRegion(pages * PAGE_SIZE));
-        } catch {
-          pages >>= 1;
-        }
+  it.each(WAYS)("no memory for a chain: slices are asked for, two at a time: $name", async (way) => {
+    const bytes = 600_000;
+    const one = transfer(kernels, { way, bytes });
+    const { client } = one.job.tasks[1] as (typeof one.job.tasks)[0];
+    // The offer comes; then there is not a page left.
+    await undefined;
+    one.job.deliver();
+    for (let pages = 1024; pages > 0; ) {
+      try {
+        client.createRegion(pages * PAGE_SIZE);
+      } catch {
+        pages >>= 1;
       }
-      await one.settle();
-      expect(one.told.received).toEqual([]);
-      if (isGivenUp) abort.abort();
-      else for (const hog of hogs) hog.close();
-      await one.settle();
-      const result = isGivenUp ? CANCELED : SUCCESS;
-      expect(one.told).toEqual({ local: [result], remote: [result], received: [result] });
-      expect([one.isWhole(), one.left(0), one.left(1)]).toEqual([!isGivenUp, 0, 0]);
-      one.close();
     }
+    let most = 0;
+    for (let idle = 0; idle < 3; ) {
+      idle = (await one.step()) ? 0 : idle + 1;
+      most = Math.max(
+        most,
+        one.job.under.filter(({ letter }) => "chain" in letter && letter.chain === CHAIN_PULL).length,
+      );
+    }
+    expect(one.told).toEqual({ local: [SUCCESS], remote: [SUCCESS], received: [SUCCESS] });
+    expect([one.isWhole(), one.isUntouchedAround(), one.left(0), one.left(1), most]).toEqual([true, true, 0, 0, 2]);
+    const pulled = one.job.arrived.filter(({ letter }) => "chain" in letter && letter.chain === CHAIN_PULLED);
+    expect([pulled.length, one.job.wrong]).toEqual([3, []]);
+    one.close();
   });
 
   it.each([0, 1, 2])(

@@ -1,8 +1,9 @@
 // The whole API over a simulated network: random operations of tasks on nodes of their own, with faults that are drawn from
 // the seed. Nothing waits for real time, so that a seed is one run.
+import type { Client } from "../../src/pami/client.js";
 import type { Context } from "../../src/pami/context.js";
 import type { MemRegion } from "../../src/pami/memregion.js";
-import { EAGAIN, SHUTDOWN, SUCCESS } from "../../src/pami/result.js";
+import { CANCELED, EAGAIN, SHUTDOWN, SUCCESS } from "../../src/pami/result.js";
 import { NetworkedJob } from "../support/networked.js";
 import { randomOf } from "../support/random.js";
 
@@ -32,6 +33,7 @@ export interface Whole {
 /** One task, and what it knows. */
 interface Party {
   readonly task: number;
+  readonly client: Client;
   readonly contexts: readonly Context[];
   readonly region: MemRegion;
   readonly local: MemRegion;
@@ -41,6 +43,15 @@ interface Party {
   readonly added: number[];
   /** Operations of which it was told, and that it waits for. */
   open: number;
+}
+
+/** A region; undefined: there is no memory for it. */
+function regionOf(client: Client, bytes: number): MemRegion | undefined {
+  try {
+    return client.createRegion(bytes);
+  } catch {
+    return undefined;
+  }
 }
 
 /** @param nodes as many; undefined: drawn */
@@ -63,7 +74,7 @@ export function whole(seed: number, nodes?: number): Whole {
     contexts,
     laneBytes: 256 << random(6),
     heapBytes: 2 ** 23,
-    regions: 8,
+    regions: 64,
     fifos: 1 + random(2),
     slots: 4 << random(5),
   };
@@ -75,6 +86,17 @@ export function whole(seed: number, nodes?: number): Whole {
   const wrong: string[] = [];
   const sent = new Map<string, number>();
   const came = new Map<string, number>();
+  /** Messages that their sender may have given up before they were offered. */
+  const mayMiss = new Set<string>();
+  let messages = 0;
+  /** The next message that is to come of a pair, up to `most`, as far as none is to be missed. */
+  function nextOf(key: string, most: number): number {
+    let next = came.get(key) ?? 0;
+    while (next < most && mayMiss.has(`${key}: ${next}`)) next++;
+    return next;
+  }
+  /** Of those that may give up what they send or receive. */
+  const givenUp: AbortController[] = [];
   let operations = 0;
 
   const parties = job.tasks.map(({ client }, task): Party => {
@@ -85,32 +107,48 @@ export function whole(seed: number, nodes?: number): Whole {
       context.dispatch(MESSAGE, (message) => {
         const [from, number] = new Int32Array(message.header.slice().buffer) as unknown as [number, number];
         const key = `${from}>${task * contexts + place}`;
-        const expected = came.get(key) ?? 0;
+        const expected = nextOf(key, number);
         came.set(key, expected + 1);
+        messages++;
         if (number !== expected) wrong.push(`${key}: ${number} instead of ${expected}`);
         const check = (bytes: Uint8Array): void => {
           if (bytes.length !== sizeOf(number) || bytes.some((byte, i) => byte !== ((number + i) & 255)))
             wrong.push(`${key}: bytes of ${number}`);
         };
         if (message.immediate) return void check(message.payload);
-        const into = new Uint8Array(message.payloadBytes);
-        message.receive(into, (_, result) => {
+        const inRegion = random(2) === 0 ? regionOf(client, message.payloadBytes) : undefined;
+        const into = inRegion?.bytes ?? new Uint8Array(message.payloadBytes);
+        const abort = random(10) === 0 ? new AbortController() : undefined;
+        if (abort !== undefined) givenUp.push(abort);
+        const pace = random(2) === 0 ? { portion: 64 << random(12), depth: 1 + random(4) } : {};
+        const done = (_: unknown, result: number): void => {
           if (result === SUCCESS) check(into);
-          else if (result !== SHUTDOWN) wrong.push(`${key}: ${number} came to ${result}`);
-        });
+          else if (result !== SHUTDOWN && result !== CANCELED) wrong.push(`${key}: ${number} came to ${result}`);
+          inRegion?.close();
+        };
+        message.receive(into, done, undefined, { ...pace, ...(abort && { signal: abort.signal }) });
       });
     });
     const local = client.createRegion(PLACE);
     const [put, added] = [new Array<number>(tasks).fill(0), new Array<number>(tasks).fill(0)];
-    return { task, contexts: made, region, local, put, added, open: 0 };
+    return { task, client, contexts: made, region, local, put, added, open: 0 };
   });
+
+  /** Gives some of those up that may be. */
+  function giveUp(): void {
+    for (const abort of givenUp.splice(0)) {
+      if (random(2) === 0) abort.abort();
+      else givenUp.push(abort);
+    }
+  }
 
   const isDead = (task: number): boolean => job.tasks[task]?.isDown === true;
 
   /** What an operation to a task may come to. */
   function over(party: Party, to: number, what: string, result: number): void {
     party.open--;
-    if (result !== SUCCESS && !(result === SHUTDOWN && isDead(to))) wrong.push(`${what} to ${to} came to ${result}`);
+    if (result === SUCCESS || (result === SHUTDOWN && isDead(to)) || (result === CANCELED && what === "offer")) return;
+    wrong.push(`${what} to ${to} came to ${result}`);
   }
 
   function send(party: Party, to: number): void {
@@ -120,17 +158,27 @@ export function whole(seed: number, nodes?: number): Whole {
     const number = sent.get(key) ?? 0;
     const payload = Uint8Array.from({ length: sizeOf(number) }, (_, i) => number + i);
     const context = party.contexts[place] as Context;
-    const tells = random(2) === 0;
-    const onRemote = (_: unknown, result: number): void => over(party, to, "send", result);
+    const isOffered = payload.length > 0 && random(2) === 0;
+    const tells = isOffered || random(2) === 0;
+    const onRemote = (_: unknown, result: number): void => over(party, to, isOffered ? "offer" : "send", result);
+    const region = isOffered && random(2) === 0 ? regionOf(party.client, payload.length) : undefined;
+    region?.bytes.set(payload);
+    const abort = isOffered && random(10) === 0 ? new AbortController() : undefined;
+    if (abort !== undefined) givenUp.push(abort);
+    const onLocal = (): void => region?.close();
     const result = context.send({
       to: (parties[to] as Party).contexts[there]?.endpoint as never,
       dispatch: MESSAGE,
       header: Int32Array.of(from, number),
-      payload,
+      payload: region?.bytes ?? payload,
       ...(tells && { onRemote }),
+      ...(isOffered && { rendezvous: true, onLocal }),
+      ...(abort && { signal: abort.signal }),
     });
+    if (result !== SUCCESS) region?.close();
     if (result === SUCCESS) {
       sent.set(key, number + 1);
+      if (abort !== undefined) mayMiss.add(`${key}: ${number}`);
       if (tells) party.open++;
     } else if (result !== EAGAIN && !(result === SHUTDOWN && isDead(to))) wrong.push(`send: ${result}`);
   }
@@ -224,6 +272,7 @@ export function whole(seed: number, nodes?: number): Whole {
       else add(party, to);
     }
     if (random(3) === 0) round();
+    if (random(10) === 0) giveUp();
   }
 
   network.faults = { loss: 0, duplicate: 0, reorder: 0, reorderMicroseconds: 0 };
@@ -233,7 +282,9 @@ export function whole(seed: number, nodes?: number): Whole {
   function pairIsWhole(from: number, to: number): boolean {
     for (let a = from * contexts; a < (from + 1) * contexts; a++) {
       for (let b = to * contexts; b < (to + 1) * contexts; b++) {
-        if ((came.get(`${a}>${b}`) ?? 0) !== (sent.get(`${a}>${b}`) ?? 0)) return false;
+        const key = `${a}>${b}`;
+        const count = sent.get(key) ?? 0;
+        if (nextOf(key, count) !== count) return false;
       }
     }
     return true;
@@ -259,7 +310,6 @@ export function whole(seed: number, nodes?: number): Whole {
     if (arena.used !== job.arenaBytes) wrong.push(`${arena.used} bytes of the arena of ${task}, not ${job.arenaBytes}`);
     if (letters.wrong > 0) wrong.push(`${letters.wrong} letters of ${task} were wrong`);
   }
-  const messages = [...came.values()].reduce((sum, count) => sum + count, 0);
   return {
     drawn: { ...limits, ...shape, kernels, dies, isSealed: key !== undefined },
     counts: { operations, messages, quietAfter: Math.round(quietAfter) },
