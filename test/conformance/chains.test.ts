@@ -2,6 +2,8 @@
 // element of the mechanism that they prove. The test says which letter arrives, and when.
 import { describe, expect, it } from "vitest";
 import {
+  AWAY_YES,
+  BLOCK_WINDOWS_OFFSET,
   CHAIN_BEGIN,
   CHAIN_MOVE,
   CHAIN_OVER,
@@ -16,12 +18,21 @@ import {
   DESCRIPTOR_RGET,
   DESCRIPTOR_WORDS,
   PAGE_SIZE,
+  RTS_BLOCK_GENERATION_OFFSET,
+  RTS_BLOCK_INDEX_OFFSET,
+  RTS_PLACE_OFFSET,
+  RTS_WINDOW_OFFSET,
+  WINDOW_AWAY_OFFSET,
+  WINDOW_DEPTH_OFFSET,
+  WINDOW_GENERATION_OFFSET,
+  WINDOW_SLOTS,
 } from "../../assembly/layout.js";
 import type { KernelName } from "../../src/kernel/kernel.js";
 import type { Context, ContextOptions } from "../../src/pami/context.js";
 import type { Handler } from "../../src/pami/dispatch.js";
 import type { ReceiveOptions } from "../../src/pami/intake.js";
 import { CANCELED, ERROR, type Result, SHUTDOWN, SUCCESS } from "../../src/pami/result.js";
+import type { Letter } from "../../src/transport/courier.js";
 import { type Posted, postedJob } from "../support/posted.js";
 import { randomOf } from "../support/random.js";
 import { replayNote, SEED } from "../support/seed.js";
@@ -206,14 +217,66 @@ describe.each(KERNELS.map((kernels) => ({ kernels })))("$kernels", ({ kernels })
   });
 
   it("P8 C10 onRemote says that all is there: not before it has been heard", async () => {
-    const { job, step, told, settle, close } = transfer(kernels, { bytes: 1000, portion: 500 });
-    while (!job.under.some(({ letter }) => "chain" in letter && letter.chain === CHAIN_OVER)) {
-      expect(told.remote).toEqual([]);
-      expect(await step()).toBe(true);
-    }
+    const { job, step, told, settle, origin, close } = transfer(kernels, { bytes: 1000, portion: 500 });
+    const isLast = ({ letter }: Posted) => "chain" in letter && letter.chain === CHAIN_MOVE;
+    while (job.under.filter(isLast).length + job.arrived.filter(isLast).length < 2) expect(await step()).toBe(true);
+    // All is on its way; nobody has heard of it.
+    for (let i = 0; i < 10; i++) origin.advance();
     expect(told.remote).toEqual([]);
     await settle();
     expect(told.remote).toEqual([SUCCESS]);
+    close();
+  });
+
+  it("P10 once its origin has heard that its target gives it up, not a byte more is sent", async () => {
+    const abort = new AbortController();
+    const { job, step, told, settle, close } = transfer(kernels, {
+      bytes: 100_000,
+      portion: 1000,
+      signal: abort.signal,
+    });
+    const isOf = (chain: number) => (posted: Posted) => "chain" in posted.letter && posted.letter.chain === chain;
+    while (job.arrived.filter(isOf(CHAIN_MOVE)).length < 20) expect(await step()).toBe(true);
+    abort.abort();
+    while (!job.arrived.some(isOf(CHAIN_STOP))) expect(await step()).toBe(true);
+    const under = job.under.filter(isOf(CHAIN_MOVE)).length;
+    const before = job.arrived.length;
+    await settle();
+    const after = job.arrived.slice(before).filter(isOf(CHAIN_MOVE)).slice(under);
+    expect(after.map(said)).toEqual(after.map(() => "bytes none, 1000 over"));
+    expect(after.length).toBeGreaterThan(50);
+    expect([told.received, told.local]).toEqual([[CANCELED], [CANCELED]]);
+    close();
+  });
+
+  it("what is for no window is written nowhere: more than a window holds, or a region that looks like one", async () => {
+    const { job, close } = transfer(kernels, { bytes: 50_000, portion: 1000 });
+    const two = job.tasks[1] as (typeof job.tasks)[0];
+    const region = two.client.createRegion(4 * KIB);
+    const words = new Int32Array(region.bytes.buffer, region.bytes.byteOffset, KIB);
+    const at = (offset: number) => (BLOCK_WINDOWS_OFFSET + offset) >>> 2;
+    words[at(WINDOW_GENERATION_OFFSET)] = 1;
+    words[at(WINDOW_AWAY_OFFSET)] = AWAY_YES;
+    words[at(WINDOW_DEPTH_OFFSET)] = 1;
+    const before = words.slice();
+    const place = [region.index, region.generation, BLOCK_WINDOWS_OFFSET, 1];
+    const slots = (count: number) => new Array<number>(count * DESCRIPTOR_WORDS).fill(0);
+    const ship = (to: number, window: readonly number[], count: number) => {
+      const letter = { chain: CHAIN_SHIP, words: Int32Array.from([...window, ...slots(count)]), data: undefined };
+      return job.forge({ from: to === 2 ? 0 : 2, to, letter });
+    };
+    expect([ship(2, place, 1), words]).toEqual([false, before]);
+    // The origin's window, as its RTS says.
+    await undefined;
+    const { letter } = job.under[0] as Posted & { letter: { records: Uint8Array } };
+    const rts = new Int32Array(letter.records.slice().buffer, 8);
+    const offered = [RTS_BLOCK_INDEX_OFFSET, RTS_BLOCK_GENERATION_OFFSET, RTS_PLACE_OFFSET, RTS_WINDOW_OFFSET];
+    const window = offered.map((offset) => rts[offset >>> 2] as number);
+    expect([ship(0, window, WINDOW_SLOTS + 1), ship(0, window, WINDOW_SLOTS), ship(0, window, 1)]).toEqual([
+      false,
+      true,
+      false,
+    ]);
     close();
   });
 
@@ -398,6 +461,53 @@ describe.each(KERNELS.map((kernels) => ({ kernels })))("$kernels", ({ kernels })
     expect([pulled.length, one.job.wrong]).toEqual([3, []]);
     one.close();
   });
+
+  it.each([0, 1, 2, 3])(
+    `whatever the other side says of a transfer: no byte beside the destination, and others go on (${replayNote()} + %i)`,
+    async (more) => {
+      const random = randomOf(SEED + more);
+      for (let round = 0; round < 60; round++) {
+        const way = WAYS[random(4)] as Way;
+        const one = transfer(kernels, {
+          way,
+          bytes: 1 + random(20_000),
+          portion: 64 << random(7),
+          depth: 1 + random(4),
+        });
+        const { job } = one;
+        for (let step = 0; step < 300; step++) {
+          await one.step();
+          const like = [...job.arrived, ...job.under].filter(({ letter }) => "chain" in letter);
+          const posted = like[random(like.length || 1)];
+          if (posted === undefined || random(2) === 0) continue;
+          const { letter, from, to } = posted as Posted & { letter: Extract<Letter, { chain: number }> };
+          const words = letter.words.slice(0, random(4) === 0 ? random(letter.words.length + 1) : undefined);
+          for (let changes = random(3); changes > 0 && words.length > 0; changes--) {
+            const value = [random(2 ** 32), random(16), -1, 2 ** 31 - 1, (words[0] as number) + 1][random(5)] as number;
+            words[random(words.length)] = value;
+          }
+          const chain = random(4) === 0 ? random(9) : letter.chain;
+          const bytes = random(6) === 0 ? new Uint8Array(random(500)) : letter.data?.slice();
+          job.forge({ from, to, letter: { chain, words, data: bytes } });
+        }
+        expect(one.isUntouchedAround()).toBe(true);
+        // And both go on with the third.
+        const third = (job.tasks[2] as (typeof job.tasks)[0]).client.createContext();
+        let came = 0;
+        third.dispatch(DATA, (message) => message.receive(new Uint8Array(20_000), () => void came++));
+        for (const context of [one.origin, one.target]) {
+          const payload = new Uint8Array(20_000);
+          context.send({ to: third.endpoint, dispatch: DATA, payload, rendezvous: true, onLocal: () => {} });
+        }
+        for (let i = 0; came < 2 && i < 200; i++) {
+          await job.turn();
+          for (const context of [one.origin, one.target, third]) context.advance();
+        }
+        expect(came).toBe(2);
+        one.close();
+      }
+    },
+  );
 
   it.each([0, 1, 2])(
     `P5 chains in all directions among four tasks, through the smallest FIFOs (${replayNote()} + %i)`,

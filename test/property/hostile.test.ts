@@ -2,6 +2,9 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import {
+  CHAIN_PULLED,
+  CHAIN_SHIP,
+  CHAIN_STOP,
   FIRST_PREFIX_SIZE,
   KIND_FIRST,
   KIND_MESSAGE,
@@ -58,6 +61,8 @@ function first(payloadBytes: number, here: number, headerBytes = 0, id = DATA): 
 
 const fill = (bytes: number) => new Array<number>(bytes).fill(7);
 const records = (...all: readonly number[][]): Letter => ({ records: Uint8Array.from(all.flat()) });
+/** Names a window, and says nothing more of it. */
+const chainWords = (offset: number, generation: number, index = 0) => Int32Array.of(index, 1, offset, generation);
 const descriptor = (kind: number, bytes: number) => Int32Array.of(kind, 0, 0, bytes, 0, 0, 0, 0, 0, 0, 0, 0);
 
 function hostileJob(seed: number, limits = LIMITS) {
@@ -115,6 +120,16 @@ describe("a task that says what it likes", () => {
     ["a message that begins within another's packets", records(first(20, 10), first(20, 10))],
     ["a packet of nothing", records(first(20, 10), record(KIND_MORE, 0))],
     ["more back than was sent", { credit: 1 }],
+    ["a chain without a window", { chain: CHAIN_SHIP, words: Int32Array.of(1, 2, 3), data: undefined }],
+    ["a chain for what is no window", { chain: CHAIN_SHIP, words: chainWords(100, 1), data: undefined }],
+    ["a chain for a window that is closed", { chain: CHAIN_SHIP, words: chainWords(256, 2), data: undefined }],
+    ["bytes of a chain that has none", { chain: CHAIN_STOP, words: chainWords(256, 1), data: Uint8Array.of(1) }],
+    ["a slice without a result", { chain: CHAIN_PULLED, words: chainWords(256, 1), data: undefined }],
+    [
+      "a chain of an unknown kind, in a region of the job",
+      { chain: 99, words: chainWords(256, 1, 0), data: undefined },
+    ],
+    ["an offer without a payload", records(record(KIND_RTS, 0, fill(40).fill(0)))],
     ["an answer that nobody asked for", { answer: 1, result: 0, data: undefined }],
     ["a put of other bytes than it says", { ask: 1, descriptor: descriptor(1, 8), moved: 0, data: Uint8Array.of(1) }],
     ["a get with bytes", { ask: 1, descriptor: descriptor(2, 8), moved: 0, data: Uint8Array.of(1) }],
