@@ -21,6 +21,7 @@ import {
   KIND_MORE,
   KIND_RTS,
   KIND_SWITCH,
+  LANE_BYTES_GROWN,
   LANE_TARGET_OFFSET,
   MESSAGE_BYTES_MAX,
   META_HEADER_SHIFT,
@@ -77,6 +78,8 @@ const NO_REST: Rest = { prologue: 0, payload: 0 };
 interface Incoming {
   /** Records that had no room yet, for each pair of origin and target. */
   readonly waiting: Map<number, LaneRecord[]>;
+  /** And their bytes. */
+  readonly waitingBytes: Map<number, number>;
   /** Bytes that have gone into lanes and are not given back yet, for each pair. */
   readonly credits: Map<number, number>;
   /** What is still to come of a message in packets, for each pair where one has begun. */
@@ -107,6 +110,8 @@ export class Relay {
   /** The task in whose memory it is. */
   readonly task: number;
   readonly #endpoints: number;
+  /** Bytes of a pair's records that may wait when more come: whoever gives heed to the window has no more on their way. */
+  readonly #waitingMax: number;
   readonly #host: RelayHost;
   readonly #courier: Courier;
   readonly #errands: Errands;
@@ -130,6 +135,8 @@ export class Relay {
     this.#map = map;
     this.task = task;
     this.#endpoints = map.tasks * map.contexts;
+    // A window, and what two lanes hold: in one batch, and when a context closes.
+    this.#waitingMax = WINDOW + 2 * Math.max(map.laneBytes, LANE_BYTES_GROWN);
     this.#host = host;
     this.#courier = courier;
     courier.hear = (from, to, letter) => this.#hear(from, to, letter);
@@ -260,7 +267,7 @@ export class Relay {
   #from(task: number): Incoming {
     let incoming = this.#incoming.get(task);
     if (incoming === undefined) {
-      incoming = { waiting: new Map(), credits: new Map(), rests: new Map(), ends: new Map() };
+      incoming = { waiting: new Map(), waitingBytes: new Map(), credits: new Map(), rests: new Map(), ends: new Map() };
       this.#incoming.set(task, incoming);
     }
     return incoming;
@@ -444,8 +451,11 @@ export class Relay {
   // ── In ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
   /** Records that have come: behind those of their pair. False: they are none. */
-  #fileRecords({ waiting, rests }: Incoming, from: number, to: number, bytes: Uint8Array): boolean {
+  #fileRecords(incoming: Incoming, from: number, to: number, bytes: Uint8Array): boolean {
+    const { waiting, waitingBytes, rests } = incoming;
     const pair = this.#pairOf(from, to);
+    const bytesBefore = waitingBytes.get(pair) ?? 0;
+    if (bytesBefore > this.#waitingMax) return false;
     let rest = rests.get(pair) ?? NO_REST;
     const words = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
     const records: LaneRecord[] = [];
@@ -466,6 +476,7 @@ export class Relay {
     }
     if (isOver(rest)) rests.delete(pair);
     else rests.set(pair, rest);
+    waitingBytes.set(pair, bytesBefore + bytes.length);
     const before = waiting.get(pair);
     if (before === undefined) waiting.set(pair, records);
     else for (const record of records) before.push(record);
@@ -485,8 +496,13 @@ export class Relay {
           if (!this.#write(Math.floor(pair / this.#endpoints), target, records, count)) break;
           bytes += (records[count] as LaneRecord).counts;
         }
-        if (count === records.length) incoming.waiting.delete(pair);
-        else if (count > 0) records.splice(0, count);
+        if (count === records.length) {
+          incoming.waiting.delete(pair);
+          incoming.waitingBytes.delete(pair);
+        } else if (count > 0) {
+          records.splice(0, count);
+          incoming.waitingBytes.set(pair, (incoming.waitingBytes.get(pair) ?? 0) - bytes);
+        }
         if (bytes > 0 && this.#giveBack(incoming, pair, bytes)) hasGivenBack = true;
       }
       if (incoming.ends.size > 0) this.#finish(task, incoming);

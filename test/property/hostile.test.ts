@@ -162,6 +162,21 @@ describe("a task that says what it likes", () => {
     close();
   });
 
+  it("records beyond the window, for one who does not read: they are dropped and counted; others go on", async () => {
+    const { target, other, context, came, postAll, settle, close } = hostileJob(SEED);
+    const letters = Array.from({ length: 200 }, () => records(record(KIND_MESSAGE, 0, fill(60_000))));
+    await postAll(letters);
+    // A window, two grown lanes, and one letter more; each is 60 kB.
+    expect(target.letters.wrong).toBeGreaterThan(200 - (3 * 262_144) / 60_000 - 6);
+    const taken = 200 - target.letters.wrong;
+    expect(taken).toBeGreaterThan(262_144 / 60_000);
+    expect(other.sendImmediate(context.endpoint, DATA, null, Uint8Array.of(1))).toBe(SUCCESS);
+    for (let i = 0; i < 10; i++) await settle();
+    expect(came.filter(([from]) => from === 2)).toEqual([[2, 1]]);
+    expect(came.length).toBe(taken + 1);
+    close();
+  });
+
   it("one record of 6 MiB for a lane of 64 bytes: it goes in as packets, however many", async () => {
     const limits = { ...LIMITS, laneBytes: 64, heapBytes: 2 ** 24, regions: 64 };
     const { target, came, post, settle, close } = hostileJob(SEED, limits);
