@@ -41,7 +41,7 @@ test("what package.json exports is there, and nothing is depended on at run time
 // calls, streams and tasks that come later, 8 for traces, debug mode, what a dump says, and contexts that close, 8 for self-pacing transfers,
 // 10 for the engine thread, 6 of them its source, a string, which has the engine's part of the twin for hosts without wasm,
 // 1 for bounds on what others say.
-test("the bundle of import 'pamir' is at most 77 KB minified and gzipped, the wasm at most 16 KB", async () => {
+test("the bundle of import 'pamir' is at most 80 KB minified and gzipped, the wasm at most 16 KB", async () => {
   const { outputFiles } = await build({
     entryPoints: ["dist/index.js"],
     bundle: true,
@@ -49,7 +49,7 @@ test("the bundle of import 'pamir' is at most 77 KB minified and gzipped, the wa
     format: "esm",
     write: false,
   });
-  expect(gzipSync((outputFiles[0] as { contents: Uint8Array }).contents).length).toBeLessThanOrEqual(77_000);
+  expect(gzipSync((outputFiles[0] as { contents: Uint8Array }).contents).length).toBeLessThanOrEqual(80_000);
   expect(statSync("dist/pamir.wasm").size).toBeLessThanOrEqual(16_000);
 });
 
