@@ -1,5 +1,9 @@
-// The origin's side of a node (D1 … D7): a few initiator contexts serve as many other nodes as there are, one session at a
-// time each. What is for a node that is not served waits in its backlog.
+// The origin's side of a node (D1 … D7): a few initiator contexts serve as many other nodes as there are, one after the
+// other. What is for a node that is not served waits in its backlog.
+//
+// A context connects to the next node before it sends the last packets for this one: connecting takes a round trip, and
+// being told that all is there takes another. The session that it leaves only waits to be told, and sends again what was
+// lost; a context leaves so many of them, and no more. 8 contexts and 20 µs are a node every 2.5 µs then, not every 5.
 import {
   ACCEPT_ECHO_OFFSET,
   ACCEPT_EPOCH_OFFSET,
@@ -49,6 +53,8 @@ const ATTEMPTS_ANEW = 4;
 const IDLE_INITIATOR = 50_000;
 /** Data packets of a session, after which it is another node's turn. */
 const QUOTA = 64;
+/** Sessions of a context that wait for their last acknowledgments, at the most. */
+const CLOSING_MAX = 2;
 /** Bytes of packets that are kept for the next: as many as are under way, not to be made anew each time. */
 const SPARE_BYTES = 2 ** 21;
 
@@ -77,20 +83,32 @@ interface Backlog {
 
 /** A DC initiator context. */
 interface Initiator {
-  /** `session` of what comes back: changes with each connection. */
-  reference: number;
-  backlog: Backlog | undefined;
+  /** Its connect packet: only the connection to the node that it serves may have to send it again. */
+  readonly connect: Packet;
+  /** To the node that it serves. */
+  open: Connection | undefined;
+  /** Connections to those before. */
+  closing: number;
+}
+
+/** What a context has with a node, from the connect packet to the end of the session. */
+interface Connection {
+  readonly initiator: Initiator;
+  readonly backlog: Backlog;
+  /** `session` of what comes back. */
+  readonly reference: number;
+  readonly nonce: readonly number[];
   session: Session | undefined;
   /** With a key: what seals its packets, and which of the other side's came. */
   seals: SessionSeals | undefined;
   seen: Seen | undefined;
-  nonce: number[];
-  connect: Packet;
   /** Connect packets that were sent. */
   sent: number;
   deadline: number;
   /** Whether its session has nothing to do. */
   isIdle: boolean;
+  /** Whether its context serves the next node: it ends as soon as all is acknowledged. */
+  isClosing: boolean;
   /** Data packets that it may still send while others wait. */
   quota: number;
 }
@@ -100,9 +118,16 @@ function backoff(attempts: number): number {
   return Math.min(CONNECT_TIMEOUT * 2 ** attempts, CONNECT_TIMEOUT_MAX);
 }
 
+/** Packets of a backlog. */
+function waiting({ again, packets }: Backlog): number {
+  return again.length + packets.length;
+}
+
 export class Initiators {
   readonly #station: Station;
   readonly #initiators: Initiator[];
+  /** Those that there are, by their references. */
+  readonly #connections = new Map<number, Connection>();
   readonly #backlogs = new Map<number, Backlog>();
   /** Those that may be served, in turn. */
   readonly #line = new Queue<Backlog>();
@@ -116,28 +141,18 @@ export class Initiators {
   readonly #backlogBytes: number;
   /** Connect packets that this node has sent. */
   #serial = 0;
+  #isServing = false;
 
   constructor(station: Station) {
     const { initiators = 8, backlogBytes = 1_048_576 } = station.options;
     this.#station = station;
     this.#packet = new Packet(station.packetBytes);
     this.#backlogBytes = backlogBytes;
-    this.#initiators = Array.from({ length: initiators }, () => this.#makeInitiator());
-  }
-
-  #makeInitiator(): Initiator {
-    const connect = new Packet(this.#station.packetBytes);
-    const nothing = {
-      backlog: undefined,
-      session: undefined,
-      seals: undefined,
-      seen: undefined,
-      nonce: [],
-      sent: 0,
-      isIdle: false,
-      quota: 0,
-    };
-    return { ...nothing, reference: 0, connect, deadline: Number.POSITIVE_INFINITY };
+    this.#initiators = Array.from({ length: initiators }, () => ({
+      connect: new Packet(station.packetBytes),
+      open: undefined,
+      closing: 0,
+    }));
   }
 
   /**
@@ -223,14 +238,20 @@ export class Initiators {
     return this.#line.length > 0;
   }
 
-  /** Gives free initiators to the nodes that wait, in turn. */
+  /** Gives free contexts to the nodes that wait, in turn. */
   #serve(now: number): void {
+    // By half a handshake a context may be free again as soon as it connects: then the loop goes on with it.
+    if (this.#isServing) return;
+    this.#isServing = true;
     for (const initiator of this.#initiators) {
-      if (initiator.backlog !== undefined) continue;
-      const backlog = this.#nextInLine();
-      if (backlog === undefined) return;
-      this.#connect(initiator, backlog, now);
+      while (initiator.open === undefined) {
+        const backlog = this.#nextInLine();
+        if (backlog === undefined) break;
+        this.#connect(initiator, backlog, now);
+      }
+      if (!this.#isAwaited) break;
     }
+    this.#isServing = false;
   }
 
   #nextInLine(): Backlog | undefined {
@@ -250,60 +271,91 @@ export class Initiators {
     // Half a handshake (D5b) only with a life that is known: another one must hear of its epoch before anything is taken.
     const isHalf = wire.isFaithful && targetEpoch !== 0;
     backlog.isServed = true;
-    initiator.backlog = backlog;
-    initiator.quota = QUOTA;
-    initiator.reference = this.#station.nextReference(this.#initiators.indexOf(initiator));
-    initiator.nonce = [(random() | 1) >>> 0, random(), random(), random()];
-    initiator.sent = 0;
-    const { connect, reference, nonce } = initiator;
+    const connection: Connection = {
+      initiator,
+      backlog,
+      reference: this.#station.nextReference(this.#initiators.indexOf(initiator)),
+      nonce: [(random() | 1) >>> 0, random(), random(), random()],
+      session: undefined,
+      seals: undefined,
+      seen: undefined,
+      sent: 0,
+      deadline: Number.POSITIVE_INFINITY,
+      isIdle: false,
+      isClosing: false,
+      quota: QUOTA,
+    };
+    initiator.open = connection;
+    this.#connections.set(connection.reference, connection);
+    const { reference, nonce } = connection;
+    const { connect } = initiator;
     connect.begin(PACKET_CONNECT, job).word(reference).word(node).word(originEpoch).word(backlog.node);
     connect
       .word(isHalf ? CONNECT_HALF : 0)
       .word(targetEpoch)
       .word(0);
     for (const word of nonce) connect.word(word);
-    this.#sendConnect(initiator, backlog, now);
+    this.#sendConnect(connection, now);
     if (!isHalf) return;
     const names = { origin: node, target: backlog.node, originEpoch, targetEpoch };
     const seal = sealing?.half({ ...names, initiator: reference, connectNonce: nonce });
     const { out, counts } = this.#station;
     const first = nonce[0] as number;
-    initiator.session = new Session(first, backlog.to, out, counts, 1 + SESSION_WINDOW, initiator.sent, seal, true);
-    this.#pump(initiator, now);
+    connection.session = new Session(first, backlog.to, out, counts, 1 + SESSION_WINDOW, connection.sent, seal, true);
+    this.#pump(connection, now);
   }
 
-  #sendConnect(initiator: Initiator, { to, attempts }: Backlog, now: number): void {
+  #sendConnect(connection: Connection, now: number): void {
+    const { connect } = connection.initiator;
+    const { to, attempts } = connection.backlog;
     this.#station.counts.connects++;
-    initiator.deadline = now + backoff(attempts);
+    connection.deadline = now + backoff(attempts);
     this.#serial = (this.#serial + 1) >>> 0;
-    initiator.connect.setWord(PACKET_SIZE + CONNECT_SERIAL_OFFSET, this.#serial).address(0, ++initiator.sent, 0);
-    this.#station.out.send(to, initiator.connect, this.#station.options.sealing?.handshake);
+    connect.setWord(PACKET_SIZE + CONNECT_SERIAL_OFFSET, this.#serial).address(0, ++connection.sent, 0);
+    this.#station.out.send(to, connect, this.#station.options.sealing?.handshake);
   }
 
   /** Sends what may be sent. */
-  #pump(initiator: Initiator, now: number): void {
-    const { session, backlog } = initiator;
-    if (session === undefined || backlog === undefined) return;
+  #pump(connection: Connection, now: number): void {
+    const { session, backlog, initiator } = connection;
+    if (session === undefined) return;
     const { sessionPackets } = this.#station;
     if (session.sent >= 2 * sessionPackets) {
-      this.#release(initiator, now, true);
+      this.#release(connection, now, true);
       return;
     }
     session.repeat(now);
-    while (session.mayBegin && session.sent < sessionPackets && (initiator.quota > 0 || !this.#isAwaited)) {
+    if (this.#isLast(connection, session)) {
+      // The next connect packet goes before these: it is short, and its answer takes a round trip.
+      connection.isClosing = true;
+      initiator.closing++;
+      initiator.open = undefined;
+      this.#serve(now);
+    }
+    const { isClosing } = connection;
+    while (
+      session.room > 0 &&
+      session.sent < sessionPackets &&
+      (connection.quota > 0 || !(isClosing || this.#isAwaited))
+    ) {
       const packet = backlog.again.shift() ?? this.#takeFirst(backlog);
       if (packet === undefined) break;
-      initiator.quota--;
-      session.begin(packet, now, backlog.again.length === 0 && backlog.packets.length === 0);
+      connection.quota--;
+      session.begin(packet, now, waiting(backlog) === 0 || connection.quota === 0);
     }
     const isThrough = session.underWay === 0;
-    const hasMore = backlog.again.length > 0 || backlog.packets.length > 0;
-    const wasIdle = initiator.isIdle;
-    initiator.isIdle = isThrough;
-    if (isThrough && (hasMore || this.#isAwaited)) this.#release(initiator, now, true);
-    else if (!isThrough) initiator.deadline = Number.POSITIVE_INFINITY;
+    const wasIdle = connection.isIdle;
+    connection.isIdle = isThrough;
+    if (isThrough && (isClosing || waiting(backlog) > 0 || this.#isAwaited)) this.#release(connection, now, true);
+    else if (!isThrough) connection.deadline = Number.POSITIVE_INFINITY;
     // Since then, however often somebody looks meanwhile.
-    else if (!wasIdle) initiator.deadline = now + IDLE_INITIATOR;
+    else if (!wasIdle) connection.deadline = now + IDLE_INITIATOR;
+  }
+
+  /** Whether another node waits, and all that a connection may still send can be sent now: its context is that one's. */
+  #isLast({ initiator, backlog, quota, isClosing }: Connection, session: Session): boolean {
+    if (isClosing || !this.#isAwaited || initiator.closing === CLOSING_MAX) return false;
+    return Math.min(waiting(backlog), quota, this.#station.sessionPackets - session.sent) <= session.room;
   }
 
   #takeFirst(backlog: Backlog): Packet | undefined {
@@ -312,23 +364,19 @@ export class Initiators {
     return first;
   }
 
-  /** The initiator goes on to another node; what this one has not said to have goes back to its backlog, in order. */
-  #release(initiator: Initiator, now: number, isOrderly: boolean): void {
-    const { session, backlog } = initiator;
-    if (backlog === undefined) return;
+  /** A connection is over; what its node has not said to have goes back to its backlog, in order. */
+  #release(connection: Connection, now: number, isOrderly: boolean): void {
+    const { session, backlog, initiator } = connection;
     if (session !== undefined) {
       backlog.again.unshift(...session.left());
       if (isOrderly) session.disconnect(this.#packet, this.#station.options.job);
     }
-    initiator.session = undefined;
-    initiator.seals = undefined;
-    initiator.seen = undefined;
-    initiator.backlog = undefined;
-    initiator.isIdle = false;
-    initiator.reference = 0;
-    initiator.deadline = Number.POSITIVE_INFINITY;
+    connection.session = undefined;
+    this.#connections.delete(connection.reference);
+    if (connection.isClosing) initiator.closing--;
+    else initiator.open = undefined;
     backlog.isServed = false;
-    if (backlog.again.length > 0 || backlog.packets.length > 0) this.#wait(backlog);
+    if (waiting(backlog) > 0) this.#wait(backlog);
     else if (this.#backlogs.get(backlog.node) === backlog) this.#backlogs.delete(backlog.node);
     this.#serve(now);
   }
@@ -337,14 +385,19 @@ export class Initiators {
   forget(node: number): void {
     const backlog = this.#backlogs.get(node);
     if (backlog === undefined) return;
-    const initiator = this.#initiators.find((one) => one.backlog === backlog);
+    const connection = this.#find((one) => one.backlog === backlog);
     backlog.again = [];
     backlog.packets.clear();
     this.#backlogs.delete(node);
     this.#resting.delete(backlog);
-    if (initiator === undefined) return;
-    initiator.session = undefined; // and what it had under way
-    this.#release(initiator, this.#station.time.now(), false);
+    if (connection === undefined) return;
+    connection.session = undefined; // and what it had under way
+    this.#release(connection, this.#station.time.now(), false);
+  }
+
+  #find(is: (connection: Connection) => boolean): Connection | undefined {
+    for (const connection of this.#connections.values()) if (is(connection)) return connection;
+    return undefined;
   }
 
   /** Streams to an endpoint begin anew: its node was started anew. */
@@ -353,16 +406,15 @@ export class Initiators {
   }
 
   /** Nothing came of an attempt: another one, later, or none. */
-  #unanswered(initiator: Initiator, now: number): void {
-    const { backlog } = initiator;
-    if (backlog === undefined) return;
+  #unanswered(connection: Connection, now: number): void {
+    const { backlog } = connection;
     if (this.#isGivenUp(backlog, now)) return;
     if (backlog.attempts >= ATTEMPTS_YIELD && this.#isAwaited) {
       backlog.notBefore = now + backoff(backlog.attempts);
-      this.#release(initiator, now, false);
+      this.#release(connection, now, false);
       return;
     }
-    this.#sendConnect(initiator, backlog, now);
+    this.#sendConnect(connection, now);
   }
 
   /** Once more nothing has come back from a node; whether that was once too often. */
@@ -377,48 +429,48 @@ export class Initiators {
   advance(now: number): number {
     this.#rouse(now);
     this.#serve(now);
-    let next = Number.POSITIVE_INFINITY;
-    for (const initiator of this.#initiators) {
-      const { session, backlog } = initiator;
-      if (backlog === undefined) continue;
-      if (session !== undefined && session.deadline <= now) this.#silent(initiator, session, now);
-      else if (initiator.deadline <= now) {
-        if (session !== undefined && session.underWay === 0) this.#idle(initiator, now);
-        else this.#unanswered(initiator, now);
-      } else this.#pump(initiator, now);
-      next = Math.min(next, initiator.deadline, initiator.session?.deadline ?? Number.POSITIVE_INFINITY);
+    for (const connection of this.#connections.values()) this.#attend(connection, now);
+    // Those that may be served already are so as soon as a context is free.
+    let next = this.#restUntil;
+    for (const { deadline, session } of this.#connections.values()) {
+      next = Math.min(next, deadline, session?.deadline ?? Number.POSITIVE_INFINITY);
     }
-    // Those that may be served already are so as soon as an initiator is free.
-    return Math.min(next, this.#restUntil);
+    return next;
   }
 
-  #idle(initiator: Initiator, now: number): void {
-    const { backlog } = initiator;
-    if (backlog !== undefined && (backlog.again.length > 0 || backlog.packets.length > 0)) {
-      initiator.quota = QUOTA;
-      this.#pump(initiator, now);
-    } else this.#release(initiator, now, true);
+  #attend(connection: Connection, now: number): void {
+    const { session } = connection;
+    if (session !== undefined && session.deadline <= now) this.#silent(connection, session, now);
+    else if (connection.deadline > now) this.#pump(connection, now);
+    else if (session !== undefined && session.underWay === 0) this.#idle(connection, now);
+    else this.#unanswered(connection, now);
+  }
+
+  #idle(connection: Connection, now: number): void {
+    if (waiting(connection.backlog) > 0) {
+      connection.quota = QUOTA;
+      this.#pump(connection, now);
+    } else this.#release(connection, now, true);
   }
 
   /** A session's target says nothing. */
-  #silent(initiator: Initiator, session: Session, now: number): void {
-    const { backlog } = initiator;
-    if (backlog === undefined) return;
+  #silent(connection: Connection, session: Session, now: number): void {
+    const { backlog } = connection;
     if (this.#isGivenUp(backlog, now)) return;
     const isYielding = backlog.attempts >= ATTEMPTS_YIELD && this.#isAwaited;
     if (isYielding) backlog.notBefore = now + backoff(backlog.attempts);
     if (isYielding || (this.#station.options.sealing !== undefined && backlog.attempts >= ATTEMPTS_ANEW)) {
       backlog.isMute = true;
-      this.#release(initiator, now, true);
+      this.#release(connection, now, true);
     } else session.timedOut(now);
   }
 
   // ── What comes ────────────────────────────────────────────────────────────────────────────────────────────────
 
-  /** The initiator to which a packet speaks. */
-  #initiatorOf(packet: Incoming): Initiator | undefined {
-    const initiator = this.#initiators[(packet.session & 0xfff) - 1];
-    if (initiator?.reference === packet.session && initiator.backlog?.to === packet.from) return initiator;
+  /** The connection to which a packet speaks. */
+  #connectionOf({ session, from }: Incoming): Connection | undefined {
+    const connection = this.#connections.get(session);
+    if (connection?.backlog.to === from) return connection;
     this.#station.dropped.unknown++;
     return undefined;
   }
@@ -433,9 +485,9 @@ export class Initiators {
   accepted(packet: Incoming, now: number): void {
     const { sealing, node, job } = this.#station.options;
     const { dropped, out, counts } = this.#station;
-    const initiator = this.#initiatorOf(packet);
-    if (initiator?.backlog === undefined || !this.#station.opens(packet, sealing?.handshake)) return;
-    const { nonce, backlog, reference, session } = initiator;
+    const connection = this.#connectionOf(packet);
+    if (connection === undefined || !this.#station.opens(packet, sealing?.handshake)) return;
+    const { nonce, backlog, reference, session } = connection;
     if (!this.#isEcho(packet, ACCEPT_ECHO_OFFSET, nonce)) return;
     if (session !== undefined && !session.isHalf) {
       dropped.unasked++;
@@ -458,7 +510,7 @@ export class Initiators {
       connectNonce: nonce,
       acceptNonce: [0, 4, 8, 12].map((offset) => packet.at(ACCEPT_NONCE_OFFSET + offset)),
     });
-    const sent = initiator.sent + 1;
+    const sent = connection.sent + 1;
     this.#station.noteEpoch(backlog.node, targetEpoch);
     if (this.#backlogs.get(backlog.node) !== backlog) {
       // What was for it is lost with its earlier life, and nothing is left to be said: the responder is free at once.
@@ -467,14 +519,14 @@ export class Initiators {
     }
     if (!backlog.isMute) backlog.attempts = 0;
     backlog.refusals = 0;
-    initiator.seals = seals;
-    initiator.seen = seals === undefined ? undefined : new Seen(SEEN_WORDS);
+    connection.seals = seals;
+    connection.seen = seals === undefined ? undefined : new Seen(SEEN_WORDS);
     const seal = seals?.toTarget;
     if (session === undefined) {
       const limit = packet.at(ACCEPT_LIMIT_OFFSET);
-      initiator.session = new Session(responder, backlog.to, out, counts, limit, initiator.sent, seal);
+      connection.session = new Session(responder, backlog.to, out, counts, limit, connection.sent, seal);
     } else session.accept(responder, seal);
-    this.#pump(initiator, now);
+    this.#pump(connection, now);
   }
 
   refused(packet: Incoming, now: number): void {
@@ -487,15 +539,15 @@ export class Initiators {
       else dropped.untrue++; // nobody says so
       return;
     }
-    const initiator = this.#initiatorOf(packet);
-    if (initiator?.backlog === undefined || !this.#isEcho(packet, REFUSE_ECHO_OFFSET, initiator.nonce)) return;
+    const connection = this.#connectionOf(packet);
+    if (connection === undefined || !this.#isEcho(packet, REFUSE_ECHO_OFFSET, connection.nonce)) return;
     // Half a handshake has a session already, and is none until it is accepted.
-    if (initiator.session?.isHalf === false) {
+    if (connection.session?.isHalf === false) {
       dropped.unasked++;
       return;
     }
     counts.taken++;
-    const { backlog } = initiator;
+    const { backlog } = connection;
     if (reason === REFUSED_NODE || reason === REFUSED_NAME) {
       this.#station.giveUp(backlog.node, reason);
       return;
@@ -505,34 +557,35 @@ export class Initiators {
     const wait = Math.min(asked * 2 ** Math.min(backlog.refusals++, 6), CONNECT_TIMEOUT_MAX);
     backlog.attempts = 0;
     backlog.notBefore = now + wait * (0.5 + (random() & 0xffff) / 65536);
-    this.#release(initiator, now, false);
+    this.#release(connection, now, false);
   }
 
   /** A session is unknown to its target. */
   #unknown({ session: id, from }: Incoming, now: number): void {
-    const initiator = this.#initiators.find((one) => one.session?.knows(id) === true && one.backlog?.to === from);
-    if (initiator?.backlog === undefined) {
+    const connection = this.#find(({ session, backlog }) => session?.knows(id) === true && backlog.to === from);
+    if (connection === undefined) {
       this.#station.dropped.unknown++;
       return;
     }
     this.#station.counts.taken++;
-    const { backlog } = initiator;
+    const { backlog } = connection;
     // Once, its node has started anew, or has given the responder to another; more often, it takes its time.
     if (this.#isGivenUp(backlog, now)) return;
     if (backlog.attempts > 1) backlog.notBefore = now + backoff(backlog.attempts);
-    this.#release(initiator, now, false);
+    this.#release(connection, now, false);
   }
 
   acknowledged(packet: Incoming, now: number): void {
-    const initiator = this.#initiatorOf(packet);
-    if (initiator?.backlog === undefined) return;
-    if (initiator.session === undefined) {
+    const connection = this.#connectionOf(packet);
+    if (connection === undefined) return;
+    const { session, backlog } = connection;
+    if (session === undefined) {
       this.#station.dropped.unasked++;
       return;
     }
-    if (!this.#station.opens(packet, initiator.seals?.toOrigin, initiator.seen)) return;
+    if (!this.#station.opens(packet, connection.seals?.toOrigin, connection.seen)) return;
     const words = packet.at(ACKNOWLEDGE_WORDS_OFFSET);
-    const there = initiator.session.acknowledged(
+    const there = session.acknowledged(
       {
         all: packet.at(ACKNOWLEDGE_ALL_OFFSET),
         echo: packet.at(ACKNOWLEDGE_ECHO_OFFSET),
@@ -548,14 +601,13 @@ export class Initiators {
       return;
     }
     this.#station.counts.taken++;
-    const { backlog } = initiator;
     backlog.attempts = 0;
     backlog.isMute = false;
     for (const one of there) {
       backlog.bytes -= one.contentBytes;
       if (this.#spare.length * this.#station.packetBytes < SPARE_BYTES) this.#spare.push(one);
     }
-    this.#pump(initiator, now);
+    this.#pump(connection, now);
   }
 
   /** What is kept for targets that it has nothing for: words; and packets for the next. */
@@ -565,9 +617,9 @@ export class Initiators {
     return { orders, spare: this.#spare.length };
   }
 
-  /** Contexts that serve a node, and nodes for which there is something. */
+  /** Contexts that have a session, or ask for one, and nodes for which there is something. */
   get inUse(): { initiators: number; backlogs: number } {
-    const initiators = this.#initiators.filter(({ backlog }) => backlog !== undefined).length;
+    const initiators = this.#initiators.filter(({ open, closing }) => open !== undefined || closing > 0).length;
     return { initiators, backlogs: this.#backlogs.size };
   }
 }

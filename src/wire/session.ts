@@ -1,5 +1,5 @@
-// A DC initiator context (D1): serves one target after the other, each in a session of its own. It sends data packets,
-// repeats those that were lost, and finds out how many the way takes.
+// The origin's side of a session (D4): it sends data packets, repeats those that were lost, and finds out how many the way
+// takes.
 //
 // Loss: each packet that is sent has a number of its own, `sent`, also when it is repeated. Acknowledgments say what is
 // here; a packet that was sent REORDER before one that is here has been lost. Where nothing comes back at all, the oldest
@@ -162,9 +162,10 @@ export class Session {
     return this.#silences;
   }
 
-  /** Whether another data packet may be sent. */
-  get mayBegin(): boolean {
-    return this.#lost.length === 0 && this.#underWay.size < this.#window && seqDelta(this.#next, this.#limit) < 0;
+  /** Data packets that may be sent for the first time now. */
+  get room(): number {
+    if (this.#lost.length > 0) return 0;
+    return Math.max(0, Math.min(Math.ceil(this.#window) - this.#underWay.size, seqDelta(this.#limit, this.#next)));
   }
 
   /** Sends a data packet for the first time. @param isLast nothing comes behind it for now */
