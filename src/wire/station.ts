@@ -132,6 +132,8 @@ export class Station {
   /** How often a node was given up: for it, this one begins another life each time. */
   readonly #givenUp = new Map<number, number>();
   #generation: number;
+  /** Connect packets that this node has sent. */
+  #serial = 0;
 
   /** @param lost as in the options, and both sides are to forget the node */
   constructor(options: SessionsOptions, lost: SessionsOptions["lost"]) {
@@ -154,6 +156,12 @@ export class Station {
   nextReference(place: number): number {
     this.#generation = (this.#generation + 1) & 0xfffff;
     return ((this.#generation << 12) | (place + 1)) >>> 0;
+  }
+
+  /** Number of the next connect packet: those of a life of this node are told apart by it. */
+  nextSerial(): number {
+    this.#serial = (this.#serial + 1) >>> 0;
+    return this.#serial;
   }
 
   /** Bytes of the content of a segment, at the most. */
