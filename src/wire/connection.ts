@@ -102,9 +102,8 @@ export class Connection {
       initiator: this.reference,
       connectNonce: this.#nonce,
     });
-    const { out, counts } = this.#station;
     const first = this.#nonce[0] as number;
-    this.session = new Session(first, this.backlog.to, out, counts, 1 + SESSION_WINDOW, this.#sent, seal, true);
+    this.session = new Session(first, this.backlog.to, this.#station, 1 + SESSION_WINDOW, this.#sent, seal, true);
   }
 
   /** Whether a packet answers its connect packet, and is the first to do so. @param echo where it repeats the nonce */
@@ -119,7 +118,7 @@ export class Connection {
 
   /** It is accepted. */
   accept(packet: Incoming): Session {
-    const { options, out, counts } = this.#station;
+    const { options } = this.#station;
     const responder = packet.at(ACCEPT_RESPONDER_OFFSET);
     const seals = options.sealing?.session({
       origin: options.node,
@@ -136,7 +135,7 @@ export class Connection {
     const seal = seals?.toTarget;
     if (this.session === undefined) {
       const limit = packet.at(ACCEPT_LIMIT_OFFSET);
-      this.session = new Session(responder, this.backlog.to, out, counts, limit, this.#sent, seal);
+      this.session = new Session(responder, this.backlog.to, this.#station, limit, this.#sent, seal);
     } else this.session.accept(responder, seal);
     return this.session;
   }

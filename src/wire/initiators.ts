@@ -180,7 +180,8 @@ export class Initiators {
     // Those that may be served already are so as soon as a context is free.
     let next = this.#backlogs.restUntil;
     for (const { deadline, session } of this.#connections.values()) {
-      next = Math.min(next, deadline, session?.deadline ?? Number.POSITIVE_INFINITY);
+      next = Math.min(next, deadline);
+      if (session !== undefined) next = Math.min(next, session.deadline, session.lostAt);
     }
     return next;
   }

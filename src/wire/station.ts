@@ -14,7 +14,7 @@ import type { Kernel, Memory } from "../kernel/kernel.js";
 import type { Incoming } from "./incoming.js";
 import { type Seal, type Sealing, sealed } from "./sealing.js";
 import type { Seen } from "./seen.js";
-import type { Counts, Outgoing } from "./session.js";
+import type { Counts, Outgoing, Shared } from "./session.js";
 import type { Arena } from "./streams.js";
 import { Time } from "./time.js";
 import type { Address, Wire } from "./wire.js";
@@ -97,7 +97,7 @@ export interface Dropped {
   unasked: number;
 }
 
-export class Station {
+export class Station implements Shared {
   readonly options: SessionsOptions;
   /** `taken`: packets that came and were not dropped; `refused`: connect packets for which there was no responder. */
   readonly counts: Counts & { acknowledgments: number; connects: number; refused: number; taken: number } = {
@@ -122,6 +122,7 @@ export class Station {
     unasked: 0,
   };
   readonly out: Outgoing;
+  late = 0;
   /** Bytes of the largest packet that it sends, without a tag. */
   readonly packetBytes: number;
   readonly sessionPackets: number;
