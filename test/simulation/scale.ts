@@ -5,11 +5,11 @@ import { ENDPOINTS, Simulation } from "./nodes.js";
 const contentOf = (number: number): Buffer => Buffer.from(`segment ${number}`);
 const expected = (count: number): string[] => Array.from({ length: count }, (_, i) => `${i}:segment ${i}`);
 
-function expectNothingLeft({ nodes, heap, fixedBytes, lost }: Simulation): void {
+function expectNothingLeft({ nodes, arena, fixedBytes, lost }: Simulation): void {
   expect(lost).toEqual([]);
   for (const { sessions } of nodes)
     expect(sessions.inUse).toEqual({ initiators: 0, responders: 0, backlogs: 0, waiting: 0 });
-  expect(heap.used).toBe(fixedBytes);
+  expect(arena.used).toBe(fixedBytes);
 }
 
 /** Many nodes, each of which sends to some others, over a wire that is not clean. */
@@ -40,7 +40,7 @@ export function manyNodes(nodes: number, peers: number, segments: number): void 
   // A disconnect packet may have been lost: the responder is another's when it is wanted.
   for (const { sessions } of simulation.nodes)
     expect(sessions.inUse).toMatchObject({ initiators: 0, backlogs: 0, waiting: 0 });
-  expect(simulation.heap.used).toBe(simulation.fixedBytes);
+  expect(simulation.arena.used).toBe(simulation.fixedBytes);
 }
 
 /** One node sends to many, with few initiator contexts. */
