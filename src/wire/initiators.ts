@@ -3,8 +3,9 @@
 // and session.ts.
 //
 // A context connects to the next node before it sends the last packets for this one: connecting takes a round trip, and
-// being told that all is there takes another. The session that it leaves only waits to be told, and sends again what was
-// lost; a context leaves so many of them, and no more. 8 contexts and 20 µs are a node every 2.5 µs then, not every 5.
+// being told that all is there takes another. The session that it leaves sends again what was lost, and what comes for its
+// node meanwhile, if that is not beyond its quota; it ends when all is there. Of those a context has CLOSING_MAX, no more.
+// 8 contexts and round trips of 20 µs: a node every 2.5 µs, instead of every 5.
 import {
   ACCEPT_ECHO_OFFSET,
   ACCEPT_EPOCH_OFFSET,
@@ -33,7 +34,10 @@ const ATTEMPTS_YIELD = 2;
 const ATTEMPTS_ANEW = 4;
 /** Microseconds that a session without work stays open. */
 const IDLE_INITIATOR = 50_000;
-/** Sessions of a context that wait for their last acknowledgments, at the most. */
+/**
+ * Sessions of a context that wait for their last acknowledgments, at the most. The answer to a connect packet comes before
+ * the acknowledgment of what was sent behind it: with one of them, the next node would wait for that.
+ */
 const CLOSING_MAX = 2;
 
 /** Microseconds until the next attempt, after so many of which nothing came. */
