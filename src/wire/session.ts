@@ -1,9 +1,10 @@
-// A DC initiator context (D1): serves one target after the other, each in a session of its own. It sends data packets,
-// repeats those that were lost, and finds out how many the way takes.
+// The origin's side of a session (D4): it sends data packets, repeats those that were lost, and finds out how many the way
+// takes.
 //
 // Loss: each packet that is sent has a number of its own, `sent`, also when it is repeated. Acknowledgments say what is
-// here; a packet that was sent REORDER before one that is here has been lost. Where nothing comes back at all, the oldest
-// is sent once more, each time after twice the time.
+// there; a packet is overtaken when one that was sent OVERTAKEN_BY later is, and has been lost when it does not come within
+// the time that overtaken packets took before: none, on a wire that keeps the order. Where nothing comes back at all, the
+// oldest is sent once more, each time after twice the time.
 //
 // Congestion: the window grows while round trips are not longer than they have to be, and shrinks with them; losses alone
 // make it smaller only where they are many: a wire that loses one in a hundred at random is no slower for it.
@@ -14,9 +15,13 @@ import type { Packet } from "./packet.js";
 import type { Seal } from "./sealing.js";
 import type { Address } from "./wire.js";
 
-/** Packets sent behind one that is missing, after which it counts as lost; more where packets overtake each other. */
-const REORDER_MIN = 3;
-const REORDER_MAX = 256;
+/** Packets sent behind one that is missing, after which it counts as overtaken. */
+const OVERTAKEN_BY = 3;
+/** Round trips for which an overtaken packet is waited for, at the most. */
+const LATE_MAX = 4;
+/** What is known of that is waited for a quarter longer; and forgotten by half within some 1,400 packets. */
+const LATE_MARGIN = 1.25;
+const LATE_FORGET = 1 / 2048;
 /** Packets under way at the beginning, and at the least. */
 const WINDOW_FIRST = 16;
 const WINDOW_MIN = 2;
@@ -43,6 +48,8 @@ interface UnderWay {
   sent: number;
   time: number;
   times: number;
+  /** When it was overtaken, the last time; Infinity: never. */
+  overtaken: number;
 }
 
 /** What an acknowledgment says. */
@@ -70,12 +77,19 @@ export interface Counts {
   again: number;
 }
 
+/** What the sessions of a node share. */
+export interface Shared {
+  readonly out: Outgoing;
+  readonly counts: Counts;
+  /** Microseconds after which a packet that was overtaken may still come: what one learns of the wire, the next ones know. */
+  late: number;
+}
+
 export class Session {
   /** What the target knows it by. */
   readonly id: number;
   readonly #to: Address;
-  readonly #out: Outgoing;
-  readonly #counts: Counts;
+  readonly #shared: Shared;
   readonly #isHalf: boolean;
   #idNow: number;
   #seal: Seal | undefined;
@@ -83,14 +97,17 @@ export class Session {
   readonly #underWay = new Map<number, UnderWay>();
   /** Those that were sent, in that order; an entry whose `sent` is not the packet's is of an earlier time. */
   readonly #order = new Queue<{ readonly one: UnderWay; readonly sent: number }>();
+  /** Those of them that were overtaken: they may still come. */
+  readonly #overtaken = new Queue<{ readonly one: UnderWay; readonly sent: number }>();
   /** Lost, to be sent again. */
   readonly #lost = new Queue<UnderWay>();
   #next = 1;
   #sent: number;
   #limit: number;
   #window = WINDOW_FIRST;
-  #reorder = REORDER_MIN;
   #repeated = 0;
+  /** Packets that were sent again. */
+  #again = 0;
   /** The latest `sent` that is known to be there. */
   #newest = 0;
   #roundTrip = 0;
@@ -113,8 +130,7 @@ export class Session {
   constructor(
     id: number,
     to: Address,
-    out: Outgoing,
-    counts: Counts,
+    shared: Shared,
     limit: number,
     sent: number,
     seal: Seal | undefined,
@@ -124,8 +140,7 @@ export class Session {
     this.#idNow = id;
     this.#seal = seal;
     this.#to = to;
-    this.#out = out;
-    this.#counts = counts;
+    this.#shared = shared;
     this.#limit = limit;
     this.#sent = sent;
     this.#changedAt = sent;
@@ -152,9 +167,15 @@ export class Session {
     return this.#underWay.size;
   }
 
-  /** When something has to be done though nothing comes, in microseconds. */
+  /** When its target is silent unless something comes, in microseconds: then timedOut() is called. */
   get deadline(): number {
     return this.#deadline;
+  }
+
+  /** When a packet that was overtaken is lost unless it comes, in microseconds: then repeat() is called. */
+  get lostAt(): number {
+    const first = this.#overtaken.first;
+    return first === undefined ? Number.POSITIVE_INFINITY : first.one.overtaken + this.#late;
   }
 
   /** Times in a row that nothing came back. */
@@ -162,45 +183,48 @@ export class Session {
     return this.#silences;
   }
 
-  /** Whether another data packet may be sent. */
-  get mayBegin(): boolean {
-    return this.#lost.length === 0 && this.#underWay.size < this.#window && seqDelta(this.#next, this.#limit) < 0;
+  /** Data packets that may be sent for the first time now. */
+  get room(): number {
+    if (this.#lost.length > 0) return 0;
+    return Math.max(0, Math.min(Math.ceil(this.#window) - this.#underWay.size, seqDelta(this.#limit, this.#next)));
   }
 
   /** Sends a data packet for the first time. @param isLast nothing comes behind it for now */
   begin(packet: Packet, now: number, isLast: boolean): void {
     const number = this.#next++;
-    const one: UnderWay = { packet, number, sent: 0, time: 0, times: 0 };
+    const one: UnderWay = { packet, number, sent: 0, time: 0, times: 0, overtaken: Number.POSITIVE_INFINITY };
     this.#underWay.set(number, one);
-    this.#counts.data++;
+    this.#shared.counts.data++;
     // Where few may be under way, the target would wait for more of them in vain.
     this.#transmit(one, now, isLast || this.#window < PROMPT_BELOW);
   }
 
   /** Sends again what was lost, as far as it may. */
   repeat(now: number): void {
+    this.#findLost(now);
     for (let one = this.#lost.first; one !== undefined; one = this.#lost.first) {
-      if (this.#underWay.get(one.number) === one) {
-        this.#counts.again++;
-        this.#transmit(one, now, true);
-      }
+      if (this.#underWay.get(one.number) === one) this.#transmit(one, now, true);
       this.#lost.shift();
     }
   }
 
   #transmit(one: UnderWay, now: number, isPrompt: boolean): void {
+    if (one.times++ > 0) {
+      this.#again++;
+      this.#shared.counts.again++;
+    }
     one.sent = ++this.#sent;
     one.time = now;
-    one.times++;
     this.#order.push({ one, sent: one.sent });
     if (this.#deadline === Number.POSITIVE_INFINITY) this.#deadline = now + this.#timeout();
     one.packet.flags((isPrompt ? PACKET_PROMPT : 0) | (this.isHalf ? PACKET_HALF : 0));
     one.packet.address(this.#idNow, one.sent, one.number);
-    this.#out.send(this.#to, one.packet, this.#seal);
+    this.#shared.out.send(this.#to, one.packet, this.#seal);
   }
 
   #timeout(): number {
-    const known = this.#roundTrip === 0 ? TIMEOUT_FIRST : this.#roundTrip + 4 * this.#variance + ACKNOWLEDGE_WAIT;
+    const known =
+      this.#roundTrip === 0 ? TIMEOUT_FIRST : this.#roundTrip + 4 * this.#variance + ACKNOWLEDGE_WAIT + this.#late;
     return Math.min(Math.max(known, TIMEOUT_MIN) * 2 ** this.#silences, TIMEOUT_MAX);
   }
 
@@ -216,22 +240,27 @@ export class Session {
         ahead < 0 || (ahead > 0 && (((mask[(ahead - 1) >>> 5] as number) >>> ((ahead - 1) & 31)) & 1) === 1);
       if (isThere) there.push(one);
     }
+    // How long one was under way that was overtaken says nothing of the others.
+    const isLate = seqDelta(echo, this.#newest) < 0;
     for (const one of there) {
       this.#underWay.delete(one.number);
       // Of one that was sent again nobody knows which of them came.
       if (one.times === 1 && seqDelta(one.sent, this.#newest) > 0) this.#newest = one.sent;
-      if (one.sent === echo && delay <= now - one.time) this.#measure(now - one.time - delay);
+      // Unless that is sooner than the last of them can have come: times are rounded, and the way may be shorter than known.
+      if (one.times === 1 || now - one.time < this.#shortest / 2) this.#cameLate(now - one.overtaken);
+      if (one.sent === echo && !isLate && delay <= now - one.time) this.#measure(now - one.time - delay);
     }
     if (seqDelta(echo, this.#newest) > 0) this.#newest = echo;
     if (seqDelta(limit, this.#limit) > 0) this.#limit = limit;
-    // What came twice was not lost: packets overtake each other.
+    // What was sent twice, and came twice, was not lost: it was later than a round trip after it was sent again.
     if (repeated > this.#repeated) {
       this.#repeated = repeated;
-      this.#reorder = Math.min(2 * this.#reorder, REORDER_MAX);
+      if (repeated <= this.#again) this.#cameLate(Math.max(this.#shared.late, this.#roundTrip));
     }
+    this.#shared.late *= 1 - Math.min(1, there.length * LATE_FORGET);
     this.#silences = 0;
     this.#gained += there.length;
-    this.#findLost();
+    this.#findLost(now);
     if (seqDelta(echo, this.#changedAt) >= 0) this.#adapt();
     this.#deadline = this.#underWay.size === 0 ? Number.POSITIVE_INFINITY : now + this.#timeout();
     return there.map(({ packet }) => packet);
@@ -249,17 +278,38 @@ export class Session {
     this.#roundTrip += (roundTrip - this.#roundTrip) / 8;
   }
 
-  #findLost(): void {
+  /** A packet came so long after it was overtaken. */
+  #cameLate(time: number): void {
+    this.#shared.late = Math.max(this.#shared.late, Math.min(LATE_MARGIN * time, LATE_MAX * this.#roundTrip));
+  }
+
+  /** Microseconds for which an overtaken packet is waited for. Other sessions may have longer round trips. */
+  get #late(): number {
+    return Math.floor(Math.min(this.#shared.late, LATE_MAX * this.#roundTrip));
+  }
+
+  #findLost(now: number): void {
     for (let entry = this.#order.first; entry !== undefined; entry = this.#order.first) {
-      const { one, sent } = entry;
-      const isOver = this.#underWay.get(one.number) !== one || one.sent !== sent;
-      if (!isOver && seqDelta(this.#newest, sent) < this.#reorder) return;
-      if (!isOver) {
-        this.#missed++;
-        this.#lost.push(one);
+      if (this.#isMissing(entry)) {
+        if (seqDelta(this.#newest, entry.sent) < OVERTAKEN_BY) break;
+        entry.one.overtaken = now;
+        this.#overtaken.push(entry);
       }
       this.#order.shift();
     }
+    for (let entry = this.#overtaken.first; entry !== undefined; entry = this.#overtaken.first) {
+      if (this.#isMissing(entry)) {
+        if (now < entry.one.overtaken + this.#late) break;
+        this.#missed++;
+        this.#lost.push(entry.one);
+      }
+      this.#overtaken.shift();
+    }
+  }
+
+  /** Whether a packet is not there, and was not sent again since. */
+  #isMissing({ one, sent }: { readonly one: UnderWay; readonly sent: number }): boolean {
+    return this.#underWay.get(one.number) === one && one.sent === sent;
   }
 
   /** Once in a round trip. */
@@ -281,7 +331,6 @@ export class Session {
     this.#silences++;
     this.#window = Math.max(WINDOW_MIN, this.#window / 2);
     this.#deadline = Number.POSITIVE_INFINITY;
-    this.#counts.again++;
     this.#transmit(one, now, true);
   }
 
@@ -293,7 +342,7 @@ export class Session {
   /** Ends it at the target, which may or may not hear of it. */
   disconnect(packet: Packet, job: number): void {
     packet.begin(PACKET_DISCONNECT, job).address(this.#idNow, ++this.#sent, 0);
-    this.#out.send(this.#to, packet, this.#seal);
+    this.#shared.out.send(this.#to, packet, this.#seal);
   }
 
   /** Half a handshake is a whole one: from now on the target's id counts, and the seal of both. */

@@ -14,7 +14,7 @@ import type { Kernel, Memory } from "../kernel/kernel.js";
 import type { Incoming } from "./incoming.js";
 import { type Seal, type Sealing, sealed } from "./sealing.js";
 import type { Seen } from "./seen.js";
-import type { Counts, Outgoing } from "./session.js";
+import type { Counts, Outgoing, Shared } from "./session.js";
 import type { Arena } from "./streams.js";
 import { Time } from "./time.js";
 import type { Address, Wire } from "./wire.js";
@@ -97,7 +97,7 @@ export interface Dropped {
   unasked: number;
 }
 
-export class Station {
+export class Station implements Shared {
   readonly options: SessionsOptions;
   /** `taken`: packets that came and were not dropped; `refused`: connect packets for which there was no responder. */
   readonly counts: Counts & { acknowledgments: number; connects: number; refused: number; taken: number } = {
@@ -122,6 +122,7 @@ export class Station {
     unasked: 0,
   };
   readonly out: Outgoing;
+  late = 0;
   /** Bytes of the largest packet that it sends, without a tag. */
   readonly packetBytes: number;
   readonly sessionPackets: number;
@@ -132,6 +133,8 @@ export class Station {
   /** How often a node was given up: for it, this one begins another life each time. */
   readonly #givenUp = new Map<number, number>();
   #generation: number;
+  /** Connect packets that this node has sent. */
+  #serial = 0;
 
   /** @param lost as in the options, and both sides are to forget the node */
   constructor(options: SessionsOptions, lost: SessionsOptions["lost"]) {
@@ -154,6 +157,12 @@ export class Station {
   nextReference(place: number): number {
     this.#generation = (this.#generation + 1) & 0xfffff;
     return ((this.#generation << 12) | (place + 1)) >>> 0;
+  }
+
+  /** Number of the next connect packet: those of a life of this node are told apart by it. */
+  nextSerial(): number {
+    this.#serial = (this.#serial + 1) >>> 0;
+    return this.#serial;
   }
 
   /** Bytes of the content of a segment, at the most. */

@@ -168,7 +168,7 @@ describe("D9 sessions with a key", () => {
       const { sessions } = nodeOf(simulation, to);
       expect(sessions.dropped.unsealed).toBe(connects.length);
       expect(sessions.inUse.responders).toBe(0);
-      expect(simulation.heap.used).toBe(simulation.fixedBytes);
+      expect(simulation.arena.used).toBe(simulation.fixedBytes);
     }
   });
 });
@@ -195,7 +195,7 @@ describe.each(KINDS)("D9 a hostile packet: %s", (_, kind) => {
       count++;
     }
     expect(simulation.nodes.map(({ sessions }) => sessions.inUse)).toEqual(inUse);
-    expect(simulation.heap.used).toBe(simulation.fixedBytes);
+    expect(simulation.arena.used).toBe(simulation.fixedBytes);
     simulation.submit(0, 1, text(2));
     expect(simulation.run()).toBe(true);
     expect(sent.map(kindOf)).toEqual([PACKET_DATA, PACKET_ACKNOWLEDGE, PACKET_DISCONNECT]);
@@ -453,7 +453,7 @@ describe("D9 others on the wire", () => {
     // And nothing else came of it.
     expect(droppedBy(nodeOf(simulation, 1))).toBe(before + 2);
     expect(sent).toHaveLength(2);
-    expect(simulation.heap.used).toBe(simulation.fixedBytes);
+    expect(simulation.arena.used).toBe(simulation.fixedBytes);
     simulation.submit(0, 1, text(2));
     expect(simulation.run()).toBe(true);
     expect(simulation.given.get("0>4")).toEqual(expected(3));
@@ -540,7 +540,7 @@ describe("D9 others on the wire", () => {
     const { inUse } = nodeOf(simulation, 1).sessions;
     expect(inUse).toMatchObject({ initiators: 0, backlogs: 0, waiting: 0 });
     expect(inUse.responders).toBeLessThanOrEqual(key === undefined ? 8 : 0);
-    expect(simulation.heap.used).toBe(simulation.fixedBytes);
+    expect(simulation.arena.used).toBe(simulation.fixedBytes);
   });
 
   it(`D9 amid traffic: copies that are changed, late, astray and turned around, and all streams come once and in order (${replayNote()})`, () => {
@@ -586,7 +586,7 @@ describe("D9 others on the wire", () => {
         expect(sessions.dropped.replayed).toBeGreaterThan(0);
         expect(sessions.dropped.unsealed).toBeGreaterThan(0);
       }
-      expect(simulation.heap.used).toBe(simulation.fixedBytes);
+      expect(simulation.arena.used).toBe(simulation.fixedBytes);
     }
   });
 });

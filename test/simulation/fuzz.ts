@@ -67,7 +67,7 @@ const BURST = 500;
 /** Segments to and from each honest node in a round. */
 const ROUND = 20;
 const PACKET_BYTES = 1400;
-const HEAP_BYTES = 8 * 1024 * 1024;
+const ARENA_BYTES = 8 * 1024 * 1024;
 
 /** What the attacker is. */
 export interface Way {
@@ -354,7 +354,7 @@ export function fuzz(seed: number, count: number, way: Way): Fuzzed {
       kernelName: random(2) === 0 ? "wasm" : "ts",
       sealing: key === "none" ? undefined : SEALING,
     },
-    HEAP_BYTES,
+    ARENA_BYTES,
   );
   const attacker = new Attacker(random, way);
   const { words, bytes } = pipe.memory;
@@ -432,7 +432,7 @@ export function fuzz(seed: number, count: number, way: Way): Fuzzed {
     pipe.now += 6e6;
     const { inUse, kept } = victim;
     const { initiators, responders, backlogs } = inUse;
-    const is = { ...kept, initiators, responders, backlogs, heap: pipe.heap.used };
+    const is = { ...kept, initiators, responders, backlogs, arena: pipe.arena.used };
     bounds ??= {
       ...is,
       epochs: NODES,
@@ -441,7 +441,7 @@ export function fuzz(seed: number, count: number, way: Way): Fuzzed {
       givenUp: NODES,
       spare: 2 ** 21 / (PACKET_BYTES - 16),
       responders: 64,
-      heap: key === "honest" ? is.heap : HEAP_BYTES,
+      arena: key === "honest" ? is.arena : ARENA_BYTES,
     };
     for (const [name, value] of Object.entries(is)) {
       if (value > (bounds[name] as number)) wrong.push(`${name} grows: ${value}, after ${injected} packets`);

@@ -133,19 +133,19 @@ describe("packets of a live session", () => {
 
   it("D8 an order number beyond the window takes no memory", () => {
     const { pipe, node, given, get, seen } = running();
-    const before = pipe.heap.used;
+    const before = pipe.arena.used;
     get(inSession(data({ origin: 1, target: 0, order: 1 + 1024, content: [1] }), seen(PACKET_DATA)));
     expect(node.dropped.heldBack).toBe(1);
-    expect(pipe.heap.used).toBe(before);
+    expect(pipe.arena.used).toBe(before);
     expect(given).toHaveLength(1);
   });
 
   it.each([0, 0x80000000, 0xffffffff])("D8 order number %d comes to nothing where 1 is next", (order) => {
     const { pipe, node, given, get, seen } = running();
-    const before = pipe.heap.used;
+    const before = pipe.arena.used;
     get(inSession(data({ origin: 1, target: 0, order, content: [1] }), seen(PACKET_DATA)));
     expect(node.streams.repeated + node.dropped.heldBack).toBe(1);
-    expect(pipe.heap.used).toBe(before);
+    expect(pipe.arena.used).toBe(before);
     expect(given).toHaveLength(1);
   });
 

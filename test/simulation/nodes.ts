@@ -11,16 +11,20 @@ import { type Kernel, type Memory, memoryOf } from "../../src/kernel/kernel.js";
 import { twinKernel } from "../../src/kernel/twin/index.js";
 import { wasmKernel } from "../../src/kernel/wasm.js";
 import { sealingOf } from "../../src/seal/noble.js";
+import type { BuddyArena } from "../../src/wire/arena.js";
 import type { Sealing } from "../../src/wire/sealing.js";
 import { Sessions, type SessionsOptions } from "../../src/wire/sessions.js";
 import { type NetworkOptions, SimulatedNetwork } from "../../src/wire/simulated.js";
 import type { Wire } from "../../src/wire/wire.js";
 import { randomOf } from "../support/random.js";
-import { Heap, Life } from "./heap.js";
+import { Life, memoryWithArena } from "./life.js";
 
 export const JOB = 0x5eed5eed;
 /** Endpoints of each node: endpoint e of node n is n × ENDPOINTS + e. */
 export const ENDPOINTS = 4;
+
+/** Bytes of memory of all nodes together. */
+const ARENA_BYTES = 64 * 1024 * 1024;
 
 /** What a stream has given out: its contents, in that order. Its key is `origin>target`, of a later life with `@` and the epoch. */
 export type Given = Map<string, string[]>;
@@ -30,7 +34,6 @@ export interface SimulationOptions extends Omit<NetworkOptions, "random"> {
   readonly around?: (wire: Wire) => Wire;
   readonly seed: number;
   readonly kernel?: "wasm" | "ts";
-  readonly memoryBytes?: number;
   /** Whether the wires neither lose nor reorder. */
   readonly isFaithful?: boolean;
   readonly sessions?: Partial<SessionsOptions>;
@@ -72,7 +75,7 @@ export class Simulation {
   /** [who says so, who refuses it, why] */
   readonly refused: [number, number, number][] = [];
   readonly random: (below: number) => number;
-  readonly heap: Heap;
+  readonly arena: BuddyArena;
   readonly #memory: Memory;
   readonly #kernel: Kernel;
   readonly #options: SimulationOptions;
@@ -81,15 +84,14 @@ export class Simulation {
   readonly fixedBytes: number;
 
   constructor(options: SimulationOptions) {
-    const { seed, nodes, key, kernel = "wasm", memoryBytes = 64 * 1024 * 1024 } = options;
+    const { seed, nodes, key, kernel = "wasm" } = options;
     this.#sealing = key === undefined ? undefined : sealingOf(key, JOB);
     this.#options = options;
     this.random = randomOf(seed);
-    const pages = Math.ceil(memoryBytes / 65536);
-    const shared = new WebAssembly.Memory({ initial: pages, maximum: pages, shared: true });
+    const { shared, arena } = memoryWithArena(ARENA_BYTES);
+    this.arena = arena;
     this.#memory = memoryOf(shared.buffer as unknown as SharedArrayBuffer);
     this.#kernel = kernel === "wasm" ? wasmKernel(shared) : twinKernel(this.#memory);
-    this.heap = new Heap(memoryBytes);
     this.network = new SimulatedNetwork({ ...options, random: () => this.random(2 ** 32) });
     this.nodes = Array.from({ length: nodes }, (_, number) => ({
       number,
@@ -100,7 +102,7 @@ export class Simulation {
       skew: 0,
     }));
     for (const node of this.nodes) this.start(node);
-    this.fixedBytes = this.heap.used;
+    this.fixedBytes = this.arena.used;
   }
 
   /** Starts a node, for the first time or anew. */
@@ -108,7 +110,7 @@ export class Simulation {
     const own = this.network.attach(node.number, this.#options.isFaithful);
     const wire = this.#options.around?.(own) ?? own;
     node.life?.end();
-    node.life = new Life(this.heap);
+    node.life = new Life(this.arena);
     const { epoch } = node;
     const sessions = new Sessions({
       kernel: this.#kernel,

@@ -3,10 +3,11 @@
 import { type Kernel, type Memory, memoryOf } from "../../src/kernel/kernel.js";
 import { twinKernel } from "../../src/kernel/twin/index.js";
 import { wasmKernel } from "../../src/kernel/wasm.js";
+import type { BuddyArena } from "../../src/wire/arena.js";
 import { Sessions, type SessionsOptions } from "../../src/wire/sessions.js";
 import type { Wire } from "../../src/wire/wire.js";
 import { randomOf } from "../support/random.js";
-import { Heap, Life } from "./heap.js";
+import { Life, memoryWithArena } from "./life.js";
 import { JOB } from "./nodes.js";
 
 export interface PipeOptions extends Partial<SessionsOptions> {
@@ -26,7 +27,7 @@ export class Pipe {
   /** Virtual microseconds. */
   now = 0;
   readonly memory: Memory;
-  readonly heap: Heap;
+  readonly arena: BuddyArena;
   readonly #kernel: Kernel;
   readonly #nodes = new Map<number, Node>();
   readonly #count: number;
@@ -34,14 +35,13 @@ export class Pipe {
   readonly #random = randomOf(1);
   #packets: { from: number; to: number; packet: Uint8Array }[] = [];
 
-  constructor(nodes: number, options: PipeOptions = {}, memoryBytes = 16 * 1024 * 1024) {
+  constructor(nodes: number, options: PipeOptions = {}, arenaBytes = 16 * 1024 * 1024) {
     this.#count = nodes;
     this.#options = options;
-    const pages = Math.ceil(memoryBytes / 65536);
-    const shared = new WebAssembly.Memory({ initial: pages, maximum: pages, shared: true });
+    const { shared, arena } = memoryWithArena(arenaBytes);
+    this.arena = arena;
     this.memory = memoryOf(shared.buffer as unknown as SharedArrayBuffer);
     this.#kernel = options.kernelName === "ts" ? twinKernel(this.memory) : wasmKernel(shared);
-    this.heap = new Heap(memoryBytes);
   }
 
   /** Sees what is sent. */
@@ -61,7 +61,7 @@ export class Pipe {
       onRoom: () => {},
       close: () => {},
     };
-    const life = new Life(this.heap);
+    const life = new Life(this.arena);
     const sessions = new Sessions({
       kernel: this.#kernel,
       memory: this.memory,

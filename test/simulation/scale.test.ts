@@ -12,7 +12,10 @@ describe("many nodes", { timeout: 60_000 }, () => {
 
   it.each([1, 4, 8])(
     "D5a 4 × %d silent nodes and as many contexts: those that answer are served meanwhile",
-    (initiators) => silentTargets(initiators),
+    (initiators) => {
+      silentTargets(initiators, false);
+      silentTargets(initiators, true);
+    },
   );
 
   it("D6 an idle target costs its origin 64 bytes at the most: its order number and its epoch, some 12 of them", () => {

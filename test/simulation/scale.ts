@@ -1,15 +1,16 @@
 // Large simulations, for the tests that have time and those that have not.
 import { expect } from "vitest";
+import { PACKET_DATA } from "../../assembly/layout.js";
 import { ENDPOINTS, Simulation } from "./nodes.js";
 
 const contentOf = (number: number): Buffer => Buffer.from(`segment ${number}`);
 const expected = (count: number): string[] => Array.from({ length: count }, (_, i) => `${i}:segment ${i}`);
 
-function expectNothingLeft({ nodes, heap, fixedBytes, lost }: Simulation): void {
+function expectNothingLeft({ nodes, arena, fixedBytes, lost }: Simulation): void {
   expect(lost).toEqual([]);
   for (const { sessions } of nodes)
     expect(sessions.inUse).toEqual({ initiators: 0, responders: 0, backlogs: 0, waiting: 0 });
-  expect(heap.used).toBe(fixedBytes);
+  expect(arena.used).toBe(fixedBytes);
 }
 
 /** Many nodes, each of which sends to some others, over a wire that is not clean. */
@@ -40,7 +41,7 @@ export function manyNodes(nodes: number, peers: number, segments: number): void 
   // A disconnect packet may have been lost: the responder is another's when it is wanted.
   for (const { sessions } of simulation.nodes)
     expect(sessions.inUse).toMatchObject({ initiators: 0, backlogs: 0, waiting: 0 });
-  expect(simulation.heap.used).toBe(simulation.fixedBytes);
+  expect(simulation.arena.used).toBe(simulation.fixedBytes);
 }
 
 /** One node sends to many, with few initiator contexts. */
@@ -59,15 +60,18 @@ export function manyTargets(targets: number, initiators = 8): Simulation {
   return simulation;
 }
 
-/** As many silent targets as initiator contexts, several times over, and targets that answer: those are served meanwhile. */
-export function silentTargets(initiators: number): void {
+/**
+ * As many silent targets as initiator contexts, several times over, and targets that answer: those are served meanwhile.
+ * @param isMute whether the silent ones accept sessions, and acknowledge nothing in them
+ */
+export function silentTargets(initiators: number, isMute: boolean): void {
   const silent = 4 * initiators;
   const answering = 4;
   const simulation = new Simulation({ seed: 3, nodes: 1 + silent + answering, sessions: { initiators } });
-  simulation.network.isLost = (_, to) => to >= 1 && to <= silent;
+  simulation.network.isLost = (_, to, packet) => to >= 1 && to <= silent && (!isMute || packet[2] === PACKET_DATA);
   for (let to = 1; to <= silent; to++) simulation.submit(0, to, contentOf(0));
   simulation.run(1000);
-  // All contexts ask silent nodes by now. Of what is sent to the others from now on, all comes before the silent are given up.
+  // All contexts are at silent nodes by now. Of what is sent to the others from now on, all comes before the silent are given up.
   const count = 100;
   for (let i = 0; i < count; i++) {
     simulation.network.at(1000 + i * 10_000, () => {

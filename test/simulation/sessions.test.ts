@@ -72,9 +72,73 @@ describe("a node with one initiator context", () => {
       const reference = connect.packet.getUint32(PACKET_SIZE + CONNECT_INITIATOR_OFFSET, true);
       expect([accept.session, acknowledge.session]).toEqual([reference, reference]);
     }
-    // One is over before the next begins.
-    const order = seen.filter(({ kind }) => kind === PACKET_CONNECT || kind === PACKET_DISCONNECT);
-    expect(names(order)).toEqual(Array(5).fill(["connect", "disconnect"]).flat());
+    // Data for one at a time, and the next one is asked before.
+    const way = seen.filter(({ from, kind }) => from === 0 && kind !== PACKET_DISCONNECT);
+    expect(way.map(({ kind, to }) => `${KINDS[kind]} ${to}`)).toEqual([
+      "connect 1",
+      ...[2, 3, 4, 5].flatMap((to) => [`connect ${to}`, `data ${to - 1}`]),
+      "data 5",
+    ]);
+  });
+
+  it("D5 D5a a context goes on when it has sent all, and leaves two sessions at the most that wait for acknowledgments", () => {
+    const { simulation, seen } = watched({ seed: 20, nodes: 6, sessions: { initiators: 1 } });
+    const watch = simulation.network.isLost;
+    // Nobody acknowledges anything.
+    simulation.network.isLost = (from, to, packet) => watch(from, to, packet) || packet[2] === PACKET_ACKNOWLEDGE;
+    for (let to = 1; to < 6; to++) simulation.submit(0, to, text(0));
+    simulation.run(900);
+    expect(seen.filter(({ kind }) => kind === PACKET_CONNECT).map(({ to }) => to)).toEqual([1, 2, 3]);
+    expect(seen.filter(({ kind }) => kind === PACKET_DATA).map(({ to }) => to)).toEqual([1, 2, 3]);
+    simulation.network.isLost = watch;
+    expect(simulation.run(200_000)).toBe(true);
+    for (let to = 1; to < 6; to++) expect(simulation.given.get(`0>${4 * to}`)).toEqual(expected(1));
+  });
+
+  it("D5 D8 a session that its context has left sends again what was lost, and what comes for its node meanwhile", () => {
+    const { simulation, seen } = watched({ seed: 21, nodes: 3, sessions: { initiators: 1 } });
+    const watch = simulation.network.isLost;
+    let lost = 0;
+    simulation.network.isLost = (from, to, packet) => {
+      watch(from, to, packet);
+      return to === 1 && packet[2] === PACKET_DATA && lost++ === 0;
+    };
+    simulation.submit(0, 1, text(0));
+    simulation.submit(0, 2, text(0));
+    simulation.network.at(1000, () => simulation.submit(0, 1, text(1)));
+    expect(simulation.run()).toBe(true);
+    for (const to of [1, 2]) expect(simulation.given.get(`0>${4 * to}`)).toEqual(expected(3 - to));
+    const toFirst = seen.filter(({ from, to }) => from === 0 && to === 1);
+    expect(names(toFirst)).toEqual(["connect", "data", "data", "data", "disconnect"]);
+    expect(new Set(toFirst.slice(1).map(({ session }) => session)).size).toBe(1);
+    expect(simulation.nodes[0]?.sessions.counts.again).toBe(1);
+  });
+
+  it("D5a D10 a node that falls silent once its context has left it is given up, and what was for it alone is lost", () => {
+    const simulation = new Simulation({ seed: 22, nodes: 3, sessions: { initiators: 1 } });
+    simulation.network.isLost = (_, to, packet) => to === 1 && packet[2] === PACKET_DATA;
+    for (let i = 0; i < 10; i++) for (const to of [1, 2]) simulation.submit(0, to, text(i));
+    for (let i = 10; i < 100; i++) simulation.network.at(10_000 * i, () => simulation.submit(0, 2, text(i)));
+    expect(simulation.run(20e6)).toBe(true);
+    expect(simulation.lost).toEqual([[0, 1, false]]);
+    expect(simulation.given.get("0>8")).toEqual(expected(100));
+    expect(simulation.nodes[0]?.sessions.inUse).toMatchObject({ initiators: 0, backlogs: 0 });
+  });
+
+  it("D5 a node that is started anew while its last acknowledgment is waited for is another one", () => {
+    const simulation = new Simulation({ seed: 23, nodes: 3, sessions: { initiators: 1 } });
+    simulation.network.isLost = (_, to, packet) =>
+      to === 1 && packet[2] === PACKET_DATA && simulation.network.now < 500;
+    for (const to of [1, 2]) simulation.submit(0, to, text(0));
+    simulation.run(400);
+    simulation.restart(simulation.nodes[1] as (typeof simulation.nodes)[0]);
+    expect(simulation.run()).toBe(true);
+    expect(simulation.lost).toEqual([[0, 1, true]]);
+    expect(simulation.given.get("0>8")).toEqual(expected(1));
+    simulation.submit(0, 1, text(0));
+    expect(simulation.run()).toBe(true);
+    expect(simulation.given.get("0>4@2")).toEqual(expected(1));
+    expect(simulation.given.get("0>4")).toBeUndefined();
   });
 
   it("D5a who has sent its quota yields to the node that waits, and comes again", () => {
@@ -191,16 +255,18 @@ describe("numbers", () => {
   });
 
   it("D8 what a session that was lost has not acknowledged comes once more in the next, and is given out once", () => {
-    const { simulation, seen } = watched({ seed: 9, nodes: 3, sessions: { initiators: 1 } });
+    const { simulation, seen } = watched({ seed: 9, nodes: 5, sessions: { initiators: 1 } });
     const watch = simulation.network.isLost;
-    // Acknowledgments get lost: all came, and nobody knows. Another node waits, so the session is given up.
+    // Acknowledgments get lost: all came, and nobody knows. The context has left as many sessions as it may, and yet another
+    // node waits: so one is given up.
     simulation.network.isLost = (from, to, packet) =>
-      watch(from, to, packet) || (packet[2] === PACKET_ACKNOWLEDGE && from === 1 && simulation.network.now < 60_000);
-    for (let i = 0; i < 100; i++) simulation.submit(0, 1, text(i));
-    simulation.network.at(3000, () => simulation.submit(0, 2, text(0)));
+      watch(from, to, packet) || (packet[2] === PACKET_ACKNOWLEDGE && from < 4 && simulation.network.now < 60_000);
+    for (let i = 0; i < 100; i++) for (let to = 1; to < 4; to++) simulation.submit(0, to, text(i));
+    simulation.network.at(3000, () => simulation.submit(0, 4, text(0)));
     expect(simulation.run()).toBe(true);
     expect(seen.filter(({ kind, to }) => kind === PACKET_CONNECT && to === 1).length).toBeGreaterThan(1);
-    expect(simulation.given.get("0>4")).toEqual(expected(100));
+    for (let to = 1; to < 4; to++) expect(simulation.given.get(`0>${4 * to}`)).toEqual(expected(100));
+    expect(simulation.given.get("0>16")).toEqual(expected(1));
     expect(simulation.nodes[1]?.sessions.streams.repeated).toBeGreaterThan(0);
   });
 

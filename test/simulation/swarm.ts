@@ -208,8 +208,8 @@ export function swarm(seed: number, nodesMin = 2, nodesMax = 10): Outcome {
       wrong.push(`node ${number} still has ${JSON.stringify(one.inUse)}`);
     if (isFrozen !== (silent?.number === number)) wrong.push(`node ${number} is ${isFrozen ? "" : "not "}frozen`);
   }
-  if (simulation.heap.used !== simulation.fixedBytes)
-    wrong.push(`${simulation.heap.used - simulation.fixedBytes} bytes leak`);
+  if (simulation.arena.used !== simulation.fixedBytes)
+    wrong.push(`${simulation.arena.used - simulation.fixedBytes} bytes leak`);
   return {
     seed,
     drawn,

@@ -1,0 +1,39 @@
+// Memory of simulated nodes, which all share one: what a node has of it ends with its life.
+import { BuddyArena } from "../../src/wire/arena.js";
+import type { Arena } from "../../src/wire/streams.js";
+
+const PAGE = 65536;
+
+/** Shared memory, of which all but the first page, where address 0 is, is an arena. @param bytes of that: a power of two */
+export function memoryWithArena(bytes: number): { shared: WebAssembly.Memory; arena: BuddyArena } {
+  const pages = bytes / PAGE + 1;
+  const shared = new WebAssembly.Memory({ initial: pages, maximum: pages, shared: true });
+  return { shared, arena: new BuddyArena(PAGE, bytes) };
+}
+
+/** What a node has of an arena in one life: with that it is over. */
+export class Life implements Arena {
+  readonly #arena: Arena;
+  readonly #held = new Map<number, number>();
+
+  constructor(arena: Arena) {
+    this.#arena = arena;
+  }
+
+  allocate(bytes: number): number {
+    const pointer = this.#arena.allocate(bytes);
+    if (pointer !== 0) this.#held.set(pointer, bytes);
+    return pointer;
+  }
+
+  free(pointer: number, bytes: number): void {
+    if (this.#held.get(pointer) !== bytes)
+      throw new Error(`${bytes} bytes at ${pointer} are given back, and are not held`);
+    this.#held.delete(pointer);
+    this.#arena.free(pointer, bytes);
+  }
+
+  end(): void {
+    for (const [pointer, bytes] of this.#held) this.free(pointer, bytes);
+  }
+}
