@@ -2,7 +2,7 @@
 
 /** What one relay says to another, from a context to a context. The bytes in it are the receiver's own. */
 export type Letter =
-  /** Records that the first has sent to the second, each behind a prefix: see relay.ts. */
+  /** Records that the first has sent to the second, each behind a prefix: see records.ts. */
   | { readonly records: Uint8Array }
   /** So many bytes of records that were sent to the first have gone into its lanes. */
   | { readonly credit: number }
