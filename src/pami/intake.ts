@@ -61,7 +61,7 @@ import { onAbort, regionIfAny, type Side, slotOf, type Window, type WindowTable 
 export interface Pacing {
   /**
    * Bytes that are moved for one descriptor, 64 … 2^30 (default 262,144). A payload has at most 1,024 such portions: of one
-   * that is larger they are too.
+   * that is larger they are too. Of one in another memory they are 1,048,576 at the most, but for that.
    */
   readonly portion?: number | undefined;
   /** Portions that are asked for at a time, 1 … 4 (default 2). */
