@@ -146,6 +146,8 @@ export class Chains {
   readonly #flush: () => void;
   /** Which window of a context is the first in its next turn. */
   #turn = 0;
+  /** Bytes that may still be moved in this one. */
+  #allowance = 0;
 
   constructor(
     kernel: Kernel,
@@ -314,22 +316,19 @@ export class Chains {
   run(ordinal: number, most: number): number {
     const windows = this.#windowsOf(ordinal);
     if (windows.length === 0) return 0;
-    let allowance = most;
+    this.#allowance = most;
     let remaining = 0;
     const first = this.#turn++ % windows.length;
     for (let i = 0; i < windows.length; i++) {
       const window = windows[(first + i) % windows.length] as number;
-      const moved = this.#runWindow(window, ordinal, allowance);
-      if (moved === undefined) remaining++;
-      else allowance -= moved;
+      if (this.#runWindow(window, ordinal)) remaining++;
     }
     this.#flush();
     return remaining;
   }
 
-  /** Processes what is in a window. Returns how many bytes it has moved; undefined: more than it may are left. */
-  #runWindow(window: number, ordinal: number, most: number): number | undefined {
-    let allowance = most;
+  /** Processes what is in a window, as far as it may; whether something is left that could be. */
+  #runWindow(window: number, ordinal: number): boolean {
     let others = TURN_SLOTS;
     let head = this.#get(window, WINDOW_HEAD_OFFSET);
     const tail = this.#get(window, WINDOW_TAIL_OFFSET);
@@ -339,17 +338,17 @@ export class Chains {
       if (this.#get(descriptor, DESCRIPTOR_KIND_OFFSET) === DESCRIPTOR_MOVE) {
         const left = this.#get(descriptor, DESCRIPTOR_BYTES_OFFSET) - this.#get(window, WINDOW_MOVED_OFFSET);
         const part = Math.min(left, SLICE_BYTES);
-        if (part > allowance) return undefined;
-        allowance -= part;
+        if (part > this.#allowance) return true;
+        this.#allowance -= part;
         if (!this.#move(window, ordinal, descriptor, part)) continue;
       } else {
-        if (others-- === 0) return undefined;
+        if (others-- === 0) return true;
         this.#process(window, ordinal, descriptor);
       }
       head = (head + 1) >>> 0;
       this.#set(window, WINDOW_HEAD_OFFSET, head);
     }
-    return most - allowance;
+    return false;
   }
 
   /** Whether a descriptor has to wait: for its portion to be staged; the last, for all to be there. */

@@ -326,6 +326,35 @@ describe.each(KERNELS.map((kernels) => ({ kernels })))("$kernels", ({ kernels })
     },
   );
 
+  it("P9 one advance() sends 256 KiB at the most, of however many transfers", async () => {
+    const job = postedJob({ ...LIMITS, heapBytes: 2 ** 23 }, kernels);
+    const [one, two] = job.tasks as [(typeof job.tasks)[0], (typeof job.tasks)[0]];
+    const [origin, target] = [one.client.createContext(), two.client.createContext()];
+    let over = 0;
+    target.dispatch(DATA, (message) => {
+      message.receive(two.client.createRegion(message.payloadBytes).bytes, () => void over++, undefined, {
+        portion: 100_000,
+      });
+    });
+    for (let i = 0; i < 4; i++) {
+      const payload = new Uint8Array(400_000);
+      origin.send({ to: target.endpoint, dispatch: DATA, payload, rendezvous: true, onLocal: () => {} });
+    }
+    let most = 0;
+    for (let turn = 0; over < 4 && turn < 1000; turn++) {
+      target.advance();
+      await job.turn();
+      origin.advance();
+      const sent = job.under.reduce((sum, { letter }) => sum + ("chain" in letter ? (letter.data?.length ?? 0) : 0), 0);
+      most = Math.max(most, sent);
+      await job.turn();
+    }
+    expect(over).toBe(4);
+    expect(most).toBeLessThanOrEqual(256 * KIB);
+    expect(most).toBeGreaterThan(100_000);
+    for (const { client } of job.tasks) client.close();
+  });
+
   it("P9 a transfer whose target does not advance holds up nobody else", async () => {
     const { job, origin, close } = transfer(kernels, { bytes: 200_000, portion: 1000 });
     const other = (job.tasks[2] as (typeof job.tasks)[0]).client.createContext();
