@@ -94,8 +94,8 @@ export const ENGINE_MUTANTS: readonly Mutant[] = [
     {
       name: "what was told of a window that was given up is left for the next one",
       file: "src/pami/window.ts",
-      find: "      this.#kernel.clearBits(block.pointer + BLOCK_STATUS_OFFSET, 1 << number);\n",
-      replace: "",
+      find: "      this.#kernel.clearBits(block.pointer + BLOCK_STATUS_OFFSET, 1 << number);\n      this.#kernel.windowClear(one",
+      replace: "      this.#kernel.windowClear(one",
     },
     {
       name: "a window that is given up is not closed",
@@ -308,7 +308,7 @@ export const ENGINE_MUTANTS: readonly Mutant[] = [
     {
       name: "a closed region's pages are used again while the engine thread may be at it",
       file: "src/pami/memregion.ts",
-      find: "    if (!hasEngineSeen(this.#kernel, this.#map, engineNotice)) return false;\n",
+      find: "    if (!hasEngineSeen(this.#kernel, map, engineNotice)) return false;\n",
       replace: "",
     },
     {
