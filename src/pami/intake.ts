@@ -49,7 +49,7 @@ import {
   WINDOW_WRONG_OFFSET,
 } from "../../assembly/layout.js";
 import { copyInto } from "../support/copy.js";
-import type { Chains } from "../transport/chains.js";
+import type { Chains, Offered } from "../transport/chains.js";
 import type { Base } from "./base.js";
 import { checkInteger, PamiError, show } from "./error.js";
 import type { MemRegion, OpenRegion, RegionTable } from "./memregion.js";
@@ -75,20 +75,9 @@ export interface ReceiveOptions extends Pacing {
 }
 
 /** What an RTS says. */
-export interface Request {
-  /** Ordinal of the endpoint that offers a payload. */
-  readonly origin: number;
+export interface Request extends Offered {
   /** Of the payload. */
   readonly bytes: number;
-  /** Where it lies: region, its generation, offset. */
-  readonly index: number;
-  readonly generation: number;
-  readonly offset: number;
-  /** The origin's window: region of its block, that one's generation, offset, and its own generation. */
-  readonly blockIndex: number;
-  readonly blockGeneration: number;
-  readonly place: number;
-  readonly window: number;
   /** 0, or it goes through a ring of STAGED_COUNT portions of so many bytes. */
   readonly portion: number;
 }

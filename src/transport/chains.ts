@@ -92,13 +92,15 @@ import { placeIn, remoteResult } from "./places.js";
 
 type ChainLetter = Extract<Letter, { readonly chain: number }>;
 
-/** Where an offered payload is, as its RTS says: see RTS. */
+/** Where an offered payload is, as its RTS says. */
 export interface Offered {
   /** Ordinal of the endpoint that offers it. */
   readonly origin: number;
+  /** Where it lies: region, its generation, offset. */
   readonly index: number;
   readonly generation: number;
   readonly offset: number;
+  /** The origin's window: region of its block, that one's generation, offset, and its own generation. */
   readonly blockIndex: number;
   readonly blockGeneration: number;
   readonly place: number;
