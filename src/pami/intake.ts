@@ -49,7 +49,7 @@ import {
   WINDOW_WRONG_OFFSET,
 } from "../../assembly/layout.js";
 import { copyInto } from "../support/copy.js";
-import type { Chains, Offered } from "../transport/chains.js";
+import type { Chains, OfferPlace } from "../transport/chains.js";
 import type { Base } from "./base.js";
 import { checkInteger, PamiError, show } from "./error.js";
 import type { MemRegion, OpenRegion, RegionTable } from "./memregion.js";
@@ -75,7 +75,7 @@ export interface ReceiveOptions extends Pacing {
 }
 
 /** What an RTS says. */
-export interface Request extends Offered {
+export interface Request extends OfferPlace {
   /** Of the payload. */
   readonly bytes: number;
   /** 0, or it goes through a ring of STAGED_COUNT portions of so many bytes. */
@@ -96,10 +96,10 @@ const ASKED_BYTES_MAX = 2 * SLICE_BYTES;
 interface Pull {
   readonly request: Request;
   readonly destination: Destination;
-  /** Bytes that are there; of a payload in another memory, that are asked for too. */
+  /** Bytes that are there. */
   at: number;
+  /** Of a payload in another memory: bytes that were asked for, and what came of that, TRANSFER_…. */
   asked: number;
-  /** TRANSFER_…, of what was asked for. */
   result: number;
   isCanceled: boolean;
   forget: () => void;
@@ -216,8 +216,8 @@ export class Intake {
   #chain(request: Request, destination: Destination, to: OpenRegion): boolean {
     const { kernel, map, memory, engine } = this.#base;
     const { portion = this.#portion, depth = this.#depth } = destination.options;
-    // What is staged has the portions of its ring.
     const most = this.#isAway(request.origin) ? Math.min(portion, AWAY_BYTES_MAX) : portion;
+    // What is staged has the portions of its ring.
     const portionBytes = request.portion || Math.max(most, Math.ceil(request.bytes / LINK_COUNT_MAX));
     const links = this.#takeLinks(Math.ceil(request.bytes / portionBytes) * LINK_SIZE);
     if (links === undefined) return false;
@@ -327,24 +327,17 @@ export class Intake {
 
   /** Asks for the next slices of a payload in another memory; whether that is over. */
   #ask(pull: Pull): boolean {
-    const { request, destination, isCanceled } = pull;
+    const { request, isCanceled } = pull;
     const result = isCanceled ? TRANSFER_CANCELED : pull.result;
     if (result !== TRANSFER_DONE || pull.at === request.bytes) {
       this.#notice(request, result);
       return this.#over(pull, resultOf(result));
     }
-    const bytesAt = (at: number): number => Math.min(SLICE_BYTES, request.bytes - at);
     while (pull.asked < request.bytes && pull.asked - pull.at < ASKED_BYTES_MAX) {
-      const bytes = bytesAt(pull.asked);
-      this.#chains?.pull(this.#base.ordinal, request, pull.asked, bytes, (at, said, data) => {
-        // Those behind one that has failed say nothing more.
-        if (pull.result !== TRANSFER_DONE) return true;
-        if (at !== pull.at || (data !== undefined && data.length !== bytesAt(at))) return false;
-        if (data !== undefined && !pull.isCanceled) copyInto(destination.bytes, at, data);
-        pull.result = said;
-        pull.at += data?.length ?? 0;
-        return true;
-      });
+      const bytes = sliceAt(request, pull.asked);
+      this.#chains?.pull(this.#base.ordinal, request, pull.asked, bytes, (at, said, data) =>
+        take(pull, at, said, data),
+      );
       pull.asked += bytes;
     }
     return false;
@@ -395,6 +388,22 @@ export class Intake {
     const { kernel, map } = this.#base;
     kernel.chainNotice(map.job, blockIndex, blockGeneration, place, window, origin, result);
   }
+}
+
+/** Bytes of the slice of a payload that begins at a place. */
+function sliceAt({ bytes }: Request, at: number): number {
+  return Math.min(SLICE_BYTES, bytes - at);
+}
+
+/** A slice that was asked for has come. False: it is not the next one. */
+function take(pull: Pull, at: number, result: number, data: Uint8Array | undefined): boolean {
+  // Those behind one that has failed say nothing more.
+  if (pull.result !== TRANSFER_DONE) return true;
+  if (at !== pull.at || (data !== undefined && data.length !== sliceAt(pull.request, at))) return false;
+  if (data !== undefined && !pull.isCanceled) copyInto(pull.destination.bytes, at, data);
+  pull.result = result;
+  pull.at += data?.length ?? 0;
+  return true;
 }
 
 /** @throws PAMIR_INVAL */

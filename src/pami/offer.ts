@@ -181,18 +181,21 @@ export class Offers {
 
   #offered(window: Window, offer: Offer, ring: Ring | undefined): Offered {
     const { completions } = this.#base;
+    const unheard = onAbort(offer.signal, () => this.#windows.stop(window));
     const offered: Offered = {
       window,
       offer,
       ring,
       resultOffset: WINDOW_RESULT_OFFSET,
-      forget: onAbort(offer.signal, () => this.#windows.stop(window)),
+      forget: () => {
+        unheard();
+        this.#chains?.sources.delete(window.pointer);
+      },
       // Where the target has not begun, it does so with its own engine.
       breakOff: () => this.#base.kernel.chainBreak(this.#base.map.job, window.pointer) !== 0,
       over: (result: Result) => {
         this.count--;
         this.#counts[window.peer] = (this.#counts[window.peer] as number) - 1;
-        this.#chains?.sources.delete(window.pointer);
         if (ring !== undefined) {
           this.#staged.splice(this.#staged.indexOf(offered), 1);
           this.#rings.push(ring.region);

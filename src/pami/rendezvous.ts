@@ -1,6 +1,5 @@
 // Messages whose payload stays where it is until the target has said where it goes. What a context offers (offer.ts), what it
 // is offered (intake.ts), and the windows through which the two engines talk about it (window.ts).
-
 import type { Chains } from "../transport/chains.js";
 import type { Base } from "./base.js";
 import { Intake, type Pacing } from "./intake.js";

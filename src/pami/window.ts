@@ -50,7 +50,7 @@ export interface Side {
   readonly window: Window;
   /** Which word of the window has what came of it. */
   readonly resultOffset: number;
-  /** Takes no notice of its signal any more. */
+  /** Lets go of what is its owner's: takes no notice of a signal any more, keeps no payload. */
   readonly forget: () => void;
   /** The engine thread has ended: tells the other side, if that has begun it. Whether it is over by that. */
   breakOff(): boolean;

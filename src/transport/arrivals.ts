@@ -4,19 +4,22 @@ import { KIND_MORE, KIND_RTS, KIND_SWITCH, LANE_BYTES_GROWN } from "../../assemb
 import type { Kernel, Memory } from "../kernel/kernel.js";
 import type { MemoryMap } from "../memory/map.js";
 import type { Courier } from "./courier.js";
-import { WINDOW } from "./departures.js";
-import { begun, isOver, type LaneRecord, NO_REST, type Rest, recordsIn } from "./records.js";
+import { begun, isOver, type LaneRecord, NO_REST, type Rest, recordsIn, WINDOW } from "./records.js";
 import { LANE_NO_MEMORY, LANE_READY, ShmLanes } from "./shm.js";
 
 /** Bytes that a target gives back at once. */
 const CREDIT = WINDOW / 4;
 
+/** Records of a pair that wait, and their bytes in letters. */
+interface Line {
+  readonly records: LaneRecord[];
+  bytes: number;
+}
+
 /** What has come from one task. */
 interface Incoming {
   /** Records that had no room yet, for each pair of origin and target. */
-  readonly waiting: Map<number, LaneRecord[]>;
-  /** And their bytes. */
-  readonly waitingBytes: Map<number, number>;
+  readonly waiting: Map<number, Line>;
   /** Bytes that have gone into lanes and are not given back yet, for each pair. */
   readonly credits: Map<number, number>;
   /** What is still to come of a message in packets, for each pair where one has begun. */
@@ -62,7 +65,7 @@ export class Arrivals {
   #from(task: number): Incoming {
     let incoming = this.#incoming.get(task);
     if (incoming === undefined) {
-      incoming = { waiting: new Map(), waitingBytes: new Map(), credits: new Map(), rests: new Map(), ends: new Map() };
+      incoming = { waiting: new Map(), credits: new Map(), rests: new Map(), ends: new Map() };
       this.#incoming.set(task, incoming);
     }
     return incoming;
@@ -87,19 +90,18 @@ export class Arrivals {
 
   /** Records that have come: behind those of their pair. False: they are none. */
   file(task: number, from: number, to: number, bytes: Uint8Array): boolean {
-    const { waiting, waitingBytes, rests } = this.#from(task);
+    const { waiting, rests } = this.#from(task);
     const pair = this.#pairOf(from, to);
-    const bytesBefore = waitingBytes.get(pair) ?? 0;
-    if (bytesBefore > this.#waitingMax) return false;
+    const line = waiting.get(pair) ?? { records: [], bytes: 0 };
+    if (line.bytes > this.#waitingMax) return false;
     const read = recordsIn(bytes, rests.get(pair) ?? NO_REST);
     if (read === undefined) return false;
     const { records, rest } = read;
     if (isOver(rest)) rests.delete(pair);
     else rests.set(pair, rest);
-    waitingBytes.set(pair, bytesBefore + bytes.length);
-    const before = waiting.get(pair);
-    if (before === undefined) waiting.set(pair, records);
-    else for (const record of records) before.push(record);
+    for (const record of records) line.records.push(record);
+    line.bytes += bytes.length;
+    waiting.set(pair, line);
     return true;
   }
 
@@ -107,7 +109,8 @@ export class Arrivals {
   deliver(): void {
     let hasGivenBack = false;
     for (const [task, incoming] of this.#incoming) {
-      for (const [pair, records] of incoming.waiting) {
+      for (const [pair, line] of incoming.waiting) {
+        const { records } = line;
         const target = pair % this.#endpoints;
         let count = 0;
         let bytes = 0;
@@ -115,13 +118,9 @@ export class Arrivals {
           if (!this.#write(Math.floor(pair / this.#endpoints), target, records, count)) break;
           bytes += (records[count] as LaneRecord).counts;
         }
-        if (count === records.length) {
-          incoming.waiting.delete(pair);
-          incoming.waitingBytes.delete(pair);
-        } else if (count > 0) {
-          records.splice(0, count);
-          incoming.waitingBytes.set(pair, (incoming.waitingBytes.get(pair) ?? 0) - bytes);
-        }
+        line.bytes -= bytes;
+        if (count === records.length) incoming.waiting.delete(pair);
+        else if (count > 0) records.splice(0, count);
         if (bytes > 0 && this.#giveBack(incoming, pair, bytes)) hasGivenBack = true;
       }
       if (incoming.ends.size > 0) this.#finish(task, incoming);

@@ -57,7 +57,6 @@ import {
   TRANSFER_DONE,
   TRANSFER_LOCAL_BOUNDS,
   TRANSFER_LOCAL_CLOSED,
-  WINDOW_ALLOWED_OFFSET,
   WINDOW_AWAY_OFFSET,
   WINDOW_BIT_OFFSET,
   WINDOW_BYTES_OFFSET,
@@ -93,7 +92,7 @@ import { placeIn, remoteResult } from "./places.js";
 type ChainLetter = Extract<Letter, { readonly chain: number }>;
 
 /** Where an offered payload is, as its RTS says. */
-export interface Offered {
+export interface OfferPlace {
   /** Ordinal of the endpoint that offers it. */
   readonly origin: number;
   /** Where it lies: region, its generation, offset. */
@@ -240,6 +239,7 @@ export class Chains {
     const descriptor = new Array<number>(DESCRIPTOR_WORDS).fill(0);
     descriptor[DESCRIPTOR_KIND_OFFSET >>> 2] = DESCRIPTOR_NOTICE;
     descriptor[DESCRIPTOR_BYTES_OFFSET >>> 2] = result;
+    // From whichever context: what counts is whose it is.
     const from = this.#task * this.#map.contexts;
     const words = Int32Array.from([...place, ...descriptor]);
     this.#post(from, origin, { chain: CHAIN_SHIP, words, data: undefined });
@@ -248,7 +248,7 @@ export class Chains {
   }
 
   /** Target core: asks for a slice of a payload; `take` gets it. `from` is its own endpoint. */
-  pull(from: number, offered: Offered, at: number, bytes: number, take: Pulled): void {
+  pull(from: number, offered: OfferPlace, at: number, bytes: number, take: Pulled): void {
     const { origin, index, generation, offset, blockIndex, blockGeneration, place, window } = offered;
     const named = [blockIndex, blockGeneration, place, window];
     this.#pulls.set(this.#keyOf(origin, named), take);
@@ -258,7 +258,7 @@ export class Chains {
   }
 
   /** Target core: nothing more of a payload is waited for. */
-  forget({ origin, blockIndex, blockGeneration, place, window }: Offered): void {
+  forget({ origin, blockIndex, blockGeneration, place, window }: OfferPlace): void {
     this.#pulls.delete(this.#keyOf(origin, [blockIndex, blockGeneration, place, window]));
   }
 
@@ -353,16 +353,11 @@ export class Chains {
     return false;
   }
 
-  /** Whether a descriptor has to wait: for its portion to be staged; the last, for all to be there. */
+  /** Whether a descriptor has to wait: the last one, until the other side has said that all is there. */
   #isHeld(window: number, descriptor: number): boolean {
-    const kind = this.#get(descriptor, DESCRIPTOR_KIND_OFFSET);
-    if (kind === DESCRIPTOR_NOTICE) {
-      const hasBegun = this.#get(window, WINDOW_PEER_WINDOW_OFFSET) !== 0;
-      return hasBegun && (this.#get(window, WINDOW_AWAY_OFFSET) & AWAY_OVER) === 0;
-    }
-    if (kind !== DESCRIPTOR_MOVE) return false;
-    if (this.#get(window, WINDOW_PASSED_OFFSET) < this.#get(window, WINDOW_ALLOWED_OFFSET)) return false;
-    return this.#get(window, WINDOW_STOP_OFFSET) === TRANSFER_DONE;
+    if (this.#get(descriptor, DESCRIPTOR_KIND_OFFSET) !== DESCRIPTOR_NOTICE) return false;
+    const hasBegun = this.#get(window, WINDOW_PEER_WINDOW_OFFSET) !== 0;
+    return hasBegun && (this.#get(window, WINDOW_AWAY_OFFSET) & AWAY_OVER) === 0;
   }
 
   /** Sends a slice of a portion, or says why not; whether the portion is over. */
@@ -381,6 +376,7 @@ export class Chains {
     }
     this.#note(window, WINDOW_RESULT_OFFSET, result);
     this.#set(window, WINDOW_MOVED_OFFSET, isLast ? 0 : moved + part);
+    // For the dump: nothing is staged for another memory.
     if (isLast) this.#set(window, WINDOW_PASSED_OFFSET, this.#get(window, WINDOW_PASSED_OFFSET) + 1);
     return isLast;
   }

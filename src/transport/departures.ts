@@ -10,10 +10,8 @@ import {
 import type { Kernel, Memory } from "../kernel/kernel.js";
 import { contextBlock, isClosed, type MemoryMap } from "../memory/map.js";
 import type { Courier } from "./courier.js";
-import { isSwitch, PREFIX_BYTES, recordBytes } from "./records.js";
+import { isSwitch, PREFIX_BYTES, recordBytes, WINDOW } from "./records.js";
 
-/** Bytes of records that may be on their way from a context to another; a batch may go beyond it. */
-export const WINDOW = 262144;
 const EVENT_WORDS = EVENT_SIZE >>> 2;
 /** Words of an event: where the body is, and whose it is. */
 const EVENT_BODY = 2;

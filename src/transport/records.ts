@@ -19,6 +19,8 @@ import {
 } from "../../assembly/layout.js";
 import { alignUp } from "../../assembly/seq.js";
 
+/** Bytes of records that may be on their way from a context to another; a batch may go beyond it. */
+export const WINDOW = 262144;
 /** Words before each record in a letter. */
 const PREFIX_WORDS = 2;
 export const PREFIX_BYTES = 4 * PREFIX_WORDS;

@@ -249,6 +249,15 @@ describe.each(KERNELS.map((kernels) => ({ kernels })))("$kernels", ({ kernels })
     close();
   });
 
+  it("a context that closes keeps no payload that it has offered", async () => {
+    const { job, origin, close } = transfer(kernels, { way: WAYS[3] as Way, bytes: 5000 });
+    const { chains } = (job.tasks[0] as (typeof job.tasks)[0]).relay;
+    expect(chains.sources.size).toBe(1);
+    origin.close();
+    expect(chains.sources.size).toBe(0);
+    close();
+  });
+
   it("what is for no window is written nowhere: more than a window holds, or a region that looks like one", async () => {
     const { job, close } = transfer(kernels, { bytes: 50_000, portion: 1000 });
     const two = job.tasks[1] as (typeof job.tasks)[0];
