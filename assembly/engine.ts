@@ -61,9 +61,6 @@ import { changeWide, changeWord, loadWord, storeWord } from "./sync";
  */
 const SMALL_BYTES: u32 = 64;
 
-/** Descriptors that are touched ahead. */
-const TOUCH_MAX: u32 = 16;
-
 /** Moves bytes; where the ranges overlap, as if there were a copy in between. */
 function move(to: usize, from: usize, bytes: u32): void {
   if (bytes > SMALL_BYTES) memory.copy(to, from, bytes);
@@ -100,13 +97,6 @@ function move(to: usize, from: usize, bytes: u32): void {
     store<u8>(to + (bytes >>> 1), m);
     store<u8>(to + bytes - 1, z);
   }
-}
-
-/** Does a put or get from byte `moved` on: as transferPart(). */
-function transfer(job: usize, descriptor: usize, moved: u32, most: u32): u32 {
-  const kind = load<u32>(descriptor, DESCRIPTOR_KIND_OFFSET);
-  if (kind != DESCRIPTOR_PUT && kind != DESCRIPTOR_GET) return TRANSFER_INVALID;
-  return transferPart(job, descriptor, kind == DESCRIPTOR_PUT, moved, most);
 }
 
 /**
@@ -184,16 +174,11 @@ function change(job: usize, descriptor: usize, most: u32): u32 {
   return TRANSFER_DONE;
 }
 
-/** Bytes that a descriptor has moved: a word is 8. */
-function bytesOf(descriptor: usize): u32 {
-  const isRmw = load<u32>(descriptor, DESCRIPTOR_KIND_OFFSET) == DESCRIPTOR_RMW;
-  return isRmw ? 8 : load<u32>(descriptor, DESCRIPTOR_BYTES_OFFSET);
-}
-
-/** Does what a descriptor says, or the next `most` bytes of it: TRANSFER_…. */
-function execute(job: usize, descriptor: usize, moved: u32, most: u32): u32 {
-  if (load<u32>(descriptor, DESCRIPTOR_KIND_OFFSET) == DESCRIPTOR_RMW) return change(job, descriptor, most);
-  return transfer(job, descriptor, moved, most);
+/** Does what a descriptor of some kind says, or the next `most` bytes of it: TRANSFER_…. */
+function execute(job: usize, descriptor: usize, kind: u32, moved: u32, most: u32): u32 {
+  if (kind == DESCRIPTOR_RMW) return change(job, descriptor, most);
+  if (kind != DESCRIPTOR_PUT && kind != DESCRIPTOR_GET) return TRANSFER_INVALID;
+  return transferPart(job, descriptor, kind == DESCRIPTOR_PUT, moved, most);
 }
 
 /** Writes an injection FIFO into zeroed memory; once, before any task. */
@@ -204,7 +189,7 @@ export function injectionInit(fifo: usize, slots: u32): void {
 
 /** Does what a descriptor says at once, wherever it lies: TRANSFER_…. With `most` 0, it only looks whether it is right. */
 export function perform(job: usize, descriptor: usize, most: u32): u32 {
-  return execute(job, descriptor, 0, most);
+  return execute(job, descriptor, load<u32>(descriptor, DESCRIPTOR_KIND_OFFSET), 0, most);
 }
 
 /** Whether so many slots are free. */
@@ -272,7 +257,7 @@ export function submit(job: usize, fifo: usize, hasCallback: bool): u32 {
     return isFirst && load<u32>(fifo, INJECTION_FAILED_OFFSET) == TRANSFER_DONE ? TRANSFER_DONE : TRANSFER_LATER;
   }
   const isNow = isFirst && load<u32>(staged, DESCRIPTOR_BYTES_OFFSET) <= (isInline ? SLICE_BYTES : SHORT_BYTES);
-  return submitted(transfer(job, staged, 0, isNow ? SLICE_BYTES : 0), isNow);
+  return submitted(execute(job, staged, kind, 0, isNow ? SLICE_BYTES : 0), isNow);
 }
 
 /** What submit() gives for a result, of what was done or only looked at. */
@@ -302,11 +287,13 @@ function tellDone(fifo: usize): void {
   doneBits = 0;
 }
 
-/** Processes a completion descriptor or a fence; false: it is something else. */
-function complete(fifo: usize, slot: u32): bool {
-  const descriptor = slotOf(fifo, slot);
-  const kind = load<u32>(descriptor, DESCRIPTOR_KIND_OFFSET);
-  if (kind != DESCRIPTOR_COMPLETION && kind != DESCRIPTOR_FENCE) return false;
+/** Whether a kind is that of a completion descriptor or a fence. */
+function isCompletion(kind: u32): bool {
+  return kind == DESCRIPTOR_COMPLETION || kind == DESCRIPTOR_FENCE;
+}
+
+/** Processes a completion descriptor or a fence, in a slot. */
+function complete(fifo: usize, descriptor: usize, kind: u32, slot: u32): void {
   const isFence = kind == DESCRIPTOR_FENCE;
   const result = isFence ? load<u32>(fifo, INJECTION_FAILED_OFFSET) : load<u32>(fifo, INJECTION_RESULT_OFFSET);
   if (isFence) store<u32>(fifo, TRANSFER_DONE, INJECTION_FAILED_OFFSET);
@@ -315,18 +302,18 @@ function complete(fifo: usize, slot: u32): bool {
   if (slot >>> 5 != doneWord) tellDone(fifo);
   doneWord = slot >>> 5;
   doneBits |= 1 << (slot & 31);
-  return true;
 }
 
 /**
- * Does the transfer of a descriptor, or a slice of it. Where its target has ended, nothing of it is done.
+ * Does the transfer of a descriptor, or a slice of it: `part` bytes of those that are `left`. Where its target has ended,
+ * nothing of it is done.
  * @returns bytes that it has moved; NONE: a slice, and it is not over
  */
-function proceed(job: usize, fifo: usize, descriptor: usize, part: u32): u32 {
+function proceed(job: usize, fifo: usize, descriptor: usize, kind: u32, left: u32, part: u32): u32 {
   const isUp = isOwnerUp(job, load<u32>(descriptor, DESCRIPTOR_REMOTE_INDEX_OFFSET));
   const before = load<u32>(fifo, INJECTION_MOVED_OFFSET);
-  const result = isUp ? execute(job, descriptor, before, part) : TRANSFER_ENDED;
-  if (result == TRANSFER_DONE && before + part < bytesOf(descriptor)) {
+  const result = isUp ? execute(job, descriptor, kind, before, part) : TRANSFER_ENDED;
+  if (result == TRANSFER_DONE && part < left) {
     store<u32>(fifo, before + part, INJECTION_MOVED_OFFSET);
     return NONE;
   }
@@ -334,21 +321,9 @@ function proceed(job: usize, fifo: usize, descriptor: usize, part: u32): u32 {
   return result == TRANSFER_DONE ? part : 0;
 }
 
-/** What touch() has found; that nobody wants to know it does not matter. */
-let touched: u32 = 0;
-
-/** Has the lines of the next descriptors come all at once from their owner's cache, not one behind the other. */
-function touch(fifo: usize, head: u32, tail: u32): void {
-  const mask = load<u32>(fifo, INJECTION_SLOTS_OFFSET) - 1;
-  const end = tail - head > TOUCH_MAX ? head + TOUCH_MAX : tail;
-  let kinds: u32 = 0;
-  for (; head != end; head++) kinds |= load<u32>(slotOf(fifo, head & mask), DESCRIPTOR_KIND_OFFSET);
-  touched = kinds;
-}
-
 /**
  * Processes descriptors in order, as long as they move no more than `most` bytes in all: SLICE_BYTES at the most, and then
- * a slice of what is longer. What is refused moves none.
+ * a slice of what is longer; a word is 8. What is refused moves none.
  * @returns how many slots are left to process
  */
 export function engineRun(job: usize, fifo: usize, most: u32): u32 {
@@ -357,21 +332,23 @@ export function engineRun(job: usize, fifo: usize, most: u32): u32 {
   const tail = loadWord(fifo + INJECTION_TAIL_OFFSET);
   if (before == tail) return 0;
   const mask = load<u32>(fifo, INJECTION_SLOTS_OFFSET) - 1;
-  touch(fifo, before, tail);
   let head = before;
   let moved: u32 = 0;
   doneBits = 0; // a run that was broken off is no part of this one
-  while (head != tail) {
-    if (!complete(fifo, head & mask)) {
-      const descriptor = slotOf(fifo, head & mask);
-      let part = bytesOf(descriptor) - load<u32>(fifo, INJECTION_MOVED_OFFSET);
-      if (part > SLICE_BYTES) part = SLICE_BYTES;
-      if (part > most - moved) break;
-      const bytes = proceed(job, fifo, descriptor, part);
-      if (bytes == NONE) break;
-      moved += bytes;
+  for (; head != tail; head++) {
+    const descriptor = slotOf(fifo, head & mask);
+    const kind = load<u32>(descriptor, DESCRIPTOR_KIND_OFFSET);
+    if (isCompletion(kind)) {
+      complete(fifo, descriptor, kind, head & mask);
+      continue;
     }
-    head++;
+    const bytes: u32 = kind == DESCRIPTOR_RMW ? 8 : load<u32>(descriptor, DESCRIPTOR_BYTES_OFFSET);
+    const left = bytes - load<u32>(fifo, INJECTION_MOVED_OFFSET);
+    const part = left > SLICE_BYTES ? SLICE_BYTES : left;
+    if (part > most - moved) break;
+    const done = proceed(job, fifo, descriptor, kind, left, part);
+    if (done == NONE) break;
+    moved += done;
   }
   tellDone(fifo);
   // SYNC E (done): pairs with hasRoom().
@@ -391,7 +368,10 @@ export function engineGiveUp(fifo: usize): void {
   if (i32(oldest - head) > 0) head = oldest;
   for (; head != tail; head++) {
     completionClear(fifo, head & mask);
-    if (!complete(fifo, head & mask)) note(fifo, TRANSFER_BROKEN);
+    const descriptor = slotOf(fifo, head & mask);
+    const kind = load<u32>(descriptor, DESCRIPTOR_KIND_OFFSET);
+    if (isCompletion(kind)) complete(fifo, descriptor, kind, head & mask);
+    else note(fifo, TRANSFER_BROKEN);
   }
   tellDone(fifo);
   storeWord(fifo + INJECTION_HEAD_OFFSET, head);

@@ -377,16 +377,16 @@ export const REGION_SHIFT: u32 = 4;
 //  byte  field    writer   readers  meaning
 //     0  tail     owner    engine   slots ever injected, modulo 2^32                                        SYNC I
 //     4  oldest   owner    owner    every slot before this one may be injected into again
-//     8  slots    launch   all      how many there are, power of two
-//    12  pending  owner    owner    completion descriptors and fences whose bit has not been taken
-//    16  first    launch   all      pointer to slot 0
-//    20  taken    owner    owner    slot of the completion taken last: bits above it may stand though its word is 0
+//     8  pending  owner    owner    completion descriptors and fences whose bit has not been taken
+//    12  taken    owner    owner    slot of the completion taken last: bits above it may stand though its word is 0
 //    64  staged   owner    owner    a DESCRIPTOR: what submit() and inject() are about
 //   128  head     engine   owner    slots ever processed, modulo 2^32                                       SYNC E
 //   132  moved    engine   engine   bytes moved of the transfer at head
 //   136  result   engine   engine   TRANSFER_… of the last transfer: its completion descriptors hand it on
 //   140  refused  engine   dump     descriptors that were refused, modulo 2^32
 //   144  failed   engine   engine   TRANSFER_… of the first that was refused since the last fence
+//   192  slots    launch   all      how many there are, power of two; in a line that nobody writes
+//   196  first    launch   all      pointer to slot 0
 //   256  mask[]   engine   owner    bit i: the completion descriptor in slot i is processed; then the levels above it,
 //                 sets,             bit j of one: word j below it is not 0 (or it is above `taken`); the highest has
 //                 owner clears      at most 8 words                                                       SYNC B
@@ -394,16 +394,16 @@ export const REGION_SHIFT: u32 = 4;
 // ╘═════════════════════════════════════════════════════════════════════════════════════════════════════════════════╛
 export const INJECTION_TAIL_OFFSET: u32 = 0;
 export const INJECTION_OLDEST_OFFSET: u32 = 4;
-export const INJECTION_SLOTS_OFFSET: u32 = 8;
-export const INJECTION_PENDING_OFFSET: u32 = 12;
-export const INJECTION_FIRST_OFFSET: u32 = 16;
-export const INJECTION_TAKEN_OFFSET: u32 = 20;
+export const INJECTION_PENDING_OFFSET: u32 = 8;
+export const INJECTION_TAKEN_OFFSET: u32 = 12;
 export const INJECTION_STAGED_OFFSET: u32 = 64;
 export const INJECTION_HEAD_OFFSET: u32 = 128;
 export const INJECTION_MOVED_OFFSET: u32 = 132;
 export const INJECTION_RESULT_OFFSET: u32 = 136;
 export const INJECTION_REFUSED_OFFSET: u32 = 140;
 export const INJECTION_FAILED_OFFSET: u32 = 144;
+export const INJECTION_SLOTS_OFFSET: u32 = 192;
+export const INJECTION_FIRST_OFFSET: u32 = 196;
 export const INJECTION_MASK_OFFSET: u32 = 256;
 /** Words that are looked at one by one rather than by a level above them. */
 export const MASK_TOP_WORDS: u32 = 8;

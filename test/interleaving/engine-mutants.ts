@@ -241,9 +241,9 @@ export const ENGINE_MUTANTS: readonly Mutant[] = [
     {
       name: "the engine thread says how far it is before it is there",
       file: "engine.ts",
-      find: "      const bytes = proceed(job, fifo, descriptor, part);\n",
+      find: "    const done = proceed(job, fifo, descriptor, kind, left, part);\n",
       replace:
-        "      storeWord(fifo + INJECTION_HEAD_OFFSET, head + 1);\n      storeWord(fifo + INJECTION_HEAD_OFFSET, head);\n      const bytes = proceed(job, fifo, descriptor, part);\n",
+        "    storeWord(fifo + INJECTION_HEAD_OFFSET, head + 1);\n    storeWord(fifo + INJECTION_HEAD_OFFSET, head);\n    const done = proceed(job, fifo, descriptor, kind, left, part);\n",
     },
     {
       name: "nobody waits until the engine thread has acknowledged",

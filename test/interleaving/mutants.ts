@@ -254,9 +254,9 @@ ${COMMIT}`,
   {
     name: "a completion bit is set before what is behind it is there",
     file: "engine.ts",
-    find: "      const bytes = proceed(job, fifo, descriptor, part);\n",
+    find: "    const done = proceed(job, fifo, descriptor, kind, left, part);\n",
     replace:
-      "      const next = slotOf(fifo, (head + 1) & mask);\n      if (load<u32>(next, DESCRIPTOR_KIND_OFFSET) == DESCRIPTOR_COMPLETION) completionSet(fifo, ((head + 1) & mask) >>> 5, 1 << ((head + 1) & 31));\n      const bytes = proceed(job, fifo, descriptor, part);\n",
+      "    const next = slotOf(fifo, (head + 1) & mask);\n    if (load<u32>(next, DESCRIPTOR_KIND_OFFSET) == DESCRIPTOR_COMPLETION) completionSet(fifo, ((head + 1) & mask) >>> 5, 1 << ((head + 1) & 31));\n    const done = proceed(job, fifo, descriptor, kind, left, part);\n",
   },
   {
     name: "a completion bit that is taken is not cleared",
@@ -292,14 +292,14 @@ ${COMMIT}`,
   {
     name: "what is under way to a task that has ended goes on",
     file: "engine.ts",
-    find: "  const result = isUp ? execute(job, descriptor, before, part) : TRANSFER_ENDED;\n",
-    replace: "  const result = isUp || before != 0 ? execute(job, descriptor, before, part) : TRANSFER_ENDED;\n",
+    find: "  const result = isUp ? execute(job, descriptor, kind, before, part) : TRANSFER_ENDED;\n",
+    replace: "  const result = isUp || before != 0 ? execute(job, descriptor, kind, before, part) : TRANSFER_ENDED;\n",
   },
   {
     name: "what waits for room is begun when its target has ended",
     file: "engine.ts",
-    find: "  const result = isUp ? execute(job, descriptor, before, part) : TRANSFER_ENDED;\n",
-    replace: "  const result = isUp || before == 0 ? execute(job, descriptor, before, part) : TRANSFER_ENDED;\n",
+    find: "  const result = isUp ? execute(job, descriptor, kind, before, part) : TRANSFER_ENDED;\n",
+    replace: "  const result = isUp || before == 0 ? execute(job, descriptor, kind, before, part) : TRANSFER_ENDED;\n",
   },
   {
     name: "what an ended task had is anybody's before all have been told of it",

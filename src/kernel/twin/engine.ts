@@ -89,12 +89,6 @@ export function twinEngine(
     } else bytes.copyWithin(to, from, from + length);
   }
 
-  function transfer(job: number, descriptor: number, moved: number, most: number): number {
-    const kind = words[(descriptor + DESCRIPTOR_KIND_OFFSET) >>> 2];
-    if (kind !== DESCRIPTOR_PUT && kind !== DESCRIPTOR_GET) return TRANSFER_INVALID;
-    return transferPart(job, descriptor, kind === DESCRIPTOR_PUT, moved, most);
-  }
-
   function transferPart(job: number, descriptor: number, isPut: boolean, moved: number, most: number): number {
     const own = descriptor >>> 2;
     const length = words[own + (DESCRIPTOR_BYTES_OFFSET >>> 2)] >>> 0;
@@ -166,14 +160,10 @@ export function twinEngine(
     return TRANSFER_DONE;
   }
 
-  function bytesOf(descriptor: number): number {
-    if (words[(descriptor + DESCRIPTOR_KIND_OFFSET) >>> 2] === DESCRIPTOR_RMW) return 8;
-    return words[(descriptor + DESCRIPTOR_BYTES_OFFSET) >>> 2] >>> 0;
-  }
-
-  function execute(job: number, descriptor: number, moved: number, most: number): number {
-    if (words[(descriptor + DESCRIPTOR_KIND_OFFSET) >>> 2] === DESCRIPTOR_RMW) return change(job, descriptor, most);
-    return transfer(job, descriptor, moved, most);
+  function execute(job: number, descriptor: number, kind: number, moved: number, most: number): number {
+    if (kind === DESCRIPTOR_RMW) return change(job, descriptor, most);
+    if (kind !== DESCRIPTOR_PUT && kind !== DESCRIPTOR_GET) return TRANSFER_INVALID;
+    return transferPart(job, descriptor, kind === DESCRIPTOR_PUT, moved, most);
   }
 
   function injectionInit(fifo: number, slots: number): void {
@@ -182,7 +172,7 @@ export function twinEngine(
   }
 
   function perform(job: number, descriptor: number, most: number): number {
-    return execute(job, descriptor, 0, most >>> 0);
+    return execute(job, descriptor, words[(descriptor + DESCRIPTOR_KIND_OFFSET) >>> 2], 0, most >>> 0);
   }
 
   function hasRoom(fifo: number, taken: number): boolean {
@@ -237,7 +227,7 @@ export function twinEngine(
     }
     const longest = isInline ? SLICE_BYTES : SHORT_BYTES;
     const isNow = isFirst && words[(staged + DESCRIPTOR_BYTES_OFFSET) >>> 2] >>> 0 <= longest;
-    return submitted(transfer(job, staged, 0, isNow ? SLICE_BYTES : 0), isNow);
+    return submitted(execute(job, staged, kind, 0, isNow ? SLICE_BYTES : 0), isNow);
   }
 
   function submitted(result: number, isDone: boolean): number {
@@ -261,10 +251,11 @@ export function twinEngine(
     doneBits = 0;
   }
 
-  function complete(fifo: number, slot: number): boolean {
-    const descriptor = slotOf(fifo, slot);
-    const kind = words[(descriptor + DESCRIPTOR_KIND_OFFSET) >>> 2];
-    if (kind !== DESCRIPTOR_COMPLETION && kind !== DESCRIPTOR_FENCE) return false;
+  function isCompletion(kind: number): boolean {
+    return kind === DESCRIPTOR_COMPLETION || kind === DESCRIPTOR_FENCE;
+  }
+
+  function complete(fifo: number, descriptor: number, kind: number, slot: number): void {
     const isFence = kind === DESCRIPTOR_FENCE;
     const result = words[(fifo + (isFence ? INJECTION_FAILED_OFFSET : INJECTION_RESULT_OFFSET)) >>> 2];
     if (isFence) words[(fifo + INJECTION_FAILED_OFFSET) >>> 2] = TRANSFER_DONE;
@@ -273,14 +264,13 @@ export function twinEngine(
     if (slot >>> 5 !== doneWord) tellDone(fifo);
     doneWord = slot >>> 5;
     doneBits |= 1 << (slot & 31);
-    return true;
   }
 
-  function proceed(job: number, fifo: number, descriptor: number, part: number): number {
+  function proceed(job: number, fifo: number, descriptor: number, kind: number, left: number, part: number): number {
     const isUp = isOwnerUp(job, words[(descriptor + DESCRIPTOR_REMOTE_INDEX_OFFSET) >>> 2]);
     const before = words[(fifo + INJECTION_MOVED_OFFSET) >>> 2] >>> 0;
-    const result = isUp ? execute(job, descriptor, before, part) : TRANSFER_ENDED;
-    if (result === TRANSFER_DONE && before + part < bytesOf(descriptor)) {
+    const result = isUp ? execute(job, descriptor, kind, before, part) : TRANSFER_ENDED;
+    if (result === TRANSFER_DONE && part < left) {
       words[(fifo + INJECTION_MOVED_OFFSET) >>> 2] = before + part;
       return NONE;
     }
@@ -297,17 +287,20 @@ export function twinEngine(
     let head = before;
     let rest = most >>> 0;
     doneBits = 0; // a run that was broken off is no part of this one
-    while (head !== tail) {
-      if (!complete(fifo, head & mask)) {
-        const descriptor = slotOf(fifo, head & mask);
-        const left = (bytesOf(descriptor) - words[(fifo + INJECTION_MOVED_OFFSET) >>> 2]) >>> 0;
-        const part = Math.min(left, SLICE_BYTES);
-        if (part > rest) break;
-        const moved = proceed(job, fifo, descriptor, part);
-        if (moved === NONE) break;
-        rest -= moved;
+    for (; head !== tail; head = (head + 1) | 0) {
+      const descriptor = slotOf(fifo, head & mask);
+      const kind = words[(descriptor + DESCRIPTOR_KIND_OFFSET) >>> 2];
+      if (isCompletion(kind)) {
+        complete(fifo, descriptor, kind, head & mask);
+        continue;
       }
-      head = (head + 1) | 0;
+      const bytes = kind === DESCRIPTOR_RMW ? 8 : words[(descriptor + DESCRIPTOR_BYTES_OFFSET) >>> 2];
+      const left = (bytes - words[(fifo + INJECTION_MOVED_OFFSET) >>> 2]) >>> 0;
+      const part = Math.min(left, SLICE_BYTES);
+      if (part > rest) break;
+      const moved = proceed(job, fifo, descriptor, kind, left, part);
+      if (moved === NONE) break;
+      rest -= moved;
     }
     tellDone(fifo);
     // SYNC E (done)
@@ -323,7 +316,10 @@ export function twinEngine(
     if (((oldest - head) | 0) > 0) head = oldest;
     for (; head !== tail; head = (head + 1) | 0) {
       completionClear(fifo, head & mask);
-      if (!complete(fifo, head & mask)) note(fifo, TRANSFER_BROKEN);
+      const descriptor = slotOf(fifo, head & mask);
+      const kind = words[(descriptor + DESCRIPTOR_KIND_OFFSET) >>> 2];
+      if (isCompletion(kind)) complete(fifo, descriptor, kind, head & mask);
+      else note(fifo, TRANSFER_BROKEN);
     }
     tellDone(fifo);
     storeWord(fifo + INJECTION_HEAD_OFFSET, head);
