@@ -37,10 +37,12 @@ function prepare(folder: string): string | undefined {
  * @param job a number that no other job of the process has
  */
 export function becomeVisible<Dump>(job: number, program: readonly string[], look: () => Dump): void {
+  const fs = nodeModule("fs") as typeof import("node:fs");
   const http = nodeModule("http") as typeof import("node:http");
   const folder = socketFolder() as string;
   const { pid } = process;
-  const fail = (why: string): void => console.warn(`pamir: top can't see this job: ${why}`);
+  // Not by console.warn(): what a worker says so is written by the thread that launched the job, which may be blocked.
+  const fail = (why: string): void => void fs.writeSync(2, `pamir: top can't see this job: ${why}\n`);
   const isPipe = folder.startsWith("\\");
   const wrong = isPipe ? undefined : prepare(folder);
   if (wrong !== undefined) {
