@@ -23,7 +23,7 @@ function project(name: string, headers: Record<string, string>) {
     test: {
       name,
       include: [`test/browser/${name}/*.test.ts`],
-      testTimeout: 30_000,
+      testTimeout: 120_000,
       browser: {
         enabled: true,
         headless: true,

@@ -12,7 +12,8 @@ export default defineConfig({
     maxWorkers: 2,
     sequence: { sequencer: LongestFirst },
     reporters: report === undefined ? ["default"] : ["default", ["json", { outputFile: report }]],
-    testTimeout: 30_000,
-    hookTimeout: 30_000,
+    // Who waits gives up by itself, and says for what. This ends what hangs: the slowest take 6 s where nothing else runs.
+    testTimeout: 120_000,
+    hookTimeout: 120_000,
   },
 });

@@ -8,7 +8,8 @@ export default defineConfig({
     include: ["test/pages/**/*.test.ts"],
     reporters: report === undefined ? ["default"] : ["default", ["json", { outputFile: report }]],
     maxWorkers: 1,
-    testTimeout: 60_000,
-    hookTimeout: 60_000,
+    // Longer than any wait within a test: that says what is missing.
+    testTimeout: 240_000,
+    hookTimeout: 120_000,
   },
 });

@@ -1,3 +1,3 @@
 import { killSuite } from "./kills.js";
 
-killSuite(25, 60_000);
+killSuite(25, 240_000);

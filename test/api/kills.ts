@@ -1,9 +1,10 @@
 // Kills at random moments, under traffic of every kind, in two sizes: those who are left learn it, lose nothing, hang
-// nowhere, and get all memory back. Each victim takes a new place. They are rounds of the soak with so many kills.
+// nowhere, and get all memory back. Each victim takes a new place. They are rounds of the soak with so many kills, each in a
+// process of its own: Node may abort that, and it is run again.
 import type { KernelName } from "pamir";
 import { describe, expect, it } from "vitest";
 import { drawRound, ENDS, OPERATIONS } from "../soak/draw.js";
-import { runRound } from "../soak/round.js";
+import { runAlone } from "../soak/run-alone.js";
 import { chooseSeed, PATIENCE } from "./support.js";
 
 const ROWS: readonly { readonly kernels: readonly KernelName[]; readonly engine: "inline" | "thread" }[] = [
@@ -21,7 +22,7 @@ export function killSuite(kills: number, timeout: number): void {
     for (const [row, { kernels, engine }] of ROWS.entries()) {
       it(`${kernels.join(" and ")}, engine ${engine} (PAMIR_SEED=${seed})`, { timeout }, async () => {
         const limits = { kernels, tasks: [3, 3], milliseconds: timeout, patience: 2 * PATIENCE } as const;
-        const { failures, notes, dump, ...seen } = await runRound({
+        const round = {
           ...drawRound(seed, row, limits),
           kernels,
           engine,
@@ -37,7 +38,8 @@ export function killSuite(kills: number, timeout: number): void {
           isTight: false,
           slow: false,
           blockBytes: 4096,
-        });
+        };
+        const { failures, notes, dump, ...seen } = await runAlone(round, () => console.log("Node aborted: once more"));
         const wrong = Object.entries(failures).filter(([, count]) => count > 0);
         expect({ seed, wrong, notes, dump }).toEqual({ seed, wrong: [], notes: [], dump: "" });
         expect(seen.kills).toBe(kills);

@@ -1,3 +1,3 @@
 import { stressSuite } from "./stress.js";
 
-stressSuite({ count: 60_000, largest: 1_500_000, rounds: 3, timeout: 300_000 });
+stressSuite({ count: 60_000, largest: 1_500_000, rounds: 3, timeout: 900_000 });

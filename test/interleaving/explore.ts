@@ -38,7 +38,7 @@ export class Explorer {
    * @param patience milliseconds that one exploration may take: after that, it hangs
    * @param change other sources than those that ship
    */
-  static async start(kernel: "wasm" | "ts", wasm?: Uint8Array, patience = 100_000, change?: Change): Promise<Explorer> {
+  static async start(kernel: "wasm" | "ts", wasm?: Uint8Array, patience = 500_000, change?: Change): Promise<Explorer> {
     bundled ??= bundleOf();
     const url = await (change === undefined ? bundled : bundleOf(change));
     const module = wasm ?? readFileSync(new URL("../../dist/pamir.wasm", import.meta.url));

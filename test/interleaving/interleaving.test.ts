@@ -3,11 +3,17 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { describeFailure, Explorer, type Task } from "./explore.js";
 import { SCENARIOS } from "./scenarios/index.js";
 
+/**
+ * Milliseconds that a scenario may take: some take 30 s on two cores where all tests run, and threads that hand each other
+ * the turn take many times as long where others want the cores too. What goes wrong is found by counting steps, not by this.
+ */
+const LIMIT = 600_000;
+
 /** What a failure printed: this one schedule is run again, and nothing else. */
 const { PAMIR_REPLAY: replay } = process.env;
 
 if (replay !== undefined) {
-  it("the schedule in PAMIR_REPLAY", async () => {
+  it("the schedule in PAMIR_REPLAY", { timeout: LIMIT }, async () => {
     const { kernel, ...task } = JSON.parse(replay) as Task & { kernel: "wasm" | "ts" };
     const explorer = await Explorer.start(kernel);
     const exploration = await explorer.explore(task);
@@ -23,7 +29,7 @@ describe.each(["wasm", "ts"] as const)("every schedule: %s", (kernel) => {
   });
   afterAll(() => explorer.close());
 
-  it.skipIf(replay !== undefined).each(SCENARIOS)("$name", { timeout: 120_000 }, async ({ name, bound = 2 }) => {
+  it.skipIf(replay !== undefined).each(SCENARIOS)("$name", { timeout: LIMIT }, async ({ name, bound = 2 }) => {
     const task = { scenario: name, bound };
     const exploration = await explorer.explore(task);
     if (exploration.failure !== undefined) throw new Error(describeFailure(kernel, task, exploration));

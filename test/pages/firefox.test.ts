@@ -60,7 +60,7 @@ describe.skipIf(executablePath === undefined && !isRequired)("Firefox", () => {
         await page.goto(`${server.resolvedUrls?.local[0]}test/browser/firefox/index.html`);
         // Asked again and again: where it hangs, what came before tells where.
         let isOver = false;
-        for (let tries = 0; !isOver && tries < 1000; tries++) {
+        for (let tries = 0; !isOver && tries < 4000; tries++) {
           await new Promise((resolve) => setTimeout(resolve, 200));
           isOver = (await page.evaluate("globalThis.isOver === true")) as boolean;
         }
@@ -73,7 +73,7 @@ describe.skipIf(executablePath === undefined && !isRequired)("Firefox", () => {
         await server.close();
       }
     },
-    300_000,
+    900_000,
   );
 
   it.each([

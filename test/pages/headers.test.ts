@@ -161,7 +161,7 @@ async function withServer(command: string, args: string[], port: number): Promis
   const server = spawn(command, args, { stdio: "ignore" });
   try {
     const url = `http://localhost:${port}/`;
-    for (let attempt = 0; attempt < 100; attempt++) {
+    for (let attempt = 0; attempt < 600; attempt++) {
       if (
         await fetch(url).then(
           ({ ok }) => ok,

@@ -175,6 +175,9 @@ export async function runRound(round) {
   for (let task = 0; task < survivors; task++) book.leave(task);
   book.raise(STOP);
   goesOn = goesOn && (await watch(() => book.flag(ALONE) > 0, 4 * patience, "the end of the round"));
+  // The monitor's thread tells of it, which may be later than all that the tasks had left to do.
+  const isTold = () => job.engine !== "thread" && warned() > 0;
+  if (isEngineEnded) goesOn = goesOn && (await watch(isTold, patience, "to be told of the end of the engine thread"));
   const dump = goesOn ? "" : String(job.dump());
   if (goesOn && job.engine !== (isEngineEnded ? "ended" : round.engine))
     book.fail("others", `the engine is ${job.engine}`);
@@ -182,9 +185,12 @@ export async function runRound(round) {
     book.fail("others", "the end of the engine thread was not told once");
   if (goesOn && !book.hasFailed) {
     const end = performance.now() + patience / 4;
-    while (left() !== undefined && performance.now() < end)
+    // Looked at until there is nothing, and not once more.
+    let rest = left();
+    while (rest !== undefined && performance.now() < end) {
       await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
-    const rest = left();
+      rest = left();
+    }
     if (rest !== undefined) book.fail("memory", rest);
   }
   book.raise(LEAVE);

@@ -1,11 +1,10 @@
 #!/usr/bin/env node
 // @ts-check
 // npm run soak: rounds of random traffic with kills, each compared with a model, until the time is over.
-import { fork } from "node:child_process";
-import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { drawRound, OPERATIONS } from "./draw.js";
 import { FAILURES, FAULTS } from "./model.js";
+import { runAlone, without } from "./run-alone.js";
 
 /** @typedef {import("./round.js").Outcome} Outcome */
 
@@ -103,58 +102,6 @@ function faultOf() {
   throw new UsageError(`PAMIR_SOAK_FAULT is ${JSON.stringify(fault)}: there are ${Object.keys(FAULTS).join(", ")}`);
 }
 
-/**
- * Node 20 aborts the process, once in some 1,000 kills, where a worker ends while V8 compiles for it on another thread:
- * that says nothing of pamir, and the round is run again.
- */
-const NODE_ABORTS = /NodePlatform::ForIsolate.*Assertion failed/s;
-/** How often it is. */
-const TRIES = 3;
-
-/**
- * Runs a round in a process of its own; undefined: Node has aborted that.
- * @param {import("./draw.js").Round} round
- * @returns {Promise<Outcome | undefined>}
- */
-function runAlone(round) {
-  return new Promise((resolve) => {
-    const stdio = /** @type {const} */ (["ignore", "inherit", "pipe", "ipc"]);
-    const child = fork(fileURLToPath(new URL("alone.mjs", import.meta.url)), { stdio: [...stdio] });
-    let errors = "";
-    child.stderr?.on("data", (text) => {
-      errors += text;
-      process.stderr.write(text);
-    });
-    /** @type {Outcome | undefined} */
-    let outcome;
-    let isKilled = false;
-    // Longer than the round's own watchdog, which may be blocked.
-    const timer = setTimeout(
-      () => {
-        isKilled = child.kill("SIGKILL");
-      },
-      round.milliseconds + 10 * round.patience,
-    );
-    child.on("message", (message) => {
-      outcome = /** @type {Outcome} */ (message);
-    });
-    child.on("close", (code, signal) => {
-      clearTimeout(timer);
-      if (signal === "SIGABRT" && NODE_ABORTS.test(errors)) return resolve(undefined);
-      resolve(outcome ?? without(isKilled, `the process of the round ended by itself: code ${code}, signal ${signal}`));
-    });
-    child.send(round);
-  });
-}
-
-/** The outcome of a round that told none. @param {boolean} isKilled @param {string} why @returns {Outcome} */
-function without(isKilled, why) {
-  const none = /** @type {Outcome["failures"]} */ (Object.fromEntries(FAILURES.map((failure) => [failure, 0])));
-  const failures = isKilled ? { ...none, hung: 1 } : { ...none, others: 1 };
-  const notes = [isKilled ? "hung: the thread that launched the job" : `others: ${why}`];
-  return { operations: 0, messages: 0, kills: 0, failures, notes, dump: "" };
-}
-
 /** @param {Outcome["failures"]} failures @param {boolean} [all] */
 const textOf = (failures, all = false) =>
   FAILURES.filter((failure) => all || failures[failure] > 0).map((failure) => `${failure} ${failures[failure]}`);
@@ -178,13 +125,9 @@ async function soak(args) {
       round = { ...round, fault, kills: 0, survivors: round.tasks, isTight: false, operations: OPERATIONS };
       round = { ...round, engineEnd: undefined };
     }
-    let outcome = await runAlone(round);
-    for (let tries = 1; outcome === undefined && tries < TRIES; tries++) {
-      console.log(`round ${number}: Node aborted by an assertion of its own: once more`);
-      outcome = await runAlone(round);
-    }
-    outcome ??= without(false, `Node aborted ${TRIES} times`);
-    const { operations, messages, kills, failures, notes, dump } = outcome;
+    const { operations, messages, kills, failures, notes, dump } = await runAlone(round, () =>
+      console.log(`round ${number}: Node aborted by an assertion of its own: once more`),
+    );
     rounds++;
     total.operations += operations;
     total.kills += kills;

@@ -18,7 +18,10 @@ function soak(args: readonly string[], env: Record<string, string> = {}) {
 describe("npm run soak", () => {
   it("goes on until its time is over, and tells what it has seen", { timeout: 150_000 }, () => {
     const { status, stdout, stderr } = soak(["--minutes", "0.05", "--seed", "5", "--seconds", "1"]);
-    expect({ status, stdout, stderr }).toEqual({ status: 0, stdout: expect.stringMatching(SUMMARY), stderr: "" });
+    // Once in some 1,000 kills Node aborts a round by an assertion of its own, and says so; it is run again.
+    const hasAborted = /^round \d+: Node aborted by an assertion of its own: once more$/m.test(stdout);
+    const told = hasAborted ? expect.stringMatching(/Assertion failed/) : "";
+    expect({ status, stdout, stderr }).toEqual({ status: 0, stdout: expect.stringMatching(SUMMARY), stderr: told });
     const [, rounds, operations] = SUMMARY.exec(stdout) ?? [];
     expect(Number(rounds)).toBeGreaterThan(0);
     expect(Number(operations)).toBeGreaterThan(100);

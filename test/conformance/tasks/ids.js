@@ -18,7 +18,8 @@ export const LATER = 14;
 export const STREAM = 15;
 export const OPEN = 16;
 export const AWAIT_END = 17;
-/** @type {import("pamir").DispatchId<{ numbers: number[], wait?: number }, { sum: number, task: number }>} */
+export const RELEASE = 18;
+/** @type {import("pamir").DispatchId<{ numbers: number[], held?: boolean }, { sum: number, task: number }>} */
 export const SUM = dispatchId(20, codecs.json(), codecs.json());
 /** @type {import("pamir").DispatchId<string, string>} */
 export const FAIL = dispatchId(21, codecs.text, codecs.text);

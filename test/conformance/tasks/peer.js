@@ -16,6 +16,7 @@ import {
   OPEN,
   READ,
   REGION,
+  RELEASE,
   SEND,
   STREAM,
   SUM,
@@ -104,8 +105,10 @@ context.dispatch(CALL_BACK, (message) => {
     });
   });
 });
-context.dispatch(SUM, async ({ numbers, wait }) => {
-  if (wait !== undefined) await new Promise((resolve) => setTimeout(resolve, wait));
+// A sum that is held is answered behind this.
+const released = new Promise((resolve) => context.dispatch(RELEASE, () => resolve(undefined)));
+context.dispatch(SUM, async ({ numbers, held }) => {
+  if (held) await released;
   return { sum: numbers.reduce((sum, number) => sum + number, 0), task: client.task };
 });
 context.dispatch(FAIL, async (how) => {
