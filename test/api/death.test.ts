@@ -112,6 +112,8 @@ function deathSuite(variant: Variant): void {
           // The others go on, and the memory that served the dead is free again.
           context.sendImmediate(witness, OTHER);
           until(context, () => alive === 2);
+          // A send may find that it has ended before all are told of that.
+          await context.whenEnded(victim, { timeout: PATIENCE });
           expectFree(variant, job, [context], free);
           if (death.how === "leave") expect(job.dump().tasks[1]?.state).toBe("closed");
           openGate(flags, 5);
