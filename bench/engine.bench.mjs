@@ -1,6 +1,7 @@
 // @ts-check
-// What the engine thread costs and spares: puts through it beside a bare memory.copy of the same bytes from and to the same places; what an application
-// thread has to do for a large message, beside a small one; and small messages while a large one is moved.
+// What the engine thread costs and spares: puts through it beside a bare memory.copy of the same bytes from and to the same
+// places; what an application thread has to do for a large message, beside a small one; and small messages while a large one
+// is moved.
 //   node bench/engine.bench.mjs [--quick]
 import { execFileSync } from "node:child_process";
 import { readlinkSync } from "node:fs";
