@@ -19,11 +19,11 @@ const PUT_BYTES = 64 * KIB;
 const IN_FLIGHT = 8;
 const PUTS = quick ? 200 : 8000;
 /**
- * In how many places one behind the other they lie, on either side: 512 KiB in all, which a cache of the second level holds,
- * and 16 MiB, which it does not. Not 1 MiB, which it just holds, or not: there the bare copy of the same places, one time and
- * the next, differs by a factor of 2.
+ * In how many places one behind the other they lie, on either side: 512 KiB in all, which a cache of the second level holds;
+ * 1 MiB, a place for each that is under way, which it just holds, or not: the bare copy of the same places, one time and the
+ * next, differs there by up to a factor of 2; and 16 MiB, which it does not hold.
  */
-const PLACES = [4, 128];
+const PLACES = [4, IN_FLIGHT, 128];
 const REGION_BYTES = Math.max(...PLACES) * PUT_BYTES;
 /** In pieces of 5 ms, and many of them: a processor that others use too is half as fast for some 100 ms at times. */
 const TURNS = quick ? 1 : 81;
