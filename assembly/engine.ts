@@ -232,9 +232,12 @@ export function inject(fifo: usize, completions: u32): u32 {
 
 /** Owner: whether the engine has processed all of a FIFO. */
 function isProcessed(fifo: usize, isInline: bool): bool {
+  const tail = load<u32>(fifo, INJECTION_TAIL_OFFSET);
+  // What is taken is processed, also where the engine thread has told of it and not yet said how far it is.
+  if (load<u32>(fifo, INJECTION_OLDEST_OFFSET) == tail) return true;
   // SYNC E (idle): pairs with engineRun(), on another thread; what is processed, that thread has done with.
   const head = isInline ? load<u32>(fifo, INJECTION_HEAD_OFFSET) : loadWord(fifo + INJECTION_HEAD_OFFSET);
-  return head == load<u32>(fifo, INJECTION_TAIL_OFFSET);
+  return head == tail;
 }
 
 /**

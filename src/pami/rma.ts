@@ -11,6 +11,7 @@ import {
   DESCRIPTOR_WORDS,
   ENGINE_PAUSE,
   INJECTION_HEAD_OFFSET,
+  INJECTION_OLDEST_OFFSET,
   INJECTION_STAGED_OFFSET,
   INJECTION_TAIL_OFFSET,
   NONE,
@@ -342,7 +343,7 @@ export class Rma {
   /** The engine thread has ended: so has what it had to do, unless it has not begun. */
   engineEnded(hadBegun: boolean): void {
     for (const fifo of this.#fifos) {
-      if (!fifo.left) continue;
+      // Also where all is taken: the thread may have ended before it said how far it was.
       if (hadBegun) {
         this.#kernel.engineGiveUp(fifo.pointer);
         this.#leave(fifo, false);
@@ -570,9 +571,12 @@ export class Rma {
 
   /** Slots that the engine thread has not processed. */
   #leftElsewhere(fifo: Fifo): number {
+    const tail = this.#words[(fifo.pointer + INJECTION_TAIL_OFFSET) >>> 2] as number;
+    // What is taken is processed, also where the engine thread has not yet said so.
+    if (this.#words[(fifo.pointer + INJECTION_OLDEST_OFFSET) >>> 2] === tail) return 0;
     // SYNC E (look): pairs with engineRun().
     fifo.seen = this.#kernel.loadWord(fifo.pointer + INJECTION_HEAD_OFFSET);
-    return (this.#words[(fifo.pointer + INJECTION_TAIL_OFFSET) >>> 2] as number) - fifo.seen;
+    return (tail - fifo.seen) | 0;
   }
 
   #complete(fifo: Fifo, taken: number, errors: unknown[]): void {
@@ -584,6 +588,8 @@ export class Rma {
     fifo.cookies[slot] = undefined;
     fifo.pending--;
     this.busy--;
+    // So that the last callback finds a context that is drained, as with an engine of its own.
+    if (fifo.pending === 0 && !this.#engine.isOwn) this.#run(fifo);
     try {
       callback(cookie, resultOf(taken >>> COMPLETION_RESULT_SHIFT));
     } catch (error) {

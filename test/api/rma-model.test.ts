@@ -268,13 +268,6 @@ class Run {
     return this.#fenceAlls.length === 0 && this.#due.every(isEmpty) && this.#open.every(isEmpty);
   }
 
-  /** Whether nothing is unfinished, whoever does it. */
-  #isFirst(): boolean {
-    if (!this.#isIdle) return false;
-    catchUp(this.#world);
-    return true;
-  }
-
   #transfer(given: Transfer): void {
     const { call, endpoint, local, callbacks, scribble, throws } = given;
     const { client, context, regions, endpoints, peerHandle, expected } = this.#world;
@@ -302,7 +295,7 @@ class Run {
     };
     // Transfers and rmws are unordered.
     if (this.#open[endpoint].some((other) => other.isRmw && this.#meet(other, open))) return;
-    const isFirst = this.#isFirst();
+    const isFirst = this.#isIdle;
     const handle = remote === PEER ? peerHandle : regions[given.remote].handle;
     const parameters: TransferParameters = {
       to: endpoints[endpoint],
@@ -373,7 +366,7 @@ class Run {
       writeWord(words, 0, isWide, value);
       writeWord(words, 8, isWide, test);
     }
-    const isFirst = this.#isFirst();
+    const isFirst = this.#isIdle;
     const result = context.rmw({
       to: endpoints[endpoint],
       remote: space === PEER ? peerHandle : regions[given.remote].handle,
@@ -412,7 +405,7 @@ class Run {
   #fence(endpoint: number, inside: readonly Step[]): void {
     const { context, endpoints } = this.#world;
     const number = ++this.#number;
-    const isFirst = this.#isFirst();
+    const isFirst = this.#isIdle;
     const since = this.#lastFence;
     const done = this.#callback(endpoint, number, "fence", (result) => {
       this.#confirm(endpoint, number);
@@ -662,13 +655,6 @@ function settle({ context, hasThread }: World): void {
   }
 }
 
-/** Until an engine thread has said how far it is, which it does behind telling what is done. */
-function catchUp({ client, hasThread }: World): void {
-  if (!hasThread) return;
-  const isBehind = () => client.dump().tasks[0]?.contexts[0]?.injections.some(({ left }) => left > 0) === true;
-  for (const end = performance.now() + PATIENCE; isBehind() && performance.now() < end; );
-}
-
 /** How many puts are accepted without an advance() in between, from when nothing is under way. */
 function acceptedByIdle(world: World): number {
   const { context, endpoints, regions } = world;
@@ -684,7 +670,6 @@ function acceptedByIdle(world: World): number {
   // The one before them has taken all slots before its own along.
   context.put({ ...put, bytes: ZONE });
   until(context, () => called === 1);
-  catchUp(world);
   let accepted = 0;
   while (context.put(put) === SUCCESS) accepted++;
   expect(called).toBe(1);

@@ -324,6 +324,25 @@ describe.each(ENGINE_VARIANTS)("$name", (variant) => {
         expect(context.advance()).toBe(0);
       }));
 
+    it("C7 in the last callback nothing is under way: the context is drained, and what is short is done at once", () =>
+      alone(variant, { bytes: 2 * SLICE, fifos: 1 }, ({ context, put, from, into }) => {
+        const seen: unknown[] = [];
+        const wanted: unknown[] = [];
+        const isThere = (): boolean => {
+          from.bytes[0] = seen.length + 1;
+          put(8);
+          return into.bytes[0] === seen.length + 1;
+        };
+        // Many: an engine thread says how far it is only some ns behind what it tells of.
+        for (let round = 0; round < 100; round++) {
+          const onLocal = () => seen.push(context.drained && isThere());
+          put(2 * SLICE - 8, { localOffset: 8, remoteOffset: 8, onLocal });
+          wanted.push(true);
+          until(context, () => seen.length === wanted.length);
+        }
+        expect(seen).toEqual(wanted);
+      }));
+
     it.each(PLACES)("C9 a callback may issue operations, which a later round completes, and may throw: %s", (place) =>
       alone(variant, { bytes: 2 * SLICE }, ({ context, put }) => {
         const log: string[] = [];

@@ -44,6 +44,12 @@ export const ENGINE_MUTANTS: readonly Mutant[] = [
       replace: "",
     },
     {
+      name: "a FIFO of which all is taken is not given up where the engine thread died before it said how far it was",
+      file: "src/pami/rma.ts",
+      find: "      this.#kernel.engineGiveUp(fifo.pointer);\n",
+      replace: "      if (fifo.left) this.#kernel.engineGiveUp(fifo.pointer);\n",
+    },
+    {
       name: "nobody hears that the engine thread has died",
       file: "src/engine/engine.ts",
       find: "    this.isOwn = true;\n    return true;\n",
@@ -219,6 +225,12 @@ export const ENGINE_MUTANTS: readonly Mutant[] = [
       file: "engine.ts",
       find: "load<u32>(fifo, INJECTION_HEAD_OFFSET) : loadWord(fifo + INJECTION_HEAD_OFFSET);\n  return head",
       replace: "load<u32>(fifo, INJECTION_HEAD_OFFSET) : load<u32>(fifo, INJECTION_HEAD_OFFSET);\n  return head",
+    },
+    {
+      name: "what is taken is behind what the engine thread has not yet said",
+      file: "engine.ts",
+      find: "  if (load<u32>(fifo, INJECTION_OLDEST_OFFSET) == tail) return true;\n",
+      replace: "",
     },
     {
       name: "what is short does not wait for what is before it",

@@ -206,9 +206,11 @@ export function twinEngine(
   }
 
   function isProcessed(fifo: number, isInline: boolean): boolean {
+    const tail = words[(fifo + INJECTION_TAIL_OFFSET) >>> 2];
+    if (words[(fifo + INJECTION_OLDEST_OFFSET) >>> 2] === tail) return true;
     // SYNC E (idle)
     const head = isInline ? words[(fifo + INJECTION_HEAD_OFFSET) >>> 2] : loadWord(fifo + INJECTION_HEAD_OFFSET);
-    return head === words[(fifo + INJECTION_TAIL_OFFSET) >>> 2];
+    return head === tail;
   }
 
   function submit(job: number, fifo: number, hasCallback: boolean): number {

@@ -156,7 +156,7 @@ class Submitter {
   readonly #world: World;
   readonly #fifo: number;
   /** Completions that are to come. */
-  #due = 0;
+  due = 0;
   #last = NONE;
 
   constructor(world: World) {
@@ -176,14 +176,14 @@ class Submitter {
       this.take();
       return inject(this.#world, 0, order);
     });
-    this.#due += order.completions + Number(order.kind === DESCRIPTOR_FENCE);
+    this.due += order.completions + Number(order.kind === DESCRIPTOR_FENCE);
   }
 
   take(): void {
     for (;;) {
       const taken = this.#world.kernel.completionTake(this.#fifo);
       if (taken === NONE) return;
-      this.#due--;
+      this.due--;
       this.#last = taken >>> COMPLETION_RESULT_SHIFT;
     }
   }
@@ -197,7 +197,7 @@ class Submitter {
     this.inject(order);
     sleepUntil(this.#world, this.#world.task(0), () => {
       this.take();
-      return this.#due === 0;
+      return this.due === 0;
     });
     return this.#last;
   }
@@ -233,6 +233,35 @@ function submitted(): Scenario {
     check(world, [notes = []]) {
       expectNothingLeft(world);
       same("what the fences say", notes, [TRANSFER_DONE, TRANSFER_REMOTE_CLOSED, TRANSFER_DONE]);
+    },
+  };
+}
+
+/** Whoever has taken the callback of the last that was injected is not behind anything, however far the engine thread says it is. */
+function submittedBehindTaken(): Scenario {
+  return {
+    name: "C7: something short is done at once by whoever has taken the callbacks of all that is before it",
+    engine: true,
+    endless: [1],
+    setup: setupTasks,
+    threads: [
+      (world) => {
+        const own = new Submitter(world);
+        for (const word of [0, 1]) {
+          own.inject(put(word, 1));
+          sleepUntil(world, world.task(0), () => {
+            own.take();
+            return own.due === 0;
+          });
+          stage(world, 0, put(SHORT_FROM, 0));
+          world.note(world.kernel.submit(map.job, world.fifo(0), false));
+        }
+      },
+      serveForever,
+    ],
+    check(world, [notes = []]) {
+      expectNothingLeft(world);
+      same("what submit() gives", notes, [TRANSFER_DONE, TRANSFER_DONE]);
     },
   };
 }
@@ -372,6 +401,7 @@ export const ENGINE_SCENARIOS: readonly Scenario[] = [
   ),
   called("C5: two tasks call the engine thread while it falls asleep", 1, [put(0, 1)], [put(0, 1)]),
   submitted(),
+  submittedBehindTaken(),
   closed("a region is closed while a put to it is in the engine thread's hands", DESCRIPTOR_PUT, ({ kernel }) => {
     kernel.regionClose(map.job, regionOf(1, TO).index);
     tellEngine(kernel, map);
