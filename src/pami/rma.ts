@@ -588,7 +588,7 @@ export class Rma {
     fifo.cookies[slot] = undefined;
     fifo.pending--;
     this.busy--;
-    // So that the last callback finds a context that is drained, as with an engine of its own.
+    // So that the last one finds the context drained: the engine thread may not yet have said how far it is.
     if (fifo.pending === 0 && !this.#engine.isOwn) this.#run(fifo);
     try {
       callback(cookie, resultOf(taken >>> COMPLETION_RESULT_SHIFT));

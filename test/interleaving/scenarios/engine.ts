@@ -156,7 +156,7 @@ class Submitter {
   readonly #world: World;
   readonly #fifo: number;
   /** Completions that are to come. */
-  due = 0;
+  #due = 0;
   #last = NONE;
 
   constructor(world: World) {
@@ -176,14 +176,14 @@ class Submitter {
       this.take();
       return inject(this.#world, 0, order);
     });
-    this.due += order.completions + Number(order.kind === DESCRIPTOR_FENCE);
+    this.#due += order.completions + Number(order.kind === DESCRIPTOR_FENCE);
   }
 
   take(): void {
     for (;;) {
       const taken = this.#world.kernel.completionTake(this.#fifo);
       if (taken === NONE) return;
-      this.due--;
+      this.#due--;
       this.#last = taken >>> COMPLETION_RESULT_SHIFT;
     }
   }
@@ -195,11 +195,16 @@ class Submitter {
     stage(this.#world, 0, order);
     if (this.#world.kernel.submit(map.job, this.#fifo, true) === TRANSFER_DONE) return TRANSFER_DONE;
     this.inject(order);
+    this.settle();
+    return this.#last;
+  }
+
+  /** Sleeps until all completions that are to come are taken. */
+  settle(): void {
     sleepUntil(this.#world, this.#world.task(0), () => {
       this.take();
-      return this.due === 0;
+      return this.#due === 0;
     });
-    return this.#last;
   }
 }
 
@@ -237,7 +242,7 @@ function submitted(): Scenario {
   };
 }
 
-/** Whoever has taken the callback of the last that was injected is not behind anything, however far the engine thread says it is. */
+/** Whoever has taken the last callback is behind nothing, however far the engine thread says that it is. */
 function submittedBehindTaken(): Scenario {
   return {
     name: "C7: something short is done at once by whoever has taken the callbacks of all that is before it",
@@ -249,10 +254,7 @@ function submittedBehindTaken(): Scenario {
         const own = new Submitter(world);
         for (const word of [0, 1]) {
           own.inject(put(word, 1));
-          sleepUntil(world, world.task(0), () => {
-            own.take();
-            return own.due === 0;
-          });
+          own.settle();
           stage(world, 0, put(SHORT_FROM, 0));
           world.note(world.kernel.submit(map.job, world.fifo(0), false));
         }
