@@ -111,7 +111,8 @@ const HEAP_BYTES_BROWSER = 32 * 1024 ** 2;
 /**
  * Starts a job: `tasks` workers that import the module `entry`, where each calls `attach()`. Resolves when the workers
  * are being started; messages to a task that is not up yet wait for it, and a task that fails to load ends with its
- * error in `job.exited`.
+ * error in `job.exited`. In a browser, call it on the page: in Firefox 153, a worker that starts workers stands still for
+ * ever now and then, one time in some hundred.
  * @param entry URL of the task module: `new URL('./task.js', import.meta.url)`; in a browser also a function that makes a
  *   worker of it, for bundlers: `() => new Worker(new URL('./task.js', import.meta.url), { type: 'module' })`; null where
  *   there is none to start, with `tasks: 1, join: true`

@@ -6,7 +6,7 @@ import puppeteer, { type Browser } from "puppeteer-core";
 import { createServer } from "vite";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { buildDemo } from "../../scripts/demo.mjs";
-import type { Outcome } from "../browser/isolated/conformance/worker.js";
+import type { Outcome } from "../browser/isolated/conformance/vitest.js";
 import { ALIAS, DEPENDENCIES, ISOLATION, shims } from "../browser/shims.js";
 import { filesOf, serve } from "./support.js";
 
@@ -57,6 +57,10 @@ describe.skipIf(executablePath === undefined && !isRequired)("Firefox", () => {
       await server.listen();
       try {
         const page = await browser.newPage();
+        // What the page has to say where it comes to no end: a script that was not loaded, say.
+        const said: string[] = [];
+        page.on("pageerror", (error) => said.push(String(error)));
+        page.on("console", (message) => said.push(message.text()));
         await page.goto(`${server.resolvedUrls?.local[0]}test/browser/firefox/index.html`);
         // Asked again and again: where it hangs, what came before tells where.
         let isOver = false;
@@ -65,7 +69,8 @@ describe.skipIf(executablePath === undefined && !isRequired)("Firefox", () => {
           isOver = (await page.evaluate("globalThis.isOver === true")) as boolean;
         }
         const outcomes = (await page.evaluate("globalThis.outcomes ?? []")) as Outcome[];
-        expect(isOver, `hangs behind ${JSON.stringify(outcomes.at(-1))}`).toBe(true);
+        const last = `${outcomes.length} tests, then ${JSON.stringify(outcomes.at(-1))}; ${said.slice(-5).join("\n")}`;
+        expect(isOver, `hangs: ${last}`).toBe(true);
         await page.close();
         expect(outcomes.filter((outcome) => "error" in outcome)).toEqual([]);
         expect(outcomes.length).toBeGreaterThan(least);

@@ -1,34 +1,37 @@
 // The suites on a page without Vitest: test/pages/firefox.test.ts reads what comes of them.
 import "../isolated/conformance/globals.js";
 import { apiSuite } from "../../conformance/api.suite.js";
-import { cases } from "../isolated/conformance/vitest.js";
-import type { Outcome } from "../isolated/conformance/worker.js";
+import { startWorker } from "../isolated/conformance/node.js";
+import { cases, HANGS_MS, type Outcome, run } from "../isolated/conformance/vitest.js";
+import type { Report } from "../isolated/conformance/worker.js";
 
 const kernels = ["wasm", "ts"] as const;
 const outcomes: Outcome[] = [];
 Object.assign(globalThis, { outcomes, isOver: false });
 
 apiSuite({ name: crossOriginIsolated ? "shared memory" : "messages", kernels });
-for (const { name, body } of cases) {
-  try {
-    await body();
-    outcomes.push({ name });
-  } catch (thrown) {
-    outcomes.push({ name, error: thrown instanceof Error ? `${thrown.message}\n${thrown.stack}` : String(thrown) });
-  }
-}
+for (const one of cases) outcomes.push(await run(one));
 
-/** The kernels' own suites, in a worker. */
+/** The kernels' own suites, in a worker. What waits for ever in there, or is not loaded, comes out here. */
 async function inWorker(group: string): Promise<void> {
   const worker = new Worker(new URL("../isolated/conformance/worker.ts", import.meta.url), {
     type: "module",
     name: group,
   });
-  await new Promise<void>((resolve, reject) => {
-    worker.onerror = (event) => reject(new Error(event.message || "the worker was not loaded"));
-    worker.onmessage = ({ data }: MessageEvent<Outcome>) => {
-      if ("over" in data) resolve();
-      else outcomes.push({ ...data, name: `${group}: ${data.name}` });
+  await new Promise<void>((resolve) => {
+    const end = (error: string) => {
+      outcomes.push({ name: `${group}, behind ${outcomes.at(-1)?.name}`, error });
+      resolve();
+    };
+    const limit = () => setTimeout(end, 2 * HANGS_MS, "hangs");
+    let timer = limit();
+    worker.onerror = (event) => end(event.message || "the worker was not loaded");
+    worker.onmessage = ({ data }: MessageEvent<Report>) => {
+      clearTimeout(timer);
+      if ("over" in data) return resolve();
+      timer = limit();
+      if ("start" in data) return startWorker(data);
+      outcomes.push({ ...data, name: `${group}: ${data.name}` });
     };
   });
   worker.terminate();

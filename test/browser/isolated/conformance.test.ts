@@ -1,6 +1,8 @@
 // The conformance suites of the kernels, in real Web Workers on an isolated page.
 import { expect, it } from "vitest";
-import type { Outcome } from "./conformance/worker.js";
+import { startWorker } from "./conformance/node.js";
+import type { Outcome } from "./conformance/vitest.js";
+import type { Report } from "./conformance/worker.js";
 
 it.each(["wasm", "debug", "twin", "mixed"])(
   "%s",
@@ -10,8 +12,9 @@ it.each(["wasm", "debug", "twin", "mixed"])(
     let done = 0;
     const total = await new Promise<number>((resolve, reject) => {
       worker.onerror = (event) => reject(new Error(event.message || "the worker was not loaded"));
-      worker.onmessage = ({ data }: MessageEvent<Outcome>) => {
+      worker.onmessage = ({ data }: MessageEvent<Report>) => {
         if ("over" in data) return resolve(data.over);
+        if ("start" in data) return startWorker(data);
         done++;
         if (data.error !== undefined) failed.push(data);
       };

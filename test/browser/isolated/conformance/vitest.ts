@@ -18,6 +18,35 @@ export interface Case {
   readonly body: () => unknown;
 }
 
+/** What came of a test. */
+export interface Outcome {
+  readonly name: string;
+  readonly error?: string;
+}
+
+/** Milliseconds after which a test hangs: the slowest takes 5 s where nothing else runs. */
+export const HANGS_MS = 120_000;
+
+/** Runs a test. One that hangs is left behind: those after it run, and it is known which it was. */
+export async function run({ name, before, body }: Case): Promise<Outcome> {
+  let limit: ReturnType<typeof setTimeout> | undefined;
+  const hang = new Promise<never>((_, reject) => {
+    limit = setTimeout(() => reject(new Error("hangs")), HANGS_MS);
+  });
+  const test = async () => {
+    for (const prepare of before) await prepare();
+    await body();
+  };
+  try {
+    await Promise.race([test(), hang]);
+    return { name };
+  } catch (thrown) {
+    return { name, error: thrown instanceof Error ? `${thrown.message}\n${thrown.stack}` : String(thrown) };
+  } finally {
+    clearTimeout(limit);
+  }
+}
+
 /** The tests that the suites have declared. */
 export const cases: Case[] = [];
 let names: string[] = [];

@@ -3,10 +3,11 @@ import "./globals.js";
 import { chainSuite } from "../../../conformance/chain.suite.js";
 import { kernelSuite } from "../../../conformance/kernel.suite.js";
 import { rmaSuite } from "../../../conformance/rma.suite.js";
-import { cases } from "./vitest.js";
+import type { Start } from "./node.js";
+import { cases, type Outcome, run } from "./vitest.js";
 
-/** What came of a test; `over`: of all of them. */
-export type Outcome = { readonly name: string; readonly error?: string } | { readonly over: number };
+/** What came of a test, or a worker that is to be started; `over`: how many tests there were. */
+export type Report = Outcome | Start | { readonly over: number };
 
 type Rig = Parameters<typeof kernelSuite>[1];
 
@@ -27,14 +28,5 @@ for (const rig of GROUPS[self.name] as readonly Rig[]) {
   chainSuite(name, rig);
 }
 
-for (const { name, before, body } of cases) {
-  let error: string | undefined;
-  try {
-    for (const prepare of before) await prepare();
-    await body();
-  } catch (thrown) {
-    error = thrown instanceof Error ? `${thrown.message}\n${thrown.stack}` : String(thrown);
-  }
-  postMessage((error === undefined ? { name } : { name, error }) satisfies Outcome);
-}
-postMessage({ over: cases.length } satisfies Outcome);
+for (const one of cases) postMessage((await run(one)) satisfies Report);
+postMessage({ over: cases.length } satisfies Report);
