@@ -20,6 +20,7 @@ import {
   DESCRIPTOR_TEST_OFFSET,
   DESCRIPTOR_VALUE_OFFSET,
   DESCRIPTOR_WORDS,
+  INJECTION_AHEAD_OFFSET,
   INJECTION_FAILED_OFFSET,
   INJECTION_FIRST_OFFSET,
   INJECTION_HEAD_OFFSET,
@@ -330,9 +331,13 @@ function proceed(job: usize, fifo: usize, descriptor: usize, kind: u32, left: u3
  * @returns how many slots are left to process
  */
 export function engineRun(job: usize, fifo: usize, most: u32): u32 {
-  const before = load<u32>(fifo, INJECTION_HEAD_OFFSET);
   // SYNC I (look): pairs with inject().
-  const tail = loadWord(fifo + INJECTION_TAIL_OFFSET);
+  return engineRunTo(job, fifo, loadWord(fifo + INJECTION_TAIL_OFFSET), most);
+}
+
+/** The same, up to a tail that was looked at sooner. */
+export function engineRunTo(job: usize, fifo: usize, tail: u32, most: u32): u32 {
+  const before = load<u32>(fifo, INJECTION_HEAD_OFFSET);
   if (before == tail) return 0;
   const mask = load<u32>(fifo, INJECTION_SLOTS_OFFSET) - 1;
   let head = before;
@@ -356,6 +361,7 @@ export function engineRun(job: usize, fifo: usize, most: u32): u32 {
   tellDone(fifo);
   // SYNC E (done): pairs with hasRoom().
   if (head != before) storeWord(fifo + INJECTION_HEAD_OFFSET, head);
+  store<u32>(fifo, tail - head, INJECTION_AHEAD_OFFSET);
   return tail - head;
 }
 

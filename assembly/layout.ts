@@ -120,6 +120,7 @@ export const JOB_SIZE: u32 = 640;
 //    20  sleeps     the task          dump      times that it fell asleep, modulo 2^32
 //    24  seen       engine thread     all       of its own slot: the notice that it has dealt with           SYNC N
 //    28  turn       engine thread     itself    of its own slot: what moved the last slice, see engineServe()
+//    32  alone      engine thread     itself    of its own slot: 1: that was a FIFO, and nothing else was long then
 //   128  parked     the task          ringers   1 while the task may be asleep; only arming writes it       SYNC P
 //   256  bell       ringers           the task  what the task sleeps on; counts the rings                   SYNC P
 // ╘═════════════════════════════════════════════════════════════════════════════════════════════════════════════════╛
@@ -131,6 +132,7 @@ export const TASK_SINCE_OFFSET: u32 = 16;
 export const TASK_SLEEPS_OFFSET: u32 = 20;
 export const TASK_SEEN_OFFSET: u32 = 24;
 export const TASK_TURN_OFFSET: u32 = 28;
+export const TASK_ALONE_OFFSET: u32 = 32;
 export const TASK_PARKED_OFFSET: u32 = 128;
 export const TASK_BELL_OFFSET: u32 = 256;
 export const TASK_SIZE: u32 = 384;
@@ -385,6 +387,7 @@ export const REGION_SHIFT: u32 = 4;
 //   136  result   engine   engine   TRANSFER_… of the last transfer: its completion descriptors hand it on
 //   140  refused  engine   dump     descriptors that were refused, modulo 2^32
 //   144  failed   engine   engine   TRANSFER_… of the first that was refused since the last fence
+//   148  ahead    engine   engine   slots from head on that it has seen
 //   192  slots    launch   all      how many there are, power of two; in a line that nobody writes
 //   196  first    launch   all      pointer to slot 0
 //   256  mask[]   engine   owner    bit i: the completion descriptor in slot i is processed; then the levels above it,
@@ -402,6 +405,7 @@ export const INJECTION_MOVED_OFFSET: u32 = 132;
 export const INJECTION_RESULT_OFFSET: u32 = 136;
 export const INJECTION_REFUSED_OFFSET: u32 = 140;
 export const INJECTION_FAILED_OFFSET: u32 = 144;
+export const INJECTION_AHEAD_OFFSET: u32 = 148;
 export const INJECTION_SLOTS_OFFSET: u32 = 192;
 export const INJECTION_FIRST_OFFSET: u32 = 196;
 export const INJECTION_MASK_OFFSET: u32 = 256;

@@ -1,11 +1,13 @@
 // The engine thread: the engine of all tasks of the node, on a thread of its own. It does what is short at once, wherever it
 // is, and of what is long one slice in each turn, so that nothing short waits behind more than one slice of another's.
 import { chainLeft, chainRun } from "./chain";
-import { engineRun } from "./engine";
+import { engineRun, engineRunTo } from "./engine";
 import {
   CONTEXT_OPEN,
   CONTEXT_STATE_OFFSET,
   CONTEXT_TASK_OFFSET,
+  CONTEXT_WINDOWS_OFFSET,
+  INJECTION_AHEAD_OFFSET,
   INJECTION_HEAD_OFFSET,
   INJECTION_TAIL_OFFSET,
   JOB_CONTEXT_SIZE_OFFSET,
@@ -21,6 +23,7 @@ import {
   NONE,
   SHORT_BYTES,
   SLICE_BYTES,
+  TASK_ALONE_OFFSET,
   TASK_NOTICE_OFFSET,
   TASK_SEEN_OFFSET,
   TASK_SIZE,
@@ -48,24 +51,37 @@ function isServed(context: usize): bool {
   return loadWord(context + CONTEXT_STATE_OFFSET) == CONTEXT_OPEN && loadWord(task + TASK_STATE_OFFSET) == TASK_UP;
 }
 
-/** One FIFO of a context, or with number F its windows. Returns what is left. */
-function serve(job: usize, ordinal: u32, number: u32, most: u32): u32 {
+/** Whether one FIFO of a context has anything to process, or it has windows: asked of each in each turn, mostly in vain. */
+function hasSome(job: usize, ordinal: u32, number: u32): bool {
+  // SYNC V (blocks): pairs with the store of the owner.
+  if (number == load<u32>(job, JOB_FIFOS_OFFSET))
+    return loadWord(contextOf(job, ordinal) + CONTEXT_WINDOWS_OFFSET) != 0;
+  const fifo = fifoOf(job, ordinal, number);
+  // SYNC I (due): pairs with inject().
+  return loadWord(fifo + INJECTION_TAIL_OFFSET) != load<u32>(fifo, INJECTION_HEAD_OFFSET);
+}
+
+/** One FIFO of a context, or with number F its windows: what is short, or a slice. Returns what may be left. */
+function serve(job: usize, ordinal: u32, number: u32, isSlice: bool): u32 {
   const context = contextOf(job, ordinal);
+  const most = isSlice ? SLICE_BYTES : SHORT_BYTES;
   if (number == load<u32>(job, JOB_FIFOS_OFFSET)) return chainRun(job, context, most);
   const fifo = fifoOf(job, ordinal, number);
   const before = load<u32>(fifo, INJECTION_HEAD_OFFSET);
-  const left = engineRun(job, fifo, most);
+  // A slice has enough of what it knows: a look at its owner's line would have both wait.
+  const ahead: u32 = isSlice ? load<u32>(fifo, INJECTION_AHEAD_OFFSET) : 0;
+  const left = ahead != 0 ? engineRunTo(job, fifo, before + ahead, most) : engineRun(job, fifo, most);
+  if (load<u32>(fifo, INJECTION_HEAD_OFFSET) == before) return left;
   // Its owner may wait for a completion, or for room.
-  if (load<u32>(fifo, INJECTION_HEAD_OFFSET) != before) ring(load<usize>(context, CONTEXT_TASK_OFFSET));
-  return left;
+  ring(load<usize>(context, CONTEXT_TASK_OFFSET));
+  // Meanwhile there may be more: a slice takes longer than it takes to inject.
+  return isSlice ? 1 : left;
 }
 
 /** Whether a context has anything to process. */
 function isDue(job: usize, ordinal: u32): bool {
   for (let number: u32 = 0; number < load<u32>(job, JOB_FIFOS_OFFSET); number++) {
-    const fifo = fifoOf(job, ordinal, number);
-    // SYNC I (due): pairs with inject().
-    if (loadWord(fifo + INJECTION_TAIL_OFFSET) != load<u32>(fifo, INJECTION_HEAD_OFFSET)) return true;
+    if (hasSome(job, ordinal, number)) return true;
   }
   return chainLeft(contextOf(job, ordinal));
 }
@@ -97,7 +113,9 @@ function countDue(job: usize, words: u32): u32 {
 
 /**
  * Engine thread: one turn. What is short is processed in all FIFOs and windows of all contexts that are due; then one slice of
- * something long, of each of those in turn.
+ * something long, of each of those in turn. A FIFO that alone was long in the last turn has its slice where it stands among
+ * the others: what is short waits behind one slice all the same, and nothing is looked at twice (puts of 64 KiB, beyond
+ * their copy: 155 → 113 ns where a hand-off between the processors takes 275).
  * @returns how many contexts have something left, or had when that slice began; whoever was called for in the turn is one
  */
 export function engineServe(job: usize): u32 {
@@ -107,6 +125,9 @@ export function engineServe(job: usize): u32 {
   // Of each context its FIFOs, and then its windows.
   const numbers = load<u32>(job, JOB_FIFOS_OFFSET) + 1;
   const last = load<u32>(engine, TASK_TURN_OFFSET);
+  const alone: u32 = load<u32>(engine, TASK_ALONE_OFFSET) != 0 ? last : NONE;
+  let isSliced = false;
+  let longs: u32 = 0;
   let first = NONE;
   let next = NONE;
   for (let word: u32 = 0; word < words; word++) {
@@ -118,9 +139,15 @@ export function engineServe(job: usize): u32 {
       const served = isServed(contextOf(job, ordinal));
       let hasLong = false;
       for (let number: u32 = 0; served && number < numbers; number++) {
-        if (serve(job, ordinal, number, SHORT_BYTES) == 0) continue;
-        hasLong = true;
         const item = ordinal * numbers + number;
+        if (item != alone && !hasSome(job, ordinal, number)) continue;
+        if (serve(job, ordinal, number, item == alone) == 0) continue;
+        hasLong = true;
+        if (item == alone) {
+          isSliced = true;
+          continue;
+        }
+        longs++;
         if (first == NONE) first = item;
         if (next == NONE && item > last) next = item;
       }
@@ -130,10 +157,14 @@ export function engineServe(job: usize): u32 {
       if (served && isDue(job, ordinal)) setBits(pointer, bit);
     }
   }
-  if (first != NONE) {
+  if (isSliced && longs != 0) store<u32>(engine, 0, TASK_ALONE_OFFSET);
+  if (!isSliced && first != NONE) {
     const item = next == NONE ? first : next;
     store<u32>(engine, item, TASK_TURN_OFFSET);
-    serve(job, item / numbers, item % numbers, SLICE_BYTES);
+    const number = item % numbers;
+    // Windows share what they may move: what is short in one has to be done before the slice of another.
+    store<u32>(engine, u32(longs == 1 && number != numbers - 1), TASK_ALONE_OFFSET);
+    serve(job, item / numbers, number, true);
   }
   return countDue(job, words);
 }

@@ -12,6 +12,7 @@ import {
   DESCRIPTOR_GET,
   DESCRIPTOR_PUT,
   DESCRIPTOR_RMW,
+  INJECTION_AHEAD_OFFSET,
   INJECTION_HEAD_OFFSET,
   INJECTION_MASK_OFFSET,
   INJECTION_MOVED_OFFSET,
@@ -582,6 +583,25 @@ export function serveSuite(name: string, options: RigOptions): void {
           expect(longs.some(isLeft)).toBe(false);
         },
       );
+
+      it("a slice looks at its owner's line once for all that it finds there", () => {
+        const put = (): number => inject(5, 0, { bytes: SLICE_BYTES });
+        for (let i = 0; i < 3; i++) put();
+        const steps: number[][] = [];
+        for (let turn = 0; turn < 5; turn++) {
+          serve();
+          steps.push([head(5), rig.word(rig.fifo(5, 0) + INJECTION_AHEAD_OFFSET)]);
+          if (turn === 0) for (let i = 0; i < 2; i++) put();
+        }
+        expect(steps).toEqual([
+          [1, 2],
+          [2, 1],
+          [3, 0],
+          [4, 1],
+          [5, 0],
+        ]);
+        expect([serve(), rig.due()]).toEqual([0, []]);
+      });
 
       it("the windows of a context have one turn together, and take it one after the other", () => {
         const windows = range(3).map(() => longChain(6, 30, 2));

@@ -15,8 +15,8 @@ function by(scenarios: readonly Scenario[], ...mutants: readonly Mutant[]): Muta
 
 const LOOK_AGAIN = "      clearBits(pointer, bit);\n      if (served && isDue(job, ordinal)) setBits(pointer, bit);\n";
 const CALL = "  setBits(word, bit);\n  ring(engine);\n";
-const RING_OWNER =
-  "  if (load<u32>(fifo, INJECTION_HEAD_OFFSET) != before) ring(load<usize>(context, CONTEXT_TASK_OFFSET));\n";
+const RUN = "  const left = ahead != 0 ? engineRunTo(job, fifo, before + ahead, most) : engineRun(job, fifo, most);\n";
+const MOVED = "  if (load<u32>(fifo, INJECTION_HEAD_OFFSET) == before) return left;\n";
 
 const PASSED = "  storeWord(window + WINDOW_PASSED_OFFSET, load<u32>(window, WINDOW_PASSED_OFFSET) + 1);\n";
 const RING_STAGER =
@@ -204,21 +204,20 @@ export const ENGINE_MUTANTS: readonly Mutant[] = [
     {
       name: "the last look at a FIFO is a plain load",
       file: "serve.ts",
-      find: "    if (loadWord(fifo + INJECTION_TAIL_OFFSET) != load",
-      replace: "    if (load<u32>(fifo, INJECTION_TAIL_OFFSET) != load",
+      find: "  return loadWord(fifo + INJECTION_TAIL_OFFSET) != load",
+      replace: "  return load<u32>(fifo, INJECTION_TAIL_OFFSET) != load",
     },
     {
       name: "nobody rings for what the engine thread has processed",
       file: "serve.ts",
-      find: RING_OWNER,
-      replace: "",
+      find: MOVED,
+      replace: "  if (left != NONE) return left;\n",
     },
     {
       name: "the owner of a FIFO is rung before it is processed",
       file: "serve.ts",
-      find: "  const left = engineRun(job, fifo, most);\n",
-      replace:
-        "  if (loadWord(fifo + INJECTION_TAIL_OFFSET) != before) ring(load<usize>(context, CONTEXT_TASK_OFFSET));\n  const left = engineRun(job, fifo, most);\n  if (left != NONE) return left;\n",
+      find: RUN,
+      replace: `  if (loadWord(fifo + INJECTION_TAIL_OFFSET) != before) ring(load<usize>(context, CONTEXT_TASK_OFFSET));\n${RUN}  if (left != NONE) return left;\n`,
     },
     {
       name: "a FIFO is taken for idle by a plain look",

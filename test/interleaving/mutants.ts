@@ -248,8 +248,8 @@ ${COMMIT}`,
   {
     name: "the engine looks at tail by a plain load",
     file: "engine.ts",
-    find: "  const tail = loadWord(fifo + INJECTION_TAIL_OFFSET);\n  if (before == tail) return 0;\n",
-    replace: "  const tail = load<u32>(fifo, INJECTION_TAIL_OFFSET);\n  if (before == tail) return 0;\n",
+    find: "engineRunTo(job, fifo, loadWord(fifo + INJECTION_TAIL_OFFSET), most)",
+    replace: "engineRunTo(job, fifo, load<u32>(fifo, INJECTION_TAIL_OFFSET), most)",
   },
   {
     name: "a completion bit is set before what is behind it is there",

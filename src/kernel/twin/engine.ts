@@ -16,6 +16,7 @@ import {
   DESCRIPTOR_TEST_OFFSET,
   DESCRIPTOR_VALUE_OFFSET,
   DESCRIPTOR_WORDS,
+  INJECTION_AHEAD_OFFSET,
   INJECTION_FAILED_OFFSET,
   INJECTION_FIRST_OFFSET,
   INJECTION_HEAD_OFFSET,
@@ -281,9 +282,12 @@ export function twinEngine(
   }
 
   function engineRun(job: number, fifo: number, most: number): number {
-    const before = words[(fifo + INJECTION_HEAD_OFFSET) >>> 2];
     // SYNC I (look)
-    const tail = loadWord(fifo + INJECTION_TAIL_OFFSET);
+    return engineRunTo(job, fifo, loadWord(fifo + INJECTION_TAIL_OFFSET), most);
+  }
+
+  function engineRunTo(job: number, fifo: number, tail: number, most: number): number {
+    const before = words[(fifo + INJECTION_HEAD_OFFSET) >>> 2];
     if (before === tail) return 0;
     const mask = words[(fifo + INJECTION_SLOTS_OFFSET) >>> 2] - 1;
     let head = before;
@@ -307,6 +311,7 @@ export function twinEngine(
     tellDone(fifo);
     // SYNC E (done)
     if (head !== before) storeWord(fifo + INJECTION_HEAD_OFFSET, head);
+    words[(fifo + INJECTION_AHEAD_OFFSET) >>> 2] = tail - head;
     return (tail - head) >>> 0;
   }
 
@@ -327,5 +332,5 @@ export function twinEngine(
     storeWord(fifo + INJECTION_HEAD_OFFSET, head);
   }
 
-  return { transferPart, perform, injectionInit, inject, submit, engineRun, engineGiveUp };
+  return { transferPart, perform, injectionInit, inject, submit, engineRun, engineRunTo, engineGiveUp };
 }

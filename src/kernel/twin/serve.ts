@@ -3,6 +3,8 @@ import {
   CONTEXT_OPEN,
   CONTEXT_STATE_OFFSET,
   CONTEXT_TASK_OFFSET,
+  CONTEXT_WINDOWS_OFFSET,
+  INJECTION_AHEAD_OFFSET,
   INJECTION_HEAD_OFFSET,
   INJECTION_TAIL_OFFSET,
   JOB_CONTEXT_SIZE_OFFSET,
@@ -17,6 +19,7 @@ import {
   JOB_TASKS_OFFSET,
   SHORT_BYTES,
   SLICE_BYTES,
+  TASK_ALONE_OFFSET,
   TASK_NOTICE_OFFSET,
   TASK_SEEN_OFFSET,
   TASK_SIZE,
@@ -29,7 +32,12 @@ import type { Chain } from "./chain.js";
 import type { Engine } from "./engine.js";
 import type { Sync } from "./sync.js";
 
-export function twinServe({ words }: Memory, sync: Sync, { engineRun }: Engine, { chainLeft, chainRun }: Chain) {
+export function twinServe(
+  { words }: Memory,
+  sync: Sync,
+  { engineRun, engineRunTo }: Engine,
+  { chainLeft, chainRun }: Chain,
+) {
   const { addWord, clearBits, loadWord, ring, setBits, storeWord } = sync;
 
   function get(pointer: number, offset: number): number {
@@ -51,22 +59,29 @@ export function twinServe({ words }: Memory, sync: Sync, { engineRun }: Engine, 
     return loadWord(get(context, CONTEXT_TASK_OFFSET) + TASK_STATE_OFFSET) === TASK_UP;
   }
 
-  function serve(job: number, ordinal: number, number: number, most: number): number {
+  function hasSome(job: number, ordinal: number, number: number): boolean {
+    // SYNC V (blocks)
+    if (number === get(job, JOB_FIFOS_OFFSET)) return loadWord(contextOf(job, ordinal) + CONTEXT_WINDOWS_OFFSET) !== 0;
+    const fifo = fifoOf(job, ordinal, number);
+    // SYNC I (due)
+    return loadWord(fifo + INJECTION_TAIL_OFFSET) >>> 0 !== get(fifo, INJECTION_HEAD_OFFSET);
+  }
+
+  function serve(job: number, ordinal: number, number: number, isSlice: boolean): number {
     const context = contextOf(job, ordinal);
+    const most = isSlice ? SLICE_BYTES : SHORT_BYTES;
     if (number === get(job, JOB_FIFOS_OFFSET)) return chainRun(job, context, most);
     const fifo = fifoOf(job, ordinal, number);
     const before = get(fifo, INJECTION_HEAD_OFFSET);
-    const left = engineRun(job, fifo, most);
-    if (get(fifo, INJECTION_HEAD_OFFSET) !== before) ring(get(context, CONTEXT_TASK_OFFSET));
-    return left;
+    const ahead = isSlice ? get(fifo, INJECTION_AHEAD_OFFSET) : 0;
+    const left = ahead !== 0 ? engineRunTo(job, fifo, (before + ahead) | 0, most) : engineRun(job, fifo, most);
+    if (get(fifo, INJECTION_HEAD_OFFSET) === before) return left;
+    ring(get(context, CONTEXT_TASK_OFFSET));
+    return isSlice ? 1 : left;
   }
 
   function isDue(job: number, ordinal: number): boolean {
-    for (let number = 0; number < get(job, JOB_FIFOS_OFFSET); number++) {
-      const fifo = fifoOf(job, ordinal, number);
-      // SYNC I (due)
-      if (loadWord(fifo + INJECTION_TAIL_OFFSET) >>> 0 !== get(fifo, INJECTION_HEAD_OFFSET)) return true;
-    }
+    for (let number = 0; number < get(job, JOB_FIFOS_OFFSET); number++) if (hasSome(job, ordinal, number)) return true;
     return chainLeft(contextOf(job, ordinal));
   }
 
@@ -96,6 +111,9 @@ export function twinServe({ words }: Memory, sync: Sync, { engineRun }: Engine, 
     const endpoints = get(job, JOB_TASKS_OFFSET) * get(job, JOB_CONTEXTS_OFFSET);
     const numbers = get(job, JOB_FIFOS_OFFSET) + 1;
     const last = get(engine, TASK_TURN_OFFSET);
+    const alone = get(engine, TASK_ALONE_OFFSET) !== 0 ? last : undefined;
+    let isSliced = false;
+    let longs = 0;
     let first: number | undefined;
     let next: number | undefined;
     for (let at = 0; at < endpoints; at += 32) {
@@ -107,9 +125,15 @@ export function twinServe({ words }: Memory, sync: Sync, { engineRun }: Engine, 
         const served = isServed(contextOf(job, ordinal));
         let hasLong = false;
         for (let number = 0; served && number < numbers; number++) {
-          if (serve(job, ordinal, number, SHORT_BYTES) === 0) continue;
-          hasLong = true;
           const item = ordinal * numbers + number;
+          if (item !== alone && !hasSome(job, ordinal, number)) continue;
+          if (serve(job, ordinal, number, item === alone) === 0) continue;
+          hasLong = true;
+          if (item === alone) {
+            isSliced = true;
+            continue;
+          }
+          longs++;
           first ??= item;
           if (item > last) next ??= item;
         }
@@ -119,10 +143,13 @@ export function twinServe({ words }: Memory, sync: Sync, { engineRun }: Engine, 
         if (served && isDue(job, ordinal)) setBits(pointer, bit);
       }
     }
+    if (isSliced && longs !== 0) words[(engine + TASK_ALONE_OFFSET) >>> 2] = 0;
     const item = next ?? first;
-    if (item !== undefined) {
+    if (!isSliced && item !== undefined) {
       words[(engine + TASK_TURN_OFFSET) >>> 2] = item;
-      serve(job, Math.floor(item / numbers), item % numbers, SLICE_BYTES);
+      const number = item % numbers;
+      words[(engine + TASK_ALONE_OFFSET) >>> 2] = longs === 1 && number !== numbers - 1 ? 1 : 0;
+      serve(job, Math.floor(item / numbers), number, true);
     }
     return countDue(job, endpoints);
   }
