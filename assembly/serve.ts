@@ -1,12 +1,11 @@
 // The engine thread: the engine of all tasks of the node, on a thread of its own. It does what is short at once, wherever it
 // is, and of what is long one slice in each turn, so that nothing short waits behind more than one slice of another's.
 import { chainLeft, chainRun } from "./chain";
-import { engineRun, engineRunTo } from "./engine";
+import { engineRunTo } from "./engine";
 import {
   CONTEXT_OPEN,
   CONTEXT_STATE_OFFSET,
   CONTEXT_TASK_OFFSET,
-  CONTEXT_WINDOWS_OFFSET,
   INJECTION_AHEAD_OFFSET,
   INJECTION_HEAD_OFFSET,
   INJECTION_TAIL_OFFSET,
@@ -20,7 +19,6 @@ import {
   JOB_INJECTION_SIZE_OFFSET,
   JOB_TASKS_BASE_OFFSET,
   JOB_TASKS_OFFSET,
-  NONE,
   SHORT_BYTES,
   SLICE_BYTES,
   TASK_ALONE_OFFSET,
@@ -51,12 +49,8 @@ function isServed(context: usize): bool {
   return loadWord(context + CONTEXT_STATE_OFFSET) == CONTEXT_OPEN && loadWord(task + TASK_STATE_OFFSET) == TASK_UP;
 }
 
-/** Whether one FIFO of a context has anything to process, or it has windows: asked of each in each turn, mostly in vain. */
-function hasSome(job: usize, ordinal: u32, number: u32): bool {
-  // SYNC V (blocks): pairs with the store of the owner.
-  if (number == load<u32>(job, JOB_FIFOS_OFFSET))
-    return loadWord(contextOf(job, ordinal) + CONTEXT_WINDOWS_OFFSET) != 0;
-  const fifo = fifoOf(job, ordinal, number);
+/** Whether a FIFO has anything to process: asked of each in each turn, mostly in vain. */
+function hasSome(fifo: usize): bool {
   // SYNC I (due): pairs with inject().
   return loadWord(fifo + INJECTION_TAIL_OFFSET) != load<u32>(fifo, INJECTION_HEAD_OFFSET);
 }
@@ -70,7 +64,9 @@ function serve(job: usize, ordinal: u32, number: u32, isSlice: bool): u32 {
   const before = load<u32>(fifo, INJECTION_HEAD_OFFSET);
   // A slice has enough of what it knows: a look at its owner's line would have both wait.
   const ahead: u32 = isSlice ? load<u32>(fifo, INJECTION_AHEAD_OFFSET) : 0;
-  const left = ahead != 0 ? engineRunTo(job, fifo, before + ahead, most) : engineRun(job, fifo, most);
+  // SYNC I (look): pairs with inject().
+  const tail = ahead == 0 ? loadWord(fifo + INJECTION_TAIL_OFFSET) : before + ahead;
+  const left = engineRunTo(job, fifo, tail, most);
   if (load<u32>(fifo, INJECTION_HEAD_OFFSET) == before) return left;
   // Its owner may wait for a completion, or for room.
   ring(load<usize>(context, CONTEXT_TASK_OFFSET));
@@ -81,7 +77,7 @@ function serve(job: usize, ordinal: u32, number: u32, isSlice: bool): u32 {
 /** Whether a context has anything to process. */
 function isDue(job: usize, ordinal: u32): bool {
   for (let number: u32 = 0; number < load<u32>(job, JOB_FIFOS_OFFSET); number++) {
-    if (hasSome(job, ordinal, number)) return true;
+    if (hasSome(fifoOf(job, ordinal, number))) return true;
   }
   return chainLeft(contextOf(job, ordinal));
 }
@@ -123,13 +119,13 @@ export function engineServe(job: usize): u32 {
   acknowledge(job, engine);
   const words = (load<u32>(job, JOB_TASKS_OFFSET) * load<u32>(job, JOB_CONTEXTS_OFFSET) + 31) >>> 5;
   // Of each context its FIFOs, and then its windows.
-  const numbers = load<u32>(job, JOB_FIFOS_OFFSET) + 1;
+  const windows = load<u32>(job, JOB_FIFOS_OFFSET);
+  const numbers = windows + 1;
   const last = load<u32>(engine, TASK_TURN_OFFSET);
-  const alone: u32 = load<u32>(engine, TASK_ALONE_OFFSET) != 0 ? last : NONE;
+  const alone = load<u32>(engine, TASK_ALONE_OFFSET) - 1; // 0: NONE
   let isSliced = false;
   let longs: u32 = 0;
-  let first = NONE;
-  let next = NONE;
+  let next = last;
   for (let word: u32 = 0; word < words; word++) {
     const pointer = job + JOB_DUE_OFFSET + (word << 2);
     // SYNC U (look): pairs with engineCall().
@@ -140,16 +136,15 @@ export function engineServe(job: usize): u32 {
       let hasLong = false;
       for (let number: u32 = 0; served && number < numbers; number++) {
         const item = ordinal * numbers + number;
-        if (item != alone && !hasSome(job, ordinal, number)) continue;
+        if (item != alone && number != windows && !hasSome(fifoOf(job, ordinal, number))) continue;
         if (serve(job, ordinal, number, item == alone) == 0) continue;
         hasLong = true;
-        if (item == alone) {
-          isSliced = true;
-          continue;
+        if (item == alone) isSliced = true;
+        else {
+          longs++;
+          // The first behind `last`, around the ring of all.
+          if (item - last - 1 < next - last - 1) next = item;
         }
-        longs++;
-        if (first == NONE) first = item;
-        if (next == NONE && item > last) next = item;
       }
       if (hasLong) continue;
       // SYNC U (clear): cleared first, then looked at once more; pairs with engineCall().
@@ -157,14 +152,14 @@ export function engineServe(job: usize): u32 {
       if (served && isDue(job, ordinal)) setBits(pointer, bit);
     }
   }
-  if (isSliced && longs != 0) store<u32>(engine, 0, TASK_ALONE_OFFSET);
-  if (!isSliced && first != NONE) {
-    const item = next == NONE ? first : next;
-    store<u32>(engine, item, TASK_TURN_OFFSET);
-    const number = item % numbers;
+  if (isSliced) {
+    if (longs != 0) store<u32>(engine, 0, TASK_ALONE_OFFSET);
+  } else if (longs != 0) {
+    const number = next % numbers;
+    store<u32>(engine, next, TASK_TURN_OFFSET);
     // Windows share what they may move: what is short in one has to be done before the slice of another.
-    store<u32>(engine, u32(longs == 1 && number != numbers - 1), TASK_ALONE_OFFSET);
-    serve(job, item / numbers, number, true);
+    store<u32>(engine, longs == 1 && number != windows ? next + 1 : 0, TASK_ALONE_OFFSET);
+    serve(job, next / numbers, number, true);
   }
   return countDue(job, words);
 }

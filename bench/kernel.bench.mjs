@@ -66,7 +66,7 @@ function makeJob(modules, name) {
   const pages = Math.ceil(map.end / 65536);
   const shared = new WebAssembly.Memory({ initial: pages, maximum: pages, shared: true });
   const memory = modules.memoryOf(/** @type {SharedArrayBuffer} */ (/** @type {unknown} */ (shared.buffer)));
-  const kernel = name === "wasm" ? modules.wasmKernel(shared) : modules.twinKernel(memory);
+  const kernel = name === "wasm" ? modules.wasmKernel(shared) : modules.twinPacketKernel(memory);
   modules.formatMemory(map, memory, kernel, 2);
   return { map, memory, kernel, job: map.job };
 }
@@ -146,7 +146,7 @@ function scans(modules, name) {
     const shared = new WebAssembly.Memory({ initial: pages, maximum: pages, shared: true });
     const memory = modules.memoryOf(/** @type {SharedArrayBuffer} */ (/** @type {unknown} */ (shared.buffer)));
     const { words } = memory;
-    const kernel = name === "wasm" ? modules.wasmKernel(shared) : modules.twinKernel(memory);
+    const kernel = name === "wasm" ? modules.wasmKernel(shared) : modules.twinPacketKernel(memory);
     kernel.injectionInit(fifo, slots);
     words[(fifo + modules.INJECTION_STAGED_OFFSET) >>> 2] = modules.DESCRIPTOR_FENCE;
     for (let i = 0; i < pending; i++) if (kernel.inject(fifo, 0) !== i) throw new Error("the FIFO is full");
@@ -218,7 +218,7 @@ function queues(modules, name) {
     const pages = Math.ceil((queue + bytes) / 65536);
     const shared = new WebAssembly.Memory({ initial: pages, maximum: pages, shared: true });
     const memory = modules.memoryOf(/** @type {SharedArrayBuffer} */ (/** @type {unknown} */ (shared.buffer)));
-    const kernel = name === "wasm" ? modules.wasmKernel(shared) : modules.twinKernel(memory);
+    const kernel = name === "wasm" ? modules.wasmKernel(shared) : modules.twinPacketKernel(memory);
     kernel.queueInit(queue, window, 0, false);
     const arrivals = Uint32Array.from({ length: window }, (_, place) => ARRIVALS[kind](place, window));
     if (kind === "random") shuffle(arrivals);

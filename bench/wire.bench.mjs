@@ -57,10 +57,10 @@ async function internals() {
  * @param {"wasm" | "ts"} name
  * @param {boolean} isFaithful
  */
-function pair({ Sessions, memoryOf, wasmKernel, twinKernel }, name, isFaithful) {
+function pair({ Sessions, memoryOf, wasmKernel, twinPacketKernel }, name, isFaithful) {
   const shared = new WebAssembly.Memory({ initial: 64, maximum: 64, shared: true });
   const memory = memoryOf(/** @type {SharedArrayBuffer} */ (/** @type {unknown} */ (shared.buffer)));
-  const kernel = name === "wasm" ? wasmKernel(shared) : twinKernel(memory);
+  const kernel = name === "wasm" ? wasmKernel(shared) : twinPacketKernel(memory);
   let [end, came, now, random] = [4096, 0, 0, 1];
   const arena = {
     allocate: (/** @type {number} */ bytes) => {

@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import * as layout from "../assembly/layout.js";
 import { LAYOUT_HASH } from "../assembly/layout-hash.js";
-import { twinKernel } from "../src/kernel/twin/index.js";
+import { twinPacketKernel } from "../src/kernel/twin/index.js";
 import { wasmKernel, wasmModule } from "../src/kernel/wasm.js";
 import { memoryMap, readMap } from "../src/memory/map.js";
 import { makeRig } from "./support/kernels.js";
@@ -217,7 +217,7 @@ describe("the wasm module", () => {
       methods.filter((name) => name !== "constructor").sort(),
     );
     const rig = makeRig();
-    const twin = twinKernel(rig.memory) as unknown as Record<string, unknown>;
+    const twin = twinPacketKernel(rig.memory) as unknown as Record<string, unknown>;
     expect(methods.filter((name) => name !== "constructor" && typeof twin[name] !== "function")).toEqual([]);
   });
 

@@ -1,14 +1,16 @@
 // The life of an engine thread: turn after turn while there is something to do, a spin, then asleep on its bell.
 import {
   JOB_CORES_OFFSET,
+  JOB_ENGINE_OFFSET,
   JOB_SPINNING_OFFSET,
+  JOB_TASKS_OFFSET,
   TASK_ABSENT,
   TASK_INTERRUPT_OFFSET,
   TASK_STATE_OFFSET,
   TASK_UP,
 } from "../../assembly/layout.js";
 import type { Kernel, Memory } from "../kernel/kernel.js";
-import { engineSlot, readMap } from "../memory/map.js";
+import { popcount } from "../kernel/twin/sync.js";
 import { systemClock } from "../support/clock.js";
 
 /** What of the kernels it takes. */
@@ -32,18 +34,17 @@ export function sleepUntilCalled(kernel: Sleeping, job: number, slot: number, is
 
 /** Serves a job's tasks, until it is interrupted as a task is, or its thread ends. */
 export function serve(kernel: EngineKernel, memory: Memory, job: number): void {
-  const map = readMap(memory, job);
-  const slot = engineSlot(map);
-  const cores = memory.words[(job + JOB_CORES_OFFSET) >>> 2] as number;
+  const word = (offset: number): number => (memory.words[(job + offset) >>> 2] as number) >>> 0;
+  const slot = word(JOB_ENGINE_OFFSET);
+  const [tasks, cores] = [word(JOB_TASKS_OFFSET), word(JOB_CORES_OFFSET)];
   // SYNC D (up): its end is the monitor's to note.
   if (kernel.exchangeIf(slot + TASK_STATE_OFFSET, TASK_ABSENT, TASK_UP) !== TASK_ABSENT) return;
 
   /** Whether a core is free for it to spin on: tasks come first. */
   function maySpin(): boolean {
     let spinning = 0;
-    for (let word = 0; word << 5 < map.tasks; word++) {
-      const bits = kernel.loadWord(job + JOB_SPINNING_OFFSET + 4 * word);
-      for (let left = bits; left !== 0; left &= left - 1) spinning++;
+    for (let at = 0; at < tasks; at += 32) {
+      spinning += popcount(kernel.loadWord(job + JOB_SPINNING_OFFSET + (at >>> 3)));
     }
     return spinning < cores;
   }

@@ -109,8 +109,10 @@ export interface Kernel {
   // the engine thread
   engineCall(job: number, ordinal: number): void;
   engineServe(job: number): number;
+}
 
-  // packets
+/** And those for packets and their order, which threads that share a memory have no use for. */
+export interface PacketKernel extends Kernel {
   packetCheck(packet: number, bytes: number, job: number): number;
   queueInit(queue: number, window: number, first: number, shared: boolean): void;
   queueInsert(queue: number, order: number, packet: number): number;

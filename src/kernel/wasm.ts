@@ -1,10 +1,10 @@
 // Loads the wasm module and binds it to a job's memory.
 import { LAYOUT_HASH } from "../../assembly/layout-hash.js";
 import { wasmHex } from "../generated/wasm.js";
-import type { Kernel } from "./kernel.js";
+import type { PacketKernel } from "./kernel.js";
 
-/** What the module exports: the functions of Kernel, u32 results as signed numbers. */
-type Exports = Omit<Kernel, "name"> & { layoutHash(): number };
+/** What the module exports: the functions of PacketKernel, u32 results as signed numbers. */
+type Exports = Omit<PacketKernel, "name"> & { layoutHash(): number };
 
 let compiled: WebAssembly.Module | undefined;
 
@@ -109,7 +109,7 @@ const UNSIGNED = new Set([
  * What is called now and then: the wasm functions themselves. On a prototype between the kernel and its methods: V8 makes a
  * dictionary of an object that gets more than some 40 properties so, and each call of a method took 7 ns more.
  */
-function addOthers(kernel: HotKernel, exports: Exports): Kernel {
+function addOthers(kernel: HotKernel, exports: Exports): PacketKernel {
   const all: Record<string, unknown> = Object.create(HotKernel.prototype);
   for (const [name, run] of Object.entries(exports) as [string, (...given: number[]) => number][]) {
     if (name in all || name === "layoutHash") continue;
@@ -117,11 +117,11 @@ function addOthers(kernel: HotKernel, exports: Exports): Kernel {
     const unsigned = (a: number, b: number, c: number, d: number, e: number) => run(a, b, c, d, e) >>> 0;
     all[name] = UNSIGNED.has(name) ? unsigned : run;
   }
-  return Object.setPrototypeOf(kernel, all) as Kernel;
+  return Object.setPrototypeOf(kernel, all) as PacketKernel;
 }
 
 /** The kernels in wasm, over a job's memory. */
-export function wasmKernel(memory: WebAssembly.Memory, module: WebAssembly.Module = wasmModule()): Kernel {
+export function wasmKernel(memory: WebAssembly.Memory, module: WebAssembly.Module = wasmModule()): PacketKernel {
   const exports = new WebAssembly.Instance(module, { env: { memory } }).exports as unknown as Exports;
   if (exports.layoutHash() >>> 0 !== LAYOUT_HASH >>> 0) {
     throw new Error(

@@ -11,13 +11,13 @@ import {
   PACKET_WRONG_SIZE,
   TAG_BYTES,
 } from "../../assembly/layout.js";
-import type { Kernel, Memory } from "../kernel/kernel.js";
+import type { Memory, PacketKernel } from "../kernel/kernel.js";
 import type { Seal } from "./sealing.js";
 import type { Arena } from "./streams.js";
 import type { Address } from "./wire.js";
 
 export class Incoming {
-  readonly #kernel: Kernel;
+  readonly #kernel: PacketKernel;
   readonly #memory: Memory;
   readonly #job: number;
   readonly #packetBytes: number;
@@ -27,7 +27,7 @@ export class Incoming {
   from: Address = "";
 
   /** @param packetBytes of the largest packet of the wire: one that is longer is none that it was given */
-  constructor(kernel: Kernel, memory: Memory, arena: Arena, job: number, packetBytes: number) {
+  constructor(kernel: PacketKernel, memory: Memory, arena: Arena, job: number, packetBytes: number) {
     this.#kernel = kernel;
     this.#memory = memory;
     this.#job = job;

@@ -10,7 +10,7 @@ import {
   TAG_BYTES,
 } from "../../assembly/layout.js";
 import { seqDelta } from "../../assembly/seq.js";
-import type { Kernel, Memory } from "../kernel/kernel.js";
+import type { Memory, PacketKernel } from "../kernel/kernel.js";
 import type { Incoming } from "./incoming.js";
 import { type Seal, type Sealing, sealed } from "./sealing.js";
 import type { Seen } from "./seen.js";
@@ -33,7 +33,7 @@ const GIVEN_UP_MAX = 0xffff;
 
 /** What a node is given. */
 export interface SessionsOptions {
-  readonly kernel: Kernel;
+  readonly kernel: PacketKernel;
   readonly memory: Memory;
   readonly arena: Arena;
   readonly wire: Wire;

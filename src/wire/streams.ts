@@ -16,7 +16,7 @@ import {
   SEGMENT_TARGET_OFFSET,
 } from "../../assembly/layout.js";
 import { alignUp, seqDelta } from "../../assembly/seq.js";
-import type { Kernel, Memory } from "../kernel/kernel.js";
+import type { Memory, PacketKernel } from "../kernel/kernel.js";
 
 /** Memory of a node for queues and packets that wait: pointers into its linear memory. */
 export interface Arena {
@@ -49,7 +49,7 @@ export const REPEATED = INSERT_DUPLICATE;
 export const HELD_BACK = INSERT_OUTSIDE;
 
 export class Streams {
-  readonly #kernel: Kernel;
+  readonly #kernel: PacketKernel;
   readonly #memory: Memory;
   readonly #arena: Arena;
   readonly #give: (segment: number) => void;
@@ -64,7 +64,7 @@ export class Streams {
   repeated = 0;
 
   /** @param give gets each segment in order, by a pointer that is valid until it returns */
-  constructor(kernel: Kernel, memory: Memory, arena: Arena, give: (segment: number) => void) {
+  constructor(kernel: PacketKernel, memory: Memory, arena: Arena, give: (segment: number) => void) {
     this.#kernel = kernel;
     this.#memory = memory;
     this.#arena = arena;

@@ -15,7 +15,7 @@ function by(scenarios: readonly Scenario[], ...mutants: readonly Mutant[]): Muta
 
 const LOOK_AGAIN = "      clearBits(pointer, bit);\n      if (served && isDue(job, ordinal)) setBits(pointer, bit);\n";
 const CALL = "  setBits(word, bit);\n  ring(engine);\n";
-const RUN = "  const left = ahead != 0 ? engineRunTo(job, fifo, before + ahead, most) : engineRun(job, fifo, most);\n";
+const RUN = "  const left = engineRunTo(job, fifo, tail, most);\n";
 const MOVED = "  if (load<u32>(fifo, INJECTION_HEAD_OFFSET) == before) return left;\n";
 
 const PASSED = "  storeWord(window + WINDOW_PASSED_OFFSET, load<u32>(window, WINDOW_PASSED_OFFSET) + 1);\n";
@@ -211,13 +211,13 @@ export const ENGINE_MUTANTS: readonly Mutant[] = [
       name: "nobody rings for what the engine thread has processed",
       file: "serve.ts",
       find: MOVED,
-      replace: "  if (left != NONE) return left;\n",
+      replace: "  if (most != 0) return left;\n",
     },
     {
       name: "the owner of a FIFO is rung before it is processed",
       file: "serve.ts",
       find: RUN,
-      replace: `  if (loadWord(fifo + INJECTION_TAIL_OFFSET) != before) ring(load<usize>(context, CONTEXT_TASK_OFFSET));\n${RUN}  if (left != NONE) return left;\n`,
+      replace: `  if (loadWord(fifo + INJECTION_TAIL_OFFSET) != before) ring(load<usize>(context, CONTEXT_TASK_OFFSET));\n${RUN}  if (most != 0) return left;\n`,
     },
     {
       name: "a FIFO is taken for idle by a plain look",

@@ -1,7 +1,7 @@
 // What one thread of the explorer has: its turnstile, the hook that the instrumented code calls, and the kernels.
 import { workerData } from "node:worker_threads";
-import { type Kernel, memoryOf } from "../../src/kernel/kernel.js";
-import { twinKernel } from "../../src/kernel/twin/index.js";
+import { memoryOf, type PacketKernel } from "../../src/kernel/kernel.js";
+import { twinPacketKernel } from "../../src/kernel/twin/index.js";
 import { FLAG, Hook, KIND, markFirst, THREADS_MAX } from "./control.js";
 import { Turnstile } from "./turnstile.js";
 
@@ -79,8 +79,8 @@ export const explored = {
   notify: (_: Int32Array, word: number): number => turnstile.notify(word),
 };
 
-/** The instrumented module as a Kernel: every number that comes out is unsigned. */
-function wasmKernel(hooked: Hook, number: number, watched: number): Kernel {
+/** The instrumented module as a PacketKernel: every number that comes out is unsigned. */
+function wasmKernel(hooked: Hook, number: number, watched: number): PacketKernel {
   const { exports } = new WebAssembly.Instance(orders.instrumented, {
     env: { memory: orders.memory },
     explore: {
@@ -108,17 +108,18 @@ function wasmKernel(hooked: Hook, number: number, watched: number): Kernel {
       return result === undefined ? undefined : result >>> 0;
     };
   }
-  return kernel as unknown as Kernel;
+  return kernel as unknown as PacketKernel;
 }
 
 /** The kernels that are explored. */
-export const kernel: Kernel = orders.kernel === "wasm" ? wasmKernel(hook, me, FLAG.watched) : twinKernel(memory);
+export const kernel: PacketKernel =
+  orders.kernel === "wasm" ? wasmKernel(hook, me, FLAG.watched) : twinPacketKernel(memory);
 
 const marks = new Hook(memory, THREADS_MAX);
 marks.onFirst = (kind, word) => markFirst(memory, THREADS_MAX, kind, word);
 
 /** What setup and check have, outside of schedules: kernels and accesses that only take note of what is written. */
 export const outside = {
-  kernel: (): Kernel => wasmKernel(marks, THREADS_MAX, 0),
+  kernel: (): PacketKernel => wasmKernel(marks, THREADS_MAX, 0),
   access: (kind: number, word: number): number => marks.access(kind, word),
 };

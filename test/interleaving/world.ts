@@ -1,7 +1,7 @@
 // What a scenario sees: one job's memory, the kernels under exploration over it, and what the runtime builds on them.
 import { WAIT_TIMED_OUT } from "../../assembly/layout.js";
 import { Parker } from "../../src/engine/park.js";
-import type { Kernel, Memory } from "../../src/kernel/kernel.js";
+import type { Memory, PacketKernel } from "../../src/kernel/kernel.js";
 import type { MemoryMap } from "../../src/memory/map.js";
 import { Client } from "../../src/pami/client.js";
 import type { Clock } from "../../src/support/clock.js";
@@ -11,19 +11,19 @@ import { Rig } from "../support/kernels.js";
 import { AT, KIND, NOTES_MAX } from "./control.js";
 
 export class World extends Rig {
-  readonly kernel: Kernel;
+  readonly kernel: PacketKernel;
   readonly #me: number;
   readonly #access: (kind: number, word: number) => number;
   readonly awaitEnd: (thread: number) => void;
   readonly isDead: (thread: number) => boolean;
   readonly #parkers: Parker[] = [];
   /** The kernels, but a sleep whose timeout fires moves the clock: else it stands still. */
-  readonly #timed: Kernel;
+  readonly #timed: PacketKernel;
   readonly #clock: Clock = { now: () => this.#now, origin: 0 };
   #now = 0;
 
   constructor(
-    kernel: Kernel,
+    kernel: PacketKernel,
     memory: Memory,
     map: MemoryMap,
     me: number,

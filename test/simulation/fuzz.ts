@@ -48,7 +48,7 @@ import {
   TAG_BYTES,
 } from "../../assembly/layout.js";
 import { memoryOf } from "../../src/kernel/kernel.js";
-import { twinKernel } from "../../src/kernel/twin/index.js";
+import { twinPacketKernel } from "../../src/kernel/twin/index.js";
 import { sealingOf } from "../../src/seal/noble.js";
 import type { Seal, Sealing } from "../../src/wire/sealing.js";
 import type { Sessions } from "../../src/wire/sessions.js";
@@ -405,7 +405,7 @@ export function fuzz(seed: number, count: number, way: Way): Fuzzed {
 
   // Another kernel, over memory of its own, says what is to become of each packet.
   const judged = memoryOf(new SharedArrayBuffer(2 * 65536));
-  const judge = twinKernel(judged);
+  const judge = twinPacketKernel(judged);
   const rules: number[] = [];
   exchange();
   pipe.run();

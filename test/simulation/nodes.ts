@@ -7,8 +7,8 @@ import {
   SEGMENT_SIZE,
   SEGMENT_TARGET_OFFSET,
 } from "../../assembly/layout.js";
-import { type Kernel, type Memory, memoryOf } from "../../src/kernel/kernel.js";
-import { twinKernel } from "../../src/kernel/twin/index.js";
+import { type Memory, memoryOf, type PacketKernel } from "../../src/kernel/kernel.js";
+import { twinPacketKernel } from "../../src/kernel/twin/index.js";
 import { wasmKernel } from "../../src/kernel/wasm.js";
 import { sealingOf } from "../../src/seal/noble.js";
 import type { BuddyArena } from "../../src/wire/arena.js";
@@ -77,7 +77,7 @@ export class Simulation {
   readonly random: (below: number) => number;
   readonly arena: BuddyArena;
   readonly #memory: Memory;
-  readonly #kernel: Kernel;
+  readonly #kernel: PacketKernel;
   readonly #options: SimulationOptions;
   readonly #sealing: Sealing | undefined;
   /** Bytes of memory that each node has for ever. */
@@ -91,7 +91,7 @@ export class Simulation {
     const { shared, arena } = memoryWithArena(ARENA_BYTES);
     this.arena = arena;
     this.#memory = memoryOf(shared.buffer as unknown as SharedArrayBuffer);
-    this.#kernel = kernel === "wasm" ? wasmKernel(shared) : twinKernel(this.#memory);
+    this.#kernel = kernel === "wasm" ? wasmKernel(shared) : twinPacketKernel(this.#memory);
     this.network = new SimulatedNetwork({ ...options, random: () => this.random(2 ** 32) });
     this.nodes = Array.from({ length: nodes }, (_, number) => ({
       number,

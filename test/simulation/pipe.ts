@@ -1,7 +1,7 @@
 // Nodes of one endpoint each, connected by a list of packets: the least there can be below sessions. Time passes where
 // nothing else happens.
-import { type Kernel, type Memory, memoryOf } from "../../src/kernel/kernel.js";
-import { twinKernel } from "../../src/kernel/twin/index.js";
+import { type Memory, memoryOf, type PacketKernel } from "../../src/kernel/kernel.js";
+import { twinPacketKernel } from "../../src/kernel/twin/index.js";
 import { wasmKernel } from "../../src/kernel/wasm.js";
 import type { BuddyArena } from "../../src/wire/arena.js";
 import { Sessions, type SessionsOptions } from "../../src/wire/sessions.js";
@@ -28,7 +28,7 @@ export class Pipe {
   now = 0;
   readonly memory: Memory;
   readonly arena: BuddyArena;
-  readonly #kernel: Kernel;
+  readonly #kernel: PacketKernel;
   readonly #nodes = new Map<number, Node>();
   readonly #count: number;
   readonly #options: PipeOptions;
@@ -41,7 +41,7 @@ export class Pipe {
     const { shared, arena } = memoryWithArena(arenaBytes);
     this.arena = arena;
     this.memory = memoryOf(shared.buffer as unknown as SharedArrayBuffer);
-    this.#kernel = options.kernelName === "ts" ? twinKernel(this.memory) : wasmKernel(shared);
+    this.#kernel = options.kernelName === "ts" ? twinPacketKernel(this.memory) : wasmKernel(shared);
   }
 
   /** Sees what is sent. */

@@ -26,8 +26,8 @@ import {
   TASK_STATE_OFFSET,
   TASK_UP,
 } from "../../assembly/layout.js";
-import { type Kernel, type Memory, memoryOf } from "../../src/kernel/kernel.js";
-import { twinKernel } from "../../src/kernel/twin/index.js";
+import { type Memory, memoryOf, type PacketKernel } from "../../src/kernel/kernel.js";
+import { twinPacketKernel } from "../../src/kernel/twin/index.js";
 import { wasmKernel, wasmModule } from "../../src/kernel/wasm.js";
 import {
   contextBlock,
@@ -76,7 +76,7 @@ const ROOM = 32 * 1024 ** 2;
 interface Pooled {
   readonly shared: WebAssembly.Memory;
   readonly memory: Memory;
-  readonly kernels: Map<Build, Kernel>;
+  readonly kernels: Map<Build, PacketKernel>;
   used: [from: number, to: number];
 }
 
@@ -102,10 +102,10 @@ function pooled(bytes: number, slot: number): Pooled {
 
 let debugModule: WebAssembly.Module | undefined;
 
-function kernelOf({ shared, memory, kernels }: Pooled, build: Build): Kernel {
+function kernelOf({ shared, memory, kernels }: Pooled, build: Build): PacketKernel {
   let kernel = kernels.get(build);
   if (kernel === undefined) {
-    if (build === "twin") kernel = twinKernel(memory);
+    if (build === "twin") kernel = twinPacketKernel(memory);
     else if (build === "wasm") kernel = wasmKernel(shared, wasmModule());
     else {
       debugModule ??= new WebAssembly.Module(readFileSync(new URL("../../dist/pamir.debug.wasm", import.meta.url)));
@@ -129,12 +129,12 @@ function baseOf(limits: Limits, straddle: Straddle | undefined): number {
 
 /** A job's memory, and the kernels that stand for its two sides. */
 export class Rig {
-  readonly producer: Kernel;
-  readonly consumer: Kernel;
+  readonly producer: PacketKernel;
+  readonly consumer: PacketKernel;
   readonly memory: Memory;
   readonly map: MemoryMap;
 
-  constructor(producer: Kernel, consumer: Kernel, memory: Memory, map: MemoryMap) {
+  constructor(producer: PacketKernel, consumer: PacketKernel, memory: Memory, map: MemoryMap) {
     this.producer = producer;
     this.consumer = consumer;
     this.memory = memory;

@@ -2,6 +2,8 @@
 // their letters go through. Virtual time goes on in `run()`, and nowhere else.
 import { type Kernel, type KernelName, type Memory, memoryOf } from "../../src/kernel/kernel.js";
 import { selectKernel } from "../../src/kernel/select.js";
+import { twinPacketKernel } from "../../src/kernel/twin/index.js";
+import { wasmKernel } from "../../src/kernel/wasm.js";
 import { bury } from "../../src/launch/bury.js";
 import { makeRoom } from "../../src/launch/room.js";
 import type { Limits } from "../../src/memory/map.js";
@@ -81,7 +83,7 @@ export class NetworkedJob implements RelayedJob {
     const wire = this.network.attach(task, isFaithful);
     let letters: Network | undefined;
     const sessions = new Sessions({
-      kernel: selectKernel(name, name === "wasm" ? own : (own.buffer as unknown as SharedArrayBuffer), ownMemory),
+      kernel: name === "wasm" ? wasmKernel(own) : twinPacketKernel(ownMemory),
       memory: ownMemory,
       arena,
       wire,

@@ -17,7 +17,7 @@ import {
   QUEUE_TAIL_OFFSET,
   QUEUE_TURN_OFFSET,
 } from "../../assembly/layout.js";
-import type { Kernel } from "../../src/kernel/kernel.js";
+import type { PacketKernel } from "../../src/kernel/kernel.js";
 import type { Rig } from "./kernels.js";
 
 /** Bytes of a queue, as layout.ts draws it. */
@@ -48,12 +48,12 @@ export class Queue {
   }
 
   /** The second thread: its socket. */
-  get second(): Kernel {
+  get second(): PacketKernel {
     return this.rig.producer;
   }
 
   /** The first thread: it consumes. */
-  get consumer(): Kernel {
+  get consumer(): PacketKernel {
     return this.rig.consumer;
   }
 

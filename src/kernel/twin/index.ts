@@ -1,6 +1,6 @@
 // The twin: the kernels of assembly/ in plain, tuned TypeScript over the same bytes. Written separately, file by file
 // and function by function, so that each is the other's oracle.
-import type { Kernel, Memory } from "../kernel.js";
+import type { Kernel, Memory, PacketKernel } from "../kernel.js";
 import { twinChain } from "./chain.js";
 import { twinCompletion } from "./completion.js";
 import { twinDue } from "./due.js";
@@ -38,14 +38,11 @@ export function twinKernel(memory: Memory): Kernel {
   const engine = twinEngineKernel(memory);
   const heap = twinHeap(memory, engine);
   const lane = twinLane(memory, engine, heap);
-  const reception = twinReception(memory, engine, heap, lane);
-  return {
-    name: "ts",
-    ...engine,
-    ...heap,
-    ...lane,
-    ...reception,
-    ...twinPacket(memory),
-    ...twinReorder(memory, engine),
-  };
+  return { name: "ts", ...engine, ...heap, ...lane, ...twinReception(memory, engine, heap, lane) };
+}
+
+/** The same, and those for packets: what a wire takes. */
+export function twinPacketKernel(memory: Memory): PacketKernel {
+  const kernel = twinKernel(memory);
+  return { ...kernel, ...twinPacket(memory), ...twinReorder(memory, kernel) };
 }

@@ -28,7 +28,7 @@ import type { Sync } from "./sync.js";
 /** Words of a slot, or an entry. */
 const SHIFT = QUEUE_ENTRY_SHIFT - 2;
 
-export function twinReorder({ words }: Memory, { loadWord, storeWord }: Sync) {
+export function twinReorder({ words }: Memory, { loadWord, storeWord }: Pick<Sync, "loadWord" | "storeWord">) {
   /** First word of the slot at a position. */
   function slotAt(queue: number, window: number, position: number): number {
     return ((queue + QUEUE_SLOTS_OFFSET) >>> 2) + ((position & (2 * window - 1)) << SHIFT);

@@ -3,7 +3,6 @@ import {
   CONTEXT_OPEN,
   CONTEXT_STATE_OFFSET,
   CONTEXT_TASK_OFFSET,
-  CONTEXT_WINDOWS_OFFSET,
   INJECTION_AHEAD_OFFSET,
   INJECTION_HEAD_OFFSET,
   INJECTION_TAIL_OFFSET,
@@ -30,14 +29,9 @@ import {
 import type { Memory } from "../kernel.js";
 import type { Chain } from "./chain.js";
 import type { Engine } from "./engine.js";
-import type { Sync } from "./sync.js";
+import { popcount, type Sync } from "./sync.js";
 
-export function twinServe(
-  { words }: Memory,
-  sync: Sync,
-  { engineRun, engineRunTo }: Engine,
-  { chainLeft, chainRun }: Chain,
-) {
+export function twinServe({ words }: Memory, sync: Sync, { engineRunTo }: Engine, { chainLeft, chainRun }: Chain) {
   const { addWord, clearBits, loadWord, ring, setBits, storeWord } = sync;
 
   function get(pointer: number, offset: number): number {
@@ -59,10 +53,7 @@ export function twinServe(
     return loadWord(get(context, CONTEXT_TASK_OFFSET) + TASK_STATE_OFFSET) === TASK_UP;
   }
 
-  function hasSome(job: number, ordinal: number, number: number): boolean {
-    // SYNC V (blocks)
-    if (number === get(job, JOB_FIFOS_OFFSET)) return loadWord(contextOf(job, ordinal) + CONTEXT_WINDOWS_OFFSET) !== 0;
-    const fifo = fifoOf(job, ordinal, number);
+  function hasSome(fifo: number): boolean {
     // SYNC I (due)
     return loadWord(fifo + INJECTION_TAIL_OFFSET) >>> 0 !== get(fifo, INJECTION_HEAD_OFFSET);
   }
@@ -74,14 +65,17 @@ export function twinServe(
     const fifo = fifoOf(job, ordinal, number);
     const before = get(fifo, INJECTION_HEAD_OFFSET);
     const ahead = isSlice ? get(fifo, INJECTION_AHEAD_OFFSET) : 0;
-    const left = ahead !== 0 ? engineRunTo(job, fifo, (before + ahead) | 0, most) : engineRun(job, fifo, most);
+    // SYNC I (look)
+    const tail = ahead === 0 ? loadWord(fifo + INJECTION_TAIL_OFFSET) : (before + ahead) | 0;
+    const left = engineRunTo(job, fifo, tail, most);
     if (get(fifo, INJECTION_HEAD_OFFSET) === before) return left;
     ring(get(context, CONTEXT_TASK_OFFSET));
     return isSlice ? 1 : left;
   }
 
   function isDue(job: number, ordinal: number): boolean {
-    for (let number = 0; number < get(job, JOB_FIFOS_OFFSET); number++) if (hasSome(job, ordinal, number)) return true;
+    for (let number = 0; number < get(job, JOB_FIFOS_OFFSET); number++)
+      if (hasSome(fifoOf(job, ordinal, number))) return true;
     return chainLeft(contextOf(job, ordinal));
   }
 
@@ -100,7 +94,7 @@ export function twinServe(
   function countDue(job: number, endpoints: number): number {
     let count = 0;
     for (let at = 0; at < endpoints; at += 32) {
-      for (let bits = loadWord(job + JOB_DUE_OFFSET + (at >>> 3)); bits !== 0; bits &= bits - 1) count++;
+      count += popcount(loadWord(job + JOB_DUE_OFFSET + (at >>> 3)));
     }
     return count;
   }
@@ -109,13 +103,13 @@ export function twinServe(
     const engine = get(job, JOB_ENGINE_OFFSET);
     acknowledge(job, engine);
     const endpoints = get(job, JOB_TASKS_OFFSET) * get(job, JOB_CONTEXTS_OFFSET);
-    const numbers = get(job, JOB_FIFOS_OFFSET) + 1;
+    const windows = get(job, JOB_FIFOS_OFFSET);
+    const numbers = windows + 1;
     const last = get(engine, TASK_TURN_OFFSET);
-    const alone = get(engine, TASK_ALONE_OFFSET) !== 0 ? last : undefined;
+    const alone = get(engine, TASK_ALONE_OFFSET) - 1;
     let isSliced = false;
     let longs = 0;
-    let first: number | undefined;
-    let next: number | undefined;
+    let next = last;
     for (let at = 0; at < endpoints; at += 32) {
       const pointer = job + JOB_DUE_OFFSET + (at >>> 3);
       // SYNC U (look)
@@ -126,16 +120,14 @@ export function twinServe(
         let hasLong = false;
         for (let number = 0; served && number < numbers; number++) {
           const item = ordinal * numbers + number;
-          if (item !== alone && !hasSome(job, ordinal, number)) continue;
+          if (item !== alone && number !== windows && !hasSome(fifoOf(job, ordinal, number))) continue;
           if (serve(job, ordinal, number, item === alone) === 0) continue;
           hasLong = true;
-          if (item === alone) {
-            isSliced = true;
-            continue;
+          if (item === alone) isSliced = true;
+          else {
+            longs++;
+            if ((item - last - 1) >>> 0 < (next - last - 1) >>> 0) next = item;
           }
-          longs++;
-          first ??= item;
-          if (item > last) next ??= item;
         }
         if (hasLong) continue;
         // SYNC U (clear)
@@ -143,13 +135,13 @@ export function twinServe(
         if (served && isDue(job, ordinal)) setBits(pointer, bit);
       }
     }
-    if (isSliced && longs !== 0) words[(engine + TASK_ALONE_OFFSET) >>> 2] = 0;
-    const item = next ?? first;
-    if (!isSliced && item !== undefined) {
-      words[(engine + TASK_TURN_OFFSET) >>> 2] = item;
-      const number = item % numbers;
-      words[(engine + TASK_ALONE_OFFSET) >>> 2] = longs === 1 && number !== numbers - 1 ? 1 : 0;
-      serve(job, Math.floor(item / numbers), number, true);
+    if (isSliced) {
+      if (longs !== 0) words[(engine + TASK_ALONE_OFFSET) >>> 2] = 0;
+    } else if (longs !== 0) {
+      const number = next % numbers;
+      words[(engine + TASK_TURN_OFFSET) >>> 2] = next;
+      words[(engine + TASK_ALONE_OFFSET) >>> 2] = longs === 1 && number !== windows ? next + 1 : 0;
+      serve(job, Math.floor(next / numbers), number, true);
     }
     return countDue(job, endpoints);
   }

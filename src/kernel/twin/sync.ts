@@ -19,7 +19,8 @@ export type Sync = ReturnType<typeof twinSync>;
 
 const WAIT_RESULTS = { ok: WAIT_OK, "not-equal": WAIT_NOT_EQUAL, "timed-out": WAIT_TIMED_OUT } as const;
 
-function popcount(bits: number): number {
+/** How many bits are set. */
+export function popcount(bits: number): number {
   let count = 0;
   for (let rest = bits; rest !== 0; rest &= rest - 1) count++;
   return count;

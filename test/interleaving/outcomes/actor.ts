@@ -1,7 +1,7 @@
 // One of the two workers of a litmus test.
 import { parentPort, workerData } from "node:worker_threads";
 import { type KernelName, memoryOf } from "../../../src/kernel/kernel.js";
-import { twinKernel } from "../../../src/kernel/twin/index.js";
+import { twinPacketKernel } from "../../../src/kernel/twin/index.js";
 import { wasmKernel } from "../../../src/kernel/wasm.js";
 import { formatMemory } from "../../../src/memory/map.js";
 import { Rig } from "../../support/kernels.js";
@@ -22,7 +22,7 @@ const { litmus: name, kernel: kernelName, memory, meeting, me, rounds } = worker
 const litmus = LITMUS.find((one) => one.name === name);
 if (litmus === undefined) throw new Error(`no litmus test ${name}`);
 const views = memoryOf(memory.buffer as unknown as SharedArrayBuffer);
-const kernel = kernelName === "wasm" ? wasmKernel(memory) : twinKernel(views);
+const kernel = kernelName === "wasm" ? wasmKernel(memory) : twinPacketKernel(views);
 const rig = new Rig(kernel, kernel, views, map);
 const other = 1 - me;
 const counts: Record<string, number> = {};
