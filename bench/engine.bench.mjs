@@ -27,9 +27,10 @@ const PLACES = [4, IN_FLIGHT, 128];
 const REGION_BYTES = Math.max(...PLACES) * PUT_BYTES;
 /** In pieces of 5 ms, and many of them: a processor that others use too is half as fast for some 100 ms at times. */
 const TURNS = quick ? 1 : 81;
-/** Hand-offs that are timed together, half a millisecond, and how far two of the same state may be apart. */
+/** Hand-offs that are timed together, half a millisecond. */
 const HANDOFFS = 4000;
-const STATE_SPREAD = 1.3;
+/** Where one is so much longer than all that are shorter, another state of the machine begins. */
+const STATE_GAP = 1.15;
 /** Of the large message, and how many are sent one behind the other, large or small. */
 const LARGE_BYTES = quick ? 16 * MIB : 1024 * MIB;
 const SENDS = 8;
@@ -202,7 +203,7 @@ function handoff(control) {
 }
 
 /**
- * Turns by the state in which the machine was: hand-offs no further apart than STATE_SPREAD; none is left out.
+ * Turns by the state in which the machine was, as the hand-offs tell; none is left out.
  * @template {{ handoff: number }} T @param {T[]} turns
  */
 function statesOf(turns) {
@@ -210,7 +211,7 @@ function statesOf(turns) {
   const states = [];
   for (const turn of turns.toSorted((a, b) => a.handoff - b.handoff)) {
     const state = states.at(-1);
-    if (state?.[0] !== undefined && turn.handoff <= STATE_SPREAD * state[0].handoff) state.push(turn);
+    if (state !== undefined && turn.handoff <= STATE_GAP * (state.at(-1)?.handoff ?? 0)) state.push(turn);
     else states.push([turn]);
   }
   return states;
