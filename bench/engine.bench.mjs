@@ -6,16 +6,16 @@
 import { execFileSync } from "node:child_process";
 import { readlinkSync } from "node:fs";
 import { availableParallelism } from "node:os";
-import { isMainThread, Worker, workerData } from "node:worker_threads";
+import { isMainThread } from "node:worker_threads";
 import { Table } from "console-table-printer";
 import { attach, launch } from "pamir";
+import { bareCopy, copyRate, Partner, PUT_BYTES } from "./engine/partner.js";
 
 const quick = process.argv.includes("--quick");
 const ROUNDS = quick ? 1 : 9;
 const KIB = 1024;
 const MIB = 1024 * KIB;
-/** Of the puts: size, how many are under way, and how many in a round. */
-const PUT_BYTES = 64 * KIB;
+/** Of the puts, how many are under way, and how many in a round. */
 const IN_FLIGHT = 8;
 const PUTS = quick ? 200 : 8000;
 /**
@@ -27,8 +27,6 @@ const PLACES = [4, IN_FLIGHT, 128];
 const REGION_BYTES = Math.max(...PLACES) * PUT_BYTES;
 /** In pieces of 5 ms, and many of them: a processor that others use too is half as fast for some 100 ms at times. */
 const TURNS = quick ? 1 : 81;
-/** Hand-offs that are timed together, half a millisecond. */
-const HANDOFFS = 4000;
 /** Where one is so much longer than all that are shorter, another state of the machine begins. */
 const STATE_GAP = 1.15;
 /** Of the large message, and how many are sent one behind the other, large or small. */
@@ -65,13 +63,6 @@ function pin(processor) {
   }
 }
 
-/** A module of one function over an imported memory, copy(to, from, bytes): a memory.copy and nothing else. */
-const COPY =
-  "0061736d0100000001070160037f7f7f000212" +
-  "0103656e76066d656d6f7279020300808004" +
-  "030201000708010463" +
-  "6f707900000a0e010c00200020012002fc0a00000b";
-
 /** @type {WebAssembly.Memory[]} All that this thread makes: the job's is the first. */
 const memories = [];
 WebAssembly.Memory = class extends WebAssembly.Memory {
@@ -81,31 +72,6 @@ WebAssembly.Memory = class extends WebAssembly.Memory {
     memories.push(this);
   }
 };
-
-/**
- * In the job's memory, so that it can copy what the puts put: how fast two other places of that size are copied differs by
- * a third, for what of their pages lies in the second level.
- * @param {WebAssembly.Memory} memory @returns {(to: number, from: number, bytes: number) => void}
- */
-function bareCopy(memory) {
-  const code = Uint8Array.from(COPY.match(/../g) ?? [], (byte) => Number.parseInt(byte, 16));
-  const { exports } = new WebAssembly.Instance(new WebAssembly.Module(code), { env: { memory } });
-  return /** @type {any} */ (exports.copy);
-}
-
-/**
- * Bytes per second of a bare copy from one region to another.
- * @param {ReturnType<typeof bareCopy>} copy @param {number} from @param {number} to where the two begin
- * @param {number} places how many places of each
- */
-function copyRate(copy, from, to, places) {
-  const start = performance.now();
-  for (let i = 0; i < PUTS; i++) {
-    const at = (i % places) * PUT_BYTES;
-    copy(to + at, from + at, PUT_BYTES);
-  }
-  return (PUTS * PUT_BYTES * 1000) / (performance.now() - start);
-}
 
 /**
  * The same by puts, a callback each.
@@ -135,71 +101,6 @@ function putRate(context, to, local, remote, offset, places) {
   }
   while (underWay > 0) context.advance(64);
   return (PUTS * PUT_BYTES * 1000) / (performance.now() - start);
-}
-
-// ╒═════ CONTROL of the partner, a thread on the engine thread's processor; words, in lines of their own ═════╕
-//  word  field     writer   meaning
-//     0  order     both     IDLE; COPY, HANDOFF: the lead wants it. The partner is done when it is IDLE again
-//     1  from      lead     COPY: address, and so on
-//     2  to
-//     3  places
-//     4  rate      partner  COPY: MB/s
-//    32  ball      lead     HANDOFF: counts up
-//    64  return    partner  the ball as it was seen last
-// ╘═══════════════════════════════════════════════════════════════════════════════════════════════════════════╛
-const IDLE = 0;
-const COPY_ORDER = 1;
-const HANDOFF_ORDER = 2;
-const BALL = 32;
-const RETURN = 64;
-
-/** @param {{ memory: WebAssembly.Memory, control: Int32Array }} given */
-function partner({ memory, control }) {
-  const copy = bareCopy(memory);
-  for (;;) {
-    Atomics.wait(control, 0, IDLE);
-    const [order, from, to, places] = /** @type {[number, number, number, number]} */ (
-      /** @type {unknown} */ (control)
-    );
-    if (order === COPY_ORDER) {
-      copyRate(copy, from, to, places);
-      control[4] = copyRate(copy, from, to, places) / 1e6;
-    } else {
-      for (let ball = 0; ball < HANDOFFS; ) {
-        const seen = Atomics.load(control, BALL);
-        if (seen === ball) continue;
-        ball = seen;
-        Atomics.store(control, RETURN, ball);
-      }
-    }
-    Atomics.store(control, 0, IDLE);
-    Atomics.notify(control, 0);
-  }
-}
-
-/** Has the partner do something. @param {Int32Array} control @param {number} order @param {() => void} meanwhile */
-function ask(control, order, meanwhile = () => {}) {
-  Atomics.store(control, 0, order);
-  Atomics.notify(control, 0);
-  meanwhile();
-  while (Atomics.load(control, 0) !== IDLE) Atomics.wait(control, 0, order);
-}
-
-/** Nanoseconds from the one processor to the other: two threads, two words, nothing else. @param {Int32Array} control */
-function handoff(control) {
-  let time = 0;
-  control[BALL] = control[RETURN] = 0;
-  ask(control, HANDOFF_ORDER, () => {
-    let start = 0;
-    // The first few wake the partner.
-    for (let ball = 1; ball <= HANDOFFS; ball++) {
-      if (ball === HANDOFFS >> 1) start = performance.now();
-      Atomics.store(control, BALL, ball);
-      while (Atomics.load(control, RETURN) !== ball);
-    }
-    time = performance.now() - start;
-  });
-  return (time * 1e6) / HANDOFFS;
 }
 
 /**
@@ -280,9 +181,8 @@ async function lead() {
     heapBytes: 2 * LARGE_BYTES + 2 * REGION_BYTES + 64 * MIB,
     workerOptions: { argv: process.argv.slice(2) },
   });
-  const control = new Int32Array(new SharedArrayBuffer(4 * 128));
   const [memory] = /** @type {[WebAssembly.Memory]} */ (memories);
-  const beside = new Worker(new URL(import.meta.url), { workerData: { memory, control } });
+  const partner = new Partner(memory);
   pin(0);
   const { client } = job;
   const context = client.createContext();
@@ -312,19 +212,15 @@ async function lead() {
     /** Other pages each time, as far as there are: some are copied half as fast as others. @param {number} number */
     const turn = (number) => {
       const offset = (number * places * PUT_BYTES) % REGION_BYTES;
-      const copyThere = () => {
-        [control[1], control[2], control[3]] = [here + offset, there + offset, places];
-        ask(control, COPY_ORDER);
-        return /** @type {number} */ (control[4]) * 1e6;
-      };
-      const copyHere = () => copyRate(copy, here + offset, there + offset, places);
-      const handoffs = [handoff(control)];
+      const copyThere = () => partner.copyRate(here + offset, there + offset, places, PUTS);
+      const copyHere = () => copyRate(copy, here + offset, there + offset, places, PUTS);
+      const handoffs = [partner.handoff()];
       const copies = [copyThere()];
       // The engine thread fell asleep meanwhile, and the lines are with the other processor.
       putRate(context, to, local, remote, offset, places);
       const rate = putRate(context, to, local, remote, offset, places);
       copies.push(copyThere());
-      handoffs.push(handoff(control));
+      handoffs.push(partner.handoff());
       copyHere();
       const [a, b] = /** @type {[number, number]} */ (handoffs);
       const [before, after] = /** @type {[number, number]} */ (copies);
@@ -342,7 +238,7 @@ async function lead() {
       });
     }
   }
-  await beside.terminate();
+  await partner.end();
 
   const wake = () => {
     const before = replies;
@@ -423,6 +319,4 @@ async function follow() {
   context.advanceUntil(() => false);
 }
 
-if (isMainThread) await lead();
-else if (workerData?.control) partner(workerData);
-else await follow();
+await (isMainThread ? lead() : follow());
