@@ -120,7 +120,7 @@ export const JOB_SIZE: u32 = 640;
 //    20  sleeps     the task          dump      times that it fell asleep, modulo 2^32
 //    24  seen       engine thread     all       of its own slot: the notice that it has dealt with           SYNC N
 //    28  turn       engine thread     itself    of its own slot: what moved the last slice, see engineServe()
-//    32  alone      engine thread     itself    of its own slot: `turn` + 1, if that is a FIFO and alone was long; else 0
+//    32  alone      engine thread     itself    of its own slot: 1: that is a FIFO, and it alone was long
 //   128  parked     the task          ringers   1 while the task may be asleep; only arming writes it       SYNC P
 //   256  bell       ringers           the task  what the task sleeps on; counts the rings                   SYNC P
 // ╘═════════════════════════════════════════════════════════════════════════════════════════════════════════════════╛

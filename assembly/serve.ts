@@ -19,6 +19,7 @@ import {
   JOB_INJECTION_SIZE_OFFSET,
   JOB_TASKS_BASE_OFFSET,
   JOB_TASKS_OFFSET,
+  NONE,
   SHORT_BYTES,
   SLICE_BYTES,
   TASK_ALONE_OFFSET,
@@ -107,11 +108,19 @@ function countDue(job: usize, words: u32): u32 {
   return count;
 }
 
+/** Has a context looked at no more until somebody calls for it, unless there is something already. */
+function letGo(job: usize, ordinal: u32): void {
+  const pointer = job + JOB_DUE_OFFSET + ((ordinal >>> 5) << 2);
+  const bit: u32 = 1 << (ordinal & 31);
+  // SYNC U (clear): cleared first, then looked at once more; pairs with engineCall().
+  clearBits(pointer, bit);
+  if (isServed(contextOf(job, ordinal)) && isDue(job, ordinal)) setBits(pointer, bit);
+}
+
 /**
  * Engine thread: one turn. What is short is processed in all FIFOs and windows of all contexts that are due; then one slice of
- * something long, of each of those in turn. A FIFO that alone was long in the last turn has its slice where it stands among
- * the others: what is short waits behind one slice all the same, and nothing is looked at twice (`bench:engine`, puts of
- * 64 KiB within 1 MiB, where a hand-off between the processors takes 275 ns: 0.82 → 0.86 of a bare copy).
+ * something long, of each of those in turn. A FIFO that alone was long in the last turn is not looked at twice: what is behind
+ * something long waits for it (`bench:engine`, puts of 64 KiB).
  * @returns how many contexts have something left, or had when that slice began; whoever was called for in the turn is one
  */
 export function engineServe(job: usize): u32 {
@@ -122,44 +131,41 @@ export function engineServe(job: usize): u32 {
   const windows = load<u32>(job, JOB_FIFOS_OFFSET);
   const numbers = windows + 1;
   const last = load<u32>(engine, TASK_TURN_OFFSET);
-  const alone = load<u32>(engine, TASK_ALONE_OFFSET) - 1; // 0: NONE
-  let isSliced = false;
+  const alone: u32 = load<u32>(engine, TASK_ALONE_OFFSET) != 0 ? last : NONE;
+  let isAloneDue = false;
   let longs: u32 = 0;
   let next = last;
   for (let word: u32 = 0; word < words; word++) {
-    const pointer = job + JOB_DUE_OFFSET + (word << 2);
     // SYNC U (look): pairs with engineCall().
-    for (let bits = loadWord(pointer); bits != 0; bits &= bits - 1) {
-      const bit = bits & -bits;
+    for (let bits = loadWord(job + JOB_DUE_OFFSET + (word << 2)); bits != 0; bits &= bits - 1) {
       const ordinal = (word << 5) + ctz<u32>(bits);
       const served = isServed(contextOf(job, ordinal));
       let hasLong = false;
       for (let number: u32 = 0; served && number < numbers; number++) {
         const item = ordinal * numbers + number;
-        if (item != alone && number != windows && !hasSome(fifoOf(job, ordinal, number))) continue;
-        if (serve(job, ordinal, number, item == alone) == 0) continue;
-        hasLong = true;
-        if (item == alone) isSliced = true;
+        if (item == alone) isAloneDue = true;
         else {
+          if (number != windows && !hasSome(fifoOf(job, ordinal, number))) continue;
+          if (serve(job, ordinal, number, false) == 0) continue;
           longs++;
           // The first behind `last`, around the ring of all.
           if (item - last - 1 < next - last - 1) next = item;
         }
+        hasLong = true;
       }
-      if (hasLong) continue;
-      // SYNC U (clear): cleared first, then looked at once more; pairs with engineCall().
-      clearBits(pointer, bit);
-      if (served && isDue(job, ordinal)) setBits(pointer, bit);
+      if (!hasLong) letGo(job, ordinal);
     }
   }
-  if (isSliced) {
-    if (longs != 0) store<u32>(engine, 0, TASK_ALONE_OFFSET);
-  } else if (longs != 0) {
+  // It is not alone any more: looked at as the others were.
+  if (isAloneDue && longs != 0) longs += u32(serve(job, last / numbers, last % numbers, false) != 0);
+  if (isAloneDue || longs != 0) {
+    const ordinal = next / numbers;
     const number = next % numbers;
     store<u32>(engine, next, TASK_TURN_OFFSET);
+    const left = serve(job, ordinal, number, true);
     // Windows share what they may move: what is short in one has to be done before the slice of another.
-    store<u32>(engine, longs == 1 && number != windows ? next + 1 : 0, TASK_ALONE_OFFSET);
-    serve(job, next / numbers, number, true);
+    store<u32>(engine, u32(left != 0 && longs <= 1 && number != windows), TASK_ALONE_OFFSET);
+    if (left == 0) letGo(job, ordinal);
   }
   return countDue(job, words);
 }

@@ -483,6 +483,27 @@ export function serveSuite(name: string, options: RigOptions): void {
         });
       });
 
+      it.each([1, 2])(
+        "is done before the slice of its turn, so that none comes between two looks: %i long",
+        (count) => {
+          rig.memory.bytes.fill(7, from.base, from.base + DATA_BYTES);
+          const longs = range(count).map((i) => longPut(16, i, 4));
+          const shorts = [0, 15, 17, ENDPOINTS - 1].map((ordinal) => ({ ordinal, probe: chains.region(0, 8) }));
+          for (let turn = 0; turn < 4 * count; turn++) {
+            // Which bytes the slice of this turn is to overwrite: each of the two puts writes the same.
+            const offset = Math.floor(turn / count) * SLICE_BYTES;
+            rig.memory.bytes.fill(0, to.base + offset, to.base + offset + 4);
+            for (const { ordinal, probe } of shorts) {
+              rig.setWord(probe.base, -1);
+              inject(ordinal, 0, { kind: DESCRIPTOR_GET, bytes: 4, from: probe, to, offset });
+            }
+            serve();
+            expect([turn, ...shorts.map(({ probe }) => rig.word(probe.base))]).toEqual([turn, 0, 0, 0, 0]);
+            expect(sum(longs)).toBe(turn + 1);
+          }
+        },
+      );
+
       it("wherever it is, and whatever is long: done in the very next turn, and one slice of those is", () => {
         const item = fc.nat(ENDPOINTS * (FIFOS + 1) - 1);
         const property = fc.property(

@@ -13,7 +13,8 @@ function by(scenarios: readonly Scenario[], ...mutants: readonly Mutant[]): Muta
   return mutants.map((mutant) => ({ ...mutant, scenarios }));
 }
 
-const LOOK_AGAIN = "      clearBits(pointer, bit);\n      if (served && isDue(job, ordinal)) setBits(pointer, bit);\n";
+const CLEAR = "  clearBits(pointer, bit);\n";
+const LOOK_AGAIN = `${CLEAR}  if (isServed(contextOf(job, ordinal)) && isDue(job, ordinal)) setBits(pointer, bit);\n`;
 const CALL = "  setBits(word, bit);\n  ring(engine);\n";
 const RUN = "  const left = engineRunTo(job, fifo, tail, most);\n";
 const MOVED = "  if (load<u32>(fifo, INJECTION_HEAD_OFFSET) == before) return left;\n";
@@ -179,21 +180,20 @@ export const ENGINE_MUTANTS: readonly Mutant[] = [
     {
       name: "the engine thread looks at due bits by a plain load",
       file: "serve.ts",
-      find: "bits = loadWord(pointer); bits",
-      replace: "bits = load<u32>(pointer); bits",
+      find: "bits = loadWord(job + JOB_DUE_OFFSET + (word << 2)); bits",
+      replace: "bits = load<u32>(job + JOB_DUE_OFFSET + (word << 2)); bits",
     },
     {
       name: "a due bit is cleared, and nobody looks once more",
       file: "serve.ts",
       find: LOOK_AGAIN,
-      replace: "      clearBits(pointer, bit);\n",
+      replace: CLEAR,
     },
     {
       name: "the last look is before a due bit is cleared",
       file: "serve.ts",
       find: LOOK_AGAIN,
-      replace:
-        "      const isStill = served && isDue(job, ordinal);\n      clearBits(pointer, bit);\n      if (isStill) setBits(pointer, bit);\n",
+      replace: `  const isStill = isServed(contextOf(job, ordinal)) && isDue(job, ordinal);\n${CLEAR}  if (isStill) setBits(pointer, bit);\n`,
     },
     {
       name: "a due bit is cleared by a plain store",

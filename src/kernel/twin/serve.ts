@@ -99,6 +99,14 @@ export function twinServe({ words }: Memory, sync: Sync, { engineRunTo }: Engine
     return count;
   }
 
+  function letGo(job: number, ordinal: number): void {
+    const pointer = job + JOB_DUE_OFFSET + ((ordinal >>> 5) << 2);
+    const bit = 1 << (ordinal & 31);
+    // SYNC U (clear)
+    clearBits(pointer, bit);
+    if (isServed(contextOf(job, ordinal)) && isDue(job, ordinal)) setBits(pointer, bit);
+  }
+
   function engineServe(job: number): number {
     const engine = get(job, JOB_ENGINE_OFFSET);
     acknowledge(job, engine);
@@ -106,42 +114,38 @@ export function twinServe({ words }: Memory, sync: Sync, { engineRunTo }: Engine
     const windows = get(job, JOB_FIFOS_OFFSET);
     const numbers = windows + 1;
     const last = get(engine, TASK_TURN_OFFSET);
-    const alone = get(engine, TASK_ALONE_OFFSET) - 1;
-    let isSliced = false;
+    const alone = get(engine, TASK_ALONE_OFFSET) !== 0 ? last : undefined;
+    let isAloneDue = false;
     let longs = 0;
     let next = last;
     for (let at = 0; at < endpoints; at += 32) {
-      const pointer = job + JOB_DUE_OFFSET + (at >>> 3);
       // SYNC U (look)
-      for (let bits = loadWord(pointer); bits !== 0; bits &= bits - 1) {
-        const bit = bits & -bits;
-        const ordinal = at + 31 - Math.clz32(bit);
+      for (let bits = loadWord(job + JOB_DUE_OFFSET + (at >>> 3)); bits !== 0; bits &= bits - 1) {
+        const ordinal = at + 31 - Math.clz32(bits & -bits);
         const served = isServed(contextOf(job, ordinal));
         let hasLong = false;
         for (let number = 0; served && number < numbers; number++) {
           const item = ordinal * numbers + number;
-          if (item !== alone && number !== windows && !hasSome(fifoOf(job, ordinal, number))) continue;
-          if (serve(job, ordinal, number, item === alone) === 0) continue;
-          hasLong = true;
-          if (item === alone) isSliced = true;
+          if (item === alone) isAloneDue = true;
           else {
+            if (number !== windows && !hasSome(fifoOf(job, ordinal, number))) continue;
+            if (serve(job, ordinal, number, false) === 0) continue;
             longs++;
             if ((item - last - 1) >>> 0 < (next - last - 1) >>> 0) next = item;
           }
+          hasLong = true;
         }
-        if (hasLong) continue;
-        // SYNC U (clear)
-        clearBits(pointer, bit);
-        if (served && isDue(job, ordinal)) setBits(pointer, bit);
+        if (!hasLong) letGo(job, ordinal);
       }
     }
-    if (isSliced) {
-      if (longs !== 0) words[(engine + TASK_ALONE_OFFSET) >>> 2] = 0;
-    } else if (longs !== 0) {
+    if (isAloneDue && longs !== 0 && serve(job, Math.floor(last / numbers), last % numbers, false) !== 0) longs++;
+    if (isAloneDue || longs !== 0) {
+      const ordinal = Math.floor(next / numbers);
       const number = next % numbers;
       words[(engine + TASK_TURN_OFFSET) >>> 2] = next;
-      words[(engine + TASK_ALONE_OFFSET) >>> 2] = longs === 1 && number !== windows ? next + 1 : 0;
-      serve(job, Math.floor(next / numbers), number, true);
+      const left = serve(job, ordinal, number, true);
+      words[(engine + TASK_ALONE_OFFSET) >>> 2] = left !== 0 && longs <= 1 && number !== windows ? 1 : 0;
+      if (left === 0) letGo(job, ordinal);
     }
     return countDue(job, endpoints);
   }
