@@ -125,9 +125,24 @@ export function windowClose(window: usize): void {
   storeWord(window + WINDOW_GENERATION_OFFSET, load<u32>(window, WINDOW_GENERATION_OFFSET) + 1);
 }
 
-/** Owner: empties a window that is closed, and at which no engine is any more. */
-export function windowClear(window: usize): void {
-  storeWord(window + WINDOW_TAIL_OFFSET, load<u32>(window, WINDOW_HEAD_OFFSET));
+/**
+ * Owner: empties a window that is closed, and at which no engine is any more.
+ * @returns 1: all that was left is its NOTICE, and what that tells is noted; else 0
+ */
+export function windowClear(window: usize): u32 {
+  const head = load<u32>(window, WINDOW_HEAD_OFFSET);
+  const descriptor = slotAt(window, head);
+  const isLeft = head != loadWord(window + WINDOW_TAIL_OFFSET);
+  const isOver = isLeft && load<u32>(descriptor, DESCRIPTOR_KIND_OFFSET) == DESCRIPTOR_NOTICE;
+  if (isOver) noteEnd(window, descriptor);
+  storeWord(window + WINDOW_TAIL_OFFSET, head);
+  return u32(isOver);
+}
+
+/** Notes what a NOTICE tells, unless a portion was refused before. */
+function noteEnd(window: usize, descriptor: usize): void {
+  const result = load<u32>(descriptor, DESCRIPTOR_BYTES_OFFSET);
+  if (load<u32>(window, WINDOW_RESULT_OFFSET) == TRANSFER_DONE) store<u32>(window, result, WINDOW_RESULT_OFFSET);
 }
 
 /** Whether a window may lie at an offset of a block: what is elsewhere is anything. */
@@ -340,8 +355,7 @@ function moveSlice(job: usize, window: usize, descriptor: usize, part: u32, cont
 function processOne(job: usize, window: usize, descriptor: usize, context: usize): void {
   const kind = load<u32>(descriptor, DESCRIPTOR_KIND_OFFSET);
   if (kind == DESCRIPTOR_NOTICE) {
-    const result = load<u32>(descriptor, DESCRIPTOR_BYTES_OFFSET);
-    if (load<u32>(window, WINDOW_RESULT_OFFSET) == TRANSFER_DONE) store<u32>(window, result, WINDOW_RESULT_OFFSET);
+    noteEnd(window, descriptor);
     tell(window, load<usize>(context, CONTEXT_TASK_OFFSET));
     return;
   }

@@ -91,7 +91,7 @@ export interface Kernel {
   // windows and chains
   windowOpen(window: number, allowed: number): number;
   windowClose(window: number): void;
-  windowClear(window: number): void;
+  windowClear(window: number): number;
   chainWrite(job: number, window: number): number;
   chainNotice(
     job: number,

@@ -58,11 +58,10 @@ export interface Side {
   over(result: Result): void;
 }
 
-/** A side that was given up while the engine thread may be at it. */
+/** A side whose other one has ended, while the engine thread may be at it. */
 interface Abandoned {
   readonly place: Place;
   readonly side: Side;
-  readonly result: Result;
   /** What that has to have seen. */
   readonly notice: number;
 }
@@ -167,8 +166,10 @@ export class WindowTable {
     for (const block of this.#blocks) {
       const { pointer, sides } = block;
       // SYNC K (look): pairs with tell(): what it tells of has happened.
-      const bits = kernel.loadWord(pointer + BLOCK_STATUS_OFFSET);
+      let bits = kernel.loadWord(pointer + BLOCK_STATUS_OFFSET);
       if (bits === 0) continue;
+      // Theirs say what came of them, once the engine thread is at nothing of them any more.
+      for (const { place } of this.#abandoned) if (place.block === block) bits &= ~(1 << place.number);
       kernel.clearBits(pointer + BLOCK_STATUS_OFFSET, bits);
       for (let left = bits; left !== 0; left &= left - 1) {
         const number = 31 - Math.clz32(left & -left);
@@ -181,19 +182,30 @@ export class WindowTable {
     return events;
   }
 
-  /** Ends the sides that were given up, once the engine thread is at nothing of them any more. Returns how many. */
+  /** Ends the sides that were abandoned, once the engine thread is at nothing of them any more. Returns how many. */
   #endAbandoned(): number {
     const before = this.#abandoned;
     this.#abandoned = before.filter(({ notice }) => !hasEngineSeen(this.#kernel, this.#map, notice));
     for (const one of before) {
       if (this.#abandoned.includes(one)) continue;
-      const { block, number } = one.place;
-      // All may have come to its end while it was given up: that is not for the window's next transfer.
-      this.#kernel.clearBits(block.pointer + BLOCK_STATUS_OFFSET, 1 << number);
-      this.#kernel.windowClear(one.side.window.pointer);
-      this.#free(one.place, one.side, one.result);
+      this.#free(one.place, one.side, this.#resultOfAbandoned(one));
     }
     return before.length - this.#abandoned.length;
+  }
+
+  /**
+   * Empties the window of a side whose other one has ended, and says what came of the transfer: that may have ended when all
+   * was over, and before that was told here. Nobody else is at the window any more.
+   */
+  #resultOfAbandoned({ place: { block, number }, side }: Abandoned): Result {
+    const { resultOffset, window } = side;
+    const kernel = this.#kernel;
+    // SYNC K (ended): pairs with tell(). Neither that nor what is in the window is for the window's next transfer.
+    const isTold = (kernel.loadWord(block.pointer + BLOCK_STATUS_OFFSET) & (1 << number)) !== 0;
+    kernel.clearBits(block.pointer + BLOCK_STATUS_OFFSET, 1 << number);
+    const isNoted = kernel.windowClear(window.pointer) !== 0;
+    const isThere = resultOffset === WINDOW_WRONG_OFFSET && kernel.loadWord(window.pointer + WINDOW_LEFT_OFFSET) === 0;
+    return isTold || isNoted || isThere ? this.#resultOf(side) : SHUTDOWN;
   }
 
   /** Whether advance() would do something. */
@@ -210,11 +222,7 @@ export class WindowTable {
       const { sides } = block;
       for (let number = 0; number < sides.length; number++) {
         const side = sides[number];
-        if (side?.window.peer !== peer || this.#isOver(side)) continue;
-        // It may have died when all was there, and before it could say so; or the engine thread is just about to.
-        const left = this.#kernel.loadWord(side.window.pointer + WINDOW_LEFT_OFFSET);
-        const isThere = side.resultOffset === WINDOW_WRONG_OFFSET && left === 0;
-        this.#abandon({ block, number }, side, isThere ? this.#resultOf(side) : SHUTDOWN);
+        if (side?.window.peer === peer && !this.#isOver(side)) this.#abandon({ block, number }, side);
       }
     }
   }
@@ -302,9 +310,9 @@ export class WindowTable {
   }
 
   /** Gives a side up. Nothing is moved any more once that is told, and only then its window is free. */
-  #abandon(place: Place, side: Side, result: Result): void {
+  #abandon(place: Place, side: Side): void {
     this.#kernel.windowClose(side.window.pointer);
-    this.#abandoned.push({ place, side, result, notice: tellEngine(this.#kernel, this.#map) });
+    this.#abandoned.push({ place, side, notice: tellEngine(this.#kernel, this.#map) });
     if (this.#engine.isOwn) this.#endAbandoned();
   }
 

@@ -304,6 +304,26 @@ describe.each(KERNELS)("turn by turn: %s", (name) => {
     expect(broken).toBeGreaterThan(10);
   });
 
+  it.each([0, 1, 2, 3])(
+    "P11 it is never there, which is known after all has begun and %i advances: nothing comes to an error",
+    (before) => {
+      for (let after = 0; after < 8; after++) {
+        const job = engineJob(name, { slots: 4, fifos: 1 });
+        const { a, b, contexts, begin, takeAll, end } = everything(job);
+        const log = begin();
+        for (let i = 0; i < before; i++) for (const context of contexts) context.advance();
+        job.end();
+        // Whoever hears of it first is alone with it for a while.
+        const first = after % 2 === 0 ? a.context : b.context;
+        for (let i = 0; i < after >>> 1; i++) first.advance();
+        takeAll();
+        step(contexts, () => log.missing.length === 0);
+        expect([log.wrong, log.errors]).toEqual([[], []]);
+        end();
+      }
+    },
+  );
+
   /** Windows of a context that are in use. */
   function windowsOf({ kernel, map }: EngineJob, { endpoint }: Context): number[] {
     const ordinal = ordinalOf(map, endpoint >>> 8, endpoint & 255);
@@ -408,6 +428,81 @@ describe.each(KERNELS)("turn by turn: %s", (name) => {
     expect(log.slice(1)).toEqual([1, 2, 3].map((i) => [i, ERROR]));
     for (let i = 0; i < 3; i++) expect(context.advance()).toBe(0);
   });
+
+  /** An offer of a region that its target has: the engine thread has moved all, and each side may have been told of it. */
+  function moved(job: EngineJob) {
+    const [origin, target] = job.clients.map((client) => client.createContext()) as [Context, Context];
+    const [from, into] = job.clients.map((client) => client.createRegion(MIB)) as [MemRegion, MemRegion];
+    from.bytes.set(pattern(MIB));
+    const [sent, received] = [listener(), listener()];
+    target.dispatch(1, (message) => message.receive(into.bytes, received.hear));
+    origin.send({ to: target.endpoint, dispatch: 1, payload: from.bytes, onLocal: sent.hear });
+    target.advance();
+    const statusOf = (context: Context) => {
+      const [window = 0] = windowsOf(job, context);
+      return job.kernel.loadWord(window + WINDOW_STATUS_OFFSET);
+    };
+    const status = { origin: statusOf(origin), target: statusOf(target) };
+    while (job.isCalled()) job.serve();
+    expect(sameBytes(into.bytes, from.bytes)).toBe(true);
+    return { origin, target, sent, received, status };
+  }
+
+  it.each([
+    ["target", "late"],
+    ["origin", "late"],
+    // Where it was not the engine thread: who moves dies with it.
+    ["origin", "never"],
+  ])(
+    "P10 all is moved, of which only the %s is told by now, that closes: the other, which is told %s, knows it too",
+    (first, when) => {
+      const job = engineJob(name);
+      const { origin, target, sent, received, status } = moved(job);
+      const [closing, other] = first === "origin" ? [origin, target] : [target, origin];
+      const [done, late] = first === "origin" ? [sent, received] : [received, sent];
+      // As if it stood still within that turn, between telling the one and the other.
+      const word = first === "origin" ? status.target : status.origin;
+      const bits = job.kernel.loadWord(word);
+      expect(bits).not.toBe(0);
+      job.kernel.storeWord(word, 0);
+      step([closing], () => done.told.length === 1);
+      closing.close();
+      other.advance();
+      if (when === "late") job.kernel.storeWord(word, bits);
+      job.serve();
+      step([other], () => late.told.length === 1);
+      expect([done.told, late.told]).toEqual([[SUCCESS], [SUCCESS]]);
+      for (let i = 0; i < 3; i++) expect(other.advance()).toBe(0);
+    },
+  );
+
+  it.each(["discards", "copies", "refuses"] as const)(
+    "P10 its target %s the payload and closes before the engine has told the origin: what came of it is told",
+    (answer) => {
+      const job = engineJob(name);
+      const [origin, target] = job.clients.map((client) => client.createContext()) as [Context, Context];
+      const payload = (job.clients[0] as Client).createRegion(MIB).bytes;
+      payload.set(pattern(MIB));
+      const [sent, received] = [listener(), listener()];
+      target.dispatch(1, (message) => {
+        if (answer === "discards") message.discard();
+        else if (answer === "refuses") throw new Error("no");
+        else message.receive(new Uint8Array(MIB), received.hear);
+      });
+      origin.send({ to: target.endpoint, dispatch: 1, payload, onLocal: sent.hear });
+      if (answer === "refuses") expect(() => target.advance()).toThrow("no");
+      for (let i = 0; i < 10; i++) target.advance();
+      target.close();
+      origin.advance();
+      job.serve();
+      step([origin], () => sent.told.length === 1);
+      expect([sent.told, received.told]).toEqual([
+        [answer === "refuses" ? ERROR : SUCCESS],
+        answer === "copies" ? [SUCCESS] : [],
+      ]);
+      for (let i = 0; i < 3; i++) expect(origin.advance()).toBe(0);
+    },
+  );
 
   it("P10 it ends before it has told either side that all is moved: both are told ERROR", () => {
     const job = engineJob(name);

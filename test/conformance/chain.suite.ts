@@ -692,6 +692,29 @@ export function chainSuite(name: string, options: RigOptions): void {
         run(origin);
         expect([status(origin), result(origin)]).toEqual([1 << 3, TRANSFER_REFUSED]);
       });
+
+      it("the NOTICE that is left in a window that is cleared is noted, as if it had been processed; nothing else is", () => {
+        const { origin, target } = begin({ portions: 1, depth: 1 });
+        const clear = ({ kernel, window }: End) => {
+          kernel.windowClose(window);
+          return [kernel.windowClear(window), result(origin), tail(origin) - head(origin), status(origin)];
+        };
+        expect(notice(origin, {})).toBe(1);
+        expect(clear(origin)).toEqual([1, TRANSFER_REFUSED, 0, 0]);
+        // Of a FETCH, and of nothing.
+        for (let i = 0; i < 2; i++) expect(clear(target)[0]).toBe(0);
+        // The slot has the last one's NOTICE still.
+        origin.kernel.windowOpen(origin.window, NONE);
+        expect(clear(origin)).toEqual([0, TRANSFER_DONE, 0, 0]);
+      });
+
+      it("the NOTICE of a window that is cleared does not change what a portion came to", () => {
+        const { origin } = begin({ portions: 1, depth: 1 });
+        rig.setWord(origin.window + WINDOW_RESULT_OFFSET, TRANSFER_ENDED);
+        expect(notice(origin, {})).toBe(1);
+        origin.kernel.windowClose(origin.window);
+        expect([origin.kernel.windowClear(origin.window), result(origin)]).toEqual([1, TRANSFER_ENDED]);
+      });
     });
 
     /** What names a window of another task, as it may be forged or stale; each is off by so much. */

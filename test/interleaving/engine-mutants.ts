@@ -95,14 +95,14 @@ export const ENGINE_MUTANTS: readonly Mutant[] = [
     {
       name: "a window that was given up is not emptied",
       file: "src/pami/window.ts",
-      find: "      this.#kernel.windowClear(one.side.window.pointer);\n",
-      replace: "",
+      find: "const isNoted = kernel.windowClear(window.pointer) !== 0;\n",
+      replace: "const isNoted = false;\n",
     },
     {
       name: "what was told of a window that was given up is left for the next one",
       file: "src/pami/window.ts",
-      find: "      this.#kernel.clearBits(block.pointer + BLOCK_STATUS_OFFSET, 1 << number);\n      this.#kernel.windowClear(one",
-      replace: "      this.#kernel.windowClear(one",
+      find: "    kernel.clearBits(block.pointer + BLOCK_STATUS_OFFSET, 1 << number);\n    const isNoted",
+      replace: "    const isNoted",
     },
     {
       name: "a window that is given up is not closed",
@@ -113,9 +113,27 @@ export const ENGINE_MUTANTS: readonly Mutant[] = [
     {
       name: "what is all there when its origin ends is over before the engine thread can have told of it",
       file: "src/pami/window.ts",
-      find: "        this.#abandon({ block, number }, side, isThere",
+      find: "if (side?.window.peer === peer && !this.#isOver(side)) this.#abandon(",
       replace:
-        "        if (isThere) this.#end({ block, number }, side, this.#resultOf(side));\n        else this.#abandon({ block, number }, side, isThere",
+        "if (side?.window.peer === peer && !this.#isOver(side) && this.#kernel.loadWord(side.window.pointer + WINDOW_LEFT_OFFSET) === 0) this.#end({ block, number }, side, this.#resultOf(side));\n        else if (side?.window.peer === peer && !this.#isOver(side)) this.#abandon(",
+    },
+    {
+      name: "what is told to a side after the other one has ended is forgotten when it is seen",
+      file: "src/pami/window.ts",
+      find: "if (place.block === block) bits &= ~(1 << place.number);",
+      replace: "if (place.block !== block) bits &= ~(1 << place.number);",
+    },
+    {
+      name: "what is told to a side after the other one has ended is not minded",
+      file: "src/pami/window.ts",
+      find: "return isTold || isNoted",
+      replace: "return isNoted",
+    },
+    {
+      name: "the NOTICE that is left in a window whose other side has ended is not minded",
+      file: "src/pami/window.ts",
+      find: "isTold || isNoted || isThere",
+      replace: "isTold || isThere",
     },
     {
       name: "what a context that closes had staged is taken for a mistake",

@@ -122,8 +122,19 @@ export function twinChain({ words }: Memory, sync: Sync, due: Due, { regionOf, r
     storeWord(window + WINDOW_GENERATION_OFFSET, get(window, WINDOW_GENERATION_OFFSET) + 1);
   }
 
-  function windowClear(window: number): void {
-    storeWord(window + WINDOW_TAIL_OFFSET, get(window, WINDOW_HEAD_OFFSET));
+  function windowClear(window: number): number {
+    const head = get(window, WINDOW_HEAD_OFFSET);
+    const descriptor = slotAt(window, head);
+    const isLeft = head !== loadWord(window + WINDOW_TAIL_OFFSET);
+    const isOver = isLeft && get(descriptor, DESCRIPTOR_KIND_OFFSET) === DESCRIPTOR_NOTICE;
+    if (isOver) noteEnd(window, descriptor);
+    storeWord(window + WINDOW_TAIL_OFFSET, head);
+    return Number(isOver);
+  }
+
+  function noteEnd(window: number, descriptor: number): void {
+    const result = get(descriptor, DESCRIPTOR_BYTES_OFFSET);
+    if (get(window, WINDOW_RESULT_OFFSET) === TRANSFER_DONE) set(window, WINDOW_RESULT_OFFSET, result);
   }
 
   function isPlace(offset: number): boolean {
@@ -311,8 +322,7 @@ export function twinChain({ words }: Memory, sync: Sync, due: Due, { regionOf, r
   function processOne(job: number, window: number, descriptor: number, context: number): void {
     const kind = get(descriptor, DESCRIPTOR_KIND_OFFSET);
     if (kind === DESCRIPTOR_NOTICE) {
-      const result = get(descriptor, DESCRIPTOR_BYTES_OFFSET);
-      if (get(window, WINDOW_RESULT_OFFSET) === TRANSFER_DONE) set(window, WINDOW_RESULT_OFFSET, result);
+      noteEnd(window, descriptor);
       tell(window, get(context, CONTEXT_TASK_OFFSET) >>> 0);
       return;
     }

@@ -3,6 +3,7 @@
 // other one is the engine.
 import {
   BLOCK_SIZE,
+  BLOCK_STATUS_OFFSET,
   NONE,
   TRANSFER_DONE,
   TRANSFER_ENDED,
@@ -115,6 +116,15 @@ class Core {
     kernel.windowOpen(other.window, NONE);
     const { generation } = window;
     this.#write({ ...this.#plan(OWN, task), origin: this.#sideOf(window), target: other, generation });
+  }
+
+  /** Offers something to another task, whose core answers that nothing of it is to be moved. */
+  decline(task: number): void {
+    const { window } = this.#open(task, WINDOW_RESULT_OFFSET, NONE);
+    const { index, generation } = window.region;
+    const place = [window.offset, window.generation, OWN * map.contexts] as const;
+    const told = this.#world.kernel.chainNotice(map.job, index, generation, ...place, TRANSFER_DONE);
+    same("whether its window was there", [told], [1]);
   }
 
   /** Sleeps for a while: the engine thread goes on as far as it may until then. */
@@ -317,6 +327,48 @@ export const GIVEN_UP_SCENARIOS: readonly Scenario[] = [
       if (first !== SUCCESS && first !== SHUTDOWN) throw new Error(`the first came to ${first}`);
       same("what the second came to", [second], [SUCCESS]);
     },
+  },
+  {
+    name: "the target is told that all is there, and ends: the origin is told so, however late the engine thread is with that",
+    engine: true,
+    bound: 1,
+    endless: [1],
+    setup,
+    threads: [
+      (world) => {
+        const core = new Core(world, false);
+        core.begin(1);
+        sleepUntil(
+          world,
+          world.task(1),
+          () => world.kernel.loadWord(regionOf(1, BLOCK).base + BLOCK_STATUS_OFFSET) !== 0,
+        );
+        expectGot(world, 1, OWN);
+        core.windows.ended(map.contexts);
+        world.note(core.await_(1));
+        core.openOnly(2);
+      },
+      serveForever,
+    ],
+    check: (_, [notes = []]) => same("what it came to", notes, [SUCCESS]),
+  },
+  {
+    name: "the target says that it has it in another way, and ends: the origin is told so, whether the engine has come to that",
+    engine: true,
+    bound: 1,
+    endless: [1],
+    setup,
+    threads: [
+      (world) => {
+        const core = new Core(world, false);
+        core.decline(1);
+        core.windows.ended(map.contexts);
+        world.note(core.await_(1));
+        core.openOnly(2);
+      },
+      serveForever,
+    ],
+    check: (_, [notes = []]) => same("what it came to", notes, [SUCCESS]),
   },
   {
     name: "an origin's context closes while the engine thread is at it: its end is no mistake",
