@@ -261,9 +261,7 @@ export function submit(job: usize, fifo: usize, hasCallback: bool): u32 {
     return isFirst && load<u32>(fifo, INJECTION_FAILED_OFFSET) == TRANSFER_DONE ? TRANSFER_DONE : TRANSFER_LATER;
   }
   const isNow = isFirst && load<u32>(staged, DESCRIPTOR_BYTES_OFFSET) <= (isInline ? SLICE_BYTES : SHORT_BYTES);
-  if (kind != DESCRIPTOR_PUT && kind != DESCRIPTOR_GET) return TRANSFER_INVALID;
-  // Not by execute(): with that call a put of 8 bytes takes 18.3 ns in place of 16.9.
-  return submitted(transferPart(job, staged, kind == DESCRIPTOR_PUT, 0, isNow ? SLICE_BYTES : 0), isNow);
+  return submitted(execute(job, staged, kind, 0, isNow ? SLICE_BYTES : 0), isNow);
 }
 
 /** What submit() gives for a result, of what was done or only looked at. */
