@@ -132,6 +132,7 @@ export function windowClose(window: usize): void {
 export function windowClear(window: usize): u32 {
   const head = load<u32>(window, WINDOW_HEAD_OFFSET);
   const descriptor = slotAt(window, head);
+  // SYNC Q (left): pairs with ship() and chainNotice(), which nobody calls for it any more.
   const isLeft = head != loadWord(window + WINDOW_TAIL_OFFSET);
   const isOver = isLeft && load<u32>(descriptor, DESCRIPTOR_KIND_OFFSET) == DESCRIPTOR_NOTICE;
   if (isOver) noteEnd(window, descriptor);

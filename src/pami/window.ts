@@ -188,16 +188,16 @@ export class WindowTable {
     this.#abandoned = before.filter(({ notice }) => !hasEngineSeen(this.#kernel, this.#map, notice));
     for (const one of before) {
       if (this.#abandoned.includes(one)) continue;
-      this.#free(one.place, one.side, this.#resultOfAbandoned(one));
+      this.#free(one.place, one.side, this.#settle(one));
     }
     return before.length - this.#abandoned.length;
   }
 
   /**
-   * Empties the window of a side whose other one has ended, and says what came of the transfer: that may have ended when all
-   * was over, and before that was told here. Nobody else is at the window any more.
+   * Empties the window of a side whose other one has ended, and says what came of the transfer: that one may have ended when
+   * all was over, and before that was told here. Nobody else is at the window any more.
    */
-  #resultOfAbandoned({ place: { block, number }, side }: Abandoned): Result {
+  #settle({ place: { block, number }, side }: Abandoned): Result {
     const { resultOffset, window } = side;
     const kernel = this.#kernel;
     // SYNC K (ended): pairs with tell(). Neither that nor what is in the window is for the window's next transfer.
@@ -222,7 +222,8 @@ export class WindowTable {
       const { sides } = block;
       for (let number = 0; number < sides.length; number++) {
         const side = sides[number];
-        if (side?.window.peer === peer && !this.#isOver(side)) this.#abandon({ block, number }, side);
+        if (side?.window.peer !== peer || this.#isOver(side)) continue;
+        this.#abandon({ block, number }, side);
       }
     }
   }

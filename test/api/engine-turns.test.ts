@@ -332,21 +332,29 @@ describe.each(KERNELS)("turn by turn: %s", (name) => {
     return all.filter((window) => (kernel.loadWord(window + WINDOW_GENERATION_OFFSET) & 1) === 1);
   }
 
+  /** An offer of which its target has no engine move anything; it has said so, and the origin's engine is not there yet. */
+  function answered(job: EngineJob, answer: "discards" | "copies" | "refuses") {
+    const [origin, target] = job.clients.map((client) => client.createContext()) as [Context, Context];
+    const payload = (job.clients[0] as Client).createRegion(MIB).bytes;
+    payload.set(pattern(MIB));
+    const [sent, received] = [listener(), listener()];
+    target.dispatch(1, (message) => {
+      if (answer === "discards") message.discard();
+      else if (answer === "refuses") throw new Error("no");
+      else message.receive(new Uint8Array(MIB), received.hear);
+    });
+    const offer = () => origin.send({ to: target.endpoint, dispatch: 1, payload, onLocal: sent.hear });
+    offer();
+    if (answer === "refuses") expect(() => target.advance()).toThrow("no");
+    for (let i = 0; i < 10; i++) target.advance();
+    return { origin, target, sent, received, offer };
+  }
+
   it.each(["discards", "copies"] as const)(
     "P10 it ends before it has told the origin that its target %s the payload: the origin is told ERROR",
     (answer) => {
       const job = engineJob(name);
-      const [origin, target] = job.clients.map((client) => client.createContext()) as [Context, Context];
-      const payload = (job.clients[0] as Client).createRegion(MIB).bytes;
-      payload.set(pattern(MIB));
-      const [sent, received] = [listener(), listener()];
-      target.dispatch(1, (message) => {
-        if (answer === "discards") message.discard();
-        else message.receive(new Uint8Array(MIB), received.hear);
-      });
-      const offer = () => origin.send({ to: target.endpoint, dispatch: 1, payload, onLocal: sent.hear });
-      offer();
-      for (let i = 0; i < 10; i++) target.advance();
+      const { origin, target, sent, received, offer } = answered(job, answer);
       const [window = 0] = windowsOf(job, origin);
       const isLeft = () =>
         job.kernel.loadWord(window + WINDOW_HEAD_OFFSET) !== job.kernel.loadWord(window + WINDOW_TAIL_OFFSET);
@@ -436,7 +444,8 @@ describe.each(KERNELS)("turn by turn: %s", (name) => {
     from.bytes.set(pattern(MIB));
     const [sent, received] = [listener(), listener()];
     target.dispatch(1, (message) => message.receive(into.bytes, received.hear));
-    origin.send({ to: target.endpoint, dispatch: 1, payload: from.bytes, onLocal: sent.hear });
+    const offer = () => origin.send({ to: target.endpoint, dispatch: 1, payload: from.bytes, onLocal: sent.hear });
+    offer();
     target.advance();
     const statusOf = (context: Context) => {
       const [window = 0] = windowsOf(job, context);
@@ -445,7 +454,7 @@ describe.each(KERNELS)("turn by turn: %s", (name) => {
     const status = { origin: statusOf(origin), target: statusOf(target) };
     while (job.isCalled()) job.serve();
     expect(sameBytes(into.bytes, from.bytes)).toBe(true);
-    return { origin, target, sent, received, status };
+    return { origin, target, sent, received, status, offer };
   }
 
   it.each([
@@ -480,18 +489,7 @@ describe.each(KERNELS)("turn by turn: %s", (name) => {
     "P10 its target %s the payload and closes before the engine has told the origin: what came of it is told",
     (answer) => {
       const job = engineJob(name);
-      const [origin, target] = job.clients.map((client) => client.createContext()) as [Context, Context];
-      const payload = (job.clients[0] as Client).createRegion(MIB).bytes;
-      payload.set(pattern(MIB));
-      const [sent, received] = [listener(), listener()];
-      target.dispatch(1, (message) => {
-        if (answer === "discards") message.discard();
-        else if (answer === "refuses") throw new Error("no");
-        else message.receive(new Uint8Array(MIB), received.hear);
-      });
-      origin.send({ to: target.endpoint, dispatch: 1, payload, onLocal: sent.hear });
-      if (answer === "refuses") expect(() => target.advance()).toThrow("no");
-      for (let i = 0; i < 10; i++) target.advance();
+      const { origin, target, sent, received } = answered(job, answer);
       target.close();
       origin.advance();
       job.serve();
@@ -506,19 +504,10 @@ describe.each(KERNELS)("turn by turn: %s", (name) => {
 
   it("P10 it ends before it has told either side that all is moved: both are told ERROR", () => {
     const job = engineJob(name);
-    const [origin, target] = job.clients.map((client) => client.createContext()) as [Context, Context];
-    const [from, into] = job.clients.map((client) => client.createRegion(MIB)) as [MemRegion, MemRegion];
-    const [sent, received] = [listener(), listener()];
-    target.dispatch(1, (message) => message.receive(into.bytes, received.hear));
-    const offer = () => origin.send({ to: target.endpoint, dispatch: 1, payload: from.bytes, onLocal: sent.hear });
-    offer();
-    target.advance();
-    const windows = [origin, target].flatMap((context) => windowsOf(job, context));
-    while (job.isCalled()) job.serve();
-    for (const window of windows) {
-      const status = job.kernel.loadWord(window + WINDOW_STATUS_OFFSET);
-      expect(job.kernel.loadWord(status)).not.toBe(0);
-      job.kernel.storeWord(status, 0);
+    const { origin, target, sent, received, status, offer } = moved(job);
+    for (const word of [status.origin, status.target]) {
+      expect(job.kernel.loadWord(word)).not.toBe(0);
+      job.kernel.storeWord(word, 0);
     }
     job.end();
     step([origin, target], () => sent.told.length === 1 && received.told.length === 1);

@@ -113,9 +113,9 @@ export const ENGINE_MUTANTS: readonly Mutant[] = [
     {
       name: "what is all there when its origin ends is over before the engine thread can have told of it",
       file: "src/pami/window.ts",
-      find: "if (side?.window.peer === peer && !this.#isOver(side)) this.#abandon(",
+      find: "        this.#abandon({ block, number }, side);\n",
       replace:
-        "if (side?.window.peer === peer && !this.#isOver(side) && this.#kernel.loadWord(side.window.pointer + WINDOW_LEFT_OFFSET) === 0) this.#end({ block, number }, side, this.#resultOf(side));\n        else if (side?.window.peer === peer && !this.#isOver(side)) this.#abandon(",
+        "        const left = this.#kernel.loadWord(side.window.pointer + WINDOW_LEFT_OFFSET);\n        if (left === 0) this.#end({ block, number }, side, this.#resultOf(side));\n        else this.#abandon({ block, number }, side);\n",
     },
     {
       name: "what is told to a side after the other one has ended is forgotten when it is seen",

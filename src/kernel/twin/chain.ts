@@ -125,6 +125,7 @@ export function twinChain({ words }: Memory, sync: Sync, due: Due, { regionOf, r
   function windowClear(window: number): number {
     const head = get(window, WINDOW_HEAD_OFFSET);
     const descriptor = slotAt(window, head);
+    // SYNC Q (left)
     const isLeft = head !== loadWord(window + WINDOW_TAIL_OFFSET);
     const isOver = isLeft && get(descriptor, DESCRIPTOR_KIND_OFFSET) === DESCRIPTOR_NOTICE;
     if (isOver) noteEnd(window, descriptor);

@@ -253,6 +253,28 @@ function checkOver(world: World, pointer: (word: number) => number): void {
 const gotten = (word: number): number => place(OWN, 1, word);
 const sent = (word: number): number => regionOf(OWN, DATA).base + FROM + 4 * word;
 
+/** Task 1 ends behind what it has of task 0: that is told what came of it, and its window is as free as any. */
+function endsBehind(name: string, transfer: (world: World, core: Core) => void): Scenario {
+  return {
+    name,
+    engine: true,
+    bound: 1,
+    endless: [1],
+    setup,
+    threads: [
+      (world) => {
+        const core = new Core(world, false);
+        transfer(world, core);
+        core.windows.ended(map.contexts);
+        world.note(core.await_(1));
+        core.openOnly(2);
+      },
+      serveForever,
+    ],
+    check: (_, [notes = []]) => same("what it came to", notes, [SUCCESS]),
+  };
+}
+
 export const GIVEN_UP_SCENARIOS: readonly Scenario[] = [
   {
     name: "a target gives a transfer up while the engine thread is at it: its window is open again, and nothing comes to it",
@@ -328,48 +350,19 @@ export const GIVEN_UP_SCENARIOS: readonly Scenario[] = [
       same("what the second came to", [second], [SUCCESS]);
     },
   },
-  {
-    name: "the target is told that all is there, and ends: the origin is told so, however late the engine thread is with that",
-    engine: true,
-    bound: 1,
-    endless: [1],
-    setup,
-    threads: [
-      (world) => {
-        const core = new Core(world, false);
-        core.begin(1);
-        sleepUntil(
-          world,
-          world.task(1),
-          () => world.kernel.loadWord(regionOf(1, BLOCK).base + BLOCK_STATUS_OFFSET) !== 0,
-        );
-        expectGot(world, 1, OWN);
-        core.windows.ended(map.contexts);
-        world.note(core.await_(1));
-        core.openOnly(2);
-      },
-      serveForever,
-    ],
-    check: (_, [notes = []]) => same("what it came to", notes, [SUCCESS]),
-  },
-  {
-    name: "the target says that it has it in another way, and ends: the origin is told so, whether the engine has come to that",
-    engine: true,
-    bound: 1,
-    endless: [1],
-    setup,
-    threads: [
-      (world) => {
-        const core = new Core(world, false);
-        core.decline(1);
-        core.windows.ended(map.contexts);
-        world.note(core.await_(1));
-        core.openOnly(2);
-      },
-      serveForever,
-    ],
-    check: (_, [notes = []]) => same("what it came to", notes, [SUCCESS]),
-  },
+  endsBehind(
+    "the target is told that all is there, and ends: the origin is told so, however late the engine thread is with that",
+    (world, core) => {
+      core.begin(1);
+      const status = regionOf(1, BLOCK).base + BLOCK_STATUS_OFFSET;
+      sleepUntil(world, world.task(1), () => world.kernel.loadWord(status) !== 0);
+      expectGot(world, 1, OWN);
+    },
+  ),
+  endsBehind(
+    "the target says that it has it in another way, and ends: the origin is told so, whether the engine has come to that",
+    (_, core) => core.decline(1),
+  ),
   {
     name: "an origin's context closes while the engine thread is at it: its end is no mistake",
     engine: true,
