@@ -227,29 +227,28 @@ export class Intake {
       return false;
     }
     const { window } = side;
-    for (const [offset, value] of [
-      [WINDOW_PEER_INDEX_OFFSET, request.blockIndex],
-      [WINDOW_PEER_GENERATION_OFFSET, request.blockGeneration],
-      [WINDOW_PEER_OFFSET_OFFSET, request.place],
-      [WINDOW_PEER_WINDOW_OFFSET, request.window],
-      [WINDOW_OWN_INDEX_OFFSET, window.region.index],
-      [WINDOW_OWN_GENERATION_OFFSET, window.region.generation],
-      [WINDOW_OWN_OFFSET_OFFSET, window.offset],
-      [WINDOW_FROM_INDEX_OFFSET, request.index],
-      [WINDOW_FROM_GENERATION_OFFSET, request.generation],
-      [WINDOW_FROM_OFFSET_OFFSET, request.offset],
-      [WINDOW_TO_INDEX_OFFSET, to.index],
-      [WINDOW_TO_GENERATION_OFFSET, to.generation],
-      [WINDOW_TO_OFFSET_OFFSET, destination.bytes.byteOffset - to.pointer],
-      [WINDOW_CHAIN_INDEX_OFFSET, links.index],
-      [WINDOW_CHAIN_GENERATION_OFFSET, links.generation],
-      [WINDOW_BYTES_OFFSET, request.bytes],
-      [WINDOW_PORTION_OFFSET, portionBytes],
-      [WINDOW_RING_OFFSET, request.portion === 0 ? 0 : STAGED_COUNT],
-      [WINDOW_DEPTH_OFFSET, depth],
-    ] as const) {
-      memory.words[(window.pointer + offset) >>> 2] = value;
-    }
+    // One by one: from a list of pairs, V8 took 40 ms to optimize this, rather than 16, on a core that somebody needs.
+    const { words } = memory;
+    const at = window.pointer;
+    words[(at + WINDOW_PEER_INDEX_OFFSET) >>> 2] = request.blockIndex;
+    words[(at + WINDOW_PEER_GENERATION_OFFSET) >>> 2] = request.blockGeneration;
+    words[(at + WINDOW_PEER_OFFSET_OFFSET) >>> 2] = request.place;
+    words[(at + WINDOW_PEER_WINDOW_OFFSET) >>> 2] = request.window;
+    words[(at + WINDOW_OWN_INDEX_OFFSET) >>> 2] = window.region.index;
+    words[(at + WINDOW_OWN_GENERATION_OFFSET) >>> 2] = window.region.generation;
+    words[(at + WINDOW_OWN_OFFSET_OFFSET) >>> 2] = window.offset;
+    words[(at + WINDOW_FROM_INDEX_OFFSET) >>> 2] = request.index;
+    words[(at + WINDOW_FROM_GENERATION_OFFSET) >>> 2] = request.generation;
+    words[(at + WINDOW_FROM_OFFSET_OFFSET) >>> 2] = request.offset;
+    words[(at + WINDOW_TO_INDEX_OFFSET) >>> 2] = to.index;
+    words[(at + WINDOW_TO_GENERATION_OFFSET) >>> 2] = to.generation;
+    words[(at + WINDOW_TO_OFFSET_OFFSET) >>> 2] = destination.bytes.byteOffset - to.pointer;
+    words[(at + WINDOW_CHAIN_INDEX_OFFSET) >>> 2] = links.index;
+    words[(at + WINDOW_CHAIN_GENERATION_OFFSET) >>> 2] = links.generation;
+    words[(at + WINDOW_BYTES_OFFSET) >>> 2] = request.bytes;
+    words[(at + WINDOW_PORTION_OFFSET) >>> 2] = portionBytes;
+    words[(at + WINDOW_RING_OFFSET) >>> 2] = request.portion === 0 ? 0 : STAGED_COUNT;
+    words[(at + WINDOW_DEPTH_OFFSET) >>> 2] = depth;
     // Where the origin's window is gone, the origin is: its end is about to be told, and nothing is there.
     if (kernel.chainWrite(map.job, window.pointer) === 0) {
       kernel.storeWord(window.pointer + WINDOW_LEFT_OFFSET, request.bytes);
