@@ -360,6 +360,14 @@ export class Chains {
     return hasBegun && (this.#get(window, WINDOW_AWAY_OFFSET) & AWAY_OVER) === 0;
   }
 
+  /** As `windowClear` of the kernels: a last descriptor that has to wait tells of nothing yet. */
+  clear(window: number): number {
+    const head = this.#get(window, WINDOW_HEAD_OFFSET);
+    const isHeld = this.#isHeld(window, this.#slotAt(window, head));
+    const isOver = this.#kernel.windowClear(window);
+    return isHeld ? 0 : isOver;
+  }
+
   /** Sends a slice of a portion, or says why not; whether the portion is over. */
   #move(window: number, ordinal: number, descriptor: number, part: number): boolean {
     const bytes = this.#get(descriptor, DESCRIPTOR_BYTES_OFFSET);

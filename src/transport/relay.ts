@@ -120,6 +120,7 @@ export class Relay {
         return left;
       },
       chainWrite: (job, window) => (chains.isAway(window) ? chains.write(window) : inner.chainWrite(job, window)),
+      windowClear: (window) => (chains.isAway(window) ? chains.clear(window) : inner.windowClear(window)),
       chainNotice: (job, index, generation, offset, own, origin, result) => {
         if (isHere(origin)) return inner.chainNotice(job, index, generation, offset, own, origin, result);
         return chains.notice([index, generation, offset, own], origin, result);
