@@ -391,7 +391,7 @@ describe.each(KERNELS.map((kernels) => ({ kernels })))("$kernels", ({ kernels })
     close();
   });
 
-  const ENDS = ["dies", "closes its context"] as const;
+  const ENDS = ["dies", "leaves", "closes its context"] as const;
   it.each(WAYS.flatMap((way) => ["origin", "target"].flatMap((role) => ENDS.map((how) => ({ way, role, how })))))(
     "P10 the $role $how at each step: the other is told, keeps nothing, and goes on: $way.name",
     async ({ way, role, how }) => {
@@ -406,6 +406,7 @@ describe.each(KERNELS.map((kernels) => ({ kernels })))("$kernels", ({ kernels })
         const [ended, other, task] = role === "origin" ? [origin, target, 0] : [target, origin, 1];
         const before = { ...told };
         if (how === "dies") job.end(task);
+        else if (how === "leaves") (job.tasks[task] as (typeof job.tasks)[0]).client.close();
         else ended.close();
         await one.settle();
         const results = role === "origin" ? told.received : told.local;
@@ -432,7 +433,8 @@ describe.each(KERNELS.map((kernels) => ({ kernels })))("$kernels", ({ kernels })
           for (const context of [other, third]) context.advance();
         }
         expect(came).toBe(1);
-        for (const [number, { client }] of job.tasks.entries()) if (how !== "dies" || number !== task) client.close();
+        for (const [number, { client }] of job.tasks.entries())
+          if (how === "closes its context" || number !== task) client.close();
       }
     },
   );
