@@ -345,7 +345,7 @@ function moveSlice(job: usize, window: usize, descriptor: usize, part: u32, cont
   if (result != TRANSFER_DONE && load<u32>(peer, WINDOW_WRONG_OFFSET) == TRANSFER_DONE) {
     store<u32>(peer, result, WINDOW_WRONG_OFFSET);
   }
-  // SYNC K (count): makes the portion visible; pairs with the target core's look at its counter.
+  // SYNC K (count): makes the portion visible; pairs with the target core's look at its counter, and with chainBreak().
   if (addWord(peer + WINDOW_LEFT_OFFSET, -bytes) == bytes) {
     tell(peer, taskOf(job, load<u32>(window, WINDOW_PEER_ENDPOINT_OFFSET)));
   }
@@ -506,7 +506,9 @@ export function chainBreak(job: usize, window: usize): u32 {
   // SYNC V (begun): pairs with chainWrite().
   if (loadWord(window + WINDOW_PEER_WINDOW_OFFSET) == 0) return 0;
   const peer = peerOf(job, window);
-  if (peer == 0) return 1;
+  // SYNC K (broken): pairs with moveSlice(). Where all is counted it was told so, or finds out by itself, and its window may
+  // be another transfer's at any moment; where not, it is nobody's to end any more but this side's.
+  if (peer == 0 || loadWord(peer + WINDOW_LEFT_OFFSET) == 0) return 1;
   store<u32>(peer, TRANSFER_BROKEN, WINDOW_WRONG_OFFSET);
   storeWord(peer + WINDOW_LEFT_OFFSET, 0);
   tell(peer, taskOf(job, load<u32>(window, WINDOW_PEER_ENDPOINT_OFFSET)));

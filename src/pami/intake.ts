@@ -326,9 +326,10 @@ export class Intake {
 
   /** Asks for the next slices of a payload in another memory; whether that is over. */
   #ask(pull: Pull): boolean {
-    const { request, isCanceled } = pull;
-    const result = isCanceled ? TRANSFER_CANCELED : pull.result;
-    if (result !== TRANSFER_DONE || pull.at === request.bytes) {
+    const { request } = pull;
+    const isThere = pull.at === request.bytes;
+    const result = pull.isCanceled && !isThere ? TRANSFER_CANCELED : pull.result;
+    if (result !== TRANSFER_DONE || isThere) {
       this.#notice(request, result);
       return this.#over(pull, resultOf(result));
     }
@@ -367,8 +368,8 @@ export class Intake {
       kernel.ring(slotOf(map, request.origin));
     }
     if (pull.at < request.bytes) return false;
-    this.#notice(request, TRANSFER_DONE);
-    return this.#over(pull, SUCCESS);
+    // Where its origin has closed meanwhile, what was copied may be what that has written there since: its end is told soon.
+    return this.#notice(request, TRANSFER_DONE) && this.#over(pull, SUCCESS);
   }
 
   #over({ request, destination, forget }: Pull, result: Result): true {
@@ -383,9 +384,10 @@ export class Intake {
     if (onComplete !== undefined) this.#base.completions.push(onComplete, cookie, result);
   }
 
-  #notice({ blockIndex, blockGeneration, place, window, origin }: Request, result: number): void {
+  /** Tells an origin what came of its payload; whether it is there. */
+  #notice({ blockIndex, blockGeneration, place, window, origin }: Request, result: number): boolean {
     const { kernel, map } = this.#base;
-    kernel.chainNotice(map.job, blockIndex, blockGeneration, place, window, origin, result);
+    return kernel.chainNotice(map.job, blockIndex, blockGeneration, place, window, origin, result) !== 0;
   }
 }
 
@@ -397,9 +399,9 @@ function sliceAt({ bytes }: Request, at: number): number {
 /** A slice that was asked for has come. False: it is not the next one. */
 function take(pull: Pull, at: number, result: number, data: Uint8Array | undefined): boolean {
   // Those behind one that has failed say nothing more.
-  if (pull.result !== TRANSFER_DONE) return true;
+  if (pull.result !== TRANSFER_DONE || pull.isCanceled) return true;
   if (at !== pull.at || (data !== undefined && data.length !== sliceAt(pull.request, at))) return false;
-  if (data !== undefined && !pull.isCanceled) copyInto(pull.destination.bytes, at, data);
+  if (data !== undefined) copyInto(pull.destination.bytes, at, data);
   pull.result = result;
   pull.at += data?.length ?? 0;
   return true;

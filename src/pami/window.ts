@@ -23,7 +23,7 @@ import {
   WINDOW_STOP_OFFSET,
   WINDOW_WRONG_OFFSET,
 } from "../../assembly/layout.js";
-import { type ContextEngine, hasEngineSeen, tellEngine } from "../engine/engine.js";
+import { type ContextEngine, hasEngineSeen, hasEngineThread, tellEngine } from "../engine/engine.js";
 import type { Kernel, Memory } from "../kernel/kernel.js";
 import { type MemoryMap, taskSlot } from "../memory/map.js";
 import type { Base } from "./base.js";
@@ -306,7 +306,8 @@ export class WindowTable {
   /** A transfer is over: it has left nothing in its window, unless the engine thread ended, and it was broken off. */
   #end(place: Place, side: Side, result: Result): void {
     this.#kernel.windowClose(side.window.pointer);
-    if (this.#engine.isOwn) this.#kernel.windowClear(side.window.pointer);
+    // Who has broken it off knows of the engine thread's end; this context may not have heard of that.
+    if (!hasEngineThread(this.#kernel, this.#map)) this.#kernel.windowClear(side.window.pointer);
     this.#free(place, side, result);
   }
 

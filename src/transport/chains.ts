@@ -472,8 +472,9 @@ export class Chains {
     if (window === CLOSED || window === NOWHERE) return window === CLOSED;
     const said = words.subarray(PLACE_WORDS);
     if (chain === CHAIN_SHIP) return this.#shipped(window, said);
-    if (chain === CHAIN_MOVE) return this.#moved(window, to, said, data);
-    if (this.#get(window, WINDOW_DEPTH_OFFSET) !== 0) return false;
+    const isTarget = this.#get(window, WINDOW_DEPTH_OFFSET) !== 0;
+    if (chain === CHAIN_MOVE) return isTarget && this.#moved(window, to, said, data);
+    if (isTarget) return false;
     const hasBegun = this.#get(window, WINDOW_PEER_WINDOW_OFFSET) !== 0;
     if (chain === CHAIN_PULL) return !hasBegun && this.#sent(window, to, from, words);
     if (chain === CHAIN_BEGIN) return !hasBegun && this.#begun(window, said);

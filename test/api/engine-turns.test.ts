@@ -31,6 +31,7 @@ import {
   ERROR,
   type MemRegion,
   type Result,
+  SHUTDOWN,
   SUCCESS,
 } from "../../src/index.js";
 import type { Kernel, KernelName } from "../../src/kernel/kernel.js";
@@ -554,6 +555,79 @@ describe.each(KERNELS)("turn by turn: %s", (name) => {
       expect([sent.told.at(-1), received.told.at(-1)]).toEqual([SUCCESS, SUCCESS]);
       expect(sameBytes(into.bytes, from.bytes)).toBe(true);
     }
+  });
+
+  it.each([2, 3, 4])(
+    "P10 a window that was broken off is free before its owner has heard of the engine's end: nothing is left in it; %i turns",
+    (turns) => {
+      const job = engineJob(name);
+      const [x, y] = job.clients.map((client) => client.createContext()) as [Context, Context];
+      const region = (task: number): MemRegion => (job.clients[task] as Client).createRegion(MIB);
+      const [first, second] = [
+        { from: region(0), into: region(1), sent: listener(), received: listener() },
+        { from: region(1), into: region(0), sent: listener(), received: listener() },
+      ];
+      first.from.bytes.set(pattern(MIB, 1));
+      second.from.bytes.set(pattern(MIB, 2));
+      const pace = { portion: 65_536, depth: 4 };
+      y.dispatch(1, (message) => message.receive(first.into.bytes, first.received.hear, undefined, pace));
+      x.dispatch(1, (message) => message.receive(second.into.bytes, second.received.hear, undefined, pace));
+      y.dispatch(2, () => {
+        y.send({ to: x.endpoint, dispatch: 1, payload: second.from.bytes, onLocal: second.sent.hear });
+      });
+      x.send({ to: y.endpoint, dispatch: 1, payload: first.from.bytes, onLocal: first.sent.hear });
+      y.advance();
+      for (let i = 0; i < turns; i++) job.serve();
+      const windows = windowsOf(job, y);
+      job.end();
+      step([x], () => first.sent.told.length === 1);
+      x.sendImmediate(y.endpoint, 2, null, Uint8Array.of(1));
+      // It is told by the window's bit that this was broken off; the handler has another one begin there; then it hears why.
+      y.advance();
+      expect(windowsOf(job, y)).toEqual(windows);
+      // The new target writes its chain before the new origin looks at what is in its window.
+      x.advance();
+      const before = first.into.bytes.slice();
+      step([y, x], () => [first, second].every(({ sent, received }) => sent.told.length + received.told.length === 2));
+      expect([first.sent.told, first.received.told]).toEqual([[ERROR], [ERROR]]);
+      expect([second.sent.told, second.received.told]).toEqual([[SUCCESS], [SUCCESS]]);
+      expect([sameBytes(second.into.bytes, second.from.bytes), sameBytes(first.into.bytes, before)]).toEqual([
+        true,
+        true,
+      ]);
+    },
+  );
+
+  it("P10 what the engine has told a target is not taken back by an origin that it has not told", () => {
+    const job = engineJob(name);
+    const { origin, target, sent, received, status } = moved(job);
+    // The target's window may be another transfer's by now, for all that the origin knows.
+    job.kernel.storeWord(status.origin, 0);
+    job.end();
+    step([origin], () => sent.told.length === 1);
+    step([target], () => received.told.length === 1);
+    expect([sent.told, received.told]).toEqual([[ERROR], [SUCCESS]]);
+  });
+
+  it("P10 an origin that closes while its target copies the last of it: what it writes there then is not taken for the payload", () => {
+    const job = engineJob(name);
+    const { kernel } = job;
+    const [origin, target] = job.clients.map((client) => client.createContext()) as [Context, Context];
+    const [sent, received] = [listener(), listener()];
+    target.dispatch(1, (message) => message.receive(new Uint8Array(MIB), received.hear));
+    origin.send({
+      to: target.endpoint,
+      dispatch: 1,
+      payload: (job.clients[0] as Client).createRegion(MIB).bytes,
+      onLocal: sent.hear,
+    });
+    const chainNotice = kernel.chainNotice.bind(kernel);
+    kernel.chainNotice = (...args) => {
+      origin.close();
+      return chainNotice(...args);
+    };
+    step([target], () => received.told.length === 1);
+    expect([sent.told, received.told]).toEqual([[], [SHUTDOWN]]);
   });
 
   it("P11 what is short waits for a slice of each that is long, whosever it is", () => {

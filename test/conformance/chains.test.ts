@@ -335,6 +335,47 @@ describe.each(KERNELS.map((kernels) => ({ kernels })))("$kernels", ({ kernels })
     },
   );
 
+  it("P10 bytes for the window of an origin are written nowhere, though it was a target's before", async () => {
+    const { job, origin, target, settle, told, destination, isUntouchedAround, close } = transfer(kernels, {
+      bytes: 5000,
+    });
+    await settle();
+    expect(told.received).toEqual([SUCCESS]);
+    const isMove = ({ letter }: Posted) => "chain" in letter && letter.chain === CHAIN_MOVE;
+    const { from, to, letter } = job.arrived.find(isMove) as Posted;
+    destination.fill(7);
+    target.send({
+      to: origin.endpoint,
+      dispatch: DATA,
+      payload: new Uint8Array(5000),
+      rendezvous: true,
+      onLocal: () => {},
+    });
+    // In the place of the one before, which was open and closed; and no portion is over by it.
+    const words = (letter as { words: Int32Array }).words.slice();
+    words[3] = (words[3] as number) + 2;
+    words[8] = 0;
+    const data = new Uint8Array(5000).fill(3);
+    expect(job.forge({ from, to, letter: { chain: CHAIN_MOVE, words, data } })).toBe(false);
+    expect([destination.every((byte) => byte === 7), isUntouchedAround()]).toEqual([true, true]);
+    close();
+  });
+
+  it("P10 what is given up once all of it has come is there", async () => {
+    const abort = new AbortController();
+    const { job, settle, step, told, isWhole, close } = transfer(kernels, {
+      way: WAYS[3] as Way,
+      bytes: 5000,
+      signal: abort.signal,
+    });
+    const isPulled = ({ letter }: Posted) => "chain" in letter && letter.chain === CHAIN_PULLED;
+    while (!job.arrived.some(isPulled)) expect(await step()).toBe(true);
+    abort.abort();
+    await settle();
+    expect([told, isWhole()]).toEqual([{ local: [SUCCESS], remote: [SUCCESS], received: [SUCCESS] }, true]);
+    close();
+  });
+
   it("P9 one advance() sends 256 KiB at the most, of however many transfers", async () => {
     const job = postedJob({ ...LIMITS, heapBytes: 2 ** 23 }, kernels);
     const [one, two] = job.tasks as [(typeof job.tasks)[0], (typeof job.tasks)[0]];

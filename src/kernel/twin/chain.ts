@@ -442,7 +442,8 @@ export function twinChain({ words }: Memory, sync: Sync, due: Due, { regionOf, r
     // SYNC V (begun)
     if (loadWord(window + WINDOW_PEER_WINDOW_OFFSET) === 0) return 0;
     const peer = peerOf(job, window);
-    if (peer === 0) return 1;
+    // SYNC K (broken)
+    if (peer === 0 || loadWord(peer + WINDOW_LEFT_OFFSET) === 0) return 1;
     set(peer, WINDOW_WRONG_OFFSET, TRANSFER_BROKEN);
     storeWord(peer + WINDOW_LEFT_OFFSET, 0);
     tell(peer, taskOf(job, get(window, WINDOW_PEER_ENDPOINT_OFFSET)));
