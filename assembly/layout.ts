@@ -519,6 +519,7 @@ export const BLOCK_SIZE: u32 = 16384;
 //                                                 this window alone: whoever carries descriptors there is its engine
 //   384  left         peer engine   owner         the DMA counter: bytes that have not arrived (P7)         SYNC K
 //   388  wrong        peer engine   owner         TRANSFER_… of the first portion that was refused
+//                                                 both by the peer core, where the engine thread has ended  SYNC K
 //   512  rget[4]      peer core,    engine        origin RGETs (P1): DESCRIPTORs that target RGETs ship
 //                     then engine
 //   768  slot[16]     peer engine   engine        DESCRIPTORs

@@ -384,7 +384,7 @@ export class Intake {
     if (onComplete !== undefined) this.#base.completions.push(onComplete, cookie, result);
   }
 
-  /** Tells an origin what came of its payload; whether it is there. */
+  /** Tells an origin what came of its payload; false: its window is not there any more. */
   #notice({ blockIndex, blockGeneration, place, window, origin }: Request, result: number): boolean {
     const { kernel, map } = this.#base;
     return kernel.chainNotice(map.job, blockIndex, blockGeneration, place, window, origin, result) !== 0;

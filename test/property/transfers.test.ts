@@ -85,9 +85,9 @@ class Life {
   readonly #endedTasks = new Set<number>();
   /** Of those, whose last words may be lost. */
   readonly #died = new Set<number>();
-  #hasEngine: boolean;
-  #engineEnded = false;
-  /** Contexts that have advanced since. */
+  /** The engine thread. */
+  #engine: "none" | "works" | "ended";
+  /** Contexts that have advanced since that has ended. */
   readonly #heard = new Set<number>();
   #ends = 0;
 
@@ -97,7 +97,7 @@ class Life {
     if (mode === "letters") this.#posted = postedJob(LIMITS, this.#random(2) === 0 ? ["wasm", "ts"] : [kernel]);
     else this.#engineJob = engineJob(kernel, LIMITS);
     if (mode === "inline") this.#engineJob?.end();
-    this.#hasEngine = mode === "thread";
+    this.#engine = mode === "thread" ? "works" : "none";
     this.#clients = this.#posted?.tasks.map(({ client }) => client) ?? this.#engineJob?.clients ?? [];
     this.#contexts = this.#clients.flatMap((client) =>
       Array.from({ length: CONTEXTS }, () => client.createContext({ portion: 65_536 })),
@@ -117,7 +117,7 @@ class Life {
     for (let round = 0, over = 0; over < 20 && round < 600; round++) {
       await undefined;
       for (let i = 0; i < 30 && this.#posted?.deliver(); i++);
-      for (let i = 0; i < 4 && this.#hasEngine; i++) this.#engineJob?.serve();
+      for (let i = 0; i < 4 && this.#engine === "works"; i++) this.#engineJob?.serve();
       for (const number of this.#contexts.keys()) this.#advance(number);
       if (round > 60 && this.#transfers.every((transfer) => this.#isOver(transfer))) over++;
     }
@@ -162,14 +162,14 @@ class Life {
     else if (what < 15) this.#carry();
     else if (what === 15 && random(4) === 0) this.#giveUp();
     else if (what === 16 && random(8) === 0) this.#closeRegion();
-    else if (what === 17 && this.#hasEngine && random(5) === 0) this.#endEngine();
+    else if (what === 17 && this.#engine === "works" && random(5) === 0) this.#endEngine();
     else if (what === 18 && isMortal && this.#ends < ENDS_MAX && random(10) === 0)
       this.#end(random(this.#contexts.length));
   }
 
   #carry(): void {
     if (this.#posted !== undefined) this.#posted.deliver();
-    else if (this.#hasEngine) this.#engineJob?.serve();
+    else if (this.#engine === "works") this.#engineJob?.serve();
   }
 
   #advance(context: number): void {
@@ -180,7 +180,7 @@ class Life {
       const errors: Error[] = error instanceof AggregateError ? error.errors : [error as Error];
       if (errors.some(({ message }) => message !== "refused")) throw error;
     }
-    if (this.#engineEnded) this.#heard.add(context);
+    if (this.#engine === "ended") this.#heard.add(context);
   }
 
   #offerBetween(from: number, to: number): void {
@@ -207,7 +207,8 @@ class Life {
       hasThrown: false,
       // Who has not heard of the engine thread's end leaves it to that.
       mayBreak:
-        this.#engineEnded && [...this.#contexts.keys()].some((one) => this.#goesOn(one) && !this.#heard.has(one)),
+        this.#engine === "ended" &&
+        [...this.#contexts.keys()].some((one) => this.#goesOn(one) && !this.#heard.has(one)),
     };
     const result = (this.#contexts[from] as Context).send({
       to: (this.#contexts[to] as Context).endpoint,
@@ -276,8 +277,7 @@ class Life {
   }
 
   #endEngine(): void {
-    this.#hasEngine = false;
-    this.#engineEnded = true;
+    this.#engine = "ended";
     for (const transfer of this.#transfers) transfer.mayBreak = true;
     this.#engineJob?.end();
   }

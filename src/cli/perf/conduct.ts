@@ -47,17 +47,18 @@ const QUICK_SECONDS = 0.01;
 /** So many that a collection of garbage in ten million messages would be seen. */
 const LEAST_MESSAGES = 10_000_000;
 
-/** What a run has allocated goes before the next: V8 counts no shared memory, so that nothing else makes it collect that. */
-const collectGarbage = ((): (() => void) => {
+/** What collects garbage, on demand: V8 counts no shared memory, and so sees no reason to collect that of the last run. */
+function garbageCollector(): () => void {
   setFlagsFromString("--expose-gc");
   return runInNewContext("gc") as () => void;
-})();
+}
 
 /** The hand-offs between the runs: each is the end of one bracket and the beginning of the next. */
 class Bracket {
   readonly by: "C" | "wasm";
   readonly all: number[] = [];
   readonly #measure: () => Promise<number>;
+  readonly #collectGarbage = garbageCollector();
   /** Looks that are left, in all. */
   #patience: number;
   #last: number | undefined;
@@ -90,7 +91,7 @@ class Bracket {
 
   async around(run: () => Promise<Figures>): Promise<{ figures: Figures; mean: number; steady: boolean }> {
     const before = await this.#before();
-    collectGarbage();
+    this.#collectGarbage();
     const figures = await run();
     const after = await this.#measure();
     this.#last = after;
