@@ -13,7 +13,7 @@ import { after, type NodePort, nodeModule } from "../support/host.js";
 import { Ports } from "../transport/ports.js";
 import { Relay } from "../transport/relay.js";
 import { bury } from "./bury.js";
-import { makeRoom, type Room } from "./room.js";
+import { kernelIn, makeRoom, type Room } from "./room.js";
 import { isTaskName, type TaskNews, type TaskReport, TICKET, type Ticket } from "./ticket.js";
 
 /** A port through which `job.adopt` finds this thread: a Web Worker's, a MessageChannel's, or `parentPort`. */
@@ -186,13 +186,14 @@ export function clientOf(ticket: Ticket, shared: SharedMemory, onLeave?: () => v
 /** A client over a memory of its own, and the relay in it that stands for the other tasks. */
 export function relayedClientOf(
   ticket: Ticket,
-  { map, shared, memory }: Room,
+  room: Room,
   connect: (task: number, port: MessagePort) => void,
   onLeave?: () => void,
 ): { client: Client; relay: Relay; ports: Ports } {
   if (ticket.layoutHash !== LAYOUT_HASH) throw otherVersion(ticket, ticket.layoutHash);
-  const { kernel: name, task, args, debug, why: whyRelay } = ticket;
-  const inner = selectKernel(name, shared, memory, ticket.module);
+  const { task, args, debug, why: whyRelay } = ticket;
+  const { map, shared, memory } = room;
+  const inner = selectKernel(kernelIn(room, ticket.kernel), shared, memory, ticket.module);
   const ports = new Ports(map.contexts, connect);
   const relay = new Relay(inner, memory, map, task, ports, {
     bury: (ended) => bury(inner, map, ended),

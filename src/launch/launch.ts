@@ -34,7 +34,7 @@ import { info, rungOf } from "./info.js";
 import { Job, type SpawnOptions } from "./job.js";
 import type { Entry, MonitorEvents, MonitorOrders, TaskExit } from "./monitor.js";
 import { startNodeMonitor } from "./node.js";
-import { makeRoom } from "./room.js";
+import { kernelIn, makeRoom } from "./room.js";
 import { type Ticket, taskNames } from "./ticket.js";
 import { writeAtEnd } from "./trace.js";
 
@@ -44,7 +44,11 @@ export interface LaunchOptions {
   tasks?: number | undefined;
   /** Tasks that `job.spawn` and `job.adopt` may add, those included that take the place of one that has ended (default 0). */
   spare?: number | undefined;
-  /** The kernels: for all tasks, or for each (default: wasm, and the TypeScript twin where wasm is forbidden). */
+  /**
+   * The kernels: for all tasks, or for each. Default: wasm, and the TypeScript twin where wasm is forbidden; in a job whose
+   * tasks share no memory also, with a warning, in each that is refused a `WebAssembly.Memory`: Chromium 156 gives all
+   * threads of a page 124.
+   */
   kernel?: KernelName | readonly KernelName[] | undefined;
   /** The caller is a task too, number 0: `job.client`. */
   join?: boolean | undefined;
@@ -170,10 +174,17 @@ function makeJob(
   const kernels = checkKernels(options.kernel, count);
   const { rung, why } = rungOf();
   const isShared = rung === "shared";
-  const request = { limits, isFixed: options.heapBytes !== undefined, base: options.memoryBase ?? 0 };
+  const request = {
+    limits,
+    isFixed: options.heapBytes !== undefined,
+    // Where tasks share memory it is one, for kernels of both kinds.
+    mayBeTwins: !isShared && options.kernel === undefined,
+    base: options.memoryBase ?? 0,
+  };
   // Whoever comes later may run wasm, which needs a memory of its own kind.
-  const mayGrow = isShared && limits.tasks > count && wasmAllowed();
-  const room = makeRoom(request, mayGrow || kernels.includes("wasm"));
+  const mayGrow = limits.tasks > count && wasmAllowed();
+  const isWasm = isShared ? mayGrow || kernels.includes("wasm") : kernels[0] === "wasm";
+  const room = makeRoom(request, isWasm);
   const { map, shared, memory } = room;
   const module = kernels.includes("wasm") ? wasmModule() : undefined;
   const ticket = (task: number, kernel: KernelName, given: unknown): Ticket => ({
@@ -207,7 +218,7 @@ function makeJob(
     return { ticket: made, orders: { entry: asked, tickets: [made], workerOptions: its } };
   };
   const engine = map.engine ? { source: engineSource, module } : undefined;
-  const kernel = selectKernel(kernels[0] as KernelName, shared, memory, module);
+  const kernel = selectKernel(kernelIn(room, kernels[0] as KernelName), shared, memory, module);
   kernel.storeWord(map.job + JOB_STARTED_OFFSET, count);
   const own = tickets[0] as Ticket;
   const parts = { launched: count, oneMore, onExit: options.onExit, map, memory, kernel };

@@ -1,5 +1,5 @@
 // The memory of a job: one for all its tasks, or, where tasks can't share any, one for each.
-import type { Memory } from "../kernel/kernel.js";
+import type { KernelName, Memory } from "../kernel/kernel.js";
 import { openMemory, type SharedMemory } from "../kernel/select.js";
 import { twinKernel } from "../kernel/twin/index.js";
 import { formatMemory, type Limits, MEMORY_BYTES_MAX, type MemoryMap, memoryMap } from "../memory/map.js";
@@ -15,6 +15,8 @@ export interface RoomRequest {
   readonly limits: Limits;
   /** Whether this much heap was asked for: then less will not do. */
   readonly isFixed: boolean;
+  /** Whether the twin's kernels, over a plain buffer, will do where the host refuses a WebAssembly.Memory (default: not). */
+  readonly mayBeTwins?: boolean;
   /** Where the map begins in the memory. */
   readonly base: number;
 }
@@ -24,6 +26,13 @@ export interface Room {
   readonly map: MemoryMap;
   readonly shared: SharedMemory;
   readonly memory: Memory;
+  /** Whether wasm kernels can run in it. */
+  readonly isWasm: boolean;
+}
+
+/** The kernels that run in a room, where these are wanted. */
+export function kernelIn({ isWasm }: Room, wanted: KernelName): KernelName {
+  return isWasm ? wanted : "ts";
 }
 
 /** Makes a job's memory. @throws PAMIR_MEMORY */
@@ -31,14 +40,16 @@ export function makeRoom(request: RoomRequest, wasm: boolean): Room {
   const { map, shared } = findRoom(request, wasm);
   const memory = openMemory(shared);
   formatMemory(map, memory, twinKernel(memory), hardwareThreads());
-  return { map, shared, memory };
+  return { map, shared, memory, isWasm: "buffer" in shared };
 }
 
 /**
  * The map and its memory, not formatted yet. A host may refuse as much as the default heap takes (iOS does): then half of
- * it, and so on; a heap that was asked for is had, or is an error.
+ * it, and so on; a heap that was asked for is had, or is an error. Or it refuses any WebAssembly.Memory, for each reserves
+ * addresses: Chromium 156 gives all threads of a page 124, however small. Then a plain buffer, and as before.
  */
-function findRoom({ limits, isFixed, base }: RoomRequest, wasm: boolean): Omit<Room, "memory"> {
+function findRoom(request: RoomRequest, wasm: boolean): Pick<Room, "map" | "shared"> {
+  const { limits, isFixed, mayBeTwins, base } = request;
   for (let heapBytes = limits.heapBytes; ; heapBytes /= 2) {
     const map = memoryMap({ ...limits, heapBytes }, base);
     try {
@@ -48,7 +59,11 @@ function findRoom({ limits, isFixed, base }: RoomRequest, wasm: boolean): Omit<R
       }
       return { map, shared };
     } catch (error) {
-      if (isFixed || heapBytes / 2 < HEAP_BYTES_LEAST) throw error;
+      if (!isFixed && heapBytes / 2 >= HEAP_BYTES_LEAST) continue;
+      if (!wasm || !mayBeTwins) throw error;
+      const room = findRoom(request, false);
+      console.warn("pamir: this host refuses another WebAssembly.Memory; this task runs the ts kernels");
+      return room;
     }
   }
 }
@@ -69,10 +84,8 @@ function makeMemory(map: MemoryMap, wasm: boolean): SharedMemory {
   } catch (cause) {
     throw new PamiError(
       "PAMIR_MEMORY",
-      `this host refuses ${pages * WASM_PAGE} bytes of shared memory: choose a smaller heapBytes`,
-      {
-        cause,
-      },
+      `this host refuses ${pages * WASM_PAGE} bytes of shared memory: choose a smaller heapBytes${wasm ? ', or kernel: "ts"' : ""}`,
+      { cause },
     );
   }
 }

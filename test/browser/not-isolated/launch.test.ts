@@ -1,8 +1,10 @@
 // A page that is not cross-origin isolated: tasks talk by messages, as api.test.ts shows; here, what is different then.
 import { info, type Job, launch, SUCCESS } from "pamir";
-import { describe, expect, it, vi } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { ANSWER, ECHO } from "../../conformance/tasks/ids.js";
 
 const ENTRY = new URL("../isolated/tasks/peer.js", import.meta.url);
+const PEER = new URL("../../conformance/tasks/peer.js", import.meta.url);
 const DATA = 1;
 
 it("info() says where one stands, and why", () => {
@@ -47,6 +49,65 @@ it("there is no engine thread, whoever asks for one, and nothing lacks", async (
   await job.terminate();
   expect(warn).not.toHaveBeenCalled();
   warn.mockRestore();
+});
+
+// Chromium gives all threads of a page 124 of them, however small.
+describe("a host that gives no more WebAssembly.Memory", () => {
+  const hoard = (all: WebAssembly.Memory[]): string => {
+    try {
+      for (;;) all.push(new WebAssembly.Memory({ initial: 1, maximum: 1, shared: true }));
+    } catch (error) {
+      return (error as Error).message;
+    }
+  };
+  let hoarder: Worker;
+  const own: WebAssembly.Memory[] = [];
+  beforeAll(async () => {
+    // Chromium lets a worker that was terminated go on for 2 s at the most: then what those of other tests had is free.
+    await new Promise((resolve) => setTimeout(resolve, 3000));
+    const code = `const all = []; postMessage((${hoard})(all));`;
+    const url = URL.createObjectURL(new Blob([code], { type: "text/javascript" }));
+    hoarder = new Worker(url);
+    const told = await new Promise((resolve) => {
+      hoarder.onmessage = ({ data }) => resolve(data);
+    });
+    URL.revokeObjectURL(url);
+    expect(told).toMatch(/allocate memory/);
+    // What other tests have left on this page is collected by that, and had.
+    hoard(own);
+  });
+  afterAll(() => {
+    hoarder.terminate();
+    own.length = 0;
+  });
+
+  it("each task runs the ts kernels, and says so", async () => {
+    const warn = vi.spyOn(console, "warn").mockImplementation(() => {});
+    const job = await launch(PEER, { tasks: 3, join: true, args: {} });
+    const { client } = job;
+    expect(client.kernel).toBe("ts");
+    const context = client.createContext();
+    const answers: number[] = [];
+    context.dispatch(ANSWER, ({ header }) => void answers.push(header[0] as number));
+    for (const task of [1, 2]) context.sendImmediate(client.endpoint(task), ECHO, Int32Array.of(task));
+    while (answers.length < 2) await context.progress({ timeout: 20_000 });
+    expect(answers.sort()).toEqual([1, 2]);
+    await job.terminate();
+    expect(warn.mock.calls).toEqual([
+      ["pamir: this host refuses another WebAssembly.Memory; this task runs the ts kernels"],
+    ]);
+    warn.mockRestore();
+  });
+
+  it("where wasm was asked for, that is an error", async () => {
+    await expect(launch(PEER, { tasks: 2, join: true, kernel: "wasm", args: {} })).rejects.toMatchObject({
+      code: "PAMIR_MEMORY",
+      message: expect.stringMatching(/refuses \d+ bytes.*: choose a smaller heapBytes, or kernel: "ts"$/),
+    });
+    const job = await launch(PEER, { tasks: 2, join: true, kernel: ["ts", "wasm"], args: {} });
+    expect(await job.exited).toMatchObject([{ task: 1, cause: "error", errorCode: "PAMIR_MEMORY" }]);
+    await job.terminate();
+  });
 });
 
 describe.each(["wasm", "ts"] as const)("one task, %s", (kernel) => {
