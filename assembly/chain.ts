@@ -15,12 +15,11 @@
 // processed, which is last; the target once its counter is at 0, and then all FETCHes are processed too: the last MOVE is in
 // the link that the last of them has shipped. Where one side ends before, the other closes its window with descriptors in it:
 // see windowClear().
-import { engineCall, engineThread, hasEnded, taskOf } from "./due";
+import { engineCall, hasEnded, taskOf } from "./due";
 import { transferPart } from "./engine";
 import {
   BLOCK_FIRST_OFFSET,
   BLOCK_NEXT_OFFSET,
-  BLOCK_STATUS_OFFSET,
   BLOCK_TURN_OFFSET,
   BLOCK_WINDOWS_OFFSET,
   CONTEXT_TASK_OFFSET,
@@ -486,16 +485,6 @@ export function chainLeft(context: usize): bool {
     block = <usize>loadWord(block + BLOCK_NEXT_OFFSET);
   }
   return false;
-}
-
-/** Owner: 1 if a window is over, or the engine, where that is on this thread, would do something. */
-export function chainPeek(job: usize, context: usize): u32 {
-  for (let block = <usize>loadWord(context + CONTEXT_WINDOWS_OFFSET); block != 0; ) {
-    // SYNC K (look): pairs with tell().
-    if (loadWord(block + BLOCK_STATUS_OFFSET) != 0) return 1;
-    block = <usize>loadWord(block + BLOCK_NEXT_OFFSET);
-  }
-  return u32(engineThread(job) == 0 && chainLeft(context));
 }
 
 /**

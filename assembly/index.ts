@@ -3,8 +3,8 @@ import { LAYOUT_HASH } from "./layout-hash";
 
 export {
   chainBreak,
+  chainLeft,
   chainNotice,
-  chainPeek,
   chainRun,
   chainWrite,
   windowClear,

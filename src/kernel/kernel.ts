@@ -103,7 +103,7 @@ export interface Kernel {
     result: number,
   ): number;
   chainRun(job: number, context: number, most: number): number;
-  chainPeek(job: number, context: number): number;
+  chainLeft(context: number): number;
   chainBreak(job: number, window: number): number;
 
   // the engine thread

@@ -165,11 +165,8 @@ export class WindowTable {
     let events = 0;
     for (const block of this.#blocks) {
       const { pointer, sides } = block;
-      // SYNC K (look): pairs with tell(): what it tells of has happened.
-      let bits = kernel.loadWord(pointer + BLOCK_STATUS_OFFSET);
+      const bits = this.#toldIn(block);
       if (bits === 0) continue;
-      // Theirs say what came of them, once the engine thread is at nothing of them any more.
-      for (const { place } of this.#abandoned) if (place.block === block) bits &= ~(1 << place.number);
       kernel.clearBits(pointer + BLOCK_STATUS_OFFSET, bits);
       for (let left = bits; left !== 0; left &= left - 1) {
         const number = 31 - Math.clz32(left & -left);
@@ -180,6 +177,16 @@ export class WindowTable {
       }
     }
     return events;
+  }
+
+  /** The windows of a block, as bits, of which it was told that they are over. */
+  #toldIn(block: Block): number {
+    // SYNC K (look): pairs with tell(): what it tells of has happened.
+    let bits = this.#kernel.loadWord(block.pointer + BLOCK_STATUS_OFFSET);
+    if (bits === 0) return 0;
+    // Theirs say what came of them, once the engine thread is at nothing of them any more.
+    for (const { place } of this.#abandoned) if (place.block === block) bits &= ~(1 << place.number);
+    return bits;
   }
 
   /** Ends the sides that were abandoned, once the engine thread is at nothing of them any more. Returns how many. */
@@ -211,7 +218,8 @@ export class WindowTable {
   /** Whether advance() would do something. */
   get hasWork(): boolean {
     if (this.#abandoned.some(({ notice }) => hasEngineSeen(this.#kernel, this.#map, notice))) return true;
-    return this.#kernel.chainPeek(this.#map.job, this.#context) !== 0;
+    if (this.#blocks.some((block) => this.#toldIn(block) !== 0)) return true;
+    return this.#engine.isOwn && this.#kernel.chainLeft(this.#context) !== 0;
   }
 
   /** An endpoint has ended: so do all transfers with it. */

@@ -126,7 +126,7 @@ export class Relay {
         return chains.notice([index, generation, offset, own], origin, result);
       },
       chainRun: (job, context, most) => inner.chainRun(job, context, most) + chains.run(ordinalOf(context), most),
-      chainPeek: (job, context) => inner.chainPeek(job, context) || Number(chains.hasWork(ordinalOf(context))),
+      chainLeft: (context) => inner.chainLeft(context) || Number(chains.hasWork(ordinalOf(context))),
       engineCall: (job, ordinal) => {
         if (isHere(ordinal)) inner.engineCall(job, ordinal);
         else chains.stop(ordinal);

@@ -11,6 +11,9 @@ import {
   INJECTION_HEAD_OFFSET,
   INJECTION_MASK_OFFSET,
   SLICE_BYTES,
+  TASK_DEAD,
+  TASK_STATE_OFFSET,
+  TASK_UP,
   TRANSFER_BROKEN,
   WINDOW_BIT_OFFSET,
   WINDOW_COUNT,
@@ -33,9 +36,10 @@ import {
   type Result,
   SHUTDOWN,
   SUCCESS,
+  TIMEDOUT,
 } from "../../src/index.js";
 import type { Kernel, KernelName } from "../../src/kernel/kernel.js";
-import { contextBlock, injectionFifo, ordinalOf } from "../../src/memory/map.js";
+import { contextBlock, engineSlot, injectionFifo, ordinalOf } from "../../src/memory/map.js";
 import { type EngineJob, engineJob } from "../support/engine.js";
 import { PATIENCE, pattern, sameBytes } from "./support.js";
 
@@ -607,6 +611,43 @@ describe.each(KERNELS)("turn by turn: %s", (name) => {
     step([origin], () => sent.told.length === 1);
     step([target], () => received.told.length === 1);
     expect([sent.told, received.told]).toEqual([[ERROR], [SUCCESS]]);
+  });
+
+  /** Whether a context that waits for something else sleeps, rather than spin. */
+  function doesSleep(job: EngineJob, context: Context): boolean {
+    const sleeps = () =>
+      (job.clients[context.endpoint >>> 8] as Client).dump().tasks[context.endpoint >>> 8]?.sleeps ?? 0;
+    const before = sleeps();
+    expect(context.advanceUntil(() => false, { timeout: 20 })).toBe(TIMEDOUT);
+    return sleeps() > before;
+  }
+
+  it("P10 a side that was given up, and told in the engine's turn after that, sleeps until the engine has seen it", () => {
+    const job = engineJob(name);
+    const { kernel } = job;
+    const { origin, target, sent } = answered(job, "copies");
+    const [window = 0] = windowsOf(job, origin);
+    target.close();
+    // There is an engine thread, and it is in the midst of something.
+    kernel.storeWord(engineSlot(job.map) + TASK_STATE_OFFSET, TASK_UP);
+    origin.advance();
+    kernel.storeWord(kernel.loadWord(window + WINDOW_STATUS_OFFSET), kernel.loadWord(window + WINDOW_BIT_OFFSET));
+    expect([doesSleep(job, origin), sent.told]).toEqual([true, []]);
+    job.serve();
+    step([origin], () => sent.told.length === 1);
+    expect(sent.told).toEqual([SUCCESS]);
+  });
+
+  it("P10 who has not been told yet that the engine thread has ended sleeps, whatever is left to do", () => {
+    const job = engineJob(name);
+    const { kernel } = job;
+    const { origin, sent } = answered(job, "copies");
+    const state = engineSlot(job.map) + TASK_STATE_OFFSET;
+    kernel.storeWord(state, TASK_DEAD);
+    expect([doesSleep(job, origin), sent.told]).toEqual([true, []]);
+    kernel.storeWord(state, TASK_UP);
+    job.end();
+    step([origin], () => sent.told.length === 1);
   });
 
   it("P10 an origin that closes while its target copies the last of it: what it writes there then is not taken for the payload", () => {

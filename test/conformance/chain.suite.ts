@@ -205,8 +205,8 @@ export function chainSuite(name: string, options: RigOptions): void {
 
     /** Whether it is seen before sleep that there is something to do: by the side's own thread, or by that of the engine. */
     function isSeen(side: End): boolean {
-      const sees = side.kernel.chainPeek(job, side.context) !== 0;
-      return sees || (isThread && rig.due().includes(side.ordinal));
+      if (status(side) !== 0) return true;
+      return isThread ? rig.due().includes(side.ordinal) : side.kernel.chainLeft(side.context) !== 0;
     }
 
     const status = ({ block }: Side): number => rig.word(block.base + BLOCK_STATUS_OFFSET);

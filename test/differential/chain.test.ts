@@ -374,13 +374,13 @@ function operations(reference: Rig): Operations<State> {
         };
       },
     },
-    chainPeek: {
+    chainLeft: {
       weight: 5,
       choose: (_, random) => {
         const task = random(2);
         return {
-          text: `chainPeek(${task})`,
-          act: (rig) => rig.producer.chainPeek(rig.map.job, rig.context(task * rig.map.contexts)),
+          text: `chainLeft(${task})`,
+          act: (rig) => rig.producer.chainLeft(rig.context(task * rig.map.contexts)),
         };
       },
     },

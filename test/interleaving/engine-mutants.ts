@@ -5,6 +5,7 @@ import type { Scenario } from "./scenario.js";
 import { CHAIN_SCENARIOS } from "./scenarios/chain.js";
 import { ENGINE_SCENARIOS } from "./scenarios/engine.js";
 import { ENGINE_DIES_SCENARIOS } from "./scenarios/engine-dies.js";
+import { ENGINE_DIES_CHAIN_SCENARIOS } from "./scenarios/engine-dies-chain.js";
 import { GIVEN_UP_SCENARIOS } from "./scenarios/given-up.js";
 import { RMA_SCENARIOS } from "./scenarios/rma.js";
 
@@ -55,6 +56,27 @@ export const ENGINE_MUTANTS: readonly Mutant[] = [
       file: "src/engine/engine.ts",
       find: "    this.isOwn = true;\n    return true;\n",
       replace: "    return false;\n",
+    },
+  ),
+  ...by(
+    ENGINE_DIES_CHAIN_SCENARIOS,
+    {
+      name: "a chain that the dead engine thread had begun is left as it is",
+      file: "src/pami/window.ts",
+      find: "        if (side.breakOff()) this.#break({ block, number }, side);\n",
+      replace: "        if (side.breakOff()) continue;\n",
+    },
+    {
+      name: "the last look before sleep leaves out the status register",
+      file: "src/pami/window.ts",
+      find: "    if (this.#blocks.some((block) => this.#toldIn(block) !== 0)) return true;\n",
+      replace: "",
+    },
+    {
+      name: "a window that is broken off stays open",
+      file: "src/pami/window.ts",
+      find: "    this.#kernel.windowClose(window.pointer);\n    // In the window's place",
+      replace: "    // In the window's place",
     },
   ),
   ...by(

@@ -446,12 +446,6 @@ ${COMMIT}`,
     replace: "      if (head != loadWord(window + WINDOW_TAIL_OFFSET) && window == 0) return true;\n",
   },
   {
-    name: "the last look before sleep leaves out the status register",
-    file: "chain.ts",
-    find: "    if (loadWord(block + BLOCK_STATUS_OFFSET) != 0) return 1;\n",
-    replace: "",
-  },
-  {
     name: "the origin is told before its window is left alone",
     file: "chain.ts",
     find: "      store<u32>(window, head, WINDOW_HEAD_OFFSET);\n      processOne(job, window, descriptor, context);\n",

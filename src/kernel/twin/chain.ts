@@ -2,7 +2,6 @@
 import {
   BLOCK_FIRST_OFFSET,
   BLOCK_NEXT_OFFSET,
-  BLOCK_STATUS_OFFSET,
   BLOCK_TURN_OFFSET,
   BLOCK_WINDOWS_OFFSET,
   CONTEXT_TASK_OFFSET,
@@ -86,7 +85,7 @@ export type Chain = ReturnType<typeof twinChain>;
 const TURN_SLOTS = 4 * WINDOW_SLOTS;
 
 export function twinChain({ words }: Memory, sync: Sync, due: Due, { regionOf, regionPlace }: Region, engine: Engine) {
-  const { engineCall, engineThread, hasEnded, taskOf } = due;
+  const { engineCall, hasEnded, taskOf } = due;
   const { addWord, loadWord, ring, setBits, storeWord } = sync;
 
   function get(pointer: number, offset: number): number {
@@ -416,26 +415,17 @@ export function twinChain({ words }: Memory, sync: Sync, due: Due, { regionOf, r
     return remaining;
   }
 
-  function chainLeft(context: number): boolean {
+  function chainLeft(context: number): number {
     for (let block = loadWord(context + CONTEXT_WINDOWS_OFFSET) >>> 0; block !== 0; ) {
       for (let number = 0; number < WINDOW_COUNT; number++) {
         const window = windowAt(block, number);
         if (!isOpen(window)) continue;
         const head = get(window, WINDOW_HEAD_OFFSET);
-        if (head !== loadWord(window + WINDOW_TAIL_OFFSET) && !isHeld(window, slotAt(window, head))) return true;
+        if (head !== loadWord(window + WINDOW_TAIL_OFFSET) && !isHeld(window, slotAt(window, head))) return 1;
       }
       block = loadWord(block + BLOCK_NEXT_OFFSET) >>> 0;
     }
-    return false;
-  }
-
-  function chainPeek(job: number, context: number): number {
-    for (let block = loadWord(context + CONTEXT_WINDOWS_OFFSET) >>> 0; block !== 0; ) {
-      // SYNC K (look)
-      if (loadWord(block + BLOCK_STATUS_OFFSET) !== 0) return 1;
-      block = loadWord(block + BLOCK_NEXT_OFFSET) >>> 0;
-    }
-    return Number(engineThread(job) === 0 && chainLeft(context));
+    return 0;
   }
 
   function chainBreak(job: number, window: number): number {
@@ -458,7 +448,6 @@ export function twinChain({ words }: Memory, sync: Sync, due: Due, { regionOf, r
     chainNotice,
     chainRun,
     chainLeft,
-    chainPeek,
     chainBreak,
   };
 }

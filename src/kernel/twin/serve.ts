@@ -76,7 +76,7 @@ export function twinServe({ words }: Memory, sync: Sync, { engineRunTo }: Engine
   function isDue(job: number, ordinal: number): boolean {
     for (let number = 0; number < get(job, JOB_FIFOS_OFFSET); number++)
       if (hasSome(fifoOf(job, ordinal, number))) return true;
-    return chainLeft(contextOf(job, ordinal));
+    return chainLeft(contextOf(job, ordinal)) !== 0;
   }
 
   function acknowledge(job: number, engine: number): void {

@@ -203,7 +203,7 @@ function runUntil(world: World, { side, bits, told, always, bell = side.task }: 
     if (now !== 0) told(now);
     over |= now;
     if (over === bits) return;
-    if (left === 0) sleep(world, bell, () => kernel.chainPeek(map.job, side.context) !== 0);
+    if (left === 0) sleep(world, bell, () => isTold(world, side) || kernel.chainLeft(side.context) !== 0);
   }
 }
 
@@ -356,7 +356,8 @@ function stoppedByCore(): Scenario {
         const { kernel } = world;
         while (!isTold(world, origin)) {
           kernel.chainRun(map.job, origin.context, SLICE_BYTES);
-          if (!isTold(world, origin)) sleep(world, 1, () => kernel.chainPeek(map.job, origin.context) !== 0);
+          if (!isTold(world, origin))
+            sleep(world, 1, () => isTold(world, origin) || kernel.chainLeft(origin.context) !== 0);
         }
       },
       (world) => runUntil(world, { side: target, bits: 1, told: () => noteArrived(world, transfer), bell: 2 }),

@@ -5,6 +5,7 @@ import { CHAIN_SCENARIOS } from "./chain.js";
 import { DEATH_SCENARIOS } from "./death.js";
 import { ENGINE_SCENARIOS } from "./engine.js";
 import { ENGINE_DIES_SCENARIOS } from "./engine-dies.js";
+import { ENGINE_DIES_CHAIN_SCENARIOS } from "./engine-dies-chain.js";
 import { GIVEN_UP_SCENARIOS } from "./given-up.js";
 import { HEAP_SCENARIOS } from "./heap.js";
 import { LANE_SCENARIOS } from "./lane.js";
@@ -27,5 +28,6 @@ export const SCENARIOS: readonly Scenario[] = [
   ...ENGINE_SCENARIOS,
   ...GIVEN_UP_SCENARIOS,
   ...ENGINE_DIES_SCENARIOS,
+  ...ENGINE_DIES_CHAIN_SCENARIOS,
   ...REORDER_SCENARIOS,
 ];
