@@ -176,6 +176,8 @@ export class Parker {
         await this.#sleep(awaited);
         if (awaited.poll(1)) return true;
         if (isStopped()) return false;
+        const turn = this.turn();
+        if (turn !== undefined) await turn;
       }
     } finally {
       if (timer !== undefined) clearTimeout(timer);
@@ -213,7 +215,9 @@ export class Parker {
     if (timer !== undefined) clearTimeout(timer);
     this.#keepalive.end();
     this.#sleepers--;
-    this.#turn = this.#woke(awaited, start);
+    const now = this.#woke(awaited, start);
+    // Where only this thread rings it may have done so in a microtask, of another wait.
+    if (this.whyPrivate === "") this.#turn = now;
     // Those who still sleep keep the flag up; the one outstanding wait is used again by whoever sleeps next.
     if (this.#sleepers === 0) this.#kernel.bellDisarm(this.#slot);
   }

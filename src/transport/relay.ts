@@ -9,7 +9,13 @@
 // A pair that is held back holds up no other. What goes by injection FIFOs is in errands.ts, and by windows in chains.ts.
 //
 // What comes may be wrong (a network is not trusted): a letter that is, is dropped and told of to the courier.
-import { INJECTION_STAGED_OFFSET, TRANSFER_DONE, TRANSFER_LATER } from "../../assembly/layout.js";
+import {
+  INJECTION_STAGED_OFFSET,
+  OPEN_BUSY,
+  OPEN_NO_MEMORY,
+  TRANSFER_DONE,
+  TRANSFER_LATER,
+} from "../../assembly/layout.js";
 import type { Kernel, Memory } from "../kernel/kernel.js";
 import { contextBlock, type MemoryMap } from "../memory/map.js";
 import { Arrivals } from "./arrivals.js";
@@ -80,7 +86,7 @@ export class Relay {
       ...callable(inner),
       laneSendWords: (lane, bytes, meta, a, b) => {
         const result = inner.laneSendWords(lane, bytes, meta, a, b);
-        departures.sent(lane);
+        if (result !== 0) departures.sent(lane);
         return result;
       },
       laneCommit: (lane, kind, bytes, meta) => {
@@ -89,7 +95,7 @@ export class Relay {
       },
       laneReplace: (job, lane, capacity, recordMax) => {
         const fresh = inner.laneReplace(job, lane, capacity, recordMax);
-        departures.sent(lane);
+        if (fresh !== OPEN_NO_MEMORY && fresh !== OPEN_BUSY) departures.sent(lane);
         return fresh;
       },
       // While this thread looks, nothing comes: one round is as good as many.
