@@ -18,6 +18,7 @@ import {
   DESCRIPTOR_RGET,
   DESCRIPTOR_RMW,
   DESCRIPTOR_SHIFT,
+  INJECTION_AHEAD_OFFSET,
   INJECTION_HEAD_OFFSET,
   INJECTION_OLDEST_OFFSET,
   INJECTION_STAGED_OFFSET,
@@ -251,6 +252,8 @@ function operations(reference: Rig): Operations<State> {
           act: (rig) => {
             const fifo = of(rig);
             rig.setWord(fifo + INJECTION_HEAD_OFFSET, rig.word(fifo + INJECTION_HEAD_OFFSET) - before);
+            // What it knew of slots that it had not come to has gone with it: here there is another one.
+            rig.setWord(fifo + INJECTION_AHEAD_OFFSET, 0);
             rig.producer.engineGiveUp(fifo);
           },
         };
