@@ -26,12 +26,15 @@ const LOOK_MS = 10;
 /** Milliseconds after which who wants to wait for its end does. */
 const SETTLED_MS = 60;
 
+/** It may end before it has begun. */
+const ENGINE_ENDS = /^pamir: (the engine thread has ended|there is no engine thread): it was terminated\./;
+
 /** How often it was said that the engine thread has ended, which is no news here. */
 function countEnds() {
   let count = 0;
   const { warn } = console;
   console.warn = (...said) => {
-    if (String(said[0]).startsWith("pamir: the engine thread has ended: it was terminated.")) count++;
+    if (ENGINE_ENDS.test(String(said[0]))) count++;
     else warn(...said);
   };
   return () => count;
