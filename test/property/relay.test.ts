@@ -380,7 +380,7 @@ describe.each(Object.keys(COURIERS).flatMap((courier) => KERNELS.map((kernels) =
       expect(wrong).toEqual([]);
       // Its lanes are given back. When those between the living are too, there is what the relay works with, and the region.
       const endpoints = living.map(({ context: one }) => one.endpoint);
-      for (let step = 0; step < 50; step++) {
+      for (let step = 0; step < 2000 && lanesOf(survivor) > 0; step++) {
         for (const { context: one } of living) {
           one.purge(endpoints.filter((other) => other !== one.endpoint));
           one.advance();
