@@ -86,7 +86,7 @@ export class Relay {
       ...callable(inner),
       laneSendWords: (lane, bytes, meta, a, b) => {
         const result = inner.laneSendWords(lane, bytes, meta, a, b);
-        if (result !== 0) departures.sent(lane);
+        departures.sent(lane);
         return result;
       },
       laneCommit: (lane, kind, bytes, meta) => {
