@@ -670,7 +670,8 @@ export class Context {
 
   /**
    * Advances until `condition()` is true, spinning for a while and then asleep. Blocks the thread: its timers, I/O and
-   * console stand still. `condition` is asked after each round.
+   * console stand still. `condition` is asked first, then once after each round, and once more before a sleep; the first
+   * true ends the wait, so it may do something each time it is asked.
    * @returns SUCCESS, TIMEDOUT, or INTERRUPTED (by `job.interrupt`, or because the context was closed in a handler)
    * @throws PAMIR_WOULD_BLOCK on a page's own thread, which must not block; PAMIR_NOT_ISOLATED where tasks share no memory;
    *   what `advance()` throws
@@ -690,10 +691,12 @@ export class Context {
     }
     const interrupts = this.#host.interruptsTaken();
     const isStopped = () => this.#closed || this.#host.interrupts() !== interrupts;
-    let satisfied = false;
+    // A condition may do something each time it is asked, as a lock by compare-set does: the first true must not be lost.
+    let satisfied = condition();
+    if (satisfied) return SUCCESS;
     const awaited: Awaited = {
       poll: (rounds) => {
-        satisfied = condition();
+        // True where the last look before the sleep has found it so.
         if (satisfied || isStopped()) return true;
         if (this.advance(rounds) > 0) awaited.found = true;
         satisfied = condition();
@@ -702,7 +705,10 @@ export class Context {
       },
       found: false,
       // Once more, now that the bell is armed: it may be about what others do, as to another context that it advances.
-      peek: () => condition() || isStopped() || this.#hasWork(),
+      peek: () => {
+        satisfied = condition();
+        return satisfied || isStopped() || this.#hasWork();
+      },
       ...this.#waits.described(WAIT_ADVANCE_UNTIL),
     };
     const over = this.#host.parker.wait(awaited, timeout, this.#spin);

@@ -1,5 +1,5 @@
 // Waiting: nobody who sleeps is forgotten, and each wait ends in the way that its caller asked for.
-import { EAGAIN, INTERRUPTED, type ProgressOptions, SUCCESS, TIMEDOUT } from "pamir";
+import { EAGAIN, INTERRUPTED, type MemRegion, type ProgressOptions, SUCCESS, TIMEDOUT } from "pamir";
 import { describe, expect, it } from "vitest";
 import {
   awaitFlag,
@@ -21,6 +21,8 @@ import {
 } from "./support.js";
 
 const pause = (milliseconds: number) => new Promise((resolve) => setTimeout(resolve, milliseconds));
+
+const words = ({ bytes }: MemRegion) => new Int32Array(bytes.buffer, bytes.byteOffset, bytes.length >>> 2);
 
 function waitSuite(variant: Variant): void {
   const ROUND_TRIPS = 2000;
@@ -73,11 +75,49 @@ function waitSuite(variant: Variant): void {
 
     it("advanceUntil() asks once more when it is about to sleep: what comes from then on rings", () =>
       withJob(variant, { tasks: 1, context: { spin: 0 } }, ({ context }) => {
-        // A look asks before and behind its advance.
+        // First of all, behind the round, and before the sleep.
         let asked = 0;
         expect(context.advanceUntil(() => ++asked > 2, { timeout: PATIENCE })).toBe(SUCCESS);
-        expect(asked).toBe(4);
+        expect(asked).toBe(3);
       }));
+
+    /** Asks that a wait with `spin: 0` comes to without a ring: first of all, behind the round, before the sleep. */
+    const ASKS = [1, 2, 3];
+
+    it.each(ASKS)("advanceUntil() ends at the first true, ask %i: a lock by compare-set is taken once", (nth) =>
+      withJob(variant, { tasks: 1, context: { spin: 0 } }, ({ client, context }) => {
+        const [lock, old] = [client.createRegion(4), client.createRegion(4)];
+        const [lockWord, oldWord] = [words(lock), words(old)];
+        lockWord[0] = 1;
+        let asked = 0;
+        const isLocked = () => {
+          if (++asked === nth) lockWord[0] = 0;
+          context.rmw({
+            to: context.endpoint,
+            remote: lock.handle,
+            operation: "fetch-compare-set",
+            test: 0,
+            value: 1,
+            result: old,
+          });
+          return oldWord[0] === 0;
+        };
+        expect(context.advanceUntil(isLocked, { timeout: 200 })).toBe(SUCCESS);
+        expect([asked, lockWord[0]]).toEqual([nth, 1]);
+      }),
+    );
+
+    it.each(ASKS)("advanceUntil() ends at the first true, ask %i: a send in a condition goes out once", (nth) =>
+      withJob(variant, { tasks: 1, context: { spin: 0 } }, ({ context }) => {
+        let came = 0;
+        context.dispatch(DATA, () => came++);
+        let asked = 0;
+        const isSent = () => ++asked >= nth && context.sendImmediate(context.endpoint, DATA) === SUCCESS;
+        expect(context.advanceUntil(isSent, { timeout: PATIENCE })).toBe(SUCCESS);
+        for (let i = 0; i < 10; i++) context.advance();
+        expect([asked, came]).toEqual([nth, 1]);
+      }),
+    );
 
     it("a post from a timer wakes a pending progress()", () =>
       withJob(variant, { tasks: 1, context: { spin: 0 } }, async ({ context }) => {
