@@ -1,10 +1,13 @@
 // Builds everything under dist/ and src/generated/, from the kernels up. No options; run it again after any change.
 import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
-import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
-import { dirname, resolve } from "node:path";
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
 import asc from "assemblyscript/asc";
 import { build } from "esbuild";
+import { rollup } from "rollup";
+import { dts } from "rollup-plugin-dts";
 
 const root = new URL("..", import.meta.url);
 process.chdir(root.pathname);
@@ -69,11 +72,12 @@ writeFileSync(
   "src/generated/engine.ts",
   `export const engineSource = ${JSON.stringify(engine.outputFiles?.[0]?.text)};\n`,
 );
-await build({ ...common, entryPoints: ["src/index.ts"], outfile: "dist/index.js" });
-await build({
+const library = await build({ ...common, entryPoints: ["src/index.ts"], outfile: "dist/index.js", metafile: true });
+const port = await build({
   ...common,
   entryPoints: ["src/port/port.ts"],
   outfile: "dist/port.js",
+  metafile: true,
   plugins: [
     {
       // One copy of the library, whichever of its entries a program imports.
@@ -106,23 +110,47 @@ await build({
   ],
 });
 
-// 4. Types: those that the public names lead to.
-execFileSync(process.execPath, ["node_modules/typescript/bin/tsc", "-p", "scripts/types.tsconfig.json"], {
-  stdio: "inherit",
-});
-const reached = new Set();
-for (const queue = ["index", "port/port"].map((name) => resolve(`dist/types/src/${name}.d.ts`)); queue.length > 0; ) {
-  const file = /** @type {string} */ (queue.pop());
-  if (reached.has(file)) continue;
-  reached.add(file);
-  for (const [, from] of readFileSync(file, "utf8").matchAll(/from "(\.[^"]+)\.js"/g)) {
-    queue.push(resolve(dirname(file), `${from}.d.ts`));
-  }
+// 4. Types: one file for each entry of the package, with what its public names lead to and nothing else.
+const declarations = mkdtempSync(join(tmpdir(), "pamir-types-"));
+execFileSync(
+  process.execPath,
+  ["node_modules/typescript/bin/tsc", "-p", "scripts/types.tsconfig.json", "--outDir", declarations],
+  { stdio: "inherit" },
+);
+for (const [entry, source, values] of [
+  ["index", "index", library.metafile?.outputs["dist/index.js"]?.exports],
+  ["port", "port/port", port.metafile?.outputs["dist/port.js"]?.exports],
+]) {
+  const rolled = await rollup({
+    input: join(declarations, "src", `${source}.d.ts`),
+    plugins: [
+      {
+        // One declaration of each class, whichever of the entries a program imports.
+        name: "one-library",
+        resolveId: (id) => (id === "../index.js" ? { id: "./index.js", external: true } : null),
+      },
+      dts(),
+      {
+        // The plugin exports every class as a value: those that the JavaScript keeps to itself are types only.
+        name: "types-only",
+        renderChunk: (code) =>
+          code.replace(/^export \{ (.+) \};$/m, (_, list) => {
+            const names = list.split(", ");
+            const types = names.filter((/** @type {string} */ name) => !values?.includes(name));
+            const line = `export { ${names.filter((/** @type {string} */ name) => values?.includes(name)).join(", ")} };`;
+            return types.length > 0 ? `${line}\nexport type { ${types.join(", ")} };` : line;
+          }),
+      },
+    ],
+    makeAbsoluteExternalsRelative: false,
+  });
+  // `using` needs this; @types/node has the same line.
+  await rolled.write({ file: `dist/${entry}.d.ts`, banner: '/// <reference lib="esnext.disposable" />' });
 }
+rmSync(declarations, { recursive: true });
 for (const name of readdirSync("dist", { recursive: true, encoding: "utf8" })) {
   const file = resolve("dist", name);
   const stat = statSync(file);
   // What an earlier build left is swept away at the end: a program that is running meanwhile finds its files.
-  const isStale = stat.mtimeMs < start - 1000 || (name.endsWith(".d.ts") && !reached.has(file));
-  if (stat.isFile() && isStale) rmSync(file);
+  if (stat.isFile() && stat.mtimeMs < start - 1000) rmSync(file);
 }

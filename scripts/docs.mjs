@@ -152,7 +152,7 @@ function signature(node) {
   return node
     .getText()
     .replace(/\/\*\*[\s\S]*?\*\/\s*/g, "")
-    .replace(/^export (declare )?/, "")
+    .replace(/^(export )?(declare )?/, "")
     .replace(/;$/, "")
     .replace(/;?\s*\n\s*/g, " ");
 }

@@ -60,3 +60,4 @@ export type { RmwOperation, RmwType } from "./pami/rmw.js";
 export type { SendParameters } from "./pami/send.js";
 export type { ProgressOptions, WaitOptions } from "./pami/waits.js";
 export type { Work } from "./pami/work.js";
+export type { AbortSignalLike, HostMessagePort, MessagePortLike, URLLike, WorkerLike } from "./support/like.js";

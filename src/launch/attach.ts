@@ -10,6 +10,7 @@ import { PamiError, show } from "../pami/error.js";
 import { interruptTask, tellOfClose } from "../pami/notice.js";
 import { diagnostics } from "../support/diagnostics.js";
 import { after, type NodePort, nodeModule } from "../support/host.js";
+import type { MessagePortLike } from "../support/like.js";
 import { Ports } from "../transport/ports.js";
 import { Relay } from "../transport/relay.js";
 import { bury } from "./bury.js";
@@ -17,7 +18,7 @@ import { kernelIn, makeRoom, type Room } from "./room.js";
 import { isTaskName, type TaskNews, type TaskReport, TICKET, type Ticket } from "./ticket.js";
 
 /** A port through which `job.adopt` finds this thread: a Web Worker's, a MessageChannel's, or `parentPort`. */
-export type AttachPort = MessagePort | NodePort;
+export type AttachPort = Pick<MessagePortLike, "postMessage" | "close">;
 
 let attached: Promise<Client> | undefined;
 
@@ -43,7 +44,9 @@ export async function attach(port?: AttachPort): Promise<Client> {
     );
   }
   attached =
-    nodeModule("worker_threads") === undefined ? joinByMessages(port as MessagePort) : joinByPort(port as NodePort);
+    nodeModule("worker_threads") === undefined
+      ? joinByMessages(port as MessagePort)
+      : joinByPort(port as unknown as NodePort);
   return attached;
 }
 

@@ -9,6 +9,7 @@ import { checkInteger, PamiError, show } from "../pami/error.js";
 import { interruptTask, tellOfEnd } from "../pami/notice.js";
 import { systemClock } from "../support/clock.js";
 import { diagnostics } from "../support/diagnostics.js";
+import type { URLLike, WorkerLike } from "../support/like.js";
 import { promise } from "../support/promise.js";
 import { buryEngine } from "./bury.js";
 import type { AdoptTarget, Monitor, MonitorEvents, MonitorOrders, TaskExit } from "./monitor.js";
@@ -26,7 +27,7 @@ export interface AdoptOptions {
 /** Options of `job.spawn`. */
 export interface SpawnOptions extends AdoptOptions {
   /** The task module (default: the job's). */
-  entry?: URL | string | (() => Worker) | undefined;
+  entry?: URLLike | string | (() => WorkerLike) | undefined;
   /** As of `launch` (default: the job's). */
   workerOptions?: Record<string, unknown> | undefined;
 }

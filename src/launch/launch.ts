@@ -28,6 +28,7 @@ import { checkDebug, type DebugOptions } from "../pami/debug.js";
 import { checkInteger, PamiError, show } from "../pami/error.js";
 import { diagnostics } from "../support/diagnostics.js";
 import { environment, hardwareThreads, isNode, nodeModule } from "../support/host.js";
+import type { AbortSignalLike, URLLike, WorkerLike } from "../support/like.js";
 import { clientOf, relayedClientOf } from "./attach.js";
 import { type Connect, makeWorkers, startBrowserMonitor } from "./browser.js";
 import { info, rungOf } from "./info.js";
@@ -79,7 +80,7 @@ export interface LaunchOptions {
   /** Called on this thread when a task has ended; it may `spawn` another in its place. */
   onExit?: ((exit: TaskExit) => void) | undefined;
   /** Aborted, it terminates the job. */
-  signal?: AbortSignal | undefined;
+  signal?: AbortSignalLike | undefined;
   /**
    * Warns on the console of regions that are never closed, and says where they were made; of handlers, callbacks and other
    * code that keep a context from advancing; of waits that go on for long, with all that stands still (default false; it
@@ -122,7 +123,10 @@ const HEAP_BYTES_BROWSER = 32 * 1024 ** 2;
  *   there is none to start, with `tasks: 1, join: true`
  * @throws PAMIR_INVAL, PAMIR_ENTRY, PAMIR_MEMORY, PAMIR_NO_WASM, PAMIR_NO_WORKERS, PAMIR_CANCELED
  */
-export async function launch(entry: URL | string | (() => Worker) | null, options: LaunchOptions = {}): Promise<Job> {
+export async function launch(
+  entry: URLLike | string | (() => WorkerLike) | null,
+  options: LaunchOptions = {},
+): Promise<Job> {
   const { join = false, workerOptions = {}, signal, tasks = Math.max(2, hardwareThreads()) } = options;
   checkInteger("tasks", tasks, 1, TASK_COUNT_MAX);
   const limits = checkLimits(options, tasks);
@@ -151,7 +155,7 @@ export async function launch(entry: URL | string | (() => Worker) | null, option
   }
 }
 
-async function started(job: Job, signal: AbortSignal | undefined): Promise<Job> {
+async function started(job: Job, signal: AbortSignalLike | undefined): Promise<Job> {
   if (diagnostics.launch.hasSubscribers) diagnostics.launch.publish({ job });
   const abort = (): void => void job.terminate();
   signal?.addEventListener("abort", abort, { once: true });
@@ -272,7 +276,7 @@ function sayRung(): void {
   console.info(`pamir ${VERSION}: ${what}, ${kernel} kernels${why === "" ? "" : `; ${why}`}`);
 }
 
-function checkEntry(entry: URL | string | (() => Worker) | null): Entry {
+function checkEntry(entry: URLLike | string | (() => WorkerLike) | null): Entry {
   if (typeof entry === "function" && !isNode()) return entry;
   if (typeof entry === "function") {
     throw new PamiError("PAMIR_ENTRY", "entry is a function: in Node it is the URL of the task module");

@@ -1,13 +1,13 @@
 // What watches over the tasks of a job: starts their workers, hears of their end. In Node a worker of its own
 // (node.ts), in a browser the thread that launched the job, which never blocks there (browser.ts).
-import type { NodePort, NodeWorker } from "../support/host.js";
+import type { MessagePortLike, WorkerLike } from "../support/like.js";
 import type { Ticket } from "./ticket.js";
 
 /**
  * The task module: its URL, or, in a browser, a function that makes a worker of it. Bundlers know what is written there,
  * `new Worker(new URL("./task.js", import.meta.url), { type: "module" })`, and bundle the module too.
  */
-export type Entry = string | (() => Worker);
+export type Entry = string | (() => WorkerLike);
 
 /** What is to be started. */
 export interface MonitorOrders {
@@ -44,7 +44,7 @@ export interface MonitorEvents {
 }
 
 /** A worker that somebody else has started, or a port whose other end is there. */
-export type AdoptTarget = Worker | MessagePort | NodeWorker | NodePort;
+export type AdoptTarget = WorkerLike | MessagePortLike;
 
 /** A monitor as the job sees it. */
 export interface Monitor {

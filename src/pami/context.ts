@@ -21,6 +21,7 @@ import type { Tracer } from "../engine/trace.js";
 import type { Kernel, Memory } from "../kernel/kernel.js";
 import { contextBlock, isClosed, type MemoryMap, ordinalOf } from "../memory/map.js";
 import { diagnostics } from "../support/diagnostics.js";
+import type { AbortSignalLike } from "../support/like.js";
 import type { Chains } from "../transport/chains.js";
 import { ShmLanes } from "../transport/shm.js";
 import { bytesOf, Calls } from "./call.js";
@@ -269,7 +270,7 @@ export class Context {
       }
       if (signal?.aborted) throw this.#waits.canceled("call()", signal);
       const abort = (): void => {
-        this.#calls.giveUp(number, this.#waits.canceled("call()", signal as AbortSignal));
+        this.#calls.giveUp(number, this.#waits.canceled("call()", signal as AbortSignalLike));
         this.#host.parker.ring();
       };
       const number = this.#calls.begin(dispatch, headerBytes, payload, {

@@ -49,6 +49,7 @@ import {
   WINDOW_WRONG_OFFSET,
 } from "../../assembly/layout.js";
 import { copyInto } from "../support/copy.js";
+import type { AbortSignalLike } from "../support/like.js";
 import type { Chains, OfferPlace } from "../transport/chains.js";
 import type { Base } from "./base.js";
 import { checkInteger, PamiError, show } from "./error.js";
@@ -71,7 +72,7 @@ export interface Pacing {
 /** Options of `message.receive`. */
 export interface ReceiveOptions extends Pacing {
   /** Gives the payload up: it comes to CANCELED, unless all of it is there. */
-  readonly signal?: AbortSignal | undefined;
+  readonly signal?: AbortSignalLike | undefined;
 }
 
 /** What an RTS says. */

@@ -22,6 +22,7 @@ import {
 } from "../../assembly/layout.js";
 import { alignUp } from "../../assembly/seq.js";
 import { copyInto } from "../support/copy.js";
+import type { AbortSignalLike } from "../support/like.js";
 import type { Chains } from "../transport/chains.js";
 import type { Base } from "./base.js";
 import type { MemRegion, RegionTable } from "./memregion.js";
@@ -34,7 +35,7 @@ export interface Offer {
   readonly onLocal: Callback;
   readonly onRemote: Callback | undefined;
   readonly cookie: unknown;
-  readonly signal: AbortSignal | undefined;
+  readonly signal: AbortSignalLike | undefined;
 }
 
 /** Payloads offered to one target that it has not taken yet; more wait in the pending queue. */

@@ -10,6 +10,7 @@ import {
   SEND_IMMEDIATE_MAX,
 } from "../../assembly/layout.js";
 import type { Kernel } from "../kernel/kernel.js";
+import type { AbortSignalLike } from "../support/like.js";
 import type { ShmLanes } from "../transport/shm.js";
 import type { Base } from "./base.js";
 import type { CompletionQueue } from "./completion.js";
@@ -45,7 +46,7 @@ export interface SendParameters {
    */
   rendezvous?: boolean | undefined;
   /** Gives up what is offered so: its callbacks get CANCELED, unless all of it is there. Others go on. */
-  signal?: AbortSignal | undefined;
+  signal?: AbortSignalLike | undefined;
 }
 
 /** Four bytes as a little-endian word. */

@@ -3,6 +3,7 @@ import { WAIT_CALL, WAIT_PROGRESS } from "../../assembly/layout.js";
 import type { Awaited, Parker } from "../engine/park.js";
 import type { Clock } from "../support/clock.js";
 import { nextTurn } from "../support/host.js";
+import type { AbortSignalLike } from "../support/like.js";
 import type { Calls } from "./call.js";
 import type { Debug } from "./debug.js";
 import { nameOfWait } from "./dump.js";
@@ -18,7 +19,7 @@ export interface WaitOptions {
 /** Options of `context.progress`. */
 export interface ProgressOptions extends WaitOptions {
   /** Ends the wait; it rejects with PAMIR_CANCELED. */
-  signal?: AbortSignal | undefined;
+  signal?: AbortSignalLike | undefined;
 }
 
 /** What waits need of their task. @internal */
@@ -169,7 +170,7 @@ export class Waits {
   }
 
   /** What a wait rejects with whose signal was aborted. */
-  canceled(call: string, signal: AbortSignal): PamiError {
+  canceled(call: string, signal: AbortSignalLike): PamiError {
     return new PamiError("PAMIR_CANCELED", `${this.#nameOf(call)} was canceled`, { cause: signal.reason });
   }
 

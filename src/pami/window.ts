@@ -26,6 +26,7 @@ import {
 import { type ContextEngine, hasEngineSeen, hasEngineThread, tellEngine } from "../engine/engine.js";
 import type { Kernel, Memory } from "../kernel/kernel.js";
 import { type MemoryMap, taskSlot } from "../memory/map.js";
+import type { AbortSignalLike } from "../support/like.js";
 import type { Base } from "./base.js";
 import { PamiError } from "./error.js";
 import { hasAcknowledged, type MemRegion, type RegionTable } from "./memregion.js";
@@ -384,7 +385,7 @@ export function regionIfAny(regions: RegionTable, bytes: number): MemRegion | un
 }
 
 /** Has a signal heard, also where it has been given before; what is returned ends that. */
-export function onAbort(signal: AbortSignal | undefined, abort: () => void): () => void {
+export function onAbort(signal: AbortSignalLike | undefined, abort: () => void): () => void {
   if (signal === undefined) return () => {};
   if (signal.aborted) abort();
   signal.addEventListener("abort", abort, { once: true });

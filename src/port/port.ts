@@ -6,10 +6,12 @@
 //                     4  MessagePorts that come with it, or CLOSE
 //             payload the value by the codec; with ports, { value, channels }
 import {
+  type AbortSignalLike,
   type Codec,
   type Context,
   EAGAIN,
   type Endpoint,
+  type HostMessagePort,
   type Message,
   PamiError,
   RECV_IMMEDIATE_MAX,
@@ -36,7 +38,7 @@ export interface PortEvent {
   /** What was posted. */
   readonly data: unknown;
   /** The MessagePorts that came with it. */
-  readonly ports: readonly MessagePort[];
+  readonly ports: readonly HostMessagePort[];
   /** The port that it came by. */
   readonly target: Port;
 }
@@ -120,7 +122,7 @@ class Hub {
     this.#stop = new AbortController();
   }
 
-  async #advance(signal: AbortSignal): Promise<void> {
+  async #advance(signal: AbortSignalLike): Promise<void> {
     while (!this.#context.closed) {
       try {
         await this.#context.progress({ signal });
@@ -208,8 +210,8 @@ export class Port {
    * Posts a value. It is read before this returns, and is yours still; what has no room waits.
    * @throws what the codec throws; PAMIR_INVAL for a transfer of anything but buffers and MessagePorts
    */
-  postMessage(data: unknown, transfer: readonly Transferable[] | { transfer?: readonly Transferable[] } = []): void {
-    const list = Array.isArray(transfer) ? transfer : ((transfer as { transfer?: Transferable[] }).transfer ?? []);
+  postMessage(data: unknown, transfer: readonly object[] | { transfer?: readonly object[] } = []): void {
+    const list = Array.isArray(transfer) ? transfer : ((transfer as { transfer?: object[] }).transfer ?? []);
     if (!this.#isClosed) this.#post(0, this.#requests, data, list);
   }
 
@@ -274,7 +276,7 @@ export class Port {
     }
   }
 
-  #post(channel: number, requests: Set<string>, data: unknown, transfer: readonly Transferable[]): void {
+  #post(channel: number, requests: Set<string>, data: unknown, transfer: readonly object[]): void {
     if (isRequest(data)) requests.add(data.id);
     if (this.#context.closed) this.end(CLOSED);
     if (this.#reason !== undefined) {

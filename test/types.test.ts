@@ -1,0 +1,186 @@
+// The declarations of the package as a program sees them: strict, without skipLibCheck, for each way to find modules, with
+// and without the types of a browser and of Node, and with six versions of the latter.
+import { execFile } from "node:child_process";
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, realpathSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, expect, it } from "vitest";
+
+const run = promisify(execFile);
+const TSC_7 = realpathSync("node_modules/typescript/bin/tsc");
+const TSC_6 = realpathSync("node_modules/@typescript/old/bin/tsc");
+
+/** What compiles wherever there is JavaScript. */
+const ANYWHERE = `
+import {
+  attach, type Client, type Codec, type Context, codecs, dispatchId, EAGAIN, type Endpoint, errorText, type Job,
+  type LaunchOptions, launch, type Message, PamiError, RemoteError, type Result, SUCCESS,
+} from "pamir";
+import { type Port, portTo } from "pamir/port";
+import * as values from "pamir";
+
+const options: LaunchOptions = { tasks: 2, join: true, engine: "thread", trace: { events: 64 } };
+const codec: Codec<{ x: number }> = { encode: () => new Uint8Array(8), decode: (bytes) => ({ x: bytes.length }) };
+const add = dispatchId(7, codecs.json<[number, number]>(), codecs.json<number>());
+const names: readonly string[] = Object.keys(values);
+
+export async function use(context: Context, client: Client, to: Endpoint): Promise<number> {
+  context.dispatch(1, (message: Message) => {
+    const sum: number = message.getInt32(0) + message.payload.length + names.length;
+    if (sum > 0) message.discard();
+  });
+  context.dispatch(add, ([a, b]) => a + b);
+  const sum: number = await context.call(to, add, [1, 2], { timeout: 1000 });
+  using region = client.createRegion(4096);
+  const result: Result = context.put({ to, local: region, remote: region.handle, bytes: 8, onRemote: () => {} });
+  if (result === EAGAIN || context.advanceUntil(() => true, { timeout: 1 }) !== SUCCESS) errorText(result);
+  for await (const { payload } of context.messages(dispatchId(8, codec))) return payload.x + sum;
+  const port: Port = portTo(context, to, { id: 3, codec: codecs.json() });
+  port.postMessage({ x: 1 }, [new ArrayBuffer(8)]);
+  port.onmessage = ({ ports: [first] }) => first?.postMessage(1);
+  // @ts-expect-error A number is no payload.
+  context.sendImmediate(to, 1, null, 3);
+  // @ts-expect-error The package exports the type of a context, not its class.
+  new values.Context();
+  return 0;
+}
+
+export async function start(): Promise<Job> {
+  try {
+    return await launch("file:///task.js", options);
+  } catch (error) {
+    if (error instanceof PamiError && !(error instanceof RemoteError) && error.code === "PAMIR_ENTRY") await attach();
+    throw error;
+  }
+}
+`;
+
+/** What the lib of a browser and the types of Node both have. */
+const HOST = `
+import { type Context, launch } from "pamir";
+
+export async function stop(context: Context): Promise<void> {
+  const controller = new AbortController();
+  await context.progress({ signal: controller.signal, timeout: 1 });
+  context.send({ to: context.endpoint, dispatch: 1, payload: new Uint8Array(8), signal: controller.signal });
+  await launch(new URL("./task.js", "file:///"), { signal: controller.signal });
+}
+`;
+
+/** A browser's. */
+const BROWSER = `
+import { attach, type Job, launch } from "pamir";
+import type { Port } from "pamir/port";
+
+export async function start(job: Job, port: Port, own: MessagePort): Promise<void> {
+  const makeWorker = () => new Worker(new URL("./task.js", "file:///"), { type: "module" });
+  await launch(makeWorker, {});
+  job.adopt(makeWorker());
+  port.onmessage = ({ ports: [first = own] }) => first.addEventListener("message", () => {});
+  const { port1, port2 } = new MessageChannel();
+  job.adopt(port1);
+  await attach(port2);
+  port.postMessage(1, [port1]);
+  port.postMessage(1, { transfer: [port1] });
+  // @ts-expect-error A document is no worker.
+  job.adopt(document);
+}
+`;
+
+/** Node's. */
+const NODE = `
+import { MessageChannel, parentPort, Worker } from "node:worker_threads";
+import { attach, type Job, launch } from "pamir";
+import type { Port } from "pamir/port";
+
+export async function start(job: Job, port: Port): Promise<void> {
+  job.adopt(new Worker("./task.js"));
+  job.spawn({ entry: new URL("./task.js", "file:///") });
+  const { port1, port2 } = new MessageChannel();
+  job.adopt(port1);
+  await attach(port2);
+  port.postMessage(1, [port1]);
+  port.postMessage(1, { transfer: [port1] });
+  if (parentPort !== null) await attach(parentPort);
+  await launch("file:///task.js", { workerOptions: { stdout: true } });
+}
+`;
+
+/** Node's types as they are installed here, under the name of their major version. */
+const NODE_TYPES: Record<string, string> = {
+  16: "types-node-16",
+  18: "types-node-18",
+  20: "@types/node",
+  22: "types-node-22",
+  24: "types-node-24",
+  26: "types-node-26",
+};
+
+/** Each compiles in a folder of its own. */
+const PROJECTS = [
+  { resolution: "nodenext", dom: false, node: undefined, tsc: TSC_7 },
+  { resolution: "nodenext", dom: false, node: "20", tsc: TSC_7 },
+  { resolution: "nodenext", dom: true, node: undefined, tsc: TSC_7 },
+  { resolution: "nodenext", dom: true, node: "20", tsc: TSC_7 },
+  { resolution: "node16", dom: false, node: undefined, tsc: TSC_7 },
+  { resolution: "node16", dom: true, node: "20", tsc: TSC_7 },
+  { resolution: "bundler", dom: true, node: undefined, tsc: TSC_7 },
+  { resolution: "bundler", dom: false, node: "20", tsc: TSC_7 },
+  ...["16", "18", "22", "24", "26"].map((node) => ({ resolution: "nodenext", dom: false, node, tsc: TSC_7 })),
+  ...["16", "26"].map((node) => ({ resolution: "nodenext", dom: true, node, tsc: TSC_7 })),
+  { resolution: "nodenext", dom: true, node: undefined, tsc: TSC_6 },
+].map((project) => {
+  const { resolution, dom, node, tsc } = project;
+  const types = node === undefined ? "without @types/node" : `@types/node ${node}`;
+  const lib = dom ? "with lib dom" : "without lib dom";
+  return { ...project, name: `${resolution}, ${lib}, ${types}${tsc === TSC_6 ? ", TypeScript 6" : ""}` };
+});
+
+let root: string;
+
+beforeAll(() => {
+  root = mkdtempSync(join(tmpdir(), "pamir-types-"));
+  const installed = join(root, "node_modules", "pamir");
+  mkdirSync(join(installed, "dist"), { recursive: true });
+  cpSync("package.json", join(installed, "package.json"));
+  for (const name of readdirSync("dist").filter((each) => each.endsWith(".d.ts"))) {
+    cpSync(join("dist", name), join(installed, "dist", name));
+  }
+});
+afterAll(() => rmSync(root, { recursive: true, force: true }));
+
+it.each(PROJECTS)("$name", async ({ name, resolution, dom, node, tsc }) => {
+  const folder = join(root, name.replace(/\W+/g, "-"));
+  mkdirSync(join(folder, "node_modules", "@types"), { recursive: true });
+  writeFileSync(join(folder, "package.json"), '{ "type": "module" }');
+  writeFileSync(join(folder, "anywhere.ts"), ANYWHERE);
+  if (dom || node !== undefined) writeFileSync(join(folder, "host.ts"), HOST);
+  if (dom) writeFileSync(join(folder, "browser.ts"), BROWSER);
+  if (node !== undefined) {
+    writeFileSync(join(folder, "node.ts"), NODE);
+    symlinkSync(
+      realpathSync(join("node_modules", NODE_TYPES[node] as string)),
+      join(folder, "node_modules/@types/node"),
+    );
+  }
+  const compilerOptions = {
+    strict: true,
+    // The types of Node 16 themselves do not compile with it.
+    exactOptionalPropertyTypes: node !== "16",
+    noUncheckedIndexedAccess: true,
+    skipLibCheck: false,
+    noEmit: true,
+    target: "es2022",
+    lib: ["es2022", ...(dom ? ["dom", "dom.iterable"] : [])],
+    types: node === undefined ? [] : ["node"],
+    module: resolution === "bundler" ? "esnext" : resolution,
+    moduleResolution: resolution,
+  };
+  writeFileSync(join(folder, "tsconfig.json"), JSON.stringify({ compilerOptions, include: ["*.ts"] }));
+  const said = await run(process.execPath, [tsc, "-p", folder, "--pretty", "false"], { cwd: folder }).then(
+    () => "",
+    ({ stdout, stderr }) => `${stdout}${stderr}`,
+  );
+  expect(said).toBe("");
+});
