@@ -1,11 +1,12 @@
 // Builds the demo, static files, and serves them. Usage: node scripts/demo.mjs [--build FOLDER] [--port N]
+// Where the port (default 8080) is taken, it takes the next one that is free.
 import { cpSync, mkdirSync, readFileSync, rmSync } from "node:fs";
 import { createServer } from "node:http";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { build } from "esbuild";
-import { filesOf, ISOLATION } from "./serve.mjs";
+import { filesOf, ISOLATION, listenFrom } from "./serve.mjs";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 
@@ -36,7 +37,8 @@ if (process.argv[1] === fileURLToPath(import.meta.url)) {
   const folder = values.build ?? join(root, "demo", "dist");
   await buildDemo(folder);
   if (values.build === undefined) {
-    const server = createServer(filesOf(folder, ISOLATION));
-    server.listen(Number(values.port), "localhost", () => console.log(`http://localhost:${values.port}/`));
+    const wanted = Number(values.port);
+    const port = await listenFrom(createServer(filesOf(folder, ISOLATION)), wanted);
+    console.log(`http://localhost:${port}/${port === wanted ? "" : `  (port ${wanted} is taken)`}`);
   } else console.log(`the demo is in ${folder}`);
 }

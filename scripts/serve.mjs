@@ -38,3 +38,29 @@ export function filesOf(folder, headers = {}) {
     }
   };
 }
+
+/** Ports that are tried, from the first. */
+const PORTS = 100;
+
+/**
+ * Listens on the first port that is free, of a port and those behind it.
+ * @param {import("node:http").Server} server
+ * @param {number} port
+ * @returns {Promise<number>} the port
+ */
+export async function listenFrom(server, port) {
+  for (const last = Math.min(port + PORTS - 1, 65535); ; port++) {
+    try {
+      await new Promise((resolve, reject) => {
+        server.once("error", reject);
+        server.listen(port, "localhost", () => {
+          server.off("error", reject);
+          resolve(undefined);
+        });
+      });
+      return port;
+    } catch (error) {
+      if (/** @type {NodeJS.ErrnoException} */ (error).code !== "EADDRINUSE" || port >= last) throw error;
+    }
+  }
+}

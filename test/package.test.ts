@@ -1,20 +1,25 @@
 // The package as a user gets it: what is in it, and how large it is.
-import { execFileSync } from "node:child_process";
-import { readFileSync, statSync } from "node:fs";
+import { execFileSync, spawnSync } from "node:child_process";
+import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { isBuiltin } from "node:module";
+import { dirname, join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { build } from "esbuild";
 import { expect, test } from "vitest";
 
-test("npm pack holds only what a user needs", () => {
-  const [{ files }] = JSON.parse(
+/** Paths of the tarball's files. */
+const paths = (
+  JSON.parse(
     execFileSync("npm", ["pack", "--dry-run", "--json", "--ignore-scripts"], {
       encoding: "utf8",
       stdio: ["ignore", "pipe", "ignore"],
     }),
-  ) as [{ files: { path: string }[] }];
-  const paths = files.map(({ path }) => path);
+  ) as [{ files: { path: string }[] }]
+)[0].files.map(({ path }) => path);
+
+test("npm pack holds only what a user needs", () => {
   const allowed =
-    /^(package\.json|README\.md|LICENSE|CHANGELOG\.md|(docs|docs\/api|src)\/[\w-]+\.md|dist\/(index|port|cli)\.js|dist\/(index|port)\.d\.ts|dist\/pamir\.wasm|dist\/tasks\/[\w-]+\.js|bench\/peers\/\w+\.[ch])$/;
+    /^(package\.json|README\.md|LICENSE|CHANGELOG\.md|(bench|docs|docs\/api|src)\/[\w-]+\.md|assembly\/layout\.ts|dist\/(index|port|cli)\.js|dist\/(index|port)\.d\.ts|dist\/pamir\.wasm|dist\/tasks\/[\w-]+\.js|examples\/\w+\.js|bench\/peers\/\w+\.[ch])$/;
   expect(paths.filter((path) => !allowed.test(path))).toEqual([]);
   expect(paths).toEqual(
     expect.arrayContaining([
@@ -24,8 +29,46 @@ test("npm pack holds only what a user needs", () => {
       "docs/api/pamir.md",
       "README.md",
       "LICENSE",
+      ...readdirSync("examples").map((name) => `examples/${name}`),
     ]),
   );
+});
+
+test("the package's documents link to what is in the package", () => {
+  const folders = paths.map((path) => dirname(path));
+  const links = paths
+    .filter((path) => path.endsWith(".md"))
+    .flatMap((path) =>
+      [...readFileSync(path, "utf8").matchAll(/\]\((?!https?:)([^)#\s]+)/g)].map(([, to]) => ({
+        path,
+        to: join(dirname(path), to as string),
+      })),
+    );
+  expect(links.length).toBeGreaterThan(20);
+  expect(links.filter(({ to }) => !paths.includes(to) && !folders.includes(to))).toEqual([]);
+});
+
+test("the package's examples import nothing that it lacks", () => {
+  const imported = readdirSync("examples").flatMap((name) =>
+    [...readFileSync(`examples/${name}`, "utf8").matchAll(/(?:from|import) "([^"]+)"/g)].map(
+      ([, from]) => from as string,
+    ),
+  );
+  expect(imported).toContain("pamir");
+  expect(imported.filter((from) => from !== "pamir" && !isBuiltin(from))).toEqual([]);
+});
+
+test("lint leaves alone what `npm run demo` has built", () => {
+  mkdirSync("demo/dist", { recursive: true });
+  const built = "demo/dist/lint.js";
+  writeFileSync(built, "if (a == 1) debugger;\n");
+  try {
+    const biome = ["node_modules/@biomejs/biome/bin/biome", "lint", "demo"];
+    const { status, stderr } = spawnSync(process.execPath, biome, { encoding: "utf8" });
+    expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
+  } finally {
+    rmSync(built);
+  }
 });
 
 test("what package.json exports is there, and nothing is depended on at run time", () => {

@@ -65,7 +65,7 @@ async function resultOf(page: Page) {
 }
 
 it.each([
-  { width: 360, colorScheme: "light" },
+  { width: 390, colorScheme: "light" },
   { width: 1440, colorScheme: "dark" },
 ] as const)("a race, by pointer, at %o", (view) =>
   visit(view, async (page) => {
@@ -80,6 +80,11 @@ it.each([
     }
     expect(page_ms_a_frame.frames).toBeGreaterThan(0);
     expect(await page.evaluate("document.documentElement.scrollWidth")).toBe(view.width);
+    const rights = await page
+      .locator("tr > *")
+      .evaluateAll((all) => all.map((cell) => cell.getBoundingClientRect().right));
+    expect(rights).toHaveLength(24);
+    expect(Math.max(...rights)).toBeLessThanOrEqual(view.width);
     expect(await page.getByRole("img").first().getAttribute("aria-label")).toMatch(/WebAssembly: median .*s, p99/);
     expect(await page.locator("#code").textContent()).toContain("context.advanceUntil(");
     if (PICTURES !== undefined) {
@@ -87,6 +92,18 @@ it.each([
     }
   }),
 );
+
+it("says what pamir is, how to install it, and where its source is", () =>
+  visit({}, async (page) => {
+    const text = (await page.locator("main").innerText()).replace(/\s+/g, " ");
+    for (const each of [
+      "between the threads of a JavaScript program",
+      "npm install pamir",
+      "The source comes with it, in node_modules/pamir",
+    ]) {
+      expect(text).toContain(each);
+    }
+  }));
 
 it("by keyboard, resized while it runs", () =>
   // So long that it still runs when it is seen to run.

@@ -1,11 +1,14 @@
 // The page that draws while it sends much: all of it arrives, in each way, and the engine thread goes with its job.
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Browser, Page } from "playwright";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { buildDemo } from "../../scripts/demo.mjs";
 import { filesOf, ISOLATION, openBrowser, serve } from "./support.js";
+
+/** Where a machine that keeps pictures wants them. */
+const PICTURES = process.env.PAMIR_PICTURES;
 
 let browser: Browser;
 let folder: string;
@@ -14,6 +17,7 @@ beforeAll(async () => {
   browser = await openBrowser();
   folder = mkdtempSync(join(tmpdir(), "pamir-frames-"));
   await buildDemo(folder);
+  if (PICTURES !== undefined) mkdirSync(PICTURES, { recursive: true });
 });
 
 afterAll(async () => {
@@ -85,6 +89,23 @@ it("all of it arrives in each way; the engine thread is there with its job, and 
     expect(made.filter((url) => url === "blob:")).toHaveLength(2);
     await expect.poll(() => page.workers().length, { timeout: 20_000 }).toBe(0);
     expect([console.filter((line) => !line.startsWith("info: pamir")), errors]).toEqual([[], []]);
+  }));
+
+it("shows its figures on a screen of 390 pixels, without scrolling sideways", () =>
+  visit(ISOLATION, async ({ page }) => {
+    await page.setViewportSize({ width: 390, height: 844 });
+    await sendAll(page);
+    const rows = await page
+      .locator("tr")
+      .evaluateAll((all) =>
+        all.map(({ children }) =>
+          [...children].map((cell) => ({ text: cell.textContent, right: cell.getBoundingClientRect().right })),
+        ),
+      );
+    expect(rows.map((cells) => cells.length)).toEqual([5, 5, 5, 5]);
+    expect(rows.flat().filter(({ text, right }) => text === "" || right > 390)).toEqual([]);
+    expect(await page.evaluate("document.documentElement.scrollWidth")).toBe(390);
+    if (PICTURES !== undefined) await page.screenshot({ path: join(PICTURES, "frames-390.png"), fullPage: true });
   }));
 
 it("P11: where a policy forbids workers from blob:, all of it arrives too; it says why there is no engine thread", () =>
