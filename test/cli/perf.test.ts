@@ -155,6 +155,29 @@ it("the bench of the engine thread tells of puts, of what a large message costs 
   }
 });
 
+it("the bench of everyday programs has a figure for every row", () => {
+  const { stdout: help } = node("bench/everyday.bench.mjs", ["--help"]);
+  const names = /Rows: (.*)/.exec(help)?.[1]?.split(", ") ?? [];
+  expect(names.length).toBeGreaterThan(20);
+  // Those against Open MPI are rows of `pamir perf`, tested above.
+  const wanted = names.filter((name) => !/^am_(bw|rate|lat-openmpi)/.test(name));
+  const args = ["--quick", "--json", ...wanted.flatMap((name) => ["--row", name])];
+  const { status, stdout, stderr } = node("bench/everyday.bench.mjs", args);
+  expect(stderr).toBe("");
+  const { rows, skipped } = JSON.parse(stdout);
+  expect(skipped.filter(({ failed }: { failed: boolean }) => failed)).toEqual([]);
+  expect([0, 3]).toContain(status);
+  const named = [...rows, ...skipped].map(({ name }: { name: string }) => name);
+  expect(named.toSorted()).toEqual(wanted.toSorted());
+  for (const { name, ratio } of rows) expect(ratio, name).toBeGreaterThan(0);
+}, 300_000);
+
+it("the bench of everyday programs refuses a row that it does not have", () => {
+  const { status, stdout, stderr } = node("bench/everyday.bench.mjs", ["--row", "nothing"]);
+  expect([status, stdout]).toEqual([2, ""]);
+  expect(stderr).toContain("--row nothing: one of call-256k, ");
+});
+
 it("the bench of deaths tells of every way to end", () => {
   const { status, stdout, stderr } = node("bench/deaths.bench.mjs", ["--quick"]);
   expect(stderr).toBe("");

@@ -1,0 +1,3 @@
+// @ts-check
+// Another program that computes all the time.
+for (;;);
