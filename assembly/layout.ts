@@ -20,8 +20,8 @@ export const PAGE_SHIFT: u32 = 12;
 // ── Limits ──────────────────────────────────────────────────────────────────────────────────────────────────────
 /** Tasks of one node, those that have ended included: a task number is never used twice. */
 export const TASK_COUNT_MAX: u32 = 1024;
-/** Contexts of one task: an endpoint has 8 bits for them. */
-export const CONTEXT_COUNT_MAX: u32 = 256;
+/** Contexts of one task: an endpoint has 8 bits for them, of which the highest is 0, so that it fits an i32. */
+export const CONTEXT_COUNT_MAX: u32 = 127;
 /** tasks × contexts: one ready bit for each origin endpoint, 32 words of 32 bits. */
 export const ENDPOINT_COUNT_MAX: u32 = 1024;
 /** Dispatch ids are 0 … DISPATCH_ID_MAX: 13 bits of a record's meta word, of which pamir has the upper half for itself. */

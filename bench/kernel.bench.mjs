@@ -347,18 +347,18 @@ async function contextHeap() {
   const collect = runInNewContext("gc");
   const { launch } = await import("pamir");
   const entry = new URL("data:text/javascript,");
-  const job = await launch(entry, { tasks: 1, join: true, contexts: 256, heapBytes: 4 * 1024 ** 2 });
+  const job = await launch(entry, { tasks: 1, join: true, contexts: 127, heapBytes: 4 * 1024 ** 2 });
   const used = () => {
     collect();
     const { heapUsed, arrayBuffers } = process.memoryUsage();
     return heapUsed + arrayBuffers;
   };
-  for (let i = 0; i < 56; i++) job.client.createContext();
+  for (let i = 0; i < 27; i++) job.client.createContext();
   const before = used();
-  for (let i = 0; i < 200; i++) job.client.createContext();
+  for (let i = 0; i < 100; i++) job.client.createContext();
   const after = used();
   await job.terminate();
-  return Math.round((after - before) / 200);
+  return Math.round((after - before) / 100);
 }
 
 /**

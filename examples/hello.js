@@ -11,6 +11,6 @@ else {
     heard = message.getInt32(0);
     console.log(`task ${client.task} hears ${heard}`);
   });
-  context.sendImmediate(client.endpoint(1 - client.task), 1, null, new Int32Array([42 + client.task]));
+  context.sendImmediate(1 - client.task, 1, null, new Int32Array([42 + client.task]));
   context.advanceUntil(() => heard > 0, { timeout: 10_000 });
 }

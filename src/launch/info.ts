@@ -1,6 +1,7 @@
 // pamir.info(): what this pamir is, and what this host gives it.
 
 import {
+  CONTEXT_COUNT_MAX,
   DISPATCH_ID_MAX,
   ENDPOINT_COUNT_MAX,
   FIFO_COUNT_MAX,
@@ -111,6 +112,7 @@ export function info(): Info {
     sockets: socketFolder(),
     limits: {
       tasks: TASK_COUNT_MAX,
+      contexts: CONTEXT_COUNT_MAX,
       endpoints: ENDPOINT_COUNT_MAX,
       dispatchId: DISPATCH_ID_MAX,
       headerBytes: HEADER_BYTES_MAX,

@@ -24,7 +24,7 @@ import type { Relay } from "../transport/relay.js";
 import { Context, type ContextHost, type ContextOptions } from "./context.js";
 import { Debug, type DebugLimits } from "./debug.js";
 import { type Dump, dumpJob } from "./dump.js";
-import { type Endpoint, endpointOf } from "./endpoint.js";
+import { checkEndpoint, contextOf, type Endpoint, endpointOf, taskOf } from "./endpoint.js";
 import { checkInteger, PamiError, show } from "./error.js";
 import { type MemRegion, RegionTable } from "./memregion.js";
 import { tellOfClose, tellOfEnd } from "./notice.js";
@@ -246,13 +246,26 @@ export class Client {
   }
 
   /**
-   * The endpoint of a task's context. It need not exist yet: what is sent to it waits there.
+   * The endpoint of a task's context, `context * 2 ** 24 + task`: a task's number is the endpoint of its context 0. The
+   * context need not exist yet: what is sent to it waits there.
    * @throws PAMIR_INVAL for a task or context that the job has no place for
    */
   endpoint(task: number, context = 0): Endpoint {
     checkInteger("task", task, 0, this.#parts.map.tasks - 1);
     checkInteger("context", context, 0, this.#parts.map.contexts - 1);
     return endpointOf(task, context);
+  }
+
+  /** The task of an endpoint. @throws PAMIR_INVAL for what is no endpoint of this job */
+  taskOf(endpoint: Endpoint): number {
+    checkEndpoint(endpoint, this.#parts.map.tasks, this.#parts.map.contexts);
+    return taskOf(endpoint);
+  }
+
+  /** The number of an endpoint's context in its task. @throws PAMIR_INVAL for what is no endpoint of this job */
+  contextOf(endpoint: Endpoint): number {
+    checkEndpoint(endpoint, this.#parts.map.tasks, this.#parts.map.contexts);
+    return contextOf(endpoint);
   }
 
   /**

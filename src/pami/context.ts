@@ -29,7 +29,7 @@ import { type DispatchId, type TypedHandler, untyped } from "./codec.js";
 import { CompletionQueue } from "./completion.js";
 import type { DispatchHints, Handler } from "./dispatch.js";
 import type { Endpoint } from "./endpoint.js";
-import { endpointOf, nameOf } from "./endpoint.js";
+import { endpointOf, nameOf, taskOf } from "./endpoint.js";
 import { checkInteger, PamiError, show } from "./error.js";
 import type { RegionTable } from "./memregion.js";
 import { bodyBytes } from "./message.js";
@@ -66,6 +66,8 @@ export interface CallOptions extends ProgressOptions {
 export interface Received<T> {
   /** The endpoint that sent it. */
   readonly origin: Endpoint;
+  /** The task that sent it. */
+  readonly task: number;
   /** Its header: a copy. */
   readonly header: Uint8Array;
   /** Bytes, or what the codec made of them. */
@@ -325,6 +327,7 @@ export class Context {
           const { origin, header, payload, call } = next;
           yield {
             origin,
+            task: taskOf(origin),
             header,
             payload: typed === undefined ? payload : typed.request.decode(payload),
             reply:

@@ -77,6 +77,7 @@ export function checkInteger(name: string, value: unknown, least: number, most: 
 /** A value as an error's text shows it. */
 export function show(value: unknown): string {
   if (typeof value === "string") return JSON.stringify(value);
+  if (typeof value === "bigint") return `${value}n`;
   if (typeof value === "function") return `function ${value.name}`;
   if (typeof value === "object" && value !== null) return value.constructor?.name ?? "object";
   return String(value);

@@ -1,7 +1,7 @@
 // The flyweight that a handler gets: one object per context, pointed at one message after the other.
 import { DISPATCH_ID_MAX, META_DISPATCH_MASK, META_HEADER_SHIFT, RECV_IMMEDIATE_MAX } from "../../assembly/layout.js";
 import { copyInto } from "../support/copy.js";
-import type { Endpoint } from "./endpoint.js";
+import { type Endpoint, taskOf } from "./endpoint.js";
 import { PamiError, show } from "./error.js";
 import { checkReceive, type ReceiveOptions } from "./intake.js";
 import type { Callback } from "./result.js";
@@ -73,6 +73,11 @@ export class Message {
   /** The endpoint that sent it. */
   get origin(): Endpoint {
     return this.#endpoints[this.#origin] as Endpoint;
+  }
+
+  /** The task that sent it. */
+  get task(): number {
+    return taskOf(this.origin);
   }
 
   /** The dispatch id to which it was sent. */

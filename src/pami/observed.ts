@@ -19,7 +19,7 @@ import type { Tracer } from "../engine/trace.js";
 import { CompletionQueue } from "./completion.js";
 import type { Debug } from "./debug.js";
 import type { Handler } from "./dispatch.js";
-import { contextOf, type Endpoint, nameOf } from "./endpoint.js";
+import { contextOf, type Endpoint, nameOf, ordinalAt } from "./endpoint.js";
 import type { Message } from "./message.js";
 import { Receiver, type Taken } from "./receive.js";
 import { type Callback, type Result, SUCCESS } from "./result.js";
@@ -38,7 +38,7 @@ class Counts {
 
   /** Number of the next message, from 0. */
   next(endpoint: Endpoint, id: number): number {
-    const ordinal = (endpoint >>> 8) * this.#contexts + (endpoint & 255);
+    const ordinal = ordinalAt(endpoint, this.#contexts);
     const counts = this.#counts[ordinal] ?? this.#begin(ordinal);
     const count = counts[id] as number;
     counts[id] = count + 1;

@@ -41,7 +41,7 @@ import type { Base } from "./base.js";
 import type { Calls } from "./call.js";
 import type { CompletionQueue } from "./completion.js";
 import { checkHints, type DispatchHints, type Handler } from "./dispatch.js";
-import { contextOf, type Endpoint, endpointAt, endpointTable, taskOf } from "./endpoint.js";
+import { type Endpoint, endpointAt, endpointTable, ordinalAt } from "./endpoint.js";
 import { checkInteger, PamiError, show } from "./error.js";
 import type { Intake, Request } from "./intake.js";
 import { type Bytes, bodyBytes, type Destination, headerSpace, Message, prologueBytes } from "./message.js";
@@ -392,7 +392,7 @@ export class Receiver {
 
   /** Whether an endpoint has ended, and nothing of it is left. */
   isGone(endpoint: Endpoint): boolean {
-    const ordinal = taskOf(endpoint) * this.#map.contexts + contextOf(endpoint);
+    const ordinal = ordinalAt(endpoint, this.#map.contexts);
     return this.#ended.has(ordinal) && !this.#orphans.has(ordinal);
   }
 

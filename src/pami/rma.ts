@@ -32,7 +32,7 @@ import { injectionFifo, type MemoryMap } from "../memory/map.js";
 import { Queue } from "../support/queue.js";
 import type { Base } from "./base.js";
 import type { CompletionQueue } from "./completion.js";
-import { contextOf, type Endpoint, taskOf } from "./endpoint.js";
+import { checkEndpoint, contextOf, type Endpoint, taskOf } from "./endpoint.js";
 import { PamiError, show } from "./error.js";
 import { generationOf, indexOf, MemRegion, type RegionHandle } from "./memregion.js";
 import { type Callback, EAGAIN, type Result, resultOf, SHUTDOWN, SUCCESS } from "./result.js";
@@ -355,9 +355,7 @@ export class Rma {
 
   #fifoOf(to: Endpoint): Fifo {
     const { tasks, contexts } = this.#map;
-    if (typeof to !== "number" || to !== to >>> 0 || taskOf(to) >= tasks || contextOf(to) >= contexts) {
-      throw new PamiError("PAMIR_INVAL", `no endpoint ${show(to)}: the job has ${tasks} tasks of ${contexts} contexts`);
-    }
+    checkEndpoint(to, tasks, contexts);
     // Each target is pinned to one FIFO, so that what goes to it stays in order.
     return this.#fifos[(taskOf(to) + contextOf(to)) % this.#fifos.length] as Fifo;
   }

@@ -14,7 +14,7 @@ import type { AbortSignalLike } from "../support/like.js";
 import type { ShmLanes } from "../transport/shm.js";
 import type { Base } from "./base.js";
 import type { CompletionQueue } from "./completion.js";
-import { contextOf, type Endpoint, taskOf } from "./endpoint.js";
+import { checkEndpoint, type Endpoint, ordinalAt } from "./endpoint.js";
 import { checkInteger, PamiError, show } from "./error.js";
 import { bodyBytes, headerSpace } from "./message.js";
 import type { Offer, Offers } from "./offer.js";
@@ -116,9 +116,10 @@ export class Sender {
   }
 
   #directLane(to: Endpoint): number {
-    const context = to & 255;
-    // An endpoint that does not exist has no lane either, and finds its error on the slow path.
-    return to === to >>> 0 && context < this.#contexts ? (this.#direct[(to >>> 8) * this.#contexts + context] ?? 0) : 0;
+    // What endpoint.ts says, written out. An endpoint that does not exist has no lane, and finds its error on the slow path.
+    const context = to >>> 24;
+    const contexts = this.#contexts;
+    return to === to >>> 0 && context < contexts ? (this.#direct[(to & 0xffffff) * contexts + context] ?? 0) : 0;
   }
 
   #sendCopied(
@@ -361,21 +362,12 @@ export class Sender {
 
   /** @throws PAMIR_INVAL */
   checkEndpoint(to: Endpoint): void {
-    const task = taskOf(to);
-    const context = contextOf(to);
-    if (typeof to !== "number" || to !== to >>> 0 || task >= this.#taskCount || context >= this.#contexts) {
-      throw new PamiError(
-        "PAMIR_INVAL",
-        typeof to === "number"
-          ? `endpoint ${to} is task ${task}, context ${context}: the job has ${this.#taskCount} tasks with ${this.#contexts} contexts each`
-          : `endpoint is ${show(to)}, not a number from client.endpoint()`,
-      );
-    }
+    checkEndpoint(to, this.#taskCount, this.#contexts);
   }
 
   #target(to: Endpoint): Target {
     this.checkEndpoint(to);
-    const ordinal = taskOf(to) * this.#contexts + contextOf(to);
+    const ordinal = ordinalAt(to, this.#contexts);
     const known = this.#targets[ordinal];
     if (known !== undefined) return known;
     const target = new Target(this.#outbox, ordinal);

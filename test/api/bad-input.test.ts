@@ -233,8 +233,12 @@ const CASES: readonly Case[] = [
 
 /** Arguments of a send, each wrong in one way; the first message opens the direct path, where they must be found too. */
 const BAD_SENDS: readonly (readonly [string, (self: number) => readonly unknown[], string])[] = [
-  ["endpoint of a task beyond the job", () => [5 << 8, DATA], "task 5"],
-  ["endpoint of a context beyond the job", () => [4, DATA], "context 4"],
+  [
+    "endpoint of a task beyond the job",
+    () => [5, DATA],
+    "endpoint 5 is context 0 of task 5: the job has 1 tasks with 4 contexts",
+  ],
+  ["endpoint of a context beyond the job", () => [4 << 24, DATA], "is context 4 of task 0"],
   ["endpoint -1", () => [-1, DATA], "endpoint -1"],
   ["endpoint 2^32", () => [2 ** 32, DATA], "endpoint 4294967296"],
   ["endpoint 0.5", () => [0.5, DATA], "endpoint 0.5"],
@@ -409,23 +413,23 @@ describe("bad input", () => {
     }));
 
   it("no memory for a lane is ENOMEM, and other lanes go on", () =>
-    withJob(variant, { tasks: 1, contexts: 256, heapBytes: 2 ** 19 }, ({ client, context }) => {
+    withJob(variant, { tasks: 1, contexts: 127, heapBytes: 2 ** 19 }, ({ client, context }) => {
       let seen = 0;
       context.dispatch(DATA, () => seen++);
       expect(context.sendImmediate(context.endpoint, DATA)).toBe(SUCCESS);
-      const results = Array.from({ length: 255 }, (_, i) => context.sendImmediate(client.endpoint(0, i + 1), DATA));
+      const results = Array.from({ length: 126 }, (_, i) => context.sendImmediate(client.endpoint(0, i + 1), DATA));
       expect(results.at(-1)).toBe(ENOMEM);
       expect(context.sendImmediate(context.endpoint, DATA)).toBe(SUCCESS);
       until(context, () => seen === 2);
     }));
 
   it("to wait for room where there is no memory for a lane ends with that", () =>
-    withJob(variant, { tasks: 1, contexts: 256, heapBytes: 2 ** 19 }, async ({ client, context }) => {
-      const to = client.endpoint(0, 255);
+    withJob(variant, { tasks: 1, contexts: 127, heapBytes: 2 ** 19 }, async ({ client, context }) => {
+      const to = client.endpoint(0, 126);
       for (let i = 1; context.resume([client.endpoint(0, i)]) === SUCCESS; ) i++;
       expect(await rejectionOf(context.whenRoom(to, 8))).toMatchObject({
         code: "PAMIR_NO_MEMORY",
-        text: "whenRoom(): no memory for a lane to context 255 of task 0 that takes 8 bytes",
+        text: "whenRoom(): no memory for a lane to context 126 of task 0 that takes 8 bytes",
       });
       const other = client.createContext();
       expect(context.purge([other.endpoint])).toBe(SUCCESS);

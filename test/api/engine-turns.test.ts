@@ -39,7 +39,8 @@ import {
   TIMEDOUT,
 } from "../../src/index.js";
 import type { Kernel, KernelName } from "../../src/kernel/kernel.js";
-import { contextBlock, engineSlot, injectionFifo, ordinalOf } from "../../src/memory/map.js";
+import { contextBlock, engineSlot, injectionFifo } from "../../src/memory/map.js";
+import { ordinalAt, taskOf } from "../../src/pami/endpoint.js";
 import { type EngineJob, engineJob } from "../support/engine.js";
 import { PATIENCE, pattern, sameBytes } from "./support.js";
 
@@ -331,7 +332,7 @@ describe.each(KERNELS)("turn by turn: %s", (name) => {
 
   /** Windows of a context that are in use. */
   function windowsOf({ kernel, map }: EngineJob, { endpoint }: Context): number[] {
-    const ordinal = ordinalOf(map, endpoint >>> 8, endpoint & 255);
+    const ordinal = ordinalAt(endpoint, map.contexts);
     const first = kernel.loadWord(contextBlock(map, ordinal) + CONTEXT_WINDOWS_OFFSET);
     const all = Array.from({ length: WINDOW_COUNT }, (_, i) => first + BLOCK_WINDOWS_OFFSET + i * WINDOW_SIZE);
     return all.filter((window) => (kernel.loadWord(window + WINDOW_GENERATION_OFFSET) & 1) === 1);
@@ -616,7 +617,7 @@ describe.each(KERNELS)("turn by turn: %s", (name) => {
   /** Whether a context that waits for something else sleeps, rather than spin. */
   function doesSleep(job: EngineJob, context: Context): boolean {
     const sleeps = () =>
-      (job.clients[context.endpoint >>> 8] as Client).dump().tasks[context.endpoint >>> 8]?.sleeps ?? 0;
+      (job.clients[taskOf(context.endpoint)] as Client).dump().tasks[taskOf(context.endpoint)]?.sleeps ?? 0;
     const before = sleeps();
     expect(context.advanceUntil(() => false, { timeout: 20 })).toBe(TIMEDOUT);
     return sleeps() > before;
