@@ -109,7 +109,13 @@ const table = new Table();
 let isMet = true;
 // The quick ones: each way to end, each state, each survivor once.
 for (const { how, state, survivor } of quick ? cells.filter((_, i) => i % 5 === 0) : cells) {
-  const job = await launch(file("task"), { tasks: 1, join: true, spare: ROUNDS + 1, contexts: 1, heapBytes: 2 ** 24 });
+  const job = await launch(file("task"), {
+    tasks: 1,
+    join: true,
+    maxTasks: ROUNDS + 2,
+    contexts: 1,
+    heapBytes: 2 ** 24,
+  });
   const context = job.client.createContext();
   context.dispatch(1, () => {});
   const ours = /** @type {number[]} */ ([]);

@@ -171,8 +171,8 @@ async function run() {
 }
 
 element("run").addEventListener("click", () => void run());
-const { rung, why } = info();
-if (rung !== "shared") {
+const { mode, why } = info();
+if (mode !== "shared") {
   element("status").textContent = `Threads share no memory here, and then no thread can send for another: ${why}.`;
   /** @type {HTMLButtonElement} */ (element("run")).disabled = true;
 }

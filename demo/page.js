@@ -174,13 +174,13 @@ async function race() {
       status.textContent = `Running: ${runner.name}.`;
       await runOne(/** @type {Lane} */ (lanes[i]), runner, busy);
     }
-    const { version, rung, hardwareThreads } = info();
+    const { version, mode, hardwareThreads } = info();
     const [first, , last] = /** @type {[Lane, Lane, Lane]} */ (lanes);
     const times = last.histogram.percentile(0.5) / first.histogram.percentile(0.5);
     status.textContent = `Done: a message by postMessage takes ${factor(times)} times as long as by pamir, which carries ${factor(first.rate / last.rate)} times as many.`;
     const result = {
       pamir: version,
-      rung,
+      mode,
       userAgent: navigator.userAgent,
       hardwareThreads,
       results: lanes.map((lane) => lane.result()),

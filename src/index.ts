@@ -15,7 +15,7 @@ export const RECV_IMMEDIATE_MAX: number = recvImmediateMax;
 export { VERSION } from "./generated/version.js";
 export type { KernelName } from "./kernel/kernel.js";
 export { type AttachPort, attach } from "./launch/attach.js";
-export { type Info, info, type Rung } from "./launch/info.js";
+export { type HostMode, type Info, info } from "./launch/info.js";
 export type { AdoptOptions, Job, SpawnOptions } from "./launch/job.js";
 export { type LaunchOptions, launch, type TraceOptions } from "./launch/launch.js";
 export type { AdoptTarget, TaskExit } from "./launch/monitor.js";

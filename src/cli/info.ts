@@ -10,7 +10,7 @@ Usage: pamir info [--json]
   --help                this text
 `;
 
-const RUNGS = {
+const MODES = {
   shared: "on threads that share memory",
   messages: "on threads that talk by messages",
   alone: "one, on the thread that launches it",
@@ -38,7 +38,7 @@ export function printInfo(args: string[]): number {
         ["Node", all.node],
         ["processor", `${all.processor}, ${all.hardwareThreads} hardware threads`],
         ["kernels by default", all.kernel === "wasm" ? "WebAssembly" : "TypeScript (this host forbids WebAssembly)"],
-        ["tasks", RUNGS[all.rung]],
+        ["tasks", MODES[all.mode]],
         ["shared memory", yes(all.sharedMemory)],
         ["isolated", yes(all.isolated)],
         ["SIMD", yes(all.simd)],

@@ -27,7 +27,7 @@ import { socketFolder } from "./visible.js";
  * What is possible here, with the same calls: `shared`, tasks on threads that share memory; `messages`, tasks that talk by
  * `postMessage`, and can't block; `alone`, one task, on this thread.
  */
-export type Rung = "shared" | "messages" | "alone";
+export type HostMode = "shared" | "messages" | "alone";
 
 /** What `info()` gives. */
 export interface Info {
@@ -36,7 +36,7 @@ export interface Info {
   /** Fingerprint of the kernels and of their memory's layout: tasks of one job must have the same. */
   readonly layout: number;
   /** What is possible on this host. */
-  readonly rung: Rung;
+  readonly mode: HostMode;
   /** Why it is no better, and what would make it so; empty where it is the best. */
   readonly why: string;
   /** Kernels that a job gets by default here. */
@@ -72,16 +72,16 @@ const SIMD_PROBE = [0, 97, 115, 109, 1, 0, 0, 0, 1, 4, 1, 96, 0, 0, 3, 2, 1, 0, 
 const HEADERS = "Cross-Origin-Opener-Policy: same-origin and Cross-Origin-Embedder-Policy: require-corp";
 
 /** Whether this thread may start others that share its memory, and why not. */
-export function rungOf(): { readonly rung: Rung; readonly why: string } {
+export function hostModeOf(): { readonly mode: HostMode; readonly why: string } {
   const { isSecureContext = true } = globalThis as { isSecureContext?: boolean };
   if (!isNode() && typeof Worker === "undefined") {
-    return { rung: "alone", why: "this host has no workers" };
+    return { mode: "alone", why: "this host has no workers" };
   }
-  if (isIsolated()) return { rung: "shared", why: "" };
+  if (isIsolated()) return { mode: "shared", why: "" };
   const why = isSecureContext
     ? `this page is not cross-origin isolated, so its threads can't share memory: serve it with ${HEADERS}`
     : "this page came neither by https nor from localhost, and so can't be cross-origin isolated";
-  return { rung: "messages", why };
+  return { mode: "messages", why };
 }
 
 /** Why the kernels are not wasm. */
@@ -95,11 +95,11 @@ function whyTwin(): string {
 /** What this pamir is, and what this host gives it; sizes and limits in bytes unless their name says otherwise. */
 export function info(): Info {
   const map = memoryMap({ tasks: 2, contexts: 1, laneBytes: LANE_BYTES_DEFAULT, heapBytes: 0 });
-  const { rung, why } = rungOf();
+  const { mode, why } = hostModeOf();
   return {
     version: VERSION,
     layout: LAYOUT_HASH,
-    rung,
+    mode,
     why: [why, whyTwin()].filter((reason) => reason !== "").join("; "),
     kernel: wasmAllowed() ? "wasm" : "ts",
     sharedMemory: typeof SharedArrayBuffer !== "undefined",

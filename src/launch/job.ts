@@ -52,8 +52,8 @@ export interface JobParts {
 /** A job as the thread that launched it sees it. A caller that joined has its own task in `client`. */
 export class Job {
   /**
-   * How each task but a joined caller ended, by task number. Resolves when none is running and none can come: where there
-   * are spare places and the caller has joined, it has closed its client too. Never rejects.
+   * How each task but a joined caller ended, by task number. Resolves when none is running and none can come: where
+   * `maxTasks` allows more and the caller has joined, it has closed its client too. Never rejects.
    */
   readonly exited: Promise<TaskExit[]>;
   /** @internal Resolves when the monitor runs. */
@@ -125,10 +125,10 @@ export class Job {
   }
 
   /**
-   * Starts one more task in a spare place: it has the next number, and the others reach it by that. In `onExit` of
-   * `launch` it takes the place of one that has ended.
+   * Starts one more task, up to `maxTasks` of `launch`: it has the next number, and the others reach it by that. In `onExit`
+   * of `launch` it takes over from one that has ended.
    * @returns its number
-   * @throws PAMIR_INVAL (no spare place is left, or options), PAMIR_CLOSED (the job is over), PAMIR_ENTRY, PAMIR_NO_WASM,
+   * @throws PAMIR_INVAL (the job has had `maxTasks` tasks, or options), PAMIR_CLOSED (the job is over), PAMIR_ENTRY, PAMIR_NO_WASM,
    *   PAMIR_NOT_ISOLATED (tasks share no memory)
    */
   spawn(options: SpawnOptions = {}): number {
@@ -252,7 +252,7 @@ export class Job {
     if (this.#tasks >= tasks) {
       throw new PamiError(
         "PAMIR_INVAL",
-        `${call}() of task ${this.#tasks}: the job has ${tasks} places, see launch({ spare })`,
+        `${call}() of task ${this.#tasks}: the job has had ${tasks} tasks, see launch({ maxTasks })`,
       );
     }
     return this.#tasks;

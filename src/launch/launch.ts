@@ -31,7 +31,7 @@ import { environment, hardwareThreads, isNode, nodeModule } from "../support/hos
 import type { AbortSignalLike, URLLike, WorkerLike } from "../support/like.js";
 import { clientOf, relayedClientOf } from "./attach.js";
 import { type Connect, makeWorkers, startBrowserMonitor } from "./browser.js";
-import { info, rungOf } from "./info.js";
+import { hostModeOf, info } from "./info.js";
 import { Job, type SpawnOptions } from "./job.js";
 import type { Entry, MonitorEvents, MonitorOrders, TaskExit } from "./monitor.js";
 import { startNodeMonitor } from "./node.js";
@@ -43,8 +43,11 @@ import { writeAtEnd } from "./trace.js";
 export interface LaunchOptions {
   /** Number of tasks, the caller included if it joins (default: one for each hardware thread). */
   tasks?: number | undefined;
-  /** Tasks that `job.spawn` and `job.adopt` may add, those included that take the place of one that has ended (default 0). */
-  spare?: number | undefined;
+  /**
+   * Tasks that the job may have in all, those that have ended included (default: `tasks`): `job.spawn` and `job.adopt` add
+   * tasks up to that.
+   */
+  maxTasks?: number | undefined;
   /**
    * The kernels: for all tasks, or for each. Default: wasm, and the TypeScript twin where wasm is forbidden; in a job whose
    * tasks share no memory also, with a warning, in each that is refused a `WebAssembly.Memory`: Chromium 156 gives all
@@ -131,8 +134,8 @@ export async function launch(
   checkInteger("tasks", tasks, 1, TASK_COUNT_MAX);
   const limits = checkLimits(options, tasks);
   const checked = join && tasks === 1 && entry === null ? null : checkEntry(entry);
-  const { rung, why } = rungOf();
-  if (rung === "alone" && tasks > (join ? 1 : 0)) {
+  const { mode, why } = hostModeOf();
+  if (mode === "alone" && tasks > (join ? 1 : 0)) {
     throw new PamiError("PAMIR_NO_WORKERS", `launch() of ${tasks} tasks: ${why}. One task with join: true works`);
   }
   checkWorkerOptions(workerOptions);
@@ -147,7 +150,7 @@ export async function launch(
   // They load while the rest is prepared.
   const workers = checked === null ? [] : makeWorkers(checked, workerOptions, names.slice(first, tasks));
   try {
-    sayRung();
+    sayMode();
     return await started(makeJob(checked, tasks, limits, options, names, workers), signal);
   } catch (error) {
     for (const worker of workers) worker.terminate();
@@ -176,8 +179,8 @@ function makeJob(
   const { join = false, args, workerOptions = {} } = options;
   const debug = checkDebug(options.debug);
   const kernels = checkKernels(options.kernel, count);
-  const { rung, why } = rungOf();
-  const isShared = rung === "shared";
+  const { mode, why } = hostModeOf();
+  const isShared = mode === "shared";
   const request = {
     limits,
     isFixed: options.heapBytes !== undefined,
@@ -267,12 +270,12 @@ function makeJob(
 let said = false;
 
 /** One line on a page's console, once. */
-function sayRung(): void {
+function sayMode(): void {
   if (said) return;
   said = true;
-  const { rung, kernel, why } = info();
+  const { mode, kernel, why } = info();
   const what =
-    rung === "shared" ? "tasks share memory" : rung === "messages" ? "tasks talk by messages" : "one task only";
+    mode === "shared" ? "tasks share memory" : mode === "messages" ? "tasks talk by messages" : "one task only";
   console.info(`pamir ${VERSION}: ${what}, ${kernel} kernels${why === "" ? "" : `; ${why}`}`);
 }
 
@@ -301,7 +304,7 @@ function checkEntry(entry: URLLike | string | (() => WorkerLike) | null): Entry 
 
 function checkLimits(options: LaunchOptions, launched: number): Limits {
   const {
-    spare = 0,
+    maxTasks = launched,
     contexts = 4,
     laneBytes = LANE_BYTES_DEFAULT,
     heapBytes = isNode() ? HEAP_BYTES_DEFAULT : HEAP_BYTES_BROWSER,
@@ -309,8 +312,7 @@ function checkLimits(options: LaunchOptions, launched: number): Limits {
     fifos = FIFO_COUNT_DEFAULT,
     slots = SLOT_COUNT_DEFAULT,
   } = options;
-  checkInteger("spare", spare, 0, TASK_COUNT_MAX - launched);
-  const tasks = launched + spare;
+  checkInteger("maxTasks", maxTasks, launched, TASK_COUNT_MAX);
   checkInteger("contexts", contexts, 1, CONTEXT_COUNT_MAX);
   checkInteger("laneBytes", laneBytes, LANE_BYTES_MIN, 2 ** 26);
   checkInteger("heapBytes", heapBytes, PAGE_SIZE, MEMORY_BYTES_MAX);
@@ -324,12 +326,12 @@ function checkLimits(options: LaunchOptions, launched: number): Limits {
   const { engine: who = "inline" } = options;
   if (who !== "inline" && who !== "thread")
     throw new PamiError("PAMIR_INVAL", `engine is ${show(who)}, not "inline" or "thread"`);
-  const engine = who === "thread" && rungOf().rung === "shared";
-  const limits = { tasks, contexts, laneBytes, heapBytes, regions, fifos, slots, traceEvents, engine };
+  const engine = who === "thread" && hostModeOf().mode === "shared";
+  const limits = { tasks: maxTasks, contexts, laneBytes, heapBytes, regions, fifos, slots, traceEvents, engine };
   if (!endpointsFit(limits)) {
     throw new PamiError(
       "PAMIR_MEMORY",
-      `${tasks} tasks with ${contexts} contexts are ${tasks * contexts} endpoints, the limit is ${ENDPOINT_COUNT_MAX}`,
+      `${maxTasks} tasks with ${contexts} contexts are ${maxTasks * contexts} endpoints, the limit is ${ENDPOINT_COUNT_MAX}`,
     );
   }
   if (heapBytes < laneBytes + LANE_BYTES_GROWN) {

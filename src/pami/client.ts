@@ -67,14 +67,14 @@ export interface Capabilities {
   /** `advanceUntil()` works; else `progress()` is the only way to wait. */
   readonly blockingWaits: boolean;
   /**
-   * What is not right about the target's region is refused when put(), get() or rmw() is called; else their callbacks get
-   * ERROR, and the next fence.
+   * put(), get() and rmw() throw for a wrong handle, or bounds, of the target's region. False: their callbacks get ERROR
+   * later, and so does the next fence.
    */
-  readonly remoteChecks: boolean;
-  /** What was sent before a task was killed is delivered; else what it sent last may be lost. */
-  readonly lastWords: boolean;
-  /** A task that dies is told of to all others; else to those that have something for it, once it has not answered for 10 s. */
-  readonly deathsTold: boolean;
+  readonly checksRemoteHandles: boolean;
+  /** Messages that a task sent before it was killed are delivered. False: the last of them may be lost. */
+  readonly deliversAfterDeath: boolean;
+  /** All tasks are told of a task's death. False: only those that have something for it, after 10 s without its answer. */
+  readonly failureDetection: boolean;
 }
 
 /** Options of `client.close`. */
@@ -156,9 +156,9 @@ export class Client {
     const isShared = parts.relay === undefined;
     this.capabilities = {
       blockingWaits: parker.mayBlock && isShared,
-      remoteChecks: isShared,
-      lastWords: isShared,
-      deathsTold: parts.relay?.deathsTold ?? true,
+      checksRemoteHandles: isShared,
+      deliversAfterDeath: isShared,
+      failureDetection: parts.relay?.failureDetection ?? true,
     };
     parts.relay?.serve(this.#regions.create(DESK_BYTES, true), () => parker.ring());
     this.#host = {
@@ -198,7 +198,7 @@ export class Client {
     return dumpJob(map, memory, kernel, this.#clock);
   }
 
-  /** Number of tasks in the job so far: it grows where the job has spare places. */
+  /** Number of tasks in the job so far: `spawn` and `adopt` add to it. */
   get size(): number {
     const { kernel, map } = this.#parts;
     return kernel.loadWord(map.job + JOB_STARTED_OFFSET);

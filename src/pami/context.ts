@@ -50,9 +50,9 @@ export interface ContextOptions {
   unexpectedBytes?: number | undefined;
   /** Milliseconds that a wait spins before it parks (default 0.05; 0: parks at once). */
   spin?: number | undefined;
-  /** Of payloads that its handlers receive: bytes of a portion, 64 … 2^30 (default 262,144). At most 1,024 of them. */
-  portion?: number | undefined;
-  /** Of the same: portions that are asked for at a time, 1 … 4 (default 2). */
+  /** Of payloads that its handlers receive: bytes of a fragment, 64 … 2^30 (default 262,144). At most 1,024 of them. */
+  fragment?: number | undefined;
+  /** Of the same: fragments that are asked for at a time, 1 … 4 (default 2). */
   depth?: number | undefined;
 }
 

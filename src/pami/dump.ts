@@ -139,8 +139,8 @@ export interface TransferDump {
   readonly bytes: number;
   /** Of a target: bytes that have not come. Of an origin 0: only its target counts them. */
   readonly left: number;
-  /** Of an origin: portions that are moved. Of a target 0. */
-  readonly portions: number;
+  /** Of an origin: fragments that are moved. Of a target 0. */
+  readonly fragments: number;
   /** Descriptors that its engine has not processed. */
   readonly queued: number;
 }
@@ -342,14 +342,14 @@ export function dumpData(map: MemoryMap, { words }: Memory, kernel: Loader, cloc
       peer: [Math.floor(peer / map.contexts), peer % map.contexts],
       bytes: word(window + WINDOW_BYTES_OFFSET) >>> 0,
       left: isTarget ? kernel.loadWord(window + WINDOW_LEFT_OFFSET) >>> 0 : 0,
-      portions: isTarget ? 0 : kernel.loadWord(window + WINDOW_PASSED_OFFSET) >>> 0,
+      fragments: isTarget ? 0 : kernel.loadWord(window + WINDOW_PASSED_OFFSET) >>> 0,
       queued: (kernel.loadWord(window + WINDOW_TAIL_OFFSET) - head) | 0,
     };
     if (dump.queued > 0) {
       const [from, to] = isTarget ? [dump.peer.join("."), name] : [name, dump.peer.join(".")];
       const slot = window + WINDOW_SLOTS_OFFSET + (head & (WINDOW_SLOTS - 1)) * DESCRIPTOR_SIZE;
       const isMove = word(slot + DESCRIPTOR_KIND_OFFSET) === DESCRIPTOR_MOVE;
-      const isStaged = kernel.loadWord(window + WINDOW_ALLOWED_OFFSET) >>> 0 > dump.portions;
+      const isStaged = kernel.loadWord(window + WINDOW_ALLOWED_OFFSET) >>> 0 > dump.fragments;
       const whom = isMove && !isStaged ? `${name} to advance, which stages it` : engineOf(name);
       stuck.push(`payload of ${dump.bytes} bytes, ${from} → ${to}: ${dump.queued} descriptors wait for ${whom}`);
     }
@@ -466,9 +466,9 @@ function dumpText({ heap, engine, tasks, stuck }: Omit<Dump, "toString">): strin
           `    injection FIFO ${fifo} of ${slots} slots: ${left} left, ${pending} callbacks pending, ${refused} refused`,
         );
       }
-      for (const { side, peer, bytes, left, portions, queued } of transfers) {
+      for (const { side, peer, bytes, left, fragments, queued } of transfers) {
         const moved =
-          side === "origin" ? `to ${peer.join(".")}: ${bytes} bytes offered, ${portions} portions moved` : "";
+          side === "origin" ? `to ${peer.join(".")}: ${bytes} bytes offered, ${fragments} fragments moved` : "";
         const missing = side === "target" ? `from ${peer.join(".")}: ${left} of ${bytes} bytes have not come` : "";
         lines.push(`    payload ${moved}${missing}, ${queued} descriptors queued`);
       }

@@ -61,11 +61,11 @@ import { onAbort, regionIfAny, type Side, slotOf, type Window, type WindowTable 
 /** How fast a payload is moved into a region. */
 export interface Pacing {
   /**
-   * Bytes that are moved for one descriptor, 64 … 2^30 (default 262,144). A payload has at most 1,024 such portions: of one
+   * Bytes that are moved for one descriptor, 64 … 2^30 (default 262,144). A payload has at most 1,024 fragments: of one
    * that is larger they are too. Of one in another memory they are 1,048,576 at the most, but for that.
    */
-  readonly portion?: number | undefined;
-  /** Portions that are asked for at a time, 1 … 4 (default 2). */
+  readonly fragment?: number | undefined;
+  /** Fragments that are asked for at a time, 1 … 4 (default 2). */
   readonly depth?: number | undefined;
 }
 
@@ -143,7 +143,7 @@ export class Intake {
     this.#base = base;
     this.#regions = regions;
     this.#windows = windows;
-    this.#portion = pacing.portion ?? PORTION_BYTES;
+    this.#portion = pacing.fragment ?? PORTION_BYTES;
     this.#depth = pacing.depth ?? DEPTH;
   }
 
@@ -216,8 +216,8 @@ export class Intake {
   /** Begins a chain into a region; false: there is no memory for it. */
   #chain(request: Request, destination: Destination, to: OpenRegion): boolean {
     const { kernel, map, memory, engine } = this.#base;
-    const { portion = this.#portion, depth = this.#depth } = destination.options;
-    const most = this.#isAway(request.origin) ? Math.min(portion, AWAY_BYTES_MAX) : portion;
+    const { fragment = this.#portion, depth = this.#depth } = destination.options;
+    const most = this.#isAway(request.origin) ? Math.min(fragment, AWAY_BYTES_MAX) : fragment;
     // What is staged has the portions of its ring.
     const portionBytes = request.portion || Math.max(most, Math.ceil(request.bytes / LINK_COUNT_MAX));
     const links = this.#takeLinks(Math.ceil(request.bytes / portionBytes) * LINK_SIZE);
@@ -418,7 +418,7 @@ export function checkReceive(options: ReceiveOptions): void {
 }
 
 /** @throws PAMIR_INVAL */
-function checkPacing({ portion = PORTION_BYTES, depth = DEPTH }: Pacing): void {
-  checkInteger("portion", portion, PORTION_BYTES_MIN, PORTION_BYTES_MAX);
+function checkPacing({ fragment = PORTION_BYTES, depth = DEPTH }: Pacing): void {
+  checkInteger("fragment", fragment, PORTION_BYTES_MIN, PORTION_BYTES_MAX);
   checkInteger("depth", depth, 1, DEPTH_MAX);
 }

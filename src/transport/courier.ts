@@ -30,7 +30,7 @@ export interface Courier {
   /** Set by the relay. */
   hear: Hear;
   /** Whether a task that dies is told of to those that have nothing to say to it. */
-  readonly deathsTold: boolean;
+  readonly failureDetection: boolean;
   /** Takes a letter from a context of this task to one of another task; the bytes are the courier's from now on. */
   post(from: number, to: number, letter: Letter): void;
   /** What was posted goes out now. */

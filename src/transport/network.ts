@@ -67,7 +67,7 @@ export interface Carrier {
 
 export class Network implements Courier {
   hear: Hear = () => false;
-  readonly deathsTold = false;
+  readonly failureDetection = false;
   /** Letters and segments that were none, and were dropped. */
   wrong = 0;
   readonly #map: Pick<MemoryMap, "tasks" | "contexts" | "heapBytes">;

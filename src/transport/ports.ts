@@ -13,7 +13,7 @@ interface Posted {
 export class Ports implements Courier {
   hear: Hear = () => false;
   /** By the thread that launched the job. */
-  readonly deathsTold = true;
+  readonly failureDetection = true;
   readonly #contexts: number;
   readonly #connect: (task: number, port: MessagePort) => void;
   readonly #outgoing = new Map<number, MessagePort>();

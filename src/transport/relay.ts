@@ -198,8 +198,8 @@ export class Relay {
   }
 
   /** As of the courier. */
-  get deathsTold(): boolean {
-    return this.#courier.deathsTold;
+  get failureDetection(): boolean {
+    return this.#courier.failureDetection;
   }
 
   /** Ends the wait in which this task is. */

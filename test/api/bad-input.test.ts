@@ -172,10 +172,10 @@ const CASES: readonly Case[] = [
   },
   ...(
     [
-      ["portion", 63, "64 to 1073741824"],
-      ["portion", 2 ** 30 + 1, "64 to 1073741824"],
-      ["portion", 100.5, "64 to 1073741824"],
-      ["portion", "64", "64 to 1073741824"],
+      ["fragment", 63, "64 to 1073741824"],
+      ["fragment", 2 ** 30 + 1, "64 to 1073741824"],
+      ["fragment", 100.5, "64 to 1073741824"],
+      ["fragment", "64", "64 to 1073741824"],
       ["depth", 0, "1 to 4"],
       ["depth", 5, "1 to 4"],
       ["depth", Number.NaN, "1 to 4"],

@@ -59,7 +59,7 @@ describe("endpoint", () => {
     }));
 
   it("taskOf() and contextOf() are the inverse of endpoint(), for every endpoint of a job", () =>
-    withJob(variant, { tasks: 1, spare: 7, contexts: 127, heapBytes: 2 ** 20 }, ({ client }) => {
+    withJob(variant, { tasks: 1, maxTasks: 8, contexts: 127, heapBytes: 2 ** 20 }, ({ client }) => {
       const seen = new Set<Endpoint>();
       for (let task = 0; task < 8; task++) {
         for (let context = 0; context < 127; context++) {

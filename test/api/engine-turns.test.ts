@@ -145,11 +145,11 @@ interface Offering {
   readonly fromRegion: boolean;
   /** Where in the other's `into`; undefined: it goes to ordinary memory. */
   readonly to: number | undefined;
-  readonly portion?: number;
+  readonly fragment?: number;
 }
 const OFFERINGS: readonly Offering[] = [
-  { name: "region to region", dispatch: 1, at: 5, bytes: 900_000, fromRegion: true, to: 2_400_001, portion: 65_536 },
-  { name: "short portions", dispatch: 2, at: 7, bytes: 6400, fromRegion: true, to: 3_950_000, portion: 64 },
+  { name: "region to region", dispatch: 1, at: 5, bytes: 900_000, fromRegion: true, to: 2_400_001, fragment: 65_536 },
+  { name: "short fragments", dispatch: 2, at: 7, bytes: 6400, fromRegion: true, to: 3_950_000, fragment: 64 },
   { name: "staged to region", dispatch: 3, at: 0, bytes: 500_000, fromRegion: false, to: 3_400_003 },
   { name: "region to memory", dispatch: 4, at: 99, bytes: 700_000, fromRegion: true, to: undefined },
   { name: "staged to memory", dispatch: 5, at: 3, bytes: 400_000, fromRegion: false, to: undefined },
@@ -158,13 +158,13 @@ const OFFERINGS: readonly Offering[] = [
 const UNTAKEN: Offering = { name: "untaken", dispatch: 6, at: 9, bytes: 300_000, fromRegion: true, to: 4_200_000 };
 
 /** Has a side take what the other one offers. */
-function take(side: Side, other: Side, { name, dispatch, at, bytes, to, portion }: Offering, log: () => Log): void {
+function take(side: Side, other: Side, { name, dispatch, at, bytes, to, fragment }: Offering, log: () => Log): void {
   side.context.dispatch(dispatch, (message) => {
     const destination = to === undefined ? new Uint8Array(bytes) : side.into.bytes.subarray(to, to + bytes);
     destination.fill(0);
     const isThere = () => sameBytes(destination, other.from.bytes.subarray(at, at + bytes));
     const key = `${side.task} receives ${name}`;
-    message.receive(destination, log().hears(key, isThere), key, { portion });
+    message.receive(destination, log().hears(key, isThere), key, { fragment });
   });
 }
 
@@ -529,7 +529,7 @@ describe.each(KERNELS)("turn by turn: %s", (name) => {
     const [from, into] = job.clients.map((client) => client.createRegion(MIB)) as [MemRegion, MemRegion];
     from.bytes.set(pattern(MIB));
     const [sent, received] = [listener(), listener()];
-    const options = { portion: 65_536 };
+    const options = { fragment: 65_536 };
     target.dispatch(1, (message) => message.receive(into.bytes, received.hear, undefined, options));
     const offer = () => origin.send({ to: target.endpoint, dispatch: 1, payload: from.bytes, onLocal: sent.hear });
     offer();
@@ -574,7 +574,7 @@ describe.each(KERNELS)("turn by turn: %s", (name) => {
       ];
       first.from.bytes.set(pattern(MIB, 1));
       second.from.bytes.set(pattern(MIB, 2));
-      const pace = { portion: 65_536, depth: 4 };
+      const pace = { fragment: 65_536, depth: 4 };
       y.dispatch(1, (message) => message.receive(first.into.bytes, first.received.hear, undefined, pace));
       x.dispatch(1, (message) => message.receive(second.into.bytes, second.received.hear, undefined, pace));
       y.dispatch(2, () => {
@@ -704,7 +704,7 @@ describe.each(KERNELS)("turn by turn: %s", (name) => {
   });
 
   it.each(["by hand", "a thread"])(
-    "P11 the calls of the kernel on both threads, and their events, do not count portions: 65,536 bytes in one, or in 1,024; %s",
+    "P11 the calls of the kernel on both threads, and their events, do not count fragments: 65,536 bytes in one, or in 1,024; %s",
     async (how) => {
       const calls = new Map<string, number>();
       const job = engineJob(name, {}, (kernel) => counted(kernel, calls));
@@ -712,11 +712,11 @@ describe.each(KERNELS)("turn by turn: %s", (name) => {
       const [from, into] = job.clients.map((client) => client.createRegion(65_536)) as [MemRegion, MemRegion];
       from.bytes.set(pattern(65_536));
       const thread = how === "a thread" ? await job.start() : undefined;
-      let portion = 0;
+      let fragment = 0;
       const [sent, received] = [listener(), listener()];
-      target.dispatch(1, (message) => message.receive(into.bytes, received.hear, undefined, { portion }));
+      target.dispatch(1, (message) => message.receive(into.bytes, received.hear, undefined, { fragment }));
       const run = (bytes: number) => {
-        portion = bytes;
+        fragment = bytes;
         into.bytes.fill(0);
         calls.clear();
         origin.send({ to: target.endpoint, dispatch: 1, payload: from.bytes, rendezvous: true, onLocal: sent.hear });
@@ -728,7 +728,7 @@ describe.each(KERNELS)("turn by turn: %s", (name) => {
         for (let i = 0; i < 3; i++) events += origin.advance() + target.advance();
         return { events, calls: Object.fromEntries([...calls].sort()) };
       };
-      // The first one makes its lane, and what is there for transfers: links for so many portions.
+      // The first one makes its lane, and what is there for transfers: links for so many fragments.
       run(64);
       const [one, many] = [run(65_536), run(64)];
       expect(many).toEqual(one);

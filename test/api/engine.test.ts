@@ -221,7 +221,7 @@ describe.each(THREADS)("tasks come, and go: $name", (variant) => {
     const args = { scenario: "busy", seed, counts: [60], flags };
     const options = {
       tasks: 1,
-      spare: 4,
+      maxTasks: 5,
       join: true,
       engine: "thread",
       heapBytes: 64 * MIB,

@@ -59,7 +59,7 @@ describe("a job and its process", () => {
     expect({ output, code }).toEqual({ output: "ready\n", code: ends ? 0 : null });
   });
 
-  it.each(["terminate", "close"])("the end of a job with spare places can be awaited, by %s", async (how) => {
+  it.each(["terminate", "close"])("the end of a job that may have more tasks can be awaited, by %s", async (how) => {
     expect(await run("awaited.js", [how], 10_000)).toEqual({ output: "over\n", code: 0 });
   });
 });

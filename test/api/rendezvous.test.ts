@@ -146,7 +146,7 @@ describe.each(ENGINE_VARIANTS)("$name", (variant) => {
 
   describe("what comes", () => {
     const SIZES = [1, 7, 64, 65, 1000, RECV_IMMEDIATE_MAX, RECV_IMMEDIATE_MAX + 1, 262_144, 262_145, 1_000_003, 5e6];
-    const PORTIONS = [undefined, 64, 1000, 65_536];
+    const FRAGMENTS = [undefined, 64, 1000, 65_536];
 
     it.each(WAYS)("P1 P6 is what was sent, whatever the sizes and the pacing: $name", ({ fromRegion, intoRegion }) =>
       withJob(
@@ -161,14 +161,14 @@ describe.each(ENGINE_VARIANTS)("$name", (variant) => {
           const expected: unknown[] = [];
           for (const bytes of SIZES) {
             for (const depth of [1, 2, 4]) {
-              for (const portion of bytes > 262_145 && depth > 1 ? [undefined] : PORTIONS) {
+              for (const fragment of bytes > 262_145 && depth > 1 ? [undefined] : FRAGMENTS) {
                 const number = expected.length;
                 // From an odd place, into another.
                 const seed = (number * 5) % 61;
                 const place = (number * 11) % 39;
                 const payload = memory.subarray(place, place + bytes);
                 payload.set(pool.subarray(seed, seed + bytes));
-                const header = asked({ number, seed, inRegion: intoRegion, at: (number * 7) % 13, portion, depth });
+                const header = asked({ number, seed, inRegion: intoRegion, at: (number * 7) % 13, fragment, depth });
                 const to = client.endpoint(1);
                 const onLocal: Callback = (cookie, result) => {
                   local.hear(cookie, result);
@@ -210,7 +210,7 @@ describe.each(ENGINE_VARIANTS)("$name", (variant) => {
             for (const to of targets) {
               // Each third is small, and goes by itself.
               const part = number % 3 === 0 ? payload.slice(0, 100) : payload;
-              const header = asked({ number, inRegion: number % 2 === 0, portion: 20_000 });
+              const header = asked({ number, inRegion: number % 2 === 0, fragment: 20_000 });
               const onLocal = () => told.push(number);
               expect(context.send({ to, dispatch: DATA, header, payload: part, onLocal })).toBe(SUCCESS);
             }
@@ -588,7 +588,7 @@ describe.each(ENGINE_VARIANTS)("$name", (variant) => {
       [262_144, 64],
       [262_145, 64],
       [MIB, 64],
-    ])("P9 what is staged takes a ring of four portions, and no more than it is: %i bytes, %i pages", (bytes, pages) =>
+    ])("P9 what is staged takes a ring of four fragments, and no more than it is: %i bytes, %i pages", (bytes, pages) =>
       pair(variant, {}, ({ job, client, origin, target }) => {
         const region = client.createRegion(1);
         // The block of windows, and the lane, are there.
@@ -643,24 +643,24 @@ describe.each(ENGINE_VARIANTS)("$name", (variant) => {
   });
 
   describe("pace", () => {
-    /** Counts portions that are in the destination. */
-    const portionsIn = (destination: Uint8Array, payload: Uint8Array, portion: number) => {
+    /** Counts fragments that are in the destination. */
+    const fragmentsIn = (destination: Uint8Array, payload: Uint8Array, fragment: number) => {
       let count = 0;
-      for (let at = 0; at < payload.length; at += portion) {
-        if (sameBytes(destination.subarray(at, at + portion), payload.subarray(at, at + portion))) count++;
+      for (let at = 0; at < payload.length; at += fragment) {
+        if (sameBytes(destination.subarray(at, at + fragment), payload.subarray(at, at + fragment))) count++;
       }
       return count;
     };
 
     it.each([1, 2, 3, 4])(
-      "P2 P3 P4 P5 P9 P11 whose thread paces it, where %i portions are asked for at a time",
+      "P2 P3 P4 P5 P9 P11 whose thread paces it, where %i fragments are asked for at a time",
       (depth) =>
         pair(variant, {}, (given) => {
           const { origin, target } = given;
           const { payload, destination } = ends(given, WAYS[0] as Way, 20_000);
           const { told, hear } = listener();
-          const moved = () => portionsIn(destination, payload, 1000);
-          target.dispatch(DATA, (message) => message.receive(destination, hear, undefined, { portion: 1000, depth }));
+          const moved = () => fragmentsIn(destination, payload, 1000);
+          target.dispatch(DATA, (message) => message.receive(destination, hear, undefined, { fragment: 1000, depth }));
           origin.send({ to: target.endpoint, dispatch: DATA, payload, rendezvous: true, onLocal: () => {} });
           target.advance();
           // An engine thread asks, and moves, for both of them.
@@ -683,10 +683,10 @@ describe.each(ENGINE_VARIANTS)("$name", (variant) => {
     it.skipIf(hasThread)(
       "P9 one step of an origin moves a slice of what was asked for, also of several transfers",
       () =>
-        pair(variant, { portion: 100_000, depth: 4 }, (given) => {
+        pair(variant, { fragment: 100_000, depth: 4 }, (given) => {
           const { origin, target } = given;
           const both = [0, 1].map(() => ends(given, WAYS[0] as Way, 800_000));
-          const moved = () => both.map(({ payload, destination }) => portionsIn(destination, payload, 100_000));
+          const moved = () => both.map(({ payload, destination }) => fragmentsIn(destination, payload, 100_000));
           const { told, hear } = listener();
           let asked = 0;
           target.dispatch(DATA, (message) => message.receive(both[asked++]?.destination as Uint8Array, hear));
@@ -698,7 +698,7 @@ describe.each(ENGINE_VARIANTS)("$name", (variant) => {
             origin.advance();
             return moved();
           });
-          // Two portions of 100,000 fit in a slice of 262,144; who has moved some is last the next time.
+          // Two fragments of 100,000 fit in a slice of 262,144; who has moved some is last the next time.
           expect(steps.map(([a = 0, b = 0]) => a + b)).toEqual([2, 4, 6, 8, 8, 8]);
           expect(steps[3]).toEqual([4, 4]);
           step([origin, target], () => told.length === 2);
@@ -706,15 +706,15 @@ describe.each(ENGINE_VARIANTS)("$name", (variant) => {
         }),
     );
 
-    it.skipIf(hasThread)("P9 the context's portion and depth hold where receive() says nothing", () =>
-      pair(variant, { portion: 2000, depth: 1 }, (given) => {
+    it.skipIf(hasThread)("P9 the context's fragment and depth hold where receive() says nothing", () =>
+      pair(variant, { fragment: 2000, depth: 1 }, (given) => {
         const { origin, target } = given;
         const { payload, destination } = ends(given, WAYS[0] as Way, 20_000);
         const counts = [
           [{}, 2000],
           [{ depth: 3 }, 6000],
-          [{ portion: 64 }, 64],
-          [{ portion: 100, depth: 2 }, 200],
+          [{ fragment: 64 }, 64],
+          [{ fragment: 100, depth: 2 }, 200],
         ] as const;
         const { told, hear } = listener();
         target.dispatch(DATA, (message) => message.receive(destination, hear, undefined, counts[told.length]?.[0]));
@@ -731,24 +731,24 @@ describe.each(ENGINE_VARIANTS)("$name", (variant) => {
       }),
     );
 
-    it("P9 a portion or a depth that can't be is refused", () =>
+    it("P9 a fragment or a depth that can't be is refused", () =>
       pair(variant, {}, ({ client }) => {
-        for (const options of [{ portion: 63 }, { depth: 5 }]) {
+        for (const options of [{ fragment: 63 }, { depth: 5 }]) {
           expect(thrownBy(() => client.createContext(options)).code).toBe("PAMIR_INVAL");
         }
         // What was refused took no place.
         expect(client.createContext().index).toBe(2);
       }));
 
-    it("P11 events do not count portions", () =>
+    it("P11 events do not count fragments", () =>
       pair(variant, {}, (given) => {
         const { origin, target } = given;
         const { payload, destination } = ends(given, WAYS[0] as Way, 512_000);
         const { told, hear } = listener();
-        let portion = 0;
-        target.dispatch(DATA, (message) => message.receive(destination, hear, undefined, { portion }));
+        let fragment = 0;
+        target.dispatch(DATA, (message) => message.receive(destination, hear, undefined, { fragment }));
         const runs = [256_000, 512].map((bytes) => {
-          portion = bytes;
+          fragment = bytes;
           const before = told.length;
           origin.send({ to: target.endpoint, dispatch: DATA, payload, onLocal: () => {} });
           let events = 0;
@@ -760,7 +760,7 @@ describe.each(ENGINE_VARIANTS)("$name", (variant) => {
         });
         expect(runs[1]?.events).toBe(runs[0]?.events);
         if (hasThread) return;
-        // Two portions are asked for at a time.
+        // Two fragments are asked for at a time.
         expect(runs[1]?.steps).toBeGreaterThanOrEqual(1000 / 2);
         expect(runs[0]?.steps).toBeLessThan(20);
       }));
@@ -951,7 +951,7 @@ describe.each(ENGINE_VARIANTS)("$name", (variant) => {
     ])(
       "P10 the region of its $end closes, in the midst of it: both are told ERROR, and go on; $way.name",
       ({ end, way }) =>
-        pair(variant, { portion: 10_000 }, (given) => {
+        pair(variant, { fragment: 10_000 }, (given) => {
           const { origin, target } = given;
           const [there, here] = [listener(), listener()];
           let destination: Uint8Array = new Uint8Array();
@@ -1030,7 +1030,7 @@ describe.each(ENGINE_VARIANTS)("$name", (variant) => {
     const CASES = WAYS.flatMap((way) => STAGES.map((stage) => ({ ...way, ...stage, way: way.name })));
 
     it.each(CASES)("P10 $way, $name: both are told CANCELED, once, and go on", ({ by, before, steps, ...way }) =>
-      pair(variant, { portion: 20_000 }, (given) => {
+      pair(variant, { fragment: 20_000 }, (given) => {
         const { job, origin, target } = given;
         const { payload, destination } = ends(given, way, 1_500_000);
         const [there, here] = [listener(), listener()];
@@ -1253,7 +1253,7 @@ describe.each(ENGINE_VARIANTS)("$name", (variant) => {
                 hear(cookie, result);
                 if (result === SUCCESS && (!inRegion || hasThread) && sameBytes(destination, expected)) whole++;
               };
-              const options = { portion: 64, signal: signal() };
+              const options = { fragment: 64, signal: signal() };
               message.receive(destination, onComplete, `${message.origin} ${inRegion}`, options);
             });
             awaitFlag(flags, 12, steps.length);

@@ -109,15 +109,15 @@ describe.each(ENGINE_VARIANTS)("who moves what is long: $name", (variant) => {
       await vi.waitFor(() => expect(warn).toHaveBeenCalledOnce(), { timeout: PATIENCE });
     }));
 
-  it("P9 the dump says what became of a payload that is offered, and moved: bytes, portions, whom it waits for", () =>
+  it("P9 the dump says what became of a payload that is offered, and moved: bytes, fragments, whom it waits for", () =>
     withJob(variant, { tasks: 1, contexts: 2, heapBytes: 2 ** 24 }, ({ job, client, context: origin }) => {
-      const target = client.createContext({ portion: 1000, depth: 2 });
+      const target = client.createContext({ fragment: 1000, depth: 2 });
       const bytes = 2 ** 20;
       const into = client.createRegion(bytes);
       const [sent, received]: [number[], number[]] = [[], []];
       target.dispatch(1, (message) => message.receive(into.bytes, (_, result) => void received.push(result)));
       expect([own(job, 0), own(job, 1)]).toEqual([[], []]);
-      // Staged: four portions of 64 KiB, and then it waits for its origin to advance, whoever moves it.
+      // Staged: four fragments of 64 KiB, and then it waits for its origin to advance, whoever moves it.
       origin.send({
         to: target.endpoint,
         dispatch: 1,
@@ -126,29 +126,29 @@ describe.each(ENGINE_VARIANTS)("who moves what is long: $name", (variant) => {
         onLocal: (_, result) => void sent.push(result),
       });
       const offered = { side: "origin", peer: [0, 1], bytes, left: 0 };
-      expect([own(job, 0), own(job, 1)]).toEqual([[{ ...offered, portions: 0, queued: 0 }], []]);
+      expect([own(job, 0), own(job, 1)]).toEqual([[{ ...offered, fragments: 0, queued: 0 }], []]);
       expect(job.dump().stuck).toEqual([]);
       expect(String(job.dump())).toContain(
-        "payload to 0.1: 1048576 bytes offered, 0 portions moved, 0 descriptors queued",
+        "payload to 0.1: 1048576 bytes offered, 0 fragments moved, 0 descriptors queued",
       );
       target.advance();
       const name = "payload of 1048576 bytes, 0.0 → 0.1:";
       if (!hasThread) {
         // The target has written its chain, and its engine has not begun.
-        expect(own(job, 1)).toEqual([{ side: "target", peer: [0, 0], bytes, left: bytes, portions: 0, queued: 2 }]);
+        expect(own(job, 1)).toEqual([{ side: "target", peer: [0, 0], bytes, left: bytes, fragments: 0, queued: 2 }]);
         expect(job.dump().stuck).toEqual([`${name} 2 descriptors wait for 0.1 to advance`]);
         target.advance();
         expect(own(job, 1)).toMatchObject([{ queued: 0 }]);
         expect(job.dump().stuck).toEqual([`${name} 6 descriptors wait for 0.0 to advance`]);
         origin.advance();
-        expect(own(job, 0)).toMatchObject([{ portions: 2 }]);
+        expect(own(job, 0)).toMatchObject([{ fragments: 2 }]);
         expect(own(job, 1)).toMatchObject([{ left: bytes - 2 * 65_536 }]);
         target.advance();
         // Two more had been staged, and two in the places of those that are moved.
         origin.advance();
         target.advance();
       } else {
-        step([], () => own(job, 0)?.[0]?.portions === 4);
+        step([], () => own(job, 0)?.[0]?.fragments === 4);
         // Counted there first, and then by its target.
         step([], () => own(job, 1)?.[0]?.left === bytes - 4 * 65_536);
         step([], () => job.dump().stuck.some((line) => line.endsWith("wait for 0.0 to advance, which stages it")));
@@ -163,7 +163,7 @@ describe.each(ENGINE_VARIANTS)("who moves what is long: $name", (variant) => {
       expect([own(job, 0), own(job, 1), job.dump().stuck]).toEqual([[], [], []]);
       // As an origin's, the window that was a target's.
       target.send({ to: origin.endpoint, dispatch: 2, payload: into.bytes, onLocal: () => {} });
-      expect(own(job, 1)).toEqual([{ ...offered, peer: [0, 0], portions: 0, queued: 0 }]);
+      expect(own(job, 1)).toEqual([{ ...offered, peer: [0, 0], fragments: 0, queued: 0 }]);
     }));
 
   it("the dump says whom the descriptors of an injection FIFO wait for", () =>

@@ -17,11 +17,11 @@ interface Given {
   ask(task: number, byte?: number): Promise<number[]>;
 }
 
-async function withPlaces(variant: Variant, tasks: number, spare: number, body: (given: Given) => Promise<void>) {
+async function withMaxTasks(variant: Variant, tasks: number, maxTasks: number, body: (given: Given) => Promise<void>) {
   const exits: TaskExit[] = [];
   const options = {
     tasks,
-    spare,
+    maxTasks,
     join: true,
     kernel: variant.kernels.length === 1 ? variant.kernels[0] : undefined,
     heapBytes: 8 * 2 ** 20,
@@ -51,7 +51,7 @@ it.each([
   ["wasm", "ts"],
 ] as const)("a job of %s takes a later task of %s", async (kernel, later) => {
   const workerOptions = { workerData: { joins: "launched" } };
-  const options = { tasks: 1, spare: 1, join: true, kernel, heapBytes: 2 ** 20, workerOptions };
+  const options = { tasks: 1, maxTasks: 2, join: true, kernel, heapBytes: 2 ** 20, workerOptions };
   await using job = await launch(module, options);
   const context = job.client.createContext();
   const to = job.client.endpoint(job.spawn({ kernel: later }));
@@ -59,9 +59,9 @@ it.each([
 });
 
 for (const variant of VARIANTS.slice(0, 2)) {
-  describe(`spare places: ${variant.name}`, () => {
+  describe(`later tasks: ${variant.name}`, () => {
     it("a new task takes the place of one that died: a new number, all memory back, resume() works", () =>
-      withPlaces(variant, 3, 10, async ({ job, context, exits, ask }) => {
+      withMaxTasks(variant, 3, 13, async ({ job, context, exits, ask }) => {
         const { client } = job;
         expect([client.size, job.tasks, client.localTasks]).toEqual([3, 3, [0, 1, 2]]);
         await ask(1);
@@ -81,7 +81,7 @@ for (const variant of VARIANTS.slice(0, 2)) {
           expect(await ask(1)).toEqual([7, 1, 4 + round]);
           expect(job.dump().heap.free).toBe(free);
         }
-        const all = "the job has 13 places, see launch({ spare })";
+        const all = "the job has had 13 tasks, see launch({ maxTasks })";
         expect(thrownBy(() => job.spawn())).toEqual({ code: "PAMIR_INVAL", text: `spawn() of task 13: ${all}` });
         expect(exits.map(({ task, code, cause }) => [task, code, cause])).toEqual(
           Array.from({ length: 10 }, (_, i) => [2 + i, 5, "exit"]),
@@ -89,7 +89,7 @@ for (const variant of VARIANTS.slice(0, 2)) {
       }));
 
     it("messages sent before the task is there wait for it", () =>
-      withPlaces(variant, 2, 1, async ({ job, context }) => {
+      withMaxTasks(variant, 2, 3, async ({ job, context }) => {
         const early = context.call(job.client.endpoint(2), DATA, Uint8Array.of(1), { timeout: PATIENCE });
         await context.progress({ timeout: 20 }).catch(() => {});
         job.spawn();
@@ -98,7 +98,7 @@ for (const variant of VARIANTS.slice(0, 2)) {
       }));
 
     it("a worker of somebody else joins, leaves, and joins another job", () =>
-      withPlaces(variant, 1, 2, async ({ job, context, exits, ask }) => {
+      withMaxTasks(variant, 1, 3, async ({ job, context, exits, ask }) => {
         const worker = new Worker(file, { workerData: { joins: "parentPort" } });
         const task = job.adopt(worker, { args: "adopted" });
         expect(task).toBe(1);
@@ -113,7 +113,7 @@ for (const variant of VARIANTS.slice(0, 2)) {
       }));
 
     it("a worker of somebody else dies, in any way: it is noticed, and its memory comes back", () =>
-      withPlaces(variant, 1, 3, async ({ job, context, exits, ask }) => {
+      withMaxTasks(variant, 1, 4, async ({ job, context, exits, ask }) => {
         const { free } = job.dump().heap;
         const ends: ((worker: Worker, to: Endpoint) => unknown)[] = [
           (worker) => worker.terminate(),
@@ -143,7 +143,7 @@ for (const variant of VARIANTS.slice(0, 2)) {
       }));
 
     it("terminate() asks it to leave, and leaves its worker alone", () =>
-      withPlaces(variant, 1, 1, async ({ job, ask }) => {
+      withMaxTasks(variant, 1, 2, async ({ job, ask }) => {
         const worker = new Worker(file, { workerData: { joins: "parentPort" } });
         const said = once(worker, "message");
         const task = job.adopt(worker);
@@ -159,7 +159,7 @@ for (const variant of VARIANTS.slice(0, 2)) {
     it("the workers of a piscina, one job after the other", async () => {
       const pool = new Piscina({ filename: file, minThreads: 2, maxThreads: 2 });
       for (let round = 0; round < 3; round++) {
-        await withPlaces(variant, 1, 2, async ({ job, context, ask }) => {
+        await withMaxTasks(variant, 1, 3, async ({ job, context, ask }) => {
           const runs = [1, 2].map((task) => {
             const { port1, port2 } = new MessageChannel();
             expect(job.adopt(port1)).toBe(task);
@@ -179,7 +179,7 @@ for (const variant of VARIANTS.slice(0, 2)) {
 it("job.exited waits for a caller that may still add tasks, and for nobody else", async () => {
   const launched: number[] = [];
   const workerOptions = { workerData: { joins: "launched" } };
-  const options = { tasks: 1, spare: 2, heapBytes: 2 ** 22, workerOptions };
+  const options = { tasks: 1, maxTasks: 3, heapBytes: 2 ** 22, workerOptions };
   // Nobody joins: who wants another task says so in onExit.
   const job: Job = await launch(module, {
     ...options,
@@ -240,8 +240,8 @@ it("launch({ signal }): aborted before, it fails; aborted later, the job is term
   expect((await job.exited).map(({ cause }) => cause)).toEqual(["terminated", "terminated"]);
 });
 
-it("bad input of spare places", async () => {
-  const job = await launch(null, { tasks: 1, join: true, spare: 1, heapBytes: 2 ** 22 });
+it("bad input of later tasks", async () => {
+  const job = await launch(null, { tasks: 1, join: true, maxTasks: 2, heapBytes: 2 ** 22 });
   expect(thrownBy(() => job.adopt(5 as never)).text).toContain("target of adopt() is 5, not a Worker or MessagePort");
   expect(thrownBy(() => job.spawn()).text).toContain("entry is null, not a URL");
   expect(thrownBy(() => job.spawn({ entry: "nowhere" })).code).toBe("PAMIR_ENTRY");
@@ -252,8 +252,8 @@ it("bad input of spare places", async () => {
   const refused = job.spawn({ entry: module, workerOptions: { resourceLimits: 5 as never, execArgv: ["--no-such"] } });
   await job.terminate();
   expect((await job.exited).map(({ task, cause }) => [task, cause])).toEqual([[refused, "error"]]);
-  for (const spare of [-1, 1.5, 5000]) {
-    expect(await rejectionOf(launch(null, { tasks: 1, join: true, spare }))).toMatchObject({ code: "PAMIR_INVAL" });
+  for (const maxTasks of [-1, 0, 1.5, 5000]) {
+    expect(await rejectionOf(launch(null, { tasks: 1, join: true, maxTasks }))).toMatchObject({ code: "PAMIR_INVAL" });
   }
   expect((await rejectionOf(launch(null, { tasks: 2 }))).code).toBe("PAMIR_ENTRY");
 });

@@ -421,7 +421,7 @@ export function apiSuite(suite: ApiSuite): void {
           result = code;
         };
         for (const [code, operation] of refused) {
-          if (client.capabilities.remoteChecks) {
+          if (client.capabilities.checksRemoteHandles) {
             expect(operation).toThrowError(expect.objectContaining({ code }));
             continue;
           }
@@ -533,7 +533,7 @@ export function apiSuite(suite: ApiSuite): void {
         const dying = codeOf(context.call(client.endpoint(1), FAIL, "die", TIMEOUT));
         // Who is not told of a death sees it by what it has to say.
         const say = (): void => void context.sendImmediate(client.endpoint(1), ECHO);
-        const saying = client.capabilities.deathsTold ? undefined : setInterval(say, 20);
+        const saying = client.capabilities.failureDetection ? undefined : setInterval(say, 20);
         const ends = await Promise.all([dying, longer]);
         clearInterval(saying);
         expect(ends).toContain("PAMIR_SHUTDOWN");
@@ -729,7 +729,7 @@ export function apiSuite(suite: ApiSuite): void {
         while (context.advance() > 0);
         expect((await job.exited)[0]).toMatchObject({ task: 1, error: "RangeError: thrown behind a message" });
         expect(came).toEqual(Array.from({ length: came.length }, (_, i) => i));
-        if (client.capabilities.lastWords) expect(came.length).toBe(100);
+        if (client.capabilities.deliversAfterDeath) expect(came.length).toBe(100);
       }));
 
     it("it can be seen: a dump in every task, and a trace with arrows for the messages of tasks whose memory is here", () =>
@@ -750,7 +750,7 @@ export function apiSuite(suite: ApiSuite): void {
             [0, 1],
             [1, 5],
           ]);
-          const isShared = client.capabilities.remoteChecks;
+          const isShared = client.capabilities.checksRemoteHandles;
           const count = (ph: string): number => job.trace().traceEvents.filter((event) => event.ph === ph).length;
           // Six sends and five handlers of this task's; of the other one's five of each.
           const end = performance.now() + TIMEOUT.timeout;
@@ -785,7 +785,7 @@ export function apiSuite(suite: ApiSuite): void {
           laneBytes: 1024,
           onExit: (exit) => void exits.push(exit),
           // Each has a memory of its own then, and Chromium gives 124 WebAssembly.Memory: the others have a plain buffer.
-          ...(info().rung === "messages" && { kernel: undefined }),
+          ...(info().mode === "messages" && { kernel: undefined }),
         },
       );
     });

@@ -178,10 +178,10 @@ const KERNELS: readonly (readonly KernelName[])[] = [["wasm"], ["ts"], ["wasm", 
 
 describe.each(KERNELS.map((kernels) => ({ kernels })))("$kernels", ({ kernels }) => {
   it.each([1, 2, 3, 100].flatMap((n) => [1, 2, 4].map((depth) => ({ n, depth }))))(
-    "P1 P2 P3 P4 P5 P8 the descriptors that cross, for $n portions at depth $depth",
+    "P1 P2 P3 P4 P5 P8 the descriptors that cross, for $n fragments at depth $depth",
     async ({ n, depth }) => {
-      const portion = 128;
-      const { job, settle, told, isWhole, close } = transfer(kernels, { bytes: n * portion - 1, portion, depth });
+      const fragment = 128;
+      const { job, settle, told, isWhole, close } = transfer(kernels, { bytes: n * fragment - 1, fragment, depth });
       await settle();
       const sayings = (from: number): string[] =>
         job.arrived.filter((posted) => posted.from === from && "chain" in posted.letter).map(said);
@@ -193,7 +193,7 @@ describe.each(KERNELS.map((kernels) => ({ kernels })))("$kernels", ({ kernels })
       ]);
       expect(sayings(0)).toEqual(
         links.flatMap((i) => {
-          const bytes = i + 1 < n ? portion : portion - 1;
+          const bytes = i + 1 < n ? fragment : fragment - 1;
           return [...(i + depth < n ? ["FETCH"] : []), `bytes ${bytes}, ${bytes} over`];
         }),
       );
@@ -205,7 +205,7 @@ describe.each(KERNELS.map((kernels) => ({ kernels })))("$kernels", ({ kernels })
 
   it.each(WAYS)("P6 P7 P8 what comes is what was sent, and all are told once: $name", async (way) => {
     for (const bytes of [1, 7, 64, 1000, 65_536, 262_145, 700_001]) {
-      for (const pace of [{}, { portion: 64 * KIB, depth: 1 }, { portion: 300_000, depth: 4 }]) {
+      for (const pace of [{}, { fragment: 64 * KIB, depth: 1 }, { fragment: 300_000, depth: 4 }]) {
         const one = transfer(kernels, { way, bytes, ...pace });
         await one.settle();
         expect([bytes, one.told]).toEqual([bytes, { local: [SUCCESS], remote: [SUCCESS], received: [SUCCESS] }]);
@@ -217,7 +217,7 @@ describe.each(KERNELS.map((kernels) => ({ kernels })))("$kernels", ({ kernels })
   });
 
   it("P8 C10 onRemote says that all is there: not before it has been heard", async () => {
-    const { job, step, told, settle, origin, close } = transfer(kernels, { bytes: 1000, portion: 500 });
+    const { job, step, told, settle, origin, close } = transfer(kernels, { bytes: 1000, fragment: 500 });
     const isLast = ({ letter }: Posted) => "chain" in letter && letter.chain === CHAIN_MOVE;
     while (job.under.filter(isLast).length + job.arrived.filter(isLast).length < 2) expect(await step()).toBe(true);
     // All is on its way; nobody has heard of it.
@@ -232,7 +232,7 @@ describe.each(KERNELS.map((kernels) => ({ kernels })))("$kernels", ({ kernels })
     const abort = new AbortController();
     const { job, step, told, settle, close } = transfer(kernels, {
       bytes: 100_000,
-      portion: 1000,
+      fragment: 1000,
       signal: abort.signal,
     });
     const isOf = (chain: number) => (posted: Posted) => "chain" in posted.letter && posted.letter.chain === chain;
@@ -259,7 +259,7 @@ describe.each(KERNELS.map((kernels) => ({ kernels })))("$kernels", ({ kernels })
   });
 
   it("what is for no window is written nowhere: more than a window holds, or a region that looks like one", async () => {
-    const { job, close } = transfer(kernels, { bytes: 50_000, portion: 1000 });
+    const { job, close } = transfer(kernels, { bytes: 50_000, fragment: 1000 });
     const two = job.tasks[1] as (typeof job.tasks)[0];
     const region = two.client.createRegion(4 * KIB);
     const words = new Int32Array(region.bytes.buffer, region.bytes.byteOffset, KIB);
@@ -290,12 +290,12 @@ describe.each(KERNELS.map((kernels) => ({ kernels })))("$kernels", ({ kernels })
   });
 
   it.each([1, 2, 4])(
-    "P9 a target that does not advance: at depth %i its origin has so many portions to send, then no more than one more",
+    "P9 a target that does not advance: at depth %i its origin has so many fragments to send, then no more than one more",
     async (depth) => {
-      const portion = 10 * KIB;
+      const fragment = 10 * KIB;
       const { job, origin, target, told, isWhole, settle, close } = transfer(kernels, {
-        bytes: 50 * portion,
-        portion,
+        bytes: 50 * fragment,
+        fragment,
         depth,
       });
       // The target looks until it has read the offer, and shipped all the first links.
@@ -315,7 +315,7 @@ describe.each(KERNELS.map((kernels) => ({ kernels })))("$kernels", ({ kernels })
         (sum, { letter }) => sum + ("chain" in letter ? (letter.data?.length ?? 0) : 0),
         0,
       );
-      expect(moved).toBe(depth * portion);
+      expect(moved).toBe(depth * fragment);
       // And while it goes on, what is under way is bounded.
       for (let i = 0; told.received.length === 0 && i < 10_000; i++) {
         target.advance();
@@ -328,7 +328,7 @@ describe.each(KERNELS.map((kernels) => ({ kernels })))("$kernels", ({ kernels })
         most = Math.max(most, under);
         job.deliver();
       }
-      expect(most).toBeLessThanOrEqual((depth + 1) * portion);
+      expect(most).toBeLessThanOrEqual((depth + 1) * fragment);
       await settle();
       expect([isWhole(), told.local]).toEqual([true, [SUCCESS]]);
       close();
@@ -351,7 +351,7 @@ describe.each(KERNELS.map((kernels) => ({ kernels })))("$kernels", ({ kernels })
       rendezvous: true,
       onLocal: () => {},
     });
-    // In the place of the one before, which was open and closed; and no portion is over by it.
+    // In the place of the one before, which was open and closed; and no fragment is over by it.
     const words = (letter as { words: Int32Array }).words.slice();
     words[3] = (words[3] as number) + 2;
     words[8] = 0;
@@ -383,7 +383,7 @@ describe.each(KERNELS.map((kernels) => ({ kernels })))("$kernels", ({ kernels })
     let over = 0;
     target.dispatch(DATA, (message) => {
       message.receive(two.client.createRegion(message.payloadBytes).bytes, () => void over++, undefined, {
-        portion: 100_000,
+        fragment: 100_000,
       });
     });
     for (let i = 0; i < 4; i++) {
@@ -406,7 +406,7 @@ describe.each(KERNELS.map((kernels) => ({ kernels })))("$kernels", ({ kernels })
   });
 
   it("P9 a transfer whose target does not advance holds up nobody else", async () => {
-    const { job, origin, close } = transfer(kernels, { bytes: 200_000, portion: 1000 });
+    const { job, origin, close } = transfer(kernels, { bytes: 200_000, fragment: 1000 });
     const other = (job.tasks[2] as (typeof job.tasks)[0]).client.createContext();
     let came = 0;
     other.dispatch(SMALL, () => void came++);
@@ -436,7 +436,7 @@ describe.each(KERNELS.map((kernels) => ({ kernels })))("$kernels", ({ kernels })
   it.each(WAYS.flatMap((way) => ["origin", "target"].flatMap((role) => ENDS.map((how) => ({ way, role, how })))))(
     "P10 the $role $how at each step: the other is told, keeps nothing, and goes on: $way.name",
     async ({ way, role, how }) => {
-      const asked = { way, bytes: 40 * KIB, portion: way.fromRegion ? 10 * KIB : 64 * KIB, depth: 2 };
+      const asked = { way, bytes: 40 * KIB, fragment: way.fromRegion ? 10 * KIB : 64 * KIB, depth: 2 };
       const whole = transfer(kernels, asked);
       const steps = await whole.settle();
       whole.close();
@@ -483,7 +483,7 @@ describe.each(KERNELS.map((kernels) => ({ kernels })))("$kernels", ({ kernels })
   it.each(WAYS.flatMap((way) => ["origin", "target"].map((role) => ({ way, role }))))(
     "P10 the $role gives it up at each step: both are told CANCELED, or all is there: $way.name",
     async ({ way, role }) => {
-      const asked = { way, bytes: 40 * KIB, portion: way.fromRegion ? 10 * KIB : 64 * KIB, depth: 2 };
+      const asked = { way, bytes: 40 * KIB, fragment: way.fromRegion ? 10 * KIB : 64 * KIB, depth: 2 };
       const whole = transfer(kernels, asked);
       const steps = await whole.settle();
       whole.close();
@@ -553,7 +553,7 @@ describe.each(KERNELS.map((kernels) => ({ kernels })))("$kernels", ({ kernels })
         const one = transfer(kernels, {
           way,
           bytes: 1 + random(20_000),
-          portion: 64 << random(7),
+          fragment: 64 << random(7),
           depth: 1 + random(4),
         });
         const { job } = one;
@@ -619,7 +619,7 @@ describe.each(KERNELS.map((kernels) => ({ kernels })))("$kernels", ({ kernels })
             if (result !== SUCCESS || into.some((byte) => byte !== value)) over.wrong++;
             region?.close();
           };
-          message.receive(into, done, undefined, { portion: 64 << random(12), depth: 1 + random(4) });
+          message.receive(into, done, undefined, { fragment: 64 << random(12), depth: 1 + random(4) });
         });
       }
       let sent = 0;

@@ -27,7 +27,7 @@ context.dispatch(2, (message) => {
 for (let task = 1; task < 3; task++) context.sendImmediate(job.client.endpoint(task), 1, null, new Int32Array([20 + task]));
 while (answers < 2) await context.progress({ timeout: 20_000 });
 const exits = await job.exited;
-globalThis.result = { sum, rung: info().rung, kernel: info().kernel, codes: exits.map(({ code }) => code) };
+globalThis.result = { sum, mode: info().mode, kernel: info().kernel, codes: exits.map(({ code }) => code) };
 `;
 const TASK = `
 import { attach } from "pamir";
@@ -41,7 +41,7 @@ context.dispatch(1, (message) => {
 context.advanceUntil(() => done);
 await client.close({ drain: true });
 `;
-const RESULT = { sum: 86, rung: "shared", kernel: "wasm", codes: [0, 0] };
+const RESULT = { sum: 86, mode: "shared", kernel: "wasm", codes: [0, 0] };
 const URL_ENTRY = `new URL("./task.js", import.meta.url)`;
 const WORKER_ENTRY = `() => new Worker(${URL_ENTRY}, { type: "module" })`;
 

@@ -58,7 +58,7 @@ async function resultOf(page: Page) {
   await page.getByText("Race again").waitFor({ timeout: 120_000 });
   expect(await page.getByRole("status").textContent()).toMatch(/^Done: /);
   return JSON.parse((await page.locator("#json").textContent()) ?? "") as {
-    rung: string;
+    mode: string;
     results: { by: string; p50_ns: number; p999_ns: number; messages_per_s: number }[];
     page_ms_a_frame: { frames: number };
   };
@@ -70,8 +70,8 @@ it.each([
 ] as const)("a race, by pointer, at %o", (view) =>
   visit(view, async (page) => {
     await page.getByRole("button", { name: "Start the race" }).click();
-    const { rung, results, page_ms_a_frame } = await resultOf(page);
-    expect(rung).toBe("shared");
+    const { mode, results, page_ms_a_frame } = await resultOf(page);
+    expect(mode).toBe("shared");
     expect(results.map(({ by }) => by)).toEqual(["pamir, WebAssembly", "pamir, TypeScript twin", "postMessage"]);
     for (const { p50_ns, p999_ns, messages_per_s } of results) {
       expect(p50_ns).toBeGreaterThan(10);
@@ -133,12 +133,12 @@ it("without the headers: the service worker adds them", () =>
     // The page is another one now: its button does something from when its script has drawn.
     await page.getByRole("img").first().waitFor({ state: "attached" });
     await page.getByRole("button", { name: "Start the race" }).click();
-    expect((await resultOf(page)).rung).toBe("shared");
+    expect((await resultOf(page)).mode).toBe("shared");
   }));
 
 it("not isolated at all: it says what is missing, and runs by messages", () =>
   visit({ headers: {}, query: "milliseconds=300&not-isolated" }, async (page) => {
     await page.getByText(/not cross-origin isolated.*Cross-Origin-Opener-Policy/).waitFor();
     await page.getByRole("button", { name: "Start the race" }).click();
-    expect((await resultOf(page)).rung).toBe("messages");
+    expect((await resultOf(page)).mode).toBe("messages");
   }));

@@ -30,7 +30,7 @@ const DATA = 1;
 const LIVES = 20;
 const TRANSFERS_MAX = 26;
 const ENDS_MAX = 4;
-const PORTIONS = [4096, 65_536, 300_000];
+const FRAGMENTS = [4096, 65_536, 300_000];
 /** What the origin writes over its payload once it is told, and what is in a destination before. */
 const OVERWRITTEN = 0xdd;
 const UNTOUCHED = 0xee;
@@ -100,7 +100,7 @@ class Life {
     this.#engine = mode === "thread" ? "works" : "none";
     this.#clients = this.#posted?.tasks.map(({ client }) => client) ?? this.#engineJob?.clients ?? [];
     this.#contexts = this.#clients.flatMap((client) =>
-      Array.from({ length: CONTEXTS }, () => client.createContext({ portion: 65_536 })),
+      Array.from({ length: CONTEXTS }, () => client.createContext({ fragment: 65_536 })),
     );
     for (const [number, context] of this.#contexts.entries()) {
       context.dispatch(DATA, (message) => this.#take(number, message));
@@ -252,9 +252,9 @@ class Life {
       this.#hear(transfer, "received", result);
       if (transfer.into?.closed !== true) transfer.arrived = destination.slice();
     };
-    const portion = PORTIONS[this.#random(PORTIONS.length)] as number;
+    const fragment = FRAGMENTS[this.#random(FRAGMENTS.length)] as number;
     const signal = transfer.controllers.target.signal;
-    message.receive(destination, onComplete, undefined, { portion, depth: 1 + this.#random(4), signal });
+    message.receive(destination, onComplete, undefined, { fragment, depth: 1 + this.#random(4), signal });
   }
 
   #giveUp(): void {

@@ -57,7 +57,7 @@ export async function runRound(round) {
 
   const job = await launch(new URL("task.js", import.meta.url), {
     tasks: survivors,
-    spare: kills,
+    maxTasks: places,
     join: round.join,
     // One more, for the last of them to look at the memory.
     contexts: contexts + 1,

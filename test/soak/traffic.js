@@ -280,7 +280,7 @@ export function trafficOf(client, round, book, { seat, index }) {
       if (inRegion) busy.delete("into");
     });
     message.receive(bytes, done.call, undefined, {
-      portion: below(2) === 0 ? undefined : 64 << below(14),
+      fragment: below(2) === 0 ? undefined : 64 << below(14),
       depth: 1 + below(4),
       signal: below(6) === 0 ? abortedSoon() : undefined,
     });

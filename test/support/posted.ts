@@ -20,7 +20,7 @@ export interface Posted {
 /** Carries letters in order, between all tasks. */
 class Post implements Courier {
   hear: Hear = () => false;
-  readonly deathsTold = true;
+  readonly failureDetection = true;
   readonly posted = new Set<number>();
   readonly #heard = new Set<number>();
   readonly #post: (posted: Posted) => void;

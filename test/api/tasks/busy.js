@@ -204,7 +204,7 @@ export function busy(client, context, to, seed) {
     const destination =
       place === undefined ? new Uint8Array(bytes) : received.bytes.subarray(place * MOST, place * MOST + bytes);
     seen.asked++;
-    const portion = below(2) === 0 ? undefined : 64 << below(12);
+    const fragment = below(2) === 0 ? undefined : 64 << below(12);
     message.receive(
       destination,
       (_, result) => {
@@ -213,7 +213,7 @@ export function busy(client, context, to, seed) {
         if (place !== undefined) taking.give(place);
       },
       undefined,
-      { portion, depth: 1 + below(4) },
+      { fragment, depth: 1 + below(4) },
     );
     return undefined;
   });

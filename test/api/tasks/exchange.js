@@ -54,8 +54,8 @@ export function exchange(client, context, { seed, count, most }) {
       check(bytes);
       if (inRegion) free.into = true;
     };
-    const portion = below(2) === 0 ? undefined : 64 << below(12);
-    message.receive(bytes, onComplete, undefined, { portion, depth: 1 + below(4) });
+    const fragment = below(2) === 0 ? undefined : 64 << below(12);
+    message.receive(bytes, onComplete, undefined, { fragment, depth: 1 + below(4) });
   });
 
   /** One more; false: not now. */

@@ -17,7 +17,7 @@ const GUARD = 0xee;
  * @property {boolean} [inRegion] of its destination
  * @property {number} [at] where that begins in what it is part of
  * @property {"receive" | "discard" | "throw" | "short"} [answer]
- * @property {number} [portion]
+ * @property {number} [fragment]
  * @property {number} [depth]
  */
 
@@ -87,7 +87,7 @@ await runScenario({
     /** @type {import("pamir").Handler} */
     const take = (message) => {
       const order = orderIn(message.header);
-      const { number, seed = 0, inRegion = false, at = 0, answer = "receive", portion, depth } = order;
+      const { number, seed = 0, inRegion = false, at = 0, answer = "receive", fragment, depth } = order;
       const { origin, immediate, payloadBytes } = message;
       raise(flags, 10);
       /** @param {number} result @param {boolean} isRight */
@@ -109,7 +109,7 @@ await runScenario({
           free();
         },
         order,
-        { portion, depth },
+        { fragment, depth },
       );
     };
     context.dispatch(DATA, take);
@@ -151,7 +151,7 @@ await runScenario({
 
   /** Takes, or offers, a payload of each kind, and ends so many steps later, as `how` says. */
   mortal(client, { role, how, steps, bytes, flags }) {
-    const context = client.createContext({ portion: 64 });
+    const context = client.createContext({ fragment: 64 });
     const other = client.createContext();
     const region = client.createRegion(bytes);
     let running = true;

@@ -204,7 +204,7 @@ describe("tasks that come later", () => {
     const entry = new URL("./tasks/peer.js", import.meta.url);
     const ended: number[] = [];
     const onExit = ({ task }: { task: number }) => void ended.push(task);
-    const job = await launch(entry, { tasks: 2, spare: 1, join: true, heapBytes: 16 * 1024 ** 2, onExit });
+    const job = await launch(entry, { tasks: 2, maxTasks: 3, join: true, heapBytes: 16 * 1024 ** 2, onExit });
     const context = job.client.createContext();
     const answers: number[] = [];
     context.dispatch(ANSWER, (message) => {
@@ -222,7 +222,7 @@ describe("tasks that come later", () => {
 
   it("adopted, by the worker or by a port; it leaves, is asked to leave, and is killed", async () => {
     const make = () => new Worker(new URL("./tasks/joiner.js", import.meta.url), { type: "module" });
-    const job = await launch(null, { tasks: 1, spare: 3, join: true, heapBytes: 16 * 1024 ** 2 });
+    const job = await launch(null, { tasks: 1, maxTasks: 4, join: true, heapBytes: 16 * 1024 ** 2 });
     const context = job.client.createContext();
     const worker = make();
     const left = () => new Promise((resolve) => worker.addEventListener("message", resolve, { once: true }));
@@ -313,7 +313,7 @@ describe("where a host has no workers", () => {
 
   it("several tasks are an error that says so; one works, on this thread", async () => {
     vi.stubGlobal("Worker", undefined);
-    expect(info()).toMatchObject({ rung: "alone", why: "this host has no workers" });
+    expect(info()).toMatchObject({ mode: "alone", why: "this host has no workers" });
     const entry = new URL("./tasks/peer.js", import.meta.url);
     await expect(launch(entry, { tasks: 2, join: true })).rejects.toMatchObject({
       code: "PAMIR_NO_WORKERS",

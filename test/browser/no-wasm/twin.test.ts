@@ -7,7 +7,7 @@ const ENTRY = new URL("../isolated/tasks/peer.js", import.meta.url);
 
 it("info() says so, and what would allow it", () => {
   expect(() => new WebAssembly.Module(Uint8Array.of(0, 97, 115, 109, 1, 0, 0, 0))).toThrow(/unsafe-eval/);
-  expect(info()).toMatchObject({ rung: "shared", kernel: "ts" });
+  expect(info()).toMatchObject({ mode: "shared", kernel: "ts" });
   expect(info().why).toMatch(/Content-Security-Policy forbids WebAssembly: allow it by script-src 'wasm-unsafe-eval'/);
 });
 

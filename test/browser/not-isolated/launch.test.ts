@@ -9,7 +9,7 @@ const DATA = 1;
 
 it("info() says where one stands, and why", () => {
   expect(crossOriginIsolated).toBe(false);
-  expect(info()).toMatchObject({ rung: "messages", isolated: false, kernel: "wasm" });
+  expect(info()).toMatchObject({ mode: "messages", isolated: false, kernel: "wasm" });
   expect(info().why).toMatch(/not cross-origin isolated.*Cross-Origin-Opener-Policy: same-origin/);
 });
 
