@@ -2,6 +2,7 @@ import { playwright } from "@vitest/browser-playwright";
 import { defineConfig } from "vitest/config";
 import { CHROMIUM_FLAGS, findChromium } from "./scripts/find-chromium.mjs";
 import { ALIAS, DEPENDENCIES, ISOLATION, shims } from "./test/browser/shims.js";
+import { reportersFor, seed } from "./test/support/run-options.js";
 
 const executablePath = await findChromium();
 const report = process.env.PAMIR_BROWSER_JSON;
@@ -19,6 +20,7 @@ function project(name: string, headers: Record<string, string>) {
     worker: { format: "es" as const, plugins: () => [conformance] },
     optimizeDeps: { include: DEPENDENCIES },
     server: { headers },
+    define: { "process.env.PAMIR_SEED": JSON.stringify(seed) },
     resolve: { alias: ALIAS },
     test: {
       name,
@@ -39,7 +41,7 @@ function project(name: string, headers: Record<string, string>) {
 
 export default defineConfig({
   test: {
-    reporters: report === undefined ? ["default"] : ["default", ["json", { outputFile: report }]],
+    reporters: reportersFor(report),
     projects: [
       project("isolated", ISOLATION),
       project("not-isolated", {}),

@@ -1,4 +1,5 @@
 import { defineConfig } from "vitest/config";
+import { reportersFor, seed } from "./test/support/run-options.js";
 
 const report = process.env.PAMIR_PAGES_JSON;
 
@@ -6,7 +7,8 @@ const report = process.env.PAMIR_PAGES_JSON;
 export default defineConfig({
   test: {
     include: ["test/pages/**/*.test.ts"],
-    reporters: report === undefined ? ["default"] : ["default", ["json", { outputFile: report }]],
+    env: { PAMIR_SEED: seed },
+    reporters: reportersFor(report),
     maxWorkers: 1,
     // Longer than any wait within a test: that says what is missing.
     testTimeout: 240_000,

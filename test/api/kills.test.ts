@@ -1,3 +1,4 @@
+import { byEffort } from "../support/effort.js";
 import { killSuite } from "./kills.js";
 
-killSuite(25, 240_000);
+killSuite(byEffort({ quick: 3, normal: 8, deep: 25 }), 240_000);

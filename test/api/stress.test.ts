@@ -1,3 +1,9 @@
+import { byEffort } from "../support/effort.js";
 import { stressSuite } from "./stress.js";
 
-stressSuite({ count: 3000, largest: 200_000, rounds: 1, timeout: 30_000 });
+stressSuite({
+  count: byEffort({ quick: 500, normal: 1500, deep: 3000 }),
+  largest: 200_000,
+  rounds: 1,
+  timeout: 120_000,
+});

@@ -11,6 +11,7 @@ import {
   SUCCESS,
 } from "pamir";
 import { expect } from "vitest";
+import { SEED } from "../support/effort.js";
 
 /** `memoryBase` is internal, so the package's types do not have it. */
 type TestLaunchOptions = NonNullable<Parameters<typeof launch>[1]> & { memoryBase?: number };
@@ -206,8 +207,7 @@ export function awaitFlag(flags: Int32Array<SharedArrayBuffer>, place: number, v
 
 export { pattern, randomFrom } from "./tasks/random.js";
 
-/** PAMIR_SEED, or a new one. */
+/** The seed of this run. */
 export function chooseSeed(): number {
-  const given = process.env.PAMIR_SEED;
-  return given === undefined ? Math.floor(Math.random() * 2 ** 31) : Number(given);
+  return SEED;
 }

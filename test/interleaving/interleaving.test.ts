@@ -1,7 +1,8 @@
-// The lock-free parts under every schedule up to a number of preemptions; see README.md.
+// The lock-free parts under schedules that are chosen: in test:deep every one up to a number of preemptions, else a part of
+// them, and random ones; see README.md and plan.ts.
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { describeFailure, Explorer, type Task } from "./explore.js";
-import { SCENARIOS } from "./scenarios/index.js";
+import { partsOf } from "./plan.js";
 
 /**
  * Milliseconds that a scenario may take: some take 30 s on two cores where all tests run, and threads that hand each other
@@ -22,18 +23,22 @@ if (replay !== undefined) {
   });
 }
 
-describe.each(["wasm", "ts"] as const)("every schedule: %s", (kernel) => {
+describe.each(["wasm", "ts"] as const)("schedules: %s", (kernel) => {
   let explorer: Explorer;
   beforeAll(async () => {
     explorer = await Explorer.start(kernel);
   });
   afterAll(() => explorer.close());
 
-  it.skipIf(replay !== undefined).each(SCENARIOS)("$name", { timeout: LIMIT }, async ({ name, bound = 2 }) => {
-    const task = { scenario: name, bound };
-    const exploration = await explorer.explore(task);
-    if (exploration.failure !== undefined) throw new Error(describeFailure(kernel, task, exploration));
-    expect(exploration.complete).toBe(true);
-    expect(exploration.schedules).toBeGreaterThan(5);
-  });
+  for (const { scenario, tasks } of partsOf(kernel)) {
+    it.skipIf(replay !== undefined)(`${kernel}: ${scenario.name}`, { timeout: LIMIT }, async () => {
+      for (const task of tasks) {
+        const exploration = await explorer.explore(task);
+        if (exploration.failure !== undefined) throw new Error(describeFailure(kernel, task, exploration));
+        const { complete, schedules } = exploration;
+        expect(complete || schedules === task.schedules).toBe(true);
+        expect(schedules).toBeGreaterThan(3);
+      }
+    });
+  }
 });

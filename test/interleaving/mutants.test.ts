@@ -1,8 +1,10 @@
 // Whether the explorer finds what it is for: deliberate bugs, each caught by some scenario.
 import { readFileSync } from "node:fs";
 import { expect, it } from "vitest";
+import { byEffort, sample } from "../support/effort.js";
 import { Explorer } from "./explore.js";
 import { changed, compiled, MUTANTS, misplaced, SCENARIOS_OF } from "./mutants.js";
+import { deepTasks, quickTasks } from "./plan.js";
 
 /** As in interleaving.test.ts: some go through scenarios for 55 s until one sees them. */
 const LIMIT = 600_000;
@@ -16,15 +18,19 @@ it("each mutant has its place in the sources", () => {
   expect(misplaced()).toEqual([]);
 });
 
-it.each(MUTANTS)("caught: $name", { timeout: LIMIT }, async (mutant) => {
+/** In this run: in test:deep all of them. */
+const drawn = sample(MUTANTS, byEffort({ quick: 1, normal: 10, deep: MUTANTS.length }), "mutants");
+
+it.each(drawn.map((mutant) => [mutant.name, mutant] as const))("caught: %s", { timeout: LIMIT }, async (_, mutant) => {
   const explorer = await Explorer.start("wasm", await compiled(mutant), undefined, changed(mutant));
   try {
     const { scenarios = SCENARIOS_OF[mutant.file] ?? [] } = mutant;
-    for (const { name, bound = 2 } of scenarios) {
-      const { failure } = await explorer.explore({ scenario: name, bound });
+    // Most are found soon, so what is quick comes first.
+    for (const task of [...scenarios.flatMap(quickTasks), ...scenarios.flatMap(deepTasks)]) {
+      const { failure } = await explorer.explore(task);
       if (failure === undefined) continue;
       // What was found once is found again: by its schedule alone, and step for step.
-      const again = await explorer.explore({ scenario: name, bound, replay: failure.replay });
+      const again = await explorer.explore({ ...task, replay: failure.replay });
       expect(again.schedules).toBe(0);
       expect(again.failure?.text.split("\n")[0]).toBe(failure.text.split("\n")[0]);
       expect(again.failure?.trace).toEqual(failure.trace);

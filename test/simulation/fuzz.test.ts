@@ -1,9 +1,10 @@
 // Hostile packets, of a seed that is another each time. PAMIR_SEED=… replays it.
 import { describe, it } from "vitest";
+import { byEffort } from "../support/effort.js";
 import { replayNote, SEED } from "../support/seed.js";
 import { fuzzMany, WAYS } from "./fuzz-many.js";
 
-const COUNT = 25_000;
+const COUNT = byEffort({ quick: 2500, normal: 10_000, deep: 25_000 });
 
 describe(`${COUNT} packets of an attacker, ${replayNote()}`, { timeout: 60_000 }, () => {
   it.each(WAYS)("D8 D9 who $what: nothing traps, nothing grows, all is counted", (way) => {

@@ -1,11 +1,11 @@
-// The whole API over simulated networks, each of another kind. PAMIR_SEED=… replays one.
+// The whole API over simulated networks, each of another kind. `npm run sim` replays one.
 import { expect, it } from "vitest";
-import { SEED } from "../support/seed.js";
+import { byEffort, SEED } from "../support/effort.js";
 import { whole } from "./whole.js";
 
-const COUNT = process.env.PAMIR_SEED === undefined ? 60 : 1;
+const COUNT = byEffort({ quick: 4, normal: 20, deep: 60 });
 
-it(`Messages, puts, gets, rmw, fences and ends over ${COUNT} networks from PAMIR_SEED=${SEED}`, {
+it(`Messages, puts, gets, rmw, fences and ends over ${COUNT} networks (PAMIR_SEED=${SEED})`, {
   timeout: 180_000,
 }, () => {
   for (let seed = SEED; seed < SEED + COUNT; seed++) {

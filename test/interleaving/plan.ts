@@ -1,0 +1,56 @@
+// What a run of the tests explores of each scenario, in three sizes.
+import { byEffort, type Effort, SEED, sample } from "../support/effort.js";
+import type { Task } from "./explore.js";
+import type { Scenario } from "./scenario.js";
+import { SCENARIOS } from "./scenarios/index.js";
+
+/** Switches of a random schedule. */
+const SWITCHES = 8;
+
+/** `test:quick`: the first schedules with one preemption, and random ones with many. They catch most of the mutants. */
+export function quickTasks({ name, bound = 2 }: Scenario): Task[] {
+  return [
+    { scenario: name, bound: SWITCHES, schedules: 75, seed: SEED },
+    { scenario: name, bound: Math.min(1, bound), schedules: 150 },
+  ];
+}
+
+/** `npm test`: the same, and more of each. */
+function normalTasks({ name, bound = 2 }: Scenario): Task[] {
+  return [
+    { scenario: name, bound: SWITCHES, schedules: 300, seed: SEED },
+    { scenario: name, bound: Math.min(1, bound), schedules: 600 },
+  ];
+}
+
+/** Every schedule up to the scenario's bound. */
+export function deepTasks({ name, bound = 2 }: Scenario): Task[] {
+  return [{ scenario: name, bound }];
+}
+
+const TASKS: Readonly<Record<Effort, (scenario: Scenario) => Task[]>> = {
+  quick: quickTasks,
+  normal: normalTasks,
+  deep: deepTasks,
+};
+
+export interface Part {
+  readonly kernel: "wasm" | "ts";
+  readonly scenario: Scenario;
+  readonly tasks: readonly Task[];
+}
+
+/** What this run explores on one kernel. */
+export function partsOf(kernel: "wasm" | "ts"): Part[] {
+  const all = SCENARIOS.length;
+  const count = byEffort({
+    quick: kernel === "wasm" ? all : all / 8,
+    normal: kernel === "wasm" ? all : all / 2,
+    deep: all,
+  });
+  return sample(SCENARIOS, Math.ceil(count), kernel).map((scenario) => ({
+    kernel,
+    scenario,
+    tasks: byEffort(TASKS)(scenario),
+  }));
+}
