@@ -1,11 +1,11 @@
 // @ts-check
 // What a program meets every day, beside what it would use instead: ordinary buffers, buffers that are given away, a
 // pipeline, calls on busy machines, waits. Each row is a ratio of one run; the systems alternate.
-//   node bench/everyday.bench.mjs [--row NAME]… [--rounds N] [--quick] [--json]
+//   node bench/everyday.bench.mjs [--row NAME]… [--base FOLDER] [--rounds N] [--quick] [--json]
 import { spawn, spawnSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { availableParallelism, cpus, tmpdir } from "node:os";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { Table } from "console-table-printer";
@@ -174,6 +174,7 @@ const GROUPS = [
     ],
   },
   calls({ processors: "0" }, "call-one-core", "a call on one processor : postMessage"),
+  calls({ strangers: [0] }, "call-stranger", "a call, a stranger on one processor : postMessage"),
   calls({ strangers: everyProcessor }, "call-strangers", "a call, every processor taken by a stranger : postMessage"),
   polls({}, "until", "8 B there and back, advanceUntil() : a loop of advance()", 1.15),
   polls({ strangers: [0] }, "until-stranger", "the same, a stranger on one processor", 1.5),
@@ -224,12 +225,16 @@ const PERF = [
   { name: "put_lat", test: "put_lat", bytes: 8, against: "handoff", better: "less", least: 0.8, hoped: 0.5 },
 ];
 
-const NAMES = [...GROUPS.flatMap(({ rows }) => rows), LINES, ...PERF].map(({ name }) => name);
+/** All else that `pamir perf` measures, as time against another build. */
+const REST = { name: "perf-rest", better: /** @type {const} */ ("less"), least: 1.05, hoped: 1 };
+
+const NAMES = [...GROUPS.flatMap(({ rows }) => rows), LINES, ...PERF, REST].map(({ name }) => name);
 
 function parse() {
   try {
     const options = /** @type {const} */ ({
       row: { type: "string", multiple: true },
+      base: { type: "string" },
       rounds: { type: "string" },
       quick: { type: "boolean" },
       json: { type: "boolean" },
@@ -251,15 +256,18 @@ function median(list) {
 
 /**
  * Runs Node with a script to its end.
- * @param {string[]} args @param {string} [processors] @returns {Promise<{ code: number | null, out: string }>}
+ * @param {string[]} args
+ * @param {string} [processors]
+ * @param {number} [limits] how many times the limit of a program it may take
+ * @returns {Promise<{ code: number | null, out: string }>}
  */
-function node(args, processors) {
+function node(args, processors, limits = 1) {
   const command = [process.execPath, ...args];
   if (processors !== undefined) command.unshift("taskset", "-c", processors);
   return new Promise((resolve, reject) => {
     const [name = "", ...rest] = command;
     const child = spawn(name, rest, { stdio: ["ignore", "pipe", "inherit"], cwd: root });
-    const timer = setTimeout(() => child.kill("SIGKILL"), LIMIT_SECONDS * 1000);
+    const timer = setTimeout(() => child.kill("SIGKILL"), limits * LIMIT_SECONDS * 1000);
     let out = "";
     child.stdout.on("data", (chunk) => {
       out += chunk;
@@ -394,11 +402,12 @@ async function comparePerf(rows) {
   const tests = [...new Set(rows.map(({ test }) => test))].flatMap((test) => ["--test", test]);
   const systems = ["pamir-wasm", "handoff", "openmpi", "wasmcall"].flatMap((name) => ["--system", name]);
   const args = ["perf", "--json", ...tests, ...systems, ...(quick ? ["--quick"] : ["--runs", String(rounds)])];
-  const { code, out } = await node(["dist/cli.js", ...args]);
+  const { code, out } = await node(["dist/cli.js", ...args], undefined, 10);
   if (code !== 0 && code !== EXIT_VOID) throw new Error(`pamir ${args.join(" ")} ended with ${code}`);
   /** @type {import("../src/cli/perf/report.js").Report} */
   const report = JSON.parse(out);
   isPerfVoid = report.void;
+  handoffs.push(...report.handoff_ns);
   for (const row of rows) {
     const { test, bytes, against } = row;
     const find = (/** @type {string} */ system) =>
@@ -428,6 +437,43 @@ async function comparePerf(rows) {
   }
 }
 
+/**
+ * Takes every result of `pamir perf` that is in no other row, here and of another build, which take turns.
+ * @param {string} base folder of the other build
+ */
+async function compareRest(base) {
+  const inOtherRows = new Set(PERF.map(({ test, bytes }) => `${test} ${bytes} B`));
+  /** @type {Map<string, [ours: number[], theirs: number[]]>} Times of each test and size. */
+  const times = new Map();
+  for (let round = 0; round < rounds; round++) {
+    for (const side of round % 2 === 0 ? [0, 1] : [1, 0]) {
+      const command = [join(side === 0 ? root : base, "dist/cli.js"), "perf", "--json", "--runs", "1"];
+      const { code, out } = await node(
+        [...command, "--system", "pamir-wasm", ...(quick ? ["--quick", "--test", "idle"] : [])],
+        undefined,
+        10,
+      );
+      if (code !== 0 && code !== EXIT_VOID) throw new Error(`${command.join(" ")} ended with ${code}`);
+      /** @type {import("../src/cli/perf/report.js").Report} */
+      const report = JSON.parse(out);
+      isPerfVoid ||= report.void;
+      handoffs.push(...report.handoff_ns);
+      for (const { test, bytes, p50_ns, messages_per_s } of report.results) {
+        const name = `${test} ${bytes} B`;
+        if (inOtherRows.has(name)) continue;
+        const both = times.get(name) ?? [[], []];
+        times.set(name, both);
+        both[side]?.push(p50_ns ?? 1e9 / (messages_per_s ?? Number.NaN));
+      }
+    }
+  }
+  for (const [name, [ours, theirs]] of times) {
+    const ratios = ours.map((time, i) => time / (theirs[i] ?? Number.NaN));
+    const text = (/** @type {number[]} */ list) => `${median(list).toPrecision(3)} ns`;
+    results.push(resultOf(REST, `pamir perf: ${name} : the other build`, text(ours), text(theirs), ratios));
+  }
+}
+
 /** The figure of a result that its test is about. @param {import("../src/cli/perf/report.js").Result | undefined} result */
 function figureOf(result) {
   if (result === undefined) return "";
@@ -438,7 +484,13 @@ function figureOf(result) {
 }
 
 if (asked.help) {
-  console.log(`npm run bench:everyday -- [--row NAME]… [--rounds N] [--quick] [--json]
+  console.log(`npm run bench:everyday -- [--row NAME]… [--base FOLDER] [--rounds N] [--quick] [--json]
+
+  --row NAME      only this row; may be repeated
+  --base FOLDER   another build of pamir, for the row ${REST.name}: its folder, with dist/ in it
+  --rounds N      rounds, in which the systems take turns (default ${ROUNDS}); medians are shown
+  --json          one JSON object on standard output
+  --quick         tiny inputs: shows that it works, the numbers mean nothing
 
 Rows: ${NAMES.join(", ")}
 Exit codes: 0; 1 a program failed; 2 wrong input; 3 the machine was too unsteady, the numbers are void.`);
@@ -488,6 +540,11 @@ if (perfRows.length > 0) {
   } catch (error) {
     skipped.push({ name: "pamir perf", reason: /** @type {Error} */ (error).message, failed: true });
   }
+}
+if (wants(REST)) {
+  progress(REST.name);
+  if (asked.base === undefined) skipped.push({ name: REST.name, reason: "no --base was given", failed: false });
+  else await compareRest(resolve(asked.base));
 }
 progress("");
 

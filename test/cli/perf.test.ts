@@ -161,7 +161,7 @@ it("the bench of everyday programs has a figure for every row", () => {
   expect(names.length).toBeGreaterThan(20);
   // Those against Open MPI are rows of `pamir perf`, tested above.
   const wanted = names.filter((name) => !/^am_(bw|rate|lat-openmpi)/.test(name));
-  const args = ["--quick", "--json", ...wanted.flatMap((name) => ["--row", name])];
+  const args = ["--quick", "--json", "--base", root, ...wanted.flatMap((name) => ["--row", name])];
   const { status, stdout, stderr } = node("bench/everyday.bench.mjs", args);
   expect(stderr).toBe("");
   const { rows, skipped } = JSON.parse(stdout);
