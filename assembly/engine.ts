@@ -34,8 +34,10 @@ import {
   INJECTION_STAGED_OFFSET,
   INJECTION_TAIL_OFFSET,
   NONE,
+  RMW_BEHIND,
   RMW_COMPARE,
   RMW_FETCH,
+  RMW_NOTIFY,
   RMW_OPERATION_MASK,
   RMW_SET,
   RMW_WIDE,
@@ -52,7 +54,7 @@ import {
   TRANSFER_REMOTE_BOUNDS,
   TRANSFER_REMOTE_CLOSED,
 } from "./layout";
-import { isOwnerUp, regionOf, regionPlace } from "./region";
+import { isOwnerUp, regionOf, regionPlace, ringOwner } from "./region";
 import { changeWide, changeWord, loadWord, storeWord } from "./sync";
 
 /**
@@ -146,7 +148,7 @@ function change(job: usize, descriptor: usize, most: u32): u32 {
   const remoteOffset = load<u32>(descriptor, DESCRIPTOR_REMOTE_OFFSET_OFFSET);
   const bytes: u32 = (operation & RMW_WIDE) != 0 ? 8 : 4;
   const what = operation & RMW_OPERATION_MASK;
-  const known = RMW_OPERATION_MASK | RMW_FETCH | RMW_COMPARE | RMW_WIDE;
+  const known = RMW_OPERATION_MASK | RMW_FETCH | RMW_COMPARE | RMW_WIDE | RMW_NOTIFY | RMW_BEHIND;
   if (what < RMW_SET || what > RMW_XOR || (operation & ~known) != 0) return TRANSFER_INVALID;
   const fetches = (operation & RMW_FETCH) != 0;
   let local: usize = 0;
@@ -172,6 +174,8 @@ function change(job: usize, descriptor: usize, most: u32): u32 {
     const old = changeWide(remote, what, value, load<u64>(descriptor, DESCRIPTOR_TEST_OFFSET), compares);
     if (fetches) store<u64>(local, old);
   }
+  // SYNC P: behind the change, which is what its owner looks at once more before it sleeps.
+  if ((operation & RMW_NOTIFY) != 0) ringOwner(job, remoteIndex);
   return TRANSFER_DONE;
 }
 
@@ -308,6 +312,13 @@ function complete(fifo: usize, descriptor: usize, kind: u32, slot: u32): void {
   doneBits |= 1 << (slot & 31);
 }
 
+/** TRANSFER_… of the transfer before a descriptor, if it is to be done only behind one that was done; else TRANSFER_DONE. */
+function isCutOff(fifo: usize, descriptor: usize, kind: u32): u32 {
+  if (kind != DESCRIPTOR_RMW || (load<u32>(descriptor, DESCRIPTOR_BYTES_OFFSET) & RMW_BEHIND) == 0)
+    return TRANSFER_DONE;
+  return load<u32>(fifo, INJECTION_RESULT_OFFSET);
+}
+
 /**
  * Does the transfer of a descriptor, or a slice of it: `part` bytes of those that are `left`. Where its target has ended,
  * nothing of it is done.
@@ -316,7 +327,8 @@ function complete(fifo: usize, descriptor: usize, kind: u32, slot: u32): void {
 function proceed(job: usize, fifo: usize, descriptor: usize, kind: u32, left: u32, part: u32): u32 {
   const isUp = isOwnerUp(job, load<u32>(descriptor, DESCRIPTOR_REMOTE_INDEX_OFFSET));
   const before = load<u32>(fifo, INJECTION_MOVED_OFFSET);
-  const result = isUp ? execute(job, descriptor, kind, before, part) : TRANSFER_ENDED;
+  let result = isCutOff(fifo, descriptor, kind);
+  if (result == TRANSFER_DONE) result = isUp ? execute(job, descriptor, kind, before, part) : TRANSFER_ENDED;
   if (result == TRANSFER_DONE && part < left) {
     store<u32>(fifo, before + part, INJECTION_MOVED_OFFSET);
     return NONE;

@@ -7,7 +7,7 @@
 // A time stamp is milliseconds, modulo 2^32, of a clock that all threads share.
 
 /** Version of the picture below; raised with every change to it. */
-export const LAYOUT_VERSION: u32 = 6;
+export const LAYOUT_VERSION: u32 = 7;
 /** First word of a job's memory: "PAMI" in little-endian ASCII. */
 export const JOB_MAGIC: u32 = 0x494d4150;
 
@@ -56,7 +56,7 @@ export const MESSAGE_BYTES_MAX: u32 = 0x7fffffff;
 //     8  hash          launch    attach    LAYOUT_HASH of the launching pamir
 //    12  tasks         launch    all       T, task slots
 //    16  contexts      launch    all       C, contexts of each task
-//    20  cores         launch    all       hardware threads of the machine
+//    20  cores         launch    all       hardware threads that this process may run at once
 //    24  laneBytes     launch    all       capacity of a new lane, power of two
 //    28  tasksBase     launch    all       pointer to T task slots
 //    32  contextsBase  launch    all       pointer to T × C context blocks
@@ -121,6 +121,8 @@ export const JOB_SIZE: u32 = 640;
 //    24  seen       engine thread     all       of its own slot: the notice that it has dealt with           SYNC N
 //    28  turn       engine thread     itself    of its own slot: what moved the last slice, see engineServe()
 //    32  alone      engine thread     itself    of its own slot: 1: that is a FIFO, and it alone was long
+//    36  spinsWon   the task          dump      spins in which what it waited for came, modulo 2^32
+//    40  spinsLost  the task          dump      spins behind which it slept, or in which another thread took its core
 //   128  parked     the task          ringers   1 while the task may be asleep; only arming writes it       SYNC P
 //   256  bell       ringers           the task  what the task sleeps on; counts the rings                   SYNC P
 // ╘═════════════════════════════════════════════════════════════════════════════════════════════════════════════════╛
@@ -133,6 +135,8 @@ export const TASK_SLEEPS_OFFSET: u32 = 20;
 export const TASK_SEEN_OFFSET: u32 = 24;
 export const TASK_TURN_OFFSET: u32 = 28;
 export const TASK_ALONE_OFFSET: u32 = 32;
+export const TASK_SPINS_WON_OFFSET: u32 = 36;
+export const TASK_SPINS_LOST_OFFSET: u32 = 40;
 export const TASK_PARKED_OFFSET: u32 = 128;
 export const TASK_BELL_OFFSET: u32 = 256;
 export const TASK_SIZE: u32 = 384;
@@ -162,8 +166,8 @@ export const TASK_DEAD: u32 = 3;
 //   176  pendingBytes   owner            dump      bytes that those hold
 //   180  unexpected     owner            dump      bytes in its unexpected queue
 //   184  calls          owner            dump      calls of it whose reply has not come
-//   188  asleep[8]      owner            dump      how many waits of each kind are asleep: WAIT_…
-//   220  windows        owner            engine    pointer to its first WINDOW BLOCK, or 0                    SYNC V
+//   188  asleep[9]      owner            dump      how many waits of each kind are asleep: WAIT_…
+//   224  windows        owner            engine    pointer to its first WINDOW BLOCK, or 0                    SYNC V
 //   256  attending[32]  owner            owner     bit i: lane i is in attended[]
 //   384  events[256]    owner            owner     what advance() found; see EVENT
 //  4480  lanes[E]       origin opens,    owner     pointer to lane i, or 0                                  SYNC L
@@ -188,7 +192,7 @@ export const CONTEXT_PENDING_BYTES_OFFSET: u32 = 176;
 export const CONTEXT_UNEXPECTED_OFFSET: u32 = 180;
 export const CONTEXT_CALLS_OFFSET: u32 = 184;
 export const CONTEXT_ASLEEP_OFFSET: u32 = 188;
-export const CONTEXT_WINDOWS_OFFSET: u32 = 220;
+export const CONTEXT_WINDOWS_OFFSET: u32 = 224;
 export const CONTEXT_ATTENDING_OFFSET: u32 = 256;
 export const CONTEXT_EVENTS_OFFSET: u32 = 384;
 export const CONTEXT_LANES_OFFSET: u32 = 4480;
@@ -625,7 +629,8 @@ export const WAIT_DRAIN: u32 = 4;
 export const WAIT_ENDED: u32 = 5;
 export const WAIT_FLUSH: u32 = 6;
 export const WAIT_CALL: u32 = 7;
-export const WAIT_COUNT: u32 = 8;
+export const WAIT_WORD: u32 = 8;
+export const WAIT_COUNT: u32 = 9;
 
 /** No slot, no region, no completion. */
 export const NONE: u32 = 0xffffffff;
@@ -667,6 +672,10 @@ export const RMW_FETCH: u32 = 8;
 export const RMW_COMPARE: u32 = 16;
 /** 64-bit word. */
 export const RMW_WIDE: u32 = 32;
+/** The task whose region it is in is woken behind it. */
+export const RMW_NOTIFY: u32 = 64;
+/** Of one in a FIFO: only if the transfer before it was done. */
+export const RMW_BEHIND: u32 = 128;
 
 // ╒═════════════ QUEUE: the FIFO message queue of one stream of packets, 256 bytes and its slots ══════════════════╕
 //  byte  field         writer    readers   meaning

@@ -11,7 +11,7 @@ import {
   REGION_SHIFT,
   TASK_SIZE,
 } from "./layout";
-import { loadWord, storeWord } from "./sync";
+import { loadWord, ring, storeWord } from "./sync";
 
 /** Pointer to the entry of an index, which is in range. */
 function entryOf(job: usize, index: u32): usize {
@@ -50,6 +50,11 @@ export function isOwnerUp(job: usize, index: u32): bool {
   const task = index / load<u32>(job, JOB_REGIONS_OFFSET);
   if (task >= load<u32>(job, JOB_TASKS_OFFSET)) return true;
   return !hasEnded(load<usize>(job, JOB_TASKS_BASE_OFFSET) + task * TASK_SIZE);
+}
+
+/** Wakes the task whose region has an index, which is in range. */
+export function ringOwner(job: usize, index: u32): void {
+  ring(load<usize>(job, JOB_TASKS_BASE_OFFSET) + (index / load<u32>(job, JOB_REGIONS_OFFSET)) * TASK_SIZE);
 }
 
 /** Pointer to `bytes` at an offset of an entry's region, or 0 if they are not all within it. */

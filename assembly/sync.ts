@@ -81,7 +81,7 @@ function combine<T>(operation: u32, old: T, value: T): T {
 
 /** Wakes the owner of a task slot if it may be asleep; call it after the store that it shall see. */
 export function ring(task: usize): void {
-  // SYNC P (look): the store before this and this load are ordered, as are armBell()'s store and the sleeper's last
+  // SYNC P (look): the store before this and this load are ordered, as are bellArm()'s store and the sleeper's last
   // look: one of the two sees the other. 11-23 ns for a notify without a sleeper are only paid while one is armed.
   if (atomic.load<u32>(task + TASK_PARKED_OFFSET) != 0) ringAlways(task);
 }

@@ -55,7 +55,7 @@ export {
   TIMEDOUT,
   UNIMPL,
 } from "./pami/result.js";
-export type { RegionWord, RmwParameters, TransferParameters } from "./pami/rma.js";
+export type { NotifyWord, PutParameters, RegionWord, RmwParameters, TransferParameters } from "./pami/rma.js";
 export type { RmwOperation, RmwType } from "./pami/rmw.js";
 export type { SendParameters } from "./pami/send.js";
 export type { ProgressOptions, WaitOptions } from "./pami/waits.js";

@@ -20,7 +20,7 @@ A job opts in by launch(…, { top: true }), or by PAMIR_TOP=1 in its environmen
   --json                the last look, as one JSON array
   --help                this text
 
-Columns: messages and sleeps are a second's; queued is what lies in lanes to a task and is not yet taken, pending what
+Columns: messages, sleeps, and the spins that were won and lost are a second's; queued is what lies in lanes to a task and is not yet taken, pending what
 waits for room in one, unexpected what has no handler, all in bytes.
 `;
 
@@ -135,7 +135,7 @@ function jobText({ pid, program, dump, at }: Seen, before: Seen | undefined): st
       { name: "task", alignment: "right" },
       { name: "state", alignment: "left" },
       { name: "waits", alignment: "left" },
-      ...["messages", "sleeps", "queued", "pending", "unexpected", "calls"].map((name) => ({
+      ...["messages", "sleeps", "won", "lost", "queued", "pending", "unexpected", "calls"].map((name) => ({
         name,
         alignment: "right" as const,
       })),
@@ -155,6 +155,8 @@ function jobText({ pid, program, dump, at }: Seen, before: Seen | undefined): st
       waits: contexts.flatMap(({ context, waits }) => waits.map((wait) => `${context}: ${wait}`)).join(", "),
       messages: rate((one) => total(one.contexts, ({ messages }) => messages)),
       sleeps: rate(({ sleeps }) => sleeps),
+      won: rate(({ spinsWon }) => spinsWon),
+      lost: rate(({ spinsLost }) => spinsLost),
       queued: number(total(contexts, ({ lanes }) => lanes.reduce((sum, { queued }) => sum + queued, 0))),
       pending: number(total(contexts, ({ pending }) => pending.bytes)),
       unexpected: number(total(contexts, ({ unexpectedBytes }) => unexpectedBytes)),

@@ -12,6 +12,7 @@ import {
 import type { Kernel, Memory } from "../kernel/kernel.js";
 import { popcount } from "../kernel/twin/sync.js";
 import { systemClock } from "../support/clock.js";
+import { Spins } from "./spins.js";
 
 /** What of the kernels it takes. */
 type EngineKernel = Pick<Kernel, "engineServe" | "loadWord" | "exchangeIf" | "bellArm" | "bellWait" | "bellDisarm">;
@@ -40,8 +41,11 @@ export function serve(kernel: EngineKernel, memory: Memory, job: number): void {
   // SYNC D (up): its end is the monitor's to note.
   if (kernel.exchangeIf(slot + TASK_STATE_OFFSET, TASK_ABSENT, TASK_UP) !== TASK_ABSENT) return;
 
+  const spins = new Spins();
+
   /** Whether a core is free for it to spin on: tasks come first. */
   function maySpin(): boolean {
+    if (cores < 2) return false;
     let spinning = 0;
     for (let at = 0; at < tasks; at += 32) {
       spinning += popcount(kernel.loadWord(job + JOB_SPINNING_OFFSET + (at >>> 3)));
@@ -51,10 +55,18 @@ export function serve(kernel: EngineKernel, memory: Memory, job: number): void {
 
   /** Whether there was something to do before it was time to sleep. */
   function spin(): boolean {
+    if (!maySpin() || !spins.pays(systemClock)) return false;
     const end = systemClock.now() + SPIN_MS;
+    let now = 0;
     do {
-      for (let turn = 0; turn < SPIN_TURNS; turn++) if (kernel.engineServe(job) !== 0) return true;
-    } while (maySpin() && systemClock.now() < end);
+      for (let turn = 0; turn < SPIN_TURNS; turn++) {
+        if (kernel.engineServe(job) === 0) continue;
+        spins.won();
+        return true;
+      }
+      now = systemClock.now();
+    } while (maySpin() && now < end);
+    spins.lost(now, false);
     return false;
   }
 

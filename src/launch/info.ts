@@ -20,7 +20,8 @@ import { wasmAllowed } from "../kernel/select.js";
 import { hasWaitAsync } from "../kernel/twin/sync.js";
 import { wasmBytes } from "../kernel/wasm.js";
 import { MEMORY_BYTES_MAX, memoryMap } from "../memory/map.js";
-import { hardwareThreads, isIsolated, isNode, processorName } from "../support/host.js";
+import { hardwareThreads } from "../support/cores.js";
+import { isIsolated, isNode, processorName } from "../support/host.js";
 import { socketFolder } from "./visible.js";
 
 /**

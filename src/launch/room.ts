@@ -4,7 +4,7 @@ import { openMemory, type SharedMemory } from "../kernel/select.js";
 import { twinKernel } from "../kernel/twin/index.js";
 import { formatMemory, type Limits, MEMORY_BYTES_MAX, type MemoryMap, memoryMap } from "../memory/map.js";
 import { PamiError } from "../pami/error.js";
-import { hardwareThreads } from "../support/host.js";
+import { hardwareThreads } from "../support/cores.js";
 
 /** The least heap that is tried where a host refuses the default. */
 const HEAP_BYTES_LEAST = 16 * 1024 ** 2;

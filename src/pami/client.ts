@@ -1,6 +1,7 @@
 // A client: what a task holds of its job. One for each task, made by attach() or by launch() with `join`.
 import {
   DISPATCH_ID_MAX,
+  JOB_CORES_OFFSET,
   JOB_STARTED_OFFSET,
   RECV_IMMEDIATE_MAX,
   SEND_IMMEDIATE_MAX,
@@ -16,8 +17,9 @@ import { Tracer } from "../engine/trace.js";
 import type { Kernel, KernelName, Memory } from "../kernel/kernel.js";
 import { type MemoryMap, taskSlot } from "../memory/map.js";
 import { type Clock, systemClock } from "../support/clock.js";
+import { hardwareThreads } from "../support/cores.js";
 import { diagnostics } from "../support/diagnostics.js";
-import { hardwareThreads, processorName } from "../support/host.js";
+import { processorName } from "../support/host.js";
 import { Keepalive } from "../support/keepalive.js";
 import { DESK_BYTES } from "../transport/desk.js";
 import type { Relay } from "../transport/relay.js";
@@ -152,7 +154,9 @@ export class Client {
     const patience = debug?.patience ?? Number.POSITIVE_INFINITY;
     const witness = { tracer, patience, ...(debug && { slept: () => debug.slept() }) };
     const keepalive = this.#keepalive;
-    const parker = new Parker(kernel, memory, map, task, hardwareThreads(), clock, keepalive, witness, parts.whyRelay);
+    // plain: written before any task.
+    const cores = memory.words[(map.job + JOB_CORES_OFFSET) >>> 2] as number;
+    const parker = new Parker(kernel, memory, map, task, cores, clock, keepalive, witness, parts.whyRelay);
     const isShared = parts.relay === undefined;
     this.capabilities = {
       blockingWaits: parker.mayBlock && isShared,

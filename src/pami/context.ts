@@ -14,9 +14,10 @@ import {
   WAIT_FLUSH,
   WAIT_MESSAGES,
   WAIT_ROOM,
+  WAIT_WORD,
 } from "../../assembly/layout.js";
 import { ContextEngine } from "../engine/engine.js";
-import type { Awaited } from "../engine/park.js";
+import { type Awaited, SHORT_LOOKS } from "../engine/park.js";
 import type { Tracer } from "../engine/trace.js";
 import type { Kernel, Memory } from "../kernel/kernel.js";
 import { contextBlock, isClosed, type MemoryMap, ordinalOf } from "../memory/map.js";
@@ -31,13 +32,13 @@ import type { DispatchHints, Handler } from "./dispatch.js";
 import type { Endpoint } from "./endpoint.js";
 import { endpointOf, nameOf, taskOf } from "./endpoint.js";
 import { checkInteger, PamiError, show } from "./error.js";
-import type { RegionTable } from "./memregion.js";
+import type { MemRegion, RegionTable } from "./memregion.js";
 import { bodyBytes } from "./message.js";
 import { ObservedReceiver, TimedCompletions, TimedWork, TracedRma, TracedSender, Trail } from "./observed.js";
 import { checkSendHints, Receiver } from "./receive.js";
 import { Rendezvous } from "./rendezvous.js";
 import { type Callback, ENOMEM, INTERRUPTED, type Result, SHUTDOWN, SUCCESS, TIMEDOUT } from "./result.js";
-import { Rma, type RmwParameters, type TransferParameters } from "./rma.js";
+import { type PutParameters, Rma, type RmwParameters, type TransferParameters } from "./rma.js";
 import { Sender, type SendParameters } from "./send.js";
 import { checkTimeout, type ProgressOptions, type WaitHost, type WaitOptions, Waits } from "./waits.js";
 import { type Work, WorkQueue } from "./work.js";
@@ -97,6 +98,7 @@ export interface ContextHost extends WaitHost {
 
 const SPIN_MS = 0.05;
 const QUEUE_BYTES = 1024 * 1024;
+const NO_HEADER = new Uint8Array(0);
 
 /**
  * The unit of progress: nothing happens on it but in `advance()`, and in the waits, which call that. It belongs to the
@@ -168,7 +170,10 @@ export class Context {
     this.#sender = trail
       ? new TracedSender(trail, base, rendezvous.offers, pendingBytes)
       : new Sender(base, rendezvous.offers, pendingBytes);
-    this.#rma = trail ? new TracedRma(trail, base, pendingBytes) : new Rma(base, pendingBytes);
+    const tell = (to: Endpoint, id: number, payload: Uint8Array): void => {
+      this.#sender.sendOwn(to, id, NO_HEADER, payload, undefined);
+    };
+    this.#rma = trail ? new TracedRma(trail, base, pendingBytes, tell) : new Rma(base, pendingBytes, tell);
     const calls = new Calls({
       send: (to, id, header, payload, onSent) => this.#sender.sendOwn(to, id, header, payload, onSent),
       pending: (count) => {
@@ -500,8 +505,10 @@ export class Context {
   }
 
   /**
-   * Writes bytes of a local region into a region of the target's task, which need not do anything for it, and is not
-   * told: nobody is woken by it, so send a message behind a fence. Read before it returns, the parameter object may be used
+   * Writes bytes of a local region into a region of the target's task, which need not do anything for it. `notify` tells it,
+   * behind the bytes, by a message or a word, and wakes it; without, it is neither told nor woken. A message goes out once
+   * the bytes are there, at the latest in an `advance()` of this context; a word is changed by whatever moves the bytes, and
+   * not if they were refused. Read before it returns, the parameter object may be used
    * again; the local bytes only after `onLocal` (or a fence). Up to 262,144 bytes without callbacks, with nothing unfinished
    * before them, are there when it returns (4,096 where the job has an engine thread); all else goes on in this context's
    * `advance()`, or in the engine thread, and ends with its task. Puts are ordered by fences alone: not with messages, nor
@@ -509,7 +516,7 @@ export class Context {
    * @returns SUCCESS, EAGAIN (no room for another descriptor, nor in the pending queue), SHUTDOWN (its task has ended)
    * @throws PAMIR_INVAL, PAMIR_BOUNDS, PAMIR_STALE, PAMIR_CLOSED
    */
-  put(parameters: TransferParameters): Result {
+  put(parameters: PutParameters): Result {
     this.#checkOpen("put");
     return this.#rma.transfer("put", parameters);
   }
@@ -521,8 +528,9 @@ export class Context {
   }
 
   /**
-   * Changes one word of a region of the target's task atomically, against every task's rmw; nobody is woken by it. Rmws are
-   * unordered. Without `onDone` it is done, and the old value there, when it returns.
+   * Changes one word of a region of the target's task atomically, against every task's rmw; `notify` wakes that task, or
+   * tells it as a put's does. Rmws are unordered. Without `onDone` or a `notify` other than `true` it is done, and the old
+   * value there, when it returns.
    * @returns as put()
    * @throws as put(), and PAMIR_INVAL for an unknown operation or type, or a word that is not aligned
    */
@@ -681,6 +689,72 @@ export class Context {
    *   what `advance()` throws
    */
   advanceUntil(condition: () => boolean, options: WaitOptions = {}): Result {
+    return this.#advanceUntil(WAIT_ADVANCE_UNTIL, condition, options);
+  }
+
+  /**
+   * Resolves with an i32 of a region of this task once `predicate` is true of it; advances meanwhile. What changes the word
+   * must wake this task: a put or rmw with `notify`, or any message behind the change. What was written before the word was
+   * changed is there. The predicate is asked as `advanceUntil()` asks its condition.
+   * @param offset byte of the word in the region: a multiple of 4
+   * @throws PAMIR_INVAL, PAMIR_BOUNDS; PAMIR_CLOSED also where the region is closed meanwhile; as progress()
+   */
+  async waitWord(
+    region: MemRegion,
+    offset: number,
+    predicate: (value: number) => boolean,
+    options: ProgressOptions = {},
+  ): Promise<number> {
+    const read = this.#wordReader("waitWord", region, offset, predicate);
+    let value = 0;
+    await this.#waits.until(
+      WAIT_WORD,
+      () => {
+        value = read();
+        return predicate(value);
+      },
+      options,
+    );
+    return value;
+  }
+
+  /**
+   * As waitWord(), but blocks the thread, as advanceUntil() does.
+   * @returns as advanceUntil()
+   * @throws PAMIR_INVAL, PAMIR_BOUNDS, PAMIR_CLOSED; as advanceUntil()
+   */
+  waitWordSync(
+    region: MemRegion,
+    offset: number,
+    predicate: (value: number) => boolean,
+    options: WaitOptions = {},
+  ): Result {
+    const read = this.#wordReader("waitWordSync", region, offset, predicate);
+    return this.#advanceUntil(WAIT_WORD, () => predicate(read()), options);
+  }
+
+  /** Reads a word of a region of this task, as long as that is open. */
+  #wordReader(call: string, region: unknown, offset: unknown, predicate: unknown): () => number {
+    this.#checkOpen(call);
+    this.#rma.checkOwn(`region of ${call}()`, region);
+    if (typeof predicate !== "function") {
+      throw new PamiError("PAMIR_INVAL", `predicate of ${call}() is ${show(predicate)}, not a function`);
+    }
+    if (typeof offset !== "number" || offset !== offset >>> 0 || offset % 4 !== 0) {
+      throw new PamiError("PAMIR_INVAL", `offset of ${call}() is ${show(offset)}, not a multiple of 4 from 0`);
+    }
+    if (offset + 4 > region.length) {
+      throw new PamiError("PAMIR_BOUNDS", `${call}() of a word at offset ${offset} of a region of ${region.length}`);
+    }
+    const pointer = region.bytes.byteOffset + offset;
+    return () => {
+      if (region.closed) throw new PamiError("PAMIR_CLOSED", `${call}(): the region is closed`);
+      // SYNC P (word): pairs with the change and the ring of an rmw with RMW_NOTIFY, as of what a sleeper looks at.
+      return this.#host.kernel.loadWord(pointer) | 0;
+    };
+  }
+
+  #advanceUntil(kind: number, condition: () => boolean, options: WaitOptions): Result {
     this.#checkAdvance(1);
     const timeout = checkTimeout(options.timeout);
     const { mayBlock, whyPrivate } = this.#host.parker;
@@ -698,6 +772,16 @@ export class Context {
     // A condition may do something each time it is asked, as a lock by compare-set does: the first true must not be lost.
     let satisfied = condition();
     if (satisfied) return SUCCESS;
+    const { parker } = this.#host;
+    // The same loop as a caller's of advance(), without an object for the wait: what mostly comes soon costs no more.
+    const looked = timeout > 0 && parker.mayLook(this.#waits.spins, this.#spin, false);
+    let found = false;
+    for (let look = 0; looked && look < SHORT_LOOKS && !isStopped(); look++) {
+      if (this.advance() > 0) found = true;
+      if (!condition()) continue;
+      parker.won(this.#waits.spins);
+      return SUCCESS;
+    }
     const awaited: Awaited = {
       poll: (rounds) => {
         // True where the last look before the sleep has found it so.
@@ -707,15 +791,15 @@ export class Context {
         // An interrupt is seen in an advance without events, and nobody rings for it again.
         return satisfied || isStopped();
       },
-      found: false,
+      found,
       // Once more, now that the bell is armed: it may be about what others do, as to another context that it advances.
       peek: () => {
         satisfied = condition();
         return satisfied || isStopped() || this.#hasWork();
       },
-      ...this.#waits.described(WAIT_ADVANCE_UNTIL),
+      ...this.#waits.described(kind),
     };
-    const over = this.#host.parker.wait(awaited, timeout, this.#spin);
+    const over = parker.wait(awaited, timeout, this.#spin, looked);
     if (satisfied) return SUCCESS;
     if (!over) return TIMEDOUT;
     this.#host.takeInterrupts();

@@ -43,6 +43,8 @@ import {
   TASK_PARKED_OFFSET,
   TASK_SINCE_OFFSET,
   TASK_SLEEPS_OFFSET,
+  TASK_SPINS_LOST_OFFSET,
+  TASK_SPINS_WON_OFFSET,
   TASK_STATE_OFFSET,
   WAIT_ADVANCE_UNTIL,
   WAIT_CALL,
@@ -53,6 +55,7 @@ import {
   WAIT_MESSAGES,
   WAIT_PROGRESS,
   WAIT_ROOM,
+  WAIT_WORD,
   WINDOW_ALLOWED_OFFSET,
   WINDOW_BYTES_OFFSET,
   WINDOW_COUNT,
@@ -82,6 +85,7 @@ const WAITS: readonly string[] = Object.assign([], {
   [WAIT_ENDED]: "whenEnded()",
   [WAIT_FLUSH]: "flush()",
   [WAIT_CALL]: "call()",
+  [WAIT_WORD]: "waitWord()",
 });
 
 export function nameOfWait(kind: number): string {
@@ -203,6 +207,10 @@ export interface TaskDump {
   readonly since: number;
   /** Times that it fell asleep. */
   readonly sleeps: number;
+  /** Spins in which what it waited for came, modulo 2^32. */
+  readonly spinsWon: number;
+  /** Spins behind which it slept after all, or in which another thread took its core, modulo 2^32. */
+  readonly spinsLost: number;
   /** Those that it has made, or that somebody sends to. */
   readonly contexts: readonly ContextDump[];
 }
@@ -411,6 +419,8 @@ export function dumpData(map: MemoryMap, { words }: Memory, kernel: Loader, cloc
       parked: kernel.loadWord(slot + TASK_PARKED_OFFSET) !== 0,
       since: sleeps === 0 ? 0 : since(slot + TASK_SINCE_OFFSET),
       sleeps,
+      spinsWon: word(slot + TASK_SPINS_WON_OFFSET) >>> 0,
+      spinsLost: word(slot + TASK_SPINS_LOST_OFFSET) >>> 0,
       contexts: contexts.filter(({ state, lanes }) => lanes.length > 0 || state !== "none"),
     };
   });

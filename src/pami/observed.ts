@@ -23,7 +23,7 @@ import { contextOf, type Endpoint, nameOf, ordinalAt } from "./endpoint.js";
 import type { Message } from "./message.js";
 import { Receiver, type Taken } from "./receive.js";
 import { type Callback, type Result, SUCCESS } from "./result.js";
-import { Rma, type RmwParameters, type TransferParameters } from "./rma.js";
+import { type PutParameters, Rma, type RmwParameters } from "./rma.js";
 import { Sender, type SendParameters } from "./send.js";
 import { WorkQueue } from "./work.js";
 
@@ -256,7 +256,7 @@ export class TracedRma extends Rma {
     this.#trail = trail;
   }
 
-  override transfer(call: "put" | "get", parameters: TransferParameters): Result {
+  override transfer(call: "put" | "get", parameters: PutParameters): Result {
     const result = super.transfer(call, parameters);
     const { to, bytes, local, localOffset = 0 } = parameters;
     const moved = bytes ?? local.length - localOffset;

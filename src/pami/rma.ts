@@ -9,14 +9,17 @@ import {
   DESCRIPTOR_RMW,
   DESCRIPTOR_SIZE,
   DESCRIPTOR_WORDS,
+  DISPATCH_ID_MAX,
   ENGINE_PAUSE,
   INJECTION_HEAD_OFFSET,
   INJECTION_OLDEST_OFFSET,
   INJECTION_STAGED_OFFSET,
   INJECTION_TAIL_OFFSET,
   NONE,
+  RMW_BEHIND,
   RMW_COMPARE,
   RMW_FETCH,
+  RMW_NOTIFY,
   RMW_WIDE,
   SLICE_BYTES,
   TRANSFER_DONE,
@@ -33,7 +36,7 @@ import { Queue } from "../support/queue.js";
 import type { Base } from "./base.js";
 import type { CompletionQueue } from "./completion.js";
 import { checkEndpoint, contextOf, type Endpoint, taskOf } from "./endpoint.js";
-import { PamiError, show } from "./error.js";
+import { checkInteger, PamiError, show } from "./error.js";
 import { generationOf, indexOf, MemRegion, type RegionHandle } from "./memregion.js";
 import { type Callback, EAGAIN, type Result, resultOf, SHUTDOWN, SUCCESS } from "./result.js";
 import { checkOperand, highOf, lowOf, type RmwOperation, type RmwType, rmwBytes, rmwCode } from "./rmw.js";
@@ -58,6 +61,28 @@ export interface TransferParameters {
   onRemote?: Callback | undefined;
   /** Handed to the callbacks. */
   cookie?: unknown;
+}
+
+/** A word of a region of the target's task that a put changes behind its bytes: an i32, changed atomically. */
+export interface NotifyWord {
+  /** The region. */
+  readonly remote: RegionHandle;
+  /** Byte of the word in it: a multiple of 4 (default 0). */
+  readonly offset?: number;
+  /** What becomes of the word (default "add"). */
+  readonly operation?: "set" | "add" | "or" | "and" | "xor";
+  /** An i32 (default 1). */
+  readonly value?: number;
+}
+
+/** What `put` takes; read before it returns. */
+export interface PutParameters extends TransferParameters {
+  /**
+   * How the target is told, once the bytes are there, and woken if it sleeps. A dispatch id: the context `to` gets a message
+   * of 16 bytes, the remote offset and the number of bytes as i32, and the handle as f64. Or a word that `waitWord()` of the
+   * target looks at. Notifications of the puts and rmws to one endpoint come in the order of those.
+   */
+  notify?: number | NotifyWord | undefined;
 }
 
 /** A word of a region of this task, as an operand: 64 bits without a BigInt. */
@@ -92,6 +117,8 @@ export interface RmwParameters {
   resultOffset?: number;
   /** The operation is done, and the old value is there. */
   onDone?: Callback | undefined;
+  /** `true`: wakes the target's task if it sleeps, as for `waitWord()` of this very word. Else as a put's. */
+  notify?: boolean | number | NotifyWord | undefined;
   /** Handed to it. */
   cookie?: unknown;
 }
@@ -99,6 +126,8 @@ export interface RmwParameters {
 const SLOT_MASK = 2 ** COMPLETION_RESULT_SHIFT - 1;
 /** Equals nothing that a caller has. */
 const NO_REGION = {};
+/** Bytes of the message that tells of a put or rmw. */
+const NOTICE_BYTES = 16;
 /** No TRANSFER_…: there is no place in the pending queue. */
 const WAITING_FULL = -1;
 
@@ -168,10 +197,19 @@ export class Rma {
   #code = 0;
   /** Whether it has one operand, an i32. */
   #isPlain = false;
+  readonly #tell: (to: Endpoint, dispatch: number, payload: Uint8Array) => void;
 
-  /** @param waitingMax bytes of descriptors that may wait for room */
-  constructor({ kernel, memory, map, ordinal, engine, completions }: Base, waitingMax: number) {
+  /**
+   * @param waitingMax bytes of descriptors that may wait for room
+   * @param tell sends a message, which is copied, and waits for room where there is none
+   */
+  constructor(
+    { kernel, memory, map, ordinal, engine, completions }: Base,
+    waitingMax: number,
+    tell: (to: Endpoint, dispatch: number, payload: Uint8Array) => void,
+  ) {
     this.#engine = engine;
+    this.#tell = tell;
     this.#kernel = kernel;
     this.#words = memory.words;
     this.#completions = completions;
@@ -209,8 +247,20 @@ export class Rma {
   }
 
   /** See `Context.put` and `Context.get`. */
-  transfer(call: "put" | "get", parameters: TransferParameters): Result {
-    const { to, local, localOffset = 0, remote, remoteOffset = 0, bytes, onLocal, onRemote, cookie } = parameters;
+  transfer(call: "put" | "get", parameters: PutParameters): Result {
+    const {
+      to,
+      local,
+      localOffset = 0,
+      remote,
+      remoteOffset = 0,
+      bytes,
+      onLocal,
+      onRemote,
+      cookie,
+      notify,
+    } = parameters;
+    if (notify !== undefined) this.#checkNotify(call, to, notify);
     if (to !== this.#to || remote !== this.#handle) this.#aim(to, remote);
     if (local !== this.#local) this.#stageLocal("local", local);
     const size = bytes === undefined ? local.length - Number(localOffset) : bytes;
@@ -232,7 +282,10 @@ export class Rma {
     words[at + 1] = size;
     words[at + 4] = localOffset;
     words[at + 7] = remoteOffset;
-    const wrong = this.#submit(fifo, onLocal, onRemote, cookie);
+    const wrong =
+      notify === undefined
+        ? this.#submit(fifo, onLocal, onRemote, cookie)
+        : this.#submitNotified(fifo, notify, to, remote, size, onLocal, onRemote, cookie);
     if (wrong === TRANSFER_DONE) return SUCCESS;
     if (wrong > TRANSFER_DONE) this.#refuse(call, wrong, size, local.length, localOffset, remoteOffset);
     return EAGAIN;
@@ -241,7 +294,10 @@ export class Rma {
   /** See `Context.rmw`. */
   rmw(parameters: RmwParameters): Result {
     const { to, remote, remoteOffset = 0, operation, type = "i32", value, test, onDone, cookie } = parameters;
-    const { result, resultOffset = 0 } = parameters;
+    const { result, resultOffset = 0, notify } = parameters;
+    // The commonest notification is a flag of the operation itself.
+    const isTold = notify !== undefined && typeof notify !== "boolean";
+    if (isTold) this.#checkNotify("rmw", to, notify);
     if (to !== this.#to || remote !== this.#handle) this.#aim(to, remote);
     if (operation !== this.#operation || type !== this.#type) this.#lookUpOperation(operation, type);
     const code = this.#code;
@@ -265,10 +321,12 @@ export class Rma {
     if (this.#isPlain && isWord && test === undefined) words[at + 8] = value;
     else this.#stageOperands(at, operation, type, value, test, (code & RMW_COMPARE) !== 0);
     words[at] = DESCRIPTOR_RMW;
-    words[at + 1] = code;
+    words[at + 1] = notify === true ? code | RMW_NOTIFY : code;
     words[at + 4] = resultOffset;
     words[at + 7] = remoteOffset;
-    const wrong = this.#submit(fifo, onDone, undefined, cookie);
+    const wrong = isTold
+      ? this.#submitNotified(fifo, notify, to, remote, (code & RMW_WIDE) !== 0 ? 8 : 4, onDone, undefined, cookie)
+      : this.#submit(fifo, onDone, undefined, cookie);
     if (wrong === TRANSFER_DONE) return SUCCESS;
     if (wrong > TRANSFER_DONE) {
       const size = (code & RMW_WIDE) !== 0 ? 8 : 4;
@@ -391,7 +449,7 @@ export class Rma {
       return;
     }
     const { region, offset = 0 } = value;
-    this.#checkOwn(`${name}.region of an rmw`, region);
+    this.checkOwn(`${name}.region of an rmw`, region);
     if (region.closed) throw new PamiError("PAMIR_CLOSED", `rmw: the region of its ${name} is closed`);
     const size = rmwBytes(type);
     if (!isWord(offset)) checkWord("rmw", `${name}.offset`, offset);
@@ -428,7 +486,7 @@ export class Rma {
   }
 
   /** Throws unless it is a region of this job. */
-  #checkOwn(name: string, region: unknown): asserts region is MemRegion {
+  checkOwn(name: string, region: unknown): asserts region is MemRegion {
     if (!(region instanceof MemRegion))
       throw new PamiError("PAMIR_INVAL", `${name} is ${show(region)}, not a MemRegion`);
     if (region.bytes.buffer !== this.#words.buffer) {
@@ -438,7 +496,7 @@ export class Rma {
 
   /** Stages a region of this task, for this operation and those that name the same. */
   #stageLocal(name: string, local: unknown): void {
-    this.#checkOwn(name, local);
+    this.checkOwn(name, local);
     const at = this.#aimed.staged;
     this.#words[at + 2] = local.index;
     this.#words[at + 3] = local.generation;
@@ -487,6 +545,91 @@ export class Rma {
     if (result === TRANSFER_LATER) return this.#inject(fifo, onLocal, onRemote, cookie);
     if (hasCallback && result === TRANSFER_DONE) this.#count(onLocal, onRemote, cookie);
     return result;
+  }
+
+  /** Throws unless a put or rmw to `to` may be told of so. */
+  #checkNotify(call: string, to: Endpoint, notify: unknown): void {
+    if (call === "get") throw new PamiError("PAMIR_INVAL", "get has no notify: its bytes come to this task");
+    if (typeof notify === "number") {
+      if (notify !== (notify & DISPATCH_ID_MAX)) checkInteger("notify", notify, 0, DISPATCH_ID_MAX);
+      return;
+    }
+    if (typeof notify !== "object" || notify === null) {
+      throw new PamiError("PAMIR_INVAL", `notify of a ${call} is ${show(notify)}, no dispatch id and no word`);
+    }
+    const fifo = this.#fifoOf(to);
+    this.#stageWord(fifo, to, notify as NotifyWord);
+    const wrong = this.#look(fifo);
+    if (wrong === TRANSFER_LATER) return;
+    const { remote, offset = 0 } = notify as NotifyWord;
+    if (wrong === TRANSFER_REMOTE_BOUNDS) {
+      throw new PamiError("PAMIR_BOUNDS", `${call}: no word at offset ${offset} of the region of its notify`);
+    }
+    if (wrong === TRANSFER_INVALID) {
+      throw new PamiError("PAMIR_INVAL", `notify.offset of a ${call} is ${offset}, not a multiple of 4`);
+    }
+    throw new PamiError("PAMIR_STALE", `${call}: handle ${remote} of its notify names no open region`);
+  }
+
+  /** Stages the change of the word that tells of a put or rmw; what was staged in that FIFO is no more. */
+  #stageWord(fifo: Fifo, to: Endpoint, { remote, offset = 0, operation = "add", value = 1 }: NotifyWord): void {
+    this.#aim(to, remote);
+    this.#handle = Number.NaN;
+    if (!isWord(offset)) checkWord("notify", "offset", offset);
+    checkOperand("value of notify", value, "i32");
+    const code = rmwCode(operation, "i32");
+    if ((code & (RMW_FETCH | RMW_COMPARE)) !== 0) {
+      throw new PamiError("PAMIR_INVAL", `operation of a notify is ${show(operation)}: not set, add, or, and, xor`);
+    }
+    const words = this.#words;
+    const at = fifo.staged;
+    words[at] = DESCRIPTOR_RMW;
+    words[at + 1] = code | RMW_NOTIFY | RMW_BEHIND;
+    words[at + 7] = offset;
+    words[at + 8] = lowOf(value);
+  }
+
+  /**
+   * As #submit(), of a put or rmw of so many bytes of whose end the target is told.
+   * @param onDone onLocal, or an rmw's onDone
+   */
+  #submitNotified(
+    fifo: Fifo,
+    notify: number | NotifyWord,
+    to: Endpoint,
+    remote: RegionHandle,
+    bytes: number,
+    onDone: Callback | undefined,
+    onRemote: Callback | undefined,
+    cookie: unknown,
+  ): number {
+    checkCallbacks(onDone, onRemote);
+    const isMessage = typeof notify === "number";
+    const offset = this.#words[fifo.staged + 7] as number;
+    // Behind all that is before it, also an rmw: only so are notifications in order.
+    const mayBeDone = fifo.waiting.length === 0 && this.#counted <= this.#slotMask;
+    const result = mayBeDone ? this.#kernel.submit(this.#map.job, fifo.pointer, true) : this.#look(fifo);
+    if (result === TRANSFER_DONE) {
+      if (onDone !== undefined || onRemote !== undefined) this.#count(onDone, onRemote, cookie);
+      if (isMessage) this.#tell(to, notify, noticeOf(offset, bytes, remote));
+      else {
+        this.#stageWord(fifo, to, notify);
+        this.#kernel.perform(this.#map.job, fifo.pointer + INJECTION_STAGED_OFFSET, SLICE_BYTES);
+      }
+      return result;
+    }
+    if (result !== TRANSFER_LATER) return result;
+    if (!isMessage) {
+      const injected = this.#inject(fifo, onDone, onRemote, cookie);
+      if (injected !== TRANSFER_DONE) return injected;
+      this.#stageWord(fifo, to, notify);
+      return this.#inject(fifo, undefined, undefined, undefined, true);
+    }
+    const told: Callback = (_, came) => {
+      if (came === SUCCESS) this.#tell(to, notify, noticeOf(offset, bytes, remote));
+      onRemote?.(cookie, came);
+    };
+    return this.#inject(fifo, onDone, told, cookie);
   }
 
   /** Whether what is staged is right: TRANSFER_LATER, or what is not. */
@@ -636,6 +779,13 @@ export class Rma {
       if (this.#engine.isOwn) this.#run(fifo);
     }
   }
+}
+
+/** What the target is told of a put or rmw. */
+function noticeOf(offset: number, bytes: number, handle: RegionHandle): Uint8Array {
+  const words = new Int32Array([offset, bytes, 0, 0]);
+  new Float64Array(words.buffer)[1] = handle;
+  return new Uint8Array(words.buffer, 0, NOTICE_BYTES);
 }
 
 function checkCallbacks(onLocal: unknown, onRemote: unknown): void {

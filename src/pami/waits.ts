@@ -1,6 +1,7 @@
 // The waits that do not block their thread: progress(), what awaits a condition, and calls, for which somebody advances.
 import { WAIT_CALL, WAIT_PROGRESS } from "../../assembly/layout.js";
 import type { Awaited, Parker } from "../engine/park.js";
+import { Spins } from "../engine/spins.js";
 import type { Clock } from "../support/clock.js";
 import { nextTurn } from "../support/host.js";
 import type { AbortSignalLike } from "../support/like.js";
@@ -60,11 +61,15 @@ export interface Waiting {
 export class Waits {
   readonly #host: WaitHost;
   readonly #own: Waiting;
+  /** What the spins of this context's waits have come to. */
+  readonly spins = new Spins();
   /** progress() calls that have not ended. */
   #progressing = 0;
   /** Times that some of them ended because another wait did. */
   #settlings = 0;
   #isSettling = false;
+  /** `turns` of the parker when a promise was settled, and no progress() was pending. */
+  #settledAt = -1;
   /** Whether somebody advances for the calls that are pending. */
   #areCallsAwaited = false;
 
@@ -79,6 +84,7 @@ export class Waits {
     const settledBefore = this.#settlings;
     const isOver = () => this.#own.events() !== before || this.#settlings !== settledBefore;
     this.#progressing++;
+    if (this.#settledAt === this.#host.parker.turns) this.#settleSoon();
     try {
       await this.#wait(WAIT_PROGRESS, options, (rounds) => isOver() || this.#own.advance(rounds) > 0, isOver);
     } finally {
@@ -89,15 +95,23 @@ export class Waits {
 
   /**
    * Advances until `condition()` is true, without blocking the thread. Whoever else advances may bring it about: what it
-   * was that they found there rang the bell, which is up while anybody sleeps.
+   * was that they found there rang the bell, which is up while anybody sleeps. The first true ends the wait.
    */
   async until(kind: number, condition: () => boolean, options: ProgressOptions): Promise<void> {
+    let over = false;
+    const isOver = (): boolean => {
+      over ||= condition();
+      return over;
+    };
+    let isFirst = true;
     const poll = (rounds: number): boolean => {
-      if (!condition()) this.#own.advance(rounds);
-      return condition();
+      if (isFirst && isOver()) return true;
+      isFirst = false;
+      if (!over) this.#own.advance(rounds);
+      return isOver();
     };
     try {
-      await this.#wait(kind, options, poll, condition);
+      await this.#wait(kind, options, poll, isOver);
     } finally {
       this.settled();
     }
@@ -105,6 +119,15 @@ export class Waits {
 
   /** A promise of this context is settled. What goes on behind it may do what a progress() waits for: that ends then. */
   settled(): void {
+    if (this.#progressing === 0) {
+      // A turn of the event loop for each call would cost more than the call: only where a progress() begins before the next.
+      this.#settledAt = this.#host.parker.turns;
+      return;
+    }
+    this.#settleSoon();
+  }
+
+  #settleSoon(): void {
     if (this.#isSettling) return;
     this.#isSettling = true;
     void nextTurn().then(() => {
@@ -221,8 +244,8 @@ export class Waits {
   }
 
   /** What every wait tells the parker. */
-  described(kind: number): Pick<Awaited, "kind" | "block" | "restless" | "lasts"> {
-    const plain = { kind, block: this.#own.block, restless: () => this.#own.isRestless() };
+  described(kind: number): Pick<Awaited, "kind" | "block" | "restless" | "spins" | "lasts"> {
+    const plain = { kind, block: this.#own.block, restless: () => this.#own.isRestless(), spins: this.spins };
     const { debug } = this.#host;
     return debug === undefined ? plain : { ...plain, lasts: () => debug.lasts(kind, this.#own.endpoint) };
   }

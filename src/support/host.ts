@@ -72,14 +72,6 @@ export function uniqueName(): string {
   return Math.random().toString(36).slice(2) + Date.now().toString(36);
 }
 
-let threads: number | undefined;
-
-/** Threads that the machine runs at once. */
-export function hardwareThreads(): number {
-  threads ??= nodeModule("os")?.availableParallelism() ?? globalThis.navigator?.hardwareConcurrency ?? 1;
-  return threads;
-}
-
 /** Name of the processor, as far as the host tells it. */
 export function processorName(): string {
   return nodeModule("os")?.cpus()[0]?.model.trim() ?? "unknown";

@@ -24,6 +24,7 @@ import {
   INJECTION_RESULT_OFFSET,
   INJECTION_SLOTS_OFFSET,
   INJECTION_TAIL_OFFSET,
+  RMW_BEHIND,
   RMW_FETCH,
   RMW_WIDE,
   SLICE_BYTES,
@@ -168,6 +169,11 @@ export class Errands {
     let errand = this.#away.get(fifo);
     if (errand === undefined) {
       const descriptor = this.#slotOf(fifo, position);
+      // As isCutOff() of the kernels.
+      const isRmw = this.#word(descriptor + DESCRIPTOR_KIND_OFFSET) === DESCRIPTOR_RMW;
+      const before = this.#word(fifo + INJECTION_RESULT_OFFSET);
+      const isBehind = isRmw && (this.#word(descriptor + DESCRIPTOR_BYTES_OFFSET) & RMW_BEHIND) !== 0;
+      if (isBehind && before !== TRANSFER_DONE) return before;
       const { injectionBase, injectionSize, fifos } = this.#map;
       const origin = Math.floor((fifo - injectionBase) / (injectionSize * fifos));
       errand = { descriptor, origin, task: this.#ownerOf(descriptor), moved: 0, part: 0, result: undefined };

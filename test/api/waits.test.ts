@@ -6,6 +6,7 @@ import {
   countedSignal,
   DATA,
   ECHO,
+  ENGINE_VARIANTS,
   OTHER,
   openGate,
   PATIENCE,
@@ -15,7 +16,6 @@ import {
   type TestJob,
   thrownBy,
   until,
-  VARIANTS,
   type Variant,
   withJob,
 } from "./support.js";
@@ -26,6 +26,7 @@ const words = ({ bytes }: MemRegion) => new Int32Array(bytes.buffer, bytes.byteO
 
 function waitSuite(variant: Variant): void {
   const ROUND_TRIPS = 2000;
+  const LOCKS = 300;
   const module = "waiter.js";
 
   describe("park and wake", () => {
@@ -244,6 +245,151 @@ function waitSuite(variant: Variant): void {
       }));
   });
 
+  describe("put and rmw with notify, waitWord", () => {
+    const BYTES = 300 * 1024;
+
+    for (const how of ["waitWord", "waitWordSync"] as const) {
+      it(`a put that changes a word wakes ${how}(), and its bytes are there`, () =>
+        withJob(variant, { module, scenario: "putter", context: { spin: 0 } }, async ({ client, context, flags }) => {
+          const [data, word] = [client.createRegion(BYTES), client.createRegion(8)];
+          word.bytes.fill(0);
+          const handles = Float64Array.of(data.handle, word.handle);
+          context.sendImmediate(client.endpoint(1), DATA, null, handles);
+          for (let round = 1; round <= 30; round++) {
+            openGate(flags, round);
+            // Now before the put, and now behind it.
+            if (round % 3 === 0) await pause(1);
+            if (how === "waitWord") {
+              expect(await context.waitWord(word, 4, (value) => value >= round, { timeout: PATIENCE })).toBe(round);
+            } else {
+              expect(context.waitWordSync(word, 4, (value) => value >= round, { timeout: PATIENCE })).toBe(SUCCESS);
+            }
+            const bytes = round % 2 === 0 ? BYTES : 100;
+            expect([data.bytes[0], data.bytes[bytes - 1]]).toEqual([round, round]);
+          }
+        }));
+    }
+
+    it("a put with a dispatch id runs its handler behind the bytes, in the order of the puts", () =>
+      withJob(variant, { module, scenario: "teller" }, async ({ job, client, context }) => {
+        const data = client.createRegion(BYTES);
+        const seen: number[][] = [];
+        context.dispatch(OTHER, (message) => {
+          const { payload } = message;
+          const [offset = 0, bytes = 0] = [message.getInt32(0), message.getInt32(4)];
+          const handle = new Float64Array(payload.slice().buffer)[1];
+          seen.push([offset, bytes, data.bytes[offset] as number, data.bytes[offset + bytes - 1] as number]);
+          expect(handle).toBe(data.handle);
+        });
+        context.sendImmediate(client.endpoint(1), DATA, null, Float64Array.of(data.handle));
+        until(context, () => seen.length === 6);
+        expect(seen).toEqual([
+          [0, 16, 1, 1],
+          [16, BYTES - 64, 2, 2],
+          [0, 16, 3, 3],
+          [16, 16, 4, 4],
+          [BYTES - 32, 32, 5, 5],
+          [BYTES - 8, 4, 6, 0],
+        ]);
+        expect((await job.exited).map(({ code, error }) => [code, error])).toEqual([[0, undefined]]);
+      }));
+
+    it("an rmw with notify: true wakes waitWord() of its word", () =>
+      withJob(variant, { module, scenario: "adder", context: { spin: 0 } }, async ({ client, context }) => {
+        const word = client.createRegion(4);
+        word.bytes.fill(0);
+        context.sendImmediate(client.endpoint(1), DATA, null, Float64Array.of(word.handle));
+        for (let round = 1; round <= 200; round++) {
+          const wait = context.waitWord(word, 0, (value) => value === round, { timeout: PATIENCE });
+          expect(await wait).toBe(round);
+          words(word)[0] = 0;
+          context.sendImmediate(client.endpoint(1), OTHER, null, Int32Array.of(round + 1));
+        }
+      }));
+
+    it("two tasks take turns by a lock that wakes", () =>
+      withJob(variant, { module, scenario: "lock", args: { count: LOCKS } }, async ({ job, client, context }) => {
+        const region = client.createRegion(12);
+        const result = client.createRegion(4);
+        const all = words(region);
+        all.fill(0);
+        context.sendImmediate(client.endpoint(1), DATA, null, Float64Array.of(region.handle));
+        const [own, there] = [context.endpoint, client.endpoint(1)];
+        let answer = 0;
+        context.dispatch(OTHER, (message) => {
+          answer = message.getInt32(0);
+        });
+        until(context, () => answer !== 0);
+        for (let i = 0; i < LOCKS; i++) {
+          const lock = { to: own, remote: region.handle, operation: "fetch-compare-set", value: 1, result } as const;
+          until(context, () => {
+            context.rmw({ ...lock, test: 0 });
+            return words(result)[0] === 0;
+          });
+          all[1] = (all[1] as number) + 1;
+          context.rmw({ to: own, remote: region.handle, operation: "set", value: 0 });
+          // Whoever waits for the lock sleeps: a message would do as well.
+          context.sendImmediate(there, OTHER);
+        }
+        expect((await job.exited).map(({ code, error }) => [code, error])).toEqual([[0, undefined]]);
+        expect(all[1]).toBe(2 * LOCKS);
+      }));
+
+    it("bad arguments are refused, and nothing is moved", () =>
+      withJob(variant, { tasks: 1 }, async ({ client, context }) => {
+        const [local, remote] = [client.createRegion(64), client.createRegion(64)];
+        local.bytes.fill(1);
+        remote.bytes.fill(0);
+        const base = { to: context.endpoint, local, remote: remote.handle };
+        const word = { remote: remote.handle };
+        // biome-ignore lint/suspicious/noExplicitAny: wrong on purpose
+        const put = (notify: any) => thrownBy(() => context.put({ ...base, notify }));
+        expect(put(4096).text).toBe("notify is 4096, not an integer from 0 to 4095");
+        expect(put("x")).toMatchObject({
+          code: "PAMIR_INVAL",
+          text: 'notify of a put is "x", no dispatch id and no word',
+        });
+        expect(put({ ...word, offset: 64 }).code).toBe("PAMIR_BOUNDS");
+        expect(put({ ...word, offset: 2 }).code).toBe("PAMIR_INVAL");
+        expect(put({ ...word, operation: "fetch-add" }).code).toBe("PAMIR_INVAL");
+        expect(put({ ...word, value: 2 ** 40 }).code).toBe("PAMIR_INVAL");
+        expect(put({ remote: 1 }).code).toBe("PAMIR_STALE");
+        expect(put({ remote: -1 }).code).toBe("PAMIR_INVAL");
+        // biome-ignore lint/suspicious/noExplicitAny: wrong on purpose
+        expect(thrownBy(() => context.get({ ...base, notify: 1 } as any)).code).toBe("PAMIR_INVAL");
+        const gone = client.createRegion(4);
+        gone.close();
+        expect(put({ remote: gone.handle }).code).toBe("PAMIR_STALE");
+        expect(remote.bytes).toEqual(new Uint8Array(64));
+        expect((await rejectionOf(context.waitWord(gone, 0, () => true))).code).toBe("PAMIR_CLOSED");
+        expect((await rejectionOf(context.waitWord(local, 62, () => true))).code).toBe("PAMIR_INVAL");
+        expect((await rejectionOf(context.waitWord(local, 64, () => true))).code).toBe("PAMIR_BOUNDS");
+        expect((await rejectionOf(context.waitWord(local, 0, () => false, { timeout: 5 }))).code).toBe(
+          "PAMIR_TIMEDOUT",
+        );
+        expect(context.waitWordSync(local, 0, () => false, { timeout: 5 })).toBe(TIMEDOUT);
+      }));
+
+    it("the word of a put that was refused meanwhile stays as it is", () =>
+      withJob(variant, { tasks: 1, context: { spin: 0 } }, async ({ client, context }) => {
+        const big = 1024 * 1024;
+        const [local, remote, word] = [client.createRegion(big), client.createRegion(big), client.createRegion(4)];
+        word.bytes.fill(0);
+        const results: number[] = [];
+        const onRemote = (_: unknown, result: number) => results.push(result);
+        const base = { to: context.endpoint, local, notify: { remote: word.handle } };
+        // The first holds the FIFO up, so that the second has not begun when its region closes.
+        context.put({ ...base, remote: remote.handle, onRemote });
+        const other = client.createRegion(big);
+        context.put({ ...base, remote: other.handle, onRemote });
+        other.close();
+        until(context, () => results.length === 2);
+        await context.drain();
+        expect([results[0], words(word)[0]]).toEqual([SUCCESS, results[1] === SUCCESS ? 2 : 1]);
+        if (variant.engine === undefined) expect(results[1]).not.toBe(SUCCESS);
+      }));
+  });
+
   describe("progress", () => {
     it("ends with the timeout, the signal, an interrupt or close(), and leaves no listener behind", () =>
       withJob(variant, { tasks: 1 }, async ({ job, client, context }) => {
@@ -390,4 +536,4 @@ function waitSuite(variant: Variant): void {
   });
 }
 
-for (const variant of VARIANTS) describe(`waits: ${variant.name}`, () => waitSuite(variant));
+for (const variant of ENGINE_VARIANTS) describe(`waits: ${variant.name}`, () => waitSuite(variant));

@@ -2,6 +2,7 @@
 import { describe, expect, it } from "vitest";
 import { WAIT_TIMED_OUT } from "../../assembly/layout.js";
 import { type Awaited, Parker } from "../../src/engine/park.js";
+import { Spins } from "../../src/engine/spins.js";
 import { Keepalive } from "../../src/support/keepalive.js";
 import { type Build, makeRig } from "../support/kernels.js";
 
@@ -39,6 +40,7 @@ function bench(build: Build) {
     },
     peek: () => false,
     restless: () => false,
+    spins: new Spins(),
   };
   return {
     /** Looks of one wait of so many milliseconds, for what comes at the look of that number, or never. */

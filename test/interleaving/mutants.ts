@@ -53,6 +53,18 @@ export const SCENARIOS_OF: Readonly<Record<string, readonly Scenario[]>> = {
   "src/pami/notice.ts": RMA_ENDS_SCENARIOS,
 };
 
+/** An rmw changes its word, and then wakes the owner of that. */
+const CHANGE = `  if (bytes == 4) {
+    const value = load<u32>(descriptor, DESCRIPTOR_VALUE_OFFSET);
+    const old = changeWord(remote, what, value, load<u32>(descriptor, DESCRIPTOR_TEST_OFFSET), compares);
+    if (fetches) store<u32>(local, old);
+  } else {
+    const value = load<u64>(descriptor, DESCRIPTOR_VALUE_OFFSET);
+    const old = changeWide(remote, what, value, load<u64>(descriptor, DESCRIPTOR_TEST_OFFSET), compares);
+    if (fetches) store<u64>(local, old);
+  }
+`;
+const WAKE = "  if ((operation & RMW_NOTIFY) != 0) ringOwner(job, remoteIndex);\n";
 const COMMIT = "  storeWord(record, commit);\n";
 const READY = "  if ((loadWord(word) & bit) == 0) setBits(word, bit);\n";
 const MOVE_PART = "  if (result == TRANSFER_DONE) result = transferPart(job, descriptor, true, moved, part);\n";
@@ -163,6 +175,20 @@ export const MUTANTS: readonly Mutant[] = [
     file: "sync.ts",
     find: "  atomic.store<u32>(task + TASK_PARKED_OFFSET, 1);\n",
     replace: "",
+  },
+  {
+    name: "a word that tells wakes nobody",
+    file: "engine.ts",
+    find: "  if ((operation & RMW_NOTIFY) != 0) ringOwner(job, remoteIndex);\n",
+    replace: "",
+    scenarios: PARK_SCENARIOS,
+  },
+  {
+    name: "the owner of a word that tells is woken before the word is changed",
+    file: "engine.ts",
+    find: `${CHANGE}  // SYNC P: behind the change, which is what its owner looks at once more before it sleeps.\n${WAKE}`,
+    replace: `${WAKE}${CHANGE}`,
+    scenarios: PARK_SCENARIOS,
   },
   {
     name: "the bell is read after the flag is up and the look is done",
@@ -292,14 +318,16 @@ ${COMMIT}`,
   {
     name: "what is under way to a task that has ended goes on",
     file: "engine.ts",
-    find: "  const result = isUp ? execute(job, descriptor, kind, before, part) : TRANSFER_ENDED;\n",
-    replace: "  const result = isUp || before != 0 ? execute(job, descriptor, kind, before, part) : TRANSFER_ENDED;\n",
+    find: "  if (result == TRANSFER_DONE) result = isUp ? execute(job, descriptor, kind, before, part) : TRANSFER_ENDED;\n",
+    replace:
+      "  if (result == TRANSFER_DONE) result = isUp || before != 0 ? execute(job, descriptor, kind, before, part) : TRANSFER_ENDED;\n",
   },
   {
     name: "what waits for room is begun when its target has ended",
     file: "engine.ts",
-    find: "  const result = isUp ? execute(job, descriptor, kind, before, part) : TRANSFER_ENDED;\n",
-    replace: "  const result = isUp || before == 0 ? execute(job, descriptor, kind, before, part) : TRANSFER_ENDED;\n",
+    find: "  if (result == TRANSFER_DONE) result = isUp ? execute(job, descriptor, kind, before, part) : TRANSFER_ENDED;\n",
+    replace:
+      "  if (result == TRANSFER_DONE) result = isUp || before == 0 ? execute(job, descriptor, kind, before, part) : TRANSFER_ENDED;\n",
   },
   {
     name: "what an ended task had is anybody's before all have been told of it",

@@ -30,8 +30,10 @@ import {
   INJECTION_STAGED_OFFSET,
   INJECTION_TAIL_OFFSET,
   NONE,
+  RMW_BEHIND,
   RMW_COMPARE,
   RMW_FETCH,
+  RMW_NOTIFY,
   RMW_OPERATION_MASK,
   RMW_SET,
   RMW_WIDE,
@@ -74,7 +76,7 @@ export function twinEngine(
   completion: Completion,
 ) {
   const { changeWide, changeWord, loadWord, storeWord } = sync;
-  const { isOwnerUp, regionOf, regionPlace } = regions;
+  const { isOwnerUp, regionOf, regionPlace, ringOwner } = regions;
   const { completionClear, completionSet, maskBytes, slotOf } = completion;
 
   function move(to: number, from: number, length: number): void {
@@ -127,7 +129,7 @@ export function twinEngine(
     const remoteOffset = words[own + (DESCRIPTOR_REMOTE_OFFSET_OFFSET >>> 2)] >>> 0;
     const length = (operation & RMW_WIDE) !== 0 ? 8 : 4;
     const what = operation & RMW_OPERATION_MASK;
-    const known = RMW_OPERATION_MASK | RMW_FETCH | RMW_COMPARE | RMW_WIDE;
+    const known = RMW_OPERATION_MASK | RMW_FETCH | RMW_COMPARE | RMW_WIDE | RMW_NOTIFY | RMW_BEHIND;
     if (what < RMW_SET || what > RMW_XOR || (operation & ~known) !== 0) return TRANSFER_INVALID;
     const fetches = (operation & RMW_FETCH) !== 0;
     let local = 0;
@@ -158,6 +160,8 @@ export function twinEngine(
         words[(local + 4) >>> 2] = Number(old >> 32n);
       }
     }
+    // SYNC P
+    if ((operation & RMW_NOTIFY) !== 0) ringOwner(job, remoteIndex);
     return TRANSFER_DONE;
   }
 
@@ -269,10 +273,17 @@ export function twinEngine(
     doneBits |= 1 << (slot & 31);
   }
 
+  function isCutOff(fifo: number, descriptor: number, kind: number): number {
+    if (kind !== DESCRIPTOR_RMW) return TRANSFER_DONE;
+    const isBehind = (words[(descriptor + DESCRIPTOR_BYTES_OFFSET) >>> 2] & RMW_BEHIND) !== 0;
+    return isBehind ? words[(fifo + INJECTION_RESULT_OFFSET) >>> 2] : TRANSFER_DONE;
+  }
+
   function proceed(job: number, fifo: number, descriptor: number, kind: number, left: number, part: number): number {
     const isUp = isOwnerUp(job, words[(descriptor + DESCRIPTOR_REMOTE_INDEX_OFFSET) >>> 2]);
     const before = words[(fifo + INJECTION_MOVED_OFFSET) >>> 2] >>> 0;
-    const result = isUp ? execute(job, descriptor, kind, before, part) : TRANSFER_ENDED;
+    let result = isCutOff(fifo, descriptor, kind);
+    if (result === TRANSFER_DONE) result = isUp ? execute(job, descriptor, kind, before, part) : TRANSFER_ENDED;
     if (result === TRANSFER_DONE && part < left) {
       words[(fifo + INJECTION_MOVED_OFFSET) >>> 2] = before + part;
       return NONE;

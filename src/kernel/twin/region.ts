@@ -16,7 +16,7 @@ import type { Sync } from "./sync.js";
 
 export type Region = ReturnType<typeof twinRegion>;
 
-export function twinRegion({ words }: Memory, { loadWord, storeWord }: Sync, { hasEnded }: Due) {
+export function twinRegion({ words }: Memory, { loadWord, ring, storeWord }: Sync, { hasEnded }: Due) {
   function entryOf(job: number, index: number): number {
     return (words[(job + JOB_REGIONS_BASE_OFFSET) >>> 2] >>> 0) + (index << REGION_SHIFT);
   }
@@ -51,6 +51,11 @@ export function twinRegion({ words }: Memory, { loadWord, storeWord }: Sync, { h
     return !hasEnded((words[(job + JOB_TASKS_BASE_OFFSET) >>> 2] >>> 0) + task * TASK_SIZE);
   }
 
+  function ringOwner(job: number, index: number): void {
+    const task = Math.floor((index >>> 0) / words[(job + JOB_REGIONS_OFFSET) >>> 2]);
+    ring((words[(job + JOB_TASKS_BASE_OFFSET) >>> 2] >>> 0) + task * TASK_SIZE);
+  }
+
   function regionPlace(entry: number, offset: number, length: number): number {
     const end = (offset >>> 0) + (length >>> 0);
     if (end > words[(entry + REGION_BYTES_OFFSET) >>> 2] >>> 0) return 0;
@@ -62,5 +67,5 @@ export function twinRegion({ words }: Memory, { loadWord, storeWord }: Sync, { h
     return entry === 0 ? 0 : regionPlace(entry, offset, length);
   }
 
-  return { regionOpen, regionClose, regionOf, isOwnerUp, regionPlace, placeOf };
+  return { regionOpen, regionClose, regionOf, isOwnerUp, ringOwner, regionPlace, placeOf };
 }

@@ -1,18 +1,25 @@
 // Falling asleep and being woken, by each kind of event: no wake-up is lost. The waiting is that of the runtime.
 import {
   CONTEXT_NOTICE_SEEN_OFFSET,
+  DESCRIPTOR_RMW,
+  INJECTION_STAGED_OFFSET,
+  RMW_ADD,
+  RMW_NOTIFY,
+  SLICE_BYTES,
   TASK_INTERRUPT_OFFSET,
   TASK_NOTICE_OFFSET,
+  TRANSFER_DONE,
   WAIT_ADVANCE_UNTIL,
   WAIT_TIMED_OUT,
 } from "../../../assembly/layout.js";
+import { Spins } from "../../../src/engine/spins.js";
 import type { Scenario } from "../scenario.js";
 import type { World } from "../world.js";
-import { messages, ORIGIN, rest, same, send, smallLane, TARGET, take } from "./support.js";
+import { messages, ORIGIN, openAtStart, rest, same, send, smallLane, TARGET, take } from "./support.js";
 
 const FOREVER = Number.POSITIVE_INFINITY;
 /** What a wait tells beside; of no meaning here. */
-const WAIT = { kind: WAIT_ADVANCE_UNTIL, restless: () => false };
+const WAIT = { kind: WAIT_ADVANCE_UNTIL, restless: () => false, spins: new Spins() };
 
 /** Waits until the target has taken `count` messages; whether it has. */
 function await_(world: World, count: number, timeout = FOREVER): boolean {
@@ -63,7 +70,72 @@ function room(lastLook: "room" | "send"): Scenario {
   };
 }
 
+/** Words of a region of task 0: what is put there, and the word that tells of it. */
+const DATA_WORD = 3;
+const TOLD_WORD = 5;
+
+const wordOf = ({ map }: World, word: number): number => map.heapBase + 4 * word;
+
+/** Task 1 adds 1 to the word that tells, and wakes the task that it belongs to. */
+function tell(world: World): void {
+  const { kernel, map } = world;
+  const descriptor = world.fifo(map.contexts) + INJECTION_STAGED_OFFSET;
+  const index = map.regions - 1;
+  const words = [DESCRIPTOR_RMW, RMW_ADD | RMW_NOTIFY, 0, 0, 0, index, 1, 4 * TOLD_WORD, 1, 0];
+  for (const [i, value] of words.entries()) world.store(descriptor + 4 * i, value);
+  const result = kernel.perform(map.job, descriptor, SLICE_BYTES);
+  if (result !== TRANSFER_DONE) throw new Error(`the change came to ${result}`);
+}
+
+/** Task 0 sleeps until the word that tells is so much above its start. */
+function awaitWord(world: World, rise: number): void {
+  const holds = (): boolean => world.kernel.loadWord(wordOf(world, TOLD_WORD)) >= TOLD_WORD + rise;
+  world.parker(0).wait({ poll: holds, peek: holds, ...WAIT, block: world.context(TARGET) }, FOREVER, 0);
+}
+
+/** A word that tells, and those who change it; what was put before is there. */
+const WORD_SCENARIOS: readonly Scenario[] = [
+  {
+    name: "a task sleeps until a word of its region tells that bytes have come",
+    setup: (world) => openAtStart(world, 0),
+    threads: [
+      (world) => {
+        awaitWord(world, 1);
+        world.note(world.load(wordOf(world, DATA_WORD)));
+        awaitWord(world, 2);
+      },
+      (world) => {
+        world.store(wordOf(world, DATA_WORD), 77);
+        tell(world);
+        tell(world);
+      },
+    ],
+    check(_, [seen = []]) {
+      same("bytes behind the word", seen, [77]);
+    },
+  },
+  {
+    name: "a task sleeps until a word and a message have come, each from another task",
+    setup(world) {
+      openAtStart(world, 0);
+      smallLane(world);
+    },
+    threads: [
+      (world) => {
+        awaitWord(world, 1);
+        await_(world, 1);
+      },
+      (world) => tell(world),
+      (world) => void send(world, world.kernel.laneOf(world.context(TARGET), ORIGIN), 0),
+    ],
+    check(world, [taken = []]) {
+      same("messages", [...taken, ...rest(world)], messages(1));
+    },
+  },
+];
+
 export const PARK_SCENARIOS: readonly Scenario[] = [
+  ...WORD_SCENARIOS,
   {
     name: "the target sleeps until it has two messages",
     setup: smallLane,
