@@ -1,15 +1,16 @@
 // How long a thread spins before it sleeps, counted in looks: by a clock that only stands where the test puts it.
 import { describe, expect, it } from "vitest";
-import { WAIT_TIMED_OUT } from "../../assembly/layout.js";
+import { TASK_SPINS_LOST_OFFSET, TASK_SPINS_WON_OFFSET, WAIT_TIMED_OUT } from "../../assembly/layout.js";
 import { type Awaited, Parker } from "../../src/engine/park.js";
 import { Spins } from "../../src/engine/spins.js";
+import { taskSlot } from "../../src/memory/map.js";
 import { Keepalive } from "../../src/support/keepalive.js";
 import { type Build, makeRig } from "../support/kernels.js";
 
 const SPIN_MS = 1;
 
 /** A Parker; what comes comes when `due` says so, and a sleep lasts for its whole timeout. */
-function bench(build: Build) {
+function bench(build: Build, cores = 2) {
   const { producer, memory, map } = makeRig({ producer: build });
   let now = 1;
   let looks = 0;
@@ -29,7 +30,7 @@ function bench(build: Build) {
   } as unknown as typeof producer;
   const clock = { now: () => now, origin: 0 };
   const witness = { tracer: undefined, patience: Number.POSITIVE_INFINITY };
-  const parker = new Parker(kernel, memory, map, 0, 2, clock, new Keepalive(), witness);
+  const parker = new Parker(kernel, memory, map, 0, cores, clock, new Keepalive(), witness);
   const awaited: Awaited = {
     kind: 0,
     block: map.contextsBase,
@@ -51,6 +52,11 @@ function bench(build: Build) {
       parker.wait(awaited, milliseconds, SPIN_MS);
       return { looks: looks - first, sleeps: sleeps - slept };
     },
+    /** Spins won and lost, as the task's slot counts them. */
+    spins() {
+      const slot = taskSlot(map, 0);
+      return [TASK_SPINS_WON_OFFSET, TASK_SPINS_LOST_OFFSET].map((offset) => memory.words[(slot + offset) >>> 2]);
+    },
     pause(milliseconds: number) {
       now += milliseconds;
     },
@@ -64,6 +70,27 @@ describe.each<Build>(["wasm", "twin"])("%s", (build) => {
     const { looks, sleeps } = bench(build).wait(10);
     expect(sleeps).toBe(1);
     expect(looks).toBeGreaterThan(8);
+  });
+
+  it("on one core nothing comes while a thread spins: it sleeps at once", () => {
+    const parker = bench(build, 1);
+    for (let i = 0; i < 3; i++) expect(parker.wait(10)).toEqual(ASLEEP);
+    expect(parker.spins()).toEqual([0, 0]);
+  });
+
+  it("counts what its spins come to, and does not spin for a while where they were in vain", () => {
+    const parker = bench(build);
+    parker.wait(10, 4);
+    expect(parker.spins()).toEqual([1, 0]);
+    parker.wait(0.1);
+    expect(parker.spins()).toEqual([1, 1]);
+    // Woken soon, which would make it spin, but for the loss.
+    expect(parker.wait(0.1)).toEqual(ASLEEP);
+    expect(parker.spins()).toEqual([1, 1]);
+    expect(parker.wait(0.1, 2).sleeps).toBe(1);
+    parker.pause(0.05);
+    expect(parker.wait(10).looks).toBeGreaterThan(8);
+    expect(parker.spins()).toEqual([1, 2]);
   });
 
   it("who has slept for long looks once and sleeps", () => {
