@@ -58,7 +58,10 @@ describe("pamir top", () => {
     // Tasks 1 and 2 play ping-pong, task 0 has sent to an id that nobody handles.
     expect(cells.slice(1).map((row) => Number(row[4]?.replaceAll(",", "")) > 0)).toEqual([true, true]);
     expect(cells[0]?.[4]).toBe("0");
-    expect(cells[1]?.[8]).toBe("640");
+    expect(cells[1]?.[10]).toBe("640");
+    // Spins won and lost: numbers, also where there are none.
+    for (const row of cells)
+      expect([row[6], row[7]]).toEqual([expect.stringMatching(/^\d/), expect.stringMatching(/^\d/)]);
   });
 
   it("--json: the dump, in an array", async () => {
