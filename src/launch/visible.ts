@@ -1,6 +1,6 @@
 // A job that `pamir top` may look at: its monitor answers on a local socket, in a folder that is its user's alone, with
 // what the job is, and its dump, as JSON over HTTP.
-import { nodeModule } from "../support/host.js";
+import { mayRead, nodeModule } from "../support/host.js";
 
 /** What is answered. */
 export interface Visible<Dump> {
@@ -16,6 +16,7 @@ export function socketFolder(): string | undefined {
   if (os === undefined) return undefined;
   // Named pipes have no folders: there the names begin alike.
   if (os.platform() === "win32") return "\\\\.\\pipe\\";
+  if (!mayRead({ name: "env", variable: "TMPDIR" }) || !mayRead({ name: "sys", kind: "uid" })) return undefined;
   // Not userInfo(), which throws for a user without an entry in the password file, as containers have them.
   return `${os.tmpdir()}/pamir-${process.getuid?.()}`;
 }

@@ -24,9 +24,21 @@ export function isNode(): boolean {
   return nodeModule("worker_threads") !== undefined;
 }
 
-/** A variable of the environment; undefined where there is none. */
+/** What Deno asks its user about before a program may read it. */
+type Permission = { readonly name: "env"; readonly variable: string } | { readonly name: "sys"; readonly kind: string };
+
+/** Whether this program may read something: everywhere but in Deno, which would ask the user, or throw. */
+export function mayRead(what: Permission): boolean {
+  const { Deno } = globalThis as {
+    Deno?: { permissions?: { querySync(permission: Permission): { readonly state: string } } };
+  };
+  const answer = Deno?.permissions?.querySync(what);
+  return answer === undefined || answer.state === "granted";
+}
+
+/** A variable of the environment; undefined where there is none, or Deno's permissions hide it. */
 export function environment(name: string): string | undefined {
-  return isNode() ? process.env[name] : undefined;
+  return isNode() && mayRead({ name: "env", variable: name }) ? process.env[name] : undefined;
 }
 
 /** Whether this thread may block: a page's own must not. Node's may, also where a document is feigned. */
@@ -74,5 +86,6 @@ export function uniqueName(): string {
 
 /** Name of the processor, as far as the host tells it. */
 export function processorName(): string {
+  if (!mayRead({ name: "sys", kind: "cpus" })) return "unknown";
   return nodeModule("os")?.cpus()[0]?.model.trim() ?? "unknown";
 }
