@@ -20,7 +20,7 @@ const quick = args.includes("--quick");
  */
 function perf() {
   return new Promise((resolve, reject) => {
-    const child = spawn(process.execPath, [join(root, "dist/cli.js"), "perf", "--json", ...args], {
+    const child = spawn(process.execPath, [join(root, "dist/cli.js"), "perf", "--json", "--goals", ...args], {
       stdio: ["ignore", "pipe", "inherit"],
     });
     /** @type {Buffer[]} */

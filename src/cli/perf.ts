@@ -1,7 +1,7 @@
 // `pamir perf`.
 import { conduct } from "./perf/conduct.js";
 import { parsePerf, perfHelp } from "./perf/options.js";
-import { reportOf, textOf } from "./perf/report.js";
+import { jsonOf, reportOf, textOf } from "./perf/report.js";
 
 const VOID = 3;
 
@@ -14,7 +14,7 @@ export async function perf(args: string[]): Promise<number> {
   }
   const outcome = await conduct(options, progress);
   const report = reportOf(outcome);
-  process.stdout.write(options.json ? `${JSON.stringify(report, null, 2)}\n` : textOf(report));
+  process.stdout.write(options.json ? jsonOf(report, options.goals) : textOf(report, options.goals));
   for (const { system, reason, failed } of outcome.skipped) {
     if (failed && system.startsWith("pamir")) {
       process.stderr.write(`pamir: ${system} failed: ${reason}\n`);

@@ -7,6 +7,7 @@ import { parseArgs } from "node:util";
 import { Worker } from "node:worker_threads";
 import { Table } from "console-table-printer";
 import { type Client, type Context, EAGAIN, errorText, launch, SUCCESS } from "pamir";
+import ProgressBar from "progress";
 import { conduct } from "./perf/conduct.js";
 import { type PerfOptions, parsePerf } from "./perf/options.js";
 import { reportOf } from "./perf/report.js";
@@ -22,15 +23,23 @@ const CHUNK_BYTES = 65536;
 
 const HEAP_BYTES_MIN = 64 * 1024 ** 2;
 
+/** Files that the summary lists. */
+const LISTED = 10;
+/** Characters of a file's name there: so that a line has at most 100. */
+const NAME_WIDTH = 21;
+
 const HELP = `pamir run: streams files from task 0 to task 1 and checks what arrives by SHA-256
 
-Usage: pamir run [--quick] [FILE]…
+Usage: pamir run [--all] [--quick] [FILE]…
 
   FILE                  without a file: the running Node itself, and pamir's own sources where they are
+  --all                 lists every file, with its SHA-256, rather than the ${LISTED} largest
+  --quick               tiny runs of the small messages: shows that it works, their numbers mean little
 
 Shown are bytes a second from the first send to the receiver's word that it has all (reading and hashing are not in it),
-by pamir with its kernels in WebAssembly and in TypeScript, and by postMessage with cloned and with transferred buffers.
-\`send\` is messages of 64 KiB; \`put\` one put from region to region and a fence, which tells that all is there. Then latency and rate of small messages (--quick: tiny runs of these, the numbers mean little).
+by pamir with its kernels in WebAssembly and in TypeScript, and by postMessage with cloned and with transferred buffers;
+the total of each way first. \`send\` is messages of 64 KiB; \`put\` one put from region to region and a fence, which tells
+that all is there. Then latency and rate of small messages.
 
 Exit codes: 0 all digests agree; 1 one differs; 2 a file can't be read.
 `;
@@ -40,7 +49,7 @@ export async function run(args: string[]): Promise<number> {
   const { values, positionals: names } = parseArgs({
     args,
     allowPositionals: true,
-    options: { help: { type: "boolean", short: "h" }, quick: { type: "boolean" } },
+    options: { help: { type: "boolean", short: "h" }, all: { type: "boolean" }, quick: { type: "boolean" } },
   });
   if (values.help) {
     process.stdout.write(HELP);
@@ -50,14 +59,28 @@ export async function run(args: string[]): Promise<number> {
   const contents = files.map(readFile);
   const digests = contents.map(sha256);
   const results = new Map<Path, Arrived[]>();
-  for (const path of PATHS) {
+  // On a terminal only: elsewhere it writes nothing.
+  const bar = new ProgressBar("[:bar] :current of :total files, :way", {
+    total: files.length * PATHS.length,
+    width: 30,
+    clear: true,
+    stream: process.stderr,
+  });
+  for (const way of PATHS) {
+    const arrived = (): void => bar.tick({ way });
+    bar.render({ way });
     results.set(
-      path,
-      !path.startsWith("postMessage") ? await overPamir(contents, path) : await overPostMessage(contents, path),
+      way,
+      way.startsWith("postMessage")
+        ? await overPostMessage(contents, way, arrived)
+        : await overPamir(contents, way, arrived),
     );
   }
-  const code = printFiles(files, contents, digests, results);
+  const code = printFiles(files, contents, digests, results, values.all ?? false);
   await printSpeeds(values.quick ?? false);
+  process.stdout.write(
+    `Just shown: ${files.length} ${files.length === 1 ? "file" : "files"} went from one thread of this process to another in ${PATHS.length} ways, as messages (send), by one\nput each, and by postMessage. \`pamir perf\` measures at length, \`pamir run FILE…\` streams your files.\n`,
+  );
   return code;
 }
 
@@ -67,7 +90,7 @@ export interface Arrived {
   readonly rate: number;
 }
 
-async function overPamir(contents: Buffer[], path: Path): Promise<Arrived[]> {
+async function overPamir(contents: Buffer[], path: Path, hasArrived: () => void): Promise<Arrived[]> {
   const kernel = path.startsWith("wasm") ? "wasm" : "ts";
   // For a file that is put there are two regions of its size.
   const heapBytes = 2 * Math.max(...contents.map(({ length }) => length)) + HEAP_BYTES_MIN;
@@ -87,7 +110,10 @@ async function overPamir(contents: Buffer[], path: Path): Promise<Arrived[]> {
   });
   const arrived: Arrived[] = [];
   const move = path.endsWith("put") ? putFile : streamFile;
-  for (const content of contents) arrived.push(move(client, context, content, answers));
+  for (const content of contents) {
+    arrived.push(move(client, context, content, answers));
+    hasArrived();
+  }
   client.close();
   await job.terminate();
   return arrived;
@@ -161,7 +187,7 @@ function wait(context: Context, condition: () => boolean): void {
  * The same with postMessage. Cloning a view clones all of its buffer, so each chunk has one of its own: made before the
  * clock runs for `clone`, which copies it again; while it runs for `transfer`, whose only copy this is.
  */
-async function overPostMessage(contents: Buffer[], path: Path): Promise<Arrived[]> {
+async function overPostMessage(contents: Buffer[], path: Path, hasArrived: () => void): Promise<Arrived[]> {
   const transfer = path.endsWith("transfer");
   const worker = new Worker(new URL("./tasks/run-post-message.js", import.meta.url));
   const answer = () => new Promise<unknown>((done) => worker.once("message", done));
@@ -188,45 +214,86 @@ async function overPostMessage(contents: Buffer[], path: Path): Promise<Arrived[
     const digest = answer();
     worker.postMessage("digest");
     arrived.push({ digest: String(await digest), rate: content.length / seconds });
+    hasArrived();
   }
   await worker.terminate();
   return arrived;
 }
 
-/** Prints the table; 1 if a digest differs from that of what was sent. */
+/**
+ * Prints the totals of each way, then the largest files, or all; 1 if a digest differs from that of what was sent.
+ * @param all every file, and its SHA-256 as `sha256sum` prints it
+ */
 export function printFiles(
   files: string[],
   contents: Buffer[],
   digests: string[],
   results: Map<Path, Arrived[]>,
+  all: boolean,
 ): number {
+  const names = files.map((file) => {
+    const short = relative(process.cwd(), file);
+    return short.length < file.length ? short : file;
+  });
+  const sizes = contents.map(({ length }) => length);
+  const bytes = sizes.reduce((sum, size) => sum + size, 0);
+  const totals = new Table({
+    shouldDisableColors: true,
+    columns: [
+      { name: "way", alignment: "left" },
+      { name: "files", alignment: "right" },
+      { name: "bytes", alignment: "right" },
+      { name: "GB/s", alignment: "right" },
+      { name: "SHA-256", alignment: "left" },
+    ],
+  });
+  let wrong = 0;
+  for (const way of PATHS) {
+    const arrived = results.get(way) as Arrived[];
+    const differing = arrived.filter(({ digest }, i) => digest !== digests[i]).length;
+    wrong += differing;
+    const seconds = arrived.reduce((sum, { rate }, i) => sum + (rate > 0 ? (sizes[i] as number) / rate : 0), 0);
+    totals.addRow({
+      way,
+      files: files.length,
+      bytes: bytes.toLocaleString("en"),
+      "GB/s": seconds > 0 ? (bytes / seconds / 1e9).toFixed(2) : "–",
+      "SHA-256": differing === 0 ? "all equal" : `${differing} WRONG`,
+    });
+  }
+  totals.printTable();
+  const order = [...files.keys()].sort((a, b) => (sizes[b] as number) - (sizes[a] as number));
+  const listed = all ? [...files.keys()] : order.slice(0, LISTED);
+  const rest = files.length - listed.length;
+  process.stdout.write(
+    rest > 0 ? `GB/s of the ${LISTED} largest files (--all lists all ${files.length}):\n` : "GB/s of each file:\n",
+  );
   const table = new Table({
     shouldDisableColors: true,
     columns: [
       { name: "file", alignment: "left" },
       { name: "bytes", alignment: "right" },
-      { name: "SHA-256", alignment: "left" },
-      ...PATHS.map((path) => ({ name: path, title: `${path} GB/s`, alignment: "right" as const })),
+      ...PATHS.map((path) => ({ name: path, title: path.replace("postMessage ", ""), alignment: "right" as const })),
     ],
   });
-  let wrong = 0;
-  files.forEach((file, i) => {
+  for (const i of listed) {
+    const name = names[i] as string;
     const row: Record<string, string> = {
-      file: relative(process.cwd(), file).length < file.length ? relative(process.cwd(), file) : file,
-      bytes: (contents[i] as Buffer).length.toLocaleString("en"),
-      "SHA-256": `${(digests[i] as string).slice(0, 16)}…`,
+      file: name.length > NAME_WIDTH ? `…${name.slice(1 - NAME_WIDTH)}` : name,
+      bytes: (sizes[i] as number).toLocaleString("en"),
     };
     for (const path of PATHS) {
       const { digest, rate } = (results.get(path) as Arrived[])[i] as Arrived;
-      const same = digest === digests[i];
-      if (!same) wrong++;
-      row[path] = same ? (rate / 1e9).toFixed(2) : "WRONG DIGEST";
+      row[path] = digest === digests[i] ? (rate / 1e9).toFixed(2) : "WRONG";
     }
     table.addRow(row);
-  });
+  }
   table.printTable();
-  if (wrong > 0) process.stderr.write(`pamir run: ${wrong} digests differ from what was sent\n`);
-  else process.stdout.write(`${files.length} files × ${PATHS.length} ways: every SHA-256 equals that of the file.\n`);
+  if (all) for (const [i, name] of names.entries()) process.stdout.write(`${digests[i]}  ${name}\n`);
+  const broken = files.filter((_, i) => PATHS.some((path) => results.get(path)?.[i]?.digest !== digests[i]));
+  if (wrong > 0) {
+    process.stderr.write(`pamir run: ${wrong} digests differ from what was sent: ${broken.join(", ")}\n`);
+  } else process.stdout.write(`${files.length} files × ${PATHS.length} ways: every SHA-256 equals that of the file.\n`);
   return wrong > 0 ? 1 : 0;
 }
 

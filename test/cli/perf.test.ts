@@ -8,6 +8,7 @@ import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
 import { within } from "../../src/cli/perf/peers.js";
 import { parseList } from "../../src/cli/perf/processors.js";
+import { jsonOf, type Report, textOf } from "../../src/cli/perf/report.js";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 
@@ -55,6 +56,39 @@ function mostMemory(runs: number): number {
   const { stderr } = spawnSync(process.execPath, [...first, ...command], { encoding: "utf8", cwd: root });
   return Number(stderr);
 }
+
+it("shows goals only where they are asked for", () => {
+  const ratio = {
+    what: "am_lat 8 B against openmpi",
+    ratio: 0.8,
+    min: 0.7,
+    max: 0.9,
+    goal: "≤ 1",
+    hoped: "≤ 0.5",
+    met: true,
+  };
+  const report: Report = {
+    pamir: "0.1.0",
+    node: "v20",
+    cpu: "a processor",
+    date: "",
+    handoff_ns: [50],
+    void: false,
+    results: [],
+    handoff: "wasm",
+    pinned: [],
+    repeated: 0,
+    skipped: [],
+    ratios: [ratio],
+    notes: [],
+  };
+  const goals = /goal|hoped|met\b|≤/;
+  for (const show of [textOf, jsonOf]) {
+    expect(show(report, false)).toContain(ratio.what);
+    expect(show(report, false)).not.toMatch(goals);
+    expect(show(report, true)).toMatch(goals);
+  }
+});
 
 describe("pamir perf --quick --json", () => {
   it("has the memory of one run at a time: of 1 GiB each, 24 GiB were not enough", () => {

@@ -27,13 +27,53 @@ describe("pamir run", () => {
       writeFileSync(file, content);
       return { file, digest: createHash("sha256").update(content).digest("hex") };
     });
-    const { status, stdout, stderr } = run("--quick", ...files.map(({ file }) => file));
+    const { status, stdout, stderr } = run("--quick", "--all", ...files.map(({ file }) => file));
     expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
-    for (const { digest } of files) expect(stdout).toContain(digest.slice(0, 16));
+    for (const { digest, file } of files) expect(stdout).toContain(`${digest}  ${file}`);
+    expect(stdout.match(/^│ \w+ (send|put|clone|transfer) +│ +4 │ +265,538 │ +[\d.]+ │ all equal │$/gm)).toHaveLength(
+      6,
+    );
+    expect(stdout).toMatch(/^Just shown: 4 files went from one thread/m);
     expect(stdout).toContain("4 files × 6 ways: every SHA-256 equals that of the file.");
     for (const system of ["pamir-wasm", "pamir-ts", "postMessage"]) {
       expect(stdout).toMatch(new RegExp(`│ ${system} +│ +[\\d,]+ ns │ +[\\d.]+ M │`));
     }
+  });
+
+  it("lists the ten largest of many files, in lines of at most 100 characters; all of them where asked to", () => {
+    const names = Array.from(
+      { length: 12 },
+      (_, i) => `a-rather-long-name-of-a-file-${String.fromCharCode(97 + i)}.bin`,
+    );
+    const contents = names.map((_, i) => Buffer.alloc(10 ** 8 + i));
+    const results = new Map(
+      PATHS.map((path): [Path, Arrived[]] => [path, names.map(() => ({ digest: "x", rate: 99e9 }))]),
+    );
+    const shown = [false, true].map((all) => {
+      const written: string[] = [];
+      const spies = [
+        vi.spyOn(process.stdout, "write").mockImplementation((text) => written.push(String(text)) > 0),
+        vi.spyOn(console, "log").mockImplementation((text) => void written.push(`${text}\n`)),
+      ];
+      expect(
+        printFiles(
+          names,
+          contents,
+          names.map(() => "x"),
+          results,
+          all,
+        ),
+      ).toBe(0);
+      for (const spy of spies) spy.mockRestore();
+      return written.join("").split("\n");
+    });
+    const [summary = [], everything = []] = shown;
+    const listed = (lines: string[]) =>
+      lines.flatMap((line) => /^│ .*file-([a-z])\.bin/.exec(line)?.[1] ?? []).join("");
+    expect(listed(summary)).toBe("lkjihgfedc");
+    expect(listed(everything)).toBe("abcdefghijkl");
+    expect(Math.max(...summary.map((line) => line.length))).toBeLessThanOrEqual(100);
+    expect(summary).toContain("GB/s of the 10 largest files (--all lists all 12):");
   });
 
   it.each([
@@ -56,11 +96,11 @@ describe("pamir run", () => {
     const results = (digest: string) =>
       new Map(PATHS.map((path): [Path, Arrived[]] => [path, [{ digest, rate: 1e9 }]]));
     const codes = ["right", "wrong"].map((digest) =>
-      printFiles(["file"], [Buffer.alloc(3)], ["right"], results(digest)),
+      printFiles(["file"], [Buffer.alloc(3)], ["right"], results(digest), false),
     );
     for (const spy of spies) spy.mockRestore();
     expect(codes).toEqual([0, 1]);
     expect(written.join("")).toContain("6 digests differ from what was sent");
-    expect(written.join("")).toContain("WRONG DIGEST");
+    expect(written.join("")).toMatch(/1 WRONG .*│ +WRONG │/s);
   });
 });

@@ -44,7 +44,7 @@ async function messages(options) {
 
 /** What is tried, and how. @type {Record<string, () => Promise<void>>} */
 const CLAIMS = {
-  "tasks share memory": async () => assert.equal(info().rung, "shared"),
+  "tasks share memory": async () => assert.equal(info().mode, "shared"),
   "messages, WebAssembly kernels": () => messages({ kernel: "wasm" }),
   "messages, TypeScript kernels": () => messages({ kernel: "ts" }),
   "await call()": async () => {

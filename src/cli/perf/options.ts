@@ -11,6 +11,8 @@ export interface PerfOptions {
   readonly runs: number;
   readonly json: boolean;
   readonly quick: boolean;
+  /** Shows the goals of pamir's developers beside the ratios. */
+  readonly goals: boolean;
 }
 
 const BYTES_MAX = 2 ** 24;
@@ -23,7 +25,7 @@ export function perfHelp(): string {
     items.map(({ name, what }) => `  ${name.padEnd(21)} ${what}`).join("\n");
   return `pamir perf: measures messages between two threads, side by side with others
 
-Usage: pamir perf [--test NAME]… [--bytes N]… [--system NAME]… [--runs N] [--json] [--quick]
+Usage: pamir perf [--test NAME]… [--bytes N]… [--system NAME]… [--runs N] [--json] [--quick] [--goals]
 
   --test NAME           only this test; may be repeated
   --bytes N             payload in bytes instead of each test's own sizes; may be repeated
@@ -31,6 +33,7 @@ Usage: pamir perf [--test NAME]… [--bytes N]… [--system NAME]… [--runs N] 
   --runs N              runs of each, alternating between the systems (default ${RUNS}); medians are shown
   --json                one JSON object on standard output, nothing else
   --quick               tiny runs: shows that it works, the numbers mean little
+  --goals               beside each ratio, the goal of pamir's developers, and whether it is met
   --help                this text
 
 Tests:
@@ -54,6 +57,7 @@ export function parsePerf(args: string[]): PerfOptions | "help" {
       runs: { type: "string" },
       json: { type: "boolean" },
       quick: { type: "boolean" },
+      goals: { type: "boolean" },
       help: { type: "boolean", short: "h" },
     },
   });
@@ -82,5 +86,13 @@ export function parsePerf(args: string[]): PerfOptions | "help" {
     const names = (items: readonly { name: string }[]) => items.map(({ name }) => name).join(", ");
     throw new UsageError(`nothing to measure: ${names(systems)} has no ${names(tests)}`);
   }
-  return { tests, systems, bytes: [...new Set(bytes)], runs, json: values.json ?? false, quick };
+  return {
+    tests,
+    systems,
+    bytes: [...new Set(bytes)],
+    runs,
+    json: values.json ?? false,
+    quick,
+    goals: values.goals ?? false,
+  };
 }

@@ -126,8 +126,14 @@ function figure(result: Result): number | null {
   return unit === "ns" ? result.p50_ns : unit === "B/s" ? result.bytes_per_s : result.messages_per_s;
 }
 
-/** The report as tables. */
-export function textOf(report: Report): string {
+/** The report as JSON. @param goals beside each ratio, what pamir's developers want of it, and whether it is met */
+export function jsonOf(report: Report, goals: boolean): string {
+  const ratios = goals ? report.ratios : report.ratios.map(({ what, ratio, min, max }) => ({ what, ratio, min, max }));
+  return `${JSON.stringify({ ...report, ratios }, null, 2)}\n`;
+}
+
+/** The report as tables. @param goals beside each ratio, what pamir's developers want of it, and whether it is met */
+export function textOf(report: Report, goals: boolean): string {
   const { results, ratios, handoff_ns, pinned } = report;
   const table = new Table({
     columns: [
@@ -162,22 +168,26 @@ export function textOf(report: Report): string {
     `hand-off (${report.handoff}) around the runs: ${range}; ${report.repeated} runs were repeated`,
     table.render(),
   ];
-  if (ratios.length > 0) lines.push("pamir-wasm against others, median of the runs:", ratioTable(ratios));
+  if (ratios.length > 0) lines.push("pamir-wasm against others, median of the runs:", ratioTable(ratios, goals));
   for (const { system, reason } of report.skipped) lines.push(`left out: ${system}: ${reason}`);
   for (const note of report.notes) lines.push(`note: ${note}`);
   if (report.void) lines.push("VOID: the hand-off stayed above 1.3 times its best, so these numbers mean nothing");
   return `${lines.join("\n")}\n`;
 }
 
-function ratioTable(ratios: readonly Ratio[]): string {
+function ratioTable(ratios: readonly Ratio[], goals: boolean): string {
   const table = new Table({
     columns: [
       { name: "what", alignment: "left" },
       { name: "ratio", alignment: "right" },
       { name: "lowest to highest run", alignment: "right" },
-      { name: "goal", alignment: "right" },
-      { name: "hoped for", alignment: "right" },
-      { name: "met", alignment: "left" },
+      ...(goals
+        ? [
+            { name: "goal", alignment: "right" as const },
+            { name: "hoped for", alignment: "right" as const },
+            { name: "met", alignment: "left" as const },
+          ]
+        : []),
     ],
     shouldDisableColors: true,
   });
@@ -187,9 +197,7 @@ function ratioTable(ratios: readonly Ratio[]): string {
       what,
       ratio: number(ratio),
       "lowest to highest run": `${number(min)} – ${number(max)}`,
-      goal: goal ?? "",
-      "hoped for": hoped ?? "",
-      met: met === null ? "" : met ? "yes" : "NO",
+      ...(goals ? { goal: goal ?? "", "hoped for": hoped ?? "", met: met === null ? "" : met ? "yes" : "NO" } : {}),
     });
   }
   return table.render();
