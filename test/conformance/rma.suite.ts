@@ -36,8 +36,10 @@ import {
   REGION_SIZE,
   RMW_ADD,
   RMW_AND,
+  RMW_BEHIND,
   RMW_COMPARE,
   RMW_FETCH,
+  RMW_NOTIFY,
   RMW_OPERATION_MASK,
   RMW_OR,
   RMW_SET,
@@ -47,8 +49,10 @@ import {
   SLICE_BYTES,
   SLOT_COUNT_MAX,
   SLOT_COUNT_MIN,
+  TASK_BELL_OFFSET,
   TASK_CLOSED,
   TASK_DEAD,
+  TASK_PARKED_OFFSET,
   TASK_SIZE,
   TASK_STATE_OFFSET,
   TRANSFER_DONE,
@@ -1467,13 +1471,46 @@ export function rmaSuite(name: string, options: RigOptions): void {
       });
 
       it.each(WAYS)("an operation that there is not is refused, %s", (way) => {
-        const unknown = [0, 6, 7, RMW_FETCH, RMW_COMPARE, RMW_WIDE, RMW_WIDE | RMW_FETCH | 6, 64 | RMW_ADD];
+        const unknown = [0, 6, 7, RMW_FETCH, RMW_COMPARE, RMW_WIDE, RMW_WIDE | RMW_FETCH | 6, 256 | RMW_ADD];
         compare(() => {
           for (const operation of [...unknown, 0x102, 2 ** 31 + RMW_ADD, NONE]) {
             expect(rmw(way, operation, 1n, 0n, at(local), at(remote)), `operation ${operation}`).toBe(TRANSFER_INVALID);
           }
         }, nothing);
         if (way === "by a descriptor") expect(field(INJECTION_REFUSED_OFFSET)).toBe(unknown.length + 3);
+      });
+    });
+
+    describe("an RMW that tells of the transfer before it", () => {
+      const TELLS = RMW_ADD | RMW_NOTIFY | RMW_BEHIND;
+      /** How often the owner of the remote region has been rung, once it may be asleep. */
+      function armed(): () => number {
+        const owner = rig.task(Math.floor(remote.index / rig.map.regions));
+        rig.setWord(owner + TASK_PARKED_OFFSET, 1);
+        const before = rig.word(owner + TASK_BELL_OFFSET);
+        return () => rig.word(owner + TASK_BELL_OFFSET) - before;
+      }
+
+      it.each(WAYS)("wakes the owner of the region behind the change, and nobody where it was refused, %s", (way) => {
+        const rung = armed();
+        expect(rmw(way, RMW_SET | RMW_NOTIFY, 5n, 0n, at(local), at(remote, 8))).toBe(TRANSFER_DONE);
+        expect([rung(), rig.word(remote.base + 8)]).toEqual([1, 5]);
+        expect(rmw(way, RMW_SET | RMW_NOTIFY, 5n, 0n, at(local), at(remote, 2))).toBe(TRANSFER_INVALID);
+        expect(rmw(way, RMW_SET, 6n, 0n, at(local), at(remote, 8))).toBe(TRANSFER_DONE);
+        expect(rung()).toBe(1);
+      });
+
+      it("is done behind one that was done, and comes to the same as one that was not", () => {
+        rig.setWord(remote.base + 8, 0);
+        inject(DESCRIPTOR_PUT, 4, at(local), at(remote));
+        const done = injectRmw(TELLS, 1n, 0n, at(local), at(remote, 8), 1);
+        inject(DESCRIPTOR_PUT, 4, at(local), { ...at(remote), generation: 9 });
+        const refused = injectRmw(TELLS, 1n, 0n, at(local), at(remote, 8), 1);
+        const rung = armed();
+        runAll();
+        expect([taken(done + 1), taken(refused + 1)]).toEqual([TRANSFER_DONE, TRANSFER_REMOTE_CLOSED]);
+        expect(rig.word(remote.base + 8)).toBe(1);
+        expect(rung()).toBe(1);
       });
     });
 
@@ -1554,11 +1591,15 @@ export function rmaSuite(name: string, options: RigOptions): void {
         return { index, generation: (generation + delta) >>> 0, offset };
       }
 
-      /** What the engine is to make of a descriptor: its result; what it changes is changed in the map. */
+      /**
+       * What the engine is to make of a descriptor: its result; what it changes is changed in the map.
+       * @param before what came of the one before it in its FIFO
+       */
       function model(
         { kind, bytes, from, to, value, test }: Descriptor,
         map: Buffer,
         place: (pointer: number) => number,
+        before: number,
       ): number {
         const find = ({ index, generation }: Place): Region | undefined =>
           regions.slice(0, CLOSED).find((region) => region.index === index && region.generation === generation);
@@ -1575,7 +1616,8 @@ export function rmaSuite(name: string, options: RigOptions): void {
           return TRANSFER_DONE;
         }
         if (kind !== DESCRIPTOR_RMW) return TRANSFER_INVALID;
-        const known = RMW_OPERATION_MASK | RMW_FETCH | RMW_COMPARE | RMW_WIDE;
+        const known = RMW_OPERATION_MASK | RMW_FETCH | RMW_COMPARE | RMW_WIDE | RMW_NOTIFY | RMW_BEHIND;
+        if ((bytes & RMW_BEHIND) !== 0 && before !== TRANSFER_DONE) return before;
         const code = bytes & RMW_OPERATION_MASK;
         if (code < RMW_SET || code > RMW_XOR || bytes > known) return TRANSFER_INVALID;
         const fetches = (bytes & RMW_FETCH) !== 0;
@@ -1635,8 +1677,11 @@ export function rmaSuite(name: string, options: RigOptions): void {
               runAll();
             },
             (map, place) => {
+              let before = TRANSFER_DONE;
               for (const each of list) {
-                if (!setsBit(each.kind) && model(each, map, place) !== TRANSFER_DONE) refused++;
+                if (setsBit(each.kind)) continue;
+                before = model(each, map, place, before);
+                if (before !== TRANSFER_DONE) refused++;
               }
             },
           );
@@ -1665,8 +1710,11 @@ export function rmaSuite(name: string, options: RigOptions): void {
               }
             },
             (map, place) => {
+              let before = TRANSFER_DONE;
               for (const each of list) {
-                if (!setsBit(each.kind)) expect(model(each, map, place)).toBe(expected.shift());
+                if (setsBit(each.kind)) continue;
+                before = model(each, map, place, before);
+                expect(before).toBe(expected.shift());
               }
             },
           );
@@ -1684,7 +1732,7 @@ export function rmaSuite(name: string, options: RigOptions): void {
             (map, place) => {
               for (const each of list) {
                 if (each.kind >= DESCRIPTOR_PUT && each.kind <= DESCRIPTOR_RMW) {
-                  expect(model(each, map, place)).toBe(expected.shift());
+                  expect(model(each, map, place, TRANSFER_DONE)).toBe(expected.shift());
                 }
               }
             },
