@@ -16,12 +16,17 @@ declare module "vitest" {
  * The tests of the API start threads: each of them takes as long as dozens of others.
  */
 const LIMITS = {
-  quick: { variants: () => 1, tests: (file: string) => (isDear(file) ? 6 : 40) },
-  normal: { variants: (file: string) => (isDear(file) ? 1 : 2), tests: () => Number.POSITIVE_INFINITY },
+  quick: {
+    variants: () => 1,
+    tests: (file: string) => (isDear(file) ? 5 : isExplored(file) ? Number.POSITIVE_INFINITY : 20),
+  },
+  normal: { variants: (file: string) => (isCheap(file) ? 2 : 1), tests: () => Number.POSITIVE_INFINITY },
   deep: { variants: () => Number.POSITIVE_INFINITY, tests: () => Number.POSITIVE_INFINITY },
 };
 /** A person who runs some files by Vitest's own command wants all of them. */
 const limits = LIMITS[(process.env.PAMIR_EFFORT ?? "deep") as Effort];
+const isExplored = (file: string): boolean => file.startsWith("test/interleaving/");
+const isCheap = (file: string): boolean => /^test\/(boundary|conformance|differential)\//.test(file);
 const isDear = (file: string): boolean => /^test\/(api|cli|soak)\//.test(file);
 
 type Collected = (files: RunnerTestFile[]) => unknown;
