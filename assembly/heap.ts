@@ -13,6 +13,7 @@ import {
   JOB_HEAP_LOCK_OFFSET,
   JOB_HEAP_PAGES_OFFSET,
   JOB_HEAP_TABLE_OFFSET,
+  NONE,
   OPEN_BUSY,
   OPEN_NO_MEMORY,
   PAGE_SHIFT,
@@ -86,6 +87,26 @@ export function heapFree(job: usize, extent: usize): void {
   const entry = load<usize>(job, JOB_HEAP_TABLE_OFFSET) + (page << 2);
   // SYNC F (free): pairs with the look of heapAllocate().
   storeWord(entry, loadWord(entry) & EXTENT_PAGES_MASK);
+}
+
+/**
+ * Gives a region's extent to another task, or frees it, if it still is its owner's.
+ * @param to the task that owns it from now on; NONE: it is free
+ * @returns 1; 0: it is not the owner's (any more)
+ */
+export function extentPass(job: usize, extent: usize, owner: u32, to: u32): u32 {
+  const page = <u32>((extent - load<usize>(job, JOB_HEAP_BASE_OFFSET)) >>> PAGE_SHIFT);
+  const entry = load<usize>(job, JOB_HEAP_TABLE_OFFSET) + (page << 2);
+  const word = loadWord(entry);
+  const pages = word & EXTENT_PAGES_MASK;
+  if (word != regionWord(owner, pages)) return 0;
+  // SYNC F (pass): compares too. A target that keeps a buffer passes it; its origin may free it, once the target has ended.
+  return u32(exchangeIf(entry, word, to == NONE ? pages : regionWord(to, pages)) == word);
+}
+
+/** What the table says of a region's extent. */
+function regionWord(owner: u32, pages: u32): u32 {
+  return (EXTENT_REGION << EXTENT_STATE_SHIFT) | (owner << EXTENT_OWNER_SHIFT) | pages;
 }
 
 /** Whether a word of the table describes a lane of this owner. */

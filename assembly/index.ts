@@ -1,6 +1,7 @@
 // What the wasm module exports: the kernels, and which layout they were compiled for. Exports only.
 import { LAYOUT_HASH } from "./layout-hash";
 
+export { bufferRelease, bufferWant } from "./buffer";
 export {
   chainBreak,
   chainLeft,
@@ -14,7 +15,7 @@ export {
 export { completionTake } from "./completion";
 export { engineCall } from "./due";
 export { engineGiveUp, engineRun, inject, injectionInit, perform, submit } from "./engine";
-export { heapAllocate, heapFree, heapFreePages, heapInit, heapReclaim, regionAllocate } from "./heap";
+export { extentPass, heapAllocate, heapFree, heapFreePages, heapInit, heapReclaim, regionAllocate } from "./heap";
 export {
   copyBytes,
   laneAbort,

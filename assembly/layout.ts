@@ -123,6 +123,8 @@ export const JOB_SIZE: u32 = 640;
 //    32  alone      engine thread     itself    of its own slot: 1: that is a FIFO, and it alone was long
 //    36  spinsWon   the task          dump      spins in which what it waited for came, modulo 2^32
 //    40  spinsLost  the task          dump      spins behind which it slept, or in which another thread took its core
+//    44  pooled     the task          dump      bytes of its pool of buffers
+//    48  kept       the task          dump      bytes of received buffers that it keeps
 //   128  parked     the task          ringers   1 while the task may be asleep; only arming writes it       SYNC P
 //   256  bell       ringers           the task  what the task sleeps on; counts the rings                   SYNC P
 // ╘═════════════════════════════════════════════════════════════════════════════════════════════════════════════════╛
@@ -137,6 +139,8 @@ export const TASK_TURN_OFFSET: u32 = 28;
 export const TASK_ALONE_OFFSET: u32 = 32;
 export const TASK_SPINS_WON_OFFSET: u32 = 36;
 export const TASK_SPINS_LOST_OFFSET: u32 = 40;
+export const TASK_POOLED_OFFSET: u32 = 44;
+export const TASK_KEPT_OFFSET: u32 = 48;
 export const TASK_PARKED_OFFSET: u32 = 128;
 export const TASK_BELL_OFFSET: u32 = 256;
 export const TASK_SIZE: u32 = 384;
@@ -322,6 +326,8 @@ export const KIND_MORE: u32 = 2;
 export const KIND_SWITCH: u32 = 3;
 /** A request to send (P1): body = an RTS, then the message's header; the payload stays where it is. */
 export const KIND_RTS: u32 = 4;
+/** A message whose payload lies in a buffer: body = a BUFFER record, then the message's header. */
+export const KIND_BUFFER: u32 = 5;
 /** Bytes before the message's in the body of a KIND_FIRST record. */
 export const FIRST_PREFIX_SIZE: u32 = 8;
 
@@ -350,6 +356,47 @@ export const RTS_WINDOW_OFFSET: u32 = 32;
 export const RTS_SIZE: u32 = 40;
 /** Portions of a ring through which a payload is staged. */
 export const STAGED_COUNT: u32 = 4;
+
+// ╒═════════════ BUFFER record, 24 bytes: where a payload lies; by itself in the body of a KIND_BUFFER record ═══════╕
+//     0  slot     pointer to its slot in the origin's BUFFER BLOCK
+//     4  extent   pointer to the extent that holds it
+//     8  place    pointer to its first byte
+//    12  bytes    of the payload
+//    16  given    1: the origin has given the extent away; 0: the extent goes back to the origin's pool
+//    20  (free)
+// ╘═════════════════════════════════════════════════════════════════════════════════════════════════════════════════╛
+export const BUFFER_SLOT_OFFSET: u32 = 0;
+export const BUFFER_EXTENT_OFFSET: u32 = 4;
+export const BUFFER_PLACE_OFFSET: u32 = 8;
+export const BUFFER_BYTES_OFFSET: u32 = 12;
+export const BUFFER_GIVEN_OFFSET: u32 = 16;
+export const BUFFER_SIZE: u32 = 24;
+
+// ╒═════════════ POOL block, one page: an extent of a task that has sent a payload in a buffer ══════════════════════╕
+//  byte  field      writer    readers   meaning
+//     0  wanted     origin    target    1 while a context of the origin waits for a buffer                  SYNC J
+//     4  task       origin    target    pointer to the origin's task slot           plain: written before any record
+//   128  slots[960] origin,   origin    BUFFER_SENT: the target reads it; the target stores one of the two others:
+//                   target              BUFFER_FREE: it is the pool's again; BUFFER_GONE: it is the target's  SYNC A
+//  An extent has one owner at each time, in the heap's table: the origin's task, or, once the target keeps it, the
+//  target's. The target changes the owner before it stores BUFFER_GONE.
+// ╘═════════════════════════════════════════════════════════════════════════════════════════════════════════════════╛
+export const POOL_WANTED_OFFSET: u32 = 0;
+export const POOL_TASK_OFFSET: u32 = 4;
+export const POOL_SLOTS_OFFSET: u32 = 128;
+export const POOL_SLOTS: u32 = 960;
+export const POOL_SIZE: u32 = 4096;
+export const BUFFER_FREE: u32 = 0;
+export const BUFFER_SENT: u32 = 1;
+export const BUFFER_GONE: u32 = 2;
+/** A payload of so many bytes or more goes in a buffer, where the heap has room for it. */
+export const BUFFER_PAYLOAD_MIN: u32 = 16384;
+/** A pool grows to so many bytes before it uses a buffer again: beyond a second-level cache, within a third. */
+export const POOL_FOOTPRINT: u32 = 4194304;
+/** Bytes in buffers that one target has not read yet; at least two buffers. */
+export const POOL_UNREAD_MAX: u32 = 4194304;
+/** Pools of all tasks together have at most this part of the heap: a half. */
+export const POOL_HEAP_SHIFT: u32 = 1;
 
 // ╒═════════════ HEAP: pages of 4 KiB; extents are runs of pages ═══════════════════════════════════════════════════╕
 //  table[p], for the first page p of an extent: state << 30 | owner << 20 | pages. Following the lengths from page 0

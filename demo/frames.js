@@ -80,7 +80,7 @@ async function byPamir(engine, bytes) {
     const onLocal = (/** @type {unknown} */ _, /** @type {number} */ came) => {
       result = came;
     };
-    const begun = context.send({ to: job.client.endpoint(1), dispatch: PAYLOAD, payload, onLocal });
+    const begun = context.send({ to: job.client.endpoint(1), dispatch: PAYLOAD, payload, rendezvous: true, onLocal });
     await until(() => begun !== SUCCESS || result >= 0);
     const figures = await stop();
 

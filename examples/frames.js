@@ -93,7 +93,7 @@ async function byPamir(engine, bytes) {
     check(result);
     isThere = true;
   };
-  check(context.send({ to: target, dispatch: PAYLOAD, payload, onLocal }));
+  check(context.send({ to: target, dispatch: PAYLOAD, payload, rendezvous: true, onLocal }));
   await until(() => isThere);
   const figures = await stop();
 

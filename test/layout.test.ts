@@ -45,6 +45,7 @@ const AREAS: [area: string, end: number, fields: number][] = [
   ["TASK slot", layout.TASK_SIZE, 5],
   ["CONTEXT block", layout.CONTEXT_LANES_OFFSET, 14],
   ["LANE:", layout.LANE_CONTROL_SIZE, 20],
+  ["POOL block", layout.POOL_SIZE, 3],
   ["QUEUE:", layout.QUEUE_SLOTS_OFFSET, 13],
 ];
 

@@ -83,8 +83,9 @@ test("what package.json exports is there, and nothing is depended on at run time
 // 30 KB are for messages, 5 for one-sided operations, 2 for browsers and deaths, 3 for jobs without shared memory, 6 for
 // calls, streams and tasks that come later, 8 for traces, debug mode, what a dump says, and contexts that close, 8 for self-pacing transfers,
 // 10 for the engine thread, 6 of them its source, a string, which has the engine's part of the twin for hosts without wasm,
-// 1 for bounds on what others say.
-test("the bundle of import 'pamir' is at most 80 KB minified and gzipped, the wasm at most 16 KB", async () => {
+// 1 for bounds on what others say, 4 for buffers, kept and given regions, 8 for arguments that are checked, failures that are
+// told, waits that learn and puts that notify.
+test("the bundle of import 'pamir' is at most 92 KB minified and gzipped, the wasm at most 16 KB", async () => {
   const { outputFiles } = await build({
     entryPoints: ["dist/index.js"],
     bundle: true,
@@ -92,7 +93,7 @@ test("the bundle of import 'pamir' is at most 80 KB minified and gzipped, the wa
     format: "esm",
     write: false,
   });
-  expect(gzipSync((outputFiles[0] as { contents: Uint8Array }).contents).length).toBeLessThanOrEqual(80_000);
+  expect(gzipSync((outputFiles[0] as { contents: Uint8Array }).contents).length).toBeLessThanOrEqual(92_000);
   expect(statSync("dist/pamir.wasm").size).toBeLessThanOrEqual(16_000);
 });
 

@@ -42,6 +42,11 @@ export interface Kernel {
   regionAllocate(job: number, pages: number, owner: number): number;
   heapReclaim(job: number, owner: number): void;
   heapFreePages(job: number): number;
+  extentPass(job: number, extent: number, owner: number, to: number): number;
+
+  // buffers
+  bufferRelease(slot: number, state: number): void;
+  bufferWant(pool: number, wanted: number): void;
 
   // lanes, the producer's side
   copyBytes(to: number, from: number, bytes: number): void;

@@ -3,6 +3,7 @@ import type { ContextEngine } from "../engine/engine.js";
 import type { Kernel, Memory } from "../kernel/kernel.js";
 import type { MemoryMap } from "../memory/map.js";
 import type { Clock } from "../support/clock.js";
+import type { Buffers } from "../transport/buffers.js";
 import type { ShmLanes } from "../transport/shm.js";
 import type { CompletionQueue } from "./completion.js";
 
@@ -16,5 +17,7 @@ export interface Base {
   readonly block: number;
   readonly engine: ContextEngine;
   readonly lanes: ShmLanes;
+  /** The pool of its task. */
+  readonly buffers: Buffers;
   readonly completions: CompletionQueue;
 }

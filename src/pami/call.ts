@@ -149,21 +149,7 @@ export class Calls {
   readonly onReply = (message: Message): void => {
     const number = message.headerWord(0);
     const status = message.headerWord(4);
-    if (!this.#pending.has(number)) {
-      if (!message.immediate) message.discard();
-      return;
-    }
-    if (message.immediate) {
-      const reply = message.copy();
-      this.#settle(number, status, reply, message.origin);
-      return;
-    }
-    const { origin } = message;
-    const reply = new Uint8Array(message.payloadBytes);
-    // Where its sender ends in the middle, the call does too.
-    message.receive(reply, (_, result) => {
-      if (result === SUCCESS) this.#settle(number, status, reply, origin);
-    });
+    if (this.#pending.has(number)) this.#settle(number, status, message.copy(), message.origin);
   };
 
   #settle(number: number, status: number, reply: Uint8Array, origin: Endpoint): void {

@@ -3,6 +3,7 @@ import {
   DISPATCH_ID_MAX,
   JOB_CORES_OFFSET,
   JOB_STARTED_OFFSET,
+  POOL_SIZE,
   RECV_IMMEDIATE_MAX,
   SEND_IMMEDIATE_MAX,
   TASK_ABSENT,
@@ -21,6 +22,7 @@ import { hardwareThreads } from "../support/cores.js";
 import { diagnostics } from "../support/diagnostics.js";
 import { processorName } from "../support/host.js";
 import { Keepalive } from "../support/keepalive.js";
+import { Buffers } from "../transport/buffers.js";
 import { DESK_BYTES } from "../transport/desk.js";
 import type { Relay } from "../transport/relay.js";
 import { Context, type ContextHost, type ContextOptions } from "./context.js";
@@ -31,6 +33,7 @@ import { checkInteger, PamiError, show } from "./error.js";
 import { type MemRegion, RegionTable } from "./memregion.js";
 import { tellOfClose, tellOfEnd } from "./notice.js";
 import type { ProgressOptions } from "./waits.js";
+import { regionIfAny } from "./window.js";
 
 /** What `client.query` answers, by name. */
 export interface Attributes {
@@ -142,7 +145,13 @@ export class Client {
     this.kernel = kernel.name;
     this.bytes = memory.bytes;
     this.#ended = new Uint8Array(map.tasks);
-    this.#regions = new RegionTable(kernel, memory, map, task, parts.debug !== undefined);
+    const makeBlock = () => {
+      const region = regionIfAny(this.#regions, POOL_SIZE);
+      return region && { pointer: region.bytes.byteOffset, close: () => region.close() };
+    };
+    const buffers = new Buffers(kernel, memory, map, task, () => this.#regions.reclaim(), makeBlock);
+    const trim = () => buffers.trim();
+    this.#regions = new RegionTable(kernel, memory, map, task, parts.debug !== undefined, buffers.share, trim);
     this.#interrupts = kernel.loadWord(this.#slot + TASK_INTERRUPT_OFFSET);
     // SYNC D (up): pairs with those who look whether the task has ended.
     const state = kernel.exchangeIf(this.#slot + TASK_STATE_OFFSET, TASK_ABSENT, TASK_UP);
@@ -182,6 +191,11 @@ export class Client {
       refresh: () => this.#refresh(),
       hasEnded: (number) => this.#ended[number] !== 0,
       regions: this.#regions,
+      buffers,
+      reclaim: () => {
+        this.#regions.reclaim();
+        buffers.trim();
+      },
       chains: parts.relay?.chains,
       contextClosed: (context, ordinal) => {
         this.#contexts.delete(context.index);

@@ -23,6 +23,7 @@ import type { Kernel, Memory } from "../kernel/kernel.js";
 import { contextBlock, isClosed, type MemoryMap, ordinalOf } from "../memory/map.js";
 import { diagnostics } from "../support/diagnostics.js";
 import type { AbortSignalLike } from "../support/like.js";
+import type { Buffers } from "../transport/buffers.js";
 import type { Chains } from "../transport/chains.js";
 import { ShmLanes } from "../transport/shm.js";
 import { bytesOf, Calls } from "./call.js";
@@ -91,6 +92,10 @@ export interface ContextHost extends WaitHost {
   hasEnded(task: number): boolean;
   /** The regions of its task. */
   readonly regions: RegionTable;
+  /** The pool of its task. */
+  readonly buffers: Buffers;
+  /** Gives the heap back what this task has closed and nothing uses any more, and what its pool has idle. */
+  reclaim(): void;
   /** The relay's, where tasks share no memory. */
   readonly chains: Chains | undefined;
   contextClosed(context: Context, ordinal: number): void;
@@ -150,10 +155,11 @@ export class Context {
     this.index = index;
     this.endpoint = endpointOf(task, index);
     const block = contextBlock(map, ordinal);
-    const lanes = new ShmLanes(kernel, memory, map, ordinal, () => host.regions.reclaim());
+    const lanes = new ShmLanes(kernel, memory, map, ordinal, () => host.reclaim());
     const completions = debug ? new TimedCompletions(debug, this.endpoint) : new CompletionQueue();
     const engine = new ContextEngine(kernel, map, ordinal);
-    const base = { kernel, memory, map, clock, ordinal, block, engine, lanes, completions };
+    const { buffers } = host;
+    const base = { kernel, memory, map, clock, ordinal, block, engine, lanes, buffers, completions };
     const trail = tracer && new Trail(tracer, this.endpoint, map.contexts);
     this.#host = host;
     this.#engine = engine;
@@ -168,8 +174,8 @@ export class Context {
     const rendezvous = new Rendezvous(base, host.regions, host.chains, options);
     this.#rendezvous = rendezvous;
     this.#sender = trail
-      ? new TracedSender(trail, base, rendezvous.offers, pendingBytes)
-      : new Sender(base, rendezvous.offers, pendingBytes);
+      ? new TracedSender(trail, base, rendezvous.offers, host.regions, pendingBytes)
+      : new Sender(base, rendezvous.offers, host.regions, pendingBytes);
     const tell = (to: Endpoint, id: number, payload: Uint8Array): void => {
       this.#sender.sendOwn(to, id, NO_HEADER, payload, undefined);
     };
@@ -201,8 +207,10 @@ export class Context {
       unexpectedBytes,
       calls,
       rendezvous.intake,
+      host.regions,
       onReply,
       (to: Endpoint) => this.#targetGone(to),
+      () => this.#advancing,
     ] as const;
     const isPlain = trail === undefined && debug === undefined;
     this.#receiver = isPlain ? new Receiver(...given) : new ObservedReceiver(trail, debug, this.endpoint, ...given);
@@ -387,7 +395,8 @@ export class Context {
 
   /**
    * Bytes of header (padded to 8) and payload of a message to an endpoint that is accepted now for certain. A larger one
-   * may be accepted too: its lane may be replaced by a larger one. Of what is offered it says nothing.
+   * may be accepted too: its lane may be replaced by a larger one, or its payload go in a buffer. It is less than 16 KiB
+   * while the target has as many large payloads to read as it may have. Of what is offered it says nothing.
    * @throws PAMIR_INVAL, PAMIR_CLOSED
    */
   room(to: Endpoint): number {
@@ -400,7 +409,7 @@ export class Context {
    * ends, or with ENOMEM if there is no memory for its lane. Behind a send that was refused with EAGAIN because as many
    * payloads are offered to the target as may be, once one more may be. Without a callback, returns a promise of the same,
    * and advances meanwhile.
-   * @param bytes header, padded to 8, and payload: at most RECV_IMMEDIATE_MAX
+   * @param bytes header, padded to 8, and payload
    * @throws PAMIR_INVAL; the promise as progress(), PAMIR_SHUTDOWN and PAMIR_NO_MEMORY
    */
   whenRoom(to: Endpoint, bytes: number, options?: ProgressOptions): Promise<void>;
@@ -595,8 +604,8 @@ export class Context {
 
   /**
    * Lets go of what this context holds for endpoints that it will not talk to for a while: the memory of the lanes to
-   * them, 24 KiB or more each, which a target frees once it has read what is in it. Whatever is sent later takes it up
-   * again by itself.
+   * them, 24 KiB or more each, which a target frees once it has read what is in it, and the idle buffers of its task.
+   * Whatever is sent later takes it up again by itself.
    * @returns SUCCESS, or EAGAIN: a lane is full, advance and try again; the others are let go of
    * @throws PAMIR_INVAL for this context's own endpoint, or while a message or a reservation is under way to one
    */

@@ -15,6 +15,12 @@ export type Hint = "default" | "enable" | "disable";
 
 /** What a handler asks for; hard: honoured, or `dispatch()` throws PAMIR_HINT. */
 export interface DispatchHints {
+  /**
+   * `whole` (default): the handler runs once all of a message is here, at any size, and reads it in place. `early`: for a
+   * message of more than RECV_IMMEDIATE_MAX bytes it runs once the header is here, and says by `receive()` where the
+   * payload goes.
+   */
+  delivery?: "whole" | "early" | undefined;
   /** `enable`: every message arrives whole (a larger one is an error); `disable`: none does, not even of 0 bytes. */
   recvImmediate?: Hint | undefined;
   /** `disable`: headers are at most SEND_IMMEDIATE_MAX bytes. */
@@ -38,7 +44,7 @@ export interface DispatchHints {
 }
 
 /** For each hint, the value that pamir can't keep as a promise. */
-const REFUSED: Record<keyof DispatchHints, Hint | undefined> = {
+const REFUSED: Record<Exclude<keyof DispatchHints, "delivery">, Hint | undefined> = {
   recvImmediate: undefined,
   longHeader: undefined,
   recvContiguous: "disable",
@@ -53,14 +59,19 @@ const REFUSED: Record<keyof DispatchHints, Hint | undefined> = {
 
 /** Throws for a hint that does not exist or can't be honoured. */
 export function checkHints(hints: DispatchHints): void {
-  for (const [name, value] of Object.entries(hints)) {
+  const { delivery, ...others } = hints;
+  if (delivery !== undefined && delivery !== "whole" && delivery !== "early") {
+    throw new PamiError("PAMIR_HINT", `hint delivery is ${show(delivery)}, not "whole" or "early"`);
+  }
+  for (const [name, value] of Object.entries(others)) {
     if (!(name in REFUSED)) {
-      throw new PamiError("PAMIR_HINT", `hint ${name} is unknown; there are ${Object.keys(REFUSED).join(", ")}`);
+      const known = ["delivery", ...Object.keys(REFUSED)].join(", ");
+      throw new PamiError("PAMIR_HINT", `hint ${name} is unknown; there are ${known}`);
     }
     if (value !== undefined && value !== "default" && value !== "enable" && value !== "disable") {
       throw new PamiError("PAMIR_HINT", `hint ${name} is ${show(value)}, not "default", "enable" or "disable"`);
     }
-    if (value !== "default" && value === REFUSED[name as keyof DispatchHints]) {
+    if (value !== "default" && value === REFUSED[name as keyof typeof REFUSED]) {
       throw new PamiError("PAMIR_HINT", `hint ${name}: "${value}" can't be honoured here`);
     }
   }

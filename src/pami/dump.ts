@@ -40,7 +40,10 @@ import {
   LANE_TAIL_OFFSET,
   LANE_WANTED_SINCE_OFFSET,
   PAGE_SIZE,
+  TASK_CLOSED,
+  TASK_KEPT_OFFSET,
   TASK_PARKED_OFFSET,
+  TASK_POOLED_OFFSET,
   TASK_SINCE_OFFSET,
   TASK_SLEEPS_OFFSET,
   TASK_SPINS_LOST_OFFSET,
@@ -193,6 +196,10 @@ export interface HeapDump {
   readonly largest: number;
   /** Bytes of lanes and of regions, the closed ones included that may still be looked at; by the task that made them. */
   readonly owners: readonly { readonly task: number; readonly lanes: number; readonly regions: number }[];
+  /** Of those regions: bytes in pools of buffers for large payloads. */
+  readonly pooled: number;
+  /** Of those regions: bytes of received buffers that tasks keep. */
+  readonly kept: number;
 }
 
 /** A task. */
@@ -402,7 +409,14 @@ export function dumpData(map: MemoryMap, { words }: Memory, kernel: Loader, cloc
       largest = Math.max(largest, piece);
     }
     const used = owners.filter(({ lanes, regions }) => lanes + regions > 0);
-    return { bytes: map.heapPages * PAGE_SIZE, free, largest, owners: used };
+    let [pooled, kept] = [0, 0];
+    for (let task = 0; task < map.tasks; task++) {
+      const slot = taskSlot(map, task);
+      if (kernel.loadWord(slot + TASK_STATE_OFFSET) >= TASK_CLOSED) continue;
+      pooled += word(slot + TASK_POOLED_OFFSET);
+      kept += word(slot + TASK_KEPT_OFFSET);
+    }
+    return { bytes: map.heapPages * PAGE_SIZE, free, largest, owners: used, pooled, kept };
   }
 
   const started = kernel.loadWord(map.job + JOB_STARTED_OFFSET);
@@ -454,6 +468,7 @@ function engineText({ mode, parked }: EngineDump): string {
 
 function dumpText({ heap, engine, tasks, stuck }: Omit<Dump, "toString">): string {
   const lines = [`heap: ${heap.free} of ${heap.bytes} bytes free, ${heap.largest} in one piece`];
+  if (heap.pooled + heap.kept > 0) lines.push(`  buffers: ${heap.pooled} bytes in pools, ${heap.kept} bytes kept`);
   for (const { task, lanes, regions } of heap.owners) {
     lines.push(`  of task ${task}: lanes ${lanes} bytes, regions ${regions} bytes`);
   }

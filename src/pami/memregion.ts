@@ -9,6 +9,7 @@ import {
   OPEN_NO_MEMORY,
   PAGE_SIZE,
   TASK_CLOSED,
+  TASK_KEPT_OFFSET,
   TASK_NOTICE_OFFSET,
   TASK_STATE_OFFSET,
 } from "../../assembly/layout.js";
@@ -39,20 +40,25 @@ export function generationOf(handle: RegionHandle): number {
   return Math.floor(handle / HANDLE_INDEX_SIZE) >>> 0;
 }
 
+/** What is known of an open region by itself and its table. */
+interface Shared {
+  closed: boolean;
+  /** Whether others may be at it: its handle was read, or it was named in a one-sided operation. */
+  exposed: boolean;
+}
+
 /** A piece of the job's memory that its owner reads and writes as it likes, and others by one-sided operations. */
 export class MemRegion {
   /** The region's bytes. After close() they may show anything. */
   readonly bytes: Uint8Array<SharedArrayBuffer>;
   /** Bytes of the region. */
   readonly length: number;
-  /** For other tasks: send it to them in a message. */
-  readonly handle: RegionHandle;
   /** @internal */
   readonly index: number;
   /** @internal */
   readonly generation: number;
   readonly #close: (region: MemRegion) => void;
-  #closed = false;
+  readonly #shared: Shared;
 
   /** @internal */
   constructor(
@@ -60,18 +66,30 @@ export class MemRegion {
     index: number,
     generation: number,
     close: (region: MemRegion) => void,
+    shared: Shared = { closed: false, exposed: true },
   ) {
     this.bytes = bytes;
     this.length = bytes.length;
     this.index = index;
     this.generation = generation;
-    this.handle = generation * HANDLE_INDEX_SIZE + index;
+    this.#shared = shared;
     this.#close = close;
   }
 
-  /** Whether close() has been called. */
+  /** For other tasks: send it to them in a message. A region whose handle was read can't be given away (`transfer`). */
+  get handle(): RegionHandle {
+    this.#shared.exposed = true;
+    return this.generation * HANDLE_INDEX_SIZE + this.index;
+  }
+
+  /** @internal It is named in a one-sided operation: somebody else may be at it. */
+  expose(): void {
+    this.#shared.exposed = true;
+  }
+
+  /** Whether close() has been called, or it was given away. */
   get closed(): boolean {
-    return this.#closed;
+    return this.#shared.closed;
   }
 
   /**
@@ -80,8 +98,8 @@ export class MemRegion {
    * task), or needs memory. A second call does nothing.
    */
   close(): void {
-    if (this.#closed) return;
-    this.#closed = true;
+    if (this.#shared.closed) return;
+    this.#shared.closed = true;
     this.#close(this);
   }
 
@@ -119,6 +137,48 @@ export interface OpenRegion {
   readonly length: number;
 }
 
+/** As its table knows it. */
+interface Entry extends OpenRegion {
+  readonly extent: number;
+  readonly shared: Shared;
+  /** Whether it was received, and is counted as kept. */
+  readonly isKept: boolean;
+}
+
+/** A region that is given away with a message. */
+export class Gift {
+  /** Pointer to its extent. */
+  readonly extent: number;
+  readonly #accept: () => void;
+  readonly #free: () => void;
+  #state: "the caller's" | "the message's" | "passed" = "the caller's";
+
+  constructor(extent: number, accept: () => void, free: () => void) {
+    this.extent = extent;
+    this.#accept = accept;
+    this.#free = free;
+  }
+
+  /** The message is accepted: the caller's region is closed. */
+  accept(): void {
+    if (this.#state !== "the caller's") return;
+    this.#state = "the message's";
+    this.#accept();
+  }
+
+  /** The extent goes with the message's record. */
+  pass(): void {
+    this.#state = "passed";
+  }
+
+  /** The message is over: an extent that has not gone with it is freed. */
+  drop(): void {
+    if (this.#state !== "the message's") return;
+    this.#state = "passed";
+    this.#free();
+  }
+}
+
 /** The regions of one task. */
 export class RegionTable {
   readonly #kernel: Kernel;
@@ -127,13 +187,31 @@ export class RegionTable {
   readonly #task: number;
   readonly #free: number[] = [];
   /** Those that are open, the one that was found last first; not the regions themselves, of which nobody may know any more. */
-  readonly #open: OpenRegion[] = [];
+  readonly #open: Entry[] = [];
   #used = 0;
+  /** Bytes of the extents that were received and are kept, and how many they may be. */
+  #kept = 0;
+  readonly #keptMax: number;
+  readonly #trim: () => boolean;
   #closed: Closed[] = [];
   readonly #watch: RegionWatch | undefined;
 
-  /** @param debug warns of regions that are never closed */
-  constructor(kernel: Kernel, memory: Memory, map: MemoryMap, task: number, debug: boolean) {
+  /**
+   * @param debug warns of regions that are never closed
+   * @param keptMax bytes that it may keep of what it receives
+   * @param trim gives the heap back what this task's pool has idle; whether it had any
+   */
+  constructor(
+    kernel: Kernel,
+    memory: Memory,
+    map: MemoryMap,
+    task: number,
+    debug: boolean,
+    keptMax = 0,
+    trim = () => false,
+  ) {
+    this.#keptMax = keptMax;
+    this.#trim = trim;
     this.#kernel = kernel;
     this.#memory = memory;
     this.#map = map;
@@ -164,25 +242,98 @@ export class RegionTable {
               `${waiting} of closed regions wait for contexts to advance`,
       );
     }
-    const generation = this.#kernel.regionOpen(job, index, extent, bytes);
-    const view = this.#memory.bytes.subarray(extent, extent + bytes);
-    const region = new MemRegion(view, index, generation, (closed) => this.#close(closed, extent));
-    if (!isOurs) this.#watch?.opened(region);
-    if (!isOurs) this.#open.push({ index, generation, pointer: extent, length: bytes });
+    return this.#enter(index, extent, extent, bytes, isOurs, false);
+  }
+
+  /**
+   * Opens a region over a payload in a buffer, whose extent this task has received.
+   * @param owner the task that has sent it
+   * @param told called once the extent is this task's
+   * @throws PAMIR_NO_MEMORY: it keeps as much as it may already, or has no region left
+   */
+  adopt(owner: number, extent: number, place: number, bytes: number, told: () => void): MemRegion {
+    const { job, regions } = this.#map;
+    this.reclaim();
+    const size = extentBytes(place - extent + bytes);
+    if (this.#kept + size > this.#keptMax) {
+      throw new PamiError(
+        "PAMIR_NO_MEMORY",
+        `keep() of ${bytes} bytes: this task keeps ${this.#kept} of ${this.#keptMax} bytes that it may; close() some, or copy`,
+      );
+    }
+    const index = this.#takeIndex();
+    if (index === NONE) throw new PamiError("PAMIR_NO_MEMORY", `keep(): a task has at most ${regions} regions`);
+    this.#kernel.extentPass(job, extent, owner, this.#task);
+    told();
+    this.#countKept(size);
+    return this.#enter(index, extent, place, bytes, false, true);
+  }
+
+  /** Frees an extent that was given to this task with a message, and is not kept. */
+  release(owner: number, extent: number, told: () => void): void {
+    const { job } = this.#map;
+    this.#kernel.extentPass(job, extent, owner, this.#task);
+    told();
+    this.#kernel.heapFree(job, extent);
+  }
+
+  /**
+   * The region of a view, to be given away.
+   * @throws PAMIR_INVAL: the view lies in no region, or others may be at it
+   */
+  give(view: Uint8Array): Gift {
+    const entry = this.#find(view);
+    if (entry === undefined) {
+      throw new PamiError("PAMIR_INVAL", `transfer of a payload that lies in no open region of task ${this.#task}`);
+    }
+    if (entry.shared.exposed) {
+      throw new PamiError(
+        "PAMIR_INVAL",
+        "transfer of a region whose handle was read, or that was named in a one-sided operation: others may be at it",
+      );
+    }
+    const { job } = this.#map;
+    const accept = (): void => {
+      entry.shared.closed = true;
+      this.#leave(entry);
+      this.#free.push(entry.index);
+    };
+    return new Gift(entry.extent, accept, () => this.#kernel.heapFree(job, entry.extent));
+  }
+
+  #enter(index: number, extent: number, place: number, bytes: number, isOurs: boolean, isKept: boolean): MemRegion {
+    const generation = this.#kernel.regionOpen(this.#map.job, index, place, bytes);
+    const view = this.#memory.bytes.subarray(place, place + bytes);
+    const shared = { closed: false, exposed: isOurs };
+    const entry = { index, generation, pointer: place, length: bytes, extent, shared, isKept };
+    const region = new MemRegion(view, index, generation, () => this.#close(entry), shared);
+    if (!isOurs) this.#watch?.opened(region, shared);
+    if (!isOurs) this.#open.push(entry);
     return region;
   }
 
-  /** The open region of this task in which all bytes of a view lie, or undefined. */
-  find({ buffer, byteOffset, length }: Uint8Array): OpenRegion | undefined {
+  /** The open region of this task in which all bytes of a view lie, or undefined. Others may be at it from now on. */
+  find(view: Uint8Array): OpenRegion | undefined {
+    const found = this.#find(view);
+    if (found !== undefined) found.shared.exposed = true;
+    return found;
+  }
+
+  #find({ buffer, byteOffset, length }: Uint8Array): Entry | undefined {
     if (buffer !== this.#memory.buffer) return undefined;
     const place = this.#open.findIndex(
       (region) => byteOffset >= region.pointer && byteOffset + length <= region.pointer + region.length,
     );
     const found = this.#open[place];
     if (found === undefined) return undefined;
-    this.#open[place] = this.#open[0] as OpenRegion;
+    this.#open[place] = this.#open[0] as Entry;
     this.#open[0] = found;
     return found;
+  }
+
+  #countKept(bytes: number): void {
+    this.#kept += bytes;
+    this.#memory.words[(taskSlot(this.#map, this.#task) + TASK_KEPT_OFFSET) >>> 2] = this.#kept;
   }
 
   /** The client closes: what is open goes with the task. */
@@ -211,7 +362,13 @@ export class RegionTable {
 
   #allocate(bytes: number): number {
     const pages = Math.ceil(bytes / PAGE_SIZE);
-    if (!isToSpare(this.#kernel, this.#map, pages * PAGE_SIZE)) return OPEN_NO_MEMORY;
+    const isThere = (): boolean => isToSpare(this.#kernel, this.#map, pages * PAGE_SIZE);
+    if (!isThere() && !(this.#trim() && isThere())) return OPEN_NO_MEMORY;
+    const extent = this.#take(pages);
+    return extent === OPEN_NO_MEMORY && this.#trim() ? this.#take(pages) : extent;
+  }
+
+  #take(pages: number): number {
     for (let tries = 0; tries < BUSY_TRIES; tries++) {
       const extent = this.#kernel.regionAllocate(this.#map.job, pages, this.#task);
       if (extent !== OPEN_BUSY) return extent;
@@ -219,12 +376,24 @@ export class RegionTable {
     throw new PamiError("PAMIR_BUSY", `the heap was locked at each of ${BUSY_TRIES} attempts: try again`);
   }
 
-  #close(region: MemRegion, extent: number): void {
-    const { job, tasks } = this.#map;
-    this.#watch?.closed(region);
-    const place = this.#open.findIndex(({ index }) => index === region.index);
+  /** A region is one no more. */
+  #leave(entry: Entry): void {
+    this.#watch?.closed(entry.index, entry.shared);
+    const place = this.#open.indexOf(entry);
     if (place >= 0) this.#open.splice(place, 1);
-    this.#kernel.regionClose(job, region.index);
+    this.#kernel.regionClose(this.#map.job, entry.index);
+    if (entry.isKept) this.#countKept(-extentBytes(entry.pointer - entry.extent + entry.length));
+  }
+
+  #close(entry: Entry): void {
+    const { job, tasks } = this.#map;
+    this.#leave(entry);
+    if (!entry.shared.exposed) {
+      // Nothing can be at it but this task: it is free at once, and no other task has to hear of it.
+      this.#kernel.heapFree(job, entry.extent);
+      this.#free.push(entry.index);
+      return;
+    }
     // SYNC N (close): the entry is closed before each notice; a context that has seen the notice finds it closed.
     const notices = Array.from({ length: tasks }, (_, task) => {
       const slot = taskSlot(this.#map, task);
@@ -233,7 +402,7 @@ export class RegionTable {
       return notice;
     });
     const engineNotice = tellEngine(this.#kernel, this.#map);
-    this.#closed.push({ index: region.index, extent, bytes: region.length, notices, engineNotice });
+    this.#closed.push({ index: entry.index, extent: entry.extent, bytes: entry.length, notices, engineNotice });
   }
 
   /** Whether every context, and the engine thread, has acknowledged the notice of the closing, or ended. */
@@ -247,4 +416,9 @@ export class RegionTable {
       return true;
     });
   }
+}
+
+/** Bytes of an extent with so many. */
+function extentBytes(bytes: number): number {
+  return Math.ceil(bytes / PAGE_SIZE) * PAGE_SIZE;
 }

@@ -4,12 +4,21 @@ import { copyInto } from "../support/copy.js";
 import { type Endpoint, taskOf } from "./endpoint.js";
 import { PamiError, show } from "./error.js";
 import { checkReceive, type ReceiveOptions } from "./intake.js";
+import type { MemRegion } from "./memregion.js";
 import type { Callback } from "./result.js";
 
 /** Where a message's bytes lie. */
 export interface Bytes {
   readonly words: Int32Array;
   readonly bytes: Uint8Array;
+}
+
+/** What a message needs of its context. */
+export interface MessageHost {
+  /** Makes a region of the payload of the message in hand. */
+  keep(message: Message): MemRegion;
+  /** Has a callback called in a later `advance()`, with SUCCESS. */
+  complete(onComplete: Callback, cookie: unknown): void;
 }
 
 /** Where a large message goes, as its handler said. */
@@ -33,12 +42,16 @@ export class Message {
   headerOffset = 0;
   /** Where the payload begins in `bytes`; a multiple of 8. Meaningless unless `immediate`. */
   payloadOffset = 0;
-  /** Whether all of the payload is here. If not, the handler calls `receive()` or `discard()` before it returns. */
+  /**
+   * Whether all of the payload is here, as it is unless its sender has asked for `rendezvous`, or the dispatch id for
+   * `delivery: "early"`. If not, the handler calls `receive()` or `discard()` before it returns.
+   */
   immediate = true;
   /** The bytes in which the offsets count: the job's memory, or a copy of this message. Read only. */
   bytes: Uint8Array;
 
   readonly #endpoints: Uint32Array;
+  readonly #host: MessageHost;
   #words: Int32Array;
   #meta = 0;
   #origin = 0;
@@ -46,7 +59,8 @@ export class Message {
   #answered = false;
 
   /** @internal */
-  constructor(bytes: Bytes, endpoints: Uint32Array) {
+  constructor(bytes: Bytes, endpoints: Uint32Array, host: MessageHost) {
+    this.#host = host;
     this.bytes = bytes.bytes;
     this.#words = bytes.words;
     this.#endpoints = endpoints;
@@ -62,6 +76,11 @@ export class Message {
     this.payloadOffset = body + ((headerBytes + 7) & ~7);
     this.payloadBytes = payloadBytes;
     this.immediate = immediate;
+  }
+
+  /** @internal The payload lies elsewhere than the header. */
+  setPlace(place: number): void {
+    this.payloadOffset = place;
   }
 
   /** @internal The memory in which the next body lies. */
@@ -123,7 +142,17 @@ export class Message {
   }
 
   /**
-   * Says where the payload of a message goes that is not here yet.
+   * Keeps the payload beyond the handler, as a region of this task, which is yours to read and write, and to close. A
+   * payload that came in a buffer of its own (most of 16 KiB or more) is not copied; any other is, into a new region.
+   * @throws PAMIR_NO_MEMORY: this task keeps as much as it may (its share of half of the heap), or the heap has no room;
+   *   PAMIR_INVAL: the handler has returned, the payload has 0 bytes, or is not here (`immediate` false)
+   */
+  keep(): MemRegion {
+    return this.#host.keep(this);
+  }
+
+  /**
+   * Says where the payload of a message goes that is not here yet. What is here is copied there at once.
    * @param destination ordinary or shared memory; yours again when `onComplete` is called, in a later `advance()`. What
    *   goes from a region into a region of this task is moved by the engine
    * @param onComplete called with `cookie` and SUCCESS; SHUTDOWN if the origin ended in the middle, CANCELED if it gave it
@@ -132,7 +161,6 @@ export class Message {
    * @throws PAMIR_INVAL, PAMIR_TOO_LARGE
    */
   receive(destination: ArrayBufferView, onComplete?: Callback, cookie?: unknown, options: ReceiveOptions = {}): void {
-    if (this.immediate) throw new PamiError("PAMIR_INVAL", "receive() of a message whose payload is here: use payload");
     if (this.#answered) throw new PamiError("PAMIR_INVAL", "receive() twice, or after discard()");
     if (!ArrayBuffer.isView(destination)) {
       throw new PamiError("PAMIR_INVAL", `destination is ${show(destination)}, not an ArrayBufferView`);
@@ -144,9 +172,15 @@ export class Message {
       );
     }
     checkReceive(options);
+    const bytes = new Uint8Array(destination.buffer as ArrayBuffer, destination.byteOffset, this.payloadBytes);
+    if (this.immediate) {
+      copyInto(bytes, 0, this.payload);
+      if (onComplete !== undefined) this.#host.complete(onComplete, cookie);
+      return;
+    }
     this.#answered = true;
     this.#destination = {
-      bytes: new Uint8Array(destination.buffer as ArrayBuffer, destination.byteOffset, this.payloadBytes),
+      bytes,
       onComplete,
       cookie,
       options,
@@ -176,7 +210,9 @@ export class Message {
   takeCall(): number {
     const number = this.headerWord(0);
     const meta = ((this.headerBytes - 8) << META_HEADER_SHIFT) | (this.headerWord(4) & DISPATCH_ID_MAX);
+    const { payloadOffset } = this;
     this.set(meta, this.headerOffset + 8, this.payloadBytes, this.#origin, this.immediate);
+    this.payloadOffset = payloadOffset;
     return number;
   }
 
@@ -216,7 +252,7 @@ export function bodyBytes(headerBytes: number, payloadBytes: number): number {
   return payloadBytes === 0 ? headerBytes : headerSpace(headerBytes) + payloadBytes;
 }
 
-/** Bytes of a body that are there when its handler is called: all, or the header of one that is larger than that. */
+/** Bytes of a body that an early handler is called with: all, or the header of one that is larger than that. */
 export function prologueBytes(headerBytes: number, payloadBytes: number): number {
   const total = bodyBytes(headerBytes, payloadBytes);
   return total <= RECV_IMMEDIATE_MAX ? total : headerSpace(headerBytes);

@@ -96,12 +96,6 @@ export class Offers {
     this.#counts = new Uint8Array(base.map.tasks * base.map.contexts);
   }
 
-  /** Whether a payload is to be offered: if its sender wants so, or says nothing and it is large and lies in a region. */
-  suits(payload: Uint8Array, isWanted: boolean | undefined, isLarge: boolean): boolean {
-    if (payload.length === 0) return false;
-    return isWanted ?? (isLarge && this.#regions.find(payload) !== undefined);
-  }
-
   /** Whether one more may be offered to a target now. */
   mayBegin(target: number): boolean {
     return (this.#counts[target] as number) < OFFERS_MAX;

@@ -2,6 +2,14 @@
 // packets are copied to where the handler said; one without a handler is copied into the unexpected queue.
 import {
   ADVANCE_EVENTS_MASK,
+  BUFFER_BYTES_OFFSET,
+  BUFFER_EXTENT_OFFSET,
+  BUFFER_FREE,
+  BUFFER_GIVEN_OFFSET,
+  BUFFER_GONE,
+  BUFFER_PLACE_OFFSET,
+  BUFFER_SIZE,
+  BUFFER_SLOT_OFFSET,
   CONTEXT_EVENTS_OFFSET,
   CONTEXT_NOTICE_SEEN_OFFSET,
   CONTEXT_OPEN,
@@ -12,6 +20,7 @@ import {
   DISPATCH_ID_REPLY,
   EVENT_SIZE,
   FIRST_PREFIX_SIZE,
+  KIND_BUFFER,
   KIND_FIRST,
   KIND_MESSAGE,
   KIND_MORE,
@@ -44,6 +53,7 @@ import { checkHints, type DispatchHints, type Handler } from "./dispatch.js";
 import { type Endpoint, endpointAt, endpointTable, ordinalAt } from "./endpoint.js";
 import { checkInteger, PamiError, show } from "./error.js";
 import type { Intake, Request } from "./intake.js";
+import type { MemRegion, RegionTable } from "./memregion.js";
 import { type Bytes, bodyBytes, type Destination, headerSpace, Message, prologueBytes } from "./message.js";
 import { ENOMEM, type Result, SHUTDOWN, SUCCESS } from "./result.js";
 
@@ -77,6 +87,19 @@ interface Copy extends Bytes {
   complete: boolean;
   /** What its origin offers: then the copy is of the header alone. */
   readonly request: Request | undefined;
+}
+
+/** The buffer of the message in hand. */
+interface Buffer {
+  slot: number;
+  extent: number;
+  place: number;
+  bytes: number;
+  /** The task that has sent it. */
+  owner: number;
+  isGiven: boolean;
+  /** Set by keep(). */
+  kept: MemRegion | undefined;
 }
 
 /** A message that was taken out of the unexpected queue: copies, the taker's own. */
@@ -135,6 +158,9 @@ export class Receiver {
   readonly #orphans = new Set<number>();
   /** Lanes to be replaced at the end of the batch: origin, lane that follows. */
   readonly #switches: number[] = [];
+  /** The buffer of the message in hand; `slot` 0: it came in none. One object, filled anew for each. */
+  readonly #buffer: Buffer = { slot: 0, extent: 0, place: 0, bytes: 0, owner: 0, isGiven: false, kept: undefined };
+  readonly #regions: RegionTable;
   #inBatch = false;
   #stopped = false;
   #resumeWanted = false;
@@ -142,15 +168,19 @@ export class Receiver {
   /**
    * @param gone told of each endpoint that has ended, once its last words are delivered, or kept
    * @param onReply the handler of DISPATCH_ID_REPLY
+   * @param isAdvancing whether a handler may be running
    */
   constructor(
     { kernel, memory, map, clock, block, completions }: Base,
     unexpectedMax: number,
     calls: Calls,
     intake: Intake,
+    regions: RegionTable,
     onReply: Handler,
     gone: (endpoint: Endpoint) => void,
+    isAdvancing: () => boolean,
   ) {
+    this.#regions = regions;
     this.#kernel = kernel;
     this.#memory = memory;
     this.#map = map;
@@ -161,7 +191,13 @@ export class Receiver {
     this.#intake = intake;
     this.#gone = gone;
     this.#unexpectedMax = unexpectedMax;
-    this.#message = new Message(memory, endpointTable(map.tasks, map.contexts));
+    this.#message = new Message(memory, endpointTable(map.tasks, map.contexts), {
+      keep: (message) => {
+        if (!isAdvancing()) throw new PamiError("PAMIR_INVAL", "keep() outside of the message's handler");
+        return this.#keepPayload(message);
+      },
+      complete: (onComplete, cookie) => completions.push(onComplete, cookie, SUCCESS),
+    });
     this.#clock = clock;
     this.#handlers[DISPATCH_ID_REPLY] = onReply;
     this.#plain[DISPATCH_ID_REPLY] = onReply;
@@ -429,6 +465,7 @@ export class Receiver {
     const length = commit & RECORD_LENGTH_MASK;
     if (kind === KIND_MORE) this.#packet(body, length, origin);
     else if (kind === KIND_MESSAGE || kind === KIND_FIRST) this.#message_(kind, meta, body, length, origin);
+    else if (kind === KIND_BUFFER) this.#buffered(meta, body, origin);
     else if (kind === KIND_RTS) this.#requested(meta, body, length, origin);
     else this.#switches.push(origin, (this.#memory.words[body >>> 2] as number) >>> 0);
   }
@@ -450,13 +487,82 @@ export class Receiver {
       this.#keep(id, meta, header, here, payloadBytes, origin, body);
       return;
     }
-    const prologue = prologueBytes(headerBytes, payloadBytes);
+    const prologue = this.#isEarly(id)
+      ? prologueBytes(headerBytes, payloadBytes)
+      : bodyBytes(headerBytes, payloadBytes);
     if (here < prologue) {
       this.#copy(id, meta, header, here, payloadBytes, origin, prologue, false);
       return;
     }
     this.#message.set(meta, header, payloadBytes, origin, this.#isImmediate(id, headerBytes, payloadBytes));
-    this.#handle(handler, id, isCall, origin, bodyBytes(headerBytes, payloadBytes) > RECV_IMMEDIATE_MAX);
+    this.#handle(handler, id, isCall, origin, here < bodyBytes(headerBytes, payloadBytes));
+  }
+
+  /** A message whose payload lies in a buffer: it is read there, and then the buffer goes back, or is kept. */
+  #buffered(meta: number, body: number, origin: number): void {
+    const { words } = this.#memory;
+    const header = body + BUFFER_SIZE;
+    const isCall = (meta & META_DISPATCH_MASK) === DISPATCH_ID_CALL;
+    const id = isCall ? (words[(header + 4) >>> 2] as number) & DISPATCH_ID_MAX : meta & META_DISPATCH_MASK;
+    const headerBytes = meta >>> META_HEADER_SHIFT;
+    const payloadBytes = (words[(body + BUFFER_BYTES_OFFSET) >>> 2] as number) >>> 0;
+    const place = (words[(body + BUFFER_PLACE_OFFSET) >>> 2] as number) >>> 0;
+    const handler = this.#handlers[id];
+    const isKept = handler === undefined || this.#unexpected.has(id);
+    const total = headerSpace(headerBytes) + payloadBytes;
+    if (isKept && !this.#mayKeep(id, total, origin)) {
+      this.#pause(origin, body);
+      this.#direct = NO_HANDLERS;
+      return;
+    }
+    const buffer = this.#buffer;
+    buffer.slot = (words[(body + BUFFER_SLOT_OFFSET) >>> 2] as number) >>> 0;
+    buffer.extent = (words[(body + BUFFER_EXTENT_OFFSET) >>> 2] as number) >>> 0;
+    buffer.place = place;
+    buffer.bytes = payloadBytes;
+    buffer.owner = Math.floor(origin / this.#map.contexts);
+    buffer.isGiven = words[(body + BUFFER_GIVEN_OFFSET) >>> 2] !== 0;
+    buffer.kept = undefined;
+    try {
+      if (handler === undefined || isKept) {
+        const copy = this.#copy(id, meta, header, headerBytes, payloadBytes, origin, total, true, undefined, place);
+        this.#queue(copy);
+        return;
+      }
+      this.#message.set(meta, header, payloadBytes, origin, this.#isImmediate(id, headerBytes, payloadBytes));
+      this.#message.setPlace(place);
+      this.#handle(handler, id, isCall, origin, false);
+    } finally {
+      this.#releaseBuffer(buffer);
+    }
+  }
+
+  /** The handler has returned: the buffer goes back, unless it is kept. */
+  #releaseBuffer(buffer: Buffer): void {
+    const { slot, owner, extent, isGiven, kept } = buffer;
+    buffer.slot = 0;
+    buffer.kept = undefined;
+    if (kept !== undefined) return;
+    if (!isGiven) this.#kernel.bufferRelease(slot, BUFFER_FREE);
+    else this.#regions.release(owner, extent, () => this.#kernel.bufferRelease(slot, BUFFER_GONE));
+  }
+
+  /** See Message.keep(). */
+  #keepPayload(message: Message): MemRegion {
+    const { payloadBytes } = message;
+    if (!message.immediate) throw new PamiError("PAMIR_INVAL", "keep() of a payload that is not here: use receive()");
+    if (payloadBytes === 0) throw new PamiError("PAMIR_INVAL", "keep() of a payload of 0 bytes");
+    const buffer = this.#buffer;
+    if (buffer.slot !== 0) {
+      const { slot, owner, extent, place } = buffer;
+      buffer.kept ??= this.#regions.adopt(owner, extent, place, payloadBytes, () =>
+        this.#kernel.bufferRelease(slot, BUFFER_GONE),
+      );
+      return buffer.kept;
+    }
+    const region = this.#regions.create(payloadBytes);
+    copyInto(region.bytes, 0, message.payload);
+    return region;
   }
 
   /** A payload is offered. */
@@ -493,9 +599,17 @@ export class Receiver {
     else this.#intake.receive(request, destination);
   }
 
+  /** Whether a handler is called as soon as the header of a large message is here. */
+  #isEarly(id: number): boolean {
+    const hints = this.#hints[id];
+    if (hints === undefined) return false;
+    return hints.delivery === "early" || hints.recvImmediate === "enable" || hints.recvImmediate === "disable";
+  }
+
   /** Whether a handler is called with the payload. */
   #isImmediate(id: number, headerBytes: number, payloadBytes: number): boolean {
-    return bodyBytes(headerBytes, payloadBytes) <= RECV_IMMEDIATE_MAX && this.#hints[id]?.recvImmediate !== "disable";
+    if (!this.#isEarly(id)) return true;
+    return this.#hints[id]?.recvImmediate !== "disable" && bodyBytes(headerBytes, payloadBytes) <= RECV_IMMEDIATE_MAX;
   }
 
   /** Calls the handler for the message that is set. @param comes whether its payload comes in packets */
@@ -642,7 +756,12 @@ export class Receiver {
       this.#direct = NO_HANDLERS;
       return;
     }
-    const copy = this.#copy(id, meta, header, here, payloadBytes, origin, total, true, request);
+    this.#queue(this.#copy(id, meta, header, here, payloadBytes, origin, total, true, request));
+  }
+
+  /** A copy waits in the unexpected queue for its handler, or for take(). */
+  #queue(copy: Copy): void {
+    const { id } = copy;
     this.unexpectedBytes += copy.counts;
     const queue = this.#unexpected.get(id);
     if (queue === undefined) this.#unexpected.set(id, [copy]);
@@ -661,6 +780,7 @@ export class Receiver {
   /**
    * Copies what is here of a message; the rest of the copy comes in packets.
    * @param total bytes of the copy
+   * @param place where the payload lies, if not behind the header
    */
   #copy(
     id: number,
@@ -672,15 +792,19 @@ export class Receiver {
     total: number,
     isQueued: boolean,
     request?: Request,
+    place?: number,
   ): Copy {
     // What is announced is not here yet: beyond the limit there is memory for what comes, as it comes.
-    const { words, bytes } = allocate(Math.min(total, Math.max(here, RECV_IMMEDIATE_MAX, this.#unexpectedMax)));
+    const isWhole = place !== undefined;
+    const room = Math.max(here, RECV_IMMEDIATE_MAX, this.#unexpectedMax);
+    const { words, bytes } = allocate(isWhole ? total : Math.min(total, room));
     copyInto(bytes, 0, this.#memory.bytes.subarray(header, header + here));
-    // A header without a payload is padded in the queue, but not on its way.
     const headerBytes = meta >>> META_HEADER_SHIFT;
+    if (isWhole) copyInto(bytes, total - payloadBytes, this.#memory.bytes.subarray(place, place + payloadBytes));
+    // A header without a payload is padded in the queue, but not on its way.
     const end = request === undefined ? Math.min(total, bodyBytes(headerBytes, payloadBytes)) : here;
     const counts = Math.max(total, KEPT_BYTES_MIN);
-    const complete = here >= end;
+    const complete = isWhole || here >= end;
     const copy: Copy = { words, bytes, counts, id, meta, origin, payloadBytes, isQueued, complete, request };
     if (!complete) this.#arrives(origin, undefined, here, end, undefined, copy);
     return copy;
@@ -709,7 +833,8 @@ export class Receiver {
     const headerBytes = meta >>> META_HEADER_SHIFT;
     const isHere = request === undefined && this.#isImmediate(id, headerBytes, payloadBytes);
     this.#message.set(meta, 0, payloadBytes, origin, isHere);
-    const comes = !copy.isQueued && bodyBytes(headerBytes, payloadBytes) > RECV_IMMEDIATE_MAX;
+    // Of one whose handler is early, only what comes before the payload was copied.
+    const comes = !copy.isQueued && request === undefined && copy.counts < bodyBytes(headerBytes, payloadBytes);
     try {
       if (request === undefined) this.#handle(handler, id, isCall, origin, comes);
       else this.#answer(handler, id, request);

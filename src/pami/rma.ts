@@ -497,6 +497,7 @@ export class Rma {
   /** Stages a region of this task, for this operation and those that name the same. */
   #stageLocal(name: string, local: unknown): void {
     this.checkOwn(name, local);
+    local.expose();
     const at = this.#aimed.staged;
     this.#words[at + 2] = local.index;
     this.#words[at + 3] = local.generation;

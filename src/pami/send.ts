@@ -1,6 +1,7 @@
 // The origin's side of active messages: what a caller may hand over, and the direct path for what has room at once.
 // Everything else is a matter of one target: see target.ts.
 import {
+  BUFFER_PAYLOAD_MIN,
   DISPATCH_ID_CALL,
   DISPATCH_ID_MAX,
   HEADER_BYTES_MAX,
@@ -16,6 +17,7 @@ import type { Base } from "./base.js";
 import type { CompletionQueue } from "./completion.js";
 import { checkEndpoint, type Endpoint, ordinalAt } from "./endpoint.js";
 import { checkInteger, PamiError, show } from "./error.js";
+import type { Gift, RegionTable } from "./memregion.js";
 import { bodyBytes, headerSpace } from "./message.js";
 import type { Offer, Offers } from "./offer.js";
 import { type Callback, EAGAIN, type Result, SHUTDOWN, SUCCESS } from "./result.js";
@@ -40,11 +42,17 @@ export interface SendParameters {
   /** `false`: EAGAIN rather than a place in the pending queue. */
   queue?: boolean | undefined;
   /**
-   * Whether the payload stays where it is until the target has said where it goes, and is moved from there to there then.
-   * Default: if it lies in a region of this task, has more than RECV_IMMEDIATE_MAX bytes with its header, and there is an
-   * `onLocal`. `true`: any other payload too. Where there is no memory for it, or tasks share none, it goes as if this were not there.
+   * `true`: the payload stays where it is until the target's handler has said where it goes, by `receive()`, and is moved
+   * from there to there then. Needs `onLocal`. Where there is no memory for that, it goes as if this were not there.
    */
   rendezvous?: boolean | undefined;
+  /**
+   * `true`: gives away the region in which the payload lies, all of it and without a copy. Once the send is accepted
+   * (SUCCESS) the region is closed here, and the target's: its handler reads the payload in place, and may `keep()` it.
+   * Only a region whose `handle` was never read, and that no one-sided operation has named. To a task that shares no
+   * memory the payload is copied.
+   */
+  transfer?: boolean | undefined;
   /** Gives up what is offered so: its callbacks get CANCELED, unless all of it is there. Others go on. */
   signal?: AbortSignalLike | undefined;
 }
@@ -63,7 +71,7 @@ export class Sender {
   readonly #kernel: Kernel;
   readonly #lanes: ShmLanes;
   readonly #outbox: Outbox;
-  readonly #offers: Offers;
+  readonly #regions: RegionTable;
   readonly #completions: CompletionQueue;
   readonly #taskCount: number;
   readonly #contexts: number;
@@ -78,9 +86,9 @@ export class Sender {
   #lastBytes: Uint8Array | undefined;
 
   /** @param pendingMax bytes that the pending queue may copy */
-  constructor(base: Base, offers: Offers, pendingMax: number) {
+  constructor(base: Base, offers: Offers, regions: RegionTable, pendingMax: number) {
     const { kernel, map, lanes, completions } = base;
-    this.#offers = offers;
+    this.#regions = regions;
     this.#kernel = kernel;
     this.#lanes = lanes;
     this.#outbox = new Outbox(base, offers, pendingMax);
@@ -148,16 +156,36 @@ export class Sender {
     const payloadLength = payload == null ? 0 : payload.byteLength;
     const total = payloadLength === 0 ? headerLength : ((headerLength + 7) & ~7) + payloadLength;
     const lane = this.#directLane(to);
-    // A grown lane has place for a little more than what may arrive whole.
-    const most = lane && !parameters.rendezvous ? Math.min(this.#lanes.recordBodyMax(lane), RECV_IMMEDIATE_MAX) : -1;
-    if (lane && dispatch === (dispatch & DISPATCH_ID_MAX) && total <= most) {
-      if (this.#sendDirectly(lane, dispatch, header, headerLength, payload, payloadLength, total)) {
+    const isPlain = lane !== 0 && !parameters.rendezvous && !parameters.transfer;
+    if (isPlain && dispatch === (dispatch & DISPATCH_ID_MAX)) {
+      if (this.#sendWhole(lane, to, dispatch, header, headerLength, payload, payloadLength, total)) {
         if (onLocal !== undefined) this.#completions.push(onLocal, cookie, SUCCESS);
         if (onRemote !== undefined) this.#completions.push(onRemote, cookie, SUCCESS);
         return SUCCESS;
       }
     }
     return this.#sendInstruction(parameters);
+  }
+
+  /** Sends a message now, as a record or in a buffer; false: it goes the long way. */
+  #sendWhole(
+    lane: number,
+    to: Endpoint,
+    dispatch: number,
+    header: ArrayBufferView | null | undefined,
+    headerBytes: number,
+    payload: ArrayBufferView | null | undefined,
+    payloadBytes: number,
+    total: number,
+  ): boolean {
+    if (payloadBytes < BUFFER_PAYLOAD_MIN) {
+      // A grown lane has place for a little more than what may arrive whole.
+      if (!(total <= Math.min(this.#lanes.recordBodyMax(lane), RECV_IMMEDIATE_MAX))) return false;
+      return this.#sendDirectly(lane, dispatch, header, headerBytes, payload, payloadBytes, total);
+    }
+    if (headerBytes > HEADER_BYTES_MAX) return false;
+    const headerView = headerBytes === 0 ? undefined : this.#bytesOf("header", header as ArrayBufferView);
+    return this.#target(to).sendBuffer(dispatch, headerView, this.#bytesOf("payload", payload as ArrayBufferView));
   }
 
   /**
@@ -179,8 +207,8 @@ export class Sender {
       if (this.#sendDirectly(lane, dispatch, header, header.length, payload, payloadBytes, total)) return SUCCESS;
     }
     const isSmall = total <= RECV_IMMEDIATE_MAX;
-    const callbacks = { onLocal, onRemote: undefined, cookie: undefined };
-    const instruction: Instruction = { dispatch, header, payload, ...callbacks, held: 0, sent: -1, offer: undefined };
+    const callbacks = { onLocal, onRemote: undefined, cookie: undefined, offer: undefined, gift: undefined };
+    const instruction: Instruction = { dispatch, header, payload, ...callbacks, held: 0, sent: -1 };
     const isCopied = isSmall || dispatch === DISPATCH_ID_CALL;
     return this.#target(to).submit(instruction, isCopied ? total : header.length, isCopied, true, true);
   }
@@ -203,14 +231,17 @@ export class Sender {
         `the payload has ${payloadBytes} bytes, the limit is ${MESSAGE_BYTES_MAX}`,
       );
     }
-    const copied = onLocal === undefined ? headerBytes + payloadBytes : headerBytes;
-    if (copied > this.#outbox.pendingMax && bodyBytes(headerBytes, payloadBytes) > RECV_IMMEDIATE_MAX) {
+    const gift = this.#giftOf(parameters, payloadView);
+    const copiesPayload = onLocal === undefined && gift === undefined;
+    const copied = copiesPayload ? headerBytes + payloadBytes : headerBytes;
+    const isLarge = bodyBytes(headerBytes, payloadBytes) > RECV_IMMEDIATE_MAX;
+    if (copied > this.#outbox.pendingMax && isLarge && !target.fitsBuffer(payloadBytes)) {
       throw new PamiError(
         "PAMIR_TOO_LARGE",
         `a send of ${copied} bytes without onLocal: the pending queue copies at most ${this.#outbox.pendingMax}`,
       );
     }
-    if (!queue && target.isStillFull(bodyBytes(headerBytes, payloadBytes))) return EAGAIN;
+    if (!queue && target.isStillFull(bodyBytes(headerBytes, payloadBytes), payloadBytes)) return EAGAIN;
     const instruction: Instruction = {
       dispatch,
       header: headerView,
@@ -220,16 +251,28 @@ export class Sender {
       cookie,
       held: 0,
       sent: -1,
-      offer: this.#offerOf(parameters, payloadView, bodyBytes(headerBytes, payloadBytes)),
+      offer: this.#offerOf(parameters, payloadView),
+      gift,
     };
-    return target.submit(instruction, copied, onLocal === undefined, queue);
+    return target.submit(instruction, copied, copiesPayload, queue);
+  }
+
+  /** The region that is given away with a message; undefined: none is. */
+  #giftOf({ transfer, rendezvous }: SendParameters, payload: Uint8Array | undefined): Gift | undefined {
+    if (transfer !== undefined && typeof transfer !== "boolean") {
+      throw new PamiError("PAMIR_INVAL", `transfer is ${show(transfer)}, not true or false`);
+    }
+    if (transfer !== true) return undefined;
+    if (rendezvous === true || payload === undefined || payload.length === 0) {
+      throw new PamiError("PAMIR_INVAL", "transfer needs a payload of 1 byte or more, and no rendezvous");
+    }
+    return this.#regions.give(payload);
   }
 
   /** What is offered of a message rather than sent; undefined: nothing. */
   #offerOf(
     { rendezvous, onLocal, onRemote, cookie, signal }: SendParameters,
     payload: Uint8Array | undefined,
-    total: number,
   ): Offer | undefined {
     if (rendezvous === true && (onLocal === undefined || payload === undefined)) {
       throw new PamiError("PAMIR_INVAL", "rendezvous needs a payload, and onLocal, which says when that is free again");
@@ -237,8 +280,7 @@ export class Sender {
     if (signal !== undefined && !(signal instanceof AbortSignal)) {
       throw new PamiError("PAMIR_INVAL", `signal of send() is ${show(signal)}, not an AbortSignal`);
     }
-    if (onLocal === undefined || payload === undefined) return undefined;
-    if (!this.#offers.suits(payload, rendezvous, total > RECV_IMMEDIATE_MAX)) return undefined;
+    if (rendezvous !== true || onLocal === undefined || payload === undefined || payload.length === 0) return undefined;
     return { payload, onLocal, onRemote, cookie, signal };
   }
 
@@ -249,7 +291,7 @@ export class Sender {
 
   /** See `Context.whenRoom`. */
   whenRoom(to: Endpoint, bytes: number, onRoom: Callback, cookie: unknown): void {
-    checkInteger("bytes", bytes, 0, RECV_IMMEDIATE_MAX);
+    checkInteger("bytes", bytes, 0, MESSAGE_BYTES_MAX);
     this.#target(to).whenRoom(bytes, onRoom, cookie);
   }
 
@@ -293,6 +335,7 @@ export class Sender {
     }
     let result: Result = SUCCESS;
     for (const target of targets) if (!target.purge()) result = EAGAIN;
+    this.#outbox.buffers.trim();
     return result;
   }
 
@@ -412,7 +455,7 @@ export class Sender {
         `sendImmediate of ${total} bytes (header padded to 8), the limit is ${SEND_IMMEDIATE_MAX}: use send()`,
       );
     }
-    if (!queue && target.isStillFull(total)) return EAGAIN;
+    if (!queue && target.isStillFull(total, 0)) return EAGAIN;
     const instruction: Instruction = {
       dispatch,
       header: headerView,
@@ -423,6 +466,7 @@ export class Sender {
       held: 0,
       sent: -1,
       offer: undefined,
+      gift: undefined,
     };
     return target.submit(instruction, total, true, queue);
   }

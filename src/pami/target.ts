@@ -1,9 +1,17 @@
 // What an origin has under way to one target endpoint: its reservation, its pending queue, those who wait for room.
 // Order: what is pending goes before anything newer. The direct path is open while there is none of the three.
 import {
+  BUFFER_BYTES_OFFSET,
+  BUFFER_EXTENT_OFFSET,
+  BUFFER_GIVEN_OFFSET,
+  BUFFER_PAYLOAD_MIN,
+  BUFFER_PLACE_OFFSET,
+  BUFFER_SIZE,
+  BUFFER_SLOT_OFFSET,
   CONTEXT_PENDING_BYTES_OFFSET,
   CONTEXT_PENDING_COUNT_OFFSET,
   FIRST_PREFIX_SIZE,
+  KIND_BUFFER,
   KIND_FIRST,
   KIND_MESSAGE,
   KIND_MORE,
@@ -12,16 +20,19 @@ import {
   META_HEADER_SHIFT,
   RECV_IMMEDIATE_MAX,
   RTS_SIZE,
+  SEND_IMMEDIATE_MAX,
 } from "../../assembly/layout.js";
 import type { Kernel, Memory } from "../kernel/kernel.js";
 import { type Clock, stampOf } from "../support/clock.js";
 import { diagnostics } from "../support/diagnostics.js";
 import { Queue } from "../support/queue.js";
+import { type Buffers, type Flight, TAKE_LATER } from "../transport/buffers.js";
 import { LANE_ENDED, LANE_FULL, LANE_LATER, LANE_NO_MEMORY, LANE_READY, type ShmLanes } from "../transport/shm.js";
 import type { Base } from "./base.js";
 import type { CompletionQueue } from "./completion.js";
 import { type Endpoint, endpointAt } from "./endpoint.js";
 import { PamiError } from "./error.js";
+import type { Gift } from "./memregion.js";
 import { bodyBytes, headerSpace, prologueBytes } from "./message.js";
 import type { Offer, Offers } from "./offer.js";
 import { CANCELED, type Callback, EAGAIN, ENOMEM, type Result, SHUTDOWN, SUCCESS } from "./result.js";
@@ -40,6 +51,8 @@ export interface Instruction {
   sent: number;
   /** Its payload is to be offered, if there is memory for that. Then that tells when it is done. */
   readonly offer: Offer | undefined;
+  /** The region that holds its payload is given away with it. */
+  readonly gift: Gift | undefined;
 }
 
 /** Somebody who wants to be told of room. */
@@ -57,6 +70,8 @@ const PACKET_BYTES = 65536;
 const LANE_OFFERED = -1;
 const LANE_BUSY = -2;
 const LANE_CANCELED = -3;
+/** Of #attempt(): the target has as many unread buffers as it may have. */
+const LANE_UNREAD = -4;
 /** Room that a lane needs to be replaced by a larger one. */
 const SWITCH_BYTES = 8;
 
@@ -75,14 +90,16 @@ export class Outbox {
   readonly lanes: ShmLanes;
   readonly completions: CompletionQueue;
   readonly offers: Offers;
+  readonly buffers: Buffers;
   readonly pendingMax: number;
   readonly #clock: Clock;
   /** Pointer to the block of the context. */
   readonly #block: number;
   #pendingCount = 0;
 
-  constructor({ kernel, memory, clock, block, lanes, completions }: Base, offers: Offers, pendingMax: number) {
+  constructor({ kernel, memory, clock, block, lanes, buffers, completions }: Base, offers: Offers, pendingMax: number) {
     this.offers = offers;
+    this.buffers = buffers;
     this.#block = block;
     this.#clock = clock;
     this.kernel = kernel;
@@ -116,10 +133,16 @@ function totalOf({ header, payload }: Instruction): number {
   return bodyBytes(header?.length ?? 0, payload?.length ?? 0);
 }
 
+/** Bytes of room in the lane for a message of so many bytes. */
+function laneBytesOf(bytes: number, inBuffer: boolean): number {
+  return inBuffer ? Math.min(bytes, SEND_IMMEDIATE_MAX) : Math.min(bytes, RECV_IMMEDIATE_MAX);
+}
+
 /** Bytes of the body of the record that an instruction sends next, where every record that it sends fits in. */
-function nextBytes(instruction: Instruction): number {
+function nextBytes(instruction: Instruction, inBuffer: boolean): number {
   const { sent } = instruction;
   if (instruction.offer !== undefined && sent < 0) return RTS_SIZE + (instruction.header?.length ?? 0);
+  if (inBuffer) return BUFFER_SIZE + (instruction.header?.length ?? 0);
   const total = totalOf(instruction);
   return sent < 0 && total <= RECV_IMMEDIATE_MAX ? total : Math.min(total - Math.max(sent, 0), PACKET_BYTES);
 }
@@ -135,11 +158,19 @@ export class Target {
   #wanted = -1;
   /** The last that was refused is to be offered, and has waited only for the target to take one of those before. */
   #isOfferRefused = false;
+  /** Bytes of the payload for which a buffer is awaited; -1: none. */
+  #bufferWanted = -1;
+  /** Large payloads on their way to it. */
+  readonly #flight: Flight;
+  /** Whether payloads may go in buffers: not to another memory. */
+  readonly #takesBuffers: boolean;
   #ended: boolean;
 
   constructor(outbox: Outbox, ordinal: number) {
     this.#outbox = outbox;
     this.#ordinal = ordinal;
+    this.#flight = outbox.buffers.flight();
+    this.#takesBuffers = !outbox.offers.isAway(ordinal);
     this.#ended = outbox.lanes.hasEnded(ordinal);
   }
 
@@ -160,7 +191,16 @@ export class Target {
   room(): number {
     if (this.#pending.length > 0 || this.#reserved !== undefined || this.#ended) return 0;
     if (this.#lane === 0 && this.#ensure(0) !== LANE_READY) return 0;
-    return this.#outbox.kernel.laneRoom(this.#lane);
+    const room = this.#outbox.kernel.laneRoom(this.#lane);
+    // What is shorter than a payload for a buffer goes in the lane alone.
+    if (room < BUFFER_PAYLOAD_MIN || !this.#takesBuffers) return room;
+    const buffer = this.#outbox.buffers.room(this.#flight);
+    return buffer < BUFFER_PAYLOAD_MIN ? BUFFER_PAYLOAD_MIN - 1 : Math.max(room, buffer);
+  }
+
+  /** Whether a payload may go in a buffer, at some time. */
+  fitsBuffer(payloadBytes: number): boolean {
+    return this.#takesBuffers && payloadBytes >= BUFFER_PAYLOAD_MIN && this.#outbox.buffers.fits(payloadBytes);
   }
 
   whenRoom(bytes: number, onRoom: Callback, cookie: unknown): void {
@@ -239,14 +279,28 @@ export class Target {
   }
 
   /** Whether a target that had no room has none yet: a caller who tries again and again makes no garbage. */
-  isStillFull(total: number): boolean {
+  isStillFull(total: number, payloadBytes: number): boolean {
     const { lanes, kernel } = this.#outbox;
     const lane = this.#lane;
+    if (
+      this.#bufferWanted >= 0 &&
+      !this.#ended &&
+      payloadBytes >= this.#bufferWanted &&
+      this.fitsBuffer(payloadBytes)
+    ) {
+      return !this.#outbox.buffers.mayTake(this.#flight, payloadBytes);
+    }
     if (this.#wanted < 0 || this.#ended || lane === 0 || total > RECV_IMMEDIATE_MAX) return false;
     const needed = total <= lanes.recordBodyMax(lane) ? total : SWITCH_BYTES;
     if (kernel.laneRoom(lane) >= needed) return false;
     this.#wanted = total;
     return true;
+  }
+
+  /** Sends a message with a large payload now, where nothing is before it; false: it goes the long way. */
+  sendBuffer(dispatch: number, header: Uint8Array | undefined, payload: Uint8Array): boolean {
+    if (this.#outbox.direct[this.#ordinal] === 0 || !this.fitsBuffer(payload.length)) return false;
+    return this.#attemptBuffer(dispatch, header, payload, undefined) === LANE_READY;
   }
 
   /**
@@ -263,7 +317,7 @@ export class Target {
     if (
       this.#pending.length === 0 &&
       this.#reserved === undefined &&
-      (fits || totalOf(instruction) <= RECV_IMMEDIATE_MAX)
+      (fits || totalOf(instruction) <= RECV_IMMEDIATE_MAX || this.#goesInBuffer(instruction))
     ) {
       const state = this.#attempt(instruction, fits);
       if (state === LANE_OFFERED || state === LANE_CANCELED || state === LANE_READY) {
@@ -275,6 +329,7 @@ export class Target {
         this.#refused(state, 0);
         return this.#complete(instruction, SHUTDOWN);
       }
+      if (state === LANE_UNREAD) return this.#later(instruction, copied, copyPayload, fits);
       // What is nobody's to send again waits: a reply for its first lane.
       const waits = isOwn && instruction.onLocal === undefined;
       // It would go in packets, once the pending queue had a place for it.
@@ -282,10 +337,16 @@ export class Target {
       if (state === LANE_NO_MEMORY && !waits && !comesToFit) return this.#refused(state, 0);
       if (state === LANE_LATER || state === LANE_NO_MEMORY) outbox.retrySoon = true;
     }
+    return this.#later(instruction, copied, copyPayload, fits);
+  }
+
+  /** Queues what can't be sent now, or refuses it. */
+  #later(instruction: Instruction, copied: number, copyPayload: boolean, fits: boolean): Result {
+    const outbox = this.#outbox;
     const mayOffer = instruction.offer === undefined || this.#mayOffer;
     if (!fits) {
       this.#isOfferRefused = !mayOffer;
-      if (mayOffer) this.#want(nextBytes(instruction));
+      if (mayOffer) this.#wantFor(instruction);
       return EAGAIN;
     }
     if (!this.isBusy) outbox.busy++;
@@ -296,10 +357,42 @@ export class Target {
       held: copied,
     });
     outbox.held(1, copied);
+    instruction.gift?.accept();
     // Until the target has taken one of those that were offered, no room helps.
-    if (mayOffer) this.#want(nextBytes(instruction));
+    if (mayOffer && this.#pending.length === 1) this.#wantFor(instruction);
+    else if (mayOffer) outbox.direct[this.#ordinal] = 0;
     else this.#settle();
     return SUCCESS;
+  }
+
+  /** Whether an instruction of which nothing is sent goes in a buffer, if there is memory for one. */
+  #goesInBuffer({ payload, sent, offer, gift }: Instruction): boolean {
+    if (sent >= 0 || offer !== undefined || payload === undefined) return false;
+    return gift === undefined ? this.fitsBuffer(payload.length) : this.#takesBuffers;
+  }
+
+  /** Asks for what an instruction waits for: a buffer, or room in the lane. */
+  #wantFor(instruction: Instruction): void {
+    const inBuffer = this.#goesInBuffer(instruction);
+    const bytes = (instruction.payload as Uint8Array | undefined)?.length ?? 0;
+    const waits = inBuffer && instruction.gift === undefined && !this.#outbox.buffers.mayTake(this.#flight, bytes);
+    if (waits) this.#wantBuffer(bytes);
+    else this.#want(nextBytes(instruction, inBuffer));
+  }
+
+  /** Asks the target to ring when it has read a buffer. */
+  #wantBuffer(bytes: number): void {
+    const { buffers, kernel, direct } = this.#outbox;
+    if (this.#wanted >= 0 && this.#lane !== 0) kernel.laneWantRoom(this.#lane, 0);
+    this.#wanted = -1;
+    if (this.#bufferWanted < 0) buffers.want(1);
+    this.#bufferWanted = bytes;
+    direct[this.#ordinal] = 0;
+  }
+
+  #unwantBuffer(): void {
+    if (this.#bufferWanted >= 0) this.#outbox.buffers.want(-1);
+    this.#bufferWanted = -1;
   }
 
   /** Sends what is pending and has room now, and tells those who waited for room. Returns how many of them. */
@@ -321,8 +414,8 @@ export class Target {
       const instruction = this.#pending.first as Instruction;
       const state = this.#attempt(instruction, true);
       if (state === LANE_BUSY) return 0;
-      if (state === LANE_FULL) {
-        this.#want(nextBytes(instruction)); // the lane may be another one by now
+      if (state === LANE_FULL || state === LANE_UNREAD) {
+        this.#wantFor(instruction); // the lane may be another one by now
         return 0;
       }
       // It was accepted, and so waits for its first lane.
@@ -336,13 +429,19 @@ export class Target {
     }
     let told = 0;
     for (let wish = this.#nextWish; wish !== undefined; wish = this.#nextWish) {
-      const { bytes, onRoom, cookie } = wish;
+      const { onRoom, cookie } = wish;
+      const inBuffer = this.fitsBuffer(wish.bytes);
+      const bytes = laneBytesOf(wish.bytes, inBuffer);
       const state = this.#ensure(bytes);
       if (state === LANE_LATER) this.#outbox.retrySoon = true;
       if (state === LANE_LATER) return told;
       if (state === LANE_FULL || (state === LANE_READY && kernel.laneRoom(this.#lane) < bytes)) {
         // Nobody has asked for room for a payload that is to be offered, before one might be.
         if (this.#wanted < 0) this.#want(bytes);
+        return told;
+      }
+      if (state === LANE_READY && inBuffer && !this.#outbox.buffers.mayTake(this.#flight, wish.bytes)) {
+        this.#wantBuffer(wish.bytes);
         return told;
       }
       this.#wishes.splice(this.#wishes.indexOf(wish), 1);
@@ -357,16 +456,23 @@ export class Target {
    * once.
    */
   hasRoom(): boolean {
-    const { lanes, kernel } = this.#outbox;
-    if (this.#wanted < 0 || this.#reserved !== undefined) return false;
+    const { lanes, kernel, buffers } = this.#outbox;
+    if (this.#reserved !== undefined) return false;
+    if (this.#bufferWanted >= 0) {
+      if (!buffers.mayTake(this.#flight, this.#bufferWanted)) return false;
+      if (!this.isBusy) this.#settle();
+      return true;
+    }
+    if (this.#wanted < 0) return false;
     const lane = this.#lane;
     const next = this.#pending.first;
     if (next?.offer !== undefined && !this.#mayOffer) return false;
     const wish = this.#nextWish;
-    const bytes = next === undefined ? Math.min(this.#wanted, wish?.bytes ?? this.#wanted) : nextBytes(next);
+    const wished = wish === undefined ? this.#wanted : laneBytesOf(wish.bytes, this.fitsBuffer(wish.bytes));
+    const bytes = next === undefined ? Math.min(this.#wanted, wished) : nextBytes(next, this.#goesInBuffer(next));
     if (lane === 0 || kernel.laneRoom(lane) < Math.min(bytes, lanes.recordBodyMax(lane))) return false;
     this.#settle();
-    if (wish !== undefined) this.#wanted = wish.bytes;
+    if (wish !== undefined) this.#wanted = wished;
     return true;
   }
 
@@ -382,6 +488,8 @@ export class Target {
     for (const { onRoom, cookie } of this.#wishes) outbox.completions.push(onRoom, cookie, SHUTDOWN);
     this.#pending.clear();
     this.#wishes.length = 0;
+    this.#unwantBuffer();
+    outbox.buffers.end(this.#flight);
     this.#settle();
   }
 
@@ -403,12 +511,15 @@ export class Target {
 
   /** The origin's context closes: what is pending is dropped, and the lane ends. */
   close(): void {
-    const { lanes, direct } = this.#outbox;
+    const { lanes, direct, buffers } = this.#outbox;
     this.endReservation(undefined);
     // Where nobody reads, nobody frees it but us.
     if (lanes.hasEnded(this.#ordinal)) lanes.reclaim(this.#ordinal);
     else lanes.close(this.#ordinal);
     direct[this.#ordinal] = 0;
+    this.#unwantBuffer();
+    buffers.close(this.#flight);
+    for (const { gift } of this.#pending) gift?.drop();
   }
 
   /** After a change: whether the direct path is open. */
@@ -419,6 +530,7 @@ export class Target {
       this.#wanted = -1;
       this.#outbox.kernel.laneWantRoom(lane, 0);
     }
+    if (free && this.#wishes.length === 0) this.#unwantBuffer();
     this.#outbox.direct[this.#ordinal] = free && this.#wanted < 0 ? lane : 0;
   }
 
@@ -451,6 +563,7 @@ export class Target {
     const isStamped = this.#outbox.memory.words[(lane + LANE_WANTED_SINCE_OFFSET) >>> 2] !== 0;
     if (lane !== 0 && (this.#wanted < 0 || !isStamped)) this.#outbox.full(lane, this.#ordinal, bytes);
     this.#wanted = bytes;
+    this.#unwantBuffer();
     if (lane !== 0) this.#outbox.kernel.laneWantRoom(lane, 1);
     else this.#outbox.retrySoon = true;
     this.#outbox.direct[this.#ordinal] = 0;
@@ -467,6 +580,11 @@ export class Target {
     if (offer !== undefined && sent < 0) {
       const state = this.#attemptOffer(instruction, offer);
       if (state !== LANE_NO_MEMORY) return state;
+    }
+    if (this.#goesInBuffer(instruction)) {
+      const state = this.#attemptBuffer(dispatch, header, payload as Uint8Array, instruction.gift);
+      if (state !== LANE_NO_MEMORY) return state;
+      if (!mayBegin && total > RECV_IMMEDIATE_MAX) return LANE_NO_MEMORY;
     }
     // What is begun goes on in the lane that there is.
     const bytes = sent < 0 ? Math.min(total, RECV_IMMEDIATE_MAX) : lanes.recordBodyMax(this.#lane);
@@ -497,6 +615,45 @@ export class Target {
     if (header !== undefined) lanes.copyIn(header, body + RTS_SIZE);
     kernel.laneCommit(this.#lane, KIND_RTS, bytes, (headerBytes << META_HEADER_SHIFT) | dispatch);
     return LANE_OFFERED;
+  }
+
+  /**
+   * Copies a payload into a buffer, and writes its record; what is given away has its extent already. LANE_NO_MEMORY: it
+   * goes in the lane, or in packets.
+   */
+  #attemptBuffer(
+    dispatch: number,
+    header: Uint8Array | undefined,
+    payload: Uint8Array,
+    gift: Gift | undefined,
+  ): number {
+    const { kernel, lanes, buffers, memory } = this.#outbox;
+    const headerBytes = header?.length ?? 0;
+    const state = this.#ensure(BUFFER_SIZE + headerBytes);
+    if (state !== LANE_READY) return state;
+    const lane = this.#lane;
+    const body = kernel.laneReserve(lane, BUFFER_SIZE + headerBytes);
+    if (body === 0) return LANE_FULL;
+    const slot = gift === undefined ? buffers.take(this.#flight, payload.length) : buffers.give(gift.extent);
+    if (slot < 0) {
+      kernel.laneAbort(lane);
+      return gift === undefined && slot === TAKE_LATER ? LANE_UNREAD : LANE_NO_MEMORY;
+    }
+    const extent = buffers.extentOf(slot);
+    const place = gift === undefined ? extent : payload.byteOffset;
+    if (gift === undefined) lanes.copyIn(payload, extent);
+    const { words } = memory;
+    words[(body + BUFFER_SLOT_OFFSET) >>> 2] = buffers.pointerOf(slot);
+    words[(body + BUFFER_EXTENT_OFFSET) >>> 2] = extent;
+    words[(body + BUFFER_PLACE_OFFSET) >>> 2] = place;
+    words[(body + BUFFER_BYTES_OFFSET) >>> 2] = payload.length;
+    words[(body + BUFFER_GIVEN_OFFSET) >>> 2] = gift === undefined ? 0 : 1;
+    if (header !== undefined) lanes.copyIn(header, body + BUFFER_SIZE);
+    buffers.send(this.#flight, slot);
+    gift?.accept();
+    gift?.pass();
+    kernel.laneCommit(lane, KIND_BUFFER, BUFFER_SIZE + headerBytes, (headerBytes << META_HEADER_SHIFT) | dispatch);
+    return LANE_READY;
   }
 
   #attemptPackets(instruction: Instruction, meta: number, total: number): number {
@@ -545,8 +702,10 @@ export class Target {
     else if (state !== LANE_OFFERED) this.#complete(instruction, SHUTDOWN);
   }
 
-  #complete({ onLocal, onRemote, cookie }: Instruction, result: Result): Result {
+  #complete({ onLocal, onRemote, cookie, gift }: Instruction, result: Result): Result {
     const { completions } = this.#outbox;
+    if (result === SUCCESS) gift?.accept();
+    gift?.drop();
     if (onLocal !== undefined) completions.push(onLocal, cookie, result);
     if (onRemote !== undefined) completions.push(onRemote, cookie, result);
     return result;

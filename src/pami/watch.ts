@@ -26,17 +26,18 @@ export class RegionWatch {
     this.#task = task;
   }
 
-  opened(region: Region): void {
+  /** @param token stands for the region when it is closed */
+  opened(region: Region, token: object): void {
     const lines = new Error().stack?.split("\n") ?? [];
-    const own = lines.findIndex((line) => line.includes("createRegion"));
+    const own = lines.findLastIndex((line) => /\b(createRegion|Message\.keep)\b/.test(line));
     const place = (lines[own + 1] ?? "an unknown place").trim().replace(/^at /, "");
     this.#open.set(region.index, { bytes: region.length, place });
-    this.#lost.register(region, region.index, region);
+    this.#lost.register(region, region.index, token);
   }
 
-  closed(region: Region): void {
-    this.#open.delete(region.index);
-    this.#lost.unregister(region);
+  closed(index: number, token: object): void {
+    this.#open.delete(index);
+    this.#lost.unregister(token);
   }
 
   /** The task closes its client. */

@@ -160,9 +160,9 @@ const CASES: readonly Case[] = [
   },
   {
     name: "whenRoom of more than a message",
-    call: ({ context }) => context.whenRoom(context.endpoint, 70_000, noop),
+    call: ({ context }) => context.whenRoom(context.endpoint, 2 ** 31, noop),
     code: "PAMIR_INVAL",
-    text: ["bytes is 70000", "69632"],
+    text: ["bytes is 2147483648", "2147483647"],
   },
   {
     name: "an attribute that does not exist",

@@ -246,7 +246,7 @@ describe.each(VARIANTS)("calls: $name", (variant) => {
   it("a large reply goes out where the pending queue may copy nothing", () =>
     withJob(variant, { tasks: 1 }, async ({ client, context }) => {
       const callee = client.createContext({ pendingBytes: 0 });
-      const bytes = pattern(1_000_000); // more than a large lane takes at once
+      const bytes = pattern(5_000_000); // more than the pool may have: it comes in packets
       callee.dispatch(DATA, () => bytes);
       const reply = context.call(callee.endpoint, DATA, null, { timeout: PATIENCE });
       while (callee.sendImmediate(context.endpoint, OTHER, null, new Uint8Array(4000)) === SUCCESS);

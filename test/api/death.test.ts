@@ -149,7 +149,7 @@ function deathSuite(variant: Variant): void {
   it("what was committed before is delivered, and a message that was not finished comes to SHUTDOWN", () =>
     withJob(
       variant,
-      { module, scenario: "testament", args: { small: 300, bytes: 1e6 } },
+      { module, scenario: "testament", args: { small: 300, bytes: 3e6 } },
       async ({ job, context, flags }) => {
         const free = job.dump().heap.free;
         const numbers: number[] = [];
@@ -157,10 +157,14 @@ function deathSuite(variant: Variant): void {
         context.dispatch(DATA, (message) =>
           numbers.push(new DataView(message.header.slice().buffer).getInt32(0, true)),
         );
-        context.dispatch(OTHER, (message) => {
-          expect(message.payloadBytes).toBeGreaterThan(RECV_IMMEDIATE_MAX);
-          message.receive(new Uint8Array(message.payloadBytes), (_, result) => results.push(result));
-        });
+        context.dispatch(
+          OTHER,
+          (message) => {
+            expect(message.payloadBytes).toBeGreaterThan(RECV_IMMEDIATE_MAX);
+            message.receive(new Uint8Array(message.payloadBytes), (_, result) => results.push(result));
+          },
+          { delivery: "early" },
+        );
         openGate(flags, 0);
         await job.exited;
         until(context, () => results.length === 1);
@@ -176,8 +180,8 @@ function deathSuite(variant: Variant): void {
       {
         module,
         scenario: "testament",
-        args: { small: 0, bytes: 1e6, lingers: true },
-        context: { unexpectedBytes: 1e6 },
+        args: { small: 0, bytes: 3e6, lingers: true },
+        context: { unexpectedBytes: 3e6 },
       },
       async ({ job, client, context, flags }) => {
         const laneFrom = (task: number) =>
@@ -204,7 +208,7 @@ function deathSuite(variant: Variant): void {
       {
         module,
         scenario: "testament",
-        args: { small: 3, bytes: 1e6, lingers: true },
+        args: { small: 3, bytes: 3e6, lingers: true },
         context: { unexpectedBytes: 300 },
       },
       async ({ job, client, context, flags }) => {

@@ -212,7 +212,8 @@ describe.each(ENGINE_VARIANTS)("$name", (variant) => {
               const part = number % 3 === 0 ? payload.slice(0, 100) : payload;
               const header = asked({ number, inRegion: number % 2 === 0, fragment: 20_000 });
               const onLocal = () => told.push(number);
-              expect(context.send({ to, dispatch: DATA, header, payload: part, onLocal })).toBe(SUCCESS);
+              const rendezvous = part === payload;
+              expect(context.send({ to, dispatch: DATA, header, payload: part, rendezvous, onLocal })).toBe(SUCCESS);
             }
           }
           for (let i = 0; i < 50; i++) context.advance();
@@ -301,7 +302,8 @@ describe.each(ENGINE_VARIANTS)("$name", (variant) => {
         const header = new Uint8Array(99);
         for (let i = 0; i < 4; i++) {
           const payload = region.bytes.subarray(i * MIB, (i + 1) * MIB);
-          origin.send({ to: target.endpoint, dispatch: DATA, header, payload, onLocal: hear, cookie: i });
+          const parameters = { to: target.endpoint, dispatch: DATA, header, payload, rendezvous: true };
+          origin.send({ ...parameters, onLocal: hear, cookie: i });
         }
         for (let i = 0; i < 50; i++) for (const context of [origin, target]) context.advance();
         expect([kept(), told, origin.drained]).toEqual([4 * 104, [], false]);
@@ -350,7 +352,7 @@ describe.each(ENGINE_VARIANTS)("$name", (variant) => {
       pair(variant, {}, async ({ client, origin, target }) => {
         const third = client.createContext();
         const payload = client.createRegion(MIB).bytes;
-        origin.send({ to: target.endpoint, dispatch: DATA, payload, onLocal: () => {} });
+        origin.send({ to: target.endpoint, dispatch: DATA, payload, rendezvous: true, onLocal: () => {} });
         target.advance();
         third.sendImmediate(target.endpoint, DATA, null, Uint8Array.of(9));
         origin.close();
@@ -369,9 +371,10 @@ describe.each(ENGINE_VARIANTS)("$name", (variant) => {
         target.dispatch(OTHER, (message) => message.receive(new Uint8Array(MIB), () => handled.push(OTHER)), {
           recvImmediate: "disable",
         });
-        origin.send({ to: target.endpoint, dispatch: DATA, payload, onLocal: hear, cookie: DATA });
+        const parameters = { to: target.endpoint, payload, rendezvous: true, onLocal: hear };
+        origin.send({ ...parameters, dispatch: DATA, cookie: DATA });
         expect(thrownBy(() => target.advance()).code).toBe("PAMIR_TOO_LARGE");
-        origin.send({ to: target.endpoint, dispatch: OTHER, payload, onLocal: hear, cookie: OTHER });
+        origin.send({ ...parameters, dispatch: OTHER, cookie: OTHER });
         step([origin, target], () => told.length === 2 && handled.length === 1);
         expect([told, handled]).toEqual([
           [
@@ -388,16 +391,16 @@ describe.each(ENGINE_VARIANTS)("$name", (variant) => {
   });
 
   describe("what is offered", () => {
-    it("P1 stays where it is until it is taken: what is in a region above RECV_IMMEDIATE_MAX, and what is asked for", () =>
+    it("P1 stays where it is until it is taken: what is sent so, and nothing else", () =>
       pair(variant, {}, ({ client, origin, target }) => {
         const region = client.createRegion(200_000).bytes;
         const header = new Uint8Array(9); // 16 with its padding
         const most = RECV_IMMEDIATE_MAX - 16;
         const ordinary = new Uint8Array(200_000);
         const cases: [boolean, Partial<SendParameters>][] = [
-          [true, { payload: region }],
+          [false, { payload: region }],
           [true, { payload: region, rendezvous: true }],
-          [true, { payload: region.subarray(0, most + 1) }],
+          [false, { payload: region.subarray(0, most + 1) }],
           [false, { payload: region.subarray(0, most) }],
           [true, { payload: region.subarray(0, most), rendezvous: true }],
           [false, { payload: region, rendezvous: false }],
@@ -691,7 +694,7 @@ describe.each(ENGINE_VARIANTS)("$name", (variant) => {
           let asked = 0;
           target.dispatch(DATA, (message) => message.receive(both[asked++]?.destination as Uint8Array, hear));
           for (const { payload } of both) {
-            origin.send({ to: target.endpoint, dispatch: DATA, payload, onLocal: () => {} });
+            origin.send({ to: target.endpoint, dispatch: DATA, payload, rendezvous: true, onLocal: () => {} });
           }
           for (let i = 0; i < 2; i++) target.advance();
           const steps = Array.from({ length: 6 }, () => {
@@ -750,7 +753,7 @@ describe.each(ENGINE_VARIANTS)("$name", (variant) => {
         const runs = [256_000, 512].map((bytes) => {
           fragment = bytes;
           const before = told.length;
-          origin.send({ to: target.endpoint, dispatch: DATA, payload, onLocal: () => {} });
+          origin.send({ to: target.endpoint, dispatch: DATA, payload, rendezvous: true, onLocal: () => {} });
           let events = 0;
           const steps = step([], () => {
             events += origin.advance() + target.advance();
@@ -811,7 +814,7 @@ describe.each(ENGINE_VARIANTS)("$name", (variant) => {
         const payload = from.bytes.subarray(0, 100_000);
         const sent = listener();
         origin.sendImmediate(target.endpoint, OTHER);
-        origin.send({ to: target.endpoint, dispatch: DATA, payload, onLocal: sent.hear });
+        origin.send({ to: target.endpoint, dispatch: DATA, payload, rendezvous: true, onLocal: sent.hear });
         // The request is taken, the one link is shipped.
         for (let i = 0; i < 2; i++) target.advance();
         // Called between the target's look at what is over and its look at who has ended.

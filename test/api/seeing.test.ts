@@ -162,7 +162,7 @@ describe.each(ENGINE_VARIANTS)("who moves what is long: $name", (variant) => {
       expect([sent, received]).toEqual([[SUCCESS], [SUCCESS]]);
       expect([own(job, 0), own(job, 1), job.dump().stuck]).toEqual([[], [], []]);
       // As an origin's, the window that was a target's.
-      target.send({ to: origin.endpoint, dispatch: 2, payload: into.bytes, onLocal: () => {} });
+      target.send({ to: origin.endpoint, dispatch: 2, payload: into.bytes, rendezvous: true, onLocal: () => {} });
       expect(own(job, 1)).toEqual([{ ...offered, peer: [0, 0], fragments: 0, queued: 0 }]);
     }));
 
@@ -267,7 +267,7 @@ describe.each(VARIANTS)("who waits, for what, since when: $name", (variant) => {
       const to = context.endpoint;
       context.dispatch(10, () => {});
       while (context.sendImmediate(to, 10, null, new Uint8Array(100), false) === SUCCESS);
-      for (let i = 0; i < 40; i++) context.send({ to, dispatch: 10, payload: new Uint8Array(60_000) });
+      for (let i = 0; i < 160; i++) context.send({ to, dispatch: 10, payload: new Uint8Array(15_000) });
       const lane = () => job.dump().tasks[0]?.contexts[0]?.lanes[0];
       const isFull = () => lane()?.roomWanted === true && (lane()?.bytes ?? 0) > 1024;
       while (!isFull() && !context.drained) context.advance();

@@ -176,18 +176,29 @@ export function apiSuite(suite: ApiSuite): void {
         expect(wrong).toBe(0);
       }));
 
-    it.each([69_633, MIB + 3])("of %i bytes come in packets, there and back", (bytes) =>
+    it.each([
+      [20_000, "whole"],
+      [69_633, "whole"],
+      [69_633, "early"],
+      [MIB + 3, "whole"],
+      [MIB + 3, "early"],
+    ] as const)("of %i bytes come %s, there and back", (bytes, delivery) =>
       withJob(2, async ({ client, context }) => {
         const log: string[] = [];
         let came: Uint8Array | undefined;
-        context.dispatch(LARGE, (message) => {
-          expect(message.immediate).toBe(false);
-          expect([...new Int32Array(message.header.slice().buffer)]).toEqual([bytes]);
-          const into = new Uint8Array(message.payloadBytes);
-          message.receive(into, () => {
-            came = into;
-          });
-        });
+        context.dispatch(
+          LARGE,
+          (message) => {
+            expect(message.immediate).toBe(delivery === "whole");
+            expect([...new Int32Array(message.header.slice().buffer)]).toEqual([bytes]);
+            if (message.immediate) expect(isPattern(message.payload, 5)).toBe(true);
+            const into = new Uint8Array(message.payloadBytes);
+            message.receive(into, () => {
+              came = into;
+            });
+          },
+          { delivery },
+        );
         const called = (cookie: unknown, result: number) => void log.push(`${cookie} ${result}`);
         const payload = pattern(bytes, 5);
         const header = Int32Array.of(bytes);

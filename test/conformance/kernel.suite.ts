@@ -6,6 +6,9 @@ import {
   ADVANCE_NOTICE,
   ATTENDED_IDLE_MAX,
   ATTENDED_KEEP,
+  BUFFER_FREE,
+  BUFFER_GONE,
+  BUFFER_SENT,
   CONTEXT_ATTENDING_OFFSET,
   CONTEXT_BATCHES_OFFSET,
   CONTEXT_EVENT_COUNT_OFFSET,
@@ -36,9 +39,13 @@ import {
   LANE_ROOM_WANTED_OFFSET,
   LANE_TAIL_OFFSET,
   LANE_TARGET_OFFSET,
+  NONE,
   OPEN_BUSY,
   OPEN_NO_MEMORY,
   PAGE_SIZE,
+  POOL_SLOTS_OFFSET,
+  POOL_TASK_OFFSET,
+  POOL_WANTED_OFFSET,
   RETAKE_MAX,
   TASK_BELL_OFFSET,
   TASK_NOTICE_OFFSET,
@@ -1068,6 +1075,39 @@ export function kernelSuite(name: string, options: RigOptions): void {
         expect(producer.heapFreePages(job)).toBe(61);
         expect(producer.laneOf(rig.context(3), 0)).not.toBe(0);
         expect(producer.laneOf(rig.context(2), 1)).not.toBe(0);
+      });
+
+      it("extentPass gives a region's extent to another task, or frees it, if it still is its owner's", () => {
+        const extent = producer.regionAllocate(job, 3, 1);
+        const lane = producer.heapAllocate(job, 1, 1);
+        expect(producer.extentPass(job, extent, 0, 2)).toBe(0);
+        expect(producer.extentPass(job, lane, 1, 2)).toBe(0);
+        expect(producer.extentPass(job, extent, 1, 2)).toBe(1);
+        expect(producer.extentPass(job, extent, 1, 2)).toBe(0);
+        consumer.heapReclaim(job, 1);
+        expect(consumer.heapFreePages(job)).toBe(64 - 3);
+        expect(consumer.extentPass(job, extent, 2, 2)).toBe(1);
+        expect(consumer.extentPass(job, extent, 2, NONE)).toBe(1);
+        expect(consumer.extentPass(job, extent, 2, NONE)).toBe(0);
+        expect(consumer.heapFreePages(job)).toBe(64);
+      });
+
+      it("bufferRelease stores into the slot, and rings its origin if that waits", () => {
+        const pool = producer.regionAllocate(job, 1, 1);
+        const [slot, bell] = [pool + POOL_SLOTS_OFFSET + 8, rig.task(1) + TASK_BELL_OFFSET];
+        rig.setWord(pool + POOL_TASK_OFFSET, rig.task(1));
+        rig.setWord(pool + POOL_WANTED_OFFSET, 0);
+        rig.setWord(slot, BUFFER_SENT);
+        producer.bellArm(rig.task(1));
+        consumer.bufferRelease(slot, BUFFER_GONE);
+        expect([rig.word(slot), rig.word(bell)]).toEqual([BUFFER_GONE, 0]);
+        producer.bufferWant(pool, 1);
+        consumer.bufferRelease(slot, BUFFER_FREE);
+        expect([rig.word(slot), rig.word(bell)]).toEqual([BUFFER_FREE, 1]);
+        producer.bufferWant(pool, 0);
+        consumer.bufferRelease(slot, BUFFER_FREE);
+        expect(rig.word(bell)).toBe(1);
+        producer.bellDisarm(rig.task(1));
       });
 
       it("heapReclaim frees what one owner has, and nothing else", () => {

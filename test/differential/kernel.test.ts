@@ -11,6 +11,8 @@ import {
   OPEN_BUSY,
   OPEN_NO_MEMORY,
   PAGE_SIZE,
+  POOL_SLOTS_OFFSET,
+  POOL_TASK_OFFSET,
   TASK_DEAD,
   TASK_NOTICE_OFFSET,
   TASK_STATE_OFFSET,
@@ -110,6 +112,36 @@ function operations(reference: Rig): Operations<State> {
         if (extent === undefined) return undefined;
         state.extents = state.extents.filter((other) => other !== extent);
         return { text: `heapFree(${extent})`, act: (rig) => rig.producer.heapFree(rig.map.job, extent) };
+      },
+    },
+    extentPass: {
+      weight: 3,
+      choose: (state, random) => {
+        const extent = pick(random, state.extents);
+        if (extent === undefined) return undefined;
+        const [owner, to] = [random(TASKS), random(TASKS)];
+        return {
+          text: `extentPass(${extent}, ${owner}, ${to})`,
+          act: (rig) => rig.producer.extentPass(rig.map.job, extent, owner, to),
+        };
+      },
+    },
+    buffers: {
+      weight: 3,
+      choose: (state, random) => {
+        const extent = pick(random, state.extents);
+        if (extent === undefined) return undefined;
+        const [slot, what, task, wanted] = [random(960), random(3), random(TASKS), random(2)];
+        return {
+          text: `bufferWant(${wanted}), bufferRelease(${slot}, ${what}) in ${extent}`,
+          act: (rig) => {
+            rig.setWord(extent + POOL_TASK_OFFSET, rig.task(task));
+            rig.producer.bufferWant(extent, wanted);
+            rig.consumer.bufferRelease(extent + POOL_SLOTS_OFFSET + 4 * slot, what);
+            // Words that other operations take for their own.
+            rig.setWord(extent + POOL_TASK_OFFSET, 0);
+          },
+        };
       },
     },
     heapFreePages: {

@@ -1,7 +1,8 @@
 // docs/sizing.md: its tables are computed here, by the code that lays out a job's memory and by jobs that run.
 import { readFileSync } from "node:fs";
-import { launch, RECV_IMMEDIATE_MAX, SUCCESS } from "pamir";
+import { launch, SUCCESS } from "pamir";
 import { expect, it } from "vitest";
+import { BUFFER_PAYLOAD_MIN } from "../../assembly/layout.js";
 import { memoryMap } from "../../src/memory/map.js";
 import { until } from "../api/support.js";
 
@@ -36,11 +37,12 @@ async function laneOf(laneBytes: number): Promise<{ fresh: number; room: number;
     expect(origin.resume([target.endpoint])).toBe(SUCCESS);
     const [fresh, room] = [bytes(), origin.room(target.endpoint)];
     let heard = 0;
+    const most = BUFFER_PAYLOAD_MIN - 1;
     target.dispatch(1, (message) => {
       heard = message.payloadBytes;
     });
-    origin.send({ to: target.endpoint, dispatch: 1, payload: new Uint8Array(RECV_IMMEDIATE_MAX) });
-    until(target, () => heard === RECV_IMMEDIATE_MAX);
+    origin.send({ to: target.endpoint, dispatch: 1, payload: new Uint8Array(most) });
+    until(target, () => heard === most);
     return { fresh, room, grown: bytes() };
   } finally {
     await job.terminate();

@@ -9,6 +9,7 @@ import { ENGINE_MUTANTS } from "./engine-mutants.js";
 import { REORDER_MUTANTS } from "./reorder-mutants.js";
 import type { Scenario } from "./scenario.js";
 import { ATTACH_SCENARIOS } from "./scenarios/attach.js";
+import { BUFFER_SCENARIOS } from "./scenarios/buffer.js";
 import { CHAIN_SCENARIOS } from "./scenarios/chain.js";
 import { DEATH_SCENARIOS } from "./scenarios/death.js";
 import { HEAP_SCENARIOS } from "./scenarios/heap.js";
@@ -44,6 +45,7 @@ export const SCENARIOS_OF: Readonly<Record<string, readonly Scenario[]>> = {
   "reception.ts": LANES,
   "sync.ts": PARK_SCENARIOS,
   "heap.ts": HEAP_SCENARIOS,
+  "buffer.ts": BUFFER_SCENARIOS,
   "engine.ts": TRANSFERS,
   "completion.ts": TRANSFERS,
   "region.ts": TRANSFERS,
@@ -486,6 +488,32 @@ ${COMMIT}`,
     find: "  store<u32>(window, 0, WINDOW_MOVED_OFFSET);\n  storeWord(window + WINDOW_PASSED_OFFSET, 0);\n",
     replace:
       "  storeWord(window + WINDOW_TAIL_OFFSET, 0);\n  store<u32>(window, 0, WINDOW_HEAD_OFFSET);\n  store<u32>(window, 0, WINDOW_MOVED_OFFSET);\n  storeWord(window + WINDOW_PASSED_OFFSET, 0);\n",
+  },
+  {
+    name: "a target rings for a buffer before it says that it has read it",
+    file: "buffer.ts",
+    find: "  storeWord(slot, state);\n",
+    replace: "  ring(load<usize>(pool, POOL_TASK_OFFSET));\n  storeWord(slot, state);\n  return;\n",
+  },
+  {
+    name: "a target that has read a buffer wakes nobody",
+    file: "buffer.ts",
+    find: "  if (loadWord(pool + POOL_WANTED_OFFSET) != 0) ring(",
+    replace: "  if (loadWord(pool + POOL_WANTED_OFFSET) == 7) ring(",
+  },
+  {
+    name: "a target says that a buffer is its own before it is",
+    file: "src/pami/memregion.ts",
+    find: "    this.#kernel.extentPass(job, extent, owner, this.#task);\n    told();\n    this.#countKept(size);\n",
+    replace: "    told();\n    this.#kernel.extentPass(job, extent, owner, this.#task);\n    this.#countKept(size);\n",
+    scenarios: BUFFER_SCENARIOS,
+  },
+  {
+    name: "what was given is freed before its owner is its target",
+    file: "src/pami/memregion.ts",
+    find: "    this.#kernel.extentPass(job, extent, owner, this.#task);\n    told();\n    this.#kernel.heapFree(job, extent);\n",
+    replace: "    this.#kernel.heapFree(job, extent);\n    told();\n",
+    scenarios: BUFFER_SCENARIOS,
   },
   ...ENGINE_MUTANTS,
   ...REORDER_MUTANTS,

@@ -11,6 +11,7 @@ import {
   JOB_HEAP_LOCK_OFFSET,
   JOB_HEAP_PAGES_OFFSET,
   JOB_HEAP_TABLE_OFFSET,
+  NONE,
   OPEN_BUSY,
   OPEN_NO_MEMORY,
   PAGE_SHIFT,
@@ -81,6 +82,20 @@ export function twinHeap({ words }: Memory, { exchangeIf, loadWord, storeWord }:
     storeWord(entry, loadWord(entry) & EXTENT_PAGES_MASK);
   }
 
+  function extentPass(job: number, extent: number, owner: number, to: number): number {
+    const page = (extent - (words[(job + JOB_HEAP_BASE_OFFSET) >>> 2] >>> 0)) >>> PAGE_SHIFT;
+    const entry = (words[(job + JOB_HEAP_TABLE_OFFSET) >>> 2] >>> 0) + (page << 2);
+    const word = loadWord(entry);
+    const pages = word & EXTENT_PAGES_MASK;
+    if (word !== regionWord(owner, pages)) return 0;
+    // SYNC F (pass)
+    return exchangeIf(entry, word, to === NONE ? pages : regionWord(to, pages)) === word ? 1 : 0;
+  }
+
+  function regionWord(owner: number, pages: number): number {
+    return (EXTENT_REGION << EXTENT_STATE_SHIFT) | (owner << EXTENT_OWNER_SHIFT) | pages;
+  }
+
   function isLaneOf(owner: number, word: number): boolean {
     return isExtentOf(owner, word) && word >>> EXTENT_STATE_SHIFT === EXTENT_LANE;
   }
@@ -118,5 +133,5 @@ export function twinHeap({ words }: Memory, { exchangeIf, loadWord, storeWord }:
     return free;
   }
 
-  return { heapInit, heapAllocate, regionAllocate, heapFree, isLaneOf, heapReclaim, heapFreePages };
+  return { heapInit, heapAllocate, regionAllocate, heapFree, extentPass, isLaneOf, heapReclaim, heapFreePages };
 }

@@ -1,6 +1,7 @@
 // The twin: the kernels of assembly/ in plain, tuned TypeScript over the same bytes. Written separately, file by file
 // and function by function, so that each is the other's oracle.
 import type { Kernel, Memory, PacketKernel } from "../kernel.js";
+import { twinBuffer } from "./buffer.js";
 import { twinChain } from "./chain.js";
 import { twinCompletion } from "./completion.js";
 import { twinDue } from "./due.js";
@@ -38,7 +39,8 @@ export function twinKernel(memory: Memory): Kernel {
   const engine = twinEngineKernel(memory);
   const heap = twinHeap(memory, engine);
   const lane = twinLane(memory, engine, heap);
-  return { name: "ts", ...engine, ...heap, ...lane, ...twinReception(memory, engine, heap, lane) };
+  const buffer = twinBuffer(memory, engine);
+  return { name: "ts", ...engine, ...heap, ...buffer, ...lane, ...twinReception(memory, engine, heap, lane) };
 }
 
 /** The same, and those for packets: what a wire takes. */

@@ -1,6 +1,7 @@
 // All scenarios, in the order in which they are run.
 import type { Scenario } from "../scenario.js";
 import { ATTACH_SCENARIOS } from "./attach.js";
+import { BUFFER_SCENARIOS } from "./buffer.js";
 import { CHAIN_SCENARIOS } from "./chain.js";
 import { DEATH_SCENARIOS } from "./death.js";
 import { ENGINE_SCENARIOS } from "./engine.js";
@@ -20,6 +21,7 @@ export const SCENARIOS: readonly Scenario[] = [
   ...READY_SCENARIOS,
   ...PARK_SCENARIOS,
   ...HEAP_SCENARIOS,
+  ...BUFFER_SCENARIOS,
   ...RMA_SCENARIOS,
   ...CHAIN_SCENARIOS,
   ...ATTACH_SCENARIOS,

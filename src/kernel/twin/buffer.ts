@@ -1,0 +1,21 @@
+// Twin of assembly/buffer.ts: same functions, same order; the comments stand there.
+import { PAGE_SIZE, POOL_TASK_OFFSET, POOL_WANTED_OFFSET } from "../../../assembly/layout.js";
+import type { Memory } from "../kernel.js";
+import type { Sync } from "./sync.js";
+
+export function twinBuffer({ words }: Memory, { loadWord, ring, storeWord }: Sync) {
+  function bufferRelease(slot: number, state: number): void {
+    const pool = slot - (slot % PAGE_SIZE);
+    // SYNC A (read)
+    storeWord(slot, state);
+    // SYNC J (look)
+    if (loadWord(pool + POOL_WANTED_OFFSET) !== 0) ring(words[(pool + POOL_TASK_OFFSET) >>> 2] >>> 0);
+  }
+
+  function bufferWant(pool: number, wanted: number): void {
+    // SYNC J (want)
+    storeWord(pool + POOL_WANTED_OFFSET, wanted);
+  }
+
+  return { bufferRelease, bufferWant };
+}
