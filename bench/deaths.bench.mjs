@@ -115,6 +115,7 @@ for (const { how, state, survivor } of quick ? cells.filter((_, i) => i % 5 === 
     maxTasks: ROUNDS + 2,
     contexts: 1,
     heapBytes: 2 ** 24,
+    onError: "ignore",
   });
   const context = job.client.createContext();
   context.dispatch(1, () => {});

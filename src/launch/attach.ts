@@ -8,6 +8,7 @@ import { readMap } from "../memory/map.js";
 import { Client } from "../pami/client.js";
 import { PamiError, show } from "../pami/error.js";
 import { interruptTask, tellOfClose } from "../pami/notice.js";
+import { TaskErrors } from "../pami/task-errors.js";
 import { diagnostics } from "../support/diagnostics.js";
 import { after, type NodePort, nodeModule } from "../support/host.js";
 import type { MessagePortLike } from "../support/like.js";
@@ -15,7 +16,7 @@ import { Ports } from "../transport/ports.js";
 import { Relay } from "../transport/relay.js";
 import { bury } from "./bury.js";
 import { kernelIn, makeRoom, type Room } from "./room.js";
-import { isTaskName, type TaskNews, type TaskReport, TICKET, type Ticket } from "./ticket.js";
+import { isTaskName, type LastWord, type TaskNews, type TaskReport, TICKET, type Ticket } from "./ticket.js";
 
 /** A port through which `job.adopt` finds this thread: a Web Worker's, a MessageChannel's, or `parentPort`. */
 export type AttachPort = Pick<MessagePortLike, "postMessage" | "close">;
@@ -74,11 +75,32 @@ async function joinByPort(port: NodePort): Promise<Client> {
     };
     port.on("message", hear);
   });
+  const stop = tellOfExit(life);
   // As long as this end is open, the monitor knows that the worker lives.
-  const client = clientOf(ticket, ticket.memory as SharedMemory, () => life.close());
+  const client = clientOf(ticket, ticket.memory as SharedMemory, () => {
+    stop();
+    life.close();
+  });
   life.on("message", () => client.close());
   life.unref();
   return client;
+}
+
+/** The monitor hears from now on how this worker ends: it has not started it, and so has no other way. */
+function tellOfExit(life: NodePort): () => void {
+  let failure: Partial<LastWord> | undefined;
+  const fail = (thrown: unknown): void => {
+    const { name, message, code, stack } = (thrown ?? {}) as Error & { code?: string };
+    const error = message === undefined ? String(thrown) : `${name}: ${message}`;
+    failure = { cause: "error", error, errorCode: code, stack: stack && String(stack) };
+  };
+  const exit = (code: number): void => life.postMessage({ code, cause: "exit", ...failure } satisfies LastWord);
+  process.on("uncaughtExceptionMonitor", fail);
+  process.on("exit", exit);
+  return () => {
+    process.off("uncaughtExceptionMonitor", fail);
+    process.off("exit", exit);
+  };
 }
 
 /** In a browser: by a worker's own messages, or a port's. */
@@ -110,11 +132,18 @@ async function joinByMessages(worker: TaskWorker | MessagePort): Promise<Client>
     return client;
   }
   const room = makeRoom(ticket.room, ticket.kernel === "wasm");
-  const { client, relay, ports } = relayedClientOf(ticket, room, (connect, port) => tell({ connect }, [port]), onLeave);
+  const { client, relay, ports, errors } = relayedClientOf(
+    ticket,
+    room,
+    (connect, port) => tell({ connect }, [port]),
+    onLeave,
+  );
   listen((news, [port]) => {
     if ("from" in news) ports.accept(news.from, port as MessagePort);
-    else if ("ended" in news) relay.ended(news.ended, news.hasLeft);
-    else if ("interrupt" in news) relay.interrupt();
+    else if ("ended" in news) {
+      if (news.error !== undefined) errors.write(news.ended, news.error);
+      relay.ended(news.ended, news.hasLeft);
+    } else if ("interrupt" in news) relay.interrupt();
   });
   return client;
 }
@@ -139,7 +168,11 @@ function reportErrors(worker: TaskWorker): void {
     worker.postMessage({ [TICKET]: { name, message, code, stack } as TaskReport });
   };
   worker.addEventListener("error", (event) => fail((event as ErrorEvent).error ?? (event as ErrorEvent).message));
-  worker.addEventListener("unhandledrejection", (event) => fail((event as PromiseRejectionEvent).reason));
+  worker.addEventListener("unhandledrejection", (event) => {
+    // The launcher says it: here it would be said twice.
+    event.preventDefault();
+    fail((event as PromiseRejectionEvent).reason);
+  });
 }
 
 /** The ticket, from the thread that started this worker, or through a port from whoever adopts it. */
@@ -183,7 +216,10 @@ export function clientOf(ticket: Ticket, shared: SharedMemory, onLeave?: () => v
   const kernel = selectKernel(ticket.kernel, shared, memory, ticket.module);
   const { task, args, debug } = ticket;
   const map = readMap(memory, ticket.job);
-  return attachedAs(new Client({ kernel, memory, map, task, args, debug, ...(onLeave && { onLeave }) }));
+  const errors = ticket.errors && new TaskErrors(ticket.errors);
+  return attachedAs(
+    new Client({ kernel, memory, map, task, args, debug, ...(errors && { errors }), ...(onLeave && { onLeave }) }),
+  );
 }
 
 /** A client over a memory of its own, and the relay in it that stands for the other tasks. */
@@ -192,7 +228,7 @@ export function relayedClientOf(
   room: Room,
   connect: (task: number, port: MessagePort) => void,
   onLeave?: () => void,
-): { client: Client; relay: Relay; ports: Ports } {
+): { client: Client; relay: Relay; ports: Ports; errors: TaskErrors } {
   if (ticket.layoutHash !== LAYOUT_HASH) throw otherVersion(ticket, ticket.layoutHash);
   const { task, args, debug, why: whyRelay } = ticket;
   const { map, shared, memory } = room;
@@ -204,8 +240,10 @@ export function relayedClientOf(
     interrupt: () => interruptTask(inner, map, task),
   });
   const { kernel } = relay;
-  const client = new Client({ kernel, memory, map, task, args, debug, relay, whyRelay, ...(onLeave && { onLeave }) });
-  return { client: attachedAs(client), relay, ports };
+  const errors = new TaskErrors(new ArrayBuffer(TaskErrors.bytesFor(map.tasks)));
+  const parts = { kernel, memory, map, task, args, debug, relay, whyRelay, errors };
+  const client = new Client({ ...parts, ...(onLeave && { onLeave }) });
+  return { client: attachedAs(client), relay, ports, errors };
 }
 
 function attachedAs(client: Client): Client {

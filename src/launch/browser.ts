@@ -7,11 +7,13 @@ import { twinSync } from "../kernel/twin/sync.js";
 import { type MemoryMap, taskSlot } from "../memory/map.js";
 import { PamiError, show } from "../pami/error.js";
 import { interruptTask } from "../pami/notice.js";
+import type { TaskErrors } from "../pami/task-errors.js";
 import { after } from "../support/host.js";
 import type { Ports } from "../transport/ports.js";
 import type { Relay } from "../transport/relay.js";
 import { bury, buryEngine } from "./bury.js";
 import type { EngineSetup } from "./engine-worker.js";
+import { errorOf } from "./failure.js";
 import type { Entry, Monitor, MonitorEvents, MonitorOrders, TaskExit } from "./monitor.js";
 import { type TaskNews, type TaskReport, TICKET, type Ticket } from "./ticket.js";
 
@@ -94,6 +96,7 @@ function startEngine(setup: EngineSetup, ended: (error: string) => void): () => 
  * @param workers one for each ticket
  * @param relayed of the task that is on this thread, if there is one and tasks share no memory: it calls `connect` where it
  *   has something to say, and `leave` when it has left
+ * @param errors where the errors of dead tasks are written, if tasks share memory
  */
 export function startBrowserMonitor(
   { entry, tickets }: MonitorOrders,
@@ -101,8 +104,9 @@ export function startBrowserMonitor(
   events: MonitorEvents,
   map: MemoryMap,
   memory: Memory,
-  relayed?: { readonly relay: Relay; readonly ports: Ports },
+  relayed?: { readonly relay: Relay; readonly ports: Ports; readonly errors: TaskErrors },
   engine?: EngineSetup,
+  errors: TaskErrors | undefined = relayed?.errors,
 ): Monitor & { connect: Connect; leave: () => void } {
   const sync = twinSync(memory);
   const running = new Map<number, Worker | MessagePort>();
@@ -133,9 +137,11 @@ export function startBrowserMonitor(
     if (worker === undefined) return;
     running.delete(task);
     if (!adopted.delete(task)) (worker as Worker).terminate();
+    const error = errorOf(exit);
+    if (error !== undefined) errors?.write(task, error);
     if (relayed === undefined) bury(sync, map, task);
     else relayed.relay.ended(task, left.has(task));
-    if (!isShared) for (const other of running.keys()) deliver(other, { ended: task, hasLeft: left.has(task) });
+    if (!isShared) for (const other of running.keys()) deliver(other, { ended: task, hasLeft: left.has(task), error });
     events.ended(exit);
   }
 

@@ -9,9 +9,11 @@ import { checkInteger, PamiError, show } from "../pami/error.js";
 import { interruptTask, tellOfEnd } from "../pami/notice.js";
 import { systemClock } from "../support/clock.js";
 import { diagnostics } from "../support/diagnostics.js";
+import { failProcess, isNode } from "../support/host.js";
 import type { URLLike, WorkerLike } from "../support/like.js";
 import { promise } from "../support/promise.js";
 import { buryEngine } from "./bury.js";
+import { failureText, isFailure, type OnError } from "./failure.js";
 import type { AdoptTarget, Monitor, MonitorEvents, MonitorOrders, TaskExit } from "./monitor.js";
 import type { Ticket } from "./ticket.js";
 import { type Trace, traceOf } from "./trace.js";
@@ -44,6 +46,7 @@ export interface JobParts {
     isAdopted: boolean,
   ) => { readonly ticket: Ticket; readonly orders: MonitorOrders };
   readonly onExit: ((exit: TaskExit) => void) | undefined;
+  readonly onError: OnError;
   readonly map: MemoryMap;
   readonly memory: Memory;
   readonly kernel: Kernel;
@@ -86,7 +89,10 @@ export class Job {
     const [exited, haveExited] = promise<TaskExit[]>();
     this.started = started;
     this.exited = exited;
-    this.#haveExited = () => haveExited([...this.#exits.values()].sort((a, b) => a.task - b.task));
+    this.#haveExited = () => {
+      if (this.#isTerminated) parts.client?.close();
+      haveExited([...this.#exits.values()].sort((a, b) => a.task - b.task));
+    };
     this.#monitor = parts.monitor({
       started: () => {
         isStarted();
@@ -272,11 +278,21 @@ export class Job {
     this.#awaited = this.#awaited.filter(({ task }) => task !== exit.task);
     this.#running--;
     if (diagnostics.exit.hasSubscribers) diagnostics.exit.publish({ job: this, exit });
+    if (isFailure(exit)) this.#failed(exit);
     try {
       this.#parts.onExit?.(exit);
     } finally {
       this.#settle();
     }
+  }
+
+  /** A task has failed. In Node the monitor has printed that already, unless it is the one that ended. */
+  #failed(exit: TaskExit): void {
+    const { onError } = this.#parts;
+    if (onError === "ignore") return;
+    if (!isNode() || exit.cause === "monitor") console.error(failureText(exit, onError));
+    failProcess(exit.code);
+    if (onError === "abort" && !this.#isTerminated) void this.terminate();
   }
 
   #engineEnded(error: string): void {
@@ -320,7 +336,9 @@ export class Job {
     for (let task = this.#joined; task < this.#tasks; task++) {
       if (this.#exits.has(task)) continue;
       lost.push(task);
-      this.#exits.set(task, { task, code: 1, cause: "monitor", error });
+      const exit: TaskExit = { task, code: 1, cause: "monitor", error };
+      this.#exits.set(task, exit);
+      this.#failed(exit);
       kernel.storeWord(taskSlot(map, task) + TASK_STATE_OFFSET, TASK_DEAD);
     }
     if (lost.length > 0) tellOfEnd(kernel, map, lost);

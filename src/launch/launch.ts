@@ -26,12 +26,14 @@ import { wasmModule } from "../kernel/wasm.js";
 import { endpointsFit, type Limits, MEMORY_BYTES_MAX } from "../memory/map.js";
 import { checkDebug, type DebugOptions } from "../pami/debug.js";
 import { checkInteger, PamiError, show } from "../pami/error.js";
+import { TaskErrors } from "../pami/task-errors.js";
 import { hardwareThreads } from "../support/cores.js";
 import { diagnostics } from "../support/diagnostics.js";
 import { environment, isNode, nodeModule } from "../support/host.js";
 import type { AbortSignalLike, URLLike, WorkerLike } from "../support/like.js";
 import { clientOf, relayedClientOf } from "./attach.js";
 import { type Connect, makeWorkers, startBrowserMonitor } from "./browser.js";
+import { checkOnError, type OnError } from "./failure.js";
 import { hostModeOf, info } from "./info.js";
 import { Job, type SpawnOptions } from "./job.js";
 import type { Entry, MonitorEvents, MonitorOrders, TaskExit } from "./monitor.js";
@@ -83,6 +85,14 @@ export interface LaunchOptions {
   engine?: "inline" | "thread" | undefined;
   /** Called on this thread when a task has ended; it may `spawn` another in its place. */
   onExit?: ((exit: TaskExit) => void) | undefined;
+  /**
+   * What is done when a task fails: it ends by an error, or with an exit code of its own. `report`, the default: the error is
+   * printed with its stack, also while this thread is blocked, and `process.exitCode` becomes the code of the task (1 for an
+   * error) unless it is set; in a browser, `console.error`. The other tasks go on. `abort`: the same, and all tasks are
+   * terminated; a joined caller's wait comes to INTERRUPTED, and its client is closed. `ignore`, the default where there is
+   * an `onExit`: nothing.
+   */
+  onError?: "report" | "abort" | "ignore" | undefined;
   /** Aborted, it terminates the job. */
   signal?: AbortSignalLike | undefined;
   /**
@@ -141,6 +151,7 @@ export async function launch(
   }
   checkWorkerOptions(workerOptions);
   checkDebug(options.debug);
+  checkOnError(options.onError);
   if (options.top !== undefined && typeof options.top !== "boolean")
     throw new PamiError("PAMIR_INVAL", `top is ${show(options.top)}, not a boolean`);
   if (signal?.aborted) throw new PamiError("PAMIR_CANCELED", "launch() was canceled", { cause: signal.reason });
@@ -195,6 +206,8 @@ function makeJob(
   const room = makeRoom(request, isWasm);
   const { map, shared, memory } = room;
   const module = kernels.includes("wasm") ? wasmModule() : undefined;
+  const onError: OnError = options.onError ?? (options.onExit === undefined ? "report" : "ignore");
+  const errors = isShared ? new SharedArrayBuffer(TaskErrors.bytesFor(map.tasks)) : undefined;
   const ticket = (task: number, kernel: KernelName, given: unknown): Ticket => ({
     version: VERSION,
     layoutHash: LAYOUT_HASH,
@@ -208,6 +221,7 @@ function makeJob(
     args: given,
     debug,
     lock: names[task] as string,
+    errors,
   });
   const tickets = kernels.map((name, task) => ticket(task, name, args));
   const orders: MonitorOrders = { entry, tickets: join ? tickets.slice(1) : tickets, workerOptions };
@@ -229,7 +243,7 @@ function makeJob(
   const kernel = selectKernel(kernelIn(room, kernels[0] as KernelName), shared, memory, module);
   kernel.storeWord(map.job + JOB_STARTED_OFFSET, count);
   const own = tickets[0] as Ticket;
-  const parts = { launched: count, oneMore, onExit: options.onExit, map, memory, kernel };
+  const parts = { launched: count, oneMore, onExit: options.onExit, onError, map, memory, kernel };
   let job: Job | undefined;
   const left = (): void => job?.callerLeft();
   if (isNode() || isShared) {
@@ -238,7 +252,7 @@ function makeJob(
     const program = isVisible && isNode() ? process.argv : undefined;
     const monitor = (events: MonitorEvents) =>
       isNode()
-        ? startNodeMonitor({ orders, shared, job: map.job, program, engine }, events)
+        ? startNodeMonitor({ orders, shared, job: map.job, program, engine, onError, errors, isJoined: join }, events)
         : startBrowserMonitor(
             orders,
             workers,
@@ -247,6 +261,7 @@ function makeJob(
             memory,
             undefined,
             engine && { shared, module, job: map.job },
+            errors && new TaskErrors(errors),
           );
     job = new Job({ ...parts, monitor, client });
     const file = environment("PAMIR_TRACE");

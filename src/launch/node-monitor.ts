@@ -8,12 +8,15 @@ import { twinSync } from "../kernel/twin/sync.js";
 import { readMap, taskSlot } from "../memory/map.js";
 import { dumpData } from "../pami/dump.js";
 import { interruptTask } from "../pami/notice.js";
+import { TaskErrors } from "../pami/task-errors.js";
 import { systemClock } from "../support/clock.js";
 import { after, type NodePort, nodeModule } from "../support/host.js";
+import { encodeText } from "../support/text.js";
 import { bury, buryEngine } from "./bury.js";
 import type { EngineSetup } from "./engine-worker.js";
+import { errorOf, failureText, isFailure, type OnError } from "./failure.js";
 import type { MonitorOrders, TaskExit } from "./monitor.js";
-import { TICKET, type Ticket } from "./ticket.js";
+import { type LastWord, TICKET, type Ticket } from "./ticket.js";
 import { becomeVisible } from "./visible.js";
 
 /** From the monitor to the launcher. */
@@ -32,6 +35,12 @@ export interface MonitorSetup {
   readonly program: readonly string[] | undefined;
   /** Source of the engine thread, and the kernels for it, if the job has one. */
   readonly engine: { readonly source: string; readonly module: WebAssembly.Module | undefined } | undefined;
+  /** What is done when a task fails. */
+  readonly onError: OnError;
+  /** Where the errors of dead tasks are written. */
+  readonly errors: SharedArrayBuffer | undefined;
+  /** Whether the launcher is task 0. */
+  readonly isJoined: boolean;
 }
 /** From the launcher to the monitor. */
 export type MonitorOrder =
@@ -43,7 +52,9 @@ export type MonitorOrder =
 const { Worker, parentPort, workerData, threadId } = nodeModule(
   "worker_threads",
 ) as typeof import("node:worker_threads");
-const { orders, shared, job, program, engine } = workerData as MonitorSetup;
+const { inspect } = nodeModule("util") as typeof import("node:util");
+const { writeSync } = nodeModule("fs") as typeof import("node:fs");
+const { orders, shared, job, program, engine, onError, errors, isJoined } = workerData as MonitorSetup;
 const memory = memoryOf((shared instanceof SharedArrayBuffer ? shared : shared.buffer) as SharedArrayBuffer);
 const map = readMap(memory, job);
 const sync = twinSync(memory);
@@ -62,6 +73,14 @@ const LOOK_MS = 1;
 /** Milliseconds in which an adopted worker hears that it is asked to leave, and in which it does so. */
 const BLOCKED_MS = 100;
 const LEAVE_MS = 1000;
+/** Milliseconds in which a standard error that is full takes what is printed. */
+const WRITE_MS = 5000;
+/** Failures that are remembered, so that others like them take one line. */
+const PRINTED_MAX = 16;
+
+const MORE_MEMORY = "; workerOptions.resourceLimits is its limit";
+const NO_TYPESCRIPT = `
+Node ${process.version} does not load TypeScript: name the compiled module, start node with a loader ("node --import tsx"), or use Node 22.18 or later`;
 
 function start(entry: string, ticket: Ticket, workerOptions: Record<string, unknown>): void {
   const { task } = ticket;
@@ -69,8 +88,7 @@ function start(entry: string, ticket: Ticket, workerOptions: Record<string, unkn
   const failures: unknown[] = [];
   const ended = (code: number): void => {
     running.delete(task);
-    bury(sync, map, task);
-    report(task, code, failures[0]);
+    report(entry, task, code, failures);
   };
   try {
     const worker = new Worker(new URL(entry), {
@@ -104,19 +122,31 @@ function startEngine({ source, module }: NonNullable<MonitorSetup["engine"]>): v
 
 function startAll({ entry, tickets, workerOptions }: MonitorOrders): void {
   begunBy = systemClock.now() + BEGINNING_MS;
-  for (const ticket of tickets) start(entry as string, ticket, workerOptions);
+  for (const ticket of tickets) {
+    if (isAborted) end({ task: ticket.task, code: 1, cause: "terminated" });
+    else start(entry as string, ticket, workerOptions);
+  }
 }
 
 function adopt({ task }: Ticket, life: NodePort): void {
   adopted.set(task, life);
+  let last: LastWord | undefined;
+  life.on("message", (word: LastWord) => {
+    last = word;
+  });
   life.on("close", () => {
     if (!adopted.delete(task)) return;
-    const hasLeft = sync.loadWord(taskSlot(map, task) + TASK_STATE_OFFSET) === TASK_CLOSED;
-    bury(sync, map, task);
-    const cause = terminated.has(task) ? "terminated" : "exit";
-    const error = hasLeft ? undefined : "its worker ended without closing the client";
-    tell({ task, code: hasLeft ? 0 : 1, cause, error });
+    const hasLeft = stateOf(task) === TASK_CLOSED;
+    const silent = hasLeft ? { code: 0 } : { code: 1, error: "its worker ended without closing the client" };
+    const { stack, ...how } = (last ?? { ...silent, cause: "exit" }) as LastWord;
+    const cause = terminated.has(task) ? "terminated" : how.cause;
+    end({ task, ...how, cause, stack }, stack);
   });
+  if (isAborted) dismiss(task, life);
+}
+
+function stateOf(task: number): number {
+  return sync.loadWord(taskSlot(map, task) + TASK_STATE_OFFSET);
 }
 
 /**
@@ -132,24 +162,82 @@ function dismiss(task: number, life: NodePort): void {
   });
 }
 
-function report(task: number, code: number, failure: unknown): void {
+function report(entry: string, task: number, code: number, failures: readonly unknown[]): void {
+  const [failure] = failures;
   const error = failure as { name?: string; message?: string; code?: string; stack?: string } | undefined;
   const outOfMemory = error?.code === "ERR_WORKER_OUT_OF_MEMORY";
-  const cause = terminated.has(task) ? "terminated" : failure === undefined ? "exit" : outOfMemory ? "memory" : "error";
-  const text =
-    failure instanceof Error || error?.message !== undefined ? `${error?.name}: ${error?.message}` : String(failure);
-  tell({
-    task,
-    code,
-    cause,
-    error: failure === undefined ? undefined : text,
-    errorCode: error?.code,
-    stack: error?.stack,
-  });
+  const cause = terminated.has(task) ? "terminated" : failures.length === 0 ? "exit" : outOfMemory ? "memory" : "error";
+  const plain = error?.message === undefined ? String(failure) : `${error.name}: ${error.message}`;
+  const hint = outOfMemory ? MORE_MEMORY : noTypeScript(entry, task, error) ? NO_TYPESCRIPT : "";
+  const text = failures.length === 0 ? undefined : `${plain}${hint}`;
+  // inspect() says "RangeError [Error]" or "Error [PamiError]", since an error of another thread comes as a plain Error.
+  const inspected = () =>
+    inspect(failure).replace(/^(\s*(?:\[\w+\]: )?)(?:(\w+) \[Error\]|Error \[(\w+Error)\])/gm, "$1$2$3");
+  const shown = `${error?.message === undefined ? plain : inspected()}${hint}`;
+  end({ task, code, cause, error: text, errorCode: error?.code, stack: error?.stack }, shown);
 }
 
-function tell(ended: TaskExit): void {
-  parentPort?.postMessage({ ended } satisfies MonitorReport);
+/** A task has ended: it is marked dead, the others are told, its failure is printed, and the launcher hears of it. */
+function end(exit: TaskExit, shown?: string): void {
+  const { task } = exit;
+  const isHeard = isFailure(exit) && onError !== "ignore";
+  if (isHeard) print(task, failureText(exit, onError, shown));
+  const error = errorOf(exit);
+  if (error !== undefined && errors !== undefined) new TaskErrors(errors).write(task, error);
+  bury(sync, map, task);
+  parentPort?.postMessage({ ended: exit } satisfies MonitorReport);
+  if (isHeard && onError === "abort" && !isAborted) {
+    isAborted = true;
+    terminate("all");
+    // The launcher may be blocked: its wait ends, and it hears that the job is over.
+    if (isJoined) interruptTask(sync, map, 0);
+  }
+}
+
+/** Whether a task ended because Node does not load its module, or one that this imports, which are in TypeScript. */
+function noTypeScript(
+  entry: string,
+  task: number,
+  error: { name?: string; message?: string; code?: string } = {},
+): boolean {
+  if ((process.features as { typescript?: unknown }).typescript) return false;
+  if (error.code === "ERR_UNKNOWN_FILE_EXTENSION") return /"\.[cm]?tsx?"/.test(error.message ?? "");
+  // Some extensions Node takes for those of JavaScript.
+  return error.name === "SyntaxError" && /\.[cm]?tsx?$/.test(new URL(entry).pathname) && stateOf(task) === TASK_ABSENT;
+}
+
+/** What was printed last, with the task that it was printed for. */
+const printed = new Map<string, number>();
+/** What standard error has not taken yet. */
+let unwritten: Uint8Array = new Uint8Array();
+let isWriting = false;
+
+/** Prints to standard error what is said of a task; of tasks that end alike, once. */
+function print(task: number, text: string): void {
+  const general = text.replace(`task ${task}`, "task");
+  const first = printed.get(general);
+  const line = first === undefined ? text : `pamir: task ${task} failed as task ${first} did`;
+  if (first === undefined) printed.set(general, task);
+  if (printed.size > PRINTED_MAX) printed.delete(printed.keys().next().value as string);
+  const more = encodeText(`${line}\n`);
+  const both = new Uint8Array(unwritten.length + more.length);
+  both.set(unwritten);
+  both.set(more, unwritten.length);
+  unwritten = both;
+  if (!isWriting) write(systemClock.now() + WRITE_MS);
+}
+
+/** A worker's own `process.stderr` goes through the thread that launched the job, which may be blocked: so, the file. */
+function write(end: number): void {
+  isWriting = false;
+  try {
+    while (unwritten.length > 0) unwritten = unwritten.subarray(writeSync(2, unwritten));
+  } catch (error) {
+    // A pipe that is full; anything else is no standard error any more.
+    isWriting = (error as { code?: string }).code === "EAGAIN" && systemClock.now() < end;
+    if (isWriting) after(LOOK_MS, () => write(end));
+    else unwritten = new Uint8Array();
+  }
 }
 
 parentPort?.on("message", (order: MonitorOrder) => {
@@ -157,21 +245,23 @@ parentPort?.on("message", (order: MonitorOrder) => {
   else if ("adopt" in order) adopt(order.adopt, order.life);
   else if ("close" in order) leave();
   else if (order.terminate === "engine") void engineThread?.terminate();
-  else {
-    const isMeant = (task: number): boolean => order.terminate === "all" || order.terminate === task;
-    for (const [task, worker] of running) {
-      if (!isMeant(task)) continue;
-      terminated.add(task);
-      terminateOnceBegun(task, worker);
-    }
-    for (const [task, life] of adopted) if (isMeant(task)) dismiss(task, life);
-  }
+  else terminate(order.terminate);
 });
 
 /** Ends this thread. Deno's `parentPort` has no `close`; nothing that was posted is lost there by exit(). */
 function leave(): void {
   if (typeof parentPort?.close === "function") parentPort.close();
   else process.exit(0);
+}
+
+function terminate(which: number | "all"): void {
+  const isMeant = (task: number): boolean => (which === "all" || which === task) && !terminated.has(task);
+  for (const [task, worker] of running) {
+    if (!isMeant(task)) continue;
+    terminated.add(task);
+    terminateOnceBegun(task, worker);
+  }
+  for (const [task, life] of adopted) if (isMeant(task)) dismiss(task, life);
 }
 
 function terminateOnceBegun(task: number, worker: InstanceType<typeof Worker>): void {
@@ -181,6 +271,8 @@ function terminateOnceBegun(task: number, worker: InstanceType<typeof Worker>): 
 }
 
 let begunBy = 0;
+/** Whether the job is being ended because a task failed. */
+let isAborted = false;
 let engineThread: InstanceType<typeof Worker> | undefined;
 if (engine !== undefined) startEngine(engine);
 startAll(orders);

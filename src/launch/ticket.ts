@@ -2,6 +2,7 @@
 import type { KernelName } from "../kernel/kernel.js";
 import type { SharedMemory } from "../kernel/select.js";
 import type { DebugLimits } from "../pami/debug.js";
+import type { ErrorParts } from "../pami/task-errors.js";
 import { uniqueName } from "../support/host.js";
 import type { RoomRequest } from "./room.js";
 
@@ -28,6 +29,8 @@ export interface Ticket {
   readonly isAdopted?: boolean;
   /** Name of the Web Lock that the task holds while it lives, in a browser. */
   readonly lock: string;
+  /** Where the errors of dead tasks are (`TaskErrors`); undefined where tasks share no memory. */
+  readonly errors: SharedArrayBuffer | undefined;
 }
 
 /** What a task's Web Worker posts to the thread that started it, under the key TICKET. */
@@ -43,14 +46,23 @@ export type TaskReport =
   /** An error that nobody caught. */
   | { readonly name: string; readonly message: string; readonly code?: string; readonly stack?: string };
 
+/** How an adopted worker ends, as far as it can tell itself: what it posts to the monitor of Node when it exits. */
+export interface LastWord {
+  readonly code: number;
+  readonly cause: "exit" | "error";
+  readonly error?: string | undefined;
+  readonly errorCode?: string | undefined;
+  readonly stack?: string | undefined;
+}
+
 /** What a task hears of the thread that started it, under the key TICKET; but for `leave` where tasks share no memory. */
 export type TaskNews =
   /** An adopted worker is to close its client. */
   | { readonly leave: true }
   /** The port that comes with it is this task's end of a channel. */
   | { readonly from: number }
-  /** A task has ended: closed its client, or not. */
-  | { readonly ended: number; readonly hasLeft: boolean }
+  /** A task has ended: closed its client, or not, maybe by an error. */
+  | { readonly ended: number; readonly hasLeft: boolean; readonly error?: ErrorParts | undefined }
   | { readonly interrupt: true };
 
 const WORKER_NAME = "pamir task ";

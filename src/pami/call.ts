@@ -28,6 +28,8 @@ export interface CallHost {
   pending(count: number): void;
   /** Sees to it that the context advances while calls are pending; `isSooner`: one is given up sooner than all others. */
   advanceSoon(isSooner: boolean): void;
+  /** The error for a target that has ended, with the reason as its cause. */
+  shutdown(text: string, to: Endpoint): Error;
 }
 
 /** A call whose reply has not come. */
@@ -88,10 +90,10 @@ export class Calls {
     const prefixed = this.#prefix(number, id, header);
     // It may throw: nothing is pending then. A reply can't come before the next advance().
     const result = this.#host.send(call.to, DISPATCH_ID_CALL, prefixed, payload, (_, late) => {
-      if (late !== SUCCESS) this.giveUp(number, shutdown(call.to, late));
+      if (late !== SUCCESS) this.giveUp(number, this.#refused(call.to, late));
     });
     if (result !== SUCCESS) {
-      call.reject(shutdown(call.to, result));
+      call.reject(this.#refused(call.to, result));
       return number;
     }
     this.#pending.set(number, call);
@@ -120,8 +122,14 @@ export class Calls {
   /** An endpoint has ended, and what it had sent is delivered. */
   targetEnded(endpoint: Endpoint): void {
     for (const [number, { to }] of this.#pending) {
-      if (to === endpoint) this.giveUp(number, shutdown(to, SHUTDOWN));
+      if (to === endpoint) this.giveUp(number, this.#refused(to, SHUTDOWN));
     }
+  }
+
+  /** Why a call comes to nothing. */
+  #refused(to: Endpoint, result: Result): Error {
+    if (result === SHUTDOWN) return this.#host.shutdown(`call(): ${nameOf(to)} has ended`, to);
+    return new PamiError("PAMIR_NO_MEMORY", `call(): no memory for a lane to ${nameOf(to)}`);
   }
 
   /** Calls a handler for a call that has come, and sees to its reply. It throws nothing. */
@@ -214,11 +222,6 @@ export function bytesOf(view: ArrayBufferView): Uint8Array {
 
 function isThenable(value: unknown): value is PromiseLike<unknown> {
   return typeof (value as PromiseLike<unknown> | null | undefined)?.then === "function";
-}
-
-function shutdown(to: Endpoint, result: Result): PamiError {
-  if (result === SHUTDOWN) return new PamiError("PAMIR_SHUTDOWN", `call(): ${nameOf(to)} has ended`);
-  return new PamiError("PAMIR_NO_MEMORY", `call(): no memory for a lane to ${nameOf(to)}`);
 }
 
 function wireError(thrown: unknown): WireError {

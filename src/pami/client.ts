@@ -8,6 +8,7 @@ import {
   SEND_IMMEDIATE_MAX,
   TASK_ABSENT,
   TASK_CLOSED,
+  TASK_DEAD,
   TASK_INTERRUPT_OFFSET,
   TASK_NOTICE_OFFSET,
   TASK_STATE_OFFSET,
@@ -32,6 +33,7 @@ import { checkEndpoint, contextOf, type Endpoint, endpointOf, taskOf } from "./e
 import { checkInteger, PamiError, show } from "./error.js";
 import { type MemRegion, RegionTable } from "./memregion.js";
 import { tellOfClose, tellOfEnd } from "./notice.js";
+import type { TaskErrors } from "./task-errors.js";
 import type { ProgressOptions } from "./waits.js";
 import { regionIfAny } from "./window.js";
 
@@ -102,6 +104,8 @@ export interface ClientParts {
   readonly onLeave?: () => void;
   /** Where this task shares no memory with others: what stands for them in its own, and why. */
   readonly relay?: Relay;
+  /** The errors of dead tasks. */
+  readonly errors?: TaskErrors;
   readonly whyRelay?: string;
 }
 
@@ -190,6 +194,11 @@ export class Client {
       },
       refresh: () => this.#refresh(),
       hasEnded: (number) => this.#ended[number] !== 0,
+      errorOf: (number) => {
+        // SYNC D (look): pairs with the monitor's store, behind which the error stands.
+        const isDead = kernel.loadWord(taskSlot(map, number) + TASK_STATE_OFFSET) === TASK_DEAD;
+        return isDead ? parts.errors?.of(number) : undefined;
+      },
       regions: this.#regions,
       buffers,
       reclaim: () => {

@@ -90,6 +90,8 @@ export interface ContextHost extends WaitHost {
   refresh(): number;
   /** Whether a task has ended. */
   hasEnded(task: number): boolean;
+  /** The error by which a task has ended, if it is known. */
+  errorOf(task: number): Error | undefined;
   /** The regions of its task. */
   readonly regions: RegionTable;
   /** The pool of its task. */
@@ -186,6 +188,7 @@ export class Context {
         memory.words[(block + CONTEXT_CALLS_OFFSET) >>> 2] = count;
       },
       advanceSoon: (isSooner) => this.#waits.advanceForCalls(isSooner),
+      shutdown: (text, to) => this.#shutdown(text, to),
     });
     this.#calls = calls;
     this.#waits = new Waits(host, {
@@ -253,8 +256,8 @@ export class Context {
    * waits for room waits for it in order. A reply that comes after the call was given up is dropped: the handler has run all the same. A thread that blocks in `advanceUntil()`
    * answers with what a handler returns, not with what a promise of it comes to.
    * @param id a number: the request is a view of bytes, or nothing, and so is the reply; or a `DispatchId`
-   * @throws the handler's error, as a RemoteError with its name, code and stack; PAMIR_SHUTDOWN (the target has ended),
-   *   PAMIR_TIMEDOUT, PAMIR_CANCELED (by the signal, whose reason is the cause), PAMIR_INTERRUPTED, PAMIR_CLOSED,
+   * @throws the handler's error, as a RemoteError with its name, code and stack; PAMIR_SHUTDOWN (the target has ended;
+   *   the error by which its task ended is the cause), PAMIR_TIMEDOUT, PAMIR_CANCELED (by the signal, whose reason is the cause), PAMIR_INTERRUPTED, PAMIR_CLOSED,
    *   PAMIR_INVAL, PAMIR_TOO_LARGE, PAMIR_NO_MEMORY
    */
   call(to: Endpoint, id: number, request?: ArrayBufferView | null, options?: CallOptions): Promise<Uint8Array>;
@@ -446,7 +449,13 @@ export class Context {
         `whenRoom(): no memory for a lane to ${nameOf(to)} that takes ${bytes} bytes`,
       );
     }
-    throw new PamiError("PAMIR_SHUTDOWN", `endpoint ${to} ended before there was room for ${bytes} bytes`);
+    throw this.#shutdown(`${nameOf(to)} ended before there was room for ${bytes} bytes`, to);
+  }
+
+  /** PAMIR_SHUTDOWN, for the error by which a task ended. */
+  #shutdown(text: string, to: Endpoint): PamiError {
+    const cause = this.#host.errorOf(taskOf(to));
+    return new PamiError("PAMIR_SHUTDOWN", text, cause && { cause });
   }
 
   /**

@@ -12,6 +12,7 @@ interface NodeModules {
   fs: typeof import("node:fs");
   url: typeof import("node:url");
   http: typeof import("node:http");
+  util: typeof import("node:util");
   diagnostics_channel: typeof import("node:diagnostics_channel");
 }
 
@@ -39,6 +40,11 @@ export function mayRead(what: Permission): boolean {
 /** A variable of the environment; undefined where there is none, or Deno's permissions hide it. */
 export function environment(name: string): string | undefined {
   return isNode() && mayRead({ name: "env", variable: name }) ? process.env[name] : undefined;
+}
+
+/** Makes the exit code of this program, or of this worker, that of a failure, unless it is set. */
+export function failProcess(code: number): void {
+  if (isNode()) process.exitCode ??= code;
 }
 
 /** Whether this thread may block: a page's own must not. Node's may, also where a document is feigned. */

@@ -458,7 +458,11 @@ describe("bad input", () => {
   });
 
   it("job.client without join; asyncDispose ends the job", async () => {
-    const job = await launch(sleeper, { tasks: 1, heapBytes: 2 ** 20 });
+    const job = await launch(sleeper, {
+      tasks: 1,
+      heapBytes: 2 ** 20,
+      onError: "ignore",
+    });
     expect(thrownBy(() => job.client).code).toBe("PAMIR_NOT_IN_JOB");
     await job[Symbol.asyncDispose]();
     expect((await job.exited).map(({ cause }) => cause)).toEqual(["terminated"]);
@@ -514,7 +518,11 @@ describe("bad input", () => {
   });
 
   it("work that throws where nobody catches: the task ends with the error", async () => {
-    const job = await launch(new URL("tasks/throwing.js", import.meta.url), { tasks: 1, heapBytes: 2 ** 20 });
+    const job = await launch(new URL("tasks/throwing.js", import.meta.url), {
+      tasks: 1,
+      heapBytes: 2 ** 20,
+      onError: "ignore",
+    });
     expect(await job.exited).toMatchObject([
       { task: 0, code: 1, cause: "error", error: "SyntaxError: thrown in posted work" },
     ]);
@@ -540,7 +548,7 @@ describe("bad input", () => {
       }
       const task = join(folder, "task.js");
       writeFileSync(task, 'import { attach } from "./index.js";\n(await attach()).close();\n');
-      const job = await launch(pathToFileURL(task), { tasks: 1, heapBytes: 2 ** 20 });
+      const job = await launch(pathToFileURL(task), { tasks: 1, heapBytes: 2 ** 20, onError: "ignore" });
       const [exit] = await job.exited;
       if (difference === 0) expect([exit?.code, exit?.error]).toEqual([0, undefined]);
       else {

@@ -25,6 +25,7 @@ it("a call that is refused before it is sent is not pending: nobody would wait f
     },
     pending: () => {},
     advanceSoon: () => {},
+    shutdown: () => new Error(),
   };
   const calls = new Calls(host);
   const call = { to: 5 as Endpoint, deadline: 1, resolve: () => {}, reject: () => {} };

@@ -1227,7 +1227,14 @@ describe.each(ENGINE_VARIANTS)("$name", (variant) => {
       ({ how, role }) =>
         withJob(
           variant,
-          { module, scenario: "mortal", tasks: 5, heapBytes: 64 * MIB, args: { role, how, steps, bytes } },
+          {
+            module,
+            scenario: "mortal",
+            tasks: 5,
+            onError: "ignore",
+            heapBytes: 64 * MIB,
+            args: { role, how, steps, bytes },
+          },
           async ({ job, client, context, flags }) => {
             const { told, hear } = listener();
             const controllers: ReturnType<typeof countedSignal>[] = [];

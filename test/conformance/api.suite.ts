@@ -61,6 +61,9 @@ export interface ApiSuite {
   readonly launch?: typeof launch;
 }
 
+/** Of jobs whose tasks die on purpose. */
+const DEATH = { onError: "ignore" } as const;
+
 async function until(context: Context, condition: () => boolean): Promise<void> {
   while (!condition()) await context.progress(TIMEOUT);
 }
@@ -708,40 +711,54 @@ export function apiSuite(suite: ApiSuite): void {
       }));
 
     it("a task throws: transfers to it come to an end, and the job says why", () =>
-      withJob(2, async (given) => {
-        const { job, context } = given;
-        const { to, remote, local } = await regions(given, 500_000);
-        const results: number[] = [];
-        const called = (_: unknown, result: number) => void results.push(result);
-        context.sendImmediate(to, THROW);
-        let issued = 0;
-        for (; issued < 20; issued++) {
-          if (context.put({ to, local, remote, onRemote: called }) !== SUCCESS) break;
-        }
-        await until(context, () => results.length === issued);
-        expect(results.every((result) => [SUCCESS, SHUTDOWN].includes(result as never))).toBe(true);
-        const [exit] = await job.exited;
-        expect(exit).toMatchObject({ task: 1, cause: "error", error: "RangeError: thrown in a task" });
-        while (context.sendImmediate(to, ECHO) !== SHUTDOWN) await context.progress({ timeout: 20 }).catch(() => {});
-      }));
+      withJob(
+        2,
+        async (given) => {
+          const { job, context } = given;
+          const { to, remote, local } = await regions(given, 500_000);
+          const results: number[] = [];
+          const called = (_: unknown, result: number) => void results.push(result);
+          context.sendImmediate(to, THROW);
+          let issued = 0;
+          for (; issued < 20; issued++) {
+            if (context.put({ to, local, remote, onRemote: called }) !== SUCCESS) break;
+          }
+          await until(context, () => results.length === issued);
+          expect(results.every((result) => [SUCCESS, SHUTDOWN].includes(result as never))).toBe(true);
+          const [exit] = await job.exited;
+          expect(exit).toMatchObject({ task: 1, cause: "error", error: "RangeError: thrown in a task" });
+          while (context.sendImmediate(to, ECHO) !== SHUTDOWN) await context.progress({ timeout: 20 }).catch(() => {});
+          const error = await context.call(to, ECHO).catch((reason) => reason);
+          expect(error.code).toBe("PAMIR_SHUTDOWN");
+          // Over a network no other node says why.
+          const told = { name: "RangeError", message: "thrown in a task", stack: expect.stringContaining("at task 1") };
+          if (given.client.capabilities.failureDetection) expect(error.cause).toMatchObject(told);
+          else expect(error.cause).toBeUndefined();
+        },
+        DEATH,
+      ));
 
     it("a task dies behind what it sent: that is delivered, or its end is missing", () =>
-      withJob(2, async ({ job, client, context }) => {
-        const to = client.endpoint(1);
-        const came: number[] = [];
-        context.dispatch(ANSWER, (message) => {
-          const number = headerWord(message, 0);
-          if (number >= 0) came.push(number);
-        });
-        context.sendImmediate(to, LAST_WORDS);
-        // Whatever of these is answered is not what is looked for.
-        while (context.sendImmediate(to, ECHO, Int32Array.of(-1)) !== SHUTDOWN)
-          await context.progress({ timeout: 20 }).catch(() => {});
-        while (context.advance() > 0);
-        expect((await job.exited)[0]).toMatchObject({ task: 1, error: "RangeError: thrown behind a message" });
-        expect(came).toEqual(Array.from({ length: came.length }, (_, i) => i));
-        if (client.capabilities.deliversAfterDeath) expect(came.length).toBe(100);
-      }));
+      withJob(
+        2,
+        async ({ job, client, context }) => {
+          const to = client.endpoint(1);
+          const came: number[] = [];
+          context.dispatch(ANSWER, (message) => {
+            const number = headerWord(message, 0);
+            if (number >= 0) came.push(number);
+          });
+          context.sendImmediate(to, LAST_WORDS);
+          // Whatever of these is answered is not what is looked for.
+          while (context.sendImmediate(to, ECHO, Int32Array.of(-1)) !== SHUTDOWN)
+            await context.progress({ timeout: 20 }).catch(() => {});
+          while (context.advance() > 0);
+          expect((await job.exited)[0]).toMatchObject({ task: 1, error: "RangeError: thrown behind a message" });
+          expect(came).toEqual(Array.from({ length: came.length }, (_, i) => i));
+          if (client.capabilities.deliversAfterDeath) expect(came.length).toBe(100);
+        },
+        DEATH,
+      ));
 
     it("it can be seen: a dump in every task, and a trace with arrows for the messages of tasks whose memory is here", () =>
       withJob(

@@ -72,6 +72,7 @@ export function launchNetworked(network: NetworkedLaunch): (entry: URL, options:
         throw new Error("a network that is simulated has no spare nodes");
       },
       onExit: options.onExit,
+      onError: options.onError ?? "ignore",
       map,
       memory,
       kernel,

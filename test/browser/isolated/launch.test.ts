@@ -105,39 +105,81 @@ it("without Atomics.waitAsync a doorbell wakes the page", async () => {
 });
 
 describe("how tasks end", () => {
-  const endOf = async (order: number): Promise<unknown> => {
+  /** How it ends, what is said of that on the console, and what a call to it rejects with. */
+  const endOf = async (order: number): Promise<{ end: unknown; said: unknown[]; error: Error }> => {
+    const console_ = vi.spyOn(console, "error").mockImplementation(() => {});
     let end: unknown;
-    await onPage(2, "wasm", async ({ job, client, context }) => {
-      const to = client.endpoint(1);
-      context.sendImmediate(to, order);
-      [end] = await job.exited;
-      context.advance();
-      expect(context.sendImmediate(to, TWICE)).toBe(SHUTDOWN);
-    });
-    return end;
+    let error = new Error();
+    try {
+      await onPage(2, "wasm", async ({ job, client, context }) => {
+        const to = client.endpoint(1);
+        context.sendImmediate(to, order);
+        [end] = await job.exited;
+        context.advance();
+        expect(context.sendImmediate(to, TWICE)).toBe(SHUTDOWN);
+        error = await context.call(to, TWICE, null, TIMEOUT).then(
+          () => new Error("it was answered"),
+          (reason) => reason,
+        );
+      });
+      return { end, said: console_.mock.calls.flat(), error };
+    } finally {
+      console_.mockRestore();
+    }
   };
 
   it("by closing its client", async () => {
-    expect(await endOf(QUIT)).toEqual({ task: 1, code: 0, cause: "exit" });
+    const { end, said, error } = await endOf(QUIT);
+    expect(end).toEqual({ task: 1, code: 0, cause: "exit" });
+    expect(said).toEqual([]);
+    expect(error).toMatchObject({ code: "PAMIR_SHUTDOWN" });
+    expect(error.cause).toBeUndefined();
   });
 
   it("by an error that nobody catches", async () => {
-    const end = await endOf(THROW);
+    const { end, said, error } = await endOf(THROW);
     expect(end).toMatchObject({ task: 1, code: 1, cause: "error", error: "RangeError: thrown in a task" });
     expect((end as { stack: string }).stack).toContain("peer.js");
+    expect(said).toEqual([expect.stringMatching(/^pamir: task 1 failed:\nRangeError: thrown in a task\n.*peer\.js/)]);
+    expect(error).toMatchObject({
+      code: "PAMIR_SHUTDOWN",
+      cause: { name: "RangeError", message: "thrown in a task", stack: expect.stringContaining("peer.js") },
+    });
   });
 
   it("by a promise that is rejected", async () => {
-    expect(await endOf(REJECT)).toMatchObject({ task: 1, cause: "error", error: "TypeError: rejected in a task" });
+    const { end, said } = await endOf(REJECT);
+    expect(end).toMatchObject({ task: 1, cause: "error", error: "TypeError: rejected in a task" });
+    expect(said).toEqual([expect.stringMatching(/^pamir: task 1 failed:\nTypeError: rejected in a task\n.*peer\.js/)]);
   });
 
   it("by closing its worker", async () => {
-    expect(await endOf(CLOSE)).toMatchObject({
-      task: 1,
-      code: 1,
-      cause: "exit",
-      error: expect.stringMatching(/without closing/),
-    });
+    const { end, said } = await endOf(CLOSE);
+    expect(end).toMatchObject({ task: 1, code: 1, cause: "exit", error: expect.stringMatching(/without closing/) });
+    expect(said).toEqual(["pamir: task 1 is lost: its worker ended without closing the client"]);
+  });
+
+  it.each(["abort", "ignore"] as const)("by an error, with onError: %s", async (onError) => {
+    const console_ = vi.spyOn(console, "error").mockImplementation(() => {});
+    const entry = new URL("./tasks/peer.js", import.meta.url);
+    const job = await launch(entry, { tasks: 3, join: true, heapBytes: 16 * 1024 ** 2, onError });
+    const context = job.client.createContext();
+    context.sendImmediate(job.client.endpoint(1), THROW);
+    await context.whenEnded(job.client.endpoint(1), TIMEOUT).catch(() => {});
+    if (onError === "ignore") {
+      const answered = new Promise((resolve) => context.dispatch(ANSWER, resolve));
+      context.sendImmediate(job.client.endpoint(2), TWICE, null, new Int32Array([1]));
+      await Promise.race([answered, context.progress(TIMEOUT)]);
+      await job.terminate();
+    }
+    expect((await job.exited).map(({ task, cause }) => [task, cause])).toEqual([
+      [1, "error"],
+      [2, "terminated"],
+    ]);
+    expect(job.client.closed).toBe(true);
+    const said = [expect.stringMatching(/^pamir: task 1 failed, the job ends:\nRangeError/)];
+    expect(console_.mock.calls.flat()).toEqual(onError === "abort" ? said : []);
+    console_.mockRestore();
   });
 
   it("by terminate(), also in an endless loop", () =>
@@ -192,7 +234,7 @@ describe("how tasks end", () => {
     }));
 
   it("because its file does not exist: what it probably is", async () => {
-    const job = await launch(new URL("./tasks/missing.js", import.meta.url), { tasks: 1 });
+    const job = await launch(new URL("./tasks/missing.js", import.meta.url), { tasks: 1, onError: "ignore" });
     const [end] = await job.exited;
     expect(end).toMatchObject({ task: 0, cause: "error" });
     expect((end as { error: string }).error).toMatch(/missing\.js: its script was not loaded: .*404/);
@@ -222,7 +264,8 @@ describe("tasks that come later", () => {
 
   it("adopted, by the worker or by a port; it leaves, is asked to leave, and is killed", async () => {
     const make = () => new Worker(new URL("./tasks/joiner.js", import.meta.url), { type: "module" });
-    const job = await launch(null, { tasks: 1, maxTasks: 4, join: true, heapBytes: 16 * 1024 ** 2 });
+    const options = { tasks: 1, maxTasks: 4, join: true, heapBytes: 16 * 1024 ** 2, onError: "ignore" } as const;
+    const job = await launch(null, options);
     const context = job.client.createContext();
     const worker = make();
     const left = () => new Promise((resolve) => worker.addEventListener("message", resolve, { once: true }));

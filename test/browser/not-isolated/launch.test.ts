@@ -25,9 +25,13 @@ it("advanceUntil() names the headers that are missing", async () => {
 });
 
 it("a task of a job whose launcher has not joined", async () => {
+  const said = vi.spyOn(console, "error").mockImplementation(() => {});
   const job = await launch(ENTRY, { tasks: 2, heapBytes: 16 * 1024 ** 2 });
   setTimeout(() => job.interrupt(1), 100);
   const exits = await job.exited;
+  const failed = expect.stringMatching(/^pamir: task \d failed:\nPamiError: advanceUntil\(\).*\n.*peer\.js/s);
+  expect(said.mock.calls.flat()).toEqual([failed, failed]);
+  said.mockRestore();
   expect(exits.map(({ cause, errorCode }) => [cause, errorCode])).toEqual([
     ["error", "PAMIR_NOT_ISOLATED"],
     ["error", "PAMIR_NOT_ISOLATED"],
