@@ -1,12 +1,10 @@
 // @ts-check
 // Ordinary buffers to a worker that reads every cache line, by call() one after the other, or by send() as a stream.
 import { isMainThread } from "node:worker_threads";
-import { attach, launch } from "pamir";
-import { onMessage, sender } from "./large.js";
+import { attach, EAGAIN, launch } from "pamir";
 import { repeat, touch } from "./meter.js";
 
-const CALL = 1;
-const SEND = 2;
+const DATA = 1;
 
 /** @param {{ by: "call" | "send", bytes: number, seconds: number }} options @returns bytes per second */
 export async function run({ by, bytes, seconds }) {
@@ -14,9 +12,11 @@ export async function run({ by, bytes, seconds }) {
   const context = job.client.createContext();
   const to = job.client.endpoint(1);
   const payload = new Uint8Array(bytes).fill(1);
-  const send = sender(context, to, SEND);
-  const round = by === "call" ? () => context.call(to, CALL, payload) : () => send(payload);
-  const time = await repeat(seconds, round);
+  const call = () => context.call(to, DATA, payload);
+  const send = async () => {
+    while (context.send({ to, dispatch: DATA, payload, queue: false }) === EAGAIN) await context.whenRoom(to, bytes);
+  };
+  const time = await repeat(seconds, by === "call" ? call : send);
   await job.terminate();
   return { figure: bytes / time };
 }
@@ -24,6 +24,6 @@ export async function run({ by, bytes, seconds }) {
 if (!isMainThread) {
   const client = await attach();
   const context = client.createContext();
-  for (const id of [CALL, SEND]) onMessage(context, id, touch);
+  context.dispatch(DATA, (message) => touch(message.payload));
   while (!context.closed) await context.progress();
 }
