@@ -218,6 +218,11 @@ export const EVENT_LANE_MAX: u32 = 128;
 /** Bit of advance()'s result: the notice of the task has moved. The lower bits count the events. */
 export const ADVANCE_NOTICE: u32 = 0x10000;
 export const ADVANCE_EVENTS_MASK: u32 = 0xffff;
+/**
+ * Records of one size that advance() looks at without waiting for those before. A processor that runs ahead fetches their
+ * lines; beyond the last record it would take lines from the producer, which writes them next.
+ */
+export const RUN_MAX: u32 = 16;
 
 // ╒═════════════ LANE: single producer, single consumer; an extent of the heap ═════════════════════════════════════╕
 //  byte  field         writer    readers   meaning

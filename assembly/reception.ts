@@ -9,6 +9,7 @@ import {
   ATTENDED_KEEP,
   ATTENDED_SHIFT,
   ATTENDED_SIZE,
+  CACHE_LINE,
   CONTEXT_ATTENDED_COUNT_OFFSET,
   CONTEXT_ATTENDING_OFFSET,
   CONTEXT_BATCHES_OFFSET,
@@ -42,6 +43,7 @@ import {
   RECORD_BODY_OFFSET,
   RECORD_LENGTH_MASK,
   RECORD_META_OFFSET,
+  RUN_MAX,
   STREAM_PAUSE,
   TASK_NOTICE_OFFSET,
 } from "./layout";
@@ -75,8 +77,11 @@ function repoint(context: usize, origin: u32): void {
   }
 }
 
-/** Moves an attended lane's committed records into the batch; returns the batch's new length. */
-function take(context: usize, entry: usize, first: u32, count: u32): u32 {
+/**
+ * Moves an attended lane's committed records into the batch; returns the batch's new length. Unless messages stream, it
+ * stops where a cache line ends: a look at the next line takes as long as a message, and the handler would wait for it.
+ */
+function take(context: usize, entry: usize, first: u32, count: u32, streaming: u32): u32 {
   const origin = load<u32>(entry, 4);
   const lane = laneOf(context, origin);
   const ring = load<usize>(lane, LANE_RING_OFFSET);
@@ -89,16 +94,24 @@ function take(context: usize, entry: usize, first: u32, count: u32): u32 {
   const before = count;
   let event = context + CONTEXT_EVENTS_OFFSET + (count << EVENT_SHIFT);
   while (commit != 0 && count < most) {
-    store<u32>(event, commit, 0);
-    store<u32>(event, load<u32>(record, RECORD_META_OFFSET), 4); // plain: owned since C
-    store<usize>(event, record + RECORD_BODY_OFFSET, 8);
-    store<u32>(event, origin, 12);
-    event += EVENT_SIZE;
-    count++;
-    next += recordSize(commit & RECORD_LENGTH_MASK);
-    record = ring + (next & mask);
-    // SYNC C (poll): pairs with publish() in lane.ts.
-    commit = loadWord(record);
+    const same = commit;
+    const size = recordSize(same & RECORD_LENGTH_MASK);
+    const run = min<u32>(count + RUN_MAX, most);
+    // Records of one size: the place of the next does not depend on what this one says, so their lines come together.
+    do {
+      store<u32>(event, commit, 0);
+      store<u32>(event, load<u32>(record, RECORD_META_OFFSET), 4); // plain: owned since C
+      store<usize>(event, record + RECORD_BODY_OFFSET, 8);
+      store<u32>(event, origin, 12);
+      event += EVENT_SIZE;
+      count++;
+      next += size;
+      record = ring + (next & mask);
+      commit = 0;
+      if (streaming == 0 && (next & (CACHE_LINE - 1)) == 0) break;
+      // SYNC C (poll): pairs with publish() in lane.ts.
+      commit = loadWord(record);
+    } while (commit == same && count < run);
   }
   store<u32>(lane, next, LANE_NEXT_OFFSET);
   store<u32>(lane, load<u32>(lane, LANE_MESSAGES_OFFSET) + count - before, LANE_MESSAGES_OFFSET);
@@ -224,7 +237,7 @@ export function advance(context: usize, rounds: u32): u32 {
   }
 }
 
-/** One round: what advance() returns. */
+/** One round: what advance() returns. @param streaming 1: no round of this advance() has found nothing */
 function collect(context: usize, streaming: u32): u32 {
   const notice = load<usize>(context, CONTEXT_TASK_OFFSET) + TASK_NOTICE_OFFSET;
   const table = attendedOf(context);
@@ -239,7 +252,7 @@ function collect(context: usize, streaming: u32): u32 {
     const entry = table + (turn << ATTENDED_SHIFT);
     // SYNC C (poll): pairs with publish() in lane.ts.
     const commit = loadWord(load<usize>(entry));
-    if (commit != 0) count = take(context, entry, commit, count);
+    if (commit != 0) count = take(context, entry, commit, count, streaming);
     else if (isStale(context, entry, attended)) stale = true;
     turn++;
   }

@@ -6,6 +6,7 @@ import {
   ATTENDED_KEEP,
   ATTENDED_SHIFT,
   ATTENDED_SIZE,
+  CACHE_LINE,
   CONTEXT_ATTENDED_COUNT_OFFSET,
   CONTEXT_ATTENDING_OFFSET,
   CONTEXT_BATCHES_OFFSET,
@@ -39,6 +40,7 @@ import {
   RECORD_BODY_OFFSET,
   RECORD_LENGTH_MASK,
   RECORD_META_OFFSET,
+  RUN_MAX,
   STREAM_PAUSE,
   TASK_NOTICE_OFFSET,
 } from "../../../assembly/layout.js";
@@ -81,7 +83,7 @@ export function twinReception({ words }: Memory, sync: Sync, { heapFree }: Heap,
     }
   }
 
-  function take(context: number, entry: number, first: number, already: number): number {
+  function take(context: number, entry: number, first: number, already: number, streaming: number): number {
     const origin = words[entry + 1];
     const lane = words[(context + CONTEXT_LANES_OFFSET + (origin << 2)) >>> 2] >>> 0; // plain: only its owner changes it
     const ring = words[(lane + LANE_RING_OFFSET) >>> 2];
@@ -93,16 +95,23 @@ export function twinReception({ words }: Memory, sync: Sync, { heapFree }: Heap,
     const most = Math.min(count + EVENT_LANE_MAX, EVENT_COUNT_MAX);
     let event = (context + CONTEXT_EVENTS_OFFSET + (count << EVENT_SHIFT)) >>> 2;
     while (commit !== 0 && count < most) {
-      words[event] = commit;
-      words[event + 1] = words[(record + RECORD_META_OFFSET) >>> 2]; // plain: owned since C
-      words[event + 2] = record + RECORD_BODY_OFFSET;
-      words[event + 3] = origin;
-      event += EVENT_SIZE >>> 2;
-      count++;
-      next = (next + recordSize(commit & RECORD_LENGTH_MASK)) | 0;
-      record = (ring + (next & mask)) | 0;
-      // SYNC C (poll)
-      commit = loadWord(record);
+      const same = commit;
+      const size = recordSize(same & RECORD_LENGTH_MASK);
+      const run = Math.min(count + RUN_MAX, most);
+      do {
+        words[event] = commit;
+        words[event + 1] = words[(record + RECORD_META_OFFSET) >>> 2]; // plain: owned since C
+        words[event + 2] = record + RECORD_BODY_OFFSET;
+        words[event + 3] = origin;
+        event += EVENT_SIZE >>> 2;
+        count++;
+        next = (next + size) | 0;
+        record = (ring + (next & mask)) | 0;
+        commit = 0;
+        if (streaming === 0 && (next & (CACHE_LINE - 1)) === 0) break;
+        // SYNC C (poll)
+        commit = loadWord(record);
+      } while (commit === same && count < run);
     }
     words[(lane + LANE_NEXT_OFFSET) >>> 2] = next;
     words[(lane + LANE_MESSAGES_OFFSET) >>> 2] += count - already;
@@ -231,7 +240,7 @@ export function twinReception({ words }: Memory, sync: Sync, { heapFree }: Heap,
       const record = words[entry];
       // SYNC C (poll)
       const commit = hintWords[record >>> 2] === 0 ? 0 : loadWord(record);
-      if (commit !== 0) count = take(context, entry, commit, count);
+      if (commit !== 0) count = take(context, entry, commit, count, streaming);
       else if (isStale(context, entry, attended)) stale = true;
       turn++;
     }
