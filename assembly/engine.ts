@@ -273,6 +273,52 @@ function submitted(result: u32, isDone: bool): u32 {
   return result == TRANSFER_DONE && !isDone ? TRANSFER_LATER : result;
 }
 
+/**
+ * Owner: moves bytes between a local pointer and an open region at once, without a descriptor. The caller sees to it that
+ * nothing is before it (C2), that the local bytes are its own, and that they are no more than SHORT_BYTES.
+ * @returns 1; 0: nothing is done, and submit() says what is not right
+ */
+export function moveNow(
+  job: usize,
+  index: u32,
+  generation: u32,
+  offset: u32,
+  local: usize,
+  bytes: u32,
+  isPut: bool,
+): u32 {
+  const entry = regionOf(job, index, generation);
+  if (entry == 0) return 0;
+  const remote = regionPlace(entry, offset, bytes);
+  if (remote == 0) return 0;
+  if (isPut) move(remote, local, bytes);
+  else move(local, remote, bytes);
+  return 1;
+}
+
+/**
+ * Owner: changes a 32-bit word of an open region at once, without a descriptor and without a test.
+ * @param local pointer to the word that gets the old value; 0: none
+ * @returns as moveNow()
+ */
+export function changeNow(
+  job: usize,
+  index: u32,
+  generation: u32,
+  offset: u32,
+  operation: u32,
+  value: u32,
+  local: usize,
+): u32 {
+  const entry = regionOf(job, index, generation);
+  if (entry == 0) return 0;
+  const remote = regionPlace(entry, offset, 4);
+  if (remote == 0 || (remote & 3) != 0) return 0;
+  const old = changeWord(remote, operation & RMW_OPERATION_MASK, value, 0, false);
+  if (local != 0) store<u32>(local, old);
+  return 1;
+}
+
 /** Notes what came of a transfer, for its completions and for the next fence. */
 function note(fifo: usize, result: u32): void {
   store<u32>(fifo, 0, INJECTION_MOVED_OFFSET);

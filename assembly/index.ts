@@ -14,7 +14,16 @@ export {
 } from "./chain";
 export { completionTake } from "./completion";
 export { engineCall } from "./due";
-export { engineGiveUp, engineRun, inject, injectionInit, perform, submit } from "./engine";
+export {
+  changeNow,
+  engineGiveUp,
+  engineRun,
+  inject,
+  injectionInit,
+  moveNow,
+  perform,
+  submit,
+} from "./engine";
 export { extentPass, heapAllocate, heapFree, heapFreePages, heapInit, heapReclaim, regionAllocate } from "./heap";
 export {
   copyBytes,

@@ -89,6 +89,24 @@ export interface Kernel {
   perform(job: number, descriptor: number, most: number): number;
   inject(fifo: number, completions: number): number;
   submit(job: number, fifo: number, hasCallback: boolean): number;
+  moveNow(
+    job: number,
+    index: number,
+    generation: number,
+    offset: number,
+    local: number,
+    bytes: number,
+    isPut: boolean,
+  ): number;
+  changeNow(
+    job: number,
+    index: number,
+    generation: number,
+    offset: number,
+    operation: number,
+    value: number,
+    local: number,
+  ): number;
   engineRun(job: number, fifo: number, most: number): number;
   engineGiveUp(fifo: number): void;
   completionTake(fifo: number): number;

@@ -44,6 +44,8 @@ class HotKernel {
   readonly #advance: Exports["advance"];
   readonly #release: Exports["release"];
   readonly #submit: Exports["submit"];
+  readonly #moveNow: Exports["moveNow"];
+  readonly #changeNow: Exports["changeNow"];
   readonly #completionTake: Exports["completionTake"];
 
   constructor(exports: Exports) {
@@ -54,6 +56,8 @@ class HotKernel {
     this.#advance = exports.advance;
     this.#release = exports.release;
     this.#submit = exports.submit;
+    this.#moveNow = exports.moveNow;
+    this.#changeNow = exports.changeNow;
     this.#completionTake = exports.completionTake;
   }
 
@@ -83,6 +87,30 @@ class HotKernel {
 
   submit(job: number, fifo: number, hasCallback: boolean): number {
     return this.#submit(job, fifo, hasCallback);
+  }
+
+  moveNow(
+    job: number,
+    index: number,
+    generation: number,
+    offset: number,
+    local: number,
+    bytes: number,
+    isPut: boolean,
+  ): number {
+    return this.#moveNow(job, index, generation, offset, local, bytes, isPut);
+  }
+
+  changeNow(
+    job: number,
+    index: number,
+    generation: number,
+    offset: number,
+    operation: number,
+    value: number,
+    local: number,
+  ): number {
+    return this.#changeNow(job, index, generation, offset, operation, value, local);
   }
 
   completionTake(fifo: number): number {

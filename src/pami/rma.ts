@@ -21,6 +21,7 @@ import {
   RMW_FETCH,
   RMW_NOTIFY,
   RMW_WIDE,
+  SHORT_BYTES,
   SLICE_BYTES,
   TRANSFER_DONE,
   TRANSFER_INVALID,
@@ -171,6 +172,7 @@ export class Rma {
   readonly #words: Int32Array;
   readonly #engine: ContextEngine;
   readonly #map: MemoryMap;
+  readonly #job: number;
   readonly #fifos: readonly Fifo[];
   /** Bit i: FIFO i has something pending, left or waiting. */
   #active = 0;
@@ -189,8 +191,11 @@ export class Rma {
   #handle: RegionHandle = Number.NaN;
   #aimed: Fifo;
   #owner = 0;
-  /** The region of this task that is staged there, or NO_REGION. */
+  #index = NONE;
+  #generation = 0;
+  /** The region of this task that is staged there, or NO_REGION; pointer to its first byte. */
   #local: unknown = NO_REGION;
+  #localAt = 0;
   /** The last operation and type of an rmw, and their code. */
   #operation: RmwOperation | undefined;
   #type: RmwType | undefined;
@@ -214,6 +219,7 @@ export class Rma {
     this.#words = memory.words;
     this.#completions = completions;
     this.#map = map;
+    this.#job = map.job;
     this.#waitingMax = waitingMax;
     this.#slotMask = map.slots - 1;
     this.#ended = new Uint8Array(map.tasks);
@@ -276,6 +282,17 @@ export class Rma {
     }
     if (this.#ended[this.#owner] !== 0) return SHUTDOWN;
     const fifo = this.#aimed;
+    const isClear = (this.#active & fifo.bit) === 0 && this.#counted <= this.#slotMask;
+    const isShort = size <= SHORT_BYTES && notify === undefined;
+    if (isClear && isShort && localOffset + size <= local.length && !local.closed) {
+      const hasCallback = onLocal !== undefined || onRemote !== undefined;
+      if (hasCallback) checkCallbacks(onLocal, onRemote);
+      const from = this.#localAt + localOffset;
+      if (this.#kernel.moveNow(this.#job, this.#index, this.#generation, remoteOffset, from, size, call === "put")) {
+        if (hasCallback) this.#count(onLocal, onRemote, cookie);
+        return SUCCESS;
+      }
+    }
     const words = this.#words;
     const at = fifo.staged;
     words[at] = call === "put" ? DESCRIPTOR_PUT : DESCRIPTOR_GET;
@@ -318,7 +335,11 @@ export class Rma {
     const at = fifo.staged;
     // What most programs use, without a BigInt.
     const isWord = typeof value === "number" && value === (value | 0);
-    if (this.#isPlain && isWord && test === undefined) words[at + 8] = value;
+    const isPlain = this.#isPlain && isWord && test === undefined;
+    // Without a callback it waits for nothing, and its descriptor is not needed if all is right.
+    const isQuick = isPlain && onDone === undefined && notify === undefined;
+    if (isQuick && this.#changes(remoteOffset, code, value, result, resultOffset)) return SUCCESS;
+    if (isPlain) words[at + 8] = value;
     else this.#stageOperands(at, operation, type, value, test, (code & RMW_COMPARE) !== 0);
     words[at] = DESCRIPTOR_RMW;
     words[at + 1] = notify === true ? code | RMW_NOTIFY : code;
@@ -333,6 +354,16 @@ export class Rma {
       this.#refuse("rmw", wrong, size, result?.length ?? 0, resultOffset, remoteOffset);
     }
     return EAGAIN;
+  }
+
+  /** Changes a word at once; false: something is not right, and nothing is done. */
+  #changes(offset: number, code: number, value: number, result: MemRegion | undefined, resultOffset: number): boolean {
+    let at = 0;
+    if (result !== undefined) {
+      if (result.closed || (resultOffset & 3) !== 0 || resultOffset + 4 > result.length) return false;
+      at = this.#localAt + resultOffset;
+    }
+    return this.#kernel.changeNow(this.#job, this.#index, this.#generation, offset, code, value, at) !== 0;
   }
 
   /** See `Context.fence`. */
@@ -480,8 +511,10 @@ export class Rma {
     this.#handle = handle;
     this.#aimed = fifo;
     this.#owner = owner;
+    this.#index = index;
+    this.#generation = generationOf(handle);
     this.#words[fifo.staged + 5] = index;
-    this.#words[fifo.staged + 6] = generationOf(handle);
+    this.#words[fifo.staged + 6] = this.#generation;
     this.#local = NO_REGION;
   }
 
@@ -502,6 +535,7 @@ export class Rma {
     this.#words[at + 2] = local.index;
     this.#words[at + 3] = local.generation;
     this.#local = local;
+    this.#localAt = local.bytes.byteOffset;
   }
 
   #refuse(

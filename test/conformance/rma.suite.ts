@@ -839,6 +839,57 @@ export function rmaSuite(name: string, options: RigOptions): void {
         expect(rig.word(remote.base + LARGE_BYTES - 100)).toBe(7);
       });
 
+      it("without a descriptor: bytes go both ways, and nothing of the FIFO is touched", () => {
+        const { index, generation } = remote;
+        const before = rig.read(fifo, 256);
+        const from = local.base + 3;
+        expect(owner.moveNow(job, index, generation, 5, from, 77, true)).toBe(1);
+        expect(rig.read(remote.base + 5, 77)).toEqual(rig.read(from, 77));
+        const source = rig.read(remote.base + 9, 50);
+        expect(owner.moveNow(job, index, generation, 9, local.base + 200, 50, false)).toBe(1);
+        expect(rig.read(local.base + 200, 50)).toEqual(source);
+        expect(rig.read(fifo, 256)).toEqual(before);
+      });
+
+      it.each([RMW_SET, RMW_ADD, RMW_OR, RMW_AND, RMW_XOR])(
+        "without a descriptor: operation %i changes a word as a staged one does",
+        (operation) => {
+          const value = 0x7ffffff5;
+          for (const offset of [64, 128]) rig.setWord(remote.base + offset, 0x80000013);
+          rig.setWord(local.base + 4, 1);
+          const { index, generation } = remote;
+          expect(owner.changeNow(job, index, generation, 64, operation, value, local.base + 4)).toBe(1);
+          expect(rig.word(local.base + 4)).toBe(0x80000013);
+          stage(DESCRIPTOR_RMW, operation, at(local), at(remote, 128), BigInt(value));
+          expect(owner.submit(job, fifo, false)).toBe(TRANSFER_DONE);
+          expect(rig.word(remote.base + 64)).toBe(rig.word(remote.base + 128));
+          expect(owner.changeNow(job, index, generation, 64, operation | RMW_FETCH, value, 0)).toBe(1);
+        },
+      );
+
+      it("without a descriptor, and not right: nothing is done", () => {
+        const { index, generation, bytes } = remote;
+        const wrong: [index: number, generation: number, offset: number, size: number][] = [
+          [index, generation + 1, 0, 8],
+          [index, generation - 1, 0, 8],
+          [index + 1, generation, 0, 8],
+          [NONE, generation, 0, 8],
+          [index, generation, bytes - 7, 8],
+          [index, generation, NONE, 8],
+          [index, generation, 0, bytes + 1],
+        ];
+        compare(() => {
+          for (const [which, times, offset, size] of wrong) {
+            expect(owner.moveNow(job, which, times, offset, local.base, size, true)).toBe(0);
+            expect(owner.moveNow(job, which, times, offset, local.base, size, false)).toBe(0);
+            if (size === 8) expect(owner.changeNow(job, which, times, offset + 4, RMW_ADD, 1, local.base)).toBe(0);
+          }
+          for (const offset of [1, 2, 3]) {
+            expect(owner.changeNow(job, index, generation, offset, RMW_ADD, 1, local.base)).toBe(0);
+          }
+        }, nothing);
+      });
+
       it.each([false, true])("that is not right, callbacks %j: says so, whatever is before it", (hasCallback) => {
         for (let turn = 0; turn < 2; turn++) {
           expect(submit(DESCRIPTOR_GET, REGION_BYTES + 1, hasCallback)).toBe(TRANSFER_LOCAL_BOUNDS);

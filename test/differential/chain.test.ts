@@ -27,6 +27,7 @@ import {
   NONE,
   PAGE_SIZE,
   RMW_FETCH,
+  RMW_OPERATION_MASK,
   SHORT_BYTES,
   SLICE_BYTES,
   TASK_ABSENT,
@@ -217,6 +218,28 @@ function operations(reference: Rig): Operations<State> {
           act: (rig) => {
             writeStaged(rig, of(rig), words);
             return rig.producer.submit(rig.map.job, of(rig), hasCallback);
+          },
+        };
+      },
+    },
+    withoutDescriptor: {
+      weight: 5,
+      choose: (_, random) => {
+        const [words, what] = [descriptorOf(random), random(3)];
+        const [, bytes = 0, localIndex = 0, localGeneration = 0, localOffset = 0, ...rest] = words;
+        const [index = 0, generation = 0, offset = 0, value = 0] = rest;
+        const size = what === 2 ? 4 : Math.min(bytes >>> 0, SHORT_BYTES);
+        return {
+          text: `${["put", "get", "rmw"][what]} without a descriptor (${words})`,
+          act: (rig) => {
+            const { job } = rig.map;
+            const kernel = rig.producer;
+            const local = kernel.placeOf(job, localIndex, localGeneration, localOffset, size);
+            if (what === 2) {
+              const at = (local & 3) === 0 ? local : 0;
+              return kernel.changeNow(job, index, generation, offset, bytes & RMW_OPERATION_MASK, value, at);
+            }
+            return local === 0 ? 0 : kernel.moveNow(job, index, generation, offset, local, size, what === 0);
           },
         };
       },

@@ -241,6 +241,40 @@ export function twinEngine(
     return result === TRANSFER_DONE && !isDone ? TRANSFER_LATER : result;
   }
 
+  function moveNow(
+    job: number,
+    index: number,
+    generation: number,
+    offset: number,
+    local: number,
+    length: number,
+    isPut: boolean,
+  ): number {
+    const entry = regionOf(job, index, generation);
+    const remote = entry === 0 ? 0 : regionPlace(entry, offset, length);
+    if (remote === 0) return 0;
+    if (isPut) move(remote, local, length);
+    else move(local, remote, length);
+    return 1;
+  }
+
+  function changeNow(
+    job: number,
+    index: number,
+    generation: number,
+    offset: number,
+    operation: number,
+    value: number,
+    local: number,
+  ): number {
+    const entry = regionOf(job, index, generation);
+    const remote = entry === 0 ? 0 : regionPlace(entry, offset, 4);
+    if (remote === 0 || (remote & 3) !== 0) return 0;
+    const old = changeWord(remote, operation & RMW_OPERATION_MASK, value, 0, false);
+    if (local !== 0) words[local >>> 2] = old;
+    return 1;
+  }
+
   function note(fifo: number, result: number): void {
     words[(fifo + INJECTION_MOVED_OFFSET) >>> 2] = 0;
     words[(fifo + INJECTION_RESULT_OFFSET) >>> 2] = result;
@@ -343,5 +377,16 @@ export function twinEngine(
     storeWord(fifo + INJECTION_HEAD_OFFSET, head);
   }
 
-  return { transferPart, perform, injectionInit, inject, submit, engineRun, engineRunTo, engineGiveUp };
+  return {
+    transferPart,
+    perform,
+    injectionInit,
+    inject,
+    submit,
+    moveNow,
+    changeNow,
+    engineRun,
+    engineRunTo,
+    engineGiveUp,
+  };
 }
