@@ -675,13 +675,13 @@ export function trafficOf(client, round, book, { seat, index }) {
     if (isBegun && !isHeard) unheard.push({ done: sum.done, value });
   }
 
-  /** @param {Peer} peer @param {ReturnType<typeof book.sum>} sum @param {number} value @param {Result} result */
-  function ended(peer, sum, value, result) {
-    if (result === SUCCESS) return sum.done(value);
+  /** @param {Peer} peer @param {ReturnType<typeof book.sum>} total @param {number} value @param {Result} result */
+  function ended(peer, total, value, result) {
+    if (result === SUCCESS) return total.done(value);
     if (result !== SHUTDOWN && result !== ERROR) fail("others", `an rmw came to ${result}`);
     refused(peer, result);
     // It may have been done, where the engine thread ended behind it.
-    if (!isFrail || result !== ERROR) sum.issue(-value);
+    if (!isFrail || result !== ERROR) total.issue(-value);
   }
 
   /** Something was refused: the region is gone, and so is its task; or the engine thread. @param {Peer} peer @param {Result} result */

@@ -30,7 +30,7 @@ function sequenceChecker() {
   /** @type {Map<number, number>} */
   const next = new Map();
   const seen = { messages: 0, wrong: 0, broken: 0 };
-  /** @type {import("pamir").Handler} */
+  /** @param {import("pamir").Message} message */
   const handler = (message) => {
     const { origin } = message;
     const number = new DataView(message.header.slice().buffer).getInt32(0, true);

@@ -78,7 +78,7 @@ await runScenario({
     /** @type {number[]} */
     const seen = [];
     let arriving = 0;
-    /** @type {import("pamir").Handler} */
+    /** @param {import("pamir").Message} message */
     const take = (message) => {
       const number = new DataView(message.header.slice().buffer).getInt32(0, true);
       const expected = number & 255;
