@@ -675,7 +675,7 @@ export function trafficOf(client, round, book, { seat, index }) {
     if (isBegun && !isHeard) unheard.push({ done: sum.done, value });
   }
 
-  /** @param {Peer} peer @param {ReturnType<typeof book.sum>} total @param {number} value @param {Result} result */
+  /** @param {Peer} peer @param {{ done(value: number): void, issue(value: number): void }} total @param {number} value @param {Result} result */
   function ended(peer, total, value, result) {
     if (result === SUCCESS) return total.done(value);
     if (result !== SHUTDOWN && result !== ERROR) fail("others", `an rmw came to ${result}`);
