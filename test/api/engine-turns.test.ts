@@ -352,7 +352,8 @@ describe.each(KERNELS)("turn by turn: %s", (name) => {
       else if (answer === "refuses") throw new Error("no");
       else message.receive(new Uint8Array(MIB), received.hear);
     });
-    const offer = () => origin.send({ to: target.endpoint, dispatch: 1, payload, onLocal: sent.hear });
+    const offer = () =>
+      origin.send({ to: target.endpoint, dispatch: 1, payload, rendezvous: true, onLocal: sent.hear });
     offer();
     if (answer === "refuses") expect(() => target.advance()).toThrow("no");
     for (let i = 0; i < 10; i++) target.advance();
@@ -453,7 +454,8 @@ describe.each(KERNELS)("turn by turn: %s", (name) => {
     from.bytes.set(pattern(MIB));
     const [sent, received] = [listener(), listener()];
     target.dispatch(1, (message) => message.receive(into.bytes, received.hear));
-    const offer = () => origin.send({ to: target.endpoint, dispatch: 1, payload: from.bytes, onLocal: sent.hear });
+    const offer = () =>
+      origin.send({ to: target.endpoint, dispatch: 1, payload: from.bytes, rendezvous: true, onLocal: sent.hear });
     offer();
     target.advance();
     const statusOf = (context: Context) => {
@@ -534,7 +536,8 @@ describe.each(KERNELS)("turn by turn: %s", (name) => {
     const [sent, received] = [listener(), listener()];
     const options = { fragment: 65_536 };
     target.dispatch(1, (message) => message.receive(into.bytes, received.hear, undefined, options));
-    const offer = () => origin.send({ to: target.endpoint, dispatch: 1, payload: from.bytes, onLocal: sent.hear });
+    const offer = () =>
+      origin.send({ to: target.endpoint, dispatch: 1, payload: from.bytes, rendezvous: true, onLocal: sent.hear });
     offer();
     target.advance();
     for (let i = 0; i < 2; i++) job.serve();
@@ -581,9 +584,15 @@ describe.each(KERNELS)("turn by turn: %s", (name) => {
       y.dispatch(1, (message) => message.receive(first.into.bytes, first.received.hear, undefined, pace));
       x.dispatch(1, (message) => message.receive(second.into.bytes, second.received.hear, undefined, pace));
       y.dispatch(2, () => {
-        y.send({ to: x.endpoint, dispatch: 1, payload: second.from.bytes, onLocal: second.sent.hear });
+        y.send({
+          to: x.endpoint,
+          dispatch: 1,
+          payload: second.from.bytes,
+          rendezvous: true,
+          onLocal: second.sent.hear,
+        });
       });
-      x.send({ to: y.endpoint, dispatch: 1, payload: first.from.bytes, onLocal: first.sent.hear });
+      x.send({ to: y.endpoint, dispatch: 1, payload: first.from.bytes, rendezvous: true, onLocal: first.sent.hear });
       y.advance();
       for (let i = 0; i < turns; i++) job.serve();
       const windows = windowsOf(job, y);
@@ -664,6 +673,7 @@ describe.each(KERNELS)("turn by turn: %s", (name) => {
       to: target.endpoint,
       dispatch: 1,
       payload: (job.clients[0] as Client).createRegion(MIB).bytes,
+      rendezvous: true,
       onLocal: sent.hear,
     });
     const chainNotice = kernel.chainNotice.bind(kernel);

@@ -37,7 +37,7 @@ function begun(name: KernelName) {
   target.dispatch(DATA, (message) => message.receive(destination.bytes, note("received")));
   origin.put({ to: target.endpoint, local, remote: remote.handle, onLocal: note("put") });
   origin.fence(target.endpoint, note("fence"));
-  origin.send({ to: target.endpoint, dispatch: DATA, payload: local.bytes, onLocal: note("sent") });
+  origin.send({ to: target.endpoint, dispatch: DATA, payload: local.bytes, rendezvous: true, onLocal: note("sent") });
   const advance = (): void => {
     for (let round = 0; round < ROUNDS; round++) for (const context of [origin, target]) context.advance();
   };

@@ -27,6 +27,7 @@ import type { Scenario } from "../scenario.js";
 import type { World } from "../world.js";
 import {
   handleOf,
+  knownRegion,
   openAtStart,
   PAGE,
   regionAtStart,
@@ -319,7 +320,7 @@ function putLong(world: World, context: Context, task: number): void {
 /** Makes a region of the one page that is free, and writes it; false: it is somebody's still. */
 function takePage(world: World, client: Client): boolean {
   return !throws("PAMIR_NO_MEMORY", () => {
-    const { byteOffset } = client.createRegion(PAGE).bytes;
+    const { byteOffset } = knownRegion(client, PAGE).bytes;
     for (let word = 0; word < LONG; word++) world.store(byteOffset + 4 * word, 7);
   });
 }
@@ -372,7 +373,7 @@ const HAD_AGAIN: readonly Scenario[] = [
     "a closed region's page is used again once the engine thread has heard of it",
     () => {},
     (world, { client, context }) => {
-      const region = client.createRegion(PAGE);
+      const region = knownRegion(client, PAGE);
       putLong(world, context, 0);
       region.close();
     },

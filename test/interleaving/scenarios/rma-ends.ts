@@ -11,7 +11,7 @@ import { SLICE } from "../control.js";
 import type { Scenario } from "../scenario.js";
 import type { World } from "../world.js";
 import { KILLED, monitor } from "./death.js";
-import { handleOf, openAtStart, PAGE, regionAtStart, same, throws } from "./support.js";
+import { handleOf, knownRegion, openAtStart, PAGE, regionAtStart, same, throws } from "./support.js";
 
 const DISPATCH = 5;
 const LONG = 2 * SLICE + 8;
@@ -70,7 +70,7 @@ const SEVENS: readonly number[] = Array.from({ length: LONG_WORDS }, () => 7);
 /** Makes a region of the one page that there may be, and writes it; false: it is somebody's still. */
 function takePage(world: World, client: Client): boolean {
   return !throws("PAMIR_NO_MEMORY", () => {
-    const { byteOffset } = client.createRegion(PAGE).bytes;
+    const { byteOffset } = knownRegion(client, PAGE).bytes;
     for (const [i, value] of SEVENS.entries()) world.store(byteOffset + 4 * i, value);
     world.note(HAD);
   });
@@ -143,7 +143,7 @@ export const RMA_ENDS_SCENARIOS: readonly Scenario[] = [
       (world) => {
         const client = world.client(0);
         const context = client.createContext({ spin: 0 });
-        client.createRegion(PAGE).close();
+        knownRegion(client, PAGE).close();
         for (let tries = 0; tries < 2; tries++) {
           // That a page can be had is no event: it looks again after a while.
           context.advanceUntil(() => false, { timeout: 1 });
@@ -190,7 +190,7 @@ export const RMA_ENDS_SCENARIOS: readonly Scenario[] = [
       (world) => {
         const client = world.client(1);
         const context = client.createContext({ spin: 0 });
-        const local = client.createRegion(LONG);
+        const local = knownRegion(client, LONG);
         for (let i = 0; i < LONG_WORDS; i++) world.store(local.bytes.byteOffset + 4 * i, 100 + i);
         const to = endpointOf(0, 0);
         const remote = handleOf(world, 0, world.map.regions - 1);
@@ -233,7 +233,7 @@ export const RMA_ENDS_SCENARIOS: readonly Scenario[] = [
       (world) => {
         const client = world.client(0);
         const context = client.createContext({ spin: 0 });
-        const region = client.createRegion(PAGE);
+        const region = knownRegion(client, PAGE);
         context.advance();
         region.close();
         client.close();

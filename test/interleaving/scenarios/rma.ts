@@ -15,7 +15,7 @@ import { MemRegion } from "../../../src/pami/memregion.js";
 import { map } from "../control.js";
 import type { Scenario } from "../scenario.js";
 import type { World } from "../world.js";
-import { PAGE, same, throws } from "./support.js";
+import { knownRegion, PAGE, same, throws } from "./support.js";
 
 /** Entries of the regions of task 1, which puts, and of task 0; each is opened once, so its generation is 1. */
 const LOCAL = map.regions;
@@ -134,12 +134,12 @@ export const RMA_SCENARIOS: readonly Scenario[] = [
       (world) => {
         const client = world.client(0);
         const context = client.createContext({ spin: 0 });
-        client.createRegion(PAGE).close();
+        knownRegion(client, PAGE).close();
         for (let tries = 0; tries < 4; tries++) {
           context.advance();
           let byteOffset = 0;
           const use = (): void => {
-            ({ byteOffset } = client.createRegion(PAGE).bytes);
+            ({ byteOffset } = knownRegion(client, PAGE).bytes);
           };
           if (throws("PAMIR_NO_MEMORY", use)) continue;
           for (const at of [0, 4]) world.store(byteOffset + at, 7);

@@ -13,6 +13,7 @@ import {
 } from "../../../assembly/layout.js";
 import { sleepUntilCalled } from "../../../src/engine/serve.js";
 import { engineSlot } from "../../../src/memory/map.js";
+import type { Client } from "../../../src/pami/client.js";
 import { MemRegion, type RegionHandle } from "../../../src/pami/memregion.js";
 import { map } from "../control.js";
 import type { World } from "../world.js";
@@ -46,6 +47,13 @@ export function openAtStart(world: World, task: number): void {
 export function regionAtStart({ memory, map }: World, task: number): MemRegion {
   const bytes = memory.bytes.subarray(map.heapBase, map.heapBase + START_BYTES);
   return new MemRegion(bytes, (task + 1) * map.regions - 1, 1, () => {});
+}
+
+/** A region whose handle others have: one that nobody can know is free as soon as it is closed. */
+export function knownRegion(client: Client, bytes: number): MemRegion {
+  const region = client.createRegion(bytes);
+  void region.handle;
+  return region;
 }
 
 /** Whether a call of the runtime throws this code. */
