@@ -67,7 +67,7 @@ describe.each(HOSTS)("$name", ({ name, program, args }) => {
     expect(lines).toHaveLength(8);
   });
 
-  // Deno clones 1 MiB a second: what posting it all would take is not waited for.
+  // Deno clones 1 MiB a second at most: the example gives that up after 20 s.
   it("ends examples/frames.js", () => {
     const { status, lines } = run(program, [...args, "node_modules/pamir/examples/frames.js", "64"]);
     expect(status).toBe(0);
