@@ -39,7 +39,7 @@ export type { Endpoint } from "./pami/endpoint.js";
 export { type ErrorCode, PamiError, RemoteError } from "./pami/error.js";
 export type { Pacing, ReceiveOptions } from "./pami/intake.js";
 export { MemRegion, type RegionHandle } from "./pami/memregion.js";
-export type { Message } from "./pami/message.js";
+export type { Message, PayloadView } from "./pami/message.js";
 export {
   CANCELED,
   type Callback,
@@ -57,7 +57,7 @@ export {
 } from "./pami/result.js";
 export type { NotifyWord, PutParameters, RegionWord, RmwParameters, TransferParameters } from "./pami/rma.js";
 export type { RmwOperation, RmwType } from "./pami/rmw.js";
-export type { SendParameters } from "./pami/send.js";
+export type { SendParameters, TypedSendParameters } from "./pami/send.js";
 export type { ProgressOptions, WaitOptions } from "./pami/waits.js";
 export type { Work } from "./pami/work.js";
 export type { AbortSignalLike, HostMessagePort, MessagePortLike, URLLike, WorkerLike } from "./support/like.js";

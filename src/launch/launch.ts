@@ -24,6 +24,7 @@ import type { KernelName } from "../kernel/kernel.js";
 import { selectKernel, wasmAllowed } from "../kernel/select.js";
 import { wasmModule } from "../kernel/wasm.js";
 import { endpointsFit, type Limits, MEMORY_BYTES_MAX } from "../memory/map.js";
+import { checkCallback, checkFlag, checkKeys, checkObject, checkSignal, type Keys } from "../pami/check.js";
 import { checkDebug, type DebugOptions } from "../pami/debug.js";
 import { checkInteger, PamiError, show } from "../pami/error.js";
 import { TaskErrors } from "../pami/task-errors.js";
@@ -35,7 +36,7 @@ import { clientOf, relayedClientOf } from "./attach.js";
 import { type Connect, makeWorkers, startBrowserMonitor } from "./browser.js";
 import { checkOnError, type OnError } from "./failure.js";
 import { hostModeOf, info } from "./info.js";
-import { Job, type SpawnOptions } from "./job.js";
+import { type AdoptOptions, Job, type SpawnOptions } from "./job.js";
 import type { Entry, MonitorEvents, MonitorOrders, TaskExit } from "./monitor.js";
 import { startNodeMonitor } from "./node.js";
 import { kernelIn, makeRoom } from "./room.js";
@@ -115,6 +116,31 @@ export interface LaunchOptions {
   memoryBase?: number | undefined;
 }
 
+const LAUNCH_KEYS: Keys<Omit<LaunchOptions, "memoryBase">> = {
+  tasks: true,
+  maxTasks: true,
+  kernel: true,
+  join: true,
+  args: true,
+  contexts: true,
+  laneBytes: true,
+  heapBytes: true,
+  regions: true,
+  fifos: true,
+  slots: true,
+  engine: true,
+  onExit: true,
+  onError: true,
+  signal: true,
+  debug: true,
+  trace: true,
+  top: true,
+  workerOptions: true,
+};
+const ADOPT_KEYS: Keys<AdoptOptions> = { args: true, kernel: true };
+const SPAWN_KEYS: Keys<SpawnOptions> = { ...ADOPT_KEYS, entry: true, workerOptions: true };
+const TRACE_KEYS: Keys<TraceOptions> = { events: true };
+
 /** Options of a trace. */
 export interface TraceOptions {
   /** Events that each task keeps, a power of two from 64 to 16,777,216 (default 65,536). */
@@ -141,7 +167,15 @@ export async function launch(
   entry: URLLike | string | (() => WorkerLike) | null,
   options: LaunchOptions = {},
 ): Promise<Job> {
+  checkObject("options of launch()", options);
+  const { memoryBase, ...given } = options;
+  checkKeys("options of launch()", given, LAUNCH_KEYS);
+  if (memoryBase !== undefined) checkInteger("memoryBase", memoryBase, 0, MEMORY_BYTES_MAX);
   const { join = false, workerOptions = {}, signal, tasks = Math.max(2, hardwareThreads()) } = options;
+  checkFlag("join", options.join);
+  checkFlag("top", options.top);
+  checkCallback("onExit", options.onExit);
+  checkSignal("launch()", signal);
   checkInteger("tasks", tasks, 1, TASK_COUNT_MAX);
   const limits = checkLimits(options, tasks);
   const checked = join && tasks === 1 && entry === null ? null : checkEntry(entry);
@@ -152,8 +186,6 @@ export async function launch(
   checkWorkerOptions(workerOptions);
   checkDebug(options.debug);
   checkOnError(options.onError);
-  if (options.top !== undefined && typeof options.top !== "boolean")
-    throw new PamiError("PAMIR_INVAL", `top is ${show(options.top)}, not a boolean`);
   if (signal?.aborted) throw new PamiError("PAMIR_CANCELED", "launch() was canceled", { cause: signal.reason });
   const names = taskNames(limits.tasks);
   const first = join ? 1 : 0;
@@ -228,6 +260,7 @@ function makeJob(
   const oneMore = (task: number, more: SpawnOptions, isAdopted: boolean) => {
     if (!isShared)
       throw new PamiError("PAMIR_NOT_ISOLATED", `${isAdopted ? "adopt" : "spawn"}() of task ${task}: ${why}`);
+    checkKeys(`options of ${isAdopted ? "adopt" : "spawn"}()`, more, isAdopted ? ADOPT_KEYS : SPAWN_KEYS);
     const { kernel: name = kernels[0], args: given = args, workerOptions: its = workerOptions } = more;
     const asked = isAdopted
       ? null
@@ -338,7 +371,7 @@ function checkLimits(options: LaunchOptions, launched: number): Limits {
   for (const [name, value] of Object.entries({ laneBytes, slots })) {
     if ((value & (value - 1)) !== 0) throw new PamiError("PAMIR_INVAL", `${name} is ${value}, not a power of two`);
   }
-  const traceEvents = checkTrace(options.trace ?? Boolean(environment("PAMIR_TRACE")));
+  const traceEvents = checkTrace(options.trace === undefined ? Boolean(environment("PAMIR_TRACE")) : options.trace);
   const { engine: who = "inline" } = options;
   if (who !== "inline" && who !== "thread")
     throw new PamiError("PAMIR_INVAL", `engine is ${show(who)}, not "inline" or "thread"`);
@@ -365,6 +398,7 @@ function checkTrace(trace: boolean | TraceOptions): number {
   if (trace !== true && (typeof trace !== "object" || trace === null)) {
     throw new PamiError("PAMIR_INVAL", `trace is ${show(trace)}, not a boolean, nor { events }`);
   }
+  if (trace !== true) checkKeys("trace", trace, TRACE_KEYS);
   const { events = TRACE_EVENTS_DEFAULT } = trace === true ? {} : trace;
   checkInteger("trace.events", events, 64, TRACE_EVENTS_MAX);
   if ((events & (events - 1)) !== 0) {
@@ -375,8 +409,11 @@ function checkTrace(trace: boolean | TraceOptions): number {
 
 function checkKernels(kernel: LaunchOptions["kernel"], tasks: number): KernelName[] {
   const allowed = wasmAllowed();
-  const kernels =
-    typeof kernel === "object" ? [...kernel] : new Array<KernelName>(tasks).fill(kernel ?? (allowed ? "wasm" : "ts"));
+  const isName = kernel === undefined || typeof kernel === "string";
+  if (!isName && !Array.isArray(kernel)) {
+    throw new PamiError("PAMIR_INVAL", `kernel is ${show(kernel)}, not "wasm" or "ts", nor an array of these`);
+  }
+  const kernels = !isName ? [...kernel] : new Array<KernelName>(tasks).fill(kernel ?? (allowed ? "wasm" : "ts"));
   if (kernels.length !== tasks) {
     throw new PamiError("PAMIR_INVAL", `kernel has ${kernels.length} entries for ${tasks} tasks`);
   }
@@ -400,6 +437,7 @@ function checkArgs(args: unknown): void {
 }
 
 function checkWorkerOptions(workerOptions: Record<string, unknown>): void {
+  checkObject("workerOptions", workerOptions);
   const { workerData, eval: code } = workerOptions;
   if (workerData !== undefined && (typeof workerData !== "object" || workerData === null)) {
     throw new PamiError("PAMIR_INVAL", `workerOptions.workerData is ${show(workerData)}: an object, or use args`);

@@ -26,6 +26,7 @@ import { Keepalive } from "../support/keepalive.js";
 import { Buffers } from "../transport/buffers.js";
 import { DESK_BYTES } from "../transport/desk.js";
 import type { Relay } from "../transport/relay.js";
+import { checkFlag, checkKeys, checkSignal, type Keys, NO_OPTIONS } from "./check.js";
 import { Context, type ContextHost, type ContextOptions } from "./context.js";
 import { Debug, type DebugLimits } from "./debug.js";
 import { type Dump, dumpJob } from "./dump.js";
@@ -34,7 +35,7 @@ import { checkInteger, PamiError, show } from "./error.js";
 import { type MemRegion, RegionTable } from "./memregion.js";
 import { tellOfClose, tellOfEnd } from "./notice.js";
 import type { TaskErrors } from "./task-errors.js";
-import type { ProgressOptions } from "./waits.js";
+import { checkTimeout, PROGRESS_KEYS, type ProgressOptions } from "./waits.js";
 import { regionIfAny } from "./window.js";
 
 /** What `client.query` answers, by name. */
@@ -89,6 +90,8 @@ export interface CloseOptions extends ProgressOptions {
   /** First lets out what is pending. */
   readonly drain?: boolean | undefined;
 }
+
+const CLOSE_KEYS: Keys<CloseOptions> = { ...PROGRESS_KEYS, drain: true };
 
 /** What a client is made from. @internal */
 export interface ClientParts {
@@ -246,7 +249,7 @@ export class Client {
    * belongs to the calling thread.
    * @throws PAMIR_INVAL (an option, or one context more than `launch({ contexts })`), PAMIR_CLOSED
    */
-  createContext(options: ContextOptions = {}): Context {
+  createContext(options: ContextOptions = NO_OPTIONS): Context {
     this.#checkOpen("createContext");
     const { contexts } = this.#parts.map;
     if (this.#created >= contexts) {
@@ -304,7 +307,18 @@ export class Client {
   advance(contexts: Iterable<Context> = this.#contexts.values(), max = 1): number {
     this.#checkOpen("advance");
     checkInteger("max", max, 1, 2 ** 31);
+    if (typeof (contexts as Iterable<Context> | null)?.[Symbol.iterator] !== "function") {
+      throw new PamiError("PAMIR_INVAL", `contexts of advance() are ${show(contexts)}, not a list of contexts`);
+    }
     const list = [...contexts];
+    for (const context of list) {
+      if (!(context instanceof Context)) {
+        throw new PamiError("PAMIR_INVAL", `contexts of advance(): ${show(context)} is not a Context`);
+      }
+      if (!context.isOf(this.#host)) {
+        throw new PamiError("PAMIR_INVAL", "contexts of advance(): one is another client's, which advances it");
+      }
+    }
     for (let round = 0; round < max; round++) {
       let events = 0;
       for (const context of list) if (!context.closed) events += context.advance();
@@ -364,7 +378,13 @@ export class Client {
    */
   close(): void;
   close(options: CloseOptions & { readonly drain: true }): Promise<void>;
-  close(options: CloseOptions = {}): void | Promise<void> {
+  close(options: CloseOptions = NO_OPTIONS): void | Promise<void> {
+    if (options !== NO_OPTIONS) {
+      checkKeys("options of close()", options, CLOSE_KEYS);
+      checkFlag("drain of close()", options.drain);
+      checkTimeout(options.timeout);
+      checkSignal("close()", options.signal);
+    }
     if (options.drain === true) return this.#drain(options);
     if (this.#closed) return;
     this.#closed = true;

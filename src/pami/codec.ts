@@ -2,6 +2,7 @@
 // well-kept libraries fit as they are: `import * as msgpack from "@msgpack/msgpack"`, `cbor-x`, `msgpackr`.
 import { DISPATCH_ID_MAX } from "../../assembly/layout.js";
 import { decodeText, encodeText } from "../support/text.js";
+import { checkCodec } from "./check.js";
 import type { Handler } from "./dispatch.js";
 import type { Endpoint } from "./endpoint.js";
 import { checkInteger, PamiError, show } from "./error.js";
@@ -49,12 +50,34 @@ export function dispatchId<Request, Reply>(
 ): DispatchId<Request, Reply>;
 export function dispatchId(id: number, request: Codec<unknown>, reply?: Codec<unknown>): DispatchId<unknown, unknown> {
   checkInteger("dispatch id", id, 0, DISPATCH_ID_MAX);
-  for (const codec of [request, reply ?? request]) {
-    if (typeof codec?.encode !== "function" || typeof codec.decode !== "function") {
-      throw new PamiError("PAMIR_INVAL", `codec is ${show(codec)}, without encode() and decode()`);
-    }
-  }
+  checkCodec("codec", request);
+  if (reply !== undefined) checkCodec("codec", reply);
   return { id, request, reply };
+}
+
+/** The number of a dispatch id. @param id as a caller gave it @throws PAMIR_INVAL */
+export function numberOf(id: unknown): number {
+  const {
+    id: number,
+    request,
+    reply,
+  } = (typeof id === "object" && id !== null ? id : {}) as Partial<DispatchId<unknown, unknown>>;
+  if (number === undefined) {
+    checkInteger("dispatch id", id, 0, DISPATCH_ID_MAX);
+    return id;
+  }
+  checkInteger("dispatch id", number, 0, DISPATCH_ID_MAX);
+  checkCodec(`request of dispatch id ${number}`, request);
+  if (reply !== undefined) checkCodec(`reply of dispatch id ${number}`, reply);
+  return number;
+}
+
+/** What a codec makes of a value, as bytes. @throws what the codec throws; PAMIR_INVAL where it gives none */
+export function encoded<T>(codec: Codec<T>, value: T): Uint8Array {
+  const bytes: unknown = codec.encode(value);
+  if (bytes instanceof Uint8Array) return bytes;
+  if (ArrayBuffer.isView(bytes)) return new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  throw new PamiError("PAMIR_INVAL", `encode() of a codec gave ${show(bytes)}, not a Uint8Array`);
 }
 
 /** The handler of a typed dispatch id: gets what was decoded; what it returns, or a promise of it, is the reply to a call. */
@@ -65,10 +88,10 @@ export function untyped<Request, Reply>(
   { request, reply }: DispatchId<Request, Reply>,
   handler: TypedHandler<Request, Reply>,
 ): Handler {
-  const encoded = (value: Reply): Uint8Array | undefined => reply?.encode(value);
+  const answer = (value: Reply): Uint8Array | undefined => reply && encoded(reply, value);
   const handle = (bytes: Uint8Array, origin: Endpoint): unknown => {
     const value = handler(request.decode(bytes), origin);
-    return value instanceof Promise ? value.then(encoded) : encoded(value as Reply);
+    return value instanceof Promise ? value.then(answer) : answer(value as Reply);
   };
   return (message) => {
     const { origin } = message;

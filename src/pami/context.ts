@@ -6,7 +6,6 @@ import {
   CONTEXT_CLOSED,
   CONTEXT_OPEN,
   CONTEXT_STATE_OFFSET,
-  DISPATCH_ID_MAX,
   TRACE_DEATH,
   WAIT_ADVANCE_UNTIL,
   WAIT_DRAIN,
@@ -27,7 +26,8 @@ import type { Buffers } from "../transport/buffers.js";
 import type { Chains } from "../transport/chains.js";
 import { ShmLanes } from "../transport/shm.js";
 import { bytesOf, Calls } from "./call.js";
-import { type DispatchId, type TypedHandler, untyped } from "./codec.js";
+import { checkFlag, checkFunction, checkKeys, checkObject, checkSignal, type Keys, NO_OPTIONS } from "./check.js";
+import { type DispatchId, encoded, numberOf, type TypedHandler, untyped } from "./codec.js";
 import { CompletionQueue } from "./completion.js";
 import type { DispatchHints, Handler } from "./dispatch.js";
 import type { Endpoint } from "./endpoint.js";
@@ -39,9 +39,26 @@ import { ObservedReceiver, TimedCompletions, TimedWork, TracedRma, TracedSender,
 import { checkSendHints, Receiver } from "./receive.js";
 import { Rendezvous } from "./rendezvous.js";
 import { type Callback, ENOMEM, INTERRUPTED, type Result, SHUTDOWN, SUCCESS, TIMEDOUT } from "./result.js";
-import { type PutParameters, Rma, type RmwParameters, type TransferParameters } from "./rma.js";
-import { Sender, type SendParameters } from "./send.js";
-import { checkTimeout, type ProgressOptions, type WaitHost, type WaitOptions, Waits } from "./waits.js";
+import {
+  PUT_KEYS,
+  type PutParameters,
+  RMW_KEYS,
+  Rma,
+  type RmwParameters,
+  TRANSFER_KEYS,
+  type TransferParameters,
+} from "./rma.js";
+import { SEND_KEYS, Sender, type SendParameters, type TypedSendParameters } from "./send.js";
+import {
+  checkProgress,
+  checkTimeout,
+  checkWait,
+  PROGRESS_KEYS,
+  type ProgressOptions,
+  type WaitHost,
+  type WaitOptions,
+  Waits,
+} from "./waits.js";
 import { type Work, WorkQueue } from "./work.js";
 
 /** Options of `client.createContext`. */
@@ -103,6 +120,18 @@ export interface ContextHost extends WaitHost {
   contextClosed(context: Context, ordinal: number): void;
 }
 
+const CONTEXT_KEYS: Keys<ContextOptions> = {
+  pendingBytes: true,
+  unexpectedBytes: true,
+  spin: true,
+  fragment: true,
+  depth: true,
+};
+const CALL_KEYS: Keys<CallOptions> = { ...PROGRESS_KEYS, header: true };
+
+/** Parameters of the calls that check their names in debug mode only. */
+const HOT_KEYS = { send: SEND_KEYS, put: PUT_KEYS, get: TRANSFER_KEYS, rmw: RMW_KEYS };
+
 const SPIN_MS = 0.05;
 const QUEUE_BYTES = 1024 * 1024;
 const NO_HEADER = new Uint8Array(0);
@@ -142,11 +171,14 @@ export class Context {
   /** Events processed so far, modulo 2^32. */
   #events = 0;
   #closed = false;
+  /** Whether hot calls are looked at more closely: closed, or debug mode, which refuses parameters that do not exist. */
+  #isGuarded: boolean;
   readonly #waits: Waits;
 
   /** @internal */
   constructor(host: ContextHost, index: number, options: ContextOptions) {
     const { kernel, memory, map, task, clock, tracer, debug } = host;
+    checkKeys("options of createContext()", options, CONTEXT_KEYS);
     const { pendingBytes = QUEUE_BYTES, unexpectedBytes = QUEUE_BYTES, spin = SPIN_MS } = options;
     checkInteger("pendingBytes", pendingBytes, 0, 2 ** 31);
     checkInteger("unexpectedBytes", unexpectedBytes, 0, 2 ** 31);
@@ -164,6 +196,7 @@ export class Context {
     const base = { kernel, memory, map, clock, ordinal, block, engine, lanes, buffers, completions };
     const trail = tracer && new Trail(tracer, this.endpoint, map.contexts);
     this.#host = host;
+    this.#isGuarded = debug !== undefined;
     this.#engine = engine;
     this.#spin = spin;
     this.#block = block;
@@ -237,13 +270,14 @@ export class Context {
   dispatch(
     id: number | DispatchId<unknown, unknown>,
     handler: Handler | TypedHandler<unknown, unknown>,
-    hints: DispatchHints = {},
+    hints: DispatchHints = NO_OPTIONS,
   ): void {
     this.#checkOpen("dispatch");
+    checkObject("hints of dispatch()", hints);
     if (typeof handler !== "function") {
       throw new PamiError("PAMIR_INVAL", `handler is ${show(handler)}, not a function`);
     }
-    const number = typeof id === "object" ? id.id : id;
+    const number = numberOf(id);
     let plain = typeof id === "object" ? untyped(id, handler as TypedHandler<unknown, unknown>) : (handler as Handler);
     if (this.#host.debug) plain = this.#host.debug.handler(this.endpoint, number, plain);
     if (this.#trail) plain = this.#trail.handler(number, plain);
@@ -271,15 +305,18 @@ export class Context {
     to: Endpoint,
     id: number | DispatchId<unknown, unknown>,
     request?: unknown,
-    { timeout, signal, header }: CallOptions = {},
+    options: CallOptions = NO_OPTIONS,
   ): Promise<unknown> {
     return new Promise((resolve, reject) => {
       this.#checkOpen("call");
+      this.#sender.checkEndpoint(to);
+      const dispatch = numberOf(id);
       const typed = typeof id === "object" ? id : undefined;
-      const dispatch = typed?.id ?? (id as number);
-      checkInteger("dispatch id", dispatch, 0, DISPATCH_ID_MAX);
+      checkKeys("options of call()", options, CALL_KEYS);
+      const { timeout, signal, header } = options;
+      checkSignal("call()", signal);
       const milliseconds = checkTimeout(timeout);
-      const payload = typed === undefined ? viewBytes("request", request) : typed.request.encode(request);
+      const payload = typed === undefined ? viewBytes("request", request) : encoded(typed.request, request);
       const headerBytes = viewBytes("header", header);
       const hints = this.#receiver.hints(dispatch);
       if (hints !== undefined) {
@@ -326,13 +363,21 @@ export class Context {
     id: DispatchId<Request, Reply>,
     options?: ProgressOptions,
   ): AsyncGenerator<Received<Request>, never>;
-  async *messages(
+  messages(
     id: number | DispatchId<unknown, unknown>,
-    options: ProgressOptions = {},
+    options: ProgressOptions = NO_OPTIONS,
+  ): AsyncGenerator<Received<unknown>, never> {
+    const dispatch = numberOf(id);
+    checkProgress("messages()", options);
+    return this.#messages(dispatch, typeof id === "object" ? id : undefined, options);
+  }
+
+  async *#messages(
+    dispatch: number,
+    typed: DispatchId<unknown, unknown> | undefined,
+    options: ProgressOptions,
   ): AsyncGenerator<Received<unknown>, never> {
     this.#checkOpen("messages");
-    const typed = typeof id === "object" ? id : undefined;
-    const dispatch = typed?.id ?? (id as number);
     const receiver = this.#receiver;
     receiver.openStream(dispatch);
     try {
@@ -349,7 +394,7 @@ export class Context {
             reply:
               call === undefined
                 ? undefined
-                : (value) => this.#calls.reply(origin, call, typed?.reply ? typed.reply.encode(value) : value),
+                : (value) => this.#calls.reply(origin, call, typed?.reply ? encoded(typed.reply, value) : value),
           };
         }
       }
@@ -374,19 +419,25 @@ export class Context {
     payload?: ArrayBufferView | null,
     queueImmediate = true,
   ): Result {
-    if (this.#closed) this.#checkOpen("sendImmediate");
+    if (this.#closed || typeof queueImmediate !== "boolean") this.#checkImmediate(queueImmediate);
     return this.#sender.sendImmediate(to, dispatch, header, payload, queueImmediate);
   }
 
   /**
    * Sends a message of any size, from any view. What has no room waits in the pending queue; the header is copied then,
    * and the payload too unless there is an `onLocal`. Callbacks come in a later `advance()`, never before this returns.
+   * @param parameters `dispatch` may be a `DispatchId`, which encodes `payload`: its handler gets the value, and gives
+   *   nothing back
    * @returns SUCCESS, EAGAIN, SHUTDOWN or ENOMEM; callbacks of a send that was refused with EAGAIN or ENOMEM are not
    *   called
-   * @throws PAMIR_INVAL, PAMIR_TOO_LARGE, PAMIR_CLOSED
+   * @throws PAMIR_INVAL, PAMIR_TOO_LARGE, PAMIR_CLOSED; what the codec throws
    */
-  send(parameters: SendParameters): Result {
-    if (this.#closed) this.#checkOpen("send");
+  send(parameters: SendParameters): Result;
+  send<Request, Reply>(parameters: TypedSendParameters<Request, Reply>): Result;
+  send(given: SendParameters | TypedSendParameters<unknown, unknown>): Result {
+    if (this.#isGuarded || typeof given !== "object" || given === null) this.#guard("send", given);
+    if (typeof given.dispatch === "object") return this.#sendTyped(given as TypedSendParameters<unknown, unknown>);
+    const parameters = given as SendParameters;
     const hints = this.#receiver.hints(parameters.dispatch);
     if (hints !== undefined) {
       const headerBytes = parameters.header?.byteLength ?? 0;
@@ -394,6 +445,11 @@ export class Context {
       checkSendHints(parameters.dispatch, hints, headerBytes, total);
     }
     return this.#sender.send(parameters);
+  }
+
+  #sendTyped(parameters: TypedSendParameters<unknown, unknown>): Result {
+    const dispatch = numberOf(parameters.dispatch);
+    return this.send({ ...parameters, dispatch, payload: encoded(parameters.dispatch.request, parameters.payload) });
   }
 
   /**
@@ -420,7 +476,7 @@ export class Context {
   whenRoom(
     to: Endpoint,
     bytes: number,
-    onRoom: Callback | ProgressOptions = {},
+    onRoom: Callback | ProgressOptions = NO_OPTIONS,
     cookie?: unknown,
   ): Promise<void> | undefined {
     if (typeof onRoom !== "function") return this.#awaitRoom(to, bytes, onRoom);
@@ -432,6 +488,7 @@ export class Context {
 
   async #awaitRoom(to: Endpoint, bytes: number, options: ProgressOptions): Promise<void> {
     this.#checkOpen("whenRoom");
+    checkProgress("whenRoom()", options);
     let came: Result | undefined;
     const told: Callback = (_, result) => {
       came = result;
@@ -466,9 +523,10 @@ export class Context {
    */
   whenEnded(to: Endpoint, options?: ProgressOptions): Promise<void>;
   whenEnded(to: Endpoint, onEnd: Callback, cookie?: unknown): void;
-  whenEnded(to: Endpoint, onEnd: Callback | ProgressOptions = {}, cookie?: unknown): Promise<void> | undefined {
+  whenEnded(to: Endpoint, onEnd: Callback | ProgressOptions = NO_OPTIONS, cookie?: unknown): Promise<void> | undefined {
     this.#checkOpen("whenEnded");
     this.#sender.checkEndpoint(to);
+    if (typeof onEnd !== "function") checkProgress("whenEnded()", onEnd);
     let hasEnded = false;
     const told: Callback = () => {
       hasEnded = true;
@@ -535,13 +593,13 @@ export class Context {
    * @throws PAMIR_INVAL, PAMIR_BOUNDS, PAMIR_STALE, PAMIR_CLOSED
    */
   put(parameters: PutParameters): Result {
-    this.#checkOpen("put");
+    if (this.#isGuarded || typeof parameters !== "object" || parameters === null) this.#guard("put", parameters);
     return this.#rma.transfer("put", parameters);
   }
 
   /** As put(), the other way: `onLocal` says that the bytes are in the local region. */
   get(parameters: TransferParameters): Result {
-    this.#checkOpen("get");
+    if (this.#isGuarded || typeof parameters !== "object" || parameters === null) this.#guard("get", parameters);
     return this.#rma.transfer("get", parameters);
   }
 
@@ -553,7 +611,7 @@ export class Context {
    * @throws as put(), and PAMIR_INVAL for an unknown operation or type, or a word that is not aligned
    */
   rmw(parameters: RmwParameters): Result {
-    this.#checkOpen("rmw");
+    if (this.#isGuarded || typeof parameters !== "object" || parameters === null) this.#guard("rmw", parameters);
     return this.#rma.rmw(parameters);
   }
 
@@ -595,7 +653,8 @@ export class Context {
    * @throws as progress(); PAMIR_STALE if a transfer was refused, because its region had been closed meanwhile, or the
    *   engine thread had ended, PAMIR_SHUTDOWN if one was not begun, because its target had ended
    */
-  async flush(options: ProgressOptions = {}): Promise<void> {
+  async flush(options: ProgressOptions = NO_OPTIONS): Promise<void> {
+    checkProgress("flush()", options);
     let came: Result | undefined;
     this.fenceAll((_, result) => {
       came = result;
@@ -648,7 +707,7 @@ export class Context {
    * others go on calling. Advances.
    * @throws as progress()
    */
-  async drain(options: ProgressOptions = {}): Promise<void> {
+  async drain(options: ProgressOptions = NO_OPTIONS): Promise<void> {
     await this.drainUntil(() => this.drained, options);
   }
 
@@ -677,7 +736,7 @@ export class Context {
    *   AggregateError in order)
    */
   advance(max = 1): number {
-    if (this.#advancing || this.#closed || !(max >= 1)) this.#checkAdvance(max);
+    if (this.#advancing || this.#closed || !isCount(max)) this.#checkAdvance(max);
     this.#advancing = true;
     const busy =
       this.#completions.length +
@@ -706,7 +765,7 @@ export class Context {
    * @throws PAMIR_WOULD_BLOCK on a page's own thread, which must not block; PAMIR_NOT_ISOLATED where tasks share no memory;
    *   what `advance()` throws
    */
-  advanceUntil(condition: () => boolean, options: WaitOptions = {}): Result {
+  advanceUntil(condition: () => boolean, options: WaitOptions = NO_OPTIONS): Result {
     return this.#advanceUntil(WAIT_ADVANCE_UNTIL, condition, options);
   }
 
@@ -721,7 +780,7 @@ export class Context {
     region: MemRegion,
     offset: number,
     predicate: (value: number) => boolean,
-    options: ProgressOptions = {},
+    options: ProgressOptions = NO_OPTIONS,
   ): Promise<number> {
     const read = this.#wordReader("waitWord", region, offset, predicate);
     let value = 0;
@@ -745,7 +804,7 @@ export class Context {
     region: MemRegion,
     offset: number,
     predicate: (value: number) => boolean,
-    options: WaitOptions = {},
+    options: WaitOptions = NO_OPTIONS,
   ): Result {
     const read = this.#wordReader("waitWordSync", region, offset, predicate);
     return this.#advanceUntil(WAIT_WORD, () => predicate(read()), options);
@@ -774,7 +833,8 @@ export class Context {
 
   #advanceUntil(kind: number, condition: () => boolean, options: WaitOptions): Result {
     this.#checkAdvance(1);
-    const timeout = checkTimeout(options.timeout);
+    checkFunction("condition of advanceUntil()", condition);
+    const timeout = checkWait("advanceUntil()", options);
     const { mayBlock, whyPrivate } = this.#host.parker;
     if (whyPrivate !== "") {
       throw new PamiError(
@@ -831,7 +891,7 @@ export class Context {
    * @throws PAMIR_TIMEDOUT, PAMIR_CANCELED (by the signal, whose reason is the cause), PAMIR_INTERRUPTED, PAMIR_CLOSED;
    *   what `advance()` throws
    */
-  progress(options: ProgressOptions = {}): Promise<number> {
+  progress(options: ProgressOptions = NO_OPTIONS): Promise<number> {
     return this.#waits.progress(options);
   }
 
@@ -844,6 +904,7 @@ export class Context {
   close(): void {
     if (this.#closed) return;
     this.#closed = true;
+    this.#isGuarded = true;
     this.#receiver.stop();
     this.#completions.stop();
     this.#rma.stop();
@@ -867,6 +928,11 @@ export class Context {
   /** Whether close() has been called. */
   get closed(): boolean {
     return this.#closed;
+  }
+
+  /** @internal Whether a client made it. */
+  isOf(host: ContextHost): boolean {
+    return this.#host === host;
   }
 
   /** Whether an advance would do something. */
@@ -958,6 +1024,18 @@ export class Context {
     if (this.#closed) throw new PamiError("PAMIR_CLOSED", `${call}() of a context that is closed`);
   }
 
+  /** What a hot call leaves to this: a context that is closed, no parameters, and in debug mode unknown ones. */
+  #guard(call: keyof typeof HOT_KEYS, parameters: unknown): void {
+    this.#checkOpen(call);
+    if (this.#host.debug) checkKeys(`parameters of ${call}()`, parameters, HOT_KEYS[call]);
+    else checkObject(`parameters of ${call}()`, parameters);
+  }
+
+  #checkImmediate(queueImmediate: unknown): void {
+    this.#checkOpen("sendImmediate");
+    checkFlag("queueImmediate", queueImmediate);
+  }
+
   #checkAdvance(max: number): void {
     if (this.#advancing) {
       const where = this.#host.debug?.running ?? "a handler or callback";
@@ -966,6 +1044,11 @@ export class Context {
     this.#checkOpen("advance");
     checkInteger("max", max, 1, 2 ** 31);
   }
+}
+
+/** Whether it is an integer from 1. */
+function isCount(value: number): boolean {
+  return typeof value === "number" && value === value >>> 0 && value !== 0;
 }
 
 /** A view's bytes, or undefined for none. */

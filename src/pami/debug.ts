@@ -1,5 +1,6 @@
 // Debug mode: says on the console what keeps a thread from making progress, by name.
 import type { Clock } from "../support/clock.js";
+import { checkKeys, type Keys } from "./check.js";
 import type { Handler } from "./dispatch.js";
 import { type Dump, nameOfWait } from "./dump.js";
 import { type Endpoint, nameOf } from "./endpoint.js";
@@ -19,6 +20,8 @@ export interface DebugLimits {
   readonly wait: number;
 }
 
+const DEBUG_KEYS: Keys<DebugOptions> = { slow: true, wait: true };
+
 const SLOW_MS = 50;
 const WAIT_MS = 10_000;
 
@@ -28,6 +31,7 @@ export function checkDebug(debug: unknown): DebugLimits | undefined {
   if (debug !== true && (typeof debug !== "object" || debug === null)) {
     throw new PamiError("PAMIR_INVAL", `debug is ${show(debug)}, not a boolean, nor { slow, wait }`);
   }
+  if (debug !== true) checkKeys("debug", debug, DEBUG_KEYS);
   const { slow = SLOW_MS, wait = WAIT_MS } = debug === true ? ({} as DebugOptions) : (debug as DebugOptions);
   for (const [name, value] of Object.entries({ slow, wait })) {
     if (typeof value !== "number" || !(value > 0)) {

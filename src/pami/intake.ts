@@ -52,7 +52,8 @@ import { copyInto } from "../support/copy.js";
 import type { AbortSignalLike } from "../support/like.js";
 import type { Chains, OfferPlace } from "../transport/chains.js";
 import type { Base } from "./base.js";
-import { checkInteger, PamiError, show } from "./error.js";
+import { checkKeys, checkSignal, type Keys } from "./check.js";
+import { checkInteger } from "./error.js";
 import type { MemRegion, OpenRegion, RegionTable } from "./memregion.js";
 import type { Destination } from "./message.js";
 import { CANCELED, ERROR, type Result, resultOf, SHUTDOWN, SUCCESS } from "./result.js";
@@ -408,12 +409,12 @@ function take(pull: Pull, at: number, result: number, data: Uint8Array | undefin
   return true;
 }
 
+const RECEIVE_KEYS: Keys<ReceiveOptions> = { fragment: true, depth: true, signal: true };
+
 /** @throws PAMIR_INVAL */
 export function checkReceive(options: ReceiveOptions): void {
-  const { signal } = options;
-  if (signal !== undefined && !(signal instanceof AbortSignal)) {
-    throw new PamiError("PAMIR_INVAL", `signal of receive() is ${show(signal)}, not an AbortSignal`);
-  }
+  checkKeys("options of receive()", options, RECEIVE_KEYS);
+  checkSignal("receive()", options.signal);
   checkPacing(options);
 }
 

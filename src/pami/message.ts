@@ -1,8 +1,9 @@
 // The flyweight that a handler gets: one object per context, pointed at one message after the other.
 import { DISPATCH_ID_MAX, META_DISPATCH_MASK, META_HEADER_SHIFT, RECV_IMMEDIATE_MAX } from "../../assembly/layout.js";
 import { copyInto } from "../support/copy.js";
+import { checkCallback, NO_OPTIONS } from "./check.js";
 import { type Endpoint, taskOf } from "./endpoint.js";
-import { PamiError, show } from "./error.js";
+import { checkInteger, PamiError, show } from "./error.js";
 import { checkReceive, type ReceiveOptions } from "./intake.js";
 import type { MemRegion } from "./memregion.js";
 import type { Callback } from "./result.js";
@@ -20,6 +21,14 @@ export interface MessageHost {
   /** Has a callback called in a later `advance()`, with SUCCESS. */
   complete(onComplete: Callback, cookie: unknown): void;
 }
+
+/** A constructor of views: a typed array's, or `DataView`. */
+export type PayloadView<View extends ArrayBufferView> = new (
+  // biome-ignore lint/suspicious/noExplicitAny: constructors of views differ in the buffers that they take.
+  buffer: any,
+  byteOffset: number,
+  length: number,
+) => View;
 
 /** Where a large message goes, as its handler said. */
 export interface Destination {
@@ -114,23 +123,48 @@ export class Message {
     return this.bytes.subarray(this.payloadOffset, this.payloadOffset + (this.immediate ? this.payloadBytes : 0));
   }
 
+  /**
+   * The payload in place, as a typed array or a DataView: `message.view(Float64Array)`. It always begins at a multiple of 8
+   * bytes in its buffer, so it is aligned for every type. Valid as long as the message is, and read only.
+   * @throws PAMIR_INVAL if the payload is no whole number of elements, or is not here (`immediate` false)
+   */
+  view<View extends ArrayBufferView>(type: PayloadView<View>): View {
+    const size = (type as { BYTES_PER_ELEMENT?: number } | null)?.BYTES_PER_ELEMENT ?? (isDataView(type) ? 1 : 0);
+    if (typeof type !== "function" || !(size > 0)) {
+      throw new PamiError(
+        "PAMIR_INVAL",
+        `type of view() is ${show(type)}, not a typed array's constructor or DataView`,
+      );
+    }
+    const { payloadBytes, bytes } = this;
+    if (!this.immediate) throw new PamiError("PAMIR_INVAL", "view() of a message whose payload is not here: receive()");
+    if (payloadBytes % size !== 0) {
+      throw new PamiError("PAMIR_INVAL", `view() of ${payloadBytes} bytes as ${type.name}, of ${size} bytes each`);
+    }
+    return new type(bytes.buffer, bytes.byteOffset + this.payloadOffset, payloadBytes / size);
+  }
+
   /** The i32 at a byte offset (multiple of 4) of the payload, without a view. */
   getInt32(offset: number): number {
-    if (offset < 0 || offset + 4 > this.payloadBytes || (offset & 3) !== 0) this.#outside(offset, 4);
+    if (!isPlace(offset) || offset + 4 > this.payloadBytes || (offset & 3) !== 0) this.#outside(offset, 4);
     return this.#words[(this.payloadOffset + offset) >>> 2] as number;
   }
 
   /** The byte at an offset of the payload, without a view. */
   getUint8(offset: number): number {
-    if (offset < 0 || offset >= this.payloadBytes) this.#outside(offset, 1);
+    if (!isPlace(offset) || offset >= this.payloadBytes) this.#outside(offset, 1);
     return this.bytes[this.payloadOffset + offset] as number;
   }
 
   /**
    * Copies the payload into `target`, from `offset` on; faster than `target.set(message.payload)` from 1.4 KB.
-   * @throws PAMIR_TOO_LARGE if it does not fit
+   * @throws PAMIR_TOO_LARGE if it does not fit; PAMIR_INVAL
    */
   copyTo(target: Uint8Array, offset = 0): void {
+    if (!(target instanceof Uint8Array)) {
+      throw new PamiError("PAMIR_INVAL", `target of copyTo() is ${show(target)}, not a Uint8Array`);
+    }
+    checkInteger("offset of copyTo()", offset, 0, Number.MAX_SAFE_INTEGER);
     const { payload } = this;
     if (!(offset >= 0 && offset + payload.length <= target.length)) {
       throw new PamiError(
@@ -160,7 +194,12 @@ export class Message {
    * @param options where it stays with its origin until then: how fast the engine moves it, and a signal that gives it up
    * @throws PAMIR_INVAL, PAMIR_TOO_LARGE
    */
-  receive(destination: ArrayBufferView, onComplete?: Callback, cookie?: unknown, options: ReceiveOptions = {}): void {
+  receive(
+    destination: ArrayBufferView,
+    onComplete?: Callback,
+    cookie?: unknown,
+    options: ReceiveOptions = NO_OPTIONS,
+  ): void {
     if (this.#answered) throw new PamiError("PAMIR_INVAL", "receive() twice, or after discard()");
     if (!ArrayBuffer.isView(destination)) {
       throw new PamiError("PAMIR_INVAL", `destination is ${show(destination)}, not an ArrayBufferView`);
@@ -171,7 +210,8 @@ export class Message {
         `the payload has ${this.payloadBytes} bytes, the destination ${destination.byteLength}`,
       );
     }
-    checkReceive(options);
+    checkCallback("onComplete of receive()", onComplete);
+    if (options !== NO_OPTIONS) checkReceive(options);
     const bytes = new Uint8Array(destination.buffer as ArrayBuffer, destination.byteOffset, this.payloadBytes);
     if (this.immediate) {
       copyInto(bytes, 0, this.payload);
@@ -237,9 +277,18 @@ export class Message {
   #outside(offset: number, width: number): never {
     throw new PamiError(
       "PAMIR_INVAL",
-      `offset ${offset} for ${width} bytes is not an aligned place in a payload of ${this.payloadBytes} bytes`,
+      `offset ${show(offset)} for ${width} bytes is not an aligned place in a payload of ${this.payloadBytes} bytes`,
     );
   }
+}
+
+function isDataView(type: unknown): boolean {
+  return type === DataView;
+}
+
+/** Whether an offset is an integer from 0. */
+function isPlace(offset: number): boolean {
+  return typeof offset === "number" && offset === offset >>> 0;
 }
 
 /** Bytes that a header takes before a payload. */

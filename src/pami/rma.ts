@@ -35,6 +35,7 @@ import type { Kernel } from "../kernel/kernel.js";
 import { injectionFifo, type MemoryMap } from "../memory/map.js";
 import { Queue } from "../support/queue.js";
 import type { Base } from "./base.js";
+import type { Keys } from "./check.js";
 import type { CompletionQueue } from "./completion.js";
 import { checkEndpoint, contextOf, type Endpoint, taskOf } from "./endpoint.js";
 import { checkInteger, PamiError, show } from "./error.js";
@@ -123,6 +124,33 @@ export interface RmwParameters {
   /** Handed to it. */
   cookie?: unknown;
 }
+
+export const TRANSFER_KEYS: Keys<TransferParameters> = {
+  to: true,
+  local: true,
+  localOffset: true,
+  remote: true,
+  remoteOffset: true,
+  bytes: true,
+  onLocal: true,
+  onRemote: true,
+  cookie: true,
+};
+export const PUT_KEYS: Keys<PutParameters> = { ...TRANSFER_KEYS, notify: true };
+export const RMW_KEYS: Keys<RmwParameters> = {
+  notify: true,
+  to: true,
+  remote: true,
+  remoteOffset: true,
+  operation: true,
+  type: true,
+  value: true,
+  test: true,
+  result: true,
+  resultOffset: true,
+  onDone: true,
+  cookie: true,
+};
 
 const SLOT_MASK = 2 ** COMPLETION_RESULT_SHIFT - 1;
 /** Equals nothing that a caller has. */

@@ -14,6 +14,8 @@ import type { Kernel } from "../kernel/kernel.js";
 import type { AbortSignalLike } from "../support/like.js";
 import type { ShmLanes } from "../transport/shm.js";
 import type { Base } from "./base.js";
+import { checkCallback, checkFlag, checkSignal, type Keys } from "./check.js";
+import type { DispatchId } from "./codec.js";
 import type { CompletionQueue } from "./completion.js";
 import { checkEndpoint, type Endpoint, ordinalAt } from "./endpoint.js";
 import { checkInteger, PamiError, show } from "./error.js";
@@ -57,6 +59,28 @@ export interface SendParameters {
   signal?: AbortSignalLike | undefined;
 }
 
+/** Parameters of `context.send` to a typed dispatch id. */
+export interface TypedSendParameters<Request, Reply = void> extends Omit<SendParameters, "dispatch" | "payload"> {
+  /** Dispatch id at the target. */
+  dispatch: DispatchId<Request, Reply>;
+  /** A value, of which the dispatch id's `request` codec makes bytes before `send` returns. */
+  payload: Request;
+}
+
+export const SEND_KEYS: Keys<SendParameters> = {
+  to: true,
+  dispatch: true,
+  header: true,
+  payload: true,
+  onLocal: true,
+  onRemote: true,
+  cookie: true,
+  queue: true,
+  rendezvous: true,
+  transfer: true,
+  signal: true,
+};
+
 /** Four bytes as a little-endian word. */
 function wordAt(bytes: Uint8Array, offset: number): number {
   return (
@@ -65,6 +89,25 @@ function wordAt(bytes: Uint8Array, offset: number): number {
     ((bytes[offset + 2] as number) << 16) |
     ((bytes[offset + 3] as number) << 24)
   );
+}
+
+/** Whether it is a dispatch id. A BigInt would throw an error of its own. */
+function isId(dispatch: unknown): boolean {
+  return typeof dispatch === "number" && dispatch === (dispatch & DISPATCH_ID_MAX);
+}
+
+/** @throws PAMIR_INVAL */
+function checkCallbacks(onLocal: unknown, onRemote: unknown): void {
+  checkCallback("onLocal of send()", onLocal);
+  checkCallback("onRemote of send()", onRemote);
+}
+
+/** How a message is sent. @throws PAMIR_INVAL */
+function checkManner(queue: unknown, rendezvous: unknown, transfer: unknown, signal: unknown): void {
+  checkFlag("queue of send()", queue);
+  checkFlag("rendezvous of send()", rendezvous);
+  checkFlag("transfer of send()", transfer);
+  checkSignal("send()", signal);
 }
 
 export class Sender {
@@ -115,7 +158,7 @@ export class Sender {
     // The shortest way, for the smallest messages: the rest is in a function of its own, so that V8 inlines this one.
     if (header == null && payload instanceof Uint8Array && payload.length === 8) {
       const lane = this.#directLane(to);
-      if (lane !== 0 && dispatch === (dispatch & DISPATCH_ID_MAX)) {
+      if (lane !== 0 && isId(dispatch)) {
         if (this.#kernel.laneSendWords(lane, 8, dispatch, wordAt(payload, 0), wordAt(payload, 4)) !== 0) return SUCCESS;
         return this.#sendSlowly(to, dispatch, header, payload, queue);
       }
@@ -124,6 +167,8 @@ export class Sender {
   }
 
   #directLane(to: Endpoint): number {
+    // A BigInt would throw an error of its own below.
+    if (typeof to !== "number") return 0;
     // What endpoint.ts says, written out. An endpoint that does not exist has no lane, and finds its error on the slow path.
     const context = to >>> 24;
     const contexts = this.#contexts;
@@ -143,7 +188,7 @@ export class Sender {
     const total = payloadBytes === 0 ? headerBytes : ((headerBytes + 7) & ~7) + payloadBytes;
     const lane = this.#directLane(to);
     // Whatever has no byteLength makes the total NaN, which is not within the limit either.
-    if (lane !== 0 && dispatch === (dispatch & DISPATCH_ID_MAX) && total <= this.#directMax) {
+    if (lane !== 0 && isId(dispatch) && total <= this.#directMax) {
       if (this.#sendDirectly(lane, dispatch, header, headerBytes, payload, payloadBytes, total)) return SUCCESS;
     }
     return this.#sendSlowly(to, dispatch, header, payload, queue);
@@ -151,13 +196,17 @@ export class Sender {
 
   /** See `Context.send`. */
   send(parameters: SendParameters): Result {
-    const { to, dispatch, header, payload, onLocal, onRemote, cookie } = parameters;
+    const { to, dispatch, header, payload, onLocal, onRemote, cookie, queue, rendezvous, transfer, signal } =
+      parameters;
+    if (onLocal !== undefined || onRemote !== undefined) checkCallbacks(onLocal, onRemote);
+    if (queue !== undefined || rendezvous !== undefined || transfer !== undefined || signal !== undefined)
+      checkManner(queue, rendezvous, transfer, signal);
     const headerLength = header == null ? 0 : header.byteLength;
     const payloadLength = payload == null ? 0 : payload.byteLength;
     const total = payloadLength === 0 ? headerLength : ((headerLength + 7) & ~7) + payloadLength;
     const lane = this.#directLane(to);
-    const isPlain = lane !== 0 && !parameters.rendezvous && !parameters.transfer;
-    if (isPlain && dispatch === (dispatch & DISPATCH_ID_MAX)) {
+    const isPlain = lane !== 0 && !rendezvous && !transfer;
+    if (isPlain && isId(dispatch)) {
       if (this.#sendWhole(lane, to, dispatch, header, headerLength, payload, payloadLength, total)) {
         if (onLocal !== undefined) this.#completions.push(onLocal, cookie, SUCCESS);
         if (onRemote !== undefined) this.#completions.push(onRemote, cookie, SUCCESS);
@@ -277,9 +326,6 @@ export class Sender {
     if (rendezvous === true && (onLocal === undefined || payload === undefined)) {
       throw new PamiError("PAMIR_INVAL", "rendezvous needs a payload, and onLocal, which says when that is free again");
     }
-    if (signal !== undefined && !(signal instanceof AbortSignal)) {
-      throw new PamiError("PAMIR_INVAL", `signal of send() is ${show(signal)}, not an AbortSignal`);
-    }
     if (rendezvous !== true || onLocal === undefined || payload === undefined || payload.length === 0) return undefined;
     return { payload, onLocal, onRemote, cookie, signal };
   }
@@ -313,7 +359,7 @@ export class Sender {
   commit(to: Endpoint, payloadBytes: number | undefined): void {
     const target = this.#target(to);
     const reserved = target.reservedBytes(to);
-    const bytes = payloadBytes ?? reserved;
+    const bytes = payloadBytes === undefined ? reserved : payloadBytes;
     checkInteger("payloadBytes", bytes, 0, reserved);
     target.endReservation(bytes);
   }
@@ -429,7 +475,11 @@ export class Sender {
     total: number,
   ): boolean {
     const meta = (headerBytes << META_HEADER_SHIFT) | dispatch;
-    if (total === 0) return this.#kernel.laneSendWords(lane, 0, meta, 0, 0) !== 0;
+    if (total === 0) {
+      this.#view("header", header);
+      this.#view("payload", payload);
+      return this.#kernel.laneSendWords(lane, 0, meta, 0, 0) !== 0;
+    }
     // Before the reservation: these throw for what is no view.
     const headerView = headerBytes === 0 ? undefined : this.#bytesOf("header", header as ArrayBufferView);
     const payloadView = payloadBytes === 0 ? undefined : this.#bytesOf("payload", payload as ArrayBufferView);

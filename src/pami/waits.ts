@@ -6,6 +6,7 @@ import type { Clock } from "../support/clock.js";
 import { nextTurn } from "../support/host.js";
 import type { AbortSignalLike } from "../support/like.js";
 import type { Calls } from "./call.js";
+import { checkKeys, checkSignal, type Keys, NO_OPTIONS } from "./check.js";
 import type { Debug } from "./debug.js";
 import { nameOfWait } from "./dump.js";
 import { type Endpoint, nameOf } from "./endpoint.js";
@@ -22,6 +23,9 @@ export interface ProgressOptions extends WaitOptions {
   /** Ends the wait; it rejects with PAMIR_CANCELED. */
   signal?: AbortSignalLike | undefined;
 }
+
+export const PROGRESS_KEYS: Keys<ProgressOptions> = { timeout: true, signal: true };
+const WAIT_KEYS: Keys<WaitOptions> = { timeout: true };
 
 /** What waits need of their task. @internal */
 export interface WaitHost {
@@ -204,12 +208,14 @@ export class Waits {
    */
   async #wait(
     kind: number,
-    { timeout, signal }: ProgressOptions,
+    options: ProgressOptions,
     poll: (rounds: number) => boolean,
     isOver = () => false,
   ): Promise<void> {
-    const milliseconds = checkTimeout(timeout);
     const call = nameOfWait(kind);
+    checkProgress(call, options);
+    const { timeout, signal } = options;
+    const milliseconds = checkTimeout(timeout);
     this.#own.checkOpen(call.slice(0, -2));
     // Begun in a handler: its round is over in a microtask.
     if (this.#own.isAdvancing()) await undefined;
@@ -249,6 +255,20 @@ export class Waits {
     const { debug } = this.#host;
     return debug === undefined ? plain : { ...plain, lasts: () => debug.lasts(kind, this.#own.endpoint) };
   }
+}
+
+/** Options of a wait that does not block its thread. @param call "progress()" @throws PAMIR_INVAL */
+export function checkProgress(call: string, options: ProgressOptions): void {
+  if (options === NO_OPTIONS) return;
+  checkKeys(`options of ${call}`, options, PROGRESS_KEYS);
+  checkTimeout(options.timeout);
+  checkSignal(call, options.signal);
+}
+
+/** Options of a wait that blocks its thread: milliseconds, Infinity for none. @param call "advanceUntil()" @throws PAMIR_INVAL */
+export function checkWait(call: string, options: WaitOptions): number {
+  checkKeys(`options of ${call}`, options, WAIT_KEYS);
+  return checkTimeout(options.timeout);
 }
 
 /** Milliseconds of a timeout; Infinity for none. */

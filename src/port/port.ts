@@ -64,9 +64,21 @@ interface Bridge {
  * A port to an endpoint, where another port is that leads here.
  * @throws PAMIR_INVAL, PAMIR_DISPATCH_TAKEN
  */
-export function portTo(context: Context, to: Endpoint, { id, codec }: PortOptions): Port {
+export function portTo(context: Context, to: Endpoint, options: PortOptions): Port {
+  if (typeof (context as Partial<Context> | null)?.whenEnded !== "function") {
+    throw new PamiError("PAMIR_INVAL", `context of portTo() is ${show(context)}, not a Context`);
+  }
+  if (typeof options !== "object" || options === null) {
+    throw new PamiError("PAMIR_INVAL", `options of portTo() are ${show(options)}, not { id, codec }`);
+  }
+  for (const key in options) {
+    if (key !== "id" && key !== "codec") {
+      throw new PamiError("PAMIR_INVAL", `options of portTo(): there is no ${show(key)}, but id, codec`);
+    }
+  }
+  const { id, codec } = options;
   if (typeof codec?.encode !== "function" || typeof codec.decode !== "function") {
-    throw new PamiError("PAMIR_INVAL", "codec of portTo() has no encode() and decode()");
+    throw new PamiError("PAMIR_INVAL", `codec of portTo() is ${show(codec)}, without encode() and decode()`);
   }
   let hub = hubs.get(context);
   if (hub === undefined) {
@@ -91,6 +103,9 @@ class Hub {
 
   open(to: Endpoint, id: number, codec: Codec<unknown>): Port {
     let ports = this.#ports.get(id);
+    if (ports?.has(to)) throw new PamiError("PAMIR_INVAL", `endpoint ${to} has a port with dispatch id ${id} already`);
+    // It checks the endpoint, before the dispatch id is taken.
+    const port = new Port(this.#context, to, id, codec, this);
     if (ports === undefined) {
       const opened = new Map<Endpoint, Port>();
       this.#context.dispatch(id, (message) => {
@@ -101,8 +116,6 @@ class Hub {
       ports = opened;
       this.#ports.set(id, ports);
     }
-    if (ports.has(to)) throw new PamiError("PAMIR_INVAL", `endpoint ${to} has a port with dispatch id ${id} already`);
-    const port = new Port(this.#context, to, id, codec, this);
     ports.set(to, port);
     return port;
   }
@@ -183,12 +196,21 @@ export class Port {
   }
 
   set onmessage(listener: ((event: PortEvent) => void) | null) {
+    if (listener !== null && typeof listener !== "function") {
+      throw new PamiError("PAMIR_INVAL", `onmessage of a port is ${show(listener)}, not a function, nor null`);
+    }
     this.#onmessage = listener;
     if (listener !== null) this.start();
   }
 
   /** Adds a listener; the port delivers from start() on. */
   addEventListener(type: "message" | "close", listener: Listener): void {
+    if (typeof listener !== "function" && typeof listener?.handleEvent !== "function") {
+      throw new PamiError(
+        "PAMIR_INVAL",
+        `listener of a port is ${show(listener)}, not a function, nor { handleEvent }`,
+      );
+    }
     this.#listeners[type]?.add(listener);
   }
 
@@ -211,7 +233,11 @@ export class Port {
    * @throws what the codec throws; PAMIR_INVAL for a transfer of anything but buffers and MessagePorts
    */
   postMessage(data: unknown, transfer: readonly object[] | { transfer?: readonly object[] } = []): void {
-    const list = Array.isArray(transfer) ? transfer : ((transfer as { transfer?: object[] }).transfer ?? []);
+    const list: unknown = Array.isArray(transfer)
+      ? transfer
+      : ((transfer as { transfer?: unknown } | null)?.transfer ??
+        (transfer !== null && isOptions(transfer) ? [] : transfer));
+    if (!Array.isArray(list)) throw new PamiError("PAMIR_INVAL", `transfer is ${show(list)}, not an array`);
     if (!this.#isClosed) this.#post(0, this.#requests, data, list);
   }
 
@@ -286,14 +312,17 @@ export class Port {
     const ports = transfer.filter((each) => each instanceof MessagePort);
     const other = transfer.find((each) => !(each instanceof MessagePort) && !(each instanceof ArrayBuffer));
     if (other !== undefined) {
-      const name = other.constructor?.name ?? typeof other;
       throw new PamiError(
         "PAMIR_INVAL",
-        `transfer of a ${name}: a port carries buffers, which it copies, and MessagePorts`,
+        `transfer of ${show(other)}: a port carries buffers, which it copies, and MessagePorts`,
       );
     }
     const value = ports.length === 0 ? data : this.#withoutPorts(data, ports);
-    this.#send({ channel, ports: ports.length, bytes: this.#codec.encode(value), isComplete: true });
+    const bytes: unknown = this.#codec.encode(value);
+    if (!(bytes instanceof Uint8Array)) {
+      throw new PamiError("PAMIR_INVAL", `encode() of a port's codec gave ${show(bytes)}, not a Uint8Array`);
+    }
+    this.#send({ channel, ports: ports.length, bytes, isComplete: true });
   }
 
   #send(packet: Packet): void {
@@ -396,6 +425,19 @@ export class Port {
     }
     requests.clear();
   }
+}
+
+/** A value as an error's text shows it. */
+function show(value: unknown): string {
+  if (typeof value === "string") return JSON.stringify(value);
+  if (typeof value === "bigint") return `${value}n`;
+  if (typeof value === "function") return `function ${value.name}`;
+  if (typeof value === "object" && value !== null) return value.constructor?.name ?? "object";
+  return String(value);
+}
+
+function isOptions(transfer: unknown): boolean {
+  return typeof transfer === "object" && !ArrayBuffer.isView(transfer) && !(transfer instanceof ArrayBuffer);
 }
 
 /** Why a port has ended, as an error says it. */
