@@ -1,0 +1,145 @@
+// Payloads as typed arrays in place, typed dispatch ids one way, and codecs that give no bytes.
+import { type Codec, codecs, dispatchId, PamiError, SUCCESS } from "pamir";
+import { portTo } from "pamir/port";
+import { describe, expect, it } from "vitest";
+import { DATA, OTHER, PATIENCE, rejectionOf, thrownBy, until, VARIANTS, withJob } from "./support.js";
+
+const TYPES = [
+  Int8Array,
+  Uint8Array,
+  Uint8ClampedArray,
+  Int16Array,
+  Uint16Array,
+  Int32Array,
+  Uint32Array,
+  Float32Array,
+  Float64Array,
+  BigInt64Array,
+  BigUint64Array,
+  DataView,
+] as const;
+
+for (const variant of [...VARIANTS.slice(0, 2), ...VARIANTS.slice(-1)]) {
+  describe(`message.view(): ${variant.name}`, () => {
+    it.each([0, 8, 16, 4088, 69_632, 1_000_000])("every type, %i bytes, behind headers of 0 to 9 bytes", (bytes) =>
+      withJob(variant, { tasks: 1, context: { unexpectedBytes: 2 ** 25 } }, ({ context }) => {
+        const payload = Uint8Array.from({ length: bytes }, (_, i) => (i * 31) & 255);
+        const wrong: string[] = [];
+        let seen = 0;
+        const send = (header: Uint8Array) =>
+          expect(context.send({ to: 0, dispatch: DATA, header, payload, onLocal: () => {} })).toBe(SUCCESS);
+        // The first one waits for its handler in the unexpected queue.
+        send(new Uint8Array(3));
+        context.advance();
+        context.dispatch(DATA, (message) => {
+          seen++;
+          for (const type of TYPES) {
+            const view: ArrayBufferView = message.view(type as never);
+            const same = Buffer.from(view.buffer, view.byteOffset, view.byteLength).equals(payload);
+            if (!(view instanceof type) || !same || view.byteOffset % 8 !== 0) wrong.push(type.name);
+          }
+          const [first, again] = [message.view(Uint8Array), message.payload];
+          if (first.buffer !== again.buffer || first.byteOffset !== again.byteOffset) wrong.push("a copy");
+        });
+        for (let length = 0; length < 10; length++) send(new Uint8Array(length));
+        until(context, () => seen === 11);
+        expect(wrong).toEqual([]);
+      }),
+    );
+
+    it("of the payload of a call, and of a length that is no multiple", () =>
+      withJob(variant, { tasks: 1 }, async ({ context }) => {
+        context.dispatch(DATA, (message) => {
+          const { code, text } = thrownBy(() => message.view(Float64Array));
+          return new TextEncoder().encode(`${code}: ${text}; ${message.view(Int32Array)}`);
+        });
+        const options = { header: new Uint8Array(5), timeout: PATIENCE };
+        const reply = await context.call(0, DATA, Int32Array.of(1, -2, 3), options);
+        expect(new TextDecoder().decode(reply)).toBe(
+          "PAMIR_INVAL: view() of 12 bytes as Float64Array, of 8 bytes each; 1,-2,3",
+        );
+      }));
+  });
+}
+
+const variant = VARIANTS[0] as (typeof VARIANTS)[number];
+
+describe("typed messages one way", () => {
+  it("send() encodes what the handler gets, of any size; what it returns goes nowhere", () =>
+    withJob(variant, { tasks: 1, contexts: 2 }, ({ client, context }) => {
+      const point = dispatchId(DATA, codecs.json<{ x: number; text: string }>(), codecs.text);
+      const target = client.createContext();
+      const came: unknown[] = [];
+      target.dispatch(point, (value, origin) => {
+        came.push(value, origin);
+        return "nobody hears";
+      });
+      const told: number[] = [];
+      const values = [0, 10, 4000, 300_000].map((length) => ({ x: length, text: "é".repeat(length) }));
+      const onRemote = (_: unknown, result: number) => told.push(result);
+      for (const payload of values) {
+        expect(context.send({ to: target.endpoint, dispatch: point, payload, onRemote })).toBe(SUCCESS);
+      }
+      while (told.length < 4 || came.length < 8) client.advance([context, target], 64);
+      expect(told).toEqual([SUCCESS, SUCCESS, SUCCESS, SUCCESS]);
+      expect(came).toEqual(values.flatMap((value) => [value, 0]));
+      // Typed in TypeScript too.
+      // @ts-expect-error a number is no point
+      expect(context.send({ to: 0, dispatch: point, payload: 5 })).toBe(SUCCESS);
+    }));
+});
+
+describe("a codec that gives no bytes", () => {
+  const bad = (given: unknown): Codec<unknown> => ({ encode: () => given as Uint8Array, decode: (bytes) => bytes });
+  const expected = (shown: string) => ({
+    code: "PAMIR_INVAL",
+    text: `encode() of a codec gave ${shown}, not a Uint8Array`,
+  });
+
+  it.each([
+    ["text", '"text"'],
+    [undefined, "undefined"],
+    [[1, 2], "Array"],
+    [new ArrayBuffer(8), "ArrayBuffer"],
+    [7, "7"],
+  ])("%o: the caller of call() and send() hears it, and nothing is sent", (given, shown) =>
+    withJob(variant, { tasks: 1 }, async ({ context }) => {
+      const id = dispatchId(DATA, bad(given), codecs.bytes);
+      let came = 0;
+      context.dispatch(id, () => {
+        came++;
+        return new Uint8Array();
+      });
+      expect(await rejectionOf(context.call(0, id, 1))).toMatchObject(expected(shown));
+      expect(thrownBy(() => context.send({ to: 0, dispatch: id, payload: 1 }))).toMatchObject(expected(shown));
+      const port = portTo(context, 0, { id: OTHER, codec: bad(given) });
+      expect(thrownBy(() => port.postMessage(1))).toMatchObject({
+        code: "PAMIR_INVAL",
+        text: expect.stringMatching(/gave/),
+      });
+      while (context.advance() > 0);
+      expect([came, context.drained]).toEqual([0, true]);
+    }),
+  );
+
+  it("of a reply: its caller hears it", () =>
+    withJob(variant, { tasks: 1 }, async ({ context }) => {
+      const id = dispatchId(DATA, codecs.bytes, bad("text"));
+      context.dispatch(id, () => 1);
+      const error = (await context
+        .call(0, id, new Uint8Array(), { timeout: PATIENCE })
+        .catch((why) => why)) as PamiError;
+      expect(error).toMatchObject({ name: "PamiError", code: "PAMIR_INVAL", message: expected('"text"').text });
+      expect(error).not.toBeInstanceOf(PamiError);
+    }));
+
+  it("another view than a Uint8Array is taken as its bytes", () =>
+    withJob(variant, { tasks: 1 }, ({ context }) => {
+      const id = dispatchId(DATA, bad(Int16Array.of(258, 3)));
+      const came: unknown[] = [];
+      context.dispatch(id, (bytes) => void came.push(bytes));
+      context.send({ to: 0, dispatch: id, payload: 1 });
+      until(context, () => came.length === 1);
+      expect(came).toEqual([Uint8Array.of(2, 1, 3, 0)]);
+    }));
+});
