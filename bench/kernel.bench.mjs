@@ -380,8 +380,8 @@ async function weigh(modules) {
     { what: "a lane", bytes: lane, goal: null },
     { what: "a talking pair: a lane each way", bytes: 2 * lane, goal: 65536 },
     { what: "a task's slot", bytes: modules.taskSlot(map, 1) - modules.taskSlot(map, 0), goal: null },
-    { what: `import "pamir", minified and gzipped`, bytes: gzipSync(source, { level: 9 }).length, goal: 80000 },
-    { what: "pamir.wasm", bytes: modules.wasmBytes(), goal: 16000 },
+    { what: `import "pamir", minified and gzipped`, bytes: gzipSync(source, { level: 9 }).length, goal: 92000 },
+    { what: "pamir.wasm", bytes: modules.wasmBytes(), goal: 18000 },
   ].map((row) => ({ ...row, met: row.goal === null || row.bytes === null ? null : row.bytes <= row.goal }));
 }
 

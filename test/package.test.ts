@@ -85,7 +85,7 @@ test("what package.json exports is there, and nothing is depended on at run time
 // 10 for the engine thread, 6 of them its source, a string, which has the engine's part of the twin for hosts without wasm,
 // 1 for bounds on what others say, 4 for buffers, kept and given regions, 8 for arguments that are checked, failures that are
 // told, waits that learn and puts that notify.
-test("the bundle of import 'pamir' is at most 92 KB minified and gzipped, the wasm at most 16 KB", async () => {
+test("the bundle of import 'pamir' is at most 92 KB minified and gzipped, the wasm at most 18 KB", async () => {
   const { outputFiles } = await build({
     entryPoints: ["dist/index.js"],
     bundle: true,
@@ -94,7 +94,7 @@ test("the bundle of import 'pamir' is at most 92 KB minified and gzipped, the wa
     write: false,
   });
   expect(gzipSync((outputFiles[0] as { contents: Uint8Array }).contents).length).toBeLessThanOrEqual(92_000);
-  expect(statSync("dist/pamir.wasm").size).toBeLessThanOrEqual(16_000);
+  expect(statSync("dist/pamir.wasm").size).toBeLessThanOrEqual(18_000);
 });
 
 test("pamir/port is at most 3 KB more, and has no second copy of the library", async () => {

@@ -330,6 +330,11 @@ export class Target {
         return this.#complete(instruction, SHUTDOWN);
       }
       if (state === LANE_UNREAD) return this.#later(instruction, copied, copyPayload, fits);
+      // It could go in packets, but has no place in the pending queue to be finished from. Nothing rings for memory.
+      if (state === LANE_NO_MEMORY && !fits && totalOf(instruction) > RECV_IMMEDIATE_MAX) {
+        outbox.retrySoon = true;
+        return EAGAIN;
+      }
       // What is nobody's to send again waits: a reply for its first lane.
       const waits = isOwn && instruction.onLocal === undefined;
       // It would go in packets, once the pending queue had a place for it.

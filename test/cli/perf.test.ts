@@ -159,7 +159,7 @@ describe("pamir perf --quick --json", () => {
 });
 
 it("pamir perf prints tables", () => {
-  const args = ["perf", "--quick", "--test", "idle", "--system", "pamir-wasm", "--system", "wasmcall"];
+  const args = ["perf", "--quick", "--goals", "--test", "idle", "--system", "pamir-wasm", "--system", "wasmcall"];
   const { status, stdout } = node("dist/cli.js", args);
   expect([0, 3]).toContain(status);
   expect(stdout).toMatch(/idle .* pamir-wasm .* [nµm]?s /);
