@@ -345,8 +345,17 @@ function checkEntry(entry: URLLike | string | (() => WorkerLike) | null): Entry 
       },
     );
   }
-  if (url.protocol === "file:" && nodeModule("fs")?.existsSync(url) === false) {
-    throw new PamiError("PAMIR_ENTRY", `the task module ${nodeModule("url")?.fileURLToPath(url)} does not exist`);
+  if (url.protocol === "file:" && isNode()) {
+    const path = nodeModule("url")?.fileURLToPath(url);
+    const { permission } = process as { permission?: { has(scope: string, path?: string): boolean } };
+    // Without it Node 20 throws where a file is looked for.
+    if (permission?.has("fs.read", path) === false) {
+      const what = "may not be read: node --permission takes --allow-fs-read for that";
+      throw new PamiError("PAMIR_ENTRY", `the task module ${path} ${what}`);
+    }
+    if (nodeModule("fs")?.existsSync(url) === false) {
+      throw new PamiError("PAMIR_ENTRY", `the task module ${path} does not exist`);
+    }
   }
   return url.href;
 }

@@ -11,15 +11,27 @@ interface Poster {
   postMessage(message: unknown, ports: NodePort[]): void;
 }
 
+/** Why no worker was started. */
+function notStarted(cause: Error & { code?: string }): PamiError {
+  const { code, message } = cause;
+  if (code === "ERR_ACCESS_DENIED") {
+    const text = "this process may start no workers: node --permission takes --allow-worker for that";
+    return new PamiError("PAMIR_NO_WORKERS", text, { cause });
+  }
+  if (code === "ERR_WORKER_INIT_FAILED") {
+    const text = `the system starts no thread (${message}): see ulimit -u, ulimit -v, and the limits of a container`;
+    return new PamiError("PAMIR_NO_WORKERS", text, { cause });
+  }
+  return new PamiError("PAMIR_INVAL", `args or workerOptions can't be sent to a worker: ${message}`, { cause });
+}
+
 export function startNodeMonitor(setup: MonitorSetup, events: MonitorEvents): Monitor {
   const { Worker, MessageChannel } = nodeModule("worker_threads") as typeof import("node:worker_threads");
   let monitor: InstanceType<typeof Worker>;
   try {
     monitor = new Worker(monitorSource, { eval: true, workerData: setup, name: "pamir monitor" });
   } catch (error) {
-    throw new PamiError("PAMIR_INVAL", `args or workerOptions can't be sent to a worker: ${(error as Error).message}`, {
-      cause: error,
-    });
+    throw notStarted(error as Error & { code?: string });
   }
   let failure = "the monitor was terminated";
   monitor.on("message", (report: MonitorReport) => {

@@ -84,7 +84,7 @@ function makeMemory(map: MemoryMap, wasm: boolean): SharedMemory {
   } catch (cause) {
     throw new PamiError(
       "PAMIR_MEMORY",
-      `this host refuses ${pages * WASM_PAGE} bytes of shared memory: choose a smaller heapBytes${wasm ? ', or kernel: "ts"' : ""}`,
+      `this host refuses ${pages * WASM_PAGE} bytes of shared memory${wasm ? `, for which V8 reserves 10 GiB of addresses (see ulimit -v)` : ""}: choose a smaller heapBytes${wasm ? ', or kernel: "ts"' : ""}`,
       { cause },
     );
   }

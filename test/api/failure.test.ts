@@ -1,5 +1,5 @@
 // A task that fails is heard: what the program prints, and its exit code. Each in a process of its own.
-import { spawn } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -250,4 +250,53 @@ it("onError is one of three", async () => {
     code: "PAMIR_INVAL",
     message: 'onError is "shout", not "report", "abort" or "ignore"',
   } satisfies Partial<PamiError>);
+});
+
+/** A program that launches two tasks, and prints how it goes. */
+function launcher(kernel: "wasm" | "ts"): string {
+  const file = join(folder, `launcher-${kernel}.mjs`);
+  const library = new URL("../../dist/index.js", import.meta.url).href;
+  writeFileSync(
+    file,
+    `import { isMainThread } from "node:worker_threads";
+     import { launch } from ${JSON.stringify(library)};
+     if (isMainThread) {
+       const entry = new URL(process.argv[2] ?? import.meta.url, import.meta.url);
+       await launch(entry, { tasks: 2, kernel: "${kernel}" }).then(
+         async (job) => console.log((await job.exited).map(({ code }) => code).join()),
+         ({ code, message }) => console.log(code, message),
+       );
+     }`,
+  );
+  return file;
+}
+
+/** Node 20 has the permission model behind another flag than later ones. */
+const PERMISSION = process.allowedNodeEnvironmentFlags.has("--permission")
+  ? "--permission"
+  : "--experimental-permission";
+
+it.each([
+  [["--allow-fs-read=*"], [], /^PAMIR_NO_WORKERS this process may start no workers: .*--allow-worker/],
+  [["--allow-fs-read=*", "--allow-worker"], [], /^0,0\n$/],
+  [
+    [`--allow-fs-read=${folder}/*`, "--allow-worker"],
+    ["/etc/passwd"],
+    /^PAMIR_ENTRY .* may not be read: .*--allow-fs-read/,
+  ],
+] as const)("under the permission model, with %j: %j", async (flags, parameters, text) => {
+  const file = launcher("wasm");
+  const own = fileURLToPath(new URL("../../dist/", import.meta.url));
+  const { out } = await run(PERMISSION, [...flags, `--allow-fs-read=${own}*`, file, ...parameters]);
+  expect(out).toMatch(text);
+});
+
+it.runIf(process.platform === "linux").each([
+  ["wasm", 6_000_000, /^PAMIR_MEMORY .* V8 reserves 10 GiB of addresses \(see ulimit -v\): .*kernel: "ts"/],
+  ["wasm", 16_000_000, /^0,0\n$/],
+  ["ts", 6_000_000, /^0,0\n$/],
+] as const)("kernel %s, with ulimit -v %i", async (kernel, kibibytes, text) => {
+  const command = `ulimit -v ${kibibytes}; exec "$0" "$1"`;
+  const { stdout } = spawnSync("sh", ["-c", command, process.execPath, launcher(kernel)], { encoding: "utf8" });
+  expect(stdout).toMatch(text);
 });
