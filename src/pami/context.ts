@@ -38,7 +38,7 @@ import { bodyBytes } from "./message.js";
 import { ObservedReceiver, TimedCompletions, TimedWork, TracedRma, TracedSender, Trail } from "./observed.js";
 import { checkSendHints, Receiver } from "./receive.js";
 import { Rendezvous } from "./rendezvous.js";
-import { type Callback, ENOMEM, INTERRUPTED, type Result, SHUTDOWN, SUCCESS, TIMEDOUT } from "./result.js";
+import { type Callback, EAGAIN, ENOMEM, INTERRUPTED, type Result, SHUTDOWN, SUCCESS, TIMEDOUT } from "./result.js";
 import {
   PUT_KEYS,
   type PutParameters,
@@ -447,6 +447,29 @@ export class Context {
     return this.#sender.send(parameters);
   }
 
+  /**
+   * As send(), but where that comes to EAGAIN it advances until there is room, asleep in between: for code that computes and
+   * has nothing else to do. Blocks the thread, as advanceUntil() does.
+   * @param options timeout in milliseconds
+   * @returns SUCCESS, SHUTDOWN or ENOMEM as send(); TIMEDOUT or INTERRUPTED: nothing is sent
+   * @throws as send(); PAMIR_REENTRANT within a handler or callback, where it must not wait; PAMIR_WOULD_BLOCK,
+   *   PAMIR_NOT_ISOLATED; what `advance()` throws
+   */
+  sendSync(parameters: SendParameters, options?: WaitOptions): Result;
+  sendSync<Request, Reply>(parameters: TypedSendParameters<Request, Reply>, options?: WaitOptions): Result;
+  sendSync(given: SendParameters | TypedSendParameters<unknown, unknown>, options: WaitOptions = NO_OPTIONS): Result {
+    checkWait("sendSync()", options);
+    const parameters = given as SendParameters;
+    let result = this.send(parameters);
+    if (result !== EAGAIN) return result;
+    const isAccepted = (): boolean => {
+      result = this.send(parameters);
+      return result !== EAGAIN;
+    };
+    const waited = this.#advanceUntil(WAIT_ROOM, isAccepted, options);
+    return waited === SUCCESS ? result : waited;
+  }
+
   #sendTyped(parameters: TypedSendParameters<unknown, unknown>): Result {
     const dispatch = numberOf(parameters.dispatch);
     return this.send({ ...parameters, dispatch, payload: encoded(parameters.dispatch.request, parameters.payload) });
@@ -668,6 +691,24 @@ export class Context {
       "PAMIR_STALE",
       "flush(): a transfer was refused: its region was closed, or the engine thread ended",
     );
+  }
+
+  /**
+   * As flush(), but blocks the thread, as advanceUntil() does, and gives a result.
+   * @param options timeout in milliseconds
+   * @returns SUCCESS; ERROR: a transfer was refused; SHUTDOWN: one was not begun; TIMEDOUT, INTERRUPTED
+   * @throws PAMIR_INVAL, PAMIR_CLOSED; PAMIR_REENTRANT within a handler or callback; PAMIR_WOULD_BLOCK, PAMIR_NOT_ISOLATED;
+   *   what `advance()` throws
+   */
+  flushSync(options: WaitOptions = NO_OPTIONS): Result {
+    this.#checkAdvance(1);
+    checkWait("flushSync()", options);
+    let came: Result | undefined;
+    this.fenceAll((_, result) => {
+      came = result;
+    });
+    const waited = this.#advanceUntil(WAIT_FLUSH, () => came !== undefined, options);
+    return came ?? waited;
   }
 
   /**

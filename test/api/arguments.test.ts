@@ -212,6 +212,10 @@ const PLACES: readonly Place[] = [
   ["fence: done", "function", ({ context }, done) => context.fence(context.endpoint, done)],
   ["fenceAll", "function", ({ context }, done) => context.fenceAll(done)],
   ...waits("flush", ({ context }, o) => context.flush(o)),
+  ...waits("flushSync", ({ context }, o) => context.flushSync(o), { timeout: "milliseconds" }),
+  ...waits("sendSync", ({ context }, o) => context.sendSync({ to: context.endpoint, dispatch: 9 }, o), {
+    timeout: "milliseconds",
+  }),
   ["purge", "array", ({ context }, endpoints) => context.purge(endpoints)],
   ["resume", "array", ({ context }, endpoints) => context.resume(endpoints)],
   ["resume: an endpoint", "endpoint", ({ context }, endpoint) => context.resume([endpoint])],
@@ -355,7 +359,7 @@ const EXCEPT: Readonly<Record<string, readonly unknown[]>> = {
 };
 /** Options that are numbers may be left out. */
 const isOption = (name: string): boolean =>
-  /^(createContext|launch|client\.close|call|messages|whenRoom|whenEnded|flush|drain|advanceUntil|progress): /.test(
+  /^(createContext|launch|client\.close|call|messages|whenRoom|whenEnded|flush|flushSync|sendSync|drain|advanceUntil|progress): /.test(
     name,
   ) ||
   /: (localOffset|remoteOffset|bytes|resultOffset|debug\.\w+)$/.test(name) ||
