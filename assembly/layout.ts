@@ -172,6 +172,7 @@ export const TASK_DEAD: u32 = 3;
 //   184  calls          owner            dump      calls of it whose reply has not come
 //   188  asleep[9]      owner            dump      how many waits of each kind are asleep: WAIT_…
 //   224  windows        owner            engine    pointer to its first WINDOW BLOCK, or 0                    SYNC V
+//   228  handlerless    owner            dump      1 + the dispatch id that has waited longest for a handler, or 0
 //   256  attending[32]  owner            owner     bit i: lane i is in attended[]
 //   384  events[256]    owner            owner     what advance() found; see EVENT
 //  4480  lanes[E]       origin opens,    owner     pointer to lane i, or 0                                  SYNC L
@@ -197,6 +198,7 @@ export const CONTEXT_UNEXPECTED_OFFSET: u32 = 180;
 export const CONTEXT_CALLS_OFFSET: u32 = 184;
 export const CONTEXT_ASLEEP_OFFSET: u32 = 188;
 export const CONTEXT_WINDOWS_OFFSET: u32 = 224;
+export const CONTEXT_HANDLERLESS_OFFSET: u32 = 228;
 export const CONTEXT_ATTENDING_OFFSET: u32 = 256;
 export const CONTEXT_EVENTS_OFFSET: u32 = 384;
 export const CONTEXT_LANES_OFFSET: u32 = 4480;

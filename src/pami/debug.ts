@@ -54,6 +54,9 @@ export class Debug {
   /** When the last advance of a context ended, and the thread has not slept since; by endpoint. */
   readonly #advanced = new Map<Endpoint, number>();
 
+  /** What waits for a handler, by the endpoint of its context. */
+  readonly #handlerless = new Map<Endpoint, { readonly id: number; readonly since: number }>();
+
   constructor({ slow, wait }: DebugLimits, clock: Clock, dump: () => Dump) {
     this.clock = clock;
     this.#slow = slow;
@@ -89,6 +92,23 @@ export class Debug {
   /** An advance of a context is over. */
   ended(own: Endpoint): void {
     this.#advanced.set(own, this.clock.now());
+  }
+
+  /** After an advance: the dispatch id of a context whose messages have waited longest for a handler, or -1. */
+  waitsForHandler(own: Endpoint, id: number): void {
+    const waiting = this.#handlerless.get(own);
+    if (id < 0) {
+      if (waiting !== undefined) this.#handlerless.delete(own);
+    } else if (waiting?.id !== id) this.#handlerless.set(own, { id, since: this.clock.now() });
+    else {
+      const name = `dispatch id ${id} of ${nameOf(own)}`;
+      this.#check(
+        name,
+        "has had no handler for",
+        this.clock.now() - waiting.since,
+        "messages to it wait for dispatch()",
+      );
+    }
   }
 
   /** The thread has slept: no context of it was kept from advancing. */

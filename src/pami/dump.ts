@@ -7,6 +7,7 @@ import {
   CONTEXT_ASLEEP_OFFSET,
   CONTEXT_BATCHES_OFFSET,
   CONTEXT_CALLS_OFFSET,
+  CONTEXT_HANDLERLESS_OFFSET,
   CONTEXT_LANES_OFFSET,
   CONTEXT_MESSAGES_OFFSET,
   CONTEXT_PENDING_BYTES_OFFSET,
@@ -174,6 +175,8 @@ export interface ContextDump {
   readonly pending: { readonly messages: number; readonly bytes: number };
   /** Bytes of messages that have no handler. */
   readonly unexpectedBytes: number;
+  /** The dispatch id whose messages have waited longest for a handler, or for `messages()`; undefined: none. */
+  readonly handlerless: number | undefined;
   /** Calls that have no reply. */
   readonly calls: number;
   /** What it sleeps in: one name for each wait. */
@@ -314,6 +317,7 @@ export function dumpData(map: MemoryMap, { words }: Memory, kernel: Loader, cloc
     const waits = Array.from({ length: WAIT_COUNT }, (_, kind) =>
       new Array<string>(Math.max(0, word(block + CONTEXT_ASLEEP_OFFSET + 4 * kind))).fill(nameOfWait(kind)),
     );
+    const handlerless = word(block + CONTEXT_HANDLERLESS_OFFSET);
     return {
       context,
       state,
@@ -324,6 +328,7 @@ export function dumpData(map: MemoryMap, { words }: Memory, kernel: Loader, cloc
         bytes: word(block + CONTEXT_PENDING_BYTES_OFFSET),
       },
       unexpectedBytes: word(block + CONTEXT_UNEXPECTED_OFFSET),
+      handlerless: handlerless === 0 ? undefined : handlerless - 1,
       calls: word(block + CONTEXT_CALLS_OFFSET),
       waits: waits.flat(),
       lanes,
@@ -476,11 +481,13 @@ function dumpText({ heap, engine, tasks, stuck }: Omit<Dump, "toString">): strin
   for (const task of tasks) {
     lines.push(`task ${task.task}: ${doing(task)}`);
     for (const context of task.contexts) {
-      const { messages, batches, pending, unexpectedBytes, calls, lanes, injections, transfers } = context;
+      const { messages, batches, pending, unexpectedBytes, handlerless, calls, lanes, injections, transfers } = context;
       lines.push(`  context ${context.context}: ${messages} messages in ${batches} batches`);
       if (pending.messages > 0)
         lines.push(`    ${pending.messages} messages wait for room, ${pending.bytes} bytes held`);
-      if (unexpectedBytes > 0) lines.push(`    ${unexpectedBytes} bytes of messages without a handler`);
+      const whose = handlerless === undefined ? "" : `: dispatch id ${handlerless} has waited longest`;
+      if (unexpectedBytes > 0 || whose !== "")
+        lines.push(`    ${unexpectedBytes} bytes of messages without a handler${whose}`);
       if (calls > 0) lines.push(`    ${calls} calls without a reply`);
       for (const lane of lanes) {
         const queued = `${lane.queued} of ${lane.bytes} bytes queued`;

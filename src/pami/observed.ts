@@ -203,6 +203,7 @@ export class ObservedReceiver extends Receiver {
     const found = super.advance(rounds, errors);
     this.#trail?.tracer.settle();
     if (debug === undefined) return found;
+    debug.waitsForHandler(this.#own, this.handlerless);
     if (found > 0) debug.found(this.#own, start);
     debug.ended(this.#own);
     return found;

@@ -11,6 +11,7 @@ import {
   BUFFER_SIZE,
   BUFFER_SLOT_OFFSET,
   CONTEXT_EVENTS_OFFSET,
+  CONTEXT_HANDLERLESS_OFFSET,
   CONTEXT_NOTICE_SEEN_OFFSET,
   CONTEXT_OPEN,
   CONTEXT_STATE_OFFSET,
@@ -213,6 +214,22 @@ export class Receiver {
     this.#memory.words[(this.#block + CONTEXT_UNEXPECTED_OFFSET) >>> 2] = bytes;
   }
 
+  /** The dispatch id whose messages have waited longest for a handler; -1: none. */
+  protected get handlerless(): number {
+    return (this.#memory.words[(this.#block + CONTEXT_HANDLERLESS_OFFSET) >>> 2] as number) - 1;
+  }
+
+  /** After a change: which dispatch id has waited longest for a handler. @param held of a message that is not even kept */
+  #noteHandlerless(held = -1): void {
+    let first = held;
+    for (const id of this.#unexpected.keys()) {
+      if (this.#handlers[id] !== undefined || this.#streams.has(id)) continue;
+      first = id;
+      break;
+    }
+    this.#memory.words[(this.#block + CONTEXT_HANDLERLESS_OFFSET) >>> 2] = first + 1;
+  }
+
   /** See `Context.dispatch`. */
   dispatch(id: number, handler: Handler, hints: DispatchHints): void {
     checkInteger("dispatch id", id, 0, DISPATCH_ID_MAX);
@@ -225,6 +242,7 @@ export class Receiver {
     this.#hints[id] = hints;
     if (this.#unexpected.has(id)) this.busy++;
     else if (Object.keys(hints).length === 0) this.#plain[id] = handler;
+    this.#noteHandlerless();
     this.#resumeWanted = true;
     if (!this.#inBatch) this.#resume();
   }
@@ -288,6 +306,7 @@ export class Receiver {
     if (this.#handlers[id] !== undefined || this.#streams.has(id))
       throw new PamiError("PAMIR_DISPATCH_TAKEN", `dispatch id ${id} has a handler, or a stream`);
     this.#streams.add(id);
+    this.#noteHandlerless();
     // What had no room before may have some now.
     this.#resumeWanted = true;
     if (!this.#inBatch) this.#resume();
@@ -295,6 +314,7 @@ export class Receiver {
 
   closeStream(id: number): void {
     this.#streams.delete(id);
+    this.#noteHandlerless();
   }
 
   /** Whether take() would give something. What is only offered so far is asked for. */
@@ -511,8 +531,7 @@ export class Receiver {
     const isKept = handler === undefined || this.#unexpected.has(id);
     const total = headerSpace(headerBytes) + payloadBytes;
     if (isKept && !this.#mayKeep(id, total, origin)) {
-      this.#pause(origin, body);
-      this.#direct = NO_HANDLERS;
+      this.#holdBack(id, origin, body);
       return;
     }
     const buffer = this.#buffer;
@@ -729,6 +748,7 @@ export class Receiver {
     if (queue.length === 0) {
       this.#unexpected.delete(id);
       if (this.#handlers[id] !== undefined) this.busy--;
+      this.#noteHandlerless();
     }
     // Nobody takes what is not there any more: the room that it leaves is for those who were held back.
     this.#resume();
@@ -752,11 +772,18 @@ export class Receiver {
     const space = headerSpace(meta >>> META_HEADER_SHIFT);
     const total = request === undefined ? space + payloadBytes : space;
     if (!this.#mayKeep(id, Math.max(total, KEPT_BYTES_MIN), origin)) {
-      this.#pause(origin, body);
-      this.#direct = NO_HANDLERS;
+      this.#holdBack(id, origin, body);
       return;
     }
     this.#queue(this.#copy(id, meta, header, here, payloadBytes, origin, total, true, request));
+  }
+
+  /** Stops reading an origin, from a record on that has no place in the unexpected queue. */
+  #holdBack(id: number, origin: number, body: number): void {
+    this.#pause(origin, body);
+    this.#direct = NO_HANDLERS;
+    const isHandlerless = this.#handlers[id] === undefined && !this.#streams.has(id);
+    this.#noteHandlerless(isHandlerless ? id : -1);
   }
 
   /** A copy waits in the unexpected queue for its handler, or for take(). */
@@ -764,8 +791,11 @@ export class Receiver {
     const { id } = copy;
     this.unexpectedBytes += copy.counts;
     const queue = this.#unexpected.get(id);
-    if (queue === undefined) this.#unexpected.set(id, [copy]);
-    else queue.push(copy);
+    if (queue !== undefined) queue.push(copy);
+    else {
+      this.#unexpected.set(id, [copy]);
+      this.#noteHandlerless();
+    }
   }
 
   /** Whether the unexpected queue has room for a message. One that is larger than all of it waits for its handler. */

@@ -495,3 +495,60 @@ describe("debug mode", () => {
     });
   });
 });
+
+describe("a message to a dispatch id without a handler", () => {
+  const plain = VARIANTS[0] as (typeof VARIANTS)[number];
+  const named = (job: Job, context = 0) => job.dump().tasks[0]?.contexts[context]?.handlerless;
+
+  it("the dump names the id, also of a call, until there is a handler, or a stream", () =>
+    withJob(plain, { tasks: 1 }, async ({ job, context }) => {
+      expect(named(job)).toBe(undefined);
+      const reply = context.call(0, 77, null, { timeout: PATIENCE });
+      context.sendImmediate(0, 0, null, new Uint8Array(8));
+      context.sendImmediate(0, 78, null, new Uint8Array(8));
+      for (let i = 0; i < 3; i++) context.advance();
+      expect(named(job)).toBe(77);
+      expect(String(job.dump())).toMatch(/ bytes of messages without a handler: dispatch id 77 has waited longest$/m);
+      context.dispatch(77, () => Uint8Array.of(1));
+      expect(named(job)).toBe(0);
+      expect([...(await reply)]).toEqual([1]);
+      context.dispatch(0, () => {});
+      expect(named(job)).toBe(78);
+      for await (const _ of context.messages(78, { timeout: PATIENCE })) {
+        expect(named(job)).toBe(undefined);
+        break;
+      }
+      expect(String(job.dump())).not.toContain("waited longest");
+    }));
+
+  it("one that is too large to be kept is named too", () =>
+    withJob(plain, { tasks: 1, context: { unexpectedBytes: 100 } }, ({ job, context }) => {
+      context.send({ to: 0, dispatch: 79, payload: new Uint8Array(1000) });
+      context.advance();
+      expect(named(job)).toBe(79);
+      let seen = 0;
+      context.dispatch(79, () => seen++);
+      until(context, () => seen === 1);
+      expect(named(job)).toBe(undefined);
+    }));
+
+  it("debug mode says it, once it has waited for `slow`, and not of one whose handler comes in time", () => {
+    const warn = vi.spyOn(console, "warn").mockImplementation(() => {});
+    return withJob(plain, { tasks: 1, debug: { slow: 40, wait: PATIENCE } }, ({ context }) => {
+      const advance = (milliseconds: number) => {
+        const end = performance.now() + milliseconds;
+        while (performance.now() < end) context.advance();
+      };
+      context.sendImmediate(0, 80);
+      context.advance();
+      context.dispatch(80, () => {});
+      context.sendImmediate(0, 81);
+      advance(200);
+      const told = warn.mock.calls.map(([text]) => String(text)).filter((text) => text.includes("handler"));
+      expect(told[0]).toMatch(
+        /^pamir: dispatch id 81 of context 0 of task 0 has had no handler for \d+ ms: messages to it wait for dispatch\(\)$/,
+      );
+      expect(told.filter((text) => text.includes("id 80"))).toEqual([]);
+    }).finally(() => warn.mockRestore());
+  });
+});
