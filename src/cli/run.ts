@@ -233,7 +233,7 @@ export function printFiles(
 ): number {
   const names = files.map((file) => {
     const short = relative(process.cwd(), file);
-    return short.length < file.length ? short : file;
+    return short.startsWith("..") || short.length >= file.length ? file : short;
   });
   const sizes = contents.map(({ length }) => length);
   const bytes = sizes.reduce((sum, size) => sum + size, 0);
