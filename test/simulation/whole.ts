@@ -120,7 +120,7 @@ export function whole(seed: number, nodes?: number): Whole {
         const into = inRegion?.bytes ?? new Uint8Array(message.payloadBytes);
         const abort = random(10) === 0 ? new AbortController() : undefined;
         if (abort !== undefined) givenUp.push(abort);
-        const pace = random(2) === 0 ? { portion: 64 << random(12), depth: 1 + random(4) } : {};
+        const pace = random(2) === 0 ? { fragment: 64 << random(12), depth: 1 + random(4) } : {};
         const done = (_: unknown, result: number): void => {
           if (result === SUCCESS) check(into);
           else if (result !== SHUTDOWN && result !== CANCELED) wrong.push(`${key}: ${number} came to ${result}`);
