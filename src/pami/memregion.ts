@@ -82,7 +82,7 @@ export class MemRegion {
     return this.generation * HANDLE_INDEX_SIZE + this.index;
   }
 
-  /** @internal It is named in a one-sided operation: somebody else may be at it. */
+  /** @internal A one-sided operation names it: an engine may be at it. */
   expose(): void {
     this.#shared.exposed = true;
   }

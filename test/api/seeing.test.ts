@@ -117,7 +117,7 @@ describe.each(ENGINE_VARIANTS)("who moves what is long: $name", (variant) => {
       const [sent, received]: [number[], number[]] = [[], []];
       target.dispatch(1, (message) => message.receive(into.bytes, (_, result) => void received.push(result)));
       expect([own(job, 0), own(job, 1)]).toEqual([[], []]);
-      // Staged: four fragments of 64 KiB, and then it waits for its origin to advance, whoever moves it.
+      // Staged: four fragments of 64 KiB, and then it waits for its origin to advance, with either engine.
       origin.send({
         to: target.endpoint,
         dispatch: 1,

@@ -328,7 +328,7 @@ function waitSuite(variant: Variant): void {
           });
           all[1] = (all[1] as number) + 1;
           context.rmw({ to: own, remote: region.handle, operation: "set", value: 0 });
-          // Whoever waits for the lock sleeps: a message would do as well.
+          // A task that waits for the lock sleeps: a message would do as well.
           context.sendImmediate(there, OTHER);
         }
         expect((await job.exited).map(({ code, error }) => [code, error])).toEqual([[0, undefined]]);

@@ -93,7 +93,7 @@ function awaitWord(world: World, rise: number): void {
   world.parker(0).wait({ poll: holds, peek: holds, ...WAIT, block: world.context(TARGET) }, FOREVER, 0);
 }
 
-/** A word that tells, and those who change it; what was put before is there. */
+/** A word that tells, and the tasks that change it; what was put before is there. */
 const WORD_SCENARIOS: readonly Scenario[] = [
   {
     name: "a task sleeps until a word of its region tells that bytes have come",

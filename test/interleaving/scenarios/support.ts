@@ -49,7 +49,7 @@ export function regionAtStart({ memory, map }: World, task: number): MemRegion {
   return new MemRegion(bytes, (task + 1) * map.regions - 1, 1, () => {});
 }
 
-/** A region whose handle others have: one that nobody can know is free as soon as it is closed. */
+/** A region whose handle was read. A region that no other task can know is free as soon as it closes. */
 export function knownRegion(client: Client, bytes: number): MemRegion {
   const region = client.createRegion(bytes);
   void region.handle;
