@@ -7,7 +7,7 @@
 // A time stamp is milliseconds, modulo 2^32, of a clock that all threads share.
 
 /** Version of the picture below; raised with every change to it. */
-export const LAYOUT_VERSION: u32 = 7;
+export const LAYOUT_VERSION: u32 = 8;
 /** First word of a job's memory: "PAMI" in little-endian ASCII. */
 export const JOB_MAGIC: u32 = 0x494d4150;
 
@@ -335,6 +335,8 @@ export const KIND_SWITCH: u32 = 3;
 export const KIND_RTS: u32 = 4;
 /** A message whose payload lies in a buffer: body = a BUFFER record, then the message's header. */
 export const KIND_BUFFER: u32 = 5;
+/** Nothing more comes of the message that has begun in packets, and it is dropped: no body. */
+export const KIND_BROKEN: u32 = 6;
 /** Bytes before the message's in the body of a KIND_FIRST record. */
 export const FIRST_PREFIX_SIZE: u32 = 8;
 

@@ -3,13 +3,13 @@
 //
 //   call    header  0  number   4  dispatch id   8  the caller's header      payload  the request
 //   reply   header  0  number   4  REPLY_…                                    payload  the reply, or an error as JSON
-import { DISPATCH_ID_CALL, DISPATCH_ID_REPLY, HEADER_BYTES_MAX } from "../../assembly/layout.js";
+import { DISPATCH_ID_CALL, DISPATCH_ID_REPLY, HEADER_BYTES_MAX, RECV_IMMEDIATE_MAX } from "../../assembly/layout.js";
 import { codecs } from "./codec.js";
 import type { Handler } from "./dispatch.js";
 import { type Endpoint, nameOf } from "./endpoint.js";
 import { PamiError, RemoteError, show } from "./error.js";
-import type { Message } from "./message.js";
-import { type Callback, type Result, SHUTDOWN, SUCCESS } from "./result.js";
+import { bodyBytes, type Message } from "./message.js";
+import { type Callback, ERROR, type Result, SHUTDOWN, SUCCESS } from "./result.js";
 
 const REPLY_VALUE = 0;
 const REPLY_ERROR = 1;
@@ -21,7 +21,7 @@ export interface CallHost {
   /**
    * As `Context.send`, to a dispatch id of pamir's own, but never EAGAIN: it waits in order, without a limit, a reply also
    * for the memory of a first lane. A request is copied where it waits.
-   * @param onSent what became of it, where it had to wait
+   * @param onSent what became of it, where it had to wait; of a reply only if it is too large to be copied there
    */
   send(to: Endpoint, dispatch: number, header: Uint8Array, payload: Uint8Array | undefined, onSent?: Callback): Result;
   /** How many calls are pending: for others to see. */
@@ -200,7 +200,17 @@ export class Calls {
   }
 
   #sendReply(to: Endpoint, number: number, status: number, payload: Uint8Array | undefined): void {
-    this.#host.send(to, DISPATCH_ID_REPLY, this.#prefix(number, status, undefined), payload);
+    const bytes = payload?.length ?? 0;
+    const isCopied = bodyBytes(PREFIX_BYTES, bytes) <= RECV_IMMEDIATE_MAX;
+    const onSent = isCopied ? undefined : (_: unknown, result: Result) => this.#replySent(to, number, bytes, result);
+    this.#host.send(to, DISPATCH_ID_REPLY, this.#prefix(number, status, undefined), payload, onSent);
+  }
+
+  /** What became of a large reply. */
+  #replySent(to: Endpoint, number: number, bytes: number, result: Result): void {
+    if (result !== ERROR) return;
+    const what = `the buffer of a reply of ${bytes} bytes was detached or shrunk before all of it was sent`;
+    this.#replyError(to, number, new PamiError("PAMIR_INVAL", what));
   }
 
   /** A header: where it is no longer than this, the same one again, which send() copies. */

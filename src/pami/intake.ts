@@ -56,7 +56,7 @@ import { checkKeys, checkSignal, type Keys } from "./check.js";
 import { checkInteger } from "./error.js";
 import type { MemRegion, OpenRegion, RegionTable } from "./memregion.js";
 import type { Destination } from "./message.js";
-import { CANCELED, ERROR, type Result, resultOf, SHUTDOWN, SUCCESS } from "./result.js";
+import { type Result, resultOf, SHUTDOWN, SUCCESS } from "./result.js";
 import { onAbort, regionIfAny, type Side, slotOf, type Window, type WindowTable } from "./window.js";
 
 /** How fast a payload is moved into a region. */
@@ -350,7 +350,8 @@ export class Intake {
     const { request, destination, at } = pull;
     const { kernel, map, memory } = this.#base;
     const { portion } = request;
-    const isStopped = pull.isCanceled || this.#windows.isStopped(window);
+    const stop = pull.isCanceled ? TRANSFER_CANCELED : this.#windows.stopOf(window);
+    const isStopped = stop !== TRANSFER_DONE;
     const within = portion === 0 ? at : at % portion;
     const most = portion === 0 ? SLICE_BYTES : Math.min(SLICE_BYTES, portion - within);
     const bytes = isStopped ? 0 : Math.min(request.bytes - at, most);
@@ -359,8 +360,9 @@ export class Intake {
     // Its ring goes behind its window: then its end is about to be told.
     if (from === 0 && this.#windowOf(request) === 0) return false;
     if (isStopped || from === 0) {
-      this.#notice(request, isStopped ? TRANSFER_CANCELED : TRANSFER_REFUSED);
-      return this.#over(pull, isStopped ? CANCELED : ERROR);
+      const result = isStopped ? stop : TRANSFER_REFUSED;
+      this.#notice(request, result);
+      return this.#over(pull, resultOf(result));
     }
     copyInto(destination.bytes, at, memory.bytes.subarray(from, from + bytes));
     pull.at = at + bytes;

@@ -15,6 +15,7 @@ import {
   RTS_PORTION_OFFSET,
   RTS_WINDOW_OFFSET,
   STAGED_COUNT,
+  TRANSFER_BROKEN,
   WINDOW_ALLOWED_OFFSET,
   WINDOW_BYTES_OFFSET,
   WINDOW_PASSED_OFFSET,
@@ -32,6 +33,8 @@ import { onAbort, regionIfAny, type Side, slotOf, type Window, type WindowTable 
 /** A payload that is to be offered. */
 export interface Offer {
   readonly payload: Uint8Array;
+  /** Bytes of it when it was sent: a buffer that is detached or shrunk makes the view shorter. */
+  readonly bytes: number;
   readonly onLocal: Callback;
   readonly onRemote: Callback | undefined;
   readonly cookie: unknown;
@@ -102,11 +105,11 @@ export class Offers {
   }
 
   /** Sees to it that there is memory for begin(); false: there is none. */
-  reserve({ payload }: Offer, target: number): boolean {
+  reserve({ payload, bytes: payloadBytes }: Offer, target: number): boolean {
     if (!this.#windows.reserve()) return false;
     if (this.isAway(target) || this.#regions.find(payload) !== undefined) return true;
     if (this.#staged.length === STAGINGS_MAX) return false;
-    const bytes = ringBytes(payload.length);
+    const bytes = ringBytes(payloadBytes);
     const ring = this.#smallestRing(bytes) ?? this.#makeRing(bytes);
     if (ring === undefined) return false;
     // begin() takes the last.
@@ -133,21 +136,21 @@ export class Offers {
   /** Offers a payload, once there is memory for it: writes its RTS, which the target sees when that is committed. */
   begin(offer: Offer, target: number, rts: number): void {
     const { words } = this.#base.memory;
-    const { payload } = offer;
+    const { payload, bytes } = offer;
     const found = this.#regions.find(payload);
     // What goes to another memory is read where it is.
     const isStaged = found === undefined && !this.isAway(target);
-    const portion = isStaged ? stagedPortion(payload.length) : 0;
+    const portion = isStaged ? stagedPortion(bytes) : 0;
     const region = isStaged ? (this.#rings.pop() as MemRegion) : undefined;
     const ring = region && { region, portion, at: 0 };
     const allowed = ring === undefined ? NONE : 0;
     const { window } = this.#windows.open(target, allowed, (own) => this.#offered(own, offer, ring)) as Offered;
-    words[(window.pointer + WINDOW_BYTES_OFFSET) >>> 2] = payload.length; // for the dump
+    words[(window.pointer + WINDOW_BYTES_OFFSET) >>> 2] = bytes; // for the dump
     const { index, generation } = found ?? region ?? NO_REGION;
     if (index === NONE) this.#chains?.sources.set(window.pointer, payload);
     // One by one: as a list of pairs it took 90 ns.
     const at = rts >>> 2;
-    words[at + (RTS_BYTES_OFFSET >>> 2)] = payload.length;
+    words[at + (RTS_BYTES_OFFSET >>> 2)] = bytes;
     words[at + (RTS_INDEX_OFFSET >>> 2)] = index;
     words[at + (RTS_GENERATION_OFFSET >>> 2)] = generation;
     words[at + (RTS_OFFSET_OFFSET >>> 2)] = found === undefined ? 0 : payload.byteOffset - found.pointer;
@@ -211,16 +214,20 @@ export class Offers {
 
   /** Bytes that may be copied into the ring now. */
   #room({ window: { pointer }, ring, offer }: Offered): number {
-    if (ring === undefined || ring.at === offer.payload.length || this.#windows.isStopped(pointer)) return 0;
+    if (ring === undefined || ring.at === offer.bytes || this.#windows.isStopped(pointer)) return 0;
     // SYNC Y (look): pairs with whoever moves the portions: those that are passed may be written over.
     const passed = this.#base.kernel.loadWord(pointer + WINDOW_PASSED_OFFSET);
-    return Math.min(offer.payload.length, (passed + STAGED_COUNT) * ring.portion) - ring.at;
+    return Math.min(offer.bytes, (passed + STAGED_COUNT) * ring.portion) - ring.at;
   }
 
   #stage(offered: Offered): void {
     const { window, ring, offer } = offered;
     const room = this.#room(offered);
     if (ring === undefined || room <= 0) return;
+    if (offer.payload.length !== offer.bytes) {
+      this.#windows.stop(window, TRANSFER_BROKEN);
+      return;
+    }
     const { portion, region } = ring;
     for (const end = ring.at + room; ring.at < end; ) {
       const part = offer.payload.subarray(ring.at, Math.min(end, ring.at + portion));

@@ -21,6 +21,7 @@ import {
   DISPATCH_ID_REPLY,
   EVENT_SIZE,
   FIRST_PREFIX_SIZE,
+  KIND_BROKEN,
   KIND_BUFFER,
   KIND_FIRST,
   KIND_MESSAGE,
@@ -56,7 +57,7 @@ import { checkInteger, PamiError, show } from "./error.js";
 import type { Intake, Request } from "./intake.js";
 import type { MemRegion, RegionTable } from "./memregion.js";
 import { type Bytes, bodyBytes, type Destination, headerSpace, Message, prologueBytes } from "./message.js";
-import { ENOMEM, type Result, SHUTDOWN, SUCCESS } from "./result.js";
+import { ENOMEM, ERROR, type Result, SHUTDOWN, SUCCESS } from "./result.js";
 
 /** What of a message comes in packets. */
 interface Arrival {
@@ -487,6 +488,7 @@ export class Receiver {
     else if (kind === KIND_MESSAGE || kind === KIND_FIRST) this.#message_(kind, meta, body, length, origin);
     else if (kind === KIND_BUFFER) this.#buffered(meta, body, origin);
     else if (kind === KIND_RTS) this.#requested(meta, body, length, origin);
+    else if (kind === KIND_BROKEN) this.#brokenOff(origin);
     else this.#switches.push(origin, (this.#memory.words[body >>> 2] as number) >>> 0);
   }
 
@@ -706,6 +708,13 @@ export class Receiver {
     if (arrival.at < arrival.end) return;
     this.#arrivals[origin] = undefined;
     this.#finish(arrival, SUCCESS);
+  }
+
+  /** An origin gives up the message of which it has sent packets. */
+  #brokenOff(origin: number): void {
+    const arrival = this.#arrivals[origin];
+    this.#arrivals[origin] = undefined;
+    if (arrival !== undefined) this.#finish(arrival, ERROR);
   }
 
   /** Makes sure that so many bytes of a copy have room. */

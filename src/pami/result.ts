@@ -4,8 +4,9 @@ import { TRANSFER_CANCELED, TRANSFER_DONE, TRANSFER_ENDED } from "../../assembly
 /** Done, or accepted: sent, or waiting in a queue of pamir's. */
 export const SUCCESS = 0;
 /**
- * What was issued was refused later: the region of a one-sided operation, or of a payload, had been closed; a handler threw
- * rather than say where a payload goes; or the engine thread ended before it could say that it was done. To callbacks only.
+ * What was issued was refused later: the region of a one-sided operation, or of a payload, had been closed; the buffer of a
+ * payload was detached or shrunk before all of it had gone; a handler threw rather than say where a payload goes; or the
+ * engine thread ended before it could say that it was done. To callbacks only.
  */
 export const ERROR = 1;
 /** PAMI's. Nothing gives it here: an argument that is wrong throws PAMIR_INVAL. */

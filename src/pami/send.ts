@@ -33,7 +33,11 @@ export interface SendParameters {
   dispatch: number;
   /** At most 65,535 bytes. Yours again when `send` returns. */
   header?: ArrayBufferView | null | undefined;
-  /** Any size. Yours again at `onLocal`; without `onLocal`, when `send` returns. */
+  /**
+   * Any size. Yours again at `onLocal`; without `onLocal`, when `send` returns. If its buffer is detached (transferred) or
+   * shrunk before `onLocal`, and not all of it has gone, the message is broken off: both callbacks get ERROR, no handler
+   * gets it, and a `receive()` that has begun ends with ERROR.
+   */
   payload?: ArrayBufferView | null | undefined;
   /** Called in a later `advance()`: `payload` may be reused. */
   onLocal?: Callback | undefined;
@@ -257,7 +261,7 @@ export class Sender {
     }
     const isSmall = total <= RECV_IMMEDIATE_MAX;
     const callbacks = { onLocal, onRemote: undefined, cookie: undefined, offer: undefined, gift: undefined };
-    const instruction: Instruction = { dispatch, header, payload, ...callbacks, held: 0, sent: -1 };
+    const instruction: Instruction = { dispatch, header, payload, payloadBytes, ...callbacks, held: 0, sent: -1 };
     const isCopied = isSmall || dispatch === DISPATCH_ID_CALL;
     return this.#target(to).submit(instruction, isCopied ? total : header.length, isCopied, true, true);
   }
@@ -295,6 +299,7 @@ export class Sender {
       dispatch,
       header: headerView,
       payload: payloadView,
+      payloadBytes,
       onLocal,
       onRemote,
       cookie,
@@ -327,7 +332,10 @@ export class Sender {
       throw new PamiError("PAMIR_INVAL", "rendezvous needs a payload, and onLocal, which says when that is free again");
     }
     if (rendezvous !== true || onLocal === undefined || payload === undefined || payload.length === 0) return undefined;
-    return { payload, onLocal, onRemote, cookie, signal };
+    // One that follows the length of its buffer must not grow with it.
+    const { resizable } = payload.buffer as { resizable?: boolean };
+    const fixed = resizable === true ? payload.subarray(0, payload.length) : payload;
+    return { payload: fixed, bytes: payload.length, onLocal, onRemote, cookie, signal };
   }
 
   /** See `Context.room`. */
@@ -510,6 +518,7 @@ export class Sender {
       dispatch,
       header: headerView,
       payload: payloadView,
+      payloadBytes: payloadView?.length ?? 0,
       onLocal: undefined,
       onRemote: undefined,
       cookie: undefined,

@@ -10,7 +10,9 @@ import {
   BUFFER_SLOT_OFFSET,
   CONTEXT_PENDING_BYTES_OFFSET,
   CONTEXT_PENDING_COUNT_OFFSET,
+  DISPATCH_ID_CALL,
   FIRST_PREFIX_SIZE,
+  KIND_BROKEN,
   KIND_BUFFER,
   KIND_FIRST,
   KIND_MESSAGE,
@@ -35,13 +37,16 @@ import { PamiError } from "./error.js";
 import type { Gift } from "./memregion.js";
 import { bodyBytes, headerSpace, prologueBytes } from "./message.js";
 import type { Offer, Offers } from "./offer.js";
-import { CANCELED, type Callback, EAGAIN, ENOMEM, type Result, SHUTDOWN, SUCCESS } from "./result.js";
+import { CANCELED, type Callback, EAGAIN, ENOMEM, ERROR, type Result, SHUTDOWN, SUCCESS } from "./result.js";
 
 /** A message that is on its way: in the pending queue, or being sent. */
 export interface Instruction {
   readonly dispatch: number;
   readonly header: Uint8Array | undefined;
+  /** While it is pending and no copy, a view of a fixed length: that becomes 0 if its buffer is detached or shrunk. */
   readonly payload: Uint8Array | undefined;
+  /** Bytes of the payload when it was sent. */
+  readonly payloadBytes: number;
   readonly onLocal: Callback | undefined;
   readonly onRemote: Callback | undefined;
   readonly cookie: unknown;
@@ -72,6 +77,8 @@ const LANE_BUSY = -2;
 const LANE_CANCELED = -3;
 /** Of #attempt(): the target has as many unread buffers as it may have. */
 const LANE_UNREAD = -4;
+/** Of #attempt(): the payload's buffer was detached or shrunk, and the target knows as far as the message had begun. */
+const LANE_BROKEN = -5;
 /** Room that a lane needs to be replaced by a larger one. */
 const SWITCH_BYTES = 8;
 
@@ -129,8 +136,13 @@ export class Outbox {
 }
 
 /** Bytes of an instruction's body as one record. */
-function totalOf({ header, payload }: Instruction): number {
-  return bodyBytes(header?.length ?? 0, payload?.length ?? 0);
+function totalOf({ header, payloadBytes }: Instruction): number {
+  return bodyBytes(header?.length ?? 0, payloadBytes);
+}
+
+/** Whether the buffer of an instruction's payload was detached or shrunk since it was sent. */
+function isBroken({ payload, payloadBytes }: Instruction): boolean {
+  return payload !== undefined && payload.length !== payloadBytes;
 }
 
 /** Bytes of room in the lane for a message of so many bytes. */
@@ -141,6 +153,7 @@ function laneBytesOf(bytes: number, inBuffer: boolean): number {
 /** Bytes of the body of the record that an instruction sends next, where every record that it sends fits in. */
 function nextBytes(instruction: Instruction, inBuffer: boolean): number {
   const { sent } = instruction;
+  if (isBroken(instruction)) return 0;
   if (instruction.offer !== undefined && sent < 0) return RTS_SIZE + (instruction.header?.length ?? 0);
   if (inBuffer) return BUFFER_SIZE + (instruction.header?.length ?? 0);
   const total = totalOf(instruction);
@@ -336,7 +349,7 @@ export class Target {
         return EAGAIN;
       }
       // What is nobody's to send again waits: a reply for its first lane.
-      const waits = isOwn && instruction.onLocal === undefined;
+      const waits = isOwn && instruction.dispatch !== DISPATCH_ID_CALL;
       // It would go in packets, once the pending queue had a place for it.
       const comesToFit = this.#lane !== 0 && queue && copied <= outbox.pendingMax;
       if (state === LANE_NO_MEMORY && !waits && !comesToFit) return this.#refused(state, 0);
@@ -358,7 +371,7 @@ export class Target {
     this.#pending.push({
       ...instruction,
       header: instruction.header?.slice(),
-      payload: copyPayload ? instruction.payload?.slice() : instruction.payload,
+      payload: copyPayload ? instruction.payload?.slice() : instruction.payload?.subarray(0, instruction.payloadBytes),
       held: copied,
     });
     outbox.held(1, copied);
@@ -371,15 +384,15 @@ export class Target {
   }
 
   /** Whether an instruction of which nothing is sent goes in a buffer, if there is memory for one. */
-  #goesInBuffer({ payload, sent, offer, gift }: Instruction): boolean {
+  #goesInBuffer({ payload, payloadBytes, sent, offer, gift }: Instruction): boolean {
     if (sent >= 0 || offer !== undefined || payload === undefined) return false;
-    return gift === undefined ? this.fitsBuffer(payload.length) : this.#takesBuffers;
+    return gift === undefined ? this.fitsBuffer(payloadBytes) : this.#takesBuffers;
   }
 
   /** Asks for what an instruction waits for: a buffer, or room in the lane. */
   #wantFor(instruction: Instruction): void {
     const inBuffer = this.#goesInBuffer(instruction);
-    const bytes = (instruction.payload as Uint8Array | undefined)?.length ?? 0;
+    const bytes = instruction.payloadBytes;
     const waits = inBuffer && instruction.gift === undefined && !this.#outbox.buffers.mayTake(this.#flight, bytes);
     if (waits) this.#wantBuffer(bytes);
     else this.#want(nextBytes(instruction, inBuffer));
@@ -582,6 +595,7 @@ export class Target {
     const { lanes } = this.#outbox;
     const { header, payload, dispatch, sent, offer } = instruction;
     const total = totalOf(instruction);
+    if (isBroken(instruction)) return this.#breakOff(instruction);
     if (offer !== undefined && sent < 0) {
       const state = this.#attemptOffer(instruction, offer);
       if (state !== LANE_NO_MEMORY) return state;
@@ -600,6 +614,17 @@ export class Target {
     const meta = ((header?.length ?? 0) << META_HEADER_SHIFT) | dispatch;
     if (isTooSmall || sent >= 0 || total > RECV_IMMEDIATE_MAX) return this.#attemptPackets(instruction, meta, total);
     return lanes.send(lane, meta, header, payload, total) ? LANE_READY : LANE_FULL;
+  }
+
+  /** Gives up an instruction whose payload is gone. The target is told where the message has begun. */
+  #breakOff({ sent }: Instruction): number {
+    if (sent < 0) return LANE_BROKEN;
+    const { kernel } = this.#outbox;
+    const state = this.#ensure(0);
+    if (state !== LANE_READY) return state;
+    if (kernel.laneReserve(this.#lane, 0) === 0) return LANE_FULL;
+    kernel.laneCommit(this.#lane, KIND_BROKEN, 0, 0);
+    return LANE_BROKEN;
   }
 
   /** Writes the RTS of an offer. LANE_NO_MEMORY: there is none for it, so that the payload goes in packets. */
@@ -663,10 +688,9 @@ export class Target {
 
   #attemptPackets(instruction: Instruction, meta: number, total: number): number {
     const { kernel, lanes, memory } = this.#outbox;
-    const { header, payload } = instruction;
+    const { header, payloadBytes } = instruction;
     const lane = this.#lane;
     const headerBytes = header?.length ?? 0;
-    const payloadBytes = payload?.length ?? 0;
     const prologue = prologueBytes(headerBytes, payloadBytes);
     const most = Math.min(PACKET_BYTES, lanes.recordBodyMax(lane));
     if (instruction.sent < 0) {
@@ -704,6 +728,7 @@ export class Target {
   #over(instruction: Instruction, state: number): void {
     if (state === LANE_READY) this.#complete(instruction, SUCCESS);
     else if (state === LANE_CANCELED) this.#complete(instruction, CANCELED);
+    else if (state === LANE_BROKEN) this.#complete(instruction, ERROR);
     else if (state !== LANE_OFFERED) this.#complete(instruction, SHUTDOWN);
   }
 

@@ -292,20 +292,25 @@ export class WindowTable {
     }
   }
 
-  /** Nothing more is moved through a window, and all of it is counted as if it were. */
-  stop({ pointer, peer }: Window): void {
+  /** Nothing more is moved through a window, and all of it is counted as if it were. @param result TRANSFER_…: why */
+  stop({ pointer, peer }: Window, result = TRANSFER_CANCELED): void {
     // SYNC Z (stop): pairs with the engines, on either side.
-    this.#kernel.storeWord(pointer + WINDOW_STOP_OFFSET, TRANSFER_CANCELED);
+    this.#kernel.storeWord(pointer + WINDOW_STOP_OFFSET, result);
     // Either may wait for more of it to be staged, and so may the other side's thread, where that copies it.
     this.#kernel.engineCall(this.#map.job, peer);
     this.#kernel.ring(slotOf(this.#map, peer));
     this.#engine.call();
   }
 
-  /** Whether stop() was called, here or by the owner of another's window. */
-  isStopped(pointer: number): boolean {
+  /** Why stop() was called, here or by the owner of another's window, or TRANSFER_DONE. */
+  stopOf(pointer: number): number {
     // SYNC Z (look): pairs with stop().
-    return this.#kernel.loadWord(pointer + WINDOW_STOP_OFFSET) !== TRANSFER_DONE;
+    return this.#kernel.loadWord(pointer + WINDOW_STOP_OFFSET);
+  }
+
+  /** Whether it was. */
+  isStopped(pointer: number): boolean {
+    return this.stopOf(pointer) !== TRANSFER_DONE;
   }
 
   #resultOf({ window, resultOffset }: Side): Result {

@@ -2,6 +2,7 @@
 // What comes may be wrong: it is checked here, before anything of it goes into a lane.
 import {
   FIRST_PREFIX_SIZE,
+  KIND_BROKEN,
   KIND_FIRST,
   KIND_MESSAGE,
   KIND_MORE,
@@ -25,7 +26,7 @@ export const WINDOW = 262144;
 const PREFIX_WORDS = 2;
 export const PREFIX_BYTES = 4 * PREFIX_WORDS;
 /** What goes from relay to relay; whatever asks for memory of the other task does not. */
-const RELAYED_KINDS = [KIND_MESSAGE, KIND_FIRST, KIND_MORE, KIND_RTS, KIND_SWITCH];
+const RELAYED_KINDS = [KIND_MESSAGE, KIND_FIRST, KIND_MORE, KIND_RTS, KIND_BROKEN, KIND_SWITCH];
 
 /** A record on its way into a lane. */
 export interface LaneRecord {
@@ -94,6 +95,7 @@ function restBehind(kind: number, meta: number, body: Uint8Array, rest: Rest): R
     if (length === 0 || length > (prologue || payload)) return undefined;
     return prologue > 0 ? { prologue: prologue - length, payload } : { prologue, payload: payload - length };
   }
+  if (kind === KIND_BROKEN) return length === 0 && !isOver(rest) ? NO_REST : undefined;
   const headerBytes = meta >>> META_HEADER_SHIFT;
   if (!isOver(rest)) return undefined;
   if (kind === KIND_MESSAGE) return headerBytes <= length && length <= RECV_IMMEDIATE_MAX ? rest : undefined;

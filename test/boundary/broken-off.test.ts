@@ -1,0 +1,334 @@
+// A payload whose buffer is detached or shrunk after its send: the message is broken off, both sides hear an error, and
+// whatever else goes between the two is neither lost nor reordered. Both tasks are this thread's, so that the target reads
+// nothing before the test says so.
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { describe, expect, it } from "vitest";
+import type { KernelName } from "../../src/kernel/kernel.js";
+import { selectKernel } from "../../src/kernel/select.js";
+import { makeRoom } from "../../src/launch/room.js";
+import type { Limits } from "../../src/memory/map.js";
+import { Client } from "../../src/pami/client.js";
+import type { Context } from "../../src/pami/context.js";
+import { ERROR, type Result, SUCCESS } from "../../src/pami/result.js";
+import type { SendParameters } from "../../src/pami/send.js";
+import { engineJob } from "../support/engine.js";
+import { NetworkedJob } from "../support/networked.js";
+import { portsJob, type RelayedJob } from "../support/relayed.js";
+import { SEED } from "../support/seed.js";
+
+const MIB = 1024 ** 2;
+/** More than a buffer, a lane, and a relay's window take at once. */
+const LARGE = 3 * MIB;
+const LIMITS: Limits = {
+  tasks: 2,
+  contexts: 2,
+  laneBytes: 4096,
+  heapBytes: 8 * MIB,
+  regions: 64,
+  fifos: 2,
+  slots: 16,
+};
+const SMALL = 1;
+const WHOLE = 2;
+const EARLY = 3;
+const LATE = 4;
+const OFFERED = 5;
+const ASKED = 6;
+
+interface Pair {
+  readonly clients: readonly Client[];
+  readonly origin: Context;
+  readonly target: Context;
+  /** Has what is under way come closer, and advances both. */
+  readonly turn: () => Promise<void>;
+}
+
+function pairOf(clients: readonly Client[], between: () => Promise<void> | number | undefined): Pair {
+  const [origin, target] = clients.map((client) => client.createContext({ unexpectedBytes: 2 * LARGE })) as [
+    Context,
+    Context,
+  ];
+  const turn = async (): Promise<void> => {
+    origin.advance();
+    await between();
+    target.advance();
+    await between();
+    await nextTurn();
+  };
+  return { clients, origin, target, turn };
+}
+
+function sharedPair(kernel: KernelName): Pair {
+  const { map, shared, memory } = makeRoom({ limits: LIMITS, isFixed: true, base: 0 }, kernel === "wasm");
+  const parts = { kernel: selectKernel(kernel, shared, memory), memory, map, args: undefined };
+  return pairOf(
+    [0, 1].map((task) => new Client({ ...parts, task })),
+    () => undefined,
+  );
+}
+
+function enginePair(kernel: KernelName): Pair {
+  const { clients, serve } = engineJob(kernel, LIMITS);
+  return pairOf(clients, serve);
+}
+
+function relayedPair(job: RelayedJob): Pair {
+  return pairOf(
+    job.tasks.map(({ client }) => client),
+    () => job.turn(),
+  );
+}
+
+const FAULTS = { loss: 0.05, duplicate: 0.05, reorder: 0.05, reorderMicroseconds: 300 };
+
+const TRANSPORTS: readonly [string, () => Pair][] = [
+  ["shared memory, wasm", () => sharedPair("wasm")],
+  ["shared memory, twin", () => sharedPair("ts")],
+  ["shared memory, engine thread", () => enginePair("wasm")],
+  ["ports, wasm and twin", () => relayedPair(portsJob(LIMITS, ["wasm", "ts"]))],
+  [
+    "network, twin and wasm",
+    () => relayedPair(new NetworkedJob({ seed: SEED, limits: LIMITS, kernels: ["ts", "wasm"], faults: FAULTS })),
+  ],
+];
+
+type Resizable = ArrayBuffer & { resize(bytes: number): void };
+
+function resizable(bytes: number, most = bytes): Resizable {
+  const Constructor = ArrayBuffer as unknown as new (bytes: number, options: { maxByteLength: number }) => Resizable;
+  return new Constructor(bytes, { maxByteLength: most });
+}
+
+/** A payload, and what happens to it. */
+interface Fate {
+  readonly payload: Uint8Array;
+  readonly strike: () => void;
+}
+
+const FATES: readonly [string, (bytes: number) => Fate][] = [
+  [
+    "detached",
+    (bytes) => {
+      const buffer = new ArrayBuffer(bytes);
+      return { payload: new Uint8Array(buffer), strike: () => void structuredClone(buffer, { transfer: [buffer] }) };
+    },
+  ],
+  [
+    "shrunk",
+    (bytes) => {
+      const buffer = resizable(bytes + 8);
+      return { payload: new Uint8Array(buffer, 8, bytes), strike: () => buffer.resize(bytes + 7) };
+    },
+  ],
+  [
+    "shrunk, seen by a view that follows its length",
+    (bytes) => {
+      const buffer = resizable(bytes);
+      return { payload: new Uint8Array(buffer), strike: () => buffer.resize(bytes - 1) };
+    },
+  ],
+];
+
+describe.each(TRANSPORTS)("%s: a payload whose buffer is", (_, make) => {
+  /** A pair that counts small messages, and logs what its callbacks were told. */
+  function rig() {
+    const pair = make();
+    const { origin, target, turn } = pair;
+    const log: string[] = [];
+    const came: string[] = [];
+    target.dispatch(SMALL, ({ payload }) => void came.push(`small ${payload[0]}`));
+    target.dispatch(WHOLE, ({ payloadBytes }) => void came.push(`whole ${payloadBytes}`));
+    target.dispatch(
+      EARLY,
+      (message) => {
+        const { payloadBytes } = message;
+        const said = (_: unknown, result: Result) => void came.push(`early ${result} ${payloadBytes}`);
+        message.receive(new Uint8Array(payloadBytes), said);
+      },
+      { delivery: "early" },
+    );
+    const send = (name: string, parameters: Omit<SendParameters, "to">): void => {
+      const told = (what: string) => (_: unknown, result: Result) => void log.push(`${name} ${what} ${result}`);
+      const callbacks = { onLocal: told("local"), onRemote: told("remote") };
+      expect(origin.send({ to: target.endpoint, ...callbacks, ...parameters })).toBe(SUCCESS);
+    };
+    let smalls = 0;
+    const small = (): void => send(`small ${++smalls}`, { dispatch: SMALL, payload: Uint8Array.of(smalls) });
+    /** Turns until it is so, and then some more, in which nothing else may happen. */
+    const until = async (condition: () => boolean): Promise<void> => {
+      for (let turns = 0; !condition(); turns++) {
+        if (turns > 5000) throw new Error(`not yet: ${condition}, ${log}, ${came}`);
+        await turn();
+      }
+      for (let turns = 0; turns < 10; turns++) await turn();
+    };
+    const close = (): void => {
+      for (const client of pair.clients) client.close();
+    };
+    return { ...pair, log, came, send, small, until, close };
+  }
+
+  const told = (name: string, result: number): string[] => [`${name} local ${result}`, `${name} remote ${result}`];
+
+  it.each(FATES)("%s when the message has begun: what is behind it comes", async (_, fateOf) => {
+    const { origin, target, log, came, send, small, until, close } = rig();
+    for (const dispatch of [WHOLE, EARLY]) {
+      const name = dispatch === WHOLE ? "whole" : "early";
+      log.length = 0;
+      came.length = 0;
+      const { payload, strike } = fateOf(LARGE);
+      small();
+      send("large", { dispatch, header: new Uint8Array(12), payload });
+      small();
+      expect(log).toEqual([]);
+      strike();
+      let fenced: Result | undefined;
+      origin.fence(target.endpoint, (_, result) => {
+        fenced = result;
+      });
+      let roomy: Result | undefined;
+      origin.whenRoom(target.endpoint, 100, (_, result) => {
+        roomy = result;
+      });
+      await until(() => log.length === 6 && fenced !== undefined && roomy !== undefined);
+      const [first, second] = name === "whole" ? [1, 2] : [3, 4];
+      expect(log).toEqual([
+        ...told(`small ${first}`, SUCCESS),
+        ...told("large", ERROR),
+        ...told(`small ${second}`, SUCCESS),
+      ]);
+      expect([fenced, roomy]).toEqual([SUCCESS, SUCCESS]);
+      const heard = name === "whole" ? [] : [`early ${ERROR} ${LARGE}`];
+      expect(came.filter((what) => what.startsWith("small"))).toEqual([`small ${first}`, `small ${second}`]);
+      expect(came.filter((what) => !what.startsWith("small"))).toEqual(heard);
+    }
+    // The next large one comes whole.
+    came.length = 0;
+    send("again", { dispatch: WHOLE, payload: new Uint8Array(LARGE) });
+    await until(() => came.length === 1);
+    expect(came).toEqual([`whole ${LARGE}`]);
+    expect(await drained(origin, until)).toBe(true);
+    close();
+  });
+
+  it.each(FATES)("%s when the message has begun, and has no handler yet: it is in no queue", async (_, fateOf) => {
+    const { target, log, came, send, small, until, close } = rig();
+    const { payload, strike } = fateOf(LARGE);
+    send("kept", { dispatch: LATE, payload: Uint8Array.of(1) });
+    send("large", { dispatch: LATE, payload });
+    strike();
+    send("kept too", { dispatch: LATE, payload: Uint8Array.of(2) });
+    small();
+    await until(() => came.length === 1);
+    expect(log).toContain(`large local ${ERROR}`);
+    target.dispatch(LATE, (message) => void came.push(`late ${message.payload[0]}`));
+    await until(() => came.length === 3);
+    expect(came).toEqual(["small 1", "late 1", "late 2"]);
+    close();
+  });
+
+  it.each(FATES)("%s while the message is pending: the target never hears of it", async (_, fateOf) => {
+    const { log, came, send, small, until, close } = rig();
+    send("before", { dispatch: WHOLE, payload: new Uint8Array(LARGE) });
+    const sizes = [8, 100, 30_000, LARGE];
+    const fates = sizes.map(fateOf);
+    for (const [place, { payload }] of fates.entries()) {
+      send(`${payload.length} bytes`, { dispatch: place % 2 === 0 ? WHOLE : EARLY, payload });
+    }
+    small();
+    for (const { strike } of fates) strike();
+    await until(() => came.length === 2);
+    expect(log).toEqual([
+      ...told("before", SUCCESS),
+      ...sizes.flatMap((bytes) => told(`${bytes} bytes`, ERROR)),
+      ...told("small 1", SUCCESS),
+    ]);
+    expect(came).toEqual([`whole ${LARGE}`, "small 1"]);
+    close();
+  });
+
+  it("grown, seen by a view that follows its length: what was sent comes, and no more", async () => {
+    const { came, send, until, close } = rig();
+    const sizes = [LARGE, 100, LARGE];
+    const buffers = sizes.map((bytes) => resizable(bytes, 2 * LARGE));
+    for (const [place, buffer] of buffers.entries()) {
+      const rendezvous = place === 2;
+      send(String(place), { dispatch: rendezvous ? EARLY : WHOLE, payload: new Uint8Array(buffer), rendezvous });
+    }
+    for (const buffer of buffers) buffer.resize(2 * LARGE);
+    await until(() => came.length === 3);
+    expect(came).toEqual([`whole ${LARGE}`, "whole 100", `early ${SUCCESS} ${LARGE}`]);
+    close();
+  });
+
+  it.each(FATES)("%s while it is offered: both sides' callbacks get ERROR", async (_, fateOf) => {
+    const { clients, target, log, came, send, small, until, close } = rig();
+    const region = (clients[1] as Client).createRegion(LARGE);
+    let into: Uint8Array = new Uint8Array(LARGE);
+    target.dispatch(OFFERED, (message) => {
+      message.receive(into, (_, result) => void came.push(`offered ${result}`));
+    });
+    for (const destination of [into, region.bytes]) {
+      into = destination;
+      log.length = 0;
+      came.length = 0;
+      const { payload, strike } = fateOf(LARGE);
+      send("large", { dispatch: OFFERED, payload, rendezvous: true });
+      strike();
+      await until(() => log.length === 2 && came.length === 1);
+      expect(log).toEqual(told("large", ERROR));
+      expect(came).toEqual([`offered ${ERROR}`]);
+    }
+    log.length = 0;
+    came.length = 0;
+    // More than may be offered at a time: the others wait, and are struck there.
+    const fates = Array.from({ length: 12 }, () => fateOf(LARGE));
+    for (const [place, { payload }] of fates.entries()) {
+      send(String(place), { dispatch: OFFERED, payload, rendezvous: true });
+    }
+    small();
+    for (const { strike } of fates) strike();
+    await until(() => log.length === 26 && came.includes("small 1"));
+    expect(log.filter((what) => what.endsWith(` ${ERROR}`)).length).toBe(24);
+    expect(came.filter((what) => what !== `offered ${ERROR}` && what !== "small 1")).toEqual([]);
+    close();
+  });
+
+  it.each(FATES)("%s behind a reply that is under way: the call rejects", async (_, fateOf) => {
+    const { origin, target, until, close } = rig();
+    const { payload, strike } = fateOf(LARGE);
+    // Answers, and strikes when as much of the reply has gone as has room.
+    const answer = {
+      // biome-ignore lint/suspicious/noThenProperty: it is meant to be awaited
+      then(settle: (reply: Uint8Array) => void) {
+        settle(payload);
+        strike();
+      },
+    } as PromiseLike<Uint8Array>;
+    target.dispatch(ASKED, (message) => (message.payloadBytes === 0 ? answer : new Uint8Array(LARGE)));
+    const settled: string[] = [];
+    const ask = (name: string, request: Uint8Array | undefined): void => {
+      origin.call(target.endpoint, ASKED, request).then(
+        (reply) => settled.push(`${name} ${reply.length}`),
+        ({ name: error, code, message }) =>
+          settled.push(`${name} ${error} ${code} ${/detached or shrunk/.test(message)}`),
+      );
+    };
+    ask("first", undefined);
+    ask("second", Uint8Array.of(1));
+    await until(() => settled.length === 2);
+    expect(settled.toSorted()).toEqual(["first PamiError PAMIR_INVAL true", `second ${LARGE}`]);
+    close();
+  });
+});
+
+/** Whether drain() comes to its end. */
+async function drained(origin: Context, until: (condition: () => boolean) => Promise<void>): Promise<boolean> {
+  let isOver = false;
+  const over = origin.drain().then(() => {
+    isOver = true;
+  });
+  await until(() => isOver);
+  await over;
+  return isOver;
+}
