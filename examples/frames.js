@@ -4,6 +4,7 @@
 // where a thread of the job's does (engine thread); and where it posts them, and they are cloned.
 // Shows: launch with an engine thread, a payload that stays where it is, receive into a region.
 //   node examples/frames.js [MiB]
+import { on } from "node:events";
 import { performance } from "node:perf_hooks";
 import { setTimeout } from "node:timers/promises";
 import { isMainThread, parentPort, Worker, workerData } from "node:worker_threads";
@@ -125,7 +126,9 @@ async function receive() {
 /** What it came to; undefined where it is not there after POST_MS. @param {number} bytes */
 async function byPostMessage(bytes) {
   const worker = new Worker(new URL(import.meta.url), { workerData: "postMessage" });
-  const heard = () => new Promise((resolve) => worker.once("message", resolve));
+  // The second answer may come while the last frame is awaited: messages wait here until they are asked for.
+  const messages = on(worker, "message");
+  const heard = async () => (await messages.next()).value[0];
   const payload = new Uint8Array(bytes);
   fill(payload);
   await heard();
