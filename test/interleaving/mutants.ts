@@ -496,6 +496,13 @@ ${COMMIT}`,
     replace: "  ring(load<usize>(pool, POOL_TASK_OFFSET));\n  storeWord(slot, state);\n  return;\n",
   },
   {
+    name: "a target looks whether its origin waits for a buffer before it says that it has read one",
+    file: "buffer.ts",
+    find: "  storeWord(slot, state);\n",
+    replace:
+      "  const wanted = loadWord(pool + POOL_WANTED_OFFSET);\n  storeWord(slot, state);\n  if (wanted != 0) ring(load<usize>(pool, POOL_TASK_OFFSET));\n  return;\n",
+  },
+  {
     name: "a target that has read a buffer wakes nobody",
     file: "buffer.ts",
     find: "  if (loadWord(pool + POOL_WANTED_OFFSET) != 0) ring(",

@@ -7,6 +7,7 @@ import {
   NONE,
   POOL_SLOTS_OFFSET,
   POOL_TASK_OFFSET,
+  POOL_WANTED_OFFSET,
   WAIT_ADVANCE_UNTIL,
 } from "../../../assembly/layout.js";
 import { Spins } from "../../../src/engine/spins.js";
@@ -30,6 +31,8 @@ const slotOf = (world: World): number => poolOf(world) + POOL_SLOTS_OFFSET;
 function setup(world: World): void {
   const { kernel, map } = world;
   for (let i = 0; i < 2; i++) kernel.regionAllocate(map.job, 1, WRITER);
+  // As a pool does: free memory is full of bits, and a target that finds any here rings in each schedule.
+  world.setWord(poolOf(world) + POOL_WANTED_OFFSET, 0);
   world.setWord(poolOf(world) + POOL_TASK_OFFSET, world.task(WRITER));
   world.setWord(slotOf(world), BUFFER_SENT);
   world.setWord(extentOf(world), FIRST);
