@@ -19,6 +19,7 @@ import { describe, expect, it } from "vitest";
 import {
   ANSWER,
   AWAIT_END,
+  AWAIT_WORD,
   CALL_BACK,
   CLOSE,
   ECHO,
@@ -28,7 +29,10 @@ import {
   LARGE,
   LAST_WORDS,
   LATER,
+  NOTED,
+  NOTIFIED,
   OPEN,
+  PUT_BACK,
   READ,
   REGION,
   RELEASE,
@@ -451,6 +455,128 @@ export function apiSuite(suite: ApiSuite): void {
         await context.flush(TIMEOUT);
         expect((await read()).every((byte) => byte === 0)).toBe(true);
         expect(own.bytes.every((byte) => byte === 1)).toBe(true);
+      }));
+  });
+
+  describe(`${name}: notified`, () => {
+    /** What task 1's region has, once its word at an offset has a value. */
+    const awaited = (context: Context, to: number, offset: number, value: number): Promise<Uint8Array> =>
+      context.call(to, AWAIT_WORD, null, { ...TIMEOUT, header: Int32Array.of(offset, value) });
+
+    it.each([0, 8, 5000, 262_144, 600_001])("a put of %i bytes, by a word: the bytes are there before it", (bytes) =>
+      withJob(2, async (given) => {
+        const { context } = given;
+        const { to, remote, local } = await regions(given, bytes + 67);
+        local.bytes.set(pattern(bytes + 67, 3));
+        const offset = (bytes + 63) & ~3;
+        const place = { to, local, remote, bytes };
+        for (const [value, word] of [
+          [1, { remote, offset }],
+          [7, { remote, offset, operation: "add", value: 6 }],
+          [-2, { remote, offset, operation: "set", value: -2 }],
+        ] as const) {
+          local.bytes[0] = value;
+          const waited = awaited(context, to, offset, value);
+          expect(context.put({ ...place, notify: word })).toBe(SUCCESS);
+          const wanted = local.bytes.slice(0, bytes);
+          expect((await waited).subarray(0, bytes).every((byte, i) => byte === wanted[i])).toBe(true);
+        }
+      }),
+    );
+
+    it("puts and rmws, by messages: in order, behind their bytes, each once", () =>
+      withJob(2, async (given) => {
+        const { context } = given;
+        const { to, remote, local } = await regions(given, 700_000);
+        const noted: number[][] = [];
+        context.dispatch(NOTED, (message) => {
+          const handle = new Float64Array(message.payload.slice().buffer)[0] as number;
+          noted.push([...new Int32Array(message.header.slice().buffer), handle]);
+        });
+        const wanted: number[][] = [];
+        const sizes = [8, 300_000, 1, 4096, 20_000, 100];
+        let at = 0;
+        for (const [place, bytes] of sizes.entries()) {
+          const offset = at;
+          at += (bytes + 7) & ~7;
+          local.bytes.fill(place + 1, offset, offset + bytes);
+          const rest = { localOffset: offset, remoteOffset: offset, bytes, notify: NOTIFIED };
+          expect(context.put({ to, local, remote, ...rest })).toBe(SUCCESS);
+          wanted.push([offset, bytes, place + 1, place + 1, remote]);
+          const word = { remoteOffset: at, operation: "set", value: 0x01010101 * (place + 65) } as const;
+          expect(context.rmw({ to, remote, ...word, notify: NOTIFIED })).toBe(SUCCESS);
+          wanted.push([at, 4, place + 65, place + 65, remote]);
+          at += 8;
+        }
+        await until(context, () => noted.length === wanted.length);
+        expect(noted).toEqual(wanted);
+        // What comes behind them, of an answer too, finds no more of them.
+        await context.flush(TIMEOUT);
+        await context.call(to, CALL_BACK, null, TIMEOUT);
+        expect(noted.length).toBe(wanted.length);
+      }));
+
+    it("an rmw ends the wait for its own word, or for another", () =>
+      withJob(2, async (given) => {
+        const { context } = given;
+        const { to, remote } = await regions(given, 64);
+        const own = awaited(context, to, 8, 5);
+        expect(context.rmw({ to, remote, remoteOffset: 8, operation: "add", value: 5, notify: true })).toBe(SUCCESS);
+        expect((await own)[8]).toBe(5);
+        const other = awaited(context, to, 32, 1);
+        const wide = { remoteOffset: 16, operation: "add", type: "u64", value: 2n ** 40n } as const;
+        expect(context.rmw({ to, remote, ...wide, notify: { remote, offset: 32 } })).toBe(SUCCESS);
+        expect([...(await other).subarray(16, 24)]).toEqual([0, 0, 0, 0, 0, 1, 0, 0]);
+      }));
+
+    it("this task waits for words of its own, by waitWordSync() too where it may block", () =>
+      withJob(2, async (given) => {
+        const { client, context } = given;
+        const { to } = await regions(given, 64);
+        const own = client.createRegion(64);
+        own.bytes.fill(9);
+        const ask = (value: number): void => {
+          const handle = new Float64Array([own.handle]);
+          expect(context.sendImmediate(to, PUT_BACK, Int32Array.of(40, value), handle)).toBe(SUCCESS);
+        };
+        ask(3);
+        expect(await context.waitWord(own, 40, (word) => word === 3, TIMEOUT)).toBe(3);
+        expect([own.bytes[0], own.bytes[39], own.bytes[44]]).toEqual([0, 0, 9]);
+        expect(await codeOf(context.waitWord(own, 40, (word) => word === 4, { timeout: 20 }))).toBe("PAMIR_TIMEDOUT");
+        ask(4);
+        const wait = () => context.waitWordSync(own, 40, (word) => word === 4, TIMEOUT);
+        if (client.capabilities.blockingWaits) expect(wait()).toBe(SUCCESS);
+        else expect(wait).toThrow(/Cross-Origin-Opener-Policy|must not block/);
+        expect(await context.waitWord(own, 40, (word) => word === 4, TIMEOUT)).toBe(4);
+      }));
+
+    it("a put that is refused changes no word, and tells nobody", () =>
+      withJob(2, async (given) => {
+        const { client, context } = given;
+        const { to, remote, read, local } = await regions(given, 64);
+        const stale = remote + 2 ** 21;
+        let noted = 0;
+        context.dispatch(NOTED, () => void noted++);
+        for (const notify of [NOTIFIED, { remote, offset: 60 }] as const) {
+          let result: number | undefined;
+          const onRemote = (_: unknown, code: number) => {
+            result = code;
+          };
+          const put = () => context.put({ to, local, remote: stale, bytes: 8, notify, onRemote });
+          if (client.capabilities.checksRemoteHandles) {
+            expect(put).toThrowError(expect.objectContaining({ code: "PAMIR_STALE" }));
+            continue;
+          }
+          expect(put()).toBe(SUCCESS);
+          await until(context, () => result !== undefined);
+          expect(result).toBe(ERROR);
+          expect(await codeOf(context.flush(TIMEOUT))).toBe("PAMIR_STALE");
+        }
+        // Behind it, one that is right.
+        expect(context.put({ to, local, remote, bytes: 8, notify: NOTIFIED })).toBe(SUCCESS);
+        await until(context, () => noted > 0);
+        expect(noted).toBe(1);
+        expect((await read()).every((byte) => byte === 0)).toBe(true);
       }));
   });
 

@@ -19,6 +19,10 @@ export const STREAM = 15;
 export const OPEN = 16;
 export const AWAIT_END = 17;
 export const RELEASE = 18;
+export const AWAIT_WORD = 22;
+export const NOTIFIED = 23;
+export const NOTED = 24;
+export const PUT_BACK = 25;
 /** @type {import("pamir").DispatchId<{ numbers: number[], held?: boolean }, { sum: number, task: number }>} */
 export const SUM = dispatchId(20, codecs.json(), codecs.json());
 /** @type {import("pamir").DispatchId<string, string>} */

@@ -4,6 +4,7 @@ import { attach, EAGAIN, SHUTDOWN, SUCCESS } from "pamir";
 import {
   ANSWER,
   AWAIT_END,
+  AWAIT_WORD,
   CALL_BACK,
   CLOSE,
   ECHO,
@@ -13,7 +14,10 @@ import {
   LARGE,
   LAST_WORDS,
   LATER,
+  NOTED,
+  NOTIFIED,
   OPEN,
+  PUT_BACK,
   READ,
   REGION,
   RELEASE,
@@ -73,6 +77,30 @@ context.dispatch(REGION, (message) => {
 context.dispatch(READ, ({ origin }) => {
   const payload = /** @type {import("pamir").MemRegion} */ (region).bytes.slice();
   check(context.send({ to: origin, dispatch: LARGE, payload, onLocal: () => {} }));
+});
+/** The region that was asked for. */
+const opened = () => /** @type {import("pamir").MemRegion} */ (region);
+
+// A call that is answered by what the region has once its word at an offset has a value.
+context.dispatch(AWAIT_WORD, async ({ header }) => {
+  const [offset = 0, wanted] = new Int32Array(header.slice().buffer);
+  const value = await context.waitWord(opened(), offset, (word) => word === wanted);
+  if (value !== wanted) throw new Error(`waited for ${wanted}, got ${value}`);
+  return opened().bytes.slice();
+});
+// What a put or rmw tells by a message goes back, with the first and the last of its bytes.
+context.dispatch(NOTIFIED, ({ origin, payload }) => {
+  const [offset = 0, bytes = 0] = new Int32Array(payload.slice().buffer);
+  const ends = [opened().bytes[offset] ?? -1, opened().bytes[offset + bytes - 1] ?? -1];
+  const header = Int32Array.of(offset, bytes, ...ends);
+  check(context.sendImmediate(origin, NOTED, header, payload.slice(8, 16)));
+});
+// Puts the region into another's, and tells by a word of that.
+context.dispatch(PUT_BACK, ({ origin, header, payload }) => {
+  const [offset = 0, value = 0] = new Int32Array(header.slice().buffer);
+  const remote = new Float64Array(payload.slice().buffer)[0] ?? 0;
+  const notify = /** @type {const} */ ({ remote, offset, operation: "set", value });
+  check(context.put({ to: origin, local: opened(), remote, bytes: offset, notify }));
 });
 context.dispatch(HOLD, (message) => {
   hold = headerWord(message);
