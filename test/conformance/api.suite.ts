@@ -275,6 +275,24 @@ export function apiSuite(suite: ApiSuite): void {
         expect(came).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
       }));
 
+    it("whose payload's buffer is transferred before it has gone come to ERROR, and what is behind them comes", () =>
+      withJob(2, async ({ client, context }) => {
+        const to = client.endpoint(1);
+        const results: number[] = [];
+        const onLocal = (_: unknown, result: number) => void results.push(result);
+        // It has no handler, and is too large to be kept without one: only a part of it goes.
+        const payload = new Uint8Array(6 * MIB);
+        expect(context.send({ to, dispatch: 3000, payload, onLocal, onRemote: onLocal })).toBe(SUCCESS);
+        structuredClone(payload.buffer, { transfer: [payload.buffer] });
+        const behind = context.call(to, 3000, pattern(100, 1), TIMEOUT);
+        // By a lane of its own: nothing more is read of the other.
+        const other = client.createContext();
+        expect(other.sendImmediate(to, LATER, Int32Array.of(3000))).toBe(SUCCESS);
+        expect(isPattern(await behind, 1)).toBe(true);
+        await until(context, () => results.length === 2);
+        expect(results).toEqual([ERROR, ERROR]);
+      }));
+
     it("go from task to task, and to the task itself", () =>
       withJob(4, async ({ client, context }) => {
         const came: number[] = [];
