@@ -67,6 +67,8 @@ interface RoomWish {
   readonly cookie: unknown;
   /** It is for a payload that is to be offered: room alone does not help. */
   readonly isOffer: boolean;
+  /** Bytes of the pending queue that make it need no memory; Infinity: it must not be there; -1: room alone helps. */
+  readonly held: number;
 }
 
 /** Bytes of one packet of a large message, at most. */
@@ -145,11 +147,6 @@ function isBroken({ payload, payloadBytes }: Instruction): boolean {
   return payload !== undefined && payload.length !== payloadBytes;
 }
 
-/** Bytes of room in the lane for a message of so many bytes. */
-function laneBytesOf(bytes: number, inBuffer: boolean): number {
-  return inBuffer ? Math.min(bytes, SEND_IMMEDIATE_MAX) : Math.min(bytes, RECV_IMMEDIATE_MAX);
-}
-
 /** Bytes of the body of the record that an instruction sends next, where every record that it sends fits in. */
 function nextBytes(instruction: Instruction, inBuffer: boolean): number {
   const { sent } = instruction;
@@ -171,6 +168,8 @@ export class Target {
   #wanted = -1;
   /** The last that was refused is to be offered, and has waited only for the target to take one of those before. */
   #isOfferRefused = false;
+  /** The last that was refused has only lacked memory, or this place in the pending queue: as RoomWish.held. */
+  #heldRefused = -1;
   /** Bytes of the payload for which a buffer is awaited; -1: none. */
   #bufferWanted = -1;
   /** Large payloads on their way to it. */
@@ -223,10 +222,29 @@ export class Target {
     }
     if (!this.isBusy) this.#outbox.busy++;
     const isOffer = this.#isOfferRefused && !this.#mayOffer;
+    this.#wishes.push({ bytes, onRoom, cookie, isOffer, held: this.#heldRefused });
     this.#isOfferRefused = false;
-    this.#wishes.push({ bytes, onRoom, cookie, isOffer });
+    this.#heldRefused = -1;
     if (!isOffer) this.#want(bytes);
     else this.#settle();
+  }
+
+  /** Bytes of room in the lane that a wish waits for. */
+  #laneBytes({ bytes, held }: RoomWish): number {
+    if (held < 0) return Math.min(bytes, this.fitsBuffer(bytes) ? SEND_IMMEDIATE_MAX : RECV_IMMEDIATE_MAX);
+    // What lacks memory, or a place in the pending queue, goes in a buffer or in packets: through any lane.
+    const { lanes } = this.#outbox;
+    const most = this.#lane === 0 ? lanes.smallBodyMax : lanes.recordBodyMax(this.#lane);
+    return Math.min(bytes, SEND_IMMEDIATE_MAX, most);
+  }
+
+  /** Whether a wish for which the lane has room may be told. */
+  #mayTell({ bytes, held }: RoomWish): boolean {
+    const { buffers, lanes, pendingBytes, pendingMax } = this.#outbox;
+    const inBuffer = this.fitsBuffer(bytes);
+    if (held < 0) return !inBuffer || buffers.mayTake(this.#flight, bytes);
+    if (pendingBytes + held <= pendingMax) return true;
+    return inBuffer ? buffers.hasMemory(this.#flight, bytes) : bytes <= lanes.recordBodyMax(this.#lane);
   }
 
   /** The first who is to be told of room. Who wants to offer something waits for that first, and holds up nobody behind. */
@@ -325,6 +343,7 @@ export class Target {
   submit(instruction: Instruction, copied: number, copyPayload: boolean, queue: boolean, isOwn = false): Result {
     const outbox = this.#outbox;
     if (this.#ended) return this.#complete(instruction, SHUTDOWN);
+    this.#heldRefused = -1;
     // A message of several packets that is begun has to be finished, so its place in the queue is made sure first.
     const fits = isOwn || (queue && outbox.pendingBytes + copied <= outbox.pendingMax);
     if (
@@ -343,8 +362,10 @@ export class Target {
         return this.#complete(instruction, SHUTDOWN);
       }
       if (state === LANE_UNREAD) return this.#later(instruction, copied, copyPayload, fits);
+      const held = queue && copied <= outbox.pendingMax ? copied : Number.POSITIVE_INFINITY;
       // It could go in packets, but has no place in the pending queue to be finished from. Nothing rings for memory.
       if (state === LANE_NO_MEMORY && !fits && totalOf(instruction) > RECV_IMMEDIATE_MAX) {
+        this.#heldRefused = held;
         outbox.retrySoon = true;
         return EAGAIN;
       }
@@ -352,8 +373,12 @@ export class Target {
       const waits = isOwn && instruction.dispatch !== DISPATCH_ID_CALL;
       // It would go in packets, once the pending queue had a place for it.
       const comesToFit = this.#lane !== 0 && queue && copied <= outbox.pendingMax;
+      if (state === LANE_NO_MEMORY && !fits && comesToFit) this.#heldRefused = held;
       if (state === LANE_NO_MEMORY && !waits && !comesToFit) return this.#refused(state, 0);
       if (state === LANE_LATER || state === LANE_NO_MEMORY) outbox.retrySoon = true;
+    } else if (this.#pending.length === 0 && this.#reserved === undefined && queue && !fits) {
+      // What goes in packets alone waits for its place, whatever room there is.
+      this.#heldRefused = copied;
     }
     return this.#later(instruction, copied, copyPayload, fits);
   }
@@ -448,9 +473,10 @@ export class Target {
     let told = 0;
     for (let wish = this.#nextWish; wish !== undefined; wish = this.#nextWish) {
       const { onRoom, cookie } = wish;
-      const inBuffer = this.fitsBuffer(wish.bytes);
-      const bytes = laneBytesOf(wish.bytes, inBuffer);
+      const bytes = this.#laneBytes(wish);
       const state = this.#ensure(bytes);
+      // By now there may be memory for a lane that takes it whole.
+      if (bytes < wish.bytes && wish.bytes <= RECV_IMMEDIATE_MAX && wish.held >= 0) this.#ensure(wish.bytes);
       if (state === LANE_LATER) this.#outbox.retrySoon = true;
       if (state === LANE_LATER) return told;
       if (state === LANE_FULL || (state === LANE_READY && kernel.laneRoom(this.#lane) < bytes)) {
@@ -458,8 +484,10 @@ export class Target {
         if (this.#wanted < 0) this.#want(bytes);
         return told;
       }
-      if (state === LANE_READY && inBuffer && !this.#outbox.buffers.mayTake(this.#flight, wish.bytes)) {
+      if (state === LANE_READY && !this.#mayTell(wish)) {
         this.#wantBuffer(wish.bytes);
+        // Nothing rings for memory of others, nor for the pending queue.
+        if (wish.held >= 0) this.#outbox.retrySoon = true;
         return told;
       }
       this.#wishes.splice(this.#wishes.indexOf(wish), 1);
@@ -477,7 +505,9 @@ export class Target {
     const { lanes, kernel, buffers } = this.#outbox;
     if (this.#reserved !== undefined) return false;
     if (this.#bufferWanted >= 0) {
-      if (!buffers.mayTake(this.#flight, this.#bufferWanted)) return false;
+      const first = this.#pending.length === 0 ? this.#nextWish : undefined;
+      if (first === undefined ? !buffers.mayTake(this.#flight, this.#bufferWanted) : !this.#mayTell(first))
+        return false;
       if (!this.isBusy) this.#settle();
       return true;
     }
@@ -486,7 +516,7 @@ export class Target {
     const next = this.#pending.first;
     if (next?.offer !== undefined && !this.#mayOffer) return false;
     const wish = this.#nextWish;
-    const wished = wish === undefined ? this.#wanted : laneBytesOf(wish.bytes, this.fitsBuffer(wish.bytes));
+    const wished = wish === undefined ? this.#wanted : this.#laneBytes(wish);
     const bytes = next === undefined ? Math.min(this.#wanted, wished) : nextBytes(next, this.#goesInBuffer(next));
     if (lane === 0 || kernel.laneRoom(lane) < Math.min(bytes, lanes.recordBodyMax(lane))) return false;
     this.#settle();

@@ -109,6 +109,8 @@ export class Buffers {
   #waiting = 0;
   /** The heap had no piece for a buffer, and the pool has given nothing back since. */
   #isCramped = false;
+  /** Free pages of the heap then. */
+  #crampedAt = 0;
 
   constructor(
     kernel: Kernel,
@@ -159,7 +161,10 @@ export class Buffers {
     return slot;
   }
 
-  /** Whether take() would give a buffer, as far as one can tell without taking memory for it. */
+  /**
+   * Whether take() would give a buffer, as far as one can tell without taking memory for it. With nothing in flight it is
+   * true: if there is no memory, the payload goes in packets.
+   */
   mayTake(flight: Flight, bytes: number): boolean {
     const slots = this.#slots;
     if (slots === undefined) return true;
@@ -171,6 +176,28 @@ export class Buffers {
     if (slots.heads[size] !== END) return true;
     const fits = !this.#isCramped && this.#bytes + bytesOf(size) <= this.share;
     return fits && isToSpare(this.#kernel, this.#map, bytesOf(size));
+  }
+
+  /** As mayTake(), for a payload that must not go in packets: whether there is memory. */
+  hasMemory(flight: Flight, bytes: number): boolean {
+    if (!this.fits(bytes)) return false;
+    const size = bytesOf(sizeOf(pagesOf(bytes)));
+    const slots = this.#slots;
+    if (slots === undefined) return this.#hasToSpare(PAGE_SIZE + size);
+    if (!this.mayTake(flight, bytes)) return false;
+    this.#harvestAll(slots);
+    // take() frees what is idle of other sizes where it needs memory.
+    if (slots.heads.some((first) => first !== END)) return true;
+    if (slots.free === END || this.#bytes + size > this.share) return false;
+    // What other tasks have freed since may have made a piece that is large enough.
+    const isCramped = this.#isCramped && this.#kernel.heapFreePages(this.#map.job) === this.#crampedAt;
+    return !isCramped && this.#hasToSpare(size);
+  }
+
+  #hasToSpare(bytes: number): boolean {
+    if (isToSpare(this.#kernel, this.#map, bytes)) return true;
+    this.#reclaim();
+    return isToSpare(this.#kernel, this.#map, bytes);
   }
 
   /** Bytes that a target takes in buffers now: of a payload of more, none is certain to be taken. */
@@ -308,14 +335,13 @@ export class Buffers {
   /** One more idle buffer of a size; false: there is no slot, or no memory for it. */
   #grow(slots: Slots, size: number): boolean {
     const bytes = bytesOf(size);
-    if (this.#bytes + bytes > this.share || slots.free === END) return false;
-    if (!isToSpare(this.#kernel, this.#map, bytes)) {
-      this.#reclaim();
-      if (!isToSpare(this.#kernel, this.#map, bytes)) return false;
-    }
+    if (this.#bytes + bytes > this.share || slots.free === END || !this.#hasToSpare(bytes)) return false;
     const extent = this.#allocate(bytes >>> PAGE_SHIFT);
     this.#isCramped = extent === OPEN_NO_MEMORY;
-    if (this.#isCramped) return false;
+    if (this.#isCramped) {
+      this.#crampedAt = this.#kernel.heapFreePages(this.#map.job);
+      return false;
+    }
     const slot = takeSlot(slots);
     slots.extents[slot] = extent;
     slots.sizes[slot] = size;
