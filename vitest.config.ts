@@ -5,13 +5,30 @@ import { leftOut, reportersFor, seed } from "./test/support/run-options.js";
 
 const isDeep = EFFORT === "deep";
 
+const ALL = "test/**/*.test.ts";
+const EXPLORED = "test/interleaving/**/*.test.ts";
+
+/** In test:deep one worker explores: threads that hand each other the turn take ten times as long where a third one wants a core. */
+const DEEP_PROJECTS = [
+  {
+    extends: true as const,
+    test: { name: "explored", include: [EXPLORED], maxWorkers: 1, sequence: { groupOrder: 0 } },
+  },
+  {
+    extends: true as const,
+    test: { name: "other", include: [ALL], exclude: [EXPLORED], maxWorkers: 2, sequence: { groupOrder: 1 } },
+  },
+];
+
 // Two workers: many tests start threads of their own.
 export default defineConfig({
   test: {
-    include: ["test/**/*.test.ts"],
     exclude: [...leftOut, "test/browser/**", "test/pages/**"],
-    // In test:deep one: threads that hand each other the turn take ten times as long where a third one wants a core.
-    maxWorkers: isDeep ? 1 : 2,
+    maxWorkers: 2,
+    ...(isDeep ? { projects: DEEP_PROJECTS } : { include: [ALL] }),
+    // To load the sources anew takes longer than the tests of most files do.
+    isolate: false,
+    globalSetup: "./test/support/folder.ts",
     sequence: { sequencer: LongestFirst },
     runner: "./test/support/runner.ts",
     env: { PAMIR_SEED: seed },

@@ -33,6 +33,7 @@ import type { Handler } from "../../src/pami/dispatch.js";
 import type { ReceiveOptions } from "../../src/pami/intake.js";
 import { CANCELED, ERROR, type Result, SHUTDOWN, SUCCESS } from "../../src/pami/result.js";
 import type { Letter } from "../../src/transport/courier.js";
+import { scaled, stepsOf } from "../support/effort.js";
 import { type Posted, postedJob } from "../support/posted.js";
 import { randomOf } from "../support/random.js";
 import { replayNote, SEED } from "../support/seed.js";
@@ -440,7 +441,7 @@ describe.each(KERNELS.map((kernels) => ({ kernels })))("$kernels", ({ kernels })
       const whole = transfer(kernels, asked);
       const steps = await whole.settle();
       whole.close();
-      for (let at = 0; at < steps; at++) {
+      for (const at of stepsOf(steps)) {
         const one = transfer(kernels, asked);
         const { job, origin, target, told } = one;
         for (let i = 0; i < at; i++) await one.step();
@@ -488,7 +489,7 @@ describe.each(KERNELS.map((kernels) => ({ kernels })))("$kernels", ({ kernels })
       const steps = await whole.settle();
       whole.close();
       let canceled = 0;
-      for (let at = 0; at < steps; at++) {
+      for (const at of stepsOf(steps)) {
         const abort = new AbortController();
         const one = transfer(kernels, {
           ...asked,
@@ -548,7 +549,7 @@ describe.each(KERNELS.map((kernels) => ({ kernels })))("$kernels", ({ kernels })
     `whatever the other side says of a transfer: no byte beside the destination, and others go on (${replayNote()} + %i)`,
     async (more) => {
       const random = randomOf(SEED + more);
-      for (let round = 0; round < 60; round++) {
+      for (let round = 0; round < scaled(60); round++) {
         const way = WAYS[random(4)] as Way;
         const one = transfer(kernels, {
           way,

@@ -1,9 +1,16 @@
 import type { launch } from "pamir";
-import { vi } from "vitest";
+import { afterAll, vi } from "vitest";
 import type { Faults } from "../../src/wire/simulated.js";
 import { launchNetworked, type NetworkedLaunch } from "../support/launch-networked.js";
 import { replayNote, SEED } from "../support/seed.js";
 import { apiSuite } from "./api.suite.js";
+
+// Other test files of this worker have the real package: neither they nor this one take a module that the other has loaded.
+vi.hoisted(() => vi.resetModules());
+afterAll(() => {
+  vi.doUnmock("pamir");
+  vi.resetModules();
+});
 
 // The tasks are on this thread: their pamir is the one of the tests, with an attach() that knows which task it is.
 vi.mock("pamir", async () => {

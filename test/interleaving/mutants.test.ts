@@ -4,7 +4,7 @@ import { expect, it } from "vitest";
 import { byEffort, sample } from "../support/effort.js";
 import { Explorer } from "./explore.js";
 import { changed, compiled, MUTANTS, misplaced, SCENARIOS_OF } from "./mutants.js";
-import { deepTasks, quickTasks } from "./plan.js";
+import { deepTasks, normalTasks, quickTasks, wideTasks } from "./plan.js";
 
 /** As in interleaving.test.ts: some go through scenarios for 55 s until one sees them. */
 const LIMIT = 600_000;
@@ -19,14 +19,15 @@ it("each mutant has its place in the sources", () => {
 });
 
 /** In this run: in test:deep all of them. */
-const drawn = sample(MUTANTS, byEffort({ quick: 1, normal: 10, deep: MUTANTS.length }), "mutants");
+const drawn = sample(MUTANTS, byEffort({ quick: 1, normal: 6, deep: MUTANTS.length }), "mutants");
 
 it.each(drawn.map((mutant) => [mutant.name, mutant] as const))("caught: %s", { timeout: LIMIT }, async (_, mutant) => {
   const explorer = await Explorer.start("wasm", await compiled(mutant), undefined, changed(mutant));
   try {
     const { scenarios = SCENARIOS_OF[mutant.file] ?? [] } = mutant;
     // Most are found soon, so what is quick comes first.
-    for (const task of [...scenarios.flatMap(quickTasks), ...scenarios.flatMap(deepTasks)]) {
+    const tasks = [quickTasks, normalTasks, wideTasks, deepTasks].flatMap((of) => scenarios.flatMap(of));
+    for (const task of tasks) {
       const { failure } = await explorer.explore(task);
       if (failure === undefined) continue;
       // What was found once is found again: by its schedule alone, and step for step.

@@ -31,12 +31,27 @@ export function scaled(cases: number): number {
   return Math.ceil(cases * byEffort({ quick: 0.2, normal: 0.5, deep: 3 }));
 }
 
+/** The numbers below `count`: in test:deep all, else some sixteen at even distances, from another one on with each seed. */
+export function stepsOf(count: number): readonly number[] {
+  const stride = byEffort({ quick: Math.ceil(count / 16), normal: Math.ceil(count / 16), deep: 1 });
+  const first = Math.abs(SEED) % stride;
+  return Array.from({ length: Math.ceil((count - first) / stride) }, (_, i) => first + i * stride);
+}
+
 /** A number that belongs to a text, as evenly as if it were drawn; the same in each run. */
 export function hashOf(text: string): number {
   let hash = 0x811c9dc5;
   for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193);
   return randomOf(hash)(2 ** 32);
 }
+
+/** Whether a test is in the part of so many that a run takes, where no runner of ours can choose before it is known. */
+export function isInPart(test: string, parts: Readonly<Record<Effort, number>>): boolean {
+  return hashOf(`${SEED} ${test}`) % byEffort(parts) === 0;
+}
+
+/** What a browser runs of the suites that Node runs too: their logic is the same there. */
+export const BROWSER_PARTS: Readonly<Record<Effort, number>> = { quick: 16, normal: 16, deep: 1 };
 
 /** So many of the items, in their order, drawn from the seed; another draw for each text. */
 export function sample<T>(items: readonly T[], count: number, text = ""): readonly T[] {

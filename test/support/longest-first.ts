@@ -3,11 +3,15 @@
 import { BaseSequencer, type TestSpecification } from "vitest/node";
 
 const LONGEST = [
+  /cli\/perf/,
   /interleaving\/interleaving/,
   /interleaving\/mutants/,
-  /simulation\/swarm/,
-  /api\/rma\.test/,
-  /api\/kills/,
+  /soak/,
+  /examples/,
+  /conformance\/(api|chains)/,
+  /simulation\/(swarm|whole)/,
+  /api\/(rma\.|rendezvous|engine\.|failure|kills|death)/,
+  /property\/relay/,
 ];
 
 const rank = ({ moduleId }: TestSpecification): number => {

@@ -7,7 +7,7 @@ import { ProgressReporter } from "./reporter.js";
 import { hasFile } from "./shard.js";
 
 /** Files of one folder that test:quick takes: to start a file takes as long as many of its tests. */
-const QUICK_FILES = 7;
+const QUICK_FILES = 5;
 
 const all = readdirSync("test", { recursive: true, encoding: "utf8" })
   .map((path) => `test/${path.replaceAll("\\", "/")}`)

@@ -11,23 +11,38 @@ declare module "vitest" {
   }
 }
 
-/**
- * Variants are tests of one title in several suites of a file. Of each test, a run takes so many; of a file, so many tests.
- * The tests of the API start threads: each of them takes as long as dozens of others.
- */
+const ALL = Number.POSITIVE_INFINITY;
+
+/** Files whose tests start processes, compilers or many threads, or go on for seconds: of these, a run takes so many. */
+const DEAR: readonly { readonly file: RegExp; readonly quick: number; readonly normal: number }[] = [
+  { file: /^test\/interleaving\/interleaving/, quick: ALL, normal: ALL },
+  { file: /^test\/(interleaving\/mutants|hosts)/, quick: 1, normal: ALL },
+  { file: /^test\/(cli|soak)\//, quick: 2, normal: 8 },
+  { file: /^test\/(examples|property\/relay|simulation\/scale|types)/, quick: 2, normal: 5 },
+  { file: /^test\/(api|conformance\/(api|network))/, quick: 3, normal: 16 },
+  { file: /^test\/conformance\/chains/, quick: 15, normal: 40 },
+  { file: /^test\/(docs\/blocks|property\/packets)/, quick: 3, normal: 9 },
+  { file: /^test\/pages\/(demo|bundles|lifecycle|frames|firefox)/, quick: 1, normal: 1 },
+  { file: /^test\/pages\//, quick: 1, normal: 3 },
+];
+
+/** Variants are tests of one title in several suites of a file. Of each test, a run takes so many; of a file, so many tests. */
 const LIMITS = {
-  quick: {
-    variants: () => 1,
-    tests: (file: string) => (isDear(file) ? 5 : isExplored(file) ? Number.POSITIVE_INFINITY : 20),
-  },
-  normal: { variants: (file: string) => (isCheap(file) ? 2 : 1), tests: () => Number.POSITIVE_INFINITY },
-  deep: { variants: () => Number.POSITIVE_INFINITY, tests: () => Number.POSITIVE_INFINITY },
+  quick: { variants: 1, tests: (file: string) => DEAR.find((one) => one.file.test(file))?.quick ?? 20 },
+  normal: { variants: 1, tests: (file: string) => DEAR.find((one) => one.file.test(file))?.normal ?? ALL },
+  deep: { variants: ALL, tests: () => ALL },
 };
 /** A person who runs some files by Vitest's own command wants all of them. */
 const limits = LIMITS[(process.env.PAMIR_EFFORT ?? "deep") as Effort];
-const isExplored = (file: string): boolean => file.startsWith("test/interleaving/");
-const isCheap = (file: string): boolean => /^test\/(boundary|conformance|differential)\//.test(file);
-const isDear = (file: string): boolean => /^test\/(api|cli|soak)\//.test(file);
+
+/** One suite for the same tests: of each of them, a run takes two files. */
+const KERNELS = ["wasm", "debug", "twin", "mixed", "straddle"].map((name) => `test/conformance/kernel.${name}.test.ts`);
+
+/** Whether a test is this file's to run, where others have the same. */
+function isTurnOf(file: string, name: string): boolean {
+  const place = KERNELS.indexOf(file);
+  return place < 0 || limits.variants === ALL || sample(KERNELS, 2, name).includes(file);
+}
 
 type Collected = (files: RunnerTestFile[]) => unknown;
 
@@ -56,8 +71,9 @@ function testsIn(tasks: readonly RunnerTask[], above = ""): Found[] {
 function chosen(file: RunnerTestFile): Set<RunnerTask> {
   const variants = new Map<string, Found[]>();
   for (const one of testsIn(file.tasks)) variants.set(one.name, [...(variants.get(one.name) ?? []), one]);
-  const each = limits.variants(file.name);
-  const drawn = [...variants].flatMap(([name, all]) => sample(all, each, `${file.name} ${name}`));
+  const drawn = [...variants].flatMap(([name, all]) =>
+    isTurnOf(file.name, name) ? sample(all, limits.variants, `${file.name} ${name}`) : [],
+  );
   return new Set(
     sample(drawn, limits.tests(file.name), file.name).flatMap(({ task, path }) =>
       hasTest(file.name, path) ? [task] : [],

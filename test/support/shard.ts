@@ -5,7 +5,10 @@ import { hashOf } from "./effort.js";
 const [shard, shards] = (process.env.PAMIR_SHARD ?? "1/1").split("/").map(Number) as [number, number];
 
 const isOurs = (text: string): boolean => hashOf(text) % shards === shard - 1;
-const isSpread = (file: string): boolean => /^test\/(api|interleaving)\/|\.deep\.test\.ts$/.test(file);
+const isSpread = (file: string): boolean =>
+  /^test\/(api|cli|conformance|interleaving|soak)\/|^test\/(examples|types|property\/(relay|packets))|\.deep\.test\.ts$/.test(
+    file,
+  );
 
 /** Whether a file has tests of this shard; all of them are, if it is short. */
 export function hasFile(file: string): boolean {
