@@ -1,5 +1,5 @@
 import { defineConfig } from "vitest/config";
-import { reportersFor, seed } from "./test/support/run-options.js";
+import { leftOut, reportersFor, seed } from "./test/support/run-options.js";
 
 const report = process.env.PAMIR_PAGES_JSON;
 
@@ -7,6 +7,9 @@ const report = process.env.PAMIR_PAGES_JSON;
 export default defineConfig({
   test: {
     include: ["test/pages/**/*.test.ts"],
+    exclude: [...leftOut],
+    passWithNoTests: true,
+    runner: "./test/support/runner.ts",
     env: { PAMIR_SEED: seed },
     reporters: reportersFor(report),
     maxWorkers: 1,

@@ -1,9 +1,12 @@
-// npm run test:browser: the tests of test/browser and test/pages in a headless Chromium; where there is none, it says so.
+// The tests of test/browser and test/pages in a headless Chromium: `node scripts/test-browser.mjs normal|deep`. Where there is
+// none, it says so, and fails if PAMIR_REQUIRE_BROWSERS=1.
 import { spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { findChromium } from "./find-chromium.mjs";
+import { chooseSeed } from "./seed.mjs";
 
-const isRequired = process.argv.includes("--required");
+const [, , effort = "normal"] = process.argv;
+const isRequired = process.env.PAMIR_REQUIRE_BROWSERS === "1";
 const path = await findChromium();
 if (path === undefined) {
   console.log("not run: the tests in a browser; no Chromium is on the PATH, nor named by CHROME_PATH");
@@ -14,7 +17,13 @@ let failed = false;
 for (const config of ["vitest.browser.config.ts", "vitest.pages.config.ts"]) {
   const { status } = spawnSync(process.execPath, [vitest, "run", "--config", config], {
     stdio: "inherit",
-    env: { ...process.env, CHROME_PATH: path, ...(isRequired ? { PAMIR_REQUIRE_ALL: "1" } : {}) },
+    env: {
+      ...process.env,
+      CHROME_PATH: path,
+      PAMIR_EFFORT: effort,
+      PAMIR_SEED: chooseSeed(),
+      ...(isRequired ? { PAMIR_REQUIRE_ALL: "1" } : {}),
+    },
   });
   failed ||= status !== 0;
 }

@@ -40,9 +40,12 @@ const [part, parts] = (/^([1-9]\d*)\/([1-9]\d*)$/.exec(shard) ?? []).slice(1).ma
 if (part === undefined || parts === undefined || part > parts) refuse(`--shard is "${shard}": I/N, with I from 1 to N`);
 
 const vitest = fileURLToPath(new URL("../node_modules/vitest/vitest.mjs", import.meta.url));
-const { status } = spawnSync(process.execPath, [vitest, "run", ...files], {
-  stdio: "inherit",
-  cwd: fileURLToPath(new URL("..", import.meta.url)),
-  env: { ...process.env, PAMIR_EFFORT: effort, PAMIR_SHARD: shard, PAMIR_SEED: chooseSeed() },
-});
-process.exit(status ?? 1);
+const env = { ...process.env, PAMIR_EFFORT: effort, PAMIR_SHARD: shard, PAMIR_SEED: chooseSeed() };
+const cwd = fileURLToPath(new URL("..", import.meta.url));
+/** @returns the exit code */
+const run = (/** @type {string[]} */ ...args) =>
+  spawnSync(process.execPath, args, { stdio: "inherit", cwd, env }).status ?? 1;
+const status = run(vitest, "run", ...files);
+// What is named is not of the browser's tests: those have configurations of their own.
+const inBrowser = effort === "deep" && files.length === 0 ? run("scripts/test-browser.mjs", effort) : 0;
+process.exit(status || inBrowser);

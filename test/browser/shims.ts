@@ -1,5 +1,6 @@
 // Suites that are at home in Vitest, in a browser without it: what they import of Vitest and of Node is of our own.
 import { fileURLToPath } from "node:url";
+import { chooseSeed } from "../../scripts/seed.mjs";
 
 export { ISOLATION } from "../../scripts/serve.mjs";
 
@@ -23,6 +24,12 @@ export function shims(importers: RegExp) {
 
 /** The package that was built, as an app has it. */
 export const ALIAS = { pamir: fileURLToPath(new URL("../../dist/index.js", import.meta.url)) };
+
+/** The effort and the seed of the run, as pages and their workers have them: globals.ts. */
+export const ENVIRONMENT = {
+  "import.meta.env.PAMIR_EFFORT": JSON.stringify(process.env.PAMIR_EFFORT ?? "normal"),
+  "import.meta.env.PAMIR_SEED": JSON.stringify(chooseSeed()),
+};
 
 /** What Vite is to prepare before the first page is loaded. */
 export const DEPENDENCIES = ["buffer", "chai", "fast-check", "@vitest/expect"];

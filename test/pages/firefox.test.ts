@@ -7,7 +7,7 @@ import { createServer } from "vite";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { buildDemo } from "../../scripts/demo.mjs";
 import type { Outcome } from "../browser/isolated/conformance/vitest.js";
-import { ALIAS, DEPENDENCIES, ISOLATION, shims } from "../browser/shims.js";
+import { ALIAS, DEPENDENCIES, ENVIRONMENT, ISOLATION, shims } from "../browser/shims.js";
 import { filesOf, serve } from "./support.js";
 
 /** A Firefox on the PATH, or the one that FIREFOX_PATH names. */
@@ -51,6 +51,7 @@ describe.skipIf(executablePath === undefined && !isRequired)("Firefox", () => {
         plugins: [plugin],
         worker: { format: "es", plugins: () => [plugin] },
         optimizeDeps: { include: DEPENDENCIES },
+        define: ENVIRONMENT,
         resolve: { alias: ALIAS },
         server: { headers, port: 0 },
       });
@@ -71,9 +72,11 @@ describe.skipIf(executablePath === undefined && !isRequired)("Firefox", () => {
         const outcomes = (await page.evaluate("globalThis.outcomes ?? []")) as Outcome[];
         const last = `${outcomes.length} tests, then ${JSON.stringify(outcomes.at(-1))}; ${said.slice(-5).join("\n")}`;
         expect(isOver, `hangs: ${last}`).toBe(true);
-        await page.close();
         expect(outcomes.filter((outcome) => "error" in outcome)).toEqual([]);
-        expect(outcomes.length).toBeGreaterThan(least);
+        expect(await page.evaluate("globalThis.declared")).toBeGreaterThan(least);
+        expect(outcomes.length).toBeGreaterThan(0);
+        console.log(`Firefox: ${outcomes.length} tests of ${await page.evaluate("globalThis.declared")}`);
+        await page.close();
       } finally {
         await server.close();
       }

@@ -1,16 +1,21 @@
 // The suites on a page without Vitest: test/pages/firefox.test.ts reads what comes of them.
 import "../isolated/conformance/globals.js";
 import { apiSuite } from "../../conformance/api.suite.js";
+import { BROWSER_PARTS, byEffort, isInPart } from "../../support/effort.js";
 import { startWorker } from "../isolated/conformance/node.js";
 import { cases, HANGS_MS, type Outcome, run } from "../isolated/conformance/vitest.js";
 import type { Report } from "../isolated/conformance/worker.js";
 
 const kernels = ["wasm", "ts"] as const;
 const outcomes: Outcome[] = [];
+/** How many tests there are; `outcomes` has those that were run. */
+let declared = 0;
 Object.assign(globalThis, { outcomes, isOver: false });
 
-apiSuite({ name: crossOriginIsolated ? "shared memory" : "messages", kernels });
-for (const one of cases) outcomes.push(await run(one));
+const many = byEffort({ quick: 20, normal: 20, deep: 200 });
+apiSuite({ name: crossOriginIsolated ? "shared memory" : "messages", kernels, many });
+declared += cases.length;
+for (const one of cases) if (isInPart(one.name, BROWSER_PARTS)) outcomes.push(await run(one));
 
 /** The kernels' own suites, in a worker. What waits for ever in there, or is not loaded, comes out here. */
 async function inWorker(group: string): Promise<void> {
@@ -28,7 +33,10 @@ async function inWorker(group: string): Promise<void> {
     worker.onerror = (event) => end(event.message || "the worker was not loaded");
     worker.onmessage = ({ data }: MessageEvent<Report>) => {
       clearTimeout(timer);
-      if ("over" in data) return resolve();
+      if ("over" in data) {
+        declared += data.of;
+        return resolve();
+      }
       timer = limit();
       if ("start" in data) return startWorker(data);
       outcomes.push({ ...data, name: `${group}: ${data.name}` });
@@ -38,4 +46,4 @@ async function inWorker(group: string): Promise<void> {
 }
 
 if (crossOriginIsolated) for (const group of ["wasm", "debug", "twin", "mixed"]) await inWorker(group);
-Object.assign(globalThis, { isOver: true });
+Object.assign(globalThis, { declared, isOver: true });

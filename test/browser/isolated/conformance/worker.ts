@@ -3,11 +3,12 @@ import "./globals.js";
 import { chainSuite } from "../../../conformance/chain.suite.js";
 import { kernelSuite } from "../../../conformance/kernel.suite.js";
 import { rmaSuite } from "../../../conformance/rma.suite.js";
+import { BROWSER_PARTS, isInPart } from "../../../support/effort.js";
 import type { Start } from "./node.js";
 import { cases, type Outcome, run } from "./vitest.js";
 
-/** What came of a test, or a worker that is to be started; `over`: how many tests there were. */
-export type Report = Outcome | Start | { readonly over: number };
+/** What came of a test, or a worker that is to be started; `over`: how many tests were run, of how many. */
+export type Report = Outcome | Start | { readonly over: number; readonly of: number };
 
 type Rig = Parameters<typeof kernelSuite>[1];
 
@@ -28,5 +29,6 @@ for (const rig of GROUPS[self.name] as readonly Rig[]) {
   chainSuite(name, rig);
 }
 
-for (const one of cases) postMessage((await run(one)) satisfies Report);
-postMessage({ over: cases.length } satisfies Report);
+const chosen = cases.filter(({ name }) => isInPart(name, BROWSER_PARTS));
+for (const one of chosen) postMessage((await run(one)) satisfies Report);
+postMessage({ over: chosen.length, of: cases.length } satisfies Report);
