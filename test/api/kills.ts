@@ -20,7 +20,7 @@ const ROWS: readonly { readonly kernels: readonly KernelName[]; readonly engine:
 export function killSuite(kills: number, timeout: number): void {
   describe(`${kills} kills in each row, at random moments, under traffic of every kind`, () => {
     const seed = chooseSeed();
-    const drawn = sample([...ROWS.entries()], byEffort({ quick: 1, normal: 2, deep: ROWS.length }), "kills");
+    const drawn = sample([...ROWS.entries()], byEffort({ quick: 1, normal: 1, deep: ROWS.length }), "kills");
     for (const [row, { kernels, engine }] of drawn) {
       it(`${kernels.join(" and ")}, engine ${engine} (PAMIR_SEED=${seed})`, { timeout }, async () => {
         const limits = { kernels, tasks: [3, 3], milliseconds: timeout, patience: 2 * PATIENCE } as const;
