@@ -27,6 +27,7 @@ export {
 export { extentPass, heapAllocate, heapFree, heapFreePages, heapInit, heapReclaim, regionAllocate } from "./heap";
 export {
   copyBytes,
+  fillBytes,
   laneAbort,
   laneCommit,
   laneInit,

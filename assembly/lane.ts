@@ -59,6 +59,11 @@ export function copyBytes(to: usize, from: usize, bytes: u32): void {
   memory.copy(to, from, bytes);
 }
 
+/** Stores the low byte of `value` into each of `bytes` bytes of the linear memory. */
+export function fillBytes(to: usize, value: u32, bytes: u32): void {
+  memory.fill(to, <u8>value, bytes);
+}
+
 /** Bytes that a record with a body of `bytes` takes in the ring. */
 export function recordSize(bytes: u32): u32 {
   return alignUp(bytes + RECORD_BODY_OFFSET, RECORD_GRANULE);

@@ -50,6 +50,7 @@ export interface Kernel {
 
   // lanes, the producer's side
   copyBytes(to: number, from: number, bytes: number): void;
+  fillBytes(to: number, value: number, bytes: number): void;
   laneInit(
     job: number,
     lane: number,

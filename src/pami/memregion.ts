@@ -49,7 +49,10 @@ interface Shared {
 
 /** A piece of the job's memory that its owner reads and writes as it likes, and others by one-sided operations. */
 export class MemRegion {
-  /** The region's bytes. After close() they may show anything. */
+  /**
+   * The region's bytes. After close() they may show anything. Their `fill()` is as fast as that of ordinary memory; that of
+   * other views of shared memory, their `subarray()` too, V8 does byte by byte.
+   */
   readonly bytes: Uint8Array<SharedArrayBuffer>;
   /** Bytes of the region. */
   readonly length: number;
@@ -304,6 +307,16 @@ export class RegionTable {
   #enter(index: number, extent: number, place: number, bytes: number, isOurs: boolean, isKept: boolean): MemRegion {
     const generation = this.#kernel.regionOpen(this.#map.job, index, place, bytes);
     const view = this.#memory.bytes.subarray(place, place + bytes);
+    // V8's fill() stores byte by byte into shared memory: 1 MiB in 370 µs; the kernel takes 10, and converts `value` alike.
+    // Not enumerable: the bytes compare equal to others.
+    Object.defineProperty(view, "fill", {
+      value: (value: number, start = 0, end = bytes) => {
+        if (end < start || end > bytes || start !== start >>> 0)
+          return this.#memory.bytes.fill.call(view, value, start, end);
+        this.#kernel.fillBytes(place + start, value, end - start);
+        return view;
+      },
+    });
     const shared = { closed: false, exposed: isOurs };
     const entry = { index, generation, pointer: place, length: bytes, extent, shared, isKept };
     const region = new MemRegion(view, index, generation, () => this.#close(entry), shared);

@@ -123,6 +123,43 @@ describe.each(ENGINE_VARIANTS)("$name", (variant) => {
         expect(new Set(regions.map(({ handle }) => handle)).size).toBe(regions.length);
       }));
 
+    it("fill() of their bytes does what that of ordinary bytes does, and stays within the region", () =>
+      withJob(variant, {}, ({ client }) => {
+        const regions = [4096, 4000, 4096].map((bytes) => client.createRegion(bytes));
+        const [before, { bytes }, after] = regions as [MemRegion, MemRegion, MemRegion];
+        before.bytes.fill(1);
+        after.bytes.fill(2);
+        const ranges: [start?: number, end?: number][] = [
+          [],
+          [0, 4000],
+          [3, 258],
+          [3, 259],
+          [17, 3001],
+          [-300],
+          [5, -5],
+          [0, 9999],
+          [3000, 20],
+          [4001],
+          [0.5, 999.5],
+          [Number.NaN, Number.POSITIVE_INFINITY],
+        ];
+        const ordinary = new Uint8Array(4000);
+        bytes.fill(0);
+        let value = 0;
+        for (const range of ranges) {
+          value++;
+          for (const given of [value, -value, value + 0.75, 2 ** 40 + value, Number.NaN]) {
+            expect(bytes.fill(given, ...range)).toBe(bytes);
+            ordinary.fill(given, ...range);
+            expect(sameBytes(bytes, ordinary)).toBe(true);
+          }
+        }
+        expect(() => bytes.fill(1n as unknown as number)).toThrow(TypeError);
+        expect(Object.keys(bytes)).toEqual(Object.keys(ordinary));
+        expect(before.bytes.every((byte) => byte === 1)).toBe(true);
+        expect(after.bytes.every((byte) => byte === 2)).toBe(true);
+      }));
+
     it("close once, by hand or by `using`; their bytes are used again once every context has advanced", () =>
       withPeer(variant, 8, ({ client, context, ask }) => {
         const free = 1024 ** 2;

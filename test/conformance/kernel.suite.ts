@@ -107,6 +107,19 @@ export function kernelSuite(name: string, options: RigOptions): void {
           expect(rig.read(pointer, 4)).toEqual([3, 4, 5, 6]);
         }
       });
+
+      it("fills bytes, at any place and of any number", () => {
+        const pointer = rig.map.heapBase;
+        for (const kernel of [producer, consumer]) {
+          for (let from = 0; from < 8; from++) {
+            for (let bytes = 0; bytes < 12; bytes++) {
+              rig.write(pointer, range(24));
+              kernel.fillBytes(pointer + from, 0x1ff, bytes);
+              expect(rig.read(pointer, 24)).toEqual(range(24).fill(0xff, from, from + bytes));
+            }
+          }
+        }
+      });
     });
 
     describe("bells", () => {

@@ -482,6 +482,7 @@ function operations(reference: Rig): Operations<State> {
             ];
             producer.clearBits(extent, b);
             producer.copyBytes(extent + to, extent + from, length);
+            producer.fillBytes(extent + from, a, to);
             return [...results, producer.loadWord(extent)];
           },
         };

@@ -61,6 +61,10 @@ export function twinLane({ words, bytes }: Memory, sync: Sync, { heapAllocate, i
     bytes.copyWithin(to >>> 0, from >>> 0, (from >>> 0) + length);
   }
 
+  function fillBytes(to: number, value: number, length: number): void {
+    bytes.fill(value, to >>> 0, (to >>> 0) + length);
+  }
+
   function recordSize(length: number): number {
     return (length + RECORD_BODY_OFFSET + RECORD_GRANULE - 1) & ~(RECORD_GRANULE - 1);
   }
@@ -279,6 +283,7 @@ export function twinLane({ words, bytes }: Memory, sync: Sync, { heapAllocate, i
 
   return {
     copyBytes,
+    fillBytes,
     recordSize,
     laneInit,
     laneOpen,
