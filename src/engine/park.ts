@@ -29,7 +29,7 @@ export interface Awaited {
   /** Makes progress, `rounds` looks at the most; whether the wait is over. */
   poll(rounds: number): boolean;
   /** Set by poll() where it found something. */
-  found?: boolean;
+  found: boolean;
   /** The last look before falling asleep: whether there is anything to do. */
   peek(): boolean;
   /** Whether something is awaited that nobody rings for, so that sleep must be short. */
@@ -37,7 +37,7 @@ export interface Awaited {
   /** What the spins of this wait, and of those like it, have come to. */
   readonly spins: Spins;
   /** Debug mode: called once the wait has lasted for `ParkerWitness.patience`. */
-  lasts?(): void;
+  readonly lasts?: (() => void) | undefined;
 }
 
 /** What a Parker tells of, beside its work. */
@@ -167,7 +167,7 @@ export class Parker {
       // An asynchronous wait of this thread may still sleep on the same bell.
       if (this.#sleepers === 0) this.#kernel.bellDisarm(this.#slot);
       if (awaited.poll(1)) return true;
-      if (this.#clock.now() >= deadline) return false;
+      if (deadline !== Number.POSITIVE_INFINITY && this.#clock.now() >= deadline) return false;
     }
   }
 
@@ -315,7 +315,7 @@ export class Parker {
   #spinOn(awaited: Awaited, milliseconds: number): boolean {
     const { job, tasks } = this.#map;
     const { spins } = awaited;
-    let won = awaited.found === true;
+    let won = awaited.found;
     let last = this.#clock.now();
     // Spinning pays only while nobody waits for the core: beyond that, whoever spins keeps others from answering.
     if (this.#kernel.spinEnter(job, this.#task, tasks) > this.#cores) {

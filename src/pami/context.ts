@@ -887,23 +887,36 @@ export class Context {
     if (!mayBlock) {
       throw new PamiError("PAMIR_WOULD_BLOCK", "advanceUntil() on a thread that must not block: await progress()");
     }
-    const interrupts = this.#host.interruptsTaken();
-    const isStopped = () => this.#closed || this.#host.interrupts() !== interrupts;
     // A condition may do something each time it is asked, as a lock by compare-set does: the first true must not be lost.
-    let satisfied = condition();
-    if (satisfied) return SUCCESS;
+    if (condition()) return SUCCESS;
     const { parker } = this.#host;
+    const interrupts = this.#host.interruptsTaken();
     // The same loop as a caller's of advance(), without an object for the wait: what mostly comes soon costs no more.
     const looked = timeout > 0 && parker.mayLook(this.#waits.spins, this.#spin, false);
     let found = false;
-    for (let look = 0; looked && look < SHORT_LOOKS && !isStopped(); look++) {
+    for (let look = 0; looked && look < SHORT_LOOKS && !this.#isInterrupted(interrupts); look++) {
       if (this.advance() > 0) found = true;
       if (!condition()) continue;
       parker.won(this.#waits.spins);
       return SUCCESS;
     }
-    const awaited: Awaited = {
-      poll: (rounds) => {
+    return this.#waitUntil(kind, condition, timeout, looked, found, interrupts);
+  }
+
+  /** What advanceUntil() does behind its first looks. @param interrupts those of before its begin */
+  #waitUntil(
+    kind: number,
+    condition: () => boolean,
+    timeout: number,
+    looked: boolean,
+    found: boolean,
+    interrupts: number,
+  ): Result {
+    const isStopped = () => this.#isInterrupted(interrupts);
+    let satisfied = false;
+    const awaited: Awaited = this.#waits.awaited(
+      kind,
+      (rounds) => {
         // True where the last look before the sleep has found it so.
         if (satisfied || isStopped()) return true;
         if (this.advance(rounds) > 0) awaited.found = true;
@@ -911,19 +924,23 @@ export class Context {
         // An interrupt is seen in an advance without events, and nobody rings for it again.
         return satisfied || isStopped();
       },
-      found,
       // Once more, now that the bell is armed: it may be about what others do, as to another context that it advances.
-      peek: () => {
+      () => {
         satisfied = condition();
         return satisfied || isStopped() || this.#hasWork();
       },
-      ...this.#waits.described(kind),
-    };
-    const over = parker.wait(awaited, timeout, this.#spin, looked);
+      found,
+    );
+    const over = this.#host.parker.wait(awaited, timeout, this.#spin, looked);
     if (satisfied) return SUCCESS;
     if (!over) return TIMEDOUT;
     this.#host.takeInterrupts();
     return INTERRUPTED;
+  }
+
+  /** Whether a wait ends without what it waits for. @param interrupts those of before its begin */
+  #isInterrupted(interrupts: number): boolean {
+    return this.#closed || this.#host.interrupts() !== interrupts;
   }
 
   /**

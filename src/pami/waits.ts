@@ -67,6 +67,7 @@ export class Waits {
   readonly #own: Waiting;
   /** What the spins of this context's waits have come to. */
   readonly spins = new Spins();
+  readonly #restless = () => this.#own.isRestless();
   /** progress() calls that have not ended. */
   #progressing = 0;
   /** Times that some of them ended because another wait did. */
@@ -160,11 +161,11 @@ export class Waits {
     let interrupts = this.#host.interruptsTaken();
     const isStopped = () => this.#own.isClosed() || this.#host.interrupts() !== interrupts;
     const isOver = () => calls.settled > 0 || calls.size === 0 || isStopped();
-    const awaited: Awaited = {
-      poll: (rounds) => isOver() || (this.#own.advance(rounds) > 0 && isOver()),
-      peek: () => isOver() || this.#own.hasWork(),
-      ...this.described(WAIT_CALL),
-    };
+    const awaited = this.awaited(
+      WAIT_CALL,
+      (rounds) => isOver() || (this.#own.advance(rounds) > 0 && isOver()),
+      () => isOver() || this.#own.hasWork(),
+    );
     while (calls.size > 0 && !this.#own.isClosed()) {
       calls.settled = 0;
       try {
@@ -226,11 +227,11 @@ export class Waits {
     let over = false;
     try {
       over = await this.#host.parker.waitAsync(
-        {
-          poll: (rounds) => !isStopped() && poll(rounds),
-          peek: () => isStopped() || isOver() || this.#own.hasWork(),
-          ...this.described(kind),
-        },
+        this.awaited(
+          kind,
+          (rounds) => !isStopped() && poll(rounds),
+          () => isStopped() || isOver() || this.#own.hasWork(),
+        ),
         milliseconds,
         this.#own.spin,
         isStopped,
@@ -249,11 +250,11 @@ export class Waits {
     throw new PamiError("PAMIR_TIMEDOUT", `${what}: not over after ${milliseconds} ms`);
   }
 
-  /** What every wait tells the parker. */
-  described(kind: number): Pick<Awaited, "kind" | "block" | "restless" | "spins" | "lasts"> {
-    const plain = { kind, block: this.#own.block, restless: () => this.#own.isRestless(), spins: this.spins };
+  /** What the parker is told of a wait. @param found whether the looks before it have found something */
+  awaited(kind: number, poll: (rounds: number) => boolean, peek: () => boolean, found = false): Awaited {
     const { debug } = this.#host;
-    return debug === undefined ? plain : { ...plain, lasts: () => debug.lasts(kind, this.#own.endpoint) };
+    const lasts = debug && (() => debug.lasts(kind, this.#own.endpoint));
+    return { kind, block: this.#own.block, poll, found, peek, restless: this.#restless, spins: this.spins, lasts };
   }
 }
 

@@ -42,6 +42,7 @@ function bench(build: Build, cores = 2) {
     peek: () => false,
     restless: () => false,
     spins: new Spins(),
+    found: false,
   };
   return {
     /** Looks of one wait of so many milliseconds, for what comes at the look of that number, or never. */

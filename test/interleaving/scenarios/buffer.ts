@@ -17,7 +17,7 @@ import type { World } from "../world.js";
 import { ORIGIN, PAGE, same } from "./support.js";
 
 /** What a wait tells beside; of no meaning here. */
-const WAIT = { kind: WAIT_ADVANCE_UNTIL, restless: () => false, spins: new Spins() };
+const WAIT = { kind: WAIT_ADVANCE_UNTIL, restless: () => false, spins: new Spins(), found: false };
 const [READER, WRITER] = [0, 1];
 /** What the writer writes into the buffer first, and then. */
 const [FIRST, SECOND] = [11, 22];

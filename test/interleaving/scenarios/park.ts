@@ -19,7 +19,7 @@ import { messages, ORIGIN, openAtStart, rest, same, send, smallLane, TARGET, tak
 
 const FOREVER = Number.POSITIVE_INFINITY;
 /** What a wait tells beside; of no meaning here. */
-const WAIT = { kind: WAIT_ADVANCE_UNTIL, restless: () => false, spins: new Spins() };
+const WAIT = { kind: WAIT_ADVANCE_UNTIL, restless: () => false, spins: new Spins(), found: false };
 
 /** Waits until the target has taken `count` messages; whether it has. */
 function await_(world: World, count: number, timeout = FOREVER): boolean {
