@@ -92,7 +92,7 @@ export class Parker {
   /** Where it is: ends the sleep. */
   #wake: (() => void) | undefined;
   /** The one sleep of this thread that does not block it; every asynchronous wait shares it. */
-  #asleep: Promise<void> | undefined;
+  #asleep: Promise<unknown> | undefined;
   #sleepers = 0;
   #doorbell: Doorbell | undefined;
   /** When the event loop had its last turn, as far as this knows. */
@@ -171,8 +171,17 @@ export class Parker {
     }
   }
 
-  /** As wait(), without blocking the thread. Who gives up makes `isStopped` true, and rings. */
-  async waitAsync(awaited: Awaited, timeout: number, spin: number, isStopped: () => boolean): Promise<boolean> {
+  /**
+   * As wait(), without blocking the thread. What ends it early makes `isStopped` true, and rings.
+   * @param spun whether the caller has called spin() for it already
+   */
+  async waitAsync(
+    awaited: Awaited,
+    timeout: number,
+    spin: number,
+    isStopped: () => boolean,
+    spun = false,
+  ): Promise<boolean> {
     const deadline = timeout === Number.POSITIVE_INFINITY ? timeout : this.#clock.now() + timeout;
     /** Set at the first sleep, and cleared behind the last: nothing is in the way of who is woken. */
     let timer: ReturnType<typeof setTimeout> | undefined;
@@ -183,15 +192,25 @@ export class Parker {
     const { patience } = this.#witness;
     const told = patience < timeout ? setTimeout(() => awaited.lasts?.(), patience) : undefined;
     try {
-      for (;;) {
-        if (this.spin(awaited, Math.min(spin, timeout))) return true;
+      for (let hasSpun = spun; ; hasSpun = false) {
+        if (!hasSpun && this.spin(awaited, Math.min(spin, timeout))) return true;
         if (isStopped()) return false;
         if (deadline !== Number.POSITIVE_INFINITY) {
           const left = deadline - this.#clock.now();
           if (left <= 0) return false;
           timer ??= setTimeout(timeUp, left);
         }
-        await this.#sleep(awaited);
+        // Each further promise between the ring and the caller takes a microsecond, where caches are cold.
+        const rung = this.#armAsync(awaited);
+        if (rung === undefined) {
+          // There is something to do: what the caller does meanwhile goes between.
+          await undefined;
+        } else {
+          const start = this.#clock.now();
+          const restless = this.#beginSleep(awaited, start);
+          await rung;
+          this.#endSleep(awaited, start, rung, restless);
+        }
         if (awaited.poll(1)) return true;
         if (isStopped()) return false;
         const turn = this.turn();
@@ -200,7 +219,8 @@ export class Parker {
     } finally {
       if (timer !== undefined) clearTimeout(timer);
       if (told !== undefined) clearTimeout(told);
-      await this.turn();
+      const turn = this.turn();
+      if (turn !== undefined) await turn;
     }
   }
 
@@ -219,23 +239,35 @@ export class Parker {
     this.turns = (this.turns + 1) & 0x7fffffff;
   }
 
-  /** Until the bell rings; undefined: there is something to do already. */
-  #sleep(awaited: Awaited): Promise<void> | undefined {
+  /** Arms the bell. Resolves when it rings; undefined: there is something to do already. */
+  #armAsync(awaited: Awaited): Promise<unknown> | undefined {
     const seen = this.#kernel.bellArm(this.#slot);
-    const rung = awaited.peek() ? undefined : this.#rung(seen);
-    if (rung !== undefined) return this.#sleepUntil(rung, awaited);
+    if (!awaited.peek()) {
+      // The one sleep of this thread: who sleeps next shares it.
+      this.#asleep ??= this.#bell(seen);
+      if (this.#asleep !== undefined) return this.#asleep;
+    }
     if (this.#sleepers === 0) this.#kernel.bellDisarm(this.#slot);
-    return this.turn();
+    return undefined;
   }
 
-  async #sleepUntil(rung: Promise<void>, awaited: Awaited): Promise<void> {
+  /** A sleep that does not block begins. Returns the timer that ends it where nothing rings. */
+  #beginSleep(awaited: Awaited, now: number): ReturnType<typeof setTimeout> | undefined {
     this.#sleepers++;
     this.#keepalive.begin();
-    const start = this.#clock.now();
-    this.#fallsAsleep(awaited, start);
-    const timer = awaited.restless() ? setTimeout(() => this.ring(), RESTLESS_MS) : undefined;
-    await rung;
+    this.#fallsAsleep(awaited, now);
+    return awaited.restless() ? setTimeout(() => this.ring(), RESTLESS_MS) : undefined;
+  }
+
+  /** That sleep is over. */
+  #endSleep(
+    awaited: Awaited,
+    start: number,
+    rung: Promise<unknown>,
+    timer: ReturnType<typeof setTimeout> | undefined,
+  ): void {
     if (timer !== undefined) clearTimeout(timer);
+    if (this.#asleep === rung) this.#asleep = undefined;
     this.#keepalive.end();
     this.#sleepers--;
     const now = this.#woke(awaited, start);
@@ -243,14 +275,6 @@ export class Parker {
     if (this.whyPrivate === "") this.#hadTurn(now);
     // Those who still sleep keep the flag up; the one outstanding wait is used again by whoever sleeps next.
     if (this.#sleepers === 0) this.#kernel.bellDisarm(this.#slot);
-  }
-
-  /** The one sleep of this thread that does not block it; undefined: it has rung already. */
-  #rung(seen: number): Promise<void> | undefined {
-    this.#asleep ??= this.#bell(seen)?.then(() => {
-      this.#asleep = undefined;
-    });
-    return this.#asleep;
   }
 
   /** Resolves when the bell rings; undefined: it has rung already. */

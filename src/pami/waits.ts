@@ -169,9 +169,9 @@ export class Waits {
     while (calls.size > 0 && !this.#own.isClosed()) {
       calls.settled = 0;
       try {
-        // Who is answered while it spins needs nothing of what a sleep takes.
+        // An answer during the spin needs nothing of what a sleep takes.
         if (parker.spin(awaited, this.#own.spin)) await parker.turn();
-        else await parker.waitAsync(awaited, calls.soonest - clock.now(), 0, isStopped);
+        else await parker.waitAsync(awaited, calls.soonest - clock.now(), 0, isStopped, true);
       } catch (error) {
         // A handler's, which is none of the callers': whoever handles what nobody handles has his turn.
         queueMicrotask(() => {
