@@ -22,7 +22,7 @@ import {
   WINDOW_RESULT_OFFSET,
 } from "../../assembly/layout.js";
 import { alignUp } from "../../assembly/seq.js";
-import { copyInto } from "../support/copy.js";
+import { copyInto, wasCut } from "../support/copy.js";
 import type { AbortSignalLike } from "../support/like.js";
 import type { Chains } from "../transport/chains.js";
 import type { Base } from "./base.js";
@@ -224,7 +224,7 @@ export class Offers {
     const { window, ring, offer } = offered;
     const room = this.#room(offered);
     if (ring === undefined || room <= 0) return;
-    if (offer.payload.length !== offer.bytes) {
+    if (wasCut(offer.payload, offer.bytes)) {
       this.#windows.stop(window, TRANSFER_BROKEN);
       return;
     }

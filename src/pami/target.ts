@@ -26,6 +26,7 @@ import {
 } from "../../assembly/layout.js";
 import type { Kernel, Memory } from "../kernel/kernel.js";
 import { type Clock, stampOf } from "../support/clock.js";
+import { wasCut } from "../support/copy.js";
 import { diagnostics } from "../support/diagnostics.js";
 import { Queue } from "../support/queue.js";
 import { type Buffers, type Flight, TAKE_LATER } from "../transport/buffers.js";
@@ -144,7 +145,7 @@ function totalOf({ header, payloadBytes }: Instruction): number {
 
 /** Whether the buffer of an instruction's payload was detached or shrunk since it was sent. */
 function isBroken({ payload, payloadBytes }: Instruction): boolean {
-  return payload !== undefined && payload.length !== payloadBytes;
+  return payload !== undefined && wasCut(payload, payloadBytes);
 }
 
 /** Bytes of the body of the record that an instruction sends next, where every record that it sends fits in. */

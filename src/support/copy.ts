@@ -15,3 +15,11 @@ export function copyInto(target: Uint8Array, offset: number, source: Uint8Array)
   if (source.length < NATIVE_BYTES || fill === undefined) target.set(source, offset);
   else fill.call(target, source, offset, offset + source.length);
 }
+
+/**
+ * Whether the buffer of a view that had so many bytes was detached or shrunk since. By `byteLength`: Node 20 gives
+ * the former `length` of a detached view in optimized code that resizable buffers have gone through too.
+ */
+export function wasCut(view: ArrayBufferView, bytes: number): boolean {
+  return view.byteLength !== bytes;
+}

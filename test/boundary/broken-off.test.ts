@@ -11,6 +11,7 @@ import { Client } from "../../src/pami/client.js";
 import type { Context } from "../../src/pami/context.js";
 import { ERROR, type Result, SUCCESS } from "../../src/pami/result.js";
 import type { SendParameters } from "../../src/pami/send.js";
+import { wasCut } from "../../src/support/copy.js";
 import { engineJob } from "../support/engine.js";
 import { NetworkedJob } from "../support/networked.js";
 import { portsJob, type RelayedJob } from "../support/relayed.js";
@@ -320,6 +321,25 @@ describe.each(TRANSPORTS)("%s: a payload whose buffer is", (_, make) => {
     expect(settled.toSorted()).toEqual(["first PamiError PAMIR_INVAL true", `second ${LARGE}`]);
     close();
   });
+});
+
+it("a view is cut once its buffer is detached or shrunk, also to code that is optimized for all kinds of buffers", () => {
+  const BYTES = 64;
+  const makers = [
+    () => new Uint8Array(new ArrayBuffer(BYTES)),
+    () => new Uint8Array(resizable(BYTES + 8), 8, BYTES),
+    () => new Uint8Array(new SharedArrayBuffer(BYTES)),
+  ];
+  const views = makers.map((make) => make());
+  let cut = 0;
+  for (let i = 0; i < 300_000; i++) if (wasCut(views[i % views.length] as Uint8Array, BYTES)) cut++;
+  expect(cut).toBe(0);
+  for (const { buffer } of views.slice(0, 2)) structuredClone(buffer, { transfer: [buffer as ArrayBuffer] });
+  expect(views.map((view) => wasCut(view, BYTES))).toEqual([true, true, false]);
+  const shrunk = resizable(BYTES + 8);
+  const view = new Uint8Array(shrunk, 8, BYTES);
+  shrunk.resize(BYTES + 7);
+  expect(wasCut(view, BYTES)).toBe(true);
 });
 
 /** Whether drain() comes to its end. */
