@@ -20,6 +20,8 @@ export const WAYS: readonly (Way & { readonly what: string })[] = [
 ];
 /** Packets to one node: who sees everything soon shuts others out, by an epoch of the far future. */
 const LIFE = 2500;
+/** Packets from which on each rule is broken by some of them: the rarest by one in 500. Of 2500 there may be none. */
+const EACH_RULE = 10_000;
 
 /** So many packets, to one node after the other. */
 export function fuzzMany(seed: number, count: number, { isKnowing, isFaithful, key }: Way): void {
@@ -40,6 +42,8 @@ export function fuzzMany(seed: number, count: number, { isKnowing, isFaithful, k
   }
   // It is no test where hostile packets all fall at the first hurdle, or some hurdle is never met.
   expect(rules[0]).toBeGreaterThan(count / 10);
+  expect(taken).toBeGreaterThan(count / 100);
+  if (count < EACH_RULE) return;
   for (const [rule, times] of rules.entries()) expect(times, `packets that break rule ${rule}`).toBeGreaterThan(0);
   const met = {
     none: ["foreign", "misnamed", "unknown", "stale", "unsealed", "repeated"],
@@ -47,5 +51,4 @@ export function fuzzMany(seed: number, count: number, { isKnowing, isFaithful, k
     all: ["foreign", "misnamed", "unknown", "stale", "unsealed", "replayed", "repeated"],
   }[key];
   for (const why of met) expect(dropped[why], why).toBeGreaterThan(0);
-  expect(taken).toBeGreaterThan(count / 100);
 }
