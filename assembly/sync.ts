@@ -79,11 +79,18 @@ function combine<T>(operation: u32, old: T, value: T): T {
   return value;
 }
 
-/** Wakes the owner of a task slot if it may be asleep; call it after the store that it shall see. */
+/**
+ * Wakes the owner of a task slot if it may be asleep; call it after the store that it shall see. The first caller takes the
+ * flag down: until the owner arms its bell again it is awake or on its way, and looks once more before it sleeps.
+ */
 export function ring(task: usize): void {
   // SYNC P (look): the store before this and this load are ordered, as are bellArm()'s store and the sleeper's last
   // look: one of the two sees the other. 11-23 ns for a notify without a sleeper are only paid while one is armed.
-  if (atomic.load<u32>(task + TASK_PARKED_OFFSET) != 0) ringAlways(task);
+  if (atomic.load<u32>(task + TASK_PARKED_OFFSET) == 0) return;
+  // SYNC P (rung): a wake on another core takes 14 us, so one is for all that comes until it is up. Before the ring: a flag
+  // that the owner has raised anew meanwhile is taken down with a ring behind it.
+  atomic.store<u32>(task + TASK_PARKED_OFFSET, 0);
+  ringAlways(task);
 }
 
 /** Wakes the owner of a task slot, armed or not. */

@@ -123,13 +123,17 @@ export function kernelSuite(name: string, options: RigOptions): void {
     });
 
     describe("bells", () => {
-      it("ring() rings an armed bell only", () => {
+      it("ring() rings an armed bell only, and once", () => {
         const task = rig.task(1);
         producer.ring(task);
         expect(rig.word(task + TASK_BELL_OFFSET)).toBe(0);
         expect(consumer.bellArm(task)).toBe(0);
         expect(rig.word(task + TASK_PARKED_OFFSET)).toBe(1);
         producer.ring(task);
+        expect(rig.word(task + TASK_PARKED_OFFSET)).toBe(0);
+        producer.ring(task);
+        expect(rig.word(task + TASK_BELL_OFFSET)).toBe(1);
+        expect(consumer.bellArm(task)).toBe(1);
         producer.ring(task);
         expect(rig.word(task + TASK_BELL_OFFSET)).toBe(2);
         expect(consumer.bellArm(task)).toBe(2);
@@ -533,6 +537,7 @@ export function kernelSuite(name: string, options: RigOptions): void {
         for (const task of range(3)) consumer.bellArm(rig.task(task));
         rig.send(lane, [1]);
         expect(bells()).toEqual([0, 1, 0]);
+        consumer.bellArm(rig.task(1));
         producer.laneSendWords(lane, 0, 0, 0, 0);
         expect(bells()).toEqual([0, 2, 0]);
         producer.laneReserve(lane, 4);

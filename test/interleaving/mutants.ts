@@ -173,6 +173,13 @@ export const MUTANTS: readonly Mutant[] = [
     replace: "    if (attending == 0xffffffff) return 1;\n",
   },
   {
+    name: "a ring takes the flag down behind the wake",
+    file: "sync.ts",
+    find: "  atomic.store<u32>(task + TASK_PARKED_OFFSET, 0);\n  ringAlways(task);\n",
+    replace: "  ringAlways(task);\n  atomic.store<u32>(task + TASK_PARKED_OFFSET, 0);\n",
+    scenarios: PARK_SCENARIOS,
+  },
+  {
     name: "the sleeper does not say that it may sleep",
     file: "sync.ts",
     find: "  atomic.store<u32>(task + TASK_PARKED_OFFSET, 1);\n",

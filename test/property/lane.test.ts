@@ -64,6 +64,7 @@ abstract class Step implements fc.Command<Model, Real> {
   run(model: Model, real: Real): void {
     const { rig, lane } = real;
     const head = rig.word(lane + LANE_HEAD_OFFSET);
+    rig.producer.bellArm(rig.task(1));
     this.act(model, real);
     // What is kept is the kernels' choice, within the bounds that the steps check; then it must fit all the rest.
     const next = rig.word(lane + LANE_NEXT_OFFSET);
@@ -279,7 +280,6 @@ describe.each<[Build, Build, Straddle | undefined]>([
       const rig = makeRig({ producer, consumer, straddle, contexts: 1 });
       const recordMax = long ? capacity - 16 : Math.max(32, capacity / 4);
       const lane = rig.openAt(start, 1, 0, capacity, recordMax);
-      rig.producer.bellArm(rig.task(1));
       const model: Model = {
         capacity,
         recordMax,

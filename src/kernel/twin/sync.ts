@@ -94,8 +94,12 @@ export function twinSync({ words, buffer }: Memory) {
   }
 
   function ring(task: number): void {
+    const parked = (task + TASK_PARKED_OFFSET) >>> 2;
     // SYNC P (look)
-    if (Atomics.load(words, (task + TASK_PARKED_OFFSET) >>> 2) !== 0) ringAlways(task);
+    if (Atomics.load(words, parked) === 0) return;
+    // SYNC P (rung)
+    Atomics.store(words, parked, 0);
+    ringAlways(task);
   }
 
   function ringAlways(task: number): void {
