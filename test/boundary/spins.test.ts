@@ -50,25 +50,29 @@ it("one in which another thread took the core counts twice", () => {
   expect(spins.backOff()).toBe(0.4);
 });
 
-it("one win ends a row of losses", () => {
+it("each win makes up for one loss", () => {
   const spins = clocked();
-  for (let i = 0; i < 5; i++) spins.lost();
+  for (let i = 0; i < 3; i++) spins.lost();
   expect(spins.pays()).toBe(false);
-  spins.pass(3.2);
+  spins.pass(0.8);
   expect(spins.pays()).toBe(true);
-  spins.won();
+  for (let i = 0; i < 2; i++) spins.won();
+  spins.lost();
+  expect(spins.backOff()).toBe(0.4);
+  for (let i = 0; i < 2; i++) spins.won();
+  expect(spins.pays()).toBe(true);
   spins.lost();
   expect(spins.backOff()).toBe(0.2);
 });
 
-it("four wins make up for a later loss, and no more than 32 are kept", () => {
+it("where no loss is left, four wins make up for a later one, and no more than 32 are kept", () => {
   const spins = clocked();
   for (let i = 0; i < 7; i++) spins.won();
   spins.lost();
   expect(spins.pays()).toBe(true);
   spins.lost();
   expect(spins.backOff()).toBe(0.2);
-  for (let i = 0; i < 1000; i++) spins.won();
+  for (let i = 0; i < 1001; i++) spins.won();
   for (let i = 0; i < 4; i++) {
     spins.lost(true);
     expect(spins.pays()).toBe(true);
