@@ -125,8 +125,8 @@ export const JOB_SIZE: u32 = 640;
 //    40  spinsLost  the task          dump      spins behind which it slept, or in which another thread took its core
 //    44  pooled     the task          dump      bytes of its pool of buffers
 //    48  kept       the task          dump      bytes of received buffers that it keeps
-//   128  parked     the task,         ringers   1 from its arming until it is awake, or the first ring: that       SYNC P
-//                  ringers                     wakes it, and takes the flag down for all that follow
+//   128  parked     the task,         ringers   1 from its arming until it is awake, or rung: the first     SYNC P
+//                   ringers                     ring takes the flag down, for all that follow
 //   256  bell       ringers           the task  what the task sleeps on; counts the rings                   SYNC P
 // ╘═════════════════════════════════════════════════════════════════════════════════════════════════════════════════╛
 export const TASK_STATE_OFFSET: u32 = 0;

@@ -190,8 +190,7 @@ export class Message {
    * @param destination ordinary or shared memory; yours again when `onComplete` is called, in a later `advance()`. What
    *   goes from a region into a region of this task is moved by the engine
    * @param onComplete called with `cookie` and SUCCESS; SHUTDOWN if the origin ended in the middle, CANCELED if it gave it
-   *   up, ERROR if a region was closed meanwhile, the origin's payload was
-   *   detached or shrunk, or the engine thread ended
+   *   up, ERROR if a region was closed meanwhile, the origin's payload was detached or shrunk, or the engine thread ended
    * @param options where it stays with its origin until then: how fast the engine moves it, and a signal that gives it up
    * @throws PAMIR_INVAL, PAMIR_TOO_LARGE
    */

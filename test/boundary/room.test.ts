@@ -47,13 +47,20 @@ function rigOf(clients: readonly Client[], pendingBytes: number, between: () => 
   /** Sends as large a payload, which the pending queue would copy. */
   const send = (to: Context, bytes = LARGE, queue = true): Result =>
     origin.send({ to: to.endpoint, dispatch: WHOLE, payload: new Uint8Array(bytes), queue });
+  /** Turns in which both targets read, until something has come about. */
+  const turnUntil = async (isOver: () => boolean): Promise<void> => {
+    for (let turns = 0; !isOver(); turns++) {
+      expect(turns).toBeLessThan(100);
+      await turn(target, other);
+    }
+  };
   const told: Result[] = [];
   const whenRoom = (bytes = LARGE): void =>
     origin.whenRoom(target.endpoint, bytes, (_, result) => void told.push(result));
   const close = (): void => {
     for (const client of clients) client.close();
   };
-  return { ours, theirs, origin, target, other, turn, send, told, whenRoom, close, came: () => came };
+  return { ours, theirs, origin, target, other, turn, turnUntil, send, told, whenRoom, close, came: () => came };
 }
 
 function shared(kernel: KernelName, pendingBytes = 0) {
@@ -146,7 +153,7 @@ describe.each(["wasm", "ts"] as const)("whenRoom() behind a large send that was 
 
   it.each([LARGE, 10 * KIB])("waits for a place in the pending queue for %i bytes, without memory", async (bytes) => {
     const rig = shared(kernel, 300 * KIB);
-    const { target, other, turn, send, told, whenRoom, close } = rig;
+    const { target, other, turn, turnUntil, send, told, whenRoom, close } = rig;
     fillHeap(rig);
     await turn(target, other);
     expect(send(other, 295 * KIB)).toBe(SUCCESS);
@@ -154,16 +161,10 @@ describe.each(["wasm", "ts"] as const)("whenRoom() behind a large send that was 
     whenRoom(bytes);
     await turn(target);
     expect(told).toEqual([]);
-    for (let turns = 0; told.length === 0; turns++) {
-      expect(turns).toBeLessThan(100);
-      await turn(target, other);
-    }
+    await turnUntil(() => told.length > 0);
     expect(told).toEqual([SUCCESS]);
     expect(send(target, bytes)).toBe(SUCCESS);
-    for (let turns = 0; rig.came() < 4; turns++) {
-      expect(turns).toBeLessThan(100);
-      await turn(target, other);
-    }
+    await turnUntil(() => rig.came() === 4);
     close();
   });
 });
@@ -175,17 +176,14 @@ it("whenRoom() waits for a place in the pending queue where tasks share no memor
     2 * MIB,
     between,
   );
-  const { target, other, turn, send, told, whenRoom, close } = rig;
+  const { target, other, turn, turnUntil, send, told, whenRoom, close } = rig;
   await turn(target, other);
   expect(send(other, 2 * MIB - LARGE + 1)).toBe(SUCCESS);
   expect(send(target)).toBe(EAGAIN);
   whenRoom();
   await turn(target);
   expect(told).toEqual([]);
-  for (let turns = 0; told.length === 0; turns++) {
-    expect(turns).toBeLessThan(100);
-    await turn(target, other);
-  }
+  await turnUntil(() => told.length > 0);
   expect(told).toEqual([SUCCESS]);
   expect(send(target)).toBe(SUCCESS);
   close();
