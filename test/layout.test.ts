@@ -190,10 +190,6 @@ describe("the wasm module", () => {
     expect(ids).toContain(10); // code: the parser has read it to the end
   });
 
-  it("fits into 16 KB", () => {
-    expect(wasm.length).toBeLessThanOrEqual(16 * 1024);
-  });
-
   it("is the one that the library contains", () => {
     expect(Buffer.from(readWasmHex(), "hex").equals(wasm)).toBe(true);
   });

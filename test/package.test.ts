@@ -6,6 +6,7 @@ import { dirname, join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { build } from "esbuild";
 import { expect, test } from "vitest";
+import { BUNDLE_MAX, WASM_MAX } from "../scripts/bounds.mjs";
 
 /** Paths of the tarball's files. */
 const paths = (
@@ -80,12 +81,7 @@ test("what package.json exports is there, and nothing is depended on at run time
   expect(dependencies).toBeUndefined();
 });
 
-// 30 KB are for messages, 5 for one-sided operations, 2 for browsers and deaths, 3 for jobs without shared memory, 6 for
-// calls, streams and tasks that come later, 8 for traces, debug mode, what a dump says, and contexts that close, 8 for self-pacing transfers,
-// 10 for the engine thread, 6 of them its source, a string, which has the engine's part of the twin for hosts without wasm,
-// 1 for bounds on what others say, 4 for buffers, kept and given regions, 8 for arguments that are checked, failures that are
-// told, waits that learn and puts that notify, 1 for messages that are broken off.
-test("the bundle of import 'pamir' is at most 93 KB minified and gzipped, the wasm at most 18 KB", async () => {
+test(`the bundle of import "pamir" is at most ${BUNDLE_MAX} bytes minified and gzipped, the wasm ${WASM_MAX}`, async () => {
   const { outputFiles } = await build({
     entryPoints: ["dist/index.js"],
     bundle: true,
@@ -93,8 +89,8 @@ test("the bundle of import 'pamir' is at most 93 KB minified and gzipped, the wa
     format: "esm",
     write: false,
   });
-  expect(gzipSync((outputFiles[0] as { contents: Uint8Array }).contents).length).toBeLessThanOrEqual(93_000);
-  expect(statSync("dist/pamir.wasm").size).toBeLessThanOrEqual(18_000);
+  expect(gzipSync((outputFiles[0] as { contents: Uint8Array }).contents).length).toBeLessThanOrEqual(BUNDLE_MAX);
+  expect(statSync("dist/pamir.wasm").size).toBeLessThanOrEqual(WASM_MAX);
 });
 
 test("pamir/port is at most 3 KB more, and has no second copy of the library", async () => {

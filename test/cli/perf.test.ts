@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
 import { within } from "../../src/cli/perf/peers.js";
+import { TESTS } from "../../src/cli/perf/plan.js";
 import { parseList } from "../../src/cli/perf/processors.js";
 import { jsonOf, type Report, textOf } from "../../src/cli/perf/report.js";
 import { byEffort, sample } from "../support/effort.js";
@@ -46,6 +47,29 @@ describe("a run that does not end", () => {
   });
 });
 
+const REPORT: Report = {
+  pamir: "0.1.0",
+  node: "v20",
+  cpu: "a processor",
+  date: "",
+  handoff_ns: [50],
+  void: false,
+  results: [],
+  handoff: "wasm",
+  pinned: [],
+  repeated: 0,
+  skipped: [],
+  ratios: [],
+  notes: [],
+};
+
+it.each(TESTS.filter(({ figure }) => figure === "bandwidth"))("shows $name in bytes, the median too", ({ name }) => {
+  const noLatency = { p50_ns: null, p90_ns: null, p99_ns: null, p999_ns: null, gcs: null };
+  const rates = { messages_per_s: 1000, bytes_per_s: 4e9, min: 3e9, max: 5e9, handoff_ns: 50 };
+  const result = { test: name, system: "pamir-wasm", bytes: 4_000_000, runs: 3, ...noLatency, ...rates };
+  expect(textOf({ ...REPORT, results: [result] }, false)).toMatch(/4.00 GB\/s .* 3.00 GB\/s – 5.00 GB\/s/);
+});
+
 it("shows goals only where they are asked for", () => {
   const ratio = {
     what: "am_lat 8 B against openmpi",
@@ -56,21 +80,7 @@ it("shows goals only where they are asked for", () => {
     hoped: "≤ 0.5",
     met: true,
   };
-  const report: Report = {
-    pamir: "0.1.0",
-    node: "v20",
-    cpu: "a processor",
-    date: "",
-    handoff_ns: [50],
-    void: false,
-    results: [],
-    handoff: "wasm",
-    pinned: [],
-    repeated: 0,
-    skipped: [],
-    ratios: [ratio],
-    notes: [],
-  };
+  const report: Report = { ...REPORT, ratios: [ratio] };
   const goals = /goal|hoped|met\b|≤/;
   for (const show of [textOf, jsonOf]) {
     expect(show(report, false)).toContain(ratio.what);

@@ -4,6 +4,7 @@ import { Table } from "console-table-printer";
 import { VERSION } from "pamir";
 import { type Cell, median, type Outcome } from "./conduct.js";
 import { figureOf, type Ratio, ratiosOf } from "./goals.js";
+import { TESTS } from "./plan.js";
 
 /** A row of the report: medians over the runs; `min` and `max` are of the figure that the test is about. */
 export interface Result {
@@ -118,7 +119,7 @@ export function withUnit(value: number | null, unit: "ns" | "/s" | "B/s"): strin
 
 function unitOf({ test, p50_ns }: Result): "ns" | "/s" | "B/s" {
   if (p50_ns !== null) return "ns";
-  return test === "am_bw" ? "B/s" : "/s";
+  return TESTS.find(({ name }) => name === test)?.figure === "bandwidth" ? "B/s" : "/s";
 }
 
 function figure(result: Result): number | null {
