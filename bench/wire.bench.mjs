@@ -18,14 +18,14 @@ const MESSAGES = quick ? 50_000 : 1_000_000;
 const BATCH = 256;
 const JOB = 1;
 
-/** @typedef {typeof import("../src/wire/sessions.js") & typeof import("../src/kernel/kernel.js") & typeof import("../src/kernel/wasm.js") & typeof import("../src/kernel/twin/index.js") & typeof import("../test/simulation/figures.js")} Modules */
+/** @typedef {typeof import("../src/session/sessions.js") & typeof import("../src/kernel/kernel.js") & typeof import("../src/kernel/wasm.js") & typeof import("../src/kernel/twin/index.js") & typeof import("../test/simulation/figures.js")} Modules */
 
 /** @returns {Promise<Modules>} */
 async function internals() {
   const folder = mkdtempSync(join(tmpdir(), "pamir-bench-"));
   const outfile = join(folder, "wire.mjs");
   const names = [
-    "src/wire/sessions",
+    "src/session/sessions",
     "src/kernel/kernel",
     "src/kernel/wasm",
     "src/kernel/twin/index",

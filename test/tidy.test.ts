@@ -71,29 +71,19 @@ it("finds the files that the rules are about", () => {
 });
 
 describe("imports point one way", () => {
-  const LAYOUT = ["assembly/layout", "assembly/seq", "assembly/layout-hash"];
-  /** What the files of each folder of src/ may import from, themselves aside. */
-  const ARROWS: Record<string, string[]> = {
-    support: [],
-    kernel: [...LAYOUT, "src/support/", "src/generated/"],
-    memory: [...LAYOUT, "src/kernel/"],
-    engine: [...LAYOUT, "src/support/", "src/kernel/", "src/memory/"],
-    wire: [...LAYOUT, "src/support/", "src/kernel/"],
-    seal: [...LAYOUT, "src/wire/"],
-    transport: [...LAYOUT, "src/support/", "src/kernel/", "src/memory/", "src/engine/"],
-    pami: [...LAYOUT, "src/support/", "src/kernel/", "src/memory/", "src/engine/", "src/transport"],
-    launch: [
-      ...LAYOUT,
-      "src/generated/",
-      "src/support/",
-      "src/kernel/",
-      "src/memory/",
-      "src/engine/",
-      "src/transport",
-      "src/pami/",
-    ],
-    port: ["src/index"],
+  /** What a word in the table's last column stands for. */
+  const GROUPS: Record<string, string[]> = {
+    nothing: [],
+    layout: ["assembly/layout", "assembly/seq", "assembly/layout-hash"],
+    "src/index.ts": ["src/index"],
   };
+  /** The table of src/README.md: what the files of each folder may import from, themselves aside. */
+  const ARROWS = Object.fromEntries(
+    [...text("src/README.md").matchAll(/^\| `src\/(\w+)\/` +\|[^|]+\| ([^|]+?) +\|$/gm)].map(([, folder, words]) => [
+      folder as string,
+      (words as string).split(", ").flatMap((word) => GROUPS[word.replaceAll("`", "")] ?? [`src/${word}/`]),
+    ]),
+  );
 
   rule("assembly/ imports nothing from outside of it", () =>
     assembly.flatMap(imports).flatMap(({ from, to }) => (dirname(to) === "assembly" ? [] : [`${from} imports ${to}`])),
@@ -104,21 +94,50 @@ describe("imports point one way", () => {
   );
 
   for (const [folder, allowed] of Object.entries(ARROWS)) {
+    if (folder === "cli") continue;
     rule(`src/${folder} imports only ${allowed.join(", ") || "nothing of src/"}`, () =>
       src
-        .filter((path) => path.startsWith(`src/${folder}/`) || path === `src/${folder}.ts`)
+        .filter((path) => path.startsWith(`src/${folder}/`))
         .flatMap(imports)
         .filter(({ name, to }) => name.startsWith(".") && !to.startsWith(`src/${folder}/`))
-        .filter(
-          ({ to }) => !allowed.some((prefix) => (prefix.startsWith("src/") ? to.startsWith(prefix) : to === prefix)),
-        )
+        .filter(({ to }) => !allowed.some((one) => (one.endsWith("/") ? to.startsWith(one) : to === one)))
         .map(({ from, to }) => `${from} imports ${to}`),
     );
   }
 
-  rule("every folder of src/ has its arrows in this test", () =>
+  rule("each folder imports only folders above it in the table", () => {
+    const order = Object.keys(ARROWS);
+    return order.flatMap((folder, i) =>
+      (ARROWS[folder] ?? [])
+        .filter((one) => one.startsWith("src/") && one.endsWith("/") && order.indexOf(one.slice(4, -1)) >= i)
+        .map((one) => `src/${folder} may import ${one}`),
+    );
+  });
+
+  rule("no file imports itself by way of others", () => {
+    const next = new Map(
+      src.map((path) => [
+        path.replace(/\.ts$/, ""),
+        imports(path)
+          .filter(({ name }) => name.startsWith("."))
+          .map(({ to }) => to),
+      ]),
+    );
+    const circles: string[] = [];
+    const done = new Set<string>();
+    const walk = (file: string, way: readonly string[]): void => {
+      if (way.includes(file)) circles.push([...way.slice(way.indexOf(file)), file].join(" → "));
+      if (done.has(file) || way.includes(file)) return;
+      for (const to of next.get(file) ?? []) walk(to, [...way, file]);
+      done.add(file);
+    };
+    for (const file of next.keys()) walk(file, []);
+    return circles;
+  });
+
+  rule("every folder of src/ has a row in the table of src/README.md", () =>
     readdirSync(join(root, "src"), { withFileTypes: true })
-      .filter((entry) => entry.isDirectory() && !["generated", "cli"].includes(entry.name) && !(entry.name in ARROWS))
+      .filter((entry) => entry.isDirectory() && entry.name !== "generated" && !(entry.name in ARROWS))
       .map(({ name }) => name),
   );
 
@@ -158,15 +177,13 @@ describe("some things have one home", () => {
       .flatMap((path) => matches(path, code(path), /\b(Atomics|atomic)\./)),
   );
 
-  rule(
-    "time and chance come from src/support, so that a simulation can own them (src/engine/park.ts: setTimeout)",
-    () =>
-      src
-        .filter((path) => !/^src\/(support|cli)\//.test(path))
-        .flatMap((path) => {
-          const own = path === "src/engine/park.ts" ? code(path).replace(/\bsetTimeout\b/g, "") : code(path);
-          return matches(path, own, /\b(Date\.now|Math\.random|performance\.now|setTimeout|setInterval)\b/);
-        }),
+  rule("time and chance come from src/support, so that a simulation can own them (src/node/park.ts: setTimeout)", () =>
+    src
+      .filter((path) => !/^src\/(support|cli)\//.test(path))
+      .flatMap((path) => {
+        const own = path === "src/node/park.ts" ? code(path).replace(/\bsetTimeout\b/g, "") : code(path);
+        return matches(path, own, /\b(Date\.now|Math\.random|performance\.now|setTimeout|setInterval)\b/);
+      }),
   );
 
   rule("the twin has the functions of assembly/, in the same order, and returns no others", () =>

@@ -2,20 +2,19 @@
 
 import { JOB_HASH_OFFSET, JOB_MAGIC, JOB_MAGIC_OFFSET } from "../../assembly/layout.js";
 import { LAYOUT_HASH } from "../../assembly/layout-hash.js";
+import { PamiError, show } from "../core/error.js";
+import { TaskErrors } from "../core/task-errors.js";
 import { VERSION } from "../generated/version.js";
 import { openMemory, type SharedMemory, selectKernel } from "../kernel/select.js";
 import { readMap } from "../memory/map.js";
+import { announceClose, interruptTask, markDead } from "../node/liveness.js";
+import { kernelIn, makeRoom, type Room } from "../node/memory.js";
 import { Client } from "../pami/client.js";
-import { PamiError, show } from "../pami/error.js";
-import { interruptTask, tellOfClose } from "../pami/notice.js";
-import { TaskErrors } from "../pami/task-errors.js";
 import { diagnostics } from "../support/diagnostics.js";
 import { after, type NodePort, nodeModule } from "../support/host.js";
 import type { MessagePortLike } from "../support/like.js";
-import { Ports } from "../transport/ports.js";
-import { Relay } from "../transport/relay.js";
-import { bury } from "./bury.js";
-import { kernelIn, makeRoom, type Room } from "./room.js";
+import { Ports } from "../transport/net/ports.js";
+import { Relay } from "../transport/net/proxy.js";
 import { isTaskName, type LastWord, type TaskNews, type TaskReport, TICKET, type Ticket } from "./ticket.js";
 
 /** A port through which `job.adopt` finds this thread: a Web Worker's, a MessageChannel's, or `parentPort`. */
@@ -235,8 +234,8 @@ export function relayedClientOf(
   const inner = selectKernel(kernelIn(room, ticket.kernel), shared, memory, ticket.module);
   const ports = new Ports(map.contexts, connect);
   const relay = new Relay(inner, memory, map, task, ports, {
-    bury: (ended) => bury(inner, map, ended),
-    retire: (ordinal) => tellOfClose(inner, map, ordinal),
+    markDead: (ended) => markDead(inner, map, ended),
+    retire: (ordinal) => announceClose(inner, map, ordinal),
     interrupt: () => interruptTask(inner, map, task),
   });
   const { kernel } = relay;

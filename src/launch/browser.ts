@@ -1,17 +1,16 @@
 // The monitor in a browser: on the thread that launched the job, a page's or a worker's, whose event loop goes on. No
 // event tells of a worker that was killed or has closed itself, but the Web Lock that each task holds is free then.
 import { TASK_CLOSED, TASK_STATE_OFFSET } from "../../assembly/layout.js";
+import { PamiError, show } from "../core/error.js";
+import type { TaskErrors } from "../core/task-errors.js";
 import { engineSource } from "../generated/engine.js";
 import type { Memory } from "../kernel/kernel.js";
 import { twinSync } from "../kernel/twin/sync.js";
 import { type MemoryMap, taskSlot } from "../memory/map.js";
-import { PamiError, show } from "../pami/error.js";
-import { interruptTask } from "../pami/notice.js";
-import type { TaskErrors } from "../pami/task-errors.js";
+import { interruptTask, markDead, markEngineDead } from "../node/liveness.js";
 import { after } from "../support/host.js";
-import type { Ports } from "../transport/ports.js";
-import type { Relay } from "../transport/relay.js";
-import { bury, buryEngine } from "./bury.js";
+import type { Ports } from "../transport/net/ports.js";
+import type { Relay } from "../transport/net/proxy.js";
 import type { EngineSetup } from "./engine-worker.js";
 import { errorOf } from "./failure.js";
 import type { Entry, Monitor, MonitorEvents, MonitorOrders, TaskExit } from "./monitor.js";
@@ -139,7 +138,7 @@ export function startBrowserMonitor(
     if (!adopted.delete(task)) (worker as Worker).terminate();
     const error = errorOf(exit);
     if (error !== undefined) errors?.write(task, error);
-    if (relayed === undefined) bury(sync, map, task);
+    if (relayed === undefined) markDead(sync, map, task);
     else relayed.relay.ended(task, left.has(task));
     if (!isShared) for (const other of running.keys()) deliver(other, { ended: task, hasLeft: left.has(task), error });
     events.ended(exit);
@@ -223,7 +222,7 @@ export function startBrowserMonitor(
   const stopEngine = engine && startEngine(engine, engineEnded);
 
   function engineEnded(error: string): void {
-    buryEngine(sync, map);
+    markEngineDead(sync, map);
     events.engineEnded(error);
   }
 

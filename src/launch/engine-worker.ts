@@ -1,9 +1,10 @@
 // The engine thread: a worker that serves all tasks of a job, and sleeps while there is nothing to do. It is started from a
 // string, so that no bundler can lose its file; by the monitor in Node, in a browser by the thread that launched the job.
-import { serve } from "../engine/serve.js";
+
 import { type Memory, memoryOf } from "../kernel/kernel.js";
 import type { SharedMemory } from "../kernel/select.js";
 import { twinEngineKernel } from "../kernel/twin/index.js";
+import { serve } from "../node/serve.js";
 import { nodeModule } from "../support/host.js";
 
 /** What the engine thread is started with. */

@@ -1,6 +1,6 @@
 // A task that failed: which end is a failure, and what is said of it.
-import { PamiError, show } from "../pami/error.js";
-import type { ErrorParts } from "../pami/task-errors.js";
+import { PamiError, show } from "../core/error.js";
+import type { ErrorParts } from "../core/task-errors.js";
 import type { TaskExit } from "./monitor.js";
 
 /** What is done when a task fails: `launch({ onError })`. */

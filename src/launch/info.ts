@@ -20,9 +20,9 @@ import { wasmAllowed } from "../kernel/select.js";
 import { hasWaitAsync } from "../kernel/twin/sync.js";
 import { wasmBytes } from "../kernel/wasm.js";
 import { MEMORY_BYTES_MAX, memoryMap } from "../memory/map.js";
+import { socketFolder } from "../observe/visible.js";
 import { hardwareThreads } from "../support/cores.js";
 import { isIsolated, isNode, processorName } from "../support/host.js";
-import { socketFolder } from "./visible.js";
 
 /**
  * What is possible here, with the same calls: `shared`, tasks on threads that share memory; `messages`, tasks that talk by

@@ -1,22 +1,20 @@
 // A job as the thread that launched it sees it.
 import { JOB_STARTED_OFFSET, TASK_DEAD, TASK_STATE_OFFSET } from "../../assembly/layout.js";
-import { hadEngineBegun, hasEngineThread } from "../engine/engine.js";
+import { checkInteger, PamiError, show } from "../core/error.js";
 import type { Kernel, KernelName, Memory } from "../kernel/kernel.js";
 import { type MemoryMap, taskSlot } from "../memory/map.js";
+import { announceEnds, hadEngineBegun, hasEngineThread, interruptTask, markEngineDead } from "../node/liveness.js";
+import { type Dump, dumpJob } from "../observe/dump.js";
+import { type Trace, traceOf } from "../observe/trace.js";
 import type { Client } from "../pami/client.js";
-import { type Dump, dumpJob } from "../pami/dump.js";
-import { checkInteger, PamiError, show } from "../pami/error.js";
-import { interruptTask, tellOfEnd } from "../pami/notice.js";
 import { systemClock } from "../support/clock.js";
 import { diagnostics } from "../support/diagnostics.js";
 import { failProcess, isNode } from "../support/host.js";
 import type { URLLike, WorkerLike } from "../support/like.js";
 import { promise } from "../support/promise.js";
-import { buryEngine } from "./bury.js";
 import { failureText, isFailure, type OnError } from "./failure.js";
 import type { AdoptTarget, Monitor, MonitorEvents, MonitorOrders, TaskExit } from "./monitor.js";
 import type { Ticket } from "./ticket.js";
-import { type Trace, traceOf } from "./trace.js";
 
 /** Options of `job.adopt`. */
 export interface AdoptOptions {
@@ -331,7 +329,7 @@ export class Job {
   /** Without its monitor a job has no tasks: whoever is not accounted for is dead. */
   #monitorEnded(error: string): void {
     const { kernel, map } = this.#parts;
-    if (map.engine) buryEngine(kernel, map);
+    if (map.engine) markEngineDead(kernel, map);
     const lost: number[] = [];
     for (let task = this.#joined; task < this.#tasks; task++) {
       if (this.#exits.has(task)) continue;
@@ -341,7 +339,7 @@ export class Job {
       this.#failed(exit);
       kernel.storeWord(taskSlot(map, task) + TASK_STATE_OFFSET, TASK_DEAD);
     }
-    if (lost.length > 0) tellOfEnd(kernel, map, lost);
+    if (lost.length > 0) announceEnds(kernel, map, lost);
     for (const { task, resolve } of this.#awaited) resolve(this.#exits.get(task) as TaskExit);
   }
 }

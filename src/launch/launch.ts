@@ -18,16 +18,18 @@ import {
   TASK_COUNT_MAX,
 } from "../../assembly/layout.js";
 import { LAYOUT_HASH } from "../../assembly/layout-hash.js";
+import { checkCallback, checkFlag, checkKeys, checkObject, checkSignal, type Keys } from "../core/check.js";
+import { checkInteger, PamiError, show } from "../core/error.js";
+import { TaskErrors } from "../core/task-errors.js";
 import { engineSource } from "../generated/engine.js";
 import { VERSION } from "../generated/version.js";
 import type { KernelName } from "../kernel/kernel.js";
 import { selectKernel, wasmAllowed } from "../kernel/select.js";
 import { wasmModule } from "../kernel/wasm.js";
 import { endpointsFit, type Limits, MEMORY_BYTES_MAX } from "../memory/map.js";
-import { checkCallback, checkFlag, checkKeys, checkObject, checkSignal, type Keys } from "../pami/check.js";
-import { checkDebug, type DebugOptions } from "../pami/debug.js";
-import { checkInteger, PamiError, show } from "../pami/error.js";
-import { TaskErrors } from "../pami/task-errors.js";
+import { kernelIn, makeRoom } from "../node/memory.js";
+import { checkDebug, type DebugOptions } from "../observe/debug.js";
+import { writeAtEnd } from "../observe/trace.js";
 import { hardwareThreads } from "../support/cores.js";
 import { diagnostics } from "../support/diagnostics.js";
 import { environment, isNode, nodeModule } from "../support/host.js";
@@ -39,9 +41,7 @@ import { hostModeOf, info } from "./info.js";
 import { type AdoptOptions, Job, type SpawnOptions } from "./job.js";
 import type { Entry, MonitorEvents, MonitorOrders, TaskExit } from "./monitor.js";
 import { startNodeMonitor } from "./node.js";
-import { kernelIn, makeRoom } from "./room.js";
 import { type Ticket, taskNames } from "./ticket.js";
-import { writeAtEnd } from "./trace.js";
 
 /** Options of `launch`. */
 export interface LaunchOptions {

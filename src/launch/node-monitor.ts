@@ -2,22 +2,21 @@
 // their end whatever the launching thread does. It marks the dead, mends what they held, and rings everybody. A worker
 // that somebody else has started holds one end of a channel: the other end, here, is closed when that worker is gone.
 import { TASK_ABSENT, TASK_CLOSED, TASK_STATE_OFFSET } from "../../assembly/layout.js";
+import { TaskErrors } from "../core/task-errors.js";
 import { memoryOf } from "../kernel/kernel.js";
 import type { SharedMemory } from "../kernel/select.js";
 import { twinSync } from "../kernel/twin/sync.js";
 import { readMap, taskSlot } from "../memory/map.js";
-import { dumpData } from "../pami/dump.js";
-import { interruptTask } from "../pami/notice.js";
-import { TaskErrors } from "../pami/task-errors.js";
+import { interruptTask, markDead, markEngineDead } from "../node/liveness.js";
+import { dumpData } from "../observe/dump.js";
+import { becomeVisible } from "../observe/visible.js";
 import { systemClock } from "../support/clock.js";
 import { after, type NodePort, nodeModule } from "../support/host.js";
 import { encodeText } from "../support/text.js";
-import { bury, buryEngine } from "./bury.js";
 import type { EngineSetup } from "./engine-worker.js";
 import { errorOf, failureText, isFailure, type OnError } from "./failure.js";
 import type { MonitorOrders, TaskExit } from "./monitor.js";
 import { type LastWord, TICKET, type Ticket } from "./ticket.js";
-import { becomeVisible } from "./visible.js";
 
 /** From the monitor to the launcher. */
 export type MonitorReport =
@@ -113,7 +112,7 @@ function startEngine({ source, module }: NonNullable<MonitorSetup["engine"]>): v
     failure = String(error);
   });
   worker.on("exit", () => {
-    buryEngine(sync, map);
+    markEngineDead(sync, map);
     parentPort?.postMessage({ engineEnded: failure } satisfies MonitorReport);
   });
   worker.unref();
@@ -184,7 +183,7 @@ function end(exit: TaskExit, shown?: string): void {
   if (isHeard) print(task, failureText(exit, onError, shown));
   const error = errorOf(exit);
   if (error !== undefined && errors !== undefined) new TaskErrors(errors).write(task, error);
-  bury(sync, map, task);
+  markDead(sync, map, task);
   parentPort?.postMessage({ ended: exit } satisfies MonitorReport);
   if (isHeard && onError === "abort" && !isAborted) {
     isAborted = true;

@@ -1,6 +1,7 @@
 // The monitor in Node: a worker started from a string, so that no bundler can lose its file.
+
+import { PamiError } from "../core/error.js";
 import { monitorSource } from "../generated/monitor.js";
-import { PamiError } from "../pami/error.js";
 import { type NodePort, nodeModule } from "../support/host.js";
 import type { Monitor, MonitorEvents } from "./monitor.js";
 import type { MonitorOrder, MonitorReport, MonitorSetup } from "./node-monitor.js";

@@ -1,10 +1,11 @@
 // What a task's worker is given at its start: everything that attach() needs.
+
+import type { ErrorParts } from "../core/task-errors.js";
 import type { KernelName } from "../kernel/kernel.js";
 import type { SharedMemory } from "../kernel/select.js";
-import type { DebugLimits } from "../pami/debug.js";
-import type { ErrorParts } from "../pami/task-errors.js";
+import type { RoomRequest } from "../node/memory.js";
+import type { DebugLimits } from "../observe/debug.js";
 import { uniqueName } from "../support/host.js";
-import type { RoomRequest } from "./room.js";
 
 /** Key of the ticket in a worker's `workerData`. */
 export const TICKET = "pamir:task";

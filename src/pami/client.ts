@@ -14,29 +14,31 @@ import {
   TASK_STATE_OFFSET,
   TASK_UP,
 } from "../../assembly/layout.js";
-import { Parker } from "../engine/park.js";
-import { Tracer } from "../engine/trace.js";
+import { checkFlag, checkKeys, checkSignal, type Keys, NO_OPTIONS } from "../core/check.js";
+import { checkEndpoint, contextOf, type Endpoint, endpointOf, taskOf } from "../core/endpoint.js";
+import { checkInteger, PamiError, show } from "../core/error.js";
+import type { MemRegion } from "../core/region.js";
+import type { TaskErrors } from "../core/task-errors.js";
 import type { Kernel, KernelName, Memory } from "../kernel/kernel.js";
 import { type MemoryMap, taskSlot } from "../memory/map.js";
+import { RegionTable } from "../memory/regions.js";
+import { announceClose, announceEnds, gracePeriods } from "../node/liveness.js";
+import { Parker } from "../node/park.js";
+import { Tracer } from "../node/tracer.js";
+import { Debug, type DebugLimits } from "../observe/debug.js";
+import { type Dump, dumpJob } from "../observe/dump.js";
+import { RegionWatch } from "../observe/watch.js";
+import { regionIfAny } from "../protocol/rendezvous/transfers.js";
 import { type Clock, systemClock } from "../support/clock.js";
 import { hardwareThreads } from "../support/cores.js";
 import { diagnostics } from "../support/diagnostics.js";
 import { processorName } from "../support/host.js";
 import { Keepalive } from "../support/keepalive.js";
-import { Buffers } from "../transport/buffers.js";
-import { DESK_BYTES } from "../transport/desk.js";
-import type { Relay } from "../transport/relay.js";
-import { checkFlag, checkKeys, checkSignal, type Keys, NO_OPTIONS } from "./check.js";
+import { DESK_BYTES } from "../transport/net/bounce.js";
+import type { Relay } from "../transport/net/proxy.js";
+import { Buffers } from "../transport/shm/buffers.js";
 import { Context, type ContextHost, type ContextOptions } from "./context.js";
-import { Debug, type DebugLimits } from "./debug.js";
-import { type Dump, dumpJob } from "./dump.js";
-import { checkEndpoint, contextOf, type Endpoint, endpointOf, taskOf } from "./endpoint.js";
-import { checkInteger, PamiError, show } from "./error.js";
-import { type MemRegion, RegionTable } from "./memregion.js";
-import { tellOfClose, tellOfEnd } from "./notice.js";
-import type { TaskErrors } from "./task-errors.js";
 import { checkTimeout, PROGRESS_KEYS, type ProgressOptions } from "./waits.js";
-import { regionIfAny } from "./window.js";
 
 /** What `client.query` answers, by name. */
 export interface Attributes {
@@ -158,7 +160,16 @@ export class Client {
     };
     const buffers = new Buffers(kernel, memory, map, task, () => this.#regions.reclaim(), makeBlock);
     const trim = () => buffers.trim();
-    this.#regions = new RegionTable(kernel, memory, map, task, parts.debug !== undefined, buffers.share, trim);
+    this.#regions = new RegionTable({
+      kernel,
+      memory,
+      map,
+      task,
+      grace: gracePeriods(kernel, map),
+      keptMax: buffers.share,
+      trim,
+      watch: parts.debug && new RegionWatch(task),
+    });
     this.#interrupts = kernel.loadWord(this.#slot + TASK_INTERRUPT_OFFSET);
     // SYNC D (up): pairs with those who look whether the task has ended.
     const state = kernel.exchangeIf(this.#slot + TASK_STATE_OFFSET, TASK_ABSENT, TASK_UP);
@@ -212,7 +223,7 @@ export class Client {
       contextClosed: (context, ordinal) => {
         this.#contexts.delete(context.index);
         if (!this.#closed) {
-          tellOfClose(kernel, map, ordinal);
+          announceClose(kernel, map, ordinal);
           parts.relay?.closeContext(ordinal);
         } else if (this.#contexts.size === 0) this.#leave();
       },
@@ -417,7 +428,7 @@ export class Client {
     const { kernel, map } = this.#parts;
     // SYNC D (closed): pairs with those who look whether the task has ended; then each is told to look.
     kernel.exchangeIf(this.#slot + TASK_STATE_OFFSET, TASK_UP, TASK_CLOSED);
-    tellOfEnd(kernel, map, [this.task]);
+    announceEnds(kernel, map, [this.task]);
     this.#host.parker.close();
     this.#parts.relay?.close();
     if (diagnostics.leave.hasSubscribers) diagnostics.leave.publish({ client: this });

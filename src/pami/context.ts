@@ -15,30 +15,37 @@ import {
   WAIT_ROOM,
   WAIT_WORD,
 } from "../../assembly/layout.js";
-import { ContextEngine } from "../engine/engine.js";
-import { type Awaited, SHORT_LOOKS } from "../engine/park.js";
-import type { Tracer } from "../engine/trace.js";
+import { checkFlag, checkFunction, checkKeys, checkObject, checkSignal, type Keys, NO_OPTIONS } from "../core/check.js";
+import { type DispatchId, encoded, numberOf, type TypedHandler, untyped } from "../core/codec.js";
+import { CompletionQueue } from "../core/completion.js";
+import type { DispatchHints, Handler } from "../core/dispatch.js";
+import type { Endpoint } from "../core/endpoint.js";
+import { endpointOf, nameOf, taskOf } from "../core/endpoint.js";
+import { checkInteger, PamiError, show } from "../core/error.js";
+import { bodyBytes } from "../core/message.js";
+import type { MemRegion } from "../core/region.js";
+import {
+  type Callback,
+  EAGAIN,
+  ENOMEM,
+  INTERRUPTED,
+  type Result,
+  SHUTDOWN,
+  SUCCESS,
+  TIMEDOUT,
+} from "../core/result.js";
+import { type Work, WorkQueue } from "../core/work.js";
 import type { Kernel, Memory } from "../kernel/kernel.js";
 import { contextBlock, isClosed, type MemoryMap, ordinalOf } from "../memory/map.js";
-import { diagnostics } from "../support/diagnostics.js";
-import type { AbortSignalLike } from "../support/like.js";
-import type { Buffers } from "../transport/buffers.js";
-import type { Chains } from "../transport/chains.js";
-import { ShmLanes } from "../transport/shm.js";
-import { bytesOf, Calls } from "./call.js";
-import { checkFlag, checkFunction, checkKeys, checkObject, checkSignal, type Keys, NO_OPTIONS } from "./check.js";
-import { type DispatchId, encoded, numberOf, type TypedHandler, untyped } from "./codec.js";
-import { CompletionQueue } from "./completion.js";
-import type { DispatchHints, Handler } from "./dispatch.js";
-import type { Endpoint } from "./endpoint.js";
-import { endpointOf, nameOf, taskOf } from "./endpoint.js";
-import { checkInteger, PamiError, show } from "./error.js";
-import type { MemRegion, RegionTable } from "./memregion.js";
-import { bodyBytes } from "./message.js";
-import { ObservedReceiver, TimedCompletions, TimedWork, TracedRma, TracedSender, Trail } from "./observed.js";
-import { checkSendHints, Receiver } from "./receive.js";
-import { Rendezvous } from "./rendezvous.js";
-import { type Callback, EAGAIN, ENOMEM, INTERRUPTED, type Result, SHUTDOWN, SUCCESS, TIMEDOUT } from "./result.js";
+import type { RegionTable } from "../memory/regions.js";
+import { ContextEngine } from "../node/engine.js";
+import { type Awaited, SHORT_LOOKS } from "../node/park.js";
+import type { Tracer } from "../node/tracer.js";
+import { ObservedReceiver, TimedCompletions, TimedWork, TracedRma, TracedSender, Trail } from "../observe/observed.js";
+import { bytesOf, Calls } from "../protocol/call.js";
+import { checkSendHints, Receiver } from "../protocol/eager/receiver.js";
+import { SEND_KEYS, Sender, type SendParameters, type TypedSendParameters } from "../protocol/eager/sender.js";
+import { Rendezvous } from "../protocol/rendezvous/rendezvous.js";
 import {
   PUT_KEYS,
   type PutParameters,
@@ -47,8 +54,12 @@ import {
   type RmwParameters,
   TRANSFER_KEYS,
   type TransferParameters,
-} from "./rma.js";
-import { SEND_KEYS, Sender, type SendParameters, type TypedSendParameters } from "./send.js";
+} from "../protocol/rma/rma.js";
+import { diagnostics } from "../support/diagnostics.js";
+import type { AbortSignalLike } from "../support/like.js";
+import type { Chains } from "../transport/net/remote-rendezvous.js";
+import type { Buffers } from "../transport/shm/buffers.js";
+import { ShmLanes } from "../transport/shm/lanes.js";
 import {
   checkProgress,
   checkTimeout,
@@ -59,7 +70,6 @@ import {
   type WaitOptions,
   Waits,
 } from "./waits.js";
-import { type Work, WorkQueue } from "./work.js";
 
 /** Options of `client.createContext`. */
 export interface ContextOptions {

@@ -1,16 +1,16 @@
 // The waits that do not block their thread: progress(), what awaits a condition, and calls, for which somebody advances.
 import { WAIT_CALL, WAIT_PROGRESS } from "../../assembly/layout.js";
-import type { Awaited, Parker } from "../engine/park.js";
-import { Spins } from "../engine/spins.js";
+import { checkKeys, checkSignal, type Keys, NO_OPTIONS } from "../core/check.js";
+import { type Endpoint, nameOf } from "../core/endpoint.js";
+import { PamiError, show } from "../core/error.js";
+import type { Awaited, Parker } from "../node/park.js";
+import { Spins } from "../node/spins.js";
+import type { Debug } from "../observe/debug.js";
+import { nameOfWait } from "../observe/dump.js";
+import type { Calls } from "../protocol/call.js";
 import type { Clock } from "../support/clock.js";
 import { nextTurn } from "../support/host.js";
 import type { AbortSignalLike } from "../support/like.js";
-import type { Calls } from "./call.js";
-import { checkKeys, checkSignal, type Keys, NO_OPTIONS } from "./check.js";
-import type { Debug } from "./debug.js";
-import { nameOfWait } from "./dump.js";
-import { type Endpoint, nameOf } from "./endpoint.js";
-import { PamiError, show } from "./error.js";
 
 /** Options of the waits. */
 export interface WaitOptions {

@@ -9,7 +9,7 @@ import { hkdf } from "@noble/hashes/hkdf.js";
 import { hmac } from "@noble/hashes/hmac.js";
 import { sha256 } from "@noble/hashes/sha2.js";
 import { TAG_BYTES } from "../../assembly/layout.js";
-import type { Handshake, Seal, Sealing } from "../wire/sealing.js";
+import type { Handshake, Seal, Sealing } from "../session/sealing.js";
 
 /** Bytes of a job key, at the least. */
 const JOB_KEY_BYTES = 32;

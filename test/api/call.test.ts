@@ -2,8 +2,8 @@
 import { getEventListeners } from "node:events";
 import { attach, codecs, dispatchId, SUCCESS } from "pamir";
 import { describe, expect, it } from "vitest";
-import { Calls } from "../../src/pami/call.js";
-import type { Endpoint } from "../../src/pami/endpoint.js";
+import type { Endpoint } from "../../src/core/endpoint.js";
+import { Calls } from "../../src/protocol/call.js";
 import {
   DATA,
   fillHeap,

@@ -27,6 +27,7 @@ import {
   WINDOW_TAIL_OFFSET,
   WINDOW_WRONG_OFFSET,
 } from "../../assembly/layout.js";
+import { ordinalAt, taskOf } from "../../src/core/endpoint.js";
 import {
   type Callback,
   type Client,
@@ -40,7 +41,6 @@ import {
 } from "../../src/index.js";
 import type { Kernel, KernelName } from "../../src/kernel/kernel.js";
 import { contextBlock, engineSlot, injectionFifo } from "../../src/memory/map.js";
-import { ordinalAt, taskOf } from "../../src/pami/endpoint.js";
 import { byEffort, SEED } from "../support/effort.js";
 import { type EngineJob, engineJob } from "../support/engine.js";
 import { PATIENCE, pattern, sameBytes } from "./support.js";

@@ -3,14 +3,14 @@
 // nothing before the test says so.
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
+import { ERROR, type Result, SUCCESS } from "../../src/core/result.js";
 import type { KernelName } from "../../src/kernel/kernel.js";
 import { selectKernel } from "../../src/kernel/select.js";
-import { makeRoom } from "../../src/launch/room.js";
 import type { Limits } from "../../src/memory/map.js";
+import { makeRoom } from "../../src/node/memory.js";
 import { Client } from "../../src/pami/client.js";
 import type { Context } from "../../src/pami/context.js";
-import { ERROR, type Result, SUCCESS } from "../../src/pami/result.js";
-import type { SendParameters } from "../../src/pami/send.js";
+import type { SendParameters } from "../../src/protocol/eager/sender.js";
 import { wasCut } from "../../src/support/copy.js";
 import { engineJob } from "../support/engine.js";
 import { NetworkedJob } from "../support/networked.js";

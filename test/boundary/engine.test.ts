@@ -1,13 +1,13 @@
 // The end of an engine thread, as its tasks find it: one that had begun, and one that never did.
 import { describe, expect, it } from "vitest";
 import { TASK_STATE_OFFSET, TASK_UP } from "../../assembly/layout.js";
+import { ERROR, type Result, SUCCESS } from "../../src/core/result.js";
 import type { KernelName } from "../../src/kernel/kernel.js";
 import { selectKernel } from "../../src/kernel/select.js";
-import { buryEngine } from "../../src/launch/bury.js";
-import { makeRoom } from "../../src/launch/room.js";
 import { engineSlot } from "../../src/memory/map.js";
+import { markEngineDead } from "../../src/node/liveness.js";
+import { makeRoom } from "../../src/node/memory.js";
 import { Client } from "../../src/pami/client.js";
-import { ERROR, type Result, SUCCESS } from "../../src/pami/result.js";
 
 const LIMITS = { tasks: 2, contexts: 1, laneBytes: 16384, heapBytes: 2 ** 23, engine: true };
 const BYTES = 2 ** 20;
@@ -49,9 +49,9 @@ describe.each<KernelName>(["wasm", "ts"])("%s", (name) => {
     const { map, kernel, origin, results, remote, destination, advance } = begun(name);
     advance();
     expect(results).toEqual({});
-    buryEngine(kernel, map);
+    markEngineDead(kernel, map);
     // The monitor may hear of its end twice.
-    buryEngine(kernel, map);
+    markEngineDead(kernel, map);
     expect(origin.advanceUntil(() => "fence" in results, { timeout: 10_000 })).toBe(SUCCESS);
     advance();
     expect(results).toEqual({ put: SUCCESS, fence: SUCCESS, sent: SUCCESS, received: SUCCESS });
@@ -63,7 +63,7 @@ describe.each<KernelName>(["wasm", "ts"])("%s", (name) => {
     kernel.storeWord(engineSlot(map) + TASK_STATE_OFFSET, TASK_UP);
     advance();
     expect(results).toEqual({});
-    buryEngine(kernel, map);
+    markEngineDead(kernel, map);
     advance();
     expect(results).toEqual({ put: ERROR, fence: ERROR, sent: ERROR, received: ERROR });
     expect(remote.bytes.every((byte) => byte === 0)).toBe(true);

@@ -1,9 +1,9 @@
 // How long a thread spins before it sleeps, counted in looks: by a clock that only stands where the test puts it.
 import { describe, expect, it } from "vitest";
 import { TASK_SPINS_LOST_OFFSET, TASK_SPINS_WON_OFFSET, WAIT_TIMED_OUT } from "../../assembly/layout.js";
-import { type Awaited, Parker } from "../../src/engine/park.js";
-import { Spins } from "../../src/engine/spins.js";
 import { taskSlot } from "../../src/memory/map.js";
+import { type Awaited, Parker } from "../../src/node/park.js";
+import { Spins } from "../../src/node/spins.js";
 import { Keepalive } from "../../src/support/keepalive.js";
 import { type Build, makeRig } from "../support/kernels.js";
 

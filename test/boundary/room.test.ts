@@ -3,14 +3,14 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import { TASK_SLEEPS_OFFSET } from "../../assembly/layout.js";
+import type { MemRegion } from "../../src/core/region.js";
+import { EAGAIN, type Result, SUCCESS } from "../../src/core/result.js";
 import type { KernelName } from "../../src/kernel/kernel.js";
 import { selectKernel } from "../../src/kernel/select.js";
-import { makeRoom } from "../../src/launch/room.js";
 import { type Limits, taskSlot } from "../../src/memory/map.js";
+import { makeRoom } from "../../src/node/memory.js";
 import { Client } from "../../src/pami/client.js";
 import type { Context } from "../../src/pami/context.js";
-import type { MemRegion } from "../../src/pami/memregion.js";
-import { EAGAIN, type Result, SUCCESS } from "../../src/pami/result.js";
 import { portsJob } from "../support/relayed.js";
 
 const KIB = 1024;

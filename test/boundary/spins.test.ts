@@ -1,6 +1,6 @@
 // Whether a wait spins: learned from what the last spins came to, by a clock that only stands where the test puts it.
 import { expect, it } from "vitest";
-import { Spins } from "../../src/engine/spins.js";
+import { Spins } from "../../src/node/spins.js";
 
 function clocked() {
   let now = 0;

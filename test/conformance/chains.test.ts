@@ -27,12 +27,12 @@ import {
   WINDOW_GENERATION_OFFSET,
   WINDOW_SLOTS,
 } from "../../assembly/layout.js";
+import type { Handler } from "../../src/core/dispatch.js";
+import type { ReceiveOptions } from "../../src/core/pacing.js";
+import { CANCELED, ERROR, type Result, SHUTDOWN, SUCCESS } from "../../src/core/result.js";
 import type { KernelName } from "../../src/kernel/kernel.js";
 import type { Context, ContextOptions } from "../../src/pami/context.js";
-import type { Handler } from "../../src/pami/dispatch.js";
-import type { ReceiveOptions } from "../../src/pami/intake.js";
-import { CANCELED, ERROR, type Result, SHUTDOWN, SUCCESS } from "../../src/pami/result.js";
-import type { Letter } from "../../src/transport/courier.js";
+import type { Letter } from "../../src/transport/net/frames.js";
 import { scaled, stepsOf } from "../support/effort.js";
 import { type Posted, postedJob } from "../support/posted.js";
 import { randomOf } from "../support/random.js";

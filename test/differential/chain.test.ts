@@ -315,7 +315,7 @@ function operations(reference: Rig): Operations<State> {
         };
       },
     },
-    tellEngine: {
+    notifyEngine: {
       weight: 2,
       choose: () => ({
         text: "the engine is told",

@@ -36,7 +36,7 @@ function sources(folder: string): string {
     .join("\n");
 }
 
-const declared = readFileSync("src/pami/error.ts", "utf8");
+const declared = readFileSync("src/core/error.ts", "utf8");
 const codes = [...declared.matchAll(/^ {2}\| "(PAMIR_\w+)"/gm)].map(([, code]) => code as string);
 const meanings = new Map(
   [...declared.matchAll(/^ \* - `(PAMIR_\w+)`: (.*(?:\n \* {3}.*)*)/gm)].map(([, code, said]) => [

@@ -88,7 +88,7 @@ function runToEnd(program: (world: World) => void, { engine = false }: Scenario)
 
 function runProgram(scenario: Scenario): void {
   const hasEnded = runToEnd(scenario.threads[me] as (world: World) => void, scenario);
-  if (scenario.bury !== undefined && turnstile.survive()) runToEnd(scenario.bury, scenario);
+  if (scenario.monitor !== undefined && turnstile.survive()) runToEnd(scenario.monitor, scenario);
   turnstile.end(!hasEnded);
 }
 

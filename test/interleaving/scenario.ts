@@ -7,7 +7,7 @@ export interface Scenario {
   /** Threads that may die, one in a schedule, at any step. */
   readonly mortal?: readonly number[];
   /** What is done for such a thread once it has died, in its place: what the monitor does. */
-  readonly bury?: (world: World) => void;
+  readonly monitor?: (world: World) => void;
   /** Whether the job has an engine thread. */
   readonly engine?: boolean;
   /** Threads that go on for ever, not the first: they are ended once the others are through and they sleep. */

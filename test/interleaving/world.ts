@@ -1,12 +1,12 @@
 // What a scenario sees: one job's memory, the kernels under exploration over it, and what the runtime builds on them.
 import { WAIT_TIMED_OUT } from "../../assembly/layout.js";
-import { Parker } from "../../src/engine/park.js";
 import type { Memory, PacketKernel } from "../../src/kernel/kernel.js";
 import type { MemoryMap } from "../../src/memory/map.js";
+import { Parker } from "../../src/node/park.js";
 import { Client } from "../../src/pami/client.js";
 import type { Clock } from "../../src/support/clock.js";
 import { Keepalive } from "../../src/support/keepalive.js";
-import { ShmLanes } from "../../src/transport/shm.js";
+import { ShmLanes } from "../../src/transport/shm/lanes.js";
 import { Rig } from "../support/kernels.js";
 import { AT, KIND, NOTES_MAX } from "./control.js";
 

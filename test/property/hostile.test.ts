@@ -15,9 +15,9 @@ import {
   RECORD_KIND_SHIFT,
   RECV_IMMEDIATE_MAX,
 } from "../../assembly/layout.js";
-import { taskOf } from "../../src/pami/endpoint.js";
-import { SUCCESS } from "../../src/pami/result.js";
-import type { Letter } from "../../src/transport/courier.js";
+import { taskOf } from "../../src/core/endpoint.js";
+import { SUCCESS } from "../../src/core/result.js";
+import type { Letter } from "../../src/transport/net/frames.js";
 import { fillHeap } from "../api/support.js";
 import { word } from "../support/arbitraries.js";
 import { type Networked, NetworkedJob } from "../support/networked.js";

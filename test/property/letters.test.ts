@@ -14,8 +14,8 @@ import {
   SEGMENT_TARGET_OFFSET,
 } from "../../assembly/layout.js";
 import { memoryOf } from "../../src/kernel/kernel.js";
-import type { Letter } from "../../src/transport/courier.js";
-import { Network } from "../../src/transport/network.js";
+import type { Letter } from "../../src/transport/net/frames.js";
+import { Network } from "../../src/transport/net/network.js";
 import { word } from "../support/arbitraries.js";
 import { randomOf } from "../support/random.js";
 import { assertProperty, replayNote } from "../support/seed.js";

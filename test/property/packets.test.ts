@@ -3,9 +3,9 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { type KernelName, launch } from "pamir";
 import { describe, expect, it } from "vitest";
+import { EAGAIN, ENOMEM, SUCCESS } from "../../src/core/result.js";
 import type { Limits } from "../../src/memory/map.js";
 import type { Context } from "../../src/pami/context.js";
-import { EAGAIN, ENOMEM, SUCCESS } from "../../src/pami/result.js";
 import { fillHeap } from "../api/support.js";
 import { NetworkedJob } from "../support/networked.js";
 import { randomOf } from "../support/random.js";

@@ -2,12 +2,12 @@
 // go through ports, or through a simulated network.
 import { describe, expect, it } from "vitest";
 import { PAGE_SIZE } from "../../assembly/layout.js";
+import { EAGAIN, SHUTDOWN, SUCCESS } from "../../src/core/result.js";
 import type { KernelName } from "../../src/kernel/kernel.js";
+import type { Faults } from "../../src/link/simulated.js";
 import type { Limits } from "../../src/memory/map.js";
 import type { Context } from "../../src/pami/context.js";
-import { EAGAIN, SHUTDOWN, SUCCESS } from "../../src/pami/result.js";
-import { DESK_BYTES } from "../../src/transport/desk.js";
-import type { Faults } from "../../src/wire/simulated.js";
+import { DESK_BYTES } from "../../src/transport/net/bounce.js";
 import { NetworkedJob } from "../support/networked.js";
 import { randomOf } from "../support/random.js";
 import { portsJob, type Relayed, type RelayedJob } from "../support/relayed.js";

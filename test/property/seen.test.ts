@@ -1,7 +1,7 @@
 // Numbers that came, against a set of them.
 import { expect, it } from "vitest";
 import { seqDelta } from "../../assembly/seq.js";
-import { Seen } from "../../src/wire/seen.js";
+import { Seen } from "../../src/session/replay-window.js";
 import { randomOf } from "../support/random.js";
 import { replayNote, SEED } from "../support/seed.js";
 

@@ -2,13 +2,13 @@
 // up, their regions closed, contexts, tasks and the engine thread ended, in any order. Each side that goes on is told once, and
 // the truth, and nothing is written behind that. All on one thread: random numbers say who does the next step.
 import { describe, expect, it } from "vitest";
+import type { Message } from "../../src/core/message.js";
+import type { MemRegion } from "../../src/core/region.js";
+import { CANCELED, ERROR, type Result, SHUTDOWN, SUCCESS } from "../../src/core/result.js";
 import type { KernelName } from "../../src/kernel/kernel.js";
-import { bury } from "../../src/launch/bury.js";
+import { markDead } from "../../src/node/liveness.js";
 import type { Client } from "../../src/pami/client.js";
 import type { Context } from "../../src/pami/context.js";
-import type { MemRegion } from "../../src/pami/memregion.js";
-import type { Message } from "../../src/pami/message.js";
-import { CANCELED, ERROR, type Result, SHUTDOWN, SUCCESS } from "../../src/pami/result.js";
 import { type EngineJob, engineJob } from "../support/engine.js";
 import { type PostedJob, postedJob } from "../support/posted.js";
 import { randomOf } from "../support/random.js";
@@ -299,7 +299,7 @@ class Life {
     }
     this.#died.add(task);
     if (this.#posted !== undefined) this.#posted.end(task);
-    else if (this.#engineJob !== undefined) bury(this.#engineJob.kernel, this.#engineJob.map, task);
+    else if (this.#engineJob !== undefined) markDead(this.#engineJob.kernel, this.#engineJob.map, task);
   }
 
   // ── What is true ──────────────────────────────────────────────────────────────────────────────────────────────

@@ -50,8 +50,8 @@ import {
 import { memoryOf } from "../../src/kernel/kernel.js";
 import { twinPacketKernel } from "../../src/kernel/twin/index.js";
 import { sealingOf } from "../../src/seal/noble.js";
-import type { Seal, Sealing } from "../../src/wire/sealing.js";
-import type { Sessions } from "../../src/wire/sessions.js";
+import type { Seal, Sealing } from "../../src/session/sealing.js";
+import type { Sessions } from "../../src/session/sessions.js";
 import { packetOf } from "../support/packets.js";
 import { randomOf } from "../support/random.js";
 import { JOB, keyOf } from "./nodes.js";

@@ -1,7 +1,7 @@
 // What an origin keeps of a target that it has nothing for.
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
-import type { Sessions } from "../../src/wire/sessions.js";
+import type { Sessions } from "../../src/session/sessions.js";
 import { Pipe } from "./pipe.js";
 
 const STRETCHES = 5;

@@ -1,6 +1,6 @@
 // Memory of simulated nodes, which all share one: what a node has of it ends with its life.
-import { BuddyArena } from "../../src/wire/arena.js";
-import type { Arena } from "../../src/wire/streams.js";
+import { BuddyArena } from "../../src/session/arena.js";
+import type { Arena } from "../../src/session/streams.js";
 
 const PAGE = 65536;
 

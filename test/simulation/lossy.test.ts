@@ -1,7 +1,7 @@
 // The lossy decorator: what it does to packets, and that sessions over it bring all, on a wire that does nothing to them.
 import { describe, expect, it } from "vitest";
-import { LossyWire, type Mishaps } from "../../src/wire/lossy.js";
-import type { Wire } from "../../src/wire/wire.js";
+import type { Wire } from "../../src/link/link.js";
+import { LossyWire, type Mishaps } from "../../src/link/lossy.js";
 import { randomOf } from "../support/random.js";
 import { replayNote, SEED } from "../support/seed.js";
 import { Simulation } from "./nodes.js";

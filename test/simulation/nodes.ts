@@ -10,12 +10,12 @@ import {
 import { type Memory, memoryOf, type PacketKernel } from "../../src/kernel/kernel.js";
 import { twinPacketKernel } from "../../src/kernel/twin/index.js";
 import { wasmKernel } from "../../src/kernel/wasm.js";
+import type { Wire } from "../../src/link/link.js";
+import { type NetworkOptions, SimulatedNetwork } from "../../src/link/simulated.js";
 import { sealingOf } from "../../src/seal/noble.js";
-import type { BuddyArena } from "../../src/wire/arena.js";
-import type { Sealing } from "../../src/wire/sealing.js";
-import { Sessions, type SessionsOptions } from "../../src/wire/sessions.js";
-import { type NetworkOptions, SimulatedNetwork } from "../../src/wire/simulated.js";
-import type { Wire } from "../../src/wire/wire.js";
+import type { BuddyArena } from "../../src/session/arena.js";
+import type { Sealing } from "../../src/session/sealing.js";
+import { Sessions, type SessionsOptions } from "../../src/session/sessions.js";
 import { randomOf } from "../support/random.js";
 import { Life, memoryWithArena } from "./life.js";
 

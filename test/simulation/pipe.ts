@@ -3,9 +3,9 @@
 import { type Memory, memoryOf, type PacketKernel } from "../../src/kernel/kernel.js";
 import { twinPacketKernel } from "../../src/kernel/twin/index.js";
 import { wasmKernel } from "../../src/kernel/wasm.js";
-import type { BuddyArena } from "../../src/wire/arena.js";
-import { Sessions, type SessionsOptions } from "../../src/wire/sessions.js";
-import type { Wire } from "../../src/wire/wire.js";
+import type { Wire } from "../../src/link/link.js";
+import type { BuddyArena } from "../../src/session/arena.js";
+import { Sessions, type SessionsOptions } from "../../src/session/sessions.js";
 import { randomOf } from "../support/random.js";
 import { Life, memoryWithArena } from "./life.js";
 import { JOB } from "./nodes.js";

@@ -1,5 +1,5 @@
 // One simulation: what it is made of is drawn from its seed, so that each one has some kinds of faults and not others.
-import { NO_FAULTS, type Topology } from "../../src/wire/simulated.js";
+import { NO_FAULTS, type Topology } from "../../src/link/simulated.js";
 import { randomOf } from "../support/random.js";
 import { ENDPOINTS, keyOf, type SimulatedNode, Simulation } from "./nodes.js";
 import { Sent } from "./sent.js";

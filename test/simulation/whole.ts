@@ -1,9 +1,10 @@
 // The whole API over a simulated network: random operations of tasks on nodes of their own, with faults that are drawn from
 // the seed. Nothing waits for real time, so that a seed is one run.
+
+import type { MemRegion } from "../../src/core/region.js";
+import { CANCELED, EAGAIN, SHUTDOWN, SUCCESS } from "../../src/core/result.js";
 import type { Client } from "../../src/pami/client.js";
 import type { Context } from "../../src/pami/context.js";
-import type { MemRegion } from "../../src/pami/memregion.js";
-import { CANCELED, EAGAIN, SHUTDOWN, SUCCESS } from "../../src/pami/result.js";
 import { NetworkedJob } from "../support/networked.js";
 import { randomOf } from "../support/random.js";
 

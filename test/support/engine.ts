@@ -5,10 +5,10 @@ import { engineSource } from "../../src/generated/engine.js";
 import type { Kernel, KernelName } from "../../src/kernel/kernel.js";
 import { selectKernel } from "../../src/kernel/select.js";
 import { wasmModule } from "../../src/kernel/wasm.js";
-import { buryEngine } from "../../src/launch/bury.js";
 import type { EngineSetup } from "../../src/launch/engine-worker.js";
-import { makeRoom } from "../../src/launch/room.js";
 import { engineSlot, type Limits, type MemoryMap } from "../../src/memory/map.js";
+import { markEngineDead } from "../../src/node/liveness.js";
+import { makeRoom } from "../../src/node/memory.js";
 import { Client } from "../../src/pami/client.js";
 
 export interface EngineJob {
@@ -60,7 +60,7 @@ export function engineJob(
       const words = (map.tasks * map.contexts + 31) >>> 5;
       return Array.from({ length: words }, (_, i) => kernel.loadWord(map.job + JOB_DUE_OFFSET + 4 * i)).some(Boolean);
     },
-    end: () => buryEngine(kernel, map),
+    end: () => markEngineDead(kernel, map),
     start: async () => {
       const workerData: EngineSetup = { shared, module: name === "wasm" ? wasmModule() : undefined, job: map.job };
       const worker = new Worker(engineSource, { eval: true, workerData });

@@ -4,17 +4,16 @@ import { type Kernel, type KernelName, type Memory, memoryOf } from "../../src/k
 import { selectKernel } from "../../src/kernel/select.js";
 import { twinPacketKernel } from "../../src/kernel/twin/index.js";
 import { wasmKernel } from "../../src/kernel/wasm.js";
-import { bury } from "../../src/launch/bury.js";
-import { makeRoom } from "../../src/launch/room.js";
+import { type NetworkOptions, SimulatedNetwork } from "../../src/link/simulated.js";
 import type { Limits } from "../../src/memory/map.js";
+import { announceClose, interruptTask, markDead } from "../../src/node/liveness.js";
+import { makeRoom } from "../../src/node/memory.js";
 import { Client } from "../../src/pami/client.js";
-import { interruptTask, tellOfClose } from "../../src/pami/notice.js";
 import { sealingOf } from "../../src/seal/noble.js";
-import { Network } from "../../src/transport/network.js";
-import { Relay } from "../../src/transport/relay.js";
-import { BuddyArena } from "../../src/wire/arena.js";
-import { Sessions } from "../../src/wire/sessions.js";
-import { type NetworkOptions, SimulatedNetwork } from "../../src/wire/simulated.js";
+import { BuddyArena } from "../../src/session/arena.js";
+import { Sessions } from "../../src/session/sessions.js";
+import { Network } from "../../src/transport/net/network.js";
+import { Relay } from "../../src/transport/net/proxy.js";
 import { randomOf } from "./random.js";
 import type { Relayed, RelayedJob } from "./relayed.js";
 
@@ -119,8 +118,8 @@ export class NetworkedJob implements RelayedJob {
       () => this.#wake(task),
     );
     const relay = new Relay(inner, memory, map, task, letters, {
-      bury: (ended) => bury(inner, map, ended),
-      retire: (ordinal) => tellOfClose(inner, map, ordinal),
+      markDead: (ended) => markDead(inner, map, ended),
+      retire: (ordinal) => announceClose(inner, map, ordinal),
       interrupt: () => interruptTask(inner, map, task),
     });
     wire.onPacket = (from, packet) => {

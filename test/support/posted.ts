@@ -1,13 +1,12 @@
 // Tasks that share no memory, all on this thread; their letters wait in lists of the test's, which says when one arrives.
 import type { KernelName } from "../../src/kernel/kernel.js";
 import { selectKernel } from "../../src/kernel/select.js";
-import { bury } from "../../src/launch/bury.js";
-import { makeRoom } from "../../src/launch/room.js";
 import type { Limits } from "../../src/memory/map.js";
+import { announceClose, interruptTask, markDead } from "../../src/node/liveness.js";
+import { makeRoom } from "../../src/node/memory.js";
 import { Client } from "../../src/pami/client.js";
-import { interruptTask, tellOfClose } from "../../src/pami/notice.js";
-import type { Courier, Hear, Letter } from "../../src/transport/courier.js";
-import { Relay } from "../../src/transport/relay.js";
+import type { Courier, Hear, Letter } from "../../src/transport/net/frames.js";
+import { Relay } from "../../src/transport/net/proxy.js";
 import type { Relayed, RelayedJob } from "./relayed.js";
 
 /** A letter, from a context to a context. */
@@ -82,8 +81,8 @@ export function postedJob(limits: Limits, kernels: readonly KernelName[]): Poste
     const inner = selectKernel(kernel, shared, memory);
     const post = new Post(limits.contexts, (posted) => void under.push(posted));
     const relay = new Relay(inner, memory, map, task, post, {
-      bury: (ended) => bury(inner, map, ended),
-      retire: (ordinal) => tellOfClose(inner, map, ordinal),
+      markDead: (ended) => markDead(inner, map, ended),
+      retire: (ordinal) => announceClose(inner, map, ordinal),
       interrupt: () => interruptTask(inner, map, task),
     });
     const parts = { kernel: relay.kernel, memory, map, task, args: undefined, relay, whyRelay: "a test" };

@@ -2,13 +2,12 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { KernelName } from "../../src/kernel/kernel.js";
 import { selectKernel } from "../../src/kernel/select.js";
-import { bury } from "../../src/launch/bury.js";
-import { makeRoom } from "../../src/launch/room.js";
 import type { Limits, MemoryMap } from "../../src/memory/map.js";
+import { announceClose, interruptTask, markDead } from "../../src/node/liveness.js";
+import { makeRoom } from "../../src/node/memory.js";
 import { Client } from "../../src/pami/client.js";
-import { interruptTask, tellOfClose } from "../../src/pami/notice.js";
-import { Ports } from "../../src/transport/ports.js";
-import { Relay } from "../../src/transport/relay.js";
+import { Ports } from "../../src/transport/net/ports.js";
+import { Relay } from "../../src/transport/net/proxy.js";
 
 /** One task. */
 export interface Relayed {
@@ -41,8 +40,8 @@ export function portsJob(limits: Limits, kernels: readonly KernelName[]): Relaye
     const inner = selectKernel(kernel, shared, memory);
     const ports = new Ports(map.contexts, (to, port) => (all[to] as Ports).accept(task, port));
     const relay = new Relay(inner, memory, map, task, ports, {
-      bury: (ended) => bury(inner, map, ended),
-      retire: (ordinal) => tellOfClose(inner, map, ordinal),
+      markDead: (ended) => markDead(inner, map, ended),
+      retire: (ordinal) => announceClose(inner, map, ordinal),
       interrupt: () => interruptTask(inner, map, task),
     });
     const parts = { kernel: relay.kernel, memory, map, task, args: undefined, relay, whyRelay: "a test" };

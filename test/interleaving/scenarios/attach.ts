@@ -1,7 +1,7 @@
 // Tasks that join at the same time, by the runtime's own client and contexts.
-import { endpointOf } from "../../../src/pami/endpoint.js";
-import type { Message } from "../../../src/pami/message.js";
-import { SUCCESS } from "../../../src/pami/result.js";
+import { endpointOf } from "../../../src/core/endpoint.js";
+import type { Message } from "../../../src/core/message.js";
+import { SUCCESS } from "../../../src/core/result.js";
 import type { Scenario } from "../scenario.js";
 import type { World } from "../world.js";
 import { same } from "./support.js";

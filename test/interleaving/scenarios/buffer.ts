@@ -10,8 +10,9 @@ import {
   POOL_WANTED_OFFSET,
   WAIT_ADVANCE_UNTIL,
 } from "../../../assembly/layout.js";
-import { Spins } from "../../../src/engine/spins.js";
-import { RegionTable } from "../../../src/pami/memregion.js";
+import { RegionTable } from "../../../src/memory/regions.js";
+import { gracePeriods } from "../../../src/node/liveness.js";
+import { Spins } from "../../../src/node/spins.js";
 import type { Scenario } from "../scenario.js";
 import type { World } from "../world.js";
 import { ORIGIN, PAGE, same } from "./support.js";
@@ -76,7 +77,14 @@ export const BUFFER_SCENARIOS: readonly Scenario[] = [
     threads: [
       (world) => {
         const { kernel, memory, map } = world;
-        const regions = new RegionTable(kernel, memory, map, READER, false, 8 * PAGE);
+        const regions = new RegionTable({
+          kernel,
+          memory,
+          map,
+          task: READER,
+          grace: gracePeriods(kernel, map),
+          keptMax: 8 * PAGE,
+        });
         const region = regions.adopt(WRITER, extentOf(world), extentOf(world), 8, () =>
           kernel.bufferRelease(slotOf(world), BUFFER_GONE),
         );
@@ -99,7 +107,7 @@ export const BUFFER_SCENARIOS: readonly Scenario[] = [
     threads: [
       (world) => {
         const { kernel, memory, map } = world;
-        const regions = new RegionTable(kernel, memory, map, READER, false);
+        const regions = new RegionTable({ kernel, memory, map, task: READER, grace: gracePeriods(kernel, map) });
         regions.release(WRITER, extentOf(world), () => kernel.bufferRelease(slotOf(world), BUFFER_GONE));
       },
       (world) => {

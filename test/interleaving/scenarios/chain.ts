@@ -18,8 +18,7 @@ import {
   WINDOW_TAIL_OFFSET,
   WINDOW_WRONG_OFFSET,
 } from "../../../assembly/layout.js";
-import { hasEngineSeenAll } from "../../../src/engine/engine.js";
-import { bury } from "../../../src/launch/bury.js";
+import { hasEngineSeenAll, markDead } from "../../../src/node/liveness.js";
 import { addBlock, chainWords, type Plan, type Region, readySide, type Side, sideOf } from "../../support/chains.js";
 import { map, SLICE } from "../control.js";
 import type { Scenario } from "../scenario.js";
@@ -616,7 +615,7 @@ function diesServed(who: "origin" | "target"): Scenario {
     },
     threads: [
       (world) => {
-        bury(world.kernel, map, side.task);
+        markDead(world.kernel, map, side.task);
         sleepUntil(world, world.task(1 - side.task), () => hasEngineSeenAll(world.kernel, map));
         for (const word of words) world.store(word, 7);
       },

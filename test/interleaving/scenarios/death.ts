@@ -1,11 +1,11 @@
 // A task that dies at any step: the others hear of it, nobody sleeps for ever, what it sent before is whole, and all
 // memory comes back. The clients, the contexts and what the monitor does are those of the runtime.
 import { CONTEXT_NOTICE_SEEN_OFFSET, OPEN_BUSY, OPEN_NO_MEMORY } from "../../../assembly/layout.js";
-import { bury } from "../../../src/launch/bury.js";
+import { type Endpoint, endpointOf } from "../../../src/core/endpoint.js";
+import type { Message } from "../../../src/core/message.js";
+import { EAGAIN, SHUTDOWN, SUCCESS } from "../../../src/core/result.js";
+import { markDead } from "../../../src/node/liveness.js";
 import type { Context } from "../../../src/pami/context.js";
-import { type Endpoint, endpointOf } from "../../../src/pami/endpoint.js";
-import type { Message } from "../../../src/pami/message.js";
-import { EAGAIN, SHUTDOWN, SUCCESS } from "../../../src/pami/result.js";
 import type { Scenario } from "../scenario.js";
 import type { World } from "../world.js";
 import { ORIGIN, same, TARGET } from "./support.js";
@@ -18,13 +18,13 @@ export const KILLED = -2;
 
 const PAYLOADS = Array.from({ length: 8 }, (_, i) => Uint8Array.from([i + 1, 0, 0, 0]));
 
-/** Thread that waits for the end of another, and buries it if it was killed. */
+/** Thread that waits for the end of another, and marks it dead if it was killed. */
 export function monitor(mortal: number) {
   return (world: World): void => {
     world.awaitEnd(mortal);
     if (!world.isDead(mortal)) return;
     world.note(KILLED);
-    bury(world.kernel, world.map, mortal);
+    markDead(world.kernel, world.map, mortal);
   };
 }
 

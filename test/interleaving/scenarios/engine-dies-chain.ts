@@ -8,12 +8,12 @@ import {
   WINDOW_RESULT_OFFSET,
   WINDOW_WRONG_OFFSET,
 } from "../../../assembly/layout.js";
-import { ContextEngine } from "../../../src/engine/engine.js";
-import { buryEngine } from "../../../src/launch/bury.js";
-import type { Base } from "../../../src/pami/base.js";
-import { RegionTable } from "../../../src/pami/memregion.js";
-import { ERROR, type Result, SUCCESS } from "../../../src/pami/result.js";
-import { type Window, WindowTable } from "../../../src/pami/window.js";
+import { ERROR, type Result, SUCCESS } from "../../../src/core/result.js";
+import { RegionTable } from "../../../src/memory/regions.js";
+import { ContextEngine } from "../../../src/node/engine.js";
+import { gracePeriods, markEngineDead } from "../../../src/node/liveness.js";
+import type { Base } from "../../../src/protocol/base.js";
+import { type Window, WindowTable } from "../../../src/protocol/rendezvous/transfers.js";
 import { chainWords, type Region, sideOf } from "../../support/chains.js";
 import { map } from "../control.js";
 import type { Scenario } from "../scenario.js";
@@ -81,7 +81,7 @@ class Core {
     const base = { kernel, memory, map, ordinal: task * map.contexts, block: this.#context, engine: this.#engine };
     this.#windows = new WindowTable(
       base as unknown as Base,
-      new RegionTable(kernel, memory, map, task, false),
+      new RegionTable({ kernel, memory, map, task: task, grace: gracePeriods(kernel, map) }),
       () => false,
       () => {},
     );
@@ -231,7 +231,7 @@ export const ENGINE_DIES_CHAIN_SCENARIOS: readonly Scenario[] = [
     bound: 0, // with 1 there are more than 200,000 schedules
     mortal: [2],
     endless: [2],
-    bury: ({ kernel }) => buryEngine(kernel, map),
+    monitor: ({ kernel }) => markEngineDead(kernel, map),
     setup,
     threads: [offers(TIMES), takes(TIMES), serveForever],
     check: (world, notes) => check(world, TIMES, notes),

@@ -1,22 +1,22 @@
 // The engine thread dies at any step: whoever waited for it hears of each operation once, and is its own engine from then on.
 import { TASK_STATE_OFFSET, TASK_UP } from "../../../assembly/layout.js";
-import { buryEngine } from "../../../src/launch/bury.js";
+import { endpointOf } from "../../../src/core/endpoint.js";
+import { ERROR, SUCCESS } from "../../../src/core/result.js";
+import { markEngineDead } from "../../../src/node/liveness.js";
 import type { Context } from "../../../src/pami/context.js";
-import { endpointOf } from "../../../src/pami/endpoint.js";
-import { ERROR, SUCCESS } from "../../../src/pami/result.js";
 import { map, SLICE } from "../control.js";
 import type { Scenario } from "../scenario.js";
 import type { World } from "../world.js";
 import { handleOf, openAtStart, PAGE, regionAtStart, same, serveForever, setUp } from "./support.js";
 
 /** What the monitor does. */
-const bury = ({ kernel }: World): void => buryEngine(kernel, map);
+const markLost = ({ kernel }: World): void => markEngineDead(kernel, map);
 
 /** The same, once nobody has anything else to do. */
-function buryLate(world: World): void {
+function markLostLate(world: World): void {
   const slot = world.task(2);
   world.kernel.bellWait(slot, world.kernel.bellArm(slot), 1);
-  bury(world);
+  markLost(world);
 }
 
 /** Of a put: three slices, so that nobody does it at once, nor in the next advance. */
@@ -102,7 +102,7 @@ const REMOTE_PAGE = map.heapBase + PAGE;
 function putting(
   name: string,
   count: number,
-  buried: (world: World) => void,
+  monitor: (world: World) => void,
   run: (puts: Puts, wait: () => void) => void,
 ): Scenario {
   return {
@@ -111,7 +111,7 @@ function putting(
     bound: 1,
     mortal: [1],
     endless: [1],
-    bury: buried,
+    monitor,
     setup,
     threads: [
       (world) => {
@@ -129,14 +129,14 @@ function putting(
 }
 
 export const ENGINE_DIES_SCENARIOS: readonly Scenario[] = [
-  putting("each callback is called once, and the task goes on by itself", 5, bury, (puts, wait) => {
+  putting("each callback is called once, and the task goes on by itself", 5, markLost, (puts, wait) => {
     puts.put(true);
     puts.fence();
     wait();
     puts.put(true);
     wait();
   }),
-  putting("nothing is called again that was before the monitor has heard", 5, buryLate, (puts, wait) => {
+  putting("nothing is called again that was before the monitor has heard", 5, markLostLate, (puts, wait) => {
     puts.put(true);
     wait();
     puts.fence();

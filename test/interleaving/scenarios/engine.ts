@@ -16,12 +16,10 @@ import {
   TRANSFER_LATER,
   TRANSFER_REMOTE_CLOSED,
 } from "../../../assembly/layout.js";
-import { hasEngineSeenAll, tellEngine } from "../../../src/engine/engine.js";
-import { bury } from "../../../src/launch/bury.js";
+import { endpointOf } from "../../../src/core/endpoint.js";
+import { announceClose, hasEngineSeenAll, markDead, notifyEngine } from "../../../src/node/liveness.js";
 import type { Client } from "../../../src/pami/client.js";
 import type { Context } from "../../../src/pami/context.js";
-import { endpointOf } from "../../../src/pami/endpoint.js";
-import { tellOfClose } from "../../../src/pami/notice.js";
 import { map, SLICE } from "../control.js";
 import type { Scenario } from "../scenario.js";
 import type { World } from "../world.js";
@@ -387,7 +385,7 @@ const HAD_AGAIN: readonly Scenario[] = [
     },
     (world, { context }) => {
       putLong(world, context, 2);
-      bury(world.kernel, map, 2);
+      markDead(world.kernel, map, 2);
     },
   ),
 ];
@@ -407,16 +405,16 @@ export const ENGINE_SCENARIOS: readonly Scenario[] = [
   submittedBehindTaken(),
   closed("a region is closed while a put to it is in the engine thread's hands", DESCRIPTOR_PUT, ({ kernel }) => {
     kernel.regionClose(map.job, regionOf(1, TO).index);
-    tellEngine(kernel, map);
+    notifyEngine(kernel, map);
   }),
   closed("a task dies while a put to it is in the engine thread's hands", DESCRIPTOR_PUT, ({ kernel }) =>
-    bury(kernel, map, 1),
+    markDead(kernel, map, 1),
   ),
   closed("a task dies while a get of its own is in the engine thread's hands", DESCRIPTOR_GET, ({ kernel }) =>
-    bury(kernel, map, 0),
+    markDead(kernel, map, 0),
   ),
   closed("a context closes while a put of its own is in the engine thread's hands", DESCRIPTOR_PUT, ({ kernel }) =>
-    tellOfClose(kernel, map, 0),
+    announceClose(kernel, map, 0),
   ),
   ...HAD_AGAIN,
 ];

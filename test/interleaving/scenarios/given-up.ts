@@ -15,11 +15,12 @@ import {
   WINDOW_TAIL_OFFSET,
   WINDOW_WRONG_OFFSET,
 } from "../../../assembly/layout.js";
-import { ContextEngine } from "../../../src/engine/engine.js";
-import type { Base } from "../../../src/pami/base.js";
-import { RegionTable } from "../../../src/pami/memregion.js";
-import { type Result, SHUTDOWN, SUCCESS } from "../../../src/pami/result.js";
-import { type Window, WindowTable } from "../../../src/pami/window.js";
+import { type Result, SHUTDOWN, SUCCESS } from "../../../src/core/result.js";
+import { RegionTable } from "../../../src/memory/regions.js";
+import { ContextEngine } from "../../../src/node/engine.js";
+import { gracePeriods } from "../../../src/node/liveness.js";
+import type { Base } from "../../../src/protocol/base.js";
+import { type Window, WindowTable } from "../../../src/protocol/rendezvous/transfers.js";
 import { addBlock, chainWords, type Plan, type Region, readySide, type Side, sideOf } from "../../support/chains.js";
 import { map } from "../control.js";
 import type { Scenario } from "../scenario.js";
@@ -91,7 +92,7 @@ class Core {
     const base = { kernel, memory, map, ordinal: OWN, block: world.context(OWN), engine } as unknown as Base;
     this.windows = new WindowTable(
       base,
-      new RegionTable(kernel, memory, map, OWN, false),
+      new RegionTable({ kernel, memory, map, task: OWN, grace: gracePeriods(kernel, map) }),
       () => false,
       () => {},
     );

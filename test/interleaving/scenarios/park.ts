@@ -12,7 +12,7 @@ import {
   WAIT_ADVANCE_UNTIL,
   WAIT_TIMED_OUT,
 } from "../../../assembly/layout.js";
-import { Spins } from "../../../src/engine/spins.js";
+import { Spins } from "../../../src/node/spins.js";
 import type { Scenario } from "../scenario.js";
 import type { World } from "../world.js";
 import { messages, ORIGIN, openAtStart, rest, same, send, smallLane, TARGET, take } from "./support.js";

@@ -1,12 +1,13 @@
 // What one-sided operations need ends while they are under way: their origin, the owner of the region that they go to, or
 // that region alone. Whoever goes on hears of each operation once, and nothing is written late into what has another
 // owner by then. The engine's slices are of SLICE bytes here: the long puts are of three.
-import { bury } from "../../../src/launch/bury.js";
+
+import { endpointOf } from "../../../src/core/endpoint.js";
+import type { MemRegion } from "../../../src/core/region.js";
+import { ERROR, SHUTDOWN, SUCCESS } from "../../../src/core/result.js";
+import { markDead } from "../../../src/node/liveness.js";
 import type { Client } from "../../../src/pami/client.js";
 import type { Context } from "../../../src/pami/context.js";
-import { endpointOf } from "../../../src/pami/endpoint.js";
-import type { MemRegion } from "../../../src/pami/memregion.js";
-import { ERROR, SHUTDOWN, SUCCESS } from "../../../src/pami/result.js";
 import { SLICE } from "../control.js";
 import type { Scenario } from "../scenario.js";
 import type { World } from "../world.js";
@@ -271,7 +272,7 @@ export const RMA_ENDS_SCENARIOS: readonly Scenario[] = [
     },
   },
   heardLate("a task dies: nobody has its page while one that puts into it has not heard of it", ({ kernel, map }) =>
-    bury(kernel, map, 0),
+    markDead(kernel, map, 0),
   ),
   heardLate("a task closes: nobody has its page while one that puts into it has not heard of it", (world) =>
     world.client(0).close(),

@@ -10,8 +10,8 @@ import {
   NONE,
   SLICE_BYTES,
 } from "../../../assembly/layout.js";
-import { endpointOf } from "../../../src/pami/endpoint.js";
-import { MemRegion } from "../../../src/pami/memregion.js";
+import { endpointOf } from "../../../src/core/endpoint.js";
+import { MemRegion } from "../../../src/core/region.js";
 import { map } from "../control.js";
 import type { Scenario } from "../scenario.js";
 import type { World } from "../world.js";

@@ -11,10 +11,10 @@ import {
   TASK_STATE_OFFSET,
   TASK_UP,
 } from "../../../assembly/layout.js";
-import { sleepUntilCalled } from "../../../src/engine/serve.js";
+import { MemRegion, type RegionHandle } from "../../../src/core/region.js";
 import { engineSlot } from "../../../src/memory/map.js";
+import { sleepUntilCalled } from "../../../src/node/serve.js";
 import type { Client } from "../../../src/pami/client.js";
-import { MemRegion, type RegionHandle } from "../../../src/pami/memregion.js";
 import { map } from "../control.js";
 import type { World } from "../world.js";
 

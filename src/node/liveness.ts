@@ -1,0 +1,182 @@
+// Liveness: which tasks, contexts and engine threads have ended, how the others learn of it, and when memory may be used
+// again. This is quiescent-state-based reclamation: a change raises each task's notice; a context that has acknowledged
+// that notice holds no reference from before it.
+import {
+  CONTEXT_CLOSED,
+  CONTEXT_NOTICE_SEEN_OFFSET,
+  CONTEXT_OPEN,
+  CONTEXT_STATE_OFFSET,
+  JOB_HEAP_LOCK_OFFSET,
+  JOB_SPINNING_OFFSET,
+  TASK_ABSENT,
+  TASK_CLOSED,
+  TASK_DEAD,
+  TASK_INTERRUPT_OFFSET,
+  TASK_NOTICE_OFFSET,
+  TASK_SEEN_OFFSET,
+  TASK_STATE_OFFSET,
+  TASK_TOLD_OFFSET,
+  TASK_UP,
+} from "../../assembly/layout.js";
+import { seqDelta } from "../../assembly/seq.js";
+import type { Kernel } from "../kernel/kernel.js";
+import { contextBlock, engineSlot, isClosed, type MemoryMap, ordinalOf, taskSlot } from "../memory/map.js";
+import type { GracePeriod, GracePeriods } from "../memory/regions.js";
+
+/** The kernel functions that an announcement calls. */
+export type Announcing = "loadWord" | "storeWord" | "addWord" | "ring" | "ringAlways";
+type Sync = Pick<Kernel, "loadWord" | "addWord" | "ring">;
+
+/**
+ * Marks a task as dead, releases the locks and bits that it held, and announces its end. The task's thread no longer runs;
+ * any other thread may call this.
+ */
+export function markDead(
+  kernel: Pick<Kernel, Announcing | "exchangeIf" | "clearBits">,
+  map: MemoryMap,
+  task: number,
+): void {
+  // SYNC D (dead): pairs with those who look whether a task has ended.
+  kernel.storeWord(taskSlot(map, task) + TASK_STATE_OFFSET, TASK_DEAD);
+  // SYNC X (mend): its holder is gone; the table is whole after any of its stores.
+  kernel.exchangeIf(map.job + JOB_HEAP_LOCK_OFFSET, task + 1, 0);
+  kernel.clearBits(map.job + JOB_SPINNING_OFFSET + ((task >>> 5) << 2), 1 << (task & 31));
+  announceEnds(kernel, map, [task]);
+}
+
+/**
+ * Marks the engine thread as dead. Each context then ends what that thread was doing for it, and is its own engine from
+ * then on. An engine thread that had not begun was doing nothing.
+ */
+export function markEngineDead(kernel: Pick<Kernel, Announcing | "exchangeIf">, map: MemoryMap): void {
+  const state = engineSlot(map) + TASK_STATE_OFFSET;
+  // SYNC D (dead): pairs with engineThread(), and with serve(), which does not begin then.
+  if (kernel.exchangeIf(state, TASK_ABSENT, TASK_CLOSED) === TASK_UP) kernel.storeWord(state, TASK_DEAD);
+  notifyTasks(kernel, map);
+}
+
+/**
+ * Announces the end of tasks that are marked as ended, in two rounds. TASK.told is set between them: a context that
+ * acknowledged the first round alone may free nothing of a dead task, and the second round has it look again.
+ */
+export function announceEnds(kernel: Pick<Kernel, Announcing>, map: MemoryMap, ended: readonly number[]): void {
+  notifyTasks(kernel, map);
+  // SYNC N (told): pairs with mayBeInUse().
+  for (const task of ended) kernel.storeWord(taskSlot(map, task) + TASK_TOLD_OFFSET, 1);
+  notifyTasks(kernel, map);
+}
+
+/** Marks a context of a task that goes on as closed, and announces it. One round is enough: its lanes alone are freed. */
+export function announceClose(kernel: Pick<Kernel, Announcing>, map: MemoryMap, ordinal: number): void {
+  // SYNC N (closed): pairs with isClosed().
+  kernel.storeWord(contextBlock(map, ordinal) + CONTEXT_STATE_OFFSET, CONTEXT_CLOSED);
+  notifyTasks(kernel, map);
+}
+
+/** Ends the wait in which a task is, or its next one. */
+export function interruptTask(kernel: Pick<Kernel, "addWord" | "ringAlways">, map: MemoryMap, task: number): void {
+  const slot = taskSlot(map, task);
+  kernel.addWord(slot + TASK_INTERRUPT_OFFSET, 1);
+  kernel.addWord(slot + TASK_NOTICE_OFFSET, 1); // SYNC N
+  kernel.ringAlways(slot);
+}
+
+/** Raises the notice of every task and of the engine thread, and wakes them: each looks up what has changed. */
+function notifyTasks(kernel: Pick<Kernel, Announcing>, map: MemoryMap): void {
+  for (let task = 0; task < map.tasks; task++) {
+    kernel.addWord(taskSlot(map, task) + TASK_NOTICE_OFFSET, 1); // SYNC N
+    kernel.ringAlways(taskSlot(map, task));
+  }
+  notifyEngine(kernel, map);
+}
+
+/** Whether a context has acknowledged a notice, has ended, or is not open yet: it holds nothing from before the notice. */
+export function hasAcknowledged(kernel: Kernel, map: MemoryMap, ordinal: number, notice: number): boolean {
+  if (kernel.loadWord(taskSlot(map, Math.floor(ordinal / map.contexts)) + TASK_STATE_OFFSET) >= TASK_CLOSED)
+    return true;
+  const block = contextBlock(map, ordinal);
+  if (kernel.loadWord(block + CONTEXT_STATE_OFFSET) !== CONTEXT_OPEN) return true;
+  return seqDelta(kernel.loadWord(block + CONTEXT_NOTICE_SEEN_OFFSET), notice) >= 0;
+}
+
+/** Whether a context of a live task has a lane of this dead task in its table, or may be using one of its regions. */
+export function mayBeInUse(kernel: Kernel, map: MemoryMap, task: number): boolean {
+  // SYNC N (told): before, a context that has acknowledged all that it was told may not have been told of this task.
+  if (kernel.loadWord(taskSlot(map, task) + TASK_TOLD_OFFSET) === 0) return true;
+  // Once it has, it tells everybody.
+  if (!hasEngineSeenAll(kernel, map)) return true;
+  for (let target = 0; target < map.tasks * map.contexts; target++) {
+    const slot = taskSlot(map, Math.floor(target / map.contexts));
+    if (kernel.loadWord(slot + TASK_STATE_OFFSET) >= TASK_CLOSED) continue;
+    // The table of a context that has closed is read by no thread.
+    if (isClosed(kernel, map, target)) continue;
+    const block = contextBlock(map, target);
+    const isOpen = kernel.loadWord(block + CONTEXT_STATE_OFFSET) === CONTEXT_OPEN;
+    // SYNC N (look): pairs with acknowledgeNotice(); the notice was counted up after the task had ended.
+    if (isOpen && kernel.loadWord(block + CONTEXT_NOTICE_SEEN_OFFSET) !== kernel.loadWord(slot + TASK_NOTICE_OFFSET))
+      return true;
+    for (let context = 0; context < map.contexts; context++) {
+      if (kernel.laneOf(block, task * map.contexts + context) !== 0) return true;
+    }
+  }
+  return false;
+}
+
+/** The grace periods of the whole node: every context and the engine thread pass a quiescent state in each. */
+export function gracePeriods(kernel: Kernel, map: MemoryMap): GracePeriods {
+  const { tasks, contexts } = map;
+  return {
+    begin() {
+      // SYNC N (close): the change is made before each notice; a context that has seen the notice finds it made.
+      const notices = Array.from({ length: tasks }, (_, task) => {
+        const slot = taskSlot(map, task);
+        const notice = (kernel.addWord(slot + TASK_NOTICE_OFFSET, 1) + 1) >>> 0;
+        kernel.ring(slot);
+        return notice;
+      });
+      return { notices, engineNotice: notifyEngine(kernel, map) };
+    },
+    isOver({ notices, engineNotice }: GracePeriod) {
+      if (!hasEngineSeen(kernel, map, engineNotice)) return false;
+      return notices.every((notice, task) => {
+        for (let context = 0; context < contexts; context++) {
+          if (!hasAcknowledged(kernel, map, ordinalOf(map, task, context), notice)) return false;
+        }
+        return true;
+      });
+    },
+  };
+}
+
+/** Whether the job has an engine thread that has not ended. One that has not begun yet is about to. */
+export function hasEngineThread(kernel: Pick<Kernel, "loadWord">, map: MemoryMap): boolean {
+  // SYNC D (engine): pairs with the monitor's store.
+  return map.engine && kernel.loadWord(engineSlot(map) + TASK_STATE_OFFSET) < TASK_CLOSED;
+}
+
+/** Once the engine thread has ended: whether it may have done anything. One whose worker was not loaded has not. */
+export function hadEngineBegun(kernel: Pick<Kernel, "loadWord">, map: MemoryMap): boolean {
+  return kernel.loadWord(engineSlot(map) + TASK_STATE_OFFSET) === TASK_DEAD;
+}
+
+/** Tells the engine thread, if there is one, that something was closed. @returns the notice to ask hasEngineSeen() for */
+export function notifyEngine(kernel: Sync, map: MemoryMap): number {
+  if (!map.engine) return 0;
+  const slot = engineSlot(map);
+  // SYNC N (tell): pairs with acknowledge() of assembly/serve.ts.
+  const notice = (kernel.addWord(slot + TASK_NOTICE_OFFSET, 1) + 1) >>> 0;
+  kernel.ring(slot);
+  return notice;
+}
+
+/** Whether the engine thread uses nothing any more that was closed before a notice; true where there is none. */
+export function hasEngineSeen(kernel: Sync, map: MemoryMap, notice: number): boolean {
+  if (!hasEngineThread(kernel, map)) return true;
+  // SYNC N (seen): pairs with acknowledge() of assembly/serve.ts.
+  return seqDelta(kernel.loadWord(engineSlot(map) + TASK_SEEN_OFFSET), notice) >= 0;
+}
+
+/** Whether the engine thread has seen every notice so far. */
+export function hasEngineSeenAll(kernel: Sync, map: MemoryMap): boolean {
+  return hasEngineSeen(kernel, map, map.engine ? kernel.loadWord(engineSlot(map) + TASK_NOTICE_OFFSET) : 0);
+}

@@ -1,0 +1,92 @@
+// The memory of a job: one for all its tasks, or, where tasks can't share any, one for each.
+
+import { PamiError } from "../core/error.js";
+import type { KernelName, Memory } from "../kernel/kernel.js";
+import { openMemory, type SharedMemory } from "../kernel/select.js";
+import { twinKernel } from "../kernel/twin/index.js";
+import { formatMemory, type Limits, MEMORY_BYTES_MAX, type MemoryMap, memoryMap } from "../memory/map.js";
+import { hardwareThreads } from "../support/cores.js";
+
+/** The least heap that is tried where a host refuses the default. */
+const HEAP_BYTES_LEAST = 16 * 1024 ** 2;
+const WASM_PAGE = 65536;
+
+/** How much room a job is to have. */
+export interface RoomRequest {
+  readonly limits: Limits;
+  /** Whether this much heap was asked for: then less will not do. */
+  readonly isFixed: boolean;
+  /** Whether the twin's kernels, over a plain buffer, will do where the host refuses a WebAssembly.Memory (default: not). */
+  readonly mayBeTwins?: boolean;
+  /** Where the map begins in the memory. */
+  readonly base: number;
+}
+
+/** A job's memory with its map. */
+export interface Room {
+  readonly map: MemoryMap;
+  readonly shared: SharedMemory;
+  readonly memory: Memory;
+  /** Whether wasm kernels can run in it. */
+  readonly isWasm: boolean;
+}
+
+/** The kernels that run in a room, where these are wanted. */
+export function kernelIn({ isWasm }: Room, wanted: KernelName): KernelName {
+  return isWasm ? wanted : "ts";
+}
+
+/** Makes a job's memory. @throws PAMIR_MEMORY */
+export function makeRoom(request: RoomRequest, wasm: boolean): Room {
+  const { map, shared } = findRoom(request, wasm);
+  const memory = openMemory(shared);
+  formatMemory(map, memory, twinKernel(memory), hardwareThreads());
+  return { map, shared, memory, isWasm: "buffer" in shared };
+}
+
+/**
+ * The map and its memory, not formatted yet. A host may refuse as much as the default heap takes (iOS does): then half of
+ * it, and so on; a heap that was asked for is had, or is an error. Or it refuses any WebAssembly.Memory, for each reserves
+ * addresses: Chromium 156 gives all threads of a page 124, however small. Then a plain buffer, and as before.
+ */
+function findRoom(request: RoomRequest, wasm: boolean): Pick<Room, "map" | "shared"> {
+  const { limits, isFixed, mayBeTwins, base } = request;
+  for (let heapBytes = limits.heapBytes; ; heapBytes /= 2) {
+    const map = memoryMap({ ...limits, heapBytes }, base);
+    try {
+      const shared = makeMemory(map, wasm);
+      if (heapBytes < limits.heapBytes) {
+        console.warn(`pamir: this host refuses a heap of ${limits.heapBytes} bytes; this job's has ${heapBytes}`);
+      }
+      return { map, shared };
+    } catch (error) {
+      if (!isFixed && heapBytes / 2 >= HEAP_BYTES_LEAST) continue;
+      if (!wasm || !mayBeTwins) throw error;
+      const room = findRoom(request, false);
+      console.warn("pamir: this host refuses another WebAssembly.Memory; this task runs the ts kernels");
+      return room;
+    }
+  }
+}
+
+function makeMemory(map: MemoryMap, wasm: boolean): SharedMemory {
+  if (map.end > MEMORY_BYTES_MAX) {
+    throw new PamiError(
+      "PAMIR_MEMORY",
+      `the job needs ${map.end} bytes (heapBytes ${map.heapBytes}), the limit is ${MEMORY_BYTES_MAX}`,
+    );
+  }
+  const pages = Math.ceil(map.end / WASM_PAGE);
+  try {
+    if (wasm) return new WebAssembly.Memory({ initial: pages, maximum: pages, shared: true });
+    // On a page that is not isolated nobody shares it.
+    const Buffer_ = typeof SharedArrayBuffer === "undefined" ? ArrayBuffer : SharedArrayBuffer;
+    return new Buffer_(pages * WASM_PAGE) as SharedArrayBuffer;
+  } catch (cause) {
+    throw new PamiError(
+      "PAMIR_MEMORY",
+      `this host refuses ${pages * WASM_PAGE} bytes of shared memory${wasm ? `, for which V8 reserves 10 GiB of addresses (see ulimit -v)` : ""}: choose a smaller heapBytes${wasm ? ', or kernel: "ts"' : ""}`,
+      { cause },
+    );
+  }
+}

@@ -1,0 +1,510 @@
+// The state of a job, read from its shared memory without stopping anybody: each number is right, two of them may be from
+// different moments.
+import {
+  BLOCK_NEXT_OFFSET,
+  BLOCK_SIZE,
+  BLOCK_WINDOWS_OFFSET,
+  CONTEXT_ASLEEP_OFFSET,
+  CONTEXT_BATCHES_OFFSET,
+  CONTEXT_CALLS_OFFSET,
+  CONTEXT_HANDLERLESS_OFFSET,
+  CONTEXT_LANES_OFFSET,
+  CONTEXT_MESSAGES_OFFSET,
+  CONTEXT_PENDING_BYTES_OFFSET,
+  CONTEXT_PENDING_COUNT_OFFSET,
+  CONTEXT_STATE_OFFSET,
+  CONTEXT_UNEXPECTED_OFFSET,
+  CONTEXT_WINDOWS_OFFSET,
+  DESCRIPTOR_KIND_OFFSET,
+  DESCRIPTOR_MOVE,
+  DESCRIPTOR_SIZE,
+  EXTENT_FREE,
+  EXTENT_LANE,
+  EXTENT_OWNER_MASK,
+  EXTENT_OWNER_SHIFT,
+  EXTENT_PAGES_MASK,
+  EXTENT_STATE_SHIFT,
+  INJECTION_HEAD_OFFSET,
+  INJECTION_PENDING_OFFSET,
+  INJECTION_REFUSED_OFFSET,
+  INJECTION_TAIL_OFFSET,
+  JOB_STARTED_OFFSET,
+  LANE_CAPACITY_OFFSET,
+  LANE_FULLS_OFFSET,
+  LANE_HEAD_OFFSET,
+  LANE_MESSAGES_OFFSET,
+  LANE_NEXT_OFFSET,
+  LANE_PAUSED_OFFSET,
+  LANE_PAUSED_SINCE_OFFSET,
+  LANE_RESERVED_OFFSET,
+  LANE_ROOM_WANTED_OFFSET,
+  LANE_TAIL_OFFSET,
+  LANE_WANTED_SINCE_OFFSET,
+  PAGE_SIZE,
+  TASK_CLOSED,
+  TASK_KEPT_OFFSET,
+  TASK_PARKED_OFFSET,
+  TASK_POOLED_OFFSET,
+  TASK_SINCE_OFFSET,
+  TASK_SLEEPS_OFFSET,
+  TASK_SPINS_LOST_OFFSET,
+  TASK_SPINS_WON_OFFSET,
+  TASK_STATE_OFFSET,
+  WAIT_ADVANCE_UNTIL,
+  WAIT_CALL,
+  WAIT_COUNT,
+  WAIT_DRAIN,
+  WAIT_ENDED,
+  WAIT_FLUSH,
+  WAIT_MESSAGES,
+  WAIT_PROGRESS,
+  WAIT_ROOM,
+  WAIT_WORD,
+  WINDOW_ALLOWED_OFFSET,
+  WINDOW_BYTES_OFFSET,
+  WINDOW_COUNT,
+  WINDOW_DEPTH_OFFSET,
+  WINDOW_GENERATION_OFFSET,
+  WINDOW_HEAD_OFFSET,
+  WINDOW_LEFT_OFFSET,
+  WINDOW_PASSED_OFFSET,
+  WINDOW_PEER_ENDPOINT_OFFSET,
+  WINDOW_SIZE,
+  WINDOW_SLOTS,
+  WINDOW_SLOTS_OFFSET,
+  WINDOW_TAIL_OFFSET,
+} from "../../assembly/layout.js";
+import type { Memory } from "../kernel/kernel.js";
+import { contextBlock, engineSlot, injectionFifo, type MemoryMap, ordinalOf, taskSlot } from "../memory/map.js";
+import { hasEngineThread } from "../node/liveness.js";
+import { type Clock, stampOf } from "../support/clock.js";
+
+/** The waits by their kind, as their callers know them. */
+const WAITS: readonly string[] = Object.assign([], {
+  [WAIT_ADVANCE_UNTIL]: "advanceUntil()",
+  [WAIT_PROGRESS]: "progress()",
+  [WAIT_ROOM]: "whenRoom()",
+  [WAIT_MESSAGES]: "messages()",
+  [WAIT_DRAIN]: "drain()",
+  [WAIT_ENDED]: "whenEnded()",
+  [WAIT_FLUSH]: "flush()",
+  [WAIT_CALL]: "call()",
+  [WAIT_WORD]: "waitWord()",
+});
+
+export function nameOfWait(kind: number): string {
+  return WAITS[kind] as string;
+}
+
+const CONTEXT_STATES = ["none", "open", "closed"] as const;
+const STATES = ["absent", "up", "closed", "dead"] as const;
+
+/** A lane: the way from one context to another. */
+export interface LaneDump {
+  /** Task and context of the origin. */
+  readonly origin: readonly [task: number, context: number];
+  /** Bytes of its ring. */
+  readonly bytes: number;
+  /** Records taken from it so far; a lane that took the place of a smaller one begins with 0. */
+  readonly messages: number;
+  /** Bytes committed and not yet taken. */
+  readonly queued: number;
+  /** Bytes of the reservation that is open: the lane waits for its commit or abort. */
+  readonly reserved: number;
+  /** The origin waits for room. */
+  readonly roomWanted: boolean;
+  /** Milliseconds since it does; 0: it does not. */
+  readonly wantedFor: number;
+  /** The target does not read it, since its unexpected queue has no room for what comes next. */
+  readonly paused: boolean;
+  /** Milliseconds since that; 0: it reads it. */
+  readonly pausedFor: number;
+  /** Times that a record found no room. */
+  readonly fulls: number;
+}
+
+/** An injection FIFO: the one-sided operations that were not done at once. */
+export interface InjectionDump {
+  /** Its number in its context. */
+  readonly fifo: number;
+  /** Descriptors that it holds. */
+  readonly slots: number;
+  /** Descriptors that the engine has not processed. */
+  readonly left: number;
+  /** Callbacks and fences that have not been called. */
+  readonly pending: number;
+  /** Descriptors that were refused so far, since a region was closed meanwhile. */
+  readonly refused: number;
+}
+
+/** A payload that is offered, or moved from where it was offered, as one of its sides has it. */
+export interface TransferDump {
+  /** `origin`: this context has offered it; `target`: it goes into a region of this task. */
+  readonly side: "origin" | "target";
+  /** Task and context of the other side. */
+  readonly peer: readonly [task: number, context: number];
+  /** Of the payload. */
+  readonly bytes: number;
+  /** Of a target: bytes that have not come. Of an origin 0: only its target counts them. */
+  readonly left: number;
+  /** Of an origin: fragments that are moved. Of a target 0. */
+  readonly fragments: number;
+  /** Descriptors that its engine has not processed. */
+  readonly queued: number;
+}
+
+/** Who moves what is long. */
+export interface EngineDump {
+  /** As `job.engine`. */
+  readonly mode: "inline" | "thread" | "ended";
+  /** Of a thread: asleep, or about to be. */
+  readonly parked: boolean;
+}
+
+/** A context, and what leads to it. */
+export interface ContextDump {
+  /** Its number in its task. */
+  readonly context: number;
+  /** `none`: it does not exist yet, and what is sent to it waits. */
+  readonly state: "none" | "open" | "closed";
+  /** Messages and packets that it has taken so far, modulo 2^32. */
+  readonly messages: number;
+  /** Looks at its lanes that found any: several messages come at once where it is behind. */
+  readonly batches: number;
+  /** What of it waits for room, and the bytes that are held for that. */
+  readonly pending: { readonly messages: number; readonly bytes: number };
+  /** Bytes of messages that have no handler. */
+  readonly unexpectedBytes: number;
+  /** The dispatch id whose messages have waited longest for a handler, or for `messages()`; undefined: none. */
+  readonly handlerless: number | undefined;
+  /** Calls that have no reply. */
+  readonly calls: number;
+  /** What it sleeps in: one name for each wait. */
+  readonly waits: readonly string[];
+  /** Lanes to it. */
+  readonly lanes: readonly LaneDump[];
+  /** Its injection FIFOs, as far as they were used. */
+  readonly injections: readonly InjectionDump[];
+  /** Payloads that it has offered, or has moved into regions. */
+  readonly transfers: readonly TransferDump[];
+}
+
+/** Bytes of the heap: whole pages. */
+export interface HeapDump {
+  /** All of it. */
+  readonly bytes: number;
+  /** What is free, in however many pieces. */
+  readonly free: number;
+  /** Largest piece that is free. */
+  readonly largest: number;
+  /** Bytes of lanes and of regions, the closed ones included that may still be looked at; by the task that made them. */
+  readonly owners: readonly { readonly task: number; readonly lanes: number; readonly regions: number }[];
+  /** Of those regions: bytes in pools of buffers for large payloads. */
+  readonly pooled: number;
+  /** Of those regions: bytes of received buffers that tasks keep. */
+  readonly kept: number;
+}
+
+/** A task. */
+export interface TaskDump {
+  /** Its number. */
+  readonly task: number;
+  /** `absent`: it has no client yet; `up`; `closed`: it has closed its client; `dead`: it ended without. */
+  readonly state: (typeof STATES)[number];
+  /** Asleep, or about to be. */
+  readonly parked: boolean;
+  /** Milliseconds since it last fell asleep or woke; 0: it has never slept. */
+  readonly since: number;
+  /** Times that it fell asleep. */
+  readonly sleeps: number;
+  /** Spins in which what it waited for came, modulo 2^32. */
+  readonly spinsWon: number;
+  /** Spins behind which it slept after all, or in which another thread took its core, modulo 2^32. */
+  readonly spinsLost: number;
+  /** Those that it has made, or that somebody sends to. */
+  readonly contexts: readonly ContextDump[];
+}
+
+/** What `job.dump()` gives. */
+export interface Dump {
+  /** What memory is used for. */
+  readonly heap: HeapDump;
+  /** Who moves what is long. */
+  readonly engine: EngineDump;
+  /** By number. */
+  readonly tasks: readonly TaskDump[];
+  /** One line for each thing that stands still, and why. */
+  readonly stuck: readonly string[];
+  /** All of it as text. */
+  toString(): string;
+}
+
+/** Milliseconds after which it is said that nobody does anything. */
+const IDLE_MS = 1000;
+
+/** What reads the words that several threads change. */
+interface Loader {
+  loadWord(pointer: number): number;
+}
+
+/** A dump: its data, and its text. */
+export function dumpJob(map: MemoryMap, memory: Memory, kernel: Loader, clock: Clock): Dump {
+  const dump = dumpData(map, memory, kernel, clock);
+  return { ...dump, toString: () => dumpText(dump) };
+}
+
+/** A dump without its text: what travels. */
+export function dumpData(map: MemoryMap, { words }: Memory, kernel: Loader, clock: Clock): Omit<Dump, "toString"> {
+  const word = (pointer: number): number => words[pointer >>> 2] as number;
+  const stuck: string[] = [];
+  const now = stampOf(clock, clock.now());
+  /** Milliseconds since a time stamp, of which none is from the future. */
+  const since = (pointer: number): number => Math.max(0, (now - word(pointer)) | 0);
+  const engine = engineDump();
+  /** Whom descriptors wait for. */
+  const engineOf = (name: string): string => (engine.mode === "thread" ? "the engine thread" : `${name} to advance`);
+
+  function engineDump(): EngineDump {
+    const isThread = hasEngineThread(kernel, map);
+    const parked = isThread && kernel.loadWord(engineSlot(map) + TASK_PARKED_OFFSET) !== 0;
+    return { mode: isThread ? "thread" : map.engine ? "ended" : "inline", parked };
+  }
+
+  function laneDump(lane: number, origin: number, name: string, isOpen: boolean): LaneDump {
+    const roomWanted = kernel.loadWord(lane + LANE_ROOM_WANTED_OFFSET) !== 0;
+    const paused = word(lane + LANE_PAUSED_OFFSET) !== 0;
+    const dump: LaneDump = {
+      origin: [Math.floor(origin / map.contexts), origin % map.contexts],
+      bytes: word(lane + LANE_CAPACITY_OFFSET),
+      messages: word(lane + LANE_MESSAGES_OFFSET) >>> 0,
+      queued: (word(lane + LANE_TAIL_OFFSET) - word(lane + LANE_NEXT_OFFSET)) | 0,
+      reserved: word(lane + LANE_RESERVED_OFFSET),
+      roomWanted,
+      wantedFor: roomWanted ? since(lane + LANE_WANTED_SINCE_OFFSET) : 0,
+      paused,
+      pausedFor: paused ? since(lane + LANE_PAUSED_SINCE_OFFSET) : 0,
+      fulls: word(lane + LANE_FULLS_OFFSET) >>> 0,
+    };
+    const path = `lane ${dump.origin.join(".")} → ${name}`;
+    if (dump.reserved > 0) {
+      const slot = taskSlot(map, dump.origin[0]);
+      const asleep = kernel.loadWord(slot + TASK_PARKED_OFFSET) !== 0;
+      const how = asleep ? `, its origin sleeps for ${seconds(since(slot + TASK_SINCE_OFFSET))}` : "";
+      stuck.push(`${path}: a reservation of ${dump.reserved} bytes is neither committed nor aborted${how}`);
+    }
+    if (paused) stuck.push(`${path}: not read for ${seconds(dump.pausedFor)}, the unexpected queue of ${name} is full`);
+    if (roomWanted) {
+      const held = (word(lane + LANE_TAIL_OFFSET) - kernel.loadWord(lane + LANE_HEAD_OFFSET)) | 0;
+      const inUse = `${held} of ${dump.bytes} bytes are in use`;
+      stuck.push(`${path}: the origin waits for room for ${seconds(dump.wantedFor)}, ${inUse}`);
+    }
+    if (dump.queued > 0 && !isOpen)
+      stuck.push(`${path}: ${dump.queued} bytes wait for a context that does not exist yet`);
+    return dump;
+  }
+
+  function contextDump(task: number, context: number): ContextDump {
+    const block = contextBlock(map, ordinalOf(map, task, context));
+    const state = CONTEXT_STATES[kernel.loadWord(block + CONTEXT_STATE_OFFSET)] ?? "closed";
+    const lanes: LaneDump[] = [];
+    // What the table of one that has closed names may be anybody's by now.
+    const origins = state === "closed" ? 0 : map.tasks * map.contexts;
+    for (let origin = 0; origin < origins; origin++) {
+      const lane = kernel.loadWord(block + CONTEXT_LANES_OFFSET + 4 * origin) >>> 0;
+      if (lane !== 0) lanes.push(laneDump(lane, origin, `${task}.${context}`, state !== "none"));
+    }
+    const injections = Array.from({ length: map.fifos }, (_, fifo) => injectionDump(task, context, fifo));
+    const waits = Array.from({ length: WAIT_COUNT }, (_, kind) =>
+      new Array<string>(Math.max(0, word(block + CONTEXT_ASLEEP_OFFSET + 4 * kind))).fill(nameOfWait(kind)),
+    );
+    const handlerless = word(block + CONTEXT_HANDLERLESS_OFFSET);
+    return {
+      context,
+      state,
+      messages: word(block + CONTEXT_MESSAGES_OFFSET) >>> 0,
+      batches: word(block + CONTEXT_BATCHES_OFFSET) >>> 0,
+      pending: {
+        messages: word(block + CONTEXT_PENDING_COUNT_OFFSET),
+        bytes: word(block + CONTEXT_PENDING_BYTES_OFFSET),
+      },
+      unexpectedBytes: word(block + CONTEXT_UNEXPECTED_OFFSET),
+      handlerless: handlerless === 0 ? undefined : handlerless - 1,
+      calls: word(block + CONTEXT_CALLS_OFFSET),
+      waits: waits.flat(),
+      lanes,
+      injections: injections.filter((dump) => dump !== undefined),
+      transfers: state === "open" ? transferDumps(block, `${task}.${context}`) : [],
+    };
+  }
+
+  function transferDumps(block: number, name: string): TransferDump[] {
+    const dumps: TransferDump[] = [];
+    let windows = kernel.loadWord(block + CONTEXT_WINDOWS_OFFSET) >>> 0;
+    // The context may close under our eyes, and then they may be anybody's.
+    const isBlock = (pointer: number): boolean =>
+      pointer >= map.heapBase && pointer % PAGE_SIZE === 0 && pointer + BLOCK_SIZE <= map.heapBase + map.heapBytes;
+    for (let blocks = 0; isBlock(windows) && blocks < map.heapBytes / BLOCK_SIZE; blocks++) {
+      for (let number = 0; number < WINDOW_COUNT; number++) {
+        const window = windows + BLOCK_WINDOWS_OFFSET + number * WINDOW_SIZE;
+        if ((kernel.loadWord(window + WINDOW_GENERATION_OFFSET) & 1) === 1) dumps.push(transferDump(window, name));
+      }
+      windows = kernel.loadWord(windows + BLOCK_NEXT_OFFSET) >>> 0;
+    }
+    return dumps;
+  }
+
+  function transferDump(window: number, name: string): TransferDump {
+    const isTarget = word(window + WINDOW_DEPTH_OFFSET) !== 0;
+    const peer = word(window + WINDOW_PEER_ENDPOINT_OFFSET);
+    const head = kernel.loadWord(window + WINDOW_HEAD_OFFSET);
+    const dump: TransferDump = {
+      side: isTarget ? "target" : "origin",
+      peer: [Math.floor(peer / map.contexts), peer % map.contexts],
+      bytes: word(window + WINDOW_BYTES_OFFSET) >>> 0,
+      left: isTarget ? kernel.loadWord(window + WINDOW_LEFT_OFFSET) >>> 0 : 0,
+      fragments: isTarget ? 0 : kernel.loadWord(window + WINDOW_PASSED_OFFSET) >>> 0,
+      queued: (kernel.loadWord(window + WINDOW_TAIL_OFFSET) - head) | 0,
+    };
+    if (dump.queued > 0) {
+      const [from, to] = isTarget ? [dump.peer.join("."), name] : [name, dump.peer.join(".")];
+      const slot = window + WINDOW_SLOTS_OFFSET + (head & (WINDOW_SLOTS - 1)) * DESCRIPTOR_SIZE;
+      const isMove = word(slot + DESCRIPTOR_KIND_OFFSET) === DESCRIPTOR_MOVE;
+      const isStaged = kernel.loadWord(window + WINDOW_ALLOWED_OFFSET) >>> 0 > dump.fragments;
+      const whom = isMove && !isStaged ? `${name} to advance, which stages it` : engineOf(name);
+      stuck.push(`payload of ${dump.bytes} bytes, ${from} → ${to}: ${dump.queued} descriptors wait for ${whom}`);
+    }
+    return dump;
+  }
+
+  function injectionDump(task: number, context: number, fifo: number): InjectionDump | undefined {
+    const pointer = injectionFifo(map, ordinalOf(map, task, context), fifo);
+    const tail = kernel.loadWord(pointer + INJECTION_TAIL_OFFSET);
+    if (tail === 0) return undefined;
+    const left = (tail - kernel.loadWord(pointer + INJECTION_HEAD_OFFSET)) | 0;
+    if (left > 0) {
+      const name = `${task}.${context}`;
+      stuck.push(`injection FIFO ${fifo} of ${name}: ${left} descriptors wait for ${engineOf(name)}`);
+    }
+    return {
+      fifo,
+      slots: map.slots,
+      left,
+      pending: word(pointer + INJECTION_PENDING_OFFSET),
+      refused: word(pointer + INJECTION_REFUSED_OFFSET) >>> 0,
+    };
+  }
+
+  function heapDump(): HeapDump {
+    const owners = Array.from({ length: map.tasks }, (_, task) => ({ task, lanes: 0, regions: 0 }));
+    let free = 0;
+    let largest = 0;
+    let piece = 0;
+    let pages = 0;
+    for (let page = 0; page < map.heapPages; page += pages) {
+      const extent = kernel.loadWord(map.heapTable + 4 * page);
+      pages = extent & EXTENT_PAGES_MASK;
+      if (pages === 0) break; // the table is changing under our eyes
+      const bytes = pages * PAGE_SIZE;
+      const state = extent >>> EXTENT_STATE_SHIFT;
+      const owner = owners[(extent >>> EXTENT_OWNER_SHIFT) & EXTENT_OWNER_MASK];
+      piece = state === EXTENT_FREE ? piece + bytes : 0;
+      if (state === EXTENT_FREE) free += bytes;
+      else if (owner !== undefined && state === EXTENT_LANE) owner.lanes += bytes;
+      else if (owner !== undefined) owner.regions += bytes;
+      largest = Math.max(largest, piece);
+    }
+    const used = owners.filter(({ lanes, regions }) => lanes + regions > 0);
+    let [pooled, kept] = [0, 0];
+    for (let task = 0; task < map.tasks; task++) {
+      const slot = taskSlot(map, task);
+      if (kernel.loadWord(slot + TASK_STATE_OFFSET) >= TASK_CLOSED) continue;
+      pooled += word(slot + TASK_POOLED_OFFSET);
+      kept += word(slot + TASK_KEPT_OFFSET);
+    }
+    return { bytes: map.heapPages * PAGE_SIZE, free, largest, owners: used, pooled, kept };
+  }
+
+  const started = kernel.loadWord(map.job + JOB_STARTED_OFFSET);
+  const tasks = Array.from({ length: started }, (_, task): TaskDump => {
+    const slot = taskSlot(map, task);
+    const state = STATES[kernel.loadWord(slot + TASK_STATE_OFFSET)] ?? "absent";
+    // What an ended task's tables name may be anybody's by now.
+    const count = state === "up" || state === "absent" ? map.contexts : 0;
+    const contexts = Array.from({ length: count }, (_, context) => contextDump(task, context));
+    const sleeps = word(slot + TASK_SLEEPS_OFFSET) >>> 0;
+    return {
+      task,
+      state,
+      parked: kernel.loadWord(slot + TASK_PARKED_OFFSET) !== 0,
+      since: sleeps === 0 ? 0 : since(slot + TASK_SINCE_OFFSET),
+      sleeps,
+      spinsWon: word(slot + TASK_SPINS_WON_OFFSET) >>> 0,
+      spinsLost: word(slot + TASK_SPINS_LOST_OFFSET) >>> 0,
+      contexts: contexts.filter(({ state, lanes }) => lanes.length > 0 || state !== "none"),
+    };
+  });
+  const up = tasks.filter(({ state }) => state === "up");
+  const idle = Math.min(...up.map(({ since }) => since));
+  const isMoving = engine.mode === "thread" && !engine.parked;
+  // A moment of it is nothing: a message may be on its way.
+  if (!isMoving && up.every(({ parked }) => parked) && idle > IDLE_MS && idle < Number.POSITIVE_INFINITY)
+    stuck.push(`all tasks are asleep for ${seconds(idle)}`);
+  return { heap: heapDump(), engine, tasks, stuck };
+}
+
+function seconds(milliseconds: number): string {
+  return `${(milliseconds / 1000).toFixed(1)} s`;
+}
+
+/** What a task does, as far as others can see. */
+function doing({ state, parked, since, contexts }: TaskDump): string {
+  if (state !== "up") return state;
+  if (!parked) return since > 0 ? `up, awake for ${seconds(since)}` : "up";
+  const waits = contexts.flatMap(({ context, waits }) => waits.map((wait) => `${wait} of context ${context}`));
+  return waits.length === 0 ? "up, about to sleep" : `up, asleep for ${seconds(since)} in ${waits.join(", ")}`;
+}
+
+function engineText({ mode, parked }: EngineDump): string {
+  if (mode === "thread") return parked ? "a thread, asleep" : "a thread, awake";
+  return mode === "inline"
+    ? "each task, as it advances"
+    : "each task, as it advances, since the engine thread has ended";
+}
+
+function dumpText({ heap, engine, tasks, stuck }: Omit<Dump, "toString">): string {
+  const lines = [`heap: ${heap.free} of ${heap.bytes} bytes free, ${heap.largest} in one piece`];
+  if (heap.pooled + heap.kept > 0) lines.push(`  buffers: ${heap.pooled} bytes in pools, ${heap.kept} bytes kept`);
+  for (const { task, lanes, regions } of heap.owners) {
+    lines.push(`  of task ${task}: lanes ${lanes} bytes, regions ${regions} bytes`);
+  }
+  lines.push(`engine: ${engineText(engine)}`);
+  for (const task of tasks) {
+    lines.push(`task ${task.task}: ${doing(task)}`);
+    for (const context of task.contexts) {
+      const { messages, batches, pending, unexpectedBytes, handlerless, calls, lanes, injections, transfers } = context;
+      lines.push(`  context ${context.context}: ${messages} messages in ${batches} batches`);
+      if (pending.messages > 0)
+        lines.push(`    ${pending.messages} messages wait for room, ${pending.bytes} bytes held`);
+      const whose = handlerless === undefined ? "" : `: dispatch id ${handlerless} has waited longest`;
+      if (unexpectedBytes > 0 || whose !== "")
+        lines.push(`    ${unexpectedBytes} bytes of messages without a handler${whose}`);
+      if (calls > 0) lines.push(`    ${calls} calls without a reply`);
+      for (const lane of lanes) {
+        const queued = `${lane.queued} of ${lane.bytes} bytes queued`;
+        lines.push(`    from ${lane.origin.join(".")}: ${lane.messages} messages, ${queued}, full ${lane.fulls} times`);
+      }
+      for (const { fifo, slots, left, pending, refused } of injections) {
+        lines.push(
+          `    injection FIFO ${fifo} of ${slots} slots: ${left} left, ${pending} callbacks pending, ${refused} refused`,
+        );
+      }
+      for (const { side, peer, bytes, left, fragments, queued } of transfers) {
+        const moved =
+          side === "origin" ? `to ${peer.join(".")}: ${bytes} bytes offered, ${fragments} fragments moved` : "";
+        const missing = side === "target" ? `from ${peer.join(".")}: ${left} of ${bytes} bytes have not come` : "";
+        lines.push(`    payload ${moved}${missing}, ${queued} descriptors queued`);
+      }
+    }
+  }
+  return [...lines, ...stuck.map((line) => `stuck: ${line}`)].join("\n");
+}

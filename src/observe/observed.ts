@@ -1,0 +1,281 @@
+// The parts of a context whose job is traced, or in debug mode: the same, and they record what they do, or time it. So the
+// others ask nothing on their hot paths.
+//
+// An arrow goes from a send to its handler: both sides count the messages of an origin, a target and a dispatch id, which
+// come in the order sent. A call and its reply have a number anyway.
+import {
+  DISPATCH_ID_CALL,
+  DISPATCH_ID_REPLY,
+  NONE,
+  TRACE_FENCE,
+  TRACE_FENCED,
+  TRACE_GET,
+  TRACE_HANDLER,
+  TRACE_PUT,
+  TRACE_RMW,
+  TRACE_SEND,
+} from "../../assembly/layout.js";
+import { CompletionQueue } from "../core/completion.js";
+import type { Handler } from "../core/dispatch.js";
+import { contextOf, type Endpoint, nameOf, ordinalAt } from "../core/endpoint.js";
+import type { Message } from "../core/message.js";
+import { type Callback, type Result, SUCCESS } from "../core/result.js";
+import { WorkQueue } from "../core/work.js";
+import type { Tracer } from "../node/tracer.js";
+import { Receiver, type Taken } from "../protocol/eager/receiver.js";
+import { Sender, type SendParameters } from "../protocol/eager/sender.js";
+import { type PutParameters, Rma, type RmwParameters } from "../protocol/rma/rma.js";
+import type { Debug } from "./debug.js";
+
+/** Counters by endpoint and dispatch id. */
+class Counts {
+  readonly #counts: (Uint32Array | undefined)[] = [];
+  readonly #contexts: number;
+
+  constructor(contexts: number) {
+    this.#contexts = contexts;
+  }
+
+  /** Number of the next message, from 0. */
+  next(endpoint: Endpoint, id: number): number {
+    const ordinal = ordinalAt(endpoint, this.#contexts);
+    const counts = this.#counts[ordinal] ?? this.#begin(ordinal);
+    const count = counts[id] as number;
+    counts[id] = count + 1;
+    return count;
+  }
+
+  #begin(ordinal: number): Uint32Array {
+    const counts = new Uint32Array(DISPATCH_ID_REPLY + 1);
+    this.#counts[ordinal] = counts;
+    return counts;
+  }
+}
+
+/** The length of a Uint8Array is read in place; `byteLength` of any view is a call into V8 (5 ns). */
+const bytesIn = (view: ArrayBufferView | null | undefined): number =>
+  view instanceof Uint8Array ? view.length : view == null ? 0 : view.byteLength;
+
+/** What a context records, for its task. */
+export class Trail {
+  readonly tracer: Tracer;
+  /** Number of this context. */
+  readonly context: number;
+  readonly #sent: Counts;
+  readonly #came: Counts;
+  /** Number of the call whose handler is about to be called; -1: none. */
+  call = -1;
+  #fences = 0;
+
+  constructor(tracer: Tracer, own: Endpoint, contexts: number) {
+    this.tracer = tracer;
+    this.context = contextOf(own);
+    this.#sent = new Counts(contexts);
+    this.#came = new Counts(contexts);
+  }
+
+  /** Recorded behind the send, which takes longer to arrive than this does. */
+  sent(to: Endpoint, id: number, bytes: number): void {
+    this.tracer.event(TRACE_SEND, this.context, id, to, this.#sent.next(to, id), bytes);
+  }
+
+  /** A message has come to a handler, or to whoever takes it out of a stream. The next one ends it, or settle(). */
+  came(origin: Endpoint, id: number, bytes: number, call: number): void {
+    if (call < 0) this.tracer.event(TRACE_HANDLER, this.context, id, origin, this.#came.next(origin, id), bytes);
+    else this.tracer.event(TRACE_HANDLER, this.context, DISPATCH_ID_CALL, origin, call, bytes);
+  }
+
+  transferred(kind: number, to: Endpoint, bytes: number): void {
+    this.tracer.event(kind, this.context, 0, to, 0, bytes);
+  }
+
+  /** What is to be called instead of a fence's callback. */
+  fence(to: number, done: Callback): Callback {
+    const number = this.#fences++;
+    this.tracer.event(TRACE_FENCE, this.context, 0, to, number, 0);
+    return (cookie, result) => {
+      this.tracer.event(TRACE_FENCED, this.context, 0, to, number, 0);
+      done(cookie, result);
+    };
+  }
+
+  /** A handler that records when it runs. */
+  handler(id: number, handler: Handler): Handler {
+    return (message) => {
+      this.came(message.origin, id, message.payloadBytes, this.call);
+      this.call = -1;
+      return handler(message);
+    };
+  }
+
+  /** As handler(), of DISPATCH_ID_REPLY. */
+  replies(handler: Handler): Handler {
+    return (message) => {
+      const number = message.headerWord(0);
+      this.tracer.event(TRACE_HANDLER, this.context, DISPATCH_ID_REPLY, message.origin, number, message.payloadBytes);
+      handler(message);
+    };
+  }
+
+  /** A message was taken out of a stream. */
+  took({ origin, payload, call }: Taken, id: number): void {
+    this.came(origin, id, payload.length, call ?? -1);
+    this.tracer.settle();
+  }
+}
+
+export class TracedSender extends Sender {
+  readonly #trail: Trail;
+  /** Dispatch id and bytes of the open reservations, by endpoint. */
+  readonly #reserved = new Map<Endpoint, { readonly id: number; readonly bytes: number }>();
+
+  constructor(trail: Trail, ...given: ConstructorParameters<typeof Sender>) {
+    super(...given);
+    this.#trail = trail;
+  }
+
+  override sendImmediate(
+    to: Endpoint,
+    dispatch: number,
+    header: ArrayBufferView | null | undefined,
+    payload: ArrayBufferView | null | undefined,
+    queue: boolean,
+  ): Result {
+    const result = super.sendImmediate(to, dispatch, header, payload, queue);
+    if (result === SUCCESS) this.#trail.sent(to, dispatch, bytesIn(payload));
+    return result;
+  }
+
+  override send(parameters: SendParameters): Result {
+    const result = super.send(parameters);
+    if (result === SUCCESS) this.#trail.sent(parameters.to, parameters.dispatch, bytesIn(parameters.payload));
+    return result;
+  }
+
+  override sendOwn(
+    to: Endpoint,
+    dispatch: number,
+    header: Uint8Array,
+    payload: Uint8Array | undefined,
+    onLocal: Callback | undefined,
+  ): Result {
+    const number = new DataView(header.buffer, header.byteOffset).getUint32(0, true);
+    const result = super.sendOwn(to, dispatch, header, payload, onLocal);
+    if (result === SUCCESS) {
+      this.#trail.tracer.event(TRACE_SEND, this.#trail.context, dispatch, to, number, bytesIn(payload));
+    }
+    return result;
+  }
+
+  override reserve(to: Endpoint, id: number, payloadBytes: number, headerBytes: number): number {
+    const pointer = super.reserve(to, id, payloadBytes, headerBytes);
+    if (pointer > 0) this.#reserved.set(to, { id, bytes: payloadBytes });
+    return pointer;
+  }
+
+  override commit(to: Endpoint, payloadBytes: number | undefined): void {
+    super.commit(to, payloadBytes);
+    const { id, bytes } = this.#reserved.get(to) as { id: number; bytes: number };
+    this.#trail.sent(to, id, payloadBytes ?? bytes);
+  }
+}
+
+export class ObservedReceiver extends Receiver {
+  readonly #trail: Trail | undefined;
+  readonly #debug: Debug | undefined;
+  readonly #own: Endpoint;
+
+  constructor(
+    trail: Trail | undefined,
+    debug: Debug | undefined,
+    own: Endpoint,
+    ...given: ConstructorParameters<typeof Receiver>
+  ) {
+    super(...given);
+    this.#trail = trail;
+    this.#debug = debug;
+    this.#own = own;
+  }
+
+  override advance(rounds: number, errors: unknown[]): number {
+    const debug = this.#debug;
+    const start = debug === undefined ? 0 : debug.clock.now();
+    const found = super.advance(rounds, errors);
+    this.#trail?.tracer.settle();
+    if (debug === undefined) return found;
+    debug.waitsForHandler(this.#own, this.handlerless);
+    if (found > 0) debug.found(this.#own, start);
+    debug.ended(this.#own);
+    return found;
+  }
+
+  protected override serve(handler: Handler, message: Message): void {
+    const trail = this.#trail;
+    if (trail !== undefined) trail.call = message.headerWord(0);
+    super.serve(handler, message);
+    if (trail !== undefined) trail.call = -1;
+  }
+}
+
+/** In debug mode: callbacks that take long are named. */
+export class TimedCompletions extends CompletionQueue {
+  readonly #debug: Debug;
+  readonly #name: string;
+
+  constructor(debug: Debug, own: Endpoint) {
+    super();
+    this.#debug = debug;
+    this.#name = `a callback in ${nameOf(own)}`;
+  }
+
+  override run(errors: unknown[]): number {
+    return this.#debug.ran(this.#name, () => super.run(errors));
+  }
+}
+
+/** In debug mode: posted work that takes long is named. */
+export class TimedWork extends WorkQueue {
+  readonly #debug: Debug;
+  readonly #name: string;
+
+  constructor(debug: Debug, own: Endpoint) {
+    super();
+    this.#debug = debug;
+    this.#name = `posted work in ${nameOf(own)}`;
+  }
+
+  override run(errors: unknown[]): number {
+    return this.#debug.ran(this.#name, () => super.run(errors));
+  }
+}
+
+export class TracedRma extends Rma {
+  readonly #trail: Trail;
+
+  constructor(trail: Trail, ...given: ConstructorParameters<typeof Rma>) {
+    super(...given);
+    this.#trail = trail;
+  }
+
+  override transfer(call: "put" | "get", parameters: PutParameters): Result {
+    const result = super.transfer(call, parameters);
+    const { to, bytes, local, localOffset = 0 } = parameters;
+    const moved = bytes ?? local.length - localOffset;
+    if (result === SUCCESS) this.#trail.transferred(call === "put" ? TRACE_PUT : TRACE_GET, to, moved);
+    return result;
+  }
+
+  override rmw(parameters: RmwParameters): Result {
+    const result = super.rmw(parameters);
+    if (result === SUCCESS) this.#trail.transferred(TRACE_RMW, parameters.to, 0);
+    return result;
+  }
+
+  override fence(to: Endpoint, onDone: Callback, cookie: unknown): Result {
+    return super.fence(to, typeof onDone === "function" ? this.#trail.fence(to, onDone) : onDone, cookie);
+  }
+
+  override fenceAll(onDone: Callback, cookie: unknown): Result {
+    return super.fenceAll(typeof onDone === "function" ? this.#trail.fence(NONE, onDone) : onDone, cookie);
+  }
+}

@@ -1,0 +1,239 @@
+// job.trace(): the events of all tasks, read from the shared memory, in the format of Chrome's trace viewer and Perfetto:
+// https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU
+import {
+  DISPATCH_ID_CALL,
+  DISPATCH_ID_REPLY,
+  NONE,
+  TRACE_CLOCK,
+  TRACE_CONTEXT_SHIFT,
+  TRACE_DEATH,
+  TRACE_EVENT_SHIFT,
+  TRACE_EVENTS_OFFSET,
+  TRACE_FENCE,
+  TRACE_FENCED,
+  TRACE_GET,
+  TRACE_HANDLER,
+  TRACE_ID_SHIFT,
+  TRACE_PARK,
+  TRACE_POSITION_OFFSET,
+  TRACE_PUT,
+  TRACE_RMW,
+  TRACE_SEND,
+  TRACE_WAKE,
+} from "../../assembly/layout.js";
+import { contextOf, taskOf } from "../core/endpoint.js";
+import type { Kernel, Memory } from "../kernel/kernel.js";
+import { type MemoryMap, traceRing } from "../memory/map.js";
+import { nodeModule } from "../support/host.js";
+import { nameOfWait } from "./dump.js";
+
+/** An event of a trace; times in microseconds. */
+export interface TraceEvent {
+  /** `X`: lasts `dur`; `s`, `f`: begin and end of an arrow; `b`, `e`: of a fence; `i`: an instant; `M`: a name. */
+  readonly ph: "X" | "s" | "f" | "b" | "e" | "i" | "M";
+  /** What is shown: `send id 7`, `id 7` (its handler), `put`, `asleep in progress()`, `task 1 has ended`. */
+  readonly name: string;
+  /** Its kind: `send`, `handler`, `message` (an arrow), `transfer`, `fence`, `park`, `death`. */
+  readonly cat?: string;
+  /** When it began, from the first event of all on. */
+  readonly ts: number;
+  /** How long it lasted. */
+  readonly dur?: number;
+  /** Always 1: all tasks are of one process. */
+  readonly pid: number;
+  /** Number of the task. */
+  readonly tid: number;
+  /** The same for both ends of an arrow, or of a fence. */
+  readonly id?: number;
+  /** An arrow ends at what goes on at that time. */
+  readonly bp?: "e";
+  /** An instant is its task's. */
+  readonly s?: "t";
+  /** Endpoints (`from`, `to`, as task.context), bytes, and the number of the message. */
+  readonly args?: Readonly<Record<string, unknown>>;
+}
+
+/** What the tasks of a job have done, as `job.trace()` gives it. */
+export interface Trace {
+  /** The events of each task, in order. */
+  readonly traceEvents: readonly TraceEvent[];
+  /** How times are shown. */
+  readonly displayTimeUnit: "ns";
+  /** All of it as JSON text: what Perfetto and chrome://tracing open. */
+  toString(): string;
+}
+
+/** One event as it stands in a ring, with its time in milliseconds. */
+interface Recorded {
+  readonly kind: number;
+  readonly id: number;
+  readonly context: number;
+  readonly whom: number;
+  readonly count: number;
+  readonly bytes: number;
+  readonly time: number;
+}
+
+const EVENT_WORDS = 1 << (TRACE_EVENT_SHIFT - 2);
+const ID_MASK = (1 << (TRACE_CONTEXT_SHIFT - TRACE_ID_SHIFT)) - 1;
+const KIND_MASK = (1 << TRACE_ID_SHIFT) - 1;
+/** Where there are no threads' processes: all tasks are of one. */
+const PID = 1;
+const TRANSFERS: Readonly<Record<number, string>> = { [TRACE_PUT]: "put", [TRACE_GET]: "get", [TRACE_RMW]: "rmw" };
+
+/** The events of one task, the oldest first; of the readings of the clock those at which a round was over. */
+function recorded(map: MemoryMap, { buffer }: Memory, kernel: Pick<Kernel, "loadWord">, task: number): Recorded[] {
+  const ring = traceRing(map, task);
+  const position = (): number => kernel.loadWord(ring + TRACE_POSITION_OFFSET) >>> 0;
+  const first = ring + TRACE_EVENTS_OFFSET;
+  const size = map.traceEvents;
+  const end = position();
+  const copy = new Uint8Array(buffer, first, size << TRACE_EVENT_SHIFT).slice();
+  // The task goes on meanwhile: what it has written over since, and the one that it is about, are not what they were.
+  const written = (position() - end) >>> 0;
+  const kept = Math.max(0, Math.min(end, size - 1 - written));
+  const events: { at: number; time: number }[] = [];
+  const floats = new Float64Array(copy.buffer);
+  const cells = new Int32Array(copy.buffer);
+  /** Those behind the last reading of the clock, whose time is not known yet. */
+  let open: { at: number; time: number }[] = [];
+  let last = Number.NaN;
+  for (let place = end - kept; place < end; place++) {
+    const at = (place % size) * EVENT_WORDS;
+    if (((cells[at] as number) & KIND_MASK) !== TRACE_CLOCK) {
+      // Where the round is not over yet, a nanosecond apart.
+      const event = { at, time: last + open.length * 1e-6 };
+      open.push(event);
+      events.push(event);
+      continue;
+    }
+    const now = floats[(at + 2) >>> 1] as number;
+    // Spread over the time between the two readings, the first at its beginning; what is before any is dropped.
+    for (const [place, event] of open.entries()) event.time = last + ((now - last) * place) / open.length;
+    open = [];
+    last = now;
+    if (cells[at + 1] === 1) events.push({ at, time: now });
+  }
+  return events
+    .filter(({ time }) => !Number.isNaN(time))
+    .map(({ at, time }) => {
+      const head = cells[at] as number;
+      return {
+        kind: head & KIND_MASK,
+        id: (head >>> TRACE_ID_SHIFT) & ID_MASK,
+        context: head >>> TRACE_CONTEXT_SHIFT,
+        whom: (cells[at + 1] as number) >>> 0,
+        count: (cells[at + 2] as number) >>> 0,
+        bytes: (cells[at + 3] as number) >>> 0,
+        time,
+      };
+    });
+}
+
+/** Microseconds from one time to another, at least a nanosecond. */
+const length = (from: number, to: number): number => Math.max(0.001, Math.round((to - from) * 1e3) / 1e3);
+
+const nameOfId = (id: number): string =>
+  id === DISPATCH_ID_CALL ? "call" : id === DISPATCH_ID_REPLY ? "reply" : `id ${id}`;
+
+const nameOfEndpoint = (endpoint: number): string =>
+  endpoint === NONE ? "all" : `${taskOf(endpoint)}.${contextOf(endpoint)}`;
+
+/** The trace of a job. */
+export function traceOf(map: MemoryMap, memory: Memory, kernel: Pick<Kernel, "loadWord">, tasks: number): Trace {
+  const all = Array.from({ length: tasks }, (_, task) => recorded(map, memory, kernel, task));
+  const begin = all.reduce((least, events) => Math.min(least, events[0]?.time ?? least), Number.POSITIVE_INFINITY);
+  const micros = (time: number): number => Math.round((time - begin) * 1e6) / 1e3;
+  const out: TraceEvent[] = [];
+  const arrows = new Map<string, number>();
+  const arrow = (from: string, to: string, { id, count }: Recorded): number => {
+    const key = `${from} ${to} ${id} ${count}`;
+    const known = arrows.get(key) ?? arrows.size + 1;
+    arrows.set(key, known);
+    return known;
+  };
+  for (const [task, events] of all.entries()) {
+    const of = { pid: PID, tid: task };
+    out.push({ ph: "M", name: "thread_name", ts: 0, ...of, args: { name: `task ${task}` } });
+    /** Where the handler and the sleep that are under way began. */
+    let handler: number | undefined;
+    let parked: Recorded | undefined;
+    const handlerEnds = (ts: number): void => {
+      if (handler === undefined) return;
+      const begun = out[handler] as TraceEvent;
+      out[handler] = { ...begun, dur: length(begun.ts, ts) };
+      handler = undefined;
+    };
+    for (const [place, event] of events.entries()) {
+      const { kind, id, context, whom, count, bytes, time } = event;
+      const ts = micros(time);
+      const own = `${task}.${context}`;
+      const other = nameOfEndpoint(whom);
+      // Up to the next event, which may be the beginning of another round: at most a microsecond.
+      const lasts = Math.min(1, length(ts, micros(events[place + 1]?.time ?? time)));
+      if (kind === TRACE_SEND) {
+        const name = `send ${nameOfId(id)}`;
+        out.push({ ph: "X", name, cat: "send", ts, dur: lasts, ...of, args: { from: own, to: other, count, bytes } });
+        out.push({ ph: "s", name: "message", cat: "message", ts, ...of, id: arrow(own, other, event) });
+      } else if (kind === TRACE_HANDLER) {
+        handlerEnds(ts);
+        handler = out.length;
+        const args = { from: other, to: own, count, bytes };
+        out.push({ ph: "X", name: nameOfId(id), cat: "handler", ts, dur: lasts, ...of, args });
+        out.push({ ph: "f", bp: "e", name: "message", cat: "message", ts, ...of, id: arrow(other, own, event) });
+      } else if (kind === TRACE_FENCE || kind === TRACE_FENCED) {
+        const ph = kind === TRACE_FENCE ? "b" : "e";
+        out.push({
+          ph,
+          name: "fence",
+          cat: "fence",
+          ts,
+          ...of,
+          id: fenceOf(task, context, count),
+          args: { to: other },
+        });
+      } else if (kind === TRACE_CLOCK) handlerEnds(ts);
+      else if (kind === TRACE_PARK) parked = event;
+      else if (kind === TRACE_WAKE && parked !== undefined) {
+        const since = micros(parked.time);
+        const name = `asleep in ${nameOfWait(count)}`;
+        out.push({ ph: "X", name, cat: "park", ts: since, dur: length(since, ts), ...of });
+        parked = undefined;
+      } else if (kind === TRACE_DEATH) {
+        out.push({ ph: "i", s: "t", name: `task ${count} has ended`, cat: "death", ts, ...of });
+      } else if (kind in TRANSFERS) {
+        const name = TRANSFERS[kind] as string;
+        out.push({ ph: "X", name, cat: "transfer", ts, dur: lasts, ...of, args: { from: own, to: other, bytes } });
+      }
+    }
+  }
+  const trace = { traceEvents: out, displayTimeUnit: "ns" as const };
+  return { ...trace, toString: () => JSON.stringify(trace) };
+}
+
+/** Traced jobs of this process that go to a file. */
+let files = 0;
+
+/** Writes the trace when the job is over, or the process. The second job's file has its number before the extension. */
+export function writeAtEnd(job: { readonly exited: Promise<unknown>; trace(): Trace }, file: string): void {
+  const fs = nodeModule("fs") as typeof import("node:fs");
+  files++;
+  const own = files === 1 ? file : file.replace(/(\.[^./\\]*)?$/, `-${files}$1`);
+  const write = (): void => {
+    try {
+      fs.writeFileSync(own, String(job.trace()));
+    } catch (error) {
+      console.warn(`pamir: the trace is lost: ${(error as Error).message}`);
+    }
+  };
+  process.on("exit", write);
+  void job.exited.then(() => {
+    process.off("exit", write);
+    write();
+  });
+}
+
+/** A number that no other fence has. */
+function fenceOf(task: number, context: number, count: number): number {
+  return (task * 256 + context) * 2 ** 32 + count;
+}

@@ -1,0 +1,24 @@
+// What the parts of one context share: sender, receiver, one-sided operations.
+
+import type { CompletionQueue } from "../core/completion.js";
+import type { Kernel, Memory } from "../kernel/kernel.js";
+import type { MemoryMap } from "../memory/map.js";
+import type { ContextEngine } from "../node/engine.js";
+import type { Clock } from "../support/clock.js";
+import type { Buffers } from "../transport/shm/buffers.js";
+import type { ShmLanes } from "../transport/shm/lanes.js";
+
+export interface Base {
+  readonly kernel: Kernel;
+  readonly memory: Memory;
+  readonly map: MemoryMap;
+  readonly clock: Clock;
+  /** Ordinal of the context's endpoint, and pointer to its block. */
+  readonly ordinal: number;
+  readonly block: number;
+  readonly engine: ContextEngine;
+  readonly lanes: ShmLanes;
+  /** The pool of its task. */
+  readonly buffers: Buffers;
+  readonly completions: CompletionQueue;
+}

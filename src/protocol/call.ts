@@ -1,0 +1,242 @@
+// Request and reply. A call is a message to DISPATCH_ID_CALL, whose header begins with the call's number and the dispatch
+// id that it is for; what the handler of that id returns comes back as a message to DISPATCH_ID_REPLY.
+//
+//   call    header  0  number   4  dispatch id   8  the caller's header      payload  the request
+//   reply   header  0  number   4  REPLY_…                                    payload  the reply, or an error as JSON
+import { DISPATCH_ID_CALL, DISPATCH_ID_REPLY, HEADER_BYTES_MAX, RECV_IMMEDIATE_MAX } from "../../assembly/layout.js";
+import { codecs } from "../core/codec.js";
+import type { Handler } from "../core/dispatch.js";
+import { type Endpoint, nameOf } from "../core/endpoint.js";
+import { PamiError, RemoteError, show } from "../core/error.js";
+import { bodyBytes, type Message } from "../core/message.js";
+import { type Callback, ERROR, type Result, SHUTDOWN, SUCCESS } from "../core/result.js";
+
+const REPLY_VALUE = 0;
+const REPLY_ERROR = 1;
+/** Bytes of a call's header before the caller's own, and of a reply's. */
+const PREFIX_BYTES = 8;
+
+/** What a call needs of its context. */
+export interface CallHost {
+  /**
+   * As `Context.send`, to a dispatch id of pamir's own, but never EAGAIN: it waits in order, without a limit, a reply also
+   * for the memory of a first lane. A request is copied where it waits.
+   * @param onSent what became of it, where it had to wait; of a reply only if it is too large to be copied there
+   */
+  send(to: Endpoint, dispatch: number, header: Uint8Array, payload: Uint8Array | undefined, onSent?: Callback): Result;
+  /** How many calls are pending: for others to see. */
+  pending(count: number): void;
+  /** Sees to it that the context advances while calls are pending; `isSooner`: one is given up sooner than all others. */
+  advanceSoon(isSooner: boolean): void;
+  /** The error for a target that has ended, with the reason as its cause. */
+  shutdown(text: string, to: Endpoint): Error;
+}
+
+/** A call whose reply has not come. */
+export interface PendingCall {
+  readonly to: Endpoint;
+  /** When it is given up, on the context's clock; Infinity: never. */
+  readonly deadline: number;
+  readonly resolve: (reply: Uint8Array) => void;
+  readonly reject: (error: Error) => void;
+}
+
+/** An error as it travels. */
+interface WireError {
+  readonly name: string;
+  readonly message: string;
+  readonly code?: string | number | undefined;
+  readonly stack?: string | undefined;
+}
+
+export class Calls {
+  /** Calls that were settled since somebody set this to 0. */
+  settled = 0;
+
+  readonly #host: CallHost;
+  readonly #pending = new Map<number, PendingCall>();
+  readonly #words = new Uint32Array(2);
+  readonly #bytes = new Uint8Array(this.#words.buffer);
+  #number = 0;
+  /** No pending call's deadline is before this. */
+  #soonest = Number.POSITIVE_INFINITY;
+
+  constructor(host: CallHost) {
+    this.#host = host;
+  }
+
+  /** Calls whose reply has not come. */
+  get size(): number {
+    return this.#pending.size;
+  }
+
+  /** No pending call is given up before this. */
+  get soonest(): number {
+    return this.#soonest;
+  }
+
+  /**
+   * Begins a call; settled by what it is given, once.
+   * @returns its number, for giveUp()
+   */
+  begin(id: number, header: Uint8Array | undefined, payload: Uint8Array | undefined, call: PendingCall): number {
+    const headerBytes = header?.length ?? 0;
+    if (headerBytes > HEADER_BYTES_MAX - PREFIX_BYTES) {
+      const limit = HEADER_BYTES_MAX - PREFIX_BYTES;
+      throw new PamiError("PAMIR_TOO_LARGE", `the header of a call has ${headerBytes} bytes, the limit is ${limit}`);
+    }
+    const number = (this.#number + 1) >>> 0;
+    this.#number = number;
+    const prefixed = this.#prefix(number, id, header);
+    // It may throw: nothing is pending then. A reply can't come before the next advance().
+    const result = this.#host.send(call.to, DISPATCH_ID_CALL, prefixed, payload, (_, late) => {
+      if (late !== SUCCESS) this.giveUp(number, this.#refused(call.to, late));
+    });
+    if (result !== SUCCESS) {
+      call.reject(this.#refused(call.to, result));
+      return number;
+    }
+    this.#pending.set(number, call);
+    this.#host.pending(this.#pending.size);
+    const isSooner = call.deadline < this.#soonest;
+    if (isSooner) this.#soonest = call.deadline;
+    this.#host.advanceSoon(isSooner);
+    return number;
+  }
+
+  /** Gives up the calls whose time is over. */
+  expire(now: number, late: (call: PendingCall) => Error): void {
+    if (now < this.#soonest) return;
+    this.#soonest = Number.POSITIVE_INFINITY;
+    for (const [number, call] of this.#pending) {
+      if (call.deadline <= now) this.giveUp(number, late(call));
+      else if (call.deadline < this.#soonest) this.#soonest = call.deadline;
+    }
+  }
+
+  /** Nothing comes of what is pending. */
+  giveUpAll(error: () => Error): void {
+    for (const number of [...this.#pending.keys()]) this.giveUp(number, error());
+  }
+
+  /** An endpoint has ended, and what it had sent is delivered. */
+  targetEnded(endpoint: Endpoint): void {
+    for (const [number, { to }] of this.#pending) {
+      if (to === endpoint) this.giveUp(number, this.#refused(to, SHUTDOWN));
+    }
+  }
+
+  /** Why a call comes to nothing. */
+  #refused(to: Endpoint, result: Result): Error {
+    if (result === SHUTDOWN) return this.#host.shutdown(`call(): ${nameOf(to)} has ended`, to);
+    return new PamiError("PAMIR_NO_MEMORY", `call(): no memory for a lane to ${nameOf(to)}`);
+  }
+
+  /** Calls a handler for a call that has come, and sees to its reply. It throws nothing. */
+  serve(handler: Handler, message: Message): void {
+    const { origin } = message;
+    const number = message.takeCall();
+    let value: unknown;
+    try {
+      value = handler(message);
+      message.checkAnswered();
+    } catch (error) {
+      message.discard();
+      this.#replyError(origin, number, error);
+      return;
+    }
+    if (isThenable(value)) {
+      value.then(
+        (settled) => this.reply(origin, number, settled),
+        (error) => this.#replyError(origin, number, error),
+      );
+    } else this.reply(origin, number, value);
+  }
+
+  /** The handler of DISPATCH_ID_REPLY. */
+  readonly onReply = (message: Message): void => {
+    const number = message.headerWord(0);
+    const status = message.headerWord(4);
+    if (this.#pending.has(number)) this.#settle(number, status, message.copy(), message.origin);
+  };
+
+  #settle(number: number, status: number, reply: Uint8Array, origin: Endpoint): void {
+    if (status === REPLY_ERROR) {
+      const error = codecs.json<WireError>().decode(reply);
+      this.giveUp(number, new RemoteError(error, nameOf(origin)));
+      return;
+    }
+    const call = this.#pending.get(number);
+    this.#settled(number);
+    call?.resolve(reply);
+  }
+
+  #settled(number: number): void {
+    this.#pending.delete(number);
+    this.#host.pending(this.#pending.size);
+    this.settled++;
+  }
+
+  /** Ends a call with an error, if its reply has not come: what comes later is dropped. */
+  giveUp(number: number, error: Error): void {
+    const call = this.#pending.get(number);
+    if (call === undefined) return;
+    this.#settled(number);
+    call.reject(error);
+  }
+
+  /** Answers a call: what its handler returned, or whoever took it out of a stream gives. */
+  reply(to: Endpoint, number: number, value: unknown): void {
+    if (value !== undefined && value !== null && !ArrayBuffer.isView(value)) {
+      const what = `a handler returned ${show(value)} to a call: give back a view of bytes, or use dispatchId()`;
+      this.#replyError(to, number, new PamiError("PAMIR_INVAL", what));
+      return;
+    }
+    this.#sendReply(to, number, REPLY_VALUE, value == null ? undefined : bytesOf(value));
+  }
+
+  #replyError(to: Endpoint, number: number, thrown: unknown): void {
+    this.#sendReply(to, number, REPLY_ERROR, codecs.json<WireError>().encode(wireError(thrown)));
+  }
+
+  #sendReply(to: Endpoint, number: number, status: number, payload: Uint8Array | undefined): void {
+    const bytes = payload?.length ?? 0;
+    const isCopied = bodyBytes(PREFIX_BYTES, bytes) <= RECV_IMMEDIATE_MAX;
+    const onSent = isCopied ? undefined : (_: unknown, result: Result) => this.#replySent(to, number, bytes, result);
+    this.#host.send(to, DISPATCH_ID_REPLY, this.#prefix(number, status, undefined), payload, onSent);
+  }
+
+  /** What became of a large reply. */
+  #replySent(to: Endpoint, number: number, bytes: number, result: Result): void {
+    if (result !== ERROR) return;
+    const what = `the buffer of a reply of ${bytes} bytes was detached or shrunk before all of it was sent`;
+    this.#replyError(to, number, new PamiError("PAMIR_INVAL", what));
+  }
+
+  /** A header: where it is no longer than this, the same one again, which send() copies. */
+  #prefix(number: number, word: number, header: Uint8Array | undefined): Uint8Array {
+    this.#words[0] = number;
+    this.#words[1] = word;
+    if (header === undefined) return this.#bytes;
+    const prefixed = new Uint8Array(PREFIX_BYTES + header.length);
+    prefixed.set(this.#bytes);
+    prefixed.set(header, PREFIX_BYTES);
+    return prefixed;
+  }
+}
+
+/** The bytes of a view. */
+export function bytesOf(view: ArrayBufferView): Uint8Array {
+  return view instanceof Uint8Array ? view : new Uint8Array(view.buffer, view.byteOffset, view.byteLength);
+}
+
+function isThenable(value: unknown): value is PromiseLike<unknown> {
+  return typeof (value as PromiseLike<unknown> | null | undefined)?.then === "function";
+}
+
+function wireError(thrown: unknown): WireError {
+  if (!(thrown instanceof Error)) return { name: "Error", message: String(thrown) };
+  const { name, message, stack } = thrown;
+  const { code } = thrown as { code?: unknown };
+  return { name, message, stack, code: typeof code === "string" || typeof code === "number" ? code : undefined };
+}

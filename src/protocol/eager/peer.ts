@@ -1,0 +1,781 @@
+// What an origin has under way to one target endpoint: its reservation, its pending queue, those who wait for room.
+// Order: what is pending goes before anything newer. The direct path is open while there is none of the three.
+import {
+  BUFFER_BYTES_OFFSET,
+  BUFFER_EXTENT_OFFSET,
+  BUFFER_GIVEN_OFFSET,
+  BUFFER_PAYLOAD_MIN,
+  BUFFER_PLACE_OFFSET,
+  BUFFER_SIZE,
+  BUFFER_SLOT_OFFSET,
+  CONTEXT_PENDING_BYTES_OFFSET,
+  CONTEXT_PENDING_COUNT_OFFSET,
+  DISPATCH_ID_CALL,
+  FIRST_PREFIX_SIZE,
+  KIND_BROKEN,
+  KIND_BUFFER,
+  KIND_FIRST,
+  KIND_MESSAGE,
+  KIND_MORE,
+  KIND_RTS,
+  LANE_WANTED_SINCE_OFFSET,
+  META_HEADER_SHIFT,
+  RECV_IMMEDIATE_MAX,
+  RTS_SIZE,
+  SEND_IMMEDIATE_MAX,
+} from "../../../assembly/layout.js";
+import type { CompletionQueue } from "../../core/completion.js";
+import { type Endpoint, endpointAt } from "../../core/endpoint.js";
+import { PamiError } from "../../core/error.js";
+import { bodyBytes, headerSpace, prologueBytes } from "../../core/message.js";
+import { CANCELED, type Callback, EAGAIN, ENOMEM, ERROR, type Result, SHUTDOWN, SUCCESS } from "../../core/result.js";
+import type { Kernel, Memory } from "../../kernel/kernel.js";
+import type { Gift } from "../../memory/regions.js";
+import { type Clock, stampOf } from "../../support/clock.js";
+import { wasCut } from "../../support/copy.js";
+import { diagnostics } from "../../support/diagnostics.js";
+import { Queue } from "../../support/queue.js";
+import { type Buffers, type Flight, TAKE_LATER } from "../../transport/shm/buffers.js";
+import {
+  LANE_ENDED,
+  LANE_FULL,
+  LANE_LATER,
+  LANE_NO_MEMORY,
+  LANE_READY,
+  type ShmLanes,
+} from "../../transport/shm/lanes.js";
+import type { Base } from "../base.js";
+import type { Offer, Offers } from "../rendezvous/sender.js";
+
+/** A message that is on its way: in the pending queue, or being sent. */
+export interface Instruction {
+  readonly dispatch: number;
+  readonly header: Uint8Array | undefined;
+  /** While it is pending and no copy, a view of a fixed length: that becomes 0 if its buffer is detached or shrunk. */
+  readonly payload: Uint8Array | undefined;
+  /** Bytes of the payload when it was sent. */
+  readonly payloadBytes: number;
+  readonly onLocal: Callback | undefined;
+  readonly onRemote: Callback | undefined;
+  readonly cookie: unknown;
+  /** Bytes of it that count against the limit of the pending queue: those that were copied. */
+  readonly held: number;
+  /** Bytes of its body sent in packets so far; -1: nothing is sent. */
+  sent: number;
+  /** Its payload is to be offered, if there is memory for that. Then that tells when it is done. */
+  readonly offer: Offer | undefined;
+  /** The region that holds its payload is given away with it. */
+  readonly gift: Gift | undefined;
+}
+
+/** Somebody who wants to be told of room. */
+interface RoomWish {
+  readonly bytes: number;
+  readonly onRoom: Callback;
+  readonly cookie: unknown;
+  /** It is for a payload that is to be offered: room alone does not help. */
+  readonly isOffer: boolean;
+  /** Bytes of the pending queue that make it need no memory; Infinity: it must not be there; -1: room alone helps. */
+  readonly held: number;
+}
+
+/** Bytes of one packet of a large message, at most. */
+const PACKET_BYTES = 65536;
+/** Of #attempt(), beside LANE_…: the payload is offered; too many that were offered to this target are not yet taken. */
+const LANE_OFFERED = -1;
+const LANE_BUSY = -2;
+const LANE_CANCELED = -3;
+/** Of #attempt(): the target has as many unread buffers as it may have. */
+const LANE_UNREAD = -4;
+/** Of #attempt(): the payload's buffer was detached or shrunk, and the target knows as far as the message had begun. */
+const LANE_BROKEN = -5;
+/** Room that a lane needs to be replaced by a larger one. */
+const SWITCH_BYTES = 8;
+
+/** What the targets of one context share. */
+export class Outbox {
+  /** Targets with something pending, or somebody waiting for room: work for the next advance. */
+  busy = 0;
+  /** Something waits for what nobody rings for: look again soon. */
+  retrySoon = false;
+  /** Bytes of copies in the pending queues. */
+  pendingBytes = 0;
+  /** The lane by a target's ordinal where the direct path is open, else 0. */
+  readonly direct: Uint32Array;
+  readonly kernel: Kernel;
+  readonly memory: Memory;
+  readonly lanes: ShmLanes;
+  readonly completions: CompletionQueue;
+  readonly offers: Offers;
+  readonly buffers: Buffers;
+  readonly pendingMax: number;
+  readonly #clock: Clock;
+  /** Pointer to the block of the context. */
+  readonly #block: number;
+  #pendingCount = 0;
+
+  constructor({ kernel, memory, clock, block, lanes, buffers, completions }: Base, offers: Offers, pendingMax: number) {
+    this.offers = offers;
+    this.buffers = buffers;
+    this.#block = block;
+    this.#clock = clock;
+    this.kernel = kernel;
+    this.memory = memory;
+    this.lanes = lanes;
+    this.completions = completions;
+    this.pendingMax = pendingMax;
+    this.direct = new Uint32Array(lanes.open.length);
+  }
+
+  /** A message more or less in the pending queues, which hold bytes for it; in memory too, for others to see. */
+  held(messages: 1 | -1, bytes: number): void {
+    this.#pendingCount += messages;
+    this.pendingBytes += messages * bytes;
+    const { words } = this.memory;
+    words[(this.#block + CONTEXT_PENDING_COUNT_OFFSET) >>> 2] = this.#pendingCount;
+    words[(this.#block + CONTEXT_PENDING_BYTES_OFFSET) >>> 2] = this.pendingBytes;
+  }
+
+  /** A lane has no room from now on: for others to see since when. */
+  full(lane: number, target: number, bytes: number): void {
+    this.memory.words[(lane + LANE_WANTED_SINCE_OFFSET) >>> 2] = stampOf(this.#clock, this.#clock.now());
+    if (!diagnostics.full.hasSubscribers) return;
+    const { origin, contexts } = this.lanes;
+    diagnostics.full.publish({ from: endpointAt(origin, contexts), to: endpointAt(target, contexts), bytes });
+  }
+}
+
+/** Bytes of an instruction's body as one record. */
+function totalOf({ header, payloadBytes }: Instruction): number {
+  return bodyBytes(header?.length ?? 0, payloadBytes);
+}
+
+/** Whether the buffer of an instruction's payload was detached or shrunk since it was sent. */
+function isBroken({ payload, payloadBytes }: Instruction): boolean {
+  return payload !== undefined && wasCut(payload, payloadBytes);
+}
+
+/** Bytes of the body of the record that an instruction sends next, where every record that it sends fits in. */
+function nextBytes(instruction: Instruction, inBuffer: boolean): number {
+  const { sent } = instruction;
+  if (isBroken(instruction)) return 0;
+  if (instruction.offer !== undefined && sent < 0) return RTS_SIZE + (instruction.header?.length ?? 0);
+  if (inBuffer) return BUFFER_SIZE + (instruction.header?.length ?? 0);
+  const total = totalOf(instruction);
+  return sent < 0 && total <= RECV_IMMEDIATE_MAX ? total : Math.min(total - Math.max(sent, 0), PACKET_BYTES);
+}
+
+export class Target {
+  readonly #outbox: Outbox;
+  readonly #ordinal: number;
+  readonly #pending = new Queue<Instruction>();
+  readonly #wishes: RoomWish[] = [];
+  /** Bytes of the open reservation's header and payload, and its meta word; undefined without one. */
+  #reserved: { readonly headerBytes: number; readonly payloadBytes: number; readonly meta: number } | undefined;
+  /** Bytes of the body for which the target has been asked to ring when it frees space; -1: none. */
+  #wanted = -1;
+  /** The last that was refused is to be offered, and has waited only for the target to take one of those before. */
+  #isOfferRefused = false;
+  /** The last that was refused has only lacked memory, or this place in the pending queue: as RoomWish.held. */
+  #heldRefused = -1;
+  /** Bytes of the payload for which a buffer is awaited; -1: none. */
+  #bufferWanted = -1;
+  /** Large payloads on their way to it. */
+  readonly #flight: Flight;
+  /** Whether payloads may go in buffers: not to another memory. */
+  readonly #takesBuffers: boolean;
+  #ended: boolean;
+
+  constructor(outbox: Outbox, ordinal: number) {
+    this.#outbox = outbox;
+    this.#ordinal = ordinal;
+    this.#flight = outbox.buffers.flight();
+    this.#takesBuffers = !outbox.offers.isAway(ordinal);
+    this.#ended = outbox.lanes.hasEnded(ordinal);
+  }
+
+  get isReserved(): boolean {
+    return this.#reserved !== undefined;
+  }
+
+  /** Whether flush() has something to do here. */
+  get isBusy(): boolean {
+    return this.#pending.length > 0 || this.#wishes.length > 0;
+  }
+
+  get #lane(): number {
+    return this.#outbox.lanes.open[this.#ordinal] as number;
+  }
+
+  /** Bytes of the largest body that is accepted now for certain. */
+  room(): number {
+    if (this.#pending.length > 0 || this.#reserved !== undefined || this.#ended) return 0;
+    if (this.#lane === 0 && this.#ensure(0) !== LANE_READY) return 0;
+    const room = this.#outbox.kernel.laneRoom(this.#lane);
+    // What is shorter than a payload for a buffer goes in the lane alone.
+    if (room < BUFFER_PAYLOAD_MIN || !this.#takesBuffers) return room;
+    const buffer = this.#outbox.buffers.room(this.#flight);
+    return buffer < BUFFER_PAYLOAD_MIN ? BUFFER_PAYLOAD_MIN - 1 : Math.max(room, buffer);
+  }
+
+  /** Whether a payload may go in a buffer, at some time. */
+  fitsBuffer(payloadBytes: number): boolean {
+    return this.#takesBuffers && payloadBytes >= BUFFER_PAYLOAD_MIN && this.#outbox.buffers.fits(payloadBytes);
+  }
+
+  whenRoom(bytes: number, onRoom: Callback, cookie: unknown): void {
+    if (this.#ended) {
+      this.#outbox.completions.push(onRoom, cookie, SHUTDOWN);
+      return;
+    }
+    if (!this.isBusy) this.#outbox.busy++;
+    const isOffer = this.#isOfferRefused && !this.#mayOffer;
+    this.#wishes.push({ bytes, onRoom, cookie, isOffer, held: this.#heldRefused });
+    this.#isOfferRefused = false;
+    this.#heldRefused = -1;
+    if (!isOffer) this.#want(bytes);
+    else this.#settle();
+  }
+
+  /** Bytes of room in the lane that a wish waits for. */
+  #laneBytes({ bytes, held }: RoomWish): number {
+    if (held < 0) return Math.min(bytes, this.fitsBuffer(bytes) ? SEND_IMMEDIATE_MAX : RECV_IMMEDIATE_MAX);
+    // What lacks memory, or a place in the pending queue, goes in a buffer or in packets: through any lane.
+    const { lanes } = this.#outbox;
+    const most = this.#lane === 0 ? lanes.smallBodyMax : lanes.recordBodyMax(this.#lane);
+    return Math.min(bytes, SEND_IMMEDIATE_MAX, most);
+  }
+
+  /** Whether a wish for which the lane has room may be told. */
+  #mayTell({ bytes, held }: RoomWish): boolean {
+    const { buffers, lanes, pendingBytes, pendingMax } = this.#outbox;
+    const inBuffer = this.fitsBuffer(bytes);
+    if (held < 0) return !inBuffer || buffers.mayTake(this.#flight, bytes);
+    if (pendingBytes + held <= pendingMax) return true;
+    return inBuffer ? buffers.hasMemory(this.#flight, bytes) : bytes <= lanes.recordBodyMax(this.#lane);
+  }
+
+  /** The first who is to be told of room. Who wants to offer something waits for that first, and holds up nobody behind. */
+  get #nextWish(): RoomWish | undefined {
+    return this.#wishes.find(({ isOffer }) => !isOffer || this.#mayOffer);
+  }
+
+  /** Whether one more may be offered to the target now. */
+  get #mayOffer(): boolean {
+    return this.#outbox.offers.mayBegin(this.#ordinal);
+  }
+
+  /** Takes a whenRoom() back that has not been told yet. */
+  forgetRoom(onRoom: Callback): void {
+    const place = this.#wishes.findIndex((wish) => wish.onRoom === onRoom);
+    if (place < 0) return;
+    this.#wishes.splice(place, 1);
+    if (this.isBusy) return;
+    this.#outbox.busy--;
+    this.#settle();
+  }
+
+  /** Pointer to the body, or a negated result. */
+  reserve(to: Endpoint, dispatch: number, headerBytes: number, payloadBytes: number): number {
+    if (this.#reserved !== undefined) {
+      throw new PamiError("PAMIR_INVAL", `reserve() while a reservation to endpoint ${to} is open`);
+    }
+    if (this.#ended) return -SHUTDOWN;
+    if (this.#pending.length > 0) return -EAGAIN;
+    const total = bodyBytes(headerBytes, payloadBytes);
+    const state = this.#ensure(total);
+    if (state !== LANE_READY) return -this.#refused(state, total);
+    const body = this.#outbox.kernel.laneReserve(this.#lane, total);
+    if (body === 0) return -this.#refused(LANE_FULL, total);
+    this.#reserved = { headerBytes, payloadBytes, meta: (headerBytes << META_HEADER_SHIFT) | dispatch };
+    this.#settle();
+    return body;
+  }
+
+  /** Bytes of the payload of the open reservation. */
+  reservedBytes(to: Endpoint): number {
+    if (this.#reserved === undefined) {
+      throw new PamiError("PAMIR_INVAL", `commit() or abort() without a reservation to endpoint ${to}`);
+    }
+    return this.#reserved.payloadBytes;
+  }
+
+  /** Ends the open reservation: sends it with `payloadBytes`; undefined: sends nothing. */
+  endReservation(payloadBytes: number | undefined): void {
+    const reserved = this.#reserved;
+    if (reserved === undefined) return;
+    const { kernel, lanes } = this.#outbox;
+    const lane = this.#lane;
+    this.#reserved = undefined;
+    // To a target that ended in between nothing goes.
+    if (this.#ended) lanes.reclaim(this.#ordinal);
+    else if (payloadBytes === undefined) kernel.laneAbort(lane);
+    else {
+      const total = bodyBytes(reserved.headerBytes, payloadBytes);
+      kernel.laneCommit(lane, KIND_MESSAGE, total, reserved.meta);
+    }
+    this.#settle();
+  }
+
+  /** Whether a target that had no room has none yet: a caller who tries again and again makes no garbage. */
+  isStillFull(total: number, payloadBytes: number): boolean {
+    const { lanes, kernel } = this.#outbox;
+    const lane = this.#lane;
+    if (
+      this.#bufferWanted >= 0 &&
+      !this.#ended &&
+      payloadBytes >= this.#bufferWanted &&
+      this.fitsBuffer(payloadBytes)
+    ) {
+      return !this.#outbox.buffers.mayTake(this.#flight, payloadBytes);
+    }
+    if (this.#wanted < 0 || this.#ended || lane === 0 || total > RECV_IMMEDIATE_MAX) return false;
+    const needed = total <= lanes.recordBodyMax(lane) ? total : SWITCH_BYTES;
+    if (kernel.laneRoom(lane) >= needed) return false;
+    this.#wanted = total;
+    return true;
+  }
+
+  /** Sends a message with a large payload now, where nothing is before it; false: it goes the long way. */
+  sendBuffer(dispatch: number, header: Uint8Array | undefined, payload: Uint8Array): boolean {
+    if (this.#outbox.direct[this.#ordinal] === 0 || !this.fitsBuffer(payload.length)) return false;
+    return this.#attemptBuffer(dispatch, header, payload, undefined) === LANE_READY;
+  }
+
+  /**
+   * Sends now, or queues, or refuses.
+   * @param copied bytes that the pending queue would have to copy: of the payload too if `copyPayload`
+   * @param queue whether the pending queue may be used
+   * @param isOwn it may be, however full it is
+   */
+  submit(instruction: Instruction, copied: number, copyPayload: boolean, queue: boolean, isOwn = false): Result {
+    const outbox = this.#outbox;
+    if (this.#ended) return this.#complete(instruction, SHUTDOWN);
+    this.#heldRefused = -1;
+    // A message of several packets that is begun has to be finished, so its place in the queue is made sure first.
+    const fits = isOwn || (queue && outbox.pendingBytes + copied <= outbox.pendingMax);
+    if (
+      this.#pending.length === 0 &&
+      this.#reserved === undefined &&
+      (fits || totalOf(instruction) <= RECV_IMMEDIATE_MAX || this.#goesInBuffer(instruction))
+    ) {
+      const state = this.#attempt(instruction, fits);
+      if (state === LANE_OFFERED || state === LANE_CANCELED || state === LANE_READY) {
+        this.#over(instruction, state);
+        this.#settle();
+        return SUCCESS;
+      }
+      if (state === LANE_ENDED) {
+        this.#refused(state, 0);
+        return this.#complete(instruction, SHUTDOWN);
+      }
+      if (state === LANE_UNREAD) return this.#later(instruction, copied, copyPayload, fits);
+      const held = queue && copied <= outbox.pendingMax ? copied : Number.POSITIVE_INFINITY;
+      // It could go in packets, but has no place in the pending queue to be finished from. Nothing rings for memory.
+      if (state === LANE_NO_MEMORY && !fits && totalOf(instruction) > RECV_IMMEDIATE_MAX) {
+        this.#heldRefused = held;
+        outbox.retrySoon = true;
+        return EAGAIN;
+      }
+      // What is nobody's to send again waits: a reply for its first lane.
+      const waits = isOwn && instruction.dispatch !== DISPATCH_ID_CALL;
+      // It would go in packets, once the pending queue had a place for it.
+      const comesToFit = this.#lane !== 0 && queue && copied <= outbox.pendingMax;
+      if (state === LANE_NO_MEMORY && !fits && comesToFit) this.#heldRefused = held;
+      if (state === LANE_NO_MEMORY && !waits && !comesToFit) return this.#refused(state, 0);
+      if (state === LANE_LATER || state === LANE_NO_MEMORY) outbox.retrySoon = true;
+    } else if (this.#pending.length === 0 && this.#reserved === undefined && queue && !fits) {
+      // What goes in packets alone waits for its place, whatever room there is.
+      this.#heldRefused = copied;
+    }
+    return this.#later(instruction, copied, copyPayload, fits);
+  }
+
+  /** Queues what can't be sent now, or refuses it. */
+  #later(instruction: Instruction, copied: number, copyPayload: boolean, fits: boolean): Result {
+    const outbox = this.#outbox;
+    const mayOffer = instruction.offer === undefined || this.#mayOffer;
+    if (!fits) {
+      this.#isOfferRefused = !mayOffer;
+      if (mayOffer) this.#wantFor(instruction);
+      return EAGAIN;
+    }
+    if (!this.isBusy) outbox.busy++;
+    this.#pending.push({
+      ...instruction,
+      header: instruction.header?.slice(),
+      payload: copyPayload ? instruction.payload?.slice() : instruction.payload?.subarray(0, instruction.payloadBytes),
+      held: copied,
+    });
+    outbox.held(1, copied);
+    instruction.gift?.accept();
+    // Until the target has taken one of those that were offered, no room helps.
+    if (mayOffer && this.#pending.length === 1) this.#wantFor(instruction);
+    else if (mayOffer) outbox.direct[this.#ordinal] = 0;
+    else this.#settle();
+    return SUCCESS;
+  }
+
+  /** Whether an instruction of which nothing is sent goes in a buffer, if there is memory for one. */
+  #goesInBuffer({ payload, payloadBytes, sent, offer, gift }: Instruction): boolean {
+    if (sent >= 0 || offer !== undefined || payload === undefined) return false;
+    return gift === undefined ? this.fitsBuffer(payloadBytes) : this.#takesBuffers;
+  }
+
+  /** Asks for what an instruction waits for: a buffer, or room in the lane. */
+  #wantFor(instruction: Instruction): void {
+    const inBuffer = this.#goesInBuffer(instruction);
+    const bytes = instruction.payloadBytes;
+    const waits = inBuffer && instruction.gift === undefined && !this.#outbox.buffers.mayTake(this.#flight, bytes);
+    if (waits) this.#wantBuffer(bytes);
+    else this.#want(nextBytes(instruction, inBuffer));
+  }
+
+  /** Asks the target to ring when it has read a buffer. */
+  #wantBuffer(bytes: number): void {
+    const { buffers, kernel, direct } = this.#outbox;
+    if (this.#wanted >= 0 && this.#lane !== 0) kernel.laneWantRoom(this.#lane, 0);
+    this.#wanted = -1;
+    if (this.#bufferWanted < 0) buffers.want(1);
+    this.#bufferWanted = bytes;
+    direct[this.#ordinal] = 0;
+  }
+
+  #unwantBuffer(): void {
+    if (this.#bufferWanted >= 0) this.#outbox.buffers.want(-1);
+    this.#bufferWanted = -1;
+  }
+
+  /** Sends what is pending and has room now, and tells those who waited for room. Returns how many of them. */
+  flush(): number {
+    const outbox = this.#outbox;
+    if (!this.isBusy) return 0;
+    const told = this.#flush();
+    if (!this.isBusy) {
+      outbox.busy--;
+      this.#settle();
+    }
+    return told;
+  }
+
+  #flush(): number {
+    const { kernel, completions } = this.#outbox;
+    if (this.#reserved !== undefined) return 0;
+    while (this.#pending.length > 0) {
+      const instruction = this.#pending.first as Instruction;
+      const state = this.#attempt(instruction, true);
+      if (state === LANE_BUSY) return 0;
+      if (state === LANE_FULL || state === LANE_UNREAD) {
+        this.#wantFor(instruction); // the lane may be another one by now
+        return 0;
+      }
+      // It was accepted, and so waits for its first lane.
+      if (state === LANE_LATER || state === LANE_NO_MEMORY) {
+        this.#outbox.retrySoon = true;
+        return 0;
+      }
+      this.#pending.shift();
+      this.#outbox.held(-1, instruction.held);
+      this.#over(instruction, state);
+    }
+    let told = 0;
+    for (let wish = this.#nextWish; wish !== undefined; wish = this.#nextWish) {
+      const { onRoom, cookie } = wish;
+      const bytes = this.#laneBytes(wish);
+      const state = this.#ensure(bytes);
+      // By now there may be memory for a lane that takes it whole.
+      if (bytes < wish.bytes && wish.bytes <= RECV_IMMEDIATE_MAX && wish.held >= 0) this.#ensure(wish.bytes);
+      if (state === LANE_LATER) this.#outbox.retrySoon = true;
+      if (state === LANE_LATER) return told;
+      if (state === LANE_FULL || (state === LANE_READY && kernel.laneRoom(this.#lane) < bytes)) {
+        // Nobody has asked for room for a payload that is to be offered, before one might be.
+        if (this.#wanted < 0) this.#want(bytes);
+        return told;
+      }
+      if (state === LANE_READY && !this.#mayTell(wish)) {
+        this.#wantBuffer(wish.bytes);
+        // Nothing rings for memory of others, nor for the pending queue.
+        if (wish.held >= 0) this.#outbox.retrySoon = true;
+        return told;
+      }
+      this.#wishes.splice(this.#wishes.indexOf(wish), 1);
+      completions.push(onRoom, cookie, state === LANE_READY ? SUCCESS : state === LANE_ENDED ? SHUTDOWN : ENOMEM);
+      told++;
+    }
+    return told;
+  }
+
+  /**
+   * Whether what waits for room here would get it. A caller that was told EAGAIN and waits to try again is woken for it
+   * once.
+   */
+  hasRoom(): boolean {
+    const { lanes, kernel, buffers } = this.#outbox;
+    if (this.#reserved !== undefined) return false;
+    if (this.#bufferWanted >= 0) {
+      const first = this.#pending.length === 0 ? this.#nextWish : undefined;
+      if (first === undefined ? !buffers.mayTake(this.#flight, this.#bufferWanted) : !this.#mayTell(first))
+        return false;
+      if (!this.isBusy) this.#settle();
+      return true;
+    }
+    if (this.#wanted < 0) return false;
+    const lane = this.#lane;
+    const next = this.#pending.first;
+    if (next?.offer !== undefined && !this.#mayOffer) return false;
+    const wish = this.#nextWish;
+    const wished = wish === undefined ? this.#wanted : this.#laneBytes(wish);
+    const bytes = next === undefined ? Math.min(this.#wanted, wished) : nextBytes(next, this.#goesInBuffer(next));
+    if (lane === 0 || kernel.laneRoom(lane) < Math.min(bytes, lanes.recordBodyMax(lane))) return false;
+    this.#settle();
+    if (wish !== undefined) this.#wanted = wished;
+    return true;
+  }
+
+  /** The target has ended, and its lane is taken back: what is under way completes with SHUTDOWN. */
+  end(): void {
+    const outbox = this.#outbox;
+    if (this.isBusy) outbox.busy--;
+    this.#ended = true;
+    for (const instruction of this.#pending) {
+      outbox.held(-1, instruction.held);
+      this.#complete(instruction, SHUTDOWN);
+    }
+    for (const { onRoom, cookie } of this.#wishes) outbox.completions.push(onRoom, cookie, SHUTDOWN);
+    this.#pending.clear();
+    this.#wishes.length = 0;
+    this.#unwantBuffer();
+    outbox.buffers.end(this.#flight);
+    this.#settle();
+  }
+
+  /** Gives up the lane; false: it has no room to say so. Nothing may be pending or reserved. */
+  purge(): boolean {
+    if (!this.#outbox.lanes.close(this.#ordinal)) return false;
+    this.#settle();
+    return true;
+  }
+
+  /** Opens the lane, unless there is one. */
+  resume(): Result {
+    const state = this.#ensure(0);
+    this.#settle();
+    if (state === LANE_ENDED) return SHUTDOWN;
+    if (state === LANE_NO_MEMORY) return ENOMEM;
+    return state === LANE_READY ? SUCCESS : EAGAIN;
+  }
+
+  /** The origin's context closes: what is pending is dropped, and the lane ends. */
+  close(): void {
+    const { lanes, direct, buffers } = this.#outbox;
+    this.endReservation(undefined);
+    // Where nobody reads, nobody frees it but us.
+    if (lanes.hasEnded(this.#ordinal)) lanes.reclaim(this.#ordinal);
+    else lanes.close(this.#ordinal);
+    direct[this.#ordinal] = 0;
+    this.#unwantBuffer();
+    buffers.close(this.#flight);
+    for (const { gift } of this.#pending) gift?.drop();
+  }
+
+  /** After a change: whether the direct path is open. */
+  #settle(): void {
+    const lane = this.#lane;
+    const free = this.#pending.length === 0 && this.#reserved === undefined && !this.#ended;
+    if (free && this.#wanted >= 0 && this.#nextWish === undefined && lane !== 0) {
+      this.#wanted = -1;
+      this.#outbox.kernel.laneWantRoom(lane, 0);
+    }
+    if (free && this.#wishes.length === 0) this.#unwantBuffer();
+    this.#outbox.direct[this.#ordinal] = free && this.#wanted < 0 ? lane : 0;
+  }
+
+  /** See ShmLanes.ensure(). */
+  #ensure(bytes: number): number {
+    const { lanes, direct } = this.#outbox;
+    const state = lanes.ensure(this.#ordinal, bytes);
+    // The lane may be another one, also where it does not take what was asked for.
+    if (direct[this.#ordinal] !== 0) direct[this.#ordinal] = this.#lane;
+    return state;
+  }
+
+  /** What a call returns when there is no lane for it. */
+  #refused(state: number, bytes: number): Result {
+    if (state === LANE_NO_MEMORY) return ENOMEM;
+    if (state === LANE_ENDED) {
+      this.#ended = true;
+      this.#settle();
+      return SHUTDOWN;
+    }
+    if (state === LANE_LATER) this.#outbox.retrySoon = true;
+    this.#want(bytes);
+    return EAGAIN;
+  }
+
+  /** Asks the target to ring when it frees space; until it has, nothing goes the direct way. */
+  #want(bytes: number): void {
+    const lane = this.#lane;
+    // A lane that took another's place meanwhile has no stamp yet.
+    const isStamped = this.#outbox.memory.words[(lane + LANE_WANTED_SINCE_OFFSET) >>> 2] !== 0;
+    if (lane !== 0 && (this.#wanted < 0 || !isStamped)) this.#outbox.full(lane, this.#ordinal, bytes);
+    this.#wanted = bytes;
+    this.#unwantBuffer();
+    if (lane !== 0) this.#outbox.kernel.laneWantRoom(lane, 1);
+    else this.#outbox.retrySoon = true;
+    this.#outbox.direct[this.#ordinal] = 0;
+  }
+
+  /**
+   * Writes as much of an instruction as has room. LANE_READY: all of it.
+   * @param mayBegin whether what takes several packets may be begun, and then finished later
+   */
+  #attempt(instruction: Instruction, mayBegin: boolean): number {
+    const { lanes } = this.#outbox;
+    const { header, payload, dispatch, sent, offer } = instruction;
+    const total = totalOf(instruction);
+    if (isBroken(instruction)) return this.#breakOff(instruction);
+    if (offer !== undefined && sent < 0) {
+      const state = this.#attemptOffer(instruction, offer);
+      if (state !== LANE_NO_MEMORY) return state;
+    }
+    if (this.#goesInBuffer(instruction)) {
+      const state = this.#attemptBuffer(dispatch, header, payload as Uint8Array, instruction.gift);
+      if (state !== LANE_NO_MEMORY) return state;
+      if (!mayBegin && total > RECV_IMMEDIATE_MAX) return LANE_NO_MEMORY;
+    }
+    // What is begun goes on in the lane that there is.
+    const bytes = sent < 0 ? Math.min(total, RECV_IMMEDIATE_MAX) : lanes.recordBodyMax(this.#lane);
+    const state = this.#ensure(bytes);
+    const lane = this.#lane;
+    const isTooSmall = state === LANE_NO_MEMORY && lane !== 0;
+    if (state !== LANE_READY && !(isTooSmall && mayBegin)) return state;
+    const meta = ((header?.length ?? 0) << META_HEADER_SHIFT) | dispatch;
+    if (isTooSmall || sent >= 0 || total > RECV_IMMEDIATE_MAX) return this.#attemptPackets(instruction, meta, total);
+    return lanes.send(lane, meta, header, payload, total) ? LANE_READY : LANE_FULL;
+  }
+
+  /** Gives up an instruction whose payload is gone. The target is told where the message has begun. */
+  #breakOff({ sent }: Instruction): number {
+    if (sent < 0) return LANE_BROKEN;
+    const { kernel } = this.#outbox;
+    const state = this.#ensure(0);
+    if (state !== LANE_READY) return state;
+    if (kernel.laneReserve(this.#lane, 0) === 0) return LANE_FULL;
+    kernel.laneCommit(this.#lane, KIND_BROKEN, 0, 0);
+    return LANE_BROKEN;
+  }
+
+  /** Writes the RTS of an offer. LANE_NO_MEMORY: there is none for it, so that the payload goes in packets. */
+  #attemptOffer({ header, dispatch }: Instruction, offer: Offer): number {
+    const { offers, kernel, lanes } = this.#outbox;
+    if (offer.signal?.aborted) return LANE_CANCELED;
+    if (!this.#mayOffer) return LANE_BUSY;
+    const headerBytes = header?.length ?? 0;
+    const bytes = RTS_SIZE + headerBytes;
+    // Whether the other memory has a piece for a larger lane nobody knows here.
+    if (bytes > lanes.smallBodyMax && offers.isAway(this.#ordinal)) return LANE_NO_MEMORY;
+    const state = this.#ensure(bytes);
+    if (state !== LANE_READY) return state;
+    if (!offers.reserve(offer, this.#ordinal)) return LANE_NO_MEMORY;
+    const body = kernel.laneReserve(this.#lane, bytes);
+    if (body === 0) return LANE_FULL;
+    offers.begin(offer, this.#ordinal, body);
+    if (header !== undefined) lanes.copyIn(header, body + RTS_SIZE);
+    kernel.laneCommit(this.#lane, KIND_RTS, bytes, (headerBytes << META_HEADER_SHIFT) | dispatch);
+    return LANE_OFFERED;
+  }
+
+  /**
+   * Copies a payload into a buffer, and writes its record; what is given away has its extent already. LANE_NO_MEMORY: it
+   * goes in the lane, or in packets.
+   */
+  #attemptBuffer(
+    dispatch: number,
+    header: Uint8Array | undefined,
+    payload: Uint8Array,
+    gift: Gift | undefined,
+  ): number {
+    const { kernel, lanes, buffers, memory } = this.#outbox;
+    const headerBytes = header?.length ?? 0;
+    const state = this.#ensure(BUFFER_SIZE + headerBytes);
+    if (state !== LANE_READY) return state;
+    const lane = this.#lane;
+    const body = kernel.laneReserve(lane, BUFFER_SIZE + headerBytes);
+    if (body === 0) return LANE_FULL;
+    const slot = gift === undefined ? buffers.take(this.#flight, payload.length) : buffers.give(gift.extent);
+    if (slot < 0) {
+      kernel.laneAbort(lane);
+      return gift === undefined && slot === TAKE_LATER ? LANE_UNREAD : LANE_NO_MEMORY;
+    }
+    const extent = buffers.extentOf(slot);
+    const place = gift === undefined ? extent : payload.byteOffset;
+    if (gift === undefined) lanes.copyIn(payload, extent);
+    const { words } = memory;
+    words[(body + BUFFER_SLOT_OFFSET) >>> 2] = buffers.pointerOf(slot);
+    words[(body + BUFFER_EXTENT_OFFSET) >>> 2] = extent;
+    words[(body + BUFFER_PLACE_OFFSET) >>> 2] = place;
+    words[(body + BUFFER_BYTES_OFFSET) >>> 2] = payload.length;
+    words[(body + BUFFER_GIVEN_OFFSET) >>> 2] = gift === undefined ? 0 : 1;
+    if (header !== undefined) lanes.copyIn(header, body + BUFFER_SIZE);
+    buffers.send(this.#flight, slot);
+    gift?.accept();
+    gift?.pass();
+    kernel.laneCommit(lane, KIND_BUFFER, BUFFER_SIZE + headerBytes, (headerBytes << META_HEADER_SHIFT) | dispatch);
+    return LANE_READY;
+  }
+
+  #attemptPackets(instruction: Instruction, meta: number, total: number): number {
+    const { kernel, lanes, memory } = this.#outbox;
+    const { header, payloadBytes } = instruction;
+    const lane = this.#lane;
+    const headerBytes = header?.length ?? 0;
+    const prologue = prologueBytes(headerBytes, payloadBytes);
+    const most = Math.min(PACKET_BYTES, lanes.recordBodyMax(lane));
+    if (instruction.sent < 0) {
+      const bytes = Math.min(prologue, lanes.recordBodyMax(lane) - FIRST_PREFIX_SIZE);
+      const body = kernel.laneReserve(lane, FIRST_PREFIX_SIZE + bytes);
+      if (body === 0) return LANE_FULL;
+      memory.words[body >>> 2] = payloadBytes;
+      this.#copyIn(instruction, 0, bytes, body + FIRST_PREFIX_SIZE);
+      kernel.laneCommit(lane, KIND_FIRST, FIRST_PREFIX_SIZE + bytes, meta);
+      instruction.sent = bytes;
+    }
+    while (instruction.sent < total) {
+      const { sent } = instruction;
+      const bytes = Math.min((sent < prologue ? prologue : total) - sent, most);
+      const body = kernel.laneReserve(lane, bytes);
+      if (body === 0) return LANE_FULL;
+      this.#copyIn(instruction, sent, sent + bytes, body);
+      kernel.laneCommit(lane, KIND_MORE, bytes, 0);
+      instruction.sent = sent + bytes;
+    }
+    return LANE_READY;
+  }
+
+  /** Copies bytes of a message's body, from `start` to `end`, to `pointer`. */
+  #copyIn({ header, payload }: Instruction, start: number, end: number, pointer: number): void {
+    const { lanes } = this.#outbox;
+    const headerBytes = header?.length ?? 0;
+    const space = headerSpace(headerBytes);
+    if (start < headerBytes) lanes.copyIn((header as Uint8Array).subarray(start, end), pointer);
+    const from = Math.max(start, space);
+    if (end > from) lanes.copyIn((payload as Uint8Array).subarray(from - space, end - space), pointer + from - start);
+  }
+
+  /** What #attempt() made of an instruction; of what is offered its callbacks are told later. */
+  #over(instruction: Instruction, state: number): void {
+    if (state === LANE_READY) this.#complete(instruction, SUCCESS);
+    else if (state === LANE_CANCELED) this.#complete(instruction, CANCELED);
+    else if (state === LANE_BROKEN) this.#complete(instruction, ERROR);
+    else if (state !== LANE_OFFERED) this.#complete(instruction, SHUTDOWN);
+  }
+
+  #complete({ onLocal, onRemote, cookie, gift }: Instruction, result: Result): Result {
+    const { completions } = this.#outbox;
+    if (result === SUCCESS) gift?.accept();
+    gift?.drop();
+    if (onLocal !== undefined) completions.push(onLocal, cookie, result);
+    if (onRemote !== undefined) completions.push(onRemote, cookie, result);
+    return result;
+  }
+}

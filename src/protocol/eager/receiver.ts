@@ -1,0 +1,895 @@
+// The target's side: from events to handlers. Small messages are handled in place; a large one is announced, and its
+// packets are copied to where the handler said; one without a handler is copied into the unexpected queue.
+import {
+  ADVANCE_EVENTS_MASK,
+  BUFFER_BYTES_OFFSET,
+  BUFFER_EXTENT_OFFSET,
+  BUFFER_FREE,
+  BUFFER_GIVEN_OFFSET,
+  BUFFER_GONE,
+  BUFFER_PLACE_OFFSET,
+  BUFFER_SIZE,
+  BUFFER_SLOT_OFFSET,
+  CONTEXT_EVENTS_OFFSET,
+  CONTEXT_HANDLERLESS_OFFSET,
+  CONTEXT_NOTICE_SEEN_OFFSET,
+  CONTEXT_UNEXPECTED_OFFSET,
+  DISPATCH_ID_CALL,
+  DISPATCH_ID_MAX,
+  DISPATCH_ID_REPLY,
+  EVENT_SIZE,
+  FIRST_PREFIX_SIZE,
+  KIND_BROKEN,
+  KIND_BUFFER,
+  KIND_FIRST,
+  KIND_MESSAGE,
+  KIND_MORE,
+  KIND_RTS,
+  LANE_PAUSED_SINCE_OFFSET,
+  META_DISPATCH_MASK,
+  META_HEADER_SHIFT,
+  RECORD_GRANULE,
+  RECORD_KIND_MASK,
+  RECORD_KIND_SHIFT,
+  RECORD_LENGTH_MASK,
+  RECV_IMMEDIATE_MAX,
+  RTS_SIZE,
+  SEND_IMMEDIATE_MAX,
+  TASK_CLOSED,
+  TASK_STATE_OFFSET,
+} from "../../../assembly/layout.js";
+import type { CompletionQueue } from "../../core/completion.js";
+import { checkHints, type DispatchHints, type Handler } from "../../core/dispatch.js";
+import { type Endpoint, endpointAt, endpointTable, ordinalAt } from "../../core/endpoint.js";
+import { checkInteger, PamiError, show } from "../../core/error.js";
+import { type Bytes, bodyBytes, type Destination, headerSpace, Message, prologueBytes } from "../../core/message.js";
+import type { MemRegion } from "../../core/region.js";
+import { ENOMEM, ERROR, type Result, SHUTDOWN, SUCCESS } from "../../core/result.js";
+import type { Kernel, Memory } from "../../kernel/kernel.js";
+import { type MemoryMap, taskSlot } from "../../memory/map.js";
+import type { RegionTable } from "../../memory/regions.js";
+import { mayBeInUse } from "../../node/liveness.js";
+import { type Clock, stampOf } from "../../support/clock.js";
+import { copyInto } from "../../support/copy.js";
+import { diagnostics } from "../../support/diagnostics.js";
+import type { Base } from "../base.js";
+import type { Calls } from "../call.js";
+import type { Intake, Request } from "../rendezvous/receiver.js";
+
+/** What of a message comes in packets. */
+interface Arrival {
+  /** Where it goes, if it is no copy; undefined: discarded. */
+  readonly bytes: Uint8Array | undefined;
+  /** Where the next packet goes there. */
+  at: number;
+  /** Where the last one ends. */
+  readonly end: number;
+  /** What completes: a receive(), or a copy, which is in the unexpected queue or waits for its handler to be called. */
+  readonly destination: Destination | undefined;
+  readonly copy: Copy | undefined;
+}
+
+/** A message that was copied out, or as much of it as is here before its handler is called. */
+interface Copy extends Bytes {
+  words: Int32Array;
+  /** All of it; of one beyond the limit as much as has come, and up to twice as much. */
+  bytes: Uint8Array;
+  /** Bytes that it counts in the unexpected queue. */
+  readonly counts: number;
+  /** Dispatch id that it is for; `meta` has another one for a call. */
+  readonly id: number;
+  readonly meta: number;
+  readonly origin: number;
+  readonly payloadBytes: number;
+  /** Whether it is in the unexpected queue. */
+  readonly isQueued: boolean;
+  complete: boolean;
+  /** What its origin offers: then the copy is of the header alone. */
+  readonly request: Request | undefined;
+}
+
+/** The buffer of the message in hand. */
+interface Buffer {
+  slot: number;
+  extent: number;
+  place: number;
+  bytes: number;
+  /** The task that has sent it. */
+  owner: number;
+  isGiven: boolean;
+  /** Set by keep(). */
+  kept: MemRegion | undefined;
+}
+
+/** A message that was taken out of the unexpected queue: copies, the taker's own. */
+export interface Taken {
+  readonly origin: Endpoint;
+  readonly header: Uint8Array;
+  readonly payload: Uint8Array;
+  /** Number of the call, if it is one. */
+  readonly call: number | undefined;
+}
+
+/** What a message without payload and header counts in the unexpected queue: the bytes of its record. */
+const KEPT_BYTES_MIN = RECORD_GRANULE;
+
+/** These bits of a commit word are 0 for a whole message. */
+const KIND_BITS = RECORD_KIND_MASK << RECORD_KIND_SHIFT;
+
+/** One shape from the start: a table with holes costs a lookup in the prototype for each message. */
+const NO_HANDLERS: (Handler | undefined)[] = [];
+for (let id = 0; id <= DISPATCH_ID_REPLY; id++) NO_HANDLERS.push(undefined);
+
+export class Receiver {
+  /** Work for the next advance: unexpected messages whose handler has been set. */
+  busy = 0;
+  #unexpectedBytes = 0;
+
+  readonly #kernel: Kernel;
+  readonly #memory: Memory;
+  readonly #map: MemoryMap;
+  readonly #block: number;
+  readonly #eventWord: number;
+  readonly #completions: CompletionQueue;
+  readonly #calls: Calls;
+  readonly #intake: Intake;
+  readonly #gone: (endpoint: Endpoint) => void;
+  readonly #unexpectedMax: number;
+  readonly #clock: Clock;
+  readonly #message: Message;
+  readonly #handlers = NO_HANDLERS.slice();
+  /** Handlers of the dispatch ids without hints and without unexpected messages: those that need no questions. */
+  readonly #plain = NO_HANDLERS.slice();
+  /** `#plain`, or NO_HANDLERS while an origin is paused: the rest of its records in a batch must not be handled. */
+  #direct = this.#plain;
+  readonly #hints: (DispatchHints | undefined)[] = [];
+  readonly #arrivals: (Arrival | undefined)[] = [];
+  readonly #unexpected = new Map<number, Copy[]>();
+  /** Dispatch ids whose messages are taken out of the unexpected queue one by one. */
+  readonly #streams = new Set<number>();
+  /** Origins whose lane is not read because the unexpected queue is full. */
+  readonly #paused = new Set<number>();
+  /** Endpoints that have ended, by ordinal. */
+  readonly #ended = new Set<number>();
+  /** Tasks that have ended and may have memory still. */
+  readonly #unreclaimed = new Set<number>();
+  /** Origins that have ended and whose lane is to be given back once it is empty. */
+  readonly #orphans = new Set<number>();
+  /** Lanes to be replaced at the end of the batch: origin, lane that follows. */
+  readonly #switches: number[] = [];
+  /** The buffer of the message in hand; `slot` 0: it came in none. One object, filled anew for each. */
+  readonly #buffer: Buffer = { slot: 0, extent: 0, place: 0, bytes: 0, owner: 0, isGiven: false, kept: undefined };
+  readonly #regions: RegionTable;
+  #inBatch = false;
+  #stopped = false;
+  #resumeWanted = false;
+
+  /**
+   * @param gone told of each endpoint that has ended, once its last words are delivered, or kept
+   * @param onReply the handler of DISPATCH_ID_REPLY
+   * @param isAdvancing whether a handler may be running
+   */
+  constructor(
+    { kernel, memory, map, clock, block, completions }: Base,
+    unexpectedMax: number,
+    calls: Calls,
+    intake: Intake,
+    regions: RegionTable,
+    onReply: Handler,
+    gone: (endpoint: Endpoint) => void,
+    isAdvancing: () => boolean,
+  ) {
+    this.#regions = regions;
+    this.#kernel = kernel;
+    this.#memory = memory;
+    this.#map = map;
+    this.#block = block;
+    this.#eventWord = (block + CONTEXT_EVENTS_OFFSET) >>> 2;
+    this.#completions = completions;
+    this.#calls = calls;
+    this.#intake = intake;
+    this.#gone = gone;
+    this.#unexpectedMax = unexpectedMax;
+    this.#message = new Message(memory, endpointTable(map.tasks, map.contexts), {
+      keep: (message) => {
+        if (!isAdvancing()) throw new PamiError("PAMIR_INVAL", "keep() outside of the message's handler");
+        return this.#keepPayload(message);
+      },
+      complete: (onComplete, cookie) => completions.push(onComplete, cookie, SUCCESS),
+    });
+    this.#clock = clock;
+    this.#handlers[DISPATCH_ID_REPLY] = onReply;
+    this.#plain[DISPATCH_ID_REPLY] = onReply;
+  }
+
+  get unexpectedBytes(): number {
+    return this.#unexpectedBytes;
+  }
+
+  /** Kept in memory too, for others to see. */
+  set unexpectedBytes(bytes: number) {
+    this.#unexpectedBytes = bytes;
+    this.#memory.words[(this.#block + CONTEXT_UNEXPECTED_OFFSET) >>> 2] = bytes;
+  }
+
+  /** The dispatch id whose messages have waited longest for a handler; -1: none. */
+  protected get handlerless(): number {
+    return (this.#memory.words[(this.#block + CONTEXT_HANDLERLESS_OFFSET) >>> 2] as number) - 1;
+  }
+
+  /** After a change: which dispatch id has waited longest for a handler. @param held of a message that is not even kept */
+  #noteHandlerless(held = -1): void {
+    let first = held;
+    for (const id of this.#unexpected.keys()) {
+      if (this.#handlers[id] !== undefined || this.#streams.has(id)) continue;
+      first = id;
+      break;
+    }
+    this.#memory.words[(this.#block + CONTEXT_HANDLERLESS_OFFSET) >>> 2] = first + 1;
+  }
+
+  /** See `Context.dispatch`. */
+  dispatch(id: number, handler: Handler, hints: DispatchHints): void {
+    checkInteger("dispatch id", id, 0, DISPATCH_ID_MAX);
+    if (typeof handler !== "function")
+      throw new PamiError("PAMIR_INVAL", `handler is ${show(handler)}, not a function`);
+    if (this.#handlers[id] !== undefined || this.#streams.has(id))
+      throw new PamiError("PAMIR_DISPATCH_TAKEN", `dispatch id ${id} has a handler, or a stream`);
+    checkHints(hints);
+    this.#handlers[id] = handler;
+    this.#hints[id] = hints;
+    if (this.#unexpected.has(id)) this.busy++;
+    else if (Object.keys(hints).length === 0) this.#plain[id] = handler;
+    this.#noteHandlerless();
+    this.#resumeWanted = true;
+    if (!this.#inBatch) this.#resume();
+  }
+
+  /** Hints of a dispatch id on this side; a send looks at them too, since both sides set the same. */
+  hints(id: number): DispatchHints | undefined {
+    return this.#hints[id];
+  }
+
+  /** Looks for records up to `rounds` times and handles the first batch. Returns events and ADVANCE_NOTICE. */
+  advance(rounds: number, errors: unknown[]): number {
+    const found = this.#kernel.advance(this.#block, rounds);
+    const count = found & ADVANCE_EVENTS_MASK;
+    if (count === 0) return found;
+    let place = 0;
+    this.#inBatch = true;
+    while (place < count) {
+      try {
+        for (; place < count; place++) this.#event(this.#eventWord + place * (EVENT_SIZE >>> 2));
+      } catch (error) {
+        errors.push(error);
+        place++;
+      }
+    }
+    this.#kernel.release(this.#block);
+    this.#inBatch = false;
+    if (this.#switches.length > 0) this.#switchLanes();
+    if (this.#resumeWanted) this.#resume();
+    return found;
+  }
+
+  /** Handles the unexpected messages whose handler has been set meanwhile. Returns how many. */
+  deliverUnexpected(errors: unknown[]): number {
+    let delivered = 0;
+    for (const [id, queue] of this.#unexpected) {
+      const handler = this.#handlers[id];
+      if (handler === undefined) continue;
+      while (queue[0]?.complete && !this.#stopped) {
+        const copy = queue.shift() as Copy;
+        delivered++;
+        this.unexpectedBytes -= copy.counts;
+        try {
+          this.#deliver(handler, copy);
+        } catch (error) {
+          errors.push(error);
+        }
+      }
+      if (queue.length === 0) {
+        this.#unexpected.delete(id);
+        this.busy--;
+        if (Object.keys(this.#hints[id] as DispatchHints).length === 0) this.#plain[id] = handler;
+      }
+    }
+    if (delivered > 0) this.#resume();
+    return delivered;
+  }
+
+  /** From now on messages to a dispatch id are there for take(). @throws PAMIR_INVAL, PAMIR_DISPATCH_TAKEN */
+  openStream(id: number): void {
+    checkInteger("dispatch id", id, 0, DISPATCH_ID_MAX);
+    if (this.#handlers[id] !== undefined || this.#streams.has(id))
+      throw new PamiError("PAMIR_DISPATCH_TAKEN", `dispatch id ${id} has a handler, or a stream`);
+    this.#streams.add(id);
+    this.#noteHandlerless();
+    // What had no room before may have some now.
+    this.#resumeWanted = true;
+    if (!this.#inBatch) this.#resume();
+  }
+
+  closeStream(id: number): void {
+    this.#streams.delete(id);
+    this.#noteHandlerless();
+  }
+
+  /** Whether take() would give something. What is only offered so far is asked for. */
+  hasNext(id: number): boolean {
+    const queue = this.#unexpected.get(id);
+    const first = queue?.[0];
+    if (queue !== undefined && first?.request !== undefined) queue[0] = this.#gather(first, first.request);
+    return queue?.[0]?.complete ?? false;
+  }
+
+  /** Has an offered payload moved into the unexpected queue. */
+  #gather(offered: Copy, request: Request): Copy {
+    const space = offered.bytes.length;
+    const room = this.#allocateFor(offered, space + request.bytes);
+    const { bytes } = room;
+    const counts = offered.counts + request.bytes;
+    const copy: Copy = { ...offered, ...room, counts, complete: false, request: undefined };
+    this.unexpectedBytes += request.bytes;
+    const onComplete = (_: unknown, result: Result) => this.#finish({ destination: undefined, copy }, result);
+    this.#receive(request, { bytes: bytes.subarray(space), onComplete, cookie: undefined, options: {} });
+    return copy;
+  }
+
+  /** The next message without a handler to a dispatch id, which makes room for another. */
+  take(id: number): Taken | undefined {
+    const queue = this.#unexpected.get(id);
+    const next = queue?.[0];
+    if (queue === undefined || next === undefined || !next.complete || next.request !== undefined) return undefined;
+    queue.shift();
+    if (queue.length === 0) this.#unexpected.delete(id);
+    const { meta, bytes, words, origin, payloadBytes } = next;
+    this.unexpectedBytes -= next.counts;
+    if (this.#paused.size > 0) this.#resume();
+    const isCall = (meta & META_DISPATCH_MASK) === DISPATCH_ID_CALL;
+    const { contexts } = this.#map;
+    return {
+      origin: endpointAt(origin, contexts),
+      header: bytes.subarray(isCall ? 8 : 0, meta >>> META_HEADER_SHIFT),
+      payload: bytes.subarray(bytes.length - payloadBytes),
+      call: isCall ? (words[0] as number) >>> 0 : undefined,
+    };
+  }
+
+  /** Whether deliverUnexpected() would deliver something: a message in packets may still be arriving. */
+  hasDeliverable(): boolean {
+    if (this.busy === 0) return false;
+    for (const [id, queue] of this.#unexpected) {
+      if (this.#handlers[id] !== undefined && queue[0]?.complete) return true;
+    }
+    return false;
+  }
+
+  /** The context closes: the rest of the batch in hand is dropped. */
+  stop(): void {
+    this.#stopped = true;
+    this.#direct = NO_HANDLERS;
+  }
+
+  /**
+   * Says that the notice up to now is dealt with; call it before looking at what it is about.
+   * @param ended tasks that have ended
+   */
+  acknowledgeNotice(notice: number, ended: readonly number[]): void {
+    // SYNC N (seen): this context is at nothing any more that was closed, or whose owner had ended, before the notice.
+    this.#kernel.storeWord(this.#block + CONTEXT_NOTICE_SEEN_OFFSET, notice);
+    // It may have been the last that was at something of one that ended before.
+    for (const task of ended) this.#unreclaimed.add(task);
+  }
+
+  /** An endpoint has ended, which is told once: what it sent is still delivered, then its lane is given back. */
+  originEnded(origin: number): void {
+    this.#ended.add(origin);
+    this.#orphans.add(origin);
+    if (this.#paused.has(origin)) this.#resume();
+    if (this.#kernel.laneOf(this.#block, origin) !== 0) this.#kernel.laneReady(this.#block, origin);
+  }
+
+  /** Whether originEnded() was told of an endpoint. */
+  hasEnded(origin: number): boolean {
+    return this.#ended.has(origin);
+  }
+
+  /** Gives back the lanes of ended origins that are empty, and then whatever else those had of the heap. */
+  reclaimOrphans(): void {
+    const { job, contexts } = this.#map;
+    for (const origin of this.#orphans) {
+      const lane = this.#kernel.laneOf(this.#block, origin);
+      if (lane !== 0) {
+        if (this.#paused.has(origin) || this.#kernel.lanePeek(lane) !== 0) continue;
+        this.#kernel.laneSwitch(job, this.#block, origin, 0);
+      }
+      this.#orphans.delete(origin);
+      this.#gone(endpointAt(origin, contexts));
+      // Also where the lane has ended by itself, behind its last message.
+      const task = Math.floor(origin / contexts);
+      if (this.#kernel.loadWord(taskSlot(this.#map, task) + TASK_STATE_OFFSET) >= TASK_CLOSED)
+        this.#unreclaimed.add(task);
+      const arrival = this.#arrivals[origin];
+      this.#arrivals[origin] = undefined;
+      if (arrival !== undefined) this.#finish(arrival, SHUTDOWN);
+    }
+    // A lane that is in no table is none: it died before it had entered it. Whoever is the last to let go frees all.
+    for (const task of this.#unreclaimed)
+      if (!mayBeInUse(this.#kernel, this.#map, task)) this.#kernel.heapReclaim(job, task);
+    this.#unreclaimed.clear();
+  }
+
+  /** Whether an endpoint has ended, and nothing of it is left. */
+  isGone(endpoint: Endpoint): boolean {
+    const ordinal = ordinalAt(endpoint, this.#map.contexts);
+    return this.#ended.has(ordinal) && !this.#orphans.has(ordinal);
+  }
+
+  get hasOrphans(): boolean {
+    return this.#orphans.size > 0 || this.#unreclaimed.size > 0;
+  }
+
+  /** Origins that are held back because the unexpected queue is full. */
+  get pausedOrigins(): number {
+    return this.#paused.size;
+  }
+
+  #event(word: number): void {
+    const { words } = this.#memory;
+    const commit = words[word] as number;
+    const meta = words[word + 1] as number;
+    const body = (words[word + 2] as number) >>> 0;
+    const origin = words[word + 3] as number;
+    if ((commit & KIND_BITS) === 0) {
+      const handler = this.#direct[meta & META_DISPATCH_MASK];
+      if (handler !== undefined) {
+        const message = this.#message;
+        const rest = (commit & RECORD_LENGTH_MASK) - (((meta >>> META_HEADER_SHIFT) + 7) & ~7);
+        message.set(meta, body, Math.max(rest, 0), origin, true);
+        handler(message);
+        return;
+      }
+    }
+    if (!this.#stopped && !this.#paused.has(origin)) this.#rareEvent(commit, meta, body, origin);
+  }
+
+  #rareEvent(commit: number, meta: number, body: number, origin: number): void {
+    const kind = (commit >>> RECORD_KIND_SHIFT) & RECORD_KIND_MASK;
+    const length = commit & RECORD_LENGTH_MASK;
+    if (kind === KIND_MORE) this.#packet(body, length, origin);
+    else if (kind === KIND_MESSAGE || kind === KIND_FIRST) this.#message_(kind, meta, body, length, origin);
+    else if (kind === KIND_BUFFER) this.#buffered(meta, body, origin);
+    else if (kind === KIND_RTS) this.#requested(meta, body, length, origin);
+    else if (kind === KIND_BROKEN) this.#brokenOff(origin);
+    else this.#switches.push(origin, (this.#memory.words[body >>> 2] as number) >>> 0);
+  }
+
+  #message_(kind: number, meta: number, body: number, length: number, origin: number): void {
+    const inPackets = kind === KIND_FIRST;
+    const header = inPackets ? body + FIRST_PREFIX_SIZE : body;
+    const isCall = (meta & META_DISPATCH_MASK) === DISPATCH_ID_CALL;
+    const id = isCall
+      ? (this.#memory.words[(header + 4) >>> 2] as number) & DISPATCH_ID_MAX
+      : meta & META_DISPATCH_MASK;
+    const headerBytes = meta >>> META_HEADER_SHIFT;
+    const here = inPackets ? length - FIRST_PREFIX_SIZE : length;
+    const payloadBytes = inPackets
+      ? (this.#memory.words[body >>> 2] as number) >>> 0
+      : Math.max(0, length - headerSpace(headerBytes));
+    const handler = this.#handlers[id];
+    if (handler === undefined || this.#unexpected.has(id)) {
+      this.#keep(id, meta, header, here, payloadBytes, origin, body);
+      return;
+    }
+    const prologue = this.#isEarly(id)
+      ? prologueBytes(headerBytes, payloadBytes)
+      : bodyBytes(headerBytes, payloadBytes);
+    if (here < prologue) {
+      this.#copy(id, meta, header, here, payloadBytes, origin, prologue, false);
+      return;
+    }
+    this.#message.set(meta, header, payloadBytes, origin, this.#isImmediate(id, headerBytes, payloadBytes));
+    this.#handle(handler, id, isCall, origin, here < bodyBytes(headerBytes, payloadBytes));
+  }
+
+  /** A message whose payload lies in a buffer: it is read there, and then the buffer goes back, or is kept. */
+  #buffered(meta: number, body: number, origin: number): void {
+    const { words } = this.#memory;
+    const header = body + BUFFER_SIZE;
+    const isCall = (meta & META_DISPATCH_MASK) === DISPATCH_ID_CALL;
+    const id = isCall ? (words[(header + 4) >>> 2] as number) & DISPATCH_ID_MAX : meta & META_DISPATCH_MASK;
+    const headerBytes = meta >>> META_HEADER_SHIFT;
+    const payloadBytes = (words[(body + BUFFER_BYTES_OFFSET) >>> 2] as number) >>> 0;
+    const place = (words[(body + BUFFER_PLACE_OFFSET) >>> 2] as number) >>> 0;
+    const handler = this.#handlers[id];
+    const isKept = handler === undefined || this.#unexpected.has(id);
+    const total = headerSpace(headerBytes) + payloadBytes;
+    if (isKept && !this.#mayKeep(id, total, origin)) {
+      this.#holdBack(id, origin, body);
+      return;
+    }
+    const buffer = this.#buffer;
+    buffer.slot = (words[(body + BUFFER_SLOT_OFFSET) >>> 2] as number) >>> 0;
+    buffer.extent = (words[(body + BUFFER_EXTENT_OFFSET) >>> 2] as number) >>> 0;
+    buffer.place = place;
+    buffer.bytes = payloadBytes;
+    buffer.owner = Math.floor(origin / this.#map.contexts);
+    buffer.isGiven = words[(body + BUFFER_GIVEN_OFFSET) >>> 2] !== 0;
+    buffer.kept = undefined;
+    try {
+      if (handler === undefined || isKept) {
+        const copy = this.#copy(id, meta, header, headerBytes, payloadBytes, origin, total, true, undefined, place);
+        this.#queue(copy);
+        return;
+      }
+      this.#message.set(meta, header, payloadBytes, origin, this.#isImmediate(id, headerBytes, payloadBytes));
+      this.#message.setPlace(place);
+      this.#handle(handler, id, isCall, origin, false);
+    } finally {
+      this.#releaseBuffer(buffer);
+    }
+  }
+
+  /** The handler has returned: the buffer goes back, unless it is kept. */
+  #releaseBuffer(buffer: Buffer): void {
+    const { slot, owner, extent, isGiven, kept } = buffer;
+    buffer.slot = 0;
+    buffer.kept = undefined;
+    if (kept !== undefined) return;
+    if (!isGiven) this.#kernel.bufferRelease(slot, BUFFER_FREE);
+    else this.#regions.release(owner, extent, () => this.#kernel.bufferRelease(slot, BUFFER_GONE));
+  }
+
+  /** See Message.keep(). */
+  #keepPayload(message: Message): MemRegion {
+    const { payloadBytes } = message;
+    if (!message.immediate) throw new PamiError("PAMIR_INVAL", "keep() of a payload that is not here: use receive()");
+    if (payloadBytes === 0) throw new PamiError("PAMIR_INVAL", "keep() of a payload of 0 bytes");
+    const buffer = this.#buffer;
+    if (buffer.slot !== 0) {
+      const { slot, owner, extent, place } = buffer;
+      buffer.kept ??= this.#regions.adopt(owner, extent, place, payloadBytes, () =>
+        this.#kernel.bufferRelease(slot, BUFFER_GONE),
+      );
+      return buffer.kept;
+    }
+    const region = this.#regions.create(payloadBytes);
+    copyInto(region.bytes, 0, message.payload);
+    return region;
+  }
+
+  /** A payload is offered. */
+  #requested(meta: number, body: number, length: number, origin: number): void {
+    const id = meta & META_DISPATCH_MASK;
+    const request = this.#intake.requestAt(body, origin);
+    const handler = this.#handlers[id];
+    if (handler === undefined || this.#unexpected.has(id)) {
+      this.#keep(id, meta, body + RTS_SIZE, length - RTS_SIZE, request.bytes, origin, body, request);
+      return;
+    }
+    this.#message.set(meta, body + RTS_SIZE, request.bytes, origin, false);
+    this.#answer(handler, id, request);
+  }
+
+  /** Calls the handler for the message that is set, whose payload is offered, and has that moved. */
+  #answer(handler: Handler, id: number, request: Request): void {
+    let isRefused = true;
+    let destination: Destination | undefined;
+    try {
+      destination = this.#ask(handler, id, false);
+      isRefused = false;
+    } finally {
+      // Of an origin that has ended even the window may be somebody else's memory.
+      const isThere = !this.#ended.has(request.origin);
+      if (destination === undefined && isThere) this.#intake.decline(request, isRefused);
+    }
+    if (destination !== undefined) this.#receive(request, destination);
+  }
+
+  #receive(request: Request, destination: Destination): void {
+    // Of an origin that has ended nobody moves anything any more.
+    if (this.#ended.has(request.origin)) this.#completeReceive(destination, SHUTDOWN);
+    else this.#intake.receive(request, destination);
+  }
+
+  /** Whether a handler is called as soon as the header of a large message is here. */
+  #isEarly(id: number): boolean {
+    const hints = this.#hints[id];
+    if (hints === undefined) return false;
+    return hints.delivery === "early" || hints.recvImmediate === "enable" || hints.recvImmediate === "disable";
+  }
+
+  /** Whether a handler is called with the payload. */
+  #isImmediate(id: number, headerBytes: number, payloadBytes: number): boolean {
+    if (!this.#isEarly(id)) return true;
+    return this.#hints[id]?.recvImmediate !== "disable" && bodyBytes(headerBytes, payloadBytes) <= RECV_IMMEDIATE_MAX;
+  }
+
+  /** Calls the handler for the message that is set. @param comes whether its payload comes in packets */
+  #handle(handler: Handler, id: number, isCall: boolean, origin: number, comes: boolean): void {
+    const message = this.#message;
+    if (message.immediate) {
+      if (isCall) this.serve(handler, message);
+      else handler(message);
+      return;
+    }
+    const { payloadBytes, payloadOffset, bytes } = message;
+    // Entered before the handler runs: if it throws, the packets to come are dropped and the lane goes on.
+    if (comes) this.#arrives(origin, undefined, 0, payloadBytes);
+    const destination = this.#ask(handler, id, isCall);
+    if (comes) this.#arrives(origin, destination?.bytes, 0, payloadBytes, destination);
+    else if (destination !== undefined) {
+      copyInto(destination.bytes, 0, bytes.subarray(payloadOffset, payloadOffset + payloadBytes));
+      this.#completeReceive(destination, SUCCESS);
+    }
+  }
+
+  /** The next packets of an origin go to these bytes. */
+  #arrives(
+    origin: number,
+    bytes: Uint8Array | undefined,
+    at: number,
+    end: number,
+    destination?: Destination,
+    copy?: Copy,
+  ) {
+    this.#arrivals[origin] = { bytes, at, end, destination, copy };
+  }
+
+  /** Calls a handler for a call, and sees to its reply. */
+  protected serve(handler: Handler, message: Message): void {
+    this.#calls.serve(handler, message);
+  }
+
+  /** Calls a handler for a message that is not here yet; where it goes, or undefined if it is discarded. */
+  #ask(handler: Handler, id: number, isCall: boolean): Destination | undefined {
+    const message = this.#message;
+    const takesAny = this.#hints[id]?.recvImmediate !== "enable";
+    const asked = takesAny ? handler : () => this.#refuseLarge(id);
+    let destination: Destination | undefined;
+    try {
+      if (isCall) this.serve(asked, message);
+      else {
+        asked(message);
+        message.checkAnswered();
+      }
+    } finally {
+      // Also where it has thrown: what it said before goes nowhere then.
+      destination = message.takeDestination();
+    }
+    return destination;
+  }
+
+  #refuseLarge(id: number): void {
+    const { payloadBytes, origin } = this.#message;
+    throw new PamiError(
+      "PAMIR_TOO_LARGE",
+      `dispatch id ${id} takes whole messages only, of at most ${RECV_IMMEDIATE_MAX} bytes; ` +
+        `${payloadBytes} came from endpoint ${origin}`,
+    );
+  }
+
+  #packet(body: number, length: number, origin: number): void {
+    const arrival = this.#arrivals[origin];
+    if (arrival === undefined) return;
+    const { at, copy } = arrival;
+    if (copy !== undefined) this.#grow(copy, at + length);
+    const bytes = copy?.bytes ?? arrival.bytes;
+    if (bytes !== undefined) copyInto(bytes, at, this.#memory.bytes.subarray(body, body + length));
+    arrival.at = at + length;
+    if (arrival.at < arrival.end) return;
+    this.#arrivals[origin] = undefined;
+    this.#finish(arrival, SUCCESS);
+  }
+
+  /** An origin gives up the message of which it has sent packets. */
+  #brokenOff(origin: number): void {
+    const arrival = this.#arrivals[origin];
+    this.#arrivals[origin] = undefined;
+    if (arrival !== undefined) this.#finish(arrival, ERROR);
+  }
+
+  /** Makes sure that so many bytes of a copy have room. */
+  #grow(copy: Copy, needed: number): void {
+    const { bytes, meta, payloadBytes } = copy;
+    if (needed <= bytes.length) return;
+    const total = headerSpace(meta >>> META_HEADER_SHIFT) + payloadBytes;
+    Object.assign(copy, this.#allocateFor(copy, Math.min(total, Math.max(needed, 2 * bytes.length))));
+  }
+
+  /** Larger memory for a copy, with what is in it. Where the host has none, that is thrown, and the message is dropped. */
+  #allocateFor(copy: Copy, size: number): Pick<Copy, "words" | "bytes"> {
+    const { origin, request } = copy;
+    try {
+      const room = allocate(size);
+      room.bytes.set(copy.bytes);
+      return room;
+    } catch (error) {
+      if (request === undefined) this.#arrivals[origin] = undefined;
+      else if (!this.#ended.has(origin)) this.#intake.decline(request, true);
+      this.#finish({ destination: undefined, copy }, ENOMEM);
+      throw error;
+    }
+  }
+
+  #finish({ destination, copy }: Pick<Arrival, "destination" | "copy">, result: Result): void {
+    if (destination !== undefined) this.#completeReceive(destination, result);
+    if (copy === undefined) return;
+    copy.complete = true;
+    const { id } = copy;
+    if (!copy.isQueued) {
+      if (result === SUCCESS) this.#deliver(this.#handlers[id] as Handler, copy);
+      return;
+    }
+    if (result === SUCCESS) return;
+    // Its origin ended in the middle, or gave it up, or there is no memory for it: there is nothing whole to deliver.
+    const queue = this.#unexpected.get(id) as Copy[];
+    queue.splice(queue.indexOf(copy), 1);
+    this.unexpectedBytes -= copy.counts;
+    if (queue.length === 0) {
+      this.#unexpected.delete(id);
+      if (this.#handlers[id] !== undefined) this.busy--;
+      this.#noteHandlerless();
+    }
+    // Nobody takes what is not there any more: the room that it leaves is for those who were held back.
+    this.#resume();
+  }
+
+  #completeReceive({ onComplete, cookie }: Destination, result: Result): void {
+    if (onComplete !== undefined) this.#completions.push(onComplete, cookie, result);
+  }
+
+  /** Copies a message into the unexpected queue, or stops reading its origin, from its record on, if that is full. */
+  #keep(
+    id: number,
+    meta: number,
+    header: number,
+    here: number,
+    payloadBytes: number,
+    origin: number,
+    body: number,
+    request?: Request,
+  ): void {
+    const space = headerSpace(meta >>> META_HEADER_SHIFT);
+    const total = request === undefined ? space + payloadBytes : space;
+    if (!this.#mayKeep(id, Math.max(total, KEPT_BYTES_MIN), origin)) {
+      this.#holdBack(id, origin, body);
+      return;
+    }
+    this.#queue(this.#copy(id, meta, header, here, payloadBytes, origin, total, true, request));
+  }
+
+  /** Stops reading an origin, from a record on that has no place in the unexpected queue. */
+  #holdBack(id: number, origin: number, body: number): void {
+    this.#pause(origin, body);
+    this.#direct = NO_HANDLERS;
+    const isHandlerless = this.#handlers[id] === undefined && !this.#streams.has(id);
+    this.#noteHandlerless(isHandlerless ? id : -1);
+  }
+
+  /** A copy waits in the unexpected queue for its handler, or for take(). */
+  #queue(copy: Copy): void {
+    const { id } = copy;
+    this.unexpectedBytes += copy.counts;
+    const queue = this.#unexpected.get(id);
+    if (queue !== undefined) queue.push(copy);
+    else {
+      this.#unexpected.set(id, [copy]);
+      this.#noteHandlerless();
+    }
+  }
+
+  /** Whether the unexpected queue has room for a message. One that is larger than all of it waits for its handler. */
+  #mayKeep(id: number, counts: number, origin: number): boolean {
+    if (this.unexpectedBytes + counts <= this.#unexpectedMax) return true;
+    // Who reads a stream asks for the next of it, whatever that is, and whatever else waits.
+    if (this.#streams.has(id)) return !this.#unexpected.has(id);
+    // Of who has ended no more comes than its lane holds, and its end is told behind that.
+    return this.unexpectedBytes === 0 && this.#ended.has(origin);
+  }
+
+  /**
+   * Copies what is here of a message; the rest of the copy comes in packets.
+   * @param total bytes of the copy
+   * @param place where the payload lies, if not behind the header
+   */
+  #copy(
+    id: number,
+    meta: number,
+    header: number,
+    here: number,
+    payloadBytes: number,
+    origin: number,
+    total: number,
+    isQueued: boolean,
+    request?: Request,
+    place?: number,
+  ): Copy {
+    // What is announced is not here yet: beyond the limit there is memory for what comes, as it comes.
+    const isWhole = place !== undefined;
+    const room = Math.max(here, RECV_IMMEDIATE_MAX, this.#unexpectedMax);
+    const { words, bytes } = allocate(isWhole ? total : Math.min(total, room));
+    copyInto(bytes, 0, this.#memory.bytes.subarray(header, header + here));
+    const headerBytes = meta >>> META_HEADER_SHIFT;
+    if (isWhole) copyInto(bytes, total - payloadBytes, this.#memory.bytes.subarray(place, place + payloadBytes));
+    // A header without a payload is padded in the queue, but not on its way.
+    const end = request === undefined ? Math.min(total, bodyBytes(headerBytes, payloadBytes)) : here;
+    const counts = Math.max(total, KEPT_BYTES_MIN);
+    const complete = isWhole || here >= end;
+    const copy: Copy = { words, bytes, counts, id, meta, origin, payloadBytes, isQueued, complete, request };
+    if (!complete) this.#arrives(origin, undefined, here, end, undefined, copy);
+    return copy;
+  }
+
+  /** Reads nothing more of an origin, from a record on. */
+  #pause(origin: number, body: number): void {
+    const lane = this.#kernel.laneOf(this.#block, origin);
+    this.#memory.words[(lane + LANE_PAUSED_SINCE_OFFSET) >>> 2] = stampOf(this.#clock, this.#clock.now());
+    this.#kernel.lanePause(lane, body);
+    this.#paused.add(origin);
+    if (diagnostics.paused.hasSubscribers) {
+      const { contexts, contextsBase, contextSize } = this.#map;
+      const own = (this.#block - contextsBase) / contextSize;
+      const [to, from] = [endpointAt(own, contexts), endpointAt(origin, contexts)];
+      diagnostics.paused.publish({ from, to, bytes: this.unexpectedBytes });
+    }
+  }
+
+  /** Calls the handler for what was copied out. */
+  #deliver(handler: Handler, copy: Copy): void {
+    const { id, meta, origin, payloadBytes } = copy;
+    const isCall = (meta & META_DISPATCH_MASK) === DISPATCH_ID_CALL;
+    this.#message.setMemory(copy);
+    const { request } = copy;
+    const headerBytes = meta >>> META_HEADER_SHIFT;
+    const isHere = request === undefined && this.#isImmediate(id, headerBytes, payloadBytes);
+    this.#message.set(meta, 0, payloadBytes, origin, isHere);
+    // Of one whose handler is early, only what comes before the payload was copied.
+    const comes = !copy.isQueued && request === undefined && copy.counts < bodyBytes(headerBytes, payloadBytes);
+    try {
+      if (request === undefined) this.#handle(handler, id, isCall, origin, comes);
+      else this.#answer(handler, id, request);
+    } finally {
+      this.#message.setMemory(this.#memory);
+    }
+  }
+
+  /** Reads again from origins that were held back. */
+  #resume(): void {
+    for (const origin of this.#paused) this.#kernel.laneResume(this.#block, origin);
+    this.#paused.clear();
+    this.#resumeWanted = false;
+    if (!this.#stopped) this.#direct = this.#plain;
+  }
+
+  #switchLanes(): void {
+    for (let i = 0; i < this.#switches.length; i += 2) {
+      const [origin, fresh] = [this.#switches[i] as number, this.#switches[i + 1] as number];
+      this.#kernel.laneSwitch(this.#map.job, this.#block, origin, fresh);
+    }
+    this.#switches.length = 0;
+  }
+}
+
+/** Memory of a copy's own. */
+function allocate(size: number): Pick<Copy, "words" | "bytes"> {
+  const words = new Int32Array(Math.ceil(size / 4));
+  return { words, bytes: new Uint8Array(words.buffer, 0, size) };
+}
+
+/** Whether a send to a dispatch id with these hints is within them. */
+export function checkSendHints(id: number, hints: DispatchHints, headerBytes: number, total: number): void {
+  if (hints.recvImmediate === "enable" && total > RECV_IMMEDIATE_MAX) {
+    throw new PamiError(
+      "PAMIR_TOO_LARGE",
+      `dispatch id ${id} takes whole messages only (recvImmediate), of at most ${RECV_IMMEDIATE_MAX} bytes, not ${total}`,
+    );
+  }
+  if (hints.longHeader === "disable" && headerBytes > SEND_IMMEDIATE_MAX) {
+    throw new PamiError(
+      "PAMIR_TOO_LARGE",
+      `dispatch id ${id} takes headers of at most ${SEND_IMMEDIATE_MAX} bytes (longHeader), not ${headerBytes}`,
+    );
+  }
+}

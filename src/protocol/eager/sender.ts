@@ -1,0 +1,549 @@
+// The origin's side of active messages: what a caller may hand over, and the direct path for what has room at once.
+// Everything else is a matter of one target: see target.ts.
+import {
+  BUFFER_PAYLOAD_MIN,
+  DISPATCH_ID_CALL,
+  DISPATCH_ID_MAX,
+  HEADER_BYTES_MAX,
+  MESSAGE_BYTES_MAX,
+  META_HEADER_SHIFT,
+  RECV_IMMEDIATE_MAX,
+  SEND_IMMEDIATE_MAX,
+} from "../../../assembly/layout.js";
+import { checkCallback, checkFlag, checkSignal, type Keys } from "../../core/check.js";
+import type { DispatchId } from "../../core/codec.js";
+import type { CompletionQueue } from "../../core/completion.js";
+import { checkEndpoint, type Endpoint, ordinalAt } from "../../core/endpoint.js";
+import { checkInteger, PamiError, show } from "../../core/error.js";
+import { bodyBytes, headerSpace } from "../../core/message.js";
+import { type Callback, EAGAIN, type Result, SHUTDOWN, SUCCESS } from "../../core/result.js";
+import type { Kernel } from "../../kernel/kernel.js";
+import type { Gift, RegionTable } from "../../memory/regions.js";
+import type { AbortSignalLike } from "../../support/like.js";
+import type { ShmLanes } from "../../transport/shm/lanes.js";
+import type { Base } from "../base.js";
+import type { Offer, Offers } from "../rendezvous/sender.js";
+import { type Instruction, Outbox, Target } from "./peer.js";
+
+/** Parameters of `context.send`; read before it returns, so that one object can serve every call. */
+export interface SendParameters {
+  /** Target endpoint. */
+  to: Endpoint;
+  /** Dispatch id at the target. */
+  dispatch: number;
+  /** At most 65,535 bytes. Yours again when `send` returns. */
+  header?: ArrayBufferView | null | undefined;
+  /**
+   * Any size. Yours again at `onLocal`; without `onLocal`, when `send` returns. If its buffer is detached (transferred) or
+   * shrunk before `onLocal`, and not all of it has gone, the message is broken off: both callbacks get ERROR, no handler
+   * gets it, and a `receive()` that has begun ends with ERROR.
+   */
+  payload?: ArrayBufferView | null | undefined;
+  /** Called in a later `advance()`: `payload` may be reused. */
+  onLocal?: Callback | undefined;
+  /** Called in a later `advance()`: the message is in the target's reception FIFO, not yet dispatched. */
+  onRemote?: Callback | undefined;
+  /** Handed to both callbacks. */
+  cookie?: unknown;
+  /** `false`: EAGAIN rather than a place in the pending queue. */
+  queue?: boolean | undefined;
+  /**
+   * `true`: the payload stays where it is until the target's handler has said where it goes, by `receive()`, and is moved
+   * from there to there then. Needs `onLocal`. Where there is no memory for that, it goes as if this were not there.
+   */
+  rendezvous?: boolean | undefined;
+  /**
+   * `true`: gives away the region in which the payload lies, all of it and without a copy. Once the send is accepted
+   * (SUCCESS) the region is closed here, and the target's: its handler reads the payload in place, and may `keep()` it.
+   * Only a region whose `handle` was never read, and that no one-sided operation has named. To a task that shares no
+   * memory the payload is copied.
+   */
+  transfer?: boolean | undefined;
+  /** Gives up what is offered so: its callbacks get CANCELED, unless all of it is there. Others go on. */
+  signal?: AbortSignalLike | undefined;
+}
+
+/** Parameters of `context.send` to a typed dispatch id. */
+export interface TypedSendParameters<Request, Reply = void> extends Omit<SendParameters, "dispatch" | "payload"> {
+  /** Dispatch id at the target. */
+  dispatch: DispatchId<Request, Reply>;
+  /** A value, of which the dispatch id's `request` codec makes bytes before `send` returns. */
+  payload: Request;
+}
+
+export const SEND_KEYS: Keys<SendParameters> = {
+  to: true,
+  dispatch: true,
+  header: true,
+  payload: true,
+  onLocal: true,
+  onRemote: true,
+  cookie: true,
+  queue: true,
+  rendezvous: true,
+  transfer: true,
+  signal: true,
+};
+
+/** Four bytes as a little-endian word. */
+function wordAt(bytes: Uint8Array, offset: number): number {
+  return (
+    (bytes[offset] as number) |
+    ((bytes[offset + 1] as number) << 8) |
+    ((bytes[offset + 2] as number) << 16) |
+    ((bytes[offset + 3] as number) << 24)
+  );
+}
+
+/** Whether it is a dispatch id. A BigInt would throw an error of its own. */
+function isId(dispatch: unknown): boolean {
+  return typeof dispatch === "number" && dispatch === (dispatch & DISPATCH_ID_MAX);
+}
+
+/** @throws PAMIR_INVAL */
+function checkCallbacks(onLocal: unknown, onRemote: unknown): void {
+  checkCallback("onLocal of send()", onLocal);
+  checkCallback("onRemote of send()", onRemote);
+}
+
+/** How a message is sent. @throws PAMIR_INVAL */
+function checkManner(queue: unknown, rendezvous: unknown, transfer: unknown, signal: unknown): void {
+  checkFlag("queue of send()", queue);
+  checkFlag("rendezvous of send()", rendezvous);
+  checkFlag("transfer of send()", transfer);
+  checkSignal("send()", signal);
+}
+
+export class Sender {
+  readonly #kernel: Kernel;
+  readonly #lanes: ShmLanes;
+  readonly #outbox: Outbox;
+  readonly #regions: RegionTable;
+  readonly #completions: CompletionQueue;
+  readonly #taskCount: number;
+  readonly #contexts: number;
+  /** Bytes of a `sendImmediate` that every lane takes as one record: all, but where lanes are very small. */
+  readonly #directMax: number;
+  /** See Outbox: held here too, one load less for each message. */
+  readonly #direct: Uint32Array;
+  readonly #targets: (Target | undefined)[] = [];
+  /** Replies may come still, of promises that settle late: they must not open a lane again. */
+  #closed = false;
+  #lastView: ArrayBufferView | undefined;
+  #lastBytes: Uint8Array | undefined;
+
+  /** @param pendingMax bytes that the pending queue may copy */
+  constructor(base: Base, offers: Offers, regions: RegionTable, pendingMax: number) {
+    const { kernel, map, lanes, completions } = base;
+    this.#regions = regions;
+    this.#kernel = kernel;
+    this.#lanes = lanes;
+    this.#outbox = new Outbox(base, offers, pendingMax);
+    this.#direct = this.#outbox.direct;
+    this.#completions = completions;
+    this.#taskCount = map.tasks;
+    this.#contexts = map.contexts;
+    this.#directMax = Math.min(SEND_IMMEDIATE_MAX, lanes.smallBodyMax);
+  }
+
+  /** Work for the next advance: targets with something pending, or somebody waiting for room. */
+  get busy(): number {
+    return this.#outbox.busy;
+  }
+
+  /** See `Context.sendImmediate`. */
+  sendImmediate(
+    to: Endpoint,
+    dispatch: number,
+    header: ArrayBufferView | null | undefined,
+    payload: ArrayBufferView | null | undefined,
+    queue: boolean,
+  ): Result {
+    // The shortest way, for the smallest messages: the rest is in a function of its own, so that V8 inlines this one.
+    if (header == null && payload instanceof Uint8Array && payload.length === 8) {
+      const lane = this.#directLane(to);
+      if (lane !== 0 && isId(dispatch)) {
+        if (this.#kernel.laneSendWords(lane, 8, dispatch, wordAt(payload, 0), wordAt(payload, 4)) !== 0) return SUCCESS;
+        return this.#sendSlowly(to, dispatch, header, payload, queue);
+      }
+    }
+    return this.#sendCopied(to, dispatch, header, payload, queue);
+  }
+
+  #directLane(to: Endpoint): number {
+    // A BigInt would throw an error of its own below.
+    if (typeof to !== "number") return 0;
+    // What endpoint.ts says, written out. An endpoint that does not exist has no lane, and finds its error on the slow path.
+    const context = to >>> 24;
+    const contexts = this.#contexts;
+    return to === to >>> 0 && context < contexts ? (this.#direct[(to & 0xffffff) * contexts + context] ?? 0) : 0;
+  }
+
+  #sendCopied(
+    to: Endpoint,
+    dispatch: number,
+    header: ArrayBufferView | null | undefined,
+    payload: ArrayBufferView | null | undefined,
+    queue: boolean,
+  ): Result {
+    // The length of a Uint8Array is read in place; `byteLength` of any view is a call into V8 (5 ns).
+    const headerBytes = header == null ? 0 : header.byteLength;
+    const payloadBytes = payload instanceof Uint8Array ? payload.length : payload == null ? 0 : payload.byteLength;
+    const total = payloadBytes === 0 ? headerBytes : ((headerBytes + 7) & ~7) + payloadBytes;
+    const lane = this.#directLane(to);
+    // Whatever has no byteLength makes the total NaN, which is not within the limit either.
+    if (lane !== 0 && isId(dispatch) && total <= this.#directMax) {
+      if (this.#sendDirectly(lane, dispatch, header, headerBytes, payload, payloadBytes, total)) return SUCCESS;
+    }
+    return this.#sendSlowly(to, dispatch, header, payload, queue);
+  }
+
+  /** See `Context.send`. */
+  send(parameters: SendParameters): Result {
+    const { to, dispatch, header, payload, onLocal, onRemote, cookie, queue, rendezvous, transfer, signal } =
+      parameters;
+    if (onLocal !== undefined || onRemote !== undefined) checkCallbacks(onLocal, onRemote);
+    if (queue !== undefined || rendezvous !== undefined || transfer !== undefined || signal !== undefined)
+      checkManner(queue, rendezvous, transfer, signal);
+    const headerLength = header == null ? 0 : header.byteLength;
+    const payloadLength = payload == null ? 0 : payload.byteLength;
+    const total = payloadLength === 0 ? headerLength : ((headerLength + 7) & ~7) + payloadLength;
+    const lane = this.#directLane(to);
+    const isPlain = lane !== 0 && !rendezvous && !transfer;
+    if (isPlain && isId(dispatch)) {
+      if (this.#sendWhole(lane, to, dispatch, header, headerLength, payload, payloadLength, total)) {
+        if (onLocal !== undefined) this.#completions.push(onLocal, cookie, SUCCESS);
+        if (onRemote !== undefined) this.#completions.push(onRemote, cookie, SUCCESS);
+        return SUCCESS;
+      }
+    }
+    return this.#sendInstruction(parameters);
+  }
+
+  /** Sends a message now, as a record or in a buffer; false: it goes the long way. */
+  #sendWhole(
+    lane: number,
+    to: Endpoint,
+    dispatch: number,
+    header: ArrayBufferView | null | undefined,
+    headerBytes: number,
+    payload: ArrayBufferView | null | undefined,
+    payloadBytes: number,
+    total: number,
+  ): boolean {
+    if (payloadBytes < BUFFER_PAYLOAD_MIN) {
+      // A grown lane has place for a little more than what may arrive whole.
+      if (!(total <= Math.min(this.#lanes.recordBodyMax(lane), RECV_IMMEDIATE_MAX))) return false;
+      return this.#sendDirectly(lane, dispatch, header, headerBytes, payload, payloadBytes, total);
+    }
+    if (headerBytes > HEADER_BYTES_MAX) return false;
+    const headerView = headerBytes === 0 ? undefined : this.#bytesOf("header", header as ArrayBufferView);
+    return this.#target(to).sendBuffer(dispatch, headerView, this.#bytesOf("payload", payload as ArrayBufferView));
+  }
+
+  /**
+   * To a dispatch id of pamir's own: what has no room has a place in the pending queue, however full that is, so that
+   * nothing sent later overtakes it. A request is copied there, for it is its caller's again; a large reply is nobody's.
+   */
+  sendOwn(
+    to: Endpoint,
+    dispatch: number,
+    header: Uint8Array,
+    payload: Uint8Array | undefined,
+    onLocal: Callback | undefined,
+  ): Result {
+    if (this.#closed) return SHUTDOWN;
+    const payloadBytes = payload?.length ?? 0;
+    const total = bodyBytes(header.length, payloadBytes);
+    const lane = this.#directLane(to);
+    if (lane !== 0 && total <= this.#directMax) {
+      if (this.#sendDirectly(lane, dispatch, header, header.length, payload, payloadBytes, total)) return SUCCESS;
+    }
+    const isSmall = total <= RECV_IMMEDIATE_MAX;
+    const callbacks = { onLocal, onRemote: undefined, cookie: undefined, offer: undefined, gift: undefined };
+    const instruction: Instruction = { dispatch, header, payload, payloadBytes, ...callbacks, held: 0, sent: -1 };
+    const isCopied = isSmall || dispatch === DISPATCH_ID_CALL;
+    return this.#target(to).submit(instruction, isCopied ? total : header.length, isCopied, true, true);
+  }
+
+  #sendInstruction(parameters: SendParameters): Result {
+    const { to, dispatch, header, payload, onLocal, onRemote, cookie } = parameters;
+    const queue = parameters.queue !== false;
+    const target = this.#target(to);
+    checkInteger("dispatch", dispatch, 0, DISPATCH_ID_MAX);
+    const headerView = this.#view("header", header);
+    const payloadView = this.#view("payload", payload);
+    const headerBytes = headerView?.length ?? 0;
+    const payloadBytes = payloadView?.length ?? 0;
+    if (headerBytes > HEADER_BYTES_MAX) {
+      throw new PamiError("PAMIR_TOO_LARGE", `the header has ${headerBytes} bytes, the limit is ${HEADER_BYTES_MAX}`);
+    }
+    if (payloadBytes > MESSAGE_BYTES_MAX) {
+      throw new PamiError(
+        "PAMIR_TOO_LARGE",
+        `the payload has ${payloadBytes} bytes, the limit is ${MESSAGE_BYTES_MAX}`,
+      );
+    }
+    const gift = this.#giftOf(parameters, payloadView);
+    const copiesPayload = onLocal === undefined && gift === undefined;
+    const copied = copiesPayload ? headerBytes + payloadBytes : headerBytes;
+    const isLarge = bodyBytes(headerBytes, payloadBytes) > RECV_IMMEDIATE_MAX;
+    if (copied > this.#outbox.pendingMax && isLarge && !target.fitsBuffer(payloadBytes)) {
+      throw new PamiError(
+        "PAMIR_TOO_LARGE",
+        `a send of ${copied} bytes without onLocal: the pending queue copies at most ${this.#outbox.pendingMax}`,
+      );
+    }
+    if (!queue && target.isStillFull(bodyBytes(headerBytes, payloadBytes), payloadBytes)) return EAGAIN;
+    const instruction: Instruction = {
+      dispatch,
+      header: headerView,
+      payload: payloadView,
+      payloadBytes,
+      onLocal,
+      onRemote,
+      cookie,
+      held: 0,
+      sent: -1,
+      offer: this.#offerOf(parameters, payloadView),
+      gift,
+    };
+    return target.submit(instruction, copied, copiesPayload, queue);
+  }
+
+  /** The region that is given away with a message; undefined: none is. */
+  #giftOf({ transfer, rendezvous }: SendParameters, payload: Uint8Array | undefined): Gift | undefined {
+    if (transfer !== undefined && typeof transfer !== "boolean") {
+      throw new PamiError("PAMIR_INVAL", `transfer is ${show(transfer)}, not true or false`);
+    }
+    if (transfer !== true) return undefined;
+    if (rendezvous === true || payload === undefined || payload.length === 0) {
+      throw new PamiError("PAMIR_INVAL", "transfer needs a payload of 1 byte or more, and no rendezvous");
+    }
+    return this.#regions.give(payload);
+  }
+
+  /** What is offered of a message rather than sent; undefined: nothing. */
+  #offerOf(
+    { rendezvous, onLocal, onRemote, cookie, signal }: SendParameters,
+    payload: Uint8Array | undefined,
+  ): Offer | undefined {
+    if (rendezvous === true && (onLocal === undefined || payload === undefined)) {
+      throw new PamiError("PAMIR_INVAL", "rendezvous needs a payload, and onLocal, which says when that is free again");
+    }
+    if (rendezvous !== true || onLocal === undefined || payload === undefined || payload.length === 0) return undefined;
+    // One that follows the length of its buffer must not grow with it.
+    const { resizable } = payload.buffer as { resizable?: boolean };
+    const fixed = resizable === true ? payload.subarray(0, payload.length) : payload;
+    return { payload: fixed, bytes: payload.length, onLocal, onRemote, cookie, signal };
+  }
+
+  /** See `Context.room`. */
+  room(to: Endpoint): number {
+    return this.#target(to).room();
+  }
+
+  /** See `Context.whenRoom`. */
+  whenRoom(to: Endpoint, bytes: number, onRoom: Callback, cookie: unknown): void {
+    checkInteger("bytes", bytes, 0, MESSAGE_BYTES_MAX);
+    this.#target(to).whenRoom(bytes, onRoom, cookie);
+  }
+
+  /** Nobody is told of room any more who would have been by this callback. */
+  forgetRoom(to: Endpoint, onRoom: Callback): void {
+    this.#target(to).forgetRoom(onRoom);
+  }
+
+  /** See `Context.reserve`. */
+  reserve(to: Endpoint, dispatch: number, payloadBytes: number, headerBytes: number): number {
+    const target = this.#target(to);
+    checkInteger("dispatch", dispatch, 0, DISPATCH_ID_MAX);
+    checkInteger("headerBytes", headerBytes, 0, HEADER_BYTES_MAX);
+    checkInteger("payloadBytes", payloadBytes, 0, RECV_IMMEDIATE_MAX - headerSpace(headerBytes));
+    return target.reserve(to, dispatch, headerBytes, payloadBytes);
+  }
+
+  /** See `Context.commit`. */
+  commit(to: Endpoint, payloadBytes: number | undefined): void {
+    const target = this.#target(to);
+    const reserved = target.reservedBytes(to);
+    const bytes = payloadBytes === undefined ? reserved : payloadBytes;
+    checkInteger("payloadBytes", bytes, 0, reserved);
+    target.endReservation(bytes);
+  }
+
+  /** See `Context.abort`. */
+  abort(to: Endpoint): void {
+    const target = this.#target(to);
+    target.reservedBytes(to);
+    target.endReservation(undefined);
+  }
+
+  /** See `Context.purge`. */
+  purge(endpoints: readonly Endpoint[], own: Endpoint): Result {
+    const targets = this.#foreign("purge", endpoints, own);
+    for (const [place, target] of targets.entries()) {
+      if (target.isBusy || target.isReserved) {
+        throw new PamiError("PAMIR_INVAL", `purge() of endpoint ${endpoints[place]}: something is under way to it`);
+      }
+    }
+    let result: Result = SUCCESS;
+    for (const target of targets) if (!target.purge()) result = EAGAIN;
+    this.#outbox.buffers.trim();
+    return result;
+  }
+
+  /** See `Context.resume`. */
+  resume(endpoints: readonly Endpoint[], own: Endpoint): Result {
+    const targets = this.#foreign("resume", endpoints, own);
+    let worst: Result = SUCCESS;
+    for (const target of targets) {
+      const result = target.resume();
+      if (result !== SUCCESS) worst = result;
+    }
+    return worst;
+  }
+
+  /** The targets of a list of endpoints, of which none is the own. */
+  #foreign(call: string, endpoints: readonly Endpoint[], own: Endpoint): Target[] {
+    if (!Array.isArray(endpoints)) {
+      throw new PamiError("PAMIR_INVAL", `endpoints of ${call}() are ${show(endpoints)}, not an array`);
+    }
+    return endpoints.map((to) => {
+      const target = this.#target(to);
+      if (to === own) throw new PamiError("PAMIR_INVAL", `${call}() of endpoint ${to}, which is this context's own`);
+      return target;
+    });
+  }
+
+  /** Sends what is pending and has room now, and tells those who waited for room. Returns how many of them. */
+  flush(): number {
+    let events = 0;
+    this.#outbox.retrySoon = false;
+    for (const target of this.#targets) if (target !== undefined) events += target.flush();
+    return events;
+  }
+
+  /** Whether what waits for room would get it: part of the last look before falling asleep. */
+  hasRoom(): boolean {
+    let found = false;
+    for (const target of this.#targets) if (target?.hasRoom()) found = true;
+    return found;
+  }
+
+  /** Whether something waits for what nobody rings for; asked once before each sleep. */
+  takeRetrySoon(): boolean {
+    const soon = this.#outbox.retrySoon;
+    if (this.busy === 0) this.#outbox.retrySoon = false;
+    return soon;
+  }
+
+  /** An endpoint has ended: what is addressed to it completes with SHUTDOWN. */
+  targetEnded(ordinal: number): void {
+    const target = this.#targets[ordinal];
+    // What is reserved is written to until that is ended.
+    if (!target?.isReserved) this.#lanes.reclaim(ordinal);
+    target?.end();
+  }
+
+  /** The context closes: what is pending is dropped, and its lanes end. */
+  close(): void {
+    this.#closed = true;
+    for (const target of this.#targets) target?.close();
+  }
+
+  /** Targets whose reservation is open. */
+  get openReservations(): number {
+    return this.#targets.reduce((count, target) => count + (target?.isReserved ? 1 : 0), 0);
+  }
+
+  /** @throws PAMIR_INVAL */
+  checkEndpoint(to: Endpoint): void {
+    checkEndpoint(to, this.#taskCount, this.#contexts);
+  }
+
+  #target(to: Endpoint): Target {
+    this.checkEndpoint(to);
+    const ordinal = ordinalAt(to, this.#contexts);
+    const known = this.#targets[ordinal];
+    if (known !== undefined) return known;
+    const target = new Target(this.#outbox, ordinal);
+    this.#targets[ordinal] = target;
+    return target;
+  }
+
+  /** Writes a message into a lane whose direct path is free; false: no room. */
+  #sendDirectly(
+    lane: number,
+    dispatch: number,
+    header: ArrayBufferView | null | undefined,
+    headerBytes: number,
+    payload: ArrayBufferView | null | undefined,
+    payloadBytes: number,
+    total: number,
+  ): boolean {
+    const meta = (headerBytes << META_HEADER_SHIFT) | dispatch;
+    if (total === 0) {
+      this.#view("header", header);
+      this.#view("payload", payload);
+      return this.#kernel.laneSendWords(lane, 0, meta, 0, 0) !== 0;
+    }
+    // Before the reservation: these throw for what is no view.
+    const headerView = headerBytes === 0 ? undefined : this.#bytesOf("header", header as ArrayBufferView);
+    const payloadView = payloadBytes === 0 ? undefined : this.#bytesOf("payload", payload as ArrayBufferView);
+    return this.#lanes.send(lane, meta, headerView, payloadView, total);
+  }
+
+  /** Everything that is not one kernel call: errors, the first message, no room, messages behind pending ones. */
+  #sendSlowly(
+    to: Endpoint,
+    dispatch: number,
+    header: ArrayBufferView | null | undefined,
+    payload: ArrayBufferView | null | undefined,
+    queue: boolean,
+  ): Result {
+    const target = this.#target(to);
+    checkInteger("dispatch", dispatch, 0, DISPATCH_ID_MAX);
+    const headerView = this.#view("header", header);
+    const payloadView = this.#view("payload", payload);
+    const total = bodyBytes(headerView?.length ?? 0, payloadView?.length ?? 0);
+    if (total > SEND_IMMEDIATE_MAX) {
+      throw new PamiError(
+        "PAMIR_TOO_LARGE",
+        `sendImmediate of ${total} bytes (header padded to 8), the limit is ${SEND_IMMEDIATE_MAX}: use send()`,
+      );
+    }
+    if (!queue && target.isStillFull(total, 0)) return EAGAIN;
+    const instruction: Instruction = {
+      dispatch,
+      header: headerView,
+      payload: payloadView,
+      payloadBytes: payloadView?.length ?? 0,
+      onLocal: undefined,
+      onRemote: undefined,
+      cookie: undefined,
+      held: 0,
+      sent: -1,
+      offer: undefined,
+      gift: undefined,
+    };
+    return target.submit(instruction, total, true, queue);
+  }
+
+  /** A view's bytes; the last one's are remembered, so that a caller who reuses a view makes no garbage. */
+  #bytesOf(name: string, view: ArrayBufferView): Uint8Array {
+    if (view instanceof Uint8Array) return view;
+    if (!ArrayBuffer.isView(view))
+      throw new PamiError("PAMIR_INVAL", `${name} is ${show(view)}, not an ArrayBufferView`);
+    if (view === this.#lastView && (this.#lastBytes as Uint8Array).length === view.byteLength) {
+      return this.#lastBytes as Uint8Array;
+    }
+    this.#lastBytes = new Uint8Array(view.buffer, view.byteOffset, view.byteLength);
+    this.#lastView = view;
+    return this.#lastBytes;
+  }
+
+  #view(name: string, view: ArrayBufferView | null | undefined): Uint8Array | undefined {
+    return view == null ? undefined : this.#bytesOf(name, view);
+  }
+}

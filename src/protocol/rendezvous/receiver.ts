@@ -1,0 +1,388 @@
+// The target's side of rendezvous: payloads that were offered, and are to be moved to where a handler has said. Into a region
+// they are moved by a chain of descriptors that the two engines hand each other, at the pace of this side; where that can't
+// be, because the destination is no region or there is no memory for a chain, this thread copies them, a slice in each
+// advance; out of another memory, it asks for slices.
+import {
+  LINK_COUNT_MAX,
+  LINK_SIZE,
+  NONE,
+  RTS_BLOCK_GENERATION_OFFSET,
+  RTS_BLOCK_INDEX_OFFSET,
+  RTS_BYTES_OFFSET,
+  RTS_GENERATION_OFFSET,
+  RTS_INDEX_OFFSET,
+  RTS_OFFSET_OFFSET,
+  RTS_PLACE_OFFSET,
+  RTS_PORTION_OFFSET,
+  RTS_WINDOW_OFFSET,
+  SLICE_BYTES,
+  STAGED_COUNT,
+  TRANSFER_BROKEN,
+  TRANSFER_CANCELED,
+  TRANSFER_DONE,
+  TRANSFER_REFUSED,
+  WINDOW_ALLOWED_OFFSET,
+  WINDOW_BYTES_OFFSET,
+  WINDOW_CHAIN_GENERATION_OFFSET,
+  WINDOW_CHAIN_INDEX_OFFSET,
+  WINDOW_DEPTH_OFFSET,
+  WINDOW_FROM_GENERATION_OFFSET,
+  WINDOW_FROM_INDEX_OFFSET,
+  WINDOW_FROM_OFFSET_OFFSET,
+  WINDOW_GENERATION_OFFSET,
+  WINDOW_LEFT_OFFSET,
+  WINDOW_OWN_GENERATION_OFFSET,
+  WINDOW_OWN_INDEX_OFFSET,
+  WINDOW_OWN_OFFSET_OFFSET,
+  WINDOW_PASSED_OFFSET,
+  WINDOW_PEER_GENERATION_OFFSET,
+  WINDOW_PEER_INDEX_OFFSET,
+  WINDOW_PEER_OFFSET_OFFSET,
+  WINDOW_PEER_WINDOW_OFFSET,
+  WINDOW_PORTION_OFFSET,
+  WINDOW_RING_OFFSET,
+  WINDOW_SIZE,
+  WINDOW_TO_GENERATION_OFFSET,
+  WINDOW_TO_INDEX_OFFSET,
+  WINDOW_TO_OFFSET_OFFSET,
+  WINDOW_WRONG_OFFSET,
+} from "../../../assembly/layout.js";
+import type { Destination } from "../../core/message.js";
+import { checkPacing, DEPTH, FRAGMENT_BYTES, type Pacing } from "../../core/pacing.js";
+import type { MemRegion } from "../../core/region.js";
+import { type Result, resultOf, SHUTDOWN, SUCCESS } from "../../core/result.js";
+import type { OpenRegion, RegionTable } from "../../memory/regions.js";
+import { copyInto } from "../../support/copy.js";
+import type { Chains, OfferPlace } from "../../transport/net/remote-rendezvous.js";
+import type { Base } from "../base.js";
+import { onAbort, regionIfAny, type Side, slotOf, type Window, type WindowTable } from "./transfers.js";
+
+/** What an RTS says. */
+export interface Request extends OfferPlace {
+  /** Of the payload. */
+  readonly bytes: number;
+  /** 0, or it goes through a ring of STAGED_COUNT portions of so many bytes. */
+  readonly portion: number;
+}
+
+/** Bytes of a portion from another memory, if that makes no more than LINK_COUNT_MAX of them: both sides keep some. */
+const AWAY_BYTES_MAX = 1024 * 1024;
+/** Bytes that are asked for at a time, of a payload in another memory. */
+const ASKED_BYTES_MAX = 2 * SLICE_BYTES;
+
+/** A payload that this thread copies. */
+interface Pull {
+  readonly request: Request;
+  readonly destination: Destination;
+  /** Bytes that are there. */
+  at: number;
+  /** Of a payload in another memory: bytes that were asked for, and what came of that, TRANSFER_…. */
+  asked: number;
+  result: number;
+  isCanceled: boolean;
+  forget: () => void;
+}
+
+export class Intake {
+  readonly #base: Base;
+  readonly #regions: RegionTable;
+  readonly #windows: WindowTable;
+  readonly #portion: number;
+  readonly #depth: number;
+  #pulls: Pull[] = [];
+  /** Links of the chains under way. */
+  readonly #linksInUse = new Set<MemRegion>();
+  /** Regions that have held links, and do again. */
+  readonly #links: MemRegion[] = [];
+  readonly #isAway: (peer: number) => boolean;
+  readonly #chains: Chains | undefined;
+  readonly #count: (change: 1 | -1) => void;
+
+  /**
+   * @param isAway whether an endpoint is in another memory
+   * @param chains the relay's, where that may be
+   * @param count told of each payload that this thread begins to copy, or has copied
+   * @throws PAMIR_INVAL
+   */
+  constructor(
+    base: Base,
+    regions: RegionTable,
+    windows: WindowTable,
+    pacing: Pacing,
+    isAway: (peer: number) => boolean,
+    chains: Chains | undefined,
+    count: (change: 1 | -1) => void,
+  ) {
+    this.#isAway = isAway;
+    this.#chains = chains;
+    this.#count = count;
+    checkPacing(pacing);
+    this.#base = base;
+    this.#regions = regions;
+    this.#windows = windows;
+    this.#portion = pacing.fragment ?? FRAGMENT_BYTES;
+    this.#depth = pacing.depth ?? DEPTH;
+  }
+
+  /** What an RTS says, which is read here: its record is another one's afterwards. */
+  requestAt(rts: number, origin: number): Request {
+    const word = (offset: number): number => (this.#base.memory.words[(rts + offset) >>> 2] as number) >>> 0;
+    return {
+      origin,
+      bytes: word(RTS_BYTES_OFFSET),
+      index: word(RTS_INDEX_OFFSET),
+      generation: word(RTS_GENERATION_OFFSET),
+      offset: word(RTS_OFFSET_OFFSET),
+      blockIndex: word(RTS_BLOCK_INDEX_OFFSET),
+      blockGeneration: word(RTS_BLOCK_GENERATION_OFFSET),
+      place: word(RTS_PLACE_OFFSET),
+      window: word(RTS_WINDOW_OFFSET),
+      portion: word(RTS_PORTION_OFFSET),
+    };
+  }
+
+  /** A payload is not wanted, or refused: its origin is told. */
+  decline(request: Request, isRefused: boolean): void {
+    this.#notice(request, isRefused ? TRANSFER_REFUSED : TRANSFER_DONE);
+  }
+
+  /** Has a payload moved to where it goes; the destination is told once all is there, or nothing more comes. */
+  receive(request: Request, destination: Destination): void {
+    const to = this.#regions.find(destination.bytes);
+    if (to !== undefined && this.#chain(request, destination, to)) return;
+    const begun = { at: 0, asked: 0, result: TRANSFER_DONE, isCanceled: false, forget: () => {} };
+    const pull: Pull = { request, destination, ...begun };
+    pull.forget = onAbort(destination.options.signal, () => {
+      pull.isCanceled = true;
+      this.#base.kernel.ring(slotOf(this.#base.map, this.#base.ordinal));
+    });
+    this.#pulls.push(pull);
+    this.#count(1);
+  }
+
+  /** Copies a slice of each payload that this thread copies. Returns how many are over. */
+  advance(): number {
+    if (this.#pulls.length === 0) return 0;
+    const pulls = this.#pulls;
+    this.#pulls = pulls.filter((pull) => !this.#pull(pull));
+    return pulls.length - this.#pulls.length;
+  }
+
+  /** Whether advance() would do something. */
+  get hasWork(): boolean {
+    return this.#pulls.some((pull) => {
+      const { request } = pull;
+      return this.#isAway(request.origin) ? this.#canAsk(pull) : this.#canPull(pull, this.#windowOf(request));
+    });
+  }
+
+  /** An endpoint has ended: nothing more comes from it. */
+  ended(origin: number): void {
+    this.#pulls = this.#pulls.filter((pull) => pull.request.origin !== origin || !this.#over(pull, SHUTDOWN));
+  }
+
+  /** The context closes. */
+  close(): void {
+    for (const { forget, request } of this.#pulls) {
+      forget();
+      this.#chains?.forget(request);
+    }
+    for (const region of [...this.#links, ...this.#linksInUse]) region.close();
+  }
+
+  /** Begins a chain into a region; false: there is no memory for it. */
+  #chain(request: Request, destination: Destination, to: OpenRegion): boolean {
+    const { kernel, map, memory, engine } = this.#base;
+    const { fragment = this.#portion, depth = this.#depth } = destination.options;
+    const most = this.#isAway(request.origin) ? Math.min(fragment, AWAY_BYTES_MAX) : fragment;
+    // What is staged has the portions of its ring.
+    const portionBytes = request.portion || Math.max(most, Math.ceil(request.bytes / LINK_COUNT_MAX));
+    const links = this.#takeLinks(Math.ceil(request.bytes / portionBytes) * LINK_SIZE);
+    if (links === undefined) return false;
+    const side = this.#windows.open(request.origin, NONE, (window) => this.#side(request, window, destination, links));
+    if (side === undefined) {
+      this.#giveLinks(links);
+      return false;
+    }
+    const { window } = side;
+    // One by one: from a list of pairs, V8 took 40 ms to optimize this, rather than 16, on a core that somebody needs.
+    const { words } = memory;
+    const at = window.pointer;
+    words[(at + WINDOW_PEER_INDEX_OFFSET) >>> 2] = request.blockIndex;
+    words[(at + WINDOW_PEER_GENERATION_OFFSET) >>> 2] = request.blockGeneration;
+    words[(at + WINDOW_PEER_OFFSET_OFFSET) >>> 2] = request.place;
+    words[(at + WINDOW_PEER_WINDOW_OFFSET) >>> 2] = request.window;
+    words[(at + WINDOW_OWN_INDEX_OFFSET) >>> 2] = window.region.index;
+    words[(at + WINDOW_OWN_GENERATION_OFFSET) >>> 2] = window.region.generation;
+    words[(at + WINDOW_OWN_OFFSET_OFFSET) >>> 2] = window.offset;
+    words[(at + WINDOW_FROM_INDEX_OFFSET) >>> 2] = request.index;
+    words[(at + WINDOW_FROM_GENERATION_OFFSET) >>> 2] = request.generation;
+    words[(at + WINDOW_FROM_OFFSET_OFFSET) >>> 2] = request.offset;
+    words[(at + WINDOW_TO_INDEX_OFFSET) >>> 2] = to.index;
+    words[(at + WINDOW_TO_GENERATION_OFFSET) >>> 2] = to.generation;
+    words[(at + WINDOW_TO_OFFSET_OFFSET) >>> 2] = destination.bytes.byteOffset - to.pointer;
+    words[(at + WINDOW_CHAIN_INDEX_OFFSET) >>> 2] = links.index;
+    words[(at + WINDOW_CHAIN_GENERATION_OFFSET) >>> 2] = links.generation;
+    words[(at + WINDOW_BYTES_OFFSET) >>> 2] = request.bytes;
+    words[(at + WINDOW_PORTION_OFFSET) >>> 2] = portionBytes;
+    words[(at + WINDOW_RING_OFFSET) >>> 2] = request.portion === 0 ? 0 : STAGED_COUNT;
+    words[(at + WINDOW_DEPTH_OFFSET) >>> 2] = depth;
+    // Where the origin's window is gone, the origin is: its end is about to be told, and nothing is there.
+    if (kernel.chainWrite(map.job, window.pointer) === 0) {
+      kernel.storeWord(window.pointer + WINDOW_LEFT_OFFSET, request.bytes);
+    } else if (!engine.isOwn) engine.call();
+    return true;
+  }
+
+  #side(request: Request, window: Window, destination: Destination, links: MemRegion): Side {
+    return {
+      window,
+      resultOffset: WINDOW_WRONG_OFFSET,
+      forget: onAbort(destination.options.signal, () => this.#windows.stop(window)),
+      breakOff: () => {
+        this.#notice(request, TRANSFER_BROKEN);
+        return true;
+      },
+      over: (result: Result) => {
+        this.#giveLinks(links);
+        this.#complete(destination, result);
+      },
+    };
+  }
+
+  /** A region that takes the links of a chain; undefined: there is no memory. */
+  #takeLinks(bytes: number): MemRegion | undefined {
+    let links = this.#links.pop();
+    if (links !== undefined && links.length < bytes) {
+      links.close();
+      links = undefined;
+    }
+    links ??= regionIfAny(this.#regions, bytes);
+    if (links !== undefined) this.#linksInUse.add(links);
+    return links;
+  }
+
+  #giveLinks(links: MemRegion): void {
+    this.#linksInUse.delete(links);
+    this.#links.push(links);
+  }
+
+  /** Pointer to the origin's window; 0: the origin has ended, of which this context is about to be told. */
+  #windowOf({ blockIndex, blockGeneration, place, window }: Request): number {
+    const { kernel, map } = this.#base;
+    const pointer = kernel.placeOf(map.job, blockIndex, blockGeneration, place, WINDOW_SIZE);
+    if (pointer === 0) return 0;
+    // SYNC V (look): pairs with windowOpen() and windowClose().
+    return kernel.loadWord(pointer + WINDOW_GENERATION_OFFSET) >>> 0 === window ? pointer : 0;
+  }
+
+  /** Whether #pull() would get anywhere, where the origin's window is. */
+  #canPull({ request, at, isCanceled }: Pull, window: number): boolean {
+    if (window === 0) return false;
+    if (isCanceled || request.portion === 0 || this.#windows.isStopped(window)) return true;
+    // SYNC Y (look): pairs with the store of the origin's core, which stages.
+    return at < this.#base.kernel.loadWord(window + WINDOW_ALLOWED_OFFSET) * request.portion;
+  }
+
+  /** Copies the next slice of a payload; whether that is over. */
+  #pull(pull: Pull): boolean {
+    if (this.#isAway(pull.request.origin)) return this.#ask(pull);
+    for (const end = pull.at + SLICE_BYTES; pull.at < end; ) {
+      // Looked up once for each part, since the origin may close meanwhile: then the next part finds none.
+      const window = this.#windowOf(pull.request);
+      if (!this.#canPull(pull, window)) return false;
+      if (this.#pullPart(pull, window)) return true;
+    }
+    return false;
+  }
+
+  /** Whether #ask() would get anywhere. */
+  #canAsk({ request, at, asked, result, isCanceled }: Pull): boolean {
+    if (isCanceled || result !== TRANSFER_DONE || at === request.bytes) return true;
+    return asked < request.bytes && asked - at < ASKED_BYTES_MAX;
+  }
+
+  /** Asks for the next slices of a payload in another memory; whether that is over. */
+  #ask(pull: Pull): boolean {
+    const { request } = pull;
+    const isThere = pull.at === request.bytes;
+    const result = pull.isCanceled && !isThere ? TRANSFER_CANCELED : pull.result;
+    if (result !== TRANSFER_DONE || isThere) {
+      this.#notice(request, result);
+      return this.#over(pull, resultOf(result));
+    }
+    while (pull.asked < request.bytes && pull.asked - pull.at < ASKED_BYTES_MAX) {
+      const bytes = sliceAt(request, pull.asked);
+      this.#chains?.pull(this.#base.ordinal, request, pull.asked, bytes, (at, said, data) =>
+        take(pull, at, said, data),
+      );
+      pull.asked += bytes;
+    }
+    return false;
+  }
+
+  /** Copies the next portion of a payload that is staged, or a slice of another; whether that is over. */
+  #pullPart(pull: Pull, window: number): boolean {
+    const { request, destination, at } = pull;
+    const { kernel, map, memory } = this.#base;
+    const { portion } = request;
+    const stop = pull.isCanceled ? TRANSFER_CANCELED : this.#windows.stopOf(window);
+    const isStopped = stop !== TRANSFER_DONE;
+    const within = portion === 0 ? at : at % portion;
+    const most = portion === 0 ? SLICE_BYTES : Math.min(SLICE_BYTES, portion - within);
+    const bytes = isStopped ? 0 : Math.min(request.bytes - at, most);
+    const place = portion === 0 ? at : (Math.floor(at / portion) % STAGED_COUNT) * portion + within;
+    const from = kernel.placeOf(map.job, request.index, request.generation, (request.offset + place) >>> 0, bytes);
+    // Its ring goes behind its window: then its end is about to be told.
+    if (from === 0 && this.#windowOf(request) === 0) return false;
+    if (isStopped || from === 0) {
+      const result = isStopped ? stop : TRANSFER_REFUSED;
+      this.#notice(request, result);
+      return this.#over(pull, resultOf(result));
+    }
+    copyInto(destination.bytes, at, memory.bytes.subarray(from, from + bytes));
+    pull.at = at + bytes;
+    if (portion !== 0 && pull.at % portion === 0) {
+      // SYNC Y (passed): pairs with the origin's core, which stages the next portion in this one's place.
+      kernel.storeWord(window + WINDOW_PASSED_OFFSET, pull.at / portion);
+      kernel.ring(slotOf(map, request.origin));
+    }
+    if (pull.at < request.bytes) return false;
+    // Where its origin has closed meanwhile, what was copied may be what that has written there since: its end is told soon.
+    return this.#notice(request, TRANSFER_DONE) && this.#over(pull, SUCCESS);
+  }
+
+  #over({ request, destination, forget }: Pull, result: Result): true {
+    this.#count(-1);
+    forget();
+    this.#chains?.forget(request);
+    this.#complete(destination, result);
+    return true;
+  }
+
+  #complete({ onComplete, cookie }: Destination, result: Result): void {
+    if (onComplete !== undefined) this.#base.completions.push(onComplete, cookie, result);
+  }
+
+  /** Tells an origin what came of its payload; false: its window is not there any more. */
+  #notice({ blockIndex, blockGeneration, place, window, origin }: Request, result: number): boolean {
+    const { kernel, map } = this.#base;
+    return kernel.chainNotice(map.job, blockIndex, blockGeneration, place, window, origin, result) !== 0;
+  }
+}
+
+/** Bytes of the slice of a payload that begins at a place. */
+function sliceAt({ bytes }: Request, at: number): number {
+  return Math.min(SLICE_BYTES, bytes - at);
+}
+
+/** A slice that was asked for has come. False: it is not the next one. */
+function take(pull: Pull, at: number, result: number, data: Uint8Array | undefined): boolean {
+  // Those behind one that has failed say nothing more.
+  if (pull.result !== TRANSFER_DONE || pull.isCanceled) return true;
+  if (at !== pull.at || (data !== undefined && data.length !== sliceAt(pull.request, at))) return false;
+  if (data !== undefined) copyInto(pull.destination.bytes, at, data);
+  pull.result = result;
+  pull.at += data?.length ?? 0;
+  return true;
+}

@@ -1,0 +1,400 @@
+// The windows of one context: its sides of the transfers that pace themselves, and who is told when one is over. A window is
+// where the engine at the other side injects descriptors: see WINDOW in assembly/layout.ts.
+import {
+  AWAY_YES,
+  BLOCK_SIZE,
+  BLOCK_STATUS_OFFSET,
+  BLOCK_WINDOWS_OFFSET,
+  CONTEXT_WINDOWS_OFFSET,
+  SLICE_BYTES,
+  TASK_NOTICE_OFFSET,
+  TRANSFER_BROKEN,
+  TRANSFER_CANCELED,
+  TRANSFER_DONE,
+  WINDOW_AWAY_OFFSET,
+  WINDOW_BIT_OFFSET,
+  WINDOW_COUNT,
+  WINDOW_DEPTH_OFFSET,
+  WINDOW_HEAD_OFFSET,
+  WINDOW_LEFT_OFFSET,
+  WINDOW_PEER_ENDPOINT_OFFSET,
+  WINDOW_SIZE,
+  WINDOW_STATUS_OFFSET,
+  WINDOW_STOP_OFFSET,
+  WINDOW_WRONG_OFFSET,
+} from "../../../assembly/layout.js";
+import { PamiError } from "../../core/error.js";
+import type { MemRegion } from "../../core/region.js";
+import { type Result, resultOf, SHUTDOWN } from "../../core/result.js";
+import type { Kernel, Memory } from "../../kernel/kernel.js";
+import { type MemoryMap, taskSlot } from "../../memory/map.js";
+import type { RegionTable } from "../../memory/regions.js";
+import type { ContextEngine } from "../../node/engine.js";
+import { hasAcknowledged, hasEngineSeen, hasEngineThread, notifyEngine } from "../../node/liveness.js";
+import type { AbortSignalLike } from "../../support/like.js";
+import type { Base } from "../base.js";
+
+/** A window that is in use. */
+export interface Window {
+  readonly pointer: number;
+  /** Counts its openings and closings. */
+  readonly generation: number;
+  /** Slots that were processed in it before. */
+  readonly head: number;
+  /** The region of its block, and where it lies in that. */
+  readonly region: MemRegion;
+  readonly offset: number;
+  /** Ordinal of the endpoint at the other side. */
+  readonly peer: number;
+}
+
+/** One side of a transfer. */
+export interface Side {
+  readonly window: Window;
+  /** Which word of the window has what came of it. */
+  readonly resultOffset: number;
+  /** Lets go of what is its owner's: takes no notice of a signal any more, keeps no payload. */
+  readonly forget: () => void;
+  /** The engine thread has ended: tells the other side, if that has begun it. Whether it is over by that. */
+  breakOff(): boolean;
+  /** It is over, and its window is another one's from now on. */
+  over(result: Result): void;
+}
+
+/** A side whose other one has ended, while the engine thread may be at it. */
+interface Abandoned {
+  readonly place: Place;
+  readonly side: Side;
+  /** What that has to have seen. */
+  readonly notice: number;
+}
+
+/** A window whose transfer was broken off: its other side may be about to tell it so. */
+interface Broken {
+  readonly place: Place;
+  readonly side: Side;
+  /** What the other side's context has to have acknowledged. */
+  readonly notice: number;
+}
+
+/** Where a window is. */
+interface Place {
+  readonly block: Block;
+  readonly number: number;
+}
+
+interface Block {
+  readonly region: MemRegion;
+  readonly pointer: number;
+  readonly sides: (Side | undefined)[];
+}
+
+export class WindowTable {
+  readonly #kernel: Kernel;
+  readonly #memory: Memory;
+  readonly #map: MemoryMap;
+  readonly #context: number;
+  readonly #regions: RegionTable;
+  /** In the order in which the engine finds them. */
+  readonly #blocks: Block[] = [];
+  #abandoned: Abandoned[] = [];
+  #broken: Broken[] = [];
+  readonly #engine: ContextEngine;
+  readonly #count: (change: 1 | -1) => void;
+  readonly #isAway: (peer: number) => boolean;
+
+  /**
+   * @param isAway whether an endpoint is in another memory
+   * @param count told of each window that is opened, or closed
+   */
+  constructor(
+    { kernel, memory, map, block, engine }: Base,
+    regions: RegionTable,
+    isAway: (peer: number) => boolean,
+    count: (change: 1 | -1) => void,
+  ) {
+    this.#isAway = isAway;
+    this.#count = count;
+    this.#kernel = kernel;
+    this.#memory = memory;
+    this.#map = map;
+    this.#context = block;
+    this.#engine = engine;
+    this.#regions = regions;
+  }
+
+  /** Whether there is a free window, or memory for more. */
+  reserve(): boolean {
+    if (this.#broken.length > 0) this.#takeBack();
+    return this.#blocks.some(({ sides }) => sides.includes(undefined)) || this.#grow();
+  }
+
+  /**
+   * Opens a window for one side of a transfer with an endpoint.
+   * @param allowed portions that may be moved, or NONE: all
+   * @param make the side that has it, before anybody else knows of it
+   * @returns undefined: there is no memory
+   */
+  open<T extends Side>(peer: number, allowed: number, make: (window: Window) => T): T | undefined {
+    if (!this.reserve()) return undefined;
+    const block = this.#blocks.find(({ sides }) => sides.includes(undefined)) as Block;
+    const number = block.sides.indexOf(undefined);
+    const pointer = windowAt(block, number);
+    const offset = pointer - block.pointer;
+    const head = this.#kernel.loadWord(pointer + WINDOW_HEAD_OFFSET);
+    const generation = this.#kernel.windowOpen(pointer, allowed);
+    this.#memory.words[(pointer + WINDOW_PEER_ENDPOINT_OFFSET) >>> 2] = peer;
+    const away = this.#isAway(peer) ? AWAY_YES : 0;
+    const awayAt = (pointer + WINDOW_AWAY_OFFSET) >>> 2;
+    // Where tasks share memory it is 0 for ever: an engine thread may be looking.
+    if (this.#memory.words[awayAt] !== away) this.#memory.words[awayAt] = away;
+    // Of a target's it is from 1 on: the dump tells both sides apart by it.
+    this.#memory.words[(pointer + WINDOW_DEPTH_OFFSET) >>> 2] = 0;
+    const side = make({ pointer, generation, head, region: block.region, offset, peer });
+    block.sides[number] = side;
+    this.#count(1);
+    return side;
+  }
+
+  /** One turn of the engine, where that is this thread; ends what is over. Returns how many. */
+  advance(): number {
+    if (this.#engine.isOwn) this.#kernel.chainRun(this.#map.job, this.#context, SLICE_BYTES);
+    return this.#endAll() + (this.#abandoned.length > 0 ? this.#endAbandoned() : 0);
+  }
+
+  /** Ends the transfers of which it was told that they are over. Returns how many. */
+  #endAll(): number {
+    const kernel = this.#kernel;
+    let events = 0;
+    for (const block of this.#blocks) {
+      const { pointer, sides } = block;
+      const bits = this.#toldIn(block);
+      if (bits === 0) continue;
+      kernel.clearBits(pointer + BLOCK_STATUS_OFFSET, bits);
+      for (let left = bits; left !== 0; left &= left - 1) {
+        const number = 31 - Math.clz32(left & -left);
+        const side = sides[number];
+        if (side === undefined || this.#isOver(side)) continue;
+        events++;
+        this.#end({ block, number }, side, this.#resultOf(side));
+      }
+    }
+    return events;
+  }
+
+  /** The windows of a block, as bits, of which it was told that they are over. */
+  #toldIn(block: Block): number {
+    // SYNC K (look): pairs with tell(): what it tells of has happened.
+    let bits = this.#kernel.loadWord(block.pointer + BLOCK_STATUS_OFFSET);
+    if (bits === 0) return 0;
+    // Theirs say what came of them, once the engine thread is at nothing of them any more.
+    for (const { place } of this.#abandoned) if (place.block === block) bits &= ~(1 << place.number);
+    return bits;
+  }
+
+  /** Ends the sides that were abandoned, once the engine thread is at nothing of them any more. Returns how many. */
+  #endAbandoned(): number {
+    const before = this.#abandoned;
+    this.#abandoned = before.filter(({ notice }) => !hasEngineSeen(this.#kernel, this.#map, notice));
+    for (const one of before) {
+      if (this.#abandoned.includes(one)) continue;
+      this.#free(one.place, one.side, this.#settle(one));
+    }
+    return before.length - this.#abandoned.length;
+  }
+
+  /**
+   * Empties the window of a side whose other one has ended, and says what came of the transfer: that one may have ended when
+   * all was over, and before that was told here. Nobody else is at the window any more.
+   */
+  #settle({ place: { block, number }, side }: Abandoned): Result {
+    const { resultOffset, window } = side;
+    const kernel = this.#kernel;
+    // SYNC K (ended): pairs with tell(). Neither that nor what is in the window is for the window's next transfer.
+    const isTold = (kernel.loadWord(block.pointer + BLOCK_STATUS_OFFSET) & (1 << number)) !== 0;
+    kernel.clearBits(block.pointer + BLOCK_STATUS_OFFSET, 1 << number);
+    const isNoted = kernel.windowClear(window.pointer) !== 0;
+    const isThere = resultOffset === WINDOW_WRONG_OFFSET && kernel.loadWord(window.pointer + WINDOW_LEFT_OFFSET) === 0;
+    return isTold || isNoted || isThere ? this.#resultOf(side) : SHUTDOWN;
+  }
+
+  /** Whether advance() would do something. */
+  get hasWork(): boolean {
+    if (this.#abandoned.some(({ notice }) => hasEngineSeen(this.#kernel, this.#map, notice))) return true;
+    if (this.#blocks.some((block) => this.#toldIn(block) !== 0)) return true;
+    return this.#engine.isOwn && this.#kernel.chainLeft(this.#context) !== 0;
+  }
+
+  /** An endpoint has ended: so do all transfers with it. */
+  ended(peer: number): void {
+    // What came to its end before that is over as it is; and what was told of a window is not for its next transfer.
+    this.#endAll();
+    for (const block of this.#blocks) {
+      const { sides } = block;
+      for (let number = 0; number < sides.length; number++) {
+        const side = sides[number];
+        if (side?.window.peer !== peer || this.#isOver(side)) continue;
+        this.#abandon({ block, number }, side);
+      }
+    }
+  }
+
+  /** The engine thread has ended: so have all transfers that it may have begun. */
+  engineEnded(hadBegun: boolean): void {
+    this.#endAll();
+    for (const block of this.#blocks) {
+      const { sides } = block;
+      for (let number = 0; number < sides.length; number++) {
+        const side = sides[number];
+        // What was over and told of by who has broken it off may have left something.
+        if (side === undefined) this.#kernel.windowClear(windowAt(block, number));
+        if (side === undefined || !hadBegun || this.#isOver(side)) continue;
+        if (side.breakOff()) this.#break({ block, number }, side);
+        // It may have ended between the last descriptor and telling of that.
+        else if (this.#kernel.loadWord(side.window.pointer + WINDOW_HEAD_OFFSET) !== side.window.head)
+          this.#end({ block, number }, side, resultOf(TRANSFER_BROKEN));
+      }
+    }
+    this.#endAbandoned();
+  }
+
+  #break(place: Place, side: Side): void {
+    const { window, resultOffset } = side;
+    this.#kernel.windowClose(window.pointer);
+    // In the window's place, without what it has moved: that is its owner's again.
+    const broken: Side = { window, resultOffset, forget: () => {}, breakOff: () => true, over: () => {} };
+    place.block.sides[place.number] = broken;
+    const slot = slotOf(this.#map, window.peer);
+    // SYNC N (broken): pairs with acknowledgeNotice(): from then on the other side's context finds the window closed.
+    const notice = (this.#kernel.addWord(slot + TASK_NOTICE_OFFSET, 1) + 1) >>> 0;
+    this.#kernel.ring(slot);
+    this.#broken.push({ place, side: broken, notice });
+    this.#over(side, resultOf(TRANSFER_BROKEN));
+  }
+
+  /** Frees the windows that were broken off, and at which their other side is not any more. */
+  #takeBack(): void {
+    this.#broken = this.#broken.filter(({ place: { block, number }, side: { window }, notice }) => {
+      if (!hasAcknowledged(this.#kernel, this.#map, window.peer, notice)) return true;
+      // What it has told of it meanwhile is not for the window's next transfer.
+      this.#kernel.clearBits(block.pointer + BLOCK_STATUS_OFFSET, 1 << number);
+      this.#kernel.windowClear(window.pointer);
+      block.sides[number] = undefined;
+      return false;
+    });
+  }
+
+  /** The context closes: its memory goes once nobody can be at it. */
+  close(): void {
+    // SYNC V (closed): pairs with moveSlice(). Before the regions of what is staged are closed.
+    this.#kernel.storeWord(this.#context + CONTEXT_WINDOWS_OFFSET, 0);
+    for (const { region, sides } of this.#blocks) {
+      for (const side of sides) side?.forget();
+      region.close();
+    }
+  }
+
+  /** Nothing more is moved through a window, and all of it is counted as if it were. @param result TRANSFER_…: why */
+  stop({ pointer, peer }: Window, result = TRANSFER_CANCELED): void {
+    // SYNC Z (stop): pairs with the engines, on either side.
+    this.#kernel.storeWord(pointer + WINDOW_STOP_OFFSET, result);
+    // Either may wait for more of it to be staged, and so may the other side's thread, where that copies it.
+    this.#kernel.engineCall(this.#map.job, peer);
+    this.#kernel.ring(slotOf(this.#map, peer));
+    this.#engine.call();
+  }
+
+  /** Why stop() was called, here or by the owner of another's window, or TRANSFER_DONE. */
+  stopOf(pointer: number): number {
+    // SYNC Z (look): pairs with stop().
+    return this.#kernel.loadWord(pointer + WINDOW_STOP_OFFSET);
+  }
+
+  /** Whether it was. */
+  isStopped(pointer: number): boolean {
+    return this.stopOf(pointer) !== TRANSFER_DONE;
+  }
+
+  #resultOf({ window, resultOffset }: Side): Result {
+    return resultOf(this.#memory.words[(window.pointer + resultOffset) >>> 2] as number);
+  }
+
+  /** A transfer is over: it has left nothing in its window, unless the engine thread ended, and it was broken off. */
+  #end(place: Place, side: Side, result: Result): void {
+    this.#kernel.windowClose(side.window.pointer);
+    // Who has broken it off knows of the engine thread's end; this context may not have heard of that.
+    if (!hasEngineThread(this.#kernel, this.#map)) this.#kernel.windowClear(side.window.pointer);
+    this.#free(place, side, result);
+  }
+
+  /** Gives a side up. Nothing is moved any more once that is told, and only then its window is free. */
+  #abandon(place: Place, side: Side): void {
+    this.#kernel.windowClose(side.window.pointer);
+    this.#abandoned.push({ place, side, notice: notifyEngine(this.#kernel, this.#map) });
+    if (this.#engine.isOwn) this.#endAbandoned();
+  }
+
+  /** Whether it is over, or given up, though it has its window still. */
+  #isOver(side: Side): boolean {
+    return this.#broken.some((one) => one.side === side) || this.#abandoned.some((one) => one.side === side);
+  }
+
+  #free({ block, number }: Place, side: Side, result: Result): void {
+    block.sides[number] = undefined;
+    this.#over(side, result);
+  }
+
+  #over(side: Side, result: Result): void {
+    this.#count(-1);
+    side.forget();
+    side.over(result);
+  }
+
+  /** Adds a block; false: there is no memory. */
+  #grow(): boolean {
+    const region = regionIfAny(this.#regions, BLOCK_SIZE);
+    if (region === undefined) return false;
+    const { words } = this.#memory;
+    const pointer = region.bytes.byteOffset;
+    region.bytes.fill(0);
+    words[pointer >>> 2] = this.#blocks[0]?.pointer ?? 0;
+    for (let number = 0; number < WINDOW_COUNT; number++) {
+      const window = windowAt({ pointer }, number);
+      words[(window + WINDOW_STATUS_OFFSET) >>> 2] = pointer + BLOCK_STATUS_OFFSET;
+      words[(window + WINDOW_BIT_OFFSET) >>> 2] = 1 << number;
+    }
+    this.#blocks.unshift({ region, pointer, sides: Array.from({ length: WINDOW_COUNT }, () => undefined) });
+    // SYNC V (blocks): pairs with chainRun().
+    this.#kernel.storeWord(this.#context + CONTEXT_WINDOWS_OFFSET, pointer);
+    return true;
+  }
+}
+
+/** Pointer to a window of a block. */
+function windowAt({ pointer }: Pick<Block, "pointer">, number: number): number {
+  return pointer + BLOCK_WINDOWS_OFFSET + number * WINDOW_SIZE;
+}
+
+/** Pointer to the task slot of an endpoint's ordinal. */
+export function slotOf(map: MemoryMap, ordinal: number): number {
+  return taskSlot(map, Math.floor(ordinal / map.contexts));
+}
+
+/** A region of pamir's own; undefined: there is no memory for it now. */
+export function regionIfAny(regions: RegionTable, bytes: number): MemRegion | undefined {
+  try {
+    return regions.create(bytes, true);
+  } catch (error) {
+    const code = error instanceof PamiError ? error.code : "";
+    if (code === "PAMIR_NO_MEMORY" || code === "PAMIR_BUSY") return undefined;
+    throw error;
+  }
+}
+
+/** Has a signal heard, also where it has been given before; what is returned ends that. */
+export function onAbort(signal: AbortSignalLike | undefined, abort: () => void): () => void {
+  if (signal === undefined) return () => {};
+  if (signal.aborted) abort();
+  signal.addEventListener("abort", abort, { once: true });
+  return () => signal.removeEventListener("abort", abort);
+}

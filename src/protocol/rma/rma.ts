@@ -1,0 +1,888 @@
+// One-sided operations of one context: put, get, rmw and fence, as descriptors in its injection FIFOs, with a completion
+// descriptor behind each that has a callback, whose bit in the completion mask says that it is done. What is done at
+// once, with nothing before it, needs neither: its callbacks are only counted.
+import {
+  COMPLETION_RESULT_SHIFT,
+  DESCRIPTOR_FENCE,
+  DESCRIPTOR_GET,
+  DESCRIPTOR_PUT,
+  DESCRIPTOR_RMW,
+  DESCRIPTOR_SIZE,
+  DESCRIPTOR_WORDS,
+  DISPATCH_ID_MAX,
+  ENGINE_PAUSE,
+  INJECTION_HEAD_OFFSET,
+  INJECTION_OLDEST_OFFSET,
+  INJECTION_STAGED_OFFSET,
+  INJECTION_TAIL_OFFSET,
+  NONE,
+  RMW_BEHIND,
+  RMW_COMPARE,
+  RMW_FETCH,
+  RMW_NOTIFY,
+  RMW_WIDE,
+  SHORT_BYTES,
+  SLICE_BYTES,
+  TRANSFER_DONE,
+  TRANSFER_INVALID,
+  TRANSFER_LATER,
+  TRANSFER_LOCAL_BOUNDS,
+  TRANSFER_LOCAL_CLOSED,
+  TRANSFER_REMOTE_BOUNDS,
+} from "../../../assembly/layout.js";
+import type { Keys } from "../../core/check.js";
+import type { CompletionQueue } from "../../core/completion.js";
+import { checkEndpoint, contextOf, type Endpoint, taskOf } from "../../core/endpoint.js";
+import { checkInteger, PamiError, show } from "../../core/error.js";
+import { generationOf, indexOf, MemRegion, type RegionHandle } from "../../core/region.js";
+import { type Callback, EAGAIN, type Result, resultOf, SHUTDOWN, SUCCESS } from "../../core/result.js";
+import type { Kernel } from "../../kernel/kernel.js";
+import { injectionFifo, type MemoryMap } from "../../memory/map.js";
+import type { ContextEngine } from "../../node/engine.js";
+import { Queue } from "../../support/queue.js";
+import type { Base } from "../base.js";
+import { checkOperand, highOf, lowOf, type RmwOperation, type RmwType, rmwBytes, rmwCode } from "./rmw.js";
+
+/** What `put` and `get` take; read before they return, so that one object can be used again. */
+export interface TransferParameters {
+  /** The context whose task owns the remote region. */
+  to: Endpoint;
+  /** A region of this task. */
+  local: MemRegion;
+  /** Byte in it where the transfer begins (default 0). */
+  localOffset?: number;
+  /** A region of the target's task. */
+  remote: RegionHandle;
+  /** Byte in it where the transfer begins (default 0). */
+  remoteOffset?: number;
+  /** How many bytes, also 0 (default: the rest of the local region). */
+  bytes?: number;
+  /** The local bytes may be used again (put), or are there (get). */
+  onLocal?: Callback | undefined;
+  /** The bytes are visible at the target. */
+  onRemote?: Callback | undefined;
+  /** Handed to the callbacks. */
+  cookie?: unknown;
+}
+
+/** A word of a region of the target's task that a put changes behind its bytes: an i32, changed atomically. */
+export interface NotifyWord {
+  /** The region. */
+  readonly remote: RegionHandle;
+  /** Byte of the word in it: a multiple of 4 (default 0). */
+  readonly offset?: number;
+  /** What becomes of the word (default "add"). */
+  readonly operation?: "set" | "add" | "or" | "and" | "xor";
+  /** An i32 (default 1). */
+  readonly value?: number;
+}
+
+/** What `put` takes; read before it returns. */
+export interface PutParameters extends TransferParameters {
+  /**
+   * How the target is told, once the bytes are there, and woken if it sleeps. A dispatch id: the context `to` gets a message
+   * of 16 bytes, the remote offset and the number of bytes as i32, and the handle as f64. Or a word that `waitWord()` of the
+   * target looks at. Notifications of the puts and rmws to one endpoint come in the order of those.
+   */
+  notify?: number | NotifyWord | undefined;
+}
+
+/** A word of a region of this task, as an operand: 64 bits without a BigInt. */
+export interface RegionWord {
+  /** The region. */
+  readonly region: MemRegion;
+  /** Byte in it: a multiple of the word's size (default 0). */
+  readonly offset?: number;
+}
+
+type Operand = number | bigint | RegionWord;
+
+/** What `rmw` takes; read before it returns. */
+export interface RmwParameters {
+  /** The context whose task owns the region. */
+  to: Endpoint;
+  /** A region of the target's task. */
+  remote: RegionHandle;
+  /** Byte of the word in it: a multiple of its size (default 0). */
+  remoteOffset?: number;
+  /** What becomes of the word. */
+  operation: RmwOperation;
+  /** Default i32. One word has one width for ever. */
+  type?: RmwType;
+  /** Of 64-bit words a number stands for itself up to 2^53 either way. */
+  value: Operand;
+  /** Of a compare: the operation is done only if the word equals this. */
+  test?: Operand;
+  /** Of a fetch: region of this task that gets the old value. */
+  result?: MemRegion;
+  /** Byte in it: a multiple of the word's size (default 0). */
+  resultOffset?: number;
+  /** The operation is done, and the old value is there. */
+  onDone?: Callback | undefined;
+  /** `true`: wakes the target's task if it sleeps, as for `waitWord()` of this very word. Else as a put's. */
+  notify?: boolean | number | NotifyWord | undefined;
+  /** Handed to it. */
+  cookie?: unknown;
+}
+
+export const TRANSFER_KEYS: Keys<TransferParameters> = {
+  to: true,
+  local: true,
+  localOffset: true,
+  remote: true,
+  remoteOffset: true,
+  bytes: true,
+  onLocal: true,
+  onRemote: true,
+  cookie: true,
+};
+export const PUT_KEYS: Keys<PutParameters> = { ...TRANSFER_KEYS, notify: true };
+export const RMW_KEYS: Keys<RmwParameters> = {
+  notify: true,
+  to: true,
+  remote: true,
+  remoteOffset: true,
+  operation: true,
+  type: true,
+  value: true,
+  test: true,
+  result: true,
+  resultOffset: true,
+  onDone: true,
+  cookie: true,
+};
+
+const SLOT_MASK = 2 ** COMPLETION_RESULT_SHIFT - 1;
+/** Equals nothing that a caller has. */
+const NO_REGION = {};
+/** Bytes of the message that tells of a put or rmw. */
+const NOTICE_BYTES = 16;
+/** No TRANSFER_…: there is no place in the pending queue. */
+const WAITING_FULL = -1;
+
+/** An operation that had no room in its FIFO, or has one before it that had none. */
+interface Waiting {
+  /** The descriptor. */
+  readonly words: Int32Array;
+  readonly onLocal: Callback | undefined;
+  readonly onRemote: Callback | undefined;
+  readonly cookie: unknown;
+}
+
+/** One injection FIFO, and the pending callback list beside it: one place for each slot. */
+interface Fifo {
+  /** Its bit in the set of those that are active. */
+  readonly bit: number;
+  readonly pointer: number;
+  /** Index of the first word of the staged descriptor. */
+  readonly staged: number;
+  readonly callbacks: (Callback | undefined)[];
+  readonly cookies: unknown[];
+  /** Completion descriptors whose callback has not run. */
+  pending: number;
+  /** Whether the engine has something left to process. */
+  left: boolean;
+  /** Whether what is left is another's to process: it waits for another task's answer, or is the engine thread's. */
+  isAway: boolean;
+  /** How far the engine thread had come when it was last looked. */
+  seen: number;
+  /** Whether an advance() would find nothing to do: what is left is away. */
+  isIdle: boolean;
+  readonly waiting: Queue<Waiting>;
+  /** Of those pending, how many were so when the round began: what its callbacks issue comes in a later one. */
+  due: number;
+}
+
+export class Rma {
+  /** Operations that are not over: what `advance()` has to look after. 0: there is nothing to scan (C7). */
+  busy = 0;
+  readonly #kernel: Kernel;
+  readonly #words: Int32Array;
+  readonly #engine: ContextEngine;
+  readonly #map: MemoryMap;
+  readonly #job: number;
+  readonly #fifos: readonly Fifo[];
+  /** Bit i: FIFO i has something pending, left or waiting. */
+  #active = 0;
+  readonly #slotMask: number;
+  readonly #waitingMax: number;
+  /** Operations done at once whose callbacks are due: counted since the last round, at most one for each slot. */
+  #counted = 0;
+  readonly #completions: CompletionQueue;
+  /** Tasks that have ended. */
+  readonly #ended: Uint8Array;
+  #waitingBytes = 0;
+  #stopped = false;
+  /** The last endpoint and handle: most programs use them again and again. What they stand for is staged in #aimed. */
+  #to = -1;
+  /** NaN, which equals nothing: nothing is staged. */
+  #handle: RegionHandle = Number.NaN;
+  #aimed: Fifo;
+  #owner = 0;
+  #index = NONE;
+  #generation = 0;
+  /** The region of this task that is staged there, or NO_REGION; pointer to its first byte. */
+  #local: unknown = NO_REGION;
+  #localAt = 0;
+  /** The last operation and type of an rmw, and their code. */
+  #operation: RmwOperation | undefined;
+  #type: RmwType | undefined;
+  #code = 0;
+  /** Whether it has one operand, an i32. */
+  #isPlain = false;
+  readonly #tell: (to: Endpoint, dispatch: number, payload: Uint8Array) => void;
+
+  /**
+   * @param waitingMax bytes of descriptors that may wait for room
+   * @param tell sends a message, which is copied, and waits for room where there is none
+   */
+  constructor(
+    { kernel, memory, map, ordinal, engine, completions }: Base,
+    waitingMax: number,
+    tell: (to: Endpoint, dispatch: number, payload: Uint8Array) => void,
+  ) {
+    this.#engine = engine;
+    this.#tell = tell;
+    this.#kernel = kernel;
+    this.#words = memory.words;
+    this.#completions = completions;
+    this.#map = map;
+    this.#job = map.job;
+    this.#waitingMax = waitingMax;
+    this.#slotMask = map.slots - 1;
+    this.#ended = new Uint8Array(map.tasks);
+    this.#fifos = Array.from({ length: map.fifos }, (_, fifo) => ({
+      bit: 1 << fifo,
+      pointer: injectionFifo(map, ordinal, fifo),
+      staged: (injectionFifo(map, ordinal, fifo) + INJECTION_STAGED_OFFSET) >>> 2,
+      callbacks: Array.from({ length: map.slots }, () => undefined),
+      cookies: Array.from({ length: map.slots }, () => undefined),
+      pending: 0,
+      left: false,
+      isAway: false,
+      seen: 0,
+      isIdle: false,
+      waiting: new Queue<Waiting>(),
+      due: 0,
+    }));
+    this.#aimed = this.#fifos[0] as Fifo;
+  }
+
+  /** Whether an advance would do something: all of what is left may be others' to process. */
+  get hasWork(): boolean {
+    return this.busy > 0 && this.#fifos.some((fifo) => (this.#active & fifo.bit) !== 0 && this.#wouldGoOn(fifo));
+  }
+
+  #wouldGoOn(fifo: Fifo): boolean {
+    if (!fifo.isIdle) return true;
+    if (this.#engine.isOwn) return false;
+    const { seen } = fifo;
+    return this.#leftElsewhere(fifo) === 0 || fifo.seen !== seen;
+  }
+
+  /** See `Context.put` and `Context.get`. */
+  transfer(call: "put" | "get", parameters: PutParameters): Result {
+    const {
+      to,
+      local,
+      localOffset = 0,
+      remote,
+      remoteOffset = 0,
+      bytes,
+      onLocal,
+      onRemote,
+      cookie,
+      notify,
+    } = parameters;
+    if (notify !== undefined) this.#checkNotify(call, to, notify);
+    if (to !== this.#to || remote !== this.#handle) this.#aim(to, remote);
+    if (local !== this.#local) this.#stageLocal("local", local);
+    const size = bytes === undefined ? local.length - Number(localOffset) : bytes;
+    if (
+      typeof localOffset !== "number" ||
+      typeof remoteOffset !== "number" ||
+      typeof size !== "number" ||
+      localOffset !== localOffset >>> 0 ||
+      remoteOffset !== remoteOffset >>> 0 ||
+      size !== size >>> 0
+    ) {
+      refuseTransfer(call, parameters);
+    }
+    if (this.#ended[this.#owner] !== 0) return SHUTDOWN;
+    const fifo = this.#aimed;
+    const isClear = (this.#active & fifo.bit) === 0 && this.#counted <= this.#slotMask;
+    const isShort = size <= SHORT_BYTES && notify === undefined;
+    if (isClear && isShort && localOffset + size <= local.length && !local.closed) {
+      const hasCallback = onLocal !== undefined || onRemote !== undefined;
+      if (hasCallback) checkCallbacks(onLocal, onRemote);
+      const from = this.#localAt + localOffset;
+      if (this.#kernel.moveNow(this.#job, this.#index, this.#generation, remoteOffset, from, size, call === "put")) {
+        if (hasCallback) this.#count(onLocal, onRemote, cookie);
+        return SUCCESS;
+      }
+    }
+    const words = this.#words;
+    const at = fifo.staged;
+    words[at] = call === "put" ? DESCRIPTOR_PUT : DESCRIPTOR_GET;
+    words[at + 1] = size;
+    words[at + 4] = localOffset;
+    words[at + 7] = remoteOffset;
+    const wrong =
+      notify === undefined
+        ? this.#submit(fifo, onLocal, onRemote, cookie)
+        : this.#submitNotified(fifo, notify, to, remote, size, onLocal, onRemote, cookie);
+    if (wrong === TRANSFER_DONE) return SUCCESS;
+    if (wrong > TRANSFER_DONE) this.#refuse(call, wrong, size, local.length, localOffset, remoteOffset);
+    return EAGAIN;
+  }
+
+  /** See `Context.rmw`. */
+  rmw(parameters: RmwParameters): Result {
+    const { to, remote, remoteOffset = 0, operation, type = "i32", value, test, onDone, cookie } = parameters;
+    const { result, resultOffset = 0, notify } = parameters;
+    // The commonest notification is a flag of the operation itself.
+    const isTold = notify !== undefined && typeof notify !== "boolean";
+    if (isTold) this.#checkNotify("rmw", to, notify);
+    if (to !== this.#to || remote !== this.#handle) this.#aim(to, remote);
+    if (operation !== this.#operation || type !== this.#type) this.#lookUpOperation(operation, type);
+    const code = this.#code;
+    const fetches = (code & RMW_FETCH) !== 0;
+    if (fetches && result !== undefined && result !== this.#local) this.#stageLocal("result", result);
+    if (
+      fetches !== (result !== undefined) ||
+      typeof resultOffset !== "number" ||
+      typeof remoteOffset !== "number" ||
+      resultOffset !== resultOffset >>> 0 ||
+      remoteOffset !== remoteOffset >>> 0
+    ) {
+      refuseRmw(parameters, fetches);
+    }
+    if (this.#ended[this.#owner] !== 0) return SHUTDOWN;
+    const fifo = this.#aimed;
+    const words = this.#words;
+    const at = fifo.staged;
+    // What most programs use, without a BigInt.
+    const isWord = typeof value === "number" && value === (value | 0);
+    const isPlain = this.#isPlain && isWord && test === undefined;
+    // Without a callback it waits for nothing, and its descriptor is not needed if all is right.
+    const isQuick = isPlain && onDone === undefined && notify === undefined;
+    if (isQuick && this.#changes(remoteOffset, code, value, result, resultOffset)) return SUCCESS;
+    if (isPlain) words[at + 8] = value;
+    else this.#stageOperands(at, operation, type, value, test, (code & RMW_COMPARE) !== 0);
+    words[at] = DESCRIPTOR_RMW;
+    words[at + 1] = notify === true ? code | RMW_NOTIFY : code;
+    words[at + 4] = resultOffset;
+    words[at + 7] = remoteOffset;
+    const wrong = isTold
+      ? this.#submitNotified(fifo, notify, to, remote, (code & RMW_WIDE) !== 0 ? 8 : 4, onDone, undefined, cookie)
+      : this.#submit(fifo, onDone, undefined, cookie);
+    if (wrong === TRANSFER_DONE) return SUCCESS;
+    if (wrong > TRANSFER_DONE) {
+      const size = (code & RMW_WIDE) !== 0 ? 8 : 4;
+      this.#refuse("rmw", wrong, size, result?.length ?? 0, resultOffset, remoteOffset);
+    }
+    return EAGAIN;
+  }
+
+  /** Changes a word at once; false: something is not right, and nothing is done. */
+  #changes(offset: number, code: number, value: number, result: MemRegion | undefined, resultOffset: number): boolean {
+    let at = 0;
+    if (result !== undefined) {
+      if (result.closed || (resultOffset & 3) !== 0 || resultOffset + 4 > result.length) return false;
+      at = this.#localAt + resultOffset;
+    }
+    return this.#kernel.changeNow(this.#job, this.#index, this.#generation, offset, code, value, at) !== 0;
+  }
+
+  /** See `Context.fence`. */
+  fence(to: Endpoint, onDone: Callback, cookie: unknown): Result {
+    if (typeof onDone !== "function") throw new PamiError("PAMIR_INVAL", `done is ${show(onDone)}, not a function`);
+    return this.#fence(this.#fifoOf(to), onDone, cookie);
+  }
+
+  /** See `Context.fenceAll`. */
+  fenceAll(onDone: Callback, cookie: unknown): Result {
+    if (typeof onDone !== "function") throw new PamiError("PAMIR_INVAL", `done is ${show(onDone)}, not a function`);
+    let left = this.#fifos.length;
+    let worst: Result = SUCCESS;
+    const one: Callback = (_, result) => {
+      if (result !== SUCCESS) worst = result;
+      if (--left === 0) onDone(cookie, worst);
+    };
+    // A fence always has a place to wait: its size is that of a descriptor, and there is one of it for each FIFO.
+    for (const fifo of this.#fifos) this.#fence(fifo, one, undefined, true);
+    return SUCCESS;
+  }
+
+  /** The context closes: no callback is called any more. */
+  stop(): void {
+    this.#stopped = true;
+  }
+
+  /** A round begins: what is due in it is so by now. */
+  begin(): void {
+    this.#counted = 0;
+    for (let bits = this.#active; bits !== 0; bits &= bits - 1) {
+      const fifo = this.#fifos[31 - Math.clz32(bits & -bits)] as Fifo;
+      fifo.due = fifo.pending;
+    }
+  }
+
+  /** Runs the engine for what is left, injects what waits, calls the callbacks that are due. Returns events. */
+  advance(errors: unknown[]): number {
+    let events = 0;
+    // Those that come up meanwhile, by callbacks, wait for a later round.
+    for (let bits = this.#active; bits !== 0; bits &= bits - 1) {
+      const fifo = this.#fifos[31 - Math.clz32(bits & -bits)] as Fifo;
+      this.#run(fifo);
+      if (fifo.waiting.length > 0) this.#flush(fifo);
+      fifo.isIdle = fifo.isAway;
+      for (; fifo.due > 0 && !this.#stopped; fifo.due--) {
+        const taken = this.#kernel.completionTake(fifo.pointer);
+        if (taken === NONE) {
+          if (fifo.isAway) this.#kernel.pause(ENGINE_PAUSE);
+          break;
+        }
+        fifo.isIdle = false;
+        events++;
+        this.#complete(fifo, taken, errors);
+      }
+      if (fifo.pending === 0 && !fifo.left && fifo.waiting.length === 0) this.#active &= ~fifo.bit;
+    }
+    return events;
+  }
+
+  /** A task has ended: nothing is begun to it any more. What is under way or waits comes to SHUTDOWN when its turn is. */
+  targetEnded(task: number): void {
+    this.#ended[task] = 1;
+  }
+
+  /** The engine thread has ended: so has what it had to do, unless it has not begun. */
+  engineEnded(hadBegun: boolean): void {
+    for (const fifo of this.#fifos) {
+      // Also where all is taken: the thread may have ended before it said how far it was.
+      if (hadBegun) {
+        this.#kernel.engineGiveUp(fifo.pointer);
+        this.#leave(fifo, false);
+      }
+      fifo.isAway = false;
+      fifo.isIdle = false;
+    }
+  }
+
+  #fifoOf(to: Endpoint): Fifo {
+    const { tasks, contexts } = this.#map;
+    checkEndpoint(to, tasks, contexts);
+    // Each target is pinned to one FIFO, so that what goes to it stays in order.
+    return this.#fifos[(taskOf(to) + contextOf(to)) % this.#fifos.length] as Fifo;
+  }
+
+  #lookUpOperation(operation: RmwOperation, type: RmwType): void {
+    const code = rmwCode(operation, type);
+    this.#operation = operation;
+    this.#type = type;
+    this.#code = code;
+    this.#isPlain = type === "i32" && (code & RMW_COMPARE) === 0;
+  }
+
+  /** Value and test of an rmw, of any type, to the descriptor that is staged. */
+  #stageOperands(
+    at: number,
+    operation: RmwOperation,
+    type: RmwType,
+    value: Operand,
+    test: Operand | undefined,
+    compares: boolean,
+  ): void {
+    if (compares && test === undefined) throw new PamiError("PAMIR_INVAL", `rmw ${operation} needs a test`);
+    this.#stageOperand("value", at + 8, value, type);
+    if (test !== undefined) this.#stageOperand("test", at + 10, test, type);
+  }
+
+  #stageOperand(name: string, at: number, value: Operand, type: RmwType): void {
+    const words = this.#words;
+    if (typeof value !== "object" || value === null) {
+      checkOperand(name, value, type);
+      words[at] = lowOf(value);
+      words[at + 1] = highOf(value);
+      return;
+    }
+    const { region, offset = 0 } = value;
+    this.checkOwn(`${name}.region of an rmw`, region);
+    if (region.closed) throw new PamiError("PAMIR_CLOSED", `rmw: the region of its ${name} is closed`);
+    const size = rmwBytes(type);
+    if (!isWord(offset)) checkWord("rmw", `${name}.offset`, offset);
+    if (offset % size !== 0) {
+      throw new PamiError("PAMIR_INVAL", `${name}.offset of an rmw is ${offset}, not a multiple of ${size}`);
+    }
+    if (offset + size > region.length) {
+      throw new PamiError(
+        "PAMIR_BOUNDS",
+        `rmw: a ${name} of ${size} bytes at offset ${offset} of a region of ${region.length}`,
+      );
+    }
+    const word = (region.bytes.byteOffset + offset) >>> 2;
+    words[at] = words[word] as number;
+    if (size === 8) words[at + 1] = words[word + 1] as number;
+  }
+
+  /** Looks up an endpoint and a handle, and stages what they stand for: for this transfer, and those that name the same. */
+  #aim(to: Endpoint, handle: RegionHandle): void {
+    const fifo = this.#fifoOf(to);
+    const index = indexOf(handle);
+    if (index === NONE) throw new PamiError("PAMIR_INVAL", `remote is ${show(handle)}, not a region's handle`);
+    const owner = Math.floor(index / this.#map.regions);
+    if (owner !== taskOf(to)) {
+      throw new PamiError("PAMIR_INVAL", `remote is a region of task ${owner}, not of task ${taskOf(to)}`);
+    }
+    this.#to = to;
+    this.#handle = handle;
+    this.#aimed = fifo;
+    this.#owner = owner;
+    this.#index = index;
+    this.#generation = generationOf(handle);
+    this.#words[fifo.staged + 5] = index;
+    this.#words[fifo.staged + 6] = this.#generation;
+    this.#local = NO_REGION;
+  }
+
+  /** Throws unless it is a region of this job. */
+  checkOwn(name: string, region: unknown): asserts region is MemRegion {
+    if (!(region instanceof MemRegion))
+      throw new PamiError("PAMIR_INVAL", `${name} is ${show(region)}, not a MemRegion`);
+    if (region.bytes.buffer !== this.#words.buffer) {
+      throw new PamiError("PAMIR_INVAL", `${name} is a region of another job`);
+    }
+  }
+
+  /** Stages a region of this task, for this operation and those that name the same. */
+  #stageLocal(name: string, local: unknown): void {
+    this.checkOwn(name, local);
+    local.expose();
+    const at = this.#aimed.staged;
+    this.#words[at + 2] = local.index;
+    this.#words[at + 3] = local.generation;
+    this.#local = local;
+    this.#localAt = local.bytes.byteOffset;
+  }
+
+  #refuse(
+    call: string,
+    wrong: number,
+    bytes: number,
+    localLength: number,
+    localOffset: number,
+    remoteOffset: number,
+  ): never {
+    if (wrong === TRANSFER_INVALID) {
+      throw new PamiError(
+        "PAMIR_INVAL",
+        `${call} of a word of ${bytes} bytes at offset ${remoteOffset}, result at ${localOffset}: not multiples of ${bytes}`,
+      );
+    }
+    if (wrong === TRANSFER_LOCAL_CLOSED) throw new PamiError("PAMIR_CLOSED", `${call}: the local region is closed`);
+    if (wrong === TRANSFER_LOCAL_BOUNDS) {
+      throw new PamiError(
+        "PAMIR_BOUNDS",
+        `${call} of ${bytes} bytes at offset ${localOffset} of a local region of ${localLength}`,
+      );
+    }
+    if (wrong === TRANSFER_REMOTE_BOUNDS) {
+      throw new PamiError("PAMIR_BOUNDS", `${call} of ${bytes} bytes at offset ${remoteOffset} of the remote region`);
+    }
+    throw new PamiError("PAMIR_STALE", `${call}: handle ${this.#handle} names no open region`);
+  }
+
+  /**
+   * Does, injects, or lets wait what is staged in a FIFO.
+   * @returns TRANSFER_…: what is not right about it; WAITING_FULL: it can't even wait
+   */
+  #submit(fifo: Fifo, onLocal: Callback | undefined, onRemote: Callback | undefined, cookie: unknown): number {
+    const hasCallback = onLocal !== undefined || onRemote !== undefined;
+    if (hasCallback) checkCallbacks(onLocal, onRemote);
+    // An rmw without a callback waits for nothing.
+    const mayBeDone = hasCallback
+      ? fifo.waiting.length === 0 && this.#counted <= this.#slotMask
+      : fifo.waiting.length === 0 || this.#words[fifo.staged] === DESCRIPTOR_RMW;
+    const result = mayBeDone ? this.#kernel.submit(this.#map.job, fifo.pointer, hasCallback) : this.#look(fifo);
+    if (result === TRANSFER_LATER) return this.#inject(fifo, onLocal, onRemote, cookie);
+    if (hasCallback && result === TRANSFER_DONE) this.#count(onLocal, onRemote, cookie);
+    return result;
+  }
+
+  /** Throws unless a put or rmw to `to` may be told of so. */
+  #checkNotify(call: string, to: Endpoint, notify: unknown): void {
+    if (call === "get") throw new PamiError("PAMIR_INVAL", "get has no notify: its bytes come to this task");
+    if (typeof notify === "number") {
+      if (notify !== (notify & DISPATCH_ID_MAX)) checkInteger("notify", notify, 0, DISPATCH_ID_MAX);
+      return;
+    }
+    if (typeof notify !== "object" || notify === null) {
+      throw new PamiError("PAMIR_INVAL", `notify of a ${call} is ${show(notify)}, no dispatch id and no word`);
+    }
+    const fifo = this.#fifoOf(to);
+    this.#stageWord(fifo, to, notify as NotifyWord);
+    const wrong = this.#look(fifo);
+    if (wrong === TRANSFER_LATER) return;
+    const { remote, offset = 0 } = notify as NotifyWord;
+    if (wrong === TRANSFER_REMOTE_BOUNDS) {
+      throw new PamiError("PAMIR_BOUNDS", `${call}: no word at offset ${offset} of the region of its notify`);
+    }
+    if (wrong === TRANSFER_INVALID) {
+      throw new PamiError("PAMIR_INVAL", `notify.offset of a ${call} is ${offset}, not a multiple of 4`);
+    }
+    throw new PamiError("PAMIR_STALE", `${call}: handle ${remote} of its notify names no open region`);
+  }
+
+  /** Stages the change of the word that tells of a put or rmw; what was staged in that FIFO is no more. */
+  #stageWord(fifo: Fifo, to: Endpoint, { remote, offset = 0, operation = "add", value = 1 }: NotifyWord): void {
+    this.#aim(to, remote);
+    this.#handle = Number.NaN;
+    if (!isWord(offset)) checkWord("notify", "offset", offset);
+    checkOperand("value of notify", value, "i32");
+    const code = rmwCode(operation, "i32");
+    if ((code & (RMW_FETCH | RMW_COMPARE)) !== 0) {
+      throw new PamiError("PAMIR_INVAL", `operation of a notify is ${show(operation)}: not set, add, or, and, xor`);
+    }
+    const words = this.#words;
+    const at = fifo.staged;
+    words[at] = DESCRIPTOR_RMW;
+    words[at + 1] = code | RMW_NOTIFY | RMW_BEHIND;
+    words[at + 7] = offset;
+    words[at + 8] = lowOf(value);
+  }
+
+  /**
+   * As #submit(), of a put or rmw of so many bytes of whose end the target is told.
+   * @param onDone onLocal, or an rmw's onDone
+   */
+  #submitNotified(
+    fifo: Fifo,
+    notify: number | NotifyWord,
+    to: Endpoint,
+    remote: RegionHandle,
+    bytes: number,
+    onDone: Callback | undefined,
+    onRemote: Callback | undefined,
+    cookie: unknown,
+  ): number {
+    checkCallbacks(onDone, onRemote);
+    const isMessage = typeof notify === "number";
+    const offset = this.#words[fifo.staged + 7] as number;
+    // Behind all that is before it, also an rmw: only so are notifications in order.
+    const mayBeDone = fifo.waiting.length === 0 && this.#counted <= this.#slotMask;
+    const result = mayBeDone ? this.#kernel.submit(this.#map.job, fifo.pointer, true) : this.#look(fifo);
+    if (result === TRANSFER_DONE) {
+      if (onDone !== undefined || onRemote !== undefined) this.#count(onDone, onRemote, cookie);
+      if (isMessage) this.#tell(to, notify, noticeOf(offset, bytes, remote));
+      else {
+        this.#stageWord(fifo, to, notify);
+        this.#kernel.perform(this.#map.job, fifo.pointer + INJECTION_STAGED_OFFSET, SLICE_BYTES);
+      }
+      return result;
+    }
+    if (result !== TRANSFER_LATER) return result;
+    if (!isMessage) {
+      const injected = this.#inject(fifo, onDone, onRemote, cookie);
+      if (injected !== TRANSFER_DONE) return injected;
+      this.#stageWord(fifo, to, notify);
+      return this.#inject(fifo, undefined, undefined, undefined, true);
+    }
+    const told: Callback = (_, came) => {
+      if (came === SUCCESS) this.#tell(to, notify, noticeOf(offset, bytes, remote));
+      onRemote?.(cookie, came);
+    };
+    return this.#inject(fifo, onDone, told, cookie);
+  }
+
+  /** Whether what is staged is right: TRANSFER_LATER, or what is not. */
+  #look(fifo: Fifo): number {
+    const result = this.#kernel.perform(this.#map.job, fifo.pointer + INJECTION_STAGED_OFFSET, 0);
+    return result === TRANSFER_DONE ? TRANSFER_LATER : result;
+  }
+
+  /** What was staged is done, and no bit says so: its callbacks are due (C7). */
+  #count(onLocal: Callback | undefined, onRemote: Callback | undefined, cookie: unknown): void {
+    this.#counted++;
+    if (onLocal !== undefined) this.#completions.push(onLocal, cookie, SUCCESS);
+    if (onRemote !== undefined) this.#completions.push(onRemote, cookie, SUCCESS);
+  }
+
+  /** Injects what is staged, and gives the engine a turn; without room, it waits. */
+  #inject(
+    fifo: Fifo,
+    onLocal: Callback | undefined,
+    onRemote: Callback | undefined,
+    cookie: unknown,
+    always = false,
+  ): number {
+    if (fifo.waiting.length > 0 || !this.#injected(fifo, onLocal, onRemote, cookie)) {
+      return this.#wait(fifo, onLocal, onRemote, cookie, always);
+    }
+    if (this.#engine.isOwn) this.#run(fifo);
+    return TRANSFER_DONE;
+  }
+
+  /** Whether there was room for what is staged: then it is injected, its callbacks are listed. */
+  #injected(fifo: Fifo, onLocal: Callback | undefined, onRemote: Callback | undefined, cookie: unknown): boolean {
+    // A fence is a completion itself: its callback stands in the very slot.
+    const isFence = this.#words[fifo.staged] === DESCRIPTOR_FENCE;
+    const completions = (onLocal === undefined || isFence ? 0 : 1) + (onRemote === undefined ? 0 : 1);
+    const slot = this.#kernel.inject(fifo.pointer, completions);
+    if (slot === NONE) return false;
+    let next = isFence ? slot : slot + 1;
+    if (onLocal !== undefined) this.#list(fifo, next++, onLocal, cookie);
+    if (onRemote !== undefined) this.#list(fifo, next, onRemote, cookie);
+    this.#leave(fifo, true);
+    fifo.isIdle = false;
+    if (!this.#engine.isOwn) this.#engine.call();
+    return true;
+  }
+
+  /** Takes note of whether the engine has something left in a FIFO. */
+  #leave(fifo: Fifo, left: boolean): void {
+    if (left === fifo.left) return;
+    this.busy += left ? 1 : -1;
+    this.#active |= fifo.bit;
+    fifo.left = left;
+  }
+
+  /** Enters a callback in the pending callback list; the slot is not yet wrapped around. */
+  #list(fifo: Fifo, place: number, callback: Callback, cookie: unknown): void {
+    const slot = place & this.#slotMask;
+    fifo.callbacks[slot] = callback;
+    fifo.cookies[slot] = cookie;
+    fifo.pending++;
+    this.#active |= fifo.bit;
+    this.busy++;
+  }
+
+  /** One turn of the engine, or a look at how far the engine thread is; whether another one would do more. */
+  #run(fifo: Fifo): boolean {
+    if (!fifo.left) return false;
+    // What has callbacks comes to light by them; each look at how far the engine thread is costs that a line of its cache.
+    if (!this.#engine.isOwn && fifo.pending > 0) {
+      fifo.isAway = true;
+      return false;
+    }
+    const left = this.#engine.isOwn
+      ? this.#kernel.engineRun(this.#map.job, fifo.pointer, SLICE_BYTES)
+      : -this.#leftElsewhere(fifo);
+    fifo.isAway = left < 0;
+    this.#leave(fifo, left !== 0);
+    return left > 0;
+  }
+
+  /** Slots that the engine thread has not processed. */
+  #leftElsewhere(fifo: Fifo): number {
+    const tail = this.#words[(fifo.pointer + INJECTION_TAIL_OFFSET) >>> 2] as number;
+    // What is taken is processed, also where the engine thread has not yet said so.
+    if (this.#words[(fifo.pointer + INJECTION_OLDEST_OFFSET) >>> 2] === tail) return 0;
+    // SYNC E (look): pairs with engineRun().
+    fifo.seen = this.#kernel.loadWord(fifo.pointer + INJECTION_HEAD_OFFSET);
+    return (tail - fifo.seen) | 0;
+  }
+
+  #complete(fifo: Fifo, taken: number, errors: unknown[]): void {
+    const slot = taken & SLOT_MASK;
+    const callback = fifo.callbacks[slot] as Callback;
+    const cookie = fifo.cookies[slot];
+    // Taken out first: the callback may inject into that very slot.
+    fifo.callbacks[slot] = undefined;
+    fifo.cookies[slot] = undefined;
+    fifo.pending--;
+    this.busy--;
+    // So that the last one finds the context drained: the engine thread may not yet have said how far it is.
+    if (fifo.pending === 0 && !this.#engine.isOwn) this.#run(fifo);
+    try {
+      callback(cookie, resultOf(taken >>> COMPLETION_RESULT_SHIFT));
+    } catch (error) {
+      errors.push(error);
+    }
+  }
+
+  #fence(fifo: Fifo, onDone: Callback, cookie: unknown, always = false): Result {
+    this.#words[fifo.staged] = DESCRIPTOR_FENCE;
+    if (fifo.waiting.length === 0 && this.#counted <= this.#slotMask) {
+      if (this.#kernel.submit(this.#map.job, fifo.pointer, true) === TRANSFER_DONE) {
+        this.#count(onDone, undefined, cookie);
+        return SUCCESS;
+      }
+    }
+    return this.#inject(fifo, onDone, undefined, cookie, always) === TRANSFER_DONE ? SUCCESS : EAGAIN;
+  }
+
+  /** Puts what is staged into the pending queue; it is injected as soon as there is room (C8). */
+  #wait(
+    fifo: Fifo,
+    onLocal: Callback | undefined,
+    onRemote: Callback | undefined,
+    cookie: unknown,
+    always: boolean,
+  ): number {
+    if (!always && this.#waitingBytes + DESCRIPTOR_SIZE > this.#waitingMax) return WAITING_FULL;
+    this.#waitingBytes += DESCRIPTOR_SIZE;
+    const words = this.#words.slice(fifo.staged, fifo.staged + DESCRIPTOR_WORDS);
+    fifo.waiting.push({ words, onLocal, onRemote, cookie });
+    this.#active |= fifo.bit;
+    this.busy++;
+    return TRANSFER_DONE;
+  }
+
+  /** Injects what waits for room, in order, as far as there is room. */
+  #flush(fifo: Fifo): void {
+    for (let next = fifo.waiting.first; next !== undefined; next = fifo.waiting.first) {
+      const { words, onLocal, onRemote, cookie } = next;
+      this.#words.set(words, fifo.staged);
+      this.#handle = Number.NaN; // what was staged there is no more
+      if (!this.#injected(fifo, onLocal, onRemote, cookie)) return;
+      fifo.waiting.shift();
+      this.#waitingBytes -= DESCRIPTOR_SIZE;
+      this.busy--;
+      if (this.#engine.isOwn) this.#run(fifo);
+    }
+  }
+}
+
+/** What the target is told of a put or rmw. */
+function noticeOf(offset: number, bytes: number, handle: RegionHandle): Uint8Array {
+  const words = new Int32Array([offset, bytes, 0, 0]);
+  new Float64Array(words.buffer)[1] = handle;
+  return new Uint8Array(words.buffer, 0, NOTICE_BYTES);
+}
+
+function checkCallbacks(onLocal: unknown, onRemote: unknown): void {
+  if (onLocal !== undefined && typeof onLocal !== "function") {
+    throw new PamiError("PAMIR_INVAL", `onLocal, or onDone, is ${show(onLocal)}, not a function`);
+  }
+  if (onRemote !== undefined && typeof onRemote !== "function") {
+    throw new PamiError("PAMIR_INVAL", `onRemote is ${show(onRemote)}, not a function`);
+  }
+}
+
+/** Throws: what is not right about a transfer, and can be said without looking at the regions. */
+function refuseTransfer(call: string, { local, localOffset = 0, remoteOffset = 0, bytes }: TransferParameters): never {
+  if (!isWord(localOffset)) checkWord(call, "localOffset", localOffset);
+  if (!isWord(remoteOffset)) checkWord(call, "remoteOffset", remoteOffset);
+  if (bytes !== undefined) checkWord(call, "bytes", bytes);
+  throw new PamiError("PAMIR_BOUNDS", `${call} at offset ${localOffset} of a local region of ${local.length}`);
+}
+
+/** Throws: what is not right about an rmw, and can be said without looking at the regions. */
+function refuseRmw(parameters: RmwParameters, fetches: boolean): never {
+  const { operation, result, resultOffset = 0, remoteOffset = 0 } = parameters;
+  if (fetches !== (result !== undefined)) {
+    throw new PamiError("PAMIR_INVAL", `rmw ${operation} ${fetches ? "needs a result" : "has no result"}`);
+  }
+  if (!isWord(resultOffset)) checkWord("rmw", "resultOffset", resultOffset);
+  checkWord("rmw", "remoteOffset", remoteOffset);
+}
+
+function isWord(value: unknown): boolean {
+  return typeof value === "number" && value === value >>> 0;
+}
+
+/** Throws: a byte count or offset is no u32. */
+function checkWord(call: string, name: string, value: unknown): never {
+  throw new PamiError("PAMIR_INVAL", `${name} of a ${call} is ${show(value)}, not an integer from 0 to 4294967295`);
+}

@@ -1,0 +1,201 @@
+// What the contexts of a task say to others: the records of their lanes, taken out of the blocks of the others in this memory,
+// and posted: those that were committed since, in one letter for each pair of contexts. WINDOW bytes may be on their way for a pair; then its lane is not read until some are given back.
+import {
+  ADVANCE_EVENTS_MASK,
+  CONTEXT_EVENTS_OFFSET,
+  EVENT_SIZE,
+  LANE_TARGET_OFFSET,
+  RECORD_LENGTH_MASK,
+} from "../../../assembly/layout.js";
+import type { Kernel, Memory } from "../../kernel/kernel.js";
+import { contextBlock, isClosed, type MemoryMap } from "../../memory/map.js";
+import type { Courier } from "./frames.js";
+import { isSwitch, PREFIX_BYTES, recordBytes, WINDOW } from "./records.js";
+
+const EVENT_WORDS = EVENT_SIZE >>> 2;
+/** Words of an event: where the body is, and whose it is. */
+const EVENT_BODY = 2;
+const EVENT_ORIGIN = 3;
+
+export class Departures {
+  readonly #kernel: Kernel;
+  readonly #memory: Memory;
+  readonly #map: MemoryMap;
+  readonly #task: number;
+  readonly #endpoints: number;
+  readonly #courier: Courier;
+  readonly #hasEnded: (task: number) => boolean;
+  readonly #wake: () => void;
+  /** Bytes of records on their way, for each pair of origin and target. */
+  readonly #inFlight = new Map<number, number>();
+  /** Pairs whose lane is not read, for so much is on its way. */
+  readonly #heldBack = new Set<number>();
+  /** Ordinals of contexts of other tasks to which something was sent. */
+  readonly #fresh = new Set<number>();
+  #isScheduled = false;
+  #closed = false;
+
+  /** @param wake wakes whoever waits on this thread: for what is his own, or for room */
+  constructor(
+    kernel: Kernel,
+    memory: Memory,
+    map: MemoryMap,
+    task: number,
+    courier: Courier,
+    hasEnded: (task: number) => boolean,
+    wake: () => void,
+  ) {
+    this.#kernel = kernel;
+    this.#memory = memory;
+    this.#map = map;
+    this.#task = task;
+    this.#endpoints = map.tasks * map.contexts;
+    this.#courier = courier;
+    this.#hasEnded = hasEnded;
+    this.#wake = wake;
+  }
+
+  /** Bytes of a pair have arrived. False: so many were not on their way. */
+  credited(origin: number, target: number, bytes: number): boolean {
+    const pair = this.#pairOf(origin, target);
+    const inFlight = this.#inFlight.get(pair) ?? 0;
+    if (bytes > inFlight) return false;
+    this.#inFlight.set(pair, inFlight - bytes);
+    if (inFlight - bytes < WINDOW && this.#heldBack.has(pair)) {
+      this.#readAgain(pair);
+      this.#flush(WINDOW);
+    }
+    return true;
+  }
+
+  #readAgain(pair: number): void {
+    this.#heldBack.delete(pair);
+    const target = pair % this.#endpoints;
+    const block = contextBlock(this.#map, target);
+    const origin = Math.floor(pair / this.#endpoints);
+    if (this.#kernel.laneOf(block, origin) === 0) return;
+    this.#kernel.laneResume(block, origin);
+    this.#fresh.add(target);
+  }
+
+  /** Something was committed in a lane. */
+  sent(lane: number): void {
+    const target = this.#memory.words[(lane + LANE_TARGET_OFFSET) >>> 2] as number;
+    if (this.#taskOf(target) === this.#task) {
+      this.#wake();
+      return;
+    }
+    this.#fresh.add(target);
+    if (this.#isScheduled) return;
+    this.#isScheduled = true;
+    queueMicrotask(() => {
+      this.#isScheduled = false;
+      this.#flush(WINDOW);
+    });
+  }
+
+  /** Posts what was committed, as far as the windows go. */
+  turn(): void {
+    if (this.#fresh.size > 0) this.#flush(WINDOW);
+  }
+
+  /** Posts all that was committed, whatever is on its way. */
+  flushAll(): void {
+    for (const pair of this.#heldBack) this.#readAgain(pair);
+    this.#flush(Number.POSITIVE_INFINITY);
+  }
+
+  /** Nothing more is posted. */
+  close(): void {
+    this.#closed = true;
+  }
+
+  #flush(window: number): void {
+    if (this.#closed) return;
+    let isFree = false;
+    for (const target of this.#fresh) {
+      const task = this.#taskOf(target);
+      const block = contextBlock(this.#map, target);
+      const isOver = this.#hasEnded(task) || isClosed(this.#kernel, this.#map, target);
+      while (!isOver) {
+        const count = this.#kernel.advance(block, 1) & ADVANCE_EVENTS_MASK;
+        if (count === 0) break;
+        isFree = true;
+        this.#post(block, count, target, window);
+      }
+      this.#fresh.delete(target);
+      this.#kernel.peek(block); // frees what was taken
+    }
+    this.#courier.flush();
+    if (isFree) this.#wake();
+  }
+
+  /** Posts a batch of events of a block, and takes them out of it, but for those of pairs that are held back by now. */
+  #post(block: number, count: number, target: number, window: number): void {
+    const { words } = this.#memory;
+    const first = (block + CONTEXT_EVENTS_OFFSET) >>> 2;
+    const end = first + count * EVENT_WORDS;
+    const origins = new Set<number>();
+    const switches: number[] = [];
+    for (let event = first; event < end; event += EVENT_WORDS) {
+      const origin = words[event + EVENT_ORIGIN] as number;
+      const pair = this.#pairOf(origin, target);
+      if (this.#heldBack.has(pair)) continue;
+      if ((this.#inFlight.get(pair) ?? 0) >= window && !origins.has(origin)) {
+        this.#heldBack.add(pair);
+        this.#kernel.lanePause(this.#kernel.laneOf(block, origin), words[event + EVENT_BODY] as number);
+        continue;
+      }
+      origins.add(origin);
+      if (isSwitch(words[event] as number)) switches.push(origin, this.#word(words[event + EVENT_BODY] as number));
+    }
+    for (const origin of origins) {
+      const records = this.#recordsOf(origin, first, end);
+      if (records.length === 0) continue;
+      const pair = this.#pairOf(origin, target);
+      this.#inFlight.set(pair, (this.#inFlight.get(pair) ?? 0) + records.length);
+      this.#courier.post(origin, target, { records });
+    }
+    this.#kernel.release(block);
+    for (let i = 0; i < switches.length; i += 2) {
+      this.#kernel.laneSwitch(this.#map.job, block, switches[i] as number, switches[i + 1] as number);
+    }
+  }
+
+  /** The records of an origin among events, each behind its prefix. */
+  #recordsOf(origin: number, first: number, end: number): Uint8Array {
+    const { words, bytes } = this.#memory;
+    let size = 0;
+    for (let event = first; event < end; event += EVENT_WORDS) {
+      if (words[event + EVENT_ORIGIN] === origin) size += recordBytes((words[event] as number) & RECORD_LENGTH_MASK);
+    }
+    const records = new Uint8Array(size);
+    const prefixes = new Int32Array(records.buffer);
+    let at = 0;
+    for (let event = first; event < end; event += EVENT_WORDS) {
+      if (words[event + EVENT_ORIGIN] !== origin) continue;
+      const commit = words[event] as number;
+      const body = (words[event + EVENT_BODY] as number) >>> 0;
+      // Over there lanes are replaced as that side needs it; only the end of one is told.
+      if (isSwitch(commit) && this.#word(body) !== 0) continue;
+      const length = isSwitch(commit) ? 0 : commit & RECORD_LENGTH_MASK;
+      prefixes[at >>> 2] = commit - (commit & RECORD_LENGTH_MASK) + length;
+      prefixes[(at >>> 2) + 1] = words[event + 1] as number;
+      records.set(bytes.subarray(body, body + length), at + PREFIX_BYTES);
+      at += recordBytes(length);
+    }
+    return records.subarray(0, at);
+  }
+
+  #pairOf(origin: number, target: number): number {
+    return origin * this.#endpoints + target;
+  }
+
+  #taskOf(ordinal: number): number {
+    return Math.floor(ordinal / this.#map.contexts);
+  }
+
+  #word(pointer: number): number {
+    return (this.#memory.words[pointer >>> 2] as number) >>> 0;
+  }
+}

@@ -1,0 +1,342 @@
+// Letters through the sessions of a network. A letter becomes one segment of the stream from its one context to the other;
+// a longer one is cut up, and its segments follow each other there.
+//
+//   post() ─► line of a node ─► segments ─► sessions ══ wire ══ sessions ─► streams ─► letter of a pair ─► hear()
+//
+// A line is bounded by what relays let be under way (departures.ts: a window for each pair; errands.ts: a slice for each FIFO;
+// chains.ts: depth + 1 portions for each transfer).
+import {
+  DESCRIPTOR_WORDS,
+  SEGMENT_ANSWER,
+  SEGMENT_ASK,
+  SEGMENT_CHAIN,
+  SEGMENT_CREDIT,
+  SEGMENT_END,
+  SEGMENT_KIND_SHIFT,
+  SEGMENT_LENGTH_OFFSET,
+  SEGMENT_MORE,
+  SEGMENT_ORIGIN_OFFSET,
+  SEGMENT_PROBE,
+  SEGMENT_RECORDS,
+  SEGMENT_SIZE,
+  SEGMENT_TARGET_OFFSET,
+} from "../../../assembly/layout.js";
+import type { Memory } from "../../kernel/kernel.js";
+import type { MemoryMap } from "../../memory/map.js";
+import { Queue } from "../../support/queue.js";
+import type { Courier, Hear, Letter } from "./frames.js";
+import { CHAIN_WORDS_MAX } from "./remote-rendezvous.js";
+
+/** Words before the data of an ASK (number, bytes moved, then the descriptor), and of an ANSWER (number, result). */
+const ASK_WORDS = 2 + DESCRIPTOR_WORDS;
+const ANSWER_WORDS = 2;
+/** Words before those of a CHAIN: its kind, and how many they are. */
+const CHAIN_WORDS = 2;
+const NO_WORDS: readonly number[] = [];
+const NO_BYTES: Uint8Array = new Uint8Array(0);
+
+/** Microseconds after the last letter to a task, until it is asked whether it lives; then twice as many, and so on. */
+const PROBE_FIRST = 1_000_000;
+const PROBE_DOUBLED_MAX = 5;
+
+/** A letter on its way out. */
+interface Outgoing {
+  readonly from: number;
+  readonly to: number;
+  readonly kind: number;
+  /** What is before the data: its words, little-endian. */
+  readonly head: Uint8Array;
+  readonly data: Uint8Array;
+  /** Bytes of head and data that have gone. */
+  at: number;
+}
+
+/** What has come of a letter that goes on. */
+interface Partial {
+  /** At most twice as long as that: it is longer only where more has come, in however small pieces. */
+  content: Uint8Array;
+  bytes: number;
+}
+
+/** What of the sessions it takes. */
+export interface Carrier {
+  /** Bytes of the content of a segment, at the most. */
+  readonly contentMax: number;
+  submit(node: number, origin: number, target: number, kind: number, content: Uint8Array): boolean;
+}
+
+export class Network implements Courier {
+  hear: Hear = () => false;
+  readonly failureDetection = false;
+  /** Letters and segments that were none, and were dropped. */
+  wrong = 0;
+  readonly #map: Pick<MemoryMap, "tasks" | "contexts" | "heapBytes">;
+  readonly #task: number;
+  readonly #memory: Memory;
+  readonly #carrier: Carrier;
+  readonly #advance: () => void;
+  /** By task: what waits to go there. */
+  readonly #lines = new Map<number, Queue<Outgoing>>();
+  readonly #posted = new Set<number>();
+  readonly #heard = new Set<number>();
+  readonly #dropped = new Set<number>();
+  /** By task, and by pair: what has come of letters that go on. */
+  readonly #partial = new Map<number, Map<string, Partial>>();
+  readonly #scratch: Uint8Array;
+  readonly #now: () => number;
+  /** By task, in microseconds: when it is to be asked whether it lives; Infinity: never. And how often the time was doubled. */
+  readonly #probeAt: Float64Array;
+  readonly #doubled: Uint8Array;
+  /** The first of these times, or one before it. */
+  #probeNext = Number.POSITIVE_INFINITY;
+  #hasLeft = false;
+
+  /**
+   * @param map of every task; a node has one task, of its number
+   * @param task this one
+   * @param memory in which segments are given to `take()`
+   * @param now microseconds
+   * @param advance has the sessions send what they were given, and calls `flush()` at `due`
+   */
+  constructor(
+    map: Pick<MemoryMap, "tasks" | "contexts" | "heapBytes">,
+    task: number,
+    memory: Memory,
+    carrier: Carrier,
+    now: () => number,
+    advance: () => void,
+  ) {
+    this.#map = map;
+    this.#task = task;
+    this.#memory = memory;
+    this.#carrier = carrier;
+    this.#now = now;
+    this.#advance = advance;
+    this.#scratch = new Uint8Array(carrier.contentMax);
+    this.#probeAt = new Float64Array(map.tasks).fill(Number.POSITIVE_INFINITY);
+    this.#doubled = new Uint8Array(map.tasks);
+  }
+
+  post(from: number, to: number, letter: Letter): void {
+    const task = this.#taskOf(to);
+    this.#push(task, outgoingOf(from, to, letter));
+    this.#posted.add(task);
+    if (this.#hasLeft) return;
+    this.#doubled[task] = 0;
+    this.#probe(task, this.#now());
+  }
+
+  #push(task: number, letter: Outgoing): void {
+    let line = this.#lines.get(task);
+    if (line === undefined) {
+      line = new Queue();
+      this.#lines.set(task, line);
+    }
+    line.push(letter);
+  }
+
+  /** When `flush()` is to be called though nothing comes and nothing is posted, in microseconds. */
+  get due(): number {
+    return this.#probeNext;
+  }
+
+  /** Sets when a task is asked next. */
+  #probe(task: number, now: number): void {
+    const at = now + PROBE_FIRST * 2 ** (this.#doubled[task] as number);
+    this.#probeAt[task] = at;
+    if (at < this.#probeNext) this.#probeNext = at;
+  }
+
+  /**
+   * Asks those of whom nothing came for long whether they live: one that has died may have acknowledged all that it got,
+   * and will not answer it. Who has been asked in vain is lost, as the sessions say.
+   */
+  #probeAll(): void {
+    const now = this.#now();
+    if (now < this.#probeNext) return;
+    this.#probeNext = Number.POSITIVE_INFINITY;
+    this.#probeAt.forEach((at, task) => {
+      if (at <= now) {
+        // From where to where does not matter; the endpoints must be theirs.
+        const { contexts } = this.#map;
+        this.#push(task, {
+          from: this.#task * contexts,
+          to: task * contexts,
+          kind: SEGMENT_PROBE,
+          head: NO_BYTES,
+          data: NO_BYTES,
+          at: 0,
+        });
+        this.#doubled[task] = Math.min((this.#doubled[task] as number) + 1, PROBE_DOUBLED_MAX);
+        this.#probe(task, now);
+      } else if (at < this.#probeNext) this.#probeNext = at;
+    });
+  }
+
+  leave(): void {
+    this.#hasLeft = true;
+    this.#probeAt.fill(Number.POSITIVE_INFINITY);
+    this.#probeNext = Number.POSITIVE_INFINITY;
+  }
+
+  flush(): void {
+    this.#probeAll();
+    for (const [task, line] of this.#lines) {
+      for (let first = line.first; first !== undefined && this.#send(task, first); first = line.first) line.shift();
+      // Those to whom there is nothing to say cost nothing.
+      if (line.length === 0) this.#lines.delete(task);
+    }
+    this.#advance();
+  }
+
+  /** Submits the segments of a letter, as far as there is room; whether all of it is on its way. */
+  #send(task: number, letter: Outgoing): boolean {
+    const { from, to, kind, head, data } = letter;
+    const size = head.length + data.length;
+    do {
+      const bytes = Math.min(size - letter.at, this.#scratch.length);
+      // From here on in the data; negative: there is some of the head before it.
+      const inData = letter.at - head.length;
+      let content = data.subarray(Math.max(0, inData), inData + bytes);
+      if (inData < 0) {
+        const before = head.subarray(letter.at, letter.at + bytes);
+        this.#scratch.set(before);
+        this.#scratch.set(data.subarray(0, bytes - before.length), before.length);
+        content = this.#scratch.subarray(0, bytes);
+      }
+      const isLast = letter.at + bytes === size;
+      if (!this.#carrier.submit(task, from, to, isLast ? kind : kind | SEGMENT_MORE, content)) return false;
+      letter.at += bytes;
+    } while (letter.at < size);
+    return true;
+  }
+
+  #taskOf(ordinal: number): number {
+    return Math.floor(ordinal / this.#map.contexts);
+  }
+
+  /** A segment has come, behind those of its pair; its bytes are somebody else's when this returns. */
+  take(segment: number): void {
+    const { words, bytes } = this.#memory;
+    const word = (offset: number): number => (words[(segment + offset) >>> 2] as number) >>> 0;
+    const [from, to] = [word(SEGMENT_ORIGIN_OFFSET), word(SEGMENT_TARGET_OFFSET)];
+    const task = this.#taskOf(from);
+    if (task === this.#task || task >= this.#map.tasks || this.#taskOf(to) !== this.#task) {
+      this.wrong++;
+      return;
+    }
+    // It may be slow, and not dead.
+    if (this.#dropped.has(task)) return;
+    this.#heard.add(task);
+    if (this.#probeAt[task] !== Number.POSITIVE_INFINITY) this.#probe(task, this.#now());
+    const code = word(SEGMENT_LENGTH_OFFSET);
+    const kind = code >>> SEGMENT_KIND_SHIFT;
+    if (kind === SEGMENT_PROBE) return;
+    const at = segment + SEGMENT_SIZE;
+    const piece = bytes.slice(at, at + (code & 0xffff));
+    const content = this.#whole(task, `${from} ${to}`, piece, (kind & SEGMENT_MORE) !== 0);
+    if (content === undefined) return;
+    const letter = letterOf(kind & ~SEGMENT_MORE, content);
+    if (letter === undefined || !this.hear(from, to, letter)) this.wrong++;
+  }
+
+  /** The content of a letter, of which this is a piece; undefined: it goes on, or is too long. */
+  #whole(task: number, pair: string, piece: Uint8Array, goesOn: boolean): Uint8Array | undefined {
+    let partials = this.#partial.get(task);
+    const before = partials?.get(pair);
+    if (before === undefined && !goesOn) return piece;
+    const partial = before ?? { content: NO_BYTES, bytes: 0 };
+    append(partial, piece, this.#map.heapBytes);
+    if (goesOn) {
+      if (partials === undefined) {
+        partials = new Map();
+        this.#partial.set(task, partials);
+      }
+      partials.set(pair, partial);
+      return undefined;
+    }
+    partials?.delete(pair);
+    const { content, bytes } = partial;
+    if (bytes <= this.#map.heapBytes) return content.subarray(0, bytes);
+    this.wrong++;
+    return undefined;
+  }
+
+  get posted(): Iterable<number> {
+    return new Set([...this.#posted, ...this.#heard]);
+  }
+
+  hears(task: number): boolean {
+    return this.#heard.has(task);
+  }
+
+  drop(task: number): void {
+    this.#dropped.add(task);
+    this.#lines.delete(task);
+    this.#posted.delete(task);
+    this.#heard.delete(task);
+    this.#probeAt[task] = Number.POSITIVE_INFINITY;
+    this.#partial.delete(task);
+  }
+
+  /** What waits, for others or of others: nothing, once all is quiet. */
+  get inUse(): { letters: number; partials: number; partialBytes: number } {
+    const letters = [...this.#lines.values()].reduce((sum, { length }) => sum + length, 0);
+    const partials = [...this.#partial.values()].flatMap((pairs) => [...pairs.values()]);
+    const partialBytes = partials.reduce((sum, { content }) => sum + content.length, 0);
+    return { letters, partials: partials.length, partialBytes };
+  }
+}
+
+/** @param most bytes of a letter: more than fits in the other one's heap can't be one, and only its end matters */
+function append(partial: Partial, piece: Uint8Array, most: number): void {
+  const { content, bytes } = partial;
+  partial.bytes += piece.length;
+  if (partial.bytes > most) partial.content = NO_BYTES;
+  else if (partial.bytes > content.length) {
+    partial.content = new Uint8Array(Math.min(2 * partial.bytes, most));
+    partial.content.set(content);
+  }
+  if (partial.bytes <= most) partial.content.set(piece, bytes);
+}
+
+function outgoingOf(from: number, to: number, letter: Letter): Outgoing {
+  const make = (kind: number, words: readonly number[], data: Uint8Array = NO_BYTES): Outgoing => {
+    const head = new Uint8Array(4 * words.length);
+    const view = new DataView(head.buffer);
+    words.forEach((word, place) => void view.setInt32(4 * place, word, true));
+    return { from, to, kind, head, data, at: 0 };
+  };
+  if ("records" in letter) return make(SEGMENT_RECORDS, NO_WORDS, letter.records);
+  if ("credit" in letter) return make(SEGMENT_CREDIT, [letter.credit]);
+  if ("ask" in letter) return make(SEGMENT_ASK, [letter.ask, letter.moved, ...letter.descriptor], letter.data);
+  if ("answer" in letter) return make(SEGMENT_ANSWER, [letter.answer, letter.result], letter.data);
+  if ("chain" in letter) return make(SEGMENT_CHAIN, [letter.chain, letter.words.length, ...letter.words], letter.data);
+  return make(SEGMENT_END, [Number(letter.end === "task")]);
+}
+
+/** The letter that a content is; undefined: none. */
+function letterOf(kind: number, content: Uint8Array): Letter | undefined {
+  if (kind === SEGMENT_RECORDS) return { records: content };
+  const known = wordsOf(kind, content);
+  if (known === undefined || content.length < 4 * known) return undefined;
+  const words = new Int32Array(content.buffer, 0, known);
+  const [first = 0, second = 0] = words;
+  const data = content.length > 4 * known ? content.subarray(4 * known) : undefined;
+  if (kind === SEGMENT_ASK) return { ask: first >>> 0, descriptor: words.slice(2), moved: second >>> 0, data };
+  if (kind === SEGMENT_ANSWER) return { answer: first >>> 0, result: second, data };
+  if (kind === SEGMENT_CHAIN) return { chain: first, words: words.slice(CHAIN_WORDS), data };
+  if (data !== undefined) return undefined;
+  if (kind === SEGMENT_CREDIT) return { credit: first >>> 0 };
+  return { end: first === 1 ? "task" : "context" };
+}
+
+/** Words before the data of a content; undefined: it is no letter's. */
+function wordsOf(kind: number, content: Uint8Array): number | undefined {
+  if (kind === SEGMENT_ASK) return ASK_WORDS;
+  if (kind === SEGMENT_ANSWER) return ANSWER_WORDS;
+  if (kind === SEGMENT_CREDIT || kind === SEGMENT_END) return 1;
+  if (kind !== SEGMENT_CHAIN || content.length < 4 * CHAIN_WORDS) return undefined;
+  const said = new DataView(content.buffer, content.byteOffset).getUint32(4, true);
+  return said <= CHAIN_WORDS_MAX ? CHAIN_WORDS + said : undefined;
+}

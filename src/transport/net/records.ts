@@ -1,0 +1,135 @@
+// Records as they are in letters between relays: each behind a prefix of two words, its kind and length, and its meta word.
+// What comes may be wrong: it is checked here, before anything of it goes into a lane.
+import {
+  FIRST_PREFIX_SIZE,
+  KIND_BROKEN,
+  KIND_FIRST,
+  KIND_MESSAGE,
+  KIND_MORE,
+  KIND_RTS,
+  KIND_SWITCH,
+  MESSAGE_BYTES_MAX,
+  META_HEADER_SHIFT,
+  RECORD_KIND_MASK,
+  RECORD_KIND_SHIFT,
+  RECORD_LENGTH_MASK,
+  RECV_IMMEDIATE_MAX,
+  RTS_BYTES_OFFSET,
+  RTS_PORTION_OFFSET,
+  RTS_SIZE,
+} from "../../../assembly/layout.js";
+import { alignUp } from "../../../assembly/seq.js";
+
+/** Bytes of records that may be on their way from a context to another; a batch may go beyond it. */
+export const WINDOW = 262144;
+/** Words before each record in a letter. */
+const PREFIX_WORDS = 2;
+export const PREFIX_BYTES = 4 * PREFIX_WORDS;
+/** What goes from relay to relay; whatever asks for memory of the other task does not. */
+const RELAYED_KINDS = [KIND_MESSAGE, KIND_FIRST, KIND_MORE, KIND_RTS, KIND_BROKEN, KIND_SWITCH];
+
+/** A record on its way into a lane. */
+export interface LaneRecord {
+  readonly kind: number;
+  readonly meta: number;
+  readonly body: Uint8Array;
+  /** Bytes that it takes of the window. */
+  readonly counts: number;
+}
+
+/** Bytes that are to come of a message in packets: before its handler is called, and behind that. No packet has of both. */
+export interface Rest {
+  readonly prologue: number;
+  readonly payload: number;
+}
+
+export const NO_REST: Rest = { prologue: 0, payload: 0 };
+
+/** Whether a record tells of another lane, or of the end of one. */
+export function isSwitch(commit: number): boolean {
+  return ((commit >>> RECORD_KIND_SHIFT) & RECORD_KIND_MASK) === KIND_SWITCH;
+}
+
+/** Bytes of a record in a letter: its prefix, its body, padding. */
+export function recordBytes(length: number): number {
+  return PREFIX_BYTES + alignUp(length, 4);
+}
+
+/**
+ * The records of a letter, and what is to come behind them.
+ * @param before what is to come before them, of the messages of their pair
+ * @returns undefined: they are none
+ */
+export function recordsIn(bytes: Uint8Array, before: Rest): { records: LaneRecord[]; rest: Rest } | undefined {
+  let rest = before;
+  const words = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
+  const records: LaneRecord[] = [];
+  for (let at = 0; at < bytes.length; ) {
+    if (bytes.length - at < PREFIX_BYTES) return undefined;
+    const commit = words.getUint32(at, true);
+    const kind = (commit >>> RECORD_KIND_SHIFT) & RECORD_KIND_MASK;
+    const length = commit & RECORD_LENGTH_MASK;
+    const counts = recordBytes(length);
+    if (bytes.length - at < counts || !RELAYED_KINDS.includes(kind)) return undefined;
+    const body = bytes.subarray(at + PREFIX_BYTES, at + PREFIX_BYTES + length);
+    const meta = words.getInt32(at + 4, true);
+    const behind = restBehind(kind, meta, body, rest);
+    if (behind === undefined) return undefined;
+    rest = behind;
+    records.push({ kind, meta, body, counts });
+    at += counts;
+  }
+  return { records, rest };
+}
+
+/**
+ * What is to come behind a record, of the message that it is of.
+ * @param rest what is to come before it
+ * @returns undefined: there is no such record, or not there
+ */
+function restBehind(kind: number, meta: number, body: Uint8Array, rest: Rest): Rest | undefined {
+  const { length } = body;
+  if (kind === KIND_SWITCH) return rest;
+  if (kind === KIND_MORE) {
+    const { prologue, payload } = rest;
+    if (length === 0 || length > (prologue || payload)) return undefined;
+    return prologue > 0 ? { prologue: prologue - length, payload } : { prologue, payload: payload - length };
+  }
+  if (kind === KIND_BROKEN) return length === 0 && !isOver(rest) ? NO_REST : undefined;
+  const headerBytes = meta >>> META_HEADER_SHIFT;
+  if (!isOver(rest)) return undefined;
+  if (kind === KIND_MESSAGE) return headerBytes <= length && length <= RECV_IMMEDIATE_MAX ? rest : undefined;
+  if (kind === KIND_RTS) return isOffer(body, headerBytes) ? rest : undefined;
+  if (length < FIRST_PREFIX_SIZE) return undefined;
+  const payloadBytes = new DataView(body.buffer, body.byteOffset).getUint32(0, true);
+  if (payloadBytes > MESSAGE_BYTES_MAX) return undefined;
+  const space = alignUp(headerBytes, 8);
+  const total = payloadBytes === 0 ? headerBytes : space + payloadBytes;
+  const first = total <= RECV_IMMEDIATE_MAX ? total : space;
+  const here = length - FIRST_PREFIX_SIZE;
+  return here <= first ? { prologue: first - here, payload: total - first } : undefined;
+}
+
+export function isOver({ prologue, payload }: Rest): boolean {
+  return prologue + payload === 0;
+}
+
+/** Whether a body is a request to send, and the header behind it. */
+function isOffer(body: Uint8Array, headerBytes: number): boolean {
+  if (body.length !== RTS_SIZE + headerBytes) return false;
+  const words = new DataView(body.buffer, body.byteOffset);
+  const bytes = words.getUint32(RTS_BYTES_OFFSET, true);
+  // Nothing is staged for another memory.
+  return bytes > 0 && bytes <= MESSAGE_BYTES_MAX && words.getUint32(RTS_PORTION_OFFSET, true) === 0;
+}
+
+/** A record as the first of the packets that it is cut into. */
+export function begun(record: LaneRecord): LaneRecord {
+  const { kind, meta, body, counts } = record;
+  if (kind !== KIND_MESSAGE) return record;
+  const payloadBytes = Math.max(0, body.length - alignUp(meta >>> META_HEADER_SHIFT, 8));
+  const bytes = new Uint8Array(FIRST_PREFIX_SIZE + body.length);
+  new DataView(bytes.buffer).setUint32(0, payloadBytes, true);
+  bytes.set(body, FIRST_PREFIX_SIZE);
+  return { kind: KIND_FIRST, meta, body: bytes, counts };
+}

@@ -1,0 +1,44 @@
+// Where bytes of regions are, and what is wrong with those that are nowhere: the kernels' checks, for what does not go by them.
+import {
+  REGION_BASE_OFFSET,
+  REGION_BYTES_OFFSET,
+  REGION_GENERATION_OFFSET,
+  REGION_SIZE,
+  TRANSFER_DONE,
+  TRANSFER_LOCAL_BOUNDS,
+  TRANSFER_LOCAL_CLOSED,
+  TRANSFER_REMOTE_BOUNDS,
+  TRANSFER_REMOTE_CLOSED,
+} from "../../../assembly/layout.js";
+import type { Memory } from "../../kernel/kernel.js";
+import type { MemoryMap } from "../../memory/map.js";
+
+/** Where bytes of a region of this memory are, or why there are none: TRANSFER_…. */
+export interface Place {
+  readonly result: number;
+  readonly pointer: number;
+}
+
+/** Where bytes of a region of this memory are. */
+export function placeIn(
+  { words }: Memory,
+  map: MemoryMap,
+  index: number,
+  generation: number,
+  offset: number,
+  bytes: number,
+): Place {
+  const word = (pointer: number): number => (words[pointer >>> 2] as number) >>> 0;
+  const entry = map.regionsBase + index * REGION_SIZE;
+  const isOpen = index < map.tasks * map.regions && (generation & 1) === 1;
+  if (!isOpen || word(entry + REGION_GENERATION_OFFSET) !== generation)
+    return { result: TRANSFER_LOCAL_CLOSED, pointer: 0 };
+  if (offset + bytes > word(entry + REGION_BYTES_OFFSET)) return { result: TRANSFER_LOCAL_BOUNDS, pointer: 0 };
+  return { result: TRANSFER_DONE, pointer: word(entry + REGION_BASE_OFFSET) + offset };
+}
+
+/** The same of the other side's region. */
+export function remoteResult(result: number): number {
+  if (result === TRANSFER_LOCAL_CLOSED) return TRANSFER_REMOTE_CLOSED;
+  return result === TRANSFER_LOCAL_BOUNDS ? TRANSFER_REMOTE_BOUNDS : result;
+}

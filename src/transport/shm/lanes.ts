@@ -1,0 +1,245 @@
+// Shared memory, the origin's side: the lanes from one context to its targets, made at the first message, replaced by
+// larger ones when a message asks for it; and how a message is written into one.
+import {
+  KIND_MESSAGE,
+  LANE_BYTES_GROWN,
+  LANE_BYTES_MIN,
+  LANE_CAPACITY_OFFSET,
+  LANE_CONTROL_SIZE,
+  LANE_FULLS_OFFSET,
+  LANE_HEAD_CACHE_OFFSET,
+  LANE_RECORD_MAX_OFFSET,
+  LANE_TAIL_OFFSET,
+  OPEN_BUSY,
+  OPEN_NO_MEMORY,
+  RECORD_BODY_OFFSET,
+  RECORD_GRANULE,
+  RECV_IMMEDIATE_MAX,
+  SEND_IMMEDIATE_MAX,
+  TASK_CLOSED,
+  TASK_STATE_OFFSET,
+} from "../../../assembly/layout.js";
+import { alignUp } from "../../../assembly/seq.js";
+import type { Kernel, Memory } from "../../kernel/kernel.js";
+import { isToSpare } from "../../memory/heap.js";
+import { isClosed, type MemoryMap, taskSlot } from "../../memory/map.js";
+import { copyInto } from "../../support/copy.js";
+
+/** What came of an attempt to have a lane. */
+export const LANE_READY = 0;
+/** Try again at the next advance: the heap is locked, or the lane that stood there is not given back yet. */
+export const LANE_LATER = 1;
+/** As LANE_LATER, but only the target can change it, and it rings when it frees space. */
+export const LANE_FULL = 2;
+/** There is no memory for what was asked for; a smaller lane may be there. */
+export const LANE_NO_MEMORY = 3;
+/** The target has ended. */
+export const LANE_ENDED = 4;
+
+/** Bytes up to which a copy by a loop beats TypedArray.set into shared memory. */
+const LOOP_BYTES = 8;
+/** On-heap typed arrays are at most this long; asking them for `buffer` makes V8 move them. */
+const ON_HEAP_BYTES = 64;
+/** Messages in flight for which a busy lane should have room: the window of the usual bandwidth tests. */
+const WINDOW = 64;
+/** Times that a lane may be full before it is replaced by a larger one. */
+const FULLS_MAX = 16;
+
+/** Where there is no memory for a lane of LANE_BYTES_GROWN, an eighth of it may do, and so on. */
+const GROWTH_SHIFT = 3;
+
+/** Bytes of the largest record that a lane must take for a body of `bytes`. */
+function recordBytes(bytes: number): number {
+  return alignUp(bytes + RECORD_BODY_OFFSET, RECORD_GRANULE);
+}
+
+export class ShmLanes {
+  /** Lane to each target's ordinal, 0 where there is none. */
+  readonly open: Uint32Array;
+  readonly #reclaim: () => void;
+  readonly #kernel: Kernel;
+  readonly #words: Int32Array;
+  readonly #bytes: Uint8Array;
+  readonly #buffer: SharedArrayBuffer;
+  readonly #map: MemoryMap;
+  /** Ordinal of the context whose lanes they are. */
+  readonly origin: number;
+  /** Bytes of the largest record of a lane that has not been replaced. */
+  readonly #smallRecordMax: number;
+
+  /** @param reclaim gives back what this task has closed and nobody is at any more */
+  constructor(kernel: Kernel, memory: Memory, map: MemoryMap, origin: number, reclaim = () => {}) {
+    this.#reclaim = reclaim;
+    this.open = new Uint32Array(map.tasks * map.contexts);
+    this.#kernel = kernel;
+    this.#words = memory.words;
+    this.#bytes = memory.bytes;
+    this.#buffer = memory.buffer;
+    this.#map = map;
+    this.origin = origin;
+    this.#smallRecordMax = Math.min(recordBytes(SEND_IMMEDIATE_MAX), map.laneBytes - RECORD_GRANULE);
+  }
+
+  /** Bytes of the largest body that every lane takes as one record, but a first one for which the heap had no piece. */
+  get smallBodyMax(): number {
+    return this.#smallRecordMax - RECORD_BODY_OFFSET;
+  }
+
+  /** Bytes of the largest body that a lane takes as one record. */
+  recordBodyMax(lane: number): number {
+    return (this.#words[(lane + LANE_RECORD_MAX_OFFSET) >>> 2] as number) - RECORD_BODY_OFFSET;
+  }
+
+  /**
+   * Sends a whole message as one record; false: no room.
+   * @param total bytes of the body
+   */
+  send(
+    lane: number,
+    meta: number,
+    header: Uint8Array | undefined,
+    payload: Uint8Array | undefined,
+    total: number,
+  ): boolean {
+    const body = this.#place(lane, total);
+    if (body === 0) return false;
+    if (header !== undefined) this.copyIn(header, body);
+    if (payload !== undefined) this.copyIn(payload, body + total - payload.length);
+    this.#kernel.laneCommit(lane, KIND_MESSAGE, total, meta);
+    return true;
+  }
+
+  /** Copies the caller's bytes into shared memory. */
+  copyIn(view: Uint8Array, pointer: number): void {
+    const { length } = view;
+    if (length <= LOOP_BYTES) {
+      const bytes = this.#bytes;
+      for (let i = 0; i < length; i++) bytes[pointer + i] = view[i] as number;
+    } else if (length > ON_HEAP_BYTES && view.buffer === this.#buffer) {
+      this.#kernel.copyBytes(pointer, view.byteOffset, length);
+    } else copyInto(this.#bytes, pointer, view);
+  }
+
+  /**
+   * As `laneReserve` of the kernel, for a record that is committed before anything else is done. While the lane is known
+   * to have room it does without a call into wasm.
+   */
+  #place(lane: number, bytes: number): number {
+    const own = lane >>> 2;
+    const tail = this.#words[own + (LANE_TAIL_OFFSET >>> 2)] as number;
+    const capacity = this.#words[own + (LANE_CAPACITY_OFFSET >>> 2)] as number;
+    const used = (tail - (this.#words[own + (LANE_HEAD_CACHE_OFFSET >>> 2)] as number)) | 0;
+    if (used + recordBytes(bytes) > capacity - RECORD_GRANULE) return this.#kernel.laneReserve(lane, bytes);
+    return lane + LANE_CONTROL_SIZE + (tail & (capacity - 1)) + RECORD_BODY_OFFSET;
+  }
+
+  /** Whether a lane has been full again and again with messages of which it does not hold a window. */
+  #isCramped(lane: number, bytes: number): boolean {
+    const capacity = this.#words[(lane + LANE_CAPACITY_OFFSET) >>> 2] as number;
+    if (capacity >= LANE_BYTES_GROWN || capacity >= recordBytes(bytes) * WINDOW) return false;
+    return (this.#words[(lane + LANE_FULLS_OFFSET) >>> 2] as number) >= FULLS_MAX;
+  }
+
+  /** Contexts of each task. */
+  get contexts(): number {
+    return this.#map.contexts;
+  }
+
+  /** Whether an endpoint has ended, by its ordinal: it was closed, or its task has closed its client, or died. */
+  hasEnded(target: number): boolean {
+    const task = Math.floor(target / this.#map.contexts);
+    const isOver = this.#kernel.loadWord(taskSlot(this.#map, task) + TASK_STATE_OFFSET) >= TASK_CLOSED;
+    return isOver || isClosed(this.#kernel, this.#map, target);
+  }
+
+  /**
+   * Sees to it that there is a lane to the target that takes a body of `bytes` as one record; if it is LANE_NO_MEMORY,
+   * the lane that is there takes it in packets.
+   */
+  ensure(target: number, bytes: number): number {
+    const lane = this.open[target] as number;
+    const fits = lane !== 0 && bytes <= this.recordBodyMax(lane);
+    if (fits && !this.#isCramped(lane, bytes)) return LANE_READY;
+    if (this.hasEnded(target)) return LANE_ENDED;
+    if (lane !== 0 && this.#kernel.laneRoom(lane) < 8) return LANE_FULL;
+    const state = this.#make(target, lane, fits || recordBytes(bytes) > this.#smallRecordMax);
+    if (!fits)
+      return state === LANE_READY && bytes > this.recordBodyMax(this.open[target] as number) ? LANE_NO_MEMORY : state;
+    // A lane that takes the message goes on serving while a larger one can't be had; the next attempt is after as many
+    // fulls again, not with each message.
+    if (state === LANE_NO_MEMORY) this.#words[(lane + LANE_FULLS_OFFSET) >>> 2] = 0;
+    return LANE_READY;
+  }
+
+  /** Makes the lane to a target, or a larger one in its place: if `grow`, as large as there is memory for. */
+  #make(target: number, lane: number, grow: boolean): number {
+    const { laneBytes } = this.#map;
+    const there = lane === 0 ? laneBytes : (this.#words[(lane + LANE_CAPACITY_OFFSET) >>> 2] as number);
+    let capacity = Math.max(laneBytes, LANE_BYTES_GROWN);
+    while (grow) {
+      // Half of a ring, so that one record is read while the next is written.
+      const recordMax = Math.min(recordBytes(RECV_IMMEDIATE_MAX), capacity >>> 1);
+      const state = this.#isToSpare(LANE_CONTROL_SIZE + capacity + recordMax)
+        ? this.#take(target, lane, capacity, recordMax)
+        : LANE_NO_MEMORY;
+      if (state !== LANE_NO_MEMORY) return state;
+      capacity >>>= GROWTH_SHIFT;
+      if (capacity <= there) break;
+    }
+    if (lane !== 0) return LANE_NO_MEMORY;
+    // Where there is no piece for it, a smaller one.
+    for (capacity = laneBytes; capacity >= LANE_BYTES_MIN; capacity >>>= GROWTH_SHIFT) {
+      const state = this.#take(target, 0, capacity, Math.min(this.#smallRecordMax, capacity - RECORD_GRANULE));
+      if (state !== LANE_NO_MEMORY) return state;
+    }
+    return LANE_NO_MEMORY;
+  }
+
+  /** Takes memory for a lane. */
+  #take(target: number, lane: number, capacity: number, recordMax: number): number {
+    const { job } = this.#map;
+    const take = (): number =>
+      lane === 0
+        ? this.#kernel.laneOpen(job, this.origin, target, capacity, recordMax)
+        : this.#kernel.laneReplace(job, lane, capacity, recordMax);
+    let fresh = take();
+    if (fresh === OPEN_NO_MEMORY) {
+      this.#reclaim();
+      fresh = take();
+    }
+    if (fresh === OPEN_NO_MEMORY) return LANE_NO_MEMORY;
+    if (fresh === OPEN_BUSY) return LANE_LATER;
+    this.open[target] = fresh;
+    return LANE_READY;
+  }
+
+  /** Whether the heap has memory for a larger lane. */
+  #isToSpare(bytes: number): boolean {
+    if (isToSpare(this.#kernel, this.#map, bytes)) return true;
+    this.#reclaim();
+    return isToSpare(this.#kernel, this.#map, bytes);
+  }
+
+  /**
+   * The target has ended for good: takes back what was for it, and what closed contexts of this task had sent to it, which
+   * nobody reads any more. Only the origin's thread may.
+   */
+  reclaim(target: number): void {
+    const { job, contexts } = this.#map;
+    this.open[target] = 0;
+    const first = this.origin - (this.origin % contexts);
+    for (let origin = first; origin < first + contexts; origin++) {
+      if (origin === this.origin || isClosed(this.#kernel, this.#map, origin))
+        this.#kernel.laneReclaim(job, origin, target);
+    }
+  }
+
+  /** Ends the lane; the target frees it when it has read everything. Returns whether there was room to say so. */
+  close(target: number): boolean {
+    const lane = this.open[target] as number;
+    if (lane === 0) return true;
+    if (this.#kernel.laneReplace(this.#map.job, lane, 0, 0) === OPEN_BUSY) return false;
+    this.open[target] = 0;
+    return true;
+  }
+}
