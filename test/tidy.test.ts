@@ -177,6 +177,14 @@ describe("some things have one home", () => {
       .flatMap((path) => matches(path, code(path), /\b(Atomics|atomic)\./)),
   );
 
+  rule(
+    "where an endpoint stands in a node's tables, src/node/address.ts knows: only it divides by the contexts of a task",
+    () =>
+      src
+        .filter((path) => path !== "src/node/address.ts")
+        .flatMap((path) => matches(path, code(path), /[/%]\s*\(?(this\.)?[\w#.]*\bcontexts\b/)),
+  );
+
   rule("time and chance come from src/support, so that a simulation can own them (src/node/park.ts: setTimeout)", () =>
     src
       .filter((path) => !/^src\/(support|cli)\//.test(path))

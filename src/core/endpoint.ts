@@ -1,6 +1,6 @@
 // An endpoint is one number, so that it can be sent in a message: context in the upper 8 bits, task in the lower 24. So the
 // number of a task is the endpoint of its context 0. CONTEXT_COUNT_MAX keeps it positive in an Int32Array. Only this file,
-// and `#directLane` of send.ts, know where the two lie.
+// and `#directLane` of protocol/eager/sender.ts, know where the two lie.
 import { PamiError, show } from "./error.js";
 
 /**
@@ -17,11 +17,6 @@ export function endpointOf(task: number, context: number): Endpoint {
   return (context << ENDPOINT_TASK_BITS) | task;
 }
 
-/** The endpoint of each ordinal: a look into a table, not a division by the number of contexts (38 → 44 M messages/s). */
-export function endpointTable(tasks: number, contexts: number): Uint32Array {
-  return Uint32Array.from({ length: tasks * contexts }, (_, ordinal) => endpointAt(ordinal, contexts));
-}
-
 /** Task of an endpoint. */
 export function taskOf(endpoint: Endpoint): number {
   return endpoint & ENDPOINT_TASK_MASK;
@@ -30,16 +25,6 @@ export function taskOf(endpoint: Endpoint): number {
 /** Context of an endpoint. */
 export function contextOf(endpoint: Endpoint): number {
   return endpoint >>> ENDPOINT_TASK_BITS;
-}
-
-/** The ordinal of an endpoint, where each task has so many contexts: `task * contexts + context`. */
-export function ordinalAt(endpoint: Endpoint, contexts: number): number {
-  return taskOf(endpoint) * contexts + contextOf(endpoint);
-}
-
-/** The endpoint of an ordinal, where each task has so many contexts. */
-export function endpointAt(ordinal: number, contexts: number): Endpoint {
-  return endpointOf(Math.floor(ordinal / contexts), ordinal % contexts);
 }
 
 /** An endpoint in words. */

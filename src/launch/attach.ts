@@ -232,7 +232,7 @@ export function relayedClientOf(
   const { task, args, debug, why: whyRelay } = ticket;
   const { map, shared, memory } = room;
   const inner = selectKernel(kernelIn(room, ticket.kernel), shared, memory, ticket.module);
-  const ports = new Ports(map.contexts, connect);
+  const ports = new Ports(map, connect);
   const relay = new Relay(inner, memory, map, task, ports, {
     markDead: (ended) => markDead(inner, map, ended),
     retire: (ordinal) => announceClose(inner, map, ordinal),

@@ -10,7 +10,7 @@ import {
   TASK_STATE_OFFSET,
 } from "../../assembly/layout.js";
 import type { Kernel } from "../kernel/kernel.js";
-import { contextBlock, isClosed, type MemoryMap, taskSlot } from "./map.js";
+import { contextBlock, isClosed, type MemoryMap, ordinalOf, taskSlot } from "./map.js";
 
 /** At most this part of the heap is kept: a quarter. */
 const KEPT_SHIFT = 2;
@@ -29,12 +29,15 @@ export function keptBytes(kernel: Kernel, map: MemoryMap): number {
   const most = map.heapBytes >>> KEPT_SHIFT;
   const blocks: number[] = [];
   const ordinals: number[] = [];
-  const started = kernel.loadWord(job + JOB_STARTED_OFFSET) * contexts;
-  for (let ordinal = 0; ordinal < started; ordinal++) {
-    const slot = taskSlot(map, Math.floor(ordinal / contexts));
-    if (kernel.loadWord(slot + TASK_STATE_OFFSET) >= TASK_CLOSED || isClosed(kernel, map, ordinal)) continue;
-    ordinals.push(ordinal);
-    blocks.push(contextBlock(map, ordinal));
+  const started = kernel.loadWord(job + JOB_STARTED_OFFSET);
+  for (let task = 0; task < started; task++) {
+    if (kernel.loadWord(taskSlot(map, task) + TASK_STATE_OFFSET) >= TASK_CLOSED) continue;
+    for (let context = 0; context < contexts; context++) {
+      const ordinal = ordinalOf(map, task, context);
+      if (isClosed(kernel, map, ordinal)) continue;
+      ordinals.push(ordinal);
+      blocks.push(contextBlock(map, ordinal));
+    }
   }
   let kept = 0;
   for (const block of blocks) {

@@ -186,8 +186,8 @@ export function engineSlot(map: MemoryMap): number {
 }
 
 /** Number of an endpoint among all of the node: the index of its lane in every context. */
-export function ordinalOf(map: MemoryMap, task: number, context: number): number {
-  return task * map.contexts + context;
+export function ordinalOf({ contexts }: Pick<MemoryMap, "contexts">, task: number, context: number): number {
+  return task * contexts + context;
 }
 
 /** Pointer to the context block of an endpoint's ordinal. */
@@ -240,12 +240,14 @@ export function formatMemory(map: MemoryMap, { words }: Memory, kernel: Kernel, 
     [JOB_STARTED_OFFSET, map.tasks],
   ];
   for (const [offset, value] of header) words[(map.job + offset) >>> 2] = value;
-  const endpoints = map.tasks * map.contexts;
-  for (let ordinal = 0; ordinal < endpoints; ordinal++) {
-    const block = contextBlock(map, ordinal);
-    words[(block + CONTEXT_TASK_OFFSET) >>> 2] = taskSlot(map, Math.floor(ordinal / map.contexts));
-    words[(block + CONTEXT_LANE_COUNT_OFFSET) >>> 2] = endpoints;
-    for (let fifo = 0; fifo < map.fifos; fifo++) kernel.injectionInit(injectionFifo(map, ordinal, fifo), map.slots);
+  for (let task = 0; task < map.tasks; task++) {
+    for (let context = 0; context < map.contexts; context++) {
+      const ordinal = ordinalOf(map, task, context);
+      const block = contextBlock(map, ordinal);
+      words[(block + CONTEXT_TASK_OFFSET) >>> 2] = taskSlot(map, task);
+      words[(block + CONTEXT_LANE_COUNT_OFFSET) >>> 2] = map.tasks * map.contexts;
+      for (let fifo = 0; fifo < map.fifos; fifo++) kernel.injectionInit(injectionFifo(map, ordinal, fifo), map.slots);
+    }
   }
   kernel.heapInit(map.job);
 }

@@ -22,6 +22,7 @@ import { seqDelta } from "../../assembly/seq.js";
 import type { Kernel } from "../kernel/kernel.js";
 import { contextBlock, engineSlot, isClosed, type MemoryMap, ordinalOf, taskSlot } from "../memory/map.js";
 import type { GracePeriod, GracePeriods } from "../memory/regions.js";
+import { endpointCount, taskAt } from "./address.js";
 
 /** The kernel functions that an announcement calls. */
 export type Announcing = "loadWord" | "storeWord" | "addWord" | "ring" | "ringAlways";
@@ -92,8 +93,7 @@ function notifyTasks(kernel: Pick<Kernel, Announcing>, map: MemoryMap): void {
 
 /** Whether a context has acknowledged a notice, has ended, or is not open yet: it holds nothing from before the notice. */
 export function hasAcknowledged(kernel: Kernel, map: MemoryMap, ordinal: number, notice: number): boolean {
-  if (kernel.loadWord(taskSlot(map, Math.floor(ordinal / map.contexts)) + TASK_STATE_OFFSET) >= TASK_CLOSED)
-    return true;
+  if (kernel.loadWord(taskSlot(map, taskAt(map, ordinal)) + TASK_STATE_OFFSET) >= TASK_CLOSED) return true;
   const block = contextBlock(map, ordinal);
   if (kernel.loadWord(block + CONTEXT_STATE_OFFSET) !== CONTEXT_OPEN) return true;
   return seqDelta(kernel.loadWord(block + CONTEXT_NOTICE_SEEN_OFFSET), notice) >= 0;
@@ -105,8 +105,8 @@ export function mayBeInUse(kernel: Kernel, map: MemoryMap, task: number): boolea
   if (kernel.loadWord(taskSlot(map, task) + TASK_TOLD_OFFSET) === 0) return true;
   // Once it has, it tells everybody.
   if (!hasEngineSeenAll(kernel, map)) return true;
-  for (let target = 0; target < map.tasks * map.contexts; target++) {
-    const slot = taskSlot(map, Math.floor(target / map.contexts));
+  for (let target = 0; target < endpointCount(map); target++) {
+    const slot = taskSlot(map, taskAt(map, target));
     if (kernel.loadWord(slot + TASK_STATE_OFFSET) >= TASK_CLOSED) continue;
     // The table of a context that has closed is read by no thread.
     if (isClosed(kernel, map, target)) continue;
@@ -116,7 +116,7 @@ export function mayBeInUse(kernel: Kernel, map: MemoryMap, task: number): boolea
     if (isOpen && kernel.loadWord(block + CONTEXT_NOTICE_SEEN_OFFSET) !== kernel.loadWord(slot + TASK_NOTICE_OFFSET))
       return true;
     for (let context = 0; context < map.contexts; context++) {
-      if (kernel.laneOf(block, task * map.contexts + context) !== 0) return true;
+      if (kernel.laneOf(block, ordinalOf(map, task, context)) !== 0) return true;
     }
   }
   return false;

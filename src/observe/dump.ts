@@ -76,6 +76,7 @@ import {
 } from "../../assembly/layout.js";
 import type { Memory } from "../kernel/kernel.js";
 import { contextBlock, engineSlot, injectionFifo, type MemoryMap, ordinalOf, taskSlot } from "../memory/map.js";
+import { contextAt, endpointCount, taskAt } from "../node/address.js";
 import { hasEngineThread } from "../node/liveness.js";
 import { type Clock, stampOf } from "../support/clock.js";
 
@@ -274,7 +275,7 @@ export function dumpData(map: MemoryMap, { words }: Memory, kernel: Loader, cloc
     const roomWanted = kernel.loadWord(lane + LANE_ROOM_WANTED_OFFSET) !== 0;
     const paused = word(lane + LANE_PAUSED_OFFSET) !== 0;
     const dump: LaneDump = {
-      origin: [Math.floor(origin / map.contexts), origin % map.contexts],
+      origin: [taskAt(map, origin), contextAt(map, origin)],
       bytes: word(lane + LANE_CAPACITY_OFFSET),
       messages: word(lane + LANE_MESSAGES_OFFSET) >>> 0,
       queued: (word(lane + LANE_TAIL_OFFSET) - word(lane + LANE_NEXT_OFFSET)) | 0,
@@ -308,7 +309,7 @@ export function dumpData(map: MemoryMap, { words }: Memory, kernel: Loader, cloc
     const state = CONTEXT_STATES[kernel.loadWord(block + CONTEXT_STATE_OFFSET)] ?? "closed";
     const lanes: LaneDump[] = [];
     // What the table of one that has closed names may be anybody's by now.
-    const origins = state === "closed" ? 0 : map.tasks * map.contexts;
+    const origins = state === "closed" ? 0 : endpointCount(map);
     for (let origin = 0; origin < origins; origin++) {
       const lane = kernel.loadWord(block + CONTEXT_LANES_OFFSET + 4 * origin) >>> 0;
       if (lane !== 0) lanes.push(laneDump(lane, origin, `${task}.${context}`, state !== "none"));
@@ -359,7 +360,7 @@ export function dumpData(map: MemoryMap, { words }: Memory, kernel: Loader, cloc
     const head = kernel.loadWord(window + WINDOW_HEAD_OFFSET);
     const dump: TransferDump = {
       side: isTarget ? "target" : "origin",
-      peer: [Math.floor(peer / map.contexts), peer % map.contexts],
+      peer: [taskAt(map, peer), contextAt(map, peer)],
       bytes: word(window + WINDOW_BYTES_OFFSET) >>> 0,
       left: isTarget ? kernel.loadWord(window + WINDOW_LEFT_OFFSET) >>> 0 : 0,
       fragments: isTarget ? 0 : kernel.loadWord(window + WINDOW_PASSED_OFFSET) >>> 0,

@@ -17,28 +17,31 @@ import {
 } from "../../assembly/layout.js";
 import { CompletionQueue } from "../core/completion.js";
 import type { Handler } from "../core/dispatch.js";
-import { contextOf, type Endpoint, nameOf, ordinalAt } from "../core/endpoint.js";
+import { contextOf, type Endpoint, nameOf } from "../core/endpoint.js";
 import type { Message } from "../core/message.js";
 import { type Callback, type Result, SUCCESS } from "../core/result.js";
 import { WorkQueue } from "../core/work.js";
+import { ordinalAt } from "../node/address.js";
 import type { Tracer } from "../node/tracer.js";
 import { Receiver, type Taken } from "../protocol/eager/receiver.js";
 import { Sender, type SendParameters } from "../protocol/eager/sender.js";
 import { type PutParameters, Rma, type RmwParameters } from "../protocol/rma/rma.js";
 import type { Debug } from "./debug.js";
 
+type Shape = Parameters<typeof ordinalAt>[0];
+
 /** Counters by endpoint and dispatch id. */
 class Counts {
   readonly #counts: (Uint32Array | undefined)[] = [];
-  readonly #contexts: number;
+  readonly #shape: Shape;
 
-  constructor(contexts: number) {
-    this.#contexts = contexts;
+  constructor(shape: Shape) {
+    this.#shape = shape;
   }
 
   /** Number of the next message, from 0. */
   next(endpoint: Endpoint, id: number): number {
-    const ordinal = ordinalAt(endpoint, this.#contexts);
+    const ordinal = ordinalAt(this.#shape, endpoint);
     const counts = this.#counts[ordinal] ?? this.#begin(ordinal);
     const count = counts[id] as number;
     counts[id] = count + 1;
@@ -67,11 +70,11 @@ export class Trail {
   call = -1;
   #fences = 0;
 
-  constructor(tracer: Tracer, own: Endpoint, contexts: number) {
+  constructor(tracer: Tracer, own: Endpoint, shape: Shape) {
     this.tracer = tracer;
     this.context = contextOf(own);
-    this.#sent = new Counts(contexts);
-    this.#came = new Counts(contexts);
+    this.#sent = new Counts(shape);
+    this.#came = new Counts(shape);
   }
 
   /** Recorded behind the send, which takes longer to arrive than this does. */

@@ -38,6 +38,7 @@ import { type Work, WorkQueue } from "../core/work.js";
 import type { Kernel, Memory } from "../kernel/kernel.js";
 import { contextBlock, isClosed, type MemoryMap, ordinalOf } from "../memory/map.js";
 import type { RegionTable } from "../memory/regions.js";
+import { endpointCount, taskAt } from "../node/address.js";
 import { ContextEngine } from "../node/engine.js";
 import { type Awaited, SHORT_LOOKS } from "../node/park.js";
 import type { Tracer } from "../node/tracer.js";
@@ -204,7 +205,7 @@ export class Context {
     const engine = new ContextEngine(kernel, map, ordinal);
     const { buffers } = host;
     const base = { kernel, memory, map, clock, ordinal, block, engine, lanes, buffers, completions };
-    const trail = tracer && new Trail(tracer, this.endpoint, map.contexts);
+    const trail = tracer && new Trail(tracer, this.endpoint, map);
     this.#host = host;
     this.#isGuarded = debug !== undefined;
     this.#engine = engine;
@@ -1070,8 +1071,8 @@ export class Context {
       if (this.#endedSeen[task] === 0) this.#tellOfEnd(task);
     }
     this.#receiver.acknowledgeNotice(notice, ended);
-    for (let ordinal = 0; ordinal < map.tasks * map.contexts; ordinal++) {
-      const isOver = this.#host.hasEnded(Math.floor(ordinal / map.contexts)) || isClosed(kernel, map, ordinal);
+    for (let ordinal = 0; ordinal < endpointCount(map); ordinal++) {
+      const isOver = this.#host.hasEnded(taskAt(map, ordinal)) || isClosed(kernel, map, ordinal);
       if (!isOver || this.#receiver.hasEnded(ordinal)) continue;
       count++;
       this.#sender.targetEnded(ordinal);

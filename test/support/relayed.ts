@@ -38,7 +38,7 @@ export function portsJob(limits: Limits, kernels: readonly KernelName[]): Relaye
     const kernel = kernels[task % kernels.length] as KernelName;
     const { map, shared, memory } = makeRoom({ limits, isFixed: true, base: 0 }, kernel === "wasm");
     const inner = selectKernel(kernel, shared, memory);
-    const ports = new Ports(map.contexts, (to, port) => (all[to] as Ports).accept(task, port));
+    const ports = new Ports(map, (to, port) => (all[to] as Ports).accept(task, port));
     const relay = new Relay(inner, memory, map, task, ports, {
       markDead: (ended) => markDead(inner, map, ended),
       retire: (ordinal) => announceClose(inner, map, ordinal),

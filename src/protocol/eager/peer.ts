@@ -25,12 +25,14 @@ import {
   SEND_IMMEDIATE_MAX,
 } from "../../../assembly/layout.js";
 import type { CompletionQueue } from "../../core/completion.js";
-import { type Endpoint, endpointAt } from "../../core/endpoint.js";
+import type { Endpoint } from "../../core/endpoint.js";
 import { PamiError } from "../../core/error.js";
 import { bodyBytes, headerSpace, prologueBytes } from "../../core/message.js";
 import { CANCELED, type Callback, EAGAIN, ENOMEM, ERROR, type Result, SHUTDOWN, SUCCESS } from "../../core/result.js";
 import type { Kernel, Memory } from "../../kernel/kernel.js";
+import type { MemoryMap } from "../../memory/map.js";
 import type { Gift } from "../../memory/regions.js";
+import { endpointAt } from "../../node/address.js";
 import { type Clock, stampOf } from "../../support/clock.js";
 import { wasCut } from "../../support/copy.js";
 import { diagnostics } from "../../support/diagnostics.js";
@@ -109,14 +111,20 @@ export class Outbox {
   readonly offers: Offers;
   readonly buffers: Buffers;
   readonly pendingMax: number;
+  readonly #map: MemoryMap;
   readonly #clock: Clock;
   /** Pointer to the block of the context. */
   readonly #block: number;
   #pendingCount = 0;
 
-  constructor({ kernel, memory, clock, block, lanes, buffers, completions }: Base, offers: Offers, pendingMax: number) {
+  constructor(
+    { kernel, memory, map, clock, block, lanes, buffers, completions }: Base,
+    offers: Offers,
+    pendingMax: number,
+  ) {
     this.offers = offers;
     this.buffers = buffers;
+    this.#map = map;
     this.#block = block;
     this.#clock = clock;
     this.kernel = kernel;
@@ -140,8 +148,8 @@ export class Outbox {
   full(lane: number, target: number, bytes: number): void {
     this.memory.words[(lane + LANE_WANTED_SINCE_OFFSET) >>> 2] = stampOf(this.#clock, this.#clock.now());
     if (!diagnostics.full.hasSubscribers) return;
-    const { origin, contexts } = this.lanes;
-    diagnostics.full.publish({ from: endpointAt(origin, contexts), to: endpointAt(target, contexts), bytes });
+    const { origin } = this.lanes;
+    diagnostics.full.publish({ from: endpointAt(this.#map, origin), to: endpointAt(this.#map, target), bytes });
   }
 }
 

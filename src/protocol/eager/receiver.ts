@@ -40,7 +40,7 @@ import {
 } from "../../../assembly/layout.js";
 import type { CompletionQueue } from "../../core/completion.js";
 import { checkHints, type DispatchHints, type Handler } from "../../core/dispatch.js";
-import { type Endpoint, endpointAt, endpointTable, ordinalAt } from "../../core/endpoint.js";
+import type { Endpoint } from "../../core/endpoint.js";
 import { checkInteger, PamiError, show } from "../../core/error.js";
 import { type Bytes, bodyBytes, type Destination, headerSpace, Message, prologueBytes } from "../../core/message.js";
 import type { MemRegion } from "../../core/region.js";
@@ -48,6 +48,7 @@ import { ENOMEM, ERROR, type Result, SHUTDOWN, SUCCESS } from "../../core/result
 import type { Kernel, Memory } from "../../kernel/kernel.js";
 import { type MemoryMap, taskSlot } from "../../memory/map.js";
 import type { RegionTable } from "../../memory/regions.js";
+import { endpointAt, endpointTable, ordinalAt, taskAt } from "../../node/address.js";
 import { mayBeInUse } from "../../node/liveness.js";
 import { type Clock, stampOf } from "../../support/clock.js";
 import { copyInto } from "../../support/copy.js";
@@ -190,7 +191,7 @@ export class Receiver {
     this.#intake = intake;
     this.#gone = gone;
     this.#unexpectedMax = unexpectedMax;
-    this.#message = new Message(memory, endpointTable(map.tasks, map.contexts), {
+    this.#message = new Message(memory, endpointTable(map), {
       keep: (message) => {
         if (!isAdvancing()) throw new PamiError("PAMIR_INVAL", "keep() outside of the message's handler");
         return this.#keepPayload(message);
@@ -347,9 +348,8 @@ export class Receiver {
     this.unexpectedBytes -= next.counts;
     if (this.#paused.size > 0) this.#resume();
     const isCall = (meta & META_DISPATCH_MASK) === DISPATCH_ID_CALL;
-    const { contexts } = this.#map;
     return {
-      origin: endpointAt(origin, contexts),
+      origin: endpointAt(this.#map, origin),
       header: bytes.subarray(isCall ? 8 : 0, meta >>> META_HEADER_SHIFT),
       payload: bytes.subarray(bytes.length - payloadBytes),
       call: isCall ? (words[0] as number) >>> 0 : undefined,
@@ -397,7 +397,7 @@ export class Receiver {
 
   /** Gives back the lanes of ended origins that are empty, and then whatever else those had of the heap. */
   reclaimOrphans(): void {
-    const { job, contexts } = this.#map;
+    const { job } = this.#map;
     for (const origin of this.#orphans) {
       const lane = this.#kernel.laneOf(this.#block, origin);
       if (lane !== 0) {
@@ -405,9 +405,9 @@ export class Receiver {
         this.#kernel.laneSwitch(job, this.#block, origin, 0);
       }
       this.#orphans.delete(origin);
-      this.#gone(endpointAt(origin, contexts));
+      this.#gone(endpointAt(this.#map, origin));
       // Also where the lane has ended by itself, behind its last message.
-      const task = Math.floor(origin / contexts);
+      const task = taskAt(this.#map, origin);
       if (this.#kernel.loadWord(taskSlot(this.#map, task) + TASK_STATE_OFFSET) >= TASK_CLOSED)
         this.#unreclaimed.add(task);
       const arrival = this.#arrivals[origin];
@@ -422,7 +422,7 @@ export class Receiver {
 
   /** Whether an endpoint has ended, and nothing of it is left. */
   isGone(endpoint: Endpoint): boolean {
-    const ordinal = ordinalAt(endpoint, this.#map.contexts);
+    const ordinal = ordinalAt(this.#map, endpoint);
     return this.#ended.has(ordinal) && !this.#orphans.has(ordinal);
   }
 
@@ -514,7 +514,7 @@ export class Receiver {
     buffer.extent = (words[(body + BUFFER_EXTENT_OFFSET) >>> 2] as number) >>> 0;
     buffer.place = place;
     buffer.bytes = payloadBytes;
-    buffer.owner = Math.floor(origin / this.#map.contexts);
+    buffer.owner = taskAt(this.#map, origin);
     buffer.isGiven = words[(body + BUFFER_GIVEN_OFFSET) >>> 2] !== 0;
     buffer.kept = undefined;
     try {
@@ -829,9 +829,9 @@ export class Receiver {
     this.#kernel.lanePause(lane, body);
     this.#paused.add(origin);
     if (diagnostics.paused.hasSubscribers) {
-      const { contexts, contextsBase, contextSize } = this.#map;
+      const { contextsBase, contextSize } = this.#map;
       const own = (this.#block - contextsBase) / contextSize;
-      const [to, from] = [endpointAt(own, contexts), endpointAt(origin, contexts)];
+      const [to, from] = [endpointAt(this.#map, own), endpointAt(this.#map, origin)];
       diagnostics.paused.publish({ from, to, bytes: this.unexpectedBytes });
     }
   }

@@ -13,12 +13,14 @@ import {
 import { checkCallback, checkFlag, checkSignal, type Keys } from "../../core/check.js";
 import type { DispatchId } from "../../core/codec.js";
 import type { CompletionQueue } from "../../core/completion.js";
-import { checkEndpoint, type Endpoint, ordinalAt } from "../../core/endpoint.js";
+import { checkEndpoint, type Endpoint } from "../../core/endpoint.js";
 import { checkInteger, PamiError, show } from "../../core/error.js";
 import { bodyBytes, headerSpace } from "../../core/message.js";
 import { type Callback, EAGAIN, type Result, SHUTDOWN, SUCCESS } from "../../core/result.js";
 import type { Kernel } from "../../kernel/kernel.js";
+import type { MemoryMap } from "../../memory/map.js";
 import type { Gift, RegionTable } from "../../memory/regions.js";
+import { ordinalAt } from "../../node/address.js";
 import type { AbortSignalLike } from "../../support/like.js";
 import type { ShmLanes } from "../../transport/shm/lanes.js";
 import type { Base } from "../base.js";
@@ -120,7 +122,8 @@ export class Sender {
   readonly #outbox: Outbox;
   readonly #regions: RegionTable;
   readonly #completions: CompletionQueue;
-  readonly #taskCount: number;
+  readonly #map: MemoryMap;
+  /** Of each task. A field, which `sendImmediate` reads. */
   readonly #contexts: number;
   /** Bytes of a `sendImmediate` that every lane takes as one record: all, but where lanes are very small. */
   readonly #directMax: number;
@@ -141,7 +144,7 @@ export class Sender {
     this.#outbox = new Outbox(base, offers, pendingMax);
     this.#direct = this.#outbox.direct;
     this.#completions = completions;
-    this.#taskCount = map.tasks;
+    this.#map = map;
     this.#contexts = map.contexts;
     this.#directMax = Math.min(SEND_IMMEDIATE_MAX, lanes.smallBodyMax);
   }
@@ -459,12 +462,12 @@ export class Sender {
 
   /** @throws PAMIR_INVAL */
   checkEndpoint(to: Endpoint): void {
-    checkEndpoint(to, this.#taskCount, this.#contexts);
+    checkEndpoint(to, this.#map.tasks, this.#map.contexts);
   }
 
   #target(to: Endpoint): Target {
     this.checkEndpoint(to);
-    const ordinal = ordinalAt(to, this.#contexts);
+    const ordinal = ordinalAt(this.#map, to);
     const known = this.#targets[ordinal];
     if (known !== undefined) return known;
     const target = new Target(this.#outbox, ordinal);

@@ -3,6 +3,7 @@
 
 import type { Pacing } from "../../core/pacing.js";
 import type { RegionTable } from "../../memory/regions.js";
+import { taskAt } from "../../node/address.js";
 import type { Chains } from "../../transport/net/remote-rendezvous.js";
 import type { Base } from "../base.js";
 import { Intake } from "./receiver.js";
@@ -22,8 +23,7 @@ export class Rendezvous {
       this.busy += change;
     };
     const { map, ordinal } = base;
-    const taskOf = (endpoint: number): number => Math.floor(endpoint / map.contexts);
-    const isAway = (peer: number): boolean => chains !== undefined && taskOf(peer) !== taskOf(ordinal);
+    const isAway = (peer: number): boolean => chains !== undefined && taskAt(map, peer) !== taskAt(map, ordinal);
     this.#windows = new WindowTable(base, regions, isAway, count);
     this.offers = new Offers(base, regions, this.#windows, isAway, chains);
     this.intake = new Intake(base, regions, this.#windows, pacing, isAway, chains, count);

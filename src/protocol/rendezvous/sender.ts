@@ -25,6 +25,7 @@ import { alignUp } from "../../../assembly/seq.js";
 import type { MemRegion } from "../../core/region.js";
 import type { Callback, Result } from "../../core/result.js";
 import type { RegionTable } from "../../memory/regions.js";
+import { endpointCount } from "../../node/address.js";
 import { copyInto, wasCut } from "../../support/copy.js";
 import type { AbortSignalLike } from "../../support/like.js";
 import type { Chains } from "../../transport/net/remote-rendezvous.js";
@@ -97,7 +98,7 @@ export class Offers {
     this.#regions = regions;
     this.#windows = windows;
     this.isAway = isAway;
-    this.#counts = new Uint8Array(base.map.tasks * base.map.contexts);
+    this.#counts = new Uint8Array(endpointCount(base.map));
   }
 
   /** Whether one more may be offered to a target now. */

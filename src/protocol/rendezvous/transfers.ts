@@ -29,6 +29,7 @@ import { type Result, resultOf, SHUTDOWN } from "../../core/result.js";
 import type { Kernel, Memory } from "../../kernel/kernel.js";
 import { type MemoryMap, taskSlot } from "../../memory/map.js";
 import type { RegionTable } from "../../memory/regions.js";
+import { taskAt } from "../../node/address.js";
 import type { ContextEngine } from "../../node/engine.js";
 import { hasAcknowledged, hasEngineSeen, hasEngineThread, notifyEngine } from "../../node/liveness.js";
 import type { AbortSignalLike } from "../../support/like.js";
@@ -377,7 +378,7 @@ function windowAt({ pointer }: Pick<Block, "pointer">, number: number): number {
 
 /** Pointer to the task slot of an endpoint's ordinal. */
 export function slotOf(map: MemoryMap, ordinal: number): number {
-  return taskSlot(map, Math.floor(ordinal / map.contexts));
+  return taskSlot(map, taskAt(map, ordinal));
 }
 
 /** A region of pamir's own; undefined: there is no memory for it now. */

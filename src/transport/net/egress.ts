@@ -1,5 +1,6 @@
 // What the contexts of a task say to others: the records of their lanes, taken out of the blocks of the others in this memory,
 // and posted: those that were committed since, in one letter for each pair of contexts. WINDOW bytes may be on their way for a pair; then its lane is not read until some are given back.
+
 import {
   ADVANCE_EVENTS_MASK,
   CONTEXT_EVENTS_OFFSET,
@@ -9,6 +10,7 @@ import {
 } from "../../../assembly/layout.js";
 import type { Kernel, Memory } from "../../kernel/kernel.js";
 import { contextBlock, isClosed, type MemoryMap } from "../../memory/map.js";
+import { endpointCount, taskAt } from "../../node/address.js";
 import type { Courier } from "./frames.js";
 import { isSwitch, PREFIX_BYTES, recordBytes, WINDOW } from "./records.js";
 
@@ -49,7 +51,7 @@ export class Departures {
     this.#memory = memory;
     this.#map = map;
     this.#task = task;
-    this.#endpoints = map.tasks * map.contexts;
+    this.#endpoints = endpointCount(map);
     this.#courier = courier;
     this.#hasEnded = hasEnded;
     this.#wake = wake;
@@ -192,7 +194,7 @@ export class Departures {
   }
 
   #taskOf(ordinal: number): number {
-    return Math.floor(ordinal / this.#map.contexts);
+    return taskAt(this.#map, ordinal);
   }
 
   #word(pointer: number): number {

@@ -1,8 +1,10 @@
 // What other tasks have said: records that come are written into the lanes that stand for theirs in this memory. What has no
 // room waits, bounded: its sender has a window, and is told what has gone into lanes.
+
 import { KIND_MORE, KIND_RTS, KIND_SWITCH, LANE_BYTES_GROWN } from "../../../assembly/layout.js";
 import type { Kernel, Memory } from "../../kernel/kernel.js";
 import type { MemoryMap } from "../../memory/map.js";
+import { endpointCount } from "../../node/address.js";
 import { LANE_NO_MEMORY, LANE_READY, ShmLanes } from "../shm/lanes.js";
 import type { Courier } from "./frames.js";
 import { begun, isOver, type LaneRecord, NO_REST, type Rest, recordsIn, WINDOW } from "./records.js";
@@ -55,7 +57,7 @@ export class Arrivals {
     this.#kernel = kernel;
     this.#memory = memory;
     this.#map = map;
-    this.#endpoints = map.tasks * map.contexts;
+    this.#endpoints = endpointCount(map);
     // A window, and what two lanes hold: in one batch, and when a context closes.
     this.#waitingMax = WINDOW + 2 * Math.max(map.laneBytes, LANE_BYTES_GROWN);
     this.#courier = courier;

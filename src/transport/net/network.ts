@@ -5,6 +5,7 @@
 //
 // A line is bounded by what relays let be under way (departures.ts: a window for each pair; errands.ts: a slice for each FIFO;
 // chains.ts: depth + 1 portions for each transfer).
+
 import {
   DESCRIPTOR_WORDS,
   SEGMENT_ANSWER,
@@ -22,7 +23,8 @@ import {
   SEGMENT_TARGET_OFFSET,
 } from "../../../assembly/layout.js";
 import type { Memory } from "../../kernel/kernel.js";
-import type { MemoryMap } from "../../memory/map.js";
+import { type MemoryMap, ordinalOf } from "../../memory/map.js";
+import { taskAt } from "../../node/address.js";
 import { Queue } from "../../support/queue.js";
 import type { Courier, Hear, Letter } from "./frames.js";
 import { CHAIN_WORDS_MAX } from "./remote-rendezvous.js";
@@ -158,10 +160,9 @@ export class Network implements Courier {
     this.#probeAt.forEach((at, task) => {
       if (at <= now) {
         // From where to where does not matter; the endpoints must be theirs.
-        const { contexts } = this.#map;
         this.#push(task, {
-          from: this.#task * contexts,
-          to: task * contexts,
+          from: ordinalOf(this.#map, this.#task, 0),
+          to: ordinalOf(this.#map, task, 0),
           kind: SEGMENT_PROBE,
           head: NO_BYTES,
           data: NO_BYTES,
@@ -212,7 +213,7 @@ export class Network implements Courier {
   }
 
   #taskOf(ordinal: number): number {
-    return Math.floor(ordinal / this.#map.contexts);
+    return taskAt(this.#map, ordinal);
   }
 
   /** A segment has come, behind those of its pair; its bytes are somebody else's when this returns. */

@@ -1,4 +1,6 @@
 // Letters through the ports of channels: one each way between two tasks, made when there is something to say.
+import type { MemoryMap } from "../../memory/map.js";
+import { taskAt } from "../../node/address.js";
 import type { Courier, Hear, Letter } from "./frames.js";
 
 /** Longer letters are handed over, not copied: 64 bytes 5.3 and 4.7 µs, 1 KiB 6 both, 16 KiB 5.7 and 27 (Chromium 156). */
@@ -14,7 +16,7 @@ export class Ports implements Courier {
   hear: Hear = () => false;
   /** By the thread that launched the job. */
   readonly failureDetection = true;
-  readonly #contexts: number;
+  readonly #map: Pick<MemoryMap, "contexts">;
   readonly #connect: (task: number, port: MessagePort) => void;
   readonly #outgoing = new Map<number, MessagePort>();
   readonly #incoming = new Map<number, MessagePort>();
@@ -23,8 +25,8 @@ export class Ports implements Courier {
    * @param contexts of each task
    * @param connect brings the other end of a channel to another task's `accept()`
    */
-  constructor(contexts: number, connect: (task: number, port: MessagePort) => void) {
-    this.#contexts = contexts;
+  constructor(map: Pick<MemoryMap, "contexts">, connect: (task: number, port: MessagePort) => void) {
+    this.#map = map;
     this.#connect = connect;
   }
 
@@ -39,7 +41,7 @@ export class Ports implements Courier {
   }
 
   post(from: number, to: number, letter: Letter): void {
-    const task = Math.floor(to / this.#contexts);
+    const task = taskAt(this.#map, to);
     // What answers goes the way that the question came.
     const back = "credit" in letter || "answer" in letter ? this.#incoming.get(task) : undefined;
     const bytes = "records" in letter ? letter.records : "data" in letter ? letter.data : undefined;

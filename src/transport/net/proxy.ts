@@ -9,6 +9,7 @@
 // A pair that is held back holds up no other. What goes by injection FIFOs is in errands.ts, and by windows in chains.ts.
 //
 // What comes may be wrong (a network is not trusted): a letter that is, is dropped and told of to the courier.
+
 import {
   INJECTION_STAGED_OFFSET,
   OPEN_BUSY,
@@ -17,7 +18,8 @@ import {
   TRANSFER_LATER,
 } from "../../../assembly/layout.js";
 import type { Kernel, Memory } from "../../kernel/kernel.js";
-import { contextBlock, type MemoryMap } from "../../memory/map.js";
+import { contextBlock, type MemoryMap, ordinalOf } from "../../memory/map.js";
+import { endpointCount, taskAt } from "../../node/address.js";
 import type { Desk } from "./bounce.js";
 import { Departures } from "./egress.js";
 import type { Courier, Letter } from "./frames.js";
@@ -57,7 +59,7 @@ export class Relay {
     this.#inner = inner;
     this.#map = map;
     this.task = task;
-    this.#endpoints = map.tasks * map.contexts;
+    this.#endpoints = endpointCount(map);
     this.#host = host;
     this.#courier = courier;
     courier.hear = (from, to, letter) => this.#hear(from, to, letter);
@@ -81,7 +83,7 @@ export class Relay {
       if (!this.#closed) arrivals.deliver();
     };
     const isHere = (ordinal: number): boolean => this.#taskOf(ordinal) === task;
-    const ordinalOf = (context: number): number => (context - map.contextsBase) / map.contextSize;
+    const ordinalIn = (context: number): number => (context - map.contextsBase) / map.contextSize;
     this.kernel = {
       ...callable(inner),
       laneSendWords: (lane, bytes, meta, a, b) => {
@@ -131,8 +133,8 @@ export class Relay {
         if (isHere(origin)) return inner.chainNotice(job, index, generation, offset, own, origin, result);
         return chains.notice([index, generation, offset, own], origin, result);
       },
-      chainRun: (job, context, most) => inner.chainRun(job, context, most) + chains.run(ordinalOf(context), most),
-      chainLeft: (context) => inner.chainLeft(context) || Number(chains.hasWork(ordinalOf(context))),
+      chainRun: (job, context, most) => inner.chainRun(job, context, most) + chains.run(ordinalIn(context), most),
+      chainLeft: (context) => inner.chainLeft(context) || Number(chains.hasWork(ordinalIn(context))),
       engineCall: (job, ordinal) => {
         if (isHere(ordinal)) inner.engineCall(job, ordinal);
         else chains.stop(ordinal);
@@ -233,9 +235,11 @@ export class Relay {
     this.#departures.close();
     // To each context that may wait for it, from each that may have spoken to it: behind all that was said.
     for (const task of this.#courier.posted) {
-      for (let pair = 0; pair < contexts ** 2; pair++) {
-        const [from, to] = [Math.floor(pair / contexts), pair % contexts];
-        this.#courier.post(this.task * contexts + from, task * contexts + to, { end: "task" });
+      for (let from = 0; from < contexts; from++) {
+        for (let to = 0; to < contexts; to++) {
+          const [origin, target] = [ordinalOf(this.#map, this.task, from), ordinalOf(this.#map, task, to)];
+          this.#courier.post(origin, target, { end: "task" });
+        }
       }
     }
     this.#courier.leave();
@@ -243,7 +247,7 @@ export class Relay {
   }
 
   #taskOf(ordinal: number): number {
-    return Math.floor(ordinal / this.#map.contexts);
+    return taskAt(this.#map, ordinal);
   }
 }
 

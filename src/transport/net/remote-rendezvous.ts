@@ -18,6 +18,7 @@
 // since `onRemote` says that all is there.
 //
 // What comes may be wrong: nothing is written but into an open window of the right peer, and the destination of that.
+
 import {
   AWAY_OVER,
   AWAY_STOPPED,
@@ -84,7 +85,8 @@ import {
   WINDOW_WRONG_OFFSET,
 } from "../../../assembly/layout.js";
 import type { Kernel, Memory } from "../../kernel/kernel.js";
-import { contextBlock, type MemoryMap } from "../../memory/map.js";
+import { contextBlock, type MemoryMap, ordinalOf } from "../../memory/map.js";
+import { taskAt } from "../../node/address.js";
 import { DESK_WINDOW_OFFSET, type Desk } from "./bounce.js";
 import type { Letter } from "./frames.js";
 import { placeIn, remoteResult } from "./regions.js";
@@ -206,7 +208,7 @@ export class Chains {
 
   /** Ordinals of this task's contexts. */
   get #own(): number[] {
-    return Array.from({ length: this.#map.contexts }, (_, context) => this.#task * this.#map.contexts + context);
+    return Array.from({ length: this.#map.contexts }, (_, context) => ordinalOf(this.#map, this.#task, context));
   }
 
   // ── Cores ─────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -240,7 +242,7 @@ export class Chains {
     descriptor[DESCRIPTOR_KIND_OFFSET >>> 2] = DESCRIPTOR_NOTICE;
     descriptor[DESCRIPTOR_BYTES_OFFSET >>> 2] = result;
     // From whichever context: what counts is whose it is.
-    const from = this.#task * this.#map.contexts;
+    const from = ordinalOf(this.#map, this.#task, 0);
     const words = Int32Array.from([...place, ...descriptor]);
     this.#post(from, origin, { chain: CHAIN_SHIP, words, data: undefined });
     this.#flush();
@@ -264,7 +266,7 @@ export class Chains {
 
   /** Names an origin's window among all that there are. */
   #keyOf(origin: number, place: readonly number[]): string {
-    return [Math.floor(origin / this.#map.contexts), ...place.map((word) => word >>> 0)].join(" ");
+    return [taskAt(this.#map, origin), ...place.map((word) => word >>> 0)].join(" ");
   }
 
   /** Target core: those of its transfers with an endpoint that it has given up are told there. */
@@ -502,7 +504,7 @@ export class Chains {
     if (this.#blockOf(to, window) + first !== window) return NOWHERE;
     if (this.#get(window, WINDOW_GENERATION_OFFSET) !== own >>> 0) return CLOSED;
     const peer = this.#get(window, WINDOW_PEER_ENDPOINT_OFFSET);
-    const isPeer = Math.floor(peer / this.#map.contexts) === Math.floor(from / this.#map.contexts);
+    const isPeer = taskAt(this.#map, peer) === taskAt(this.#map, from);
     return isPeer && this.isAway(window) ? window : NOWHERE;
   }
 

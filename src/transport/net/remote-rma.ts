@@ -33,7 +33,7 @@ import {
   TRANSFER_INVALID,
 } from "../../../assembly/layout.js";
 import type { Kernel, Memory } from "../../kernel/kernel.js";
-import type { MemoryMap } from "../../memory/map.js";
+import { type MemoryMap, ordinalOf } from "../../memory/map.js";
 import { DESK_SLICE_OFFSET, type Desk } from "./bounce.js";
 import type { Letter } from "./frames.js";
 import { type Place, placeIn, remoteResult } from "./regions.js";
@@ -207,7 +207,7 @@ export class Errands {
     const ask = ++this.#asks >>> 0;
     this.#asked.set(ask, errand);
     const copy = this.#memory.words.slice(at, at + DESCRIPTOR_WORDS);
-    this.#post(origin, task * this.#map.contexts, { ask, descriptor: copy, moved, data });
+    this.#post(origin, ordinalOf(this.#map, task, 0), { ask, descriptor: copy, moved, data });
   }
 
   /** A task has answered. False: nobody has asked it that. */

@@ -22,7 +22,8 @@ import {
 import { alignUp } from "../../../assembly/seq.js";
 import type { Kernel, Memory } from "../../kernel/kernel.js";
 import { isToSpare } from "../../memory/heap.js";
-import { isClosed, type MemoryMap, taskSlot } from "../../memory/map.js";
+import { isClosed, type MemoryMap, ordinalOf, taskSlot } from "../../memory/map.js";
+import { endpointCount, taskAt } from "../../node/address.js";
 import { copyInto } from "../../support/copy.js";
 
 /** What came of an attempt to have a lane. */
@@ -70,7 +71,7 @@ export class ShmLanes {
   /** @param reclaim gives back what this task has closed and nobody is at any more */
   constructor(kernel: Kernel, memory: Memory, map: MemoryMap, origin: number, reclaim = () => {}) {
     this.#reclaim = reclaim;
-    this.open = new Uint32Array(map.tasks * map.contexts);
+    this.open = new Uint32Array(endpointCount(map));
     this.#kernel = kernel;
     this.#words = memory.words;
     this.#bytes = memory.bytes;
@@ -140,14 +141,9 @@ export class ShmLanes {
     return (this.#words[(lane + LANE_FULLS_OFFSET) >>> 2] as number) >= FULLS_MAX;
   }
 
-  /** Contexts of each task. */
-  get contexts(): number {
-    return this.#map.contexts;
-  }
-
   /** Whether an endpoint has ended, by its ordinal: it was closed, or its task has closed its client, or died. */
   hasEnded(target: number): boolean {
-    const task = Math.floor(target / this.#map.contexts);
+    const task = taskAt(this.#map, target);
     const isOver = this.#kernel.loadWord(taskSlot(this.#map, task) + TASK_STATE_OFFSET) >= TASK_CLOSED;
     return isOver || isClosed(this.#kernel, this.#map, target);
   }
@@ -227,7 +223,7 @@ export class ShmLanes {
   reclaim(target: number): void {
     const { job, contexts } = this.#map;
     this.open[target] = 0;
-    const first = this.origin - (this.origin % contexts);
+    const first = ordinalOf(this.#map, taskAt(this.#map, this.origin), 0);
     for (let origin = first; origin < first + contexts; origin++) {
       if (origin === this.origin || isClosed(this.#kernel, this.#map, origin))
         this.#kernel.laneReclaim(job, origin, target);
