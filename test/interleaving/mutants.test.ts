@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs";
 import { expect, it } from "vitest";
 import { byEffort, sample } from "../support/effort.js";
-import { Explorer } from "./explore.js";
+import { Explorer, TOUCHING } from "./explore.js";
 import { changed, compiled, MUTANTS, misplaced, SCENARIOS_OF } from "./mutants.js";
 import { deepTasks, normalTasks, quickTasks, wideTasks } from "./plan.js";
 
@@ -16,6 +16,11 @@ it("without a mutant the sources give the module that ships, byte for byte", asy
 
 it("each mutant has its place in the sources", () => {
   expect(misplaced()).toEqual([]);
+});
+
+it("each mutant of src/ is in a source that the explorer instruments", () => {
+  const files = MUTANTS.map(({ file }) => file).filter((file) => file.startsWith("src/"));
+  expect(files.filter((file) => !TOUCHING.test(file))).toEqual([]);
 });
 
 /** In this run: in test:deep all of them. */
