@@ -1,5 +1,5 @@
 // The origin's side of active messages: what a caller may hand over, and the direct path for what has room at once.
-// Everything else is a matter of one target: see target.ts.
+// Everything else is a matter of one target: see peer.ts.
 import {
   BUFFER_PAYLOAD_MIN,
   DISPATCH_ID_CALL,

@@ -15,7 +15,7 @@ export type Letter =
     }
   | { readonly answer: number; readonly result: number; readonly data: Uint8Array | undefined }
   /**
-   * Of a self-pacing transfer: see chains.ts. `chain` is CHAIN_…; of `words`, the first four name the receiver's window, the
+   * Of a self-pacing transfer: see remote-rendezvous.ts. `chain` is CHAIN_…; of `words`, the first four name the receiver's window, the
    * others are what that letter says.
    */
   | { readonly chain: number; readonly words: Int32Array; readonly data: Uint8Array | undefined }

@@ -3,8 +3,8 @@
 //
 //   post() ─► line of a node ─► segments ─► sessions ══ wire ══ sessions ─► streams ─► letter of a pair ─► hear()
 //
-// A line is bounded by what relays let be under way (departures.ts: a window for each pair; errands.ts: a slice for each FIFO;
-// chains.ts: depth + 1 portions for each transfer).
+// A line is bounded by what relays let be under way (egress.ts: a window for each pair; remote-rma.ts: a slice for each FIFO;
+// remote-rendezvous.ts: depth + 1 portions for each transfer).
 
 import {
   DESCRIPTOR_WORDS,

@@ -5,8 +5,8 @@
 //   context 0.0 ─► lane ─► block of 1.0 ─► relay ══ courier: records ══► relay ─► lane ─► block of 1.0 ─► context 1.0
 //   injection FIFO of 0.0 ──────────────► relay ══ courier: descriptor ► relay ─► performs it on a region of task 1
 //
-// Records go as they are: those that were committed since, in one letter for each pair of contexts (departures.ts, arrivals.ts).
-// A pair that is held back holds up no other. What goes by injection FIFOs is in errands.ts, and by windows in chains.ts.
+// Records go as they are: those that were committed since, in one letter for each pair of contexts (egress.ts, ingress.ts).
+// A pair that is held back holds up no other. What goes by injection FIFOs is in remote-rma.ts, and by windows in remote-rendezvous.ts.
 //
 // What comes may be wrong (a network is not trusted): a letter that is, is dropped and told of to the courier.
 
