@@ -23,10 +23,11 @@ export interface ReceiveOptions extends Pacing {
 
 const RECEIVE_KEYS: Keys<ReceiveOptions> = { fragment: true, depth: true, signal: true };
 
+/** Bytes of a fragment, and fragments that are asked for at a time, where nothing else is said. */
 export const FRAGMENT_BYTES = 262144;
+export const DEPTH = 2;
 const FRAGMENT_BYTES_MIN = 64;
 const FRAGMENT_BYTES_MAX = 2 ** 30;
-export const DEPTH = 2;
 
 /** @throws PAMIR_INVAL */
 export function checkReceive(options: ReceiveOptions): void {

@@ -2,8 +2,10 @@
 import { contextOf, type Endpoint, endpointOf, taskOf } from "../core/endpoint.js";
 import { type MemoryMap, ordinalOf } from "../memory/map.js";
 
-/** What of the map addresses depend on. */
-type Shape = Pick<MemoryMap, "tasks" | "contexts">;
+/** How many contexts each task has. */
+export type PerTask = Pick<MemoryMap, "contexts">;
+/** And how many tasks there are. */
+type Shape = PerTask & Pick<MemoryMap, "tasks">;
 
 /** How many endpoints the node has a place for. */
 export function endpointCount({ tasks, contexts }: Shape): number {
@@ -11,22 +13,22 @@ export function endpointCount({ tasks, contexts }: Shape): number {
 }
 
 /** The ordinal of an endpoint. */
-export function ordinalAt(shape: Pick<Shape, "contexts">, endpoint: Endpoint): number {
+export function ordinalAt(shape: PerTask, endpoint: Endpoint): number {
   return ordinalOf(shape, taskOf(endpoint), contextOf(endpoint));
 }
 
 /** The task of an ordinal. */
-export function taskAt({ contexts }: Pick<Shape, "contexts">, ordinal: number): number {
+export function taskAt({ contexts }: PerTask, ordinal: number): number {
   return Math.floor(ordinal / contexts);
 }
 
 /** The context of an ordinal, by its number in its task. */
-export function contextAt({ contexts }: Pick<Shape, "contexts">, ordinal: number): number {
+export function contextAt({ contexts }: PerTask, ordinal: number): number {
   return ordinal % contexts;
 }
 
 /** The endpoint of an ordinal. */
-export function endpointAt(shape: Pick<Shape, "contexts">, ordinal: number): Endpoint {
+export function endpointAt(shape: PerTask, ordinal: number): Endpoint {
   return endpointOf(taskAt(shape, ordinal), contextAt(shape, ordinal));
 }
 

@@ -51,7 +51,7 @@ export function markDead(
  */
 export function markEngineDead(kernel: Pick<Kernel, Announcing | "exchangeIf">, map: MemoryMap): void {
   const state = engineSlot(map) + TASK_STATE_OFFSET;
-  // SYNC D (dead): pairs with engineThread(), and with serve(), which does not begin then.
+  // SYNC D (dead): pairs with hasEngineThread(), and with serve(), which does not begin then.
   if (kernel.exchangeIf(state, TASK_ABSENT, TASK_CLOSED) === TASK_UP) kernel.storeWord(state, TASK_DEAD);
   notifyTasks(kernel, map);
 }

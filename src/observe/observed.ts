@@ -21,21 +21,19 @@ import { contextOf, type Endpoint, nameOf } from "../core/endpoint.js";
 import type { Message } from "../core/message.js";
 import { type Callback, type Result, SUCCESS } from "../core/result.js";
 import { WorkQueue } from "../core/work.js";
-import { ordinalAt } from "../node/address.js";
+import { ordinalAt, type PerTask } from "../node/address.js";
 import type { Tracer } from "../node/tracer.js";
 import { Receiver, type Taken } from "../protocol/eager/receiver.js";
 import { Sender, type SendParameters } from "../protocol/eager/sender.js";
 import { type PutParameters, Rma, type RmwParameters } from "../protocol/rma/rma.js";
 import type { Debug } from "./debug.js";
 
-type Shape = Parameters<typeof ordinalAt>[0];
-
 /** Counters by endpoint and dispatch id. */
 class Counts {
   readonly #counts: (Uint32Array | undefined)[] = [];
-  readonly #shape: Shape;
+  readonly #shape: PerTask;
 
-  constructor(shape: Shape) {
+  constructor(shape: PerTask) {
     this.#shape = shape;
   }
 
@@ -70,7 +68,7 @@ export class Trail {
   call = -1;
   #fences = 0;
 
-  constructor(tracer: Tracer, own: Endpoint, shape: Shape) {
+  constructor(tracer: Tracer, own: Endpoint, shape: PerTask) {
     this.tracer = tracer;
     this.context = contextOf(own);
     this.#sent = new Counts(shape);

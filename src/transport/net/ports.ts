@@ -1,6 +1,5 @@
 // Letters through the ports of channels: one each way between two tasks, made when there is something to say.
-import type { MemoryMap } from "../../memory/map.js";
-import { taskAt } from "../../node/address.js";
+import { type PerTask, taskAt } from "../../node/address.js";
 import type { Courier, Hear, Letter } from "./frames.js";
 
 /** Longer letters are handed over, not copied: 64 bytes 5.3 and 4.7 µs, 1 KiB 6 both, 16 KiB 5.7 and 27 (Chromium 156). */
@@ -16,7 +15,7 @@ export class Ports implements Courier {
   hear: Hear = () => false;
   /** By the thread that launched the job. */
   readonly failureDetection = true;
-  readonly #map: Pick<MemoryMap, "contexts">;
+  readonly #map: PerTask;
   readonly #connect: (task: number, port: MessagePort) => void;
   readonly #outgoing = new Map<number, MessagePort>();
   readonly #incoming = new Map<number, MessagePort>();
@@ -25,7 +24,7 @@ export class Ports implements Courier {
    * @param contexts of each task
    * @param connect brings the other end of a channel to another task's `accept()`
    */
-  constructor(map: Pick<MemoryMap, "contexts">, connect: (task: number, port: MessagePort) => void) {
+  constructor(map: PerTask, connect: (task: number, port: MessagePort) => void) {
     this.#map = map;
     this.#connect = connect;
   }
