@@ -6,8 +6,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
+import { conduct, ONCE, type Patience } from "../../src/cli/perf/conduct.js";
 import { within } from "../../src/cli/perf/peers.js";
-import { TESTS } from "../../src/cli/perf/plan.js";
+import { type Handoff, type System, TESTS } from "../../src/cli/perf/plan.js";
 import { parseList } from "../../src/cli/perf/processors.js";
 import { jsonOf, type Report, textOf } from "../../src/cli/perf/report.js";
 import { byEffort, sample } from "../support/effort.js";
@@ -44,6 +45,39 @@ describe("a run that does not end", () => {
   it("one that ends in time gives its result, one that fails its error", async () => {
     expect(await within(1e6, Promise.resolve(7), () => {})).toBe(7);
     await expect(within(1e6, Promise.reject(new Error("why")), () => {})).rejects.toThrow("why");
+  });
+});
+
+describe("a machine on which one hand-off of all was lucky", () => {
+  /** How often one system was measured, of whose runs two are asked for. */
+  async function runsWith(patience: Patience): Promise<{ measured: number; repeated: number }> {
+    let measured = 0;
+    let handoffs = 0;
+    const system: System = {
+      name: "counted",
+      what: "",
+      does: () => true,
+      prepare: () => ({
+        run: async () => {
+          measured++;
+          return { p50_ns: 1 };
+        },
+      }),
+    };
+    const handoff: Handoff = { run: async () => ({ p50_ns: handoffs++ === 0 ? 72 : 256 }), by: "wasm" };
+    const tests = TESTS.filter(({ name }) => name === "am_lat");
+    const options = { tests, systems: [system], bytes: [], runs: 2, json: false, quick: false, goals: false };
+    const { repeated } = await conduct(options, () => {}, patience, handoff);
+    return { measured, repeated };
+  }
+
+  it("each run is measured once by pamir run, which does not wait for another such moment", async () => {
+    expect(await runsWith(ONCE)).toEqual({ measured: 2, repeated: 0 });
+  });
+
+  it("each run is repeated as often as was asked for, and no more", async () => {
+    expect(await runsWith({ repeatsOfRun: 3, repeats: 60, looks: 1 })).toEqual({ measured: 8, repeated: 6 });
+    expect(await runsWith({ repeatsOfRun: 3, repeats: 4, looks: 1 })).toEqual({ measured: 6, repeated: 4 });
   });
 });
 

@@ -5,7 +5,7 @@ import { runInNewContext } from "node:vm";
 import type { Native } from "./native.js";
 import type { PerfOptions } from "./options.js";
 import type { Order } from "./peers.js";
-import { prepareHandoff, type System, type Test } from "./plan.js";
+import { type Handoff, prepareHandoff, type System, type Test } from "./plan.js";
 import { choosePair } from "./processors.js";
 import type { Figures } from "./work.js";
 
@@ -37,11 +37,20 @@ export interface Outcome {
 export const PAIR_SPREAD = 1.15;
 /** A hand-off this much above the best of all makes a run void. */
 const BEST_SPREAD = 1.3;
-const REPEATS_MAX = 3;
-/** Repeats of all runs together: on a machine that stays busy it has to end. */
-const REPEATS_TOTAL = 60;
-/** Looks at whether the machine is well again, over all runs: about half a minute. */
-const LOOKS_MAX = 200;
+
+/** How long an unsteady machine is waited for. */
+export interface Patience {
+  /** Repeats of one run, and of all runs together: on a machine that stays busy it has to end. */
+  readonly repeatsOfRun: number;
+  readonly repeats: number;
+  /** Looks at whether the machine is well again, over all runs: 200 are about half a minute. */
+  readonly looks: number;
+}
+
+const PATIENT: Patience = { repeatsOfRun: 3, repeats: 60, looks: 200 };
+/** Runs each once, whatever the machine does: for numbers that nobody compares. */
+export const ONCE: Patience = { repeatsOfRun: 0, repeats: 0, looks: 0 };
+
 const HANDOFF_SECONDS = 0.05;
 const QUICK_SECONDS = 0.01;
 /** So many that a collection of garbage in ten million messages would be seen. */
@@ -63,9 +72,8 @@ class Bracket {
   #patience: number;
   #last: number | undefined;
 
-  constructor(cpus: readonly number[], seconds: number, patience: number) {
-    this.#patience = patience;
-    const handoff = prepareHandoff();
+  constructor(handoff: Handoff, cpus: readonly number[], seconds: number, looks: number) {
+    this.#patience = looks;
     this.by = handoff.by;
     this.#measure = async () => {
       const order: Order = { test: "am_lat", bytes: 4, seconds, leastMessages: 0, cpus };
@@ -101,10 +109,16 @@ class Bracket {
   }
 }
 
-export async function conduct(options: PerfOptions, progress: (text: string) => void): Promise<Outcome> {
+/** Measures what the options ask for; a quick run has no patience, and neither needs one whose numbers nobody compares. */
+export async function conduct(
+  options: PerfOptions,
+  progress: (text: string) => void,
+  patience: Patience = options.quick ? ONCE : PATIENT,
+  handoff: Handoff = prepareHandoff(),
+): Promise<Outcome> {
   const { quick } = options;
   const cpus = choosePair();
-  const bracket = new Bracket(cpus, quick ? QUICK_SECONDS : HANDOFF_SECONDS, quick ? 0 : LOOKS_MAX);
+  const bracket = new Bracket(handoff, cpus, quick ? QUICK_SECONDS : HANDOFF_SECONDS, patience.looks);
   const prepared = new Map<string, Native>();
   const skipped = new Map<string, { system: string; reason: string; failed?: boolean }>();
   const cells: Cell[] = [];
@@ -131,7 +145,7 @@ export async function conduct(options: PerfOptions, progress: (text: string) => 
             let result = await bracket.around(() => native.run(order));
             for (
               let repeat = 0;
-              !result.steady && !quick && repeat < REPEATS_MAX && repeated < REPEATS_TOTAL;
+              !result.steady && repeat < patience.repeatsOfRun && repeated < patience.repeats;
               repeat++
             ) {
               repeated++;

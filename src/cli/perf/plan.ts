@@ -120,8 +120,13 @@ function peer(name: string, what: string): System {
   };
 }
 
+export interface Handoff {
+  readonly run: Runner;
+  readonly by: "C" | "wasm";
+}
+
 /** The hand-off in C, or without a compiler in bare wasm. */
-export function prepareHandoff(): { readonly run: Runner; readonly by: "C" | "wasm" } {
+export function prepareHandoff(): Handoff {
   const native = nativeC("handoff");
   if ("run" in native) return { run: native.run, by: "C" };
   return { run: (order) => runPeer("handoff", order), by: "wasm" };
