@@ -501,8 +501,8 @@ export class Context {
    * Calls `onRoom` in an `advance()` once a message of `bytes` would be accepted, with SUCCESS, with SHUTDOWN if the target
    * ends, or with ENOMEM if there is no memory for its lane. Behind a send that was refused with EAGAIN because as many
    * payloads are offered to the target as may be, once one more may be. Behind one that was refused for want of memory, or of
-   * a place in the pending queue, once there is the one or the other. Without a callback, returns a promise of the same, and
-   * advances meanwhile.
+   * a place in the pending queue, once there is the one or the other: however long others keep that memory, where `bytes` is
+   * more than RECV_IMMEDIATE_MAX. Without a callback, returns a promise of the same, and advances meanwhile.
    * @param bytes header, padded to 8, and payload
    * @throws PAMIR_INVAL; the promise as progress(), PAMIR_SHUTDOWN and PAMIR_NO_MEMORY
    */

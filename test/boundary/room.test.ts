@@ -4,7 +4,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import { TASK_SLEEPS_OFFSET } from "../../assembly/layout.js";
 import type { MemRegion } from "../../src/core/region.js";
-import { EAGAIN, type Result, SUCCESS } from "../../src/core/result.js";
+import { EAGAIN, ENOMEM, type Result, SUCCESS } from "../../src/core/result.js";
 import type { KernelName } from "../../src/kernel/kernel.js";
 import { selectKernel } from "../../src/kernel/select.js";
 import { type Limits, taskSlot } from "../../src/memory/map.js";
@@ -112,6 +112,25 @@ describe.each(["wasm", "ts"] as const)("whenRoom() behind a large send that was 
     expect(told).toEqual([SUCCESS, SUCCESS, SUCCESS]);
     close();
   });
+
+  it.each([true, false])(
+    "tells of ENOMEM for what a larger lane alone takes, as its send does; queued: %s",
+    async (queue) => {
+      const rig = shared(kernel);
+      const { target, other, turn, send, told, whenRoom, close } = rig;
+      const regions = fillHeap(rig);
+      await turn(target, other);
+      expect(send(target, LARGE, queue)).toBe(EAGAIN);
+      // Memory for LARGE may never come, and nobody waits for that here.
+      whenRoom(10 * KIB);
+      whenRoom(100);
+      await turn(target, other);
+      expect(told).toEqual([ENOMEM, SUCCESS]);
+      expect(send(target, 10 * KIB, queue)).toBe(ENOMEM);
+      for (const region of regions) region.close();
+      close();
+    },
+  );
 
   it("sleeps while it waits, and is told of memory that another task frees", async () => {
     const rig = shared(kernel);

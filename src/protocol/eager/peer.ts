@@ -238,7 +238,9 @@ export class Target {
     }
     if (!this.isBusy) this.#outbox.busy++;
     const isOffer = this.#isOfferRefused && !this.#mayOffer;
-    this.#wishes.push({ bytes, onRoom, cookie, isOffer, held: this.#heldRefused });
+    // What goes as one record is never refused for want of a buffer: its send tells ENOMEM where no lane takes it.
+    const isRecord = bytes <= RECV_IMMEDIATE_MAX && this.#heldRefused === Number.POSITIVE_INFINITY;
+    this.#wishes.push({ bytes, onRoom, cookie, isOffer, held: isRecord ? -1 : this.#heldRefused });
     this.#isOfferRefused = false;
     this.#heldRefused = -1;
     if (!isOffer) this.#want(bytes);
