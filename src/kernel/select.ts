@@ -1,6 +1,6 @@
 // Which kernels a task runs: the wasm module, unless the job asks for the twin or the host forbids wasm.
 import { type Kernel, type KernelName, type Memory, memoryOf } from "./kernel.js";
-import { twinKernel } from "./twin/index.js";
+import { twinEngineKernel, twinKernel } from "./twin/index.js";
 import { wasmKernel, wasmModule } from "./wasm.js";
 
 /** A job's memory as it is sent to workers: a wasm memory, or a plain buffer where there is no wasm. */
@@ -19,6 +19,20 @@ export function wasmAllowed(): boolean {
 /** Views over a job's memory. */
 export function openMemory(shared: SharedMemory): Memory {
   return memoryOf("buffer" in shared ? (shared.buffer as unknown as SharedArrayBuffer) : shared);
+}
+
+/** The functions of the kernels that an engine thread calls. */
+export type EngineKernel = ReturnType<typeof twinEngineKernel>;
+
+/** The engine's kernels over a job's memory: the twin's where there is no module. */
+export function selectEngineKernel(
+  shared: SharedMemory,
+  memory: Memory,
+  module: WebAssembly.Module | undefined,
+): EngineKernel {
+  if (module === undefined) return twinEngineKernel(memory);
+  const { exports } = new WebAssembly.Instance(module, { env: { memory: shared as WebAssembly.Memory } });
+  return exports as unknown as EngineKernel;
 }
 
 /** The kernels over a job's memory. */

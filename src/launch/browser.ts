@@ -4,8 +4,8 @@ import { TASK_CLOSED, TASK_STATE_OFFSET } from "../../assembly/layout.js";
 import { PamiError, show } from "../core/error.js";
 import type { TaskErrors } from "../core/task-errors.js";
 import { engineSource } from "../generated/engine.js";
+import { sharedAtomics } from "../kernel/atomics.js";
 import type { Memory } from "../kernel/kernel.js";
-import { twinSync } from "../kernel/twin/sync.js";
 import { type MemoryMap, taskSlot } from "../memory/map.js";
 import { interruptTask, markDead, markEngineDead } from "../node/liveness.js";
 import { after } from "../support/host.js";
@@ -107,7 +107,7 @@ export function startBrowserMonitor(
   engine?: EngineSetup,
   errors: TaskErrors | undefined = relayed?.errors,
 ): Monitor & { connect: Connect; leave: () => void } {
-  const sync = twinSync(memory);
+  const sync = sharedAtomics(memory);
   const running = new Map<number, Worker | MessagePort>();
   const locks = new Map<number, string>();
   /** Those of them whose worker is somebody else's. */

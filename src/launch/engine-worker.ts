@@ -2,8 +2,7 @@
 // string, so that no bundler can lose its file; by the monitor in Node, in a browser by the thread that launched the job.
 
 import { type Memory, memoryOf } from "../kernel/kernel.js";
-import type { SharedMemory } from "../kernel/select.js";
-import { twinEngineKernel } from "../kernel/twin/index.js";
+import { type SharedMemory, selectEngineKernel } from "../kernel/select.js";
 import { serve } from "../node/serve.js";
 import { nodeModule } from "../support/host.js";
 
@@ -18,12 +17,7 @@ export interface EngineSetup {
 
 function start({ shared, module, job }: EngineSetup): void {
   const memory: Memory = memoryOf(("buffer" in shared ? shared.buffer : shared) as SharedArrayBuffer);
-  const kernel =
-    module === undefined
-      ? twinEngineKernel(memory)
-      : (new WebAssembly.Instance(module, { env: { memory: shared as WebAssembly.Memory } })
-          .exports as unknown as ReturnType<typeof twinEngineKernel>);
-  serve(kernel, memory, job);
+  serve(selectEngineKernel(shared, memory, module), memory, job);
 }
 
 const threads = nodeModule("worker_threads");

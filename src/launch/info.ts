@@ -16,8 +16,8 @@ import {
 } from "../../assembly/layout.js";
 import { LAYOUT_HASH } from "../../assembly/layout-hash.js";
 import { VERSION } from "../generated/version.js";
+import { hasWaitAsync } from "../kernel/atomics.js";
 import { wasmAllowed } from "../kernel/select.js";
-import { hasWaitAsync } from "../kernel/twin/sync.js";
 import { wasmBytes } from "../kernel/wasm.js";
 import { MEMORY_BYTES_MAX, memoryMap } from "../memory/map.js";
 import { socketFolder } from "../observe/visible.js";

@@ -3,9 +3,9 @@
 // that somebody else has started holds one end of a channel: the other end, here, is closed when that worker is gone.
 import { TASK_ABSENT, TASK_CLOSED, TASK_STATE_OFFSET } from "../../assembly/layout.js";
 import { TaskErrors } from "../core/task-errors.js";
+import { sharedAtomics } from "../kernel/atomics.js";
 import { memoryOf } from "../kernel/kernel.js";
 import type { SharedMemory } from "../kernel/select.js";
-import { twinSync } from "../kernel/twin/sync.js";
 import { readMap, taskSlot } from "../memory/map.js";
 import { interruptTask, markDead, markEngineDead } from "../node/liveness.js";
 import { dumpData } from "../observe/dump.js";
@@ -56,7 +56,7 @@ const { writeSync } = nodeModule("fs") as typeof import("node:fs");
 const { orders, shared, job, program, engine, onError, errors, isJoined } = workerData as MonitorSetup;
 const memory = memoryOf((shared instanceof SharedArrayBuffer ? shared : shared.buffer) as SharedArrayBuffer);
 const map = readMap(memory, job);
-const sync = twinSync(memory);
+const sync = sharedAtomics(memory);
 const running = new Map<number, InstanceType<typeof Worker>>();
 const adopted = new Map<number, NodePort>();
 const terminated = new Set<number>();

@@ -1,6 +1,6 @@
 // For a thread that must not block, where Atomics.waitAsync is missing: a worker sleeps on the bell in its place, and
 // posts a message when it rings.
-import { doorbellSource } from "../kernel/twin/sync.js";
+import { doorbellSource } from "../kernel/atomics.js";
 
 export class Doorbell {
   readonly #worker: Worker;

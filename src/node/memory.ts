@@ -2,8 +2,7 @@
 
 import { PamiError } from "../core/error.js";
 import type { KernelName, Memory } from "../kernel/kernel.js";
-import { openMemory, type SharedMemory } from "../kernel/select.js";
-import { twinKernel } from "../kernel/twin/index.js";
+import { openMemory, type SharedMemory, selectKernel } from "../kernel/select.js";
 import { formatMemory, type Limits, MEMORY_BYTES_MAX, type MemoryMap, memoryMap } from "../memory/map.js";
 import { hardwareThreads } from "../support/cores.js";
 
@@ -40,7 +39,7 @@ export function kernelIn({ isWasm }: Room, wanted: KernelName): KernelName {
 export function makeRoom(request: RoomRequest, wasm: boolean): Room {
   const { map, shared } = findRoom(request, wasm);
   const memory = openMemory(shared);
-  formatMemory(map, memory, twinKernel(memory), hardwareThreads());
+  formatMemory(map, memory, selectKernel("ts", shared, memory), hardwareThreads());
   return { map, shared, memory, isWasm: "buffer" in shared };
 }
 

@@ -10,8 +10,8 @@ import {
   TRACE_PARK,
   TRACE_WAKE,
 } from "../../assembly/layout.js";
+import { bellWaitAsync, hasWaitAsync } from "../kernel/atomics.js";
 import type { Kernel, Memory } from "../kernel/kernel.js";
-import { bellWaitAsync, hasWaitAsync } from "../kernel/twin/sync.js";
 import type { MemoryMap } from "../memory/map.js";
 import { taskSlot } from "../memory/map.js";
 import { type Clock, stampOf } from "../support/clock.js";

@@ -9,8 +9,8 @@ import {
   TASK_STATE_OFFSET,
   TASK_UP,
 } from "../../assembly/layout.js";
+import { popcount } from "../kernel/atomics.js";
 import type { Kernel, Memory } from "../kernel/kernel.js";
-import { popcount } from "../kernel/twin/sync.js";
 import { systemClock } from "../support/clock.js";
 import { Spins } from "./spins.js";
 

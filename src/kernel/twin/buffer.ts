@@ -1,9 +1,9 @@
 // Twin of assembly/buffer.ts: same functions, same order; the comments stand there.
 import { PAGE_SIZE, POOL_TASK_OFFSET, POOL_WANTED_OFFSET } from "../../../assembly/layout.js";
+import type { SharedAtomics } from "../atomics.js";
 import type { Memory } from "../kernel.js";
-import type { Sync } from "./sync.js";
 
-export function twinBuffer({ words }: Memory, { loadWord, ring, storeWord }: Sync) {
+export function twinBuffer({ words }: Memory, { loadWord, ring, storeWord }: SharedAtomics) {
   function bufferRelease(slot: number, state: number): void {
     const pool = slot - (slot % PAGE_SIZE);
     // SYNC A (read)

@@ -71,11 +71,11 @@ import {
   WINDOW_TO_OFFSET_OFFSET,
   WINDOW_WRONG_OFFSET,
 } from "../../../assembly/layout.js";
+import type { SharedAtomics } from "../atomics.js";
 import type { Memory } from "../kernel.js";
 import type { Due } from "./due.js";
 import type { Engine } from "./engine.js";
 import type { Region } from "./region.js";
-import type { Sync } from "./sync.js";
 
 const DESCRIPTOR_WORDS = DESCRIPTOR_SIZE >>> 2;
 
@@ -84,7 +84,13 @@ export type Chain = ReturnType<typeof twinChain>;
 /** As in assembly/chain.ts. */
 const TURN_SLOTS = 4 * WINDOW_SLOTS;
 
-export function twinChain({ words }: Memory, sync: Sync, due: Due, { regionOf, regionPlace }: Region, engine: Engine) {
+export function twinChain(
+  { words }: Memory,
+  sync: SharedAtomics,
+  due: Due,
+  { regionOf, regionPlace }: Region,
+  engine: Engine,
+) {
   const { engineCall, hasEnded, taskOf } = due;
   const { addWord, loadWord, ring, setBits, storeWord } = sync;
 

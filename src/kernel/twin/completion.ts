@@ -13,12 +13,12 @@ import {
   NONE,
 } from "../../../assembly/layout.js";
 import { alignUp } from "../../../assembly/seq.js";
+import type { SharedAtomics } from "../atomics.js";
 import type { Memory } from "../kernel.js";
-import type { Sync } from "./sync.js";
 
 export type Completion = ReturnType<typeof twinCompletion>;
 
-export function twinCompletion({ words }: Memory, { clearBits, loadWord, setBitsOf }: Sync) {
+export function twinCompletion({ words }: Memory, { clearBits, loadWord, setBitsOf }: SharedAtomics) {
   function maskBytes(slots: number): number {
     let total = 0;
     let level = slots;

@@ -8,12 +8,12 @@ import {
   TASK_SIZE,
   TASK_STATE_OFFSET,
 } from "../../../assembly/layout.js";
+import type { SharedAtomics } from "../atomics.js";
 import type { Memory } from "../kernel.js";
-import type { Sync } from "./sync.js";
 
 export type Due = ReturnType<typeof twinDue>;
 
-export function twinDue({ words }: Memory, { loadWord, ring, setBits }: Sync) {
+export function twinDue({ words }: Memory, { loadWord, ring, setBits }: SharedAtomics) {
   function taskOf(job: number, ordinal: number): number {
     const task = Math.floor((ordinal >>> 0) / (words[(job + JOB_CONTEXTS_OFFSET) >>> 2] as number));
     return ((words[(job + JOB_TASKS_BASE_OFFSET) >>> 2] as number) >>> 0) + task * TASK_SIZE;

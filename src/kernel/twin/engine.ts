@@ -50,11 +50,11 @@ import {
   TRANSFER_REMOTE_BOUNDS,
   TRANSFER_REMOTE_CLOSED,
 } from "../../../assembly/layout.js";
+import type { SharedAtomics } from "../atomics.js";
 import type { Memory } from "../kernel.js";
 import type { Completion } from "./completion.js";
 import type { Due } from "./due.js";
 import type { Region } from "./region.js";
-import type { Sync } from "./sync.js";
 
 /** copyWithin() costs 16 ns whatever the size. Up to here a loop over words is faster (192 B: as fast), … */
 const WORDS_MAX = 128;
@@ -70,7 +70,7 @@ export type Engine = ReturnType<typeof twinEngine>;
 
 export function twinEngine(
   { words, bytes }: Memory,
-  sync: Sync,
+  sync: SharedAtomics,
   { engineThread }: Due,
   regions: Region,
   completion: Completion,

@@ -16,14 +16,14 @@ import {
   OPEN_NO_MEMORY,
   PAGE_SHIFT,
 } from "../../../assembly/layout.js";
+import type { SharedAtomics } from "../atomics.js";
 import type { Memory } from "../kernel.js";
-import type { Sync } from "./sync.js";
 
 const LOCK_TRIES = 1000;
 
 export type Heap = ReturnType<typeof twinHeap>;
 
-export function twinHeap({ words }: Memory, { exchangeIf, loadWord, storeWord }: Sync) {
+export function twinHeap({ words }: Memory, { exchangeIf, loadWord, storeWord }: SharedAtomics) {
   function heapInit(job: number): void {
     storeWord(words[(job + JOB_HEAP_TABLE_OFFSET) >>> 2], words[(job + JOB_HEAP_PAGES_OFFSET) >>> 2]);
   }

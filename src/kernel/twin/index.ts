@@ -1,5 +1,6 @@
 // The twin: the kernels of assembly/ in plain, tuned TypeScript over the same bytes. Written separately, file by file
 // and function by function, so that each is the other's oracle.
+import { sharedAtomics } from "../atomics.js";
 import type { Kernel, Memory, PacketKernel } from "../kernel.js";
 import { twinBuffer } from "./buffer.js";
 import { twinChain } from "./chain.js";
@@ -13,11 +14,10 @@ import { twinReception } from "./reception.js";
 import { twinRegion } from "./region.js";
 import { twinReorder } from "./reorder.js";
 import { twinServe } from "./serve.js";
-import { twinSync } from "./sync.js";
 
 /** What the engine takes of them. */
 export function twinEngineKernel(memory: Memory) {
-  const sync = twinSync(memory);
+  const sync = sharedAtomics(memory);
   const due = twinDue(memory, sync);
   const region = twinRegion(memory, sync, due);
   const completion = twinCompletion(memory, sync);

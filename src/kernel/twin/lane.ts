@@ -48,13 +48,13 @@ import {
   RETAKE_MAX,
 } from "../../../assembly/layout.js";
 import { alignUp, seqDelta } from "../../../assembly/seq.js";
+import type { SharedAtomics } from "../atomics.js";
 import type { Memory } from "../kernel.js";
 import type { Heap } from "./heap.js";
-import type { Sync } from "./sync.js";
 
 export type Lane = ReturnType<typeof twinLane>;
 
-export function twinLane({ words, bytes }: Memory, sync: Sync, { heapAllocate, isLaneOf }: Heap) {
+export function twinLane({ words, bytes }: Memory, sync: SharedAtomics, { heapAllocate, isLaneOf }: Heap) {
   const { exchangeIf, loadWord, ring, setBits, storeWord } = sync;
 
   function copyBytes(to: number, from: number, length: number): void {

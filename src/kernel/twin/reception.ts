@@ -44,15 +44,15 @@ import {
   STREAM_PAUSE,
   TASK_NOTICE_OFFSET,
 } from "../../../assembly/layout.js";
+import type { SharedAtomics } from "../atomics.js";
 import type { Memory } from "../kernel.js";
 import type { Heap } from "./heap.js";
 import type { Lane } from "./lane.js";
-import type { Sync } from "./sync.js";
 
 /** An atomic load takes eight times as long from here as in wasm: fewer of them make the same pause. */
 const PAUSE_SHIFT = 3;
 
-export function twinReception({ words }: Memory, sync: Sync, { heapFree }: Heap, lanes: Lane) {
+export function twinReception({ words }: Memory, sync: SharedAtomics, { heapFree }: Heap, lanes: Lane) {
   const { clearBits, loadWord, setBits, storeWord } = sync;
   const { laneRelease, recordSize } = lanes;
   /** Words that others write, looked at plainly: "nothing yet" may be old, anything else is asked again atomically. */

@@ -10,13 +10,13 @@ import {
   REGION_SHIFT,
   TASK_SIZE,
 } from "../../../assembly/layout.js";
+import type { SharedAtomics } from "../atomics.js";
 import type { Memory } from "../kernel.js";
 import type { Due } from "./due.js";
-import type { Sync } from "./sync.js";
 
 export type Region = ReturnType<typeof twinRegion>;
 
-export function twinRegion({ words }: Memory, { loadWord, ring, storeWord }: Sync, { hasEnded }: Due) {
+export function twinRegion({ words }: Memory, { loadWord, ring, storeWord }: SharedAtomics, { hasEnded }: Due) {
   function entryOf(job: number, index: number): number {
     return (words[(job + JOB_REGIONS_BASE_OFFSET) >>> 2] >>> 0) + (index << REGION_SHIFT);
   }

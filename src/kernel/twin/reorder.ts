@@ -22,13 +22,13 @@ import {
   QUEUE_WINDOW_OFFSET,
 } from "../../../assembly/layout.js";
 import { seqDelta } from "../../../assembly/seq.js";
+import type { SharedAtomics } from "../atomics.js";
 import type { Memory } from "../kernel.js";
-import type { Sync } from "./sync.js";
 
 /** Words of a slot, or an entry. */
 const SHIFT = QUEUE_ENTRY_SHIFT - 2;
 
-export function twinReorder({ words }: Memory, { loadWord, storeWord }: Pick<Sync, "loadWord" | "storeWord">) {
+export function twinReorder({ words }: Memory, { loadWord, storeWord }: Pick<SharedAtomics, "loadWord" | "storeWord">) {
   /** First word of the slot at a position. */
   function slotAt(queue: number, window: number, position: number): number {
     return ((queue + QUEUE_SLOTS_OFFSET) >>> 2) + ((position & (2 * window - 1)) << SHIFT);

@@ -26,12 +26,17 @@ import {
   TASK_TURN_OFFSET,
   TASK_UP,
 } from "../../../assembly/layout.js";
+import { popcount, type SharedAtomics } from "../atomics.js";
 import type { Memory } from "../kernel.js";
 import type { Chain } from "./chain.js";
 import type { Engine } from "./engine.js";
-import { popcount, type Sync } from "./sync.js";
 
-export function twinServe({ words }: Memory, sync: Sync, { engineRunTo }: Engine, { chainLeft, chainRun }: Chain) {
+export function twinServe(
+  { words }: Memory,
+  sync: SharedAtomics,
+  { engineRunTo }: Engine,
+  { chainLeft, chainRun }: Chain,
+) {
   const { addWord, clearBits, loadWord, ring, setBits, storeWord } = sync;
 
   function get(pointer: number, offset: number): number {
