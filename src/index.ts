@@ -7,9 +7,9 @@ import {
 
 /** Largest dispatch id. */
 export const DISPATCH_ID_MAX: number = dispatchIdMax;
-/** Bytes of header (padded to 8) and payload that `sendImmediate` takes. */
+/** Largest message of `sendImmediate` in bytes: header (padded to 8) plus payload. */
 export const SEND_IMMEDIATE_MAX: number = sendImmediateMax;
-/** Bytes of header (padded to 8) and payload up to which a message arrives whole. */
+/** Largest message that always arrives whole, in bytes: header (padded to 8) plus payload. Also the limit of `reserve`. */
 export const RECV_IMMEDIATE_MAX: number = recvImmediateMax;
 
 export { type Codec, codecs, type DispatchId, dispatchId, type TypedHandler } from "./core/codec.js";

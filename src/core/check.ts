@@ -1,32 +1,32 @@
-// Checks of arguments. Each throws PAMIR_INVAL, with the value and what is allowed in its text. A list of option keys is a
-// record of its interface, so that the compiler finds an option that a list lacks.
+// Checks of arguments. Each throws PAMIR_INVAL; the text has the value and the allowed values. A list of option keys is a
+// record over its interface, so that the compiler finds an option that the list lacks.
 import type { AbortSignalLike } from "../support/like.js";
 import { PamiError, show } from "./error.js";
 
 /** The names of all options of an interface. */
 export type Keys<Options> = Readonly<Record<keyof Required<Options>, true>>;
 
-/** What a call without options gets: nothing of it is checked. */
+/** The default of options. Checks skip it. */
 export const NO_OPTIONS = Object.freeze({});
 
-/** A function. */
+/** Checks that a value is a function. */
 export function checkFunction(name: string, value: unknown): void {
   if (typeof value !== "function") throw new PamiError("PAMIR_INVAL", `${name} is ${show(value)}, not a function`);
 }
 
-/** A function, or undefined. */
+/** Checks that a value is a function or undefined. */
 export function checkCallback(name: string, value: unknown): void {
   if (value !== undefined) checkFunction(name, value);
 }
 
-/** true, false or undefined. */
+/** Checks that a value is a boolean or undefined. */
 export function checkFlag(name: string, value: unknown): void {
   if (value !== undefined && typeof value !== "boolean") {
     throw new PamiError("PAMIR_INVAL", `${name} is ${show(value)}, not a boolean`);
   }
 }
 
-/** An AbortSignal, of whatever realm, or undefined. @param call for which it is: "send()" */
+/** Checks that a value is an AbortSignal, of any realm, or undefined. @param call whose signal it is: "send()" */
 export function checkSignal(call: string, value: unknown): asserts value is AbortSignalLike | undefined {
   if (value === undefined) return;
   const signal = value as Partial<AbortSignalLike> | null;
@@ -36,7 +36,7 @@ export function checkSignal(call: string, value: unknown): asserts value is Abor
   throw new PamiError("PAMIR_INVAL", `signal of ${call} is ${show(value)}, not an AbortSignal`);
 }
 
-/** An object with parameters, or options. @param name what it is: "options of progress()" */
+/** Checks that a value is an object of parameters or options. @param name its name: "options of progress()" */
 export function checkObject(name: string, value: unknown): asserts value is object {
   const isBytes = ArrayBuffer.isView(value) || value instanceof ArrayBuffer;
   if (typeof value !== "object" || value === null || Array.isArray(value) || isBytes) {
@@ -44,7 +44,7 @@ export function checkObject(name: string, value: unknown): asserts value is obje
   }
 }
 
-/** An object that has no other keys than these. @param name what it is: "options of progress()" */
+/** Checks that a value is an object without other keys. @param name its name: "options of progress()" */
 export function checkKeys(name: string, value: unknown, keys: Readonly<Record<string, true>>): void {
   if (value === NO_OPTIONS) return;
   checkObject(name, value);
@@ -55,7 +55,7 @@ export function checkKeys(name: string, value: unknown, keys: Readonly<Record<st
   }
 }
 
-/** A codec. @param name what it is: "request of a dispatch id" */
+/** Checks that a value is a codec. @param name its name: "request of a dispatch id" */
 export function checkCodec(name: string, value: unknown): void {
   const { encode, decode } = (value ?? {}) as { encode?: unknown; decode?: unknown };
   if (typeof encode !== "function" || typeof decode !== "function") {

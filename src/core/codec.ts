@@ -1,5 +1,5 @@
-// From values to bytes and back, for calls and streams. A codec is any object with these two functions, so those of
-// well-kept libraries fit as they are: `import * as msgpack from "@msgpack/msgpack"`, `cbor-x`, `msgpackr`.
+// Codecs turn values into bytes and back, for calls and streams. A codec is any object with encode() and decode(), so
+// existing libraries fit: `import * as msgpack from "@msgpack/msgpack"`, `cbor-x`, `msgpackr`.
 import { DISPATCH_ID_MAX } from "../../assembly/layout.js";
 import { decodeText, encodeText } from "../support/text.js";
 import { checkCodec } from "./check.js";
@@ -10,19 +10,19 @@ import { SUCCESS } from "./result.js";
 
 /** Turns values into bytes and back. */
 export interface Codec<T> {
-  /** The bytes are pamir's until they are sent. */
+  /** Encodes a value. The bytes belong to pamir until they are sent. */
   encode(value: T): Uint8Array;
-  /** The bytes are the codec's own: ordinary memory, nobody else's. */
+  /** Decodes bytes. They lie in ordinary memory and belong to the codec. */
   decode(bytes: Uint8Array): T;
 }
 
-/** Codecs that need no library. */
+/** Codecs without a library. */
 export const codecs = {
-  /** Bytes as they are. */
+  /** Passes bytes through. */
   bytes: { encode: (value) => value, decode: (bytes) => bytes } as Codec<Uint8Array>,
-  /** A string, as UTF-8. */
+  /** Encodes a string as UTF-8. */
   text: { encode: encodeText, decode: decodeText } as Codec<string>,
-  /** Whatever JSON can say; `undefined` too. */
+  /** Makes a codec for JSON values and `undefined`. */
   json<T = unknown>(): Codec<T> {
     return {
       encode: (value) => (value === undefined ? new Uint8Array() : encodeText(JSON.stringify(value))),
@@ -31,13 +31,13 @@ export const codecs = {
   },
 };
 
-/** A dispatch id that knows what its messages carry, and what its handler gives back. */
+/** A dispatch id with the codecs of its messages and of its handler's replies. */
 export interface DispatchId<Request, Reply = void> {
-  /** The number: 0 … 4095. */
+  /** The dispatch id's number: 0 … 4095. */
   readonly id: number;
-  /** Of what is sent. */
+  /** Codec of messages and requests. */
   readonly request: Codec<Request>;
-  /** Undefined: the handler gives back nothing. */
+  /** Codec of replies. If undefined, the handler sends no value back. */
   readonly reply: Codec<Reply> | undefined;
 }
 
@@ -55,7 +55,7 @@ export function dispatchId(id: number, request: Codec<unknown>, reply?: Codec<un
   return { id, request, reply };
 }
 
-/** The number of a dispatch id. @param id as a caller gave it @throws PAMIR_INVAL */
+/** Returns the number of a dispatch id. @param id the caller's argument @throws PAMIR_INVAL */
 export function numberOf(id: unknown): number {
   const {
     id: number,
@@ -72,7 +72,7 @@ export function numberOf(id: unknown): number {
   return number;
 }
 
-/** What a codec makes of a value, as bytes. @throws what the codec throws; PAMIR_INVAL where it gives none */
+/** Encodes a value. @throws errors of the codec; PAMIR_INVAL if it returns no bytes */
 export function encoded<T>(codec: Codec<T>, value: T): Uint8Array {
   const bytes: unknown = codec.encode(value);
   if (bytes instanceof Uint8Array) return bytes;
@@ -80,10 +80,10 @@ export function encoded<T>(codec: Codec<T>, value: T): Uint8Array {
   throw new PamiError("PAMIR_INVAL", `encode() of a codec gave ${show(bytes)}, not a Uint8Array`);
 }
 
-/** The handler of a typed dispatch id: gets what was decoded; what it returns, or a promise of it, is the reply to a call. */
+/** The handler of a typed dispatch id. It gets the decoded value. It returns the reply to a call, or a promise of the reply. */
 export type TypedHandler<Request, Reply> = (request: Request, origin: Endpoint) => Reply | PromiseLike<Reply>;
 
-/** A handler of messages, made of one of values. */
+/** Makes a handler of messages from a handler of values. */
 export function untyped<Request, Reply>(
   { request, reply }: DispatchId<Request, Reply>,
   handler: TypedHandler<Request, Reply>,
@@ -99,7 +99,7 @@ export function untyped<Request, Reply>(
     const bytes = new Uint8Array(message.payloadBytes);
     return new Promise((resolve) => {
       message.receive(bytes, (_, result) => {
-        // An error rejects: it is the caller's, or, where nobody calls, one that nobody handles.
+        // A rejection goes to the caller. If the message is not a call, it is an unhandled rejection.
         if (result === SUCCESS) resolve(Promise.resolve().then(() => handle(bytes, origin)));
       });
     });

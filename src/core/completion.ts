@@ -1,4 +1,4 @@
-// Callbacks that wait for the next advance: they never run inside the call that made them due.
+// Queue of due callbacks. They run in the next advance(), never inside the call that made them due.
 import { type Callback, type Result, SUCCESS } from "./result.js";
 
 /** A callback that is due. */
@@ -8,14 +8,14 @@ interface Due {
   result: Result;
 }
 
-/** A queue whose entries are used again, so that an operation with callbacks makes no garbage. */
+/** A queue that reuses its entries, so that an operation with callbacks makes no garbage. */
 export class CompletionQueue {
   readonly #due: Due[] = [];
-  /** How many entries at the front are due; those behind them are empty. */
+  /** Number of due entries. They stand at the front; the entries behind them are empty. */
   length = 0;
   #stopped = false;
 
-  /** The context closes: nothing is called any more. */
+  /** Stops all callbacks: the context closes. */
   stop(): void {
     this.#stopped = true;
   }
@@ -29,7 +29,7 @@ export class CompletionQueue {
     entry.result = result;
   }
 
-  /** Calls what is due now, in order; what these callbacks make due waits for the next round. Returns how many. */
+  /** Runs the due callbacks in order. Callbacks that become due meanwhile wait for the next round. Returns how many ran. */
   run(errors: unknown[]): number {
     const count = this.length;
     for (let place = 0; place < count && !this.#stopped; place++) {
@@ -45,7 +45,7 @@ export class CompletionQueue {
       }
     }
     const rest = this.length - count;
-    // The others go to the front, in exchange for empty entries.
+    // Move the remaining entries to the front, in exchange for empty ones.
     for (let place = 0; place < rest; place++) {
       const entry = this.#due[place] as Due;
       this.#due[place] = this.#due[place + count] as Due;

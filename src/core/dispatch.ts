@@ -1,49 +1,49 @@
-// The dispatch table's types: handlers, and the hints that say what they can take.
+// The types of the dispatch table: handlers, and hints that say which messages a handler can take.
 import { PamiError, show } from "./error.js";
 import type { Message } from "./message.js";
 
 /**
- * Called in `advance()` for each message to its dispatch id, in the order sent by each origin. The message is valid
- * until it returns. It may send, call and post; it must not advance. What it throws is thrown by `advance()` at the end
- * of the round; no other message is lost. Where the message is a call, what it returns, a view of bytes or nothing, or a
- * promise of that, is the reply, and what it throws goes to the caller instead.
+ * A handler. `advance()` calls it for each message to its dispatch id, in the order sent by each origin. The message is
+ * valid until the handler returns. A handler may send, call and post; it must not advance. `advance()` throws the handler's
+ * error at the end of the round; no other message is lost. If the message is a call, the handler returns the reply: a view
+ * of bytes, nothing, or a promise of either. Its error then goes to the caller instead.
  */
 export type Handler = (message: Message) => unknown;
 
-/** `enable` and `disable` are promises that are kept, or the call fails; `default` leaves it to pamir. */
+/** `enable` and `disable` are promises: if pamir cannot keep one, the call fails. `default` leaves the choice to pamir. */
 export type Hint = "default" | "enable" | "disable";
 
-/** What a handler asks for; hard: honoured, or `dispatch()` throws PAMIR_HINT. */
+/** Hints of a handler. `dispatch()` honors each hint, or throws PAMIR_HINT. */
 export interface DispatchHints {
   /**
-   * `whole` (default): the handler runs once all of a message is here, at any size, and reads it in place. `early`: for a
-   * message of more than RECV_IMMEDIATE_MAX bytes it runs once the header is here, and says by `receive()` where the
-   * payload goes.
+   * With `whole` (default) the handler runs once the whole message is here, at any size, and reads it in place. With `early`
+   * the handler of a message of more than RECV_IMMEDIATE_MAX bytes runs once the header is here. It calls `receive()` to
+   * choose the destination.
    */
   delivery?: "whole" | "early" | undefined;
-  /** `enable`: every message arrives whole (a larger one is an error); `disable`: none does, not even of 0 bytes. */
+  /** `enable`: every message arrives whole, and a larger one is an error. `disable`: no message does, not even of 0 bytes. */
   recvImmediate?: Hint | undefined;
-  /** `disable`: headers are at most SEND_IMMEDIATE_MAX bytes. */
+  /** `disable`: headers have at most SEND_IMMEDIATE_MAX bytes. */
   longHeader?: Hint | undefined;
-  /** Destinations are contiguous here always. */
+  /** Destinations are always contiguous: `disable` can't be honored. */
   recvContiguous?: Hint | undefined;
-  /** Payloads are copied to their destination here always: `disable` can't be honoured. */
+  /** Payloads are always copied to their destination: `disable` can't be honored. */
   recvCopy?: Hint | undefined;
-  /** Other contexts may help: they never do, since a context belongs to one thread. */
+  /** Accepted without effect: other contexts never help, since a context belongs to one thread. */
   multicontext?: Hint | undefined;
-  /** Always on here. */
+  /** Consistency is always on: `disable` can't be honored. */
   consistency?: Hint | undefined;
-  /** Shared memory is the only path within a node: `disable` can't be honoured. */
+  /** Shared memory is the only path within a node: `disable` can't be honored. */
   useShmem?: Hint | undefined;
-  /** Messages go by lanes, never by one-sided transfers: `enable` can't be honoured. */
+  /** Messages go through lanes, never by one-sided transfers: `enable` can't be honored. */
   useRdma?: Hint | undefined;
-  /** Payloads go to any view, registered or not: `enable` can't be honoured. */
+  /** Payloads go to any view, registered or not: `enable` can't be honored. */
   bufferRegistered?: Hint | undefined;
-  /** Progress is made in `advance()` only: `enable` can't be honoured. */
+  /** Progress happens in `advance()` only: `enable` can't be honored. */
   remoteAsyncProgress?: Hint | undefined;
 }
 
-/** For each hint, the value that pamir can't keep as a promise. */
+/** For each hint, the value that pamir can't honor. */
 const REFUSED: Record<Exclude<keyof DispatchHints, "delivery">, Hint | undefined> = {
   recvImmediate: undefined,
   longHeader: undefined,
@@ -57,7 +57,7 @@ const REFUSED: Record<Exclude<keyof DispatchHints, "delivery">, Hint | undefined
   remoteAsyncProgress: "enable",
 };
 
-/** Throws for a hint that does not exist or can't be honoured. */
+/** Checks hints. @throws PAMIR_HINT for a hint that is unknown or can't be honored */
 export function checkHints(hints: DispatchHints): void {
   const { delivery, ...others } = hints;
   if (delivery !== undefined && delivery !== "whole" && delivery !== "early") {

@@ -1,38 +1,38 @@
-// An endpoint is one number, so that it can be sent in a message: context in the upper 8 bits, task in the lower 24. So the
-// number of a task is the endpoint of its context 0. CONTEXT_COUNT_MAX keeps it positive in an Int32Array. Only this file,
-// and `#directLane` of protocol/eager/sender.ts, know where the two lie.
+// An endpoint is one number, so that a message can carry it: context in the upper 8 bits, task in the lower 24. So a task's
+// number is the endpoint of its context 0. CONTEXT_COUNT_MAX keeps an endpoint positive in an Int32Array. Only this file, and
+// `#directLane` of protocol/eager/sender.ts, know these bits.
 import { PamiError, show } from "./error.js";
 
 /**
- * Identity of a context, `context * 2 ** 24 + task`: the number of a task is the endpoint of its context 0. It is valid in
- * every task of the job, and fits an Int32Array.
+ * Identity of a context: `context * 2 ** 24 + task`. So a task's number is the endpoint of its context 0. An endpoint is
+ * valid in every task of the job and fits an Int32Array.
  */
 export type Endpoint = number;
 
 export const ENDPOINT_TASK_BITS = 24;
 export const ENDPOINT_TASK_MASK = 0xffffff;
 
-/** The endpoint of a task's context; the caller has checked both. */
+/** Returns the endpoint of a task's context. The caller has checked both numbers. */
 export function endpointOf(task: number, context: number): Endpoint {
   return (context << ENDPOINT_TASK_BITS) | task;
 }
 
-/** Task of an endpoint. */
+/** Returns the task of an endpoint. */
 export function taskOf(endpoint: Endpoint): number {
   return endpoint & ENDPOINT_TASK_MASK;
 }
 
-/** Context of an endpoint. */
+/** Returns the context of an endpoint. */
 export function contextOf(endpoint: Endpoint): number {
   return endpoint >>> ENDPOINT_TASK_BITS;
 }
 
-/** An endpoint in words. */
+/** Names an endpoint in an error's text. */
 export function nameOf(endpoint: Endpoint): string {
   return `context ${contextOf(endpoint)} of task ${taskOf(endpoint)}`;
 }
 
-/** @throws PAMIR_INVAL for what is no endpoint of a job with so many tasks, and so many contexts each */
+/** Checks an endpoint of a job with this many tasks, and contexts per task. @throws PAMIR_INVAL */
 export function checkEndpoint(endpoint: unknown, tasks: number, contexts: number): asserts endpoint is Endpoint {
   if (typeof endpoint !== "number") {
     throw new PamiError("PAMIR_INVAL", `endpoint is ${show(endpoint)}, not a number from client.endpoint()`);

@@ -1,32 +1,32 @@
-// What misuse throws, and what promise-returning calls reject with.
+// Errors: misuse throws them, and promises reject with them.
 
 /**
- * Stable codes. Each error's text names the value that was given and the limit that it broke. docs/errors.md says of each
- * who gives it, and what to do.
+ * Stable codes. The text of an error names the given value and the limit that it broke. docs/errors.md says which calls
+ * throw each code, and what to do.
  * - `PAMIR_INVAL`: an argument is out of its range or of the wrong type
- * - `PAMIR_NOT_IN_JOB`: `attach()` in a thread that no job started, or `job.client` of one who has not joined
- * - `PAMIR_VERSION`: two different pamirs in one job
+ * - `PAMIR_NOT_IN_JOB`: `attach()` in a thread that no job started, or `job.client` without `join: true`
+ * - `PAMIR_VERSION`: two versions of pamir in one job
  * - `PAMIR_CLOSED`: use after `close()`, or after the job has ended
  * - `PAMIR_REENTRANT`: `advance()` from within a handler or callback
  * - `PAMIR_DISPATCH_TAKEN`: the dispatch id has a handler already, or a stream
- * - `PAMIR_HINT`: a hint that can't be honoured
+ * - `PAMIR_HINT`: a hint that can't be honored, or is unknown
  * - `PAMIR_TOO_LARGE`: a message or header over its limit
- * - `PAMIR_NO_DESTINATION`: a handler returned without saying where a large message goes
- * - `PAMIR_BOUNDS`: a transfer that is not all within its region
- * - `PAMIR_STALE`: a handle of a region that is closed, or never was
+ * - `PAMIR_NO_DESTINATION`: a handler returned without choosing where a large message goes
+ * - `PAMIR_BOUNDS`: a transfer that is not wholly within its region
+ * - `PAMIR_STALE`: a handle of a region that is closed or never existed
  * - `PAMIR_NO_MEMORY`: the heap has no place for a region or a lane, or the task has too many regions
- * - `PAMIR_BUSY`: the heap was locked all the time
+ * - `PAMIR_BUSY`: the heap was locked at every attempt
  * - `PAMIR_FENCE`: a fence region that is nested or not begun
  * - `PAMIR_MEMORY`: limits that don't fit together or into 4 GiB, or memory that the host refuses
- * - `PAMIR_ENTRY`: the task module can't be found, or no worker can be made of it
+ * - `PAMIR_ENTRY`: the task module can't be found, or can't become a worker
  * - `PAMIR_NO_WASM`: `kernel: 'wasm'` where WebAssembly is forbidden or missing
- * - `PAMIR_NO_WORKERS`: several tasks where a host has no workers
- * - `PAMIR_NOT_ISOLATED`: what needs shared memory, on a page that is not cross-origin isolated
- * - `PAMIR_WOULD_BLOCK`: a wait that blocks, on a thread that must not: a page's
- * - `PAMIR_TIMEDOUT`: a wait was not over when its `timeout` was
- * - `PAMIR_CANCELED`: the `signal` was aborted; its reason is the error's `cause`
+ * - `PAMIR_NO_WORKERS`: several tasks on a host without workers
+ * - `PAMIR_NOT_ISOLATED`: a call that needs shared memory, on a page that is not cross-origin isolated
+ * - `PAMIR_WOULD_BLOCK`: a blocking wait on a page's own thread, which must not block
+ * - `PAMIR_TIMEDOUT`: a wait reached its `timeout`
+ * - `PAMIR_CANCELED`: the `signal` was aborted; the error's `cause` is its reason
  * - `PAMIR_INTERRUPTED`: `job.interrupt` ended the wait
- * - `PAMIR_SHUTDOWN`: the task at the other side has ended
+ * - `PAMIR_SHUTDOWN`: the other task has ended
  */
 export type ErrorCode =
   | "PAMIR_INVAL"
@@ -54,12 +54,12 @@ export type ErrorCode =
   | "PAMIR_INTERRUPTED"
   | "PAMIR_SHUTDOWN";
 
-/** An error of pamir; `code` is stable, the text is for people. */
+/** An error of pamir. Its `code` is stable; its text is for people. */
 export class PamiError extends Error {
-  /** What a program tells errors apart by. */
+  /** Stable code by which a program tells errors apart. */
   readonly code: ErrorCode;
 
-  /** For pamir's own use, and for tests that feign one. */
+  /** Makes an error, for pamir itself and for tests. */
   constructor(code: ErrorCode, message: string, options?: ErrorOptions) {
     super(message, options);
     this.name = "PamiError";
@@ -67,14 +67,14 @@ export class PamiError extends Error {
   }
 }
 
-/** Throws unless `value` is an integer from `least` to `most`. */
+/** Checks that a value is an integer from `least` to `most`. @throws PAMIR_INVAL */
 export function checkInteger(name: string, value: unknown, least: number, most: number): asserts value is number {
   if (typeof value !== "number" || !Number.isInteger(value) || value < least || value > most) {
     throw new PamiError("PAMIR_INVAL", `${name} is ${show(value)}, not an integer from ${least} to ${most}`);
   }
 }
 
-/** A value as an error's text shows it. */
+/** Formats a value for an error's text. */
 export function show(value: unknown): string {
   if (typeof value === "string") return JSON.stringify(value);
   if (typeof value === "bigint") return `${value}n`;
@@ -83,12 +83,12 @@ export function show(value: unknown): string {
   return String(value);
 }
 
-/** An error of another task, as a call brings it: its name, code and stack are those over there. */
+/** An error of another task. It has the name, code and stack of the original. */
 export class RemoteError extends Error {
-  /** The error's `code`, where it had one. */
+  /** The `code` of the original, if it had one. */
   readonly code: string | number | undefined;
 
-  /** @internal @param from where it was thrown, in words */
+  /** @internal @param from the place that threw it, in words */
   constructor(
     error: { name: string; message: string; code?: string | number | undefined; stack?: string | undefined },
     from: string,

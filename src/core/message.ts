@@ -1,4 +1,4 @@
-// The flyweight that a handler gets: one object per context, pointed at one message after the other.
+// The flyweight of a handler: one object per context, which points at one message after the other.
 import { DISPATCH_ID_MAX, META_DISPATCH_MASK, META_HEADER_SHIFT, RECV_IMMEDIATE_MAX } from "../../assembly/layout.js";
 import { copyInto } from "../support/copy.js";
 import { checkCallback, NO_OPTIONS } from "./check.js";
@@ -8,21 +8,21 @@ import { checkReceive, type ReceiveOptions } from "./pacing.js";
 import type { MemRegion } from "./region.js";
 import type { Callback } from "./result.js";
 
-/** Where a message's bytes lie. */
+/** The memory that holds a message. */
 export interface Bytes {
   readonly words: Int32Array;
   readonly bytes: Uint8Array;
 }
 
-/** What a message needs of its context. */
+/** The parts of a context that a message uses. */
 export interface MessageHost {
-  /** Makes a region of the payload of the message in hand. */
+  /** Makes a region of the current message's payload. */
   keep(message: Message): MemRegion;
-  /** Has a callback called in a later `advance()`, with SUCCESS. */
+  /** Queues a callback for a later `advance()`, with SUCCESS. */
   complete(onComplete: Callback, cookie: unknown): void;
 }
 
-/** A constructor of views: a typed array's, or `DataView`. */
+/** A constructor of views: of a typed array, or `DataView`. */
 export type PayloadView<View extends ArrayBufferView> = new (
   // biome-ignore lint/suspicious/noExplicitAny: constructors of views differ in the buffers that they take.
   buffer: any,
@@ -30,7 +30,7 @@ export type PayloadView<View extends ArrayBufferView> = new (
   length: number,
 ) => View;
 
-/** Where a large message goes, as its handler said. */
+/** The destination that a handler chose for a large message. */
 export interface Destination {
   readonly bytes: Uint8Array;
   readonly onComplete: Callback | undefined;
@@ -39,24 +39,25 @@ export interface Destination {
 }
 
 /**
- * A message that has arrived, valid during its handler only: copy what you keep. The same object is used again for the
- * next message. Reading its numbers allocates nothing; `header` and `payload` make a view each time (32 ns).
+ * A message that has arrived. It is valid only during its handler, because the next message uses the same object: copy or
+ * `keep()` bytes that are needed longer. Reading its numbers allocates nothing; `header` and `payload` make a view each
+ * time (32 ns).
  */
 export class Message {
-  /** Bytes of the header. */
+  /** Length of the header in bytes. */
   headerBytes = 0;
-  /** Bytes of the payload; of the whole payload also while only its announcement is here (`immediate` false). */
+  /** Length of the whole payload in bytes, even if the payload is not here yet (`immediate` false). */
   payloadBytes = 0;
-  /** Where the header begins in `bytes`; a multiple of 8. */
+  /** Offset of the header in `bytes`, a multiple of 8. */
   headerOffset = 0;
-  /** Where the payload begins in `bytes`; a multiple of 8. Meaningless unless `immediate`. */
+  /** Offset of the payload in `bytes`, a multiple of 8. It has no meaning unless `immediate`. */
   payloadOffset = 0;
   /**
-   * Whether all of the payload is here, as it is unless its sender has asked for `rendezvous`, or the dispatch id for
-   * `delivery: "early"`. If not, the handler calls `receive()` or `discard()` before it returns.
+   * Whether the whole payload is here. It may be false only if the sender asked for `rendezvous`, or the handler's hints for
+   * `delivery: "early"` or `recvImmediate: "disable"`. Then the handler calls `receive()` or `discard()` before it returns.
    */
   immediate = true;
-  /** The bytes in which the offsets count: the job's memory, or a copy of this message. Read only. */
+  /** The bytes to which the offsets belong: the job's memory, or a copy of this message. Read only. */
   bytes: Uint8Array;
 
   readonly #endpoints: Uint32Array;
@@ -75,7 +76,7 @@ export class Message {
     this.#endpoints = endpoints;
   }
 
-  /** @internal Points the flyweight at a body; `payloadBytes` is of the whole payload. */
+  /** @internal Points the flyweight at a body. `payloadBytes` is the length of the whole payload. */
   set(meta: number, body: number, payloadBytes: number, origin: number, immediate: boolean): void {
     const headerBytes = meta >>> META_HEADER_SHIFT;
     this.#meta = meta;
@@ -87,12 +88,12 @@ export class Message {
     this.immediate = immediate;
   }
 
-  /** @internal The payload lies elsewhere than the header. */
+  /** @internal Sets the place of a payload that does not lie behind its header. */
   setPlace(place: number): void {
     this.payloadOffset = place;
   }
 
-  /** @internal The memory in which the next body lies. */
+  /** @internal Sets the memory that holds the next body. */
   setMemory(bytes: Bytes): void {
     this.bytes = bytes.bytes;
     this.#words = bytes.words;
@@ -108,25 +109,26 @@ export class Message {
     return taskOf(this.origin);
   }
 
-  /** The dispatch id to which it was sent. */
+  /** The dispatch id of the message. */
   get dispatch(): number {
     return this.#meta & META_DISPATCH_MASK;
   }
 
-  /** The header, in place. */
+  /** A view of the header in place. */
   get header(): Uint8Array {
     return this.bytes.subarray(this.headerOffset, this.headerOffset + this.headerBytes);
   }
 
-  /** The payload, in place; empty unless `immediate`. */
+  /** A view of the payload in place. It is empty unless `immediate`. */
   get payload(): Uint8Array {
     return this.bytes.subarray(this.payloadOffset, this.payloadOffset + (this.immediate ? this.payloadBytes : 0));
   }
 
   /**
-   * The payload in place, as a typed array or a DataView: `message.view(Float64Array)`. It always begins at a multiple of 8
-   * bytes in its buffer, so it is aligned for every type. Valid as long as the message is, and read only.
-   * @throws PAMIR_INVAL if the payload is no whole number of elements, or is not here (`immediate` false)
+   * Returns a view of the payload in place, as a typed array or a DataView: `message.view(Float64Array)`. The payload begins
+   * at a multiple of 8 bytes in its buffer, so it is aligned for every type. The view is read only, and valid as long as the
+   * message.
+   * @throws PAMIR_INVAL if the payload is not a whole number of elements, or is not here (`immediate` false)
    */
   view<View extends ArrayBufferView>(type: PayloadView<View>): View {
     const size = (type as { BYTES_PER_ELEMENT?: number } | null)?.BYTES_PER_ELEMENT ?? (isDataView(type) ? 1 : 0);
@@ -144,20 +146,20 @@ export class Message {
     return new type(bytes.buffer, bytes.byteOffset + this.payloadOffset, payloadBytes / size);
   }
 
-  /** The i32 at a byte offset (multiple of 4) of the payload, without a view. */
+  /** Returns the i32 at a byte offset (a multiple of 4) of the payload, without making a view. */
   getInt32(offset: number): number {
     if (!isPlace(offset) || offset + 4 > this.payloadBytes || (offset & 3) !== 0) this.#outside(offset, 4);
     return this.#words[(this.payloadOffset + offset) >>> 2] as number;
   }
 
-  /** The byte at an offset of the payload, without a view. */
+  /** Returns the byte at an offset of the payload, without making a view. */
   getUint8(offset: number): number {
     if (!isPlace(offset) || offset >= this.payloadBytes) this.#outside(offset, 1);
     return this.bytes[this.payloadOffset + offset] as number;
   }
 
   /**
-   * Copies the payload into `target`, from `offset` on; faster than `target.set(message.payload)` from 1.4 KB.
+   * Copies the payload into `target`, from `offset` on. From 1.4 KB on it is faster than `target.set(message.payload)`.
    * @throws PAMIR_TOO_LARGE if it does not fit; PAMIR_INVAL
    */
   copyTo(target: Uint8Array, offset = 0): void {
@@ -176,22 +178,23 @@ export class Message {
   }
 
   /**
-   * Keeps the payload beyond the handler, as a region of this task, which is yours to read and write, and to close. A
-   * payload that came in a buffer of its own (most of 16 KiB or more) is not copied; any other is, into a new region.
-   * @throws PAMIR_NO_MEMORY: this task keeps as much as it may (its share of half of the heap), or the heap has no room;
-   *   PAMIR_INVAL: the handler has returned, the payload has 0 bytes, or is not here (`immediate` false)
+   * Turns the payload into a region of this task, so that it outlives the handler. The caller may read and write the region,
+   * and closes it. A payload that came in a buffer (most payloads of 16 KiB or more) is not copied; others are.
+   * @throws PAMIR_NO_MEMORY if this task keeps its limit (its share of half of the heap), or the heap is full; PAMIR_INVAL
+   *   if the handler has returned, or if the payload has 0 bytes or is not here (`immediate` false)
    */
   keep(): MemRegion {
     return this.#host.keep(this);
   }
 
   /**
-   * Says where the payload of a message goes that is not here yet. What is here is copied there at once.
-   * @param destination ordinary or shared memory; yours again when `onComplete` is called, in a later `advance()`. What
-   *   goes from a region into a region of this task is moved by the engine
-   * @param onComplete called with `cookie` and SUCCESS; SHUTDOWN if the origin ended in the middle, CANCELED if it gave it
-   *   up, ERROR if a region was closed meanwhile, the origin's payload was detached or shrunk, or the engine thread ended
-   * @param options where it stays with its origin until then: how fast the engine moves it, and a signal that gives it up
+   * Chooses the destination of a payload that is not here yet (`immediate` false). A payload that is here is copied at once.
+   * @param destination ordinary or shared memory of at least `payloadBytes`. It is in use until `onComplete`. The engine
+   *   moves a payload from a region into a region of this task; this task copies other payloads in its `advance()`
+   * @param onComplete called in a later `advance()` with `cookie` and a result: SUCCESS; SHUTDOWN if the origin ended before
+   *   the end of the transfer; CANCELED if a `signal` of either side gave it up; ERROR if a region was closed, the origin's
+   *   payload was detached or shrunk, or the engine thread ended
+   * @param options for a payload that was offered: the pace at which the engine moves it, and a signal that gives it up
    * @throws PAMIR_INVAL, PAMIR_TOO_LARGE
    */
   receive(
@@ -227,12 +230,12 @@ export class Message {
     };
   }
 
-  /** Says that the payload of a message that is not here yet is not wanted. */
+  /** Declines a payload that is not here yet (`immediate` false). */
   discard(): void {
     if (!this.immediate) this.#answered = true;
   }
 
-  /** @internal The payload in memory of its own. Few bytes are copied one by one: a view costs as much as 40 of them. */
+  /** @internal Copies the payload. A short one is copied byte by byte: a view costs as much as 40 bytes. */
   copy(): Uint8Array {
     const { payloadBytes, payloadOffset, bytes } = this;
     const copied = new Uint8Array(payloadBytes);
@@ -241,12 +244,12 @@ export class Message {
     return copied;
   }
 
-  /** @internal The u32 at a byte offset of the header. */
+  /** @internal Returns the u32 at a byte offset of the header. */
   headerWord(offset: number): number {
     return (this.#words[(this.headerOffset + offset) >>> 2] as number) >>> 0;
   }
 
-  /** @internal Of a call: its number. From now on the message is what the caller meant: its own header and dispatch id. */
+  /** @internal Returns the number of a call. From then on the message shows the caller's header and dispatch id. */
   takeCall(): number {
     const number = this.headerWord(0);
     const meta = ((this.headerBytes - 8) << META_HEADER_SHIFT) | (this.headerWord(4) & DISPATCH_ID_MAX);
@@ -256,7 +259,7 @@ export class Message {
     return number;
   }
 
-  /** @internal Throws if a message that is not here yet goes nowhere. @throws PAMIR_NO_DESTINATION */
+  /** @internal Checks that the handler chose a destination, if one is needed. @throws PAMIR_NO_DESTINATION */
   checkAnswered(): void {
     if (this.immediate || this.#answered) return;
     throw new PamiError(
@@ -266,7 +269,7 @@ export class Message {
     );
   }
 
-  /** @internal Where the handler said that it goes: nowhere (undefined) for discard(). */
+  /** @internal Returns the destination that the handler chose; undefined after discard(). */
   takeDestination(): Destination | undefined {
     const destination = this.#destination;
     this.#answered = false;
@@ -286,22 +289,22 @@ function isDataView(type: unknown): boolean {
   return type === DataView;
 }
 
-/** Whether an offset is an integer from 0. */
+/** Whether a value is a u32. */
 function isPlace(offset: number): boolean {
   return typeof offset === "number" && offset === offset >>> 0;
 }
 
-/** Bytes that a header takes before a payload. */
+/** Returns the bytes of a header in front of a payload: padded to 8. */
 export function headerSpace(headerBytes: number): number {
   return (headerBytes + 7) & ~7;
 }
 
-/** Bytes of a body: header, padded to 8, and payload. */
+/** Returns the bytes of a body: header, padded to 8, plus payload. */
 export function bodyBytes(headerBytes: number, payloadBytes: number): number {
   return payloadBytes === 0 ? headerBytes : headerSpace(headerBytes) + payloadBytes;
 }
 
-/** Bytes of a body that an early handler is called with: all, or the header of one that is larger than that. */
+/** Returns the bytes of a body that an early handler needs: all, or beyond RECV_IMMEDIATE_MAX only the header. */
 export function prologueBytes(headerBytes: number, payloadBytes: number): number {
   const total = bodyBytes(headerBytes, payloadBytes);
   return total <= RECV_IMMEDIATE_MAX ? total : headerSpace(headerBytes);

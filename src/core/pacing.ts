@@ -1,29 +1,30 @@
-// How fast a payload that was offered is moved: options of contexts, and of `message.receive()`.
+// The pace of offered payloads: options of contexts and of `message.receive()`.
 import { DEPTH_MAX } from "../../assembly/layout.js";
 import type { AbortSignalLike } from "../support/like.js";
 import { checkKeys, checkSignal, type Keys } from "./check.js";
 import { checkInteger } from "./error.js";
 
-/** How fast a payload is moved into a region. */
+/** The pace at which the engine moves an offered payload into a region. */
 export interface Pacing {
   /**
-   * Bytes that are moved for one descriptor, 64 … 2^30 (default 262,144). A payload has at most 1,024 fragments: of one
-   * that is larger they are too. Of one in another memory they are 1,048,576 at the most, but for that.
+   * Bytes of a fragment: 64 … 2^30 (default 262,144). One descriptor moves one fragment. A payload has at most 1,024
+   * fragments, so a large payload has larger ones. If tasks share no memory, a fragment has at most 1,048,576 bytes, unless
+   * 1,024 such fragments are too few.
    */
   readonly fragment?: number | undefined;
-  /** Fragments that are asked for at a time, 1 … 4 (default 2). */
+  /** Fragments that are requested at a time: 1 … 4 (default 2). */
   readonly depth?: number | undefined;
 }
 
 /** Options of `message.receive`. */
 export interface ReceiveOptions extends Pacing {
-  /** Gives the payload up: it comes to CANCELED, unless all of it is there. */
+  /** Aborting it gives the transfer up: it completes with CANCELED, unless all bytes are there. */
   readonly signal?: AbortSignalLike | undefined;
 }
 
 const RECEIVE_KEYS: Keys<ReceiveOptions> = { fragment: true, depth: true, signal: true };
 
-/** Bytes of a fragment, and fragments that are asked for at a time, where nothing else is said. */
+/** Default bytes of a fragment, and default number of fragments that are requested at a time. */
 export const FRAGMENT_BYTES = 262144;
 export const DEPTH = 2;
 const FRAGMENT_BYTES_MIN = 64;

@@ -1,15 +1,15 @@
-// A region as its owner holds it, and the handle that names it in other tasks.
+// A region of the job's memory as its owner sees it, and the handle that names it in other tasks.
 import { NONE } from "../../assembly/layout.js";
 
 /**
- * Names a region in every task of the job: generation × 2^20 + index, a number of up to 52 bits. Send it as a f64.
+ * Names a region in every task of the job: generation × 2^20 + index, a number of up to 52 bits. Send it as an f64.
  */
 export type RegionHandle = number;
 
 const HANDLE_INDEX_SIZE = 2 ** 20;
 const HANDLE_LIMIT = HANDLE_INDEX_SIZE * 2 ** 32;
 
-/** Index of the entry that a handle names, and its generation; NONE for what is no handle. */
+/** Returns the index of the region entry that a handle names; NONE if the value is not a handle. */
 export function indexOf(handle: RegionHandle): number {
   return Number.isInteger(handle) && handle >= 0 && handle < HANDLE_LIMIT ? handle % HANDLE_INDEX_SIZE : NONE;
 }
@@ -18,21 +18,21 @@ export function generationOf(handle: RegionHandle): number {
   return Math.floor(handle / HANDLE_INDEX_SIZE) >>> 0;
 }
 
-/** What is known of an open region by itself and its table. */
+/** State that a region shares with its table. */
 export interface RegionState {
   closed: boolean;
-  /** Whether others may be at it: its handle was read, or it was named in a one-sided operation. */
+  /** Whether others may use the region: its handle was read, or a one-sided operation named it. */
   exposed: boolean;
 }
 
-/** A piece of the job's memory that its owner reads and writes as it likes, and others by one-sided operations. */
+/** A part of the job's memory. Its owner reads and writes it directly; other tasks use one-sided operations. */
 export class MemRegion {
   /**
-   * The region's bytes. After close() they may show anything. Their `fill()` is as fast as that of ordinary memory; that of
-   * other views of shared memory, their `subarray()` too, V8 does byte by byte.
+   * The region's bytes. After close() their contents are undefined. Their `fill()` is as fast as on ordinary memory. On other
+   * views of shared memory, including `subarray()` of these bytes, V8 fills byte by byte.
    */
   readonly bytes: Uint8Array<SharedArrayBuffer>;
-  /** Bytes of the region. */
+  /** Length of the region in bytes. */
   readonly length: number;
   /** @internal */
   readonly index: number;
@@ -57,26 +57,26 @@ export class MemRegion {
     this.#close = close;
   }
 
-  /** For other tasks: send it to them in a message. A region whose handle was read can't be given away (`transfer`). */
+  /** The region's name for other tasks; send it in a message. Once it was read, the region can't be given away (`transfer`). */
   get handle(): RegionHandle {
     this.#state.exposed = true;
     return this.generation * HANDLE_INDEX_SIZE + this.index;
   }
 
-  /** @internal A one-sided operation names it: an engine may be at it. */
+  /** @internal Marks the region as used by a one-sided operation: an engine may access it. */
   expose(): void {
     this.#state.exposed = true;
   }
 
-  /** Whether close() has been called, or it was given away. */
+  /** Whether close() has been called, or the region was given away. */
   get closed(): boolean {
     return this.#state.closed;
   }
 
   /**
-   * Gives the region back: from now on its handle is stale everywhere. Its bytes are used again once every context of the
-   * job has passed an `advance()` that began after this, and this task then hears of a change (of another region, or
-   * task), or needs memory. A second call does nothing.
+   * Gives the region back. Its handle is stale everywhere from now on. The memory can be used again once every context of
+   * the job has passed an `advance()` that began after this. This task then frees it when it needs memory, or at the next
+   * notice of a change (of a region or task). A second call does nothing.
    */
   close(): void {
     if (this.#state.closed) return;
@@ -84,7 +84,7 @@ export class MemRegion {
     this.#close(this);
   }
 
-  /** close(), at the end of a block that says `using`. */
+  /** Calls close() at the end of a block with `using`. */
   [Symbol.dispose](): void {
     this.close();
   }

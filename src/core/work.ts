@@ -1,14 +1,14 @@
-// The work queue: functions from post(). Each runs once a round; one that returns EAGAIN stays and holds up no other.
+// The work queue: functions from post(). Each runs once a round. A function that returns EAGAIN stays, and delays no other.
 import { EAGAIN } from "./result.js";
 
-/** A posted function; `EAGAIN` means: again at the next advance. */
+/** A posted function. It returns EAGAIN to run again in the next advance(). */
 export type Work = () => number | undefined | void;
 
 export class WorkQueue {
   #waiting: Work[] = [];
   #fresh = false;
 
-  /** Whether there is work that has not run yet; the rest returned EAGAIN and waits for something. */
+  /** Whether some work has not run yet. The rest has returned EAGAIN. */
   get fresh(): boolean {
     return this.#fresh;
   }
@@ -22,7 +22,7 @@ export class WorkQueue {
     this.#fresh = true;
   }
 
-  /** Runs each once, in the order posted. Returns how many of them are done. */
+  /** Runs each function once, in the order posted. Returns how many are done. */
   run(errors: unknown[]): number {
     const round = this.#waiting;
     this.#waiting = [];
@@ -35,7 +35,7 @@ export class WorkQueue {
         errors.push(error);
       }
     }
-    // Those that stay keep their places before what was posted meanwhile.
+    // Functions that stay keep their place before those posted meanwhile.
     if (again.length > 0) this.#waiting = [...again, ...this.#waiting];
     return round.length - again.length;
   }

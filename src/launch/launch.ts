@@ -1,4 +1,4 @@
-// Starting a job: checks what is asked, makes the memory, starts the monitor.
+// Starts a job: checks the options, makes the memory, starts the monitor.
 
 import {
   CONTEXT_COUNT_MAX,
@@ -45,74 +45,73 @@ import { type Ticket, taskNames } from "./ticket.js";
 
 /** Options of `launch`. */
 export interface LaunchOptions {
-  /** Number of tasks, the caller included if it joins (default: one for each hardware thread). */
+  /** Number of tasks, including the caller if it joins (default: one per hardware thread, at least 2). */
   tasks?: number | undefined;
   /**
-   * Tasks that the job may have in all, those that have ended included (default: `tasks`): `job.spawn` and `job.adopt` add
-   * tasks up to that.
+   * Limit of tasks over the job's life, including tasks that have ended (default: `tasks`). `job.spawn` and `job.adopt` add
+   * tasks up to it.
    */
   maxTasks?: number | undefined;
   /**
-   * The kernels: for all tasks, or for each. Default: wasm, and the TypeScript twin where wasm is forbidden; in a job whose
-   * tasks share no memory also, with a warning, in each that is refused a `WebAssembly.Memory`: Chromium 156 gives all
-   * threads of a page 124.
+   * The kernels of all tasks, or an array with those of each. Default: wasm, or the TypeScript twin if wasm is forbidden.
+   * If tasks share no memory, a task that is refused a `WebAssembly.Memory` also runs the twin, with a warning: Chromium 156
+   * gives all threads of a page 124.
    */
   kernel?: KernelName | readonly KernelName[] | undefined;
-  /** The caller is a task too, number 0: `job.client`. */
+  /** Makes the caller task 0: `job.client` (default false). */
   join?: boolean | undefined;
-  /** Anything that can be cloned; `client.args` in each task. */
+  /** A value for `client.args` of each task. It must be cloneable. */
   args?: unknown;
-  /** Contexts that each task may have (default 4). */
+  /** Limit of contexts per task (default 4). */
   contexts?: number | undefined;
-  /** Bytes of a new lane's ring, a power of two (default 16,384). */
+  /** Size of a new lane's ring in bytes, a power of two (default 16,384). */
   laneBytes?: number | undefined;
   /**
-   * Bytes of the heap for lanes and regions; costs no memory until it is used. Default 256 MiB in Node, 32 MiB in a
-   * browser, or less, with a warning, where the host refuses that.
+   * Size of the heap for lanes and regions, in bytes. Unused parts cost no memory. Default: 256 MiB in Node, 32 MiB in a
+   * browser, or less, with a warning, if the host refuses that.
    */
   heapBytes?: number | undefined;
-  /** Regions that each task may have at once (default 1,024). */
+  /** Limit of regions that a task has at once (default 1,024). */
   regions?: number | undefined;
-  /** Injection FIFOs of each context: transfers to targets in different ones don't wait for each other (default 4). */
+  /** Injection FIFOs per context (default 4). Transfers in different FIFOs do not wait for each other. */
   fifos?: number | undefined;
-  /** Slots of an injection FIFO, a power of two: a transfer takes one, and one for each callback (default 64). */
+  /** Slots of an injection FIFO, a power of two (default 64). A transfer takes one, and one more for each callback. */
   slots?: number | undefined;
   /**
-   * Who moves what is long (more than 4,096 bytes of a put or get, and payloads that are offered): each task within its own
-   * `advance()` (`inline`, the default), or a thread for all of them, so that none has anything to do for it. That one takes a
-   * core while it moves something, and sleeps else. There is none where tasks share no memory, or where a
-   * Content-Security-Policy forbids workers from `blob:`; then it is as if nobody had asked for it: `job.engine` tells.
+   * The engine of long transfers: puts and gets of more than 4,096 bytes, and offered payloads. With `inline` (the default)
+   * each task moves them in its own `advance()`. With `thread` one thread moves them for all tasks. That thread uses a core
+   * while it moves bytes, and sleeps otherwise. It does not start if tasks share no memory, or if a Content-Security-Policy
+   * forbids workers from `blob:`. Then the job works as with `inline`; `job.engine` tells.
    */
   engine?: "inline" | "thread" | undefined;
-  /** Called on this thread when a task has ended; it may `spawn` another in its place. */
+  /** Called on this thread when a task has ended. It may `spawn` another task. */
   onExit?: ((exit: TaskExit) => void) | undefined;
   /**
-   * What is done when a task fails: it ends by an error, or with an exit code of its own. `report`, the default: the error is
-   * printed with its stack, also while this thread is blocked, and `process.exitCode` becomes the code of the task (1 for an
-   * error) unless it is set; in a browser, `console.error`. The other tasks go on. `abort`: the same, and all tasks are
-   * terminated; a joined caller's wait comes to INTERRUPTED, and its client is closed. `ignore`, the default where there is
-   * an `onExit`: nothing.
+   * The reaction to a task that fails: it ends by an error, or with an exit code other than 0. `report` (the default) prints
+   * the error with its stack, also while this thread is blocked. It sets `process.exitCode` to the task's code (1 for an
+   * error) unless that is set, and the other tasks go on. In a browser it calls `console.error`. `abort` also terminates all
+   * tasks; the wait of a joined caller ends with INTERRUPTED, and its client is closed. `ignore` (the default with an
+   * `onExit`) does nothing.
    */
   onError?: "report" | "abort" | "ignore" | undefined;
-  /** Aborted, it terminates the job. */
+  /** Aborting it terminates the job. */
   signal?: AbortSignalLike | undefined;
   /**
-   * Warns on the console of regions that are never closed, and says where they were made; of handlers, callbacks and other
-   * code that keep a context from advancing; of waits that go on for long, with all that stands still (default false; it
-   * costs some 100 ns a message).
+   * Warns on the console of regions that are never closed, with the place that made them; of handlers, callbacks and other
+   * code that block a context; and of long waits, with a dump. Default false. It costs some 100 ns per message.
    */
   debug?: boolean | DebugOptions | undefined;
   /**
-   * Records what every task does: each keeps its last events, by default 65,536 of 16 bytes. `job.trace()` gives them, and
-   * `PAMIR_TRACE=file` in the environment traces every job and writes the file when it is over (Node). Default: not, and
-   * then it costs nothing.
+   * Records the events of every task. Each task keeps its last events, by default 65,536 of 16 bytes. `job.trace()` returns
+   * them. In Node, `PAMIR_TRACE=file` in the environment traces every job and writes the file when the job is over. Default
+   * false, which costs nothing.
    */
   trace?: boolean | TraceOptions | undefined;
-  /** `pamir top` may look at this job (default: if `PAMIR_TOP=1` is in the environment). Only in Node. */
+  /** Lets `pamir top` show this job (default: if `PAMIR_TOP=1` is in the environment). Only in Node. */
   top?: boolean | undefined;
-  /** Options for the tasks' workers, as of `worker_threads.Worker`; `workerData`, if any, is an object. */
+  /** Options of the tasks' workers, as for `worker_threads.Worker`. `workerData` must be an object. */
   workerOptions?: Record<string, unknown> | undefined;
-  /** Where the map begins in the memory. @internal for tests that let it straddle 2^31 */
+  /** Offset of the map in the memory. @internal for tests that let it straddle 2^31 */
   memoryBase?: number | undefined;
 }
 
@@ -143,24 +142,23 @@ const TRACE_KEYS: Keys<TraceOptions> = { events: true };
 
 /** Options of a trace. */
 export interface TraceOptions {
-  /** Events that each task keeps, a power of two from 64 to 16,777,216 (default 65,536). */
+  /** Number of events that each task keeps: a power of two from 64 to 16,777,216 (default 65,536). */
   events?: number | undefined;
 }
 
 const TRACE_EVENTS_DEFAULT = 65536;
 const TRACE_EVENTS_MAX = 2 ** 24;
 const HEAP_BYTES_DEFAULT = 256 * 1024 ** 2;
-/** In a browser: from 64 MiB on, a job's first message there comes 8 ms later (of 70; Chromium 156). */
+/** Default in a browser: from 64 MiB on, the first message of a job takes 8 ms longer (of 70 ms; Chromium 156). */
 const HEAP_BYTES_BROWSER = 32 * 1024 ** 2;
 
 /**
- * Starts a job: `tasks` workers that import the module `entry`, where each calls `attach()`. Resolves when the workers
- * are being started; messages to a task that is not up yet wait for it, and a task that fails to load ends with its
- * error in `job.exited`. In a browser, call it on the page: in Firefox 153, a worker that starts workers stands still for
- * ever now and then, one time in some hundred.
- * @param entry URL of the task module: `new URL('./task.js', import.meta.url)`; in a browser also a function that makes a
- *   worker of it, for bundlers: `() => new Worker(new URL('./task.js', import.meta.url), { type: 'module' })`; null where
- *   there is none to start, with `tasks: 1, join: true`
+ * Starts a job: `tasks` workers that import the module `entry`, where each calls `attach()`. Resolves while the workers are
+ * starting. Messages to a task that is not up yet wait for it. A task that fails to load ends with its error in
+ * `job.exited`. In a browser, call it on the page: in Firefox 153, about one in a hundred workers that start workers hangs.
+ * @param entry URL of the task module: `new URL('./task.js', import.meta.url)`. In a browser also a function that makes its
+ *   worker, for bundlers: `() => new Worker(new URL('./task.js', import.meta.url), { type: 'module' })`. With
+ *   `tasks: 1, join: true` it may be null
  * @throws PAMIR_INVAL, PAMIR_ENTRY, PAMIR_MEMORY, PAMIR_NO_WASM, PAMIR_NO_WORKERS, PAMIR_CANCELED
  */
 export async function launch(
@@ -211,7 +209,7 @@ async function started(job: Job, signal: AbortSignalLike | undefined): Promise<J
   return job;
 }
 
-/** The memory, the caller's client if it joins, and the monitor, which has the tasks. */
+/** Makes the memory, the caller's client if it joins, and the monitor, which starts the tasks. */
 function makeJob(
   entry: Entry | null,
   count: number,
@@ -228,11 +226,11 @@ function makeJob(
   const request = {
     limits,
     isFixed: options.heapBytes !== undefined,
-    // Where tasks share memory it is one, for kernels of both kinds.
+    // Tasks that share memory have one memory for kernels of both kinds.
     mayBeTwins: !isShared && options.kernel === undefined,
     base: options.memoryBase ?? 0,
   };
-  // Whoever comes later may run wasm, which needs a memory of its own kind.
+  // A task that comes later may run wasm, which needs a WebAssembly.Memory.
   const mayGrow = limits.tasks > count && wasmAllowed();
   const isWasm = isShared ? mayGrow || kernels.includes("wasm") : kernels[0] === "wasm";
   const room = makeRoom(request, isWasm);
@@ -318,7 +316,7 @@ function makeJob(
 
 let said = false;
 
-/** One line on a page's console, once. */
+/** Prints one line on a page's console, once. */
 function sayMode(): void {
   if (said) return;
   said = true;
@@ -348,7 +346,7 @@ function checkEntry(entry: URLLike | string | (() => WorkerLike) | null): Entry 
   if (url.protocol === "file:" && isNode()) {
     const path = nodeModule("url")?.fileURLToPath(url);
     const { permission } = process as { permission?: { has(scope: string, path?: string): boolean } };
-    // Without it Node 20 throws where a file is looked for.
+    // Without this check, existsSync() throws in Node 20.
     if (permission?.has("fs.read", path) === false) {
       const what = "may not be read: node --permission takes --allow-fs-read for that";
       throw new PamiError("PAMIR_ENTRY", `the task module ${path} ${what}`);
@@ -401,7 +399,7 @@ function checkLimits(options: LaunchOptions, launched: number): Limits {
   return limits;
 }
 
-/** Events that each task keeps. */
+/** Checks the `trace` option. @returns the number of events that each task keeps */
 function checkTrace(trace: boolean | TraceOptions): number {
   if (trace === false) return 0;
   if (trace !== true && (typeof trace !== "object" || trace === null)) {

@@ -1,4 +1,4 @@
-// A client: what a task holds of its job. One for each task, made by attach() or by launch() with `join`.
+// A client: a task's access to its job. Each task has one, from attach() or from launch() with `join`.
 import {
   DISPATCH_ID_MAX,
   JOB_CORES_OFFSET,
@@ -40,56 +40,56 @@ import { Buffers } from "../transport/shm/buffers.js";
 import { Context, type ContextHost, type ContextOptions } from "./context.js";
 import { checkTimeout, PROGRESS_KEYS, type ProgressOptions } from "./waits.js";
 
-/** What `client.query` answers, by name. */
+/** Attributes that `client.query` returns, by name. */
 export interface Attributes {
   /** Tasks of the job so far: `client.size`. */
   CLIENT_NUM_TASKS: number;
   /** `client.task`. */
   CLIENT_TASK_ID: number;
-  /** Tasks that share this memory: all of them. */
+  /** Number of tasks that share this memory: all of them. */
   CLIENT_NUM_LOCAL_TASKS: number;
   /** Their numbers. */
   CLIENT_LOCAL_TASKS: readonly number[];
-  /** Contexts that a task may make. */
+  /** Number of contexts that a task may make. */
   CLIENT_NUM_CONTEXTS: number;
-  /** Whether that is the same for all tasks: true. */
+  /** Whether that limit is the same for all tasks: true. */
   CLIENT_CONST_CONTEXTS: boolean;
-  /** Hardware threads of the machine. */
+  /** Number of hardware threads of the machine. */
   CLIENT_HWTHREADS_AVAILABLE: number;
-  /** Bytes of a region's handle in a message. */
+  /** Size of a region's handle in a message, in bytes. */
   CLIENT_MEMREGION_SIZE: number;
-  /** MiB of the job's heap. */
+  /** Size of the job's heap, in MiB. */
   CLIENT_MEM_SIZE: number;
-  /** Name of the processor, empty where the host does not tell. */
+  /** Name of the processor; empty if the host does not expose it. */
   CLIENT_PROCESSOR_NAME: string;
-  /** Seconds by which `client.now()` tells moments apart. */
+  /** Resolution of `client.now()`, in seconds. */
   CLIENT_WTICK: number;
   /** Largest dispatch id. */
   CONTEXT_DISPATCH_ID_MAX: number;
-  /** RECV_IMMEDIATE_MAX, bytes. */
+  /** RECV_IMMEDIATE_MAX, in bytes. */
   DISPATCH_RECV_IMMEDIATE_MAX: number;
-  /** SEND_IMMEDIATE_MAX, bytes. */
+  /** SEND_IMMEDIATE_MAX, in bytes. */
   DISPATCH_SEND_IMMEDIATE_MAX: number;
 }
 
-/** What differs where tasks share no memory. */
+/** Features that depend on whether tasks share memory. */
 export interface Capabilities {
-  /** `advanceUntil()` works; else `progress()` is the only way to wait. */
+  /** `advanceUntil()` works. If false, waits are promises only: `progress()`. */
   readonly blockingWaits: boolean;
   /**
-   * put(), get() and rmw() throw for a wrong handle, or bounds, of the target's region. False: their callbacks get ERROR
-   * later, and so does the next fence.
+   * put(), get() and rmw() throw for a handle or bounds that the target's region does not have. If false, their callbacks
+   * and the next fence get ERROR instead.
    */
   readonly checksRemoteHandles: boolean;
-  /** Messages that a task sent before it was killed are delivered. False: the last of them may be lost. */
+  /** Messages that a task sent before it was killed are delivered. If false, the last of them may be lost. */
   readonly deliversAfterDeath: boolean;
-  /** All tasks are told of a task's death. False: only those that have something for it, after 10 s without its answer. */
+  /** All tasks learn of a task's death. If false, only tasks with traffic for it do, after 10 s without an answer. */
   readonly failureDetection: boolean;
 }
 
 /** Options of `client.close`. */
 export interface CloseOptions extends ProgressOptions {
-  /** First lets out what is pending. */
+  /** Drains all contexts first. */
   readonly drain?: boolean | undefined;
 }
 
@@ -115,7 +115,7 @@ export interface ClientParts {
 }
 
 /**
- * What a task holds of its job, by `attach()` or as `job.client`: it makes contexts and regions. It belongs to its thread.
+ * A task's access to its job, from `attach()` or as `job.client`. It makes contexts and regions. It belongs to its thread.
  * After close() its methods throw PAMIR_CLOSED.
  */
 export class Client {
@@ -123,11 +123,11 @@ export class Client {
   readonly task: number;
   /** `args` of `launch`. */
   readonly args: unknown;
-  /** Which kernels this task runs. */
+  /** The kernels that this task runs. */
   readonly kernel: KernelName;
-  /** What differs where tasks share no memory: all true where they do, and the thread may block. */
+  /** Features that depend on the host. All are true if tasks share memory and this thread may block. */
   readonly capabilities: Capabilities;
-  /** The job's memory, in which offsets of messages and reservations count. */
+  /** The job's memory. Offsets of messages and reservations are offsets in it. */
   readonly bytes: Uint8Array<SharedArrayBuffer>;
 
   readonly #parts: ClientParts;
@@ -231,21 +231,21 @@ export class Client {
   }
 
   /**
-   * The state of the whole job, read from the shared memory while its tasks go on: what is queued where, who sleeps, what
-   * stands still. Where tasks share no memory, it is what this task has.
+   * Returns the state of the whole job: queues, sleeping tasks, and operations that stand still. It is read from the shared
+   * memory while the tasks run. If tasks share no memory, it covers this task only.
    */
   dump(): Dump {
     const { map, memory, kernel } = this.#parts;
     return dumpJob(map, memory, kernel, this.#clock);
   }
 
-  /** Number of tasks in the job so far: `spawn` and `adopt` add to it. */
+  /** Number of tasks that the job has had so far. `spawn` and `adopt` add to it. */
   get size(): number {
     const { kernel, map } = this.#parts;
     return kernel.loadWord(map.job + JOB_STARTED_OFFSET);
   }
 
-  /** Tasks that share this memory. */
+  /** Numbers of the tasks that share this memory. */
   get localTasks(): readonly number[] {
     return Array.from({ length: this.size }, (_, number) => number);
   }
@@ -256,9 +256,9 @@ export class Client {
   }
 
   /**
-   * Makes the next context of this task: number 0, 1, … up to the job's limit. A context's number is not used again. It
-   * belongs to the calling thread.
-   * @throws PAMIR_INVAL (an option, or one context more than `launch({ contexts })`), PAMIR_CLOSED
+   * Makes the next context of this task: number 0, 1, … up to the job's limit. Numbers of contexts are not used again. The
+   * context belongs to the calling thread.
+   * @throws PAMIR_INVAL (a wrong option, or more contexts than `launch({ contexts })`), PAMIR_CLOSED
    */
   createContext(options: ContextOptions = NO_OPTIONS): Context {
     this.#checkOpen("createContext");
@@ -276,10 +276,10 @@ export class Client {
   }
 
   /**
-   * Makes a region of the job's memory, which this task owns and others reach by its handle. Its bytes begin at a multiple
-   * of 4,096; they are not set to 0.
-   * @param bytes its length, from 1
-   * @throws PAMIR_INVAL, PAMIR_NO_MEMORY (its text says how much is free), PAMIR_BUSY
+   * Makes a region of the job's memory. This task owns it; other tasks reach it by its handle. Its bytes begin at a
+   * multiple of 4,096 and are not set to 0.
+   * @param bytes length of the region, from 1
+   * @throws PAMIR_INVAL, PAMIR_NO_MEMORY (the text says how much is free), PAMIR_BUSY
    */
   createRegion(bytes: number): MemRegion {
     this.#checkOpen("createRegion");
@@ -287,9 +287,9 @@ export class Client {
   }
 
   /**
-   * The endpoint of a task's context, `context * 2 ** 24 + task`: a task's number is the endpoint of its context 0. The
-   * context need not exist yet: what is sent to it waits there.
-   * @throws PAMIR_INVAL for a task or context that the job has no place for
+   * Returns the endpoint of a task's context, `context * 2 ** 24 + task`. So a task's number is the endpoint of its context
+   * 0. The context need not exist yet: messages to it wait.
+   * @throws PAMIR_INVAL for a task or context beyond the job's limits
    */
   endpoint(task: number, context = 0): Endpoint {
     checkInteger("task", task, 0, this.#parts.map.tasks - 1);
@@ -297,23 +297,23 @@ export class Client {
     return endpointOf(task, context);
   }
 
-  /** The task of an endpoint. @throws PAMIR_INVAL for what is no endpoint of this job */
+  /** Returns the task of an endpoint. @throws PAMIR_INVAL unless it is an endpoint of this job */
   taskOf(endpoint: Endpoint): number {
     checkEndpoint(endpoint, this.#parts.map.tasks, this.#parts.map.contexts);
     return taskOf(endpoint);
   }
 
-  /** The number of an endpoint's context in its task. @throws PAMIR_INVAL for what is no endpoint of this job */
+  /** Returns the number of an endpoint's context in its task. @throws PAMIR_INVAL unless it is an endpoint of this job */
   contextOf(endpoint: Endpoint): number {
     checkEndpoint(endpoint, this.#parts.map.tasks, this.#parts.map.contexts);
     return contextOf(endpoint);
   }
 
   /**
-   * Advances several contexts: one round of each, up to `max` times, until a round had any event.
-   * @param contexts default: all of this client's that are open
-   * @returns the number of events; 0: none
-   * @throws as `context.advance()`; what is behind the one that throws is not advanced. PAMIR_INVAL, PAMIR_CLOSED
+   * Advances several contexts: one round of each, up to `max` times, until a round has an event.
+   * @param contexts default: all open contexts of this client
+   * @returns the number of events
+   * @throws as `context.advance()`, and then the later contexts are not advanced; PAMIR_INVAL, PAMIR_CLOSED
    */
   advance(contexts: Iterable<Context> = this.#contexts.values(), max = 1): number {
     this.#checkOpen("advance");
@@ -338,7 +338,7 @@ export class Client {
     return 0;
   }
 
-  /** An attribute, by its PAMI name without the prefix. @throws PAMIR_INVAL for a name that is unknown */
+  /** Returns an attribute, by its PAMI name without the prefix. @throws PAMIR_INVAL for an unknown name */
   query<Name extends keyof Attributes>(name: Name): Attributes[Name] {
     const { map } = this.#parts;
     const attributes: Attributes = {
@@ -366,26 +366,26 @@ export class Client {
     return attributes[name];
   }
 
-  /** Seconds, monotonic, from an arbitrary start. */
+  /** Returns the seconds since an arbitrary start. The clock is monotonic. */
   now(): number {
     return this.#clock.now() / 1000;
   }
 
-  /** Waits keep the thread running (the default). */
+  /** Lets waits keep the thread running (the default). */
   ref(): void {
     this.#keepalive.referenced = true;
   }
 
-  /** Waits do not keep the thread running. */
+  /** Stops waits from keeping the thread running. */
   unref(): void {
     this.#keepalive.referenced = false;
   }
 
   /**
-   * Closes its contexts and leaves the job: what others send to it comes to SHUTDOWN. What is pending is dropped, unless
-   * `drain` is true: then its contexts are drained first, and the promise resolves when it has left. Within a handler or
-   * callback, it leaves at the end of the round.
-   * @throws with `drain`, as `context.drain()`: then nothing is closed
+   * Closes all contexts and leaves the job. Sends of other tasks to this one complete with SHUTDOWN. Pending messages and
+   * transfers are dropped, unless `drain` is true. With `drain`, the contexts are drained first, and the promise resolves
+   * once this task has left. Within a handler or callback, the task leaves at the end of the round.
+   * @throws with `drain`, as `context.drain()`; then nothing is closed
    */
   close(): void;
   close(options: CloseOptions & { readonly drain: true }): Promise<void>;
@@ -418,7 +418,7 @@ export class Client {
     this.close();
   }
 
-  /** close(), at the end of a block that says `using`. */
+  /** Calls close() at the end of a block with `using`. */
   [Symbol.dispose](): void {
     this.close();
   }

@@ -74,35 +74,35 @@ import {
 
 /** Options of `client.createContext`. */
 export interface ContextOptions {
-  /** Bytes that the pending queue may copy (default 1 MiB); calls and replies may go beyond. */
+  /** Bytes that the pending queue may copy (default 1 MiB). Calls and replies may exceed it. */
   pendingBytes?: number | undefined;
-  /** Bytes of messages without a handler that are kept (default 1 MiB); a larger one waits with its origin for its handler. */
+  /** Bytes kept of messages without a handler (default 1 MiB). A larger message waits at its origin for its handler. */
   unexpectedBytes?: number | undefined;
-  /** Milliseconds that a wait spins before it parks (default 0.05; 0: parks at once). */
+  /** Milliseconds that a wait spins before it parks (default 0.05). With 0, it parks at once. */
   spin?: number | undefined;
-  /** Of payloads that its handlers receive: bytes of a fragment, 64 … 2^30 (default 262,144). At most 1,024 of them. */
+  /** Default of `fragment` in `message.receive`: bytes, 64 … 2^30 (default 262,144). A payload has at most 1,024 fragments. */
   fragment?: number | undefined;
-  /** Of the same: fragments that are asked for at a time, 1 … 4 (default 2). */
+  /** Default of `depth` in `message.receive`: fragments requested at a time, 1 … 4 (default 2). */
   depth?: number | undefined;
 }
 
 /** Options of `context.call`. */
 export interface CallOptions extends ProgressOptions {
-  /** At most 65,527 bytes; the handler's `message.header`. Only with a dispatch id that is a number. */
+  /** The handler's `message.header`: at most 65,527 bytes. Only for a dispatch id that is a number. */
   header?: ArrayBufferView | null | undefined;
 }
 
-/** What `context.messages` gives: copies, yours. */
+/** A message of `context.messages`. Its bytes are copies that belong to the caller. */
 export interface Received<T> {
   /** The endpoint that sent it. */
   readonly origin: Endpoint;
   /** The task that sent it. */
   readonly task: number;
-  /** Its header: a copy. */
+  /** A copy of its header. */
   readonly header: Uint8Array;
-  /** Bytes, or what the codec made of them. */
+  /** A copy of its payload: bytes, or the value that the codec decoded. */
   readonly payload: T;
-  /** Answers it, if it is a call; else undefined. Once; what is not answered keeps its caller waiting. */
+  /** Replies to a call; undefined for other messages. Use it once: a call without a reply keeps its caller waiting. */
   readonly reply: ((value: unknown) => void) | undefined;
 }
 
@@ -148,13 +148,13 @@ const QUEUE_BYTES = 1024 * 1024;
 const NO_HEADER = new Uint8Array(0);
 
 /**
- * The unit of progress: nothing happens on it but in `advance()`, and in the waits, which call that. It belongs to the
- * thread that made it. After close() its methods throw, or reject with, PAMIR_CLOSED.
+ * The unit of progress. Its handlers and callbacks run only in `advance()`, and in the waits, which call `advance()`. A
+ * context belongs to the thread that made it. After close() its methods throw, or reject with, PAMIR_CLOSED.
  */
 export class Context {
   /** Number of this context in its task. */
   readonly index: number;
-  /** Its endpoint: what other tasks send to. */
+  /** Endpoint of this context: the address to which other tasks send. */
   readonly endpoint: Endpoint;
 
   readonly #host: ContextHost;
@@ -268,8 +268,8 @@ export class Context {
   }
 
   /**
-   * Sets the handler of a dispatch id (0 … 4095), once. Messages that came before are delivered first, in the next
-   * `advance()`.
+   * Sets the handler of a dispatch id (0 … 4095). Each id takes one handler. The next `advance()` first delivers the
+   * messages that came before.
    * @throws PAMIR_INVAL, PAMIR_DISPATCH_TAKEN, PAMIR_HINT
    */
   dispatch(id: number, handler: Handler, hints?: DispatchHints): void;
@@ -296,14 +296,14 @@ export class Context {
   }
 
   /**
-   * Sends a request, and resolves with what the handler of its dispatch id returns over there. Advances meanwhile, as
-   * progress() does; calls that are made together go out together. The request is yours again when this returns. What
-   * waits for room waits for it in order. A reply that comes after the call was given up is dropped: the handler has run all the same. A thread that blocks in `advanceUntil()`
-   * answers with what a handler returns, not with what a promise of it comes to.
-   * @param id a number: the request is a view of bytes, or nothing, and so is the reply; or a `DispatchId`
-   * @throws the handler's error, as a RemoteError with its name, code and stack; PAMIR_SHUTDOWN (the target has ended;
-   *   the error by which its task ended is the cause), PAMIR_TIMEDOUT, PAMIR_CANCELED (by the signal, whose reason is the cause), PAMIR_INTERRUPTED, PAMIR_CLOSED,
-   *   PAMIR_INVAL, PAMIR_TOO_LARGE, PAMIR_NO_MEMORY
+   * Sends a request and resolves with the value that the target's handler returns. This context advances meanwhile, as in
+   * progress(). Calls made together go out together. The caller may reuse the request's bytes once this returns. Requests
+   * that find no room wait in order, without a limit. If the call is given up first, its reply is dropped; the handler may
+   * have run. While a target blocks in `advanceUntil()`, it replies with values that handlers return, not with promises.
+   * @param id a number, for a request and a reply that are views of bytes or nothing; or a `DispatchId`
+   * @throws the handler's error, as a RemoteError with its name, code and stack; PAMIR_SHUTDOWN if the target has ended
+   *   (the cause is the error by which its task ended); PAMIR_CANCELED by the signal (the cause is its reason);
+   *   PAMIR_TIMEDOUT, PAMIR_INTERRUPTED, PAMIR_CLOSED, PAMIR_INVAL, PAMIR_TOO_LARGE, PAMIR_NO_MEMORY
    */
   call(to: Endpoint, id: number, request?: ArrayBufferView | null, options?: CallOptions): Promise<Uint8Array>;
   call<Request, Reply>(
@@ -362,11 +362,11 @@ export class Context {
   }
 
   /**
-   * The messages to a dispatch id, one after the other, as copies; the id has no handler. Advances while it waits. What
-   * comes meanwhile waits in the unexpected queue: where that is full, nothing more is taken from whoever has sent too
-   * much, but for the next message, however long. Leaving the loop leaves what has come there, for another loop or a
-   * handler.
-   * @param options timeout, for each message, and signal
+   * Iterates over the messages to a dispatch id, as copies. The id must have no handler. This context advances while the
+   * iterator waits. Messages that come meanwhile wait in the unexpected queue. While that queue is full, the context stops
+   * reading origins whose messages find no place; the iterator's next message has a place at any length. Messages left
+   * after the loop stay for another loop or a handler.
+   * @param options `timeout` for each message, in milliseconds, and `signal`
    * @throws as progress(); PAMIR_DISPATCH_TAKEN
    */
   messages(id: number, options?: ProgressOptions): AsyncGenerator<Received<Uint8Array>, never>;
@@ -415,12 +415,12 @@ export class Context {
   }
 
   /**
-   * Sends a message of up to SEND_IMMEDIATE_MAX bytes (header padded to 8, and payload). Both are copied: they are yours
-   * again when it returns. Allocates nothing, unless there is no room. Messages from one endpoint to another are
-   * dispatched in the order sent.
-   * @param queueImmediate false: EAGAIN rather than a place in the pending queue
-   * @returns SUCCESS (sent, or queued here), EAGAIN (no room, and the queue is full), SHUTDOWN (the target has ended),
-   *   ENOMEM (no memory for a lane)
+   * Sends a message of up to SEND_IMMEDIATE_MAX bytes (header padded to 8, plus payload). Both are copied before this
+   * returns. It allocates nothing while there is room. Messages from one endpoint to another are dispatched in the order
+   * sent.
+   * @param queueImmediate false: without room, return EAGAIN instead of using the pending queue
+   * @returns SUCCESS (sent, or in the pending queue), EAGAIN (no room, and the queue is full), SHUTDOWN (the target has
+   *   ended), ENOMEM (no memory for a lane)
    * @throws PAMIR_INVAL, PAMIR_TOO_LARGE, PAMIR_CLOSED
    */
   sendImmediate(
@@ -435,12 +435,12 @@ export class Context {
   }
 
   /**
-   * Sends a message of any size, from any view. What has no room waits in the pending queue; the header is copied then,
-   * and the payload too unless there is an `onLocal`. Callbacks come in a later `advance()`, never before this returns.
-   * @param parameters `dispatch` may be a `DispatchId`, which encodes `payload`: its handler gets the value, and gives
-   *   nothing back
-   * @returns SUCCESS, EAGAIN, SHUTDOWN or ENOMEM; callbacks of a send that was refused with EAGAIN or ENOMEM are not
-   *   called
+   * Sends a message of any size, from any view. If there is no room, it waits in the pending queue. The queue copies the
+   * header, and also the payload unless there is an `onLocal`. Callbacks run in a later `advance()`, never before this
+   * returns.
+   * @param parameters if `dispatch` is a `DispatchId`, its codec encodes `payload`; the handler gets the value and sends
+   *   no reply
+   * @returns SUCCESS, EAGAIN, SHUTDOWN or ENOMEM; with EAGAIN or ENOMEM no callback is called
    * @throws PAMIR_INVAL, PAMIR_TOO_LARGE, PAMIR_CLOSED; what the codec throws
    */
   send(parameters: SendParameters): Result;
@@ -459,12 +459,12 @@ export class Context {
   }
 
   /**
-   * As send(), but where that comes to EAGAIN it advances until there is room, asleep in between: for code that computes and
-   * has nothing else to do. Blocks the thread, as advanceUntil() does.
-   * @param options timeout in milliseconds
-   * @returns SUCCESS, SHUTDOWN or ENOMEM as send(); TIMEDOUT or INTERRUPTED: nothing is sent
-   * @throws as send(); PAMIR_REENTRANT within a handler or callback, where it must not wait; PAMIR_WOULD_BLOCK,
-   *   PAMIR_NOT_ISOLATED; what `advance()` throws
+   * Sends as send() does. Without room, it advances until there is some, and sleeps in between, instead of returning
+   * EAGAIN. For threads that compute. Blocks the thread, as advanceUntil() does.
+   * @param options `timeout` in milliseconds
+   * @returns SUCCESS, SHUTDOWN or ENOMEM as send(); TIMEDOUT or INTERRUPTED if nothing was sent
+   * @throws as send(); PAMIR_REENTRANT within a handler or callback; PAMIR_WOULD_BLOCK, PAMIR_NOT_ISOLATED; what
+   *   `advance()` throws
    */
   sendSync(parameters: SendParameters, options?: WaitOptions): Result;
   sendSync<Request, Reply>(parameters: TypedSendParameters<Request, Reply>, options?: WaitOptions): Result;
@@ -487,9 +487,9 @@ export class Context {
   }
 
   /**
-   * Bytes of header (padded to 8) and payload of a message to an endpoint that is accepted now for certain. A larger one
-   * may be accepted too: its lane may be replaced by a larger one, or its payload go in a buffer. It is less than 16 KiB
-   * while the target has as many large payloads to read as it may have. Of what is offered it says nothing.
+   * Returns a size in bytes, header (padded to 8) plus payload: a message to this endpoint up to that size is certain to be
+   * accepted now. A larger one may be accepted too, by a larger lane or in a buffer. The size stays below 16 KiB while the
+   * target has its limit of large payloads unread. It does not apply to offered payloads (`rendezvous`).
    * @throws PAMIR_INVAL, PAMIR_CLOSED
    */
   room(to: Endpoint): number {
@@ -498,12 +498,13 @@ export class Context {
   }
 
   /**
-   * Calls `onRoom` in an `advance()` once a message of `bytes` would be accepted, with SUCCESS, with SHUTDOWN if the target
-   * ends, or with ENOMEM if there is no memory for its lane. Behind a send that was refused with EAGAIN because as many
-   * payloads are offered to the target as may be, once one more may be. Behind one that was refused for want of memory, or of
-   * a place in the pending queue, once there is the one or the other: however long others keep that memory, where `bytes` is
-   * more than RECV_IMMEDIATE_MAX. Without a callback, returns a promise of the same, and advances meanwhile.
-   * @param bytes header, padded to 8, and payload
+   * Calls `onRoom` in an `advance()` once a message of `bytes` would be accepted. Its result is SUCCESS, SHUTDOWN if the
+   * target ends, or ENOMEM if there is no memory for its lane. Without a callback, returns a promise and advances meanwhile.
+   *
+   * If the last send got EAGAIN because its target had 8 offered payloads, this waits until one more may be offered. If it
+   * was refused for lack of memory or of a place in the pending queue, this waits until there is either. For `bytes` beyond
+   * RECV_IMMEDIATE_MAX, it then waits as long as others hold the memory.
+   * @param bytes header, padded to 8, plus payload
    * @throws PAMIR_INVAL; the promise as progress(), PAMIR_SHUTDOWN and PAMIR_NO_MEMORY
    */
   whenRoom(to: Endpoint, bytes: number, options?: ProgressOptions): Promise<void>;
@@ -551,9 +552,9 @@ export class Context {
   }
 
   /**
-   * Calls `onEnd` in an `advance()` with SHUTDOWN once an endpoint has ended (its context was closed, or its task has ended
-   * in whatever way) and all that it sent is delivered.
-   * Without a callback, returns a promise of the same, and advances meanwhile.
+   * Calls `onEnd` in an `advance()`, with SHUTDOWN, once an endpoint has ended and everything it sent is delivered. An
+   * endpoint ends when its context is closed or its task ends. Without a callback, returns a promise and advances
+   * meanwhile.
    * @throws PAMIR_INVAL; the promise as progress()
    */
   whenEnded(to: Endpoint, options?: ProgressOptions): Promise<void>;
@@ -588,9 +589,9 @@ export class Context {
   }
 
   /**
-   * Reserves space in the lane to an endpoint, to be written in place: header and payload go to `client.bytes`, the
-   * payload behind the header padded to 8. Until commit() or abort() nothing else goes to that endpoint; others are
-   * not held up. One reservation for each endpoint.
+   * Reserves space in the lane to an endpoint, to be written in place. The caller writes the header into `client.bytes`, and
+   * the payload behind the header padded to 8. Until commit() or abort(), other messages to that endpoint wait; other
+   * endpoints are not delayed. Each endpoint takes one reservation at a time.
    * @returns the offset in `client.bytes` (a multiple of 8), or a negated result: -EAGAIN, -SHUTDOWN, -ENOMEM
    * @throws PAMIR_INVAL (also for more than RECV_IMMEDIATE_MAX, header and payload together), PAMIR_CLOSED
    */
@@ -600,8 +601,8 @@ export class Context {
   }
 
   /**
-   * Sends what was written into the reservation, header and all. To a target that has ended meanwhile it goes nowhere.
-   * @param payloadBytes fewer than were reserved (default: all)
+   * Sends the reserved message. If the target has ended meanwhile, the message is dropped.
+   * @param payloadBytes bytes of the payload, at most as many as were reserved (default: all)
    * @throws PAMIR_INVAL without a reservation, or for more than were reserved
    */
   commit(to: Endpoint, payloadBytes?: number): void {
@@ -609,22 +610,24 @@ export class Context {
     this.#sender.commit(to, payloadBytes);
   }
 
-  /** Gives the reservation back; nothing is sent. @throws PAMIR_INVAL without a reservation */
+  /** Gives the reservation back and sends nothing. @throws PAMIR_INVAL without a reservation */
   abort(to: Endpoint): void {
     this.#checkOpen("abort");
     this.#sender.abort(to);
   }
 
   /**
-   * Writes bytes of a local region into a region of the target's task, which need not do anything for it. `notify` tells it,
-   * behind the bytes, by a message or a word, and wakes it; without, it is neither told nor woken. A message goes out once
-   * the bytes are there, at the latest in an `advance()` of this context; a word is changed by whatever moves the bytes, and
-   * not if they were refused. Read before it returns, the parameter object may be used
-   * again; the local bytes only after `onLocal` (or a fence). Up to 262,144 bytes without callbacks, with nothing unfinished
-   * before them, are there when it returns (4,096 where the job has an engine thread); all else goes on in this context's
-   * `advance()`, or in the engine thread, and ends with its task. Puts are ordered by fences alone: not with messages, nor
-   * with rmws. The target's context may be closed.
-   * @returns SUCCESS, EAGAIN (no room for another descriptor, nor in the pending queue), SHUTDOWN (its task has ended)
+   * Writes bytes of a local region into a region of the target's task. The target need not do anything, and its context
+   * may be closed. Without callbacks, up to 262,144 bytes (4,096 if the job has an engine thread) are written before this
+   * returns, unless an earlier transfer is unfinished. Other puts go on in this context's `advance()`, or in the engine
+   * thread, and end with this task.
+   *
+   * Only fences order puts: they are not ordered with messages or rmws. `notify` tells the target after the bytes, by a
+   * message or a word, and wakes it. The message goes out once the bytes are there, at the latest in an `advance()` of this
+   * context. The word changes with the bytes, unless they were refused. Without `notify` the target is not woken.
+   *
+   * The caller may reuse the parameter object once this returns, and the local bytes after `onLocal` or a fence.
+   * @returns SUCCESS, EAGAIN (no free slot, and no place in the pending queue), SHUTDOWN (the target's task has ended)
    * @throws PAMIR_INVAL, PAMIR_BOUNDS, PAMIR_STALE, PAMIR_CLOSED
    */
   put(parameters: PutParameters): Result {
@@ -632,16 +635,16 @@ export class Context {
     return this.#rma.transfer("put", parameters);
   }
 
-  /** As put(), the other way: `onLocal` says that the bytes are in the local region. */
+  /** As put(), in the other direction. `onLocal` is called when the bytes are in the local region. */
   get(parameters: TransferParameters): Result {
     if (this.#isGuarded || typeof parameters !== "object" || parameters === null) this.#guard("get", parameters);
     return this.#rma.transfer("get", parameters);
   }
 
   /**
-   * Changes one word of a region of the target's task atomically, against every task's rmw; `notify` wakes that task, or
-   * tells it as a put's does. Rmws are unordered. Without `onDone` or a `notify` other than `true` it is done, and the old
-   * value there, when it returns.
+   * Changes one word of a region of the target's task, atomically with respect to the rmws of all tasks. Rmws are
+   * unordered. `notify: true` wakes that task; other values of `notify` tell it as for put(). Without `onDone`, and without
+   * a `notify` other than `true`, the change is done, and the old value stored, when this returns.
    * @returns as put()
    * @throws as put(), and PAMIR_INVAL for an unknown operation or type, or a word that is not aligned
    */
@@ -651,11 +654,11 @@ export class Context {
   }
 
   /**
-   * Tells, in an `advance()`, when every transfer that this context has issued to an endpoint before this is complete:
-   * at the target, for everybody to see. What is issued later is not waited for. `done` gets ERROR if a transfer was
-   * refused since the last fence, because its region had been closed meanwhile (also one to another endpoint, where
-   * several share an injection FIFO), and SHUTDOWN if one was not begun, because its target had ended.
-   * @returns SUCCESS, or EAGAIN (no room in the pending queue: advance, and try again)
+   * Calls `done` in an `advance()` once every transfer that this context issued before to an endpoint is complete: visible
+   * at the target to all tasks. Later transfers are not waited for. `done` gets ERROR if a transfer since the last fence was
+   * refused because its region had been closed. Endpoints that share an injection FIFO share this error. `done` gets
+   * SHUTDOWN if a transfer was not begun because its target had ended.
+   * @returns SUCCESS, or EAGAIN (no place in the pending queue: advance, and try again)
    * @throws PAMIR_INVAL, PAMIR_CLOSED
    */
   fence(to: Endpoint, done: Callback, cookie?: unknown): Result {
@@ -663,20 +666,20 @@ export class Context {
     return this.#rma.fence(to, done, cookie);
   }
 
-  /** As fence(), to all endpoints; always SUCCESS. `done` gets SUCCESS only if each came to that. */
+  /** As fence(), for all endpoints. Always returns SUCCESS. `done` gets SUCCESS only if every endpoint's fence does. */
   fenceAll(done: Callback, cookie?: unknown): Result {
     this.#checkOpen("fenceAll");
     return this.#rma.fenceAll(done, cookie);
   }
 
-  /** Begins a fence region, as PAMI has them; fences need none here. @throws PAMIR_FENCE within a fence region */
+  /** Begins a fence region. PAMI has fence regions; fences here do not need them. @throws PAMIR_FENCE within a fence region */
   fenceBegin(): void {
     this.#checkOpen("fenceBegin");
     if (this.#inFenceRegion) throw new PamiError("PAMIR_FENCE", "fenceBegin() within a fence region: they do not nest");
     this.#inFenceRegion = true;
   }
 
-  /** Ends a fence region; nothing waits for it. @throws PAMIR_FENCE outside of a fence region */
+  /** Ends a fence region, without a wait. @throws PAMIR_FENCE outside of a fence region */
   fenceEnd(): void {
     this.#checkOpen("fenceEnd");
     if (!this.#inFenceRegion) throw new PamiError("PAMIR_FENCE", "fenceEnd() without fenceBegin()");
@@ -684,9 +687,9 @@ export class Context {
   }
 
   /**
-   * Resolves once every transfer issued before this is complete; advances meanwhile.
-   * @throws as progress(); PAMIR_STALE if a transfer was refused, because its region had been closed meanwhile, or the
-   *   engine thread had ended, PAMIR_SHUTDOWN if one was not begun, because its target had ended
+   * Resolves once every transfer issued before is complete. Advances meanwhile.
+   * @throws as progress(); PAMIR_STALE if a transfer was refused because its region had been closed, or because the engine
+   *   thread had ended; PAMIR_SHUTDOWN if a transfer was not begun because its target had ended
    */
   async flush(options: ProgressOptions = NO_OPTIONS): Promise<void> {
     checkProgress("flush()", options);
@@ -706,9 +709,9 @@ export class Context {
   }
 
   /**
-   * As flush(), but blocks the thread, as advanceUntil() does, and gives a result.
-   * @param options timeout in milliseconds
-   * @returns SUCCESS; ERROR: a transfer was refused; SHUTDOWN: one was not begun; TIMEDOUT, INTERRUPTED
+   * As flush(), but blocks the thread, as advanceUntil() does, and returns a result.
+   * @param options `timeout` in milliseconds
+   * @returns SUCCESS, ERROR (a transfer was refused), SHUTDOWN (a transfer was not begun), TIMEDOUT, INTERRUPTED
    * @throws PAMIR_INVAL, PAMIR_CLOSED; PAMIR_REENTRANT within a handler or callback; PAMIR_WOULD_BLOCK, PAMIR_NOT_ISOLATED;
    *   what `advance()` throws
    */
@@ -724,11 +727,11 @@ export class Context {
   }
 
   /**
-   * Lets go of what this context holds for endpoints that it will not talk to for a while: the memory of the lanes to
-   * them, 24 KiB or more each, which a target frees once it has read what is in it, and the idle buffers of its task.
-   * Whatever is sent later takes it up again by itself.
-   * @returns SUCCESS, or EAGAIN: a lane is full, advance and try again; the others are let go of
-   * @throws PAMIR_INVAL for this context's own endpoint, or while a message or a reservation is under way to one
+   * Releases the lanes to endpoints that this context will not send to for a while, 24 KiB or more each, and the idle
+   * buffers of its task. A target frees a lane once it has read the messages in it. The next message to an endpoint makes
+   * its lane again.
+   * @returns SUCCESS, or EAGAIN (a lane is full, the others are released: advance, and try again)
+   * @throws PAMIR_INVAL for this context's own endpoint, or while a message or a reservation is under way to an endpoint
    */
   purge(endpoints: readonly Endpoint[]): Result {
     this.#checkOpen("purge");
@@ -736,9 +739,9 @@ export class Context {
   }
 
   /**
-   * Takes up again what purge() let go of, or for the first time: the next message need not.
-   * @returns SUCCESS, EAGAIN (the target has not yet read what was sent before purge()), ENOMEM or SHUTDOWN, the last
-   *   that was none, where endpoints differ
+   * Makes the lanes to endpoints, after purge() or for the first time, so that the next message need not.
+   * @returns SUCCESS, EAGAIN (the target has not yet read the messages from before purge()), ENOMEM or SHUTDOWN; of several
+   *   endpoints, the last result other than SUCCESS
    * @throws PAMIR_INVAL
    */
   resume(endpoints: readonly Endpoint[]): Result {
@@ -747,8 +750,8 @@ export class Context {
   }
 
   /**
-   * Whether all that was issued here is out: nothing waits for room, no transfer is under way, no callback is due. A task
-   * that ends before takes what is pending with it.
+   * Whether everything issued here is out: no message waits for room, no transfer is under way, no callback is due. A task
+   * that ends earlier loses its pending messages and transfers.
    */
   get drained(): boolean {
     const isOut = this.#sender.busy === 0 && this.#rma.busy === 0 && this.#rendezvous.offers.count === 0;
@@ -756,8 +759,8 @@ export class Context {
   }
 
   /**
-   * Resolves once all that was issued here is out, also what is issued meanwhile, as replies are: give a `timeout` where
-   * others go on calling. Advances.
+   * Resolves once `drained` is true. Advances meanwhile. It also waits for operations that are issued meanwhile, such as
+   * replies. Set a `timeout` if other tasks go on calling this one.
    * @throws as progress()
    */
   async drain(options: ProgressOptions = NO_OPTIONS): Promise<void> {
@@ -770,8 +773,8 @@ export class Context {
   }
 
   /**
-   * Runs `work` at the next `advance()`, and again at each while it returns EAGAIN. For this thread only: another
-   * thread sends a message instead.
+   * Calls `work` in the next `advance()`, and again in each one while it returns EAGAIN. Only for the thread of this
+   * context: another thread sends a message instead.
    * @throws PAMIR_INVAL, PAMIR_CLOSED
    */
   post(work: Work): void {
@@ -782,11 +785,11 @@ export class Context {
   }
 
   /**
-   * Makes progress: calls handlers, callbacks and posted work. Returns after the first round that had any event, or
-   * after `max` idle rounds.
-   * @returns the number of events processed; 0: none
-   * @throws PAMIR_REENTRANT within a handler or callback; what they threw, once the round is finished (several: an
-   *   AggregateError in order)
+   * Makes progress: calls handlers, callbacks and posted work. Returns after the first round with an event, or after `max`
+   * rounds without one.
+   * @returns the number of events processed
+   * @throws PAMIR_REENTRANT within a handler or callback; an error that a handler or callback threw, once the round is
+   *   over (several errors: an AggregateError, in order)
    */
   advance(max = 1): number {
     if (this.#advancing || this.#closed || !isCount(max)) this.#checkAdvance(max);
@@ -811,11 +814,11 @@ export class Context {
   }
 
   /**
-   * Advances until `condition()` is true, spinning for a while and then asleep. Blocks the thread: its timers, I/O and
-   * console stand still. `condition` is asked first, then once after each round, and once more before a sleep; the first
-   * true ends the wait, so it may do something each time it is asked.
-   * @returns SUCCESS, TIMEDOUT, or INTERRUPTED (by `job.interrupt`, or because the context was closed in a handler)
-   * @throws PAMIR_WOULD_BLOCK on a page's own thread, which must not block; PAMIR_NOT_ISOLATED where tasks share no memory;
+   * Advances until `condition()` is true: it spins for a while, then sleeps. Blocks the thread, so that its timers, I/O and
+   * console stand still. `condition` is called first, then after each round, and once more before a sleep. The first true
+   * ends the wait, so `condition` may have side effects.
+   * @returns SUCCESS, TIMEDOUT, or INTERRUPTED (by `job.interrupt`, or because a handler closed the context)
+   * @throws PAMIR_WOULD_BLOCK on a page's own thread, which must not block; PAMIR_NOT_ISOLATED if tasks share no memory;
    *   what `advance()` throws
    */
   advanceUntil(condition: () => boolean, options: WaitOptions = NO_OPTIONS): Result {
@@ -823,11 +826,11 @@ export class Context {
   }
 
   /**
-   * Resolves with an i32 of a region of this task once `predicate` is true of it; advances meanwhile. What changes the word
-   * must wake this task: a put or rmw with `notify`, or any message behind the change. What was written before the word was
-   * changed is there. The predicate is asked as `advanceUntil()` asks its condition.
-   * @param offset byte of the word in the region: a multiple of 4
-   * @throws PAMIR_INVAL, PAMIR_BOUNDS; PAMIR_CLOSED also where the region is closed meanwhile; as progress()
+   * Resolves with an i32 word of a region of this task, once `predicate` is true of it. Advances meanwhile. The task that
+   * changes the word must wake this one: by a put or rmw with `notify`, or by a message after the change. Bytes written
+   * before the word changed are visible. `predicate` is called as often as the condition of `advanceUntil()`.
+   * @param offset byte offset of the word in the region, a multiple of 4
+   * @throws PAMIR_INVAL, PAMIR_BOUNDS; PAMIR_CLOSED also if the region is closed meanwhile; as progress()
    */
   async waitWord(
     region: MemRegion,
@@ -955,21 +958,22 @@ export class Context {
   }
 
   /**
-   * Waits without blocking the thread until there was at least one event, and processes it, unless another wait of this
-   * context has. It ends too where one of those has ended: what went on behind that one may be what the caller waits for.
-   * @returns the number of events; 0 in that last case only
-   * @throws PAMIR_TIMEDOUT, PAMIR_CANCELED (by the signal, whose reason is the cause), PAMIR_INTERRUPTED, PAMIR_CLOSED;
-   *   what `advance()` throws
+   * Waits for an event without blocking the thread. The event is processed here or in another wait of this context. It also
+   * resolves, with 0 events, when another wait of this context resolves, because the code behind that wait may have made
+   * the caller's condition true.
+   * @returns the number of events
+   * @throws PAMIR_TIMEDOUT, PAMIR_CANCELED (the cause is the signal's reason), PAMIR_INTERRUPTED, PAMIR_CLOSED; what
+   *   `advance()` throws
    */
   progress(options: ProgressOptions = NO_OPTIONS): Promise<number> {
     return this.#waits.progress(options);
   }
 
   /**
-   * Ends the context: its lanes are given up, nothing of it is called any more; what is pending is dropped, and what has
-   * come and was not dispatched. What it had sent is delivered still, then its endpoint has ended for the others: what they
-   * send to it comes to SHUTDOWN. Within a handler or callback, the rest of the round is dropped, and the context ends with
-   * the round.
+   * Ends the context. No handler or callback of it is called any more. Its pending queue is dropped, and so are messages
+   * that came but were not dispatched. Messages that it sent are still delivered. Then its endpoint has ended for the other
+   * tasks: their sends to it complete with SHUTDOWN. Within a handler or callback, the rest of the round is dropped, and the
+   * context ends with the round.
    */
   close(): void {
     if (this.#closed) return;

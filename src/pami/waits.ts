@@ -1,4 +1,5 @@
-// The waits that do not block their thread: progress(), what awaits a condition, and calls, for which somebody advances.
+// The waits that do not block their thread: progress(), waits for a condition, and the loop that advances while calls are
+// pending.
 import { WAIT_CALL, WAIT_PROGRESS } from "../../assembly/layout.js";
 import { checkKeys, checkSignal, type Keys, NO_OPTIONS } from "../core/check.js";
 import { type Endpoint, nameOf } from "../core/endpoint.js";
@@ -14,34 +15,34 @@ import type { AbortSignalLike } from "../support/like.js";
 
 /** Options of the waits. */
 export interface WaitOptions {
-  /** Milliseconds; without it, as long as it takes. */
+  /** Milliseconds after which the wait gives up. Default: no limit. */
   timeout?: number | undefined;
 }
 
 /** Options of `context.progress`. */
 export interface ProgressOptions extends WaitOptions {
-  /** Ends the wait; it rejects with PAMIR_CANCELED. */
+  /** Aborting it ends the wait, which rejects with PAMIR_CANCELED. */
   signal?: AbortSignalLike | undefined;
 }
 
 export const PROGRESS_KEYS: Keys<ProgressOptions> = { timeout: true, signal: true };
 const WAIT_KEYS: Keys<WaitOptions> = { timeout: true };
 
-/** What waits need of their task. @internal */
+/** The parts of a task that its waits use. @internal */
 export interface WaitHost {
   readonly clock: Clock;
   readonly parker: Parker;
-  /** In debug mode. */
+  /** Present in debug mode. */
   readonly debug: Debug | undefined;
   /** Interrupts seen so far. */
   interrupts(): number;
-  /** Interrupts that have ended a wait; one begun now ends when `interrupts()` is something else. */
+  /** Count of interrupts that have ended a wait. A new wait ends once `interrupts()` differs from it. */
   interruptsTaken(): number;
-  /** A wait ends with INTERRUPTED: the interrupts seen so far do not end another. */
+  /** Records that a wait ended with INTERRUPTED, so that the interrupts seen so far end no other wait. */
   takeInterrupts(): void;
 }
 
-/** A context, as its waits see it. */
+/** The parts of a context that its waits use. */
 export interface Waiting {
   readonly endpoint: Endpoint;
   /** Pointer to its block. */
@@ -58,24 +59,24 @@ export interface Waiting {
   checkOpen(call: string): void;
   /** Whether an advance would do something. */
   hasWork(): boolean;
-  /** Whether something is awaited that nobody rings for. */
+  /** Whether the context awaits something for which no task rings the bell. */
   isRestless(): boolean;
 }
 
 export class Waits {
   readonly #host: WaitHost;
   readonly #own: Waiting;
-  /** What the spins of this context's waits have come to. */
+  /** Statistics of the spins of this context's waits. */
   readonly spins = new Spins();
   readonly #restless = () => this.#own.isRestless();
-  /** progress() calls that have not ended. */
+  /** Count of progress() calls that are under way. */
   #progressing = 0;
-  /** Times that some of them ended because another wait did. */
+  /** How many times progress() calls ended because another wait ended. */
   #settlings = 0;
   #isSettling = false;
-  /** `turns` of the parker when a promise was settled, and no progress() was pending. */
+  /** The parker's `turns` when a promise was last settled while no progress() was under way. */
   #settledAt = -1;
-  /** Whether somebody advances for the calls that are pending. */
+  /** Whether #awaitCalls() is running. */
   #areCallsAwaited = false;
 
   constructor(host: WaitHost, own: Waiting) {
@@ -99,8 +100,8 @@ export class Waits {
   }
 
   /**
-   * Advances until `condition()` is true, without blocking the thread. Whoever else advances may bring it about: what it
-   * was that they found there rang the bell, which is up while anybody sleeps. The first true ends the wait.
+   * Advances until `condition()` is true, without blocking the thread. Another wait that advances may make it true: the
+   * event that it processed has rung the bell, so this wait looks again. The first true ends the wait.
    */
   async until(kind: number, condition: () => boolean, options: ProgressOptions): Promise<void> {
     let over = false;
@@ -122,7 +123,7 @@ export class Waits {
     }
   }
 
-  /** A promise of this context is settled. What goes on behind it may do what a progress() waits for: that ends then. */
+  /** Called when a promise of this context is settled: code behind it may do what a progress() awaits, so that ends too. */
   settled(): void {
     if (this.#progressing === 0) {
       // A turn of the event loop for each call would cost more than the call: only where a progress() begins before the next.
@@ -143,7 +144,7 @@ export class Waits {
     });
   }
 
-  /** Advances while calls are pending. @param isSooner one is to be given up sooner than all before */
+  /** Advances while calls are pending. @param isSooner the new call's deadline is before all others */
   advanceForCalls(isSooner: boolean): void {
     if (this.#areCallsAwaited) {
       if (isSooner) this.#host.parker.ring();
@@ -169,11 +170,11 @@ export class Waits {
     while (calls.size > 0 && !this.#own.isClosed()) {
       calls.settled = 0;
       try {
-        // An answer during the spin needs nothing of what a sleep takes.
+        // If the reply comes during the spin, there is no sleep to prepare.
         if (parker.spin(awaited, this.#own.spin)) await parker.turn();
         else await parker.waitAsync(awaited, calls.soonest - clock.now(), 0, isStopped, true);
       } catch (error) {
-        // A handler's, which is none of the callers': whoever handles what nobody handles has his turn.
+        // A handler threw it, not a call: rethrow it so that the host's uncaught-error handler sees it.
         queueMicrotask(() => {
           throw error;
         });
@@ -197,7 +198,7 @@ export class Waits {
     return `${call} of ${nameOf(this.#own.endpoint)}`;
   }
 
-  /** What a wait rejects with whose signal was aborted. */
+  /** The error with which a wait rejects when its signal is aborted. */
   canceled(call: string, signal: AbortSignalLike): PamiError {
     return new PamiError("PAMIR_CANCELED", `${this.#nameOf(call)} was canceled`, { cause: signal.reason });
   }
@@ -218,7 +219,7 @@ export class Waits {
     const { timeout, signal } = options;
     const milliseconds = checkTimeout(timeout);
     this.#own.checkOpen(call.slice(0, -2));
-    // Begun in a handler: its round is over in a microtask.
+    // If a handler began this wait, its round is over after a microtask.
     if (this.#own.isAdvancing()) await undefined;
     const interrupts = this.#host.interruptsTaken();
     const isStopped = () => this.#own.isClosed() || signal?.aborted === true || this.#host.interrupts() !== interrupts;
@@ -250,7 +251,7 @@ export class Waits {
     throw new PamiError("PAMIR_TIMEDOUT", `${what}: not over after ${milliseconds} ms`);
   }
 
-  /** What the parker is told of a wait. @param found whether the looks before it have found something */
+  /** Describes a wait to the parker. @param found whether earlier looks found an event */
   awaited(kind: number, poll: (rounds: number) => boolean, peek: () => boolean, found = false): Awaited {
     const { debug } = this.#host;
     const lasts = debug && (() => debug.lasts(kind, this.#own.endpoint));
@@ -258,7 +259,7 @@ export class Waits {
   }
 }
 
-/** Options of a wait that does not block its thread. @param call "progress()" @throws PAMIR_INVAL */
+/** Checks the options of a wait that does not block its thread. @param call "progress()" @throws PAMIR_INVAL */
 export function checkProgress(call: string, options: ProgressOptions): void {
   if (options === NO_OPTIONS) return;
   checkKeys(`options of ${call}`, options, PROGRESS_KEYS);
@@ -266,13 +267,18 @@ export function checkProgress(call: string, options: ProgressOptions): void {
   checkSignal(call, options.signal);
 }
 
-/** Options of a wait that blocks its thread: milliseconds, Infinity for none. @param call "advanceUntil()" @throws PAMIR_INVAL */
+/**
+ * Checks the options of a wait that blocks its thread.
+ * @param call "advanceUntil()"
+ * @returns milliseconds; Infinity without a timeout
+ * @throws PAMIR_INVAL
+ */
 export function checkWait(call: string, options: WaitOptions): number {
   checkKeys(`options of ${call}`, options, WAIT_KEYS);
   return checkTimeout(options.timeout);
 }
 
-/** Milliseconds of a timeout; Infinity for none. */
+/** Checks a timeout. @returns milliseconds; Infinity without one @throws PAMIR_INVAL */
 export function checkTimeout(timeout: number | undefined): number {
   if (timeout === undefined) return Number.POSITIVE_INFINITY;
   if (typeof timeout !== "number" || !(timeout >= 0)) {

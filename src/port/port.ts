@@ -18,28 +18,28 @@ import {
   SUCCESS,
 } from "../index.js";
 
-/** In place of a count of ports: the channel is closed. */
+/** Stands in place of a count of ports when the channel is closed. */
 const CLOSE = -1;
-/** Key of what stands for a MessagePort in a value, by its place in `channels`. */
+/** Key of the object that stands for a MessagePort in a value; its value is an index of `channels`. */
 const MARK = "pamir:port";
 
 /** Options of `portTo`. */
 export interface PortOptions {
-  /** Dispatch id of both ends: for nothing else, but as many ports to different endpoints as are wanted. */
+  /** Dispatch id of both ends. It serves ports only, any number of them to different endpoints. */
   readonly id: number;
-  /** What turns values into bytes: `@msgpack/msgpack`, `cbor-x`, `{ encode: v8.serialize, decode: v8.deserialize }`, … */
+  /** Turns values into bytes: `@msgpack/msgpack`, `cbor-x`, `{ encode: v8.serialize, decode: v8.deserialize }`, … */
   readonly codec: Codec<unknown>;
 }
 
-/** What listeners get: of a MessageEvent what matters. */
+/** The event of a listener: the main parts of a MessageEvent. */
 export interface PortEvent {
-  /** `close`: nothing comes any more. */
+  /** `message`, or `close` when no more messages come. */
   readonly type: "message" | "close";
-  /** What was posted. */
+  /** The value that was posted. */
   readonly data: unknown;
   /** The MessagePorts that came with it. */
   readonly ports: readonly HostMessagePort[];
-  /** The port that it came by. */
+  /** The port that received it. */
   readonly target: Port;
 }
 
@@ -61,7 +61,7 @@ interface Bridge {
 }
 
 /**
- * A port to an endpoint, where another port is that leads here.
+ * Makes a port to an endpoint. The endpoint needs a port back to this context's endpoint.
  * @throws PAMIR_INVAL, PAMIR_DISPATCH_TAKEN
  */
 export function portTo(context: Context, to: Endpoint, options: PortOptions): Port {
@@ -124,7 +124,7 @@ class Hub {
     this.#ports.get(id)?.delete(to);
   }
 
-  /** From now on somebody has to advance the context. */
+  /** Called when a port starts: the hub advances the context while any port is started. */
   started(): void {
     if (this.#started++ === 0) void this.#advance(this.#stop.signal);
   }
@@ -156,9 +156,10 @@ class Hub {
 }
 
 /**
- * A MessagePort's shape. What is posted is copied, transferred buffers too; nothing limits what waits for room, as with
- * a MessagePort. It advances its context from start() on, which `onmessage` calls. When the endpoint ends, listeners get a
- * `close` event, and requests in Comlink's form that wait for an answer get one: an error with code PAMIR_SHUTDOWN.
+ * An object with the shape of a MessagePort. Posted values are copied, transferred buffers included. As with a MessagePort,
+ * the queue of posts that wait for room has no limit. The port advances its context from start() on; setting `onmessage`
+ * calls start(). When the endpoint ends, listeners get a `close` event, and pending requests in Comlink's form get an error
+ * with code PAMIR_SHUTDOWN.
  */
 export class Port {
   readonly #context: Context;
@@ -168,16 +169,16 @@ export class Port {
   readonly #hub: Hub;
   readonly #listeners = { message: new Set<Listener>(), close: new Set<Listener>() };
   #onmessage: ((event: PortEvent) => void) | null = null;
-  /** What has come before start(), and what comes in packets, with all that is behind it. */
+  /** Packets that came before start(), and packets that are still incomplete, with all later ones. */
   readonly #incoming: Packet[] = [];
-  /** What waits for room. */
+  /** Packets that wait for room. */
   readonly #waiting: Packet[] = [];
   readonly #bridges = new Map<number, Bridge>();
   readonly #requests = new Set<string>();
   #channels = 0;
   #isStarted = false;
   #isClosed = false;
-  /** Why nothing comes any more. */
+  /** Why the port has ended. */
   #reason: Reason | undefined;
 
   /** @internal */
@@ -190,7 +191,7 @@ export class Port {
     context.whenEnded(to, () => this.end({ code: "PAMIR_SHUTDOWN", message: `endpoint ${to} has ended` }));
   }
 
-  /** One listener more, or null. To set it starts the port. */
+  /** An additional listener, or null. Setting a listener starts the port. */
   get onmessage(): ((event: PortEvent) => void) | null {
     return this.#onmessage;
   }
@@ -203,7 +204,7 @@ export class Port {
     if (listener !== null) this.start();
   }
 
-  /** Adds a listener; the port delivers from start() on. */
+  /** Adds a listener. The port delivers messages from start() on. */
   addEventListener(type: "message" | "close", listener: Listener): void {
     if (typeof listener !== "function" && typeof listener?.handleEvent !== "function") {
       throw new PamiError(
@@ -219,7 +220,7 @@ export class Port {
     this.#listeners[type]?.delete(listener);
   }
 
-  /** Delivers from now on, what has come before too, and advances the context. */
+  /** Delivers messages from now on, earlier ones first, and advances the context. */
   start(): void {
     if (this.#isStarted || this.#isClosed) return;
     this.#isStarted = true;
@@ -229,8 +230,8 @@ export class Port {
   }
 
   /**
-   * Posts a value. It is read before this returns, and is yours still; what has no room waits.
-   * @throws what the codec throws; PAMIR_INVAL for a transfer of anything but buffers and MessagePorts
+   * Posts a value. The codec reads it before this returns, and the caller keeps it. Posts that find no room wait in order.
+   * @throws errors of the codec; PAMIR_INVAL for a transfer of anything but buffers and MessagePorts
    */
   postMessage(data: unknown, transfer: readonly object[] | { transfer?: readonly object[] } = []): void {
     const list: unknown = Array.isArray(transfer)
@@ -241,7 +242,7 @@ export class Port {
     if (!this.#isClosed) this.#post(0, this.#requests, data, list);
   }
 
-  /** Nothing is delivered any more. The other end stays open, as a MessagePort's does not. */
+  /** Stops delivery. Unlike with a MessagePort, the other end stays open. */
   close(): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
@@ -253,7 +254,7 @@ export class Port {
     this.#incoming.length = 0;
   }
 
-  /** @internal A message for this port has come. */
+  /** @internal Takes a message for this port. */
   receive(message: Message): void {
     const words = new Int32Array(message.header.slice().buffer);
     const bytes = new Uint8Array(message.payloadBytes);
@@ -359,7 +360,7 @@ export class Port {
     }
   }
 
-  /** Each port gets a channel, and a mark stands in its place. */
+  /** Gives each transferred port a channel, and replaces it in the value by a mark. */
   #withoutPorts(data: unknown, ports: readonly MessagePort[]): Marked {
     const channels = ports.map((port) => {
       const channel = ++this.#channels;
@@ -399,7 +400,7 @@ export class Port {
     (port as { unref?: () => void }).unref?.();
   }
 
-  /** @internal Nothing comes any more. */
+  /** @internal Ends the port: no more messages come. */
   end(reason: Reason): void {
     if (this.#reason !== undefined || this.#isClosed) return;
     this.#reason = reason;
@@ -413,7 +414,7 @@ export class Port {
     this.#emit({ type: "close", data: undefined, ports: [], target: this });
   }
 
-  /** Answers what nobody answers any more. */
+  /** Rejects the requests that can get no reply any more. */
   #refuse(channel: number, requests: Set<string>): void {
     const value = { isError: true, value: { name: "PamiError", ...this.#reason } };
     const thrown = { type: "HANDLER", name: "throw", value };
@@ -427,7 +428,7 @@ export class Port {
   }
 }
 
-/** A value as an error's text shows it. */
+/** Formats a value for an error's text. */
 function show(value: unknown): string {
   if (typeof value === "string") return JSON.stringify(value);
   if (typeof value === "bigint") return `${value}n`;
@@ -440,7 +441,7 @@ function isOptions(transfer: unknown): boolean {
   return typeof transfer === "object" && !ArrayBuffer.isView(transfer) && !(transfer instanceof ArrayBuffer);
 }
 
-/** Why a port has ended, as an error says it. */
+/** Why a port has ended, as the error of a request says it. */
 interface Reason {
   readonly code: string;
   readonly message: string;
@@ -453,7 +454,7 @@ interface Marked {
   readonly channels: readonly number[];
 }
 
-/** Whether this is a request of Comlink's: it has an id, and a type that no answer has. */
+/** Whether a value is a request of Comlink: it has an id, and a type that replies do not have. */
 function isRequest(data: unknown): data is { id: string } {
   const { id, type } = (data ?? {}) as { id?: unknown; type?: unknown };
   return typeof id === "string" && typeof type === "string" && type !== "RAW" && type !== "HANDLER";
@@ -463,7 +464,7 @@ function forget(requests: Set<string>, data: unknown): void {
   if (requests.size > 0) requests.delete((data as { id: string } | null)?.id ?? "");
 }
 
-/** A value with some parts replaced, in plain objects and arrays. */
+/** Copies a value with some parts replaced, within plain objects and arrays. */
 function replace(value: unknown, by: (part: unknown) => unknown): unknown {
   const replaced = by(value);
   if (replaced !== value || typeof value !== "object" || value === null) return replaced;

@@ -1,4 +1,4 @@
-// docs/errors.md: every code and every result that there is, with the meaning that its docstring gives, and those who
+// docs/errors.md: every code and every result, with the meaning that its docstring gives, and the calls that
 // give it; and that each is provoked by some test.
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -14,10 +14,10 @@ const sections = new Map(
     .slice(1)
     .map((part) => [/^\w+/.exec(part)?.[0] as string, oneLine(part.split(/\n## /)[0] as string)]),
 );
-const rows = [...page.matchAll(/^\| `(\w+)` +\| (\d+) +\| (.*?) +\|/gm)].map(([, name, number, who]) => ({
+const rows = [...page.matchAll(/^\| `(\w+)` +\| (\d+) +\| (.*?) +\|/gm)].map(([, name, number, by]) => ({
   name,
   number: Number(number),
-  who: who as string,
+  by: by as string,
 }));
 
 function oneLine(text: string): string {
@@ -100,10 +100,10 @@ describe("results", () => {
     for (const [, number] of results) expect(pamir.errorText(number)).not.toMatch(/unknown/);
   });
 
-  it("each that somebody gives is expected by a test; nobody gives the others", () => {
+  it("each that a call gives is expected by a test; no call gives the others", () => {
     const given = sources("src").replace(/^export const .*$/gm, "");
-    for (const { name, who } of rows) {
-      if (who.startsWith("nobody")) expect(given).not.toMatch(new RegExp(`(return|=|,|\\?|:) -?${name}[;,)]`));
+    for (const { name, by } of rows) {
+      if (by.startsWith("none")) expect(given).not.toMatch(new RegExp(`(return|=|,|\\?|:) -?${name}[;,)]`));
       else expect([name, new RegExp(`\\b${name}\\b`).test(tests)]).toEqual([name, true]);
     }
   });
