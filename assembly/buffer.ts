@@ -7,14 +7,14 @@ import { loadWord, ring, storeWord } from "./sync";
 /** Target: says that it has read a buffer. @param state BUFFER_FREE or BUFFER_GONE */
 export function bufferRelease(slot: usize, state: u32): void {
   const pool = slot & ~(<usize>PAGE_SIZE - 1);
-  // SYNC A (read): gives the buffer, or its slot, back; pairs with the origin's look in Buffers.
+  // SYNC buffer-read (read): gives the buffer, or its slot, back; pairs with the origin's look in Buffers.
   storeWord(slot, state);
-  // SYNC J (look): the slot lies before this load, as the want lies before the origin's next look at its slots.
+  // SYNC buffer-wanted (look): the slot lies before this load, as the want lies before the origin's next look at its slots.
   if (loadWord(pool + POOL_WANTED_OFFSET) != 0) ring(load<usize>(pool, POOL_TASK_OFFSET));
 }
 
 /** Origin: asks (1) or no longer asks (0) its targets to ring when they have read a buffer. Look once more after asking. */
 export function bufferWant(pool: usize, wanted: u32): void {
-  // SYNC J (want): pairs with the look in bufferRelease().
+  // SYNC buffer-wanted (want): pairs with the look in bufferRelease().
   storeWord(pool + POOL_WANTED_OFFSET, wanted);
 }

@@ -110,17 +110,17 @@ export function windowOpen(window: usize, allowed: u32): u32 {
   storeWord(window + WINDOW_STOP_OFFSET, TRANSFER_DONE);
   storeWord(window + WINDOW_LEFT_OFFSET, 0);
   store<u32>(window, TRANSFER_DONE, WINDOW_WRONG_OFFSET);
-  // SYNC V (whose): pairs with chainWrite(), of the other side.
+  // SYNC window-peer (whose): pairs with chainWrite(), of the other side.
   storeWord(window + WINDOW_PEER_WINDOW_OFFSET, 0);
-  // SYNC V (open): pairs with windowOf().
+  // SYNC window (open): pairs with windowOf().
   storeWord(window + WINDOW_GENERATION_OFFSET, generation);
   return generation;
 }
 
 /** Owner: ends the transfer of a window. A transfer that is over has left nothing in it; else see windowClear(). */
 export function windowClose(window: usize): void {
-  // SYNC V (close): pairs with windowOf() and chainRun(): nobody ships to it, counts in it, or processes what is in it, once
-  // each engine that is at work now has ended its turn.
+  // SYNC window (close): pairs with windowOf() and chainRun(). Once each engine that is at work now has ended its turn, no
+  // engine ships to this window, counts in it, or processes its slots.
   storeWord(window + WINDOW_GENERATION_OFFSET, load<u32>(window, WINDOW_GENERATION_OFFSET) + 1);
 }
 
@@ -131,7 +131,7 @@ export function windowClose(window: usize): void {
 export function windowClear(window: usize): u32 {
   const head = load<u32>(window, WINDOW_HEAD_OFFSET);
   const descriptor = slotAt(window, head);
-  // SYNC Q (left): pairs with ship() and chainNotice(), which nobody calls for it any more.
+  // SYNC ship (left): pairs with ship() and chainNotice(), which nobody calls for it any more.
   const isLeft = head != loadWord(window + WINDOW_TAIL_OFFSET);
   const isOver = isLeft && load<u32>(descriptor, DESCRIPTOR_KIND_OFFSET) == DESCRIPTOR_NOTICE;
   if (isOver) noteEnd(window, descriptor);
@@ -156,7 +156,7 @@ function windowOf(job: usize, index: u32, generation: u32, offset: u32, own: u32
   if (entry == 0 || (own & 1) == 0 || !isPlace(offset)) return 0;
   const window = regionPlace(entry, offset, WINDOW_SIZE);
   if (window == 0) return 0;
-  // SYNC V (look): pairs with windowOpen() and windowClose().
+  // SYNC window (look): pairs with windowOpen() and windowClose().
   return loadWord(window + WINDOW_GENERATION_OFFSET) == own ? window : 0;
 }
 
@@ -178,14 +178,14 @@ function ship(job: usize, window: usize, endpoint: u32, from: usize, slots: u32)
   for (let i: u32 = 0; i < slots; i++) {
     memory.copy(slotAt(window, tail + i), from + (i << DESCRIPTOR_SHIFT), DESCRIPTOR_SIZE);
   }
-  // SYNC Q (ship): makes the descriptors visible; pairs with chainRun().
+  // SYNC ship (ship): makes the descriptors visible; pairs with chainRun().
   storeWord(window + WINDOW_TAIL_OFFSET, tail + slots);
   engineCall(job, endpoint);
 }
 
 /** Sets a window's bit in the status register of its block, and wakes its owner. */
 function tell(window: usize, task: usize): void {
-  // SYNC K (tell): makes all that was moved and noted visible; pairs with the owner's look at the register.
+  // SYNC window-over (tell): makes all that was moved and noted visible; pairs with the owner's look at the register.
   setBits(load<usize>(window, WINDOW_STATUS_OFFSET), load<u32>(window, WINDOW_BIT_OFFSET));
   ring(task);
 }
@@ -263,7 +263,7 @@ export function chainWrite(job: usize, window: usize): u32 {
   store<u32>(peer, load<u32>(window, WINDOW_OWN_INDEX_OFFSET), WINDOW_PEER_INDEX_OFFSET);
   store<u32>(peer, load<u32>(window, WINDOW_OWN_GENERATION_OFFSET), WINDOW_PEER_GENERATION_OFFSET);
   store<u32>(peer, load<u32>(window, WINDOW_OWN_OFFSET_OFFSET), WINDOW_PEER_OFFSET_OFFSET);
-  // SYNC V (whose): pairs with chainBreak(): from here on, who breaks it off tells this side of it.
+  // SYNC window-peer (whose): pairs with chainBreak(): from here on, who breaks it off tells this side of it.
   storeWord(peer + WINDOW_PEER_WINDOW_OFFSET, load<u32>(window, WINDOW_GENERATION_OFFSET));
   for (let i: u32 = 0; i < depth && i + depth < n; i++) {
     writeFetch(window, peer + WINDOW_RGETS_OFFSET + (i << DESCRIPTOR_SHIFT), i + depth, n, depth);
@@ -271,7 +271,7 @@ export function chainWrite(job: usize, window: usize): u32 {
   const tail = load<u32>(window, WINDOW_TAIL_OFFSET);
   const first = depth < n ? depth : n;
   for (let i: u32 = 0; i < first; i++) writeFetch(window, slotAt(window, tail + i), i, n, depth);
-  // SYNC Q (begin): pairs with chainRun().
+  // SYNC ship (begin): pairs with chainRun().
   storeWord(window + WINDOW_TAIL_OFFSET, tail + first);
   return n;
 }
@@ -297,7 +297,7 @@ export function chainNotice(
   const descriptor = slotAt(window, tail);
   store<u32>(descriptor, DESCRIPTOR_NOTICE, DESCRIPTOR_KIND_OFFSET);
   store<u32>(descriptor, result, DESCRIPTOR_BYTES_OFFSET);
-  // SYNC Q (notice): pairs with chainRun().
+  // SYNC ship (notice): pairs with chainRun().
   storeWord(window + WINDOW_TAIL_OFFSET, tail + 1);
   engineCall(job, origin);
   return 1;
@@ -306,9 +306,9 @@ export function chainNotice(
 /** Whether the engine can't go on in a window: its next portion is not staged yet, and its core has not given it up. */
 function isHeld(window: usize, descriptor: usize): bool {
   if (load<u32>(descriptor, DESCRIPTOR_KIND_OFFSET) != DESCRIPTOR_MOVE) return false;
-  // SYNC Y (look): pairs with the store of the core that stages.
+  // SYNC staged (look): pairs with the store of the core that stages.
   if (load<u32>(window, WINDOW_PASSED_OFFSET) < loadWord(window + WINDOW_ALLOWED_OFFSET)) return false;
-  // SYNC Z (held): pairs with the store of the core that gives the transfer up.
+  // SYNC stop (held): pairs with the store of the core that gives the transfer up.
   return loadWord(window + WINDOW_STOP_OFFSET) == TRANSFER_DONE;
 }
 
@@ -323,18 +323,19 @@ function moveSlice(job: usize, window: usize, descriptor: usize, part: u32, cont
   const bytes = load<u32>(descriptor, DESCRIPTOR_BYTES_OFFSET);
   const moved = load<u32>(window, WINDOW_MOVED_OFFSET);
   const peer = peerOf(job, window);
-  // SYNC Z (look): pairs with the store of the core that gives the transfer up, on either side.
+  // SYNC stop (look): pairs with the store of the core that gives the transfer up, on either side.
   let result = loadWord(window + WINDOW_STOP_OFFSET);
   if (result == TRANSFER_DONE) result = peer == 0 ? TRANSFER_ENDED : loadWord(peer + WINDOW_STOP_OFFSET);
   if (result == TRANSFER_DONE) result = transferPart(job, descriptor, true, moved, part);
-  // SYNC V (closed): pairs with the owner's store before it closes what it had staged there: an end, not a mistake.
+  // SYNC window-list (closed): pairs with the owner's store, which precedes the closing of its staged regions. A closed
+  // region is then the end of the transfer, not a mistake.
   if (result == TRANSFER_LOCAL_CLOSED && loadWord(context + CONTEXT_WINDOWS_OFFSET) == 0) result = TRANSFER_ENDED;
   if (result == TRANSFER_DONE && bytes - moved > part) {
     store<u32>(window, moved + part, WINDOW_MOVED_OFFSET);
     return false;
   }
   store<u32>(window, 0, WINDOW_MOVED_OFFSET);
-  // SYNC Y (passed): pairs with the core that stages the next portion in this one's place; it may wait for that.
+  // SYNC passed (passed): pairs with the core that stages the next portion in this one's place; it may wait for that.
   storeWord(window + WINDOW_PASSED_OFFSET, load<u32>(window, WINDOW_PASSED_OFFSET) + 1);
   if (loadWord(window + WINDOW_ALLOWED_OFFSET) != NONE) ring(load<usize>(context, CONTEXT_TASK_OFFSET));
   if (result != TRANSFER_DONE && load<u32>(window, WINDOW_RESULT_OFFSET) == TRANSFER_DONE) {
@@ -344,7 +345,7 @@ function moveSlice(job: usize, window: usize, descriptor: usize, part: u32, cont
   if (result != TRANSFER_DONE && load<u32>(peer, WINDOW_WRONG_OFFSET) == TRANSFER_DONE) {
     store<u32>(peer, result, WINDOW_WRONG_OFFSET);
   }
-  // SYNC K (count): makes the portion visible; pairs with the target core's look at its counter, and with chainBreak().
+  // SYNC bytes-left (count): makes the portion visible; pairs with chainBreak().
   if (addWord(peer + WINDOW_LEFT_OFFSET, -bytes) == bytes) {
     tell(peer, taskOf(job, load<u32>(window, WINDOW_PEER_ENDPOINT_OFFSET)));
   }
@@ -388,7 +389,7 @@ function windowAt(block: usize, number: u32): usize {
 
 /** Whether a window belongs to a transfer of this memory: what is left in others is nobody's. */
 function isOpen(window: usize): bool {
-  // SYNC V (engine): pairs with windowOpen() and windowClose().
+  // SYNC window (engine): pairs with windowOpen() and windowClose().
   return (loadWord(window + WINDOW_GENERATION_OFFSET) & 1) != 0 && load<u32>(window, WINDOW_AWAY_OFFSET) == 0;
 }
 
@@ -407,7 +408,7 @@ function windowRun(job: usize, window: usize, context: usize): bool {
   let hasMoved = false;
   let head = load<u32>(window, WINDOW_HEAD_OFFSET);
   let others = TURN_SLOTS;
-  // SYNC Q (look): pairs with ship() and chainWrite(). Anew each time: what was processed may have had more shipped.
+  // SYNC ship (look): pairs with ship() and chainWrite(). Anew each time: what was processed may have had more shipped.
   while (head != loadWord(window + WINDOW_TAIL_OFFSET)) {
     const descriptor = slotAt(window, head);
     if (load<u32>(descriptor, DESCRIPTOR_KIND_OFFSET) != DESCRIPTOR_MOVE) {
@@ -444,7 +445,7 @@ function windowRun(job: usize, window: usize, context: usize): bool {
  * @returns how many windows have something left that can be processed at once
  */
 export function chainRun(job: usize, context: usize, most: u32): u32 {
-  // SYNC V (blocks): pairs with the store of the owner, who adds blocks and takes none away.
+  // SYNC window-list (blocks): pairs with the store of the owner, who adds blocks and takes none away.
   const list = <usize>loadWord(context + CONTEXT_WINDOWS_OFFSET);
   if (list == 0) return 0;
   allowance = most;
@@ -492,11 +493,11 @@ export function chainLeft(context: usize): bool {
  * @returns 1; 0: it has not begun
  */
 export function chainBreak(job: usize, window: usize): u32 {
-  // SYNC V (begun): pairs with chainWrite().
+  // SYNC window-peer (begun): pairs with chainWrite().
   if (loadWord(window + WINDOW_PEER_WINDOW_OFFSET) == 0) return 0;
   const peer = peerOf(job, window);
-  // SYNC K (broken): pairs with moveSlice(). Where all is counted it was told so, or finds out by itself, and its window may
-  // be another transfer's at any moment; where not, it is nobody's to end any more but this side's.
+  // SYNC bytes-left (broken): pairs with moveSlice(). If all bytes are counted, the peer knows it or finds out by itself, and
+  // its window may be reused at any moment. If not, only this side can still end the transfer.
   if (peer == 0 || loadWord(peer + WINDOW_LEFT_OFFSET) == 0) return 1;
   store<u32>(peer, TRANSFER_BROKEN, WINDOW_WRONG_OFFSET);
   storeWord(peer + WINDOW_LEFT_OFFSET, 0);

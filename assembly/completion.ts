@@ -37,7 +37,7 @@ export function completionSet(fifo: usize, word: u32, bits: u32): void {
   let level = load<u32>(fifo, INJECTION_SLOTS_OFFSET);
   for (;;) {
     level = (level + 31) >>> 5;
-    // SYNC B (set): makes all bytes of the transfers before it visible; pairs with completionTake().
+    // SYNC completion (set): makes all bytes of the transfers before it visible; pairs with completionTake().
     const before = setBitsOf(words + (word << 2), bits);
     if (before != 0 || level <= MASK_TOP_WORDS) return;
     words += level << 2;
@@ -62,7 +62,7 @@ function clearAbove(fifo: usize, slot: u32): void {
   let next = slot >>> 5;
   while (level > MASK_TOP_WORDS && bit != next && loadWord(words + (bit << 2)) == 0) {
     const above = words + (level << 2);
-    // SYNC B (clear): cleared first, then looked at once more, as a ready bit is.
+    // SYNC completion (clear): cleared first, then looked at once more, as a ready bit is.
     clearBits(above + ((bit >>> 5) << 2), 1 << (bit & 31));
     if (loadWord(words + (bit << 2)) != 0) {
       setBitsOf(above + ((bit >>> 5) << 2), 1 << (bit & 31));
@@ -80,7 +80,7 @@ function clearAbove(fifo: usize, slot: u32): void {
 function nextSet(words: usize, level: u32, from: u32): u32 {
   let word = from >>> 5;
   if (word >= level) return NONE;
-  // SYNC B (look): pairs with completionSet().
+  // SYNC completion (look): pairs with completionSet().
   let bits = loadWord(words + (word << 2)) & (NONE << (from & 31));
   while (bits == 0) {
     word = level > MASK_TOP_WORDS ? nextSet(words + (level << 2), (level + 31) >>> 5, word + 1) : word + 1;
@@ -107,8 +107,8 @@ export function completionTake(fifo: usize): u32 {
   const first = oldest & (slots - 1);
   let slot = nextDone(fifo, first);
   if (slot == NONE) return NONE;
-  // SYNC B (oldest): an engine on another thread may have set an older one after its word was looked at; all that are older
-  // than one that is set are set by now.
+  // SYNC completion (oldest): the engine thread may have set an older bit after this thread looked at its word. It sets bits
+  // in order, so every older bit is set by now, and a second look finds the oldest.
   if (slot < first || slot >>> 5 != first >>> 5) slot = nextDone(fifo, first);
   const result = load<u32>(slotOf(fifo, slot), DESCRIPTOR_BYTES_OFFSET); // plain: ordered by the bit
   clearBits(fifo + INJECTION_MASK_OFFSET + ((slot >>> 5) << 2), 1 << (slot & 31));

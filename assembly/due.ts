@@ -17,7 +17,7 @@ export function taskOf(job: usize, ordinal: u32): usize {
 
 /** Whether the owner of a task slot has ended: its memory may soon be anybody's. */
 export function hasEnded(task: usize): bool {
-  // SYNC D (look): pairs with the store of the task or the monitor.
+  // SYNC task-state (look): pairs with the store of the task or the monitor.
   return loadWord(task + TASK_STATE_OFFSET) >= TASK_CLOSED;
 }
 
@@ -36,8 +36,8 @@ export function engineCall(job: usize, ordinal: u32): void {
   }
   const word = job + JOB_DUE_OFFSET + ((ordinal >>> 5) << 2);
   const bit: u32 = 1 << (ordinal & 31);
-  // SYNC U (call): the caller's store is before this load, and engineServe() clears the bit before it looks once more: where
-  // the bit is still set, that look is to come.
+  // SYNC engine-call (call): pairs with engineServe(), which clears the bit and then looks once more. The caller's store
+  // precedes this load: if the bit is still set, that look is yet to come.
   if ((loadWord(word) & bit) != 0) return;
   setBits(word, bit);
   ring(engine);

@@ -174,7 +174,7 @@ function change(job: usize, descriptor: usize, most: u32): u32 {
     const old = changeWide(remote, what, value, load<u64>(descriptor, DESCRIPTOR_TEST_OFFSET), compares);
     if (fetches) store<u64>(local, old);
   }
-  // SYNC P: behind the change, which is what its owner looks at once more before it sleeps.
+  // SYNC park (word): after the change, at which the owner looks once more before it sleeps.
   if ((operation & RMW_NOTIFY) != 0) ringOwner(job, remoteIndex);
   return TRANSFER_DONE;
 }
@@ -204,7 +204,7 @@ function hasRoom(fifo: usize, taken: u32): bool {
   if (tail - load<u32>(fifo, INJECTION_OLDEST_OFFSET) + taken <= slots) return true;
   // Slots without a callback are free once the engine has passed them; none behind a bit that is not yet taken.
   if (load<u32>(fifo, INJECTION_PENDING_OFFSET) != 0) return false;
-  // SYNC E (look): pairs with engineRun().
+  // SYNC processed (look): pairs with engineRun().
   const head = loadWord(fifo + INJECTION_HEAD_OFFSET);
   store<u32>(fifo, head, INJECTION_OLDEST_OFFSET);
   return tail - head + taken <= slots;
@@ -230,7 +230,7 @@ export function inject(fifo: usize, completions: u32): u32 {
     store<u32>(completion, TRANSFER_DONE, DESCRIPTOR_BYTES_OFFSET);
   }
   store<u32>(fifo, load<u32>(fifo, INJECTION_PENDING_OFFSET) + isFence + completions, INJECTION_PENDING_OFFSET);
-  // SYNC I (inject): pairs with engineRun().
+  // SYNC inject (inject): pairs with engineRun().
   storeWord(fifo + INJECTION_TAIL_OFFSET, tail + 1 + completions);
   return tail & mask;
 }
@@ -240,7 +240,7 @@ function isProcessed(fifo: usize, isInline: bool): bool {
   const tail = load<u32>(fifo, INJECTION_TAIL_OFFSET);
   // What is taken is processed, also where the engine thread has told of it and not yet said how far it is.
   if (load<u32>(fifo, INJECTION_OLDEST_OFFSET) == tail) return true;
-  // SYNC E (idle): pairs with engineRun(), on another thread; what is processed, that thread has done with.
+  // SYNC processed (idle): pairs with engineRun(), on another thread; what is processed, that thread has done with.
   const head = isInline ? load<u32>(fifo, INJECTION_HEAD_OFFSET) : loadWord(fifo + INJECTION_HEAD_OFFSET);
   return head == tail;
 }
@@ -389,7 +389,7 @@ function proceed(job: usize, fifo: usize, descriptor: usize, kind: u32, left: u3
  * @returns how many slots are left to process
  */
 export function engineRun(job: usize, fifo: usize, most: u32): u32 {
-  // SYNC I (look): pairs with inject().
+  // SYNC inject (look): pairs with inject().
   return engineRunTo(job, fifo, loadWord(fifo + INJECTION_TAIL_OFFSET), most);
 }
 
@@ -417,7 +417,7 @@ export function engineRunTo(job: usize, fifo: usize, tail: u32, most: u32): u32 
     moved += done;
   }
   tellDone(fifo);
-  // SYNC E (done): pairs with hasRoom().
+  // SYNC processed (done): pairs with hasRoom().
   if (head != before) storeWord(fifo + INJECTION_HEAD_OFFSET, head);
   store<u32>(fifo, tail - head, INJECTION_AHEAD_OFFSET);
   return tail - head;

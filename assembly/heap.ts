@@ -44,7 +44,7 @@ export function regionAllocate(job: usize, pages: u32, owner: u32): usize {
 function allocate(job: usize, pages: u32, owner: u32, state: u32): usize {
   const lock = job + JOB_HEAP_LOCK_OFFSET;
   let tries = LOCK_TRIES;
-  // SYNC X (take): pairs with the release below, and with the monitor's that frees a dead holder's lock.
+  // SYNC heap-lock (take): pairs with the release below, and with the monitor's that frees a dead holder's lock.
   while (exchangeIf(lock, 0, owner + 1) != 0) {
     if (--tries == 0) return OPEN_BUSY;
   }
@@ -54,7 +54,7 @@ function allocate(job: usize, pages: u32, owner: u32, state: u32): usize {
   let page: u32 = 0;
   while (page < total) {
     const entry = table + (page << 2);
-    // SYNC F (look): pairs with heapFree(): whatever the last user stored there lies before our use.
+    // SYNC extent-free (look): pairs with heapFree(): whatever the last user stored there lies before our use.
     let word = loadWord(entry);
     let length = word & EXTENT_PAGES_MASK;
     if (word >>> EXTENT_STATE_SHIFT == EXTENT_FREE) {
@@ -76,7 +76,7 @@ function allocate(job: usize, pages: u32, owner: u32, state: u32): usize {
     }
     page += length;
   }
-  // SYNC X (release): pairs with the take of the next allocator.
+  // SYNC heap-lock (release): pairs with the take of the next allocator.
   storeWord(lock, 0);
   return found;
 }
@@ -85,7 +85,7 @@ function allocate(job: usize, pages: u32, owner: u32, state: u32): usize {
 export function heapFree(job: usize, extent: usize): void {
   const page = <u32>((extent - load<usize>(job, JOB_HEAP_BASE_OFFSET)) >>> PAGE_SHIFT);
   const entry = load<usize>(job, JOB_HEAP_TABLE_OFFSET) + (page << 2);
-  // SYNC F (free): pairs with the look of heapAllocate().
+  // SYNC extent-free (free): pairs with the look of heapAllocate().
   storeWord(entry, loadWord(entry) & EXTENT_PAGES_MASK);
 }
 
@@ -100,7 +100,8 @@ export function extentPass(job: usize, extent: usize, owner: u32, to: u32): u32 
   const word = loadWord(entry);
   const pages = word & EXTENT_PAGES_MASK;
   if (word != regionWord(owner, pages)) return 0;
-  // SYNC F (pass): compares too. A target that keeps a buffer passes it; its origin may free it, once the target has ended.
+  // SYNC extent-free (pass): compares too. A target that keeps a buffer passes it; its origin may free the buffer once the
+  // target has ended.
   return u32(exchangeIf(entry, word, to == NONE ? pages : regionWord(to, pages)) == word);
 }
 
@@ -132,7 +133,7 @@ export function heapReclaim(job: usize, owner: u32): void {
     const word = loadWord(entry);
     const length = word & EXTENT_PAGES_MASK;
     if (length == 0) break;
-    // SYNC F (free): compares too, since another one may have freed it, and a third one have it by now.
+    // SYNC extent-free (free): compares too, since another one may have freed it, and a third one have it by now.
     if (isExtentOf(owner, word)) exchangeIf(entry, word, length);
     page += length;
   }

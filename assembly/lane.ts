@@ -138,14 +138,14 @@ export function laneOpen(job: usize, origin: u32, target: u32, capacity: u32, re
   const entry = contextOf(job, target) + CONTEXT_LANES_OFFSET + (origin << 2);
   if (loadWord(entry) != 0) return OPEN_BUSY;
   const lane = laneMake(job, origin, target, capacity, recordMax);
-  // SYNC L (enter): pairs with attend() in reception.ts, which reads the table once a ready bit is set.
+  // SYNC lane-entry (enter): pairs with attend() in reception.ts, which reads the table once a ready bit is set.
   if (lane != OPEN_NO_MEMORY && lane != OPEN_BUSY) storeWord(entry, <u32>lane);
   return lane;
 }
 
 /** Bytes of the largest body that the lane would take now. */
 export function laneRoom(lane: usize): u32 {
-  // SYNC H (look): pairs with laneRelease().
+  // SYNC release (look): pairs with laneRelease().
   const head = loadWord(lane + LANE_HEAD_OFFSET);
   store<u32>(lane, head, LANE_HEAD_CACHE_OFFSET);
   if (load<u32>(lane, LANE_RESERVED_OFFSET) != 0) return 0;
@@ -163,7 +163,7 @@ function place(lane: usize, size: u32): usize {
   // Signed: a record that is larger than the ring never fits.
   const limit: i32 = capacity - RECORD_GRANULE - size;
   if (<i32>(tail - load<u32>(lane, LANE_HEAD_CACHE_OFFSET)) > limit) {
-    // Only on apparent fullness is the consumer's line touched. SYNC H (look): pairs with laneRelease().
+    // Only on apparent fullness is the consumer's line touched. SYNC release (look): pairs with laneRelease().
     const head = loadWord(lane + LANE_HEAD_OFFSET);
     store<u32>(lane, head, LANE_HEAD_CACHE_OFFSET);
     if (<i32>(tail - head) > limit) {
@@ -184,9 +184,9 @@ function publish(lane: usize, record: usize, commit: u32, size: u32): void {
   const word = load<usize>(lane, LANE_READY_WORD_OFFSET);
   const bit = load<u32>(lane, LANE_READY_BIT_OFFSET);
   const target = load<usize>(lane, LANE_TARGET_TASK_OFFSET);
-  // SYNC C (commit): makes the record's bytes visible; pairs with poll and take in reception.ts.
+  // SYNC commit (commit): makes the record's bytes visible; pairs with poll and take in reception.ts.
   storeWord(record, commit);
-  // SYNC R (look, set): the commit above lies before this load, as detach()'s clear lies before its last poll: one of
+  // SYNC ready (look, set): the commit above lies before this load, as detach()'s clear lies before its last poll: one of
   // the two sees the other. While the consumer attends the lane, the bit stays set and its line stays shared.
   if ((loadWord(word) & bit) == 0) setBits(word, bit);
   ring(target);
@@ -254,7 +254,7 @@ export function laneAbort(lane: usize): void {
 
 /** Origin: asks (1) or no longer asks (0) the target to ring when it frees space. Look for room again after asking. */
 export function laneWantRoom(lane: usize, wanted: u32): void {
-  // SYNC W (want): pairs with the look in laneRelease().
+  // SYNC room-wanted (want): pairs with the look in laneRelease().
   storeWord(lane + LANE_ROOM_WANTED_OFFSET, wanted);
 }
 
@@ -295,7 +295,7 @@ export function laneReclaim(job: usize, origin: u32, target: u32): void {
     if (isLaneOf(owner, word)) {
       const lane = load<usize>(job, JOB_HEAP_BASE_OFFSET) + (page << PAGE_SHIFT);
       const isOurs = load<u32>(lane, LANE_ORIGIN_OFFSET) == origin && load<u32>(lane, LANE_TARGET_OFFSET) == target;
-      // SYNC F (free): compares too, since its target may have freed it, and another one have it by now.
+      // SYNC extent-free (free): compares too, since its target may have freed it, and another one have it by now.
       if (isOurs) exchangeIf(entry, word, length);
     }
     page += length;
@@ -310,9 +310,9 @@ export function laneRelease(lane: usize): void {
   if (next == released) return;
   if (next - released <= RETAKE_MAX) retake(lane, released, next);
   store<u32>(lane, next, LANE_RELEASED_OFFSET);
-  // SYNC H (free): gives the bytes back; pairs with place() and laneRoom().
+  // SYNC release (free): gives the bytes back; pairs with place() and laneRoom().
   storeWord(lane + LANE_HEAD_OFFSET, next);
-  // SYNC W (look): head lies before this load, as the want lies before the producer's next look at head.
+  // SYNC room-wanted (look): head lies before this load, as the want lies before the producer's next look at head.
   if (loadWord(lane + LANE_ROOM_WANTED_OFFSET) != 0) ring(load<usize>(lane, LANE_ORIGIN_TASK_OFFSET));
 }
 

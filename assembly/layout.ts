@@ -2,7 +2,7 @@
 // it must stay portable: only `export const` and plain integers, no decorators, no casts, and it imports nothing.
 //
 // Naming: AREA_FIELD_OFFSET is in bytes from the start of the area. Every word is a u32, little-endian. A word that
-// several threads touch names its sync point (one capital letter); the two ends of it name each other in the kernels.
+// several threads touch names its sync point (the table in src/README.md); in the code, both ends of it name each other.
 
 // A time stamp is milliseconds, modulo 2^32, of a clock that all threads share.
 
@@ -74,10 +74,10 @@ export const MESSAGE_BYTES_MAX: u32 = 0x7fffffff;
 //    80  traceBase     launch    all       pointer to T trace rings
 //    84  traceEvents   launch    all       events that each holds, power of two, or 0: there are none
 //    88  engine        launch    all       pointer to the slot of the engine thread, or 0: each task is its own engine
-//   128  spinning[32]  each task its bit   tasks in the long phase of their spin            SYNC S
-//   256  heapLock      allocator           0, or task + 1 of the holder                     SYNC X
+//   128  spinning[32]  each task its bit   tasks in the long phase of their spin                 SYNC spinners
+//   256  heapLock      allocator           0, or task + 1 of the holder                          SYNC heap-lock
 //   384  started       launcher  all       tasks that exist so far, of those T
-//   512  due[32]       all set,  engine    bit i: the engine thread is to look at context i (by ordinal)  SYNC U
+//   512  due[32]       all set,  engine    bit i: the engine thread is to look at context i (by ordinal)  SYNC engine-call
 //                      engine clears
 // ╘═════════════════════════════════════════════════════════════════════════════════════════════════════════════════╛
 export const JOB_MAGIC_OFFSET: u32 = 0;
@@ -111,23 +111,23 @@ export const JOB_SIZE: u32 = 640;
 
 // ╒═════════════ TASK slot, 384 bytes; behind those of the tasks one for the engine thread, if there is one ═════════╕
 //  byte  field      writer            readers   meaning
-//     0  state      the task, monitor all       TASK_ABSENT → TASK_UP → TASK_CLOSED; monitor: → TASK_DEAD   SYNC D
+//     0  state      the task, monitor all       TASK_ABSENT → TASK_UP → TASK_CLOSED; monitor: → TASK_DEAD  SYNC task-state
 //                                               of the engine thread, monitor: TASK_ABSENT → TASK_CLOSED
-//     4  notice     whoever tells     the task  counts ends, interrupts, closed regions: look again         SYNC N
-//     8  interrupt  launcher          the task  counts interrupts addressed to it                           SYNC N
-//    12  told       whoever tells     all       1: it has ended, and every task has been told so            SYNC N
+//     4  notice     whoever tells     the task  counts ends, interrupts, closed regions: look again  SYNC notice
+//     8  interrupt  launcher          the task  counts interrupts addressed to it                SYNC notice
+//    12  told       whoever tells     all       1: it has ended, and every task has been told so  SYNC quiescence
 //    16  since      the task          dump      when it last fell asleep or woke, a time stamp
 //    20  sleeps     the task          dump      times that it fell asleep, modulo 2^32
-//    24  seen       engine thread     all       of its own slot: the notice that it has dealt with           SYNC N
+//    24  seen       engine thread     all       of its own slot: the notice that it has dealt with  SYNC quiescence
 //    28  turn       engine thread     itself    of its own slot: what moved the last slice, see engineServe()
 //    32  alone      engine thread     itself    of its own slot: 1: that is a FIFO, and it alone was long
 //    36  spinsWon   the task          dump      spins in which what it waited for came, modulo 2^32
 //    40  spinsLost  the task          dump      spins behind which it slept, or in which another thread took its core
 //    44  pooled     the task          dump      bytes of its pool of buffers
 //    48  kept       the task          dump      bytes of received buffers that it keeps
-//   128  parked     the task,         ringers   1 from its arming until it is awake, or rung: the first     SYNC P
+//   128  parked     the task,         ringers   1 from its arming until it is awake, or rung: the first  SYNC park
 //                   ringers                     ring takes the flag down, for all that follow
-//   256  bell       ringers           the task  what the task sleeps on; counts the rings                   SYNC P
+//   256  bell       ringers           the task  what the task sleeps on; counts the rings        SYNC park
 // ╘═════════════════════════════════════════════════════════════════════════════════════════════════════════════════╛
 export const TASK_STATE_OFFSET: u32 = 0;
 export const TASK_NOTICE_OFFSET: u32 = 4;
@@ -154,14 +154,14 @@ export const TASK_DEAD: u32 = 3;
 // ╒═════════════ CONTEXT block: the reception FIFO of one endpoint ═════════════════════════════════════════════════╕
 //  E = tasks × contexts origin endpoints, numbered by their ordinal (task × contexts + context)
 //  byte  field          writer           readers   meaning
-//     0  ready[32]      producers set,   consumer  bit i: lane i is to be attended                          SYNC R
+//     0  ready[32]      producers set,   consumer  bit i: lane i is to be attended               SYNC ready
 //                       consumer clears
-//   128  state          owner            all       0, then CONTEXT_OPEN → CONTEXT_CLOSED                    SYNC N
+//   128  state          owner            all       0, then CONTEXT_OPEN → CONTEXT_CLOSED         SYNC context-state
 //   132  task           launch           owner     pointer to the task slot of the owner
 //   136  laneCount      launch           owner     E
 //   140  attendedCount  owner            owner     entries of attended[]
 //   144  eventCount     owner            owner     events of the batch in hand
-//   148  noticeSeen     owner            all       TASK.notice that the owner has dealt with                SYNC N
+//   148  noticeSeen     owner            all       TASK.notice that the owner has dealt with     SYNC quiescence
 //   152  turn           owner            owner     where the next round begins, so that no lane is always last
 //   156  nothing        nobody           owner     0 for ever: what is polled in place of a lane that is not
 //   160  messages       owner            dump      records taken, modulo 2^32
@@ -172,11 +172,11 @@ export const TASK_DEAD: u32 = 3;
 //   180  unexpected     owner            dump      bytes in its unexpected queue
 //   184  calls          owner            dump      calls of it whose reply has not come
 //   188  asleep[9]      owner            dump      how many waits of each kind are asleep: WAIT_…
-//   224  windows        owner            engine    pointer to its first WINDOW BLOCK, or 0                    SYNC V
+//   224  windows        owner            engine    pointer to its first WINDOW BLOCK, or 0       SYNC window-list
 //   228  handlerless    owner            dump      1 + the dispatch id that has waited longest for a handler, or 0
 //   256  attending[32]  owner            owner     bit i: lane i is in attended[]
 //   384  events[256]    owner            owner     what advance() found; see EVENT
-//  4480  lanes[E]       origin opens,    owner     pointer to lane i, or 0                                  SYNC L
+//  4480  lanes[E]       origin opens,    owner     pointer to lane i, or 0                       SYNC lane-entry
 //                       owner replaces
 //  then  attended[E]    owner            owner     two words for each lane that is polled in each round: pointer to the
 //                                                 record at its next position (or to `nothing`), ordinal of its origin
@@ -242,10 +242,10 @@ export const RUN_MAX: u32 = 16;
 //    36  target        open      all       ordinal of the target endpoint
 //    40  fulls         producer  producer  times that a record found no room, modulo 2^32
 //        ── arming line
-//   128  roomWanted    producer  consumer  1 while the producer waits for room; only arming writes it        SYNC W
+//   128  roomWanted    producer  consumer  1 while the producer waits for room; only arming writes it  SYNC room-wanted
 //   132  wantedSince   producer  dump      since when, a time stamp
 //        ── published line
-//   256  head          consumer  producer  every byte before this position is free again                     SYNC H
+//   256  head          consumer  producer  every byte before this position is free again         SYNC release
 //        ── consumer's line
 //   384  next          consumer  dump      position of the next record to take                               plain, own
 //   388  ring          open      consumer  pointer to the first byte of the ring
@@ -258,7 +258,7 @@ export const RUN_MAX: u32 = 16;
 //   416  messages      consumer  dump      records taken, modulo 2^32
 //   420  pausedSince   consumer  dump      since when it is paused, a time stamp
 //   424  keep          open      consumer  bytes that may be read and not be given back: see RELEASE_BYTES
-//   512  ring[capacity + overhang]                                                                           SYNC C
+//   512  ring[capacity + overhang]                                                               SYNC commit
 //
 //  Positions count bytes and wrap at 2^32 (107 s at 40 M messages/s of 16 bytes): only differences are compared, and
 //  a capacity stays below 2^31. A record begins at ring + (position & mask) and is contiguous: one that begins near
@@ -303,7 +303,7 @@ export const ATTENDED_KEEP: u32 = 4;
 export const ATTENDED_IDLE_MAX: u32 = 16;
 
 // ╒═════════════ RECORD: 16-byte granules, at 16-byte aligned positions ════════════════════════════════════════════╕
-//     0  commit   0: nothing here yet. Else RECORD_COMMITTED | kind << 28 | bytes of the body                SYNC C
+//     0  commit   0: nothing here yet. Else RECORD_COMMITTED | kind << 28 | bytes of the body    SYNC commit
 //     4  meta     header bytes << 16 | dispatch id, 13 bits
 //     8  body     header, padded to 8 bytes, then payload: so the payload is 8-byte aligned
 //  The word at tail is always 0: before a record is committed, the first word behind it is set to 0. That is all of the
@@ -384,10 +384,10 @@ export const BUFFER_SIZE: u32 = 24;
 
 // ╒═════════════ POOL block, one page: an extent of a task that has sent a payload in a buffer ══════════════════════╕
 //  byte  field      writer    readers   meaning
-//     0  wanted     origin    target    1 while a context of the origin waits for a buffer                  SYNC J
+//     0  wanted     origin    target    1 while a context of the origin waits for a buffer       SYNC buffer-wanted
 //     4  task       origin    target    pointer to the origin's task slot           plain: written before any record
 //   128  slots[960] origin,   origin    BUFFER_SENT: the target reads it; the target stores one of the two others:
-//                   target              BUFFER_FREE: it is the pool's again; BUFFER_GONE: it is the target's  SYNC A
+//                   target              BUFFER_FREE: it is the pool's again; BUFFER_GONE: the target's  SYNC buffer-read
 //  An extent has one owner at each time, in the heap's table: the origin's task, or, once the target keeps it, the
 //  target's. The target changes the owner before it stores BUFFER_GONE.
 // ╘═════════════════════════════════════════════════════════════════════════════════════════════════════════════════╛
@@ -412,7 +412,7 @@ export const POOL_HEAP_SHIFT: u32 = 1;
 //  table[p], for the first page p of an extent: state << 30 | owner << 20 | pages. Following the lengths from page 0
 //  visits every extent. Each change is one store, so a task that dies in the middle leaves a table that can be read:
 //  an allocator writes the rest's word first (nobody can reach it yet), then the extent's own. Allocating holds the
-//  heap lock; freeing does not (SYNC F): neighbours are joined by the next allocator. What an ended task leaves is
+//  heap lock; freeing does not (SYNC extent-free): neighbours are joined by the next allocator. What an ended task leaves is
 //  freed by the others, see heapReclaim().
 // ╘═════════════════════════════════════════════════════════════════════════════════════════════════════════════════╛
 export const EXTENT_FREE: u32 = 0;
@@ -425,7 +425,7 @@ export const EXTENT_OWNER_MASK: u32 = 0x3ff;
 export const EXTENT_PAGES_MASK: u32 = 0xfffff;
 
 // ╒═════════════ REGION entry, 16 bytes: task t owns the entries t × R … (t + 1) × R - 1 ═══════════════════════════╕
-//     0  generation  owner  all  odd: open; counts openings and closings                                   SYNC G
+//     0  generation  owner  all  odd: open; counts openings and closings                         SYNC region
 //     4  base        owner  all  pointer to the region's first byte              plain: stays as it is while it is open,
 //     8  bytes       owner  all  its length                                      and until every context has passed an
 //                                                                                advance after it was closed
@@ -438,12 +438,12 @@ export const REGION_SHIFT: u32 = 4;
 
 // ╒═════════════ INJECTION FIFO: one origin context's, in order; its owner injects and scans, the engine processes ═╕
 //  byte  field    writer   readers  meaning
-//     0  tail     owner    engine   slots ever injected, modulo 2^32                                        SYNC I
+//     0  tail     owner    engine   slots ever injected, modulo 2^32                             SYNC inject
 //     4  oldest   owner    owner    every slot before this one may be injected into again
 //     8  pending  owner    owner    completion descriptors and fences whose bit has not been taken
 //    12  taken    owner    owner    slot of the completion taken last: bits above it may stand though its word is 0
 //    64  staged   owner    owner    a DESCRIPTOR: what submit() and inject() are about
-//   128  head     engine   owner    slots ever processed, modulo 2^32                                       SYNC E
+//   128  head     engine   owner    slots ever processed, modulo 2^32                            SYNC processed
 //   132  moved    engine   engine   bytes moved of the transfer at head
 //   136  result   engine   engine   TRANSFER_… of the last transfer: its completion descriptors hand it on
 //   140  refused  engine   dump     descriptors that were refused, modulo 2^32
@@ -453,7 +453,7 @@ export const REGION_SHIFT: u32 = 4;
 //   196  first    launch   all      pointer to slot 0
 //   256  mask[]   engine   owner    bit i: the completion descriptor in slot i is processed; then the levels above it,
 //                 sets,             bit j of one: word j below it is not 0 (or it is above `taken`); the highest has
-//                 owner clears      at most 8 words                                                       SYNC B
+//                 owner clears      at most 8 words                                              SYNC completion
 //  then  slot[]   owner    engine   DESCRIPTORs, from a multiple of 64 on
 // ╘═════════════════════════════════════════════════════════════════════════════════════════════════════════════════╛
 export const INJECTION_TAIL_OFFSET: u32 = 0;
@@ -524,10 +524,10 @@ export const DESCRIPTOR_MOVE: u32 = 9;
 export const DESCRIPTOR_NOTICE: u32 = 10;
 
 // ╒═════════════ WINDOW BLOCK: a region of its owner, one of a list for each context ═══════════════════════════════╕
-//     0  next     owner    engine  pointer to the block behind it, or 0                                     SYNC V
+//     0  next     owner    engine  pointer to the block behind it, or 0                          SYNC window-list
 //     4  turn     engine   engine  of the first block of the list: the next look begins with this window
 //     8  first    engine   engine  of the first block of the list: the window is in the block to which this points; 0: in it
-//   128  status   engines  owner   bit i: window i is over: the counter of a target's reached 0, the       SYNC K
+//   128  status   engines  owner   bit i: window i is over: the counter of a target's reached 0, the  SYNC window-over
 //                                  NOTICE of an origin's came. The counter status register (P7)
 //   256  window[WINDOW_COUNT]
 // ╘═════════════════════════════════════════════════════════════════════════════════════════════════════════════════╛
@@ -544,21 +544,21 @@ export const BLOCK_SIZE: u32 = 16384;
 //  What other than the owner's core processes the slots is the owner's engine. Only the engine at the transfer's other end
 //  injects, never more than there is room for (see chain.ts): nobody looks for room, and there is no bit mask.
 //  byte  field        writer        readers       meaning
-//     0  tail         peer engine   engine        slots ever injected, modulo 2^32                          SYNC Q
+//     0  tail         peer engine   engine        slots ever injected, modulo 2^32               SYNC ship
 //   128  head         engine        dump          slots ever processed, modulo 2^32
 //   132  moved        engine        engine        bytes moved of the portion at head
-//   136  passed       engine        owner         portions that are moved                                 SYNC Y
+//   136  passed       engine        owner         portions that are moved                        SYNC passed
 //   140  result       engine        owner         origin's: TRANSFER_… of the first portion that was refused, then of all
-//   256  generation   owner         peer engine   odd: open; counts openings and closings                   SYNC V
+//   256  generation   owner         peer engine   odd: open; counts openings and closings        SYNC window
 //   260  status       owner         peer engine   pointer to the block's status word
 //   264  bit          owner         peer engine   this window's bit in it
-//   268  allowed      owner         engine        portions that may be moved; NONE: all                     SYNC Y
-//   272  stop         owner         both engines  TRANSFER_…: from now on nothing is moved, all is counted  SYNC Z
+//   268  allowed      owner         engine        portions that may be moved; NONE: all          SYNC staged
+//   272  stop         owner         both engines  TRANSFER_…: from now on nothing is moved, all is counted  SYNC stop
 //                                                 0: goes on
 //   276  peerIndex    owner; of an  engine        the other window: region of its block, generation, offset in it,
 //   280  peerGeneration origin's                  and generation of that window
 //   284  peerOffset     the peer
-//   288  peerWindow     core                                                                              SYNC V
+//   288  peerWindow     core                                                                     SYNC window-peer
 //   292  peerEndpoint owner         engine        ordinal of the endpoint that owns that
 //        ── what chainWrite() makes the links of: a target's only; its owner writes it
 //   296  ownIndex     this window: region of its block, generation, offset in it
@@ -578,9 +578,9 @@ export const BLOCK_SIZE: u32 = 16384;
 //   352  depth        links that are prefetched; of an origin 0
 //   356  away         owner         engine        0, or AWAY_…: the other side is in another memory, and the kernels leave
 //                                                 this window alone: whoever carries descriptors there is its engine
-//   384  left         peer engine   owner         the DMA counter: bytes that have not arrived (P7)         SYNC K
+//   384  left         peer engine   owner         the DMA counter: bytes that have not arrived (P7)  SYNC bytes-left
 //   388  wrong        peer engine   owner         TRANSFER_… of the first portion that was refused
-//                                                 both by the peer core, where the engine thread has ended  SYNC K
+//                                                 both by the peer core, where the engine thread has ended  SYNC bytes-left
 //   512  rget[4]      peer core,    engine        origin RGETs (P1): DESCRIPTORs that target RGETs ship
 //                     then engine
 //   768  slot[16]     peer engine   engine        DESCRIPTORs
@@ -736,7 +736,7 @@ export const RMW_BEHIND: u32 = 128;
 
 // ╒═════════════ QUEUE: the FIFO message queue of one stream of packets, 256 bytes and its slots ══════════════════╕
 //  byte  field         writer    readers   meaning
-//     0  tail          second    both      next slot to insert at                                SYNC O
+//     0  tail          second    both      next slot to insert at                                SYNC queue-insert
 //     4  head          second    second    first slot that is not free
 //     8  low           second    second    order number that was expected at the last reset: window + low is the end of
 //                                          what is accepted
@@ -747,7 +747,7 @@ export const RMW_BEHIND: u32 = 128;
 //   128  subHead       first*    both      next slot to consume
 //   132  subTail       first*    both      end of the run that is in sequence
 //   136  next          first     second*   order number of the next packet to consume
-//   192  turn          both      both      QUEUE_LOCKED or QUEUE_RESET                           SYNC M
+//   192  turn          both      both      QUEUE_LOCKED or QUEUE_RESET                           SYNC queue-turn
 //   200  window        init      both      W, power of two
 //   204  shared        init      both      1: the threads are two; 0: they are one
 //   256  slots[2W]     second    both      {order number, packet}; packet 0: consumed

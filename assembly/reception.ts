@@ -56,7 +56,7 @@ function attendedOf(context: usize): usize {
 
 /** Lane of an origin endpoint, or 0. */
 export function laneOf(context: usize, origin: u32): usize {
-  // SYNC L (look): pairs with laneOpen().
+  // SYNC lane-entry (look): pairs with laneOpen().
   return loadWord(context + CONTEXT_LANES_OFFSET + (origin << 2));
 }
 
@@ -109,7 +109,7 @@ function take(context: usize, entry: usize, first: u32, count: u32, streaming: u
       record = ring + (next & mask);
       commit = 0;
       if (streaming == 0 && (next & (CACHE_LINE - 1)) == 0) break;
-      // SYNC C (poll): pairs with publish() in lane.ts.
+      // SYNC commit (poll): pairs with publish() in lane.ts.
       commit = loadWord(record);
     } while (commit == same && count < run);
   }
@@ -125,7 +125,7 @@ function detach(context: usize, entry: usize): void {
   const origin = load<u32>(entry, 4);
   const word = (origin >>> 5) << 2;
   const bit: u32 = 1 << (origin & 31);
-  // SYNC R (clear): pairs with the look in publish(): cleared first, then polled once more.
+  // SYNC ready (clear): pairs with the look in publish(): cleared first, then polled once more.
   clearBits(context + CONTEXT_READY_OFFSET + word, bit);
   const polled = polledOf(context, origin); // only now: the lane may have been opened since it was last polled
   if (loadWord(polled) != 0) {
@@ -173,7 +173,7 @@ function attend(context: usize): void {
   const words = (load<u32>(context, CONTEXT_LANE_COUNT_OFFSET) + 31) >>> 5;
   for (let word: u32 = 0; word < words; word++) {
     const attending = context + CONTEXT_ATTENDING_OFFSET + (word << 2);
-    // SYNC R (scan): pairs with the set in publish().
+    // SYNC ready (scan): pairs with the set in publish().
     const fresh = loadWord(context + CONTEXT_READY_OFFSET + (word << 2)) & ~load<u32>(attending);
     if (fresh != 0) attendAll(context, word, fresh);
   }
@@ -200,17 +200,17 @@ function isQuiet(context: usize): bool {
   const words = (load<u32>(context, CONTEXT_LANE_COUNT_OFFSET) + 31) >>> 5;
   for (let word: u32 = 0; word < words; word++) {
     const attending = load<u32>(context + CONTEXT_ATTENDING_OFFSET + (word << 2));
-    // SYNC R (scan): pairs with the set in publish().
+    // SYNC ready (scan): pairs with the set in publish().
     if ((loadWord(context + CONTEXT_READY_OFFSET + (word << 2)) & ~attending) != 0) return false;
   }
   let entry = attendedOf(context);
   for (let i: u32 = 0; i < attended; i++) {
     const polled = load<usize>(entry);
-    // SYNC C (poll): pairs with publish() in lane.ts.
+    // SYNC commit (poll): pairs with publish() in lane.ts.
     if (loadWord(polled) != 0 || polled == context + CONTEXT_NOTHING_OFFSET) return false;
     entry += ATTENDED_SIZE;
   }
-  // SYNC N (look): pairs with the monitor's and the launcher's add.
+  // SYNC notice (look): pairs with the monitor's and the launcher's add.
   const notice = load<usize>(context, CONTEXT_TASK_OFFSET) + TASK_NOTICE_OFFSET;
   return loadWord(notice) == load<u32>(context, CONTEXT_NOTICE_SEEN_OFFSET);
 }
@@ -250,7 +250,7 @@ function collect(context: usize, streaming: u32): u32 {
   for (let i: u32 = 0; i < attended; i++) {
     if (turn >= attended) turn = 0;
     const entry = table + (turn << ATTENDED_SHIFT);
-    // SYNC C (poll): pairs with publish() in lane.ts.
+    // SYNC commit (poll): pairs with publish() in lane.ts.
     const commit = loadWord(load<usize>(entry));
     if (commit != 0) count = take(context, entry, commit, count, streaming);
     else if (isStale(context, entry, attended)) stale = true;
@@ -259,7 +259,7 @@ function collect(context: usize, streaming: u32): u32 {
   if (stale) detachStale(context);
   // The round behind a batch begins one lane further: full batches starve none.
   if (count != 0) store<u32>(context, first < attended ? first + 1 : 1, CONTEXT_TURN_OFFSET);
-  // SYNC N (look): pairs with the monitor's and the launcher's add.
+  // SYNC notice (look): pairs with the monitor's and the launcher's add.
   const flags: u32 = loadWord(notice) != load<u32>(context, CONTEXT_NOTICE_SEEN_OFFSET) ? ADVANCE_NOTICE : 0;
   store<u32>(context, count == 0 ? 0 : streaming, CONTEXT_STREAMING_OFFSET);
   if (count == 0) return flags;
@@ -286,7 +286,7 @@ function isWorthReleasing(lane: usize): bool {
   const bytes = load<u32>(lane, LANE_NEXT_OFFSET) - load<u32>(lane, LANE_RELEASED_OFFSET);
   if (bytes == 0) return false;
   if (bytes > load<u32>(lane, LANE_KEEP_OFFSET)) return true;
-  // SYNC W (look): what is not given back here is at the latest in peek(), before the task falls asleep.
+  // SYNC room-wanted (look): what is not given back here is at the latest in peek(), before the task falls asleep.
   return loadWord(lane + LANE_ROOM_WANTED_OFFSET) != 0;
 }
 
@@ -297,7 +297,7 @@ export function peek(context: usize): u32 {
   const words = (load<u32>(context, CONTEXT_LANE_COUNT_OFFSET) + 31) >>> 5;
   for (let word: u32 = 0; word < words; word++) {
     const attending = load<u32>(context + CONTEXT_ATTENDING_OFFSET + (word << 2));
-    // SYNC R (scan): a lane that is not attended yet.
+    // SYNC ready (scan): a lane that is not attended yet.
     if ((loadWord(context + CONTEXT_READY_OFFSET + (word << 2)) & ~attending) != 0) return 1;
   }
   const count = load<u32>(context, CONTEXT_ATTENDED_COUNT_OFFSET);
@@ -333,7 +333,7 @@ export function lanePause(lane: usize, body: usize): void {
 export function laneResume(context: usize, origin: u32): void {
   store<u32>(laneOf(context, origin), 0, LANE_PAUSED_OFFSET);
   repoint(context, origin);
-  // SYNC R (set): it may have been detached while it was paused, with records in it.
+  // SYNC ready (set): it may have been detached while it was paused, with records in it.
   laneReady(context, origin);
 }
 
@@ -347,7 +347,7 @@ export function laneSwitch(job: usize, context: usize, origin: u32, fresh: usize
   const entry = context + CONTEXT_LANES_OFFSET + (origin << 2);
   // Freed first: once no entry names a lane of an ended task, anybody frees what that task had, see heapReclaim().
   heapFree(job, loadWord(entry));
-  // SYNC L (replace): pairs with laneOpen(), which waits for 0. The ready bit stays as it is: attended or set.
+  // SYNC lane-entry (replace): pairs with laneOpen(), which waits for 0. The ready bit stays as it is: attended or set.
   storeWord(entry, <u32>fresh);
   repoint(context, origin);
 }

@@ -24,7 +24,7 @@ export function regionOpen(job: usize, index: u32, base: usize, bytes: u32): u32
   store<usize>(entry, base, REGION_BASE_OFFSET);
   store<u32>(entry, bytes, REGION_BYTES_OFFSET);
   const generation = load<u32>(entry, REGION_GENERATION_OFFSET) + 1;
-  // SYNC G (open): pairs with regionBase().
+  // SYNC region (open): pairs with regionBase().
   storeWord(entry + REGION_GENERATION_OFFSET, generation);
   return generation;
 }
@@ -32,7 +32,7 @@ export function regionOpen(job: usize, index: u32, base: usize, bytes: u32): u32
 /** Owner: closes an open entry. Others may be at it still: see REGION. */
 export function regionClose(job: usize, index: u32): void {
   const entry = entryOf(job, index);
-  // SYNC G (close): pairs with regionBase().
+  // SYNC region (close): pairs with regionBase().
   storeWord(entry + REGION_GENERATION_OFFSET, load<u32>(entry, REGION_GENERATION_OFFSET) + 1);
 }
 
@@ -40,7 +40,7 @@ export function regionClose(job: usize, index: u32): void {
 export function regionOf(job: usize, index: u32, generation: u32): usize {
   if (index >= load<u32>(job, JOB_TASKS_OFFSET) * load<u32>(job, JOB_REGIONS_OFFSET)) return 0;
   const entry = entryOf(job, index);
-  // SYNC G (look): pairs with regionOpen() and regionClose().
+  // SYNC region (look): pairs with regionOpen() and regionClose().
   if (loadWord(entry + REGION_GENERATION_OFFSET) != generation || (generation & 1) == 0) return 0;
   return entry;
 }

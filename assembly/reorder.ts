@@ -103,7 +103,7 @@ export function queueInsert(queue: usize, order: u32, packet: u32): u32 {
   store<u32>(entry, order);
   store<u32>(entry, tail, SECOND);
   if (held > load<u32>(queue, QUEUE_HELD_OFFSET)) store<u32>(queue, held, QUEUE_HELD_OFFSET);
-  // SYNC O (insert): the packet is there; pairs with queueTake().
+  // SYNC queue-insert (insert): the packet is there; pairs with queueTake().
   publish(queue, queue + QUEUE_TAIL_OFFSET, tail + 1);
   return INSERT_DONE;
 }
@@ -114,7 +114,7 @@ export function queueInsert(queue: usize, order: u32, packet: u32): u32 {
  * @returns 1: the first can go on; 0: it is at its run, or the next packet is nowhere
  */
 export function queueReset(queue: usize): u32 {
-  // SYNC M (locked): pairs with queueTake(): the sub-pointers are this thread's.
+  // SYNC queue-turn (locked): pairs with queueTake(): the sub-pointers are this thread's.
   if (loadWord(queue + QUEUE_TURN_OFFSET) != QUEUE_LOCKED) return 0;
   const window = load<u32>(queue, QUEUE_WINDOW_OFFSET);
   const next = load<u32>(queue, QUEUE_NEXT_OFFSET);
@@ -137,7 +137,7 @@ export function queueReset(queue: usize): u32 {
   store<u32>(queue, place, QUEUE_SUB_HEAD_OFFSET);
   store<u32>(queue, place, QUEUE_SUB_TAIL_OFFSET);
   if (place == tail) return 0;
-  // SYNC M (unlock): pairs with queueTake().
+  // SYNC queue-turn (unlock): pairs with queueTake().
   publish(queue, queue + QUEUE_TURN_OFFSET, QUEUE_RESET);
   return 1;
 }
@@ -148,14 +148,14 @@ export function queueReset(queue: usize): u32 {
  * @returns the packet; 0: there is none until queueReset() has found the next
  */
 export function queueTake(queue: usize): u32 {
-  // SYNC M (look): pairs with queueReset(). Nothing of the second thread's is looked at before.
+  // SYNC queue-turn (look): pairs with queueReset(). Nothing of the second thread's is looked at before.
   if (loadWord(queue + QUEUE_TURN_OFFSET) == QUEUE_LOCKED) return 0;
   const window = load<u32>(queue, QUEUE_WINDOW_OFFSET);
   const next = load<u32>(queue, QUEUE_NEXT_OFFSET);
   const subHead = load<u32>(queue, QUEUE_SUB_HEAD_OFFSET);
   let subTail = load<u32>(queue, QUEUE_SUB_TAIL_OFFSET);
   if (subHead == subTail) {
-    // SYNC O (look): pairs with queueInsert().
+    // SYNC queue-insert (look): pairs with queueInsert().
     const tail = loadWord(queue + QUEUE_TAIL_OFFSET);
     let order = next;
     while (subTail != tail && load<u32>(slotAt(queue, window, subTail)) == order) {
@@ -167,7 +167,7 @@ export function queueTake(queue: usize): u32 {
   const packet = load<u32>(slotAt(queue, window, subHead), SECOND);
   store<u32>(queue, subHead + 1, QUEUE_SUB_HEAD_OFFSET);
   store<u32>(queue, next + 1, QUEUE_NEXT_OFFSET);
-  // SYNC M (lock): pairs with queueReset(): what is consumed, and next, are visible with it.
+  // SYNC queue-turn (lock): pairs with queueReset(): what is consumed, and next, are visible with it.
   if (subHead + 1 == subTail) publish(queue, queue + QUEUE_TURN_OFFSET, QUEUE_LOCKED);
   return packet;
 }

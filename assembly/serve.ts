@@ -45,14 +45,15 @@ function fifoOf(job: usize, ordinal: u32, fifo: u32): usize {
 
 /** Whether somebody is there for whom to work: what a context or a task has left behind is not done any more. */
 function isServed(context: usize): bool {
-  // SYNC N, D: pair with the stores of who closes, and of the monitor.
+  // SYNC context-state (look): pairs with announceClose().
+  // SYNC task-state (look): pairs with the task's own store and with the monitor's.
   const task = load<usize>(context, CONTEXT_TASK_OFFSET);
   return loadWord(context + CONTEXT_STATE_OFFSET) == CONTEXT_OPEN && loadWord(task + TASK_STATE_OFFSET) == TASK_UP;
 }
 
 /** Whether a FIFO has anything to process: asked of each in each turn, mostly in vain. */
 function hasSome(fifo: usize): bool {
-  // SYNC I (due): pairs with inject().
+  // SYNC inject (due): pairs with inject().
   return loadWord(fifo + INJECTION_TAIL_OFFSET) != load<u32>(fifo, INJECTION_HEAD_OFFSET);
 }
 
@@ -65,7 +66,7 @@ function serve(job: usize, ordinal: u32, number: u32, isSlice: bool): u32 {
   const before = load<u32>(fifo, INJECTION_HEAD_OFFSET);
   // A slice has enough of what it knows: a look at its owner's line would have both wait.
   const ahead: u32 = isSlice ? load<u32>(fifo, INJECTION_AHEAD_OFFSET) : 0;
-  // SYNC I (look): pairs with inject().
+  // SYNC inject (look): pairs with inject().
   const tail = ahead == 0 ? loadWord(fifo + INJECTION_TAIL_OFFSET) : before + ahead;
   const left = engineRunTo(job, fifo, tail, most);
   if (load<u32>(fifo, INJECTION_HEAD_OFFSET) == before) return left;
@@ -90,13 +91,12 @@ function isDue(job: usize, ordinal: u32): bool {
 function acknowledge(job: usize, engine: usize): void {
   const notice = loadWord(engine + TASK_NOTICE_OFFSET);
   if (notice == load<u32>(engine, TASK_SEEN_OFFSET)) return;
-  // SYNC N (seen): pairs with those who wait until the engine is at nothing any more of what they have closed, and look
-  // again when they are told so.
+  // SYNC quiescence (seen): pairs with hasEngineSeen(). Whatever waits for it looks again when it is notified below.
   storeWord(engine + TASK_SEEN_OFFSET, notice);
   const tasks = load<u32>(job, JOB_TASKS_OFFSET);
   for (let task: u32 = 0; task < tasks; task++) {
     const slot = load<usize>(job, JOB_TASKS_BASE_OFFSET) + task * TASK_SIZE;
-    addWord(slot + TASK_NOTICE_OFFSET, 1); // SYNC N
+    addWord(slot + TASK_NOTICE_OFFSET, 1); // SYNC notice (tell)
     ring(slot);
   }
 }
@@ -112,7 +112,7 @@ function countDue(job: usize, words: u32): u32 {
 function letGo(job: usize, ordinal: u32): void {
   const pointer = job + JOB_DUE_OFFSET + ((ordinal >>> 5) << 2);
   const bit: u32 = 1 << (ordinal & 31);
-  // SYNC U (clear): cleared first, then looked at once more; pairs with engineCall().
+  // SYNC engine-call (clear): cleared first, then looked at once more; pairs with engineCall().
   clearBits(pointer, bit);
   if (isServed(contextOf(job, ordinal)) && isDue(job, ordinal)) setBits(pointer, bit);
 }
@@ -136,7 +136,7 @@ export function engineServe(job: usize): u32 {
   let longs: u32 = 0;
   let next = last;
   for (let word: u32 = 0; word < words; word++) {
-    // SYNC U (look): pairs with engineCall().
+    // SYNC engine-call (look): pairs with engineCall().
     for (let bits = loadWord(job + JOB_DUE_OFFSET + (word << 2)); bits != 0; bits &= bits - 1) {
       const ordinal = (word << 5) + ctz<u32>(bits);
       const served = isServed(contextOf(job, ordinal));

@@ -84,18 +84,18 @@ function combine<T>(operation: u32, old: T, value: T): T {
  * flag down: until the owner arms its bell again it is awake or on its way, and looks once more before it sleeps.
  */
 export function ring(task: usize): void {
-  // SYNC P (look): the store before this and this load are ordered, as are bellArm()'s store and the sleeper's last
+  // SYNC park (look): the store before this and this load are ordered, as are bellArm()'s store and the sleeper's last
   // look: one of the two sees the other. 11-23 ns for a notify without a sleeper are only paid while one is armed.
   if (atomic.load<u32>(task + TASK_PARKED_OFFSET) == 0) return;
-  // SYNC P (rung): a wake on another core takes 14 us, so one is for all that comes until it is up. Before the ring: a flag
-  // that the owner has raised anew meanwhile is taken down with a ring behind it.
+  // SYNC park (rung): a wake on another core takes 14 us, so one wake serves all stores until the owner is up. The flag goes
+  // down before the ring: if the owner has raised it again meanwhile, a ring still follows.
   atomic.store<u32>(task + TASK_PARKED_OFFSET, 0);
   ringAlways(task);
 }
 
 /** Wakes the owner of a task slot, armed or not. */
 export function ringAlways(task: usize): void {
-  // SYNC P (ring): changes what bellWait() compares; pairs with armBell() and bellWait().
+  // SYNC park (ring): changes what bellWait() compares; pairs with armBell() and bellWait().
   atomic.add<u32>(task + TASK_BELL_OFFSET, 1);
   atomic.notify(task + TASK_BELL_OFFSET, -1);
 }
@@ -106,7 +106,7 @@ export function ringAlways(task: usize): void {
  */
 export function bellArm(task: usize): u32 {
   const seen = atomic.load<u32>(task + TASK_BELL_OFFSET);
-  // SYNC P (arm): pairs with ring().
+  // SYNC park (arm): pairs with ring().
   atomic.store<u32>(task + TASK_PARKED_OFFSET, 1);
   return seen;
 }
@@ -118,14 +118,14 @@ export function bellDisarm(task: usize): void {
 
 /** Sleeps until the bell no longer reads `seen`, or for `milliseconds` (negative: for ever). Returns WAIT_…. */
 export function bellWait(task: usize, seen: u32, milliseconds: f64): u32 {
-  // SYNC P (sleep): compares and sleeps in one step; pairs with ringAlways().
+  // SYNC park (sleep): compares and sleeps in one step; pairs with ringAlways().
   const nanoseconds: i64 = milliseconds < 0 ? -1 : <i64>(milliseconds * 1e6);
   return atomic.wait<i32>(task + TASK_BELL_OFFSET, <i32>seen, nanoseconds);
 }
 
 /** Says that a task begins the long phase of its spin; returns how many tasks are in it now. */
 export function spinEnter(job: usize, task: u32, tasks: u32): u32 {
-  // SYNC S: a count that decides how long to spin, nothing more: each task owns its bit, the monitor clears a dead one's.
+  // SYNC spinners (enter): the count only decides how long to spin. Each task owns its bit; the monitor clears a dead task's.
   atomic.or<u32>(job + JOB_SPINNING_OFFSET + ((task >> 5) << 2), 1 << (task & 31));
   let count: u32 = 0;
   for (let word: u32 = 0; word << 5 < tasks; word++) {
@@ -136,6 +136,7 @@ export function spinEnter(job: usize, task: u32, tasks: u32): u32 {
 
 /** The end of what spinEnter() began. */
 export function spinLeave(job: usize, task: u32): void {
+  // SYNC spinners (leave): pairs with spinEnter() of other tasks.
   atomic.and<u32>(job + JOB_SPINNING_OFFSET + ((task >> 5) << 2), ~(1 << (task & 31)));
 }
 

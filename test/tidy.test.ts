@@ -225,16 +225,54 @@ describe("some things have one home", () => {
     }),
   );
 
-  rule("every SYNC letter of the kernels is in a picture of layout.ts, and in the twin", () => {
-    const letters = (paths: string[]): string[] =>
-      paths.flatMap((path) => [...text(path).matchAll(/SYNC ([A-Z])\b/g)].map((match) => match[1] as string));
-    const drawn = new Set(letters(["assembly/layout.ts"]));
-    const kernels = letters(assembly.filter((path) => path !== "assembly/layout.ts"));
-    const twins = new Set(letters([twinOf("sync"), ...files("src/kernel/twin", /\.ts$/)]));
-    return [...new Set(kernels)].flatMap((letter) => [
-      ...(drawn.has(letter) ? [] : [`SYNC ${letter} is not in the picture of any area`]),
-      ...(twins.has(letter) ? [] : [`SYNC ${letter} is not in the twin`]),
-    ]);
+  describe("sync points", () => {
+    /** The names of the table in src/README.md. */
+    const table = [...text("src/README.md").matchAll(/^\| `([a-z-]+)` +\| [^|]*→[^|]*\|/gm)].map(
+      ([, name]) => name as string,
+    );
+    /** Each `SYNC name (role)` of a file: which point, and which end of it. */
+    const named = (path: string): { name: string; role: string }[] =>
+      [...text(path).matchAll(/\bSYNC (\S*?\w)(?=[^\w-]|$)(?: \(([^)]*)\))?/gm)].map(([, name, role]) => ({
+        name: name as string,
+        role: role ?? "",
+      }));
+    const kernels = assembly.filter((path) => path !== "assembly/layout.ts");
+    const isTwin = (path: string): boolean => path.startsWith("src/kernel/twin/") || path === twinOf("sync");
+
+    it("are read from the table", () => {
+      expect(table).toEqual(expect.arrayContaining(["commit", "ready", "task-state", "buffer-wanted"]));
+      expect(new Set(table).size).toBe(table.length);
+    });
+
+    rule("every sync point that a comment names is in the table of src/README.md", () =>
+      [...assembly, ...src, ...files("test/interleaving", /\.ts$/)].flatMap((path) =>
+        named(path)
+          .filter(({ name }) => !table.includes(name))
+          .map(({ name }) => `${path}: SYNC ${name}`),
+      ),
+    );
+
+    rule("every sync point of the table is in a picture of layout.ts, and both ends of it are in the code", () => {
+      const drawn = named("assembly/layout.ts").map(({ name }) => name);
+      const ends = [...kernels, ...src.filter((path) => !isTwin(path))].flatMap(named);
+      return table.flatMap((point) => {
+        const roles = new Set(ends.filter(({ name, role }) => name === point && role !== "").map(({ role }) => role));
+        return [
+          ...(drawn.includes(point) ? [] : [`${point} is not in the picture of any area`]),
+          ...(roles.size >= 2 ? [] : [`${point} has one end only: ${[...roles]}`]),
+        ];
+      });
+    });
+
+    rule("the twin names the sync points that its original names, in the same order", () =>
+      kernels.flatMap((path) => {
+        const twin = twinOf(path.slice("assembly/".length, -".ts".length));
+        const list = (of: string): string[] => named(of).map(({ name, role }) => `${name} (${role})`);
+        const original = list(path);
+        // Behind its twin's part, atomics.ts has functions that wasm has no instruction for.
+        return original.length > 0 && list(twin).slice(0, original.length).join() !== original.join() ? [twin] : [];
+      }),
+    );
   });
 });
 

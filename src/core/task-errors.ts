@@ -30,7 +30,7 @@ export class TaskErrors {
     return tasks * PLACE_BYTES;
   }
 
-  /** Writes a task's error, shortened to its place. The caller then announces the task's end (SYNC D). */
+  /** Writes a task's error, shortened to its place. The caller then announces the task's end (SYNC task-state). */
   write(task: number, { name, message, code, stack }: ErrorParts): void {
     // A character of the text takes up to 6 bytes of JSON.
     for (let characters = TEXT_BYTES_MAX; ; characters = Math.floor(characters / 2)) {
@@ -46,7 +46,7 @@ export class TaskErrors {
     }
   }
 
-  /** Returns the error by which a task ended, if known. The caller has seen that the task is dead (SYNC D). */
+  /** Returns the error by which a task ended, if known. The caller has seen that the task is dead (SYNC task-state). */
   of(task: number): RemoteError | undefined {
     const length = this.#lengths[(task * PLACE_BYTES) / 4] as number;
     if (length === 0) return undefined;

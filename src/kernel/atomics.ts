@@ -97,15 +97,15 @@ export function sharedAtomics({ words, buffer }: Memory) {
 
   function ring(task: number): void {
     const parked = (task + TASK_PARKED_OFFSET) >>> 2;
-    // SYNC P (look)
+    // SYNC park (look)
     if (Atomics.load(words, parked) === 0) return;
-    // SYNC P (rung)
+    // SYNC park (rung)
     Atomics.store(words, parked, 0);
     ringAlways(task);
   }
 
   function ringAlways(task: number): void {
-    // SYNC P (ring)
+    // SYNC park (ring)
     const bell = (task + TASK_BELL_OFFSET) >>> 2;
     Atomics.add(words, bell, 1);
     Atomics.notify(words, bell);
@@ -113,7 +113,7 @@ export function sharedAtomics({ words, buffer }: Memory) {
 
   function bellArm(task: number): number {
     const seen = Atomics.load(words, (task + TASK_BELL_OFFSET) >>> 2);
-    // SYNC P (arm)
+    // SYNC park (arm)
     Atomics.store(words, (task + TASK_PARKED_OFFSET) >>> 2, 1);
     return seen;
   }
@@ -123,13 +123,13 @@ export function sharedAtomics({ words, buffer }: Memory) {
   }
 
   function bellWait(task: number, seen: number, milliseconds: number): number {
-    // SYNC P (sleep)
+    // SYNC park (sleep)
     const limit = milliseconds < 0 ? Number.POSITIVE_INFINITY : milliseconds;
     return WAIT_RESULTS[Atomics.wait(words, (task + TASK_BELL_OFFSET) >>> 2, seen, limit)];
   }
 
   function spinEnter(job: number, task: number, tasks: number): number {
-    // SYNC S
+    // SYNC spinners (enter)
     const spinning = (job + JOB_SPINNING_OFFSET) >>> 2;
     Atomics.or(words, spinning + (task >>> 5), 1 << (task & 31));
     let count = 0;
@@ -138,6 +138,7 @@ export function sharedAtomics({ words, buffer }: Memory) {
   }
 
   function spinLeave(job: number, task: number): void {
+    // SYNC spinners (leave)
     Atomics.and(words, ((job + JOB_SPINNING_OFFSET) >>> 2) + (task >>> 5), ~(1 << (task & 31)));
   }
 
@@ -174,7 +175,7 @@ export function sharedAtomics({ words, buffer }: Memory) {
  * Here and not in a kernel, because wasm has no instruction for it.
  */
 export function bellWaitAsync({ words }: Memory, task: number, seen: number): Promise<unknown> | undefined {
-  // SYNC P (sleep): pairs with ringAlways().
+  // SYNC park (sleep): pairs with ringAlways().
   const { async, value } = Atomics.waitAsync(words, (task + TASK_BELL_OFFSET) >>> 2, seen);
   return async ? value : undefined;
 }
@@ -184,7 +185,10 @@ export function hasWaitAsync(): boolean {
   return typeof Atomics.waitAsync === "function";
 }
 
-/** Source of a worker that is told of a word, then of what it reads, and answers once it reads something else (SYNC P). */
+/**
+ * Source of a worker that stands in for Atomics.waitAsync. It gets the words and an index, then values: to each it answers
+ * once the word reads something else (SYNC park).
+ */
 export const doorbellSource = `let words,index
 onmessage=({data})=>{
 if(typeof data=="object")return({words,index}=data)

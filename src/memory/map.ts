@@ -197,7 +197,7 @@ export function contextBlock(map: MemoryMap, ordinal: number): number {
 
 /** Whether a context has been closed: its owner reads and writes nothing of it any more. */
 export function isClosed(kernel: Pick<Kernel, "loadWord">, map: MemoryMap, ordinal: number): boolean {
-  // SYNC N (look): pairs with the store when it closes; then each task is told to look.
+  // SYNC context-state (look): pairs with the store when it closes; then each task is told to look.
   return kernel.loadWord(contextBlock(map, ordinal) + CONTEXT_STATE_OFFSET) === CONTEXT_CLOSED;
 }
 

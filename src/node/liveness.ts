@@ -37,9 +37,9 @@ export function markDead(
   map: MemoryMap,
   task: number,
 ): void {
-  // SYNC D (dead): pairs with those who look whether a task has ended.
+  // SYNC task-state (dead): pairs with those who look whether a task has ended.
   kernel.storeWord(taskSlot(map, task) + TASK_STATE_OFFSET, TASK_DEAD);
-  // SYNC X (mend): its holder is gone; the table is whole after any of its stores.
+  // SYNC heap-lock (mend): its holder is gone; the table is whole after any of its stores.
   kernel.exchangeIf(map.job + JOB_HEAP_LOCK_OFFSET, task + 1, 0);
   kernel.clearBits(map.job + JOB_SPINNING_OFFSET + ((task >>> 5) << 2), 1 << (task & 31));
   announceEnds(kernel, map, [task]);
@@ -51,7 +51,7 @@ export function markDead(
  */
 export function markEngineDead(kernel: Pick<Kernel, Announcing | "exchangeIf">, map: MemoryMap): void {
   const state = engineSlot(map) + TASK_STATE_OFFSET;
-  // SYNC D (dead): pairs with hasEngineThread(), and with serve(), which does not begin then.
+  // SYNC task-state (dead): pairs with hasEngineThread(), and with serve(), which does not begin then.
   if (kernel.exchangeIf(state, TASK_ABSENT, TASK_CLOSED) === TASK_UP) kernel.storeWord(state, TASK_DEAD);
   notifyTasks(kernel, map);
 }
@@ -62,14 +62,14 @@ export function markEngineDead(kernel: Pick<Kernel, Announcing | "exchangeIf">, 
  */
 export function announceEnds(kernel: Pick<Kernel, Announcing>, map: MemoryMap, ended: readonly number[]): void {
   notifyTasks(kernel, map);
-  // SYNC N (told): pairs with mayBeInUse().
+  // SYNC quiescence (told): pairs with mayBeInUse().
   for (const task of ended) kernel.storeWord(taskSlot(map, task) + TASK_TOLD_OFFSET, 1);
   notifyTasks(kernel, map);
 }
 
 /** Marks a context of a task that goes on as closed, and announces it. One round is enough: its lanes alone are freed. */
 export function announceClose(kernel: Pick<Kernel, Announcing>, map: MemoryMap, ordinal: number): void {
-  // SYNC N (closed): pairs with isClosed().
+  // SYNC context-state (closed): pairs with isClosed().
   kernel.storeWord(contextBlock(map, ordinal) + CONTEXT_STATE_OFFSET, CONTEXT_CLOSED);
   notifyTasks(kernel, map);
 }
@@ -78,14 +78,14 @@ export function announceClose(kernel: Pick<Kernel, Announcing>, map: MemoryMap, 
 export function interruptTask(kernel: Pick<Kernel, "addWord" | "ringAlways">, map: MemoryMap, task: number): void {
   const slot = taskSlot(map, task);
   kernel.addWord(slot + TASK_INTERRUPT_OFFSET, 1);
-  kernel.addWord(slot + TASK_NOTICE_OFFSET, 1); // SYNC N
+  kernel.addWord(slot + TASK_NOTICE_OFFSET, 1); // SYNC notice (tell)
   kernel.ringAlways(slot);
 }
 
 /** Raises the notice of every task and of the engine thread, and wakes them: each looks up what has changed. */
 function notifyTasks(kernel: Pick<Kernel, Announcing>, map: MemoryMap): void {
   for (let task = 0; task < map.tasks; task++) {
-    kernel.addWord(taskSlot(map, task) + TASK_NOTICE_OFFSET, 1); // SYNC N
+    kernel.addWord(taskSlot(map, task) + TASK_NOTICE_OFFSET, 1); // SYNC notice (tell)
     kernel.ringAlways(taskSlot(map, task));
   }
   notifyEngine(kernel, map);
@@ -101,7 +101,8 @@ export function hasAcknowledged(kernel: Kernel, map: MemoryMap, ordinal: number,
 
 /** Whether a context of a live task has a lane of this dead task in its table, or may be using one of its regions. */
 export function mayBeInUse(kernel: Kernel, map: MemoryMap, task: number): boolean {
-  // SYNC N (told): before, a context that has acknowledged all that it was told may not have been told of this task.
+  // SYNC quiescence (told): pairs with announceEnds(). Before, a context may have acknowledged every notice and not know of
+  // this task's end.
   if (kernel.loadWord(taskSlot(map, task) + TASK_TOLD_OFFSET) === 0) return true;
   // Once it has, it tells everybody.
   if (!hasEngineSeenAll(kernel, map)) return true;
@@ -112,7 +113,7 @@ export function mayBeInUse(kernel: Kernel, map: MemoryMap, task: number): boolea
     if (isClosed(kernel, map, target)) continue;
     const block = contextBlock(map, target);
     const isOpen = kernel.loadWord(block + CONTEXT_STATE_OFFSET) === CONTEXT_OPEN;
-    // SYNC N (look): pairs with acknowledgeNotice(); the notice was counted up after the task had ended.
+    // SYNC quiescence (look): pairs with acknowledgeNotice(); the notice was counted up after the task had ended.
     if (isOpen && kernel.loadWord(block + CONTEXT_NOTICE_SEEN_OFFSET) !== kernel.loadWord(slot + TASK_NOTICE_OFFSET))
       return true;
     for (let context = 0; context < map.contexts; context++) {
@@ -127,7 +128,7 @@ export function gracePeriods(kernel: Kernel, map: MemoryMap): GracePeriods {
   const { tasks, contexts } = map;
   return {
     begin() {
-      // SYNC N (close): the change is made before each notice; a context that has seen the notice finds it made.
+      // SYNC notice (close): the change is made before each notice; a context that has seen the notice finds it made.
       const notices = Array.from({ length: tasks }, (_, task) => {
         const slot = taskSlot(map, task);
         const notice = (kernel.addWord(slot + TASK_NOTICE_OFFSET, 1) + 1) >>> 0;
@@ -150,7 +151,7 @@ export function gracePeriods(kernel: Kernel, map: MemoryMap): GracePeriods {
 
 /** Whether the job has an engine thread that has not ended. One that has not begun yet is about to. */
 export function hasEngineThread(kernel: Pick<Kernel, "loadWord">, map: MemoryMap): boolean {
-  // SYNC D (engine): pairs with the monitor's store.
+  // SYNC task-state (engine): pairs with the monitor's store.
   return map.engine && kernel.loadWord(engineSlot(map) + TASK_STATE_OFFSET) < TASK_CLOSED;
 }
 
@@ -163,7 +164,7 @@ export function hadEngineBegun(kernel: Pick<Kernel, "loadWord">, map: MemoryMap)
 export function notifyEngine(kernel: Sync, map: MemoryMap): number {
   if (!map.engine) return 0;
   const slot = engineSlot(map);
-  // SYNC N (tell): pairs with acknowledge() of assembly/serve.ts.
+  // SYNC notice (tell): pairs with acknowledge() of assembly/serve.ts.
   const notice = (kernel.addWord(slot + TASK_NOTICE_OFFSET, 1) + 1) >>> 0;
   kernel.ring(slot);
   return notice;
@@ -172,7 +173,7 @@ export function notifyEngine(kernel: Sync, map: MemoryMap): number {
 /** Whether the engine thread uses nothing any more that was closed before a notice; true where there is none. */
 export function hasEngineSeen(kernel: Sync, map: MemoryMap, notice: number): boolean {
   if (!hasEngineThread(kernel, map)) return true;
-  // SYNC N (seen): pairs with acknowledge() of assembly/serve.ts.
+  // SYNC quiescence (seen): pairs with acknowledge() of assembly/serve.ts.
   return seqDelta(kernel.loadWord(engineSlot(map) + TASK_SEEN_OFFSET), notice) >= 0;
 }
 

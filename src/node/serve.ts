@@ -38,7 +38,7 @@ export function serve(kernel: EngineKernel, memory: Memory, job: number): void {
   const word = (offset: number): number => (memory.words[(job + offset) >>> 2] as number) >>> 0;
   const slot = word(JOB_ENGINE_OFFSET);
   const [tasks, cores] = [word(JOB_TASKS_OFFSET), word(JOB_CORES_OFFSET)];
-  // SYNC D (up): its end is the monitor's to note.
+  // SYNC task-state (up): its end is the monitor's to note.
   if (kernel.exchangeIf(slot + TASK_STATE_OFFSET, TASK_ABSENT, TASK_UP) !== TASK_ABSENT) return;
 
   const spins = new Spins();
@@ -72,7 +72,7 @@ export function serve(kernel: EngineKernel, memory: Memory, job: number): void {
 
   /** Whether it is asked to return. */
   function isAsked(): boolean {
-    // SYNC N (interrupt): pairs with interruptTask().
+    // SYNC notice (interrupt): pairs with interruptTask().
     return kernel.loadWord(slot + TASK_INTERRUPT_OFFSET) !== 0;
   }
 

@@ -171,7 +171,7 @@ export class Client {
       watch: parts.debug && new RegionWatch(task),
     });
     this.#interrupts = kernel.loadWord(this.#slot + TASK_INTERRUPT_OFFSET);
-    // SYNC D (up): pairs with those who look whether the task has ended.
+    // SYNC task-state (up): pairs with those who look whether the task has ended.
     const state = kernel.exchangeIf(this.#slot + TASK_STATE_OFFSET, TASK_ABSENT, TASK_UP);
     if (state !== TASK_ABSENT) {
       throw new PamiError("PAMIR_CLOSED", `task ${task} has a client already, or has ended (state ${state})`);
@@ -209,7 +209,7 @@ export class Client {
       refresh: () => this.#refresh(),
       hasEnded: (number) => this.#ended[number] !== 0,
       errorOf: (number) => {
-        // SYNC D (look): pairs with the monitor's store, behind which the error stands.
+        // SYNC task-state (look): pairs with the monitor's store, behind which the error stands.
         const isDead = kernel.loadWord(taskSlot(map, number) + TASK_STATE_OFFSET) === TASK_DEAD;
         return isDead ? parts.errors?.of(number) : undefined;
       },
@@ -426,7 +426,7 @@ export class Client {
   /** Tells the others, once no context of this task reads or writes a lane any more: they take the lanes back. */
   #leave(): void {
     const { kernel, map } = this.#parts;
-    // SYNC D (closed): pairs with those who look whether the task has ended; then each is told to look.
+    // SYNC task-state (closed): pairs with those who look whether the task has ended; then each is told to look.
     kernel.exchangeIf(this.#slot + TASK_STATE_OFFSET, TASK_UP, TASK_CLOSED);
     announceEnds(kernel, map, [this.task]);
     this.#host.parker.close();
@@ -437,12 +437,12 @@ export class Client {
 
   #refresh(): number {
     const { kernel, map } = this.#parts;
-    // SYNC N (acknowledge): read before the table, so that a change in between is noticed again.
+    // SYNC notice (acknowledge): read before the table, so that a change in between is noticed again.
     const notice = kernel.loadWord(this.#slot + TASK_NOTICE_OFFSET);
     this.#interrupts = kernel.loadWord(this.#slot + TASK_INTERRUPT_OFFSET);
     this.#regions.reclaim();
     for (let task = 0; task < map.tasks; task++) {
-      // SYNC D (look): pairs with the monitor's and the closing task's store.
+      // SYNC task-state (look): pairs with the monitor's and the closing task's store.
       if (kernel.loadWord(taskSlot(map, task) + TASK_STATE_OFFSET) >= TASK_CLOSED) this.#ended[task] = 1;
     }
     return notice;

@@ -261,7 +261,7 @@ export class Context {
     ] as const;
     const isPlain = trail === undefined && debug === undefined;
     this.#receiver = isPlain ? new Receiver(...given) : new ObservedReceiver(trail, debug, this.endpoint, ...given);
-    // SYNC N (open): before it looks at any region; pairs with those who look which contexts may be at one.
+    // SYNC context-state (open): before it looks at any region; pairs with those who look which contexts may be at one.
     kernel.storeWord(this.#block + CONTEXT_STATE_OFFSET, CONTEXT_OPEN);
     host.refresh();
     for (let other = 0; other < map.tasks; other++) if (host.hasEnded(other)) this.#rma.targetEnded(other);
@@ -882,7 +882,7 @@ export class Context {
     const pointer = region.bytes.byteOffset + offset;
     return () => {
       if (region.closed) throw new PamiError("PAMIR_CLOSED", `${call}(): the region is closed`);
-      // SYNC P (word): pairs with the change and the ring of an rmw with RMW_NOTIFY, as of what a sleeper looks at.
+      // SYNC park (word): pairs with the change and the ring of an rmw with RMW_NOTIFY, as of what a sleeper looks at.
       return this.#host.kernel.loadWord(pointer) | 0;
     };
   }

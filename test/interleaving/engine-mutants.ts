@@ -329,13 +329,13 @@ export const ENGINE_MUTANTS: readonly Mutant[] = [
     {
       name: "nobody is told that the engine thread has acknowledged",
       file: "serve.ts",
-      find: "    addWord(slot + TASK_NOTICE_OFFSET, 1); // SYNC N\n    ring(slot);\n",
+      find: "    addWord(slot + TASK_NOTICE_OFFSET, 1); // SYNC notice (tell)\n    ring(slot);\n",
       replace: "",
     },
     {
       name: "whoever is told that the engine thread has acknowledged does not look again",
       file: "serve.ts",
-      find: "    addWord(slot + TASK_NOTICE_OFFSET, 1); // SYNC N\n",
+      find: "    addWord(slot + TASK_NOTICE_OFFSET, 1); // SYNC notice (tell)\n",
       replace: "",
     },
     {

@@ -195,7 +195,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: "the owner of a word that tells is woken before the word is changed",
     file: "engine.ts",
-    find: `${CHANGE}  // SYNC P: behind the change, which is what its owner looks at once more before it sleeps.\n${WAKE}`,
+    find: `${CHANGE}  // SYNC park (word): after the change, at which the owner looks once more before it sleeps.\n${WAKE}`,
     replace: `${WAKE}${CHANGE}`,
     scenarios: PARK_SCENARIOS,
   },
@@ -210,7 +210,7 @@ export const MUTANTS: readonly Mutant[] = [
     name: "the lane is read after its last record was published",
     file: "lane.ts",
     find: `  const target = load<usize>(lane, LANE_TARGET_TASK_OFFSET);
-  // SYNC C (commit): makes the record's bytes visible; pairs with poll and take in reception.ts.
+  // SYNC commit (commit): makes the record's bytes visible; pairs with poll and take in reception.ts.
 ${COMMIT}`,
     replace: `${COMMIT}  const target = load<usize>(lane, LANE_TARGET_TASK_OFFSET);\n`,
   },

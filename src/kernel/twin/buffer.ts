@@ -6,14 +6,14 @@ import type { Memory } from "../kernel.js";
 export function twinBuffer({ words }: Memory, { loadWord, ring, storeWord }: SharedAtomics) {
   function bufferRelease(slot: number, state: number): void {
     const pool = slot - (slot % PAGE_SIZE);
-    // SYNC A (read)
+    // SYNC buffer-read (read)
     storeWord(slot, state);
-    // SYNC J (look)
+    // SYNC buffer-wanted (look)
     if (loadWord(pool + POOL_WANTED_OFFSET) !== 0) ring(words[(pool + POOL_TASK_OFFSET) >>> 2] >>> 0);
   }
 
   function bufferWant(pool: number, wanted: number): void {
-    // SYNC J (want)
+    // SYNC buffer-wanted (want)
     storeWord(pool + POOL_WANTED_OFFSET, wanted);
   }
 

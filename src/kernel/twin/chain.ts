@@ -115,22 +115,22 @@ export function twinChain(
     storeWord(window + WINDOW_STOP_OFFSET, TRANSFER_DONE);
     storeWord(window + WINDOW_LEFT_OFFSET, 0);
     set(window, WINDOW_WRONG_OFFSET, TRANSFER_DONE);
-    // SYNC V (whose)
+    // SYNC window-peer (whose)
     storeWord(window + WINDOW_PEER_WINDOW_OFFSET, 0);
-    // SYNC V (open)
+    // SYNC window (open)
     storeWord(window + WINDOW_GENERATION_OFFSET, generation);
     return generation >>> 0;
   }
 
   function windowClose(window: number): void {
-    // SYNC V (close)
+    // SYNC window (close)
     storeWord(window + WINDOW_GENERATION_OFFSET, get(window, WINDOW_GENERATION_OFFSET) + 1);
   }
 
   function windowClear(window: number): number {
     const head = get(window, WINDOW_HEAD_OFFSET);
     const descriptor = slotAt(window, head);
-    // SYNC Q (left)
+    // SYNC ship (left)
     const isLeft = head !== loadWord(window + WINDOW_TAIL_OFFSET);
     const isOver = isLeft && get(descriptor, DESCRIPTOR_KIND_OFFSET) === DESCRIPTOR_NOTICE;
     if (isOver) noteEnd(window, descriptor);
@@ -152,7 +152,7 @@ export function twinChain(
     if (entry === 0 || (own & 1) === 0 || !isPlace(offset >>> 0)) return 0;
     const window = regionPlace(entry, offset >>> 0, WINDOW_SIZE);
     if (window === 0) return 0;
-    // SYNC V (look)
+    // SYNC window (look)
     return loadWord(window + WINDOW_GENERATION_OFFSET) === (own | 0) ? window : 0;
   }
 
@@ -171,13 +171,13 @@ export function twinChain(
       const at = (from >>> 2) + i * DESCRIPTOR_WORDS;
       for (let word = 0; word < DESCRIPTOR_WORDS; word++) words[to + word] = words[at + word];
     }
-    // SYNC Q (ship)
+    // SYNC ship (ship)
     storeWord(window + WINDOW_TAIL_OFFSET, (tail + slots) | 0);
     engineCall(job, endpoint);
   }
 
   function tell(window: number, task: number): void {
-    // SYNC K (tell)
+    // SYNC window-over (tell)
     setBits(get(window, WINDOW_STATUS_OFFSET) >>> 0, get(window, WINDOW_BIT_OFFSET));
     ring(task);
   }
@@ -246,7 +246,7 @@ export function twinChain(
     set(peer, WINDOW_PEER_INDEX_OFFSET, get(window, WINDOW_OWN_INDEX_OFFSET));
     set(peer, WINDOW_PEER_GENERATION_OFFSET, get(window, WINDOW_OWN_GENERATION_OFFSET));
     set(peer, WINDOW_PEER_OFFSET_OFFSET, get(window, WINDOW_OWN_OFFSET_OFFSET));
-    // SYNC V (whose)
+    // SYNC window-peer (whose)
     storeWord(peer + WINDOW_PEER_WINDOW_OFFSET, get(window, WINDOW_GENERATION_OFFSET));
     for (let i = 0; i < depth && i + depth < n; i++) {
       writeFetch(window, peer + WINDOW_RGETS_OFFSET + (i << DESCRIPTOR_SHIFT), i + depth, n, depth);
@@ -254,7 +254,7 @@ export function twinChain(
     const tail = get(window, WINDOW_TAIL_OFFSET);
     const first = Math.min(depth, n);
     for (let i = 0; i < first; i++) writeFetch(window, slotAt(window, tail + i), i, n, depth);
-    // SYNC Q (begin)
+    // SYNC ship (begin)
     storeWord(window + WINDOW_TAIL_OFFSET, (tail + first) | 0);
     return n;
   }
@@ -274,7 +274,7 @@ export function twinChain(
     const descriptor = slotAt(window, tail);
     set(descriptor, DESCRIPTOR_KIND_OFFSET, DESCRIPTOR_NOTICE);
     set(descriptor, DESCRIPTOR_BYTES_OFFSET, result);
-    // SYNC Q (notice)
+    // SYNC ship (notice)
     storeWord(window + WINDOW_TAIL_OFFSET, (tail + 1) | 0);
     engineCall(job, origin);
     return 1;
@@ -282,9 +282,9 @@ export function twinChain(
 
   function isHeld(window: number, descriptor: number): boolean {
     if (get(descriptor, DESCRIPTOR_KIND_OFFSET) !== DESCRIPTOR_MOVE) return false;
-    // SYNC Y (look)
+    // SYNC staged (look)
     if (get(window, WINDOW_PASSED_OFFSET) >>> 0 < loadWord(window + WINDOW_ALLOWED_OFFSET) >>> 0) return false;
-    // SYNC Z (held)
+    // SYNC stop (held)
     return loadWord(window + WINDOW_STOP_OFFSET) === TRANSFER_DONE;
   }
 
@@ -297,18 +297,18 @@ export function twinChain(
     const bytes = get(descriptor, DESCRIPTOR_BYTES_OFFSET) >>> 0;
     const moved = get(window, WINDOW_MOVED_OFFSET) >>> 0;
     const peer = peerOf(job, window);
-    // SYNC Z (look)
+    // SYNC stop (look)
     let result = loadWord(window + WINDOW_STOP_OFFSET);
     if (result === TRANSFER_DONE) result = peer === 0 ? TRANSFER_ENDED : loadWord(peer + WINDOW_STOP_OFFSET);
     if (result === TRANSFER_DONE) result = engine.transferPart(job, descriptor, true, moved, part);
-    // SYNC V (closed)
+    // SYNC window-list (closed)
     if (result === TRANSFER_LOCAL_CLOSED && loadWord(context + CONTEXT_WINDOWS_OFFSET) === 0) result = TRANSFER_ENDED;
     if (result === TRANSFER_DONE && (bytes - moved) >>> 0 > part) {
       set(window, WINDOW_MOVED_OFFSET, moved + part);
       return false;
     }
     set(window, WINDOW_MOVED_OFFSET, 0);
-    // SYNC Y (passed)
+    // SYNC passed (passed)
     storeWord(window + WINDOW_PASSED_OFFSET, (get(window, WINDOW_PASSED_OFFSET) + 1) | 0);
     if (loadWord(window + WINDOW_ALLOWED_OFFSET) >>> 0 !== NONE) ring(get(context, CONTEXT_TASK_OFFSET) >>> 0);
     if (result !== TRANSFER_DONE && get(window, WINDOW_RESULT_OFFSET) === TRANSFER_DONE) {
@@ -318,7 +318,7 @@ export function twinChain(
     if (result !== TRANSFER_DONE && get(peer, WINDOW_WRONG_OFFSET) === TRANSFER_DONE) {
       set(peer, WINDOW_WRONG_OFFSET, result);
     }
-    // SYNC K (count)
+    // SYNC bytes-left (count)
     if (addWord(peer + WINDOW_LEFT_OFFSET, -bytes) >>> 0 === bytes) {
       tell(peer, taskOf(job, get(window, WINDOW_PEER_ENDPOINT_OFFSET)));
     }
@@ -358,7 +358,7 @@ export function twinChain(
   }
 
   function isOpen(window: number): boolean {
-    // SYNC V (engine)
+    // SYNC window (engine)
     return (loadWord(window + WINDOW_GENERATION_OFFSET) & 1) !== 0 && get(window, WINDOW_AWAY_OFFSET) === 0;
   }
 
@@ -369,7 +369,7 @@ export function twinChain(
     let hasMoved = false;
     let head = get(window, WINDOW_HEAD_OFFSET);
     let others = TURN_SLOTS;
-    // SYNC Q (look)
+    // SYNC ship (look)
     while (head !== loadWord(window + WINDOW_TAIL_OFFSET)) {
       const descriptor = slotAt(window, head);
       if (get(descriptor, DESCRIPTOR_KIND_OFFSET) !== DESCRIPTOR_MOVE) {
@@ -398,7 +398,7 @@ export function twinChain(
   }
 
   function chainRun(job: number, context: number, most: number): number {
-    // SYNC V (blocks)
+    // SYNC window-list (blocks)
     const list = loadWord(context + CONTEXT_WINDOWS_OFFSET) >>> 0;
     if (list === 0) return 0;
     allowance = most >>> 0;
@@ -435,10 +435,10 @@ export function twinChain(
   }
 
   function chainBreak(job: number, window: number): number {
-    // SYNC V (begun)
+    // SYNC window-peer (begun)
     if (loadWord(window + WINDOW_PEER_WINDOW_OFFSET) === 0) return 0;
     const peer = peerOf(job, window);
-    // SYNC K (broken)
+    // SYNC bytes-left (broken)
     if (peer === 0 || loadWord(peer + WINDOW_LEFT_OFFSET) === 0) return 1;
     set(peer, WINDOW_WRONG_OFFSET, TRANSFER_BROKEN);
     storeWord(peer + WINDOW_LEFT_OFFSET, 0);

@@ -38,7 +38,7 @@ export function twinCompletion({ words }: Memory, { clearBits, loadWord, setBits
     let level = (words[(fifo + INJECTION_SLOTS_OFFSET) >>> 2] + 31) >>> 5;
     let place = word;
     let set = bits;
-    // SYNC B (set)
+    // SYNC completion (set)
     while (setBitsOf(mask + (place << 2), set) === 0 && level > MASK_TOP_WORDS) {
       mask += level << 2;
       level = (level + 31) >>> 5;
@@ -59,7 +59,7 @@ export function twinCompletion({ words }: Memory, { clearBits, loadWord, setBits
     let next = slot >>> 5;
     while (level > MASK_TOP_WORDS && bit !== next && loadWord(mask + (bit << 2)) === 0) {
       const above = mask + (level << 2);
-      // SYNC B (clear)
+      // SYNC completion (clear)
       clearBits(above + ((bit >>> 5) << 2), 1 << (bit & 31));
       if (loadWord(mask + (bit << 2)) !== 0) {
         setBitsOf(above + ((bit >>> 5) << 2), 1 << (bit & 31));
@@ -76,7 +76,7 @@ export function twinCompletion({ words }: Memory, { clearBits, loadWord, setBits
   function nextSet(mask: number, level: number, from: number): number {
     let word = from >>> 5;
     if (word >= level) return NONE;
-    // SYNC B (look)
+    // SYNC completion (look)
     let bits = loadWord(mask + (word << 2)) & (-1 << (from & 31));
     while (bits === 0) {
       word = level > MASK_TOP_WORDS ? nextSet(mask + (level << 2), (level + 31) >>> 5, word + 1) : word + 1;
@@ -99,7 +99,7 @@ export function twinCompletion({ words }: Memory, { clearBits, loadWord, setBits
     const first = oldest & (slots - 1);
     let slot = nextDone(fifo, first);
     if (slot === NONE) return NONE;
-    // SYNC B (oldest)
+    // SYNC completion (oldest)
     if (slot < first || slot >>> 5 !== first >>> 5) slot = nextDone(fifo, first);
     const result = words[(slotOf(fifo, slot) + DESCRIPTOR_BYTES_OFFSET) >>> 2];
     clearBits(fifo + INJECTION_MASK_OFFSET + ((slot >>> 5) << 2), 1 << (slot & 31));

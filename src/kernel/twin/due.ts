@@ -20,7 +20,7 @@ export function twinDue({ words }: Memory, { loadWord, ring, setBits }: SharedAt
   }
 
   function hasEnded(task: number): boolean {
-    // SYNC D (look)
+    // SYNC task-state (look)
     return loadWord(task + TASK_STATE_OFFSET) >= TASK_CLOSED;
   }
 
@@ -37,7 +37,7 @@ export function twinDue({ words }: Memory, { loadWord, ring, setBits }: SharedAt
     }
     const word = job + JOB_DUE_OFFSET + ((ordinal >>> 5) << 2);
     const bit = 1 << (ordinal & 31);
-    // SYNC U (call)
+    // SYNC engine-call (call)
     if ((loadWord(word) & bit) !== 0) return;
     setBits(word, bit);
     ring(engine);

@@ -160,7 +160,7 @@ export function twinEngine(
         words[(local + 4) >>> 2] = Number(old >> 32n);
       }
     }
-    // SYNC P
+    // SYNC park (word)
     if ((operation & RMW_NOTIFY) !== 0) ringOwner(job, remoteIndex);
     return TRANSFER_DONE;
   }
@@ -185,7 +185,7 @@ export function twinEngine(
     const slots = words[(fifo + INJECTION_SLOTS_OFFSET) >>> 2];
     if (((tail - words[(fifo + INJECTION_OLDEST_OFFSET) >>> 2]) >>> 0) + taken <= slots) return true;
     if (words[(fifo + INJECTION_PENDING_OFFSET) >>> 2] !== 0) return false;
-    // SYNC E (look)
+    // SYNC processed (look)
     const head = loadWord(fifo + INJECTION_HEAD_OFFSET);
     words[(fifo + INJECTION_OLDEST_OFFSET) >>> 2] = head;
     return ((tail - head) >>> 0) + taken <= slots;
@@ -205,7 +205,7 @@ export function twinEngine(
       words[(place + DESCRIPTOR_BYTES_OFFSET) >>> 2] = TRANSFER_DONE;
     }
     words[(fifo + INJECTION_PENDING_OFFSET) >>> 2] += isFence + completions;
-    // SYNC I (inject)
+    // SYNC inject (inject)
     storeWord(fifo + INJECTION_TAIL_OFFSET, tail + 1 + completions);
     return tail & mask;
   }
@@ -213,7 +213,7 @@ export function twinEngine(
   function isProcessed(fifo: number, isInline: boolean): boolean {
     const tail = words[(fifo + INJECTION_TAIL_OFFSET) >>> 2];
     if (words[(fifo + INJECTION_OLDEST_OFFSET) >>> 2] === tail) return true;
-    // SYNC E (idle)
+    // SYNC processed (idle)
     const head = isInline ? words[(fifo + INJECTION_HEAD_OFFSET) >>> 2] : loadWord(fifo + INJECTION_HEAD_OFFSET);
     return head === tail;
   }
@@ -327,7 +327,7 @@ export function twinEngine(
   }
 
   function engineRun(job: number, fifo: number, most: number): number {
-    // SYNC I (look)
+    // SYNC inject (look)
     return engineRunTo(job, fifo, loadWord(fifo + INJECTION_TAIL_OFFSET), most);
   }
 
@@ -354,7 +354,7 @@ export function twinEngine(
       rest -= moved;
     }
     tellDone(fifo);
-    // SYNC E (done)
+    // SYNC processed (done)
     if (head !== before) storeWord(fifo + INJECTION_HEAD_OFFSET, head);
     words[(fifo + INJECTION_AHEAD_OFFSET) >>> 2] = tail - head;
     return (tail - head) >>> 0;

@@ -39,7 +39,7 @@ export function twinHeap({ words }: Memory, { exchangeIf, loadWord, storeWord }:
   function allocate(job: number, pages: number, owner: number, state: number): number {
     const lock = job + JOB_HEAP_LOCK_OFFSET;
     let tries = LOCK_TRIES;
-    // SYNC X (take)
+    // SYNC heap-lock (take)
     while (exchangeIf(lock, 0, owner + 1) !== 0) {
       if (--tries === 0) return OPEN_BUSY;
     }
@@ -49,7 +49,7 @@ export function twinHeap({ words }: Memory, { exchangeIf, loadWord, storeWord }:
     let page = 0;
     while (page < total) {
       const entry = table + (page << 2);
-      // SYNC F (look)
+      // SYNC extent-free (look)
       const word = loadWord(entry);
       let length = word & EXTENT_PAGES_MASK;
       if (word >>> EXTENT_STATE_SHIFT === EXTENT_FREE) {
@@ -70,7 +70,7 @@ export function twinHeap({ words }: Memory, { exchangeIf, loadWord, storeWord }:
       }
       page += length;
     }
-    // SYNC X (release)
+    // SYNC heap-lock (release)
     storeWord(lock, 0);
     return found;
   }
@@ -78,7 +78,7 @@ export function twinHeap({ words }: Memory, { exchangeIf, loadWord, storeWord }:
   function heapFree(job: number, extent: number): void {
     const page = (extent - (words[(job + JOB_HEAP_BASE_OFFSET) >>> 2] >>> 0)) >>> PAGE_SHIFT;
     const entry = (words[(job + JOB_HEAP_TABLE_OFFSET) >>> 2] >>> 0) + (page << 2);
-    // SYNC F (free)
+    // SYNC extent-free (free)
     storeWord(entry, loadWord(entry) & EXTENT_PAGES_MASK);
   }
 
@@ -88,7 +88,7 @@ export function twinHeap({ words }: Memory, { exchangeIf, loadWord, storeWord }:
     const word = loadWord(entry);
     const pages = word & EXTENT_PAGES_MASK;
     if (word !== regionWord(owner, pages)) return 0;
-    // SYNC F (pass)
+    // SYNC extent-free (pass)
     return exchangeIf(entry, word, to === NONE ? pages : regionWord(to, pages)) === word ? 1 : 0;
   }
 
@@ -112,7 +112,7 @@ export function twinHeap({ words }: Memory, { exchangeIf, loadWord, storeWord }:
       const word = loadWord(entry);
       const length = word & EXTENT_PAGES_MASK;
       if (length === 0) break;
-      // SYNC F (free)
+      // SYNC extent-free (free)
       if (isExtentOf(owner, word)) exchangeIf(entry, word, length);
       page += length;
     }

@@ -125,13 +125,13 @@ export function twinLane({ words, bytes }: Memory, sync: SharedAtomics, { heapAl
     const entry = contextOf(job, target) + CONTEXT_LANES_OFFSET + (origin << 2);
     if (loadWord(entry) !== 0) return OPEN_BUSY;
     const lane = laneMake(job, origin, target, capacity, recordMax);
-    // SYNC L (enter)
+    // SYNC lane-entry (enter)
     if (lane !== OPEN_NO_MEMORY && lane !== OPEN_BUSY) storeWord(entry, lane);
     return lane;
   }
 
   function laneRoom(lane: number): number {
-    // SYNC H (look)
+    // SYNC release (look)
     const head = loadWord(lane + LANE_HEAD_OFFSET);
     words[(lane + LANE_HEAD_CACHE_OFFSET) >>> 2] = head;
     if (words[(lane + LANE_RESERVED_OFFSET) >>> 2] !== 0) return 0;
@@ -149,7 +149,7 @@ export function twinLane({ words, bytes }: Memory, sync: SharedAtomics, { heapAl
     const capacity = words[own + (LANE_CAPACITY_OFFSET >>> 2)];
     const limit = capacity - RECORD_GRANULE - size;
     if (((tail - words[own + (LANE_HEAD_CACHE_OFFSET >>> 2)]) | 0) > limit) {
-      // SYNC H (look)
+      // SYNC release (look)
       const head = loadWord(lane + LANE_HEAD_OFFSET);
       words[own + (LANE_HEAD_CACHE_OFFSET >>> 2)] = head;
       if (((tail - head) | 0) > limit) {
@@ -168,9 +168,9 @@ export function twinLane({ words, bytes }: Memory, sync: SharedAtomics, { heapAl
     const word = words[own + (LANE_READY_WORD_OFFSET >>> 2)];
     const bit = words[own + (LANE_READY_BIT_OFFSET >>> 2)];
     const target = words[own + (LANE_TARGET_TASK_OFFSET >>> 2)];
-    // SYNC C (commit)
+    // SYNC commit (commit)
     storeWord(record, commit);
-    // SYNC R (look, set)
+    // SYNC ready (look, set)
     if ((loadWord(word) & bit) === 0) setBits(word, bit);
     ring(target);
   }
@@ -220,7 +220,7 @@ export function twinLane({ words, bytes }: Memory, sync: SharedAtomics, { heapAl
   }
 
   function laneWantRoom(lane: number, wanted: number): void {
-    // SYNC W (want)
+    // SYNC room-wanted (want)
     storeWord(lane + LANE_ROOM_WANTED_OFFSET, wanted);
   }
 
@@ -253,7 +253,7 @@ export function twinLane({ words, bytes }: Memory, sync: SharedAtomics, { heapAl
         const own = lane >>> 2;
         const isOurs =
           words[own + (LANE_ORIGIN_OFFSET >>> 2)] === origin && words[own + (LANE_TARGET_OFFSET >>> 2)] === target;
-        // SYNC F (free)
+        // SYNC extent-free (free)
         if (isOurs) exchangeIf(entry, word, length);
       }
       page += length;
@@ -267,9 +267,9 @@ export function twinLane({ words, bytes }: Memory, sync: SharedAtomics, { heapAl
     if (next === released) return;
     if (seqDelta(next, released) <= RETAKE_MAX) retake(lane, released, next);
     words[(lane + LANE_RELEASED_OFFSET) >>> 2] = next;
-    // SYNC H (free)
+    // SYNC release (free)
     storeWord(lane + LANE_HEAD_OFFSET, next);
-    // SYNC W (look)
+    // SYNC room-wanted (look)
     if (loadWord(lane + LANE_ROOM_WANTED_OFFSET) !== 0) ring(words[(lane + LANE_ORIGIN_TASK_OFFSET) >>> 2]);
   }
 

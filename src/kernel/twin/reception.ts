@@ -63,7 +63,7 @@ export function twinReception({ words }: Memory, sync: SharedAtomics, { heapFree
   }
 
   function laneOf(context: number, origin: number): number {
-    // SYNC L (look)
+    // SYNC lane-entry (look)
     return loadWord(context + CONTEXT_LANES_OFFSET + (origin << 2)) >>> 0;
   }
 
@@ -109,7 +109,7 @@ export function twinReception({ words }: Memory, sync: SharedAtomics, { heapFree
         record = (ring + (next & mask)) | 0;
         commit = 0;
         if (streaming === 0 && (next & (CACHE_LINE - 1)) === 0) break;
-        // SYNC C (poll)
+        // SYNC commit (poll)
         commit = loadWord(record);
       } while (commit === same && count < run);
     }
@@ -124,7 +124,7 @@ export function twinReception({ words }: Memory, sync: SharedAtomics, { heapFree
     const origin = words[entry + 1];
     const word = (origin >>> 5) << 2;
     const bit = 1 << (origin & 31);
-    // SYNC R (clear)
+    // SYNC ready (clear)
     clearBits(context + CONTEXT_READY_OFFSET + word, bit);
     const polled = polledOf(context, origin);
     if (loadWord(polled) !== 0) {
@@ -170,7 +170,7 @@ export function twinReception({ words }: Memory, sync: SharedAtomics, { heapFree
       const ready = (context + CONTEXT_READY_OFFSET + (word << 2)) >>> 2;
       const attending = (context + CONTEXT_ATTENDING_OFFSET + (word << 2)) >>> 2;
       if ((hintWords[ready] & ~words[attending]) === 0) continue;
-      // SYNC R (scan)
+      // SYNC ready (scan)
       attendAll(context, word, loadWord(ready << 2) & ~words[attending]);
     }
   }
@@ -194,17 +194,17 @@ export function twinReception({ words }: Memory, sync: SharedAtomics, { heapFree
     const count = (words[(context + CONTEXT_LANE_COUNT_OFFSET) >>> 2] + 31) >>> 5;
     const attending = (context + CONTEXT_ATTENDING_OFFSET) >>> 2;
     for (let word = 0; word < count; word++) {
-      // SYNC R (scan)
+      // SYNC ready (scan)
       if ((loadWord(context + CONTEXT_READY_OFFSET + (word << 2)) & ~words[attending + word]) !== 0) return false;
     }
     let entry = attendedOf(context) >>> 2;
     for (let i = 0; i < attended; i++) {
       const polled = words[entry] >>> 0;
-      // SYNC C (poll)
+      // SYNC commit (poll)
       if (hintWords[polled >>> 2] !== 0 || polled === context + CONTEXT_NOTHING_OFFSET) return false;
       entry += ATTENDED_SIZE >>> 2;
     }
-    // SYNC N (look)
+    // SYNC notice (look)
     const notice = (words[(context + CONTEXT_TASK_OFFSET) >>> 2] + TASK_NOTICE_OFFSET) >>> 2;
     return hintWords[notice] === words[(context + CONTEXT_NOTICE_SEEN_OFFSET) >>> 2];
   }
@@ -238,7 +238,7 @@ export function twinReception({ words }: Memory, sync: SharedAtomics, { heapFree
       if (turn >= attended) turn = 0;
       const entry = table + ((turn << ATTENDED_SHIFT) >>> 2);
       const record = words[entry];
-      // SYNC C (poll)
+      // SYNC commit (poll)
       const commit = hintWords[record >>> 2] === 0 ? 0 : loadWord(record);
       if (commit !== 0) count = take(context, entry, commit, count, streaming);
       else if (isStale(context, entry, attended)) stale = true;
@@ -246,7 +246,7 @@ export function twinReception({ words }: Memory, sync: SharedAtomics, { heapFree
     }
     if (stale) detachStale(context);
     if (count !== 0) words[(context + CONTEXT_TURN_OFFSET) >>> 2] = first < attended ? first + 1 : 1;
-    // SYNC N (look)
+    // SYNC notice (look)
     const flags = hintWords[notice] !== words[(context + CONTEXT_NOTICE_SEEN_OFFSET) >>> 2] ? ADVANCE_NOTICE : 0;
     words[(context + CONTEXT_STREAMING_OFFSET) >>> 2] = count === 0 ? 0 : streaming;
     if (count === 0) return flags;
@@ -271,7 +271,7 @@ export function twinReception({ words }: Memory, sync: SharedAtomics, { heapFree
     const bytes = (words[(lane + LANE_NEXT_OFFSET) >>> 2] - words[(lane + LANE_RELEASED_OFFSET) >>> 2]) | 0;
     if (bytes === 0) return false;
     if (bytes > words[(lane + LANE_KEEP_OFFSET) >>> 2]) return true;
-    // SYNC W (look)
+    // SYNC room-wanted (look)
     return loadWord(lane + LANE_ROOM_WANTED_OFFSET) !== 0;
   }
 
@@ -281,7 +281,7 @@ export function twinReception({ words }: Memory, sync: SharedAtomics, { heapFree
     const wordCount = (words[(context + CONTEXT_LANE_COUNT_OFFSET) >>> 2] + 31) >>> 5;
     for (let word = 0; word < wordCount; word++) {
       const attending = words[(context + CONTEXT_ATTENDING_OFFSET + (word << 2)) >>> 2];
-      // SYNC R (scan)
+      // SYNC ready (scan)
       if ((loadWord(context + CONTEXT_READY_OFFSET + (word << 2)) & ~attending) !== 0) return 1;
     }
     const count = words[(context + CONTEXT_ATTENDED_COUNT_OFFSET) >>> 2];
@@ -313,7 +313,7 @@ export function twinReception({ words }: Memory, sync: SharedAtomics, { heapFree
   function laneResume(context: number, origin: number): void {
     words[(laneOf(context, origin) + LANE_PAUSED_OFFSET) >>> 2] = 0;
     repoint(context, origin);
-    // SYNC R (set)
+    // SYNC ready (set)
     setBits(context + CONTEXT_READY_OFFSET + ((origin >>> 5) << 2), 1 << (origin & 31));
   }
 
@@ -324,7 +324,7 @@ export function twinReception({ words }: Memory, sync: SharedAtomics, { heapFree
   function laneSwitch(job: number, context: number, origin: number, fresh: number): void {
     const entry = context + CONTEXT_LANES_OFFSET + (origin << 2);
     heapFree(job, loadWord(entry) >>> 0);
-    // SYNC L (replace)
+    // SYNC lane-entry (replace)
     storeWord(entry, fresh);
     repoint(context, origin);
   }

@@ -26,14 +26,14 @@ export function twinRegion({ words }: Memory, { loadWord, ring, storeWord }: Sha
     words[(entry + REGION_BASE_OFFSET) >>> 2] = base;
     words[(entry + REGION_BYTES_OFFSET) >>> 2] = length;
     const generation = (words[(entry + REGION_GENERATION_OFFSET) >>> 2] + 1) >>> 0;
-    // SYNC G (open)
+    // SYNC region (open)
     storeWord(entry + REGION_GENERATION_OFFSET, generation);
     return generation;
   }
 
   function regionClose(job: number, index: number): void {
     const entry = entryOf(job, index);
-    // SYNC G (close)
+    // SYNC region (close)
     storeWord(entry + REGION_GENERATION_OFFSET, words[(entry + REGION_GENERATION_OFFSET) >>> 2] + 1);
   }
 
@@ -41,7 +41,7 @@ export function twinRegion({ words }: Memory, { loadWord, ring, storeWord }: Sha
     const entries = words[(job + JOB_TASKS_OFFSET) >>> 2] * words[(job + JOB_REGIONS_OFFSET) >>> 2];
     if (index >>> 0 >= entries || (generation & 1) === 0) return 0;
     const entry = entryOf(job, index);
-    // SYNC G (look)
+    // SYNC region (look)
     return loadWord(entry + REGION_GENERATION_OFFSET) === (generation | 0) ? entry : 0;
   }
 

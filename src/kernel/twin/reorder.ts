@@ -75,13 +75,13 @@ export function twinReorder({ words }: Memory, { loadWord, storeWord }: Pick<Sha
     words[entry + 1] = tail;
     const most = (queue + QUEUE_HELD_OFFSET) >>> 2;
     if (held > words[most]) words[most] = held;
-    // SYNC O (insert)
+    // SYNC queue-insert (insert)
     publish(queue, queue + QUEUE_TAIL_OFFSET, (tail + 1) | 0);
     return INSERT_DONE;
   }
 
   function queueReset(queue: number): number {
-    // SYNC M (locked)
+    // SYNC queue-turn (locked)
     if (loadWord(queue + QUEUE_TURN_OFFSET) !== QUEUE_LOCKED) return 0;
     const window = words[(queue + QUEUE_WINDOW_OFFSET) >>> 2];
     const next = words[(queue + QUEUE_NEXT_OFFSET) >>> 2];
@@ -103,20 +103,20 @@ export function twinReorder({ words }: Memory, { loadWord, storeWord }: Pick<Sha
     words[(queue + QUEUE_SUB_HEAD_OFFSET) >>> 2] = place;
     words[(queue + QUEUE_SUB_TAIL_OFFSET) >>> 2] = place;
     if (place === tail) return 0;
-    // SYNC M (unlock)
+    // SYNC queue-turn (unlock)
     publish(queue, queue + QUEUE_TURN_OFFSET, QUEUE_RESET);
     return 1;
   }
 
   function queueTake(queue: number): number {
-    // SYNC M (look)
+    // SYNC queue-turn (look)
     if (loadWord(queue + QUEUE_TURN_OFFSET) === QUEUE_LOCKED) return 0;
     const window = words[(queue + QUEUE_WINDOW_OFFSET) >>> 2];
     const next = words[(queue + QUEUE_NEXT_OFFSET) >>> 2];
     const subHead = words[(queue + QUEUE_SUB_HEAD_OFFSET) >>> 2];
     let subTail = words[(queue + QUEUE_SUB_TAIL_OFFSET) >>> 2];
     if (subHead === subTail) {
-      // SYNC O (look)
+      // SYNC queue-insert (look)
       const tail = loadWord(queue + QUEUE_TAIL_OFFSET) | 0;
       for (let order = next; subTail !== tail && words[slotAt(queue, window, subTail)] === order; ) {
         subTail = (subTail + 1) | 0;
@@ -127,7 +127,7 @@ export function twinReorder({ words }: Memory, { loadWord, storeWord }: Pick<Sha
     const packet = words[slotAt(queue, window, subHead) + 1] >>> 0;
     words[(queue + QUEUE_SUB_HEAD_OFFSET) >>> 2] = subHead + 1;
     words[(queue + QUEUE_NEXT_OFFSET) >>> 2] = next + 1;
-    // SYNC M (lock)
+    // SYNC queue-turn (lock)
     if (((subHead + 1) | 0) === subTail) publish(queue, queue + QUEUE_TURN_OFFSET, QUEUE_LOCKED);
     return packet;
   }

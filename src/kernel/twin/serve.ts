@@ -53,13 +53,14 @@ export function twinServe(
   }
 
   function isServed(context: number): boolean {
-    // SYNC N, D
+    // SYNC context-state (look)
+    // SYNC task-state (look)
     if (loadWord(context + CONTEXT_STATE_OFFSET) !== CONTEXT_OPEN) return false;
     return loadWord(get(context, CONTEXT_TASK_OFFSET) + TASK_STATE_OFFSET) === TASK_UP;
   }
 
   function hasSome(fifo: number): boolean {
-    // SYNC I (due)
+    // SYNC inject (due)
     return loadWord(fifo + INJECTION_TAIL_OFFSET) >>> 0 !== get(fifo, INJECTION_HEAD_OFFSET);
   }
 
@@ -70,7 +71,7 @@ export function twinServe(
     const fifo = fifoOf(job, ordinal, number);
     const before = get(fifo, INJECTION_HEAD_OFFSET);
     const ahead = isSlice ? get(fifo, INJECTION_AHEAD_OFFSET) : 0;
-    // SYNC I (look)
+    // SYNC inject (look)
     const tail = ahead === 0 ? loadWord(fifo + INJECTION_TAIL_OFFSET) : (before + ahead) | 0;
     const left = engineRunTo(job, fifo, tail, most);
     if (get(fifo, INJECTION_HEAD_OFFSET) === before) return left;
@@ -87,11 +88,11 @@ export function twinServe(
   function acknowledge(job: number, engine: number): void {
     const notice = loadWord(engine + TASK_NOTICE_OFFSET);
     if (notice >>> 0 === get(engine, TASK_SEEN_OFFSET)) return;
-    // SYNC N (seen)
+    // SYNC quiescence (seen)
     storeWord(engine + TASK_SEEN_OFFSET, notice);
     const base = get(job, JOB_TASKS_BASE_OFFSET);
     for (let task = 0; task < get(job, JOB_TASKS_OFFSET); task++) {
-      addWord(base + task * TASK_SIZE + TASK_NOTICE_OFFSET, 1); // SYNC N
+      addWord(base + task * TASK_SIZE + TASK_NOTICE_OFFSET, 1); // SYNC notice (tell)
       ring(base + task * TASK_SIZE);
     }
   }
@@ -107,7 +108,7 @@ export function twinServe(
   function letGo(job: number, ordinal: number): void {
     const pointer = job + JOB_DUE_OFFSET + ((ordinal >>> 5) << 2);
     const bit = 1 << (ordinal & 31);
-    // SYNC U (clear)
+    // SYNC engine-call (clear)
     clearBits(pointer, bit);
     if (isServed(contextOf(job, ordinal)) && isDue(job, ordinal)) setBits(pointer, bit);
   }
@@ -124,7 +125,7 @@ export function twinServe(
     let longs = 0;
     let next = last;
     for (let at = 0; at < endpoints; at += 32) {
-      // SYNC U (look)
+      // SYNC engine-call (look)
       for (let bits = loadWord(job + JOB_DUE_OFFSET + (at >>> 3)); bits !== 0; bits &= bits - 1) {
         const ordinal = at + 31 - Math.clz32(bits & -bits);
         const served = isServed(contextOf(job, ordinal));

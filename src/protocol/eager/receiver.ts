@@ -376,7 +376,7 @@ export class Receiver {
    * @param ended tasks that have ended
    */
   acknowledgeNotice(notice: number, ended: readonly number[]): void {
-    // SYNC N (seen): this context is at nothing any more that was closed, or whose owner had ended, before the notice.
+    // SYNC quiescence (seen): this context is at nothing any more that was closed, or whose owner had ended, before the notice.
     this.#kernel.storeWord(this.#block + CONTEXT_NOTICE_SEEN_OFFSET, notice);
     // It may have been the last that was at something of one that ended before.
     for (const task of ended) this.#unreclaimed.add(task);

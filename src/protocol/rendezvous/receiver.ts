@@ -272,7 +272,7 @@ export class Intake {
     const { kernel, map } = this.#base;
     const pointer = kernel.placeOf(map.job, blockIndex, blockGeneration, place, WINDOW_SIZE);
     if (pointer === 0) return 0;
-    // SYNC V (look): pairs with windowOpen() and windowClose().
+    // SYNC window (look): pairs with windowOpen() and windowClose().
     return kernel.loadWord(pointer + WINDOW_GENERATION_OFFSET) >>> 0 === window ? pointer : 0;
   }
 
@@ -280,7 +280,7 @@ export class Intake {
   #canPull({ request, at, isCanceled }: Pull, window: number): boolean {
     if (window === 0) return false;
     if (isCanceled || request.portion === 0 || this.#windows.isStopped(window)) return true;
-    // SYNC Y (look): pairs with the store of the origin's core, which stages.
+    // SYNC staged (look): pairs with the store of the origin's core, which stages.
     return at < this.#base.kernel.loadWord(window + WINDOW_ALLOWED_OFFSET) * request.portion;
   }
 
@@ -343,7 +343,7 @@ export class Intake {
     copyInto(destination.bytes, at, memory.bytes.subarray(from, from + bytes));
     pull.at = at + bytes;
     if (portion !== 0 && pull.at % portion === 0) {
-      // SYNC Y (passed): pairs with the origin's core, which stages the next portion in this one's place.
+      // SYNC passed (passed): pairs with the origin's core, which stages the next portion in this one's place.
       kernel.storeWord(window + WINDOW_PASSED_OFFSET, pull.at / portion);
       kernel.ring(slotOf(map, request.origin));
     }

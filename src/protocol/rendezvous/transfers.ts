@@ -185,7 +185,7 @@ export class WindowTable {
 
   /** The windows of a block, as bits, of which it was told that they are over. */
   #toldIn(block: Block): number {
-    // SYNC K (look): pairs with tell(): what it tells of has happened.
+    // SYNC window-over (look): pairs with tell(): what it tells of has happened.
     let bits = this.#kernel.loadWord(block.pointer + BLOCK_STATUS_OFFSET);
     if (bits === 0) return 0;
     // Theirs say what came of them, once the engine thread is at nothing of them any more.
@@ -211,7 +211,7 @@ export class WindowTable {
   #settle({ place: { block, number }, side }: Abandoned): Result {
     const { resultOffset, window } = side;
     const kernel = this.#kernel;
-    // SYNC K (ended): pairs with tell(). Neither that nor what is in the window is for the window's next transfer.
+    // SYNC window-over (ended): pairs with tell(). Neither that nor what is in the window is for the window's next transfer.
     const isTold = (kernel.loadWord(block.pointer + BLOCK_STATUS_OFFSET) & (1 << number)) !== 0;
     kernel.clearBits(block.pointer + BLOCK_STATUS_OFFSET, 1 << number);
     const isNoted = kernel.windowClear(window.pointer) !== 0;
@@ -266,7 +266,7 @@ export class WindowTable {
     const broken: Side = { window, resultOffset, forget: () => {}, breakOff: () => true, over: () => {} };
     place.block.sides[place.number] = broken;
     const slot = slotOf(this.#map, window.peer);
-    // SYNC N (broken): pairs with acknowledgeNotice(): from then on the other side's context finds the window closed.
+    // SYNC notice (broken): pairs with acknowledgeNotice(): from then on the other side's context finds the window closed.
     const notice = (this.#kernel.addWord(slot + TASK_NOTICE_OFFSET, 1) + 1) >>> 0;
     this.#kernel.ring(slot);
     this.#broken.push({ place, side: broken, notice });
@@ -287,7 +287,7 @@ export class WindowTable {
 
   /** The context closes: its memory goes once nobody can be at it. */
   close(): void {
-    // SYNC V (closed): pairs with moveSlice(). Before the regions of what is staged are closed.
+    // SYNC window-list (closed): pairs with moveSlice(). Before the regions of what is staged are closed.
     this.#kernel.storeWord(this.#context + CONTEXT_WINDOWS_OFFSET, 0);
     for (const { region, sides } of this.#blocks) {
       for (const side of sides) side?.forget();
@@ -297,7 +297,7 @@ export class WindowTable {
 
   /** Nothing more is moved through a window, and all of it is counted as if it were. @param result TRANSFER_…: why */
   stop({ pointer, peer }: Window, result = TRANSFER_CANCELED): void {
-    // SYNC Z (stop): pairs with the engines, on either side.
+    // SYNC stop (stop): pairs with the engines, on either side.
     this.#kernel.storeWord(pointer + WINDOW_STOP_OFFSET, result);
     // Either may wait for more of it to be staged, and so may the other side's thread, where that copies it.
     this.#kernel.engineCall(this.#map.job, peer);
@@ -307,7 +307,7 @@ export class WindowTable {
 
   /** Why stop() was called, here or by the owner of another's window, or TRANSFER_DONE. */
   stopOf(pointer: number): number {
-    // SYNC Z (look): pairs with stop().
+    // SYNC stop (look): pairs with stop().
     return this.#kernel.loadWord(pointer + WINDOW_STOP_OFFSET);
   }
 
@@ -365,7 +365,7 @@ export class WindowTable {
       words[(window + WINDOW_BIT_OFFSET) >>> 2] = 1 << number;
     }
     this.#blocks.unshift({ region, pointer, sides: Array.from({ length: WINDOW_COUNT }, () => undefined) });
-    // SYNC V (blocks): pairs with chainRun().
+    // SYNC window-list (blocks): pairs with chainRun().
     this.#kernel.storeWord(this.#context + CONTEXT_WINDOWS_OFFSET, pointer);
     return true;
   }

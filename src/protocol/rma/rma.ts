@@ -778,7 +778,7 @@ export class Rma {
     const tail = this.#words[(fifo.pointer + INJECTION_TAIL_OFFSET) >>> 2] as number;
     // What is taken is processed, also where the engine thread has not yet said so.
     if (this.#words[(fifo.pointer + INJECTION_OLDEST_OFFSET) >>> 2] === tail) return 0;
-    // SYNC E (look): pairs with engineRun().
+    // SYNC processed (look): pairs with engineRun().
     fifo.seen = this.#kernel.loadWord(fifo.pointer + INJECTION_HEAD_OFFSET);
     return (tail - fifo.seen) | 0;
   }

@@ -369,7 +369,7 @@ export class Buffers {
   #harvest(slots: Slots, flight: Flight): void {
     const { next, sizes } = slots;
     for (let slot = flight.head; slot !== END; slot = flight.head) {
-      // SYNC A (look): pairs with bufferRelease().
+      // SYNC buffer-read (look): pairs with bufferRelease().
       const state = this.#kernel.loadWord(this.pointerOf(slot));
       if (state === BUFFER_SENT) return;
       flight.head = next[slot] as number;

@@ -77,7 +77,7 @@ function awake(task: number, actor: 0 | 1) {
 
 export const LITMUS: readonly Litmus[] = [
   {
-    name: "a message is sent as its target looks (SYNC C)",
+    name: "a message is sent as its target looks (SYNC commit)",
     forbidden: ["torn", "lost"],
     setup: openLane,
     reset() {},
@@ -85,7 +85,7 @@ export const LITMUS: readonly Litmus[] = [
     outcome: seenAtOnce,
   },
   {
-    name: "a message is sent as its lane loses its ready bit (SYNC R)",
+    name: "a message is sent as its lane loses its ready bit (SYNC ready)",
     forbidden: ["torn", "lost"],
     setup(rig) {
       for (let origin = 0; origin <= ATTENDED_KEEP + 1; origin++) rig.send(rig.open(origin, TARGET, 64, 48), [origin]);
@@ -101,7 +101,7 @@ export const LITMUS: readonly Litmus[] = [
     outcome: seenAtOnce,
   },
   {
-    name: "a task falls asleep as a message comes (SYNC P)",
+    name: "a task falls asleep as a message comes (SYNC park)",
     forbidden: ["asleep for ever"],
     setup: openLane,
     reset(rig) {
@@ -118,7 +118,7 @@ export const LITMUS: readonly Litmus[] = [
     outcome: awake(0, 0),
   },
   {
-    name: "an origin asks for room as its target gives some back (SYNC W, SYNC H)",
+    name: "an origin asks for room as its target gives some back (SYNC room-wanted, SYNC release)",
     forbidden: ["asleep for ever"],
     setup: openLane,
     reset(rig, round) {
@@ -143,7 +143,7 @@ export const LITMUS: readonly Litmus[] = [
     outcome: awake(1, 1),
   },
   {
-    name: "two tasks allocate (SYNC X)",
+    name: "two tasks allocate (SYNC heap-lock)",
     forbidden: ["one extent for two", "none"],
     setup() {},
     reset() {},
@@ -163,7 +163,7 @@ export const LITMUS: readonly Litmus[] = [
     },
   },
   {
-    name: "a lane is entered as its target looks (SYNC L)",
+    name: "a lane is entered as its target looks (SYNC lane-entry)",
     forbidden: ["half made"],
     setup() {},
     reset(rig) {
@@ -180,7 +180,7 @@ export const LITMUS: readonly Litmus[] = [
     outcome: (_, [found]) => ["not yet", "made", "half made"][found] as string,
   },
   {
-    name: "two threads join as one task (SYNC D)",
+    name: "two threads join as one task (SYNC task-state)",
     forbidden: ["both", "neither"],
     setup() {},
     reset(rig) {
