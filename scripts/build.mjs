@@ -83,7 +83,10 @@ const library = await build({
   ...common,
   ...lean,
   entryPoints: ["src/index.ts"],
-  outfile: "dist/index.js",
+  outdir: "dist",
+  // What only tasks without shared memory need is a file of its own, and so is what that shares with the rest.
+  splitting: true,
+  chunkNames: "[name]-[hash]",
   metafile: true,
 });
 const port = await build({

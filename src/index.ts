@@ -16,6 +16,7 @@ export { type Codec, codecs, type DispatchId, dispatchId, type TypedHandler } fr
 export type { DispatchHints, Handler, Hint } from "./core/dispatch.js";
 export type { Endpoint } from "./core/endpoint.js";
 export { type ErrorCode, PamiError, RemoteError } from "./core/error.js";
+export type { KernelName } from "./core/kernel-name.js";
 export type { Message, PayloadView } from "./core/message.js";
 export type { Pacing, ReceiveOptions } from "./core/pacing.js";
 export { MemRegion, type RegionHandle } from "./core/region.js";
@@ -36,7 +37,6 @@ export {
 } from "./core/result.js";
 export type { Work } from "./core/work.js";
 export { VERSION } from "./generated/version.js";
-export type { KernelName } from "./kernel/kernel.js";
 export { type AttachPort, attach } from "./launch/attach.js";
 export { type HostMode, type Info, info } from "./launch/info.js";
 export type { AdoptOptions, Job, SpawnOptions } from "./launch/job.js";

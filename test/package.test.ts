@@ -6,7 +6,8 @@ import { dirname, join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { build } from "esbuild";
 import { expect, test } from "vitest";
-import { BUNDLE_MAX, WASM_MAX } from "../scripts/bounds.mjs";
+import { BUNDLE_MAX, PRIVATE_MAX, WASM_MAX } from "../scripts/bounds.mjs";
+import { bundleSizes } from "../scripts/bundle.mjs";
 
 /** Paths of the tarball's files. */
 const paths = (
@@ -20,7 +21,7 @@ const paths = (
 
 test("npm pack holds only what a user needs", () => {
   const allowed =
-    /^(package\.json|README\.md|LICENSE|CHANGELOG\.md|(bench|docs|docs\/api|src)\/[\w-]+\.md|assembly\/layout\.ts|dist\/(index|port|cli)\.js|dist\/(index|port)\.d\.ts|dist\/pamir\.wasm|dist\/tasks\/[\w-]+\.js|examples\/\w+\.js|bench\/peers\/\w+\.[ch])$/;
+    /^(package\.json|README\.md|LICENSE|CHANGELOG\.md|(bench|docs|docs\/api|src)\/[\w-]+\.md|assembly\/layout\.ts|dist\/(index|port|cli|(chunk|private-node)-\w+)\.js|dist\/(index|port)\.d\.ts|dist\/pamir\.wasm|dist\/tasks\/[\w-]+\.js|examples\/\w+\.js|bench\/peers\/\w+\.[ch])$/;
   expect(paths.filter((path) => !allowed.test(path))).toEqual([]);
   expect(paths).toEqual(
     expect.arrayContaining([
@@ -82,14 +83,11 @@ test("what package.json exports is there, and nothing is depended on at run time
 });
 
 test(`the bundle of import "pamir" is at most ${BUNDLE_MAX} bytes minified and gzipped, the wasm ${WASM_MAX}`, async () => {
-  const { outputFiles } = await build({
-    entryPoints: ["dist/index.js"],
-    bundle: true,
-    minify: true,
-    format: "esm",
-    write: false,
-  });
-  expect(gzipSync((outputFiles[0] as { contents: Uint8Array }).contents).length).toBeLessThanOrEqual(BUNDLE_MAX);
+  const { whole, first } = await bundleSizes();
+  expect(first).toBeLessThanOrEqual(BUNDLE_MAX);
+  // Without shared memory that is loaded besides; a bundler that splits nothing has it in the first file.
+  expect(whole - first).toBeGreaterThan(1000);
+  expect(whole).toBeLessThanOrEqual(BUNDLE_MAX + PRIVATE_MAX);
   expect(statSync("dist/pamir.wasm").size).toBeLessThanOrEqual(WASM_MAX);
 });
 
@@ -103,7 +101,9 @@ test("pamir/port is at most 3 KB more, and has no second copy of the library", a
 });
 
 test("a bundler that knows no Node sees no import of it", () => {
-  expect(readFileSync("dist/index.js", "utf8")).not.toMatch(/from "node:|import\("node:|require\(/);
+  const scripts = paths.filter((path) => /^dist\/(index|port|chunk-|private-).*\.js$/.test(path));
+  expect(scripts.length).toBeGreaterThan(3);
+  for (const path of scripts) expect(readFileSync(path, "utf8")).not.toMatch(/from "node:|import\("node:|require\(/);
 });
 
 test("the lock file names no registry", () => {

@@ -1,4 +1,5 @@
 // Queue of due callbacks. They run in the next advance(), never inside the call that made them due.
+import { Activity } from "./progress.js";
 import { type Callback, type Result, SUCCESS } from "./result.js";
 
 /** A callback that is due. */
@@ -14,6 +15,11 @@ export class CompletionQueue {
   /** Number of due entries. They stand at the front; the entries behind them are empty. */
   length = 0;
   #stopped = false;
+  readonly #activity: Activity;
+
+  constructor(activity = new Activity()) {
+    this.#activity = activity;
+  }
 
   /** Stops all callbacks: the context closes. */
   stop(): void {
@@ -22,6 +28,7 @@ export class CompletionQueue {
 
   push(callback: Callback, cookie: unknown, result: Result): void {
     const place = this.length++;
+    this.#activity.busy++;
     if (place === this.#due.length) this.#due.push({ callback: undefined, cookie: undefined, result: SUCCESS });
     const entry = this.#due[place] as Due;
     entry.callback = callback;
@@ -52,6 +59,7 @@ export class CompletionQueue {
       this.#due[place + count] = entry;
     }
     this.length = rest;
+    this.#activity.busy -= count;
     return count;
   }
 }

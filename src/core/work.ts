@@ -1,4 +1,5 @@
 // The work queue: functions from post(). Each runs once a round. A function that returns EAGAIN stays, and delays no other.
+import { Activity } from "./progress.js";
 import { EAGAIN } from "./result.js";
 
 /** A posted function. It returns EAGAIN to run again in the next advance(). */
@@ -7,6 +8,11 @@ export type Work = () => number | undefined | void;
 export class WorkQueue {
   #waiting: Work[] = [];
   #fresh = false;
+  readonly #activity: Activity;
+
+  constructor(activity = new Activity()) {
+    this.#activity = activity;
+  }
 
   /** Whether some work has not run yet. The rest has returned EAGAIN. */
   get fresh(): boolean {
@@ -19,6 +25,7 @@ export class WorkQueue {
 
   push(work: Work): void {
     this.#waiting.push(work);
+    this.#activity.busy++;
     this.#fresh = true;
   }
 
@@ -37,6 +44,8 @@ export class WorkQueue {
     }
     // Functions that stay keep their place before those posted meanwhile.
     if (again.length > 0) this.#waiting = [...again, ...this.#waiting];
-    return round.length - again.length;
+    const done = round.length - again.length;
+    this.#activity.busy -= done;
+    return done;
   }
 }

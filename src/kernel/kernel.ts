@@ -2,6 +2,8 @@
 // same bytes, by plain TypeScript (twin/). Pointers are u32 byte offsets into the job's memory, the functions' meaning
 // is written down in assembly/, at the function of the same name.
 
+import type { KernelName } from "../core/kernel-name.js";
+
 /** The linear memory of a job as typed views; they cover all of it, and it never grows. */
 export interface Memory {
   readonly buffer: SharedArrayBuffer;
@@ -13,9 +15,6 @@ export interface Memory {
 export function memoryOf(buffer: SharedArrayBuffer): Memory {
   return { buffer, words: new Int32Array(buffer), bytes: new Uint8Array(buffer) };
 }
-
-/** The kernels: WebAssembly, or their twin in TypeScript. Tasks of one job may differ. */
-export type KernelName = "wasm" | "ts";
 
 export interface Kernel {
   readonly name: KernelName;

@@ -1,5 +1,6 @@
 // Which kernels a task runs: the wasm module, unless the job asks for the twin or the host forbids wasm.
-import { type Kernel, type KernelName, type Memory, memoryOf } from "./kernel.js";
+import type { KernelName } from "../core/kernel-name.js";
+import { type Kernel, type Memory, memoryOf } from "./kernel.js";
 import { twinEngineKernel, twinKernel } from "./twin/index.js";
 import { wasmKernel, wasmModule } from "./wasm.js";
 

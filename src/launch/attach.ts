@@ -7,14 +7,13 @@ import { TaskErrors } from "../core/task-errors.js";
 import { VERSION } from "../generated/version.js";
 import { openMemory, type SharedMemory, selectKernel } from "../kernel/select.js";
 import { readMap } from "../memory/map.js";
-import { announceClose, interruptTask, markDead } from "../node/liveness.js";
 import { kernelIn, makeRoom, type Room } from "../node/memory.js";
-import { Client } from "../pami/client.js";
+import type { Client } from "../pami/client.js";
 import { diagnostics } from "../support/diagnostics.js";
 import { after, type NodePort, nodeModule } from "../support/host.js";
 import type { MessagePortLike } from "../support/like.js";
-import { Ports } from "../transport/net/ports.js";
-import { Relay } from "../transport/net/proxy.js";
+import { makeClient } from "./client.js";
+import type { PortsNode } from "./private-node.js";
 import { isTaskName, type LastWord, type TaskNews, type TaskReport, TICKET, type Ticket } from "./ticket.js";
 
 /** A port through which `job.adopt` finds this thread: a Web Worker's, a MessageChannel's, or `parentPort`. */
@@ -110,6 +109,8 @@ async function joinByMessages(worker: TaskWorker | MessagePort): Promise<Client>
   const ticket = await ticketFrom(worker);
   if (ticket.isAdopted !== true) reportErrors(worker as TaskWorker);
   const release = await (early ?? holdLock(ticket.lock));
+  // What is told behind "held" must find a listener: so this is loaded before.
+  const nodes = ticket.memory === undefined ? await import("./private-node.js") : undefined;
   tell("held");
   const onLeave = (): void => {
     tell("left");
@@ -123,8 +124,8 @@ async function joinByMessages(worker: TaskWorker | MessagePort): Promise<Client>
       event.stopImmediatePropagation();
       hear(news, ports);
     });
-  if (ticket.memory !== undefined) {
-    const client = clientOf(ticket, ticket.memory, onLeave);
+  if (ticket.memory !== undefined || nodes === undefined) {
+    const client = clientOf(ticket, ticket.memory as SharedMemory, onLeave);
     listen((news) => {
       if ("leave" in news) client.close();
     });
@@ -132,6 +133,7 @@ async function joinByMessages(worker: TaskWorker | MessagePort): Promise<Client>
   }
   const room = makeRoom(ticket.room, ticket.kernel === "wasm");
   const { client, relay, ports, errors } = relayedClientOf(
+    nodes,
     ticket,
     room,
     (connect, port) => tell({ connect }, [port]),
@@ -216,33 +218,30 @@ export function clientOf(ticket: Ticket, shared: SharedMemory, onLeave?: () => v
   const { task, args, debug } = ticket;
   const map = readMap(memory, ticket.job);
   const errors = ticket.errors && new TaskErrors(ticket.errors);
-  return attachedAs(
-    new Client({ kernel, memory, map, task, args, debug, ...(errors && { errors }), ...(onLeave && { onLeave }) }),
-  );
+  return attachedAs(makeClient({ kernel, memory, map, task, args, debug, errors, onLeave }));
 }
 
-/** A client over a memory of its own, and the relay in it that stands for the other tasks. */
+/** A module that is loaded where it is needed: programs whose tasks share memory do without it. */
+export type PrivateNodes = typeof import("./private-node.js");
+
+/** A client over a memory of its own, and what stands in it for the other tasks. */
 export function relayedClientOf(
+  { makePortsNode }: PrivateNodes,
   ticket: Ticket,
   room: Room,
   connect: (task: number, port: MessagePort) => void,
   onLeave?: () => void,
-): { client: Client; relay: Relay; ports: Ports; errors: TaskErrors } {
+): PortsNode {
   if (ticket.layoutHash !== LAYOUT_HASH) throw otherVersion(ticket, ticket.layoutHash);
-  const { task, args, debug, why: whyRelay } = ticket;
   const { map, shared, memory } = room;
-  const inner = selectKernel(kernelIn(room, ticket.kernel), shared, memory, ticket.module);
-  const ports = new Ports(map, connect);
-  const relay = new Relay(inner, memory, map, task, ports, {
-    markDead: (ended) => markDead(inner, map, ended),
-    retire: (ordinal) => announceClose(inner, map, ordinal),
-    interrupt: () => interruptTask(inner, map, task),
-  });
-  const { kernel } = relay;
-  const errors = new TaskErrors(new ArrayBuffer(TaskErrors.bytesFor(map.tasks)));
-  const parts = { kernel, memory, map, task, args, debug, relay, whyRelay, errors };
-  const client = new Client({ ...parts, ...(onLeave && { onLeave }) });
-  return { client: attachedAs(client), relay, ports, errors };
+  const { task, args, debug, why: whyPrivate } = ticket;
+  const kernel = selectKernel(kernelIn(room, ticket.kernel), shared, memory, ticket.module);
+  const node = makePortsNode(
+    { kernel, memory, map, task, args, debug, whyPrivate: whyPrivate ?? "", onLeave },
+    connect,
+  );
+  attachedAs(node.client);
+  return node;
 }
 
 function attachedAs(client: Client): Client {

@@ -1,7 +1,8 @@
 // A job as the thread that launched it sees it.
 import { JOB_STARTED_OFFSET, TASK_DEAD, TASK_STATE_OFFSET } from "../../assembly/layout.js";
 import { checkInteger, PamiError, show } from "../core/error.js";
-import type { Kernel, KernelName, Memory } from "../kernel/kernel.js";
+import type { KernelName } from "../core/kernel-name.js";
+import type { Kernel, Memory } from "../kernel/kernel.js";
 import { type MemoryMap, taskSlot } from "../memory/map.js";
 import { announceEnds, hadEngineBegun, hasEngineThread, interruptTask, markEngineDead } from "../node/liveness.js";
 import { type Dump, dumpJob } from "../observe/dump.js";

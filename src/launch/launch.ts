@@ -20,10 +20,10 @@ import {
 import { LAYOUT_HASH } from "../../assembly/layout-hash.js";
 import { checkCallback, checkFlag, checkKeys, checkObject, checkSignal, type Keys } from "../core/check.js";
 import { checkInteger, PamiError, show } from "../core/error.js";
+import type { KernelName } from "../core/kernel-name.js";
 import { TaskErrors } from "../core/task-errors.js";
 import { engineSource } from "../generated/engine.js";
 import { VERSION } from "../generated/version.js";
-import type { KernelName } from "../kernel/kernel.js";
 import { selectKernel, wasmAllowed } from "../kernel/select.js";
 import { wasmModule } from "../kernel/wasm.js";
 import { endpointsFit, type Limits, MEMORY_BYTES_MAX } from "../memory/map.js";
@@ -34,7 +34,7 @@ import { hardwareThreads } from "../support/cores.js";
 import { diagnostics } from "../support/diagnostics.js";
 import { environment, isNode, nodeModule } from "../support/host.js";
 import type { AbortSignalLike, URLLike, WorkerLike } from "../support/like.js";
-import { clientOf, relayedClientOf } from "./attach.js";
+import { clientOf, type PrivateNodes, relayedClientOf } from "./attach.js";
 import { type Connect, makeWorkers, startBrowserMonitor } from "./browser.js";
 import { checkOnError, type OnError } from "./failure.js";
 import { hostModeOf, info } from "./info.js";
@@ -189,11 +189,13 @@ export async function launch(
   const first = join ? 1 : 0;
   if (isNode()) return started(makeJob(checked, tasks, limits, options, names, []), signal);
   checkArgs(options.args);
+  // Loaded before the workers, whose first messages must find a listener.
+  const nodes = join && mode !== "shared" ? await import("./private-node.js") : undefined;
   // They load while the rest is prepared.
   const workers = checked === null ? [] : makeWorkers(checked, workerOptions, names.slice(first, tasks));
   try {
     sayMode();
-    return await started(makeJob(checked, tasks, limits, options, names, workers), signal);
+    return await started(makeJob(checked, tasks, limits, options, names, workers, nodes), signal);
   } catch (error) {
     for (const worker of workers) worker.terminate();
     throw error;
@@ -217,6 +219,7 @@ function makeJob(
   options: LaunchOptions,
   names: readonly string[],
   workers: readonly Worker[],
+  nodes?: PrivateNodes,
 ): Job {
   const { join = false, args, workerOptions = {} } = options;
   const debug = checkDebug(options.debug);
@@ -305,7 +308,7 @@ function makeJob(
     made?.leave();
     left();
   };
-  const relayed = join ? relayedClientOf(own, room, connect, leave) : undefined;
+  const relayed = nodes && relayedClientOf(nodes, own, room, connect, leave);
   const monitor = (events: MonitorEvents) => {
     made = startBrowserMonitor(orders, workers, events, map, memory, relayed);
     return made;

@@ -1,7 +1,7 @@
 // What a task's worker is given at its start: everything that attach() needs.
 
+import type { KernelName } from "../core/kernel-name.js";
 import type { ErrorParts } from "../core/task-errors.js";
-import type { KernelName } from "../kernel/kernel.js";
 import type { SharedMemory } from "../kernel/select.js";
 import type { RoomRequest } from "../node/memory.js";
 import type { DebugLimits } from "../observe/debug.js";

@@ -1,7 +1,8 @@
 // The memory of a job: one for all its tasks, or, where tasks can't share any, one for each.
 
 import { PamiError } from "../core/error.js";
-import type { KernelName, Memory } from "../kernel/kernel.js";
+import type { KernelName } from "../core/kernel-name.js";
+import type { Memory } from "../kernel/kernel.js";
 import { openMemory, type SharedMemory, selectKernel } from "../kernel/select.js";
 import { formatMemory, type Limits, MEMORY_BYTES_MAX, type MemoryMap, memoryMap } from "../memory/map.js";
 import { hardwareThreads } from "../support/cores.js";

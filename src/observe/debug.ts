@@ -4,8 +4,9 @@ import { checkKeys, type Keys } from "../core/check.js";
 import type { Handler } from "../core/dispatch.js";
 import { type Endpoint, nameOf } from "../core/endpoint.js";
 import { PamiError, show } from "../core/error.js";
+import type { WaitName } from "../node/wait-kinds.js";
 import type { Clock } from "../support/clock.js";
-import { type Dump, nameOfWait } from "./dump.js";
+import type { Dump } from "./dump.js";
 
 /** Options of debug mode. */
 export interface DebugOptions {
@@ -118,9 +119,9 @@ export class Debug {
   }
 
   /** A wait has lasted for `patience`. */
-  lasts(kind: number, own: Endpoint): void {
+  lasts(wait: WaitName, own: Endpoint): void {
     const state = this.#dump().toString();
-    console.warn(`pamir: ${nameOfWait(kind)} of ${nameOf(own)} goes on for ${this.patience} ms\n${state}`);
+    console.warn(`pamir: ${wait} of ${nameOf(own)} goes on for ${this.patience} ms\n${state}`);
   }
 
   /** Tells of what took long: once, and again where it took twice as long. */

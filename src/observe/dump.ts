@@ -50,16 +50,6 @@ import {
   TASK_SPINS_LOST_OFFSET,
   TASK_SPINS_WON_OFFSET,
   TASK_STATE_OFFSET,
-  WAIT_ADVANCE_UNTIL,
-  WAIT_CALL,
-  WAIT_COUNT,
-  WAIT_DRAIN,
-  WAIT_ENDED,
-  WAIT_FLUSH,
-  WAIT_MESSAGES,
-  WAIT_PROGRESS,
-  WAIT_ROOM,
-  WAIT_WORD,
   WINDOW_ALLOWED_OFFSET,
   WINDOW_BYTES_OFFSET,
   WINDOW_COUNT,
@@ -78,24 +68,8 @@ import type { Memory } from "../kernel/kernel.js";
 import { contextBlock, engineSlot, injectionFifo, type MemoryMap, ordinalOf, taskSlot } from "../memory/map.js";
 import { contextAt, endpointCount, taskAt } from "../node/address.js";
 import { hasEngineThread } from "../node/liveness.js";
+import { WAITS } from "../node/wait-kinds.js";
 import { type Clock, stampOf } from "../support/clock.js";
-
-/** The waits by their kind, as their callers know them. */
-const WAITS: readonly string[] = Object.assign([], {
-  [WAIT_ADVANCE_UNTIL]: "advanceUntil()",
-  [WAIT_PROGRESS]: "progress()",
-  [WAIT_ROOM]: "whenRoom()",
-  [WAIT_MESSAGES]: "messages()",
-  [WAIT_DRAIN]: "drain()",
-  [WAIT_ENDED]: "whenEnded()",
-  [WAIT_FLUSH]: "flush()",
-  [WAIT_CALL]: "call()",
-  [WAIT_WORD]: "waitWord()",
-});
-
-export function nameOfWait(kind: number): string {
-  return WAITS[kind] as string;
-}
 
 const CONTEXT_STATES = ["none", "open", "closed"] as const;
 const STATES = ["absent", "up", "closed", "dead"] as const;
@@ -315,8 +289,8 @@ export function dumpData(map: MemoryMap, { words }: Memory, kernel: Loader, cloc
       if (lane !== 0) lanes.push(laneDump(lane, origin, `${task}.${context}`, state !== "none"));
     }
     const injections = Array.from({ length: map.fifos }, (_, fifo) => injectionDump(task, context, fifo));
-    const waits = Array.from({ length: WAIT_COUNT }, (_, kind) =>
-      new Array<string>(Math.max(0, word(block + CONTEXT_ASLEEP_OFFSET + 4 * kind))).fill(nameOfWait(kind)),
+    const waits = Object.entries(WAITS).map(([name, kind]) =>
+      new Array<string>(Math.max(0, word(block + CONTEXT_ASLEEP_OFFSET + 4 * kind))).fill(name),
     );
     const handlerless = word(block + CONTEXT_HANDLERLESS_OFFSET);
     return {

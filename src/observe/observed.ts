@@ -19,6 +19,7 @@ import { CompletionQueue } from "../core/completion.js";
 import type { Handler } from "../core/dispatch.js";
 import { contextOf, type Endpoint, nameOf } from "../core/endpoint.js";
 import type { Message } from "../core/message.js";
+import type { Activity } from "../core/progress.js";
 import { type Callback, type Result, SUCCESS } from "../core/result.js";
 import { WorkQueue } from "../core/work.js";
 import { ordinalAt, type PerTask } from "../node/address.js";
@@ -223,8 +224,8 @@ export class TimedCompletions extends CompletionQueue {
   readonly #debug: Debug;
   readonly #name: string;
 
-  constructor(debug: Debug, own: Endpoint) {
-    super();
+  constructor(debug: Debug, own: Endpoint, activity: Activity) {
+    super(activity);
     this.#debug = debug;
     this.#name = `a callback in ${nameOf(own)}`;
   }
@@ -239,8 +240,8 @@ export class TimedWork extends WorkQueue {
   readonly #debug: Debug;
   readonly #name: string;
 
-  constructor(debug: Debug, own: Endpoint) {
-    super();
+  constructor(debug: Debug, own: Endpoint, activity: Activity) {
+    super(activity);
     this.#debug = debug;
     this.#name = `posted work in ${nameOf(own)}`;
   }

@@ -24,8 +24,8 @@ import {
 import { contextOf, taskOf } from "../core/endpoint.js";
 import type { Kernel, Memory } from "../kernel/kernel.js";
 import { type MemoryMap, traceRing } from "../memory/map.js";
+import { WAITS } from "../node/wait-kinds.js";
 import { nodeModule } from "../support/host.js";
-import { nameOfWait } from "./dump.js";
 
 /** An event of a trace; times in microseconds. */
 export interface TraceEvent {
@@ -196,7 +196,7 @@ export function traceOf(map: MemoryMap, memory: Memory, kernel: Pick<Kernel, "lo
       else if (kind === TRACE_PARK) parked = event;
       else if (kind === TRACE_WAKE && parked !== undefined) {
         const since = micros(parked.time);
-        const name = `asleep in ${nameOfWait(count)}`;
+        const name = `asleep in ${Object.keys(WAITS)[count]}`;
         out.push({ ph: "X", name, cat: "park", ts: since, dur: length(since, ts), ...of });
         parked = undefined;
       } else if (kind === TRACE_DEATH) {

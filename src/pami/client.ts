@@ -1,43 +1,16 @@
 // A client: a task's access to its job. Each task has one, from attach() or from launch() with `join`.
-import {
-  DISPATCH_ID_MAX,
-  JOB_CORES_OFFSET,
-  JOB_STARTED_OFFSET,
-  POOL_SIZE,
-  RECV_IMMEDIATE_MAX,
-  SEND_IMMEDIATE_MAX,
-  TASK_ABSENT,
-  TASK_CLOSED,
-  TASK_DEAD,
-  TASK_INTERRUPT_OFFSET,
-  TASK_NOTICE_OFFSET,
-  TASK_STATE_OFFSET,
-  TASK_UP,
-} from "../../assembly/layout.js";
 import { checkFlag, checkKeys, checkSignal, type Keys, NO_OPTIONS } from "../core/check.js";
 import { checkEndpoint, contextOf, type Endpoint, endpointOf, taskOf } from "../core/endpoint.js";
 import { checkInteger, PamiError, show } from "../core/error.js";
+import type { KernelName } from "../core/kernel-name.js";
+import { DISPATCH_ID_MAX, RECV_IMMEDIATE_MAX, SEND_IMMEDIATE_MAX } from "../core/limits.js";
 import type { MemRegion } from "../core/region.js";
-import type { TaskErrors } from "../core/task-errors.js";
-import type { Kernel, KernelName, Memory } from "../kernel/kernel.js";
-import { type MemoryMap, taskSlot } from "../memory/map.js";
-import { RegionTable } from "../memory/regions.js";
-import { announceClose, announceEnds, gracePeriods } from "../node/liveness.js";
-import { Parker } from "../node/park.js";
-import { Tracer } from "../node/tracer.js";
-import { Debug, type DebugLimits } from "../observe/debug.js";
 import { type Dump, dumpJob } from "../observe/dump.js";
-import { RegionWatch } from "../observe/watch.js";
-import { regionIfAny } from "../protocol/rendezvous/transfers.js";
-import { type Clock, systemClock } from "../support/clock.js";
+import type { Task } from "../protocol/task.js";
 import { hardwareThreads } from "../support/cores.js";
 import { diagnostics } from "../support/diagnostics.js";
 import { processorName } from "../support/host.js";
-import { Keepalive } from "../support/keepalive.js";
-import { DESK_BYTES } from "../transport/net/bounce.js";
-import type { Relay } from "../transport/net/proxy.js";
-import { Buffers } from "../transport/shm/buffers.js";
-import { Context, type ContextHost, type ContextOptions } from "./context.js";
+import { Context, type ContextOptions } from "./context.js";
 import { checkTimeout, PROGRESS_KEYS, type ProgressOptions } from "./waits.js";
 
 /** Attributes that `client.query` returns, by name. */
@@ -95,25 +68,6 @@ export interface CloseOptions extends ProgressOptions {
 
 const CLOSE_KEYS: Keys<CloseOptions> = { ...PROGRESS_KEYS, drain: true };
 
-/** What a client is made from. @internal */
-export interface ClientParts {
-  readonly kernel: Kernel;
-  readonly memory: Memory;
-  readonly map: MemoryMap;
-  readonly task: number;
-  readonly args: unknown;
-  /** Warns of what is never closed, and of what takes long. */
-  readonly debug?: DebugLimits | undefined;
-  readonly clock?: Clock;
-  /** Called once this task has left the job. */
-  readonly onLeave?: () => void;
-  /** Where this task shares no memory with others: what stands for them in its own, and why. */
-  readonly relay?: Relay;
-  /** The errors of dead tasks. */
-  readonly errors?: TaskErrors;
-  readonly whyRelay?: string;
-}
-
 /**
  * A task's access to its job, from `attach()` or as `job.client`. It makes contexts and regions. It belongs to its thread.
  * After close() its methods throw PAMIR_CLOSED.
@@ -130,103 +84,27 @@ export class Client {
   /** The job's memory. Offsets of messages and reservations are offsets in it. */
   readonly bytes: Uint8Array<SharedArrayBuffer>;
 
-  readonly #parts: ClientParts;
-  readonly #slot: number;
-  readonly #clock: Clock;
-  readonly #keepalive = new Keepalive();
-  readonly #host: ContextHost;
+  readonly #task: Task;
+  readonly #onLeave: (() => void) | undefined;
   readonly #contexts = new Map<number, Context>();
-  readonly #ended: Uint8Array;
-  readonly #regions: RegionTable;
-  #interrupts: number;
-  #interruptsTaken = 0;
   #created = 0;
   #closed = false;
 
-  /** @internal */
-  constructor(parts: ClientParts) {
-    const { kernel, memory, map, task, args, clock = systemClock } = parts;
-    this.#parts = parts;
-    this.#slot = taskSlot(map, task);
-    this.#clock = clock;
-    this.task = task;
+  /** @internal @param onLeave called once this task has left the job */
+  constructor(task: Task, args: unknown, onLeave?: () => void) {
+    const { kernel, memory, parker, remote } = task;
+    this.#task = task;
+    this.#onLeave = onLeave;
+    this.task = task.number;
     this.args = args;
     this.kernel = kernel.name;
     this.bytes = memory.bytes;
-    this.#ended = new Uint8Array(map.tasks);
-    const makeBlock = () => {
-      const region = regionIfAny(this.#regions, POOL_SIZE);
-      return region && { pointer: region.bytes.byteOffset, close: () => region.close() };
-    };
-    const buffers = new Buffers(kernel, memory, map, task, () => this.#regions.reclaim(), makeBlock);
-    const trim = () => buffers.trim();
-    this.#regions = new RegionTable({
-      kernel,
-      memory,
-      map,
-      task,
-      grace: gracePeriods(kernel, map),
-      keptMax: buffers.share,
-      trim,
-      watch: parts.debug && new RegionWatch(task),
-    });
-    this.#interrupts = kernel.loadWord(this.#slot + TASK_INTERRUPT_OFFSET);
-    // SYNC task-state (up): pairs with those who look whether the task has ended.
-    const state = kernel.exchangeIf(this.#slot + TASK_STATE_OFFSET, TASK_ABSENT, TASK_UP);
-    if (state !== TASK_ABSENT) {
-      throw new PamiError("PAMIR_CLOSED", `task ${task} has a client already, or has ended (state ${state})`);
-    }
-    const tracer = map.traceEvents > 0 ? new Tracer(memory, map, task, clock) : undefined;
-    const debug = parts.debug && new Debug(parts.debug, clock, () => this.dump());
-    const patience = debug?.patience ?? Number.POSITIVE_INFINITY;
-    const witness = { tracer, patience, ...(debug && { slept: () => debug.slept() }) };
-    const keepalive = this.#keepalive;
-    // plain: written before any task.
-    const cores = memory.words[(map.job + JOB_CORES_OFFSET) >>> 2] as number;
-    const parker = new Parker(kernel, memory, map, task, cores, clock, keepalive, witness, parts.whyRelay);
-    const isShared = parts.relay === undefined;
+    const isShared = remote === undefined;
     this.capabilities = {
       blockingWaits: parker.mayBlock && isShared,
       checksRemoteHandles: isShared,
       deliversAfterDeath: isShared,
-      failureDetection: parts.relay?.failureDetection ?? true,
-    };
-    parts.relay?.serve(this.#regions.create(DESK_BYTES, true), () => parker.ring());
-    this.#host = {
-      clock,
-      kernel,
-      memory,
-      map,
-      task,
-      parker,
-      tracer,
-      debug,
-      interrupts: () => this.#interrupts,
-      interruptsTaken: () => this.#interruptsTaken,
-      takeInterrupts: () => {
-        this.#interruptsTaken = this.#interrupts;
-      },
-      refresh: () => this.#refresh(),
-      hasEnded: (number) => this.#ended[number] !== 0,
-      errorOf: (number) => {
-        // SYNC task-state (look): pairs with the monitor's store, behind which the error stands.
-        const isDead = kernel.loadWord(taskSlot(map, number) + TASK_STATE_OFFSET) === TASK_DEAD;
-        return isDead ? parts.errors?.of(number) : undefined;
-      },
-      regions: this.#regions,
-      buffers,
-      reclaim: () => {
-        this.#regions.reclaim();
-        buffers.trim();
-      },
-      chains: parts.relay?.chains,
-      contextClosed: (context, ordinal) => {
-        this.#contexts.delete(context.index);
-        if (!this.#closed) {
-          announceClose(kernel, map, ordinal);
-          parts.relay?.closeContext(ordinal);
-        } else if (this.#contexts.size === 0) this.#leave();
-      },
+      failureDetection: remote?.failureDetection ?? true,
     };
   }
 
@@ -235,14 +113,13 @@ export class Client {
    * memory while the tasks run. If tasks share no memory, it covers this task only.
    */
   dump(): Dump {
-    const { map, memory, kernel } = this.#parts;
-    return dumpJob(map, memory, kernel, this.#clock);
+    const { map, memory, kernel, clock } = this.#task;
+    return dumpJob(map, memory, kernel, clock);
   }
 
   /** Number of tasks that the job has had so far. `spawn` and `adopt` add to it. */
   get size(): number {
-    const { kernel, map } = this.#parts;
-    return kernel.loadWord(map.job + JOB_STARTED_OFFSET);
+    return this.#task.size;
   }
 
   /** Numbers of the tasks that share this memory. */
@@ -262,14 +139,14 @@ export class Client {
    */
   createContext(options: ContextOptions = NO_OPTIONS): Context {
     this.#checkOpen("createContext");
-    const { contexts } = this.#parts.map;
+    const { contexts } = this.#task.map;
     if (this.#created >= contexts) {
       throw new PamiError(
         "PAMIR_INVAL",
         `context ${this.#created} of task ${this.task}: the limit is ${contexts} a task`,
       );
     }
-    const context = new Context(this.#host, this.#created, options);
+    const context = new Context(this.#task, this.#created, options, (closed) => this.#contextClosed(closed));
     this.#contexts.set(this.#created++, context);
     if (diagnostics.context.hasSubscribers) diagnostics.context.publish({ client: this, context });
     return context;
@@ -283,7 +160,7 @@ export class Client {
    */
   createRegion(bytes: number): MemRegion {
     this.#checkOpen("createRegion");
-    return this.#regions.create(bytes);
+    return this.#task.regions.create(bytes);
   }
 
   /**
@@ -292,20 +169,20 @@ export class Client {
    * @throws PAMIR_INVAL for a task or context beyond the job's limits
    */
   endpoint(task: number, context = 0): Endpoint {
-    checkInteger("task", task, 0, this.#parts.map.tasks - 1);
-    checkInteger("context", context, 0, this.#parts.map.contexts - 1);
+    checkInteger("task", task, 0, this.#task.map.tasks - 1);
+    checkInteger("context", context, 0, this.#task.map.contexts - 1);
     return endpointOf(task, context);
   }
 
   /** Returns the task of an endpoint. @throws PAMIR_INVAL unless it is an endpoint of this job */
   taskOf(endpoint: Endpoint): number {
-    checkEndpoint(endpoint, this.#parts.map.tasks, this.#parts.map.contexts);
+    checkEndpoint(endpoint, this.#task.map.tasks, this.#task.map.contexts);
     return taskOf(endpoint);
   }
 
   /** Returns the number of an endpoint's context in its task. @throws PAMIR_INVAL unless it is an endpoint of this job */
   contextOf(endpoint: Endpoint): number {
-    checkEndpoint(endpoint, this.#parts.map.tasks, this.#parts.map.contexts);
+    checkEndpoint(endpoint, this.#task.map.tasks, this.#task.map.contexts);
     return contextOf(endpoint);
   }
 
@@ -326,7 +203,7 @@ export class Client {
       if (!(context instanceof Context)) {
         throw new PamiError("PAMIR_INVAL", `contexts of advance(): ${show(context)} is not a Context`);
       }
-      if (!context.isOf(this.#host)) {
+      if (!context.isOf(this.#task)) {
         throw new PamiError("PAMIR_INVAL", "contexts of advance(): one is another client's, which advances it");
       }
     }
@@ -340,7 +217,7 @@ export class Client {
 
   /** Returns an attribute, by its PAMI name without the prefix. @throws PAMIR_INVAL for an unknown name */
   query<Name extends keyof Attributes>(name: Name): Attributes[Name] {
-    const { map } = this.#parts;
+    const { map } = this.#task;
     const attributes: Attributes = {
       CLIENT_NUM_TASKS: this.size,
       CLIENT_TASK_ID: this.task,
@@ -368,17 +245,17 @@ export class Client {
 
   /** Returns the seconds since an arbitrary start. The clock is monotonic. */
   now(): number {
-    return this.#clock.now() / 1000;
+    return this.#task.clock.now() / 1000;
   }
 
   /** Lets waits keep the thread running (the default). */
   ref(): void {
-    this.#keepalive.referenced = true;
+    this.#task.keepalive.referenced = true;
   }
 
   /** Stops waits from keeping the thread running. */
   unref(): void {
-    this.#keepalive.referenced = false;
+    this.#task.keepalive.referenced = false;
   }
 
   /**
@@ -399,7 +276,7 @@ export class Client {
     if (options.drain === true) return this.#drain(options);
     if (this.#closed) return;
     this.#closed = true;
-    this.#regions.end();
+    this.#task.regions.end();
     if (this.#contexts.size === 0) this.#leave();
     else for (const context of [...this.#contexts.values()]) context.close();
   }
@@ -412,7 +289,7 @@ export class Client {
     const drained = contexts.map(async (context) => {
       if (context.closed) return;
       await context.drainUntil(isOut, { timeout, signal });
-      this.#host.parker.ring();
+      this.#task.parker.ring();
     });
     await Promise.all(drained);
     this.close();
@@ -423,29 +300,16 @@ export class Client {
     this.close();
   }
 
-  /** Tells the others, once no context of this task reads or writes a lane any more: they take the lanes back. */
-  #leave(): void {
-    const { kernel, map } = this.#parts;
-    // SYNC task-state (closed): pairs with those who look whether the task has ended; then each is told to look.
-    kernel.exchangeIf(this.#slot + TASK_STATE_OFFSET, TASK_UP, TASK_CLOSED);
-    announceEnds(kernel, map, [this.task]);
-    this.#host.parker.close();
-    this.#parts.relay?.close();
-    if (diagnostics.leave.hasSubscribers) diagnostics.leave.publish({ client: this });
-    this.#parts.onLeave?.();
+  #contextClosed(context: Context): void {
+    this.#contexts.delete(context.index);
+    if (!this.#closed) this.#task.contextClosed(context.index);
+    else if (this.#contexts.size === 0) this.#leave();
   }
 
-  #refresh(): number {
-    const { kernel, map } = this.#parts;
-    // SYNC notice (acknowledge): read before the table, so that a change in between is noticed again.
-    const notice = kernel.loadWord(this.#slot + TASK_NOTICE_OFFSET);
-    this.#interrupts = kernel.loadWord(this.#slot + TASK_INTERRUPT_OFFSET);
-    this.#regions.reclaim();
-    for (let task = 0; task < map.tasks; task++) {
-      // SYNC task-state (look): pairs with the monitor's and the closing task's store.
-      if (kernel.loadWord(taskSlot(map, task) + TASK_STATE_OFFSET) >= TASK_CLOSED) this.#ended[task] = 1;
-    }
-    return notice;
+  #leave(): void {
+    this.#task.leave();
+    if (diagnostics.leave.hasSubscribers) diagnostics.leave.publish({ client: this });
+    this.#onLeave?.();
   }
 
   #checkOpen(call: string): void {

@@ -1,26 +1,9 @@
 // A context: the unit of progress. It belongs to the thread that made it.
-import {
-  ADVANCE_EVENTS_MASK,
-  ADVANCE_NOTICE,
-  CONTEXT_CALLS_OFFSET,
-  CONTEXT_CLOSED,
-  CONTEXT_OPEN,
-  CONTEXT_STATE_OFFSET,
-  TRACE_DEATH,
-  WAIT_ADVANCE_UNTIL,
-  WAIT_DRAIN,
-  WAIT_ENDED,
-  WAIT_FLUSH,
-  WAIT_MESSAGES,
-  WAIT_ROOM,
-  WAIT_WORD,
-} from "../../assembly/layout.js";
 import { checkFlag, checkFunction, checkKeys, checkObject, checkSignal, type Keys, NO_OPTIONS } from "../core/check.js";
 import { type DispatchId, encoded, numberOf, type TypedHandler, untyped } from "../core/codec.js";
-import { CompletionQueue } from "../core/completion.js";
 import type { DispatchHints, Handler } from "../core/dispatch.js";
 import type { Endpoint } from "../core/endpoint.js";
-import { endpointOf, nameOf, taskOf } from "../core/endpoint.js";
+import { nameOf, taskOf } from "../core/endpoint.js";
 import { checkInteger, PamiError, show } from "../core/error.js";
 import { bodyBytes } from "../core/message.js";
 import type { MemRegion } from "../core/region.js";
@@ -34,40 +17,31 @@ import {
   SUCCESS,
   TIMEDOUT,
 } from "../core/result.js";
-import { type Work, WorkQueue } from "../core/work.js";
-import type { Kernel, Memory } from "../kernel/kernel.js";
-import { contextBlock, isClosed, type MemoryMap, ordinalOf } from "../memory/map.js";
-import type { RegionTable } from "../memory/regions.js";
-import { endpointCount, taskAt } from "../node/address.js";
-import { ContextEngine } from "../node/engine.js";
+import type { Work } from "../core/work.js";
 import { type Awaited, SHORT_LOOKS } from "../node/park.js";
-import type { Tracer } from "../node/tracer.js";
-import { ObservedReceiver, TimedCompletions, TimedWork, TracedRma, TracedSender, Trail } from "../observe/observed.js";
-import { bytesOf, Calls } from "../protocol/call.js";
-import { checkSendHints, Receiver } from "../protocol/eager/receiver.js";
-import { SEND_KEYS, Sender, type SendParameters, type TypedSendParameters } from "../protocol/eager/sender.js";
-import { Rendezvous } from "../protocol/rendezvous/rendezvous.js";
+import type { WaitName } from "../node/wait-kinds.js";
+import { bytesOf } from "../protocol/call.js";
+import { ContextCore } from "../protocol/context.js";
+import { checkSendHints, type Receiver } from "../protocol/eager/receiver.js";
+import { SEND_KEYS, type Sender, type SendParameters, type TypedSendParameters } from "../protocol/eager/sender.js";
 import {
   PUT_KEYS,
   type PutParameters,
   RMW_KEYS,
-  Rma,
+  type Rma,
   type RmwParameters,
   TRANSFER_KEYS,
   type TransferParameters,
 } from "../protocol/rma/rma.js";
+import type { Task } from "../protocol/task.js";
 import { diagnostics } from "../support/diagnostics.js";
 import type { AbortSignalLike } from "../support/like.js";
-import type { Chains } from "../transport/net/remote-rendezvous.js";
-import type { Buffers } from "../transport/shm/buffers.js";
-import { ShmLanes } from "../transport/shm/lanes.js";
 import {
   checkProgress,
   checkTimeout,
   checkWait,
   PROGRESS_KEYS,
   type ProgressOptions,
-  type WaitHost,
   type WaitOptions,
   Waits,
 } from "./waits.js";
@@ -106,31 +80,6 @@ export interface Received<T> {
   readonly reply: ((value: unknown) => void) | undefined;
 }
 
-/** What a context needs from its client. @internal */
-export interface ContextHost extends WaitHost {
-  readonly kernel: Kernel;
-  readonly memory: Memory;
-  readonly map: MemoryMap;
-  readonly task: number;
-  /** Where the job is traced. */
-  readonly tracer: Tracer | undefined;
-  /** Looks at the task table again: which tasks have ended, and the count of interrupts. */
-  refresh(): number;
-  /** Whether a task has ended. */
-  hasEnded(task: number): boolean;
-  /** The error by which a task has ended, if it is known. */
-  errorOf(task: number): Error | undefined;
-  /** The regions of its task. */
-  readonly regions: RegionTable;
-  /** The pool of its task. */
-  readonly buffers: Buffers;
-  /** Gives the heap back what this task has closed and nothing uses any more, and what its pool has idle. */
-  reclaim(): void;
-  /** The relay's, where tasks share no memory. */
-  readonly chains: Chains | undefined;
-  contextClosed(context: Context, ordinal: number): void;
-}
-
 const CONTEXT_KEYS: Keys<ContextOptions> = {
   pendingBytes: true,
   unexpectedBytes: true,
@@ -145,7 +94,6 @@ const HOT_KEYS = { send: SEND_KEYS, put: PUT_KEYS, get: TRANSFER_KEYS, rmw: RMW_
 
 const SPIN_MS = 0.05;
 const QUEUE_BYTES = 1024 * 1024;
-const NO_HEADER = new Uint8Array(0);
 
 /**
  * The unit of progress. Its handlers and callbacks run only in `advance()`, and in the waits, which call `advance()`. A
@@ -157,114 +105,56 @@ export class Context {
   /** Endpoint of this context: the address to which other tasks send. */
   readonly endpoint: Endpoint;
 
-  readonly #host: ContextHost;
-  readonly #ordinal: number;
-  readonly #block: number;
-  readonly #engine: ContextEngine;
-  readonly #lanes: ShmLanes;
+  readonly #task: Task;
+  readonly #core: ContextCore;
+  /** Parts of the core: here too, one load less for each message. */
   readonly #sender: Sender;
   readonly #receiver: Receiver;
   readonly #rma: Rma;
-  readonly #rendezvous: Rendezvous;
-  readonly #calls: Calls;
-  readonly #trail: Trail | undefined;
-  /** Who wants to know of an endpoint's end. */
-  #watchers: { readonly to: Endpoint; readonly callback: Callback; readonly cookie: unknown }[] = [];
-  #inFenceRegion = false;
-  readonly #completions: CompletionQueue;
-  readonly #work: WorkQueue;
+  readonly #waits: Waits;
   readonly #spin: number;
-  /** Tasks of whose end was told. */
-  readonly #endedSeen: Uint8Array;
-  /** What handlers and callbacks threw in the round in hand; empty between rounds. */
-  readonly #errors: unknown[] = [];
-  #advancing = false;
-  /** Events processed so far, modulo 2^32. */
-  #events = 0;
+  #inFenceRegion = false;
   #closed = false;
   /** Whether hot calls are looked at more closely: closed, or debug mode, which refuses parameters that do not exist. */
   #isGuarded: boolean;
-  readonly #waits: Waits;
 
-  /** @internal */
-  constructor(host: ContextHost, index: number, options: ContextOptions) {
-    const { kernel, memory, map, task, clock, tracer, debug } = host;
+  /** @internal @param onClose called once it reads and writes nothing any more */
+  constructor(task: Task, index: number, options: ContextOptions, onClose: (context: Context) => void) {
     checkKeys("options of createContext()", options, CONTEXT_KEYS);
-    const { pendingBytes = QUEUE_BYTES, unexpectedBytes = QUEUE_BYTES, spin = SPIN_MS } = options;
+    const { pendingBytes = QUEUE_BYTES, unexpectedBytes = QUEUE_BYTES, spin = SPIN_MS, fragment, depth } = options;
     checkInteger("pendingBytes", pendingBytes, 0, 2 ** 31);
     checkInteger("unexpectedBytes", unexpectedBytes, 0, 2 ** 31);
     if (typeof spin !== "number" || !(spin >= 0)) {
       throw new PamiError("PAMIR_INVAL", `spin is ${show(spin)}, not a number of milliseconds from 0`);
     }
-    const ordinal = ordinalOf(map, task, index);
-    this.index = index;
-    this.endpoint = endpointOf(task, index);
-    const block = contextBlock(map, ordinal);
-    const lanes = new ShmLanes(kernel, memory, map, ordinal, () => host.reclaim());
-    const completions = debug ? new TimedCompletions(debug, this.endpoint) : new CompletionQueue();
-    const engine = new ContextEngine(kernel, map, ordinal);
-    const { buffers } = host;
-    const base = { kernel, memory, map, clock, ordinal, block, engine, lanes, buffers, completions };
-    const trail = tracer && new Trail(tracer, this.endpoint, map);
-    this.#host = host;
-    this.#isGuarded = debug !== undefined;
-    this.#engine = engine;
-    this.#spin = spin;
-    this.#block = block;
-    this.#ordinal = ordinal;
-    this.#lanes = lanes;
-    this.#endedSeen = new Uint8Array(map.tasks);
-    this.#completions = completions;
-    this.#trail = trail;
-    this.#work = debug ? new TimedWork(debug, this.endpoint) : new WorkQueue();
-    const rendezvous = new Rendezvous(base, host.regions, host.chains, options);
-    this.#rendezvous = rendezvous;
-    this.#sender = trail
-      ? new TracedSender(trail, base, rendezvous.offers, host.regions, pendingBytes)
-      : new Sender(base, rendezvous.offers, host.regions, pendingBytes);
-    const tell = (to: Endpoint, id: number, payload: Uint8Array): void => {
-      this.#sender.sendOwn(to, id, NO_HEADER, payload, undefined);
-    };
-    this.#rma = trail ? new TracedRma(trail, base, pendingBytes, tell) : new Rma(base, pendingBytes, tell);
-    const calls = new Calls({
-      send: (to, id, header, payload, onSent) => this.#sender.sendOwn(to, id, header, payload, onSent),
-      pending: (count) => {
-        memory.words[(block + CONTEXT_CALLS_OFFSET) >>> 2] = count;
+    const core = new ContextCore(
+      task,
+      index,
+      { pendingBytes, unexpectedBytes, fragment, depth },
+      {
+        advanceSoon: (isSooner) => this.#waits.advanceForCalls(isSooner),
+        taskEnded: (ended) => {
+          if (diagnostics.ended.hasSubscribers) diagnostics.ended.publish({ context: this, task: ended });
+        },
+        closed: () => onClose(this),
       },
-      advanceSoon: (isSooner) => this.#waits.advanceForCalls(isSooner),
-      shutdown: (text, to) => this.#shutdown(text, to),
-    });
-    this.#calls = calls;
-    this.#waits = new Waits(host, {
-      endpoint: this.endpoint,
-      block,
+    );
+    this.index = index;
+    this.endpoint = core.endpoint;
+    this.#task = task;
+    this.#core = core;
+    this.#sender = core.sender;
+    this.#receiver = core.receiver;
+    this.#rma = core.rma;
+    this.#spin = spin;
+    this.#isGuarded = task.observers.isStrict;
+    this.#waits = new Waits(
+      task,
+      core,
       spin,
-      calls,
-      advance: (rounds) => this.advance(rounds),
-      events: () => this.#events,
-      isAdvancing: () => this.#advancing,
-      isClosed: () => this.#closed,
-      checkOpen: (call) => this.#checkOpen(call),
-      hasWork: () => this.#hasWork(),
-      isRestless: () => this.#isRestless(),
-    });
-    const onReply = trail ? trail.replies(calls.onReply) : calls.onReply;
-    const given = [
-      base,
-      unexpectedBytes,
-      calls,
-      rendezvous.intake,
-      host.regions,
-      onReply,
-      (to: Endpoint) => this.#targetGone(to),
-      () => this.#advancing,
-    ] as const;
-    const isPlain = trail === undefined && debug === undefined;
-    this.#receiver = isPlain ? new Receiver(...given) : new ObservedReceiver(trail, debug, this.endpoint, ...given);
-    // SYNC context-state (open): before it looks at any region; pairs with those who look which contexts may be at one.
-    kernel.storeWord(this.#block + CONTEXT_STATE_OFFSET, CONTEXT_OPEN);
-    host.refresh();
-    for (let other = 0; other < map.tasks; other++) if (host.hasEnded(other)) this.#rma.targetEnded(other);
+      (call) => this.#checkOpen(call),
+      (rounds) => this.advance(rounds),
+    );
   }
 
   /**
@@ -289,10 +179,9 @@ export class Context {
       throw new PamiError("PAMIR_INVAL", `handler is ${show(handler)}, not a function`);
     }
     const number = numberOf(id);
-    let plain = typeof id === "object" ? untyped(id, handler as TypedHandler<unknown, unknown>) : (handler as Handler);
-    if (this.#host.debug) plain = this.#host.debug.handler(this.endpoint, number, plain);
-    if (this.#trail) plain = this.#trail.handler(number, plain);
-    this.#receiver.dispatch(number, plain, hints);
+    const plain =
+      typeof id === "object" ? untyped(id, handler as TypedHandler<unknown, unknown>) : (handler as Handler);
+    this.#receiver.dispatch(number, this.#core.parts.handler(number, plain), hints);
   }
 
   /**
@@ -336,12 +225,12 @@ export class Context {
       }
       if (signal?.aborted) throw this.#waits.canceled("call()", signal);
       const abort = (): void => {
-        this.#calls.giveUp(number, this.#waits.canceled("call()", signal as AbortSignalLike));
-        this.#host.parker.ring();
+        this.#core.calls.giveUp(number, this.#waits.canceled("call()", signal as AbortSignalLike));
+        this.#task.parker.ring();
       };
-      const number = this.#calls.begin(dispatch, headerBytes, payload, {
+      const number = this.#core.calls.begin(dispatch, headerBytes, payload, {
         to,
-        deadline: milliseconds === Number.POSITIVE_INFINITY ? milliseconds : this.#host.clock.now() + milliseconds,
+        deadline: milliseconds === Number.POSITIVE_INFINITY ? milliseconds : this.#task.clock.now() + milliseconds,
         resolve: (reply) => {
           this.#waits.settled();
           signal?.removeEventListener("abort", abort);
@@ -393,9 +282,9 @@ export class Context {
     receiver.openStream(dispatch);
     try {
       for (;;) {
-        await this.#waits.until(WAIT_MESSAGES, () => receiver.hasNext(dispatch), options);
+        await this.#waits.until("messages()", () => receiver.hasNext(dispatch), options);
         for (let next = receiver.take(dispatch); next !== undefined; next = receiver.take(dispatch)) {
-          this.#trail?.took(next, dispatch);
+          this.#core.parts.took(next, dispatch);
           const { origin, header, payload, call } = next;
           yield {
             origin,
@@ -405,7 +294,7 @@ export class Context {
             reply:
               call === undefined
                 ? undefined
-                : (value) => this.#calls.reply(origin, call, typed?.reply ? encoded(typed.reply, value) : value),
+                : (value) => this.#core.calls.reply(origin, call, typed?.reply ? encoded(typed.reply, value) : value),
           };
         }
       }
@@ -477,7 +366,7 @@ export class Context {
       result = this.send(parameters);
       return result !== EAGAIN;
     };
-    const waited = this.#advanceUntil(WAIT_ROOM, isAccepted, options);
+    const waited = this.#advanceUntil("whenRoom()", isAccepted, options);
     return waited === SUCCESS ? result : waited;
   }
 
@@ -518,7 +407,7 @@ export class Context {
     if (typeof onRoom !== "function") return this.#awaitRoom(to, bytes, onRoom);
     this.#checkOpen("whenRoom");
     this.#sender.whenRoom(to, bytes, onRoom, cookie);
-    this.#host.parker.ring();
+    this.#task.parker.ring();
     return undefined;
   }
 
@@ -531,7 +420,7 @@ export class Context {
     };
     this.#sender.whenRoom(to, bytes, told, undefined);
     try {
-      await this.#waits.until(WAIT_ROOM, () => came !== undefined, options);
+      await this.#waits.until("whenRoom()", () => came !== undefined, options);
     } finally {
       if (came === undefined && !this.#closed) this.#sender.forgetRoom(to, told);
     }
@@ -542,13 +431,7 @@ export class Context {
         `whenRoom(): no memory for a lane to ${nameOf(to)} that takes ${bytes} bytes`,
       );
     }
-    throw this.#shutdown(`${nameOf(to)} ended before there was room for ${bytes} bytes`, to);
-  }
-
-  /** PAMIR_SHUTDOWN, for the error by which a task ended. */
-  #shutdown(text: string, to: Endpoint): PamiError {
-    const cause = this.#host.errorOf(taskOf(to));
-    return new PamiError("PAMIR_SHUTDOWN", text, cause && { cause });
+    throw this.#task.shutdownError(`${nameOf(to)} ended before there was room for ${bytes} bytes`, to);
   }
 
   /**
@@ -568,24 +451,9 @@ export class Context {
       hasEnded = true;
     };
     const callback = typeof onEnd === "function" ? onEnd : told;
-    if (this.#receiver.isGone(to)) this.#completions.push(callback, cookie, SHUTDOWN);
-    else this.#watchers.push({ to, callback, cookie });
+    this.#core.watch(to, callback, cookie);
     if (typeof onEnd === "function") return undefined;
-    return this.#waits
-      .until(WAIT_ENDED, () => hasEnded, onEnd)
-      .finally(() => {
-        const place = this.#watchers.findIndex((watcher) => watcher.callback === told);
-        if (place >= 0) this.#watchers.splice(place, 1);
-      });
-  }
-
-  /** An endpoint has ended, and what it had sent is delivered. */
-  #targetGone(to: Endpoint): void {
-    this.#calls.targetEnded(to);
-    const told = this.#watchers.filter((watcher) => watcher.to === to);
-    if (told.length === 0) return;
-    this.#watchers = this.#watchers.filter((watcher) => watcher.to !== to);
-    for (const { callback, cookie } of told) this.#completions.push(callback, cookie, SHUTDOWN);
+    return this.#waits.until("whenEnded()", () => hasEnded, onEnd).finally(() => this.#core.unwatch(told));
   }
 
   /**
@@ -697,7 +565,7 @@ export class Context {
     this.fenceAll((_, result) => {
       came = result;
     });
-    await this.#waits.until(WAIT_FLUSH, () => came !== undefined, options);
+    await this.#waits.until("flush()", () => came !== undefined, options);
     if (came === SHUTDOWN) {
       throw new PamiError("PAMIR_SHUTDOWN", "flush(): a transfer was not begun, its target ended");
     }
@@ -722,7 +590,7 @@ export class Context {
     this.fenceAll((_, result) => {
       came = result;
     });
-    const waited = this.#advanceUntil(WAIT_FLUSH, () => came !== undefined, options);
+    const waited = this.#advanceUntil("flush()", () => came !== undefined, options);
     return came ?? waited;
   }
 
@@ -754,8 +622,7 @@ export class Context {
    * that ends earlier loses its pending messages and transfers.
    */
   get drained(): boolean {
-    const isOut = this.#sender.busy === 0 && this.#rma.busy === 0 && this.#rendezvous.offers.count === 0;
-    return isOut && this.#completions.length === 0;
+    return this.#core.drained;
   }
 
   /**
@@ -769,7 +636,7 @@ export class Context {
 
   /** @internal Advances until the condition holds, which is about several contexts. */
   drainUntil(isOut: () => boolean, options: ProgressOptions): Promise<void> {
-    return this.#waits.until(WAIT_DRAIN, isOut, options);
+    return this.#waits.until("drain()", isOut, options);
   }
 
   /**
@@ -780,8 +647,8 @@ export class Context {
   post(work: Work): void {
     this.#checkOpen("post");
     if (typeof work !== "function") throw new PamiError("PAMIR_INVAL", `work is ${show(work)}, not a function`);
-    this.#work.push(work);
-    this.#host.parker.ring();
+    this.#core.work.push(work);
+    this.#task.parker.ring();
   }
 
   /**
@@ -792,25 +659,8 @@ export class Context {
    *   over (several errors: an AggregateError, in order)
    */
   advance(max = 1): number {
-    if (this.#advancing || this.#closed || !isCount(max)) this.#checkAdvance(max);
-    this.#advancing = true;
-    const busy =
-      this.#completions.length +
-      this.#sender.busy +
-      this.#work.length +
-      this.#receiver.busy +
-      this.#rma.busy +
-      this.#rendezvous.busy;
-    if (busy !== 0) return this.#advanceBusily();
-    const errors = this.#errors;
-    const found = this.#receiver.advance(max, errors);
-    // A batch may have emptied the lane of a task that has ended, and a handler may have closed this.
-    const unusual =
-      found > ADVANCE_EVENTS_MASK || errors.length > 0 || (found !== 0 && (this.#receiver.hasOrphans || this.#closed));
-    if (unusual) return this.#afterRound(found, 0, errors);
-    this.#advancing = false;
-    if (found !== 0) this.#events = (this.#events + found) | 0;
-    return found;
+    if (this.#core.isAdvancing || this.#closed || !isCount(max)) this.#checkAdvance(max);
+    return this.#core.advance(max);
   }
 
   /**
@@ -822,7 +672,7 @@ export class Context {
    *   what `advance()` throws
    */
   advanceUntil(condition: () => boolean, options: WaitOptions = NO_OPTIONS): Result {
-    return this.#advanceUntil(WAIT_ADVANCE_UNTIL, condition, options);
+    return this.#advanceUntil("advanceUntil()", condition, options);
   }
 
   /**
@@ -841,7 +691,7 @@ export class Context {
     const read = this.#wordReader("waitWord", region, offset, predicate);
     let value = 0;
     await this.#waits.until(
-      WAIT_WORD,
+      "waitWord()",
       () => {
         value = read();
         return predicate(value);
@@ -863,7 +713,7 @@ export class Context {
     options: WaitOptions = NO_OPTIONS,
   ): Result {
     const read = this.#wordReader("waitWordSync", region, offset, predicate);
-    return this.#advanceUntil(WAIT_WORD, () => predicate(read()), options);
+    return this.#advanceUntil("waitWord()", () => predicate(read()), options);
   }
 
   /** Reads a word of a region of this task, as long as that is open. */
@@ -883,15 +733,15 @@ export class Context {
     return () => {
       if (region.closed) throw new PamiError("PAMIR_CLOSED", `${call}(): the region is closed`);
       // SYNC park (word): pairs with the change and the ring of an rmw with RMW_NOTIFY, as of what a sleeper looks at.
-      return this.#host.kernel.loadWord(pointer) | 0;
+      return this.#task.kernel.loadWord(pointer) | 0;
     };
   }
 
-  #advanceUntil(kind: number, condition: () => boolean, options: WaitOptions): Result {
+  #advanceUntil(wait: WaitName, condition: () => boolean, options: WaitOptions): Result {
     this.#checkAdvance(1);
     checkFunction("condition of advanceUntil()", condition);
     const timeout = checkWait("advanceUntil()", options);
-    const { mayBlock, whyPrivate } = this.#host.parker;
+    const { mayBlock, whyPrivate } = this.#task.parker;
     if (whyPrivate !== "") {
       throw new PamiError(
         "PAMIR_NOT_ISOLATED",
@@ -903,8 +753,8 @@ export class Context {
     }
     // A condition may do something each time it is asked, as a lock by compare-set does: the first true must not be lost.
     if (condition()) return SUCCESS;
-    const { parker } = this.#host;
-    const interrupts = this.#host.interruptsTaken();
+    const { parker } = this.#task;
+    const interrupts = this.#task.interruptsTaken;
     // The same loop as a caller's of advance(), without an object for the wait: what mostly comes soon costs no more.
     const looked = timeout > 0 && parker.mayLook(this.#waits.spins, this.#spin, false);
     let found = false;
@@ -914,12 +764,12 @@ export class Context {
       parker.won(this.#waits.spins);
       return SUCCESS;
     }
-    return this.#waitUntil(kind, condition, timeout, looked, found, interrupts);
+    return this.#waitUntil(wait, condition, timeout, looked, found, interrupts);
   }
 
   /** What advanceUntil() does behind its first looks. @param interrupts those of before its begin */
   #waitUntil(
-    kind: number,
+    wait: WaitName,
     condition: () => boolean,
     timeout: number,
     looked: boolean,
@@ -929,7 +779,7 @@ export class Context {
     const isStopped = () => this.#isInterrupted(interrupts);
     let satisfied = false;
     const awaited: Awaited = this.#waits.awaited(
-      kind,
+      wait,
       (rounds) => {
         // True where the last look before the sleep has found it so.
         if (satisfied || isStopped()) return true;
@@ -941,20 +791,20 @@ export class Context {
       // Once more, now that the bell is armed: it may be about what others do, as to another context that it advances.
       () => {
         satisfied = condition();
-        return satisfied || isStopped() || this.#hasWork();
+        return satisfied || isStopped() || this.#core.hasWork();
       },
       found,
     );
-    const over = this.#host.parker.wait(awaited, timeout, this.#spin, looked);
+    const over = this.#task.parker.wait(awaited, timeout, this.#spin, looked);
     if (satisfied) return SUCCESS;
     if (!over) return TIMEDOUT;
-    this.#host.takeInterrupts();
+    this.#task.takeInterrupts();
     return INTERRUPTED;
   }
 
   /** Whether a wait ends without what it waits for. @param interrupts those of before its begin */
   #isInterrupted(interrupts: number): boolean {
-    return this.#closed || this.#host.interrupts() !== interrupts;
+    return this.#closed || this.#task.interrupts !== interrupts;
   }
 
   /**
@@ -976,27 +826,9 @@ export class Context {
    * context ends with the round.
    */
   close(): void {
-    if (this.#closed) return;
     this.#closed = true;
     this.#isGuarded = true;
-    this.#receiver.stop();
-    this.#completions.stop();
-    this.#rma.stop();
-    if (!this.#advancing) this.#end();
-  }
-
-  /** Nobody may be reading a lane when the others are told that this context is gone: they take the lanes back. */
-  #end(): void {
-    this.#sender.close();
-    this.#rendezvous.close();
-    this.#host.kernel.storeWord(this.#block + CONTEXT_STATE_OFFSET, CONTEXT_CLOSED);
-    // Those of this task to which nobody else looks: its own to itself, and those of contexts that closed before.
-    this.#lanes.reclaim(this.#ordinal);
-    this.#host.contextClosed(this, this.#ordinal);
-    this.#calls.giveUpAll(
-      () => new PamiError("PAMIR_CLOSED", `call() of ${nameOf(this.endpoint)}: the context was closed`),
-    );
-    this.#host.parker.ring();
+    this.#core.close();
   }
 
   /** Whether close() has been called. */
@@ -1005,93 +837,8 @@ export class Context {
   }
 
   /** @internal Whether a client made it. */
-  isOf(host: ContextHost): boolean {
-    return this.#host === host;
-  }
-
-  /** Whether an advance would do something. */
-  #hasWork(): boolean {
-    if (this.#completions.length > 0 || this.#work.fresh || this.#receiver.hasDeliverable()) return true;
-    if (this.#rma.hasWork || this.#rendezvous.hasWork) return true;
-    if (this.#sender.hasRoom()) return true;
-    return this.#host.kernel.peek(this.#block) !== 0;
-  }
-
-  /** Whether something is awaited that nobody rings for. */
-  #isRestless(): boolean {
-    const retry = this.#sender.takeRetrySoon();
-    return retry || this.#work.length > 0;
-  }
-
-  #advanceBusily(): number {
-    const errors = this.#errors;
-    let events = 0;
-    this.#rma.begin();
-    if (this.#completions.length > 0) events += this.#completions.run(errors);
-    if (this.#rma.busy > 0) events += this.#rma.advance(errors);
-    if (this.#rendezvous.busy > 0) events += this.#rendezvous.advance();
-    if (this.#receiver.busy > 0) events += this.#receiver.deliverUnexpected(errors);
-    const found = this.#closed ? 0 : this.#receiver.advance(1, errors);
-    if (this.#sender.busy > 0 && !this.#closed) events += this.#sender.flush();
-    if (this.#work.length > 0 && !this.#closed) events += this.#work.run(errors);
-    if (found > ADVANCE_EVENTS_MASK || errors.length > 0 || this.#closed || this.#receiver.hasOrphans) {
-      return this.#afterRound(found, events, errors);
-    }
-    this.#advancing = false;
-    this.#events = (this.#events + found + events) | 0;
-    return found + events;
-  }
-
-  #afterRound(found: number, others: number, errors: unknown[]): number {
-    let events = (found & ADVANCE_EVENTS_MASK) + others;
-    // An interrupt moves the notice too, but is no event: it ends the waits.
-    if ((found & ADVANCE_NOTICE) !== 0) events += this.#noticed();
-    if (this.#receiver.hasOrphans && !this.#closed) this.#receiver.reclaimOrphans();
-    this.#advancing = false;
-    this.#events = (this.#events + events) | 0;
-    if (this.#closed) this.#end();
-    if (errors.length === 0) return events;
-    const thrown = errors.splice(0);
-    if (thrown.length === 1) throw thrown[0];
-    throw new AggregateError(thrown, `${thrown.length} handlers or callbacks threw in one advance()`);
-  }
-
-  /** The task table has changed, or a context has closed: deals with the endpoints that have ended since. How many. */
-  #noticed(): number {
-    let count = 0;
-    const { map, kernel } = this.#host;
-    const notice = this.#host.refresh();
-    const ended: number[] = [];
-    for (let task = 0; task < map.tasks; task++) if (this.#host.hasEnded(task)) ended.push(task);
-    if (this.#engine.hasEnded()) {
-      const hadBegun = this.#engine.hadBegun();
-      this.#rma.engineEnded(hadBegun);
-      this.#rendezvous.engineEnded(hadBegun);
-    }
-    // Once the notice is acknowledged, the regions of those who have ended may be anybody's.
-    for (const task of ended) {
-      this.#rma.targetEnded(task);
-      for (let index = 0; index < map.contexts; index++) this.#rendezvous.ended(ordinalOf(map, task, index));
-      if (this.#endedSeen[task] === 0) this.#tellOfEnd(task);
-    }
-    this.#receiver.acknowledgeNotice(notice, ended);
-    for (let ordinal = 0; ordinal < endpointCount(map); ordinal++) {
-      const isOver = this.#host.hasEnded(taskAt(map, ordinal)) || isClosed(kernel, map, ordinal);
-      if (!isOver || this.#receiver.hasEnded(ordinal)) continue;
-      count++;
-      this.#sender.targetEnded(ordinal);
-      this.#rendezvous.ended(ordinal);
-      this.#receiver.originEnded(ordinal);
-    }
-    this.#receiver.reclaimOrphans();
-    return count;
-  }
-
-  /** Tells those who look on that a task has ended. */
-  #tellOfEnd(task: number): void {
-    this.#endedSeen[task] = 1;
-    this.#host.tracer?.instant(TRACE_DEATH, task, this.#host.clock.now());
-    if (diagnostics.ended.hasSubscribers) diagnostics.ended.publish({ context: this, task });
+  isOf(task: Task): boolean {
+    return this.#task === task;
   }
 
   #checkOpen(call: string): void {
@@ -1101,7 +848,7 @@ export class Context {
   /** What a hot call leaves to this: a context that is closed, no parameters, and in debug mode unknown ones. */
   #guard(call: keyof typeof HOT_KEYS, parameters: unknown): void {
     this.#checkOpen(call);
-    if (this.#host.debug) checkKeys(`parameters of ${call}()`, parameters, HOT_KEYS[call]);
+    if (this.#task.observers.isStrict) checkKeys(`parameters of ${call}()`, parameters, HOT_KEYS[call]);
     else checkObject(`parameters of ${call}()`, parameters);
   }
 
@@ -1111,8 +858,8 @@ export class Context {
   }
 
   #checkAdvance(max: number): void {
-    if (this.#advancing) {
-      const where = this.#host.debug?.running ?? "a handler or callback";
+    if (this.#core.isAdvancing) {
+      const where = this.#task.observers.running ?? "a handler or callback";
       throw new PamiError("PAMIR_REENTRANT", `advance() from within ${where}: it is not re-entrant`);
     }
     this.#checkOpen("advance");

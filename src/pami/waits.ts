@@ -1,15 +1,13 @@
 // The waits that do not block their thread: progress(), waits for a condition, and the loop that advances while calls are
 // pending.
-import { WAIT_CALL, WAIT_PROGRESS } from "../../assembly/layout.js";
 import { checkKeys, checkSignal, type Keys, NO_OPTIONS } from "../core/check.js";
-import { type Endpoint, nameOf } from "../core/endpoint.js";
+import { nameOf } from "../core/endpoint.js";
 import { PamiError, show } from "../core/error.js";
-import type { Awaited, Parker } from "../node/park.js";
+import type { Awaited } from "../node/park.js";
 import { Spins } from "../node/spins.js";
-import type { Debug } from "../observe/debug.js";
-import { nameOfWait } from "../observe/dump.js";
-import type { Calls } from "../protocol/call.js";
-import type { Clock } from "../support/clock.js";
+import { WAITS, type WaitName } from "../node/wait-kinds.js";
+import type { ContextCore } from "../protocol/context.js";
+import type { Task } from "../protocol/task.js";
 import { nextTurn } from "../support/host.js";
 import type { AbortSignalLike } from "../support/like.js";
 
@@ -28,47 +26,16 @@ export interface ProgressOptions extends WaitOptions {
 export const PROGRESS_KEYS: Keys<ProgressOptions> = { timeout: true, signal: true };
 const WAIT_KEYS: Keys<WaitOptions> = { timeout: true };
 
-/** The parts of a task that its waits use. @internal */
-export interface WaitHost {
-  readonly clock: Clock;
-  readonly parker: Parker;
-  /** Present in debug mode. */
-  readonly debug: Debug | undefined;
-  /** Interrupts seen so far. */
-  interrupts(): number;
-  /** Count of interrupts that have ended a wait. A new wait ends once `interrupts()` differs from it. */
-  interruptsTaken(): number;
-  /** Records that a wait ended with INTERRUPTED, so that the interrupts seen so far end no other wait. */
-  takeInterrupts(): void;
-}
-
-/** The parts of a context that its waits use. */
-export interface Waiting {
-  readonly endpoint: Endpoint;
-  /** Pointer to its block. */
-  readonly block: number;
-  /** Milliseconds of spinning before a sleep. */
-  readonly spin: number;
-  readonly calls: Calls;
-  advance(rounds: number): number;
-  /** Events processed so far, modulo 2^32. */
-  events(): number;
-  isAdvancing(): boolean;
-  isClosed(): boolean;
-  /** @throws PAMIR_CLOSED */
-  checkOpen(call: string): void;
-  /** Whether an advance would do something. */
-  hasWork(): boolean;
-  /** Whether the context awaits something for which no task rings the bell. */
-  isRestless(): boolean;
-}
-
 export class Waits {
-  readonly #host: WaitHost;
-  readonly #own: Waiting;
+  readonly #task: Task;
+  readonly #core: ContextCore;
+  /** Milliseconds of spinning before a sleep. */
+  readonly #spin: number;
+  readonly #checkOpen: (call: string) => void;
+  readonly #advance: (rounds: number) => number;
   /** Statistics of the spins of this context's waits. */
   readonly spins = new Spins();
-  readonly #restless = () => this.#own.isRestless();
+  readonly #restless = () => this.#core.isRestless();
   /** Count of progress() calls that are under way. */
   #progressing = 0;
   /** How many times progress() calls ended because another wait ended. */
@@ -79,31 +46,46 @@ export class Waits {
   /** Whether #awaitCalls() is running. */
   #areCallsAwaited = false;
 
-  constructor(host: WaitHost, own: Waiting) {
-    this.#host = host;
-    this.#own = own;
+  /**
+   * @param core of the context whose waits they are
+   * @param spin milliseconds of spinning before a sleep
+   * @param checkOpen throws PAMIR_CLOSED
+   * @param advance of the context, which may be closed, or advanced already
+   */
+  constructor(
+    task: Task,
+    core: ContextCore,
+    spin: number,
+    checkOpen: (call: string) => void,
+    advance: (rounds: number) => number,
+  ) {
+    this.#task = task;
+    this.#core = core;
+    this.#spin = spin;
+    this.#checkOpen = checkOpen;
+    this.#advance = advance;
   }
 
   /** See `Context.progress`. */
   async progress(options: ProgressOptions = {}): Promise<number> {
-    const before = this.#own.events();
+    const before = this.#core.events;
     const settledBefore = this.#settlings;
-    const isOver = () => this.#own.events() !== before || this.#settlings !== settledBefore;
+    const isOver = () => this.#core.events !== before || this.#settlings !== settledBefore;
     this.#progressing++;
-    if (this.#settledAt === this.#host.parker.turns) this.#settleSoon();
+    if (this.#settledAt === this.#task.parker.turns) this.#settleSoon();
     try {
-      await this.#wait(WAIT_PROGRESS, options, (rounds) => isOver() || this.#own.advance(rounds) > 0, isOver);
+      await this.#wait("progress()", options, (rounds) => isOver() || this.#advance(rounds) > 0, isOver);
     } finally {
       this.#progressing--;
     }
-    return (this.#own.events() - before) | 0;
+    return (this.#core.events - before) | 0;
   }
 
   /**
    * Advances until `condition()` is true, without blocking the thread. Another wait that advances may make it true: the
    * event that it processed has rung the bell, so this wait looks again. The first true ends the wait.
    */
-  async until(kind: number, condition: () => boolean, options: ProgressOptions): Promise<void> {
+  async until(wait: WaitName, condition: () => boolean, options: ProgressOptions): Promise<void> {
     let over = false;
     const isOver = (): boolean => {
       over ||= condition();
@@ -113,11 +95,11 @@ export class Waits {
     const poll = (rounds: number): boolean => {
       if (isFirst && isOver()) return true;
       isFirst = false;
-      if (!over) this.#own.advance(rounds);
+      if (!over) this.#advance(rounds);
       return isOver();
     };
     try {
-      await this.#wait(kind, options, poll, isOver);
+      await this.#wait(wait, options, poll, isOver);
     } finally {
       this.settled();
     }
@@ -127,7 +109,7 @@ export class Waits {
   settled(): void {
     if (this.#progressing === 0) {
       // A turn of the event loop for each call would cost more than the call: only where a progress() begins before the next.
-      this.#settledAt = this.#host.parker.turns;
+      this.#settledAt = this.#task.parker.turns;
       return;
     }
     this.#settleSoon();
@@ -140,14 +122,14 @@ export class Waits {
       this.#isSettling = false;
       if (this.#progressing === 0) return;
       this.#settlings++;
-      this.#host.parker.ring();
+      this.#task.parker.ring();
     });
   }
 
   /** Advances while calls are pending. @param isSooner the new call's deadline is before all others */
   advanceForCalls(isSooner: boolean): void {
     if (this.#areCallsAwaited) {
-      if (isSooner) this.#host.parker.ring();
+      if (isSooner) this.#task.parker.ring();
       return;
     }
     this.#areCallsAwaited = true;
@@ -157,21 +139,21 @@ export class Waits {
 
   /** Advances until no call is pending. */
   async #awaitCalls(): Promise<void> {
-    const { calls } = this.#own;
-    const { parker, clock } = this.#host;
-    let interrupts = this.#host.interruptsTaken();
-    const isStopped = () => this.#own.isClosed() || this.#host.interrupts() !== interrupts;
+    const { calls } = this.#core;
+    const { parker, clock } = this.#task;
+    let interrupts = this.#task.interruptsTaken;
+    const isStopped = () => this.#core.isClosed || this.#task.interrupts !== interrupts;
     const isOver = () => calls.settled > 0 || calls.size === 0 || isStopped();
     const awaited = this.awaited(
-      WAIT_CALL,
-      (rounds) => isOver() || (this.#own.advance(rounds) > 0 && isOver()),
-      () => isOver() || this.#own.hasWork(),
+      "call()",
+      (rounds) => isOver() || (this.#advance(rounds) > 0 && isOver()),
+      () => isOver() || this.#core.hasWork(),
     );
-    while (calls.size > 0 && !this.#own.isClosed()) {
+    while (calls.size > 0 && !this.#core.isClosed) {
       calls.settled = 0;
       try {
         // If the reply comes during the spin, there is no sleep to prepare.
-        if (parker.spin(awaited, this.#own.spin)) await parker.turn();
+        if (parker.spin(awaited, this.#spin)) await parker.turn();
         else await parker.waitAsync(awaited, calls.soonest - clock.now(), 0, isStopped, true);
       } catch (error) {
         // A handler threw it, not a call: rethrow it so that the host's uncaught-error handler sees it.
@@ -180,9 +162,9 @@ export class Waits {
         });
         await nextTurn();
       }
-      if (!this.#own.isClosed() && isStopped()) {
-        this.#host.takeInterrupts();
-        interrupts = this.#host.interruptsTaken();
+      if (!this.#core.isClosed && isStopped()) {
+        this.#task.takeInterrupts();
+        interrupts = this.#task.interruptsTaken;
         calls.giveUpAll(() => new PamiError("PAMIR_INTERRUPTED", `${this.#nameOf("call()")} was interrupted`));
       }
       if (calls.soonest !== Number.POSITIVE_INFINITY)
@@ -195,7 +177,7 @@ export class Waits {
   }
 
   #nameOf(call: string): string {
-    return `${call} of ${nameOf(this.#own.endpoint)}`;
+    return `${call} of ${nameOf(this.#core.endpoint)}`;
   }
 
   /** The error with which a wait rejects when its signal is aborted. */
@@ -209,53 +191,52 @@ export class Waits {
    * @throws as progress()
    */
   async #wait(
-    kind: number,
+    wait: WaitName,
     options: ProgressOptions,
     poll: (rounds: number) => boolean,
     isOver = () => false,
   ): Promise<void> {
-    const call = nameOfWait(kind);
-    checkProgress(call, options);
+    checkProgress(wait, options);
     const { timeout, signal } = options;
     const milliseconds = checkTimeout(timeout);
-    this.#own.checkOpen(call.slice(0, -2));
+    this.#checkOpen(wait.slice(0, -2));
     // If a handler began this wait, its round is over after a microtask.
-    if (this.#own.isAdvancing()) await undefined;
-    const interrupts = this.#host.interruptsTaken();
-    const isStopped = () => this.#own.isClosed() || signal?.aborted === true || this.#host.interrupts() !== interrupts;
-    const wake = () => this.#host.parker.ring();
+    if (this.#core.isAdvancing) await undefined;
+    const interrupts = this.#task.interruptsTaken;
+    const isStopped = () => this.#core.isClosed || signal?.aborted === true || this.#task.interrupts !== interrupts;
+    const wake = () => this.#task.parker.ring();
     signal?.addEventListener("abort", wake, { once: true });
     let over = false;
     try {
-      over = await this.#host.parker.waitAsync(
+      over = await this.#task.parker.waitAsync(
         this.awaited(
-          kind,
+          wait,
           (rounds) => !isStopped() && poll(rounds),
-          () => isStopped() || isOver() || this.#own.hasWork(),
+          () => isStopped() || isOver() || this.#core.hasWork(),
         ),
         milliseconds,
-        this.#own.spin,
+        this.#spin,
         isStopped,
       );
     } finally {
       signal?.removeEventListener("abort", wake);
     }
     if (over) return;
-    const what = this.#nameOf(call);
-    if (signal?.aborted) throw this.canceled(call, signal);
-    if (this.#own.isClosed()) throw new PamiError("PAMIR_CLOSED", `${what}: the context was closed`);
+    const what = this.#nameOf(wait);
+    if (signal?.aborted) throw this.canceled(wait, signal);
+    if (this.#core.isClosed) throw new PamiError("PAMIR_CLOSED", `${what}: the context was closed`);
     if (isStopped()) {
-      this.#host.takeInterrupts();
+      this.#task.takeInterrupts();
       throw new PamiError("PAMIR_INTERRUPTED", `${what} was interrupted`);
     }
     throw new PamiError("PAMIR_TIMEDOUT", `${what}: not over after ${milliseconds} ms`);
   }
 
   /** Describes a wait to the parker. @param found whether earlier looks found an event */
-  awaited(kind: number, poll: (rounds: number) => boolean, peek: () => boolean, found = false): Awaited {
-    const { debug } = this.#host;
-    const lasts = debug && (() => debug.lasts(kind, this.#own.endpoint));
-    return { kind, block: this.#own.block, poll, found, peek, restless: this.#restless, spins: this.spins, lasts };
+  awaited(wait: WaitName, poll: (rounds: number) => boolean, peek: () => boolean, found = false): Awaited {
+    const lasts = this.#task.observers.whenLasting(wait, this.#core.endpoint);
+    const { block } = this.#core;
+    return { kind: WAITS[wait], block, poll, found, peek, restless: this.#restless, spins: this.spins, lasts };
   }
 }
 

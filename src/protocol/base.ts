@@ -1,12 +1,12 @@
 // What the parts of one context share: sender, receiver, one-sided operations.
 
 import type { CompletionQueue } from "../core/completion.js";
+import type { Activity } from "../core/progress.js";
 import type { Kernel, Memory } from "../kernel/kernel.js";
 import type { MemoryMap } from "../memory/map.js";
 import type { ContextEngine } from "../node/engine.js";
 import type { Clock } from "../support/clock.js";
-import type { Buffers } from "../transport/shm/buffers.js";
-import type { ShmLanes } from "../transport/shm/lanes.js";
+import type { Buffers, Lanes } from "../transport/transport.js";
 
 export interface Base {
   readonly kernel: Kernel;
@@ -17,8 +17,10 @@ export interface Base {
   readonly ordinal: number;
   readonly block: number;
   readonly engine: ContextEngine;
-  readonly lanes: ShmLanes;
+  readonly lanes: Lanes;
   /** The pool of its task. */
   readonly buffers: Buffers;
   readonly completions: CompletionQueue;
+  /** Each change of a part's `busy` is one of this too. */
+  readonly activity: Activity;
 }

@@ -28,6 +28,7 @@ import {
   WINDOW_WRONG_OFFSET,
 } from "../../assembly/layout.js";
 import { taskOf } from "../../src/core/endpoint.js";
+import type { KernelName } from "../../src/core/kernel-name.js";
 import {
   type Callback,
   type Client,
@@ -39,7 +40,7 @@ import {
   SUCCESS,
   TIMEDOUT,
 } from "../../src/index.js";
-import type { Kernel, KernelName } from "../../src/kernel/kernel.js";
+import type { Kernel } from "../../src/kernel/kernel.js";
 import { contextBlock, engineSlot, injectionFifo } from "../../src/memory/map.js";
 import { ordinalAt } from "../../src/node/address.js";
 import { byEffort, SEED } from "../support/effort.js";

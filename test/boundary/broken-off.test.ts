@@ -3,12 +3,13 @@
 // nothing before the test says so.
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
+import type { KernelName } from "../../src/core/kernel-name.js";
 import { ERROR, type Result, SUCCESS } from "../../src/core/result.js";
-import type { KernelName } from "../../src/kernel/kernel.js";
 import { selectKernel } from "../../src/kernel/select.js";
+import { makeClient } from "../../src/launch/client.js";
 import type { Limits } from "../../src/memory/map.js";
 import { makeRoom } from "../../src/node/memory.js";
-import { Client } from "../../src/pami/client.js";
+import type { Client } from "../../src/pami/client.js";
 import type { Context } from "../../src/pami/context.js";
 import type { SendParameters } from "../../src/protocol/eager/sender.js";
 import { wasCut } from "../../src/support/copy.js";
@@ -61,9 +62,9 @@ function pairOf(clients: readonly Client[], between: () => Promise<void> | numbe
 
 function sharedPair(kernel: KernelName): Pair {
   const { map, shared, memory } = makeRoom({ limits: LIMITS, isFixed: true, base: 0 }, kernel === "wasm");
-  const parts = { kernel: selectKernel(kernel, shared, memory), memory, map, args: undefined };
+  const parts = { kernel: selectKernel(kernel, shared, memory), memory, map };
   return pairOf(
-    [0, 1].map((task) => new Client({ ...parts, task })),
+    [0, 1].map((task) => makeClient({ ...parts, task })),
     () => undefined,
   );
 }

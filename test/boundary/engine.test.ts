@@ -1,13 +1,14 @@
 // The end of an engine thread, as its tasks find it: one that had begun, and one that never did.
 import { describe, expect, it } from "vitest";
 import { TASK_STATE_OFFSET, TASK_UP } from "../../assembly/layout.js";
+import type { KernelName } from "../../src/core/kernel-name.js";
 import { ERROR, type Result, SUCCESS } from "../../src/core/result.js";
-import type { KernelName } from "../../src/kernel/kernel.js";
 import { selectKernel } from "../../src/kernel/select.js";
+import { makeClient } from "../../src/launch/client.js";
 import { engineSlot } from "../../src/memory/map.js";
 import { markEngineDead } from "../../src/node/liveness.js";
 import { makeRoom } from "../../src/node/memory.js";
-import { Client } from "../../src/pami/client.js";
+import type { Client } from "../../src/pami/client.js";
 
 const LIMITS = { tasks: 2, contexts: 1, laneBytes: 16384, heapBytes: 2 ** 23, engine: true };
 const BYTES = 2 ** 20;
@@ -20,10 +21,7 @@ const ROUNDS = 100;
 function begun(name: KernelName) {
   const { map, shared, memory } = makeRoom({ limits: LIMITS, isFixed: true, base: 0 }, name === "wasm");
   const kernel = selectKernel(name, shared, memory);
-  const [one, other] = [0, 1].map((task) => new Client({ kernel, memory, map, task, args: undefined })) as [
-    Client,
-    Client,
-  ];
+  const [one, other] = [0, 1].map((task) => makeClient({ kernel, memory, map, task })) as [Client, Client];
   const [origin, target] = [one.createContext(), other.createContext()];
   const local = one.createRegion(BYTES);
   const [remote, destination] = [other.createRegion(BYTES), other.createRegion(BYTES)];

@@ -3,13 +3,14 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import { TASK_SLEEPS_OFFSET } from "../../assembly/layout.js";
+import type { KernelName } from "../../src/core/kernel-name.js";
 import type { MemRegion } from "../../src/core/region.js";
 import { EAGAIN, ENOMEM, type Result, SUCCESS } from "../../src/core/result.js";
-import type { KernelName } from "../../src/kernel/kernel.js";
 import { selectKernel } from "../../src/kernel/select.js";
+import { makeClient } from "../../src/launch/client.js";
 import { type Limits, taskSlot } from "../../src/memory/map.js";
 import { makeRoom } from "../../src/node/memory.js";
-import { Client } from "../../src/pami/client.js";
+import type { Client } from "../../src/pami/client.js";
 import type { Context } from "../../src/pami/context.js";
 import { portsJob } from "../support/relayed.js";
 
@@ -65,8 +66,8 @@ function rigOf(clients: readonly Client[], pendingBytes: number, between: () => 
 
 function shared(kernel: KernelName, pendingBytes = 0) {
   const { map, shared, memory } = makeRoom({ limits: LIMITS, isFixed: true, base: 0 }, kernel === "wasm");
-  const parts = { kernel: selectKernel(kernel, shared, memory), memory, map, args: undefined };
-  const clients = [0, 1].map((task) => new Client({ ...parts, task }));
+  const parts = { kernel: selectKernel(kernel, shared, memory), memory, map };
+  const clients = [0, 1].map((task) => makeClient({ ...parts, task }));
   const sleeps = (): number => parts.kernel.loadWord(taskSlot(map, 0) + TASK_SLEEPS_OFFSET);
   return { ...rigOf(clients, pendingBytes, () => nextTurn()), sleeps };
 }

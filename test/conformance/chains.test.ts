@@ -28,9 +28,9 @@ import {
   WINDOW_SLOTS,
 } from "../../assembly/layout.js";
 import type { Handler } from "../../src/core/dispatch.js";
+import type { KernelName } from "../../src/core/kernel-name.js";
 import type { ReceiveOptions } from "../../src/core/pacing.js";
 import { CANCELED, ERROR, type Result, SHUTDOWN, SUCCESS } from "../../src/core/result.js";
-import type { KernelName } from "../../src/kernel/kernel.js";
 import type { Context, ContextOptions } from "../../src/pami/context.js";
 import type { Letter } from "../../src/transport/net/frames.js";
 import { scaled, stepsOf } from "../support/effort.js";
@@ -252,10 +252,10 @@ describe.each(KERNELS.map((kernels) => ({ kernels })))("$kernels", ({ kernels })
 
   it("a context that closes keeps no payload that it has offered", async () => {
     const { job, origin, close } = transfer(kernels, { way: WAYS[3] as Way, bytes: 5000 });
-    const { chains } = (job.tasks[0] as (typeof job.tasks)[0]).relay;
-    expect(chains.sources.size).toBe(1);
+    const { rendezvous } = (job.tasks[0] as (typeof job.tasks)[0]).relay;
+    expect(rendezvous.sources.size).toBe(1);
     origin.close();
-    expect(chains.sources.size).toBe(0);
+    expect(rendezvous.sources.size).toBe(0);
     close();
   });
 

@@ -1,9 +1,10 @@
 // What a scenario sees: one job's memory, the kernels under exploration over it, and what the runtime builds on them.
 import { WAIT_TIMED_OUT } from "../../assembly/layout.js";
 import type { Memory, PacketKernel } from "../../src/kernel/kernel.js";
+import { makeClient } from "../../src/launch/client.js";
 import type { MemoryMap } from "../../src/memory/map.js";
 import { Parker } from "../../src/node/park.js";
-import { Client } from "../../src/pami/client.js";
+import type { Client } from "../../src/pami/client.js";
 import type { Clock } from "../../src/support/clock.js";
 import { Keepalive } from "../../src/support/keepalive.js";
 import { ShmLanes } from "../../src/transport/shm/lanes.js";
@@ -90,13 +91,6 @@ export class World extends Rig {
 
   /** The client of a task: for the thread that stands for it, and anew in each run. */
   client(task: number): Client {
-    return new Client({
-      kernel: this.#timed,
-      memory: this.memory,
-      map: this.map,
-      task,
-      args: undefined,
-      clock: this.#clock,
-    });
+    return makeClient({ kernel: this.#timed, memory: this.memory, map: this.map, task, clock: this.#clock });
   }
 }

@@ -2,8 +2,8 @@
 // go through ports, or through a simulated network.
 import { describe, expect, it } from "vitest";
 import { PAGE_SIZE } from "../../assembly/layout.js";
+import type { KernelName } from "../../src/core/kernel-name.js";
 import { EAGAIN, SHUTDOWN, SUCCESS } from "../../src/core/result.js";
-import type { KernelName } from "../../src/kernel/kernel.js";
 import type { Faults } from "../../src/link/simulated.js";
 import type { Limits } from "../../src/memory/map.js";
 import type { Context } from "../../src/pami/context.js";

@@ -2,10 +2,10 @@
 // up, their regions closed, contexts, tasks and the engine thread ended, in any order. Each side that goes on is told once, and
 // the truth, and nothing is written behind that. All on one thread: random numbers say who does the next step.
 import { describe, expect, it } from "vitest";
+import type { KernelName } from "../../src/core/kernel-name.js";
 import type { Message } from "../../src/core/message.js";
 import type { MemRegion } from "../../src/core/region.js";
 import { CANCELED, ERROR, type Result, SHUTDOWN, SUCCESS } from "../../src/core/result.js";
-import type { KernelName } from "../../src/kernel/kernel.js";
 import { markDead } from "../../src/node/liveness.js";
 import type { Client } from "../../src/pami/client.js";
 import type { Context } from "../../src/pami/context.js";

@@ -1,15 +1,17 @@
 // Jobs whose engine thread is the test's to run: tasks of this thread, made of the parts that launch() makes them of.
 import { Worker } from "node:worker_threads";
 import { JOB_DUE_OFFSET, TASK_PARKED_OFFSET, TASK_STATE_OFFSET, TASK_UP } from "../../assembly/layout.js";
+import type { KernelName } from "../../src/core/kernel-name.js";
 import { engineSource } from "../../src/generated/engine.js";
-import type { Kernel, KernelName } from "../../src/kernel/kernel.js";
+import type { Kernel } from "../../src/kernel/kernel.js";
 import { selectKernel } from "../../src/kernel/select.js";
 import { wasmModule } from "../../src/kernel/wasm.js";
+import { makeClient } from "../../src/launch/client.js";
 import type { EngineSetup } from "../../src/launch/engine-worker.js";
 import { engineSlot, type Limits, type MemoryMap } from "../../src/memory/map.js";
 import { markEngineDead } from "../../src/node/liveness.js";
 import { makeRoom } from "../../src/node/memory.js";
-import { Client } from "../../src/pami/client.js";
+import type { Client } from "../../src/pami/client.js";
 
 export interface EngineJob {
   readonly clients: readonly Client[];
@@ -43,9 +45,8 @@ export function engineJob(
   const { map, shared, memory } = room;
   const kernel = selectKernel(name, shared, memory);
   const slot = engineSlot(map);
-  const clients = Array.from(
-    { length: map.tasks },
-    (_, task) => new Client({ kernel: wrap(kernel), memory, map, task, args: undefined }),
+  const clients = Array.from({ length: map.tasks }, (_, task) =>
+    makeClient({ kernel: wrap(kernel), memory, map, task }),
   );
   return {
     clients,

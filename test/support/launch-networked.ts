@@ -7,7 +7,7 @@ import {
   REGION_COUNT_DEFAULT,
   SLOT_COUNT_DEFAULT,
 } from "../../assembly/layout.js";
-import type { KernelName } from "../../src/kernel/kernel.js";
+import type { KernelName } from "../../src/core/kernel-name.js";
 import { Job } from "../../src/launch/job.js";
 import type { LaunchOptions } from "../../src/launch/launch.js";
 import type { Monitor, MonitorEvents, TaskExit } from "../../src/launch/monitor.js";

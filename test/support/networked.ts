@@ -1,19 +1,18 @@
 // Tasks on nodes of a simulated network, all on this thread: a memory, a relay and a client for each, and the sessions that
 // their letters go through. Virtual time goes on in `run()`, and nowhere else.
-import { type Kernel, type KernelName, type Memory, memoryOf } from "../../src/kernel/kernel.js";
+import type { KernelName } from "../../src/core/kernel-name.js";
+import { type Kernel, type Memory, memoryOf } from "../../src/kernel/kernel.js";
 import { selectKernel } from "../../src/kernel/select.js";
 import { twinPacketKernel } from "../../src/kernel/twin/index.js";
 import { wasmKernel } from "../../src/kernel/wasm.js";
+import { makePrivateNode } from "../../src/launch/private-node.js";
 import { type NetworkOptions, SimulatedNetwork } from "../../src/link/simulated.js";
 import type { Limits } from "../../src/memory/map.js";
-import { announceClose, interruptTask, markDead } from "../../src/node/liveness.js";
 import { makeRoom } from "../../src/node/memory.js";
-import { Client } from "../../src/pami/client.js";
 import { sealingOf } from "../../src/seal/noble.js";
 import { BuddyArena } from "../../src/session/arena.js";
 import { Sessions } from "../../src/session/sessions.js";
 import { Network } from "../../src/transport/net/network.js";
-import { Relay } from "../../src/transport/net/proxy.js";
 import { randomOf } from "./random.js";
 import type { Relayed, RelayedJob } from "./relayed.js";
 
@@ -117,28 +116,15 @@ export class NetworkedJob implements RelayedJob {
       () => this.network.now,
       () => this.#wake(task),
     );
-    const relay = new Relay(inner, memory, map, task, letters, {
-      markDead: (ended) => markDead(inner, map, ended),
-      retire: (ordinal) => announceClose(inner, map, ordinal),
-      interrupt: () => interruptTask(inner, map, task),
-    });
     wire.onPacket = (from, packet) => {
       if (this.tasks[task]?.isDown) return;
       sessions.receive(from, packet);
       letters.flush();
     };
-    const whyRelay = "tasks share no memory, and this thread must not block: it carries the network";
+    const whyPrivate = "tasks share no memory, and this thread must not block: it carries the network";
     const onLeave = () => options.onLeave?.(task);
-    const client = new Client({
-      kernel: relay.kernel,
-      memory,
-      map,
-      task,
-      args: options.args,
-      relay,
-      whyRelay,
-      onLeave,
-    });
+    const parts = { kernel: inner, memory, map, task, args: options.args, courier: letters };
+    const { client, relay } = makePrivateNode({ ...parts, whyPrivate, onLeave });
     const free = () => inner.heapFreePages(map.job);
     return { client, relay, map, sessions, letters, arena, memory, inner, isDown: false, free };
   }

@@ -1,12 +1,10 @@
 // Tasks that share no memory, all on this thread; their letters wait in lists of the test's, which says when one arrives.
-import type { KernelName } from "../../src/kernel/kernel.js";
+import type { KernelName } from "../../src/core/kernel-name.js";
 import { selectKernel } from "../../src/kernel/select.js";
+import { makePrivateNode } from "../../src/launch/private-node.js";
 import type { Limits } from "../../src/memory/map.js";
-import { announceClose, interruptTask, markDead } from "../../src/node/liveness.js";
 import { makeRoom } from "../../src/node/memory.js";
-import { Client } from "../../src/pami/client.js";
 import type { Courier, Hear, Letter } from "../../src/transport/net/frames.js";
-import { Relay } from "../../src/transport/net/proxy.js";
 import type { Relayed, RelayedJob } from "./relayed.js";
 
 /** A letter, from a context to a context. */
@@ -80,15 +78,9 @@ export function postedJob(limits: Limits, kernels: readonly KernelName[]): Poste
     const { map, shared, memory } = makeRoom({ limits, isFixed: true, base: 0 }, kernel === "wasm");
     const inner = selectKernel(kernel, shared, memory);
     const post = new Post(limits.contexts, (posted) => void under.push(posted));
-    const relay = new Relay(inner, memory, map, task, post, {
-      markDead: (ended) => markDead(inner, map, ended),
-      retire: (ordinal) => announceClose(inner, map, ordinal),
-      interrupt: () => interruptTask(inner, map, task),
-    });
-    const parts = { kernel: relay.kernel, memory, map, task, args: undefined, relay, whyRelay: "a test" };
+    const parts = { kernel: inner, memory, map, task, courier: post, whyPrivate: "a test" };
     tasks.push({
-      client: new Client({ ...parts, onLeave: () => end(task, true) }),
-      relay,
+      ...makePrivateNode({ ...parts, onLeave: () => end(task, true) }),
       map,
       free: () => inner.heapFreePages(map.job),
     });

@@ -1,13 +1,13 @@
 // Tasks that share no memory, all on this thread: a memory, a relay and a client for each; letters go through ports.
 import { setImmediate as nextTurn } from "node:timers/promises";
-import type { KernelName } from "../../src/kernel/kernel.js";
+import type { KernelName } from "../../src/core/kernel-name.js";
 import { selectKernel } from "../../src/kernel/select.js";
+import { makePrivateNode } from "../../src/launch/private-node.js";
 import type { Limits, MemoryMap } from "../../src/memory/map.js";
-import { announceClose, interruptTask, markDead } from "../../src/node/liveness.js";
 import { makeRoom } from "../../src/node/memory.js";
-import { Client } from "../../src/pami/client.js";
+import type { Client } from "../../src/pami/client.js";
 import { Ports } from "../../src/transport/net/ports.js";
-import { Relay } from "../../src/transport/net/proxy.js";
+import type { Relay } from "../../src/transport/net/proxy.js";
 
 /** One task. */
 export interface Relayed {
@@ -39,13 +39,8 @@ export function portsJob(limits: Limits, kernels: readonly KernelName[]): Relaye
     const { map, shared, memory } = makeRoom({ limits, isFixed: true, base: 0 }, kernel === "wasm");
     const inner = selectKernel(kernel, shared, memory);
     const ports = new Ports(map, (to, port) => (all[to] as Ports).accept(task, port));
-    const relay = new Relay(inner, memory, map, task, ports, {
-      markDead: (ended) => markDead(inner, map, ended),
-      retire: (ordinal) => announceClose(inner, map, ordinal),
-      interrupt: () => interruptTask(inner, map, task),
-    });
-    const parts = { kernel: relay.kernel, memory, map, task, args: undefined, relay, whyRelay: "a test" };
-    const client = new Client({ ...parts, onLeave: () => end(task, true) });
+    const parts = { kernel: inner, memory, map, task, courier: ports, whyPrivate: "a test" };
+    const { client, relay } = makePrivateNode({ ...parts, onLeave: () => end(task, true) });
     all.push(ports);
     tasks.push({ client, relay, map, free: () => inner.heapFreePages(map.job) });
   }

@@ -28,6 +28,7 @@ import type { CompletionQueue } from "../../core/completion.js";
 import type { Endpoint } from "../../core/endpoint.js";
 import { PamiError } from "../../core/error.js";
 import { bodyBytes, headerSpace, prologueBytes } from "../../core/message.js";
+import type { Activity } from "../../core/progress.js";
 import { CANCELED, type Callback, EAGAIN, ENOMEM, ERROR, type Result, SHUTDOWN, SUCCESS } from "../../core/result.js";
 import type { Kernel, Memory } from "../../kernel/kernel.js";
 import type { MemoryMap } from "../../memory/map.js";
@@ -37,15 +38,17 @@ import { type Clock, stampOf } from "../../support/clock.js";
 import { wasCut } from "../../support/copy.js";
 import { diagnostics } from "../../support/diagnostics.js";
 import { Queue } from "../../support/queue.js";
-import { type Buffers, type Flight, TAKE_LATER } from "../../transport/shm/buffers.js";
 import {
+  type Buffers,
+  type Flight,
   LANE_ENDED,
   LANE_FULL,
   LANE_LATER,
   LANE_NO_MEMORY,
   LANE_READY,
-  type ShmLanes,
-} from "../../transport/shm/lanes.js";
+  type Lanes,
+  TAKE_LATER,
+} from "../../transport/transport.js";
 import type { Base } from "../base.js";
 import type { Offer, Offers } from "../rendezvous/sender.js";
 
@@ -106,11 +109,12 @@ export class Outbox {
   readonly direct: Uint32Array;
   readonly kernel: Kernel;
   readonly memory: Memory;
-  readonly lanes: ShmLanes;
+  readonly lanes: Lanes;
   readonly completions: CompletionQueue;
   readonly offers: Offers;
   readonly buffers: Buffers;
   readonly pendingMax: number;
+  readonly #activity: Activity;
   readonly #map: MemoryMap;
   readonly #clock: Clock;
   /** Pointer to the block of the context. */
@@ -118,12 +122,13 @@ export class Outbox {
   #pendingCount = 0;
 
   constructor(
-    { kernel, memory, map, clock, block, lanes, buffers, completions }: Base,
+    { kernel, memory, map, clock, block, lanes, buffers, completions, activity }: Base,
     offers: Offers,
     pendingMax: number,
   ) {
     this.offers = offers;
     this.buffers = buffers;
+    this.#activity = activity;
     this.#map = map;
     this.#block = block;
     this.#clock = clock;
@@ -133,6 +138,12 @@ export class Outbox {
     this.completions = completions;
     this.pendingMax = pendingMax;
     this.direct = new Uint32Array(lanes.open.length);
+  }
+
+  /** One target more, or one fewer, has something pending, or waits for room. */
+  count(change: 1 | -1): void {
+    this.busy += change;
+    this.#activity.busy += change;
   }
 
   /** A message more or less in the pending queues, which hold bytes for it; in memory too, for others to see. */
@@ -236,7 +247,7 @@ export class Target {
       this.#outbox.completions.push(onRoom, cookie, SHUTDOWN);
       return;
     }
-    if (!this.isBusy) this.#outbox.busy++;
+    if (!this.isBusy) this.#outbox.count(1);
     const isOffer = this.#isOfferRefused && !this.#mayOffer;
     // What goes as one record is never refused for want of a buffer: its send tells ENOMEM where no lane takes it.
     const isRecord = bytes <= RECV_IMMEDIATE_MAX && this.#heldRefused === Number.POSITIVE_INFINITY;
@@ -281,7 +292,7 @@ export class Target {
     if (place < 0) return;
     this.#wishes.splice(place, 1);
     if (this.isBusy) return;
-    this.#outbox.busy--;
+    this.#outbox.count(-1);
     this.#settle();
   }
 
@@ -410,7 +421,7 @@ export class Target {
       if (mayOffer) this.#wantFor(instruction);
       return EAGAIN;
     }
-    if (!this.isBusy) outbox.busy++;
+    if (!this.isBusy) outbox.count(1);
     this.#pending.push({
       ...instruction,
       header: instruction.header?.slice(),
@@ -462,7 +473,7 @@ export class Target {
     if (!this.isBusy) return 0;
     const told = this.#flush();
     if (!this.isBusy) {
-      outbox.busy--;
+      outbox.count(-1);
       this.#settle();
     }
     return told;
@@ -545,7 +556,7 @@ export class Target {
   /** The target has ended, and its lane is taken back: what is under way completes with SHUTDOWN. */
   end(): void {
     const outbox = this.#outbox;
-    if (this.isBusy) outbox.busy--;
+    if (this.isBusy) outbox.count(-1);
     this.#ended = true;
     for (const instruction of this.#pending) {
       outbox.held(-1, instruction.held);

@@ -43,6 +43,7 @@ import { checkHints, type DispatchHints, type Handler } from "../../core/dispatc
 import type { Endpoint } from "../../core/endpoint.js";
 import { checkInteger, PamiError, show } from "../../core/error.js";
 import { type Bytes, bodyBytes, type Destination, headerSpace, Message, prologueBytes } from "../../core/message.js";
+import type { Activity } from "../../core/progress.js";
 import type { MemRegion } from "../../core/region.js";
 import { ENOMEM, ERROR, type Result, SHUTDOWN, SUCCESS } from "../../core/result.js";
 import type { Kernel, Memory } from "../../kernel/kernel.js";
@@ -126,6 +127,7 @@ export class Receiver {
   busy = 0;
   #unexpectedBytes = 0;
 
+  readonly #activity: Activity;
   readonly #kernel: Kernel;
   readonly #memory: Memory;
   readonly #map: MemoryMap;
@@ -171,7 +173,7 @@ export class Receiver {
    * @param isAdvancing whether a handler may be running
    */
   constructor(
-    { kernel, memory, map, clock, block, completions }: Base,
+    { kernel, memory, map, clock, block, completions, activity }: Base,
     unexpectedMax: number,
     calls: Calls,
     intake: Intake,
@@ -180,6 +182,7 @@ export class Receiver {
     gone: (endpoint: Endpoint) => void,
     isAdvancing: () => boolean,
   ) {
+    this.#activity = activity;
     this.#regions = regions;
     this.#kernel = kernel;
     this.#memory = memory;
@@ -201,6 +204,11 @@ export class Receiver {
     this.#clock = clock;
     this.#handlers[DISPATCH_ID_REPLY] = onReply;
     this.#plain[DISPATCH_ID_REPLY] = onReply;
+  }
+
+  #count(change: 1 | -1): void {
+    this.busy += change;
+    this.#activity.busy += change;
   }
 
   get unexpectedBytes(): number {
@@ -239,7 +247,7 @@ export class Receiver {
     checkHints(hints);
     this.#handlers[id] = handler;
     this.#hints[id] = hints;
-    if (this.#unexpected.has(id)) this.busy++;
+    if (this.#unexpected.has(id)) this.#count(1);
     else if (Object.keys(hints).length === 0) this.#plain[id] = handler;
     this.#noteHandlerless();
     this.#resumeWanted = true;
@@ -291,7 +299,7 @@ export class Receiver {
       }
       if (queue.length === 0) {
         this.#unexpected.delete(id);
-        this.busy--;
+        this.#count(-1);
         if (Object.keys(this.#hints[id] as DispatchHints).length === 0) this.#plain[id] = handler;
       }
     }
@@ -729,7 +737,7 @@ export class Receiver {
     this.unexpectedBytes -= copy.counts;
     if (queue.length === 0) {
       this.#unexpected.delete(id);
-      if (this.#handlers[id] !== undefined) this.busy--;
+      if (this.#handlers[id] !== undefined) this.#count(-1);
       this.#noteHandlerless();
     }
     // Nobody takes what is not there any more: the room that it leaves is for those who were held back.

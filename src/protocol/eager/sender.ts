@@ -22,7 +22,7 @@ import type { MemoryMap } from "../../memory/map.js";
 import type { Gift, RegionTable } from "../../memory/regions.js";
 import { ordinalAt } from "../../node/address.js";
 import type { AbortSignalLike } from "../../support/like.js";
-import type { ShmLanes } from "../../transport/shm/lanes.js";
+import type { Lanes } from "../../transport/transport.js";
 import type { Base } from "../base.js";
 import type { Offer, Offers } from "../rendezvous/sender.js";
 import { type Instruction, Outbox, Target } from "./peer.js";
@@ -118,7 +118,7 @@ function checkManner(queue: unknown, rendezvous: unknown, transfer: unknown, sig
 
 export class Sender {
   readonly #kernel: Kernel;
-  readonly #lanes: ShmLanes;
+  readonly #lanes: Lanes;
   readonly #outbox: Outbox;
   readonly #regions: RegionTable;
   readonly #completions: CompletionQueue;

@@ -53,7 +53,7 @@ import type { MemRegion } from "../../core/region.js";
 import { type Result, resultOf, SHUTDOWN, SUCCESS } from "../../core/result.js";
 import type { OpenRegion, RegionTable } from "../../memory/regions.js";
 import { copyInto } from "../../support/copy.js";
-import type { Chains, OfferPlace } from "../../transport/net/remote-rendezvous.js";
+import type { OfferPlace, RemoteRendezvous } from "../../transport/transport.js";
 import type { Base } from "../base.js";
 import { onAbort, regionIfAny, type Side, slotOf, type Window, type WindowTable } from "./transfers.js";
 
@@ -95,12 +95,12 @@ export class Intake {
   /** Regions that have held links, and do again. */
   readonly #links: MemRegion[] = [];
   readonly #isAway: (peer: number) => boolean;
-  readonly #chains: Chains | undefined;
+  readonly #remote: RemoteRendezvous | undefined;
   readonly #count: (change: 1 | -1) => void;
 
   /**
    * @param isAway whether an endpoint is in another memory
-   * @param chains the relay's, where that may be
+   * @param remote of payloads in other memories, where that may be
    * @param count told of each payload that this thread begins to copy, or has copied
    * @throws PAMIR_INVAL
    */
@@ -110,11 +110,11 @@ export class Intake {
     windows: WindowTable,
     pacing: Pacing,
     isAway: (peer: number) => boolean,
-    chains: Chains | undefined,
+    remote: RemoteRendezvous | undefined,
     count: (change: 1 | -1) => void,
   ) {
     this.#isAway = isAway;
-    this.#chains = chains;
+    this.#remote = remote;
     this.#count = count;
     checkPacing(pacing);
     this.#base = base;
@@ -185,7 +185,7 @@ export class Intake {
   close(): void {
     for (const { forget, request } of this.#pulls) {
       forget();
-      this.#chains?.forget(request);
+      this.#remote?.forget(request);
     }
     for (const region of [...this.#links, ...this.#linksInUse]) region.close();
   }
@@ -313,7 +313,7 @@ export class Intake {
     }
     while (pull.asked < request.bytes && pull.asked - pull.at < ASKED_BYTES_MAX) {
       const bytes = sliceAt(request, pull.asked);
-      this.#chains?.pull(this.#base.ordinal, request, pull.asked, bytes, (at, said, data) =>
+      this.#remote?.pull(this.#base.ordinal, request, pull.asked, bytes, (at, said, data) =>
         take(pull, at, said, data),
       );
       pull.asked += bytes;
@@ -355,7 +355,7 @@ export class Intake {
   #over({ request, destination, forget }: Pull, result: Result): true {
     this.#count(-1);
     forget();
-    this.#chains?.forget(request);
+    this.#remote?.forget(request);
     this.#complete(destination, result);
     return true;
   }

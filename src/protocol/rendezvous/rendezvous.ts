@@ -2,31 +2,33 @@
 // is offered (receiver.ts), and the windows through which the two engines talk about it (transfers.ts).
 
 import type { Pacing } from "../../core/pacing.js";
+import type { ProgressSource } from "../../core/progress.js";
 import type { RegionTable } from "../../memory/regions.js";
 import { taskAt } from "../../node/address.js";
-import type { Chains } from "../../transport/net/remote-rendezvous.js";
+import type { RemoteRendezvous } from "../../transport/transport.js";
 import type { Base } from "../base.js";
 import { Intake } from "./receiver.js";
 import { Offers } from "./sender.js";
 import { WindowTable } from "./transfers.js";
 
-export class Rendezvous {
+export class Rendezvous implements ProgressSource {
   /** Transfers that are not over. A field, which each advance() reads: as the sum of two others it made that 6 % slower. */
   busy = 0;
   readonly offers: Offers;
   readonly intake: Intake;
   readonly #windows: WindowTable;
 
-  /** @param chains the relay's, where tasks share no memory @throws PAMIR_INVAL */
-  constructor(base: Base, regions: RegionTable, chains: Chains | undefined, pacing: Pacing) {
+  /** @param remote of payloads in other memories, where tasks share no memory @throws PAMIR_INVAL */
+  constructor(base: Base, regions: RegionTable, remote: RemoteRendezvous | undefined, pacing: Pacing) {
     const count = (change: 1 | -1): void => {
       this.busy += change;
+      base.activity.busy += change;
     };
     const { map, ordinal } = base;
-    const isAway = (peer: number): boolean => chains !== undefined && taskAt(map, peer) !== taskAt(map, ordinal);
+    const isAway = (peer: number): boolean => remote !== undefined && taskAt(map, peer) !== taskAt(map, ordinal);
     this.#windows = new WindowTable(base, regions, isAway, count);
-    this.offers = new Offers(base, regions, this.#windows, isAway, chains);
-    this.intake = new Intake(base, regions, this.#windows, pacing, isAway, chains, count);
+    this.offers = new Offers(base, regions, this.#windows, isAway, remote);
+    this.intake = new Intake(base, regions, this.#windows, pacing, isAway, remote, count);
   }
 
   /** Whether advance() would do something. */

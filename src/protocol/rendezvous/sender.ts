@@ -28,7 +28,7 @@ import type { RegionTable } from "../../memory/regions.js";
 import { endpointCount } from "../../node/address.js";
 import { copyInto, wasCut } from "../../support/copy.js";
 import type { AbortSignalLike } from "../../support/like.js";
-import type { Chains } from "../../transport/net/remote-rendezvous.js";
+import type { RemoteRendezvous } from "../../transport/transport.js";
 import type { Base } from "../base.js";
 import { onAbort, regionIfAny, type Side, slotOf, type Window, type WindowTable } from "./transfers.js";
 
@@ -73,7 +73,7 @@ export class Offers {
   readonly #base: Base;
   readonly #regions: RegionTable;
   readonly #windows: WindowTable;
-  readonly #chains: Chains | undefined;
+  readonly #remote: RemoteRendezvous | undefined;
   readonly isAway: (peer: number) => boolean;
   /** How many were offered, by target. */
   readonly #counts: Uint8Array;
@@ -84,16 +84,16 @@ export class Offers {
 
   /**
    * @param isAway whether an endpoint is in another memory
-   * @param chains the relay's, where that may be
+   * @param remote of payloads in other memories, where that may be
    */
   constructor(
     base: Base,
     regions: RegionTable,
     windows: WindowTable,
     isAway: (peer: number) => boolean,
-    chains: Chains | undefined,
+    remote: RemoteRendezvous | undefined,
   ) {
-    this.#chains = chains;
+    this.#remote = remote;
     this.#base = base;
     this.#regions = regions;
     this.#windows = windows;
@@ -149,7 +149,7 @@ export class Offers {
     const { window } = this.#windows.open(target, allowed, (own) => this.#offered(own, offer, ring)) as Offered;
     words[(window.pointer + WINDOW_BYTES_OFFSET) >>> 2] = bytes; // for the dump
     const { index, generation } = found ?? region ?? NO_REGION;
-    if (index === NONE) this.#chains?.sources.set(window.pointer, payload);
+    if (index === NONE) this.#remote?.sources.set(window.pointer, payload);
     // One by one: as a list of pairs it took 90 ns.
     const at = rts >>> 2;
     words[at + (RTS_BYTES_OFFSET >>> 2)] = bytes;
@@ -189,7 +189,7 @@ export class Offers {
       resultOffset: WINDOW_RESULT_OFFSET,
       forget: () => {
         unheard();
-        this.#chains?.sources.delete(window.pointer);
+        this.#remote?.sources.delete(window.pointer);
       },
       // Where the target has not begun, it does so with its own engine.
       breakOff: () => this.#base.kernel.chainBreak(this.#base.map.job, window.pointer) !== 0,

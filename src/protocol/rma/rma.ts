@@ -34,6 +34,7 @@ import type { Keys } from "../../core/check.js";
 import type { CompletionQueue } from "../../core/completion.js";
 import { checkEndpoint, contextOf, type Endpoint, taskOf } from "../../core/endpoint.js";
 import { checkInteger, PamiError, show } from "../../core/error.js";
+import type { Activity } from "../../core/progress.js";
 import { generationOf, indexOf, MemRegion, type RegionHandle } from "../../core/region.js";
 import { type Callback, EAGAIN, type Result, resultOf, SHUTDOWN, SUCCESS } from "../../core/result.js";
 import type { Kernel } from "../../kernel/kernel.js";
@@ -196,6 +197,7 @@ interface Fifo {
 export class Rma {
   /** Operations that are not over: what `advance()` has to look after. 0: there is nothing to scan (C7). */
   busy = 0;
+  readonly #activity: Activity;
   readonly #kernel: Kernel;
   readonly #words: Int32Array;
   readonly #engine: ContextEngine;
@@ -237,10 +239,11 @@ export class Rma {
    * @param tell sends a message, which is copied, and waits for room where there is none
    */
   constructor(
-    { kernel, memory, map, ordinal, engine, completions }: Base,
+    { kernel, memory, map, ordinal, engine, completions, activity }: Base,
     waitingMax: number,
     tell: (to: Endpoint, dispatch: number, payload: Uint8Array) => void,
   ) {
+    this.#activity = activity;
     this.#engine = engine;
     this.#tell = tell;
     this.#kernel = kernel;
@@ -266,6 +269,11 @@ export class Rma {
       due: 0,
     }));
     this.#aimed = this.#fifos[0] as Fifo;
+  }
+
+  #changeBusy(change: 1 | -1): void {
+    this.busy += change;
+    this.#activity.busy += change;
   }
 
   /** Whether an advance would do something: all of what is left may be others' to process. */
@@ -742,7 +750,7 @@ export class Rma {
   /** Takes note of whether the engine has something left in a FIFO. */
   #leave(fifo: Fifo, left: boolean): void {
     if (left === fifo.left) return;
-    this.busy += left ? 1 : -1;
+    this.#changeBusy(left ? 1 : -1);
     this.#active |= fifo.bit;
     fifo.left = left;
   }
@@ -754,7 +762,7 @@ export class Rma {
     fifo.cookies[slot] = cookie;
     fifo.pending++;
     this.#active |= fifo.bit;
-    this.busy++;
+    this.#changeBusy(1);
   }
 
   /** One turn of the engine, or a look at how far the engine thread is; whether another one would do more. */
@@ -791,7 +799,7 @@ export class Rma {
     fifo.callbacks[slot] = undefined;
     fifo.cookies[slot] = undefined;
     fifo.pending--;
-    this.busy--;
+    this.#changeBusy(-1);
     // So that the last one finds the context drained: the engine thread may not yet have said how far it is.
     if (fifo.pending === 0 && !this.#engine.isOwn) this.#run(fifo);
     try {
@@ -825,7 +833,7 @@ export class Rma {
     const words = this.#words.slice(fifo.staged, fifo.staged + DESCRIPTOR_WORDS);
     fifo.waiting.push({ words, onLocal, onRemote, cookie });
     this.#active |= fifo.bit;
-    this.busy++;
+    this.#changeBusy(1);
     return TRANSFER_DONE;
   }
 
@@ -838,7 +846,7 @@ export class Rma {
       if (!this.#injected(fifo, onLocal, onRemote, cookie)) return;
       fifo.waiting.shift();
       this.#waitingBytes -= DESCRIPTOR_SIZE;
-      this.busy--;
+      this.#changeBusy(-1);
       if (this.#engine.isOwn) this.#run(fifo);
     }
   }

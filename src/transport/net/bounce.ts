@@ -7,9 +7,3 @@ import { BLOCK_WINDOWS_OFFSET, SLICE_BYTES, WINDOW_SIZE } from "../../../assembl
 export const DESK_WINDOW_OFFSET = BLOCK_WINDOWS_OFFSET;
 export const DESK_SLICE_OFFSET = DESK_WINDOW_OFFSET + WINDOW_SIZE;
 export const DESK_BYTES = DESK_SLICE_OFFSET + SLICE_BYTES;
-
-export interface Desk {
-  readonly bytes: Uint8Array;
-  readonly index: number;
-  readonly generation: number;
-}

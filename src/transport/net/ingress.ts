@@ -5,7 +5,8 @@ import { KIND_MORE, KIND_RTS, KIND_SWITCH, LANE_BYTES_GROWN } from "../../../ass
 import type { Kernel, Memory } from "../../kernel/kernel.js";
 import type { MemoryMap } from "../../memory/map.js";
 import { endpointCount } from "../../node/address.js";
-import { LANE_NO_MEMORY, LANE_READY, ShmLanes } from "../shm/lanes.js";
+import { ShmLanes } from "../shm/lanes.js";
+import { LANE_NO_MEMORY, LANE_READY } from "../transport.js";
 import type { Courier } from "./frames.js";
 import { begun, isOver, type LaneRecord, NO_REST, type Rest, recordsIn, WINDOW } from "./records.js";
 

@@ -20,7 +20,8 @@ import {
 import type { Kernel, Memory } from "../../kernel/kernel.js";
 import { contextBlock, type MemoryMap, ordinalOf } from "../../memory/map.js";
 import { endpointCount, taskAt } from "../../node/address.js";
-import type { Desk } from "./bounce.js";
+import type { Remote, Workspace } from "../transport.js";
+import { DESK_BYTES } from "./bounce.js";
 import { Departures } from "./egress.js";
 import type { Courier, Letter } from "./frames.js";
 import { Arrivals } from "./ingress.js";
@@ -37,10 +38,11 @@ export interface RelayHost {
   interrupt(): void;
 }
 
-export class Relay {
+export class Relay implements Remote {
   /** The kernels for this task's client: what goes to another task goes through the relay. */
   readonly kernel: Kernel;
-  readonly chains: Chains;
+  readonly rendezvous: Chains;
+  readonly workspaceBytes = DESK_BYTES;
   readonly #inner: Kernel;
   readonly #map: MemoryMap;
   /** The task in whose memory it is. */
@@ -70,7 +72,7 @@ export class Relay {
     const errands = new Errands(inner, memory, map, task, hasEnded, post);
     this.#errands = errands;
     const chains = new Chains(inner, memory, map, task, post, () => courier.flush());
-    this.chains = chains;
+    this.rendezvous = chains;
     const departures = new Departures(inner, memory, map, task, courier, hasEnded, () => this.#wake());
     this.#departures = departures;
     const arrivals = new Arrivals(inner, memory, map, courier, {
@@ -145,12 +147,12 @@ export class Relay {
 
   /**
    * This task's client is there.
-   * @param desk region of it, of DESK_BYTES, that nobody else uses
-   * @param wake wakes whoever waits on this thread
+   * @param workspace region of it, of `workspaceBytes`, that nothing else uses
+   * @param wake wakes what waits on this thread
    */
-  serve(desk: Desk, wake: () => void): void {
-    this.#errands.desk = desk;
-    this.chains.desk = desk;
+  serve(workspace: Workspace, wake: () => void): void {
+    this.#errands.desk = workspace;
+    this.rendezvous.desk = workspace;
     this.#wake = wake;
   }
 
@@ -169,7 +171,7 @@ export class Relay {
     if ("records" in letter) return this.#arrivals.file(task, from, to, letter.records);
     if ("ask" in letter) return this.#errands.answer(from, to, letter);
     if ("answer" in letter) return this.#errands.answered(task, letter.answer, letter.result, letter.data);
-    if ("chain" in letter) return this.chains.hear(from, to, letter);
+    if ("chain" in letter) return this.rendezvous.hear(from, to, letter);
     if ("credit" in letter) return this.#departures.credited(to, from, letter.credit);
     this.#arrivals.ends(task, from, letter.end === "task");
     return true;

@@ -87,29 +87,12 @@ import {
 import type { Kernel, Memory } from "../../kernel/kernel.js";
 import { contextBlock, type MemoryMap, ordinalOf } from "../../memory/map.js";
 import { taskAt } from "../../node/address.js";
-import { DESK_WINDOW_OFFSET, type Desk } from "./bounce.js";
+import type { OfferPlace, Pulled, RemoteRendezvous, Workspace } from "../transport.js";
+import { DESK_WINDOW_OFFSET } from "./bounce.js";
 import type { Letter } from "./frames.js";
 import { placeIn, remoteResult } from "./regions.js";
 
 type ChainLetter = Extract<Letter, { readonly chain: number }>;
-
-/** Where an offered payload is, as its RTS says. */
-export interface OfferPlace {
-  /** Ordinal of the endpoint that offers it. */
-  readonly origin: number;
-  /** Where it lies: region, its generation, offset. */
-  readonly index: number;
-  readonly generation: number;
-  readonly offset: number;
-  /** The origin's window: region of its block, that one's generation, offset, and its own generation. */
-  readonly blockIndex: number;
-  readonly blockGeneration: number;
-  readonly place: number;
-  readonly window: number;
-}
-
-/** Takes a slice that was asked for: where it is in the payload, TRANSFER_…. False: that was not asked for. */
-export type Pulled = (at: number, result: number, bytes: Uint8Array | undefined) => boolean;
 
 /** Words that name a window: region of its block, that one's generation, offset, its own generation. */
 const PLACE_WORDS = 4;
@@ -134,9 +117,9 @@ interface Read {
   readonly data: Uint8Array | undefined;
 }
 
-export class Chains {
+export class Chains implements RemoteRendezvous {
   /** This task's client gives it. */
-  desk: Desk | undefined;
+  desk: Workspace | undefined;
   /** Payloads that are in no region, by window of the origin. */
   readonly sources = new Map<number, Uint8Array>();
   /** Who waits for slices. */

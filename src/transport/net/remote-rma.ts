@@ -34,7 +34,8 @@ import {
 } from "../../../assembly/layout.js";
 import type { Kernel, Memory } from "../../kernel/kernel.js";
 import { type MemoryMap, ordinalOf } from "../../memory/map.js";
-import { DESK_SLICE_OFFSET, type Desk } from "./bounce.js";
+import type { Workspace } from "../transport.js";
+import { DESK_SLICE_OFFSET } from "./bounce.js";
 import type { Letter } from "./frames.js";
 import { type Place, placeIn, remoteResult } from "./regions.js";
 
@@ -54,7 +55,7 @@ interface Errand {
 
 export class Errands {
   /** The region through which others' operations go; this task's client gives it. */
-  desk: Desk | undefined;
+  desk: Workspace | undefined;
   readonly #kernel: Kernel;
   readonly #memory: Memory;
   readonly #map: MemoryMap;

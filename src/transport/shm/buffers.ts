@@ -27,11 +27,7 @@ import {
 import type { Kernel, Memory } from "../../kernel/kernel.js";
 import { isToSpare } from "../../memory/heap.js";
 import { type MemoryMap, taskSlot } from "../../memory/map.js";
-
-/** Of take(): the target has to read what is in flight to it first. */
-export const TAKE_LATER = -1;
-/** Of take(): there is no memory for a buffer of that size. */
-export const TAKE_NO_MEMORY = -2;
+import { type Buffers, type Flight, TAKE_LATER, TAKE_NO_MEMORY, type TransportHeap } from "../transport.js";
 
 /** Sizes of buffers: 4, 5, 6 and 7 pages, then each of them times 2, 4 and so on, up to 4 GiB. */
 const SIZE_COUNT = 80;
@@ -42,11 +38,10 @@ const END = -1;
 /** Attempts to lock the heap: each looks at the lock for some 10 µs. */
 const LOCK_TRIES = 16;
 
-/** Buffers on their way from one context to one target, in the order sent. */
-export interface Flight {
+/** Slots on their way from one context to one target, in the order sent. */
+interface ShmFlight extends Flight {
   head: number;
   tail: number;
-  /** Bytes of the buffers that the target has not read yet. */
   unread: number;
   /** Whether its context is closed: it ends with the last buffer. */
   closed: boolean;
@@ -64,15 +59,10 @@ function bytesOf(size: number): number {
   return ((4 + (size & 3)) << (size >>> 2)) * PAGE_SIZE;
 }
 
-/** Memory for a pool block, which is used again only when no target can be at it any more. */
-export interface PoolBlock {
-  readonly pointer: number;
-  close(): void;
-}
-
 /** The slots, once there are any: 10 KB of ordinary memory, which a task that sends nothing large does without. */
 class Slots {
-  readonly block: PoolBlock;
+  /** Its memory is used again only when no target can be at it any more. */
+  readonly block: { close(): void };
   /** Pointer to the pool block. */
   readonly pool: number;
   readonly extents = new Uint32Array(POOL_SLOTS);
@@ -83,7 +73,7 @@ class Slots {
   readonly tails = new Int16Array(SIZE_COUNT).fill(END);
   free = 0;
 
-  constructor(block: PoolBlock) {
+  constructor(block: { readonly pointer: number; close(): void }) {
     this.block = block;
     this.pool = block.pointer;
     for (let slot = 0; slot < POOL_SLOTS; slot++) this.next[slot] = slot + 1 < POOL_SLOTS ? slot + 1 : END;
@@ -91,20 +81,18 @@ class Slots {
 }
 
 /** The pool of one task: of all its contexts, to all their targets. */
-export class Buffers {
+export class ShmBuffers implements Buffers {
   readonly #kernel: Kernel;
   readonly #memory: Memory;
   readonly #map: MemoryMap;
   readonly #task: number;
   /** Most bytes of the pool. */
   readonly share: number;
-  /** Gives back what this task has closed and nothing uses any more. */
-  readonly #reclaim: () => void;
-  readonly #makeBlock: () => PoolBlock | undefined;
+  readonly #heap: TransportHeap;
   #slots: Slots | undefined;
   /** Bytes of the pool: idle, and in flight. */
   #bytes = 0;
-  #flights: Flight[] = [];
+  #flights: ShmFlight[] = [];
   /** Targets that wait for a buffer. */
   #waiting = 0;
   /** The heap had no piece for a buffer, and the pool has given nothing back since. */
@@ -112,20 +100,12 @@ export class Buffers {
   /** Free pages of the heap then. */
   #crampedAt = 0;
 
-  constructor(
-    kernel: Kernel,
-    memory: Memory,
-    map: MemoryMap,
-    task: number,
-    reclaim: () => void,
-    makeBlock: () => PoolBlock | undefined,
-  ) {
-    this.#makeBlock = makeBlock;
+  constructor(kernel: Kernel, memory: Memory, map: MemoryMap, task: number, heap: TransportHeap) {
     this.#kernel = kernel;
     this.#memory = memory;
     this.#map = map;
     this.#task = task;
-    this.#reclaim = reclaim;
+    this.#heap = heap;
     const pages = (map.heapBytes >>> POOL_HEAP_SHIFT) / map.tasks / PAGE_SIZE;
     this.share = Math.floor(pages) * PAGE_SIZE;
   }
@@ -136,14 +116,14 @@ export class Buffers {
   }
 
   /** The buffers on their way from a context to a target. */
-  flight(): Flight {
-    const flight: Flight = { head: END, tail: END, unread: 0, closed: false };
+  flight(): ShmFlight {
+    const flight: ShmFlight = { head: END, tail: END, unread: 0, closed: false };
     this.#flights.push(flight);
     return flight;
   }
 
   /** A slot with a buffer for a payload, or TAKE_…. The caller sends it, or gives it back. */
-  take(flight: Flight, bytes: number): number {
+  take(flight: ShmFlight, bytes: number): number {
     if (!this.fits(bytes)) return TAKE_NO_MEMORY;
     const slots = this.#slots ?? this.#open();
     if (slots === undefined) return TAKE_NO_MEMORY;
@@ -165,7 +145,7 @@ export class Buffers {
    * Whether take() would give a buffer, as far as one can tell without taking memory for it. With nothing in flight it is
    * true: if there is no memory, the payload goes in packets.
    */
-  mayTake(flight: Flight, bytes: number): boolean {
+  mayTake(flight: ShmFlight, bytes: number): boolean {
     const slots = this.#slots;
     if (slots === undefined) return true;
     this.#harvest(slots, flight);
@@ -179,7 +159,7 @@ export class Buffers {
   }
 
   /** As mayTake(), for a payload that must not go in packets: whether there is memory. */
-  hasMemory(flight: Flight, bytes: number): boolean {
+  hasMemory(flight: ShmFlight, bytes: number): boolean {
     if (!this.fits(bytes)) return false;
     const size = bytesOf(sizeOf(pagesOf(bytes)));
     const slots = this.#slots;
@@ -196,12 +176,12 @@ export class Buffers {
 
   #hasToSpare(bytes: number): boolean {
     if (isToSpare(this.#kernel, this.#map, bytes)) return true;
-    this.#reclaim();
+    this.#heap.reclaimRegions();
     return isToSpare(this.#kernel, this.#map, bytes);
   }
 
   /** Bytes that a target takes in buffers now: of a payload of more, none is certain to be taken. */
-  room(flight: Flight): number {
+  room(flight: ShmFlight): number {
     const slots = this.#slots;
     if (slots !== undefined) this.#harvest(slots, flight);
     const most = Math.min(POOL_UNREAD_MAX - flight.unread, this.share - this.#bytes);
@@ -238,7 +218,7 @@ export class Buffers {
   }
 
   /** The slot's record is about to be committed. */
-  send(flight: Flight, slot: number): void {
+  send(flight: ShmFlight, slot: number): void {
     const slots = this.#slots as Slots;
     const { next, sizes } = slots;
     this.#kernel.storeWord(this.pointerOf(slot), BUFFER_SENT);
@@ -264,7 +244,7 @@ export class Buffers {
   }
 
   /** A flight's target has ended, and reads nothing any more: what it has not kept is the pool's again. */
-  end(flight: Flight): void {
+  end(flight: ShmFlight): void {
     const slots = this.#slots;
     if (slots === undefined) return;
     this.#harvest(slots, flight);
@@ -286,7 +266,7 @@ export class Buffers {
   }
 
   /** A flight's context has closed: its buffers come back as the target reads them. */
-  close(flight: Flight): void {
+  close(flight: ShmFlight): void {
     flight.closed = true;
     if (flight.head === END) this.#forget(flight);
   }
@@ -305,14 +285,14 @@ export class Buffers {
     return this.#bytes < before;
   }
 
-  #forget(flight: Flight): void {
+  #forget(flight: ShmFlight): void {
     const place = this.#flights.indexOf(flight);
     if (place >= 0 && flight.closed) this.#flights.splice(place, 1);
   }
 
   /** Makes the pool block; undefined: the heap has no page for it. */
   #open(): Slots | undefined {
-    const block = this.#makeBlock();
+    const block = this.#heap.block(POOL_SIZE);
     if (block === undefined) return undefined;
     const pool = block.pointer;
     const { words } = this.#memory;
@@ -366,7 +346,7 @@ export class Buffers {
   }
 
   /** Takes back what a target has read, in the order sent. */
-  #harvest(slots: Slots, flight: Flight): void {
+  #harvest(slots: Slots, flight: ShmFlight): void {
     const { next, sizes } = slots;
     for (let slot = flight.head; slot !== END; slot = flight.head) {
       // SYNC buffer-read (look): pairs with bufferRelease().
@@ -425,7 +405,7 @@ function pagesOf(bytes: number): number {
 }
 
 /** Whether a target has so much to read that it gets no more for now. Two buffers it may have, whatever their size. */
-function isFull(flight: Flight, bytes: number): boolean {
+function isFull(flight: ShmFlight, bytes: number): boolean {
   return flight.unread > 0 && flight.unread + bytes > Math.max(POOL_UNREAD_MAX, 2 * bytes);
 }
 

@@ -25,17 +25,7 @@ import { isToSpare } from "../../memory/heap.js";
 import { isClosed, type MemoryMap, ordinalOf, taskSlot } from "../../memory/map.js";
 import { endpointCount, taskAt } from "../../node/address.js";
 import { copyInto } from "../../support/copy.js";
-
-/** What came of an attempt to have a lane. */
-export const LANE_READY = 0;
-/** Try again at the next advance: the heap is locked, or the lane that stood there is not given back yet. */
-export const LANE_LATER = 1;
-/** As LANE_LATER, but only the target can change it, and it rings when it frees space. */
-export const LANE_FULL = 2;
-/** There is no memory for what was asked for; a smaller lane may be there. */
-export const LANE_NO_MEMORY = 3;
-/** The target has ended. */
-export const LANE_ENDED = 4;
+import { LANE_ENDED, LANE_FULL, LANE_LATER, LANE_NO_MEMORY, LANE_READY, type Lanes } from "../transport.js";
 
 /** Bytes up to which a copy by a loop beats TypedArray.set into shared memory. */
 const LOOP_BYTES = 8;
@@ -54,7 +44,7 @@ function recordBytes(bytes: number): number {
   return alignUp(bytes + RECORD_BODY_OFFSET, RECORD_GRANULE);
 }
 
-export class ShmLanes {
+export class ShmLanes implements Lanes {
   /** Lane to each target's ordinal, 0 where there is none. */
   readonly open: Uint32Array;
   readonly #reclaim: () => void;

@@ -1,6 +1,7 @@
 // One of the two workers of a litmus test.
 import { parentPort, workerData } from "node:worker_threads";
-import { type KernelName, memoryOf } from "../../../src/kernel/kernel.js";
+import type { KernelName } from "../../../src/core/kernel-name.js";
+import { memoryOf } from "../../../src/kernel/kernel.js";
 import { twinPacketKernel } from "../../../src/kernel/twin/index.js";
 import { wasmKernel } from "../../../src/kernel/wasm.js";
 import { formatMemory } from "../../../src/memory/map.js";

@@ -1,0 +1,46 @@
+// Puts a client together: the only place that knows the API, a transport and what looks on.
+import type { TaskErrors } from "../core/task-errors.js";
+import type { Kernel, Memory } from "../kernel/kernel.js";
+import type { MemoryMap } from "../memory/map.js";
+import { Tracer } from "../node/tracer.js";
+import { Debug, type DebugLimits } from "../observe/debug.js";
+import { dumpJob } from "../observe/dump.js";
+import { observersOf } from "../observe/observers.js";
+import { Client } from "../pami/client.js";
+import { Task } from "../protocol/task.js";
+import { type Clock, systemClock } from "../support/clock.js";
+import { sharedMemory } from "../transport/shm/shm.js";
+import type { Remote } from "../transport/transport.js";
+
+/** What a client is made from. */
+export interface ClientParts {
+  readonly kernel: Kernel;
+  readonly memory: Memory;
+  readonly map: MemoryMap;
+  readonly task: number;
+  readonly args?: unknown;
+  /** Warns of what is never closed, and of what takes long. */
+  readonly debug?: DebugLimits | undefined;
+  readonly clock?: Clock;
+  /** Called once this task has left the job. */
+  readonly onLeave?: (() => void) | undefined;
+  /** Where this task shares no memory with others: what stands for them in its own, and why. */
+  readonly remote?: Remote;
+  readonly whyPrivate?: string | undefined;
+  /** The errors of dead tasks. */
+  readonly errors?: TaskErrors | undefined;
+}
+
+/** @throws PAMIR_CLOSED the task has a client already, or has ended */
+export function makeClient(parts: ClientParts): Client {
+  const { kernel, memory, map, task, args, clock = systemClock, remote, onLeave, whyPrivate, errors } = parts;
+  const tracer = map.traceEvents > 0 ? new Tracer(memory, map, task, clock) : undefined;
+  const debug = parts.debug && new Debug(parts.debug, clock, () => dumpJob(map, memory, kernel, clock));
+  const observers = observersOf(task, tracer, debug);
+  const transport = sharedMemory(kernel, memory, map, task, remote);
+  return new Client(
+    new Task({ kernel, memory, map, task, transport, clock, observers, errors, whyPrivate }),
+    args,
+    onLeave,
+  );
+}

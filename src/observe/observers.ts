@@ -1,0 +1,44 @@
+// What looks on at a task whose job is traced, or in debug mode: the one place that chooses the observed parts.
+import { CompletionQueue } from "../core/completion.js";
+import { WorkQueue } from "../core/work.js";
+import type { Tracer } from "../node/tracer.js";
+import { Sender } from "../protocol/eager/sender.js";
+import { type Observers, UNOBSERVED } from "../protocol/observers.js";
+import { Rma } from "../protocol/rma/rma.js";
+import type { Debug } from "./debug.js";
+import { ObservedReceiver, TimedCompletions, TimedWork, TracedRma, TracedSender, Trail } from "./observed.js";
+import { RegionWatch } from "./watch.js";
+
+/** @param tracer where the job is traced @param debug in debug mode */
+export function observersOf(task: number, tracer: Tracer | undefined, debug: Debug | undefined): Observers {
+  if (tracer === undefined && debug === undefined) return UNOBSERVED;
+  return {
+    witness: {
+      tracer,
+      patience: debug?.patience ?? Number.POSITIVE_INFINITY,
+      ...(debug && { slept: () => debug.slept() }),
+    },
+    regions: debug && new RegionWatch(task),
+    isStrict: debug !== undefined,
+    get running() {
+      return debug?.running;
+    },
+    whenLasting: (wait, own) => debug && (() => debug.lasts(wait, own)),
+    parts: (own, shape) => {
+      const trail = tracer && new Trail(tracer, own, shape);
+      return {
+        completions: (activity) => (debug ? new TimedCompletions(debug, own, activity) : new CompletionQueue(activity)),
+        work: (activity) => (debug ? new TimedWork(debug, own, activity) : new WorkQueue(activity)),
+        sender: (...given) => (trail ? new TracedSender(trail, ...given) : new Sender(...given)),
+        rma: (...given) => (trail ? new TracedRma(trail, ...given) : new Rma(...given)),
+        receiver: (...given) => new ObservedReceiver(trail, debug, own, ...given),
+        handler: (id, handler) => {
+          const timed = debug ? debug.handler(own, id, handler) : handler;
+          return trail ? trail.handler(id, timed) : timed;
+        },
+        replies: (handler) => (trail ? trail.replies(handler) : handler),
+        took: (taken, id) => trail?.took(taken, id),
+      };
+    },
+  };
+}

@@ -1,0 +1,304 @@
+// The core of a context, below its API: the progress engine, and the protocols that it advances.
+//
+// A round asks, in this order: callbacks that are due, one-sided operations, the other progress sources, unexpected messages
+// that have a handler now, the lanes, sends that waited for room, posted work. All but the lanes share one busy counter: at 0
+// a round is one call of the kernel. A new protocol is a ProgressSource that add() registers.
+import {
+  ADVANCE_EVENTS_MASK,
+  ADVANCE_NOTICE,
+  CONTEXT_CALLS_OFFSET,
+  CONTEXT_CLOSED,
+  CONTEXT_OPEN,
+  CONTEXT_STATE_OFFSET,
+  TRACE_DEATH,
+} from "../../assembly/layout.js";
+import type { CompletionQueue } from "../core/completion.js";
+import { type Endpoint, endpointOf, nameOf } from "../core/endpoint.js";
+import { PamiError } from "../core/error.js";
+import type { Pacing } from "../core/pacing.js";
+import { Activity, type ProgressSource } from "../core/progress.js";
+import { type Callback, SHUTDOWN } from "../core/result.js";
+import type { WorkQueue } from "../core/work.js";
+import { contextBlock, isClosed, ordinalOf } from "../memory/map.js";
+import { endpointCount, taskAt } from "../node/address.js";
+import { ContextEngine } from "../node/engine.js";
+import type { Lanes } from "../transport/transport.js";
+import { Calls } from "./call.js";
+import type { Receiver } from "./eager/receiver.js";
+import type { Sender } from "./eager/sender.js";
+import type { Parts } from "./observers.js";
+import { Rendezvous } from "./rendezvous/rendezvous.js";
+import type { Rma } from "./rma/rma.js";
+import type { Task } from "./task.js";
+
+/** Limits and pace of a context. */
+export interface CoreOptions extends Pacing {
+  /** Bytes that the pending queue may copy. */
+  readonly pendingBytes: number;
+  /** Bytes of messages without a handler that are kept. */
+  readonly unexpectedBytes: number;
+}
+
+/** What a context tells its owner. */
+export interface CoreOwner {
+  /** Calls are pending, and something has to advance; `isSooner`: one of them is given up sooner than all others. */
+  advanceSoon(isSooner: boolean): void;
+  /** A task has ended. */
+  taskEnded(task: number): void;
+  /** The context has closed, and reads and writes nothing any more. */
+  closed(): void;
+}
+
+const NO_HEADER = new Uint8Array(0);
+
+export class ContextCore {
+  readonly endpoint: Endpoint;
+  readonly ordinal: number;
+  /** Pointer to its block. */
+  readonly block: number;
+  readonly completions: CompletionQueue;
+  readonly work: WorkQueue;
+  readonly sender: Sender;
+  readonly receiver: Receiver;
+  readonly rma: Rma;
+  readonly rendezvous: Rendezvous;
+  readonly calls: Calls;
+  readonly parts: Parts;
+  /** Whether a round is under way: handlers and callbacks may be running. */
+  isAdvancing = false;
+  isClosed = false;
+  /** Events processed so far, modulo 2^32. */
+  events = 0;
+  readonly #activity = new Activity();
+  readonly #sources: ProgressSource[] = [];
+  readonly #task: Task;
+  readonly #owner: CoreOwner;
+  readonly #engine: ContextEngine;
+  readonly #lanes: Lanes;
+  /** What wants to know of an endpoint's end. */
+  #watchers: { readonly to: Endpoint; readonly callback: Callback; readonly cookie: unknown }[] = [];
+  /** Tasks of whose end was told. */
+  readonly #endedSeen: Uint8Array;
+  /** What handlers and callbacks threw in the round in hand; empty between rounds. */
+  readonly #errors: unknown[] = [];
+
+  /** @throws PAMIR_INVAL for a wrong pace */
+  constructor(task: Task, index: number, options: CoreOptions, owner: CoreOwner) {
+    const { kernel, memory, map, clock, regions, transport } = task;
+    const { pendingBytes } = options;
+    const ordinal = ordinalOf(map, task.number, index);
+    const block = contextBlock(map, ordinal);
+    const engine = new ContextEngine(kernel, map, ordinal);
+    const lanes = transport.lanes(ordinal);
+    const activity = this.#activity;
+    this.endpoint = endpointOf(task.number, index);
+    const parts = task.observers.parts(this.endpoint, map);
+    const completions = parts.completions(activity);
+    const { buffers } = transport;
+    const base = { kernel, memory, map, clock, ordinal, block, engine, lanes, buffers, completions, activity };
+    this.ordinal = ordinal;
+    this.block = block;
+    this.parts = parts;
+    this.#task = task;
+    this.#owner = owner;
+    this.#engine = engine;
+    this.#lanes = lanes;
+    this.#endedSeen = new Uint8Array(map.tasks);
+    this.completions = completions;
+    this.work = parts.work(activity);
+    this.rendezvous = new Rendezvous(base, regions, transport.remote?.rendezvous, options);
+    this.add(this.rendezvous);
+    this.sender = parts.sender(base, this.rendezvous.offers, regions, pendingBytes);
+    this.rma = parts.rma(base, pendingBytes, (to, id, payload) => {
+      this.sender.sendOwn(to, id, NO_HEADER, payload, undefined);
+    });
+    const calls = new Calls({
+      send: (to, id, header, payload, onSent) => this.sender.sendOwn(to, id, header, payload, onSent),
+      pending: (count) => {
+        memory.words[(block + CONTEXT_CALLS_OFFSET) >>> 2] = count;
+      },
+      advanceSoon: (isSooner) => owner.advanceSoon(isSooner),
+      shutdown: (text, to) => task.shutdownError(text, to),
+    });
+    this.calls = calls;
+    this.receiver = parts.receiver(
+      base,
+      options.unexpectedBytes,
+      calls,
+      this.rendezvous.intake,
+      regions,
+      parts.replies(calls.onReply),
+      (to) => this.#endpointGone(to),
+      () => this.isAdvancing,
+    );
+    // SYNC context-state (open): before it looks at any region; pairs with those who look which contexts may be at one.
+    kernel.storeWord(block + CONTEXT_STATE_OFFSET, CONTEXT_OPEN);
+    task.refresh();
+    for (let other = 0; other < map.tasks; other++) if (task.hasEnded(other)) this.rma.targetEnded(other);
+  }
+
+  /** From now on each round advances one protocol more. */
+  add(source: ProgressSource): void {
+    this.#sources.push(source);
+  }
+
+  /**
+   * One round, which looks for messages up to `max` times. Neither within a round, nor once it is closed.
+   * @returns events
+   * @throws what handlers and callbacks have thrown
+   */
+  advance(max: number): number {
+    this.isAdvancing = true;
+    if (this.#activity.busy !== 0) return this.#advanceBusily();
+    const errors = this.#errors;
+    const found = this.receiver.advance(max, errors);
+    // A batch may have emptied the lane of a task that has ended, and a handler may have closed this.
+    const unusual =
+      found > ADVANCE_EVENTS_MASK || errors.length > 0 || (found !== 0 && (this.receiver.hasOrphans || this.isClosed));
+    if (unusual) return this.#afterRound(found, 0, errors);
+    this.isAdvancing = false;
+    if (found !== 0) this.events = (this.events + found) | 0;
+    return found;
+  }
+
+  #advanceBusily(): number {
+    const errors = this.#errors;
+    let events = 0;
+    this.rma.begin();
+    if (this.completions.length > 0) events += this.completions.run(errors);
+    if (this.rma.busy > 0) events += this.rma.advance(errors);
+    for (const source of this.#sources) if (source.busy > 0) events += source.advance();
+    if (this.receiver.busy > 0) events += this.receiver.deliverUnexpected(errors);
+    const found = this.isClosed ? 0 : this.receiver.advance(1, errors);
+    if (this.sender.busy > 0 && !this.isClosed) events += this.sender.flush();
+    if (this.work.length > 0 && !this.isClosed) events += this.work.run(errors);
+    if (found > ADVANCE_EVENTS_MASK || errors.length > 0 || this.isClosed || this.receiver.hasOrphans) {
+      return this.#afterRound(found, events, errors);
+    }
+    this.isAdvancing = false;
+    this.events = (this.events + found + events) | 0;
+    return found + events;
+  }
+
+  #afterRound(found: number, others: number, errors: unknown[]): number {
+    let events = (found & ADVANCE_EVENTS_MASK) + others;
+    // An interrupt moves the notice too, but is no event: it ends the waits.
+    if ((found & ADVANCE_NOTICE) !== 0) events += this.#noticed();
+    if (this.receiver.hasOrphans && !this.isClosed) this.receiver.reclaimOrphans();
+    this.isAdvancing = false;
+    this.events = (this.events + events) | 0;
+    if (this.isClosed) this.#end();
+    if (errors.length === 0) return events;
+    const thrown = errors.splice(0);
+    if (thrown.length === 1) throw thrown[0];
+    throw new AggregateError(thrown, `${thrown.length} handlers or callbacks threw in one advance()`);
+  }
+
+  /** Whether an advance would do something. */
+  hasWork(): boolean {
+    if (this.completions.length > 0 || this.work.fresh || this.receiver.hasDeliverable()) return true;
+    if (this.rma.hasWork || this.#sources.some((source) => source.hasWork)) return true;
+    if (this.sender.hasRoom()) return true;
+    return this.#task.kernel.peek(this.block) !== 0;
+  }
+
+  /** Whether something is awaited that nobody rings for. */
+  isRestless(): boolean {
+    const retry = this.sender.takeRetrySoon();
+    return retry || this.work.length > 0;
+  }
+
+  /** Whether all that was sent is out, and every callback of it has run. */
+  get drained(): boolean {
+    const isOut = this.sender.busy === 0 && this.rma.busy === 0 && this.rendezvous.offers.count === 0;
+    return isOut && this.completions.length === 0;
+  }
+
+  /** The task table has changed, or a context has closed: deals with the endpoints that have ended since. How many. */
+  #noticed(): number {
+    let count = 0;
+    const { map, kernel } = this.#task;
+    const notice = this.#task.refresh();
+    const ended: number[] = [];
+    for (let task = 0; task < map.tasks; task++) if (this.#task.hasEnded(task)) ended.push(task);
+    if (this.#engine.hasEnded()) {
+      const hadBegun = this.#engine.hadBegun();
+      this.rma.engineEnded(hadBegun);
+      for (const source of this.#sources) source.engineEnded(hadBegun);
+    }
+    // Once the notice is acknowledged, the regions of those who have ended may be anybody's.
+    for (const task of ended) {
+      this.rma.targetEnded(task);
+      for (let index = 0; index < map.contexts; index++) this.#sourcesEnded(ordinalOf(map, task, index));
+      if (this.#endedSeen[task] === 0) this.#tellOfEnd(task);
+    }
+    this.receiver.acknowledgeNotice(notice, ended);
+    for (let ordinal = 0; ordinal < endpointCount(map); ordinal++) {
+      const isOver = this.#task.hasEnded(taskAt(map, ordinal)) || isClosed(kernel, map, ordinal);
+      if (!isOver || this.receiver.hasEnded(ordinal)) continue;
+      count++;
+      this.sender.targetEnded(ordinal);
+      this.#sourcesEnded(ordinal);
+      this.receiver.originEnded(ordinal);
+    }
+    this.receiver.reclaimOrphans();
+    return count;
+  }
+
+  #sourcesEnded(ordinal: number): void {
+    for (const source of this.#sources) source.ended(ordinal);
+  }
+
+  /** Tells those who look on that a task has ended. */
+  #tellOfEnd(task: number): void {
+    this.#endedSeen[task] = 1;
+    const { observers, clock } = this.#task;
+    observers.witness.tracer?.instant(TRACE_DEATH, task, clock.now());
+    this.#owner.taskEnded(task);
+  }
+
+  /** Calls `callback` with SHUTDOWN once an endpoint has ended, and what it had sent is delivered. */
+  watch(to: Endpoint, callback: Callback, cookie: unknown): void {
+    if (this.receiver.isGone(to)) this.completions.push(callback, cookie, SHUTDOWN);
+    else this.#watchers.push({ to, callback, cookie });
+  }
+
+  /** Takes a watch() back. */
+  unwatch(callback: Callback): void {
+    const place = this.#watchers.findIndex((watcher) => watcher.callback === callback);
+    if (place >= 0) this.#watchers.splice(place, 1);
+  }
+
+  /** An endpoint has ended, and what it had sent is delivered. */
+  #endpointGone(to: Endpoint): void {
+    this.calls.targetEnded(to);
+    const told = this.#watchers.filter((watcher) => watcher.to === to);
+    if (told.length === 0) return;
+    this.#watchers = this.#watchers.filter((watcher) => watcher.to !== to);
+    for (const { callback, cookie } of told) this.completions.push(callback, cookie, SHUTDOWN);
+  }
+
+  /** Closes the context; within a round, at the end of that. */
+  close(): void {
+    if (this.isClosed) return;
+    this.isClosed = true;
+    this.receiver.stop();
+    this.completions.stop();
+    this.rma.stop();
+    if (!this.isAdvancing) this.#end();
+  }
+
+  /** Nobody may be reading a lane when the others are told that this context is gone: they take the lanes back. */
+  #end(): void {
+    this.sender.close();
+    for (const source of this.#sources) source.close();
+    this.#task.kernel.storeWord(this.block + CONTEXT_STATE_OFFSET, CONTEXT_CLOSED);
+    // Those of this task to which nobody else looks: its own to itself, and those of contexts that closed before.
+    this.#lanes.reclaim(this.ordinal);
+    this.#owner.closed();
+    this.calls.giveUpAll(
+      () => new PamiError("PAMIR_CLOSED", `call() of ${nameOf(this.endpoint)}: the context was closed`),
+    );
+    this.#task.parker.ring();
+  }
+}

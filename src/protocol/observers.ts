@@ -1,0 +1,63 @@
+// What looks on while contexts work: tracing and debug mode. They give a context other parts, which do the same and record it
+// or time it, so that the plain parts ask nothing on their hot paths.
+import { CompletionQueue } from "../core/completion.js";
+import type { Handler } from "../core/dispatch.js";
+import type { Endpoint } from "../core/endpoint.js";
+import type { Activity } from "../core/progress.js";
+import { WorkQueue } from "../core/work.js";
+import type { RegionObserver } from "../memory/regions.js";
+import type { PerTask } from "../node/address.js";
+import type { ParkerWitness } from "../node/park.js";
+import type { WaitName } from "../node/wait-kinds.js";
+import { Receiver, type Taken } from "./eager/receiver.js";
+import { Sender } from "./eager/sender.js";
+import { Rma } from "./rma/rma.js";
+
+/** The parts of one context. */
+export interface Parts {
+  completions(activity: Activity): CompletionQueue;
+  work(activity: Activity): WorkQueue;
+  sender(...given: ConstructorParameters<typeof Sender>): Sender;
+  receiver(...given: ConstructorParameters<typeof Receiver>): Receiver;
+  rma(...given: ConstructorParameters<typeof Rma>): Rma;
+  /** What is called in place of a user's handler, and in place of the handler of replies. */
+  handler(id: number, handler: Handler): Handler;
+  replies(handler: Handler): Handler;
+  /** A message was taken out of a stream. */
+  took(taken: Taken, id: number): void;
+}
+
+/** Looks on at one task. */
+export interface Observers {
+  readonly witness: ParkerWitness;
+  readonly regions: RegionObserver | undefined;
+  /** Debug mode: hot calls refuse parameters that do not exist. */
+  readonly isStrict: boolean;
+  /** Debug mode: what runs now, in words. */
+  readonly running: string | undefined;
+  /** What is called once a wait has lasted for `witness.patience`. */
+  whenLasting(wait: WaitName, own: Endpoint): (() => void) | undefined;
+  /** The parts of a context, by its endpoint. */
+  parts(own: Endpoint, shape: PerTask): Parts;
+}
+
+const PLAIN: Parts = {
+  completions: (activity) => new CompletionQueue(activity),
+  work: (activity) => new WorkQueue(activity),
+  sender: (...given) => new Sender(...given),
+  receiver: (...given) => new Receiver(...given),
+  rma: (...given) => new Rma(...given),
+  handler: (_, handler) => handler,
+  replies: (handler) => handler,
+  took: () => {},
+};
+
+/** Nothing looks on. */
+export const UNOBSERVED: Observers = {
+  witness: { tracer: undefined, patience: Number.POSITIVE_INFINITY },
+  regions: undefined,
+  isStrict: false,
+  running: undefined,
+  whenLasting: () => undefined,
+  parts: () => PLAIN,
+};

@@ -1,0 +1,172 @@
+// What the contexts of one task share: its memory, regions and transport, and what is known of the other tasks.
+import {
+  JOB_CORES_OFFSET,
+  JOB_STARTED_OFFSET,
+  TASK_ABSENT,
+  TASK_CLOSED,
+  TASK_DEAD,
+  TASK_INTERRUPT_OFFSET,
+  TASK_NOTICE_OFFSET,
+  TASK_STATE_OFFSET,
+  TASK_UP,
+} from "../../assembly/layout.js";
+import { type Endpoint, taskOf } from "../core/endpoint.js";
+import { PamiError } from "../core/error.js";
+import type { TaskErrors } from "../core/task-errors.js";
+import type { Kernel, Memory } from "../kernel/kernel.js";
+import { type MemoryMap, ordinalOf, taskSlot } from "../memory/map.js";
+import { RegionTable } from "../memory/regions.js";
+import { announceClose, announceEnds, gracePeriods } from "../node/liveness.js";
+import { Parker } from "../node/park.js";
+import { type Clock, systemClock } from "../support/clock.js";
+import { Keepalive } from "../support/keepalive.js";
+import type { Remote, Transport, TransportHeap } from "../transport/transport.js";
+import { type Observers, UNOBSERVED } from "./observers.js";
+import { regionIfAny } from "./rendezvous/transfers.js";
+
+/** What a task is made from. */
+export interface TaskParts {
+  readonly kernel: Kernel;
+  readonly memory: Memory;
+  readonly map: MemoryMap;
+  readonly task: number;
+  /** Makes its transport. */
+  readonly transport: (heap: TransportHeap) => Transport;
+  readonly clock?: Clock | undefined;
+  readonly observers?: Observers | undefined;
+  /** The errors of dead tasks. */
+  readonly errors?: TaskErrors | undefined;
+  /** Where it shares no memory with other tasks: why. */
+  readonly whyPrivate?: string | undefined;
+}
+
+export class Task {
+  readonly kernel: Kernel;
+  readonly memory: Memory;
+  readonly map: MemoryMap;
+  readonly number: number;
+  readonly clock: Clock;
+  readonly observers: Observers;
+  readonly keepalive = new Keepalive();
+  readonly parker: Parker;
+  readonly regions: RegionTable;
+  readonly transport: Transport;
+  /** Interrupts seen so far. */
+  interrupts: number;
+  /** Interrupts that have ended a wait; one begun now ends when `interrupts` is something else. */
+  interruptsTaken = 0;
+  readonly #slot: number;
+  readonly #ended: Uint8Array;
+  readonly #errors: TaskErrors | undefined;
+
+  /** @throws PAMIR_CLOSED the task is up already, or has ended */
+  constructor({ kernel, memory, map, task, clock = systemClock, observers = UNOBSERVED, ...parts }: TaskParts) {
+    this.kernel = kernel;
+    this.memory = memory;
+    this.map = map;
+    this.number = task;
+    this.clock = clock;
+    this.observers = observers;
+    this.#errors = parts.errors;
+    this.#slot = taskSlot(map, task);
+    this.#ended = new Uint8Array(map.tasks);
+    const transport = parts.transport({
+      reclaim: () => this.reclaim(),
+      reclaimRegions: () => this.regions.reclaim(),
+      block: (bytes) => {
+        const region = regionIfAny(this.regions, bytes);
+        return region && { pointer: region.bytes.byteOffset, close: () => region.close() };
+      },
+    });
+    this.transport = transport;
+    const { buffers } = transport;
+    this.regions = new RegionTable({
+      kernel,
+      memory,
+      map,
+      task,
+      grace: gracePeriods(kernel, map),
+      keptMax: buffers.share,
+      trim: () => buffers.trim(),
+      watch: observers.regions,
+    });
+    this.interrupts = kernel.loadWord(this.#slot + TASK_INTERRUPT_OFFSET);
+    // SYNC task-state (up): pairs with those who look whether the task has ended.
+    const state = kernel.exchangeIf(this.#slot + TASK_STATE_OFFSET, TASK_ABSENT, TASK_UP);
+    if (state !== TASK_ABSENT) {
+      throw new PamiError("PAMIR_CLOSED", `task ${task} has a client already, or has ended (state ${state})`);
+    }
+    // plain: written before any task.
+    const cores = memory.words[(map.job + JOB_CORES_OFFSET) >>> 2] as number;
+    const { keepalive } = this;
+    this.parker = new Parker(kernel, memory, map, task, cores, clock, keepalive, observers.witness, parts.whyPrivate);
+    const { remote } = this;
+    remote?.serve(this.regions.create(remote.workspaceBytes, true), () => this.parker.ring());
+  }
+
+  /** What stands for the tasks of other memories, where there are any. */
+  get remote(): Remote | undefined {
+    return this.transport.remote;
+  }
+
+  /** Tasks of the job so far. */
+  get size(): number {
+    return this.kernel.loadWord(this.map.job + JOB_STARTED_OFFSET);
+  }
+
+  /** A wait ends with INTERRUPTED: the interrupts seen so far do not end another. */
+  takeInterrupts(): void {
+    this.interruptsTaken = this.interrupts;
+  }
+
+  /** Whether a task has ended, as far as refresh() has seen. */
+  hasEnded(task: number): boolean {
+    return this.#ended[task] !== 0;
+  }
+
+  /** PAMIR_SHUTDOWN; its cause is the error by which the task of an endpoint has ended, if that is known. */
+  shutdownError(text: string, to: Endpoint): PamiError {
+    const task = taskOf(to);
+    // SYNC task-state (look): pairs with the monitor's store, behind which the error stands.
+    const isDead = this.kernel.loadWord(taskSlot(this.map, task) + TASK_STATE_OFFSET) === TASK_DEAD;
+    const cause = isDead ? this.#errors?.of(task) : undefined;
+    return new PamiError("PAMIR_SHUTDOWN", text, cause && { cause });
+  }
+
+  /** Gives the heap back what this task has closed and nothing uses any more, and what its buffers have idle. */
+  reclaim(): void {
+    this.regions.reclaim();
+    this.transport.buffers.trim();
+  }
+
+  /** Looks at the task table again: which tasks have ended, and the count of interrupts. @returns the notice seen */
+  refresh(): number {
+    const { kernel, map } = this;
+    // SYNC notice (acknowledge): read before the table, so that a change in between is noticed again.
+    const notice = kernel.loadWord(this.#slot + TASK_NOTICE_OFFSET);
+    this.interrupts = kernel.loadWord(this.#slot + TASK_INTERRUPT_OFFSET);
+    this.regions.reclaim();
+    for (let task = 0; task < map.tasks; task++) {
+      // SYNC task-state (look): pairs with the monitor's and the closing task's store.
+      if (kernel.loadWord(taskSlot(map, task) + TASK_STATE_OFFSET) >= TASK_CLOSED) this.#ended[task] = 1;
+    }
+    return notice;
+  }
+
+  /** A context of a task that goes on has closed: tells the others. */
+  contextClosed(index: number): void {
+    const ordinal = ordinalOf(this.map, this.number, index);
+    announceClose(this.kernel, this.map, ordinal);
+    this.remote?.closeContext(ordinal);
+  }
+
+  /** Tells the others, once no context of this task reads or writes a lane any more: they take the lanes back. */
+  leave(): void {
+    const { kernel, map } = this;
+    // SYNC task-state (closed): pairs with those who look whether the task has ended; then each is told to look.
+    kernel.exchangeIf(this.#slot + TASK_STATE_OFFSET, TASK_UP, TASK_CLOSED);
+    announceEnds(kernel, map, [this.number]);
+    this.parker.close();
+    this.remote?.close();
+  }
+}

@@ -1,0 +1,170 @@
+// The contract of a transport: what carries records, buffers and offered payloads from a context to a peer. Protocols know
+// this file alone. `shm/` implements it for one memory; `net/` for peers in other memories, behind the lanes of this one.
+//
+// Every method runs on the thread of its task. A target is an endpoint's ordinal.
+
+/** What came of an attempt to have a lane. */
+export const LANE_READY = 0;
+/** Try again at the next advance: the heap is locked, or the lane that stood there is not given back yet. */
+export const LANE_LATER = 1;
+/** As LANE_LATER, but only the target can change it, and it rings when it frees space. */
+export const LANE_FULL = 2;
+/** There is no memory for what was asked for; a smaller lane may be there. */
+export const LANE_NO_MEMORY = 3;
+/** The target has ended. */
+export const LANE_ENDED = 4;
+
+/** The lanes from one context to its targets. */
+export interface Lanes {
+  /** Ordinal of that context. */
+  readonly origin: number;
+  /** Lane to each target, 0 where there is none. Hot paths read it, and pass the lane to the kernel. */
+  readonly open: Uint32Array;
+  /** Bytes of the largest body that every lane takes as one record, but a first one for which the heap had no piece. */
+  readonly smallBodyMax: number;
+  /** Bytes of the largest body that a lane takes as one record. */
+  recordBodyMax(lane: number): number;
+  /**
+   * Sends a whole message as one record, whose bytes are copied; false: the lane has no room.
+   * @param total bytes of the body
+   */
+  send(
+    lane: number,
+    meta: number,
+    header: Uint8Array | undefined,
+    payload: Uint8Array | undefined,
+    total: number,
+  ): boolean;
+  /** Copies the caller's bytes into shared memory. */
+  copyIn(view: Uint8Array, pointer: number): void;
+  /**
+   * Provides a lane to the target that takes a body of `bytes` as one record. LANE_NO_MEMORY: the lane that is there takes
+   * the body in packets.
+   */
+  ensure(target: number, bytes: number): number;
+  /** Whether the target has ended, or its context is closed. */
+  hasEnded(target: number): boolean;
+  /** Takes the lane of a target back that has ended. */
+  reclaim(target: number): void;
+  /** Gives the lane up: the target frees it once it has read all; false: the lane has no room to say so. */
+  close(target: number): boolean;
+}
+
+/** Of Buffers.take(): the target has to read what is in flight to it first. */
+export const TAKE_LATER = -1;
+/** Of Buffers.take(): there is no memory for a buffer of that size. */
+export const TAKE_NO_MEMORY = -2;
+
+/** Buffers on their way from one context to one target. */
+export interface Flight {
+  /** Bytes of the buffers that the target has not read yet. */
+  readonly unread: number;
+}
+
+/** The buffers of one task, each for one large payload that its target reads in place. */
+export interface Buffers {
+  /** Bytes that they may have together. */
+  readonly share: number;
+  /** Whether a payload may ever go in a buffer. */
+  fits(bytes: number): boolean;
+  /** Begins the flight from a context to a target. */
+  flight(): Flight;
+  /** A slot with a buffer for a payload, or TAKE_…. The caller sends the slot, or gives it back. */
+  take(flight: Flight, bytes: number): number;
+  /** Whether take() would give a buffer, as far as one can tell without taking memory for it. */
+  mayTake(flight: Flight, bytes: number): boolean;
+  /** As mayTake(), for a payload that must not go in packets: whether there is memory. */
+  hasMemory(flight: Flight, bytes: number): boolean;
+  /** Bytes that a target takes in buffers now. */
+  room(flight: Flight): number;
+  /** A slot for an extent of this task that is given to a target, or a negative number: no slot is free. */
+  give(extent: number): number;
+  /** Pointer to the extent of a slot, and to the slot's word. */
+  extentOf(slot: number): number;
+  pointerOf(slot: number): number;
+  /** The slot's record is about to be committed. */
+  send(flight: Flight, slot: number): void;
+  /** A slot that was taken is not sent. */
+  giveBack(slot: number): void;
+  /** One target more, or one fewer, waits for a buffer, and is to be woken. */
+  want(change: 1 | -1): void;
+  /** The target has ended: the buffers that it has not kept are used again. */
+  end(flight: Flight): void;
+  /** The context has closed: its buffers come back as the target reads them. */
+  close(flight: Flight): void;
+  /** Gives the heap back what is idle. Returns whether there was any. */
+  trim(): boolean;
+}
+
+/** Where an offered payload is, as its request to send says. */
+export interface OfferPlace {
+  /** Ordinal of the endpoint that offers it. */
+  readonly origin: number;
+  /** Region in which it lies, generation of that, and byte in it. */
+  readonly index: number;
+  readonly generation: number;
+  readonly offset: number;
+  /** The origin's window: region of its block, generation of that, byte in it, and generation of the window. */
+  readonly blockIndex: number;
+  readonly blockGeneration: number;
+  readonly place: number;
+  readonly window: number;
+}
+
+/** Takes a slice that was asked for: where it is in the payload, TRANSFER_…. False: nobody has asked for it. */
+export type Pulled = (at: number, result: number, bytes: Uint8Array | undefined) => boolean;
+
+/** Payloads that are offered to or by tasks of other memories. */
+export interface RemoteRendezvous {
+  /** Payloads of this task that lie in no region, by pointer of the origin's window. */
+  readonly sources: Map<number, Uint8Array>;
+  /** Asks for a slice of a payload, which `take` gets. @param from ordinal of the context that asks */
+  pull(from: number, offered: OfferPlace, at: number, bytes: number, take: Pulled): void;
+  /** Nothing more of a payload is waited for. */
+  forget(offered: OfferPlace): void;
+}
+
+/** What stands in this memory for the tasks of other memories. */
+export interface Remote {
+  readonly rendezvous: RemoteRendezvous;
+  /** Whether a task that dies is told of to those that have nothing to say to it. */
+  readonly failureDetection: boolean;
+  /** Bytes of the region that serve() needs. */
+  readonly workspaceBytes: number;
+  /**
+   * The task's client is there.
+   * @param workspace region of the task that nothing else uses
+   * @param wake wakes what waits on this thread
+   */
+  serve(workspace: Workspace, wake: () => void): void;
+  /** A context of this task has closed. */
+  closeContext(ordinal: number): void;
+  /** The task leaves the job. */
+  close(): void;
+}
+
+/** A region in which a remote transport works. */
+export interface Workspace {
+  readonly bytes: Uint8Array;
+  readonly index: number;
+  readonly generation: number;
+}
+
+/** What of the task's heap a transport needs. */
+export interface TransportHeap {
+  /** Gives back what the task has closed and nothing uses any more, and what its buffers have idle. */
+  reclaim(): void;
+  /** As reclaim(), but for the buffers. */
+  reclaimRegions(): void;
+  /** A region of so many bytes; undefined: there is no memory. */
+  block(bytes: number): { readonly pointer: number; close(): void } | undefined;
+}
+
+/** The transport of a task. */
+export interface Transport {
+  readonly buffers: Buffers;
+  /** Where the task shares no memory with others. */
+  readonly remote: Remote | undefined;
+  /** The lanes of a context. */
+  lanes(origin: number): Lanes;
+}
