@@ -31,16 +31,17 @@ export interface ClientParts {
   readonly errors?: TaskErrors | undefined;
 }
 
-/** @throws PAMIR_CLOSED the task has a client already, or has ended */
-export function makeClient(parts: ClientParts): Client {
-  const { kernel, memory, map, task, args, clock = systemClock, remote, onLeave, whyPrivate, errors } = parts;
+/** What the contexts of a task share. @throws PAMIR_CLOSED the task is up already, or has ended */
+export function makeTask(parts: Omit<ClientParts, "args" | "onLeave">): Task {
+  const { kernel, memory, map, task, clock = systemClock, remote, whyPrivate, errors } = parts;
   const tracer = map.traceEvents > 0 ? new Tracer(memory, map, task, clock) : undefined;
   const debug = parts.debug && new Debug(parts.debug, clock, () => dumpJob(map, memory, kernel, clock));
   const observers = observersOf(task, tracer, debug);
   const transport = sharedMemory(kernel, memory, map, task, remote);
-  return new Client(
-    new Task({ kernel, memory, map, task, transport, clock, observers, errors, whyPrivate }),
-    args,
-    onLeave,
-  );
+  return new Task({ kernel, memory, map, task, transport, clock, observers, errors, whyPrivate });
+}
+
+/** @throws PAMIR_CLOSED the task has a client already, or has ended */
+export function makeClient(parts: ClientParts): Client {
+  return new Client(makeTask(parts), parts.args, parts.onLeave);
 }

@@ -3,11 +3,12 @@ import { TaskErrors } from "../core/task-errors.js";
 import type { Kernel, Memory } from "../kernel/kernel.js";
 import type { MemoryMap } from "../memory/map.js";
 import { announceClose, interruptTask, markDead } from "../node/liveness.js";
-import type { Client } from "../pami/client.js";
+import { Client } from "../pami/client.js";
+import type { Task } from "../protocol/task.js";
 import type { Courier } from "../transport/net/frames.js";
 import { Ports } from "../transport/net/ports.js";
 import { Relay } from "../transport/net/proxy.js";
-import { type ClientParts, makeClient } from "./client.js";
+import { type ClientParts, makeTask } from "./client.js";
 
 /** What a node of one task is made from, besides its client's parts. */
 export interface PrivateParts extends Omit<ClientParts, "remote"> {
@@ -21,14 +22,19 @@ export interface PrivateParts extends Omit<ClientParts, "remote"> {
 }
 
 /** @throws PAMIR_CLOSED the task has a client already, or has ended */
-export function makePrivateNode(parts: PrivateParts): { readonly client: Client; readonly relay: Relay } {
-  const { kernel, memory, map, task } = parts;
-  const relay = new Relay(kernel, memory, map, task, parts.courier, {
+export function makePrivateNode(parts: PrivateParts): {
+  readonly client: Client;
+  readonly task: Task;
+  readonly relay: Relay;
+} {
+  const { kernel, memory, map, task: number } = parts;
+  const relay = new Relay(kernel, memory, map, number, parts.courier, {
     markDead: (ended) => markDead(kernel, map, ended),
     retire: (ordinal) => announceClose(kernel, map, ordinal),
-    interrupt: () => interruptTask(kernel, map, task),
+    interrupt: () => interruptTask(kernel, map, number),
   });
-  return { relay, client: makeClient({ ...parts, kernel: relay.kernel, remote: relay }) };
+  const task = makeTask({ ...parts, kernel: relay.kernel, remote: relay });
+  return { relay, task, client: new Client(task, parts.args, parts.onLeave) };
 }
 
 /** A node of one task whose frames go through the ports of channels. */
