@@ -1,20 +1,20 @@
-// Self-pacing transfers: chains of descriptors that hand each other on between two engines (P1–P9).
+// Self-pacing transfers: chains of descriptors, each of which ships the next one between two engines (P1–P9).
 //
 //   origin                                              target
 //   window: [RGET i, REFILL, MOVE i] …                  window: [FETCH i + 1] …
-//      RGET    ships an origin RGET, a FETCH, to   ──►     FETCH   ships the link whose place it names to the origin's
+//      RGET    ships an origin RGET, a FETCH, to   ──►     FETCH   ships the link that it names to the origin's
 //      REFILL  tells that origin RGET what is next         window  ──►
 //      MOVE    moves portion i, and counts it there
-//      NOTICE  behind the last: tells the origin's core
+//      NOTICE  after the last link: tells the origin's core
 //
-// With depth d, the first d links are shipped at once, and link i has link i + d shipped. Of a window's slots at most
-// 3 d + 2 are in use: link i + d is shipped once RGET i is processed, so there are the other two of link i, three of each of
-// the d - 1 between them, and three of link i + d. So whoever ships finds room, and two engines never wait for each other.
+// With depth d, the first d links are shipped at once, and link i causes link i + d to be shipped. A window needs at most
+// 3 d + 2 slots: link i + d is shipped once RGET i is processed. Then it holds the other two of link i, three of each
+// of the d - 1 links between, and three of link i + d. So an engine that ships always finds room, and no engine waits.
 //
-// A window belongs to one transfer from windowOpen() to windowClose(). The origin closes its own once NOTICE has been
-// processed, which is last; the target once its counter is at 0, and then all FETCHes are processed too: the last MOVE is in
-// the link that the last of them has shipped. Where one side ends before, the other closes its window with descriptors in it:
-// see windowClear().
+// A window belongs to one transfer from windowOpen() to windowClose(). The origin closes its window once NOTICE, its last
+// descriptor, has been processed. The target closes its window once its counter is 0. Then all its FETCHes are processed:
+// the last MOVE is in the link that the last FETCH shipped. If one side ends sooner, the other closes its window with
+// descriptors left in it: see windowClear().
 import { engineCall, hasEnded, taskOf } from "./due";
 import { transferPart } from "./engine";
 import {
@@ -98,8 +98,8 @@ function slotAt(window: usize, position: u32): usize {
 }
 
 /**
- * Owner: readies a window for one transfer, before its place is told to the other side. Its slots go on where they are: its
- * engine may be looking at them, on a thread of its own. Returns its generation.
+ * Owner: opens a window for one transfer, before it tells the other side of the window. It leaves head and tail as they are,
+ * because an engine thread may be looking at them. Returns the window's generation.
  */
 export function windowOpen(window: usize, allowed: u32): u32 {
   const generation = load<u32>(window, WINDOW_GENERATION_OFFSET) + 1;
@@ -110,14 +110,14 @@ export function windowOpen(window: usize, allowed: u32): u32 {
   storeWord(window + WINDOW_STOP_OFFSET, TRANSFER_DONE);
   storeWord(window + WINDOW_LEFT_OFFSET, 0);
   store<u32>(window, TRANSFER_DONE, WINDOW_WRONG_OFFSET);
-  // SYNC window-peer (whose): pairs with chainWrite(), of the other side.
+  // SYNC window-peer (none): pairs with chainWrite() on the other side.
   storeWord(window + WINDOW_PEER_WINDOW_OFFSET, 0);
   // SYNC window (open): pairs with windowOf().
   storeWord(window + WINDOW_GENERATION_OFFSET, generation);
   return generation;
 }
 
-/** Owner: ends the transfer of a window. A transfer that is over has left nothing in it; else see windowClear(). */
+/** Owner: ends the transfer of a window. A finished transfer leaves the window empty; else see windowClear(). */
 export function windowClose(window: usize): void {
   // SYNC window (close): pairs with windowOf() and chainRun(). Once each engine that is at work now has ended its turn, no
   // engine ships to this window, counts in it, or processes its slots.
@@ -125,13 +125,13 @@ export function windowClose(window: usize): void {
 }
 
 /**
- * Owner: empties a window that is closed, and at which no engine is any more.
- * @returns 1: all that was left is its NOTICE, and what that tells is noted; else 0
+ * Owner: empties a closed window that no engine uses any more.
+ * @returns 1: only its NOTICE was left, and its result is noted; else 0
  */
 export function windowClear(window: usize): u32 {
   const head = load<u32>(window, WINDOW_HEAD_OFFSET);
   const descriptor = slotAt(window, head);
-  // SYNC ship (left): pairs with ship() and chainNotice(), which nobody calls for it any more.
+  // SYNC ship (left): pairs with ship() and chainNotice(), which no thread calls for this window any more.
   const isLeft = head != loadWord(window + WINDOW_TAIL_OFFSET);
   const isOver = isLeft && load<u32>(descriptor, DESCRIPTOR_KIND_OFFSET) == DESCRIPTOR_NOTICE;
   if (isOver) noteEnd(window, descriptor);
@@ -139,18 +139,18 @@ export function windowClear(window: usize): u32 {
   return u32(isOver);
 }
 
-/** Notes what a NOTICE tells, unless a portion was refused before. */
+/** Notes a NOTICE's result, unless a portion was refused before. */
 function noteEnd(window: usize, descriptor: usize): void {
   const result = load<u32>(descriptor, DESCRIPTOR_BYTES_OFFSET);
   if (load<u32>(window, WINDOW_RESULT_OFFSET) == TRANSFER_DONE) store<u32>(window, result, WINDOW_RESULT_OFFSET);
 }
 
-/** Whether a window may lie at an offset of a block: what is elsewhere is anything. */
+/** Whether a window begins at an offset of a block: other offsets hold other data. */
 function isPlace(offset: u32): bool {
   return offset >= BLOCK_WINDOWS_OFFSET && (offset - BLOCK_WINDOWS_OFFSET) % WINDOW_SIZE == 0;
 }
 
-/** Pointer to a window of somebody else, or 0 if it is not open, or not that one any more. */
+/** Pointer to another context's window; 0: it is not open, or it belongs to another transfer by now. */
 function windowOf(job: usize, index: u32, generation: u32, offset: u32, own: u32): usize {
   const entry = regionOf(job, index, generation);
   if (entry == 0 || (own & 1) == 0 || !isPlace(offset)) return 0;
@@ -160,7 +160,7 @@ function windowOf(job: usize, index: u32, generation: u32, offset: u32, own: u32
   return loadWord(window + WINDOW_GENERATION_OFFSET) == own ? window : 0;
 }
 
-/** The other window of a transfer, or 0. Not that of a task that has ended: its memory may soon be anybody's. */
+/** The other window of a transfer, or 0. Also 0 if its task has ended, because its memory may be reused soon. */
 function peerOf(job: usize, window: usize): usize {
   if (hasEnded(taskOf(job, load<u32>(window, WINDOW_PEER_ENDPOINT_OFFSET)))) return 0;
   return windowOf(
@@ -172,7 +172,7 @@ function peerOf(job: usize, window: usize): usize {
   );
 }
 
-/** Injects descriptors into the window of an endpoint, by a remote get whose payload they are (P3, P4, P5). */
+/** Injects descriptors into the window of an endpoint: they are the payload of a remote get (P3, P4, P5). */
 function ship(job: usize, window: usize, endpoint: u32, from: usize, slots: u32): void {
   const tail = load<u32>(window, WINDOW_TAIL_OFFSET);
   for (let i: u32 = 0; i < slots; i++) {
@@ -185,17 +185,17 @@ function ship(job: usize, window: usize, endpoint: u32, from: usize, slots: u32)
 
 /** Sets a window's bit in the status register of its block, and wakes its owner. */
 function tell(window: usize, task: usize): void {
-  // SYNC window-over (tell): makes all that was moved and noted visible; pairs with the owner's look at the register.
+  // SYNC window-over (tell): makes all moved bytes and noted results visible; pairs with the owner's look at the register.
   setBits(load<usize>(window, WINDOW_STATUS_OFFSET), load<u32>(window, WINDOW_BIT_OFFSET));
   ring(task);
 }
 
-/** Slots of link i of n, at this depth. */
+/** Number of slots of link i of n, at a depth. */
 function slotsOfLink(i: u32, n: u32, depth: u32): u32 {
   return 1 + u32(i + depth < n) + u32(i + 2 * depth < n) + u32(i + 1 == n);
 }
 
-/** Writes into a descriptor which link it stands for: its place, and how many slots it has. */
+/** Writes into a descriptor the link that it names: where it lies, and how many slots it has. */
 function nameLink(window: usize, descriptor: usize, i: u32, n: u32, depth: u32): void {
   store<u32>(descriptor, slotsOfLink(i, n, depth), DESCRIPTOR_BYTES_OFFSET);
   store<u32>(descriptor, load<u32>(window, WINDOW_CHAIN_INDEX_OFFSET), DESCRIPTOR_REMOTE_INDEX_OFFSET);
@@ -210,9 +210,9 @@ function writeFetch(window: usize, descriptor: usize, i: u32, n: u32, depth: u32
 }
 
 /**
- * Target core: writes all links of a chain, as the window says, and the first origin RGETs (P2); has the first links
- * shipped by its own engine (P3). One call for any number of portions (P11).
- * @returns how many links; 0: nothing is done: there is no such chain, or not the origin's window, or no region for the links
+ * Target core: writes all links of a chain, as the window says, and the first origin RGETs (P2). Its own engine then ships
+ * the first links (P3). One call for any number of portions (P11).
+ * @returns how many links; 0: it wrote none: the chain is invalid, the origin's window closed, or the links have no region
  */
 export function chainWrite(job: usize, window: usize): u32 {
   const bytes = load<u32>(window, WINDOW_BYTES_OFFSET);
@@ -259,11 +259,11 @@ export function chainWrite(job: usize, window: usize): u32 {
     }
   }
   storeWord(window + WINDOW_LEFT_OFFSET, bytes);
-  // By direct put: the other window, and the links that its origin RGETs fetch first. Ordered by the first ship().
+  // By direct put: the other window, and the links that its origin RGETs fetch first. The first ship() orders them.
   store<u32>(peer, load<u32>(window, WINDOW_OWN_INDEX_OFFSET), WINDOW_PEER_INDEX_OFFSET);
   store<u32>(peer, load<u32>(window, WINDOW_OWN_GENERATION_OFFSET), WINDOW_PEER_GENERATION_OFFSET);
   store<u32>(peer, load<u32>(window, WINDOW_OWN_OFFSET_OFFSET), WINDOW_PEER_OFFSET_OFFSET);
-  // SYNC window-peer (whose): pairs with chainBreak(): from here on, who breaks it off tells this side of it.
+  // SYNC window-peer (begin): pairs with chainBreak(). From here on, a peer that breaks the chain off tells this side.
   storeWord(peer + WINDOW_PEER_WINDOW_OFFSET, load<u32>(window, WINDOW_GENERATION_OFFSET));
   for (let i: u32 = 0; i < depth && i + depth < n; i++) {
     writeFetch(window, peer + WINDOW_RGETS_OFFSET + (i << DESCRIPTOR_SHIFT), i + depth, n, depth);
@@ -277,10 +277,11 @@ export function chainWrite(job: usize, window: usize): u32 {
 }
 
 /**
- * Target core: ships the last descriptor of a chain alone (P8), where no link is: nothing is moved, or all was in another way.
- * @param own generation of the origin's window, whose place the first three name
- * @param origin ordinal of the endpoint that owns it
- * @returns 1; 0: that window is not there any more
+ * Target core: ships a NOTICE without a chain (P8): no byte is to be moved, or all were moved in another way.
+ * @param index region of the origin's block, with its `generation`; the window is at `offset`
+ * @param own generation of the origin's window
+ * @param origin ordinal of the endpoint that owns the window
+ * @returns 1; 0: the window is closed
  */
 export function chainNotice(
   job: usize,
@@ -303,12 +304,12 @@ export function chainNotice(
   return 1;
 }
 
-/** Whether the engine can't go on in a window: its next portion is not staged yet, and its core has not given it up. */
+/** Whether the engine cannot go on in a window: its next portion is not staged, and its core has not given it up. */
 function isHeld(window: usize, descriptor: usize): bool {
   if (load<u32>(descriptor, DESCRIPTOR_KIND_OFFSET) != DESCRIPTOR_MOVE) return false;
-  // SYNC staged (look): pairs with the store of the core that stages.
+  // SYNC staged (look): pairs with the store of the origin's core, which stages.
   if (load<u32>(window, WINDOW_PASSED_OFFSET) < loadWord(window + WINDOW_ALLOWED_OFFSET)) return false;
-  // SYNC stop (held): pairs with the store of the core that gives the transfer up.
+  // SYNC stop (held): pairs with the store of a core that gives the transfer up.
   return loadWord(window + WINDOW_STOP_OFFSET) == TRANSFER_DONE;
 }
 
@@ -318,12 +319,12 @@ function sliceOf(window: usize, descriptor: usize): u32 {
   return left > SLICE_BYTES ? SLICE_BYTES : left;
 }
 
-/** Moves a slice of a portion, of `part` bytes; returns whether that was the last of it. `context` is its owner. */
+/** Moves a slice of a portion: `part` bytes. Returns whether it was the last slice. `context` owns the window. */
 function moveSlice(job: usize, window: usize, descriptor: usize, part: u32, context: usize): bool {
   const bytes = load<u32>(descriptor, DESCRIPTOR_BYTES_OFFSET);
   const moved = load<u32>(window, WINDOW_MOVED_OFFSET);
   const peer = peerOf(job, window);
-  // SYNC stop (look): pairs with the store of the core that gives the transfer up, on either side.
+  // SYNC stop (look): pairs with the store of a core that gives the transfer up, on either side.
   let result = loadWord(window + WINDOW_STOP_OFFSET);
   if (result == TRANSFER_DONE) result = peer == 0 ? TRANSFER_ENDED : loadWord(peer + WINDOW_STOP_OFFSET);
   if (result == TRANSFER_DONE) result = transferPart(job, descriptor, true, moved, part);
@@ -335,7 +336,7 @@ function moveSlice(job: usize, window: usize, descriptor: usize, part: u32, cont
     return false;
   }
   store<u32>(window, 0, WINDOW_MOVED_OFFSET);
-  // SYNC passed (passed): pairs with the core that stages the next portion in this one's place; it may wait for that.
+  // SYNC passed (passed): pairs with the origin's core, which may wait to stage the next portion in this one's place.
   storeWord(window + WINDOW_PASSED_OFFSET, load<u32>(window, WINDOW_PASSED_OFFSET) + 1);
   if (loadWord(window + WINDOW_ALLOWED_OFFSET) != NONE) ring(load<usize>(context, CONTEXT_TASK_OFFSET));
   if (result != TRANSFER_DONE && load<u32>(window, WINDOW_RESULT_OFFSET) == TRANSFER_DONE) {
@@ -352,7 +353,7 @@ function moveSlice(job: usize, window: usize, descriptor: usize, part: u32, cont
   return true;
 }
 
-/** Processes a descriptor of a window that is no MOVE; `context` is its owner. */
+/** Processes a descriptor of a window, other than a MOVE. `context` owns the window. */
 function processOne(job: usize, window: usize, descriptor: usize, context: usize): void {
   const kind = load<u32>(descriptor, DESCRIPTOR_KIND_OFFSET);
   if (kind == DESCRIPTOR_NOTICE) {
@@ -387,28 +388,28 @@ function windowAt(block: usize, number: u32): usize {
   return block + BLOCK_WINDOWS_OFFSET + number * WINDOW_SIZE;
 }
 
-/** Whether a window belongs to a transfer of this memory: what is left in others is nobody's. */
+/** Whether a window belongs to a transfer within this memory. The engine leaves the descriptors in other windows. */
 function isOpen(window: usize): bool {
   // SYNC window (engine): pairs with windowOpen() and windowClose().
   return (loadWord(window + WINDOW_GENERATION_OFFSET) & 1) != 0 && load<u32>(window, WINDOW_AWAY_OFFSET) == 0;
 }
 
-/** Of chainRun(): bytes that it may still move, and how many windows have something left. */
+/** State of chainRun(): bytes that it may still move, and how many windows have descriptors left. */
 let allowance: u32 = 0;
 let remaining: u32 = 0;
 
 /**
- * Descriptors of a window, MOVEs aside, that are processed in one turn: the other side, on another core, may ship as fast as
- * this one looks, and its owner would not come back from its advance().
+ * Most descriptors of a window, MOVEs aside, that one turn processes. The other side, on another core, may ship as fast as
+ * this engine processes; without a limit the owner would not return from its advance().
  */
 const TURN_SLOTS: u32 = 4 * WINDOW_SLOTS;
 
-/** Processes what is in a window, in order, as long as it may. Returns whether it has moved anything. */
+/** Processes the descriptors in a window, in order, up to the limits of this turn. Returns whether it has moved bytes. */
 function windowRun(job: usize, window: usize, context: usize): bool {
   let hasMoved = false;
   let head = load<u32>(window, WINDOW_HEAD_OFFSET);
   let others = TURN_SLOTS;
-  // SYNC ship (look): pairs with ship() and chainWrite(). Anew each time: what was processed may have had more shipped.
+  // SYNC ship (look): pairs with ship() and chainWrite(). Loaded each time: a processed descriptor may have caused a ship().
   while (head != loadWord(window + WINDOW_TAIL_OFFSET)) {
     const descriptor = slotAt(window, head);
     if (load<u32>(descriptor, DESCRIPTOR_KIND_OFFSET) != DESCRIPTOR_MOVE) {
@@ -418,7 +419,7 @@ function windowRun(job: usize, window: usize, context: usize): bool {
       }
       others--;
       head++;
-      // Whoever is told by it may close this window, and open it again: it is not touched after that.
+      // Stored first: the core that the descriptor notifies may close this window and open it for another transfer.
       store<u32>(window, head, WINDOW_HEAD_OFFSET);
       processOne(job, window, descriptor, context);
       continue;
@@ -439,13 +440,13 @@ function windowRun(job: usize, window: usize, context: usize): bool {
 }
 
 /**
- * Engine: processes what is in the windows of a context, in order in each, as long as it moves no more than `most` bytes in
- * all: SLICE_BYTES at the most, and then a slice of a portion that is longer. The first window that could move nothing, for
- * want of room, is the first of all the next time: so each has its turn, whatever others move.
- * @returns how many windows have something left that can be processed at once
+ * Engine: processes the windows of a context, each in order, while they move at most `most` bytes in all. `most` is at most
+ * SLICE_BYTES; with SLICE_BYTES, a longer portion moves a slice. The next turn begins with the first window that had no
+ * allowance left, so that every window has its turn.
+ * @returns how many windows have descriptors left that the engine can process at once
  */
 export function chainRun(job: usize, context: usize, most: u32): u32 {
-  // SYNC window-list (blocks): pairs with the store of the owner, who adds blocks and takes none away.
+  // SYNC window-list (blocks): pairs with the store of the owner, which adds blocks and removes none.
   const list = <usize>loadWord(context + CONTEXT_WINDOWS_OFFSET);
   if (list == 0) return 0;
   allowance = most;
@@ -474,7 +475,7 @@ export function chainRun(job: usize, context: usize, most: u32): u32 {
   return remaining;
 }
 
-/** Whether the engine would find something to process in the windows of a context. */
+/** Whether the engine can process a descriptor in some window of a context. */
 export function chainLeft(context: usize): bool {
   for (let block = <usize>loadWord(context + CONTEXT_WINDOWS_OFFSET); block != 0; ) {
     for (let number: u32 = 0; number < WINDOW_COUNT; number++) {
@@ -489,15 +490,15 @@ export function chainLeft(context: usize): bool {
 }
 
 /**
- * Origin core, once the engine thread has ended: tells the target, if that has begun the chain, that nothing more of it comes.
- * @returns 1; 0: it has not begun
+ * Origin core, once the engine thread has ended: tells the target that the chain is broken off, if the target has begun it.
+ * @returns 1; 0: the target has not begun it
  */
 export function chainBreak(job: usize, window: usize): u32 {
   // SYNC window-peer (begun): pairs with chainWrite().
   if (loadWord(window + WINDOW_PEER_WINDOW_OFFSET) == 0) return 0;
   const peer = peerOf(job, window);
-  // SYNC bytes-left (broken): pairs with moveSlice(). If all bytes are counted, the peer knows it or finds out by itself, and
-  // its window may be reused at any moment. If not, only this side can still end the transfer.
+  // SYNC bytes-left (broken): pairs with moveSlice(). If all bytes are counted, the peer knows or finds out by itself, and its
+  // window may be reused at any moment. If not, only this side can still end the transfer.
   if (peer == 0 || loadWord(peer + WINDOW_LEFT_OFFSET) == 0) return 1;
   store<u32>(peer, TRANSFER_BROKEN, WINDOW_WRONG_OFFSET);
   storeWord(peer + WINDOW_LEFT_OFFSET, 0);

@@ -1,5 +1,5 @@
-// The completion bit mask of an injection FIFO: the engine sets the bit of a completion descriptor's slot, the owner
-// finds it, takes it, and so frees the slot. A level above says which words are not 0, where there are many.
+// The completion bit mask of an injection FIFO. The engine sets the bit of a completion descriptor's slot; the owner finds
+// the bit, clears it, and so frees the slot. Where there are many words, a level above them marks those that are not 0.
 import {
   COMPLETION_RESULT_SHIFT,
   DESCRIPTOR_BYTES_OFFSET,
@@ -15,7 +15,7 @@ import {
 } from "./layout";
 import { clearBits, loadWord, setBitsOf } from "./sync";
 
-/** Bytes of the mask words of all levels, for so many slots: a multiple of 64. */
+/** Bytes of the mask words of all levels for a number of slots: a multiple of 64. */
 export function maskBytes(slots: u32): u32 {
   let words: u32 = 0;
   let level = slots;
@@ -31,7 +31,7 @@ export function slotOf(fifo: usize, slot: u32): usize {
   return load<usize>(fifo, INJECTION_FIRST_OFFSET) + (slot << DESCRIPTOR_SHIFT);
 }
 
-/** Engine: sets bits of a word of the mask, by its number, and those above it. */
+/** Engine: sets bits in one word of the mask, given its number, and the bits for it in the levels above. */
 export function completionSet(fifo: usize, word: u32, bits: u32): void {
   let words = fifo + INJECTION_MASK_OFFSET;
   let level = load<u32>(fifo, INJECTION_SLOTS_OFFSET);
@@ -46,14 +46,14 @@ export function completionSet(fifo: usize, word: u32, bits: u32): void {
   }
 }
 
-/** Owner, where the engine has ended: clears the bit of a slot. It may have been set, and not those above it. */
+/** Owner, once the engine thread has ended: clears the bit of a slot. That thread may have set it without the bits above. */
 export function completionClear(fifo: usize, slot: u32): void {
   clearBits(fifo + INJECTION_MASK_OFFSET + ((slot >>> 5) << 2), 1 << (slot & 31));
 }
 
 /**
- * Owner: clears the bits above the completion taken last, as far as they are not above `slot` too. Only now: mostly the
- * next is in the same word, and then nobody has touched them (1,000,000 pending: 38 → 24 ns).
+ * Owner: clears the bits above the completion taken last, unless they are above `slot` too. It does so only now: the
+ * next completion is mostly in the same word, and then those bits stay (1,000,000 pending: 38 → 24 ns).
  */
 function clearAbove(fifo: usize, slot: u32): void {
   let words = fifo + INJECTION_MASK_OFFSET;
@@ -62,7 +62,7 @@ function clearAbove(fifo: usize, slot: u32): void {
   let next = slot >>> 5;
   while (level > MASK_TOP_WORDS && bit != next && loadWord(words + (bit << 2)) == 0) {
     const above = words + (level << 2);
-    // SYNC completion (clear): cleared first, then looked at once more, as a ready bit is.
+    // SYNC completion (clear): clears first, then looks at the word once more, as for a ready bit.
     clearBits(above + ((bit >>> 5) << 2), 1 << (bit & 31));
     if (loadWord(words + (bit << 2)) != 0) {
       setBitsOf(above + ((bit >>> 5) << 2), 1 << (bit & 31));
@@ -76,7 +76,7 @@ function clearAbove(fifo: usize, slot: u32): void {
   store<u32>(fifo, slot, INJECTION_TAKEN_OFFSET);
 }
 
-/** First bit of a level that is set, from `from` on; NONE. Over empty words it goes by the level above. */
+/** The first set bit of a level, from `from` on; NONE. The level above tells which words it may skip. */
 function nextSet(words: usize, level: u32, from: u32): u32 {
   let word = from >>> 5;
   if (word >= level) return NONE;
@@ -90,7 +90,7 @@ function nextSet(words: usize, level: u32, from: u32): u32 {
   return (word << 5) + ctz<u32>(bits);
 }
 
-/** The next bit that is set from slot `first` on, around the ring; NONE. */
+/** The next set bit from slot `first` on, around the ring; NONE. */
 function nextDone(fifo: usize, first: u32): u32 {
   const words = (load<u32>(fifo, INJECTION_SLOTS_OFFSET) + 31) >>> 5;
   const slot = nextSet(fifo + INJECTION_MASK_OFFSET, words, first);
@@ -98,7 +98,7 @@ function nextDone(fifo: usize, first: u32): u32 {
 }
 
 /**
- * Owner: takes the oldest completion: clears its bit and frees its slot and all before it.
+ * Owner: takes the oldest completion. Clears its bit; frees its slot and all slots before it.
  * @returns slot | result << COMPLETION_RESULT_SHIFT; NONE: no bit is set
  */
 export function completionTake(fifo: usize): u32 {

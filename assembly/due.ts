@@ -1,4 +1,4 @@
-// Whom to ask for the engine's work: the engine thread, if the job has one, else the task whose context it is.
+// Which thread is asked to do the engine's work: the engine thread if the job has one, else the context's own task.
 import {
   JOB_CONTEXTS_OFFSET,
   JOB_DUE_OFFSET,
@@ -15,19 +15,19 @@ export function taskOf(job: usize, ordinal: u32): usize {
   return load<usize>(job, JOB_TASKS_BASE_OFFSET) + (ordinal / load<u32>(job, JOB_CONTEXTS_OFFSET)) * TASK_SIZE;
 }
 
-/** Whether the owner of a task slot has ended: its memory may soon be anybody's. */
+/** Whether the owner of a task slot has ended. Its memory may be reused soon. */
 export function hasEnded(task: usize): bool {
   // SYNC task-state (look): pairs with the store of the task or the monitor.
   return loadWord(task + TASK_STATE_OFFSET) >= TASK_CLOSED;
 }
 
-/** Pointer to the slot of the engine thread; 0: there is none, or it has ended, and each task is its own engine. */
+/** Pointer to the slot of the engine thread. 0: there is none, or it has ended; then each task is its own engine. */
 export function engineThread(job: usize): usize {
   const engine = load<usize>(job, JOB_ENGINE_OFFSET);
   return engine != 0 && !hasEnded(engine) ? engine : 0;
 }
 
-/** Has the engine look at a context, by its ordinal: there is something for it. Call it after the store that says so. */
+/** Asks the engine to look at a context, given its ordinal. Call it after the store that makes the work visible. */
 export function engineCall(job: usize, ordinal: u32): void {
   const engine = engineThread(job);
   if (engine == 0) {

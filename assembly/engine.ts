@@ -1,6 +1,6 @@
-// The engine: takes the descriptors of an injection FIFO strictly in order, moves what they say, sets completion bits.
-// A descriptor is copied, then checked, then only the copy is used; one that is not right is refused, counted, and its
-// completion says so. It runs inline, on the thread of the origin, or on an engine thread (serve.ts).
+// The engine: processes the descriptors of an injection FIFO strictly in order: moves their bytes, sets completion bits. It
+// loads each field of a descriptor once, checks it, and then uses that value. It refuses and counts a wrong descriptor, and
+// the completion says so. It runs inline, on the origin's thread, or on an engine thread (serve.ts).
 import { completionClear, completionSet, maskBytes, slotOf } from "./completion";
 import { engineThread } from "./due";
 import {
@@ -58,17 +58,17 @@ import { isOwnerUp, regionOf, regionPlace, ringOwner } from "./region";
 import { changeWide, changeWord, loadWord, storeWord } from "./sync";
 
 /**
- * Up to so many bytes are moved by a few loads and stores: 0.6 to 0.9 ns, while memory.copy is a call of 3.1 to 3.5. From
- * 65 to 256 a loop would be faster by up to 1.9 ns, but not where ranges overlap; eight loads at once, up to 128, make
- * every put of 8 bytes slower by 1.2 (more registers to save). The table is in `npm run bench`.
+ * Most bytes that move() copies by a few loads and stores: 0.6 to 0.9 ns. memory.copy is a call of 3.1 to 3.5 ns. From 65 to
+ * 256 bytes a loop would save up to 1.9 ns, but cannot copy overlapping ranges. Eight loads at once, up to 128 bytes, cost
+ * every put of 8 bytes 1.2 ns (more registers to save). `npm run bench` prints the table.
  */
 const SMALL_BYTES: u32 = 64;
 
-/** Moves bytes; where the ranges overlap, as if there were a copy in between. */
+/** Moves bytes. The ranges may overlap: the result is as with a copy in between. */
 function move(to: usize, from: usize, bytes: u32): void {
   if (bytes > SMALL_BYTES) memory.copy(to, from, bytes);
   else if (bytes >= 32) {
-    // Loaded before anything is stored, since the ranges may overlap. From both ends: they meet in the middle.
+    // All loads precede the stores, since the ranges may overlap. The loads from both ends meet in the middle.
     const a = v128.load(from);
     const b = v128.load(from, 16);
     const y = v128.load(from + bytes - 32);
@@ -103,7 +103,7 @@ function move(to: usize, from: usize, bytes: u32): void {
 }
 
 /**
- * Moves what a descriptor says from byte `moved` on, at most `most` bytes of it; with 0, it only looks whether it is right.
+ * Moves the bytes of a descriptor from byte `moved` on, at most `most`. With `most` 0, it only checks the descriptor.
  * @returns TRANSFER_…
  */
 export function transferPart(job: usize, descriptor: usize, isPut: bool, moved: u32, most: u32): u32 {
@@ -122,20 +122,20 @@ export function transferPart(job: usize, descriptor: usize, isPut: bool, moved: 
   if (local == 0) return TRANSFER_LOCAL_BOUNDS;
   const remote = regionPlace(remoteEntry, remoteOffset, bytes);
   if (remote == 0) return TRANSFER_REMOTE_BOUNDS;
-  // Between two slices the descriptor became another one: what is moved already is no part of it.
+  // The descriptor changed between two slices: more bytes are moved than it has.
   if (moved > bytes) return TRANSFER_INVALID;
   let part = bytes - moved;
   if (part > most) part = most;
   const to = isPut ? remote : local;
   const from = isPut ? local : remote;
-  // Where bytes go up into the range that they come from, the last slice goes first: as if there were a copy in between.
+  // If the destination begins within the source, the last slice goes first: the result is as with a copy in between.
   const done = to - from < bytes ? bytes - moved - part : moved;
   move(to + done, from + done, part);
   return TRANSFER_DONE;
 }
 
 /**
- * Changes a word of the target's region atomically; with `most` 0, it only looks whether that is right.
+ * Changes a word of the target's region atomically. With `most` 0, it only checks the descriptor.
  * @returns TRANSFER_…
  */
 function change(job: usize, descriptor: usize, most: u32): u32 {
@@ -179,30 +179,30 @@ function change(job: usize, descriptor: usize, most: u32): u32 {
   return TRANSFER_DONE;
 }
 
-/** Does what a descriptor of some kind says, or the next `most` bytes of it: TRANSFER_…. */
+/** Executes a descriptor of a kind, or the next `most` bytes of it. Returns TRANSFER_…. */
 function execute(job: usize, descriptor: usize, kind: u32, moved: u32, most: u32): u32 {
   if (kind == DESCRIPTOR_RMW) return change(job, descriptor, most);
   if (kind != DESCRIPTOR_PUT && kind != DESCRIPTOR_GET) return TRANSFER_INVALID;
   return transferPart(job, descriptor, kind == DESCRIPTOR_PUT, moved, most);
 }
 
-/** Writes an injection FIFO into zeroed memory; once, before any task. */
+/** Writes an injection FIFO into zeroed memory. Called once, before any task starts. */
 export function injectionInit(fifo: usize, slots: u32): void {
   store<u32>(fifo, slots, INJECTION_SLOTS_OFFSET);
   store<usize>(fifo, fifo + INJECTION_MASK_OFFSET + maskBytes(slots), INJECTION_FIRST_OFFSET);
 }
 
-/** Does what a descriptor says at once, wherever it lies: TRANSFER_…. With `most` 0, it only looks whether it is right. */
+/** Executes a descriptor at once, wherever it lies. With `most` 0, it only checks it. Returns TRANSFER_…. */
 export function perform(job: usize, descriptor: usize, most: u32): u32 {
   return execute(job, descriptor, load<u32>(descriptor, DESCRIPTOR_KIND_OFFSET), 0, most);
 }
 
-/** Whether so many slots are free. */
+/** Whether `taken` slots are free. */
 function hasRoom(fifo: usize, taken: u32): bool {
   const tail = load<u32>(fifo, INJECTION_TAIL_OFFSET);
   const slots = load<u32>(fifo, INJECTION_SLOTS_OFFSET);
   if (tail - load<u32>(fifo, INJECTION_OLDEST_OFFSET) + taken <= slots) return true;
-  // Slots without a callback are free once the engine has passed them; none behind a bit that is not yet taken.
+  // The engine frees slots without a callback by passing them, but none after a completion that is not yet taken.
   if (load<u32>(fifo, INJECTION_PENDING_OFFSET) != 0) return false;
   // SYNC processed (look): pairs with engineRun().
   const head = loadWord(fifo + INJECTION_HEAD_OFFSET);
@@ -211,9 +211,9 @@ function hasRoom(fifo: usize, taken: u32): bool {
 }
 
 /**
- * Owner: injects the staged descriptor, with so many completion descriptors in the very next slots (C3); a fence is a
- * completion by itself (F3). Nothing is processed yet.
- * @returns its slot; NONE: there is no room
+ * Owner: injects the staged descriptor, and that many completion descriptors in the next slots (C3). A fence is its own
+ * completion (F3). This call processes none of them.
+ * @returns the descriptor's slot; NONE: there is no room
  */
 export function inject(fifo: usize, completions: u32): u32 {
   if (!hasRoom(fifo, 1 + completions)) return NONE;
@@ -221,7 +221,7 @@ export function inject(fifo: usize, completions: u32): u32 {
   const mask = load<u32>(fifo, INJECTION_SLOTS_OFFSET) - 1;
   const descriptor = slotOf(fifo, tail & mask);
   const staged = fifo + INJECTION_STAGED_OFFSET;
-  // Word by word, as they were written: a wider load would have to wait until they are in the cache.
+  // Word by word, as they were written: a wider load would have to wait until the stores are in the cache.
   for (let at: usize = 0; at < DESCRIPTOR_WORDS << 2; at += 4) store<u32>(descriptor + at, load<u32>(staged + at));
   const isFence = u32(load<u32>(staged, DESCRIPTOR_KIND_OFFSET) == DESCRIPTOR_FENCE);
   for (let i: u32 = 1; i <= completions; i++) {
@@ -238,24 +238,24 @@ export function inject(fifo: usize, completions: u32): u32 {
 /** Owner: whether the engine has processed all of a FIFO. */
 function isProcessed(fifo: usize, isInline: bool): bool {
   const tail = load<u32>(fifo, INJECTION_TAIL_OFFSET);
-  // What is taken is processed, also where the engine thread has told of it and not yet said how far it is.
+  // A taken completion is processed, even if the engine thread has set its bit and not yet stored the new head.
   if (load<u32>(fifo, INJECTION_OLDEST_OFFSET) == tail) return true;
-  // SYNC processed (idle): pairs with engineRun(), on another thread; what is processed, that thread has done with.
+  // SYNC processed (idle): pairs with engineRun() on another thread, which uses no processed descriptor any more.
   const head = isInline ? load<u32>(fifo, INJECTION_HEAD_OFFSET) : loadWord(fifo + INJECTION_HEAD_OFFSET);
   return head == tail;
 }
 
 /**
- * Owner: does the staged descriptor where it stands, if it is short and nothing is before it: neither unprocessed (C2)
- * nor with a callback to come, so that its own callbacks need no bit (C7: they are counted, by the caller).
- * An RMW without a callback waits for nothing: RMWs are unordered. A fence has one, and is done if nothing went wrong.
- * @returns TRANSFER_…; TRANSFER_LATER: it is right, and is to be injected
+ * Owner: executes the staged descriptor in place, if it is short and no other comes first. No earlier descriptor may be
+ * unprocessed (C2) or have its callback pending: then its own callbacks need no bit, and the caller counts them (C7).
+ * An RMW without a callback waits for no other: RMWs are unordered. A fence has a callback; it is done here if none failed.
+ * @returns TRANSFER_…; TRANSFER_LATER: the descriptor is right, and the caller has to inject it
  */
 export function submit(job: usize, fifo: usize, hasCallback: bool): u32 {
   const staged = fifo + INJECTION_STAGED_OFFSET;
   const kind = load<u32>(staged, DESCRIPTOR_KIND_OFFSET);
   const isInline = engineThread(job) == 0;
-  // Not even looked at where its callback has to wait for another: that would have the engine thread wait for its line.
+  // If its callback has to wait for another, isProcessed() is not asked: the engine thread would wait for the line of head.
   const isFirst = (!hasCallback || load<u32>(fifo, INJECTION_PENDING_OFFSET) == 0) && isProcessed(fifo, isInline);
   if (kind == DESCRIPTOR_RMW) {
     const isNow = isFirst || !hasCallback;
@@ -268,15 +268,15 @@ export function submit(job: usize, fifo: usize, hasCallback: bool): u32 {
   return submitted(execute(job, staged, kind, 0, isNow ? SLICE_BYTES : 0), isNow);
 }
 
-/** What submit() gives for a result, of what was done or only looked at. */
+/** The result of submit() for a descriptor that was executed, or only checked. */
 function submitted(result: u32, isDone: bool): u32 {
   return result == TRANSFER_DONE && !isDone ? TRANSFER_LATER : result;
 }
 
 /**
- * Owner: moves bytes between a local pointer and an open region at once, without a descriptor. The caller sees to it that
- * nothing is before it (C2), that the local bytes are its own, and that they are no more than SHORT_BYTES.
- * @returns 1; 0: nothing is done, and submit() says what is not right
+ * Owner: moves bytes between a local pointer and an open region at once, without a descriptor. The caller ensures that no
+ * unprocessed descriptor precedes it (C2), that it owns the local bytes, and that they are at most SHORT_BYTES.
+ * @returns 1; 0: no byte is moved, and submit() gives the reason
  */
 export function moveNow(
   job: usize,
@@ -319,7 +319,7 @@ export function changeNow(
   return 1;
 }
 
-/** Notes what came of a transfer, for its completions and for the next fence. */
+/** Notes the result of a transfer, for its completions and for the next fence. */
 function note(fifo: usize, result: u32): void {
   store<u32>(fifo, 0, INJECTION_MOVED_OFFSET);
   store<u32>(fifo, result, INJECTION_RESULT_OFFSET);
@@ -329,13 +329,14 @@ function note(fifo: usize, result: u32): void {
 }
 
 /**
- * Completions that are processed and not told of yet: a word of the mask, and its bits. Told together, word by word, at the
- * end of a run: each is a line of the cache that the owner polls (64 KiB puts through an engine thread: 0.77 → 0.88 of a copy, with what Rma spares of looks).
+ * Processed completions whose bits are not set yet: a word of the mask, and its bits. A run sets them word by word at its
+ * end, because each word is in a cache line that the owner polls. 64 KiB puts through an engine thread went from 0.77 to
+ * 0.88 of a copy's rate, together with the polls that Rma saves.
  */
 let doneWord: u32 = 0;
 let doneBits: u32 = 0;
 
-/** Tells of the completions that are processed. */
+/** Sets the bits of the processed completions. */
 function tellDone(fifo: usize): void {
   if (doneBits != 0) completionSet(fifo, doneWord, doneBits);
   doneBits = 0;
@@ -346,19 +347,19 @@ function isCompletion(kind: u32): bool {
   return kind == DESCRIPTOR_COMPLETION || kind == DESCRIPTOR_FENCE;
 }
 
-/** Processes a completion descriptor or a fence, in a slot. */
+/** Processes the completion descriptor or the fence in a slot. */
 function complete(fifo: usize, descriptor: usize, kind: u32, slot: u32): void {
   const isFence = kind == DESCRIPTOR_FENCE;
   const result = isFence ? load<u32>(fifo, INJECTION_FAILED_OFFSET) : load<u32>(fifo, INJECTION_RESULT_OFFSET);
   if (isFence) store<u32>(fifo, TRANSFER_DONE, INJECTION_FAILED_OFFSET);
-  // Mostly it stands there: then the line stays where it is, too.
+  // Mostly the result is there already; without a store the cache line stays where it is.
   if (load<u32>(descriptor, DESCRIPTOR_BYTES_OFFSET) != result) store<u32>(descriptor, result, DESCRIPTOR_BYTES_OFFSET);
   if (slot >>> 5 != doneWord) tellDone(fifo);
   doneWord = slot >>> 5;
   doneBits |= 1 << (slot & 31);
 }
 
-/** TRANSFER_… of the transfer before a descriptor, if it is to be done only behind one that was done; else TRANSFER_DONE. */
+/** The result of the preceding transfer if a descriptor depends on it (RMW_BEHIND); else TRANSFER_DONE. */
 function isCutOff(fifo: usize, descriptor: usize, kind: u32): u32 {
   if (kind != DESCRIPTOR_RMW || (load<u32>(descriptor, DESCRIPTOR_BYTES_OFFSET) & RMW_BEHIND) == 0)
     return TRANSFER_DONE;
@@ -366,9 +367,9 @@ function isCutOff(fifo: usize, descriptor: usize, kind: u32): u32 {
 }
 
 /**
- * Does the transfer of a descriptor, or a slice of it: `part` bytes of those that are `left`. Where its target has ended,
- * nothing of it is done.
- * @returns bytes that it has moved; NONE: a slice, and it is not over
+ * Executes a descriptor's transfer, or a slice of it: `part` of the bytes that are `left`. If its target has ended, it
+ * moves none.
+ * @returns bytes moved; NONE: it moved a slice, and the transfer goes on
  */
 function proceed(job: usize, fifo: usize, descriptor: usize, kind: u32, left: u32, part: u32): u32 {
   const isUp = isOwnerUp(job, load<u32>(descriptor, DESCRIPTOR_REMOTE_INDEX_OFFSET));
@@ -384,8 +385,8 @@ function proceed(job: usize, fifo: usize, descriptor: usize, kind: u32, left: u3
 }
 
 /**
- * Processes descriptors in order, as long as they move no more than `most` bytes in all: SLICE_BYTES at the most, and then
- * a slice of what is longer; a word is 8. What is refused moves none.
+ * Processes descriptors in order, while they move at most `most` bytes in all. `most` is at most SLICE_BYTES; with
+ * SLICE_BYTES, a longer transfer moves a slice. An RMW counts as 8 bytes, a refused descriptor as none.
  * @returns how many slots are left to process
  */
 export function engineRun(job: usize, fifo: usize, most: u32): u32 {
@@ -393,14 +394,14 @@ export function engineRun(job: usize, fifo: usize, most: u32): u32 {
   return engineRunTo(job, fifo, loadWord(fifo + INJECTION_TAIL_OFFSET), most);
 }
 
-/** The same, up to a tail that was looked at sooner. */
+/** As engineRun(), up to a tail that the caller has loaded. */
 export function engineRunTo(job: usize, fifo: usize, tail: u32, most: u32): u32 {
   const before = load<u32>(fifo, INJECTION_HEAD_OFFSET);
   if (before == tail) return 0;
   const mask = load<u32>(fifo, INJECTION_SLOTS_OFFSET) - 1;
   let head = before;
   let moved: u32 = 0;
-  doneBits = 0; // a run that was broken off is no part of this one
+  doneBits = 0; // left over from a run that trapped
   for (; head != tail; head++) {
     const descriptor = slotOf(fifo, head & mask);
     const kind = load<u32>(descriptor, DESCRIPTOR_KIND_OFFSET);
@@ -424,8 +425,8 @@ export function engineRunTo(job: usize, fifo: usize, tail: u32, most: u32): u32 
 }
 
 /**
- * Owner, once the engine thread has ended: what that has not processed is not done any more, and its completions and fences
- * say so. It may have processed more than it could say: what the owner has taken of that is left as it is.
+ * Owner, once the engine thread has ended: ends the unprocessed descriptors; their completions and fences report
+ * TRANSFER_BROKEN. That thread may have processed more than its head says: completions that the owner has taken stay taken.
  */
 export function engineGiveUp(fifo: usize): void {
   const mask = load<u32>(fifo, INJECTION_SLOTS_OFFSET) - 1;

@@ -1,6 +1,6 @@
 // The region heap: extents of whole pages, described by one table word each (see HEAP in layout.ts).
-// Invariants: the words reached from page 0 cover every page once; only the lock's holder makes or joins free
-// extents; whoever holds a used extent may free it, with one store and without the lock.
+// Invariants: the words reached from page 0 cover every page once. Only the lock's holder makes or joins free extents.
+// The task that holds a used extent may free it with one store, without the lock.
 import {
   EXTENT_FREE,
   EXTENT_LANE,
@@ -20,16 +20,16 @@ import {
 } from "./layout";
 import { exchangeIf, loadWord, storeWord } from "./sync";
 
-/** Looks at the lock before giving up: a holder that keeps it longer has been descheduled. */
+/** Attempts to take the lock before giving up: a holder that keeps it longer has been descheduled. */
 const LOCK_TRIES: u32 = 1000;
 
-/** Makes the whole heap one free extent; once, before any task. */
+/** Makes the whole heap one free extent. Called once, before any task starts. */
 export function heapInit(job: usize): void {
   storeWord(load<usize>(job, JOB_HEAP_TABLE_OFFSET), load<u32>(job, JOB_HEAP_PAGES_OFFSET));
 }
 
 /**
- * Takes an extent for a lane: first fit.
+ * Allocates an extent for a lane: first fit.
  * @returns its pointer; OPEN_NO_MEMORY; OPEN_BUSY if another task holds the lock (try again at the next advance).
  */
 export function heapAllocate(job: usize, pages: u32, owner: u32): usize {
@@ -44,7 +44,7 @@ export function regionAllocate(job: usize, pages: u32, owner: u32): usize {
 function allocate(job: usize, pages: u32, owner: u32, state: u32): usize {
   const lock = job + JOB_HEAP_LOCK_OFFSET;
   let tries = LOCK_TRIES;
-  // SYNC heap-lock (take): pairs with the release below, and with the monitor's that frees a dead holder's lock.
+  // SYNC heap-lock (take): pairs with the release below, and with markDead(), which frees a dead holder's lock.
   while (exchangeIf(lock, 0, owner + 1) != 0) {
     if (--tries == 0) return OPEN_BUSY;
   }
@@ -54,7 +54,7 @@ function allocate(job: usize, pages: u32, owner: u32, state: u32): usize {
   let page: u32 = 0;
   while (page < total) {
     const entry = table + (page << 2);
-    // SYNC extent-free (look): pairs with heapFree(): whatever the last user stored there lies before our use.
+    // SYNC extent-free (look): pairs with heapFree(). The last user's stores precede this allocation.
     let word = loadWord(entry);
     let length = word & EXTENT_PAGES_MASK;
     if (word >>> EXTENT_STATE_SHIFT == EXTENT_FREE) {
@@ -81,7 +81,7 @@ function allocate(job: usize, pages: u32, owner: u32, state: u32): usize {
   return found;
 }
 
-/** Gives an extent back. The caller holds it and nobody reads it any more. */
+/** Frees an extent. The caller holds it, and no thread reads it any more. */
 export function heapFree(job: usize, extent: usize): void {
   const page = <u32>((extent - load<usize>(job, JOB_HEAP_BASE_OFFSET)) >>> PAGE_SHIFT);
   const entry = load<usize>(job, JOB_HEAP_TABLE_OFFSET) + (page << 2);
@@ -90,9 +90,9 @@ export function heapFree(job: usize, extent: usize): void {
 }
 
 /**
- * Gives a region's extent to another task, or frees it, if it still is its owner's.
+ * Gives a region's extent to another task, or frees it, if `owner` still owns it.
  * @param to the task that owns it from now on; NONE: it is free
- * @returns 1; 0: it is not the owner's (any more)
+ * @returns 1; 0: `owner` does not own it (any more)
  */
 export function extentPass(job: usize, extent: usize, owner: u32, to: u32): u32 {
   const page = <u32>((extent - load<usize>(job, JOB_HEAP_BASE_OFFSET)) >>> PAGE_SHIFT);
@@ -105,7 +105,7 @@ export function extentPass(job: usize, extent: usize, owner: u32, to: u32): u32 
   return u32(exchangeIf(entry, word, to == NONE ? pages : regionWord(to, pages)) == word);
 }
 
-/** What the table says of a region's extent. */
+/** The table's word for a region's extent. */
 function regionWord(owner: u32, pages: u32): u32 {
   return (EXTENT_REGION << EXTENT_STATE_SHIFT) | (owner << EXTENT_OWNER_SHIFT) | pages;
 }
@@ -121,8 +121,8 @@ function isExtentOf(owner: u32, word: u32): bool {
 }
 
 /**
- * Frees every extent of an owner that has ended, and of which nobody uses any any more; several tasks may do so at
- * once. Without the lock: an ended owner's extents stay where they are, and so are found however the others move.
+ * Frees every extent of an owner that has ended. No thread may use any of them any more. Several tasks may call this at
+ * once. It needs no lock: an ended owner's extents keep their bounds, so this walk finds them while other extents change.
  */
 export function heapReclaim(job: usize, owner: u32): void {
   const table = load<usize>(job, JOB_HEAP_TABLE_OFFSET);
@@ -133,13 +133,13 @@ export function heapReclaim(job: usize, owner: u32): void {
     const word = loadWord(entry);
     const length = word & EXTENT_PAGES_MASK;
     if (length == 0) break;
-    // SYNC extent-free (free): compares too, since another one may have freed it, and a third one have it by now.
+    // SYNC extent-free (free): compares too: another task may have freed the extent, and a third may have it by now.
     if (isExtentOf(owner, word)) exchangeIf(entry, word, length);
     page += length;
   }
 }
 
-/** Pages in free extents: a sum over a table that others may be changing, so an estimate while they do. */
+/** Pages in free extents. An estimate while other tasks change the table. */
 export function heapFreePages(job: usize): u32 {
   const table = load<usize>(job, JOB_HEAP_TABLE_OFFSET);
   const total = load<u32>(job, JOB_HEAP_PAGES_OFFSET);

@@ -1,4 +1,4 @@
-// What the wasm module exports: the kernels, and which layout they were compiled for. Exports only.
+// The wasm module's exports: the kernels, and the hash of the layout they were compiled for.
 import { LAYOUT_HASH } from "./layout-hash";
 
 export { bufferRelease, bufferWant } from "./buffer";
@@ -61,7 +61,7 @@ export {
   storeWord,
 } from "./sync";
 
-/** Fingerprint of the sources of the layout and the kernels; pamir compares it with its own at load. */
+/** Fingerprint of the sources of layout and kernels. The loader compares it with its own. */
 export function layoutHash(): u32 {
   return LAYOUT_HASH;
 }

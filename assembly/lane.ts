@@ -1,7 +1,7 @@
 // One lane: a ring of records with a single producer and a single consumer (see LANE and RECORD in layout.ts).
-// Here is the producer's side and the consumer's steps that concern one lane only; reception.ts is the consumer.
-// Invariants: the producer alone moves tail, the consumer alone moves next and head; head ≤ next ≤ tail ≤
-// head + capacity - 16: one granule stays free, so that the word at tail is 0 until the record there is committed.
+// This file has the producer's side, and the consumer's steps on a single lane; reception.ts is the consumer.
+// Invariants: the producer alone moves tail; the consumer alone moves next and head; head ≤ next ≤ tail ≤
+// head + capacity - 16. One granule stays free, so that the word at tail is 0 until the record there is committed.
 import { heapAllocate, isLaneOf } from "./heap";
 import {
   AHEAD_BYTES,
@@ -54,7 +54,7 @@ import {
 import { alignUp, seqDelta } from "./seq";
 import { exchangeIf, loadWord, ring, setBits, storeWord } from "./sync";
 
-/** Copies bytes of the linear memory, also overlapping ones. */
+/** Copies bytes of the linear memory. The two ranges may overlap. */
 export function copyBytes(to: usize, from: usize, bytes: u32): void {
   memory.copy(to, from, bytes);
 }
@@ -80,8 +80,8 @@ export function lanePages(capacity: u32, recordMax: u32): u32 {
 }
 
 /**
- * Writes a lane into fresh memory; nobody else knows of it yet.
- * @param start where its positions begin, a multiple of 16: 0, but for tests of the wrap at 2^32
+ * Writes an empty lane into fresh memory that no other thread knows of yet.
+ * @param start the first position, a multiple of 16: 0, except in tests of the wrap at 2^32
  */
 export function laneInit(
   job: usize,
@@ -118,12 +118,12 @@ export function laneInit(
   store<u32>(lane, min<u32>(min<u32>(RELEASE_BYTES, capacity >>> RELEASE_SHIFT), besides), LANE_KEEP_OFFSET);
 }
 
-/** Takes an extent for a lane and writes it there: OPEN_NO_MEMORY, OPEN_BUSY, or the lane. */
+/** Allocates an extent and writes an empty lane there. Returns the lane, OPEN_NO_MEMORY or OPEN_BUSY. */
 function laneMake(job: usize, origin: u32, target: u32, capacity: u32, recordMax: u32): usize {
   const pages = lanePages(capacity, recordMax);
   const lane = heapAllocate(job, pages, origin / load<u32>(job, JOB_CONTEXTS_OFFSET));
   if (lane == OPEN_NO_MEMORY || lane == OPEN_BUSY) return lane;
-  // What alignment leaves over makes the overhang longer: 7,680 instead of 4,112 bytes for the first lane.
+  // The rest of the last page lengthens the overhang: 7,680 instead of 4,112 bytes for the first lane.
   let overhang = (pages << PAGE_SHIFT) - LANE_CONTROL_SIZE - capacity;
   if (overhang > capacity - RECORD_GRANULE) overhang = capacity - RECORD_GRANULE;
   laneInit(job, lane, origin, target, capacity, overhang, 0);
@@ -132,7 +132,7 @@ function laneMake(job: usize, origin: u32, target: u32, capacity: u32, recordMax
 
 /**
  * Origin: makes the lane to a target and enters it in the target's table.
- * @returns the lane; OPEN_NO_MEMORY; OPEN_BUSY: the last lane is not given back yet, or the heap is locked
+ * @returns the lane; OPEN_NO_MEMORY; OPEN_BUSY: the previous lane is not freed yet, or the heap is locked
  */
 export function laneOpen(job: usize, origin: u32, target: u32, capacity: u32, recordMax: u32): usize {
   const entry = contextOf(job, target) + CONTEXT_LANES_OFFSET + (origin << 2);
@@ -143,7 +143,7 @@ export function laneOpen(job: usize, origin: u32, target: u32, capacity: u32, re
   return lane;
 }
 
-/** Bytes of the largest body that the lane would take now. */
+/** Bytes of the largest body for which the lane has room now. */
 export function laneRoom(lane: usize): u32 {
   // SYNC release (look): pairs with laneRelease().
   const head = loadWord(lane + LANE_HEAD_OFFSET);
@@ -156,14 +156,14 @@ export function laneRoom(lane: usize): u32 {
   return free < RECORD_GRANULE ? 0 : free - RECORD_BODY_OFFSET;
 }
 
-/** Place for a record of `size` bytes (16-byte multiple, at most the lane's largest), or 0. */
+/** Pointer to room for a record of `size` bytes (a multiple of 16, at most the lane's largest), or 0. */
 function place(lane: usize, size: u32): usize {
   const tail = load<u32>(lane, LANE_TAIL_OFFSET);
   const capacity = load<u32>(lane, LANE_CAPACITY_OFFSET);
   // Signed: a record that is larger than the ring never fits.
   const limit: i32 = capacity - RECORD_GRANULE - size;
   if (<i32>(tail - load<u32>(lane, LANE_HEAD_CACHE_OFFSET)) > limit) {
-    // Only on apparent fullness is the consumer's line touched. SYNC release (look): pairs with laneRelease().
+    // Reads the consumer's line only if the lane seems full. SYNC release (look): pairs with laneRelease().
     const head = loadWord(lane + LANE_HEAD_OFFSET);
     store<u32>(lane, head, LANE_HEAD_CACHE_OFFSET);
     if (<i32>(tail - head) > limit) {
@@ -174,30 +174,30 @@ function place(lane: usize, size: u32): usize {
   return lane + LANE_CONTROL_SIZE + (tail & (capacity - 1));
 }
 
-/** Makes a written record visible and tells the target. */
+/** Makes a written record visible and notifies the target. */
 function publish(lane: usize, record: usize, commit: u32, size: u32): void {
   const tail = load<u32>(lane, LANE_TAIL_OFFSET) + size;
   store<u32>(lane, tail, LANE_TAIL_OFFSET);
-  // The next record's commit word: 0 before the consumer can come to it.
+  // The next record's commit word becomes 0 before the consumer can read it.
   store<u32>(lane + LANE_CONTROL_SIZE + (tail & (load<u32>(lane, LANE_CAPACITY_OFFSET) - 1)), 0);
-  // Read now: behind a switch record's commit the lane is the target's to free, and may be another's at once.
+  // Read before the commit: once a switch record is committed, the target may free the lane, and its pages may be reused.
   const word = load<usize>(lane, LANE_READY_WORD_OFFSET);
   const bit = load<u32>(lane, LANE_READY_BIT_OFFSET);
   const target = load<usize>(lane, LANE_TARGET_TASK_OFFSET);
-  // SYNC commit (commit): makes the record's bytes visible; pairs with poll and take in reception.ts.
+  // SYNC commit (commit): makes the record's bytes visible; pairs with the polls in reception.ts.
   storeWord(record, commit);
-  // SYNC ready (look, set): the commit above lies before this load, as detach()'s clear lies before its last poll: one of
-  // the two sees the other. While the consumer attends the lane, the bit stays set and its line stays shared.
+  // SYNC ready (look, set): the commit above precedes this load, as detach()'s clear precedes its last poll. So one of the
+  // two sees the other. While the consumer attends the lane, the bit stays set and its line stays shared.
   if ((loadWord(word) & bit) == 0) setBits(word, bit);
   ring(target);
 }
 
-/** Takes the cache lines ahead away from the consumer, which stored into them: see AHEAD_BYTES. */
+/** Takes the next cache lines from the consumer, which stored into them last: see AHEAD_BYTES. */
 function takeLinesAhead(lane: usize, size: u32): void {
   const tail = load<u32>(lane, LANE_TAIL_OFFSET);
   if ((tail & (AHEAD_BYTES - 1)) >= size) return;
   const capacity = load<u32>(lane, LANE_CAPACITY_OFFSET);
-  // Only where all of it is free for certain.
+  // Only if all of these bytes are certainly free.
   const used = tail - load<u32>(lane, LANE_HEAD_CACHE_OFFSET);
   if (<i32>used >= <i32>(capacity - 2 * AHEAD_BYTES)) return;
   for (let ahead = CACHE_LINE; ahead <= AHEAD_BYTES; ahead += CACHE_LINE) {
@@ -206,7 +206,7 @@ function takeLinesAhead(lane: usize, size: u32): void {
 }
 
 /**
- * Sends a body of up to 8 bytes that comes in two words.
+ * Sends a body of up to 8 bytes, given as two words.
  * @returns 1; 0: no room
  */
 export function laneSendWords(lane: usize, bytes: u32, meta: u32, a: u32, b: u32): u32 {
@@ -221,8 +221,8 @@ export function laneSendWords(lane: usize, bytes: u32, meta: u32, a: u32, b: u32
 }
 
 /**
- * Reserves a record for a body of `bytes`; the caller writes the body in place and then commits. Until then the lane
- * takes nothing else.
+ * Reserves a record for a body of `bytes`. The caller writes the body in place and then commits it. Until then the lane
+ * takes no other record.
  * @returns pointer to the body; 0: no room
  */
 export function laneReserve(lane: usize, bytes: u32): usize {
@@ -234,9 +234,9 @@ export function laneReserve(lane: usize, bytes: u32): usize {
 }
 
 /**
- * Commits what laneReserve() gave.
+ * Commits the reserved record.
  * @param kind KIND_…
- * @param bytes of the body, at most what was reserved: the rest is free again
+ * @param bytes of the body, at most as many as were reserved: the rest is free again
  */
 export function laneCommit(lane: usize, kind: u32, bytes: u32, meta: u32): void {
   const tail = load<u32>(lane, LANE_TAIL_OFFSET);
@@ -247,22 +247,22 @@ export function laneCommit(lane: usize, kind: u32, bytes: u32, meta: u32): void 
   publish(lane, record, RECORD_COMMITTED | (kind << RECORD_KIND_SHIFT) | bytes, size);
 }
 
-/** Gives back what laneReserve() gave: nothing was sent. */
+/** Gives up the reserved record: the lane sends nothing. */
 export function laneAbort(lane: usize): void {
   store<u32>(lane, 0, LANE_RESERVED_OFFSET);
 }
 
-/** Origin: asks (1) or no longer asks (0) the target to ring when it frees space. Look for room again after asking. */
+/** Origin: asks the target to ring when it frees space (1), or stops asking (0). After asking, it looks for room again. */
 export function laneWantRoom(lane: usize, wanted: u32): void {
   // SYNC room-wanted (want): pairs with the look in laneRelease().
   storeWord(lane + LANE_ROOM_WANTED_OFFSET, wanted);
 }
 
 /**
- * Origin: ends the lane. Another one of `capacity` takes its place, or none (capacity 0); the target frees the old
- * one once it has taken everything in it.
- * @returns the new lane (or the old one, for capacity 0, which must not be used any more); OPEN_NO_MEMORY;
- *   OPEN_BUSY: the heap is locked, or the lane has no room for the record that says so
+ * Origin: ends the lane. A new lane of `capacity` takes its place, or none (capacity 0). The target frees the old lane once
+ * it has taken all its records.
+ * @returns the new lane (for capacity 0 the old one, which must not be used any more); OPEN_NO_MEMORY; OPEN_BUSY: the heap
+ *   is locked, or the lane has no room for the switch record
  */
 export function laneReplace(job: usize, lane: usize, capacity: u32, recordMax: u32): usize {
   if (laneRoom(lane) < 8) return OPEN_BUSY;
@@ -279,8 +279,8 @@ export function laneReplace(job: usize, lane: usize, capacity: u32, recordMax: u
 }
 
 /**
- * Origin: takes back every lane to a target that has ended, and so reads nothing any more: those too that were replaced
- * before the target came to their last record. Without the lock: its own extents stay where they are.
+ * Origin: frees every lane to a target that has ended and reads no lane any more. That includes replaced lanes whose last
+ * record the target had not taken. It needs no lock: the origin's own extents keep their bounds.
  */
 export function laneReclaim(job: usize, origin: u32, target: u32): void {
   const table = load<usize>(job, JOB_HEAP_TABLE_OFFSET);
@@ -295,7 +295,7 @@ export function laneReclaim(job: usize, origin: u32, target: u32): void {
     if (isLaneOf(owner, word)) {
       const lane = load<usize>(job, JOB_HEAP_BASE_OFFSET) + (page << PAGE_SHIFT);
       const isOurs = load<u32>(lane, LANE_ORIGIN_OFFSET) == origin && load<u32>(lane, LANE_TARGET_OFFSET) == target;
-      // SYNC extent-free (free): compares too, since its target may have freed it, and another one have it by now.
+      // SYNC extent-free (free): compares too: the target may have freed the lane, and another task may have the extent.
       if (isOurs) exchangeIf(entry, word, length);
     }
     page += length;
@@ -303,16 +303,16 @@ export function laneReclaim(job: usize, origin: u32, target: u32): void {
   storeWord(contextOf(job, target) + CONTEXT_LANES_OFFSET + (origin << 2), 0);
 }
 
-/** Consumer: frees every record before next, and rings the origin if it waits for room. */
+/** Consumer: frees every record before `next`, and rings the origin if it waits for room. */
 export function laneRelease(lane: usize): void {
   const next = load<u32>(lane, LANE_NEXT_OFFSET);
   const released = load<u32>(lane, LANE_RELEASED_OFFSET);
   if (next == released) return;
   if (next - released <= RETAKE_MAX) retake(lane, released, next);
   store<u32>(lane, next, LANE_RELEASED_OFFSET);
-  // SYNC release (free): gives the bytes back; pairs with place() and laneRoom().
+  // SYNC release (free): frees the bytes; pairs with place() and laneRoom().
   storeWord(lane + LANE_HEAD_OFFSET, next);
-  // SYNC room-wanted (look): head lies before this load, as the want lies before the producer's next look at head.
+  // SYNC room-wanted (look): the store to head precedes this load, as the producer's request precedes its next look at head.
   if (loadWord(lane + LANE_ROOM_WANTED_OFFSET) != 0) ring(load<usize>(lane, LANE_ORIGIN_TASK_OFFSET));
 }
 
@@ -320,7 +320,7 @@ export function laneRelease(lane: usize): void {
 function retake(lane: usize, from: u32, to: u32): void {
   const mask = load<u32>(lane, LANE_MASK_OFFSET);
   const ringBytes = load<usize>(lane, LANE_RING_OFFSET);
-  // At granules within the range alone: what shares their lines belongs to the producer, or is a record not yet taken.
+  // Stores within the range only: the rest of these lines belongs to the producer, or holds a record that is not taken yet.
   for (let position = from; seqDelta(to, position) > 0; position = (position | (CACHE_LINE - 1)) + 1) {
     store<u32>(ringBytes + (position & mask), 0);
   }

@@ -1,5 +1,5 @@
-// Packets that came from a wire: anything, until they are found right here. The caller copies one into memory of its own
-// first, so that what is checked is what is used.
+// Checks packets that came over a link; until then their bytes mean nothing. The caller first copies a packet into memory of
+// its own, so that no other thread changes it after the check.
 import {
   ACCEPT_RESPONDER_OFFSET,
   ACCEPT_SIZE,
@@ -50,7 +50,7 @@ import {
 } from "./layout";
 import { alignUp } from "./seq";
 
-/** Whether the segments of a body fill it. */
+/** Checks that the segments of a body fill it exactly. */
 function checkSegments(body: usize, bytes: u32): u32 {
   let at: u32 = 0;
   do {
@@ -66,7 +66,7 @@ function checkSegments(body: usize, bytes: u32): u32 {
   return PACKET_RIGHT;
 }
 
-/** Whether a body is one of its kind. */
+/** Checks a body against its kind. */
 function checkBody(kind: u32, body: usize, bytes: u32): u32 {
   if (kind == PACKET_DATA) return checkSegments(body, bytes);
   let size: u32 = 0;
@@ -87,15 +87,15 @@ function checkBody(kind: u32, body: usize, bytes: u32): u32 {
     isRight = words <= ACKNOWLEDGE_WORDS_MAX;
     size = ACKNOWLEDGE_MASK_OFFSET + (words << 2);
   }
-  // What a later version adds stands behind.
+  // A later version adds fields at the end.
   return isRight && bytes >= size ? PACKET_RIGHT : PACKET_WRONG_BODY;
 }
 
 /**
- * Looks whether a packet is one of this job, and whole: nothing in it points out of it. Of a sealed one only the header is
- * looked at: once it is opened, it comes again without its tag.
- * @param packet where the copy is, 4-aligned
- * @param bytes how many came
+ * Checks that a packet belongs to this job and is whole: no length in it leads out of it. Of a sealed packet it checks the
+ * header only; the caller opens the packet and checks it again, without its tag.
+ * @param packet pointer to the copy, 4-aligned
+ * @param bytes of the packet as it came
  * @returns PACKET_RIGHT, or the first rule that it breaks
  */
 export function packetCheck(packet: usize, bytes: u32, job: u32): u32 {

@@ -1,6 +1,6 @@
-// The consumer: which lanes to look at (ready bits), what is in them (events), and when they are free again.
-// Invariants: an origin is in attended[] exactly if its bit is in attending[], and then its ready bit is set; the
-// context's owner alone calls these functions; a batch of events is valid until release().
+// The consumer: which lanes it polls (ready bits), what it takes from them (events), and when it frees their records.
+// Invariants: an origin is in attended[] exactly if its bit is in attending[], and then its ready bit is set. The context's
+// owner alone calls these functions. A batch of events is valid until release().
 import { heapFree } from "./heap";
 import { laneRelease, recordSize } from "./lane";
 import {
@@ -60,14 +60,14 @@ export function laneOf(context: usize, origin: u32): usize {
   return loadWord(context + CONTEXT_LANES_OFFSET + (origin << 2));
 }
 
-/** Pointer to what is polled for an origin: the record at its lane's next position, or `nothing`. */
+/** Pointer to the word to poll for an origin: the record at its lane's next position, or `nothing`. */
 function polledOf(context: usize, origin: u32): usize {
   const lane = laneOf(context, origin);
   if (lane == 0 || load<u32>(lane, LANE_PAUSED_OFFSET) != 0) return context + CONTEXT_NOTHING_OFFSET;
   return load<usize>(lane, LANE_RING_OFFSET) + (load<u32>(lane, LANE_NEXT_OFFSET) & load<u32>(lane, LANE_MASK_OFFSET));
 }
 
-/** Another record, or another lane, is next for an origin: enters it in attended[], if the origin is there. */
+/** Updates the origin's pointer in attended[], if it is there: another record or another lane is next. */
 function repoint(context: usize, origin: u32): void {
   const count = load<u32>(context, CONTEXT_ATTENDED_COUNT_OFFSET);
   let entry = attendedOf(context);
@@ -78,8 +78,8 @@ function repoint(context: usize, origin: u32): void {
 }
 
 /**
- * Moves an attended lane's committed records into the batch; returns the batch's new length. Unless messages stream, it
- * stops where a cache line ends: a look at the next line takes as long as a message, and the handler would wait for it.
+ * Moves an attended lane's committed records into the batch. Returns the batch's new length. Unless messages stream, it
+ * stops at the end of a cache line. To read the next line takes as long as a message, and the handler would wait for it.
  */
 function take(context: usize, entry: usize, first: u32, count: u32, streaming: u32): u32 {
   const origin = load<u32>(entry, 4);
@@ -97,10 +97,10 @@ function take(context: usize, entry: usize, first: u32, count: u32, streaming: u
     const same = commit;
     const size = recordSize(same & RECORD_LENGTH_MASK);
     const run = min<u32>(count + RUN_MAX, most);
-    // Records of one size: the place of the next does not depend on what this one says, so their lines come together.
+    // While records have one size, the next one's address does not depend on this one's content: their lines load together.
     do {
       store<u32>(event, commit, 0);
-      store<u32>(event, load<u32>(record, RECORD_META_OFFSET), 4); // plain: owned since C
+      store<u32>(event, load<u32>(record, RECORD_META_OFFSET), 4); // plain: owned since commit
       store<usize>(event, record + RECORD_BODY_OFFSET, 8);
       store<u32>(event, origin, 12);
       event += EVENT_SIZE;
@@ -120,20 +120,20 @@ function take(context: usize, entry: usize, first: u32, count: u32, streaming: u
   return count;
 }
 
-/** Stops polling a lane in which nothing is; the next record committed there sets its ready bit again. */
+/** Stops polling an empty lane. The next record committed there sets its ready bit again. */
 function detach(context: usize, entry: usize): void {
   const origin = load<u32>(entry, 4);
   const word = (origin >>> 5) << 2;
   const bit: u32 = 1 << (origin & 31);
-  // SYNC ready (clear): pairs with the look in publish(): cleared first, then polled once more.
+  // SYNC ready (clear): clears first, then polls once more; pairs with the look in publish().
   clearBits(context + CONTEXT_READY_OFFSET + word, bit);
-  const polled = polledOf(context, origin); // only now: the lane may have been opened since it was last polled
+  const polled = polledOf(context, origin); // read now: the origin may have opened the lane since the last poll
   if (loadWord(polled) != 0) {
     setBits(context + CONTEXT_READY_OFFSET + word, bit);
     store<usize>(entry, polled);
     return;
   }
-  // What release() kept back goes now: peek() does not look at this lane again, and its origin may wait for the room.
+  // Frees what release() kept back: peek() does not look at this lane again, and its origin may wait for the room.
   const lane = laneOf(context, origin);
   if (lane != 0) laneRelease(lane);
   const attending = context + CONTEXT_ATTENDING_OFFSET + word;
@@ -145,7 +145,7 @@ function detach(context: usize, entry: usize): void {
   store<u32>(context, last, CONTEXT_ATTENDED_COUNT_OFFSET);
 }
 
-/** Whether an attended lane that has nothing is to be polled no more. */
+/** Whether to stop polling an attended lane in which this round found nothing. */
 function isStale(context: usize, entry: usize, attended: u32): bool {
   if (load<usize>(entry) == context + CONTEXT_NOTHING_OFFSET) return true;
   if (attended <= ATTENDED_KEEP) return false;
@@ -155,10 +155,10 @@ function isStale(context: usize, entry: usize, attended: u32): bool {
   return idle > ATTENDED_IDLE_MAX;
 }
 
-/** Detaches what isStale() found; after the round, since moving entries during it would visit one twice, one not at all. */
+/** Detaches the lanes that isStale() found. After the round: to move entries during it would skip some and repeat others. */
 function detachStale(context: usize): void {
   const table = attendedOf(context);
-  // From the end on: the entry that takes a detached one's place has been looked at already.
+  // Backward, so that the entry that replaces a detached one has been visited already.
   for (let i = load<u32>(context, CONTEXT_ATTENDED_COUNT_OFFSET); i-- > 0; ) {
     const entry = table + (i << ATTENDED_SHIFT);
     const spare = load<u32>(context, CONTEXT_ATTENDED_COUNT_OFFSET) > ATTENDED_KEEP;
@@ -168,7 +168,7 @@ function detachStale(context: usize): void {
   }
 }
 
-/** Enters lanes whose ready bit is newly set in attended[]. */
+/** Enters in attended[] the lanes with a newly set ready bit. */
 function attend(context: usize): void {
   const words = (load<u32>(context, CONTEXT_LANE_COUNT_OFFSET) + 31) >>> 5;
   for (let word: u32 = 0; word < words; word++) {
@@ -179,7 +179,7 @@ function attend(context: usize): void {
   }
 }
 
-/** Enters the lanes of one ready word's new bits. */
+/** Enters the lanes of one ready word's new bits in attended[]. */
 function attendAll(context: usize, word: u32, fresh: u32): void {
   const attending = context + CONTEXT_ATTENDING_OFFSET + (word << 2);
   store<u32>(attending, load<u32>(attending) | fresh);
@@ -193,7 +193,7 @@ function attendAll(context: usize, word: u32, fresh: u32): void {
   }
 }
 
-/** Whether a round would find nothing and change nothing: what most looks come to, and so short, without a store. */
+/** Whether a round would find nothing and change nothing. Most rounds do, so this is short and stores nothing. */
 function isQuiet(context: usize): bool {
   const attended = load<u32>(context, CONTEXT_ATTENDED_COUNT_OFFSET);
   if (attended > ATTENDED_KEEP) return false;
@@ -210,14 +210,14 @@ function isQuiet(context: usize): bool {
     if (loadWord(polled) != 0 || polled == context + CONTEXT_NOTHING_OFFSET) return false;
     entry += ATTENDED_SIZE;
   }
-  // SYNC notice (look): pairs with the monitor's and the launcher's add.
+  // SYNC notice (look): pairs with notifyTasks() and interruptTask().
   const notice = load<usize>(context, CONTEXT_TASK_OFFSET) + TASK_NOTICE_OFFSET;
   return loadWord(notice) == load<u32>(context, CONTEXT_NOTICE_SEEN_OFFSET);
 }
 
 /**
- * Looks for records, up to `rounds` times, and stops at the first round that found any.
- * @returns how many events it left in the context's array; ADVANCE_NOTICE is set if the task's notice has moved
+ * Polls for records, up to `rounds` times, and stops at the first round that finds any.
+ * @returns the number of events in the context's array; ADVANCE_NOTICE is set if the task's notice has moved
  */
 export function advance(context: usize, rounds: u32): u32 {
   let busy = load<u32>(context, CONTEXT_STREAMING_OFFSET) != 0;
@@ -237,7 +237,7 @@ export function advance(context: usize, rounds: u32): u32 {
   }
 }
 
-/** One round: what advance() returns. @param streaming 1: no round of this advance() has found nothing */
+/** One round. Returns what advance() returns. @param streaming 1: every round of this advance() has found records */
 function collect(context: usize, streaming: u32): u32 {
   const notice = load<usize>(context, CONTEXT_TASK_OFFSET) + TASK_NOTICE_OFFSET;
   const table = attendedOf(context);
@@ -257,9 +257,9 @@ function collect(context: usize, streaming: u32): u32 {
     turn++;
   }
   if (stale) detachStale(context);
-  // The round behind a batch begins one lane further: full batches starve none.
+  // The round after a batch begins one lane further, so that full batches starve no lane.
   if (count != 0) store<u32>(context, first < attended ? first + 1 : 1, CONTEXT_TURN_OFFSET);
-  // SYNC notice (look): pairs with the monitor's and the launcher's add.
+  // SYNC notice (look): pairs with notifyTasks() and interruptTask().
   const flags: u32 = loadWord(notice) != load<u32>(context, CONTEXT_NOTICE_SEEN_OFFSET) ? ADVANCE_NOTICE : 0;
   store<u32>(context, count == 0 ? 0 : streaming, CONTEXT_STREAMING_OFFSET);
   if (count == 0) return flags;
@@ -269,7 +269,7 @@ function collect(context: usize, streaming: u32): u32 {
   return count | flags;
 }
 
-/** The batch has been handled: frees its records, as far as that is worth it by now. */
+/** Ends the batch, whose events are handled, and frees records of each lane that has enough of them. */
 export function release(context: usize): void {
   const count = load<u32>(context, CONTEXT_ATTENDED_COUNT_OFFSET);
   let entry = attendedOf(context);
@@ -281,23 +281,23 @@ export function release(context: usize): void {
   store<u32>(context, 0, CONTEXT_EVENT_COUNT_OFFSET);
 }
 
-/** Whether enough of a lane has been read, or somebody waits for it. */
+/** Whether enough of a lane has been read, or its origin waits for room. */
 function isWorthReleasing(lane: usize): bool {
   const bytes = load<u32>(lane, LANE_NEXT_OFFSET) - load<u32>(lane, LANE_RELEASED_OFFSET);
   if (bytes == 0) return false;
   if (bytes > load<u32>(lane, LANE_KEEP_OFFSET)) return true;
-  // SYNC room-wanted (look): what is not given back here is at the latest in peek(), before the task falls asleep.
+  // SYNC room-wanted (look): pairs with laneWantRoom(). At the latest, peek() frees the records before the task sleeps.
   return loadWord(lane + LANE_ROOM_WANTED_OFFSET) != 0;
 }
 
-/** Whether advance() would find something: the last look before a task falls asleep. Frees every record handled. */
+/** The last look before a task falls asleep: whether advance() would find anything. Frees all handled records. */
 export function peek(context: usize): u32 {
   const notice = load<usize>(context, CONTEXT_TASK_OFFSET) + TASK_NOTICE_OFFSET;
   if (loadWord(notice) != load<u32>(context, CONTEXT_NOTICE_SEEN_OFFSET)) return 1;
   const words = (load<u32>(context, CONTEXT_LANE_COUNT_OFFSET) + 31) >>> 5;
   for (let word: u32 = 0; word < words; word++) {
     const attending = load<u32>(context + CONTEXT_ATTENDING_OFFSET + (word << 2));
-    // SYNC ready (scan): a lane that is not attended yet.
+    // SYNC ready (scan): pairs with the set in publish(). The lane is not attended yet.
     if ((loadWord(context + CONTEXT_READY_OFFSET + (word << 2)) & ~attending) != 0) return 1;
   }
   const count = load<u32>(context, CONTEXT_ATTENDED_COUNT_OFFSET);
@@ -306,20 +306,20 @@ export function peek(context: usize): u32 {
   for (let i: u32 = 0; i < count; i++) {
     const lane = laneOf(context, load<u32>(entry, 4));
     if (lane != 0) laneRelease(lane);
-    // Not the entry's pointer: it is `nothing` for an origin that has opened a lane again since it was last looked at.
+    // The entry's pointer will not do: it is still `nothing` if the origin has opened a lane again since the last poll.
     if (loadWord(polledOf(context, load<u32>(entry, 4))) != 0) found = 1;
     entry += ATTENDED_SIZE;
   }
   return found;
 }
 
-/** Whether a record stands at the lane's next position. */
+/** Whether there is a record at the lane's next position. */
 export function lanePeek(lane: usize): u32 {
   const next = load<u32>(lane, LANE_NEXT_OFFSET) & load<u32>(lane, LANE_MASK_OFFSET);
   return u32(loadWord(load<usize>(lane, LANE_RING_OFFSET) + next) != 0);
 }
 
-/** Takes the lane's records from `body` on out of the batch and polls it no more, until laneResume(). */
+/** Takes the lane's records from `body` on back out of the batch, and stops polling the lane until laneResume(). */
 export function lanePause(lane: usize, body: usize): void {
   const released = load<u32>(lane, LANE_RELEASED_OFFSET);
   const mask = load<u32>(lane, LANE_MASK_OFFSET);
@@ -333,21 +333,21 @@ export function lanePause(lane: usize, body: usize): void {
 export function laneResume(context: usize, origin: u32): void {
   store<u32>(laneOf(context, origin), 0, LANE_PAUSED_OFFSET);
   repoint(context, origin);
-  // SYNC ready (set): it may have been detached while it was paused, with records in it.
+  // SYNC ready (set): the lane may have been detached while it was paused, with records in it.
   laneReady(context, origin);
 }
 
-/** Sets the ready bit of an origin that has died: maybe between the commit of its last record and this. */
+/** Sets the ready bit for an origin that has died: it may have committed its last record and not set the bit. */
 export function laneReady(context: usize, origin: u32): void {
   setBits(context + CONTEXT_READY_OFFSET + ((origin >>> 5) << 2), 1 << (origin & 31));
 }
 
-/** The lane of `origin` has ended (its switch record is handled): frees it, and puts `fresh` (or 0) in its place. */
+/** Frees the lane of `origin`, which has ended with a switch record, and enters `fresh` (or 0) in its place. */
 export function laneSwitch(job: usize, context: usize, origin: u32, fresh: usize): void {
   const entry = context + CONTEXT_LANES_OFFSET + (origin << 2);
-  // Freed first: once no entry names a lane of an ended task, anybody frees what that task had, see heapReclaim().
+  // Frees first: once no entry names a lane of an ended task, any task may free that task's extents, see heapReclaim().
   heapFree(job, loadWord(entry));
-  // SYNC lane-entry (replace): pairs with laneOpen(), which waits for 0. The ready bit stays as it is: attended or set.
+  // SYNC lane-entry (replace): pairs with laneOpen(), which waits for 0. The ready bit keeps its value: attended or set.
   storeWord(entry, <u32>fresh);
   repoint(context, origin);
 }

@@ -13,26 +13,26 @@ import {
 } from "./layout";
 import { loadWord, ring, storeWord } from "./sync";
 
-/** Pointer to the entry of an index, which is in range. */
+/** Pointer to the entry of an index. The index is in range. */
 function entryOf(job: usize, index: u32): usize {
   return load<usize>(job, JOB_REGIONS_BASE_OFFSET) + (index << REGION_SHIFT);
 }
 
-/** Owner: opens a closed entry over an extent that it has. Returns its generation. */
+/** Owner: opens a closed entry over one of its extents. Returns the entry's generation. */
 export function regionOpen(job: usize, index: u32, base: usize, bytes: u32): u32 {
   const entry = entryOf(job, index);
   store<usize>(entry, base, REGION_BASE_OFFSET);
   store<u32>(entry, bytes, REGION_BYTES_OFFSET);
   const generation = load<u32>(entry, REGION_GENERATION_OFFSET) + 1;
-  // SYNC region (open): pairs with regionBase().
+  // SYNC region (open): pairs with regionOf().
   storeWord(entry + REGION_GENERATION_OFFSET, generation);
   return generation;
 }
 
-/** Owner: closes an open entry. Others may be at it still: see REGION. */
+/** Owner: closes an open entry. Other threads may still be using the region: see REGION. */
 export function regionClose(job: usize, index: u32): void {
   const entry = entryOf(job, index);
-  // SYNC region (close): pairs with regionBase().
+  // SYNC region (close): pairs with regionOf().
   storeWord(entry + REGION_GENERATION_OFFSET, load<u32>(entry, REGION_GENERATION_OFFSET) + 1);
 }
 
@@ -45,26 +45,26 @@ export function regionOf(job: usize, index: u32, generation: u32): usize {
   return entry;
 }
 
-/** Whether the task has not ended whose region has an index; true for an index that is out of range. */
+/** Whether the task that owns a region's index has not ended. True for an index that is out of range. */
 export function isOwnerUp(job: usize, index: u32): bool {
   const task = index / load<u32>(job, JOB_REGIONS_OFFSET);
   if (task >= load<u32>(job, JOB_TASKS_OFFSET)) return true;
   return !hasEnded(load<usize>(job, JOB_TASKS_BASE_OFFSET) + task * TASK_SIZE);
 }
 
-/** Wakes the task whose region has an index, which is in range. */
+/** Wakes the task that owns a region's index. The index is in range. */
 export function ringOwner(job: usize, index: u32): void {
   ring(load<usize>(job, JOB_TASKS_BASE_OFFSET) + (index / load<u32>(job, JOB_REGIONS_OFFSET)) * TASK_SIZE);
 }
 
-/** Pointer to `bytes` at an offset of an entry's region, or 0 if they are not all within it. */
+/** Pointer to `bytes` at an offset in an entry's region; 0 if they are not all within it. */
 export function regionPlace(entry: usize, offset: u32, bytes: u32): usize {
   const size = load<u32>(entry, REGION_BYTES_OFFSET);
   if (bytes > size || offset > size - bytes) return 0;
   return load<usize>(entry, REGION_BASE_OFFSET) + offset;
 }
 
-/** Pointer to `bytes` at an offset of the region that a handle names, or 0 if it is stale or they are not all within it. */
+/** Pointer to `bytes` at an offset in a handle's region; 0 if the handle is stale or the bytes are not all within it. */
 export function placeOf(job: usize, index: u32, generation: u32, offset: u32, bytes: u32): usize {
   const entry = regionOf(job, index, generation);
   return entry == 0 ? 0 : regionPlace(entry, offset, bytes);

@@ -1,17 +1,17 @@
-// The FIFO message queue of a stream: packets that may have arrived out of order, given out in order (S1–S9).
+// The FIFO message queue of a stream: takes packets that arrived out of order and returns them in order (S1–S9).
 //
 //              head              sub-head   sub-tail            tail
 //               │                   │          │                 │
 //        ───────▼───────────────────▼──────────▼─────────────────▼──
 //   order       9   3̶   4̶   12      5    6     15    11            next: 5
 //        ──────────────────────────────────────────────────────────
-//   A slot holds its packet until that is consumed, and is free when head has passed it.
+//   A slot holds its packet until the packet is consumed; the slot is free once head has passed it.
 //
-// The second thread, whose socket it is, inserts at tail. The first consumes a run that is in sequence, from sub-head to
-// sub-tail; then the second resets both to where the next packet in sequence is. One thread may be both.
+// The second thread owns the socket and inserts at tail. The first thread consumes a run that is in sequence, from sub-head
+// to sub-tail. Then the second thread resets both to the next packet in sequence. One thread may play both parts.
 //
-// Of a window W, 2 W slots do. While packet s stands at head, whatever is behind it was accepted since, so it lies above
-// s − W, and below s + W since s is not consumed: 2 W − 1 packets at the most.
+// A window of W packets needs 2 W slots. While packet s is at head, every packet after it was accepted later, so its order
+// number is above s − W. It is also below s + W, because s is not consumed. That makes 2 W − 1 packets at most.
 import {
   INSERT_DONE,
   INSERT_DUPLICATE,
@@ -36,7 +36,7 @@ import {
 } from "./layout";
 import { loadWord, storeWord } from "./sync";
 
-/** Of a slot or an index entry: the second word. The first is an order number. */
+/** Offset of the second word of a slot or an index entry. The first word is an order number. */
 const SECOND: usize = 4;
 
 /** Bytes of a queue. */
@@ -54,7 +54,7 @@ function entryOf(queue: usize, window: u32, order: u32): usize {
   return queue + QUEUE_SLOTS_OFFSET + ((2 * window + (order & (window - 1))) << QUEUE_ENTRY_SHIFT);
 }
 
-/** Stores a word for the other thread, if there is one: all that was stored before is visible with it. */
+/** Stores a word for the other thread, if there is one. It makes all earlier stores visible. */
 function publish(queue: usize, pointer: usize, value: u32): void {
   if (load<u32>(queue, QUEUE_SHARED_OFFSET) != 0) storeWord(pointer, value);
   else store<u32>(pointer, value);
@@ -64,7 +64,7 @@ function publish(queue: usize, pointer: usize, value: u32): void {
  * Writes an empty queue.
  * @param window power of two, QUEUE_WINDOW_MIN … QUEUE_WINDOW_MAX
  * @param first order number of the first packet
- * @param shared whether the two threads are two
+ * @param shared whether the first and the second thread are different threads
  */
 export function queueInit(queue: usize, window: u32, first: u32, shared: bool): void {
   memory.fill(queue, 0, QUEUE_SLOTS_OFFSET);
@@ -73,14 +73,14 @@ export function queueInit(queue: usize, window: u32, first: u32, shared: bool): 
   store<u32>(queue, QUEUE_LOCKED, QUEUE_TURN_OFFSET);
   store<u32>(queue, window, QUEUE_WINDOW_OFFSET);
   store<u32>(queue, u32(shared), QUEUE_SHARED_OFFSET);
-  // No order number of entry i ends like i ^ 1.
+  // Entry i only gets order numbers that equal i modulo W, so i ^ 1 marks it as empty.
   for (let i: u32 = 0; i < window; i++) store<u32>(entryOf(queue, window, i), i ^ 1);
 }
 
 /**
- * Second thread: inserts a packet at tail, if there is space (S1); one that was there before, or lies outside of the window,
- * is counted and not inserted (S9).
- * @param packet anything but 0; what of it is not inserted stays the caller's
+ * Second thread: inserts a packet at tail, if there is space (S1). It counts and drops a packet that it has had before, or
+ * that lies outside the window (S9).
+ * @param packet any value but 0; a packet that is not inserted stays the caller's
  * @returns INSERT_…
  */
 export function queueInsert(queue: usize, order: u32, packet: u32): u32 {
@@ -103,18 +103,18 @@ export function queueInsert(queue: usize, order: u32, packet: u32): u32 {
   store<u32>(entry, order);
   store<u32>(entry, tail, SECOND);
   if (held > load<u32>(queue, QUEUE_HELD_OFFSET)) store<u32>(queue, held, QUEUE_HELD_OFFSET);
-  // SYNC queue-insert (insert): the packet is there; pairs with queueTake().
+  // SYNC queue-insert (insert): makes the packet visible; pairs with queueTake().
   publish(queue, queue + QUEUE_TAIL_OFFSET, tail + 1);
   return INSERT_DONE;
 }
 
 /**
- * Second thread: where the first has consumed its run, frees what is consumed (S6) and resets the sub-pointers to the next
- * packet in sequence: head (S4), or wherever it is in the queue (S5). Locked meanwhile (S7).
- * @returns 1: the first can go on; 0: it is at its run, or the next packet is nowhere
+ * Second thread: if the first has consumed its run, frees the consumed slots (S6). Then it resets the sub-pointers to the
+ * next packet in sequence: at head (S4), or elsewhere in the queue (S5). The queue is locked meanwhile (S7).
+ * @returns 1: the first thread can go on; 0: it still has its run, or the next packet has not arrived
  */
 export function queueReset(queue: usize): u32 {
-  // SYNC queue-turn (locked): pairs with queueTake(): the sub-pointers are this thread's.
+  // SYNC queue-turn (locked): pairs with queueTake(). While locked, the sub-pointers belong to this thread.
   if (loadWord(queue + QUEUE_TURN_OFFSET) != QUEUE_LOCKED) return 0;
   const window = load<u32>(queue, QUEUE_WINDOW_OFFSET);
   const next = load<u32>(queue, QUEUE_NEXT_OFFSET);
@@ -122,7 +122,7 @@ export function queueReset(queue: usize): u32 {
   const tail = load<u32>(queue, QUEUE_TAIL_OFFSET);
   let head = load<u32>(queue, QUEUE_HEAD_OFFSET);
   let run = load<u32>(queue, QUEUE_START_OFFSET);
-  // A run in front needs no marks: head goes over it as it is.
+  // A run at head needs no marks: head moves past it in one step.
   if (run == head) head = end;
   else for (; run != end; run++) store<u32>(slotAt(queue, window, run), 0, SECOND);
   while (head != tail && load<u32>(slotAt(queue, window, head), SECOND) == 0) head++;
@@ -143,12 +143,12 @@ export function queueReset(queue: usize): u32 {
 }
 
 /**
- * First thread: takes the next packet of the run in sequence (S3). At its begin, sub-tail goes up to the first packet that
- * is out of sequence, or to tail (S2); with its last packet the sub-pointers are the second thread's again.
+ * First thread: takes the next packet of the run in sequence (S3). At the start of a run, it moves sub-tail to the first
+ * packet out of sequence, or to tail (S2). With the run's last packet it returns the sub-pointers to the second thread.
  * @returns the packet; 0: there is none until queueReset() has found the next
  */
 export function queueTake(queue: usize): u32 {
-  // SYNC queue-turn (look): pairs with queueReset(). Nothing of the second thread's is looked at before.
+  // SYNC queue-turn (look): pairs with queueReset(). This thread reads the second thread's words only after it.
   if (loadWord(queue + QUEUE_TURN_OFFSET) == QUEUE_LOCKED) return 0;
   const window = load<u32>(queue, QUEUE_WINDOW_OFFSET);
   const next = load<u32>(queue, QUEUE_NEXT_OFFSET);
@@ -167,12 +167,12 @@ export function queueTake(queue: usize): u32 {
   const packet = load<u32>(slotAt(queue, window, subHead), SECOND);
   store<u32>(queue, subHead + 1, QUEUE_SUB_HEAD_OFFSET);
   store<u32>(queue, next + 1, QUEUE_NEXT_OFFSET);
-  // SYNC queue-turn (lock): pairs with queueReset(): what is consumed, and next, are visible with it.
+  // SYNC queue-turn (lock): makes the consumed run and `next` visible; pairs with queueReset().
   if (subHead + 1 == subTail) publish(queue, queue + QUEUE_TURN_OFFSET, QUEUE_LOCKED);
   return packet;
 }
 
-/** Where both threads are one: takes the next packet in sequence, wherever it is; 0: it is not there yet. */
+/** For one thread that plays both parts: takes the next packet in sequence; 0: it has not arrived. */
 export function queueNext(queue: usize): u32 {
   const packet = queueTake(queue);
   return packet == 0 && queueReset(queue) != 0 ? queueTake(queue) : packet;

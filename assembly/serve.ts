@@ -1,5 +1,5 @@
-// The engine thread: the engine of all tasks of the node, on a thread of its own. It does what is short at once, wherever it
-// is, and of what is long one slice in each turn, so that nothing short waits behind more than one slice of another's.
+// The engine thread: the engine of all tasks of the node, on a thread of its own. In each turn it does all short transfers,
+// and one slice of a long one. So a short transfer waits for at most one slice of another task's transfer.
 import { chainLeft, chainRun } from "./chain";
 import { engineRunTo } from "./engine";
 import {
@@ -43,7 +43,7 @@ function fifoOf(job: usize, ordinal: u32, fifo: u32): usize {
   return load<usize>(job, JOB_INJECTION_BASE_OFFSET) + number * load<u32>(job, JOB_INJECTION_SIZE_OFFSET);
 }
 
-/** Whether somebody is there for whom to work: what a context or a task has left behind is not done any more. */
+/** Whether a context and its task are still open. The engine leaves what a closed one has queued. */
 function isServed(context: usize): bool {
   // SYNC context-state (look): pairs with announceClose().
   // SYNC task-state (look): pairs with the task's own store and with the monitor's.
@@ -51,32 +51,35 @@ function isServed(context: usize): bool {
   return loadWord(context + CONTEXT_STATE_OFFSET) == CONTEXT_OPEN && loadWord(task + TASK_STATE_OFFSET) == TASK_UP;
 }
 
-/** Whether a FIFO has anything to process: asked of each in each turn, mostly in vain. */
+/** Whether a FIFO has descriptors to process. Each turn asks it of every FIFO; the answer is mostly no. */
 function hasSome(fifo: usize): bool {
   // SYNC inject (due): pairs with inject().
   return loadWord(fifo + INJECTION_TAIL_OFFSET) != load<u32>(fifo, INJECTION_HEAD_OFFSET);
 }
 
-/** One FIFO of a context, or with number F its windows: what is short, or a slice. Returns what may be left. */
+/**
+ * Serves one FIFO of a context, or its windows (number F): the short transfers, or one slice. Returns not 0 if more may be
+ * left.
+ */
 function serve(job: usize, ordinal: u32, number: u32, isSlice: bool): u32 {
   const context = contextOf(job, ordinal);
   const most = isSlice ? SLICE_BYTES : SHORT_BYTES;
   if (number == load<u32>(job, JOB_FIFOS_OFFSET)) return chainRun(job, context, most);
   const fifo = fifoOf(job, ordinal, number);
   const before = load<u32>(fifo, INJECTION_HEAD_OFFSET);
-  // A slice has enough of what it knows: a look at its owner's line would have both wait.
+  // The known descriptors are enough for a slice. Reading the owner's line would make both threads wait for it.
   const ahead: u32 = isSlice ? load<u32>(fifo, INJECTION_AHEAD_OFFSET) : 0;
   // SYNC inject (look): pairs with inject().
   const tail = ahead == 0 ? loadWord(fifo + INJECTION_TAIL_OFFSET) : before + ahead;
   const left = engineRunTo(job, fifo, tail, most);
   if (load<u32>(fifo, INJECTION_HEAD_OFFSET) == before) return left;
-  // Its owner may wait for a completion, or for room.
+  // The owner may wait for a completion, or for room.
   ring(load<usize>(context, CONTEXT_TASK_OFFSET));
-  // Meanwhile there may be more: a slice takes longer than it takes to inject.
+  // The owner may have injected more meanwhile: that is faster than a slice.
   return isSlice ? 1 : left;
 }
 
-/** Whether a context has anything to process. */
+/** Whether a context has descriptors to process. */
 function isDue(job: usize, ordinal: u32): bool {
   for (let number: u32 = 0; number < load<u32>(job, JOB_FIFOS_OFFSET); number++) {
     if (hasSome(fifoOf(job, ordinal, number))) return true;
@@ -85,8 +88,8 @@ function isDue(job: usize, ordinal: u32): bool {
 }
 
 /**
- * Takes note of what the tasks have told of: nothing is in hand now, so what was closed, or whoever has ended, before they
- * told it is found so from here on.
+ * Acknowledges the notices so far. No transfer is in hand now, so from here on the engine finds closed whatever was closed
+ * before those notices.
  */
 function acknowledge(job: usize, engine: usize): void {
   const notice = loadWord(engine + TASK_NOTICE_OFFSET);
@@ -108,26 +111,26 @@ function countDue(job: usize, words: u32): u32 {
   return count;
 }
 
-/** Has a context looked at no more until somebody calls for it, unless there is something already. */
+/** Stops looking at a context until the next engineCall() for it, unless it has work already. */
 function letGo(job: usize, ordinal: u32): void {
   const pointer = job + JOB_DUE_OFFSET + ((ordinal >>> 5) << 2);
   const bit: u32 = 1 << (ordinal & 31);
-  // SYNC engine-call (clear): cleared first, then looked at once more; pairs with engineCall().
+  // SYNC engine-call (clear): clears first, then looks once more; pairs with engineCall().
   clearBits(pointer, bit);
   if (isServed(contextOf(job, ordinal)) && isDue(job, ordinal)) setBits(pointer, bit);
 }
 
 /**
- * Engine thread: one turn. What is short is processed in all FIFOs and windows of all contexts that are due; then one slice of
- * something long, of each of those in turn. A FIFO that alone was long in the last turn is not looked at twice: what is behind
- * something long waits for it (`bench:engine`, puts of 64 KiB).
- * @returns how many contexts have something left, or had when that slice began; whoever was called for in the turn is one
+ * Engine thread: one turn. It first processes short transfers in all FIFOs and windows of all due contexts. Then it does one
+ * slice of a long transfer, of another FIFO each turn. If a single FIFO had long work in the last turn, the first pass skips
+ * it. Its later descriptors wait for the long one anyway (`bench:engine`, puts of 64 KiB).
+ * @returns how many contexts have work left, or had when that slice began, or were called for during the turn
  */
 export function engineServe(job: usize): u32 {
   const engine = load<usize>(job, JOB_ENGINE_OFFSET);
   acknowledge(job, engine);
   const words = (load<u32>(job, JOB_TASKS_OFFSET) * load<u32>(job, JOB_CONTEXTS_OFFSET) + 31) >>> 5;
-  // Of each context its FIFOs, and then its windows.
+  // Each context has its FIFOs, and then its windows.
   const windows = load<u32>(job, JOB_FIFOS_OFFSET);
   const numbers = windows + 1;
   const last = load<u32>(engine, TASK_TURN_OFFSET);
@@ -148,7 +151,7 @@ export function engineServe(job: usize): u32 {
           if (number != windows && !hasSome(fifoOf(job, ordinal, number))) continue;
           if (serve(job, ordinal, number, false) == 0) continue;
           longs++;
-          // The first behind `last`, around the ring of all.
+          // The first one after `last`, around the ring of all.
           if (item - last - 1 < next - last - 1) next = item;
         }
         hasLong = true;
@@ -156,14 +159,14 @@ export function engineServe(job: usize): u32 {
       if (!hasLong) letGo(job, ordinal);
     }
   }
-  // It is not alone any more: looked at as the others were.
+  // That FIFO is not alone any more: the short pass, for it as for the others.
   if (isAloneDue && longs != 0) longs += u32(serve(job, last / numbers, last % numbers, false) != 0);
   if (isAloneDue || longs != 0) {
     const ordinal = next / numbers;
     const number = next % numbers;
     store<u32>(engine, next, TASK_TURN_OFFSET);
     const left = serve(job, ordinal, number, true);
-    // Windows share what they may move: what is short in one has to be done before the slice of another.
+    // The windows of a context share one allowance: the short work in one has to precede the slice of another.
     store<u32>(engine, u32(left != 0 && longs <= 1 && number != windows), TASK_ALONE_OFFSET);
     if (left == 0) letGo(job, ordinal);
   }

@@ -162,7 +162,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: "the ready bit is cleared after the last poll",
     file: "reception.ts",
-    find: "  clearBits(context + CONTEXT_READY_OFFSET + word, bit);\n  const polled = polledOf(context, origin); // only now: the lane may have been opened since it was last polled\n  if (loadWord(polled) != 0) {\n",
+    find: "  clearBits(context + CONTEXT_READY_OFFSET + word, bit);\n  const polled = polledOf(context, origin); // read now: the origin may have opened the lane since the last poll\n  if (loadWord(polled) != 0) {\n",
     replace:
       "  const polled = polledOf(context, origin);\n  const last_ = loadWord(polled);\n  clearBits(context + CONTEXT_READY_OFFSET + word, bit);\n  if (last_ != 0) {\n",
   },
@@ -210,7 +210,7 @@ export const MUTANTS: readonly Mutant[] = [
     name: "the lane is read after its last record was published",
     file: "lane.ts",
     find: `  const target = load<usize>(lane, LANE_TARGET_TASK_OFFSET);
-  // SYNC commit (commit): makes the record's bytes visible; pairs with poll and take in reception.ts.
+  // SYNC commit (commit): makes the record's bytes visible; pairs with the polls in reception.ts.
 ${COMMIT}`,
     replace: `${COMMIT}  const target = load<usize>(lane, LANE_TARGET_TASK_OFFSET);\n`,
   },

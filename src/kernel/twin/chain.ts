@@ -115,7 +115,7 @@ export function twinChain(
     storeWord(window + WINDOW_STOP_OFFSET, TRANSFER_DONE);
     storeWord(window + WINDOW_LEFT_OFFSET, 0);
     set(window, WINDOW_WRONG_OFFSET, TRANSFER_DONE);
-    // SYNC window-peer (whose)
+    // SYNC window-peer (none)
     storeWord(window + WINDOW_PEER_WINDOW_OFFSET, 0);
     // SYNC window (open)
     storeWord(window + WINDOW_GENERATION_OFFSET, generation);
@@ -246,7 +246,7 @@ export function twinChain(
     set(peer, WINDOW_PEER_INDEX_OFFSET, get(window, WINDOW_OWN_INDEX_OFFSET));
     set(peer, WINDOW_PEER_GENERATION_OFFSET, get(window, WINDOW_OWN_GENERATION_OFFSET));
     set(peer, WINDOW_PEER_OFFSET_OFFSET, get(window, WINDOW_OWN_OFFSET_OFFSET));
-    // SYNC window-peer (whose)
+    // SYNC window-peer (begin)
     storeWord(peer + WINDOW_PEER_WINDOW_OFFSET, get(window, WINDOW_GENERATION_OFFSET));
     for (let i = 0; i < depth && i + depth < n; i++) {
       writeFetch(window, peer + WINDOW_RGETS_OFFSET + (i << DESCRIPTOR_SHIFT), i + depth, n, depth);

@@ -100,7 +100,7 @@ export function twinReception({ words }: Memory, sync: SharedAtomics, { heapFree
       const run = Math.min(count + RUN_MAX, most);
       do {
         words[event] = commit;
-        words[event + 1] = words[(record + RECORD_META_OFFSET) >>> 2]; // plain: owned since C
+        words[event + 1] = words[(record + RECORD_META_OFFSET) >>> 2]; // plain: owned since commit
         words[event + 2] = record + RECORD_BODY_OFFSET;
         words[event + 3] = origin;
         event += EVENT_SIZE >>> 2;
