@@ -497,7 +497,7 @@ export function chainBreak(job: usize, window: usize): u32 {
   // SYNC window-peer (begun): pairs with chainWrite().
   if (loadWord(window + WINDOW_PEER_WINDOW_OFFSET) == 0) return 0;
   const peer = peerOf(job, window);
-  // SYNC bytes-left (broken): pairs with moveSlice(). If all bytes are counted, the peer knows or finds out by itself, and its
+  // SYNC bytes-left (broken): pairs with moveSlice(). If all bytes are counted, the peer knows or finds out itself, and its
   // window may be reused at any moment. If not, only this side can still end the transfer.
   if (peer == 0 || loadWord(peer + WINDOW_LEFT_OFFSET) == 0) return 1;
   store<u32>(peer, TRANSFER_BROKEN, WINDOW_WRONG_OFFSET);

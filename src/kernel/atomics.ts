@@ -1,6 +1,6 @@
 // Atomics on the words of a job's memory, for the runtime and for the twin: the only file of src/ that names an atomic.
 // It has the functions of assembly/sync.ts, in the same order. An atomic costs 7–10 ns from JavaScript (V8 calls it), so the
-// twin reads the words that only it writes plainly.
+// twin reads the words of its own thread plainly.
 import {
   JOB_SPINNING_OFFSET,
   NONE,
@@ -170,9 +170,9 @@ export function sharedAtomics({ words, buffer }: Memory) {
 }
 
 /**
- * Sleeps without blocking the thread: resolves once the bell no longer reads `seen`. A thread keeps one of these and
- * uses it again, since an abandoned one stays in the queue. Nothing for a bell that reads something else already.
- * Here and not in a kernel, because wasm has no instruction for it.
+ * Sleeps without blocking the thread: resolves once the bell no longer reads `seen`. Returns undefined if the bell reads
+ * something else already. A thread keeps one such promise and shares it, because an abandoned one stays in the queue. Not
+ * in a kernel, because wasm has no instruction for it.
  */
 export function bellWaitAsync({ words }: Memory, task: number, seen: number): Promise<unknown> | undefined {
   // SYNC park (sleep): pairs with ringAlways().
@@ -180,14 +180,14 @@ export function bellWaitAsync({ words }: Memory, task: number, seen: number): Pr
   return async ? value : undefined;
 }
 
-/** Whether bellWaitAsync() works here: Firefox has it since version 145 only. */
+/** Whether this host has Atomics.waitAsync: Firefox has it since version 145. */
 export function hasWaitAsync(): boolean {
   return typeof Atomics.waitAsync === "function";
 }
 
 /**
- * Source of a worker that stands in for Atomics.waitAsync. It gets the words and an index, then values: to each it answers
- * once the word reads something else (SYNC park).
+ * Source of a worker that stands in for Atomics.waitAsync. It gets the words and an index, then values. It answers each
+ * value once the word reads something else (SYNC park).
  */
 export const doorbellSource = `let words,index
 onmessage=({data})=>{

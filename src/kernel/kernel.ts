@@ -1,10 +1,9 @@
-// The kernels as the rest of pamir sees them: one interface, implemented by the wasm module (wasm.ts) and, over the
-// same bytes, by plain TypeScript (twin/). Pointers are u32 byte offsets into the job's memory, the functions' meaning
-// is written down in assembly/, at the function of the same name.
+// The kernels' interface. The wasm module (wasm.ts) implements it and, over the same bytes, plain TypeScript (twin/).
+// Pointers are u32 byte offsets into the job's memory. Each function is documented in assembly/, under the same name.
 
 import type { KernelName } from "../core/kernel-name.js";
 
-/** The linear memory of a job as typed views; they cover all of it, and it never grows. */
+/** The linear memory of a job as typed views. They cover all of it, and it never grows. */
 export interface Memory {
   readonly buffer: SharedArrayBuffer;
   readonly words: Int32Array<SharedArrayBuffer>;
@@ -134,7 +133,7 @@ export interface Kernel {
   engineServe(job: number): number;
 }
 
-/** And those for packets and their order, which threads that share a memory have no use for. */
+/** The kernels with those for packets and their order, which threads that share a memory do not need. */
 export interface PacketKernel extends Kernel {
   packetCheck(packet: number, bytes: number, job: number): number;
   queueInit(queue: number, window: number, first: number, shared: boolean): void;

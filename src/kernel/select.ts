@@ -4,7 +4,7 @@ import { type Kernel, type Memory, memoryOf } from "./kernel.js";
 import { twinEngineKernel, twinKernel } from "./twin/index.js";
 import { wasmKernel, wasmModule } from "./wasm.js";
 
-/** A job's memory as it is sent to workers: a wasm memory, or a plain buffer where there is no wasm. */
+/** A job's memory as workers get it: a wasm memory, or a plain buffer where there is no wasm. */
 export type SharedMemory = WebAssembly.Memory | SharedArrayBuffer;
 
 /** Whether this thread may compile wasm; a Content-Security-Policy may forbid it. */

@@ -3,7 +3,7 @@ import { LAYOUT_HASH } from "../../assembly/layout-hash.js";
 import { wasmHex } from "../generated/wasm.js";
 import type { PacketKernel } from "./kernel.js";
 
-/** What the module exports: the functions of PacketKernel, u32 results as signed numbers. */
+/** The module's exports: the functions of PacketKernel, with u32 results as signed numbers. */
 type Exports = Omit<PacketKernel, "name"> & { layoutHash(): number };
 
 let compiled: WebAssembly.Module | undefined;
@@ -13,7 +13,7 @@ export function wasmBytes(): number {
   return wasmHex.length / 2;
 }
 
-/** The compiled kernels; compiled once per thread, and sent to workers in that form. */
+/** The compiled kernels. A thread compiles them once; workers get the compiled module. */
 export function wasmModule(): WebAssembly.Module {
   compiled ??= new WebAssembly.Module(wasmCode());
   return compiled;
@@ -32,8 +32,8 @@ function digit(place: number): number {
 }
 
 /**
- * What is called again and again: methods over one private field for each function. V8 calls a method in 7.7 ns where a
- * function held as an own property of the kernel took 12–13.6 ns (Node 20).
+ * The functions on hot paths: methods over one private field each. V8 calls such a method in 7.7 ns; a function that is an
+ * own property of the kernel took 12–13.6 ns (Node 20).
  */
 class HotKernel {
   readonly name = "wasm";
@@ -118,7 +118,7 @@ class HotKernel {
   }
 }
 
-/** Of the others, those whose result is a u32, which wasm gives as a signed number. */
+/** The other functions with a u32 result, which wasm returns as a signed number. */
 const UNSIGNED = new Set([
   "heapAllocate",
   "regionAllocate",
@@ -134,14 +134,14 @@ const UNSIGNED = new Set([
 ]);
 
 /**
- * What is called now and then: the wasm functions themselves. On a prototype between the kernel and its methods: V8 makes a
- * dictionary of an object that gets more than some 40 properties so, and each call of a method took 7 ns more.
+ * Adds the functions off the hot paths: the wasm functions themselves, on a prototype between the kernel and its methods. As
+ * own properties, more than some 40 make V8 turn the object into a dictionary, and each method call took 7 ns more.
  */
 function addOthers(kernel: HotKernel, exports: Exports): PacketKernel {
   const all: Record<string, unknown> = Object.create(HotKernel.prototype);
   for (const [name, run] of Object.entries(exports) as [string, (...given: number[]) => number][]) {
     if (name in all || name === "layoutHash") continue;
-    // None has more than five parameters; wasm takes no notice of one too many, and a rest parameter would be an array.
+    // These have at most five parameters, and wasm ignores extra ones. A rest parameter would make an array.
     const unsigned = (a: number, b: number, c: number, d: number, e: number) => run(a, b, c, d, e) >>> 0;
     all[name] = UNSIGNED.has(name) ? unsigned : run;
   }

@@ -1,5 +1,5 @@
-// What of the heap is kept: memory for the first lanes of contexts that have not spoken to each other yet. Nothing goes
-// between two without one, while a larger lane, or a region, is only refused.
+// Reserves a part of the heap for the first lanes of contexts that have not exchanged a message yet. Without a lane, two
+// contexts cannot communicate at all; without a larger lane or a region, a call only fails.
 import {
   JOB_STARTED_OFFSET,
   LANE_CONTROL_SIZE,
@@ -12,16 +12,16 @@ import {
 import type { Kernel } from "../kernel/kernel.js";
 import { contextBlock, isClosed, type MemoryMap, ordinalOf, taskSlot } from "./map.js";
 
-/** At most this part of the heap is kept: a quarter. */
+/** At most this part of the heap is reserved: a quarter. */
 const KEPT_SHIFT = 2;
 
-/** Whether the heap has bytes for something else than first lanes. They may be in several pieces. */
+/** Whether the heap has bytes to spare beside the reserved ones. They may be in several pieces. */
 export function isToSpare(kernel: Kernel, map: MemoryMap, bytes: number): boolean {
   const left = kernel.heapFreePages(map.job) * PAGE_SIZE - bytes;
   return left >= map.heapBytes >>> KEPT_SHIFT || (left >= 0 && left >= keptBytes(kernel, map));
 }
 
-/** Bytes of the first lanes that may be needed still: of all pairs of contexts that there are or may be, and have none. */
+/** Bytes to reserve: of the first lanes of all pairs of open or future contexts that have none. */
 export function keptBytes(kernel: Kernel, map: MemoryMap): number {
   const { job, contexts, laneBytes } = map;
   const recordMax = Math.min(SEND_IMMEDIATE_MAX + RECORD_BODY_OFFSET, laneBytes);

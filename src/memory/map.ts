@@ -1,5 +1,4 @@
-// Where every area of the linear memory lies, computed from the limits. The areas themselves are drawn in
-// assembly/layout.ts.
+// Computes from the limits where every area of the linear memory lies. assembly/layout.ts draws the inside of each area.
 //
 //   base ─► ┌───────────────────────────────────────────────┐
 //           │ job header                                    │ 640 B
@@ -15,7 +14,7 @@
 //           │ injection FIFOs         tasks × contexts ×    │ 18 KiB a context
 //           │                         fifos × injectionSize │
 //           ├───────────────────────────────────────────────┤
-//           │ trace rings             tasks × traceSize     │ none, but where the job is traced
+//           │ trace rings             tasks × traceSize     │ only if the job is traced
 //           ├───────────────────────────────────────────────┤
 //           │ heap table              4 B a page            │
 //           ├───────────────────────────────────────────────┤ page-aligned
@@ -75,7 +74,7 @@ import { LAYOUT_HASH } from "../../assembly/layout-hash.js";
 import { alignUp } from "../../assembly/seq.js";
 import type { Kernel, Memory } from "../kernel/kernel.js";
 
-/** What decides the size of a job's memory. */
+/** The limits that decide the size of a job's memory. */
 export interface Limits {
   /** Tasks of this node. */
   readonly tasks: number;
@@ -103,9 +102,9 @@ export interface MemoryMap extends Required<Limits> {
   readonly tasksBase: number;
   readonly contextsBase: number;
   readonly contextSize: number;
-  /** Pointer to the region entries: those of task 0 first. */
+  /** Pointer to the region entries, those of task 0 first. */
   readonly regionsBase: number;
-  /** Pointer to the injection FIFOs: those of the first context first. */
+  /** Pointer to the injection FIFOs, those of the first context first. */
   readonly injectionBase: number;
   /** Bytes from one injection FIFO to the next. */
   readonly injectionSize: number;
@@ -114,14 +113,14 @@ export interface MemoryMap extends Required<Limits> {
   readonly heapTable: number;
   readonly heapBase: number;
   readonly heapPages: number;
-  /** First byte behind the map. */
+  /** First byte after the map. */
   readonly end: number;
 }
 
-/** 4 GiB less one wasm page: pointers are u32, and the end of the memory is one too. */
+/** 4 GiB less one wasm page: pointers are u32, and so is the end of the memory. */
 export const MEMORY_BYTES_MAX = 4 * 1024 ** 3 - 65536;
 
-/** The map for these limits, at `base` (0, but for tests that let it straddle 2^31). */
+/** The map for these limits, at `base` (0, except in tests where it straddles 2^31). */
 export function memoryMap(limits: Limits, base = 0): MemoryMap {
   const endpoints = limits.tasks * limits.contexts;
   const tasksBase = base + JOB_SIZE;
@@ -164,7 +163,7 @@ function traceSize(events: number): number {
   return events === 0 ? 0 : TRACE_EVENTS_OFFSET + (events << TRACE_EVENT_SHIFT);
 }
 
-/** Bytes of a completion bit mask with the levels above it: as maskBytes() of the kernels. */
+/** Bytes of a completion bit mask with the levels above it, as maskBytes() of the kernels computes them. */
 function maskBytes(slots: number): number {
   let words = 0;
   let level = slots;
@@ -180,12 +179,12 @@ export function taskSlot(map: MemoryMap, task: number): number {
   return map.tasksBase + task * TASK_SIZE;
 }
 
-/** Pointer to the slot of the engine thread, where the job has one. */
+/** Pointer to the slot of the engine thread, if the job has one. */
 export function engineSlot(map: MemoryMap): number {
   return taskSlot(map, map.tasks);
 }
 
-/** Number of an endpoint among all of the node: the index of its lane in every context. */
+/** Number of an endpoint among all endpoints of the node: the index of its lane in every context. */
 export function ordinalOf({ contexts }: Pick<MemoryMap, "contexts">, task: number, context: number): number {
   return task * contexts + context;
 }
@@ -195,9 +194,9 @@ export function contextBlock(map: MemoryMap, ordinal: number): number {
   return map.contextsBase + ordinal * map.contextSize;
 }
 
-/** Whether a context has been closed: its owner reads and writes nothing of it any more. */
+/** Whether a context has been closed: then its owner does not read or write it any more. */
 export function isClosed(kernel: Pick<Kernel, "loadWord">, map: MemoryMap, ordinal: number): boolean {
-  // SYNC context-state (look): pairs with the store when it closes; then each task is told to look.
+  // SYNC context-state (look): pairs with announceClose(), which then notifies every task.
   return kernel.loadWord(contextBlock(map, ordinal) + CONTEXT_STATE_OFFSET) === CONTEXT_CLOSED;
 }
 
@@ -206,12 +205,12 @@ export function injectionFifo(map: MemoryMap, ordinal: number, fifo: number): nu
   return map.injectionBase + (ordinal * map.fifos + fifo) * map.injectionSize;
 }
 
-/** Pointer to a task's trace ring, where the job is traced. */
+/** Pointer to a task's trace ring, if the job is traced. */
 export function traceRing(map: MemoryMap, task: number): number {
   return map.traceBase + task * traceSize(map.traceEvents);
 }
 
-/** Writes the constant words of a new job into zeroed memory; nobody else sees it yet. */
+/** Writes the constant words of a new job into zeroed memory, which no other thread sees yet. */
 export function formatMemory(map: MemoryMap, { words }: Memory, kernel: Kernel, cores: number): void {
   const header: [offset: number, value: number][] = [
     [JOB_MAGIC_OFFSET, JOB_MAGIC],
@@ -281,7 +280,7 @@ export function readMap({ words }: Memory, job: number): MemoryMap {
   };
 }
 
-/** Whether so many endpoints have a ready bit each. */
+/** Whether each of this many endpoints has a ready bit. */
 export function endpointsFit(limits: Limits): boolean {
   return limits.tasks * limits.contexts <= ENDPOINT_COUNT_MAX;
 }

@@ -1,5 +1,5 @@
-// Memory regions: what one-sided operations read and write. A region is an extent of the heap with an entry that its
-// handle names; an entry and its pages are used again only when no context can still be at them.
+// Memory regions, which one-sided operations read and write. A region is an extent of the heap with an entry that its handle
+// names. An entry and its pages are reused only when no context can still be using them.
 import { NONE, OPEN_BUSY, OPEN_NO_MEMORY, PAGE_SIZE, TASK_KEPT_OFFSET } from "../../assembly/layout.js";
 import { checkInteger, PamiError } from "../core/error.js";
 import { MemRegion, type RegionState } from "../core/region.js";
@@ -7,42 +7,42 @@ import type { Kernel, Memory } from "../kernel/kernel.js";
 import { isToSpare, keptBytes } from "./heap.js";
 import { type MemoryMap, taskSlot } from "./map.js";
 
-/** Looks at a heap that somebody else has locked: each is some 10 µs, and the holder needs a fraction of one. */
+/** Attempts to allocate while another task holds the heap lock: each takes some 10 µs, the holder less than 1 µs. */
 const BUSY_TRIES = 10_000;
 
-/** One grace period: what each task's contexts, and the engine thread, must have acknowledged. */
+/** One grace period: the notices that each task's contexts, and the engine thread, must have acknowledged. */
 export interface GracePeriod {
   readonly notices: readonly number[];
   readonly engineNotice: number;
 }
 
-/** Tells when no context, and no engine, can be using something that was closed. */
+/** Tells when no context, and no engine, can be using a closed region any more. */
 export interface GracePeriods {
-  /** Begins one, and tells every task. */
+  /** Begins a grace period, and notifies every task. */
   begin(): GracePeriod;
-  /** Whether every context has passed an `advance()` that began after it. */
+  /** Whether every context has ended an `advance()` that began after the period's begin. */
   isOver(period: GracePeriod): boolean;
 }
 
-/** Hears of the regions of a task that its user opens and closes. */
+/** Observes the regions that the user of a task opens and closes. */
 export interface RegionObserver {
-  /** @param token stands for the region when it is closed */
+  /** @param token identifies the region when it is closed */
   opened(region: MemRegion, token: object): void;
   closed(index: number, token: object): void;
-  /** The task closes its client. */
+  /** Called when the task closes its client. */
   report(): void;
 }
 
-/** What a region table is made from. */
+/** The parts of a region table. */
 export interface RegionTableParts {
   readonly kernel: Kernel;
   readonly memory: Memory;
   readonly map: MemoryMap;
   readonly task: number;
   readonly grace: GracePeriods;
-  /** Bytes that it may keep of what it receives (default 0). */
+  /** Most bytes of received buffers that the task may keep (default 0). */
   readonly keptMax?: number;
-  /** Gives the heap back what this task's pool has idle. @returns whether it had any */
+  /** Frees the idle buffers of this task's pool. @returns whether there were any */
   readonly trim?: () => boolean;
   readonly watch?: RegionObserver | undefined;
 }
@@ -52,7 +52,7 @@ interface Closed {
   readonly index: number;
   readonly extent: number;
   readonly bytes: number;
-  /** What must be over before they are used again. */
+  /** The grace period to wait for before both are reused. */
   readonly grace: GracePeriod;
 }
 
@@ -64,15 +64,15 @@ export interface OpenRegion {
   readonly length: number;
 }
 
-/** As its table knows it. */
+/** An open region in its table. */
 interface Entry extends OpenRegion {
   readonly extent: number;
   readonly shared: RegionState;
-  /** Whether it was received, and is counted as kept. */
+  /** Whether the region is a received buffer, and counts as kept. */
   readonly isKept: boolean;
 }
 
-/** A region that is given away with a message. */
+/** A region that its owner gives away with a message. */
 export class Gift {
   /** Pointer to its extent. */
   readonly extent: number;
@@ -86,19 +86,19 @@ export class Gift {
     this.#free = free;
   }
 
-  /** The message is accepted: the caller's region is closed. */
+  /** Closes the caller's region: the message is accepted. */
   accept(): void {
     if (this.#state !== "the caller's") return;
     this.#state = "the message's";
     this.#accept();
   }
 
-  /** The extent goes with the message's record. */
+  /** Hands the extent over with the message's record. */
   pass(): void {
     this.#state = "passed";
   }
 
-  /** The message is over: an extent that has not gone with it is freed. */
+  /** Frees the extent if the message has ended without handing it over. */
   drop(): void {
     if (this.#state !== "the message's") return;
     this.#state = "passed";
@@ -113,10 +113,10 @@ export class RegionTable {
   readonly #map: MemoryMap;
   readonly #task: number;
   readonly #free: number[] = [];
-  /** Those that are open, the one that was found last first; not the regions themselves, of which nobody may know any more. */
+  /** The entries of open regions; the last one found comes first. Holds no MemRegion, so that those can be collected. */
   readonly #open: Entry[] = [];
   #used = 0;
-  /** Bytes of the extents that were received and are kept, and how many they may be. */
+  /** Bytes of the received extents that are kept, and their limit. */
   #kept = 0;
   readonly #keptMax: number;
   readonly #trim: () => boolean;
@@ -136,7 +136,7 @@ export class RegionTable {
   }
 
   /**
-   * @param isOurs pamir's own, which nobody has to close
+   * @param isOurs whether pamir uses the region itself: then the user does not have to close it
    * @throws PAMIR_INVAL, PAMIR_NO_MEMORY
    */
   create(bytes: number, isOurs = false): MemRegion {
@@ -162,10 +162,10 @@ export class RegionTable {
   }
 
   /**
-   * Opens a region over a payload in a buffer, whose extent this task has received.
-   * @param owner the task that has sent it
-   * @param told called once the extent is this task's
-   * @throws PAMIR_NO_MEMORY: it keeps as much as it may already, or has no region left
+   * Opens a region over a payload in a buffer that this task has received.
+   * @param owner the task that sent the buffer
+   * @param told called once this task owns the extent
+   * @throws PAMIR_NO_MEMORY: the task may keep no more bytes, or has no region left
    */
   adopt(owner: number, extent: number, place: number, bytes: number, told: () => void): MemRegion {
     const { job, regions } = this.#map;
@@ -185,7 +185,7 @@ export class RegionTable {
     return this.#enter(index, extent, place, bytes, false, true);
   }
 
-  /** Frees an extent that was given to this task with a message, and is not kept. */
+  /** Frees an extent that another task gave to this one with a message, and that this task does not keep. */
   release(owner: number, extent: number, told: () => void): void {
     const { job } = this.#map;
     this.#kernel.extentPass(job, extent, owner, this.#task);
@@ -194,8 +194,8 @@ export class RegionTable {
   }
 
   /**
-   * The region of a view, to be given away.
-   * @throws PAMIR_INVAL: the view lies in no region, or others may be at it
+   * The region of a view, to give it away.
+   * @throws PAMIR_INVAL: the view lies in no region, or other tasks may be using the region
    */
   give(view: Uint8Array): Gift {
     const entry = this.#find(view);
@@ -220,8 +220,8 @@ export class RegionTable {
   #enter(index: number, extent: number, place: number, bytes: number, isOurs: boolean, isKept: boolean): MemRegion {
     const generation = this.#kernel.regionOpen(this.#map.job, index, place, bytes);
     const view = this.#memory.bytes.subarray(place, place + bytes);
-    // V8's fill() stores byte by byte into shared memory: 1 MiB in 370 µs; the kernel takes 10, and converts `value` alike.
-    // Not enumerable: the bytes compare equal to others.
+    // V8's fill() stores byte by byte into shared memory: 370 µs for 1 MiB. The kernel takes 10 µs, and treats `value` alike.
+    // The property is not enumerable, so that views with equal bytes compare equal.
     Object.defineProperty(view, "fill", {
       value: (value: number, start = 0, end = bytes) => {
         if (end < start || end > bytes || start !== start >>> 0)
@@ -238,7 +238,7 @@ export class RegionTable {
     return region;
   }
 
-  /** The open region of this task in which all bytes of a view lie, or undefined. Others may be at it from now on. */
+  /** The open region of this task that holds all bytes of a view, or undefined. From now on, other tasks may use it. */
   find(view: Uint8Array): OpenRegion | undefined {
     const found = this.#find(view);
     if (found !== undefined) found.shared.exposed = true;
@@ -262,12 +262,12 @@ export class RegionTable {
     this.#memory.words[(taskSlot(this.#map, this.#task) + TASK_KEPT_OFFSET) >>> 2] = this.#kept;
   }
 
-  /** The client closes: what is open goes with the task. */
+  /** Ends the table when the client closes. The regions that are still open end with the task. */
   end(): void {
     this.#watch?.report();
   }
 
-  /** Gives back what no context can be at any more. */
+  /** Frees closed regions that no context can be using any more. */
   reclaim(): void {
     if (this.#closed.length === 0) return;
     const { job } = this.#map;
@@ -302,7 +302,7 @@ export class RegionTable {
     throw new PamiError("PAMIR_BUSY", `the heap was locked at each of ${BUSY_TRIES} attempts: try again`);
   }
 
-  /** A region is one no more. */
+  /** Closes a region's entry, and takes the region out of this table. */
   #leave(entry: Entry): void {
     this.#watch?.closed(entry.index, entry.shared);
     const place = this.#open.indexOf(entry);
@@ -315,7 +315,7 @@ export class RegionTable {
     const { job } = this.#map;
     this.#leave(entry);
     if (!entry.shared.exposed) {
-      // Nothing can be at it but this task: it is free at once, and no other task has to hear of it.
+      // Only this task can be using it: the region is free at once, and no other task needs a notice.
       this.#kernel.heapFree(job, entry.extent);
       this.#free.push(entry.index);
       return;
@@ -324,7 +324,7 @@ export class RegionTable {
   }
 }
 
-/** Bytes of an extent with so many. */
+/** Bytes of an extent for a number of bytes. */
 function extentBytes(bytes: number): number {
   return Math.ceil(bytes / PAGE_SIZE) * PAGE_SIZE;
 }

@@ -1,5 +1,5 @@
-// For a thread that must not block, where Atomics.waitAsync is missing: a worker sleeps on the bell in its place, and
-// posts a message when it rings.
+// The doorbell of a thread that must not block, on hosts without Atomics.waitAsync. A worker sleeps on the bell instead, and
+// posts a message when the bell rings.
 import { doorbellSource } from "../kernel/atomics.js";
 
 export class Doorbell {
@@ -15,7 +15,7 @@ export class Doorbell {
     this.#worker.postMessage({ words, index });
   }
 
-  /** Resolves once the bell reads something else than `seen`. One at a time. */
+  /** Resolves once the bell no longer reads `seen`. One wait at a time. */
   wait(seen: number): Promise<void> {
     this.#worker.postMessage(seen);
     return new Promise((resolve) => {
@@ -23,7 +23,7 @@ export class Doorbell {
     });
   }
 
-  /** Who still waits is told. */
+  /** Ends the worker, and resolves a wait that is under way. */
   close(): void {
     this.#worker.terminate();
     this.#rung?.();

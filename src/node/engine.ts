@@ -1,11 +1,11 @@
-// The engine as a context sees it: its own thread, within advance(), or the job's engine thread, which it only asks.
+// A context's engine: its own thread, within advance(), or the job's engine thread.
 import type { Kernel } from "../kernel/kernel.js";
 import type { MemoryMap } from "../memory/map.js";
 import { hadEngineBegun, hasEngineThread } from "./liveness.js";
 
-/** Who is the engine of one context. */
+/** The engine of one context. */
 export class ContextEngine {
-  /** Whether it is the context's own thread, within advance(). A field, since hot calls ask for it. */
+  /** Whether the engine is the context's own thread, within advance(). A field, because hot paths read it. */
   isOwn: boolean;
   readonly #kernel: Kernel;
   readonly #map: MemoryMap;
@@ -18,12 +18,12 @@ export class ContextEngine {
     this.isOwn = !hasEngineThread(kernel, map);
   }
 
-  /** There is something for it: wakes it. */
+  /** Wakes the engine: there is work for it. */
   call(): void {
     this.#kernel.engineCall(this.#map.job, this.#ordinal);
   }
 
-  /** Whether the engine thread has ended since this was asked last: from now on the context has its own. */
+  /** Whether the engine thread has ended since the last call. From then on, the context is its own engine. */
   hasEnded(): boolean {
     if (this.isOwn || hasEngineThread(this.#kernel, this.#map)) return false;
     this.isOwn = true;

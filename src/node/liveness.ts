@@ -37,7 +37,7 @@ export function markDead(
   map: MemoryMap,
   task: number,
 ): void {
-  // SYNC task-state (dead): pairs with those who look whether a task has ended.
+  // SYNC task-state (dead): pairs with the looks at whether a task has ended.
   kernel.storeWord(taskSlot(map, task) + TASK_STATE_OFFSET, TASK_DEAD);
   // SYNC heap-lock (mend): its holder is gone; the table is whole after any of its stores.
   kernel.exchangeIf(map.job + JOB_HEAP_LOCK_OFFSET, task + 1, 0);
@@ -51,14 +51,14 @@ export function markDead(
  */
 export function markEngineDead(kernel: Pick<Kernel, Announcing | "exchangeIf">, map: MemoryMap): void {
   const state = engineSlot(map) + TASK_STATE_OFFSET;
-  // SYNC task-state (dead): pairs with hasEngineThread(), and with serve(), which does not begin then.
+  // SYNC task-state (dead): pairs with hasEngineThread(), and with serve(), which then does not begin.
   if (kernel.exchangeIf(state, TASK_ABSENT, TASK_CLOSED) === TASK_UP) kernel.storeWord(state, TASK_DEAD);
   notifyTasks(kernel, map);
 }
 
 /**
- * Announces the end of tasks that are marked as ended, in two rounds. TASK.told is set between them: a context that
- * acknowledged the first round alone may free nothing of a dead task, and the second round has it look again.
+ * Announces the end of tasks that are marked as ended, in two rounds, with TASK.told set between them. A context that has
+ * acknowledged the first round alone may free nothing of a dead task. The second round has it look again.
  */
 export function announceEnds(kernel: Pick<Kernel, Announcing>, map: MemoryMap, ended: readonly number[]): void {
   notifyTasks(kernel, map);
@@ -82,7 +82,7 @@ export function interruptTask(kernel: Pick<Kernel, "addWord" | "ringAlways">, ma
   kernel.ringAlways(slot);
 }
 
-/** Raises the notice of every task and of the engine thread, and wakes them: each looks up what has changed. */
+/** Raises the notice of every task and of the engine thread, and wakes them. Each then looks for what has changed. */
 function notifyTasks(kernel: Pick<Kernel, Announcing>, map: MemoryMap): void {
   for (let task = 0; task < map.tasks; task++) {
     kernel.addWord(taskSlot(map, task) + TASK_NOTICE_OFFSET, 1); // SYNC notice (tell)
@@ -104,7 +104,7 @@ export function mayBeInUse(kernel: Kernel, map: MemoryMap, task: number): boolea
   // SYNC quiescence (told): pairs with announceEnds(). Before, a context may have acknowledged every notice and not know of
   // this task's end.
   if (kernel.loadWord(taskSlot(map, task) + TASK_TOLD_OFFSET) === 0) return true;
-  // Once it has, it tells everybody.
+  // Once the engine thread has seen them all, it notifies every task.
   if (!hasEngineSeenAll(kernel, map)) return true;
   for (let target = 0; target < endpointCount(map); target++) {
     const slot = taskSlot(map, taskAt(map, target));
@@ -155,7 +155,7 @@ export function hasEngineThread(kernel: Pick<Kernel, "loadWord">, map: MemoryMap
   return map.engine && kernel.loadWord(engineSlot(map) + TASK_STATE_OFFSET) < TASK_CLOSED;
 }
 
-/** Once the engine thread has ended: whether it may have done anything. One whose worker was not loaded has not. */
+/** Once the engine thread has ended: whether it may have done anything. If its worker was never loaded, it has not. */
 export function hadEngineBegun(kernel: Pick<Kernel, "loadWord">, map: MemoryMap): boolean {
   return kernel.loadWord(engineSlot(map) + TASK_STATE_OFFSET) === TASK_DEAD;
 }

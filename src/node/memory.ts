@@ -7,18 +7,18 @@ import { openMemory, type SharedMemory, selectKernel } from "../kernel/select.js
 import { formatMemory, type Limits, MEMORY_BYTES_MAX, type MemoryMap, memoryMap } from "../memory/map.js";
 import { hardwareThreads } from "../support/cores.js";
 
-/** The least heap that is tried where a host refuses the default. */
+/** The smallest heap to try where a host refuses the default. */
 const HEAP_BYTES_LEAST = 16 * 1024 ** 2;
 const WASM_PAGE = 65536;
 
-/** How much room a job is to have. */
+/** The memory that a job asks for. */
 export interface RoomRequest {
   readonly limits: Limits;
-  /** Whether this much heap was asked for: then less will not do. */
+  /** Whether the user asked for this heap size: then a smaller one is an error. */
   readonly isFixed: boolean;
-  /** Whether the twin's kernels, over a plain buffer, will do where the host refuses a WebAssembly.Memory (default: not). */
+  /** Whether to use the twin's kernels over a plain buffer if the host refuses a WebAssembly.Memory (default: no). */
   readonly mayBeTwins?: boolean;
-  /** Where the map begins in the memory. */
+  /** Offset of the map in the memory. */
   readonly base: number;
 }
 
@@ -31,7 +31,7 @@ export interface Room {
   readonly isWasm: boolean;
 }
 
-/** The kernels that run in a room, where these are wanted. */
+/** The kernels that run in a memory: the wanted ones, or the twin's where wasm kernels cannot run. */
 export function kernelIn({ isWasm }: Room, wanted: KernelName): KernelName {
   return isWasm ? wanted : "ts";
 }
@@ -45,9 +45,9 @@ export function makeRoom(request: RoomRequest, wasm: boolean): Room {
 }
 
 /**
- * The map and its memory, not formatted yet. A host may refuse as much as the default heap takes (iOS does): then half of
- * it, and so on; a heap that was asked for is had, or is an error. Or it refuses any WebAssembly.Memory, for each reserves
- * addresses: Chromium 156 gives all threads of a page 124, however small. Then a plain buffer, and as before.
+ * The map and its memory, not formatted yet. If a host refuses the default heap (iOS does), this tries half of it, and so
+ * on. A heap size that the user asked for is never reduced. A host may also refuse any WebAssembly.Memory, because each
+ * reserves addresses: Chromium 156 allows all threads of a page 124. Then this tries a plain buffer in the same way.
  */
 function findRoom(request: RoomRequest, wasm: boolean): Pick<Room, "map" | "shared"> {
   const { limits, isFixed, mayBeTwins, base } = request;
@@ -79,7 +79,7 @@ function makeMemory(map: MemoryMap, wasm: boolean): SharedMemory {
   const pages = Math.ceil(map.end / WASM_PAGE);
   try {
     if (wasm) return new WebAssembly.Memory({ initial: pages, maximum: pages, shared: true });
-    // On a page that is not isolated nobody shares it.
+    // On a page that is not isolated, no other thread shares it.
     const Buffer_ = typeof SharedArrayBuffer === "undefined" ? ArrayBuffer : SharedArrayBuffer;
     return new Buffer_(pages * WASM_PAGE) as SharedArrayBuffer;
   } catch (cause) {

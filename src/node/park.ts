@@ -1,4 +1,4 @@
-// How a thread waits: a bounded spin, then asleep on its task's bell. One Parker for each thread.
+// How a thread waits: a bounded spin, then a sleep on its task's bell. Each thread has one Parker.
 
 import {
   CONTEXT_ASLEEP_OFFSET,
@@ -21,58 +21,58 @@ import { Doorbell } from "./doorbell.js";
 import type { Spins } from "./spins.js";
 import type { Tracer } from "./tracer.js";
 
-/** What the waiter waits for. */
+/** A wait: its condition, and what others see of it. */
 export interface Awaited {
-  /** Which wait it is, WAIT_…, and the context block of whose it is: for others to see while it sleeps. */
+  /** The kind of wait, WAIT_…, and its context's block, where other threads see it while this one sleeps. */
   readonly kind: number;
   readonly block: number;
-  /** Makes progress, `rounds` looks at the most; whether the wait is over. */
+  /** Makes progress, with at most `rounds` looks. Returns whether the wait is over. */
   poll(rounds: number): boolean;
-  /** Set by poll() where it found something. */
+  /** Set by poll() if it found something. */
   found: boolean;
   /** The last look before falling asleep: whether there is anything to do. */
   peek(): boolean;
-  /** Whether something is awaited that nobody rings for, so that sleep must be short. */
+  /** Whether the wait includes an event for which no thread rings, so that sleeps must be short. */
   restless(): boolean;
-  /** What the spins of this wait, and of those like it, have come to. */
+  /** The record of the spins of this kind of wait. */
   readonly spins: Spins;
   /** Debug mode: called once the wait has lasted for `ParkerWitness.patience`. */
   readonly lasts?: (() => void) | undefined;
 }
 
-/** What a Parker tells of, beside its work. */
+/** Observes a Parker, for traces and debug mode. */
 export interface ParkerWitness {
   readonly tracer: Tracer | undefined;
-  /** Milliseconds after which a wait is told of, in debug mode; else Infinity. */
+  /** Debug mode: milliseconds after which a wait is reported; else Infinity. */
   readonly patience: number;
-  /** Debug mode: the thread has slept, and so has done nothing else. */
+  /** Debug mode: called after the thread has slept, during which it did no work. */
   readonly slept?: () => void;
 }
 
 /**
- * Looks in one call into the kernel while spinning: 2.1 µs with nothing to find (twin 7.3; Zen 5), of which a look at the
- * clock and a call of the condition are less than a twentieth.
+ * Looks in one call into the kernel while spinning: 2.1 µs with nothing to find (twin 7.3; Zen 5). Reading the clock and
+ * calling the condition take less than a twentieth of that.
  */
 const SPIN_ROUNDS = 512;
 /**
- * Looks of the first phase of the spin, each a call of advance(): some 8 µs. A loop of such calls found an answer sooner than
- * rounds within the kernel, which take the line from the thread that writes it (8 B there and back: 0.22 instead of 0.33 µs).
+ * Looks of the first phase of the spin, each a call of advance(): some 8 µs. A loop of such calls finds an answer sooner
+ * than rounds within the kernel, which take the cache line from its writer. 8 B there and back: 0.22 instead of 0.33 µs.
  */
 export const SHORT_LOOKS = 256;
-/** Looks of that phase between two at the clock, which costs as much as five of them. */
+/** Looks of that phase between two readings of the clock. A reading costs as much as five looks. */
 const CLOCK_LOOKS = 16;
-/** Milliseconds between two looks at the clock in a spin, of some 2 µs of work: the thread had lost its core. */
+/** Milliseconds between two readings of the clock, some 2 µs of work apart, that show that the thread lost its core. */
 const PREEMPTED_MS = 0.5;
 /**
- * Polls that may find something before the clock is read: the caller has a timeout. A look at it after each made a hop in
- * Chromium 125 ns instead of 82 (performance.now() costs more there than in Node).
+ * Polls in a row that may find something before the spin ends, since the caller may have a timeout. Reading the clock after
+ * each made a hop in Chromium 125 ns instead of 82 (performance.now() costs more there than in Node.js).
  */
 const BUSY_POLLS = 256;
-/** Milliseconds: what comes more seldom is not worth a spin. */
+/** Milliseconds: rarer events are not worth a spin. */
 const BUSY_MS = 0.2;
-/** Sleep while something is awaited that nobody rings for. */
+/** Milliseconds of a sleep while the wait includes an event for which no thread rings. */
 const RESTLESS_MS = 1;
-/** Milliseconds after which a thread that finds something at each look lets its event loop have a turn. */
+/** Milliseconds after which a thread that finds something at each look yields to its event loop. */
 const TURN_MS = 4;
 
 export class Parker {
@@ -87,24 +87,24 @@ export class Parker {
   readonly #witness: ParkerWitness;
   /** Whether this thread may block in wait(). */
   readonly mayBlock: boolean;
-  /** Why nobody but this thread itself rings; empty where others do. */
+  /** Why only this thread rings; empty if other threads do too. */
   readonly whyPrivate: string;
-  /** Where it is: ends the sleep. */
+  /** Ends the asynchronous sleep, if only this thread rings. */
   #wake: (() => void) | undefined;
-  /** The one sleep of this thread that does not block it; every asynchronous wait shares it. */
+  /** The one asynchronous sleep of this thread. All its asynchronous waits share it. */
   #asleep: Promise<unknown> | undefined;
   #sleepers = 0;
   #doorbell: Doorbell | undefined;
-  /** When the event loop had its last turn, as far as this knows. */
+  /** Time of the last known turn of the event loop. */
   #turn = 0;
-  /** Turns of the event loop that this knows of, modulo 2^31: there may have been more. */
+  /** Known turns of the event loop, modulo 2^31. There may have been more. */
   turns = 0;
-  /** When the last sleep was over; NaN: something has come since, to one who spun for it. */
+  /** End of the last sleep; NaN: a spin has been won since. */
   #awake = Number.NaN;
-  /** Milliseconds that it lasted. */
+  /** Milliseconds of the last sleep. */
   #slept = 0;
 
-  /** @param whyPrivate where no other thread reaches this memory: why nothing comes while this one blocks */
+  /** @param whyPrivate if no other thread reaches this memory: why no event comes while this thread blocks */
   constructor(
     kernel: Kernel,
     memory: Memory,
@@ -129,7 +129,7 @@ export class Parker {
     this.mayBlock = mayBlock();
   }
 
-  /** Wakes whatever waits on this thread: for events that arise on the thread itself. */
+  /** Wakes every wait of this thread, for events that arise on the thread itself. */
   ring(): void {
     this.#kernel.ring(this.#slot);
     this.#wake?.();
@@ -140,7 +140,7 @@ export class Parker {
    * @param timeout milliseconds, Infinity for none
    * @param spin milliseconds of spinning before it sleeps
    * @param looked whether the caller has looked SHORT_LOOKS times already, see mayLook()
-   * @returns whether the wait is over; false: time is up
+   * @returns whether the wait is over; false: the timeout has passed
    */
   wait(awaited: Awaited, timeout: number, spin: number, looked = false): boolean {
     const deadline = timeout === Number.POSITIVE_INFINITY ? timeout : this.#clock.now() + timeout;
@@ -151,7 +151,7 @@ export class Parker {
       if (hasLooked ? this.#spinOn(awaited, most) : this.spin(awaited, most)) return true;
       hasLooked = false;
       const seen = this.#kernel.bellArm(this.#slot);
-      // Armed, then looked once more: a ring from here on finds the flag up.
+      // Arms the bell, then looks once more: a ring from here on finds the flag up.
       if (!awaited.peek()) {
         const now = this.#clock.now();
         const left = Math.min(deadline, toldAt) - now;
@@ -164,7 +164,7 @@ export class Parker {
           awaited.lasts?.();
         }
       }
-      // An asynchronous wait of this thread may still sleep on the same bell.
+      // An asynchronous wait of this thread may still be asleep on the same bell.
       if (this.#sleepers === 0) this.#kernel.bellDisarm(this.#slot);
       if (awaited.poll(1)) return true;
       if (deadline !== Number.POSITIVE_INFINITY && this.#clock.now() >= deadline) return false;
@@ -172,7 +172,7 @@ export class Parker {
   }
 
   /**
-   * As wait(), without blocking the thread. What ends it early makes `isStopped` true, and rings.
+   * As wait(), without blocking the thread. To end it early, make `isStopped` true, and ring.
    * @param spun whether the caller has called spin() for it already
    */
   async waitAsync(
@@ -183,7 +183,7 @@ export class Parker {
     spun = false,
   ): Promise<boolean> {
     const deadline = timeout === Number.POSITIVE_INFINITY ? timeout : this.#clock.now() + timeout;
-    /** Set at the first sleep, and cleared behind the last: nothing is in the way of who is woken. */
+    /** Set at the first sleep and cleared after the last, so that no timer work delays a woken wait. */
     let timer: ReturnType<typeof setTimeout> | undefined;
     const timeUp = () => {
       timer = undefined;
@@ -200,10 +200,10 @@ export class Parker {
           if (left <= 0) return false;
           timer ??= setTimeout(timeUp, left);
         }
-        // No promise of its own between the ring and the caller: with three more, a call on one core took 59.5 µs, not 56.5.
+        // No further promise between the ring and the caller: with three more, a call on one core took 59.5 µs, not 56.5.
         const rung = this.#armAsync(awaited);
         if (rung === undefined) {
-          // There is something to do: what the caller does meanwhile goes between.
+          // There is work already; other microtasks of the caller run first.
           await undefined;
         } else {
           const start = this.#clock.now();
@@ -224,7 +224,7 @@ export class Parker {
     }
   }
 
-  /** Who always finds something at once only runs microtasks: then timers, I/O and messages have their turn here. */
+  /** Lets timers, I/O and messages run, if the thread has only run microtasks for TURN_MS: each wait found work at once. */
   turn(): Promise<void> | undefined {
     return this.#clock.now() - this.#turn > TURN_MS ? this.#letLoopTurn() : undefined;
   }
@@ -239,7 +239,7 @@ export class Parker {
     this.turns = (this.turns + 1) & 0x7fffffff;
   }
 
-  /** Arms the bell. Resolves when it rings; undefined: there is something to do already. */
+  /** Arms the bell. Resolves when it rings; undefined: there is work already. */
   #armAsync(awaited: Awaited): Promise<unknown> | undefined {
     const seen = this.#kernel.bellArm(this.#slot);
     if (!awaited.peek()) {
@@ -251,7 +251,7 @@ export class Parker {
     return undefined;
   }
 
-  /** A sleep that does not block begins. Returns the timer that ends it where nothing rings. */
+  /** Begins an asynchronous sleep. Returns the timer that ends it, if the wait is restless(). */
   #beginSleep(awaited: Awaited, now: number): ReturnType<typeof setTimeout> | undefined {
     this.#sleepers++;
     this.#keepalive.begin();
@@ -259,7 +259,7 @@ export class Parker {
     return awaited.restless() ? setTimeout(() => this.ring(), RESTLESS_MS) : undefined;
   }
 
-  /** That sleep is over. */
+  /** Ends an asynchronous sleep. */
   #endSleep(
     awaited: Awaited,
     start: number,
@@ -271,7 +271,7 @@ export class Parker {
     this.#keepalive.end();
     this.#sleepers--;
     const now = this.#woke(awaited, start);
-    // Where only this thread rings it may have done so in a microtask, of another wait.
+    // If only this thread rings, a microtask of another wait may have rung: then the event loop had no turn.
     if (this.whyPrivate === "") this.#hadTurn(now);
     // A wait that has fallen asleep since keeps the flag up.
     if (this.#sleepers === 0) this.#kernel.bellDisarm(this.#slot);
@@ -289,15 +289,15 @@ export class Parker {
     return this.#doorbell.wait(seen);
   }
 
-  /** The task leaves: nothing is waited for any more. */
+  /** Releases the doorbell. The task leaves: no wait is left. */
   close(): void {
     this.#doorbell?.close();
   }
 
   /**
-   * Whether a wait may begin with SHORT_LOOKS looks. Not on one core, where nothing comes while this thread spins, nor where
-   * the last spins were lost. Without a clock, as long as spins are won.
-   * @param found whether something has come just now
+   * Whether a wait may begin with SHORT_LOOKS looks. Not on one core, where no event comes while this thread spins, nor
+   * after lost spins. Reads no clock while spins are won.
+   * @param found whether an event has come just now
    */
   mayLook(spins: Spins, spin: number, found: boolean): boolean {
     return (
@@ -305,18 +305,18 @@ export class Parker {
     );
   }
 
-  /** What was awaited came while the thread spun. */
+  /** Notes that the awaited event came while the thread spun. */
   won(spins: Spins): void {
     this.#awake = Number.NaN;
     spins.won();
     this.#addTo(this.#slot + TASK_SPINS_WON_OFFSET, 1);
   }
 
-  /** Spins for a while; whether the wait is over. */
+  /** Spins for a while. Returns whether the wait is over. */
   spin(awaited: Awaited, milliseconds: number): boolean {
     awaited.found = false;
-    // What is there already says nothing of when the next thing comes: a sender that was kept from its core by whom it has
-    // woken finds the answer so (calls, both sides asleep, alone in a process: 180 → 50 µs where the callee blocks).
+    // An event that is there already does not predict when the next one comes. If the woken thread took the
+    // sender's core, the sender finds its answer so. Calls, both sides asleep, callee blocking: 180 → 50 µs without a spin.
     if (awaited.poll(1)) return true;
     if (!this.mayLook(awaited.spins, milliseconds, awaited.found)) return false;
     awaited.found = false;
@@ -327,7 +327,7 @@ export class Parker {
         return true;
       }
       if (i % CLOCK_LOOKS !== CLOCK_LOOKS - 1) continue;
-      // Each look may move a slice of what this thread is the engine of: 256 KiB, in 5 µs.
+      // If this thread is its own engine, a look may move a slice: 256 KiB in 5 µs.
       const now = this.#clock.now();
       if (end === 0) end = now + milliseconds;
       else if (now >= end) break;
@@ -335,13 +335,13 @@ export class Parker {
     return this.#spinOn(awaited, milliseconds);
   }
 
-  /** The long phase of a spin, behind SHORT_LOOKS looks; whether the wait is over. */
+  /** The long phase of a spin, after SHORT_LOOKS looks. Returns whether the wait is over. */
   #spinOn(awaited: Awaited, milliseconds: number): boolean {
     const { job, tasks } = this.#map;
     const { spins } = awaited;
     let won = awaited.found;
     let last = this.#clock.now();
-    // Spinning pays only while nobody waits for the core: beyond that, whoever spins keeps others from answering.
+    // Spinning pays only while no other task waits for the core. Otherwise it keeps that task from answering.
     if (this.#kernel.spinEnter(job, this.#task, tasks) > this.#cores) {
       this.#kernel.spinLeave(job, this.#task);
       if (won) this.won(spins);
@@ -362,11 +362,11 @@ export class Parker {
         continue;
       }
       const now = this.#clock.now();
-      // Handlers may take long; where nothing was found, another thread has had the core.
+      // If no handler ran in this interval, only a loss of the core explains its length.
       preempted = now - last > PREEMPTED_MS && !Number.isNaN(end);
       last = now;
       if (now >= end || preempted) break;
-      // What came has begun the spin anew.
+      // An event has come: the spin begins anew.
       if (Number.isNaN(end)) end = now + milliseconds;
     }
     this.#kernel.spinLeave(job, this.#task);
@@ -375,22 +375,22 @@ export class Parker {
     return over;
   }
 
-  /** A spin was in vain, or kept another thread from its core. */
+  /** Notes that a spin was in vain, or kept another thread from its core. */
   #lost(spins: Spins, now: number, preempted: boolean): void {
     spins.lost(now, preempted);
     this.#addTo(this.#slot + TASK_SPINS_LOST_OFFSET, 1);
   }
 
   /**
-   * Whether what is awaited comes soon, as far as one can tell: not if the last thing came after a long sleep, or long
-   * ago. Who spins then may keep from its core whom it has just woken: Linux likes to put both on one (bench:calls, both
-   * sides asleep: 256 µs became 40 where the callee blocks, 352 became 79 where nobody does).
+   * Whether to expect the awaited event soon: not if the last event came after a long sleep, or long ago. A spin then may
+   * keep the core from the thread just woken, because Linux likes to put both on one core. bench:calls, both sides asleep:
+   * 256 µs became 40 where the callee blocks, 352 became 79 where neither side blocks.
    */
   #isBusy(): boolean {
     return Number.isNaN(this.#awake) || (this.#slept < BUSY_MS && this.#clock.now() - this.#awake < BUSY_MS);
   }
 
-  /** Notes, for others to see, that the thread falls asleep, and in what. */
+  /** Notes in shared memory that the thread falls asleep, and in which wait. */
   #fallsAsleep(awaited: Awaited, now: number): void {
     const { words } = this.#memory;
     words[(this.#slot + TASK_SINCE_OFFSET) >>> 2] = stampOf(this.#clock, now);
@@ -399,7 +399,7 @@ export class Parker {
     this.#witness.tracer?.instant(TRACE_PARK, awaited.kind, now);
   }
 
-  /** Notes that a sleep is over, and how long it was. Returns the time. */
+  /** Notes that a sleep is over, and how long it was. Returns the current time. */
   #woke(awaited: Awaited, start: number): number {
     const now = this.#clock.now();
     this.#awake = now;
@@ -411,7 +411,7 @@ export class Parker {
     return now;
   }
 
-  /** Words that only this thread writes. */
+  /** Adds to a word that only this thread writes. */
   #addTo(pointer: number, value: number): void {
     const { words } = this.#memory;
     words[pointer >>> 2] = (words[pointer >>> 2] as number) + value;

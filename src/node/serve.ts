@@ -14,36 +14,36 @@ import type { Kernel, Memory } from "../kernel/kernel.js";
 import { systemClock } from "../support/clock.js";
 import { Spins } from "./spins.js";
 
-/** What of the kernels it takes. */
+/** The kernel functions that an engine thread calls. */
 type EngineKernel = Pick<Kernel, "engineServe" | "loadWord" | "exchangeIf" | "bellArm" | "bellWait" | "bellDisarm">;
 
-/** Milliseconds of spinning before it sleeps, as a context's by default. */
+/** Milliseconds of spinning before it sleeps: a context's default. */
 const SPIN_MS = 0.05;
 /** Turns between two looks at the clock: some 3 µs with nothing to do. */
 const SPIN_TURNS = 64;
 
-/** What sleeping takes. */
+/** The kernel functions that sleeping calls. */
 type Sleeping = Pick<EngineKernel, "engineServe" | "bellArm" | "bellWait" | "bellDisarm">;
 
-/** Falls asleep on the bell of its slot, unless there is something to do, or it is asked to return. */
+/** Sleeps on the bell of its slot, unless there is work, or it is asked to return. */
 export function sleepUntilCalled(kernel: Sleeping, job: number, slot: number, isAsked: () => boolean): void {
   const seen = kernel.bellArm(slot);
-  // Armed, then looked once more: a ring from here on finds the flag up.
+  // Arms the bell, then looks once more: a ring from here on finds the flag up.
   if (kernel.engineServe(job) === 0 && !isAsked()) kernel.bellWait(slot, seen, -1);
   kernel.bellDisarm(slot);
 }
 
-/** Serves a job's tasks, until it is interrupted as a task is, or its thread ends. */
+/** Serves a job's tasks until an interrupt of its slot, or until its thread ends. */
 export function serve(kernel: EngineKernel, memory: Memory, job: number): void {
   const word = (offset: number): number => (memory.words[(job + offset) >>> 2] as number) >>> 0;
   const slot = word(JOB_ENGINE_OFFSET);
   const [tasks, cores] = [word(JOB_TASKS_OFFSET), word(JOB_CORES_OFFSET)];
-  // SYNC task-state (up): its end is the monitor's to note.
+  // SYNC task-state (up): pairs with hasEngineThread(). The monitor notes the end of this thread.
   if (kernel.exchangeIf(slot + TASK_STATE_OFFSET, TASK_ABSENT, TASK_UP) !== TASK_ABSENT) return;
 
   const spins = new Spins();
 
-  /** Whether a core is free for it to spin on: tasks come first. */
+  /** Whether a core is free for spinning: tasks come first. */
   function maySpin(): boolean {
     if (cores < 2) return false;
     let spinning = 0;
@@ -53,7 +53,7 @@ export function serve(kernel: EngineKernel, memory: Memory, job: number): void {
     return spinning < cores;
   }
 
-  /** Whether there was something to do before it was time to sleep. */
+  /** Spins until there is work, which it does, or until the spin is over. Returns whether there was work. */
   function spin(): boolean {
     if (!maySpin() || !spins.pays(systemClock)) return false;
     const end = systemClock.now() + SPIN_MS;
@@ -70,7 +70,7 @@ export function serve(kernel: EngineKernel, memory: Memory, job: number): void {
     return false;
   }
 
-  /** Whether it is asked to return. */
+  /** Whether this thread is asked to return. */
   function isAsked(): boolean {
     // SYNC notice (interrupt): pairs with interruptTask().
     return kernel.loadWord(slot + TASK_INTERRUPT_OFFSET) !== 0;

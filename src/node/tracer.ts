@@ -1,5 +1,5 @@
-// The trace of one task: a ring of events in shared memory, of which the last are kept. Nobody makes one unless the job is
-// traced: what is recorded on hot paths is recorded by subclasses (pami/observed.ts), so that else nothing is asked there.
+// The trace of one task: a ring in shared memory that keeps the last events. Only traced jobs have one. On hot paths,
+// subclasses record the events (observe/observed.ts), so that an untraced job tests no flag there.
 import {
   NONE,
   TRACE_CLOCK,
@@ -12,14 +12,14 @@ import type { Memory } from "../kernel/kernel.js";
 import { type MemoryMap, traceRing } from "../memory/map.js";
 import type { Clock } from "../support/clock.js";
 
-/** Events of a round for which the clock is read once; between two readings they are spread evenly. */
+/** Events of a round per reading of the clock. The reader spreads them evenly between two readings. */
 const UNREAD_MAX = 64;
-/** A pause is as long as so many of those. */
+/** A pause counts as this many events. */
 const PAUSE = 4;
-/** Milliseconds an event from which on each has a reading of its own, which takes 39 ns. */
+/** Milliseconds per event from which each event has its own reading of the clock, which takes 39 ns. */
 const FINE_MS = 0.001;
 
-/** Less than any count of events. */
+/** Value of `#readIn` between two rounds: less than any count of events. */
 const CLOSED = -1;
 
 export class Tracer {
@@ -30,11 +30,11 @@ export class Tracer {
   readonly #firstWord: number;
   readonly #mask: number;
   #position = 0;
-  /** Events until the clock is read again; CLOSED: no round is under way, so at the next one. */
+  /** Events until the next reading of the clock; CLOSED: no round is under way, so the next event reads it. */
   #readIn = CLOSED;
-  /** What that was behind the last reading: 1 while events are so slow that a reading each does not matter. */
+  /** The value of `#readIn` after the last reading: 1 while events are slow enough for a reading each. */
   #readingFor = 1;
-  /** When the clock was read, in milliseconds. */
+  /** Time of the last reading, in milliseconds. */
   #last = 0;
 
   constructor({ words, buffer }: Memory, map: MemoryMap, task: number, clock: Clock) {
@@ -47,7 +47,7 @@ export class Tracer {
     this.#mask = map.traceEvents - 1;
   }
 
-  /** Records an event, and reads the clock where the last reading does not tell when it was. */
+  /** Records an event. Reads the clock first, if the last reading is too old to date the event. */
   event(kind: number, context: number, id: number, whom: number, count: number, bytes: number): void {
     if (this.#readIn <= 0) this.#read(this.#clock.now());
     this.#readIn--;
@@ -58,30 +58,30 @@ export class Tracer {
     words[at + 1] = whom;
     words[at + 2] = count;
     words[at + 3] = bytes;
-    // Written behind it: whoever reads meanwhile takes what is before this position.
+    // Stored after the event: a concurrent reader takes the events before this position.
     this.#position = (position + 1) | 0;
     words[this.#positionWord] = this.#position;
   }
 
-  /** Records an event for which the clock has been read anyway. */
+  /** Records an event at a time that the caller has read. */
   instant(kind: number, count: number, now: number): void {
     this.#read(now);
     this.event(kind, 0, 0, NONE, count, 0);
     this.#readIn = CLOSED;
   }
 
-  /** A round is over: reads the clock if it had events, so that they lie between two readings. */
+  /** Ends a round: reads the clock if the round had events, so that they lie between two readings. */
   settle(): void {
     if (this.#readIn === CLOSED) return;
     this.#read(this.#clock.now(), 1);
     this.#readIn = CLOSED;
   }
 
-  /** @param isOver whether a round is: 0 or 1 */
+  /** @param isOver 1: a round is over; else 0 */
   #read(now: number, isOver = 0): void {
     const isOpen = this.#readIn !== CLOSED;
     const events = isOpen ? this.#readingFor - this.#readIn : PAUSE;
-    // Behind a pause too: nobody is in a hurry then.
+    // After a pause too: then the cost of a reading does not matter.
     const isSlow = now - this.#last > FINE_MS * events;
     this.#readingFor = isSlow ? 1 : UNREAD_MAX;
     this.#readIn = this.#readingFor;

@@ -1,4 +1,4 @@
-// Twin of assembly/buffer.ts: same functions, same order; the comments stand there.
+// Twin of assembly/buffer.ts: same functions, same order; see the comments there.
 import { PAGE_SIZE, POOL_TASK_OFFSET, POOL_WANTED_OFFSET } from "../../../assembly/layout.js";
 import type { SharedAtomics } from "../atomics.js";
 import type { Memory } from "../kernel.js";

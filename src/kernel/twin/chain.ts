@@ -1,4 +1,4 @@
-// Twin of assembly/chain.ts: same functions, same order; the comments stand there.
+// Twin of assembly/chain.ts: same functions, same order; see the comments there.
 import {
   BLOCK_FIRST_OFFSET,
   BLOCK_NEXT_OFFSET,

@@ -1,4 +1,4 @@
-// Twin of assembly/completion.ts: same functions, same order; the comments stand there.
+// Twin of assembly/completion.ts: same functions, same order; see the comments there.
 import {
   COMPLETION_RESULT_SHIFT,
   DESCRIPTOR_BYTES_OFFSET,

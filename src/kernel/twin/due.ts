@@ -1,4 +1,4 @@
-// Twin of assembly/due.ts: same functions, same order; the comments stand there.
+// Twin of assembly/due.ts: same functions, same order; see the comments there.
 import {
   JOB_CONTEXTS_OFFSET,
   JOB_DUE_OFFSET,

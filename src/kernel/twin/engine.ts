@@ -1,4 +1,4 @@
-// Twin of assembly/engine.ts: same functions, same order; the comments stand there.
+// Twin of assembly/engine.ts: same functions, same order; see the comments there.
 import {
   DESCRIPTOR_BYTES_OFFSET,
   DESCRIPTOR_COMPLETION,
@@ -56,9 +56,9 @@ import type { Completion } from "./completion.js";
 import type { Due } from "./due.js";
 import type { Region } from "./region.js";
 
-/** copyWithin() costs 16 ns whatever the size. Up to here a loop over words is faster (192 B: as fast), … */
+/** Most bytes for a loop over words: copyWithin() costs 16 ns for any size (192 B: as fast). */
 const WORDS_MAX = 128;
-/** … and up to here one over bytes (16 B: 15 ns). */
+/** Most bytes for a loop over bytes (16 B: 15 ns). */
 const BYTES_MAX = 15;
 
 /** The 64-bit number of two words. */

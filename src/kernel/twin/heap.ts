@@ -1,4 +1,4 @@
-// Twin of assembly/heap.ts: same functions, same order; the comments stand there.
+// Twin of assembly/heap.ts: same functions, same order; see the comments there.
 import {
   EXTENT_FREE,
   EXTENT_LANE,

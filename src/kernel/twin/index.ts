@@ -1,4 +1,4 @@
-// The twin: the kernels of assembly/ in plain, tuned TypeScript over the same bytes. Written separately, file by file
+// The twin: the kernels of assembly/ in plain, tuned TypeScript over the same bytes. It is written separately, file by file
 // and function by function, so that each is the other's oracle.
 import { sharedAtomics } from "../atomics.js";
 import type { Kernel, Memory, PacketKernel } from "../kernel.js";
@@ -15,7 +15,7 @@ import { twinRegion } from "./region.js";
 import { twinReorder } from "./reorder.js";
 import { twinServe } from "./serve.js";
 
-/** What the engine takes of them. */
+/** The kernels that the engine needs. */
 export function twinEngineKernel(memory: Memory) {
   const sync = sharedAtomics(memory);
   const due = twinDue(memory, sync);
@@ -43,7 +43,7 @@ export function twinKernel(memory: Memory): Kernel {
   return { name: "ts", ...engine, ...heap, ...buffer, ...lane, ...twinReception(memory, engine, heap, lane) };
 }
 
-/** The same, and those for packets: what a wire takes. */
+/** The kernels with those for packets, which a session needs. */
 export function twinPacketKernel(memory: Memory): PacketKernel {
   const kernel = twinKernel(memory);
   return { ...kernel, ...twinPacket(memory), ...twinReorder(memory, kernel) };

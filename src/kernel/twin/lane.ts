@@ -1,4 +1,4 @@
-// Twin of assembly/lane.ts: same functions, same order; the comments stand there.
+// Twin of assembly/lane.ts: same functions, same order; see the comments there.
 import {
   AHEAD_BYTES,
   CACHE_LINE,

@@ -1,4 +1,4 @@
-// Twin of assembly/packet.ts: same functions, same order; the comments stand there.
+// Twin of assembly/packet.ts: same functions, same order; see the comments there.
 import {
   ACCEPT_RESPONDER_OFFSET,
   ACCEPT_SIZE,
@@ -63,7 +63,7 @@ export function twinPacket({ words }: Memory) {
     }
   }
 
-  /** The least that a body has; more than any: it is wrong. */
+  /** Least bytes of a body; larger than any body: the body is wrong. */
   function bodyBytes(kind: number, body: number, bytes: number): number {
     const none = PACKET_BYTES_MAX;
     if (kind === PACKET_CONNECT) {

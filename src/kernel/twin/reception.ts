@@ -1,5 +1,5 @@
-// Twin of assembly/reception.ts: same functions, same order; the comments stand there. Words that another thread
-// writes are first read plainly (0.3–0.8 ns) as a hint; what is acted upon, or slept upon, is asked for atomically.
+// Twin of assembly/reception.ts: same functions, same order; see the comments there. It first reads another thread's
+// words plainly (0.3–0.8 ns), as a hint. Before it acts or sleeps upon a value, it loads the word atomically.
 import {
   ADVANCE_NOTICE,
   ATTENDED_IDLE_MAX,
@@ -49,13 +49,13 @@ import type { Memory } from "../kernel.js";
 import type { Heap } from "./heap.js";
 import type { Lane } from "./lane.js";
 
-/** An atomic load takes eight times as long from here as in wasm: fewer of them make the same pause. */
+/** An atomic load takes eight times as long here as in wasm: fewer of them make the same pause. */
 const PAUSE_SHIFT = 3;
 
 export function twinReception({ words }: Memory, sync: SharedAtomics, { heapFree }: Heap, lanes: Lane) {
   const { clearBits, loadWord, setBits, storeWord } = sync;
   const { laneRelease, recordSize } = lanes;
-  /** Words that others write, looked at plainly: "nothing yet" may be old, anything else is asked again atomically. */
+  /** Other threads' words, read plainly. "Nothing yet" may be stale; any other value is loaded again atomically. */
   const hintWords = words;
 
   function attendedOf(context: number): number {

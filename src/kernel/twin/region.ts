@@ -1,4 +1,4 @@
-// Twin of assembly/region.ts: same functions, same order; the comments stand there.
+// Twin of assembly/region.ts: same functions, same order; see the comments there.
 import {
   JOB_REGIONS_BASE_OFFSET,
   JOB_REGIONS_OFFSET,

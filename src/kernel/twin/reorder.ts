@@ -1,4 +1,4 @@
-// Twin of assembly/reorder.ts: same functions, same order; the comments stand there.
+// Twin of assembly/reorder.ts: same functions, same order; see the comments there.
 import {
   INSERT_DONE,
   INSERT_DUPLICATE,
@@ -25,7 +25,7 @@ import { seqDelta } from "../../../assembly/seq.js";
 import type { SharedAtomics } from "../atomics.js";
 import type { Memory } from "../kernel.js";
 
-/** Words of a slot, or an entry. */
+/** Words of a slot, or of an index entry. */
 const SHIFT = QUEUE_ENTRY_SHIFT - 2;
 
 export function twinReorder({ words }: Memory, { loadWord, storeWord }: Pick<SharedAtomics, "loadWord" | "storeWord">) {

@@ -1,4 +1,4 @@
-// Twin of assembly/serve.ts: same functions, same order; the comments stand there.
+// Twin of assembly/serve.ts: same functions, same order; see the comments there.
 import {
   CONTEXT_OPEN,
   CONTEXT_STATE_OFFSET,
