@@ -69,10 +69,10 @@ function pair({ Sessions, memoryOf, wasmKernel, twinPacketKernel }, name, isFait
     },
     free: () => {},
   };
-  const wires = [0, 1].map(() => {
+  const links = [0, 1].map(() => {
     /** @type {{ packets: Uint8Array[], count: number }} */
     const way = { packets: [], count: 0 };
-    const wire = {
+    const link = {
       packetBytes: PACKET_BYTES,
       isFaithful,
       send: (/** @type {string} */ _to, /** @type {Uint8Array} */ packet) => {
@@ -86,15 +86,15 @@ function pair({ Sessions, memoryOf, wasmKernel, twinPacketKernel }, name, isFait
       onRoom: () => {},
       close: () => {},
     };
-    return { way, wire };
+    return { way, link };
   });
-  const nodes = wires.map(
-    ({ wire }, node) =>
+  const nodes = links.map(
+    ({ link }, node) =>
       new Sessions({
         kernel,
         memory,
         arena,
-        wire,
+        link,
         now: () => now,
         random: () => {
           random = (Math.imul(random, 1664525) + 1013904223) >>> 0;
@@ -120,7 +120,7 @@ function pair({ Sessions, memoryOf, wasmKernel, twinPacketKernel }, name, isFait
   );
   const content = new Uint8Array(MESSAGE_BYTES);
   const carry = () => {
-    for (const [from, { way }] of wires.entries()) {
+    for (const [from, { way }] of links.entries()) {
       const receiver = from === 0 ? target : origin;
       for (let i = 0; i < way.count; i++) {
         const place = /** @type {Uint8Array} */ (way.packets[i]);
@@ -157,9 +157,9 @@ for (const name of /** @type {("wasm" | "ts")[]} */ (["wasm", "ts"])) {
       run(MESSAGES);
       return MESSAGES / (performance.now() - start) / 1000;
     });
-    const wire = isFaithful ? "faithful" : "not faithful";
+    const link = isFaithful ? "faithful" : "not faithful";
     rows.push({
-      what: `M messages of ${MESSAGE_BYTES} B a second, both sides on one core, ${name}, wire ${wire}`,
+      what: `M messages of ${MESSAGE_BYTES} B a second, both sides on one core, ${name}, link ${link}`,
       figure: `${median(rates).toPrecision(3)} (${Math.min(...rates).toPrecision(3)} … ${Math.max(...rates).toPrecision(3)})`,
       goal: "≥ 2",
       hoped: "10",

@@ -1,9 +1,9 @@
-// Does to what goes out by a wire, whichever it is, what networks do to it, by chance: so a program can be tried on its own
+// Does to what goes out by a link, whichever it is, what networks do to it, by chance: so a program can be tried on its own
 // machine as on a bad way. It needs no clock: a packet that is overtaken goes behind others that are sent later.
-import type { Address, Wire } from "./link.js";
+import type { Address, Link } from "./link.js";
 
 /** What may happen to a packet that is sent; each of the first three a part of 1. */
-export interface Mishaps {
+export interface Impairments {
   readonly loss?: number | undefined;
   readonly duplicate?: number | undefined;
   readonly reorder?: number | undefined;
@@ -21,49 +21,49 @@ interface Kept {
   left: number;
 }
 
-export class LossyWire implements Wire {
+export class LossyLink implements Link {
   readonly isFaithful = false;
   /** What became of the packets that were sent. A packet that is kept when nothing more is sent is lost. */
   readonly counts = { sent: 0, lost: 0, duplicated: 0, reordered: 0 };
-  readonly #wire: Wire;
-  readonly #mishaps: { readonly [Name in keyof Mishaps]-?: number };
+  readonly #link: Link;
+  readonly #impairments: { readonly [Name in keyof Impairments]-?: number };
   readonly #random: () => number;
   #kept: Kept[] = [];
 
-  /** @param random any u32: from one seed come the same mishaps @throws RangeError, where a part is not of 0 … 1 */
-  constructor(wire: Wire, mishaps: Mishaps, random: () => number) {
-    const { loss = 0, duplicate = 0, reorder = 0, reorderPackets = 8 } = mishaps;
+  /** @param random any u32: from one seed come the same impairments @throws RangeError, where a part is not of 0 … 1 */
+  constructor(link: Link, impairments: Impairments, random: () => number) {
+    const { loss = 0, duplicate = 0, reorder = 0, reorderPackets = 8 } = impairments;
     for (const [name, part] of Object.entries({ loss, duplicate, reorder }))
-      if (!(part >= 0 && part <= 1)) throw new RangeError(`${name} of a lossy wire is ${part}: it is a part, 0 … 1`);
+      if (!(part >= 0 && part <= 1)) throw new RangeError(`${name} of a lossy link is ${part}: it is a part, 0 … 1`);
     if (!Number.isInteger(reorderPackets) || reorderPackets < 1 || reorderPackets > 1000)
-      throw new RangeError(`reorderPackets of a lossy wire is ${reorderPackets}: it is an integer of 1 … 1000`);
-    this.#wire = wire;
-    this.#mishaps = { loss, duplicate, reorder, reorderPackets };
+      throw new RangeError(`reorderPackets of a lossy link is ${reorderPackets}: it is an integer of 1 … 1000`);
+    this.#link = link;
+    this.#impairments = { loss, duplicate, reorder, reorderPackets };
     this.#random = random;
   }
 
   get packetBytes(): number {
-    return this.#wire.packetBytes;
+    return this.#link.packetBytes;
   }
 
-  get onPacket(): Wire["onPacket"] {
-    return this.#wire.onPacket;
+  get onPacket(): Link["onPacket"] {
+    return this.#link.onPacket;
   }
 
-  set onPacket(take: Wire["onPacket"]) {
-    this.#wire.onPacket = take;
+  set onPacket(take: Link["onPacket"]) {
+    this.#link.onPacket = take;
   }
 
-  get onRoom(): Wire["onRoom"] {
-    return this.#wire.onRoom;
+  get onRoom(): Link["onRoom"] {
+    return this.#link.onRoom;
   }
 
-  set onRoom(go: Wire["onRoom"]) {
-    this.#wire.onRoom = go;
+  set onRoom(go: Link["onRoom"]) {
+    this.#link.onRoom = go;
   }
 
   send(to: Address, packet: Uint8Array): boolean {
-    const { loss, duplicate, reorder, reorderPackets } = this.#mishaps;
+    const { loss, duplicate, reorder, reorderPackets } = this.#impairments;
     this.counts.sent++;
     this.#overtake();
     if (this.#isDrawn(loss)) {
@@ -72,19 +72,19 @@ export class LossyWire implements Wire {
     }
     if (this.#isDrawn(duplicate)) {
       this.counts.duplicated++;
-      this.#wire.send(to, packet);
+      this.#link.send(to, packet);
     }
     if (this.#isDrawn(reorder) && this.#kept.length < KEPT_MAX) {
       this.counts.reordered++;
       this.#kept.push({ to, packet: packet.slice(), left: 1 + (this.#random() % reorderPackets) });
       return true;
     }
-    return this.#wire.send(to, packet);
+    return this.#link.send(to, packet);
   }
 
   /** Another packet is sent: those that have been overtaken by enough go. */
   #overtake(): void {
-    for (const kept of this.#kept) if (kept.left-- === 0) this.#wire.send(kept.to, kept.packet);
+    for (const kept of this.#kept) if (kept.left-- === 0) this.#link.send(kept.to, kept.packet);
     this.#kept = this.#kept.filter(({ left }) => left >= 0);
   }
 
@@ -94,6 +94,6 @@ export class LossyWire implements Wire {
 
   close(): void {
     this.#kept = [];
-    this.#wire.close();
+    this.#link.close();
   }
 }

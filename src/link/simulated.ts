@@ -1,12 +1,12 @@
-// A network in one process, in virtual time, which jumps to the next event: packets go hop by hop over links that have a
+// A network in one process, in virtual time, which jumps to the next event: packets go hop by hop over edges that have a
 // delay, a bandwidth and a queue, and meet with what networks do to them. Everything comes from one seed.
-import type { Address, Wire } from "./link.js";
+import type { Address, Link } from "./link.js";
 
 /** How the nodes are connected. */
 export type Topology =
-  /** One link from each node to each other. */
+  /** One edge from each node to each other. */
   | { readonly kind: "full" }
-  /** As many nodes in each dimension; a node's number is its place. */
+  /** As many nodes in each dimension; a node's number is its index. */
   | { readonly kind: "torus"; readonly sides: readonly number[] }
   /** Nodes hang below switches, those below others: so many below each. */
   | { readonly kind: "tree"; readonly arity: number; readonly levels: number };
@@ -27,9 +27,9 @@ export interface NetworkOptions {
   readonly topology?: Topology;
   /** Microseconds that a hop takes. */
   readonly hopMicroseconds?: number;
-  /** Of each link: 1,250 bytes a microsecond are 10 Gbit/s. */
+  /** Of each edge: 1,250 bytes a microsecond are 10 Gbit/s. */
   readonly bytesPerMicrosecond?: number;
-  /** What waits before a link; what comes beyond it is lost. */
+  /** What waits before a edge; what comes beyond it is lost. */
   readonly queueBytes?: number;
   readonly packetBytes?: number;
   readonly faults?: Faults;
@@ -53,13 +53,13 @@ interface Travelling {
   readonly late: number;
 }
 
-interface Link {
+interface Edge {
   /** When what is before it has gone through. */
   freeAt: number;
 }
 
 /** One node's end of the network. */
-class SimulatedWire implements Wire {
+class SimulatedLink implements Link {
   readonly packetBytes: number;
   readonly isFaithful: boolean;
   readonly node: number;
@@ -96,8 +96,8 @@ export class SimulatedNetwork {
   /** Whether this packet is lost: partitions, and what a test wants to go wrong. */
   isLost: (from: number, to: number, packet: Uint8Array) => boolean = () => false;
   readonly #options: Required<Omit<NetworkOptions, "faults">>;
-  readonly #wires: (SimulatedWire | undefined)[];
-  readonly #links = new Map<number, Link>();
+  readonly #links: (SimulatedLink | undefined)[];
+  readonly #edges = new Map<number, Edge>();
   /** A heap: the next event is the first. */
   readonly #events: Event[] = [];
   #made = 0;
@@ -112,15 +112,15 @@ export class SimulatedNetwork {
       ...options,
     };
     this.faults = options.faults ?? NO_FAULTS;
-    this.#wires = Array.from({ length: options.nodes }, () => undefined);
+    this.#links = Array.from({ length: options.nodes }, () => undefined);
   }
 
-  /** A node's wire; one that was there before is no more. */
-  attach(node: number, isFaithful = false): SimulatedWire {
-    this.#wires[node]?.close();
-    const wire = new SimulatedWire(this, node, this.#options.packetBytes, isFaithful);
-    this.#wires[node] = wire;
-    return wire;
+  /** A node's link; one that was there before is no more. */
+  attach(node: number, isFaithful = false): SimulatedLink {
+    this.#links[node]?.close();
+    const link = new SimulatedLink(this, node, this.#options.packetBytes, isFaithful);
+    this.#links[node] = link;
+    return link;
   }
 
   /** Takes a packet; @internal */
@@ -148,7 +148,7 @@ export class SimulatedNetwork {
     return part > 0 && this.#part() < part;
   }
 
-  /** A packet is at a place: on to the next one, or out. */
+  /** A packet is at a index: on to the next one, or out. */
   #hop(at: number, packet: Travelling): void {
     const { to, bytes, late } = packet;
     if (at === to) {
@@ -158,28 +158,28 @@ export class SimulatedNetwork {
     const next = this.#nextPlace(at, to);
     const { hopMicroseconds, bytesPerMicrosecond, queueBytes } = this.#options;
     const key = at * 2 ** 26 + next;
-    let link = this.#links.get(key);
-    if (link === undefined) {
-      link = { freeAt: 0 };
-      this.#links.set(key, link);
+    let edge = this.#edges.get(key);
+    if (edge === undefined) {
+      edge = { freeAt: 0 };
+      this.#edges.set(key, edge);
     }
-    const begin = Math.max(this.now, link.freeAt);
+    const begin = Math.max(this.now, edge.freeAt);
     if ((begin - this.now) * bytesPerMicrosecond > queueBytes) {
       this.counts.lost++;
       return;
     }
-    link.freeAt = begin + bytes.length / bytesPerMicrosecond;
-    this.at(link.freeAt + hopMicroseconds, () => this.#hop(next, packet));
+    edge.freeAt = begin + bytes.length / bytesPerMicrosecond;
+    this.at(edge.freeAt + hopMicroseconds, () => this.#hop(next, packet));
   }
 
   #arrive({ from, to, bytes }: Travelling): void {
-    const wire = this.#wires[to];
-    if (wire === undefined || wire.isClosed) {
+    const link = this.#links[to];
+    if (link === undefined || link.isClosed) {
       this.counts.lost++;
       return;
     }
     this.counts.delivered++;
-    wire.onPacket(String(from), bytes);
+    link.onPacket(String(from), bytes);
   }
 
   /** Where a packet goes next: nodes are numbered from 0, switches behind them. */
@@ -196,15 +196,15 @@ export class SimulatedNetwork {
   at(time: number, run: () => void): void {
     const events = this.#events;
     const event = { time: Math.max(time, this.now), number: this.#made++, run };
-    let place = events.length;
+    let index = events.length;
     events.push(event);
-    while (place > 0) {
-      const above = (place - 1) >>> 1;
+    while (index > 0) {
+      const above = (index - 1) >>> 1;
       if (!isBefore(event, events[above] as Event)) break;
-      events[place] = events[above] as Event;
-      place = above;
+      events[index] = events[above] as Event;
+      index = above;
     }
-    events[place] = event;
+    events[index] = event;
   }
 
   /** Whether nothing will happen any more. */
@@ -219,16 +219,16 @@ export class SimulatedNetwork {
     if (first === undefined || first.time > until) return false;
     const last = events.pop() as Event;
     if (events.length > 0) {
-      let place = 0;
+      let index = 0;
       for (;;) {
-        let below = 2 * place + 1;
+        let below = 2 * index + 1;
         if (below >= events.length) break;
         if (below + 1 < events.length && isBefore(events[below + 1] as Event, events[below] as Event)) below++;
         if (!isBefore(events[below] as Event, last)) break;
-        events[place] = events[below] as Event;
-        place = below;
+        events[index] = events[below] as Event;
+        index = below;
       }
-      events[place] = last;
+      events[index] = last;
     }
     this.now = first.time;
     first.run();
@@ -267,11 +267,11 @@ function nextInTree(
     firsts.push((firsts[level] as number) + Math.ceil(nodes / arity ** level));
   let level = firsts.length - 1;
   while (at < (firsts[level] as number)) level--;
-  const place = at - (firsts[level] as number);
+  const index = at - (firsts[level] as number);
   const ofTarget = Math.floor(to / arity ** level);
-  if (place === ofTarget && level > 0) {
+  if (index === ofTarget && level > 0) {
     const below = Math.floor(to / arity ** (level - 1));
     return (firsts[level - 1] as number) + below;
   }
-  return level + 1 < firsts.length ? (firsts[level + 1] as number) + Math.floor(place / arity) : to;
+  return level + 1 < firsts.length ? (firsts[level + 1] as number) + Math.floor(index / arity) : to;
 }

@@ -9,7 +9,7 @@ import { hkdf } from "@noble/hashes/hkdf.js";
 import { hmac } from "@noble/hashes/hmac.js";
 import { sha256 } from "@noble/hashes/sha2.js";
 import { TAG_BYTES } from "../../assembly/layout.js";
-import type { Handshake, Seal, Sealing } from "../session/sealing.js";
+import type { KeySchedule, Seal, Transcript } from "../session/key-schedule.js";
 
 /** Bytes of a job key, at the least. */
 const JOB_KEY_BYTES = 32;
@@ -86,7 +86,7 @@ class Cipher implements Seal {
  * @param key at least 32 random bytes, not a password; it is copied
  * @param job fingerprint of the job, as in its packets
  */
-export function sealingOf(key: Uint8Array, job: number): Sealing {
+export function keyScheduleOf(key: Uint8Array, job: number): KeySchedule {
   if (key.length < JOB_KEY_BYTES) {
     throw new RangeError(`a job key has ${key.length} bytes, not ${JOB_KEY_BYTES} or more`);
   }
@@ -102,7 +102,7 @@ export function sealingOf(key: Uint8Array, job: number): Sealing {
     originEpoch,
     targetEpoch,
     initiator,
-  }: Omit<Handshake, "responder" | "acceptNonce">) => [origin, target, originEpoch, targetEpoch, initiator];
+  }: Omit<Transcript, "responder" | "acceptNonce">) => [origin, target, originEpoch, targetEpoch, initiator];
   return {
     handshake: new Code(keyOf([], "handshake", [], KEY_BYTES)),
     session(handshake) {
@@ -112,6 +112,6 @@ export function sealingOf(key: Uint8Array, job: number): Sealing {
       const [toTarget, toOrigin] = [keys.slice(0, KEY_BYTES), keys.slice(KEY_BYTES)];
       return { toTarget: new Cipher(toTarget), toOrigin: new Cipher(toOrigin) };
     },
-    half: (handshake) => new Cipher(keyOf(handshake.connectNonce, "half", both(handshake), KEY_BYTES)),
+    zeroRtt: (handshake) => new Cipher(keyOf(handshake.connectNonce, "half", both(handshake), KEY_BYTES)),
   };
 }

@@ -15,14 +15,14 @@ import {
   CONNECT_HALF,
   PACKET_CONNECT,
 } from "../../assembly/layout.js";
-import type { Incoming } from "./incoming.js";
+import type { SessionSeals } from "./key-schedule.js";
+import type { NodeState } from "./node-state.js";
 import type { Packet } from "./packet.js";
-import { SEEN_WORDS, Seen } from "./replay-window.js";
+import type { ReceivedPacket } from "./received-packet.js";
+import { REPLAY_WINDOW_WORDS, ReplayWindow } from "./replay-window.js";
 import { SESSION_WINDOW } from "./responder.js";
-import type { SessionSeals } from "./sealing.js";
 import { Session } from "./session.js";
-import type { Station } from "./station.js";
-import type { Backlog } from "./tx-queues.js";
+import type { TxQueue } from "./tx-queues.js";
 
 /** Data packets that a connection sends, after which it is another node's turn. */
 export const QUOTA = 64;
@@ -37,7 +37,7 @@ export interface Initiator {
 
 export class Connection {
   readonly initiator: Initiator;
-  readonly backlog: Backlog;
+  readonly queue: TxQueue;
   /** `session` of what comes back. */
   readonly reference: number;
   session: Session | undefined;
@@ -49,80 +49,80 @@ export class Connection {
   isClosing = false;
   /** Data packets that it may still send while others wait. */
   quota = QUOTA;
-  readonly #station: Station;
+  readonly #state: NodeState;
   readonly #nonce: readonly number[];
   readonly #originEpoch: number;
   /** As it is known; 0: it is not. */
   readonly #targetEpoch: number;
   /** With a key: what seals its packets, and which of the other side's came. */
   #seals: SessionSeals | undefined;
-  #seen: Seen | undefined;
+  #replayWindow: ReplayWindow | undefined;
   /** Connect packets that were sent. */
   #sent = 0;
 
-  constructor(station: Station, initiator: Initiator, backlog: Backlog, reference: number) {
-    const { random } = station.options;
-    this.#station = station;
+  constructor(state: NodeState, initiator: Initiator, queue: TxQueue, reference: number) {
+    const { random } = state.options;
+    this.#state = state;
     this.initiator = initiator;
-    this.backlog = backlog;
+    this.queue = queue;
     this.reference = reference;
     this.#nonce = [(random() | 1) >>> 0, random(), random(), random()];
-    this.#originEpoch = station.epochFor(backlog.node);
-    this.#targetEpoch = station.epochOf(backlog.node);
+    this.#originEpoch = state.epochFor(queue.node);
+    this.#targetEpoch = state.epochOf(queue.node);
   }
 
   /** Half a handshake (D5b) only with a life that is known: another one must hear of its epoch before anything is taken. */
-  get #isHalf(): boolean {
-    return this.#station.options.wire.isFaithful && this.#targetEpoch !== 0;
+  get #isZeroRtt(): boolean {
+    return this.#state.options.link.isFaithful && this.#targetEpoch !== 0;
   }
 
   /** Sends its connect packet, for the first time or again. */
   connect(packet: Packet): void {
-    const { counts, out, options } = this.#station;
+    const { counts, out, options } = this.#state;
     counts.connects++;
     packet.begin(PACKET_CONNECT, options.job).word(this.reference).word(options.node).word(this.#originEpoch);
     packet
-      .word(this.backlog.node)
-      .word(this.#isHalf ? CONNECT_HALF : 0)
+      .word(this.queue.node)
+      .word(this.#isZeroRtt ? CONNECT_HALF : 0)
       .word(this.#targetEpoch)
-      .word(this.#station.nextSerial());
+      .word(this.#state.nextSerial());
     for (const word of this.#nonce) packet.word(word);
-    out.send(this.backlog.to, packet.address(0, ++this.#sent, 0), options.sealing?.handshake);
+    out.send(this.queue.to, packet.address(0, ++this.#sent, 0), options.keySchedule?.handshake);
   }
 
   /** Begins its session, if that does not wait for the answer. */
   begin(): void {
-    if (!this.#isHalf) return;
-    const { sealing, node } = this.#station.options;
-    const seal = sealing?.half({
+    if (!this.#isZeroRtt) return;
+    const { keySchedule, node } = this.#state.options;
+    const seal = keySchedule?.zeroRtt({
       origin: node,
-      target: this.backlog.node,
+      target: this.queue.node,
       originEpoch: this.#originEpoch,
       targetEpoch: this.#targetEpoch,
       initiator: this.reference,
       connectNonce: this.#nonce,
     });
     const first = this.#nonce[0] as number;
-    this.session = new Session(first, this.backlog.to, this.#station, 1 + SESSION_WINDOW, this.#sent, seal, true);
+    this.session = new Session(first, this.queue.to, this.#state, 1 + SESSION_WINDOW, this.#sent, seal, true);
   }
 
   /** Whether a packet answers its connect packet, and is the first to do so. @param echo where it repeats the nonce */
-  isAnswer(packet: Incoming, echo: number): boolean {
+  isAnswer(packet: ReceivedPacket, echo: number): boolean {
     const [first, second] = this.#nonce;
     // Half a handshake has a session already, and is none until it is accepted.
-    const isOpen = this.session?.isHalf === false;
+    const isOpen = this.session?.isZeroRtt === false;
     if (!isOpen && packet.at(echo) === first && packet.at(echo + 4) === second) return true;
-    this.#station.dropped.unasked++;
+    this.#state.dropped.unasked++;
     return false;
   }
 
   /** It is accepted. */
-  accept(packet: Incoming): Session {
-    const { options } = this.#station;
+  accept(packet: ReceivedPacket): Session {
+    const { options } = this.#state;
     const responder = packet.at(ACCEPT_RESPONDER_OFFSET);
-    const seals = options.sealing?.session({
+    const seals = options.keySchedule?.session({
       origin: options.node,
-      target: this.backlog.node,
+      target: this.queue.node,
       originEpoch: this.#originEpoch,
       targetEpoch: packet.at(ACCEPT_EPOCH_OFFSET),
       initiator: this.reference,
@@ -131,22 +131,22 @@ export class Connection {
       acceptNonce: [0, 4, 8, 12].map((offset) => packet.at(ACCEPT_NONCE_OFFSET + offset)),
     });
     this.#seals = seals;
-    this.#seen = seals === undefined ? undefined : new Seen(SEEN_WORDS);
+    this.#replayWindow = seals === undefined ? undefined : new ReplayWindow(REPLAY_WINDOW_WORDS);
     const seal = seals?.toTarget;
     if (this.session === undefined) {
       const limit = packet.at(ACCEPT_LIMIT_OFFSET);
-      this.session = new Session(responder, this.backlog.to, this.#station, limit, this.#sent, seal);
+      this.session = new Session(responder, this.queue.to, this.#state, limit, this.#sent, seal);
     } else this.session.accept(responder, seal);
     return this.session;
   }
 
   /** Takes the seal off a packet of its session. @returns false: it does not count */
-  opens(packet: Incoming): boolean {
-    return this.#station.opens(packet, this.#seals?.toOrigin, this.#seen);
+  unseal(packet: ReceivedPacket): boolean {
+    return this.#state.unseal(packet, this.#seals?.toOrigin, this.#replayWindow);
   }
 
   /** Its session was told what is there. @returns the packets that are; false: it speaks of what was never sent */
-  acknowledged(session: Session, packet: Incoming, now: number): Packet[] | false {
+  acknowledged(session: Session, packet: ReceivedPacket, now: number): Packet[] | false {
     const words = packet.at(ACKNOWLEDGE_WORDS_OFFSET);
     const told = {
       all: packet.at(ACKNOWLEDGE_ALL_OFFSET),

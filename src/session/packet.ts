@@ -1,4 +1,4 @@
-// Packets as they are written: the format is drawn in assembly/layout.ts. What came from a wire is checked by the kernel
+// Packets as they are written: the format is drawn in assembly/layout.ts. What came from a link is checked by the kernel
 // (packetCheck) before any of it is read.
 import {
   PACKET_FLAGS_SHIFT,

@@ -1,10 +1,10 @@
-// Numbers that came: each is taken once, in whatever order they come (RFC 6479). Those far behind the highest count as seen.
+// Numbers that came: each is taken once, in whatever order they come (RFC 6479). Those far behind the highest count as replayWindow.
 import { seqDelta } from "../../assembly/seq.js";
 
 /** Words for the packets of a session: as many as may be under way, twice. */
-export const SEEN_WORDS = 64;
+export const REPLAY_WINDOW_WORDS = 64;
 
-export class Seen {
+export class ReplayWindow {
   #highest: number;
   /** Bit number & 31 of word (number >>> 5) & mask. */
   readonly #words: Int32Array;
@@ -27,7 +27,7 @@ export class Seen {
     return (((words[(number >>> 5) & (words.length - 1)] as number) >>> (number & 31)) & 1) === 1;
   }
 
-  note(number: number): void {
+  add(number: number): void {
     const words = this.#words;
     const mask = words.length - 1;
     if (seqDelta(number, this.#highest) > 0) {

@@ -2,9 +2,9 @@
 import { ACKNOWLEDGE_WORDS_MAX, PACKET_ACKNOWLEDGE } from "../../assembly/layout.js";
 import { seqDelta } from "../../assembly/seq.js";
 import type { Address } from "../link/link.js";
+import type { Seal, SessionSeals } from "./key-schedule.js";
 import type { Packet } from "./packet.js";
-import { SEEN_WORDS, Seen } from "./replay-window.js";
-import type { Seal, SessionSeals } from "./sealing.js";
+import { REPLAY_WINDOW_WORDS, ReplayWindow } from "./replay-window.js";
 
 /** Data packets behind the first that is missing that may be under way: bits of an acknowledgment. */
 export const SESSION_WINDOW = 32 * ACKNOWLEDGE_WORDS_MAX;
@@ -24,11 +24,11 @@ export interface Opening {
   /** What the answer brought. */
   readonly answerNonce: readonly number[];
   /** Whether data may come before its initiator knows the session id: it is for this life of this node (D5b). */
-  readonly isHalf: boolean;
+  readonly isZeroRtt: boolean;
   /** With a key. */
   readonly seals: SessionSeals | undefined;
   /** With a key: of data that comes before its initiator knows the session id. */
-  readonly half: Seal | undefined;
+  readonly zeroRtt: Seal | undefined;
 }
 
 export class Responder {
@@ -40,7 +40,7 @@ export class Responder {
   /** Whether anything came of it but its connect packet: with a key, an old connect packet brings no more. */
   isProven = false;
   /** With a key: which of its packets came already. */
-  readonly seen = new Seen(SEEN_WORDS);
+  readonly replayWindow = new ReplayWindow(REPLAY_WINDOW_WORDS);
   /** Every data packet with a number below it is here. */
   #all = 1;
   /** Bit i: packet #all + 1 + i is here, too. */

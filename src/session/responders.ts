@@ -22,11 +22,11 @@ import {
 } from "../../assembly/layout.js";
 import { seqDelta } from "../../assembly/seq.js";
 import type { Address } from "../link/link.js";
-import type { Incoming } from "./incoming.js";
+import type { NodeState } from "./node-state.js";
 import { Packet } from "./packet.js";
-import { Seen } from "./replay-window.js";
+import type { ReceivedPacket } from "./received-packet.js";
+import { ReplayWindow } from "./replay-window.js";
 import { Responder, SESSION_WINDOW } from "./responder.js";
-import type { Station } from "./station.js";
 import { HELD_BACK, type Streams, segmentBytes } from "./streams.js";
 
 /** Microseconds after which a session of which nothing was heard may be another's. */
@@ -39,18 +39,18 @@ const CONNECTS_WORDS = 4;
 const BUSY_WAIT = 2000;
 
 export class Responders {
-  readonly #station: Station;
+  readonly #state: NodeState;
   readonly #streams: Streams;
   readonly #responders: (Responder | undefined)[];
   readonly #packet: Packet;
   /** With a key: of the latest life of each node, which connect packets came. */
-  readonly #connects = new Map<number, { readonly epoch: number; readonly seen: Seen }>();
+  readonly #connects = new Map<number, { readonly epoch: number; readonly replayWindow: ReplayWindow }>();
 
-  constructor(station: Station, streams: Streams) {
-    const { responders = 64 } = station.options;
-    this.#station = station;
+  constructor(state: NodeState, streams: Streams) {
+    const { responders = 64 } = state.options;
+    this.#state = state;
     this.#streams = streams;
-    this.#packet = new Packet(station.packetBytes);
+    this.#packet = new Packet(state.packetBytes);
     this.#responders = Array.from({ length: responders }, () => undefined);
   }
 
@@ -65,10 +65,10 @@ export class Responders {
     return next;
   }
 
-  connect(packet: Incoming, now: number): void {
-    const { node, nodes, job, random, wire, sealing, addressOf } = this.#station.options;
-    const { dropped, counts } = this.#station;
-    if (!this.#station.opens(packet, sealing?.handshake)) return;
+  connect(packet: ReceivedPacket, now: number): void {
+    const { node, nodes, job, random, link, keySchedule, addressOf } = this.#state.options;
+    const { dropped, counts } = this.#state;
+    if (!this.#state.unseal(packet, keySchedule?.handshake)) return;
     const { from } = packet;
     const initiator = packet.at(CONNECT_INITIATOR_OFFSET);
     const other = packet.at(CONNECT_NODE_OFFSET);
@@ -91,11 +91,11 @@ export class Responders {
       this.#refuse(from, initiator, REFUSED_NAME, 0, nonce);
       return;
     }
-    if (sealing !== undefined && !this.#isFirst(other, epoch, packet.at(CONNECT_SERIAL_OFFSET))) {
+    if (keySchedule !== undefined && !this.#isFirst(other, epoch, packet.at(CONNECT_SERIAL_OFFSET))) {
       dropped.replayed++;
       return;
     }
-    const own = this.#station.epochFor(other);
+    const own = this.#state.epochFor(other);
     let responder = this.#responders.find(
       (one) =>
         one?.opening.from === from &&
@@ -103,13 +103,13 @@ export class Responders {
         one.opening.nonce.every((word, i) => word === nonce[i]),
     );
     if (responder === undefined) {
-      const place = this.#freeResponder(from, other, epoch, now);
-      if (place === -1) {
+      const index = this.#freeResponder(from, other, epoch, now);
+      if (index === -1) {
         counts.refused++;
         this.#refuse(from, initiator, REFUSED_BUSY, BUSY_WAIT, nonce);
         return;
       }
-      const id = this.#station.nextReference(place);
+      const id = this.#state.nextReference(index);
       const answerNonce = [random(), random(), random(), random()];
       const names = {
         origin: other,
@@ -119,29 +119,29 @@ export class Responders {
         initiator,
         connectNonce: nonce,
       };
-      const seals = sealing?.session({ ...names, responder: id, acceptNonce: answerNonce });
-      // On any wire that is not faithful an address may be a lie, and acknowledgments would go to whom it names.
-      const isHalf =
-        wire.isFaithful &&
+      const seals = keySchedule?.session({ ...names, responder: id, acceptNonce: answerNonce });
+      // On any link that is not faithful an address may be a lie, and acknowledgments would go to whom it names.
+      const isZeroRtt =
+        link.isFaithful &&
         packet.at(CONNECT_OPTIONS_OFFSET) === CONNECT_HALF &&
         packet.at(CONNECT_KNOWN_OFFSET) === own;
-      const half = isHalf ? sealing?.half(names) : undefined;
-      const opening = { from, initiator, node: other, epoch, nonce, answerNonce, isHalf, seals, half };
+      const zeroRtt = isZeroRtt ? keySchedule?.zeroRtt(names) : undefined;
+      const opening = { from, initiator, node: other, epoch, nonce, answerNonce, isZeroRtt, seals, zeroRtt };
       responder = new Responder(id, opening, now);
-      this.#responders[place] = responder;
+      this.#responders[index] = responder;
     }
     counts.taken++;
     const { id, opening } = responder;
     const answer = this.#packet.begin(PACKET_ACCEPT, job).word(id).word(own);
     answer.word(1 + SESSION_WINDOW).word(0);
     for (const word of [...nonce.slice(0, 2), ...opening.answerNonce]) answer.word(word);
-    this.#station.out.send(from, answer.address(initiator, responder.nextSent(), 0), sealing?.handshake);
+    this.#state.out.send(from, answer.address(initiator, responder.nextSent(), 0), keySchedule?.handshake);
   }
 
   /** Whether a later life of a node is known: for certain, or by a connect packet that somebody with the key once made. */
   #isOver(node: number, epoch: number): boolean {
     const known = this.#connects.get(node);
-    return this.#station.isOver(node, epoch) || (known !== undefined && seqDelta(epoch, known.epoch) < 0);
+    return this.#state.isOver(node, epoch) || (known !== undefined && seqDelta(epoch, known.epoch) < 0);
   }
 
   /**
@@ -151,15 +151,15 @@ export class Responders {
   #isFirst(node: number, epoch: number, serial: number): boolean {
     let known = this.#connects.get(node);
     if (known?.epoch !== epoch) {
-      known = { epoch, seen: new Seen(CONNECTS_WORDS, serial - 1) };
+      known = { epoch, replayWindow: new ReplayWindow(CONNECTS_WORDS, serial - 1) };
       this.#connects.set(node, known);
     }
-    if (known.seen.has(serial)) return false;
-    known.seen.note(serial);
+    if (known.replayWindow.has(serial)) return false;
+    known.replayWindow.add(serial);
     return true;
   }
 
-  /** A place for a responder; -1: there is none. */
+  /** A index for a responder; -1: there is none. */
   #freeResponder(from: Address, node: number, epoch: number, now: number): number {
     const free = this.#responders.indexOf(undefined);
     if (free !== -1) return free;
@@ -182,26 +182,26 @@ export class Responders {
     [first = 0, second = 0]: readonly number[],
   ): void {
     const answer = this.#packet
-      .begin(PACKET_REFUSE, this.#station.options.job)
+      .begin(PACKET_REFUSE, this.#state.options.job)
       .word(reason)
       .word(wait)
       .word(first)
       .word(second);
-    this.#station.out.send(to, answer.address(session, 1, 0), this.#station.options.sealing?.handshake);
+    this.#state.out.send(to, answer.address(session, 1, 0), this.#state.options.keySchedule?.handshake);
   }
 
-  data(packet: Incoming, now: number): void {
+  data(packet: ReceivedPacket, now: number): void {
     const { from, flags, number, sent, session: id } = packet;
-    const isHalf = (flags & PACKET_HALF) !== 0;
-    const responder = isHalf ? this.#byNonce(from, id) : this.#byId(from, id);
+    const isZeroRtt = (flags & PACKET_HALF) !== 0;
+    const responder = isZeroRtt ? this.#byNonce(from, id) : this.#byId(from, id);
     if (responder === undefined) {
-      this.#station.dropped.unknown++;
+      this.#state.dropped.unknown++;
       // With a key, whoever sent this may not have it: no answer, and the origin begins another session by itself.
-      if (this.#station.options.sealing === undefined) this.#refuse(from, id, REFUSED_UNKNOWN, 0, []);
+      if (this.#state.options.keySchedule === undefined) this.#refuse(from, id, REFUSED_UNKNOWN, 0, []);
       return;
     }
-    const { dropped, counts } = this.#station;
-    if (!this.#isOf(responder, packet, isHalf)) return;
+    const { dropped, counts } = this.#state;
+    if (!this.#isOf(responder, packet, isZeroRtt)) return;
     if (responder.isKnown(number)) {
       dropped.repeated++;
       responder.noteRepeated(sent, now);
@@ -228,21 +228,21 @@ export class Responders {
   /** Half a handshake: the session whose connect packet had a nonce that begins with this word. */
   #byNonce(from: Address, first: number): Responder | undefined {
     return this.#responders.find(
-      (one) => one?.opening.isHalf === true && one.opening.from === from && one.opening.nonce[0] === first,
+      (one) => one?.opening.isZeroRtt === true && one.opening.from === from && one.opening.nonce[0] === first,
     );
   }
 
   /** Whether a packet is of a session; the first one proves which life of its node that is of. */
-  #isOf(responder: Responder, packet: Incoming, isHalf: boolean): boolean {
-    const { node, epoch, seals, half } = responder.opening;
-    if (!this.#station.opens(packet, isHalf ? half : seals?.toTarget, responder.seen)) return false;
+  #isOf(responder: Responder, packet: ReceivedPacket, isZeroRtt: boolean): boolean {
+    const { node, epoch, seals, zeroRtt } = responder.opening;
+    if (!this.#state.unseal(packet, isZeroRtt ? zeroRtt : seals?.toTarget, responder.replayWindow)) return false;
     if (responder.isProven) return true;
     responder.isProven = true;
-    if (!this.#station.isOver(node, epoch)) {
-      this.#station.noteEpoch(node, epoch);
+    if (!this.#state.isOver(node, epoch)) {
+      this.#state.noteEpoch(node, epoch);
       return true;
     }
-    this.#station.dropped.stale++;
+    this.#state.dropped.stale++;
     this.#free(responder);
     return false;
   }
@@ -253,8 +253,7 @@ export class Responders {
    */
   forget(node: number, isRestarted: boolean): void {
     for (const one of this.#responders) {
-      if (one?.opening.node === node && (!isRestarted || this.#station.isOver(node, one.opening.epoch)))
-        this.#free(one);
+      if (one?.opening.node === node && (!isRestarted || this.#state.isOver(node, one.opening.epoch))) this.#free(one);
     }
   }
 
@@ -263,8 +262,8 @@ export class Responders {
   }
 
   /** Whether all segments are of endpoints of a node, for endpoints of this one: only those have streams. */
-  #areFrom(node: number, { body, end }: Incoming): boolean {
-    const { endpoints, nodeOf, node: own, memory } = this.#station.options;
+  #areFrom(node: number, { body, end }: ReceivedPacket): boolean {
+    const { endpoints, nodeOf, node: own, memory } = this.#state.options;
     const { words } = memory;
     let [lastOrigin, lastTarget] = [-1, -1];
     for (let at = body; at < end; at += segmentBytes(words, at)) {
@@ -279,8 +278,8 @@ export class Responders {
   }
 
   /** Whether there was room for all segments; of those that were taken, a second one is a repeated one. */
-  #takeSegments({ body, end }: Incoming): boolean {
-    const { words } = this.#station.options.memory;
+  #takeSegments({ body, end }: ReceivedPacket): boolean {
+    const { words } = this.#state.options.memory;
     let isTaken = true;
     for (let at = body; at < end; ) {
       if (this.#streams.take(at) === HELD_BACK) isTaken = false;
@@ -290,16 +289,16 @@ export class Responders {
   }
 
   #acknowledge(responder: Responder, now: number): void {
-    this.#station.counts.acknowledgments++;
-    const packet = responder.acknowledge(this.#packet, this.#station.options.job, now);
-    this.#station.out.send(responder.opening.from, packet, responder.opening.seals?.toOrigin);
+    this.#state.counts.acknowledgments++;
+    const packet = responder.acknowledge(this.#packet, this.#state.options.job, now);
+    this.#state.out.send(responder.opening.from, packet, responder.opening.seals?.toOrigin);
   }
 
-  disconnected(packet: Incoming): void {
+  disconnected(packet: ReceivedPacket): void {
     const responder = this.#byId(packet.from, packet.session);
-    if (responder === undefined) this.#station.dropped.unknown++;
+    if (responder === undefined) this.#state.dropped.unknown++;
     else if (this.#isOf(responder, packet, false)) {
-      this.#station.counts.taken++;
+      this.#state.counts.taken++;
       this.#free(responder);
     }
   }

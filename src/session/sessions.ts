@@ -1,8 +1,8 @@
 // Dynamically-connected transport (D): a node's few initiator contexts serve as many other nodes as there are, one session
 // at a time each; a pool of responders takes what others send.
 //
-//   submit() ─► backlog of a node ─► initiator: CONNECT, session, DISCONNECT ─► wire
-//   wire ─► responder of a session ─► streams: once, in order ─► give()
+//   submit() ─► queue of a node ─► initiator: CONNECT, session, DISCONNECT ─► link
+//   link ─► responder of a session ─► streams: once, in order ─► give()
 //
 // This is both sides together: it hands each packet that came to the side that it is for.
 import {
@@ -15,47 +15,47 @@ import {
   PACKET_RIGHT,
 } from "../../assembly/layout.js";
 import type { Address } from "../link/link.js";
-import { Incoming } from "./incoming.js";
 import { Initiators } from "./initiators.js";
+import { type Dropped, NodeState, type SessionsOptions } from "./node-state.js";
+import { ReceivedPacket } from "./received-packet.js";
 import { Responders } from "./responders.js";
-import { type Dropped, type SessionsOptions, Station } from "./station.js";
 import { Streams } from "./streams.js";
 
-export type { Dropped, SessionsOptions } from "./station.js";
+export type { Dropped, SessionsOptions } from "./node-state.js";
 
 export class Sessions {
   readonly streams: Streams;
-  readonly #station: Station;
+  readonly #state: NodeState;
   readonly #initiators: Initiators;
   readonly #responders: Responders;
-  readonly #packet: Incoming;
+  readonly #packet: ReceivedPacket;
 
   constructor(options: SessionsOptions) {
-    const { kernel, memory, arena, job, wire } = options;
-    this.#station = new Station(options, (node, isRestarted, refused) => {
+    const { kernel, memory, arena, job, link } = options;
+    this.#state = new NodeState(options, (node, isRestarted, refused) => {
       this.#responders.forget(node, isRestarted);
       this.#initiators.forget(node);
       options.lost(node, isRestarted, refused);
     });
     this.streams = new Streams(kernel, memory, arena, options.give);
-    this.#initiators = new Initiators(this.#station);
-    this.#responders = new Responders(this.#station, this.streams);
-    this.#packet = new Incoming(kernel, memory, arena, job, wire.packetBytes);
+    this.#initiators = new Initiators(this.#state);
+    this.#responders = new Responders(this.#state, this.streams);
+    this.#packet = new ReceivedPacket(kernel, memory, arena, job, link.packetBytes);
   }
 
   /** What was sent, and taken of what came. */
-  get counts(): Station["counts"] {
-    return this.#station.counts;
+  get counts(): NodeState["counts"] {
+    return this.#state.counts;
   }
 
   /** What was dropped of what came. */
   get dropped(): Dropped {
-    return this.#station.dropped;
+    return this.#state.dropped;
   }
 
   /** Bytes of the content of a segment, at the most. */
   get contentMax(): number {
-    return this.#station.contentMax;
+    return this.#state.contentMax;
   }
 
   /**
@@ -73,7 +73,7 @@ export class Sessions {
 
   /** Does what is due. @returns when something will be, in microseconds; Infinity: never, unless something comes */
   advance(): number {
-    const { time } = this.#station;
+    const { time } = this.#state;
     const now = time.now();
     return time.next(Math.min(this.#initiators.advance(now), this.#responders.advance(now)));
   }
@@ -81,13 +81,13 @@ export class Sessions {
   /** A packet came; its bytes are the caller's again when this returns. */
   receive(from: Address, bytes: Uint8Array): void {
     const packet = this.#packet;
-    const { dropped, options, time } = this.#station;
+    const { dropped, options, time } = this.#state;
     const rule = packet.take(from, bytes);
     if (rule !== PACKET_RIGHT) {
       dropped.wrong[rule] = (dropped.wrong[rule] ?? 0) + 1;
       return;
     }
-    if (packet.isSealed !== (options.sealing !== undefined)) {
+    if (packet.isSealed !== (options.keySchedule !== undefined)) {
       dropped.unsealed++;
       return;
     }
@@ -104,11 +104,11 @@ export class Sessions {
   /** What grows with what is heard of, and said to, though nothing is under way: entries, words, streams, packets. */
   get kept(): { epochs: number; givenUp: number; connects: number; orders: number; spare: number; streams: number } {
     const { connects } = this.#responders;
-    return { ...this.#station.kept, ...this.#initiators.kept, connects, streams: this.streams.count };
+    return { ...this.#state.kept, ...this.#initiators.kept, connects, streams: this.streams.count };
   }
 
   /** What is in use: after all is quiet, it is nothing. */
-  get inUse(): { initiators: number; responders: number; backlogs: number; waiting: number } {
+  get inUse(): { initiators: number; responders: number; txQueues: number; waiting: number } {
     return { ...this.#initiators.inUse, responders: this.#responders.inUse, waiting: this.streams.waiting };
   }
 }

@@ -1,16 +1,16 @@
-// What waits for other nodes, and whose turn it is. A segment gets its order number here (D8) and a place in a packet; the
+// What waits for other nodes, and whose turn it is. A segment gets its order number here (D8) and a index in a packet; the
 // packets of a node stay together until it has said to have them, whatever sessions they are sent in.
 import { PACKET_DATA } from "../../assembly/layout.js";
 import type { Address } from "../link/link.js";
 import { Queue } from "../support/queue.js";
+import { grown, type NodeState } from "./node-state.js";
 import { Packet } from "./packet.js";
-import { grown, type Station } from "./station.js";
 
 /** Bytes of packets that are kept for the next: as many as are under way, not to be made anew each time. */
 const SPARE_BYTES = 2 ** 21;
 
 /** What is for one node. It exists only while there is something. */
-export class Backlog {
+export class TxQueue {
   readonly node: number;
   readonly to: Address;
   readonly packets = new Queue<Packet>();
@@ -50,23 +50,23 @@ export class Backlog {
   }
 }
 
-export class Backlogs {
-  readonly #station: Station;
-  readonly #backlogBytes: number;
-  readonly #backlogs = new Map<number, Backlog>();
+export class TxQueues {
+  readonly #state: NodeState;
+  readonly #txQueueBytes: number;
+  readonly #queues = new Map<number, TxQueue>();
   /** Those that may be served, in turn. */
-  readonly #line = new Queue<Backlog>();
+  readonly #line = new Queue<TxQueue>();
   /** Those that may not be yet: nobody looks at them before the first of them may. */
-  readonly #resting = new Set<Backlog>();
+  readonly #resting = new Set<TxQueue>();
   #restUntil = Number.POSITIVE_INFINITY;
   /** Next order number to each target endpoint, by origin endpoint and target. */
   readonly #orders = new Map<number, Uint32Array<ArrayBuffer>>();
   readonly #spare: Packet[] = [];
 
-  constructor(station: Station) {
-    const { backlogBytes = 1_048_576 } = station.options;
-    this.#station = station;
-    this.#backlogBytes = backlogBytes;
+  constructor(state: NodeState) {
+    const { txQueueBytes = 1_048_576 } = state.options;
+    this.#state = state;
+    this.#txQueueBytes = txQueueBytes;
   }
 
   /**
@@ -74,30 +74,27 @@ export class Backlogs {
    * @returns false: too much waits for that node already
    */
   submit(node: number, origin: number, target: number, kind: number, content: Uint8Array): boolean {
-    const { contentMax } = this.#station;
+    const { contentMax } = this.#state;
     if (content.length > contentMax)
       throw new RangeError(`a segment's content has ${content.length} bytes, more than ${contentMax}`);
-    const backlog = this.#backlogs.get(node) ?? this.#make(node);
+    const queue = this.#queues.get(node) ?? this.#make(node);
     // One that is larger than all that may wait goes alone.
-    if (backlog.bytes > 0 && backlog.bytes + content.length > this.#backlogBytes) return false;
-    let packet = backlog.packets.last;
+    if (queue.bytes > 0 && queue.bytes + content.length > this.#txQueueBytes) return false;
+    let packet = queue.packets.last;
     if (packet === undefined || packet.room < content.length) {
-      packet = (this.#spare.pop() ?? new Packet(this.#station.packetBytes)).begin(
-        PACKET_DATA,
-        this.#station.options.job,
-      );
-      backlog.packets.push(packet);
+      packet = (this.#spare.pop() ?? new Packet(this.#state.packetBytes)).begin(PACKET_DATA, this.#state.options.job);
+      queue.packets.push(packet);
     }
-    backlog.bytes += content.length;
+    queue.bytes += content.length;
     packet.segment(origin, target, this.#nextOrder(origin, target), kind, content);
-    this.#wait(backlog);
+    this.#wait(queue);
     return true;
   }
 
-  #make(node: number): Backlog {
-    const backlog = new Backlog(node, this.#station.options.addressOf(node));
-    this.#backlogs.set(node, backlog);
-    return backlog;
+  #make(node: number): TxQueue {
+    const queue = new TxQueue(node, this.#state.options.addressOf(node));
+    this.#queues.set(node, queue);
+    return queue;
   }
 
   #nextOrder(origin: number, target: number): number {
@@ -113,14 +110,14 @@ export class Backlogs {
 
   // ── Turns ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
-  /** Puts a backlog into the line, unless it is served or stands there. */
-  #wait(backlog: Backlog): void {
-    if (backlog.isServed || backlog.isWaiting) return;
-    backlog.isWaiting = true;
-    if (backlog.notBefore <= this.#station.time.now()) this.#line.push(backlog);
+  /** Puts a queue into the line, unless it is served or stands there. */
+  #wait(queue: TxQueue): void {
+    if (queue.isServed || queue.isWaiting) return;
+    queue.isWaiting = true;
+    if (queue.notBefore <= this.#state.time.now()) this.#line.push(queue);
     else {
-      this.#resting.add(backlog);
-      this.#restUntil = Math.min(this.#restUntil, backlog.notBefore);
+      this.#resting.add(queue);
+      this.#restUntil = Math.min(this.#restUntil, queue.notBefore);
     }
   }
 
@@ -128,11 +125,11 @@ export class Backlogs {
   rouse(now: number): void {
     if (this.#restUntil > now) return;
     this.#restUntil = Number.POSITIVE_INFINITY;
-    for (const backlog of this.#resting) {
-      if (backlog.notBefore <= now) {
-        this.#resting.delete(backlog);
-        this.#line.push(backlog);
-      } else this.#restUntil = Math.min(this.#restUntil, backlog.notBefore);
+    for (const queue of this.#resting) {
+      if (queue.notBefore <= now) {
+        this.#resting.delete(queue);
+        this.#line.push(queue);
+      } else this.#restUntil = Math.min(this.#restUntil, queue.notBefore);
     }
   }
 
@@ -147,49 +144,49 @@ export class Backlogs {
   }
 
   /** Takes the one whose turn it is out of the line: it is served from now on. */
-  next(): Backlog | undefined {
-    for (let backlog = this.#line.first; backlog !== undefined; backlog = this.#line.first) {
+  next(): TxQueue | undefined {
+    for (let queue = this.#line.first; queue !== undefined; queue = this.#line.first) {
       this.#line.shift();
-      if (!this.has(backlog)) continue;
-      backlog.isWaiting = false;
-      backlog.isServed = true;
-      return backlog;
+      if (!this.has(queue)) continue;
+      queue.isWaiting = false;
+      queue.isServed = true;
+      return queue;
     }
     return undefined;
   }
 
-  /** A backlog is not served any more. @param left what its node has not said to have, in order */
-  end(backlog: Backlog, left: Iterable<Packet>): void {
-    backlog.again.unshift(...left);
-    backlog.isServed = false;
-    if (backlog.length > 0) this.#wait(backlog);
-    else if (this.has(backlog)) this.#backlogs.delete(backlog.node);
+  /** A queue is not served any more. @param left what its node has not said to have, in order */
+  end(queue: TxQueue, left: Iterable<Packet>): void {
+    queue.again.unshift(...left);
+    queue.isServed = false;
+    if (queue.length > 0) this.#wait(queue);
+    else if (this.has(queue)) this.#queues.delete(queue.node);
   }
 
   /** A node has said to have these packets. */
-  there(backlog: Backlog, packets: readonly Packet[]): void {
+  there(queue: TxQueue, packets: readonly Packet[]): void {
     for (const packet of packets) {
-      backlog.bytes -= packet.contentBytes;
-      if (this.#spare.length * this.#station.packetBytes < SPARE_BYTES) this.#spare.push(packet);
+      queue.bytes -= packet.contentBytes;
+      if (this.#spare.length * this.#state.packetBytes < SPARE_BYTES) this.#spare.push(packet);
     }
   }
 
   // ── Ends ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
-  /** Whether a backlog is still its node's: it is not once that is lost. */
-  has(backlog: Backlog): boolean {
-    return this.#backlogs.get(backlog.node) === backlog;
+  /** Whether a queue is still its node's: it is not once that is lost. */
+  has(queue: TxQueue): boolean {
+    return this.#queues.get(queue.node) === queue;
   }
 
   /** A node is lost. @returns what was for it: it is empty */
-  forget(node: number): Backlog | undefined {
-    const backlog = this.#backlogs.get(node);
-    if (backlog === undefined) return undefined;
-    backlog.again = [];
-    backlog.packets.clear();
-    this.#backlogs.delete(node);
-    this.#resting.delete(backlog);
-    return backlog;
+  forget(node: number): TxQueue | undefined {
+    const queue = this.#queues.get(node);
+    if (queue === undefined) return undefined;
+    queue.again = [];
+    queue.packets.clear();
+    this.#queues.delete(node);
+    this.#resting.delete(queue);
+    return queue;
   }
 
   /** Streams to an endpoint begin anew: its node was started anew. */
@@ -199,7 +196,7 @@ export class Backlogs {
 
   /** Nodes for which there is something. */
   get count(): number {
-    return this.#backlogs.size;
+    return this.#queues.size;
   }
 
   /** What is kept for targets that it has nothing for: words; and packets for the next. */

@@ -3,7 +3,7 @@
 import { createCipheriv, createDecipheriv, createHmac, hkdfSync } from "node:crypto";
 import { expect, it } from "vitest";
 import { PACKET_SIZE, TAG_BYTES } from "../../assembly/layout.js";
-import { sealingOf } from "../../src/seal/noble.js";
+import { keyScheduleOf } from "../../src/seal/noble.js";
 import { randomOf } from "../support/random.js";
 import { replayNote, SEED } from "../support/seed.js";
 
@@ -47,14 +47,14 @@ it(`D9 the keys of a session are HKDF-SHA-256, its packets ChaCha20-Poly1305 (${
     const { origin, target, originEpoch, targetEpoch, initiator, responder, connectNonce, acceptNonce } = names;
     const words = [job, origin, target, originEpoch, targetEpoch, initiator];
     const keys = derived(key, [...connectNonce, ...acceptNonce], "session", [...words, responder], 64);
-    const sealing = sealingOf(key, job);
-    const { toTarget, toOrigin } = sealing.session(names);
-    const half = sealing.half(names);
+    const keySchedule = keyScheduleOf(key, job);
+    const { toTarget, toOrigin } = keySchedule.session(names);
+    const zeroRtt = keySchedule.zeroRtt(names);
     const ofHalf = derived(key, connectNonce, "half", words, 32);
     for (const [seal, own] of [
       [toTarget, keys.subarray(0, 32)],
       [toOrigin, keys.subarray(32)],
-      [half, ofHalf],
+      [zeroRtt, ofHalf],
     ] as const) {
       const plain = bytes(PACKET_SIZE + length);
       const packet = Uint8Array.from([...plain, ...Array(TAG_BYTES).fill(0)]);
@@ -79,7 +79,7 @@ it(`D9 the keys of a session are HKDF-SHA-256, its packets ChaCha20-Poly1305 (${
 
 it("D9 packets without a session are authenticated by HMAC-SHA-256, and stay readable", () => {
   const [key, job] = [bytes(32), word()];
-  const { handshake: seal } = sealingOf(key, job);
+  const { handshake: seal } = keyScheduleOf(key, job);
   const own = derived(key, [], "handshake", [job], 32);
   for (const length of [24, 64, 80]) {
     const packet = bytes(length + TAG_BYTES);
@@ -97,11 +97,11 @@ it("D9 whatever keys are made of makes other keys: job key, job, both nodes, epo
   const key = bytes(32);
   const names = handshake();
   const packet = bytes(80);
-  sealingOf(key, 7).session(names).toTarget.seal(packet, PACKET_SIZE, 1);
+  keyScheduleOf(key, 7).session(names).toTarget.seal(packet, PACKET_SIZE, 1);
   const opens = (own: Uint8Array, job: number, other: typeof names) =>
-    sealingOf(own, job).session(other).toTarget.open(packet.slice(), PACKET_SIZE, 1);
+    keyScheduleOf(own, job).session(other).toTarget.open(packet.slice(), PACKET_SIZE, 1);
   expect(opens(key, 7, names)).toBe(true);
-  expect(sealingOf(key, 7).session(names).toOrigin.open(packet.slice(), PACKET_SIZE, 1)).toBe(false);
+  expect(keyScheduleOf(key, 7).session(names).toOrigin.open(packet.slice(), PACKET_SIZE, 1)).toBe(false);
   expect(opens(key, 8, names)).toBe(false);
   for (let byte = 0; byte < key.length; byte++) {
     expect(
@@ -120,5 +120,5 @@ it("D9 whatever keys are made of makes other keys: job key, job, both nodes, epo
 });
 
 it("D9 a key that is too short is refused, with its length", () => {
-  expect(() => sealingOf(bytes(31), 1)).toThrow(new RangeError("a job key has 31 bytes, not 32 or more"));
+  expect(() => keyScheduleOf(bytes(31), 1)).toThrow(new RangeError("a job key has 31 bytes, not 32 or more"));
 });

@@ -1,4 +1,4 @@
-// The authentication seam (D9): nodes with a job key, and others on their wires that have none and do all they can. Packets
+// The authentication seam (D9): nodes with a job key, and others on their links that have none and do all they can. Packets
 // are recorded, changed, repeated and made up; whatever comes must be dropped and counted, and nothing else may happen.
 import { describe, expect, it } from "vitest";
 import {
@@ -29,7 +29,7 @@ import {
   PACKET_WRONG_SEGMENT,
   TAG_BYTES,
 } from "../../assembly/layout.js";
-import { sealingOf } from "../../src/seal/noble.js";
+import { keyScheduleOf } from "../../src/seal/noble.js";
 import { RIGHT } from "../support/packets.js";
 import { randomOf } from "../support/random.js";
 import { replayNote, SEED } from "../support/seed.js";
@@ -92,7 +92,7 @@ const KINDS: [name: string, kind: number][] = [
 ];
 
 describe("D9 sessions with a key", () => {
-  it("D9 segments arrive, half and whole handshakes; neither they nor the key can be read on the wire", () => {
+  it("D9 segments arrive, half and whole handshakes; neither they nor the key can be read on the link", () => {
     for (const isFaithful of [false, true]) {
       const { simulation, sent } = recorded({ isFaithful });
       for (let round = 0; round < 2; round++) {
@@ -108,10 +108,10 @@ describe("D9 sessions with a key", () => {
       expect(sent.indexOf(halves[0] as Recorded)).toBe(isFaithful ? (connects[1] as number) + 1 : -1);
       for (const { bytes } of sent) {
         expect((bytes[3] as number) & PACKET_SEALED).toBe(PACKET_SEALED);
-        const wire = Buffer.from(bytes);
-        expect(wire.includes("segment")).toBe(false);
+        const link = Buffer.from(bytes);
+        expect(link.includes("segment")).toBe(false);
         for (let at = 0; at <= KEY.length - 4; at++)
-          expect(wire.includes(Buffer.from(KEY.subarray(at, at + 4)))).toBe(false);
+          expect(link.includes(Buffer.from(KEY.subarray(at, at + 4)))).toBe(false);
       }
     }
   });
@@ -147,8 +147,8 @@ describe("D9 sessions with a key", () => {
   });
 
   it.each([
-    ["another key", { sealing: sealingOf(keyOf(2), JOB) }],
-    ["no key, to a node that has one", { sealing: undefined }],
+    ["another key", { keySchedule: keyScheduleOf(keyOf(2), JOB) }],
+    ["no key, to a node that has one", { keySchedule: undefined }],
   ])("D9 %s: nothing is delivered, nobody answers, and both are given up in bounded time; others go on", (_, other) => {
     for (const [from, to] of [
       [0, 1],
@@ -244,8 +244,8 @@ describe.each(KINDS)("D9 a hostile packet: %s", (_, kind) => {
         const other = made.slice();
         const names = { origin: 0, target: 1, originEpoch: 1, targetEpoch: 1, initiator: 1, responder: 1 };
         const nonces = { connectNonce: [1, 2, 3, 4], acceptNonce: [1, 2, 3, 4] };
-        const { toTarget, toOrigin } = sealingOf(keyOf(3), JOB).session({ ...names, ...nonces });
-        for (const seal of [toTarget, toOrigin, sealingOf(keyOf(3), JOB).handshake]) {
+        const { toTarget, toOrigin } = keyScheduleOf(keyOf(3), JOB).session({ ...names, ...nonces });
+        for (const seal of [toTarget, toOrigin, keyScheduleOf(keyOf(3), JOB).handshake]) {
           seal.seal(other, PACKET_SIZE, viewOf(other).getUint32(PACKET_SENT_OFFSET, true));
           yield { from, to, bytes: other };
         }
@@ -378,13 +378,13 @@ describe("D9 recorded packets", () => {
   });
 });
 
-describe("D9 others on the wire", () => {
+describe("D9 others on the link", () => {
   it.each(["without a seal", "with another key's", "with the connect packet's tag"])(
     "D9 one that accepts each connection in the target's place, %s: nothing but connect packets is sent, and the target is given up",
     (how) => {
       const { simulation, sent } = recorded();
       const watch = simulation.network.isLost;
-      const other = sealingOf(keyOf(2), JOB).handshake;
+      const other = keyScheduleOf(keyOf(2), JOB).handshake;
       simulation.network.isLost = (from, to, packet) => {
         watch(from, to, packet);
         if (from !== 0) return false;
@@ -427,7 +427,7 @@ describe("D9 others on the wire", () => {
     ) as [Uint8Array, Uint8Array, Uint8Array];
     const word = (bytes: Uint8Array, offset: number): number => viewOf(bytes).getUint32(PACKET_SIZE + offset, true);
     const words = (bytes: Uint8Array, offset: number): number[] => [0, 4, 8, 12].map((at) => word(bytes, offset + at));
-    const { toTarget } = sealingOf(KEY, JOB).session({
+    const { toTarget } = keyScheduleOf(KEY, JOB).session({
       origin: 0,
       target: 1,
       originEpoch: 1 << 16,
@@ -445,7 +445,7 @@ describe("D9 others on the wire", () => {
     const noInitiator = connect.slice();
     viewOf(noInitiator).setUint32(PACKET_SIZE + CONNECT_INITIATOR_OFFSET, 0, true);
     viewOf(noInitiator).setUint32(PACKET_SIZE + CONNECT_SERIAL_OFFSET, 1000, true);
-    sealingOf(KEY, JOB).handshake.seal(noInitiator, PACKET_SIZE, 1);
+    keyScheduleOf(KEY, JOB).handshake.seal(noInitiator, PACKET_SIZE, 1);
     network.carry(0, 1, noInitiator);
     simulation.run(network.now + 1000);
     const { wrong, unsealed } = nodeOf(simulation, 1).sessions.dropped;
@@ -460,7 +460,7 @@ describe("D9 others on the wire", () => {
   });
 
   it("D9 a session that its target no longer knows: nobody may say so, and still its end is known in less than a second", () => {
-    const { simulation } = recorded({ sessions: { backlogBytes: 1e9 } });
+    const { simulation } = recorded({ sessions: { txQueueBytes: 1e9 } });
     const { network } = simulation;
     const target = nodeOf(simulation, 1);
     for (let i = 0; i < 1000; i++) simulation.submit(0, 1, Buffer.alloc(1000));
@@ -538,7 +538,7 @@ describe("D9 others on the wire", () => {
     expect(answered > 0).toBe(key === undefined);
     expect(simulation.given.size).toBe(0);
     const { inUse } = nodeOf(simulation, 1).sessions;
-    expect(inUse).toMatchObject({ initiators: 0, backlogs: 0, waiting: 0 });
+    expect(inUse).toMatchObject({ initiators: 0, txQueues: 0, waiting: 0 });
     expect(inUse.responders).toBeLessThanOrEqual(key === undefined ? 8 : 0);
     expect(simulation.arena.used).toBe(simulation.fixedBytes);
   });
@@ -582,7 +582,7 @@ describe("D9 others on the wire", () => {
       expect(simulation.lost).toEqual([]);
       expect(hostile).toBeGreaterThan(500);
       for (const { sessions } of simulation.nodes) {
-        expect(sessions.inUse).toMatchObject({ initiators: 0, backlogs: 0, waiting: 0 });
+        expect(sessions.inUse).toMatchObject({ initiators: 0, txQueues: 0, waiting: 0 });
         expect(sessions.dropped.replayed).toBeGreaterThan(0);
         expect(sessions.dropped.unsealed).toBeGreaterThan(0);
       }

@@ -51,7 +51,7 @@ export function sentAgain(packets: number, late: number, targets: number): numbe
     faults,
     hopMicroseconds: 1000,
     keepsContents: false,
-    sessions: { initiators: 2, backlogBytes: 1e9 },
+    sessions: { initiators: 2, txQueueBytes: 1e9 },
   });
   const content = Buffer.alloc(1024);
   for (let i = 0; i < packets; i++) simulation.enqueue(0, 1 + (i % targets), content);
@@ -59,7 +59,7 @@ export function sentAgain(packets: number, late: number, targets: number): numbe
   simulation.wake(origin);
   simulation.run();
   if (simulation.givenCount !== packets) throw new Error(`${simulation.givenCount} of ${packets} came`);
-  return origin.sessions.counts.again / packets;
+  return origin.sessions.counts.retransmitted / packets;
 }
 
 /** Virtual microseconds until so many targets have got so many messages each, from one node with one link of 10 Gbit/s. */
@@ -71,7 +71,7 @@ function fanTime(targets: number, messages: number, hopMicroseconds: number, isF
     hopMicroseconds,
     isFaithful,
     keepsContents: false,
-    sessionsOf: (node) => (node === 0 ? { initiators: 8, backlogBytes: 1e9 } : { initiators: 1, responders: 1 }),
+    sessionsOf: (node) => (node === 0 ? { initiators: 8, txQueueBytes: 1e9 } : { initiators: 1, responders: 1 }),
   });
   const { network } = simulation;
   const send = (count: number): number => {

@@ -4,18 +4,18 @@ import { fuzz, type Way } from "./fuzz.js";
 
 export const WAYS: readonly (Way & { readonly what: string })[] = [
   { what: "guesses no session id", isKnowing: false, isFaithful: false, key: "none" },
-  { what: "guesses no session id, on a faithful wire", isKnowing: false, isFaithful: true, key: "none" },
+  { what: "guesses no session id, on a faithful link", isKnowing: false, isFaithful: true, key: "none" },
   { what: "sees everything", isKnowing: true, isFaithful: false, key: "none" },
-  { what: "sees everything, on a faithful wire", isKnowing: true, isFaithful: true, key: "none" },
+  { what: "sees everything, on a faithful link", isKnowing: true, isFaithful: true, key: "none" },
   { what: "sees everything, and has not the key", isKnowing: true, isFaithful: false, key: "honest" },
   {
-    what: "sees everything, on a faithful wire, and has not the key",
+    what: "sees everything, on a faithful link, and has not the key",
     isKnowing: true,
     isFaithful: true,
     key: "honest",
   },
   { what: "has the key, and names no other", isKnowing: false, isFaithful: false, key: "all" },
-  { what: "has the key, and names no other, on a faithful wire", isKnowing: false, isFaithful: true, key: "all" },
+  { what: "has the key, and names no other, on a faithful link", isKnowing: false, isFaithful: true, key: "all" },
   { what: "has the key, and sees everything", isKnowing: true, isFaithful: true, key: "all" },
 ];
 /** Packets to one node: who sees everything soon shuts others out, by an epoch of the far future. */

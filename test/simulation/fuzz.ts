@@ -49,8 +49,8 @@ import {
 } from "../../assembly/layout.js";
 import { memoryOf } from "../../src/kernel/kernel.js";
 import { twinPacketKernel } from "../../src/kernel/twin/index.js";
-import { sealingOf } from "../../src/seal/noble.js";
-import type { Seal, Sealing } from "../../src/session/sealing.js";
+import { keyScheduleOf } from "../../src/seal/noble.js";
+import type { KeySchedule, Seal } from "../../src/session/key-schedule.js";
 import type { Sessions } from "../../src/session/sessions.js";
 import { packetOf } from "../support/packets.js";
 import { randomOf } from "../support/random.js";
@@ -77,7 +77,7 @@ export interface Way {
   readonly key: "none" | "honest" | "all";
 }
 
-const SEALING = sealingOf(keyOf(1), JOB);
+const KEY_SCHEDULE = keyScheduleOf(keyOf(1), JOB);
 /** Sessions that he has at a time. */
 const SESSIONS = 16;
 
@@ -117,7 +117,7 @@ interface Own {
 class Attacker {
   readonly #random: (below: number) => number;
   readonly #isKnowing: boolean;
-  readonly #sealing: Sealing | undefined;
+  readonly #keySchedule: KeySchedule | undefined;
   /** Connect packets of his nodes, by their references. */
   readonly #connects = new Map<number, DataView>();
   readonly #own: Own[] = [];
@@ -128,7 +128,7 @@ class Attacker {
   constructor(random: (below: number) => number, { isKnowing, key }: Way) {
     this.#random = random;
     this.#isKnowing = isKnowing;
-    this.#sealing = key === "all" ? SEALING : undefined;
+    this.#keySchedule = key === "all" ? KEY_SCHEDULE : undefined;
   }
 
   /** A packet came to a node that is his: what accepts a connect packet of his is a session. */
@@ -139,7 +139,7 @@ class Attacker {
     const word = (of: DataView, offset: number): number => of.getUint32(PACKET_SIZE + offset, true);
     const words = (of: DataView, offset: number): number[] => [0, 4, 8, 12].map((at) => word(of, offset + at));
     const id = word(packet, ACCEPT_RESPONDER_OFFSET);
-    const seals = this.#sealing?.session({
+    const seals = this.#keySchedule?.session({
       origin: node,
       target: 0,
       originEpoch: word(connect, CONNECT_EPOCH_OFFSET),
@@ -219,7 +219,7 @@ class Attacker {
     set(CONNECT_SERIAL_OFFSET, ++this.#serial);
     for (let at = 0; at < 16; at += 4) set(CONNECT_NONCE_OFFSET + at, random(2 ** 32));
     this.#connects.set(initiator, packet);
-    return { from: String(node), packet: this.#sealed(packet, this.#sealing?.handshake) };
+    return { from: String(node), packet: this.#sealed(packet, this.#keySchedule?.handshake) };
   }
 
   /** Data, or the end of it, in a session of his own. */
@@ -247,7 +247,7 @@ class Attacker {
     const bytes = this.#body();
     // Whoever has the key, and names another, can shut him out.
     const isMeant = bytes[2] !== PACKET_CONNECT || this.#isKnowing;
-    const packet = this.#sealed(new DataView(bytes.buffer), isMeant ? this.#sealing?.handshake : undefined);
+    const packet = this.#sealed(new DataView(bytes.buffer), isMeant ? this.#keySchedule?.handshake : undefined);
     return { from: this.#anybody(), packet };
   }
 
@@ -352,7 +352,7 @@ export function fuzz(seed: number, count: number, way: Way): Fuzzed {
       isFaithful,
       packetBytes: PACKET_BYTES,
       kernelName: random(2) === 0 ? "wasm" : "ts",
-      sealing: key === "none" ? undefined : SEALING,
+      keySchedule: key === "none" ? undefined : KEY_SCHEDULE,
     },
     ARENA_BYTES,
   );
@@ -431,8 +431,8 @@ export function fuzz(seed: number, count: number, way: Way): Fuzzed {
     // Responders that nobody uses are free again.
     pipe.now += 6e6;
     const { inUse, kept } = victim;
-    const { initiators, responders, backlogs } = inUse;
-    const is = { ...kept, initiators, responders, backlogs, arena: pipe.arena.used };
+    const { initiators, responders, txQueues } = inUse;
+    const is = { ...kept, initiators, responders, txQueues, arena: pipe.arena.used };
     bounds ??= {
       ...is,
       epochs: NODES,

@@ -163,7 +163,7 @@ describe("packets of a live session", () => {
   it("an acknowledgment that says to have waited for longer than the packet was under way is no measure of the way", () => {
     // The shortest round trip is what all others are compared with: one of nothing would keep the window small for ever.
     const time = (isForged: boolean): number => {
-      const simulation = new Simulation({ seed: 1, nodes: 2, hopMicroseconds: 1000, sessions: { backlogBytes: 1e9 } });
+      const simulation = new Simulation({ seed: 1, nodes: 2, hopMicroseconds: 1000, sessions: { txQueueBytes: 1e9 } });
       let forged = 0;
       simulation.network.isLost = (_, __, packet) => {
         if (isForged && packet[2] === PACKET_ACKNOWLEDGE && forged++ === 0)
@@ -234,7 +234,7 @@ describe("packets that open sessions", () => {
     expect(simulation.lost).toEqual([[0, 1, false]]);
     expect(simulation.nodes[0]?.sessions.counts.connects).toBeLessThan(50);
     expect(simulation.network.now).toBeLessThan(20e6);
-    expect(simulation.nodes[0]?.sessions.inUse).toMatchObject({ initiators: 0, backlogs: 0 });
+    expect(simulation.nodes[0]?.sessions.inUse).toMatchObject({ initiators: 0, txQueues: 0 });
   });
 
   it("D9 an answer without the nonce opens none", () => {

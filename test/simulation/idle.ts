@@ -43,6 +43,6 @@ export function idleBytes(targets: number): number {
   });
   const onHeap = stretches.sort((a, b) => a - b)[STRETCHES >> 1] as number;
   const bytes = onHeap + (4 * (words(origin) - wordsBefore)) / (STRETCHES * targets);
-  if (origin.inUse.backlogs + origin.inUse.initiators > 0) throw new Error("the targets are not idle");
+  if (origin.inUse.txQueues + origin.inUse.initiators > 0) throw new Error("the targets are not idle");
   return bytes;
 }

@@ -1,5 +1,5 @@
 // What a node is given that is not as it should be: other versions, other jobs, names that are taken, clocks that jump,
-// wires that are too narrow. Each with a key and without.
+// links that are too narrow. Each with a key and without.
 import { describe, expect, it } from "vitest";
 import {
   PACKET_DATA,
@@ -77,7 +77,7 @@ describe.each([
     simulation.submit(0, 1, text(0));
     expect(simulation.run(2e6)).toBe(true);
     expect(simulation.given.get("0>4")).toEqual(expected(1));
-    expect(twin.inUse).toMatchObject({ initiators: 0, backlogs: 0 });
+    expect(twin.inUse).toMatchObject({ initiators: 0, txQueues: 0 });
   });
 
   it("D8 D10 an address that leads to another node for a while: refused and told so, and then all comes from the first on", () => {
@@ -127,7 +127,7 @@ describe.each([
     "D9 D10 a clock jumps %s while data is under way and a node is slow to answer: nobody is lost, all comes soon",
     (_, jump) => {
       for (const jumping of [0, 1]) {
-        const simulation = simulated({ nodes: 2, sessions: { backlogBytes: 1e9 } });
+        const simulation = simulated({ nodes: 2, sessions: { txQueueBytes: 1e9 } });
         const content = (i: number): Buffer => Buffer.alloc(1000, i);
         for (let i = 0; i < 1000; i++) simulation.submit(0, 1, content(i));
         // Asked several times, and not there: a second of silence, no more.
@@ -154,8 +154,8 @@ describe.each([
     },
   );
 
-  it("D9 a wire that does not take the packets that a session needs is refused, with value and limits", () => {
-    const message = "packetBytes of a wire is %, not a multiple of 4 from 192 to 65504";
+  it("D9 a link that does not take the packets that a session needs is refused, with value and limits", () => {
+    const message = "packetBytes of a link is %, not a multiple of 4 from 192 to 65504";
     for (const packetBytes of [0, 40, 188, 190, 194, 65508, Number.NaN, Number.POSITIVE_INFINITY]) {
       expect(() => simulated({ packetBytes })).toThrow(new RangeError(message.replace("%", String(packetBytes))));
     }
@@ -184,7 +184,7 @@ describe.each([
 
   it("D10 a node that accepts sessions, and acknowledges nothing in them, is given up in bounded time", () => {
     const simulation = simulated({ sessions: { initiators: 1 } });
-    // Small packets come through, as on a way whose largest packet is smaller than the wire says.
+    // Small packets come through, as on a way whose largest packet is smaller than the link says.
     simulation.network.isLost = (from, to, packet) => from === 0 && to === 1 && packet[2] === PACKET_DATA;
     simulation.submit(0, 1, text(0));
     for (let i = 0; i < 500; i++) simulation.network.at(40_000 * i, () => simulation.submit(0, 2, text(i)));

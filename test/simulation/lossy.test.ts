@@ -1,15 +1,15 @@
-// The lossy decorator: what it does to packets, and that sessions over it bring all, on a wire that does nothing to them.
+// The lossy decorator: what it does to packets, and that sessions over it bring all, on a link that does nothing to them.
 import { describe, expect, it } from "vitest";
-import type { Wire } from "../../src/link/link.js";
-import { LossyWire, type Mishaps } from "../../src/link/lossy.js";
+import type { Link } from "../../src/link/link.js";
+import { type Impairments, LossyLink } from "../../src/link/lossy.js";
 import { randomOf } from "../support/random.js";
 import { replayNote, SEED } from "../support/seed.js";
 import { Simulation } from "./nodes.js";
 
-/** A wire that keeps what is sent. */
-function recorded(): { wire: Wire; sent: number[] } {
+/** A link that keeps what is sent. */
+function recorded(): { link: Link; sent: number[] } {
   const sent: number[] = [];
-  const wire: Wire = {
+  const link: Link = {
     packetBytes: 1400,
     isFaithful: true,
     send: (to, packet) => {
@@ -21,13 +21,13 @@ function recorded(): { wire: Wire; sent: number[] } {
     onRoom: () => {},
     close: () => sent.push(-1),
   };
-  return { wire, sent };
+  return { link, sent };
 }
 
-function played(mishaps: Mishaps, count: number, seed = SEED): { lossy: LossyWire; sent: number[] } {
-  const { wire, sent } = recorded();
+function played(impairments: Impairments, count: number, seed = SEED): { lossy: LossyLink; sent: number[] } {
+  const { link, sent } = recorded();
   const random = randomOf(seed);
-  const lossy = new LossyWire(wire, mishaps, () => random(2 ** 32));
+  const lossy = new LossyLink(link, impairments, () => random(2 ** 32));
   const packet = new Uint8Array(1);
   for (let i = 0; i < count; i++) {
     packet[0] = i;
@@ -39,18 +39,18 @@ function played(mishaps: Mishaps, count: number, seed = SEED): { lossy: LossyWir
 
 const upTo = (count: number): number[] => Array.from({ length: count }, (_, i) => i);
 
-describe(`a lossy wire (${replayNote()})`, () => {
-  it("without mishaps passes on all, in order, and what comes", () => {
+describe(`a lossy link (${replayNote()})`, () => {
+  it("without impairments passes on all, in order, and what comes", () => {
     const { lossy, sent } = played({}, 100);
     expect(sent).toEqual(upTo(100));
     expect([lossy.packetBytes, lossy.isFaithful]).toEqual([1400, false]);
-    const { wire } = recorded();
-    const other = new LossyWire(wire, {}, () => 0);
+    const { link } = recorded();
+    const other = new LossyLink(link, {}, () => 0);
     const came: unknown[] = [];
     other.onPacket = (from) => came.push(from);
     other.onRoom = () => came.push("room");
-    wire.onPacket("x", new Uint8Array(1));
-    wire.onRoom();
+    link.onPacket("x", new Uint8Array(1));
+    link.onRoom();
     expect(came).toEqual(["x", "room"]);
   });
 
@@ -66,8 +66,8 @@ describe(`a lossy wire (${replayNote()})`, () => {
   });
 
   it("as often as it says, and the same from the same seed", () => {
-    const mishaps = { loss: 0.1, duplicate: 0.05, reorder: 0.2 };
-    const [first, second] = [played(mishaps, 20_000), played(mishaps, 20_000)];
+    const impairments = { loss: 0.1, duplicate: 0.05, reorder: 0.2 };
+    const [first, second] = [played(impairments, 20_000), played(impairments, 20_000)];
     expect(first.sent).toEqual(second.sent);
     const { sent, lost, duplicated, reordered } = first.lossy.counts;
     for (const [count, part] of [
@@ -78,7 +78,7 @@ describe(`a lossy wire (${replayNote()})`, () => {
       // Six standard deviations.
       expect(Math.abs(count - part * sent)).toBeLessThan(6 * Math.sqrt(sent * part));
     }
-    expect(played(mishaps, 20_000, SEED + 1).sent).not.toEqual(first.sent);
+    expect(played(impairments, 20_000, SEED + 1).sent).not.toEqual(first.sent);
   });
 
   it("keeps a bounded number of packets, and none when it closes", () => {
@@ -90,25 +90,25 @@ describe(`a lossy wire (${replayNote()})`, () => {
   });
 
   it.each([
-    [{ loss: 1.1 }, "loss of a lossy wire is 1.1: it is a part, 0 … 1"],
-    [{ duplicate: Number.NaN }, "duplicate of a lossy wire is NaN"],
-    [{ reorder: -1 }, "reorder of a lossy wire is -1"],
-    [{ reorderPackets: 0 }, "reorderPackets of a lossy wire is 0: it is an integer of 1 … 1000"],
-  ])("refuses %j", (mishaps, message) => {
-    expect(() => new LossyWire(recorded().wire, mishaps, () => 0)).toThrow(message);
+    [{ loss: 1.1 }, "loss of a lossy link is 1.1: it is a part, 0 … 1"],
+    [{ duplicate: Number.NaN }, "duplicate of a lossy link is NaN"],
+    [{ reorder: -1 }, "reorder of a lossy link is -1"],
+    [{ reorderPackets: 0 }, "reorderPackets of a lossy link is 0: it is an integer of 1 … 1000"],
+  ])("refuses %j", (impairments, message) => {
+    expect(() => new LossyLink(recorded().link, impairments, () => 0)).toThrow(message);
   });
 
   it.each([{ loss: 0.2 }, { duplicate: 0.2 }, { reorder: 0.5 }, { loss: 0.1, duplicate: 0.1, reorder: 0.2 }])(
     "D8 sessions over it bring all, once and in order: %j",
-    (mishaps) => {
+    (impairments) => {
       const random = randomOf(SEED);
-      const wires: LossyWire[] = [];
+      const links: LossyLink[] = [];
       const simulation = new Simulation({
         seed: SEED,
         nodes: 2,
-        around: (wire) => {
-          const lossy = new LossyWire(wire, mishaps, () => random(2 ** 32));
-          wires.push(lossy);
+        around: (link) => {
+          const lossy = new LossyLink(link, impairments, () => random(2 ** 32));
+          links.push(lossy);
           return lossy;
         },
       });
@@ -121,7 +121,7 @@ describe(`a lossy wire (${replayNote()})`, () => {
         const wanted = upTo(250).map((i) => `${i}:${Buffer.alloc(300, String(2 * i + first)).toString("latin1")}`);
         expect(simulation.given.get(stream)).toEqual(wanted);
       }
-      expect(wires.every(({ counts }) => counts.lost + counts.duplicated + counts.reordered > 0)).toBe(true);
+      expect(links.every(({ counts }) => counts.lost + counts.duplicated + counts.reordered > 0)).toBe(true);
     },
   );
 });

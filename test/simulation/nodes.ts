@@ -10,14 +10,14 @@ import {
 import { type Memory, memoryOf, type PacketKernel } from "../../src/kernel/kernel.js";
 import { twinPacketKernel } from "../../src/kernel/twin/index.js";
 import { wasmKernel } from "../../src/kernel/wasm.js";
-import type { Wire } from "../../src/link/link.js";
+import type { Link } from "../../src/link/link.js";
 import { type NetworkOptions, SimulatedNetwork } from "../../src/link/simulated.js";
-import { sealingOf } from "../../src/seal/noble.js";
+import { keyScheduleOf } from "../../src/seal/noble.js";
 import type { BuddyArena } from "../../src/session/arena.js";
-import type { Sealing } from "../../src/session/sealing.js";
+import type { KeySchedule } from "../../src/session/key-schedule.js";
 import { Sessions, type SessionsOptions } from "../../src/session/sessions.js";
 import { randomOf } from "../support/random.js";
-import { Life, memoryWithArena } from "./life.js";
+import { IncarnationArena, memoryWithArena } from "./incarnation-arena.js";
 
 export const JOB = 0x5eed5eed;
 /** Endpoints of each node: endpoint e of node n is n × ENDPOINTS + e. */
@@ -30,11 +30,11 @@ const ARENA_BYTES = 64 * 1024 * 1024;
 export type Given = Map<string, string[]>;
 
 export interface SimulationOptions extends Omit<NetworkOptions, "random"> {
-  /** Decorates a node's wire. */
-  readonly around?: (wire: Wire) => Wire;
+  /** Decorates a node's link. */
+  readonly around?: (link: Link) => Link;
   readonly seed: number;
   readonly kernel?: "wasm" | "ts";
-  /** Whether the wires neither lose nor reorder. */
+  /** Whether the links neither lose nor reorder. */
   readonly isFaithful?: boolean;
   readonly sessions?: Partial<SessionsOptions>;
   /** The job key of all nodes; undefined: packets are not sealed. */
@@ -57,7 +57,7 @@ export interface SimulatedNode {
   readonly number: number;
   sessions: Sessions;
   epoch: number;
-  life: Life | undefined;
+  life: IncarnationArena | undefined;
   /** Frozen: it does nothing, and what comes is lost. */
   isFrozen: boolean;
   /** Microseconds by which its clock is ahead. */
@@ -79,13 +79,13 @@ export class Simulation {
   readonly #memory: Memory;
   readonly #kernel: PacketKernel;
   readonly #options: SimulationOptions;
-  readonly #sealing: Sealing | undefined;
+  readonly #keySchedule: KeySchedule | undefined;
   /** Bytes of memory that each node has for ever. */
   readonly fixedBytes: number;
 
   constructor(options: SimulationOptions) {
     const { seed, nodes, key, kernel = "wasm" } = options;
-    this.#sealing = key === undefined ? undefined : sealingOf(key, JOB);
+    this.#keySchedule = key === undefined ? undefined : keyScheduleOf(key, JOB);
     this.#options = options;
     this.random = randomOf(seed);
     const { shared, arena } = memoryWithArena(ARENA_BYTES);
@@ -108,15 +108,15 @@ export class Simulation {
   /** Starts a node, for the first time or anew. */
   start(node: SimulatedNode): void {
     const own = this.network.attach(node.number, this.#options.isFaithful);
-    const wire = this.#options.around?.(own) ?? own;
+    const link = this.#options.around?.(own) ?? own;
     node.life?.end();
-    node.life = new Life(this.arena);
+    node.life = new IncarnationArena(this.arena);
     const { epoch } = node;
     const sessions = new Sessions({
       kernel: this.#kernel,
       memory: this.#memory,
       arena: node.life,
-      wire,
+      link,
       now: () => Math.floor(this.network.now) + node.skew,
       random: () => this.random(2 ** 32),
       node: node.number,
@@ -127,7 +127,7 @@ export class Simulation {
       job: JOB,
       addressOf: String,
       give: (segment) => this.#give(segment, epoch),
-      sealing: this.#sealing,
+      keySchedule: this.#keySchedule,
       lost: (other, isRestarted, refused) => {
         if (refused !== 0) this.refused.push([node.number, other, refused]);
         this.lost.push([node.number, other, isRestarted]);
@@ -141,7 +141,7 @@ export class Simulation {
       ...this.#options.sessionsOf?.(node.number),
     });
     node.sessions = sessions;
-    wire.onPacket = (from, packet) => {
+    link.onPacket = (from, packet) => {
       if (node.isFrozen) return;
       sessions.receive(from, packet);
       this.#wake(node);

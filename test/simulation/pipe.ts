@@ -3,11 +3,11 @@
 import { type Memory, memoryOf, type PacketKernel } from "../../src/kernel/kernel.js";
 import { twinPacketKernel } from "../../src/kernel/twin/index.js";
 import { wasmKernel } from "../../src/kernel/wasm.js";
-import type { Wire } from "../../src/link/link.js";
+import type { Link } from "../../src/link/link.js";
 import type { BuddyArena } from "../../src/session/arena.js";
 import { Sessions, type SessionsOptions } from "../../src/session/sessions.js";
 import { randomOf } from "../support/random.js";
-import { Life, memoryWithArena } from "./life.js";
+import { IncarnationArena, memoryWithArena } from "./incarnation-arena.js";
 import { JOB } from "./nodes.js";
 
 export interface PipeOptions extends Partial<SessionsOptions> {
@@ -19,8 +19,8 @@ export interface PipeOptions extends Partial<SessionsOptions> {
 
 interface Node {
   readonly sessions: Sessions;
-  readonly life: Life;
-  readonly wire: Wire;
+  readonly life: IncarnationArena;
+  readonly link: Link;
 }
 
 export class Pipe {
@@ -49,7 +49,7 @@ export class Pipe {
 
   start(node: number, give: (segment: number) => void, epoch = 1): Sessions {
     const { isFaithful = false, packetBytes = 1400, kernel: _, ...sessionsOptions } = this.#options;
-    const wire: Wire = {
+    const link: Link = {
       packetBytes,
       isFaithful,
       send: (to, packet) => {
@@ -61,12 +61,12 @@ export class Pipe {
       onRoom: () => {},
       close: () => {},
     };
-    const life = new Life(this.arena);
+    const life = new IncarnationArena(this.arena);
     const sessions = new Sessions({
       kernel: this.#kernel,
       memory: this.memory,
       arena: life,
-      wire,
+      link,
       now: () => this.now,
       random: () => this.#random(2 ** 32),
       node,
@@ -80,7 +80,7 @@ export class Pipe {
       lost: () => {},
       ...sessionsOptions,
     });
-    this.#nodes.set(node, { sessions, life, wire });
+    this.#nodes.set(node, { sessions, life, link });
     return sessions;
   }
 

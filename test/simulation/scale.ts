@@ -9,11 +9,11 @@ const expected = (count: number): string[] => Array.from({ length: count }, (_, 
 function expectNothingLeft({ nodes, arena, fixedBytes, lost }: Simulation): void {
   expect(lost).toEqual([]);
   for (const { sessions } of nodes)
-    expect(sessions.inUse).toEqual({ initiators: 0, responders: 0, backlogs: 0, waiting: 0 });
+    expect(sessions.inUse).toEqual({ initiators: 0, responders: 0, txQueues: 0, waiting: 0 });
   expect(arena.used).toBe(fixedBytes);
 }
 
-/** Many nodes, each of which sends to some others, over a wire that is not clean. */
+/** Many nodes, each of which sends to some others, over a link that is not clean. */
 export function manyNodes(nodes: number, peers: number, segments: number): void {
   const simulation = new Simulation({
     seed: 1,
@@ -40,7 +40,7 @@ export function manyNodes(nodes: number, peers: number, segments: number): void 
   expect(simulation.lost).toEqual([]);
   // A disconnect packet may have been lost: the responder is another's when it is wanted.
   for (const { sessions } of simulation.nodes)
-    expect(sessions.inUse).toMatchObject({ initiators: 0, backlogs: 0, waiting: 0 });
+    expect(sessions.inUse).toMatchObject({ initiators: 0, txQueues: 0, waiting: 0 });
   expect(simulation.arena.used).toBe(simulation.fixedBytes);
 }
 
@@ -88,5 +88,5 @@ export function silentTargets(initiators: number, isMute: boolean): void {
     Array.from({ length: silent }, (_, i) => i + 1),
   );
   expect(simulation.network.now).toBeLessThan(60e6);
-  expect(simulation.nodes[0]?.sessions.inUse).toMatchObject({ initiators: 0, backlogs: 0 });
+  expect(simulation.nodes[0]?.sessions.inUse).toMatchObject({ initiators: 0, txQueues: 0 });
 }

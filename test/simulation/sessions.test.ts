@@ -1,4 +1,4 @@
-// Dynamic connections, element by element, over a simulated network: what goes over the wire, and what comes out.
+// Dynamic connections, element by element, over a simulated network: what goes over the link, and what comes out.
 import { describe, expect, it } from "vitest";
 import {
   ACCEPT_RESPONDER_OFFSET,
@@ -15,7 +15,7 @@ import {
 } from "../../assembly/layout.js";
 import { keyOf, Simulation, type SimulationOptions } from "./nodes.js";
 
-interface Seen {
+interface Observed {
   readonly from: number;
   readonly to: number;
   readonly kind: number;
@@ -34,9 +34,9 @@ const KINDS: Record<number, string> = {
 };
 
 /** A simulation, and what is sent in it. */
-function watched(options: SimulationOptions): { simulation: Simulation; seen: Seen[] } {
+function watched(options: SimulationOptions): { simulation: Simulation; seen: Observed[] } {
   const simulation = new Simulation(options);
-  const seen: Seen[] = [];
+  const seen: Observed[] = [];
   simulation.network.isLost = (from, to, bytes) => {
     const packet = new DataView(bytes.slice().buffer);
     const session = packet.getUint32(PACKET_SESSION_OFFSET, true);
@@ -46,7 +46,7 @@ function watched(options: SimulationOptions): { simulation: Simulation; seen: Se
   return { simulation, seen };
 }
 
-const names = (seen: readonly Seen[]): string[] => seen.map(({ kind }) => KINDS[kind] as string);
+const names = (seen: readonly Observed[]): string[] => seen.map(({ kind }) => KINDS[kind] as string);
 const text = (i: number): Buffer => Buffer.from(`segment ${i}`);
 
 /** What a stream is to have given out. */
@@ -66,7 +66,13 @@ describe("a node with one initiator context", () => {
     for (let to = 1; to < 6; to++) {
       const between = seen.filter((one) => one.from === to || one.to === to);
       expect(names(between)).toEqual(["connect", "accept", "data", "acknowledge", "disconnect"]);
-      const [connect, accept, data, acknowledge, disconnect] = between as [Seen, Seen, Seen, Seen, Seen];
+      const [connect, accept, data, acknowledge, disconnect] = between as [
+        Observed,
+        Observed,
+        Observed,
+        Observed,
+        Observed,
+      ];
       const id = accept.packet.getUint32(PACKET_SIZE + ACCEPT_RESPONDER_OFFSET, true);
       expect([data.session, disconnect.session]).toEqual([id, id]);
       const reference = connect.packet.getUint32(PACKET_SIZE + CONNECT_INITIATOR_OFFSET, true);
@@ -111,7 +117,7 @@ describe("a node with one initiator context", () => {
     const toFirst = seen.filter(({ from, to }) => from === 0 && to === 1);
     expect(names(toFirst)).toEqual(["connect", "data", "data", "data", "disconnect"]);
     expect(new Set(toFirst.slice(1).map(({ session }) => session)).size).toBe(1);
-    expect(simulation.nodes[0]?.sessions.counts.again).toBe(1);
+    expect(simulation.nodes[0]?.sessions.counts.retransmitted).toBe(1);
   });
 
   it("D5a D10 a node that falls silent once its context has left it is given up, and what was for it alone is lost", () => {
@@ -122,7 +128,7 @@ describe("a node with one initiator context", () => {
     expect(simulation.run(20e6)).toBe(true);
     expect(simulation.lost).toEqual([[0, 1, false]]);
     expect(simulation.given.get("0>8")).toEqual(expected(100));
-    expect(simulation.nodes[0]?.sessions.inUse).toMatchObject({ initiators: 0, backlogs: 0 });
+    expect(simulation.nodes[0]?.sessions.inUse).toMatchObject({ initiators: 0, txQueues: 0 });
   });
 
   it("D5 a node that is started anew while its last acknowledgment is waited for is another one", () => {
@@ -145,7 +151,7 @@ describe("a node with one initiator context", () => {
     const { simulation, seen } = watched({
       seed: 2,
       nodes: 3,
-      sessions: { initiators: 1, backlogBytes: 1e9 },
+      sessions: { initiators: 1, txQueueBytes: 1e9 },
     });
     for (let i = 0; i < 1000; i++) for (const to of [1, 2]) simulation.submit(0, to, Buffer.alloc(1000));
     simulation.run();
@@ -172,7 +178,7 @@ describe("a node with one initiator context", () => {
     expect(simulation.run(20e6)).toBe(true);
     expect(simulation.lost).toEqual([[0, 1, false]]);
     for (const to of [2, 3]) expect(simulation.given.get(`0>${4 * to}`)).toEqual(expected(100));
-    expect(simulation.nodes[0]?.sessions.inUse).toMatchObject({ initiators: 0, backlogs: 0 });
+    expect(simulation.nodes[0]?.sessions.inUse).toMatchObject({ initiators: 0, txQueues: 0 });
   });
 });
 
@@ -185,7 +191,7 @@ describe("handshakes", () => {
     expect(seen.some(({ flags }) => (flags & PACKET_HALF) !== 0)).toBe(false);
   });
 
-  it("D5b half, on a faithful wire: data follows at once, and bears the nonce until the session has its id", () => {
+  it("D5b half, on a faithful link: data follows at once, and bears the nonce until the session has its id", () => {
     const { simulation, seen } = watched({ seed: 6, nodes: 2, isFaithful: true });
     // The first time, nothing is known of the other's life: a full one.
     simulation.submit(0, 1, text(0));
@@ -249,7 +255,7 @@ describe("numbers", () => {
     for (const round of [0, 1]) {
       for (let to = 1; to < 200; to++) simulation.submit(0, to, text(round));
       expect(simulation.run()).toBe(true);
-      expect(simulation.nodes[0]?.sessions.inUse).toEqual({ initiators: 0, responders: 0, backlogs: 0, waiting: 0 });
+      expect(simulation.nodes[0]?.sessions.inUse).toEqual({ initiators: 0, responders: 0, txQueues: 0, waiting: 0 });
     }
     for (let to = 1; to < 200; to++) expect(simulation.given.get(`0>${4 * to}`)).toEqual(expected(2));
   });
@@ -367,7 +373,7 @@ describe("another life of a node", () => {
     expect(simulation.run()).toBe(true);
     for (const stream of ["0>4", "4>0"]) expect(simulation.given.get(stream)).toEqual([...expected(1), ...expected(3)]);
     expect(simulation.lost).toHaveLength(2);
-    expect([one, other].map(({ sessions }) => sessions.inUse.backlogs)).toEqual([0, 0]);
+    expect([one, other].map(({ sessions }) => sessions.inUse.txQueues)).toEqual([0, 0]);
   });
 
   it("D10 who was given up, and goes on sending in a session that is open, is told so at once: what comes then begins anew", () => {
@@ -433,25 +439,25 @@ describe("repair is bounded", () => {
       nodes: 2,
       faults,
       hopMicroseconds: 100,
-      sessions: { backlogBytes: 1e9 },
+      sessions: { txQueueBytes: 1e9 },
     });
     const { network } = simulation;
     for (let i = 0; i < 5000; i++) simulation.submit(0, 1, Buffer.alloc(1000));
     simulation.run();
-    const { data, again } = (simulation.nodes[0] as (typeof simulation.nodes)[0]).sessions.counts;
+    const { data, retransmitted } = (simulation.nodes[0] as (typeof simulation.nodes)[0]).sessions.counts;
     expect(data).toBe(5000);
-    expect(again).toBeGreaterThan(0);
-    expect(again).toBeLessThanOrEqual(2 * network.counts.lost);
+    expect(retransmitted).toBeGreaterThan(0);
+    expect(retransmitted).toBeLessThanOrEqual(2 * network.counts.lost);
     expect(simulation.nodes[1]?.sessions.counts.acknowledgments).toBeLessThanOrEqual(data / 2);
   });
 
-  it("a clean wire: nothing is sent again, and one acknowledgment for every two packets at the most", () => {
+  it("a clean link: nothing is sent again, and one acknowledgment for every two packets at the most", () => {
     for (const count of [64, 1000, 20_000]) {
-      const simulation = new Simulation({ seed: 12, nodes: 2, hopMicroseconds: 100, sessions: { backlogBytes: 1e9 } });
+      const simulation = new Simulation({ seed: 12, nodes: 2, hopMicroseconds: 100, sessions: { txQueueBytes: 1e9 } });
       for (let i = 0; i < count; i++) simulation.submit(0, 1, Buffer.alloc(1000));
       simulation.run();
       const [origin, target] = simulation.nodes as [(typeof simulation.nodes)[0], (typeof simulation.nodes)[0]];
-      expect(origin.sessions.counts).toMatchObject({ data: count, again: 0 });
+      expect(origin.sessions.counts).toMatchObject({ data: count, retransmitted: 0 });
       expect(target.sessions.counts.acknowledgments).toBeLessThanOrEqual(count / 2);
     }
   });

@@ -76,7 +76,7 @@ function draw(random: Random, nodesMin: number, nodesMax: number) {
     sessions: {
       initiators: 1 + random(4),
       responders: 1 + random(random(2) === 0 ? 2 : 16),
-      backlogBytes: 1000 * 10 ** random(4),
+      txQueueBytes: 1000 * 10 ** random(4),
     },
     hopMicroseconds: 1 + random(random(2) === 0 ? 10 : 1000),
     packetBytes: [200, 1400, 9000, 65504][random(4)] as number,
@@ -194,9 +194,13 @@ export function swarm(seed: number, nodesMin = 2, nodesMax = 10): Outcome {
   if (!mayLose && simulation.lost.length > 0) wrong.push(`nodes were given up: ${JSON.stringify(simulation.lost)}`);
 
   const { loss, duplicate, reorder } = faults;
-  const total = (key: "data" | "again" | "acknowledgments"): number =>
+  const total = (key: "data" | "retransmitted" | "acknowledgments"): number =>
     simulation.nodes.reduce((sum, node) => sum + node.sessions.counts[key], 0);
-  const counts = { data: total("data"), again: total("again"), acknowledgments: total("acknowledgments") };
+  const counts = {
+    data: total("data"),
+    retransmitted: total("retransmitted"),
+    acknowledgments: total("acknowledgments"),
+  };
   // Where links are shared, others' packets may keep one waiting for longer than anybody could know: it is sent again.
   const isInOrder =
     drawn.topology.kind === "full" &&
@@ -205,7 +209,8 @@ export function swarm(seed: number, nodesMin = 2, nodesMax = 10): Outcome {
     drawn.partitions + drawn.freezes === 0 &&
     !mayLose;
   const { lost } = network.counts;
-  if (isInOrder && counts.again > 2 * lost) wrong.push(`${counts.again} packets are sent again, ${lost} were lost`);
+  if (isInOrder && counts.retransmitted > 2 * lost)
+    wrong.push(`${counts.retransmitted} packets are sent again, ${lost} were lost`);
 
   // Whoever has been started anew, or given up, is heard of in a first round, at the latest; the second one comes everywhere.
   for (const round of [0, 1]) {
@@ -221,8 +226,8 @@ export function swarm(seed: number, nodesMin = 2, nodesMax = 10): Outcome {
   }
   wrong.push(...sent.compare(simulation.given));
   for (const { number, sessions: one, isFrozen } of simulation.nodes) {
-    const { initiators, responders, backlogs, waiting } = one.inUse;
-    if (initiators + backlogs + waiting > 0 || responders > sessions.responders)
+    const { initiators, responders, txQueues, waiting } = one.inUse;
+    if (initiators + txQueues + waiting > 0 || responders > sessions.responders)
       wrong.push(`node ${number} still has ${JSON.stringify(one.inUse)}`);
     if (isFrozen !== (silent?.number === number)) wrong.push(`node ${number} is ${isFrozen ? "" : "not "}frozen`);
   }

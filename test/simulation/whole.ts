@@ -68,7 +68,7 @@ export function whole(seed: number, nodes?: number): Whole {
     hopMicroseconds: 1 + random(random(2) === 0 ? 10 : 500),
     initiators: 1 + random(4),
     responders: 1 + random(8),
-    backlogBytes: 1000 * 10 ** random(4),
+    txQueueBytes: 1000 * 10 ** random(4),
   };
   const limits = {
     tasks,
@@ -305,8 +305,8 @@ export function whole(seed: number, nodes?: number): Whole {
   job.run(QUIET_WITHIN);
   for (const { task } of living()) {
     const { sessions, letters, arena } = job.tasks[task] as (typeof job.tasks)[0];
-    const { initiators, backlogs, waiting } = sessions.inUse;
-    const left = { ...letters.inUse, initiators, backlogs, waiting };
+    const { initiators, txQueues, waiting } = sessions.inUse;
+    const left = { ...letters.inUse, initiators, txQueues, waiting };
     if (Object.values(left).some((count) => count > 0)) wrong.push(`left over at ${task}: ${JSON.stringify(left)}`);
     if (arena.used !== job.arenaBytes) wrong.push(`${arena.used} bytes of the arena of ${task}, not ${job.arenaBytes}`);
     if (letters.wrong > 0) wrong.push(`${letters.wrong} letters of ${task} were wrong`);

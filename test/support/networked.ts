@@ -9,7 +9,7 @@ import { makePrivateNode } from "../../src/launch/private-node.js";
 import { type NetworkOptions, SimulatedNetwork } from "../../src/link/simulated.js";
 import type { Limits } from "../../src/memory/map.js";
 import { makeRoom } from "../../src/node/memory.js";
-import { sealingOf } from "../../src/seal/noble.js";
+import { keyScheduleOf } from "../../src/seal/noble.js";
 import { BuddyArena } from "../../src/session/arena.js";
 import { Sessions } from "../../src/session/sessions.js";
 import { Network } from "../../src/transport/net/network.js";
@@ -44,7 +44,7 @@ export interface NetworkedOptions extends Omit<NetworkOptions, "random" | "nodes
   readonly key?: Uint8Array | undefined;
   readonly initiators?: number;
   readonly responders?: number;
-  readonly backlogBytes?: number;
+  readonly txQueueBytes?: number;
   /** `client.args` of every task. */
   readonly args?: unknown;
   /** Called when a task has closed its client. */
@@ -69,7 +69,7 @@ export class NetworkedJob implements RelayedJob {
   }
 
   #make(task: number, options: NetworkedOptions, random: () => number): Networked {
-    const { limits, kernels, isFaithful, initiators, responders, backlogBytes } = options;
+    const { limits, kernels, isFaithful, initiators, responders, txQueueBytes } = options;
     const name = kernels[task % kernels.length] as KernelName;
     const { map, shared, memory } = makeRoom({ limits, isFixed: true, base: 0 }, name === "wasm");
     const inner = selectKernel(name, shared, memory);
@@ -78,13 +78,13 @@ export class NetworkedJob implements RelayedJob {
     const own = new WebAssembly.Memory({ initial: pages, maximum: pages, shared: true });
     const ownMemory: Memory = memoryOf(own.buffer as unknown as SharedArrayBuffer);
     const arena = new BuddyArena(65536, ARENA_BYTES);
-    const wire = this.network.attach(task, isFaithful);
+    const link = this.network.attach(task, isFaithful);
     let letters: Network | undefined;
     const sessions = new Sessions({
       kernel: name === "wasm" ? wasmKernel(own) : twinPacketKernel(ownMemory),
       memory: ownMemory,
       arena,
-      wire,
+      link,
       now: () => Math.floor(this.network.now),
       random,
       node: task,
@@ -93,11 +93,11 @@ export class NetworkedJob implements RelayedJob {
       endpoints: limits.tasks * limits.contexts,
       nodeOf: (endpoint) => Math.floor(endpoint / limits.contexts),
       job: JOB,
-      sealing: options.key && sealingOf(options.key, JOB),
+      keySchedule: options.key && keyScheduleOf(options.key, JOB),
       addressOf: String,
       initiators,
       responders,
-      backlogBytes,
+      txQueueBytes,
       give: (segment) => letters?.take(segment),
       lost: (other) => {
         this.lost.push([task, other]);
@@ -116,7 +116,7 @@ export class NetworkedJob implements RelayedJob {
       () => this.network.now,
       () => this.#wake(task),
     );
-    wire.onPacket = (from, packet) => {
+    link.onPacket = (from, packet) => {
       if (this.tasks[task]?.isDown) return;
       sessions.receive(from, packet);
       letters.flush();

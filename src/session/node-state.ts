@@ -11,16 +11,16 @@ import {
 } from "../../assembly/layout.js";
 import { seqDelta } from "../../assembly/seq.js";
 import type { Memory, PacketKernel } from "../kernel/kernel.js";
-import type { Address, Wire } from "../link/link.js";
-import type { Incoming } from "./incoming.js";
-import type { Seen } from "./replay-window.js";
-import { type Seal, type Sealing, sealed } from "./sealing.js";
+import type { Address, Link } from "../link/link.js";
+import { type KeySchedule, type Seal, sealed } from "./key-schedule.js";
+import type { ReceivedPacket } from "./received-packet.js";
+import type { ReplayWindow } from "./replay-window.js";
 import type { Counts, Outgoing, Shared } from "./session.js";
 import type { Arena } from "./streams.js";
 import { Time } from "./time.js";
 
-/** Bytes of the smallest packets that a wire must take: an acknowledgment with all of its mask, and a tag. */
-const WIRE_BYTES_MIN = PACKET_SIZE + ACKNOWLEDGE_MASK_OFFSET + 4 * ACKNOWLEDGE_WORDS_MAX + TAG_BYTES;
+/** Bytes of the smallest packets that a link must take: an acknowledgment with all of its mask, and a tag. */
+const LINK_BYTES_MIN = PACKET_SIZE + ACKNOWLEDGE_MASK_OFFSET + 4 * ACKNOWLEDGE_WORDS_MAX + TAG_BYTES;
 /**
  * Packets that a session sends, from the least that may be set to the most. It ends when it has sent so many and all are
  * there, and at once when they are twice as many: a counter has 32 bits, and none comes twice under one key.
@@ -36,10 +36,10 @@ export interface SessionsOptions {
   readonly kernel: PacketKernel;
   readonly memory: Memory;
   readonly arena: Arena;
-  readonly wire: Wire;
+  readonly link: Link;
   /** Microseconds; it should be monotonic, and may jump. */
   readonly now: () => number;
-  /** Any u32; with a sealing from a cryptographic source. */
+  /** Any u32; with a keySchedule from a cryptographic source. */
   readonly random: () => number;
   /** Number of this node, and how often it has been started: of two nodes of one number that are alive, one is refused. */
   readonly node: number;
@@ -55,13 +55,13 @@ export interface SessionsOptions {
   /** Where a node is, and where its packets come from; of a number that is no node's, an empty string. It must not throw. */
   readonly addressOf: (node: number) => Address;
   /** What the job key makes; undefined: packets travel as they are, and sealed ones are dropped. */
-  readonly sealing?: Sealing | undefined;
-  /** Packets that a session sends until another takes its place, with other keys: 64 to 2^30. */
+  readonly keySchedule?: KeySchedule | undefined;
+  /** Packets that a session sends until another takes its index, with other keys: 64 to 2^30. */
   readonly sessionPackets?: number | undefined;
   readonly initiators?: number | undefined;
   readonly responders?: number | undefined;
   /** Bytes that may wait for one node. */
-  readonly backlogBytes?: number | undefined;
+  readonly txQueueBytes?: number | undefined;
   /** Gets each segment in order, by a pointer that is valid until it returns. */
   readonly give: (segment: number) => void;
   /**
@@ -97,12 +97,12 @@ export interface Dropped {
   unasked: number;
 }
 
-export class Station implements Shared {
+export class NodeState implements Shared {
   readonly options: SessionsOptions;
   /** `taken`: packets that came and were not dropped; `refused`: connect packets for which there was no responder. */
   readonly counts: Counts & { acknowledgments: number; connects: number; refused: number; taken: number } = {
     data: 0,
-    again: 0,
+    retransmitted: 0,
     acknowledgments: 0,
     connects: 0,
     refused: 0,
@@ -122,7 +122,7 @@ export class Station implements Shared {
     unasked: 0,
   };
   readonly out: Outgoing;
-  late = 0;
+  reorderingDelay = 0;
   /** Bytes of the largest packet that it sends, without a tag. */
   readonly packetBytes: number;
   readonly sessionPackets: number;
@@ -138,25 +138,25 @@ export class Station implements Shared {
 
   /** @param lost as in the options, and both sides are to forget the node */
   constructor(options: SessionsOptions, lost: SessionsOptions["lost"]) {
-    const { wire, random, now, sessionPackets = SESSION_PACKETS_MAX } = options;
-    checkMultiple("packetBytes of a wire", wire.packetBytes, 4, WIRE_BYTES_MIN, PACKET_BYTES_MAX);
+    const { link, random, now, sessionPackets = SESSION_PACKETS_MAX } = options;
+    checkMultiple("packetBytes of a link", link.packetBytes, 4, LINK_BYTES_MIN, PACKET_BYTES_MAX);
     checkMultiple("sessionPackets", sessionPackets, 1, SESSION_PACKETS_MIN, SESSION_PACKETS_MAX);
     this.options = options;
     this.sessionPackets = sessionPackets;
     this.time = new Time(now);
-    this.packetBytes = wire.packetBytes - TAG_BYTES;
-    const buffer = new Uint8Array(wire.packetBytes);
+    this.packetBytes = link.packetBytes - TAG_BYTES;
+    const buffer = new Uint8Array(link.packetBytes);
     this.out = {
-      send: (to, packet, seal) => wire.send(to, seal === undefined ? packet.bytes : sealed(packet, seal, buffer)),
+      send: (to, packet, seal) => link.send(to, seal === undefined ? packet.bytes : sealed(packet, seal, buffer)),
     };
     this.#lost = lost;
     this.#generation = random();
   }
 
-  /** A number that nobody had for long, with the place in its low bits. */
-  nextReference(place: number): number {
+  /** A number that nobody had for long, with the index in its low bits. */
+  nextReference(index: number): number {
     this.#generation = (this.#generation + 1) & 0xfffff;
-    return ((this.#generation << 12) | (place + 1)) >>> 0;
+    return ((this.#generation << 12) | (index + 1)) >>> 0;
   }
 
   /** Number of the next connect packet: those of a life of this node are told apart by it. */
@@ -172,14 +172,14 @@ export class Station implements Shared {
 
   /**
    * Takes the seal off a packet.
-   * @param seen of a session: which of its packets came already
+   * @param replayWindow of a session: which of its packets came already
    * @returns false: it does not count, for what is counted in `dropped`
    */
-  opens(packet: Incoming, seal: Seal | undefined, seen?: Seen): boolean {
+  unseal(packet: ReceivedPacket, seal: Seal | undefined, replayWindow?: ReplayWindow): boolean {
     const { dropped, options } = this;
-    if (options.sealing === undefined) return true;
+    if (options.keySchedule === undefined) return true;
     const { sent } = packet;
-    if (seen?.has(sent) === true) {
+    if (replayWindow?.has(sent) === true) {
       dropped.replayed++;
       return false;
     }
@@ -188,7 +188,7 @@ export class Station implements Shared {
       dropped.unsealed++;
       return false;
     }
-    seen?.note(sent);
+    replayWindow?.add(sent);
     if (rule !== PACKET_RIGHT) dropped.wrong[rule] = (dropped.wrong[rule] ?? 0) + 1;
     return rule === PACKET_RIGHT;
   }
@@ -236,9 +236,9 @@ export class Station implements Shared {
   }
 }
 
-/** The same, and so long that there is a place for one. */
-export function grown(words: Uint32Array<ArrayBuffer>, place: number): Uint32Array<ArrayBuffer> {
-  const longer = new Uint32Array(Math.max(words.length, 2 ** Math.ceil(Math.log2(place + 1))));
+/** The same, and so long that there is a index for one. */
+export function grown(words: Uint32Array<ArrayBuffer>, index: number): Uint32Array<ArrayBuffer> {
+  const longer = new Uint32Array(Math.max(words.length, 2 ** Math.ceil(Math.log2(index + 1))));
   longer.set(words);
   return longer;
 }

@@ -32,7 +32,7 @@ export interface Seal {
 }
 
 /** What the keys of a session are made of, the job key aside. */
-export interface Handshake {
+export interface Transcript {
   readonly origin: number;
   readonly target: number;
   readonly originEpoch: number;
@@ -52,12 +52,12 @@ export interface SessionSeals {
 }
 
 /** Makes seals of a job key. Whoever has the same key and is told the same makes the same. */
-export interface Sealing {
+export interface KeySchedule {
   /** Of CONNECT, ACCEPT and REFUSE, in both directions; it leaves bodies readable. */
   readonly handshake: Seal;
-  session(handshake: Handshake): SessionSeals;
+  session(handshake: Transcript): SessionSeals;
   /** Of data that follows a connect packet at once. @param handshake with the target's epoch as the origin knows it */
-  half(handshake: Omit<Handshake, "responder" | "acceptNonce">): Seal;
+  zeroRtt(handshake: Omit<Transcript, "responder" | "acceptNonce">): Seal;
 }
 
 /** Seals a copy of a packet, so that it can be sent again: with another `sent`, under the same key or another. */

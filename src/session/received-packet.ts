@@ -1,4 +1,4 @@
-// A packet that came: it is copied, looked at, and only the copy is used. A node has one place for it, where a sealed one
+// A packet that came: it is copied, looked at, and only the copy is used. A node has one index for it, where a sealed one
 // is opened, too.
 import {
   PACKET_FLAGS_SHIFT,
@@ -13,35 +13,35 @@ import {
 } from "../../assembly/layout.js";
 import type { Memory, PacketKernel } from "../kernel/kernel.js";
 import type { Address } from "../link/link.js";
-import type { Seal } from "./sealing.js";
+import type { Seal } from "./key-schedule.js";
 import type { Arena } from "./streams.js";
 
-export class Incoming {
+export class ReceivedPacket {
   readonly #kernel: PacketKernel;
   readonly #memory: Memory;
   readonly #job: number;
   readonly #packetBytes: number;
   /** Where a packet is copied to. */
-  readonly #desk: number;
+  readonly #buffer: number;
   #length = 0;
   from: Address = "";
 
-  /** @param packetBytes of the largest packet of the wire: one that is longer is none that it was given */
+  /** @param packetBytes of the largest packet of the link: one that is longer is none that it was given */
   constructor(kernel: PacketKernel, memory: Memory, arena: Arena, job: number, packetBytes: number) {
     this.#kernel = kernel;
     this.#memory = memory;
     this.#job = job;
     this.#packetBytes = packetBytes;
-    this.#desk = arena.allocate(packetBytes);
+    this.#buffer = arena.allocate(packetBytes);
   }
 
-  /** Takes the place of the one before. @returns PACKET_RIGHT, or the first rule that it breaks: then nothing of it counts */
+  /** Takes the index of the one before. @returns PACKET_RIGHT, or the first rule that it breaks: then nothing of it counts */
   take(from: Address, packet: Uint8Array): number {
     this.from = from;
     this.#length = packet.length;
     if (packet.length > this.#packetBytes) return PACKET_WRONG_SIZE;
-    this.#memory.bytes.set(packet, this.#desk);
-    return this.#kernel.packetCheck(this.#desk, packet.length, this.#job);
+    this.#memory.bytes.set(packet, this.#buffer);
+    return this.#kernel.packetCheck(this.#buffer, packet.length, this.#job);
   }
 
   /**
@@ -51,19 +51,19 @@ export class Incoming {
   open(seal: Seal): number | undefined {
     const { bytes } = this.#memory;
     const { body, end, sent } = this;
-    if (!seal.open(bytes.subarray(this.#desk, end), body - this.#desk, sent)) return undefined;
+    if (!seal.open(bytes.subarray(this.#buffer, end), body - this.#buffer, sent)) return undefined;
     this.#length -= TAG_BYTES;
-    const at = this.#desk + PACKET_LENGTH_OFFSET;
+    const at = this.#buffer + PACKET_LENGTH_OFFSET;
     bytes[at] = this.#length & 0xff;
     bytes[at + 1] = this.#length >>> 8;
-    const flags = this.#desk + (PACKET_FLAGS_SHIFT >>> 3);
+    const flags = this.#buffer + (PACKET_FLAGS_SHIFT >>> 3);
     bytes[flags] = (bytes[flags] as number) & ~PACKET_SEALED;
-    return this.#kernel.packetCheck(this.#desk, this.#length, this.#job);
+    return this.#kernel.packetCheck(this.#buffer, this.#length, this.#job);
   }
 
   /** A word of the header. */
   #word(offset: number): number {
-    return (this.#memory.words[(this.#desk + offset) >>> 2] as number) >>> 0;
+    return (this.#memory.words[(this.#buffer + offset) >>> 2] as number) >>> 0;
   }
 
   get kind(): number {
@@ -92,11 +92,11 @@ export class Incoming {
 
   /** Pointers to its body, and behind it. */
   get body(): number {
-    return this.#desk + (this.#word(PACKET_LENGTH_OFFSET) >>> 16);
+    return this.#buffer + (this.#word(PACKET_LENGTH_OFFSET) >>> 16);
   }
 
   get end(): number {
-    return this.#desk + this.#length;
+    return this.#buffer + this.#length;
   }
 
   /** A word of the body. */

@@ -12,7 +12,7 @@ export function memoryWithArena(bytes: number): { shared: WebAssembly.Memory; ar
 }
 
 /** What a node has of an arena in one life: with that it is over. */
-export class Life implements Arena {
+export class IncarnationArena implements Arena {
   readonly #arena: Arena;
   readonly #held = new Map<number, number>();
 
