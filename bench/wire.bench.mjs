@@ -107,10 +107,10 @@ function pair({ Sessions, memoryOf, wasmKernel, twinPacketKernel }, name, isFait
         nodeOf: (endpoint) => endpoint,
         job: JOB,
         addressOf: String,
-        give: () => {
+        deliver: () => {
           came++;
         },
-        lost: () => {
+        onLost: () => {
           throw new Error("a node is given up");
         },
       }),

@@ -1,22 +1,28 @@
-// What a link is: something that carries packets from one address to another, or does not.
+// The contract of a link. A link carries packets from one address to another, or drops them.
 
-/** Where a node is, for a link: it alone knows what that means. A node's packets come from where those for it go to. */
+/**
+ * Where a node is. Only the link knows what the text means. Packets from a node come from the same address that packets to
+ * it are sent to.
+ */
 export type Address = string;
 
-/** Carries packets; it may lose, repeat and reorder them, and gives out what it likes: nothing on it is trusted. */
+/** Carries packets. It may lose, duplicate, reorder and invent them: its caller trusts nothing that it delivers. */
 export interface Link {
-  /** Bytes of the largest packet that it takes, a multiple of 4. */
+  /** Bytes of the largest packet that it carries, a multiple of 4. */
   readonly packetBytes: number;
-  /** Whether it neither loses, repeats nor reorders: then data may follow a connect packet at once (D5b). */
+  /**
+   * Whether it delivers every packet once, in order and from the address of its sender. Then data may follow a connect packet
+   * at once (D5b, 0-RTT).
+   */
   readonly isFaithful: boolean;
   /**
-   * Sends a packet, or loses it. The bytes are the caller's again when it returns.
-   * @returns false: it has no room now. It is as if the packet were lost, and it calls `onRoom`.
+   * Sends a packet, or loses it. The caller owns the bytes again when it returns.
+   * @returns false: the link has no room now. The packet counts as lost, and the link calls `onRoom` later.
    */
   send(to: Address, packet: Uint8Array): boolean;
-  /** Called with what came; the bytes are the link's again when it returns. */
+  /** The link calls this with each packet that arrives. It owns the bytes again when the callback returns. */
   onPacket: (from: Address, packet: Uint8Array) => void;
-  /** Called when send() may be tried again. */
+  /** The link calls this when send() may be tried again. */
   onRoom: () => void;
   close(): void;
 }

@@ -1,59 +1,59 @@
-// Seals of a job key (D9), over @noble/hashes and @noble/ciphers: audited, without dependencies, in every host. Nothing else
-// imports this file, so who has no key has no dependency either.
+// The key schedule of a job key (D9), over @noble/hashes and @noble/ciphers: audited, without dependencies, for every host.
+// No other file imports this one, so a program without a job key has no dependency.
 //
-// Keys: HKDF-SHA-256 (RFC 5869) of the job key. Packets of sessions: ChaCha20-Poly1305 (RFC 8439), the header as associated
-// data, `sent` as the nonce. Packets before there is a session: HMAC-SHA-256 (RFC 2104), its first 16 bytes.
+// Keys: HKDF-SHA-256 (RFC 5869) of the job key. Packets of sessions: ChaCha20-Poly1305 (RFC 8439), with the header as
+// associated data and `sent` as the nonce. Handshake packets: HMAC-SHA-256 (RFC 2104), truncated to 16 bytes.
 import { chacha20poly1305 } from "@noble/ciphers/chacha.js";
 import { equalBytes } from "@noble/ciphers/utils.js";
 import { hkdf } from "@noble/hashes/hkdf.js";
 import { hmac } from "@noble/hashes/hmac.js";
 import { sha256 } from "@noble/hashes/sha2.js";
 import { TAG_BYTES } from "../../assembly/layout.js";
-import type { KeySchedule, Seal, Transcript } from "../session/key-schedule.js";
+import type { KeySchedule, Seal, ZeroRttTranscript } from "../session/key-schedule.js";
 
-/** Bytes of a job key, at the least. */
+/** The least bytes of a job key. */
 const JOB_KEY_BYTES = 32;
 const KEY_BYTES = 32;
 const NONCE_BYTES = 12;
 
-/** Words as they travel: little-endian. */
+/** Words as little-endian bytes, as packets have them. */
 function bytesOf(words: readonly number[]): Uint8Array<ArrayBuffer> {
   const view = new DataView(new ArrayBuffer(4 * words.length));
   for (const [i, word] of words.entries()) view.setUint32(4 * i, word, true);
   return new Uint8Array(view.buffer);
 }
 
-/** What a key is for: other words, or another purpose, make another key. */
-function purpose(name: string, words: readonly number[]): Uint8Array {
-  return Uint8Array.from([...new TextEncoder().encode(`pamir 1 ${name}`), ...bytesOf(words)]);
+/** The `info` of HKDF: each label and each list of words gives another key. The labels are part of the wire format. */
+function infoOf(label: string, words: readonly number[]): Uint8Array {
+  return Uint8Array.from([...new TextEncoder().encode(`pamir 1 ${label}`), ...bytesOf(words)]);
 }
 
-/** Authenticates. */
-class Code implements Seal {
-  /** Has taken in the key: two blocks of four that are not hashed again for each packet. */
+/** Authenticates, and leaves the packet readable. */
+class HmacSeal implements Seal {
+  /** HMAC state that has absorbed the key. That saves two of the four blocks that a short packet needs. */
   readonly #keyed: ReturnType<typeof hmac.create>;
 
   constructor(key: Uint8Array) {
     this.#keyed = hmac.create(sha256, key);
   }
 
-  #of(packet: Uint8Array): Uint8Array {
+  #tagOf(packet: Uint8Array): Uint8Array {
     return this.#keyed.clone().update(packet.subarray(0, -TAG_BYTES)).digest().subarray(0, TAG_BYTES);
   }
 
   seal(packet: Uint8Array): void {
-    packet.set(this.#of(packet), packet.length - TAG_BYTES);
+    packet.set(this.#tagOf(packet), packet.length - TAG_BYTES);
   }
 
   open(packet: Uint8Array): boolean {
-    return equalBytes(this.#of(packet), packet.subarray(-TAG_BYTES));
+    return equalBytes(this.#tagOf(packet), packet.subarray(-TAG_BYTES));
   }
 }
 
-/** Authenticates and encrypts. */
-class Cipher implements Seal {
+/** Authenticates and encrypts (AEAD). */
+class AeadSeal implements Seal {
   readonly #key: Uint8Array;
-  /** `sent` in its first bytes; the others are 0, for a key is one session's in one direction. */
+  /** `sent` in the first four bytes, then zeros: a key serves one direction of one session. */
   readonly #nonce = new Uint8Array(NONCE_BYTES);
 
   constructor(key: Uint8Array) {
@@ -82,9 +82,10 @@ class Cipher implements Seal {
 }
 
 /**
- * Seals of a job key: every node of the job is given the same.
+ * The key schedule of a job key. Every node of the job is given the same key.
  * @param key at least 32 random bytes, not a password; it is copied
- * @param job fingerprint of the job, as in its packets
+ * @param job the job's fingerprint, as its packets have it
+ * @throws RangeError if the key is shorter
  */
 export function keyScheduleOf(key: Uint8Array, job: number): KeySchedule {
   if (key.length < JOB_KEY_BYTES) {
@@ -92,26 +93,26 @@ export function keyScheduleOf(key: Uint8Array, job: number): KeySchedule {
   }
   const secret = key.slice();
 
-  function keyOf(salt: readonly number[], name: string, words: readonly number[], bytes: number): Uint8Array {
-    return hkdf(sha256, secret, bytesOf(salt), purpose(name, [job, ...words]), bytes);
+  function keyOf(salt: readonly number[], label: string, words: readonly number[], bytes: number): Uint8Array {
+    return hkdf(sha256, secret, bytesOf(salt), infoOf(label, [job, ...words]), bytes);
   }
 
-  const both = ({
+  const common = ({ origin, target, originEpoch, targetEpoch, initiator }: ZeroRttTranscript) => [
     origin,
     target,
     originEpoch,
     targetEpoch,
     initiator,
-  }: Omit<Transcript, "responder" | "acceptNonce">) => [origin, target, originEpoch, targetEpoch, initiator];
+  ];
   return {
-    handshake: new Code(keyOf([], "handshake", [], KEY_BYTES)),
-    session(handshake) {
-      const { connectNonce, acceptNonce, responder } = handshake;
+    handshake: new HmacSeal(keyOf([], "handshake", [], KEY_BYTES)),
+    session(transcript) {
+      const { connectNonce, acceptNonce, responder } = transcript;
       const salt = [...connectNonce, ...acceptNonce];
-      const keys = keyOf(salt, "session", [...both(handshake), responder], 2 * KEY_BYTES);
+      const keys = keyOf(salt, "session", [...common(transcript), responder], 2 * KEY_BYTES);
       const [toTarget, toOrigin] = [keys.slice(0, KEY_BYTES), keys.slice(KEY_BYTES)];
-      return { toTarget: new Cipher(toTarget), toOrigin: new Cipher(toOrigin) };
+      return { toTarget: new AeadSeal(toTarget), toOrigin: new AeadSeal(toOrigin) };
     },
-    zeroRtt: (handshake) => new Cipher(keyOf(handshake.connectNonce, "half", both(handshake), KEY_BYTES)),
+    zeroRtt: (transcript) => new AeadSeal(keyOf(transcript.connectNonce, "half", common(transcript), KEY_BYTES)),
   };
 }

@@ -1,5 +1,5 @@
-// A dynamic connection at its origin, from the connect packet to the end of its session (D2 … D5): what it sends to be
-// accepted, and what it makes of the answers. When one is made, and how long it stays, is said in initiators.ts.
+// A dynamic connection at its origin, from the connect packet to the end of its session (D2 … D5): the packets that open it,
+// and the answers. initiators.ts decides when a connection opens and how long it stays.
 import {
   ACCEPT_EPOCH_OFFSET,
   ACCEPT_LIMIT_OFFSET,
@@ -24,40 +24,41 @@ import { SESSION_WINDOW } from "./responder.js";
 import { Session } from "./session.js";
 import type { TxQueue } from "./tx-queues.js";
 
-/** Data packets that a connection sends, after which it is another node's turn. */
+/** Data packets that a connection sends in one turn, while other nodes wait. */
 export const QUOTA = 64;
 
 /** A DC initiator context. */
 export interface Initiator {
-  /** To the node that it serves. */
+  /** Its connection to the node that it serves. */
   open: Connection | undefined;
-  /** Connections to those before. */
+  /** How many connections to earlier nodes wait for their last acknowledgments. */
   closing: number;
 }
 
 export class Connection {
   readonly initiator: Initiator;
   readonly queue: TxQueue;
-  /** `session` of what comes back. */
+  /** The `session` field of packets from the target. */
   readonly reference: number;
   session: Session | undefined;
-  /** When something is due though nothing comes, the session's deadline aside, in microseconds. */
+  /** When something is due if no packet comes, in microseconds. The session has a deadline of its own. */
   deadline = Number.POSITIVE_INFINITY;
-  /** Whether its session has nothing to do. */
+  /** Whether its session has no packet in flight. */
   isIdle = false;
-  /** Whether its context serves the next node: it ends as soon as all is acknowledged. */
+  /** Whether its context serves the next node already. It ends as soon as all packets are acknowledged. */
   isClosing = false;
-  /** Data packets that it may still send while others wait. */
+  /** Data packets that it may still send while other nodes wait. */
   quota = QUOTA;
   readonly #state: NodeState;
   readonly #nonce: readonly number[];
   readonly #originEpoch: number;
-  /** As it is known; 0: it is not. */
+  /** The target's epoch; 0: unknown. */
   readonly #targetEpoch: number;
-  /** With a key: what seals its packets, and which of the other side's came. */
+  /** With a key: the seals of its session. */
   #seals: SessionSeals | undefined;
+  /** With a key: the transmission numbers that came from the target. */
   #replayWindow: ReplayWindow | undefined;
-  /** Connect packets that were sent. */
+  /** Connect packets that it has sent. */
   #sent = 0;
 
   constructor(state: NodeState, initiator: Initiator, queue: TxQueue, reference: number) {
@@ -71,12 +72,15 @@ export class Connection {
     this.#targetEpoch = state.epochOf(queue.node);
   }
 
-  /** Half a handshake (D5b) only with a life that is known: another one must hear of its epoch before anything is taken. */
+  /**
+   * Whether data follows the connect packet at once (D5b). That needs the target's epoch: an unknown incarnation has to state
+   * its epoch before it takes data.
+   */
   get #isZeroRtt(): boolean {
     return this.#state.options.link.isFaithful && this.#targetEpoch !== 0;
   }
 
-  /** Sends its connect packet, for the first time or again. */
+  /** Sends or repeats its connect packet. @param packet a buffer for it */
   connect(packet: Packet): void {
     const { counts, out, options } = this.#state;
     counts.connects++;
@@ -90,7 +94,7 @@ export class Connection {
     out.send(this.queue.to, packet.address(0, ++this.#sent, 0), options.keySchedule?.handshake);
   }
 
-  /** Begins its session, if that does not wait for the answer. */
+  /** With 0-RTT, begins the session without waiting for the answer. */
   begin(): void {
     if (!this.#isZeroRtt) return;
     const { keySchedule, node } = this.#state.options;
@@ -106,17 +110,17 @@ export class Connection {
     this.session = new Session(first, this.queue.to, this.#state, 1 + SESSION_WINDOW, this.#sent, seal, true);
   }
 
-  /** Whether a packet answers its connect packet, and is the first to do so. @param echo where it repeats the nonce */
+  /** Whether a packet is the first answer to its connect packet. @param echo offset of the repeated nonce */
   isAnswer(packet: ReceivedPacket, echo: number): boolean {
     const [first, second] = this.#nonce;
-    // Half a handshake has a session already, and is none until it is accepted.
-    const isOpen = this.session?.isZeroRtt === false;
-    if (!isOpen && packet.at(echo) === first && packet.at(echo + 4) === second) return true;
-    this.#state.dropped.unasked++;
+    // A 0-RTT session exists already, but is not accepted yet.
+    const isAccepted = this.session?.isZeroRtt === false;
+    if (!isAccepted && packet.at(echo) === first && packet.at(echo + 4) === second) return true;
+    this.#state.dropped.unsolicited++;
     return false;
   }
 
-  /** It is accepted. */
+  /** The target accepts the connection. */
   accept(packet: ReceivedPacket): Session {
     const { options } = this.#state;
     const responder = packet.at(ACCEPT_RESPONDER_OFFSET);
@@ -140,22 +144,22 @@ export class Connection {
     return this.session;
   }
 
-  /** Takes the seal off a packet of its session. @returns false: it does not count */
+  /** Opens a packet of its session. @returns false: the packet is dropped */
   unseal(packet: ReceivedPacket): boolean {
     return this.#state.unseal(packet, this.#seals?.toOrigin, this.#replayWindow);
   }
 
-  /** Its session was told what is there. @returns the packets that are; false: it speaks of what was never sent */
+  /** Passes an acknowledgment on. @returns the newly acknowledged packets; false: it acknowledges what was never sent */
   acknowledged(session: Session, packet: ReceivedPacket, now: number): Packet[] | false {
     const words = packet.at(ACKNOWLEDGE_WORDS_OFFSET);
-    const told = {
-      all: packet.at(ACKNOWLEDGE_ALL_OFFSET),
+    const acknowledgment = {
+      cumulative: packet.at(ACKNOWLEDGE_ALL_OFFSET),
       echo: packet.at(ACKNOWLEDGE_ECHO_OFFSET),
       delay: packet.at(ACKNOWLEDGE_DELAY_OFFSET),
       limit: packet.at(ACKNOWLEDGE_LIMIT_OFFSET),
-      repeated: packet.at(ACKNOWLEDGE_REPEATED_OFFSET),
+      duplicates: packet.at(ACKNOWLEDGE_REPEATED_OFFSET),
       mask: packet.words(ACKNOWLEDGE_MASK_OFFSET, words),
     };
-    return session.acknowledged(told, now);
+    return session.acknowledged(acknowledgment, now);
   }
 }

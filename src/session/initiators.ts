@@ -1,11 +1,10 @@
-// The origin's side of a node (D1, D5, D7, D10): a few initiator contexts serve as many other nodes as there are, one after
-// the other. What waits for them, and whose turn it is, is in tx-queues.ts; what is said in a connection, in connection.ts
-// and session.ts.
+// The origin's side of a node (D1, D5, D7, D10): a few initiator contexts serve any number of target nodes, one after the
+// other. tx-queues.ts decides whose turn it is; connection.ts and session.ts handle the packets of one connection.
 //
-// A context connects to the next node before it sends the last packets for this one: connecting takes a round trip, and
-// being told that all is there takes another. The session that it leaves sends again what was lost, and what comes for its
-// node meanwhile, if that is not beyond its quota; it ends when all is there. Of those a context has CLOSING_MAX, no more.
-// 8 contexts and round trips of 20 µs: a node every 2.5 µs, instead of every 5.
+// A context connects to the next node before it sends the last packets to this one, because connecting takes a round trip,
+// and the last acknowledgment takes another. The session that it leaves repairs its losses, sends what is submitted for its
+// node meanwhile, within its quota, and ends once all is acknowledged. A context leaves at most CLOSING_MAX such sessions.
+// With 8 contexts and round trips of 20 µs, the node thus serves a target every 2.5 µs, instead of every 5 µs.
 import {
   ACCEPT_ECHO_OFFSET,
   ACCEPT_EPOCH_OFFSET,
@@ -23,24 +22,27 @@ import type { ReceivedPacket } from "./received-packet.js";
 import type { Session } from "./session.js";
 import { type TxQueue, TxQueues } from "./tx-queues.js";
 
-/** Microseconds without an answer to a connect packet, until it is sent again: then twice as long. */
+/** Microseconds until an unanswered connect packet is sent again. The interval doubles each time, up to the maximum. */
 const CONNECT_TIMEOUT = 20_000;
 const CONNECT_TIMEOUT_MAX = 1_000_000;
-/** Microseconds for which a node may say nothing, though it is asked again and again, until it is given up (D10). */
+/** Microseconds of unanswered attempts after which a node is given up (D10). */
 const SILENCE_MAX = 10_000_000;
-/** Times in a row that nothing came back, until a silent node has to wait for its turn behind the others. */
+/** Unanswered attempts in a row after which a silent node yields to the nodes that wait. */
 const ATTEMPTS_YIELD = 2;
-/** With a key nobody says that a session is unknown, for it can't be proven: so many times, and another one is begun. */
-const ATTEMPTS_ANEW = 4;
-/** Microseconds that a session without work stays open. */
+/**
+ * With a key, a target that does not know a session cannot prove that, so it does not say so. After this many unanswered
+ * attempts the origin opens another session.
+ */
+const ATTEMPTS_RECONNECT = 4;
+/** Microseconds for which an idle session stays open. */
 const IDLE_INITIATOR = 50_000;
 /**
- * Sessions of a context that wait for their last acknowledgments, at the most. The answer to a connect packet comes before
- * the acknowledgment of what was sent behind it: with one of them, the next node would wait for that.
+ * The most sessions of a context that wait for their last acknowledgments. One would not do: the answer to a connect packet
+ * comes before the acknowledgment of the data that was sent after it, so the next node would wait for that.
  */
 const CLOSING_MAX = 2;
 
-/** Microseconds until the next attempt, after so many of which nothing came. */
+/** Microseconds until the next attempt, after a number of unanswered ones. */
 function backoff(attempts: number): number {
   return Math.min(CONNECT_TIMEOUT * 2 ** attempts, CONNECT_TIMEOUT_MAX);
 }
@@ -49,8 +51,9 @@ export class Initiators {
   readonly #state: NodeState;
   readonly #queues: TxQueues;
   readonly #initiators: readonly Initiator[];
-  /** Those that there are, by their references. */
+  /** All connections, by their references. */
   readonly #connections = new Map<number, Connection>();
+  /** A buffer for packets without data. */
   readonly #packet: Packet;
   #isServing = false;
 
@@ -63,8 +66,8 @@ export class Initiators {
   }
 
   /**
-   * Sends a segment to an endpoint of a node, in the order of the calls; it is copied.
-   * @returns false: too much waits for that node already
+   * Queues a copy of a segment for an endpoint of a node. A stream delivers its segments in the order of the calls.
+   * @returns false: the node's queue is full
    */
   submit(node: number, origin: number, target: number, kind: number, content: Uint8Array): boolean {
     return this.#queues.submit(node, origin, target, kind, content);
@@ -72,9 +75,9 @@ export class Initiators {
 
   // ── Turns ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
-  /** Gives free contexts to the nodes that wait, in turn. */
+  /** Connects free contexts to the nodes that wait, in round-robin order. */
   #serve(now: number): void {
-    // By half a handshake a context may be free again as soon as it connects: then the loop goes on with it.
+    // With 0-RTT, #connect() may free the context at once and call this again. The outer loop then continues with it.
     if (this.#isServing) return;
     this.#isServing = true;
     for (const [index, initiator] of this.#initiators.entries()) {
@@ -83,7 +86,7 @@ export class Initiators {
         if (queue === undefined) break;
         this.#connect(index, initiator, queue, now);
       }
-      if (!this.#queues.isAwaited) break;
+      if (!this.#queues.hasReady) break;
     }
     this.#isServing = false;
   }
@@ -92,17 +95,17 @@ export class Initiators {
     const connection = new Connection(this.#state, initiator, queue, this.#state.nextReference(index));
     initiator.open = connection;
     this.#connections.set(connection.reference, connection);
-    this.#ask(connection, now);
+    this.#sendConnect(connection, now);
     connection.begin();
     this.#pump(connection, now);
   }
 
-  #ask(connection: Connection, now: number): void {
+  #sendConnect(connection: Connection, now: number): void {
     connection.deadline = now + backoff(connection.queue.attempts);
     connection.connect(this.#packet);
   }
 
-  /** Sends what may be sent. */
+  /** Sends what a connection may send, and ends it if it has nothing left to do. */
   #pump(connection: Connection, now: number): void {
     const { session, queue, initiator } = connection;
     if (session === undefined) return;
@@ -112,37 +115,37 @@ export class Initiators {
       return;
     }
     session.retransmit(now);
-    if (this.#isLast(connection, session)) {
-      // The next connect packet goes before these: it is short, and its answer takes a round trip.
+    if (this.#isLastOfTurn(connection, session)) {
+      // The connect packet to the next node goes first: it is short, and its answer takes a round trip.
       connection.isClosing = true;
       initiator.closing++;
       initiator.open = undefined;
       this.#serve(now);
     }
     const { isClosing } = connection;
-    while (session.room > 0 && session.sent < sessionPackets) {
-      const isTurn = connection.quota > 0 || !(isClosing || this.#queues.isAwaited);
-      const packet = isTurn ? queue.take() : undefined;
+    while (session.allowance > 0 && session.sent < sessionPackets) {
+      const maySend = connection.quota > 0 || !(isClosing || this.#queues.hasReady);
+      const packet = maySend ? queue.take() : undefined;
       if (packet === undefined) break;
       connection.quota--;
       session.begin(packet, now, queue.length === 0 || connection.quota === 0);
     }
-    const isThrough = session.inFlight === 0;
+    const isIdle = session.inFlight === 0;
     const wasIdle = connection.isIdle;
-    connection.isIdle = isThrough;
-    if (isThrough && (isClosing || queue.length > 0 || this.#queues.isAwaited)) this.#release(connection, now, true);
-    else if (!isThrough) connection.deadline = Number.POSITIVE_INFINITY;
-    // Since then, however often somebody looks meanwhile.
+    connection.isIdle = isIdle;
+    if (isIdle && (isClosing || queue.length > 0 || this.#queues.hasReady)) this.#release(connection, now, true);
+    else if (!isIdle) connection.deadline = Number.POSITIVE_INFINITY;
+    // The idle time counts from the first call that finds the connection idle.
     else if (!wasIdle) connection.deadline = now + IDLE_INITIATOR;
   }
 
-  /** Whether another node waits, and all that a connection may still send can be sent now: its context is that one's. */
-  #isLast({ initiator, queue, quota, isClosing }: Connection, session: Session): boolean {
-    if (isClosing || !this.#queues.isAwaited || initiator.closing === CLOSING_MAX) return false;
-    return Math.min(queue.length, quota, this.#state.sessionPackets - session.sent) <= session.room;
+  /** Whether another node waits, and the connection can send the rest of its turn now: its context may move on. */
+  #isLastOfTurn({ initiator, queue, quota, isClosing }: Connection, session: Session): boolean {
+    if (isClosing || !this.#queues.hasReady || initiator.closing === CLOSING_MAX) return false;
+    return Math.min(queue.length, quota, this.#state.sessionPackets - session.sent) <= session.allowance;
   }
 
-  /** A connection is over; what its node has not said to have goes back to its queue. */
+  /** Ends a connection. Its unacknowledged packets go back to the queue. @param isOrderly whether the target is told */
   #release(connection: Connection, now: number, isOrderly: boolean): void {
     const { session, queue, initiator } = connection;
     if (isOrderly) session?.disconnect(this.#packet, this.#state.options.job);
@@ -150,99 +153,99 @@ export class Initiators {
     this.#connections.delete(connection.reference);
     if (connection.isClosing) initiator.closing--;
     else initiator.open = undefined;
-    this.#queues.end(queue, session?.left() ?? []);
+    this.#queues.release(queue, session?.unacknowledged() ?? []);
     this.#serve(now);
   }
 
-  /** A node is lost, and what is for it. */
+  /** Drops everything that is queued or in flight for a lost node. */
   forget(node: number): void {
-    const queue = this.#queues.forget(node);
+    const queue = this.#queues.drop(node);
     const connection = queue && this.#find((one) => one.queue === queue);
     if (connection === undefined) return;
-    connection.session = undefined; // and what it had under way
+    connection.session = undefined; // drops the packets in flight
     this.#release(connection, this.#state.time.now(), false);
   }
 
-  /** Streams to an endpoint begin anew: its node was started anew. */
+  /** Restarts the streams to an endpoint at order number 0, because its node has restarted. */
   forgetTarget(target: number): void {
     this.#queues.forgetTarget(target);
   }
 
-  #find(is: (connection: Connection) => boolean): Connection | undefined {
-    for (const connection of this.#connections.values()) if (is(connection)) return connection;
+  #find(matches: (connection: Connection) => boolean): Connection | undefined {
+    for (const connection of this.#connections.values()) if (matches(connection)) return connection;
     return undefined;
   }
 
   // ── Time ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
-  /** Does what is due. @returns when something will be, in microseconds */
+  /** Does everything that is due. @returns the next deadline, in microseconds */
   advance(now: number): number {
-    this.#queues.rouse(now);
+    this.#queues.endBackoffs(now);
     this.#serve(now);
-    for (const connection of this.#connections.values()) this.#attend(connection, now);
-    // Those that may be served already are so as soon as a context is free.
-    let next = this.#queues.restUntil;
+    for (const connection of this.#connections.values()) this.#checkDeadlines(connection, now);
+    // Queues that are ready need no deadline: they wait for a free context.
+    let next = this.#queues.backoffUntil;
     for (const { deadline, session } of this.#connections.values()) {
       next = Math.min(next, deadline);
-      if (session !== undefined) next = Math.min(next, session.deadline, session.lostAt);
+      if (session !== undefined) next = Math.min(next, session.deadline, session.lossTime);
     }
     return next;
   }
 
-  #attend(connection: Connection, now: number): void {
+  #checkDeadlines(connection: Connection, now: number): void {
     const { session } = connection;
-    if (session !== undefined && session.deadline <= now) this.#silent(connection, session, now);
+    if (session !== undefined && session.deadline <= now) this.#onProbeTimeout(connection, session, now);
     else if (connection.deadline > now) this.#pump(connection, now);
-    else if (session !== undefined && session.inFlight === 0) this.#idle(connection, now);
-    else this.#unanswered(connection, now);
+    else if (session !== undefined && session.inFlight === 0) this.#onIdleTimeout(connection, now);
+    else this.#onConnectTimeout(connection, now);
   }
 
-  #idle(connection: Connection, now: number): void {
+  #onIdleTimeout(connection: Connection, now: number): void {
     if (connection.queue.length > 0) {
       connection.quota = QUOTA;
       this.#pump(connection, now);
     } else this.#release(connection, now, true);
   }
 
-  /** Nothing came of a connect packet: another one, later, or none. */
-  #unanswered(connection: Connection, now: number): void {
+  /** A connect packet was not answered: it is sent again, now or after a backoff, or the node is given up. */
+  #onConnectTimeout(connection: Connection, now: number): void {
     const { queue } = connection;
-    if (this.#isGivenUp(queue, now)) return;
-    if (queue.attempts >= ATTEMPTS_YIELD && this.#queues.isAwaited) {
+    if (this.#noteAttempt(queue, now)) return;
+    if (queue.attempts >= ATTEMPTS_YIELD && this.#queues.hasReady) {
       queue.notBefore = now + backoff(queue.attempts);
       this.#release(connection, now, false);
       return;
     }
-    this.#ask(connection, now);
+    this.#sendConnect(connection, now);
   }
 
-  /** A session's target says nothing. */
-  #silent(connection: Connection, session: Session, now: number): void {
+  /** The target of a session does not acknowledge: it is probed, or the session ends, or the node is given up. */
+  #onProbeTimeout(connection: Connection, session: Session, now: number): void {
     const { queue } = connection;
-    if (this.#isGivenUp(queue, now)) return;
-    const isYielding = queue.attempts >= ATTEMPTS_YIELD && this.#queues.isAwaited;
-    if (isYielding) queue.notBefore = now + backoff(queue.attempts);
-    if (isYielding || (this.#state.options.keySchedule !== undefined && queue.attempts >= ATTEMPTS_ANEW)) {
-      queue.isMute = true;
+    if (this.#noteAttempt(queue, now)) return;
+    const yields = queue.attempts >= ATTEMPTS_YIELD && this.#queues.hasReady;
+    if (yields) queue.notBefore = now + backoff(queue.attempts);
+    if (yields || (this.#state.options.keySchedule !== undefined && queue.attempts >= ATTEMPTS_RECONNECT)) {
+      queue.isUnresponsive = true;
       this.#release(connection, now, true);
     } else session.onProbeTimeout(now);
   }
 
-  /** Once more nothing has come back from a node; whether that was once too often. */
-  #isGivenUp(queue: TxQueue, now: number): boolean {
-    if (queue.attempts++ === 0) queue.silentSince = now;
-    if (now - queue.silentSince < SILENCE_MAX) return false;
+  /** Counts an unanswered attempt. @returns whether the node was given up for it */
+  #noteAttempt(queue: TxQueue, now: number): boolean {
+    if (queue.attempts++ === 0) queue.firstAttempt = now;
+    if (now - queue.firstAttempt < SILENCE_MAX) return false;
     this.#state.giveUp(queue.node, 0);
     return true;
   }
 
-  // ── What comes ────────────────────────────────────────────────────────────────────────────────────────────────
+  // ── Received packets ──────────────────────────────────────────────────────────────────────────────────────────
 
-  /** The connection to which a packet speaks. */
+  /** The connection that a packet belongs to. */
   #connectionOf({ session, from }: ReceivedPacket): Connection | undefined {
     const connection = this.#connections.get(session);
     if (connection?.queue.to === from) return connection;
-    this.#state.dropped.unknown++;
+    this.#state.dropped.unknownSession++;
     return undefined;
   }
 
@@ -253,19 +256,19 @@ export class Initiators {
     if (!connection.isAnswer(packet, ACCEPT_ECHO_OFFSET)) return;
     const { queue } = connection;
     const epoch = packet.at(ACCEPT_EPOCH_OFFSET);
-    if (this.#state.isOver(queue.node, epoch)) {
-      dropped.stale++; // an earlier life of it is still there
+    if (this.#state.isStale(queue.node, epoch)) {
+      dropped.stale++;
       return;
     }
     counts.taken++;
     const session = connection.accept(packet);
     this.#state.noteEpoch(queue.node, epoch);
     if (!this.#queues.has(queue)) {
-      // What was for it is lost with its earlier life, and nothing is left to be said: the responder is free at once.
+      // The node has restarted, and its queue was dropped. The new session has nothing to send: it frees the responder at once.
       session.disconnect(this.#packet, options.job);
       return;
     }
-    if (!queue.isMute) queue.attempts = 0;
+    if (!queue.isUnresponsive) queue.attempts = 0;
     queue.refusals = 0;
     this.#pump(connection, now);
   }
@@ -276,8 +279,9 @@ export class Initiators {
     if (!this.#state.unseal(packet, keySchedule?.handshake)) return;
     const reason = packet.at(REFUSE_REASON_OFFSET);
     if (reason === REFUSED_UNKNOWN) {
-      if (keySchedule === undefined) this.#unknown(packet, now);
-      else dropped.untrue++; // nobody says so
+      // With a key, no target sends this refusal.
+      if (keySchedule === undefined) this.#onUnknownSession(packet, now);
+      else dropped.protocolViolation++;
       return;
     }
     const connection = this.#connectionOf(packet);
@@ -288,7 +292,7 @@ export class Initiators {
       this.#state.giveUp(queue.node, reason);
       return;
     }
-    // Twice as long each time, and not all at once.
+    // The wait doubles with each refusal, and is randomized so that refused nodes do not return all at once.
     const asked = Math.min(packet.at(REFUSE_WAIT_OFFSET), CONNECT_TIMEOUT_MAX);
     const wait = Math.min(asked * 2 ** Math.min(queue.refusals++, 6), CONNECT_TIMEOUT_MAX);
     queue.attempts = 0;
@@ -296,17 +300,17 @@ export class Initiators {
     this.#release(connection, now, false);
   }
 
-  /** A session is unknown to its target. */
-  #unknown({ session: id, from }: ReceivedPacket, now: number): void {
-    const connection = this.#find(({ session, queue }) => session?.knows(id) === true && queue.to === from);
+  /** The target does not know a session. */
+  #onUnknownSession({ session: id, from }: ReceivedPacket, now: number): void {
+    const connection = this.#find(({ session, queue }) => session?.hasId(id) === true && queue.to === from);
     if (connection === undefined) {
-      this.#state.dropped.unknown++;
+      this.#state.dropped.unknownSession++;
       return;
     }
     this.#state.counts.taken++;
     const { queue } = connection;
-    // Once, its node has started anew, or has given the responder to another; more often, it takes its time.
-    if (this.#isGivenUp(queue, now)) return;
+    // The first time, the target has probably restarted or reused the responder: reconnect at once. Later, back off.
+    if (this.#noteAttempt(queue, now)) return;
     if (queue.attempts > 1) queue.notBefore = now + backoff(queue.attempts);
     this.#release(connection, now, false);
   }
@@ -317,30 +321,30 @@ export class Initiators {
     if (connection === undefined) return;
     const { session, queue } = connection;
     if (session === undefined) {
-      dropped.unasked++;
+      dropped.unsolicited++;
       return;
     }
     if (!connection.unseal(packet)) return;
-    const there = connection.acknowledged(session, packet, now);
-    if (there === false) {
-      dropped.untrue++;
+    const packets = connection.acknowledged(session, packet, now);
+    if (packets === false) {
+      dropped.protocolViolation++;
       return;
     }
     counts.taken++;
     queue.attempts = 0;
-    queue.isMute = false;
-    this.#queues.there(queue, there);
+    queue.isUnresponsive = false;
+    this.#queues.acknowledged(queue, packets);
     this.#pump(connection, now);
   }
 
   // ── For tests ─────────────────────────────────────────────────────────────────────────────────────────────────
 
-  /** What is kept for targets that it has nothing for: words; and packets for the next. */
+  /** Sizes of what is kept for idle targets: words of order numbers, and packets for reuse. */
   get kept(): { orders: number; spare: number } {
     return this.#queues.kept;
   }
 
-  /** Contexts that have a session, or ask for one, and nodes for which there is something. */
+  /** Contexts that have a connection, and nodes that have a transmit queue. */
   get inUse(): { initiators: number; txQueues: number } {
     const initiators = this.#initiators.filter(({ open, closing }) => open !== undefined || closing > 0).length;
     return { initiators, txQueues: this.#queues.count };

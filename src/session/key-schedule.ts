@@ -1,15 +1,15 @@
-// What makes packets those of the job, and of nobody else (D9). The core knows only this seam: who has a job key brings what
-// seals by it (src/seal), who has none leaves it out, and packets travel as they are.
+// The seam through which packets are authenticated and encrypted (D9). src/seal implements it from a job key. Without a key
+// schedule, packets travel unsealed. Which seal a packet has:
 //
-//   CONNECT, ACCEPT, REFUSE   authenticated, by a key that comes from the job key alone: nobody knows a session yet.
-//                             They say nothing that is secret, so they stay readable, and no counter has to be kept for
-//                             a key that outlives the node: a code without nonce (MAC) has none that could repeat.
-//   all others                authenticated and encrypted by the keys of their session, one for each direction, with
-//                             `sent` as the nonce. Both sides have a part in them, so an old packet opens nothing.
-//   data of half a handshake  (D5b) by a key in which the target had no part but its epoch. What that costs: within one
-//                             life of the target, only the serial numbers of connect packets, `sent` and the order
-//                             numbers of streams refuse it when it comes again. Another life has another epoch: it does
-//                             not open. So an origin that does not know the epoch yet shakes the whole hand.
+//   CONNECT, ACCEPT, REFUSE   Authenticated by a key that is derived from the job key alone, because no session exists yet.
+//                             They hold no secret and stay readable. A MAC needs no nonce, so there is no counter that must
+//                             outlive the node.
+//   0-RTT data                (D5b) Encrypted by a key to which the target contributed only its epoch. Within one incarnation
+//                             of the target, a replay is therefore refused only by the serial numbers of connect packets,
+//                             by `sent`, and by the order numbers of streams. Another incarnation has another epoch, so it
+//                             cannot open the packet. An origin that does not know the epoch uses a full handshake.
+//   all others                Authenticated and encrypted by the keys of their session, one for each direction, with `sent`
+//                             as the nonce. Both sides contribute nonces, so an old packet opens in no other session.
 import {
   PACKET_FLAGS_SHIFT,
   PACKET_LENGTH_OFFSET,
@@ -19,19 +19,22 @@ import {
 } from "../../assembly/layout.js";
 import type { Packet } from "./packet.js";
 
-/** One key, for packets that travel in one direction. */
+/** A key for packets in one direction. */
 export interface Seal {
   /**
-   * Seals a packet where it is: writes its last TAG_BYTES bytes, and may encrypt those from `body` up to there. Those before
-   * `body` stay as they are, and can't be changed unnoticed either.
-   * @param sent of the packets of a session never twice the same
+   * Seals a packet in place. It writes the tag into the last TAG_BYTES bytes, and may encrypt the bytes from `body` up to the
+   * tag. The bytes before `body` stay readable, and the tag covers them.
+   * @param sent never the same twice within a session
    */
   seal(packet: Uint8Array, body: number, sent: number): void;
-  /** Opens what seal() made, where it is. @returns false: somebody else made it, or changed it; its body means nothing then */
+  /**
+   * Opens in place what seal() sealed.
+   * @returns false: another key sealed the packet, or it was changed. Its body is meaningless then.
+   */
   open(packet: Uint8Array, body: number, sent: number): boolean;
 }
 
-/** What the keys of a session are made of, the job key aside. */
+/** What the keys of a session are derived from, besides the job key. */
 export interface Transcript {
   readonly origin: number;
   readonly target: number;
@@ -41,34 +44,38 @@ export interface Transcript {
   readonly initiator: number;
   /** The session id. */
   readonly responder: number;
-  /** Four words each. */
+  /** Four words. */
   readonly connectNonce: readonly number[];
+  /** Four words. */
   readonly acceptNonce: readonly number[];
 }
+
+/** What is known of it before the target has answered; `targetEpoch` is the one that the origin assumes. */
+export type ZeroRttTranscript = Omit<Transcript, "responder" | "acceptNonce">;
 
 export interface SessionSeals {
   readonly toTarget: Seal;
   readonly toOrigin: Seal;
 }
 
-/** Makes seals of a job key. Whoever has the same key and is told the same makes the same. */
+/** Derives seals from a job key. The same key and the same transcript give the same seals on both sides. */
 export interface KeySchedule {
-  /** Of CONNECT, ACCEPT and REFUSE, in both directions; it leaves bodies readable. */
+  /** For CONNECT, ACCEPT and REFUSE, in both directions. It leaves the bodies readable. */
   readonly handshake: Seal;
-  session(handshake: Transcript): SessionSeals;
-  /** Of data that follows a connect packet at once. @param handshake with the target's epoch as the origin knows it */
-  zeroRtt(handshake: Omit<Transcript, "responder" | "acceptNonce">): Seal;
+  session(transcript: Transcript): SessionSeals;
+  /** For data that follows a connect packet at once. */
+  zeroRtt(transcript: ZeroRttTranscript): Seal;
 }
 
-/** Seals a copy of a packet, so that it can be sent again: with another `sent`, under the same key or another. */
+/** Seals a copy of a packet. The original stays unsealed: a retransmission has another `sent`, and perhaps another key. */
 export function sealed(packet: Packet, seal: Seal, buffer: Uint8Array): Uint8Array {
   const { bytes, length, sent } = packet;
-  const all = length + TAG_BYTES;
+  const sealedLength = length + TAG_BYTES;
   buffer.set(bytes);
   buffer[PACKET_FLAGS_SHIFT >>> 3] = (buffer[PACKET_FLAGS_SHIFT >>> 3] as number) | PACKET_SEALED;
-  buffer[PACKET_LENGTH_OFFSET] = all & 0xff;
-  buffer[PACKET_LENGTH_OFFSET + 1] = all >>> 8;
-  const whole = buffer.subarray(0, all);
-  seal.seal(whole, PACKET_SIZE, sent);
-  return whole;
+  buffer[PACKET_LENGTH_OFFSET] = sealedLength & 0xff;
+  buffer[PACKET_LENGTH_OFFSET + 1] = sealedLength >>> 8;
+  const copy = buffer.subarray(0, sealedLength);
+  seal.seal(copy, PACKET_SIZE, sent);
+  return copy;
 }

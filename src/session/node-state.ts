@@ -1,5 +1,5 @@
-// What both sides of a node stand on: what it was given, what it counts, the numbers that it gives out, and which life of
-// another node is the latest.
+// The state that the initiators and the responders of a node share: options, counters, the ids that the node assigns, and the
+// latest incarnation of every other node.
 import {
   ACKNOWLEDGE_MASK_OFFSET,
   ACKNOWLEDGE_WORDS_MAX,
@@ -12,94 +12,102 @@ import {
 import { seqDelta } from "../../assembly/seq.js";
 import type { Memory, PacketKernel } from "../kernel/kernel.js";
 import type { Address, Link } from "../link/link.js";
+import type { Arena } from "./arena.js";
 import { type KeySchedule, type Seal, sealed } from "./key-schedule.js";
 import type { ReceivedPacket } from "./received-packet.js";
 import type { ReplayWindow } from "./replay-window.js";
 import type { Counts, Outgoing, Shared } from "./session.js";
-import type { Arena } from "./streams.js";
 import { Time } from "./time.js";
 
-/** Bytes of the smallest packets that a link must take: an acknowledgment with all of its mask, and a tag. */
+/** The smallest `packetBytes` that a link may have: an acknowledgment with a full mask and a tag. */
 const LINK_BYTES_MIN = PACKET_SIZE + ACKNOWLEDGE_MASK_OFFSET + 4 * ACKNOWLEDGE_WORDS_MAX + TAG_BYTES;
 /**
- * Packets that a session sends, from the least that may be set to the most. It ends when it has sent so many and all are
- * there, and at once when they are twice as many: a counter has 32 bits, and none comes twice under one key.
+ * Bounds of `sessionPackets`. A session that has sent this many packets ends once all are acknowledged, and at once when it
+ * has sent twice as many. Transmission numbers have 32 bits, so none is used twice under one key.
  */
 const SESSION_PACKETS_MIN = 64;
 const SESSION_PACKETS_MAX = 2 ** 30;
 
-/** Lives that one start of a node has for another node: 16 bits, and of 10 s each at the least, unless refused, a week. */
+/**
+ * Incarnations that one start of a node can have for another node. The count has 16 bits. Each takes at least 10 s unless
+ * the other node refuses it, so the count lasts a week.
+ */
 const GIVEN_UP_MAX = 0xffff;
 
-/** What a node is given. */
 export interface SessionsOptions {
   readonly kernel: PacketKernel;
   readonly memory: Memory;
   readonly arena: Arena;
   readonly link: Link;
-  /** Microseconds; it should be monotonic, and may jump. */
+  /** Microseconds. The clock should be monotonic, but may jump. */
   readonly now: () => number;
-  /** Any u32; with a keySchedule from a cryptographic source. */
+  /** Returns any u32. With a key schedule, the source must be cryptographic. */
   readonly random: () => number;
-  /** Number of this node, and how often it has been started: of two nodes of one number that are alive, one is refused. */
+  /** The number of this node. Of two live nodes with the same number, one is refused. */
   readonly node: number;
+  /** How often this node has been started. */
   readonly epoch: number;
-  /** Of the job: nodes have numbers below it. */
+  /** Nodes of the job: their numbers are below it. */
   readonly nodes: number;
-  /** Of the job: endpoints have ordinals below it. */
+  /** Endpoints of the job: their ordinals are below it. */
   readonly endpoints: number;
   /** The node of an endpoint. */
   readonly nodeOf: (endpoint: number) => number;
-  /** Fingerprint of the job. */
+  /** The job's fingerprint. */
   readonly job: number;
-  /** Where a node is, and where its packets come from; of a number that is no node's, an empty string. It must not throw. */
-  readonly addressOf: (node: number) => Address;
-  /** What the job key makes; undefined: packets travel as they are, and sealed ones are dropped. */
-  readonly keySchedule?: KeySchedule | undefined;
-  /** Packets that a session sends until another takes its index, with other keys: 64 to 2^30. */
-  readonly sessionPackets?: number | undefined;
-  readonly initiators?: number | undefined;
-  readonly responders?: number | undefined;
-  /** Bytes that may wait for one node. */
-  readonly txQueueBytes?: number | undefined;
-  /** Gets each segment in order, by a pointer that is valid until it returns. */
-  readonly give: (segment: number) => void;
   /**
-   * A node does not answer, or has been started anew: what was for it is lost.
-   * @param refused why it does not want any of it: REFUSED_NODE, REFUSED_NAME; 0: it says nothing
+   * The address of a node, for packets in both directions. It must return an empty string for a number that no node has, and
+   * must not throw.
    */
-  readonly lost: (node: number, isRestarted: boolean, refused: number) => void;
+  readonly addressOf: (node: number) => Address;
+  /** Derived from the job key. If it is undefined, packets travel unsealed, and sealed ones are dropped. */
+  readonly keySchedule?: KeySchedule | undefined;
+  /** Packets that a session sends before another session with other keys replaces it: 64 to 2^30. */
+  readonly sessionPackets?: number | undefined;
+  /** DC initiator contexts (default 8). */
+  readonly initiators?: number | undefined;
+  /** Responders (default 64). */
+  readonly responders?: number | undefined;
+  /** Bytes of content that may be queued for one node (default 1 MiB). */
+  readonly txQueueBytes?: number | undefined;
+  /** Gets a pointer to each segment, in order. The pointer is valid until it returns. */
+  readonly deliver: (segment: number) => void;
+  /**
+   * Another node was given up, or has restarted. Everything that was queued for it is lost.
+   * @param refused why the node refuses this one: REFUSED_NODE, REFUSED_NAME; 0: it did not answer
+   */
+  readonly onLost: (node: number, isRestarted: boolean, refused: number) => void;
 }
 
-/** Why a packet was dropped, and how often. */
+/** Dropped packets, counted by reason. */
 export interface Dropped {
-  /** By the rule that was broken: PACKET_WRONG_…. */
-  readonly wrong: number[];
-  /** Of a session that is none, or another's. */
-  unknown: number;
-  /** Data packets that came more than once. */
-  repeated: number;
-  /** Data packets beyond what was allowed, or for which there was no room. */
-  heldBack: number;
-  /** Acknowledgments of what was never sent. */
-  untrue: number;
-  /** With a key: those without a seal, and those that another key sealed or that were changed. Without: sealed ones. */
-  unsealed: number;
-  /** Sealed ones that came before, or too late to tell. */
+  /** Malformed packets, by the rule that they break: PACKET_WRONG_…. */
+  readonly malformed: number[];
+  /** The session does not exist, or belongs to another node. */
+  unknownSession: number;
+  /** Data packets that came before. */
+  duplicate: number;
+  /** Data packets beyond the limit, and those for which there was no room. */
+  noRoom: number;
+  /** Acknowledgments of packets that were never sent; with a key, also refusals of unknown sessions. */
+  protocolViolation: number;
+  /** With a key: unsealed packets, and packets that do not open. Without a key: sealed packets. */
+  unauthenticated: number;
+  /** Sealed packets that came before, or that lie below the replay window. */
   replayed: number;
-  /** Of a node whose number is another's: its packets come from another address. */
-  misnamed: number;
-  /** From or to a node or an endpoint that is not where it says, or not there at all. */
+  /** Connect packets of a node that came from another address than that node has. */
+  wrongAddress: number;
+  /** The node or endpoint does not exist, or an endpoint is not on the node that the packet says. */
   foreign: number;
-  /** Of an earlier life of a node. */
+  /** Packets of an earlier incarnation of a node. */
   stale: number;
-  /** Answers to another attempt than the last, to one that has an answer already, or to none. */
-  unasked: number;
+  /** Answers to a connect packet that was not sent, is not the latest, or has been answered. */
+  unsolicited: number;
 }
 
 export class NodeState implements Shared {
   readonly options: SessionsOptions;
-  /** `taken`: packets that came and were not dropped; `refused`: connect packets for which there was no responder. */
+  /** `taken`: received packets that were not dropped; `refused`: connect packets that found no free responder. */
   readonly counts: Counts & { acknowledgments: number; connects: number; refused: number; taken: number } = {
     data: 0,
     retransmitted: 0,
@@ -109,35 +117,35 @@ export class NodeState implements Shared {
     taken: 0,
   };
   readonly dropped: Dropped = {
-    wrong: [],
-    unknown: 0,
-    repeated: 0,
-    heldBack: 0,
-    untrue: 0,
-    unsealed: 0,
+    malformed: [],
+    unknownSession: 0,
+    duplicate: 0,
+    noRoom: 0,
+    protocolViolation: 0,
+    unauthenticated: 0,
     replayed: 0,
-    misnamed: 0,
+    wrongAddress: 0,
     foreign: 0,
     stale: 0,
-    unasked: 0,
+    unsolicited: 0,
   };
   readonly out: Outgoing;
   reorderingDelay = 0;
-  /** Bytes of the largest packet that it sends, without a tag. */
+  /** Bytes of the largest packet that the node sends, without the tag. */
   readonly packetBytes: number;
   readonly sessionPackets: number;
   readonly time: Time;
-  readonly #lost: SessionsOptions["lost"];
-  /** Latest epoch of each node that was heard of; 0: none was. */
+  readonly #onLost: SessionsOptions["onLost"];
+  /** The latest epoch of each node; 0: none is known. */
   #epochs = new Uint32Array(64);
-  /** How often a node was given up: for it, this one begins another life each time. */
+  /** How often this node gave up each other node: each time, it begins another incarnation for that node. */
   readonly #givenUp = new Map<number, number>();
   #generation: number;
   /** Connect packets that this node has sent. */
   #serial = 0;
 
-  /** @param lost as in the options, and both sides are to forget the node */
-  constructor(options: SessionsOptions, lost: SessionsOptions["lost"]) {
+  /** @param onLost as in the options; before that, it must tell both sides to forget the node */
+  constructor(options: SessionsOptions, onLost: SessionsOptions["onLost"]) {
     const { link, random, now, sessionPackets = SESSION_PACKETS_MAX } = options;
     checkMultiple("packetBytes of a link", link.packetBytes, 4, LINK_BYTES_MIN, PACKET_BYTES_MAX);
     checkMultiple("sessionPackets", sessionPackets, 1, SESSION_PACKETS_MIN, SESSION_PACKETS_MAX);
@@ -149,31 +157,31 @@ export class NodeState implements Shared {
     this.out = {
       send: (to, packet, seal) => link.send(to, seal === undefined ? packet.bytes : sealed(packet, seal, buffer)),
     };
-    this.#lost = lost;
+    this.#onLost = onLost;
     this.#generation = random();
   }
 
-  /** A number that nobody had for long, with the index in its low bits. */
+  /** A reference that was not used for the last 2^20 assignments. Its low 12 bits hold the index, plus 1. */
   nextReference(index: number): number {
     this.#generation = (this.#generation + 1) & 0xfffff;
     return ((this.#generation << 12) | (index + 1)) >>> 0;
   }
 
-  /** Number of the next connect packet: those of a life of this node are told apart by it. */
+  /** The serial number of the next connect packet: one start of the node uses each of them once. */
   nextSerial(): number {
     this.#serial = (this.#serial + 1) >>> 0;
     return this.#serial;
   }
 
-  /** Bytes of the content of a segment, at the most. */
+  /** The most bytes of a segment's content. */
   get contentMax(): number {
     return this.packetBytes - PACKET_SIZE - SEGMENT_SIZE;
   }
 
   /**
-   * Takes the seal off a packet.
-   * @param replayWindow of a session: which of its packets came already
-   * @returns false: it does not count, for what is counted in `dropped`
+   * Opens a received packet; without a key there is nothing to open.
+   * @param replayWindow of the packet's session
+   * @returns false: the packet is dropped, and counted in `dropped`
    */
   unseal(packet: ReceivedPacket, seal: Seal | undefined, replayWindow?: ReplayWindow): boolean {
     const { dropped, options } = this;
@@ -185,58 +193,58 @@ export class NodeState implements Shared {
     }
     const rule = seal === undefined ? undefined : packet.open(seal);
     if (rule === undefined) {
-      dropped.unsealed++;
+      dropped.unauthenticated++;
       return false;
     }
     replayWindow?.add(sent);
-    if (rule !== PACKET_RIGHT) dropped.wrong[rule] = (dropped.wrong[rule] ?? 0) + 1;
+    if (rule !== PACKET_RIGHT) dropped.malformed[rule] = (dropped.malformed[rule] ?? 0) + 1;
     return rule === PACKET_RIGHT;
   }
 
-  /** The latest epoch of a node that is certain; 0: it has not been heard of. */
+  /** The latest epoch of a node that is certain; 0: none is known. */
   epochOf(node: number): number {
     return this.#epochs[node] ?? 0;
   }
 
   /**
-   * What another node is told as this one's epoch. Whoever gives a node up begins another life for it: what either had under
-   * way is lost, and both say so.
+   * The epoch that this node states to another one. When this node gives the other one up, it begins another incarnation for
+   * it: the data in flight is lost in both directions, and both nodes report the loss.
    */
   epochFor(node: number): number {
     return ((this.options.epoch << 16) + (this.#givenUp.get(node) ?? 0)) >>> 0;
   }
 
-  /** Whether an epoch of a node is none, or a later one is known. */
-  isOver(node: number, epoch: number): boolean {
+  /** Whether an epoch of a node is invalid (0), or a later one is known. */
+  isStale(node: number, epoch: number): boolean {
     const known = this.epochOf(node);
     return epoch === 0 || (known !== 0 && seqDelta(epoch, known) < 0);
   }
 
   /**
-   * An epoch of a node that is not over; of a later one all that was before is forgotten. It must be certain: what an old
-   * packet says in a new life of this node is not.
+   * Notes an epoch that is not stale. If it is a new one, everything of the earlier incarnation is lost. The epoch must be
+   * certain: a replayed packet, to a new incarnation of this node, proves none.
    */
   noteEpoch(node: number, epoch: number): void {
     const known = this.epochOf(node);
     if (known === epoch) return;
     if (node >= this.#epochs.length) this.#epochs = grown(this.#epochs, node);
     this.#epochs[node] = epoch;
-    if (known !== 0) this.#lost(node, true, 0);
+    if (known !== 0) this.#onLost(node, true, 0);
   }
 
-  /** A node is given up: it does not answer (D10), or refuses what is for it. @param refused why; 0: it says nothing */
+  /** Gives a node up: it does not answer (D10), or refuses this node. @param refused why; 0: it does not answer */
   giveUp(node: number, refused: number): void {
     this.#givenUp.set(node, Math.min((this.#givenUp.get(node) ?? 0) + 1, GIVEN_UP_MAX));
-    this.#lost(node, false, refused);
+    this.#onLost(node, false, refused);
   }
 
-  /** What grows with the nodes that were heard of, and given up: words, entries. */
+  /** Sizes of what grows with the number of nodes: words of epochs, nodes that were given up. */
   get kept(): { epochs: number; givenUp: number } {
     return { epochs: this.#epochs.length, givenUp: this.#givenUp.size };
   }
 }
 
-/** The same, and so long that there is a index for one. */
+/** A copy of an array that has an element at an index: its length is a power of two, and not less than before. */
 export function grown(words: Uint32Array<ArrayBuffer>, index: number): Uint32Array<ArrayBuffer> {
   const longer = new Uint32Array(Math.max(words.length, 2 ** Math.ceil(Math.log2(index + 1))));
   longer.set(words);

@@ -1,5 +1,4 @@
-// Packets as they are written: the format is drawn in assembly/layout.ts. What came from a link is checked by the kernel
-// (packetCheck) before any of it is read.
+// Writes packets in the format that assembly/layout.ts draws. Received packets: received-packet.ts.
 import {
   PACKET_FLAGS_SHIFT,
   PACKET_JOB_OFFSET,
@@ -20,13 +19,13 @@ import {
 } from "../../assembly/layout.js";
 import { alignUp } from "../../assembly/seq.js";
 
-/** One packet on its way out, in a buffer of its own: it is kept until it is acknowledged. */
+/** An outgoing packet, in a buffer of its own. Data packets are kept until they are acknowledged. */
 export class Packet {
   readonly #words: Int32Array<ArrayBuffer>;
   readonly #bytes: Uint8Array<ArrayBuffer>;
   #length = PACKET_SIZE;
 
-  /** @param capacity bytes at the most, a multiple of 4 */
+  /** @param capacity the most bytes that it can have, a multiple of 4 */
   constructor(capacity: number) {
     const buffer = new ArrayBuffer(capacity);
     this.#words = new Int32Array(buffer);
@@ -36,27 +35,27 @@ export class Packet {
   /** Bytes of the contents of its segments. */
   contentBytes = 0;
 
-  /** Bytes of it so far. */
+  /** Bytes written so far. */
   get length(): number {
     return this.#length;
   }
 
-  /** `sent`, as address() wrote it. */
+  /** The transmission number that address() wrote. */
   get sent(): number {
     return (this.#words[PACKET_SENT_OFFSET >>> 2] as number) >>> 0;
   }
 
-  /** Bytes that another segment may have. */
+  /** Bytes of content that one more segment may have; negative if none fits. */
   get room(): number {
     return this.#bytes.length - this.#length - SEGMENT_SIZE;
   }
 
-  /** All of it; valid until it is changed. */
+  /** The whole packet; valid until it is changed. */
   get bytes(): Uint8Array<ArrayBuffer> {
     return this.#bytes.subarray(0, this.#length);
   }
 
-  /** Begins anew. */
+  /** Resets it to an empty packet of a kind. */
   begin(kind: number, job: number): this {
     this.#length = PACKET_SIZE;
     this.contentBytes = 0;
@@ -65,20 +64,20 @@ export class Packet {
     return this;
   }
 
-  /** Writes a word of the body, behind those before. */
+  /** Appends a word to the body. */
   word(value: number): this {
     this.#words[this.#length >>> 2] = value;
     this.#length += 4;
     return this;
   }
 
-  /** Writes a word that is there already. */
+  /** Overwrites a word. */
   setWord(offset: number, value: number): this {
     this.#words[offset >>> 2] = value;
     return this;
   }
 
-  /** Adds a segment; there must be room. */
+  /** Appends a segment. Its content must not be longer than `room`. */
   segment(origin: number, target: number, order: number, kind: number, content: Uint8Array): void {
     const words = this.#words;
     const at = this.#length;
@@ -93,13 +92,18 @@ export class Packet {
     this.contentBytes += content.length;
   }
 
-  /** Sets all flags. */
+  /** Sets the flags byte. */
   flags(flags: number): this {
     this.#bytes[PACKET_FLAGS_SHIFT >>> 3] = flags;
     return this;
   }
 
-  /** Fills in what a packet of a session has; as often as it is sent. */
+  /**
+   * Fills in the header fields that change with each transmission.
+   * @param session the session id or reference that the receiver assigned
+   * @param sent the transmission number
+   * @param number the packet number of data; else 0
+   */
   address(session: number, sent: number, number: number): this {
     const words = this.#words;
     words[PACKET_LENGTH_OFFSET >>> 2] = this.#length | (PACKET_SIZE << 16);

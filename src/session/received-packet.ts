@@ -1,5 +1,5 @@
-// A packet that came: it is copied, looked at, and only the copy is used. A node has one index for it, where a sealed one
-// is opened, too.
+// The packet that a node has just received. It is copied into the node's receive buffer, checked, and opened there if it is
+// sealed. Only the copy is read, so the sender cannot change it after the check.
 import {
   PACKET_FLAGS_SHIFT,
   PACKET_KIND_SHIFT,
@@ -13,20 +13,20 @@ import {
 } from "../../assembly/layout.js";
 import type { Memory, PacketKernel } from "../kernel/kernel.js";
 import type { Address } from "../link/link.js";
+import type { Arena } from "./arena.js";
 import type { Seal } from "./key-schedule.js";
-import type { Arena } from "./streams.js";
 
 export class ReceivedPacket {
   readonly #kernel: PacketKernel;
   readonly #memory: Memory;
   readonly #job: number;
   readonly #packetBytes: number;
-  /** Where a packet is copied to. */
+  /** Pointer to the receive buffer. */
   readonly #buffer: number;
   #length = 0;
   from: Address = "";
 
-  /** @param packetBytes of the largest packet of the link: one that is longer is none that it was given */
+  /** @param packetBytes the largest packet of the link; anything longer is dropped as malformed */
   constructor(kernel: PacketKernel, memory: Memory, arena: Arena, job: number, packetBytes: number) {
     this.#kernel = kernel;
     this.#memory = memory;
@@ -35,8 +35,11 @@ export class ReceivedPacket {
     this.#buffer = arena.allocate(packetBytes);
   }
 
-  /** Takes the index of the one before. @returns PACKET_RIGHT, or the first rule that it breaks: then nothing of it counts */
-  take(from: Address, packet: Uint8Array): number {
+  /**
+   * Copies a packet into the receive buffer, over the previous one.
+   * @returns PACKET_RIGHT, or the first rule that the packet breaks: its fields must not be read then
+   */
+  load(from: Address, packet: Uint8Array): number {
     this.from = from;
     this.#length = packet.length;
     if (packet.length > this.#packetBytes) return PACKET_WRONG_SIZE;
@@ -45,8 +48,9 @@ export class ReceivedPacket {
   }
 
   /**
-   * Takes the seal off. @returns PACKET_RIGHT, or the first rule that what was in it breaks; undefined: it is another's seal,
-   * and nothing of the packet counts
+   * Opens the packet in place, and removes its tag.
+   * @returns PACKET_RIGHT, or the first rule that the opened packet breaks; undefined: it does not open with this seal. Unless
+   * it is PACKET_RIGHT, the packet's fields must not be read.
    */
   open(seal: Seal): number | undefined {
     const { bytes } = this.#memory;
@@ -82,19 +86,22 @@ export class ReceivedPacket {
     return this.#word(PACKET_SESSION_OFFSET);
   }
 
+  /** Its transmission number. */
   get sent(): number {
     return this.#word(PACKET_SENT_OFFSET);
   }
 
+  /** Its packet number. */
   get number(): number {
     return this.#word(PACKET_NUMBER_OFFSET);
   }
 
-  /** Pointers to its body, and behind it. */
+  /** Pointer to its body. */
   get body(): number {
     return this.#buffer + (this.#word(PACKET_LENGTH_OFFSET) >>> 16);
   }
 
+  /** Pointer to the end of its body. */
   get end(): number {
     return this.#buffer + this.#length;
   }
@@ -104,7 +111,7 @@ export class ReceivedPacket {
     return (this.#memory.words[(this.body + offset) >>> 2] as number) >>> 0;
   }
 
-  /** Words of the body, valid until the next packet comes. */
+  /** Words of the body; valid until the next load(). */
   words(offset: number, count: number): Int32Array {
     const first = (this.body + offset) >>> 2;
     return this.#memory.words.subarray(first, first + count);

@@ -1,7 +1,7 @@
-// Numbers that came: each is taken once, in whatever order they come (RFC 6479). Those far behind the highest count as replayWindow.
+// A replay window (RFC 6479): each number is accepted once, in any order. Numbers far below the highest count as replayed.
 import { seqDelta } from "../../assembly/seq.js";
 
-/** Words for the packets of a session: as many as may be under way, twice. */
+/** Words for the packets of a session: room for twice the packets that may be in flight. */
 export const REPLAY_WINDOW_WORDS = 64;
 
 export class ReplayWindow {
@@ -10,15 +10,15 @@ export class ReplayWindow {
   readonly #words: Int32Array;
 
   /**
-   * @param words a power of two; the latest 32 × (words - 1) numbers are told apart, at the least
-   * @param highest the number before the first that is expected
+   * @param words a power of two; the window covers at least the latest 32 × (words - 1) numbers
+   * @param highest the number before the first expected one
    */
   constructor(words: number, highest = 0) {
     this.#words = new Int32Array(words);
     this.#highest = highest >>> 0;
   }
 
-  /** Whether a number was noted, or may have been: it is too far behind. */
+  /** Whether a number was added, or lies below the window, so that it may have been. */
   has(number: number): boolean {
     const words = this.#words;
     const ahead = seqDelta(number, this.#highest);
@@ -27,11 +27,12 @@ export class ReplayWindow {
     return (((words[(number >>> 5) & (words.length - 1)] as number) >>> (number & 31)) & 1) === 1;
   }
 
+  /** Marks a number as received. has() must have returned false for it. */
   add(number: number): void {
     const words = this.#words;
     const mask = words.length - 1;
     if (seqDelta(number, this.#highest) > 0) {
-      // Words that are entered hold numbers of one turn before.
+      // The words that the window moves into still hold bits of the previous lap.
       const from = this.#highest >>> 5;
       const entered = Math.min(((number >>> 5) - from) & 0x7ffffff, words.length);
       for (let i = 1; i <= entered; i++) words[(from + i) & mask] = 0;

@@ -1,4 +1,4 @@
-// The target's side of a session (D3): which of its data packets are here, and what its initiator is told of that.
+// The target's side of a session (D3): which data packets have come, and when and how they are acknowledged.
 import { ACKNOWLEDGE_WORDS_MAX, PACKET_ACKNOWLEDGE } from "../../assembly/layout.js";
 import { seqDelta } from "../../assembly/seq.js";
 import type { Address } from "../link/link.js";
@@ -6,83 +6,85 @@ import type { Seal, SessionSeals } from "./key-schedule.js";
 import type { Packet } from "./packet.js";
 import { REPLAY_WINDOW_WORDS, ReplayWindow } from "./replay-window.js";
 
-/** Data packets behind the first that is missing that may be under way: bits of an acknowledgment. */
+/** Packet numbers after the first missing one that may be in flight: as many as an acknowledgment has bits. */
 export const SESSION_WINDOW = 32 * ACKNOWLEDGE_WORDS_MAX;
-/** Data packets that are acknowledged together, as long as they come in order. */
+/** Microseconds by which an acknowledgment is delayed, so that it acknowledges more packets (RFC 9002: max_ack_delay). */
+export const ACK_DELAY_MAX = 200;
+/** Data packets after which an acknowledgment is sent at once. */
 const ACKNOWLEDGE_EVERY = 4;
-/** Microseconds that an acknowledgment waits for more to acknowledge. */
-const ACKNOWLEDGE_WAIT = 200;
 
-/** What came with a connect packet, and what the answer to it was. */
-export interface Opening {
+/** What both sides stated when the session opened. */
+export interface SessionParameters {
   readonly from: Address;
-  /** The initiator's reference: `session` of what goes back. */
+  /** The initiator's reference: the `session` field of packets to it. */
   readonly initiator: number;
   readonly node: number;
   readonly epoch: number;
-  readonly nonce: readonly number[];
-  /** What the answer brought. */
-  readonly answerNonce: readonly number[];
-  /** Whether data may come before its initiator knows the session id: it is for this life of this node (D5b). */
+  readonly connectNonce: readonly number[];
+  readonly acceptNonce: readonly number[];
+  /** Whether the session takes 0-RTT data: the connect packet named this incarnation of the node (D5b). */
   readonly isZeroRtt: boolean;
   /** With a key. */
   readonly seals: SessionSeals | undefined;
-  /** With a key: of data that comes before its initiator knows the session id. */
-  readonly zeroRtt: Seal | undefined;
+  /** With a key: the seal of 0-RTT data. */
+  readonly zeroRttSeal: Seal | undefined;
 }
 
 export class Responder {
   /** The session id. */
   readonly id: number;
-  readonly opening: Opening;
-  /** When something of it came last, in microseconds. */
-  heard: number;
-  /** Whether anything came of it but its connect packet: with a key, an old connect packet brings no more. */
+  readonly parameters: SessionParameters;
+  /** When a packet of the session came last, in microseconds. */
+  lastReceived: number;
+  /** Whether another packet than the connect packet has come. With a key, a replayed connect packet brings no other. */
   isProven = false;
-  /** With a key: which of its packets came already. */
+  /** With a key: the transmission numbers that have come. */
   readonly replayWindow = new ReplayWindow(REPLAY_WINDOW_WORDS);
-  /** Every data packet with a number below it is here. */
-  #all = 1;
-  /** Bit i: packet #all + 1 + i is here, too. */
+  /** The first packet number that is missing. */
+  #firstMissing = 1;
+  /** Bit i: packet #firstMissing + 1 + i has come. */
   readonly #mask = new Int32Array(ACKNOWLEDGE_WORDS_MAX);
-  /** Packets behind #all that are here. */
+  /** Bits that are set in it. */
   #ahead = 0;
-  /** Largest number that has come. */
+  /** The highest packet number that has come. */
   #highest = 0;
+  /** Packet numbers must be below it: the initiator was told so. */
   #limit = 1 + SESSION_WINDOW;
-  #repeated = 0;
+  #duplicates = 0;
+  /** Transmission number and arrival time of the last data packet. */
   #lastSent = 0;
   #lastTime = 0;
-  /** Data packets that came since the last acknowledgment. */
-  #since = 0;
-  /** Packets that it has sent. */
+  /** Data packets since the last acknowledgment. */
+  #unacknowledged = 0;
+  /** Packets that this side has sent. */
   #sent = 0;
 
-  constructor(id: number, opening: Opening, now: number) {
+  constructor(id: number, parameters: SessionParameters, now: number) {
     this.id = id;
-    this.opening = opening;
-    this.heard = now;
+    this.parameters = parameters;
+    this.lastReceived = now;
   }
 
-  /** Whether nothing of a packet is to be looked at: it was here, or lies beyond what is allowed. */
-  isKnown(number: number): boolean {
-    const ahead = seqDelta(number, this.#all);
+  /** Whether a data packet has come before. */
+  has(number: number): boolean {
+    const ahead = seqDelta(number, this.#firstMissing);
     if (ahead < 0) return true;
     if (ahead === 0) return false;
     return (((this.#mask[(ahead - 1) >>> 5] as number) >>> ((ahead - 1) & 31)) & 1) === 1;
   }
 
-  /** Whether a packet lies beyond what was allowed. */
+  /** Whether a packet number is beyond the limit. */
   isBeyond(number: number): boolean {
     return seqDelta(number, this.#limit) >= 0;
   }
 
   /**
-   * Takes note of a data packet, all segments of which were taken.
-   * @returns whether it is to be acknowledged at once
+   * Marks a new data packet as received, once the streams have accepted all of its segments.
+   * @param sent its transmission number @param isPrompt whether its sender asks for an acknowledgment at once
+   * @returns whether an acknowledgment is due at once
    */
-  note(number: number, sent: number, now: number, isPrompt: boolean): boolean {
-    const ahead = seqDelta(number, this.#all);
+  add(number: number, sent: number, now: number, isPrompt: boolean): boolean {
+    const ahead = seqDelta(number, this.#firstMissing);
     const before = this.#ahead;
     if (ahead === 0) this.#moveOn();
     else {
@@ -90,36 +92,37 @@ export class Responder {
       this.#mask[word] = (this.#mask[word] as number) | (1 << ((ahead - 1) & 31));
       this.#ahead++;
     }
-    this.#cameAt(sent, now);
-    // A gap is told of once it is there, and once it is filled: not with each packet behind it.
+    this.#noteArrival(sent, now);
+    // A gap is reported when it opens and when it is closed, but not with each packet in between.
     const isNewGap = seqDelta(number, this.#highest) > 1;
     if (seqDelta(number, this.#highest) > 0) this.#highest = number;
-    return isPrompt || isNewGap || ++this.#since >= ACKNOWLEDGE_EVERY || (before > 0 && this.#ahead === 0);
+    const isGapClosed = before > 0 && this.#ahead === 0;
+    return isPrompt || isNewGap || ++this.#unacknowledged >= ACKNOWLEDGE_EVERY || isGapClosed;
   }
 
-  /** A data packet came that was here before. */
-  noteRepeated(sent: number, now: number): void {
-    this.#repeated++;
-    this.#cameAt(sent, now);
+  /** Counts a data packet that has come before. */
+  addDuplicate(sent: number, now: number): void {
+    this.#duplicates++;
+    this.#noteArrival(sent, now);
   }
 
-  #cameAt(sent: number, now: number): void {
-    this.heard = now;
+  #noteArrival(sent: number, now: number): void {
+    this.lastReceived = now;
     this.#lastSent = sent;
     this.#lastTime = now;
   }
 
-  /** The first that was missing is here, and so are those that follow it. */
+  /** The first missing packet has come: moves past it and the packets that follow without a gap. */
   #moveOn(): void {
     const mask = this.#mask;
-    this.#all = (this.#all + 1) >>> 0;
+    this.#firstMissing = (this.#firstMissing + 1) >>> 0;
     if (this.#ahead === 0) return;
     let run = 0;
     while (mask[run >>> 5] === -1) run += 32;
     run += 31 - Math.clz32(~(mask[run >>> 5] ?? 0) & -~(mask[run >>> 5] ?? 0));
-    this.#all = (this.#all + run) >>> 0;
+    this.#firstMissing = (this.#firstMissing + run) >>> 0;
     this.#ahead -= run;
-    // Bit run is the first that is not there: bit 0 from now on is the one behind it.
+    // Bit `run` belongs to the new first missing packet, which has no bit. The bit after it becomes bit 0.
     const [words, bits] = [(run + 1) >>> 5, (run + 1) & 31];
     for (let word = 0; word < mask.length; word++) {
       const [low, high] = [mask[word + words] ?? 0, mask[word + words + 1] ?? 0];
@@ -127,28 +130,28 @@ export class Responder {
     }
   }
 
-  /** When it has to be acknowledged at the latest, in microseconds; Infinity: nothing is to be. */
+  /** When an acknowledgment is due, in microseconds; Infinity: there is nothing to acknowledge. */
   get due(): number {
-    return this.#since > 0 ? this.#lastTime + ACKNOWLEDGE_WAIT : Number.POSITIVE_INFINITY;
+    return this.#unacknowledged > 0 ? this.#lastTime + ACK_DELAY_MAX : Number.POSITIVE_INFINITY;
   }
 
-  /** Writes an acknowledgment of all that is here. */
+  /** Writes an acknowledgment of all packets that have come. */
   acknowledge(packet: Packet, job: number, now: number): Packet {
-    this.#since = 0;
-    this.#limit = (this.#all + SESSION_WINDOW) >>> 0;
+    this.#unacknowledged = 0;
+    this.#limit = (this.#firstMissing + SESSION_WINDOW) >>> 0;
     let words = this.#mask.length;
     while (words > 0 && this.#mask[words - 1] === 0) words--;
     packet
       .begin(PACKET_ACKNOWLEDGE, job)
-      .word(this.#all)
+      .word(this.#firstMissing)
       .word(this.#lastSent)
       .word(now - this.#lastTime);
-    packet.word(this.#limit).word(this.#repeated).word(words);
+    packet.word(this.#limit).word(this.#duplicates).word(words);
     for (let word = 0; word < words; word++) packet.word(this.#mask[word] as number);
-    return packet.address(this.opening.initiator, this.nextSent(), 0);
+    return packet.address(this.parameters.initiator, this.nextSent(), 0);
   }
 
-  /** Number of the next packet that it sends. */
+  /** The transmission number of the next packet that this side sends. */
   nextSent(): number {
     return ++this.#sent;
   }

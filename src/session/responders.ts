@@ -1,4 +1,4 @@
-// The target's side of a node (D3, D7): a pool of responders takes what others send, and hands its segments to the streams.
+// The target's side of a node (D3, D7): a pool of responders receives packets and passes their segments to the streams.
 import {
   CONNECT_EPOCH_OFFSET,
   CONNECT_HALF,
@@ -27,24 +27,25 @@ import { Packet } from "./packet.js";
 import type { ReceivedPacket } from "./received-packet.js";
 import { ReplayWindow } from "./replay-window.js";
 import { Responder, SESSION_WINDOW } from "./responder.js";
-import { HELD_BACK, type Streams, segmentBytes } from "./streams.js";
+import { NO_ROOM, type Streams, segmentBytes } from "./streams.js";
 
-/** Microseconds after which a session of which nothing was heard may be another's. */
+/** Microseconds of silence after which another connection may take a responder. */
 const IDLE_RESPONDER = 5_000_000;
-/** Microseconds that an initiator has for its first packet, until its session may be another's. */
+/** The same for a responder that has received only the connect packet. */
 const IDLE_UNPROVEN = 1_000_000;
-/** Words of which connect packets of a node came already: 64 to 96, for that many others it may have in between. */
-const CONNECTS_WORDS = 4;
-/** What a node without a free responder asks others to wait, in microseconds. */
+/** Words of a node's replay window of connect packets: it covers the latest 96 serial numbers. */
+const CONNECT_WINDOW_WORDS = 4;
+/** Microseconds that a node without a free responder asks initiators to wait. */
 const BUSY_WAIT = 2000;
 
 export class Responders {
   readonly #state: NodeState;
   readonly #streams: Streams;
   readonly #responders: (Responder | undefined)[];
+  /** A buffer for outgoing packets. */
   readonly #packet: Packet;
-  /** With a key: of the latest life of each node, which connect packets came. */
-  readonly #connects = new Map<number, { readonly epoch: number; readonly replayWindow: ReplayWindow }>();
+  /** With a key: the serial numbers of connect packets that have come, of the latest incarnation of each node. */
+  readonly #connects = new Map<number, { readonly epoch: number; readonly serials: ReplayWindow }>();
 
   constructor(state: NodeState, streams: Streams) {
     const { responders = 64 } = state.options;
@@ -54,7 +55,7 @@ export class Responders {
     this.#responders = Array.from({ length: responders }, () => undefined);
   }
 
-  /** Does what is due. @returns when something will be, in microseconds */
+  /** Sends the acknowledgments that are due. @returns when the next one is due, in microseconds */
   advance(now: number): number {
     let next = Number.POSITIVE_INFINITY;
     for (const responder of this.#responders) {
@@ -73,104 +74,107 @@ export class Responders {
     const initiator = packet.at(CONNECT_INITIATOR_OFFSET);
     const other = packet.at(CONNECT_NODE_OFFSET);
     const epoch = packet.at(CONNECT_EPOCH_OFFSET);
-    const nonce = [0, 4, 8, 12].map((offset) => packet.at(CONNECT_NONCE_OFFSET + offset));
+    const connectNonce = [0, 4, 8, 12].map((offset) => packet.at(CONNECT_NONCE_OFFSET + offset));
     if (packet.at(CONNECT_TARGET_OFFSET) !== node) {
       dropped.foreign++;
-      this.#refuse(from, initiator, REFUSED_NODE, 0, nonce);
+      this.#refuse(from, initiator, REFUSED_NODE, 0, connectNonce);
       return;
     }
     if (other >= nodes) {
       dropped.foreign++;
       return;
     }
-    // Two nodes of one number would share streams: one of them is told, and the other one's are as they were.
-    const isOver = this.#isOver(other, epoch);
-    if (isOver || addressOf(other) !== from) {
-      if (isOver) dropped.stale++;
-      else dropped.misnamed++;
-      this.#refuse(from, initiator, REFUSED_NAME, 0, nonce);
+    // Two nodes with one number would share streams. One of them is refused, which does not affect the other's streams.
+    const isStale = this.#isStale(other, epoch);
+    if (isStale || addressOf(other) !== from) {
+      if (isStale) dropped.stale++;
+      else dropped.wrongAddress++;
+      this.#refuse(from, initiator, REFUSED_NAME, 0, connectNonce);
       return;
     }
-    if (keySchedule !== undefined && !this.#isFirst(other, epoch, packet.at(CONNECT_SERIAL_OFFSET))) {
+    if (keySchedule !== undefined && !this.#isNewConnect(other, epoch, packet.at(CONNECT_SERIAL_OFFSET))) {
       dropped.replayed++;
       return;
     }
     const own = this.#state.epochFor(other);
     let responder = this.#responders.find(
       (one) =>
-        one?.opening.from === from &&
-        one.opening.initiator === initiator &&
-        one.opening.nonce.every((word, i) => word === nonce[i]),
+        one?.parameters.from === from &&
+        one.parameters.initiator === initiator &&
+        one.parameters.connectNonce.every((word, i) => word === connectNonce[i]),
     );
     if (responder === undefined) {
       const index = this.#freeResponder(from, other, epoch, now);
       if (index === -1) {
         counts.refused++;
-        this.#refuse(from, initiator, REFUSED_BUSY, BUSY_WAIT, nonce);
+        this.#refuse(from, initiator, REFUSED_BUSY, BUSY_WAIT, connectNonce);
         return;
       }
       const id = this.#state.nextReference(index);
-      const answerNonce = [random(), random(), random(), random()];
-      const names = {
+      const acceptNonce = [random(), random(), random(), random()];
+      const transcript = {
         origin: other,
         target: node,
         originEpoch: epoch,
         targetEpoch: own,
         initiator,
-        connectNonce: nonce,
+        connectNonce,
       };
-      const seals = keySchedule?.session({ ...names, responder: id, acceptNonce: answerNonce });
-      // On any link that is not faithful an address may be a lie, and acknowledgments would go to whom it names.
+      const seals = keySchedule?.session({ ...transcript, responder: id, acceptNonce });
+      // On a link that is not faithful, the address may be forged, and acknowledgments would go to a victim.
       const isZeroRtt =
         link.isFaithful &&
         packet.at(CONNECT_OPTIONS_OFFSET) === CONNECT_HALF &&
         packet.at(CONNECT_KNOWN_OFFSET) === own;
-      const zeroRtt = isZeroRtt ? keySchedule?.zeroRtt(names) : undefined;
-      const opening = { from, initiator, node: other, epoch, nonce, answerNonce, isZeroRtt, seals, zeroRtt };
-      responder = new Responder(id, opening, now);
+      const zeroRttSeal = isZeroRtt ? keySchedule?.zeroRtt(transcript) : undefined;
+      const stated = { from, initiator, node: other, epoch, connectNonce, acceptNonce };
+      responder = new Responder(id, { ...stated, isZeroRtt, seals, zeroRttSeal }, now);
       this.#responders[index] = responder;
     }
     counts.taken++;
-    const { id, opening } = responder;
+    const { id, parameters } = responder;
     const answer = this.#packet.begin(PACKET_ACCEPT, job).word(id).word(own);
     answer.word(1 + SESSION_WINDOW).word(0);
-    for (const word of [...nonce.slice(0, 2), ...opening.answerNonce]) answer.word(word);
+    for (const word of [...connectNonce.slice(0, 2), ...parameters.acceptNonce]) answer.word(word);
     this.#state.out.send(from, answer.address(initiator, responder.nextSent(), 0), keySchedule?.handshake);
   }
 
-  /** Whether a later life of a node is known: for certain, or by a connect packet that somebody with the key once made. */
-  #isOver(node: number, epoch: number): boolean {
+  /** Whether a later incarnation of a node is known, for certain or from an authenticated connect packet. */
+  #isStale(node: number, epoch: number): boolean {
     const known = this.#connects.get(node);
-    return this.#state.isOver(node, epoch) || (known !== undefined && seqDelta(epoch, known.epoch) < 0);
+    return this.#state.isStale(node, epoch) || (known !== undefined && seqDelta(epoch, known.epoch) < 0);
   }
 
   /**
-   * Whether a connect packet comes for the first time: one that was recorded takes no responder. Only another life of this
-   * node does not know; then it takes one until somebody else needs it, for nothing follows that opens (IDLE_UNPROVEN).
+   * Whether a connect packet comes for the first time, so that a replayed one takes no responder. A new incarnation of this
+   * node cannot know. There, a replay takes a responder, but brings no data that opens, and loses it after IDLE_UNPROVEN.
    */
-  #isFirst(node: number, epoch: number, serial: number): boolean {
+  #isNewConnect(node: number, epoch: number, serial: number): boolean {
     let known = this.#connects.get(node);
     if (known?.epoch !== epoch) {
-      known = { epoch, replayWindow: new ReplayWindow(CONNECTS_WORDS, serial - 1) };
+      known = { epoch, serials: new ReplayWindow(CONNECT_WINDOW_WORDS, serial - 1) };
       this.#connects.set(node, known);
     }
-    if (known.replayWindow.has(serial)) return false;
-    known.replayWindow.add(serial);
+    if (known.serials.has(serial)) return false;
+    known.serials.add(serial);
     return true;
   }
 
-  /** A index for a responder; -1: there is none. */
+  /** An index for a new responder; -1: all are in use. */
   #freeResponder(from: Address, node: number, epoch: number, now: number): number {
     const free = this.#responders.indexOf(undefined);
     if (free !== -1) return free;
-    // Those of which no data came, those of a node that has been started anew, and those of which nothing was heard for long.
-    const unproven = this.#responders.findIndex((one) => one?.isProven === false && now - one.heard > IDLE_UNPROVEN);
+    // Responders that may be reused: first those that received no data, then those of silent nodes, or of a node that
+    // connects again with another epoch.
+    const unproven = this.#responders.findIndex(
+      (one) => one?.isProven === false && now - one.lastReceived > IDLE_UNPROVEN,
+    );
     if (unproven !== -1) return unproven;
     return this.#responders.findIndex(
       (one) =>
         one !== undefined &&
-        (now - one.heard > IDLE_RESPONDER ||
-          (one.opening.from === from && one.opening.node === node && one.opening.epoch !== epoch)),
+        (now - one.lastReceived > IDLE_RESPONDER ||
+          (one.parameters.from === from && one.parameters.node === node && one.parameters.epoch !== epoch)),
     );
   }
 
@@ -195,50 +199,51 @@ export class Responders {
     const isZeroRtt = (flags & PACKET_HALF) !== 0;
     const responder = isZeroRtt ? this.#byNonce(from, id) : this.#byId(from, id);
     if (responder === undefined) {
-      this.#state.dropped.unknown++;
-      // With a key, whoever sent this may not have it: no answer, and the origin begins another session by itself.
+      this.#state.dropped.unknownSession++;
+      // With a key, the sender may not have it, so the node does not answer. An honest origin reconnects by itself.
       if (this.#state.options.keySchedule === undefined) this.#refuse(from, id, REFUSED_UNKNOWN, 0, []);
       return;
     }
     const { dropped, counts } = this.#state;
-    if (!this.#isOf(responder, packet, isZeroRtt)) return;
-    if (responder.isKnown(number)) {
-      dropped.repeated++;
-      responder.noteRepeated(sent, now);
+    if (!this.#unseal(responder, packet, isZeroRtt)) return;
+    if (responder.has(number)) {
+      dropped.duplicate++;
+      responder.addDuplicate(sent, now);
       this.#acknowledge(responder, now);
       return;
     }
-    if (!this.#areFrom(responder.opening.node, packet)) {
+    if (!this.#areFrom(responder.parameters.node, packet)) {
       dropped.foreign++;
       return;
     }
-    if (responder.isBeyond(number) || !this.#takeSegments(packet)) {
-      dropped.heldBack++;
+    if (responder.isBeyond(number) || !this.#receiveSegments(packet)) {
+      dropped.noRoom++;
       return;
     }
     counts.taken++;
-    if (responder.note(number, sent, now, (flags & PACKET_PROMPT) !== 0)) this.#acknowledge(responder, now);
+    if (responder.add(number, sent, now, (flags & PACKET_PROMPT) !== 0)) this.#acknowledge(responder, now);
   }
 
   #byId(from: Address, id: number): Responder | undefined {
     const responder = this.#responders[(id & 0xfff) - 1];
-    return responder?.id === id && responder.opening.from === from ? responder : undefined;
+    return responder?.id === id && responder.parameters.from === from ? responder : undefined;
   }
 
-  /** Half a handshake: the session whose connect packet had a nonce that begins with this word. */
+  /** The 0-RTT session whose nonce begins with this word. */
   #byNonce(from: Address, first: number): Responder | undefined {
     return this.#responders.find(
-      (one) => one?.opening.isZeroRtt === true && one.opening.from === from && one.opening.nonce[0] === first,
+      (one) =>
+        one?.parameters.isZeroRtt === true && one.parameters.from === from && one.parameters.connectNonce[0] === first,
     );
   }
 
-  /** Whether a packet is of a session; the first one proves which life of its node that is of. */
-  #isOf(responder: Responder, packet: ReceivedPacket, isZeroRtt: boolean): boolean {
-    const { node, epoch, seals, zeroRtt } = responder.opening;
-    if (!this.#state.unseal(packet, isZeroRtt ? zeroRtt : seals?.toTarget, responder.replayWindow)) return false;
+  /** Opens a packet of a session. The session's first packet proves the incarnation of its node. @returns false: dropped */
+  #unseal(responder: Responder, packet: ReceivedPacket, isZeroRtt: boolean): boolean {
+    const { node, epoch, seals, zeroRttSeal } = responder.parameters;
+    if (!this.#state.unseal(packet, isZeroRtt ? zeroRttSeal : seals?.toTarget, responder.replayWindow)) return false;
     if (responder.isProven) return true;
     responder.isProven = true;
-    if (!this.#state.isOver(node, epoch)) {
+    if (!this.#state.isStale(node, epoch)) {
       this.#state.noteEpoch(node, epoch);
       return true;
     }
@@ -248,12 +253,13 @@ export class Responders {
   }
 
   /**
-   * A node is lost: what is still under way from its life until now is of sessions that are none any more.
-   * @param isRestarted whether there is a later life of it, which may have sessions already
+   * Closes the sessions of a lost node, so that packets that are still in flight are dropped.
+   * @param isRestarted whether a later incarnation is known: its sessions stay open
    */
   forget(node: number, isRestarted: boolean): void {
     for (const one of this.#responders) {
-      if (one?.opening.node === node && (!isRestarted || this.#state.isOver(node, one.opening.epoch))) this.#free(one);
+      if (one?.parameters.node === node && (!isRestarted || this.#state.isStale(node, one.parameters.epoch)))
+        this.#free(one);
     }
   }
 
@@ -261,7 +267,7 @@ export class Responders {
     this.#responders[(id & 0xfff) - 1] = undefined;
   }
 
-  /** Whether all segments are of endpoints of a node, for endpoints of this one: only those have streams. */
+  /** Whether all segments are from endpoints of a node, to endpoints of this one. Others must not create streams. */
   #areFrom(node: number, { body, end }: ReceivedPacket): boolean {
     const { endpoints, nodeOf, node: own, memory } = this.#state.options;
     const { words } = memory;
@@ -277,33 +283,36 @@ export class Responders {
     return true;
   }
 
-  /** Whether there was room for all segments; of those that were taken, a second one is a repeated one. */
-  #takeSegments({ body, end }: ReceivedPacket): boolean {
+  /**
+   * Passes all segments to the streams.
+   * @returns whether there was room for all. If not, the packet counts as lost; the streams drop what they have when it returns.
+   */
+  #receiveSegments({ body, end }: ReceivedPacket): boolean {
     const { words } = this.#state.options.memory;
-    let isTaken = true;
+    let areAccepted = true;
     for (let at = body; at < end; ) {
-      if (this.#streams.take(at) === HELD_BACK) isTaken = false;
+      if (this.#streams.receive(at) === NO_ROOM) areAccepted = false;
       at += segmentBytes(words, at);
     }
-    return isTaken;
+    return areAccepted;
   }
 
   #acknowledge(responder: Responder, now: number): void {
     this.#state.counts.acknowledgments++;
     const packet = responder.acknowledge(this.#packet, this.#state.options.job, now);
-    this.#state.out.send(responder.opening.from, packet, responder.opening.seals?.toOrigin);
+    this.#state.out.send(responder.parameters.from, packet, responder.parameters.seals?.toOrigin);
   }
 
   disconnected(packet: ReceivedPacket): void {
     const responder = this.#byId(packet.from, packet.session);
-    if (responder === undefined) this.#state.dropped.unknown++;
-    else if (this.#isOf(responder, packet, false)) {
+    if (responder === undefined) this.#state.dropped.unknownSession++;
+    else if (this.#unseal(responder, packet, false)) {
       this.#state.counts.taken++;
       this.#free(responder);
     }
   }
 
-  /** Nodes of which connect packets are known. */
+  /** Nodes that have a replay window of connect packets. */
   get connects(): number {
     return this.#connects.size;
   }

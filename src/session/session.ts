@@ -54,12 +54,12 @@ interface SentPacket {
 
 /** What an acknowledgment says. */
 export interface Acknowledgment {
-  readonly all: number;
+  readonly cumulative: number;
   readonly echo: number;
   readonly delay: number;
   readonly limit: number;
-  readonly repeated: number;
-  /** Bit i: packet all + 1 + i is there, too. */
+  readonly duplicates: number;
+  /** Bit i: packet cumulative + 1 + i is there, too. */
   readonly mask: Int32Array;
 }
 
@@ -105,7 +105,7 @@ export class Session {
   #sent: number;
   #limit: number;
   #window = INITIAL_WINDOW;
-  #repeated = 0;
+  #duplicates = 0;
   /** Packets that were sent again. */
   #retransmitted = 0;
   /** The latest `sent` that is known to be there. */
@@ -148,7 +148,7 @@ export class Session {
   }
 
   /** Whether it has this id at the target. */
-  knows(id: number): boolean {
+  hasId(id: number): boolean {
     return this.#idNow === id || this.id === id;
   }
 
@@ -173,7 +173,7 @@ export class Session {
   }
 
   /** When a packet that was overtaken is lost unless it comes, in microseconds: then retransmit() is called. */
-  get lostAt(): number {
+  get lossTime(): number {
     const first = this.#suspects.first;
     return first === undefined ? Number.POSITIVE_INFINITY : first.one.suspectedAt + this.#reorderingDelay;
   }
@@ -184,7 +184,7 @@ export class Session {
   }
 
   /** Data packets that may be sent for the first time now. */
-  get room(): number {
+  get allowance(): number {
     if (this.#lost.length > 0) return 0;
     return Math.max(0, Math.min(Math.ceil(this.#window) - this.#inFlight.size, seqDelta(this.#limit, this.#next)));
   }
@@ -239,11 +239,11 @@ export class Session {
 
   /** The target has said what is there. @returns the packets that are; false: it speaks of what was never sent */
   acknowledged(ack: Acknowledgment, now: number): Packet[] | false {
-    const { all, echo, delay, limit, repeated, mask } = ack;
-    if (seqDelta(all, this.#next) > 0 || seqDelta(echo, this.#sent) > 0) return false;
+    const { cumulative, echo, delay, limit, duplicates, mask } = ack;
+    if (seqDelta(cumulative, this.#next) > 0 || seqDelta(echo, this.#sent) > 0) return false;
     const there: SentPacket[] = [];
     for (const [number, one] of this.#inFlight) {
-      const ahead = seqDelta(number, all);
+      const ahead = seqDelta(number, cumulative);
       if (ahead > 32 * mask.length) break;
       const isThere =
         ahead < 0 || (ahead > 0 && (((mask[(ahead - 1) >>> 5] as number) >>> ((ahead - 1) & 31)) & 1) === 1);
@@ -262,9 +262,9 @@ export class Session {
     if (seqDelta(echo, this.#largestAcked) > 0) this.#largestAcked = echo;
     if (seqDelta(limit, this.#limit) > 0) this.#limit = limit;
     // What was sent twice, and came twice, was not lost: it was later than a round trip after it was sent again.
-    if (repeated > this.#repeated) {
-      this.#repeated = repeated;
-      if (repeated <= this.#retransmitted)
+    if (duplicates > this.#duplicates) {
+      this.#duplicates = duplicates;
+      if (duplicates <= this.#retransmitted)
         this.#noteReordering(Math.max(this.#shared.reorderingDelay, this.#smoothedRtt));
     }
     this.#shared.reorderingDelay *= 1 - Math.min(1, there.length * REORDERING_DECAY);
@@ -348,7 +348,7 @@ export class Session {
   }
 
   /** It is over: what the target has not said to have, in order. */
-  *left(): Iterable<Packet> {
+  *unacknowledged(): Iterable<Packet> {
     for (const { packet } of this.#inFlight.values()) yield packet;
   }
 

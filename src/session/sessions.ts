@@ -1,10 +1,10 @@
-// Dynamically-connected transport (D): a node's few initiator contexts serve as many other nodes as there are, one session
-// at a time each; a pool of responders takes what others send.
+// Dynamically connected transport (D). A node's few initiator contexts serve any number of target nodes, each with one open
+// session at a time. A pool of responders receives the packets of other nodes.
 //
-//   submit() ─► queue of a node ─► initiator: CONNECT, session, DISCONNECT ─► link
-//   link ─► responder of a session ─► streams: once, in order ─► give()
+//   submit() ─► transmit queue of a node ─► initiator: CONNECT, session, DISCONNECT ─► link
+//   link ─► responder of a session ─► streams: once, in order ─► deliver()
 //
-// This is both sides together: it hands each packet that came to the side that it is for.
+// This class joins both sides, and passes each received packet to one of them.
 import {
   PACKET_ACCEPT,
   PACKET_ACKNOWLEDGE,
@@ -35,60 +35,60 @@ export class Sessions {
     this.#state = new NodeState(options, (node, isRestarted, refused) => {
       this.#responders.forget(node, isRestarted);
       this.#initiators.forget(node);
-      options.lost(node, isRestarted, refused);
+      options.onLost(node, isRestarted, refused);
     });
-    this.streams = new Streams(kernel, memory, arena, options.give);
+    this.streams = new Streams(kernel, memory, arena, options.deliver);
     this.#initiators = new Initiators(this.#state);
     this.#responders = new Responders(this.#state, this.streams);
     this.#packet = new ReceivedPacket(kernel, memory, arena, job, link.packetBytes);
   }
 
-  /** What was sent, and taken of what came. */
+  /** Packets that were sent, and received packets that were not dropped. */
   get counts(): NodeState["counts"] {
     return this.#state.counts;
   }
 
-  /** What was dropped of what came. */
+  /** Received packets that were dropped. */
   get dropped(): Dropped {
     return this.#state.dropped;
   }
 
-  /** Bytes of the content of a segment, at the most. */
+  /** The most bytes of a segment's content. */
   get contentMax(): number {
     return this.#state.contentMax;
   }
 
   /**
-   * Sends a segment to an endpoint of a node, in the order of the calls; it is copied.
-   * @returns false: too much waits for that node already
+   * Queues a copy of a segment for an endpoint of a node. A stream delivers its segments in the order of the calls.
+   * @returns false: the node's queue is full
    */
   submit(node: number, origin: number, target: number, kind: number, content: Uint8Array): boolean {
     return this.#initiators.submit(node, origin, target, kind, content);
   }
 
-  /** Streams to an endpoint begin anew: its node was started anew. */
+  /** Restarts the streams to an endpoint at order number 0, because its node has restarted. */
   forgetTarget(target: number): void {
     this.#initiators.forgetTarget(target);
   }
 
-  /** Does what is due. @returns when something will be, in microseconds; Infinity: never, unless something comes */
+  /** Does everything that is due. @returns the next deadline, in microseconds of `now`; Infinity: there is none */
   advance(): number {
     const { time } = this.#state;
     const now = time.now();
     return time.next(Math.min(this.#initiators.advance(now), this.#responders.advance(now)));
   }
 
-  /** A packet came; its bytes are the caller's again when this returns. */
+  /** Takes a packet from the link. The caller owns the bytes again when this returns. */
   receive(from: Address, bytes: Uint8Array): void {
     const packet = this.#packet;
     const { dropped, options, time } = this.#state;
-    const rule = packet.take(from, bytes);
+    const rule = packet.load(from, bytes);
     if (rule !== PACKET_RIGHT) {
-      dropped.wrong[rule] = (dropped.wrong[rule] ?? 0) + 1;
+      dropped.malformed[rule] = (dropped.malformed[rule] ?? 0) + 1;
       return;
     }
     if (packet.isSealed !== (options.keySchedule !== undefined)) {
-      dropped.unsealed++;
+      dropped.unauthenticated++;
       return;
     }
     const { kind } = packet;
@@ -101,14 +101,14 @@ export class Sessions {
     else if (kind === PACKET_DISCONNECT) this.#responders.disconnected(packet);
   }
 
-  /** What grows with what is heard of, and said to, though nothing is under way: entries, words, streams, packets. */
+  /** Sizes of what is kept while nothing is in flight: words, map entries, streams, packets. */
   get kept(): { epochs: number; givenUp: number; connects: number; orders: number; spare: number; streams: number } {
     const { connects } = this.#responders;
     return { ...this.#state.kept, ...this.#initiators.kept, connects, streams: this.streams.count };
   }
 
-  /** What is in use: after all is quiet, it is nothing. */
-  get inUse(): { initiators: number; responders: number; txQueues: number; waiting: number } {
-    return { ...this.#initiators.inUse, responders: this.#responders.inUse, waiting: this.streams.waiting };
+  /** Resources in use: all are 0 once everything is acknowledged and idle sessions have ended. */
+  get inUse(): { initiators: number; responders: number; txQueues: number; buffered: number } {
+    return { ...this.#initiators.inUse, responders: this.#responders.inUse, buffered: this.streams.buffered };
   }
 }

@@ -1,5 +1,5 @@
-// Streams as they arrive: one for each pair of endpoints. Segments are given out once and in order, whatever sessions and
-// packets they came in (S, D8). A stream costs its next order number; only while a gap is in it, it has a queue.
+// The receiving ends of streams, one for each pair of endpoints. They deliver every segment once and in order, whichever
+// sessions and packets brought it (S, D8). A stream without a gap costs its next order number; only a gap costs a queue.
 import {
   INSERT_DONE,
   INSERT_DUPLICATE,
@@ -17,61 +17,56 @@ import {
 } from "../../assembly/layout.js";
 import { alignUp, seqDelta } from "../../assembly/seq.js";
 import type { Memory, PacketKernel } from "../kernel/kernel.js";
+import type { Arena } from "./arena.js";
 
-/** Memory of a node for queues and packets that wait: pointers into its linear memory. */
-export interface Arena {
-  /** @returns 0: there is none now */
-  allocate(bytes: number): number;
-  free(pointer: number, bytes: number): void;
-}
-
-/** Segments ahead of the next that are kept. */
+/** A stream buffers segments whose order numbers are less than this ahead of the next one. */
 export const STREAM_WINDOW = 1024;
 
 const QUEUE_BYTES = QUEUE_SLOTS_OFFSET + ((3 * STREAM_WINDOW) << QUEUE_ENTRY_SHIFT);
 
 interface Stream {
-  /** Order number of the next segment; while there is a queue, that knows it. */
+  /** Order number of the next segment. While the stream has a queue, the queue's `next` holds it instead. */
   next: number;
-  /** Pointer to its FIFO message queue, or 0. */
+  /** Pointer to its FIFO message queue; 0: there is no gap. */
   queue: number;
 }
 
-/** Bytes of a segment in memory: header, content and padding. */
+/** Bytes of a segment: header, content and padding. */
 export function segmentBytes(words: Int32Array, segment: number): number {
   return SEGMENT_SIZE + alignUp((words[(segment + SEGMENT_LENGTH_OFFSET) >>> 2] as number) & 0xffff, 4);
 }
 
-/** What became of a segment. */
-export const TAKEN = INSERT_DONE;
-export const REPEATED = INSERT_DUPLICATE;
-/** There is no room for it: it is as if its packet were lost. */
-export const HELD_BACK = INSERT_OUTSIDE;
+/** Results of receive(): the segment was delivered or buffered, */
+export const ACCEPTED = INSERT_DONE;
+/** or dropped because it had come before, */
+export const DUPLICATE = INSERT_DUPLICATE;
+/** or dropped for want of room: its packet must count as lost. */
+export const NO_ROOM = INSERT_OUTSIDE;
 
 export class Streams {
   readonly #kernel: PacketKernel;
   readonly #memory: Memory;
   readonly #arena: Arena;
-  readonly #give: (segment: number) => void;
+  readonly #deliver: (segment: number) => void;
   readonly #streams = new Map<number, Map<number, Stream>>();
-  /** The stream of the last segment: the next one is of the same, mostly, and two Maps are twice 15 ns. */
+  /** The stream of the last segment, and mostly of the next one, too. It saves two Map lookups of 15 ns each. */
   #last: Stream = { next: 0, queue: 0 };
   #lastOrigin = -1;
   #lastTarget = -1;
-  /** Bytes of segments that wait for others before them. */
-  waiting = 0;
-  /** Segments that were dropped, for they had come before. */
-  repeated = 0;
+  /** Bytes of buffered segments. */
+  buffered = 0;
+  /** Segments that were dropped because they had come before. */
+  duplicates = 0;
 
-  /** @param give gets each segment in order, by a pointer that is valid until it returns */
-  constructor(kernel: PacketKernel, memory: Memory, arena: Arena, give: (segment: number) => void) {
+  /** @param deliver gets a pointer to each segment, in order; the pointer is valid until it returns */
+  constructor(kernel: PacketKernel, memory: Memory, arena: Arena, deliver: (segment: number) => void) {
     this.#kernel = kernel;
     this.#memory = memory;
     this.#arena = arena;
-    this.#give = give;
+    this.#deliver = deliver;
   }
 
-  /** Streams of which something came. */
+  /** Streams that have received a segment. */
   get count(): number {
     let count = 0;
     for (const from of this.#streams.values()) count += from.size;
@@ -79,10 +74,11 @@ export class Streams {
   }
 
   /**
-   * A segment came, in memory that is somebody else's as soon as this returns: it is given out, with all that waited for it;
-   * or copied, for others are missing before it; or dropped.
+   * Takes a received segment. It is delivered, followed by the buffered segments after it; or copied into a buffer behind a
+   * gap; or dropped. The caller owns the segment's memory again when this returns.
+   * @returns ACCEPTED, DUPLICATE, NO_ROOM
    */
-  take(segment: number): number {
+  receive(segment: number): number {
     const { words } = this.#memory;
     const origin = words[(segment + SEGMENT_ORIGIN_OFFSET) >>> 2] as number;
     const target = words[(segment + SEGMENT_TARGET_OFFSET) >>> 2] as number;
@@ -92,57 +88,58 @@ export class Streams {
       const ahead = seqDelta(order, stream.next);
       if (ahead === 0) {
         stream.next = (order + 1) >>> 0;
-        this.#give(segment);
-        return TAKEN;
+        this.#deliver(segment);
+        return ACCEPTED;
       }
       if (ahead < 0) {
-        this.repeated++;
-        return REPEATED;
+        this.duplicates++;
+        return DUPLICATE;
       }
-      if (ahead >= STREAM_WINDOW) return HELD_BACK;
+      if (ahead >= STREAM_WINDOW) return NO_ROOM;
       stream.queue = this.#arena.allocate(QUEUE_BYTES);
-      if (stream.queue === 0) return HELD_BACK;
+      if (stream.queue === 0) return NO_ROOM;
       this.#kernel.queueInit(stream.queue, STREAM_WINDOW, stream.next, false);
     }
-    return this.#queue(stream, segment, order);
+    return this.#enqueue(stream, segment, order);
   }
 
-  /** Puts a segment into a stream's queue, and gives out what is in sequence by then. */
-  #queue(stream: Stream, segment: number, order: number): number {
+  /** Inserts a segment into the stream's queue, and delivers the segments that are in sequence then. */
+  #enqueue(stream: Stream, segment: number, order: number): number {
     const { words, bytes } = this.#memory;
     const kernel = this.#kernel;
     const { queue } = stream;
     const isNext = order === (words[(queue + QUEUE_NEXT_OFFSET) >>> 2] as number) >>> 0;
     const size = segmentBytes(words, segment);
     const copy = isNext ? segment : this.#arena.allocate(size);
-    if (copy === 0) return HELD_BACK;
+    if (copy === 0) return NO_ROOM;
     const result = kernel.queueInsert(queue, order, copy);
     if (result !== INSERT_DONE) {
       if (copy !== segment) this.#arena.free(copy, size);
-      if (result === INSERT_DUPLICATE) this.repeated++;
+      if (result === INSERT_DUPLICATE) this.duplicates++;
       return result;
     }
     if (copy !== segment) {
       bytes.copyWithin(copy, segment, segment + size);
-      this.waiting += size;
-      return TAKEN;
+      this.buffered += size;
+      return ACCEPTED;
     }
     for (let next = kernel.queueNext(queue); next !== 0; next = kernel.queueNext(queue)) {
-      this.#give(next);
-      if (next !== segment) this.#drop(next);
+      this.#deliver(next);
+      if (next !== segment) this.#free(next);
     }
-    if (words[(queue + QUEUE_HEAD_OFFSET) >>> 2] === words[(queue + QUEUE_TAIL_OFFSET) >>> 2]) this.#giveBack(stream);
-    return TAKEN;
+    if (words[(queue + QUEUE_HEAD_OFFSET) >>> 2] === words[(queue + QUEUE_TAIL_OFFSET) >>> 2]) this.#freeQueue(stream);
+    return ACCEPTED;
   }
 
-  #drop(segment: number): void {
+  /** Frees a buffered segment. */
+  #free(segment: number): void {
     const size = segmentBytes(this.#memory.words, segment);
-    this.waiting -= size;
+    this.buffered -= size;
     this.#arena.free(segment, size);
   }
 
-  /** Nothing waits any more: the next order number is all that there is. */
-  #giveBack(stream: Stream): void {
+  /** The gap is closed: frees the queue, and keeps the next order number. */
+  #freeQueue(stream: Stream): void {
     stream.next = (this.#memory.words[(stream.queue + QUEUE_NEXT_OFFSET) >>> 2] as number) >>> 0;
     this.#arena.free(stream.queue, QUEUE_BYTES);
     stream.queue = 0;
@@ -166,7 +163,7 @@ export class Streams {
     return stream;
   }
 
-  /** An origin endpoint is no more, or begins anew: so do its streams, and what waited in them is dropped. */
+  /** Drops the streams of an origin endpoint that has ended or restarted, and the segments buffered in them. */
   forget(origin: number): void {
     for (const stream of this.#streams.get(origin)?.values() ?? []) {
       if (stream.queue === 0) continue;
@@ -176,9 +173,9 @@ export class Streams {
       const tail = words[(stream.queue + QUEUE_TAIL_OFFSET) >>> 2] as number;
       for (let slot = head; slot !== tail; slot = (slot + 1) | 0) {
         const packet = words[(first + ((slot & (2 * STREAM_WINDOW - 1)) << QUEUE_ENTRY_SHIFT) + 4) >>> 2] as number;
-        if (packet !== 0) this.#drop(packet >>> 0);
+        if (packet !== 0) this.#free(packet >>> 0);
       }
-      this.#giveBack(stream);
+      this.#freeQueue(stream);
     }
     this.#streams.delete(origin);
     this.#lastOrigin = -1;

@@ -1,34 +1,35 @@
-// Time as a node's sessions see it. Clocks are set, and machines sleep: neither is a sign that others say nothing.
+// The time of a node's sessions. Clocks are set, and machines are suspended: neither means that other nodes are silent.
 
-/** Microseconds by which a node may be late for what is due; beyond, it was not there at all. */
-const LATE_MAX = 1_000_000;
+/** Microseconds by which a node may miss a deadline. Beyond that, the node itself was suspended. */
+const OVERDUE_MAX = 1_000_000;
 
-/** A clock that never goes back, and for which the time stands still while a node does not do what is due. */
+/** A monotonic clock that stops while the node misses a deadline: suspension does not count as silence of other nodes. */
 export class Time {
   readonly #clock: () => number;
-  #last: number;
+  #lastReading: number;
   #now: number;
-  /** When something has to be done, by this clock. */
-  #due = Number.POSITIVE_INFINITY;
+  /** The next deadline, by this clock. */
+  #deadline = Number.POSITIVE_INFINITY;
 
+  /** @param clock returns microseconds, and may jump in both directions */
   constructor(clock: () => number) {
     this.#clock = clock;
-    this.#last = clock();
-    this.#now = this.#last;
+    this.#lastReading = clock();
+    this.#now = this.#lastReading;
   }
 
   /** Microseconds. */
   now(): number {
-    const read = this.#clock();
-    const now = this.#now + Math.max(0, read - this.#last);
-    this.#last = read;
-    this.#now = now > this.#due + LATE_MAX ? Math.max(this.#now, this.#due) : now;
+    const reading = this.#clock();
+    const now = this.#now + Math.max(0, reading - this.#lastReading);
+    this.#lastReading = reading;
+    this.#now = now > this.#deadline + OVERDUE_MAX ? Math.max(this.#now, this.#deadline) : now;
     return this.#now;
   }
 
-  /** Something is due next. @returns when that is by the clock that it was given */
-  next(due: number): number {
-    this.#due = due;
-    return due - this.#now + this.#last;
+  /** Sets the next deadline. @returns that deadline by the underlying clock */
+  next(deadline: number): number {
+    this.#deadline = deadline;
+    return deadline - this.#now + this.#lastReading;
   }
 }

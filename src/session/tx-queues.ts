@@ -1,34 +1,38 @@
-// What waits for other nodes, and whose turn it is. A segment gets its order number here (D8) and a index in a packet; the
-// packets of a node stay together until it has said to have them, whatever sessions they are sent in.
+// The transmit queues of a node, one for each target node, and the round robin among them. A segment gets its order number
+// here (D8), and its place in a packet. Its packet stays in the queue's accounting until the target acknowledges it, whichever
+// sessions carry it.
 import { PACKET_DATA } from "../../assembly/layout.js";
 import type { Address } from "../link/link.js";
 import { Queue } from "../support/queue.js";
 import { grown, type NodeState } from "./node-state.js";
 import { Packet } from "./packet.js";
 
-/** Bytes of packets that are kept for the next: as many as are under way, not to be made anew each time. */
+/** Bytes of acknowledged packets that are kept for reuse: about as many as are in flight. */
 const SPARE_BYTES = 2 ** 21;
 
-/** What is for one node. It exists only while there is something. */
+/** The transmit queue of one target node. It exists only while it has something to send. */
 export class TxQueue {
   readonly node: number;
   readonly to: Address;
+  /** Packets that no session has sent yet. */
   readonly packets = new Queue<Packet>();
-  /** Those that were in a session before: they come first. */
-  again: Packet[] = [];
+  /** Packets that an earlier session sent, and that were not acknowledged: they go first. */
+  unacknowledged: Packet[] = [];
+  /** Bytes of content, acknowledged packets excluded. */
   bytes = 0;
-  /** Times in a row that it was asked, and nothing came back. */
+  /** Unanswered attempts in a row, to connect or to probe. */
   attempts = 0;
-  /** It accepted a session, and acknowledged nothing in it: that it accepts others proves nothing. */
-  isMute = false;
-  /** When it was asked for the first time of them, in microseconds. */
-  silentSince = 0;
+  /** The target accepted a session, and acknowledged nothing in it: accepting another one does not reset `attempts`. */
+  isUnresponsive = false;
+  /** When the first of these attempts was made, in microseconds. */
+  firstAttempt = 0;
   /** Connect packets in a row that were refused for want of a responder. */
   refusals = 0;
-  /** Not to be connected to before, in microseconds. */
+  /** No connection before that time, in microseconds. */
   notBefore = 0;
+  /** Whether a connection serves it. */
   isServed = false;
-  /** Whether it stands in the line of those that are to be served. */
+  /** Whether it waits for a connection, in the round robin or in backoff. */
   isWaiting = false;
 
   constructor(node: number, to: Address) {
@@ -36,14 +40,14 @@ export class TxQueue {
     this.to = to;
   }
 
-  /** Packets that are to be sent. */
+  /** Packets to be sent. */
   get length(): number {
-    return this.again.length + this.packets.length;
+    return this.unacknowledged.length + this.packets.length;
   }
 
-  /** Takes the next packet out. */
+  /** Removes the next packet. */
   take(): Packet | undefined {
-    if (this.again.length > 0) return this.again.shift();
+    if (this.unacknowledged.length > 0) return this.unacknowledged.shift();
     const { first } = this.packets;
     if (first !== undefined) this.packets.shift();
     return first;
@@ -52,34 +56,35 @@ export class TxQueue {
 
 export class TxQueues {
   readonly #state: NodeState;
-  readonly #txQueueBytes: number;
+  readonly #maxBytes: number;
   readonly #queues = new Map<number, TxQueue>();
-  /** Those that may be served, in turn. */
-  readonly #line = new Queue<TxQueue>();
-  /** Those that may not be yet: nobody looks at them before the first of them may. */
-  readonly #resting = new Set<TxQueue>();
-  #restUntil = Number.POSITIVE_INFINITY;
-  /** Next order number to each target endpoint, by origin endpoint and target. */
+  /** Queues that may be served now, in round-robin order. */
+  readonly #ready = new Queue<TxQueue>();
+  /** Queues that may not be served before their `notBefore`. */
+  readonly #inBackoff = new Set<TxQueue>();
+  /** The earliest `notBefore` of those. */
+  #backoffUntil = Number.POSITIVE_INFINITY;
+  /** Next order number of each stream, by origin endpoint and target endpoint. */
   readonly #orders = new Map<number, Uint32Array<ArrayBuffer>>();
   readonly #spare: Packet[] = [];
 
   constructor(state: NodeState) {
     const { txQueueBytes = 1_048_576 } = state.options;
     this.#state = state;
-    this.#txQueueBytes = txQueueBytes;
+    this.#maxBytes = txQueueBytes;
   }
 
   /**
-   * Takes a segment for an endpoint of a node, in the order of the calls; it is copied.
-   * @returns false: too much waits for that node already
+   * Queues a copy of a segment for an endpoint of a node. A stream delivers its segments in the order of the calls.
+   * @returns false: the node's queue is full
    */
   submit(node: number, origin: number, target: number, kind: number, content: Uint8Array): boolean {
     const { contentMax } = this.#state;
     if (content.length > contentMax)
       throw new RangeError(`a segment's content has ${content.length} bytes, more than ${contentMax}`);
     const queue = this.#queues.get(node) ?? this.#make(node);
-    // One that is larger than all that may wait goes alone.
-    if (queue.bytes > 0 && queue.bytes + content.length > this.#txQueueBytes) return false;
+    // An empty queue takes a segment of any size.
+    if (queue.bytes > 0 && queue.bytes + content.length > this.#maxBytes) return false;
     let packet = queue.packets.last;
     if (packet === undefined || packet.room < content.length) {
       packet = (this.#spare.pop() ?? new Packet(this.#state.packetBytes)).begin(PACKET_DATA, this.#state.options.job);
@@ -87,7 +92,7 @@ export class TxQueues {
     }
     queue.bytes += content.length;
     packet.segment(origin, target, this.#nextOrder(origin, target), kind, content);
-    this.#wait(queue);
+    this.#schedule(queue);
     return true;
   }
 
@@ -108,45 +113,45 @@ export class TxQueues {
     return order;
   }
 
-  // ── Turns ─────────────────────────────────────────────────────────────────────────────────────────────────────
+  // ── Round robin ───────────────────────────────────────────────────────────────────────────────────────────────
 
-  /** Puts a queue into the line, unless it is served or stands there. */
-  #wait(queue: TxQueue): void {
+  /** Lets a queue wait for a connection, unless it has one or waits already. */
+  #schedule(queue: TxQueue): void {
     if (queue.isServed || queue.isWaiting) return;
     queue.isWaiting = true;
-    if (queue.notBefore <= this.#state.time.now()) this.#line.push(queue);
+    if (queue.notBefore <= this.#state.time.now()) this.#ready.push(queue);
     else {
-      this.#resting.add(queue);
-      this.#restUntil = Math.min(this.#restUntil, queue.notBefore);
+      this.#inBackoff.add(queue);
+      this.#backoffUntil = Math.min(this.#backoffUntil, queue.notBefore);
     }
   }
 
-  /** Puts those into the line that have rested for long enough. */
-  rouse(now: number): void {
-    if (this.#restUntil > now) return;
-    this.#restUntil = Number.POSITIVE_INFINITY;
-    for (const queue of this.#resting) {
+  /** Moves the queues whose backoff is over into the round robin. */
+  endBackoffs(now: number): void {
+    if (this.#backoffUntil > now) return;
+    this.#backoffUntil = Number.POSITIVE_INFINITY;
+    for (const queue of this.#inBackoff) {
       if (queue.notBefore <= now) {
-        this.#resting.delete(queue);
-        this.#line.push(queue);
-      } else this.#restUntil = Math.min(this.#restUntil, queue.notBefore);
+        this.#inBackoff.delete(queue);
+        this.#ready.push(queue);
+      } else this.#backoffUntil = Math.min(this.#backoffUntil, queue.notBefore);
     }
   }
 
-  /** When rouse() will find one, in microseconds. */
-  get restUntil(): number {
-    return this.#restUntil;
+  /** When endBackoffs() has something to do, in microseconds. */
+  get backoffUntil(): number {
+    return this.#backoffUntil;
   }
 
-  /** Whether a node waits that could be served now. */
-  get isAwaited(): boolean {
-    return this.#line.length > 0;
+  /** Whether a queue could be served now, if an initiator context were free. */
+  get hasReady(): boolean {
+    return this.#ready.length > 0;
   }
 
-  /** Takes the one whose turn it is out of the line: it is served from now on. */
+  /** Removes the first queue from the round robin: the caller serves it until release(). */
   next(): TxQueue | undefined {
-    for (let queue = this.#line.first; queue !== undefined; queue = this.#line.first) {
-      this.#line.shift();
+    for (let queue = this.#ready.first; queue !== undefined; queue = this.#ready.first) {
+      this.#ready.shift();
       if (!this.has(queue)) continue;
       queue.isWaiting = false;
       queue.isServed = true;
@@ -155,51 +160,51 @@ export class TxQueues {
     return undefined;
   }
 
-  /** A queue is not served any more. @param left what its node has not said to have, in order */
-  end(queue: TxQueue, left: Iterable<Packet>): void {
-    queue.again.unshift(...left);
+  /** The caller stops serving a queue. @param unacknowledged the packets that it sent in vain, in order */
+  release(queue: TxQueue, unacknowledged: Iterable<Packet>): void {
+    queue.unacknowledged.unshift(...unacknowledged);
     queue.isServed = false;
-    if (queue.length > 0) this.#wait(queue);
+    if (queue.length > 0) this.#schedule(queue);
     else if (this.has(queue)) this.#queues.delete(queue.node);
   }
 
-  /** A node has said to have these packets. */
-  there(queue: TxQueue, packets: readonly Packet[]): void {
+  /** The target has acknowledged packets of a queue. */
+  acknowledged(queue: TxQueue, packets: readonly Packet[]): void {
     for (const packet of packets) {
       queue.bytes -= packet.contentBytes;
       if (this.#spare.length * this.#state.packetBytes < SPARE_BYTES) this.#spare.push(packet);
     }
   }
 
-  // ── Ends ──────────────────────────────────────────────────────────────────────────────────────────────────────
+  // ── Loss of a node ────────────────────────────────────────────────────────────────────────────────────────────
 
-  /** Whether a queue is still its node's: it is not once that is lost. */
+  /** Whether a queue is still the queue of its node. It is not after drop(). */
   has(queue: TxQueue): boolean {
     return this.#queues.get(queue.node) === queue;
   }
 
-  /** A node is lost. @returns what was for it: it is empty */
-  forget(node: number): TxQueue | undefined {
+  /** Drops everything that is queued for a lost node. @returns its queue, which is empty */
+  drop(node: number): TxQueue | undefined {
     const queue = this.#queues.get(node);
     if (queue === undefined) return undefined;
-    queue.again = [];
+    queue.unacknowledged = [];
     queue.packets.clear();
     this.#queues.delete(node);
-    this.#resting.delete(queue);
+    this.#inBackoff.delete(queue);
     return queue;
   }
 
-  /** Streams to an endpoint begin anew: its node was started anew. */
+  /** Restarts the streams to an endpoint at order number 0, because its node has restarted. */
   forgetTarget(target: number): void {
     for (const orders of this.#orders.values()) if (target < orders.length) orders[target] = 0;
   }
 
-  /** Nodes for which there is something. */
+  /** Nodes that have a queue. */
   get count(): number {
     return this.#queues.size;
   }
 
-  /** What is kept for targets that it has nothing for: words; and packets for the next. */
+  /** Sizes of what is kept for idle targets: words of order numbers, and packets for reuse. */
   get kept(): { orders: number; spare: number } {
     let orders = 0;
     for (const { length } of this.#orders.values()) orders += length;

@@ -1,6 +1,6 @@
 import type { launch } from "pamir";
 import { afterAll, vi } from "vitest";
-import type { Faults } from "../../src/link/simulated.js";
+import type { Faults } from "../../src/link/simulated-network.js";
 import { launchNetworked, type NetworkedLaunch } from "../support/launch-networked.js";
 import { replayNote, SEED } from "../support/seed.js";
 import { apiSuite } from "./api.suite.js";

@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { PAGE_SIZE } from "../../assembly/layout.js";
 import type { KernelName } from "../../src/core/kernel-name.js";
 import { EAGAIN, SHUTDOWN, SUCCESS } from "../../src/core/result.js";
-import type { Faults } from "../../src/link/simulated.js";
+import type { Faults } from "../../src/link/simulated-network.js";
 import type { Limits } from "../../src/memory/map.js";
 import type { Context } from "../../src/pami/context.js";
 import { DESK_BYTES } from "../../src/transport/net/bounce.js";

@@ -166,7 +166,7 @@ describe("D9 sessions with a key", () => {
       expect(connects.every((one) => kindOf(one) === PACKET_CONNECT)).toBe(true);
       expect(sent.filter((one) => one.from === to && one.to === from)).toEqual([]);
       const { sessions } = nodeOf(simulation, to);
-      expect(sessions.dropped.unsealed).toBe(connects.length);
+      expect(sessions.dropped.unauthenticated).toBe(connects.length);
       expect(sessions.inUse.responders).toBe(0);
       expect(simulation.arena.used).toBe(simulation.fixedBytes);
     }
@@ -412,7 +412,7 @@ describe("D9 others on the link", () => {
       expect(simulation.run(20e6)).toBe(true);
       const connects = sent.filter((one) => one.from === 0);
       expect(connects.every((one) => kindOf(one) === PACKET_CONNECT)).toBe(true);
-      expect(nodeOf(simulation, 0).sessions.dropped.unsealed).toBe(connects.length);
+      expect(nodeOf(simulation, 0).sessions.dropped.unauthenticated).toBe(connects.length);
       expect(simulation.lost).toEqual([[0, 1, false]]);
       expect(simulation.given.size).toBe(0);
     },
@@ -448,8 +448,8 @@ describe("D9 others on the link", () => {
     keyScheduleOf(KEY, JOB).handshake.seal(noInitiator, PACKET_SIZE, 1);
     network.carry(0, 1, noInitiator);
     simulation.run(network.now + 1000);
-    const { wrong, unsealed } = nodeOf(simulation, 1).sessions.dropped;
-    expect([wrong[PACKET_WRONG_SEGMENT], wrong[PACKET_WRONG_BODY], unsealed]).toEqual([1, 1, 0]);
+    const { malformed, unauthenticated } = nodeOf(simulation, 1).sessions.dropped;
+    expect([malformed[PACKET_WRONG_SEGMENT], malformed[PACKET_WRONG_BODY], unauthenticated]).toEqual([1, 1, 0]);
     // And nothing else came of it.
     expect(droppedBy(nodeOf(simulation, 1))).toBe(before + 2);
     expect(sent).toHaveLength(2);
@@ -470,7 +470,7 @@ describe("D9 others on the link", () => {
       simulation.start(target);
     });
     simulation.run(1e6);
-    expect(target.sessions.dropped.unknown).toBeGreaterThan(0);
+    expect(target.sessions.dropped.unknownSession).toBeGreaterThan(0);
     expect(simulation.lost).toEqual([[0, 1, true]]);
     simulation.submit(0, 1, text(0));
     expect(simulation.run()).toBe(true);
@@ -538,7 +538,7 @@ describe("D9 others on the link", () => {
     expect(answered > 0).toBe(key === undefined);
     expect(simulation.given.size).toBe(0);
     const { inUse } = nodeOf(simulation, 1).sessions;
-    expect(inUse).toMatchObject({ initiators: 0, txQueues: 0, waiting: 0 });
+    expect(inUse).toMatchObject({ initiators: 0, txQueues: 0, buffered: 0 });
     expect(inUse.responders).toBeLessThanOrEqual(key === undefined ? 8 : 0);
     expect(simulation.arena.used).toBe(simulation.fixedBytes);
   });
@@ -582,9 +582,9 @@ describe("D9 others on the link", () => {
       expect(simulation.lost).toEqual([]);
       expect(hostile).toBeGreaterThan(500);
       for (const { sessions } of simulation.nodes) {
-        expect(sessions.inUse).toMatchObject({ initiators: 0, txQueues: 0, waiting: 0 });
+        expect(sessions.inUse).toMatchObject({ initiators: 0, txQueues: 0, buffered: 0 });
         expect(sessions.dropped.replayed).toBeGreaterThan(0);
-        expect(sessions.dropped.unsealed).toBeGreaterThan(0);
+        expect(sessions.dropped.unauthenticated).toBeGreaterThan(0);
       }
       expect(simulation.arena.used).toBe(simulation.fixedBytes);
     }

@@ -33,7 +33,7 @@ export function fuzzMany(seed: number, count: number, { isKnowing, isFaithful, k
     const one = fuzz(seed + life, LIFE, way);
     expect(one.wrong, `fuzz(${seed + life}, ${LIFE}, ${JSON.stringify(way)})`).toEqual([]);
     // Those that are broken behind a seal, too.
-    for (const [rule, times = 0] of [one.rules[0], ...one.dropped.wrong.slice(1)].entries())
+    for (const [rule, times = 0] of [one.rules[0], ...one.dropped.malformed.slice(1)].entries())
       rules[rule] = (rules[rule] as number) + times;
     for (const [why, times] of Object.entries(one.dropped)) {
       if (typeof times === "number") dropped[why] = (dropped[why] ?? 0) + times;
@@ -46,9 +46,9 @@ export function fuzzMany(seed: number, count: number, { isKnowing, isFaithful, k
   if (count < EACH_RULE) return;
   for (const [rule, times] of rules.entries()) expect(times, `packets that break rule ${rule}`).toBeGreaterThan(0);
   const met = {
-    none: ["foreign", "misnamed", "unknown", "stale", "unsealed", "repeated"],
-    honest: ["unknown", "unsealed", "replayed"],
-    all: ["foreign", "misnamed", "unknown", "stale", "unsealed", "replayed", "repeated"],
+    none: ["foreign", "wrongAddress", "unknownSession", "stale", "unauthenticated", "duplicate"],
+    honest: ["unknownSession", "unauthenticated", "replayed"],
+    all: ["foreign", "wrongAddress", "unknownSession", "stale", "unauthenticated", "replayed", "duplicate"],
   }[key];
   for (const why of met) expect(dropped[why], why).toBeGreaterThan(0);
 }

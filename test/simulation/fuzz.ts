@@ -91,8 +91,8 @@ export interface Fuzzed {
 }
 
 /** All that was dropped. */
-export function droppedOf({ wrong, ...others }: Sessions["dropped"]): number {
-  return [...wrong, ...Object.values(others)].reduce((sum, count = 0) => sum + count, 0);
+export function droppedOf({ malformed, ...others }: Sessions["dropped"]): number {
+  return [...malformed, ...Object.values(others)].reduce((sum, count = 0) => sum + count, 0);
 }
 
 /** Numbers at which something may go wrong. */
@@ -455,11 +455,11 @@ export function fuzz(seed: number, count: number, way: Way): Fuzzed {
       wrong.push(`stream ${stream}: the last that came is ${came[stream]}, not ${last}`);
   }
   const { counts, dropped } = victim;
-  for (let rule = 1; rule < Math.max(rules.length, dropped.wrong.length); rule++) {
+  for (let rule = 1; rule < Math.max(rules.length, dropped.malformed.length); rule++) {
     // Behind a seal that is right there may be more of them.
-    const [is, was] = [dropped.wrong[rule] ?? 0, rules[rule] ?? 0];
+    const [is, was] = [dropped.malformed[rule] ?? 0, rules[rule] ?? 0];
     if (key === "all" ? is < was : is !== was)
-      wrong.push(`rule ${rule}: broken by ${rules[rule]} packets, and counted for ${dropped.wrong[rule]}`);
+      wrong.push(`rule ${rule}: broken by ${rules[rule]} packets, and counted for ${dropped.malformed[rule]}`);
   }
   const counted = counts.taken + counts.refused + droppedOf(dropped);
   if (counted !== received) wrong.push(`${received} packets came, ${counted} are counted`);

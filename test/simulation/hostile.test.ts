@@ -84,7 +84,7 @@ describe("packets of the corpus", () => {
     const { node, given, get, exchange } = running();
     const taken = node.counts.taken;
     get(new DataView(Uint8Array.from(Buffer.from(hex, "hex")).buffer));
-    expect(node.dropped.wrong).toEqual([...Array(rule).fill(undefined), 1]);
+    expect(node.dropped.malformed).toEqual([...Array(rule).fill(undefined), 1]);
     expect([droppedOf(node.dropped), node.counts.taken]).toEqual([1, taken]);
     exchange();
     expect(given).toHaveLength(2);
@@ -127,7 +127,7 @@ describe("packets of a live session", () => {
     new Uint8Array(sealed.buffer).set(tag, sealed.byteLength - TAG_BYTES);
     expect(sealed.getUint8(3)).toBe(PACKET_SEALED);
     get(inSession(sealed, seen(PACKET_DATA)));
-    expect(node.dropped.unsealed).toBe(1);
+    expect(node.dropped.unauthenticated).toBe(1);
     expect(given).toHaveLength(1);
   });
 
@@ -135,7 +135,7 @@ describe("packets of a live session", () => {
     const { pipe, node, given, get, seen } = running();
     const before = pipe.arena.used;
     get(inSession(data({ origin: 1, target: 0, order: 1 + 1024, content: [1] }), seen(PACKET_DATA)));
-    expect(node.dropped.heldBack).toBe(1);
+    expect(node.dropped.noRoom).toBe(1);
     expect(pipe.arena.used).toBe(before);
     expect(given).toHaveLength(1);
   });
@@ -144,7 +144,7 @@ describe("packets of a live session", () => {
     const { pipe, node, given, get, seen } = running();
     const before = pipe.arena.used;
     get(inSession(data({ origin: 1, target: 0, order, content: [1] }), seen(PACKET_DATA)));
-    expect(node.streams.repeated + node.dropped.heldBack).toBe(1);
+    expect(node.streams.duplicates + node.dropped.noRoom).toBe(1);
     expect(pipe.arena.used).toBe(before);
     expect(given).toHaveLength(1);
   });
@@ -157,7 +157,7 @@ describe("packets of a live session", () => {
     const acknowledgment = seen(PACKET_ACKNOWLEDGE);
     acknowledgment.setUint32(PACKET_SIZE + offset, acknowledgment.getUint32(PACKET_SIZE + offset, true) + 1000, true);
     get(acknowledgment);
-    expect(node.dropped.untrue).toBe(1);
+    expect(node.dropped.protocolViolation).toBe(1);
   });
 
   it("an acknowledgment that says to have waited for longer than the packet was under way is no measure of the way", () => {
@@ -242,7 +242,7 @@ describe("packets that open sessions", () => {
     const accept = seen(PACKET_ACCEPT);
     accept.setUint32(PACKET_SIZE + 16, accept.getUint32(PACKET_SIZE + 16, true) ^ 1, true);
     get(accept);
-    expect(node.dropped.unasked).toBe(1);
+    expect(node.dropped.unsolicited).toBe(1);
   });
 
   it("D7 a node that asks others to wait for an hour is asked again within two seconds", () => {

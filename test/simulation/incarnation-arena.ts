@@ -1,6 +1,7 @@
 // Memory of simulated nodes, which all share one: what a node has of it ends with its life.
-import { BuddyArena } from "../../src/session/arena.js";
-import type { Arena } from "../../src/session/streams.js";
+
+import type { Arena } from "../../src/session/arena.js";
+import { BuddyArena } from "../../src/session/buddy-arena.js";
 
 const PAGE = 65536;
 

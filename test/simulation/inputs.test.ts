@@ -39,7 +39,7 @@ describe.each([
     simulation.submit(0, 2, text(0));
     expect(simulation.run(20e6)).toBe(true);
     expect(answers).toBe(0);
-    expect(nodeOf(simulation, 1).sessions.dropped.wrong[PACKET_WRONG_VERSION]).toBeGreaterThan(2);
+    expect(nodeOf(simulation, 1).sessions.dropped.malformed[PACKET_WRONG_VERSION]).toBeGreaterThan(2);
     expect(simulation.lost).toEqual([[0, 1, false]]);
     expect(simulation.given.get("0>8")).toEqual(expected(1));
   });
@@ -51,7 +51,7 @@ describe.each([
     simulation.submit(0, 2, text(0));
     expect(simulation.run(20e6)).toBe(true);
     for (const node of [1, 2]) {
-      expect(nodeOf(simulation, node).sessions.dropped.wrong[PACKET_WRONG_JOB]).toBeGreaterThan(2);
+      expect(nodeOf(simulation, node).sessions.dropped.malformed[PACKET_WRONG_JOB]).toBeGreaterThan(2);
     }
     expect(simulation.lost.sort()).toEqual([
       [0, 1, false],
@@ -72,7 +72,7 @@ describe.each([
     expect(simulation.given.get("4>0")).toEqual(expected(10));
     expect(simulation.refused).toEqual([[2, 0, REFUSED_NAME]]);
     expect(simulation.lost).toEqual([[2, 0, false]]);
-    expect(nodeOf(simulation, 0).sessions.dropped.misnamed).toBe(1);
+    expect(nodeOf(simulation, 0).sessions.dropped.wrongAddress).toBe(1);
     // What is for that number goes to where it is, as before.
     simulation.submit(0, 1, text(0));
     expect(simulation.run(2e6)).toBe(true);

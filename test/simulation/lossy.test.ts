@@ -1,7 +1,7 @@
 // The lossy decorator: what it does to packets, and that sessions over it bring all, on a link that does nothing to them.
 import { describe, expect, it } from "vitest";
 import type { Link } from "../../src/link/link.js";
-import { type Impairments, LossyLink } from "../../src/link/lossy.js";
+import { type Impairments, LossyLink } from "../../src/link/lossy-link.js";
 import { randomOf } from "../support/random.js";
 import { replayNote, SEED } from "../support/seed.js";
 import { Simulation } from "./nodes.js";
@@ -90,10 +90,10 @@ describe(`a lossy link (${replayNote()})`, () => {
   });
 
   it.each([
-    [{ loss: 1.1 }, "loss of a lossy link is 1.1: it is a part, 0 … 1"],
+    [{ loss: 1.1 }, "loss of a lossy link is 1.1, not a probability from 0 to 1"],
     [{ duplicate: Number.NaN }, "duplicate of a lossy link is NaN"],
     [{ reorder: -1 }, "reorder of a lossy link is -1"],
-    [{ reorderPackets: 0 }, "reorderPackets of a lossy link is 0: it is an integer of 1 … 1000"],
+    [{ reorderPackets: 0 }, "reorderPackets of a lossy link is 0, not an integer from 1 to 1000"],
   ])("refuses %j", (impairments, message) => {
     expect(() => new LossyLink(recorded().link, impairments, () => 0)).toThrow(message);
   });

@@ -11,9 +11,9 @@ import { type Memory, memoryOf, type PacketKernel } from "../../src/kernel/kerne
 import { twinPacketKernel } from "../../src/kernel/twin/index.js";
 import { wasmKernel } from "../../src/kernel/wasm.js";
 import type { Link } from "../../src/link/link.js";
-import { type NetworkOptions, SimulatedNetwork } from "../../src/link/simulated.js";
+import { type NetworkOptions, SimulatedNetwork } from "../../src/link/simulated-network.js";
 import { keyScheduleOf } from "../../src/seal/noble.js";
-import type { BuddyArena } from "../../src/session/arena.js";
+import type { BuddyArena } from "../../src/session/buddy-arena.js";
 import type { KeySchedule } from "../../src/session/key-schedule.js";
 import { Sessions, type SessionsOptions } from "../../src/session/sessions.js";
 import { randomOf } from "../support/random.js";
@@ -126,9 +126,9 @@ export class Simulation {
       nodeOf: (endpoint) => Math.floor(endpoint / ENDPOINTS),
       job: JOB,
       addressOf: String,
-      give: (segment) => this.#give(segment, epoch),
+      deliver: (segment) => this.#give(segment, epoch),
       keySchedule: this.#keySchedule,
-      lost: (other, isRestarted, refused) => {
+      onLost: (other, isRestarted, refused) => {
         if (refused !== 0) this.refused.push([node.number, other, refused]);
         this.lost.push([node.number, other, isRestarted]);
         this.#options.onLost?.(node.number, other);

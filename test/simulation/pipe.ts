@@ -4,7 +4,7 @@ import { type Memory, memoryOf, type PacketKernel } from "../../src/kernel/kerne
 import { twinPacketKernel } from "../../src/kernel/twin/index.js";
 import { wasmKernel } from "../../src/kernel/wasm.js";
 import type { Link } from "../../src/link/link.js";
-import type { BuddyArena } from "../../src/session/arena.js";
+import type { BuddyArena } from "../../src/session/buddy-arena.js";
 import { Sessions, type SessionsOptions } from "../../src/session/sessions.js";
 import { randomOf } from "../support/random.js";
 import { IncarnationArena, memoryWithArena } from "./incarnation-arena.js";
@@ -47,7 +47,7 @@ export class Pipe {
   /** Sees what is sent. */
   tap: (from: number, to: number, packet: Uint8Array) => void = () => {};
 
-  start(node: number, give: (segment: number) => void, epoch = 1): Sessions {
+  start(node: number, deliver: (segment: number) => void, epoch = 1): Sessions {
     const { isFaithful = false, packetBytes = 1400, kernel: _, ...sessionsOptions } = this.#options;
     const link: Link = {
       packetBytes,
@@ -76,8 +76,8 @@ export class Pipe {
       nodeOf: (endpoint) => endpoint,
       job: JOB,
       addressOf: String,
-      give,
-      lost: () => {},
+      deliver,
+      onLost: () => {},
       ...sessionsOptions,
     });
     this.#nodes.set(node, { sessions, life, link });

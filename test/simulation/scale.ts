@@ -9,7 +9,7 @@ const expected = (count: number): string[] => Array.from({ length: count }, (_, 
 function expectNothingLeft({ nodes, arena, fixedBytes, lost }: Simulation): void {
   expect(lost).toEqual([]);
   for (const { sessions } of nodes)
-    expect(sessions.inUse).toEqual({ initiators: 0, responders: 0, txQueues: 0, waiting: 0 });
+    expect(sessions.inUse).toEqual({ initiators: 0, responders: 0, txQueues: 0, buffered: 0 });
   expect(arena.used).toBe(fixedBytes);
 }
 
@@ -40,7 +40,7 @@ export function manyNodes(nodes: number, peers: number, segments: number): void 
   expect(simulation.lost).toEqual([]);
   // A disconnect packet may have been lost: the responder is another's when it is wanted.
   for (const { sessions } of simulation.nodes)
-    expect(sessions.inUse).toMatchObject({ initiators: 0, txQueues: 0, waiting: 0 });
+    expect(sessions.inUse).toMatchObject({ initiators: 0, txQueues: 0, buffered: 0 });
   expect(simulation.arena.used).toBe(simulation.fixedBytes);
 }
 

@@ -230,7 +230,7 @@ describe("handshakes with a node that is started anew", () => {
     for (let i = 0; i < 3; i++) simulation.submit(0, 1, text(i));
     expect(simulation.run()).toBe(true);
     expect(simulation.given.get("0>4@2")).toEqual(expected(3));
-    expect(simulation.nodes[1]?.sessions.inUse.waiting).toBe(0);
+    expect(simulation.nodes[1]?.sessions.inUse.buffered).toBe(0);
   });
 });
 
@@ -255,7 +255,7 @@ describe("numbers", () => {
     for (const round of [0, 1]) {
       for (let to = 1; to < 200; to++) simulation.submit(0, to, text(round));
       expect(simulation.run()).toBe(true);
-      expect(simulation.nodes[0]?.sessions.inUse).toEqual({ initiators: 0, responders: 0, txQueues: 0, waiting: 0 });
+      expect(simulation.nodes[0]?.sessions.inUse).toEqual({ initiators: 0, responders: 0, txQueues: 0, buffered: 0 });
     }
     for (let to = 1; to < 200; to++) expect(simulation.given.get(`0>${4 * to}`)).toEqual(expected(2));
   });
@@ -273,7 +273,7 @@ describe("numbers", () => {
     expect(seen.filter(({ kind, to }) => kind === PACKET_CONNECT && to === 1).length).toBeGreaterThan(1);
     for (let to = 1; to < 4; to++) expect(simulation.given.get(`0>${4 * to}`)).toEqual(expected(100));
     expect(simulation.given.get("0>16")).toEqual(expected(1));
-    expect(simulation.nodes[1]?.sessions.streams.repeated).toBeGreaterThan(0);
+    expect(simulation.nodes[1]?.sessions.streams.duplicates).toBeGreaterThan(0);
   });
 
   it("a node that is started anew is another one: what was for it is lost, and said so, and its streams begin anew", () => {
@@ -318,7 +318,7 @@ describe("another life of a node", () => {
 
   it.each([
     ["of which nothing came", 0, "stale"],
-    ["of which something came", 1, "unknown"],
+    ["of which something came", 1, "unknownSession"],
   ] as const)("D8 a packet of an earlier life, %s, that comes late is known, and is not given out", (_, count, why) => {
     const simulation = new Simulation({ seed: 15, nodes: 2 });
     for (let i = 0; i < count; i++) simulation.submit(0, 1, text(i));
@@ -396,7 +396,7 @@ describe("another life of a node", () => {
     expect(next).toBeGreaterThan(100);
     expect(given).toEqual([...expected(given.length - next), ...expected(next)]);
     expect(given.length).toBeGreaterThan(1190);
-    expect(simulation.nodes[0]?.sessions.inUse.waiting).toBe(0);
+    expect(simulation.nodes[0]?.sessions.inUse.buffered).toBe(0);
   });
 
   it("D10 who was frozen itself does not give others up for it", () => {

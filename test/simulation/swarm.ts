@@ -1,5 +1,5 @@
 // One simulation: what it is made of is drawn from its seed, so that each one has some kinds of faults and not others.
-import { NO_FAULTS, type Topology } from "../../src/link/simulated.js";
+import { NO_FAULTS, type Topology } from "../../src/link/simulated-network.js";
 import { randomOf } from "../support/random.js";
 import { ENDPOINTS, keyOf, type SimulatedNode, Simulation } from "./nodes.js";
 import { Sent } from "./sent.js";
@@ -226,8 +226,8 @@ export function swarm(seed: number, nodesMin = 2, nodesMax = 10): Outcome {
   }
   wrong.push(...sent.compare(simulation.given));
   for (const { number, sessions: one, isFrozen } of simulation.nodes) {
-    const { initiators, responders, txQueues, waiting } = one.inUse;
-    if (initiators + txQueues + waiting > 0 || responders > sessions.responders)
+    const { initiators, responders, txQueues, buffered } = one.inUse;
+    if (initiators + txQueues + buffered > 0 || responders > sessions.responders)
       wrong.push(`node ${number} still has ${JSON.stringify(one.inUse)}`);
     if (isFrozen !== (silent?.number === number)) wrong.push(`node ${number} is ${isFrozen ? "" : "not "}frozen`);
   }

@@ -305,8 +305,8 @@ export function whole(seed: number, nodes?: number): Whole {
   job.run(QUIET_WITHIN);
   for (const { task } of living()) {
     const { sessions, letters, arena } = job.tasks[task] as (typeof job.tasks)[0];
-    const { initiators, txQueues, waiting } = sessions.inUse;
-    const left = { ...letters.inUse, initiators, txQueues, waiting };
+    const { initiators, txQueues, buffered } = sessions.inUse;
+    const left = { ...letters.inUse, initiators, txQueues, buffered };
     if (Object.values(left).some((count) => count > 0)) wrong.push(`left over at ${task}: ${JSON.stringify(left)}`);
     if (arena.used !== job.arenaBytes) wrong.push(`${arena.used} bytes of the arena of ${task}, not ${job.arenaBytes}`);
     if (letters.wrong > 0) wrong.push(`${letters.wrong} letters of ${task} were wrong`);

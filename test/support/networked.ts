@@ -6,11 +6,11 @@ import { selectKernel } from "../../src/kernel/select.js";
 import { twinPacketKernel } from "../../src/kernel/twin/index.js";
 import { wasmKernel } from "../../src/kernel/wasm.js";
 import { makePrivateNode } from "../../src/launch/private-node.js";
-import { type NetworkOptions, SimulatedNetwork } from "../../src/link/simulated.js";
+import { type NetworkOptions, SimulatedNetwork } from "../../src/link/simulated-network.js";
 import type { Limits } from "../../src/memory/map.js";
 import { makeRoom } from "../../src/node/memory.js";
 import { keyScheduleOf } from "../../src/seal/noble.js";
-import { BuddyArena } from "../../src/session/arena.js";
+import { BuddyArena } from "../../src/session/buddy-arena.js";
 import { Sessions } from "../../src/session/sessions.js";
 import { Network } from "../../src/transport/net/network.js";
 import { randomOf } from "./random.js";
@@ -98,8 +98,8 @@ export class NetworkedJob implements RelayedJob {
       initiators,
       responders,
       txQueueBytes,
-      give: (segment) => letters?.take(segment),
-      lost: (other) => {
+      deliver: (segment) => letters?.take(segment),
+      onLost: (other) => {
         this.lost.push([task, other]);
         for (let endpoint = other * limits.contexts; endpoint < (other + 1) * limits.contexts; endpoint++) {
           sessions.forgetTarget(endpoint);

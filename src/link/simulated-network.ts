@@ -1,21 +1,22 @@
-// A network in one process, in virtual time, which jumps to the next event: packets go hop by hop over edges that have a
-// delay, a bandwidth and a queue, and meet with what networks do to them. Everything comes from one seed.
+// A network in one process. Packets travel hop by hop over edges that have a delay, a bandwidth and a queue, and suffer the
+// faults of real networks. Time is virtual: it jumps to the next event. One random source decides everything, so a seed
+// replays a run.
 import type { Address, Link } from "./link.js";
 
 /** How the nodes are connected. */
 export type Topology =
-  /** One edge from each node to each other. */
+  /** An edge from each node to every other. */
   | { readonly kind: "full" }
-  /** As many nodes in each dimension; a node's number is its index. */
+  /** `sides` is the number of nodes in each dimension. Nodes are numbered along the first dimension first. */
   | { readonly kind: "torus"; readonly sides: readonly number[] }
-  /** Nodes hang below switches, those below others: so many below each. */
+  /** `levels` levels: nodes at the bottom, switches above. Each switch has up to `arity` children. */
   | { readonly kind: "tree"; readonly arity: number; readonly levels: number };
 
-/** What may happen to a packet; each a part of 1. */
+/** What may happen to each packet. All but the last are probabilities from 0 to 1. */
 export interface Faults {
   readonly loss: number;
   readonly duplicate: number;
-  /** Is overtaken by packets of the next `reorderMicroseconds`. */
+  /** The packet is delayed by up to `reorderMicroseconds`: later packets overtake it. */
   readonly reorder: number;
   readonly reorderMicroseconds: number;
 }
@@ -25,40 +26,39 @@ export const NO_FAULTS: Faults = { loss: 0, duplicate: 0, reorder: 0, reorderMic
 export interface NetworkOptions {
   readonly nodes: number;
   readonly topology?: Topology;
-  /** Microseconds that a hop takes. */
+  /** Propagation delay of an edge. */
   readonly hopMicroseconds?: number;
-  /** Of each edge: 1,250 bytes a microsecond are 10 Gbit/s. */
+  /** Bandwidth of each edge. The default of 1,250 bytes a microsecond is 10 Gbit/s. */
   readonly bytesPerMicrosecond?: number;
-  /** What waits before a edge; what comes beyond it is lost. */
+  /** Capacity of the queue before each edge. A packet that finds it full is lost. */
   readonly queueBytes?: number;
   readonly packetBytes?: number;
   readonly faults?: Faults;
-  /** Any u32. */
+  /** Returns any u32. */
   readonly random: () => number;
 }
 
 interface Event {
   readonly time: number;
-  /** Of two at one time, the one that was made first comes first. */
+  /** Events at the same time run in the order of their creation. */
   readonly number: number;
   readonly run: () => void;
 }
 
-/** A packet on its way. */
-interface Travelling {
+interface PacketInTransit {
   readonly from: number;
   readonly to: number;
   readonly bytes: Uint8Array;
-  /** Microseconds that it stays behind at the end. */
-  readonly late: number;
+  /** Microseconds that the last hop adds, for reordering. */
+  readonly extraDelay: number;
 }
 
 interface Edge {
-  /** When what is before it has gone through. */
+  /** When the edge has transmitted everything in its queue. */
   freeAt: number;
 }
 
-/** One node's end of the network. */
+/** A node's end of the network. */
 class SimulatedLink implements Link {
   readonly packetBytes: number;
   readonly isFaithful: boolean;
@@ -66,7 +66,7 @@ class SimulatedLink implements Link {
   readonly #network: SimulatedNetwork;
   onPacket: (from: Address, packet: Uint8Array) => void = () => {};
   onRoom: () => void = () => {};
-  /** Frozen, or gone: what comes is lost. */
+  /** Packets to a closed link are lost. */
   isClosed = false;
 
   constructor(network: SimulatedNetwork, node: number, packetBytes: number, isFaithful: boolean) {
@@ -88,19 +88,19 @@ class SimulatedLink implements Link {
 }
 
 export class SimulatedNetwork {
-  /** Virtual time, in microseconds. */
+  /** Virtual time in microseconds. */
   now = 0;
-  /** Packets that were given to it, those that came, those that were lost, in bytes all that was given. */
+  /** Packets sent, delivered, lost and duplicated, and bytes sent. */
   readonly counts = { sent: 0, delivered: 0, lost: 0, duplicated: 0, bytes: 0 };
   faults: Faults;
-  /** Whether this packet is lost: partitions, and what a test wants to go wrong. */
+  /** Decides whether a packet is lost, in addition to `faults`: for partitions, and for faults that a test wants. */
   isLost: (from: number, to: number, packet: Uint8Array) => boolean = () => false;
   readonly #options: Required<Omit<NetworkOptions, "faults">>;
   readonly #links: (SimulatedLink | undefined)[];
   readonly #edges = new Map<number, Edge>();
-  /** A heap: the next event is the first. */
+  /** A binary heap: the first element is the next event. */
   readonly #events: Event[] = [];
-  #made = 0;
+  #eventCount = 0;
 
   constructor(options: NetworkOptions) {
     this.#options = {
@@ -115,7 +115,7 @@ export class SimulatedNetwork {
     this.#links = Array.from({ length: options.nodes }, () => undefined);
   }
 
-  /** A node's link; one that was there before is no more. */
+  /** Makes a node's link. The node's previous link is closed. */
   attach(node: number, isFaithful = false): SimulatedLink {
     this.#links[node]?.close();
     const link = new SimulatedLink(this, node, this.#options.packetBytes, isFaithful);
@@ -123,7 +123,7 @@ export class SimulatedNetwork {
     return link;
   }
 
-  /** Takes a packet; @internal */
+  /** Takes a packet from a node's link. @internal */
   carry(from: number, to: number, packet: Uint8Array): void {
     this.counts.sent++;
     this.counts.bytes += packet.length;
@@ -133,29 +133,30 @@ export class SimulatedNetwork {
       return;
     }
     const bytes = packet.slice();
-    const late = this.#happens(reorder) ? reorderMicroseconds * this.#part() : 0;
-    this.#hop(from, { from, to, bytes, late });
+    const extraDelay = this.#happens(reorder) ? reorderMicroseconds * this.#fraction() : 0;
+    this.#hop(from, { from, to, bytes, extraDelay });
     if (!this.#happens(duplicate)) return;
     this.counts.duplicated++;
-    this.#hop(from, { from, to, bytes, late: reorderMicroseconds * this.#part() });
+    this.#hop(from, { from, to, bytes, extraDelay: reorderMicroseconds * this.#fraction() });
   }
 
-  #part(): number {
+  /** A random number from 0 to 1, 1 excluded. */
+  #fraction(): number {
     return this.#options.random() / 2 ** 32;
   }
 
-  #happens(part: number): boolean {
-    return part > 0 && this.#part() < part;
+  #happens(probability: number): boolean {
+    return probability > 0 && this.#fraction() < probability;
   }
 
-  /** A packet is at a index: on to the next one, or out. */
-  #hop(at: number, packet: Travelling): void {
-    const { to, bytes, late } = packet;
+  /** A packet is at a node or switch: it is delivered there, or queued for the next edge. */
+  #hop(at: number, packet: PacketInTransit): void {
+    const { to, bytes, extraDelay } = packet;
     if (at === to) {
-      this.at(this.now + late, () => this.#arrive(packet));
+      this.at(this.now + extraDelay, () => this.#arrive(packet));
       return;
     }
-    const next = this.#nextPlace(at, to);
+    const next = this.#nextHop(at, to);
     const { hopMicroseconds, bytesPerMicrosecond, queueBytes } = this.#options;
     const key = at * 2 ** 26 + next;
     let edge = this.#edges.get(key);
@@ -172,7 +173,7 @@ export class SimulatedNetwork {
     this.at(edge.freeAt + hopMicroseconds, () => this.#hop(next, packet));
   }
 
-  #arrive({ from, to, bytes }: Travelling): void {
+  #arrive({ from, to, bytes }: PacketInTransit): void {
     const link = this.#links[to];
     if (link === undefined || link.isClosed) {
       this.counts.lost++;
@@ -182,8 +183,8 @@ export class SimulatedNetwork {
     link.onPacket(String(from), bytes);
   }
 
-  /** Where a packet goes next: nodes are numbered from 0, switches behind them. */
-  #nextPlace(at: number, to: number): number {
+  /** The next node or switch of a packet. Nodes are numbered from 0, and switches after them. */
+  #nextHop(at: number, to: number): number {
     const { topology, nodes } = this.#options;
     if (topology.kind === "torus") return nextInTorus(topology.sides, at, to);
     if (topology.kind === "tree") return nextInTree(topology, nodes, at, to);
@@ -192,10 +193,10 @@ export class SimulatedNetwork {
 
   // ── Time ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
-  /** Has something happen at a time. */
+  /** Schedules a callback. A time in the past means now. */
   at(time: number, run: () => void): void {
     const events = this.#events;
-    const event = { time: Math.max(time, this.now), number: this.#made++, run };
+    const event = { time: Math.max(time, this.now), number: this.#eventCount++, run };
     let index = events.length;
     events.push(event);
     while (index > 0) {
@@ -212,7 +213,7 @@ export class SimulatedNetwork {
     return this.#events.length === 0;
   }
 
-  /** Runs the next event; false: there is none until then. */
+  /** Runs the next event. @returns false: there is none up to that time */
   step(until = Number.POSITIVE_INFINITY): boolean {
     const events = this.#events;
     const [first] = events;
@@ -240,7 +241,7 @@ function isBefore(a: Event, b: Event): boolean {
   return a.time < b.time || (a.time === b.time && a.number < b.number);
 }
 
-/** Dimension by dimension, the shorter way around. */
+/** Routes one dimension after the other, each in the shorter direction. */
 function nextInTorus(sides: readonly number[], at: number, to: number): number {
   let unit = 1;
   for (const side of sides) {
@@ -255,7 +256,7 @@ function nextInTorus(sides: readonly number[], at: number, to: number): number {
   return to;
 }
 
-/** Up to the first switch above both, and down. Switches of level 1 are numbered behind the nodes, those of level 2 behind them … */
+/** Routes up to the lowest common ancestor, then down. Switches of level 1 are numbered after the nodes, then level 2, … */
 function nextInTree(
   { arity, levels }: { arity: number; levels: number },
   nodes: number,

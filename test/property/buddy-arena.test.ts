@@ -1,7 +1,7 @@
 // The memory of a node's sessions against a row of units, each free or of one piece.
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { BuddyArena } from "../../src/session/arena.js";
+import { BuddyArena } from "../../src/session/buddy-arena.js";
 import { fraction, share } from "../support/arbitraries.js";
 import { assertProperty, replayNote } from "../support/seed.js";
 
