@@ -13,6 +13,7 @@ import { seqDelta } from "../../assembly/seq.js";
 import type { Memory, PacketKernel } from "../kernel/kernel.js";
 import type { Address, Link } from "../link/link.js";
 import type { Arena } from "./arena.js";
+import { DelayController, type MakeController } from "./congestion.js";
 import { type KeySchedule, type Seal, sealed } from "./key-schedule.js";
 import type { ReceivedPacket } from "./received-packet.js";
 import type { ReplayWindow } from "./replay-window.js";
@@ -64,6 +65,8 @@ export interface SessionsOptions {
   readonly keySchedule?: KeySchedule | undefined;
   /** Packets that a session sends before another session with other keys replaces it: 64 to 2^30. */
   readonly sessionPackets?: number | undefined;
+  /** Makes the congestion controller of each session; the default is DelayController. */
+  readonly congestion?: MakeController | undefined;
   /** DC initiator contexts (default 8). */
   readonly initiators?: number | undefined;
   /** Responders (default 64). */
@@ -105,6 +108,8 @@ export interface Dropped {
   unsolicited: number;
 }
 
+const defaultController: MakeController = (rtt, lastSent) => new DelayController(rtt, lastSent);
+
 export class NodeState implements Shared {
   readonly options: SessionsOptions;
   /** `taken`: received packets that were not dropped; `refused`: connect packets that found no free responder. */
@@ -130,6 +135,7 @@ export class NodeState implements Shared {
     unsolicited: 0,
   };
   readonly out: Outgoing;
+  readonly makeController: MakeController;
   reorderingDelay = 0;
   /** Bytes of the largest packet that the node sends, without the tag. */
   readonly packetBytes: number;
@@ -146,11 +152,12 @@ export class NodeState implements Shared {
 
   /** @param onLost as in the options; before that, it must tell both sides to forget the node */
   constructor(options: SessionsOptions, onLost: SessionsOptions["onLost"]) {
-    const { link, random, now, sessionPackets = SESSION_PACKETS_MAX } = options;
+    const { link, random, now, sessionPackets = SESSION_PACKETS_MAX, congestion = defaultController } = options;
     checkMultiple("packetBytes of a link", link.packetBytes, 4, LINK_BYTES_MIN, PACKET_BYTES_MAX);
     checkMultiple("sessionPackets", sessionPackets, 1, SESSION_PACKETS_MIN, SESSION_PACKETS_MAX);
     this.options = options;
     this.sessionPackets = sessionPackets;
+    this.makeController = congestion;
     this.time = new Time(now);
     this.packetBytes = link.packetBytes - TAG_BYTES;
     const buffer = new Uint8Array(link.packetBytes);

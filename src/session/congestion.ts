@@ -1,0 +1,80 @@
+// Congestion control of a session: how many packets may be in flight. Sessions know only the interface, so that a link of
+// another kind can come with another algorithm.
+import { seqDelta } from "../../assembly/seq.js";
+import type { RttEstimator } from "./round-trip.js";
+
+export interface CongestionController {
+  /** Packets that may be in flight; the session rounds it up. */
+  readonly window: number;
+  /** Packets were declared lost. */
+  onLost(packets: number): void;
+  /**
+   * An acknowledgment came. The round-trip estimator knows its sample already, and onLost() the losses that it showed.
+   * @param packets newly acknowledged packets
+   * @param echo number of the transmission that came last, as the acknowledgment states it
+   * @param lastSent number of the last transmission so far
+   * @param inFlight packets that are still in flight
+   */
+  onAcknowledged(packets: number, echo: number, lastSent: number, inFlight: number): void;
+  /** A probe timeout has expired: no acknowledgment came. */
+  onProbeTimeout(): void;
+}
+
+/** Makes the controller of a session. @param lastSent transmissions of the session so far: its connect packets */
+export type MakeController = (rtt: RttEstimator, lastSent: number) => CongestionController;
+
+/** Packets of the first window, and of the smallest. */
+const INITIAL_WINDOW = 16;
+const WINDOW_MIN = 2;
+/** Queueing delay that counts as congestion, as a part of the shortest round trip. */
+const DELAY_ALLOWED = 0.5;
+/** Microseconds of delay that never count as congestion. */
+const DELAY_SLACK = 100;
+/** The part of a round trip's packets that may be lost by chance, without congestion. */
+const LOSS_ALLOWED = 0.1;
+
+/**
+ * A delay-based controller. Once per round trip, the window grows by half if packets filled at least half of it, or shrinks in
+ * proportion if the round-trip time shows queueing. Losses shrink it only if they are frequent: random loss of 1 % does not
+ * slow a session down.
+ */
+export class DelayController implements CongestionController {
+  readonly #rtt: RttEstimator;
+  #window = INITIAL_WINDOW;
+  /** Packets acknowledged and lost since the last change of the window. */
+  #acked = 0;
+  #lost = 0;
+  /** The next change is due when this transmission, or a later one, is acknowledged. */
+  #roundEnd: number;
+
+  constructor(rtt: RttEstimator, lastSent: number) {
+    this.#rtt = rtt;
+    this.#roundEnd = lastSent;
+  }
+
+  get window(): number {
+    return this.#window;
+  }
+
+  onLost(packets: number): void {
+    this.#lost += packets;
+  }
+
+  onAcknowledged(packets: number, echo: number, lastSent: number, inFlight: number): void {
+    this.#acked += packets;
+    if (seqDelta(echo, this.#roundEnd) < 0) return;
+    const { min, smoothed } = this.#rtt;
+    const delayMax = min * (1 + DELAY_ALLOWED) + DELAY_SLACK;
+    const isLossy = this.#lost > LOSS_ALLOWED * (this.#acked + this.#lost);
+    if (isLossy || smoothed > delayMax)
+      this.#window = Math.max(WINDOW_MIN, this.#window * (isLossy ? 0.5 : Math.max(0.5, delayMax / smoothed)));
+    else if (inFlight + this.#acked >= this.#window / 2) this.#window *= 1.5;
+    this.#acked = 0;
+    this.#lost = 0;
+    this.#roundEnd = lastSent + 1;
+  }
+
+  onProbeTimeout(): void {
+    this.#window = Math.max(WINDOW_MIN, this.#window / 2);
+  }
+}

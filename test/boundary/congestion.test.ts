@@ -1,0 +1,74 @@
+// The delay-based congestion controller, one decision per round trip.
+import { describe, expect, it } from "vitest";
+import { DelayController } from "../../src/session/congestion.js";
+import { RttEstimator } from "../../src/session/round-trip.js";
+
+const INITIAL = 16;
+const MIN_RTT = 1000;
+
+/** A controller whose round trips took so long, the shortest one 1,000 µs. */
+function controller(smoothed = MIN_RTT): DelayController {
+  const rtt = new RttEstimator();
+  rtt.addSample(MIN_RTT);
+  for (let i = 0; i < 200; i++) rtt.addSample(smoothed);
+  return new DelayController(rtt, 0);
+}
+
+describe("DelayController", () => {
+  it.each([
+    ["a full window is acknowledged: it grows by half", { acked: INITIAL, lost: 0 }, INITIAL * 1.5],
+    ["half of it was used: likewise", { acked: INITIAL / 2, lost: 0 }, INITIAL * 1.5],
+    ["RFC 9002, 7.8: less than half of it was used: it stays", { acked: INITIAL / 2 - 1, lost: 0 }, INITIAL],
+    ["packets in flight count as used", { acked: 1, lost: 0, inFlight: INITIAL / 2 - 1 }, INITIAL * 1.5],
+    ["one in ten was lost: chance, it grows", { acked: 9, lost: 1 }, INITIAL * 1.5],
+    ["more were lost: it is halved", { acked: 17, lost: 2 }, INITIAL / 2],
+    ["the round trip is half longer, and 100 µs: no congestion yet", { acked: INITIAL, lost: 0, smoothed: 1599 }, 24],
+    ["a quarter longer than that: it shrinks by as much", { acked: INITIAL, lost: 0, smoothed: 2000 }, 12.8],
+    ["ten times as long: it is halved at the most", { acked: INITIAL, lost: 0, smoothed: 16_000 }, INITIAL / 2],
+    ["lost and delayed: it is halved once", { acked: 1, lost: 1, smoothed: 16_000 }, INITIAL / 2],
+  ] as [string, { acked: number; lost: number; inFlight?: number; smoothed?: number }, number][])(
+    "%s",
+    (_, { acked, lost, inFlight = 0, smoothed = MIN_RTT }, window) => {
+      const congestion = controller(smoothed);
+      congestion.onLost(lost);
+      congestion.onAcknowledged(acked, 1, 16, inFlight);
+      expect(congestion.window).toBeCloseTo(window, 3);
+    },
+  );
+
+  it("decides once per round trip: next when a later transmission than those so far is acknowledged", () => {
+    const congestion = controller();
+    congestion.onAcknowledged(INITIAL, 8, 16, 0);
+    expect(congestion.window).toBe(24);
+    // RFC 9002, 7.3.2: further losses of the same round trip do not shrink it again, or here, before it is over.
+    congestion.onLost(20);
+    congestion.onAcknowledged(8, 16, 32, 0);
+    expect(congestion.window).toBe(24);
+    congestion.onAcknowledged(8, 17, 32, 0);
+    expect(congestion.window).toBe(12);
+    // And what was counted then is not counted again.
+    congestion.onAcknowledged(12, 33, 48, 0);
+    expect(congestion.window).toBe(18);
+  });
+
+  it("a probe timeout halves it; RFC 9002, 7.2: it never falls below two packets", () => {
+    const congestion = controller();
+    for (const window of [8, 4, 2, 2]) {
+      congestion.onProbeTimeout();
+      expect(congestion.window).toBe(window);
+    }
+    for (let round = 1; round < 5; round++) {
+      congestion.onLost(2);
+      congestion.onAcknowledged(0, 100 * round, 100 * round, 0);
+      expect(congestion.window).toBe(2);
+    }
+  });
+
+  it("transmission numbers are compared around 2^32", () => {
+    const congestion = new DelayController(new RttEstimator(), 2 ** 32 - 1);
+    congestion.onAcknowledged(0, 2 ** 32 - 2, 2 ** 32 - 1, INITIAL);
+    expect(congestion.window).toBe(INITIAL);
+    congestion.onAcknowledged(0, 0, 5, INITIAL);
+    expect(congestion.window).toBe(INITIAL * 1.5);
+  });
+});
