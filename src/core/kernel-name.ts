@@ -1,2 +1,2 @@
-/** Which kernels a task runs: compiled to WebAssembly, or their twin in TypeScript. */
+/** The kernels of a task: WebAssembly, or the twin in TypeScript. */
 export type KernelName = "wasm" | "ts";

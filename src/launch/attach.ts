@@ -16,16 +16,16 @@ import { makeClient } from "./client.js";
 import type { PortsNode } from "./private-node.js";
 import { isTaskName, type LastWord, type TaskNews, type TaskReport, TICKET, type Ticket } from "./ticket.js";
 
-/** A port through which `job.adopt` finds this thread: a Web Worker's, a MessageChannel's, or `parentPort`. */
+/** A port by which `job.adopt` reaches this thread: `self` in a Web Worker, `parentPort`, or one of a MessageChannel. */
 export type AttachPort = Pick<MessagePortLike, "postMessage" | "close">;
 
 let attached: Promise<Client> | undefined;
 
 /**
  * Joins the job that started this worker. A second call returns the same client.
- * @param port where somebody else has started it: the end of a channel whose other end `job.adopt` gets. Then it waits
- *   until that is called; and once it has closed its client, it may join another job.
- * @throws PAMIR_NOT_IN_JOB where no job started this thread, PAMIR_VERSION where another pamir did, PAMIR_INVAL
+ * @param port for a worker that the program started: one end of a channel whose other end `job.adopt` gets. attach() then
+ *   waits for that call. After its client is closed, the worker may join another job
+ * @throws PAMIR_NOT_IN_JOB if no job started this thread, PAMIR_VERSION if another version of pamir did, PAMIR_INVAL
  */
 export async function attach(port?: AttachPort): Promise<Client> {
   if (port === undefined) {

@@ -25,44 +25,44 @@ import { hardwareThreads } from "../support/cores.js";
 import { isIsolated, isNode, processorName } from "../support/host.js";
 
 /**
- * What is possible here, with the same calls: `shared`, tasks on threads that share memory; `messages`, tasks that talk by
- * `postMessage`, and can't block; `alone`, one task, on this thread.
+ * The way in which tasks run on this host. `shared`: on threads that share memory. `messages`: on threads that use
+ * `postMessage`, without blocking waits. `alone`: one task, on this thread. The calls are the same.
  */
 export type HostMode = "shared" | "messages" | "alone";
 
-/** What `info()` gives. */
+/** The result of `info()`. */
 export interface Info {
-  /** Of this package. */
+  /** Version of this package. */
   readonly version: string;
-  /** Fingerprint of the kernels and of their memory's layout: tasks of one job must have the same. */
+  /** Fingerprint of the kernels and of the memory's layout. All tasks of a job must have the same. */
   readonly layout: number;
-  /** What is possible on this host. */
+  /** The way in which tasks run on this host. */
   readonly mode: HostMode;
-  /** Why it is no better, and what would make it so; empty where it is the best. */
+  /** Why the mode or the kernels are not the best, and how to change that; empty if they are the best. */
   readonly why: string;
-  /** Kernels that a job gets by default here. */
+  /** Default kernels of a job on this host. */
   readonly kernel: "wasm" | "ts";
-  /** Whether there is a SharedArrayBuffer. */
+  /** Whether the host has SharedArrayBuffer. */
   readonly sharedMemory: boolean;
-  /** `crossOriginIsolated` of a page; true where there are no pages. */
+  /** `crossOriginIsolated` of a page; true on hosts without pages. */
   readonly isolated: boolean;
   /** Whether WebAssembly has SIMD here, which the wasm kernels use. */
   readonly simd: boolean;
-  /** Whether tasks are threads of Node: else Web Workers. */
+  /** Whether tasks are threads of `worker_threads`; otherwise they are Web Workers. */
   readonly workerThreads: boolean;
-  /** Whether there is an Atomics.waitAsync: else `progress()` sleeps by other means. */
+  /** Whether the host has Atomics.waitAsync. Without it, `progress()` sleeps by other means. */
   readonly waitAsync: boolean;
-  /** Of the machine, as far as the host tells. */
+  /** Number of hardware threads of the machine, as far as the host exposes it. */
   readonly hardwareThreads: number;
-  /** Its name, empty where the host does not tell. */
+  /** Name of the processor; empty if the host does not expose it. */
   readonly processor: string;
-  /** Folder of the sockets by which `pamir top` finds the jobs that opted in; undefined elsewhere than in Node. */
+  /** Folder of the sockets by which `pamir top` finds jobs that opted in; undefined outside of Node. */
   readonly sockets: string | undefined;
-  /** What a job can't go beyond: counts, and bytes where the name says so. */
+  /** Limits of a job: counts, or bytes if the name says so. */
   readonly limits: Readonly<Record<string, number>>;
   /**
-   * Bytes: of the kernels, and, in a job of default limits, of a context with its injection FIFOs (it grows with the
-   * number of endpoints), of a lane, and of the lanes of a pair that talks both ways.
+   * Sizes in bytes: of the kernels, and in a job with default limits of a context with its injection FIFOs (which grows with
+   * the number of endpoints), of a lane, and of the two lanes of a pair.
    */
   readonly sizes: Readonly<Record<string, number>>;
 }

@@ -1,4 +1,4 @@
-// A job as the thread that launched it sees it.
+// A job, as the launching thread sees it.
 import { JOB_STARTED_OFFSET, TASK_DEAD, TASK_STATE_OFFSET } from "../../assembly/layout.js";
 import { checkInteger, PamiError, show } from "../core/error.js";
 import type { KernelName } from "../core/kernel-name.js";
@@ -21,15 +21,15 @@ import type { Ticket } from "./ticket.js";
 export interface AdoptOptions {
   /** `client.args` of the task (default: the job's). */
   args?: unknown;
-  /** The kernels of the task (default: those of the job's first). */
+  /** Kernels of the task (default: those of the job's first task). */
   kernel?: KernelName | undefined;
 }
 
 /** Options of `job.spawn`. */
 export interface SpawnOptions extends AdoptOptions {
-  /** The task module (default: the job's). */
+  /** Task module (default: the job's). */
   entry?: URLLike | string | (() => WorkerLike) | undefined;
-  /** As of `launch` (default: the job's). */
+  /** Options of the worker, as for `launch` (default: the job's). */
   workerOptions?: Record<string, unknown> | undefined;
 }
 
@@ -51,11 +51,11 @@ export interface JobParts {
   readonly kernel: Kernel;
 }
 
-/** A job as the thread that launched it sees it. A caller that joined has its own task in `client`. */
+/** A job, as the launching thread sees it. If that thread joined, its own task is in `client`. */
 export class Job {
   /**
-   * How each task but a joined caller ended, by task number. Resolves when none is running and none can come: where
-   * `maxTasks` allows more and the caller has joined, it has closed its client too. Never rejects.
+   * Resolves with the end of each task except a joined caller, by task number, once no task runs and none can come. If
+   * `maxTasks` allows more tasks and the caller has joined, it also waits until the caller closes its client. Never rejects.
    */
   readonly exited: Promise<TaskExit[]>;
   /** @internal Resolves when the monitor runs. */
@@ -115,8 +115,8 @@ export class Job {
   }
 
   /**
-   * Who moves what is long: `inline`, each task in its `advance()`; `thread`, the engine thread; `ended`: that has ended, and
-   * each task does it in its `advance()` since then.
+   * The engine of long transfers. `inline`: each task moves them in its `advance()`. `thread`: the engine thread moves them.
+   * `ended`: the engine thread has ended or could not start, and each task moves them in its `advance()`.
    */
   get engine(): "inline" | "thread" | "ended" {
     const { kernel, map } = this.#parts;
@@ -124,17 +124,17 @@ export class Job {
     return hasEngineThread(kernel, map) ? "thread" : "ended";
   }
 
-  /** Number of tasks so far. */
+  /** Number of tasks that the job has had so far. */
   get tasks(): number {
     return this.#tasks;
   }
 
   /**
-   * Starts one more task, up to `maxTasks` of `launch`: it has the next number, and the others reach it by that. In `onExit`
-   * of `launch` it takes over from one that has ended.
-   * @returns its number
-   * @throws PAMIR_INVAL (the job has had `maxTasks` tasks, or options), PAMIR_CLOSED (the job is over), PAMIR_ENTRY, PAMIR_NO_WASM,
-   *   PAMIR_NOT_ISOLATED (tasks share no memory)
+   * Starts one more task, up to `maxTasks` of `launch`. It gets the next number, by which other tasks reach it. Called in
+   * `onExit`, it can replace a task that has ended.
+   * @returns the number of the task
+   * @throws PAMIR_INVAL (the job has had `maxTasks` tasks, or a wrong option), PAMIR_CLOSED (the job is over), PAMIR_ENTRY,
+   *   PAMIR_NO_WASM, PAMIR_NOT_ISOLATED (tasks share no memory)
    */
   spawn(options: SpawnOptions = {}): number {
     const task = this.#nextTask("spawn");
@@ -143,9 +143,9 @@ export class Job {
   }
 
   /**
-   * Makes a worker a task that somebody else has started, a pool for instance: there, `attach(port)` waits for it.
-   * `terminate()` asks such a task to close its client, and does not end its worker.
-   * @param target the worker, or a port whose other end is in it
+   * Makes a task of a worker that the program started, for instance a worker of a pool. `attach(port)` in that worker waits
+   * for this. `terminate()` asks an adopted task to close its client, and does not end its worker.
+   * @param target the worker, or a port whose other end is in the worker
    * @returns the number of the task
    * @throws as spawn()
    */
@@ -158,7 +158,7 @@ export class Job {
     return this.#added();
   }
 
-  /** The caller's client, if it joined. @throws PAMIR_NOT_IN_JOB if it did not */
+  /** The caller's client. @throws PAMIR_NOT_IN_JOB unless the job was launched with `join: true` */
   get client(): Client {
     const { client } = this.#parts;
     if (client === undefined)
@@ -167,7 +167,7 @@ export class Job {
   }
 
   /**
-   * Ends the wait in which a task is, if any, or its next one: it comes to INTERRUPTED.
+   * Ends a task's current wait, or its next one, with INTERRUPTED.
    * @throws PAMIR_INVAL for a task that does not exist
    */
   interrupt(task: number): void {
@@ -177,8 +177,8 @@ export class Job {
   }
 
   /**
-   * What is queued where and who is parked, read from the shared memory while the tasks go on. Where tasks share none, it
-   * is what this thread has.
+   * Returns the state of the whole job: queues, sleeping tasks, and operations that stand still. It is read from the shared
+   * memory while the tasks run. If tasks share no memory, it covers this thread only.
    */
   dump(): Dump {
     const { map, memory, kernel } = this.#parts;
@@ -186,8 +186,8 @@ export class Job {
   }
 
   /**
-   * What the tasks have done, as far as their rings reach back: a trace of which Perfetto or chrome://tracing show the
-   * text. Where tasks share no memory, it is what this thread has.
+   * Returns the last events of every task, as a trace whose text Perfetto and chrome://tracing show. If tasks share no
+   * memory, it covers this thread only.
    * @throws PAMIR_INVAL unless the job was launched with `trace`
    */
   trace(): Trace {
@@ -197,8 +197,8 @@ export class Job {
   }
 
   /**
-   * Ends all tasks now; a joined caller's client is closed. Resolves as `exited`.
-   * With a number, ends that task: it resolves with how that one ended, whoever was first.
+   * Ends all tasks now, and closes a joined caller's client. Resolves as `exited`. With a number, it ends that task and
+   * resolves with the end of that task, even if the task ended by itself first.
    * @throws PAMIR_INVAL for a task that does not exist, or is the caller
    */
   terminate(): Promise<TaskExit[]>;
@@ -229,20 +229,20 @@ export class Job {
     this.#monitor.terminate("engine");
   }
 
-  /** The job keeps the process running (the default). */
+  /** Lets the job keep the process running (the default). */
   ref(): void {
     this.#isReferenced = true;
     this.#monitor.ref();
     this.#settle();
   }
 
-  /** The job does not keep the process running. */
+  /** Stops the job from keeping the process running. */
   unref(): void {
     this.#isReferenced = false;
     this.#monitor.unref();
   }
 
-  /** terminate(), at the end of a block that says `await using`. */
+  /** Calls terminate() at the end of a block with `await using`. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.terminate();
   }

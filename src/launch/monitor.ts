@@ -17,19 +17,22 @@ export interface MonitorOrders {
   readonly workerOptions: Record<string, unknown>;
 }
 
-/** How a task ended. */
+/** The end of a task. */
 export interface TaskExit {
-  /** Its number. */
+  /** Number of the task. */
   readonly task: number;
   /** Exit code of its worker: 0 for a normal end. */
   readonly code: number;
-  /** `exit`: it ended by itself; `error`: it threw; `memory`: out of memory; `terminated`: by `job.terminate()`. */
+  /**
+   * `exit`: it ended by itself. `error`: it threw. `memory`: it ran out of memory. `terminated`: by `job.terminate()`.
+   * `monitor`: the job's monitor ended.
+   */
   readonly cause: "exit" | "error" | "memory" | "terminated" | "monitor";
-  /** The error's name and text, for `error` and `memory`. */
+  /** Name and text of the error, for `error`, `memory` and `monitor`. */
   readonly error?: string | undefined;
-  /** The error's `code`, where it has one. */
+  /** `code` of the error, if it has one. */
   readonly errorCode?: string | undefined;
-  /** The error's stack, where it had one. */
+  /** Stack of the error, if it has one. */
   readonly stack?: string | undefined;
 }
 
@@ -43,7 +46,7 @@ export interface MonitorEvents {
   over(error: string): void;
 }
 
-/** A worker that somebody else has started, or a port whose other end is there. */
+/** A worker that the program started, or a port whose other end is in that worker. */
 export type AdoptTarget = WorkerLike | MessagePortLike;
 
 /** A monitor as the job sees it. */

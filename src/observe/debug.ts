@@ -10,9 +10,9 @@ import type { Dump } from "./dump.js";
 
 /** Options of debug mode. */
 export interface DebugOptions {
-  /** Milliseconds that a handler may take before it is named (default 50). */
+  /** Milliseconds that a handler may take without a warning (default 50). */
   slow?: number | undefined;
-  /** Milliseconds after which a wait that goes on is named, with what stands still (default 10,000). */
+  /** Milliseconds that a wait may last without a warning (default 10,000). */
   wait?: number | undefined;
 }
 

@@ -74,109 +74,109 @@ import { type Clock, stampOf } from "../support/clock.js";
 const CONTEXT_STATES = ["none", "open", "closed"] as const;
 const STATES = ["absent", "up", "closed", "dead"] as const;
 
-/** A lane: the way from one context to another. */
+/** A lane from one context to another. */
 export interface LaneDump {
   /** Task and context of the origin. */
   readonly origin: readonly [task: number, context: number];
-  /** Bytes of its ring. */
+  /** Size of its ring in bytes. */
   readonly bytes: number;
-  /** Records taken from it so far; a lane that took the place of a smaller one begins with 0. */
+  /** Number of records taken from it so far. A larger lane that replaced it begins with 0. */
   readonly messages: number;
-  /** Bytes committed and not yet taken. */
+  /** Bytes that are committed and not yet taken. */
   readonly queued: number;
-  /** Bytes of the reservation that is open: the lane waits for its commit or abort. */
+  /** Bytes of the open reservation, whose commit or abort the lane waits for. */
   readonly reserved: number;
-  /** The origin waits for room. */
+  /** Whether the origin waits for room. */
   readonly roomWanted: boolean;
-  /** Milliseconds since it does; 0: it does not. */
+  /** Milliseconds for which the origin has waited for room; 0 if it does not wait. */
   readonly wantedFor: number;
-  /** The target does not read it, since its unexpected queue has no room for what comes next. */
+  /** Whether the target has stopped reading it, because its unexpected queue has no room for the next message. */
   readonly paused: boolean;
-  /** Milliseconds since that; 0: it reads it. */
+  /** Milliseconds since the target stopped reading it; 0 if it reads. */
   readonly pausedFor: number;
-  /** Times that a record found no room. */
+  /** How many times a record found no room. */
   readonly fulls: number;
 }
 
-/** An injection FIFO: the one-sided operations that were not done at once. */
+/** An injection FIFO, which holds the one-sided operations that were not done at once. */
 export interface InjectionDump {
   /** Its number in its context. */
   readonly fifo: number;
-  /** Descriptors that it holds. */
+  /** Number of slots. */
   readonly slots: number;
-  /** Descriptors that the engine has not processed. */
+  /** Number of descriptors that the engine has not processed. */
   readonly left: number;
-  /** Callbacks and fences that have not been called. */
+  /** Number of callbacks, of operations and fences, that were not called yet. */
   readonly pending: number;
-  /** Descriptors that were refused so far, since a region was closed meanwhile. */
+  /** Number of descriptors that were refused so far, because a region was closed. */
   readonly refused: number;
 }
 
-/** A payload that is offered, or moved from where it was offered, as one of its sides has it. */
+/** An offered payload, as one of its sides sees it. */
 export interface TransferDump {
-  /** `origin`: this context has offered it; `target`: it goes into a region of this task. */
+  /** `origin`: this context offered it. `target`: it moves into a region of this task. */
   readonly side: "origin" | "target";
   /** Task and context of the other side. */
   readonly peer: readonly [task: number, context: number];
-  /** Of the payload. */
+  /** Size of the payload in bytes. */
   readonly bytes: number;
-  /** Of a target: bytes that have not come. Of an origin 0: only its target counts them. */
+  /** At the target: bytes that have not arrived. At the origin: 0, because only the target counts them. */
   readonly left: number;
-  /** Of an origin: fragments that are moved. Of a target 0. */
+  /** At the origin: number of fragments that have moved. At the target: 0. */
   readonly fragments: number;
-  /** Descriptors that its engine has not processed. */
+  /** Number of its descriptors that the engine has not processed. */
   readonly queued: number;
 }
 
-/** Who moves what is long. */
+/** The engine of long transfers. */
 export interface EngineDump {
   /** As `job.engine`. */
   readonly mode: "inline" | "thread" | "ended";
-  /** Of a thread: asleep, or about to be. */
+  /** Whether the engine thread is asleep, or about to be. */
   readonly parked: boolean;
 }
 
-/** A context, and what leads to it. */
+/** A context, with its lanes, injection FIFOs and transfers. */
 export interface ContextDump {
   /** Its number in its task. */
   readonly context: number;
-  /** `none`: it does not exist yet, and what is sent to it waits. */
+  /** `none`: it does not exist yet, and messages to it wait. */
   readonly state: "none" | "open" | "closed";
-  /** Messages and packets that it has taken so far, modulo 2^32. */
+  /** Number of messages and packets that it has taken so far, modulo 2^32. */
   readonly messages: number;
-  /** Looks at its lanes that found any: several messages come at once where it is behind. */
+  /** Number of looks at its lanes that found messages. A context that is behind finds several at once. */
   readonly batches: number;
-  /** What of it waits for room, and the bytes that are held for that. */
+  /** Its messages that wait for room, and the bytes that are kept for them. */
   readonly pending: { readonly messages: number; readonly bytes: number };
-  /** Bytes of messages that have no handler. */
+  /** Bytes of messages without a handler. */
   readonly unexpectedBytes: number;
-  /** The dispatch id whose messages have waited longest for a handler, or for `messages()`; undefined: none. */
+  /** Dispatch id whose messages have waited longest for a handler or for `messages()`; undefined without one. */
   readonly handlerless: number | undefined;
-  /** Calls that have no reply. */
+  /** Number of calls without a reply. */
   readonly calls: number;
-  /** What it sleeps in: one name for each wait. */
+  /** Names of the waits in which it sleeps. */
   readonly waits: readonly string[];
   /** Lanes to it. */
   readonly lanes: readonly LaneDump[];
-  /** Its injection FIFOs, as far as they were used. */
+  /** Its injection FIFOs that were used. */
   readonly injections: readonly InjectionDump[];
-  /** Payloads that it has offered, or has moved into regions. */
+  /** Payloads that it has offered, or that move into regions of its task. */
   readonly transfers: readonly TransferDump[];
 }
 
-/** Bytes of the heap: whole pages. */
+/** The heap: bytes of whole pages. */
 export interface HeapDump {
-  /** All of it. */
+  /** Size of the heap. */
   readonly bytes: number;
-  /** What is free, in however many pieces. */
+  /** Free bytes, in all pieces. */
   readonly free: number;
-  /** Largest piece that is free. */
+  /** Bytes of the largest free piece. */
   readonly largest: number;
-  /** Bytes of lanes and of regions, the closed ones included that may still be looked at; by the task that made them. */
+  /** Bytes of lanes and regions by the task that made them, including closed ones that may still be in use. */
   readonly owners: readonly { readonly task: number; readonly lanes: number; readonly regions: number }[];
-  /** Of those regions: bytes in pools of buffers for large payloads. */
+  /** Bytes of those regions in pools of buffers for large payloads. */
   readonly pooled: number;
-  /** Of those regions: bytes of received buffers that tasks keep. */
+  /** Bytes of those regions in received buffers that tasks keep. */
   readonly kept: number;
 }
 
@@ -184,33 +184,33 @@ export interface HeapDump {
 export interface TaskDump {
   /** Its number. */
   readonly task: number;
-  /** `absent`: it has no client yet; `up`; `closed`: it has closed its client; `dead`: it ended without. */
+  /** `absent`: it has no client yet. `up`: it runs. `closed`: it has closed its client. `dead`: it ended without that. */
   readonly state: (typeof STATES)[number];
-  /** Asleep, or about to be. */
+  /** Whether it is asleep, or about to be. */
   readonly parked: boolean;
-  /** Milliseconds since it last fell asleep or woke; 0: it has never slept. */
+  /** Milliseconds since it last fell asleep or woke; 0 if it has never slept. */
   readonly since: number;
-  /** Times that it fell asleep. */
+  /** How many times it fell asleep. */
   readonly sleeps: number;
-  /** Spins in which what it waited for came, modulo 2^32. */
+  /** Number of spins during which the awaited event came, modulo 2^32. */
   readonly spinsWon: number;
-  /** Spins behind which it slept after all, or in which another thread took its core, modulo 2^32. */
+  /** Number of spins after which it slept, or during which another thread took its core, modulo 2^32. */
   readonly spinsLost: number;
-  /** Those that it has made, or that somebody sends to. */
+  /** Contexts that it has made, or to which other contexts send. */
   readonly contexts: readonly ContextDump[];
 }
 
-/** What `job.dump()` gives. */
+/** The result of `job.dump()` and `client.dump()`. */
 export interface Dump {
-  /** What memory is used for. */
+  /** Use of the heap. */
   readonly heap: HeapDump;
-  /** Who moves what is long. */
+  /** The engine of long transfers. */
   readonly engine: EngineDump;
-  /** By number. */
+  /** All tasks, by number. */
   readonly tasks: readonly TaskDump[];
-  /** One line for each thing that stands still, and why. */
+  /** A line for each operation that stands still, with the reason. */
   readonly stuck: readonly string[];
-  /** All of it as text. */
+  /** Returns the dump as text. */
   toString(): string;
 }
 

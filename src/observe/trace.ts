@@ -27,39 +27,39 @@ import { type MemoryMap, traceRing } from "../memory/map.js";
 import { WAITS } from "../node/wait-kinds.js";
 import { nodeModule } from "../support/host.js";
 
-/** An event of a trace; times in microseconds. */
+/** An event of a trace. Times are in microseconds. */
 export interface TraceEvent {
-  /** `X`: lasts `dur`; `s`, `f`: begin and end of an arrow; `b`, `e`: of a fence; `i`: an instant; `M`: a name. */
+  /** `X`: lasts `dur`. `s`, `f`: begin and end of an arrow. `b`, `e`: of a fence. `i`: an instant. `M`: a name. */
   readonly ph: "X" | "s" | "f" | "b" | "e" | "i" | "M";
-  /** What is shown: `send id 7`, `id 7` (its handler), `put`, `asleep in progress()`, `task 1 has ended`. */
+  /** Label: `send id 7`, `id 7` (its handler), `put`, `asleep in progress()`, `task 1 has ended`. */
   readonly name: string;
-  /** Its kind: `send`, `handler`, `message` (an arrow), `transfer`, `fence`, `park`, `death`. */
+  /** Kind of the event: `send`, `handler`, `message` (an arrow), `transfer`, `fence`, `park`, `death`. */
   readonly cat?: string;
-  /** When it began, from the first event of all on. */
+  /** Begin of the event, counted from the first event of the trace. */
   readonly ts: number;
-  /** How long it lasted. */
+  /** Duration of the event. */
   readonly dur?: number;
-  /** Always 1: all tasks are of one process. */
+  /** Process: always 1, because all tasks share one. */
   readonly pid: number;
   /** Number of the task. */
   readonly tid: number;
-  /** The same for both ends of an arrow, or of a fence. */
+  /** Id that both ends of an arrow or fence share. */
   readonly id?: number;
-  /** An arrow ends at what goes on at that time. */
+  /** For an arrow: it ends at the event that is under way at that time. */
   readonly bp?: "e";
-  /** An instant is its task's. */
+  /** For an instant: its scope is the task. */
   readonly s?: "t";
   /** Endpoints (`from`, `to`, as task.context), bytes, and the number of the message. */
   readonly args?: Readonly<Record<string, unknown>>;
 }
 
-/** What the tasks of a job have done, as `job.trace()` gives it. */
+/** The result of `job.trace()`: the last events of all tasks. */
 export interface Trace {
   /** The events of each task, in order. */
   readonly traceEvents: readonly TraceEvent[];
-  /** How times are shown. */
+  /** Unit in which viewers show times. */
   readonly displayTimeUnit: "ns";
-  /** All of it as JSON text: what Perfetto and chrome://tracing open. */
+  /** Returns the trace as JSON text, which Perfetto and chrome://tracing open. */
   toString(): string;
 }
 

@@ -785,7 +785,7 @@ export class Context {
         if (satisfied || isStopped()) return true;
         if (this.advance(rounds) > 0) awaited.found = true;
         satisfied = condition();
-        // An interrupt is seen in an advance without events, and nobody rings for it again.
+        // An advance without events has seen the interrupt, and no task rings for it again.
         return satisfied || isStopped();
       },
       // Once more, now that the bell is armed: it may be about what others do, as to another context that it advances.

@@ -143,7 +143,7 @@ class Hub {
         const { code } = error as { code?: string };
         if (code === "PAMIR_CANCELED") return;
         if (code === "PAMIR_CLOSED") break;
-        // What a handler threw is nobody's here; an interrupt ends waits, and this is none of the user's.
+        // Rethrow the error of a handler as uncaught. Ignore an interrupt: it is meant for waits of the user.
         if (code !== "PAMIR_INTERRUPTED") {
           queueMicrotask(() => {
             throw error;
@@ -258,7 +258,7 @@ export class Port {
   receive(message: Message): void {
     const words = new Int32Array(message.header.slice().buffer);
     const bytes = new Uint8Array(message.payloadBytes);
-    // A channel is numbered by who opens it.
+    // The side that opens a channel numbers it.
     const channel = -(words[0] as number);
     const packet: Packet = { channel, ports: words[1] as number, bytes, isComplete: message.immediate };
     this.#incoming.push(packet);
@@ -337,7 +337,7 @@ export class Port {
   }
 
   #attempt({ channel, ports, bytes }: Packet): number {
-    // With onLocal the payload is not copied: nobody else has these bytes.
+    // With onLocal the payload is not copied. No other code has these bytes.
     const onLocal = () => {};
     const header = Int32Array.of(channel, ports);
     return this.#context.send({ to: this.#to, dispatch: this.#id, header, payload: bytes, onLocal });
@@ -351,7 +351,7 @@ export class Port {
       return this.#waiting.length > 0 ? EAGAIN : SUCCESS;
     };
     if (total > RECV_IMMEDIATE_MAX) {
-      // It needs a place in the pending queue too, of which nobody tells.
+      // It also needs a place in the pending queue, and whenRoom() does not report that.
       this.#context.post(flush);
     } else {
       this.#context.whenRoom(this.#to, total, () => {

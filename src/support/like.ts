@@ -1,15 +1,15 @@
-// What pamir uses of objects that the host gives: types for the public interface. So a program needs neither lib `dom` nor
-// `@types/node` to compile against pamir, and an object of either fits.
+// Types of host objects in the public interface, with only the members that pamir uses. So a program compiles against pamir
+// without lib `dom` and `@types/node`, and objects of either fit.
 
-/** What pamir uses of an `AbortSignal`. */
+/** The members of an `AbortSignal` that pamir uses. */
 export interface AbortSignalLike {
   /** Whether it is aborted. */
   readonly aborted: boolean;
-  /** Why; becomes the `cause` of the error that a canceled wait rejects with. */
+  /** The reason. It becomes the `cause` of the error with which a canceled wait rejects. */
   readonly reason?: unknown;
-  /** Called by a wait when it begins. */
+  /** A wait calls this when it begins. */
   addEventListener(type: "abort", listener: () => void, options?: { once?: boolean }): void;
-  /** Called by a wait when it ends. */
+  /** A wait calls this when it ends. */
   removeEventListener(type: "abort", listener: () => void): void;
 }
 
@@ -27,13 +27,13 @@ export interface MessagePortLike {
   /** Posts a message; each host has its own overloads. */
   // biome-ignore lint/suspicious/noExplicitAny: each host has its own overloads.
   postMessage(message: any, transfer?: any): void;
-  /** Begins to deliver messages. */
+  /** Starts the delivery of messages. */
   start(): void;
   /** Closes the channel. */
   close(): void;
 }
 
-/** The host's own `MessagePort`, if the program's types have one; else what a `MessagePort` has everywhere. */
+/** The host's own `MessagePort`, if the program's types have one; otherwise the members that every host has. */
 export type HostMessagePort = typeof globalThis extends { MessagePort: { prototype: infer Port } }
   ? Port
   : MessagePortLike;

@@ -27,41 +27,41 @@ import type { Base } from "../base.js";
 import type { Offer, Offers } from "../rendezvous/sender.js";
 import { type Instruction, Outbox, Target } from "./peer.js";
 
-/** Parameters of `context.send`; read before it returns, so that one object can serve every call. */
+/** Parameters of `context.send`. They are read before it returns, so that one object can serve every call. */
 export interface SendParameters {
   /** Target endpoint. */
   to: Endpoint;
   /** Dispatch id at the target. */
   dispatch: number;
-  /** At most 65,535 bytes. Yours again when `send` returns. */
+  /** Header of at most 65,535 bytes. The caller may reuse it when `send` returns. */
   header?: ArrayBufferView | null | undefined;
   /**
-   * Any size. Yours again at `onLocal`; without `onLocal`, when `send` returns. If its buffer is detached (transferred) or
-   * shrunk before `onLocal`, and not all of it has gone, the message is broken off: both callbacks get ERROR, no handler
-   * gets it, and a `receive()` that has begun ends with ERROR.
+   * Payload of any size. The caller may reuse it at `onLocal`, or without `onLocal` when `send` returns. If its buffer is
+   * detached (transferred) or shrunk before all of it was sent, the message is broken off: both callbacks get ERROR, no
+   * handler gets the message, and a `receive()` that has begun ends with ERROR.
    */
   payload?: ArrayBufferView | null | undefined;
-  /** Called in a later `advance()`: `payload` may be reused. */
+  /** Called in a later `advance()`, when the caller may reuse `payload`. */
   onLocal?: Callback | undefined;
-  /** Called in a later `advance()`: the message is in the target's reception FIFO, not yet dispatched. */
+  /** Called in a later `advance()`, when the message is in the target's reception FIFO. It is not yet dispatched then. */
   onRemote?: Callback | undefined;
-  /** Handed to both callbacks. */
+  /** Value that both callbacks get. */
   cookie?: unknown;
-  /** `false`: EAGAIN rather than a place in the pending queue. */
+  /** `false`: without room, return EAGAIN instead of using the pending queue (default true). */
   queue?: boolean | undefined;
   /**
-   * `true`: the payload stays where it is until the target's handler has said where it goes, by `receive()`, and is moved
-   * from there to there then. Needs `onLocal`. Where there is no memory for that, it goes as if this were not there.
+   * `true` offers the payload: it stays where it is until the target's handler chooses a destination by `receive()`, and then
+   * moves there directly. Needs `onLocal`. Without memory for the transfer, the payload is sent as with `false`.
    */
   rendezvous?: boolean | undefined;
   /**
-   * `true`: gives away the region in which the payload lies, all of it and without a copy. Once the send is accepted
-   * (SUCCESS) the region is closed here, and the target's: its handler reads the payload in place, and may `keep()` it.
-   * Only a region whose `handle` was never read, and that no one-sided operation has named. To a task that shares no
-   * memory the payload is copied.
+   * `true` gives away the whole region that holds the payload, without a copy. Once the send is accepted (SUCCESS), the
+   * region is closed here and belongs to the target. Its handler reads the payload in place, and may `keep()` it. The
+   * region's `handle` must never have been read, and no one-sided operation may have named the region. To a task that shares
+   * no memory, the payload is copied.
    */
   transfer?: boolean | undefined;
-  /** Gives up what is offered so: its callbacks get CANCELED, unless all of it is there. Others go on. */
+  /** Aborting it gives up an offered payload: its callbacks get CANCELED, unless all of it is there. */
   signal?: AbortSignalLike | undefined;
 }
 
@@ -69,7 +69,7 @@ export interface SendParameters {
 export interface TypedSendParameters<Request, Reply = void> extends Omit<SendParameters, "dispatch" | "payload"> {
   /** Dispatch id at the target. */
   dispatch: DispatchId<Request, Reply>;
-  /** A value, of which the dispatch id's `request` codec makes bytes before `send` returns. */
+  /** Value that the dispatch id's `request` codec encodes before `send` returns. */
   payload: Request;
 }
 

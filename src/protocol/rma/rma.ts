@@ -44,85 +44,85 @@ import { Queue } from "../../support/queue.js";
 import type { Base } from "../base.js";
 import { checkOperand, highOf, lowOf, type RmwOperation, type RmwType, rmwBytes, rmwCode } from "./rmw.js";
 
-/** What `put` and `get` take; read before they return, so that one object can be used again. */
+/** Parameters of `put` and `get`. They are read before the call returns, so that one object can serve every call. */
 export interface TransferParameters {
-  /** The context whose task owns the remote region. */
+  /** Endpoint of a context of the task that owns the remote region. */
   to: Endpoint;
-  /** A region of this task. */
+  /** Region of this task. */
   local: MemRegion;
-  /** Byte in it where the transfer begins (default 0). */
+  /** Byte offset in the local region (default 0). */
   localOffset?: number;
-  /** A region of the target's task. */
+  /** Handle of a region of the target's task. */
   remote: RegionHandle;
-  /** Byte in it where the transfer begins (default 0). */
+  /** Byte offset in the remote region (default 0). */
   remoteOffset?: number;
-  /** How many bytes, also 0 (default: the rest of the local region). */
+  /** Number of bytes, from 0 (default: the rest of the local region). */
   bytes?: number;
-  /** The local bytes may be used again (put), or are there (get). */
+  /** Called in a later `advance()`, when the local bytes may be reused (put) or have arrived (get). */
   onLocal?: Callback | undefined;
-  /** The bytes are visible at the target. */
+  /** Called in a later `advance()`, when the bytes are visible at the target. */
   onRemote?: Callback | undefined;
-  /** Handed to the callbacks. */
+  /** Value that the callbacks get. */
   cookie?: unknown;
 }
 
-/** A word of a region of the target's task that a put changes behind its bytes: an i32, changed atomically. */
+/** An i32 word of a region of the target's task. A put changes it atomically after its bytes. */
 export interface NotifyWord {
-  /** The region. */
+  /** Handle of the region. */
   readonly remote: RegionHandle;
-  /** Byte of the word in it: a multiple of 4 (default 0). */
+  /** Byte offset of the word in the region, a multiple of 4 (default 0). */
   readonly offset?: number;
-  /** What becomes of the word (default "add"). */
+  /** Operation on the word (default "add"). */
   readonly operation?: "set" | "add" | "or" | "and" | "xor";
-  /** An i32 (default 1). */
+  /** Operand, an i32 (default 1). */
   readonly value?: number;
 }
 
-/** What `put` takes; read before it returns. */
+/** Parameters of `put`. They are read before it returns. */
 export interface PutParameters extends TransferParameters {
   /**
-   * How the target is told, once the bytes are there, and woken if it sleeps. A dispatch id: the context `to` gets a message
-   * of 16 bytes, the remote offset and the number of bytes as i32, and the handle as f64. Or a word that `waitWord()` of the
-   * target looks at. Notifications of the puts and rmws to one endpoint come in the order of those.
+   * Notification of the target once the bytes are there; it wakes a sleeping target. With a dispatch id, the context `to`
+   * gets a message of 16 bytes: remote offset and number of bytes as i32, and the handle as f64. Or a word that `waitWord()`
+   * of the target reads. Notifications to one endpoint come in the order of the puts and rmws.
    */
   notify?: number | NotifyWord | undefined;
 }
 
-/** A word of a region of this task, as an operand: 64 bits without a BigInt. */
+/** An operand in a word of a region of this task: a 64-bit value without a BigInt. */
 export interface RegionWord {
-  /** The region. */
+  /** Region of this task. */
   readonly region: MemRegion;
-  /** Byte in it: a multiple of the word's size (default 0). */
+  /** Byte offset of the word, a multiple of its size (default 0). */
   readonly offset?: number;
 }
 
 type Operand = number | bigint | RegionWord;
 
-/** What `rmw` takes; read before it returns. */
+/** Parameters of `rmw`. They are read before it returns. */
 export interface RmwParameters {
-  /** The context whose task owns the region. */
+  /** Endpoint of a context of the task that owns the region. */
   to: Endpoint;
-  /** A region of the target's task. */
+  /** Handle of a region of the target's task. */
   remote: RegionHandle;
-  /** Byte of the word in it: a multiple of its size (default 0). */
+  /** Byte offset of the word in the region, a multiple of its size (default 0). */
   remoteOffset?: number;
-  /** What becomes of the word. */
+  /** Operation on the word. */
   operation: RmwOperation;
-  /** Default i32. One word has one width for ever. */
+  /** Type of the word (default i32). Always use the same width for a word. */
   type?: RmwType;
-  /** Of 64-bit words a number stands for itself up to 2^53 either way. */
+  /** Operand. For a 64-bit word, a number may be up to 2^53 in size. */
   value: Operand;
-  /** Of a compare: the operation is done only if the word equals this. */
+  /** For a compare: the operation is done only if the word equals this. */
   test?: Operand;
-  /** Of a fetch: region of this task that gets the old value. */
+  /** For a fetch: region of this task that gets the old value. */
   result?: MemRegion;
-  /** Byte in it: a multiple of the word's size (default 0). */
+  /** Byte offset in `result`, a multiple of the word's size (default 0). */
   resultOffset?: number;
-  /** The operation is done, and the old value is there. */
+  /** Called in a later `advance()`, when the operation is done and the old value is in `result`. */
   onDone?: Callback | undefined;
-  /** `true`: wakes the target's task if it sleeps, as for `waitWord()` of this very word. Else as a put's. */
+  /** `true` wakes the target's task, for example in a `waitWord()` of this word. Other values work as for a put. */
   notify?: boolean | number | NotifyWord | undefined;
-  /** Handed to it. */
+  /** Value that `onDone` gets. */
   cookie?: unknown;
 }
 

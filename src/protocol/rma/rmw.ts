@@ -11,7 +11,7 @@ import {
 } from "../../../assembly/layout.js";
 import { PamiError, show } from "../../core/error.js";
 
-/** What `rmw` does to a word; `fetch` brings the old value, `compare` does it only if the word equals `test`. */
+/** An operation of `rmw`. `fetch` returns the old value. `compare` changes the word only if it equals `test`. */
 export type RmwOperation =
   | "set"
   | "add"
@@ -22,7 +22,7 @@ export type RmwOperation =
   | `compare-${"set" | "add" | "or" | "and" | "xor"}`
   | `fetch-compare-${"set" | "add" | "or" | "and" | "xor"}`;
 
-/** A word: 4 or 8 bytes, signed or not. */
+/** The type of a word: 4 or 8 bytes, signed or unsigned. */
 export type RmwType = "i32" | "u32" | "i64" | "u64";
 
 /** Without a prototype, so that "constructor" is no operation. */
