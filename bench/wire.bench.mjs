@@ -1,6 +1,6 @@
 // @ts-check
-// Dynamic connections: messages a second on one core, from sessions to sessions; and what a simulated network, in virtual
-// time, makes of loss and of many targets. Kernels for queues and packets, WebAssembly against TypeScript: kernel.bench.mjs.
+// Dynamic connections: messages a second between two nodes on one core; and, in virtual time, the effect of loss and of many
+// targets. kernel.bench.mjs compares the kernels for queues and packets, WebAssembly against TypeScript.
 //   node bench/wire.bench.mjs [--quick]
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -14,11 +14,15 @@ const ROUNDS = quick ? 2 : 9;
 const MESSAGE_BYTES = 64;
 const PACKET_BYTES = 1400;
 const MESSAGES = quick ? 50_000 : 1_000_000;
-/** Messages between two looks at what has come. */
+/** Messages between two calls of advance(). */
 const BATCH = 256;
 const JOB = 1;
 
-/** @typedef {typeof import("../src/session/sessions.js") & typeof import("../src/kernel/kernel.js") & typeof import("../src/kernel/wasm.js") & typeof import("../src/kernel/twin/index.js") & typeof import("../test/simulation/figures.js")} Modules */
+/**
+ * @typedef {typeof import("../src/session/sessions.js") & typeof import("../src/kernel/kernel.js") & typeof
+ * import("../src/kernel/wasm.js") & typeof import("../src/kernel/twin/index.js") & typeof
+ * import("../test/simulation/figures.js")} Modules
+ */
 
 /** @returns {Promise<Modules>} */
 async function internals() {
@@ -77,9 +81,9 @@ function pair({ Sessions, memoryOf, wasmKernel, twinPacketKernel }, name, isFait
       isFaithful,
       send: (/** @type {string} */ _to, /** @type {Uint8Array} */ packet) => {
         if (way.count === way.packets.length) way.packets.push(new Uint8Array(new ArrayBuffer(PACKET_BYTES + 4)));
-        const place = /** @type {Uint8Array} */ (way.packets[way.count++]);
-        place.set(packet);
-        new Uint32Array(place.buffer, PACKET_BYTES)[0] = packet.length;
+        const slot = /** @type {Uint8Array} */ (way.packets[way.count++]);
+        slot.set(packet);
+        new Uint32Array(slot.buffer, PACKET_BYTES)[0] = packet.length;
         return true;
       },
       onPacket: () => {},
@@ -123,8 +127,8 @@ function pair({ Sessions, memoryOf, wasmKernel, twinPacketKernel }, name, isFait
     for (const [from, { way }] of links.entries()) {
       const receiver = from === 0 ? target : origin;
       for (let i = 0; i < way.count; i++) {
-        const place = /** @type {Uint8Array} */ (way.packets[i]);
-        receiver.receive(from === 0 ? "0" : "1", place.subarray(0, new Uint32Array(place.buffer, PACKET_BYTES)[0]));
+        const slot = /** @type {Uint8Array} */ (way.packets[i]);
+        receiver.receive(from === 0 ? "0" : "1", slot.subarray(0, new Uint32Array(slot.buffer, PACKET_BYTES)[0]));
       }
       way.count = 0;
     }

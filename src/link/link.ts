@@ -11,8 +11,8 @@ export interface Link {
   /** Bytes of the largest packet that it carries, a multiple of 4. */
   readonly packetBytes: number;
   /**
-   * Whether it delivers every packet once, in order and from the address of its sender. Then data may follow a connect packet
-   * at once (D5b, 0-RTT).
+   * Whether it delivers every packet once, in order and from the address of its sender. Then data may follow a connect
+   * packet at once (D5b, 0-RTT).
    */
   readonly isFaithful: boolean;
   /**

@@ -34,9 +34,9 @@ const DELAY_SLACK = 100;
 const LOSS_ALLOWED = 0.1;
 
 /**
- * A delay-based controller. Once per round trip, the window grows by half if packets filled at least half of it, or shrinks in
- * proportion if the round-trip time shows queueing. Losses shrink it only if they are frequent: random loss of 1 % does not
- * slow a session down.
+ * A delay-based controller. Once per round trip, the window grows by half if packets filled at least half of it, or shrinks
+ * in proportion if the round-trip time shows queueing. Losses shrink it only if they are frequent: random loss of 1 % does
+ * not slow a session down.
  */
 export class DelayController implements CongestionController {
   readonly #rtt: RttEstimator;

@@ -73,8 +73,8 @@ export class Connection {
   }
 
   /**
-   * Whether data follows the connect packet at once (D5b). That needs the target's epoch: an unknown incarnation has to state
-   * its epoch before it takes data.
+   * Whether data follows the connect packet at once (D5b). That needs the target's epoch: an unknown incarnation has to
+   * state its epoch before it takes data.
    */
   get #isZeroRtt(): boolean {
     return this.#state.options.link.isFaithful && this.#targetEpoch !== 0;

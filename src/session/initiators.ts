@@ -264,7 +264,8 @@ export class Initiators {
     const session = connection.accept(packet);
     this.#state.noteEpoch(queue.node, epoch);
     if (!this.#queues.has(queue)) {
-      // The node has restarted, and its queue was dropped. The new session has nothing to send: it frees the responder at once.
+      // The node has restarted, and its queue was dropped. The new session has nothing to send: it frees the responder at
+      // once.
       session.disconnect(this.#packet, options.job);
       return;
     }

@@ -5,9 +5,9 @@
 //                             They hold no secret and stay readable. A MAC needs no nonce, so there is no counter that must
 //                             outlive the node.
 //   0-RTT data                (D5b) Encrypted by a key to which the target contributed only its epoch. Within one incarnation
-//                             of the target, a replay is therefore refused only by the serial numbers of connect packets,
-//                             by `sent`, and by the order numbers of streams. Another incarnation has another epoch, so it
-//                             cannot open the packet. An origin that does not know the epoch uses a full handshake.
+//                             of the target, only three numbers refuse a replay: the serial number of the connect packet,
+//                             `sent`, and the order numbers of streams. Another incarnation has another epoch, so it cannot
+//                             open the packet. An origin that does not know the epoch uses a full handshake.
 //   all others                Authenticated and encrypted by the keys of their session, one for each direction, with `sent`
 //                             as the nonce. Both sides contribute nonces, so an old packet opens in no other session.
 import {
@@ -22,8 +22,8 @@ import type { Packet } from "./packet.js";
 /** A key for packets in one direction. */
 export interface Seal {
   /**
-   * Seals a packet in place. It writes the tag into the last TAG_BYTES bytes, and may encrypt the bytes from `body` up to the
-   * tag. The bytes before `body` stay readable, and the tag covers them.
+   * Seals a packet in place. It writes the tag into the last TAG_BYTES bytes, and may encrypt the bytes from `body` up to
+   * the tag. The bytes before `body` stay readable, and the tag covers them.
    * @param sent never the same twice within a session
    */
   seal(packet: Uint8Array, body: number, sent: number): void;

@@ -2,8 +2,8 @@
 //
 // Packet threshold (6.1.1): each transmission has a number of its own, `sent`. Once a transmission that was sent
 // PACKET_THRESHOLD later has been acknowledged, an earlier one is a suspect. RFC 9002 declares it lost at once. Here it is
-// declared lost unless it is acknowledged within the reordering delay, which adapts to the link: it is 0 on a link that keeps
-// the order.
+// declared lost unless it is acknowledged within the reordering delay, which adapts to the link: it is 0 on a link that
+// keeps the order.
 //
 // Probe timeout (6.2): if no acknowledgment comes at all, the oldest packet is sent again. The timeout doubles each time.
 import { seqDelta } from "../../assembly/seq.js";
@@ -72,7 +72,9 @@ export class LossDetector {
   readonly #reordering: Reordering;
   /** Packets that are not acknowledged, by number. */
   readonly #inFlight = new Map<number, SentPacket>();
-  /** Transmissions that are not suspects, in the order of `sent`. Those of acknowledged or retransmitted packets are void. */
+  /**
+   * Transmissions that are not suspects, in the order of `sent`. Those of acknowledged or retransmitted packets are void.
+   */
   readonly #transmissions = new Queue<Transmission>();
   /** Suspects, likewise. */
   readonly #suspects = new Queue<Transmission>();

@@ -1,5 +1,5 @@
-// The state that the initiators and the responders of a node share: options, counters, the ids that the node assigns, and the
-// latest incarnation of every other node.
+// The state that the initiators and the responders of a node share: options, counters, the ids that the node assigns, and
+// the latest incarnation of every other node.
 import {
   ACKNOWLEDGE_MASK_OFFSET,
   ACKNOWLEDGE_WORDS_MAX,

@@ -49,8 +49,8 @@ export class ReceivedPacket {
 
   /**
    * Opens the packet in place, and removes its tag.
-   * @returns PACKET_RIGHT, or the first rule that the opened packet breaks; undefined: it does not open with this seal. Unless
-   * it is PACKET_RIGHT, the packet's fields must not be read.
+   * @returns PACKET_RIGHT, or the first rule that the opened packet breaks; undefined: it does not open with this seal. The
+   * fields must not be read unless it is PACKET_RIGHT.
    */
   open(seal: Seal): number | undefined {
     const { bytes } = this.#memory;

@@ -285,7 +285,8 @@ export class Responders {
 
   /**
    * Passes all segments to the streams.
-   * @returns whether there was room for all. If not, the packet counts as lost; the streams drop what they have when it returns.
+   * @returns whether there was room for all. If not, the packet counts as lost. When it is sent again, the streams drop the
+   * segments that they have.
    */
   #receiveSegments({ body, end }: ReceivedPacket): boolean {
     const { words } = this.#state.options.memory;

@@ -1,7 +1,7 @@
 // The round-trip time of a session, estimated as in RFC 9002, section 5. Times are in microseconds.
 //
-// An acknowledgment states how long the target held it back, and each sample has that subtracted. So unlike min_rtt there, the
-// minimum here excludes the acknowledgment delay.
+// An acknowledgment states how long the target held it back, and each sample has that subtracted. So unlike min_rtt there,
+// the minimum here excludes the acknowledgment delay.
 
 export class RttEstimator {
   #smoothed = 0;

@@ -11,8 +11,8 @@ import type { Packet } from "./packet.js";
 import { RttEstimator } from "./round-trip.js";
 
 /**
- * With a smaller window, every packet asks for an acknowledgment at once. The target would otherwise wait for packets that may
- * not be sent.
+ * With a smaller window, every packet asks for an acknowledgment at once. The target would otherwise wait for packets that
+ * may not be sent.
  */
 const PROMPT_BELOW = 8;
 

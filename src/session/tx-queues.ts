@@ -1,6 +1,6 @@
 // The transmit queues of a node, one for each target node, and the round robin among them. A segment gets its order number
-// here (D8), and its place in a packet. Its packet stays in the queue's accounting until the target acknowledges it, whichever
-// sessions carry it.
+// here (D8), and its place in a packet. Its packet stays in the queue's accounting until the target acknowledges it,
+// whichever sessions carry it.
 import { PACKET_DATA } from "../../assembly/layout.js";
 import type { Address } from "../link/link.js";
 import { Queue } from "../support/queue.js";

@@ -1,5 +1,5 @@
-// The authentication seam (D9): nodes with a job key, and others on their links that have none and do all they can. Packets
-// are recorded, changed, repeated and made up; whatever comes must be dropped and counted, and nothing else may happen.
+// Authentication (D9): nodes with a job key, and attackers on their links without one. The attackers record, change, replay
+// and forge packets. Every such packet must be dropped and counted, and nothing else may happen.
 import { describe, expect, it } from "vitest";
 import {
   ACCEPT_ECHO_OFFSET,
@@ -50,7 +50,7 @@ interface Recorded {
 const kindOf = ({ bytes }: Recorded): number => bytes[2] as number;
 const viewOf = (bytes: Uint8Array): DataView => new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
 
-/** A simulation with a key, and all that nodes send in it. */
+/** A simulation with a key, and all packets that are sent in it. */
 function recorded(options: Partial<SimulationOptions> = {}): { simulation: Simulation; sent: Recorded[] } {
   const simulation = new Simulation({ seed: 1, nodes: 3, key: KEY, ...options });
   const sent: Recorded[] = [];
@@ -61,7 +61,7 @@ function recorded(options: Partial<SimulationOptions> = {}): { simulation: Simul
   return { simulation, sent };
 }
 
-/** How many packets a node has dropped, for whatever reason. */
+/** How many packets a node has dropped, for any reason. */
 const droppedBy = ({ sessions }: SimulatedNode): number => droppedOf(sessions.dropped);
 
 /** Two nodes with a session that is open and at rest, and a packet of each kind that was sent in it or before. */
@@ -92,7 +92,7 @@ const KINDS: [name: string, kind: number][] = [
 ];
 
 describe("D9 sessions with a key", () => {
-  it("D9 segments arrive, half and whole handshakes; neither they nor the key can be read on the link", () => {
+  it("D9 segments arrive with 0-RTT and full handshakes; neither they nor the key can be read on the link", () => {
     for (const isFaithful of [false, true]) {
       const { simulation, sent } = recorded({ isFaithful });
       for (let round = 0; round < 2; round++) {
@@ -100,12 +100,12 @@ describe("D9 sessions with a key", () => {
         expect(simulation.run()).toBe(true);
       }
       expect(simulation.given.get("0>4")).toEqual(expected(200));
-      const halves = sent.filter(({ bytes }) => ((bytes[3] as number) & PACKET_HALF) !== 0);
+      const zeroRtt = sent.filter(({ bytes }) => ((bytes[3] as number) & PACKET_HALF) !== 0);
       // Not before the target's epoch is known.
-      expect(halves.length > 0).toBe(isFaithful);
+      expect(zeroRtt.length > 0).toBe(isFaithful);
       const connects = sent.flatMap((one, i) => (kindOf(one) === PACKET_CONNECT ? [i] : []));
       expect(connects).toHaveLength(2);
-      expect(sent.indexOf(halves[0] as Recorded)).toBe(isFaithful ? (connects[1] as number) + 1 : -1);
+      expect(sent.indexOf(zeroRtt[0] as Recorded)).toBe(isFaithful ? (connects[1] as number) + 1 : -1);
       for (const { bytes } of sent) {
         expect((bytes[3] as number) & PACKET_SEALED).toBe(PACKET_SEALED);
         const link = Buffer.from(bytes);
@@ -116,7 +116,7 @@ describe("D9 sessions with a key", () => {
     }
   });
 
-  it("D9 no number is used twice under a key, though packets are sent again, and sessions end before it could be", () => {
+  it("D9 no transmission number is used twice under a key: retransmissions have new ones, and sessions end before they wrap", () => {
     const faults = { loss: 0.1, duplicate: 0, reorder: 0.2, reorderMicroseconds: 300 };
     const { simulation, sent } = recorded({ faults, sessions: { sessionPackets: 64 } });
     const content = (i: number): Buffer => Buffer.alloc(1000, i);
@@ -149,32 +149,35 @@ describe("D9 sessions with a key", () => {
   it.each([
     ["another key", { keySchedule: keyScheduleOf(keyOf(2), JOB) }],
     ["no key, to a node that has one", { keySchedule: undefined }],
-  ])("D9 %s: nothing is delivered, nobody answers, and both are given up in bounded time; others go on", (_, other) => {
-    for (const [from, to] of [
-      [0, 1],
-      [1, 0],
-    ] as const) {
-      // Node 0 has what the others have not.
-      const { simulation, sent } = recorded({ sessionsOf: (node) => (node === 0 ? other : {}) });
-      simulation.submit(from, to, text(0));
-      simulation.submit(1, 2, text(0));
-      expect(simulation.run(20e6)).toBe(true);
-      expect([...simulation.given.keys()]).toEqual(["4>8"]);
-      expect(simulation.lost).toEqual([[from, to, false]]);
-      const connects = sent.filter((one) => one.from === from && one.to === to);
-      expect(connects.length).toBeGreaterThan(5);
-      expect(connects.every((one) => kindOf(one) === PACKET_CONNECT)).toBe(true);
-      expect(sent.filter((one) => one.from === to && one.to === from)).toEqual([]);
-      const { sessions } = nodeOf(simulation, to);
-      expect(sessions.dropped.unauthenticated).toBe(connects.length);
-      expect(sessions.inUse.responders).toBe(0);
-      expect(simulation.arena.used).toBe(simulation.fixedBytes);
-    }
-  });
+  ])(
+    "D9 %s: nothing is delivered or answered, both nodes are given up in bounded time, and others go on",
+    (_, other) => {
+      for (const [from, to] of [
+        [0, 1],
+        [1, 0],
+      ] as const) {
+        // Node 0 has what the others have not.
+        const { simulation, sent } = recorded({ sessionsOf: (node) => (node === 0 ? other : {}) });
+        simulation.submit(from, to, text(0));
+        simulation.submit(1, 2, text(0));
+        expect(simulation.run(20e6)).toBe(true);
+        expect([...simulation.given.keys()]).toEqual(["4>8"]);
+        expect(simulation.lost).toEqual([[from, to, false]]);
+        const connects = sent.filter((one) => one.from === from && one.to === to);
+        expect(connects.length).toBeGreaterThan(5);
+        expect(connects.every((one) => kindOf(one) === PACKET_CONNECT)).toBe(true);
+        expect(sent.filter((one) => one.from === to && one.to === from)).toEqual([]);
+        const { sessions } = nodeOf(simulation, to);
+        expect(sessions.dropped.unauthenticated).toBe(connects.length);
+        expect(sessions.inUse.responders).toBe(0);
+        expect(simulation.arena.used).toBe(simulation.fixedBytes);
+      }
+    },
+  );
 });
 
 describe.each(KINDS)("D9 a hostile packet: %s", (_, kind) => {
-  /** Each change comes by itself: it is counted once, nobody answers, and the session that is open goes on. */
+  /** Sends each changed packet alone: it is counted once, not answered, and the open session goes on. */
   function attack(changes: (one: Recorded, random: (below: number) => number) => Iterable<Recorded>): number {
     const { simulation, sent, kinds } = rested();
     const { network } = simulation;
@@ -215,7 +218,7 @@ describe.each(KINDS)("D9 a hostile packet: %s", (_, kind) => {
     expect(count).toBeGreaterThanOrEqual(8 * (PACKET_SIZE + TAG_BYTES));
   });
 
-  it("D9 cut off anywhere, with lengths that agree or do not", () => {
+  it("D9 truncated anywhere, with a length field that agrees or does not", () => {
     const count = attack(function* ({ from, to, bytes }) {
       for (let length = 0; length < bytes.length; length++) {
         const cut = bytes.slice(0, length);
@@ -229,7 +232,7 @@ describe.each(KINDS)("D9 a hostile packet: %s", (_, kind) => {
     expect(count).toBeGreaterThan(PACKET_SIZE + TAG_BYTES);
   });
 
-  it("D9 made up: without a seal, or with any other", () => {
+  it("D9 forged: without a seal, or with any other", () => {
     attack(function* ({ from, to, bytes }, random) {
       const plain = bytes.slice(0, -TAG_BYTES);
       viewOf(plain).setUint16(PACKET_LENGTH_OFFSET, plain.length, true);
@@ -253,7 +256,7 @@ describe.each(KINDS)("D9 a hostile packet: %s", (_, kind) => {
     });
   });
 
-  it("D9 once more: at once, again and again, in the other direction, and from another address", () => {
+  it("D9 replayed: at once, many times, in the other direction, and from another address", () => {
     attack(function* ({ from, to, bytes }) {
       for (let i = 0; i < 100; i++) yield { from, to, bytes };
       // A connect packet names its target, so that is refused, which others see: see below.
@@ -265,7 +268,7 @@ describe.each(KINDS)("D9 a hostile packet: %s", (_, kind) => {
 });
 
 describe("D9 recorded packets", () => {
-  it("D9 a connect packet, to another node or from another address: refused, by no more bytes than came, and that is all", () => {
+  it("D9 a connect packet, to another node or from another address, is refused by an answer that is no longer, and has no effect", () => {
     for (const [from, to] of [
       [0, 2],
       [1, 0],
@@ -297,7 +300,7 @@ describe("D9 recorded packets", () => {
   }
 
   it.each([false, true])(
-    "D9 all of them, later: each is dropped, no responder is taken, nothing comes twice (half: %s)",
+    "D9 all of them, later: each is dropped, no responder is taken, nothing is delivered twice (0-RTT: %s)",
     (isFaithful) => {
       const { simulation, sent } = lives({ isFaithful });
       const { network } = simulation;
@@ -316,7 +319,7 @@ describe("D9 recorded packets", () => {
   );
 
   it.each([false, true])(
-    "D9 to a node that was started anew: nothing opens, few responders are taken, and they are given away (half: %s)",
+    "D9 to a node that has restarted: no data opens, few responders are taken, and they are reused (0-RTT: %s)",
     (isFaithful) => {
       const { simulation, sent } = lives({ isFaithful });
       const { network } = simulation;
@@ -333,7 +336,7 @@ describe("D9 recorded packets", () => {
       }
       simulation.run(network.now + 1000);
       expect(target.sessions.inUse.responders).toBe(4);
-      // Those who have the key get a responder as soon as the first is not used for a second.
+      // A node that has the key gets a responder as soon as one has been idle for a second.
       simulation.submit(2, 1, text(0));
       simulation.run(network.now + 3e6);
       expect(simulation.given.get("8>4@2")).toEqual(expected(1));
@@ -344,7 +347,7 @@ describe("D9 recorded packets", () => {
       expect(answers.length).toBeGreaterThan(0);
       expect(answers.reduce((sum, one) => sum + one.bytes.length, 0)).toBeLessThanOrEqual(bytes);
       expect(simulation.lost).toEqual([]);
-      // A second time none of the connect packets is new.
+      // The second time, no connect packet is new.
       sent.length = 0;
       for (const one of recording) network.carry(one.from, one.to, one.bytes);
       simulation.run(network.now + 3e6);
@@ -352,7 +355,7 @@ describe("D9 recorded packets", () => {
     },
   );
 
-  it("D9 of an earlier life of the origin: what they say of its start does not count, and the living session goes on", () => {
+  it("D9 of an earlier incarnation of the origin: they do not prove its epoch, and the live session goes on", () => {
     const { simulation, sent } = lives();
     const { network } = simulation;
     const recording = sent.splice(0).filter(({ to }) => to === 1);
@@ -362,7 +365,7 @@ describe("D9 recorded packets", () => {
       simulation.start(node);
     }
     simulation.given.clear();
-    // The target has forgotten all: it has something for the origin's node when the old packets come.
+    // The target has restarted, too. The old packets come before it has segments for the origin's node.
     for (const one of recording) network.carry(one.from, one.to, one.bytes);
     simulation.run(network.now + 1000);
     for (let i = 0; i < 20; i++) {
@@ -380,7 +383,7 @@ describe("D9 recorded packets", () => {
 
 describe("D9 others on the link", () => {
   it.each(["without a seal", "with another key's", "with the connect packet's tag"])(
-    "D9 one that accepts each connection in the target's place, %s: nothing but connect packets is sent, and the target is given up",
+    "D9 an attacker that accepts each connection in the target's name, %s: only connect packets are sent, and the target is given up",
     (how) => {
       const { simulation, sent } = recorded();
       const watch = simulation.network.isLost;
@@ -418,7 +421,7 @@ describe("D9 others on the link", () => {
     },
   );
 
-  it("D9 one that has the key and makes nonsense: what was sealed is looked at as what was not", () => {
+  it("D9 a peer that has the key and seals nonsense: sealed packets are checked as unsealed ones are", () => {
     const { simulation, sent, kinds } = rested();
     const { network } = simulation;
     const before = droppedBy(nodeOf(simulation, 1));
@@ -450,7 +453,7 @@ describe("D9 others on the link", () => {
     simulation.run(network.now + 1000);
     const { malformed, unauthenticated } = nodeOf(simulation, 1).sessions.dropped;
     expect([malformed[PACKET_WRONG_SEGMENT], malformed[PACKET_WRONG_BODY], unauthenticated]).toEqual([1, 1, 0]);
-    // And nothing else came of it.
+    // It has no other effect.
     expect(droppedBy(nodeOf(simulation, 1))).toBe(before + 2);
     expect(sent).toHaveLength(2);
     expect(simulation.arena.used).toBe(simulation.fixedBytes);
@@ -459,7 +462,7 @@ describe("D9 others on the link", () => {
     expect(simulation.given.get("0>4")).toEqual(expected(3));
   });
 
-  it("D9 a session that its target no longer knows: nobody may say so, and still its end is known in less than a second", () => {
+  it("D9 a session that its target no longer knows: no packet may say so, but the origin reconnects within a second", () => {
     const { simulation } = recorded({ sessions: { txQueueBytes: 1e9 } });
     const { network } = simulation;
     const target = nodeOf(simulation, 1);
@@ -477,7 +480,7 @@ describe("D9 others on the link", () => {
     expect(simulation.given.get("0>4@2")).toEqual(expected(1));
   });
 
-  /** Packets of all kinds that somebody without a key may make for a node. */
+  /** Packets of all kinds that an attacker without a key can make for a node. */
   function* made(random: (below: number) => number, from: number, to: number, isSealed: boolean): Iterable<Uint8Array> {
     const nonce = 1 + random(0xffffffff);
     for (const make of Object.values(RIGHT)) {
@@ -498,22 +501,22 @@ describe("D9 others on the link", () => {
       if (bytes[2] === PACKET_DATA && random(2) === 0) bytes[3] = (bytes[3] as number) | PACKET_HALF;
       yield bytes;
     }
-    // The smallest that may be data: a segment without content; of half a handshake, and of none.
+    // The smallest data packet: a segment without content; without and with the 0-RTT flag.
     const right = new Uint8Array((RIGHT.data as () => DataView)().buffer).slice(0, 40);
     viewOf(right).setUint16(PACKET_LENGTH_OFFSET, right.length, true);
     viewOf(right).setUint32(PACKET_JOB_OFFSET, JOB, true);
     viewOf(right).setUint32(PACKET_SIZE + 12, 1 << 16, true);
     yield right;
-    const half = right.slice();
-    half[3] = PACKET_HALF;
-    viewOf(half).setUint32(PACKET_SESSION_OFFSET, nonce, true);
-    yield half;
+    const zeroRtt = right.slice();
+    zeroRtt[3] = PACKET_HALF;
+    viewOf(zeroRtt).setUint32(PACKET_SESSION_OFFSET, nonce, true);
+    yield zeroRtt;
   }
 
   it.each([
     ["with a key", KEY],
     ["without a key", undefined],
-  ])(`D9 amplification: no answer is larger than what it answers, %s (${replayNote()})`, (_, key) => {
+  ])(`D9 amplification: no answer is longer than the packet that it answers, %s (${replayNote()})`, (_, key) => {
     const random = randomOf(SEED);
     const { simulation, sent } = recorded({ key, sessions: { responders: 8 } });
     const { network } = simulation;
@@ -534,7 +537,7 @@ describe("D9 others on the link", () => {
     }
     simulation.run(network.now + 10e6);
     expect(answered).toBeLessThanOrEqual(came);
-    // Without a key there are answers, with one there are none.
+    // Without a key, some packets are answered; with a key, none is.
     expect(answered > 0).toBe(key === undefined);
     expect(simulation.given.size).toBe(0);
     const { inUse } = nodeOf(simulation, 1).sessions;
@@ -543,7 +546,7 @@ describe("D9 others on the link", () => {
     expect(simulation.arena.used).toBe(simulation.fixedBytes);
   });
 
-  it(`D9 amid traffic: copies that are changed, late, astray and turned around, and all streams come once and in order (${replayNote()})`, () => {
+  it(`D9 amid traffic: copies are changed, delayed, misdirected and returned, and all streams are delivered once and in order (${replayNote()})`, () => {
     for (let round = 0; round < 4; round++) {
       const random = randomOf(SEED + round);
       const simulation = new Simulation({

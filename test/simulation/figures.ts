@@ -1,10 +1,10 @@
-// Figures in virtual time, the same on every machine: those of the bench, and of the tests that hold them to their goals.
+// Figures in virtual time, the same on every machine. The bench prints them, and a test compares them with their goals.
 import { idleBytes } from "./idle.js";
 import { Simulation } from "./nodes.js";
 
-/** Bytes of the messages of which many targets get some. */
+/** Bytes of the messages to many targets. */
 const MESSAGE_BYTES = 64;
-/** Messages for a target, in a turn. */
+/** Messages to one target in a turn. */
 const TURN = 32;
 
 export interface Figure {
@@ -15,7 +15,7 @@ export interface Figure {
   readonly isLess: boolean;
 }
 
-/** Virtual microseconds that it takes to get so many KiB to another node, at 10 Gbit/s. */
+/** Virtual microseconds of a transfer to another node at 10 Gbit/s. */
 function transferTime(kibibytes: number, loss: number): number {
   const faults = { loss, duplicate: 0, reorder: 0, reorderMicroseconds: 0 };
   const simulation = new Simulation({ seed: 1, nodes: 2, faults, hopMicroseconds: 100, keepsContents: false });
@@ -33,15 +33,15 @@ function transferTime(kibibytes: number, loss: number): number {
   return network.now;
 }
 
-/** Goodput where one packet in a hundred is lost at random, as a part of what it is where none is. */
+/** Goodput with 1 % random loss, as a part of the goodput without loss. */
 export function goodput(kibibytes: number): number {
   return transferTime(kibibytes, 0) / transferTime(kibibytes, 0.01);
 }
 
 /**
- * Packets that are sent again, as a part of all, where one in ten is overtaken, and none is lost.
- * @param late round trips, of 2 ms, by which it comes later at the most
- * @param targets as many: more than one have sessions in turn
+ * Retransmissions as a part of all packets, if one packet in ten is reordered, and none is lost.
+ * @param late the most round trips, of 2 ms, by which reordering delays a packet
+ * @param targets nodes; the sessions of more than one take turns
  */
 export function sentAgain(packets: number, late: number, targets: number): number {
   const faults = { loss: 0, duplicate: 0, reorder: 0.1, reorderMicroseconds: late * 2000 };
@@ -62,7 +62,7 @@ export function sentAgain(packets: number, late: number, targets: number): numbe
   return origin.sessions.counts.retransmitted / packets;
 }
 
-/** Virtual microseconds until so many targets have got so many messages each, from one node with one link of 10 Gbit/s. */
+/** Virtual microseconds until each target has received its messages, from one node with one link of 10 Gbit/s. */
 function fanTime(targets: number, messages: number, hopMicroseconds: number, isFaithful: boolean): number {
   const simulation = new Simulation({
     seed: 2,
@@ -85,12 +85,12 @@ function fanTime(targets: number, messages: number, hopMicroseconds: number, isF
     while (simulation.givenCount < until) if (!network.step()) throw new Error(`${simulation.givenCount} came`);
     return network.now - begin;
   };
-  send(TURN); // and they know each other
+  send(TURN); // so that the nodes know their epochs
   simulation.run();
   return send(messages);
 }
 
-/** Messages a second to so many targets, a turn's worth each, as a part of those to 8. */
+/** Messages a second to many targets, one turn each, as a part of the messages a second to 8 targets. */
 export function fan(targets: number, hopMicroseconds: number, isFaithful: boolean): number {
   const messages = (targets / 8) * TURN;
   return fanTime(8, messages, hopMicroseconds, isFaithful) / fanTime(targets, TURN, hopMicroseconds, isFaithful);
@@ -103,7 +103,7 @@ export function figures(quick: boolean): Figure[] {
   const idle = { goal: 64, hoped: 16, isLess: true };
   const fans = [1, 2, 5].flatMap((hop) =>
     [false, true].map((isFaithful) => ({
-      what: `messages a second to ${targets} targets, ${TURN} a turn, 8 contexts, hop ${hop} µs, ${isFaithful ? "half" : "full"} handshakes : to 8 targets`,
+      what: `messages a second to ${targets} targets, ${TURN} a turn, 8 contexts, hop ${hop} µs, ${isFaithful ? "0-RTT" : "full"} handshakes : to 8 targets`,
       value: fan(targets, hop, isFaithful),
       goal: 0.5,
       hoped: 0.9,
@@ -113,7 +113,7 @@ export function figures(quick: boolean): Figure[] {
   return [
     { what: "goodput at 10 Gbit/s, 100 µs, 1 % lost : none", value: goodput(quick ? 4096 : 65_536), ...lossy },
     {
-      what: "packets sent again : all, one in ten up to 2 ms late, round trip 2 ms, none lost, 8 targets",
+      what: "retransmissions : packets, one in ten up to 2 ms late, round trip 2 ms, none lost, 8 targets",
       value: sentAgain(quick ? 4000 : 40_000, 1, 8),
       ...again,
     },

@@ -1,4 +1,4 @@
-// Runs of hostile packets, and what is asked of all of them together.
+// Runs of hostile packets, and what must hold for all of them together.
 import { expect } from "vitest";
 import { fuzz, type Way } from "./fuzz.js";
 
@@ -18,21 +18,23 @@ export const WAYS: readonly (Way & { readonly what: string })[] = [
   { what: "has the key, and names no other, on a faithful link", isKnowing: false, isFaithful: true, key: "all" },
   { what: "has the key, and sees everything", isKnowing: true, isFaithful: true, key: "all" },
 ];
-/** Packets to one node: who sees everything soon shuts others out, by an epoch of the far future. */
-const LIFE = 2500;
-/** Packets from which on each rule is broken by some of them: the rarest by one in 500. Of 2500 there may be none. */
+/** Packets to one node. A knowing attacker soon shuts other nodes out, by an epoch of the far future. */
+const PACKETS_PER_NODE = 2500;
+/**
+ * From this number of packets on, some break each rule. The rarest rule is broken by one in 500; 2500 packets may miss it.
+ */
 const EACH_RULE = 10_000;
 
-/** So many packets, to one node after the other. */
+/** Sends packets to one node after the other. */
 export function fuzzMany(seed: number, count: number, { isKnowing, isFaithful, key }: Way): void {
   const rules: number[] = Array(12).fill(0);
   const dropped: Record<string, number> = {};
   let taken = 0;
-  for (let life = 0; life * LIFE < count; life++) {
+  for (let node = 0; node * PACKETS_PER_NODE < count; node++) {
     const way = { isKnowing, isFaithful, key };
-    const one = fuzz(seed + life, LIFE, way);
-    expect(one.wrong, `fuzz(${seed + life}, ${LIFE}, ${JSON.stringify(way)})`).toEqual([]);
-    // Those that are broken behind a seal, too.
+    const one = fuzz(seed + node, PACKETS_PER_NODE, way);
+    expect(one.wrong, `fuzz(${seed + node}, ${PACKETS_PER_NODE}, ${JSON.stringify(way)})`).toEqual([]);
+    // Includes the rules that sealed packets break once they are opened.
     for (const [rule, times = 0] of [one.rules[0], ...one.dropped.malformed.slice(1)].entries())
       rules[rule] = (rules[rule] as number) + times;
     for (const [why, times] of Object.entries(one.dropped)) {
@@ -40,7 +42,7 @@ export function fuzzMany(seed: number, count: number, { isKnowing, isFaithful, k
     }
     taken += one.taken;
   }
-  // It is no test where hostile packets all fall at the first hurdle, or some hurdle is never met.
+  // The run tests nothing if all packets fail at the first check, or if a check never fails.
   expect(rules[0]).toBeGreaterThan(count / 10);
   expect(taken).toBeGreaterThan(count / 100);
   if (count < EACH_RULE) return;

@@ -7,7 +7,7 @@ import { fuzzMany, WAYS } from "./fuzz-many.js";
 const COUNT = Number(process.env.PAMIR_PACKETS ?? 10_000_000) / WAYS.length;
 
 describe(`${COUNT} packets of an attacker, ${replayNote()}`, () => {
-  it.each(WAYS)("D8 D9 who $what: nothing traps, nothing grows, all is counted", (way) => {
+  it.each(WAYS)("D8 D9 that $what: nothing traps, nothing grows, every packet is counted", (way) => {
     fuzzMany(SEED, COUNT, way);
   });
 });

@@ -1,16 +1,16 @@
-// Hostile packets into a running node that has sessions with honest ones. What holds depends on what the attacker knows, and
-// on whether the honest have a key that he has not:
+// Hostile packets to a running node that has sessions with honest nodes. What holds depends on what the attacker knows, and
+// on whether the honest nodes have a key that the attacker does not have:
 //
-//   blind    he knows the job's fingerprint and the nodes' numbers and addresses, sees packets when they are old, and sends
-//            in anybody's name; but he guesses no session id or reference that is in use, and no epoch that is to come.
-//            Sessions of his own he has, of nodes that are his. Then honest traffic comes once and in order; where there is a
-//            key, and he has it, too, as long as he names no other.
-//   knowing  he sees each packet at once, and sends any other in its place. He can lose, forge and reorder what he likes, and
-//            shut a node out by an epoch of the far future. What is left: nothing traps, nothing grows, and what is given out
-//            is from and for endpoints that there are. Where there is a key that he has not, he can do nothing of that:
-//            honest traffic comes once and in order.
+//   blind    The attacker knows the job's fingerprint and the nodes' numbers and addresses, sees old packets, and forges
+//            addresses. It cannot guess a session id or reference in use, or a future epoch. It has nodes and sessions of
+//            its own. Honest traffic is delivered once and in order. If the attacker has the key of the job, that holds as
+//            long as it does not speak in the name of honest nodes.
+//   knowing  The attacker sees each packet at once, and can replace it. It can drop, forge and reorder packets, and shut a
+//            node out by an epoch of the far future. Still nothing traps, nothing grows, and segments are only delivered from
+//            and to endpoints that exist. With a key that the attacker does not have, it can do none of that: honest traffic
+//            is delivered once and in order.
 //
-// In all, every packet that came is counted, taken or dropped, and one that breaks a rule of packetCheck() only there.
+// Every received packet is counted once: as taken, or as dropped. One that breaks a rule of packetCheck() is counted there.
 import {
   ACCEPT_EPOCH_OFFSET,
   ACCEPT_NONCE_OFFSET,
@@ -57,10 +57,10 @@ import { randomOf } from "../support/random.js";
 import { JOB, keyOf } from "./nodes.js";
 import { Pipe } from "./pipe.js";
 
-/** Nodes of the job; those from HONEST on are the attacker's. */
+/** Nodes of the job. The attacker owns those from HONEST on. */
 export const NODES = 64;
 const HONEST = 3;
-/** Packets of earlier that the attacker has. */
+/** Old packets that the attacker remembers. */
 const MEMORY = 64;
 /** Hostile packets between two rounds of honest ones. */
 const BURST = 500;
@@ -69,44 +69,44 @@ const ROUND = 20;
 const PACKET_BYTES = 1400;
 const ARENA_BYTES = 8 * 1024 * 1024;
 
-/** What the attacker is. */
+/** What the attacker knows. */
 export interface Way {
   readonly isKnowing: boolean;
   readonly isFaithful: boolean;
-  /** Who has a job key: nobody, the honest, or the attacker, too. */
+  /** Which nodes have the job key: none, the honest ones, or all, the attacker included. */
   readonly key: "none" | "honest" | "all";
 }
 
 const KEY_SCHEDULE = keyScheduleOf(keyOf(1), JOB);
-/** Sessions that he has at a time. */
+/** Open sessions of the attacker. */
 const SESSIONS = 16;
 
 export interface Fuzzed {
   readonly injected: number;
-  /** By what packetCheck() says of them. */
+  /** Injected packets, by the result of packetCheck(). */
   readonly rules: number[];
   readonly dropped: Sessions["dropped"];
   readonly taken: number;
   readonly wrong: string[];
 }
 
-/** All that was dropped. */
+/** The sum of all counters of dropped packets. */
 export function droppedOf({ malformed, ...others }: Sessions["dropped"]): number {
   return [...malformed, ...Object.values(others)].reduce((sum, count = 0) => sum + count, 0);
 }
 
-/** Numbers at which something may go wrong. */
+/** Boundary values. */
 const EDGES = [
   0, 1, 2, 3, 31, 32, 33, 63, 64, 1023, 1024, 1025, 0x7fffffff, 0x80000000, 0x80000001, 0xfffffffe, 0xffffffff,
 ];
 
-/** A packet, and the address that it bears. */
+/** A packet and its sender's address, true or forged. */
 interface Made {
   readonly from: string;
   readonly packet: Uint8Array;
 }
 
-/** A session of the attacker's. */
+/** A session of the attacker. */
 interface Own {
   readonly node: number;
   readonly id: number;
@@ -118,11 +118,11 @@ class Attacker {
   readonly #random: (below: number) => number;
   readonly #isKnowing: boolean;
   readonly #keySchedule: KeySchedule | undefined;
-  /** Connect packets of his nodes, by their references. */
+  /** Connect packets of the attacker's nodes, by reference. */
   readonly #connects = new Map<number, DataView>();
   readonly #own: Own[] = [];
   #serial = 0;
-  /** Those that went to the victim, and from whom. */
+  /** Packets that went to the victim, and their senders. */
   readonly #old: { from: number; packet: Uint8Array }[] = [];
 
   constructor(random: (below: number) => number, { isKnowing, key }: Way) {
@@ -131,7 +131,7 @@ class Attacker {
     this.#keySchedule = key === "all" ? KEY_SCHEDULE : undefined;
   }
 
-  /** A packet came to a node that is his: what accepts a connect packet of his is a session. */
+  /** A packet came to the attacker's node. If it accepts a connect packet, the attacker has another session. */
   gets(node: number, bytes: Uint8Array): void {
     const packet = new DataView(bytes.slice().buffer);
     const connect = this.#connects.get(packet.getUint32(PACKET_SESSION_OFFSET, true));
@@ -175,7 +175,7 @@ class Attacker {
     if (kind === 1) return [this.#made, this.#connect, this.#data][random(3)]?.call(this) as Made;
     const from = random(4) === 0 ? this.#anybody() : String(known.from);
     const packet = known.packet.slice();
-    if (kind === 2) return { from, packet }; // once more
+    if (kind === 2) return { from, packet }; // a replay
     if (kind === 3) return { from, packet: packet.subarray(0, random(packet.length)) };
     if (kind === 4) return { from, packet: this.#longer(packet) };
     if (kind === 5) for (let i = 1 + random(4); i > 0; i--) this.#flip(packet);
@@ -203,7 +203,7 @@ class Attacker {
     return sealed;
   }
 
-  /** A connect packet of a node that is his: of several lives, and by half. */
+  /** A connect packet of the attacker's node, of one of several incarnations, with or without 0-RTT. */
   #connect(): Made {
     const random = this.#random;
     const node = HONEST + random(NODES - HONEST);
@@ -222,7 +222,7 @@ class Attacker {
     return { from: String(node), packet: this.#sealed(packet, this.#keySchedule?.handshake) };
   }
 
-  /** Data, or the end of it, in a session of his own. */
+  /** Data or DISCONNECT in a session of the attacker. */
   #data(): Made {
     const random = this.#random;
     const own = this.#own[random(SESSIONS)];
@@ -242,10 +242,10 @@ class Attacker {
     return { from: String(own.node), packet: this.#sealed(packet, own.seal) };
   }
 
-  /** A right header, and whatever behind it. */
+  /** A valid header, followed by any body. */
   #made(): Made {
     const bytes = this.#body();
-    // Whoever has the key, and names another, can shut him out.
+    // A holder of the key that names an honest node can shut that node out.
     const isMeant = bytes[2] !== PACKET_CONNECT || this.#isKnowing;
     const packet = this.#sealed(new DataView(bytes.buffer), isMeant ? this.#keySchedule?.handshake : undefined);
     return { from: this.#anybody(), packet };
@@ -266,7 +266,7 @@ class Attacker {
     packet.setUint16(PACKET_LENGTH_OFFSET, bytes.length, true);
     packet.setUint16(PACKET_LENGTH_OFFSET + 2, PACKET_SIZE + (random(8) === 0 ? 4 * random(20) : 0), true);
     packet.setUint32(PACKET_JOB_OFFSET, random(16) === 0 ? random(2 ** 32) : JOB, true);
-    // No place ends like that: it is in use by nobody.
+    // No reference in use has such low bits.
     packet.setUint32(
       PACKET_SESSION_OFFSET,
       random(32) === 0 || kind === PACKET_CONNECT ? 0 : (this.#word() | 0xfff) >>> 0,
@@ -282,7 +282,7 @@ class Attacker {
       set(CONNECT_TARGET_OFFSET, random(8));
       const node = random(8) === 0 ? this.#word() : random(2) === 0 ? random(HONEST) : random(2 * NODES);
       set(CONNECT_NODE_OFFSET, node);
-      // In the name of one that is there only with an epoch that it has, or had.
+      // In the name of a real node, only with its present epoch or an earlier one.
       set(CONNECT_EPOCH_OFFSET, node < HONEST && !this.#isKnowing ? 65536 - random(2) : this.#word());
       if (random(2) === 0) set(CONNECT_KNOWN_OFFSET, 65536);
       set(CONNECT_SERIAL_OFFSET, ++this.#serial);
@@ -294,7 +294,7 @@ class Attacker {
     return bytes;
   }
 
-  /** Segments that fill a body. */
+  /** Fills a body with segments. */
   #segments(packet: DataView, body: number, node = this.#random(HONEST)): void {
     const random = this.#random;
     for (let at = body; packet.byteLength - at >= SEGMENT_SIZE; ) {
@@ -309,7 +309,7 @@ class Attacker {
     }
   }
 
-  /** It is longer than it says, or than any can be. */
+  /** Makes it longer than its length field, or than any packet may be. */
   #longer(packet: Uint8Array): Uint8Array {
     const more = 1 + this.#random(this.#random(8) === 0 ? 70_000 : 100);
     const longer = new Uint8Array(packet.length + more);
@@ -322,7 +322,7 @@ class Attacker {
     packet[at] = (packet[at] as number) ^ (1 << this.#random(8));
   }
 
-  /** Another value in some words, or other segments. */
+  /** Changes some words, or its segments. */
   #change(packet: Uint8Array): void {
     const random = this.#random;
     const view = new DataView(packet.buffer);
@@ -339,10 +339,10 @@ class Attacker {
   }
 }
 
-/** So many hostile packets, drawn from a seed. */
+/** Sends hostile packets that are drawn from a seed. */
 export function fuzz(seed: number, count: number, way: Way): Fuzzed {
   const { isFaithful, key } = way;
-  /** Whether what he sends can be taken for what the honest send. */
+  /** Whether packets of the attacker can pass for packets of honest nodes. */
   const isBelieved = way.isKnowing && key !== "honest";
   const random = randomOf(seed);
   const wrong: string[] = [];
@@ -365,7 +365,7 @@ export function fuzz(seed: number, count: number, way: Way): Fuzzed {
     received++;
     attacker.sees(from, packet);
   };
-  /** Numbers of the last segment that came, and that was sent, by stream of honest nodes. */
+  /** Numbers of the last segments delivered and sent, by stream between honest nodes. */
   const came = new Int32Array(HONEST * HONEST).fill(-1);
   const sent = new Int32Array(HONEST * HONEST).fill(-1);
   const giveAt = (node: number) => (segment: number) => {
@@ -403,7 +403,7 @@ export function fuzz(seed: number, count: number, way: Way): Fuzzed {
     }
   };
 
-  // Another kernel, over memory of its own, says what is to become of each packet.
+  // Another kernel, over its own memory, tells which rule each packet breaks.
   const judged = memoryOf(new SharedArrayBuffer(2 * 65536));
   const judge = twinPacketKernel(judged);
   const rules: number[] = [];
@@ -420,7 +420,7 @@ export function fuzz(seed: number, count: number, way: Way): Fuzzed {
       const rule = fits ? judge.packetCheck(0, packet.length, JOB) : 1;
       rules[rule] = (rules[rule] ?? 0) + 1;
       victim.receive(from, packet);
-      // Now and then among what is honest and under way.
+      // Sometimes in between honest packets in flight.
       if (random(50) === 0) {
         for (const one of nodes) one.advance();
         pipe.carry();
@@ -428,7 +428,7 @@ export function fuzz(seed: number, count: number, way: Way): Fuzzed {
       }
     }
     pipe.run();
-    // Responders that nobody uses are free again.
+    // Idle responders are free again.
     pipe.now += 6e6;
     const { inUse, kept } = victim;
     const { initiators, responders, txQueues } = inUse;
@@ -456,7 +456,7 @@ export function fuzz(seed: number, count: number, way: Way): Fuzzed {
   }
   const { counts, dropped } = victim;
   for (let rule = 1; rule < Math.max(rules.length, dropped.malformed.length); rule++) {
-    // Behind a seal that is right there may be more of them.
+    // Packets that open may break more rules.
     const [is, was] = [dropped.malformed[rule] ?? 0, rules[rule] ?? 0];
     if (key === "all" ? is < was : is !== was)
       wrong.push(`rule ${rule}: broken by ${rules[rule]} packets, and counted for ${dropped.malformed[rule]}`);

@@ -1,4 +1,4 @@
-// Packets that broke something, or might have, into a running node: each once, by itself.
+// Packets that once broke a running node, or might have: each alone.
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import {
@@ -29,7 +29,7 @@ import { Pipe } from "./pipe.js";
 
 const NODES = 8;
 
-/** A node 0 that has sent to node 1, and got something from it: the last packet of each kind that went to node 0. */
+/** Nodes 0 and 1, which have exchanged segments, and the last packet of each kind that went to node 0. */
 function running() {
   const pipe = new Pipe(NODES);
   const last = new Map<number, Uint8Array>();
@@ -39,7 +39,7 @@ function running() {
   const given: number[] = [];
   const node = pipe.start(0, (segment) => given.push(segment));
   const other = pipe.start(1, () => {});
-  /** One segment each way, and the sessions stay open. */
+  /** Sends one segment each way; the sessions stay open. */
   const exchange = (): void => {
     node.submit(1, 0, 1, 1, Uint8Array.of(1));
     other.submit(0, 1, 0, 1, Uint8Array.of(2));
@@ -55,7 +55,7 @@ function running() {
   return { pipe, node, other, given, exchange, seen, get };
 }
 
-/** As it is: the session of a packet that was seen, in another. */
+/** Moves a packet into the session of another packet, as its successor. */
 function inSession(packet: DataView, of: DataView, ahead = 1): DataView {
   packet.setUint32(PACKET_SESSION_OFFSET, of.getUint32(PACKET_SESSION_OFFSET, true), true);
   packet.setUint32(PACKET_SENT_OFFSET, of.getUint32(PACKET_SENT_OFFSET, true) + ahead, true);
@@ -96,11 +96,11 @@ describe("packets of a live session", () => {
     packetOf({ kind: PACKET_DATA, body: segmentsOf(...segments) });
 
   it.each([
-    ["from an endpoint that is another node's", { origin: 2, target: 0 }],
-    ["from an endpoint that there is not", { origin: 0xffffffff, target: 0 }],
-    ["for an endpoint that is another node's", { origin: 1, target: 3 }],
-    ["for an endpoint that there is not", { origin: 1, target: NODES }],
-  ])("D8 a segment %s is dropped, makes no stream, and its packet is not acknowledged", (_, where) => {
+    ["from an endpoint of another node", { origin: 2, target: 0 }],
+    ["from an endpoint that does not exist", { origin: 0xffffffff, target: 0 }],
+    ["for an endpoint of another node", { origin: 1, target: 3 }],
+    ["for an endpoint that does not exist", { origin: 1, target: NODES }],
+  ])("D8 a segment %s is dropped, creates no stream, and its packet is not acknowledged", (_, where) => {
     const { node, given, get, seen } = running();
     const { streams } = node.kept;
     const { acknowledgments } = node.counts;
@@ -116,7 +116,7 @@ describe("packets of a live session", () => {
     expect(node.counts.acknowledgments).toBe(acknowledgments);
   });
 
-  it("D9 a packet with a tag is dropped where nobody can verify it: no part of the tag is read as a segment", () => {
+  it("D9 without a key, a packet with a tag is dropped: no part of the tag is read as a segment", () => {
     const { node, given, get, seen } = running();
     const sealed = packetOf({
       kind: PACKET_DATA,
@@ -140,7 +140,7 @@ describe("packets of a live session", () => {
     expect(given).toHaveLength(1);
   });
 
-  it.each([0, 0x80000000, 0xffffffff])("D8 order number %d comes to nothing where 1 is next", (order) => {
+  it.each([0, 0x80000000, 0xffffffff])("D8 order number %d has no effect while 1 is next", (order) => {
     const { pipe, node, given, get, seen } = running();
     const before = pipe.arena.used;
     get(inSession(data({ origin: 1, target: 0, order, content: [1] }), seen(PACKET_DATA)));
@@ -160,8 +160,8 @@ describe("packets of a live session", () => {
     expect(node.dropped.protocolViolation).toBe(1);
   });
 
-  it("an acknowledgment that says to have waited for longer than the packet was under way is no measure of the way", () => {
-    // The shortest round trip is what all others are compared with: one of nothing would keep the window small for ever.
+  it("an acknowledgment with a delay longer than the packet was in flight is no round-trip sample", () => {
+    // All round trips are compared with the shortest one. If that were 0, the window would stay small for ever.
     const time = (isForged: boolean): number => {
       const simulation = new Simulation({ seed: 1, nodes: 2, hopMicroseconds: 1000, sessions: { txQueueBytes: 1e9 } });
       let forged = 0;
@@ -190,7 +190,7 @@ describe("packets that open sessions", () => {
   };
 
   it.each([NODES, 0x7fffffff, 0xffffffff])(
-    "D6 in the name of node %d, which there is not: nothing is kept of it",
+    "D6 in the name of node %d, which does not exist: nothing is kept",
     (node) => {
       const { node: victim, get } = running();
       const { kept, inUse } = victim;
@@ -200,7 +200,7 @@ describe("packets that open sessions", () => {
     },
   );
 
-  it.each([0, 65535])("D8 in the name of an earlier life, epoch %d: nothing begins anew", (epoch) => {
+  it.each([0, 65535])("D8 in the name of an earlier incarnation, epoch %d: streams do not restart", (epoch) => {
     const { node: victim, get, exchange, given } = running();
     get(connect(1, epoch));
     expect(victim.dropped.stale).toBe(1);
@@ -208,7 +208,7 @@ describe("packets that open sessions", () => {
     expect(given).toHaveLength(2);
   });
 
-  it("D8 in the name of a node that nobody has heard of, with epoch 0, which none has: it gets no responder", () => {
+  it("D8 in the name of an unknown node, with the invalid epoch 0: it gets no responder", () => {
     const { node: victim, get } = running();
     const { inUse } = victim;
     get(connect(2, 0), "2");
@@ -216,9 +216,9 @@ describe("packets that open sessions", () => {
     expect(victim.inUse).toEqual(inUse);
   });
 
-  it("D5b D10 a node that was shut out by a forged epoch is given up: it is not asked again at once, for ever", () => {
+  it("D5b D10 a node that was shut out by a forged epoch is given up, and is not asked again for ever", () => {
     const simulation = new Simulation({ seed: 2, nodes: 2, isFaithful: true });
-    // Half a handshake, and its data: a connect packet alone ends no stream.
+    // 0-RTT, with data: a connect packet alone does not prove its epoch.
     const forged = connect(1, 0x7fff0000);
     forged.setUint32(PACKET_SIZE + CONNECT_OPTIONS_OFFSET, CONNECT_HALF, true);
     forged.setUint32(PACKET_SIZE + CONNECT_KNOWN_OFFSET, 1 << 16, true);
@@ -228,7 +228,7 @@ describe("packets that open sessions", () => {
     data.setUint32(PACKET_SESSION_OFFSET, 1, true);
     for (const packet of [forged, data]) simulation.network.carry(1, 0, new Uint8Array(packet.buffer));
     simulation.run();
-    // It connects by half, for it knows an epoch; the node that it means refuses the data, and its answers are of the past.
+    // Node 0 connects with 0-RTT to the forged epoch. Node 1 refuses the data, and its true epoch is stale at node 0.
     simulation.submit(0, 1, Buffer.from("segment 0"));
     expect(simulation.run()).toBe(true);
     expect(simulation.lost).toEqual([[0, 1, false]]);
@@ -237,7 +237,7 @@ describe("packets that open sessions", () => {
     expect(simulation.nodes[0]?.sessions.inUse).toMatchObject({ initiators: 0, txQueues: 0 });
   });
 
-  it("D9 an answer without the nonce opens none", () => {
+  it("D9 an answer without the nonce opens no session", () => {
     const { node, get, seen } = running();
     const accept = seen(PACKET_ACCEPT);
     accept.setUint32(PACKET_SIZE + 16, accept.getUint32(PACKET_SIZE + 16, true) ^ 1, true);
@@ -245,7 +245,7 @@ describe("packets that open sessions", () => {
     expect(node.dropped.unsolicited).toBe(1);
   });
 
-  it("D7 a node that asks others to wait for an hour is asked again within two seconds", () => {
+  it("D7 a refusal that asks to wait for an hour delays the next attempt by less than two seconds", () => {
     const pipe = new Pipe(2);
     let given = 0;
     const origin = pipe.start(0, () => {});
@@ -269,7 +269,7 @@ describe("packets that open sessions", () => {
     const answers: DataView[] = [];
     origin.submit(1, 0, 1, 1, Uint8Array.of(1));
     origin.advance();
-    pipe.carry(); // nobody is there
+    pipe.carry(); // node 1 does not exist yet
     pipe.inject(0, "1", new Uint8Array((answers[0] as DataView).buffer));
     pipe.start(1, () => given++);
     pipe.run();

@@ -1,4 +1,4 @@
-// What an origin keeps of a target that it has nothing for.
+// What an origin keeps for an idle target.
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import type { Sessions } from "../../src/session/sessions.js";
@@ -7,14 +7,14 @@ import { Pipe } from "./pipe.js";
 const STRETCHES = 5;
 
 /**
- * Bytes of JavaScript's heap that an origin keeps for each target that it has nothing for. Each target is there only while it
- * is talked to, so that what grows is the origin's.
+ * Bytes of JavaScript's heap that an origin keeps for each idle target. Each target exists only while the origin sends to
+ * it, so only the origin's state grows.
  */
 export function idleBytes(targets: number): number {
   setFlagsFromString("--expose-gc");
   const collect = runInNewContext("gc") as () => void;
   const used = (): number => {
-    // What one leaves behind that had to be finalized goes with the next: 70 bytes a target with one on Node 24, 14 with two.
+    // The second collection frees what the first one finalized. On Node 24, one leaves 70 bytes a target, two leave 14.
     collect();
     collect();
     return process.memoryUsage().heapUsed;
@@ -31,8 +31,8 @@ export function idleBytes(targets: number): number {
       if (given !== 1) throw new Error(`target ${to} was given ${given} segments`);
     }
   };
-  // Its arrays of words are counted one by one: when the buffers of those that have ended are given back, nobody knows. Of
-  // what is on the heap, the median of several stretches: code comes and goes, too.
+  // Typed arrays are counted by their lengths, since it is unknown when the buffers of old ones are freed. Of the heap, the
+  // median of several stretches counts, since code comes and goes, too.
   const words = ({ kept }: Sessions): number => kept.epochs + kept.orders;
   talk(1, targets);
   const wordsBefore = words(origin);

@@ -1,18 +1,18 @@
-// Memory of simulated nodes, which all share one: what a node has of it ends with its life.
+// Memory of simulated nodes. They share one arena; a restart frees what the previous incarnation held.
 
 import type { Arena } from "../../src/session/arena.js";
 import { BuddyArena } from "../../src/session/buddy-arena.js";
 
 const PAGE = 65536;
 
-/** Shared memory, of which all but the first page, where address 0 is, is an arena. @param bytes of that: a power of two */
+/** Shared memory with an arena behind its first page, since 0 is no pointer. @param bytes of the arena, a power of two */
 export function memoryWithArena(bytes: number): { shared: WebAssembly.Memory; arena: BuddyArena } {
   const pages = bytes / PAGE + 1;
   const shared = new WebAssembly.Memory({ initial: pages, maximum: pages, shared: true });
   return { shared, arena: new BuddyArena(PAGE, bytes) };
 }
 
-/** What a node has of an arena in one life: with that it is over. */
+/** The blocks that one incarnation of a node holds. */
 export class IncarnationArena implements Arena {
   readonly #arena: Arena;
   readonly #held = new Map<number, number>();
@@ -34,6 +34,7 @@ export class IncarnationArena implements Arena {
     this.#arena.free(pointer, bytes);
   }
 
+  /** Frees all of them. */
   end(): void {
     for (const [pointer, bytes] of this.#held) this.free(pointer, bytes);
   }

@@ -1,5 +1,5 @@
-// What a node is given that is not as it should be: other versions, other jobs, names that are taken, clocks that jump,
-// links that are too narrow. Each with a key and without.
+// Wrong input: other versions, other jobs, node numbers in use, clocks that jump, links with small packets. Each with a key
+// and without.
 import { describe, expect, it } from "vitest";
 import {
   PACKET_DATA,
@@ -22,7 +22,7 @@ describe.each([
   const simulated = (options: Partial<SimulationOptions>): Simulation =>
     new Simulation({ seed: 1, nodes: 3, key, ...options });
 
-  it("D9 a later version of the format: its packets are counted, get no answer, and its node is given up in bounded time", () => {
+  it("D9 a later version of the format: its packets are counted, not answered, and its node is given up in bounded time", () => {
     const simulation = simulated({});
     let answers = 0;
     simulation.network.isLost = (from, to, packet) => {
@@ -44,7 +44,7 @@ describe.each([
     expect(simulation.given.get("0>8")).toEqual(expected(1));
   });
 
-  it("D9 a node of another job: counted, no answer, given up in bounded time", () => {
+  it("D9 a node of another job: its packets are counted, not answered, and it is given up in bounded time", () => {
     const simulation = simulated({ sessionsOf: (node) => (node === 1 ? { job: 77 } : {}) });
     simulation.submit(0, 1, text(0));
     simulation.submit(1, 2, text(0));
@@ -60,7 +60,7 @@ describe.each([
     expect([...simulation.given.keys()]).toEqual(["0>8"]);
   });
 
-  it("D9 D10 two nodes of one number are alive: the one at another address is refused and told why, the other goes on", () => {
+  it("D9 D10 two live nodes have the same number: the one at the wrong address is refused with the reason, the other goes on", () => {
     const simulation = simulated({ sessionsOf: (node) => (node === 2 ? { node: 1 } : {}) });
     const twin = nodeOf(simulation, 2).sessions;
     for (let i = 0; i < 10; i++) {
@@ -73,14 +73,14 @@ describe.each([
     expect(simulation.refused).toEqual([[2, 0, REFUSED_NAME]]);
     expect(simulation.lost).toEqual([[2, 0, false]]);
     expect(nodeOf(simulation, 0).sessions.dropped.wrongAddress).toBe(1);
-    // What is for that number goes to where it is, as before.
+    // Segments to that number go to the other one, as before.
     simulation.submit(0, 1, text(0));
     expect(simulation.run(2e6)).toBe(true);
     expect(simulation.given.get("0>4")).toEqual(expected(1));
     expect(twin.inUse).toMatchObject({ initiators: 0, txQueues: 0 });
   });
 
-  it("D8 D10 an address that leads to another node for a while: refused and told so, and then all comes from the first on", () => {
+  it("D8 D10 an address leads to another node for a while: that refuses with the reason, and later the streams restart", () => {
     let isMisled = false;
     const addressOf = (node: number): string => String(isMisled && node === 1 ? 2 : node);
     const simulation = simulated({ sessionsOf: (node) => (node === 0 ? { addressOf } : {}) });
@@ -91,7 +91,7 @@ describe.each([
     simulation.run();
     expect(simulation.refused).toEqual([[0, 1, REFUSED_NODE]]);
     isMisled = false;
-    // Its order numbers begin anew: those that the other node had before must not be taken for these.
+    // Order numbers restart at 0. They must not be taken for those of the stream before.
     for (let i = 0; i < 3; i++) simulation.submit(0, 1, text(i));
     expect(simulation.run()).toBe(true);
     expect(simulation.given.get("0>4")).toEqual([...expected(5), ...expected(3)]);
@@ -101,7 +101,7 @@ describe.each([
     ]);
   });
 
-  it("D9 D10 a start that is not the latest is refused and told why, and what is for the latest is not lost", () => {
+  it("D9 D10 a start that is not the latest is refused with the reason, and the latest loses nothing", () => {
     const simulation = simulated({ nodes: 2 });
     const other = nodeOf(simulation, 1);
     other.epoch = 2;
@@ -124,13 +124,13 @@ describe.each([
     ["backward", -HOUR],
     ["backward, far", -10_000 * HOUR],
   ])(
-    "D9 D10 a clock jumps %s while data is under way and a node is slow to answer: nobody is lost, all comes soon",
+    "D9 D10 a clock jumps %s while data is in flight and a node is slow to answer: no node is lost, and all data arrives soon",
     (_, jump) => {
       for (const jumping of [0, 1]) {
         const simulation = simulated({ nodes: 2, sessions: { txQueueBytes: 1e9 } });
         const content = (i: number): Buffer => Buffer.alloc(1000, i);
         for (let i = 0; i < 1000; i++) simulation.submit(0, 1, content(i));
-        // Asked several times, and not there: a second of silence, no more.
+        // The node is silent for a second, through several probes.
         simulation.network.at(300, () => {
           expect(simulation.given.get("0>4")?.length).toBeLessThan(900);
           nodeOf(simulation, 1).isFrozen = true;
@@ -154,7 +154,7 @@ describe.each([
     },
   );
 
-  it("D9 a link that does not take the packets that a session needs is refused, with value and limits", () => {
+  it("D9 a link whose packets are too small or too large is refused, with the value and its limits", () => {
     const message = "packetBytes of a link is %, not a multiple of 4 from 192 to 65504";
     for (const packetBytes of [0, 40, 188, 190, 194, 65508, Number.NaN, Number.POSITIVE_INFINITY]) {
       expect(() => simulated({ packetBytes })).toThrow(new RangeError(message.replace("%", String(packetBytes))));
@@ -171,7 +171,7 @@ describe.each([
       expect(given.length).toBeGreaterThan(10);
       for (const [i, content] of given.entries()) expect(content === `${i}:${largest.toString("latin1")}`).toBe(true);
       expect(() => simulation.submit(0, 1, Buffer.alloc(largest.length + 1))).toThrow(RangeError);
-      // It did not take a place in the stream.
+      // The refused segment took no order number.
       const count = given.length;
       simulation.submit(0, 1, text(0));
       expect(simulation.run()).toBe(true);
@@ -182,9 +182,9 @@ describe.each([
     );
   });
 
-  it("D10 a node that accepts sessions, and acknowledges nothing in them, is given up in bounded time", () => {
+  it("D10 a node that accepts sessions, but acknowledges nothing in them, is given up in bounded time", () => {
     const simulation = simulated({ sessions: { initiators: 1 } });
-    // Small packets come through, as on a way whose largest packet is smaller than the link says.
+    // Only small packets arrive, as on a path whose MTU is smaller than the link says.
     simulation.network.isLost = (from, to, packet) => from === 0 && to === 1 && packet[2] === PACKET_DATA;
     simulation.submit(0, 1, text(0));
     for (let i = 0; i < 500; i++) simulation.network.at(40_000 * i, () => simulation.submit(0, 2, text(i)));
@@ -193,7 +193,7 @@ describe.each([
     expect(simulation.given.get("0>8")).toEqual(expected(500));
   });
 
-  it("D5b D7 half a handshake that is refused for want of a responder is tried again: nothing is lost", () => {
+  it("D5b D7 a 0-RTT handshake that is refused for want of a responder is tried again, and nothing is lost", () => {
     const simulation = simulated({ nodes: 9, isFaithful: true, sessions: { responders: 1 } });
     for (const round of [0, 1]) {
       for (let i = 0; i < 50; i++)

@@ -1,4 +1,4 @@
-// The lossy decorator: what it does to packets, and that sessions over it bring all, on a link that does nothing to them.
+// LossyLink: what it does to packets, and that sessions over it deliver everything.
 import { describe, expect, it } from "vitest";
 import type { Link } from "../../src/link/link.js";
 import { type Impairments, LossyLink } from "../../src/link/lossy-link.js";
@@ -6,7 +6,7 @@ import { randomOf } from "../support/random.js";
 import { replayNote, SEED } from "../support/seed.js";
 import { Simulation } from "./nodes.js";
 
-/** A link that keeps what is sent. */
+/** A link that records what is sent. */
 function recorded(): { link: Link; sent: number[] } {
   const sent: number[] = [];
   const link: Link = {
@@ -32,7 +32,7 @@ function played(impairments: Impairments, count: number, seed = SEED): { lossy: 
   for (let i = 0; i < count; i++) {
     packet[0] = i;
     expect(lossy.send("there", packet)).toBe(true);
-    packet.fill(255); // the bytes are the caller's again
+    packet.fill(255); // the caller owns the bytes again
   }
   return { lossy, sent };
 }
@@ -40,7 +40,7 @@ function played(impairments: Impairments, count: number, seed = SEED): { lossy: 
 const upTo = (count: number): number[] => Array.from({ length: count }, (_, i) => i);
 
 describe(`a lossy link (${replayNote()})`, () => {
-  it("without impairments passes on all, in order, and what comes", () => {
+  it("without impairments passes all packets on, in order, in both directions", () => {
     const { lossy, sent } = played({}, 100);
     expect(sent).toEqual(upTo(100));
     expect([lossy.packetBytes, lossy.isFaithful]).toEqual([1400, false]);
@@ -54,10 +54,10 @@ describe(`a lossy link (${replayNote()})`, () => {
     expect(came).toEqual(["x", "room"]);
   });
 
-  it("all of one kind: nothing comes, all comes twice, each comes later by as many as it says", () => {
+  it("with probability 1: loses all, duplicates all, and delays each by the number of packets that it states", () => {
     expect(played({ loss: 1 }, 50).sent).toEqual([]);
     expect(played({ duplicate: 1 }, 3).sent).toEqual([0, 0, 1, 1, 2, 2]);
-    // Each is overtaken by one; so the last one is kept.
+    // One packet overtakes each of them, so the last ones are still held.
     expect(played({ reorder: 1, reorderPackets: 1 }, 6).sent).toEqual(upTo(4));
     const { sent } = played({ reorder: 0.3, reorderPackets: 5 }, 200);
     expect(sent).not.toEqual(sent.toSorted((a, b) => a - b));
@@ -65,7 +65,7 @@ describe(`a lossy link (${replayNote()})`, () => {
     expect(sent.every((number, place) => Math.abs(number - place) <= 10)).toBe(true);
   });
 
-  it("as often as it says, and the same from the same seed", () => {
+  it("impairs packets as often as stated, and equally with the same seed", () => {
     const impairments = { loss: 0.1, duplicate: 0.05, reorder: 0.2 };
     const [first, second] = [played(impairments, 20_000), played(impairments, 20_000)];
     expect(first.sent).toEqual(second.sent);
@@ -81,7 +81,7 @@ describe(`a lossy link (${replayNote()})`, () => {
     expect(played(impairments, 20_000, SEED + 1).sent).not.toEqual(first.sent);
   });
 
-  it("keeps a bounded number of packets, and none when it closes", () => {
+  it("holds a bounded number of packets, and none after close()", () => {
     const { lossy, sent } = played({ reorder: 1, reorderPackets: 1000 }, 500);
     expect(sent.length).toBeGreaterThan(400);
     const before = sent.length;
@@ -99,7 +99,7 @@ describe(`a lossy link (${replayNote()})`, () => {
   });
 
   it.each([{ loss: 0.2 }, { duplicate: 0.2 }, { reorder: 0.5 }, { loss: 0.1, duplicate: 0.1, reorder: 0.2 }])(
-    "D8 sessions over it bring all, once and in order: %j",
+    "D8 sessions over it deliver everything once and in order: %j",
     (impairments) => {
       const random = randomOf(SEED);
       const links: LossyLink[] = [];

@@ -1,5 +1,5 @@
-// Nodes of a simulated network: the sessions that ship, each over memory of its own in one that all share, and what each
-// stream has given out.
+// Nodes of a simulated network. They run the sessions that ship, each over its own part of one memory. A simulation records
+// what each stream delivers.
 import {
   SEGMENT_LENGTH_OFFSET,
   SEGMENT_ORDER_OFFSET,
@@ -26,7 +26,7 @@ export const ENDPOINTS = 4;
 /** Bytes of memory of all nodes together. */
 const ARENA_BYTES = 64 * 1024 * 1024;
 
-/** What a stream has given out: its contents, in that order. Its key is `origin>target`, of a later life with `@` and the epoch. */
+/** The segments that each stream delivered, in order, by `origin>target`; after a restart, with `@` and the epoch. */
 export type Given = Map<string, string[]>;
 
 export interface SimulationOptions extends Omit<NetworkOptions, "random"> {
@@ -34,16 +34,16 @@ export interface SimulationOptions extends Omit<NetworkOptions, "random"> {
   readonly around?: (link: Link) => Link;
   readonly seed: number;
   readonly kernel?: "wasm" | "ts";
-  /** Whether the links neither lose nor reorder. */
+  /** Whether the links are faithful. */
   readonly isFaithful?: boolean;
   readonly sessions?: Partial<SessionsOptions>;
   /** The job key of all nodes; undefined: packets are not sealed. */
   readonly key?: Uint8Array | undefined;
-  /** What some nodes have otherwise. */
+  /** Options of single nodes. */
   readonly sessionsOf?: (node: number) => Partial<SessionsOptions>;
-  /** Whether what was given out is kept, or only counted. */
+  /** Whether delivered segments are kept (default), or only counted. */
   readonly keepsContents?: boolean;
-  /** A node has lost another one. */
+  /** A node has reported the loss of another one. */
   readonly onLost?: (node: number, other: number) => void;
 }
 
@@ -58,7 +58,7 @@ export interface SimulatedNode {
   sessions: Sessions;
   epoch: number;
   life: IncarnationArena | undefined;
-  /** Frozen: it does nothing, and what comes is lost. */
+  /** A frozen node does nothing, and packets to it are lost. */
   isFrozen: boolean;
   /** Microseconds by which its clock is ahead. */
   skew: number;
@@ -68,11 +68,11 @@ export class Simulation {
   readonly network: SimulatedNetwork;
   readonly nodes: SimulatedNode[];
   readonly given: Given = new Map();
-  /** Segments that were given out. */
+  /** Delivered segments. */
   givenCount = 0;
-  /** [who says so, whom it has lost, whether that one was started anew] */
+  /** [node that reports it, lost node, whether that one has restarted] */
   readonly lost: [number, number, boolean][] = [];
-  /** [who says so, who refuses it, why] */
+  /** [node that reports it, node that refuses it, reason] */
   readonly refused: [number, number, number][] = [];
   readonly random: (below: number) => number;
   readonly arena: BuddyArena;
@@ -80,7 +80,7 @@ export class Simulation {
   readonly #kernel: PacketKernel;
   readonly #options: SimulationOptions;
   readonly #keySchedule: KeySchedule | undefined;
-  /** Bytes of memory that each node has for ever. */
+  /** Bytes of memory that the nodes never free. */
   readonly fixedBytes: number;
 
   constructor(options: SimulationOptions) {
@@ -105,7 +105,7 @@ export class Simulation {
     this.fixedBytes = this.arena.used;
   }
 
-  /** Starts a node, for the first time or anew. */
+  /** Starts or restarts a node. */
   start(node: SimulatedNode): void {
     const own = this.network.attach(node.number, this.#options.isFaithful);
     const link = this.#options.around?.(own) ?? own;
@@ -148,14 +148,14 @@ export class Simulation {
     };
   }
 
-  /** Has a node go on that was frozen. */
+  /** Lets a node that was frozen go on. */
   wake(node: SimulatedNode): void {
     this.#wake(node);
   }
 
   readonly #alarms = new Map<SimulatedNode, number>();
 
-  /** Has a node do what is due, now and when it says. */
+  /** Lets a node do what is due, now and at its next deadline. */
   #wake(node: SimulatedNode): void {
     if (node.isFrozen) return;
     const next = node.sessions.advance() - node.skew;
@@ -183,29 +183,29 @@ export class Simulation {
     else list.push(`${word(SEGMENT_ORDER_OFFSET)}:${content}`);
   }
 
-  /** Sends a segment from an endpoint to another; false: there is no room. */
+  /** Sends a segment from one endpoint to another. @returns false: the queue is full */
   submit(from: number, to: number, content: Uint8Array, origin = 0, target = 0): boolean {
     const done = this.enqueue(from, to, content, origin, target);
     this.#wake(this.nodes[from] as SimulatedNode);
     return done;
   }
 
-  /** As submit(), but nothing is done about it yet. */
+  /** Queues a segment, as submit(), but does not wake the node. */
   enqueue(from: number, to: number, content: Uint8Array, origin = 0, target = 0): boolean {
     const { sessions } = this.nodes[from] as SimulatedNode;
     return sessions.submit(to, from * ENDPOINTS + origin, to * ENDPOINTS + target, 1, content);
   }
 
-  /** Starts a node anew: it is its next life. */
+  /** Restarts a node, as its next incarnation. */
   restart(node: SimulatedNode): void {
     node.epoch++;
     this.start(node);
   }
 
-  /** Runs until nothing happens any more, or a time has come. @returns whether all is quiet */
+  /** Runs until a time, or until no event is left. @returns whether no event is left */
   run(until = Number.POSITIVE_INFINITY): boolean {
     for (let steps = 0; this.network.step(until); steps++) {
-      // 39 nodes that all want the one responder of each other take 17 million, and come to rest.
+      // 39 nodes, each with one responder that all others want, take 17 million steps until they are quiet.
       if (steps > 2_000_000 * this.nodes.length)
         throw new Error(
           `it does not come to rest: ${JSON.stringify([this.network.now, this.network.counts, this.nodes.map(({ sessions }) => [sessions.counts, sessions.dropped, sessions.inUse])])}`,

@@ -1,5 +1,5 @@
-// Nodes of one endpoint each, connected by a list of packets: the least there can be below sessions. Time passes where
-// nothing else happens.
+// Nodes with one endpoint each, connected by a list of packets: the simplest link. Time passes only when no packet is on the
+// way.
 import { type Memory, memoryOf, type PacketKernel } from "../../src/kernel/kernel.js";
 import { twinPacketKernel } from "../../src/kernel/twin/index.js";
 import { wasmKernel } from "../../src/kernel/wasm.js";
@@ -44,7 +44,7 @@ export class Pipe {
     this.#kernel = options.kernelName === "ts" ? twinPacketKernel(this.memory) : wasmKernel(shared);
   }
 
-  /** Sees what is sent. */
+  /** Called with each packet that is sent. */
   tap: (from: number, to: number, packet: Uint8Array) => void = () => {};
 
   start(node: number, deliver: (segment: number) => void, epoch = 1): Sessions {
@@ -89,12 +89,12 @@ export class Pipe {
     this.#nodes.delete(node);
   }
 
-  /** Has a node get a packet that nobody sent. */
+  /** Delivers a forged packet to a node. */
   inject(to: number, from: string, packet: Uint8Array): void {
     this.#nodes.get(to)?.sessions.receive(from, packet);
   }
 
-  /** Takes what is on the way, in order, until nothing is, and nothing will be due. */
+  /** Delivers packets in order, until none is on the way and no node has a deadline. */
   run(): void {
     for (;;) {
       let next = Number.POSITIVE_INFINITY;
@@ -108,7 +108,7 @@ export class Pipe {
     }
   }
 
-  /** Takes what is on the way by now. */
+  /** Delivers the packets that are on the way now. */
   carry(): void {
     const packets = this.#packets;
     this.#packets = [];

@@ -1,4 +1,4 @@
-// What grows with the number of nodes, and what does not.
+// State that grows with the number of nodes, and state that does not.
 import { describe, expect, it } from "vitest";
 import { idleBytes } from "./idle.js";
 import { manyNodes, manyTargets, silentTargets } from "./scale.js";
@@ -11,14 +11,14 @@ describe("many nodes", { timeout: 60_000 }, () => {
   });
 
   it.each([1, 4, 8])(
-    "D5a 4 × %d silent nodes and as many contexts: those that answer are served meanwhile",
+    "D5a 4 silent nodes for each of %d contexts: the nodes that answer are served meanwhile",
     (initiators) => {
       silentTargets(initiators, false);
       silentTargets(initiators, true);
     },
   );
 
-  it("D6 an idle target costs its origin 64 bytes at the most: its order number and its epoch, some 12 of them", () => {
+  it("D6 an idle target costs its origin at most 64 bytes: its order numbers and its epoch are some 12 of them", () => {
     expect(idleBytes(4000)).toBeLessThanOrEqual(64);
   });
 });

@@ -1,4 +1,4 @@
-// Large simulations, for the tests that have time and those that have not.
+// Large simulations, of any size.
 import { expect } from "vitest";
 import { PACKET_DATA } from "../../assembly/layout.js";
 import { ENDPOINTS, Simulation } from "./nodes.js";
@@ -13,7 +13,7 @@ function expectNothingLeft({ nodes, arena, fixedBytes, lost }: Simulation): void
   expect(arena.used).toBe(fixedBytes);
 }
 
-/** Many nodes, each of which sends to some others, over a link that is not clean. */
+/** Many nodes, each of which sends to some others, over lossy links. */
 export function manyNodes(nodes: number, peers: number, segments: number): void {
   const simulation = new Simulation({
     seed: 1,
@@ -38,7 +38,7 @@ export function manyNodes(nodes: number, peers: number, segments: number): void 
     }
   }
   expect(simulation.lost).toEqual([]);
-  // A disconnect packet may have been lost: the responder is another's when it is wanted.
+  // Disconnect packets may have been lost. Those responders are reused when another node needs one.
   for (const { sessions } of simulation.nodes)
     expect(sessions.inUse).toMatchObject({ initiators: 0, txQueues: 0, buffered: 0 });
   expect(simulation.arena.used).toBe(simulation.fixedBytes);
@@ -61,17 +61,17 @@ export function manyTargets(targets: number, initiators = 8): Simulation {
 }
 
 /**
- * As many silent targets as initiator contexts, several times over, and targets that answer: those are served meanwhile.
- * @param isMute whether the silent ones accept sessions, and acknowledge nothing in them
+ * Four silent targets for each initiator context, and some targets that answer. Those are served meanwhile.
+ * @param acceptsOnly whether the silent targets accept sessions, but acknowledge nothing in them
  */
-export function silentTargets(initiators: number, isMute: boolean): void {
+export function silentTargets(initiators: number, acceptsOnly: boolean): void {
   const silent = 4 * initiators;
   const answering = 4;
   const simulation = new Simulation({ seed: 3, nodes: 1 + silent + answering, sessions: { initiators } });
-  simulation.network.isLost = (_, to, packet) => to >= 1 && to <= silent && (!isMute || packet[2] === PACKET_DATA);
+  simulation.network.isLost = (_, to, packet) => to >= 1 && to <= silent && (!acceptsOnly || packet[2] === PACKET_DATA);
   for (let to = 1; to <= silent; to++) simulation.submit(0, to, contentOf(0));
   simulation.run(1000);
-  // All contexts are at silent nodes by now. Of what is sent to the others from now on, all comes before the silent are given up.
+  // By now, all contexts serve silent nodes. From now on, segments to the others must arrive before the silent are given up.
   const count = 100;
   for (let i = 0; i < count; i++) {
     simulation.network.at(1000 + i * 10_000, () => {

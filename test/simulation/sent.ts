@@ -1,5 +1,6 @@
-// What was sent in a simulation, and what may have come of it. A stream is cut into eras: where its origin is told that it has
-// lost the target, or is started anew itself. Of an era, a beginning comes, to one life of the target; of the last one, all.
+// What was sent in a simulation, and what may have been delivered. An era of a stream ends when its origin reports the loss
+// of the target, or restarts. A prefix of each era is delivered, to one incarnation of the target; of the last era,
+// everything.
 import type { Given } from "./nodes.js";
 
 interface Place {
@@ -51,18 +52,18 @@ export class Sent {
     this.#eras[pair] = (this.#eras[pair] as number) + 1;
   }
 
-  /** A node is started anew. */
+  /** A node restarts. */
   cutAll(node: number): void {
     for (let other = 0; other < this.#nodes; other++) this.cut(node, other);
   }
 
-  /** What is wrong with what was given out. */
+  /** @returns what is wrong with the delivered segments */
   compare(given: Given): string[] {
     const wrong: string[] = [];
     /** By stream and era: how many came. */
     const came = new Map<string, number[]>();
-    for (const [life, contents] of given) {
-      const [key = ""] = life.split("@");
+    for (const [name, contents] of given) {
+      const [key = ""] = name.split("@");
       const places = this.#places.get(key);
       const counts = came.get(key) ?? [];
       came.set(key, counts);
@@ -74,7 +75,7 @@ export class Sent {
         if (place === undefined || !(isNext || isFirst) || (isFirst && counts[place.era] !== undefined)) {
           const where = place === undefined ? "was never sent" : `is ${place.index} of era ${place.era}`;
           wrong.push(
-            `stream ${life}: ${i}, ${content.slice(0, 20)}, ${where}, behind ${last.index} of era ${last.era}`,
+            `stream ${name}: ${i}, ${content.slice(0, 20)}, ${where}, behind ${last.index} of era ${last.era}`,
           );
           break;
         }

@@ -1,4 +1,4 @@
-// Dynamic connections, element by element, over a simulated network: what goes over the link, and what comes out.
+// Dynamic connections, element by element, over a simulated network: the packets on the link, and the delivered segments.
 import { describe, expect, it } from "vitest";
 import {
   ACCEPT_RESPONDER_OFFSET,
@@ -33,7 +33,7 @@ const KINDS: Record<number, string> = {
   [PACKET_ACKNOWLEDGE]: "acknowledge",
 };
 
-/** A simulation, and what is sent in it. */
+/** A simulation, and the packets that are sent in it. */
 function watched(options: SimulationOptions): { simulation: Simulation; seen: Observed[] } {
   const simulation = new Simulation(options);
   const seen: Observed[] = [];
@@ -49,7 +49,7 @@ function watched(options: SimulationOptions): { simulation: Simulation; seen: Ob
 const names = (seen: readonly Observed[]): string[] => seen.map(({ kind }) => KINDS[kind] as string);
 const text = (i: number): Buffer => Buffer.from(`segment ${i}`);
 
-/** What a stream is to have given out. */
+/** The segments that a stream should have delivered. */
 const expected = (count: number): string[] => Array.from({ length: count }, (_, i) => `${i}:segment ${i}`);
 
 describe("a node with one initiator context", () => {
@@ -60,7 +60,7 @@ describe("a node with one initiator context", () => {
     for (let to = 1; to < 6; to++) expect(simulation.given.get(`0>${4 * to}`)).toEqual(expected(1));
     const connects = seen.filter(({ kind }) => kind === PACKET_CONNECT);
     const initiators = connects.map(({ packet }) => packet.getUint32(PACKET_SIZE + CONNECT_INITIATOR_OFFSET, true));
-    // The same context, whose reference changes with each connection.
+    // It is the same context; its reference changes with each connection.
     expect(new Set(initiators.map((reference) => reference & 0xfff)).size).toBe(1);
     expect(new Set(initiators).size).toBe(5);
     for (let to = 1; to < 6; to++) {
@@ -78,7 +78,7 @@ describe("a node with one initiator context", () => {
       const reference = connect.packet.getUint32(PACKET_SIZE + CONNECT_INITIATOR_OFFSET, true);
       expect([accept.session, acknowledge.session]).toEqual([reference, reference]);
     }
-    // Data for one at a time, and the next one is asked before.
+    // Data goes to one node at a time. The connect packet to the next node goes first.
     const way = seen.filter(({ from, kind }) => from === 0 && kind !== PACKET_DISCONNECT);
     expect(way.map(({ kind, to }) => `${KINDS[kind]} ${to}`)).toEqual([
       "connect 1",
@@ -87,10 +87,10 @@ describe("a node with one initiator context", () => {
     ]);
   });
 
-  it("D5 D5a a context goes on when it has sent all, and leaves two sessions at the most that wait for acknowledgments", () => {
+  it("D5 D5a a context moves on when it has sent everything, and leaves at most two sessions that wait for acknowledgments", () => {
     const { simulation, seen } = watched({ seed: 20, nodes: 6, sessions: { initiators: 1 } });
     const watch = simulation.network.isLost;
-    // Nobody acknowledges anything.
+    // No acknowledgment arrives.
     simulation.network.isLost = (from, to, packet) => watch(from, to, packet) || packet[2] === PACKET_ACKNOWLEDGE;
     for (let to = 1; to < 6; to++) simulation.submit(0, to, text(0));
     simulation.run(900);
@@ -101,7 +101,7 @@ describe("a node with one initiator context", () => {
     for (let to = 1; to < 6; to++) expect(simulation.given.get(`0>${4 * to}`)).toEqual(expected(1));
   });
 
-  it("D5 D8 a session that its context has left sends again what was lost, and what comes for its node meanwhile", () => {
+  it("D5 D8 a session that its context has left retransmits lost packets, and sends what is submitted for its node meanwhile", () => {
     const { simulation, seen } = watched({ seed: 21, nodes: 3, sessions: { initiators: 1 } });
     const watch = simulation.network.isLost;
     let lost = 0;
@@ -120,7 +120,7 @@ describe("a node with one initiator context", () => {
     expect(simulation.nodes[0]?.sessions.counts.retransmitted).toBe(1);
   });
 
-  it("D5a D10 a node that falls silent once its context has left it is given up, and what was for it alone is lost", () => {
+  it("D5a D10 a node that falls silent after its context has moved on is given up, and only its own segments are lost", () => {
     const simulation = new Simulation({ seed: 22, nodes: 3, sessions: { initiators: 1 } });
     simulation.network.isLost = (_, to, packet) => to === 1 && packet[2] === PACKET_DATA;
     for (let i = 0; i < 10; i++) for (const to of [1, 2]) simulation.submit(0, to, text(i));
@@ -131,7 +131,7 @@ describe("a node with one initiator context", () => {
     expect(simulation.nodes[0]?.sessions.inUse).toMatchObject({ initiators: 0, txQueues: 0 });
   });
 
-  it("D5 a node that is started anew while its last acknowledgment is waited for is another one", () => {
+  it("D5 a node that restarts before its last acknowledgment is a new incarnation", () => {
     const simulation = new Simulation({ seed: 23, nodes: 3, sessions: { initiators: 1 } });
     simulation.network.isLost = (_, to, packet) =>
       to === 1 && packet[2] === PACKET_DATA && simulation.network.now < 500;
@@ -147,7 +147,7 @@ describe("a node with one initiator context", () => {
     expect(simulation.given.get("0>4")).toBeUndefined();
   });
 
-  it("D5a who has sent its quota yields to the node that waits, and comes again", () => {
+  it("D5a a connection that has sent its quota yields to the node that waits, and gets another turn", () => {
     const { simulation, seen } = watched({
       seed: 2,
       nodes: 3,
@@ -161,7 +161,7 @@ describe("a node with one initiator context", () => {
     for (const [i, to] of turns.entries()) if (i > 0) expect(to).not.toBe(turns[i - 1]);
   });
 
-  it("D5a silent nodes do not keep the contexts: two of them, two contexts, and a third node is served at once", () => {
+  it("D5a silent nodes do not hold contexts: with two contexts and two silent nodes, a third node is served at once", () => {
     const simulation = new Simulation({ seed: 3, nodes: 4, sessions: { initiators: 2 } });
     simulation.network.isLost = (_, to) => to === 1 || to === 2;
     for (const to of [1, 2]) simulation.submit(0, to, text(0));
@@ -171,7 +171,7 @@ describe("a node with one initiator context", () => {
     expect(simulation.given.get("0>12")).toEqual(expected(1));
   });
 
-  it("D10 a node that does not answer is given up, in bounded time, by its name; the others go on", () => {
+  it("D10 a node that does not answer is given up in bounded time, and its number is reported; the others go on", () => {
     const simulation = new Simulation({ seed: 4, nodes: 4, sessions: { initiators: 1 } });
     simulation.network.isLost = (_, to) => to === 1;
     for (let i = 0; i < 100; i++) for (const to of [1, 2, 3]) simulation.submit(0, to, text(i));
@@ -183,7 +183,7 @@ describe("a node with one initiator context", () => {
 });
 
 describe("handshakes", () => {
-  it("D5b full: no data before the acknowledgment", () => {
+  it("D5b full: no data before the answer", () => {
     const { simulation, seen } = watched({ seed: 5, nodes: 2 });
     for (let i = 0; i < 300; i++) simulation.submit(0, 1, text(i));
     simulation.run();
@@ -191,9 +191,9 @@ describe("handshakes", () => {
     expect(seen.some(({ flags }) => (flags & PACKET_HALF) !== 0)).toBe(false);
   });
 
-  it("D5b half, on a faithful link: data follows at once, and bears the nonce until the session has its id", () => {
+  it("D5b 0-RTT, on a faithful link: data follows at once, and carries the nonce until the origin knows the session id", () => {
     const { simulation, seen } = watched({ seed: 6, nodes: 2, isFaithful: true });
-    // The first time, nothing is known of the other's life: a full one.
+    // The first handshake is a full one, because the target's incarnation is unknown.
     simulation.submit(0, 1, text(0));
     simulation.run();
     expect(names(seen)).toEqual(["connect", "accept", "data", "acknowledge", "disconnect"]);
@@ -206,7 +206,7 @@ describe("handshakes", () => {
     expect(simulation.given.get("0>4")).toEqual(expected(300));
   });
 
-  it("D7 without a free responder a connection is refused, and tried again: nothing is lost", () => {
+  it("D7 without a free responder a connection is refused and tried again, and nothing is lost", () => {
     const { simulation, seen } = watched({ seed: 7, nodes: 9, sessions: { responders: 1 } });
     for (let i = 0; i < 50; i++) for (let from = 1; from < 9; from++) simulation.submit(from, 0, text(i));
     expect(simulation.run()).toBe(true);
@@ -216,8 +216,8 @@ describe("handshakes", () => {
   });
 });
 
-describe("handshakes with a node that is started anew", () => {
-  it("D5b half: what one life was meant to have, another does not take", () => {
+describe("handshakes with a node that restarts", () => {
+  it("D5b 0-RTT: a new incarnation does not take data that was meant for the previous one", () => {
     const { simulation, seen } = watched({ seed: 18, nodes: 2, isFaithful: true });
     simulation.submit(0, 1, text(0));
     simulation.run();
@@ -235,7 +235,7 @@ describe("handshakes with a node that is started anew", () => {
 });
 
 describe("handshakes that are refused", () => {
-  it("D5b D7 half: for want of a responder it waits, like a full one, and does not ask again at once", () => {
+  it("D5b D7 0-RTT: without a free responder, the origin backs off, as after a full handshake", () => {
     const sessions = { initiators: 1, responders: 1 };
     const { simulation, seen } = watched({ seed: 13, nodes: 9, isFaithful: true, sessions });
     for (let from = 1; from < 9; from++) simulation.submit(from, 0, text(0));
@@ -250,7 +250,7 @@ describe("handshakes that are refused", () => {
 });
 
 describe("numbers", () => {
-  it("D6 D8 an origin keeps nothing of the sessions that it had, and goes on where each stream was", () => {
+  it("D6 D8 an origin keeps nothing of its past sessions, and continues each stream at its next order number", () => {
     const simulation = new Simulation({ seed: 8, nodes: 200, sessions: { initiators: 2 } });
     for (const round of [0, 1]) {
       for (let to = 1; to < 200; to++) simulation.submit(0, to, text(round));
@@ -260,11 +260,11 @@ describe("numbers", () => {
     for (let to = 1; to < 200; to++) expect(simulation.given.get(`0>${4 * to}`)).toEqual(expected(2));
   });
 
-  it("D8 what a session that was lost has not acknowledged comes once more in the next, and is given out once", () => {
+  it("D8 packets that a lost session has not acknowledged come again in the next one, and are delivered once", () => {
     const { simulation, seen } = watched({ seed: 9, nodes: 5, sessions: { initiators: 1 } });
     const watch = simulation.network.isLost;
-    // Acknowledgments get lost: all came, and nobody knows. The context has left as many sessions as it may, and yet another
-    // node waits: so one is given up.
+    // All data arrives, but its acknowledgments are lost. The context has left as many sessions as it may, and yet another
+    // node waits. So it ends one of them.
     simulation.network.isLost = (from, to, packet) =>
       watch(from, to, packet) || (packet[2] === PACKET_ACKNOWLEDGE && from < 4 && simulation.network.now < 60_000);
     for (let i = 0; i < 100; i++) for (let to = 1; to < 4; to++) simulation.submit(0, to, text(i));
@@ -276,13 +276,13 @@ describe("numbers", () => {
     expect(simulation.nodes[1]?.sessions.streams.duplicates).toBeGreaterThan(0);
   });
 
-  it("a node that is started anew is another one: what was for it is lost, and said so, and its streams begin anew", () => {
+  it("a node that restarts is a new incarnation: what was queued for it is reported as lost, and its streams restart", () => {
     const simulation = new Simulation({ seed: 10, nodes: 2 });
     const [, other] = simulation.nodes as [unknown, (typeof simulation.nodes)[0]];
     simulation.submit(0, 1, text(0));
     simulation.run();
     simulation.restart(other);
-    // The first hears of it when it connects; what it sends then is lost with the old one.
+    // Node 0 learns of the restart when it connects. The segment that it sends then is lost with the old incarnation.
     simulation.submit(0, 1, text(1));
     simulation.run();
     expect(simulation.lost).toEqual([[0, 1, true]]);
@@ -292,12 +292,12 @@ describe("numbers", () => {
   });
 });
 
-describe("another life of a node", () => {
+describe("another incarnation of a node", () => {
   it.each([
     ["without a key", undefined],
     ["with a key", keyOf(1)],
   ])(
-    "D7 who hears that it is one gives its responder back at once: nine find a node with one, in a second, %s",
+    "D7 an origin that learns of it frees its responder at once: nine nodes reach a node with one responder in a second, %s",
     (_, key) => {
       const simulation = new Simulation({ seed: 14, nodes: 10, key, sessions: { responders: 1 } });
       const sendAll = (): void => {
@@ -317,9 +317,9 @@ describe("another life of a node", () => {
   );
 
   it.each([
-    ["of which nothing came", 0, "stale"],
-    ["of which something came", 1, "unknownSession"],
-  ] as const)("D8 a packet of an earlier life, %s, that comes late is known, and is not given out", (_, count, why) => {
+    ["without delivered segments", 0, "stale"],
+    ["with delivered segments", 1, "unknownSession"],
+  ] as const)("D8 a late packet of an earlier incarnation, %s, is recognized and not delivered", (_, count, why) => {
     const simulation = new Simulation({ seed: 15, nodes: 2 });
     for (let i = 0; i < count; i++) simulation.submit(0, 1, text(i));
     simulation.run();
@@ -343,7 +343,7 @@ describe("another life of a node", () => {
     expect(simulation.nodes[1]?.sessions.dropped[why]).toBe(1);
   });
 
-  it("D10 who was given up, and did not know it, is told so when it comes again: both begin anew, in both directions", () => {
+  it("D10 a node that was given up without knowing it is told when it connects: streams restart in both directions", () => {
     const simulation = new Simulation({ seed: 16, nodes: 2 });
     const [one, other] = simulation.nodes as [(typeof simulation.nodes)[0], (typeof simulation.nodes)[0]];
     for (const [from, to] of [
@@ -357,7 +357,7 @@ describe("another life of a node", () => {
     simulation.run();
     expect(simulation.lost).toEqual([[0, 1, false]]);
     other.isFrozen = false;
-    // It is told when it connects; what it sent then is lost.
+    // It is told when it connects. The segment that it sends then is lost.
     simulation.submit(1, 0, text(1));
     simulation.run();
     expect(simulation.lost).toEqual([
@@ -376,14 +376,14 @@ describe("another life of a node", () => {
     expect([one, other].map(({ sessions }) => sessions.inUse.txQueues)).toEqual([0, 0]);
   });
 
-  it("D10 who was given up, and goes on sending in a session that is open, is told so at once: what comes then begins anew", () => {
+  it("D10 a node that was given up, but sends on in an open session, is told at once, and its stream restarts", () => {
     let next = 0;
     const onLost = (node: number): void => {
       if (node === 1) next = 0;
     };
     const simulation = new Simulation({ seed: 19, nodes: 2, onLost });
     const { network } = simulation;
-    // What node 0 sends comes, but for its connect packets: it gives node 1 up while that sends on.
+    // Only the connect packets of node 0 are lost: it gives node 1 up, while node 1 sends on.
     network.isLost = (from, _, packet) => from === 0 && packet[2] === PACKET_CONNECT;
     for (let i = 0; i < 1200; i++) network.at(10_000 * i, () => simulation.submit(1, 0, text(next++)));
     network.at(5000, () => simulation.submit(0, 1, text(0)));
@@ -399,12 +399,12 @@ describe("another life of a node", () => {
     expect(simulation.nodes[0]?.sessions.inUse.buffered).toBe(0);
   });
 
-  it("D10 who was frozen itself does not give others up for it", () => {
+  it("D10 a node that was frozen itself does not give others up for it", () => {
     const simulation = new Simulation({ seed: 17, nodes: 2 });
     const [one] = simulation.nodes as [(typeof simulation.nodes)[0]];
     simulation.network.isLost = () => simulation.network.now < 30_000;
     simulation.submit(0, 1, text(0));
-    simulation.run(30_000); // it has asked, once more
+    simulation.run(30_000); // it has sent its connect packet twice
     one.isFrozen = true;
     simulation.network.at(20e6, () => {
       one.isFrozen = false;
@@ -415,7 +415,7 @@ describe("another life of a node", () => {
     expect(simulation.given.get("0>4")).toEqual(expected(1));
   });
 
-  it("D5a an initiator without work is given back, however often somebody looks", () => {
+  it("D5a an idle initiator context is freed, however often advance() is called", () => {
     const simulation = new Simulation({ seed: 18, nodes: 2 });
     simulation.submit(0, 1, text(0));
     for (let i = 0; i < 100; i++) {
@@ -432,7 +432,7 @@ describe("another life of a node", () => {
 });
 
 describe("repair is bounded", () => {
-  it.each([0.01, 0.05])("of a part of %d of the packets that are lost: at most two retransmissions each", (loss) => {
+  it.each([0.01, 0.05])("with loss of %d: at most two retransmissions for each lost packet", (loss) => {
     const faults = { loss, duplicate: 0, reorder: 0, reorderMicroseconds: 0 };
     const simulation = new Simulation({
       seed: 11,
@@ -451,7 +451,7 @@ describe("repair is bounded", () => {
     expect(simulation.nodes[1]?.sessions.counts.acknowledgments).toBeLessThanOrEqual(data / 2);
   });
 
-  it("a clean link: nothing is sent again, and one acknowledgment for every two packets at the most", () => {
+  it("a clean link: no retransmissions, and at most one acknowledgment for every two packets", () => {
     for (const count of [64, 1000, 20_000]) {
       const simulation = new Simulation({ seed: 12, nodes: 2, hopMicroseconds: 100, sessions: { txQueueBytes: 1e9 } });
       for (let i = 0; i < count; i++) simulation.submit(0, 1, Buffer.alloc(1000));

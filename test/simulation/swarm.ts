@@ -1,37 +1,37 @@
-// One simulation: what it is made of is drawn from its seed, so that each one has some kinds of faults and not others.
+// One simulation. Its seed draws the nodes, the topology, the traffic and which kinds of faults occur.
 import { NO_FAULTS, type Topology } from "../../src/link/simulated-network.js";
 import { randomOf } from "../support/random.js";
 import { ENDPOINTS, keyOf, type SimulatedNode, Simulation } from "./nodes.js";
 import { Sent } from "./sent.js";
 
-/** What came of it. */
+/** The result of a simulation. */
 export interface Outcome {
   readonly seed: number;
-  /** What was drawn. */
+  /** The drawn parameters. */
   readonly drawn: Readonly<Record<string, unknown>>;
-  /** What was counted. */
+  /** Counters. */
   readonly counts: Readonly<Record<string, number>>;
   readonly wrong: readonly string[];
 }
 
-/** Virtual microseconds in which all is quiet once nothing goes wrong any more: a silent node has been given up by then. */
+/** Virtual microseconds after the last fault in which all becomes quiet. A silent node has been given up by then. */
 const QUIET_WITHIN = 30e6;
 /**
- * Round trips of the longest way that a responder takes for each session, refusals in between included, where all nodes send
- * to all others at once: up to 48 were needed, by one responder for 39 nodes of a tree of 7 levels.
+ * Round trips of the longest path that a responder takes for each session, refusals in between included, if all nodes send
+ * to all others at once. Up to 48 were needed, by one responder for 39 nodes in a tree of 7 levels.
  */
 const SESSION_TRIPS = 60;
-/** Virtual microseconds in which there is room for all segments once nothing goes wrong any more. */
+/** Virtual microseconds after the last fault in which all segments find room. */
 const SENT_WITHIN = 120e6;
-/** As long may a node be frozen, or cut off, and is not given up for it; and so long that it is. */
+/** Microseconds for which a node may be frozen or cut off without being given up, and after which it is given up. */
 const SHORT = 2e6;
 const LONG = 25e6;
-/** Virtual microseconds after which what is refused is tried again, at the most. */
+/** The most virtual microseconds until a segment that found no room is tried again. */
 const RETRY_MAX = 1e6;
 
 type Random = (below: number) => number;
 
-/** As many in each dimension, so that there are so many at least. */
+/** Nodes in each dimension, for at least that many nodes. */
 function torusOf(nodes: number, random: Random): Topology {
   const dimensions = 1 + random(3);
   const side = Math.max(2, Math.ceil(nodes ** (1 / dimensions)));
@@ -47,20 +47,20 @@ function topologyOf(nodes: number, random: Random): Topology {
   return { kind: "tree", arity, levels };
 }
 
-/** Hops of the longest way between two nodes. */
+/** Hops of the longest path between two nodes. */
 function longestWay(topology: Topology): number {
   if (topology.kind === "full") return 1;
   if (topology.kind === "tree") return 2 * (topology.levels - 1);
   return topology.sides.reduce((hops, side) => hops + Math.floor(side / 2), 0);
 }
 
-/** Virtual microseconds in which all is quiet once all nodes have sent to all others. */
+/** Virtual microseconds in which all becomes quiet after all nodes have sent to all others. */
 function quietAfterAll({ nodes, topology, hopMicroseconds, sessions }: ReturnType<typeof draw>): number {
   const roundTrip = 2 * longestWay(topology) * hopMicroseconds;
   return Math.max(QUIET_WITHIN, (nodes / sessions.responders) * SESSION_TRIPS * roundTrip);
 }
 
-/** What a simulation is made of. */
+/** Draws the parameters of a simulation. */
 function draw(random: Random, nodesMin: number, nodesMax: number) {
   const often = (most: number): number => (random(2) === 0 ? 0 : (most * random(1000)) / 1000);
   const nodes = nodesMin + random(nodesMax - nodesMin + 1);
@@ -84,7 +84,7 @@ function draw(random: Random, nodesMin: number, nodesMax: number) {
     kernel: (random(4) === 0 ? "ts" : "wasm") as "ts" | "wasm",
     partitions: !isFaithful && random(3) === 0 ? 3 : 0,
     freezes: !isFaithful && random(3) === 0 ? 1 : 0,
-    /** Whether some of those last until the node is given up. */
+    /** Whether some of those last until a node is given up. */
     isLong: random(3) === 0,
     restarts: random(3) === 0 ? 1 + random(3) : 0,
     /** Whether there is a node that never answers. */
@@ -95,7 +95,7 @@ function draw(random: Random, nodesMin: number, nodesMax: number) {
   };
 }
 
-/** Draws and runs one. */
+/** Draws and runs a simulation. */
 export function swarm(seed: number, nodesMin = 2, nodesMax = 10): Outcome {
   const random = randomOf(seed);
   const drawn = draw(random, nodesMin, nodesMax);
@@ -112,7 +112,7 @@ export function swarm(seed: number, nodesMin = 2, nodesMax = 10): Outcome {
   const silent = hasSilent ? (simulation.nodes[nodes - 1] as SimulatedNode) : undefined;
   if (silent !== undefined) silent.isFrozen = true;
 
-  /** One send from a node; whether there was room. */
+  /** Sends a segment. @returns whether there was room */
   function send(from: SimulatedNode, to: number, bytes: number): boolean {
     const [origin, target] = [random(ENDPOINTS), random(ENDPOINTS)];
     const content = sent.next(bytes);
@@ -121,7 +121,7 @@ export function swarm(seed: number, nodesMin = 2, nodesMax = 10): Outcome {
     return true;
   }
 
-  /** Segments for which there was no room so far. */
+  /** Segments that have found no room so far. */
   let held = 0;
   function sendSomething(from: SimulatedNode): void {
     const to = random(nodes);
@@ -129,7 +129,7 @@ export function swarm(seed: number, nodesMin = 2, nodesMax = 10): Outcome {
     let wait = 1000;
     held++;
     const attempt = (): void => {
-      // Whoever is frozen sends nothing; where there is no room, later.
+      // A frozen node sends nothing. Without room, the segment is tried again later.
       if (!from.isFrozen && (send(from, to, bytes) || to === silent?.number)) {
         held--;
         return;
@@ -201,7 +201,7 @@ export function swarm(seed: number, nodesMin = 2, nodesMax = 10): Outcome {
     retransmitted: total("retransmitted"),
     acknowledgments: total("acknowledgments"),
   };
-  // Where links are shared, others' packets may keep one waiting for longer than anybody could know: it is sent again.
+  // On shared edges, packets of other nodes may delay a packet unpredictably, so that it is retransmitted.
   const isInOrder =
     drawn.topology.kind === "full" &&
     duplicate === 0 &&
@@ -212,7 +212,7 @@ export function swarm(seed: number, nodesMin = 2, nodesMax = 10): Outcome {
   if (isInOrder && counts.retransmitted > 2 * lost)
     wrong.push(`${counts.retransmitted} packets are sent again, ${lost} were lost`);
 
-  // Whoever has been started anew, or given up, is heard of in a first round, at the latest; the second one comes everywhere.
+  // In the first round, all nodes learn of restarts and of having been given up. The second round must arrive everywhere.
   for (const round of [0, 1]) {
     const losses = simulation.lost.length;
     for (const from of simulation.nodes) {

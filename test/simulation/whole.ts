@@ -1,5 +1,5 @@
-// The whole API over a simulated network: random operations of tasks on nodes of their own, with faults that are drawn from
-// the seed. Nothing waits for real time, so that a seed is one run.
+// The whole API over a simulated network: random operations of tasks, each on its own node, with faults that are drawn from
+// the seed. Nothing waits for real time, so a seed replays a run.
 
 import type { MemRegion } from "../../src/core/region.js";
 import { CANCELED, EAGAIN, SHUTDOWN, SUCCESS } from "../../src/core/result.js";
@@ -10,43 +10,43 @@ import { randomOf } from "../support/random.js";
 
 const MESSAGE = 1;
 const SIZES = [0, 8, 100, 1000, 5000, 40_000, 150_000];
-/** Bytes of the place that each origin has in each region for its puts; before it, a word that all add to. */
+/** Bytes that each origin has in each region for its puts. Before them, the region has a word that all tasks add to. */
 const PLACE = 20_000;
 const WORD = 64;
-/** Virtual microseconds in which all is over once nothing goes wrong any more. */
+/** Virtual microseconds after the last fault in which all operations end. */
 const QUIET_WITHIN = 60e6;
 const ROUND_MICROSECONDS = 1000;
 
-/** What came of a run. */
+/** The result of a run. */
 export interface Whole {
-  /** What was drawn. */
+  /** The drawn parameters. */
   readonly drawn: Readonly<Record<string, unknown>>;
   readonly counts: {
-    /** Operations that were tried, and messages that came. */
+    /** Operations that were tried, and messages that arrived. */
     readonly operations: number;
     readonly messages: number;
-    /** Virtual microseconds from when faults stopped until all was over. */
+    /** Virtual microseconds from the last fault until all operations had ended. */
     readonly quietAfter: number;
   };
   readonly wrong: readonly string[];
 }
 
-/** One task, and what it knows. */
+/** A task, and its state. */
 interface Party {
   readonly task: number;
   readonly client: Client;
   readonly contexts: readonly Context[];
   readonly region: MemRegion;
   readonly local: MemRegion;
-  /** By the target's task: the number that its last put there has, as its bytes. */
+  /** By target task: the value of all bytes of its last put there.  */
   readonly put: number[];
-  /** What it has added to the words of others, by task. */
+  /** The sum that it added to the words of others, by task. */
   readonly added: number[];
   /** Operations of which it was told, and that it waits for. */
   open: number;
 }
 
-/** A region; undefined: there is no memory for it. */
+/** A region; undefined: there is no memory for one. */
 function regionOf(client: Client, bytes: number): MemRegion | undefined {
   try {
     return client.createRegion(bytes);
@@ -55,7 +55,7 @@ function regionOf(client: Client, bytes: number): MemRegion | undefined {
   }
 }
 
-/** @param nodes as many; undefined: drawn */
+/** @param nodes undefined: drawn from the seed */
 export function whole(seed: number, nodes?: number): Whole {
   const random = randomOf(seed);
   const often = (most: number): number => (random(2) === 0 ? 0 : (most * random(1000)) / 1000);
@@ -252,7 +252,7 @@ export function whole(seed: number, nodes?: number): Whole {
   }
 
   const living = (): Party[] => parties.filter(({ task }) => !isDead(task));
-  /** Virtual time passes, and all that live look. */
+  /** Virtual time passes, and all live tasks advance. */
   function round(): void {
     for (const { contexts: all } of living()) for (const context of all) context.advance();
     job.run(random(2) === 0 ? random(50) : ROUND_MICROSECONDS);
