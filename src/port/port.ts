@@ -351,7 +351,7 @@ export class Port {
       return this.#waiting.length > 0 ? EAGAIN : SUCCESS;
     };
     if (total > RECV_IMMEDIATE_MAX) {
-      // It also needs a place in the pending queue, and whenRoom() does not report that.
+      // It may also need a place in the pending queue, so each advance() tries again.
       this.#context.post(flush);
     } else {
       this.#context.whenRoom(this.#to, total, () => {
