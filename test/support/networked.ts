@@ -124,9 +124,10 @@ export class NetworkedJob implements RelayedJob {
     const whyPrivate = "tasks share no memory, and this thread must not block: it carries the network";
     const onLeave = () => options.onLeave?.(task);
     const parts = { kernel: inner, memory, map, task, args: options.args, courier: letters };
-    const { client, relay } = makePrivateNode({ ...parts, whyPrivate, onLeave });
+    const node = makePrivateNode({ ...parts, whyPrivate, onLeave });
+    const { relay } = node;
     const free = () => inner.heapFreePages(map.job);
-    return { client, relay, map, sessions, letters, arena, memory, inner, isDown: false, free };
+    return { ...node, map, sessions, letters, arena, memory, inner, isDown: false, free };
   }
 
   /** Has a node do what is due, now and when it says. */

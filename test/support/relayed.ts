@@ -6,12 +6,14 @@ import { makePrivateNode } from "../../src/launch/private-node.js";
 import type { Limits, MemoryMap } from "../../src/memory/map.js";
 import { makeRoom } from "../../src/node/memory.js";
 import type { Client } from "../../src/pami/client.js";
+import type { Task } from "../../src/protocol/task.js";
 import { Ports } from "../../src/transport/net/ports.js";
 import type { Relay } from "../../src/transport/net/proxy.js";
 
 /** One task. */
 export interface Relayed {
   readonly client: Client;
+  readonly task: Task;
   readonly relay: Relay;
   readonly map: MemoryMap;
   /** Free pages of its heap. */
@@ -40,9 +42,9 @@ export function portsJob(limits: Limits, kernels: readonly KernelName[]): Relaye
     const inner = selectKernel(kernel, shared, memory);
     const ports = new Ports(map, (to, port) => (all[to] as Ports).accept(task, port));
     const parts = { kernel: inner, memory, map, task, courier: ports, whyPrivate: "a test" };
-    const { client, relay } = makePrivateNode({ ...parts, onLeave: () => end(task, true) });
+    const node = makePrivateNode({ ...parts, onLeave: () => end(task, true) });
     all.push(ports);
-    tasks.push({ client, relay, map, free: () => inner.heapFreePages(map.job) });
+    tasks.push({ ...node, map, free: () => inner.heapFreePages(map.job) });
   }
   return { tasks, turn: () => nextTurn(), end: (task) => end(task, false) };
 }

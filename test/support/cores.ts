@@ -1,0 +1,191 @@
+// Tasks with the cores of their contexts, all on one thread, without the API above them. Tasks share a memory, or each has
+// its own. A core's owner does what a client does when a context closes.
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { CompletionQueue } from "../../src/core/completion.js";
+import { type Endpoint, endpointOf } from "../../src/core/endpoint.js";
+import type { KernelName } from "../../src/core/kernel-name.js";
+import type { Activity } from "../../src/core/progress.js";
+import { selectKernel } from "../../src/kernel/select.js";
+import type { Limits, MemoryMap } from "../../src/memory/map.js";
+import { markDead } from "../../src/node/liveness.js";
+import { makeRoom } from "../../src/node/memory.js";
+import { ContextCore, type CoreOptions } from "../../src/protocol/context.js";
+import { type Observers, UNOBSERVED } from "../../src/protocol/observers.js";
+import { Task } from "../../src/protocol/task.js";
+import { sharedMemory } from "../../src/transport/shm/shm.js";
+import type { RelayedJob } from "./relayed.js";
+
+const KIB = 1024;
+const OPTIONS: CoreOptions = { pendingBytes: 64 * KIB, unexpectedBytes: 64 * KIB };
+
+export const SMALL: Limits = {
+  tasks: 2,
+  contexts: 2,
+  laneBytes: 4096,
+  heapBytes: 4 * KIB * KIB,
+  regions: 64,
+  fifos: 2,
+  slots: 16,
+};
+
+/** A task with its contexts. */
+interface Member {
+  readonly task: Task;
+  readonly cores: ContextCore[];
+  isOver: boolean;
+}
+
+export class CoresJob {
+  /** Whether all tasks share one memory. */
+  readonly isShared: boolean;
+  readonly map: MemoryMap;
+  readonly #members: readonly Member[];
+  readonly #activities = new Map<Endpoint, Activity>();
+  readonly #relayed: RelayedJob | undefined;
+
+  private constructor(tasks: readonly Task[], activities: Map<Endpoint, Activity>, relayed: RelayedJob | undefined) {
+    this.isShared = relayed === undefined;
+    this.map = (tasks[0] as Task).map;
+    this.#members = tasks.map((task) => ({ task, cores: [], isOver: false }));
+    this.#activities = activities;
+    this.#relayed = relayed;
+  }
+
+  /** Tasks of one memory, each with a kernel of these, in turn. */
+  static shared(kernels: readonly KernelName[], limits: Partial<Limits> = {}): CoresJob {
+    const isWasm = kernels.includes("wasm");
+    const { map, shared, memory } = makeRoom({ limits: { ...SMALL, ...limits }, isFixed: true, base: 0 }, isWasm);
+    const activities = new Map<Endpoint, Activity>();
+    const observers: Observers = {
+      ...UNOBSERVED,
+      parts: (own, shape) => ({
+        ...UNOBSERVED.parts(own, shape),
+        completions: (activity) => {
+          activities.set(own, activity);
+          return new CompletionQueue(activity);
+        },
+      }),
+    };
+    const tasks = Array.from({ length: map.tasks }, (_, task) => {
+      const kernel = selectKernel(kernels[task % kernels.length] as KernelName, shared, memory);
+      return new Task({ kernel, memory, map, task, transport: sharedMemory(kernel, memory, map, task), observers });
+    });
+    return new CoresJob(tasks, activities, undefined);
+  }
+
+  /** Tasks of a job in which each has a memory of its own. */
+  static apart(job: RelayedJob): CoresJob {
+    return new CoresJob(
+      job.tasks.map(({ task }) => task),
+      new Map(),
+      job,
+    );
+  }
+
+  task(number: number): Task {
+    return this.#member(number).task;
+  }
+
+  /** Free pages of a task's heap. */
+  free(task: number): number {
+    const { kernel, map } = this.task(task);
+    return kernel.heapFreePages(map.job);
+  }
+
+  /** Opens the next context of a task. */
+  open(number: number, options: Partial<CoreOptions> = {}): ContextCore {
+    const member = this.#member(number);
+    const index = member.cores.length;
+    const { task } = member;
+    const core = new ContextCore(
+      task,
+      index,
+      { ...OPTIONS, ...options },
+      {
+        advanceSoon: () => {},
+        taskEnded: () => {},
+        closed: () => {
+          if (!member.isOver) task.contextClosed(index);
+        },
+      },
+    );
+    member.cores.push(core);
+    return core;
+  }
+
+  /** The counter that the parts of a context share. Only where tasks share a memory. */
+  activityOf({ endpoint }: ContextCore): Activity {
+    return this.#activities.get(endpoint) as Activity;
+  }
+
+  /** Each context advances, of those that go on; what is under way between memories arrives, or comes closer. */
+  async turn(turns = 1): Promise<void> {
+    for (let turn = 0; turn < turns; turn++) {
+      await this.#relayed?.turn();
+      this.advance();
+    }
+  }
+
+  /** As turn(), where tasks share a memory. */
+  advance(): void {
+    for (const { cores, isOver } of this.#members) {
+      for (const core of cores) if (!isOver && !core.isClosed) core.advance(1);
+    }
+  }
+
+  /** A task closes all its contexts, and leaves. */
+  leave(number: number): void {
+    const member = this.#member(number);
+    if (member.isOver) return;
+    member.isOver = true;
+    for (const core of member.cores) core.close();
+    const relayed = this.#relayed?.tasks[number];
+    // Its client has no contexts of its own, so its close is that of the task.
+    if (relayed !== undefined) relayed.client.close();
+    else {
+      member.task.regions.end();
+      member.task.leave();
+    }
+  }
+
+  /** A task ends without a word. */
+  die(number: number): void {
+    const member = this.#member(number);
+    member.isOver = true;
+    if (this.#relayed !== undefined) this.#relayed.end(number);
+    else markDead((this.#members.find(({ isOver }) => !isOver) ?? member).task.kernel, this.map, number);
+  }
+
+  /** All tasks that are left leave. */
+  async close(): Promise<void> {
+    for (const number of this.#members.keys()) this.leave(number);
+    await nextTurn();
+  }
+
+  #member(number: number): Member {
+    return this.#members[number] as Member;
+  }
+}
+
+/** An endpoint by task and context. */
+export function at(task: number, context = 0): Endpoint {
+  return endpointOf(task, context);
+}
+
+/** What a part of a context adds to the counter that its parts share. */
+export function busyParts({ completions, work, sender, receiver, rma, rendezvous }: ContextCore): number {
+  return completions.length + work.length + sender.busy + receiver.busy + rma.busy + rendezvous.busy;
+}
+
+/** Takes all that is left of a task's heap. Returns what gives it back. */
+export function fillHeap({ kernel, map, number }: Task): () => void {
+  const taken: number[] = [];
+  for (let pages = map.heapPages; pages >= 1; ) {
+    const extent = kernel.heapAllocate(map.job, pages, number);
+    if (extent <= 1) pages >>>= 1;
+    else taken.push(extent);
+  }
+  return () => {
+    for (const extent of taken.splice(0)) kernel.heapFree(map.job, extent);
+  };
+}
