@@ -1,4 +1,4 @@
-// The region heap: extents of whole pages, described by one table word each (see HEAP in layout.ts).
+// The region heap: extents of whole pages, described by one table word each (see HEAP in layout/job.ts).
 // Invariants: the words reached from page 0 cover every page once. Only the lock's holder makes or joins free extents.
 // The task that holds a used extent may free it with one store, without the lock.
 import {

@@ -1,4 +1,4 @@
-// One lane: a ring of records with a single producer and a single consumer (see LANE and RECORD in layout.ts).
+// One lane: a ring of records with a single producer and a single consumer (see LANE and RECORD in layout/lane.ts).
 // This file has the producer's side, and the consumer's steps on a single lane; reception.ts is the consumer.
 // Invariants: the producer alone moves tail; the consumer alone moves next and head; head ≤ next ≤ tail ≤
 // head + capacity - 16. One granule stays free, so that the word at tail is 0 until the record there is committed.

@@ -18,8 +18,9 @@ for (const folder of ["dist", "src/generated"]) mkdirSync(folder, { recursive: t
 
 // 1. The layout's fingerprint: two pamirs whose kernels differ refuse to share a memory.
 const hash = createHash("sha256").update(version);
-for (const name of readdirSync("assembly").sort()) {
-  if (name.endsWith(".ts") && name !== "layout-hash.ts") hash.update(name).update(readFileSync(`assembly/${name}`));
+for (const name of readdirSync("assembly", { recursive: true, encoding: "utf8" }).sort()) {
+  if (!name.endsWith(".ts") || name === "layout-hash.ts") continue;
+  hash.update(name.replaceAll("\\", "/")).update(readFileSync(`assembly/${name}`));
 }
 const layoutHash = hash.digest().readUInt32LE(0);
 writeFileSync(

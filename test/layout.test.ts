@@ -1,5 +1,5 @@
-// The layout: what layout.ts says, what its pictures say, and what the wasm module does are the same.
-import { readFileSync } from "node:fs";
+// The layout: the constants of layout/, its pictures and the wasm module agree.
+import { readdirSync, readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import * as layout from "../assembly/layout.js";
 import { LAYOUT_HASH } from "../assembly/layout-hash.js";
@@ -9,7 +9,11 @@ import { memoryMap, readMap } from "../src/memory/map.js";
 import { makeRig } from "./support/kernels.js";
 
 const constants = layout as Record<string, number>;
-const source = readFileSync(new URL("../assembly/layout.ts", import.meta.url), "utf8");
+/** The sources of assembly/layout/, one after the other. */
+const folder = new URL("../assembly/layout/", import.meta.url);
+const source = readdirSync(folder)
+  .map((name) => readFileSync(new URL(name, folder), "utf8"))
+  .join("\n");
 const module = wasmModule();
 const wasm = readFileSync(new URL("../dist/pamir.wasm", import.meta.url));
 

@@ -57,6 +57,7 @@ function imports(path: string): Import[] {
 }
 
 const assembly = files("assembly", /\.ts$/);
+const layout = assembly.filter((path) => path.startsWith("assembly/layout/"));
 const src = files("src", /\.ts$/);
 const scripts = files(".", /\.(ts|js|mjs)$/);
 const documents = files(".", /\.md$/);
@@ -87,12 +88,24 @@ describe("imports point one way", () => {
   );
 
   rule("assembly/ imports nothing from outside of it", () =>
-    assembly.flatMap(imports).flatMap(({ from, to }) => (dirname(to) === "assembly" ? [] : [`${from} imports ${to}`])),
+    assembly.flatMap(imports).flatMap(({ from, to }) => (to.startsWith("assembly/") ? [] : [`${from} imports ${to}`])),
   );
 
-  rule("layout.ts and seq.ts import nothing, for asc and TypeScript both compile them", () =>
-    ["assembly/layout.ts", "assembly/seq.ts"].flatMap(imports).map(({ from, to }) => `${from} imports ${to}`),
+  rule("the files of layout/ and seq.ts import nothing, for asc and TypeScript both compile them", () =>
+    [...layout, "assembly/seq.ts"].flatMap(imports).map(({ from, to }) => `${from} imports ${to}`),
   );
+
+  rule("layout.ts exports each file of layout/, and the others import that alone", () => [
+    ...layout
+      .map((path) => path.replace(/\.ts$/, ""))
+      .filter((path) => !imports("assembly/layout.ts").some(({ to }) => to === path))
+      .map((path) => `assembly/layout.ts does not export ${path}`),
+    ...[...assembly, ...src]
+      .filter((path) => path !== "assembly/layout.ts")
+      .flatMap(imports)
+      .filter(({ to }) => to.startsWith("assembly/layout/"))
+      .map(({ from, to }) => `${from} imports ${to}`),
+  ]);
 
   for (const [folder, allowed] of Object.entries(ARROWS)) {
     if (folder === "cli") continue;
@@ -237,7 +250,7 @@ describe("some things have one home", () => {
         name: name as string,
         role: role ?? "",
       }));
-    const kernels = assembly.filter((path) => path !== "assembly/layout.ts");
+    const kernels = assembly.filter((path) => dirname(path) === "assembly" && path !== "assembly/layout.ts");
     const isTwin = (path: string): boolean => path.startsWith("src/kernel/twin/") || path === twinOf("sync");
 
     it("are read from the table", () => {
@@ -253,8 +266,8 @@ describe("some things have one home", () => {
       ),
     );
 
-    rule("every sync point of the table is in a picture of layout.ts, and both ends of it are in the code", () => {
-      const drawn = named("assembly/layout.ts").map(({ name }) => name);
+    rule("every sync point of the table is in a picture of layout/, and both ends of it are in the code", () => {
+      const drawn = layout.flatMap(named).map(({ name }) => name);
       const ends = [...kernels, ...src.filter((path) => !isTwin(path))].flatMap(named);
       return table.flatMap((point) => {
         const roles = new Set(ends.filter(({ name, role }) => name === point && role !== "").map(({ role }) => role));

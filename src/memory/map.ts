@@ -1,4 +1,4 @@
-// Computes from the limits where every area of the linear memory lies. assembly/layout.ts draws the inside of each area.
+// Computes from the limits where every area of the linear memory lies. assembly/layout/ draws the inside of each area.
 //
 //   base ─► ┌───────────────────────────────────────────────┐
 //           │ job header                                    │ 640 B

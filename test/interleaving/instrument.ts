@@ -118,9 +118,9 @@ function withSmallSlices(module: string): string {
   return withNumber(sliced, before, SHORT_BYTES, after, SHORT, 2);
 }
 
-/** As withSmallSlices(), of the source that names both. */
-function withSmallSizes(layout: string): string {
-  const sliced = withNumber(layout, "SLICE_BYTES: u32 = ", SLICE_BYTES, ";", SLICE, 1);
+/** As withSmallSlices(), for the source that defines both. */
+function withSmallSizes(tuning: string): string {
+  const sliced = withNumber(tuning, "SLICE_BYTES: u32 = ", SLICE_BYTES, ";", SLICE, 1);
   return withNumber(sliced, "SHORT_BYTES: u32 = ", SHORT_BYTES, ";", SHORT, 1);
 }
 
@@ -210,7 +210,7 @@ export function instrumentSources(
         contents: instrumentSource(change(path, readFileSync(path, "utf8"))),
         loader: "ts",
       }));
-      build.onLoad({ filter: /assembly[\\/]layout\.ts$/ }, ({ path }) => ({
+      build.onLoad({ filter: /assembly[\\/]layout[\\/]tuning\.ts$/ }, ({ path }) => ({
         contents: withSmallSizes(readFileSync(path, "utf8")),
         loader: "ts",
       }));

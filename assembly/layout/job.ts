@@ -1,0 +1,226 @@
+// The job header, task slots, context blocks and the heap's table, with the limits of a job. Shared: compiled by asc and
+// imported by TypeScript.
+
+// A time stamp is milliseconds, modulo 2^32, of a clock that all threads share.
+
+/** Version of the picture below; raised with every change to it. */
+export const LAYOUT_VERSION: u32 = 8;
+/** First word of a job's memory: "PAMI" in little-endian ASCII. */
+export const JOB_MAGIC: u32 = 0x494d4150;
+
+/** Words of different writers lie this far apart: x86-64 and aarch64 prefetch 64-byte lines in pairs. */
+export const FALSE_SHARING_SIZE: u32 = 128;
+/** Unit of the heap, and the alignment of an extent. */
+export const PAGE_SIZE: u32 = 4096;
+export const PAGE_SHIFT: u32 = 12;
+
+// ── Limits ──────────────────────────────────────────────────────────────────────────────────────────────────────
+/** Tasks of one node, those that have ended included: a task number is never used twice. */
+export const TASK_COUNT_MAX: u32 = 1024;
+/** Contexts of one task: an endpoint has 8 bits for them, of which the highest is 0, so that it fits an i32. */
+export const CONTEXT_COUNT_MAX: u32 = 127;
+/** tasks × contexts: one ready bit for each origin endpoint, 32 words of 32 bits. */
+export const ENDPOINT_COUNT_MAX: u32 = 1024;
+
+/** Bytes of one message: its size is announced as a u32. */
+export const MESSAGE_BYTES_MAX: u32 = 0x7fffffff;
+
+// ╒═════════════ JOB header, 640 bytes, at the base of the map ════════════════════════════════════════════════════╕
+//  byte  field         writer    readers   meaning
+//     0  magic         launch    attach    JOB_MAGIC                                     plain: written before any task
+//     4  version       launch    attach    LAYOUT_VERSION
+//     8  hash          launch    attach    LAYOUT_HASH of the launching pamir
+//    12  tasks         launch    all       T, task slots
+//    16  contexts      launch    all       C, contexts of each task
+//    20  cores         launch    all       hardware threads that this process may run at once
+//    24  laneBytes     launch    all       capacity of a new lane, power of two
+//    28  tasksBase     launch    all       pointer to T task slots
+//    32  contextsBase  launch    all       pointer to T × C context blocks
+//    36  contextSize   launch    all       bytes from one context block to the next
+//    40  heapTable     launch    all       pointer to one word for each page of the heap
+//    44  heapBase      launch    all       pointer to the first page
+//    48  heapPages     launch    all       number of pages
+//    52  memoryEnd     launch    all       first byte behind the map (modulo 2^32)
+//    56  regionsBase   launch    all       pointer to T × R region entries
+//    60  regions       launch    all       R, regions of each task
+//    64  injectionBase launch    all       pointer to T × C × F injection FIFOs
+//    68  injectionSize launch    all       bytes from one injection FIFO to the next
+//    72  fifos         launch    all       F, injection FIFOs of each context
+//    76  slots         launch    all       slots of each, power of two
+//    80  traceBase     launch    all       pointer to T trace rings
+//    84  traceEvents   launch    all       events that each holds, power of two, or 0: there are none
+//    88  engine        launch    all       pointer to the slot of the engine thread, or 0: each task is its own engine
+//   128  spinning[32]  each task its bit   tasks in the long phase of their spin                 SYNC spinners
+//   256  heapLock      allocator           0, or task + 1 of the holder                          SYNC heap-lock
+//   384  started       launcher  all       tasks that exist so far, of those T
+//   512  due[32]       all set,  engine    bit i: the engine thread is to look at context i (by ordinal)  SYNC engine-call
+//                      engine clears
+// ╘═════════════════════════════════════════════════════════════════════════════════════════════════════════════════╛
+export const JOB_MAGIC_OFFSET: u32 = 0;
+export const JOB_VERSION_OFFSET: u32 = 4;
+export const JOB_HASH_OFFSET: u32 = 8;
+export const JOB_TASKS_OFFSET: u32 = 12;
+export const JOB_CONTEXTS_OFFSET: u32 = 16;
+export const JOB_CORES_OFFSET: u32 = 20;
+export const JOB_LANE_BYTES_OFFSET: u32 = 24;
+export const JOB_TASKS_BASE_OFFSET: u32 = 28;
+export const JOB_CONTEXTS_BASE_OFFSET: u32 = 32;
+export const JOB_CONTEXT_SIZE_OFFSET: u32 = 36;
+export const JOB_HEAP_TABLE_OFFSET: u32 = 40;
+export const JOB_HEAP_BASE_OFFSET: u32 = 44;
+export const JOB_HEAP_PAGES_OFFSET: u32 = 48;
+export const JOB_MEMORY_END_OFFSET: u32 = 52;
+export const JOB_REGIONS_BASE_OFFSET: u32 = 56;
+export const JOB_REGIONS_OFFSET: u32 = 60;
+export const JOB_INJECTION_BASE_OFFSET: u32 = 64;
+export const JOB_INJECTION_SIZE_OFFSET: u32 = 68;
+export const JOB_FIFOS_OFFSET: u32 = 72;
+export const JOB_SLOTS_OFFSET: u32 = 76;
+export const JOB_TRACE_BASE_OFFSET: u32 = 80;
+export const JOB_TRACE_EVENTS_OFFSET: u32 = 84;
+export const JOB_ENGINE_OFFSET: u32 = 88;
+export const JOB_SPINNING_OFFSET: u32 = 128;
+export const JOB_HEAP_LOCK_OFFSET: u32 = 256;
+export const JOB_STARTED_OFFSET: u32 = 384;
+export const JOB_DUE_OFFSET: u32 = 512;
+export const JOB_SIZE: u32 = 640;
+
+// ╒═════════════ TASK slot, 384 bytes; behind those of the tasks one for the engine thread, if there is one ═════════╕
+//  byte  field      writer            readers   meaning
+//     0  state      the task, monitor all       TASK_ABSENT → TASK_UP → TASK_CLOSED; monitor: → TASK_DEAD  SYNC task-state
+//                                               of the engine thread, monitor: TASK_ABSENT → TASK_CLOSED
+//     4  notice     whoever tells     the task  counts ends, interrupts, closed regions: look again  SYNC notice
+//     8  interrupt  launcher          the task  counts interrupts addressed to it                SYNC notice
+//    12  told       whoever tells     all       1: it has ended, and every task has been told so  SYNC quiescence
+//    16  since      the task          dump      when it last fell asleep or woke, a time stamp
+//    20  sleeps     the task          dump      times that it fell asleep, modulo 2^32
+//    24  seen       engine thread     all       of its own slot: the notice that it has dealt with  SYNC quiescence
+//    28  turn       engine thread     itself    of its own slot: what moved the last slice, see engineServe()
+//    32  alone      engine thread     itself    of its own slot: 1: that is a FIFO, and it alone was long
+//    36  spinsWon   the task          dump      spins in which what it waited for came, modulo 2^32
+//    40  spinsLost  the task          dump      spins behind which it slept, or in which another thread took its core
+//    44  pooled     the task          dump      bytes of its pool of buffers
+//    48  kept       the task          dump      bytes of received buffers that it keeps
+//   128  parked     the task,         ringers   1 from its arming until it is awake, or rung: the first  SYNC park
+//                   ringers                     ring takes the flag down, for all that follow
+//   256  bell       ringers           the task  what the task sleeps on; counts the rings        SYNC park
+// ╘═════════════════════════════════════════════════════════════════════════════════════════════════════════════════╛
+export const TASK_STATE_OFFSET: u32 = 0;
+export const TASK_NOTICE_OFFSET: u32 = 4;
+export const TASK_INTERRUPT_OFFSET: u32 = 8;
+export const TASK_TOLD_OFFSET: u32 = 12;
+export const TASK_SINCE_OFFSET: u32 = 16;
+export const TASK_SLEEPS_OFFSET: u32 = 20;
+export const TASK_SEEN_OFFSET: u32 = 24;
+export const TASK_TURN_OFFSET: u32 = 28;
+export const TASK_ALONE_OFFSET: u32 = 32;
+export const TASK_SPINS_WON_OFFSET: u32 = 36;
+export const TASK_SPINS_LOST_OFFSET: u32 = 40;
+export const TASK_POOLED_OFFSET: u32 = 44;
+export const TASK_KEPT_OFFSET: u32 = 48;
+export const TASK_PARKED_OFFSET: u32 = 128;
+export const TASK_BELL_OFFSET: u32 = 256;
+export const TASK_SIZE: u32 = 384;
+
+export const TASK_ABSENT: u32 = 0;
+export const TASK_UP: u32 = 1;
+export const TASK_CLOSED: u32 = 2;
+export const TASK_DEAD: u32 = 3;
+
+// ╒═════════════ CONTEXT block: the reception FIFO of one endpoint ═════════════════════════════════════════════════╕
+//  E = tasks × contexts origin endpoints, numbered by their ordinal (task × contexts + context)
+//  byte  field          writer           readers   meaning
+//     0  ready[32]      producers set,   consumer  bit i: lane i is to be attended               SYNC ready
+//                       consumer clears
+//   128  state          owner            all       0, then CONTEXT_OPEN → CONTEXT_CLOSED         SYNC context-state
+//   132  task           launch           owner     pointer to the task slot of the owner
+//   136  laneCount      launch           owner     E
+//   140  attendedCount  owner            owner     entries of attended[]
+//   144  eventCount     owner            owner     events of the batch in hand
+//   148  noticeSeen     owner            all       TASK.notice that the owner has dealt with     SYNC quiescence
+//   152  turn           owner            owner     where the next round begins, so that no lane is always last
+//   156  nothing        nobody           owner     0 for ever: what is polled in place of a lane that is not
+//   160  messages       owner            dump      records taken, modulo 2^32
+//   164  batches        owner            dump      advances that found something, modulo 2^32
+//   168  streaming      owner            owner     1: the last advance found something in its first round
+//   172  pendingCount   owner            dump      messages in its pending queues
+//   176  pendingBytes   owner            dump      bytes that those hold
+//   180  unexpected     owner            dump      bytes in its unexpected queue
+//   184  calls          owner            dump      calls of it whose reply has not come
+//   188  asleep[9]      owner            dump      how many waits of each kind are asleep: WAIT_…
+//   224  windows        owner            engine    pointer to its first WINDOW BLOCK, or 0       SYNC window-list
+//   228  handlerless    owner            dump      1 + the dispatch id that has waited longest for a handler, or 0
+//   256  attending[32]  owner            owner     bit i: lane i is in attended[]
+//   384  events[256]    owner            owner     what advance() found; see EVENT
+//  4480  lanes[E]       origin opens,    owner     pointer to lane i, or 0                       SYNC lane-entry
+//                       owner replaces
+//  then  attended[E]    owner            owner     two words for each lane that is polled in each round: pointer to the
+//                                                 record at its next position (or to `nothing`), ordinal of its origin
+// ╘═════════════════════════════════════════════════════════════════════════════════════════════════════════════════╛
+export const CONTEXT_READY_OFFSET: u32 = 0;
+export const CONTEXT_STATE_OFFSET: u32 = 128;
+export const CONTEXT_TASK_OFFSET: u32 = 132;
+export const CONTEXT_LANE_COUNT_OFFSET: u32 = 136;
+export const CONTEXT_ATTENDED_COUNT_OFFSET: u32 = 140;
+export const CONTEXT_EVENT_COUNT_OFFSET: u32 = 144;
+export const CONTEXT_NOTICE_SEEN_OFFSET: u32 = 148;
+export const CONTEXT_TURN_OFFSET: u32 = 152;
+export const CONTEXT_NOTHING_OFFSET: u32 = 156;
+export const CONTEXT_MESSAGES_OFFSET: u32 = 160;
+export const CONTEXT_BATCHES_OFFSET: u32 = 164;
+export const CONTEXT_STREAMING_OFFSET: u32 = 168;
+export const CONTEXT_PENDING_COUNT_OFFSET: u32 = 172;
+export const CONTEXT_PENDING_BYTES_OFFSET: u32 = 176;
+export const CONTEXT_UNEXPECTED_OFFSET: u32 = 180;
+export const CONTEXT_CALLS_OFFSET: u32 = 184;
+export const CONTEXT_ASLEEP_OFFSET: u32 = 188;
+export const CONTEXT_WINDOWS_OFFSET: u32 = 224;
+export const CONTEXT_HANDLERLESS_OFFSET: u32 = 228;
+export const CONTEXT_ATTENDING_OFFSET: u32 = 256;
+export const CONTEXT_EVENTS_OFFSET: u32 = 384;
+export const CONTEXT_LANES_OFFSET: u32 = 4480;
+
+export const CONTEXT_OPEN: u32 = 1;
+export const CONTEXT_CLOSED: u32 = 2;
+
+// ╒═════════════ HEAP: pages of 4 KiB; extents are runs of pages ═══════════════════════════════════════════════════╕
+//  table[p], for the first page p of an extent: state << 30 | owner << 20 | pages. Following the lengths from page 0
+//  visits every extent. Each change is one store, so a task that dies in the middle leaves a table that can be read:
+//  an allocator writes the rest's word first (nobody can reach it yet), then the extent's own. Allocating holds the
+//  heap lock; freeing does not (SYNC extent-free): neighbours are joined by the next allocator. What an ended task leaves is
+//  freed by the others, see heapReclaim().
+// ╘═════════════════════════════════════════════════════════════════════════════════════════════════════════════════╛
+export const EXTENT_FREE: u32 = 0;
+/** A lane. */
+export const EXTENT_LANE: u32 = 1;
+export const EXTENT_REGION: u32 = 2;
+export const EXTENT_STATE_SHIFT: u32 = 30;
+export const EXTENT_OWNER_SHIFT: u32 = 20;
+export const EXTENT_OWNER_MASK: u32 = 0x3ff;
+export const EXTENT_PAGES_MASK: u32 = 0xfffff;
+
+/** Kinds of waits, in CONTEXT.asleep[]. */
+export const WAIT_ADVANCE_UNTIL: u32 = 0;
+export const WAIT_PROGRESS: u32 = 1;
+export const WAIT_ROOM: u32 = 2;
+export const WAIT_MESSAGES: u32 = 3;
+export const WAIT_DRAIN: u32 = 4;
+export const WAIT_ENDED: u32 = 5;
+export const WAIT_FLUSH: u32 = 6;
+export const WAIT_CALL: u32 = 7;
+export const WAIT_WORD: u32 = 8;
+export const WAIT_COUNT: u32 = 9;
+
+/** No slot, no region, no completion. */
+export const NONE: u32 = 0xffffffff;
+
+export const CACHE_LINE: u32 = 64;
+
+/** Results of the kernels that take memory: pointers are page-aligned, so small numbers are free for them. */
+export const OPEN_NO_MEMORY: u32 = 0;
+export const OPEN_BUSY: u32 = 1;
+
+/** Results of bellWait: those of the wasm instruction `memory.atomic.wait32`. */
+export const WAIT_OK: u32 = 0;
+export const WAIT_NOT_EQUAL: u32 = 1;
+export const WAIT_TIMED_OUT: u32 = 2;

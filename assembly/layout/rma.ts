@@ -1,0 +1,149 @@
+// One-sided operations: region entries, injection FIFOs, descriptors. Shared: compiled by asc and imported by TypeScript.
+
+/** Regions of one task: their indices have 20 bits in a handle, for all tasks together. */
+export const REGION_COUNT_MAX: u32 = 1024;
+
+/** Injection FIFOs of one context: a bit each in a word. */
+export const FIFO_COUNT_MAX: u32 = 32;
+
+/** Slots of an injection FIFO: at least two transfers with a callback each (C3). */
+export const SLOT_COUNT_MIN: u32 = 4;
+export const SLOT_COUNT_MAX: u32 = 1048576;
+
+// ╒═════════════ REGION entry, 16 bytes: task t owns the entries t × R … (t + 1) × R - 1 ═══════════════════════════╕
+//     0  generation  owner  all  odd: open; counts openings and closings                         SYNC region
+//     4  base        owner  all  pointer to the region's first byte              plain: stays as it is while it is open,
+//     8  bytes       owner  all  its length                                      and until every context has passed an
+//                                                                                advance after it was closed
+// ╘═════════════════════════════════════════════════════════════════════════════════════════════════════════════════╛
+export const REGION_GENERATION_OFFSET: u32 = 0;
+export const REGION_BASE_OFFSET: u32 = 4;
+export const REGION_BYTES_OFFSET: u32 = 8;
+export const REGION_SIZE: u32 = 16;
+export const REGION_SHIFT: u32 = 4;
+
+// ╒═════════════ INJECTION FIFO: one origin context's, in order; its owner injects and scans, the engine processes ═╕
+//  byte  field    writer   readers  meaning
+//     0  tail     owner    engine   slots ever injected, modulo 2^32                             SYNC inject
+//     4  oldest   owner    owner    every slot before this one may be injected into again
+//     8  pending  owner    owner    completion descriptors and fences whose bit has not been taken
+//    12  taken    owner    owner    slot of the completion taken last: bits above it may stand though its word is 0
+//    64  staged   owner    owner    a DESCRIPTOR: what submit() and inject() are about
+//   128  head     engine   owner    slots ever processed, modulo 2^32                            SYNC processed
+//   132  moved    engine   engine   bytes moved of the transfer at head
+//   136  result   engine   engine   TRANSFER_… of the last transfer: its completion descriptors hand it on
+//   140  refused  engine   dump     descriptors that were refused, modulo 2^32
+//   144  failed   engine   engine   TRANSFER_… of the first that was refused since the last fence
+//   148  ahead    engine   engine   slots from head on that it has seen
+//   192  slots    launch   all      how many there are, power of two; in a line that nobody writes
+//   196  first    launch   all      pointer to slot 0
+//   256  mask[]   engine   owner    bit i: the completion descriptor in slot i is processed; then the levels above it,
+//                 sets,             bit j of one: word j below it is not 0 (or it is above `taken`); the highest has
+//                 owner clears      at most 8 words                                              SYNC completion
+//  then  slot[]   owner    engine   DESCRIPTORs, from a multiple of 64 on
+// ╘═════════════════════════════════════════════════════════════════════════════════════════════════════════════════╛
+export const INJECTION_TAIL_OFFSET: u32 = 0;
+export const INJECTION_OLDEST_OFFSET: u32 = 4;
+export const INJECTION_PENDING_OFFSET: u32 = 8;
+export const INJECTION_TAKEN_OFFSET: u32 = 12;
+export const INJECTION_STAGED_OFFSET: u32 = 64;
+export const INJECTION_HEAD_OFFSET: u32 = 128;
+export const INJECTION_MOVED_OFFSET: u32 = 132;
+export const INJECTION_RESULT_OFFSET: u32 = 136;
+export const INJECTION_REFUSED_OFFSET: u32 = 140;
+export const INJECTION_FAILED_OFFSET: u32 = 144;
+export const INJECTION_AHEAD_OFFSET: u32 = 148;
+export const INJECTION_SLOTS_OFFSET: u32 = 192;
+export const INJECTION_FIRST_OFFSET: u32 = 196;
+export const INJECTION_MASK_OFFSET: u32 = 256;
+/** Words that are looked at one by one rather than by a level above them. */
+export const MASK_TOP_WORDS: u32 = 8;
+
+// ╒═════════════ DESCRIPTOR, 64 bytes ══════════════════════════════════════════════════════════════════════════════╕
+//     0  kind              DESCRIPTOR_…
+//     4  bytes             of the transfer; RMW: RMW_…. Completion, fence: what came of it, written by the engine
+//     8  localIndex        the origin's region: its entry's index, generation, and an offset in it
+//    12  localGeneration
+//    16  localOffset
+//    20  remoteIndex       the target's
+//    24  remoteGeneration
+//    28  remoteOffset
+//    32  value[2]          RMW: low and high word. RGET, REFILL: number of an origin RGET
+//    40  test[2]
+//    48  (free)
+// ╘═════════════════════════════════════════════════════════════════════════════════════════════════════════════════╛
+export const DESCRIPTOR_KIND_OFFSET: u32 = 0;
+export const DESCRIPTOR_BYTES_OFFSET: u32 = 4;
+export const DESCRIPTOR_LOCAL_INDEX_OFFSET: u32 = 8;
+export const DESCRIPTOR_LOCAL_GENERATION_OFFSET: u32 = 12;
+export const DESCRIPTOR_LOCAL_OFFSET_OFFSET: u32 = 16;
+export const DESCRIPTOR_REMOTE_INDEX_OFFSET: u32 = 20;
+export const DESCRIPTOR_REMOTE_GENERATION_OFFSET: u32 = 24;
+export const DESCRIPTOR_REMOTE_OFFSET_OFFSET: u32 = 28;
+export const DESCRIPTOR_VALUE_OFFSET: u32 = 32;
+export const DESCRIPTOR_TEST_OFFSET: u32 = 40;
+export const DESCRIPTOR_SIZE: u32 = 64;
+export const DESCRIPTOR_SHIFT: u32 = 6;
+/** Words of a descriptor that mean something: what is copied of it. */
+export const DESCRIPTOR_WORDS: u32 = 12;
+
+/** From the origin's region to the target's. */
+export const DESCRIPTOR_PUT: u32 = 1;
+/** From the target's region to the origin's. */
+export const DESCRIPTOR_GET: u32 = 2;
+/** An atomic change of a word of the target's region; its old value goes to the origin's with RMW_FETCH. */
+export const DESCRIPTOR_RMW: u32 = 3;
+/** Sets the bit of its own slot, and hands on what came of the transfer before it. */
+export const DESCRIPTOR_COMPLETION: u32 = 4;
+/** Sets the bit of its own slot, and hands on what first went wrong since the last fence. */
+export const DESCRIPTOR_FENCE: u32 = 5;
+// In windows only; in the order in which they meet, see chain.ts.
+/** Target RGET: ships an origin RGET to the target's window. */
+export const DESCRIPTOR_RGET: u32 = 6;
+/** Origin RGET, processed at the target: ships the link at its remote place, `bytes` slots, to the origin's window. */
+export const DESCRIPTOR_FETCH: u32 = 7;
+/** A direct put of a location: the origin RGET `value[0]` fetches the link at this one's remote place, next time. */
+export const DESCRIPTOR_REFILL: u32 = 8;
+/** A portion: a direct put, which the target's DMA counter counts. */
+export const DESCRIPTOR_MOVE: u32 = 9;
+/** Local memory FIFO descriptor: tells the origin's core that the chain is over, and by `bytes` what came of it. */
+export const DESCRIPTOR_NOTICE: u32 = 10;
+
+/** Results of a transfer. */
+export const TRANSFER_DONE: u32 = 0;
+export const TRANSFER_LOCAL_CLOSED: u32 = 1;
+export const TRANSFER_LOCAL_BOUNDS: u32 = 2;
+export const TRANSFER_REMOTE_CLOSED: u32 = 3;
+export const TRANSFER_REMOTE_BOUNDS: u32 = 4;
+/** No such kind, operation or type; a word that is not aligned. */
+export const TRANSFER_INVALID: u32 = 5;
+/** Of submit(): it is right, but not done: it has to be injected. */
+export const TRANSFER_LATER: u32 = 6;
+/** The target's task has ended: only where the bytes do not lie in this memory. */
+export const TRANSFER_ENDED: u32 = 7;
+/** One of both sides gave it up. */
+export const TRANSFER_CANCELED: u32 = 8;
+/** The target did not take it. */
+export const TRANSFER_REFUSED: u32 = 9;
+/** The engine thread ended before it was done. */
+export const TRANSFER_BROKEN: u32 = 10;
+/** What completionTake() gives: the slot, and the result above it. */
+export const COMPLETION_RESULT_SHIFT: u32 = 24;
+
+/** Operations of an RMW: what is done, plus what it gives back and when it is done. */
+export const RMW_SET: u32 = 1;
+export const RMW_ADD: u32 = 2;
+export const RMW_OR: u32 = 3;
+export const RMW_AND: u32 = 4;
+export const RMW_XOR: u32 = 5;
+export const RMW_OPERATION_MASK: u32 = 7;
+/** The old value goes to the origin's region. */
+export const RMW_FETCH: u32 = 8;
+/** Only if the word equals `test`. */
+export const RMW_COMPARE: u32 = 16;
+/** 64-bit word. */
+export const RMW_WIDE: u32 = 32;
+/** The task whose region it is in is woken behind it. */
+export const RMW_NOTIFY: u32 = 64;
+/** Of one in a FIFO: only if the transfer before it was done. */
+export const RMW_BEHIND: u32 = 128;
