@@ -1,6 +1,6 @@
 // Buffers: the origin copies a payload once, into an extent of its own, and the target reads it in place. See BUFFER and
-// POOL in layout/lane.ts. Invariants: the origin alone stores BUFFER_SENT, into a slot that no record names. From then on the
-// target alone stores into the slot, once.
+// POOL in layout/lane.ts. Invariants: the origin alone stores BUFFER_SENT, into a slot that no record names. From then on,
+// the target alone stores into the slot, once.
 import { PAGE_SIZE, POOL_TASK_OFFSET, POOL_WANTED_OFFSET } from "./layout";
 import { loadWord, ring, storeWord } from "./sync";
 

@@ -3,26 +3,26 @@
 
 // A time stamp is milliseconds, modulo 2^32, of a clock that all threads share.
 
-/** Version of the picture below; raised with every change to it. */
+/** Version of the pictures; raised with every change to them. */
 export const LAYOUT_VERSION: u32 = 8;
 /** First word of a job's memory: "PAMI" in little-endian ASCII. */
 export const JOB_MAGIC: u32 = 0x494d4150;
 
-/** Words of different writers lie this far apart: x86-64 and aarch64 prefetch 64-byte lines in pairs. */
+/** Distance between words of different writers: x86-64 and aarch64 prefetch 64-byte lines in pairs. */
 export const FALSE_SHARING_SIZE: u32 = 128;
 /** Unit of the heap, and the alignment of an extent. */
 export const PAGE_SIZE: u32 = 4096;
 export const PAGE_SHIFT: u32 = 12;
 
 // ── Limits ──────────────────────────────────────────────────────────────────────────────────────────────────────
-/** Tasks of one node, those that have ended included: a task number is never used twice. */
+/** Tasks of one node, including those that have ended: a task number is never used twice. */
 export const TASK_COUNT_MAX: u32 = 1024;
-/** Contexts of one task: an endpoint has 8 bits for them, of which the highest is 0, so that it fits an i32. */
+/** Contexts of one task: an endpoint has 8 bits for them. The highest bit is 0, so that an endpoint fits an i32. */
 export const CONTEXT_COUNT_MAX: u32 = 127;
 /** tasks × contexts: one ready bit for each origin endpoint, 32 words of 32 bits. */
 export const ENDPOINT_COUNT_MAX: u32 = 1024;
 
-/** Bytes of one message: its size is announced as a u32. */
+/** Bytes of one message: records and requests to send announce its size as a u32. */
 export const MESSAGE_BYTES_MAX: u32 = 0x7fffffff;
 
 // ╒═════════════ JOB header, 640 bytes, at the base of the map ════════════════════════════════════════════════════╕
@@ -40,7 +40,7 @@ export const MESSAGE_BYTES_MAX: u32 = 0x7fffffff;
 //    40  heapTable     launch    all       pointer to one word for each page of the heap
 //    44  heapBase      launch    all       pointer to the first page
 //    48  heapPages     launch    all       number of pages
-//    52  memoryEnd     launch    all       first byte behind the map (modulo 2^32)
+//    52  memoryEnd     launch    all       first byte after the map (modulo 2^32)
 //    56  regionsBase   launch    all       pointer to T × R region entries
 //    60  regions       launch    all       R, regions of each task
 //    64  injectionBase launch    all       pointer to T × C × F injection FIFOs
@@ -48,11 +48,11 @@ export const MESSAGE_BYTES_MAX: u32 = 0x7fffffff;
 //    72  fifos         launch    all       F, injection FIFOs of each context
 //    76  slots         launch    all       slots of each, power of two
 //    80  traceBase     launch    all       pointer to T trace rings
-//    84  traceEvents   launch    all       events that each holds, power of two, or 0: there are none
+//    84  traceEvents   launch    all       events that each ring holds, power of two, or 0: there are no rings
 //    88  engine        launch    all       pointer to the slot of the engine thread, or 0: each task is its own engine
 //   128  spinning[32]  each task its bit   tasks in the long phase of their spin                 SYNC spinners
 //   256  heapLock      allocator           0, or task + 1 of the holder                          SYNC heap-lock
-//   384  started       launcher  all       tasks that exist so far, of those T
+//   384  started       launcher  all       tasks that exist so far, of T
 //   512  due[32]       all set,  engine    bit i: the engine thread is to look at context i (by ordinal)  SYNC engine-call
 //                      engine clears
 // ╘═════════════════════════════════════════════════════════════════════════════════════════════════════════════════╛
@@ -85,25 +85,25 @@ export const JOB_STARTED_OFFSET: u32 = 384;
 export const JOB_DUE_OFFSET: u32 = 512;
 export const JOB_SIZE: u32 = 640;
 
-// ╒═════════════ TASK slot, 384 bytes; behind those of the tasks one for the engine thread, if there is one ═════════╕
+// ╒═════════════ TASK slot, 384 bytes; after the tasks' slots there is one for the engine thread, if it exists ═══════╕
 //  byte  field      writer            readers   meaning
 //     0  state      the task, monitor all       TASK_ABSENT → TASK_UP → TASK_CLOSED; monitor: → TASK_DEAD  SYNC task-state
-//                                               of the engine thread, monitor: TASK_ABSENT → TASK_CLOSED
-//     4  notice     whoever tells     the task  counts ends, interrupts, closed regions: look again  SYNC notice
-//     8  interrupt  launcher          the task  counts interrupts addressed to it                SYNC notice
-//    12  told       whoever tells     all       1: it has ended, and every task has been told so  SYNC quiescence
-//    16  since      the task          dump      when it last fell asleep or woke, a time stamp
-//    20  sleeps     the task          dump      times that it fell asleep, modulo 2^32
-//    24  seen       engine thread     all       of its own slot: the notice that it has dealt with  SYNC quiescence
-//    28  turn       engine thread     itself    of its own slot: what moved the last slice, see engineServe()
-//    32  alone      engine thread     itself    of its own slot: 1: that is a FIFO, and it alone was long
-//    36  spinsWon   the task          dump      spins in which what it waited for came, modulo 2^32
-//    40  spinsLost  the task          dump      spins behind which it slept, or in which another thread took its core
+//                                               monitor, of the engine thread: TASK_ABSENT → TASK_CLOSED
+//     4  notice     any thread        the task  counts ends, interrupts, closed regions: look again  SYNC notice
+//     8  interrupt  launcher          the task  counts interrupts of this task                   SYNC notice
+//    12  told       the task, monitor all       1: it has ended, and every task has a notice of it  SYNC quiescence
+//    16  since      the task          dump      time stamp of its last sleep or wake
+//    20  sleeps     the task          dump      number of its sleeps, modulo 2^32
+//    24  seen       engine thread     all       in its own slot: the notice that it has acknowledged  SYNC quiescence
+//    28  turn       engine thread     itself    in its own slot: FIFO or windows of the last slice, see engineServe()
+//    32  alone      engine thread     itself    in its own slot: 1: that is an injection FIFO, and it alone was long
+//    36  spinsWon   the task          dump      spins during which the awaited event came, modulo 2^32
+//    40  spinsLost  the task          dump      spins that ended in a sleep, or in the loss of its core
 //    44  pooled     the task          dump      bytes of its pool of buffers
 //    48  kept       the task          dump      bytes of received buffers that it keeps
-//   128  parked     the task,         ringers   1 from its arming until it is awake, or rung: the first  SYNC park
-//                   ringers                     ring takes the flag down, for all that follow
-//   256  bell       ringers           the task  what the task sleeps on; counts the rings        SYNC park
+//   128  parked     the task,         ringers   1 from arming until it is awake, or rung: the first ring  SYNC park
+//                   ringers                     takes the flag down, for all that follow
+//   256  bell       ringers           the task  the task sleeps on this word; counts the rings   SYNC park
 // ╘═════════════════════════════════════════════════════════════════════════════════════════════════════════════════╛
 export const TASK_STATE_OFFSET: u32 = 0;
 export const TASK_NOTICE_OFFSET: u32 = 4;
@@ -137,25 +137,25 @@ export const TASK_DEAD: u32 = 3;
 //   136  laneCount      launch           owner     E
 //   140  attendedCount  owner            owner     entries of attended[]
 //   144  eventCount     owner            owner     events of the batch in hand
-//   148  noticeSeen     owner            all       TASK.notice that the owner has dealt with     SYNC quiescence
-//   152  turn           owner            owner     where the next round begins, so that no lane is always last
-//   156  nothing        nobody           owner     0 for ever: what is polled in place of a lane that is not
+//   148  noticeSeen     owner            all       TASK.notice that the owner has acknowledged   SYNC quiescence
+//   152  turn           owner            owner     first entry of the next round, so that no lane is always last
+//   156  nothing        none             owner     always 0: the word to poll in place of a lane that does not exist
 //   160  messages       owner            dump      records taken, modulo 2^32
-//   164  batches        owner            dump      advances that found something, modulo 2^32
-//   168  streaming      owner            owner     1: the last advance found something in its first round
+//   164  batches        owner            dump      advances that found records, modulo 2^32
+//   168  streaming      owner            owner     1: the last advance found records in its first round
 //   172  pendingCount   owner            dump      messages in its pending queues
-//   176  pendingBytes   owner            dump      bytes that those hold
+//   176  pendingBytes   owner            dump      bytes in its pending queues
 //   180  unexpected     owner            dump      bytes in its unexpected queue
-//   184  calls          owner            dump      calls of it whose reply has not come
+//   184  calls          owner            dump      its calls that wait for a reply
 //   188  asleep[9]      owner            dump      how many waits of each kind are asleep: WAIT_…
 //   224  windows        owner            engine    pointer to its first WINDOW BLOCK, or 0       SYNC window-list
-//   228  handlerless    owner            dump      1 + the dispatch id that has waited longest for a handler, or 0
+//   228  handlerless    owner            dump      1 + the dispatch id without a handler that has waited longest, or 0
 //   256  attending[32]  owner            owner     bit i: lane i is in attended[]
 //   384  events[256]    owner            owner     what advance() found; see EVENT
 //  4480  lanes[E]       origin opens,    owner     pointer to lane i, or 0                       SYNC lane-entry
 //                       owner replaces
-//  then  attended[E]    owner            owner     two words for each lane that is polled in each round: pointer to the
-//                                                 record at its next position (or to `nothing`), ordinal of its origin
+//  then  attended[E]    owner            owner     two words for each lane to poll in each round: pointer to the record
+//                                                 at its next position (or to `nothing`), ordinal of its origin
 // ╘═════════════════════════════════════════════════════════════════════════════════════════════════════════════════╛
 export const CONTEXT_READY_OFFSET: u32 = 0;
 export const CONTEXT_STATE_OFFSET: u32 = 128;
@@ -185,10 +185,10 @@ export const CONTEXT_CLOSED: u32 = 2;
 
 // ╒═════════════ HEAP: pages of 4 KiB; extents are runs of pages ═══════════════════════════════════════════════════╕
 //  table[p], for the first page p of an extent: state << 30 | owner << 20 | pages. Following the lengths from page 0
-//  visits every extent. Each change is one store, so a task that dies in the middle leaves a table that can be read:
-//  an allocator writes the rest's word first (nobody can reach it yet), then the extent's own. Allocating holds the
-//  heap lock; freeing does not (SYNC extent-free): neighbours are joined by the next allocator. What an ended task leaves is
-//  freed by the others, see heapReclaim().
+//  visits every extent. Each change is one store, so a task that dies between two stores leaves a valid table. An
+//  allocator first writes the word of the rest, which no walk reaches yet, then the extent's own. Allocating takes the
+//  heap lock. Freeing does not (SYNC extent-free); the next allocator joins adjacent free extents. Other tasks free the
+//  extents of an ended task, see heapReclaim().
 // ╘═════════════════════════════════════════════════════════════════════════════════════════════════════════════════╛
 export const EXTENT_FREE: u32 = 0;
 /** A lane. */
@@ -211,12 +211,12 @@ export const WAIT_CALL: u32 = 7;
 export const WAIT_WORD: u32 = 8;
 export const WAIT_COUNT: u32 = 9;
 
-/** No slot, no region, no completion. */
+/** In place of a slot, region or completion: there is none. */
 export const NONE: u32 = 0xffffffff;
 
 export const CACHE_LINE: u32 = 64;
 
-/** Results of the kernels that take memory: pointers are page-aligned, so small numbers are free for them. */
+/** Results of the kernels that allocate. Pointers are page-aligned, so small numbers are free for these. */
 export const OPEN_NO_MEMORY: u32 = 0;
 export const OPEN_BUSY: u32 = 1;
 

@@ -1,16 +1,16 @@
 // Lanes: events, records, and the buffers to which records point. Shared: compiled by asc and imported by TypeScript.
 
-/** Dispatch ids are 0 … DISPATCH_ID_MAX: 13 bits of a record's meta word, of which pamir has the upper half for itself. */
+/** Dispatch ids are 0 … DISPATCH_ID_MAX. A record's meta word has 13 bits for one; pamir reserves the upper half. */
 export const DISPATCH_ID_MAX: u32 = 4095;
-/** A call: its header begins with its number and the dispatch id that it is for. */
+/** Dispatch id of a call. Its header begins with the call's number and the dispatch id of its handler. */
 export const DISPATCH_ID_CALL: u32 = 4096;
-/** The reply to a call: its header is the call's number and what it came to. */
+/** Dispatch id of a reply to a call. Its header is the call's number and result. */
 export const DISPATCH_ID_REPLY: u32 = 4097;
-/** Bytes of a message's header: 16 bits of a record's meta word. */
+/** Most bytes of a message's header: 16 bits of a record's meta word. */
 export const HEADER_BYTES_MAX: u32 = 65535;
-/** Header and payload of a `sendImmediate`. */
+/** Most bytes of header and payload of a `sendImmediate`. */
 export const SEND_IMMEDIATE_MAX: u32 = 4096;
-/** Header and payload (with padding) of a message that is delivered whole: 64 KiB and a header of 4 KiB. */
+/** Most bytes of header and payload (with padding) of a message that is delivered whole: 64 KiB and a header of 4 KiB. */
 export const RECV_IMMEDIATE_MAX: u32 = 69632;
 
 // ╒═════════════ EVENT, 16 bytes: one record that advance() found; valid until release() ═══════════════════════════╕
@@ -40,29 +40,29 @@ export const ADVANCE_EVENTS_MASK: u32 = 0xffff;
 //    28  reserved      producer  dump      bytes of the record that is reserved and not yet committed, or 0
 //    32  origin        open      all       ordinal of the origin endpoint
 //    36  target        open      all       ordinal of the target endpoint
-//    40  fulls         producer  producer  times that a record found no room, modulo 2^32
+//    40  fulls         producer  producer  records that found no room, modulo 2^32
 //        ── arming line
 //   128  roomWanted    producer  consumer  1 while the producer waits for room; only arming writes it  SYNC room-wanted
-//   132  wantedSince   producer  dump      since when, a time stamp
+//   132  wantedSince   producer  dump      time stamp of that
 //        ── published line
 //   256  head          consumer  producer  every byte before this position is free again         SYNC release
 //        ── consumer's line
 //   384  next          consumer  dump      position of the next record to take                               plain, own
 //   388  ring          open      consumer  pointer to the first byte of the ring
 //   392  mask          open      consumer  capacity - 1
-//   396  idle          consumer  consumer  rounds in a row that found nothing
+//   396  idle          consumer  consumer  rounds in a row that found no record
 //   400  paused        consumer  consumer  1: not polled (the unexpected queue is full)
 //   404  originTask    open      consumer  pointer to the task slot of the origin
 //   408  released      consumer  consumer  own copy of head
 //   412  context       open      consumer  pointer to the context block of the target
 //   416  messages      consumer  dump      records taken, modulo 2^32
-//   420  pausedSince   consumer  dump      since when it is paused, a time stamp
-//   424  keep          open      consumer  bytes that may be read and not be given back: see RELEASE_BYTES
+//   420  pausedSince   consumer  dump      time stamp of its pause
+//   424  keep          open      consumer  bytes that it may read and not free: see RELEASE_BYTES
 //   512  ring[capacity + overhang]                                                               SYNC commit
 //
-//  Positions count bytes and wrap at 2^32 (107 s at 40 M messages/s of 16 bytes): only differences are compared, and
-//  a capacity stays below 2^31. A record begins at ring + (position & mask) and is contiguous: one that begins near
-//  the end runs on into the overhang, which is as long as the largest record.
+//  Positions count bytes and wrap at 2^32 (107 s at 40 M messages/s of 16 bytes). So the kernels compare differences
+//  only, and a capacity stays below 2^31. A record begins at ring + (position & mask) and is contiguous. A record that
+//  begins near the end runs on into the overhang, which is as long as the largest record.
 // ╘═════════════════════════════════════════════════════════════════════════════════════════════════════════════════╛
 export const LANE_TAIL_OFFSET: u32 = 0;
 export const LANE_HEAD_CACHE_OFFSET: u32 = 4;
@@ -98,8 +98,8 @@ export const LANE_BYTES_MIN: u32 = 64;
 //     0  commit   0: nothing here yet. Else RECORD_COMMITTED | kind << 28 | bytes of the body    SYNC commit
 //     4  meta     header bytes << 16 | dispatch id, 13 bits
 //     8  body     header, padded to 8 bytes, then payload: so the payload is 8-byte aligned
-//  The word at tail is always 0: before a record is committed, the first word behind it is set to 0. That is all of the
-//  commit protocol; what else lies in free bytes means nothing.
+//  The word at tail is always 0: before the producer commits a record, it sets the first word after it to 0. That is the
+//  whole commit protocol; all other free bytes mean nothing.
 // ╘═════════════════════════════════════════════════════════════════════════════════════════════════════════════════╛
 export const RECORD_COMMIT_OFFSET: u32 = 0;
 export const RECORD_META_OFFSET: u32 = 4;
@@ -116,27 +116,27 @@ export const META_HEADER_SHIFT: u32 = 16;
 export const KIND_MESSAGE: u32 = 0;
 /**
  * First packet of a message: body = bytes of the whole payload (u32), 4 bytes unused, the message's body as far as it fits.
- * What has to be there before the handler is called (all of it; of more than RECV_IMMEDIATE_MAX the header) may go on in
- * further packets, where there is no memory for a larger lane.
+ * If there is no memory for a larger lane, the part that the handler needs may go on in further packets. That part is the
+ * whole message; of a message above RECV_IMMEDIATE_MAX it is the header.
  */
 export const KIND_FIRST: u32 = 1;
 /** A further packet: body = the next bytes of the message's body. */
 export const KIND_MORE: u32 = 2;
-/** The lane ends here: body = pointer to the lane that takes its place, or 0. */
+/** The lane ends here: body = pointer to the lane that replaces it, or 0. */
 export const KIND_SWITCH: u32 = 3;
 /** A request to send (P1): body = an RTS, then the message's header; the payload stays where it is. */
 export const KIND_RTS: u32 = 4;
-/** A message whose payload lies in a buffer: body = a BUFFER record, then the message's header. */
+/** A message with its payload in a buffer: body = a BUFFER record, then the message's header. */
 export const KIND_BUFFER: u32 = 5;
-/** Nothing more comes of the message that has begun in packets, and it is dropped: no body. */
+/** Breaks off the message that has begun in packets: the target drops it. No body. */
 export const KIND_BROKEN: u32 = 6;
-/** Bytes before the message's in the body of a KIND_FIRST record. */
+/** Bytes that precede the message's body in a KIND_FIRST record. */
 export const FIRST_PREFIX_SIZE: u32 = 8;
 
 // ╒═════════════ BUFFER record, 24 bytes: where a payload lies; by itself in the body of a KIND_BUFFER record ═══════╕
-//     0  slot     pointer to its slot in the origin's BUFFER BLOCK
-//     4  extent   pointer to the extent that holds it
-//     8  place    pointer to its first byte
+//     0  slot     pointer to its slot in the origin's POOL block
+//     4  extent   pointer to the extent that holds the payload
+//     8  place    pointer to the payload's first byte
 //    12  bytes    of the payload
 //    16  given    1: the origin has given the extent away; 0: the extent goes back to the origin's pool
 //    20  (free)
@@ -154,8 +154,8 @@ export const BUFFER_SIZE: u32 = 24;
 //     4  task       origin    target    pointer to the origin's task slot           plain: written before any record
 //   128  slots[960] origin,   origin    BUFFER_SENT: the target reads it; the target stores one of the two others:
 //                   target              BUFFER_FREE: it is the pool's again; BUFFER_GONE: the target's  SYNC buffer-read
-//  An extent has one owner at each time, in the heap's table: the origin's task, or, once the target keeps it, the
-//  target's. The target changes the owner before it stores BUFFER_GONE.
+//  The heap's table names one owner of an extent: the origin's task, or the target's once the target keeps it. The
+//  target changes the owner before it stores BUFFER_GONE.
 // ╘═════════════════════════════════════════════════════════════════════════════════════════════════════════════════╛
 export const POOL_WANTED_OFFSET: u32 = 0;
 export const POOL_TASK_OFFSET: u32 = 4;

@@ -4,21 +4,20 @@
 //  byte  field         writer    readers   meaning
 //     0  tail          second    both      next slot to insert at                                SYNC queue-insert
 //     4  head          second    second    first slot that is not free
-//     8  low           second    second    order number that was expected at the last reset: window + low is the end of
-//                                          what is accepted
-//    12  start         second    second    slot at which the run began that the first thread is at
-//    16  duplicates    second    anybody   packets dropped: they were here before
-//    20  outside       second    anybody   packets dropped: beyond the window
-//    24  held          second    anybody   most slots that were taken at a time
+//     8  low           second    second    next order number at the last reset: low + window ends the accepted range
+//    12  start         second    second    first slot of the run that the first thread is consuming
+//    16  duplicates    second    any       packets dropped as duplicates
+//    20  outside       second    any       packets dropped as outside the window
+//    24  held          second    any       most slots in use at a time
 //   128  subHead       first*    both      next slot to consume
 //   132  subTail       first*    both      end of the run that is in sequence
 //   136  next          first     second*   order number of the next packet to consume
 //   192  turn          both      both      QUEUE_LOCKED or QUEUE_RESET                           SYNC queue-turn
 //   200  window        init      both      W, power of two
-//   204  shared        init      both      1: the threads are two; 0: they are one
+//   204  shared        init      both      1: two threads; 0: one thread plays both parts
 //   256  slots[2W]     second    both      {order number, packet}; packet 0: consumed
-//        index[W]      second    second    of an order number, modulo W: {order number, slot}
-//  * the second thread while `turn` is QUEUE_LOCKED: it resets them
+//        index[W]      second    second    at an order number modulo W: {order number, slot}
+//  * the second thread while `turn` is QUEUE_LOCKED
 // ╘═══════════════════════════════════════════════════════════════════════════════════════════════════════════════╛
 export const QUEUE_TAIL_OFFSET: u32 = 0;
 export const QUEUE_HEAD_OFFSET: u32 = 4;
@@ -38,11 +37,11 @@ export const QUEUE_SLOTS_OFFSET: u32 = 256;
 export const QUEUE_ENTRY_SHIFT: u32 = 3;
 export const QUEUE_WINDOW_MIN: u32 = 2;
 export const QUEUE_WINDOW_MAX: u32 = 65536;
-/** Values of `turn`. The first thread has consumed the run: the sub-pointers are the second's, to reset them. */
+/** Values of `turn`. The first thread has consumed the run; the second may reset the sub-pointers. */
 export const QUEUE_LOCKED: u32 = 0;
-/** The second has reset them: the first goes on there. */
+/** The second thread has reset them; the first may consume. */
 export const QUEUE_RESET: u32 = 1;
-/** What came of an insertion. */
+/** Results of an insertion. */
 export const INSERT_DONE: u32 = 0;
 export const INSERT_DUPLICATE: u32 = 1;
 export const INSERT_OUTSIDE: u32 = 2;

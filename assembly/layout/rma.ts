@@ -1,12 +1,12 @@
 // One-sided operations: region entries, injection FIFOs, descriptors. Shared: compiled by asc and imported by TypeScript.
 
-/** Regions of one task: their indices have 20 bits in a handle, for all tasks together. */
+/** Most regions of one task: in a handle, the indices of all tasks together have 20 bits. */
 export const REGION_COUNT_MAX: u32 = 1024;
 
-/** Injection FIFOs of one context: a bit each in a word. */
+/** Most injection FIFOs of one context: a bit each in a word. */
 export const FIFO_COUNT_MAX: u32 = 32;
 
-/** Slots of an injection FIFO: at least two transfers with a callback each (C3). */
+/** Least slots of an injection FIFO: two transfers with a callback each (C3). */
 export const SLOT_COUNT_MIN: u32 = 4;
 export const SLOT_COUNT_MAX: u32 = 1048576;
 
@@ -25,17 +25,17 @@ export const REGION_SHIFT: u32 = 4;
 // ╒═════════════ INJECTION FIFO: one origin context's, in order; its owner injects and scans, the engine processes ═╕
 //  byte  field    writer   readers  meaning
 //     0  tail     owner    engine   slots ever injected, modulo 2^32                             SYNC inject
-//     4  oldest   owner    owner    every slot before this one may be injected into again
-//     8  pending  owner    owner    completion descriptors and fences whose bit has not been taken
-//    12  taken    owner    owner    slot of the completion taken last: bits above it may stand though its word is 0
-//    64  staged   owner    owner    a DESCRIPTOR: what submit() and inject() are about
+//     4  oldest   owner    owner    every slot before this one is free
+//     8  pending  owner    owner    completion descriptors and fences that are not taken yet
+//    12  taken    owner    owner    slot of the last completion taken: bits above it may be set though its word is 0
+//    64  staged   owner    owner    the DESCRIPTOR for submit() and inject()
 //   128  head     engine   owner    slots ever processed, modulo 2^32                            SYNC processed
 //   132  moved    engine   engine   bytes moved of the transfer at head
-//   136  result   engine   engine   TRANSFER_… of the last transfer: its completion descriptors hand it on
-//   140  refused  engine   dump     descriptors that were refused, modulo 2^32
-//   144  failed   engine   engine   TRANSFER_… of the first that was refused since the last fence
-//   148  ahead    engine   engine   slots from head on that it has seen
-//   192  slots    launch   all      how many there are, power of two; in a line that nobody writes
+//   136  result   engine   engine   TRANSFER_… of the last transfer, for its completion descriptors
+//   140  refused  engine   dump     refused descriptors, modulo 2^32
+//   144  failed   engine   engine   TRANSFER_… of the first one refused since the last fence
+//   148  ahead    engine   engine   slots from head on that the engine has seen
+//   192  slots    launch   all      number of slots, power of two; in a line without a writer
 //   196  first    launch   all      pointer to slot 0
 //   256  mask[]   engine   owner    bit i: the completion descriptor in slot i is processed; then the levels above it,
 //                 sets,             bit j of one: word j below it is not 0 (or it is above `taken`); the highest has
@@ -56,12 +56,12 @@ export const INJECTION_AHEAD_OFFSET: u32 = 148;
 export const INJECTION_SLOTS_OFFSET: u32 = 192;
 export const INJECTION_FIRST_OFFSET: u32 = 196;
 export const INJECTION_MASK_OFFSET: u32 = 256;
-/** Words that are looked at one by one rather than by a level above them. */
+/** Most words of a mask level without a level above it. */
 export const MASK_TOP_WORDS: u32 = 8;
 
 // ╒═════════════ DESCRIPTOR, 64 bytes ══════════════════════════════════════════════════════════════════════════════╕
 //     0  kind              DESCRIPTOR_…
-//     4  bytes             of the transfer; RMW: RMW_…. Completion, fence: what came of it, written by the engine
+//     4  bytes             of the transfer; RMW: RMW_…. Completion, fence: the result, which the engine writes
 //     8  localIndex        the origin's region: its entry's index, generation, and an offset in it
 //    12  localGeneration
 //    16  localOffset
@@ -84,29 +84,29 @@ export const DESCRIPTOR_VALUE_OFFSET: u32 = 32;
 export const DESCRIPTOR_TEST_OFFSET: u32 = 40;
 export const DESCRIPTOR_SIZE: u32 = 64;
 export const DESCRIPTOR_SHIFT: u32 = 6;
-/** Words of a descriptor that mean something: what is copied of it. */
+/** Words of a descriptor that are in use, and copied. */
 export const DESCRIPTOR_WORDS: u32 = 12;
 
 /** From the origin's region to the target's. */
 export const DESCRIPTOR_PUT: u32 = 1;
 /** From the target's region to the origin's. */
 export const DESCRIPTOR_GET: u32 = 2;
-/** An atomic change of a word of the target's region; its old value goes to the origin's with RMW_FETCH. */
+/** Changes a word of the target's region atomically. With RMW_FETCH, the old value goes to the origin's region. */
 export const DESCRIPTOR_RMW: u32 = 3;
-/** Sets the bit of its own slot, and hands on what came of the transfer before it. */
+/** Sets the bit of its own slot, and reports the result of the transfer before it. */
 export const DESCRIPTOR_COMPLETION: u32 = 4;
-/** Sets the bit of its own slot, and hands on what first went wrong since the last fence. */
+/** Sets the bit of its own slot, and reports the first failure since the last fence. */
 export const DESCRIPTOR_FENCE: u32 = 5;
-// In windows only; in the order in which they meet, see chain.ts.
+// In windows only, in the order of a chain: see chain.ts.
 /** Target RGET: ships an origin RGET to the target's window. */
 export const DESCRIPTOR_RGET: u32 = 6;
-/** Origin RGET, processed at the target: ships the link at its remote place, `bytes` slots, to the origin's window. */
+/** Origin RGET, processed at the target: ships the link at its remote address, `bytes` slots, to the origin's window. */
 export const DESCRIPTOR_FETCH: u32 = 7;
-/** A direct put of a location: the origin RGET `value[0]` fetches the link at this one's remote place, next time. */
+/** A direct put of an address: next, the origin RGET `value[0]` fetches the link at this one's remote address. */
 export const DESCRIPTOR_REFILL: u32 = 8;
 /** A portion: a direct put, which the target's DMA counter counts. */
 export const DESCRIPTOR_MOVE: u32 = 9;
-/** Local memory FIFO descriptor: tells the origin's core that the chain is over, and by `bytes` what came of it. */
+/** Local memory FIFO descriptor: tells the origin's core that the chain is over, with the result in `bytes`. */
 export const DESCRIPTOR_NOTICE: u32 = 10;
 
 /** Results of a transfer. */
@@ -115,22 +115,22 @@ export const TRANSFER_LOCAL_CLOSED: u32 = 1;
 export const TRANSFER_LOCAL_BOUNDS: u32 = 2;
 export const TRANSFER_REMOTE_CLOSED: u32 = 3;
 export const TRANSFER_REMOTE_BOUNDS: u32 = 4;
-/** No such kind, operation or type; a word that is not aligned. */
+/** Unknown kind, operation or type, or an unaligned word. */
 export const TRANSFER_INVALID: u32 = 5;
-/** Of submit(): it is right, but not done: it has to be injected. */
+/** From submit(): the descriptor is right, and has to be injected. */
 export const TRANSFER_LATER: u32 = 6;
-/** The target's task has ended: only where the bytes do not lie in this memory. */
+/** The target's task has ended. */
 export const TRANSFER_ENDED: u32 = 7;
-/** One of both sides gave it up. */
+/** One of the two sides canceled it. */
 export const TRANSFER_CANCELED: u32 = 8;
-/** The target did not take it. */
+/** The target refused it. */
 export const TRANSFER_REFUSED: u32 = 9;
-/** The engine thread ended before it was done. */
+/** The engine thread ended before the transfer was done. */
 export const TRANSFER_BROKEN: u32 = 10;
-/** What completionTake() gives: the slot, and the result above it. */
+/** Position of the result in the value of completionTake(); the slot is below it. */
 export const COMPLETION_RESULT_SHIFT: u32 = 24;
 
-/** Operations of an RMW: what is done, plus what it gives back and when it is done. */
+/** Operations of an RMW, plus flags. */
 export const RMW_SET: u32 = 1;
 export const RMW_ADD: u32 = 2;
 export const RMW_OR: u32 = 3;
@@ -139,11 +139,11 @@ export const RMW_XOR: u32 = 5;
 export const RMW_OPERATION_MASK: u32 = 7;
 /** The old value goes to the origin's region. */
 export const RMW_FETCH: u32 = 8;
-/** Only if the word equals `test`. */
+/** Changes the word only if it equals `test`. */
 export const RMW_COMPARE: u32 = 16;
 /** 64-bit word. */
 export const RMW_WIDE: u32 = 32;
-/** The task whose region it is in is woken behind it. */
+/** The engine then wakes the task that owns the region. */
 export const RMW_NOTIFY: u32 = 64;
-/** Of one in a FIFO: only if the transfer before it was done. */
+/** In a FIFO: done only if the preceding transfer was done. */
 export const RMW_BEHIND: u32 = 128;

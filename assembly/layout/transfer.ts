@@ -1,15 +1,15 @@
 // Self-pacing transfers: requests to send, windows, chains. Shared: compiled by asc and imported by TypeScript.
 
-// ╒═════════════ RTS, 40 bytes: what the origin offers of a message (P1); by itself in the body of a KIND_RTS record ══╕
+// ╒═════════════ RTS, 40 bytes: the origin offers a payload (P1); in the body of a KIND_RTS record ════════════════════╕
 //     0  bytes            of the payload
-//     4  index            the origin's region where it lies: entry's index, generation, offset in it
+//     4  index            the origin's region that holds it: entry's index, generation, offset in it
 //     8  generation
 //    12  offset
 //    16  blockIndex       the origin's window for it: the region of its block, generation, offset of the window in it,
 //    20  blockGeneration  and at 32 its own generation
 //    24  place
-//    28  portion          0: the payload lies there as a whole. Else it goes through a ring of STAGED_COUNT portions of so
-//                         many bytes
+//    28  portion          0: the region holds the whole payload. Else the payload goes through a ring there, of STAGED_COUNT
+//                         portions of this many bytes
 //    32  window           generation of the window
 //    36  (free)
 // ╘═════════════════════════════════════════════════════════════════════════════════════════════════════════════════╛
@@ -23,15 +23,15 @@ export const RTS_PLACE_OFFSET: u32 = 24;
 export const RTS_PORTION_OFFSET: u32 = 28;
 export const RTS_WINDOW_OFFSET: u32 = 32;
 export const RTS_SIZE: u32 = 40;
-/** Portions of a ring through which a payload is staged. */
+/** Portions in the ring of a staged payload. */
 export const STAGED_COUNT: u32 = 4;
 
 // ╒═════════════ WINDOW BLOCK: a region of its owner, one of a list for each context ═══════════════════════════════╕
-//     0  next     owner    engine  pointer to the block behind it, or 0                          SYNC window-list
-//     4  turn     engine   engine  of the first block of the list: the next look begins with this window
-//     8  first    engine   engine  of the first block of the list: the window is in the block to which this points; 0: in it
-//   128  status   engines  owner   bit i: window i is over: the counter of a target's reached 0, the  SYNC window-over
-//                                  NOTICE of an origin's came. The counter status register (P7)
+//     0  next     owner    engine  pointer to the next block, or 0                               SYNC window-list
+//     4  turn     engine   engine  in the first block of the list: number of the window that the next turn begins with
+//     8  first    engine   engine  in the first block of the list: pointer to that window's block; 0: this block
+//   128  status   engines  owner   bit i: window i is over: a target's counter reached 0, or an       SYNC window-over
+//                                  origin's NOTICE came. The counter status register (P7)
 //   256  window[WINDOW_COUNT]
 // ╘═════════════════════════════════════════════════════════════════════════════════════════════════════════════════╛
 export const BLOCK_NEXT_OFFSET: u32 = 0;
@@ -44,26 +44,26 @@ export const WINDOW_COUNT: u32 = 9;
 export const BLOCK_SIZE: u32 = 16384;
 
 // ╒═════════════ WINDOW: one side of one self-pacing transfer; its remote-get FIFO (P3) ═════════════════════════════╕
-//  What other than the owner's core processes the slots is the owner's engine. Only the engine at the transfer's other end
-//  injects, never more than there is room for (see chain.ts): nobody looks for room, and there is no bit mask.
+//  The owner's engine processes the slots. Only the engine at the transfer's other end injects, and never more than there
+//  is room for (see chain.ts). So no engine looks for room, and there is no bit mask.
 //  byte  field        writer        readers       meaning
 //     0  tail         peer engine   engine        slots ever injected, modulo 2^32               SYNC ship
 //   128  head         engine        dump          slots ever processed, modulo 2^32
 //   132  moved        engine        engine        bytes moved of the portion at head
-//   136  passed       engine        owner         portions that are moved                        SYNC passed
-//   140  result       engine        owner         origin's: TRANSFER_… of the first portion that was refused, then of all
+//   136  passed       engine        owner         number of moved portions                       SYNC passed
+//   140  result       engine        owner         origin's: TRANSFER_… of the first refused portion, then of the whole
 //   256  generation   owner         peer engine   odd: open; counts openings and closings        SYNC window
 //   260  status       owner         peer engine   pointer to the block's status word
 //   264  bit          owner         peer engine   this window's bit in it
 //   268  allowed      owner         engine        portions that may be moved; NONE: all          SYNC staged
-//   272  stop         owner         both engines  TRANSFER_…: from now on nothing is moved, all is counted  SYNC stop
-//                                                 0: goes on
+//   272  stop         owner         both engines  TRANSFER_…: MOVEs count and move nothing from now on  SYNC stop
+//                                                 0: the transfer goes on
 //   276  peerIndex    owner; of an  engine        the other window: region of its block, generation, offset in it,
 //   280  peerGeneration origin's                  and generation of that window
 //   284  peerOffset     the peer
 //   288  peerWindow     core                                                                     SYNC window-peer
-//   292  peerEndpoint owner         engine        ordinal of the endpoint that owns that
-//        ── what chainWrite() makes the links of: a target's only; its owner writes it
+//   292  peerEndpoint owner         engine        ordinal of the other window's endpoint
+//        ── input of chainWrite(): in a target's window only; its owner writes it
 //   296  ownIndex     this window: region of its block, generation, offset in it
 //   300  ownGeneration
 //   304  ownOffset
@@ -77,13 +77,13 @@ export const BLOCK_SIZE: u32 = 16384;
 //   336  chainGeneration
 //   340  bytes        of the payload; an origin's too, for the dump
 //   344  portion      bytes of a portion
-//   348  ring         0, or after so many portions the payload begins anew at `from`: it is staged there
-//   352  depth        links that are prefetched; of an origin 0
-//   356  away         owner         engine        0, or AWAY_…: the other side is in another memory, and the kernels leave
-//                                                 this window alone: whoever carries descriptors there is its engine
+//   348  ring         number of portions after which the payload begins anew at `from`, where it is staged; or 0
+//   352  depth        prefetched links; 0 in an origin's window
+//   356  away         owner         engine        0, or AWAY_…: the other side is in another memory; the net transport is
+//                                                 the engine of this window: the kernels ignore it
 //   384  left         peer engine   owner         the DMA counter: bytes that have not arrived (P7)  SYNC bytes-left
-//   388  wrong        peer engine   owner         TRANSFER_… of the first portion that was refused
-//                                                 both by the peer core, where the engine thread has ended  SYNC bytes-left
+//   388  wrong        peer engine   owner         TRANSFER_… of the first refused portion
+//                                                 the peer core writes both once the engine thread ended  SYNC bytes-left
 //   512  rget[4]      peer core,    engine        origin RGETs (P1): DESCRIPTORs that target RGETs ship
 //                     then engine
 //   768  slot[16]     peer engine   engine        DESCRIPTORs
@@ -125,8 +125,8 @@ export const WINDOW_RGETS_OFFSET: u32 = 512;
 export const WINDOW_SLOTS_OFFSET: u32 = 768;
 export const WINDOW_SIZE: u32 = 1792;
 /**
- * Of `away`: bits. The other side is in another memory; it has given the transfer up; it was told that this one has; it has
- * said that all is there.
+ * Bits of `away`. YES: the other side is in another memory. STOPPED: it has canceled the transfer. TOLD: it has been told
+ * that this side canceled. OVER: it has said that all bytes have arrived.
  */
 export const AWAY_YES: u32 = 1;
 export const AWAY_STOPPED: u32 = 2;
@@ -134,15 +134,15 @@ export const AWAY_TOLD: u32 = 4;
 export const AWAY_OVER: u32 = 8;
 /** Slots of a window: those of DEPTH_MAX + 1 links, and the last descriptor (see chain.ts). */
 export const WINDOW_SLOTS: u32 = 16;
-/** Links of a chain that are prefetched, at most (P9): so many origin RGETs has a window. */
+/** Most prefetched links of a chain (P9): a window has this many origin RGETs. */
 export const DEPTH_MAX: u32 = 4;
 
-// ╒═════════════ CHAIN: links, one behind the other, in a region of the target; written before the first is shipped ═╕
+// ╒═════════════ CHAIN: consecutive links in a region of the target; written before the first is shipped ════════════╕
 //  link i   RGET i mod depth   REFILL i mod depth   MOVE i           while there are links i + depth, and i + 2 depth
 //  last     MOVE               NOTICE
 // ╘═════════════════════════════════════════════════════════════════════════════════════════════════════════════════╛
 /** Descriptors from one link to the next. */
 export const LINK_SLOTS: u32 = 3;
 export const LINK_SIZE: u32 = 192;
-/** Links of one chain at most: 192 KiB of them; larger messages have larger portions. */
+/** Most links of one chain: 192 KiB of them. Larger messages have larger portions. */
 export const LINK_COUNT_MAX: u32 = 1024;

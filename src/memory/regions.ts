@@ -220,7 +220,7 @@ export class RegionTable {
   #enter(index: number, extent: number, place: number, bytes: number, isOurs: boolean, isKept: boolean): MemRegion {
     const generation = this.#kernel.regionOpen(this.#map.job, index, place, bytes);
     const view = this.#memory.bytes.subarray(place, place + bytes);
-    // V8's fill() stores byte by byte into shared memory: 370 µs for 1 MiB. The kernel takes 10 µs, and treats `value` alike.
+    // V8's fill() stores byte by byte into shared memory: 370 µs for 1 MiB. The kernel takes 10 µs and treats `value` alike.
     // The property is not enumerable, so that views with equal bytes compare equal.
     Object.defineProperty(view, "fill", {
       value: (value: number, start = 0, end = bytes) => {
