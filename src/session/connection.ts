@@ -62,14 +62,14 @@ export class Connection {
   #sent = 0;
 
   constructor(state: NodeState, initiator: Initiator, queue: TxQueue, reference: number) {
-    const { random } = state.options;
+    const { random, incarnations } = state;
     this.#state = state;
     this.initiator = initiator;
     this.queue = queue;
     this.reference = reference;
     this.#nonce = [(random() | 1) >>> 0, random(), random(), random()];
-    this.#originEpoch = state.epochFor(queue.node);
-    this.#targetEpoch = state.epochOf(queue.node);
+    this.#originEpoch = incarnations.epochFor(queue.node);
+    this.#targetEpoch = incarnations.epochOf(queue.node);
   }
 
   /**
@@ -77,27 +77,27 @@ export class Connection {
    * state its epoch before it takes data.
    */
   get #isZeroRtt(): boolean {
-    return this.#state.options.link.isFaithful && this.#targetEpoch !== 0;
+    return this.#state.isFaithful && this.#targetEpoch !== 0;
   }
 
   /** Sends or repeats its connect packet. @param packet a buffer for it */
   connect(packet: Packet): void {
-    const { counts, out, options } = this.#state;
+    const { counts, out, job, node, keySchedule } = this.#state;
     counts.connects++;
-    packet.begin(PACKET_CONNECT, options.job).word(this.reference).word(options.node).word(this.#originEpoch);
+    packet.begin(PACKET_CONNECT, job).word(this.reference).word(node).word(this.#originEpoch);
     packet
       .word(this.queue.node)
       .word(this.#isZeroRtt ? CONNECT_HALF : 0)
       .word(this.#targetEpoch)
       .word(this.#state.nextSerial());
     for (const word of this.#nonce) packet.word(word);
-    out.send(this.queue.to, packet.address(0, ++this.#sent, 0), options.keySchedule?.handshake);
+    out.send(this.queue.to, packet.address(0, ++this.#sent, 0), keySchedule?.handshake);
   }
 
   /** With 0-RTT, begins the session without waiting for the answer. */
   begin(): void {
     if (!this.#isZeroRtt) return;
-    const { keySchedule, node } = this.#state.options;
+    const { keySchedule, node } = this.#state;
     const seal = keySchedule?.zeroRtt({
       origin: node,
       target: this.queue.node,
@@ -122,10 +122,10 @@ export class Connection {
 
   /** The target accepts the connection. */
   accept(packet: ReceivedPacket): Session {
-    const { options } = this.#state;
+    const { keySchedule, node } = this.#state;
     const responder = packet.at(ACCEPT_RESPONDER_OFFSET);
-    const seals = options.keySchedule?.session({
-      origin: options.node,
+    const seals = keySchedule?.session({
+      origin: node,
       target: this.queue.node,
       originEpoch: this.#originEpoch,
       targetEpoch: packet.at(ACCEPT_EPOCH_OFFSET),

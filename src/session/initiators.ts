@@ -20,6 +20,7 @@ import type { NodeState } from "./node-state.js";
 import { Packet } from "./packet.js";
 import type { ReceivedPacket } from "./received-packet.js";
 import type { Session } from "./session.js";
+import type { SessionsOptions } from "./sessions-options.js";
 import { type TxQueue, TxQueues } from "./tx-queues.js";
 
 /** Microseconds until an unanswered connect packet is sent again. The interval doubles each time, up to the maximum. */
@@ -57,10 +58,10 @@ export class Initiators {
   readonly #packet: Packet;
   #isServing = false;
 
-  constructor(state: NodeState) {
-    const { initiators = 8 } = state.options;
+  constructor(state: NodeState, options: Pick<SessionsOptions, "initiators" | "txQueueBytes" | "addressOf">) {
+    const { initiators = 8, txQueueBytes, addressOf } = options;
     this.#state = state;
-    this.#queues = new TxQueues(state);
+    this.#queues = new TxQueues(state, addressOf, txQueueBytes);
     this.#packet = new Packet(state.packetBytes);
     this.#initiators = Array.from({ length: initiators }, () => ({ open: undefined, closing: 0 }));
   }
@@ -148,7 +149,7 @@ export class Initiators {
   /** Ends a connection. Its unacknowledged packets go back to the queue. @param isOrderly whether the target is told */
   #release(connection: Connection, now: number, isOrderly: boolean): void {
     const { session, queue, initiator } = connection;
-    if (isOrderly) session?.disconnect(this.#packet, this.#state.options.job);
+    if (isOrderly) session?.disconnect(this.#packet, this.#state.job);
     connection.session = undefined;
     this.#connections.delete(connection.reference);
     if (connection.isClosing) initiator.closing--;
@@ -225,7 +226,7 @@ export class Initiators {
     if (this.#noteAttempt(queue, now)) return;
     const yields = queue.attempts >= ATTEMPTS_YIELD && this.#queues.hasReady;
     if (yields) queue.notBefore = now + backoff(queue.attempts);
-    if (yields || (this.#state.options.keySchedule !== undefined && queue.attempts >= ATTEMPTS_RECONNECT)) {
+    if (yields || (this.#state.keySchedule !== undefined && queue.attempts >= ATTEMPTS_RECONNECT)) {
       queue.isUnresponsive = true;
       this.#release(connection, now, true);
     } else session.onProbeTimeout(now);
@@ -235,7 +236,7 @@ export class Initiators {
   #noteAttempt(queue: TxQueue, now: number): boolean {
     if (queue.attempts++ === 0) queue.firstAttempt = now;
     if (now - queue.firstAttempt < SILENCE_MAX) return false;
-    this.#state.giveUp(queue.node, 0);
+    this.#state.incarnations.giveUp(queue.node, 0);
     return true;
   }
 
@@ -250,23 +251,23 @@ export class Initiators {
   }
 
   accepted(packet: ReceivedPacket, now: number): void {
-    const { options, dropped, counts } = this.#state;
+    const { job, keySchedule, incarnations, dropped, counts } = this.#state;
     const connection = this.#connectionOf(packet);
-    if (connection === undefined || !this.#state.unseal(packet, options.keySchedule?.handshake)) return;
+    if (connection === undefined || !this.#state.unseal(packet, keySchedule?.handshake)) return;
     if (!connection.isAnswer(packet, ACCEPT_ECHO_OFFSET)) return;
     const { queue } = connection;
     const epoch = packet.at(ACCEPT_EPOCH_OFFSET);
-    if (this.#state.isStale(queue.node, epoch)) {
+    if (incarnations.isStale(queue.node, epoch)) {
       dropped.stale++;
       return;
     }
     counts.taken++;
     const session = connection.accept(packet);
-    this.#state.noteEpoch(queue.node, epoch);
+    incarnations.note(queue.node, epoch);
     if (!this.#queues.has(queue)) {
       // The node has restarted, and its queue was dropped. The new session has nothing to send: it frees the responder at
       // once.
-      session.disconnect(this.#packet, options.job);
+      session.disconnect(this.#packet, job);
       return;
     }
     if (!queue.isUnresponsive) queue.attempts = 0;
@@ -275,8 +276,7 @@ export class Initiators {
   }
 
   refused(packet: ReceivedPacket, now: number): void {
-    const { keySchedule, random } = this.#state.options;
-    const { dropped, counts } = this.#state;
+    const { keySchedule, random, dropped, counts } = this.#state;
     if (!this.#state.unseal(packet, keySchedule?.handshake)) return;
     const reason = packet.at(REFUSE_REASON_OFFSET);
     if (reason === REFUSED_UNKNOWN) {
@@ -290,7 +290,7 @@ export class Initiators {
     counts.taken++;
     const { queue } = connection;
     if (reason === REFUSED_NODE || reason === REFUSED_NAME) {
-      this.#state.giveUp(queue.node, reason);
+      this.#state.incarnations.giveUp(queue.node, reason);
       return;
     }
     // The wait doubles with each refusal, and is randomized so that refused nodes do not return all at once.

@@ -4,10 +4,11 @@
 //   CONNECT, ACCEPT, REFUSE   Authenticated by a key that is derived from the job key alone, because no session exists yet.
 //                             They hold no secret and stay readable. A MAC needs no nonce, so there is no counter that must
 //                             outlive the node.
-//   0-RTT data                (D5b) Encrypted by a key to which the target contributed only its epoch. Within one incarnation
-//                             of the target, only three numbers refuse a replay: the serial number of the connect packet,
-//                             `sent`, and the order numbers of streams. Another incarnation has another epoch, so it cannot
-//                             open the packet. An origin that does not know the epoch uses a full handshake.
+//   0-RTT data                (D5b) Encrypted by a key to which the target contributed only its epoch. Within one
+//                             incarnation of the target, only three numbers refuse a replay: the serial number of the
+//                             connect packet, `sent`, and the order numbers of streams. Another incarnation has another
+//                             epoch, so it cannot open the packet. An origin that does not know the epoch uses a full
+//                             handshake.
 //   all others                Authenticated and encrypted by the keys of their session, one for each direction, with `sent`
 //                             as the nonce. Both sides contribute nonces, so an old packet opens in no other session.
 import {

@@ -1,5 +1,5 @@
-// The state that the initiators and the responders of a node share: options, counters, the ids that the node assigns, and
-// the latest incarnation of every other node.
+// The state that the initiators and the responders of a node share: what identifies the node, its counters, and the
+// references that it assigns.
 import {
   ACKNOWLEDGE_MASK_OFFSET,
   ACKNOWLEDGE_WORDS_MAX,
@@ -9,15 +9,13 @@ import {
   SEGMENT_SIZE,
   TAG_BYTES,
 } from "../../assembly/layout.js";
-import { seqDelta } from "../../assembly/seq.js";
-import type { Memory, PacketKernel } from "../kernel/kernel.js";
-import type { Address, Link } from "../link/link.js";
-import type { Arena } from "./arena.js";
 import { DelayController, type MakeController } from "./congestion.js";
+import { Incarnations } from "./incarnations.js";
 import { type KeySchedule, type Seal, sealed } from "./key-schedule.js";
 import type { ReceivedPacket } from "./received-packet.js";
 import type { ReplayWindow } from "./replay-window.js";
 import type { Counts, Outgoing, Shared } from "./session.js";
+import type { SessionsOptions } from "./sessions-options.js";
 import { Time } from "./time.js";
 
 /** The smallest `packetBytes` that a link may have: an acknowledgment with a full mask and a tag. */
@@ -28,59 +26,6 @@ const LINK_BYTES_MIN = PACKET_SIZE + ACKNOWLEDGE_MASK_OFFSET + 4 * ACKNOWLEDGE_W
  */
 const SESSION_PACKETS_MIN = 64;
 const SESSION_PACKETS_MAX = 2 ** 30;
-
-/**
- * Incarnations that one start of a node can have for another node. The count has 16 bits. Each takes at least 10 s unless
- * the other node refuses it, so the count lasts a week.
- */
-const GIVEN_UP_MAX = 0xffff;
-
-export interface SessionsOptions {
-  readonly kernel: PacketKernel;
-  readonly memory: Memory;
-  readonly arena: Arena;
-  readonly link: Link;
-  /** Microseconds. The clock should be monotonic, but may jump. */
-  readonly now: () => number;
-  /** Returns any u32. With a key schedule, the source must be cryptographic. */
-  readonly random: () => number;
-  /** The number of this node. Of two live nodes with the same number, one is refused. */
-  readonly node: number;
-  /** How often this node has been started. */
-  readonly epoch: number;
-  /** Nodes of the job: their numbers are below it. */
-  readonly nodes: number;
-  /** Endpoints of the job: their ordinals are below it. */
-  readonly endpoints: number;
-  /** The node of an endpoint. */
-  readonly nodeOf: (endpoint: number) => number;
-  /** The job's fingerprint. */
-  readonly job: number;
-  /**
-   * The address of a node, for packets in both directions. It must return an empty string for a number that no node has, and
-   * must not throw.
-   */
-  readonly addressOf: (node: number) => Address;
-  /** Derived from the job key. If it is undefined, packets travel unsealed, and sealed ones are dropped. */
-  readonly keySchedule?: KeySchedule | undefined;
-  /** Packets that a session sends before another session with other keys replaces it: 64 to 2^30. */
-  readonly sessionPackets?: number | undefined;
-  /** Makes the congestion controller of each session; the default is DelayController. */
-  readonly congestion?: MakeController | undefined;
-  /** DC initiator contexts (default 8). */
-  readonly initiators?: number | undefined;
-  /** Responders (default 64). */
-  readonly responders?: number | undefined;
-  /** Bytes of content that may be queued for one node (default 1 MiB). */
-  readonly txQueueBytes?: number | undefined;
-  /** Gets a pointer to each segment, in order. The pointer is valid until it returns. */
-  readonly deliver: (segment: number) => void;
-  /**
-   * Another node was given up, or has restarted. Everything that was queued for it is lost.
-   * @param refused why the node refuses this one: REFUSED_NODE, REFUSED_NAME; 0: it did not answer
-   */
-  readonly onLost: (node: number, isRestarted: boolean, refused: number) => void;
-}
 
 /** Dropped packets, counted by reason. */
 export interface Dropped {
@@ -110,8 +55,23 @@ export interface Dropped {
 
 const defaultController: MakeController = (rtt, lastSent) => new DelayController(rtt, lastSent);
 
+/** The options of both sides. `onLost` must make them forget the node before it passes the loss on. */
+type NodeOptions = Pick<
+  SessionsOptions,
+  "link" | "now" | "random" | "node" | "epoch" | "job" | "keySchedule" | "sessionPackets" | "congestion" | "onLost"
+>;
+
 export class NodeState implements Shared {
-  readonly options: SessionsOptions;
+  /** The number of this node, and the job's fingerprint. */
+  readonly node: number;
+  readonly job: number;
+  /** Returns any u32. */
+  readonly random: () => number;
+  /** Undefined: packets travel unsealed. */
+  readonly keySchedule: KeySchedule | undefined;
+  /** Whether the link is faithful. */
+  readonly isFaithful: boolean;
+  readonly incarnations: Incarnations;
   /** `taken`: received packets that were not dropped; `refused`: connect packets that found no free responder. */
   readonly counts: Counts & { acknowledgments: number; connects: number; refused: number; taken: number } = {
     data: 0,
@@ -141,21 +101,20 @@ export class NodeState implements Shared {
   readonly packetBytes: number;
   readonly sessionPackets: number;
   readonly time: Time;
-  readonly #onLost: SessionsOptions["onLost"];
-  /** The latest epoch of each node; 0: none is known. */
-  #epochs = new Uint32Array(64);
-  /** How often this node gave up each other node: each time, it begins another incarnation for that node. */
-  readonly #givenUp = new Map<number, number>();
   #generation: number;
   /** Connect packets that this node has sent. */
   #serial = 0;
 
-  /** @param onLost as in the options; before that, it must tell both sides to forget the node */
-  constructor(options: SessionsOptions, onLost: SessionsOptions["onLost"]) {
+  constructor(options: NodeOptions) {
     const { link, random, now, sessionPackets = SESSION_PACKETS_MAX, congestion = defaultController } = options;
     checkMultiple("packetBytes of a link", link.packetBytes, 4, LINK_BYTES_MIN, PACKET_BYTES_MAX);
     checkMultiple("sessionPackets", sessionPackets, 1, SESSION_PACKETS_MIN, SESSION_PACKETS_MAX);
-    this.options = options;
+    this.node = options.node;
+    this.job = options.job;
+    this.random = random;
+    this.keySchedule = options.keySchedule;
+    this.isFaithful = link.isFaithful;
+    this.incarnations = new Incarnations(options.epoch, options.onLost);
     this.sessionPackets = sessionPackets;
     this.makeController = congestion;
     this.time = new Time(now);
@@ -164,7 +123,6 @@ export class NodeState implements Shared {
     this.out = {
       send: (to, packet, seal) => link.send(to, seal === undefined ? packet.bytes : sealed(packet, seal, buffer)),
     };
-    this.#onLost = onLost;
     this.#generation = random();
   }
 
@@ -191,8 +149,8 @@ export class NodeState implements Shared {
    * @returns false: the packet is dropped, and counted in `dropped`
    */
   unseal(packet: ReceivedPacket, seal: Seal | undefined, replayWindow?: ReplayWindow): boolean {
-    const { dropped, options } = this;
-    if (options.keySchedule === undefined) return true;
+    const { dropped } = this;
+    if (this.keySchedule === undefined) return true;
     const { sent } = packet;
     if (replayWindow?.has(sent) === true) {
       dropped.replayed++;
@@ -207,55 +165,6 @@ export class NodeState implements Shared {
     if (rule !== PACKET_RIGHT) dropped.malformed[rule] = (dropped.malformed[rule] ?? 0) + 1;
     return rule === PACKET_RIGHT;
   }
-
-  /** The latest epoch of a node that is certain; 0: none is known. */
-  epochOf(node: number): number {
-    return this.#epochs[node] ?? 0;
-  }
-
-  /**
-   * The epoch that this node states to another one. When this node gives the other one up, it begins another incarnation for
-   * it: the data in flight is lost in both directions, and both nodes report the loss.
-   */
-  epochFor(node: number): number {
-    return ((this.options.epoch << 16) + (this.#givenUp.get(node) ?? 0)) >>> 0;
-  }
-
-  /** Whether an epoch of a node is invalid (0), or a later one is known. */
-  isStale(node: number, epoch: number): boolean {
-    const known = this.epochOf(node);
-    return epoch === 0 || (known !== 0 && seqDelta(epoch, known) < 0);
-  }
-
-  /**
-   * Notes an epoch that is not stale. If it is a new one, everything of the earlier incarnation is lost. The epoch must be
-   * certain: a replayed packet, to a new incarnation of this node, proves none.
-   */
-  noteEpoch(node: number, epoch: number): void {
-    const known = this.epochOf(node);
-    if (known === epoch) return;
-    if (node >= this.#epochs.length) this.#epochs = grown(this.#epochs, node);
-    this.#epochs[node] = epoch;
-    if (known !== 0) this.#onLost(node, true, 0);
-  }
-
-  /** Gives a node up: it does not answer (D10), or refuses this node. @param refused why; 0: it does not answer */
-  giveUp(node: number, refused: number): void {
-    this.#givenUp.set(node, Math.min((this.#givenUp.get(node) ?? 0) + 1, GIVEN_UP_MAX));
-    this.#onLost(node, false, refused);
-  }
-
-  /** Sizes of what grows with the number of nodes: words of epochs, nodes that were given up. */
-  get kept(): { epochs: number; givenUp: number } {
-    return { epochs: this.#epochs.length, givenUp: this.#givenUp.size };
-  }
-}
-
-/** A copy of an array that has an element at an index: its length is a power of two, and not less than before. */
-export function grown(words: Uint32Array<ArrayBuffer>, index: number): Uint32Array<ArrayBuffer> {
-  const longer = new Uint32Array(Math.max(words.length, 2 ** Math.ceil(Math.log2(index + 1))));
-  longer.set(words);
-  return longer;
 }
 
 function checkMultiple(name: string, value: number, unit: number, least: number, most: number): void {

@@ -27,6 +27,7 @@ import { Packet } from "./packet.js";
 import type { ReceivedPacket } from "./received-packet.js";
 import { ReplayWindow } from "./replay-window.js";
 import { Responder, SESSION_WINDOW } from "./responder.js";
+import type { SessionsOptions } from "./sessions-options.js";
 import { NO_ROOM, type Streams, segmentBytes } from "./streams.js";
 
 /** Microseconds of silence after which another connection may take a responder. */
@@ -38,8 +39,11 @@ const CONNECT_WINDOW_WORDS = 4;
 /** Microseconds that a node without a free responder asks initiators to wait. */
 const BUSY_WAIT = 2000;
 
+type ResponderOptions = Pick<SessionsOptions, "responders" | "memory" | "nodes" | "endpoints" | "nodeOf" | "addressOf">;
+
 export class Responders {
   readonly #state: NodeState;
+  readonly #options: ResponderOptions;
   readonly #streams: Streams;
   readonly #responders: (Responder | undefined)[];
   /** A buffer for outgoing packets. */
@@ -47,9 +51,10 @@ export class Responders {
   /** With a key: the serial numbers of connect packets that have come, of the latest incarnation of each node. */
   readonly #connects = new Map<number, { readonly epoch: number; readonly serials: ReplayWindow }>();
 
-  constructor(state: NodeState, streams: Streams) {
-    const { responders = 64 } = state.options;
+  constructor(state: NodeState, streams: Streams, options: ResponderOptions) {
+    const { responders = 64 } = options;
     this.#state = state;
+    this.#options = options;
     this.#streams = streams;
     this.#packet = new Packet(state.packetBytes);
     this.#responders = Array.from({ length: responders }, () => undefined);
@@ -67,8 +72,8 @@ export class Responders {
   }
 
   connect(packet: ReceivedPacket, now: number): void {
-    const { node, nodes, job, random, link, keySchedule, addressOf } = this.#state.options;
-    const { dropped, counts } = this.#state;
+    const { nodes, addressOf } = this.#options;
+    const { node, job, random, isFaithful, keySchedule, incarnations, dropped, counts } = this.#state;
     if (!this.#state.unseal(packet, keySchedule?.handshake)) return;
     const { from } = packet;
     const initiator = packet.at(CONNECT_INITIATOR_OFFSET);
@@ -96,7 +101,7 @@ export class Responders {
       dropped.replayed++;
       return;
     }
-    const own = this.#state.epochFor(other);
+    const own = incarnations.epochFor(other);
     let responder = this.#responders.find(
       (one) =>
         one?.parameters.from === from &&
@@ -123,9 +128,7 @@ export class Responders {
       const seals = keySchedule?.session({ ...transcript, responder: id, acceptNonce });
       // On a link that is not faithful, the address may be forged, and acknowledgments would go to a victim.
       const isZeroRtt =
-        link.isFaithful &&
-        packet.at(CONNECT_OPTIONS_OFFSET) === CONNECT_HALF &&
-        packet.at(CONNECT_KNOWN_OFFSET) === own;
+        isFaithful && packet.at(CONNECT_OPTIONS_OFFSET) === CONNECT_HALF && packet.at(CONNECT_KNOWN_OFFSET) === own;
       const zeroRttSeal = isZeroRtt ? keySchedule?.zeroRtt(transcript) : undefined;
       const stated = { from, initiator, node: other, epoch, connectNonce, acceptNonce };
       responder = new Responder(id, { ...stated, isZeroRtt, seals, zeroRttSeal }, now);
@@ -142,7 +145,7 @@ export class Responders {
   /** Whether a later incarnation of a node is known, for certain or from an authenticated connect packet. */
   #isStale(node: number, epoch: number): boolean {
     const known = this.#connects.get(node);
-    return this.#state.isStale(node, epoch) || (known !== undefined && seqDelta(epoch, known.epoch) < 0);
+    return this.#state.incarnations.isStale(node, epoch) || (known !== undefined && seqDelta(epoch, known.epoch) < 0);
   }
 
   /**
@@ -185,13 +188,8 @@ export class Responders {
     wait: number,
     [first = 0, second = 0]: readonly number[],
   ): void {
-    const answer = this.#packet
-      .begin(PACKET_REFUSE, this.#state.options.job)
-      .word(reason)
-      .word(wait)
-      .word(first)
-      .word(second);
-    this.#state.out.send(to, answer.address(session, 1, 0), this.#state.options.keySchedule?.handshake);
+    const answer = this.#packet.begin(PACKET_REFUSE, this.#state.job).word(reason).word(wait).word(first).word(second);
+    this.#state.out.send(to, answer.address(session, 1, 0), this.#state.keySchedule?.handshake);
   }
 
   data(packet: ReceivedPacket, now: number): void {
@@ -201,7 +199,7 @@ export class Responders {
     if (responder === undefined) {
       this.#state.dropped.unknownSession++;
       // With a key, the sender may not have it, so the node does not answer. An honest origin reconnects by itself.
-      if (this.#state.options.keySchedule === undefined) this.#refuse(from, id, REFUSED_UNKNOWN, 0, []);
+      if (this.#state.keySchedule === undefined) this.#refuse(from, id, REFUSED_UNKNOWN, 0, []);
       return;
     }
     const { dropped, counts } = this.#state;
@@ -243,8 +241,9 @@ export class Responders {
     if (!this.#state.unseal(packet, isZeroRtt ? zeroRttSeal : seals?.toTarget, responder.replayWindow)) return false;
     if (responder.isProven) return true;
     responder.isProven = true;
-    if (!this.#state.isStale(node, epoch)) {
-      this.#state.noteEpoch(node, epoch);
+    const { incarnations } = this.#state;
+    if (!incarnations.isStale(node, epoch)) {
+      incarnations.note(node, epoch);
       return true;
     }
     this.#state.dropped.stale++;
@@ -258,7 +257,10 @@ export class Responders {
    */
   forget(node: number, isRestarted: boolean): void {
     for (const one of this.#responders) {
-      if (one?.parameters.node === node && (!isRestarted || this.#state.isStale(node, one.parameters.epoch)))
+      if (
+        one?.parameters.node === node &&
+        (!isRestarted || this.#state.incarnations.isStale(node, one.parameters.epoch))
+      )
         this.#free(one);
     }
   }
@@ -269,7 +271,8 @@ export class Responders {
 
   /** Whether all segments are from endpoints of a node, to endpoints of this one. Others must not create streams. */
   #areFrom(node: number, { body, end }: ReceivedPacket): boolean {
-    const { endpoints, nodeOf, node: own, memory } = this.#state.options;
+    const { endpoints, nodeOf, memory } = this.#options;
+    const own = this.#state.node;
     const { words } = memory;
     let [lastOrigin, lastTarget] = [-1, -1];
     for (let at = body; at < end; at += segmentBytes(words, at)) {
@@ -289,7 +292,7 @@ export class Responders {
    * segments that they have.
    */
   #receiveSegments({ body, end }: ReceivedPacket): boolean {
-    const { words } = this.#state.options.memory;
+    const { words } = this.#options.memory;
     let areAccepted = true;
     for (let at = body; at < end; ) {
       if (this.#streams.receive(at) === NO_ROOM) areAccepted = false;
@@ -300,7 +303,7 @@ export class Responders {
 
   #acknowledge(responder: Responder, now: number): void {
     this.#state.counts.acknowledgments++;
-    const packet = responder.acknowledge(this.#packet, this.#state.options.job, now);
+    const packet = responder.acknowledge(this.#packet, this.#state.job, now);
     this.#state.out.send(responder.parameters.from, packet, responder.parameters.seals?.toOrigin);
   }
 

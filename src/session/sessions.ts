@@ -16,12 +16,14 @@ import {
 } from "../../assembly/layout.js";
 import type { Address } from "../link/link.js";
 import { Initiators } from "./initiators.js";
-import { type Dropped, NodeState, type SessionsOptions } from "./node-state.js";
+import { type Dropped, NodeState } from "./node-state.js";
 import { ReceivedPacket } from "./received-packet.js";
 import { Responders } from "./responders.js";
+import type { SessionsOptions } from "./sessions-options.js";
 import { Streams } from "./streams.js";
 
-export type { Dropped, SessionsOptions } from "./node-state.js";
+export type { Dropped } from "./node-state.js";
+export type { SessionsOptions } from "./sessions-options.js";
 
 export class Sessions {
   readonly streams: Streams;
@@ -32,14 +34,15 @@ export class Sessions {
 
   constructor(options: SessionsOptions) {
     const { kernel, memory, arena, job, link } = options;
-    this.#state = new NodeState(options, (node, isRestarted, refused) => {
+    const onLost: SessionsOptions["onLost"] = (node, isRestarted, refused) => {
       this.#responders.forget(node, isRestarted);
       this.#initiators.forget(node);
       options.onLost(node, isRestarted, refused);
-    });
+    };
+    this.#state = new NodeState({ ...options, onLost });
     this.streams = new Streams(kernel, memory, arena, options.deliver);
-    this.#initiators = new Initiators(this.#state);
-    this.#responders = new Responders(this.#state, this.streams);
+    this.#initiators = new Initiators(this.#state, options);
+    this.#responders = new Responders(this.#state, this.streams, options);
     this.#packet = new ReceivedPacket(kernel, memory, arena, job, link.packetBytes);
   }
 
@@ -81,13 +84,13 @@ export class Sessions {
   /** Takes a packet from the link. The caller owns the bytes again when this returns. */
   receive(from: Address, bytes: Uint8Array): void {
     const packet = this.#packet;
-    const { dropped, options, time } = this.#state;
+    const { dropped, keySchedule, time } = this.#state;
     const rule = packet.load(from, bytes);
     if (rule !== PACKET_RIGHT) {
       dropped.malformed[rule] = (dropped.malformed[rule] ?? 0) + 1;
       return;
     }
-    if (packet.isSealed !== (options.keySchedule !== undefined)) {
+    if (packet.isSealed !== (keySchedule !== undefined)) {
       dropped.unauthenticated++;
       return;
     }
@@ -104,7 +107,7 @@ export class Sessions {
   /** Sizes of what is kept while nothing is in flight: words, map entries, streams, packets. */
   get kept(): { epochs: number; givenUp: number; connects: number; orders: number; spare: number; streams: number } {
     const { connects } = this.#responders;
-    return { ...this.#state.kept, ...this.#initiators.kept, connects, streams: this.streams.count };
+    return { ...this.#state.incarnations.kept, ...this.#initiators.kept, connects, streams: this.streams.count };
   }
 
   /** Resources in use: all are 0 once everything is acknowledged and idle sessions have ended. */

@@ -4,8 +4,10 @@
 import { PACKET_DATA } from "../../assembly/layout.js";
 import type { Address } from "../link/link.js";
 import { Queue } from "../support/queue.js";
-import { grown, type NodeState } from "./node-state.js";
+import { grown } from "./grown.js";
+import type { NodeState } from "./node-state.js";
 import { Packet } from "./packet.js";
+import type { SessionsOptions } from "./sessions-options.js";
 
 /** Bytes of acknowledged packets that are kept for reuse: about as many as are in flight. */
 const SPARE_BYTES = 2 ** 21;
@@ -56,6 +58,7 @@ export class TxQueue {
 
 export class TxQueues {
   readonly #state: NodeState;
+  readonly #addressOf: SessionsOptions["addressOf"];
   readonly #maxBytes: number;
   readonly #queues = new Map<number, TxQueue>();
   /** Queues that may be served now, in round-robin order. */
@@ -68,9 +71,10 @@ export class TxQueues {
   readonly #orders = new Map<number, Uint32Array<ArrayBuffer>>();
   readonly #spare: Packet[] = [];
 
-  constructor(state: NodeState) {
-    const { txQueueBytes = 1_048_576 } = state.options;
+  /** @param txQueueBytes of content that may be queued for one node */
+  constructor(state: NodeState, addressOf: SessionsOptions["addressOf"], txQueueBytes = 1_048_576) {
     this.#state = state;
+    this.#addressOf = addressOf;
     this.#maxBytes = txQueueBytes;
   }
 
@@ -87,7 +91,7 @@ export class TxQueues {
     if (queue.bytes > 0 && queue.bytes + content.length > this.#maxBytes) return false;
     let packet = queue.packets.last;
     if (packet === undefined || packet.room < content.length) {
-      packet = (this.#spare.pop() ?? new Packet(this.#state.packetBytes)).begin(PACKET_DATA, this.#state.options.job);
+      packet = (this.#spare.pop() ?? new Packet(this.#state.packetBytes)).begin(PACKET_DATA, this.#state.job);
       queue.packets.push(packet);
     }
     queue.bytes += content.length;
@@ -97,7 +101,7 @@ export class TxQueues {
   }
 
   #make(node: number): TxQueue {
-    const queue = new TxQueue(node, this.#state.options.addressOf(node));
+    const queue = new TxQueue(node, this.#addressOf(node));
     this.#queues.set(node, queue);
     return queue;
   }

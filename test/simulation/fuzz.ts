@@ -6,9 +6,9 @@
 //            its own. Honest traffic is delivered once and in order. If the attacker has the key of the job, that holds as
 //            long as it does not speak in the name of honest nodes.
 //   knowing  The attacker sees each packet at once, and can replace it. It can drop, forge and reorder packets, and shut a
-//            node out by an epoch of the far future. Still nothing traps, nothing grows, and segments are only delivered from
-//            and to endpoints that exist. With a key that the attacker does not have, it can do none of that: honest traffic
-//            is delivered once and in order.
+//            node out by an epoch of the far future. Still nothing traps, nothing grows, and segments are only delivered
+//            from and to endpoints that exist. With a key that the attacker does not have, it can do none of that: honest
+//            traffic is delivered once and in order.
 //
 // Every received packet is counted once: as taken, or as dropped. One that breaks a rule of packetCheck() is counted there.
 import {

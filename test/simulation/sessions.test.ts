@@ -431,6 +431,23 @@ describe("another incarnation of a node", () => {
   });
 });
 
+describe("congestion control", () => {
+  it("a controller of the link's own bounds the packets in flight: stop-and-wait", () => {
+    const onAcknowledged: number[] = [];
+    const congestion = () => ({
+      window: 1,
+      onLost: () => {},
+      onAcknowledged: (packets: number) => onAcknowledged.push(packets),
+      onProbeTimeout: () => {},
+    });
+    const { simulation, seen } = watched({ seed: 24, nodes: 2, sessions: { congestion } });
+    for (let i = 0; i < 5; i++) simulation.submit(0, 1, Buffer.alloc(1000, i));
+    expect(simulation.run()).toBe(true);
+    expect(names(seen)).toEqual(["connect", "accept", ...Array(5).fill(["data", "acknowledge"]).flat(), "disconnect"]);
+    expect(onAcknowledged).toEqual([1, 1, 1, 1, 1]);
+  });
+});
+
 describe("repair is bounded", () => {
   it.each([0.01, 0.05])("with loss of %d: at most two retransmissions for each lost packet", (loss) => {
     const faults = { loss, duplicate: 0, reorder: 0, reorderMicroseconds: 0 };

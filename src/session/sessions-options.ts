@@ -1,0 +1,53 @@
+// What a node's sessions are given.
+import type { Memory, PacketKernel } from "../kernel/kernel.js";
+import type { Address, Link } from "../link/link.js";
+import type { Arena } from "./arena.js";
+import type { MakeController } from "./congestion.js";
+import type { KeySchedule } from "./key-schedule.js";
+
+export interface SessionsOptions {
+  readonly kernel: PacketKernel;
+  readonly memory: Memory;
+  readonly arena: Arena;
+  readonly link: Link;
+  /** Microseconds. The clock should be monotonic, but may jump. */
+  readonly now: () => number;
+  /** Returns any u32. With a key schedule, the source must be cryptographic. */
+  readonly random: () => number;
+  /** The number of this node. Of two live nodes with the same number, one is refused. */
+  readonly node: number;
+  /** How often this node has been started. */
+  readonly epoch: number;
+  /** Nodes of the job: their numbers are below it. */
+  readonly nodes: number;
+  /** Endpoints of the job: their ordinals are below it. */
+  readonly endpoints: number;
+  /** The node of an endpoint. */
+  readonly nodeOf: (endpoint: number) => number;
+  /** The job's fingerprint. */
+  readonly job: number;
+  /**
+   * The address of a node, for packets in both directions. It must return an empty string for a number that no node has, and
+   * must not throw.
+   */
+  readonly addressOf: (node: number) => Address;
+  /** Derived from the job key. If it is undefined, packets travel unsealed, and sealed ones are dropped. */
+  readonly keySchedule?: KeySchedule | undefined;
+  /** Packets that a session sends before another session with other keys replaces it: 64 to 2^30. */
+  readonly sessionPackets?: number | undefined;
+  /** Makes the congestion controller of each session; the default is DelayController. */
+  readonly congestion?: MakeController | undefined;
+  /** DC initiator contexts (default 8). */
+  readonly initiators?: number | undefined;
+  /** Responders (default 64). */
+  readonly responders?: number | undefined;
+  /** Bytes of content that may be queued for one node (default 1 MiB). */
+  readonly txQueueBytes?: number | undefined;
+  /** Gets a pointer to each segment, in order. The pointer is valid until it returns. */
+  readonly deliver: (segment: number) => void;
+  /**
+   * Another node was given up, or has restarted. Everything that was queued for it is lost.
+   * @param refused why the node refuses this one: REFUSED_NODE, REFUSED_NAME; 0: it did not answer
+   */
+  readonly onLost: (node: number, isRestarted: boolean, refused: number) => void;
+}
