@@ -1,16 +1,20 @@
 // Tasks with the cores of their contexts, all on one thread, without the API above them. Tasks share a memory, or each has
 // its own. A core's owner does what a client does when a context closes.
 import { setImmediate as nextTurn } from "node:timers/promises";
+import { CONTEXT_OPEN, CONTEXT_STATE_OFFSET, TASK_STATE_OFFSET, TASK_UP } from "../../assembly/layout.js";
 import { CompletionQueue } from "../../src/core/completion.js";
 import { type Endpoint, endpointOf } from "../../src/core/endpoint.js";
 import type { KernelName } from "../../src/core/kernel-name.js";
-import type { Activity } from "../../src/core/progress.js";
+import { Activity } from "../../src/core/progress.js";
 import { selectKernel } from "../../src/kernel/select.js";
-import type { Limits, MemoryMap } from "../../src/memory/map.js";
-import { markDead } from "../../src/node/liveness.js";
+import { contextBlock, engineSlot, type Limits, type MemoryMap, ordinalOf } from "../../src/memory/map.js";
+import { ContextEngine } from "../../src/node/engine.js";
+import { markDead, markEngineDead } from "../../src/node/liveness.js";
 import { makeRoom } from "../../src/node/memory.js";
+import type { Base } from "../../src/protocol/base.js";
 import { ContextCore, type CoreOptions } from "../../src/protocol/context.js";
 import { type Observers, UNOBSERVED } from "../../src/protocol/observers.js";
+import { Rendezvous } from "../../src/protocol/rendezvous/rendezvous.js";
 import { Task } from "../../src/protocol/task.js";
 import { sharedMemory } from "../../src/transport/shm/shm.js";
 import type { RelayedJob } from "./relayed.js";
@@ -156,6 +160,18 @@ export class CoresJob {
     else markDead((this.#members.find(({ isOver }) => !isOver) ?? member).task.kernel, this.map, number);
   }
 
+  /** A turn of the engine thread, where the job has one: it is this thread too. */
+  serve(): void {
+    const { kernel, map } = this.task(0);
+    kernel.storeWord(engineSlot(map) + TASK_STATE_OFFSET, TASK_UP);
+    kernel.engineServe(map.job);
+  }
+
+  /** The engine thread ends, between two turns. */
+  endEngine(): void {
+    markEngineDead(this.task(0).kernel, this.map);
+  }
+
   /** All tasks that are left leave. */
   async close(): Promise<void> {
     for (const number of this.#members.keys()) this.leave(number);
@@ -188,4 +204,33 @@ export function fillHeap({ kernel, map, number }: Task): () => void {
   return () => {
     for (const extent of taken.splice(0)) kernel.heapFree(map.job, extent);
   };
+}
+
+/** What a core hands to its parts, and the rendezvous that its sender needs: to make one part alone. */
+export interface PartsBase {
+  readonly base: Base;
+  readonly rendezvous: Rendezvous;
+}
+
+/** Opens a context that has no core; the parts that a test makes are all that it has. */
+export function baseOf(task: Task, index: number): PartsBase {
+  const { kernel, memory, map, clock, regions, transport } = task;
+  const ordinal = ordinalOf(map, task.number, index);
+  const block = contextBlock(map, ordinal);
+  const activity = new Activity();
+  const base: Base = {
+    kernel,
+    memory,
+    map,
+    clock,
+    ordinal,
+    block,
+    engine: new ContextEngine(kernel, map, ordinal),
+    lanes: transport.lanes(ordinal),
+    buffers: transport.buffers,
+    completions: new CompletionQueue(activity),
+    activity,
+  };
+  kernel.storeWord(block + CONTEXT_STATE_OFFSET, CONTEXT_OPEN);
+  return { base, rendezvous: new Rendezvous(base, regions, transport.remote?.rendezvous, OPTIONS) };
 }
