@@ -1,0 +1,423 @@
+// The target's side of eager messages without a client: the unexpected queue at its limit, lanes that are paused, streams,
+// and what the receiver counts as busy. Both tasks are this thread's; a test says when each advances.
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { CONTEXT_HANDLERLESS_OFFSET, CONTEXT_UNEXPECTED_OFFSET } from "../../assembly/layout.js";
+import type { ProgressSource } from "../../src/core/progress.js";
+import { EAGAIN, type Result, SHUTDOWN, SUCCESS } from "../../src/core/result.js";
+import type { ContextCore } from "../../src/protocol/context.js";
+import { busyParts, CoresJob, fillHeap } from "../support/cores.js";
+
+const ID = 5;
+const OTHER = 6;
+const LIMIT = 1000;
+/** What a message without payload and header counts in the unexpected queue. */
+const LEAST = 16;
+/** A payload that goes in a buffer, or in packets. */
+const LARGE = 90_000;
+
+describe.each(["wasm", "ts"] as const)("%s", (kernel) => {
+  let job: CoresJob;
+  let origins: ContextCore[];
+  let target: ContextCore;
+
+  beforeEach(() => {
+    job = CoresJob.shared([kernel], { contexts: 3 });
+    origins = [job.open(0), job.open(0)];
+    target = job.open(1, { unexpectedBytes: LIMIT });
+  });
+
+  afterEach(() => job.close());
+
+  const origin = (number = 0): ContextCore => origins[number] as ContextCore;
+  const send = (bytes: number, id = ID, from = 0): Result =>
+    origin(from).sender.sendImmediate(target.endpoint, id, null, new Uint8Array(bytes).fill(bytes), true);
+  const handle = (into: number[], id = ID): void =>
+    target.receiver.dispatch(id, (message) => void into.push(message.payloadBytes), {});
+  const turns = (count = 10): void => {
+    for (let turn = 0; turn < count; turn++) job.advance();
+  };
+  /** The parts and their counter agree; so much is the receiver's. */
+  const expectBusy = (busy: number): void => {
+    expect([target.receiver.busy, job.activityOf(target).busy]).toEqual([busy, busyParts(target)]);
+  };
+  const word = (offset: number): number => job.task(1).memory.words[(target.block + offset) >>> 2] as number;
+
+  describe("the unexpected queue", () => {
+    it.each([
+      ["one byte below the limit", [LIMIT - 1], 0],
+      ["at the limit", [LIMIT], 0],
+      ["one byte above it", [LIMIT + 1], 1],
+      ["at the limit by two", [400, LIMIT - 400], 0],
+      ["above it by two", [400, LIMIT - 399], 1],
+      ["at the limit by messages of nothing", Array(LIMIT >>> 4).fill(0), 0],
+      ["above it by messages of nothing", Array((LIMIT >>> 4) + 1).fill(0), 1],
+    ])("%s", (_, sizes, paused) => {
+      for (const bytes of sizes) expect(send(bytes)).toBe(SUCCESS);
+      turns();
+      expect(target.receiver.pausedOrigins).toBe(paused);
+      const kept = paused === 0 ? sizes : sizes.slice(0, -1);
+      const counts = kept.reduce((sum, bytes) => sum + Math.max(bytes, LEAST), 0);
+      expect(target.receiver.unexpectedBytes).toBe(counts);
+      expect(word(CONTEXT_UNEXPECTED_OFFSET)).toBe(counts);
+      expect(word(CONTEXT_HANDLERLESS_OFFSET)).toBe(ID + 1);
+      expectBusy(0);
+      expect(target.hasWork()).toBe(false);
+      const into: number[] = [];
+      handle(into);
+      expectBusy(kept.length > 0 ? 1 : 0);
+      expect(target.hasWork()).toBe(true);
+      turns();
+      expect(into).toEqual(sizes);
+      expect([target.receiver.unexpectedBytes, target.receiver.pausedOrigins]).toEqual([0, 0]);
+      expect(word(CONTEXT_HANDLERLESS_OFFSET)).toBe(0);
+      expectBusy(0);
+    });
+
+    it("counts a header padded to 8 bytes", () => {
+      origin().sender.sendImmediate(target.endpoint, ID, new Uint8Array(3), new Uint8Array(20), true);
+      turns();
+      expect(target.receiver.unexpectedBytes).toBe(28);
+      expect(target.receiver.openStream(ID)).toBe(undefined);
+      expect(target.receiver.take(ID)).toMatchObject({ header: new Uint8Array(3), payload: new Uint8Array(20) });
+      expect(target.receiver.unexpectedBytes).toBe(0);
+    });
+
+    it("holds back its origin alone: what it sends later waits, what others send comes", () => {
+      const into: number[] = [];
+      handle(into, OTHER);
+      send(LIMIT + 1);
+      send(1, OTHER);
+      send(2, OTHER, 1);
+      turns();
+      expect(into).toEqual([2]);
+      expect(target.receiver.pausedOrigins).toBe(1);
+      send(3, OTHER, 1);
+      send(LIMIT + 2, ID, 1);
+      send(4, OTHER, 1);
+      turns();
+      expect(into).toEqual([2, 3]);
+      expect(target.receiver.pausedOrigins).toBe(2);
+      handle(into);
+      turns();
+      // Each origin's are in order.
+      expect(into.filter((bytes) => [LIMIT + 1, 1].includes(bytes))).toEqual([LIMIT + 1, 1]);
+      expect(into.filter((bytes) => [LIMIT + 2, 4].includes(bytes))).toEqual([LIMIT + 2, 4]);
+      expect(into.length).toBe(6);
+    });
+
+    it("is no limit for a message with a handler, however full it is", () => {
+      const into: number[] = [];
+      handle(into, OTHER);
+      send(LIMIT);
+      for (let i = 0; i < 5; i++) send(i, OTHER);
+      turns();
+      expect(into).toEqual([0, 1, 2, 3, 4]);
+      expect(target.receiver.pausedOrigins).toBe(0);
+      expect(target.receiver.unexpectedBytes).toBe(LIMIT);
+    });
+
+    it("resumes those that it holds back with each message that is delivered or taken", () => {
+      for (let i = 0; i < 10; i++) send(300);
+      turns();
+      expect(target.receiver.unexpectedBytes).toBe(900);
+      target.receiver.openStream(ID);
+      for (let i = 0; i < 10; i++) {
+        expect(target.receiver.hasNext(ID)).toBe(true);
+        expect(target.receiver.take(ID)?.payload.length).toBe(300);
+        turns(2);
+        expect(target.receiver.unexpectedBytes).toBe(Math.min(900, 300 * (9 - i)));
+      }
+      expect(target.receiver.hasNext(ID)).toBe(false);
+      expect(target.receiver.take(ID)).toBe(undefined);
+      expect(target.receiver.pausedOrigins).toBe(0);
+      target.receiver.closeStream(ID);
+    });
+
+    it("gives a stream the next of its messages, whatever else waits", () => {
+      send(LIMIT, OTHER);
+      turns();
+      target.receiver.openStream(ID);
+      for (let i = 0; i < 3; i++) send(600, ID, 1);
+      turns();
+      expect(target.receiver.unexpectedBytes).toBe(LIMIT + 600);
+      expect(target.receiver.pausedOrigins).toBe(1);
+      for (let i = 0; i < 3; i++) {
+        expect(target.receiver.take(ID)?.payload.length).toBe(600);
+        turns();
+      }
+      expect(target.receiver.take(ID)).toBe(undefined);
+      expect(target.receiver.unexpectedBytes).toBe(LIMIT);
+    });
+
+    it.each(["a buffer", "packets"])("keeps a large message that comes in %s, if it fits to the byte", (how) => {
+      const wide = job.open(1, { unexpectedBytes: LARGE });
+      const giveBack = how === "packets" ? prepare(wide) : () => {};
+      const to = { to: wide.endpoint, dispatch: ID, onLocal: () => {} };
+      expect(origin().sender.send({ ...to, payload: new Uint8Array(LARGE) })).toBe(SUCCESS);
+      turns(40);
+      expect(wide.receiver.unexpectedBytes).toBe(LARGE);
+      expect(wide.receiver.pausedOrigins).toBe(0);
+      expect(origin().sender.send({ ...to, payload: new Uint8Array(LARGE + 1) })).toBe(SUCCESS);
+      turns(40);
+      expect(wide.receiver.pausedOrigins).toBe(1);
+      const into: number[] = [];
+      wide.receiver.dispatch(ID, (message) => void into.push(message.payload.length), {});
+      turns(80);
+      expect(into).toEqual([LARGE, LARGE + 1]);
+      expect([wide.receiver.unexpectedBytes, busyParts(wide), job.activityOf(wide).busy]).toEqual([0, 0, 0]);
+      giveBack();
+    });
+
+    /** A first lane, and then no memory: what is large goes in packets. */
+    function prepare(to: ContextCore): () => void {
+      origin().sender.sendImmediate(to.endpoint, OTHER, null, null, true);
+      to.receiver.dispatch(OTHER, () => {}, {});
+      turns(2);
+      return fillHeap(job.task(0));
+    }
+
+    it("counts as busy while the rest of a message with a handler is still to come", () => {
+      const wide = job.open(1, { unexpectedBytes: 10 * LARGE });
+      const giveBack = prepare(wide);
+      const to = { to: wide.endpoint, dispatch: ID, onLocal: () => {} };
+      expect(origin().sender.send({ ...to, payload: new Uint8Array(LARGE) })).toBe(SUCCESS);
+      wide.advance(1);
+      expect(wide.receiver.unexpectedBytes).toBe(LARGE);
+      const into: number[] = [];
+      wide.receiver.dispatch(ID, (message) => void into.push(message.payload.length), {});
+      expect([wide.receiver.busy, wide.receiver.hasDeliverable()]).toEqual([1, false]);
+      // Something to do, but nothing that could be done: the thread may sleep.
+      wide.advance(1);
+      expect([into.length, wide.receiver.busy]).toEqual([0, 1]);
+      turns(60);
+      expect(into).toEqual([LARGE]);
+      expect([wide.receiver.busy, job.activityOf(wide).busy]).toEqual([0, 0]);
+      giveBack();
+    });
+
+    it.each([false, true])("drops a message whose origin dies in the middle; its handler is set: %s", (hasHandler) => {
+      const wide = job.open(1, { unexpectedBytes: 10 * LARGE });
+      const giveBack = prepare(wide);
+      const to = { to: wide.endpoint, dispatch: ID, onLocal: () => {} };
+      expect(origin().sender.send({ ...to, payload: new Uint8Array(LARGE) })).toBe(SUCCESS);
+      wide.advance(1);
+      const into: number[] = [];
+      if (hasHandler) wide.receiver.dispatch(ID, (message) => void into.push(message.payload.length), {});
+      expect(wide.receiver.busy).toBe(hasHandler ? 1 : 0);
+      job.die(0);
+      turns(20);
+      expect([wide.receiver.unexpectedBytes, wide.receiver.busy, job.activityOf(wide).busy]).toEqual([0, 0, 0]);
+      expect(wide.receiver.isGone(origin().endpoint)).toBe(true);
+      expect(into).toEqual([]);
+      giveBack();
+    });
+
+    it("of an origin that has ended, delivers what it sent, and tells of its end behind that", () => {
+      const seen: unknown[] = [];
+      for (let i = 1; i <= 4; i++) expect(send(600)).toBe(SUCCESS);
+      turns();
+      expect(target.receiver.pausedOrigins).toBe(1);
+      target.watch(origin().endpoint, (_, result) => void seen.push(result), undefined);
+      job.die(0);
+      turns();
+      expect(seen).toEqual([]);
+      expect(target.receiver.isGone(origin().endpoint)).toBe(false);
+      target.receiver.dispatch(ID, () => void seen.push("message"), {});
+      turns();
+      expect(seen).toEqual(["message", "message", "message", "message", SHUTDOWN]);
+      expect([target.receiver.hasOrphans, target.receiver.isGone(origin().endpoint)]).toEqual([false, true]);
+      expectBusy(0);
+    });
+  });
+
+  describe("handlers", () => {
+    it("have each id once, as a handler or as a stream", () => {
+      handle([]);
+      const taken = expect.objectContaining({ code: "PAMIR_DISPATCH_TAKEN" });
+      expect(() => handle([])).toThrow(taken);
+      expect(() => target.receiver.openStream(ID)).toThrow(taken);
+      target.receiver.openStream(OTHER);
+      expect(() => handle([], OTHER)).toThrow(taken);
+      expect(() => target.receiver.openStream(OTHER)).toThrow(taken);
+      target.receiver.closeStream(OTHER);
+      handle([], OTHER);
+      expectBusy(0);
+    });
+
+    it("that throw lose no other message of the batch, and their errors come out of the round", () => {
+      const into: number[] = [];
+      target.receiver.dispatch(
+        ID,
+        ({ payloadBytes }) => {
+          into.push(payloadBytes);
+          if (payloadBytes % 2 === 1) throw new Error(`${payloadBytes}`);
+        },
+        {},
+      );
+      for (let bytes = 0; bytes < 5; bytes++) send(bytes);
+      expect(() => target.advance(1)).toThrow(AggregateError);
+      expect(into).toEqual([0, 1, 2, 3, 4]);
+      expectBusy(0);
+      send(1);
+      expect(() => target.advance(1)).toThrow("1");
+      // The same from the unexpected queue.
+      for (let bytes = 0; bytes < 5; bytes++) send(bytes, OTHER);
+      target.advance(1);
+      target.receiver.dispatch(
+        OTHER,
+        ({ payloadBytes }) => {
+          into.push(payloadBytes);
+          throw new Error(`${payloadBytes}`);
+        },
+        {},
+      );
+      expect(() => target.advance(1)).toThrow(AggregateError);
+      expect(into.slice(6)).toEqual([0, 1, 2, 3, 4]);
+      expectBusy(0);
+    });
+
+    it("that close the context get nothing more of the batch in hand", () => {
+      const into: number[] = [];
+      target.receiver.dispatch(
+        ID,
+        ({ payloadBytes }) => {
+          into.push(payloadBytes);
+          if (payloadBytes === 2) target.close();
+        },
+        {},
+      );
+      for (let bytes = 0; bytes < 5; bytes++) send(bytes);
+      target.advance(1);
+      expect(into).toEqual([0, 1, 2]);
+      expect(target.isClosed).toBe(true);
+      turns();
+      expect(origin().sender.sendImmediate(target.endpoint, ID, null, null, true)).toBe(SHUTDOWN);
+      expect(busyParts(origin())).toBe(0);
+    });
+
+    it("that are set within a handler get what is kept for them in a later round", () => {
+      const into: number[] = [];
+      for (let bytes = 0; bytes < 3; bytes++) send(bytes, OTHER);
+      turns();
+      target.receiver.dispatch(ID, () => handle(into, OTHER), {});
+      send(8);
+      send(3, OTHER);
+      target.advance(1);
+      expectBusy(1);
+      turns();
+      expect(into).toEqual([0, 1, 2, 3]);
+      expectBusy(0);
+    });
+
+    it("early ones of large messages are told where the packets go, and the rest of the lane goes on", () => {
+      const early = job.open(1);
+      const giveBack = prepareLane(early);
+      const seen: unknown[] = [];
+      const bytes = new Uint8Array(LARGE);
+      early.receiver.dispatch(
+        ID,
+        (message) => {
+          seen.push(message.immediate);
+          message.receive(bytes, (_, result) => void seen.push(result));
+        },
+        { delivery: "early" },
+      );
+      const payload = new Uint8Array(LARGE).map((_, i) => i * 3);
+      origin().sender.send({ to: early.endpoint, dispatch: ID, payload, onLocal: () => {} });
+      origin().sender.sendImmediate(early.endpoint, OTHER, null, null, true);
+      turns(60);
+      expect(seen).toEqual([false, SUCCESS]);
+      expect(Buffer.compare(bytes, payload)).toBe(0);
+      expect([busyParts(early), job.activityOf(early).busy]).toEqual([0, 0]);
+      giveBack();
+    });
+
+    function prepareLane(to: ContextCore): () => void {
+      to.receiver.dispatch(OTHER, () => {}, {});
+      origin().sender.sendImmediate(to.endpoint, OTHER, null, null, true);
+      turns(2);
+      return fillHeap(job.task(0));
+    }
+  });
+
+  describe("a progress source that add() registers", () => {
+    class Source implements ProgressSource {
+      busy = 0;
+      hasWork = false;
+      readonly seen: string[] = [];
+
+      work(count: number): void {
+        this.busy += count;
+        job.activityOf(target).busy += count;
+      }
+
+      advance(): number {
+        this.seen.push("advance");
+        this.work(-1);
+        return 1;
+      }
+
+      ended(ordinal: number): void {
+        this.seen.push(`ended ${ordinal}`);
+      }
+
+      engineEnded(hadBegun: boolean): void {
+        this.seen.push(`engine ended ${hadBegun}`);
+      }
+
+      close(): void {
+        this.seen.push("close");
+      }
+    }
+
+    it("is advanced while it has something to do, and only then; its events are the round's", () => {
+      const source = new Source();
+      target.add(source);
+      expect([target.advance(1), source.seen]).toEqual([0, []]);
+      source.work(2);
+      expect([target.advance(1), target.advance(1), target.advance(1)]).toEqual([1, 1, 0]);
+      expect(source.seen).toEqual(["advance", "advance"]);
+      // What others have to do is no reason to ask it.
+      target.work.push(() => EAGAIN);
+      expect(target.advance(1)).toBe(0);
+      expect(source.seen.length).toBe(2);
+      expect(job.activityOf(target).busy).toBe(1);
+    });
+
+    it("says whether the thread may sleep", () => {
+      const source = new Source();
+      target.add(source);
+      expect(target.hasWork()).toBe(false);
+      source.hasWork = true;
+      expect(target.hasWork()).toBe(true);
+    });
+
+    it("is told of endpoints that end, each one's context or all of a task's, and that its own context closes", () => {
+      const source = new Source();
+      target.add(source);
+      origin(1).close();
+      turns();
+      expect(new Set(source.seen)).toEqual(new Set([`ended ${origin(1).ordinal}`]));
+      source.seen.length = 0;
+      job.die(0);
+      turns();
+      expect(new Set(source.seen)).toEqual(new Set([0, 1, 2].map((ordinal) => `ended ${ordinal}`)));
+      source.seen.length = 0;
+      target.close();
+      target.close();
+      expect(source.seen).toEqual(["close"]);
+    });
+
+    it.each([true, false])("is told once that the engine thread has ended; it had begun: %s", async (hadBegun) => {
+      await job.close();
+      job = CoresJob.shared([kernel], { engine: true });
+      if (hadBegun) job.serve();
+      target = job.open(0);
+      const source = new Source();
+      target.add(source);
+      job.endEngine();
+      turns();
+      expect(source.seen).toEqual([`engine ended ${hadBegun}`]);
+    });
+  });
+});
