@@ -58,5 +58,5 @@ export function printInfo(args: string[]): number {
 
 /** "sendImmediateBytes" as "send immediate bytes". */
 function inWords(name: string): string {
-  return name.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
+  return name.replace(/[A-Z]/g, (frame) => ` ${frame.toLowerCase()}`);
 }

@@ -7,14 +7,21 @@ import { TaskErrors } from "../core/task-errors.js";
 import { VERSION } from "../generated/version.js";
 import { openMemory, type SharedMemory, selectKernel } from "../kernel/select.js";
 import { readMap } from "../memory/map.js";
-import { kernelIn, makeRoom, type Room } from "../node/memory.js";
+import { type JobMemory, kernelIn, makeJobMemory } from "../node/memory.js";
 import type { Client } from "../pami/client.js";
 import { diagnostics } from "../support/diagnostics.js";
 import { after, type NodePort, nodeModule } from "../support/host.js";
 import type { MessagePortLike } from "../support/like.js";
+import {
+  BOOTSTRAP,
+  isTaskName,
+  type LastWord,
+  type TaskBootstrap,
+  type TaskNews,
+  type TaskReport,
+} from "./bootstrap.js";
 import { makeClient } from "./client.js";
 import type { PortsNode } from "./private-node.js";
-import { isTaskName, type LastWord, type TaskNews, type TaskReport, TICKET, type Ticket } from "./ticket.js";
 
 /** A port by which `job.adopt` reaches this thread: `self` in a Web Worker, `parentPort`, or one of a MessageChannel. */
 export type AttachPort = Pick<MessagePortLike, "postMessage" | "close">;
@@ -52,9 +59,9 @@ export async function attach(port?: AttachPort): Promise<Client> {
 async function join(): Promise<Client> {
   const threads = nodeModule("worker_threads");
   if (threads !== undefined) {
-    const ticket = (threads.workerData as { [TICKET]?: Ticket } | null)?.[TICKET];
-    if (ticket === undefined) throw notInJob();
-    return clientOf(ticket, ticket.memory as SharedMemory);
+    const bootstrap = (threads.workerData as { [BOOTSTRAP]?: TaskBootstrap } | null)?.[BOOTSTRAP];
+    if (bootstrap === undefined) throw notInJob();
+    return clientOf(bootstrap, bootstrap.memory as SharedMemory);
   }
   const worker = globalThis as unknown as TaskWorker;
   // A page has a postMessage() too, of another kind.
@@ -64,18 +71,18 @@ async function join(): Promise<Client> {
 
 /** In Node, in a worker that somebody else has started. */
 async function joinByPort(port: NodePort): Promise<Client> {
-  const { ticket, life } = await new Promise<{ ticket: Ticket; life: NodePort }>((resolve) => {
-    const hear = (message: { [TICKET]?: Ticket; life: NodePort } | null): void => {
-      const ticket = message?.[TICKET];
-      if (ticket === undefined) return;
+  const { bootstrap, life } = await new Promise<{ bootstrap: TaskBootstrap; life: NodePort }>((resolve) => {
+    const hear = (message: { [BOOTSTRAP]?: TaskBootstrap; life: NodePort } | null): void => {
+      const bootstrap = message?.[BOOTSTRAP];
+      if (bootstrap === undefined) return;
       port.off("message", hear);
-      resolve({ ticket, life: (message as { life: NodePort }).life });
+      resolve({ bootstrap, life: (message as { life: NodePort }).life });
     };
     port.on("message", hear);
   });
   const stop = tellOfExit(life);
   // As long as this end is open, the monitor knows that the worker lives.
-  const client = clientOf(ticket, ticket.memory as SharedMemory, () => {
+  const client = clientOf(bootstrap, bootstrap.memory as SharedMemory, () => {
     stop();
     life.close();
   });
@@ -103,14 +110,15 @@ function tellOfExit(life: NodePort): () => void {
 
 /** In a browser: by a worker's own messages, or a port's. */
 async function joinByMessages(worker: TaskWorker | MessagePort): Promise<Client> {
-  const tell = (report: TaskReport, ports: MessagePort[] = []): void => worker.postMessage({ [TICKET]: report }, ports);
-  // Asked for at once where its name is known already: it takes as long as the ticket.
+  const tell = (report: TaskReport, ports: MessagePort[] = []): void =>
+    worker.postMessage({ [BOOTSTRAP]: report }, ports);
+  // Asked for at once where its name is known already: it takes as long as the bootstrap.
   const early = "name" in worker && isTaskName(worker.name) ? holdLock(worker.name) : undefined;
-  const ticket = await ticketFrom(worker);
-  if (ticket.isAdopted !== true) reportErrors(worker as TaskWorker);
-  const release = await (early ?? holdLock(ticket.lock));
+  const bootstrap = await bootstrapFrom(worker);
+  if (bootstrap.isAdopted !== true) reportErrors(worker as TaskWorker);
+  const release = await (early ?? holdLock(bootstrap.lock));
   // What is told behind "held" must find a listener: so this is loaded before.
-  const nodes = ticket.memory === undefined ? await import("./private-node.js") : undefined;
+  const nodes = bootstrap.memory === undefined ? await import("./private-node.js") : undefined;
   tell("held");
   const onLeave = (): void => {
     tell("left");
@@ -118,23 +126,23 @@ async function joinByMessages(worker: TaskWorker | MessagePort): Promise<Client>
   };
   const listen = (hear: (news: TaskNews, ports: readonly MessagePort[]) => void): void =>
     (worker as EventTarget).addEventListener("message", (event) => {
-      const { data, ports } = event as MessageEvent<{ [TICKET]?: TaskNews } | null>;
-      const news = data?.[TICKET];
+      const { data, ports } = event as MessageEvent<{ [BOOTSTRAP]?: TaskNews } | null>;
+      const news = data?.[BOOTSTRAP];
       if (news === undefined) return;
       event.stopImmediatePropagation();
       hear(news, ports);
     });
-  if (ticket.memory !== undefined || nodes === undefined) {
-    const client = clientOf(ticket, ticket.memory as SharedMemory, onLeave);
+  if (bootstrap.memory !== undefined || nodes === undefined) {
+    const client = clientOf(bootstrap, bootstrap.memory as SharedMemory, onLeave);
     listen((news) => {
       if ("leave" in news) client.close();
     });
     return client;
   }
-  const room = makeRoom(ticket.room, ticket.kernel === "wasm");
-  const { client, relay, ports, errors } = relayedClientOf(
+  const room = makeJobMemory(bootstrap.room, bootstrap.kernel === "wasm");
+  const { client, proxy, ports, errors } = portsNodeOf(
     nodes,
-    ticket,
+    bootstrap,
     room,
     (connect, port) => tell({ connect }, [port]),
     onLeave,
@@ -143,8 +151,8 @@ async function joinByMessages(worker: TaskWorker | MessagePort): Promise<Client>
     if ("from" in news) ports.accept(news.from, port as MessagePort);
     else if ("ended" in news) {
       if (news.error !== undefined) errors.write(news.ended, news.error);
-      relay.ended(news.ended, news.hasLeft);
-    } else if ("interrupt" in news) relay.interrupt();
+      proxy.ended(news.ended, news.hasLeft);
+    } else if ("interrupt" in news) proxy.interrupt();
   });
   return client;
 }
@@ -166,7 +174,7 @@ interface TaskWorker extends EventTarget {
 function reportErrors(worker: TaskWorker): void {
   const fail = (error: unknown): void => {
     const { name = "Error", message = String(error), code, stack } = (error ?? {}) as Error & { code?: string };
-    worker.postMessage({ [TICKET]: { name, message, code, stack } as TaskReport });
+    worker.postMessage({ [BOOTSTRAP]: { name, message, code, stack } as TaskReport });
   };
   worker.addEventListener("error", (event) => fail((event as ErrorEvent).error ?? (event as ErrorEvent).message));
   worker.addEventListener("unhandledrejection", (event) => {
@@ -176,8 +184,8 @@ function reportErrors(worker: TaskWorker): void {
   });
 }
 
-/** The ticket, from the thread that started this worker, or through a port from whoever adopts it. */
-function ticketFrom(worker: TaskWorker | MessagePort): Promise<Ticket> {
+/** The bootstrap, from the thread that started this worker, or through a port from whoever adopts it. */
+function bootstrapFrom(worker: TaskWorker | MessagePort): Promise<TaskBootstrap> {
   return new Promise((resolve, reject) => {
     const isPort = "start" in worker;
     // Who was started by launch() is answered, however late, and behind a port is who waits for it. Who was started
@@ -185,16 +193,16 @@ function ticketFrom(worker: TaskWorker | MessagePort): Promise<Ticket> {
     const isSure = isPort || isTaskName(worker.name);
     const late = isSure ? undefined : after(ANSWER_MS, () => reject(notInJob()));
     const hear = (event: Event): void => {
-      const ticket = ((event as MessageEvent).data as { [TICKET]?: Ticket } | null)?.[TICKET];
-      if (ticket === undefined) return;
+      const bootstrap = ((event as MessageEvent).data as { [BOOTSTRAP]?: TaskBootstrap } | null)?.[BOOTSTRAP];
+      if (bootstrap === undefined) return;
       event.stopImmediatePropagation();
       worker.removeEventListener("message", hear);
       late?.();
-      resolve(ticket);
+      resolve(bootstrap);
     };
     (worker as EventTarget).addEventListener("message", hear);
     if (isPort) worker.start();
-    else worker.postMessage({ [TICKET]: "attach" satisfies TaskReport });
+    else worker.postMessage({ [BOOTSTRAP]: "attach" satisfies TaskReport });
   });
 }
 
@@ -207,17 +215,17 @@ function holdLock(name: string): Promise<() => void> {
   });
 }
 
-/** The client for a ticket, over the memory that all tasks share. */
-export function clientOf(ticket: Ticket, shared: SharedMemory, onLeave?: () => void): Client {
+/** The client for a bootstrap, over the memory that all tasks share. */
+export function clientOf(bootstrap: TaskBootstrap, shared: SharedMemory, onLeave?: () => void): Client {
   const memory = openMemory(shared);
-  const word = (offset: number): number => (memory.words[(ticket.job + offset) >>> 2] as number) >>> 0;
+  const word = (offset: number): number => (memory.words[(bootstrap.job + offset) >>> 2] as number) >>> 0;
   const theirs = word(JOB_HASH_OFFSET);
-  const isOurs = theirs === LAYOUT_HASH && ticket.layoutHash === LAYOUT_HASH;
-  if (word(JOB_MAGIC_OFFSET) !== JOB_MAGIC || !isOurs) throw otherVersion(ticket, theirs);
-  const kernel = selectKernel(ticket.kernel, shared, memory, ticket.module);
-  const { task, args, debug } = ticket;
-  const map = readMap(memory, ticket.job);
-  const errors = ticket.errors && new TaskErrors(ticket.errors);
+  const isOurs = theirs === LAYOUT_HASH && bootstrap.layoutHash === LAYOUT_HASH;
+  if (word(JOB_MAGIC_OFFSET) !== JOB_MAGIC || !isOurs) throw otherVersion(bootstrap, theirs);
+  const kernel = selectKernel(bootstrap.kernel, shared, memory, bootstrap.module);
+  const { task, args, debug } = bootstrap;
+  const map = readMap(memory, bootstrap.job);
+  const errors = bootstrap.errors && new TaskErrors(bootstrap.errors);
   return attachedAs(makeClient({ kernel, memory, map, task, args, debug, errors, onLeave }));
 }
 
@@ -225,17 +233,17 @@ export function clientOf(ticket: Ticket, shared: SharedMemory, onLeave?: () => v
 export type PrivateNodes = typeof import("./private-node.js");
 
 /** A client over a memory of its own, and what stands in it for the other tasks. */
-export function relayedClientOf(
+export function portsNodeOf(
   { makePortsNode }: PrivateNodes,
-  ticket: Ticket,
-  room: Room,
+  bootstrap: TaskBootstrap,
+  room: JobMemory,
   connect: (task: number, port: MessagePort) => void,
   onLeave?: () => void,
 ): PortsNode {
-  if (ticket.layoutHash !== LAYOUT_HASH) throw otherVersion(ticket, ticket.layoutHash);
+  if (bootstrap.layoutHash !== LAYOUT_HASH) throw otherVersion(bootstrap, bootstrap.layoutHash);
   const { map, shared, memory } = room;
-  const { task, args, debug, why: whyPrivate } = ticket;
-  const kernel = selectKernel(kernelIn(room, ticket.kernel), shared, memory, ticket.module);
+  const { task, args, debug, why: whyPrivate } = bootstrap;
+  const kernel = selectKernel(kernelIn(room, bootstrap.kernel), shared, memory, bootstrap.module);
   const node = makePortsNode(
     { kernel, memory, map, task, args, debug, whyPrivate: whyPrivate ?? "", onLeave },
     connect,
@@ -249,7 +257,7 @@ function attachedAs(client: Client): Client {
   return client;
 }
 
-function otherVersion({ version }: Ticket, theirs: number): PamiError {
+function otherVersion({ version }: TaskBootstrap, theirs: number): PamiError {
   return new PamiError(
     "PAMIR_VERSION",
     `the job was launched by pamir ${version} (layout ${theirs}), this task imports ${VERSION} (layout ${LAYOUT_HASH}): use one copy`,

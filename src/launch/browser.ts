@@ -9,12 +9,12 @@ import type { Memory } from "../kernel/kernel.js";
 import { type MemoryMap, taskSlot } from "../memory/map.js";
 import { interruptTask, markDead, markEngineDead } from "../node/liveness.js";
 import { after } from "../support/host.js";
-import type { Ports } from "../transport/net/ports.js";
-import type { Relay } from "../transport/net/proxy.js";
+import type { PortPipe } from "../transport/net/port-pipe.js";
+import type { NetProxy } from "../transport/net/proxy.js";
+import { BOOTSTRAP, type TaskBootstrap, type TaskNews, type TaskReport } from "./bootstrap.js";
 import type { EngineSetup } from "./engine-worker.js";
 import { errorOf } from "./failure.js";
 import type { Entry, Monitor, MonitorEvents, MonitorOrders, TaskExit } from "./monitor.js";
-import { type TaskNews, type TaskReport, TICKET, type Ticket } from "./ticket.js";
 
 /** A task's worker that gives no reason for its failure: what it probably is. */
 const NO_REASON =
@@ -30,7 +30,7 @@ const LEAVE_MS = 1000;
 /** The task on the thread that launched the job, if that joined. */
 const CALLER = 0;
 
-/** Brings a port to another task's relay. */
+/** Brings a port to another task's proxy. */
 export type Connect = (task: number, port: MessagePort) => void;
 
 /** Something for a worker: news, and a port that goes with it. */
@@ -92,18 +92,18 @@ function startEngine(setup: EngineSetup, ended: (error: string) => void): () => 
 }
 
 /**
- * @param workers one for each ticket
+ * @param workers one for each bootstrap
  * @param relayed of the task that is on this thread, if there is one and tasks share no memory: it calls `connect` where it
  *   has something to say, and `leave` when it has left
  * @param errors where the errors of dead tasks are written, if tasks share memory
  */
 export function startBrowserMonitor(
-  { entry, tickets }: MonitorOrders,
+  { entry, bootstraps }: MonitorOrders,
   workers: readonly Worker[],
   events: MonitorEvents,
   map: MemoryMap,
   memory: Memory,
-  relayed?: { readonly relay: Relay; readonly ports: Ports; readonly errors: TaskErrors },
+  relayed?: { readonly proxy: NetProxy; readonly ports: PortPipe; readonly errors: TaskErrors },
   engine?: EngineSetup,
   errors: TaskErrors | undefined = relayed?.errors,
 ): Monitor & { connect: Connect; leave: () => void } {
@@ -114,7 +114,7 @@ export function startBrowserMonitor(
   const adopted = new Set<number>();
   /** Those of them whose worker is being terminated, and how they end by that. */
   const dying = new Map<number, TaskExit>();
-  const isShared = relayed === undefined && tickets.every((ticket) => ticket.memory !== undefined);
+  const isShared = relayed === undefined && bootstraps.every((bootstrap) => bootstrap.memory !== undefined);
   /** Where tasks share no memory: what a worker that has not called attach() yet will hear. */
   const undelivered = new Map<number, Delivery[]>();
   const left = new Set<number>();
@@ -122,7 +122,7 @@ export function startBrowserMonitor(
   function deliver(task: number, news: TaskNews, ports: MessagePort[] = []): void {
     const waiting = undelivered.get(task);
     if (waiting !== undefined) waiting.push([news, ports]);
-    else running.get(task)?.postMessage({ [TICKET]: news }, ports);
+    else running.get(task)?.postMessage({ [BOOTSTRAP]: news }, ports);
   }
 
   function connect(from: number, task: number, port: MessagePort): void {
@@ -139,7 +139,7 @@ export function startBrowserMonitor(
     const error = errorOf(exit);
     if (error !== undefined) errors?.write(task, error);
     if (relayed === undefined) markDead(sync, map, task);
-    else relayed.relay.ended(task, left.has(task));
+    else relayed.proxy.ended(task, left.has(task));
     if (!isShared) for (const other of running.keys()) deliver(other, { ended: task, hasLeft: left.has(task), error });
     events.ended(exit);
   }
@@ -176,16 +176,16 @@ export function startBrowserMonitor(
     else after(WORD_MS, () => end(killed));
   }
 
-  function start(ticket: Ticket, worker: Worker | MessagePort): void {
-    const { task, lock } = ticket;
+  function start(bootstrap: TaskBootstrap, worker: Worker | MessagePort): void {
+    const { task, lock } = bootstrap;
     running.set(task, worker);
     locks.set(task, lock);
     (worker as EventTarget).addEventListener("message", (given) => {
       const event = given as MessageEvent;
-      const report = (event.data as { [TICKET]?: TaskReport } | null)?.[TICKET];
+      const report = (event.data as { [BOOTSTRAP]?: TaskReport } | null)?.[BOOTSTRAP];
       if (report === undefined) return;
       event.stopImmediatePropagation();
-      if (report === "attach") worker.postMessage({ [TICKET]: ticket });
+      if (report === "attach") worker.postMessage({ [BOOTSTRAP]: bootstrap });
       else if (report === "held") {
         void navigator.locks?.request(lock, () => gone(task));
         // From now on it listens.
@@ -206,7 +206,7 @@ export function startBrowserMonitor(
     });
     // What goes wrong in somebody else's worker is theirs.
     if (adopted.has(task)) {
-      worker.postMessage({ [TICKET]: ticket });
+      worker.postMessage({ [BOOTSTRAP]: bootstrap });
       return;
     }
     worker.addEventListener("error", (event) => {
@@ -231,18 +231,18 @@ export function startBrowserMonitor(
     if (engine) interruptTask(sync, map, map.tasks);
   }
 
-  if (!isShared) for (const { task } of tickets) undelivered.set(task, []);
-  for (const [i, ticket] of tickets.entries()) start(ticket, workers[i] as Worker);
+  if (!isShared) for (const { task } of bootstraps) undelivered.set(task, []);
+  for (const [i, bootstrap] of bootstraps.entries()) start(bootstrap, workers[i] as Worker);
   queueMicrotask(() => events.started());
   return {
-    start({ entry: other, tickets: more, workerOptions }) {
+    start({ entry: other, bootstraps: more, workerOptions }) {
       const names = more.map(({ lock }) => lock);
       const made = makeWorkers(other as Entry, workerOptions, names);
-      for (const [i, ticket] of more.entries()) start(ticket, made[i] as Worker);
+      for (const [i, bootstrap] of more.entries()) start(bootstrap, made[i] as Worker);
     },
-    adopt(ticket, target) {
-      adopted.add(ticket.task);
-      start(ticket, target as Worker | MessagePort);
+    adopt(bootstrap, target) {
+      adopted.add(bootstrap.task);
+      start(bootstrap, target as Worker | MessagePort);
       if ("start" in target) (target as MessagePort).start();
     },
     close: () => {
@@ -256,7 +256,7 @@ export function startBrowserMonitor(
     },
     ...(!isShared && {
       interrupt: (task: number) => {
-        if (relayed !== undefined && task === CALLER) relayed.relay.interrupt();
+        if (relayed !== undefined && task === CALLER) relayed.proxy.interrupt();
         else deliver(task, { interrupt: true });
       },
     }),

@@ -13,9 +13,9 @@ import { diagnostics } from "../support/diagnostics.js";
 import { failProcess, isNode } from "../support/host.js";
 import type { URLLike, WorkerLike } from "../support/like.js";
 import { promise } from "../support/promise.js";
+import type { TaskBootstrap } from "./bootstrap.js";
 import { failureText, isFailure, type OnError } from "./failure.js";
 import type { AdoptTarget, Monitor, MonitorEvents, MonitorOrders, TaskExit } from "./monitor.js";
-import type { Ticket } from "./ticket.js";
 
 /** Options of `job.adopt`. */
 export interface AdoptOptions {
@@ -43,7 +43,7 @@ export interface JobParts {
     task: number,
     options: SpawnOptions,
     isAdopted: boolean,
-  ) => { readonly ticket: Ticket; readonly orders: MonitorOrders };
+  ) => { readonly bootstrap: TaskBootstrap; readonly orders: MonitorOrders };
   readonly onExit: ((exit: TaskExit) => void) | undefined;
   readonly onError: OnError;
   readonly map: MemoryMap;
@@ -154,7 +154,7 @@ export class Job {
       throw new PamiError("PAMIR_INVAL", `target of adopt() is ${show(target)}, not a Worker or MessagePort`);
     }
     const task = this.#nextTask("adopt");
-    this.#monitor.adopt(this.#parts.oneMore(task, options, true).ticket, target);
+    this.#monitor.adopt(this.#parts.oneMore(task, options, true).bootstrap, target);
     return this.#added();
   }
 

@@ -27,21 +27,21 @@ import { VERSION } from "../generated/version.js";
 import { selectKernel, wasmAllowed } from "../kernel/select.js";
 import { wasmModule } from "../kernel/wasm.js";
 import { endpointsFit, type Limits, MEMORY_BYTES_MAX } from "../memory/map.js";
-import { kernelIn, makeRoom } from "../node/memory.js";
+import { kernelIn, makeJobMemory } from "../node/memory.js";
 import { checkDebug, type DebugOptions } from "../observe/debug.js";
 import { writeAtEnd } from "../observe/trace.js";
 import { hardwareThreads } from "../support/cores.js";
 import { diagnostics } from "../support/diagnostics.js";
 import { environment, isNode, nodeModule } from "../support/host.js";
 import type { AbortSignalLike, URLLike, WorkerLike } from "../support/like.js";
-import { clientOf, type PrivateNodes, relayedClientOf } from "./attach.js";
+import { clientOf, type PrivateNodes, portsNodeOf } from "./attach.js";
+import { type TaskBootstrap, taskNames } from "./bootstrap.js";
 import { type Connect, makeWorkers, startBrowserMonitor } from "./browser.js";
 import { checkOnError, type OnError } from "./failure.js";
 import { hostModeOf, info } from "./info.js";
 import { type AdoptOptions, Job, type SpawnOptions } from "./job.js";
 import type { Entry, MonitorEvents, MonitorOrders, TaskExit } from "./monitor.js";
 import { startNodeMonitor } from "./node.js";
-import { type Ticket, taskNames } from "./ticket.js";
 
 /** Options of `launch`. */
 export interface LaunchOptions {
@@ -236,12 +236,12 @@ function makeJob(
   // A task that comes later may run wasm, which needs a WebAssembly.Memory.
   const mayGrow = limits.tasks > count && wasmAllowed();
   const isWasm = isShared ? mayGrow || kernels.includes("wasm") : kernels[0] === "wasm";
-  const room = makeRoom(request, isWasm);
+  const room = makeJobMemory(request, isWasm);
   const { map, shared, memory } = room;
   const module = kernels.includes("wasm") ? wasmModule() : undefined;
   const onError: OnError = options.onError ?? (options.onExit === undefined ? "report" : "ignore");
   const errors = isShared ? new SharedArrayBuffer(TaskErrors.bytesFor(map.tasks)) : undefined;
-  const ticket = (task: number, kernel: KernelName, given: unknown): Ticket => ({
+  const bootstrap = (task: number, kernel: KernelName, given: unknown): TaskBootstrap => ({
     version: VERSION,
     layoutHash: LAYOUT_HASH,
     memory: isShared ? shared : undefined,
@@ -256,8 +256,8 @@ function makeJob(
     lock: names[task] as string,
     errors,
   });
-  const tickets = kernels.map((name, task) => ticket(task, name, args));
-  const orders: MonitorOrders = { entry, tickets: join ? tickets.slice(1) : tickets, workerOptions };
+  const bootstraps = kernels.map((name, task) => bootstrap(task, name, args));
+  const orders: MonitorOrders = { entry, bootstraps: join ? bootstraps.slice(1) : bootstraps, workerOptions };
   const oneMore = (task: number, more: SpawnOptions, isAdopted: boolean) => {
     if (!isShared)
       throw new PamiError("PAMIR_NOT_ISOLATED", `${isAdopted ? "adopt" : "spawn"}() of task ${task}: ${why}`);
@@ -270,13 +270,13 @@ function makeJob(
         : checkEntry(more.entry ?? null);
     checkWorkerOptions(its);
     const [its_] = checkKernels(name, 1);
-    const made = { ...ticket(task, its_ as KernelName, given), isAdopted };
-    return { ticket: made, orders: { entry: asked, tickets: [made], workerOptions: its } };
+    const made = { ...bootstrap(task, its_ as KernelName, given), isAdopted };
+    return { bootstrap: made, orders: { entry: asked, bootstraps: [made], workerOptions: its } };
   };
   const engine = map.engine ? { source: engineSource, module } : undefined;
   const kernel = selectKernel(kernelIn(room, kernels[0] as KernelName), shared, memory, module);
   kernel.storeWord(map.job + JOB_STARTED_OFFSET, count);
-  const own = tickets[0] as Ticket;
+  const own = bootstraps[0] as TaskBootstrap;
   const parts = { launched: count, oneMore, onExit: options.onExit, onError, map, memory, kernel };
   let job: Job | undefined;
   const left = (): void => job?.callerLeft();
@@ -308,7 +308,7 @@ function makeJob(
     made?.leave();
     left();
   };
-  const relayed = nodes && relayedClientOf(nodes, own, room, connect, leave);
+  const relayed = nodes && portsNodeOf(nodes, own, room, connect, leave);
   const monitor = (events: MonitorEvents) => {
     made = startBrowserMonitor(orders, workers, events, map, memory, relayed);
     return made;

@@ -1,7 +1,7 @@
 // What watches over the tasks of a job: starts their workers, hears of their end. In Node a worker of its own
 // (node.ts), in a browser the thread that launched the job, which never blocks there (browser.ts).
 import type { MessagePortLike, WorkerLike } from "../support/like.js";
-import type { Ticket } from "./ticket.js";
+import type { TaskBootstrap } from "./bootstrap.js";
 
 /**
  * The task module: its URL, or, in a browser, a function that makes a worker of it. Bundlers know what is written there,
@@ -13,7 +13,7 @@ export type Entry = string | (() => WorkerLike);
 export interface MonitorOrders {
   /** Null where there is nothing to start. */
   readonly entry: Entry | null;
-  readonly tickets: readonly Ticket[];
+  readonly bootstraps: readonly TaskBootstrap[];
   readonly workerOptions: Record<string, unknown>;
 }
 
@@ -54,7 +54,7 @@ export interface Monitor {
   /** Starts more tasks. @throws PAMIR_INVAL, PAMIR_ENTRY */
   start(orders: MonitorOrders): void;
   /** Makes a worker a task that somebody else has started. @throws PAMIR_INVAL */
-  adopt(ticket: Ticket, target: AdoptTarget): void;
+  adopt(bootstrap: TaskBootstrap, target: AdoptTarget): void;
   /** No task is left, and none comes. */
   close(): void;
   /** Ends one task, or all of them. */

@@ -13,10 +13,10 @@ import { becomeVisible } from "../observe/visible.js";
 import { systemClock } from "../support/clock.js";
 import { after, type NodePort, nodeModule } from "../support/host.js";
 import { encodeText } from "../support/text.js";
+import { BOOTSTRAP, type LastWord, type TaskBootstrap } from "./bootstrap.js";
 import type { EngineSetup } from "./engine-worker.js";
 import { errorOf, failureText, isFailure, type OnError } from "./failure.js";
 import type { MonitorOrders, TaskExit } from "./monitor.js";
-import { type LastWord, TICKET, type Ticket } from "./ticket.js";
 
 /** From the monitor to the launcher. */
 export type MonitorReport =
@@ -44,7 +44,7 @@ export interface MonitorSetup {
 /** From the launcher to the monitor. */
 export type MonitorOrder =
   | { readonly start: MonitorOrders }
-  | { readonly adopt: Ticket; readonly life: NodePort }
+  | { readonly adopt: TaskBootstrap; readonly life: NodePort }
   | { readonly terminate: number | "all" | "engine" }
   | { readonly close: true };
 
@@ -81,8 +81,8 @@ const MORE_MEMORY = "; workerOptions.resourceLimits is its limit";
 const NO_TYPESCRIPT = `
 Node ${process.version} does not load TypeScript: name the compiled module, start node with a loader ("node --import tsx"), or use Node 22.18 or later`;
 
-function start(entry: string, ticket: Ticket, workerOptions: Record<string, unknown>): void {
-  const { task } = ticket;
+function start(entry: string, bootstrap: TaskBootstrap, workerOptions: Record<string, unknown>): void {
+  const { task } = bootstrap;
   const { workerData: userData, ...options } = workerOptions;
   const failures: unknown[] = [];
   const ended = (code: number): void => {
@@ -92,7 +92,7 @@ function start(entry: string, ticket: Ticket, workerOptions: Record<string, unkn
   try {
     const worker = new Worker(new URL(entry), {
       ...options,
-      workerData: { ...(userData as object | undefined), [TICKET]: ticket },
+      workerData: { ...(userData as object | undefined), [BOOTSTRAP]: bootstrap },
     });
     running.set(task, worker);
     worker.on("error", (error) => failures.push(error));
@@ -119,15 +119,15 @@ function startEngine({ source, module }: NonNullable<MonitorSetup["engine"]>): v
   engineThread = worker;
 }
 
-function startAll({ entry, tickets, workerOptions }: MonitorOrders): void {
+function startAll({ entry, bootstraps, workerOptions }: MonitorOrders): void {
   begunBy = systemClock.now() + BEGINNING_MS;
-  for (const ticket of tickets) {
-    if (isAborted) end({ task: ticket.task, code: 1, cause: "terminated" });
-    else start(entry as string, ticket, workerOptions);
+  for (const bootstrap of bootstraps) {
+    if (isAborted) end({ task: bootstrap.task, code: 1, cause: "terminated" });
+    else start(entry as string, bootstrap, workerOptions);
   }
 }
 
-function adopt({ task }: Ticket, life: NodePort): void {
+function adopt({ task }: TaskBootstrap, life: NodePort): void {
   adopted.set(task, life);
   let last: LastWord | undefined;
   life.on("message", (word: LastWord) => {

@@ -3,9 +3,9 @@
 import { PamiError } from "../core/error.js";
 import { monitorSource } from "../generated/monitor.js";
 import { type NodePort, nodeModule } from "../support/host.js";
+import { BOOTSTRAP } from "./bootstrap.js";
 import type { Monitor, MonitorEvents } from "./monitor.js";
 import type { MonitorOrder, MonitorReport, MonitorSetup } from "./node-monitor.js";
-import { TICKET } from "./ticket.js";
 
 /** What a worker and a port have in common. */
 interface Poster {
@@ -54,10 +54,10 @@ export function startNodeMonitor(setup: MonitorSetup, events: MonitorEvents): Mo
   };
   return {
     start: (more) => order({ start: more }),
-    adopt: (ticket, target) => {
+    adopt: (bootstrap, target) => {
       const { port1: theirs, port2: ours } = new MessageChannel();
-      (target as Poster).postMessage({ [TICKET]: ticket, life: theirs }, [theirs]);
-      order({ adopt: ticket, life: ours }, [ours]);
+      (target as Poster).postMessage({ [BOOTSTRAP]: bootstrap, life: theirs }, [theirs]);
+      order({ adopt: bootstrap, life: ours }, [ours]);
     },
     close: () => order({ close: true }),
     terminate: (task) => order({ terminate: task }),

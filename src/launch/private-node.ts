@@ -5,9 +5,9 @@ import type { MemoryMap } from "../memory/map.js";
 import { announceClose, interruptTask, markDead } from "../node/liveness.js";
 import { Client } from "../pami/client.js";
 import type { Task } from "../protocol/task.js";
-import type { Courier } from "../transport/net/frames.js";
-import { Ports } from "../transport/net/ports.js";
-import { Relay } from "../transport/net/proxy.js";
+import type { Pipe } from "../transport/net/frames.js";
+import { PortPipe } from "../transport/net/port-pipe.js";
+import { NetProxy } from "../transport/net/proxy.js";
 import { type ClientParts, makeTask } from "./client.js";
 
 /** What a node of one task is made from, besides its client's parts. */
@@ -16,7 +16,7 @@ export interface PrivateParts extends Omit<ClientParts, "remote"> {
   readonly memory: Memory;
   readonly map: MemoryMap;
   /** Carries what goes to other nodes. */
-  readonly courier: Courier;
+  readonly pipe: Pipe;
   /** Why nothing comes while the thread blocks. */
   readonly whyPrivate: string;
 }
@@ -25,34 +25,34 @@ export interface PrivateParts extends Omit<ClientParts, "remote"> {
 export function makePrivateNode(parts: PrivateParts): {
   readonly client: Client;
   readonly task: Task;
-  readonly relay: Relay;
+  readonly proxy: NetProxy;
 } {
   const { kernel, memory, map, task: number } = parts;
-  const relay = new Relay(kernel, memory, map, number, parts.courier, {
+  const proxy = new NetProxy(kernel, memory, map, number, parts.pipe, {
     markDead: (ended) => markDead(kernel, map, ended),
     retire: (ordinal) => announceClose(kernel, map, ordinal),
     interrupt: () => interruptTask(kernel, map, number),
   });
-  const task = makeTask({ ...parts, kernel: relay.kernel, remote: relay });
-  return { relay, task, client: new Client(task, parts.args, parts.onLeave) };
+  const task = makeTask({ ...parts, kernel: proxy.kernel, remote: proxy });
+  return { proxy, task, client: new Client(task, parts.args, parts.onLeave) };
 }
 
 /** A node of one task whose frames go through the ports of channels. */
 export interface PortsNode {
   readonly client: Client;
-  readonly relay: Relay;
-  readonly ports: Ports;
+  readonly proxy: NetProxy;
+  readonly ports: PortPipe;
   /** The errors of dead tasks, as this node hears of them. */
   readonly errors: TaskErrors;
 }
 
 /** @param connect brings a port to another task @throws as makePrivateNode() */
 export function makePortsNode(
-  parts: Omit<PrivateParts, "courier" | "errors">,
+  parts: Omit<PrivateParts, "pipe" | "errors">,
   connect: (task: number, port: MessagePort) => void,
 ): PortsNode {
   const { map } = parts;
-  const ports = new Ports(map, connect);
+  const ports = new PortPipe(map, connect);
   const errors = new TaskErrors(new ArrayBuffer(TaskErrors.bytesFor(map.tasks)));
-  return { ...makePrivateNode({ ...parts, courier: ports, errors }), ports, errors };
+  return { ...makePrivateNode({ ...parts, pipe: ports, errors }), ports, errors };
 }

@@ -12,7 +12,7 @@ const HEAP_BYTES_LEAST = 16 * 1024 ** 2;
 const WASM_PAGE = 65536;
 
 /** The memory that a job asks for. */
-export interface RoomRequest {
+export interface JobMemoryRequest {
   readonly limits: Limits;
   /** Whether the user asked for this heap size: then a smaller one is an error. */
   readonly isFixed: boolean;
@@ -23,7 +23,7 @@ export interface RoomRequest {
 }
 
 /** A job's memory with its map. */
-export interface Room {
+export interface JobMemory {
   readonly map: MemoryMap;
   readonly shared: SharedMemory;
   readonly memory: Memory;
@@ -32,12 +32,12 @@ export interface Room {
 }
 
 /** The kernels that run in a memory: the wanted ones, or the twin's where wasm kernels cannot run. */
-export function kernelIn({ isWasm }: Room, wanted: KernelName): KernelName {
+export function kernelIn({ isWasm }: JobMemory, wanted: KernelName): KernelName {
   return isWasm ? wanted : "ts";
 }
 
 /** Makes a job's memory. @throws PAMIR_MEMORY */
-export function makeRoom(request: RoomRequest, wasm: boolean): Room {
+export function makeJobMemory(request: JobMemoryRequest, wasm: boolean): JobMemory {
   const { map, shared } = findRoom(request, wasm);
   const memory = openMemory(shared);
   formatMemory(map, memory, selectKernel("ts", shared, memory), hardwareThreads());
@@ -49,7 +49,7 @@ export function makeRoom(request: RoomRequest, wasm: boolean): Room {
  * on. A heap size that the user asked for is never reduced. A host may also refuse any WebAssembly.Memory, because each
  * reserves addresses: Chromium 156 allows all threads of a page 124. Then this tries a plain buffer in the same way.
  */
-function findRoom(request: RoomRequest, wasm: boolean): Pick<Room, "map" | "shared"> {
+function findRoom(request: JobMemoryRequest, wasm: boolean): Pick<JobMemory, "map" | "shared"> {
   const { limits, isFixed, mayBeTwins, base } = request;
   for (let heapBytes = limits.heapBytes; ; heapBytes /= 2) {
     const map = memoryMap({ ...limits, heapBytes }, base);

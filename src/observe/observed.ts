@@ -59,7 +59,7 @@ const bytesIn = (view: ArrayBufferView | null | undefined): number =>
   view instanceof Uint8Array ? view.length : view == null ? 0 : view.byteLength;
 
 /** What a context records, for its task. */
-export class Trail {
+export class ContextTracer {
   readonly tracer: Tracer;
   /** Number of this context. */
   readonly context: number;
@@ -127,13 +127,13 @@ export class Trail {
 }
 
 export class TracedSender extends Sender {
-  readonly #trail: Trail;
+  readonly #tracing: ContextTracer;
   /** Dispatch id and bytes of the open reservations, by endpoint. */
   readonly #reserved = new Map<Endpoint, { readonly id: number; readonly bytes: number }>();
 
-  constructor(trail: Trail, ...given: ConstructorParameters<typeof Sender>) {
+  constructor(tracing: ContextTracer, ...given: ConstructorParameters<typeof Sender>) {
     super(...given);
-    this.#trail = trail;
+    this.#tracing = tracing;
   }
 
   override sendImmediate(
@@ -144,13 +144,13 @@ export class TracedSender extends Sender {
     queue: boolean,
   ): Result {
     const result = super.sendImmediate(to, dispatch, header, payload, queue);
-    if (result === SUCCESS) this.#trail.sent(to, dispatch, bytesIn(payload));
+    if (result === SUCCESS) this.#tracing.sent(to, dispatch, bytesIn(payload));
     return result;
   }
 
   override send(parameters: SendParameters): Result {
     const result = super.send(parameters);
-    if (result === SUCCESS) this.#trail.sent(parameters.to, parameters.dispatch, bytesIn(parameters.payload));
+    if (result === SUCCESS) this.#tracing.sent(parameters.to, parameters.dispatch, bytesIn(parameters.payload));
     return result;
   }
 
@@ -164,7 +164,7 @@ export class TracedSender extends Sender {
     const number = new DataView(header.buffer, header.byteOffset).getUint32(0, true);
     const result = super.sendOwn(to, dispatch, header, payload, onLocal);
     if (result === SUCCESS) {
-      this.#trail.tracer.event(TRACE_SEND, this.#trail.context, dispatch, to, number, bytesIn(payload));
+      this.#tracing.tracer.event(TRACE_SEND, this.#tracing.context, dispatch, to, number, bytesIn(payload));
     }
     return result;
   }
@@ -178,23 +178,23 @@ export class TracedSender extends Sender {
   override commit(to: Endpoint, payloadBytes: number | undefined): void {
     super.commit(to, payloadBytes);
     const { id, bytes } = this.#reserved.get(to) as { id: number; bytes: number };
-    this.#trail.sent(to, id, payloadBytes ?? bytes);
+    this.#tracing.sent(to, id, payloadBytes ?? bytes);
   }
 }
 
 export class ObservedReceiver extends Receiver {
-  readonly #trail: Trail | undefined;
+  readonly #tracing: ContextTracer | undefined;
   readonly #debug: Debug | undefined;
   readonly #own: Endpoint;
 
   constructor(
-    trail: Trail | undefined,
+    tracing: ContextTracer | undefined,
     debug: Debug | undefined,
     own: Endpoint,
     ...given: ConstructorParameters<typeof Receiver>
   ) {
     super(...given);
-    this.#trail = trail;
+    this.#tracing = tracing;
     this.#debug = debug;
     this.#own = own;
   }
@@ -203,7 +203,7 @@ export class ObservedReceiver extends Receiver {
     const debug = this.#debug;
     const start = debug === undefined ? 0 : debug.clock.now();
     const found = super.advance(rounds, errors);
-    this.#trail?.tracer.settle();
+    this.#tracing?.tracer.settle();
     if (debug === undefined) return found;
     debug.waitsForHandler(this.#own, this.handlerless);
     if (found > 0) debug.found(this.#own, start);
@@ -212,10 +212,10 @@ export class ObservedReceiver extends Receiver {
   }
 
   protected override serve(handler: Handler, message: Message): void {
-    const trail = this.#trail;
-    if (trail !== undefined) trail.call = message.headerWord(0);
+    const tracing = this.#tracing;
+    if (tracing !== undefined) tracing.call = message.headerWord(0);
     super.serve(handler, message);
-    if (trail !== undefined) trail.call = -1;
+    if (tracing !== undefined) tracing.call = -1;
   }
 }
 
@@ -252,32 +252,32 @@ export class TimedWork extends WorkQueue {
 }
 
 export class TracedRma extends Rma {
-  readonly #trail: Trail;
+  readonly #tracing: ContextTracer;
 
-  constructor(trail: Trail, ...given: ConstructorParameters<typeof Rma>) {
+  constructor(tracing: ContextTracer, ...given: ConstructorParameters<typeof Rma>) {
     super(...given);
-    this.#trail = trail;
+    this.#tracing = tracing;
   }
 
   override transfer(call: "put" | "get", parameters: PutParameters): Result {
     const result = super.transfer(call, parameters);
     const { to, bytes, local, localOffset = 0 } = parameters;
     const moved = bytes ?? local.length - localOffset;
-    if (result === SUCCESS) this.#trail.transferred(call === "put" ? TRACE_PUT : TRACE_GET, to, moved);
+    if (result === SUCCESS) this.#tracing.transferred(call === "put" ? TRACE_PUT : TRACE_GET, to, moved);
     return result;
   }
 
   override rmw(parameters: RmwParameters): Result {
     const result = super.rmw(parameters);
-    if (result === SUCCESS) this.#trail.transferred(TRACE_RMW, parameters.to, 0);
+    if (result === SUCCESS) this.#tracing.transferred(TRACE_RMW, parameters.to, 0);
     return result;
   }
 
   override fence(to: Endpoint, onDone: Callback, cookie: unknown): Result {
-    return super.fence(to, typeof onDone === "function" ? this.#trail.fence(to, onDone) : onDone, cookie);
+    return super.fence(to, typeof onDone === "function" ? this.#tracing.fence(to, onDone) : onDone, cookie);
   }
 
   override fenceAll(onDone: Callback, cookie: unknown): Result {
-    return super.fenceAll(typeof onDone === "function" ? this.#trail.fence(NONE, onDone) : onDone, cookie);
+    return super.fenceAll(typeof onDone === "function" ? this.#tracing.fence(NONE, onDone) : onDone, cookie);
   }
 }

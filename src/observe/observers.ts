@@ -6,7 +6,7 @@ import { Sender } from "../protocol/eager/sender.js";
 import { type Observers, UNOBSERVED } from "../protocol/observers.js";
 import { Rma } from "../protocol/rma/rma.js";
 import type { Debug } from "./debug.js";
-import { ObservedReceiver, TimedCompletions, TimedWork, TracedRma, TracedSender, Trail } from "./observed.js";
+import { ContextTracer, ObservedReceiver, TimedCompletions, TimedWork, TracedRma, TracedSender } from "./observed.js";
 import { RegionWatch } from "./watch.js";
 
 /** @param tracer where the job is traced @param debug in debug mode */
@@ -25,19 +25,19 @@ export function observersOf(task: number, tracer: Tracer | undefined, debug: Deb
     },
     whenLasting: (wait, own) => debug && (() => debug.lasts(wait, own)),
     parts: (own, shape) => {
-      const trail = tracer && new Trail(tracer, own, shape);
+      const tracing = tracer && new ContextTracer(tracer, own, shape);
       return {
         completions: (activity) => (debug ? new TimedCompletions(debug, own, activity) : new CompletionQueue(activity)),
         work: (activity) => (debug ? new TimedWork(debug, own, activity) : new WorkQueue(activity)),
-        sender: (...given) => (trail ? new TracedSender(trail, ...given) : new Sender(...given)),
-        rma: (...given) => (trail ? new TracedRma(trail, ...given) : new Rma(...given)),
-        receiver: (...given) => new ObservedReceiver(trail, debug, own, ...given),
+        sender: (...given) => (tracing ? new TracedSender(tracing, ...given) : new Sender(...given)),
+        rma: (...given) => (tracing ? new TracedRma(tracing, ...given) : new Rma(...given)),
+        receiver: (...given) => new ObservedReceiver(tracing, debug, own, ...given),
         handler: (id, handler) => {
           const timed = debug ? debug.handler(own, id, handler) : handler;
-          return trail ? trail.handler(id, timed) : timed;
+          return tracing ? tracing.handler(id, timed) : timed;
         },
-        replies: (handler) => (trail ? trail.replies(handler) : handler),
-        took: (taken, id) => trail?.took(taken, id),
+        replies: (handler) => (tracing ? tracing.replies(handler) : handler),
+        took: (taken, id) => tracing?.took(taken, id),
       };
     },
   };

@@ -108,7 +108,7 @@ export class ContextCore {
     this.work = parts.work(activity);
     this.rendezvous = new Rendezvous(base, regions, transport.remote?.rendezvous, options);
     this.add(this.rendezvous);
-    this.sender = parts.sender(base, this.rendezvous.offers, regions, pendingBytes);
+    this.sender = parts.sender(base, this.rendezvous.sender, regions, pendingBytes);
     this.rma = parts.rma(base, pendingBytes, (to, id, payload) => {
       this.sender.sendOwn(to, id, NO_HEADER, payload, undefined);
     });
@@ -125,7 +125,7 @@ export class ContextCore {
       base,
       options.unexpectedBytes,
       calls,
-      this.rendezvous.intake,
+      this.rendezvous.receiver,
       regions,
       parts.replies(calls.onReply),
       (to) => this.#endpointGone(to),
@@ -210,7 +210,7 @@ export class ContextCore {
 
   /** Whether all that was sent is out, and every callback of it has run. */
   get drained(): boolean {
-    const isOut = this.sender.busy === 0 && this.rma.busy === 0 && this.rendezvous.offers.count === 0;
+    const isOut = this.sender.busy === 0 && this.rma.busy === 0 && this.rendezvous.sender.count === 0;
     return isOut && this.completions.length === 0;
   }
 

@@ -115,7 +115,7 @@ export interface OfferPlace {
 export type Pulled = (at: number, result: number, bytes: Uint8Array | undefined) => boolean;
 
 /** Payloads that are offered to or by tasks of other memories. */
-export interface RemoteRendezvous {
+export interface RemotePayloads {
   /** Payloads of this task that lie in no region, by pointer of the origin's window. */
   readonly sources: Map<number, Uint8Array>;
   /** Asks for a slice of a payload, which `take` gets. @param from ordinal of the context that asks */
@@ -126,7 +126,7 @@ export interface RemoteRendezvous {
 
 /** What stands in this memory for the tasks of other memories. */
 export interface Remote {
-  readonly rendezvous: RemoteRendezvous;
+  readonly rendezvous: RemotePayloads;
   /** Whether a task that dies is told of to those that have nothing to say to it. */
   readonly failureDetection: boolean;
   /** Bytes of the region that serve() needs. */

@@ -8,7 +8,7 @@ import { ERROR, type Result, SUCCESS } from "../../src/core/result.js";
 import { selectKernel } from "../../src/kernel/select.js";
 import { makeClient } from "../../src/launch/client.js";
 import type { Limits } from "../../src/memory/map.js";
-import { makeRoom } from "../../src/node/memory.js";
+import { makeJobMemory } from "../../src/node/memory.js";
 import type { Client } from "../../src/pami/client.js";
 import type { Context } from "../../src/pami/context.js";
 import type { SendParameters } from "../../src/protocol/eager/sender.js";
@@ -19,7 +19,7 @@ import { portsJob, type RelayedJob } from "../support/relayed.js";
 import { SEED } from "../support/seed.js";
 
 const MIB = 1024 ** 2;
-/** More than a buffer, a lane, and a relay's window take at once. */
+/** More than a buffer, a lane, and a proxy's window take at once. */
 const LARGE = 3 * MIB;
 const LIMITS: Limits = {
   tasks: 2,
@@ -61,7 +61,7 @@ function pairOf(clients: readonly Client[], between: () => Promise<void> | numbe
 }
 
 function sharedPair(kernel: KernelName): Pair {
-  const { map, shared, memory } = makeRoom({ limits: LIMITS, isFixed: true, base: 0 }, kernel === "wasm");
+  const { map, shared, memory } = makeJobMemory({ limits: LIMITS, isFixed: true, base: 0 }, kernel === "wasm");
   const parts = { kernel: selectKernel(kernel, shared, memory), memory, map };
   return pairOf(
     [0, 1].map((task) => makeClient({ ...parts, task })),

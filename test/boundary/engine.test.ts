@@ -7,7 +7,7 @@ import { selectKernel } from "../../src/kernel/select.js";
 import { makeClient } from "../../src/launch/client.js";
 import { engineSlot } from "../../src/memory/map.js";
 import { markEngineDead } from "../../src/node/liveness.js";
-import { makeRoom } from "../../src/node/memory.js";
+import { makeJobMemory } from "../../src/node/memory.js";
 import type { Client } from "../../src/pami/client.js";
 
 const LIMITS = { tasks: 2, contexts: 1, laneBytes: 16384, heapBytes: 2 ** 23, engine: true };
@@ -19,7 +19,7 @@ const ROUNDS = 100;
 
 /** Two tasks of a job whose engine thread is not there, both on this thread, with a put and a payload under way. */
 function begun(name: KernelName) {
-  const { map, shared, memory } = makeRoom({ limits: LIMITS, isFixed: true, base: 0 }, name === "wasm");
+  const { map, shared, memory } = makeJobMemory({ limits: LIMITS, isFixed: true, base: 0 }, name === "wasm");
   const kernel = selectKernel(name, shared, memory);
   const [one, other] = [0, 1].map((task) => makeClient({ kernel, memory, map, task })) as [Client, Client];
   const [origin, target] = [one.createContext(), other.createContext()];

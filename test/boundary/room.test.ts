@@ -9,7 +9,7 @@ import { EAGAIN, ENOMEM, type Result, SUCCESS } from "../../src/core/result.js";
 import { selectKernel } from "../../src/kernel/select.js";
 import { makeClient } from "../../src/launch/client.js";
 import { type Limits, taskSlot } from "../../src/memory/map.js";
-import { makeRoom } from "../../src/node/memory.js";
+import { makeJobMemory } from "../../src/node/memory.js";
 import type { Client } from "../../src/pami/client.js";
 import type { Context } from "../../src/pami/context.js";
 import { portsJob } from "../support/relayed.js";
@@ -65,7 +65,7 @@ function rigOf(clients: readonly Client[], pendingBytes: number, between: () => 
 }
 
 function shared(kernel: KernelName, pendingBytes = 0) {
-  const { map, shared, memory } = makeRoom({ limits: LIMITS, isFixed: true, base: 0 }, kernel === "wasm");
+  const { map, shared, memory } = makeJobMemory({ limits: LIMITS, isFixed: true, base: 0 }, kernel === "wasm");
   const parts = { kernel: selectKernel(kernel, shared, memory), memory, map };
   const clients = [0, 1].map((task) => makeClient({ ...parts, task }));
   const sleeps = (): number => parts.kernel.loadWord(taskSlot(map, 0) + TASK_SLEEPS_OFFSET);

@@ -1,5 +1,5 @@
-// Self-pacing transfers between tasks that share no memory: descriptors are the payload of letters. The names begin with the
-// element of the mechanism that they prove. The test says which letter arrives, and when.
+// Self-pacing transfers between tasks that share no memory: descriptors are the payload of frames. The names begin with the
+// element of the mechanism that they prove. The test says which frame arrives, and when.
 import { describe, expect, it } from "vitest";
 import {
   AWAY_YES,
@@ -32,7 +32,7 @@ import type { KernelName } from "../../src/core/kernel-name.js";
 import type { ReceiveOptions } from "../../src/core/pacing.js";
 import { CANCELED, ERROR, type Result, SHUTDOWN, SUCCESS } from "../../src/core/result.js";
 import type { Context, ContextOptions } from "../../src/pami/context.js";
-import type { Letter } from "../../src/transport/net/frames.js";
+import type { Frame } from "../../src/transport/net/frames.js";
 import { scaled, stepsOf } from "../support/effort.js";
 import { type Posted, postedJob } from "../support/posted.js";
 import { randomOf } from "../support/random.js";
@@ -117,7 +117,7 @@ function transfer(kernels: readonly KernelName[], asked: Asked, limits = LIMITS)
   expect(result).toBe(SUCCESS);
   const contexts = [origin, target];
   let thrown = 0;
-  /** One step: what was posted goes out, one letter arrives, or all look. Whether anything happened. */
+  /** One step: what was posted goes out, one frame arrives, or all look. Whether anything happened. */
   async function step(): Promise<boolean> {
     await undefined;
     if (job.deliver()) return true;
@@ -153,15 +153,15 @@ function transfer(kernels: readonly KernelName[], asked: Asked, limits = LIMITS)
   return { job, origin, target, told, step, settle, isWhole, isUntouchedAround, left, close, destination, payload };
 }
 
-/** What a letter of a chain says, in words. */
-function said({ letter }: Posted): string {
-  if (!("chain" in letter)) return "";
-  const words = letter.words.subarray(4);
-  if (letter.chain === CHAIN_BEGIN) return `BEGIN ${(words.length - 4) / DESCRIPTOR_WORDS}`;
-  if (letter.chain === CHAIN_OVER) return `OVER ${words[0]}`;
-  if (letter.chain === CHAIN_STOP) return "STOP";
-  if (letter.chain === CHAIN_MOVE) return `bytes ${letter.data?.length ?? "none"}, ${words[4]} over`;
-  expect(letter.chain).toBe(CHAIN_SHIP);
+/** What a frame of a chain says, in words. */
+function said({ frame }: Posted): string {
+  if (!("chain" in frame)) return "";
+  const words = frame.words.subarray(4);
+  if (frame.chain === CHAIN_BEGIN) return `BEGIN ${(words.length - 4) / DESCRIPTOR_WORDS}`;
+  if (frame.chain === CHAIN_OVER) return `OVER ${words[0]}`;
+  if (frame.chain === CHAIN_STOP) return "STOP";
+  if (frame.chain === CHAIN_MOVE) return `bytes ${frame.data?.length ?? "none"}, ${words[4]} over`;
+  expect(frame.chain).toBe(CHAIN_SHIP);
   const kinds = Array.from(
     { length: words.length / DESCRIPTOR_WORDS },
     (_, i) => words[i * DESCRIPTOR_WORDS] as number,
@@ -185,7 +185,7 @@ describe.each(KERNELS.map((kernels) => ({ kernels })))("$kernels", ({ kernels })
       const { job, settle, told, isWhole, close } = transfer(kernels, { bytes: n * fragment - 1, fragment, depth });
       await settle();
       const sayings = (from: number): string[] =>
-        job.arrived.filter((posted) => posted.from === from && "chain" in posted.letter).map(said);
+        job.arrived.filter((posted) => posted.from === from && "chain" in posted.frame).map(said);
       const links = Array.from({ length: n }, (_, i) => i);
       expect(sayings(2)).toEqual([
         `BEGIN ${Math.max(0, Math.min(depth, n - depth))}`,
@@ -219,7 +219,7 @@ describe.each(KERNELS.map((kernels) => ({ kernels })))("$kernels", ({ kernels })
 
   it("P8 C10 onRemote says that all is there: not before it has been heard", async () => {
     const { job, step, told, settle, origin, close } = transfer(kernels, { bytes: 1000, fragment: 500 });
-    const isLast = ({ letter }: Posted) => "chain" in letter && letter.chain === CHAIN_MOVE;
+    const isLast = ({ frame }: Posted) => "chain" in frame && frame.chain === CHAIN_MOVE;
     while (job.under.filter(isLast).length + job.arrived.filter(isLast).length < 2) expect(await step()).toBe(true);
     // All is on its way; nobody has heard of it.
     for (let i = 0; i < 10; i++) origin.advance();
@@ -236,7 +236,7 @@ describe.each(KERNELS.map((kernels) => ({ kernels })))("$kernels", ({ kernels })
       fragment: 1000,
       signal: abort.signal,
     });
-    const isOf = (chain: number) => (posted: Posted) => "chain" in posted.letter && posted.letter.chain === chain;
+    const isOf = (chain: number) => (posted: Posted) => "chain" in posted.frame && posted.frame.chain === chain;
     while (job.arrived.filter(isOf(CHAIN_MOVE)).length < 20) expect(await step()).toBe(true);
     abort.abort();
     while (!job.arrived.some(isOf(CHAIN_STOP))) expect(await step()).toBe(true);
@@ -252,7 +252,7 @@ describe.each(KERNELS.map((kernels) => ({ kernels })))("$kernels", ({ kernels })
 
   it("a context that closes keeps no payload that it has offered", async () => {
     const { job, origin, close } = transfer(kernels, { way: WAYS[3] as Way, bytes: 5000 });
-    const { rendezvous } = (job.tasks[0] as (typeof job.tasks)[0]).relay;
+    const { rendezvous } = (job.tasks[0] as (typeof job.tasks)[0]).proxy;
     expect(rendezvous.sources.size).toBe(1);
     origin.close();
     expect(rendezvous.sources.size).toBe(0);
@@ -272,14 +272,14 @@ describe.each(KERNELS.map((kernels) => ({ kernels })))("$kernels", ({ kernels })
     const place = [region.index, region.generation, BLOCK_WINDOWS_OFFSET, 1];
     const slots = (count: number) => new Array<number>(count * DESCRIPTOR_WORDS).fill(0);
     const ship = (to: number, window: readonly number[], count: number) => {
-      const letter = { chain: CHAIN_SHIP, words: Int32Array.from([...window, ...slots(count)]), data: undefined };
-      return job.forge({ from: to === 2 ? 0 : 2, to, letter });
+      const frame = { chain: CHAIN_SHIP, words: Int32Array.from([...window, ...slots(count)]), data: undefined };
+      return job.forge({ from: to === 2 ? 0 : 2, to, frame });
     };
     expect([ship(2, place, 1), words]).toEqual([false, before]);
     // The origin's window, as its RTS says.
     await undefined;
-    const { letter } = job.under[0] as Posted & { letter: { records: Uint8Array } };
-    const rts = new Int32Array(letter.records.slice().buffer, 8);
+    const { frame } = job.under[0] as Posted & { frame: { records: Uint8Array } };
+    const rts = new Int32Array(frame.records.slice().buffer, 8);
     const offered = [RTS_BLOCK_INDEX_OFFSET, RTS_BLOCK_GENERATION_OFFSET, RTS_PLACE_OFFSET, RTS_WINDOW_OFFSET];
     const window = offered.map((offset) => rts[offset >>> 2] as number);
     expect([ship(0, window, WINDOW_SLOTS + 1), ship(0, window, WINDOW_SLOTS), ship(0, window, 1)]).toEqual([
@@ -300,7 +300,7 @@ describe.each(KERNELS.map((kernels) => ({ kernels })))("$kernels", ({ kernels })
         depth,
       });
       // The target looks until it has read the offer, and shipped all the first links.
-      const links = ({ from, letter }: Posted) => from === 2 && "chain" in letter && letter.chain === CHAIN_SHIP;
+      const links = ({ from, frame }: Posted) => from === 2 && "chain" in frame && frame.chain === CHAIN_SHIP;
       for (let i = 0; i < 10 && job.under.filter(links).length < depth; i++) {
         await undefined;
         if (i === 0) job.deliver();
@@ -312,20 +312,14 @@ describe.each(KERNELS.map((kernels) => ({ kernels })))("$kernels", ({ kernels })
         await undefined;
         while (job.deliver());
       }
-      const moved = job.arrived.reduce(
-        (sum, { letter }) => sum + ("chain" in letter ? (letter.data?.length ?? 0) : 0),
-        0,
-      );
+      const moved = job.arrived.reduce((sum, { frame }) => sum + ("chain" in frame ? (frame.data?.length ?? 0) : 0), 0);
       expect(moved).toBe(depth * fragment);
       // And while it goes on, what is under way is bounded.
       for (let i = 0; told.received.length === 0 && i < 10_000; i++) {
         target.advance();
         origin.advance();
         await undefined;
-        const under = job.under.reduce(
-          (sum, { letter }) => sum + ("chain" in letter ? (letter.data?.length ?? 0) : 0),
-          0,
-        );
+        const under = job.under.reduce((sum, { frame }) => sum + ("chain" in frame ? (frame.data?.length ?? 0) : 0), 0);
         most = Math.max(most, under);
         job.deliver();
       }
@@ -342,8 +336,8 @@ describe.each(KERNELS.map((kernels) => ({ kernels })))("$kernels", ({ kernels })
     });
     await settle();
     expect(told.received).toEqual([SUCCESS]);
-    const isMove = ({ letter }: Posted) => "chain" in letter && letter.chain === CHAIN_MOVE;
-    const { from, to, letter } = job.arrived.find(isMove) as Posted;
+    const isMove = ({ frame }: Posted) => "chain" in frame && frame.chain === CHAIN_MOVE;
+    const { from, to, frame } = job.arrived.find(isMove) as Posted;
     destination.fill(7);
     target.send({
       to: origin.endpoint,
@@ -353,11 +347,11 @@ describe.each(KERNELS.map((kernels) => ({ kernels })))("$kernels", ({ kernels })
       onLocal: () => {},
     });
     // In the place of the one before, which was open and closed; and no fragment is over by it.
-    const words = (letter as { words: Int32Array }).words.slice();
+    const words = (frame as { words: Int32Array }).words.slice();
     words[3] = (words[3] as number) + 2;
     words[8] = 0;
     const data = new Uint8Array(5000).fill(3);
-    expect(job.forge({ from, to, letter: { chain: CHAIN_MOVE, words, data } })).toBe(false);
+    expect(job.forge({ from, to, frame: { chain: CHAIN_MOVE, words, data } })).toBe(false);
     expect([destination.every((byte) => byte === 7), isUntouchedAround()]).toEqual([true, true]);
     close();
   });
@@ -369,7 +363,7 @@ describe.each(KERNELS.map((kernels) => ({ kernels })))("$kernels", ({ kernels })
       bytes: 5000,
       signal: abort.signal,
     });
-    const isPulled = ({ letter }: Posted) => "chain" in letter && letter.chain === CHAIN_PULLED;
+    const isPulled = ({ frame }: Posted) => "chain" in frame && frame.chain === CHAIN_PULLED;
     while (!job.arrived.some(isPulled)) expect(await step()).toBe(true);
     abort.abort();
     await settle();
@@ -396,7 +390,7 @@ describe.each(KERNELS.map((kernels) => ({ kernels })))("$kernels", ({ kernels })
       target.advance();
       await job.turn();
       origin.advance();
-      const sent = job.under.reduce((sum, { letter }) => sum + ("chain" in letter ? (letter.data?.length ?? 0) : 0), 0);
+      const sent = job.under.reduce((sum, { frame }) => sum + ("chain" in frame ? (frame.data?.length ?? 0) : 0), 0);
       most = Math.max(most, sent);
       await job.turn();
     }
@@ -533,14 +527,11 @@ describe.each(KERNELS.map((kernels) => ({ kernels })))("$kernels", ({ kernels })
     let most = 0;
     for (let idle = 0; idle < 3; ) {
       idle = (await one.step()) ? 0 : idle + 1;
-      most = Math.max(
-        most,
-        one.job.under.filter(({ letter }) => "chain" in letter && letter.chain === CHAIN_PULL).length,
-      );
+      most = Math.max(most, one.job.under.filter(({ frame }) => "chain" in frame && frame.chain === CHAIN_PULL).length);
     }
     expect(one.told).toEqual({ local: [SUCCESS], remote: [SUCCESS], received: [SUCCESS] });
     expect([one.isWhole(), one.isUntouchedAround(), one.left(0), one.left(1), most]).toEqual([true, true, 0, 0, 2]);
-    const pulled = one.job.arrived.filter(({ letter }) => "chain" in letter && letter.chain === CHAIN_PULLED);
+    const pulled = one.job.arrived.filter(({ frame }) => "chain" in frame && frame.chain === CHAIN_PULLED);
     expect([pulled.length, one.job.wrong]).toEqual([3, []]);
     one.close();
   });
@@ -560,18 +551,18 @@ describe.each(KERNELS.map((kernels) => ({ kernels })))("$kernels", ({ kernels })
         const { job } = one;
         for (let step = 0; step < 300; step++) {
           await one.step();
-          const like = [...job.arrived, ...job.under].filter(({ letter }) => "chain" in letter);
+          const like = [...job.arrived, ...job.under].filter(({ frame }) => "chain" in frame);
           const posted = like[random(like.length || 1)];
           if (posted === undefined || random(2) === 0) continue;
-          const { letter, from, to } = posted as Posted & { letter: Extract<Letter, { chain: number }> };
-          const words = letter.words.slice(0, random(4) === 0 ? random(letter.words.length + 1) : undefined);
+          const { frame, from, to } = posted as Posted & { frame: Extract<Frame, { chain: number }> };
+          const words = frame.words.slice(0, random(4) === 0 ? random(frame.words.length + 1) : undefined);
           for (let changes = random(3); changes > 0 && words.length > 0; changes--) {
             const value = [random(2 ** 32), random(16), -1, 2 ** 31 - 1, (words[0] as number) + 1][random(5)] as number;
             words[random(words.length)] = value;
           }
-          const chain = random(4) === 0 ? random(9) : letter.chain;
-          const bytes = random(6) === 0 ? new Uint8Array(random(500)) : letter.data?.slice();
-          job.forge({ from, to, letter: { chain, words, data: bytes } });
+          const chain = random(4) === 0 ? random(9) : frame.chain;
+          const bytes = random(6) === 0 ? new Uint8Array(random(500)) : frame.data?.slice();
+          job.forge({ from, to, frame: { chain, words, data: bytes } });
         }
         expect(one.isUntouchedAround()).toBe(true);
         // And both go on with the third.

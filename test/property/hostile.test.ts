@@ -17,7 +17,7 @@ import {
 } from "../../assembly/layout.js";
 import { taskOf } from "../../src/core/endpoint.js";
 import { SUCCESS } from "../../src/core/result.js";
-import type { Letter } from "../../src/transport/net/frames.js";
+import type { Frame } from "../../src/transport/net/frames.js";
 import { fillHeap } from "../api/support.js";
 import { word } from "../support/arbitraries.js";
 import { type Networked, NetworkedJob } from "../support/networked.js";
@@ -36,7 +36,7 @@ const LIMITS = {
   slots: 8,
 };
 
-/** A record as it is in a letter: prefix, body, padding. */
+/** A record as it is in a frame: prefix, body, padding. */
 function record(
   kind: number,
   headerBytes: number,
@@ -61,7 +61,7 @@ function first(payloadBytes: number, here: number, headerBytes = 0, id = DATA): 
 }
 
 const fill = (bytes: number) => new Array<number>(bytes).fill(7);
-const records = (...all: readonly number[][]): Letter => ({ records: Uint8Array.from(all.flat()) });
+const records = (...all: readonly number[][]): Frame => ({ records: Uint8Array.from(all.flat()) });
 /** Names a window, and says nothing more of it. */
 const chainWords = (offset: number, generation: number, index = 0) => Int32Array.of(index, 1, offset, generation);
 const descriptor = (kind: number, bytes: number) => Int32Array.of(kind, 0, 0, bytes, 0, 0, 0, 0, 0, 0, 0, 0);
@@ -83,15 +83,15 @@ function hostileJob(seed: number, limits = LIMITS) {
       while (context.advance() > 0);
     }
   };
-  const post = async (letter: Letter, to = 0, from = CONTEXTS): Promise<void> => {
-    hostile.letters.post(from, to, letter);
-    hostile.letters.flush();
+  const post = async (frame: Frame, to = 0, from = CONTEXTS): Promise<void> => {
+    hostile.frames.send(from, to, frame);
+    hostile.frames.flush();
     await settle();
   };
   /** While the target does not look. */
-  const postAll = async (letters: readonly Letter[]): Promise<void> => {
-    for (const letter of letters) hostile.letters.post(CONTEXTS, 0, letter);
-    hostile.letters.flush();
+  const postAll = async (frames: readonly Frame[]): Promise<void> => {
+    for (const frame of frames) hostile.frames.send(CONTEXTS, 0, frame);
+    hostile.frames.flush();
     for (let i = 0; i < 50; i++) await job.turn();
   };
   const close = (): void => {
@@ -101,7 +101,7 @@ function hostileJob(seed: number, limits = LIMITS) {
 }
 
 describe("a task that says what it likes", () => {
-  it.each<[string, Letter]>([
+  it.each<[string, Frame]>([
     ["a record that is cut short", { records: Uint8Array.from(record(KIND_MESSAGE, 0, fill(16)).slice(0, 20)) }],
     ["a prefix that is cut short", { records: Uint8Array.of(1, 2, 3) }],
     ["a record that says it is longer", records(record(KIND_MESSAGE, 0, fill(16), 2 ** 27))],
@@ -140,7 +140,7 @@ describe("a task that says what it likes", () => {
   ])("%s is dropped and counted; what is right comes before and after", async (_, wrong) => {
     const { target, came, post, close } = hostileJob(SEED);
     await post(records(record(KIND_MESSAGE, 0, fill(16)), first(30, 10), record(KIND_MORE, 0, fill(20))));
-    expect([target.letters.wrong, came]).toEqual([
+    expect([target.frames.wrong, came]).toEqual([
       0,
       [
         [1, 16],
@@ -148,9 +148,9 @@ describe("a task that says what it likes", () => {
       ],
     ]);
     await post(wrong);
-    expect([target.letters.wrong, came.length]).toEqual([1, 2]);
+    expect([target.frames.wrong, came.length]).toEqual([1, 2]);
     await post(records(record(KIND_MESSAGE, 0, fill(24))));
-    expect([target.letters.wrong, came.at(-1)]).toEqual([1, [1, 24]]);
+    expect([target.frames.wrong, came.at(-1)]).toEqual([1, [1, 24]]);
     close();
   });
 
@@ -161,17 +161,17 @@ describe("a task that says what it likes", () => {
     await postAll([{ records: new Uint8Array(8 * 1000) }, { records: new Uint8Array(8 * 300_000) }]);
     expect(other.sendImmediate(context.endpoint, DATA, null, Uint8Array.of(1))).toBe(SUCCESS);
     await settle();
-    expect([target.letters.wrong, came]).toEqual([0, [[2, 1]]]);
+    expect([target.frames.wrong, came]).toEqual([0, [[2, 1]]]);
     close();
   });
 
   it("records beyond the window, for one who does not read: they are dropped and counted; others go on", async () => {
     const { target, other, context, came, postAll, settle, close } = hostileJob(SEED);
-    const letters = Array.from({ length: 200 }, () => records(record(KIND_MESSAGE, 0, fill(60_000))));
-    await postAll(letters);
-    // A window, two grown lanes, and one letter more; each is 60 kB.
-    expect(target.letters.wrong).toBeGreaterThan(200 - (3 * 262_144) / 60_000 - 6);
-    const taken = 200 - target.letters.wrong;
+    const frames = Array.from({ length: 200 }, () => records(record(KIND_MESSAGE, 0, fill(60_000))));
+    await postAll(frames);
+    // A window, two grown lanes, and one frame more; each is 60 kB.
+    expect(target.frames.wrong).toBeGreaterThan(200 - (3 * 262_144) / 60_000 - 6);
+    const taken = 200 - target.frames.wrong;
     expect(taken).toBeGreaterThan(262_144 / 60_000);
     expect(other.sendImmediate(context.endpoint, DATA, null, Uint8Array.of(1))).toBe(SUCCESS);
     for (let i = 0; i < 10; i++) await settle();
@@ -194,7 +194,7 @@ describe("a task that says what it likes", () => {
       await post(records(record(KIND_MESSAGE, 0, fill(16))));
       await settle();
     }
-    expect([target.letters.wrong, came.slice(0, 2)]).toEqual([
+    expect([target.frames.wrong, came.slice(0, 2)]).toEqual([
       0,
       [
         [1, bytes],
@@ -215,7 +215,7 @@ describe("a task that says what it likes", () => {
     expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(2 ** 24);
     expect(other.sendImmediate(context.endpoint, DATA, null, Uint8Array.of(1))).toBe(SUCCESS);
     await settle();
-    expect([target.letters.wrong, came]).toEqual([0, [[2, 1]]]);
+    expect([target.frames.wrong, came]).toEqual([0, [[2, 1]]]);
     close();
   });
 
@@ -230,7 +230,7 @@ describe("a task that says what it likes", () => {
       fc.tuple(payload, fc.integer({ min: 0, max: 100 })).map(([all, here]) => first(all, here)),
     );
     const words = fc.array(fc.oneof(fc.integer({ min: 0, max: 12 }), word), { minLength: 12, maxLength: 12 });
-    const letter = fc.oneof<fc.Arbitrary<Letter>[]>(
+    const frame = fc.oneof<fc.Arbitrary<Frame>[]>(
       fc.array(one, { maxLength: 5 }).map((all) => records(...all)),
       fc.record({ records: bytes }),
       fc.record({ credit: word }),
@@ -242,14 +242,14 @@ describe("a task that says what it likes", () => {
         data: fc.option(bytes, { nil: undefined }),
       }),
     );
-    for (const letters of fc.sample(letter, { seed: SEED + more, numRuns: 150 })) {
-      await post(letters, random(CONTEXTS));
+    for (const frames of fc.sample(frame, { seed: SEED + more, numRuns: 150 })) {
+      await post(frames, random(CONTEXTS));
       if (random(10) === 0) expect(other.sendImmediate(context.endpoint, DATA, null, Uint8Array.of(1))).toBe(SUCCESS);
     }
     expect(other.sendImmediate(context.endpoint, DATA, null, new Uint8Array(99))).toBe(SUCCESS);
     await settle();
     expect(came.filter(([from]) => from === 2).at(-1)).toEqual([2, 99]);
-    expect(target.letters.wrong).toBeGreaterThan(0);
+    expect(target.frames.wrong).toBeGreaterThan(0);
     close();
   });
 });

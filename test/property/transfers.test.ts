@@ -35,8 +35,8 @@ const FRAGMENTS = [4096, 65_536, 300_000];
 const OVERWRITTEN = 0xdd;
 const UNTOUCHED = 0xee;
 
-/** Who moves: each its own engine, an engine thread (between whose turns it may end), or letters between memories. */
-const MODES = ["inline", "thread", "letters"] as const;
+/** Who moves: each its own engine, an engine thread (between whose turns it may end), or frames between memories. */
+const MODES = ["inline", "thread", "frames"] as const;
 type Mode = (typeof MODES)[number];
 
 type Taking = "discard" | "throw" | "memory" | "region";
@@ -94,7 +94,7 @@ class Life {
   constructor(mode: Mode, seed: number) {
     this.#random = randomOf(seed);
     const kernel: KernelName = this.#random(2) === 0 ? "wasm" : "ts";
-    if (mode === "letters") this.#posted = postedJob(LIMITS, this.#random(2) === 0 ? ["wasm", "ts"] : [kernel]);
+    if (mode === "frames") this.#posted = postedJob(LIMITS, this.#random(2) === 0 ? ["wasm", "ts"] : [kernel]);
     else this.#engineJob = engineJob(kernel, LIMITS);
     if (mode === "inline") this.#engineJob?.end();
     this.#engine = mode === "thread" ? "works" : "none";
@@ -122,8 +122,8 @@ class Life {
       if (round > 60 && this.#transfers.every((transfer) => this.#isOver(transfer))) over++;
     }
     for (const transfer of this.#transfers) this.#judge(transfer);
-    for (const { letter } of this.#posted?.wrong ?? []) {
-      this.wrong.push(`a letter was none: ${Object.keys(letter)}, ${JSON.stringify({ ...letter, data: undefined })}`);
+    for (const { frame } of this.#posted?.wrong ?? []) {
+      this.wrong.push(`a frame was none: ${Object.keys(frame)}, ${JSON.stringify({ ...frame, data: undefined })}`);
     }
     for (const [task, client] of this.#clients.entries()) if (!this.#endedTasks.has(task)) client.close();
   }
@@ -218,11 +218,11 @@ class Life {
       rendezvous: true,
       signal: transfer.controllers.origin.signal,
       onLocal: (_, result) => {
-        this.#hear(transfer, "local", result);
+        this.#onFrame(transfer, "local", result);
         if (source?.closed !== true) payload.fill(OVERWRITTEN);
         this.#offerOneMore(from);
       },
-      onRemote: (_, result) => this.#hear(transfer, "remote", result),
+      onRemote: (_, result) => this.#onFrame(transfer, "remote", result),
     });
     if (result === SUCCESS) this.#transfers.push(transfer);
   }
@@ -249,7 +249,7 @@ class Life {
     const destination = transfer.into?.bytes ?? new Uint8Array(transfer.bytes);
     transfer.destination = destination.fill(UNTOUCHED);
     const onComplete = (_: unknown, result: Result): void => {
-      this.#hear(transfer, "received", result);
+      this.#onFrame(transfer, "received", result);
       if (transfer.into?.closed !== true) transfer.arrived = destination.slice();
     };
     const fragment = FRAGMENTS[this.#random(FRAGMENTS.length)] as number;
@@ -304,7 +304,7 @@ class Life {
 
   // ── What is true ──────────────────────────────────────────────────────────────────────────────────────────────
 
-  #hear(transfer: Transfer, who: keyof Transfer["told"], result: Result): void {
+  #onFrame(transfer: Transfer, who: keyof Transfer["told"], result: Result): void {
     const { told, from, to, wasAsked, wasGivenUp, wasClosed, hasThrown, mayBreak, destination, into } = transfer;
     told[who].push(result);
     if (told[who].length > 1) this.#say(transfer, `${who}: told ${told[who]}`);

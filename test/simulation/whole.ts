@@ -300,16 +300,16 @@ export function whole(seed: number, nodes?: number): Whole {
     const most = parties.reduce((sum, { added }) => sum + (added[task] as number), 0);
     if (word < least || word > most) wrong.push(`the word of ${task} is ${word}, not ${least} … ${most}`);
   }
-  // Nothing is left of it: no letter, no session, no byte of an arena that was not there at the beginning.
+  // Nothing is left of it: no frame, no session, no byte of an arena that was not there at the beginning.
   for (const { client } of job.tasks.filter((_, task) => !isDead(task))) client.close();
   job.run(QUIET_WITHIN);
   for (const { task } of living()) {
-    const { sessions, letters, arena } = job.tasks[task] as (typeof job.tasks)[0];
+    const { sessions, frames, arena } = job.tasks[task] as (typeof job.tasks)[0];
     const { initiators, txQueues, buffered } = sessions.inUse;
-    const left = { ...letters.inUse, initiators, txQueues, buffered };
+    const left = { ...frames.inUse, initiators, txQueues, buffered };
     if (Object.values(left).some((count) => count > 0)) wrong.push(`left over at ${task}: ${JSON.stringify(left)}`);
     if (arena.used !== job.arenaBytes) wrong.push(`${arena.used} bytes of the arena of ${task}, not ${job.arenaBytes}`);
-    if (letters.wrong > 0) wrong.push(`${letters.wrong} letters of ${task} were wrong`);
+    if (frames.wrong > 0) wrong.push(`${frames.wrong} frames of ${task} were wrong`);
   }
   return {
     drawn: { ...limits, ...shape, kernels, dies, isSealed: key !== undefined },

@@ -9,7 +9,7 @@ const HELLO = 7;
 const END = 8;
 /** Of an exposed region: the common word and the ticket, the words of each origin, the blocks of each seat. */
 const SUM = 0;
-const TICKET = 4;
+const BOOTSTRAP = 4;
 const WORDS = 64;
 /** Place of what is fetched, in the local region, by seat; its blocks are behind. */
 const FETCHED = 16;
@@ -713,7 +713,7 @@ export function trafficOf(client, round, book, { seat, index }) {
     );
     sum.issue(1);
     const fetch = { operation: /** @type {const} */ ("fetch-add"), value: 1, result: local, resultOffset };
-    if (begins(peer, () => context.rmw({ to, remote, remoteOffset: TICKET, ...fetch, onDone: done.call }))) return;
+    if (begins(peer, () => context.rmw({ to, remote, remoteOffset: BOOTSTRAP, ...fetch, onDone: done.call }))) return;
     sum.issue(-1);
     done.refused();
     busy.delete(key);

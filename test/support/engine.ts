@@ -10,7 +10,7 @@ import { makeClient } from "../../src/launch/client.js";
 import type { EngineSetup } from "../../src/launch/engine-worker.js";
 import { engineSlot, type Limits, type MemoryMap } from "../../src/memory/map.js";
 import { markEngineDead } from "../../src/node/liveness.js";
-import { makeRoom } from "../../src/node/memory.js";
+import { makeJobMemory } from "../../src/node/memory.js";
 import type { Client } from "../../src/pami/client.js";
 
 export interface EngineJob {
@@ -41,7 +41,10 @@ export function engineJob(
   limits: Partial<Limits> = {},
   wrap: (kernel: Kernel) => Kernel = (kernel) => kernel,
 ): EngineJob {
-  const room = makeRoom({ limits: { ...LIMITS, ...limits, engine: true }, isFixed: true, base: 0 }, name === "wasm");
+  const room = makeJobMemory(
+    { limits: { ...LIMITS, ...limits, engine: true }, isFixed: true, base: 0 },
+    name === "wasm",
+  );
   const { map, shared, memory } = room;
   const kernel = selectKernel(name, shared, memory);
   const slot = engineSlot(map);

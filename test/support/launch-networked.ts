@@ -148,7 +148,7 @@ function startMonitor(nodes: NetworkedJob, entry: string, events: MonitorEvents)
         end({ task, code: 1, cause: "terminated" });
       }
     },
-    interrupt: (task) => (nodes.tasks[task] as Networked).relay.interrupt(),
+    interrupt: (task) => (nodes.tasks[task] as Networked).proxy.interrupt(),
     ref() {},
     unref() {},
   };

@@ -1,5 +1,5 @@
-// Tasks on nodes of a simulated network, all on this thread: a memory, a relay and a client for each, and the sessions that
-// their letters go through. Virtual time goes on in `run()`, and nowhere else.
+// Tasks on nodes of a simulated network, all on this thread: a memory, a proxy and a client for each, and the sessions that
+// their frames go through. Virtual time goes on in `run()`, and nowhere else.
 import type { KernelName } from "../../src/core/kernel-name.js";
 import { type Kernel, type Memory, memoryOf } from "../../src/kernel/kernel.js";
 import { selectKernel } from "../../src/kernel/select.js";
@@ -8,11 +8,11 @@ import { wasmKernel } from "../../src/kernel/wasm.js";
 import { makePrivateNode } from "../../src/launch/private-node.js";
 import { type NetworkOptions, SimulatedNetwork } from "../../src/link/simulated-network.js";
 import type { Limits } from "../../src/memory/map.js";
-import { makeRoom } from "../../src/node/memory.js";
+import { makeJobMemory } from "../../src/node/memory.js";
 import { keyScheduleOf } from "../../src/seal/noble.js";
 import { BuddyArena } from "../../src/session/buddy-arena.js";
 import { Sessions } from "../../src/session/sessions.js";
-import { Network } from "../../src/transport/net/network.js";
+import { SessionPipe } from "../../src/transport/net/session-pipe.js";
 import { randomOf } from "./random.js";
 import type { Relayed, RelayedJob } from "./relayed.js";
 
@@ -26,10 +26,10 @@ const TURN_MICROSECONDS = 1000;
 /** One task, on a node of its own. */
 export interface Networked extends Relayed {
   readonly sessions: Sessions;
-  readonly letters: Network;
+  readonly frames: SessionPipe;
   readonly arena: BuddyArena;
   readonly memory: Memory;
-  /** The kernels without the relay. */
+  /** The kernels without the proxy. */
   readonly inner: Kernel;
   /** Frozen, or killed: it does nothing, and what comes is lost. */
   isDown: boolean;
@@ -71,7 +71,7 @@ export class NetworkedJob implements RelayedJob {
   #make(task: number, options: NetworkedOptions, random: () => number): Networked {
     const { limits, kernels, isFaithful, initiators, responders, txQueueBytes } = options;
     const name = kernels[task % kernels.length] as KernelName;
-    const { map, shared, memory } = makeRoom({ limits, isFixed: true, base: 0 }, name === "wasm");
+    const { map, shared, memory } = makeJobMemory({ limits, isFixed: true, base: 0 }, name === "wasm");
     const inner = selectKernel(name, shared, memory);
     // Packets of strangers never come into the memory of the job.
     const pages = ARENA_BYTES / 65536 + 1;
@@ -79,7 +79,7 @@ export class NetworkedJob implements RelayedJob {
     const ownMemory: Memory = memoryOf(own.buffer as unknown as SharedArrayBuffer);
     const arena = new BuddyArena(65536, ARENA_BYTES);
     const link = this.network.attach(task, isFaithful);
-    let letters: Network | undefined;
+    let frames: SessionPipe | undefined;
     const sessions = new Sessions({
       kernel: name === "wasm" ? wasmKernel(own) : twinPacketKernel(ownMemory),
       memory: ownMemory,
@@ -98,17 +98,17 @@ export class NetworkedJob implements RelayedJob {
       initiators,
       responders,
       txQueueBytes,
-      deliver: (segment) => letters?.take(segment),
+      deliver: (segment) => frames?.take(segment),
       onLost: (other) => {
         this.lost.push([task, other]);
         for (let endpoint = other * limits.contexts; endpoint < (other + 1) * limits.contexts; endpoint++) {
           sessions.forgetTarget(endpoint);
           sessions.streams.forget(endpoint);
         }
-        relay.ended(other, false);
+        proxy.ended(other, false);
       },
     });
-    letters = new Network(
+    frames = new SessionPipe(
       map,
       task,
       ownMemory,
@@ -119,22 +119,22 @@ export class NetworkedJob implements RelayedJob {
     link.onPacket = (from, packet) => {
       if (this.tasks[task]?.isDown) return;
       sessions.receive(from, packet);
-      letters.flush();
+      frames.flush();
     };
     const whyPrivate = "tasks share no memory, and this thread must not block: it carries the network";
     const onLeave = () => options.onLeave?.(task);
-    const parts = { kernel: inner, memory, map, task, args: options.args, courier: letters };
+    const parts = { kernel: inner, memory, map, task, args: options.args, pipe: frames };
     const node = makePrivateNode({ ...parts, whyPrivate, onLeave });
-    const { relay } = node;
+    const { proxy } = node;
     const free = () => inner.heapFreePages(map.job);
-    return { ...node, map, sessions, letters, arena, memory, inner, isDown: false, free };
+    return { ...node, map, sessions, frames, arena, memory, inner, isDown: false, free };
   }
 
   /** Has a node do what is due, now and when it says. */
   #wake(task: number): void {
     const node = this.tasks[task];
     if (node === undefined || node.isDown) return;
-    const next = Math.min(node.sessions.advance(), node.letters.due);
+    const next = Math.min(node.sessions.advance(), node.frames.due);
     const known = this.#alarms.get(task) ?? Number.POSITIVE_INFINITY;
     if (next >= known || next === Number.POSITIVE_INFINITY) return;
     const time = Math.max(Math.ceil(next), Math.floor(this.network.now) + 1);
@@ -142,7 +142,7 @@ export class NetworkedJob implements RelayedJob {
     this.network.at(time, () => {
       if (this.#alarms.get(task) !== time) return;
       this.#alarms.delete(task);
-      node.letters.flush();
+      node.frames.flush();
     });
   }
 

@@ -1,24 +1,24 @@
-// Tasks that share no memory, all on this thread; their letters wait in lists of the test's, which says when one arrives.
+// Tasks that share no memory, all on this thread; their frames wait in lists of the test's, which says when one arrives.
 import type { KernelName } from "../../src/core/kernel-name.js";
 import { selectKernel } from "../../src/kernel/select.js";
 import { makePrivateNode } from "../../src/launch/private-node.js";
 import type { Limits } from "../../src/memory/map.js";
-import { makeRoom } from "../../src/node/memory.js";
-import type { Courier, Hear, Letter } from "../../src/transport/net/frames.js";
+import { makeJobMemory } from "../../src/node/memory.js";
+import type { Frame, OnFrame, Pipe } from "../../src/transport/net/frames.js";
 import type { Relayed, RelayedJob } from "./relayed.js";
 
-/** A letter, from a context to a context. */
+/** A frame, from a context to a context. */
 export interface Posted {
   readonly from: number;
   readonly to: number;
-  readonly letter: Letter;
+  readonly frame: Frame;
 }
 
-/** Carries letters in order, between all tasks. */
-class Post implements Courier {
-  hear: Hear = () => false;
+/** Carries frames in order, between all tasks. */
+class Post implements Pipe {
+  onFrame: OnFrame = () => false;
   readonly failureDetection = true;
-  readonly posted = new Set<number>();
+  readonly talkedTo = new Set<number>();
   readonly #heard = new Set<number>();
   readonly #post: (posted: Posted) => void;
   readonly #contexts: number;
@@ -28,25 +28,25 @@ class Post implements Courier {
     this.#post = post;
   }
 
-  post(from: number, to: number, letter: Letter): void {
-    this.posted.add(Math.floor(to / this.#contexts));
-    this.#post({ from, to, letter });
+  send(from: number, to: number, frame: Frame): void {
+    this.talkedTo.add(Math.floor(to / this.#contexts));
+    this.#post({ from, to, frame });
   }
 
-  take({ from, to, letter }: Posted): boolean {
+  take({ from, to, frame }: Posted): boolean {
     this.#heard.add(Math.floor(from / this.#contexts));
-    return this.hear(from, to, letter);
+    return this.onFrame(from, to, frame);
   }
 
   flush(): void {}
   leave(): void {}
 
-  hears(task: number): boolean {
+  receivesFrom(task: number): boolean {
     return this.#heard.has(task);
   }
 
   drop(task: number): void {
-    this.posted.delete(task);
+    this.talkedTo.delete(task);
   }
 }
 
@@ -55,9 +55,9 @@ export interface PostedJob extends RelayedJob {
   readonly under: Posted[];
   /** What has arrived. */
   readonly arrived: Posted[];
-  /** What arrived, and was no letter. */
+  /** What arrived, and was no frame. */
   readonly wrong: Posted[];
-  /** The first letter that is under way arrives; false: there is none. */
+  /** The first frame that is under way arrives; false: there is none. */
   deliver(): boolean;
   /** Somebody says what he likes. */
   forge(posted: Posted): boolean;
@@ -71,14 +71,14 @@ export function postedJob(limits: Limits, kernels: readonly KernelName[]): Poste
   const taskOf = (ordinal: number): number => Math.floor(ordinal / limits.contexts);
   const end = (ended: number, hasLeft: boolean): void => {
     if (!hasLeft) gone.add(ended);
-    for (const { relay } of tasks) if (relay.task !== ended) relay.ended(ended, hasLeft);
+    for (const { proxy } of tasks) if (proxy.task !== ended) proxy.ended(ended, hasLeft);
   };
   for (let task = 0; task < limits.tasks; task++) {
     const kernel = kernels[task % kernels.length] as KernelName;
-    const { map, shared, memory } = makeRoom({ limits, isFixed: true, base: 0 }, kernel === "wasm");
+    const { map, shared, memory } = makeJobMemory({ limits, isFixed: true, base: 0 }, kernel === "wasm");
     const inner = selectKernel(kernel, shared, memory);
     const post = new Post(limits.contexts, (posted) => void under.push(posted));
-    const parts = { kernel: inner, memory, map, task, courier: post, whyPrivate: "a test" };
+    const parts = { kernel: inner, memory, map, task, pipe: post, whyPrivate: "a test" };
     tasks.push({
       ...makePrivateNode({ ...parts, onLeave: () => end(task, true) }),
       map,

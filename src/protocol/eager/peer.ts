@@ -50,10 +50,10 @@ import {
   TAKE_LATER,
 } from "../../transport/transport.js";
 import type { Base } from "../base.js";
-import type { Offer, Offers } from "../rendezvous/sender.js";
+import type { Offer, RendezvousSender } from "../rendezvous/sender.js";
 
 /** A message that is on its way: in the pending queue, or being sent. */
-export interface Instruction {
+export interface SendRequest {
   readonly dispatch: number;
   readonly header: Uint8Array | undefined;
   /** While it is pending and no copy, a view of a fixed length: that becomes 0 if its buffer is detached or shrunk. */
@@ -74,7 +74,7 @@ export interface Instruction {
 }
 
 /** Somebody who wants to be told of room. */
-interface RoomWish {
+interface RoomWaiter {
   readonly bytes: number;
   readonly onRoom: Callback;
   readonly cookie: unknown;
@@ -98,7 +98,7 @@ const LANE_BROKEN = -5;
 const SWITCH_BYTES = 8;
 
 /** What the targets of one context share. */
-export class Outbox {
+export class PeerSet {
   /** Targets with something pending, or somebody waiting for room: work for the next advance. */
   busy = 0;
   /** Something waits for what nobody rings for: look again soon. */
@@ -111,7 +111,7 @@ export class Outbox {
   readonly memory: Memory;
   readonly lanes: Lanes;
   readonly completions: CompletionQueue;
-  readonly offers: Offers;
+  readonly rendezvous: RendezvousSender;
   readonly buffers: Buffers;
   readonly pendingMax: number;
   readonly #activity: Activity;
@@ -123,10 +123,10 @@ export class Outbox {
 
   constructor(
     { kernel, memory, map, clock, block, lanes, buffers, completions, activity }: Base,
-    offers: Offers,
+    rendezvous: RendezvousSender,
     pendingMax: number,
   ) {
-    this.offers = offers;
+    this.rendezvous = rendezvous;
     this.buffers = buffers;
     this.#activity = activity;
     this.#map = map;
@@ -164,38 +164,38 @@ export class Outbox {
   }
 }
 
-/** Bytes of an instruction's body as one record. */
-function totalOf({ header, payloadBytes }: Instruction): number {
+/** Bytes of a request's body as one record. */
+function totalOf({ header, payloadBytes }: SendRequest): number {
   return bodyBytes(header?.length ?? 0, payloadBytes);
 }
 
-/** Whether the buffer of an instruction's payload was detached or shrunk since it was sent. */
-function isBroken({ payload, payloadBytes }: Instruction): boolean {
+/** Whether the buffer of a request's payload was detached or shrunk since it was sent. */
+function isBroken({ payload, payloadBytes }: SendRequest): boolean {
   return payload !== undefined && wasCut(payload, payloadBytes);
 }
 
-/** Bytes of the body of the record that an instruction sends next, where every record that it sends fits in. */
-function nextBytes(instruction: Instruction, inBuffer: boolean): number {
-  const { sent } = instruction;
-  if (isBroken(instruction)) return 0;
-  if (instruction.offer !== undefined && sent < 0) return RTS_SIZE + (instruction.header?.length ?? 0);
-  if (inBuffer) return BUFFER_SIZE + (instruction.header?.length ?? 0);
-  const total = totalOf(instruction);
+/** Bytes of the body of the record that a request sends next, where every record that it sends fits in. */
+function nextBytes(request: SendRequest, inBuffer: boolean): number {
+  const { sent } = request;
+  if (isBroken(request)) return 0;
+  if (request.offer !== undefined && sent < 0) return RTS_SIZE + (request.header?.length ?? 0);
+  if (inBuffer) return BUFFER_SIZE + (request.header?.length ?? 0);
+  const total = totalOf(request);
   return sent < 0 && total <= RECV_IMMEDIATE_MAX ? total : Math.min(total - Math.max(sent, 0), PACKET_BYTES);
 }
 
-export class Target {
-  readonly #outbox: Outbox;
+export class Peer {
+  readonly #peerSet: PeerSet;
   readonly #ordinal: number;
-  readonly #pending = new Queue<Instruction>();
-  readonly #wishes: RoomWish[] = [];
+  readonly #pending = new Queue<SendRequest>();
+  readonly #waiters: RoomWaiter[] = [];
   /** Bytes of the open reservation's header and payload, and its meta word; undefined without one. */
   #reserved: { readonly headerBytes: number; readonly payloadBytes: number; readonly meta: number } | undefined;
   /** Bytes of the body for which the target has been asked to ring when it frees space; -1: none. */
   #wanted = -1;
   /** The last that was refused is to be offered, and has waited only for the target to take one of those before. */
   #isOfferRefused = false;
-  /** The last that was refused has only lacked memory, or this place in the pending queue: as RoomWish.held. */
+  /** The last that was refused has only lacked memory, or this place in the pending queue: as RoomWaiter.held. */
   #heldRefused = -1;
   /** Bytes of the payload for which a buffer is awaited; -1: none. */
   #bufferWanted = -1;
@@ -205,12 +205,12 @@ export class Target {
   readonly #takesBuffers: boolean;
   #ended: boolean;
 
-  constructor(outbox: Outbox, ordinal: number) {
-    this.#outbox = outbox;
+  constructor(peerSet: PeerSet, ordinal: number) {
+    this.#peerSet = peerSet;
     this.#ordinal = ordinal;
-    this.#flight = outbox.buffers.flight();
-    this.#takesBuffers = !outbox.offers.isAway(ordinal);
-    this.#ended = outbox.lanes.hasEnded(ordinal);
+    this.#flight = peerSet.buffers.flight();
+    this.#takesBuffers = !peerSet.rendezvous.isAway(ordinal);
+    this.#ended = peerSet.lanes.hasEnded(ordinal);
   }
 
   get isReserved(): boolean {
@@ -219,57 +219,57 @@ export class Target {
 
   /** Whether flush() has something to do here. */
   get isBusy(): boolean {
-    return this.#pending.length > 0 || this.#wishes.length > 0;
+    return this.#pending.length > 0 || this.#waiters.length > 0;
   }
 
   get #lane(): number {
-    return this.#outbox.lanes.open[this.#ordinal] as number;
+    return this.#peerSet.lanes.open[this.#ordinal] as number;
   }
 
   /** Bytes of the largest body that is accepted now for certain. */
   room(): number {
     if (this.#pending.length > 0 || this.#reserved !== undefined || this.#ended) return 0;
     if (this.#lane === 0 && this.#ensure(0) !== LANE_READY) return 0;
-    const room = this.#outbox.kernel.laneRoom(this.#lane);
+    const room = this.#peerSet.kernel.laneRoom(this.#lane);
     // What is shorter than a payload for a buffer goes in the lane alone.
     if (room < BUFFER_PAYLOAD_MIN || !this.#takesBuffers) return room;
-    const buffer = this.#outbox.buffers.room(this.#flight);
+    const buffer = this.#peerSet.buffers.room(this.#flight);
     return buffer < BUFFER_PAYLOAD_MIN ? BUFFER_PAYLOAD_MIN - 1 : Math.max(room, buffer);
   }
 
   /** Whether a payload may go in a buffer, at some time. */
   fitsBuffer(payloadBytes: number): boolean {
-    return this.#takesBuffers && payloadBytes >= BUFFER_PAYLOAD_MIN && this.#outbox.buffers.fits(payloadBytes);
+    return this.#takesBuffers && payloadBytes >= BUFFER_PAYLOAD_MIN && this.#peerSet.buffers.fits(payloadBytes);
   }
 
   whenRoom(bytes: number, onRoom: Callback, cookie: unknown): void {
     if (this.#ended) {
-      this.#outbox.completions.push(onRoom, cookie, SHUTDOWN);
+      this.#peerSet.completions.push(onRoom, cookie, SHUTDOWN);
       return;
     }
-    if (!this.isBusy) this.#outbox.count(1);
+    if (!this.isBusy) this.#peerSet.count(1);
     const isOffer = this.#isOfferRefused && !this.#mayOffer;
     // What goes as one record is never refused for want of a buffer: its send tells ENOMEM where no lane takes it.
     const isRecord = bytes <= RECV_IMMEDIATE_MAX && this.#heldRefused === Number.POSITIVE_INFINITY;
-    this.#wishes.push({ bytes, onRoom, cookie, isOffer, held: isRecord ? -1 : this.#heldRefused });
+    this.#waiters.push({ bytes, onRoom, cookie, isOffer, held: isRecord ? -1 : this.#heldRefused });
     this.#isOfferRefused = false;
     this.#heldRefused = -1;
     if (!isOffer) this.#want(bytes);
     else this.#settle();
   }
 
-  /** Bytes of room in the lane that a wish waits for. */
-  #laneBytes({ bytes, held }: RoomWish): number {
+  /** Bytes of room in the lane that a waiter waits for. */
+  #laneBytes({ bytes, held }: RoomWaiter): number {
     if (held < 0) return Math.min(bytes, this.fitsBuffer(bytes) ? SEND_IMMEDIATE_MAX : RECV_IMMEDIATE_MAX);
     // What lacks memory, or a place in the pending queue, goes in a buffer or in packets: through any lane.
-    const { lanes } = this.#outbox;
+    const { lanes } = this.#peerSet;
     const most = this.#lane === 0 ? lanes.smallBodyMax : lanes.recordBodyMax(this.#lane);
     return Math.min(bytes, SEND_IMMEDIATE_MAX, most);
   }
 
-  /** Whether a wish for which the lane has room may be told. */
-  #mayTell({ bytes, held }: RoomWish): boolean {
-    const { buffers, lanes, pendingBytes, pendingMax } = this.#outbox;
+  /** Whether a waiter for which the lane has room may be told. */
+  #mayTell({ bytes, held }: RoomWaiter): boolean {
+    const { buffers, lanes, pendingBytes, pendingMax } = this.#peerSet;
     const inBuffer = this.fitsBuffer(bytes);
     if (held < 0) return !inBuffer || buffers.mayTake(this.#flight, bytes);
     if (pendingBytes + held <= pendingMax) return true;
@@ -277,22 +277,22 @@ export class Target {
   }
 
   /** The first who is to be told of room. Who wants to offer something waits for that first, and holds up nobody behind. */
-  get #nextWish(): RoomWish | undefined {
-    return this.#wishes.find(({ isOffer }) => !isOffer || this.#mayOffer);
+  get #nextWaiter(): RoomWaiter | undefined {
+    return this.#waiters.find(({ isOffer }) => !isOffer || this.#mayOffer);
   }
 
   /** Whether one more may be offered to the target now. */
   get #mayOffer(): boolean {
-    return this.#outbox.offers.mayBegin(this.#ordinal);
+    return this.#peerSet.rendezvous.mayBegin(this.#ordinal);
   }
 
   /** Takes a whenRoom() back that has not been told yet. */
   forgetRoom(onRoom: Callback): void {
-    const place = this.#wishes.findIndex((wish) => wish.onRoom === onRoom);
+    const place = this.#waiters.findIndex((waiter) => waiter.onRoom === onRoom);
     if (place < 0) return;
-    this.#wishes.splice(place, 1);
+    this.#waiters.splice(place, 1);
     if (this.isBusy) return;
-    this.#outbox.count(-1);
+    this.#peerSet.count(-1);
     this.#settle();
   }
 
@@ -306,7 +306,7 @@ export class Target {
     const total = bodyBytes(headerBytes, payloadBytes);
     const state = this.#ensure(total);
     if (state !== LANE_READY) return -this.#refused(state, total);
-    const body = this.#outbox.kernel.laneReserve(this.#lane, total);
+    const body = this.#peerSet.kernel.laneReserve(this.#lane, total);
     if (body === 0) return -this.#refused(LANE_FULL, total);
     this.#reserved = { headerBytes, payloadBytes, meta: (headerBytes << META_HEADER_SHIFT) | dispatch };
     this.#settle();
@@ -325,7 +325,7 @@ export class Target {
   endReservation(payloadBytes: number | undefined): void {
     const reserved = this.#reserved;
     if (reserved === undefined) return;
-    const { kernel, lanes } = this.#outbox;
+    const { kernel, lanes } = this.#peerSet;
     const lane = this.#lane;
     this.#reserved = undefined;
     // To a target that ended in between nothing goes.
@@ -340,7 +340,7 @@ export class Target {
 
   /** Whether a target that had no room has none yet: a caller who tries again and again makes no garbage. */
   isStillFull(total: number, payloadBytes: number): boolean {
-    const { lanes, kernel } = this.#outbox;
+    const { lanes, kernel } = this.#peerSet;
     const lane = this.#lane;
     if (
       this.#bufferWanted >= 0 &&
@@ -348,7 +348,7 @@ export class Target {
       payloadBytes >= this.#bufferWanted &&
       this.fitsBuffer(payloadBytes)
     ) {
-      return !this.#outbox.buffers.mayTake(this.#flight, payloadBytes);
+      return !this.#peerSet.buffers.mayTake(this.#flight, payloadBytes);
     }
     if (this.#wanted < 0 || this.#ended || lane === 0 || total > RECV_IMMEDIATE_MAX) return false;
     const needed = total <= lanes.recordBodyMax(lane) ? total : SWITCH_BYTES;
@@ -359,7 +359,7 @@ export class Target {
 
   /** Sends a message with a large payload now, where nothing is before it; false: it goes the long way. */
   sendBuffer(dispatch: number, header: Uint8Array | undefined, payload: Uint8Array): boolean {
-    if (this.#outbox.direct[this.#ordinal] === 0 || !this.fitsBuffer(payload.length)) return false;
+    if (this.#peerSet.direct[this.#ordinal] === 0 || !this.fitsBuffer(payload.length)) return false;
     return this.#attemptBuffer(dispatch, header, payload, undefined) === LANE_READY;
   }
 
@@ -369,92 +369,92 @@ export class Target {
    * @param queue whether the pending queue may be used
    * @param isOwn it may be, however full it is
    */
-  submit(instruction: Instruction, copied: number, copyPayload: boolean, queue: boolean, isOwn = false): Result {
-    const outbox = this.#outbox;
-    if (this.#ended) return this.#complete(instruction, SHUTDOWN);
+  submit(request: SendRequest, copied: number, copyPayload: boolean, queue: boolean, isOwn = false): Result {
+    const peerSet = this.#peerSet;
+    if (this.#ended) return this.#complete(request, SHUTDOWN);
     this.#heldRefused = -1;
     // A message of several packets that is begun has to be finished, so its place in the queue is made sure first.
-    const fits = isOwn || (queue && outbox.pendingBytes + copied <= outbox.pendingMax);
+    const fits = isOwn || (queue && peerSet.pendingBytes + copied <= peerSet.pendingMax);
     if (
       this.#pending.length === 0 &&
       this.#reserved === undefined &&
-      (fits || totalOf(instruction) <= RECV_IMMEDIATE_MAX || this.#goesInBuffer(instruction))
+      (fits || totalOf(request) <= RECV_IMMEDIATE_MAX || this.#goesInBuffer(request))
     ) {
-      const state = this.#attempt(instruction, fits);
+      const state = this.#attempt(request, fits);
       if (state === LANE_OFFERED || state === LANE_CANCELED || state === LANE_READY) {
-        this.#over(instruction, state);
+        this.#over(request, state);
         this.#settle();
         return SUCCESS;
       }
       if (state === LANE_ENDED) {
         this.#refused(state, 0);
-        return this.#complete(instruction, SHUTDOWN);
+        return this.#complete(request, SHUTDOWN);
       }
-      if (state === LANE_UNREAD) return this.#later(instruction, copied, copyPayload, fits);
-      const held = queue && copied <= outbox.pendingMax ? copied : Number.POSITIVE_INFINITY;
+      if (state === LANE_UNREAD) return this.#later(request, copied, copyPayload, fits);
+      const held = queue && copied <= peerSet.pendingMax ? copied : Number.POSITIVE_INFINITY;
       // It could go in packets, but has no place in the pending queue to be finished from. Nothing rings for memory.
-      if (state === LANE_NO_MEMORY && !fits && totalOf(instruction) > RECV_IMMEDIATE_MAX) {
+      if (state === LANE_NO_MEMORY && !fits && totalOf(request) > RECV_IMMEDIATE_MAX) {
         this.#heldRefused = held;
-        outbox.retrySoon = true;
+        peerSet.retrySoon = true;
         return EAGAIN;
       }
       // What is nobody's to send again waits: a reply for its first lane.
-      const waits = isOwn && instruction.dispatch !== DISPATCH_ID_CALL;
+      const waits = isOwn && request.dispatch !== DISPATCH_ID_CALL;
       // It would go in packets, once the pending queue had a place for it.
-      const comesToFit = this.#lane !== 0 && queue && copied <= outbox.pendingMax;
+      const comesToFit = this.#lane !== 0 && queue && copied <= peerSet.pendingMax;
       if (state === LANE_NO_MEMORY && !fits && comesToFit) this.#heldRefused = held;
       if (state === LANE_NO_MEMORY && !waits && !comesToFit) return this.#refused(state, 0);
-      if (state === LANE_LATER || state === LANE_NO_MEMORY) outbox.retrySoon = true;
+      if (state === LANE_LATER || state === LANE_NO_MEMORY) peerSet.retrySoon = true;
     } else if (this.#pending.length === 0 && this.#reserved === undefined && queue && !fits) {
       // What goes in packets alone waits for its place, whatever room there is.
       this.#heldRefused = copied;
     }
-    return this.#later(instruction, copied, copyPayload, fits);
+    return this.#later(request, copied, copyPayload, fits);
   }
 
   /** Queues what can't be sent now, or refuses it. */
-  #later(instruction: Instruction, copied: number, copyPayload: boolean, fits: boolean): Result {
-    const outbox = this.#outbox;
-    const mayOffer = instruction.offer === undefined || this.#mayOffer;
+  #later(request: SendRequest, copied: number, copyPayload: boolean, fits: boolean): Result {
+    const peerSet = this.#peerSet;
+    const mayOffer = request.offer === undefined || this.#mayOffer;
     if (!fits) {
       this.#isOfferRefused = !mayOffer;
-      if (mayOffer) this.#wantFor(instruction);
+      if (mayOffer) this.#wantFor(request);
       return EAGAIN;
     }
-    if (!this.isBusy) outbox.count(1);
+    if (!this.isBusy) peerSet.count(1);
     this.#pending.push({
-      ...instruction,
-      header: instruction.header?.slice(),
-      payload: copyPayload ? instruction.payload?.slice() : instruction.payload?.subarray(0, instruction.payloadBytes),
+      ...request,
+      header: request.header?.slice(),
+      payload: copyPayload ? request.payload?.slice() : request.payload?.subarray(0, request.payloadBytes),
       held: copied,
     });
-    outbox.held(1, copied);
-    instruction.gift?.accept();
+    peerSet.held(1, copied);
+    request.gift?.accept();
     // Until the target has taken one of those that were offered, no room helps.
-    if (mayOffer && this.#pending.length === 1) this.#wantFor(instruction);
-    else if (mayOffer) outbox.direct[this.#ordinal] = 0;
+    if (mayOffer && this.#pending.length === 1) this.#wantFor(request);
+    else if (mayOffer) peerSet.direct[this.#ordinal] = 0;
     else this.#settle();
     return SUCCESS;
   }
 
-  /** Whether an instruction of which nothing is sent goes in a buffer, if there is memory for one. */
-  #goesInBuffer({ payload, payloadBytes, sent, offer, gift }: Instruction): boolean {
+  /** Whether a request of which nothing is sent goes in a buffer, if there is memory for one. */
+  #goesInBuffer({ payload, payloadBytes, sent, offer, gift }: SendRequest): boolean {
     if (sent >= 0 || offer !== undefined || payload === undefined) return false;
     return gift === undefined ? this.fitsBuffer(payloadBytes) : this.#takesBuffers;
   }
 
-  /** Asks for what an instruction waits for: a buffer, or room in the lane. */
-  #wantFor(instruction: Instruction): void {
-    const inBuffer = this.#goesInBuffer(instruction);
-    const bytes = instruction.payloadBytes;
-    const waits = inBuffer && instruction.gift === undefined && !this.#outbox.buffers.mayTake(this.#flight, bytes);
+  /** Asks for what a request waits for: a buffer, or room in the lane. */
+  #wantFor(request: SendRequest): void {
+    const inBuffer = this.#goesInBuffer(request);
+    const bytes = request.payloadBytes;
+    const waits = inBuffer && request.gift === undefined && !this.#peerSet.buffers.mayTake(this.#flight, bytes);
     if (waits) this.#wantBuffer(bytes);
-    else this.#want(nextBytes(instruction, inBuffer));
+    else this.#want(nextBytes(request, inBuffer));
   }
 
   /** Asks the target to ring when it has read a buffer. */
   #wantBuffer(bytes: number): void {
-    const { buffers, kernel, direct } = this.#outbox;
+    const { buffers, kernel, direct } = this.#peerSet;
     if (this.#wanted >= 0 && this.#lane !== 0) kernel.laneWantRoom(this.#lane, 0);
     this.#wanted = -1;
     if (this.#bufferWanted < 0) buffers.want(1);
@@ -463,63 +463,63 @@ export class Target {
   }
 
   #unwantBuffer(): void {
-    if (this.#bufferWanted >= 0) this.#outbox.buffers.want(-1);
+    if (this.#bufferWanted >= 0) this.#peerSet.buffers.want(-1);
     this.#bufferWanted = -1;
   }
 
   /** Sends what is pending and has room now, and tells those who waited for room. Returns how many of them. */
   flush(): number {
-    const outbox = this.#outbox;
+    const peerSet = this.#peerSet;
     if (!this.isBusy) return 0;
     const told = this.#flush();
     if (!this.isBusy) {
-      outbox.count(-1);
+      peerSet.count(-1);
       this.#settle();
     }
     return told;
   }
 
   #flush(): number {
-    const { kernel, completions } = this.#outbox;
+    const { kernel, completions } = this.#peerSet;
     if (this.#reserved !== undefined) return 0;
     while (this.#pending.length > 0) {
-      const instruction = this.#pending.first as Instruction;
-      const state = this.#attempt(instruction, true);
+      const request = this.#pending.first as SendRequest;
+      const state = this.#attempt(request, true);
       if (state === LANE_BUSY) return 0;
       if (state === LANE_FULL || state === LANE_UNREAD) {
-        this.#wantFor(instruction); // the lane may be another one by now
+        this.#wantFor(request); // the lane may be another one by now
         return 0;
       }
       // It was accepted, and so waits for its first lane.
       if (state === LANE_LATER || state === LANE_NO_MEMORY) {
-        this.#outbox.retrySoon = true;
+        this.#peerSet.retrySoon = true;
         return 0;
       }
       this.#pending.shift();
-      this.#outbox.held(-1, instruction.held);
-      this.#over(instruction, state);
+      this.#peerSet.held(-1, request.held);
+      this.#over(request, state);
     }
     let told = 0;
-    for (let wish = this.#nextWish; wish !== undefined; wish = this.#nextWish) {
-      const { onRoom, cookie } = wish;
-      const bytes = this.#laneBytes(wish);
+    for (let waiter = this.#nextWaiter; waiter !== undefined; waiter = this.#nextWaiter) {
+      const { onRoom, cookie } = waiter;
+      const bytes = this.#laneBytes(waiter);
       const state = this.#ensure(bytes);
       // By now there may be memory for a lane that takes it whole.
-      if (bytes < wish.bytes && wish.bytes <= RECV_IMMEDIATE_MAX && wish.held >= 0) this.#ensure(wish.bytes);
-      if (state === LANE_LATER) this.#outbox.retrySoon = true;
+      if (bytes < waiter.bytes && waiter.bytes <= RECV_IMMEDIATE_MAX && waiter.held >= 0) this.#ensure(waiter.bytes);
+      if (state === LANE_LATER) this.#peerSet.retrySoon = true;
       if (state === LANE_LATER) return told;
       if (state === LANE_FULL || (state === LANE_READY && kernel.laneRoom(this.#lane) < bytes)) {
         // Nobody has asked for room for a payload that is to be offered, before one might be.
         if (this.#wanted < 0) this.#want(bytes);
         return told;
       }
-      if (state === LANE_READY && !this.#mayTell(wish)) {
-        this.#wantBuffer(wish.bytes);
+      if (state === LANE_READY && !this.#mayTell(waiter)) {
+        this.#wantBuffer(waiter.bytes);
         // Nothing rings for memory of others, nor for the pending queue.
-        if (wish.held >= 0) this.#outbox.retrySoon = true;
+        if (waiter.held >= 0) this.#peerSet.retrySoon = true;
         return told;
       }
-      this.#wishes.splice(this.#wishes.indexOf(wish), 1);
+      this.#waiters.splice(this.#waiters.indexOf(waiter), 1);
       completions.push(onRoom, cookie, state === LANE_READY ? SUCCESS : state === LANE_ENDED ? SHUTDOWN : ENOMEM);
       told++;
     }
@@ -531,10 +531,10 @@ export class Target {
    * once.
    */
   hasRoom(): boolean {
-    const { lanes, kernel, buffers } = this.#outbox;
+    const { lanes, kernel, buffers } = this.#peerSet;
     if (this.#reserved !== undefined) return false;
     if (this.#bufferWanted >= 0) {
-      const first = this.#pending.length === 0 ? this.#nextWish : undefined;
+      const first = this.#pending.length === 0 ? this.#nextWaiter : undefined;
       if (first === undefined ? !buffers.mayTake(this.#flight, this.#bufferWanted) : !this.#mayTell(first))
         return false;
       if (!this.isBusy) this.#settle();
@@ -544,35 +544,35 @@ export class Target {
     const lane = this.#lane;
     const next = this.#pending.first;
     if (next?.offer !== undefined && !this.#mayOffer) return false;
-    const wish = this.#nextWish;
-    const wished = wish === undefined ? this.#wanted : this.#laneBytes(wish);
-    const bytes = next === undefined ? Math.min(this.#wanted, wished) : nextBytes(next, this.#goesInBuffer(next));
+    const waiter = this.#nextWaiter;
+    const awaited = waiter === undefined ? this.#wanted : this.#laneBytes(waiter);
+    const bytes = next === undefined ? Math.min(this.#wanted, awaited) : nextBytes(next, this.#goesInBuffer(next));
     if (lane === 0 || kernel.laneRoom(lane) < Math.min(bytes, lanes.recordBodyMax(lane))) return false;
     this.#settle();
-    if (wish !== undefined) this.#wanted = wished;
+    if (waiter !== undefined) this.#wanted = awaited;
     return true;
   }
 
   /** The target has ended, and its lane is taken back: what is under way completes with SHUTDOWN. */
   end(): void {
-    const outbox = this.#outbox;
-    if (this.isBusy) outbox.count(-1);
+    const peerSet = this.#peerSet;
+    if (this.isBusy) peerSet.count(-1);
     this.#ended = true;
-    for (const instruction of this.#pending) {
-      outbox.held(-1, instruction.held);
-      this.#complete(instruction, SHUTDOWN);
+    for (const request of this.#pending) {
+      peerSet.held(-1, request.held);
+      this.#complete(request, SHUTDOWN);
     }
-    for (const { onRoom, cookie } of this.#wishes) outbox.completions.push(onRoom, cookie, SHUTDOWN);
+    for (const { onRoom, cookie } of this.#waiters) peerSet.completions.push(onRoom, cookie, SHUTDOWN);
     this.#pending.clear();
-    this.#wishes.length = 0;
+    this.#waiters.length = 0;
     this.#unwantBuffer();
-    outbox.buffers.end(this.#flight);
+    peerSet.buffers.end(this.#flight);
     this.#settle();
   }
 
   /** Gives up the lane; false: it has no room to say so. Nothing may be pending or reserved. */
   purge(): boolean {
-    if (!this.#outbox.lanes.close(this.#ordinal)) return false;
+    if (!this.#peerSet.lanes.close(this.#ordinal)) return false;
     this.#settle();
     return true;
   }
@@ -588,7 +588,7 @@ export class Target {
 
   /** The origin's context closes: what is pending is dropped, and the lane ends. */
   close(): void {
-    const { lanes, direct, buffers } = this.#outbox;
+    const { lanes, direct, buffers } = this.#peerSet;
     this.endReservation(undefined);
     // Where nobody reads, nobody frees it but us.
     if (lanes.hasEnded(this.#ordinal)) lanes.reclaim(this.#ordinal);
@@ -603,17 +603,17 @@ export class Target {
   #settle(): void {
     const lane = this.#lane;
     const free = this.#pending.length === 0 && this.#reserved === undefined && !this.#ended;
-    if (free && this.#wanted >= 0 && this.#nextWish === undefined && lane !== 0) {
+    if (free && this.#wanted >= 0 && this.#nextWaiter === undefined && lane !== 0) {
       this.#wanted = -1;
-      this.#outbox.kernel.laneWantRoom(lane, 0);
+      this.#peerSet.kernel.laneWantRoom(lane, 0);
     }
-    if (free && this.#wishes.length === 0) this.#unwantBuffer();
-    this.#outbox.direct[this.#ordinal] = free && this.#wanted < 0 ? lane : 0;
+    if (free && this.#waiters.length === 0) this.#unwantBuffer();
+    this.#peerSet.direct[this.#ordinal] = free && this.#wanted < 0 ? lane : 0;
   }
 
   /** See ShmLanes.ensure(). */
   #ensure(bytes: number): number {
-    const { lanes, direct } = this.#outbox;
+    const { lanes, direct } = this.#peerSet;
     const state = lanes.ensure(this.#ordinal, bytes);
     // The lane may be another one, also where it does not take what was asked for.
     if (direct[this.#ordinal] !== 0) direct[this.#ordinal] = this.#lane;
@@ -628,7 +628,7 @@ export class Target {
       this.#settle();
       return SHUTDOWN;
     }
-    if (state === LANE_LATER) this.#outbox.retrySoon = true;
+    if (state === LANE_LATER) this.#peerSet.retrySoon = true;
     this.#want(bytes);
     return EAGAIN;
   }
@@ -637,30 +637,30 @@ export class Target {
   #want(bytes: number): void {
     const lane = this.#lane;
     // A lane that took another's place meanwhile has no stamp yet.
-    const isStamped = this.#outbox.memory.words[(lane + LANE_WANTED_SINCE_OFFSET) >>> 2] !== 0;
-    if (lane !== 0 && (this.#wanted < 0 || !isStamped)) this.#outbox.full(lane, this.#ordinal, bytes);
+    const isStamped = this.#peerSet.memory.words[(lane + LANE_WANTED_SINCE_OFFSET) >>> 2] !== 0;
+    if (lane !== 0 && (this.#wanted < 0 || !isStamped)) this.#peerSet.full(lane, this.#ordinal, bytes);
     this.#wanted = bytes;
     this.#unwantBuffer();
-    if (lane !== 0) this.#outbox.kernel.laneWantRoom(lane, 1);
-    else this.#outbox.retrySoon = true;
-    this.#outbox.direct[this.#ordinal] = 0;
+    if (lane !== 0) this.#peerSet.kernel.laneWantRoom(lane, 1);
+    else this.#peerSet.retrySoon = true;
+    this.#peerSet.direct[this.#ordinal] = 0;
   }
 
   /**
-   * Writes as much of an instruction as has room. LANE_READY: all of it.
+   * Writes as much of a request as has room. LANE_READY: all of it.
    * @param mayBegin whether what takes several packets may be begun, and then finished later
    */
-  #attempt(instruction: Instruction, mayBegin: boolean): number {
-    const { lanes } = this.#outbox;
-    const { header, payload, dispatch, sent, offer } = instruction;
-    const total = totalOf(instruction);
-    if (isBroken(instruction)) return this.#breakOff(instruction);
+  #attempt(request: SendRequest, mayBegin: boolean): number {
+    const { lanes } = this.#peerSet;
+    const { header, payload, dispatch, sent, offer } = request;
+    const total = totalOf(request);
+    if (isBroken(request)) return this.#breakOff(request);
     if (offer !== undefined && sent < 0) {
-      const state = this.#attemptOffer(instruction, offer);
+      const state = this.#attemptOffer(request, offer);
       if (state !== LANE_NO_MEMORY) return state;
     }
-    if (this.#goesInBuffer(instruction)) {
-      const state = this.#attemptBuffer(dispatch, header, payload as Uint8Array, instruction.gift);
+    if (this.#goesInBuffer(request)) {
+      const state = this.#attemptBuffer(dispatch, header, payload as Uint8Array, request.gift);
       if (state !== LANE_NO_MEMORY) return state;
       if (!mayBegin && total > RECV_IMMEDIATE_MAX) return LANE_NO_MEMORY;
     }
@@ -671,14 +671,14 @@ export class Target {
     const isTooSmall = state === LANE_NO_MEMORY && lane !== 0;
     if (state !== LANE_READY && !(isTooSmall && mayBegin)) return state;
     const meta = ((header?.length ?? 0) << META_HEADER_SHIFT) | dispatch;
-    if (isTooSmall || sent >= 0 || total > RECV_IMMEDIATE_MAX) return this.#attemptPackets(instruction, meta, total);
+    if (isTooSmall || sent >= 0 || total > RECV_IMMEDIATE_MAX) return this.#attemptPackets(request, meta, total);
     return lanes.send(lane, meta, header, payload, total) ? LANE_READY : LANE_FULL;
   }
 
-  /** Gives up an instruction whose payload is gone. The target is told where the message has begun. */
-  #breakOff({ sent }: Instruction): number {
+  /** Gives up a request whose payload is gone. The target is told where the message has begun. */
+  #breakOff({ sent }: SendRequest): number {
     if (sent < 0) return LANE_BROKEN;
-    const { kernel } = this.#outbox;
+    const { kernel } = this.#peerSet;
     const state = this.#ensure(0);
     if (state !== LANE_READY) return state;
     if (kernel.laneReserve(this.#lane, 0) === 0) return LANE_FULL;
@@ -687,20 +687,20 @@ export class Target {
   }
 
   /** Writes the RTS of an offer. LANE_NO_MEMORY: there is none for it, so that the payload goes in packets. */
-  #attemptOffer({ header, dispatch }: Instruction, offer: Offer): number {
-    const { offers, kernel, lanes } = this.#outbox;
+  #attemptOffer({ header, dispatch }: SendRequest, offer: Offer): number {
+    const { rendezvous, kernel, lanes } = this.#peerSet;
     if (offer.signal?.aborted) return LANE_CANCELED;
     if (!this.#mayOffer) return LANE_BUSY;
     const headerBytes = header?.length ?? 0;
     const bytes = RTS_SIZE + headerBytes;
     // Whether the other memory has a piece for a larger lane nobody knows here.
-    if (bytes > lanes.smallBodyMax && offers.isAway(this.#ordinal)) return LANE_NO_MEMORY;
+    if (bytes > lanes.smallBodyMax && rendezvous.isAway(this.#ordinal)) return LANE_NO_MEMORY;
     const state = this.#ensure(bytes);
     if (state !== LANE_READY) return state;
-    if (!offers.reserve(offer, this.#ordinal)) return LANE_NO_MEMORY;
+    if (!rendezvous.reserve(offer, this.#ordinal)) return LANE_NO_MEMORY;
     const body = kernel.laneReserve(this.#lane, bytes);
     if (body === 0) return LANE_FULL;
-    offers.begin(offer, this.#ordinal, body);
+    rendezvous.begin(offer, this.#ordinal, body);
     if (header !== undefined) lanes.copyIn(header, body + RTS_SIZE);
     kernel.laneCommit(this.#lane, KIND_RTS, bytes, (headerBytes << META_HEADER_SHIFT) | dispatch);
     return LANE_OFFERED;
@@ -716,7 +716,7 @@ export class Target {
     payload: Uint8Array,
     gift: Gift | undefined,
   ): number {
-    const { kernel, lanes, buffers, memory } = this.#outbox;
+    const { kernel, lanes, buffers, memory } = this.#peerSet;
     const headerBytes = header?.length ?? 0;
     const state = this.#ensure(BUFFER_SIZE + headerBytes);
     if (state !== LANE_READY) return state;
@@ -745,37 +745,37 @@ export class Target {
     return LANE_READY;
   }
 
-  #attemptPackets(instruction: Instruction, meta: number, total: number): number {
-    const { kernel, lanes, memory } = this.#outbox;
-    const { header, payloadBytes } = instruction;
+  #attemptPackets(request: SendRequest, meta: number, total: number): number {
+    const { kernel, lanes, memory } = this.#peerSet;
+    const { header, payloadBytes } = request;
     const lane = this.#lane;
     const headerBytes = header?.length ?? 0;
     const prologue = prologueBytes(headerBytes, payloadBytes);
     const most = Math.min(PACKET_BYTES, lanes.recordBodyMax(lane));
-    if (instruction.sent < 0) {
+    if (request.sent < 0) {
       const bytes = Math.min(prologue, lanes.recordBodyMax(lane) - FIRST_PREFIX_SIZE);
       const body = kernel.laneReserve(lane, FIRST_PREFIX_SIZE + bytes);
       if (body === 0) return LANE_FULL;
       memory.words[body >>> 2] = payloadBytes;
-      this.#copyIn(instruction, 0, bytes, body + FIRST_PREFIX_SIZE);
+      this.#copyIn(request, 0, bytes, body + FIRST_PREFIX_SIZE);
       kernel.laneCommit(lane, KIND_FIRST, FIRST_PREFIX_SIZE + bytes, meta);
-      instruction.sent = bytes;
+      request.sent = bytes;
     }
-    while (instruction.sent < total) {
-      const { sent } = instruction;
+    while (request.sent < total) {
+      const { sent } = request;
       const bytes = Math.min((sent < prologue ? prologue : total) - sent, most);
       const body = kernel.laneReserve(lane, bytes);
       if (body === 0) return LANE_FULL;
-      this.#copyIn(instruction, sent, sent + bytes, body);
+      this.#copyIn(request, sent, sent + bytes, body);
       kernel.laneCommit(lane, KIND_MORE, bytes, 0);
-      instruction.sent = sent + bytes;
+      request.sent = sent + bytes;
     }
     return LANE_READY;
   }
 
   /** Copies bytes of a message's body, from `start` to `end`, to `pointer`. */
-  #copyIn({ header, payload }: Instruction, start: number, end: number, pointer: number): void {
-    const { lanes } = this.#outbox;
+  #copyIn({ header, payload }: SendRequest, start: number, end: number, pointer: number): void {
+    const { lanes } = this.#peerSet;
     const headerBytes = header?.length ?? 0;
     const space = headerSpace(headerBytes);
     if (start < headerBytes) lanes.copyIn((header as Uint8Array).subarray(start, end), pointer);
@@ -783,16 +783,16 @@ export class Target {
     if (end > from) lanes.copyIn((payload as Uint8Array).subarray(from - space, end - space), pointer + from - start);
   }
 
-  /** What #attempt() made of an instruction; of what is offered its callbacks are told later. */
-  #over(instruction: Instruction, state: number): void {
-    if (state === LANE_READY) this.#complete(instruction, SUCCESS);
-    else if (state === LANE_CANCELED) this.#complete(instruction, CANCELED);
-    else if (state === LANE_BROKEN) this.#complete(instruction, ERROR);
-    else if (state !== LANE_OFFERED) this.#complete(instruction, SHUTDOWN);
+  /** What #attempt() made of a request; of what is offered its callbacks are told later. */
+  #over(request: SendRequest, state: number): void {
+    if (state === LANE_READY) this.#complete(request, SUCCESS);
+    else if (state === LANE_CANCELED) this.#complete(request, CANCELED);
+    else if (state === LANE_BROKEN) this.#complete(request, ERROR);
+    else if (state !== LANE_OFFERED) this.#complete(request, SHUTDOWN);
   }
 
-  #complete({ onLocal, onRemote, cookie, gift }: Instruction, result: Result): Result {
-    const { completions } = this.#outbox;
+  #complete({ onLocal, onRemote, cookie, gift }: SendRequest, result: Result): Result {
+    const { completions } = this.#peerSet;
     if (result === SUCCESS) gift?.accept();
     gift?.drop();
     if (onLocal !== undefined) completions.push(onLocal, cookie, result);

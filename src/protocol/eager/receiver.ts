@@ -56,7 +56,7 @@ import { copyInto } from "../../support/copy.js";
 import { diagnostics } from "../../support/diagnostics.js";
 import type { Base } from "../base.js";
 import type { Calls } from "../call.js";
-import type { Intake, Request } from "../rendezvous/receiver.js";
+import type { RendezvousReceiver, Request } from "../rendezvous/receiver.js";
 
 /** What of a message comes in packets. */
 interface Arrival {
@@ -135,7 +135,7 @@ export class Receiver {
   readonly #eventWord: number;
   readonly #completions: CompletionQueue;
   readonly #calls: Calls;
-  readonly #intake: Intake;
+  readonly #rendezvous: RendezvousReceiver;
   readonly #gone: (endpoint: Endpoint) => void;
   readonly #unexpectedMax: number;
   readonly #clock: Clock;
@@ -176,7 +176,7 @@ export class Receiver {
     { kernel, memory, map, clock, block, completions, activity }: Base,
     unexpectedMax: number,
     calls: Calls,
-    intake: Intake,
+    rendezvous: RendezvousReceiver,
     regions: RegionTable,
     onReply: Handler,
     gone: (endpoint: Endpoint) => void,
@@ -191,7 +191,7 @@ export class Receiver {
     this.#eventWord = (block + CONTEXT_EVENTS_OFFSET) >>> 2;
     this.#completions = completions;
     this.#calls = calls;
-    this.#intake = intake;
+    this.#rendezvous = rendezvous;
     this.#gone = gone;
     this.#unexpectedMax = unexpectedMax;
     this.#message = new Message(memory, endpointTable(map), {
@@ -570,7 +570,7 @@ export class Receiver {
   /** A payload is offered. */
   #requested(meta: number, body: number, length: number, origin: number): void {
     const id = meta & META_DISPATCH_MASK;
-    const request = this.#intake.requestAt(body, origin);
+    const request = this.#rendezvous.requestAt(body, origin);
     const handler = this.#handlers[id];
     if (handler === undefined || this.#unexpected.has(id)) {
       this.#keep(id, meta, body + RTS_SIZE, length - RTS_SIZE, request.bytes, origin, body, request);
@@ -590,7 +590,7 @@ export class Receiver {
     } finally {
       // Of an origin that has ended even the window may be somebody else's memory.
       const isThere = !this.#ended.has(request.origin);
-      if (destination === undefined && isThere) this.#intake.decline(request, isRefused);
+      if (destination === undefined && isThere) this.#rendezvous.decline(request, isRefused);
     }
     if (destination !== undefined) this.#receive(request, destination);
   }
@@ -598,7 +598,7 @@ export class Receiver {
   #receive(request: Request, destination: Destination): void {
     // Of an origin that has ended nobody moves anything any more.
     if (this.#ended.has(request.origin)) this.#completeReceive(destination, SHUTDOWN);
-    else this.#intake.receive(request, destination);
+    else this.#rendezvous.receive(request, destination);
   }
 
   /** Whether a handler is called as soon as the header of a large message is here. */
@@ -715,7 +715,7 @@ export class Receiver {
       return room;
     } catch (error) {
       if (request === undefined) this.#arrivals[origin] = undefined;
-      else if (!this.#ended.has(origin)) this.#intake.decline(request, true);
+      else if (!this.#ended.has(origin)) this.#rendezvous.decline(request, true);
       this.#finish({ destination: undefined, copy }, ENOMEM);
       throw error;
     }

@@ -24,8 +24,8 @@ import { ordinalAt } from "../../node/address.js";
 import type { AbortSignalLike } from "../../support/like.js";
 import type { Lanes } from "../../transport/transport.js";
 import type { Base } from "../base.js";
-import type { Offer, Offers } from "../rendezvous/sender.js";
-import { type Instruction, Outbox, Target } from "./peer.js";
+import type { Offer, RendezvousSender } from "../rendezvous/sender.js";
+import { Peer, PeerSet, type SendRequest } from "./peer.js";
 
 /** Parameters of `context.send`. They are read before it returns, so that one object can serve every call. */
 export interface SendParameters {
@@ -119,7 +119,7 @@ function checkManner(queue: unknown, rendezvous: unknown, transfer: unknown, sig
 export class Sender {
   readonly #kernel: Kernel;
   readonly #lanes: Lanes;
-  readonly #outbox: Outbox;
+  readonly #peerSet: PeerSet;
   readonly #regions: RegionTable;
   readonly #completions: CompletionQueue;
   readonly #map: MemoryMap;
@@ -127,22 +127,22 @@ export class Sender {
   readonly #contexts: number;
   /** Bytes of a `sendImmediate` that every lane takes as one record: all, but where lanes are very small. */
   readonly #directMax: number;
-  /** See Outbox: held here too, one load less for each message. */
+  /** See PeerSet: held here too, one load less for each message. */
   readonly #direct: Uint32Array;
-  readonly #targets: (Target | undefined)[] = [];
+  readonly #peers: (Peer | undefined)[] = [];
   /** Replies may come still, of promises that settle late: they must not open a lane again. */
   #closed = false;
   #lastView: ArrayBufferView | undefined;
   #lastBytes: Uint8Array | undefined;
 
   /** @param pendingMax bytes that the pending queue may copy */
-  constructor(base: Base, offers: Offers, regions: RegionTable, pendingMax: number) {
+  constructor(base: Base, rendezvous: RendezvousSender, regions: RegionTable, pendingMax: number) {
     const { kernel, map, lanes, completions } = base;
     this.#regions = regions;
     this.#kernel = kernel;
     this.#lanes = lanes;
-    this.#outbox = new Outbox(base, offers, pendingMax);
-    this.#direct = this.#outbox.direct;
+    this.#peerSet = new PeerSet(base, rendezvous, pendingMax);
+    this.#direct = this.#peerSet.direct;
     this.#completions = completions;
     this.#map = map;
     this.#contexts = map.contexts;
@@ -151,7 +151,7 @@ export class Sender {
 
   /** Work for the next advance: targets with something pending, or somebody waiting for room. */
   get busy(): number {
-    return this.#outbox.busy;
+    return this.#peerSet.busy;
   }
 
   /** See `Context.sendImmediate`. */
@@ -220,7 +220,7 @@ export class Sender {
         return SUCCESS;
       }
     }
-    return this.#sendInstruction(parameters);
+    return this.#sendRequest(parameters);
   }
 
   /** Sends a message now, as a record or in a buffer; false: it goes the long way. */
@@ -241,7 +241,7 @@ export class Sender {
     }
     if (headerBytes > HEADER_BYTES_MAX) return false;
     const headerView = headerBytes === 0 ? undefined : this.#bytesOf("header", header as ArrayBufferView);
-    return this.#target(to).sendBuffer(dispatch, headerView, this.#bytesOf("payload", payload as ArrayBufferView));
+    return this.#peer(to).sendBuffer(dispatch, headerView, this.#bytesOf("payload", payload as ArrayBufferView));
   }
 
   /**
@@ -264,15 +264,15 @@ export class Sender {
     }
     const isSmall = total <= RECV_IMMEDIATE_MAX;
     const callbacks = { onLocal, onRemote: undefined, cookie: undefined, offer: undefined, gift: undefined };
-    const instruction: Instruction = { dispatch, header, payload, payloadBytes, ...callbacks, held: 0, sent: -1 };
+    const request: SendRequest = { dispatch, header, payload, payloadBytes, ...callbacks, held: 0, sent: -1 };
     const isCopied = isSmall || dispatch === DISPATCH_ID_CALL;
-    return this.#target(to).submit(instruction, isCopied ? total : header.length, isCopied, true, true);
+    return this.#peer(to).submit(request, isCopied ? total : header.length, isCopied, true, true);
   }
 
-  #sendInstruction(parameters: SendParameters): Result {
+  #sendRequest(parameters: SendParameters): Result {
     const { to, dispatch, header, payload, onLocal, onRemote, cookie } = parameters;
     const queue = parameters.queue !== false;
-    const target = this.#target(to);
+    const target = this.#peer(to);
     checkInteger("dispatch", dispatch, 0, DISPATCH_ID_MAX);
     const headerView = this.#view("header", header);
     const payloadView = this.#view("payload", payload);
@@ -291,14 +291,14 @@ export class Sender {
     const copiesPayload = onLocal === undefined && gift === undefined;
     const copied = copiesPayload ? headerBytes + payloadBytes : headerBytes;
     const isLarge = bodyBytes(headerBytes, payloadBytes) > RECV_IMMEDIATE_MAX;
-    if (copied > this.#outbox.pendingMax && isLarge && !target.fitsBuffer(payloadBytes)) {
+    if (copied > this.#peerSet.pendingMax && isLarge && !target.fitsBuffer(payloadBytes)) {
       throw new PamiError(
         "PAMIR_TOO_LARGE",
-        `a send of ${copied} bytes without onLocal: the pending queue copies at most ${this.#outbox.pendingMax}`,
+        `a send of ${copied} bytes without onLocal: the pending queue copies at most ${this.#peerSet.pendingMax}`,
       );
     }
     if (!queue && target.isStillFull(bodyBytes(headerBytes, payloadBytes), payloadBytes)) return EAGAIN;
-    const instruction: Instruction = {
+    const request: SendRequest = {
       dispatch,
       header: headerView,
       payload: payloadView,
@@ -311,7 +311,7 @@ export class Sender {
       offer: this.#offerOf(parameters, payloadView),
       gift,
     };
-    return target.submit(instruction, copied, copiesPayload, queue);
+    return target.submit(request, copied, copiesPayload, queue);
   }
 
   /** The region that is given away with a message; undefined: none is. */
@@ -343,23 +343,23 @@ export class Sender {
 
   /** See `Context.room`. */
   room(to: Endpoint): number {
-    return this.#target(to).room();
+    return this.#peer(to).room();
   }
 
   /** See `Context.whenRoom`. */
   whenRoom(to: Endpoint, bytes: number, onRoom: Callback, cookie: unknown): void {
     checkInteger("bytes", bytes, 0, MESSAGE_BYTES_MAX);
-    this.#target(to).whenRoom(bytes, onRoom, cookie);
+    this.#peer(to).whenRoom(bytes, onRoom, cookie);
   }
 
   /** Nobody is told of room any more who would have been by this callback. */
   forgetRoom(to: Endpoint, onRoom: Callback): void {
-    this.#target(to).forgetRoom(onRoom);
+    this.#peer(to).forgetRoom(onRoom);
   }
 
   /** See `Context.reserve`. */
   reserve(to: Endpoint, dispatch: number, payloadBytes: number, headerBytes: number): number {
-    const target = this.#target(to);
+    const target = this.#peer(to);
     checkInteger("dispatch", dispatch, 0, DISPATCH_ID_MAX);
     checkInteger("headerBytes", headerBytes, 0, HEADER_BYTES_MAX);
     checkInteger("payloadBytes", payloadBytes, 0, RECV_IMMEDIATE_MAX - headerSpace(headerBytes));
@@ -368,7 +368,7 @@ export class Sender {
 
   /** See `Context.commit`. */
   commit(to: Endpoint, payloadBytes: number | undefined): void {
-    const target = this.#target(to);
+    const target = this.#peer(to);
     const reserved = target.reservedBytes(to);
     const bytes = payloadBytes === undefined ? reserved : payloadBytes;
     checkInteger("payloadBytes", bytes, 0, reserved);
@@ -377,7 +377,7 @@ export class Sender {
 
   /** See `Context.abort`. */
   abort(to: Endpoint): void {
-    const target = this.#target(to);
+    const target = this.#peer(to);
     target.reservedBytes(to);
     target.endReservation(undefined);
   }
@@ -392,7 +392,7 @@ export class Sender {
     }
     let result: Result = SUCCESS;
     for (const target of targets) if (!target.purge()) result = EAGAIN;
-    this.#outbox.buffers.trim();
+    this.#peerSet.buffers.trim();
     return result;
   }
 
@@ -408,12 +408,12 @@ export class Sender {
   }
 
   /** The targets of a list of endpoints, of which none is the own. */
-  #foreign(call: string, endpoints: readonly Endpoint[], own: Endpoint): Target[] {
+  #foreign(call: string, endpoints: readonly Endpoint[], own: Endpoint): Peer[] {
     if (!Array.isArray(endpoints)) {
       throw new PamiError("PAMIR_INVAL", `endpoints of ${call}() are ${show(endpoints)}, not an array`);
     }
     return endpoints.map((to) => {
-      const target = this.#target(to);
+      const target = this.#peer(to);
       if (to === own) throw new PamiError("PAMIR_INVAL", `${call}() of endpoint ${to}, which is this context's own`);
       return target;
     });
@@ -422,28 +422,28 @@ export class Sender {
   /** Sends what is pending and has room now, and tells those who waited for room. Returns how many of them. */
   flush(): number {
     let events = 0;
-    this.#outbox.retrySoon = false;
-    for (const target of this.#targets) if (target !== undefined) events += target.flush();
+    this.#peerSet.retrySoon = false;
+    for (const target of this.#peers) if (target !== undefined) events += target.flush();
     return events;
   }
 
   /** Whether what waits for room would get it: part of the last look before falling asleep. */
   hasRoom(): boolean {
     let found = false;
-    for (const target of this.#targets) if (target?.hasRoom()) found = true;
+    for (const target of this.#peers) if (target?.hasRoom()) found = true;
     return found;
   }
 
   /** Whether something waits for what nobody rings for; asked once before each sleep. */
   takeRetrySoon(): boolean {
-    const soon = this.#outbox.retrySoon;
-    if (this.busy === 0) this.#outbox.retrySoon = false;
+    const soon = this.#peerSet.retrySoon;
+    if (this.busy === 0) this.#peerSet.retrySoon = false;
     return soon;
   }
 
   /** An endpoint has ended: what is addressed to it completes with SHUTDOWN. */
   targetEnded(ordinal: number): void {
-    const target = this.#targets[ordinal];
+    const target = this.#peers[ordinal];
     // What is reserved is written to until that is ended.
     if (!target?.isReserved) this.#lanes.reclaim(ordinal);
     target?.end();
@@ -452,12 +452,12 @@ export class Sender {
   /** The context closes: what is pending is dropped, and its lanes end. */
   close(): void {
     this.#closed = true;
-    for (const target of this.#targets) target?.close();
+    for (const target of this.#peers) target?.close();
   }
 
   /** Targets whose reservation is open. */
   get openReservations(): number {
-    return this.#targets.reduce((count, target) => count + (target?.isReserved ? 1 : 0), 0);
+    return this.#peers.reduce((count, target) => count + (target?.isReserved ? 1 : 0), 0);
   }
 
   /** @throws PAMIR_INVAL */
@@ -465,13 +465,13 @@ export class Sender {
     checkEndpoint(to, this.#map.tasks, this.#map.contexts);
   }
 
-  #target(to: Endpoint): Target {
+  #peer(to: Endpoint): Peer {
     this.checkEndpoint(to);
     const ordinal = ordinalAt(this.#map, to);
-    const known = this.#targets[ordinal];
+    const known = this.#peers[ordinal];
     if (known !== undefined) return known;
-    const target = new Target(this.#outbox, ordinal);
-    this.#targets[ordinal] = target;
+    const target = new Peer(this.#peerSet, ordinal);
+    this.#peers[ordinal] = target;
     return target;
   }
 
@@ -505,7 +505,7 @@ export class Sender {
     payload: ArrayBufferView | null | undefined,
     queue: boolean,
   ): Result {
-    const target = this.#target(to);
+    const target = this.#peer(to);
     checkInteger("dispatch", dispatch, 0, DISPATCH_ID_MAX);
     const headerView = this.#view("header", header);
     const payloadView = this.#view("payload", payload);
@@ -517,7 +517,7 @@ export class Sender {
       );
     }
     if (!queue && target.isStillFull(total, 0)) return EAGAIN;
-    const instruction: Instruction = {
+    const request: SendRequest = {
       dispatch,
       header: headerView,
       payload: payloadView,
@@ -530,7 +530,7 @@ export class Sender {
       offer: undefined,
       gift: undefined,
     };
-    return target.submit(instruction, total, true, queue);
+    return target.submit(request, total, true, queue);
   }
 
   /** A view's bytes; the last one's are remembered, so that a caller who reuses a view makes no garbage. */

@@ -53,9 +53,9 @@ import type { MemRegion } from "../../core/region.js";
 import { type Result, resultOf, SHUTDOWN, SUCCESS } from "../../core/result.js";
 import type { OpenRegion, RegionTable } from "../../memory/regions.js";
 import { copyInto } from "../../support/copy.js";
-import type { OfferPlace, RemoteRendezvous } from "../../transport/transport.js";
+import type { OfferPlace, RemotePayloads } from "../../transport/transport.js";
 import type { Base } from "../base.js";
-import { onAbort, regionIfAny, type Side, slotOf, type Window, type WindowTable } from "./transfers.js";
+import { onAbort, regionIfAny, type Side, slotOf, type TransferTable, type Window } from "./transfers.js";
 
 /** What an RTS says. */
 export interface Request extends OfferPlace {
@@ -83,10 +83,10 @@ interface Pull {
   forget: () => void;
 }
 
-export class Intake {
+export class RendezvousReceiver {
   readonly #base: Base;
   readonly #regions: RegionTable;
-  readonly #windows: WindowTable;
+  readonly #transfers: TransferTable;
   readonly #portion: number;
   readonly #depth: number;
   #pulls: Pull[] = [];
@@ -95,7 +95,7 @@ export class Intake {
   /** Regions that have held links, and do again. */
   readonly #links: MemRegion[] = [];
   readonly #isAway: (peer: number) => boolean;
-  readonly #remote: RemoteRendezvous | undefined;
+  readonly #remote: RemotePayloads | undefined;
   readonly #count: (change: 1 | -1) => void;
 
   /**
@@ -107,10 +107,10 @@ export class Intake {
   constructor(
     base: Base,
     regions: RegionTable,
-    windows: WindowTable,
+    transfers: TransferTable,
     pacing: Pacing,
     isAway: (peer: number) => boolean,
-    remote: RemoteRendezvous | undefined,
+    remote: RemotePayloads | undefined,
     count: (change: 1 | -1) => void,
   ) {
     this.#isAway = isAway;
@@ -119,7 +119,7 @@ export class Intake {
     checkPacing(pacing);
     this.#base = base;
     this.#regions = regions;
-    this.#windows = windows;
+    this.#transfers = transfers;
     this.#portion = pacing.fragment ?? FRAGMENT_BYTES;
     this.#depth = pacing.depth ?? DEPTH;
   }
@@ -199,7 +199,9 @@ export class Intake {
     const portionBytes = request.portion || Math.max(most, Math.ceil(request.bytes / LINK_COUNT_MAX));
     const links = this.#takeLinks(Math.ceil(request.bytes / portionBytes) * LINK_SIZE);
     if (links === undefined) return false;
-    const side = this.#windows.open(request.origin, NONE, (window) => this.#side(request, window, destination, links));
+    const side = this.#transfers.open(request.origin, NONE, (window) =>
+      this.#side(request, window, destination, links),
+    );
     if (side === undefined) {
       this.#giveLinks(links);
       return false;
@@ -238,7 +240,7 @@ export class Intake {
     return {
       window,
       resultOffset: WINDOW_WRONG_OFFSET,
-      forget: onAbort(destination.options.signal, () => this.#windows.stop(window)),
+      forget: onAbort(destination.options.signal, () => this.#transfers.stop(window)),
       breakOff: () => {
         this.#notice(request, TRANSFER_BROKEN);
         return true;
@@ -279,7 +281,7 @@ export class Intake {
   /** Whether #pull() would get anywhere, where the origin's window is. */
   #canPull({ request, at, isCanceled }: Pull, window: number): boolean {
     if (window === 0) return false;
-    if (isCanceled || request.portion === 0 || this.#windows.isStopped(window)) return true;
+    if (isCanceled || request.portion === 0 || this.#transfers.isStopped(window)) return true;
     // SYNC staged (look): pairs with the store of the origin's core, which stages.
     return at < this.#base.kernel.loadWord(window + WINDOW_ALLOWED_OFFSET) * request.portion;
   }
@@ -326,7 +328,7 @@ export class Intake {
     const { request, destination, at } = pull;
     const { kernel, map, memory } = this.#base;
     const { portion } = request;
-    const stop = pull.isCanceled ? TRANSFER_CANCELED : this.#windows.stopOf(window);
+    const stop = pull.isCanceled ? TRANSFER_CANCELED : this.#transfers.stopOf(window);
     const isStopped = stop !== TRANSFER_DONE;
     const within = portion === 0 ? at : at % portion;
     const most = portion === 0 ? SLICE_BYTES : Math.min(SLICE_BYTES, portion - within);

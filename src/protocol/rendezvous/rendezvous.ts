@@ -5,59 +5,59 @@ import type { Pacing } from "../../core/pacing.js";
 import type { ProgressSource } from "../../core/progress.js";
 import type { RegionTable } from "../../memory/regions.js";
 import { taskAt } from "../../node/address.js";
-import type { RemoteRendezvous } from "../../transport/transport.js";
+import type { RemotePayloads } from "../../transport/transport.js";
 import type { Base } from "../base.js";
-import { Intake } from "./receiver.js";
-import { Offers } from "./sender.js";
-import { WindowTable } from "./transfers.js";
+import { RendezvousReceiver } from "./receiver.js";
+import { RendezvousSender } from "./sender.js";
+import { TransferTable } from "./transfers.js";
 
 export class Rendezvous implements ProgressSource {
   /** Transfers that are not over. A field, which each advance() reads: as the sum of two others it made that 6 % slower. */
   busy = 0;
-  readonly offers: Offers;
-  readonly intake: Intake;
-  readonly #windows: WindowTable;
+  readonly sender: RendezvousSender;
+  readonly receiver: RendezvousReceiver;
+  readonly #transfers: TransferTable;
 
   /** @param remote of payloads in other memories, where tasks share no memory @throws PAMIR_INVAL */
-  constructor(base: Base, regions: RegionTable, remote: RemoteRendezvous | undefined, pacing: Pacing) {
+  constructor(base: Base, regions: RegionTable, remote: RemotePayloads | undefined, pacing: Pacing) {
     const count = (change: 1 | -1): void => {
       this.busy += change;
       base.activity.busy += change;
     };
     const { map, ordinal } = base;
     const isAway = (peer: number): boolean => remote !== undefined && taskAt(map, peer) !== taskAt(map, ordinal);
-    this.#windows = new WindowTable(base, regions, isAway, count);
-    this.offers = new Offers(base, regions, this.#windows, isAway, remote);
-    this.intake = new Intake(base, regions, this.#windows, pacing, isAway, remote, count);
+    this.#transfers = new TransferTable(base, regions, isAway, count);
+    this.sender = new RendezvousSender(base, regions, this.#transfers, isAway, remote);
+    this.receiver = new RendezvousReceiver(base, regions, this.#transfers, pacing, isAway, remote, count);
   }
 
   /** Whether advance() would do something. */
   get hasWork(): boolean {
-    return this.busy > 0 && (this.#windows.hasWork || this.offers.hasWork || this.intake.hasWork);
+    return this.busy > 0 && (this.#transfers.hasWork || this.sender.hasWork || this.receiver.hasWork);
   }
 
   /** One turn of the engine, one slice of each payload that is copied; ends what is over. Returns how many. */
   advance(): number {
-    const over = this.#windows.advance();
-    this.offers.advance();
-    return over + this.intake.advance();
+    const over = this.#transfers.advance();
+    this.sender.advance();
+    return over + this.receiver.advance();
   }
 
   /** An endpoint has ended: so do all transfers with it. */
   ended(ordinal: number): void {
-    this.#windows.ended(ordinal);
-    this.intake.ended(ordinal);
+    this.#transfers.ended(ordinal);
+    this.receiver.ended(ordinal);
   }
 
   /** The engine thread has ended: so have the transfers that it may have begun. */
   engineEnded(hadBegun: boolean): void {
-    this.#windows.engineEnded(hadBegun);
+    this.#transfers.engineEnded(hadBegun);
   }
 
   /** The context closes: its memory goes once nobody can be at it. */
   close(): void {
-    this.#windows.close();
-    this.offers.close();
-    this.intake.close();
+    this.#transfers.close();
+    this.sender.close();
+    this.receiver.close();
   }
 }

@@ -28,9 +28,9 @@ import type { RegionTable } from "../../memory/regions.js";
 import { endpointCount } from "../../node/address.js";
 import { copyInto, wasCut } from "../../support/copy.js";
 import type { AbortSignalLike } from "../../support/like.js";
-import type { RemoteRendezvous } from "../../transport/transport.js";
+import type { RemotePayloads } from "../../transport/transport.js";
 import type { Base } from "../base.js";
-import { onAbort, regionIfAny, type Side, slotOf, type Window, type WindowTable } from "./transfers.js";
+import { onAbort, regionIfAny, type Side, slotOf, type TransferTable, type Window } from "./transfers.js";
 
 /** A payload that is to be offered. */
 export interface Offer {
@@ -67,13 +67,13 @@ interface Offered extends Side {
   readonly ring: Ring | undefined;
 }
 
-export class Offers {
+export class RendezvousSender {
   /** Payloads that have been offered. */
   count = 0;
   readonly #base: Base;
   readonly #regions: RegionTable;
-  readonly #windows: WindowTable;
-  readonly #remote: RemoteRendezvous | undefined;
+  readonly #transfers: TransferTable;
+  readonly #remote: RemotePayloads | undefined;
   readonly isAway: (peer: number) => boolean;
   /** How many were offered, by target. */
   readonly #counts: Uint8Array;
@@ -89,14 +89,14 @@ export class Offers {
   constructor(
     base: Base,
     regions: RegionTable,
-    windows: WindowTable,
+    transfers: TransferTable,
     isAway: (peer: number) => boolean,
-    remote: RemoteRendezvous | undefined,
+    remote: RemotePayloads | undefined,
   ) {
     this.#remote = remote;
     this.#base = base;
     this.#regions = regions;
-    this.#windows = windows;
+    this.#transfers = transfers;
     this.isAway = isAway;
     this.#counts = new Uint8Array(endpointCount(base.map));
   }
@@ -108,7 +108,7 @@ export class Offers {
 
   /** Sees to it that there is memory for begin(); false: there is none. */
   reserve({ payload, bytes: payloadBytes }: Offer, target: number): boolean {
-    if (!this.#windows.reserve()) return false;
+    if (!this.#transfers.reserve()) return false;
     if (this.isAway(target) || this.#regions.find(payload) !== undefined) return true;
     if (this.#staged.length === STAGINGS_MAX) return false;
     const bytes = ringBytes(payloadBytes);
@@ -146,7 +146,7 @@ export class Offers {
     const region = isStaged ? (this.#rings.pop() as MemRegion) : undefined;
     const ring = region && { region, portion, at: 0 };
     const allowed = ring === undefined ? NONE : 0;
-    const { window } = this.#windows.open(target, allowed, (own) => this.#offered(own, offer, ring)) as Offered;
+    const { window } = this.#transfers.open(target, allowed, (own) => this.#offered(own, offer, ring)) as Offered;
     words[(window.pointer + WINDOW_BYTES_OFFSET) >>> 2] = bytes; // for the dump
     const { index, generation } = found ?? region ?? NO_REGION;
     if (index === NONE) this.#remote?.sources.set(window.pointer, payload);
@@ -181,7 +181,7 @@ export class Offers {
 
   #offered(window: Window, offer: Offer, ring: Ring | undefined): Offered {
     const { completions } = this.#base;
-    const unheard = onAbort(offer.signal, () => this.#windows.stop(window));
+    const unheard = onAbort(offer.signal, () => this.#transfers.stop(window));
     const offered: Offered = {
       window,
       offer,
@@ -216,7 +216,7 @@ export class Offers {
 
   /** Bytes that may be copied into the ring now. */
   #room({ window: { pointer }, ring, offer }: Offered): number {
-    if (ring === undefined || ring.at === offer.bytes || this.#windows.isStopped(pointer)) return 0;
+    if (ring === undefined || ring.at === offer.bytes || this.#transfers.isStopped(pointer)) return 0;
     // SYNC passed (look): pairs with whoever moves the portions: those that are passed may be written over.
     const passed = this.#base.kernel.loadWord(pointer + WINDOW_PASSED_OFFSET);
     return Math.min(offer.bytes, (passed + STAGED_COUNT) * ring.portion) - ring.at;
@@ -227,7 +227,7 @@ export class Offers {
     const room = this.#room(offered);
     if (ring === undefined || room <= 0) return;
     if (wasCut(offer.payload, offer.bytes)) {
-      this.#windows.stop(window, TRANSFER_BROKEN);
+      this.#transfers.stop(window, TRANSFER_BROKEN);
       return;
     }
     const { portion, region } = ring;

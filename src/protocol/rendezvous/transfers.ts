@@ -90,7 +90,7 @@ interface Block {
   readonly sides: (Side | undefined)[];
 }
 
-export class WindowTable {
+export class TransferTable {
   readonly #kernel: Kernel;
   readonly #memory: Memory;
   readonly #map: MemoryMap;

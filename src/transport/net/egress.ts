@@ -1,5 +1,5 @@
 // What the contexts of a task say to others: the records of their lanes, taken out of the blocks of the others in this memory,
-// and posted: those that were committed since, in one letter for each pair of contexts. WINDOW bytes may be on their way for a pair; then its lane is not read until some are given back.
+// and sent: those that were committed since, in one frame for each pair of contexts. CREDIT_BYTES bytes may be on their way for a pair; then its lane is not read until some are given back.
 
 import {
   ADVANCE_EVENTS_MASK,
@@ -11,21 +11,21 @@ import {
 import type { Kernel, Memory } from "../../kernel/kernel.js";
 import { contextBlock, isClosed, type MemoryMap } from "../../memory/map.js";
 import { endpointCount, taskAt } from "../../node/address.js";
-import type { Courier } from "./frames.js";
-import { isSwitch, PREFIX_BYTES, recordBytes, WINDOW } from "./records.js";
+import type { Pipe } from "./frames.js";
+import { CREDIT_BYTES, isSwitch, PREFIX_BYTES, recordBytes } from "./records.js";
 
 const EVENT_WORDS = EVENT_SIZE >>> 2;
 /** Words of an event: where the body is, and whose it is. */
 const EVENT_BODY = 2;
 const EVENT_ORIGIN = 3;
 
-export class Departures {
+export class Egress {
   readonly #kernel: Kernel;
   readonly #memory: Memory;
   readonly #map: MemoryMap;
   readonly #task: number;
   readonly #endpoints: number;
-  readonly #courier: Courier;
+  readonly #pipe: Pipe;
   readonly #hasEnded: (task: number) => boolean;
   readonly #wake: () => void;
   /** Bytes of records on their way, for each pair of origin and target. */
@@ -43,7 +43,7 @@ export class Departures {
     memory: Memory,
     map: MemoryMap,
     task: number,
-    courier: Courier,
+    pipe: Pipe,
     hasEnded: (task: number) => boolean,
     wake: () => void,
   ) {
@@ -52,7 +52,7 @@ export class Departures {
     this.#map = map;
     this.#task = task;
     this.#endpoints = endpointCount(map);
-    this.#courier = courier;
+    this.#pipe = pipe;
     this.#hasEnded = hasEnded;
     this.#wake = wake;
   }
@@ -63,9 +63,9 @@ export class Departures {
     const inFlight = this.#inFlight.get(pair) ?? 0;
     if (bytes > inFlight) return false;
     this.#inFlight.set(pair, inFlight - bytes);
-    if (inFlight - bytes < WINDOW && this.#heldBack.has(pair)) {
+    if (inFlight - bytes < CREDIT_BYTES && this.#heldBack.has(pair)) {
       this.#readAgain(pair);
-      this.#flush(WINDOW);
+      this.#flush(CREDIT_BYTES);
     }
     return true;
   }
@@ -92,13 +92,13 @@ export class Departures {
     this.#isScheduled = true;
     queueMicrotask(() => {
       this.#isScheduled = false;
-      this.#flush(WINDOW);
+      this.#flush(CREDIT_BYTES);
     });
   }
 
   /** Posts what was committed, as far as the windows go. */
   turn(): void {
-    if (this.#fresh.size > 0) this.#flush(WINDOW);
+    if (this.#fresh.size > 0) this.#flush(CREDIT_BYTES);
   }
 
   /** Posts all that was committed, whatever is on its way. */
@@ -107,7 +107,7 @@ export class Departures {
     this.#flush(Number.POSITIVE_INFINITY);
   }
 
-  /** Nothing more is posted. */
+  /** Nothing more is sent. */
   close(): void {
     this.#closed = true;
   }
@@ -123,17 +123,17 @@ export class Departures {
         const count = this.#kernel.advance(block, 1) & ADVANCE_EVENTS_MASK;
         if (count === 0) break;
         isFree = true;
-        this.#post(block, count, target, window);
+        this.#send(block, count, target, window);
       }
       this.#fresh.delete(target);
       this.#kernel.peek(block); // frees what was taken
     }
-    this.#courier.flush();
+    this.#pipe.flush();
     if (isFree) this.#wake();
   }
 
   /** Posts a batch of events of a block, and takes them out of it, but for those of pairs that are held back by now. */
-  #post(block: number, count: number, target: number, window: number): void {
+  #send(block: number, count: number, target: number, window: number): void {
     const { words } = this.#memory;
     const first = (block + CONTEXT_EVENTS_OFFSET) >>> 2;
     const end = first + count * EVENT_WORDS;
@@ -156,7 +156,7 @@ export class Departures {
       if (records.length === 0) continue;
       const pair = this.#pairOf(origin, target);
       this.#inFlight.set(pair, (this.#inFlight.get(pair) ?? 0) + records.length);
-      this.#courier.post(origin, target, { records });
+      this.#pipe.send(origin, target, { records });
     }
     this.#kernel.release(block);
     for (let i = 0; i < switches.length; i += 2) {

@@ -1,7 +1,7 @@
-// What carries letters between the relays of tasks that share no memory: ports of channels, or packets of a network.
+// What carries frames between the proxies of tasks that share no memory: ports of channels, or packets of a network.
 
-/** What one relay says to another, from a context to a context. The bytes in it are the receiver's own. */
-export type Letter =
+/** What one proxy says to another, from a context to a context. The bytes in it are the receiver's own. */
+export type Frame =
   /** Records that the first has sent to the second, each behind a prefix: see records.ts. */
   | { readonly records: Uint8Array }
   /** So many bytes of records that were sent to the first have gone into its lanes. */
@@ -16,30 +16,30 @@ export type Letter =
   | { readonly answer: number; readonly result: number; readonly data: Uint8Array | undefined }
   /**
    * Of a self-pacing transfer: see remote-rendezvous.ts. `chain` is CHAIN_…; of `words`, the first four name the receiver's window, the
-   * others are what that letter says.
+   * others are what that frame says.
    */
   | { readonly chain: number; readonly words: Int32Array; readonly data: Uint8Array | undefined }
   /** Nothing comes behind this from the first to the second: the context has closed, or its task has left the job. */
   | { readonly end: "context" | "task" };
 
-/** Gets a letter, from a context to one of this task, both by ordinal. False: it is none, and is dropped. */
-export type Hear = (from: number, to: number, letter: Letter) => boolean;
+/** Gets a frame, from a context to one of this task, both by ordinal. False: it is none, and is dropped. */
+export type OnFrame = (from: number, to: number, frame: Frame) => boolean;
 
-/** Carries letters: each once, and those of a pair of contexts in order. */
-export interface Courier {
-  /** Set by the relay. */
-  hear: Hear;
+/** Carries frames: each once, and those of a pair of contexts in order. */
+export interface Pipe {
+  /** Set by the proxy. */
+  onFrame: OnFrame;
   /** Whether a task that dies is told of to those that have nothing to say to it. */
   readonly failureDetection: boolean;
-  /** Takes a letter from a context of this task to one of another task; the bytes are the courier's from now on. */
-  post(from: number, to: number, letter: Letter): void;
-  /** What was posted goes out now. */
+  /** Takes a frame from a context of this task to one of another task; the bytes are the pipe's from now on. */
+  send(from: number, to: number, frame: Frame): void;
+  /** What was sent goes out now. */
   flush(): void;
-  /** Tasks to which something was posted, and which are not dropped: they wait for the end. */
-  readonly posted: Iterable<number>;
+  /** Tasks to which something was sent, and which are not dropped: they wait for the end. */
+  readonly talkedTo: Iterable<number>;
   /** Whether a task says something: then its end is the last of it. */
-  hears(task: number): boolean;
-  /** This task has left: its last letters still go out, and it does not care any more who lives. */
+  receivesFrom(task: number): boolean;
+  /** This task has left: its last frames still go out, and it does not care any more who lives. */
   leave(): void;
   /** A task has ended: nothing goes to it any more, and nothing comes. */
   drop(task: number): void;

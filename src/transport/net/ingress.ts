@@ -7,13 +7,13 @@ import type { MemoryMap } from "../../memory/map.js";
 import { endpointCount } from "../../node/address.js";
 import { ShmLanes } from "../shm/lanes.js";
 import { LANE_NO_MEMORY, LANE_READY } from "../transport.js";
-import type { Courier } from "./frames.js";
-import { begun, isOver, type LaneRecord, NO_REST, type Rest, recordsIn, WINDOW } from "./records.js";
+import type { Pipe } from "./frames.js";
+import { begun, CREDIT_BYTES, isOver, type LaneRecord, NO_REST, type Rest, recordsIn } from "./records.js";
 
 /** Bytes that a target gives back at once. */
-const CREDIT = WINDOW / 4;
+const CREDIT = CREDIT_BYTES / 4;
 
-/** Records of a pair that wait, and their bytes in letters. */
+/** Records of a pair that wait, and their bytes in frames. */
 interface Line {
   readonly records: LaneRecord[];
   bytes: number;
@@ -34,34 +34,34 @@ interface Incoming {
 const ALL = -1;
 
 /** Who is told of ends. */
-export interface ArrivalsHost {
+export interface IngressHost {
   /** All that a task has said is there: it has ended. */
   end(task: number): void;
   /** The same of a context of another task. */
   retire(ordinal: number): void;
 }
 
-export class Arrivals {
+export class Ingress {
   readonly #kernel: Kernel;
   readonly #memory: Memory;
   readonly #map: MemoryMap;
   readonly #endpoints: number;
   /** Bytes of a pair's records that may wait when more come: whoever gives heed to the window has no more on their way. */
   readonly #waitingMax: number;
-  readonly #courier: Courier;
-  readonly #host: ArrivalsHost;
+  readonly #pipe: Pipe;
+  readonly #host: IngressHost;
   readonly #incoming = new Map<number, Incoming>();
   /** Lanes that are written in the place of other tasks' contexts, by ordinal. */
   readonly #lanes: ShmLanes[] = [];
 
-  constructor(kernel: Kernel, memory: Memory, map: MemoryMap, courier: Courier, host: ArrivalsHost) {
+  constructor(kernel: Kernel, memory: Memory, map: MemoryMap, pipe: Pipe, host: IngressHost) {
     this.#kernel = kernel;
     this.#memory = memory;
     this.#map = map;
     this.#endpoints = endpointCount(map);
     // A window, and what two lanes hold: in one batch, and when a context closes.
-    this.#waitingMax = WINDOW + 2 * Math.max(map.laneBytes, LANE_BYTES_GROWN);
-    this.#courier = courier;
+    this.#waitingMax = CREDIT_BYTES + 2 * Math.max(map.laneBytes, LANE_BYTES_GROWN);
+    this.#pipe = pipe;
     this.#host = host;
   }
 
@@ -129,7 +129,7 @@ export class Arrivals {
       if (incoming.ends.size > 0) this.#finish(task, incoming);
     }
     // Who waits for it may be silent until then, and nothing else may be said to him.
-    if (hasGivenBack) this.#courier.flush();
+    if (hasGivenBack) this.#pipe.flush();
   }
 
   /** Contexts of a task have said that they end, and the task itself: behind what waits of them, that is so. */
@@ -187,7 +187,7 @@ export class Arrivals {
     const credit = (credits.get(pair) ?? 0) + bytes;
     credits.set(pair, credit < CREDIT ? credit : 0);
     if (credit < CREDIT) return false;
-    this.#courier.post(pair % this.#endpoints, Math.floor(pair / this.#endpoints), { credit });
+    this.#pipe.send(pair % this.#endpoints, Math.floor(pair / this.#endpoints), { credit });
     return true;
   }
 

@@ -1,4 +1,4 @@
-// Records as they are in letters between relays: each behind a prefix of two words, its kind and length, and its meta word.
+// Records as they are in frames between proxies: each behind a prefix of two words, its kind and length, and its meta word.
 // What comes may be wrong: it is checked here, before anything of it goes into a lane.
 import {
   FIRST_PREFIX_SIZE,
@@ -21,11 +21,11 @@ import {
 import { alignUp } from "../../../assembly/seq.js";
 
 /** Bytes of records that may be on their way from a context to another; a batch may go beyond it. */
-export const WINDOW = 262144;
-/** Words before each record in a letter. */
+export const CREDIT_BYTES = 262144;
+/** Words before each record in a frame. */
 const PREFIX_WORDS = 2;
 export const PREFIX_BYTES = 4 * PREFIX_WORDS;
-/** What goes from relay to relay; whatever asks for memory of the other task does not. */
+/** What goes from proxy to proxy; whatever asks for memory of the other task does not. */
 const RELAYED_KINDS = [KIND_MESSAGE, KIND_FIRST, KIND_MORE, KIND_RTS, KIND_BROKEN, KIND_SWITCH];
 
 /** A record on its way into a lane. */
@@ -50,13 +50,13 @@ export function isSwitch(commit: number): boolean {
   return ((commit >>> RECORD_KIND_SHIFT) & RECORD_KIND_MASK) === KIND_SWITCH;
 }
 
-/** Bytes of a record in a letter: its prefix, its body, padding. */
+/** Bytes of a record in a frame: its prefix, its body, padding. */
 export function recordBytes(length: number): number {
   return PREFIX_BYTES + alignUp(length, 4);
 }
 
 /**
- * The records of a letter, and what is to come behind them.
+ * The records of a frame, and what is to come behind them.
  * @param before what is to come before them, of the messages of their pair
  * @returns undefined: they are none
  */

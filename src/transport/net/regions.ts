@@ -14,20 +14,20 @@ import type { Memory } from "../../kernel/kernel.js";
 import type { MemoryMap } from "../../memory/map.js";
 
 /** Where bytes of a region of this memory are, or why there are none: TRANSFER_…. */
-export interface Place {
+export interface Resolved {
   readonly result: number;
   readonly pointer: number;
 }
 
 /** Where bytes of a region of this memory are. */
-export function placeIn(
+export function resolveRegion(
   { words }: Memory,
   map: MemoryMap,
   index: number,
   generation: number,
   offset: number,
   bytes: number,
-): Place {
+): Resolved {
   const word = (pointer: number): number => (words[pointer >>> 2] as number) >>> 0;
   const entry = map.regionsBase + index * REGION_SIZE;
   const isOpen = index < map.tasks * map.regions && (generation & 1) === 1;

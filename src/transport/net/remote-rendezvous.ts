@@ -87,21 +87,21 @@ import {
 import type { Kernel, Memory } from "../../kernel/kernel.js";
 import { contextBlock, type MemoryMap, ordinalOf } from "../../memory/map.js";
 import { taskAt } from "../../node/address.js";
-import type { OfferPlace, Pulled, RemoteRendezvous, Workspace } from "../transport.js";
-import { DESK_WINDOW_OFFSET } from "./bounce.js";
-import type { Letter } from "./frames.js";
-import { placeIn, remoteResult } from "./regions.js";
+import type { OfferPlace, Pulled, RemotePayloads, Workspace } from "../transport.js";
+import type { Frame } from "./frames.js";
+import { remoteResult, resolveRegion } from "./regions.js";
+import { WORKSPACE_WINDOW_OFFSET } from "./workspace.js";
 
-type ChainLetter = Extract<Letter, { readonly chain: number }>;
+type ChainLetter = Extract<Frame, { readonly chain: number }>;
 
 /** Words that name a window: region of its block, that one's generation, offset, its own generation. */
 const PLACE_WORDS = 4;
-/** Words of a letter behind that. */
+/** Words of a frame behind that. */
 const MOVE_WORDS = 5;
 const PULL_WORDS = 5;
 const PULLED_WORDS = 2;
 const BEGIN_WORDS_MAX = PLACE_WORDS + DEPTH_MAX * DESCRIPTOR_WORDS;
-/** Words of the longest of these letters. */
+/** Words of the longest of these frames. */
 export const CHAIN_WORDS_MAX = PLACE_WORDS + WINDOW_SLOTS * DESCRIPTOR_WORDS;
 
 /** Descriptors of a window, MOVEs aside, that are processed in one turn, as in the kernels. */
@@ -117,9 +117,9 @@ interface Read {
   readonly data: Uint8Array | undefined;
 }
 
-export class Chains implements RemoteRendezvous {
+export class RemoteRendezvous implements RemotePayloads {
   /** This task's client gives it. */
-  desk: Workspace | undefined;
+  workspace: Workspace | undefined;
   /** Payloads that are in no region, by window of the origin. */
   readonly sources = new Map<number, Uint8Array>();
   /** Who waits for slices. */
@@ -128,7 +128,7 @@ export class Chains implements RemoteRendezvous {
   readonly #memory: Memory;
   readonly #map: MemoryMap;
   readonly #task: number;
-  readonly #post: (from: number, to: number, letter: Letter) => void;
+  readonly #send: (from: number, to: number, frame: Frame) => void;
   readonly #flush: () => void;
   /** Which window of a context is the first in its next turn. */
   #turn = 0;
@@ -140,7 +140,7 @@ export class Chains implements RemoteRendezvous {
     memory: Memory,
     map: MemoryMap,
     task: number,
-    post: (from: number, to: number, letter: Letter) => void,
+    send: (from: number, to: number, frame: Frame) => void,
     flush: () => void,
   ) {
     this.#flush = flush;
@@ -148,7 +148,7 @@ export class Chains implements RemoteRendezvous {
     this.#memory = memory;
     this.#map = map;
     this.#task = task;
-    this.#post = post;
+    this.#send = send;
   }
 
   #get(pointer: number, offset: number): number {
@@ -198,14 +198,14 @@ export class Chains implements RemoteRendezvous {
 
   /** Target core: as `chainWrite` of the kernels, and the origin is told. */
   write(window: number): number {
-    const { desk } = this;
+    const { workspace } = this;
     const from = this.#own.find((ordinal) => this.#blockOf(ordinal, window) !== 0);
-    if (desk === undefined || from === undefined) return 0;
-    // The kernel writes what is the origin's into the desk's window.
+    if (workspace === undefined || from === undefined) return 0;
+    // The kernel writes what is the origin's into the workspace's window.
     const there = this.#take(window, WINDOW_PEER_INDEX_OFFSET, PLACE_WORDS);
-    const standIn = desk.bytes.byteOffset + DESK_WINDOW_OFFSET;
+    const standIn = workspace.bytes.byteOffset + WORKSPACE_WINDOW_OFFSET;
     this.#set(standIn, WINDOW_GENERATION_OFFSET, 1);
-    this.#put(window, WINDOW_PEER_INDEX_OFFSET, [desk.index, desk.generation, DESK_WINDOW_OFFSET, 1]);
+    this.#put(window, WINDOW_PEER_INDEX_OFFSET, [workspace.index, workspace.generation, WORKSPACE_WINDOW_OFFSET, 1]);
     const links = this.#kernel.chainWrite(this.#map.job, window);
     this.#put(window, WINDOW_PEER_INDEX_OFFSET, there);
     if (links === 0) return 0;
@@ -227,7 +227,7 @@ export class Chains implements RemoteRendezvous {
     // From whichever context: what counts is whose it is.
     const from = ordinalOf(this.#map, this.#task, 0);
     const words = Int32Array.from([...place, ...descriptor]);
-    this.#post(from, origin, { chain: CHAIN_SHIP, words, data: undefined });
+    this.#send(from, origin, { chain: CHAIN_SHIP, words, data: undefined });
     this.#flush();
     return 1;
   }
@@ -238,7 +238,7 @@ export class Chains implements RemoteRendezvous {
     const named = [blockIndex, blockGeneration, place, window];
     this.#pulls.set(this.#keyOf(origin, named), take);
     const words = Int32Array.of(...named, index, generation, offset + at, bytes, at);
-    this.#post(from, origin, { chain: CHAIN_PULL, words, data: undefined });
+    this.#send(from, origin, { chain: CHAIN_PULL, words, data: undefined });
     this.#flush();
   }
 
@@ -277,12 +277,12 @@ export class Chains implements RemoteRendezvous {
     this.#memory.words.set(words, (pointer + offset) >>> 2);
   }
 
-  /** Sends a letter to a window's other side. */
+  /** Sends a frame to a window's other side. */
   #tell(window: number, from: number, chain: number, words: ArrayLike<number>, data?: Uint8Array): void {
     const all = new Int32Array(PLACE_WORDS + words.length);
     all.set(this.#take(window, WINDOW_PEER_INDEX_OFFSET, PLACE_WORDS));
     all.set(words, PLACE_WORDS);
-    this.#post(from, this.#get(window, WINDOW_PEER_ENDPOINT_OFFSET), { chain, words: all, data });
+    this.#send(from, this.#get(window, WINDOW_PEER_ENDPOINT_OFFSET), { chain, words: all, data });
   }
 
   // ── Engine ────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -379,7 +379,7 @@ export class Chains implements RemoteRendezvous {
     const stop = this.#stopOf(window);
     if (stop !== TRANSFER_DONE) return { result: stop, data: undefined };
     if (index !== NONE) {
-      const { result, pointer } = placeIn(this.#memory, this.#map, index, generation, offset, bytes);
+      const { result, pointer } = resolveRegion(this.#memory, this.#map, index, generation, offset, bytes);
       const data = result === TRANSFER_DONE ? this.#memory.bytes.slice(pointer, pointer + bytes) : undefined;
       return { result, data };
     }
@@ -416,7 +416,7 @@ export class Chains implements RemoteRendezvous {
     } else if (kind === DESCRIPTOR_FETCH) {
       const slots = this.#get(descriptor, DESCRIPTOR_BYTES_OFFSET);
       if (slots > LINK_SLOTS) return;
-      const { result, pointer } = placeIn(
+      const { result, pointer } = resolveRegion(
         this.#memory,
         this.#map,
         this.#get(descriptor, DESCRIPTOR_REMOTE_INDEX_OFFSET),
@@ -448,8 +448,8 @@ export class Chains implements RemoteRendezvous {
 
   // ── What comes ────────────────────────────────────────────────────────────────────────────────────────────────
 
-  /** A letter has come for a context of this task. False: it can't be right. What comes too late is. */
-  hear(from: number, to: number, { chain, words, data }: ChainLetter): boolean {
+  /** A frame has come for a context of this task. False: it can't be right. What comes too late is. */
+  onFrame(from: number, to: number, { chain, words, data }: ChainLetter): boolean {
     const bringsData = chain === CHAIN_MOVE || chain === CHAIN_PULLED;
     if (words.length < PLACE_WORDS || (data !== undefined && !bringsData)) return false;
     if (chain === CHAIN_PULLED) return this.#pulled(from, words, data);
@@ -481,7 +481,7 @@ export class Chains implements RemoteRendezvous {
     if ((own & 1) === 0 || first < BLOCK_WINDOWS_OFFSET || (first - BLOCK_WINDOWS_OFFSET) % WINDOW_SIZE !== 0) {
       return NOWHERE;
     }
-    const place = placeIn(this.#memory, this.#map, index >>> 0, generation >>> 0, first, WINDOW_SIZE);
+    const place = resolveRegion(this.#memory, this.#map, index >>> 0, generation >>> 0, first, WINDOW_SIZE);
     if (place.result !== TRANSFER_DONE) return CLOSED;
     const window = place.pointer;
     if (this.#blockOf(to, window) + first !== window) return NOWHERE;
@@ -542,7 +542,7 @@ export class Chains implements RemoteRendezvous {
     const index = this.#get(window, WINDOW_TO_INDEX_OFFSET);
     const generation = this.#get(window, WINDOW_TO_GENERATION_OFFSET);
     const offset = this.#get(window, WINDOW_TO_OFFSET_OFFSET) + at;
-    const { result, pointer } = placeIn(this.#memory, this.#map, index, generation, offset, data.length);
+    const { result, pointer } = resolveRegion(this.#memory, this.#map, index, generation, offset, data.length);
     if (result === TRANSFER_DONE) this.#memory.bytes.set(data, pointer);
     return remoteResult(result);
   }
@@ -554,7 +554,7 @@ export class Chains implements RemoteRendezvous {
     if (words.length !== PLACE_WORDS + PULL_WORDS || bytes > SLICE_BYTES) return false;
     const { result, data } = this.#read(window, index >>> 0, generation >>> 0, offset >>> 0, bytes);
     const answer = Int32Array.of(...words.subarray(0, PLACE_WORDS), at, result);
-    this.#post(from, to, { chain: CHAIN_PULLED, words: answer, data });
+    this.#send(from, to, { chain: CHAIN_PULLED, words: answer, data });
     return true;
   }
 

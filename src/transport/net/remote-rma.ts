@@ -1,6 +1,6 @@
 // One-sided operations between tasks that share no memory. At the origin, the descriptor of an injection FIFO that goes to
 // another task is sent there, a slice of its bytes at a time; one of each FIFO is away at once, so that a FIFO stays in
-// order. At the target, each part is done by its own engine, on bytes of a region that is there for that: the desk.
+// order. At the target, each part is done by its own engine, on bytes of a region that is there for that: the workspace.
 import {
   DESCRIPTOR_BYTES_OFFSET,
   DESCRIPTOR_COMPLETION,
@@ -35,11 +35,11 @@ import {
 import type { Kernel, Memory } from "../../kernel/kernel.js";
 import { type MemoryMap, ordinalOf } from "../../memory/map.js";
 import type { Workspace } from "../transport.js";
-import { DESK_SLICE_OFFSET } from "./bounce.js";
-import type { Letter } from "./frames.js";
-import { type Place, placeIn, remoteResult } from "./regions.js";
+import type { Frame } from "./frames.js";
+import { type Resolved, remoteResult, resolveRegion } from "./regions.js";
+import { WORKSPACE_SLICE_OFFSET } from "./workspace.js";
 
-type Ask = Extract<Letter, { readonly ask: number }>;
+type Ask = Extract<Frame, { readonly ask: number }>;
 
 /** A descriptor of an injection FIFO that is away. */
 interface Errand {
@@ -53,15 +53,15 @@ interface Errand {
   result: number | undefined;
 }
 
-export class Errands {
+export class RemoteRma {
   /** The region through which others' operations go; this task's client gives it. */
-  desk: Workspace | undefined;
+  workspace: Workspace | undefined;
   readonly #kernel: Kernel;
   readonly #memory: Memory;
   readonly #map: MemoryMap;
   readonly #task: number;
   readonly #hasEnded: (task: number) => boolean;
-  readonly #post: (from: number, to: number, letter: Letter) => void;
+  readonly #send: (from: number, to: number, frame: Frame) => void;
   /** By injection FIFO. */
   readonly #away = new Map<number, Errand>();
   readonly #asked = new Map<number, Errand>();
@@ -73,22 +73,22 @@ export class Errands {
     map: MemoryMap,
     task: number,
     hasEnded: (task: number) => boolean,
-    post: (from: number, to: number, letter: Letter) => void,
+    send: (from: number, to: number, frame: Frame) => void,
   ) {
     this.#kernel = kernel;
     this.#memory = memory;
     this.#map = map;
     this.#task = task;
     this.#hasEnded = hasEnded;
-    this.#post = post;
+    this.#send = send;
   }
 
   /** A task has ended: what is away to it is over. */
   ended(task: number): void {
-    for (const errand of this.#away.values()) {
-      if (errand.task === task && errand.result === undefined) errand.result = TRANSFER_ENDED;
+    for (const operation of this.#away.values()) {
+      if (operation.task === task && operation.result === undefined) operation.result = TRANSFER_ENDED;
     }
-    for (const [ask, errand] of this.#asked) if (errand.task === task) this.#asked.delete(ask);
+    for (const [ask, operation] of this.#asked) if (operation.task === task) this.#asked.delete(ask);
   }
 
   // ── At the origin ─────────────────────────────────────────────────────────────────────────────────────────────
@@ -123,11 +123,11 @@ export class Errands {
   }
 
   /** Where the local bytes of a descriptor are, from byte `moved` on. */
-  #localOf(descriptor: number, moved: number, bytes: number): Place {
+  #localOf(descriptor: number, moved: number, bytes: number): Resolved {
     const index = this.#word(descriptor + DESCRIPTOR_LOCAL_INDEX_OFFSET);
     const generation = this.#word(descriptor + DESCRIPTOR_LOCAL_GENERATION_OFFSET);
     const offset = this.#word(descriptor + DESCRIPTOR_LOCAL_OFFSET_OFFSET) + moved;
-    return placeIn(this.#memory, this.#map, index, generation, offset, bytes);
+    return resolveRegion(this.#memory, this.#map, index, generation, offset, bytes);
   }
 
   /**
@@ -167,8 +167,8 @@ export class Errands {
 
   /** What has come of the descriptor that is first in a FIFO; undefined: it is away. Sends it, if that is not done. */
   #carry(fifo: number, position: number): number | undefined {
-    let errand = this.#away.get(fifo);
-    if (errand === undefined) {
+    let operation = this.#away.get(fifo);
+    if (operation === undefined) {
       const descriptor = this.#slotOf(fifo, position);
       // As isCutOff() of the kernels.
       const isRmw = this.#word(descriptor + DESCRIPTOR_KIND_OFFSET) === DESCRIPTOR_RMW;
@@ -177,62 +177,62 @@ export class Errands {
       if (isBehind && before !== TRANSFER_DONE) return before;
       const { injectionBase, injectionSize, fifos } = this.#map;
       const origin = Math.floor((fifo - injectionBase) / (injectionSize * fifos));
-      errand = { descriptor, origin, task: this.#ownerOf(descriptor), moved: 0, part: 0, result: undefined };
-      this.#away.set(fifo, errand);
-      this.#ask(errand);
+      operation = { descriptor, origin, task: this.#ownerOf(descriptor), moved: 0, part: 0, result: undefined };
+      this.#away.set(fifo, operation);
+      this.#ask(operation);
     }
-    if (errand.result !== undefined) this.#away.delete(fifo);
-    return errand.result;
+    if (operation.result !== undefined) this.#away.delete(fifo);
+    return operation.result;
   }
 
   /** Asks for the next part of an operation, at most a slice. */
-  #ask(errand: Errand): void {
-    const { descriptor, moved, origin, task } = errand;
+  #ask(operation: Errand): void {
+    const { descriptor, moved, origin, task } = operation;
     if (this.#hasEnded(task)) {
-      errand.result = TRANSFER_ENDED;
+      operation.result = TRANSFER_ENDED;
       return;
     }
     const kind = this.#word(descriptor + DESCRIPTOR_KIND_OFFSET);
     const left = kind === DESCRIPTOR_RMW ? 0 : this.#word(descriptor + DESCRIPTOR_BYTES_OFFSET) - moved;
-    errand.part = Math.min(left, SLICE_BYTES);
+    operation.part = Math.min(left, SLICE_BYTES);
     let data: Uint8Array | undefined;
     if (kind === DESCRIPTOR_PUT) {
-      const { result, pointer } = this.#localOf(descriptor, moved, errand.part);
+      const { result, pointer } = this.#localOf(descriptor, moved, operation.part);
       if (result !== TRANSFER_DONE) {
-        errand.result = result;
+        operation.result = result;
         return;
       }
-      data = this.#memory.bytes.slice(pointer, pointer + errand.part);
+      data = this.#memory.bytes.slice(pointer, pointer + operation.part);
     }
     const at = descriptor >>> 2;
     const ask = ++this.#asks >>> 0;
-    this.#asked.set(ask, errand);
+    this.#asked.set(ask, operation);
     const copy = this.#memory.words.slice(at, at + DESCRIPTOR_WORDS);
-    this.#post(origin, ordinalOf(this.#map, task, 0), { ask, descriptor: copy, moved, data });
+    this.#send(origin, ordinalOf(this.#map, task, 0), { ask, descriptor: copy, moved, data });
   }
 
   /** A task has answered. False: nobody has asked it that. */
   answered(task: number, ask: number, result: number, data: Uint8Array | undefined): boolean {
-    const errand = this.#asked.get(ask);
-    if (errand?.task !== task) return false;
-    const { descriptor } = errand;
+    const operation = this.#asked.get(ask);
+    if (operation?.task !== task) return false;
+    const { descriptor } = operation;
     const kind = this.#word(descriptor + DESCRIPTOR_KIND_OFFSET);
     this.#asked.delete(ask);
-    const given = result === TRANSFER_DONE ? this.#givenBytes(kind, descriptor, errand.part) : 0;
+    const given = result === TRANSFER_DONE ? this.#givenBytes(kind, descriptor, operation.part) : 0;
     if ((data?.length ?? 0) !== given) {
-      errand.result = TRANSFER_INVALID;
+      operation.result = TRANSFER_INVALID;
       return false;
     }
     let state = result;
     if (state === TRANSFER_DONE && data !== undefined) {
-      const place = this.#localOf(descriptor, errand.moved, data.length);
+      const place = this.#localOf(descriptor, operation.moved, data.length);
       state = place.result;
       if (state === TRANSFER_DONE) this.#memory.bytes.set(data, place.pointer);
     }
-    errand.moved += errand.part;
-    const isOver = kind === DESCRIPTOR_RMW || errand.moved === this.#word(descriptor + DESCRIPTOR_BYTES_OFFSET);
-    if (state !== TRANSFER_DONE || isOver) errand.result = state;
-    else this.#ask(errand);
+    operation.moved += operation.part;
+    const isOver = kind === DESCRIPTOR_RMW || operation.moved === this.#word(descriptor + DESCRIPTOR_BYTES_OFFSET);
+    if (state !== TRANSFER_DONE || isOver) operation.result = state;
+    else this.#ask(operation);
     return true;
   }
 
@@ -246,12 +246,12 @@ export class Errands {
 
   // ── At the target ─────────────────────────────────────────────────────────────────────────────────────────────
 
-  /** Does a part of an operation of another task's context, at the desk. False: no such part can be asked for. */
+  /** Does a part of an operation of another task's context, at the workspace. False: no such part can be asked for. */
   answer(from: number, to: number, { ask, descriptor: given, moved, data }: Ask): boolean {
     const { words, bytes } = this.#memory;
-    const { desk } = this;
-    if (desk === undefined || given.length !== DESCRIPTOR_WORDS) return false;
-    const pointer = desk.bytes.byteOffset;
+    const { workspace } = this;
+    if (workspace === undefined || given.length !== DESCRIPTOR_WORDS) return false;
+    const pointer = workspace.bytes.byteOffset;
     const at = pointer >>> 2;
     words.set(given, at);
     const kind = this.#word(pointer + DESCRIPTOR_KIND_OFFSET);
@@ -265,19 +265,19 @@ export class Errands {
     const part = isRmw ? size : Math.min(code - moved, SLICE_BYTES);
     if ((data?.length ?? 0) !== (kind === DESCRIPTOR_PUT ? part : 0)) return false;
     // The whole of it is refused, where the whole is not right.
-    let result = remoteResult(placeIn(this.#memory, this.#map, index, generation, offset, size).result);
-    const first = pointer + DESK_SLICE_OFFSET;
+    let result = remoteResult(resolveRegion(this.#memory, this.#map, index, generation, offset, size).result);
+    const first = pointer + WORKSPACE_SLICE_OFFSET;
     if (result === TRANSFER_DONE) {
       if (data !== undefined) bytes.set(data, first);
       if (!isRmw) words[at + (DESCRIPTOR_BYTES_OFFSET >>> 2)] = part;
-      words[at + (DESCRIPTOR_LOCAL_INDEX_OFFSET >>> 2)] = desk.index;
-      words[at + (DESCRIPTOR_LOCAL_GENERATION_OFFSET >>> 2)] = desk.generation;
-      words[at + (DESCRIPTOR_LOCAL_OFFSET_OFFSET >>> 2)] = DESK_SLICE_OFFSET;
+      words[at + (DESCRIPTOR_LOCAL_INDEX_OFFSET >>> 2)] = workspace.index;
+      words[at + (DESCRIPTOR_LOCAL_GENERATION_OFFSET >>> 2)] = workspace.generation;
+      words[at + (DESCRIPTOR_LOCAL_OFFSET_OFFSET >>> 2)] = WORKSPACE_SLICE_OFFSET;
       words[at + (DESCRIPTOR_REMOTE_OFFSET_OFFSET >>> 2)] = offset + moved;
       result = this.#kernel.perform(this.#map.job, pointer, SLICE_BYTES);
     }
     const back = result === TRANSFER_DONE ? this.#givenBytes(kind, pointer, part) : 0;
-    this.#post(to, from, { answer: ask, result, data: back === 0 ? undefined : bytes.slice(first, first + back) });
+    this.#send(to, from, { answer: ask, result, data: back === 0 ? undefined : bytes.slice(first, first + back) });
     return true;
   }
 }

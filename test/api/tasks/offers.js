@@ -130,7 +130,7 @@ await runScenario({
     }
   },
 
-  /** Offers so many payloads to task 0, then stands still until the gate opens; tells what their callbacks got. */
+  /** RendezvousSender so many payloads to task 0, then stands still until the gate opens; tells what their callbacks got. */
   offer(client, { flags, bytes, count = 1, inRegion = false }) {
     const context = client.createContext();
     const region = inRegion ? client.createRegion(bytes) : undefined;
@@ -179,7 +179,7 @@ await runScenario({
     if (how === "close") until(other, () => !running, 2 ** 31);
   },
 
-  /** Offers payloads to everybody, while everybody does; tells what came of it. */
+  /** RendezvousSender payloads to everybody, while everybody does; tells what came of it. */
   exchange(client, { options, ...what }) {
     const context = client.createContext(options);
     const { seen, isOver } = exchange(client, context, /** @type {any} */ (what));

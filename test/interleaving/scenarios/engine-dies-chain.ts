@@ -13,7 +13,7 @@ import { RegionTable } from "../../../src/memory/regions.js";
 import { ContextEngine } from "../../../src/node/engine.js";
 import { gracePeriods, markEngineDead } from "../../../src/node/liveness.js";
 import type { Base } from "../../../src/protocol/base.js";
-import { type Window, WindowTable } from "../../../src/protocol/rendezvous/transfers.js";
+import { TransferTable, type Window } from "../../../src/protocol/rendezvous/transfers.js";
 import { chainWords, type Region, sideOf } from "../../support/chains.js";
 import { map } from "../control.js";
 import type { Scenario } from "../scenario.js";
@@ -69,7 +69,7 @@ class Core {
   readonly #task: number;
   readonly #context: number;
   readonly #engine: ContextEngine;
-  readonly #windows: WindowTable;
+  readonly #windows: TransferTable;
   #notice = 0;
 
   constructor(world: World, task: number) {
@@ -79,7 +79,7 @@ class Core {
     this.#context = world.context(task * map.contexts);
     this.#engine = new ContextEngine(kernel, map, task * map.contexts);
     const base = { kernel, memory, map, ordinal: task * map.contexts, block: this.#context, engine: this.#engine };
-    this.#windows = new WindowTable(
+    this.#windows = new TransferTable(
       base as unknown as Base,
       new RegionTable({ kernel, memory, map, task: task, grace: gracePeriods(kernel, map) }),
       () => false,

@@ -20,7 +20,7 @@ import { RegionTable } from "../../../src/memory/regions.js";
 import { ContextEngine } from "../../../src/node/engine.js";
 import { gracePeriods } from "../../../src/node/liveness.js";
 import type { Base } from "../../../src/protocol/base.js";
-import { type Window, WindowTable } from "../../../src/protocol/rendezvous/transfers.js";
+import { TransferTable, type Window } from "../../../src/protocol/rendezvous/transfers.js";
 import { addBlock, chainWords, type Plan, type Region, readySide, type Side, sideOf } from "../../support/chains.js";
 import { map } from "../control.js";
 import type { Scenario } from "../scenario.js";
@@ -80,7 +80,7 @@ const place = (task: number, from: number, word: number): number =>
 
 /** The transfers of task 0, in the windows of its table, and what became of each. */
 class Core {
-  readonly windows: WindowTable;
+  readonly windows: TransferTable;
   readonly results = new Map<number, Result>();
   readonly #world: World;
   readonly #isTarget: boolean;
@@ -90,7 +90,7 @@ class Core {
     const { kernel, memory } = world;
     const engine = new ContextEngine(kernel, map, OWN);
     const base = { kernel, memory, map, ordinal: OWN, block: world.context(OWN), engine } as unknown as Base;
-    this.windows = new WindowTable(
+    this.windows = new TransferTable(
       base,
       new RegionTable({ kernel, memory, map, task: OWN, grace: gracePeriods(kernel, map) }),
       () => false,

@@ -1,9 +1,9 @@
-// Letters through the sessions of a network. A letter becomes one segment of the stream from its one context to the other;
+// Frames through the sessions of a network. A frame becomes one segment of the stream from its one context to the other;
 // a longer one is cut up, and its segments follow each other there.
 //
-//   post() ─► line of a node ─► segments ─► sessions ══ wire ══ sessions ─► streams ─► letter of a pair ─► hear()
+//   send() ─► line of a node ─► segments ─► sessions ══ wire ══ sessions ─► streams ─► frame of a pair ─► onFrame()
 //
-// A line is bounded by what relays let be under way (egress.ts: a window for each pair; remote-rma.ts: a slice for each FIFO;
+// A line is bounded by what proxies let be under way (egress.ts: a window for each pair; remote-rma.ts: a slice for each FIFO;
 // remote-rendezvous.ts: depth + 1 portions for each transfer).
 
 import {
@@ -26,7 +26,7 @@ import type { Memory } from "../../kernel/kernel.js";
 import { type MemoryMap, ordinalOf } from "../../memory/map.js";
 import { taskAt } from "../../node/address.js";
 import { Queue } from "../../support/queue.js";
-import type { Courier, Hear, Letter } from "./frames.js";
+import type { Frame, OnFrame, Pipe } from "./frames.js";
 import { CHAIN_WORDS_MAX } from "./remote-rendezvous.js";
 
 /** Words before the data of an ASK (number, bytes moved, then the descriptor), and of an ANSWER (number, result). */
@@ -37,11 +37,11 @@ const CHAIN_WORDS = 2;
 const NO_WORDS: readonly number[] = [];
 const NO_BYTES: Uint8Array = new Uint8Array(0);
 
-/** Microseconds after the last letter to a task, until it is asked whether it lives; then twice as many, and so on. */
+/** Microseconds after the last frame to a task, until it is asked whether it lives; then twice as many, and so on. */
 const PROBE_FIRST = 1_000_000;
 const PROBE_DOUBLED_MAX = 5;
 
-/** A letter on its way out. */
+/** A frame on its way out. */
 interface Outgoing {
   readonly from: number;
   readonly to: number;
@@ -53,7 +53,7 @@ interface Outgoing {
   at: number;
 }
 
-/** What has come of a letter that goes on. */
+/** What has come of a frame that goes on. */
 interface Partial {
   /** At most twice as long as that: it is longer only where more has come, in however small pieces. */
   content: Uint8Array;
@@ -61,28 +61,28 @@ interface Partial {
 }
 
 /** What of the sessions it takes. */
-export interface Carrier {
+export interface SegmentSender {
   /** Bytes of the content of a segment, at the most. */
   readonly contentMax: number;
   submit(node: number, origin: number, target: number, kind: number, content: Uint8Array): boolean;
 }
 
-export class Network implements Courier {
-  hear: Hear = () => false;
+export class SessionPipe implements Pipe {
+  onFrame: OnFrame = () => false;
   readonly failureDetection = false;
-  /** Letters and segments that were none, and were dropped. */
+  /** Malformed frames and segments, which were dropped. */
   wrong = 0;
   readonly #map: Pick<MemoryMap, "tasks" | "contexts" | "heapBytes">;
   readonly #task: number;
   readonly #memory: Memory;
-  readonly #carrier: Carrier;
+  readonly #segments: SegmentSender;
   readonly #advance: () => void;
   /** By task: what waits to go there. */
   readonly #lines = new Map<number, Queue<Outgoing>>();
-  readonly #posted = new Set<number>();
+  readonly #talkedTo = new Set<number>();
   readonly #heard = new Set<number>();
   readonly #dropped = new Set<number>();
-  /** By task, and by pair: what has come of letters that go on. */
+  /** By task, and by pair: what has come of frames that go on. */
   readonly #partial = new Map<number, Map<string, Partial>>();
   readonly #scratch: Uint8Array;
   readonly #now: () => number;
@@ -104,40 +104,40 @@ export class Network implements Courier {
     map: Pick<MemoryMap, "tasks" | "contexts" | "heapBytes">,
     task: number,
     memory: Memory,
-    carrier: Carrier,
+    segments: SegmentSender,
     now: () => number,
     advance: () => void,
   ) {
     this.#map = map;
     this.#task = task;
     this.#memory = memory;
-    this.#carrier = carrier;
+    this.#segments = segments;
     this.#now = now;
     this.#advance = advance;
-    this.#scratch = new Uint8Array(carrier.contentMax);
+    this.#scratch = new Uint8Array(segments.contentMax);
     this.#probeAt = new Float64Array(map.tasks).fill(Number.POSITIVE_INFINITY);
     this.#doubled = new Uint8Array(map.tasks);
   }
 
-  post(from: number, to: number, letter: Letter): void {
+  send(from: number, to: number, frame: Frame): void {
     const task = this.#taskOf(to);
-    this.#push(task, outgoingOf(from, to, letter));
-    this.#posted.add(task);
+    this.#push(task, outgoingOf(from, to, frame));
+    this.#talkedTo.add(task);
     if (this.#hasLeft) return;
     this.#doubled[task] = 0;
     this.#probe(task, this.#now());
   }
 
-  #push(task: number, letter: Outgoing): void {
+  #push(task: number, frame: Outgoing): void {
     let line = this.#lines.get(task);
     if (line === undefined) {
       line = new Queue();
       this.#lines.set(task, line);
     }
-    line.push(letter);
+    line.push(frame);
   }
 
-  /** When `flush()` is to be called though nothing comes and nothing is posted, in microseconds. */
+  /** When `flush()` is to be called though nothing comes and nothing is sent, in microseconds. */
   get due(): number {
     return this.#probeNext;
   }
@@ -190,25 +190,25 @@ export class Network implements Courier {
     this.#advance();
   }
 
-  /** Submits the segments of a letter, as far as there is room; whether all of it is on its way. */
-  #send(task: number, letter: Outgoing): boolean {
-    const { from, to, kind, head, data } = letter;
+  /** Submits the segments of a frame, as far as there is room; whether all of it is on its way. */
+  #send(task: number, frame: Outgoing): boolean {
+    const { from, to, kind, head, data } = frame;
     const size = head.length + data.length;
     do {
-      const bytes = Math.min(size - letter.at, this.#scratch.length);
+      const bytes = Math.min(size - frame.at, this.#scratch.length);
       // From here on in the data; negative: there is some of the head before it.
-      const inData = letter.at - head.length;
+      const inData = frame.at - head.length;
       let content = data.subarray(Math.max(0, inData), inData + bytes);
       if (inData < 0) {
-        const before = head.subarray(letter.at, letter.at + bytes);
+        const before = head.subarray(frame.at, frame.at + bytes);
         this.#scratch.set(before);
         this.#scratch.set(data.subarray(0, bytes - before.length), before.length);
         content = this.#scratch.subarray(0, bytes);
       }
-      const isLast = letter.at + bytes === size;
-      if (!this.#carrier.submit(task, from, to, isLast ? kind : kind | SEGMENT_MORE, content)) return false;
-      letter.at += bytes;
-    } while (letter.at < size);
+      const isLast = frame.at + bytes === size;
+      if (!this.#segments.submit(task, from, to, isLast ? kind : kind | SEGMENT_MORE, content)) return false;
+      frame.at += bytes;
+    } while (frame.at < size);
     return true;
   }
 
@@ -237,11 +237,11 @@ export class Network implements Courier {
     const piece = bytes.slice(at, at + (code & 0xffff));
     const content = this.#whole(task, `${from} ${to}`, piece, (kind & SEGMENT_MORE) !== 0);
     if (content === undefined) return;
-    const letter = letterOf(kind & ~SEGMENT_MORE, content);
-    if (letter === undefined || !this.hear(from, to, letter)) this.wrong++;
+    const frame = frameOf(kind & ~SEGMENT_MORE, content);
+    if (frame === undefined || !this.onFrame(from, to, frame)) this.wrong++;
   }
 
-  /** The content of a letter, of which this is a piece; undefined: it goes on, or is too long. */
+  /** The content of a frame, of which this is a piece; undefined: it goes on, or is too long. */
   #whole(task: number, pair: string, piece: Uint8Array, goesOn: boolean): Uint8Array | undefined {
     let partials = this.#partial.get(task);
     const before = partials?.get(pair);
@@ -263,33 +263,33 @@ export class Network implements Courier {
     return undefined;
   }
 
-  get posted(): Iterable<number> {
-    return new Set([...this.#posted, ...this.#heard]);
+  get talkedTo(): Iterable<number> {
+    return new Set([...this.#talkedTo, ...this.#heard]);
   }
 
-  hears(task: number): boolean {
+  receivesFrom(task: number): boolean {
     return this.#heard.has(task);
   }
 
   drop(task: number): void {
     this.#dropped.add(task);
     this.#lines.delete(task);
-    this.#posted.delete(task);
+    this.#talkedTo.delete(task);
     this.#heard.delete(task);
     this.#probeAt[task] = Number.POSITIVE_INFINITY;
     this.#partial.delete(task);
   }
 
   /** What waits, for others or of others: nothing, once all is quiet. */
-  get inUse(): { letters: number; partials: number; partialBytes: number } {
-    const letters = [...this.#lines.values()].reduce((sum, { length }) => sum + length, 0);
+  get inUse(): { frames: number; partials: number; partialBytes: number } {
+    const frames = [...this.#lines.values()].reduce((sum, { length }) => sum + length, 0);
     const partials = [...this.#partial.values()].flatMap((pairs) => [...pairs.values()]);
     const partialBytes = partials.reduce((sum, { content }) => sum + content.length, 0);
-    return { letters, partials: partials.length, partialBytes };
+    return { frames, partials: partials.length, partialBytes };
   }
 }
 
-/** @param most bytes of a letter: more than fits in the other one's heap can't be one, and only its end matters */
+/** @param most bytes of a frame: more than fits in the other one's heap can't be one, and only its end matters */
 function append(partial: Partial, piece: Uint8Array, most: number): void {
   const { content, bytes } = partial;
   partial.bytes += piece.length;
@@ -301,23 +301,23 @@ function append(partial: Partial, piece: Uint8Array, most: number): void {
   if (partial.bytes <= most) partial.content.set(piece, bytes);
 }
 
-function outgoingOf(from: number, to: number, letter: Letter): Outgoing {
+function outgoingOf(from: number, to: number, frame: Frame): Outgoing {
   const make = (kind: number, words: readonly number[], data: Uint8Array = NO_BYTES): Outgoing => {
     const head = new Uint8Array(4 * words.length);
     const view = new DataView(head.buffer);
     words.forEach((word, place) => void view.setInt32(4 * place, word, true));
     return { from, to, kind, head, data, at: 0 };
   };
-  if ("records" in letter) return make(SEGMENT_RECORDS, NO_WORDS, letter.records);
-  if ("credit" in letter) return make(SEGMENT_CREDIT, [letter.credit]);
-  if ("ask" in letter) return make(SEGMENT_ASK, [letter.ask, letter.moved, ...letter.descriptor], letter.data);
-  if ("answer" in letter) return make(SEGMENT_ANSWER, [letter.answer, letter.result], letter.data);
-  if ("chain" in letter) return make(SEGMENT_CHAIN, [letter.chain, letter.words.length, ...letter.words], letter.data);
-  return make(SEGMENT_END, [Number(letter.end === "task")]);
+  if ("records" in frame) return make(SEGMENT_RECORDS, NO_WORDS, frame.records);
+  if ("credit" in frame) return make(SEGMENT_CREDIT, [frame.credit]);
+  if ("ask" in frame) return make(SEGMENT_ASK, [frame.ask, frame.moved, ...frame.descriptor], frame.data);
+  if ("answer" in frame) return make(SEGMENT_ANSWER, [frame.answer, frame.result], frame.data);
+  if ("chain" in frame) return make(SEGMENT_CHAIN, [frame.chain, frame.words.length, ...frame.words], frame.data);
+  return make(SEGMENT_END, [Number(frame.end === "task")]);
 }
 
-/** The letter that a content is; undefined: none. */
-function letterOf(kind: number, content: Uint8Array): Letter | undefined {
+/** The frame that a content is; undefined: none. */
+function frameOf(kind: number, content: Uint8Array): Frame | undefined {
   if (kind === SEGMENT_RECORDS) return { records: content };
   const known = wordsOf(kind, content);
   if (known === undefined || content.length < 4 * known) return undefined;
@@ -332,7 +332,7 @@ function letterOf(kind: number, content: Uint8Array): Letter | undefined {
   return { end: first === 1 ? "task" : "context" };
 }
 
-/** Words before the data of a content; undefined: it is no letter's. */
+/** Words before the data of a content; undefined: it is no frame's. */
 function wordsOf(kind: number, content: Uint8Array): number | undefined {
   if (kind === SEGMENT_ASK) return ASK_WORDS;
   if (kind === SEGMENT_ANSWER) return ANSWER_WORDS;

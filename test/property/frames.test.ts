@@ -1,4 +1,4 @@
-// Letters through the segments of a carrier: what is posted is heard, and what nobody has posted is dropped.
+// Frames through the segments of sessions: what is posted is heard, and what nobody has posted is dropped.
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import {
@@ -14,8 +14,8 @@ import {
   SEGMENT_TARGET_OFFSET,
 } from "../../assembly/layout.js";
 import { memoryOf } from "../../src/kernel/kernel.js";
-import type { Letter } from "../../src/transport/net/frames.js";
-import { Network } from "../../src/transport/net/network.js";
+import type { Frame } from "../../src/transport/net/frames.js";
+import { SessionPipe } from "../../src/transport/net/session-pipe.js";
 import { word } from "../support/arbitraries.js";
 import { randomOf } from "../support/random.js";
 import { assertProperty, replayNote } from "../support/seed.js";
@@ -26,9 +26,9 @@ const ENDPOINTS = TASKS * CONTEXTS;
 const HEAP_BYTES = 4096;
 /** Where segments lie that come. */
 const DESK = 64;
-/** Kinds of which there are letters: 1 … 5. */
+/** Kinds of which there are frames: 1 … 5. */
 const KIND_LAST = SEGMENT_END;
-/** Bytes of a segment's content: the words of the longest letter fit in one. */
+/** Bytes of a segment's content: the words of the longest frame fit in one. */
 const CONTENT_MIN = 60;
 
 interface Segment {
@@ -41,12 +41,12 @@ interface Segment {
 interface Heard {
   readonly from: number;
   readonly to: number;
-  readonly letter: Letter;
+  readonly frame: Frame;
 }
 
-/** A task's letters, what it has heard, and the way in. */
+/** A task's frames, what it has heard, and the way in. */
 class Party {
-  readonly letters: Network;
+  readonly frames: SessionPipe;
   readonly heard: Heard[] = [];
   /** Microseconds. */
   now = 0;
@@ -54,23 +54,23 @@ class Party {
 
   constructor(task: number, contentMax: number, submit: (segment: Segment) => boolean) {
     const map = { tasks: TASKS, contexts: CONTEXTS, heapBytes: HEAP_BYTES };
-    const carrier = {
+    const segments = {
       contentMax,
       submit: (node: number, from: number, to: number, kind: number, content: Uint8Array): boolean => {
         expect([Math.floor(to / CONTEXTS), content.length <= contentMax]).toEqual([node, true]);
         return submit({ from, to, kind, content: content.slice() });
       },
     };
-    this.letters = new Network(
+    this.frames = new SessionPipe(
       map,
       task,
       this.#memory,
-      carrier,
+      segments,
       () => this.now,
       () => {},
     );
-    this.letters.hear = (from, to, letter) => {
-      this.heard.push({ from, to, letter });
+    this.frames.onFrame = (from, to, frame) => {
+      this.heard.push({ from, to, frame });
       return true;
     };
   }
@@ -81,7 +81,7 @@ class Party {
     words[(DESK + SEGMENT_TARGET_OFFSET) >>> 2] = to;
     words[(DESK + SEGMENT_LENGTH_OFFSET) >>> 2] = content.length | (kind << SEGMENT_KIND_SHIFT);
     bytes.set(content, DESK + SEGMENT_SIZE);
-    this.letters.take(DESK);
+    this.frames.take(DESK);
     // They are somebody else's now.
     bytes.fill(0xee, DESK, DESK + SEGMENT_SIZE + content.length);
   }
@@ -90,7 +90,7 @@ class Party {
 const some = (max: number) =>
   fc.oneof(fc.uint8Array({ minLength: 1, maxLength: 200 }), fc.uint8Array({ minLength: 1, maxLength: max }));
 const none = fc.constant(undefined);
-const letter: fc.Arbitrary<Letter> = fc.oneof(
+const frame: fc.Arbitrary<Frame> = fc.oneof(
   fc.record({ records: fc.oneof(fc.constant(new Uint8Array(0)), some(HEAP_BYTES)) }),
   fc.record({ credit: word }),
   fc.record({
@@ -105,16 +105,16 @@ const letter: fc.Arbitrary<Letter> = fc.oneof(
   fc.record({ end: fc.constantFrom("context" as const, "task" as const) }),
 );
 const ordinal = fc.integer({ min: 0, max: ENDPOINTS - 1 });
-const posted = fc.record({ from: ordinal, to: ordinal, letter }).filter(({ from, to }) => taskOf(from) !== taskOf(to));
+const posted = fc.record({ from: ordinal, to: ordinal, frame }).filter(({ from, to }) => taskOf(from) !== taskOf(to));
 
 function taskOf(at: number): number {
   return Math.floor(at / CONTEXTS);
 }
 
-/** Letters of each pair, as plain values. */
-function byPair(letters: readonly Heard[]): Record<string, unknown[]> {
+/** Frames of each pair, as plain values. */
+function byPair(frames: readonly Heard[]): Record<string, unknown[]> {
   const pairs: Record<string, unknown[]> = {};
-  for (const { from, to, letter: one } of letters) {
+  for (const { from, to, frame: one } of frames) {
     const plain = Object.entries(one).map(([name, value]) => [
       name,
       ArrayBuffer.isView(value) ? [...(value as Uint8Array)] : value,
@@ -126,14 +126,14 @@ function byPair(letters: readonly Heard[]): Record<string, unknown[]> {
   return pairs;
 }
 
-describe(`letters (${replayNote()})`, () => {
-  it("are heard as they were posted, in order by pair, whatever the carrier refuses now and then", () =>
+describe(`frames (${replayNote()})`, () => {
+  it("are heard as they were posted, in order by pair, whatever the sessions refuse now and then", () =>
     assertProperty(
       fc.property(
         fc.array(posted, { maxLength: 40 }),
         fc.oneof(fc.integer({ min: CONTENT_MIN, max: 300 }), fc.constantFrom(1400, 9000)),
         word,
-        (letters, contentMax, seed) => {
+        (frames, contentMax, seed) => {
           const random = randomOf(seed);
           const lines = new Map<string, Segment[]>();
           const submit = (segment: Segment): boolean => {
@@ -152,16 +152,16 @@ describe(`letters (${replayNote()})`, () => {
             if (segment !== undefined) all[taskOf(segment.to)]?.take(segment);
             return segment !== undefined;
           };
-          for (const { from, to, letter: one } of letters) {
-            all[taskOf(from)]?.letters.post(from, to, one);
-            if (random(2) === 0) all[random(TASKS)]?.letters.flush();
+          for (const { from, to, frame: one } of frames) {
+            all[taskOf(from)]?.frames.send(from, to, one);
+            if (random(2) === 0) all[random(TASKS)]?.frames.flush();
             for (let count = random(4); count > 0; count--) deliver();
           }
-          const isWaiting = () => all.some(({ letters: { inUse } }) => inUse.letters > 0);
-          while (isWaiting() || deliver()) for (const { letters: one } of all) one.flush();
-          expect(byPair(all.flatMap(({ heard }) => heard))).toEqual(byPair(letters));
-          for (const { letters: one } of all) {
-            expect([one.wrong, one.inUse]).toEqual([0, { letters: 0, partials: 0, partialBytes: 0 }]);
+          const isWaiting = () => all.some(({ frames: { inUse } }) => inUse.frames > 0);
+          while (isWaiting() || deliver()) for (const { frames: one } of all) one.flush();
+          expect(byPair(all.flatMap(({ heard }) => heard))).toEqual(byPair(frames));
+          for (const { frames: one } of all) {
+            expect([one.wrong, one.inUse]).toEqual([0, { frames: 0, partials: 0, partialBytes: 0 }]);
           }
         },
       ),
@@ -185,14 +185,14 @@ describe(`letters (${replayNote()})`, () => {
           party.take(segment);
           if (!isPair(segment) || isLast(segment)) over++;
           // Each is heard, or is wrong.
-          expect(party.heard.length + party.letters.wrong).toBe(over);
+          expect(party.heard.length + party.frames.wrong).toBe(over);
         }
         const kindsOf = segments.filter((one) => isPair(one) && isLast(one)).map(({ kind }) => kind);
         const unknown = kindsOf.filter((kind) => kind === 0 || kind > KIND_LAST).length;
         const strange = segments.filter((one) => !isPair(one)).length;
-        expect(party.letters.wrong).toBeGreaterThanOrEqual(unknown + strange);
+        expect(party.frames.wrong).toBeGreaterThanOrEqual(unknown + strange);
         for (const one of party.heard) expect(isPair({ ...one, kind: 0, content: new Uint8Array() })).toBe(true);
-        const { partials, partialBytes } = party.letters.inUse;
+        const { partials, partialBytes } = party.frames.inUse;
         expect(partials).toBeLessThanOrEqual(CONTEXTS * (ENDPOINTS - CONTEXTS));
         expect(partialBytes).toBeLessThanOrEqual(partials * HEAP_BYTES);
       }),
@@ -200,31 +200,31 @@ describe(`letters (${replayNote()})`, () => {
     );
   });
 
-  it.each([0, 1, 7, 60])("one without an end, in pieces of %i bytes, takes no more than a letter may have", (bytes) => {
+  it.each([0, 1, 7, 60])("one without an end, in pieces of %i bytes, takes no more than a frame may have", (bytes) => {
     const party = new Party(0, CONTENT_MIN, () => true);
     const piece = { from: CONTEXTS, to: 0, kind: 1 | SEGMENT_MORE, content: new Uint8Array(bytes) };
     for (let i = 0; i < 5000; i++) {
       party.take(piece);
-      const { partials, partialBytes } = party.letters.inUse;
+      const { partials, partialBytes } = party.frames.inUse;
       expect([partials, partialBytes <= Math.min(HEAP_BYTES, 2 * bytes * (i + 1))]).toEqual([1, true]);
     }
     const isTooLong = 5000 * bytes > HEAP_BYTES;
     party.take({ ...piece, kind: 1 });
-    expect([party.letters.wrong, party.heard.length]).toEqual(isTooLong ? [1, 0] : [0, 1]);
-    expect(party.letters.inUse).toEqual({ letters: 0, partials: 0, partialBytes: 0 });
+    expect([party.frames.wrong, party.heard.length]).toEqual(isTooLong ? [1, 0] : [0, 1]);
+    expect(party.frames.inUse).toEqual({ frames: 0, partials: 0, partialBytes: 0 });
     // The next one is one again.
     party.take({ ...piece, kind: 1, content: Uint8Array.of(1, 2, 3) });
-    expect(party.heard.at(-1)?.letter).toEqual({ records: Uint8Array.of(1, 2, 3) });
+    expect(party.heard.at(-1)?.frame).toEqual({ records: Uint8Array.of(1, 2, 3) });
   });
 
   it("one that was cut short in the middle of its words is wrong", () => {
     const party = new Party(0, CONTENT_MIN, () => true);
     const least = [0, 0, 4, 56, 8, 4];
     for (let kind = 2; kind <= KIND_LAST; kind++) {
-      const [before, wanted] = [party.letters.wrong, least[kind] as number];
+      const [before, wanted] = [party.frames.wrong, least[kind] as number];
       for (let bytes = 0; bytes < wanted; bytes++)
         party.take({ from: CONTEXTS, to: 1, kind, content: new Uint8Array(bytes) });
-      expect([party.letters.wrong - before, party.heard.length]).toEqual([wanted, kind - 2]);
+      expect([party.frames.wrong - before, party.heard.length]).toEqual([wanted, kind - 2]);
       party.take({ from: CONTEXTS, to: 1, kind, content: new Uint8Array(wanted) });
       expect(party.heard.length).toBe(kind - 1);
     }
@@ -234,12 +234,12 @@ describe(`letters (${replayNote()})`, () => {
     const party = new Party(0, CONTENT_MIN, () => false);
     const piece = { from: CONTEXTS, to: 0, kind: 1 | SEGMENT_MORE, content: new Uint8Array(10) };
     party.take(piece);
-    party.letters.post(0, CONTEXTS, { credit: 5 });
-    party.letters.drop(1);
+    party.frames.send(0, CONTEXTS, { credit: 5 });
+    party.frames.drop(1);
     party.take(piece);
     party.take({ ...piece, kind: 1 });
-    expect([party.heard, party.letters.wrong, [...party.letters.posted]]).toEqual([[], 0, []]);
-    expect(party.letters.inUse).toEqual({ letters: 0, partials: 0, partialBytes: 0 });
+    expect([party.heard, party.frames.wrong, [...party.frames.talkedTo]]).toEqual([[], 0, []]);
+    expect(party.frames.inUse).toEqual({ frames: 0, partials: 0, partialBytes: 0 });
   });
 
   it("D10 who is silent is asked whether he lives: after a second, then after twice as long each time, until he has ended", () => {
@@ -252,27 +252,27 @@ describe(`letters (${replayNote()})`, () => {
       asked.length = 0;
       for (let i = 0; i < 10 * seconds; i++) {
         party.now += 100_000;
-        if (party.now >= party.letters.due) party.letters.flush();
+        if (party.now >= party.frames.due) party.frames.flush();
       }
       return [...asked];
     };
-    expect(party.letters.due).toBe(Number.POSITIVE_INFINITY);
-    party.letters.post(0, CONTEXTS, { credit: 1 });
-    party.letters.flush();
+    expect(party.frames.due).toBe(Number.POSITIVE_INFINITY);
+    party.frames.send(0, CONTEXTS, { credit: 1 });
+    party.frames.flush();
     expect(pass(16)).toEqual([1, 1, 3, 1, 7, 1, 15, 1]);
     // It has said something; then it is asked after a second again, since this task has something to say.
     party.take({ from: CONTEXTS, to: 0, kind: SEGMENT_RECORDS, content: new Uint8Array(8) });
     expect(pass(15)).toEqual([]);
-    party.letters.post(0, CONTEXTS, { credit: 1 });
-    party.letters.post(0, 2 * CONTEXTS, { credit: 1 });
+    party.frames.send(0, CONTEXTS, { credit: 1 });
+    party.frames.send(0, 2 * CONTEXTS, { credit: 1 });
     expect(pass(1)).toEqual([32, 1, 32, 2]);
     // A probe itself is heard by nobody, and is not wrong.
     party.take({ from: CONTEXTS, to: 0, kind: SEGMENT_PROBE, content: new Uint8Array(0) });
-    expect([party.letters.wrong, party.heard.length]).toEqual([0, 1]);
-    party.letters.drop(1);
+    expect([party.frames.wrong, party.heard.length]).toEqual([0, 1]);
+    party.frames.drop(1);
     expect(pass(4)).toEqual([34, 2]);
-    party.letters.leave();
+    party.frames.leave();
     expect(pass(100)).toEqual([]);
-    expect(party.letters.due).toBe(Number.POSITIVE_INFINITY);
+    expect(party.frames.due).toBe(Number.POSITIVE_INFINITY);
   });
 });

@@ -1,18 +1,18 @@
-// Letters through the ports of channels: one each way between two tasks, made when there is something to say.
+// Frames through the ports of channels: one each way between two tasks, made when there is something to say.
 import { type PerTask, taskAt } from "../../node/address.js";
-import type { Courier, Hear, Letter } from "./frames.js";
+import type { Frame, OnFrame, Pipe } from "./frames.js";
 
-/** Longer letters are handed over, not copied: 64 bytes 5.3 and 4.7 µs, 1 KiB 6 both, 16 KiB 5.7 and 27 (Chromium 156). */
+/** Longer frames are handed over, not copied: 64 bytes 5.3 and 4.7 µs, 1 KiB 6 both, 16 KiB 5.7 and 27 (Chromium 156). */
 const HAND_OVER_BYTES = 1024;
 
-interface Posted {
+interface Sent {
   readonly from: number;
   readonly to: number;
-  readonly letter: Letter;
+  readonly frame: Frame;
 }
 
-export class Ports implements Courier {
-  hear: Hear = () => false;
+export class PortPipe implements Pipe {
+  onFrame: OnFrame = () => false;
   /** By the thread that launched the job. */
   readonly failureDetection = true;
   readonly #map: PerTask;
@@ -36,17 +36,17 @@ export class Ports implements Courier {
   }
 
   #listen(port: MessagePort): void {
-    port.onmessage = ({ data: { from, to, letter } }: MessageEvent<Posted>) => void this.hear(from, to, letter);
+    port.onmessage = ({ data: { from, to, frame } }: MessageEvent<Sent>) => void this.onFrame(from, to, frame);
   }
 
-  post(from: number, to: number, letter: Letter): void {
+  send(from: number, to: number, frame: Frame): void {
     const task = taskAt(this.#map, to);
     // What answers goes the way that the question came.
-    const back = "credit" in letter || "answer" in letter ? this.#incoming.get(task) : undefined;
-    const bytes = "records" in letter ? letter.records : "data" in letter ? letter.data : undefined;
+    const back = "credit" in frame || "answer" in frame ? this.#incoming.get(task) : undefined;
+    const bytes = "records" in frame ? frame.records : "data" in frame ? frame.data : undefined;
     const isLong = bytes !== undefined && bytes.length > HAND_OVER_BYTES;
-    const posted: Posted = { from, to, letter };
-    (back ?? this.#to(task)).postMessage(posted, isLong ? [bytes.buffer as ArrayBuffer] : []);
+    const talkedTo: Sent = { from, to, frame };
+    (back ?? this.#to(task)).postMessage(talkedTo, isLong ? [bytes.buffer as ArrayBuffer] : []);
   }
 
   #to(task: number): MessagePort {
@@ -63,11 +63,11 @@ export class Ports implements Courier {
 
   leave(): void {}
 
-  get posted(): Iterable<number> {
+  get talkedTo(): Iterable<number> {
     return this.#outgoing.keys();
   }
 
-  hears(task: number): boolean {
+  receivesFrom(task: number): boolean {
     return this.#incoming.has(task);
   }
 

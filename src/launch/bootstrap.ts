@@ -3,20 +3,20 @@
 import type { KernelName } from "../core/kernel-name.js";
 import type { ErrorParts } from "../core/task-errors.js";
 import type { SharedMemory } from "../kernel/select.js";
-import type { RoomRequest } from "../node/memory.js";
+import type { JobMemoryRequest } from "../node/memory.js";
 import type { DebugLimits } from "../observe/debug.js";
 import { uniqueName } from "../support/host.js";
 
-/** Key of the ticket in a worker's `workerData`. */
-export const TICKET = "pamir:task";
+/** Key of the bootstrap in a worker's `workerData`. */
+export const BOOTSTRAP = "pamir:task";
 
-export interface Ticket {
+export interface TaskBootstrap {
   /** Version and layout of the pamir that launched the job. */
   readonly version: string;
   readonly layoutHash: number;
   /** The job's; undefined where tasks can't share any: then each makes its own. */
   readonly memory: SharedMemory | undefined;
-  readonly room: RoomRequest;
+  readonly room: JobMemoryRequest;
   /** Why tasks share no memory; empty where they do. */
   readonly why: string;
   /** Pointer to the job header. */
@@ -34,15 +34,15 @@ export interface Ticket {
   readonly errors: SharedArrayBuffer | undefined;
 }
 
-/** What a task's Web Worker posts to the thread that started it, under the key TICKET. */
+/** What a task's Web Worker posts to the thread that started it, under the key BOOTSTRAP. */
 export type TaskReport =
-  /** attach() was called: the ticket is wanted. */
+  /** attach() was called: the bootstrap is wanted. */
   | "attach"
   /** The task's Web Lock is held. */
   | "held"
   /** It has closed its client. */
   | "left"
-  /** The port that comes with it is for this task's relay. */
+  /** The port that comes with it is for this task's proxy. */
   | { readonly connect: number }
   /** An error that nobody caught. */
   | { readonly name: string; readonly message: string; readonly code?: string; readonly stack?: string };
@@ -56,7 +56,7 @@ export interface LastWord {
   readonly stack?: string | undefined;
 }
 
-/** What a task hears of the thread that started it, under the key TICKET; but for `leave` where tasks share no memory. */
+/** What a task hears of the thread that started it, under the key BOOTSTRAP; but for `leave` where tasks share no memory. */
 export type TaskNews =
   /** An adopted worker is to close its client. */
   | { readonly leave: true }

@@ -1,4 +1,4 @@
-// Tasks that share no memory, on one thread, so that it runs without a browser: random traffic, slow readers, ends. Letters
+// Tasks that share no memory, on one thread, so that it runs without a browser: random traffic, slow readers, ends. Frames
 // go through ports, or through a simulated network.
 import { describe, expect, it } from "vitest";
 import { PAGE_SIZE } from "../../assembly/layout.js";
@@ -7,7 +7,7 @@ import { EAGAIN, SHUTDOWN, SUCCESS } from "../../src/core/result.js";
 import type { Faults } from "../../src/link/simulated-network.js";
 import type { Limits } from "../../src/memory/map.js";
 import type { Context } from "../../src/pami/context.js";
-import { DESK_BYTES } from "../../src/transport/net/bounce.js";
+import { WORKSPACE_BYTES } from "../../src/transport/net/workspace.js";
 import { NetworkedJob } from "../support/networked.js";
 import { randomOf } from "../support/random.js";
 import { portsJob, type Relayed, type RelayedJob } from "../support/relayed.js";
@@ -88,10 +88,10 @@ function lanesOf({ client }: Relayed): number {
   return client.dump().heap.owners.reduce((sum, { lanes }) => sum + lanes, 0);
 }
 
-/** There is nothing in a task's heap but what its relay works with, and what it gives back when somebody needs it. */
+/** There is nothing in a task's heap but what its proxy works with, and what it gives back when somebody needs it. */
 function expectEmpty({ client, map }: Relayed): void {
-  const desk = Math.ceil(DESK_BYTES / PAGE_SIZE);
-  client.createRegion((map.heapPages - desk) * PAGE_SIZE).close();
+  const workspace = Math.ceil(WORKSPACE_BYTES / PAGE_SIZE);
+  client.createRegion((map.heapPages - workspace) * PAGE_SIZE).close();
 }
 
 type MakeJob = (limits: Limits, kernels: readonly KernelName[]) => RelayedJob;
@@ -113,10 +113,10 @@ function faultsOf(part: number): Faults {
 
 const KERNELS = [["wasm"], ["ts"], ["wasm", "ts"]] as const;
 
-describe.each(Object.keys(COURIERS).flatMap((courier) => KERNELS.map((kernels) => ({ courier, kernels }))))(
-  "$courier, $kernels",
-  ({ courier, kernels }) => {
-    const relayedJob = (limits: Limits) => (COURIERS[courier] as MakeJob)(limits, kernels);
+describe.each(Object.keys(COURIERS).flatMap((pipe) => KERNELS.map((kernels) => ({ pipe, kernels }))))(
+  "$pipe, $kernels",
+  ({ pipe, kernels }) => {
+    const relayedJob = (limits: Limits) => (COURIERS[pipe] as MakeJob)(limits, kernels);
 
     it("lanes given up and opened again, more often than a window has bytes for: the window stays", async () => {
       const job = relayedJob({ ...LIMITS, tasks: 2, contexts: 1 });
@@ -319,8 +319,8 @@ describe.each(Object.keys(COURIERS).flatMap((courier) => KERNELS.map((kernels) =
         await job.turn();
       }
       expect([ended, wrong]).toEqual([[`context, behind ${words}`], 0]);
-      const desk = Math.ceil(DESK_BYTES / PAGE_SIZE);
-      expect(tasks.map(({ map, free }) => map.heapPages - free())).toEqual([desk, desk]);
+      const workspace = Math.ceil(WORKSPACE_BYTES / PAGE_SIZE);
+      expect(tasks.map(({ map, free }) => map.heapPages - free())).toEqual([workspace, workspace]);
       two.client.close();
       for (let tries = 0; ended.length === 1 && tries < 20_000; tries++) {
         control.advance();
@@ -380,7 +380,7 @@ describe.each(Object.keys(COURIERS).flatMap((courier) => KERNELS.map((kernels) =
       // Of what the dead one said, the beginning.
       expect(isWhole()).toBe(true);
       expect(wrong).toEqual([]);
-      // Its lanes are given back. When those between the living are too, there is what the relay works with, and the region.
+      // Its lanes are given back. When those between the living are too, there is what the proxy works with, and the region.
       const endpoints = living.map(({ context: one }) => one.endpoint);
       for (let step = 0; step < 2000 && lanesOf(survivor) > 0; step++) {
         for (const { context: one } of living) {
