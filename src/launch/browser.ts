@@ -1,19 +1,18 @@
 // The monitor in a browser: on the thread that launched the job, a page's or a worker's, whose event loop goes on. No
 // event tells of a worker that was killed or has closed itself, but the Web Lock that each task holds is free then.
-import { TASK_CLOSED, TASK_STATE_OFFSET } from "../../assembly/layout.js";
 import { PamiError, show } from "../core/error.js";
 import type { TaskErrors } from "../core/task-errors.js";
 import { engineSource } from "../generated/engine.js";
 import { sharedAtomics } from "../kernel/atomics.js";
 import type { Memory } from "../kernel/kernel.js";
-import { type MemoryMap, taskSlot } from "../memory/map.js";
+import type { MemoryMap } from "../memory/map.js";
 import { interruptTask, markDead, markEngineDead } from "../node/liveness.js";
 import { after } from "../support/host.js";
 import type { PortPipe } from "../transport/net/port-pipe.js";
 import type { NetProxy } from "../transport/net/proxy.js";
 import { BOOTSTRAP, type TaskBootstrap, type TaskNews, type TaskReport } from "./bootstrap.js";
 import type { EngineSetup } from "./engine-worker.js";
-import { errorOf } from "./failure.js";
+import { Lifecycle } from "./lifecycle.js";
 import type { Entry, Monitor, MonitorEvents, MonitorOrders, TaskExit } from "./monitor.js";
 
 /** A task's worker that gives no reason for its failure: what it probably is. */
@@ -22,10 +21,6 @@ const NO_REASON =
 
 /** Milliseconds in which word comes that a task has closed its client, after its lock is free. */
 const WORD_MS = 100;
-
-/** Milliseconds in which an adopted worker hears that it is asked to leave, and in which it does so. */
-const BLOCKED_MS = 100;
-const LEAVE_MS = 1000;
 
 /** The task on the thread that launched the job, if that joined. */
 const CALLER = 0;
@@ -109,7 +104,6 @@ export function startBrowserMonitor(
 ): Monitor & { connect: Connect; leave: () => void } {
   const sync = sharedAtomics(memory);
   const running = new Map<number, Worker | MessagePort>();
-  const locks = new Map<number, string>();
   /** Those of them whose worker is somebody else's. */
   const adopted = new Set<number>();
   /** Those of them whose worker is being terminated, and how they end by that. */
@@ -130,19 +124,21 @@ export function startBrowserMonitor(
     else deliver(task, { from }, [port]);
   }
 
-  function end(exit: TaskExit): void {
-    const { task } = exit;
-    const worker = running.get(task);
-    if (worker === undefined) return;
-    running.delete(task);
-    if (!adopted.delete(task)) (worker as Worker).terminate();
-    const error = errorOf(exit);
-    if (error !== undefined) errors?.write(task, error);
-    if (relayed === undefined) markDead(sync, map, task);
-    else relayed.proxy.ended(task, left.has(task));
-    if (!isShared) for (const other of running.keys()) deliver(other, { ended: task, hasLeft: left.has(task), error });
-    events.ended(exit);
-  }
+  const lifecycle = new Lifecycle(sync, map, errors, {
+    markDead(task) {
+      const worker = running.get(task);
+      running.delete(task);
+      if (!adopted.delete(task)) (worker as Worker).terminate();
+      if (relayed === undefined) markDead(sync, map, task);
+      else relayed.proxy.ended(task, left.has(task));
+    },
+    ended(exit, error) {
+      const { task } = exit;
+      if (!isShared)
+        for (const other of running.keys()) deliver(other, { ended: task, hasLeft: left.has(task), error });
+      events.ended(exit);
+    },
+  });
 
   /**
    * Terminates a task's worker. The task has ended once that is gone: Chromium lets one that is busy or blocked go on for
@@ -153,7 +149,7 @@ export function startBrowserMonitor(
     const worker = running.get(task);
     if (worker === undefined || dying.has(task)) return;
     if (!isShared || navigator.locks === undefined) {
-      end(exit);
+      lifecycle.end(exit);
       return;
     }
     dying.set(task, exit);
@@ -164,22 +160,23 @@ export function startBrowserMonitor(
 
   /** The task's lock is free: it has closed its client, or its worker is gone. */
   function gone(task: number): void {
-    const dead = dying.get(task);
-    if (dead !== undefined) {
-      end(dead);
-      return;
-    }
-    const killed: TaskExit = { task, code: 1, cause: "exit", error: "its worker ended without closing the client" };
-    if (sync.loadWord(taskSlot(map, task) + TASK_STATE_OFFSET) === TASK_CLOSED) end({ task, code: 0, cause: "exit" });
-    else if (isShared) end(killed);
+    const exit = dying.get(task) ?? lifecycle.silentExit(task);
     // That it has left comes another way, maybe later.
-    else after(WORD_MS, () => end(killed));
+    if (isShared || dying.has(task) || lifecycle.hasLeft(task)) lifecycle.end(exit);
+    else after(WORD_MS, () => lifecycle.end(exit));
   }
 
   function start(bootstrap: TaskBootstrap, worker: Worker | MessagePort): void {
     const { task, lock } = bootstrap;
     running.set(task, worker);
-    locks.set(task, lock);
+    const terminated: TaskExit = { task, code: 1, cause: "terminated" };
+    lifecycle.add(
+      task,
+      adopted.has(task)
+        ? { askToLeave: () => deliver(task, { leave: true }), terminate: () => lifecycle.end(terminated) }
+        : // Where all end, nobody is left whose memory it could be.
+          { terminate: (isAll) => (isAll ? lifecycle.end(dying.get(task) ?? terminated) : kill(terminated, lock)) },
+    );
     (worker as EventTarget).addEventListener("message", (given) => {
       const event = given as MessageEvent;
       const report = (event.data as { [BOOTSTRAP]?: TaskReport } | null)?.[BOOTSTRAP];
@@ -195,7 +192,7 @@ export function startBrowserMonitor(
       } else if (report === "left") {
         if (isShared) return;
         left.add(task);
-        end({ task, code: 0, cause: "exit" });
+        lifecycle.end({ task, code: 0, cause: "exit" });
       } else if (typeof report === "object" && "connect" in report) {
         connect(task, report.connect, event.ports[0] as MessagePort);
       } else {
@@ -262,19 +259,7 @@ export function startBrowserMonitor(
     }),
     terminate(which) {
       if (which === "engine") askEngine();
-      for (const task of [...running.keys()]) {
-        if (which !== "all" && which !== task) continue;
-        const exit: TaskExit = { task, code: 1, cause: "terminated" };
-        // Where all end, nobody is left whose memory it could be.
-        if (!adopted.has(task) && which === "all") end(dying.get(task) ?? exit);
-        else if (!adopted.has(task)) kill(exit, locks.get(task) as string);
-        else {
-          // As in node-monitor.ts.
-          deliver(task, { leave: true });
-          after(BLOCKED_MS, () => interruptTask(sync, map, task));
-          after(LEAVE_MS, () => end(exit));
-        }
-      }
+      else lifecycle.terminate(which);
     },
     ref() {},
     unref() {},

@@ -1,7 +1,7 @@
 // The monitor of Node: a worker that starts the tasks' workers and then waits in its event loop, so that it hears of
 // their end whatever the launching thread does. It marks the dead, mends what they held, and rings everybody. A worker
 // that somebody else has started holds one end of a channel: the other end, here, is closed when that worker is gone.
-import { TASK_ABSENT, TASK_CLOSED, TASK_STATE_OFFSET } from "../../assembly/layout.js";
+import { TASK_ABSENT, TASK_STATE_OFFSET } from "../../assembly/layout.js";
 import { TaskErrors } from "../core/task-errors.js";
 import { sharedAtomics } from "../kernel/atomics.js";
 import { memoryOf } from "../kernel/kernel.js";
@@ -15,7 +15,8 @@ import { after, type NodePort, nodeModule } from "../support/host.js";
 import { encodeText } from "../support/text.js";
 import { BOOTSTRAP, type LastWord, type TaskBootstrap } from "./bootstrap.js";
 import type { EngineSetup } from "./engine-worker.js";
-import { errorOf, failureText, isFailure, type OnError } from "./failure.js";
+import { failureText, isFailure, type OnError } from "./failure.js";
+import { Lifecycle } from "./lifecycle.js";
 import type { MonitorOrders, TaskExit } from "./monitor.js";
 
 /** From the monitor to the launcher. */
@@ -57,9 +58,10 @@ const { orders, shared, job, program, engine, onError, errors, isJoined } = work
 const memory = memoryOf((shared instanceof SharedArrayBuffer ? shared : shared.buffer) as SharedArrayBuffer);
 const map = readMap(memory, job);
 const sync = sharedAtomics(memory);
-const running = new Map<number, InstanceType<typeof Worker>>();
-const adopted = new Map<number, NodePort>();
-const terminated = new Set<number>();
+const lifecycle = new Lifecycle(sync, map, errors && new TaskErrors(errors), {
+  markDead: (task) => markDead(sync, map, task),
+  ended,
+});
 
 /**
  * Node 20 aborts the whole process if a worker is terminated just as a module with a top-level await begins (V8, "Check
@@ -69,9 +71,6 @@ const terminated = new Set<number>();
 const BEGINNING_MS = 1000;
 /** Between two looks whether it has attached. */
 const LOOK_MS = 1;
-/** Milliseconds in which an adopted worker hears that it is asked to leave, and in which it does so. */
-const BLOCKED_MS = 100;
-const LEAVE_MS = 1000;
 /** Milliseconds in which a standard error that is full takes what is printed. */
 const WRITE_MS = 5000;
 /** Failures that are remembered, so that others like them take one line. */
@@ -85,16 +84,14 @@ function start(entry: string, bootstrap: TaskBootstrap, workerOptions: Record<st
   const { task } = bootstrap;
   const { workerData: userData, ...options } = workerOptions;
   const failures: unknown[] = [];
-  const ended = (code: number): void => {
-    running.delete(task);
-    report(entry, task, code, failures);
-  };
+  const ended = (code: number): void => report(entry, task, code, failures);
+  let worker: InstanceType<typeof Worker> | undefined;
+  lifecycle.add(task, { terminate: () => worker && terminateOnceBegun(task, worker) });
   try {
-    const worker = new Worker(new URL(entry), {
+    worker = new Worker(new URL(entry), {
       ...options,
       workerData: { ...(userData as object | undefined), [BOOTSTRAP]: bootstrap },
     });
-    running.set(task, worker);
     worker.on("error", (error) => failures.push(error));
     worker.on("exit", ended);
   } catch (error) {
@@ -122,50 +119,40 @@ function startEngine({ source, module }: NonNullable<MonitorSetup["engine"]>): v
 function startAll({ entry, bootstraps, workerOptions }: MonitorOrders): void {
   begunBy = systemClock.now() + BEGINNING_MS;
   for (const bootstrap of bootstraps) {
-    if (isAborted) end({ task: bootstrap.task, code: 1, cause: "terminated" });
-    else start(entry as string, bootstrap, workerOptions);
+    const { task } = bootstrap;
+    if (!isAborted) start(entry as string, bootstrap, workerOptions);
+    else {
+      lifecycle.add(task, { terminate: () => {} });
+      lifecycle.end({ task, code: 1, cause: "terminated" });
+    }
   }
 }
 
 function adopt({ task }: TaskBootstrap, life: NodePort): void {
-  adopted.set(task, life);
   let last: LastWord | undefined;
   life.on("message", (word: LastWord) => {
     last = word;
   });
   life.on("close", () => {
-    if (!adopted.delete(task)) return;
-    const hasLeft = stateOf(task) === TASK_CLOSED;
-    const silent = hasLeft ? { code: 0 } : { code: 1, error: "its worker ended without closing the client" };
-    const { stack, ...how } = (last ?? { ...silent, cause: "exit" }) as LastWord;
-    const cause = terminated.has(task) ? "terminated" : how.cause;
-    end({ task, ...how, cause, stack }, stack);
+    const { stack, ...how } = last ?? { ...lifecycle.silentExit(task), stack: undefined };
+    const cause = lifecycle.isTerminated(task) ? "terminated" : how.cause;
+    lifecycle.end({ task, ...how, cause, stack }, stack);
   });
-  if (isAborted) dismiss(task, life);
-}
-
-function stateOf(task: number): number {
-  return sync.loadWord(taskSlot(map, task) + TASK_STATE_OFFSET);
-}
-
-/**
- * Nobody else's worker is terminated: it is asked to leave, by a message, and by an interrupt where it blocks and so has
- * not read that. Who does not leave is not waited for.
- */
-function dismiss(task: number, life: NodePort): void {
-  terminated.add(task);
-  life.postMessage({ leave: true });
-  const stops = [after(BLOCKED_MS, () => interruptTask(sync, map, task)), after(LEAVE_MS, () => life.close())];
-  life.on("close", () => {
-    for (const stop of stops) stop();
-  });
+  lifecycle.add(task, { askToLeave: () => life.postMessage({ leave: true }), terminate: () => life.close() });
+  if (isAborted) lifecycle.terminate(task);
 }
 
 function report(entry: string, task: number, code: number, failures: readonly unknown[]): void {
   const [failure] = failures;
   const error = failure as { name?: string; message?: string; code?: string; stack?: string } | undefined;
   const outOfMemory = error?.code === "ERR_WORKER_OUT_OF_MEMORY";
-  const cause = terminated.has(task) ? "terminated" : failures.length === 0 ? "exit" : outOfMemory ? "memory" : "error";
+  const cause = lifecycle.isTerminated(task)
+    ? "terminated"
+    : failures.length === 0
+      ? "exit"
+      : outOfMemory
+        ? "memory"
+        : "error";
   const plain = error?.message === undefined ? String(failure) : `${error.name}: ${error.message}`;
   const hint = outOfMemory ? MORE_MEMORY : noTypeScript(entry, task, error) ? NO_TYPESCRIPT : "";
   const text = failures.length === 0 ? undefined : `${plain}${hint}`;
@@ -173,21 +160,17 @@ function report(entry: string, task: number, code: number, failures: readonly un
   const inspected = () =>
     inspect(failure).replace(/^(\s*(?:\[\w+\]: )?)(?:(\w+) \[Error\]|Error \[(\w+Error)\])/gm, "$1$2$3");
   const shown = `${error?.message === undefined ? plain : inspected()}${hint}`;
-  end({ task, code, cause, error: text, errorCode: error?.code, stack: error?.stack }, shown);
+  lifecycle.end({ task, code, cause, error: text, errorCode: error?.code, stack: error?.stack }, shown);
 }
 
-/** A task has ended: it is marked dead, the others are told, its failure is printed, and the launcher hears of it. */
-function end(exit: TaskExit, shown?: string): void {
-  const { task } = exit;
+/** A task has ended, and is marked dead: its failure is printed, and the launcher hears of it. */
+function ended(exit: TaskExit, _: unknown, shown: string | undefined): void {
   const isHeard = isFailure(exit) && onError !== "ignore";
-  if (isHeard) print(task, failureText(exit, onError, shown));
-  const error = errorOf(exit);
-  if (error !== undefined && errors !== undefined) new TaskErrors(errors).write(task, error);
-  markDead(sync, map, task);
+  if (isHeard) print(exit.task, failureText(exit, onError, shown));
   parentPort?.postMessage({ ended: exit } satisfies MonitorReport);
   if (isHeard && onError === "abort" && !isAborted) {
     isAborted = true;
-    terminate("all");
+    lifecycle.terminate("all");
     // The launcher may be blocked: its wait ends, and it hears that the job is over.
     if (isJoined) interruptTask(sync, map, 0);
   }
@@ -202,7 +185,7 @@ function noTypeScript(
   if ((process.features as { typescript?: unknown }).typescript) return false;
   if (error.code === "ERR_UNKNOWN_FILE_EXTENSION") return /"\.[cm]?tsx?"/.test(error.message ?? "");
   // Some extensions Node takes for those of JavaScript.
-  return error.name === "SyntaxError" && /\.[cm]?tsx?$/.test(new URL(entry).pathname) && stateOf(task) === TASK_ABSENT;
+  return error.name === "SyntaxError" && /\.[cm]?tsx?$/.test(new URL(entry).pathname) && isAbsent(task);
 }
 
 /** What was printed last, with the task that it was printed for. */
@@ -244,7 +227,7 @@ parentPort?.on("message", (order: MonitorOrder) => {
   else if ("adopt" in order) adopt(order.adopt, order.life);
   else if ("close" in order) leave();
   else if (order.terminate === "engine") void engineThread?.terminate();
-  else terminate(order.terminate);
+  else lifecycle.terminate(order.terminate);
 });
 
 /** Ends this thread. Deno's `parentPort` has no `close`; nothing that was posted is lost there by exit(). */
@@ -253,19 +236,13 @@ function leave(): void {
   else process.exit(0);
 }
 
-function terminate(which: number | "all"): void {
-  const isMeant = (task: number): boolean => (which === "all" || which === task) && !terminated.has(task);
-  for (const [task, worker] of running) {
-    if (!isMeant(task)) continue;
-    terminated.add(task);
-    terminateOnceBegun(task, worker);
-  }
-  for (const [task, life] of adopted) if (isMeant(task)) dismiss(task, life);
+/** Whether a task has not attached yet. */
+function isAbsent(task: number): boolean {
+  return sync.loadWord(taskSlot(map, task) + TASK_STATE_OFFSET) === TASK_ABSENT;
 }
 
 function terminateOnceBegun(task: number, worker: InstanceType<typeof Worker>): void {
-  const isAbsent = sync.loadWord(taskSlot(map, task) + TASK_STATE_OFFSET) === TASK_ABSENT;
-  if (isAbsent && systemClock.now() < begunBy) after(LOOK_MS, () => terminateOnceBegun(task, worker));
+  if (isAbsent(task) && systemClock.now() < begunBy) after(LOOK_MS, () => terminateOnceBegun(task, worker));
   else void worker.terminate();
 }
 

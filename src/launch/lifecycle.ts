@@ -1,0 +1,103 @@
+// The life cycle of tasks, whichever host runs them. A host adds the worker of each task and says how it ended; this records
+// the error, marks the task dead, and tells the job. A worker that pamir has started is terminated. A worker that a program
+// has started is asked to leave: by a message, and by an interrupt where it blocks and so reads no message.
+import { TASK_CLOSED, TASK_STATE_OFFSET } from "../../assembly/layout.js";
+import type { ErrorParts, TaskErrors } from "../core/task-errors.js";
+import type { SharedAtomics } from "../kernel/atomics.js";
+import { type MemoryMap, taskSlot } from "../memory/map.js";
+import { interruptTask } from "../node/liveness.js";
+import { after } from "../support/host.js";
+import { errorOf } from "./failure.js";
+import type { TaskExit } from "./monitor.js";
+
+/** Milliseconds in which a program's worker reads that it is asked to leave, and in which it leaves. */
+const BLOCKED_MS = 100;
+const LEAVE_MS = 1000;
+
+/** The worker of a task. */
+export interface TaskWorker {
+  /** Asks a worker that the program has started to leave; undefined: pamir has started it. */
+  readonly askToLeave?: (() => void) | undefined;
+  /**
+   * Ends the worker, or stops to wait until it leaves. The host calls end() once it is gone.
+   * @param isAll whether every task ends: then no memory of this one is used again
+   */
+  terminate(isAll: boolean): void;
+}
+
+/** What a host does when a task has ended, in this order. */
+export interface LifecycleHost {
+  /** Releases the worker, marks the task dead in this memory, and tells its contexts. */
+  markDead(task: number): void;
+  /** Tells the job, and prints a failure. @param shown the error as it is to be printed */
+  ended(exit: TaskExit, error: ErrorParts | undefined, shown: string | undefined): void;
+}
+
+export class Lifecycle {
+  readonly #workers = new Map<number, TaskWorker>();
+  /** Tasks that terminate() ends, or has ended. */
+  readonly #terminated = new Set<number>();
+  /** Stops of the timers of tasks that are asked to leave. */
+  readonly #timers = new Map<number, readonly (() => void)[]>();
+  readonly #sync: SharedAtomics;
+  readonly #map: MemoryMap;
+  readonly #errors: TaskErrors | undefined;
+  readonly #host: LifecycleHost;
+
+  /** @param errors where the errors of dead tasks are written */
+  constructor(sync: SharedAtomics, map: MemoryMap, errors: TaskErrors | undefined, host: LifecycleHost) {
+    this.#sync = sync;
+    this.#map = map;
+    this.#errors = errors;
+    this.#host = host;
+  }
+
+  /** A task begins. */
+  add(task: number, worker: TaskWorker): void {
+    this.#workers.set(task, worker);
+  }
+
+  /** Whether terminate() was called for a task. */
+  isTerminated(task: number): boolean {
+    return this.#terminated.has(task);
+  }
+
+  /** Whether a task has closed its client. */
+  hasLeft(task: number): boolean {
+    return this.#sync.loadWord(taskSlot(this.#map, task) + TASK_STATE_OFFSET) === TASK_CLOSED;
+  }
+
+  /** The exit of a task whose worker is gone, and has not said how it ended. */
+  silentExit(task: number): TaskExit {
+    const cause = this.isTerminated(task) ? "terminated" : "exit";
+    if (this.hasLeft(task)) return { task, code: 0, cause };
+    return { task, code: 1, cause, error: "its worker ended without closing the client" };
+  }
+
+  /** A task has ended; a second word of the same task changes nothing. */
+  end(exit: TaskExit, shown?: string): void {
+    const { task } = exit;
+    if (!this.#workers.delete(task)) return;
+    for (const stop of this.#timers.get(task) ?? []) stop();
+    this.#timers.delete(task);
+    const error = errorOf(exit);
+    if (error !== undefined) this.#errors?.write(task, error);
+    this.#host.markDead(task);
+    this.#host.ended(exit, error, shown);
+  }
+
+  /** Ends one task, or all of them. */
+  terminate(which: number | "all"): void {
+    const isAll = which === "all";
+    for (const [task, worker] of [...this.#workers]) {
+      if (!isAll && which !== task) continue;
+      this.#terminated.add(task);
+      if (worker.askToLeave === undefined) worker.terminate(isAll);
+      else if (!this.#timers.has(task)) {
+        worker.askToLeave();
+        const interrupt = after(BLOCKED_MS, () => interruptTask(this.#sync, this.#map, task));
+        this.#timers.set(task, [interrupt, after(LEAVE_MS, () => worker.terminate(isAll))]);
+      }
+    }
+  }
+}
