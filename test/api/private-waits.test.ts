@@ -3,7 +3,7 @@ import { afterEach, describe, expect, it } from "vitest";
 import { TASK_BELL_OFFSET, TASK_PARKED_OFFSET } from "../../assembly/layout.js";
 import { type Context, SUCCESS } from "../../src/index.js";
 import { taskSlot } from "../../src/memory/map.js";
-import { portsJob, type RelayedJob } from "../support/relayed.js";
+import { portsJob, type RelayedJob } from "../support/ports-job.js";
 
 const LIMITS = { tasks: 2, contexts: 2, laneBytes: 8192, heapBytes: 2 ** 21 };
 const PING = 1;

@@ -12,7 +12,7 @@ import { type Limits, taskSlot } from "../../src/memory/map.js";
 import { makeJobMemory } from "../../src/node/memory.js";
 import type { Client } from "../../src/pami/client.js";
 import type { Context } from "../../src/pami/context.js";
-import { portsJob } from "../support/relayed.js";
+import { portsJob } from "../support/ports-job.js";
 
 const KIB = 1024;
 const MIB = 1024 * KIB;

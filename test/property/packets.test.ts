@@ -8,8 +8,8 @@ import type { Limits } from "../../src/memory/map.js";
 import type { Context } from "../../src/pami/context.js";
 import { fillHeap } from "../api/support.js";
 import { NetworkedJob } from "../support/networked.js";
+import { portsJob, type RelayedJob } from "../support/ports-job.js";
 import { randomOf } from "../support/random.js";
-import { portsJob, type RelayedJob } from "../support/relayed.js";
 import { replayNote, SEED } from "../support/seed.js";
 
 const PLAIN = 1;

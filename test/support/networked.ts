@@ -13,8 +13,8 @@ import { keyScheduleOf } from "../../src/seal/noble.js";
 import { BuddyArena } from "../../src/session/buddy-arena.js";
 import { Sessions } from "../../src/session/sessions.js";
 import { SessionPipe } from "../../src/transport/net/session-pipe.js";
+import type { Relayed, RelayedJob } from "./ports-job.js";
 import { randomOf } from "./random.js";
-import type { Relayed, RelayedJob } from "./relayed.js";
 
 const JOB = 0x0b5e55ed;
 /** Of a node's sessions: queues of gaps, packets behind them. */

@@ -5,7 +5,7 @@ import { makePrivateNode } from "../../src/launch/private-node.js";
 import type { Limits } from "../../src/memory/map.js";
 import { makeJobMemory } from "../../src/node/memory.js";
 import type { Frame, OnFrame, Pipe } from "../../src/transport/net/frames.js";
-import type { Relayed, RelayedJob } from "./relayed.js";
+import type { Relayed, RelayedJob } from "./ports-job.js";
 
 /** A frame, from a context to a context. */
 export interface Posted {
