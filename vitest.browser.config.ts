@@ -1,7 +1,7 @@
 import { playwright } from "@vitest/browser-playwright";
 import { defineConfig } from "vitest/config";
 import { CHROMIUM_FLAGS, findChromium } from "./scripts/find-chromium.mjs";
-import { ALIAS, DEPENDENCIES, ENVIRONMENT, ISOLATION, shims } from "./test/browser/shims.js";
+import { ALIAS, DEPENDENCIES, ENVIRONMENT, IMPORTS_IN_WORKERS, ISOLATION, shims } from "./test/browser/shims.js";
 import { leftOut, reportersFor } from "./test/support/run-options.js";
 
 const executablePath = await findChromium();
@@ -16,8 +16,8 @@ const conformance = shims(/\/test\/(conformance\/(kernel|rma|chain)|support\/)/)
 /** The tests of one folder, on pages with these headers. */
 function project(name: string, headers: Record<string, string>) {
   return {
-    plugins: [conformance],
-    worker: { format: "es" as const, plugins: () => [conformance] },
+    plugins: [conformance, IMPORTS_IN_WORKERS],
+    worker: { format: "es" as const, plugins: () => [conformance, IMPORTS_IN_WORKERS] },
     optimizeDeps: { include: DEPENDENCIES },
     server: { headers },
     define: ENVIRONMENT,

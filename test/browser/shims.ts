@@ -22,6 +22,19 @@ export function shims(importers: RegExp) {
   };
 }
 
+/**
+ * A plugin of Vite. Vitest has each dynamic import go through an object of its pages, which the workers of a job lack: the
+ * library brings one along.
+ */
+export const IMPORTS_IN_WORKERS = {
+  name: "imports-in-workers",
+  enforce: "post" as const,
+  transform(code: string, id: string) {
+    if (!/\/dist\/[\w-]+\.js(\?|$)/.test(id)) return undefined;
+    return `globalThis.__vitest_browser_runner__ ??= { wrapDynamicImport: (load) => load() };\n${code}`;
+  },
+};
+
 /** The package that was built, as an app has it. */
 export const ALIAS = { pamir: fileURLToPath(new URL("../../dist/index.js", import.meta.url)) };
 

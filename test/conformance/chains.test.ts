@@ -21,6 +21,7 @@ import {
   RTS_BLOCK_GENERATION_OFFSET,
   RTS_BLOCK_INDEX_OFFSET,
   RTS_PLACE_OFFSET,
+  RTS_SIZE,
   RTS_WINDOW_OFFSET,
   WINDOW_AWAY_OFFSET,
   WINDOW_DEPTH_OFFSET,
@@ -33,6 +34,7 @@ import type { ReceiveOptions } from "../../src/core/pacing.js";
 import { CANCELED, ERROR, type Result, SHUTDOWN, SUCCESS } from "../../src/core/result.js";
 import type { Context, ContextOptions } from "../../src/pami/context.js";
 import type { Frame } from "../../src/transport/net/frames.js";
+import { NO_REST, recordsIn } from "../../src/transport/net/records.js";
 import { scaled, stepsOf } from "../support/effort.js";
 import { type Posted, postedJob } from "../support/posted.js";
 import { randomOf } from "../support/random.js";
@@ -279,7 +281,8 @@ describe.each(KERNELS.map((kernels) => ({ kernels })))("$kernels", ({ kernels })
     // The origin's window, as its RTS says.
     await undefined;
     const { frame } = job.under[0] as Posted & { frame: { records: Uint8Array } };
-    const rts = new Int32Array(frame.records.slice().buffer, 8);
+    const body = recordsIn(frame.records, NO_REST)?.records[0]?.body as Uint8Array;
+    const rts = new Int32Array(body.slice().buffer, 0, RTS_SIZE >>> 2);
     const offered = [RTS_BLOCK_INDEX_OFFSET, RTS_BLOCK_GENERATION_OFFSET, RTS_PLACE_OFFSET, RTS_WINDOW_OFFSET];
     const window = offered.map((offset) => rts[offset >>> 2] as number);
     expect([ship(0, window, WINDOW_SLOTS + 1), ship(0, window, WINDOW_SLOTS), ship(0, window, 1)]).toEqual([

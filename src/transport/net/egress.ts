@@ -6,13 +6,15 @@ import {
   CONTEXT_EVENTS_OFFSET,
   EVENT_SIZE,
   LANE_TARGET_OFFSET,
+  RECORD_KIND_MASK,
+  RECORD_KIND_SHIFT,
   RECORD_LENGTH_MASK,
 } from "../../../assembly/layout.js";
 import type { Kernel, Memory } from "../../kernel/kernel.js";
 import { contextBlock, isClosed, type MemoryMap } from "../../memory/map.js";
 import { endpointCount, taskAt } from "../../node/address.js";
 import type { Pipe } from "./frames.js";
-import { CREDIT_BYTES, isSwitch, PREFIX_BYTES, recordBytes } from "./records.js";
+import { CREDIT_BYTES, isSwitch, putRecord, recordBytes } from "./records.js";
 
 const EVENT_WORDS = EVENT_SIZE >>> 2;
 /** Words of an event: where the body is, and whose it is. */
@@ -172,7 +174,6 @@ export class Egress {
       if (words[event + EVENT_ORIGIN] === origin) size += recordBytes((words[event] as number) & RECORD_LENGTH_MASK);
     }
     const records = new Uint8Array(size);
-    const prefixes = new Int32Array(records.buffer);
     let at = 0;
     for (let event = first; event < end; event += EVENT_WORDS) {
       if (words[event + EVENT_ORIGIN] !== origin) continue;
@@ -181,10 +182,8 @@ export class Egress {
       // Over there lanes are replaced as that side needs it; only the end of one is told.
       if (isSwitch(commit) && this.#word(body) !== 0) continue;
       const length = isSwitch(commit) ? 0 : commit & RECORD_LENGTH_MASK;
-      prefixes[at >>> 2] = commit - (commit & RECORD_LENGTH_MASK) + length;
-      prefixes[(at >>> 2) + 1] = words[event + 1] as number;
-      records.set(bytes.subarray(body, body + length), at + PREFIX_BYTES);
-      at += recordBytes(length);
+      const kind = (commit >>> RECORD_KIND_SHIFT) & RECORD_KIND_MASK;
+      at += putRecord(records, at, kind, words[event + 1] as number, bytes.subarray(body, body + length));
     }
     return records.subarray(0, at);
   }

@@ -1,5 +1,8 @@
-// Records as they are in frames between proxies: each behind a prefix of two words, its kind and length, and its meta word.
-// What comes may be wrong: it is checked here, before anything of it goes into a lane.
+// Records as they are in frames between proxies. What comes may be wrong: it is checked here, before any of it goes into a lane.
+//
+//   word 0   length of the body (bits 0 … 23), kind (bits 24 … 31): its number is that of KINDS_ON_LINK
+//   word 1   dispatch id (bits 0 … 15), bytes of the header (bits 16 … 31)
+//   body     as in a lane, padded to words; that of a request to send begins with the words of REQUEST_FIELDS
 import {
   FIRST_PREFIX_SIZE,
   KIND_BROKEN,
@@ -9,14 +12,21 @@ import {
   KIND_RTS,
   KIND_SWITCH,
   MESSAGE_BYTES_MAX,
+  META_DISPATCH_MASK,
   META_HEADER_SHIFT,
   RECORD_KIND_MASK,
   RECORD_KIND_SHIFT,
-  RECORD_LENGTH_MASK,
   RECV_IMMEDIATE_MAX,
+  RTS_BLOCK_GENERATION_OFFSET,
+  RTS_BLOCK_INDEX_OFFSET,
   RTS_BYTES_OFFSET,
+  RTS_GENERATION_OFFSET,
+  RTS_INDEX_OFFSET,
+  RTS_OFFSET_OFFSET,
+  RTS_PLACE_OFFSET,
   RTS_PORTION_OFFSET,
   RTS_SIZE,
+  RTS_WINDOW_OFFSET,
 } from "../../../assembly/layout.js";
 import { alignUp } from "../../../assembly/seq.js";
 
@@ -25,8 +35,24 @@ export const CREDIT_BYTES = 262144;
 /** Words before each record in a frame. */
 const PREFIX_WORDS = 2;
 export const PREFIX_BYTES = 4 * PREFIX_WORDS;
-/** What goes from proxy to proxy; whatever asks for memory of the other task does not. */
-const RELAYED_KINDS = [KIND_MESSAGE, KIND_FIRST, KIND_MORE, KIND_RTS, KIND_BROKEN, KIND_SWITCH];
+/** What goes from proxy to proxy, by its number on a link; a record that asks for memory of the other task does not go. */
+const KINDS_ON_LINK = [undefined, KIND_MESSAGE, KIND_FIRST, KIND_MORE, KIND_RTS, KIND_BROKEN, KIND_SWITCH];
+const LENGTH_BITS = 24;
+const LENGTH_MAX = 2 ** LENGTH_BITS - 1;
+const DISPATCH_MASK = 0xffff;
+const HEADER_SHIFT = 16;
+/** Words of a request to send, in their order on a link. */
+const REQUEST_FIELDS = [
+  RTS_BYTES_OFFSET,
+  RTS_INDEX_OFFSET,
+  RTS_GENERATION_OFFSET,
+  RTS_OFFSET_OFFSET,
+  RTS_BLOCK_INDEX_OFFSET,
+  RTS_BLOCK_GENERATION_OFFSET,
+  RTS_PLACE_OFFSET,
+  RTS_WINDOW_OFFSET,
+  RTS_PORTION_OFFSET,
+];
 
 /** A record on its way into a lane. */
 export interface LaneRecord {
@@ -44,6 +70,31 @@ export interface Rest {
 }
 
 export const NO_REST: Rest = { prologue: 0, payload: 0 };
+
+/** Writes the prefix of a record, and behind it the body, which is copied. @returns bytes that the record takes in a frame */
+export function putRecord(frame: Uint8Array, at: number, kind: number, meta: number, body: Uint8Array): number {
+  const words = new DataView(frame.buffer, frame.byteOffset, frame.length);
+  words.setUint32(at, (KINDS_ON_LINK.indexOf(kind) << LENGTH_BITS) | body.length, true);
+  words.setUint32(at + 4, (meta & META_DISPATCH_MASK) | ((meta >>> META_HEADER_SHIFT) << HEADER_SHIFT), true);
+  frame.set(body, at + PREFIX_BYTES);
+  if (kind === KIND_RTS) {
+    const own = new DataView(body.buffer, body.byteOffset, body.length);
+    for (const [i, offset] of REQUEST_FIELDS.entries()) {
+      words.setUint32(at + PREFIX_BYTES + 4 * i, own.getUint32(offset, true), true);
+    }
+  }
+  return recordBytes(body.length);
+}
+
+/** The body of a request to send, as it is in a lane. */
+function requestIn(body: Uint8Array): Uint8Array {
+  const own = body.slice();
+  if (body.length < RTS_SIZE) return own;
+  const words = new DataView(body.buffer, body.byteOffset, body.length);
+  const view = new DataView(own.buffer);
+  for (const [i, offset] of REQUEST_FIELDS.entries()) view.setUint32(offset, words.getUint32(4 * i, true), true);
+  return own;
+}
 
 /** Whether a record tells of another lane, or of the end of one. */
 export function isSwitch(commit: number): boolean {
@@ -66,13 +117,15 @@ export function recordsIn(bytes: Uint8Array, before: Rest): { records: LaneRecor
   const records: LaneRecord[] = [];
   for (let at = 0; at < bytes.length; ) {
     if (bytes.length - at < PREFIX_BYTES) return undefined;
-    const commit = words.getUint32(at, true);
-    const kind = (commit >>> RECORD_KIND_SHIFT) & RECORD_KIND_MASK;
-    const length = commit & RECORD_LENGTH_MASK;
+    const first = words.getUint32(at, true);
+    const second = words.getUint32(at + 4, true);
+    const kind = KINDS_ON_LINK[first >>> LENGTH_BITS];
+    const length = first & LENGTH_MAX;
     const counts = recordBytes(length);
-    if (bytes.length - at < counts || !RELAYED_KINDS.includes(kind)) return undefined;
-    const body = bytes.subarray(at + PREFIX_BYTES, at + PREFIX_BYTES + length);
-    const meta = words.getInt32(at + 4, true);
+    if (bytes.length - at < counts || kind === undefined) return undefined;
+    const given = bytes.subarray(at + PREFIX_BYTES, at + PREFIX_BYTES + length);
+    const body = kind === KIND_RTS ? requestIn(given) : given;
+    const meta = ((second >>> HEADER_SHIFT) << META_HEADER_SHIFT) | (second & DISPATCH_MASK & META_DISPATCH_MASK);
     const behind = restBehind(kind, meta, body, rest);
     if (behind === undefined) return undefined;
     rest = behind;

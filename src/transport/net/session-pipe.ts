@@ -7,18 +7,11 @@
 // remote-rendezvous.ts: depth + 1 portions for each transfer).
 
 import {
-  DESCRIPTOR_WORDS,
-  SEGMENT_ANSWER,
-  SEGMENT_ASK,
-  SEGMENT_CHAIN,
-  SEGMENT_CREDIT,
-  SEGMENT_END,
   SEGMENT_KIND_SHIFT,
   SEGMENT_LENGTH_OFFSET,
   SEGMENT_MORE,
   SEGMENT_ORIGIN_OFFSET,
   SEGMENT_PROBE,
-  SEGMENT_RECORDS,
   SEGMENT_SIZE,
   SEGMENT_TARGET_OFFSET,
 } from "../../../assembly/layout.js";
@@ -26,15 +19,9 @@ import type { Memory } from "../../kernel/kernel.js";
 import { type MemoryMap, ordinalOf } from "../../memory/map.js";
 import { taskAt } from "../../node/address.js";
 import { Queue } from "../../support/queue.js";
+import { decode, type Encoded, encode } from "./encoding.js";
 import type { Frame, OnFrame, Pipe } from "./frames.js";
-import { CHAIN_WORDS_MAX } from "./remote-rendezvous.js";
 
-/** Words before the data of an ASK (number, bytes moved, then the descriptor), and of an ANSWER (number, result). */
-const ASK_WORDS = 2 + DESCRIPTOR_WORDS;
-const ANSWER_WORDS = 2;
-/** Words before those of a CHAIN: its kind, and how many they are. */
-const CHAIN_WORDS = 2;
-const NO_WORDS: readonly number[] = [];
 const NO_BYTES: Uint8Array = new Uint8Array(0);
 
 /** Microseconds after the last frame to a task, until it is asked whether it lives; then twice as many, and so on. */
@@ -42,13 +29,9 @@ const PROBE_FIRST = 1_000_000;
 const PROBE_DOUBLED_MAX = 5;
 
 /** A frame on its way out. */
-interface Outgoing {
+interface Outgoing extends Encoded {
   readonly from: number;
   readonly to: number;
-  readonly kind: number;
-  /** What is before the data: its words, little-endian. */
-  readonly head: Uint8Array;
-  readonly data: Uint8Array;
   /** Bytes of head and data that have gone. */
   at: number;
 }
@@ -121,7 +104,7 @@ export class SessionPipe implements Pipe {
 
   send(from: number, to: number, frame: Frame): void {
     const task = this.#taskOf(to);
-    this.#push(task, outgoingOf(from, to, frame));
+    this.#push(task, { from, to, ...encode(frame), at: 0 });
     this.#talkedTo.add(task);
     if (this.#hasLeft) return;
     this.#doubled[task] = 0;
@@ -237,7 +220,7 @@ export class SessionPipe implements Pipe {
     const piece = bytes.slice(at, at + (code & 0xffff));
     const content = this.#whole(task, `${from} ${to}`, piece, (kind & SEGMENT_MORE) !== 0);
     if (content === undefined) return;
-    const frame = frameOf(kind & ~SEGMENT_MORE, content);
+    const frame = decode(kind & ~SEGMENT_MORE, content);
     if (frame === undefined || !this.onFrame(from, to, frame)) this.wrong++;
   }
 
@@ -299,45 +282,4 @@ function append(partial: Partial, piece: Uint8Array, most: number): void {
     partial.content.set(content);
   }
   if (partial.bytes <= most) partial.content.set(piece, bytes);
-}
-
-function outgoingOf(from: number, to: number, frame: Frame): Outgoing {
-  const make = (kind: number, words: readonly number[], data: Uint8Array = NO_BYTES): Outgoing => {
-    const head = new Uint8Array(4 * words.length);
-    const view = new DataView(head.buffer);
-    words.forEach((word, place) => void view.setInt32(4 * place, word, true));
-    return { from, to, kind, head, data, at: 0 };
-  };
-  if ("records" in frame) return make(SEGMENT_RECORDS, NO_WORDS, frame.records);
-  if ("credit" in frame) return make(SEGMENT_CREDIT, [frame.credit]);
-  if ("ask" in frame) return make(SEGMENT_ASK, [frame.ask, frame.moved, ...frame.descriptor], frame.data);
-  if ("answer" in frame) return make(SEGMENT_ANSWER, [frame.answer, frame.result], frame.data);
-  if ("chain" in frame) return make(SEGMENT_CHAIN, [frame.chain, frame.words.length, ...frame.words], frame.data);
-  return make(SEGMENT_END, [Number(frame.end === "task")]);
-}
-
-/** The frame that a content is; undefined: none. */
-function frameOf(kind: number, content: Uint8Array): Frame | undefined {
-  if (kind === SEGMENT_RECORDS) return { records: content };
-  const known = wordsOf(kind, content);
-  if (known === undefined || content.length < 4 * known) return undefined;
-  const words = new Int32Array(content.buffer, 0, known);
-  const [first = 0, second = 0] = words;
-  const data = content.length > 4 * known ? content.subarray(4 * known) : undefined;
-  if (kind === SEGMENT_ASK) return { ask: first >>> 0, descriptor: words.slice(2), moved: second >>> 0, data };
-  if (kind === SEGMENT_ANSWER) return { answer: first >>> 0, result: second, data };
-  if (kind === SEGMENT_CHAIN) return { chain: first, words: words.slice(CHAIN_WORDS), data };
-  if (data !== undefined) return undefined;
-  if (kind === SEGMENT_CREDIT) return { credit: first >>> 0 };
-  return { end: first === 1 ? "task" : "context" };
-}
-
-/** Words before the data of a content; undefined: it is no frame's. */
-function wordsOf(kind: number, content: Uint8Array): number | undefined {
-  if (kind === SEGMENT_ASK) return ASK_WORDS;
-  if (kind === SEGMENT_ANSWER) return ANSWER_WORDS;
-  if (kind === SEGMENT_CREDIT || kind === SEGMENT_END) return 1;
-  if (kind !== SEGMENT_CHAIN || content.length < 4 * CHAIN_WORDS) return undefined;
-  const said = new DataView(content.buffer, content.byteOffset).getUint32(4, true);
-  return said <= CHAIN_WORDS_MAX ? CHAIN_WORDS + said : undefined;
 }

@@ -1,0 +1,204 @@
+// How frames look on a link. The encoding has its own version, and is no picture of the memory: fields are named here, one by
+// one, so that the layout of descriptors and requests may change without it. `encoding.test.ts` pins the bytes.
+//
+// A frame is a head of 32-bit words, little-endian, and data behind it. Its type is the kind of its segment (docs/wire.md).
+//
+//   word 0        version (bits 0 … 7), words of the head behind this one (bits 16 … 31)
+//   CREDIT        bytes
+//   ASK           number, bytes moved before, operation                          data: the bytes of a put
+//   ANSWER        number, result                                                 data: the bytes of a get, the old value
+//   END           0 the context has closed, 1 its task has left
+//   CHAIN         what, window of the receiver (4 words), then by what           data: bytes of the payload
+//     BEGIN         window of the sender (4 words), descriptors
+//     SHIP          descriptors
+//     others        words
+//   RECORDS       nothing                                                        data: records, see records.ts
+//
+//   operation     verb, bytes or code of the rmw, remote region: index, generation, offset; of an rmw: value, test (2 words each)
+//   descriptor    verb, then the words of FIELDS
+import {
+  CHAIN_BEGIN,
+  CHAIN_SHIP,
+  DESCRIPTOR_BYTES_OFFSET,
+  DESCRIPTOR_FETCH,
+  DESCRIPTOR_GET,
+  DESCRIPTOR_KIND_OFFSET,
+  DESCRIPTOR_LOCAL_GENERATION_OFFSET,
+  DESCRIPTOR_LOCAL_INDEX_OFFSET,
+  DESCRIPTOR_LOCAL_OFFSET_OFFSET,
+  DESCRIPTOR_MOVE,
+  DESCRIPTOR_NOTICE,
+  DESCRIPTOR_PUT,
+  DESCRIPTOR_REFILL,
+  DESCRIPTOR_REMOTE_GENERATION_OFFSET,
+  DESCRIPTOR_REMOTE_INDEX_OFFSET,
+  DESCRIPTOR_REMOTE_OFFSET_OFFSET,
+  DESCRIPTOR_RGET,
+  DESCRIPTOR_RMW,
+  DESCRIPTOR_TEST_OFFSET,
+  DESCRIPTOR_VALUE_OFFSET,
+  DESCRIPTOR_WORDS,
+  SEGMENT_ANSWER,
+  SEGMENT_ASK,
+  SEGMENT_CHAIN,
+  SEGMENT_CREDIT,
+  SEGMENT_END,
+  SEGMENT_RECORDS,
+  WINDOW_SLOTS,
+} from "../../../assembly/layout.js";
+import type { Frame } from "./frames.js";
+
+/** Version of the encoding: a node drops frames of any other. */
+export const FRAME_VERSION = 1;
+
+/** A frame as it goes: the kind of its segments, and the bytes of its head and data. */
+export interface Encoded {
+  readonly kind: number;
+  readonly head: Uint8Array;
+  readonly data: Uint8Array;
+}
+
+/** Verbs on a link, by their number there. */
+const VERBS = [
+  0,
+  DESCRIPTOR_PUT,
+  DESCRIPTOR_GET,
+  DESCRIPTOR_RMW,
+  DESCRIPTOR_RGET,
+  DESCRIPTOR_FETCH,
+  DESCRIPTOR_REFILL,
+  DESCRIPTOR_MOVE,
+  DESCRIPTOR_NOTICE,
+];
+/** Words of an operation that every verb has, and those of an rmw. */
+const OPERATION_FIELDS = [
+  DESCRIPTOR_BYTES_OFFSET,
+  DESCRIPTOR_REMOTE_INDEX_OFFSET,
+  DESCRIPTOR_REMOTE_GENERATION_OFFSET,
+  DESCRIPTOR_REMOTE_OFFSET_OFFSET,
+];
+const OPERAND_FIELDS = [
+  DESCRIPTOR_VALUE_OFFSET,
+  DESCRIPTOR_VALUE_OFFSET + 4,
+  DESCRIPTOR_TEST_OFFSET,
+  DESCRIPTOR_TEST_OFFSET + 4,
+];
+/** Words of a descriptor behind its verb. */
+const FIELDS = [
+  ...OPERATION_FIELDS,
+  DESCRIPTOR_LOCAL_INDEX_OFFSET,
+  DESCRIPTOR_LOCAL_GENERATION_OFFSET,
+  DESCRIPTOR_LOCAL_OFFSET_OFFSET,
+  ...OPERAND_FIELDS,
+];
+const DESCRIPTOR_SIZE_ON_LINK = 1 + FIELDS.length;
+
+/** Words that name a window. */
+const WINDOW_WORDS = 4;
+const VERSION_MASK = 0xff;
+const COUNT_SHIFT = 16;
+/** Words of the longest head: a chain frame that fills a window. */
+export const HEAD_WORDS_MAX = 1 + 2 * WINDOW_WORDS + WINDOW_SLOTS * DESCRIPTOR_SIZE_ON_LINK;
+
+const NO_BYTES: Uint8Array = new Uint8Array(0);
+
+/** The frame's bytes; they are not the frame's own, but those of its data. */
+export function encode(frame: Frame): Encoded {
+  if ("records" in frame) return encoded(SEGMENT_RECORDS, [], frame.records);
+  if ("credit" in frame) return encoded(SEGMENT_CREDIT, [frame.credit]);
+  if ("ask" in frame) {
+    return encoded(SEGMENT_ASK, [frame.ask, frame.moved, ...operationWords(frame.descriptor)], frame.data);
+  }
+  if ("answer" in frame) return encoded(SEGMENT_ANSWER, [frame.answer, frame.result], frame.data);
+  if ("end" in frame) return encoded(SEGMENT_END, [Number(frame.end === "task")]);
+  const { chain, words, data } = frame;
+  const plain = plainWords(chain, words.length);
+  const descriptors = [];
+  for (let at = plain; at < words.length; at += DESCRIPTOR_WORDS) descriptors.push(...descriptorWords(words, at));
+  return encoded(SEGMENT_CHAIN, [chain, ...words.subarray(0, plain), ...descriptors], data);
+}
+
+/** The frame of a segment's kind and content, whose bytes it takes; undefined: it is malformed, or of another version. */
+export function decode(kind: number, content: Uint8Array): Frame | undefined {
+  const view = new DataView(content.buffer, content.byteOffset, content.length);
+  if (content.length < 4) return undefined;
+  const first = view.getUint32(0, true);
+  const count = first >>> COUNT_SHIFT;
+  const size = 4 + 4 * count;
+  if ((first & VERSION_MASK) !== FRAME_VERSION || content.length < size || count > HEAD_WORDS_MAX) return undefined;
+  const head = Int32Array.from({ length: count }, (_, word) => view.getInt32(4 + 4 * word, true));
+  const data = content.length > size ? content.subarray(size) : undefined;
+  if (kind === SEGMENT_RECORDS) return count === 0 ? { records: content.subarray(size) } : undefined;
+  const [one = 0, two = 0] = head;
+  if (kind === SEGMENT_ANSWER) return count === 2 ? { answer: one >>> 0, result: two, data } : undefined;
+  if (kind === SEGMENT_ASK) {
+    const descriptor = operationOf(head.subarray(2));
+    return descriptor && { ask: one >>> 0, descriptor, moved: two >>> 0, data };
+  }
+  if (kind === SEGMENT_CHAIN) {
+    const words = count === 0 ? undefined : chainWords(one, head.subarray(1));
+    return words && { chain: one, words, data };
+  }
+  if (data !== undefined || count !== 1) return undefined;
+  if (kind === SEGMENT_CREDIT) return { credit: one >>> 0 };
+  return kind === SEGMENT_END ? { end: one === 1 ? "task" : "context" } : undefined;
+}
+
+function encoded(kind: number, words: readonly number[], data: Uint8Array = NO_BYTES): Encoded {
+  const head = new Uint8Array(4 + 4 * words.length);
+  const view = new DataView(head.buffer);
+  view.setUint32(0, FRAME_VERSION | (words.length << COUNT_SHIFT), true);
+  for (const [place, word] of words.entries()) view.setInt32(4 + 4 * place, word, true);
+  return { kind, head, data };
+}
+
+function verbOf(words: Int32Array, at: number): number {
+  return Math.max(0, VERBS.indexOf(words[at + (DESCRIPTOR_KIND_OFFSET >>> 2)] as number));
+}
+
+function operationWords(descriptor: Int32Array): number[] {
+  const verb = verbOf(descriptor, 0);
+  const fields = VERBS[verb] === DESCRIPTOR_RMW ? [...OPERATION_FIELDS, ...OPERAND_FIELDS] : OPERATION_FIELDS;
+  return [verb, ...fields.map((offset) => descriptor[offset >>> 2] as number)];
+}
+
+/** The descriptor of an operation, without the local part; undefined: the words are of none. */
+function operationOf(words: Int32Array): Int32Array | undefined {
+  const kind = VERBS[words[0] ?? 0];
+  const fields = kind === DESCRIPTOR_RMW ? [...OPERATION_FIELDS, ...OPERAND_FIELDS] : OPERATION_FIELDS;
+  const isOne = kind === DESCRIPTOR_PUT || kind === DESCRIPTOR_GET || kind === DESCRIPTOR_RMW;
+  return isOne && words.length === 1 + fields.length ? descriptorOf(kind, words, 0, fields) : undefined;
+}
+
+function descriptorWords(words: Int32Array, at: number): number[] {
+  return [verbOf(words, at), ...FIELDS.map((offset) => words[at + (offset >>> 2)] as number)];
+}
+
+function descriptorOf(kind: number, words: Int32Array, at: number, fields: readonly number[]): Int32Array {
+  const descriptor = new Int32Array(DESCRIPTOR_WORDS);
+  descriptor[DESCRIPTOR_KIND_OFFSET >>> 2] = kind;
+  for (const [i, offset] of fields.entries()) descriptor[offset >>> 2] = words[at + 1 + i] as number;
+  return descriptor;
+}
+
+/** Words of a chain frame before its descriptors, of so many in all. */
+function plainWords(chain: number, count: number): number {
+  if (chain === CHAIN_BEGIN) return Math.min(count, 2 * WINDOW_WORDS);
+  return chain === CHAIN_SHIP ? Math.min(count, WINDOW_WORDS) : count;
+}
+
+/** The words of a chain frame; undefined: its descriptors are cut short, or have an unknown verb. */
+function chainWords(chain: number, given: Int32Array): Int32Array | undefined {
+  const plain = plainWords(chain, given.length);
+  const count = (given.length - plain) / DESCRIPTOR_SIZE_ON_LINK;
+  if (!Number.isInteger(count)) return undefined;
+  const words = new Int32Array(plain + count * DESCRIPTOR_WORDS);
+  words.set(given.subarray(0, plain));
+  for (let i = 0; i < count; i++) {
+    const at = plain + i * DESCRIPTOR_SIZE_ON_LINK;
+    const kind = VERBS[given[at] as number];
+    if (kind === undefined || kind === 0) return undefined;
+    words.set(descriptorOf(kind, given, at, FIELDS), plain + i * DESCRIPTOR_WORDS);
+  }
+  return words;
+}
