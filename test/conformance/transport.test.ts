@@ -1,7 +1,7 @@
 // The contract of a transport, for each of them: shared memory with either kernel and with both, and nodes of one task each.
 import { CoresJob } from "../support/cores.js";
 import { NetworkedJob } from "../support/networked.js";
-import { portsJob } from "../support/relayed.js";
+import { portsJob } from "../support/ports-job.js";
 import { SEED } from "../support/seed.js";
 import { TRANSPORT_LIMITS, transportSuite } from "./transport.suite.js";
 

@@ -10,14 +10,14 @@ import { selectKernel } from "../../src/kernel/select.js";
 import { contextBlock, engineSlot, type Limits, type MemoryMap, ordinalOf } from "../../src/memory/map.js";
 import { ContextEngine } from "../../src/node/engine.js";
 import { markDead, markEngineDead } from "../../src/node/liveness.js";
-import { makeRoom } from "../../src/node/memory.js";
+import { makeJobMemory } from "../../src/node/memory.js";
 import type { Base } from "../../src/protocol/base.js";
 import { ContextCore, type CoreOptions } from "../../src/protocol/context.js";
 import { type Observers, UNOBSERVED } from "../../src/protocol/observers.js";
 import { Rendezvous } from "../../src/protocol/rendezvous/rendezvous.js";
 import { Task } from "../../src/protocol/task.js";
 import { sharedMemory } from "../../src/transport/shm/shm.js";
-import type { RelayedJob } from "./relayed.js";
+import type { RelayedJob } from "./ports-job.js";
 
 const KIB = 1024;
 const OPTIONS: CoreOptions = { pendingBytes: 64 * KIB, unexpectedBytes: 64 * KIB };
@@ -58,7 +58,7 @@ export class CoresJob {
   /** Tasks of one memory, each with a kernel of these, in turn. */
   static shared(kernels: readonly KernelName[], limits: Partial<Limits> = {}): CoresJob {
     const isWasm = kernels.includes("wasm");
-    const { map, shared, memory } = makeRoom({ limits: { ...SMALL, ...limits }, isFixed: true, base: 0 }, isWasm);
+    const { map, shared, memory } = makeJobMemory({ limits: { ...SMALL, ...limits }, isFixed: true, base: 0 }, isWasm);
     const activities = new Map<Endpoint, Activity>();
     const observers: Observers = {
       ...UNOBSERVED,
