@@ -1,4 +1,4 @@
-// The origin's side of eager messages without a client: what is under way to one target (Outbox, Target), and the Sender above
+// The origin's side of eager messages without a client: what is under way to one target (PeerSet, Peer), and the Sender above
 // them. Both tasks are this thread's; the target reads only when a test has it advance.
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import {
@@ -12,7 +12,7 @@ import {
 } from "../../assembly/layout.js";
 import { CANCELED, type Callback, EAGAIN, type Result, SHUTDOWN, SUCCESS } from "../../src/core/result.js";
 import type { ContextCore } from "../../src/protocol/context.js";
-import { type Instruction, Outbox, Target } from "../../src/protocol/eager/peer.js";
+import { Peer, PeerSet, type SendRequest } from "../../src/protocol/eager/peer.js";
 import { Sender } from "../../src/protocol/eager/sender.js";
 import { baseOf, CoresJob, fillHeap, type PartsBase } from "../support/cores.js";
 
@@ -53,12 +53,12 @@ describe.each(["wasm", "ts"] as const)("%s", (kernel) => {
   const word = (offset: number): number => parts.base.memory.words[(parts.base.block + offset) >>> 2] as number;
 
   describe("a target", () => {
-    let outbox: Outbox;
-    let target: Target;
+    let outbox: PeerSet;
+    let target: Peer;
 
     beforeEach(() => {
-      outbox = new Outbox(parts.base, parts.rendezvous.offers, PENDING_MAX);
-      target = new Target(outbox, reader.ordinal);
+      outbox = new PeerSet(parts.base, parts.rendezvous.sender, PENDING_MAX);
+      target = new Peer(outbox, reader.ordinal);
     });
 
     const direct = (): number => outbox.direct[reader.ordinal] as number;
@@ -71,7 +71,7 @@ describe.each(["wasm", "ts"] as const)("%s", (kernel) => {
     };
 
     const submit = (payload: Uint8Array, queue = true, name?: string, isOwn = false): Result => {
-      const instruction: Instruction = {
+      const instruction: SendRequest = {
         dispatch: ID,
         header: undefined,
         payload,
@@ -150,7 +150,7 @@ describe.each(["wasm", "ts"] as const)("%s", (kernel) => {
     });
 
     it("the limit holds for all targets of a context together, to the byte", () => {
-      const other = new Target(outbox, job.open(1).ordinal);
+      const other = new Peer(outbox, job.open(1).ordinal);
       fill();
       expect(submit(new Uint8Array(600))).toBe(SUCCESS);
       expect(submit(new Uint8Array(401))).toBe(EAGAIN);
@@ -378,7 +378,7 @@ describe.each(["wasm", "ts"] as const)("%s", (kernel) => {
     let sender: Sender;
 
     beforeEach(() => {
-      sender = new Sender(parts.base, parts.rendezvous.offers, job.task(0).regions, PENDING_MAX);
+      sender = new Sender(parts.base, parts.rendezvous.sender, job.task(0).regions, PENDING_MAX);
     });
 
     const immediate = (bytes: number, header = 0, queue = true, id = ID): Result =>
