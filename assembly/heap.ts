@@ -60,9 +60,9 @@ function allocate(job: usize, pages: u32, owner: u32, state: u32): usize {
     if (word >>> EXTENT_STATE_SHIFT == EXTENT_FREE) {
       let next = page + length;
       while (next < total) {
-        const neighbour = loadWord(table + (next << 2));
-        if (neighbour >>> EXTENT_STATE_SHIFT != EXTENT_FREE) break;
-        length += neighbour & EXTENT_PAGES_MASK;
+        const neighbor = loadWord(table + (next << 2));
+        if (neighbor >>> EXTENT_STATE_SHIFT != EXTENT_FREE) break;
+        length += neighbor & EXTENT_PAGES_MASK;
         next = page + length;
       }
       if (length >= pages) {

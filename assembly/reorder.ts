@@ -39,11 +39,6 @@ import { loadWord, storeWord } from "./sync";
 /** Offset of the second word of a slot or an index entry. The first word is an order number. */
 const SECOND: usize = 4;
 
-/** Bytes of a queue. */
-export function queueBytes(window: u32): u32 {
-  return QUEUE_SLOTS_OFFSET + ((3 * window) << QUEUE_ENTRY_SHIFT);
-}
-
 /** Pointer to the slot at a position. */
 function slotAt(queue: usize, window: u32, position: u32): usize {
   return queue + QUEUE_SLOTS_OFFSET + ((position & (2 * window - 1)) << QUEUE_ENTRY_SHIFT);
