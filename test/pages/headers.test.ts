@@ -71,9 +71,10 @@ it("Chrome's single header", async () => {
 
 it("Node", async () => {
   const [source] = recipe("Node") as [string];
+  expect(source).toContain("// … and the response itself.");
   const code = source
     .replace("createServer((", "export default createServer((")
-    .replace("// … and what you serve.", `response.setHeader("content-type", "text/html"); response.end("page");`);
+    .replace("// … and the response itself.", `response.setHeader("content-type", "text/html"); response.end("page");`);
   const { default: server } = (await import(pathToFileURL(file("server.mjs", code)).href)) as { default: Server };
   expect(await serving(server, isIsolated)).toBe(true);
 });
