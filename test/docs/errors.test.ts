@@ -57,7 +57,7 @@ describe("codes", () => {
 
   it.each(codes)("%s means what its docstring says", (code) => {
     const said = meanings.get(code) as string;
-    const begin = `${code} ${said.replace(/^\w/, (frame) => frame.toUpperCase())}`;
+    const begin = `${code} ${said.replace(/^\w/, (letter) => letter.toUpperCase())}`;
     expect((sections.get(code) as string).slice(0, begin.length)).toBe(begin);
   });
 
