@@ -77,7 +77,7 @@ describe.each([
   }
 
   const expectIdle = (core: ContextCore): void => {
-    expect([core.rendezvous.busy, core.rendezvous.offers.count, job.activityOf(core).busy]).toEqual([0, 0, 0]);
+    expect([core.rendezvous.busy, core.rendezvous.sender.count, job.activityOf(core).busy]).toEqual([0, 0, 0]);
     expect(core.drained).toBe(true);
   };
 
@@ -102,7 +102,7 @@ describe.each([
         receive(message, into);
       });
       expect(offer(payloadOf(bytes))).toBe(SUCCESS);
-      expect([origin.rendezvous.offers.count, origin.rendezvous.busy]).toEqual([1, 1]);
+      expect([origin.rendezvous.sender.count, origin.rendezvous.busy]).toEqual([1, 1]);
       for (let rounds = 0; told.local.length === 0 && rounds < 400; rounds++) turns(1);
       turns(3);
       expect(seen).toEqual([false, bytes]);
@@ -186,10 +186,10 @@ describe.each([
   it("offers so many to one target at a time; more are pending, and go on as it takes them", () => {
     const into: number[] = [];
     for (let i = 1; i <= 3 * OFFERS_MAX; i++) expect(offer(inside(i))).toBe(SUCCESS);
-    expect([origin.rendezvous.offers.count, origin.sender.busy]).toEqual([OFFERS_MAX, 1]);
-    expect(origin.rendezvous.offers.mayBegin(target.ordinal)).toBe(false);
+    expect([origin.rendezvous.sender.count, origin.sender.busy]).toEqual([OFFERS_MAX, 1]);
+    expect(origin.rendezvous.sender.mayBegin(target.ordinal)).toBe(false);
     turns(10);
-    expect([origin.rendezvous.offers.count, origin.sender.busy]).toEqual([OFFERS_MAX, 1]);
+    expect([origin.rendezvous.sender.count, origin.sender.busy]).toEqual([OFFERS_MAX, 1]);
     // Messages behind them wait too: they are in order.
     origin.sender.sendImmediate(target.endpoint, ID, null, null, true);
     handle((message) => {
@@ -199,15 +199,15 @@ describe.each([
     turns(60);
     expect(into).toEqual([...Array.from({ length: 3 * OFFERS_MAX }, (_, i) => i + 1), 0]);
     expect(told.local.length).toBe(3 * OFFERS_MAX);
-    expect(origin.rendezvous.offers.mayBegin(target.ordinal)).toBe(true);
+    expect(origin.rendezvous.sender.mayBegin(target.ordinal)).toBe(true);
     for (const core of [origin, target]) expectIdle(core);
   });
 
   it("the limit is each target's own: another one is offered as many", () => {
     const other = job.open(1);
     for (let i = 0; i < OFFERS_MAX; i++) offer(inside(10));
-    expect(origin.rendezvous.offers.mayBegin(target.ordinal)).toBe(false);
-    expect(origin.rendezvous.offers.mayBegin(other.ordinal)).toBe(true);
+    expect(origin.rendezvous.sender.mayBegin(target.ordinal)).toBe(false);
+    expect(origin.rendezvous.sender.mayBegin(other.ordinal)).toBe(true);
   });
 
   it("stages so many payloads of a context at a time; the next one comes in packets, and is told as any other", () => {
@@ -224,14 +224,14 @@ describe.each([
       );
     }
     for (let i = 0; i < STAGINGS_MAX; i++) offer(outside());
-    expect(origin.rendezvous.offers.count).toBe(STAGINGS_MAX);
+    expect(origin.rendezvous.sender.count).toBe(STAGINGS_MAX);
     const results: Result[] = [];
     const payload = outside();
     const onLocal = (_: unknown, result: Result): void => void results.push(result);
     origin.sender.send({ to: other.endpoint, dispatch: ID, payload, rendezvous: true, onLocal });
     // One in a region needs no place to be staged.
     origin.sender.send({ to: other.endpoint, dispatch: ID, payload: inside(), rendezvous: true, onLocal });
-    expect(origin.rendezvous.offers.count).toBe(STAGINGS_MAX + 1);
+    expect(origin.rendezvous.sender.count).toBe(STAGINGS_MAX + 1);
     turns(60);
     expect(seen.filter((immediate) => immediate).length).toBe(1);
     expect(results).toEqual([SUCCESS, SUCCESS]);
