@@ -88,8 +88,8 @@ function startEngine(setup: EngineSetup, ended: (error: string) => void): () => 
 
 /**
  * @param workers one for each bootstrap
- * @param relayed of the task that is on this thread, if there is one and tasks share no memory: it calls `connect` where it
- *   has something to say, and `leave` when it has left
+ * @param own the node of the task on this thread, if that joined and tasks share no memory. It calls `connect` where it sends
+ *   to another task for the first time, and `leave` when it has left.
  * @param errors where the errors of dead tasks are written, if tasks share memory
  */
 export function startBrowserMonitor(
@@ -98,9 +98,9 @@ export function startBrowserMonitor(
   events: MonitorEvents,
   map: MemoryMap,
   memory: Memory,
-  relayed?: { readonly proxy: NetProxy; readonly ports: PortPipe; readonly errors: TaskErrors },
+  own?: { readonly proxy: NetProxy; readonly ports: PortPipe; readonly errors: TaskErrors },
   engine?: EngineSetup,
-  errors: TaskErrors | undefined = relayed?.errors,
+  errors: TaskErrors | undefined = own?.errors,
 ): Monitor & { connect: Connect; leave: () => void } {
   const sync = sharedAtomics(memory);
   const running = new Map<number, Worker | MessagePort>();
@@ -108,7 +108,7 @@ export function startBrowserMonitor(
   const adopted = new Set<number>();
   /** Those of them whose worker is being terminated, and how they end by that. */
   const dying = new Map<number, TaskExit>();
-  const isShared = relayed === undefined && bootstraps.every((bootstrap) => bootstrap.memory !== undefined);
+  const isShared = own === undefined && bootstraps.every((bootstrap) => bootstrap.memory !== undefined);
   /** Where tasks share no memory: what a worker that has not called attach() yet will hear. */
   const undelivered = new Map<number, Delivery[]>();
   const left = new Set<number>();
@@ -120,7 +120,7 @@ export function startBrowserMonitor(
   }
 
   function connect(from: number, task: number, port: MessagePort): void {
-    if (relayed !== undefined && task === CALLER) relayed.ports.accept(from, port);
+    if (own !== undefined && task === CALLER) own.ports.accept(from, port);
     else deliver(task, { from }, [port]);
   }
 
@@ -129,8 +129,8 @@ export function startBrowserMonitor(
       const worker = running.get(task);
       running.delete(task);
       if (!adopted.delete(task)) (worker as Worker).terminate();
-      if (relayed === undefined) markDead(sync, map, task);
-      else relayed.proxy.ended(task, left.has(task));
+      if (own === undefined) markDead(sync, map, task);
+      else own.proxy.ended(task, left.has(task));
     },
     ended(exit, error) {
       const { task } = exit;
@@ -253,7 +253,7 @@ export function startBrowserMonitor(
     },
     ...(!isShared && {
       interrupt: (task: number) => {
-        if (relayed !== undefined && task === CALLER) relayed.proxy.interrupt();
+        if (own !== undefined && task === CALLER) own.proxy.interrupt();
         else deliver(task, { interrupt: true });
       },
     }),

@@ -79,7 +79,7 @@ export interface LaunchOptions {
   slots?: number | undefined;
   /**
    * The engine of long transfers: puts and gets of more than 4,096 bytes, and offered payloads. With `inline` (the default)
-   * each task moves them in its own `advance()`. With `thread` one thread moves them for all tasks. That thread uses a core
+   * each task moves them in userOptions own `advance()`. With `thread` one thread moves them for all tasks. That thread uses a core
    * while it moves bytes, and sleeps otherwise. It does not start if tasks share no memory, or if a Content-Security-Policy
    * forbids workers from `blob:`. Then the job works as with `inline`; `job.engine` tells.
    */
@@ -88,9 +88,9 @@ export interface LaunchOptions {
   onExit?: ((exit: TaskExit) => void) | undefined;
   /**
    * The reaction to a task that fails: it ends by an error, or with an exit code other than 0. `report` (the default) prints
-   * the error with its stack, also while this thread is blocked. It sets `process.exitCode` to the task's code (1 for an
+   * the error with userOptions stack, also while this thread is blocked. It sets `process.exitCode` to the task's code (1 for an
    * error) unless that is set, and the other tasks go on. In a browser it calls `console.error`. `abort` also terminates all
-   * tasks; the wait of a joined caller ends with INTERRUPTED, and its client is closed. `ignore` (the default with an
+   * tasks; the wait of a joined caller ends with INTERRUPTED, and userOptions client is closed. `ignore` (the default with an
    * `onExit`) does nothing.
    */
   onError?: "report" | "abort" | "ignore" | undefined;
@@ -102,7 +102,7 @@ export interface LaunchOptions {
    */
   debug?: boolean | DebugOptions | undefined;
   /**
-   * Records the events of every task. Each task keeps its last events, by default 65,536 of 16 bytes. `job.trace()` returns
+   * Records the events of every task. Each task keeps userOptions last events, by default 65,536 of 16 bytes. `job.trace()` returns
    * them. In Node, `PAMIR_TRACE=file` in the environment traces every job and writes the file when the job is over. Default
    * false, which costs nothing.
    */
@@ -154,9 +154,9 @@ const HEAP_BYTES_BROWSER = 32 * 1024 ** 2;
 
 /**
  * Starts a job: `tasks` workers that import the module `entry`, where each calls `attach()`. Resolves while the workers are
- * starting. Messages to a task that is not up yet wait for it. A task that fails to load ends with its error in
+ * starting. Messages to a task that is not up yet wait for it. A task that fails to load ends with userOptions error in
  * `job.exited`. In a browser, call it on the page: in Firefox 153, about one in a hundred workers that start workers hangs.
- * @param entry URL of the task module: `new URL('./task.js', import.meta.url)`. In a browser also a function that makes its
+ * @param entry URL of the task module: `new URL('./task.js', import.meta.url)`. In a browser also a function that makes userOptions
  *   worker, for bundlers: `() => new Worker(new URL('./task.js', import.meta.url), { type: 'module' })`. With
  *   `tasks: 1, join: true` it may be null
  * @throws PAMIR_INVAL, PAMIR_ENTRY, PAMIR_MEMORY, PAMIR_NO_WASM, PAMIR_NO_WORKERS, PAMIR_CANCELED
@@ -262,16 +262,16 @@ function makeJob(
     if (!isShared)
       throw new PamiError("PAMIR_NOT_ISOLATED", `${isAdopted ? "adopt" : "spawn"}() of task ${task}: ${why}`);
     checkKeys(`options of ${isAdopted ? "adopt" : "spawn"}()`, more, isAdopted ? ADOPT_KEYS : SPAWN_KEYS);
-    const { kernel: name = kernels[0], args: given = args, workerOptions: its = workerOptions } = more;
+    const { kernel: name = kernels[0], args: given = args, workerOptions: userOptions = workerOptions } = more;
     const asked = isAdopted
       ? null
       : more.entry === undefined && entry !== null
         ? entry
         : checkEntry(more.entry ?? null);
-    checkWorkerOptions(its);
-    const [its_] = checkKernels(name, 1);
-    const made = { ...bootstrap(task, its_ as KernelName, given), isAdopted };
-    return { bootstrap: made, orders: { entry: asked, bootstraps: [made], workerOptions: its } };
+    checkWorkerOptions(userOptions);
+    const [kernelName] = checkKernels(name, 1);
+    const made = { ...bootstrap(task, kernelName as KernelName, given), isAdopted };
+    return { bootstrap: made, orders: { entry: asked, bootstraps: [made], workerOptions: userOptions } };
   };
   const engine = map.engine ? { source: engineSource, module } : undefined;
   const kernel = selectKernel(kernelIn(room, kernels[0] as KernelName), shared, memory, module);
@@ -308,12 +308,12 @@ function makeJob(
     made?.leave();
     left();
   };
-  const relayed = nodes && portsNodeOf(nodes, own, room, connect, leave);
+  const node = nodes && portsNodeOf(nodes, own, room, connect, leave);
   const monitor = (events: MonitorEvents) => {
-    made = startBrowserMonitor(orders, workers, events, map, memory, relayed);
+    made = startBrowserMonitor(orders, workers, events, map, memory, node);
     return made;
   };
-  job = new Job({ ...parts, monitor, client: relayed?.client });
+  job = new Job({ ...parts, monitor, client: node?.client });
   return job;
 }
 

@@ -3,13 +3,13 @@ import { afterEach, describe, expect, it } from "vitest";
 import { TASK_BELL_OFFSET, TASK_PARKED_OFFSET } from "../../assembly/layout.js";
 import { type Context, SUCCESS } from "../../src/index.js";
 import { taskSlot } from "../../src/memory/map.js";
-import { portsJob, type RelayedJob } from "../support/ports-job.js";
+import { type PrivateJob, portsJob } from "../support/ports-job.js";
 
 const LIMITS = { tasks: 2, contexts: 2, laneBytes: 8192, heapBytes: 2 ** 21 };
 const PING = 1;
 
-describe.each(["wasm", "ts"] as const)("relayed waits: %s", (kernel) => {
-  let job: RelayedJob;
+describe.each(["wasm", "ts"] as const)("private waits: %s", (kernel) => {
+  let job: PrivateJob;
   afterEach(() => {
     for (const { client } of job.tasks) client.close();
   });

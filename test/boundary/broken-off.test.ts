@@ -15,7 +15,7 @@ import type { SendParameters } from "../../src/protocol/eager/sender.js";
 import { wasCut } from "../../src/support/copy.js";
 import { engineJob } from "../support/engine.js";
 import { NetworkedJob } from "../support/networked.js";
-import { portsJob, type RelayedJob } from "../support/ports-job.js";
+import { type PrivateJob, portsJob } from "../support/ports-job.js";
 import { SEED } from "../support/seed.js";
 
 const MIB = 1024 ** 2;
@@ -74,7 +74,7 @@ function enginePair(kernel: KernelName): Pair {
   return pairOf(clients, serve);
 }
 
-function relayedPair(job: RelayedJob): Pair {
+function relayedPair(job: PrivateJob): Pair {
   return pairOf(
     job.tasks.map(({ client }) => client),
     () => job.turn(),

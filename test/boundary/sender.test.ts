@@ -53,21 +53,21 @@ describe.each(["wasm", "ts"] as const)("%s", (kernel) => {
   const word = (offset: number): number => parts.base.memory.words[(parts.base.block + offset) >>> 2] as number;
 
   describe("a target", () => {
-    let outbox: PeerSet;
+    let peerSet: PeerSet;
     let target: Peer;
 
     beforeEach(() => {
-      outbox = new PeerSet(parts.base, parts.rendezvous.sender, PENDING_MAX);
-      target = new Peer(outbox, reader.ordinal);
+      peerSet = new PeerSet(parts.base, parts.rendezvous.sender, PENDING_MAX);
+      target = new Peer(peerSet, reader.ordinal);
     });
 
-    const direct = (): number => outbox.direct[reader.ordinal] as number;
+    const direct = (): number => peerSet.direct[reader.ordinal] as number;
     const lane = (): number => parts.base.lanes.open[reader.ordinal] as number;
 
     /** The two counters agree with each other, and with what the memory says. */
     const expectBusy = (busy: number): void => {
-      expect([outbox.busy, parts.base.activity.busy - parts.base.completions.length]).toEqual([busy, busy]);
-      expect(word(CONTEXT_PENDING_BYTES_OFFSET)).toBe(outbox.pendingBytes);
+      expect([peerSet.busy, parts.base.activity.busy - parts.base.completions.length]).toEqual([busy, busy]);
+      expect(word(CONTEXT_PENDING_BYTES_OFFSET)).toBe(peerSet.pendingBytes);
     };
 
     const submit = (payload: Uint8Array, queue = true, name?: string, isOwn = false): Result => {
@@ -124,11 +124,11 @@ describe.each(["wasm", "ts"] as const)("%s", (kernel) => {
         target.whenRoom(50, tell, i);
         expectBusy(1);
       }
-      expect(outbox.pendingBytes).toBe(300);
+      expect(peerSet.pendingBytes).toBe(300);
       expect(word(CONTEXT_PENDING_COUNT_OFFSET)).toBe(3);
       drain();
       expectBusy(0);
-      expect(outbox.pendingBytes).toBe(0);
+      expect(peerSet.pendingBytes).toBe(0);
       expect(word(CONTEXT_PENDING_COUNT_OFFSET)).toBe(0);
       run();
       expect(told).toEqual([0, 1, 2].map((name) => ({ name, result: SUCCESS })));
@@ -142,7 +142,7 @@ describe.each(["wasm", "ts"] as const)("%s", (kernel) => {
     ])("%s of the pending queue: %i bytes", (_, bytes, result) => {
       const before = fill();
       expect(submit(new Uint8Array(bytes))).toBe(result);
-      expect(outbox.pendingBytes).toBe(result === SUCCESS ? bytes : 0);
+      expect(peerSet.pendingBytes).toBe(result === SUCCESS ? bytes : 0);
       expectBusy(result === SUCCESS ? 1 : 0);
       drain();
       expect(came.length).toBe(before + (result === SUCCESS ? 1 : 0));
@@ -150,7 +150,7 @@ describe.each(["wasm", "ts"] as const)("%s", (kernel) => {
     });
 
     it("the limit holds for all targets of a context together, to the byte", () => {
-      const other = new Peer(outbox, job.open(1).ordinal);
+      const other = new Peer(peerSet, job.open(1).ordinal);
       fill();
       expect(submit(new Uint8Array(600))).toBe(SUCCESS);
       expect(submit(new Uint8Array(401))).toBe(EAGAIN);
@@ -159,9 +159,9 @@ describe.each(["wasm", "ts"] as const)("%s", (kernel) => {
       expect(submit(new Uint8Array(0))).toBe(SUCCESS);
       expect(submit(new Uint8Array(1))).toBe(EAGAIN);
       expect(submit(new Uint8Array(1), true, undefined, true)).toBe(SUCCESS);
-      expect(outbox.pendingBytes).toBe(1001);
+      expect(peerSet.pendingBytes).toBe(1001);
       drain();
-      expect(outbox.pendingBytes).toBe(0);
+      expect(peerSet.pendingBytes).toBe(0);
       expect(came.slice(-4).map(({ length }) => length)).toEqual([600, 400, 0, 1]);
     });
 
@@ -258,7 +258,7 @@ describe.each(["wasm", "ts"] as const)("%s", (kernel) => {
       parts.base.lanes.reclaim(reader.ordinal);
       target.end();
       expectBusy(0);
-      expect(outbox.pendingBytes).toBe(0);
+      expect(peerSet.pendingBytes).toBe(0);
       expect([direct(), target.room(), target.isBusy]).toEqual([0, 0, false]);
       run();
       expect(told).toEqual(["a", "b", "room"].map((name) => ({ name, result: SHUTDOWN })));

@@ -33,7 +33,7 @@ const CONTEXTS = 2;
 const ENDPOINTS = TASKS * CONTEXTS;
 const HEAP_BYTES = 4096;
 /** Where segments lie that come. */
-const DESK = 64;
+const SEGMENTS_AT = 64;
 /** Kinds of which there are frames, and of a probe. */
 const KIND_LAST = SEGMENT_CHAIN;
 /** Bytes of a segment's content: the words of the longest frame fit in one. */
@@ -58,7 +58,7 @@ class Party {
   readonly heard: Heard[] = [];
   /** Microseconds. */
   now = 0;
-  readonly #memory = memoryOf(new SharedArrayBuffer(65536 + DESK));
+  readonly #memory = memoryOf(new SharedArrayBuffer(65536 + SEGMENTS_AT));
 
   constructor(task: number, contentMax: number, submit: (segment: Segment) => boolean) {
     const map = { tasks: TASKS, contexts: CONTEXTS, heapBytes: HEAP_BYTES };
@@ -85,13 +85,13 @@ class Party {
 
   take({ from, to, kind, content }: Segment): void {
     const { words, bytes } = this.#memory;
-    words[(DESK + SEGMENT_ORIGIN_OFFSET) >>> 2] = from;
-    words[(DESK + SEGMENT_TARGET_OFFSET) >>> 2] = to;
-    words[(DESK + SEGMENT_LENGTH_OFFSET) >>> 2] = content.length | (kind << SEGMENT_KIND_SHIFT);
-    bytes.set(content, DESK + SEGMENT_SIZE);
-    this.frames.take(DESK);
+    words[(SEGMENTS_AT + SEGMENT_ORIGIN_OFFSET) >>> 2] = from;
+    words[(SEGMENTS_AT + SEGMENT_TARGET_OFFSET) >>> 2] = to;
+    words[(SEGMENTS_AT + SEGMENT_LENGTH_OFFSET) >>> 2] = content.length | (kind << SEGMENT_KIND_SHIFT);
+    bytes.set(content, SEGMENTS_AT + SEGMENT_SIZE);
+    this.frames.take(SEGMENTS_AT);
     // They are somebody else's now.
-    bytes.fill(0xee, DESK, DESK + SEGMENT_SIZE + content.length);
+    bytes.fill(0xee, SEGMENTS_AT, SEGMENTS_AT + SEGMENT_SIZE + content.length);
   }
 }
 

@@ -8,7 +8,7 @@ import type { Limits } from "../../src/memory/map.js";
 import type { Context } from "../../src/pami/context.js";
 import { fillHeap } from "../api/support.js";
 import { NetworkedJob } from "../support/networked.js";
-import { portsJob, type RelayedJob } from "../support/ports-job.js";
+import { type PrivateJob, portsJob } from "../support/ports-job.js";
 import { randomOf } from "../support/random.js";
 import { replayNote, SEED } from "../support/seed.js";
 
@@ -65,7 +65,7 @@ function limitsOf(laneBytes: number): Limits {
   return { tasks: 2, contexts: 2, laneBytes, heapBytes: 2 ** 21, regions: 1024, fifos: 1, slots: 4 };
 }
 
-function relayed(job: RelayedJob): World {
+function relayed(job: PrivateJob): World {
   const { tasks } = job;
   const changes = tasks.map(({ client }) => fill(client));
   const contexts = tasks.flatMap(({ client }) => [0, 1].map(() => client.createContext({ unexpectedBytes: 200_000 })));

@@ -9,7 +9,7 @@ import type { Limits } from "../../src/memory/map.js";
 import type { Context } from "../../src/pami/context.js";
 import { WORKSPACE_BYTES } from "../../src/transport/net/workspace.js";
 import { NetworkedJob } from "../support/networked.js";
-import { portsJob, type Relayed, type RelayedJob } from "../support/ports-job.js";
+import { type PrivateJob, type PrivateTask, portsJob } from "../support/ports-job.js";
 import { randomOf } from "../support/random.js";
 import { replayNote, SEED } from "../support/seed.js";
 
@@ -41,7 +41,7 @@ function sizeOf(number: number): number {
 }
 
 /** Contexts of all tasks, each checking what comes. */
-function parties(tasks: readonly Relayed[], wrong: string[]): Party[] {
+function parties(tasks: readonly PrivateTask[], wrong: string[]): Party[] {
   return tasks.flatMap(({ client }, task) =>
     Array.from({ length: CONTEXTS }, () => {
       const context = client.createContext();
@@ -84,17 +84,17 @@ function send(all: readonly Party[], from: number, to: number): number {
 }
 
 /** Bytes of all lanes in a task's memory. */
-function lanesOf({ client }: Relayed): number {
+function lanesOf({ client }: PrivateTask): number {
   return client.dump().heap.owners.reduce((sum, { lanes }) => sum + lanes, 0);
 }
 
 /** There is nothing in a task's heap but what its proxy works with, and what it gives back when somebody needs it. */
-function expectEmpty({ client, map }: Relayed): void {
+function expectEmpty({ client, map }: PrivateTask): void {
   const workspace = Math.ceil(WORKSPACE_BYTES / PAGE_SIZE);
   client.createRegion((map.heapPages - workspace) * PAGE_SIZE).close();
 }
 
-type MakeJob = (limits: Limits, kernels: readonly KernelName[]) => RelayedJob;
+type MakeJob = (limits: Limits, kernels: readonly KernelName[]) => PrivateJob;
 
 const networked =
   (loss: number): MakeJob =>
@@ -172,8 +172,8 @@ describe.each(Object.keys(COURIERS).flatMap((pipe) => KERNELS.map((kernels) => (
     it("a context that is not read holds up no other of its task", async () => {
       const job = relayedJob({ ...LIMITS, tasks: 2 });
       const { tasks } = job;
-      const [held, free] = [0, 1].map(() => (tasks[0] as Relayed).client.createContext()) as [Context, Context];
-      const target = (tasks[1] as Relayed).client.createContext({ unexpectedBytes: 1000 });
+      const [held, free] = [0, 1].map(() => (tasks[0] as PrivateTask).client.createContext()) as [Context, Context];
+      const target = (tasks[1] as PrivateTask).client.createContext({ unexpectedBytes: 1000 });
       const all = [held, free, target];
       let came = 0;
       target.dispatch(DATA, () => {
@@ -284,7 +284,7 @@ describe.each(Object.keys(COURIERS).flatMap((pipe) => KERNELS.map((kernels) => (
     it("a context closes behind a full lane, and before one: all that it sent is there, and nobody is held up", async () => {
       const job = relayedJob({ ...LIMITS, tasks: 2 });
       const { tasks } = job;
-      const [one, two] = tasks as [Relayed, Relayed];
+      const [one, two] = tasks as [PrivateTask, PrivateTask];
       const [control, gone] = [one.client.createContext(), one.client.createContext()];
       const other = two.client.createContext();
       const payload = new Uint8Array(500);
@@ -339,7 +339,7 @@ describe.each(Object.keys(COURIERS).flatMap((pipe) => KERNELS.map((kernels) => (
       const random = randomOf(SEED + more);
       const job = relayedJob(LIMITS);
       const { tasks } = job;
-      const [survivor, victim] = tasks as [Relayed, Relayed];
+      const [survivor, victim] = tasks as [PrivateTask, PrivateTask];
       const wrong: string[] = [];
       const all = parties(tasks, wrong);
       const mine = survivor.client.createRegion(REGION);
@@ -394,7 +394,7 @@ describe.each(Object.keys(COURIERS).flatMap((pipe) => KERNELS.map((kernels) => (
       for (const { context: one } of living) one.close();
       for (let step = 0; step < 50; step++) await job.turn();
       expectEmpty(survivor);
-      for (const { client } of [tasks[0], tasks[2]] as Relayed[]) client.close();
+      for (const { client } of [tasks[0], tasks[2]] as PrivateTask[]) client.close();
     });
   },
 );

@@ -17,7 +17,7 @@ import { type Observers, UNOBSERVED } from "../../src/protocol/observers.js";
 import { Rendezvous } from "../../src/protocol/rendezvous/rendezvous.js";
 import { Task } from "../../src/protocol/task.js";
 import { sharedMemory } from "../../src/transport/shm/shm.js";
-import type { RelayedJob } from "./ports-job.js";
+import type { PrivateJob } from "./ports-job.js";
 
 const KIB = 1024;
 const OPTIONS: CoreOptions = { pendingBytes: 64 * KIB, unexpectedBytes: 64 * KIB };
@@ -45,9 +45,9 @@ export class CoresJob {
   readonly map: MemoryMap;
   readonly #members: readonly Member[];
   readonly #activities = new Map<Endpoint, Activity>();
-  readonly #relayed: RelayedJob | undefined;
+  readonly #relayed: PrivateJob | undefined;
 
-  private constructor(tasks: readonly Task[], activities: Map<Endpoint, Activity>, relayed: RelayedJob | undefined) {
+  private constructor(tasks: readonly Task[], activities: Map<Endpoint, Activity>, relayed: PrivateJob | undefined) {
     this.isShared = relayed === undefined;
     this.map = (tasks[0] as Task).map;
     this.#members = tasks.map((task) => ({ task, cores: [], isOver: false }));
@@ -78,7 +78,7 @@ export class CoresJob {
   }
 
   /** Tasks of a job in which each has a memory of its own. */
-  static apart(job: RelayedJob): CoresJob {
+  static apart(job: PrivateJob): CoresJob {
     return new CoresJob(
       job.tasks.map(({ task }) => task),
       new Map(),

@@ -13,7 +13,7 @@ import { keyScheduleOf } from "../../src/seal/noble.js";
 import { BuddyArena } from "../../src/session/buddy-arena.js";
 import { Sessions } from "../../src/session/sessions.js";
 import { SessionPipe } from "../../src/transport/net/session-pipe.js";
-import type { Relayed, RelayedJob } from "./ports-job.js";
+import type { PrivateJob, PrivateTask } from "./ports-job.js";
 import { randomOf } from "./random.js";
 
 const JOB = 0x0b5e55ed;
@@ -24,7 +24,7 @@ const ARENA_BYTES = 4 * 1024 * 1024;
 const TURN_MICROSECONDS = 1000;
 
 /** One task, on a node of its own. */
-export interface Networked extends Relayed {
+export interface Networked extends PrivateTask {
   readonly sessions: Sessions;
   readonly frames: SessionPipe;
   readonly arena: BuddyArena;
@@ -51,7 +51,7 @@ export interface NetworkedOptions extends Omit<NetworkOptions, "random" | "nodes
   readonly onLeave?: (task: number) => void;
 }
 
-export class NetworkedJob implements RelayedJob {
+export class NetworkedJob implements PrivateJob {
   readonly network: SimulatedNetwork;
   readonly tasks: Networked[] = [];
   /** [who says so, whom it has lost] */

@@ -11,7 +11,7 @@ import { PortPipe } from "../../src/transport/net/port-pipe.js";
 import type { NetProxy } from "../../src/transport/net/proxy.js";
 
 /** One task. */
-export interface Relayed {
+export interface PrivateTask {
   readonly client: Client;
   readonly task: Task;
   readonly proxy: NetProxy;
@@ -21,8 +21,8 @@ export interface Relayed {
 }
 
 /** A job of tasks that share no memory; close the clients that are left. */
-export interface RelayedJob {
-  readonly tasks: readonly Relayed[];
+export interface PrivateJob {
+  readonly tasks: readonly PrivateTask[];
   /** Has frames that are under way arrive, or come closer. */
   turn(): Promise<void>;
   /** A task ends without a word. */
@@ -30,8 +30,8 @@ export interface RelayedJob {
 }
 
 /** Frames go through the ports of channels. */
-export function portsJob(limits: Limits, kernels: readonly KernelName[]): RelayedJob {
-  const tasks: Relayed[] = [];
+export function portsJob(limits: Limits, kernels: readonly KernelName[]): PrivateJob {
+  const tasks: PrivateTask[] = [];
   const all: PortPipe[] = [];
   const end = (ended: number, hasLeft: boolean): void => {
     for (const { proxy } of tasks) if (proxy.task !== ended) proxy.ended(ended, hasLeft);

@@ -5,7 +5,7 @@ import { makePrivateNode } from "../../src/launch/private-node.js";
 import type { Limits } from "../../src/memory/map.js";
 import { makeJobMemory } from "../../src/node/memory.js";
 import type { Frame, OnFrame, Pipe } from "../../src/transport/net/frames.js";
-import type { Relayed, RelayedJob } from "./ports-job.js";
+import type { PrivateJob, PrivateTask } from "./ports-job.js";
 
 /** A frame, from a context to a context. */
 export interface Posted {
@@ -50,7 +50,7 @@ class Post implements Pipe {
   }
 }
 
-export interface PostedJob extends RelayedJob {
+export interface PostedJob extends PrivateJob {
   /** What is under way. */
   readonly under: Posted[];
   /** What has arrived. */
@@ -64,7 +64,7 @@ export interface PostedJob extends RelayedJob {
 }
 
 export function postedJob(limits: Limits, kernels: readonly KernelName[]): PostedJob {
-  const tasks: Relayed[] = [];
+  const tasks: PrivateTask[] = [];
   const posts: Post[] = [];
   const gone = new Set<number>();
   const [under, arrived, wrong]: Posted[][] = [[], [], []] as [Posted[], Posted[], Posted[]];

@@ -466,14 +466,14 @@ export class Receiver {
     const kind = (commit >>> RECORD_KIND_SHIFT) & RECORD_KIND_MASK;
     const length = commit & RECORD_LENGTH_MASK;
     if (kind === KIND_MORE) this.#packet(body, length, origin);
-    else if (kind === KIND_MESSAGE || kind === KIND_FIRST) this.#message_(kind, meta, body, length, origin);
+    else if (kind === KIND_MESSAGE || kind === KIND_FIRST) this.#take(kind, meta, body, length, origin);
     else if (kind === KIND_BUFFER) this.#buffered(meta, body, origin);
     else if (kind === KIND_RTS) this.#requested(meta, body, length, origin);
     else if (kind === KIND_BROKEN) this.#brokenOff(origin);
     else this.#switches.push(origin, (this.#memory.words[body >>> 2] as number) >>> 0);
   }
 
-  #message_(kind: number, meta: number, body: number, length: number, origin: number): void {
+  #take(kind: number, meta: number, body: number, length: number, origin: number): void {
     const inPackets = kind === KIND_FIRST;
     const header = inPackets ? body + FIRST_PREFIX_SIZE : body;
     const isCall = (meta & META_DISPATCH_MASK) === DISPATCH_ID_CALL;

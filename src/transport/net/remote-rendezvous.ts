@@ -92,7 +92,7 @@ import type { Frame } from "./frames.js";
 import { remoteResult, resolveRegion } from "./regions.js";
 import { WORKSPACE_WINDOW_OFFSET } from "./workspace.js";
 
-type ChainLetter = Extract<Frame, { readonly chain: number }>;
+type ChainFrame = Extract<Frame, { readonly chain: number }>;
 
 /** Words that name a window: region of its block, that one's generation, offset, its own generation. */
 const PLACE_WORDS = 4;
@@ -449,7 +449,7 @@ export class RemoteRendezvous implements RemotePayloads {
   // ── What comes ────────────────────────────────────────────────────────────────────────────────────────────────
 
   /** A frame has come for a context of this task. False: it can't be right. What comes too late is. */
-  onFrame(from: number, to: number, { chain, words, data }: ChainLetter): boolean {
+  onFrame(from: number, to: number, { chain, words, data }: ChainFrame): boolean {
     const bringsData = chain === CHAIN_MOVE || chain === CHAIN_PULLED;
     if (words.length < PLACE_WORDS || (data !== undefined && !bringsData)) return false;
     if (chain === CHAIN_PULLED) return this.#pulled(from, words, data);

@@ -42,7 +42,7 @@ import { WORKSPACE_SLICE_OFFSET } from "./workspace.js";
 type Ask = Extract<Frame, { readonly ask: number }>;
 
 /** A descriptor of an injection FIFO that is away. */
-interface Errand {
+interface AwayOperation {
   readonly descriptor: number;
   /** Ordinal of the context whose FIFO it is. */
   readonly origin: number;
@@ -63,8 +63,8 @@ export class RemoteRma {
   readonly #hasEnded: (task: number) => boolean;
   readonly #send: (from: number, to: number, frame: Frame) => void;
   /** By injection FIFO. */
-  readonly #away = new Map<number, Errand>();
-  readonly #asked = new Map<number, Errand>();
+  readonly #away = new Map<number, AwayOperation>();
+  readonly #asked = new Map<number, AwayOperation>();
   #asks = 0;
 
   constructor(
@@ -186,7 +186,7 @@ export class RemoteRma {
   }
 
   /** Asks for the next part of an operation, at most a slice. */
-  #ask(operation: Errand): void {
+  #ask(operation: AwayOperation): void {
     const { descriptor, moved, origin, task } = operation;
     if (this.#hasEnded(task)) {
       operation.result = TRANSFER_ENDED;
