@@ -69,7 +69,7 @@ export interface Buffers {
   fits(bytes: number): boolean;
   /** Begins the flight from a context to a target. */
   flight(): Flight;
-  /** A slot with a buffer for a payload, or TAKE_…. The caller sends the slot, or gives it back. */
+  /** A slot with a buffer for a payload, or TAKE_…. The caller sends the slot or gives it back before the next trim(). */
   take(flight: Flight, bytes: number): number;
   /** Whether take() would give a buffer, as far as one can tell without taking memory for it. */
   mayTake(flight: Flight, bytes: number): boolean;
