@@ -208,7 +208,11 @@ class Life {
     if (this.#hasEnded(number)) return;
     const core = this.#core(number);
     try {
-      core.advance(1);
+      if (core.advance(1) > 0 || core.isClosed) return;
+      // The last look before a thread sleeps: what it does not see, another round does not find either.
+      if (core.hasWork() || core.isRestless()) return;
+      const missed = core.advance(1);
+      if (missed > 0) throw new Error(`context ${number} would have slept through ${missed} events`);
     } catch (error) {
       for (const one of error instanceof AggregateError ? error.errors : [error]) {
         if (!(one instanceof Thrown)) throw one;
