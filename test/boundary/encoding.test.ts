@@ -46,8 +46,8 @@ const PINNED: readonly [string, Frame, kind: number, head: string][] = [
     words(0xb0001, 9, 0, 3, 26, 5, 7, 8, -1, 1, 2, 3),
   ],
   ["an answer", { answer: 9, result: 4, data: undefined }, 4, words(0x20001, 9, 4)],
-  ["the end of a context", { end: "context" }, 5, words(0x10001, 0)],
-  ["the end of a task", { end: "task" }, 5, words(0x10001, 1)],
+  ["the end of a context", { end: "context", streams: 1 }, 5, words(0x20001, 0, 1)],
+  ["the end of a task", { end: "task", streams: 4 }, 5, words(0x20001, 1, 4)],
   [
     "the words of a move",
     { chain: CHAIN_MOVE, words: Int32Array.of(1, 2, 3, 4, 5, 6, 7, 0, 9), data: undefined },

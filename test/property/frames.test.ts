@@ -123,7 +123,7 @@ const frame: fc.Arbitrary<Frame> = fc.oneof(
     words: Int32Array.from([1, 2, 3, 4, ...all.flatMap((given) => [DESCRIPTOR_MOVE, ...given.subarray(1)])]),
     data: undefined,
   })),
-  fc.record({ end: fc.constantFrom("context" as const, "task" as const) }),
+  fc.record({ end: fc.constantFrom("context" as const, "task" as const), streams: word }),
 );
 const ordinal = fc.integer({ min: 0, max: ENDPOINTS - 1 });
 const posted = fc.record({ from: ordinal, to: ordinal, frame }).filter(({ from, to }) => taskOf(from) !== taskOf(to));
@@ -243,7 +243,7 @@ describe(`frames (${replayNote()})`, () => {
     ["a credit", { credit: 7 }],
     ["a put", { ask: 1, descriptor: operation(DESCRIPTOR_PUT, Int32Array.of(0, 1, 1, 0)), moved: 0, data: undefined }],
     ["an answer", { answer: 1, result: 0, data: undefined }],
-    ["an end", { end: "task" }],
+    ["an end", { end: "task", streams: 1 }],
     ["a stop of a chain", { chain: CHAIN_STOP, words: Int32Array.of(1, 2, 3, 4), data: undefined }],
   ])("one that was cut short in the middle of its head is wrong: %s", (_, whole) => {
     const party = new Party(0, CONTENT_MIN, () => true);

@@ -27,7 +27,7 @@ export class Egress {
   readonly #map: MemoryMap;
   readonly #task: number;
   readonly #endpoints: number;
-  readonly #pipe: Pipe;
+  readonly #pipe: Pick<Pipe, "send" | "flush">;
   readonly #hasEnded: (task: number) => boolean;
   readonly #wake: () => void;
   /** Bytes of records on their way, for each pair of origin and target. */
@@ -45,7 +45,7 @@ export class Egress {
     memory: Memory,
     map: MemoryMap,
     task: number,
-    pipe: Pipe,
+    pipe: Pick<Pipe, "send" | "flush">,
     hasEnded: (task: number) => boolean,
     wake: () => void,
   ) {

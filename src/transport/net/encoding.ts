@@ -7,7 +7,7 @@
 //   CREDIT        bytes
 //   ASK           number, bytes moved before, operation                          data: the bytes of a put
 //   ANSWER        number, result                                                 data: the bytes of a get, the old value
-//   END           0 the context has closed, 1 its task has left
+//   END           0 the context has closed, 1 its task has left; streams in which this is said
 //   CHAIN         what, window of the receiver (4 words), then by what           data: bytes of the payload
 //     BEGIN         window of the sender (4 words), descriptors
 //     SHIP          descriptors
@@ -110,7 +110,7 @@ export function encode(frame: Frame): Encoded {
     return encoded(SEGMENT_ASK, [frame.ask, frame.moved, ...operationWords(frame.descriptor)], frame.data);
   }
   if ("answer" in frame) return encoded(SEGMENT_ANSWER, [frame.answer, frame.result], frame.data);
-  if ("end" in frame) return encoded(SEGMENT_END, [Number(frame.end === "task")]);
+  if ("end" in frame) return encoded(SEGMENT_END, [Number(frame.end === "task"), frame.streams]);
   const { chain, words, data } = frame;
   const plain = plainWords(chain, words.length);
   const descriptors = [];
@@ -139,9 +139,10 @@ export function decode(kind: number, content: Uint8Array): Frame | undefined {
     const words = count === 0 ? undefined : chainWords(one, head.subarray(1));
     return words && { chain: one, words, data };
   }
-  if (data !== undefined || count !== 1) return undefined;
-  if (kind === SEGMENT_CREDIT) return { credit: one >>> 0 };
-  return kind === SEGMENT_END ? { end: one === 1 ? "task" : "context" } : undefined;
+  if (data !== undefined) return undefined;
+  if (kind === SEGMENT_CREDIT) return count === 1 ? { credit: one >>> 0 } : undefined;
+  const isEnd = kind === SEGMENT_END && count === 2;
+  return isEnd ? { end: one === 1 ? "task" : "context", streams: two >>> 0 } : undefined;
 }
 
 function encoded(kind: number, words: readonly number[], data: Uint8Array = NO_BYTES): Encoded {

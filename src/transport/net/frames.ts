@@ -19,8 +19,11 @@ export type Frame =
    * others are what that frame says.
    */
   | { readonly chain: number; readonly words: Int32Array; readonly data: Uint8Array | undefined }
-  /** Nothing comes behind this from the first to the second: the context has closed, or its task has left the job. */
-  | { readonly end: "context" | "task" };
+  /**
+   * Nothing comes behind this from the first to the second: the context has closed, or its task has left the job. It is sent once
+   * in each stream to the receiver's task in which there was anything before: `streams` says in how many.
+   */
+  | { readonly end: "context" | "task"; readonly streams: number };
 
 /** Gets a frame, from a context to one of this task, both by ordinal. False: it is none, and is dropped. */
 export type OnFrame = (from: number, to: number, frame: Frame) => boolean;

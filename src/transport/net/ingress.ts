@@ -27,7 +27,7 @@ interface Incoming {
   readonly credits: Map<number, number>;
   /** What is still to come of a message in packets, for each pair where one has begun. */
   readonly rests: Map<number, Rest>;
-  /** Of its contexts by ordinal, and of all of them under ALL: to how many of ours they have said that they end. */
+  /** Of its contexts by ordinal, and of the task under ALL: in how many streams it has still to say that it ends. */
   readonly ends: Map<number, number>;
 }
 
@@ -48,13 +48,13 @@ export class Ingress {
   readonly #endpoints: number;
   /** Bytes of a pair's records that may wait when more come: whoever gives heed to the window has no more on their way. */
   readonly #waitingMax: number;
-  readonly #pipe: Pipe;
+  readonly #pipe: Pick<Pipe, "send" | "flush">;
   readonly #host: IngressHost;
   readonly #incoming = new Map<number, Incoming>();
   /** Lanes that are written in the place of other tasks' contexts, by ordinal. */
   readonly #lanes: ShmLanes[] = [];
 
-  constructor(kernel: Kernel, memory: Memory, map: MemoryMap, pipe: Pipe, host: IngressHost) {
+  constructor(kernel: Kernel, memory: Memory, map: MemoryMap, pipe: Pick<Pipe, "send" | "flush">, host: IngressHost) {
     this.#kernel = kernel;
     this.#memory = memory;
     this.#map = map;
@@ -74,11 +74,18 @@ export class Ingress {
     return incoming;
   }
 
-  /** A task says to one of ours that its context has ended, or all of it. */
-  ends(task: number, from: number, isTask: boolean): void {
+  /**
+   * A task says in one stream that its context has ended, or all of it.
+   * @param streams in how many it says so
+   * @returns false: it can't be so many
+   */
+  ends(task: number, from: number, isTask: boolean, streams: number): boolean {
+    const { contexts } = this.#map;
+    if (streams < 1 || streams > (isTask ? contexts ** 2 : contexts)) return false;
     const { ends } = this.#from(task);
     const whose = isTask ? ALL : from;
-    ends.set(whose, (ends.get(whose) ?? 0) + 1);
+    ends.set(whose, (ends.get(whose) ?? streams) - 1);
+    return true;
   }
 
   /** A task has ended: what has come of it, and is in no lane, goes nowhere. */
@@ -134,11 +141,9 @@ export class Ingress {
 
   /** Contexts of a task have said that they end, and the task itself: behind what waits of them, that is so. */
   #finish(task: number, { waiting, ends }: Incoming): void {
-    const { contexts } = this.#map;
-    for (const [ordinal, count] of ends) {
-      const isLast = count >= (ordinal === ALL ? contexts ** 2 : contexts);
+    for (const [ordinal, left] of ends) {
       const isOf = (pair: number) => ordinal === ALL || Math.floor(pair / this.#endpoints) === ordinal;
-      if (!isLast || [...waiting.keys()].some(isOf)) continue;
+      if (left > 0 || [...waiting.keys()].some(isOf)) continue;
       ends.delete(ordinal);
       if (ordinal === ALL) this.#host.end(task);
       else this.#host.retire(ordinal);

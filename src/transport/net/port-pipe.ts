@@ -45,8 +45,8 @@ export class PortPipe implements Pipe {
     const back = "credit" in frame || "answer" in frame ? this.#incoming.get(task) : undefined;
     const bytes = "records" in frame ? frame.records : "data" in frame ? frame.data : undefined;
     const isLong = bytes !== undefined && bytes.length > HAND_OVER_BYTES;
-    const talkedTo: Sent = { from, to, frame };
-    (back ?? this.#to(task)).postMessage(talkedTo, isLong ? [bytes.buffer as ArrayBuffer] : []);
+    const sent: Sent = { from, to, frame };
+    (back ?? this.#to(task)).postMessage(sent, isLong ? [bytes.buffer as ArrayBuffer] : []);
   }
 
   #to(task: number): MessagePort {

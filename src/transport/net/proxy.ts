@@ -54,6 +54,8 @@ export class NetProxy implements Remote {
   readonly #egress: Egress;
   readonly #ingress: Ingress;
   readonly #ended = new Set<number>();
+  /** By task: the streams, from a context to a context, in which something was said to it. */
+  readonly #streams = new Map<number, Set<number>>();
   #wake = (): void => {};
   #closed = false;
 
@@ -67,15 +69,19 @@ export class NetProxy implements Remote {
     pipe.onFrame = (from, to, frame) => this.#onFrame(from, to, frame);
     const hasEnded = (task: number) => this.#ended.has(task);
     const send = (from: number, to: number, frame: Frame): void => {
-      if (!hasEnded(this.#taskOf(to))) pipe.send(from, to, frame);
+      if (!hasEnded(this.#taskOf(to))) this.#send(from, to, frame);
+    };
+    const tracked = {
+      send: (from: number, to: number, frame: Frame) => this.#send(from, to, frame),
+      flush: () => pipe.flush(),
     };
     const remoteRma = new RemoteRma(inner, memory, map, task, hasEnded, send);
     this.#remoteRma = remoteRma;
     const rendezvous = new RemoteRendezvous(inner, memory, map, task, send, () => pipe.flush());
     this.rendezvous = rendezvous;
-    const egress = new Egress(inner, memory, map, task, pipe, hasEnded, () => this.#wake());
+    const egress = new Egress(inner, memory, map, task, tracked, hasEnded, () => this.#wake());
     this.#egress = egress;
-    const ingress = new Ingress(inner, memory, map, pipe, {
+    const ingress = new Ingress(inner, memory, map, tracked, {
       end: (ended) => this.#end(ended),
       retire: (ordinal) => host.retire(ordinal),
     });
@@ -174,8 +180,7 @@ export class NetProxy implements Remote {
     if ("answer" in frame) return this.#remoteRma.answered(task, frame.answer, frame.result, frame.data);
     if ("chain" in frame) return this.rendezvous.onFrame(from, to, frame);
     if ("credit" in frame) return this.#egress.credited(to, from, frame.credit);
-    this.#ingress.ends(task, from, frame.end === "task");
-    return true;
+    return this.#ingress.ends(task, from, frame.end === "task", frame.streams);
   }
 
   /**
@@ -195,6 +200,7 @@ export class NetProxy implements Remote {
 
   #end(task: number): void {
     this.#ended.add(task);
+    this.#streams.delete(task);
     this.#pipe.drop(task);
     this.#ingress.forget(task);
     this.#remoteRma.ended(task);
@@ -223,30 +229,40 @@ export class NetProxy implements Remote {
       const isAway = this.#taskOf(other) !== this.task;
       if (isAway && this.#inner.laneOf(block, ordinal) !== 0) this.#inner.laneSwitch(this.#map.job, block, ordinal, 0);
     }
-    for (let other = 0; other < this.#endpoints; other++) {
-      const task = this.#taskOf(other);
-      if (task !== this.task && !this.#ended.has(task)) this.#pipe.send(ordinal, other, { end: "context" });
+    for (let task = 0; task < this.#map.tasks; task++) {
+      if (task !== this.task && !this.#ended.has(task)) this.#tellOfEnd("context", ordinal, task);
     }
     this.#pipe.flush();
   }
 
   /** This task leaves the job: what it has sent goes out, and nothing is taken in any more. */
   close(): void {
-    const { contexts } = this.#map;
     this.#egress.flushAll();
     this.#closed = true;
     this.#egress.close();
-    // To each context that may wait for it, from each that may have spoken to it: behind all that was said.
-    for (const task of this.#pipe.talkedTo) {
-      for (let from = 0; from < contexts; from++) {
-        for (let to = 0; to < contexts; to++) {
-          const [origin, target] = [ordinalOf(this.#map, this.task, from), ordinalOf(this.#map, task, to)];
-          this.#pipe.send(origin, target, { end: "task" });
-        }
-      }
-    }
+    // To each task that may wait for it.
+    const first = ordinalOf(this.#map, this.task, 0);
+    for (const task of this.#pipe.talkedTo) this.#tellOfEnd("task", first, task);
     this.#pipe.leave();
     this.#pipe.flush();
+  }
+
+  /** Sends a frame, and notes the stream in which it goes. */
+  #send(from: number, to: number, frame: Frame): void {
+    const task = this.#taskOf(to);
+    const streams = this.#streams.get(task) ?? new Set();
+    this.#streams.set(task, streams.add(from * this.#endpoints + to));
+    this.#pipe.send(from, to, frame);
+  }
+
+  /** Tells a task of an end, behind all that was said to it: in each stream of the context, or of any context. */
+  #tellOfEnd(end: "context" | "task", origin: number, task: number): void {
+    const isOf = (stream: number) => end === "task" || Math.floor(stream / this.#endpoints) === origin;
+    const used = [...(this.#streams.get(task) ?? [])].filter(isOf);
+    const said = used.length > 0 ? used : [origin * this.#endpoints + ordinalOf(this.#map, task, 0)];
+    for (const stream of said) {
+      this.#send(Math.floor(stream / this.#endpoints), stream % this.#endpoints, { end, streams: said.length });
+    }
   }
 
   #taskOf(ordinal: number): number {
