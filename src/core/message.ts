@@ -193,7 +193,7 @@ export class Message {
    *   moves a payload from a region into a region of this task; this task copies other payloads in its `advance()`
    * @param onComplete called in a later `advance()` with `cookie` and a result: SUCCESS; SHUTDOWN if the origin ended before
    *   the end of the transfer; CANCELED if a `signal` of either side gave it up; ERROR if a region was closed, the origin's
-   *   payload was detached or shrunk, or the engine thread ended
+   *   payload or this destination was detached or shrunk, or the engine thread ended
    * @param options for a payload that was offered: the pace at which the engine moves it, and a signal that gives it up
    * @throws PAMIR_INVAL, PAMIR_TOO_LARGE
    */

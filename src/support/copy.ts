@@ -17,6 +17,17 @@ export function copyInto(target: Uint8Array, offset: number, source: Uint8Array)
 }
 
 /**
+ * As copyInto(), into memory of the user's, whose buffer may have been detached or shrunk since it was given.
+ * @returns false: the bytes have no place there any more, and nothing was copied
+ */
+export function copyIntoIfThere(target: Uint8Array, offset: number, source: Uint8Array): boolean {
+  // By `byteLength`: see wasCut().
+  if (offset + source.length > target.byteLength) return false;
+  copyInto(target, offset, source);
+  return true;
+}
+
+/**
  * Whether the buffer of a view that had so many bytes was detached or shrunk since. By `byteLength`: Node 20 gives
  * the former `length` of a detached view in optimized code that resizable buffers have gone through too.
  */

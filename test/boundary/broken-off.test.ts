@@ -344,6 +344,62 @@ it("a view is cut once its buffer is detached or shrunk, also to code that is op
 });
 
 /** Whether drain() comes to its end. */
+describe.each(TRANSPORTS)("%s: a destination whose buffer is", (_, make) => {
+  it.each(FATES)("%s while the payload comes: ERROR, and both contexts go on", async (_, fateOf) => {
+    const { clients, origin, target, turn } = make();
+    const until = async (condition: () => boolean): Promise<void> => {
+      for (let turns = 0; !condition(); turns++) {
+        if (turns > 5000) throw new Error(`not yet: ${condition}`);
+        await turn();
+      }
+    };
+    const came: string[] = [];
+    let strike = (): void => {};
+    for (const dispatch of [EARLY, OFFERED, ASKED]) {
+      target.dispatch(
+        dispatch,
+        (message) => {
+          const { payload, strike: soon } = fateOf(message.payloadBytes);
+          // At once, while it may be copied already, or after a turn.
+          if (dispatch === ASKED) message.receive(payload, (_, result) => void came.push(`${dispatch} ${result}`));
+          if (dispatch === ASKED) soon();
+          else {
+            strike = soon;
+            message.receive(payload, (_, result) => void came.push(`${dispatch} ${result}`));
+          }
+        },
+        { delivery: "early" },
+      );
+    }
+    target.dispatch(SMALL, ({ payload }) => void came.push(`small ${payload[0]}`));
+    let sent = 0;
+    for (const dispatch of [EARLY, OFFERED, ASKED]) {
+      came.length = 0;
+      strike = () => {};
+      const payload = new Uint8Array(LARGE);
+      const rendezvous = dispatch !== EARLY;
+      const results: Result[] = [];
+      const onLocal = (_: unknown, result: Result) => void results.push(result);
+      expect(origin.send({ to: target.endpoint, dispatch, payload, rendezvous, onLocal })).toBe(SUCCESS);
+      for (let turns = 0; turns < 5000 && came.length === 0; turns++) {
+        await turn();
+        strike();
+        strike = () => {};
+      }
+      await until(() => came.length === 1 && results.length === 1);
+      expect(came).toEqual([`${dispatch} ${ERROR}`]);
+      // What was sent in packets has gone, whatever became of it there.
+      expect(results).toEqual([rendezvous ? ERROR : SUCCESS]);
+      expect(origin.sendImmediate(target.endpoint, SMALL, null, Uint8Array.of(++sent))).toBe(SUCCESS);
+      await until(() => came.length === 2);
+      expect(came[1]).toBe(`small ${sent}`);
+    }
+    expect(await drained(origin, until)).toBe(true);
+    for (const client of clients) client.close();
+    expect(clients.map(({ closed }) => closed)).toEqual([true, true]);
+  });
+});
+
 async function drained(origin: Context, until: (condition: () => boolean) => Promise<void>): Promise<boolean> {
   let isOver = false;
   const over = origin.drain().then(() => {

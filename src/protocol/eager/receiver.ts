@@ -52,7 +52,7 @@ import type { RegionTable } from "../../memory/regions.js";
 import { endpointAt, endpointTable, ordinalAt, taskAt } from "../../node/address.js";
 import { mayBeInUse } from "../../node/liveness.js";
 import { type Clock, stampOf } from "../../support/clock.js";
-import { copyInto } from "../../support/copy.js";
+import { copyInto, copyIntoIfThere } from "../../support/copy.js";
 import { diagnostics } from "../../support/diagnostics.js";
 import type { Base } from "../base.js";
 import type { Calls } from "../call.js";
@@ -628,8 +628,12 @@ export class Receiver {
     const destination = this.#ask(handler, id, isCall);
     if (comes) this.#arrives(origin, destination?.bytes, 0, payloadBytes, destination);
     else if (destination !== undefined) {
-      copyInto(destination.bytes, 0, bytes.subarray(payloadOffset, payloadOffset + payloadBytes));
-      this.#completeReceive(destination, SUCCESS);
+      const isThere = copyIntoIfThere(
+        destination.bytes,
+        0,
+        bytes.subarray(payloadOffset, payloadOffset + payloadBytes),
+      );
+      this.#completeReceive(destination, isThere ? SUCCESS : ERROR);
     }
   }
 
@@ -684,7 +688,13 @@ export class Receiver {
     const { at, copy } = arrival;
     if (copy !== undefined) this.#grow(copy, at + length);
     const bytes = copy?.bytes ?? arrival.bytes;
-    if (bytes !== undefined) copyInto(bytes, at, this.#memory.bytes.subarray(body, body + length));
+    if (bytes !== undefined && !copyIntoIfThere(bytes, at, this.#memory.bytes.subarray(body, body + length))) {
+      // The rest of the message is dropped as it comes.
+      this.#arrives(origin, undefined, at + length, arrival.end);
+      this.#finish(arrival, ERROR);
+      if (at + length === arrival.end) this.#arrivals[origin] = undefined;
+      return;
+    }
     arrival.at = at + length;
     if (arrival.at < arrival.end) return;
     this.#arrivals[origin] = undefined;

@@ -52,7 +52,7 @@ import { checkPacing, DEPTH, FRAGMENT_BYTES, type Pacing } from "../../core/paci
 import type { MemRegion } from "../../core/region.js";
 import { type Result, resultOf, SHUTDOWN, SUCCESS } from "../../core/result.js";
 import type { OpenRegion, RegionTable } from "../../memory/regions.js";
-import { copyInto } from "../../support/copy.js";
+import { copyIntoIfThere } from "../../support/copy.js";
 import type { OfferPlace, RemotePayloads } from "../../transport/transport.js";
 import type { Base } from "../base.js";
 import { onAbort, regionIfAny, type Side, slotOf, type TransferTable, type Window } from "./transfers.js";
@@ -337,12 +337,13 @@ export class RendezvousReceiver {
     const from = kernel.placeOf(map.job, request.index, request.generation, (request.offset + place) >>> 0, bytes);
     // Its ring goes behind its window: then its end is about to be told.
     if (from === 0 && this.#windowOf(request) === 0) return false;
-    if (isStopped || from === 0) {
-      const result = isStopped ? stop : TRANSFER_REFUSED;
+    const isThere =
+      isStopped || from === 0 || copyIntoIfThere(destination.bytes, at, memory.bytes.subarray(from, from + bytes));
+    if (isStopped || from === 0 || !isThere) {
+      const result = isStopped ? stop : isThere ? TRANSFER_REFUSED : TRANSFER_BROKEN;
       this.#notice(request, result);
       return this.#over(pull, resultOf(result));
     }
-    copyInto(destination.bytes, at, memory.bytes.subarray(from, from + bytes));
     pull.at = at + bytes;
     if (portion !== 0 && pull.at % portion === 0) {
       // SYNC passed (passed): pairs with the origin's core, which stages the next portion in this one's place.
@@ -383,8 +384,8 @@ function take(pull: Pull, at: number, result: number, data: Uint8Array | undefin
   // Those behind one that has failed say nothing more.
   if (pull.result !== TRANSFER_DONE || pull.isCanceled) return true;
   if (at !== pull.at || (data !== undefined && data.length !== sliceAt(pull.request, at))) return false;
-  if (data !== undefined) copyInto(pull.destination.bytes, at, data);
-  pull.result = result;
+  const isThere = data === undefined || copyIntoIfThere(pull.destination.bytes, at, data);
+  pull.result = isThere ? result : TRANSFER_BROKEN;
   pull.at += data?.length ?? 0;
   return true;
 }
