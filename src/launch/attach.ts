@@ -120,18 +120,24 @@ async function joinByMessages(worker: TaskWorker | MessagePort): Promise<Client>
   // What is told behind "held" must find a listener: so this is loaded before.
   const nodes = bootstrap.memory === undefined ? await import("./private-node.js") : undefined;
   tell("held");
+  let stop = (): void => {};
   const onLeave = (): void => {
+    // The worker may join another job, whose news are not for this client.
+    stop();
     tell("left");
     release();
   };
-  const listen = (hear: (news: TaskNews, ports: readonly MessagePort[]) => void): void =>
-    (worker as EventTarget).addEventListener("message", (event) => {
+  const listen = (hear: (news: TaskNews, ports: readonly MessagePort[]) => void): void => {
+    const take = (event: Event): void => {
       const { data, ports } = event as MessageEvent<{ [BOOTSTRAP]?: TaskNews } | null>;
       const news = data?.[BOOTSTRAP];
       if (news === undefined) return;
       event.stopImmediatePropagation();
       hear(news, ports);
-    });
+    };
+    (worker as EventTarget).addEventListener("message", take);
+    stop = () => (worker as EventTarget).removeEventListener("message", take);
+  };
   if (bootstrap.memory !== undefined || nodes === undefined) {
     const client = clientOf(bootstrap, bootstrap.memory as SharedMemory, onLeave);
     listen((news) => {

@@ -109,9 +109,11 @@ export function startBrowserMonitor(
   /** Those of them whose worker is being terminated, and how they end by that. */
   const dying = new Map<number, TaskExit>();
   const isShared = own === undefined && bootstraps.every((bootstrap) => bootstrap.memory !== undefined);
-  /** Where tasks share no memory: what a worker that has not called attach() yet will hear. */
+  /** What a worker will hear that does not listen yet: where tasks share no memory, and where it is adopted. */
   const undelivered = new Map<number, Delivery[]>();
   const left = new Set<number>();
+  /** Ends the listening to a task's worker. */
+  const unlisten = new Map<number, () => void>();
 
   function deliver(task: number, news: TaskNews, ports: MessagePort[] = []): void {
     const waiting = undelivered.get(task);
@@ -128,6 +130,11 @@ export function startBrowserMonitor(
     markDead(task) {
       const worker = running.get(task);
       running.delete(task);
+      // A worker that was adopted may join another job.
+      unlisten.get(task)?.();
+      unlisten.delete(task);
+      for (const [, ports] of undelivered.get(task) ?? []) for (const port of ports) port.close();
+      undelivered.delete(task);
       if (!adopted.delete(task)) (worker as Worker).terminate();
       if (own === undefined) markDead(sync, map, task);
       else own.proxy.ended(task, left.has(task));
@@ -177,7 +184,7 @@ export function startBrowserMonitor(
         : // Where all end, nobody is left whose memory it could be.
           { terminate: (isAll) => (isAll ? lifecycle.end(dying.get(task) ?? terminated) : kill(terminated, lock)) },
     );
-    (worker as EventTarget).addEventListener("message", (given) => {
+    const hear = (given: Event): void => {
       const event = given as MessageEvent;
       const report = (event.data as { [BOOTSTRAP]?: TaskReport } | null)?.[BOOTSTRAP];
       if (report === undefined) return;
@@ -200,7 +207,9 @@ export function startBrowserMonitor(
         const cause = name === "RangeError" && /memory/i.test(message) ? "memory" : "error";
         kill({ task, code: 1, cause, error: `${name}: ${message}`, errorCode: code, stack }, lock);
       }
-    });
+    };
+    (worker as EventTarget).addEventListener("message", hear);
+    unlisten.set(task, () => (worker as EventTarget).removeEventListener("message", hear));
     // What goes wrong in somebody else's worker is theirs.
     if (adopted.has(task)) {
       worker.postMessage({ [BOOTSTRAP]: bootstrap });
@@ -239,6 +248,7 @@ export function startBrowserMonitor(
     },
     adopt(bootstrap, target) {
       adopted.add(bootstrap.task);
+      undelivered.set(bootstrap.task, []);
       start(bootstrap, target as Worker | MessagePort);
       if ("start" in target) (target as MessagePort).start();
     },

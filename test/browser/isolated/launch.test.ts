@@ -262,6 +262,32 @@ describe("tasks that come later", () => {
     await job.terminate();
   });
 
+  it("adopted by the worker itself, in one job after the other, and asked to leave before it has begun", async () => {
+    const worker = new Worker(new URL("./tasks/self-joiner.js", import.meta.url), { type: "module" });
+    const left = () =>
+      new Promise<void>((resolve) => {
+        worker.addEventListener("message", ({ data }) => data === "left" && resolve());
+      });
+    const options = { tasks: 1, maxTasks: 2, join: true, heapBytes: 16 * 1024 ** 2, onError: "ignore" } as const;
+    for (let round = 0; round < 3; round++) {
+      const job = await launch(null, options);
+      const context = job.client.createContext();
+      worker.postMessage("join");
+      const hasLeft = left();
+      const task = job.client.endpoint(job.adopt(worker));
+      if (round < 2) {
+        expect([...(await context.call(task, ASK, null, TIMEOUT))]).toEqual([1, 2]);
+        context.sendImmediate(task, LEAVE);
+        await context.whenEnded(task, TIMEOUT);
+      }
+      // In the last round it is asked at once.
+      const exits = await job.terminate();
+      await hasLeft;
+      expect(exits).toMatchObject([{ task: 1, code: 0 }]);
+    }
+    worker.terminate();
+  });
+
   it("adopted, by the worker or by a port; it leaves, is asked to leave, and is killed", async () => {
     const make = () => new Worker(new URL("./tasks/joiner.js", import.meta.url), { type: "module" });
     const options = { tasks: 1, maxTasks: 4, join: true, heapBytes: 16 * 1024 ** 2, onError: "ignore" } as const;
