@@ -5,15 +5,15 @@ export class Activity {
   busy = 0;
 }
 
-/** A protocol that makes progress in `advance()`. Each change of `busy` is one of the context's Activity too. */
+/** A protocol that makes progress in `advance()`. It counts each change of `busy` in the context's Activity too: see add() of protocol/context.ts. */
 export interface ProgressSource {
   /** What it has to do: at 0 its advance() is not called. A field, which each round reads. */
   readonly busy: number;
   /** Whether advance() would find something to do now: asked before the thread sleeps. */
   readonly hasWork: boolean;
-  /** One round. @returns events */
+  /** One round; it must not throw. Callbacks that are due go to the context's completions. @returns events */
   advance(): number;
-  /** An endpoint has ended, by ordinal. */
+  /** An endpoint has ended, by ordinal. This is told again whenever another one ends. */
   ended(ordinal: number): void;
   /** The engine thread has ended. @param hadBegun whether it may have begun something of this context */
   engineEnded(hadBegun: boolean): void;

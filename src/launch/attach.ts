@@ -27,9 +27,11 @@ import type { PortsNode } from "./private-node.js";
 export type AttachPort = Pick<MessagePortLike, "postMessage" | "close">;
 
 let attached: Promise<Client> | undefined;
+/** Calls of attach() with a port take turns: the second looks whether the first has joined. */
+let turns: Promise<unknown> = Promise.resolve();
 
 /**
- * Joins the job that started this worker. A second call returns the same client.
+ * Joins the job that started this worker. Without a port, a second call returns the same client.
  * @param port for a worker that the program started: one end of a channel whose other end `job.adopt` gets. attach() then
  *   waits for that call. After its client is closed, the worker may join another job
  * @throws PAMIR_NOT_IN_JOB if no job started this thread, PAMIR_VERSION if another version of pamir did, PAMIR_INVAL
@@ -42,6 +44,12 @@ export async function attach(port?: AttachPort): Promise<Client> {
   if (typeof port?.postMessage !== "function") {
     throw new PamiError("PAMIR_INVAL", `port of attach() is ${show(port)}, not a MessagePort`);
   }
+  const turn = turns.then(() => joinBy(port));
+  turns = turn.catch(() => {});
+  return turn;
+}
+
+async function joinBy(port: AttachPort): Promise<Client> {
   const client = await attached?.catch(() => undefined);
   if (client?.closed === false) {
     throw new PamiError(
@@ -99,7 +107,8 @@ function tellOfExit(life: NodePort): () => void {
     const error = message === undefined ? String(thrown) : `${name}: ${message}`;
     failure = { cause: "error", error, errorCode: code, stack: stack && String(stack) };
   };
-  const exit = (code: number): void => life.postMessage({ code, cause: "exit", ...failure } satisfies LastWord);
+  const exit = (code: number): void =>
+    life.postMessage({ code, cause: "exit", ...(code === 0 ? {} : failure) } satisfies LastWord);
   process.on("uncaughtExceptionMonitor", fail);
   process.on("exit", exit);
   return () => {

@@ -1,4 +1,4 @@
-// Puts a client together: the only place that knows the API, a transport and what looks on.
+// Puts a client together, from a transport, and what looks on.
 import type { TaskErrors } from "../core/task-errors.js";
 import type { Kernel, Memory } from "../kernel/kernel.js";
 import type { MemoryMap } from "../memory/map.js";

@@ -1,7 +1,5 @@
 // Puts a node of one task together: a memory of its own, and in it the transport that stands for the tasks of other memories.
 import { TaskErrors } from "../core/task-errors.js";
-import type { Kernel, Memory } from "../kernel/kernel.js";
-import type { MemoryMap } from "../memory/map.js";
 import { announceClose, interruptTask, markDead } from "../node/liveness.js";
 import { Client } from "../pami/client.js";
 import type { Task } from "../protocol/task.js";
@@ -12,9 +10,6 @@ import { type ClientParts, makeTask } from "./client.js";
 
 /** What a node of one task is made from, besides its client's parts. */
 export interface PrivateParts extends Omit<ClientParts, "remote"> {
-  readonly kernel: Kernel;
-  readonly memory: Memory;
-  readonly map: MemoryMap;
   /** Carries what goes to other nodes. */
   readonly pipe: Pipe;
   /** Why nothing comes while the thread blocks. */

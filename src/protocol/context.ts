@@ -106,8 +106,7 @@ export class ContextCore {
     this.#endedSeen = new Uint8Array(map.tasks);
     this.completions = completions;
     this.work = parts.work(activity);
-    this.rendezvous = new Rendezvous(base, regions, transport.remote?.rendezvous, options);
-    this.add(this.rendezvous);
+    this.rendezvous = this.add(() => new Rendezvous(base, regions, transport.remote?.rendezvous, options));
     this.sender = parts.sender(base, this.rendezvous.sender, regions, pendingBytes);
     this.rma = parts.rma(base, pendingBytes, (to, id, payload) => {
       this.sender.sendOwn(to, id, NO_HEADER, payload, undefined);
@@ -137,13 +136,18 @@ export class ContextCore {
     for (let other = 0; other < map.tasks; other++) if (task.hasEnded(other)) this.rma.targetEnded(other);
   }
 
-  /** From now on each round advances one protocol more. */
-  add(source: ProgressSource): void {
+  /**
+   * From now on each round advances one protocol more.
+   * @param make gets the counter in which the protocol counts each change of its `busy`
+   */
+  add<Source extends ProgressSource>(make: (activity: Activity) => Source): Source {
+    const source = make(this.#activity);
     this.#sources.push(source);
+    return source;
   }
 
   /**
-   * One round, which looks for messages up to `max` times. Neither within a round, nor once it is closed.
+   * One round, which looks for messages up to `max` times, or once where something else is to do. Neither within a round, nor once it is closed.
    * @returns events
    * @throws what handlers and callbacks have thrown
    */

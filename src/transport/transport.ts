@@ -1,5 +1,6 @@
-// The contract of a transport: what carries records, buffers and offered payloads from a context to a peer. Protocols know
-// this file alone. `shm/` implements it for one memory; `net/` for peers in other memories, behind the lanes of this one.
+// The contract of a transport: what carries records, buffers and offered payloads from a context to a peer. Of transports,
+// protocols know this file alone. `shm/` implements lanes and buffers of one memory. `net/` implements `Remote`: it stands for
+// peers of other memories behind the lanes of this one. What comes is read out of lanes by the `Kernel`.
 //
 // Every method runs on the thread of its task. A target is an endpoint's ordinal.
 
@@ -112,14 +113,14 @@ export interface OfferPlace {
 }
 
 /** Takes a slice that was asked for: where it is in the payload, TRANSFER_…. False: nobody has asked for it. */
-export type Pulled = (at: number, result: number, bytes: Uint8Array | undefined) => boolean;
+export type TakeSlice = (at: number, result: number, bytes: Uint8Array | undefined) => boolean;
 
 /** Payloads that are offered to or by tasks of other memories. */
 export interface RemotePayloads {
   /** Payloads of this task that lie in no region, by pointer of the origin's window. */
   readonly sources: Map<number, Uint8Array>;
   /** Asks for a slice of a payload, which `take` gets. @param from ordinal of the context that asks */
-  pull(from: number, offered: OfferPlace, at: number, bytes: number, take: Pulled): void;
+  pull(from: number, offered: OfferPlace, at: number, bytes: number, take: TakeSlice): void;
   /** Nothing more of a payload is waited for. */
   forget(offered: OfferPlace): void;
 }
@@ -154,7 +155,7 @@ export interface Workspace {
 export interface TransportHeap {
   /** Gives back what the task has closed and nothing uses any more, and what its buffers have idle. */
   reclaim(): void;
-  /** As reclaim(), but for the buffers. */
+  /** As reclaim(), without the buffers. */
   reclaimRegions(): void;
   /** A region of so many bytes; undefined: there is no memory. */
   block(bytes: number): { readonly pointer: number; close(): void } | undefined;

@@ -2,7 +2,7 @@
 // and what the receiver counts as busy. Both tasks are this thread's; a test says when each advances.
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { CONTEXT_HANDLERLESS_OFFSET, CONTEXT_UNEXPECTED_OFFSET } from "../../assembly/layout.js";
-import type { ProgressSource } from "../../src/core/progress.js";
+import type { Activity, ProgressSource } from "../../src/core/progress.js";
 import { EAGAIN, type Result, SHUTDOWN, SUCCESS } from "../../src/core/result.js";
 import type { ContextCore } from "../../src/protocol/context.js";
 import { busyParts, CoresJob, fillHeap } from "../support/cores.js";
@@ -345,10 +345,15 @@ describe.each(["wasm", "ts"] as const)("%s", (kernel) => {
       busy = 0;
       hasWork = false;
       readonly seen: string[] = [];
+      readonly #activity: Activity;
+
+      constructor(activity: Activity) {
+        this.#activity = activity;
+      }
 
       work(count: number): void {
         this.busy += count;
-        job.activityOf(target).busy += count;
+        this.#activity.busy += count;
       }
 
       advance(): number {
@@ -371,8 +376,7 @@ describe.each(["wasm", "ts"] as const)("%s", (kernel) => {
     }
 
     it("is advanced while it has something to do, and only then; its events are the round's", () => {
-      const source = new Source();
-      target.add(source);
+      const source = target.add((activity) => new Source(activity));
       expect([target.advance(1), source.seen]).toEqual([0, []]);
       source.work(2);
       expect([target.advance(1), target.advance(1), target.advance(1)]).toEqual([1, 1, 0]);
@@ -385,16 +389,14 @@ describe.each(["wasm", "ts"] as const)("%s", (kernel) => {
     });
 
     it("says whether the thread may sleep", () => {
-      const source = new Source();
-      target.add(source);
+      const source = target.add((activity) => new Source(activity));
       expect(target.hasWork()).toBe(false);
       source.hasWork = true;
       expect(target.hasWork()).toBe(true);
     });
 
     it("is told of endpoints that end, each one's context or all of a task's, and that its own context closes", () => {
-      const source = new Source();
-      target.add(source);
+      const source = target.add((activity) => new Source(activity));
       origin(1).close();
       turns();
       expect(new Set(source.seen)).toEqual(new Set([`ended ${origin(1).ordinal}`]));
@@ -413,8 +415,7 @@ describe.each(["wasm", "ts"] as const)("%s", (kernel) => {
       job = CoresJob.shared([kernel], { engine: true });
       if (hadBegun) job.serve();
       target = job.open(0);
-      const source = new Source();
-      target.add(source);
+      const source = target.add((activity) => new Source(activity));
       job.endEngine();
       turns();
       expect(source.seen).toEqual([`engine ended ${hadBegun}`]);

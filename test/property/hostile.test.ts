@@ -251,7 +251,8 @@ describe("a task that says what it likes", () => {
       fc.record({ answer: fc.integer({ min: 0, max: 5 }), result: word, data: fc.option(bytes, { nil: undefined }) }),
       fc.record({
         ask: word,
-        descriptor: words.map((all) => Int32Array.from(all)),
+        // Other verbs are of no frame: encoding.test.ts says that they are dropped.
+        descriptor: words.map(([verb = 0, ...rest]) => Int32Array.of(1 + (verb % 3), ...rest)),
         moved: fc.oneof(fc.constant(0), word),
         data: fc.option(bytes, { nil: undefined }),
       }),

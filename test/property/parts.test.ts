@@ -164,8 +164,7 @@ class Life {
     const number = this.#cores.length;
     for (const id of [PLAIN, OTHER]) core.receiver.dispatch(id, (message) => this.#take(number, id, message), {});
     core.receiver.openStream(STREAM);
-    const source = new Source(this.#job.activityOf(core));
-    core.add(source);
+    const source = core.add((activity) => new Source(activity));
     this.#cores.push(core);
     this.#sources.push(source);
   }

@@ -91,18 +91,18 @@ const FIELDS = [
   DESCRIPTOR_LOCAL_OFFSET_OFFSET,
   ...OPERAND_FIELDS,
 ];
-const DESCRIPTOR_SIZE_ON_LINK = 1 + FIELDS.length;
+const DESCRIPTOR_WORDS_ON_LINK = 1 + FIELDS.length;
 
 /** Words that name a window. */
 const WINDOW_WORDS = 4;
 const VERSION_MASK = 0xff;
 const COUNT_SHIFT = 16;
 /** Words of the longest head: a chain frame that fills a window. */
-export const HEAD_WORDS_MAX = 1 + 2 * WINDOW_WORDS + WINDOW_SLOTS * DESCRIPTOR_SIZE_ON_LINK;
+export const HEAD_WORDS_MAX = 1 + 2 * WINDOW_WORDS + WINDOW_SLOTS * DESCRIPTOR_WORDS_ON_LINK;
 
 const NO_BYTES: Uint8Array = new Uint8Array(0);
 
-/** The frame's bytes; they are not the frame's own, but those of its data. */
+/** The head and the data of a frame. The data is the frame's own view, and not copied. */
 export function encode(frame: Frame): Encoded {
   if ("records" in frame) return encoded(SEGMENT_RECORDS, [], frame.records);
   if ("credit" in frame) return encoded(SEGMENT_CREDIT, [frame.credit]);
@@ -141,7 +141,7 @@ export function decode(kind: number, content: Uint8Array): Frame | undefined {
   }
   if (data !== undefined) return undefined;
   if (kind === SEGMENT_CREDIT) return count === 1 ? { credit: one >>> 0 } : undefined;
-  const isEnd = kind === SEGMENT_END && count === 2;
+  const isEnd = kind === SEGMENT_END && count === 2 && one >>> 1 === 0;
   return isEnd ? { end: one === 1 ? "task" : "context", streams: two >>> 0 } : undefined;
 }
 
@@ -154,7 +154,11 @@ function encoded(kind: number, words: readonly number[], data: Uint8Array = NO_B
 }
 
 function verbOf(words: Int32Array, at: number): number {
-  return Math.max(0, VERBS.indexOf(words[at + (DESCRIPTOR_KIND_OFFSET >>> 2)] as number));
+  const kind = words[at + (DESCRIPTOR_KIND_OFFSET >>> 2)] as number;
+  const verb = VERBS.indexOf(kind);
+  // Its receiver would drop the whole frame.
+  if (verb < 1) throw new Error(`a descriptor of kind ${kind} does not go to another node`);
+  return verb;
 }
 
 function operationWords(descriptor: Int32Array): number[] {
@@ -191,12 +195,12 @@ function plainWords(chain: number, count: number): number {
 /** The words of a chain frame; undefined: its descriptors are cut short, or have an unknown verb. */
 function chainWords(chain: number, given: Int32Array): Int32Array | undefined {
   const plain = plainWords(chain, given.length);
-  const count = (given.length - plain) / DESCRIPTOR_SIZE_ON_LINK;
+  const count = (given.length - plain) / DESCRIPTOR_WORDS_ON_LINK;
   if (!Number.isInteger(count)) return undefined;
   const words = new Int32Array(plain + count * DESCRIPTOR_WORDS);
   words.set(given.subarray(0, plain));
   for (let i = 0; i < count; i++) {
-    const at = plain + i * DESCRIPTOR_SIZE_ON_LINK;
+    const at = plain + i * DESCRIPTOR_WORDS_ON_LINK;
     const kind = VERBS[given[at] as number];
     if (kind === undefined || kind === 0) return undefined;
     words.set(descriptorOf(kind, given, at, FIELDS), plain + i * DESCRIPTOR_WORDS);

@@ -5,10 +5,10 @@
 //   context 0.0 ─► lane ─► block of 1.0 ─► proxy ══ pipe: records ══► proxy ─► lane ─► block of 1.0 ─► context 1.0
 //   injection FIFO of 0.0 ──────────────► proxy ══ pipe: descriptor ► proxy ─► performs it on a region of task 1
 //
-// Records go as they are: those that were committed since, in one frame for each pair of contexts (egress.ts, ingress.ts).
+// Records that were committed since go in one frame for each pair of contexts (egress.ts, ingress.ts).
 // A pair that is held back holds up no other. What goes by injection FIFOs is in remote-rma.ts, and by windows in remote-rendezvous.ts.
 //
-// What comes may be wrong (a network is not trusted): a wrong frame is dropped, and the pipe counts it.
+// What comes may be wrong (a network is not trusted): a wrong frame is dropped, and the pipe is told.
 
 import {
   INJECTION_STAGED_OFFSET,

@@ -59,7 +59,7 @@ export interface LaneRecord {
   readonly kind: number;
   readonly meta: number;
   readonly body: Uint8Array;
-  /** Bytes that it takes of the window. */
+  /** Bytes that it takes of the credit. */
   readonly counts: number;
 }
 
@@ -74,7 +74,10 @@ export const NO_REST: Rest = { prologue: 0, payload: 0 };
 /** Writes the prefix of a record, and behind it the body, which is copied. @returns bytes that the record takes in a frame */
 export function putRecord(frame: Uint8Array, at: number, kind: number, meta: number, body: Uint8Array): number {
   const words = new DataView(frame.buffer, frame.byteOffset, frame.length);
-  words.setUint32(at, (KINDS_ON_LINK.indexOf(kind) << LENGTH_BITS) | body.length, true);
+  const number = KINDS_ON_LINK.indexOf(kind);
+  // Its receiver would drop the whole frame.
+  if (number < 0) throw new Error(`a record of kind ${kind} does not go to another node`);
+  words.setUint32(at, (number << LENGTH_BITS) | body.length, true);
   words.setUint32(at + 4, (meta & META_DISPATCH_MASK) | ((meta >>> META_HEADER_SHIFT) << HEADER_SHIFT), true);
   frame.set(body, at + PREFIX_BYTES);
   if (kind === KIND_RTS) {
@@ -82,6 +85,8 @@ export function putRecord(frame: Uint8Array, at: number, kind: number, meta: num
     for (const [i, offset] of REQUEST_FIELDS.entries()) {
       words.setUint32(at + PREFIX_BYTES + 4 * i, own.getUint32(offset, true), true);
     }
+    // The rest of it is not written in memory either.
+    frame.fill(0, at + PREFIX_BYTES + 4 * REQUEST_FIELDS.length, at + PREFIX_BYTES + RTS_SIZE);
   }
   return recordBytes(body.length);
 }

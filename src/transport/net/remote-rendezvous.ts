@@ -87,7 +87,7 @@ import {
 import type { Kernel, Memory } from "../../kernel/kernel.js";
 import { contextBlock, type MemoryMap, ordinalOf } from "../../memory/map.js";
 import { taskAt } from "../../node/address.js";
-import type { OfferPlace, Pulled, RemotePayloads, Workspace } from "../transport.js";
+import type { OfferPlace, RemotePayloads, TakeSlice, Workspace } from "../transport.js";
 import type { Frame } from "./frames.js";
 import { remoteResult, resolveRegion } from "./regions.js";
 import { WORKSPACE_WINDOW_OFFSET } from "./workspace.js";
@@ -101,8 +101,6 @@ const MOVE_WORDS = 5;
 const PULL_WORDS = 5;
 const PULLED_WORDS = 2;
 const BEGIN_WORDS_MAX = PLACE_WORDS + DEPTH_MAX * DESCRIPTOR_WORDS;
-/** Words of the longest of these frames. */
-export const CHAIN_WORDS_MAX = PLACE_WORDS + WINDOW_SLOTS * DESCRIPTOR_WORDS;
 
 /** Descriptors of a window, MOVEs aside, that are processed in one turn, as in the kernels. */
 const TURN_SLOTS = 4 * WINDOW_SLOTS;
@@ -123,7 +121,7 @@ export class RemoteRendezvous implements RemotePayloads {
   /** Payloads that are in no region, by window of the origin. */
   readonly sources = new Map<number, Uint8Array>();
   /** Who waits for slices. */
-  readonly #pulls = new Map<string, Pulled>();
+  readonly #pulls = new Map<string, TakeSlice>();
   readonly #kernel: Kernel;
   readonly #memory: Memory;
   readonly #map: MemoryMap;
@@ -233,7 +231,7 @@ export class RemoteRendezvous implements RemotePayloads {
   }
 
   /** Target core: asks for a slice of a payload; `take` gets it. `from` is its own endpoint. */
-  pull(from: number, offered: OfferPlace, at: number, bytes: number, take: Pulled): void {
+  pull(from: number, offered: OfferPlace, at: number, bytes: number, take: TakeSlice): void {
     const { origin, index, generation, offset, blockIndex, blockGeneration, place, window } = offered;
     const named = [blockIndex, blockGeneration, place, window];
     this.#pulls.set(this.#keyOf(origin, named), take);
