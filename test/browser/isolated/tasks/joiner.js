@@ -6,11 +6,13 @@ export const ASK = 1;
 export const LEAVE = 2;
 
 // The tests import this file too, for the ids.
-if (typeof document === "undefined") globalThis.onmessage = ({ data }) => join(data);
+if (typeof document === "undefined")
+  globalThis.onmessage = ({ data }) => {
+    if (data instanceof MessagePort) void join(data);
+  };
 
-/** @param {unknown} port */
-async function join(port) {
-  if (!(port instanceof MessagePort)) return;
+/** Joins a job by a port, and says so when it has left. @param {import("pamir").AttachPort} port */
+export async function join(port) {
   const client = await attach(port);
   const context = client.createContext();
   context.dispatch(ASK, () => Uint8Array.of(client.task, client.size));
