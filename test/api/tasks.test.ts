@@ -137,6 +137,22 @@ for (const variant of VARIANTS.slice(0, 2)) {
         untilEnded(context, job.client.endpoint(task));
       }));
 
+    it("a worker that calls attach() with two ports at once joins by the first, and only by that", () =>
+      withMaxTasks(variant, 1, 3, async ({ job, context, ask }) => {
+        const worker = new Worker(file, { workerData: { joins: "ports" } });
+        const [one, other] = [new MessageChannel(), new MessageChannel()];
+        worker.postMessage([one.port2, other.port2], [one.port2, other.port2]);
+        const refused = once(worker, "message");
+        const task = job.adopt(one.port1);
+        expect(await ask(task)).toEqual([7, task, 2]);
+        expect(await refused).toEqual([[1, "PAMIR_INVAL"]]);
+        const left = once(worker, "message");
+        context.sendImmediate(job.client.endpoint(task), QUIT);
+        untilEnded(context, job.client.endpoint(task));
+        expect(await left).toEqual([[0, "task 1 of 2, given"]]);
+        await worker.terminate();
+      }));
+
     it("terminate() asks it to leave, and leaves its worker alone", () =>
       withMaxTasks(variant, 1, 2, async ({ job, ask }) => {
         const worker = new Worker(file, { workerData: { joins: "parentPort" } });

@@ -37,4 +37,11 @@ const how = workerData?.joins;
 if (how === "parentPort" && parentPort !== null) {
   const came = await join(parentPort);
   parentPort.postMessage(came);
+} else if (how === "ports") {
+  parentPort?.once("message", (/** @type {import("node:worker_threads").MessagePort[]} */ ports) => {
+    for (const [i, port] of ports.entries()) {
+      const tell = (/** @type {string} */ came) => parentPort?.postMessage([i, came]);
+      join(port).then(tell, (error) => tell(error.code));
+    }
+  });
 } else if (how === "launched") await join();
