@@ -1,8 +1,6 @@
 // Limits of messages, as the API names them.
 export {
   DISPATCH_ID_MAX,
-  HEADER_BYTES_MAX,
-  MESSAGE_BYTES_MAX,
   RECV_IMMEDIATE_MAX,
   SEND_IMMEDIATE_MAX,
 } from "../../assembly/layout.js";

@@ -5,7 +5,10 @@ export class Activity {
   busy = 0;
 }
 
-/** A protocol that makes progress in `advance()`. It counts each change of `busy` in the context's Activity too: see add() of protocol/context.ts. */
+/**
+ * A protocol that makes progress in `advance()`. It counts each change of `busy` in the context's Activity too: see add() of
+ * protocol/context.ts.
+ */
 export interface ProgressSource {
   /** What it has to do: at 0 its advance() is not called. A field, which each round reads. */
   readonly busy: number;

@@ -199,7 +199,7 @@ function reportErrors(worker: TaskWorker): void {
   });
 }
 
-/** The bootstrap, from the thread that started this worker, or through a port from whoever adopts it. */
+/** The bootstrap, from the thread that started this worker, or through a port from the job that adopts it. */
 function bootstrapFrom(worker: TaskWorker | MessagePort): Promise<TaskBootstrap> {
   return new Promise((resolve, reject) => {
     const isPort = "start" in worker;

@@ -181,7 +181,7 @@ export function startBrowserMonitor(
       task,
       adopted.has(task)
         ? { askToLeave: () => deliver(task, { leave: true }), terminate: () => lifecycle.end(terminated) }
-        : // Where all end, nobody is left whose memory it could be.
+        : // Where all tasks end, the memory goes to no other task.
           { terminate: (isAll) => (isAll ? lifecycle.end(dying.get(task) ?? terminated) : kill(terminated, lock)) },
     );
     const hear = (given: Event): void => {

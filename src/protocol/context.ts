@@ -130,7 +130,7 @@ export class ContextCore {
       (to) => this.#endpointGone(to),
       () => this.isAdvancing,
     );
-    // SYNC context-state (open): before it looks at any region; pairs with those who look which contexts may be at one.
+    // SYNC context-state (open): before it looks at any region; pairs with the look of a task that frees one.
     kernel.storeWord(block + CONTEXT_STATE_OFFSET, CONTEXT_OPEN);
     task.refresh();
     for (let other = 0; other < map.tasks; other++) if (task.hasEnded(other)) this.rma.targetEnded(other);
@@ -206,7 +206,7 @@ export class ContextCore {
     return this.#task.kernel.peek(this.block) !== 0;
   }
 
-  /** Whether something is awaited that nobody rings for. */
+  /** Whether the context awaits something for which no task rings the bell. */
   isRestless(): boolean {
     const retry = this.sender.takeRetrySoon();
     return retry || this.work.length > 0;
@@ -230,7 +230,7 @@ export class ContextCore {
       this.rma.engineEnded(hadBegun);
       for (const source of this.#sources) source.engineEnded(hadBegun);
     }
-    // Once the notice is acknowledged, the regions of those who have ended may be anybody's.
+    // Once the notice is acknowledged, the regions of ended tasks may be used again.
     for (const task of ended) {
       this.rma.targetEnded(task);
       for (let index = 0; index < map.contexts; index++) this.#sourcesEnded(ordinalOf(map, task, index));
@@ -253,7 +253,7 @@ export class ContextCore {
     for (const source of this.#sources) source.ended(ordinal);
   }
 
-  /** Tells those who look on that a task has ended. */
+  /** Tells the tracer and the owner that a task has ended. */
   #tellOfEnd(task: number): void {
     this.#endedSeen[task] = 1;
     const { observers, clock } = this.#task;
@@ -292,12 +292,12 @@ export class ContextCore {
     if (!this.isAdvancing) this.#end();
   }
 
-  /** Nobody may be reading a lane when the others are told that this context is gone: they take the lanes back. */
+  /** Gives the lanes up. No handler may run any more: the other tasks free the lanes once they are told. */
   #end(): void {
     this.sender.close();
     for (const source of this.#sources) source.close();
     this.#task.kernel.storeWord(this.block + CONTEXT_STATE_OFFSET, CONTEXT_CLOSED);
-    // Those of this task to which nobody else looks: its own to itself, and those of contexts that closed before.
+    // The lanes that no other task frees: from this context to itself, and from contexts of its task that closed before.
     this.#lanes.reclaim(this.ordinal);
     this.#owner.closed();
     this.calls.giveUpAll(

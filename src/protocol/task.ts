@@ -91,7 +91,7 @@ export class Task {
       watch: observers.regions,
     });
     this.interrupts = kernel.loadWord(this.#slot + TASK_INTERRUPT_OFFSET);
-    // SYNC task-state (up): pairs with those who look whether the task has ended.
+    // SYNC task-state (up): pairs with refresh() of the other tasks.
     const state = kernel.exchangeIf(this.#slot + TASK_STATE_OFFSET, TASK_ABSENT, TASK_UP);
     if (state !== TASK_ABSENT) {
       throw new PamiError("PAMIR_CLOSED", `task ${task} has a client already, or has ended (state ${state})`);
@@ -163,7 +163,7 @@ export class Task {
   /** Tells the others, once no context of this task reads or writes a lane any more: they take the lanes back. */
   leave(): void {
     const { kernel, map } = this;
-    // SYNC task-state (closed): pairs with those who look whether the task has ended; then each is told to look.
+    // SYNC task-state (closed): pairs with refresh() of the other tasks, which are told to look.
     kernel.exchangeIf(this.#slot + TASK_STATE_OFFSET, TASK_UP, TASK_CLOSED);
     announceEnds(kernel, map, [this.number]);
     this.parker.close();

@@ -112,7 +112,7 @@ export interface OfferPlace {
   readonly window: number;
 }
 
-/** Takes a slice that was asked for: where it is in the payload, TRANSFER_…. False: nobody has asked for it. */
+/** Takes a slice that was asked for: where it is in the payload, TRANSFER_…. False: it was not asked for. */
 export type TakeSlice = (at: number, result: number, bytes: Uint8Array | undefined) => boolean;
 
 /** Payloads that are offered to or by tasks of other memories. */

@@ -122,7 +122,7 @@ describe.each(["wasm", "ts"] as const)("whenRoom() behind a large send that was 
       const regions = fillHeap(rig);
       await turn(target, other);
       expect(send(target, LARGE, queue)).toBe(EAGAIN);
-      // Memory for LARGE may never come, and nobody waits for that here.
+      // Memory for LARGE may never come, and these do not wait for it.
       whenRoom(10 * KIB);
       whenRoom(100);
       await turn(target, other);

@@ -1,4 +1,4 @@
-// Frames through the segments of sessions: what is posted is heard, and what nobody has posted is dropped.
+// Frames through the segments of sessions: what is sent is heard, and what was not sent is dropped.
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import {

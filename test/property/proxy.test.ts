@@ -88,7 +88,7 @@ function lanesOf({ client }: PrivateTask): number {
   return client.dump().heap.owners.reduce((sum, { lanes }) => sum + lanes, 0);
 }
 
-/** There is nothing in a task's heap but what its proxy works with, and what it gives back when somebody needs it. */
+/** There is nothing in a task's heap but what its proxy works with, and what it gives back on demand. */
 function expectEmpty({ client, map }: PrivateTask): void {
   const workspace = Math.ceil(WORKSPACE_BYTES / PAGE_SIZE);
   client.createRegion((map.heapPages - workspace) * PAGE_SIZE).close();

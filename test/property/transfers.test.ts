@@ -35,7 +35,7 @@ const FRAGMENTS = [4096, 65_536, 300_000];
 const OVERWRITTEN = 0xdd;
 const UNTOUCHED = 0xee;
 
-/** Who moves: each its own engine, an engine thread (between whose turns it may end), or frames between memories. */
+/** What moves the bytes: the engine of each task, an engine thread (between whose turns it may end), or frames between memories. */
 const MODES = ["inline", "thread", "frames"] as const;
 type Mode = (typeof MODES)[number];
 

@@ -48,7 +48,7 @@ export interface Patience {
 }
 
 const PATIENT: Patience = { repeatsOfRun: 3, repeats: 60, looks: 200 };
-/** Runs each once, whatever the machine does: for numbers that nobody compares. */
+/** Runs each once, whatever the machine does: for numbers that are not compared. */
 export const ONCE: Patience = { repeatsOfRun: 0, repeats: 0, looks: 0 };
 
 const HANDOFF_SECONDS = 0.05;
@@ -109,7 +109,7 @@ class Bracket {
   }
 }
 
-/** Measures what the options ask for; a quick run has no patience, and neither needs one whose numbers nobody compares. */
+/** Measures what the options ask for. A quick run has no patience. */
 export async function conduct(
   options: PerfOptions,
   progress: (text: string) => void,

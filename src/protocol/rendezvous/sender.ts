@@ -217,7 +217,7 @@ export class RendezvousSender {
   /** Bytes that may be copied into the ring now. */
   #room({ window: { pointer }, ring, offer }: Offered): number {
     if (ring === undefined || ring.at === offer.bytes || this.#transfers.isStopped(pointer)) return 0;
-    // SYNC passed (look): pairs with whoever moves the portions: those that are passed may be written over.
+    // SYNC passed (look): pairs with the engine or the target's thread, which moves the portions: a passed one may be written over.
     const passed = this.#base.kernel.loadWord(pointer + WINDOW_PASSED_OFFSET);
     return Math.min(offer.bytes, (passed + STAGED_COUNT) * ring.portion) - ring.at;
   }
@@ -237,7 +237,7 @@ export class RendezvousSender {
       ring.at += part.length;
     }
     const { kernel, map, engine } = this.#base;
-    // SYNC staged (staged): makes the portions visible; pairs with whoever moves them: the engine, or the target's thread.
+    // SYNC staged (staged): makes the portions visible; pairs with the engine or the target's thread, which moves them.
     kernel.storeWord(window.pointer + WINDOW_ALLOWED_OFFSET, Math.ceil(ring.at / portion));
     if (!engine.isOwn) engine.call();
     kernel.ring(slotOf(map, window.peer));

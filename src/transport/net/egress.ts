@@ -1,5 +1,6 @@
-// What the contexts of a task say to others: the records of their lanes, taken out of the blocks of the others in this memory,
-// and sent: those that were committed since, in one frame for each pair of contexts. CREDIT_BYTES bytes may be on their way for a pair; then its lane is not read until some are given back.
+// Egress: takes the records of this task's contexts out of the blocks that stand for other tasks in this memory, and sends
+// what was committed since, in one frame for each pair of contexts. CREDIT_BYTES may be on their way for a pair. Then its lane
+// is not read until the target gives some back.
 
 import {
   ADVANCE_EVENTS_MASK,

@@ -15,13 +15,13 @@ export type Frame =
     }
   | { readonly answer: number; readonly result: number; readonly data: Uint8Array | undefined }
   /**
-   * Of a self-pacing transfer: see remote-rendezvous.ts. `chain` is CHAIN_…; of `words`, the first four name the receiver's window, the
-   * others are what that frame says.
+   * Of a self-pacing transfer: see remote-rendezvous.ts. `chain` is CHAIN_…. The first four of `words` name the receiver's
+   * window, the others are what that frame says.
    */
   | { readonly chain: number; readonly words: Int32Array; readonly data: Uint8Array | undefined }
   /**
-   * Nothing comes behind this from the first to the second: the context has closed, or its task has left the job. It is sent once
-   * in each stream to the receiver's task in which there was anything before: `streams` says in how many.
+   * The last frame of a stream: the context has closed, or its task has left the job. It is sent once in each stream to the
+   * receiver's task that was used before: `streams` is their number.
    */
   | { readonly end: "context" | "task"; readonly streams: number };
 
@@ -42,7 +42,7 @@ export interface Pipe {
   readonly talkedTo: Iterable<number>;
   /** Whether a task says something: then its end is the last of it. */
   receivesFrom(task: number): boolean;
-  /** This task has left: its last frames still go out, and it does not care any more who lives. */
+  /** This task has left: its last frames still go out, and it asks no task any more whether it lives. */
   leave(): void;
   /** A task has ended: nothing goes to it any more, and nothing comes. */
   drop(task: number): void;

@@ -6,7 +6,8 @@
 //   injection FIFO of 0.0 ──────────────► proxy ══ pipe: descriptor ► proxy ─► performs it on a region of task 1
 //
 // Records that were committed since go in one frame for each pair of contexts (egress.ts, ingress.ts).
-// A pair that is held back holds up no other. What goes by injection FIFOs is in remote-rma.ts, and by windows in remote-rendezvous.ts.
+// A pair that is held back holds up no other. What goes by injection FIFOs is in remote-rma.ts, and by windows in
+// remote-rendezvous.ts.
 //
 // What comes may be wrong (a network is not trusted): a wrong frame is dropped, and the pipe is told.
 
@@ -28,7 +29,7 @@ import { RemoteRendezvous } from "./remote-rendezvous.js";
 import { RemoteRma } from "./remote-rma.js";
 import { WORKSPACE_BYTES } from "./workspace.js";
 
-/** What a proxy needs of whoever starts tasks. */
+/** What a proxy needs of its node. */
 export interface ProxyHost {
   /** Marks a task as ended in this memory, and tells its contexts. */
   markDead(task: number): void;

@@ -1,5 +1,5 @@
 // @ts-check
-// A worker of somebody else, which is given a port, and joins a job by it, as often as it gets one.
+// A worker that the program started, which is given a port, and joins a job by it, as often as it gets one.
 import { attach } from "pamir";
 
 export const ASK = 1;

@@ -1,5 +1,5 @@
 // @ts-check
-// A worker of somebody else, which joins a job by its own messages, as often as it is told to.
+// A worker that the program started, which joins a job by its own messages, as often as it is told to.
 import { join } from "./joiner.js";
 
 self.addEventListener("message", ({ data }) => {
