@@ -161,11 +161,12 @@ export class TracedSender extends Sender {
     payload: Uint8Array | undefined,
     onLocal: Callback | undefined,
   ): Result {
-    const number = new DataView(header.buffer, header.byteOffset).getUint32(0, true);
+    const isNumbered = dispatch === DISPATCH_ID_CALL || dispatch === DISPATCH_ID_REPLY;
+    const number = isNumbered ? new DataView(header.buffer, header.byteOffset).getUint32(0, true) : 0;
     const result = super.sendOwn(to, dispatch, header, payload, onLocal);
-    if (result === SUCCESS) {
-      this.#tracing.tracer.event(TRACE_SEND, this.#tracing.context, dispatch, to, number, bytesIn(payload));
-    }
+    if (result !== SUCCESS) return result;
+    if (!isNumbered) this.#tracing.sent(to, dispatch, bytesIn(payload));
+    else this.#tracing.tracer.event(TRACE_SEND, this.#tracing.context, dispatch, to, number, bytesIn(payload));
     return result;
   }
 

@@ -94,6 +94,26 @@ describe.each(VARIANTS)("$name", (variant) => {
       for (const { from, to } of arrows) expect(sliceAt(events, to)?.args).toEqual(sliceAt(events, from)?.args);
     }));
 
+  it("the message that tells of a put has its arrow, and counts like those that are sent", () =>
+    withJob(variant, { tasks: 1, trace: true }, ({ job, client, context }) => {
+      const to = context.endpoint;
+      const [local, remote] = [client.createRegion(64), client.createRegion(64)];
+      let handled = 0;
+      context.dispatch(DATA, () => {
+        handled++;
+      });
+      context.put({ to, local, remote: remote.handle, notify: DATA });
+      context.sendImmediate(to, DATA);
+      until(context, () => handled === 2);
+      const events = eventsOf(job);
+      const ends = arrowsOf(events).map(({ from, to }) => [sliceAt(events, from)?.args, sliceAt(events, to)?.args]);
+      expect(ends.map(([sent]) => [sent?.count, sent?.bytes])).toEqual([
+        [0, 16],
+        [1, 0],
+      ]);
+      for (const [sent, handled] of ends) expect(handled).toEqual(sent);
+    }));
+
   it("calls and replies have arrows by their number", () =>
     withJob(variant, { tasks: 1, trace: true }, async ({ job, context }) => {
       context.dispatch(DATA, () => new Uint8Array(3));
