@@ -1,4 +1,5 @@
-// The types of the dispatch table: handlers, and hints that say which messages a handler can take.
+// The dispatch table: handlers, and hints that say which messages a handler can take.
+import { DISPATCH_ID_CALL, DISPATCH_ID_MAX, META_DISPATCH_MASK } from "../../assembly/layout.js";
 import { PamiError, show } from "./error.js";
 import type { Message } from "./message.js";
 
@@ -9,6 +10,67 @@ import type { Message } from "./message.js";
  * of bytes, nothing, or a promise of either. Its error then goes to the caller instead.
  */
 export type Handler = (message: Message) => unknown;
+
+/** Calls a user's handler for a message that is a call, and sees to its reply. */
+export type Server = (handler: Handler, message: Message) => void;
+
+/** A table without handlers. One shape from the start: holes cost a lookup in the prototype for each message. */
+export const NO_HANDLERS: (Handler | undefined)[] = [];
+for (let id = 0; id <= META_DISPATCH_MASK; id++) NO_HANDLERS.push(undefined);
+
+/**
+ * The handlers of a context. Those up to DISPATCH_ID_MAX are the user's: see Receiver. The ids above are pamir's own: a
+ * protocol registers its handlers when it is made.
+ */
+export class HandlerTable {
+  /** Messages to a dispatch id of pamir's own that no protocol has registered: they are dropped. */
+  malformed = 0;
+  /** By dispatch id. One of pamir's own that is not registered has `drop`. */
+  readonly all = NO_HANDLERS.slice();
+  /** Those that are called for a whole message without a further look. */
+  readonly plain = NO_HANDLERS.slice();
+  readonly #observed: (id: number, handler: Handler) => Handler;
+  #server: Server | undefined;
+
+  /** @param observed what is called in place of a protocol's handler */
+  constructor(observed: (id: number, handler: Handler) => Handler) {
+    this.#observed = observed;
+    this.all.fill(this.drop, DISPATCH_ID_MAX + 1);
+    this.plain.fill(this.drop, DISPATCH_ID_MAX + 1);
+    // A call is for the handler of the dispatch id that its header names.
+    this.plain[DISPATCH_ID_CALL] = undefined;
+  }
+
+  /** Drops a message. */
+  readonly drop = (message: Message): void => {
+    this.malformed++;
+    message.discard();
+  };
+
+  /**
+   * Registers a protocol's handler of a dispatch id of pamir's own. It gets every message whole, in packets or not; an
+   * offered payload is dropped. There is no unexpected queue for it: what comes before it is registered is dropped.
+   */
+  handle(id: number, handler: Handler): void {
+    const isOwn = id > DISPATCH_ID_MAX && id <= META_DISPATCH_MASK && id !== DISPATCH_ID_CALL;
+    if (!isOwn || this.all[id] !== this.drop) throw new Error(`dispatch id ${id} is registered, or not a protocol's`);
+    const observed = this.#observed(id, handler);
+    this.all[id] = observed;
+    this.plain[id] = observed;
+  }
+
+  /** Registers what serves the messages to DISPATCH_ID_CALL. */
+  handleCalls(server: Server): void {
+    if (this.#server !== undefined) throw new Error("calls are registered");
+    this.#server = server;
+  }
+
+  /** Calls a user's handler for a call. */
+  serve(handler: Handler, message: Message): void {
+    if (this.#server === undefined) this.drop(message);
+    else this.#server(handler, message);
+  }
+}
 
 /** `enable` and `disable` are promises: if pamir cannot keep one, the call fails. `default` leaves the choice to pamir. */
 export type Hint = "default" | "enable" | "disable";

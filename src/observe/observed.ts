@@ -6,6 +6,7 @@
 import {
   DISPATCH_ID_CALL,
   DISPATCH_ID_REPLY,
+  META_DISPATCH_MASK,
   NONE,
   TRACE_FENCE,
   TRACE_FENCED,
@@ -48,7 +49,7 @@ class Counts {
   }
 
   #begin(ordinal: number): Uint32Array {
-    const counts = new Uint32Array(DISPATCH_ID_REPLY + 1);
+    const counts = new Uint32Array(META_DISPATCH_MASK + 1);
     this.#counts[ordinal] = counts;
     return counts;
   }
@@ -110,8 +111,9 @@ export class ContextTracer {
     };
   }
 
-  /** As handler(), of DISPATCH_ID_REPLY. */
-  replies(handler: Handler): Handler {
+  /** As handler(), of a protocol. */
+  ownHandler(id: number, handler: Handler): Handler {
+    if (id !== DISPATCH_ID_REPLY) return this.handler(id, handler);
     return (message) => {
       const number = message.headerWord(0);
       this.tracer.event(TRACE_HANDLER, this.context, DISPATCH_ID_REPLY, message.origin, number, message.payloadBytes);

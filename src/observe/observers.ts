@@ -36,7 +36,7 @@ export function observersOf(task: number, tracer: Tracer | undefined, debug: Deb
           const timed = debug ? debug.handler(own, id, handler) : handler;
           return tracing ? tracing.handler(id, timed) : timed;
         },
-        replies: (handler) => (tracing ? tracing.replies(handler) : handler),
+        ownHandler: (id, handler) => (tracing ? tracing.ownHandler(id, handler) : handler),
         took: (taken, id) => tracing?.took(taken, id),
       };
     },

@@ -1,6 +1,7 @@
 // What the parts of one context share: sender, receiver, one-sided operations.
 
 import type { CompletionQueue } from "../core/completion.js";
+import type { HandlerTable } from "../core/dispatch.js";
 import type { Activity } from "../core/progress.js";
 import type { Kernel, Memory } from "../kernel/kernel.js";
 import type { MemoryMap } from "../memory/map.js";
@@ -21,6 +22,8 @@ export interface Base {
   /** The pool of its task. */
   readonly buffers: Buffers;
   readonly completions: CompletionQueue;
+  /** Where a protocol registers the handlers of its dispatch ids. */
+  readonly handlers: HandlerTable;
   /** Each change of a part's `busy` is one of this too. */
   readonly activity: Activity;
 }

@@ -5,7 +5,7 @@
 //   reply   header  0  number   4  REPLY_…                                    payload  the reply, or an error as JSON
 import { DISPATCH_ID_CALL, DISPATCH_ID_REPLY, HEADER_BYTES_MAX, RECV_IMMEDIATE_MAX } from "../../assembly/layout.js";
 import { codecs } from "../core/codec.js";
-import type { Handler } from "../core/dispatch.js";
+import type { Handler, HandlerTable } from "../core/dispatch.js";
 import { type Endpoint, nameOf } from "../core/endpoint.js";
 import { PamiError, RemoteError, show } from "../core/error.js";
 import { bodyBytes, type Message } from "../core/message.js";
@@ -61,8 +61,10 @@ export class Calls {
   /** No pending call's deadline is before this. */
   #soonest = Number.POSITIVE_INFINITY;
 
-  constructor(host: CallHost) {
+  constructor(host: CallHost, handlers: HandlerTable) {
     this.#host = host;
+    handlers.handleCalls((handler, message) => this.#serve(handler, message));
+    handlers.handle(DISPATCH_ID_REPLY, (message) => this.#onReply(message));
   }
 
   /** Calls whose reply has not come. */
@@ -133,7 +135,7 @@ export class Calls {
   }
 
   /** Calls a handler for a call that has come, and sees to its reply. It throws nothing. */
-  serve(handler: Handler, message: Message): void {
+  #serve(handler: Handler, message: Message): void {
     const { origin } = message;
     const number = message.takeCall();
     let value: unknown;
@@ -154,11 +156,11 @@ export class Calls {
   }
 
   /** The handler of DISPATCH_ID_REPLY. */
-  readonly onReply = (message: Message): void => {
+  #onReply(message: Message): void {
     const number = message.headerWord(0);
     const status = message.headerWord(4);
     if (this.#pending.has(number)) this.#settle(number, status, message.copy(), message.origin);
-  };
+  }
 
   #settle(number: number, status: number, reply: Uint8Array, origin: Endpoint): void {
     if (status === REPLY_ERROR) {

@@ -13,6 +13,7 @@ import {
   TRACE_DEATH,
 } from "../../assembly/layout.js";
 import type { CompletionQueue } from "../core/completion.js";
+import { HandlerTable } from "../core/dispatch.js";
 import { type Endpoint, endpointOf, nameOf } from "../core/endpoint.js";
 import { PamiError } from "../core/error.js";
 import type { Pacing } from "../core/pacing.js";
@@ -23,7 +24,7 @@ import { contextBlock, isClosed, ordinalOf } from "../memory/map.js";
 import { endpointCount, taskAt } from "../node/address.js";
 import { ContextEngine } from "../node/engine.js";
 import type { Lanes } from "../transport/transport.js";
-import { Calls } from "./call.js";
+import { type CallHost, Calls } from "./call.js";
 import type { Receiver } from "./eager/receiver.js";
 import type { Sender } from "./eager/sender.js";
 import type { Parts } from "./observers.js";
@@ -57,6 +58,8 @@ export class ContextCore {
   /** Pointer to its block. */
   readonly block: number;
   readonly completions: CompletionQueue;
+  /** Where a protocol registers the handlers of its dispatch ids. */
+  readonly handlers: HandlerTable;
   readonly work: WorkQueue;
   readonly sender: Sender;
   readonly receiver: Receiver;
@@ -95,7 +98,21 @@ export class ContextCore {
     const parts = task.observers.parts(this.endpoint, map);
     const completions = parts.completions(activity);
     const { buffers } = transport;
-    const base = { kernel, memory, map, clock, ordinal, block, engine, lanes, buffers, completions, activity };
+    const handlers = new HandlerTable(parts.ownHandler);
+    const base = {
+      kernel,
+      memory,
+      map,
+      clock,
+      ordinal,
+      block,
+      engine,
+      lanes,
+      buffers,
+      completions,
+      handlers,
+      activity,
+    };
     this.ordinal = ordinal;
     this.block = block;
     this.parts = parts;
@@ -105,28 +122,27 @@ export class ContextCore {
     this.#lanes = lanes;
     this.#endedSeen = new Uint8Array(map.tasks);
     this.completions = completions;
+    this.handlers = handlers;
     this.work = parts.work(activity);
     this.rendezvous = this.add(() => new Rendezvous(base, regions, transport.remote?.rendezvous, options));
     this.sender = parts.sender(base, this.rendezvous.sender, regions, pendingBytes);
     this.rma = parts.rma(base, pendingBytes, (to, id, payload) => {
       this.sender.sendOwn(to, id, NO_HEADER, payload, undefined);
     });
-    const calls = new Calls({
+    const callHost: CallHost = {
       send: (to, id, header, payload, onSent) => this.sender.sendOwn(to, id, header, payload, onSent),
       pending: (count) => {
         memory.words[(block + CONTEXT_CALLS_OFFSET) >>> 2] = count;
       },
       advanceSoon: (isSooner) => owner.advanceSoon(isSooner),
       shutdown: (text, to) => task.shutdownError(text, to),
-    });
-    this.calls = calls;
+    };
+    this.calls = new Calls(callHost, handlers);
     this.receiver = parts.receiver(
       base,
       options.unexpectedBytes,
-      calls,
       this.rendezvous.receiver,
       regions,
-      parts.replies(calls.onReply),
       (to) => this.#endpointGone(to),
       () => this.isAdvancing,
     );

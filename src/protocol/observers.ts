@@ -20,9 +20,9 @@ export interface Parts {
   sender(...given: ConstructorParameters<typeof Sender>): Sender;
   receiver(...given: ConstructorParameters<typeof Receiver>): Receiver;
   rma(...given: ConstructorParameters<typeof Rma>): Rma;
-  /** What is called in place of a user's handler, and in place of the handler of replies. */
+  /** What is called in place of a user's handler, and in place of a protocol's. */
   handler(id: number, handler: Handler): Handler;
-  replies(handler: Handler): Handler;
+  ownHandler(id: number, handler: Handler): Handler;
   /** A message was taken out of a stream. */
   took(taken: Taken, id: number): void;
 }
@@ -48,7 +48,7 @@ const PLAIN: Parts = {
   receiver: (...given) => new Receiver(...given),
   rma: (...given) => new Rma(...given),
   handler: (_, handler) => handler,
-  replies: (handler) => handler,
+  ownHandler: (_, handler) => handler,
   took: () => {},
 };
 

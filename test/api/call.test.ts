@@ -2,6 +2,7 @@
 import { getEventListeners } from "node:events";
 import { attach, codecs, dispatchId, SUCCESS } from "pamir";
 import { describe, expect, it } from "vitest";
+import { HandlerTable } from "../../src/core/dispatch.js";
 import type { Endpoint } from "../../src/core/endpoint.js";
 import { Calls } from "../../src/protocol/call.js";
 import {
@@ -27,7 +28,7 @@ it("a call that is refused before it is sent is not pending: nobody would wait f
     advanceSoon: () => {},
     shutdown: () => new Error(),
   };
-  const calls = new Calls(host);
+  const calls = new Calls(host, new HandlerTable((_, handler) => handler));
   const call = { to: 5 as Endpoint, deadline: 1, resolve: () => {}, reject: () => {} };
   expect(() => calls.begin(1, undefined, undefined, call)).toThrow("no such endpoint");
   expect([calls.size, calls.soonest]).toEqual([0, Number.POSITIVE_INFINITY]);

@@ -1,7 +1,18 @@
 // The target's side of eager messages without a client: the unexpected queue at its limit, lanes that are paused, streams,
 // and what the receiver counts as busy. Both tasks are this thread's; a test says when each advances.
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { CONTEXT_HANDLERLESS_OFFSET, CONTEXT_UNEXPECTED_OFFSET } from "../../assembly/layout.js";
+import {
+  CONTEXT_HANDLERLESS_OFFSET,
+  CONTEXT_UNEXPECTED_OFFSET,
+  DISPATCH_ID_CALL,
+  DISPATCH_ID_MAX,
+  DISPATCH_ID_REPLY,
+  LANE_MASK_OFFSET,
+  LANE_NEXT_OFFSET,
+  LANE_RING_OFFSET,
+  META_DISPATCH_MASK,
+  RECORD_META_OFFSET,
+} from "../../assembly/layout.js";
 import type { Activity, ProgressSource } from "../../src/core/progress.js";
 import { EAGAIN, type Result, SHUTDOWN, SUCCESS } from "../../src/core/result.js";
 import type { ContextCore } from "../../src/protocol/context.js";
@@ -338,6 +349,117 @@ describe.each(["wasm", "ts"] as const)("%s", (kernel) => {
       turns(2);
       return fillHeap(job.task(0));
     }
+  });
+
+  describe("a protocol's dispatch ids", () => {
+    const OWN = DISPATCH_ID_REPLY + 1;
+    const LAST = META_DISPATCH_MASK;
+    const WORDS = Uint8Array.of(1, 0, 0, 0, 2, 0, 0, 0, 3, 0, 0, 0);
+    const sendOwn = (bytes: number, id = OWN, from = 0): Result => {
+      const payload = new Uint8Array(bytes).map((_, i) => i * 3 + bytes);
+      return origin(from).sender.sendOwn(target.endpoint, id, WORDS, payload, undefined);
+    };
+
+    it("are those above the user's, but not that of calls; each is registered once", () => {
+      const { handlers } = target;
+      for (const id of [-1, 0, DISPATCH_ID_MAX, LAST + 1, 4100.5, Number.NaN, DISPATCH_ID_CALL, DISPATCH_ID_REPLY])
+        expect(() => handlers.handle(id, () => {})).toThrow(`dispatch id ${id} is registered`);
+      for (const id of [OWN, LAST]) {
+        handlers.handle(id, () => {});
+        expect(() => handlers.handle(id, () => {})).toThrow(`dispatch id ${id} is registered`);
+        expect(() => handle([], id)).toThrow(expect.objectContaining({ code: "PAMIR_INVAL" }));
+      }
+      expect(() => handlers.handleCalls(() => {})).toThrow("calls are registered");
+    });
+
+    it.each(["memory for lanes and buffers", "none"])("get messages of every size whole, with %s", (memory) => {
+      const into: unknown[] = [];
+      target.handlers.handle(OWN, (message) => {
+        const { payload, immediate, origin: from, dispatch } = message;
+        const isRight = payload.every((byte, i) => byte === ((i * 3 + payload.length) & 255));
+        into.push([payload.length, immediate && isRight, from, dispatch, message.headerWord(8)]);
+      });
+      handle([]);
+      expect(send(0)).toBe(SUCCESS);
+      turns();
+      const giveBack = memory === "none" ? fillHeap(job.task(0)) : () => {};
+      const sizes = [0, 1, 8, 3000, 20_000, LARGE, 256 * 1024, 8];
+      for (const bytes of sizes) expect(sendOwn(bytes)).toBe(SUCCESS);
+      turns(300);
+      expect(into).toEqual(sizes.map((bytes) => [bytes, true, origin().endpoint, OWN, 3]));
+      expect([target.handlers.malformed, target.receiver.unexpectedBytes]).toEqual([0, 0]);
+      expectBusy(0);
+      giveBack();
+    });
+
+    it("get them also while other origins are held back, and throw no other message away", () => {
+      const into: number[] = [];
+      target.handlers.handle(LAST, ({ payloadBytes }) => {
+        into.push(payloadBytes);
+        if (payloadBytes === 1) throw new Error("1");
+      });
+      send(LIMIT + 1);
+      for (const bytes of [0, 1, 2]) expect(sendOwn(bytes, LAST, 1)).toBe(SUCCESS);
+      expect(() => target.advance(1)).toThrow("1");
+      expect([into, target.receiver.pausedOrigins]).toEqual([[0, 1, 2], 1]);
+    });
+
+    it("get nothing once the context closes", () => {
+      const into: number[] = [];
+      target.handlers.handle(OWN, ({ payloadBytes }) => {
+        into.push(payloadBytes);
+        target.close();
+      });
+      for (const bytes of [0, 1, 2]) expect(sendOwn(bytes)).toBe(SUCCESS);
+      expect(sendOwn(1, OWN + 1)).toBe(SUCCESS);
+      target.advance(1);
+      expect([into, target.handlers.malformed]).toEqual([[0], 0]);
+    });
+
+    it.each(["memory for lanes and buffers", "none"])("that are not registered drop what comes, with %s", (memory) => {
+      const into: number[] = [];
+      handle(into);
+      send(0);
+      turns();
+      const giveBack = memory === "none" ? fillHeap(job.task(0)) : () => {};
+      for (const [i, id] of [OWN, LAST, OWN + 1].entries()) {
+        for (const bytes of [0, 8, 20_000, LARGE]) expect(sendOwn(bytes, id)).toBe(SUCCESS);
+        send(i + 1);
+        turns(200);
+      }
+      expect([into, target.handlers.malformed]).toEqual([[0, 1, 2, 3], 12]);
+      expect([target.receiver.unexpectedBytes, word(CONTEXT_HANDLERLESS_OFFSET)]).toEqual([0, 0]);
+      expectBusy(0);
+      expect(origin().drained).toBe(true);
+      giveBack();
+    });
+
+    it.each([OWN, OWN + 1, DISPATCH_ID_CALL])("drop an offered payload: %d", (id) => {
+      const into: number[] = [];
+      target.handlers.handle(OWN, ({ payloadBytes }) => void into.push(payloadBytes));
+      const told: Result[] = [];
+      const offer = {
+        to: target.endpoint,
+        dispatch: ID,
+        payload: new Uint8Array(LARGE),
+        onLocal: (_: unknown, result: Result) => void told.push(result),
+        rendezvous: true,
+      };
+      expect(origin().sender.send(offer)).toBe(SUCCESS);
+      // No sender of pamir does that: it is written over in the lane.
+      const { kernel, memory } = job.task(1);
+      const { words } = memory;
+      const lane = kernel.laneOf(target.block, origin().ordinal) >>> 2;
+      const [ring, mask, next] = [LANE_RING_OFFSET, LANE_MASK_OFFSET, LANE_NEXT_OFFSET].map(
+        (offset) => words[lane + (offset >>> 2)] as number,
+      ) as [number, number, number];
+      const meta = (ring + (next & mask) + RECORD_META_OFFSET) >>> 2;
+      expect((words[meta] as number) & META_DISPATCH_MASK).toBe(ID);
+      words[meta] = ((words[meta] as number) & ~META_DISPATCH_MASK) | id;
+      turns(20);
+      expect([into, target.handlers.malformed, told.length, origin().drained]).toEqual([[], 1, 1, true]);
+      expectBusy(0);
+    });
   });
 
   describe("a progress source that add() registers", () => {

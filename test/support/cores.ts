@@ -3,6 +3,7 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { CONTEXT_OPEN, CONTEXT_STATE_OFFSET, TASK_STATE_OFFSET, TASK_UP } from "../../assembly/layout.js";
 import { CompletionQueue } from "../../src/core/completion.js";
+import { HandlerTable } from "../../src/core/dispatch.js";
 import { type Endpoint, endpointOf } from "../../src/core/endpoint.js";
 import type { KernelName } from "../../src/core/kernel-name.js";
 import { Activity } from "../../src/core/progress.js";
@@ -229,6 +230,7 @@ export function baseOf(task: Task, index: number): PartsBase {
     lanes: transport.lanes(ordinal),
     buffers: transport.buffers,
     completions: new CompletionQueue(activity),
+    handlers: new HandlerTable((_, handler) => handler),
     activity,
   };
   kernel.storeWord(block + CONTEXT_STATE_OFFSET, CONTEXT_OPEN);

@@ -16,7 +16,6 @@ import {
   CONTEXT_UNEXPECTED_OFFSET,
   DISPATCH_ID_CALL,
   DISPATCH_ID_MAX,
-  DISPATCH_ID_REPLY,
   EVENT_SIZE,
   FIRST_PREFIX_SIZE,
   KIND_BROKEN,
@@ -39,7 +38,7 @@ import {
   TASK_STATE_OFFSET,
 } from "../../../assembly/layout.js";
 import type { CompletionQueue } from "../../core/completion.js";
-import { checkHints, type DispatchHints, type Handler } from "../../core/dispatch.js";
+import { checkHints, type DispatchHints, type Handler, type HandlerTable, NO_HANDLERS } from "../../core/dispatch.js";
 import type { Endpoint } from "../../core/endpoint.js";
 import { checkInteger, PamiError, show } from "../../core/error.js";
 import { type Bytes, bodyBytes, type Destination, headerSpace, Message, prologueBytes } from "../../core/message.js";
@@ -55,7 +54,6 @@ import { type Clock, stampOf } from "../../support/clock.js";
 import { copyInto, copyIntoIfThere } from "../../support/copy.js";
 import { diagnostics } from "../../support/diagnostics.js";
 import type { Base } from "../base.js";
-import type { Calls } from "../call.js";
 import type { RendezvousReceiver, Request } from "../rendezvous/receiver.js";
 
 /** What of a message comes in packets. */
@@ -118,10 +116,6 @@ const KEPT_BYTES_MIN = RECORD_GRANULE;
 /** These bits of a commit word are 0 for a whole message. */
 const KIND_BITS = RECORD_KIND_MASK << RECORD_KIND_SHIFT;
 
-/** One shape from the start: a table with holes costs a lookup in the prototype for each message. */
-const NO_HANDLERS: (Handler | undefined)[] = [];
-for (let id = 0; id <= DISPATCH_ID_REPLY; id++) NO_HANDLERS.push(undefined);
-
 export class Receiver {
   /** Work for the next advance: unexpected messages whose handler has been set. */
   busy = 0;
@@ -134,17 +128,17 @@ export class Receiver {
   readonly #block: number;
   readonly #eventWord: number;
   readonly #completions: CompletionQueue;
-  readonly #calls: Calls;
   readonly #rendezvous: RendezvousReceiver;
   readonly #gone: (endpoint: Endpoint) => void;
   readonly #unexpectedMax: number;
   readonly #clock: Clock;
   readonly #message: Message;
-  readonly #handlers = NO_HANDLERS.slice();
+  readonly #table: HandlerTable;
+  readonly #handlers: HandlerTable["all"];
   /** Handlers of the dispatch ids without hints and without unexpected messages: those that need no questions. */
-  readonly #plain = NO_HANDLERS.slice();
+  readonly #plain: HandlerTable["plain"];
   /** `#plain`, or NO_HANDLERS while an origin is paused: the rest of its records in a batch must not be handled. */
-  #direct = this.#plain;
+  #direct: HandlerTable["plain"];
   readonly #hints: (DispatchHints | undefined)[] = [];
   readonly #arrivals: (Arrival | undefined)[] = [];
   readonly #unexpected = new Map<number, Copy[]>();
@@ -169,16 +163,13 @@ export class Receiver {
 
   /**
    * @param gone told of each endpoint that has ended, once its last words are delivered, or kept
-   * @param onReply the handler of DISPATCH_ID_REPLY
    * @param isAdvancing whether a handler may be running
    */
   constructor(
-    { kernel, memory, map, clock, block, completions, activity }: Base,
+    { kernel, memory, map, clock, block, completions, handlers, activity }: Base,
     unexpectedMax: number,
-    calls: Calls,
     rendezvous: RendezvousReceiver,
     regions: RegionTable,
-    onReply: Handler,
     gone: (endpoint: Endpoint) => void,
     isAdvancing: () => boolean,
   ) {
@@ -190,7 +181,6 @@ export class Receiver {
     this.#block = block;
     this.#eventWord = (block + CONTEXT_EVENTS_OFFSET) >>> 2;
     this.#completions = completions;
-    this.#calls = calls;
     this.#rendezvous = rendezvous;
     this.#gone = gone;
     this.#unexpectedMax = unexpectedMax;
@@ -202,8 +192,10 @@ export class Receiver {
       complete: (onComplete, cookie) => completions.push(onComplete, cookie, SUCCESS),
     });
     this.#clock = clock;
-    this.#handlers[DISPATCH_ID_REPLY] = onReply;
-    this.#plain[DISPATCH_ID_REPLY] = onReply;
+    this.#table = handlers;
+    this.#handlers = handlers.all;
+    this.#plain = handlers.plain;
+    this.#direct = this.#plain;
   }
 
   #count(change: 1 | -1): void {
@@ -571,7 +563,7 @@ export class Receiver {
   #requested(meta: number, body: number, length: number, origin: number): void {
     const id = meta & META_DISPATCH_MASK;
     const request = this.#rendezvous.requestAt(body, origin);
-    const handler = this.#handlers[id];
+    const handler = id > DISPATCH_ID_MAX ? this.#table.drop : this.#handlers[id];
     if (handler === undefined || this.#unexpected.has(id)) {
       this.#keep(id, meta, body + RTS_SIZE, length - RTS_SIZE, request.bytes, origin, body, request);
       return;
@@ -651,7 +643,7 @@ export class Receiver {
 
   /** Calls a handler for a call, and sees to its reply. */
   protected serve(handler: Handler, message: Message): void {
-    this.#calls.serve(handler, message);
+    this.#table.serve(handler, message);
   }
 
   /** Calls a handler for a message that is not here yet; where it goes, or undefined if it is discarded. */
