@@ -14,6 +14,8 @@ export interface ProgressSource {
   readonly busy: number;
   /** Whether advance() would find something to do now: asked before the thread sleeps. */
   readonly hasWork: boolean;
+  /** Whether all that was issued here is out: what others have begun, and nothing here awaits, does not count. */
+  readonly isDrained: boolean;
   /** One round; it must not throw. Callbacks that are due go to the context's completions. @returns events */
   advance(): number;
   /** An endpoint has ended, by ordinal. This is told again whenever another one ends. */

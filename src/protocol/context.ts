@@ -230,7 +230,7 @@ export class ContextCore {
 
   /** Whether all that was sent is out, and every callback of it has run. */
   get drained(): boolean {
-    const isOut = this.sender.busy === 0 && this.rma.busy === 0 && this.rendezvous.sender.count === 0;
+    const isOut = this.sender.busy === 0 && this.rma.busy === 0 && this.#sources.every((source) => source.isDrained);
     return isOut && this.completions.length === 0;
   }
 

@@ -466,6 +466,7 @@ describe.each(["wasm", "ts"] as const)("%s", (kernel) => {
     class Source implements ProgressSource {
       busy = 0;
       hasWork = false;
+      isDrained = true;
       readonly seen: string[] = [];
       readonly #activity: Activity;
 
@@ -515,6 +516,14 @@ describe.each(["wasm", "ts"] as const)("%s", (kernel) => {
       expect(target.hasWork()).toBe(false);
       source.hasWork = true;
       expect(target.hasWork()).toBe(true);
+    });
+
+    it("says whether what was issued is out", () => {
+      const source = target.add((activity) => new Source(activity));
+      source.work(1);
+      expect(target.drained).toBe(true);
+      source.isDrained = false;
+      expect(target.drained).toBe(false);
     });
 
     it("is told of endpoints that end, each one's context or all of a task's, and that its own context closes", () => {

@@ -89,6 +89,10 @@ class Source implements ProgressSource {
     return this.busy > 0;
   }
 
+  get isDrained(): boolean {
+    return this.busy === 0;
+  }
+
   count(change: 1 | -1): void {
     this.busy += change;
     this.#activity.busy += change;
@@ -200,6 +204,8 @@ class Life {
       // An expect() of each would take most of the time.
       if (all.some((part) => part < 0) || all.reduce((sum, part) => sum + part, 0) !== busy)
         throw new Error(`context ${number}: its parts have ${all} to do, its counter says ${busy}`);
+      if (core.drained && !(this.#sources[number] as Source).isDrained)
+        throw new Error(`context ${number} is drained, and its source is not`);
     }
   }
 

@@ -36,6 +36,11 @@ export class Rendezvous implements ProgressSource {
     return this.busy > 0 && (this.#transfers.hasWork || this.sender.hasWork || this.receiver.hasWork);
   }
 
+  /** Whether no payload is offered. */
+  get isDrained(): boolean {
+    return this.sender.count === 0;
+  }
+
   /** One turn of the engine, one slice of each payload that is copied; ends what is over. Returns how many. */
   advance(): number {
     const over = this.#transfers.advance();
