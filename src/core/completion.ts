@@ -11,9 +11,11 @@ interface Due {
 
 /** A queue that reuses its entries, so that an operation with callbacks makes no garbage. */
 export class CompletionQueue {
-  readonly #due: Due[] = [];
-  /** Number of due entries. They stand at the front; the entries behind them are empty. */
+  readonly #entries: Due[] = [];
+  /** Number of entries that are in use, at the front: the due ones, and in a round those that have run in it. */
   length = 0;
+  /** Entries that have run in this round. */
+  #ran = 0;
   #stopped = false;
   readonly #activity: Activity;
 
@@ -29,18 +31,24 @@ export class CompletionQueue {
   push(callback: Callback, cookie: unknown, result: Result): void {
     const place = this.length++;
     this.#activity.busy++;
-    if (place === this.#due.length) this.#due.push({ callback: undefined, cookie: undefined, result: SUCCESS });
-    const entry = this.#due[place] as Due;
+    if (place === this.#entries.length) this.#entries.push({ callback: undefined, cookie: undefined, result: SUCCESS });
+    const entry = this.#entries[place] as Due;
     entry.callback = callback;
     entry.cookie = cookie;
     entry.result = result;
+  }
+
+  /** Number of callbacks that are due; one that runs is not. */
+  get due(): number {
+    return this.length - this.#ran;
   }
 
   /** Runs the due callbacks in order. Callbacks that become due meanwhile wait for the next round. Returns how many ran. */
   run(errors: unknown[]): number {
     const count = this.length;
     for (let place = 0; place < count && !this.#stopped; place++) {
-      const entry = this.#due[place] as Due;
+      this.#ran = place + 1;
+      const entry = this.#entries[place] as Due;
       const { cookie, result } = entry;
       const callback = entry.callback as Callback;
       entry.callback = undefined;
@@ -54,10 +62,11 @@ export class CompletionQueue {
     const rest = this.length - count;
     // Move the remaining entries to the front, in exchange for empty ones.
     for (let place = 0; place < rest; place++) {
-      const entry = this.#due[place] as Due;
-      this.#due[place] = this.#due[place + count] as Due;
-      this.#due[place + count] = entry;
+      const entry = this.#entries[place] as Due;
+      this.#entries[place] = this.#entries[place + count] as Due;
+      this.#entries[place + count] = entry;
     }
+    this.#ran = 0;
     this.length = rest;
     this.#activity.busy -= count;
     return count;

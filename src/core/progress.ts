@@ -14,12 +14,19 @@ export interface ProgressSource {
   readonly busy: number;
   /** Whether advance() would find something to do now: asked before the thread sleeps. */
   readonly hasWork: boolean;
-  /** Whether all that was issued here is out: what others have begun, and nothing here awaits, does not count. */
+  /** Whether all that was issued here is out. What others have begun here does not count. */
   readonly isDrained: boolean;
-  /** One round; it must not throw. Callbacks that are due go to the context's completions. @returns events */
+  /**
+   * One round. Callbacks that are due go to the context's completions, which then run. What it throws comes out of the
+   * context's advance(), and all else goes on.
+   * @returns events, the callbacks not among them
+   */
   advance(): number;
-  /** An endpoint has ended, by ordinal. This is told again whenever another one ends. */
-  ended(ordinal: number): void;
+  /**
+   * An endpoint has ended, by ordinal. This is told again whenever another one ends.
+   * @param isTaskOver whether its task has ended, and not its context alone
+   */
+  ended(ordinal: number, isTaskOver: boolean): void;
   /** The engine thread has ended. @param hadBegun whether it may have begun something of this context */
   engineEnded(hadBegun: boolean): void;
   /** The context closes. */

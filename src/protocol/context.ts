@@ -1,8 +1,8 @@
 // The core of a context, below its API: the progress engine, and the protocols that it advances.
 //
-// A round asks, in this order: callbacks that are due, one-sided operations, the other progress sources, unexpected messages
-// that have a handler now, the lanes, sends that waited for room, posted work. All but the lanes share one busy counter: at 0
-// a round is one call of the kernel. A new protocol is a ProgressSource that add() registers.
+// A round asks, in this order: the progress sources, callbacks that are due, unexpected messages that have a handler now, the
+// lanes, sends that waited for room, posted work. All but the lanes share one busy counter: at 0 a round is one call of the
+// kernel. A new protocol is a ProgressSource that add() registers.
 import {
   ADVANCE_EVENTS_MASK,
   ADVANCE_NOTICE,
@@ -124,11 +124,13 @@ export class ContextCore {
     this.completions = completions;
     this.handlers = handlers;
     this.work = parts.work(activity);
+    this.rma = this.add(() =>
+      parts.rma(base, pendingBytes, (to, id, payload) => {
+        this.sender.sendOwn(to, id, NO_HEADER, payload, undefined);
+      }),
+    );
     this.rendezvous = this.add(() => new Rendezvous(base, regions, transport.remote?.rendezvous, options));
     this.sender = parts.sender(base, this.rendezvous.sender, regions, pendingBytes);
-    this.rma = parts.rma(base, pendingBytes, (to, id, payload) => {
-      this.sender.sendOwn(to, id, NO_HEADER, payload, undefined);
-    });
     const callHost: CallHost = {
       send: (to, id, header, payload, onSent) => this.sender.sendOwn(to, id, header, payload, onSent),
       pending: (count) => {
@@ -149,7 +151,7 @@ export class ContextCore {
     // SYNC context-state (open): before it looks at any region; pairs with the look of a task that frees one.
     kernel.storeWord(block + CONTEXT_STATE_OFFSET, CONTEXT_OPEN);
     task.refresh();
-    for (let other = 0; other < map.tasks; other++) if (task.hasEnded(other)) this.rma.targetEnded(other);
+    for (let other = 0; other < map.tasks; other++) if (task.hasEnded(other)) this.#taskEnded(other);
   }
 
   /**
@@ -183,11 +185,10 @@ export class ContextCore {
 
   #advanceBusily(): number {
     const errors = this.#errors;
-    let events = 0;
-    this.rma.begin();
+    // They pass on the callbacks of what was issued before this round: what callbacks issue comes in a later one.
+    // Mostly nothing else is due than callbacks.
+    let events = this.#activity.busy > this.completions.length ? this.#advanceSources(errors) : 0;
     if (this.completions.length > 0) events += this.completions.run(errors);
-    if (this.rma.busy > 0) events += this.rma.advance(errors);
-    for (const source of this.#sources) if (source.busy > 0) events += source.advance();
     if (this.receiver.busy > 0) events += this.receiver.deliverUnexpected(errors);
     const found = this.isClosed ? 0 : this.receiver.advance(1, errors);
     if (this.sender.busy > 0 && !this.isClosed) events += this.sender.flush();
@@ -198,6 +199,19 @@ export class ContextCore {
     this.isAdvancing = false;
     this.events = (this.events + found + events) | 0;
     return found + events;
+  }
+
+  #advanceSources(errors: unknown[]): number {
+    let events = 0;
+    for (const source of this.#sources) {
+      if (source.busy === 0) continue;
+      try {
+        events += source.advance();
+      } catch (error) {
+        errors.push(error);
+      }
+    }
+    return events;
   }
 
   #afterRound(found: number, others: number, errors: unknown[]): number {
@@ -217,7 +231,7 @@ export class ContextCore {
   /** Whether an advance would do something. */
   hasWork(): boolean {
     if (this.completions.length > 0 || this.work.fresh || this.receiver.hasDeliverable()) return true;
-    if (this.rma.hasWork || this.#sources.some((source) => source.hasWork)) return true;
+    if (this.#sources.some((source) => source.hasWork)) return true;
     if (this.sender.hasRoom()) return true;
     return this.#task.kernel.peek(this.block) !== 0;
   }
@@ -230,8 +244,8 @@ export class ContextCore {
 
   /** Whether all that was sent is out, and every callback of it has run. */
   get drained(): boolean {
-    const isOut = this.sender.busy === 0 && this.rma.busy === 0 && this.#sources.every((source) => source.isDrained);
-    return isOut && this.completions.length === 0;
+    const isOut = this.sender.busy === 0 && this.#sources.every((source) => source.isDrained);
+    return isOut && this.completions.due === 0;
   }
 
   /** The task table has changed, or a context has closed: deals with the endpoints that have ended since. How many. */
@@ -243,30 +257,35 @@ export class ContextCore {
     for (let task = 0; task < map.tasks; task++) if (this.#task.hasEnded(task)) ended.push(task);
     if (this.#engine.hasEnded()) {
       const hadBegun = this.#engine.hadBegun();
-      this.rma.engineEnded(hadBegun);
       for (const source of this.#sources) source.engineEnded(hadBegun);
     }
     // Once the notice is acknowledged, the regions of ended tasks may be used again.
     for (const task of ended) {
-      this.rma.targetEnded(task);
-      for (let index = 0; index < map.contexts; index++) this.#sourcesEnded(ordinalOf(map, task, index));
+      this.#taskEnded(task);
       if (this.#endedSeen[task] === 0) this.#tellOfEnd(task);
     }
     this.receiver.acknowledgeNotice(notice, ended);
     for (let ordinal = 0; ordinal < endpointCount(map); ordinal++) {
-      const isOver = this.#task.hasEnded(taskAt(map, ordinal)) || isClosed(kernel, map, ordinal);
+      const isTaskOver = this.#task.hasEnded(taskAt(map, ordinal));
+      const isOver = isTaskOver || isClosed(kernel, map, ordinal);
       if (!isOver || this.receiver.hasEnded(ordinal)) continue;
       count++;
       this.sender.targetEnded(ordinal);
-      this.#sourcesEnded(ordinal);
+      this.#sourcesEnded(ordinal, isTaskOver);
       this.receiver.originEnded(ordinal);
     }
     this.receiver.reclaimOrphans();
     return count;
   }
 
-  #sourcesEnded(ordinal: number): void {
-    for (const source of this.#sources) source.ended(ordinal);
+  /** A task has ended, and so have all its endpoints. */
+  #taskEnded(task: number): void {
+    const { map } = this.#task;
+    for (let index = 0; index < map.contexts; index++) this.#sourcesEnded(ordinalOf(map, task, index), true);
+  }
+
+  #sourcesEnded(ordinal: number, isTaskOver: boolean): void {
+    for (const source of this.#sources) source.ended(ordinal, isTaskOver);
   }
 
   /** Tells the tracer and the owner that a task has ended. */
@@ -304,7 +323,6 @@ export class ContextCore {
     this.isClosed = true;
     this.receiver.stop();
     this.completions.stop();
-    this.rma.stop();
     if (!this.isAdvancing) this.#end();
   }
 

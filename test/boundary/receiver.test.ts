@@ -467,6 +467,7 @@ describe.each(["wasm", "ts"] as const)("%s", (kernel) => {
       busy = 0;
       hasWork = false;
       isDrained = true;
+      onAdvance = (): void => {};
       readonly seen: string[] = [];
       readonly #activity: Activity;
 
@@ -481,6 +482,7 @@ describe.each(["wasm", "ts"] as const)("%s", (kernel) => {
 
       advance(): number {
         this.seen.push("advance");
+        this.onAdvance();
         this.work(-1);
         return 1;
       }
@@ -516,6 +518,49 @@ describe.each(["wasm", "ts"] as const)("%s", (kernel) => {
       expect(target.hasWork()).toBe(false);
       source.hasWork = true;
       expect(target.hasWork()).toBe(true);
+    });
+
+    it("that throws stops nothing else: its error comes out of each round, beside others'", () => {
+      const bad = target.add((activity) => new Source(activity));
+      const good = target.add((activity) => new Source(activity));
+      bad.onAdvance = () => {
+        throw new Error("bad");
+      };
+      bad.work(1);
+      good.work(1);
+      const into: number[] = [];
+      handle(into);
+      target.completions.push(() => void into.push(-1), undefined, SUCCESS);
+      send(3);
+      expect(() => target.advance(1)).toThrow("bad");
+      expect([into, good.busy, target.isAdvancing]).toEqual([[-1, 3], 0, false]);
+      target.completions.push(
+        () => {
+          throw new Error("callback");
+        },
+        undefined,
+        SUCCESS,
+      );
+      const both = expect.objectContaining({ errors: [new Error("bad"), new Error("callback")] });
+      expect(() => target.advance(1)).toThrow(both);
+      bad.onAdvance = () => {};
+      send(4);
+      expect(target.advance(1)).toBe(2);
+      expect(into).toEqual([-1, 3, 4]);
+      expect(job.activityOf(target).busy).toBe(0);
+    });
+
+    it("has its callbacks run in the round in which it finds them due, and those that they make due in the next", () => {
+      const source = target.add((activity) => new Source(activity));
+      const seen: string[] = [];
+      const again = () => {
+        seen.push("first");
+        target.completions.push(() => void seen.push("second"), undefined, SUCCESS);
+      };
+      source.onAdvance = () => target.completions.push(again, undefined, SUCCESS);
+      source.work(1);
+      expect([target.advance(1), seen]).toEqual([2, ["first"]]);
+      expect([target.advance(1), seen]).toEqual([1, ["first", "second"]]);
     });
 
     it("says whether what was issued is out", () => {

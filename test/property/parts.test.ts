@@ -102,6 +102,7 @@ class Source implements ProgressSource {
     expect(this.busy).toBeGreaterThan(0);
     this.rounds++;
     this.count(-1);
+    if (this.rounds % 5 === 0) throw new Thrown();
     return 1;
   }
 

@@ -34,11 +34,12 @@ import type { Keys } from "../../core/check.js";
 import type { CompletionQueue } from "../../core/completion.js";
 import { checkEndpoint, contextOf, type Endpoint, taskOf } from "../../core/endpoint.js";
 import { checkInteger, PamiError, show } from "../../core/error.js";
-import type { Activity } from "../../core/progress.js";
+import type { Activity, ProgressSource } from "../../core/progress.js";
 import { generationOf, indexOf, MemRegion, type RegionHandle } from "../../core/region.js";
 import { type Callback, EAGAIN, type Result, resultOf, SHUTDOWN, SUCCESS } from "../../core/result.js";
 import type { Kernel } from "../../kernel/kernel.js";
 import { injectionFifo, type MemoryMap } from "../../memory/map.js";
+import { taskAt } from "../../node/address.js";
 import type { ContextEngine } from "../../node/engine.js";
 import { Queue } from "../../support/queue.js";
 import type { Base } from "../base.js";
@@ -190,11 +191,9 @@ interface Fifo {
   /** Whether an advance() would find nothing to do: what is left is away. */
   isIdle: boolean;
   readonly waiting: Queue<Waiting>;
-  /** Of those pending, how many were so when the round began: what its callbacks issue comes in a later one. */
-  due: number;
 }
 
-export class Rma {
+export class Rma implements ProgressSource {
   /** Operations that are not over: what `advance()` has to look after. 0: there is nothing to scan (C7). */
   busy = 0;
   readonly #activity: Activity;
@@ -208,13 +207,11 @@ export class Rma {
   #active = 0;
   readonly #slotMask: number;
   readonly #waitingMax: number;
-  /** Operations done at once whose callbacks are due: counted since the last round, at most one for each slot. */
-  #counted = 0;
+  /** Callbacks that are due. An operation is done at once only while there are no more of them than a FIFO has slots. */
   readonly #completions: CompletionQueue;
   /** Tasks that have ended. */
   readonly #ended: Uint8Array;
   #waitingBytes = 0;
-  #stopped = false;
   /** The last endpoint and handle: most programs use them again and again. What they stand for is staged in #aimed. */
   #to = -1;
   /** NaN, which equals nothing: nothing is staged. */
@@ -266,7 +263,6 @@ export class Rma {
       seen: 0,
       isIdle: false,
       waiting: new Queue<Waiting>(),
-      due: 0,
     }));
     this.#aimed = this.#fifos[0] as Fifo;
   }
@@ -318,7 +314,7 @@ export class Rma {
     }
     if (this.#ended[this.#owner] !== 0) return SHUTDOWN;
     const fifo = this.#aimed;
-    const isClear = (this.#active & fifo.bit) === 0 && this.#counted <= this.#slotMask;
+    const isClear = (this.#active & fifo.bit) === 0 && this.#completions.due <= this.#slotMask;
     const isShort = size <= SHORT_BYTES && notify === undefined;
     if (isClear && isShort && localOffset + size <= local.length && !local.closed) {
       const hasCallback = onLocal !== undefined || onRemote !== undefined;
@@ -422,48 +418,40 @@ export class Rma {
     return SUCCESS;
   }
 
-  /** The context closes: no callback is called any more. */
-  stop(): void {
-    this.#stopped = true;
+  /** Whether no operation is under way or waits. */
+  get isDrained(): boolean {
+    return this.busy === 0;
   }
 
-  /** A round begins: what is due in it is so by now. */
-  begin(): void {
-    this.#counted = 0;
+  /** Runs the engine for what is left, injects what waits, and passes on the callbacks that are due: they are the events. */
+  advance(): number {
     for (let bits = this.#active; bits !== 0; bits &= bits - 1) {
       const fifo = this.#fifos[31 - Math.clz32(bits & -bits)] as Fifo;
-      fifo.due = fifo.pending;
-    }
-  }
-
-  /** Runs the engine for what is left, injects what waits, calls the callbacks that are due. Returns events. */
-  advance(errors: unknown[]): number {
-    let events = 0;
-    // Those that come up meanwhile, by callbacks, wait for a later round.
-    for (let bits = this.#active; bits !== 0; bits &= bits - 1) {
-      const fifo = this.#fifos[31 - Math.clz32(bits & -bits)] as Fifo;
+      const { pending } = fifo;
       this.#run(fifo);
       if (fifo.waiting.length > 0) this.#flush(fifo);
       fifo.isIdle = fifo.isAway;
-      for (; fifo.due > 0 && !this.#stopped; fifo.due--) {
+      for (let due = pending; due > 0; due--) {
         const taken = this.#kernel.completionTake(fifo.pointer);
         if (taken === NONE) {
           if (fifo.isAway) this.#kernel.pause(ENGINE_PAUSE);
           break;
         }
         fifo.isIdle = false;
-        events++;
-        this.#complete(fifo, taken, errors);
+        this.#complete(fifo, taken);
       }
       if (fifo.pending === 0 && !fifo.left && fifo.waiting.length === 0) this.#active &= ~fifo.bit;
     }
-    return events;
+    return 0;
   }
 
-  /** A task has ended: nothing is begun to it any more. What is under way or waits comes to SHUTDOWN when its turn is. */
-  targetEnded(task: number): void {
-    this.#ended[task] = 1;
+  /** Nothing is begun to a task that has ended. What is under way or waits comes to SHUTDOWN when its turn is. */
+  ended(ordinal: number, isTaskOver: boolean): void {
+    if (isTaskOver) this.#ended[taskAt(this.#map, ordinal)] = 1;
   }
+
+  /** Nothing is to be given up: the FIFOs are the context's block's. */
+  close(): void {}
 
   /** The engine thread has ended: so has what it had to do, unless it has not begun. */
   engineEnded(hadBegun: boolean): void {
@@ -610,7 +598,7 @@ export class Rma {
     if (hasCallback) checkCallbacks(onLocal, onRemote);
     // An rmw without a callback waits for nothing.
     const mayBeDone = hasCallback
-      ? fifo.waiting.length === 0 && this.#counted <= this.#slotMask
+      ? fifo.waiting.length === 0 && this.#completions.due <= this.#slotMask
       : fifo.waiting.length === 0 || this.#words[fifo.staged] === DESCRIPTOR_RMW;
     const result = mayBeDone ? this.#kernel.submit(this.#map.job, fifo.pointer, hasCallback) : this.#look(fifo);
     if (result === TRANSFER_LATER) return this.#inject(fifo, onLocal, onRemote, cookie);
@@ -678,7 +666,7 @@ export class Rma {
     const isMessage = typeof notify === "number";
     const offset = this.#words[fifo.staged + 7] as number;
     // Behind all that is before it, also an rmw: only so are notifications in order.
-    const mayBeDone = fifo.waiting.length === 0 && this.#counted <= this.#slotMask;
+    const mayBeDone = fifo.waiting.length === 0 && this.#completions.due <= this.#slotMask;
     const result = mayBeDone ? this.#kernel.submit(this.#map.job, fifo.pointer, true) : this.#look(fifo);
     if (result === TRANSFER_DONE) {
       if (onDone !== undefined || onRemote !== undefined) this.#count(onDone, onRemote, cookie);
@@ -711,7 +699,6 @@ export class Rma {
 
   /** What was staged is done, and no bit says so: its callbacks are due (C7). */
   #count(onLocal: Callback | undefined, onRemote: Callback | undefined, cookie: unknown): void {
-    this.#counted++;
     if (onLocal !== undefined) this.#completions.push(onLocal, cookie, SUCCESS);
     if (onRemote !== undefined) this.#completions.push(onRemote, cookie, SUCCESS);
   }
@@ -791,27 +778,23 @@ export class Rma {
     return (tail - fifo.seen) | 0;
   }
 
-  #complete(fifo: Fifo, taken: number, errors: unknown[]): void {
+  /** The callback of a slot is due. */
+  #complete(fifo: Fifo, taken: number): void {
     const slot = taken & SLOT_MASK;
     const callback = fifo.callbacks[slot] as Callback;
     const cookie = fifo.cookies[slot];
-    // Taken out first: the callback may inject into that very slot.
     fifo.callbacks[slot] = undefined;
     fifo.cookies[slot] = undefined;
     fifo.pending--;
     this.#changeBusy(-1);
     // So that the last one finds the context drained: the engine thread may not yet have said how far it is.
     if (fifo.pending === 0 && !this.#engine.isOwn) this.#run(fifo);
-    try {
-      callback(cookie, resultOf(taken >>> COMPLETION_RESULT_SHIFT));
-    } catch (error) {
-      errors.push(error);
-    }
+    this.#completions.push(callback, cookie, resultOf(taken >>> COMPLETION_RESULT_SHIFT));
   }
 
   #fence(fifo: Fifo, onDone: Callback, cookie: unknown, always = false): Result {
     this.#words[fifo.staged] = DESCRIPTOR_FENCE;
-    if (fifo.waiting.length === 0 && this.#counted <= this.#slotMask) {
+    if (fifo.waiting.length === 0 && this.#completions.due <= this.#slotMask) {
       if (this.#kernel.submit(this.#map.job, fifo.pointer, true) === TRANSFER_DONE) {
         this.#count(onDone, undefined, cookie);
         return SUCCESS;
