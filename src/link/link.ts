@@ -1,4 +1,6 @@
-// The contract of a link. A link carries packets from one address to another, or drops them.
+// The contract of a link. A link carries packets from one address to another, or drops them. test/conformance/link.suite.ts
+// has a case for each sentence.
+import { PamiError } from "../core/error.js";
 
 /**
  * Where a node is. Only the link knows what the text means. Packets from a node come from the same address that packets to
@@ -6,23 +8,39 @@
  */
 export type Address = string;
 
-/** Carries packets. It may lose, duplicate, reorder and invent them: its caller trusts nothing that it delivers. */
+/**
+ * Carries packets. A link that is not faithful may lose, repeat, reorder and invent them: its caller trusts nothing that it
+ * delivers.
+ */
 export interface Link {
   /** Bytes of the largest packet that it carries, a multiple of 4. */
   readonly packetBytes: number;
   /**
-   * Whether it delivers every packet once, in order and from the address of its sender. Then data may follow a connect
-   * packet at once (D5b, 0-RTT).
+   * Whether it delivers every packet that it takes once, in order and from the address of its sender. Then data may follow a
+   * connect packet at once (D5b, 0-RTT).
    */
   readonly isFaithful: boolean;
   /**
-   * Sends a packet, or loses it. The caller owns the bytes again when it returns.
-   * @returns false: the link has no room now. The packet counts as lost, and the link calls `onRoom` later.
+   * Takes a packet, to carry or lose it. A packet to an address that no node has is lost, and so is one after close(). The
+   * caller owns the bytes again when send() returns. Meanwhile the link calls neither `onPacket` nor `onRoom`.
+   * @returns false: the link has no room now, whatever the address. It has not taken the packet, and calls `onRoom` later. A
+   * link with a queue for each address loses the packets that find theirs full, so that one node holds up no other.
+   * @throws PAMIR_TOO_LARGE if the packet has more than `packetBytes`
    */
   send(to: Address, packet: Uint8Array): boolean;
-  /** The link calls this with each packet that arrives. It owns the bytes again when the callback returns. */
+  /** The link calls this with each packet that arrives. The callback owns the bytes until it returns. */
   onPacket: (from: Address, packet: Uint8Array) => void;
-  /** The link calls this when send() may be tried again. */
+  /** The link calls this once after it has refused packets, when it has room again. */
   onRoom: () => void;
+  /** Ends the link: it calls nothing any more. Packets on their way to it are lost, and those from it may be. */
   close(): void;
+}
+
+/** Checks the size of a packet that a link is to send. @throws PAMIR_TOO_LARGE */
+export function checkPacket(packet: Uint8Array, packetBytes: number): void {
+  if (packet.length <= packetBytes) return;
+  throw new PamiError(
+    "PAMIR_TOO_LARGE",
+    `a packet has ${packet.length} bytes, and the link carries at most ${packetBytes}`,
+  );
 }

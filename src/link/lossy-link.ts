@@ -1,7 +1,7 @@
 // Decorates any link with the faults of a network: it drops, duplicates and reorders outgoing packets at random. A program
 // can thus be tried on one machine as on a bad network. It needs no clock: a held packet leaves after later packets have
 // overtaken it.
-import type { Address, Link } from "./link.js";
+import { type Address, checkPacket, type Link } from "./link.js";
 
 /** What may happen to each outgoing packet. The first three are probabilities from 0 to 1. */
 export interface Impairments {
@@ -24,12 +24,18 @@ interface HeldPacket {
 
 export class LossyLink implements Link {
   readonly isFaithful = false;
-  /** Outgoing packets, and what happened to them. Packets that are still held when sending stops are lost, too. */
+  /**
+   * Outgoing packets, and what happened to them. Packets that are still held when sending stops, or that
+   * find no room when their time comes, are lost, too.
+   */
   readonly counts = { sent: 0, lost: 0, duplicated: 0, reordered: 0 };
   readonly #link: Link;
   readonly #impairments: { readonly [Name in keyof Impairments]-?: number };
   readonly #random: () => number;
   #held: HeldPacket[] = [];
+  /** Whether send() has returned false since the last onRoom(). The caller knows nothing of the other refusals. */
+  #hasRefused = false;
+  onRoom: Link["onRoom"] = () => {};
 
   /**
    * @param random returns any u32; the same numbers give the same impairments
@@ -45,6 +51,11 @@ export class LossyLink implements Link {
     this.#link = link;
     this.#impairments = { loss, duplicate, reorder, reorderPackets };
     this.#random = random;
+    link.onRoom = () => {
+      if (!this.#hasRefused) return;
+      this.#hasRefused = false;
+      this.onRoom();
+    };
   }
 
   get packetBytes(): number {
@@ -59,32 +70,31 @@ export class LossyLink implements Link {
     this.#link.onPacket = callback;
   }
 
-  get onRoom(): Link["onRoom"] {
-    return this.#link.onRoom;
-  }
-
-  set onRoom(callback: Link["onRoom"]) {
-    this.#link.onRoom = callback;
-  }
-
   send(to: Address, packet: Uint8Array): boolean {
     const { loss, duplicate, reorder, reorderPackets } = this.#impairments;
+    checkPacket(packet, this.packetBytes);
     this.counts.sent++;
     this.#releaseOvertaken();
     if (this.#happens(loss)) {
       this.counts.lost++;
       return true;
     }
-    if (this.#happens(duplicate)) {
-      this.counts.duplicated++;
-      this.#link.send(to, packet);
-    }
+    const isTwice = this.#happens(duplicate);
     if (this.#happens(reorder) && this.#held.length < HELD_MAX) {
       this.counts.reordered++;
-      this.#held.push({ to, packet: packet.slice(), left: 1 + (this.#random() % reorderPackets) });
+      this.#held.push({ to, packet: new Uint8Array(packet), left: 1 + (this.#random() % reorderPackets) });
+      if (isTwice) this.#repeat(to, packet);
       return true;
     }
-    return this.#link.send(to, packet);
+    const isTaken = this.#link.send(to, packet);
+    if (!isTaken) this.#hasRefused = true;
+    else if (isTwice) this.#repeat(to, packet);
+    return isTaken;
+  }
+
+  #repeat(to: Address, packet: Uint8Array): void {
+    this.counts.duplicated++;
+    this.#link.send(to, packet);
   }
 
   /** One more packet overtakes the held ones. Sends those that enough packets have overtaken. */

@@ -1,7 +1,7 @@
 // A network in one process. Packets travel hop by hop over edges that have a delay, a bandwidth and a queue, and suffer the
 // faults of real networks. Time is virtual: it jumps to the next event. One random source decides everything, so a seed
 // replays a run.
-import type { Address, Link } from "./link.js";
+import { type Address, checkPacket, type Link } from "./link.js";
 
 /** How the nodes are connected. */
 export type Topology =
@@ -33,6 +33,11 @@ export interface NetworkOptions {
   /** Capacity of the queue before each edge. A packet that finds it full is lost. */
   readonly queueBytes?: number;
   readonly packetBytes?: number;
+  /**
+   * Packets that a node's link takes before its edges have transmitted one of them: it refuses further ones. Without a
+   * limit, links refuse nothing.
+   */
+  readonly linkPackets?: number | undefined;
   readonly faults?: Faults;
   /** Returns any u32. */
   readonly random: () => number;
@@ -62,29 +67,59 @@ interface Edge {
 class SimulatedLink implements Link {
   readonly packetBytes: number;
   readonly isFaithful: boolean;
-  readonly node: number;
   readonly #network: SimulatedNetwork;
+  readonly #node: number;
+  readonly #packetsMax: number;
   onPacket: (from: Address, packet: Uint8Array) => void = () => {};
   onRoom: () => void = () => {};
   /** Packets to a closed link are lost. */
   isClosed = false;
+  /** Packets that no edge has transmitted yet; counted only if their number is limited. */
+  #packets = 0;
+  #hasRefused = false;
 
-  constructor(network: SimulatedNetwork, node: number, packetBytes: number, isFaithful: boolean) {
+  constructor(
+    network: SimulatedNetwork,
+    node: number,
+    options: { packetBytes: number; linkPackets: number },
+    isFaithful: boolean,
+  ) {
     this.#network = network;
-    this.node = node;
-    this.packetBytes = packetBytes;
+    this.#node = node;
+    this.packetBytes = options.packetBytes;
+    this.#packetsMax = options.linkPackets;
     this.isFaithful = isFaithful;
   }
 
   send(to: Address, packet: Uint8Array): boolean {
-    if (packet.length > this.packetBytes) throw new Error(`${packet.length} bytes are more than ${this.packetBytes}`);
-    if (!this.isClosed) this.#network.carry(this.node, Number(to), packet);
+    checkPacket(packet, this.packetBytes);
+    if (this.isClosed) return true;
+    if (this.#packets >= this.#packetsMax) {
+      this.#hasRefused = true;
+      return false;
+    }
+    const transmittedAt = this.#network.carry(this.#node, nodeAt(to), packet);
+    if (this.#packetsMax === Number.POSITIVE_INFINITY) return true;
+    this.#packets++;
+    this.#network.at(transmittedAt, () => this.#transmitted());
     return true;
+  }
+
+  #transmitted(): void {
+    this.#packets--;
+    if (!this.#hasRefused || this.isClosed) return;
+    this.#hasRefused = false;
+    this.onRoom();
   }
 
   close(): void {
     this.isClosed = true;
   }
+}
+
+/** The node at an address: its number in decimal digits. NaN: it is no address. */
+function nodeAt(address: Address): number {
+  return String(Number(address)) === address ? Number(address) : Number.NaN;
 }
 
 export class SimulatedNetwork {
@@ -95,7 +130,7 @@ export class SimulatedNetwork {
   faults: Faults;
   /** Decides whether a packet is lost, in addition to `faults`: for partitions, and for faults that a test wants. */
   isLost: (from: number, to: number, packet: Uint8Array) => boolean = () => false;
-  readonly #options: Required<Omit<NetworkOptions, "faults">>;
+  readonly #options: Required<Omit<NetworkOptions, "faults">> & { readonly linkPackets: number };
   readonly #links: (SimulatedLink | undefined)[];
   readonly #edges = new Map<number, Edge>();
   /** A binary heap: the first element is the next event. */
@@ -110,6 +145,7 @@ export class SimulatedNetwork {
       queueBytes: 1_048_576,
       packetBytes: 1400,
       ...options,
+      linkPackets: options.linkPackets ?? Number.POSITIVE_INFINITY,
     };
     this.faults = options.faults ?? NO_FAULTS;
     this.#links = Array.from({ length: options.nodes }, () => undefined);
@@ -118,26 +154,28 @@ export class SimulatedNetwork {
   /** Makes a node's link. The node's previous link is closed. */
   attach(node: number, isFaithful = false): SimulatedLink {
     this.#links[node]?.close();
-    const link = new SimulatedLink(this, node, this.#options.packetBytes, isFaithful);
+    const link = new SimulatedLink(this, node, this.#options, isFaithful);
     this.#links[node] = link;
     return link;
   }
 
-  /** Takes a packet from a node's link. @internal */
-  carry(from: number, to: number, packet: Uint8Array): void {
+  /** Takes a packet from a node's link. @returns when the link's edge has transmitted it @internal */
+  carry(from: number, to: number, packet: Uint8Array): number {
     this.counts.sent++;
     this.counts.bytes += packet.length;
     const { loss, duplicate, reorder, reorderMicroseconds } = this.faults;
-    if (this.isLost(from, to, packet) || this.#happens(loss)) {
+    if (!(to in this.#links) || this.isLost(from, to, packet) || this.#happens(loss)) {
       this.counts.lost++;
-      return;
+      return this.now;
     }
-    const bytes = packet.slice();
+    const bytes = new Uint8Array(packet);
     const extraDelay = this.#happens(reorder) ? reorderMicroseconds * this.#fraction() : 0;
-    this.#hop(from, { from, to, bytes, extraDelay });
-    if (!this.#happens(duplicate)) return;
-    this.counts.duplicated++;
-    this.#hop(from, { from, to, bytes, extraDelay: reorderMicroseconds * this.#fraction() });
+    const transmittedAt = this.#hop(from, { from, to, bytes, extraDelay });
+    if (this.#happens(duplicate)) {
+      this.counts.duplicated++;
+      this.#hop(from, { from, to, bytes: bytes.slice(), extraDelay: reorderMicroseconds * this.#fraction() });
+    }
+    return transmittedAt;
   }
 
   /** A random number from 0 to 1, 1 excluded. */
@@ -149,12 +187,15 @@ export class SimulatedNetwork {
     return probability > 0 && this.#fraction() < probability;
   }
 
-  /** A packet is at a node or switch: it is delivered there, or queued for the next edge. */
-  #hop(at: number, packet: PacketInTransit): void {
+  /**
+   * A packet is at a node or switch: it is delivered there, or queued for the next edge.
+   * @returns when that edge has transmitted it
+   */
+  #hop(at: number, packet: PacketInTransit): number {
     const { to, bytes, extraDelay } = packet;
     if (at === to) {
       this.at(this.now + extraDelay, () => this.#arrive(packet));
-      return;
+      return this.now;
     }
     const next = this.#nextHop(at, to);
     const { hopMicroseconds, bytesPerMicrosecond, queueBytes } = this.#options;
@@ -167,10 +208,11 @@ export class SimulatedNetwork {
     const begin = Math.max(this.now, edge.freeAt);
     if ((begin - this.now) * bytesPerMicrosecond > queueBytes) {
       this.counts.lost++;
-      return;
+      return this.now;
     }
     edge.freeAt = begin + bytes.length / bytesPerMicrosecond;
     this.at(edge.freeAt + hopMicroseconds, () => this.#hop(next, packet));
+    return edge.freeAt;
   }
 
   #arrive({ from, to, bytes }: PacketInTransit): void {
@@ -181,6 +223,8 @@ export class SimulatedNetwork {
     }
     this.counts.delivered++;
     link.onPacket(String(from), bytes);
+    // They are the link's again. A receiver that reads them later reads nonsense.
+    bytes.fill(0xee);
   }
 
   /** The next node or switch of a packet. Nodes are numbered from 0, and switches after them. */

@@ -51,7 +51,33 @@ describe(`a lossy link (${replayNote()})`, () => {
     other.onRoom = () => came.push("room");
     link.onPacket("x", new Uint8Array(1));
     link.onRoom();
+    expect(came).toEqual(["x"]);
+    link.send = () => false;
+    expect(other.send("there", new Uint8Array(1))).toBe(false);
+    link.onRoom();
+    link.onRoom();
     expect(came).toEqual(["x", "room"]);
+  });
+
+  it("repeats nothing that is refused, and tells of no refusal of packets that it holds or repeats", () => {
+    const { link, sent } = recorded();
+    const carry = link.send;
+    let isBlocked = true;
+    link.send = (to, packet) => !isBlocked && carry(to, packet);
+    const lossy = new LossyLink(link, { duplicate: 1 }, () => 0);
+    let rooms = 0;
+    lossy.onRoom = () => rooms++;
+    expect([lossy.send("there", Uint8Array.of(1)), lossy.counts.duplicated]).toEqual([false, 0]);
+    link.onRoom();
+    isBlocked = false;
+    link.send = (to, packet) => {
+      const isTaken = !isBlocked && carry(to, packet);
+      isBlocked = true;
+      return isTaken;
+    };
+    expect([lossy.send("there", Uint8Array.of(2)), lossy.counts.duplicated]).toEqual([true, 1]);
+    link.onRoom();
+    expect([sent, rooms]).toEqual([[2], 1]);
   });
 
   it("with probability 1: loses all, duplicates all, and delays each by the number of packets that it states", () => {

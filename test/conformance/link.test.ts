@@ -1,0 +1,59 @@
+// The contract of a link, for each of them.
+import { setImmediate as nextTurn } from "node:timers/promises";
+import type { Link } from "../../src/link/link.js";
+import { LossyLink } from "../../src/link/lossy-link.js";
+import { type NetworkOptions, SimulatedNetwork } from "../../src/link/simulated-network.js";
+import { portsRig } from "../support/ports-rig.js";
+import { randomOf } from "../support/random.js";
+import { SEED } from "../support/seed.js";
+import { type LinkRig, linkSuite } from "./link.suite.js";
+
+const NODES = [0, 1, 2, 3];
+const FAULTS = { loss: 0.1, duplicate: 0.1, reorder: 0.2 };
+
+interface SimulatedOptions extends Partial<NetworkOptions> {
+  readonly isFaithful?: boolean;
+  readonly around?: (link: Link) => Link;
+}
+
+function simulated({ isFaithful = false, around = (link) => link, ...options }: SimulatedOptions): LinkRig {
+  const random = randomOf(SEED);
+  const network = new SimulatedNetwork({ nodes: 4, queueBytes: 1e9, ...options, random: () => random(2 ** 32) });
+  return {
+    links: NODES.map((node) => around(network.attach(node, isFaithful))),
+    addresses: NODES.map(String),
+    unknown: ["", "4", "-1", "01", "1.5", "nowhere"],
+    refuses: options.linkPackets !== undefined,
+    hasFaults: options.faults !== undefined,
+    settle: async () => {
+      while (network.step());
+    },
+  };
+}
+
+function lossy(options: SimulatedOptions): LinkRig {
+  const random = randomOf(SEED + 1);
+  const around = (link: Link) => new LossyLink(link, FAULTS, () => random(2 ** 32));
+  return { ...simulated({ ...options, around }), hasFaults: true };
+}
+
+linkSuite("a simulated network, faithful", () => simulated({ isFaithful: true }));
+
+linkSuite("a simulated network, faithful, that takes 4 packets", () => simulated({ isFaithful: true, linkPackets: 4 }));
+
+linkSuite("a simulated torus with faults", () =>
+  simulated({ topology: { kind: "torus", sides: [2, 2] }, faults: { ...FAULTS, reorderMicroseconds: 100 } }),
+);
+
+linkSuite("a lossy link over a simulated network", () => lossy({ isFaithful: true }));
+
+linkSuite("a lossy link over a simulated network that takes 4 packets", () => lossy({ linkPackets: 4 }));
+
+/** Node delivers some hundred messages of a port in one turn. */
+async function settle(): Promise<void> {
+  for (let turns = 0; turns < 20; turns++) await nextTurn();
+}
+
+linkSuite("ports", () => portsRig((accept) => accept(), settle));
+
+linkSuite("ports, where both nodes may make a channel at the same time", () => portsRig(setImmediate, settle));
