@@ -109,8 +109,8 @@ export class Initiators {
   /** Sends what a connection may send, and ends it if it has nothing left to do. */
   #pump(connection: Connection, now: number): void {
     const { session, queue, initiator } = connection;
+    const { sessionPackets, out } = this.#state;
     if (session === undefined) return;
-    const { sessionPackets } = this.#state;
     if (session.sent >= 2 * sessionPackets) {
       this.#release(connection, now, true);
       return;
@@ -131,6 +131,8 @@ export class Initiators {
       connection.quota--;
       session.begin(packet, now, queue.length === 0 || connection.quota === 0);
     }
+    // Without room it goes on in resume().
+    if (!out.hasRoom) return;
     const isIdle = session.inFlight === 0;
     const wasIdle = connection.isIdle;
     connection.isIdle = isIdle;
@@ -181,6 +183,8 @@ export class Initiators {
 
   /** Does everything that is due. @returns the next deadline, in microseconds */
   advance(now: number): number {
+    // Targets have no chance to answer what cannot be sent.
+    if (!this.#state.out.hasRoom) return Number.POSITIVE_INFINITY;
     this.#queues.endBackoffs(now);
     this.#serve(now);
     for (const connection of this.#connections.values()) this.#checkDeadlines(connection, now);
@@ -191,6 +195,24 @@ export class Initiators {
       if (session !== undefined) next = Math.min(next, session.deadline, session.lossTime);
     }
     return next;
+  }
+
+  /**
+   * The link has room again: each connection sends in its turn, as far as the room goes. Those that have sent are the last
+   * the next time.
+   */
+  resume(now: number): void {
+    for (const connection of [...this.#connections.values()]) {
+      if (!this.#state.out.hasRoom) return;
+      const { reference, session } = connection;
+      // An earlier one may have ended it.
+      if (!this.#connections.delete(reference)) continue;
+      this.#connections.set(reference, connection);
+      session?.postpone(now);
+      if (session === undefined && connection.deadline <= now)
+        connection.deadline = now + backoff(connection.queue.attempts);
+      this.#pump(connection, now);
+    }
   }
 
   #checkDeadlines(connection: Connection, now: number): void {

@@ -213,6 +213,11 @@ export class LossDetector {
     return oldest;
   }
 
+  /** Has the probe timeout begin anew. */
+  postpone(now: number): void {
+    this.#deadline = now + this.#probeTimeout();
+  }
+
   /** RFC 9002, section 6.2.1, with the reordering delay on top. */
   #probeTimeout(): number {
     const { smoothed, variation } = this.#rtt;

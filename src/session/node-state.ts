@@ -11,10 +11,11 @@ import {
 } from "../../assembly/layout.js";
 import { DelayController, type MakeController } from "./congestion.js";
 import { Incarnations } from "./incarnations.js";
-import { type KeySchedule, type Seal, sealed } from "./key-schedule.js";
+import type { KeySchedule, Seal } from "./key-schedule.js";
+import { LinkQueue } from "./link-queue.js";
 import type { ReceivedPacket } from "./received-packet.js";
 import type { ReplayWindow } from "./replay-window.js";
-import type { Counts, Outgoing, Shared } from "./session.js";
+import type { Counts, Shared } from "./session.js";
 import type { SessionsOptions } from "./sessions-options.js";
 import { Time } from "./time.js";
 
@@ -94,7 +95,7 @@ export class NodeState implements Shared {
     stale: 0,
     unsolicited: 0,
   };
-  readonly out: Outgoing;
+  readonly out: LinkQueue;
   readonly makeController: MakeController;
   reorderingDelay = 0;
   /** Bytes of the largest packet that the node sends, without the tag. */
@@ -119,10 +120,7 @@ export class NodeState implements Shared {
     this.makeController = congestion;
     this.time = new Time(now);
     this.packetBytes = link.packetBytes - TAG_BYTES;
-    const buffer = new Uint8Array(link.packetBytes);
-    this.out = {
-      send: (to, packet, seal) => link.send(to, seal === undefined ? packet.bytes : sealed(packet, seal, buffer)),
-    };
+    this.out = new LinkQueue(link);
     this.#generation = random();
   }
 

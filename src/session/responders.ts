@@ -48,6 +48,8 @@ export class Responders {
   readonly #responders: (Responder | undefined)[];
   /** A buffer for outgoing packets. */
   readonly #packet: Packet;
+  /** Those whose acknowledgments were due while the link had no room. */
+  readonly #waiting = new Set<Responder>();
   /** With a key: the serial numbers of connect packets that have come, of the latest incarnation of each node. */
   readonly #connects = new Map<number, { readonly epoch: number; readonly serials: ReplayWindow }>();
 
@@ -62,6 +64,7 @@ export class Responders {
 
   /** Sends the acknowledgments that are due. @returns when the next one is due, in microseconds */
   advance(now: number): number {
+    if (!this.#state.out.hasRoom) return Number.POSITIVE_INFINITY;
     let next = Number.POSITIVE_INFINITY;
     for (const responder of this.#responders) {
       if (responder === undefined) continue;
@@ -69,6 +72,15 @@ export class Responders {
       next = Math.min(next, responder.due);
     }
     return next;
+  }
+
+  /** The link has room again: sends the acknowledgments that were due. */
+  resume(now: number): void {
+    for (const responder of this.#waiting) {
+      if (!this.#state.out.hasRoom) return;
+      this.#waiting.delete(responder);
+      if (this.#byId(responder.parameters.from, responder.id) === responder) this.#acknowledge(responder, now);
+    }
   }
 
   connect(packet: ReceivedPacket, now: number): void {
@@ -302,6 +314,10 @@ export class Responders {
   }
 
   #acknowledge(responder: Responder, now: number): void {
+    if (!this.#state.out.hasRoom) {
+      this.#waiting.add(responder);
+      return;
+    }
     this.#state.counts.acknowledgments++;
     const packet = responder.acknowledge(this.#packet, this.#state.job, now);
     this.#state.out.send(responder.parameters.from, packet, responder.parameters.seals?.toOrigin);

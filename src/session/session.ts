@@ -17,8 +17,10 @@ import { RttEstimator } from "./round-trip.js";
 const PROMPT_BELOW = 8;
 
 export interface Outgoing {
-  /** Sends a packet, sealed if there is a seal. @returns false: the link has no room now */
-  send(to: Address, packet: Packet, seal: Seal | undefined): boolean;
+  /** Whether the link has room. If not, what is sent waits, and no data should be sent until there is. */
+  readonly hasRoom: boolean;
+  /** Sends a packet, sealed if there is a seal. */
+  send(to: Address, packet: Packet, seal: Seal | undefined): void;
 }
 
 /** Counters of all sessions of a node. */
@@ -116,7 +118,7 @@ export class Session {
 
   /** New data packets that may be sent now. Lost packets go first. */
   get allowance(): number {
-    if (this.#loss.hasLost) return 0;
+    if (this.#loss.hasLost || !this.#shared.out.hasRoom) return 0;
     const window = Math.ceil(this.#congestion.window) - this.#loss.inFlight;
     return Math.max(0, Math.min(window, seqDelta(this.#limit, this.#next)));
   }
@@ -130,10 +132,12 @@ export class Session {
     this.#transmit(one, now, isLast || this.#congestion.window < PROMPT_BELOW);
   }
 
-  /** Sends all lost packets again. */
+  /** Sends all lost packets again, as far as the link has room. */
   retransmit(now: number): void {
     this.#detectLosses(now);
-    for (let one = this.#loss.nextLost(); one !== undefined; one = this.#loss.nextLost()) {
+    while (this.#shared.out.hasRoom) {
+      const one = this.#loss.nextLost();
+      if (one === undefined) return;
       this.#countRetransmission();
       this.#transmit(one, now, true);
     }
@@ -177,6 +181,11 @@ export class Session {
     this.#congestion.onProbeTimeout();
     this.#countRetransmission();
     this.#transmit(oldest, now, true);
+  }
+
+  /** The link had no room until now, so that nothing could be asked of the target: a deadline that has passed begins anew. */
+  postpone(now: number): void {
+    if (this.deadline <= now) this.#loss.postpone(now);
   }
 
   /** The packets that the target has not acknowledged, in the order of their numbers. */

@@ -81,6 +81,15 @@ export class Sessions {
     return time.next(Math.min(this.#initiators.advance(now), this.#responders.advance(now)));
   }
 
+  /** The link has room again. Goes on with what it refused; advance() is to be called behind this. */
+  resume(): void {
+    const { out, time } = this.#state;
+    if (!out.resume()) return;
+    const now = time.now();
+    this.#responders.resume(now);
+    this.#initiators.resume(now);
+  }
+
   /** Takes a packet from the link. The caller owns the bytes again when this returns. */
   receive(from: Address, bytes: Uint8Array): void {
     const packet = this.#packet;

@@ -146,10 +146,16 @@ export class Simulation {
       sessions.receive(from, packet);
       this.#wake(node);
     };
+    link.onRoom = () => {
+      if (node.isFrozen) return;
+      sessions.resume();
+      this.#wake(node);
+    };
   }
 
   /** Lets a node that was frozen go on. */
   wake(node: SimulatedNode): void {
+    node.sessions.resume(); // its link may have said so meanwhile
     this.#wake(node);
   }
 

@@ -81,6 +81,7 @@ function draw(random: Random, nodesMin: number, nodesMax: number) {
     hopMicroseconds: 1 + random(random(2) === 0 ? 10 : 1000),
     packetBytes: [200, 1400, 9000, 65504][random(4)] as number,
     queueBytes: isFaithful ? 1e9 : 10 ** (4 + random(3)),
+    linkPackets: random(3) === 0 ? 1 + random(8) : undefined,
     kernel: (random(4) === 0 ? "ts" : "wasm") as "ts" | "wasm",
     partitions: !isFaithful && random(3) === 0 ? 3 : 0,
     freezes: !isFaithful && random(3) === 0 ? 1 : 0,

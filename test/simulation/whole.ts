@@ -66,6 +66,7 @@ export function whole(seed: number, nodes?: number): Whole {
     packetBytes: [256, 1400, 9000, 65504][random(4)] as number,
     isFaithful: faults.loss + faults.duplicate + faults.reorder === 0 && random(2) === 0,
     hopMicroseconds: 1 + random(random(2) === 0 ? 10 : 500),
+    linkPackets: random(3) === 0 ? 1 + random(8) : undefined,
     initiators: 1 + random(4),
     responders: 1 + random(8),
     txQueueBytes: 1000 * 10 ** random(4),

@@ -121,6 +121,11 @@ export class NetworkedJob implements PrivateJob {
       sessions.receive(from, packet);
       frames.flush();
     };
+    link.onRoom = () => {
+      if (this.tasks[task]?.isDown) return;
+      sessions.resume();
+      frames.flush();
+    };
     const whyPrivate = "tasks share no memory, and this thread must not block: it carries the network";
     const onLeave = () => options.onLeave?.(task);
     const parts = { kernel: inner, memory, map, task, args: options.args, pipe: frames };
