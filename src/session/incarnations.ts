@@ -1,7 +1,7 @@
 // The incarnations of nodes: the latest epoch of each other node, and the epoch that this node states to it.
 import { seqDelta } from "../../assembly/seq.js";
-import { grown } from "./grown.js";
 import type { SessionsOptions } from "./sessions-options.js";
+import { SparseWords } from "./sparse-words.js";
 
 /**
  * Incarnations that one start of a node can have for another node. The count has 16 bits. Each takes at least 10 s unless
@@ -13,7 +13,7 @@ export class Incarnations {
   readonly #epoch: number;
   readonly #onLost: SessionsOptions["onLost"];
   /** The latest epoch of each node; 0: none is known. */
-  #epochs = new Uint32Array(64);
+  readonly #epochs = new SparseWords();
   /** How often this node gave up each other node: each time, it begins another incarnation for that node. */
   readonly #givenUp = new Map<number, number>();
 
@@ -25,7 +25,7 @@ export class Incarnations {
 
   /** The latest epoch of a node that is certain; 0: none is known. */
   epochOf(node: number): number {
-    return this.#epochs[node] ?? 0;
+    return this.#epochs.get(node);
   }
 
   /**
@@ -49,8 +49,7 @@ export class Incarnations {
   note(node: number, epoch: number): void {
     const known = this.epochOf(node);
     if (known === epoch) return;
-    if (node >= this.#epochs.length) this.#epochs = grown(this.#epochs, node);
-    this.#epochs[node] = epoch;
+    this.#epochs.set(node, epoch);
     if (known !== 0) this.#onLost(node, true, 0);
   }
 
@@ -60,7 +59,7 @@ export class Incarnations {
     this.#onLost(node, false, refused);
   }
 
-  /** Sizes of what grows with the number of nodes: words of epochs, nodes that were given up. */
+  /** Sizes of what grows with the number of other nodes that are known: words of epochs, nodes that were given up. */
   get kept(): { epochs: number; givenUp: number } {
     return { epochs: this.#epochs.length, givenUp: this.#givenUp.size };
   }

@@ -4,10 +4,10 @@
 import { PACKET_DATA } from "../../assembly/layout.js";
 import type { Address } from "../link/link.js";
 import { Queue } from "../support/queue.js";
-import { grown } from "./grown.js";
 import type { NodeState } from "./node-state.js";
 import { Packet } from "./packet.js";
 import type { SessionsOptions } from "./sessions-options.js";
+import { SparseWords } from "./sparse-words.js";
 
 /** Bytes of acknowledged packets that are kept for reuse: about as many as are in flight. */
 const SPARE_BYTES = 2 ** 21;
@@ -68,7 +68,10 @@ export class TxQueues {
   /** The earliest `notBefore` of those. */
   #backoffUntil = Number.POSITIVE_INFINITY;
   /** Next order number of each stream, by origin endpoint and target endpoint. */
-  readonly #orders = new Map<number, Uint32Array<ArrayBuffer>>();
+  readonly #orders = new Map<number, SparseWords>();
+  /** Those of the last origin, and mostly of the next one, too: it saves a Map lookup. */
+  #lastOrders = new SparseWords();
+  #lastOrigin = -1;
   readonly #spare: Packet[] = [];
 
   /** @param txQueueBytes of content that may be queued for one node */
@@ -107,14 +110,16 @@ export class TxQueues {
   }
 
   #nextOrder(origin: number, target: number): number {
-    let orders = this.#orders.get(origin);
-    if (orders === undefined || orders.length <= target) {
-      orders = grown(orders ?? new Uint32Array(64), target);
-      this.#orders.set(origin, orders);
+    if (origin !== this.#lastOrigin) {
+      let orders = this.#orders.get(origin);
+      if (orders === undefined) {
+        orders = new SparseWords();
+        this.#orders.set(origin, orders);
+      }
+      this.#lastOrigin = origin;
+      this.#lastOrders = orders;
     }
-    const order = orders[target] as number;
-    orders[target] = order + 1;
-    return order;
+    return this.#lastOrders.increment(target);
   }
 
   // ── Round robin ───────────────────────────────────────────────────────────────────────────────────────────────
@@ -200,7 +205,7 @@ export class TxQueues {
 
   /** Restarts the streams to an endpoint at order number 0, because its node has restarted. */
   forgetTarget(target: number): void {
-    for (const orders of this.#orders.values()) if (target < orders.length) orders[target] = 0;
+    for (const orders of this.#orders.values()) orders.set(target, 0);
   }
 
   /** Nodes that have a queue. */

@@ -43,7 +43,18 @@ describe("Incarnations", () => {
       [100, true, 0],
     ]);
     expect([incarnations.epochOf(100), incarnations.epochOf(99)]).toEqual([2 * 65536, 0]);
-    expect(incarnations.kept).toEqual({ epochs: 128, givenUp: 0 });
+    expect(incarnations.kept.givenUp).toBe(0);
+  });
+
+  it("what is kept for a node does not depend on its number", () => {
+    const kept = [1, 100, 2 ** 24 - 1].map((node) => {
+      const { incarnations } = known();
+      incarnations.note(node, 65536);
+      incarnations.giveUp(node, 0);
+      expect([incarnations.epochOf(node), incarnations.epochOf(node - 1)]).toEqual([65536, 0]);
+      return incarnations.kept;
+    });
+    expect(kept).toEqual(Array(3).fill({ epochs: 32, givenUp: 1 }));
   });
 
   it("each time that it gives a node up, it states the next epoch to that node alone, up to 65,535 times", () => {

@@ -435,7 +435,8 @@ export function fuzz(seed: number, count: number, way: Way): Fuzzed {
     const is = { ...kept, initiators, responders, txQueues, arena: pipe.arena.used };
     bounds ??= {
       ...is,
-      epochs: NODES,
+      // A table of words is doubled when three of four entries are in use.
+      epochs: 4 * NODES,
       connects: NODES,
       streams: NODES,
       givenUp: NODES,

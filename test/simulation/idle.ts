@@ -9,8 +9,9 @@ const STRETCHES = 5;
 /**
  * Bytes of JavaScript's heap that an origin keeps for each idle target. Each target exists only while the origin sends to
  * it, so only the origin's state grows.
+ * @param stride between the numbers of the targets
  */
-export function idleBytes(targets: number): number {
+export function idleBytes(targets: number, stride = 1): number {
   setFlagsFromString("--expose-gc");
   const collect = runInNewContext("gc") as () => void;
   const used = (): number => {
@@ -19,10 +20,10 @@ export function idleBytes(targets: number): number {
     collect();
     return process.memoryUsage().heapUsed;
   };
-  const pipe = new Pipe((STRETCHES + 1) * targets + 1);
+  const pipe = new Pipe((STRETCHES + 1) * targets * stride + 1);
   const origin = pipe.start(0, () => {});
   const talk = (first: number, last: number): void => {
-    for (let to = first; to <= last; to++) {
+    for (let to = first * stride; to <= last * stride; to += stride) {
       let given = 0;
       pipe.start(to, () => given++);
       origin.submit(to, 0, to, 1, Uint8Array.of(1));
