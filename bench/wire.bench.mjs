@@ -107,8 +107,7 @@ function pair({ Sessions, memoryOf, wasmKernel, twinPacketKernel }, name, isFait
         node,
         epoch: 1,
         nodes: 2,
-        endpoints: 2,
-        nodeOf: (endpoint) => endpoint,
+        nodeOf: (endpoint) => (endpoint < 2 ? endpoint : -1),
         job: JOB,
         addressOf: String,
         deliver: () => {

@@ -39,7 +39,7 @@ const CONNECT_WINDOW_WORDS = 4;
 /** Microseconds that a node without a free responder asks initiators to wait. */
 const BUSY_WAIT = 2000;
 
-type ResponderOptions = Pick<SessionsOptions, "responders" | "memory" | "nodes" | "endpoints" | "nodeOf" | "addressOf">;
+type ResponderOptions = Pick<SessionsOptions, "responders" | "memory" | "nodes" | "nodeOf" | "addressOf">;
 
 export class Responders {
   readonly #state: NodeState;
@@ -283,7 +283,7 @@ export class Responders {
 
   /** Whether all segments are from endpoints of a node, to endpoints of this one. Others must not create streams. */
   #areFrom(node: number, { body, end }: ReceivedPacket): boolean {
-    const { endpoints, nodeOf, memory } = this.#options;
+    const { nodeOf, memory } = this.#options;
     const own = this.#state.node;
     const { words } = memory;
     let [lastOrigin, lastTarget] = [-1, -1];
@@ -293,7 +293,7 @@ export class Responders {
       if (origin === lastOrigin && target === lastTarget) continue;
       lastOrigin = origin;
       lastTarget = target;
-      if (origin >= endpoints || target >= endpoints || nodeOf(origin) !== node || nodeOf(target) !== own) return false;
+      if (nodeOf(origin) !== node || nodeOf(target) !== own) return false;
     }
     return true;
   }

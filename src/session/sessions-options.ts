@@ -18,11 +18,12 @@ export interface SessionsOptions {
   readonly node: number;
   /** How often this node has been started. */
   readonly epoch: number;
-  /** Nodes of the job: their numbers are below it. */
+  /** The numbers of nodes are below it, at most 2^24. It is only a limit: no state grows with it. */
   readonly nodes: number;
-  /** Endpoints of the job: their ordinals are below it. */
-  readonly endpoints: number;
-  /** The node of an endpoint. */
+  /**
+   * The node of an endpoint, which may be any u32; -1: the job has no such endpoint. It is asked about endpoints that other
+   * nodes name, so it must not throw.
+   */
   readonly nodeOf: (endpoint: number) => number;
   /** The job's fingerprint. */
   readonly job: number;
