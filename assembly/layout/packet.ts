@@ -119,8 +119,8 @@ export const ACKNOWLEDGE_MASK_OFFSET: u32 = 24;
 export const ACKNOWLEDGE_WORDS_MAX: u32 = 32;
 
 // ╒═════════════ SEGMENT: a DATA packet's body is one or more consecutive segments ══════════════════════════════╕
-//     0  origin     u32   ordinal of the sending endpoint
-//     4  target     u32   ordinal of the receiving endpoint
+//     0  origin     u32   the sending endpoint
+//     4  target     u32   the receiving endpoint
 //     8  order      u32   order number in the pair's stream: counts its segments over all sessions
 //    12  length     u16   bytes of the content
 //    14  kind       u16   SEGMENT_RECORDS …
