@@ -18,6 +18,8 @@
 import { engineCall, hasEnded, taskOf } from "./due";
 import { transferPart } from "./engine";
 import {
+  AWAY_BEGUN,
+  AWAY_OVER,
   BLOCK_FIRST_OFFSET,
   BLOCK_NEXT_OFFSET,
   BLOCK_TURN_OFFSET,
@@ -133,10 +135,16 @@ export function windowClear(window: usize): u32 {
   const descriptor = slotAt(window, head);
   // SYNC ship (left): pairs with ship() and chainNotice(), which no thread calls for this window any more.
   const isLeft = head != loadWord(window + WINDOW_TAIL_OFFSET);
-  const isOver = isLeft && load<u32>(descriptor, DESCRIPTOR_KIND_OFFSET) == DESCRIPTOR_NOTICE;
+  const isOver = isLeft && load<u32>(descriptor, DESCRIPTOR_KIND_OFFSET) == DESCRIPTOR_NOTICE && !isAwaited(window);
   if (isOver) noteEnd(window, descriptor);
   storeWord(window + WINDOW_TAIL_OFFSET, head);
   return u32(isOver);
+}
+
+/** Whether a transfer to another node has begun, and that node has not said that all bytes have arrived. */
+function isAwaited(window: usize): bool {
+  const away = load<u32>(window, WINDOW_AWAY_OFFSET);
+  return away != 0 && (away & AWAY_OVER) == 0 && loadWord(window + WINDOW_PEER_WINDOW_OFFSET) != 0;
 }
 
 /** Notes a NOTICE's result, unless a portion was refused before. */
@@ -211,7 +219,8 @@ function writeFetch(window: usize, descriptor: usize, i: u32, n: u32, depth: u32
 
 /**
  * Target core: writes all links of a chain, as the window says, and the first origin RGETs (P2). Its own engine then ships
- * the first links (P3). One call for any number of portions (P11).
+ * the first links (P3). One call for any number of portions (P11). If the origin is in another node, its RGETs stay in this
+ * window, and the agent sends them there.
  * @returns how many links; 0: it wrote none: the chain is invalid, the origin's window closed, or the links have no region
  */
 export function chainWrite(job: usize, window: usize): u32 {
@@ -227,7 +236,8 @@ export function chainWrite(job: usize, window: usize): u32 {
   const chainIndex = load<u32>(window, WINDOW_CHAIN_INDEX_OFFSET);
   const entry = regionOf(job, chainIndex, load<u32>(window, WINDOW_CHAIN_GENERATION_OFFSET));
   const chain = entry == 0 ? 0 : regionPlace(entry, 0, n * LINK_SIZE);
-  const peer = peerOf(job, window);
+  const away = load<u32>(window, WINDOW_AWAY_OFFSET);
+  const peer = away == 0 ? peerOf(job, window) : window;
   if (chain == 0 || peer == 0) return 0;
   for (let i: u32 = 0; i < n; i++) {
     let descriptor = chain + i * LINK_SIZE;
@@ -259,12 +269,14 @@ export function chainWrite(job: usize, window: usize): u32 {
     }
   }
   storeWord(window + WINDOW_LEFT_OFFSET, bytes);
-  // By direct put: the other window, and the links that its origin RGETs fetch first. The first ship() orders them.
-  store<u32>(peer, load<u32>(window, WINDOW_OWN_INDEX_OFFSET), WINDOW_PEER_INDEX_OFFSET);
-  store<u32>(peer, load<u32>(window, WINDOW_OWN_GENERATION_OFFSET), WINDOW_PEER_GENERATION_OFFSET);
-  store<u32>(peer, load<u32>(window, WINDOW_OWN_OFFSET_OFFSET), WINDOW_PEER_OFFSET_OFFSET);
-  // SYNC window-peer (begin): pairs with chainBreak(). From here on, a peer that breaks the chain off tells this side.
-  storeWord(peer + WINDOW_PEER_WINDOW_OFFSET, load<u32>(window, WINDOW_GENERATION_OFFSET));
+  if (away == 0) {
+    // By direct put: the other window, and the links that its origin RGETs fetch first. The first ship() orders them.
+    store<u32>(peer, load<u32>(window, WINDOW_OWN_INDEX_OFFSET), WINDOW_PEER_INDEX_OFFSET);
+    store<u32>(peer, load<u32>(window, WINDOW_OWN_GENERATION_OFFSET), WINDOW_PEER_GENERATION_OFFSET);
+    store<u32>(peer, load<u32>(window, WINDOW_OWN_OFFSET_OFFSET), WINDOW_PEER_OFFSET_OFFSET);
+    // SYNC window-peer (begin): pairs with chainBreak(). From here on, a peer that breaks the chain off tells this side.
+    storeWord(peer + WINDOW_PEER_WINDOW_OFFSET, load<u32>(window, WINDOW_GENERATION_OFFSET));
+  } else store<u32>(window, away | AWAY_BEGUN, WINDOW_AWAY_OFFSET);
   for (let i: u32 = 0; i < depth && i + depth < n; i++) {
     writeFetch(window, peer + WINDOW_RGETS_OFFSET + (i << DESCRIPTOR_SHIFT), i + depth, n, depth);
   }

@@ -4,6 +4,8 @@
 import { completionClear, completionSet, maskBytes, slotOf } from "./completion";
 import { engineThread } from "./due";
 import {
+  AWAY_FOUND,
+  AWAY_NONE,
   DESCRIPTOR_BYTES_OFFSET,
   DESCRIPTOR_COMPLETION,
   DESCRIPTOR_FENCE,
@@ -21,6 +23,7 @@ import {
   DESCRIPTOR_VALUE_OFFSET,
   DESCRIPTOR_WORDS,
   INJECTION_AHEAD_OFFSET,
+  INJECTION_AWAY_OFFSET,
   INJECTION_FAILED_OFFSET,
   INJECTION_FIRST_OFFSET,
   INJECTION_HEAD_OFFSET,
@@ -44,6 +47,7 @@ import {
   RMW_XOR,
   SHORT_BYTES,
   SLICE_BYTES,
+  TRANSFER_AWAY,
   TRANSFER_BROKEN,
   TRANSFER_DONE,
   TRANSFER_ENDED,
@@ -54,7 +58,7 @@ import {
   TRANSFER_REMOTE_BOUNDS,
   TRANSFER_REMOTE_CLOSED,
 } from "./layout";
-import { isOwnerUp, regionOf, regionPlace, ringOwner } from "./region";
+import { isAway, isOwnerUp, regionOf, regionPlace, ringOwner } from "./region";
 import { changeWide, changeWord, loadWord, storeWord } from "./sync";
 
 /**
@@ -181,9 +185,20 @@ function change(job: usize, descriptor: usize, most: u32): u32 {
 
 /** Executes a descriptor of a kind, or the next `most` bytes of it. Returns TRANSFER_…. */
 function execute(job: usize, descriptor: usize, kind: u32, moved: u32, most: u32): u32 {
-  if (kind == DESCRIPTOR_RMW) return change(job, descriptor, most);
-  if (kind != DESCRIPTOR_PUT && kind != DESCRIPTOR_GET) return TRANSFER_INVALID;
-  return transferPart(job, descriptor, kind == DESCRIPTOR_PUT, moved, most);
+  let result = TRANSFER_INVALID;
+  if (kind == DESCRIPTOR_RMW) result = change(job, descriptor, most);
+  else if (kind == DESCRIPTOR_PUT || kind == DESCRIPTOR_GET) {
+    result = transferPart(job, descriptor, kind == DESCRIPTOR_PUT, moved, most);
+  }
+  return result == TRANSFER_REMOTE_CLOSED ? elsewhere(job, descriptor, kind) : result;
+}
+
+/** The result where the target's region is in no table here: TRANSFER_AWAY if its task is of another node. */
+function elsewhere(job: usize, descriptor: usize, kind: u32): u32 {
+  if (!isAway(job, load<u32>(descriptor, DESCRIPTOR_REMOTE_INDEX_OFFSET))) return TRANSFER_REMOTE_CLOSED;
+  const bytes: u32 = (load<u32>(descriptor, DESCRIPTOR_BYTES_OFFSET) & RMW_WIDE) != 0 ? 8 : 4;
+  const isAligned = (load<u32>(descriptor, DESCRIPTOR_REMOTE_OFFSET_OFFSET) & (bytes - 1)) == 0;
+  return kind != DESCRIPTOR_RMW || isAligned ? TRANSFER_AWAY : TRANSFER_INVALID;
 }
 
 /** Writes an injection FIFO into zeroed memory. Called once, before any task starts. */
@@ -194,7 +209,9 @@ export function injectionInit(fifo: usize, slots: u32): void {
 
 /** Executes a descriptor at once, wherever it lies. With `most` 0, it only checks it. Returns TRANSFER_…. */
 export function perform(job: usize, descriptor: usize, most: u32): u32 {
-  return execute(job, descriptor, load<u32>(descriptor, DESCRIPTOR_KIND_OFFSET), 0, most);
+  const result = execute(job, descriptor, load<u32>(descriptor, DESCRIPTOR_KIND_OFFSET), 0, most);
+  // What is for another node can only be checked on this side.
+  return most == 0 && result == TRANSFER_AWAY ? TRANSFER_DONE : result;
 }
 
 /** Whether `taken` slots are free. */
@@ -259,7 +276,7 @@ export function submit(job: usize, fifo: usize, hasCallback: bool): u32 {
   const isFirst = (!hasCallback || load<u32>(fifo, INJECTION_PENDING_OFFSET) == 0) && isProcessed(fifo, isInline);
   if (kind == DESCRIPTOR_RMW) {
     const isNow = isFirst || !hasCallback;
-    return submitted(change(job, staged, isNow ? SLICE_BYTES : 0), isNow);
+    return submitted(execute(job, staged, kind, 0, isNow ? SLICE_BYTES : 0), isNow);
   }
   if (kind == DESCRIPTOR_FENCE) {
     return isFirst && load<u32>(fifo, INJECTION_FAILED_OFFSET) == TRANSFER_DONE ? TRANSFER_DONE : TRANSFER_LATER;
@@ -270,6 +287,7 @@ export function submit(job: usize, fifo: usize, hasCallback: bool): u32 {
 
 /** The result of submit() for a descriptor that was executed, or only checked. */
 function submitted(result: u32, isDone: bool): u32 {
+  if (result == TRANSFER_AWAY) return TRANSFER_LATER;
   return result == TRANSFER_DONE && !isDone ? TRANSFER_LATER : result;
 }
 
@@ -369,7 +387,7 @@ function isCutOff(fifo: usize, descriptor: usize, kind: u32): u32 {
 /**
  * Executes a descriptor's transfer, or a slice of it: `part` of the bytes that are `left`. If its target has ended, it
  * moves none.
- * @returns bytes moved; NONE: it moved a slice, and the transfer goes on
+ * @returns bytes moved; NONE: it moved a slice, and the transfer goes on; or it goes to another node
  */
 function proceed(job: usize, fifo: usize, descriptor: usize, kind: u32, left: u32, part: u32): u32 {
   const isUp = isOwnerUp(job, load<u32>(descriptor, DESCRIPTOR_REMOTE_INDEX_OFFSET));
@@ -378,6 +396,10 @@ function proceed(job: usize, fifo: usize, descriptor: usize, kind: u32, left: u3
   if (result == TRANSFER_DONE) result = isUp ? execute(job, descriptor, kind, before, part) : TRANSFER_ENDED;
   if (result == TRANSFER_DONE && part < left) {
     store<u32>(fifo, before + part, INJECTION_MOVED_OFFSET);
+    return NONE;
+  }
+  if (result == TRANSFER_AWAY) {
+    store<u32>(fifo, AWAY_FOUND, INJECTION_AWAY_OFFSET);
     return NONE;
   }
   note(fifo, result);
@@ -394,10 +416,10 @@ export function engineRun(job: usize, fifo: usize, most: u32): u32 {
   return engineRunTo(job, fifo, loadWord(fifo + INJECTION_TAIL_OFFSET), most);
 }
 
-/** As engineRun(), up to a tail that the caller has loaded. */
+/** As engineRun(), up to a tail that the caller has loaded. 0 too if the next descriptor goes to another node. */
 export function engineRunTo(job: usize, fifo: usize, tail: u32, most: u32): u32 {
   const before = load<u32>(fifo, INJECTION_HEAD_OFFSET);
-  if (before == tail) return 0;
+  if (before == tail || load<u32>(fifo, INJECTION_AWAY_OFFSET) != AWAY_NONE) return 0;
   const mask = load<u32>(fifo, INJECTION_SLOTS_OFFSET) - 1;
   let head = before;
   let moved: u32 = 0;
@@ -421,7 +443,18 @@ export function engineRunTo(job: usize, fifo: usize, tail: u32, most: u32): u32 
   // SYNC processed (done): pairs with hasRoom().
   if (head != before) storeWord(fifo + INJECTION_HEAD_OFFSET, head);
   store<u32>(fifo, tail - head, INJECTION_AHEAD_OFFSET);
-  return tail - head;
+  return load<u32>(fifo, INJECTION_AWAY_OFFSET) == AWAY_NONE ? tail - head : 0;
+}
+
+/**
+ * Agent: ends the descriptor at the head of a FIFO, which it has carried to another node. The engine then goes on.
+ * @param result TRANSFER_…
+ */
+export function engineCarried(fifo: usize, result: u32): void {
+  note(fifo, result);
+  store<u32>(fifo, AWAY_NONE, INJECTION_AWAY_OFFSET);
+  // SYNC processed (carried): pairs with hasRoom().
+  storeWord(fifo + INJECTION_HEAD_OFFSET, load<u32>(fifo, INJECTION_HEAD_OFFSET) + 1);
 }
 
 /**
@@ -434,6 +467,7 @@ export function engineGiveUp(fifo: usize): void {
   const oldest = load<u32>(fifo, INJECTION_OLDEST_OFFSET);
   let head = load<u32>(fifo, INJECTION_HEAD_OFFSET);
   if (i32(oldest - head) > 0) head = oldest;
+  store<u32>(fifo, AWAY_NONE, INJECTION_AWAY_OFFSET);
   for (; head != tail; head++) {
     completionClear(fifo, head & mask);
     const descriptor = slotOf(fifo, head & mask);

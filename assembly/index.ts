@@ -16,6 +16,7 @@ export { completionTake } from "./completion";
 export { engineCall } from "./due";
 export {
   changeNow,
+  engineCarried,
   engineGiveUp,
   engineRun,
   inject,

@@ -1,6 +1,7 @@
 // Memory regions: entries that say what a handle (index and generation) stands for. Only the owner opens and closes.
 import { hasEnded } from "./due";
 import {
+  JOB_LOCALS_OFFSET,
   JOB_REGIONS_BASE_OFFSET,
   JOB_REGIONS_OFFSET,
   JOB_TASKS_BASE_OFFSET,
@@ -38,11 +39,17 @@ export function regionClose(job: usize, index: u32): void {
 
 /** The entry of a handle, or 0 if it is stale or forged. */
 export function regionOf(job: usize, index: u32, generation: u32): usize {
-  if (index >= load<u32>(job, JOB_TASKS_OFFSET) * load<u32>(job, JOB_REGIONS_OFFSET)) return 0;
+  if (index >= load<u32>(job, JOB_LOCALS_OFFSET) * load<u32>(job, JOB_REGIONS_OFFSET)) return 0;
   const entry = entryOf(job, index);
   // SYNC region (look): pairs with regionOpen() and regionClose().
   if (loadWord(entry + REGION_GENERATION_OFFSET) != generation || (generation & 1) == 0) return 0;
   return entry;
+}
+
+/** Whether a region's index belongs to a task of another node. */
+export function isAway(job: usize, index: u32): bool {
+  const task = index / load<u32>(job, JOB_REGIONS_OFFSET);
+  return task >= load<u32>(job, JOB_LOCALS_OFFSET) && task < load<u32>(job, JOB_TASKS_OFFSET);
 }
 
 /** Whether the task that owns a region's index has not ended. True for an index that is out of range. */

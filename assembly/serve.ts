@@ -3,10 +3,12 @@
 import { chainLeft, chainRun } from "./chain";
 import { engineRunTo } from "./engine";
 import {
+  AWAY_NONE,
   CONTEXT_OPEN,
   CONTEXT_STATE_OFFSET,
   CONTEXT_TASK_OFFSET,
   INJECTION_AHEAD_OFFSET,
+  INJECTION_AWAY_OFFSET,
   INJECTION_HEAD_OFFSET,
   INJECTION_TAIL_OFFSET,
   JOB_CONTEXT_SIZE_OFFSET,
@@ -17,8 +19,8 @@ import {
   JOB_FIFOS_OFFSET,
   JOB_INJECTION_BASE_OFFSET,
   JOB_INJECTION_SIZE_OFFSET,
+  JOB_LOCALS_OFFSET,
   JOB_TASKS_BASE_OFFSET,
-  JOB_TASKS_OFFSET,
   NONE,
   SHORT_BYTES,
   SLICE_BYTES,
@@ -51,10 +53,11 @@ function isServed(context: usize): bool {
   return loadWord(context + CONTEXT_STATE_OFFSET) == CONTEXT_OPEN && loadWord(task + TASK_STATE_OFFSET) == TASK_UP;
 }
 
-/** Whether a FIFO has descriptors to process. Each turn asks it of every FIFO; the answer is mostly no. */
+/** Whether a FIFO has descriptors for the engine. Each turn asks it of every FIFO; the answer is mostly no. */
 function hasSome(fifo: usize): bool {
   // SYNC inject (due): pairs with inject().
-  return loadWord(fifo + INJECTION_TAIL_OFFSET) != load<u32>(fifo, INJECTION_HEAD_OFFSET);
+  if (loadWord(fifo + INJECTION_TAIL_OFFSET) == load<u32>(fifo, INJECTION_HEAD_OFFSET)) return false;
+  return load<u32>(fifo, INJECTION_AWAY_OFFSET) == AWAY_NONE;
 }
 
 /**
@@ -96,7 +99,7 @@ function acknowledge(job: usize, engine: usize): void {
   if (notice == load<u32>(engine, TASK_SEEN_OFFSET)) return;
   // SYNC quiescence (seen): pairs with hasEngineSeen(). Whatever waits for it looks again when it is notified below.
   storeWord(engine + TASK_SEEN_OFFSET, notice);
-  const tasks = load<u32>(job, JOB_TASKS_OFFSET);
+  const tasks = load<u32>(job, JOB_LOCALS_OFFSET);
   for (let task: u32 = 0; task < tasks; task++) {
     const slot = load<usize>(job, JOB_TASKS_BASE_OFFSET) + task * TASK_SIZE;
     addWord(slot + TASK_NOTICE_OFFSET, 1); // SYNC notice (tell)
@@ -129,7 +132,7 @@ function letGo(job: usize, ordinal: u32): void {
 export function engineServe(job: usize): u32 {
   const engine = load<usize>(job, JOB_ENGINE_OFFSET);
   acknowledge(job, engine);
-  const words = (load<u32>(job, JOB_TASKS_OFFSET) * load<u32>(job, JOB_CONTEXTS_OFFSET) + 31) >>> 5;
+  const words = (load<u32>(job, JOB_LOCALS_OFFSET) * load<u32>(job, JOB_CONTEXTS_OFFSET) + 31) >>> 5;
   // Each context has its FIFOs, and then its windows.
   const windows = load<u32>(job, JOB_FIFOS_OFFSET);
   const numbers = windows + 1;

@@ -4,7 +4,7 @@
 // A time stamp is milliseconds, modulo 2^32, of a clock that all threads share.
 
 /** Version of the pictures; raised with every change to them. */
-export const LAYOUT_VERSION: u32 = 8;
+export const LAYOUT_VERSION: u32 = 9;
 /** First word of a job's memory: "PAMI" in little-endian ASCII. */
 export const JOB_MAGIC: u32 = 0x494d4150;
 
@@ -15,7 +15,7 @@ export const PAGE_SIZE: u32 = 4096;
 export const PAGE_SHIFT: u32 = 12;
 
 // ── Limits ──────────────────────────────────────────────────────────────────────────────────────────────────────
-/** Tasks of one node, including those that have ended: a task number is never used twice. */
+/** Task slots of one node: its own tasks, including those that have ended, and tasks of other nodes. */
 export const TASK_COUNT_MAX: u32 = 1024;
 /** Contexts of one task: an endpoint has 8 bits for them. The highest bit is 0, so that an endpoint fits an i32. */
 export const CONTEXT_COUNT_MAX: u32 = 127;
@@ -30,7 +30,7 @@ export const MESSAGE_BYTES_MAX: u32 = 0x7fffffff;
 //     0  magic         launch    attach    JOB_MAGIC                                     plain: written before any task
 //     4  version       launch    attach    LAYOUT_VERSION
 //     8  hash          launch    attach    LAYOUT_HASH of the launching pamir
-//    12  tasks         launch    all       T, task slots
+//    12  tasks         launch    all       T, task slots: L of the node's own tasks, then those for tasks of other nodes
 //    16  contexts      launch    all       C, contexts of each task
 //    20  cores         launch    all       hardware threads that this process may run at once
 //    24  laneBytes     launch    all       capacity of a new lane, power of two
@@ -41,18 +41,25 @@ export const MESSAGE_BYTES_MAX: u32 = 0x7fffffff;
 //    44  heapBase      launch    all       pointer to the first page
 //    48  heapPages     launch    all       number of pages
 //    52  memoryEnd     launch    all       first byte after the map (modulo 2^32)
-//    56  regionsBase   launch    all       pointer to T × R region entries
+//    56  regionsBase   launch    all       pointer to L × R region entries
 //    60  regions       launch    all       R, regions of each task
-//    64  injectionBase launch    all       pointer to T × C × F injection FIFOs
+//    64  injectionBase launch    all       pointer to L × C × F injection FIFOs
 //    68  injectionSize launch    all       bytes from one injection FIFO to the next
 //    72  fifos         launch    all       F, injection FIFOs of each context
 //    76  slots         launch    all       slots of each, power of two
-//    80  traceBase     launch    all       pointer to T trace rings
+//    80  traceBase     launch    all       pointer to L trace rings
 //    84  traceEvents   launch    all       events that each ring holds, power of two, or 0: there are no rings
 //    88  engine        launch    all       pointer to the slot of the engine thread, or 0: each task is its own engine
+//    92  locals        launch    all       L, the node's own tasks
+//    96  endpoints     launch    all       pointer to T × C words: the endpoint of each ordinal, or NONE: the slot is
+//                                          free; a binder gives it away                       SYNC endpoint
+//   100  jobTasks      launch    all       tasks that the whole job may have
 //   128  spinning[32]  each task its bit   tasks in the long phase of their spin                 SYNC spinners
 //   256  heapLock      allocator           0, or task + 1 of the holder                          SYNC heap-lock
-//   384  started       launcher  all       tasks that exist so far, of T
+//   260  bindLock      binder              0, or task + 1 of the holder: it gives a free slot away  SYNC bind-lock
+//   264  slotsWanted   any task    agent     1: a task waits for a free task slot                   SYNC purge
+//   268  binds         binder      agent     counts bound slots, modulo 2^32                          SYNC endpoint
+//   384  started       launcher  all       tasks of the job so far
 //   512  due[32]       all set,  engine    bit i: the engine thread is to look at context i (by ordinal)  SYNC engine-call
 //                      engine clears
 // ╘═════════════════════════════════════════════════════════════════════════════════════════════════════════════════╛
@@ -79,8 +86,14 @@ export const JOB_SLOTS_OFFSET: u32 = 76;
 export const JOB_TRACE_BASE_OFFSET: u32 = 80;
 export const JOB_TRACE_EVENTS_OFFSET: u32 = 84;
 export const JOB_ENGINE_OFFSET: u32 = 88;
+export const JOB_LOCALS_OFFSET: u32 = 92;
+export const JOB_ENDPOINTS_OFFSET: u32 = 96;
+export const JOB_JOB_TASKS_OFFSET: u32 = 100;
 export const JOB_SPINNING_OFFSET: u32 = 128;
 export const JOB_HEAP_LOCK_OFFSET: u32 = 256;
+export const JOB_BIND_LOCK_OFFSET: u32 = 260;
+export const JOB_SLOTS_WANTED_OFFSET: u32 = 264;
+export const JOB_BINDS_OFFSET: u32 = 268;
 export const JOB_STARTED_OFFSET: u32 = 384;
 export const JOB_DUE_OFFSET: u32 = 512;
 export const JOB_SIZE: u32 = 640;
@@ -101,6 +114,10 @@ export const JOB_SIZE: u32 = 640;
 //    40  spinsLost  the task          dump      spins that ended in a sleep, or in the loss of its core
 //    44  pooled     the task          dump      bytes of its pool of buffers
 //    48  kept       the task          dump      bytes of received buffers that it keeps
+//    52  leaving    agent             all       of a task of another node: 1: the slot is to be given back  SYNC purge
+//    56  held       any task          agent     of such a one: 1: a context has something for it, the slot stays  SYNC purge
+//    60  inline     agent             all       in the engine thread's slot: 1: the agent has no thread, and works in each
+//                                               advance() of the node's tasks                 plain: written before any task
 //   128  parked     the task,         ringers   1 from arming until it is awake, or rung: the first ring  SYNC park
 //                   ringers                     takes the flag down, for all that follow
 //   256  bell       ringers           the task  the task sleeps on this word; counts the rings   SYNC park
@@ -118,6 +135,9 @@ export const TASK_SPINS_WON_OFFSET: u32 = 36;
 export const TASK_SPINS_LOST_OFFSET: u32 = 40;
 export const TASK_POOLED_OFFSET: u32 = 44;
 export const TASK_KEPT_OFFSET: u32 = 48;
+export const TASK_LEAVING_OFFSET: u32 = 52;
+export const TASK_HELD_OFFSET: u32 = 56;
+export const TASK_INLINE_OFFSET: u32 = 60;
 export const TASK_PARKED_OFFSET: u32 = 128;
 export const TASK_BELL_OFFSET: u32 = 256;
 export const TASK_SIZE: u32 = 384;

@@ -163,13 +163,6 @@ export const CHAIN_MOVE: u32 = 3;
 export const CHAIN_OVER: u32 = 4;
 /** To the origin (P10): move no more bytes. */
 export const CHAIN_STOP: u32 = 5;
-/**
- * To the origin, if the target has no region or no memory for a chain. It has the region, generation, offset and bytes of a
- * slice, and the slice's offset in the payload.
- */
-export const CHAIN_PULL: u32 = 6;
-/** To the target, but it names the origin's window: a slice's offset in the payload, TRANSFER_…; then its bytes. */
-export const CHAIN_PULLED: u32 = 7;
 /** Added to a kind: the content continues in the next segment of the stream. */
 export const SEGMENT_MORE: u32 = 8;
 export const SEGMENT_KIND_MAX: u32 = 15;

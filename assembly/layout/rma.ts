@@ -35,6 +35,7 @@ export const REGION_SHIFT: u32 = 4;
 //   140  refused  engine   dump     refused descriptors, modulo 2^32
 //   144  failed   engine   engine   TRANSFER_… of the first one refused since the last fence
 //   148  ahead    engine   engine   slots from head on that the engine has seen
+//   152  away     engine   engine   AWAY_…: whether the descriptor at head goes to another node
 //   192  slots    launch   all      number of slots, power of two; in a line without a writer
 //   196  first    launch   all      pointer to slot 0
 //   256  mask[]   engine   owner    bit i: the completion descriptor in slot i is processed; then the levels above it,
@@ -53,9 +54,14 @@ export const INJECTION_RESULT_OFFSET: u32 = 136;
 export const INJECTION_REFUSED_OFFSET: u32 = 140;
 export const INJECTION_FAILED_OFFSET: u32 = 144;
 export const INJECTION_AHEAD_OFFSET: u32 = 148;
+export const INJECTION_AWAY_OFFSET: u32 = 152;
 export const INJECTION_SLOTS_OFFSET: u32 = 192;
 export const INJECTION_FIRST_OFFSET: u32 = 196;
 export const INJECTION_MASK_OFFSET: u32 = 256;
+/** Values of `away`. The engine stops at a descriptor for another node, and the agent takes that over. */
+export const AWAY_NONE: u32 = 0;
+export const AWAY_FOUND: u32 = 1;
+export const AWAY_TAKEN: u32 = 2;
 /** Most words of a mask level without a level above it. */
 export const MASK_TOP_WORDS: u32 = 8;
 
@@ -127,6 +133,8 @@ export const TRANSFER_CANCELED: u32 = 8;
 export const TRANSFER_REFUSED: u32 = 9;
 /** The engine thread ended before the transfer was done. */
 export const TRANSFER_BROKEN: u32 = 10;
+/** Within the engine: the target is a task of another node, and the net transport carries the descriptor there. */
+export const TRANSFER_AWAY: u32 = 11;
 /** Position of the result in the value of completionTake(); the slot is below it. */
 export const COMPLETION_RESULT_SHIFT: u32 = 24;
 

@@ -79,8 +79,8 @@ export const BLOCK_SIZE: u32 = 16384;
 //   344  portion      bytes of a portion
 //   348  ring         number of portions after which the payload begins anew at `from`, where it is staged; or 0
 //   352  depth        prefetched links; 0 in an origin's window
-//   356  away         owner         engine        0, or AWAY_…: the other side is in another memory; the net transport is
-//                                                 the engine of this window: the kernels ignore it
+//   356  away         owner, agent  engine        0, or AWAY_…: the other side is in another node; the net transport is
+//                                                 the engine of this window: the kernels leave its descriptors
 //   384  left         peer engine   owner         the DMA counter: bytes that have not arrived (P7)  SYNC bytes-left
 //   388  wrong        peer engine   owner         TRANSFER_… of the first refused portion
 //                                                 the peer core writes both once the engine thread ended  SYNC bytes-left
@@ -125,13 +125,16 @@ export const WINDOW_RGETS_OFFSET: u32 = 512;
 export const WINDOW_SLOTS_OFFSET: u32 = 768;
 export const WINDOW_SIZE: u32 = 1792;
 /**
- * Bits of `away`. YES: the other side is in another memory. STOPPED: it has canceled the transfer. TOLD: it has been told
- * that this side canceled. OVER: it has said that all bytes have arrived.
+ * Bits of a window's `away`. YES: the other side is in another memory. STOPPED: it has canceled the transfer. TOLD: it has been told
+ * that this side canceled. OVER: it has said that all bytes have arrived. BEGUN: this side's core has written the chain.
+ * SHIPPED: the other side has been told of the chain.
  */
 export const AWAY_YES: u32 = 1;
 export const AWAY_STOPPED: u32 = 2;
 export const AWAY_TOLD: u32 = 4;
 export const AWAY_OVER: u32 = 8;
+export const AWAY_BEGUN: u32 = 16;
+export const AWAY_SHIPPED: u32 = 32;
 /** Slots of a window: those of DEPTH_MAX + 1 links, and the last descriptor (see chain.ts). */
 export const WINDOW_SLOTS: u32 = 16;
 /** Most prefetched links of a chain (P9): a window has this many origin RGETs. */

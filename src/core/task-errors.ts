@@ -48,8 +48,8 @@ export class TaskErrors {
 
   /** Returns the error by which a task ended, if known. The caller has seen that the task is dead (SYNC task-state). */
   of(task: number): RemoteError | undefined {
-    const length = this.#lengths[(task * PLACE_BYTES) / 4] as number;
-    if (length === 0) return undefined;
+    const length = this.#lengths[(task * PLACE_BYTES) / 4] as number | undefined;
+    if (!length) return undefined;
     const start = task * PLACE_BYTES + 4;
     // slice() copies: a decoder refuses shared memory.
     return new RemoteError(JSON.parse(decodeText(this.#bytes.slice(start, start + length))), `task ${task}`);

@@ -107,6 +107,7 @@ export interface Kernel {
     local: number,
   ): number;
   engineRun(job: number, fifo: number, most: number): number;
+  engineCarried(fifo: number, result: number): void;
   engineGiveUp(fifo: number): void;
   completionTake(fifo: number): number;
 

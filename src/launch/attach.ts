@@ -154,8 +154,8 @@ async function joinByMessages(worker: TaskWorker | MessagePort): Promise<Client>
     });
     return client;
   }
-  const room = makeJobMemory(bootstrap.room, bootstrap.kernel === "wasm");
-  const { client, proxy, ports, errors } = portsNodeOf(
+  const room = makeJobMemory({ ...bootstrap.room, first: bootstrap.task }, bootstrap.kernel === "wasm");
+  const { client, agent, ports, errors } = portsNodeOf(
     nodes,
     bootstrap,
     room,
@@ -166,8 +166,8 @@ async function joinByMessages(worker: TaskWorker | MessagePort): Promise<Client>
     if ("from" in news) ports.accept(news.from, port as MessagePort);
     else if ("ended" in news) {
       if (news.error !== undefined) errors.write(news.ended, news.error);
-      proxy.ended(news.ended, news.hasLeft);
-    } else if ("interrupt" in news) proxy.interrupt();
+      agent.ended(news.ended, news.hasLeft);
+    } else if ("interrupt" in news) agent.interrupt(0);
   });
   return client;
 }
@@ -257,12 +257,9 @@ export function portsNodeOf(
 ): PortsNode {
   if (bootstrap.layoutHash !== LAYOUT_HASH) throw otherVersion(bootstrap, bootstrap.layoutHash);
   const { map, shared, memory } = room;
-  const { task, args, debug, why: whyPrivate } = bootstrap;
+  const { args, debug, why: whyPrivate } = bootstrap;
   const kernel = selectKernel(kernelIn(room, bootstrap.kernel), shared, memory, bootstrap.module);
-  const node = makePortsNode(
-    { kernel, memory, map, task, args, debug, whyPrivate: whyPrivate ?? "", onLeave },
-    connect,
-  );
+  const node = makePortsNode({ kernel, memory, map, args, debug, whyPrivate: whyPrivate ?? "", onLeave }, connect);
   attachedAs(node.client);
   return node;
 }

@@ -42,7 +42,7 @@ export type TaskReport =
   | "held"
   /** It has closed its client. */
   | "left"
-  /** The port that comes with it is for this task's proxy. */
+  /** The port that comes with it is for this task's node. */
   | { readonly connect: number }
   /** An error that nobody caught. */
   | { readonly name: string; readonly message: string; readonly code?: string; readonly stack?: string };

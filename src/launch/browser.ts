@@ -8,8 +8,8 @@ import type { Memory } from "../kernel/kernel.js";
 import type { MemoryMap } from "../memory/map.js";
 import { interruptTask, markDead, markEngineDead } from "../node/liveness.js";
 import { after } from "../support/host.js";
+import type { Agent } from "../transport/net/agent.js";
 import type { PortPipe } from "../transport/net/port-pipe.js";
-import type { NetProxy } from "../transport/net/proxy.js";
 import { BOOTSTRAP, type TaskBootstrap, type TaskNews, type TaskReport } from "./bootstrap.js";
 import type { EngineSetup } from "./engine-worker.js";
 import { Lifecycle } from "./lifecycle.js";
@@ -25,7 +25,7 @@ const WORD_MS = 100;
 /** The task on the thread that launched the job, if that joined. */
 const CALLER = 0;
 
-/** Brings a port to another task's proxy. */
+/** Brings a port to another task's node. */
 export type Connect = (task: number, port: MessagePort) => void;
 
 /** Something for a worker: news, and a port that goes with it. */
@@ -98,7 +98,7 @@ export function startBrowserMonitor(
   events: MonitorEvents,
   map: MemoryMap,
   memory: Memory,
-  own?: { readonly proxy: NetProxy; readonly ports: PortPipe; readonly errors: TaskErrors },
+  own?: { readonly agent: Agent; readonly ports: PortPipe; readonly errors: TaskErrors },
   engine?: EngineSetup,
   errors: TaskErrors | undefined = own?.errors,
 ): Monitor & { connect: Connect; leave: () => void } {
@@ -137,7 +137,7 @@ export function startBrowserMonitor(
       undelivered.delete(task);
       if (!adopted.delete(task)) (worker as Worker).terminate();
       if (own === undefined) markDead(sync, map, task);
-      else own.proxy.ended(task, left.has(task));
+      else own.agent.ended(task, left.has(task));
     },
     ended(exit, error) {
       const { task } = exit;
@@ -263,7 +263,7 @@ export function startBrowserMonitor(
     },
     ...(!isShared && {
       interrupt: (task: number) => {
-        if (own !== undefined && task === CALLER) own.proxy.interrupt();
+        if (own !== undefined && task === CALLER) own.agent.interrupt(0);
         else deliver(task, { interrupt: true });
       },
     }),

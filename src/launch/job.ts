@@ -44,6 +44,8 @@ export interface JobParts {
     options: SpawnOptions,
     isAdopted: boolean,
   ) => { readonly bootstrap: TaskBootstrap; readonly orders: MonitorOrders };
+  /** Whether the job has an engine thread. */
+  readonly hasEngine: boolean;
   readonly onExit: ((exit: TaskExit) => void) | undefined;
   readonly onError: OnError;
   readonly map: MemoryMap;
@@ -120,7 +122,7 @@ export class Job {
    */
   get engine(): "inline" | "thread" | "ended" {
     const { kernel, map } = this.#parts;
-    if (!map.engine) return "inline";
+    if (!this.#parts.hasEngine) return "inline";
     return hasEngineThread(kernel, map) ? "thread" : "ended";
   }
 
@@ -309,13 +311,13 @@ export class Job {
     if (this.#isClosing || this.#running > 0) return;
     const { client, map } = this.#parts;
     const isCallerThere = client !== undefined && !client.closed && !this.#isTerminated;
-    if (!this.#isOver && isCallerThere && this.#tasks < map.tasks) {
+    if (!this.#isOver && isCallerThere && this.#tasks < map.jobTasks) {
       // What nobody runs keeps no process running.
       this.#monitor.unref();
       return;
     }
     this.#isOver = true;
-    if (isCallerThere && map.engine) {
+    if (isCallerThere && this.#parts.hasEngine) {
       // The caller goes on alone, and the engine thread for it.
       this.#monitor.unref();
       this.#haveExited();
@@ -330,7 +332,7 @@ export class Job {
   /** Without its monitor a job has no tasks: whoever is not accounted for is dead. */
   #monitorEnded(error: string): void {
     const { kernel, map } = this.#parts;
-    if (map.engine) markEngineDead(kernel, map);
+    if (this.#parts.hasEngine) markEngineDead(kernel, map);
     const lost: number[] = [];
     for (let task = this.#joined; task < this.#tasks; task++) {
       if (this.#exits.has(task)) continue;

@@ -26,7 +26,7 @@ import { engineSource } from "../generated/engine.js";
 import { VERSION } from "../generated/version.js";
 import { selectKernel, wasmAllowed } from "../kernel/select.js";
 import { wasmModule } from "../kernel/wasm.js";
-import { endpointsFit, type Limits, MEMORY_BYTES_MAX } from "../memory/map.js";
+import { endpointsFit, type Limits, MEMORY_BYTES_MAX, nodeLimits } from "../memory/map.js";
 import { kernelIn, makeJobMemory } from "../node/memory.js";
 import { checkDebug, type DebugOptions } from "../observe/debug.js";
 import { writeAtEnd } from "../observe/trace.js";
@@ -227,7 +227,7 @@ function makeJob(
   const { mode, why } = hostModeOf();
   const isShared = mode === "shared";
   const request = {
-    limits,
+    limits: isShared ? limits : nodeLimits(limits, 1, limits.tasks - 1),
     isFixed: options.heapBytes !== undefined,
     // Tasks that share memory have one memory for kernels of both kinds.
     mayBeTwins: !isShared && options.kernel === undefined,
@@ -273,11 +273,20 @@ function makeJob(
     const made = { ...bootstrap(task, kernelName as KernelName, given), isAdopted };
     return { bootstrap: made, orders: { entry: asked, bootstraps: [made], workerOptions: userOptions } };
   };
-  const engine = map.engine ? { source: engineSource, module } : undefined;
+  const engine = isShared && map.engine ? { source: engineSource, module } : undefined;
   const kernel = selectKernel(kernelIn(room, kernels[0] as KernelName), shared, memory, module);
   kernel.storeWord(map.job + JOB_STARTED_OFFSET, count);
   const own = bootstraps[0] as TaskBootstrap;
-  const parts = { launched: count, oneMore, onExit: options.onExit, onError, map, memory, kernel };
+  const parts = {
+    launched: count,
+    oneMore,
+    hasEngine: engine !== undefined,
+    onExit: options.onExit,
+    onError,
+    map,
+    memory,
+    kernel,
+  };
   let job: Job | undefined;
   const left = (): void => job?.callerLeft();
   if (isNode() || isShared) {

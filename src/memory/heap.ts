@@ -29,9 +29,12 @@ export function keptBytes(kernel: Kernel, map: MemoryMap): number {
   const most = map.heapBytes >>> KEPT_SHIFT;
   const blocks: number[] = [];
   const ordinals: number[] = [];
-  const started = kernel.loadWord(job + JOB_STARTED_OFFSET);
-  for (let task = 0; task < started; task++) {
-    if (kernel.loadWord(taskSlot(map, task) + TASK_STATE_OFFSET) >= TASK_CLOSED) continue;
+  const started = Math.min(kernel.loadWord(job + JOB_STARTED_OFFSET), map.locals);
+  for (let task = 0; task < map.tasks; task++) {
+    const state = kernel.loadWord(taskSlot(map, task) + TASK_STATE_OFFSET);
+    // Any slot for a task of another node may be bound.
+    const isExpected = task < started || task >= map.locals;
+    if (!isExpected || state >= TASK_CLOSED) continue;
     for (let context = 0; context < contexts; context++) {
       const ordinal = ordinalOf(map, task, context);
       if (isClosed(kernel, map, ordinal)) continue;
@@ -40,8 +43,12 @@ export function keptBytes(kernel: Kernel, map: MemoryMap): number {
     }
   }
   let kept = 0;
-  for (const block of blocks) {
-    for (const origin of ordinals) if (kernel.laneOf(block, origin) === 0) kept += lane;
+  const own = map.locals * contexts;
+  for (const [place, block] of blocks.entries()) {
+    // Between two tasks of other nodes there are no lanes here.
+    for (const origin of ordinals) {
+      if ((origin < own || (ordinals[place] as number) < own) && kernel.laneOf(block, origin) === 0) kept += lane;
+    }
     if (kept >= most) return most;
   }
   return kept;

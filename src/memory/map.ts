@@ -8,13 +8,16 @@
 //           │ context blocks          tasks × contexts ×    │ 4.6 KiB with 4 endpoints, 17 KiB with 1024
 //           │                         contextSize           │
 //           ├───────────────────────────────────────────────┤
-//           │ region entries          tasks × regions ×     │ 16 KiB a task
+//           │ endpoints               tasks × contexts ×    │ which endpoint has which slot
+//           │                         4 B                   │
+//           ├───────────────────────────────────────────────┤
+//           │ region entries          locals × regions ×    │ 16 KiB a task
 //           │                         16 B                  │
 //           ├───────────────────────────────────────────────┤
-//           │ injection FIFOs         tasks × contexts ×    │ 18 KiB a context
+//           │ injection FIFOs         locals × contexts ×   │ 18 KiB a context
 //           │                         fifos × injectionSize │
 //           ├───────────────────────────────────────────────┤
-//           │ trace rings             tasks × traceSize     │ only if the job is traced
+//           │ trace rings             locals × traceSize    │ only if the job is traced
 //           ├───────────────────────────────────────────────┤
 //           │ heap table              4 B a page            │
 //           ├───────────────────────────────────────────────┤ page-aligned
@@ -37,6 +40,7 @@ import {
   JOB_CONTEXTS_BASE_OFFSET,
   JOB_CONTEXTS_OFFSET,
   JOB_CORES_OFFSET,
+  JOB_ENDPOINTS_OFFSET,
   JOB_ENGINE_OFFSET,
   JOB_FIFOS_OFFSET,
   JOB_HASH_OFFSET,
@@ -45,7 +49,9 @@ import {
   JOB_HEAP_TABLE_OFFSET,
   JOB_INJECTION_BASE_OFFSET,
   JOB_INJECTION_SIZE_OFFSET,
+  JOB_JOB_TASKS_OFFSET,
   JOB_LANE_BYTES_OFFSET,
+  JOB_LOCALS_OFFSET,
   JOB_MAGIC,
   JOB_MAGIC_OFFSET,
   JOB_MEMORY_END_OFFSET,
@@ -61,9 +67,11 @@ import {
   JOB_VERSION_OFFSET,
   LAYOUT_VERSION,
   MASK_TOP_WORDS,
+  NONE,
   PAGE_SHIFT,
   PAGE_SIZE,
   REGION_COUNT_DEFAULT,
+  REGION_GENERATION_OFFSET,
   REGION_SIZE,
   SLOT_COUNT_DEFAULT,
   TASK_SIZE,
@@ -72,12 +80,17 @@ import {
 } from "../../assembly/layout.js";
 import { LAYOUT_HASH } from "../../assembly/layout-hash.js";
 import { alignUp } from "../../assembly/seq.js";
+import { endpointOf } from "../core/endpoint.js";
 import type { Kernel, Memory } from "../kernel/kernel.js";
 
 /** The limits that decide the size of a job's memory. */
 export interface Limits {
-  /** Tasks of this node. */
+  /** Task slots: of the node's own tasks, and of those tasks of other nodes with which they talk. */
   readonly tasks: number;
+  /** The node's own tasks; they have the first slots (default: all). */
+  readonly locals?: number;
+  /** Tasks that the whole job may have (default: those of this node). */
+  readonly jobTasks?: number;
   /** Contexts that each task may have. */
   readonly contexts: number;
   /** Bytes of the ring of a new lane, a power of two. */
@@ -104,6 +117,8 @@ export interface MemoryMap extends Required<Limits> {
   readonly contextSize: number;
   /** Pointer to the region entries, those of task 0 first. */
   readonly regionsBase: number;
+  /** Pointer to the endpoint of each ordinal. */
+  readonly endpointsBase: number;
   /** Pointer to the injection FIFOs, those of the first context first. */
   readonly injectionBase: number;
   /** Bytes from one injection FIFO to the next. */
@@ -117,6 +132,16 @@ export interface MemoryMap extends Required<Limits> {
   readonly end: number;
 }
 
+/**
+ * The limits of one node in a job of several, each with a memory and an agent of its own.
+ * @param limits of the job
+ * @param locals tasks of the node
+ * @param peers tasks of other nodes that may have a slot at once
+ */
+export function nodeLimits(limits: Limits, locals: number, peers: number): Limits {
+  return { ...limits, tasks: locals + peers, locals, jobTasks: limits.jobTasks ?? limits.tasks, engine: true };
+}
+
 /** 4 GiB less one wasm page: pointers are u32, and so is the end of the memory. */
 export const MEMORY_BYTES_MAX = 4 * 1024 ** 3 - 65536;
 
@@ -128,12 +153,13 @@ export function memoryMap(limits: Limits, base = 0): MemoryMap {
   const contextsBase = tasksBase + (limits.tasks + Number(engine)) * TASK_SIZE;
   const contextSize = alignUp(CONTEXT_LANES_OFFSET + (4 + ATTENDED_SIZE) * endpoints, FALSE_SHARING_SIZE);
   const { regions = REGION_COUNT_DEFAULT, fifos = FIFO_COUNT_DEFAULT, slots = SLOT_COUNT_DEFAULT } = limits;
-  const { traceEvents = 0 } = limits;
-  const regionsBase = contextsBase + endpoints * contextSize;
-  const injectionBase = alignUp(regionsBase + limits.tasks * regions * REGION_SIZE, FALSE_SHARING_SIZE);
+  const { traceEvents = 0, locals = limits.tasks } = limits;
+  const endpointsBase = contextsBase + endpoints * contextSize;
+  const regionsBase = alignUp(endpointsBase + 4 * endpoints, FALSE_SHARING_SIZE);
+  const injectionBase = alignUp(regionsBase + locals * regions * REGION_SIZE, FALSE_SHARING_SIZE);
   const injectionSize = alignUp(INJECTION_MASK_OFFSET + maskBytes(slots) + slots * DESCRIPTOR_SIZE, FALSE_SHARING_SIZE);
-  const traceBase = injectionBase + endpoints * fifos * injectionSize;
-  const heapTable = traceBase + limits.tasks * traceSize(traceEvents);
+  const traceBase = injectionBase + locals * limits.contexts * fifos * injectionSize;
+  const heapTable = traceBase + locals * traceSize(traceEvents);
   const heapPages = limits.heapBytes >>> PAGE_SHIFT;
   const heapBase = Math.ceil((heapTable + 4 * heapPages) / PAGE_SIZE) * PAGE_SIZE;
   return {
@@ -143,10 +169,13 @@ export function memoryMap(limits: Limits, base = 0): MemoryMap {
     slots,
     traceEvents,
     engine,
+    locals,
+    jobTasks: limits.jobTasks ?? limits.tasks,
     job: base,
     tasksBase,
     contextsBase,
     contextSize,
+    endpointsBase,
     regionsBase,
     injectionBase,
     injectionSize,
@@ -173,6 +202,9 @@ function maskBytes(slots: number): number {
   } while (level > MASK_TOP_WORDS);
   return alignUp(4 * words, DESCRIPTOR_SIZE);
 }
+
+/** An entry opens 128 times before its generation is one of the next task's first. */
+const GENERATION_SHIFT = 8;
 
 /** Pointer to a task's slot. */
 export function taskSlot(map: MemoryMap, task: number): number {
@@ -210,8 +242,11 @@ export function traceRing(map: MemoryMap, task: number): number {
   return map.traceBase + task * traceSize(map.traceEvents);
 }
 
-/** Writes the constant words of a new job into zeroed memory, which no other thread sees yet. */
-export function formatMemory(map: MemoryMap, { words }: Memory, kernel: Kernel, cores: number): void {
+/**
+ * Writes the constant words of a new job into zeroed memory, which no other thread sees yet.
+ * @param first number of the node's first own task
+ */
+export function formatMemory(map: MemoryMap, { words }: Memory, kernel: Kernel, cores: number, first = 0): void {
   const header: [offset: number, value: number][] = [
     [JOB_MAGIC_OFFSET, JOB_MAGIC],
     [JOB_VERSION_OFFSET, LAYOUT_VERSION],
@@ -236,19 +271,35 @@ export function formatMemory(map: MemoryMap, { words }: Memory, kernel: Kernel, 
     [JOB_TRACE_BASE_OFFSET, map.traceBase],
     [JOB_TRACE_EVENTS_OFFSET, map.traceEvents],
     [JOB_ENGINE_OFFSET, map.engine ? engineSlot(map) : 0],
-    [JOB_STARTED_OFFSET, map.tasks],
+    [JOB_STARTED_OFFSET, map.jobTasks],
+    [JOB_LOCALS_OFFSET, map.locals],
+    [JOB_JOB_TASKS_OFFSET, map.jobTasks],
+    [JOB_ENDPOINTS_OFFSET, map.endpointsBase],
   ];
   for (const [offset, value] of header) words[(map.job + offset) >>> 2] = value;
   for (let task = 0; task < map.tasks; task++) {
     for (let context = 0; context < map.contexts; context++) {
       const ordinal = ordinalOf(map, task, context);
       const block = contextBlock(map, ordinal);
-      words[(block + CONTEXT_TASK_OFFSET) >>> 2] = taskSlot(map, task);
+      // What goes to a task of another node is for the agent, which is the engine thread.
+      const isLocal = task < map.locals;
+      words[(block + CONTEXT_TASK_OFFSET) >>> 2] = isLocal ? taskSlot(map, task) : engineSlot(map);
+      words[(map.endpointsBase >>> 2) + ordinal] = isLocal ? endpointOf(first + task, context) : NONE;
       words[(block + CONTEXT_LANE_COUNT_OFFSET) >>> 2] = map.tasks * map.contexts;
+      if (!isLocal) continue;
       for (let fifo = 0; fifo < map.fifos; fifo++) kernel.injectionInit(injectionFifo(map, ordinal, fifo), map.slots);
     }
   }
+  if (map.locals < map.tasks) saltGenerations(map, words, first);
   kernel.heapInit(map.job);
+}
+
+/** Begins the generations of each task's regions elsewhere, so that a handle is refused by any other node's task. */
+function saltGenerations({ locals, regions, regionsBase }: MemoryMap, words: Int32Array, first: number): void {
+  for (let index = 0; index < locals * regions; index++) {
+    const number = first + Math.floor(index / regions);
+    words[(regionsBase + index * REGION_SIZE + REGION_GENERATION_OFFSET) >>> 2] = number << GENERATION_SHIFT;
+  }
 }
 
 /** The map of a formatted memory, read from its header. */
@@ -257,6 +308,8 @@ export function readMap({ words }: Memory, job: number): MemoryMap {
   const heapPages = word(JOB_HEAP_PAGES_OFFSET);
   return {
     tasks: word(JOB_TASKS_OFFSET),
+    locals: word(JOB_LOCALS_OFFSET),
+    jobTasks: word(JOB_JOB_TASKS_OFFSET),
     contexts: word(JOB_CONTEXTS_OFFSET),
     laneBytes: word(JOB_LANE_BYTES_OFFSET),
     heapBytes: heapPages * PAGE_SIZE,
@@ -268,6 +321,7 @@ export function readMap({ words }: Memory, job: number): MemoryMap {
     heapBase: word(JOB_HEAP_BASE_OFFSET),
     heapPages,
     end: word(JOB_MEMORY_END_OFFSET),
+    endpointsBase: word(JOB_ENDPOINTS_OFFSET),
     regionsBase: word(JOB_REGIONS_BASE_OFFSET),
     regions: word(JOB_REGIONS_OFFSET),
     injectionBase: word(JOB_INJECTION_BASE_OFFSET),

@@ -1,10 +1,26 @@
 // Addresses: where an endpoint stands in this node's tables. Only this file divides by the number of contexts of a task.
+//
+// Each task of the node, and each task of another node with which those talk, has a task slot. Its contexts have one ordinal
+// each: slot × contexts + context. The table of endpoints (assembly/layout/job.ts) says whose ordinal it is.
+import {
+  JOB_BIND_LOCK_OFFSET,
+  JOB_BINDS_OFFSET,
+  JOB_SLOTS_WANTED_OFFSET,
+  NONE,
+  TASK_ABSENT,
+  TASK_HELD_OFFSET,
+  TASK_LEAVING_OFFSET,
+  TASK_STATE_OFFSET,
+  TASK_TOLD_OFFSET,
+  TASK_UP,
+} from "../../assembly/layout.js";
 import { contextOf, type Endpoint, endpointOf, taskOf } from "../core/endpoint.js";
-import { type MemoryMap, ordinalOf } from "../memory/map.js";
+import type { Kernel, Memory } from "../kernel/kernel.js";
+import { engineSlot, type MemoryMap, ordinalOf, taskSlot } from "../memory/map.js";
 
 /** How many contexts each task has. */
 export type PerTask = Pick<MemoryMap, "contexts">;
-/** And how many tasks the node has. */
+/** And how many task slots the node has. */
 type Shape = PerTask & Pick<MemoryMap, "tasks">;
 
 /** How many endpoints the node has room for. */
@@ -12,12 +28,7 @@ export function endpointCount({ tasks, contexts }: Shape): number {
   return tasks * contexts;
 }
 
-/** The ordinal of an endpoint. */
-export function ordinalAt(shape: PerTask, endpoint: Endpoint): number {
-  return ordinalOf(shape, taskOf(endpoint), contextOf(endpoint));
-}
-
-/** The task of an ordinal. */
+/** The task slot of an ordinal. */
 export function taskAt({ contexts }: PerTask, ordinal: number): number {
   return Math.floor(ordinal / contexts);
 }
@@ -27,12 +38,130 @@ export function contextAt({ contexts }: PerTask, ordinal: number): number {
   return ordinal % contexts;
 }
 
-/** The endpoint of an ordinal. */
-export function endpointAt(shape: PerTask, ordinal: number): Endpoint {
-  return endpointOf(taskAt(shape, ordinal), contextAt(shape, ordinal));
+/** Whether an ordinal is that of a task of another node. */
+export function isAway({ contexts, locals }: PerTask & Pick<MemoryMap, "locals">, ordinal: number): boolean {
+  return ordinal >= locals * contexts;
 }
 
-/** The endpoint of each ordinal, as a table: a lookup instead of a division (38 → 44 M messages/s). */
-export function endpointTable(shape: Shape): Uint32Array {
-  return Uint32Array.from({ length: endpointCount(shape) }, (_, ordinal) => endpointAt(shape, ordinal));
+/** In place of a task slot or ordinal: the task has none. */
+export const UNBOUND = -1;
+
+/** The kernel functions that give slots away. */
+type Binding = Pick<Kernel, "loadWord" | "storeWord" | "exchangeIf" | "ring">;
+
+export class Addresses {
+  /** The endpoint of each ordinal; NONE: the slot is free. A lookup instead of a division (38 → 44 M messages/s). */
+  readonly table: Uint32Array;
+  /** Number of the task in slot 0. */
+  readonly first: number;
+  readonly #kernel: Binding;
+  readonly #map: MemoryMap;
+  /** Where a task was found last, by its number: the table says whether it is there still. */
+  readonly #slots = new Map<number, number>();
+
+  constructor(kernel: Binding, { buffer }: Pick<Memory, "buffer">, map: MemoryMap) {
+    this.#kernel = kernel;
+    this.#map = map;
+    this.table = new Uint32Array(buffer, map.endpointsBase, endpointCount(map));
+    this.first = this.numberOf(0);
+  }
+
+  /** The number of the task in a slot; UNBOUND: the slot is free. */
+  numberOf(slot: number): number {
+    const endpoint = this.table[slot * this.#map.contexts] as number;
+    return endpoint === NONE ? UNBOUND : taskOf(endpoint);
+  }
+
+  /** The endpoint of an ordinal, whose slot is not free. */
+  endpointAt(ordinal: number): Endpoint {
+    return this.table[ordinal] as number;
+  }
+
+  /** Whether the direct path of a send finds an ordinal: it computes it from the endpoint. */
+  isDirect(ordinal: number): boolean {
+    const slot = taskAt(this.#map, ordinal);
+    return this.numberOf(slot) - this.first === slot;
+  }
+
+  /** The ordinal of an endpoint, or UNBOUND. */
+  ordinalOf(endpoint: Endpoint): number {
+    const slot = this.slotOf(taskOf(endpoint));
+    return slot < 0 ? UNBOUND : ordinalOf(this.#map, slot, contextOf(endpoint));
+  }
+
+  /** The slot of a task, or UNBOUND. */
+  slotOf(number: number): number {
+    const { tasks } = this.#map;
+    const direct = number - this.first;
+    if (direct >= 0 && direct < tasks && this.numberOf(direct) === number) return direct;
+    const last = this.#slots.get(number);
+    if (last !== undefined && this.numberOf(last) === number) return last;
+    for (let slot = 0; slot < tasks; slot++) {
+      if (this.numberOf(slot) !== number) continue;
+      this.#slots.set(number, slot);
+      return slot;
+    }
+    this.#slots.delete(number);
+    return UNBOUND;
+  }
+
+  /**
+   * The slot of a task, which is given a free one if it has none.
+   * @param holder slot of the calling task, or of the agent
+   * @returns UNBOUND: no slot is free, or another thread gives one away: try again
+   */
+  bind(number: number, holder: number): number {
+    const bound = this.slotOf(number);
+    if (bound >= 0) return bound;
+    const kernel = this.#kernel;
+    const lock = this.#map.job + JOB_BIND_LOCK_OFFSET;
+    // SYNC bind-lock (take): pairs with the release below, and with markDead(), which releases it for a dead holder.
+    if (kernel.exchangeIf(lock, 0, holder + 1) !== 0) return UNBOUND;
+    const slot = this.#bindLocked(number);
+    kernel.storeWord(lock, 0); // SYNC bind-lock (release)
+    return slot;
+  }
+
+  /** Whether the slot of an ordinal is about to be given back: nothing new may be begun for it. */
+  isLeaving(ordinal: number): boolean {
+    if (!isAway(this.#map, ordinal)) return false;
+    // SYNC purge (look): pairs with the agent, which asks for the slot.
+    return this.#kernel.loadWord(taskSlot(this.#map, taskAt(this.#map, ordinal)) + TASK_LEAVING_OFFSET) !== 0;
+  }
+
+  /** A task waits for a free slot: the agent gives those of idle targets back. */
+  want(): void {
+    this.#kernel.storeWord(this.#map.job + JOB_SLOTS_WANTED_OFFSET, 1); // SYNC purge (want)
+    if (this.#map.engine) this.#kernel.ring(engineSlot(this.#map));
+  }
+
+  #bindLocked(number: number): number {
+    const bound = this.slotOf(number);
+    if (bound >= 0) return bound;
+    const { tasks, locals, contexts, endpointsBase } = this.#map;
+    const direct = number - this.first;
+    let slot = direct >= locals && direct < tasks && this.#isFree(direct) ? direct : locals;
+    while (slot < tasks && !this.#isFree(slot)) slot++;
+    if (slot === tasks) return UNBOUND;
+    const pointer = taskSlot(this.#map, slot);
+    for (const offset of [TASK_TOLD_OFFSET, TASK_LEAVING_OFFSET, TASK_HELD_OFFSET]) {
+      this.#kernel.storeWord(pointer + offset, 0);
+    }
+    this.#kernel.storeWord(pointer + TASK_STATE_OFFSET, TASK_UP);
+    // The first one last: it says that the slot is bound.
+    for (let context = contexts - 1; context >= 0; context--) {
+      // SYNC endpoint (bind): pairs with the looks at the table.
+      this.#kernel.storeWord(endpointsBase + 4 * ordinalOf(this.#map, slot, context), endpointOf(number, context));
+    }
+    const binds = this.#map.job + JOB_BINDS_OFFSET;
+    this.#kernel.storeWord(binds, this.#kernel.loadWord(binds) + 1); // SYNC endpoint (count)
+    this.#kernel.ring(engineSlot(this.#map));
+    this.#slots.set(number, slot);
+    return slot;
+  }
+
+  #isFree(slot: number): boolean {
+    if (this.numberOf(slot) !== UNBOUND) return false;
+    return this.#kernel.loadWord(taskSlot(this.#map, slot) + TASK_STATE_OFFSET) === TASK_ABSENT;
+  }
 }

@@ -6,11 +6,13 @@ import {
   CONTEXT_NOTICE_SEEN_OFFSET,
   CONTEXT_OPEN,
   CONTEXT_STATE_OFFSET,
+  JOB_BIND_LOCK_OFFSET,
   JOB_HEAP_LOCK_OFFSET,
   JOB_SPINNING_OFFSET,
   TASK_ABSENT,
   TASK_CLOSED,
   TASK_DEAD,
+  TASK_INLINE_OFFSET,
   TASK_INTERRUPT_OFFSET,
   TASK_NOTICE_OFFSET,
   TASK_SEEN_OFFSET,
@@ -41,6 +43,7 @@ export function markDead(
   kernel.storeWord(taskSlot(map, task) + TASK_STATE_OFFSET, TASK_DEAD);
   // SYNC heap-lock (mend): its holder is gone; the table is whole after any of its stores.
   kernel.exchangeIf(map.job + JOB_HEAP_LOCK_OFFSET, task + 1, 0);
+  kernel.exchangeIf(map.job + JOB_BIND_LOCK_OFFSET, task + 1, 0); // SYNC bind-lock (mend)
   kernel.clearBits(map.job + JOB_SPINNING_OFFSET + ((task >>> 5) << 2), 1 << (task & 31));
   announceEnds(kernel, map, [task]);
 }
@@ -82,9 +85,9 @@ export function interruptTask(kernel: Pick<Kernel, "addWord" | "ringAlways">, ma
   kernel.ringAlways(slot);
 }
 
-/** Raises the notice of every task and of the engine thread, and wakes them. Each then looks for what has changed. */
+/** Raises the notice of every own task and of the engine thread, and wakes them. Each then looks for what has changed. */
 function notifyTasks(kernel: Pick<Kernel, Announcing>, map: MemoryMap): void {
-  for (let task = 0; task < map.tasks; task++) {
+  for (let task = 0; task < map.locals; task++) {
     kernel.addWord(taskSlot(map, task) + TASK_NOTICE_OFFSET, 1); // SYNC notice (tell)
     kernel.ringAlways(taskSlot(map, task));
   }
@@ -125,11 +128,11 @@ export function mayBeInUse(kernel: Kernel, map: MemoryMap, task: number): boolea
 
 /** The grace periods of the whole node: every context and the engine thread pass a quiescent state in each. */
 export function gracePeriods(kernel: Kernel, map: MemoryMap): GracePeriods {
-  const { tasks, contexts } = map;
+  const { locals, contexts } = map;
   return {
     begin() {
       // SYNC notice (close): the change is made before each notice; a context that has seen the notice finds it made.
-      const notices = Array.from({ length: tasks }, (_, task) => {
+      const notices = Array.from({ length: locals }, (_, task) => {
         const slot = taskSlot(map, task);
         const notice = (kernel.addWord(slot + TASK_NOTICE_OFFSET, 1) + 1) >>> 0;
         kernel.ring(slot);
@@ -153,6 +156,11 @@ export function gracePeriods(kernel: Kernel, map: MemoryMap): GracePeriods {
 export function hasEngineThread(kernel: Pick<Kernel, "loadWord">, map: MemoryMap): boolean {
   // SYNC task-state (engine): pairs with the monitor's store.
   return map.engine && kernel.loadWord(engineSlot(map) + TASK_STATE_OFFSET) < TASK_CLOSED;
+}
+
+/** Whether the engine is an agent without a thread: it works within each advance(). */
+export function isEngineInline(kernel: Pick<Kernel, "loadWord">, map: MemoryMap): boolean {
+  return !map.engine || kernel.loadWord(engineSlot(map) + TASK_INLINE_OFFSET) !== 0;
 }
 
 /** Once the engine thread has ended: whether it may have done anything. If its worker was never loaded, it has not. */

@@ -20,6 +20,8 @@ export interface JobMemoryRequest {
   readonly mayBeTwins?: boolean;
   /** Offset of the map in the memory. */
   readonly base: number;
+  /** Number of the node's first task (default 0). */
+  readonly first?: number;
 }
 
 /** A job's memory with its map. */
@@ -40,7 +42,7 @@ export function kernelIn({ isWasm }: JobMemory, wanted: KernelName): KernelName 
 export function makeJobMemory(request: JobMemoryRequest, wasm: boolean): JobMemory {
   const { map, shared } = findRoom(request, wasm);
   const memory = openMemory(shared);
-  formatMemory(map, memory, selectKernel("ts", shared, memory), hardwareThreads());
+  formatMemory(map, memory, selectKernel("ts", shared, memory), hardwareThreads(), request.first);
   return { map, shared, memory, isWasm: "buffer" in shared };
 }
 

@@ -40,6 +40,7 @@ import {
   LANE_ROOM_WANTED_OFFSET,
   LANE_TAIL_OFFSET,
   LANE_WANTED_SINCE_OFFSET,
+  NONE,
   PAGE_SIZE,
   TASK_CLOSED,
   TASK_KEPT_OFFSET,
@@ -64,10 +65,11 @@ import {
   WINDOW_SLOTS_OFFSET,
   WINDOW_TAIL_OFFSET,
 } from "../../assembly/layout.js";
+import { taskOf } from "../core/endpoint.js";
 import type { Memory } from "../kernel/kernel.js";
 import { contextBlock, engineSlot, injectionFifo, type MemoryMap, ordinalOf, taskSlot } from "../memory/map.js";
 import { contextAt, endpointCount, taskAt } from "../node/address.js";
-import { hasEngineThread } from "../node/liveness.js";
+import { hasEngineThread, isEngineInline } from "../node/liveness.js";
 import { WAITS } from "../node/wait-kinds.js";
 import { type Clock, stampOf } from "../support/clock.js";
 
@@ -235,6 +237,11 @@ export function dumpData(map: MemoryMap, { words }: Memory, kernel: Loader, cloc
   const now = stampOf(clock, clock.now());
   /** Milliseconds since a time stamp, of which none is from the future. */
   const since = (pointer: number): number => Math.max(0, (now - word(pointer)) | 0);
+  /** The number of the task in a slot; NONE: the slot is free. */
+  const numberAt = (slot: number): number => {
+    const endpoint = kernel.loadWord(map.endpointsBase + 4 * ordinalOf(map, slot, 0)) >>> 0;
+    return endpoint === NONE ? NONE : taskOf(endpoint);
+  };
   const engine = engineDump();
   /** Whom descriptors wait for. */
   const engineOf = (name: string): string => (engine.mode === "thread" ? "the engine thread" : `${name} to advance`);
@@ -242,14 +249,14 @@ export function dumpData(map: MemoryMap, { words }: Memory, kernel: Loader, cloc
   function engineDump(): EngineDump {
     const isThread = hasEngineThread(kernel, map);
     const parked = isThread && kernel.loadWord(engineSlot(map) + TASK_PARKED_OFFSET) !== 0;
-    return { mode: isThread ? "thread" : map.engine ? "ended" : "inline", parked };
+    return { mode: isEngineInline(kernel, map) ? "inline" : isThread ? "thread" : "ended", parked };
   }
 
   function laneDump(lane: number, origin: number, name: string, isOpen: boolean): LaneDump {
     const roomWanted = kernel.loadWord(lane + LANE_ROOM_WANTED_OFFSET) !== 0;
     const paused = word(lane + LANE_PAUSED_OFFSET) !== 0;
     const dump: LaneDump = {
-      origin: [taskAt(map, origin), contextAt(map, origin)],
+      origin: [numberAt(taskAt(map, origin)), contextAt(map, origin)],
       bytes: word(lane + LANE_CAPACITY_OFFSET),
       messages: word(lane + LANE_MESSAGES_OFFSET) >>> 0,
       queued: (word(lane + LANE_TAIL_OFFSET) - word(lane + LANE_NEXT_OFFSET)) | 0,
@@ -262,7 +269,7 @@ export function dumpData(map: MemoryMap, { words }: Memory, kernel: Loader, cloc
     };
     const path = `lane ${dump.origin.join(".")} → ${name}`;
     if (dump.reserved > 0) {
-      const slot = taskSlot(map, dump.origin[0]);
+      const slot = taskSlot(map, taskAt(map, origin));
       const asleep = kernel.loadWord(slot + TASK_PARKED_OFFSET) !== 0;
       const how = asleep ? `, its origin sleeps for ${seconds(since(slot + TASK_SINCE_OFFSET))}` : "";
       stuck.push(`${path}: a reservation of ${dump.reserved} bytes is neither committed nor aborted${how}`);
@@ -286,9 +293,11 @@ export function dumpData(map: MemoryMap, { words }: Memory, kernel: Loader, cloc
     const origins = state === "closed" ? 0 : endpointCount(map);
     for (let origin = 0; origin < origins; origin++) {
       const lane = kernel.loadWord(block + CONTEXT_LANES_OFFSET + 4 * origin) >>> 0;
-      if (lane !== 0) lanes.push(laneDump(lane, origin, `${task}.${context}`, state !== "none"));
+      if (lane !== 0)
+        lanes.push(laneDump(lane, origin, `${numberAt(task)}.${context}`, state !== "none" || task >= map.locals));
     }
-    const injections = Array.from({ length: map.fifos }, (_, fifo) => injectionDump(task, context, fifo));
+    const fifos = task < map.locals ? map.fifos : 0;
+    const injections = Array.from({ length: fifos }, (_, fifo) => injectionDump(task, context, fifo));
     const waits = Object.entries(WAITS).map(([name, kind]) =>
       new Array<string>(Math.max(0, word(block + CONTEXT_ASLEEP_OFFSET + 4 * kind))).fill(name),
     );
@@ -334,7 +343,7 @@ export function dumpData(map: MemoryMap, { words }: Memory, kernel: Loader, cloc
     const head = kernel.loadWord(window + WINDOW_HEAD_OFFSET);
     const dump: TransferDump = {
       side: isTarget ? "target" : "origin",
-      peer: [taskAt(map, peer), contextAt(map, peer)],
+      peer: [numberAt(taskAt(map, peer)), contextAt(map, peer)],
       bytes: word(window + WINDOW_BYTES_OFFSET) >>> 0,
       left: isTarget ? kernel.loadWord(window + WINDOW_LEFT_OFFSET) >>> 0 : 0,
       fragments: isTarget ? 0 : kernel.loadWord(window + WINDOW_PASSED_OFFSET) >>> 0,
@@ -357,7 +366,7 @@ export function dumpData(map: MemoryMap, { words }: Memory, kernel: Loader, cloc
     if (tail === 0) return undefined;
     const left = (tail - kernel.loadWord(pointer + INJECTION_HEAD_OFFSET)) | 0;
     if (left > 0) {
-      const name = `${task}.${context}`;
+      const name = `${numberAt(task)}.${context}`;
       stuck.push(`injection FIFO ${fifo} of ${name}: ${left} descriptors wait for ${engineOf(name)}`);
     }
     return {
@@ -370,7 +379,7 @@ export function dumpData(map: MemoryMap, { words }: Memory, kernel: Loader, cloc
   }
 
   function heapDump(): HeapDump {
-    const owners = Array.from({ length: map.tasks }, (_, task) => ({ task, lanes: 0, regions: 0 }));
+    const owners = Array.from({ length: map.tasks }, (_, task) => ({ task: numberAt(task), lanes: 0, regions: 0 }));
     let free = 0;
     let largest = 0;
     let piece = 0;
@@ -399,8 +408,12 @@ export function dumpData(map: MemoryMap, { words }: Memory, kernel: Loader, cloc
     return { bytes: map.heapPages * PAGE_SIZE, free, largest, owners: used, pooled, kept };
   }
 
-  const started = kernel.loadWord(map.job + JOB_STARTED_OFFSET);
-  const tasks = Array.from({ length: started }, (_, task): TaskDump => {
+  // The node's own tasks so far, and those of other nodes that have a slot.
+  const started = Math.min(kernel.loadWord(map.job + JOB_STARTED_OFFSET), map.locals);
+  const shown = Array.from({ length: map.tasks }, (_, task) => task).filter(
+    (task) => task < started || (task >= map.locals && numberAt(task) !== NONE),
+  );
+  const tasks = shown.map((task): TaskDump => {
     const slot = taskSlot(map, task);
     const state = STATES[kernel.loadWord(slot + TASK_STATE_OFFSET)] ?? "absent";
     // What an ended task's tables name may be anybody's by now.
@@ -408,7 +421,7 @@ export function dumpData(map: MemoryMap, { words }: Memory, kernel: Loader, cloc
     const contexts = Array.from({ length: count }, (_, context) => contextDump(task, context));
     const sleeps = word(slot + TASK_SLEEPS_OFFSET) >>> 0;
     return {
-      task,
+      task: numberAt(task),
       state,
       parked: kernel.loadWord(slot + TASK_PARKED_OFFSET) !== 0,
       since: sleeps === 0 ? 0 : since(slot + TASK_SINCE_OFFSET),
@@ -418,7 +431,7 @@ export function dumpData(map: MemoryMap, { words }: Memory, kernel: Loader, cloc
       contexts: contexts.filter(({ state, lanes }) => lanes.length > 0 || state !== "none"),
     };
   });
-  const up = tasks.filter(({ state }) => state === "up");
+  const up = tasks.filter(({ state }, place) => state === "up" && (shown[place] as number) < map.locals);
   const idle = Math.min(...up.map(({ since }) => since));
   const isMoving = engine.mode === "thread" && !engine.parked;
   // A moment of it is nothing: a message may be on its way.

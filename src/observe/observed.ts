@@ -23,7 +23,7 @@ import type { Message } from "../core/message.js";
 import type { Activity } from "../core/progress.js";
 import { type Callback, type Result, SUCCESS } from "../core/result.js";
 import { WorkQueue } from "../core/work.js";
-import { ordinalAt, type PerTask } from "../node/address.js";
+
 import type { Tracer } from "../node/tracer.js";
 import { Receiver, type Taken } from "../protocol/eager/receiver.js";
 import { Sender, type SendParameters } from "../protocol/eager/sender.js";
@@ -32,25 +32,18 @@ import type { Debug } from "./debug.js";
 
 /** Counters by endpoint and dispatch id. */
 class Counts {
-  readonly #counts: (Uint32Array | undefined)[] = [];
-  readonly #shape: PerTask;
-
-  constructor(shape: PerTask) {
-    this.#shape = shape;
-  }
-
+  readonly #counts = new Map<Endpoint, Uint32Array>();
   /** Number of the next message, from 0. */
   next(endpoint: Endpoint, id: number): number {
-    const ordinal = ordinalAt(this.#shape, endpoint);
-    const counts = this.#counts[ordinal] ?? this.#begin(ordinal);
+    const counts = this.#counts.get(endpoint) ?? this.#begin(endpoint);
     const count = counts[id] as number;
     counts[id] = count + 1;
     return count;
   }
 
-  #begin(ordinal: number): Uint32Array {
+  #begin(endpoint: Endpoint): Uint32Array {
     const counts = new Uint32Array(META_DISPATCH_MASK + 1);
-    this.#counts[ordinal] = counts;
+    this.#counts.set(endpoint, counts);
     return counts;
   }
 }
@@ -70,11 +63,11 @@ export class ContextTracer {
   call = -1;
   #fences = 0;
 
-  constructor(tracer: Tracer, own: Endpoint, shape: PerTask) {
+  constructor(tracer: Tracer, own: Endpoint) {
     this.tracer = tracer;
     this.context = contextOf(own);
-    this.#sent = new Counts(shape);
-    this.#came = new Counts(shape);
+    this.#sent = new Counts();
+    this.#came = new Counts();
   }
 
   /** Recorded behind the send, which takes longer to arrive than this does. */

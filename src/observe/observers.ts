@@ -24,8 +24,8 @@ export function observersOf(task: number, tracer: Tracer | undefined, debug: Deb
       return debug?.running;
     },
     whenLasting: (wait, own) => debug && (() => debug.lasts(wait, own)),
-    parts: (own, shape) => {
-      const tracing = tracer && new ContextTracer(tracer, own, shape);
+    parts: (own) => {
+      const tracing = tracer && new ContextTracer(tracer, own);
       return {
         completions: (activity) => (debug ? new TimedCompletions(debug, own, activity) : new CompletionQueue(activity)),
         work: (activity) => (debug ? new TimedWork(debug, own, activity) : new WorkQueue(activity)),

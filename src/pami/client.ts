@@ -169,20 +169,20 @@ export class Client {
    * @throws PAMIR_INVAL for a task or context beyond the job's limits
    */
   endpoint(task: number, context = 0): Endpoint {
-    checkInteger("task", task, 0, this.#task.map.tasks - 1);
+    checkInteger("task", task, 0, this.#task.map.jobTasks - 1);
     checkInteger("context", context, 0, this.#task.map.contexts - 1);
     return endpointOf(task, context);
   }
 
   /** Returns the task of an endpoint. @throws PAMIR_INVAL unless it is an endpoint of this job */
   taskOf(endpoint: Endpoint): number {
-    checkEndpoint(endpoint, this.#task.map.tasks, this.#task.map.contexts);
+    checkEndpoint(endpoint, this.#task.map.jobTasks, this.#task.map.contexts);
     return taskOf(endpoint);
   }
 
   /** Returns the number of an endpoint's context in its task. @throws PAMIR_INVAL unless it is an endpoint of this job */
   contextOf(endpoint: Endpoint): number {
-    checkEndpoint(endpoint, this.#task.map.tasks, this.#task.map.contexts);
+    checkEndpoint(endpoint, this.#task.map.jobTasks, this.#task.map.contexts);
     return contextOf(endpoint);
   }
 

@@ -2,17 +2,23 @@
 
 import type { CompletionQueue } from "../core/completion.js";
 import type { HandlerTable } from "../core/dispatch.js";
+import type { Endpoint } from "../core/endpoint.js";
 import type { Activity } from "../core/progress.js";
 import type { Kernel, Memory } from "../kernel/kernel.js";
 import type { MemoryMap } from "../memory/map.js";
+import type { Addresses } from "../node/address.js";
 import type { ContextEngine } from "../node/engine.js";
 import type { Clock } from "../support/clock.js";
 import type { Buffers, Lanes } from "../transport/transport.js";
+
+/** See Sender.sendOwn(). */
+export type Tell = (to: Endpoint, dispatch: number, header: Uint8Array, payload?: Uint8Array) => void;
 
 export interface Base {
   readonly kernel: Kernel;
   readonly memory: Memory;
   readonly map: MemoryMap;
+  readonly addresses: Addresses;
   readonly clock: Clock;
   /** Ordinal of the context's endpoint, and pointer to its block. */
   readonly ordinal: number;
@@ -22,6 +28,10 @@ export interface Base {
   /** The pool of its task. */
   readonly buffers: Buffers;
   readonly completions: CompletionQueue;
+  /** Where the agent has no thread: called once something was committed for another node. */
+  readonly posted: (() => void) | undefined;
+  /** Sends a message to a dispatch id of pamir's own. Its header is copied. */
+  readonly tell: Tell;
   /** Where a protocol registers the handlers of its dispatch ids. */
   readonly handlers: HandlerTable;
   /** Each change of a part's `busy` is one of this too. */

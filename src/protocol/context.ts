@@ -23,7 +23,8 @@ import type { WorkQueue } from "../core/work.js";
 import { contextBlock, isClosed, ordinalOf } from "../memory/map.js";
 import { endpointCount, taskAt } from "../node/address.js";
 import { ContextEngine } from "../node/engine.js";
-import type { Lanes } from "../transport/transport.js";
+import type { Lanes, Remote } from "../transport/transport.js";
+import type { Tell } from "./base.js";
 import { type CallHost, Calls } from "./call.js";
 import type { Receiver } from "./eager/receiver.js";
 import type { Sender } from "./eager/sender.js";
@@ -51,6 +52,33 @@ export interface CoreOwner {
 }
 
 const NO_HEADER = new Uint8Array(0);
+
+/** The node's agent, where that has no thread of its own: each round is one of its turns. */
+class InlineAgent implements ProgressSource {
+  readonly busy = 1;
+  readonly isDrained = true;
+  readonly #remote: Remote;
+
+  constructor(remote: Remote, activity: Activity) {
+    this.#remote = remote;
+    activity.busy++;
+  }
+
+  get hasWork(): boolean {
+    return this.#remote.hasWork;
+  }
+
+  advance(): number {
+    this.#remote.turn();
+    return 0;
+  }
+
+  ended(): void {}
+
+  engineEnded(): void {}
+
+  close(): void {}
+}
 
 export class ContextCore {
   readonly endpoint: Endpoint;
@@ -87,22 +115,27 @@ export class ContextCore {
 
   /** @throws PAMIR_INVAL for a wrong pace */
   constructor(task: Task, index: number, options: CoreOptions, owner: CoreOwner) {
-    const { kernel, memory, map, clock, regions, transport } = task;
+    const { kernel, memory, map, addresses, clock, regions, transport } = task;
     const { pendingBytes } = options;
-    const ordinal = ordinalOf(map, task.number, index);
+    const ordinal = ordinalOf(map, task.slot, index);
     const block = contextBlock(map, ordinal);
     const engine = new ContextEngine(kernel, map, ordinal);
     const lanes = transport.lanes(ordinal);
     const activity = this.#activity;
     this.endpoint = endpointOf(task.number, index);
-    const parts = task.observers.parts(this.endpoint, map);
+    const parts = task.observers.parts(this.endpoint);
     const completions = parts.completions(activity);
-    const { buffers } = transport;
+    const { buffers, remote } = transport;
+    const posted = remote && (() => remote.posted());
+    const tell: Tell = (to, id, header, payload) => {
+      this.sender.sendOwn(to, id, header, payload, undefined);
+    };
     const handlers = new HandlerTable(parts.ownHandler);
     const base = {
       kernel,
       memory,
       map,
+      addresses,
       clock,
       ordinal,
       block,
@@ -111,6 +144,8 @@ export class ContextCore {
       buffers,
       completions,
       handlers,
+      posted,
+      tell,
       activity,
     };
     this.ordinal = ordinal;
@@ -124,12 +159,9 @@ export class ContextCore {
     this.completions = completions;
     this.handlers = handlers;
     this.work = parts.work(activity);
-    this.rma = this.add(() =>
-      parts.rma(base, pendingBytes, (to, id, payload) => {
-        this.sender.sendOwn(to, id, NO_HEADER, payload, undefined);
-      }),
-    );
-    this.rendezvous = this.add(() => new Rendezvous(base, regions, transport.remote?.rendezvous, options));
+    if (remote !== undefined) this.add((counter) => new InlineAgent(remote, counter));
+    this.rma = this.add(() => parts.rma(base, pendingBytes, (to, id, payload) => tell(to, id, NO_HEADER, payload)));
+    this.rendezvous = this.add(() => new Rendezvous(base, regions, options));
     this.sender = parts.sender(base, this.rendezvous.sender, regions, pendingBytes);
     const callHost: CallHost = {
       send: (to, id, header, payload, onSent) => this.sender.sendOwn(to, id, header, payload, onSent),
@@ -291,9 +323,10 @@ export class ContextCore {
   /** Tells the tracer and the owner that a task has ended. */
   #tellOfEnd(task: number): void {
     this.#endedSeen[task] = 1;
+    const number = this.#task.addresses.numberOf(task);
     const { observers, clock } = this.#task;
-    observers.witness.tracer?.instant(TRACE_DEATH, task, clock.now());
-    this.#owner.taskEnded(task);
+    observers.witness.tracer?.instant(TRACE_DEATH, number, clock.now());
+    this.#owner.taskEnded(number);
   }
 
   /** Calls `callback` with SHUTDOWN once an endpoint has ended, and what it had sent is delivered. */

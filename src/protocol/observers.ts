@@ -6,7 +6,6 @@ import type { Endpoint } from "../core/endpoint.js";
 import type { Activity } from "../core/progress.js";
 import { WorkQueue } from "../core/work.js";
 import type { RegionObserver } from "../memory/regions.js";
-import type { PerTask } from "../node/address.js";
 import type { ParkerWitness } from "../node/park.js";
 import type { WaitName } from "../node/wait-kinds.js";
 import { Receiver, type Taken } from "./eager/receiver.js";
@@ -38,7 +37,7 @@ export interface Observers {
   /** What is called once a wait has lasted for `witness.patience`. */
   whenLasting(wait: WaitName, own: Endpoint): (() => void) | undefined;
   /** The parts of a context, by its endpoint. */
-  parts(own: Endpoint, shape: PerTask): Parts;
+  parts(own: Endpoint): Parts;
 }
 
 const PLAIN: Parts = {

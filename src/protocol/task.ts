@@ -16,6 +16,7 @@ import type { TaskErrors } from "../core/task-errors.js";
 import type { Kernel, Memory } from "../kernel/kernel.js";
 import { type MemoryMap, ordinalOf, taskSlot } from "../memory/map.js";
 import { RegionTable } from "../memory/regions.js";
+import { Addresses } from "../node/address.js";
 import { announceClose, announceEnds, gracePeriods } from "../node/liveness.js";
 import { Parker } from "../node/park.js";
 import { type Clock, systemClock } from "../support/clock.js";
@@ -29,6 +30,7 @@ export interface TaskParts {
   readonly kernel: Kernel;
   readonly memory: Memory;
   readonly map: MemoryMap;
+  /** Slot of the task in the node's tables. */
   readonly task: number;
   /** Makes its transport. */
   readonly transport: (heap: TransportHeap) => Transport;
@@ -44,7 +46,11 @@ export class Task {
   readonly kernel: Kernel;
   readonly memory: Memory;
   readonly map: MemoryMap;
+  readonly addresses: Addresses;
+  /** Its number in the job. */
   readonly number: number;
+  /** Its slot in the node's tables. */
+  readonly slot: number;
   readonly clock: Clock;
   readonly observers: Observers;
   readonly keepalive = new Keepalive();
@@ -64,7 +70,9 @@ export class Task {
     this.kernel = kernel;
     this.memory = memory;
     this.map = map;
-    this.number = task;
+    this.addresses = new Addresses(kernel, memory, map);
+    this.slot = task;
+    this.number = this.addresses.numberOf(task);
     this.clock = clock;
     this.observers = observers;
     this.#errors = parts.errors;
@@ -94,17 +102,16 @@ export class Task {
     // SYNC task-state (up): pairs with refresh() of the other tasks.
     const state = kernel.exchangeIf(this.#slot + TASK_STATE_OFFSET, TASK_ABSENT, TASK_UP);
     if (state !== TASK_ABSENT) {
-      throw new PamiError("PAMIR_CLOSED", `task ${task} has a client already, or has ended (state ${state})`);
+      throw new PamiError("PAMIR_CLOSED", `task ${this.number} has a client already, or has ended (state ${state})`);
     }
     // plain: written before any task.
     const cores = memory.words[(map.job + JOB_CORES_OFFSET) >>> 2] as number;
     const { keepalive } = this;
     this.parker = new Parker(kernel, memory, map, task, cores, clock, keepalive, observers.witness, parts.whyPrivate);
-    const { remote } = this;
-    remote?.serve(this.regions.create(remote.workspaceBytes, true), () => this.parker.ring());
+    this.remote?.serve(() => this.parker.ring());
   }
 
-  /** What stands for the tasks of other memories, where there are any. */
+  /** The node's agent, where that has no thread of its own. */
   get remote(): Remote | undefined {
     return this.transport.remote;
   }
@@ -119,17 +126,17 @@ export class Task {
     this.interruptsTaken = this.interrupts;
   }
 
-  /** Whether a task has ended, as far as refresh() has seen. */
-  hasEnded(task: number): boolean {
-    return this.#ended[task] !== 0;
+  /** Whether the task in a slot has ended, as far as refresh() has seen. */
+  hasEnded(slot: number): boolean {
+    return this.#ended[slot] !== 0;
   }
 
   /** PAMIR_SHUTDOWN; its cause is the error by which the task of an endpoint has ended, if that is known. */
   shutdownError(text: string, to: Endpoint): PamiError {
-    const task = taskOf(to);
+    const task = this.addresses.slotOf(taskOf(to));
     // SYNC task-state (look): pairs with the monitor's store, behind which the error stands.
-    const isDead = this.kernel.loadWord(taskSlot(this.map, task) + TASK_STATE_OFFSET) === TASK_DEAD;
-    const cause = isDead ? this.#errors?.of(task) : undefined;
+    const isDead = task >= 0 && this.kernel.loadWord(taskSlot(this.map, task) + TASK_STATE_OFFSET) === TASK_DEAD;
+    const cause = isDead ? this.#errors?.of(taskOf(to)) : undefined;
     return new PamiError("PAMIR_SHUTDOWN", text, cause && { cause });
   }
 
@@ -155,9 +162,9 @@ export class Task {
 
   /** A context of a task that goes on has closed: tells the others. */
   contextClosed(index: number): void {
-    const ordinal = ordinalOf(this.map, this.number, index);
+    const ordinal = ordinalOf(this.map, this.slot, index);
     announceClose(this.kernel, this.map, ordinal);
-    this.remote?.closeContext(ordinal);
+    this.remote?.turn();
   }
 
   /** Tells the others, once no context of this task reads or writes a lane any more: they take the lanes back. */
@@ -165,7 +172,7 @@ export class Task {
     const { kernel, map } = this;
     // SYNC task-state (closed): pairs with refresh() of the other tasks, which are told to look.
     kernel.exchangeIf(this.#slot + TASK_STATE_OFFSET, TASK_UP, TASK_CLOSED);
-    announceEnds(kernel, map, [this.number]);
+    announceEnds(kernel, map, [this.slot]);
     this.parker.close();
     this.remote?.close();
   }

@@ -97,58 +97,20 @@ export interface Buffers {
   trim(): boolean;
 }
 
-/** Where an offered payload is, as its request to send says. */
-export interface OfferPlace {
-  /** Ordinal of the endpoint that offers it. */
-  readonly origin: number;
-  /** Region in which it lies, generation of that, and byte in it. */
-  readonly index: number;
-  readonly generation: number;
-  readonly offset: number;
-  /** The origin's window: region of its block, generation of that, byte in it, and generation of the window. */
-  readonly blockIndex: number;
-  readonly blockGeneration: number;
-  readonly place: number;
-  readonly window: number;
-}
-
-/** Takes a slice that was asked for: where it is in the payload, TRANSFER_…. False: it was not asked for. */
-export type TakeSlice = (at: number, result: number, bytes: Uint8Array | undefined) => boolean;
-
-/** Payloads that are offered to or by tasks of other memories. */
-export interface RemotePayloads {
-  /** Payloads of this task that lie in no region, by pointer of the origin's window. */
-  readonly sources: Map<number, Uint8Array>;
-  /** Asks for a slice of a payload, which `take` gets. @param from ordinal of the context that asks */
-  pull(from: number, offered: OfferPlace, at: number, bytes: number, take: TakeSlice): void;
-  /** Nothing more of a payload is waited for. */
-  forget(offered: OfferPlace): void;
-}
-
-/** What stands in this memory for the tasks of other memories. */
+/** What carries this node's messages to tasks of other nodes: the agent. */
 export interface Remote {
-  readonly rendezvous: RemotePayloads;
   /** Whether a task that dies is told of to those that have nothing to say to it. */
   readonly failureDetection: boolean;
-  /** Bytes of the region that serve() needs. */
-  readonly workspaceBytes: number;
-  /**
-   * The task's client is there.
-   * @param workspace region of the task that nothing else uses
-   * @param wake wakes what waits on this thread
-   */
-  serve(workspace: Workspace, wake: () => void): void;
-  /** A context of this task has closed. */
-  closeContext(ordinal: number): void;
+  /** A task's client is there. @param wake wakes what waits on this thread */
+  serve(wake: () => void): void;
+  /** Where the agent has no thread: one turn of it, in each advance(). Returns whether it has done something. */
+  turn(): boolean;
+  /** Whether turn() would do something. */
+  readonly hasWork: boolean;
+  /** Where the agent has no thread: something was committed for another node. */
+  posted(): void;
   /** The task leaves the job. */
   close(): void;
-}
-
-/** A region in which a remote transport works. */
-export interface Workspace {
-  readonly bytes: Uint8Array;
-  readonly index: number;
-  readonly generation: number;
 }
 
 /** What of the task's heap a transport needs. */
@@ -164,7 +126,7 @@ export interface TransportHeap {
 /** The transport of a task. */
 export interface Transport {
   readonly buffers: Buffers;
-  /** Where the task shares no memory with others. */
+  /** Where the agent of other nodes' messages has no thread of its own. */
   readonly remote: Remote | undefined;
   /** The lanes of a context. */
   lanes(origin: number): Lanes;

@@ -27,7 +27,7 @@ import {
   WINDOW_TAIL_OFFSET,
   WINDOW_WRONG_OFFSET,
 } from "../../assembly/layout.js";
-import { taskOf } from "../../src/core/endpoint.js";
+import { contextOf, taskOf } from "../../src/core/endpoint.js";
 import type { KernelName } from "../../src/core/kernel-name.js";
 import {
   type Callback,
@@ -41,8 +41,7 @@ import {
   TIMEDOUT,
 } from "../../src/index.js";
 import type { Kernel } from "../../src/kernel/kernel.js";
-import { contextBlock, engineSlot, injectionFifo } from "../../src/memory/map.js";
-import { ordinalAt } from "../../src/node/address.js";
+import { contextBlock, engineSlot, injectionFifo, ordinalOf } from "../../src/memory/map.js";
 import { byEffort, SEED } from "../support/effort.js";
 import { type EngineJob, engineJob } from "../support/engine.js";
 import { PATIENCE, pattern, sameBytes } from "./support.js";
@@ -337,7 +336,7 @@ describe.each(KERNELS)("turn by turn: %s", (name) => {
 
   /** Windows of a context that are in use. */
   function windowsOf({ kernel, map }: EngineJob, { endpoint }: Context): number[] {
-    const ordinal = ordinalAt(map, endpoint);
+    const ordinal = ordinalOf(map, taskOf(endpoint), contextOf(endpoint));
     const first = kernel.loadWord(contextBlock(map, ordinal) + CONTEXT_WINDOWS_OFFSET);
     const all = Array.from({ length: WINDOW_COUNT }, (_, i) => first + BLOCK_WINDOWS_OFFSET + i * WINDOW_SIZE);
     return all.filter((window) => (kernel.loadWord(window + WINDOW_GENERATION_OFFSET) & 1) === 1);

@@ -16,8 +16,8 @@ describe.each(["wasm", "ts"] as const)("private waits: %s", (kernel) => {
   /** Both contexts of task 0. */
   function begin() {
     job = portsJob(LIMITS, [kernel]);
-    const [{ client, proxy, map } = {} as never] = job.tasks;
-    return { client, proxy, map, contexts: [client.createContext(), client.createContext()] as [Context, Context] };
+    const [{ client, task, map } = {} as never] = job.tasks;
+    return { client, task, map, contexts: [client.createContext(), client.createContext()] as [Context, Context] };
   }
 
   it("two contexts that wake each other all the time let their thread's event loop have its turns", async () => {
@@ -44,7 +44,7 @@ describe.each(["wasm", "ts"] as const)("private waits: %s", (kernel) => {
   });
 
   it("a lane that can't be replaced by a larger one rings for nobody", () => {
-    const { client, proxy, map, contexts } = begin();
+    const { client, task, map, contexts } = begin();
     const [a, b] = contexts;
     let came = 0;
     b.dispatch(PING, () => void came++);
@@ -64,11 +64,11 @@ describe.each(["wasm", "ts"] as const)("private waits: %s", (kernel) => {
     for (let i = 0; i < 10; i++) a.advance();
     // Now its next packet has no room.
     const slot = taskSlot(map, 0);
-    proxy.kernel.storeWord(slot + TASK_PARKED_OFFSET, 1);
-    const before = proxy.kernel.loadWord(slot + TASK_BELL_OFFSET);
+    task.kernel.storeWord(slot + TASK_PARKED_OFFSET, 1);
+    const before = task.kernel.loadWord(slot + TASK_BELL_OFFSET);
     for (let i = 0; i < 10; i++) a.advance();
-    expect(proxy.kernel.loadWord(slot + TASK_BELL_OFFSET)).toBe(before);
-    proxy.kernel.storeWord(slot + TASK_PARKED_OFFSET, 0);
+    expect(task.kernel.loadWord(slot + TASK_BELL_OFFSET)).toBe(before);
+    task.kernel.storeWord(slot + TASK_PARKED_OFFSET, 0);
     for (let i = 0; came < 2 && i < 100; i++) for (const context of contexts) context.advance();
     expect(came).toBe(2);
   });

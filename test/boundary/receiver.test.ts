@@ -352,7 +352,7 @@ describe.each(["wasm", "ts"] as const)("%s", (kernel) => {
   });
 
   describe("a protocol's dispatch ids", () => {
-    const OWN = DISPATCH_ID_REPLY + 1;
+    const OWN = 5000;
     const LAST = META_DISPATCH_MASK;
     const WORDS = Uint8Array.of(1, 0, 0, 0, 2, 0, 0, 0, 3, 0, 0, 0);
     const sendOwn = (bytes: number, id = OWN, from = 0): Result => {

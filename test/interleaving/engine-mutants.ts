@@ -244,8 +244,8 @@ export const ENGINE_MUTANTS: readonly Mutant[] = [
     {
       name: "the last look at a FIFO is a plain load",
       file: "serve.ts",
-      find: "  return loadWord(fifo + INJECTION_TAIL_OFFSET) != load",
-      replace: "  return load<u32>(fifo, INJECTION_TAIL_OFFSET) != load",
+      find: "  if (loadWord(fifo + INJECTION_TAIL_OFFSET) == load",
+      replace: "  if (load<u32>(fifo, INJECTION_TAIL_OFFSET) == load",
     },
     {
       name: "nobody rings for what the engine thread has processed",

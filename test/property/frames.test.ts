@@ -20,6 +20,7 @@ import {
   SEGMENT_SIZE,
   SEGMENT_TARGET_OFFSET,
 } from "../../assembly/layout.js";
+import { endpointOf, taskOf } from "../../src/core/endpoint.js";
 import { memoryOf } from "../../src/kernel/kernel.js";
 import { encode, FRAME_VERSION } from "../../src/transport/net/encoding.js";
 import type { Frame } from "../../src/transport/net/frames.js";
@@ -30,7 +31,6 @@ import { assertProperty, replayNote } from "../support/seed.js";
 
 const TASKS = 3;
 const CONTEXTS = 2;
-const ENDPOINTS = TASKS * CONTEXTS;
 const HEAP_BYTES = 4096;
 /** Where segments lie that come. */
 const SEGMENTS_AT = 64;
@@ -61,19 +61,19 @@ class Party {
   readonly #memory = memoryOf(new SharedArrayBuffer(65536 + SEGMENTS_AT));
 
   constructor(task: number, contentMax: number, submit: (segment: Segment) => boolean) {
-    const map = { tasks: TASKS, contexts: CONTEXTS, heapBytes: HEAP_BYTES };
+    const nodeOf = (one: number): number => (one < TASKS ? one : -1);
     const segments = {
       contentMax,
       submit: (node: number, from: number, to: number, kind: number, content: Uint8Array): boolean => {
-        expect([Math.floor(to / CONTEXTS), content.length <= contentMax]).toEqual([node, true]);
+        expect([taskOf(to), content.length <= contentMax]).toEqual([node, true]);
         return submit({ from, to, kind, content: content.slice() });
       },
     };
     this.frames = new SessionPipe(
-      map,
-      task,
+      { node: task, first: task, nodeOf },
       this.#memory,
       segments,
+      HEAP_BYTES,
       () => this.now,
       () => {},
     );
@@ -125,12 +125,10 @@ const frame: fc.Arbitrary<Frame> = fc.oneof(
   })),
   fc.record({ end: fc.constantFrom("context" as const, "task" as const), streams: word }),
 );
-const ordinal = fc.integer({ min: 0, max: ENDPOINTS - 1 });
-const posted = fc.record({ from: ordinal, to: ordinal, frame }).filter(({ from, to }) => taskOf(from) !== taskOf(to));
-
-function taskOf(at: number): number {
-  return Math.floor(at / CONTEXTS);
-}
+const endpoint = fc
+  .tuple(fc.integer({ min: 0, max: TASKS - 1 }), fc.integer({ min: 0, max: CONTEXTS - 1 }))
+  .map(([task, context]) => endpointOf(task, context));
+const posted = fc.record({ from: endpoint, to: endpoint, frame }).filter(({ from, to }) => taskOf(from) !== taskOf(to));
 
 /** Frames of each pair, as plain values. */
 function byPair(frames: readonly Heard[]): Record<string, unknown[]> {
@@ -191,15 +189,19 @@ describe(`frames (${replayNote()})`, () => {
 
   it("that are none are counted; none is heard of a pair that is none, and what goes on is bounded", () => {
     const hostile = fc.record({
-      from: fc.oneof(ordinal, word),
-      to: fc.oneof(fc.integer({ min: 0, max: CONTEXTS - 1 }), ordinal, word),
+      from: fc.oneof(endpoint, word),
+      to: fc.oneof(
+        fc.integer({ min: 0, max: CONTEXTS - 1 }).map((context) => endpointOf(0, context)),
+        endpoint,
+        word,
+      ),
       kind: fc.integer({ min: 0, max: SEGMENT_KIND_MAX }).filter((kind) => kind !== SEGMENT_PROBE),
       content: fc.uint8Array({ maxLength: 70 }),
     });
     assertProperty(
       fc.property(fc.array(hostile, { maxLength: 300 }), (segments) => {
         const party = new Party(0, CONTENT_MIN, () => true);
-        const isPair = ({ from, to }: Segment) => to < CONTEXTS && from >= CONTEXTS && from < ENDPOINTS;
+        const isPair = ({ from, to }: Segment) => taskOf(to) === 0 && taskOf(from) > 0 && taskOf(from) < TASKS;
         const isLast = ({ kind }: Segment) => (kind & SEGMENT_MORE) === 0;
         let over = 0;
         for (const segment of segments) {
@@ -214,7 +216,7 @@ describe(`frames (${replayNote()})`, () => {
         expect(party.frames.wrong).toBeGreaterThanOrEqual(unknown + strange);
         for (const one of party.heard) expect(isPair({ ...one, kind: 0, content: new Uint8Array() })).toBe(true);
         const { partials, partialBytes } = party.frames.inUse;
-        expect(partials).toBeLessThanOrEqual(CONTEXTS * (ENDPOINTS - CONTEXTS));
+        expect(partials).toBeLessThanOrEqual(segments.length);
         expect(partialBytes).toBeLessThanOrEqual(partials * HEAP_BYTES);
       }),
       500,
@@ -223,7 +225,7 @@ describe(`frames (${replayNote()})`, () => {
 
   it.each([0, 1, 7, 60])("one without an end, in pieces of %i bytes, takes no more than a frame may have", (bytes) => {
     const party = new Party(0, CONTENT_MIN, () => true);
-    const piece = { from: CONTEXTS, to: 0, kind: 1 | SEGMENT_MORE, content: new Uint8Array(bytes) };
+    const piece = { from: 1, to: 0, kind: 1 | SEGMENT_MORE, content: new Uint8Array(bytes) };
     for (let i = 0; i < 5000; i++) {
       party.take(piece);
       const { partials, partialBytes } = party.frames.inUse;
@@ -249,18 +251,18 @@ describe(`frames (${replayNote()})`, () => {
     const party = new Party(0, CONTENT_MIN, () => true);
     const { kind, head } = encode(whole);
     for (let bytes = 0; bytes < head.length; bytes++) {
-      party.take({ from: CONTEXTS, to: 1, kind, content: head.slice(0, bytes) });
+      party.take({ from: 1, to: endpointOf(0, 1), kind, content: head.slice(0, bytes) });
       expect([party.frames.wrong, party.heard.length]).toEqual([bytes + 1, 0]);
     }
-    party.take({ from: CONTEXTS, to: 1, kind, content: head });
+    party.take({ from: 1, to: endpointOf(0, 1), kind, content: head });
     expect(party.heard.length).toBe(1);
   });
 
   it("of a task that was dropped are none: nothing is kept of it, and it is not told of an end", () => {
     const party = new Party(0, CONTENT_MIN, () => false);
-    const piece = { from: CONTEXTS, to: 0, kind: 1 | SEGMENT_MORE, content: new Uint8Array(10) };
+    const piece = { from: 1, to: 0, kind: 1 | SEGMENT_MORE, content: new Uint8Array(10) };
     party.take(piece);
-    party.frames.send(0, CONTEXTS, { credit: 5 });
+    party.frames.send(0, 1, { credit: 5 });
     party.frames.drop(1);
     party.take(piece);
     party.take({ ...piece, kind: 1 });
@@ -271,7 +273,7 @@ describe(`frames (${replayNote()})`, () => {
   it("D10 who is silent is asked whether he lives: after a second, then after twice as long each time, until he has ended", () => {
     const asked: number[] = [];
     const party = new Party(0, CONTENT_MIN, ({ to, kind }) => {
-      if (kind === SEGMENT_PROBE) asked.push(Math.round(party.now / 1e6), Math.floor(to / CONTEXTS));
+      if (kind === SEGMENT_PROBE) asked.push(Math.round(party.now / 1e6), taskOf(to));
       return true;
     });
     const pass = (seconds: number): number[] => {
@@ -283,17 +285,17 @@ describe(`frames (${replayNote()})`, () => {
       return [...asked];
     };
     expect(party.frames.due).toBe(Number.POSITIVE_INFINITY);
-    party.frames.send(0, CONTEXTS, { credit: 1 });
+    party.frames.send(0, 1, { credit: 1 });
     party.frames.flush();
     expect(pass(16)).toEqual([1, 1, 3, 1, 7, 1, 15, 1]);
     // It has said something; then it is asked after a second again, since this task has something to say.
-    party.take({ from: CONTEXTS, to: 0, kind: SEGMENT_RECORDS, content: encode({ records: new Uint8Array(0) }).head });
+    party.take({ from: 1, to: 0, kind: SEGMENT_RECORDS, content: encode({ records: new Uint8Array(0) }).head });
     expect(pass(15)).toEqual([]);
-    party.frames.send(0, CONTEXTS, { credit: 1 });
-    party.frames.send(0, 2 * CONTEXTS, { credit: 1 });
+    party.frames.send(0, 1, { credit: 1 });
+    party.frames.send(0, 2, { credit: 1 });
     expect(pass(1)).toEqual([32, 1, 32, 2]);
     // A probe itself is heard by nobody, and is not wrong.
-    party.take({ from: CONTEXTS, to: 0, kind: SEGMENT_PROBE, content: new Uint8Array(0) });
+    party.take({ from: 1, to: 0, kind: SEGMENT_PROBE, content: new Uint8Array(0) });
     expect([party.frames.wrong, party.heard.length]).toEqual([0, 1]);
     party.frames.drop(1);
     expect(pass(4)).toEqual([34, 2]);

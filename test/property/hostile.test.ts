@@ -2,7 +2,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import {
-  CHAIN_PULLED,
+  CHAIN_MOVE,
   CHAIN_SHIP,
   CHAIN_STOP,
   FIRST_PREFIX_SIZE,
@@ -14,7 +14,7 @@ import {
   KIND_SWITCH,
   RECV_IMMEDIATE_MAX,
 } from "../../assembly/layout.js";
-import { taskOf } from "../../src/core/endpoint.js";
+import { endpointOf, taskOf } from "../../src/core/endpoint.js";
 import { SUCCESS } from "../../src/core/result.js";
 import type { Frame } from "../../src/transport/net/frames.js";
 import { fillHeap } from "../api/support.js";
@@ -24,6 +24,8 @@ import { randomOf } from "../support/random.js";
 import { replayNote, SEED } from "../support/seed.js";
 
 const CONTEXTS = 2;
+/** Context 0 of the task that says what it likes. */
+const HOSTILE = 1;
 const DATA = 1;
 const LIMITS = {
   tasks: 3,
@@ -97,14 +99,14 @@ function hostileJob(seed: number, limits = LIMITS) {
       while (context.advance() > 0);
     }
   };
-  const post = async (frame: Frame, to = 0, from = CONTEXTS): Promise<void> => {
+  const post = async (frame: Frame, to = 0, from = HOSTILE): Promise<void> => {
     hostile.frames.send(from, to, frame);
     hostile.frames.flush();
     await settle();
   };
   /** While the target does not look. */
   const postAll = async (frames: readonly Frame[]): Promise<void> => {
-    for (const frame of frames) hostile.frames.send(CONTEXTS, 0, frame);
+    for (const frame of frames) hostile.frames.send(HOSTILE, 0, frame);
     hostile.frames.flush();
     for (let i = 0; i < 50; i++) await job.turn();
   };
@@ -141,7 +143,7 @@ describe("a task that says what it likes", () => {
     ["a chain for what is no window", { chain: CHAIN_SHIP, words: chainWords(100, 1), data: undefined }],
     ["a chain for a window that is closed", { chain: CHAIN_SHIP, words: chainWords(256, 2), data: undefined }],
     ["bytes of a chain that has none", { chain: CHAIN_STOP, words: chainWords(256, 1), data: Uint8Array.of(1) }],
-    ["a slice without a result", { chain: CHAIN_PULLED, words: chainWords(256, 1), data: undefined }],
+    ["a slice without a result", { chain: CHAIN_MOVE, words: chainWords(256, 1), data: undefined }],
     [
       "a chain of an unknown kind, in a region of the job",
       { chain: 99, words: chainWords(256, 1, 0), data: undefined },
@@ -161,6 +163,8 @@ describe("a task that says what it likes", () => {
         [1, 30],
       ],
     ]);
+    // What some of them name.
+    target.client.createRegion(4096);
     await post(wrong);
     expect([target.frames.wrong, came.length]).toEqual([1, 2]);
     await post(records(record(KIND_MESSAGE, 0, fill(24))));
@@ -224,7 +228,7 @@ describe("a task that says what it likes", () => {
     await post(records(first(2 ** 31 - 1, 0, 0, DATA + 1)));
     const next = context.messages(DATA + 2, { timeout: 50 }).next();
     const told = next.catch(({ code }: { code: string }) => code);
-    await post(records(first(2 ** 31 - 1, 0, 0, DATA + 2)), 0, CONTEXTS + 1);
+    await post(records(first(2 ** 31 - 1, 0, 0, DATA + 2)), 0, endpointOf(HOSTILE, 1));
     expect(await told).toBe("PAMIR_TIMEDOUT");
     expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(2 ** 24);
     expect(other.sendImmediate(context.endpoint, DATA, null, Uint8Array.of(1))).toBe(SUCCESS);
@@ -258,7 +262,7 @@ describe("a task that says what it likes", () => {
       }),
     );
     for (const frames of fc.sample(frame, { seed: SEED + more, numRuns: 150 })) {
-      await post(frames, random(CONTEXTS));
+      await post(frames, endpointOf(0, random(CONTEXTS)));
       if (random(10) === 0) expect(other.sendImmediate(context.endpoint, DATA, null, Uint8Array.of(1))).toBe(SUCCESS);
     }
     expect(other.sendImmediate(context.endpoint, DATA, null, new Uint8Array(99))).toBe(SUCCESS);

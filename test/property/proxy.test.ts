@@ -7,7 +7,6 @@ import { EAGAIN, SHUTDOWN, SUCCESS } from "../../src/core/result.js";
 import type { Faults } from "../../src/link/simulated-network.js";
 import type { Limits } from "../../src/memory/map.js";
 import type { Context } from "../../src/pami/context.js";
-import { WORKSPACE_BYTES } from "../../src/transport/net/workspace.js";
 import { NetworkedJob } from "../support/networked.js";
 import { type PrivateJob, type PrivateTask, portsJob } from "../support/ports-job.js";
 import { randomOf } from "../support/random.js";
@@ -88,10 +87,9 @@ function lanesOf({ client }: PrivateTask): number {
   return client.dump().heap.owners.reduce((sum, { lanes }) => sum + lanes, 0);
 }
 
-/** There is nothing in a task's heap but what its proxy works with, and what it gives back on demand. */
+/** There is nothing in a task's heap but what it gives back on demand. */
 function expectEmpty({ client, map }: PrivateTask): void {
-  const workspace = Math.ceil(WORKSPACE_BYTES / PAGE_SIZE);
-  client.createRegion((map.heapPages - workspace) * PAGE_SIZE).close();
+  client.createRegion(map.heapPages * PAGE_SIZE).close();
 }
 
 type MakeJob = (limits: Limits, kernels: readonly KernelName[]) => PrivateJob;
@@ -319,8 +317,7 @@ describe.each(Object.keys(COURIERS).flatMap((pipe) => KERNELS.map((kernels) => (
         await job.turn();
       }
       expect([ended, wrong]).toEqual([[`context, behind ${words}`], 0]);
-      const workspace = Math.ceil(WORKSPACE_BYTES / PAGE_SIZE);
-      expect(tasks.map(({ map, free }) => map.heapPages - free())).toEqual([workspace, workspace]);
+      expect(tasks.map(({ map, free }) => map.heapPages - free())).toEqual([0, 0]);
       two.client.close();
       for (let tries = 0; ended.length === 1 && tries < 20_000; tries++) {
         control.advance();
@@ -380,7 +377,7 @@ describe.each(Object.keys(COURIERS).flatMap((pipe) => KERNELS.map((kernels) => (
       // Of what the dead one said, the beginning.
       expect(isWhole()).toBe(true);
       expect(wrong).toEqual([]);
-      // Its lanes are given back. When those between the living are too, there is what the proxy works with, and the region.
+      // Its lanes are given back. When those between the living are too, there is the region.
       const endpoints = living.map(({ context: one }) => one.endpoint);
       for (let step = 0; step < 2000 && lanesOf(survivor) > 0; step++) {
         for (const { context: one } of living) {

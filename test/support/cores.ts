@@ -63,8 +63,8 @@ export class CoresJob {
     const activities = new Map<Endpoint, Activity>();
     const observers: Observers = {
       ...UNOBSERVED,
-      parts: (own, shape) => ({
-        ...UNOBSERVED.parts(own, shape),
+      parts: (own) => ({
+        ...UNOBSERVED.parts(own),
         completions: (activity) => {
           activities.set(own, activity);
           return new CompletionQueue(activity);
@@ -89,6 +89,12 @@ export class CoresJob {
 
   task(number: number): Task {
     return this.#member(number).task;
+  }
+
+  /** The ordinal of a context, in the memory of the task `at`. */
+  ordinal(at: number, task: number, context: number): number {
+    const { addresses, map, slot } = this.task(at);
+    return ordinalOf(map, addresses.bind(task, slot), context);
   }
 
   /** Free pages of a task's heap. */
@@ -128,6 +134,7 @@ export class CoresJob {
     for (let turn = 0; turn < turns; turn++) {
       await this.#relayed?.turn();
       this.advance();
+      for (const { task, isOver } of this.#members) if (!isOver) task.remote?.turn();
     }
   }
 
@@ -215,14 +222,15 @@ export interface PartsBase {
 
 /** Opens a context that has no core; the parts that a test makes are all that it has. */
 export function baseOf(task: Task, index: number): PartsBase {
-  const { kernel, memory, map, clock, regions, transport } = task;
-  const ordinal = ordinalOf(map, task.number, index);
+  const { kernel, memory, map, addresses, clock, regions, transport } = task;
+  const ordinal = ordinalOf(map, task.slot, index);
   const block = contextBlock(map, ordinal);
   const activity = new Activity();
   const base: Base = {
     kernel,
     memory,
     map,
+    addresses,
     clock,
     ordinal,
     block,
@@ -231,8 +239,10 @@ export function baseOf(task: Task, index: number): PartsBase {
     buffers: transport.buffers,
     completions: new CompletionQueue(activity),
     handlers: new HandlerTable((_, handler) => handler),
+    posted: undefined,
+    tell: () => {},
     activity,
   };
   kernel.storeWord(block + CONTEXT_STATE_OFFSET, CONTEXT_OPEN);
-  return { base, rendezvous: new Rendezvous(base, regions, transport.remote?.rendezvous, OPTIONS) };
+  return { base, rendezvous: new Rendezvous(base, regions, OPTIONS) };
 }

@@ -63,10 +63,11 @@ export function launchNetworked(network: NetworkedLaunch): (entry: URL, options:
       if (task === CALLER) job?.callerLeft();
     };
     const nodes = new NetworkedJob({ ...network, limits, kernels, args: options.args, onLeave });
-    const { map, memory, inner: kernel, client } = nodes.tasks[CALLER] as Networked;
+    const { map, memory, kernel, client } = nodes.tasks[CALLER] as Networked;
     job = new Job({
       monitor: (events) => startMonitor(nodes, `${entry.href}?job=${jobs}`, events),
       client,
+      hasEngine: false,
       launched: limits.tasks,
       oneMore: () => {
         throw new Error("a network that is simulated has no spare nodes");
@@ -148,7 +149,10 @@ function startMonitor(nodes: NetworkedJob, entry: string, events: MonitorEvents)
         end({ task, code: 1, cause: "terminated" });
       }
     },
-    interrupt: (task) => (nodes.tasks[task] as Networked).proxy.interrupt(),
+    interrupt: (task) => {
+      const { agent } = nodes.tasks[task] as Networked;
+      agent.interrupt(agent.addresses.slotOf(task));
+    },
     ref() {},
     unref() {},
   };

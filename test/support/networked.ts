@@ -1,18 +1,19 @@
-// Tasks on nodes of a simulated network, all on this thread: a memory, a proxy and a client for each, and the sessions that
-// their frames go through. Virtual time goes on in `run()`, and nowhere else.
+// Tasks on nodes of a simulated network, all on this thread: each node has a memory, an agent and sessions, each task a client.
+// Virtual time goes on in `run()`, and nowhere else.
 import type { KernelName } from "../../src/core/kernel-name.js";
 import { type Kernel, type Memory, memoryOf } from "../../src/kernel/kernel.js";
 import { selectKernel } from "../../src/kernel/select.js";
 import { twinPacketKernel } from "../../src/kernel/twin/index.js";
 import { wasmKernel } from "../../src/kernel/wasm.js";
-import { makePrivateNode } from "../../src/launch/private-node.js";
+import { LinkNode } from "../../src/launch/link-node.js";
+import { makeNodeTask } from "../../src/launch/private-node.js";
 import { type NetworkOptions, SimulatedNetwork } from "../../src/link/simulated-network.js";
-import type { Limits } from "../../src/memory/map.js";
+import { type Limits, type MemoryMap, nodeLimits } from "../../src/memory/map.js";
 import { makeJobMemory } from "../../src/node/memory.js";
 import { keyScheduleOf } from "../../src/seal/noble.js";
 import { BuddyArena } from "../../src/session/buddy-arena.js";
-import { Sessions } from "../../src/session/sessions.js";
-import { SessionPipe } from "../../src/transport/net/session-pipe.js";
+import type { Sessions } from "../../src/session/sessions.js";
+import type { SessionPipe } from "../../src/transport/net/session-pipe.js";
 import type { PrivateJob, PrivateTask } from "./ports-job.js";
 import { randomOf } from "./random.js";
 
@@ -23,21 +24,35 @@ const ARENA_BYTES = 4 * 1024 * 1024;
 /** Of virtual time, in each turn. */
 const TURN_MICROSECONDS = 1000;
 
-/** One task, on a node of its own. */
+/** One task, and its node, which other tasks may have too. */
 export interface Networked extends PrivateTask {
+  readonly node: LinkNode;
   readonly sessions: Sessions;
   readonly frames: SessionPipe;
   readonly arena: BuddyArena;
   readonly memory: Memory;
-  /** The kernels without the proxy. */
-  readonly inner: Kernel;
-  /** Frozen, or killed: it does nothing, and what comes is lost. */
-  isDown: boolean;
+  readonly kernel: Kernel;
+  /** Frozen, or killed: its node does nothing, and what comes is lost. */
+  readonly isDown: boolean;
+}
+
+/** What a node has besides its tasks. */
+interface Node {
+  readonly node: LinkNode;
+  readonly map: MemoryMap;
+  readonly memory: Memory;
+  readonly kernel: Kernel;
+  readonly arena: BuddyArena;
 }
 
 export interface NetworkedOptions extends Omit<NetworkOptions, "random" | "nodes"> {
   readonly seed: number;
+  /** Of the job: `tasks` are all of its tasks. */
   readonly limits: Limits;
+  /** Tasks of each node (default 1). */
+  readonly tasksPerNode?: number;
+  /** Slots of a node for tasks of others (default: for all of them). */
+  readonly peers?: number;
   readonly kernels: readonly KernelName[];
   readonly isFaithful?: boolean;
   /** Of the job; undefined: packets are not sealed. */
@@ -58,96 +73,81 @@ export class NetworkedJob implements PrivateJob {
   readonly lost: [number, number][] = [];
   /** Bytes of each arena that its sessions have for ever. */
   readonly arenaBytes: number;
-  readonly #alarms = new Map<number, number>();
 
   constructor(options: NetworkedOptions) {
-    const { limits, seed } = options;
+    const { limits, seed, tasksPerNode = 1 } = options;
     const random = randomOf(seed);
-    this.network = new SimulatedNetwork({ ...options, nodes: limits.tasks, random: () => random(2 ** 32) });
-    for (let task = 0; task < limits.tasks; task++) this.tasks.push(this.#make(task, options, () => random(2 ** 32)));
+    const nodes = Math.ceil(limits.tasks / tasksPerNode);
+    this.network = new SimulatedNetwork({ ...options, nodes, random: () => random(2 ** 32) });
+    for (let number = 0; number < nodes; number++) {
+      const node = this.#makeNode(number, nodes, options, () => random(2 ** 32));
+      for (let slot = 0; slot < node.map.locals; slot++) this.tasks.push(this.#makeTask(node, slot, options));
+    }
     this.arenaBytes = this.tasks[0]?.arena.used ?? 0;
   }
 
-  #make(task: number, options: NetworkedOptions, random: () => number): Networked {
-    const { limits, kernels, isFaithful, initiators, responders, txQueueBytes } = options;
-    const name = kernels[task % kernels.length] as KernelName;
-    const { map, shared, memory } = makeJobMemory({ limits, isFixed: true, base: 0 }, name === "wasm");
-    const inner = selectKernel(name, shared, memory);
-    // Packets of strangers never come into the memory of the job.
+  #makeNode(number: number, nodes: number, options: NetworkedOptions, random: () => number): Node {
+    const { limits, kernels, isFaithful, key, tasksPerNode = 1 } = options;
+    const name = kernels[number % kernels.length] as KernelName;
+    const first = number * tasksPerNode;
+    const locals = Math.min(tasksPerNode, limits.tasks - first);
+    const ownLimits = nodeLimits(limits, locals, options.peers ?? limits.tasks - locals);
+    const request = { limits: ownLimits, isFixed: true, base: 0, first };
+    const { map, shared, memory } = makeJobMemory(request, name === "wasm");
+    const kernel = selectKernel(name, shared, memory);
+    // Packets of strangers never come into the memory of the node.
     const pages = ARENA_BYTES / 65536 + 1;
     const own = new WebAssembly.Memory({ initial: pages, maximum: pages, shared: true });
     const ownMemory: Memory = memoryOf(own.buffer as unknown as SharedArrayBuffer);
     const arena = new BuddyArena(65536, ARENA_BYTES);
-    const link = this.network.attach(task, isFaithful);
-    let frames: SessionPipe | undefined;
-    const sessions = new Sessions({
-      kernel: name === "wasm" ? wasmKernel(own) : twinPacketKernel(ownMemory),
-      memory: ownMemory,
-      arena,
-      link,
-      now: () => Math.floor(this.network.now),
-      random,
-      node: task,
-      epoch: 1,
-      nodes: limits.tasks,
-      nodeOf: (ordinal) => (ordinal < limits.tasks * limits.contexts ? Math.floor(ordinal / limits.contexts) : -1),
-      job: JOB,
-      keySchedule: options.key && keyScheduleOf(options.key, JOB),
-      addressOf: String,
-      initiators,
-      responders,
-      txQueueBytes,
-      deliver: (segment) => frames?.take(segment),
-      onLost: (other) => {
-        this.lost.push([task, other]);
-        for (let endpoint = other * limits.contexts; endpoint < (other + 1) * limits.contexts; endpoint++) {
-          sessions.forgetTarget(endpoint);
-          sessions.streams.forget(endpoint);
-        }
-        proxy.ended(other, false);
+    const packetKernel = name === "wasm" ? wasmKernel(own) : twinPacketKernel(ownMemory);
+    const node = new LinkNode(
+      {
+        kernel,
+        memory,
+        map,
+        packets: { kernel: packetKernel, memory: ownMemory, arena },
+        link: this.network.attach(number, isFaithful),
+        node: number,
+        epoch: 1,
+        nodes,
+        tasksPerNode,
+        job: JOB,
+        keySchedule: key && keyScheduleOf(key, JOB),
+        addressOf: String,
+        initiators: options.initiators,
+        responders: options.responders,
+        txQueueBytes: options.txQueueBytes,
       },
-    });
-    frames = new SessionPipe(
-      map,
-      task,
-      ownMemory,
-      sessions,
-      () => this.network.now,
-      () => this.#wake(task),
+      {
+        now: () => this.network.now,
+        at: (time, call) => this.network.at(time, call),
+        random,
+        onLost: (lost) => this.lost.push([number, lost]),
+      },
     );
-    link.onPacket = (from, packet) => {
-      if (this.tasks[task]?.isDown) return;
-      sessions.receive(from, packet);
-      frames.flush();
-    };
-    link.onRoom = () => {
-      if (this.tasks[task]?.isDown) return;
-      sessions.resume();
-      frames.flush();
-    };
-    const whyPrivate = "tasks share no memory, and this thread must not block: it carries the network";
-    const onLeave = () => options.onLeave?.(task);
-    const parts = { kernel: inner, memory, map, task, args: options.args, pipe: frames };
-    const node = makePrivateNode({ ...parts, whyPrivate, onLeave });
-    const { proxy } = node;
-    const free = () => inner.heapFreePages(map.job);
-    return { ...node, map, sessions, frames, arena, memory, inner, isDown: false, free };
+    return { node, map, memory, kernel, arena };
   }
 
-  /** Has a node do what is due, now and when it says. */
-  #wake(task: number): void {
-    const node = this.tasks[task];
-    if (node === undefined || node.isDown) return;
-    const next = Math.min(node.sessions.advance(), node.frames.due);
-    const known = this.#alarms.get(task) ?? Number.POSITIVE_INFINITY;
-    if (next >= known || next === Number.POSITIVE_INFINITY) return;
-    const time = Math.max(Math.ceil(next), Math.floor(this.network.now) + 1);
-    this.#alarms.set(task, time);
-    this.network.at(time, () => {
-      if (this.#alarms.get(task) !== time) return;
-      this.#alarms.delete(task);
-      node.frames.flush();
-    });
+  #makeTask({ node, map, memory, kernel, arena }: Node, slot: number, { args, onLeave }: NetworkedOptions): Networked {
+    const whyPrivate = "tasks share no memory, and this thread must not block: it carries the network";
+    const number = node.agent.addresses.numberOf(slot);
+    const parts = { kernel, memory, map, task: slot, args, whyPrivate, onLeave: () => onLeave?.(number) };
+    return {
+      ...makeNodeTask(parts, node.agent),
+      agent: node.agent,
+      map,
+      node,
+      sessions: node.sessions,
+      frames: node.pipe,
+      arena,
+      memory,
+      kernel,
+      free: () => kernel.heapFreePages(map.job),
+      get isDown() {
+        return node.isDown;
+      },
+    };
   }
 
   /** Has the network carry what is under way, for so many virtual microseconds, or until all is quiet. */
@@ -163,8 +163,8 @@ export class NetworkedJob implements PrivateJob {
     this.run(TURN_MICROSECONDS);
   }
 
-  /** A node is down from now on. */
+  /** A task's node is down from now on. */
   end(task: number): void {
-    (this.tasks[task] as Networked).isDown = true;
+    (this.tasks[task] as Networked).node.isDown = true;
   }
 }

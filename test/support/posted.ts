@@ -1,8 +1,10 @@
 // Tasks that share no memory, all on this thread; their frames wait in lists of the test's, which says when one arrives.
+
+import { taskOf } from "../../src/core/endpoint.js";
 import type { KernelName } from "../../src/core/kernel-name.js";
 import { selectKernel } from "../../src/kernel/select.js";
-import { makePrivateNode } from "../../src/launch/private-node.js";
-import type { Limits } from "../../src/memory/map.js";
+import { makeAgent, makeNodeTask } from "../../src/launch/private-node.js";
+import { type Limits, nodeLimits } from "../../src/memory/map.js";
 import { makeJobMemory } from "../../src/node/memory.js";
 import type { Frame, OnFrame, Pipe } from "../../src/transport/net/frames.js";
 import type { PrivateJob, PrivateTask } from "./ports-job.js";
@@ -21,20 +23,18 @@ class Post implements Pipe {
   readonly talkedTo = new Set<number>();
   readonly #heard = new Set<number>();
   readonly #post: (posted: Posted) => void;
-  readonly #contexts: number;
 
-  constructor(contexts: number, post: (posted: Posted) => void) {
-    this.#contexts = contexts;
+  constructor(post: (posted: Posted) => void) {
     this.#post = post;
   }
 
   send(from: number, to: number, frame: Frame): void {
-    this.talkedTo.add(Math.floor(to / this.#contexts));
+    this.talkedTo.add(taskOf(to));
     this.#post({ from, to, frame });
   }
 
   take({ from, to, frame }: Posted): boolean {
-    this.#heard.add(Math.floor(from / this.#contexts));
+    this.#heard.add(taskOf(from));
     return this.onFrame(from, to, frame);
   }
 
@@ -68,19 +68,23 @@ export function postedJob(limits: Limits, kernels: readonly KernelName[]): Poste
   const posts: Post[] = [];
   const gone = new Set<number>();
   const [under, arrived, wrong]: Posted[][] = [[], [], []] as [Posted[], Posted[], Posted[]];
-  const taskOf = (ordinal: number): number => Math.floor(ordinal / limits.contexts);
   const end = (ended: number, hasLeft: boolean): void => {
     if (!hasLeft) gone.add(ended);
-    for (const { proxy } of tasks) if (proxy.task !== ended) proxy.ended(ended, hasLeft);
+    for (const [task, { agent }] of tasks.entries()) if (task !== ended) agent.ended(ended, hasLeft);
   };
   for (let task = 0; task < limits.tasks; task++) {
     const kernel = kernels[task % kernels.length] as KernelName;
-    const { map, shared, memory } = makeJobMemory({ limits, isFixed: true, base: 0 }, kernel === "wasm");
+    const { map, shared, memory } = makeJobMemory(
+      { limits: nodeLimits(limits, 1, limits.tasks - 1), isFixed: true, base: 0, first: task },
+      kernel === "wasm",
+    );
     const inner = selectKernel(kernel, shared, memory);
-    const post = new Post(limits.contexts, (posted) => void under.push(posted));
-    const parts = { kernel: inner, memory, map, task, pipe: post, whyPrivate: "a test" };
+    const post = new Post((posted) => void under.push(posted));
+    const agent = makeAgent(inner, memory, map, post);
+    const parts = { kernel: inner, memory, map, task: 0, whyPrivate: "a test", onLeave: () => end(task, true) };
     tasks.push({
-      ...makePrivateNode({ ...parts, onLeave: () => end(task, true) }),
+      ...makeNodeTask(parts, agent),
+      agent,
       map,
       free: () => inner.heapFreePages(map.job),
     });

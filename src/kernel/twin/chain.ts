@@ -1,5 +1,7 @@
 // Twin of assembly/chain.ts: same functions, same order; see the comments there.
 import {
+  AWAY_BEGUN,
+  AWAY_OVER,
   BLOCK_FIRST_OFFSET,
   BLOCK_NEXT_OFFSET,
   BLOCK_TURN_OFFSET,
@@ -132,10 +134,15 @@ export function twinChain(
     const descriptor = slotAt(window, head);
     // SYNC ship (left)
     const isLeft = head !== loadWord(window + WINDOW_TAIL_OFFSET);
-    const isOver = isLeft && get(descriptor, DESCRIPTOR_KIND_OFFSET) === DESCRIPTOR_NOTICE;
+    const isOver = isLeft && get(descriptor, DESCRIPTOR_KIND_OFFSET) === DESCRIPTOR_NOTICE && !isAwaited(window);
     if (isOver) noteEnd(window, descriptor);
     storeWord(window + WINDOW_TAIL_OFFSET, head);
     return Number(isOver);
+  }
+
+  function isAwaited(window: number): boolean {
+    const away = get(window, WINDOW_AWAY_OFFSET);
+    return away !== 0 && (away & AWAY_OVER) === 0 && loadWord(window + WINDOW_PEER_WINDOW_OFFSET) !== 0;
   }
 
   function noteEnd(window: number, descriptor: number): void {
@@ -211,7 +218,8 @@ export function twinChain(
     const chainIndex = get(window, WINDOW_CHAIN_INDEX_OFFSET);
     const entry = regionOf(job, chainIndex >>> 0, get(window, WINDOW_CHAIN_GENERATION_OFFSET));
     const chain = entry === 0 ? 0 : regionPlace(entry, 0, n * LINK_SIZE);
-    const peer = peerOf(job, window);
+    const away = get(window, WINDOW_AWAY_OFFSET);
+    const peer = away === 0 ? peerOf(job, window) : window;
     if (chain === 0 || peer === 0) return 0;
     for (let i = 0; i < n; i++) {
       let descriptor = chain + i * LINK_SIZE;
@@ -243,11 +251,13 @@ export function twinChain(
       }
     }
     storeWord(window + WINDOW_LEFT_OFFSET, bytes);
-    set(peer, WINDOW_PEER_INDEX_OFFSET, get(window, WINDOW_OWN_INDEX_OFFSET));
-    set(peer, WINDOW_PEER_GENERATION_OFFSET, get(window, WINDOW_OWN_GENERATION_OFFSET));
-    set(peer, WINDOW_PEER_OFFSET_OFFSET, get(window, WINDOW_OWN_OFFSET_OFFSET));
-    // SYNC window-peer (begin)
-    storeWord(peer + WINDOW_PEER_WINDOW_OFFSET, get(window, WINDOW_GENERATION_OFFSET));
+    if (away === 0) {
+      set(peer, WINDOW_PEER_INDEX_OFFSET, get(window, WINDOW_OWN_INDEX_OFFSET));
+      set(peer, WINDOW_PEER_GENERATION_OFFSET, get(window, WINDOW_OWN_GENERATION_OFFSET));
+      set(peer, WINDOW_PEER_OFFSET_OFFSET, get(window, WINDOW_OWN_OFFSET_OFFSET));
+      // SYNC window-peer (begin)
+      storeWord(peer + WINDOW_PEER_WINDOW_OFFSET, get(window, WINDOW_GENERATION_OFFSET));
+    } else set(window, WINDOW_AWAY_OFFSET, away | AWAY_BEGUN);
     for (let i = 0; i < depth && i + depth < n; i++) {
       writeFetch(window, peer + WINDOW_RGETS_OFFSET + (i << DESCRIPTOR_SHIFT), i + depth, n, depth);
     }

@@ -1,5 +1,7 @@
 // Twin of assembly/engine.ts: same functions, same order; see the comments there.
 import {
+  AWAY_FOUND,
+  AWAY_NONE,
   DESCRIPTOR_BYTES_OFFSET,
   DESCRIPTOR_COMPLETION,
   DESCRIPTOR_FENCE,
@@ -17,6 +19,7 @@ import {
   DESCRIPTOR_VALUE_OFFSET,
   DESCRIPTOR_WORDS,
   INJECTION_AHEAD_OFFSET,
+  INJECTION_AWAY_OFFSET,
   INJECTION_FAILED_OFFSET,
   INJECTION_FIRST_OFFSET,
   INJECTION_HEAD_OFFSET,
@@ -40,6 +43,7 @@ import {
   RMW_XOR,
   SHORT_BYTES,
   SLICE_BYTES,
+  TRANSFER_AWAY,
   TRANSFER_BROKEN,
   TRANSFER_DONE,
   TRANSFER_ENDED,
@@ -76,7 +80,7 @@ export function twinEngine(
   completion: Completion,
 ) {
   const { changeWide, changeWord, loadWord, storeWord } = sync;
-  const { isOwnerUp, regionOf, regionPlace, ringOwner } = regions;
+  const { isAway, isOwnerUp, regionOf, regionPlace, ringOwner } = regions;
   const { completionClear, completionSet, maskBytes, slotOf } = completion;
 
   function move(to: number, from: number, length: number): void {
@@ -166,9 +170,20 @@ export function twinEngine(
   }
 
   function execute(job: number, descriptor: number, kind: number, moved: number, most: number): number {
-    if (kind === DESCRIPTOR_RMW) return change(job, descriptor, most);
-    if (kind !== DESCRIPTOR_PUT && kind !== DESCRIPTOR_GET) return TRANSFER_INVALID;
-    return transferPart(job, descriptor, kind === DESCRIPTOR_PUT, moved, most);
+    let result = TRANSFER_INVALID;
+    if (kind === DESCRIPTOR_RMW) result = change(job, descriptor, most);
+    else if (kind === DESCRIPTOR_PUT || kind === DESCRIPTOR_GET) {
+      result = transferPart(job, descriptor, kind === DESCRIPTOR_PUT, moved, most);
+    }
+    return result === TRANSFER_REMOTE_CLOSED ? elsewhere(job, descriptor, kind) : result;
+  }
+
+  function elsewhere(job: number, descriptor: number, kind: number): number {
+    const own = descriptor >>> 2;
+    if (!isAway(job, words[own + (DESCRIPTOR_REMOTE_INDEX_OFFSET >>> 2)])) return TRANSFER_REMOTE_CLOSED;
+    const bytes = (words[own + (DESCRIPTOR_BYTES_OFFSET >>> 2)] & RMW_WIDE) !== 0 ? 8 : 4;
+    const isAligned = (words[own + (DESCRIPTOR_REMOTE_OFFSET_OFFSET >>> 2)] & (bytes - 1)) === 0;
+    return kind !== DESCRIPTOR_RMW || isAligned ? TRANSFER_AWAY : TRANSFER_INVALID;
   }
 
   function injectionInit(fifo: number, slots: number): void {
@@ -177,7 +192,8 @@ export function twinEngine(
   }
 
   function perform(job: number, descriptor: number, most: number): number {
-    return execute(job, descriptor, words[(descriptor + DESCRIPTOR_KIND_OFFSET) >>> 2], 0, most >>> 0);
+    const result = execute(job, descriptor, words[(descriptor + DESCRIPTOR_KIND_OFFSET) >>> 2], 0, most >>> 0);
+    return most === 0 && result === TRANSFER_AWAY ? TRANSFER_DONE : result;
   }
 
   function hasRoom(fifo: number, taken: number): boolean {
@@ -226,7 +242,7 @@ export function twinEngine(
     const isFirst = mayBeFirst && isProcessed(fifo, isInline);
     if (kind === DESCRIPTOR_RMW) {
       const isNow = isFirst || !hasCallback;
-      return submitted(change(job, staged, isNow ? SLICE_BYTES : 0), isNow);
+      return submitted(execute(job, staged, kind, 0, isNow ? SLICE_BYTES : 0), isNow);
     }
     if (kind === DESCRIPTOR_FENCE) {
       const isRight = isFirst && words[(fifo + INJECTION_FAILED_OFFSET) >>> 2] === TRANSFER_DONE;
@@ -238,6 +254,7 @@ export function twinEngine(
   }
 
   function submitted(result: number, isDone: boolean): number {
+    if (result === TRANSFER_AWAY) return TRANSFER_LATER;
     return result === TRANSFER_DONE && !isDone ? TRANSFER_LATER : result;
   }
 
@@ -322,6 +339,10 @@ export function twinEngine(
       words[(fifo + INJECTION_MOVED_OFFSET) >>> 2] = before + part;
       return NONE;
     }
+    if (result === TRANSFER_AWAY) {
+      words[(fifo + INJECTION_AWAY_OFFSET) >>> 2] = AWAY_FOUND;
+      return NONE;
+    }
     note(fifo, result);
     return result === TRANSFER_DONE ? part : 0;
   }
@@ -333,7 +354,7 @@ export function twinEngine(
 
   function engineRunTo(job: number, fifo: number, tail: number, most: number): number {
     const before = words[(fifo + INJECTION_HEAD_OFFSET) >>> 2];
-    if (before === tail) return 0;
+    if (before === tail || words[(fifo + INJECTION_AWAY_OFFSET) >>> 2] !== AWAY_NONE) return 0;
     const mask = words[(fifo + INJECTION_SLOTS_OFFSET) >>> 2] - 1;
     let head = before;
     let rest = most >>> 0;
@@ -357,7 +378,14 @@ export function twinEngine(
     // SYNC processed (done)
     if (head !== before) storeWord(fifo + INJECTION_HEAD_OFFSET, head);
     words[(fifo + INJECTION_AHEAD_OFFSET) >>> 2] = tail - head;
-    return (tail - head) >>> 0;
+    return words[(fifo + INJECTION_AWAY_OFFSET) >>> 2] === AWAY_NONE ? (tail - head) >>> 0 : 0;
+  }
+
+  function engineCarried(fifo: number, result: number): void {
+    note(fifo, result);
+    words[(fifo + INJECTION_AWAY_OFFSET) >>> 2] = AWAY_NONE;
+    // SYNC processed (carried)
+    storeWord(fifo + INJECTION_HEAD_OFFSET, (words[(fifo + INJECTION_HEAD_OFFSET) >>> 2] + 1) | 0);
   }
 
   function engineGiveUp(fifo: number): void {
@@ -366,6 +394,7 @@ export function twinEngine(
     const oldest = words[(fifo + INJECTION_OLDEST_OFFSET) >>> 2];
     let head = words[(fifo + INJECTION_HEAD_OFFSET) >>> 2];
     if (((oldest - head) | 0) > 0) head = oldest;
+    words[(fifo + INJECTION_AWAY_OFFSET) >>> 2] = AWAY_NONE;
     for (; head !== tail; head = (head + 1) | 0) {
       completionClear(fifo, head & mask);
       const descriptor = slotOf(fifo, head & mask);
@@ -387,6 +416,7 @@ export function twinEngine(
     changeNow,
     engineRun,
     engineRunTo,
+    engineCarried,
     engineGiveUp,
   };
 }

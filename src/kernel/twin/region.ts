@@ -1,5 +1,6 @@
 // Twin of assembly/region.ts: same functions, same order; see the comments there.
 import {
+  JOB_LOCALS_OFFSET,
   JOB_REGIONS_BASE_OFFSET,
   JOB_REGIONS_OFFSET,
   JOB_TASKS_BASE_OFFSET,
@@ -38,11 +39,16 @@ export function twinRegion({ words }: Memory, { loadWord, ring, storeWord }: Sha
   }
 
   function regionOf(job: number, index: number, generation: number): number {
-    const entries = words[(job + JOB_TASKS_OFFSET) >>> 2] * words[(job + JOB_REGIONS_OFFSET) >>> 2];
+    const entries = words[(job + JOB_LOCALS_OFFSET) >>> 2] * words[(job + JOB_REGIONS_OFFSET) >>> 2];
     if (index >>> 0 >= entries || (generation & 1) === 0) return 0;
     const entry = entryOf(job, index);
     // SYNC region (look)
     return loadWord(entry + REGION_GENERATION_OFFSET) === (generation | 0) ? entry : 0;
+  }
+
+  function isAway(job: number, index: number): boolean {
+    const task = Math.floor((index >>> 0) / words[(job + JOB_REGIONS_OFFSET) >>> 2]);
+    return task >= words[(job + JOB_LOCALS_OFFSET) >>> 2] && task < words[(job + JOB_TASKS_OFFSET) >>> 2];
   }
 
   function isOwnerUp(job: number, index: number): boolean {
@@ -67,5 +73,5 @@ export function twinRegion({ words }: Memory, { loadWord, ring, storeWord }: Sha
     return entry === 0 ? 0 : regionPlace(entry, offset, length);
   }
 
-  return { regionOpen, regionClose, regionOf, isOwnerUp, ringOwner, regionPlace, placeOf };
+  return { regionOpen, regionClose, regionOf, isAway, isOwnerUp, ringOwner, regionPlace, placeOf };
 }

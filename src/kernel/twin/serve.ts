@@ -1,9 +1,11 @@
 // Twin of assembly/serve.ts: same functions, same order; see the comments there.
 import {
+  AWAY_NONE,
   CONTEXT_OPEN,
   CONTEXT_STATE_OFFSET,
   CONTEXT_TASK_OFFSET,
   INJECTION_AHEAD_OFFSET,
+  INJECTION_AWAY_OFFSET,
   INJECTION_HEAD_OFFSET,
   INJECTION_TAIL_OFFSET,
   JOB_CONTEXT_SIZE_OFFSET,
@@ -14,8 +16,8 @@ import {
   JOB_FIFOS_OFFSET,
   JOB_INJECTION_BASE_OFFSET,
   JOB_INJECTION_SIZE_OFFSET,
+  JOB_LOCALS_OFFSET,
   JOB_TASKS_BASE_OFFSET,
-  JOB_TASKS_OFFSET,
   SHORT_BYTES,
   SLICE_BYTES,
   TASK_ALONE_OFFSET,
@@ -61,7 +63,8 @@ export function twinServe(
 
   function hasSome(fifo: number): boolean {
     // SYNC inject (due)
-    return loadWord(fifo + INJECTION_TAIL_OFFSET) >>> 0 !== get(fifo, INJECTION_HEAD_OFFSET);
+    if (loadWord(fifo + INJECTION_TAIL_OFFSET) >>> 0 === get(fifo, INJECTION_HEAD_OFFSET)) return false;
+    return get(fifo, INJECTION_AWAY_OFFSET) === AWAY_NONE;
   }
 
   function serve(job: number, ordinal: number, number: number, isSlice: boolean): number {
@@ -91,7 +94,7 @@ export function twinServe(
     // SYNC quiescence (seen)
     storeWord(engine + TASK_SEEN_OFFSET, notice);
     const base = get(job, JOB_TASKS_BASE_OFFSET);
-    for (let task = 0; task < get(job, JOB_TASKS_OFFSET); task++) {
+    for (let task = 0; task < get(job, JOB_LOCALS_OFFSET); task++) {
       addWord(base + task * TASK_SIZE + TASK_NOTICE_OFFSET, 1); // SYNC notice (tell)
       ring(base + task * TASK_SIZE);
     }
@@ -116,7 +119,7 @@ export function twinServe(
   function engineServe(job: number): number {
     const engine = get(job, JOB_ENGINE_OFFSET);
     acknowledge(job, engine);
-    const endpoints = get(job, JOB_TASKS_OFFSET) * get(job, JOB_CONTEXTS_OFFSET);
+    const endpoints = get(job, JOB_LOCALS_OFFSET) * get(job, JOB_CONTEXTS_OFFSET);
     const windows = get(job, JOB_FIFOS_OFFSET);
     const numbers = windows + 1;
     const last = get(engine, TASK_TURN_OFFSET);

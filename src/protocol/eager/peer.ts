@@ -33,7 +33,7 @@ import { CANCELED, type Callback, EAGAIN, ENOMEM, ERROR, type Result, SHUTDOWN, 
 import type { Kernel, Memory } from "../../kernel/kernel.js";
 import type { MemoryMap } from "../../memory/map.js";
 import type { Gift } from "../../memory/regions.js";
-import { endpointAt } from "../../node/address.js";
+import { type Addresses, isAway } from "../../node/address.js";
 import { type Clock, stampOf } from "../../support/clock.js";
 import { wasCut } from "../../support/copy.js";
 import { diagnostics } from "../../support/diagnostics.js";
@@ -114,7 +114,10 @@ export class PeerSet {
   readonly rendezvous: RendezvousSender;
   readonly buffers: Buffers;
   readonly pendingMax: number;
+  /** See Base. */
+  readonly posted: (() => void) | undefined;
   readonly #activity: Activity;
+  readonly addresses: Addresses;
   readonly #map: MemoryMap;
   readonly #clock: Clock;
   /** Pointer to the block of the context. */
@@ -122,13 +125,14 @@ export class PeerSet {
   #pendingCount = 0;
 
   constructor(
-    { kernel, memory, map, clock, block, lanes, buffers, completions, activity }: Base,
+    { kernel, memory, map, addresses, clock, block, lanes, buffers, completions, posted, activity }: Base,
     rendezvous: RendezvousSender,
     pendingMax: number,
   ) {
     this.rendezvous = rendezvous;
     this.buffers = buffers;
     this.#activity = activity;
+    this.addresses = addresses;
     this.#map = map;
     this.#block = block;
     this.#clock = clock;
@@ -137,7 +141,13 @@ export class PeerSet {
     this.lanes = lanes;
     this.completions = completions;
     this.pendingMax = pendingMax;
+    this.posted = posted;
     this.direct = new Uint32Array(lanes.open.length);
+  }
+
+  /** Whether a target is in another node. */
+  isAway(ordinal: number): boolean {
+    return isAway(this.#map, ordinal);
   }
 
   /** One target more, or one fewer, has something pending, or waits for room. */
@@ -159,8 +169,9 @@ export class PeerSet {
   full(lane: number, target: number, bytes: number): void {
     this.memory.words[(lane + LANE_WANTED_SINCE_OFFSET) >>> 2] = stampOf(this.#clock, this.#clock.now());
     if (!diagnostics.full.hasSubscribers) return;
-    const { origin } = this.lanes;
-    diagnostics.full.publish({ from: endpointAt(this.#map, origin), to: endpointAt(this.#map, target), bytes });
+    const { addresses, lanes } = this;
+    const { origin } = lanes;
+    diagnostics.full.publish({ from: addresses.endpointAt(origin), to: addresses.endpointAt(target), bytes });
   }
 }
 
@@ -203,13 +214,19 @@ export class Peer {
   readonly #flight: Flight;
   /** Whether payloads may go in buffers: not to another memory. */
   readonly #takesBuffers: boolean;
+  /** Tells the agent of what was committed, where that has no thread; the direct path is not open then. */
+  readonly #posted: (() => void) | undefined;
+  /** Whether the direct path of a send finds this target. */
+  readonly #isDirect: boolean;
   #ended: boolean;
 
   constructor(peerSet: PeerSet, ordinal: number) {
     this.#peerSet = peerSet;
     this.#ordinal = ordinal;
     this.#flight = peerSet.buffers.flight();
-    this.#takesBuffers = !peerSet.rendezvous.isAway(ordinal);
+    this.#takesBuffers = !peerSet.isAway(ordinal);
+    this.#posted = this.#takesBuffers ? undefined : peerSet.posted;
+    this.#isDirect = this.#posted === undefined && peerSet.addresses.isDirect(ordinal);
     this.#ended = peerSet.lanes.hasEnded(ordinal);
   }
 
@@ -608,7 +625,8 @@ export class Peer {
       this.#peerSet.kernel.laneWantRoom(lane, 0);
     }
     if (free && this.#waiters.length === 0) this.#unwantBuffer();
-    this.#peerSet.direct[this.#ordinal] = free && this.#wanted < 0 ? lane : 0;
+    this.#peerSet.direct[this.#ordinal] = free && this.#wanted < 0 && this.#isDirect ? lane : 0;
+    this.#posted?.();
   }
 
   /** See ShmLanes.ensure(). */
@@ -694,10 +712,10 @@ export class Peer {
     const headerBytes = header?.length ?? 0;
     const bytes = RTS_SIZE + headerBytes;
     // Whether the other memory has a piece for a larger lane nobody knows here.
-    if (bytes > lanes.smallBodyMax && rendezvous.isAway(this.#ordinal)) return LANE_NO_MEMORY;
+    if (bytes > lanes.smallBodyMax && !this.#takesBuffers) return LANE_NO_MEMORY;
     const state = this.#ensure(bytes);
     if (state !== LANE_READY) return state;
-    if (!rendezvous.reserve(offer, this.#ordinal)) return LANE_NO_MEMORY;
+    if (!rendezvous.reserve(offer)) return LANE_NO_MEMORY;
     const body = kernel.laneReserve(this.#lane, bytes);
     if (body === 0) return LANE_FULL;
     rendezvous.begin(offer, this.#ordinal, body);

@@ -48,7 +48,7 @@ import { ENOMEM, ERROR, type Result, SHUTDOWN, SUCCESS } from "../../core/result
 import type { Kernel, Memory } from "../../kernel/kernel.js";
 import { type MemoryMap, taskSlot } from "../../memory/map.js";
 import type { RegionTable } from "../../memory/regions.js";
-import { endpointAt, endpointTable, ordinalAt, taskAt } from "../../node/address.js";
+import { type Addresses, taskAt } from "../../node/address.js";
 import { mayBeInUse } from "../../node/liveness.js";
 import { type Clock, stampOf } from "../../support/clock.js";
 import { copyInto, copyIntoIfThere } from "../../support/copy.js";
@@ -125,6 +125,7 @@ export class Receiver {
   readonly #kernel: Kernel;
   readonly #memory: Memory;
   readonly #map: MemoryMap;
+  readonly #addresses: Addresses;
   readonly #block: number;
   readonly #eventWord: number;
   readonly #completions: CompletionQueue;
@@ -166,7 +167,7 @@ export class Receiver {
    * @param isAdvancing whether a handler may be running
    */
   constructor(
-    { kernel, memory, map, clock, block, completions, handlers, activity }: Base,
+    { kernel, memory, map, addresses, clock, block, completions, handlers, activity }: Base,
     unexpectedMax: number,
     rendezvous: RendezvousReceiver,
     regions: RegionTable,
@@ -178,13 +179,14 @@ export class Receiver {
     this.#kernel = kernel;
     this.#memory = memory;
     this.#map = map;
+    this.#addresses = addresses;
     this.#block = block;
     this.#eventWord = (block + CONTEXT_EVENTS_OFFSET) >>> 2;
     this.#completions = completions;
     this.#rendezvous = rendezvous;
     this.#gone = gone;
     this.#unexpectedMax = unexpectedMax;
-    this.#message = new Message(memory, endpointTable(map), {
+    this.#message = new Message(memory, addresses.table, {
       keep: (message) => {
         if (!isAdvancing()) throw new PamiError("PAMIR_INVAL", "keep() outside of the message's handler");
         return this.#keepPayload(message);
@@ -349,7 +351,7 @@ export class Receiver {
     if (this.#paused.size > 0) this.#resume();
     const isCall = (meta & META_DISPATCH_MASK) === DISPATCH_ID_CALL;
     return {
-      origin: endpointAt(this.#map, origin),
+      origin: this.#addresses.endpointAt(origin),
       header: bytes.subarray(isCall ? 8 : 0, meta >>> META_HEADER_SHIFT),
       payload: bytes.subarray(bytes.length - payloadBytes),
       call: isCall ? (words[0] as number) >>> 0 : undefined,
@@ -405,7 +407,7 @@ export class Receiver {
         this.#kernel.laneSwitch(job, this.#block, origin, 0);
       }
       this.#orphans.delete(origin);
-      this.#gone(endpointAt(this.#map, origin));
+      this.#gone(this.#addresses.endpointAt(origin));
       // Also where the lane has ended by itself, behind its last message.
       const task = taskAt(this.#map, origin);
       if (this.#kernel.loadWord(taskSlot(this.#map, task) + TASK_STATE_OFFSET) >= TASK_CLOSED)
@@ -422,7 +424,7 @@ export class Receiver {
 
   /** Whether an endpoint has ended, and nothing of it is left. */
   isGone(endpoint: Endpoint): boolean {
-    const ordinal = ordinalAt(this.#map, endpoint);
+    const ordinal = this.#addresses.ordinalOf(endpoint);
     return this.#ended.has(ordinal) && !this.#orphans.has(ordinal);
   }
 
@@ -841,7 +843,7 @@ export class Receiver {
     if (diagnostics.paused.hasSubscribers) {
       const { contextsBase, contextSize } = this.#map;
       const own = (this.#block - contextsBase) / contextSize;
-      const [to, from] = [endpointAt(this.#map, own), endpointAt(this.#map, origin)];
+      const [to, from] = [this.#addresses.endpointAt(own), this.#addresses.endpointAt(origin)];
       diagnostics.paused.publish({ from, to, bytes: this.unexpectedBytes });
     }
   }

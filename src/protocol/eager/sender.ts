@@ -13,14 +13,14 @@ import {
 import { checkCallback, checkFlag, checkSignal, type Keys } from "../../core/check.js";
 import type { DispatchId } from "../../core/codec.js";
 import type { CompletionQueue } from "../../core/completion.js";
-import { checkEndpoint, type Endpoint } from "../../core/endpoint.js";
+import { checkEndpoint, type Endpoint, taskOf } from "../../core/endpoint.js";
 import { checkInteger, PamiError, show } from "../../core/error.js";
 import { bodyBytes, headerSpace } from "../../core/message.js";
 import { type Callback, EAGAIN, type Result, SHUTDOWN, SUCCESS } from "../../core/result.js";
 import type { Kernel } from "../../kernel/kernel.js";
 import type { MemoryMap } from "../../memory/map.js";
 import type { Gift, RegionTable } from "../../memory/regions.js";
-import { ordinalAt } from "../../node/address.js";
+import { type Addresses, taskAt, UNBOUND } from "../../node/address.js";
 import type { AbortSignalLike } from "../../support/like.js";
 import type { Lanes } from "../../transport/transport.js";
 import type { Base } from "../base.js";
@@ -116,6 +116,14 @@ function checkManner(queue: unknown, rendezvous: unknown, transfer: unknown, sig
   checkSignal("send()", signal);
 }
 
+/** What waits for a slot in the node's tables: all of them are taken by other targets. */
+interface Awaiting {
+  readonly to: Endpoint;
+  /** Of a whenRoom(). */
+  readonly onRoom: Callback | undefined;
+  readonly begin: (target: Peer) => Result;
+}
+
 export class Sender {
   readonly #kernel: Kernel;
   readonly #lanes: Lanes;
@@ -123,6 +131,11 @@ export class Sender {
   readonly #regions: RegionTable;
   readonly #completions: CompletionQueue;
   readonly #map: MemoryMap;
+  readonly #addresses: Addresses;
+  /** Number of the task in slot 0. A field, which `sendImmediate` reads. */
+  readonly #first: number;
+  /** Slot of the context's task. */
+  readonly #slot: number;
   /** Of each task. A field, which `sendImmediate` reads. */
   readonly #contexts: number;
   /** Bytes of a `sendImmediate` that every lane takes as one record: all, but where lanes are very small. */
@@ -130,6 +143,8 @@ export class Sender {
   /** See PeerSet: held here too, one load less for each message. */
   readonly #direct: Uint32Array;
   readonly #peers: (Peer | undefined)[] = [];
+  /** What waits for a slot of its target. */
+  readonly #awaiting: Awaiting[] = [];
   /** Replies may come still, of promises that settle late: they must not open a lane again. */
   #closed = false;
   #lastView: ArrayBufferView | undefined;
@@ -137,7 +152,7 @@ export class Sender {
 
   /** @param pendingMax bytes that the pending queue may copy */
   constructor(base: Base, rendezvous: RendezvousSender, regions: RegionTable, pendingMax: number) {
-    const { kernel, map, lanes, completions } = base;
+    const { kernel, map, addresses, lanes, completions } = base;
     this.#regions = regions;
     this.#kernel = kernel;
     this.#lanes = lanes;
@@ -145,6 +160,9 @@ export class Sender {
     this.#direct = this.#peerSet.direct;
     this.#completions = completions;
     this.#map = map;
+    this.#addresses = addresses;
+    this.#first = addresses.first;
+    this.#slot = taskAt(map, base.ordinal);
     this.#contexts = map.contexts;
     this.#directMax = Math.min(SEND_IMMEDIATE_MAX, lanes.smallBodyMax);
   }
@@ -179,7 +197,9 @@ export class Sender {
     // What endpoint.ts says, written out. An endpoint that does not exist has no lane, and finds its error on the slow path.
     const context = to >>> 24;
     const contexts = this.#contexts;
-    return to === to >>> 0 && context < contexts ? (this.#direct[(to & 0xffffff) * contexts + context] ?? 0) : 0;
+    return to === to >>> 0 && context < contexts
+      ? (this.#direct[((to & 0xffffff) - this.#first) * contexts + context] ?? 0)
+      : 0;
   }
 
   #sendCopied(
@@ -241,7 +261,8 @@ export class Sender {
     }
     if (headerBytes > HEADER_BYTES_MAX) return false;
     const headerView = headerBytes === 0 ? undefined : this.#bytesOf("header", header as ArrayBufferView);
-    return this.#peer(to).sendBuffer(dispatch, headerView, this.#bytesOf("payload", payload as ArrayBufferView));
+    const payloadView = this.#bytesOf("payload", payload as ArrayBufferView);
+    return this.#peer(to)?.sendBuffer(dispatch, headerView, payloadView) ?? false;
   }
 
   /**
@@ -266,7 +287,12 @@ export class Sender {
     const callbacks = { onLocal, onRemote: undefined, cookie: undefined, offer: undefined, gift: undefined };
     const request: SendRequest = { dispatch, header, payload, payloadBytes, ...callbacks, held: 0, sent: -1 };
     const isCopied = isSmall || dispatch === DISPATCH_ID_CALL;
-    return this.#peer(to).submit(request, isCopied ? total : header.length, isCopied, true, true);
+    const copied = isCopied ? total : header.length;
+    const submit = (target: Peer): Result => target.submit(request, copied, isCopied, true, true);
+    const target = this.#peer(to);
+    if (target !== undefined) return submit(target);
+    this.#await(to, undefined, submit);
+    return SUCCESS;
   }
 
   #sendRequest(parameters: SendParameters): Result {
@@ -291,12 +317,13 @@ export class Sender {
     const copiesPayload = onLocal === undefined && gift === undefined;
     const copied = copiesPayload ? headerBytes + payloadBytes : headerBytes;
     const isLarge = bodyBytes(headerBytes, payloadBytes) > RECV_IMMEDIATE_MAX;
-    if (copied > this.#peerSet.pendingMax && isLarge && !target.fitsBuffer(payloadBytes)) {
+    if (copied > this.#peerSet.pendingMax && isLarge && !target?.fitsBuffer(payloadBytes)) {
       throw new PamiError(
         "PAMIR_TOO_LARGE",
         `a send of ${copied} bytes without onLocal: the pending queue copies at most ${this.#peerSet.pendingMax}`,
       );
     }
+    if (target === undefined) return this.#unbound();
     if (!queue && target.isStillFull(bodyBytes(headerBytes, payloadBytes), payloadBytes)) return EAGAIN;
     const request: SendRequest = {
       dispatch,
@@ -343,18 +370,26 @@ export class Sender {
 
   /** See `Context.room`. */
   room(to: Endpoint): number {
-    return this.#peer(to).room();
+    return this.#peer(to)?.room() ?? 0;
   }
 
   /** See `Context.whenRoom`. */
   whenRoom(to: Endpoint, bytes: number, onRoom: Callback, cookie: unknown): void {
     checkInteger("bytes", bytes, 0, MESSAGE_BYTES_MAX);
-    this.#peer(to).whenRoom(bytes, onRoom, cookie);
+    const wait = (target: Peer): Result => {
+      target.whenRoom(bytes, onRoom, cookie);
+      return SUCCESS;
+    };
+    const target = this.#peer(to);
+    if (target === undefined) this.#await(to, onRoom, wait);
+    else wait(target);
   }
 
   /** Nobody is told of room any more who would have been by this callback. */
   forgetRoom(to: Endpoint, onRoom: Callback): void {
-    this.#peer(to).forgetRoom(onRoom);
+    const place = this.#awaiting.findIndex((one) => one.to === to && one.onRoom === onRoom);
+    if (place < 0) this.#peer(to)?.forgetRoom(onRoom);
+    else this.#forget(place);
   }
 
   /** See `Context.reserve`. */
@@ -363,12 +398,12 @@ export class Sender {
     checkInteger("dispatch", dispatch, 0, DISPATCH_ID_MAX);
     checkInteger("headerBytes", headerBytes, 0, HEADER_BYTES_MAX);
     checkInteger("payloadBytes", payloadBytes, 0, RECV_IMMEDIATE_MAX - headerSpace(headerBytes));
-    return target.reserve(to, dispatch, headerBytes, payloadBytes);
+    return target === undefined ? -this.#unbound() : target.reserve(to, dispatch, headerBytes, payloadBytes);
   }
 
   /** See `Context.commit`. */
   commit(to: Endpoint, payloadBytes: number | undefined): void {
-    const target = this.#peer(to);
+    const target = this.#reserved(to);
     const reserved = target.reservedBytes(to);
     const bytes = payloadBytes === undefined ? reserved : payloadBytes;
     checkInteger("payloadBytes", bytes, 0, reserved);
@@ -377,7 +412,7 @@ export class Sender {
 
   /** See `Context.abort`. */
   abort(to: Endpoint): void {
-    const target = this.#peer(to);
+    const target = this.#reserved(to);
     target.reservedBytes(to);
     target.endReservation(undefined);
   }
@@ -386,12 +421,12 @@ export class Sender {
   purge(endpoints: readonly Endpoint[], own: Endpoint): Result {
     const targets = this.#foreign("purge", endpoints, own);
     for (const [place, target] of targets.entries()) {
-      if (target.isBusy || target.isReserved) {
+      if (target?.isBusy || target?.isReserved) {
         throw new PamiError("PAMIR_INVAL", `purge() of endpoint ${endpoints[place]}: something is under way to it`);
       }
     }
     let result: Result = SUCCESS;
-    for (const target of targets) if (!target.purge()) result = EAGAIN;
+    for (const target of targets) if (target?.purge() === false) result = EAGAIN;
     this.#peerSet.buffers.trim();
     return result;
   }
@@ -401,14 +436,14 @@ export class Sender {
     const targets = this.#foreign("resume", endpoints, own);
     let worst: Result = SUCCESS;
     for (const target of targets) {
-      const result = target.resume();
+      const result = target === undefined ? this.#unbound() : target.resume();
       if (result !== SUCCESS) worst = result;
     }
     return worst;
   }
 
-  /** The targets of a list of endpoints, of which none is the own. */
-  #foreign(call: string, endpoints: readonly Endpoint[], own: Endpoint): Peer[] {
+  /** The targets of a list of endpoints, of which none is the own; undefined: it has no slot. */
+  #foreign(call: string, endpoints: readonly Endpoint[], own: Endpoint): (Peer | undefined)[] {
     if (!Array.isArray(endpoints)) {
       throw new PamiError("PAMIR_INVAL", `endpoints of ${call}() are ${show(endpoints)}, not an array`);
     }
@@ -423,6 +458,7 @@ export class Sender {
   flush(): number {
     let events = 0;
     this.#peerSet.retrySoon = false;
+    if (this.#awaiting.length > 0) this.#bindAwaiting();
     for (const target of this.#peers) if (target !== undefined) events += target.flush();
     return events;
   }
@@ -462,17 +498,69 @@ export class Sender {
 
   /** @throws PAMIR_INVAL */
   checkEndpoint(to: Endpoint): void {
-    checkEndpoint(to, this.#map.tasks, this.#map.contexts);
+    checkEndpoint(to, this.#map.jobTasks, this.#map.contexts);
   }
 
-  #peer(to: Endpoint): Peer {
+  /** The target of an endpoint, which gets a slot if it has none; undefined: there is none for it now. */
+  #peer(to: Endpoint): Peer | undefined {
     this.checkEndpoint(to);
-    const ordinal = ordinalAt(this.#map, to);
+    const ordinal = this.#addresses.ordinalOf(to);
     const known = this.#peers[ordinal];
     if (known !== undefined) return known;
-    const target = new Peer(this.#peerSet, ordinal);
-    this.#peers[ordinal] = target;
+    const bound = ordinal === UNBOUND ? this.#bind(to) : ordinal;
+    if (bound === UNBOUND || this.#addresses.isLeaving(bound)) return undefined;
+    const target = new Peer(this.#peerSet, bound);
+    this.#peers[bound] = target;
+    // What has waited for the slot comes first.
+    if (this.#awaiting.length > 0) this.#bindAwaiting();
     return target;
+  }
+
+  #bind(to: Endpoint): number {
+    return this.#addresses.bind(taskOf(to), this.#slot) < 0 ? UNBOUND : this.#addresses.ordinalOf(to);
+  }
+
+  /** No slot is free for a target: nothing rings for that. */
+  #unbound(): Result {
+    this.#peerSet.retrySoon = true;
+    this.#addresses.want();
+    return EAGAIN;
+  }
+
+  /** Calls `begin` once an endpoint has a slot. @param onRoom of a whenRoom(), which may be taken back */
+  #await(to: Endpoint, onRoom: Callback | undefined, begin: (target: Peer) => Result): void {
+    this.#awaiting.push({ to, onRoom, begin });
+    this.#peerSet.count(1);
+    this.#unbound();
+  }
+
+  #forget(place: number): void {
+    this.#awaiting.splice(place, 1);
+    this.#peerSet.count(-1);
+  }
+
+  /** Begins what has waited for a slot, as far as there are slots. */
+  #bindAwaiting(): void {
+    const awaiting = this.#awaiting.splice(0);
+    for (const one of awaiting) {
+      this.#peerSet.count(-1);
+      // Behind what still waits for the same endpoint.
+      const isFirst = this.#awaiting.every(({ to }) => to !== one.to);
+      const target = isFirst ? this.#peer(one.to) : undefined;
+      if (target !== undefined) one.begin(target);
+      else {
+        this.#awaiting.push(one);
+        this.#peerSet.count(1);
+        this.#unbound();
+      }
+    }
+  }
+
+  /** A target to which a reservation is open. @throws PAMIR_INVAL */
+  #reserved(to: Endpoint): Peer {
+    const target = this.#peer(to);
+    if (target?.isReserved) return target;
+    throw new PamiError("PAMIR_INVAL", `commit() or abort() without a reservation to endpoint ${to}`);
   }
 
   /** Writes a message into a lane whose direct path is free; false: no room. */
@@ -516,6 +604,7 @@ export class Sender {
         `sendImmediate of ${total} bytes (header padded to 8), the limit is ${SEND_IMMEDIATE_MAX}: use send()`,
       );
     }
+    if (target === undefined) return this.#unbound();
     if (!queue && target.isStillFull(total, 0)) return EAGAIN;
     const request: SendRequest = {
       dispatch,

@@ -3,6 +3,9 @@
 // be, because the destination is no region or there is no memory for a chain, this thread copies them, a slice in each
 // advance; out of another memory, it asks for slices.
 import {
+  DISPATCH_ID_NOTICE,
+  DISPATCH_ID_PULL,
+  DISPATCH_ID_PULLED,
   LINK_COUNT_MAX,
   LINK_SIZE,
   NONE,
@@ -47,28 +50,40 @@ import {
   WINDOW_TO_OFFSET_OFFSET,
   WINDOW_WRONG_OFFSET,
 } from "../../../assembly/layout.js";
-import type { Destination } from "../../core/message.js";
+import type { Destination, Message } from "../../core/message.js";
 import { checkPacing, DEPTH, FRAGMENT_BYTES, type Pacing } from "../../core/pacing.js";
 import type { MemRegion } from "../../core/region.js";
 import { type Result, resultOf, SHUTDOWN, SUCCESS } from "../../core/result.js";
 import type { OpenRegion, RegionTable } from "../../memory/regions.js";
+import { isAway } from "../../node/address.js";
 import { copyIntoIfThere } from "../../support/copy.js";
-import type { OfferPlace, RemotePayloads } from "../../transport/transport.js";
 import type { Base } from "../base.js";
+import { PULL_BYTES, PULL_WORDS } from "./sender.js";
 import { onAbort, regionIfAny, type Side, slotOf, type TransferTable, type Window } from "./transfers.js";
 
 /** What an RTS says. */
-export interface Request extends OfferPlace {
+export interface Request {
+  /** Ordinal of the endpoint that offers a payload. */
+  readonly origin: number;
+  /** Region in which it lies, generation of that, and byte in it. */
+  readonly index: number;
+  readonly generation: number;
+  readonly offset: number;
+  /** The origin's window: region of its block, generation of that, byte in it, and generation of the window. */
+  readonly blockIndex: number;
+  readonly blockGeneration: number;
+  readonly place: number;
+  readonly window: number;
   /** Of the payload. */
   readonly bytes: number;
   /** 0, or it goes through a ring of STAGED_COUNT portions of so many bytes. */
   readonly portion: number;
 }
 
-/** Bytes of a portion from another memory, if that makes no more than LINK_COUNT_MAX of them: both sides keep some. */
+/** Bytes of a portion from another node, if that makes no more than LINK_COUNT_MAX of them: both sides keep some. */
 const AWAY_BYTES_MAX = 1024 * 1024;
 /** Bytes that are asked for at a time, of a payload in another memory. */
-const ASKED_BYTES_MAX = 2 * SLICE_BYTES;
+const ASKED_BYTES_MAX = 8 * PULL_BYTES;
 
 /** A payload that this thread copies. */
 interface Pull {
@@ -94,13 +109,9 @@ export class RendezvousReceiver {
   readonly #linksInUse = new Set<MemRegion>();
   /** Regions that have held links, and do again. */
   readonly #links: MemRegion[] = [];
-  readonly #isAway: (peer: number) => boolean;
-  readonly #remote: RemotePayloads | undefined;
   readonly #count: (change: 1 | -1) => void;
 
   /**
-   * @param isAway whether an endpoint is in another memory
-   * @param remote of payloads in other memories, where that may be
    * @param count told of each payload that this thread begins to copy, or has copied
    * @throws PAMIR_INVAL
    */
@@ -109,14 +120,11 @@ export class RendezvousReceiver {
     regions: RegionTable,
     transfers: TransferTable,
     pacing: Pacing,
-    isAway: (peer: number) => boolean,
-    remote: RemotePayloads | undefined,
     count: (change: 1 | -1) => void,
   ) {
-    this.#isAway = isAway;
-    this.#remote = remote;
     this.#count = count;
     checkPacing(pacing);
+    base.handlers.handle(DISPATCH_ID_PULLED, (message) => this.#came(message));
     this.#base = base;
     this.#regions = regions;
     this.#transfers = transfers;
@@ -183,10 +191,7 @@ export class RendezvousReceiver {
 
   /** The context closes. */
   close(): void {
-    for (const { forget, request } of this.#pulls) {
-      forget();
-      this.#remote?.forget(request);
-    }
+    for (const { forget } of this.#pulls) forget();
     for (const region of [...this.#links, ...this.#linksInUse]) region.close();
   }
 
@@ -315,9 +320,7 @@ export class RendezvousReceiver {
     }
     while (pull.asked < request.bytes && pull.asked - pull.at < ASKED_BYTES_MAX) {
       const bytes = sliceAt(request, pull.asked);
-      this.#remote?.pull(this.#base.ordinal, request, pull.asked, bytes, (at, said, data) =>
-        take(pull, at, said, data),
-      );
+      this.#tell(request, DISPATCH_ID_PULL, pull.asked, bytes);
       pull.asked += bytes;
     }
     return false;
@@ -355,10 +358,9 @@ export class RendezvousReceiver {
     return this.#notice(request, TRANSFER_DONE) && this.#over(pull, SUCCESS);
   }
 
-  #over({ request, destination, forget }: Pull, result: Result): true {
+  #over({ destination, forget }: Pull, result: Result): true {
     this.#count(-1);
     forget();
-    this.#remote?.forget(request);
     this.#complete(destination, result);
     return true;
   }
@@ -367,8 +369,36 @@ export class RendezvousReceiver {
     if (onComplete !== undefined) this.#base.completions.push(onComplete, cookie, result);
   }
 
+  #isAway(origin: number): boolean {
+    return isAway(this.#base.map, origin);
+  }
+
+  /** Sends an origin in another node a message about its window. */
+  #tell({ origin, blockIndex, blockGeneration, place, window }: Request, dispatch: number, ...words: number[]): void {
+    const header = Int32Array.of(blockIndex, blockGeneration, place, window, ...words);
+    this.#base.tell(this.#base.addresses.endpointAt(origin), dispatch, new Uint8Array(header.buffer));
+  }
+
+  /** A slice that was asked for. */
+  #came(message: Message): void {
+    if (message.headerBytes !== 4 * PULL_WORDS) return;
+    const word = (place: number): number => message.headerWord(4 * place) >>> 0;
+    for (const pull of this.#pulls) {
+      const { origin, blockIndex, blockGeneration, place, window } = pull.request;
+      const isOne = blockIndex === word(0) && blockGeneration === word(1) && place === word(2) && window === word(3);
+      if (!isOne || this.#base.addresses.endpointAt(origin) !== message.origin) continue;
+      take(pull, word(4), word(5), message.payloadBytes > 0 ? message.copy() : undefined);
+      return;
+    }
+  }
+
   /** Tells an origin what came of its payload; false: its window is not there any more. */
-  #notice({ blockIndex, blockGeneration, place, window, origin }: Request, result: number): boolean {
+  #notice(request: Request, result: number): boolean {
+    if (this.#isAway(request.origin)) {
+      this.#tell(request, DISPATCH_ID_NOTICE, result);
+      return true;
+    }
+    const { blockIndex, blockGeneration, place, window, origin } = request;
     const { kernel, map } = this.#base;
     return kernel.chainNotice(map.job, blockIndex, blockGeneration, place, window, origin, result) !== 0;
   }
@@ -376,7 +406,7 @@ export class RendezvousReceiver {
 
 /** Bytes of the slice of a payload that begins at a place. */
 function sliceAt({ bytes }: Request, at: number): number {
-  return Math.min(SLICE_BYTES, bytes - at);
+  return Math.min(PULL_BYTES, bytes - at);
 }
 
 /** A slice that was asked for has come. False: it is not the next one. */

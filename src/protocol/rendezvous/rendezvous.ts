@@ -4,8 +4,6 @@
 import type { Pacing } from "../../core/pacing.js";
 import type { ProgressSource } from "../../core/progress.js";
 import type { RegionTable } from "../../memory/regions.js";
-import { taskAt } from "../../node/address.js";
-import type { RemotePayloads } from "../../transport/transport.js";
 import type { Base } from "../base.js";
 import { RendezvousReceiver } from "./receiver.js";
 import { RendezvousSender } from "./sender.js";
@@ -18,17 +16,15 @@ export class Rendezvous implements ProgressSource {
   readonly receiver: RendezvousReceiver;
   readonly #transfers: TransferTable;
 
-  /** @param remote of payloads in other memories, where tasks share no memory @throws PAMIR_INVAL */
-  constructor(base: Base, regions: RegionTable, remote: RemotePayloads | undefined, pacing: Pacing) {
+  /** @throws PAMIR_INVAL */
+  constructor(base: Base, regions: RegionTable, pacing: Pacing) {
     const count = (change: 1 | -1): void => {
       this.busy += change;
       base.activity.busy += change;
     };
-    const { map, ordinal } = base;
-    const isAway = (peer: number): boolean => remote !== undefined && taskAt(map, peer) !== taskAt(map, ordinal);
-    this.#transfers = new TransferTable(base, regions, isAway, count);
-    this.sender = new RendezvousSender(base, regions, this.#transfers, isAway, remote);
-    this.receiver = new RendezvousReceiver(base, regions, this.#transfers, pacing, isAway, remote, count);
+    this.#transfers = new TransferTable(base, regions, count);
+    this.sender = new RendezvousSender(base, regions, this.#transfers);
+    this.receiver = new RendezvousReceiver(base, regions, this.#transfers, pacing, count);
   }
 
   /** Whether advance() would do something. */

@@ -2,6 +2,9 @@
 // target has had them moved. One that lies in no region goes through a ring of portions in one, a portion as soon as the one
 // in its place has been moved.
 import {
+  DISPATCH_ID_NOTICE,
+  DISPATCH_ID_PULL,
+  DISPATCH_ID_PULLED,
   LINK_COUNT_MAX,
   NONE,
   PAGE_SIZE,
@@ -16,19 +19,20 @@ import {
   RTS_WINDOW_OFFSET,
   STAGED_COUNT,
   TRANSFER_BROKEN,
+  TRANSFER_DONE,
   WINDOW_ALLOWED_OFFSET,
   WINDOW_BYTES_OFFSET,
   WINDOW_PASSED_OFFSET,
   WINDOW_RESULT_OFFSET,
 } from "../../../assembly/layout.js";
 import { alignUp } from "../../../assembly/seq.js";
+import type { Message } from "../../core/message.js";
 import type { MemRegion } from "../../core/region.js";
 import type { Callback, Result } from "../../core/result.js";
 import type { RegionTable } from "../../memory/regions.js";
-import { endpointCount } from "../../node/address.js";
+import { endpointCount, isAway } from "../../node/address.js";
 import { copyInto, wasCut } from "../../support/copy.js";
 import type { AbortSignalLike } from "../../support/like.js";
-import type { RemotePayloads } from "../../transport/transport.js";
 import type { Base } from "../base.js";
 import { onAbort, regionIfAny, type Side, slotOf, type TransferTable, type Window } from "./transfers.js";
 
@@ -58,8 +62,11 @@ interface Ring {
   at: number;
 }
 
-/** Where a payload is that is in no region, and not staged. */
-const NO_REGION = { index: NONE, generation: 0 } as const;
+/** Most bytes of a payload that a target in another node asks for at a time: they are delivered whole. */
+export const PULL_BYTES = 65536;
+/** Words of the header of a PULL and of a NOTICE. */
+export const PULL_WORDS = 6;
+export const NOTICE_WORDS = 5;
 
 /** A payload that has been offered. */
 interface Offered extends Side {
@@ -73,8 +80,8 @@ export class RendezvousSender {
   readonly #base: Base;
   readonly #regions: RegionTable;
   readonly #transfers: TransferTable;
-  readonly #remote: RemotePayloads | undefined;
-  readonly isAway: (peer: number) => boolean;
+  /** Those whose target is in another node. */
+  readonly #away = new Set<Offered>();
   /** How many were offered, by target. */
   readonly #counts: Uint8Array;
   /** Those that are staged. */
@@ -82,23 +89,13 @@ export class RendezvousSender {
   /** Regions that have been rings, and are again. */
   readonly #rings: MemRegion[] = [];
 
-  /**
-   * @param isAway whether an endpoint is in another memory
-   * @param remote of payloads in other memories, where that may be
-   */
-  constructor(
-    base: Base,
-    regions: RegionTable,
-    transfers: TransferTable,
-    isAway: (peer: number) => boolean,
-    remote: RemotePayloads | undefined,
-  ) {
-    this.#remote = remote;
+  constructor(base: Base, regions: RegionTable, transfers: TransferTable) {
     this.#base = base;
     this.#regions = regions;
     this.#transfers = transfers;
-    this.isAway = isAway;
     this.#counts = new Uint8Array(endpointCount(base.map));
+    base.handlers.handle(DISPATCH_ID_PULL, (message) => this.#pulled(message));
+    base.handlers.handle(DISPATCH_ID_NOTICE, (message) => this.#noticed(message));
   }
 
   /** Whether one more may be offered to a target now. */
@@ -107,9 +104,9 @@ export class RendezvousSender {
   }
 
   /** Sees to it that there is memory for begin(); false: there is none. */
-  reserve({ payload, bytes: payloadBytes }: Offer, target: number): boolean {
+  reserve({ payload, bytes: payloadBytes }: Offer): boolean {
     if (!this.#transfers.reserve()) return false;
-    if (this.isAway(target) || this.#regions.find(payload) !== undefined) return true;
+    if (this.#regions.find(payload) !== undefined) return true;
     if (this.#staged.length === STAGINGS_MAX) return false;
     const bytes = ringBytes(payloadBytes);
     const ring = this.#smallestRing(bytes) ?? this.#makeRing(bytes);
@@ -140,16 +137,14 @@ export class RendezvousSender {
     const { words } = this.#base.memory;
     const { payload, bytes } = offer;
     const found = this.#regions.find(payload);
-    // What goes to another memory is read where it is.
-    const isStaged = found === undefined && !this.isAway(target);
+    const isStaged = found === undefined;
     const portion = isStaged ? stagedPortion(bytes) : 0;
     const region = isStaged ? (this.#rings.pop() as MemRegion) : undefined;
     const ring = region && { region, portion, at: 0 };
     const allowed = ring === undefined ? NONE : 0;
     const { window } = this.#transfers.open(target, allowed, (own) => this.#offered(own, offer, ring)) as Offered;
     words[(window.pointer + WINDOW_BYTES_OFFSET) >>> 2] = bytes; // for the dump
-    const { index, generation } = found ?? region ?? NO_REGION;
-    if (index === NONE) this.#remote?.sources.set(window.pointer, payload);
+    const { index, generation } = found ?? (region as MemRegion);
     // One by one: as a list of pairs it took 90 ns.
     const at = rts >>> 2;
     words[at + (RTS_BYTES_OFFSET >>> 2)] = bytes;
@@ -189,7 +184,7 @@ export class RendezvousSender {
       resultOffset: WINDOW_RESULT_OFFSET,
       forget: () => {
         unheard();
-        this.#remote?.sources.delete(window.pointer);
+        this.#away.delete(offered);
       },
       // Where the target has not begun, it does so with its own engine.
       breakOff: () => this.#base.kernel.chainBreak(this.#base.map.job, window.pointer) !== 0,
@@ -207,11 +202,47 @@ export class RendezvousSender {
     };
     this.count++;
     this.#counts[window.peer] = (this.#counts[window.peer] as number) + 1;
+    if (isAway(this.#base.map, window.peer)) this.#away.add(offered);
     if (ring !== undefined) {
       this.#staged.push(offered);
       this.#stage(offered);
     }
     return offered;
+  }
+
+  /** The payload of whose window a target in another node speaks; undefined: it is over, or was not offered to that one. */
+  #spokenOf(message: Message): Offered | undefined {
+    const word = (place: number): number => message.headerWord(4 * place) >>> 0;
+    for (const offered of this.#away) {
+      const { region, offset, generation, peer } = offered.window;
+      const isOne = region.index === word(0) && region.generation === word(1) && offset === word(2);
+      if (!isOne || generation !== word(3)) continue;
+      return this.#base.addresses.endpointAt(peer) === message.origin ? offered : undefined;
+    }
+    return undefined;
+  }
+
+  /** A target asks for a slice of a payload. */
+  #pulled(message: Message): void {
+    const offered = message.headerBytes === 4 * PULL_WORDS ? this.#spokenOf(message) : undefined;
+    if (offered === undefined) return;
+    const [at, bytes] = [message.headerWord(16) >>> 0, message.headerWord(20) >>> 0];
+    const { window, offer } = offered;
+    if (bytes > PULL_BYTES || at + bytes > offer.bytes) return;
+    const stop = this.#transfers.stopOf(window.pointer);
+    const result = stop === TRANSFER_DONE && wasCut(offer.payload, offer.bytes) ? TRANSFER_BROKEN : stop;
+    const payload = result === TRANSFER_DONE ? offer.payload.subarray(at, at + bytes) : undefined;
+    this.#base.tell(message.origin, DISPATCH_ID_PULLED, wordsOf(window, at, result), payload);
+  }
+
+  /** A target is done with a payload. */
+  #noticed(message: Message): void {
+    const offered = message.headerBytes === 4 * NOTICE_WORDS ? this.#spokenOf(message) : undefined;
+    if (offered === undefined) return;
+    const { kernel, map, ordinal } = this.#base;
+    const { region, offset, generation } = offered.window;
+    const result = message.headerWord(16);
+    kernel.chainNotice(map.job, region.index, region.generation, offset, generation, ordinal, result);
   }
 
   /** Bytes that may be copied into the ring now. */
@@ -242,6 +273,11 @@ export class RendezvousSender {
     if (!engine.isOwn) engine.call();
     kernel.ring(slotOf(map, window.peer));
   }
+}
+
+/** The header of a message about a window of this context. */
+function wordsOf({ region, offset, generation }: Window, ...words: number[]): Uint8Array {
+  return new Uint8Array(Int32Array.of(region.index, region.generation, offset, generation, ...words).buffer);
 }
 
 /** Bytes of the ring of a payload that is staged: one that its portions do not go around takes no more than itself. */

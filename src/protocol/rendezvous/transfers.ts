@@ -29,7 +29,7 @@ import { type Result, resultOf, SHUTDOWN } from "../../core/result.js";
 import type { Kernel, Memory } from "../../kernel/kernel.js";
 import { type MemoryMap, taskSlot } from "../../memory/map.js";
 import type { RegionTable } from "../../memory/regions.js";
-import { taskAt } from "../../node/address.js";
+import { isAway, taskAt } from "../../node/address.js";
 import type { ContextEngine } from "../../node/engine.js";
 import { hasAcknowledged, hasEngineSeen, hasEngineThread, notifyEngine } from "../../node/liveness.js";
 import type { AbortSignalLike } from "../../support/like.js";
@@ -70,12 +70,12 @@ interface Abandoned {
   readonly notice: number;
 }
 
-/** A window whose transfer was broken off: its other side may be about to tell it so. */
+/** A window whose transfer is over, and at which another thread may still be. */
 interface Broken {
   readonly place: Place;
   readonly side: Side;
-  /** What the other side's context has to have acknowledged. */
-  readonly notice: number;
+  /** Whether that thread is at it no more. */
+  readonly isFree: () => boolean;
 }
 
 /** Where a window is. */
@@ -102,19 +102,17 @@ export class TransferTable {
   #broken: Broken[] = [];
   readonly #engine: ContextEngine;
   readonly #count: (change: 1 | -1) => void;
-  readonly #isAway: (peer: number) => boolean;
+  readonly #posted: (() => void) | undefined;
 
   /**
-   * @param isAway whether an endpoint is in another memory
    * @param count told of each window that is opened, or closed
    */
   constructor(
-    { kernel, memory, map, block, engine }: Base,
+    { kernel, memory, map, block, engine, posted }: Base,
     regions: RegionTable,
-    isAway: (peer: number) => boolean,
     count: (change: 1 | -1) => void,
   ) {
-    this.#isAway = isAway;
+    this.#posted = posted;
     this.#count = count;
     this.#kernel = kernel;
     this.#memory = memory;
@@ -145,7 +143,7 @@ export class TransferTable {
     const head = this.#kernel.loadWord(pointer + WINDOW_HEAD_OFFSET);
     const generation = this.#kernel.windowOpen(pointer, allowed);
     this.#memory.words[(pointer + WINDOW_PEER_ENDPOINT_OFFSET) >>> 2] = peer;
-    const away = this.#isAway(peer) ? AWAY_YES : 0;
+    const away = isAway(this.#map, peer) ? AWAY_YES : 0;
     const awayAt = (pointer + WINDOW_AWAY_OFFSET) >>> 2;
     // Where tasks share memory it is 0 for ever: an engine thread may be looking.
     if (this.#memory.words[awayAt] !== away) this.#memory.words[awayAt] = away;
@@ -260,23 +258,27 @@ export class TransferTable {
   }
 
   #break(place: Place, side: Side): void {
-    const { window, resultOffset } = side;
+    const { window } = side;
     this.#kernel.windowClose(window.pointer);
-    // In the window's place, without what it has moved: that is its owner's again.
-    const broken: Side = { window, resultOffset, forget: () => {}, breakOff: () => true, over: () => {} };
-    place.block.sides[place.number] = broken;
     const slot = slotOf(this.#map, window.peer);
     // SYNC notice (broken): pairs with acknowledgeNotice(): from then on the other side's context finds the window closed.
     const notice = (this.#kernel.addWord(slot + TASK_NOTICE_OFFSET, 1) + 1) >>> 0;
     this.#kernel.ring(slot);
-    this.#broken.push({ place, side: broken, notice });
+    this.#keep(place, side, () => hasAcknowledged(this.#kernel, this.#map, window.peer, notice));
     this.#over(side, resultOf(TRANSFER_BROKEN));
   }
 
-  /** Frees the windows that were broken off, and at which their other side is not any more. */
+  /** Keeps the window of a side that is over, without what it has moved: that is its owner's again. */
+  #keep(place: Place, { window, resultOffset }: Side, isFree: () => boolean): void {
+    const side: Side = { window, resultOffset, forget: () => {}, breakOff: () => true, over: () => {} };
+    place.block.sides[place.number] = side;
+    this.#broken.push({ place, side, isFree });
+  }
+
+  /** Frees the windows that were kept, and at which no other thread is any more. */
   #takeBack(): void {
-    this.#broken = this.#broken.filter(({ place: { block, number }, side: { window }, notice }) => {
-      if (!hasAcknowledged(this.#kernel, this.#map, window.peer, notice)) return true;
+    this.#broken = this.#broken.filter(({ place: { block, number }, side: { window }, isFree }) => {
+      if (!isFree()) return true;
       // What it has told of it meanwhile is not for the window's next transfer.
       this.#kernel.clearBits(block.pointer + BLOCK_STATUS_OFFSET, 1 << number);
       this.#kernel.windowClear(window.pointer);
@@ -300,8 +302,10 @@ export class TransferTable {
     // SYNC stop (stop): pairs with the engines, on either side.
     this.#kernel.storeWord(pointer + WINDOW_STOP_OFFSET, result);
     // Either may wait for more of it to be staged, and so may the other side's thread, where that copies it.
-    this.#kernel.engineCall(this.#map.job, peer);
-    this.#kernel.ring(slotOf(this.#map, peer));
+    if (!isAway(this.#map, peer)) {
+      this.#kernel.engineCall(this.#map.job, peer);
+      this.#kernel.ring(slotOf(this.#map, peer));
+    } else this.#posted?.();
     this.#engine.call();
   }
 
@@ -325,6 +329,13 @@ export class TransferTable {
     this.#kernel.windowClose(side.window.pointer);
     // Who has broken it off knows of the engine thread's end; this context may not have heard of that.
     if (!hasEngineThread(this.#kernel, this.#map)) this.#kernel.windowClear(side.window.pointer);
+    else if (isAway(this.#map, side.window.peer)) {
+      // The other node may have sent more than the transfer needs: it is not for the window's next transfer.
+      const notice = notifyEngine(this.#kernel, this.#map);
+      this.#keep(place, side, () => hasEngineSeen(this.#kernel, this.#map, notice));
+      this.#over(side, result);
+      return;
+    }
     this.#free(place, side, result);
   }
 

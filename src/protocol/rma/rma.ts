@@ -39,7 +39,7 @@ import { generationOf, indexOf, MemRegion, type RegionHandle } from "../../core/
 import { type Callback, EAGAIN, type Result, resultOf, SHUTDOWN, SUCCESS } from "../../core/result.js";
 import type { Kernel } from "../../kernel/kernel.js";
 import { injectionFifo, type MemoryMap } from "../../memory/map.js";
-import { taskAt } from "../../node/address.js";
+import { type Addresses, taskAt } from "../../node/address.js";
 import type { ContextEngine } from "../../node/engine.js";
 import { Queue } from "../../support/queue.js";
 import type { Base } from "../base.js";
@@ -201,6 +201,9 @@ export class Rma implements ProgressSource {
   readonly #words: Int32Array;
   readonly #engine: ContextEngine;
   readonly #map: MemoryMap;
+  readonly #addresses: Addresses;
+  /** Slot of the context's task. */
+  readonly #slot: number;
   readonly #job: number;
   readonly #fifos: readonly Fifo[];
   /** Bit i: FIFO i has something pending, left or waiting. */
@@ -236,7 +239,7 @@ export class Rma implements ProgressSource {
    * @param tell sends a message, which is copied, and waits for room where there is none
    */
   constructor(
-    { kernel, memory, map, ordinal, engine, completions, activity }: Base,
+    { kernel, memory, map, addresses, ordinal, engine, completions, activity }: Base,
     waitingMax: number,
     tell: (to: Endpoint, dispatch: number, payload: Uint8Array) => void,
   ) {
@@ -247,6 +250,8 @@ export class Rma implements ProgressSource {
     this.#words = memory.words;
     this.#completions = completions;
     this.#map = map;
+    this.#addresses = addresses;
+    this.#slot = taskAt(map, ordinal);
     this.#job = map.job;
     this.#waitingMax = waitingMax;
     this.#slotMask = map.slots - 1;
@@ -299,7 +304,7 @@ export class Rma implements ProgressSource {
       notify,
     } = parameters;
     if (notify !== undefined) this.#checkNotify(call, to, notify);
-    if (to !== this.#to || remote !== this.#handle) this.#aim(to, remote);
+    if ((to !== this.#to || remote !== this.#handle) && !this.#aim(to, remote)) return EAGAIN;
     if (local !== this.#local) this.#stageLocal("local", local);
     const size = bytes === undefined ? local.length - Number(localOffset) : bytes;
     if (
@@ -347,7 +352,7 @@ export class Rma implements ProgressSource {
     // The commonest notification is a flag of the operation itself.
     const isTold = notify !== undefined && typeof notify !== "boolean";
     if (isTold) this.#checkNotify("rmw", to, notify);
-    if (to !== this.#to || remote !== this.#handle) this.#aim(to, remote);
+    if ((to !== this.#to || remote !== this.#handle) && !this.#aim(to, remote)) return EAGAIN;
     if (operation !== this.#operation || type !== this.#type) this.#lookUpOperation(operation, type);
     const code = this.#code;
     const fetches = (code & RMW_FETCH) !== 0;
@@ -467,8 +472,8 @@ export class Rma implements ProgressSource {
   }
 
   #fifoOf(to: Endpoint): Fifo {
-    const { tasks, contexts } = this.#map;
-    checkEndpoint(to, tasks, contexts);
+    const { jobTasks, contexts } = this.#map;
+    checkEndpoint(to, jobTasks, contexts);
     // Each target is pinned to one FIFO, so that what goes to it stays in order.
     return this.#fifos[(taskOf(to) + contextOf(to)) % this.#fifos.length] as Fifo;
   }
@@ -522,14 +527,27 @@ export class Rma implements ProgressSource {
     if (size === 8) words[at + 1] = words[word + 1] as number;
   }
 
-  /** Looks up an endpoint and a handle, and stages what they stand for: for this transfer, and those that name the same. */
-  #aim(to: Endpoint, handle: RegionHandle): void {
+  /**
+   * Looks up an endpoint and a handle, and stages what they stand for: for this transfer, and those that name the same. False:
+   * the endpoint has no slot now.
+   */
+  #aim(to: Endpoint, handle: RegionHandle): boolean {
     const fifo = this.#fifoOf(to);
-    const index = indexOf(handle);
-    if (index === NONE) throw new PamiError("PAMIR_INVAL", `remote is ${show(handle)}, not a region's handle`);
-    const owner = Math.floor(index / this.#map.regions);
-    if (owner !== taskOf(to)) {
-      throw new PamiError("PAMIR_INVAL", `remote is a region of task ${owner}, not of task ${taskOf(to)}`);
+    const given = indexOf(handle);
+    if (given === NONE) throw new PamiError("PAMIR_INVAL", `remote is ${show(handle)}, not a region's handle`);
+    const { regions, locals } = this.#map;
+    const slot = this.#addresses.bind(taskOf(to), this.#slot);
+    if (slot < 0 || this.#addresses.isLeaving(slot * this.#map.contexts)) {
+      this.#addresses.want();
+      return false;
+    }
+    // A handle has the index of its owner's node. Here it is that of the owner's slot.
+    const isAway = slot >= locals;
+    const index = isAway ? slot * regions + (given % regions) : given;
+    const owner = Math.floor(index / regions);
+    if (owner !== slot) {
+      const other = this.#addresses.numberOf(owner);
+      throw new PamiError("PAMIR_INVAL", `remote is a region of task ${other}, not of task ${taskOf(to)}`);
     }
     this.#to = to;
     this.#handle = handle;
@@ -540,6 +558,7 @@ export class Rma implements ProgressSource {
     this.#words[fifo.staged + 5] = index;
     this.#words[fifo.staged + 6] = this.#generation;
     this.#local = NO_REGION;
+    return true;
   }
 
   /** Throws unless it is a region of this job. */

@@ -1,20 +1,22 @@
-// Egress: takes the records of this task's contexts out of the blocks that stand for other tasks in this memory, and sends
-// what was committed since, in one frame for each pair of contexts. CREDIT_BYTES may be on their way for a pair. Then its lane
-// is not read until the target gives some back.
+// Egress: takes the records of the node's contexts out of the blocks that stand for tasks of other nodes, and sends what was
+// committed since, in one frame for each pair of contexts. CREDIT_BYTES may be on their way for a pair. Then its lane is not
+// read until the target gives some back.
 
 import {
   ADVANCE_EVENTS_MASK,
   CONTEXT_EVENTS_OFFSET,
+  CONTEXT_READY_OFFSET,
   EVENT_SIZE,
-  LANE_TARGET_OFFSET,
   RECORD_KIND_MASK,
   RECORD_KIND_SHIFT,
   RECORD_LENGTH_MASK,
+  TASK_CLOSED,
+  TASK_STATE_OFFSET,
 } from "../../../assembly/layout.js";
 import type { Kernel, Memory } from "../../kernel/kernel.js";
-import { contextBlock, isClosed, type MemoryMap } from "../../memory/map.js";
-import { endpointCount, taskAt } from "../../node/address.js";
-import type { Pipe } from "./frames.js";
+import { contextBlock, isClosed, type MemoryMap, ordinalOf, taskSlot } from "../../memory/map.js";
+import { type Addresses, endpointCount, taskAt, UNBOUND } from "../../node/address.js";
+import type { SendFrame } from "./frames.js";
 import { CREDIT_BYTES, isSwitch, putRecord, recordBytes } from "./records.js";
 
 const EVENT_WORDS = EVENT_SIZE >>> 2;
@@ -26,38 +28,21 @@ export class Egress {
   readonly #kernel: Kernel;
   readonly #memory: Memory;
   readonly #map: MemoryMap;
-  readonly #task: number;
+  readonly #addresses: Addresses;
   readonly #endpoints: number;
-  readonly #pipe: Pick<Pipe, "send" | "flush">;
-  readonly #hasEnded: (task: number) => boolean;
-  readonly #wake: () => void;
+  readonly #send: SendFrame;
   /** Bytes of records on their way, for each pair of origin and target. */
   readonly #inFlight = new Map<number, number>();
   /** Pairs whose lane is not read, for so much is on its way. */
   readonly #heldBack = new Set<number>();
-  /** Ordinals of contexts of other tasks to which something was sent. */
-  readonly #fresh = new Set<number>();
-  #isScheduled = false;
-  #closed = false;
 
-  /** @param wake wakes whoever waits on this thread: for what is his own, or for room */
-  constructor(
-    kernel: Kernel,
-    memory: Memory,
-    map: MemoryMap,
-    task: number,
-    pipe: Pick<Pipe, "send" | "flush">,
-    hasEnded: (task: number) => boolean,
-    wake: () => void,
-  ) {
+  constructor(kernel: Kernel, memory: Memory, map: MemoryMap, addresses: Addresses, send: SendFrame) {
     this.#kernel = kernel;
     this.#memory = memory;
     this.#map = map;
-    this.#task = task;
+    this.#addresses = addresses;
     this.#endpoints = endpointCount(map);
-    this.#pipe = pipe;
-    this.#hasEnded = hasEnded;
-    this.#wake = wake;
+    this.#send = send;
   }
 
   /** Bytes of a pair have arrived. False: so many were not on their way. */
@@ -65,78 +50,99 @@ export class Egress {
     const pair = this.#pairOf(origin, target);
     const inFlight = this.#inFlight.get(pair) ?? 0;
     if (bytes > inFlight) return false;
-    this.#inFlight.set(pair, inFlight - bytes);
-    if (inFlight - bytes < CREDIT_BYTES && this.#heldBack.has(pair)) {
-      this.#readAgain(pair);
-      this.#flush(CREDIT_BYTES);
-    }
+    if (inFlight > bytes) this.#inFlight.set(pair, inFlight - bytes);
+    else this.#inFlight.delete(pair);
+    if (inFlight - bytes < CREDIT_BYTES && this.#heldBack.has(pair)) this.#readAgain(pair);
     return true;
+  }
+
+  /** Nothing more of a target is awaited: its slot may become another's. */
+  forget(target: number): void {
+    for (let origin = 0; origin < this.#map.locals * this.#map.contexts; origin++) {
+      this.#inFlight.delete(this.#pairOf(origin, target));
+      this.#heldBack.delete(this.#pairOf(origin, target));
+    }
+  }
+
+  /** Whether anything is on its way to a target, or its lanes hold something. */
+  isBusy(target: number): boolean {
+    for (let origin = 0; origin < this.#map.locals * this.#map.contexts; origin++) {
+      if (this.#inFlight.has(this.#pairOf(origin, target)) || this.#heldBack.has(this.#pairOf(origin, target)))
+        return true;
+    }
+    return this.#hasSome(contextBlock(this.#map, target)) && this.#kernel.peek(contextBlock(this.#map, target)) !== 0;
   }
 
   #readAgain(pair: number): void {
     this.#heldBack.delete(pair);
-    const target = pair % this.#endpoints;
-    const block = contextBlock(this.#map, target);
+    const block = contextBlock(this.#map, pair % this.#endpoints);
     const origin = Math.floor(pair / this.#endpoints);
-    if (this.#kernel.laneOf(block, origin) === 0) return;
-    this.#kernel.laneResume(block, origin);
-    this.#fresh.add(target);
+    if (this.#kernel.laneOf(block, origin) !== 0) this.#kernel.laneResume(block, origin);
   }
 
-  /** Something was committed in a lane. */
-  sent(lane: number): void {
-    const target = this.#memory.words[(lane + LANE_TARGET_OFFSET) >>> 2] as number;
-    if (this.#taskOf(target) === this.#task) {
-      this.#wake();
-      return;
-    }
-    this.#fresh.add(target);
-    if (this.#isScheduled) return;
-    this.#isScheduled = true;
-    queueMicrotask(() => {
-      this.#isScheduled = false;
-      this.#flush(CREDIT_BYTES);
-    });
+  /** Sends what was committed, as far as the credit goes. Returns whether there was any. */
+  turn(): boolean {
+    return this.#flush(CREDIT_BYTES);
   }
 
-  /** Posts what was committed, as far as the windows go. */
-  turn(): void {
-    if (this.#fresh.size > 0) this.#flush(CREDIT_BYTES);
-  }
-
-  /** Posts all that was committed, whatever is on its way. */
+  /** Sends all that was committed, whatever is on its way. */
   flushAll(): void {
     for (const pair of this.#heldBack) this.#readAgain(pair);
     this.#flush(Number.POSITIVE_INFINITY);
   }
 
-  /** Nothing more is sent. */
-  close(): void {
-    this.#closed = true;
+  /** Whether turn() would find something. */
+  get hasWork(): boolean {
+    for (const target of this.#targets()) {
+      const block = contextBlock(this.#map, target);
+      if (this.#hasSome(block) && this.#kernel.peek(block) !== 0) return true;
+    }
+    return false;
   }
 
-  #flush(window: number): void {
-    if (this.#closed) return;
-    let isFree = false;
-    for (const target of this.#fresh) {
-      const task = this.#taskOf(target);
+  /** Ordinals of the contexts of other nodes whose slots are bound. */
+  *#targets(): Iterable<number> {
+    const { tasks, locals, contexts } = this.#map;
+    for (let slot = locals; slot < tasks; slot++) {
+      if (this.#addresses.numberOf(slot) === UNBOUND) continue;
+      for (let context = 0; context < contexts; context++) yield ordinalOf(this.#map, slot, context);
+    }
+  }
+
+  /** Whether a lane to a block is to be attended: most blocks have none. */
+  #hasSome(block: number): boolean {
+    for (let word = 0; word << 5 < this.#endpoints; word++) {
+      // SYNC ready (look): pairs with publish() of the kernels.
+      if (this.#kernel.loadWord(block + CONTEXT_READY_OFFSET + (word << 2)) !== 0) return true;
+    }
+    return false;
+  }
+
+  #isOver(target: number): boolean {
+    const slot = taskSlot(this.#map, taskAt(this.#map, target));
+    // SYNC task-state (look): the agent itself marks tasks of other nodes as ended.
+    if (this.#kernel.loadWord(slot + TASK_STATE_OFFSET) >= TASK_CLOSED) return true;
+    return isClosed(this.#kernel, this.#map, target);
+  }
+
+  #flush(credit: number): boolean {
+    let hasSent = false;
+    for (const target of this.#targets()) {
       const block = contextBlock(this.#map, target);
-      const isOver = this.#hasEnded(task) || isClosed(this.#kernel, this.#map, target);
-      while (!isOver) {
+      if (!this.#hasSome(block) || this.#isOver(target)) continue;
+      for (;;) {
         const count = this.#kernel.advance(block, 1) & ADVANCE_EVENTS_MASK;
         if (count === 0) break;
-        isFree = true;
-        this.#send(block, count, target, window);
+        hasSent = true;
+        this.#sendBatch(block, count, target, credit);
       }
-      this.#fresh.delete(target);
       this.#kernel.peek(block); // frees what was taken
     }
-    this.#pipe.flush();
-    if (isFree) this.#wake();
+    return hasSent;
   }
 
-  /** Posts a batch of events of a block, and takes them out of it, but for those of pairs that are held back by now. */
-  #send(block: number, count: number, target: number, window: number): void {
+  /** Sends a batch of events of a block, and takes them out of it, but for those of pairs that are held back by now. */
+  #sendBatch(block: number, count: number, target: number, credit: number): void {
     const { words } = this.#memory;
     const first = (block + CONTEXT_EVENTS_OFFSET) >>> 2;
     const end = first + count * EVENT_WORDS;
@@ -146,7 +152,7 @@ export class Egress {
       const origin = words[event + EVENT_ORIGIN] as number;
       const pair = this.#pairOf(origin, target);
       if (this.#heldBack.has(pair)) continue;
-      if ((this.#inFlight.get(pair) ?? 0) >= window && !origins.has(origin)) {
+      if ((this.#inFlight.get(pair) ?? 0) >= credit && !origins.has(origin)) {
         this.#heldBack.add(pair);
         this.#kernel.lanePause(this.#kernel.laneOf(block, origin), words[event + EVENT_BODY] as number);
         continue;
@@ -159,7 +165,7 @@ export class Egress {
       if (records.length === 0) continue;
       const pair = this.#pairOf(origin, target);
       this.#inFlight.set(pair, (this.#inFlight.get(pair) ?? 0) + records.length);
-      this.#pipe.send(origin, target, { records });
+      this.#send(this.#addresses.endpointAt(origin), this.#addresses.endpointAt(target), { records });
     }
     this.#kernel.release(block);
     for (let i = 0; i < switches.length; i += 2) {
@@ -191,10 +197,6 @@ export class Egress {
 
   #pairOf(origin: number, target: number): number {
     return origin * this.#endpoints + target;
-  }
-
-  #taskOf(ordinal: number): number {
-    return taskAt(this.#map, ordinal);
   }
 
   #word(pointer: number): number {

@@ -1,12 +1,16 @@
-// What carries frames between the proxies of tasks that share no memory: ports of channels, or packets of a network.
+// What carries frames between the agents of nodes: ports of channels, or packets of a network.
+import type { Endpoint } from "../../core/endpoint.js";
 
-/** What one proxy says to another, from a context to a context. The bytes in it are the receiver's own. */
+/** What one node says to another, from a context to a context. The bytes in it are the receiver's own. */
 export type Frame =
   /** Records that the first has sent to the second, each behind a prefix: see records.ts. */
   | { readonly records: Uint8Array }
-  /** So many bytes of records that were sent to the first have gone into its lanes. */
+  /** So many bytes of records that were sent to the first have gone into its lanes. 0 opens the stream. */
   | { readonly credit: number }
-  /** A part of a one-sided operation: `descriptor` speaks of the whole, `moved` bytes of it are done. */
+  /**
+   * A part of a one-sided operation: `descriptor` speaks of the whole, `moved` bytes of it are done. The remote index is the
+   * region's number within the receiver's task.
+   */
   | {
       readonly ask: number;
       readonly descriptor: Int32Array;
@@ -25,24 +29,27 @@ export type Frame =
    */
   | { readonly end: "context" | "task"; readonly streams: number };
 
-/** Gets a frame, from a context to one of this task, both by ordinal. False: it is none, and is dropped. */
-export type OnFrame = (from: number, to: number, frame: Frame) => boolean;
+/** Gets a frame, from a context of another node to one of this node. False: it is none, and is dropped. */
+export type OnFrame = (from: Endpoint, to: Endpoint, frame: Frame) => boolean;
 
-/** Carries frames: each once, and those of a pair of contexts in order. */
+/** Sends a frame from a context of this node to one of another node. */
+export type SendFrame = (from: Endpoint, to: Endpoint, frame: Frame) => void;
+
+/** Carries frames: each once, and those of a pair of contexts in order. Tasks are named by their numbers in the job. */
 export interface Pipe {
-  /** Set by the proxy. */
+  /** Set by the agent. */
   onFrame: OnFrame;
   /** Whether a task that dies is told of to those that have nothing to say to it. */
   readonly failureDetection: boolean;
-  /** Takes a frame from a context of this task to one of another task; the bytes are the pipe's from now on. */
-  send(from: number, to: number, frame: Frame): void;
+  /** Takes a frame; its bytes are the pipe's from now on. */
+  readonly send: SendFrame;
   /** What was sent goes out now. */
   flush(): void;
   /** Tasks to which something was sent, and which are not dropped: they wait for the end. */
   readonly talkedTo: Iterable<number>;
   /** Whether a task says something: then its end is the last of it. */
   receivesFrom(task: number): boolean;
-  /** This task has left: its last frames still go out, and it asks no task any more whether it lives. */
+  /** This node has left: its last frames still go out, and the pipe asks no task any more whether it lives. */
   leave(): void;
   /** A task has ended: nothing goes to it any more, and nothing comes. */
   drop(task: number): void;

@@ -1,74 +1,89 @@
-// What other tasks have said: records that come are written into the lanes that stand for theirs in this memory. What has no
-// room waits, bounded: its sender has a window, and is told what has gone into lanes.
+// Ingress: records that come from other nodes are written into the lanes that stand for their origins in this memory. What
+// has no room waits, bounded: its sender has a credit, and is told what has gone into lanes.
 
 import { KIND_MORE, KIND_RTS, KIND_SWITCH, LANE_BYTES_GROWN } from "../../../assembly/layout.js";
+import { contextOf, type Endpoint, taskOf } from "../../core/endpoint.js";
 import type { Kernel, Memory } from "../../kernel/kernel.js";
-import type { MemoryMap } from "../../memory/map.js";
-import { endpointCount } from "../../node/address.js";
+import { type MemoryMap, ordinalOf } from "../../memory/map.js";
+import type { Addresses } from "../../node/address.js";
 import { ShmLanes } from "../shm/lanes.js";
 import { LANE_NO_MEMORY, LANE_READY } from "../transport.js";
-import type { Pipe } from "./frames.js";
+import type { SendFrame } from "./frames.js";
 import { begun, CREDIT_BYTES, isOver, type LaneRecord, NO_REST, type Rest, recordsIn } from "./records.js";
 
 /** Bytes that a target gives back at once. */
 const CREDIT = CREDIT_BYTES / 4;
 
-/** Records of a pair that wait, and their bytes in frames. */
-interface Line {
-  readonly records: LaneRecord[];
+/** What has come in one stream, from a context of another node to one of this node. */
+interface Stream {
+  readonly from: Endpoint;
+  readonly to: Endpoint;
+  /** Records that had no room yet, and their bytes in frames. */
+  records: LaneRecord[];
   bytes: number;
+  /** Bytes that have gone into the lane and are not given back yet. */
+  credit: number;
+  /** What is still to come of a message in packets. */
+  rest: Rest;
 }
 
 /** What has come from one task. */
 interface Incoming {
-  /** Records that had no room yet, for each pair of origin and target. */
-  readonly waiting: Map<number, Line>;
-  /** Bytes that have gone into lanes and are not given back yet, for each pair. */
-  readonly credits: Map<number, number>;
-  /** What is still to come of a message in packets, for each pair where one has begun. */
-  readonly rests: Map<number, Rest>;
-  /** Of its contexts by ordinal, and of the task under ALL: in how many streams it has still to say that it ends. */
+  /** By origin's context, then by target. */
+  readonly streams: Map<Endpoint, Map<Endpoint, Stream>>;
+  /** Of its contexts by endpoint, and of the task under ALL: in how many streams it has still to say that it ends. */
   readonly ends: Map<number, number>;
 }
 
 const ALL = -1;
 
-/** Who is told of ends. */
+/** What ingress tells the agent. */
 export interface IngressHost {
+  /** The slot of a task, which gets one if it has none; negative: there is none for it now. */
+  bind(task: number): number;
   /** All that a task has said is there: it has ended. */
   end(task: number): void;
-  /** The same of a context of another task. */
-  retire(ordinal: number): void;
+  /** The same of a context of another node's task. */
+  retire(endpoint: Endpoint): void;
 }
 
 export class Ingress {
   readonly #kernel: Kernel;
   readonly #memory: Memory;
   readonly #map: MemoryMap;
-  readonly #endpoints: number;
-  /** Bytes of a pair's records that may wait when more come: whoever gives heed to the window has no more on their way. */
+  readonly #addresses: Addresses;
+  /** Bytes of a stream's records that may wait when more come: a sender that minds its credit has no more on their way. */
   readonly #waitingMax: number;
-  readonly #pipe: Pick<Pipe, "send" | "flush">;
+  readonly #send: SendFrame;
   readonly #host: IngressHost;
   readonly #incoming = new Map<number, Incoming>();
-  /** Lanes that are written in the place of other tasks' contexts, by ordinal. */
-  readonly #lanes: ShmLanes[] = [];
+  /** Streams whose records wait for room, or for a slot. */
+  readonly #waiting = new Set<Stream>();
+  /** Lanes that are written in the place of other nodes' contexts, by ordinal. */
+  readonly #lanes: (ShmLanes | undefined)[] = [];
 
-  constructor(kernel: Kernel, memory: Memory, map: MemoryMap, pipe: Pick<Pipe, "send" | "flush">, host: IngressHost) {
+  constructor(
+    kernel: Kernel,
+    memory: Memory,
+    map: MemoryMap,
+    addresses: Addresses,
+    send: SendFrame,
+    host: IngressHost,
+  ) {
     this.#kernel = kernel;
     this.#memory = memory;
     this.#map = map;
-    this.#endpoints = endpointCount(map);
-    // A window, and what two lanes hold: in one batch, and when a context closes.
+    this.#addresses = addresses;
+    // A credit, and what two lanes hold: in one batch, and when a context closes.
     this.#waitingMax = CREDIT_BYTES + 2 * Math.max(map.laneBytes, LANE_BYTES_GROWN);
-    this.#pipe = pipe;
+    this.#send = send;
     this.#host = host;
   }
 
   #from(task: number): Incoming {
     let incoming = this.#incoming.get(task);
     if (incoming === undefined) {
-      incoming = { waiting: new Map(), credits: new Map(), rests: new Map(), ends: new Map() };
+      incoming = { streams: new Map(), ends: new Map() };
       this.#incoming.set(task, incoming);
     }
     return incoming;
@@ -79,10 +94,10 @@ export class Ingress {
    * @param streams in how many it says so
    * @returns false: it can't be so many
    */
-  ends(task: number, from: number, isTask: boolean, streams: number): boolean {
-    const { contexts } = this.#map;
-    if (streams < 1 || streams > (isTask ? contexts ** 2 : contexts)) return false;
-    const { ends } = this.#from(task);
+  ends(from: Endpoint, isTask: boolean, streams: number): boolean {
+    const { contexts, locals } = this.#map;
+    if (streams < 1 || streams > locals * (isTask ? contexts ** 2 : contexts)) return false;
+    const { ends } = this.#from(taskOf(from));
     const whose = isTask ? ALL : from;
     ends.set(whose, (ends.get(whose) ?? streams) - 1);
     return true;
@@ -91,69 +106,108 @@ export class Ingress {
   /** A task has ended: what has come of it, and is in no lane, goes nowhere. */
   forget(task: number): void {
     this.#incoming.delete(task);
+    for (const stream of this.#waiting) if (taskOf(stream.from) === task) this.#waiting.delete(stream);
   }
 
-  /** A context of this task has closed: lanes to it that nobody else frees. */
+  /** The slot of an ordinal is given back: its lanes are. */
+  release(ordinal: number): void {
+    this.#lanes[ordinal] = undefined;
+  }
+
+  /** Gives up the lanes of a context of another node; false: some have no room to say so, or something waits. */
+  close(ordinal: number): boolean {
+    const endpoint = this.#addresses.endpointAt(ordinal);
+    for (const stream of this.#waiting) if (stream.from === endpoint) return false;
+    const lanes = this.#lanes[ordinal];
+    if (lanes === undefined) return true;
+    let isClosed = true;
+    for (const [target, lane] of lanes.open.entries()) if (lane !== 0 && !lanes.close(target)) isClosed = false;
+    return isClosed;
+  }
+
+  /** Whether something of a task is incomplete: a message in packets, records that wait, an end. */
+  isBusy(task: number): boolean {
+    const incoming = this.#incoming.get(task);
+    if (incoming === undefined) return false;
+    if (incoming.ends.size > 0) return true;
+    for (const targets of incoming.streams.values()) {
+      for (const stream of targets.values()) if (stream.records.length > 0 || !isOver(stream.rest)) return true;
+    }
+    return false;
+  }
+
+  /** A context of this node has closed: lanes to it that no other thread frees. */
   reclaim(ordinal: number): void {
     for (const lanes of this.#lanes) lanes?.reclaim(ordinal);
   }
 
-  /** Records that have come: behind those of their pair. False: they are none. */
-  file(task: number, from: number, to: number, bytes: Uint8Array): boolean {
-    const { waiting, rests } = this.#from(task);
-    const pair = this.#pairOf(from, to);
-    const line = waiting.get(pair) ?? { records: [], bytes: 0 };
-    if (line.bytes > this.#waitingMax) return false;
-    const read = recordsIn(bytes, rests.get(pair) ?? NO_REST);
+  /** Records that have come: behind those of their stream. False: they are none. */
+  file(from: Endpoint, to: Endpoint, bytes: Uint8Array): boolean {
+    const { streams } = this.#from(taskOf(from));
+    const targets = streams.get(from) ?? new Map<Endpoint, Stream>();
+    const known = targets.get(to);
+    if (known !== undefined && known.bytes > this.#waitingMax) return false;
+    const read = recordsIn(bytes, known?.rest ?? NO_REST);
     if (read === undefined) return false;
-    const { records, rest } = read;
-    if (isOver(rest)) rests.delete(pair);
-    else rests.set(pair, rest);
-    for (const record of records) line.records.push(record);
-    line.bytes += bytes.length;
-    waiting.set(pair, line);
+    const stream = known ?? { from, to, records: [], bytes: 0, credit: 0, rest: NO_REST };
+    if (known === undefined) streams.set(from, targets.set(to, stream));
+    stream.rest = read.rest;
+    for (const record of read.records) stream.records.push(record);
+    stream.bytes += bytes.length;
+    if (stream.records.length > 0) this.#waiting.add(stream);
     return true;
   }
 
-  /** Writes what waits into the lanes, as far as there is room; gives back what went in. */
-  deliver(): void {
-    let hasGivenBack = false;
-    for (const [task, incoming] of this.#incoming) {
-      for (const [pair, line] of incoming.waiting) {
-        const { records } = line;
-        const target = pair % this.#endpoints;
-        let count = 0;
-        let bytes = 0;
-        for (; count < records.length; count++) {
-          if (!this.#write(Math.floor(pair / this.#endpoints), target, records, count)) break;
-          bytes += (records[count] as LaneRecord).counts;
-        }
-        line.bytes -= bytes;
-        if (count === records.length) incoming.waiting.delete(pair);
-        else if (count > 0) records.splice(0, count);
-        if (bytes > 0 && this.#giveBack(incoming, pair, bytes)) hasGivenBack = true;
+  /** Writes what waits into the lanes, as far as there is room; gives back what went in. Returns whether any did. */
+  deliver(): boolean {
+    let isAny = false;
+    for (const stream of this.#waiting) {
+      const { records, from } = stream;
+      const slot = this.#host.bind(taskOf(from));
+      if (slot < 0) continue;
+      const origin = ordinalOf(this.#map, slot, contextOf(from));
+      const target = this.#addresses.ordinalOf(stream.to);
+      let count = 0;
+      let bytes = 0;
+      for (; count < records.length; count++) {
+        if (!this.#write(origin, target, records, count)) break;
+        bytes += (records[count] as LaneRecord).counts;
       }
-      if (incoming.ends.size > 0) this.#finish(task, incoming);
+      stream.bytes -= bytes;
+      if (count === records.length) {
+        stream.records = [];
+        this.#waiting.delete(stream);
+      } else if (count > 0) records.splice(0, count);
+      if (bytes > 0) this.#giveBack(stream, bytes);
+      if (bytes > 0) isAny = true;
     }
-    // Who waits for it may be silent until then, and nothing else may be said to him.
-    if (hasGivenBack) this.#pipe.flush();
+    for (const [task, incoming] of this.#incoming) if (incoming.ends.size > 0) this.#finish(task, incoming);
+    return isAny;
+  }
+
+  /** Whether something waits for room or for a slot. */
+  get isWaiting(): boolean {
+    return this.#waiting.size > 0;
   }
 
   /** Contexts of a task have said that they end, and the task itself: behind what waits of them, that is so. */
-  #finish(task: number, { waiting, ends }: Incoming): void {
-    for (const [ordinal, left] of ends) {
-      const isOf = (pair: number) => ordinal === ALL || Math.floor(pair / this.#endpoints) === ordinal;
-      if (left > 0 || [...waiting.keys()].some(isOf)) continue;
-      ends.delete(ordinal);
-      if (ordinal === ALL) this.#host.end(task);
-      else this.#host.retire(ordinal);
+  #finish(task: number, { ends, streams }: Incoming): void {
+    for (const [whose, left] of ends) {
+      const isOf = (stream: Stream): boolean => (whose === ALL ? taskOf(stream.from) === task : stream.from === whose);
+      if (left > 0 || [...this.#waiting].some(isOf)) continue;
+      ends.delete(whose);
+      if (whose === ALL) this.#host.end(task);
+      else {
+        streams.delete(whose);
+        this.#host.retire(whose);
+      }
     }
   }
 
   /** Writes a record of a list into the lane of their pair; false: there is no room. */
   #write(origin: number, target: number, records: LaneRecord[], place: number): boolean {
-    this.#lanes[origin] ??= new ShmLanes(this.#kernel, this.#memory, this.#map, origin);
-    const lanes = this.#lanes[origin];
+    const lanes = this.#lanes[origin] ?? new ShmLanes(this.#kernel, this.#memory, this.#map, origin);
+    this.#lanes[origin] = lanes;
     // What comes for one that has closed goes nowhere.
     if (lanes.hasEnded(target)) return true;
     const record = records[place] as LaneRecord;
@@ -171,7 +225,7 @@ export class Ingress {
     let record = begun(records[place] as LaneRecord);
     while (this.#put(lane, record.kind, record.meta, record.body.subarray(0, most))) {
       if (record.body.length <= most) return true;
-      // The window counts it once: with the last.
+      // The credit counts it once: with the last.
       record = { kind: KIND_MORE, meta: 0, body: record.body.subarray(most), counts: record.counts };
     }
     records[place] = record;
@@ -181,22 +235,21 @@ export class Ingress {
   /** Writes a record into a lane that takes it; false: there is no room. */
   #put(lane: number, kind: number, meta: number, body: Uint8Array): boolean {
     const at = this.#kernel.laneReserve(lane, body.length);
-    if (at === 0) return false;
+    if (at === 0) {
+      // The target rings the agent once it has freed space.
+      this.#kernel.laneWantRoom(lane, 1);
+      return false;
+    }
     this.#memory.bytes.set(body, at);
     this.#kernel.laneCommit(lane, kind, body.length, meta);
     return true;
   }
 
-  /** Whether so much has gone into a lane that its sender is told. */
-  #giveBack({ credits }: Incoming, pair: number, bytes: number): boolean {
-    const credit = (credits.get(pair) ?? 0) + bytes;
-    credits.set(pair, credit < CREDIT ? credit : 0);
-    if (credit < CREDIT) return false;
-    this.#pipe.send(pair % this.#endpoints, Math.floor(pair / this.#endpoints), { credit });
-    return true;
-  }
-
-  #pairOf(origin: number, target: number): number {
-    return origin * this.#endpoints + target;
+  /** Tells the sender of a stream what has gone into the lane, once that is much. */
+  #giveBack(stream: Stream, bytes: number): void {
+    stream.credit += bytes;
+    if (stream.credit < CREDIT) return;
+    this.#send(stream.to, stream.from, { credit: stream.credit });
+    stream.credit = 0;
   }
 }

@@ -1,13 +1,13 @@
 // Frames through the ports of channels: one each way between two tasks, made when there is something to say.
-import { type PerTask, taskAt } from "../../node/address.js";
+import { type Endpoint, taskOf } from "../../core/endpoint.js";
 import type { Frame, OnFrame, Pipe } from "./frames.js";
 
 /** Longer frames are handed over, not copied: 64 bytes 5.3 and 4.7 µs, 1 KiB 6 both, 16 KiB 5.7 and 27 (Chromium 156). */
 const HAND_OVER_BYTES = 1024;
 
 interface Sent {
-  readonly from: number;
-  readonly to: number;
+  readonly from: Endpoint;
+  readonly to: Endpoint;
   readonly frame: Frame;
 }
 
@@ -15,17 +15,12 @@ export class PortPipe implements Pipe {
   onFrame: OnFrame = () => false;
   /** By the thread that launched the job. */
   readonly failureDetection = true;
-  readonly #map: PerTask;
   readonly #connect: (task: number, port: MessagePort) => void;
   readonly #outgoing = new Map<number, MessagePort>();
   readonly #incoming = new Map<number, MessagePort>();
 
-  /**
-   * @param contexts of each task
-   * @param connect brings the other end of a channel to another task's `accept()`
-   */
-  constructor(map: PerTask, connect: (task: number, port: MessagePort) => void) {
-    this.#map = map;
+  /** @param connect brings the other end of a channel to another task's `accept()` */
+  constructor(connect: (task: number, port: MessagePort) => void) {
     this.#connect = connect;
   }
 
@@ -39,8 +34,8 @@ export class PortPipe implements Pipe {
     port.onmessage = ({ data: { from, to, frame } }: MessageEvent<Sent>) => void this.onFrame(from, to, frame);
   }
 
-  send(from: number, to: number, frame: Frame): void {
-    const task = taskAt(this.#map, to);
+  send(from: Endpoint, to: Endpoint, frame: Frame): void {
+    const task = taskOf(to);
     // What answers goes the way that the question came.
     const back = "credit" in frame || "answer" in frame ? this.#incoming.get(task) : undefined;
     const bytes = "records" in frame ? frame.records : "data" in frame ? frame.data : undefined;

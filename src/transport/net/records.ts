@@ -1,4 +1,4 @@
-// Records as they are in frames between proxies. What comes may be wrong: it is checked here, before any of it goes into a lane.
+// Records as they are in frames between nodes. What comes may be wrong: it is checked here, before any of it goes into a lane.
 //
 //   word 0   length of the body (bits 0 … 23), kind (bits 24 … 31): its number is that of KINDS_ON_LINK
 //   word 1   dispatch id (bits 0 … 15), bytes of the header (bits 16 … 31)
@@ -11,6 +11,7 @@ import {
   KIND_MORE,
   KIND_RTS,
   KIND_SWITCH,
+  LINK_COUNT_MAX,
   MESSAGE_BYTES_MAX,
   META_DISPATCH_MASK,
   META_HEADER_SHIFT,
@@ -35,7 +36,7 @@ export const CREDIT_BYTES = 262144;
 /** Words before each record in a frame. */
 const PREFIX_WORDS = 2;
 export const PREFIX_BYTES = 4 * PREFIX_WORDS;
-/** What goes from proxy to proxy, by its number on a link; a record that asks for memory of the other task does not go. */
+/** What goes from node to node, by its number on a link; a record that asks for memory of the other task does not go. */
 const KINDS_ON_LINK = [undefined, KIND_MESSAGE, KIND_FIRST, KIND_MORE, KIND_RTS, KIND_BROKEN, KIND_SWITCH];
 const LENGTH_BITS = 24;
 const LENGTH_MAX = 2 ** LENGTH_BITS - 1;
@@ -177,8 +178,9 @@ function isOffer(body: Uint8Array, headerBytes: number): boolean {
   if (body.length !== RTS_SIZE + headerBytes) return false;
   const words = new DataView(body.buffer, body.byteOffset);
   const bytes = words.getUint32(RTS_BYTES_OFFSET, true);
-  // Nothing is staged for another memory.
-  return bytes > 0 && bytes <= MESSAGE_BYTES_MAX && words.getUint32(RTS_PORTION_OFFSET, true) === 0;
+  // What is staged goes by as many links as a chain may have.
+  const portion = words.getUint32(RTS_PORTION_OFFSET, true) || bytes;
+  return bytes > 0 && bytes <= MESSAGE_BYTES_MAX && Math.ceil(bytes / portion) <= LINK_COUNT_MAX;
 }
 
 /** A record as the first of the packets that it is cut into. */

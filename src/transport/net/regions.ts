@@ -10,7 +10,7 @@ import {
   TRANSFER_REMOTE_BOUNDS,
   TRANSFER_REMOTE_CLOSED,
 } from "../../../assembly/layout.js";
-import type { Memory } from "../../kernel/kernel.js";
+import type { Kernel, Memory } from "../../kernel/kernel.js";
 import type { MemoryMap } from "../../memory/map.js";
 
 /** Where bytes of a region of this memory are, or why there are none: TRANSFER_…. */
@@ -21,6 +21,7 @@ export interface Resolved {
 
 /** Where bytes of a region of this memory are. */
 export function resolveRegion(
+  kernel: Pick<Kernel, "loadWord">,
   { words }: Memory,
   map: MemoryMap,
   index: number,
@@ -30,9 +31,12 @@ export function resolveRegion(
 ): Resolved {
   const word = (pointer: number): number => (words[pointer >>> 2] as number) >>> 0;
   const entry = map.regionsBase + index * REGION_SIZE;
-  const isOpen = index < map.tasks * map.regions && (generation & 1) === 1;
-  if (!isOpen || word(entry + REGION_GENERATION_OFFSET) !== generation)
-    return { result: TRANSFER_LOCAL_CLOSED, pointer: 0 };
+  const isOpen =
+    index < map.locals * map.regions &&
+    (generation & 1) === 1 &&
+    // SYNC region (look): pairs with regionOpen() and regionClose() of the kernels.
+    kernel.loadWord(entry + REGION_GENERATION_OFFSET) >>> 0 === generation;
+  if (!isOpen) return { result: TRANSFER_LOCAL_CLOSED, pointer: 0 };
   if (offset + bytes > word(entry + REGION_BYTES_OFFSET)) return { result: TRANSFER_LOCAL_BOUNDS, pointer: 0 };
   return { result: TRANSFER_DONE, pointer: word(entry + REGION_BASE_OFFSET) + offset };
 }

@@ -15,23 +15,22 @@ import {
   SEGMENT_SIZE,
   SEGMENT_TARGET_OFFSET,
 } from "../../../assembly/layout.js";
+import { type Endpoint, endpointOf, taskOf } from "../../core/endpoint.js";
 import type { Memory } from "../../kernel/kernel.js";
-import { type MemoryMap, ordinalOf } from "../../memory/map.js";
-import { taskAt } from "../../node/address.js";
 import { Queue } from "../../support/queue.js";
 import { decode, type Encoded, encode } from "./encoding.js";
 import type { Frame, OnFrame, Pipe } from "./frames.js";
 
 const NO_BYTES: Uint8Array = new Uint8Array(0);
 
-/** Microseconds after the last frame to a task, until it is asked whether it lives; then twice as many, and so on. */
+/** Microseconds after the last frame to a node, until it is asked whether it lives; then twice as many, and so on. */
 const PROBE_FIRST = 1_000_000;
 const PROBE_DOUBLED_MAX = 5;
 
 /** A frame on its way out. */
 interface Outgoing extends Encoded {
-  readonly from: number;
-  readonly to: number;
+  readonly from: Endpoint;
+  readonly to: Endpoint;
   /** Bytes of head and data that have gone. */
   at: number;
 }
@@ -43,11 +42,28 @@ interface Partial {
   bytes: number;
 }
 
+/** When a node is asked whether it lives, in microseconds, and how often the time was doubled. */
+interface Probe {
+  at: number;
+  doubled: number;
+  /** A task of the node. */
+  readonly task: number;
+}
+
+/** Where the tasks of the job are. */
+export interface Places {
+  /** This node, and its first task. */
+  readonly node: number;
+  readonly first: number;
+  /** The node of a task; negative: there is no such task. */
+  nodeOf(task: number): number;
+}
+
 /** What of the sessions it takes. */
 export interface SegmentSender {
   /** Bytes of the content of a segment, at the most. */
   readonly contentMax: number;
-  submit(node: number, origin: number, target: number, kind: number, content: Uint8Array): boolean;
+  submit(node: number, origin: Endpoint, target: Endpoint, kind: number, content: Uint8Array): boolean;
 }
 
 export class SessionPipe implements Pipe {
@@ -55,12 +71,13 @@ export class SessionPipe implements Pipe {
   readonly failureDetection = false;
   /** Malformed frames and segments, which were dropped. */
   wrong = 0;
-  readonly #map: Pick<MemoryMap, "tasks" | "contexts" | "heapBytes">;
-  readonly #task: number;
+  readonly #places: Places;
   readonly #memory: Memory;
   readonly #segments: SegmentSender;
   readonly #advance: () => void;
-  /** By task: what waits to go there. */
+  /** Bytes of the longest frame that a node takes. */
+  readonly #frameMax: number;
+  /** By node: what waits to go there. */
   readonly #lines = new Map<number, Queue<Outgoing>>();
   readonly #talkedTo = new Set<number>();
   readonly #heard = new Set<number>();
@@ -69,53 +86,48 @@ export class SessionPipe implements Pipe {
   readonly #partial = new Map<number, Map<string, Partial>>();
   readonly #scratch: Uint8Array;
   readonly #now: () => number;
-  /** By task, in microseconds: when it is to be asked whether it lives; Infinity: never. And how often the time was doubled. */
-  readonly #probeAt: Float64Array;
-  readonly #doubled: Uint8Array;
-  /** The first of these times, or one before it. */
+  /** By node. */
+  readonly #probes = new Map<number, Probe>();
+  /** The first of their times, or one before it. */
   #probeNext = Number.POSITIVE_INFINITY;
   #hasLeft = false;
 
   /**
-   * @param map of every task; a node has one task, of its number
-   * @param task this one
    * @param memory in which segments are given to `take()`
+   * @param frameMax bytes of the longest frame that this node takes: more can be none
    * @param now microseconds
    * @param advance has the sessions send what they were given, and calls `flush()` at `due`
    */
   constructor(
-    map: Pick<MemoryMap, "tasks" | "contexts" | "heapBytes">,
-    task: number,
+    places: Places,
     memory: Memory,
     segments: SegmentSender,
+    frameMax: number,
     now: () => number,
     advance: () => void,
   ) {
-    this.#map = map;
-    this.#task = task;
+    this.#places = places;
     this.#memory = memory;
     this.#segments = segments;
+    this.#frameMax = frameMax;
     this.#now = now;
     this.#advance = advance;
     this.#scratch = new Uint8Array(segments.contentMax);
-    this.#probeAt = new Float64Array(map.tasks).fill(Number.POSITIVE_INFINITY);
-    this.#doubled = new Uint8Array(map.tasks);
   }
 
-  send(from: number, to: number, frame: Frame): void {
-    const task = this.#taskOf(to);
-    this.#push(task, { from, to, ...encode(frame), at: 0 });
+  send(from: Endpoint, to: Endpoint, frame: Frame): void {
+    const task = taskOf(to);
+    const node = this.#places.nodeOf(task);
+    this.#push(node, { from, to, ...encode(frame), at: 0 });
     this.#talkedTo.add(task);
-    if (this.#hasLeft) return;
-    this.#doubled[task] = 0;
-    this.#probe(task, this.#now());
+    if (!this.#hasLeft) this.#probe(node, task, 0, this.#now());
   }
 
-  #push(task: number, frame: Outgoing): void {
-    let line = this.#lines.get(task);
+  #push(node: number, frame: Outgoing): void {
+    let line = this.#lines.get(node);
     if (line === undefined) {
       line = new Queue();
-      this.#lines.set(task, line);
+      this.#lines.set(node, line);
     }
     line.push(frame);
   }
@@ -125,56 +137,60 @@ export class SessionPipe implements Pipe {
     return this.#probeNext;
   }
 
-  /** Sets when a task is asked next. */
-  #probe(task: number, now: number): void {
-    const at = now + PROBE_FIRST * 2 ** (this.#doubled[task] as number);
-    this.#probeAt[task] = at;
+  /** Sets when a node is asked next. */
+  #probe(node: number, task: number, doubled: number, now: number): void {
+    const at = now + PROBE_FIRST * 2 ** doubled;
+    const probe = this.#probes.get(node);
+    if (probe === undefined) this.#probes.set(node, { at, doubled, task });
+    else {
+      probe.at = at;
+      probe.doubled = doubled;
+    }
     if (at < this.#probeNext) this.#probeNext = at;
   }
 
   /**
-   * Asks those of whom nothing came for long whether they live: one that has died may have acknowledged all that it got,
-   * and will not answer it. Who has been asked in vain is lost, as the sessions say.
+   * Asks nodes of which nothing came for long whether they live: one that has died may have acknowledged all that it got, and
+   * will not answer it. A node that has been asked in vain is lost, as the sessions say.
    */
   #probeAll(): void {
     const now = this.#now();
     if (now < this.#probeNext) return;
     this.#probeNext = Number.POSITIVE_INFINITY;
-    this.#probeAt.forEach((at, task) => {
+    for (const [node, { at, doubled, task }] of this.#probes) {
       if (at <= now) {
         // From where to where does not matter; the endpoints must be theirs.
-        this.#push(task, {
-          from: ordinalOf(this.#map, this.#task, 0),
-          to: ordinalOf(this.#map, task, 0),
+        this.#push(node, {
+          from: endpointOf(this.#places.first, 0),
+          to: endpointOf(task, 0),
           kind: SEGMENT_PROBE,
           head: NO_BYTES,
           data: NO_BYTES,
           at: 0,
         });
-        this.#doubled[task] = Math.min((this.#doubled[task] as number) + 1, PROBE_DOUBLED_MAX);
-        this.#probe(task, now);
+        this.#probe(node, task, Math.min(doubled + 1, PROBE_DOUBLED_MAX), now);
       } else if (at < this.#probeNext) this.#probeNext = at;
-    });
+    }
   }
 
   leave(): void {
     this.#hasLeft = true;
-    this.#probeAt.fill(Number.POSITIVE_INFINITY);
+    this.#probes.clear();
     this.#probeNext = Number.POSITIVE_INFINITY;
   }
 
   flush(): void {
     this.#probeAll();
-    for (const [task, line] of this.#lines) {
-      for (let first = line.first; first !== undefined && this.#send(task, first); first = line.first) line.shift();
-      // Those to whom there is nothing to say cost nothing.
-      if (line.length === 0) this.#lines.delete(task);
+    for (const [node, line] of this.#lines) {
+      for (let first = line.first; first !== undefined && this.#send(node, first); first = line.first) line.shift();
+      // A node to which there is nothing to say costs nothing.
+      if (line.length === 0) this.#lines.delete(node);
     }
     this.#advance();
   }
 
   /** Submits the segments of a frame, as far as there is room; whether all of it is on its way. */
-  #send(task: number, frame: Outgoing): boolean {
+  #send(node: number, frame: Outgoing): boolean {
     const { from, to, kind, head, data } = frame;
     const size = head.length + data.length;
     do {
@@ -189,14 +205,10 @@ export class SessionPipe implements Pipe {
         content = this.#scratch.subarray(0, bytes);
       }
       const isLast = frame.at + bytes === size;
-      if (!this.#segments.submit(task, from, to, isLast ? kind : kind | SEGMENT_MORE, content)) return false;
+      if (!this.#segments.submit(node, from, to, isLast ? kind : kind | SEGMENT_MORE, content)) return false;
       frame.at += bytes;
     } while (frame.at < size);
     return true;
-  }
-
-  #taskOf(ordinal: number): number {
-    return taskAt(this.#map, ordinal);
   }
 
   /** A segment has come, behind those of its pair; its bytes are somebody else's when this returns. */
@@ -204,15 +216,17 @@ export class SessionPipe implements Pipe {
     const { words, bytes } = this.#memory;
     const word = (offset: number): number => (words[(segment + offset) >>> 2] as number) >>> 0;
     const [from, to] = [word(SEGMENT_ORIGIN_OFFSET), word(SEGMENT_TARGET_OFFSET)];
-    const task = this.#taskOf(from);
-    if (task === this.#task || task >= this.#map.tasks || this.#taskOf(to) !== this.#task) {
+    const task = taskOf(from);
+    const node = this.#places.nodeOf(task);
+    if (node < 0 || node === this.#places.node || this.#places.nodeOf(taskOf(to)) !== this.#places.node) {
       this.wrong++;
       return;
     }
     // It may be slow, and not dead.
     if (this.#dropped.has(task)) return;
     this.#heard.add(task);
-    if (this.#probeAt[task] !== Number.POSITIVE_INFINITY) this.#probe(task, this.#now());
+    const probe = this.#probes.get(node);
+    if (probe !== undefined) this.#probe(node, probe.task, probe.doubled, this.#now());
     const code = word(SEGMENT_LENGTH_OFFSET);
     const kind = code >>> SEGMENT_KIND_SHIFT;
     if (kind === SEGMENT_PROBE) return;
@@ -230,7 +244,7 @@ export class SessionPipe implements Pipe {
     const before = partials?.get(pair);
     if (before === undefined && !goesOn) return piece;
     const partial = before ?? { content: NO_BYTES, bytes: 0 };
-    append(partial, piece, this.#map.heapBytes);
+    append(partial, piece, this.#frameMax);
     if (goesOn) {
       if (partials === undefined) {
         partials = new Map();
@@ -241,7 +255,7 @@ export class SessionPipe implements Pipe {
     }
     partials?.delete(pair);
     const { content, bytes } = partial;
-    if (bytes <= this.#map.heapBytes) return content.subarray(0, bytes);
+    if (bytes <= this.#frameMax) return content.subarray(0, bytes);
     this.wrong++;
     return undefined;
   }
@@ -256,11 +270,14 @@ export class SessionPipe implements Pipe {
 
   drop(task: number): void {
     this.#dropped.add(task);
-    this.#lines.delete(task);
     this.#talkedTo.delete(task);
     this.#heard.delete(task);
-    this.#probeAt[task] = Number.POSITIVE_INFINITY;
     this.#partial.delete(task);
+    const node = this.#places.nodeOf(task);
+    // Its node's other tasks may go on.
+    for (const other of [...this.#talkedTo, ...this.#heard]) if (this.#places.nodeOf(other) === node) return;
+    this.#lines.delete(node);
+    this.#probes.delete(node);
   }
 
   /** What waits, for others or of others: nothing, once all is quiet. */

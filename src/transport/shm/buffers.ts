@@ -106,7 +106,7 @@ export class ShmBuffers implements Buffers {
     this.#map = map;
     this.#task = task;
     this.#heap = heap;
-    const pages = (map.heapBytes >>> POOL_HEAP_SHIFT) / map.tasks / PAGE_SIZE;
+    const pages = (map.heapBytes >>> POOL_HEAP_SHIFT) / map.locals / PAGE_SIZE;
     this.share = Math.floor(pages) * PAGE_SIZE;
   }
 

@@ -82,7 +82,6 @@ class Core {
     this.#windows = new TransferTable(
       base as unknown as Base,
       new RegionTable({ kernel, memory, map, task: task, grace: gracePeriods(kernel, map) }),
-      () => false,
       () => {},
     );
   }

@@ -93,7 +93,6 @@ class Core {
     this.windows = new TransferTable(
       base,
       new RegionTable({ kernel, memory, map, task: OWN, grace: gracePeriods(kernel, map) }),
-      () => false,
       () => {},
     );
     this.#world = world;

@@ -1,0 +1,127 @@
+// Puts a node together whose frames go over a link, through sessions. The node's host gives it a clock, an alarm and randomness,
+// so that it runs in a simulation as well.
+import { contextOf, type Endpoint, endpointOf, taskOf } from "../core/endpoint.js";
+import type { Kernel, Memory, PacketKernel } from "../kernel/kernel.js";
+import type { Address, Link } from "../link/link.js";
+import type { MemoryMap } from "../memory/map.js";
+import type { Arena } from "../session/arena.js";
+import type { KeySchedule } from "../session/key-schedule.js";
+import { Sessions } from "../session/sessions.js";
+import { Agent } from "../transport/net/agent.js";
+import { SessionPipe } from "../transport/net/session-pipe.js";
+
+/** What a node's host does for it. */
+export interface LinkNodeHost {
+  /** Microseconds. */
+  now(): number;
+  /** Has `call` called at a time, or soon after it. */
+  at(microseconds: number, call: () => void): void;
+  /** Returns any u32. With a key schedule, the source must be cryptographic. */
+  random(): number;
+  /** A node was given up: its tasks have ended. */
+  onLost?(node: number): void;
+}
+
+/** What a node is made from. */
+export interface LinkNodeParts {
+  /** The node's memory, whose kernels never see a packet. */
+  readonly kernel: Kernel;
+  readonly memory: Memory;
+  readonly map: MemoryMap;
+  /** Memory and kernels for packets: what strangers send never comes into the node's memory. */
+  readonly packets: { readonly kernel: PacketKernel; readonly memory: Memory; readonly arena: Arena };
+  readonly link: Link;
+  readonly node: number;
+  /** How often this node has been started. */
+  readonly epoch: number;
+  /** Nodes of the job. */
+  readonly nodes: number;
+  /** Tasks of each node: node n has those from n times this number on. */
+  readonly tasksPerNode: number;
+  /** The job's fingerprint. */
+  readonly job: number;
+  readonly addressOf: (node: number) => Address;
+  readonly keySchedule?: KeySchedule | undefined;
+  readonly initiators?: number | undefined;
+  readonly responders?: number | undefined;
+  readonly txQueueBytes?: number | undefined;
+}
+
+export class LinkNode {
+  readonly agent: Agent;
+  readonly sessions: Sessions;
+  readonly pipe: SessionPipe;
+  readonly #host: LinkNodeHost;
+  #alarm = Number.POSITIVE_INFINITY;
+  /** Neither sends nor receives: its host says so. */
+  isDown = false;
+
+  /** The agent works inline. */
+  constructor(parts: LinkNodeParts, host: LinkNodeHost) {
+    const { kernel, memory, map, packets, link, node, nodes, tasksPerNode } = parts;
+    const { contexts, jobTasks } = map;
+    this.#host = host;
+    const nodeOfTask = (task: number): number => (task < jobTasks ? Math.floor(task / tasksPerNode) : -1);
+    const nodeOf = (endpoint: Endpoint): number => (contextOf(endpoint) < contexts ? nodeOfTask(taskOf(endpoint)) : -1);
+    this.sessions = new Sessions({
+      ...packets,
+      link,
+      now: () => Math.floor(host.now()),
+      random: () => host.random(),
+      node,
+      epoch: parts.epoch,
+      nodes,
+      nodeOf,
+      job: parts.job,
+      keySchedule: parts.keySchedule,
+      addressOf: parts.addressOf,
+      initiators: parts.initiators,
+      responders: parts.responders,
+      txQueueBytes: parts.txQueueBytes,
+      deliver: (segment) => this.pipe.take(segment),
+      onLost: (lost) => {
+        host.onLost?.(lost);
+        for (let task = lost * tasksPerNode; task < (lost + 1) * tasksPerNode && task < jobTasks; task++) {
+          for (let context = 0; context < contexts; context++) {
+            const endpoint = endpointOf(task, context);
+            this.sessions.forgetTarget(endpoint);
+            this.sessions.streams.forget(endpoint);
+          }
+          this.agent.ended(task, false);
+        }
+      },
+    });
+    this.pipe = new SessionPipe(
+      { node, first: node * tasksPerNode, nodeOf: nodeOfTask },
+      packets.memory,
+      this.sessions,
+      map.heapBytes,
+      () => host.now(),
+      () => this.#advance(),
+    );
+    link.onPacket = (from, packet) => {
+      if (this.isDown) return;
+      this.sessions.receive(from, packet);
+      this.pipe.flush();
+    };
+    link.onRoom = () => {
+      this.sessions.resume();
+      this.pipe.flush();
+    };
+    this.agent = new Agent(kernel, memory, map, this.pipe, true);
+  }
+
+  /** Has the sessions do what is due, now and when they say. */
+  #advance(): void {
+    if (this.isDown) return;
+    const next = Math.min(this.sessions.advance(), this.pipe.due);
+    if (next >= this.#alarm || next === Number.POSITIVE_INFINITY) return;
+    const time = Math.max(Math.ceil(next), Math.floor(this.#host.now()) + 1);
+    this.#alarm = time;
+    this.#host.at(time, () => {
+      if (this.#alarm !== time) return;
+      this.#alarm = Number.POSITIVE_INFINITY;
+      if (!this.isDown) this.pipe.flush();
+    });
+  }
+}

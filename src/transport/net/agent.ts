@@ -1,0 +1,402 @@
+// The agent: works for a node besides its tasks. It is the engine of all their injection FIFOs and windows, and it carries
+// what goes to tasks of other nodes. Contexts and kernels are those of shared memory.
+//
+//   memory of node A                                              memory of node B
+//   context 0.0 ─► lane ─► block of 2.0 ─► agent ══ pipe: records ═══► agent ─► lane ─► block of 2.0 ─► context 2.0
+//   injection FIFO of 0.0 ───────────────► agent ══ pipe: descriptor ► agent ─► does it on a region of task 2
+//
+// Records that were committed since go in one frame for each pair of contexts (egress.ts, ingress.ts). A pair that is held back
+// holds up no other. What goes by injection FIFOs is in remote-rma.ts, and by windows in remote-rendezvous.ts.
+//
+// The agent runs on a thread of its own, or inline, within each advance() of the node's contexts: see turn().
+//
+// What comes may be wrong (a network is not trusted): a wrong frame is dropped, and the pipe is told.
+
+import {
+  CONTEXT_CLOSED,
+  CONTEXT_STATE_OFFSET,
+  JOB_BINDS_OFFSET,
+  JOB_DUE_OFFSET,
+  SLICE_BYTES,
+  TASK_ABSENT,
+  TASK_CLOSED,
+  TASK_INLINE_OFFSET,
+  TASK_NOTICE_OFFSET,
+  TASK_STATE_OFFSET,
+  TASK_UP,
+} from "../../../assembly/layout.js";
+import { contextOf, type Endpoint, endpointOf, taskOf } from "../../core/endpoint.js";
+import type { Kernel, Memory } from "../../kernel/kernel.js";
+import { contextBlock, engineSlot, isClosed, type MemoryMap, ordinalOf, taskSlot } from "../../memory/map.js";
+import { Addresses, taskAt, UNBOUND } from "../../node/address.js";
+import { announceClose, interruptTask, markDead } from "../../node/liveness.js";
+import type { Remote } from "../transport.js";
+import { Egress } from "./egress.js";
+import type { Frame, Pipe } from "./frames.js";
+import { Ingress } from "./ingress.js";
+import { RemoteRendezvous } from "./remote-rendezvous.js";
+import { RemoteRma } from "./remote-rma.js";
+
+export class Agent implements Remote {
+  readonly addresses: Addresses;
+  readonly #kernel: Kernel;
+  readonly #map: MemoryMap;
+  readonly #pipe: Pipe;
+  readonly #rma: RemoteRma;
+  readonly #rendezvous: RemoteRendezvous;
+  readonly #egress: Egress;
+  readonly #ingress: Ingress;
+  /** Tasks of other nodes that have ended, and contexts of theirs that have closed. */
+  readonly #ended = new Set<number>();
+  readonly #retired = new Set<Endpoint>();
+  /** By task of another node, then by own endpoint: the streams to that task in which something was said. */
+  readonly #streams = new Map<number, Map<Endpoint, Set<Endpoint>>>();
+  /** By endpoint of a closed context of this node: the tasks that were told. */
+  readonly #told = new Map<Endpoint, Set<number>>();
+  /** Own tasks that have ended, by slot, and their contexts that have closed, by ordinal. */
+  readonly #endedHere = new Set<number>();
+  readonly #closedHere = new Set<number>();
+  /** Wakes what waits on this thread. */
+  readonly #wakes: (() => void)[] = [];
+  #noticeSeen = -1;
+  #bindsSeen = 0;
+  #isPosted = false;
+  #hasLeft = false;
+
+  /** The calling thread is the node's engine from now on. @param isInline within each advance() of the node's contexts */
+  constructor(kernel: Kernel, memory: Memory, map: MemoryMap, pipe: Pipe, isInline: boolean) {
+    this.#kernel = kernel;
+    this.#map = map;
+    this.#pipe = pipe;
+    const addresses = new Addresses(kernel, memory, map);
+    this.addresses = addresses;
+    pipe.onFrame = (from, to, frame) => this.#onFrame(from, to, frame);
+    const send = (from: Endpoint, to: Endpoint, frame: Frame): void => this.#send(from, to, frame);
+    this.#rma = new RemoteRma(kernel, memory, map, addresses, send);
+    this.#rendezvous = new RemoteRendezvous(kernel, memory, map, addresses, send);
+    this.#egress = new Egress(kernel, memory, map, addresses, send);
+    this.#ingress = new Ingress(kernel, memory, map, addresses, send, {
+      bind: (task) => this.#bind(task),
+      end: (task) => this.#end(task),
+      retire: (endpoint) => this.#retire(endpoint),
+    });
+    if (isInline) memory.words[(engineSlot(map) + TASK_INLINE_OFFSET) >>> 2] = 1;
+    // SYNC task-state (up): pairs with hasEngineThread().
+    kernel.exchangeIf(engineSlot(map) + TASK_STATE_OFFSET, TASK_ABSENT, TASK_UP);
+  }
+
+  /** A task of this node has its client. @param wake wakes what waits on its thread, if that is this one */
+  serve(wake: () => void): void {
+    this.#wakes.push(wake);
+  }
+
+  #wake(): void {
+    for (const wake of this.#wakes) wake();
+  }
+
+  /** As of the pipe. */
+  get failureDetection(): boolean {
+    return this.#pipe.failureDetection;
+  }
+
+  /** One turn, in which every queue advances by what it may. Returns whether it has done something. */
+  turn(): boolean {
+    if (this.#hasLeft) return false;
+    let isAny = this.#look();
+    this.#kernel.engineServe(this.#map.job);
+    if (this.#rma.turn()) isAny = true;
+    for (let ordinal = 0; ordinal < this.#own; ordinal++) this.#rendezvous.run(ordinal, SLICE_BYTES);
+    if (this.#egress.turn()) isAny = true;
+    // Behind what was sent: then no greeting is needed.
+    this.#lookAtSlots();
+    if (this.#ingress.deliver()) isAny = true;
+    this.#pipe.flush();
+    if (isAny) this.#wake();
+    return isAny;
+  }
+
+  /** Whether turn() would do something. */
+  get hasWork(): boolean {
+    if (this.#hasLeft) return false;
+    if (this.#kernel.loadWord(engineSlot(this.#map) + TASK_NOTICE_OFFSET) !== this.#noticeSeen) return true;
+    for (let ordinal = 0; ordinal < this.#own; ordinal++) if (this.#rendezvous.hasWork(ordinal)) return true;
+    return this.#isDue || this.#egress.hasWork;
+  }
+
+  /** Whether the engine is to look at a context. */
+  get #isDue(): boolean {
+    for (let ordinal = 0; ordinal < this.#own; ordinal += 32) {
+      // SYNC engine-call (look): pairs with engineCall().
+      if (this.#kernel.loadWord(this.#map.job + JOB_DUE_OFFSET + (ordinal >>> 3)) !== 0) return true;
+    }
+    return false;
+  }
+
+  /** Something was committed for another node, on this thread: it goes out though no context advances. */
+  posted(): void {
+    if (this.#isPosted) return;
+    this.#isPosted = true;
+    queueMicrotask(() => {
+      this.#isPosted = false;
+      this.turn();
+    });
+  }
+
+  /** Ordinals of this node's own contexts are below this. */
+  get #own(): number {
+    return this.#map.locals * this.#map.contexts;
+  }
+
+  // ── What comes ────────────────────────────────────────────────────────────────────────────────────────────────
+
+  /** A frame has come. */
+  #onFrame(from: Endpoint, to: Endpoint, frame: Frame): boolean {
+    const task = taskOf(from);
+    if (this.#hasLeft || this.#ended.has(task)) return true;
+    const { contexts, jobTasks } = this.#map;
+    const ordinal = this.addresses.ordinalOf(to);
+    const isTo = ordinal >= 0 && ordinal < this.#own && contextOf(to) < contexts;
+    const isFrom = task < jobTasks && contextOf(from) < contexts && this.#isElsewhere(task);
+    const isRight = isTo && isFrom && this.#take(task, from, to, ordinal, frame);
+    this.#ingress.deliver();
+    this.#pipe.flush();
+    this.#wake();
+    return isRight;
+  }
+
+  #isElsewhere(task: number): boolean {
+    const slot = this.addresses.slotOf(task);
+    return slot < 0 || slot >= this.#map.locals;
+  }
+
+  #take(task: number, from: Endpoint, to: Endpoint, ordinal: number, frame: Frame): boolean {
+    if ("records" in frame) {
+      const isRight = this.#ingress.file(from, to, frame.records);
+      if (this.#isOver(ordinal)) this.#tellLate(to, task);
+      return isRight;
+    }
+    if ("ask" in frame) return this.#rma.answer(from, to, frame);
+    if ("answer" in frame) return this.#rma.answered(task, frame.answer, frame.result, frame.data);
+    if ("chain" in frame) return this.#rendezvous.onFrame(from, ordinal, frame);
+    if ("credit" in frame) {
+      if (frame.credit === 0) {
+        if (this.#isOver(ordinal)) this.#tellLate(to, task);
+        return true;
+      }
+      const target = this.addresses.ordinalOf(from);
+      return target >= 0 && this.#egress.credited(ordinal, target, frame.credit);
+    }
+    return this.#ingress.ends(from, frame.end === "task", frame.streams);
+  }
+
+  /** The slot of a task of another node, which gets one if it has none. */
+  #bind(task: number): number {
+    const slot = this.addresses.bind(task, this.#map.tasks);
+    if (slot >= 0) this.#lookAtSlots();
+    return slot;
+  }
+
+  // ── Ends of others ────────────────────────────────────────────────────────────────────────────────────────────
+
+  /**
+   * A task of another node has ended.
+   * @param hasLeft whether it closed its client: then what it sent before is still delivered
+   */
+  ended(task: number, hasLeft: boolean): void {
+    if (this.#ended.has(task)) return;
+    if (this.#hasLeft) {
+      this.#pipe.drop(task);
+      return;
+    }
+    // What it says last comes by its own port.
+    if (hasLeft && this.#pipe.receivesFrom(task)) return;
+    this.#end(task);
+  }
+
+  #end(task: number): void {
+    this.#ended.add(task);
+    this.#streams.delete(task);
+    this.#pipe.drop(task);
+    this.#ingress.forget(task);
+    this.#rma.ended(task);
+    const slot = this.addresses.slotOf(task);
+    if (slot >= this.#map.locals) this.#markEnded(slot);
+    this.#wake();
+  }
+
+  /** The task in a slot has ended: this node's contexts are told. */
+  #markEnded(slot: number): void {
+    for (let context = 0; context < this.#map.contexts; context++) {
+      this.#egress.forget(ordinalOf(this.#map, slot, context));
+    }
+    markDead(this.#kernel, this.#map, slot);
+  }
+
+  /** A context of another node has closed. */
+  #retire(endpoint: Endpoint): void {
+    this.#retired.add(endpoint);
+    const ordinal = this.addresses.ordinalOf(endpoint);
+    if (ordinal >= 0) announceClose(this.#kernel, this.#map, ordinal);
+  }
+
+  /** Ends the wait in which an own task is, by slot. */
+  interrupt(slot: number): void {
+    interruptTask(this.#kernel, this.#map, slot);
+    this.#wake();
+  }
+
+  // ── Ends of our own, and new slots ────────────────────────────────────────────────────────────────────────────
+
+  /** Looks at what has changed in the node's tables. Returns whether an own task or context has ended. */
+  #look(): boolean {
+    // SYNC notice (acknowledge): read before the tables, so that a change in between is noticed again.
+    const notice = this.#kernel.loadWord(engineSlot(this.#map) + TASK_NOTICE_OFFSET);
+    if (notice === this.#noticeSeen) return false;
+    this.#noticeSeen = notice;
+    let isAny = false;
+    for (let slot = 0; slot < this.#map.locals; slot++) {
+      // SYNC task-state (look): pairs with the task's own store and with the monitor's.
+      const hasEnded = this.#kernel.loadWord(taskSlot(this.#map, slot) + TASK_STATE_OFFSET) >= TASK_CLOSED;
+      if (hasEnded && !this.#endedHere.has(slot)) {
+        this.#taskEnded(slot);
+        isAny = true;
+      }
+      for (let context = 0; context < this.#map.contexts && !hasEnded; context++) {
+        const ordinal = ordinalOf(this.#map, slot, context);
+        if (this.#closedHere.has(ordinal) || !this.#isOver(ordinal)) continue;
+        this.#contextClosed(ordinal);
+        isAny = true;
+      }
+    }
+    return isAny;
+  }
+
+  /** Tasks of other nodes have slots that had none: they may have ended, and their nodes may not know of this one. */
+  #lookAtSlots(): void {
+    const binds = this.#kernel.loadWord(this.#map.job + JOB_BINDS_OFFSET); // SYNC endpoint (look)
+    if (binds === this.#bindsSeen) return;
+    this.#bindsSeen = binds;
+    const { tasks, locals, contexts } = this.#map;
+    for (let slot = locals; slot < tasks; slot++) {
+      const task = this.addresses.numberOf(slot);
+      if (task === UNBOUND) continue;
+      if (this.#ended.has(task)) {
+        if (this.#kernel.loadWord(taskSlot(this.#map, slot) + TASK_STATE_OFFSET) < TASK_CLOSED) this.#markEnded(slot);
+        continue;
+      }
+      for (let context = 0; context < contexts; context++) {
+        const ordinal = ordinalOf(this.#map, slot, context);
+        const isKnown = isClosed(this.#kernel, this.#map, ordinal);
+        const isRetired = this.#retired.has(this.addresses.endpointAt(ordinal));
+        if (isRetired && !isKnown) announceClose(this.#kernel, this.#map, ordinal);
+      }
+      if (this.#streams.has(task) || this.#pipe.receivesFrom(task)) continue;
+      // Opens a stream, so that its end is told to this node too.
+      this.#send(this.addresses.endpointAt(0), endpointOf(task, 0), { credit: 0 });
+    }
+  }
+
+  /** Whether an own context has closed, or its task has ended. */
+  #isOver(ordinal: number): boolean {
+    const slot = taskSlot(this.#map, taskAt(this.#map, ordinal));
+    if (this.#kernel.loadWord(slot + TASK_STATE_OFFSET) >= TASK_CLOSED) return true;
+    return this.#kernel.loadWord(contextBlock(this.#map, ordinal) + CONTEXT_STATE_OFFSET) === CONTEXT_CLOSED;
+  }
+
+  /** A context of this node has closed: other nodes are told, behind what it has sent. */
+  #contextClosed(ordinal: number): void {
+    this.#egress.flushAll();
+    this.#letGo(ordinal);
+    const endpoint = this.addresses.endpointAt(ordinal);
+    const told = new Set<number>();
+    this.#told.set(endpoint, told);
+    for (const task of this.#known()) {
+      told.add(task);
+      this.#tellOfEnd("context", endpoint, task);
+    }
+  }
+
+  /** An own task has ended: other nodes are told, behind what it has sent. */
+  #taskEnded(slot: number): void {
+    this.#endedHere.add(slot);
+    this.#egress.flushAll();
+    for (let context = 0; context < this.#map.contexts; context++) this.#letGo(ordinalOf(this.#map, slot, context));
+    const endpoint = this.addresses.endpointAt(ordinalOf(this.#map, slot, 0));
+    const told = new Set<number>();
+    this.#told.set(endpoint, told);
+    for (const task of this.#pipe.talkedTo) {
+      if (this.#ended.has(task)) continue;
+      told.add(task);
+      this.#tellOfEnd("task", endpoint, task);
+    }
+  }
+
+  /** Tasks of other nodes that know of this one, or that it knows. */
+  #known(): Set<number> {
+    const known = new Set(this.#streams.keys());
+    for (const task of this.#pipe.talkedTo) known.add(task);
+    for (let slot = this.#map.locals; slot < this.#map.tasks; slot++) {
+      const task = this.addresses.numberOf(slot);
+      if (task !== UNBOUND) known.add(task);
+    }
+    for (const task of this.#ended) known.delete(task);
+    return known;
+  }
+
+  /** Takes back the lanes to and from a context of this node that has closed. */
+  #letGo(ordinal: number): void {
+    this.#closedHere.add(ordinal);
+    // What came for it goes nowhere, and where it had no room to say that it ends, no other thread frees its lane.
+    this.#ingress.reclaim(ordinal);
+    for (let other = this.#own; other < this.#map.tasks * this.#map.contexts; other++) {
+      const block = contextBlock(this.#map, other);
+      if (this.#kernel.laneOf(block, ordinal) !== 0) this.#kernel.laneSwitch(this.#map.job, block, ordinal, 0);
+    }
+  }
+
+  /** Tells a task of an end, behind all that was said to it: in each stream of the context, or of any context of its task. */
+  #tellOfEnd(end: "context" | "task", own: Endpoint, task: number): void {
+    const said: [Endpoint, Endpoint][] = [];
+    for (const [from, targets] of this.#streams.get(task) ?? []) {
+      if (end === "task" ? taskOf(from) !== taskOf(own) : from !== own) continue;
+      for (const to of targets) said.push([from, to]);
+    }
+    if (said.length === 0) said.push([own, endpointOf(task, 0)]);
+    for (const [from, to] of said) this.#send(from, to, { end, streams: said.length });
+  }
+
+  /** A task talks to a context that has closed, and was not told. */
+  #tellLate(to: Endpoint, task: number): void {
+    const slot = this.addresses.slotOf(taskOf(to));
+    const isTask = this.#endedHere.has(slot);
+    const own = isTask ? endpointOf(taskOf(to), 0) : to;
+    const told = this.#told.get(own);
+    if (told === undefined || told.has(task)) return;
+    told.add(task);
+    this.#tellOfEnd(isTask ? "task" : "context", own, task);
+  }
+
+  /** A task of this node has left. Once all have, what they have sent goes out, and nothing is taken in any more. */
+  close(): void {
+    this.turn();
+    for (let slot = 0; slot < this.#map.locals; slot++) if (!this.#endedHere.has(slot)) return;
+    this.#hasLeft = true;
+    this.#pipe.leave();
+    this.#pipe.flush();
+  }
+
+  /** Sends a frame, and notes the stream in which it goes. */
+  #send(from: Endpoint, to: Endpoint, frame: Frame): void {
+    const task = taskOf(to);
+    if (this.#ended.has(task)) return;
+    let streams = this.#streams.get(task);
+    if (streams === undefined) {
+      streams = new Map();
+      this.#streams.set(task, streams);
+    }
+    const targets = streams.get(from);
+    if (targets === undefined) streams.set(from, new Set([to]));
+    else targets.add(to);
+    this.#pipe.send(from, to, frame);
+  }
+}
