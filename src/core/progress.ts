@@ -27,6 +27,10 @@ export interface ProgressSource {
    * @param isTaskOver whether its task has ended, and not its context alone
    */
   ended(ordinal: number, isTaskOver: boolean): void;
+  /** Whether something is under way with an endpoint of another node, by ordinal: then its slot stays. */
+  holds(ordinal: number): boolean;
+  /** An ordinal is another endpoint's from now on; nothing was under way with the one before, or that had ended. */
+  forget(ordinal: number): void;
   /** The engine thread has ended. @param hadBegun whether it may have begun something of this context */
   engineEnded(hadBegun: boolean): void;
   /** The context closes. */

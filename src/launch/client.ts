@@ -7,6 +7,7 @@ import { Debug, type DebugLimits } from "../observe/debug.js";
 import { dumpJob } from "../observe/dump.js";
 import { observersOf } from "../observe/observers.js";
 import { Client } from "../pami/client.js";
+import type { LookAtSlots } from "../protocol/slots.js";
 import { Task } from "../protocol/task.js";
 import { type Clock, systemClock } from "../support/clock.js";
 import { sharedMemory } from "../transport/shm/shm.js";
@@ -27,18 +28,20 @@ export interface ClientParts {
   /** Where this task shares no memory with others: what stands for them in its own, and why. */
   readonly remote?: Remote;
   readonly whyPrivate?: string | undefined;
+  /** Where tasks of other nodes have slots. */
+  readonly lookAtSlots?: LookAtSlots;
   /** The errors of dead tasks. */
   readonly errors?: TaskErrors | undefined;
 }
 
 /** What the contexts of a task share. @throws PAMIR_CLOSED the task is up already, or has ended */
 export function makeTask(parts: Omit<ClientParts, "args" | "onLeave">): Task {
-  const { kernel, memory, map, task, clock = systemClock, remote, whyPrivate, errors } = parts;
+  const { kernel, memory, map, task, clock = systemClock, remote, whyPrivate, errors, lookAtSlots } = parts;
   const tracer = map.traceEvents > 0 ? new Tracer(memory, map, task, clock) : undefined;
   const debug = parts.debug && new Debug(parts.debug, clock, () => dumpJob(map, memory, kernel, clock));
   const observers = observersOf(task, tracer, debug);
   const transport = sharedMemory(kernel, memory, map, task, remote);
-  return new Task({ kernel, memory, map, task, transport, clock, observers, errors, whyPrivate });
+  return new Task({ kernel, memory, map, task, transport, clock, observers, errors, whyPrivate, lookAtSlots });
 }
 
 /** @throws PAMIR_CLOSED the task has a client already, or has ended */

@@ -3,6 +3,7 @@ import { TaskErrors } from "../core/task-errors.js";
 import type { Kernel, Memory } from "../kernel/kernel.js";
 import type { MemoryMap } from "../memory/map.js";
 import { Client } from "../pami/client.js";
+import { lookAtSlots } from "../protocol/slots.js";
 import type { Task } from "../protocol/task.js";
 import { Agent } from "../transport/net/agent.js";
 import type { Pipe } from "../transport/net/frames.js";
@@ -21,8 +22,8 @@ export interface NodeTask {
 }
 
 /** @param parts `task` is the task's slot @throws PAMIR_CLOSED the task has a client already, or has ended */
-export function makeNodeTask(parts: Omit<ClientParts, "remote">, agent: Agent): NodeTask {
-  const task = makeTask({ ...parts, remote: agent });
+export function makeNodeTask(parts: Omit<ClientParts, "remote" | "lookAtSlots">, agent: Agent): NodeTask {
+  const task = makeTask({ ...parts, remote: agent, lookAtSlots });
   return { task, client: new Client(task, parts.args, parts.onLeave) };
 }
 
@@ -37,7 +38,7 @@ export interface PortsNode {
 
 /** @param connect brings a port to another task @throws as makeNodeTask() */
 export function makePortsNode(
-  parts: Omit<ClientParts, "task" | "remote" | "errors">,
+  parts: Omit<ClientParts, "task" | "remote" | "lookAtSlots" | "errors">,
   connect: (task: number, port: MessagePort) => void,
 ): PortsNode {
   const { kernel, memory, map } = parts;

@@ -106,7 +106,8 @@ export class Addresses {
   }
 
   /**
-   * The slot of a task, which is given a free one if it has none.
+   * The slot of a task, which is given a free one if it has none. The last free one is the agent's: what comes can always get
+   * in, so that no two nodes wait for each other's slots.
    * @param holder slot of the calling task, or of the agent
    * @returns UNBOUND: no slot is free, or another thread gives one away: try again
    */
@@ -117,7 +118,7 @@ export class Addresses {
     const lock = this.#map.job + JOB_BIND_LOCK_OFFSET;
     // SYNC bind-lock (take): pairs with the release below, and with markDead(), which releases it for a dead holder.
     if (kernel.exchangeIf(lock, 0, holder + 1) !== 0) return UNBOUND;
-    const slot = this.#bindLocked(number);
+    const slot = this.#bindLocked(number, holder === this.#map.tasks ? 1 : 2);
     kernel.storeWord(lock, 0); // SYNC bind-lock (release)
     return slot;
   }
@@ -129,20 +130,32 @@ export class Addresses {
     return this.#kernel.loadWord(taskSlot(this.#map, taskAt(this.#map, ordinal)) + TASK_LEAVING_OFFSET) !== 0;
   }
 
+  /** A context has something for a slot that is about to be given back: it stays. */
+  hold(ordinal: number): void {
+    // SYNC purge (hold): pairs with the agent's look.
+    this.#kernel.storeWord(taskSlot(this.#map, taskAt(this.#map, ordinal)) + TASK_HELD_OFFSET, 1);
+  }
+
   /** A task waits for a free slot: the agent gives those of idle targets back. */
   want(): void {
     this.#kernel.storeWord(this.#map.job + JOB_SLOTS_WANTED_OFFSET, 1); // SYNC purge (want)
     if (this.#map.engine) this.#kernel.ring(engineSlot(this.#map));
   }
 
-  #bindLocked(number: number): number {
+  /** @param least slots that have to be free */
+  #bindLocked(number: number, least: number): number {
     const bound = this.slotOf(number);
     if (bound >= 0) return bound;
     const { tasks, locals, contexts, endpointsBase } = this.#map;
     const direct = number - this.first;
-    let slot = direct >= locals && direct < tasks && this.#isFree(direct) ? direct : locals;
-    while (slot < tasks && !this.#isFree(slot)) slot++;
-    if (slot === tasks) return UNBOUND;
+    let [slot, free] = [UNBOUND, 0];
+    for (let one = locals; one < tasks && (free < least || slot !== direct); one++) {
+      if (!this.#isFree(one)) continue;
+      free++;
+      if (slot === UNBOUND || one === direct) slot = one;
+    }
+    // Where there is a slot for every task, none waits.
+    if (free < (tasks - locals < this.#map.jobTasks - locals ? least : 1)) return UNBOUND;
     const pointer = taskSlot(this.#map, slot);
     for (const offset of [TASK_TOLD_OFFSET, TASK_LEAVING_OFFSET, TASK_HELD_OFFSET]) {
       this.#kernel.storeWord(pointer + offset, 0);

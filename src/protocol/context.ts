@@ -14,7 +14,7 @@ import {
 } from "../../assembly/layout.js";
 import type { CompletionQueue } from "../core/completion.js";
 import { HandlerTable } from "../core/dispatch.js";
-import { type Endpoint, endpointOf, nameOf } from "../core/endpoint.js";
+import { type Endpoint, endpointOf, nameOf, taskOf } from "../core/endpoint.js";
 import { PamiError } from "../core/error.js";
 import type { Pacing } from "../core/pacing.js";
 import { Activity, type ProgressSource } from "../core/progress.js";
@@ -76,6 +76,12 @@ class InlineAgent implements ProgressSource {
   ended(): void {}
 
   engineEnded(): void {}
+
+  holds(): boolean {
+    return false;
+  }
+
+  forget(): void {}
 
   close(): void {}
 }
@@ -291,6 +297,7 @@ export class ContextCore {
       const hadBegun = this.#engine.hadBegun();
       for (const source of this.#sources) source.engineEnded(hadBegun);
     }
+    this.#task.lookAtSlots?.(this, this.#task);
     // Once the notice is acknowledged, the regions of ended tasks may be used again.
     for (const task of ended) {
       this.#taskEnded(task);
@@ -308,6 +315,24 @@ export class ContextCore {
     }
     this.receiver.reclaimOrphans();
     return count;
+  }
+
+  /** Drops what there is for an ordinal of another node; false: something is under way with its endpoint. */
+  release(ordinal: number): boolean {
+    if (this.receiver.holds(ordinal) || this.#sources.some((source) => source.holds(ordinal))) return false;
+    return this.sender.release(ordinal);
+  }
+
+  /** The slot of a task of another node is free: nothing is known of its task any more. */
+  forgetSlot(slot: number): void {
+    const { map } = this.#task;
+    this.#endedSeen[slot] = 0;
+    for (let index = 0; index < map.contexts; index++) {
+      const ordinal = ordinalOf(map, slot, index);
+      this.sender.forget(ordinal);
+      this.receiver.forget(ordinal);
+      for (const source of this.#sources) source.forget(ordinal);
+    }
   }
 
   /** A task has ended, and so have all its endpoints. */
@@ -331,6 +356,9 @@ export class ContextCore {
 
   /** Calls `callback` with SHUTDOWN once an endpoint has ended, and what it had sent is delivered. */
   watch(to: Endpoint, callback: Callback, cookie: unknown): void {
+    const { addresses, slot } = this.#task;
+    // Its node tells of its end once it knows of this one.
+    if (addresses.bind(taskOf(to), slot) < 0) addresses.want();
     if (this.receiver.isGone(to)) this.completions.push(callback, cookie, SHUTDOWN);
     else this.#watchers.push({ to, callback, cookie });
   }

@@ -16,7 +16,7 @@ import type { TaskErrors } from "../core/task-errors.js";
 import type { Kernel, Memory } from "../kernel/kernel.js";
 import { type MemoryMap, ordinalOf, taskSlot } from "../memory/map.js";
 import { RegionTable } from "../memory/regions.js";
-import { Addresses } from "../node/address.js";
+import { Addresses, UNBOUND } from "../node/address.js";
 import { announceClose, announceEnds, gracePeriods } from "../node/liveness.js";
 import { Parker } from "../node/park.js";
 import { type Clock, systemClock } from "../support/clock.js";
@@ -24,6 +24,7 @@ import { Keepalive } from "../support/keepalive.js";
 import type { Remote, Transport, TransportHeap } from "../transport/transport.js";
 import { type Observers, UNOBSERVED } from "./observers.js";
 import { regionIfAny } from "./rendezvous/transfers.js";
+import type { LookAtSlots } from "./slots.js";
 
 /** What a task is made from. */
 export interface TaskParts {
@@ -36,6 +37,8 @@ export interface TaskParts {
   readonly transport: (heap: TransportHeap) => Transport;
   readonly clock?: Clock | undefined;
   readonly observers?: Observers | undefined;
+  /** Where tasks of other nodes have slots. */
+  readonly lookAtSlots?: LookAtSlots | undefined;
   /** The errors of dead tasks. */
   readonly errors?: TaskErrors | undefined;
   /** Where it shares no memory with other tasks: why. */
@@ -57,6 +60,7 @@ export class Task {
   readonly parker: Parker;
   readonly regions: RegionTable;
   readonly transport: Transport;
+  readonly lookAtSlots: LookAtSlots | undefined;
   /** Interrupts seen so far. */
   interrupts: number;
   /** Interrupts that have ended a wait; one begun now ends when `interrupts` is something else. */
@@ -76,6 +80,7 @@ export class Task {
     this.clock = clock;
     this.observers = observers;
     this.#errors = parts.errors;
+    this.lookAtSlots = parts.lookAtSlots;
     this.#slot = taskSlot(map, task);
     this.#ended = new Uint8Array(map.tasks);
     const transport = parts.transport({
@@ -155,7 +160,9 @@ export class Task {
     this.regions.reclaim();
     for (let task = 0; task < map.tasks; task++) {
       // SYNC task-state (look): pairs with the monitor's and the closing task's store.
-      if (kernel.loadWord(taskSlot(map, task) + TASK_STATE_OFFSET) >= TASK_CLOSED) this.#ended[task] = 1;
+      const hasEnded = kernel.loadWord(taskSlot(map, task) + TASK_STATE_OFFSET) >= TASK_CLOSED;
+      // A slot that is free again has no task.
+      this.#ended[task] = Number(hasEnded && this.addresses.numberOf(task) !== UNBOUND);
     }
     return notice;
   }

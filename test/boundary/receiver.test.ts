@@ -495,6 +495,12 @@ describe.each(["wasm", "ts"] as const)("%s", (kernel) => {
         this.seen.push(`engine ended ${hadBegun}`);
       }
 
+      holds(): boolean {
+        return false;
+      }
+
+      forget(): void {}
+
       close(): void {
         this.seen.push("close");
       }

@@ -114,6 +114,12 @@ class Source implements ProgressSource {
     this.engineEnds++;
   }
 
+  holds(): boolean {
+    return false;
+  }
+
+  forget(): void {}
+
   close(): void {
     this.closes++;
   }

@@ -594,6 +594,14 @@ export class Peer {
     return true;
   }
 
+  /** The ordinal is another endpoint's from now on. */
+  forget(): void {
+    const { lanes, direct, buffers } = this.#peerSet;
+    lanes.open[this.#ordinal] = 0;
+    direct[this.#ordinal] = 0;
+    buffers.close(this.#flight);
+  }
+
   /** Opens the lane, unless there is one. */
   resume(): Result {
     const state = this.#ensure(0);

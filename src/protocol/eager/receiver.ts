@@ -422,6 +422,19 @@ export class Receiver {
     this.#unreclaimed.clear();
   }
 
+  /** Whether something of an origin is kept, or still arriving. */
+  holds(origin: number): boolean {
+    if (this.#arrivals[origin] !== undefined || this.#paused.has(origin)) return true;
+    for (const queue of this.#unexpected.values()) if (queue.some((copy) => copy.origin === origin)) return true;
+    return false;
+  }
+
+  /** An ordinal is another endpoint's from now on. */
+  forget(origin: number): void {
+    this.#ended.delete(origin);
+    this.#orphans.delete(origin);
+  }
+
   /** Whether an endpoint has ended, and nothing of it is left. */
   isGone(endpoint: Endpoint): boolean {
     const ordinal = this.#addresses.ordinalOf(endpoint);

@@ -288,10 +288,10 @@ export class Sender {
     const request: SendRequest = { dispatch, header, payload, payloadBytes, ...callbacks, held: 0, sent: -1 };
     const isCopied = isSmall || dispatch === DISPATCH_ID_CALL;
     const copied = isCopied ? total : header.length;
-    const submit = (target: Peer): Result => target.submit(request, copied, isCopied, true, true);
     const target = this.#peer(to);
-    if (target !== undefined) return submit(target);
-    this.#await(to, undefined, submit);
+    if (target !== undefined) return target.submit(request, copied, isCopied, true, true);
+    const kept = { ...request, header: header.slice(), payload: isCopied ? payload?.slice() : payload };
+    this.#await(to, undefined, (late) => late.submit(kept, copied, false, true, true));
     return SUCCESS;
   }
 
@@ -485,6 +485,21 @@ export class Sender {
     target?.end();
   }
 
+  /** Gives up the lane to a target that is idle; false: something is under way to it, or its lane has no room to say so. */
+  release(ordinal: number): boolean {
+    const target = this.#peers[ordinal];
+    if (target === undefined) return true;
+    if (target.isBusy || target.isReserved || !target.purge()) return false;
+    this.forget(ordinal);
+    return true;
+  }
+
+  /** An ordinal is another endpoint's from now on. */
+  forget(ordinal: number): void {
+    this.#peers[ordinal]?.forget();
+    this.#peers[ordinal] = undefined;
+  }
+
   /** The context closes: what is pending is dropped, and its lanes end. */
   close(): void {
     this.#closed = true;
@@ -508,7 +523,11 @@ export class Sender {
     const known = this.#peers[ordinal];
     if (known !== undefined) return known;
     const bound = ordinal === UNBOUND ? this.#bind(to) : ordinal;
-    if (bound === UNBOUND || this.#addresses.isLeaving(bound)) return undefined;
+    if (bound === UNBOUND) return undefined;
+    if (this.#addresses.isLeaving(bound)) {
+      this.#addresses.hold(bound);
+      return undefined;
+    }
     const target = new Peer(this.#peerSet, bound);
     this.#peers[bound] = target;
     // What has waited for the slot comes first.

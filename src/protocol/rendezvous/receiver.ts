@@ -184,6 +184,11 @@ export class RendezvousReceiver {
     });
   }
 
+  /** Whether a payload of an origin is awaited. */
+  holds(origin: number): boolean {
+    return this.#pulls.some(({ request }) => request.origin === origin);
+  }
+
   /** An endpoint has ended: nothing more comes from it. */
   ended(origin: number): void {
     this.#pulls = this.#pulls.filter((pull) => pull.request.origin !== origin || !this.#over(pull, SHUTDOWN));

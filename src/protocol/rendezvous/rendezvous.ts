@@ -55,6 +55,13 @@ export class Rendezvous implements ProgressSource {
     this.#transfers.engineEnded(hadBegun);
   }
 
+  /** Whether a payload is under way with an endpoint. */
+  holds(ordinal: number): boolean {
+    return this.#transfers.holds(ordinal) || this.receiver.holds(ordinal);
+  }
+
+  forget(): void {}
+
   /** The context closes: its memory goes once nobody can be at it. */
   close(): void {
     this.#transfers.close();

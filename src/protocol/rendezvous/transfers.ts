@@ -224,6 +224,12 @@ export class TransferTable {
     return this.#engine.isOwn && this.#kernel.chainLeft(this.#context) !== 0;
   }
 
+  /** Whether there is a transfer with an endpoint, or a window that it may be at. */
+  holds(peer: number): boolean {
+    if (this.#broken.length > 0) this.#takeBack();
+    return this.#blocks.some(({ sides }) => sides.some((side) => side?.window.peer === peer));
+  }
+
   /** An endpoint has ended: so do all transfers with it. */
   ended(peer: number): void {
     // What came to its end before that is over as it is; and what was told of a window is not for its next transfer.

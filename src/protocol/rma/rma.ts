@@ -471,6 +471,17 @@ export class Rma implements ProgressSource {
     }
   }
 
+  /** Whether an operation with an endpoint may be under way: one with any is enough. */
+  holds(): boolean {
+    return this.busy > 0;
+  }
+
+  /** An ordinal is another endpoint's from now on. */
+  forget(ordinal: number): void {
+    this.#ended[taskAt(this.#map, ordinal)] = 0;
+    this.#handle = Number.NaN;
+  }
+
   #fifoOf(to: Endpoint): Fifo {
     const { jobTasks, contexts } = this.#map;
     checkEndpoint(to, jobTasks, contexts);

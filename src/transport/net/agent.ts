@@ -34,6 +34,7 @@ import type { Remote } from "../transport.js";
 import { Egress } from "./egress.js";
 import type { Frame, Pipe } from "./frames.js";
 import { Ingress } from "./ingress.js";
+import { Purge } from "./purge.js";
 import { RemoteRendezvous } from "./remote-rendezvous.js";
 import { RemoteRma } from "./remote-rma.js";
 
@@ -46,9 +47,15 @@ export class Agent implements Remote {
   readonly #rendezvous: RemoteRendezvous;
   readonly #egress: Egress;
   readonly #ingress: Ingress;
+  readonly #purge: Purge;
+  /** By task of another node: the number of the last frame to or from it. */
+  readonly #uses = new Map<number, number>();
+  #frames = 0;
   /** Tasks of other nodes that have ended, and contexts of theirs that have closed. */
   readonly #ended = new Set<number>();
   readonly #retired = new Set<Endpoint>();
+  /** Tasks of other nodes that have ended, and have no slot by which this node's contexts could be told. */
+  readonly #unannounced = new Set<number>();
   /** By task of another node, then by own endpoint: the streams to that task in which something was said. */
   readonly #streams = new Map<number, Map<Endpoint, Set<Endpoint>>>();
   /** By endpoint of a closed context of this node: the tasks that were told. */
@@ -81,6 +88,12 @@ export class Agent implements Remote {
       retire: (endpoint) => this.#retire(endpoint),
     });
     if (isInline) memory.words[(engineSlot(map) + TASK_INLINE_OFFSET) >>> 2] = 1;
+    this.#purge = new Purge(kernel, memory, map, addresses, {
+      isBusy: (slot) => this.#isBusy(slot),
+      closeLanes: (slot) => this.#ordinalsOf(slot).every((ordinal) => this.#ingress.close(ordinal)),
+      lastUse: (task) => this.#uses.get(task) ?? 0,
+      forget: (slot, task) => this.#forget(slot, task),
+    });
     // SYNC task-state (up): pairs with hasEngineThread().
     kernel.exchangeIf(engineSlot(map) + TASK_STATE_OFFSET, TASK_ABSENT, TASK_UP);
   }
@@ -110,6 +123,8 @@ export class Agent implements Remote {
     // Behind what was sent: then no greeting is needed.
     this.#lookAtSlots();
     if (this.#ingress.deliver()) isAny = true;
+    this.#announce();
+    this.#purge.turn();
     this.#pipe.flush();
     if (isAny) this.#wake();
     return isAny;
@@ -157,6 +172,7 @@ export class Agent implements Remote {
     const ordinal = this.addresses.ordinalOf(to);
     const isTo = ordinal >= 0 && ordinal < this.#own && contextOf(to) < contexts;
     const isFrom = task < jobTasks && contextOf(from) < contexts && this.#isElsewhere(task);
+    if (isFrom) this.#uses.set(task, ++this.#frames);
     const isRight = isTo && isFrom && this.#take(task, from, to, ordinal, frame);
     this.#ingress.deliver();
     this.#pipe.flush();
@@ -183,8 +199,7 @@ export class Agent implements Remote {
         if (this.#isOver(ordinal)) this.#tellLate(to, task);
         return true;
       }
-      const target = this.addresses.ordinalOf(from);
-      return target >= 0 && this.#egress.credited(ordinal, target, frame.credit);
+      return this.#egress.credited(to, from, frame.credit);
     }
     return this.#ingress.ends(from, frame.end === "task", frame.streams);
   }
@@ -193,7 +208,37 @@ export class Agent implements Remote {
   #bind(task: number): number {
     const slot = this.addresses.bind(task, this.#map.tasks);
     if (slot >= 0) this.#lookAtSlots();
-    return slot;
+    else this.#purge.isWanted = true;
+    if (slot >= 0) this.#purge.used(slot);
+    return this.addresses.isLeaving(ordinalOf(this.#map, Math.max(slot, 0), 0)) ? UNBOUND : slot;
+  }
+
+  // ── Slots that are given back ─────────────────────────────────────────────────────────────────────────────────
+
+  #ordinalsOf(slot: number): number[] {
+    return Array.from({ length: this.#map.contexts }, (_, context) => ordinalOf(this.#map, slot, context));
+  }
+
+  /** Whether something is under way with the task in a slot. */
+  #isBusy(slot: number): boolean {
+    const task = this.addresses.numberOf(slot);
+    if (this.#rma.isBusy(task) || this.#ingress.isBusy(task)) return true;
+    return this.#ordinalsOf(slot).some((ordinal) => {
+      if (this.#egress.isBusy(ordinal)) return true;
+      for (let own = 0; own < this.#own; own++) if (this.#rendezvous.isBusy(own, ordinal)) return true;
+      return false;
+    });
+  }
+
+  /** A slot is another's from now on. */
+  #forget(slot: number, task: number): void {
+    this.#ingress.settle(task);
+    this.#ingress.prune(task);
+    for (const ordinal of this.#ordinalsOf(slot)) {
+      this.#egress.forget(ordinal);
+      this.#ingress.release(ordinal);
+    }
+    this.#uses.delete(task);
   }
 
   // ── Ends of others ────────────────────────────────────────────────────────────────────────────────────────────
@@ -214,14 +259,23 @@ export class Agent implements Remote {
   }
 
   #end(task: number): void {
+    const isKnown = this.#streams.has(task);
     this.#ended.add(task);
     this.#streams.delete(task);
     this.#pipe.drop(task);
     this.#ingress.forget(task);
+    this.#egress.ended(task);
     this.#rma.ended(task);
     const slot = this.addresses.slotOf(task);
     if (slot >= this.#map.locals) this.#markEnded(slot);
+    // A context may wait for a reply, or for this end.
+    else if (isKnown) this.#unannounced.add(task);
     this.#wake();
+  }
+
+  /** Gives slots to tasks that have ended without one, so that this node's contexts are told. */
+  #announce(): void {
+    for (const task of this.#unannounced) if (this.#bind(task) >= 0) this.#unannounced.delete(task);
   }
 
   /** The task in a slot has ended: this node's contexts are told. */
@@ -397,6 +451,7 @@ export class Agent implements Remote {
     const targets = streams.get(from);
     if (targets === undefined) streams.set(from, new Set([to]));
     else targets.add(to);
+    this.#uses.set(task, ++this.#frames);
     this.#pipe.send(from, to, frame);
   }
 }

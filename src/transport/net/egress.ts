@@ -5,16 +5,19 @@
 import {
   ADVANCE_EVENTS_MASK,
   CONTEXT_EVENTS_OFFSET,
+  CONTEXT_NOTICE_SEEN_OFFSET,
   CONTEXT_READY_OFFSET,
   EVENT_SIZE,
   RECORD_KIND_MASK,
   RECORD_KIND_SHIFT,
   RECORD_LENGTH_MASK,
   TASK_CLOSED,
+  TASK_NOTICE_OFFSET,
   TASK_STATE_OFFSET,
 } from "../../../assembly/layout.js";
+import { type Endpoint, taskOf } from "../../core/endpoint.js";
 import type { Kernel, Memory } from "../../kernel/kernel.js";
-import { contextBlock, isClosed, type MemoryMap, ordinalOf, taskSlot } from "../../memory/map.js";
+import { contextBlock, engineSlot, isClosed, type MemoryMap, ordinalOf, taskSlot } from "../../memory/map.js";
 import { type Addresses, endpointCount, taskAt, UNBOUND } from "../../node/address.js";
 import type { SendFrame } from "./frames.js";
 import { CREDIT_BYTES, isSwitch, putRecord, recordBytes } from "./records.js";
@@ -31,8 +34,8 @@ export class Egress {
   readonly #addresses: Addresses;
   readonly #endpoints: number;
   readonly #send: SendFrame;
-  /** Bytes of records on their way, for each pair of origin and target. */
-  readonly #inFlight = new Map<number, number>();
+  /** Bytes of records on their way, by own endpoint, then by the other one. They outlive the slot of that. */
+  readonly #inFlight = new Map<Endpoint, Map<Endpoint, number>>();
   /** Pairs whose lane is not read, for so much is on its way. */
   readonly #heldBack = new Set<number>();
 
@@ -45,32 +48,54 @@ export class Egress {
     this.#send = send;
   }
 
-  /** Bytes of a pair have arrived. False: so many were not on their way. */
-  credited(origin: number, target: number, bytes: number): boolean {
+  /** Bytes that were sent from an own endpoint to another have arrived. False: so many were not on their way. */
+  credited(from: Endpoint, to: Endpoint, bytes: number): boolean {
+    const targets = this.#inFlight.get(from);
+    const inFlight = targets?.get(to) ?? 0;
+    if (targets === undefined || bytes > inFlight) return false;
+    if (inFlight > bytes) targets.set(to, inFlight - bytes);
+    else targets.delete(to);
+    const [origin, target] = [this.#addresses.ordinalOf(from), this.#addresses.ordinalOf(to)];
+    if (target < 0 || inFlight - bytes >= CREDIT_BYTES) return true;
     const pair = this.#pairOf(origin, target);
-    const inFlight = this.#inFlight.get(pair) ?? 0;
-    if (bytes > inFlight) return false;
-    if (inFlight > bytes) this.#inFlight.set(pair, inFlight - bytes);
-    else this.#inFlight.delete(pair);
-    if (inFlight - bytes < CREDIT_BYTES && this.#heldBack.has(pair)) this.#readAgain(pair);
+    if (this.#heldBack.has(pair)) this.#readAgain(pair);
     return true;
   }
 
-  /** Nothing more of a target is awaited: its slot may become another's. */
+  /** A task has ended: nothing more is credited. */
+  ended(task: number): void {
+    for (const targets of this.#inFlight.values()) {
+      for (const to of targets.keys()) if (taskOf(to) === task) targets.delete(to);
+    }
+  }
+
+  /** An ordinal is another endpoint's from now on. */
   forget(target: number): void {
     for (let origin = 0; origin < this.#map.locals * this.#map.contexts; origin++) {
-      this.#inFlight.delete(this.#pairOf(origin, target));
       this.#heldBack.delete(this.#pairOf(origin, target));
     }
   }
 
-  /** Whether anything is on its way to a target, or its lanes hold something. */
+  /** Whether lanes to a target hold something. */
   isBusy(target: number): boolean {
     for (let origin = 0; origin < this.#map.locals * this.#map.contexts; origin++) {
-      if (this.#inFlight.has(this.#pairOf(origin, target)) || this.#heldBack.has(this.#pairOf(origin, target)))
-        return true;
+      if (this.#heldBack.has(this.#pairOf(origin, target))) return true;
     }
-    return this.#hasSome(contextBlock(this.#map, target)) && this.#kernel.peek(contextBlock(this.#map, target)) !== 0;
+    return this.#hasSome(contextBlock(this.#map, target)) && this.#peek(contextBlock(this.#map, target)) !== 0;
+  }
+
+  /** Bytes on their way from an origin to a target. */
+  #onTheirWay(origin: number, target: number): number {
+    return this.#inFlight.get(this.#addresses.endpointAt(origin))?.get(this.#addresses.endpointAt(target)) ?? 0;
+  }
+
+  #sent(from: Endpoint, to: Endpoint, bytes: number): void {
+    let targets = this.#inFlight.get(from);
+    if (targets === undefined) {
+      targets = new Map();
+      this.#inFlight.set(from, targets);
+    }
+    targets.set(to, (targets.get(to) ?? 0) + bytes);
   }
 
   #readAgain(pair: number): void {
@@ -95,7 +120,7 @@ export class Egress {
   get hasWork(): boolean {
     for (const target of this.#targets()) {
       const block = contextBlock(this.#map, target);
-      if (this.#hasSome(block) && this.#kernel.peek(block) !== 0) return true;
+      if (this.#hasSome(block) && this.#peek(block) !== 0) return true;
     }
     return false;
   }
@@ -118,6 +143,13 @@ export class Egress {
     return false;
   }
 
+  /** As peek() of the kernels: whether a block has records. The agent sees notices by other ways. */
+  #peek(block: number): number {
+    const notice = this.#kernel.loadWord(engineSlot(this.#map) + TASK_NOTICE_OFFSET);
+    this.#memory.words[(block + CONTEXT_NOTICE_SEEN_OFFSET) >>> 2] = notice;
+    return this.#kernel.peek(block);
+  }
+
   #isOver(target: number): boolean {
     const slot = taskSlot(this.#map, taskAt(this.#map, target));
     // SYNC task-state (look): the agent itself marks tasks of other nodes as ended.
@@ -136,7 +168,7 @@ export class Egress {
         hasSent = true;
         this.#sendBatch(block, count, target, credit);
       }
-      this.#kernel.peek(block); // frees what was taken
+      this.#peek(block); // frees what was taken
     }
     return hasSent;
   }
@@ -152,7 +184,7 @@ export class Egress {
       const origin = words[event + EVENT_ORIGIN] as number;
       const pair = this.#pairOf(origin, target);
       if (this.#heldBack.has(pair)) continue;
-      if ((this.#inFlight.get(pair) ?? 0) >= credit && !origins.has(origin)) {
+      if (this.#onTheirWay(origin, target) >= credit && !origins.has(origin)) {
         this.#heldBack.add(pair);
         this.#kernel.lanePause(this.#kernel.laneOf(block, origin), words[event + EVENT_BODY] as number);
         continue;
@@ -163,9 +195,9 @@ export class Egress {
     for (const origin of origins) {
       const records = this.#recordsOf(origin, first, end);
       if (records.length === 0) continue;
-      const pair = this.#pairOf(origin, target);
-      this.#inFlight.set(pair, (this.#inFlight.get(pair) ?? 0) + records.length);
-      this.#send(this.#addresses.endpointAt(origin), this.#addresses.endpointAt(target), { records });
+      const [from, to] = [this.#addresses.endpointAt(origin), this.#addresses.endpointAt(target)];
+      this.#sent(from, to, records.length);
+      this.#send(from, to, { records });
     }
     this.#kernel.release(block);
     for (let i = 0; i < switches.length; i += 2) {

@@ -103,6 +103,11 @@ export class Ingress {
     return true;
   }
 
+  /** The slot of a task is given back: of its streams, those in which nothing is under way are forgotten. */
+  prune(task: number): void {
+    if (!this.isBusy(task)) this.#incoming.delete(task);
+  }
+
   /** A task has ended: what has come of it, and is in no lane, goes nowhere. */
   forget(task: number): void {
     this.#incoming.delete(task);
@@ -114,10 +119,8 @@ export class Ingress {
     this.#lanes[ordinal] = undefined;
   }
 
-  /** Gives up the lanes of a context of another node; false: some have no room to say so, or something waits. */
+  /** Gives up the lanes of a context of another node; false: some have no room to say so. What comes later waits. */
   close(ordinal: number): boolean {
-    const endpoint = this.#addresses.endpointAt(ordinal);
-    for (const stream of this.#waiting) if (stream.from === endpoint) return false;
     const lanes = this.#lanes[ordinal];
     if (lanes === undefined) return true;
     let isClosed = true;
@@ -134,6 +137,16 @@ export class Ingress {
       for (const stream of targets.values()) if (stream.records.length > 0 || !isOver(stream.rest)) return true;
     }
     return false;
+  }
+
+  /** Returns to a task all credit that it is owed. */
+  settle(task: number): void {
+    for (const targets of this.#incoming.get(task)?.streams.values() ?? []) {
+      for (const stream of targets.values()) {
+        if (stream.credit > 0) this.#send(stream.to, stream.from, { credit: stream.credit });
+        stream.credit = 0;
+      }
+    }
   }
 
   /** A context of this node has closed: lanes to it that no other thread frees. */

@@ -1,0 +1,210 @@
+// Purge: gives slots of idle tasks of other nodes back, when a task or a frame waits for a slot.
+//
+//   UP ─► LEAVING ─► every context has acknowledged ─┬─► one holds it, or something came: UP
+//                                                    └─► lanes are given up ─► FREED ─► acknowledged again ─► free
+//
+// A task that has ended goes to FREED at once, when no context has anything of it.
+import {
+  CONTEXT_ATTENDED_COUNT_OFFSET,
+  CONTEXT_ATTENDING_OFFSET,
+  CONTEXT_EVENT_COUNT_OFFSET,
+  CONTEXT_STATE_OFFSET,
+  ENDPOINT_COUNT_MAX,
+  JOB_SLOTS_WANTED_OFFSET,
+  NONE,
+  TASK_ABSENT,
+  TASK_CLOSED,
+  TASK_HELD_OFFSET,
+  TASK_LEAVING_OFFSET,
+  TASK_STATE_OFFSET,
+} from "../../../assembly/layout.js";
+import type { Kernel, Memory } from "../../kernel/kernel.js";
+import { contextBlock, type MemoryMap, ordinalOf, taskSlot } from "../../memory/map.js";
+import type { GracePeriod, GracePeriods } from "../../memory/regions.js";
+import { type Addresses, UNBOUND } from "../../node/address.js";
+import { gracePeriods, mayBeInUse } from "../../node/liveness.js";
+
+/** Slots that are asked for at once. */
+const LEAVING_MAX = 4;
+
+/** What the agent knows of a task of another node. */
+export interface PurgeHost {
+  /** Whether something is under way with the task in a slot. */
+  isBusy(slot: number): boolean;
+  /** Gives up the lanes from the task in a slot; false: some have no room to say so. */
+  closeLanes(slot: number): boolean;
+  /** When the task was spoken to last. */
+  lastUse(task: number): number;
+  /** The slot is another's from now on. */
+  forget(slot: number, task: number): void;
+}
+
+/** A slot on its way back. */
+interface Leaving {
+  readonly slot: number;
+  readonly task: number;
+  phase: "asked" | "closing" | "freed";
+  grace: GracePeriod;
+}
+
+export class Purge {
+  readonly #kernel: Kernel;
+  readonly #memory: Memory;
+  readonly #map: MemoryMap;
+  readonly #addresses: Addresses;
+  readonly #host: PurgeHost;
+  readonly #grace: GracePeriods;
+  #leaving: Leaving[] = [];
+  /** Slots that a context held at the last attempt, until another is freed or used. */
+  readonly #held = new Map<number, number>();
+  /** A frame waits for a slot. */
+  isWanted = false;
+
+  constructor(kernel: Kernel, memory: Memory, map: MemoryMap, addresses: Addresses, host: PurgeHost) {
+    this.#kernel = kernel;
+    this.#memory = memory;
+    this.#map = map;
+    this.#addresses = addresses;
+    this.#host = host;
+    this.#grace = gracePeriods(kernel, map);
+  }
+
+  /** One step for each slot on its way back, and the choice of others while slots are wanted. */
+  turn(): void {
+    const wanted = this.#map.job + JOB_SLOTS_WANTED_OFFSET;
+    // SYNC purge (wanted): pairs with want() of Addresses. A task that still waits says so again.
+    const isWanted = this.isWanted || this.#kernel.loadWord(wanted) !== 0;
+    if (!isWanted && this.#leaving.length === 0) return;
+    const before = this.#leaving;
+    // A step may add to the list.
+    this.#leaving = [];
+    for (const one of before) if (!this.#step(one)) this.#leaving.push(one);
+    if (!isWanted) return;
+    this.#kernel.storeWord(wanted, 0);
+    this.isWanted = false;
+    // The last free slot is the agent's: see bind() of Addresses.
+    if (this.#leaving.length < LEAVING_MAX && this.#free < 2) this.#choose();
+  }
+
+  /** A task is spoken to, or speaks: its slot stays. */
+  used(slot: number): void {
+    for (const one of this.#leaving) if (one.slot === slot && one.phase === "asked") this.#stay(one);
+    this.#leaving = this.#leaving.filter((one) => one.slot !== slot || one.phase !== "asked");
+  }
+
+  /** How many slots are free, or about to be. */
+  get #free(): number {
+    let count = this.#leaving.length;
+    for (let slot = this.#map.locals; slot < this.#map.tasks; slot++) {
+      if (this.#addresses.numberOf(slot) === UNBOUND && this.#stateOf(slot) === TASK_ABSENT) count++;
+    }
+    return count;
+  }
+
+  #stateOf(slot: number): number {
+    return this.#kernel.loadWord(taskSlot(this.#map, slot) + TASK_STATE_OFFSET);
+  }
+
+  /** Asks for the slot that was used longest ago, of those that are idle as far as the agent knows. */
+  #choose(): void {
+    let [best, bestUse] = [UNBOUND, Number.POSITIVE_INFINITY];
+    for (let slot = this.#map.locals; slot < this.#map.tasks; slot++) {
+      const task = this.#addresses.numberOf(slot);
+      if (task === UNBOUND || this.#leaving.some((one) => one.slot === slot)) continue;
+      if (this.#stateOf(slot) >= TASK_CLOSED) {
+        if (!mayBeInUse(this.#kernel, this.#map, slot) && !this.#hasLanes(slot)) this.#takeBack(slot, task);
+        continue;
+      }
+      const use = this.#host.lastUse(task);
+      const isBest = use < bestUse && this.#held.get(slot) !== use;
+      if (isBest && !this.#host.isBusy(slot)) [best, bestUse] = [slot, use];
+    }
+    if (best === UNBOUND) {
+      // All are busy, or were held: they may not be, when a slot is wanted next.
+      this.#held.clear();
+      return;
+    }
+    const pointer = taskSlot(this.#map, best);
+    this.#kernel.storeWord(pointer + TASK_HELD_OFFSET, 0);
+    // SYNC purge (ask): pairs with isLeaving() and lookAtSlots(): before the notice.
+    this.#kernel.storeWord(pointer + TASK_LEAVING_OFFSET, 1);
+    const task = this.#addresses.numberOf(best);
+    this.#leaving.push({ slot: best, task, phase: "asked", grace: this.#grace.begin() });
+  }
+
+  /** Whether a slot is free by now, or stays. */
+  #step(one: Leaving): boolean {
+    const { slot, task } = one;
+    if (!this.#grace.isOver(one.grace)) return false;
+    if (one.phase === "asked") {
+      // SYNC purge (held): pairs with lookAtSlots().
+      const isHeld = this.#kernel.loadWord(taskSlot(this.#map, slot) + TASK_HELD_OFFSET) !== 0;
+      if (isHeld || this.#host.isBusy(slot) || this.#stateOf(slot) >= TASK_CLOSED) {
+        this.#held.set(slot, this.#host.lastUse(task));
+        this.#stay(one);
+        return true;
+      }
+      one.phase = "closing";
+    }
+    if (one.phase === "closing") {
+      if (!this.#host.closeLanes(slot) || this.#hasLanes(slot)) return false;
+      this.#takeBack(slot, task);
+      return true;
+    }
+    this.#giveBack(slot);
+    return true;
+  }
+
+  /** A slot stays where it is. */
+  #stay({ slot }: Leaving): void {
+    this.#kernel.storeWord(taskSlot(this.#map, slot) + TASK_LEAVING_OFFSET, 0);
+    this.#grace.begin(); // has each context try again what waited meanwhile
+  }
+
+  /** Whether there is a lane to or from a task of another node. */
+  #hasLanes(slot: number): boolean {
+    const { locals, contexts } = this.#map;
+    for (let context = 0; context < contexts; context++) {
+      const peer = ordinalOf(this.#map, slot, context);
+      for (let own = 0; own < locals * contexts; own++) {
+        if (this.#kernel.laneOf(contextBlock(this.#map, peer), own) !== 0) return true;
+        if (this.#kernel.laneOf(contextBlock(this.#map, own), peer) !== 0) return true;
+      }
+    }
+    return false;
+  }
+
+  /** No context has anything of a slot's task: each forgets it at the next notice. */
+  #takeBack(slot: number, task: number): void {
+    this.#host.forget(slot, task);
+    this.#kernel.storeWord(taskSlot(this.#map, slot) + TASK_STATE_OFFSET, TASK_CLOSED);
+    const { contexts, endpointsBase } = this.#map;
+    for (let context = 0; context < contexts; context++) {
+      // SYNC endpoint (free): pairs with the looks at the table.
+      this.#kernel.storeWord(endpointsBase + 4 * ordinalOf(this.#map, slot, context), NONE);
+    }
+    this.#leaving.push({ slot, task, phase: "freed", grace: this.#grace.begin() });
+  }
+
+  /** The slot may be given away. */
+  #giveBack(slot: number): void {
+    const { words } = this.#memory;
+    for (let context = 0; context < this.#map.contexts; context++) {
+      const block = contextBlock(this.#map, ordinalOf(this.#map, slot, context));
+      words.fill(0, block >>> 2, (block >>> 2) + (ENDPOINT_COUNT_MAX >>> 5));
+      words.fill(
+        0,
+        (block + CONTEXT_ATTENDING_OFFSET) >>> 2,
+        ((block + CONTEXT_ATTENDING_OFFSET) >>> 2) + (ENDPOINT_COUNT_MAX >>> 5),
+      );
+      for (const offset of [CONTEXT_ATTENDED_COUNT_OFFSET, CONTEXT_EVENT_COUNT_OFFSET])
+        words[(block + offset) >>> 2] = 0;
+      this.#kernel.storeWord(block + CONTEXT_STATE_OFFSET, 0);
+    }
+    const pointer = taskSlot(this.#map, slot);
+    this.#kernel.storeWord(pointer + TASK_LEAVING_OFFSET, 0);
+    // SYNC purge (give): pairs with bind().
+    this.#kernel.storeWord(pointer + TASK_STATE_OFFSET, TASK_ABSENT);
+    this.#grace.begin();
+  }
+}
