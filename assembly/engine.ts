@@ -453,6 +453,8 @@ export function engineRunTo(job: usize, fifo: usize, tail: u32, most: u32): u32 
 export function engineCarried(fifo: usize, result: u32): void {
   note(fifo, result);
   store<u32>(fifo, AWAY_NONE, INJECTION_AWAY_OFFSET);
+  // It counted the descriptor that is gone now: the next run looks at the tail.
+  store<u32>(fifo, 0, INJECTION_AHEAD_OFFSET);
   // SYNC processed (carried): pairs with hasRoom().
   storeWord(fifo + INJECTION_HEAD_OFFSET, load<u32>(fifo, INJECTION_HEAD_OFFSET) + 1);
 }

@@ -3,6 +3,8 @@
 import fc from "fast-check";
 import { beforeEach, describe, expect, it, vi } from "vitest";
 import {
+  AWAY_FOUND,
+  AWAY_NONE,
   BLOCK_SIZE,
   BLOCK_STATUS_OFFSET,
   COMPLETION_RESULT_SHIFT,
@@ -13,6 +15,7 @@ import {
   DESCRIPTOR_PUT,
   DESCRIPTOR_RMW,
   INJECTION_AHEAD_OFFSET,
+  INJECTION_AWAY_OFFSET,
   INJECTION_HEAD_OFFSET,
   INJECTION_MASK_OFFSET,
   INJECTION_MOVED_OFFSET,
@@ -873,6 +876,101 @@ export function serveSuite(name: string, options: RigOptions): void {
           },
         );
         assertProperty(property, 40);
+      });
+    });
+
+    describe("P11 what goes to another node", () => {
+      /** Task 2 is of another node. */
+      const LOCALS = 2;
+      const OWN = LOCALS * CONTEXTS;
+      /** A region of it. */
+      let other: Region;
+
+      beforeEach(() => {
+        use({ locals: LOCALS });
+        other = { index: LOCALS * rig.map.regions + 1, generation: 5, base: 0 };
+      });
+
+      const isAway = (ordinal: number, number = 0): boolean => {
+        const state = rig.word(rig.fifo(ordinal, number) + INJECTION_AWAY_OFFSET);
+        expect([AWAY_NONE, AWAY_FOUND]).toContain(state);
+        return state === AWAY_FOUND;
+      };
+
+      it.each([0, OWN - 1])(
+        "context %i is not due any more, until its engine is called again: then it goes on",
+        (ordinal) => {
+          inject(ordinal, 0, { bytes: 8, completions: 1 });
+          inject(ordinal, 0, { bytes: 8, to: other, completions: 1 });
+          inject(ordinal, 0, { bytes: 8, completions: 1 });
+          const rung = armAll();
+          expect([serve(), rig.due(), head(ordinal), isAway(ordinal)]).toEqual([0, [], 2, true]);
+          // Its owner may wait for what came before.
+          const once = range(TASKS).map((task) => Number(task === Math.floor(ordinal / CONTEXTS)));
+          expect(rung()).toEqual(once);
+          expect([take(ordinal), take(ordinal)]).toEqual([[1, TRANSFER_DONE], undefined]);
+          call(ordinal);
+          expect([serve(), rig.due(), head(ordinal), rung()]).toEqual([0, [], 2, once]);
+          engine.engineCarried(rig.fifo(ordinal), TRANSFER_REMOTE_BOUNDS);
+          expect([isAway(ordinal), take(ordinal)]).toEqual([false, undefined]);
+          call(ordinal);
+          expect([serve(), rig.due(), head(ordinal)]).toEqual([0, [], 6]);
+          expect([take(ordinal), take(ordinal)]).toEqual([
+            [3, TRANSFER_REMOTE_BOUNDS],
+            [5, TRANSFER_DONE],
+          ]);
+        },
+      );
+
+      it("one of each FIFO waits, and the others go on, however long they are", () => {
+        for (const [ordinal, number] of [
+          [0, 1],
+          [3, 0],
+        ] as const)
+          inject(ordinal, number, { to: other });
+        const longs = [longAt(0), longAt(3 * (FIFOS + 1) + 1), longChain(3, OWN - 1)];
+        for (let turns = 1; turns <= 3 * DATA_SLICES; turns++) {
+          serve();
+          expect(sum(longs)).toBe(turns);
+          expect([isAway(0, 1), isAway(3)]).toEqual([true, true]);
+        }
+        expect([serve(), rig.due()]).toEqual([0, []]);
+      });
+
+      it("behind a long put that is alone, with another long one behind it", () => {
+        const put = longPut(4, 0);
+        inject(4, 0, { bytes: 8, to: other, completions: 1 });
+        inject(4, 0, { bytes: DATA_BYTES });
+        serveAll();
+        expect([put.had(), isAway(4), head(4)]).toEqual([DATA_SLICES, true, 1]);
+        engine.engineCarried(rig.fifo(4), TRANSFER_DONE);
+        expect(serve()).toBe(0);
+        call(4);
+        serveAll();
+        expect([take(4), take(4), head(4)]).toEqual([[2, TRANSFER_DONE], undefined, 4]);
+      });
+
+      it("carried before the next turn, behind the last slice of what was alone: no slot is processed that there is not", () => {
+        inject(4, 0, { bytes: SLICE_BYTES + 100 });
+        inject(4, 0, { bytes: 8, to: other });
+        inject(4, 0, { bytes: 8, completions: 1 });
+        for (let turns = 0; !isAway(4); turns++) {
+          expect(turns).toBeLessThan(4);
+          serve();
+        }
+        engine.engineCarried(rig.fifo(4), TRANSFER_DONE);
+        call(4);
+        serveAll();
+        const words = [INJECTION_TAIL_OFFSET, INJECTION_HEAD_OFFSET, INJECTION_REFUSED_OFFSET];
+        expect(words.map((offset) => rig.word(rig.fifo(4) + offset))).toEqual([4, 4, 0]);
+      });
+
+      it("tells no slot of another node's task of a notice: the agent has it, and the node's own tasks", () => {
+        const before = range(TASKS).map((task) => rig.word(rig.task(task) + TASK_NOTICE_OFFSET));
+        owner.addWord(rig.engine + TASK_NOTICE_OFFSET, 1);
+        serve();
+        const after = range(TASKS).map((task) => rig.word(rig.task(task) + TASK_NOTICE_OFFSET));
+        expect(after.map((notice, task) => notice - (before[task] as number))).toEqual([1, 1, 0]);
       });
     });
 

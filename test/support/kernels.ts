@@ -292,20 +292,21 @@ export class Rig {
   }
 }
 
-/** An engine thread serves those that are there. */
+/** An engine thread serves those that are there: the node's own tasks. */
 function bringUp(rig: Rig): void {
-  const { tasks, contexts } = rig.map;
-  for (let task = 0; task <= tasks; task++) rig.setWord(rig.task(task) + TASK_STATE_OFFSET, TASK_UP);
-  for (let i = 0; i < tasks * contexts; i++) rig.setWord(rig.context(i) + CONTEXT_STATE_OFFSET, CONTEXT_OPEN);
+  const { locals, contexts } = rig.map;
+  for (let task = 0; task < locals; task++) rig.setWord(rig.task(task) + TASK_STATE_OFFSET, TASK_UP);
+  rig.setWord(rig.engine + TASK_STATE_OFFSET, TASK_UP);
+  for (let i = 0; i < locals * contexts; i++) rig.setWord(rig.context(i) + CONTEXT_STATE_OFFSET, CONTEXT_OPEN);
 }
 
 /** A fresh job: as launch() makes it, but small. It takes the place of the last one in the same slot. */
 export function makeRig(options: RigOptions = {}): Rig {
   const { tasks = 3, contexts = 2, laneBytes = 1024, heapBytes = 64 * PAGE_SIZE, straddle, slot = 0 } = options;
-  const { regions = 16, fifos = 2, slots = 64 } = options;
+  const { regions = 16, fifos = 2, slots = 64, locals = tasks, jobTasks = tasks } = options;
   const { producer = "wasm", consumer = producer } = options;
   const engine = options.engine === "thread";
-  const limits = { tasks, contexts, laneBytes, heapBytes, regions, fifos, slots, engine };
+  const limits = { tasks, contexts, laneBytes, heapBytes, regions, fifos, slots, engine, locals, jobTasks };
   const map = memoryMap(limits, baseOf(limits, straddle));
   const bytes = Math.max((straddle === undefined ? 0 : TWO_TO_31) + ROOM, Math.ceil(map.end / ROOM) * ROOM);
   const place = pooled(bytes, slot);

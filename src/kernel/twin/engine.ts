@@ -384,6 +384,7 @@ export function twinEngine(
   function engineCarried(fifo: number, result: number): void {
     note(fifo, result);
     words[(fifo + INJECTION_AWAY_OFFSET) >>> 2] = AWAY_NONE;
+    words[(fifo + INJECTION_AHEAD_OFFSET) >>> 2] = 0;
     // SYNC processed (carried)
     storeWord(fifo + INJECTION_HEAD_OFFSET, (words[(fifo + INJECTION_HEAD_OFFSET) >>> 2] + 1) | 0);
   }
