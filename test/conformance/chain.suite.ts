@@ -5,6 +5,9 @@
 import fc from "fast-check";
 import { beforeEach, describe, expect, it } from "vitest";
 import {
+  AWAY_BEGUN,
+  AWAY_OVER,
+  AWAY_YES,
   BLOCK_NEXT_OFFSET,
   BLOCK_SIZE,
   BLOCK_STATUS_OFFSET,
@@ -44,7 +47,9 @@ import {
   TRANSFER_REFUSED,
   TRANSFER_REMOTE_BOUNDS,
   WINDOW_ALLOWED_OFFSET,
+  WINDOW_AWAY_OFFSET,
   WINDOW_BYTES_OFFSET,
+  WINDOW_CHAIN_GENERATION_OFFSET,
   WINDOW_COUNT,
   WINDOW_DEPTH_OFFSET,
   WINDOW_GENERATION_OFFSET,
@@ -58,6 +63,7 @@ import {
   WINDOW_PEER_WINDOW_OFFSET,
   WINDOW_PORTION_OFFSET,
   WINDOW_RESULT_OFFSET,
+  WINDOW_RGETS_OFFSET,
   WINDOW_SIZE,
   WINDOW_SLOTS,
   WINDOW_SLOTS_OFFSET,
@@ -941,6 +947,124 @@ export function chainSuite(name: string, options: RigOptions): void {
         finish(transfer);
         expectPayload(transfer);
         expectOver(transfer);
+      });
+    });
+
+    describe("with a side in another node", () => {
+      const AWAY = AWAY_YES;
+      const word = ({ window }: Side, offset: number): number => rig.word(window + offset);
+      const bytesOf = ({ base }: { base: number }, bytes: number): Buffer =>
+        Buffer.from(rig.memory.bytes.buffer, base, bytes);
+      const rgets = ({ window }: Side): Buffer =>
+        Buffer.from(bytesOf({ base: window + WINDOW_RGETS_OFFSET }, DEPTH_MAX * DESCRIPTOR_SIZE));
+
+      it.each(shapes)("P2 the first origin RGETs stay in the own window: $portions portions, depth $depth", (shape) => {
+        const transfer = prepare(shape, anyPlace());
+        const { origin, target, links, bytes } = transfer;
+        const { chainWrite } = target.kernel;
+        const linkBytes = shape.portions * LINK_SIZE;
+        const before = Buffer.from(rig.area());
+        rig.write(target.window + WINDOW_RGETS_OFFSET, Array(DEPTH_MAX * DESCRIPTOR_SIZE).fill(0));
+        rig.write(origin.window + WINDOW_RGETS_OFFSET, Array(DEPTH_MAX * DESCRIPTOR_SIZE).fill(0));
+        expect(chainWrite(job, target.window)).toBe(shape.portions);
+        const within = { rgets: rgets(origin), links: Buffer.from(bytesOf(links, linkBytes)) };
+        before.copy(rig.area());
+        rig.write(target.window + WINDOW_RGETS_OFFSET, Array(DEPTH_MAX * DESCRIPTOR_SIZE).fill(0));
+        rig.setWord(target.window + WINDOW_AWAY_OFFSET, AWAY);
+        const peer = Array.from({ length: 5 }, (_, i) => word(target, WINDOW_PEER_INDEX_OFFSET + 4 * i));
+        const theirs = Buffer.from(bytesOf(origin.block, BLOCK_SIZE));
+        expect(chainWrite(job, target.window)).toBe(shape.portions);
+        expect(rgets(target)).toEqual(within.rgets);
+        expect(bytesOf(links, linkBytes)).toEqual(within.links);
+        expect(word(target, WINDOW_AWAY_OFFSET)).toBe(AWAY | AWAY_BEGUN);
+        expect([left(target), tail(target)]).toEqual([bytes, Math.min(shape.depth, shape.portions)]);
+        // Neither the other window nor what this one knows of it.
+        expect(Buffer.compare(bytesOf(origin.block, BLOCK_SIZE), theirs)).toBe(0);
+        expect(Array.from({ length: 5 }, (_, i) => word(target, WINDOW_PEER_INDEX_OFFSET + 4 * i))).toEqual(peer);
+      });
+
+      it("is written whatever the window knows of the other side: the agent finds that", () => {
+        const { target } = prepare({ portions: 3, depth: 2 }, anyPlace());
+        set(target.window, [
+          [WINDOW_AWAY_OFFSET, AWAY],
+          [WINDOW_PEER_INDEX_OFFSET, NONE],
+          [WINDOW_PEER_GENERATION_OFFSET, 0],
+          [WINDOW_PEER_WINDOW_OFFSET, 0],
+        ]);
+        expect(target.kernel.chainWrite(job, target.window)).toBe(3);
+        // What is wrong on this side is refused as ever.
+        for (const [offset, value] of [
+          [WINDOW_BYTES_OFFSET, 0],
+          [WINDOW_PORTION_OFFSET, 0],
+          [WINDOW_DEPTH_OFFSET, DEPTH_MAX + 1],
+          [WINDOW_CHAIN_GENERATION_OFFSET, 0],
+        ] as const) {
+          const right = rig.word(target.window + offset);
+          set(target.window, [
+            [offset, value],
+            [WINDOW_AWAY_OFFSET, AWAY],
+          ]);
+          expect(target.kernel.chainWrite(job, target.window)).toBe(0);
+          expect(word(target, WINDOW_AWAY_OFFSET)).toBe(AWAY);
+          set(target.window, [[offset, right]]);
+        }
+      });
+
+      it("the kernels leave the descriptors in both windows to the agent", () => {
+        const transfer = begin({ portions: 3, depth: 2 });
+        const { origin, target } = transfer;
+        for (const { window } of [origin, target]) set(window, [[WINDOW_AWAY_OFFSET, AWAY]]);
+        const { index, generation } = origin.block;
+        target.kernel.chainNotice(
+          job,
+          index,
+          generation,
+          origin.offset,
+          origin.generation,
+          origin.ordinal,
+          TRANSFER_DONE,
+        );
+        const state = (): unknown => [origin, target].map((side) => [head(side), tail(side), left(side), status(side)]);
+        const before = state();
+        for (const side of [target, origin]) {
+          if (isThread) serveOnly(side);
+          else expect(side.kernel.chainRun(job, side.context, SLICE_BYTES)).toBe(0);
+          expect(side.kernel.chainLeft(side.context)).toBe(0);
+        }
+        expect([state(), rig.due()]).toEqual([before, []]);
+        // The agent gives them back to nobody: without the mark, they go on here.
+        for (const { window } of [origin, target]) set(window, [[WINDOW_AWAY_OFFSET, 0]]);
+        for (const side of [target, origin]) expect(side.kernel.chainLeft(side.context)).not.toBe(0);
+      });
+
+      it.each<[string, away: number, begun: boolean, isOver: boolean]>([
+        ["within this memory, begun or not", 0, true, true],
+        ["that its target has not begun", AWAY, false, true],
+        ["whose bytes have not all arrived", AWAY, true, false],
+        ["whose bytes have not all arrived, by another mark", AWAY | AWAY_BEGUN, true, false],
+        ["whose bytes have all arrived", AWAY | AWAY_OVER, true, true],
+      ])("P8 a NOTICE is left in the window of a transfer %s", (_, away, begun, isOver) => {
+        const { origin, target } = prepare({ portions: 3, depth: 2 }, anyPlace());
+        const { index, generation } = origin.block;
+        set(origin.window, [
+          [WINDOW_AWAY_OFFSET, away],
+          [WINDOW_PEER_WINDOW_OFFSET, begun ? target.generation : 0],
+        ]);
+        target.kernel.chainNotice(
+          job,
+          index,
+          generation,
+          origin.offset,
+          origin.generation,
+          origin.ordinal,
+          TRANSFER_REFUSED,
+        );
+        origin.kernel.windowClose(origin.window);
+        expect(origin.kernel.windowClear(origin.window)).toBe(Number(isOver));
+        expect([result(origin), head(origin) === tail(origin)]).toEqual([
+          isOver ? TRANSFER_REFUSED : TRANSFER_DONE,
+          true,
+        ]);
       });
     });
 

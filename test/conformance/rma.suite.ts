@@ -4,6 +4,9 @@
 import fc from "fast-check";
 import { beforeEach, describe, expect, it } from "vitest";
 import {
+  AWAY_FOUND,
+  AWAY_NONE,
+  AWAY_TAKEN,
   COMPLETION_RESULT_SHIFT,
   DESCRIPTOR_BYTES_OFFSET,
   DESCRIPTOR_COMPLETION,
@@ -15,6 +18,7 @@ import {
   DESCRIPTOR_RMW,
   DESCRIPTOR_SIZE,
   DESCRIPTOR_VALUE_OFFSET,
+  INJECTION_AWAY_OFFSET,
   INJECTION_HEAD_OFFSET,
   INJECTION_MASK_OFFSET,
   INJECTION_MOVED_OFFSET,
@@ -55,6 +59,8 @@ import {
   TASK_PARKED_OFFSET,
   TASK_SIZE,
   TASK_STATE_OFFSET,
+  TRANSFER_AWAY,
+  TRANSFER_BROKEN,
   TRANSFER_DONE,
   TRANSFER_ENDED,
   TRANSFER_INVALID,
@@ -1562,6 +1568,205 @@ export function rmaSuite(name: string, options: RigOptions): void {
         expect([taken(done + 1), taken(refused + 1)]).toEqual([TRANSFER_DONE, TRANSFER_REMOTE_CLOSED]);
         expect(rig.word(remote.base + 8)).toBe(1);
         expect(rung()).toBe(1);
+      });
+    });
+
+    describe("what goes to another node", () => {
+      /** Of another node; tasks 0 and 1 are the node's own. */
+      const OTHER = 2;
+      const AWAY_KINDS: [name: string, kind: number, size: number][] = [
+        ["put", DESCRIPTOR_PUT, 100],
+        ["get", DESCRIPTOR_GET, 100],
+        ["rmw", DESCRIPTOR_RMW, RMW_ADD | RMW_FETCH],
+      ];
+
+      // The agent has the slot of an engine thread, also where it works inline.
+      beforeEach(() => use({ engine: "thread", locals: OTHER }));
+
+      const away = (offset = 0, task = OTHER): Place => ({ index: task * rig.map.regions + 5, generation: 7, offset });
+      const isAway = (): number => field(INJECTION_AWAY_OFFSET);
+
+      /** One run of the engine: what it says of the FIFO, or of the context. */
+      function step(): number {
+        if (!isThread) return engine.engineRun(job, fifo, SLICE_BYTES);
+        owner.engineCall(job, 0);
+        const due = engine.engineServe(job);
+        expect(due).toBe(rig.due().length);
+        return due;
+      }
+
+      function expectStopped(head: number): void {
+        expect([step(), field(INJECTION_HEAD_OFFSET), isAway()]).toEqual([0, head, AWAY_FOUND]);
+      }
+
+      it.each(AWAY_KINDS)("a %s stops the FIFO, until the agent has carried it", (_, kind, size) => {
+        const before = inject(DESCRIPTOR_PUT, 8, at(local), at(remote), 1);
+        const slot = inject(kind, size, at(local), away(), 1);
+        const behind = inject(DESCRIPTOR_PUT, 8, at(local, 8), at(remote, 8), 1);
+        const fence = injectFence();
+        expectStopped(2);
+        expect(slotsSet()).toEqual([before + 1]);
+        expect(rig.read(remote.base, 8)).toEqual(rig.read(local.base, 8));
+        // Nothing behind it is done, also while the agent has it, and whatever else is run.
+        for (const state of [AWAY_FOUND, AWAY_TAKEN]) {
+          rig.setWord(fifo + INJECTION_AWAY_OFFSET, state);
+          const words = rig.read(fifo, rig.map.injectionSize);
+          compare(() => expect(step()).toBe(0), nothing);
+          expect(rig.read(fifo, rig.map.injectionSize)).toEqual(words);
+        }
+        engine.engineCarried(fifo, TRANSFER_DONE);
+        expect([isAway(), field(INJECTION_HEAD_OFFSET), slotsSet()]).toEqual([AWAY_NONE, 3, [before + 1]]);
+        expect(step()).toBe(0);
+        expect([before + 1, slot + 1, behind + 1, fence].map((each) => taken(each))).toEqual(
+          Array(4).fill(TRANSFER_DONE),
+        );
+        expect(rig.read(remote.base + 8, 8)).toEqual(rig.read(local.base + 8, 8));
+        expect([field(INJECTION_HEAD_OFFSET), field(INJECTION_REFUSED_OFFSET)]).toEqual([7, 0]);
+      });
+
+      it("what stopped one FIFO stops no other one", () => {
+        inject(DESCRIPTOR_PUT, 8, at(local), away());
+        expectStopped(0);
+        fifo = rig.fifo(0, 1);
+        const slot = inject(DESCRIPTOR_PUT, 8, at(local), at(remote), 1);
+        expect([step(), taken(slot + 1), isAway()]).toEqual([0, TRANSFER_DONE, AWAY_NONE]);
+      });
+
+      it("what came of it is told to its completions, and to the next fence alone; what depends on it is cut off", () => {
+        rig.setWord(remote.base + 8, 5);
+        const slot = inject(DESCRIPTOR_PUT, 8, at(local), away(), 2);
+        const cut = injectRmw(RMW_ADD | RMW_BEHIND, 1n, 0n, at(local), at(remote, 8), 1);
+        const other = inject(DESCRIPTOR_PUT, 4, at(local), at(remote), 1);
+        const fences = [injectFence(), injectFence()];
+        expectStopped(0);
+        engine.engineCarried(fifo, TRANSFER_REMOTE_BOUNDS);
+        expect(field(INJECTION_REFUSED_OFFSET)).toBe(1);
+        expect(step()).toBe(0);
+        expect([slot + 1, slot + 2, cut + 1, other + 1, ...fences].map((each) => taken(each))).toEqual([
+          TRANSFER_REMOTE_BOUNDS,
+          TRANSFER_REMOTE_BOUNDS,
+          TRANSFER_REMOTE_BOUNDS,
+          TRANSFER_DONE,
+          TRANSFER_REMOTE_BOUNDS,
+          TRANSFER_DONE,
+        ]);
+        expect([rig.word(remote.base + 8), field(INJECTION_REFUSED_OFFSET)]).toEqual([5, 2]);
+      });
+
+      it("an RMW that depends on a transfer goes behind one that was done, and not behind one that was not", () => {
+        const tells = RMW_ADD | RMW_BEHIND;
+        inject(DESCRIPTOR_PUT, 4, at(local), { ...at(remote), generation: 9 });
+        const refused = injectRmw(tells, 1n, 0n, at(local), away(), 1);
+        inject(DESCRIPTOR_PUT, 4, at(local), at(remote));
+        injectRmw(tells, 1n, 0n, at(local), away(), 1);
+        expectStopped(4);
+        expect(taken(refused + 1)).toBe(TRANSFER_REMOTE_CLOSED);
+      });
+
+      it("a slot is used again once what was in it is carried", () => {
+        use({ engine: "thread", locals: OTHER, slots: SLOT_COUNT_MIN });
+        for (let i = 0; i < SLOT_COUNT_MIN; i++) inject(DESCRIPTOR_PUT, 0, at(local), away());
+        expectStopped(0);
+        expect(injectEmpty()).toBe(NONE);
+        engine.engineCarried(fifo, TRANSFER_DONE);
+        expect([injectEmpty(), injectEmpty()]).toEqual([0, NONE]);
+        expectStopped(1);
+      });
+
+      it("more than a slice stops it as well, and moves nothing; then a long one behind it is moved", () => {
+        use({ engine: "thread", locals: OTHER, ...LARGE }, LARGE_BYTES);
+        const slot = inject(DESCRIPTOR_GET, LARGE_BYTES, at(local), away(), 1);
+        const behind = inject(DESCRIPTOR_PUT, LARGE_BYTES, at(local), at(remote), 1);
+        compare(() => expectStopped(0), nothing);
+        engine.engineCarried(fifo, TRANSFER_DONE);
+        expect(field(INJECTION_MOVED_OFFSET)).toBe(0);
+        runAll();
+        expect([taken(slot + 1), taken(behind + 1)]).toEqual([TRANSFER_DONE, TRANSFER_DONE]);
+        const [from, to] = [local, remote].map(({ base }) => rig.memory.bytes.subarray(base, base + LARGE_BYTES));
+        expect(Buffer.compare(from as Uint8Array, to as Uint8Array)).toBe(0);
+      });
+
+      it.each(AWAY_KINDS)("a %s is to be injected, and is right as far as this node can say", (_, kind, size) => {
+        compare(() => {
+          for (const hasCallback of [false, true]) {
+            stage(kind, size, at(local), away());
+            expect(owner.submit(job, fifo, hasCallback)).toBe(TRANSFER_LATER);
+          }
+          expect(owner.perform(job, fifo + INJECTION_STAGED_OFFSET, 0)).toBe(TRANSFER_DONE);
+          expect(owner.perform(job, fifo + INJECTION_STAGED_OFFSET, 8)).toBe(TRANSFER_AWAY);
+          const { index, generation } = away();
+          expect(owner.moveNow(job, index, generation, 0, local.base, 8, true)).toBe(0);
+          expect(owner.changeNow(job, index, generation, 0, RMW_SET, 1, 0)).toBe(0);
+        }, nothing);
+        expect(isAway()).toBe(AWAY_NONE);
+      });
+
+      it.each(["submitted", "checked", "injected"])("what is wrong on this side is refused on this side, %s", (way) => {
+        function outcome(kind: number, size: number, from: Place, to: Place): number {
+          if (way === "injected") return transfer("by a descriptor", kind, size, from, to);
+          if (way === "checked") return transferNow(kind, size, from, to, 0);
+          stage(kind, size, from, to);
+          return owner.submit(job, fifo, false);
+        }
+        const wide = RMW_ADD | RMW_WIDE;
+        const right = way === "checked" ? TRANSFER_DONE : TRANSFER_LATER;
+        for (const offset of [1, 2, 3, 6]) {
+          expect(outcome(DESCRIPTOR_RMW, RMW_ADD, at(local), away(offset))).toBe(TRANSFER_INVALID);
+        }
+        for (const offset of [1, 4, 12])
+          expect(outcome(DESCRIPTOR_RMW, wide, at(local), away(offset))).toBe(TRANSFER_INVALID);
+        expect(outcome(DESCRIPTOR_RMW, RMW_OPERATION_MASK, at(local), away())).toBe(TRANSFER_INVALID);
+        // As a local region, one of another node is none.
+        for (const [, kind, size] of AWAY_KINDS) {
+          expect(outcome(kind, size, away(), away())).toBe(TRANSFER_LOCAL_CLOSED);
+          expect(outcome(kind, size, { ...at(local), generation: 9 }, away())).toBe(TRANSFER_LOCAL_CLOSED);
+          expect(outcome(kind, size, away(), at(remote))).toBe(TRANSFER_LOCAL_CLOSED);
+        }
+        // Behind the last slot there is no task.
+        const end = rig.map.tasks * rig.map.regions;
+        for (const index of [end, end + 5, 2 ** 28 + end, 2 ** 31, NONE]) {
+          for (const [, kind, size] of AWAY_KINDS) {
+            expect(outcome(kind, size, at(local), { ...away(), index })).toBe(TRANSFER_REMOTE_CLOSED);
+          }
+        }
+        expect(isAway()).toBe(AWAY_NONE);
+        if (way === "injected") return;
+        // Every offset for what moves bytes, and the last index of the last slot.
+        expect(outcome(DESCRIPTOR_PUT, 8, at(local), away(3))).toBe(right);
+        expect(outcome(DESCRIPTOR_RMW, RMW_ADD, at(local), away(4))).toBe(right);
+        expect(outcome(DESCRIPTOR_PUT, 8, at(local), { ...away(), index: end - 1 })).toBe(right);
+        expect(outcome(DESCRIPTOR_PUT, 8, at(local), { ...away(), index: OTHER * rig.map.regions })).toBe(right);
+      });
+
+      it.each([TASK_CLOSED, TASK_DEAD])("to a task whose slot says that it has ended (%i), nothing goes", (state) => {
+        rig.setWord(rig.task(OTHER) + TASK_STATE_OFFSET, state);
+        const results = AWAY_KINDS.map(([, kind, size]) => transfer("by a descriptor", kind, size, at(local), away()));
+        expect([results, isAway()]).toEqual([Array(3).fill(TRANSFER_ENDED), AWAY_NONE]);
+      });
+
+      it("given up with the rest once the engine has ended, and then the FIFO goes on", () => {
+        const slot = inject(DESCRIPTOR_PUT, 8, at(local), away(), 1);
+        const fence = injectFence();
+        expectStopped(0);
+        rig.setWord(fifo + INJECTION_AWAY_OFFSET, AWAY_TAKEN);
+        rig.setWord(rig.engine + TASK_STATE_OFFSET, TASK_DEAD);
+        owner.engineGiveUp(fifo);
+        expect([isAway(), taken(slot + 1), taken(fence)]).toEqual([AWAY_NONE, TRANSFER_BROKEN, TRANSFER_BROKEN]);
+        const next = inject(DESCRIPTOR_PUT, 8, at(local), at(remote), 1);
+        expect([owner.engineRun(job, fifo, SLICE_BYTES), taken(next + 1)]).toEqual([0, TRANSFER_DONE]);
+      });
+
+      it("an index of another node is no entry here, whatever lies behind the last one", () => {
+        const end = OTHER * rig.map.regions;
+        fifo = rig.fifo(1);
+        // The first FIFO's positions look like an open entry.
+        rig.setWord(rig.map.regionsBase + end * REGION_SIZE + REGION_GENERATION_OFFSET, remote.generation);
+        const behind = { index: end, generation: remote.generation, offset: 0 };
+        expect(transferNow(DESCRIPTOR_PUT, 0, behind, at(remote))).toBe(TRANSFER_LOCAL_CLOSED);
+        expect(transferNow(DESCRIPTOR_PUT, 0, at(local), behind, 8)).toBe(TRANSFER_AWAY);
+        expect(owner.placeOf(job, end, remote.generation, 0, 0)).toBe(0);
+        const last = engine.regionOpen(job, end - 1, remote.base, 8);
+        expect(owner.placeOf(job, end - 1, last, 0, 8)).toBe(remote.base);
       });
     });
 

@@ -1,6 +1,9 @@
 // Windows, chains and injection FIFOs, with what is forged or stale among it, and the engine thread: see compare.ts.
 import { describe, it } from "vitest";
 import {
+  AWAY_NONE,
+  AWAY_OVER,
+  AWAY_YES,
   BLOCK_SIZE,
   BLOCK_STATUS_OFFSET,
   CONTEXT_CLOSED,
@@ -19,6 +22,7 @@ import {
   DESCRIPTOR_RMW,
   DESCRIPTOR_SHIFT,
   INJECTION_AHEAD_OFFSET,
+  INJECTION_AWAY_OFFSET,
   INJECTION_HEAD_OFFSET,
   INJECTION_OLDEST_OFFSET,
   INJECTION_STAGED_OFFSET,
@@ -37,8 +41,11 @@ import {
   TASK_STATE_OFFSET,
   TASK_UP,
   TRANSFER_CANCELED,
+  TRANSFER_DONE,
   TRANSFER_REFUSED,
+  TRANSFER_REMOTE_BOUNDS,
   WINDOW_ALLOWED_OFFSET,
+  WINDOW_AWAY_OFFSET,
   WINDOW_COUNT,
   WINDOW_GENERATION_OFFSET,
   WINDOW_HEAD_OFFSET,
@@ -151,6 +158,8 @@ function callFor(rig: Rig, fifo: number): void {
 }
 
 function operations(reference: Rig): Operations<State> {
+  /** Whether there is a slot of another node's task, behind those of tasks 0 and 1. */
+  const hasAway = reference.map.locals < reference.map.tasks;
   const anySide = (task: number, random: Random): Side =>
     sideOf(reference.map, task, regionOf(reference, task, random(BLOCKS)), random(WINDOW_COUNT));
   const offsetIn = (random: Random): number =>
@@ -174,13 +183,15 @@ function operations(reference: Rig): Operations<State> {
     const sizes = [0, 8, random(200), random(5000), SLICE_BYTES + random(8), random(DATA_PAGES * PAGE_SIZE)];
     const size = pick(random, sizes) as number;
     const any = random(20) === 0;
-    const place = (): number[] => {
+    const goesAway = hasAway && random(4) === 0;
+    const place = (isAway = false): number[] => {
+      if (isAway) return [2 * reference.map.regions + DATA, 1, random(4) === 0 ? offsetIn(random) : 8 * random(8)];
       if (any) return anyPlace(random);
       const { index, generation } = regionOf(reference, random(2), DATA);
       return [index, generation, random(4) === 0 ? offsetIn(random) : 8 * random(8)];
     };
     const operands = [word(random), word(random), word(random), word(random)];
-    return [kind, kind === DESCRIPTOR_RMW ? rmw : size, ...place(), ...place(), ...operands];
+    return [kind, kind === DESCRIPTOR_RMW ? rmw : size, ...place(), ...place(goesAway), ...operands];
   };
   const writeStaged = (rig: Rig, fifo: number, words: number[]): void => {
     for (const [i, value] of words.entries()) rig.setWord(fifo + INJECTION_STAGED_OFFSET + 4 * i, value);
@@ -293,13 +304,48 @@ function operations(reference: Rig): Operations<State> {
       weight: 2,
       choose: (_, random) => {
         const [task, state] = [
-          random(2),
+          random(reference.map.tasks),
           pick(random, [TASK_UP, TASK_UP, TASK_UP, TASK_UP, TASK_CLOSED, TASK_DEAD]) as number,
         ];
         return {
           text: `the state of task ${task} is ${state}`,
           act: (rig) => rig.producer.storeWord(rig.task(task) + TASK_STATE_OFFSET, state),
         };
+      },
+    },
+  };
+
+  /** What an agent does. */
+  const agent: Operations<State> = {
+    engineCarried: {
+      weight: 15,
+      choose: (_, random) => {
+        const [[text, of], result] = [
+          fifoOf(random),
+          pick(random, [TRANSFER_DONE, TRANSFER_DONE, TRANSFER_REMOTE_BOUNDS]),
+        ];
+        return {
+          text: `engineCarried(${text}, ${result}), if it has stopped`,
+          act: (rig) => {
+            if (rig.word(of(rig) + INJECTION_AWAY_OFFSET) === AWAY_NONE) return false;
+            rig.producer.engineCarried(of(rig), result ?? TRANSFER_DONE);
+            callFor(rig, of(rig));
+            return true;
+          },
+        };
+      },
+    },
+    windowAway: {
+      weight: 4,
+      choose: (state, random) => {
+        const side = pick(random, sidesOf(state));
+        const away = pick(random, [0, 0, AWAY_YES, AWAY_YES | AWAY_OVER]) as number;
+        return (
+          side && {
+            text: `${keyOf(side)} is away: ${away}`,
+            act: (rig) => rig.setWord(side.window + WINDOW_AWAY_OFFSET, away),
+          }
+        );
       },
     },
   };
@@ -350,6 +396,7 @@ function operations(reference: Rig): Operations<State> {
   return {
     ...fifos,
     ...(reference.map.engine ? thread : {}),
+    ...(hasAway ? agent : {}),
     begin: {
       weight: 8,
       choose: (state, random) => {
@@ -360,11 +407,12 @@ function operations(reference: Rig): Operations<State> {
         const [shape, fromOffset, toOffset] = [shapeOf(random), offsetIn(random), offsetIn(random)];
         const allowed = pick(random, [NONE, NONE, 0, 1, random(12)]) as number;
         const calls = random(4) !== 0;
+        const away = hasAway && random(4) === 0 ? AWAY_YES : 0;
         if (taken.some((key) => state.taken.has(key))) return undefined;
         for (const key of taken) state.taken.add(key);
         state.transfers.push({ origin, target, open: new Set([origin, target]), links });
         return {
-          text: `${taken.join(", ")}: ${JSON.stringify({ ...shape, fromOffset, toOffset, allowed })}`,
+          text: `${taken.join(", ")}: ${JSON.stringify({ ...shape, fromOffset, toOffset, allowed, away })}`,
           act: (rig) => {
             const generation = rig.producer.windowOpen(origin.window, allowed);
             const own = rig.producer.windowOpen(target.window, NONE);
@@ -380,6 +428,7 @@ function operations(reference: Rig): Operations<State> {
               links: regionOf(rig, 1 - from, links),
             });
             for (const [offset, value] of words) rig.setWord(target.window + offset, value);
+            for (const { window } of [origin, target]) rig.setWord(window + WINDOW_AWAY_OFFSET, away);
             const written = rig.producer.chainWrite(rig.map.job, target.window);
             if (calls) rig.producer.engineCall(rig.map.job, target.ordinal);
             return [generation, own, written];
@@ -467,7 +516,7 @@ function operations(reference: Rig): Operations<State> {
           text: `${keyOf(side)} is closed${clears ? ", and cleared" : ""}`,
           act: (rig) => {
             rig.producer.windowClose(side.window);
-            if (clears) rig.producer.windowClear(side.window);
+            return clears ? rig.producer.windowClear(side.window) : undefined;
           },
         };
       },
@@ -561,7 +610,7 @@ function operations(reference: Rig): Operations<State> {
       weight: 2,
       choose: (_, random) => {
         // With an engine thread, its slot is behind those of the tasks.
-        const [task, arms] = [random(2 + Number(reference.map.engine)), random(2) === 1];
+        const [task, arms] = [random(reference.map.tasks + Number(reference.map.engine)), random(2) === 1];
         return {
           text: `task ${task} ${arms ? "may sleep" : "is awake"}`,
           act: (rig) => (arms ? rig.producer.bellArm(rig.task(task)) : rig.producer.bellDisarm(rig.task(task))),
@@ -572,13 +621,16 @@ function operations(reference: Rig): Operations<State> {
 }
 
 describe("wasm and twin, in two memories: chains and FIFOs", () => {
-  it.each<[string, "inline" | "thread", Straddle | undefined, number]>([
-    ["", "inline", undefined, 64],
-    [", by an engine thread", "thread", undefined, 1024],
-    [", 2^31 in the heap", "inline", "heap", 1024],
-    [", by an engine thread, 2^31 in the heap", "thread", "heap", 16],
-  ])("the same results and the same bytes after every operation%s", (_, engine, straddle, slots) => {
-    const options: RigOptions = { tasks: 2, contexts: 1, slots, heapBytes: PAGES * PAGE_SIZE, straddle, engine };
+  it.each<[string, "inline" | "thread", Straddle | undefined, number, number]>([
+    ["", "inline", undefined, 64, 2],
+    [", by an engine thread", "thread", undefined, 1024, 2],
+    [", 2^31 in the heap", "inline", "heap", 1024, 2],
+    [", by an engine thread, 2^31 in the heap", "thread", "heap", 16, 2],
+    [", with a task of another node", "thread", undefined, 64, 3],
+    [", with a task of another node, 2^31 in the heap", "thread", "heap", 16, 3],
+  ])("the same results and the same bytes after every operation%s", (_, engine, straddle, slots, tasks) => {
+    const limits = { tasks, locals: 2, contexts: 1, slots, heapBytes: PAGES * PAGE_SIZE };
+    const options: RigOptions = { ...limits, straddle, engine };
     const state = (): State => ({ transfers: [], taken: new Set() });
     compare({ options, sequences: SEQUENCES, length: OPERATIONS, prepare, state, operations });
   });
