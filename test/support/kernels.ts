@@ -53,6 +53,8 @@ export interface RigOptions extends Omit<Partial<Limits>, "engine"> {
   /** Default: as the producer. */
   readonly consumer?: Build;
   readonly straddle?: Straddle | undefined;
+  /** Number of the node's first task (default 0). */
+  readonly first?: number;
   /** Rigs that are used at the same time need memories of their own. */
   readonly slot?: number;
 }
@@ -303,7 +305,7 @@ function bringUp(rig: Rig): void {
 /** A fresh job: as launch() makes it, but small. It takes the place of the last one in the same slot. */
 export function makeRig(options: RigOptions = {}): Rig {
   const { tasks = 3, contexts = 2, laneBytes = 1024, heapBytes = 64 * PAGE_SIZE, straddle, slot = 0 } = options;
-  const { regions = 16, fifos = 2, slots = 64, locals = tasks, jobTasks = tasks } = options;
+  const { first = 0, regions = 16, fifos = 2, slots = 64, locals = tasks, jobTasks = tasks } = options;
   const { producer = "wasm", consumer = producer } = options;
   const engine = options.engine === "thread";
   const limits = { tasks, contexts, laneBytes, heapBytes, regions, fifos, slots, engine, locals, jobTasks };
@@ -315,7 +317,7 @@ export function makeRig(options: RigOptions = {}): Rig {
   const rig = new Rig(kernelOf(place, producer), kernelOf(place, consumer), place.memory, map);
   // What lies in free memory means nothing: were it read as a commit word, it would be a record.
   place.memory.bytes.fill(0xa5, map.heapBase, map.end);
-  formatMemory(map, place.memory, rig.producer, 2);
+  formatMemory(map, place.memory, rig.producer, 2, first);
   if (engine) bringUp(rig);
   return rig;
 }
