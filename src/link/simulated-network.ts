@@ -131,7 +131,8 @@ export class SimulatedNetwork {
   /** Decides whether a packet is lost, in addition to `faults`: for partitions, and for faults that a test wants. */
   isLost: (from: number, to: number, packet: Uint8Array) => boolean = () => false;
   readonly #options: Required<Omit<NetworkOptions, "faults">> & { readonly linkPackets: number };
-  readonly #links: (SimulatedLink | undefined)[];
+  /** By number of the node. A job may have many more numbers than nodes. */
+  readonly #links = new Map<number, SimulatedLink>();
   readonly #edges = new Map<number, Edge>();
   /** A binary heap: the first element is the next event. */
   readonly #events: Event[] = [];
@@ -148,14 +149,13 @@ export class SimulatedNetwork {
       linkPackets: options.linkPackets ?? Number.POSITIVE_INFINITY,
     };
     this.faults = options.faults ?? NO_FAULTS;
-    this.#links = Array.from({ length: options.nodes }, () => undefined);
   }
 
   /** Makes a node's link. The node's previous link is closed. */
   attach(node: number, isFaithful = false): SimulatedLink {
-    this.#links[node]?.close();
+    this.#links.get(node)?.close();
     const link = new SimulatedLink(this, node, this.#options, isFaithful);
-    this.#links[node] = link;
+    this.#links.set(node, link);
     return link;
   }
 
@@ -164,7 +164,7 @@ export class SimulatedNetwork {
     this.counts.sent++;
     this.counts.bytes += packet.length;
     const { loss, duplicate, reorder, reorderMicroseconds } = this.faults;
-    if (!(to in this.#links) || this.isLost(from, to, packet) || this.#happens(loss)) {
+    if (!this.#hasNode(to) || this.isLost(from, to, packet) || this.#happens(loss)) {
       this.counts.lost++;
       return this.now;
     }
@@ -176,6 +176,10 @@ export class SimulatedNetwork {
       this.#hop(from, { from, to, bytes: bytes.slice(), extraDelay: reorderMicroseconds * this.#fraction() });
     }
     return transmittedAt;
+  }
+
+  #hasNode(number: number): boolean {
+    return Number.isInteger(number) && number >= 0 && number < this.#options.nodes;
   }
 
   /** A random number from 0 to 1, 1 excluded. */
@@ -216,7 +220,7 @@ export class SimulatedNetwork {
   }
 
   #arrive({ from, to, bytes }: PacketInTransit): void {
-    const link = this.#links[to];
+    const link = this.#links.get(to);
     if (link === undefined || link.isClosed) {
       this.counts.lost++;
       return;

@@ -47,10 +47,12 @@ interface Node {
 
 export interface NetworkedOptions extends Omit<NetworkOptions, "random" | "nodes"> {
   readonly seed: number;
-  /** Of the job: `tasks` are all of its tasks. */
+  /** Of the job: `tasks` are all of its tasks, or with `only` those that exist; numbers are below `jobTasks`. */
   readonly limits: Limits;
   /** Tasks of each node (default 1). */
   readonly tasksPerNode?: number;
+  /** Numbers of the nodes that are made (default: all). */
+  readonly only?: readonly number[];
   /** Slots of a node for tasks of others (default: for all of them). */
   readonly peers?: number;
   readonly kernels: readonly KernelName[];
@@ -77,9 +79,9 @@ export class NetworkedJob implements PrivateJob {
   constructor(options: NetworkedOptions) {
     const { limits, seed, tasksPerNode = 1 } = options;
     const random = randomOf(seed);
-    const nodes = Math.ceil(limits.tasks / tasksPerNode);
+    const nodes = Math.ceil((limits.jobTasks ?? limits.tasks) / tasksPerNode);
     this.network = new SimulatedNetwork({ ...options, nodes, random: () => random(2 ** 32) });
-    for (let number = 0; number < nodes; number++) {
+    for (const number of options.only ?? Array.from({ length: nodes }, (_, i) => i)) {
       const node = this.#makeNode(number, nodes, options, () => random(2 ** 32));
       for (let slot = 0; slot < node.map.locals; slot++) this.tasks.push(this.#makeTask(node, slot, options));
     }
@@ -90,7 +92,7 @@ export class NetworkedJob implements PrivateJob {
     const { limits, kernels, isFaithful, key, tasksPerNode = 1 } = options;
     const name = kernels[number % kernels.length] as KernelName;
     const first = number * tasksPerNode;
-    const locals = Math.min(tasksPerNode, limits.tasks - first);
+    const locals = Math.min(tasksPerNode, (limits.jobTasks ?? limits.tasks) - first);
     const ownLimits = nodeLimits(limits, locals, options.peers ?? limits.tasks - locals);
     const request = { limits: ownLimits, isFixed: true, base: 0, first };
     const { map, shared, memory } = makeJobMemory(request, name === "wasm");
