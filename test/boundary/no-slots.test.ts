@@ -1,0 +1,187 @@
+// A node whose slots for tasks of other nodes are all taken, by tasks with which something is under way: what goes to one more
+// task is refused or waits, and what comes from one more task waits too. Nothing is lost once a slot is free.
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { JOB_SLOTS_WANTED_OFFSET } from "../../assembly/layout.js";
+import type { Endpoint } from "../../src/core/endpoint.js";
+import { EAGAIN, type Result, SUCCESS } from "../../src/core/result.js";
+import type { Context } from "../../src/pami/context.js";
+import { type Networked, NetworkedJob } from "../support/networked.js";
+import { SEED } from "../support/seed.js";
+
+const LIMITS = { tasks: 4, contexts: 2, laneBytes: 4096, heapBytes: 4 * 2 ** 20, regions: 16, fifos: 2, slots: 16 };
+const DATA = 1;
+const CALL = 2;
+/** Turns in which all that can happen does. */
+const TURNS = 60;
+
+describe.each(["wasm", "ts"] as const)("without a free slot: %s", (kernel) => {
+  let job: NetworkedJob;
+  let contexts: Context[];
+  /** Of each task: what came, in order. */
+  let came: string[][];
+  /** Tasks whose slots are held. */
+  let held: number[];
+
+  beforeEach(() => {
+    // One slot for what the node's task begins, and one for what comes.
+    job = new NetworkedJob({ seed: SEED, limits: LIMITS, peers: 2, kernels: [kernel] });
+    [came, held] = [[[], [], [], []], []];
+    contexts = job.tasks.map(({ client }, task) => {
+      const context = client.createContext();
+      const note = (text: string): void => void came[task]?.push(text);
+      context.dispatch(DATA, (message) => note(`data ${message.getInt32(0)}`));
+      context.dispatch(CALL, (message) => {
+        note(`call ${message.getInt32(0)}`);
+        return message.payload.slice();
+      });
+      return context;
+    });
+  });
+
+  afterEach(() => {
+    for (const { client } of job.tasks) client.close();
+  });
+
+  const context = (task: number): Context => contexts[task] as Context;
+  const endpoint = (task: number): Endpoint => context(task).endpoint;
+  const task = (number: number): Networked => job.tasks[number] as Networked;
+
+  async function turn(turns = TURNS): Promise<void> {
+    for (let i = 0; i < turns; i++) {
+      for (const each of contexts) each.advance();
+      await job.turn();
+    }
+  }
+
+  /** Takes the slot of a task for what the node's own task has begun, until letGo(): an open reservation. */
+  function hold(target: number): void {
+    expect(context(0).reserve(endpoint(target), DATA, 4)).toBeDefined();
+    held.push(target);
+  }
+
+  function letGo(): void {
+    for (const target of held.splice(0)) context(0).abort(endpoint(target));
+  }
+
+  async function until(isOver: () => boolean): Promise<void> {
+    for (let turns = 0; !isOver(); turns++) {
+      if (turns > 2000) throw new Error(`it does not come about: ${JSON.stringify(came)}`);
+      await turn(1);
+    }
+  }
+
+  it("every operation without a queue of its own is refused, again and again, and leaves nothing behind", async () => {
+    hold(1);
+    const local = task(0).client.createRegion(64);
+    const remote = task(2).client.createRegion(64);
+    const { handle } = remote;
+    remote.bytes.fill(7);
+    local.bytes.fill(1);
+    const to = endpoint(2);
+    const payload = Int32Array.of(5);
+    let called = 0;
+    const callback = (): void => void called++;
+    for (let round = 0; round < 3; round++) {
+      const transfer = { to, local, remote: handle, bytes: 8, onLocal: callback };
+      expect([
+        context(0).sendImmediate(to, DATA, null, payload),
+        context(0).send({ to, dispatch: DATA, payload }),
+        context(0).send({ to, dispatch: DATA, payload, queue: false, onLocal: callback, onRemote: callback }),
+        context(0).send({ to, dispatch: DATA, payload: new Uint8Array(100_000), rendezvous: true, onLocal: callback }),
+        context(0).put({ ...transfer, onRemote: callback }),
+        context(0).get(transfer),
+        context(0).rmw({ to, remote: handle, operation: "add", value: 1, onDone: callback }),
+      ]).toEqual(Array(7).fill(EAGAIN));
+      await turn();
+    }
+    expect([called, came[2], [...new Set(remote.bytes)], [...new Set(local.bytes)]]).toEqual([0, [], [7], [1]]);
+    // Once a slot is free, it is accepted.
+    letGo();
+    await until(() => context(0).sendImmediate(to, DATA, null, payload) === SUCCESS);
+    await until(() => came[2]?.length === 1);
+  });
+
+  it("whenRoom() waits, and so do calls; then all come in order, and what is sent later behind them", async () => {
+    hold(1);
+    const to = endpoint(2);
+    const told: string[] = [];
+    context(0).whenRoom(to, 8, (_, result: Result) => void told.push(`room ${result}`));
+    for (const number of [1, 2, 3]) {
+      context(0)
+        .call(to, CALL, Int32Array.of(number))
+        .then((reply) => void told.push(`reply ${new Int32Array(reply.buffer)[0]}`));
+    }
+    // Of another target that has no slot either.
+    context(0)
+      .call(endpoint(3), CALL, Int32Array.of(9))
+      .then(() => void told.push("other"));
+    expect(context(0).sendImmediate(to, DATA, null, Int32Array.of(4))).toBe(EAGAIN);
+    await turn();
+    expect([told, came[2], came[3]]).toEqual([[], [], []]);
+    letGo();
+    await until(() => {
+      // The slot may be free before the context has looked at what waits for it.
+      task(0).agent.turn();
+      return context(0).sendImmediate(to, DATA, null, Int32Array.of(4)) === SUCCESS;
+    });
+    await until(() => told.length === 5 && came[2]?.length === 4);
+    expect(came[2]).toEqual(["call 1", "call 2", "call 3", "data 4"]);
+    expect(came[3]).toEqual(["call 9"]);
+    expect(told.filter((each) => each !== "other" && !each.startsWith("room"))).toEqual([
+      "reply 1",
+      "reply 2",
+      "reply 3",
+    ]);
+    expect(told).toContain(`room ${SUCCESS}`);
+  });
+
+  /** Whether the next advance() of the node's context asks for a slot: the agent forgets that in its turn. */
+  function wantsSlot(): boolean {
+    const { kernel, map, agent } = task(0);
+    const words: number[] = [];
+    for (let i = 0; i < 2; i++) {
+      agent.turn();
+      context(0).advance();
+      words.push(kernel.loadWord(map.job + JOB_SLOTS_WANTED_OFFSET));
+    }
+    return words.some((word) => word !== 0);
+  }
+
+  it("a wait for room may be given up: then it is never told", async () => {
+    hold(1);
+    const abort = new AbortController();
+    const to = endpoint(2);
+    const room = context(0).whenRoom(to, 8, { signal: abort.signal });
+    const outcome = room.then(
+      () => "room",
+      (error: { code?: string }) => error.code,
+    );
+    await turn(5);
+    expect(wantsSlot()).toBe(true);
+    abort.abort();
+    await turn(5);
+    expect([await outcome, wantsSlot()]).toEqual(["PAMIR_CANCELED", false]);
+    letGo();
+    await until(() => context(0).sendImmediate(to, DATA, null, Int32Array.of(1)) === SUCCESS);
+    await until(() => came[2]?.length === 1);
+  });
+
+  it("what comes gets the last slot; then what comes from one more task waits, and is not lost", async () => {
+    hold(1);
+    expect(context(3).sendImmediate(endpoint(0), DATA, null, Int32Array.of(0))).toBe(SUCCESS);
+    await until(() => came[0]?.length === 1);
+    hold(3);
+    for (const number of [1, 2])
+      expect(context(2).sendImmediate(endpoint(0), DATA, null, Int32Array.of(number))).toBe(SUCCESS);
+    const reply = context(2).call(endpoint(0), CALL, Int32Array.of(3));
+    let replied = false;
+    reply.then(() => {
+      replied = true;
+    });
+    await turn();
+    expect([came[0], replied]).toEqual([["data 0"], false]);
+    letGo();
+    await until(() => replied);
+    expect(came[0]).toEqual(["data 0", "data 1", "data 2", "call 3"]);
+  });
+});
