@@ -7,7 +7,7 @@ import {
   JOB_BINDS_OFFSET,
   JOB_SLOTS_WANTED_OFFSET,
   NONE,
-  TASK_ABSENT,
+  TASK_CLOSED,
   TASK_HELD_OFFSET,
   TASK_LEAVING_OFFSET,
   TASK_STATE_OFFSET,
@@ -89,15 +89,23 @@ export class Addresses {
     return slot < 0 ? UNBOUND : ordinalOf(this.#map, slot, contextOf(endpoint));
   }
 
+  /** Whether a slot is a task's: what the slot has is then in order, too. */
+  #isAt(slot: number, number: number): boolean {
+    if (this.numberOf(slot) !== number) return false;
+    const { locals, contexts, endpointsBase } = this.#map;
+    // SYNC endpoint (look): pairs with bind(). The node's own tasks have had their slots from the start.
+    return slot < locals || this.#kernel.loadWord(endpointsBase + 4 * slot * contexts) === endpointOf(number, 0);
+  }
+
   /** The slot of a task, or UNBOUND. */
   slotOf(number: number): number {
     const { tasks } = this.#map;
     const direct = number - this.first;
-    if (direct >= 0 && direct < tasks && this.numberOf(direct) === number) return direct;
+    if (direct >= 0 && direct < tasks && this.#isAt(direct, number)) return direct;
     const last = this.#slots.get(number);
-    if (last !== undefined && this.numberOf(last) === number) return last;
+    if (last !== undefined && this.#isAt(last, number)) return last;
     for (let slot = 0; slot < tasks; slot++) {
-      if (this.numberOf(slot) !== number) continue;
+      if (!this.#isAt(slot, number)) continue;
       this.#slots.set(number, slot);
       return slot;
     }
@@ -173,8 +181,9 @@ export class Addresses {
     return slot;
   }
 
+  /** The caller has the lock: what is UP without an endpoint was left behind by a thread that died here. */
   #isFree(slot: number): boolean {
     if (this.numberOf(slot) !== UNBOUND) return false;
-    return this.#kernel.loadWord(taskSlot(this.#map, slot) + TASK_STATE_OFFSET) === TASK_ABSENT;
+    return this.#kernel.loadWord(taskSlot(this.#map, slot) + TASK_STATE_OFFSET) < TASK_CLOSED;
   }
 }

@@ -163,7 +163,7 @@ describe.each(["wasm", "twin"] as const)("addresses: %s", (producer) => {
     (holder) => {
       rig.setWord(rig.map.job + JOB_BIND_LOCK_OFFSET, holder + 1);
       // It has died between two stores: the slot is still free.
-      rig.setWord(rig.task(LOCALS) + TASK_STATE_OFFSET, TASK_ABSENT);
+      rig.setWord(rig.task(LOCALS) + TASK_STATE_OFFSET, TASK_UP);
       rig.setWord(rig.map.endpointsBase + 4 * (LOCALS * CONTEXTS + 2), endpointOf(77, 2));
       markDead(rig.producer, rig.map, 1 - holder);
       expect([jobWord(JOB_BIND_LOCK_OFFSET), addresses.bind(10, AGENT)]).toEqual([holder + 1, UNBOUND]);
@@ -176,7 +176,7 @@ describe.each(["wasm", "twin"] as const)("addresses: %s", (producer) => {
     },
   );
 
-  it.each([TASK_UP, TASK_CLOSED, TASK_DEAD])("does not give away a slot without a task whose state is %i", (state) => {
+  it.each([TASK_CLOSED, TASK_DEAD])("does not give away a slot without a task whose state is %i", (state) => {
     addresses.bind(10, 0);
     free(LOCALS, state);
     expect(addresses.bind(11, 0)).toBe(LOCALS + 1);

@@ -75,8 +75,8 @@ export const ENGINE_MUTANTS: readonly Mutant[] = [
     {
       name: "a window that is broken off stays open",
       file: "src/protocol/rendezvous/transfers.ts",
-      find: "    this.#kernel.windowClose(window.pointer);\n    // In the window's place",
-      replace: "    // In the window's place",
+      find: "    this.#kernel.windowClose(window.pointer);\n    const slot = slotOf(",
+      replace: "    const slot = slotOf(",
     },
   ),
   ...by(

@@ -190,6 +190,7 @@ function hookWords(text: string): string {
 /** A source with hooks before its accesses to `words`, and with `explored` in the place of what waits or changes. */
 export function instrumentSource(text: string): string {
   const hooked = hookWords(text)
+    .replaceAll(/this\.table\[([^\]]*)\]/g, "this.table[explored.look(this.table, $1)]")
     .replaceAll("Atomics.", "explored.")
     .replaceAll("words.fill(", "explored.fill(")
     .replaceAll("bytes.copyWithin(", "explored.copyWithin(");

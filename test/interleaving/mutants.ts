@@ -8,6 +8,7 @@ import { ENGINE_MUTANTS } from "./engine-mutants.js";
 import { REORDER_MUTANTS } from "./reorder-mutants.js";
 import type { Scenario } from "./scenario.js";
 import { ATTACH_SCENARIOS } from "./scenarios/attach.js";
+import { BIND_SCENARIOS } from "./scenarios/bind.js";
 import { BUFFER_SCENARIOS } from "./scenarios/buffer.js";
 import { CHAIN_SCENARIOS } from "./scenarios/chain.js";
 import { DEATH_SCENARIOS } from "./scenarios/death.js";
@@ -49,6 +50,7 @@ export const SCENARIOS_OF: Readonly<Record<string, readonly Scenario[]>> = {
   "completion.ts": TRANSFERS,
   "region.ts": TRANSFERS,
   "chain.ts": CHAIN_SCENARIOS,
+  "src/node/address.ts": BIND_SCENARIOS,
   "src/memory/regions.ts": RMA_ENDS_SCENARIOS,
   "src/protocol/eager/receiver.ts": RMA_ENDS_SCENARIOS,
   "src/node/liveness.ts": RMA_ENDS_SCENARIOS,
@@ -70,6 +72,47 @@ const COMMIT = "  storeWord(record, commit);\n";
 const READY = "  if ((loadWord(word) & bit) == 0) setBits(word, bit);\n";
 const MOVE_PART = "  if (result == TRANSFER_DONE) result = transferPart(job, descriptor, true, moved, part);\n";
 const TELL_PEER = "    tell(peer, taskOf(job, load<u32>(window, WINDOW_PEER_ENDPOINT_OFFSET)));\n";
+
+/** Gives slots to tasks of other nodes. */
+const BIND_MUTANTS: readonly Mutant[] = [
+  {
+    name: "the lock is not looked at before a slot is given away",
+    file: "src/node/address.ts",
+    find: "    if (kernel.exchangeIf(lock, 0, holder + 1) !== 0) return UNBOUND;\n",
+    replace: "    kernel.exchangeIf(lock, 0, holder + 1);\n",
+  },
+  {
+    name: "a task is not looked for once more under the lock",
+    file: "src/node/address.ts",
+    find: "  #bindLocked(number: number, least: number): number {\n    const bound = this.slotOf(number);\n",
+    replace: "  #bindLocked(number: number, least: number): number {\n    const bound: number = UNBOUND;\n",
+  },
+  {
+    name: "the first endpoint of a slot is stored before the others",
+    file: "src/node/address.ts",
+    find: "    for (let context = contexts - 1; context >= 0; context--) {\n",
+    replace: "    for (let context = 0; context < contexts; context++) {\n",
+  },
+  {
+    name: "nothing orders what a slot has with the look at it",
+    file: "src/node/address.ts",
+    find: "    return slot < locals || this.#kernel.loadWord(",
+    replace: "    return true || slot < locals || this.#kernel.loadWord(",
+  },
+  {
+    name: "a slot that a dead thread has begun to give away is lost",
+    file: "src/node/address.ts",
+    find: "TASK_STATE_OFFSET) < TASK_CLOSED;\n",
+    replace: "TASK_STATE_OFFSET) === 0;\n",
+  },
+  {
+    name: "the lock of a dead thread that gave a slot away is not released",
+    file: "src/node/liveness.ts",
+    find: "  kernel.exchangeIf(map.job + JOB_BIND_LOCK_OFFSET, task + 1, 0);",
+    replace: "",
+    scenarios: BIND_SCENARIOS,
+  },
+];
 
 export const MUTANTS: readonly Mutant[] = [
   {
@@ -530,6 +573,7 @@ ${COMMIT}`,
   },
   ...ENGINE_MUTANTS,
   ...REORDER_MUTANTS,
+  ...BIND_MUTANTS,
 ];
 
 /** A text with the mutant in it. */

@@ -76,6 +76,7 @@ export function nameOf(word: number, blocks: readonly number[]): string {
     const index = Math.floor((pointer - map.regionsBase) / layout.REGION_SIZE);
     return `region ${index}: ${field("REGION", (pointer - map.regionsBase) % layout.REGION_SIZE)}`;
   }
+  if (pointer >= map.endpointsBase) return `endpoint of ordinal ${(pointer - map.endpointsBase) / 4}`;
   if (pointer >= map.contextsBase) {
     const ordinal = Math.floor((pointer - map.contextsBase) / map.contextSize);
     return `context ${ordinal}: ${field("CONTEXT", (pointer - map.contextsBase) % map.contextSize)}`;

@@ -1,7 +1,7 @@
 // One thread of the explorer. Thread 0 is also its driver: it walks through the schedules, runs them, checks each one.
 import { parentPort } from "node:worker_threads";
 import { JOB_STARTED_OFFSET } from "../../assembly/layout.js";
-import { formatMemory } from "../../src/memory/map.js";
+import { formatMemory, type MemoryMap } from "../../src/memory/map.js";
 import {
   AT,
   DIRTY,
@@ -12,6 +12,7 @@ import {
   JOB_WORDS,
   map,
   NOTES_MAX,
+  nodeMap,
   STEPS_MAX,
   THREADS_MAX,
 } from "./control.js";
@@ -61,7 +62,7 @@ export interface Exploration {
 
 const { words } = memory;
 const flags = new Uint16Array(memory.buffer, FLAGS_OFFSET, JOB_WORDS);
-const [world, inlineWorld] = [map, inlineMap].map(
+const [world, inlineWorld, nodeWorld] = [map, inlineMap, nodeMap].map(
   (ofJob) =>
     new World(
       kernel,
@@ -72,13 +73,19 @@ const [world, inlineWorld] = [map, inlineMap].map(
       (thread) => turnstile.awaitEnd(thread),
       (thread) => turnstile.isDead(thread),
     ),
-) as [World, World];
+) as [World, World, World];
+
+/** What lies where, and what of that the job has. */
+function mapOf({ engine = false, isNode = false }: Scenario): MemoryMap {
+  return isNode ? nodeMap : engine ? map : inlineMap;
+}
 
 /** Runs a program until it ends, or the thread dies; whether it ended by itself. */
-function runToEnd(program: (world: World) => void, { engine = false }: Scenario): boolean {
+function runToEnd(program: (world: World) => void, scenario: Scenario): boolean {
   try {
     if (turnstile.failed) throw new Unwind();
-    program(engine ? world : inlineWorld);
+    const ofJob = mapOf(scenario);
+    program(ofJob === nodeMap ? nodeWorld : ofJob === map ? world : inlineWorld);
     return true;
   } catch (error) {
     if (!(error instanceof Unwind)) turnstile.fail(error);
@@ -116,7 +123,7 @@ class Driver implements Runner {
     const unused = (): never => {
       throw new Error("setup and check run outside of schedules");
     };
-    const ofJob = scenario.engine ? map : inlineMap;
+    const ofJob = mapOf(scenario);
     this.#checker = new World(
       outside.kernel(),
       memory,

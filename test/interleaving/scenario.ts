@@ -10,6 +10,8 @@ export interface Scenario {
   readonly monitor?: (world: World) => void;
   /** Whether the job has an engine thread. */
   readonly engine?: boolean;
+  /** Whether the memory is that of a node with one task, which has slots for tasks of other nodes; also for the agent. */
+  readonly isNode?: boolean;
   /** Threads that go on for ever, not the first: they are ended once the others are through and they sleep. */
   readonly endless?: readonly number[];
   /** Preemptions that `npm test` goes up to; 2 if not given. */

@@ -54,6 +54,11 @@ export const explored = {
     hook.access(KIND.store, word);
     words[word] = value;
   },
+  /** A plain look at the table of endpoints, on which nothing is built that an atomic load does not repeat. */
+  look(table: Uint32Array, place: number): number {
+    hook.access(KIND.hint, (table.byteOffset >>> 2) + place);
+    return place;
+  },
   fill(value: number, from: number, to: number): void {
     for (let word = from; word < to; word++) explored.set(words, word, value);
   },

@@ -1,6 +1,7 @@
 // All scenarios, in the order in which they are run.
 import type { Scenario } from "../scenario.js";
 import { ATTACH_SCENARIOS } from "./attach.js";
+import { BIND_SCENARIOS } from "./bind.js";
 import { BUFFER_SCENARIOS } from "./buffer.js";
 import { CHAIN_SCENARIOS } from "./chain.js";
 import { DEATH_SCENARIOS } from "./death.js";
@@ -32,4 +33,5 @@ export const SCENARIOS: readonly Scenario[] = [
   ...ENGINE_DIES_SCENARIOS,
   ...ENGINE_DIES_CHAIN_SCENARIOS,
   ...REORDER_SCENARIOS,
+  ...BIND_SCENARIOS,
 ];
