@@ -58,7 +58,8 @@ export const MESSAGE_BYTES_MAX: u32 = 0x7fffffff;
 //   256  heapLock      allocator           0, or task + 1 of the holder                          SYNC heap-lock
 //   260  bindLock      binder              0, or task + 1 of the holder: it gives a free slot away  SYNC bind-lock
 //   264  slotsWanted   any task    agent     1: a task waits for a free task slot                   SYNC purge
-//   268  binds         binder      agent     counts bound slots, modulo 2^32                          SYNC endpoint
+//   268  binds         binder,     agent     counts bound slots, and binders that died, modulo 2^32  SYNC endpoint
+//                      monitor
 //   384  started       launcher  all       tasks of the job so far
 //   512  due[32]       all set,  engine    bit i: the engine thread is to look at context i (by ordinal)  SYNC engine-call
 //                      engine clears

@@ -7,6 +7,7 @@ import {
   CONTEXT_OPEN,
   CONTEXT_STATE_OFFSET,
   JOB_BIND_LOCK_OFFSET,
+  JOB_BINDS_OFFSET,
   JOB_HEAP_LOCK_OFFSET,
   JOB_SPINNING_OFFSET,
   TASK_ABSENT,
@@ -43,6 +44,9 @@ export function markDead(
   kernel.storeWord(taskSlot(map, task) + TASK_STATE_OFFSET, TASK_DEAD);
   // SYNC heap-lock (mend): its holder is gone; the table is whole after any of its stores.
   kernel.exchangeIf(map.job + JOB_HEAP_LOCK_OFFSET, task + 1, 0);
+  // It may have given a slot away and not have counted that: the agent looks at the slots, before another thread binds.
+  const hasBindLock = kernel.loadWord(map.job + JOB_BIND_LOCK_OFFSET) === task + 1;
+  if (hasBindLock) kernel.addWord(map.job + JOB_BINDS_OFFSET, 1); // SYNC endpoint (count)
   kernel.exchangeIf(map.job + JOB_BIND_LOCK_OFFSET, task + 1, 0); // SYNC bind-lock (mend)
   kernel.clearBits(map.job + JOB_SPINNING_OFFSET + ((task >>> 5) << 2), 1 << (task & 31));
   announceEnds(kernel, map, [task]);

@@ -106,6 +106,13 @@ const BIND_MUTANTS: readonly Mutant[] = [
     replace: "TASK_STATE_OFFSET) === 0;\n",
   },
   {
+    name: "the agent is not told of what a dead thread gave away",
+    file: "src/node/liveness.ts",
+    find: "  if (hasBindLock) kernel.addWord(map.job + JOB_BINDS_OFFSET, 1);",
+    replace: "",
+    scenarios: BIND_SCENARIOS,
+  },
+  {
     name: "the lock of a dead thread that gave a slot away is not released",
     file: "src/node/liveness.ts",
     find: "  kernel.exchangeIf(map.job + JOB_BIND_LOCK_OFFSET, task + 1, 0);",

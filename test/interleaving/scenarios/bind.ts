@@ -124,6 +124,9 @@ export const BIND_SCENARIOS: readonly Scenario[] = [
     check(world, [, own = []]) {
       same("the lock", [world.word(world.map.job + JOB_BIND_LOCK_OFFSET)], [0]);
       const slots = own.slice(-2);
+      const count = bound(world).filter((number) => number >= 0).length;
+      const binds = world.word(world.map.job + JOB_BINDS_OFFSET);
+      if (binds < count) throw new Error(`${count} slots are bound, and the agent was told of ${binds}`);
       same(
         "the tasks in their slots",
         slots.map((slot) => bound(world)[slot - FIRST_FREE] ?? -1),
