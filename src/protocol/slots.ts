@@ -2,13 +2,27 @@
 // the slot's task, or says that it needs the slot (HELD), before it acknowledges the notice. Once every context has, and none
 // needs it, the agent frees the slot, and each context forgets what it knew of the task.
 import { TASK_CLOSED, TASK_HELD_OFFSET, TASK_LEAVING_OFFSET, TASK_STATE_OFFSET } from "../../assembly/layout.js";
-import { ordinalOf, taskSlot } from "../memory/map.js";
-import { UNBOUND } from "../node/address.js";
-import type { ContextCore } from "./context.js";
-import type { Task } from "./task.js";
+import type { Kernel } from "../kernel/kernel.js";
+import { type MemoryMap, ordinalOf, taskSlot } from "../memory/map.js";
+import { type Addresses, UNBOUND } from "../node/address.js";
+
+/** What of a context gives slots back. */
+interface SlotUser {
+  /** Drops what there is for an ordinal of another node; false: something is under way with its endpoint. */
+  release(ordinal: number): boolean;
+  /** The slot of a task of another node is free. */
+  forgetSlot(slot: number): void;
+}
+
+/** Its node. */
+interface SlotTables {
+  readonly kernel: Pick<Kernel, "loadWord" | "storeWord">;
+  readonly map: MemoryMap;
+  readonly addresses: Addresses;
+}
 
 /** What a context does at a notice, for the slots of tasks of other nodes. */
-export type LookAtSlots = (core: ContextCore, task: Task) => void;
+export type LookAtSlots = (core: SlotUser, task: SlotTables) => void;
 
 export const lookAtSlots: LookAtSlots = (core, { kernel, map, addresses }) => {
   for (let slot = map.locals; slot < map.tasks; slot++) {
