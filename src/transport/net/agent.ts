@@ -56,6 +56,8 @@ export class Agent implements Remote {
   readonly #retired = new Set<Endpoint>();
   /** Tasks of other nodes that have ended, and have no slot by which this node's contexts could be told. */
   readonly #unannounced = new Set<number>();
+  /** Tasks of other nodes that know of this one, and wait for ends. */
+  readonly #greeters = new Set<number>();
   /** By task of another node, then by own endpoint: the streams to that task in which something was said. */
   readonly #streams = new Map<number, Map<Endpoint, Set<Endpoint>>>();
   /** By endpoint of a closed context of this node: the tasks that were told. */
@@ -196,6 +198,7 @@ export class Agent implements Remote {
     if ("chain" in frame) return this.#rendezvous.onFrame(from, ordinal, frame);
     if ("credit" in frame) {
       if (frame.credit === 0) {
+        this.#greeters.add(task);
         if (this.#isOver(ordinal)) this.#tellLate(to, task);
         return true;
       }
@@ -262,6 +265,7 @@ export class Agent implements Remote {
     const isKnown = this.#streams.has(task);
     this.#ended.add(task);
     this.#streams.delete(task);
+    this.#greeters.delete(task);
     this.#pipe.drop(task);
     this.#ingress.forget(task);
     this.#egress.ended(task);
@@ -378,7 +382,7 @@ export class Agent implements Remote {
     const endpoint = this.addresses.endpointAt(ordinalOf(this.#map, slot, 0));
     const told = new Set<number>();
     this.#told.set(endpoint, told);
-    for (const task of this.#pipe.talkedTo) {
+    for (const task of new Set([...this.#pipe.talkedTo, ...this.#greeters])) {
       if (this.#ended.has(task)) continue;
       told.add(task);
       this.#tellOfEnd("task", endpoint, task);
@@ -389,6 +393,7 @@ export class Agent implements Remote {
   #known(): Set<number> {
     const known = new Set(this.#streams.keys());
     for (const task of this.#pipe.talkedTo) known.add(task);
+    for (const task of this.#greeters) known.add(task);
     for (let slot = this.#map.locals; slot < this.#map.tasks; slot++) {
       const task = this.addresses.numberOf(slot);
       if (task !== UNBOUND) known.add(task);
