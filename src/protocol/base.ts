@@ -28,7 +28,7 @@ export interface Base {
   /** The pool of its task. */
   readonly buffers: Buffers;
   readonly completions: CompletionQueue;
-  /** Where the agent has no thread: called once something was committed for another node. */
+  /** Where the agent has no thread: called once something was committed. */
   readonly posted: (() => void) | undefined;
   /** Sends a message to a dispatch id of pamir's own. Its header is copied. */
   readonly tell: Tell;

@@ -225,7 +225,7 @@ export class Peer {
     this.#ordinal = ordinal;
     this.#flight = peerSet.buffers.flight();
     this.#takesBuffers = !peerSet.isAway(ordinal);
-    this.#posted = this.#takesBuffers ? undefined : peerSet.posted;
+    this.#posted = peerSet.posted;
     this.#isDirect = this.#posted === undefined && peerSet.addresses.isDirect(ordinal);
     this.#ended = peerSet.lanes.hasEnded(ordinal);
   }
@@ -489,6 +489,7 @@ export class Peer {
     const peerSet = this.#peerSet;
     if (!this.isBusy) return 0;
     const told = this.#flush();
+    this.#posted?.();
     if (!this.isBusy) {
       peerSet.count(-1);
       this.#settle();

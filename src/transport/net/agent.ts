@@ -149,13 +149,15 @@ export class Agent implements Remote {
     return false;
   }
 
-  /** Something was committed for another node, on this thread: it goes out though no context advances. */
+  /** Something was committed on this thread: it goes out, or is seen, though no context advances. */
   posted(): void {
     if (this.#isPosted) return;
     this.#isPosted = true;
     queueMicrotask(() => {
       this.#isPosted = false;
       this.turn();
+      // What was sent within the node rings no bell that a wait of this thread hears.
+      this.#wake();
     });
   }
 
@@ -176,6 +178,7 @@ export class Agent implements Remote {
     const isFrom = task < jobTasks && contextOf(from) < contexts && this.#isElsewhere(task);
     if (isFrom) this.#uses.set(task, ++this.#frames);
     const isRight = isTo && isFrom && this.#take(task, from, to, ordinal, frame);
+    this.#egress.turn(); // a credit may have come
     this.#ingress.deliver();
     this.#pipe.flush();
     this.#wake();
