@@ -463,7 +463,7 @@ export function engineCarried(fifo: usize, result: u32): void {
  * Owner, once the engine thread has ended: ends the unprocessed descriptors; their completions and fences report
  * TRANSFER_BROKEN. That thread may have processed more than its head says: completions that the owner has taken stay taken.
  */
-export function engineGiveUp(fifo: usize): void {
+export function engineGiveUp(job: usize, fifo: usize): void {
   const mask = load<u32>(fifo, INJECTION_SLOTS_OFFSET) - 1;
   const tail = load<u32>(fifo, INJECTION_TAIL_OFFSET);
   const oldest = load<u32>(fifo, INJECTION_OLDEST_OFFSET);
@@ -475,7 +475,11 @@ export function engineGiveUp(fifo: usize): void {
     const descriptor = slotOf(fifo, head & mask);
     const kind = load<u32>(descriptor, DESCRIPTOR_KIND_OFFSET);
     if (isCompletion(kind)) complete(fifo, descriptor, kind, head & mask);
-    else note(fifo, TRANSFER_BROKEN);
+    else {
+      // With the agent, all tasks of other nodes have ended.
+      const isUp = isOwnerUp(job, load<u32>(descriptor, DESCRIPTOR_REMOTE_INDEX_OFFSET));
+      note(fifo, isUp ? TRANSFER_BROKEN : TRANSFER_ENDED);
+    }
   }
   tellDone(fifo);
   storeWord(fifo + INJECTION_HEAD_OFFSET, head);

@@ -108,7 +108,7 @@ export interface Kernel {
   ): number;
   engineRun(job: number, fifo: number, most: number): number;
   engineCarried(fifo: number, result: number): void;
-  engineGiveUp(fifo: number): void;
+  engineGiveUp(job: number, fifo: number): void;
   completionTake(fifo: number): number;
 
   // windows and chains

@@ -8,6 +8,7 @@ import {
   JOB_SLOTS_WANTED_OFFSET,
   NONE,
   TASK_CLOSED,
+  TASK_DEAD,
   TASK_HELD_OFFSET,
   TASK_LEAVING_OFFSET,
   TASK_STATE_OFFSET,
@@ -131,6 +132,12 @@ export class Addresses {
     return slot;
   }
 
+  /** Whether the agent has ended: nothing reaches other nodes any more. */
+  get isCutOff(): boolean {
+    // SYNC task-state (engine): pairs with the monitor's store.
+    return this.#kernel.loadWord(engineSlot(this.#map) + TASK_STATE_OFFSET) >= TASK_CLOSED;
+  }
+
   /** Whether the slot of an ordinal is about to be given back: nothing new may be begun for it. */
   isLeaving(ordinal: number): boolean {
     if (!isAway(this.#map, ordinal)) return false;
@@ -168,7 +175,8 @@ export class Addresses {
     for (const offset of [TASK_TOLD_OFFSET, TASK_LEAVING_OFFSET, TASK_HELD_OFFSET]) {
       this.#kernel.storeWord(pointer + offset, 0);
     }
-    this.#kernel.storeWord(pointer + TASK_STATE_OFFSET, TASK_UP);
+    // Without an agent nothing reaches the task.
+    this.#kernel.storeWord(pointer + TASK_STATE_OFFSET, this.isCutOff ? TASK_DEAD : TASK_UP);
     // The first one last: it says that the slot is bound.
     for (let context = contexts - 1; context >= 0; context--) {
       // SYNC endpoint (bind): pairs with the looks at the table.

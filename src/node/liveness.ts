@@ -57,10 +57,16 @@ export function markDead(
  * then on. An engine thread that had not begun was doing nothing.
  */
 export function markEngineDead(kernel: Pick<Kernel, Announcing | "exchangeIf">, map: MemoryMap): void {
+  // Nothing reaches other nodes any more: their tasks are as good as dead.
+  const peers: number[] = [];
+  for (let slot = map.locals; slot < map.tasks; slot++) {
+    const state = taskSlot(map, slot) + TASK_STATE_OFFSET;
+    if (kernel.exchangeIf(state, TASK_UP, TASK_DEAD) === TASK_UP) peers.push(slot);
+  }
   const state = engineSlot(map) + TASK_STATE_OFFSET;
   // SYNC task-state (dead): pairs with hasEngineThread(), and with serve(), which then does not begin.
   if (kernel.exchangeIf(state, TASK_ABSENT, TASK_CLOSED) === TASK_UP) kernel.storeWord(state, TASK_DEAD);
-  notifyTasks(kernel, map);
+  announceEnds(kernel, map, peers);
 }
 
 /**

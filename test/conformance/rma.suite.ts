@@ -1750,7 +1750,7 @@ export function rmaSuite(name: string, options: RigOptions): void {
         expectStopped(0);
         rig.setWord(fifo + INJECTION_AWAY_OFFSET, AWAY_TAKEN);
         rig.setWord(rig.engine + TASK_STATE_OFFSET, TASK_DEAD);
-        owner.engineGiveUp(fifo);
+        owner.engineGiveUp(rig.map.job, fifo);
         expect([isAway(), taken(slot + 1), taken(fence)]).toEqual([AWAY_NONE, TRANSFER_BROKEN, TRANSFER_BROKEN]);
         const next = inject(DESCRIPTOR_PUT, 8, at(local), at(remote), 1);
         expect([owner.engineRun(job, fifo, SLICE_BYTES), taken(next + 1)]).toEqual([0, TRANSFER_DONE]);

@@ -1000,7 +1000,7 @@ export function serveSuite(name: string, options: RigOptions): void {
         expect(moved(3)).toBe(SLICE_BYTES);
         const refused = field(INJECTION_REFUSED_OFFSET);
         end();
-        owner.engineGiveUp(fifo());
+        owner.engineGiveUp(rig.map.job, fifo());
         expect(takeAll()).toEqual([
           [3, TRANSFER_DONE],
           [5, TRANSFER_DONE],
@@ -1018,7 +1018,7 @@ export function serveSuite(name: string, options: RigOptions): void {
       it("from then on the task is its own engine", () => {
         inject(3, 0, { bytes: DATA_BYTES, completions: 1 });
         end();
-        owner.engineGiveUp(fifo());
+        owner.engineGiveUp(rig.map.job, fifo());
         expect(takeAll()).toEqual([[1, TRANSFER_BROKEN]]);
         stage(fifo(), { bytes: SLICE_BYTES });
         expect(owner.submit(job, fifo(), true)).toBe(TRANSFER_DONE);
@@ -1033,7 +1033,7 @@ export function serveSuite(name: string, options: RigOptions): void {
         inject(3, 0, { bytes: 100, completions: 1 });
         serve();
         const before = rig.read(fifo(), rig.map.injectionSize);
-        owner.engineGiveUp(fifo());
+        owner.engineGiveUp(rig.map.job, fifo());
         expect(rig.read(fifo(), rig.map.injectionSize)).toEqual(before);
       });
 
@@ -1053,7 +1053,7 @@ export function serveSuite(name: string, options: RigOptions): void {
           // It has died before it stored its head.
           rig.setWord(fifo() + INJECTION_HEAD_OFFSET, start);
           end();
-          owner.engineGiveUp(fifo());
+          owner.engineGiveUp(rig.map.job, fifo());
           expect(takeAll()).toEqual(range(23).map((i) => [position(2 * (7 + i) + 1), TRANSFER_BROKEN]));
           expect([(head(3) - start) >>> 0, field(INJECTION_PENDING_OFFSET)]).toEqual([60, 0]);
           expect(take(3)).toBeUndefined();
@@ -1071,7 +1071,7 @@ export function serveSuite(name: string, options: RigOptions): void {
         rig.setWord(fifo() + INJECTION_MASK_OFFSET + 4 * (one >>> 5), 1 << (one & 31));
         end();
         expect(take(3)).toBeUndefined();
-        owner.engineGiveUp(fifo());
+        owner.engineGiveUp(rig.map.job, fifo());
         expect(takeAll()).toEqual([
           [one, TRANSFER_BROKEN],
           [next, TRANSFER_DONE],

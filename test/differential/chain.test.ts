@@ -288,7 +288,7 @@ function operations(reference: Rig): Operations<State> {
             rig.setWord(fifo + INJECTION_HEAD_OFFSET, rig.word(fifo + INJECTION_HEAD_OFFSET) - before);
             // What it knew of slots that it had not come to has gone with it: here there is another one.
             rig.setWord(fifo + INJECTION_AHEAD_OFFSET, 0);
-            rig.producer.engineGiveUp(fifo);
+            rig.producer.engineGiveUp(rig.map.job, fifo);
           },
         };
       },

@@ -389,7 +389,7 @@ export function twinEngine(
     storeWord(fifo + INJECTION_HEAD_OFFSET, (words[(fifo + INJECTION_HEAD_OFFSET) >>> 2] + 1) | 0);
   }
 
-  function engineGiveUp(fifo: number): void {
+  function engineGiveUp(job: number, fifo: number): void {
     const mask = words[(fifo + INJECTION_SLOTS_OFFSET) >>> 2] - 1;
     const tail = words[(fifo + INJECTION_TAIL_OFFSET) >>> 2];
     const oldest = words[(fifo + INJECTION_OLDEST_OFFSET) >>> 2];
@@ -401,7 +401,10 @@ export function twinEngine(
       const descriptor = slotOf(fifo, head & mask);
       const kind = words[(descriptor + DESCRIPTOR_KIND_OFFSET) >>> 2];
       if (isCompletion(kind)) complete(fifo, descriptor, kind, head & mask);
-      else note(fifo, TRANSFER_BROKEN);
+      else {
+        const isUp = isOwnerUp(job, words[(descriptor + DESCRIPTOR_REMOTE_INDEX_OFFSET) >>> 2]);
+        note(fifo, isUp ? TRANSFER_BROKEN : TRANSFER_ENDED);
+      }
     }
     tellDone(fifo);
     storeWord(fifo + INJECTION_HEAD_OFFSET, head);

@@ -541,6 +541,7 @@ export class Sender {
 
   /** No slot is free for a target: nothing rings for that. */
   #unbound(): Result {
+    if (this.#addresses.isCutOff) return SHUTDOWN;
     this.#peerSet.retrySoon = true;
     this.#addresses.want();
     return EAGAIN;

@@ -254,6 +254,8 @@ export class TransferTable {
         // What was over and told of by who has broken it off may have left something.
         if (side === undefined) this.#kernel.windowClear(windowAt(block, number));
         if (side === undefined || !hadBegun || this.#isOver(side)) continue;
+        // With the agent, all tasks of other nodes have ended: that is told besides.
+        if (isAway(this.#map, side.window.peer)) continue;
         if (side.breakOff()) this.#break({ block, number }, side);
         // It may have ended between the last descriptor and telling of that.
         else if (this.#kernel.loadWord(side.window.pointer + WINDOW_HEAD_OFFSET) !== side.window.head)

@@ -463,7 +463,7 @@ export class Rma implements ProgressSource {
     for (const fifo of this.#fifos) {
       // Also where all is taken: the thread may have ended before it said how far it was.
       if (hadBegun) {
-        this.#kernel.engineGiveUp(fifo.pointer);
+        this.#kernel.engineGiveUp(this.#job, fifo.pointer);
         this.#leave(fifo, false);
       }
       fifo.isAway = false;

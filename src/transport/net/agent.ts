@@ -128,6 +128,7 @@ export class Agent implements Remote {
     this.#announce();
     this.#purge.turn();
     this.#pipe.flush();
+    if (this.#endedHere.size === this.#map.locals) this.#leave();
     if (isAny) this.#wake();
     return isAny;
   }
@@ -438,10 +439,18 @@ export class Agent implements Remote {
     this.#tellOfEnd(isTask ? "task" : "context", own, task);
   }
 
-  /** A task of this node has left. Once all have, what they have sent goes out, and nothing is taken in any more. */
+  /** A task of this node has left. */
   close(): void {
     this.turn();
-    for (let slot = 0; slot < this.#map.locals; slot++) if (!this.#endedHere.has(slot)) return;
+  }
+
+  /** Whether all tasks of this node have left. */
+  get hasLeft(): boolean {
+    return this.#hasLeft;
+  }
+
+  /** All tasks have left: what they have sent goes out, and nothing is taken in any more. */
+  #leave(): void {
     this.#hasLeft = true;
     this.#pipe.leave();
     this.#pipe.flush();

@@ -1,4 +1,4 @@
-// Frames through the ports of channels: one each way between two tasks, made when there is something to say.
+// Frames through the ports of channels: one each way between two nodes, made when there is something to say.
 import { type Endpoint, taskOf } from "../../core/endpoint.js";
 import type { Frame, OnFrame, Pipe } from "./frames.js";
 
@@ -15,18 +15,32 @@ export class PortPipe implements Pipe {
   onFrame: OnFrame = () => false;
   /** By the thread that launched the job. */
   readonly failureDetection = true;
-  readonly #connect: (task: number, port: MessagePort) => void;
+  /** Tasks to which something was sent that is no answer. */
+  readonly talkedTo = new Set<number>();
+  readonly #connect: (node: number, port: MessagePort) => void;
+  readonly #tasksPerNode: number;
+  /** By node: its tasks that have ended. */
+  readonly #dropped = new Map<number, Set<number>>();
+  /** By node. */
   readonly #outgoing = new Map<number, MessagePort>();
   readonly #incoming = new Map<number, MessagePort>();
 
-  /** @param connect brings the other end of a channel to another task's `accept()` */
-  constructor(connect: (task: number, port: MessagePort) => void) {
+  /**
+   * @param connect brings the other end of a channel to another node's `accept()`
+   * @param tasksPerNode node n has the tasks from n times this number on
+   */
+  constructor(connect: (node: number, port: MessagePort) => void, tasksPerNode = 1) {
     this.#connect = connect;
+    this.#tasksPerNode = tasksPerNode;
   }
 
-  /** Another task has something to say, by this port. */
-  accept(task: number, port: MessagePort): void {
-    this.#incoming.set(task, port);
+  #nodeOf(task: number): number {
+    return Math.floor(task / this.#tasksPerNode);
+  }
+
+  /** Another node has something to say, by this port. */
+  accept(node: number, port: MessagePort): void {
+    this.#incoming.set(node, port);
     this.#listen(port);
   }
 
@@ -36,21 +50,24 @@ export class PortPipe implements Pipe {
 
   send(from: Endpoint, to: Endpoint, frame: Frame): void {
     const task = taskOf(to);
+    const node = this.#nodeOf(task);
     // What answers goes the way that the question came.
-    const back = "credit" in frame || "answer" in frame ? this.#incoming.get(task) : undefined;
+    const isAnswer = ("credit" in frame && frame.credit > 0) || "answer" in frame;
+    const back = isAnswer ? this.#incoming.get(node) : undefined;
+    if (back === undefined) this.talkedTo.add(task);
     const bytes = "records" in frame ? frame.records : "data" in frame ? frame.data : undefined;
     const isLong = bytes !== undefined && bytes.length > HAND_OVER_BYTES;
     const sent: Sent = { from, to, frame };
-    (back ?? this.#to(task)).postMessage(sent, isLong ? [bytes.buffer as ArrayBuffer] : []);
+    (back ?? this.#to(node)).postMessage(sent, isLong ? [bytes.buffer as ArrayBuffer] : []);
   }
 
-  #to(task: number): MessagePort {
-    const there = this.#outgoing.get(task);
+  #to(node: number): MessagePort {
+    const there = this.#outgoing.get(node);
     if (there !== undefined) return there;
     const { port1, port2 } = new MessageChannel();
-    this.#outgoing.set(task, port1);
+    this.#outgoing.set(node, port1);
     this.#listen(port1);
-    this.#connect(task, port2);
+    this.#connect(node, port2);
     return port1;
   }
 
@@ -58,19 +75,23 @@ export class PortPipe implements Pipe {
 
   leave(): void {}
 
-  get talkedTo(): Iterable<number> {
-    return this.#outgoing.keys();
-  }
-
   receivesFrom(task: number): boolean {
-    return this.#incoming.has(task);
+    return this.#incoming.has(this.#nodeOf(task));
   }
 
-  /** The one who stays closes the channels: Firefox drops what is under way in one that is closed by who wrote it. */
+  /**
+   * The side that stays closes the channels: Firefox drops what is under way in one that its writer closes. They stay open until
+   * all tasks of that node have ended.
+   */
   drop(task: number): void {
+    this.talkedTo.delete(task);
+    const node = this.#nodeOf(task);
+    const dropped = this.#dropped.get(node) ?? new Set();
+    this.#dropped.set(node, dropped.add(task));
+    if (dropped.size < this.#tasksPerNode) return;
     for (const ports of [this.#incoming, this.#outgoing]) {
-      ports.get(task)?.close();
-      ports.delete(task);
+      ports.get(node)?.close();
+      ports.delete(node);
     }
   }
 }

@@ -1,0 +1,87 @@
+// The life of an agent on a thread of its own: turn after turn while there is something to do, a spin, then asleep on its bell.
+// A link's events come by the thread's event loop, so the agent never blocks: it sleeps by Atomics.waitAsync.
+import { JOB_CORES_OFFSET, JOB_SPINNING_OFFSET, TASK_INTERRUPT_OFFSET } from "../../assembly/layout.js";
+import { bellWaitAsync, popcount } from "../kernel/atomics.js";
+import type { Kernel, Memory } from "../kernel/kernel.js";
+import { engineSlot, type MemoryMap } from "../memory/map.js";
+import { Spins } from "../node/spins.js";
+import { systemClock } from "../support/clock.js";
+import { nextTurn } from "../support/host.js";
+import { Keepalive } from "../support/keepalive.js";
+import type { Agent } from "../transport/net/agent.js";
+
+/** Milliseconds of spinning before it sleeps: a context's default. */
+const SPIN_MS = 0.05;
+/** Milliseconds after which the agent, while it is busy, lets the event loop have its turn: frames come by that. */
+const LOOP_MS = 0.2;
+
+/** Serves a node's tasks until an interrupt of the engine's slot, or until all of them have left. */
+export async function serveNode(agent: Agent, kernel: Kernel, memory: Memory, map: MemoryMap): Promise<void> {
+  const { words } = memory;
+  const slot = engineSlot(map);
+  const spins = new Spins();
+  const keepalive = new Keepalive();
+  let hasCome = (): void => {};
+  agent.serve(() => hasCome());
+  // plain: written before any task.
+  const cores = words[(map.job + JOB_CORES_OFFSET) >>> 2] as number;
+
+  /** Whether a core is free for spinning: tasks come first. */
+  function maySpin(): boolean {
+    if (cores < 2) return false;
+    let spinning = 0;
+    for (let at = 0; at < map.locals; at += 32) {
+      spinning += popcount(kernel.loadWord(map.job + JOB_SPINNING_OFFSET + (at >>> 3)));
+    }
+    return spinning < cores;
+  }
+
+  function isAsked(): boolean {
+    // SYNC notice (interrupt): pairs with interruptTask().
+    return agent.hasLeft || kernel.loadWord(slot + TASK_INTERRUPT_OFFSET) !== 0;
+  }
+
+  /** Turns for a while. Returns whether the last one still found something. */
+  function work(): boolean {
+    const end = systemClock.now() + LOOP_MS;
+    let isBusy = agent.turn();
+    while (isBusy && systemClock.now() < end) isBusy = agent.turn();
+    return isBusy;
+  }
+
+  /** Spins until there is work, which it does, or until the spin is over. Returns whether there was work. */
+  function spin(): boolean {
+    if (!maySpin() || !spins.pays(systemClock)) return false;
+    const end = systemClock.now() + SPIN_MS;
+    let now = 0;
+    do {
+      if (agent.turn()) {
+        spins.won();
+        return true;
+      }
+      now = systemClock.now();
+    } while (maySpin() && now < end);
+    spins.lost(now, false);
+    return false;
+  }
+
+  /** Sleeps until the bell rings, or a frame comes. */
+  async function sleep(): Promise<void> {
+    const seen = kernel.bellArm(slot);
+    // Arms the bell, then looks once more: a ring from here on finds the flag up.
+    if (!agent.hasWork && !isAsked()) {
+      const came = new Promise<void>((resolve) => {
+        hasCome = resolve;
+      });
+      await Promise.race([bellWaitAsync(memory, slot, seen), came]);
+    }
+    kernel.bellDisarm(slot);
+  }
+
+  keepalive.begin();
+  while (!isAsked()) {
+    if (work() || spin()) await nextTurn();
+    else await sleep();
+  }
+  keepalive.end();
+}
