@@ -120,10 +120,10 @@ export function transferPart(job: usize, descriptor: usize, isPut: bool, moved: 
   const remoteOffset = load<u32>(descriptor, DESCRIPTOR_REMOTE_OFFSET_OFFSET);
   const localEntry = regionOf(job, localIndex, localGeneration);
   if (localEntry == 0) return TRANSFER_LOCAL_CLOSED;
-  const remoteEntry = regionOf(job, remoteIndex, remoteGeneration);
-  if (remoteEntry == 0) return TRANSFER_REMOTE_CLOSED;
   const local = regionPlace(localEntry, localOffset, bytes);
   if (local == 0) return TRANSFER_LOCAL_BOUNDS;
+  const remoteEntry = regionOf(job, remoteIndex, remoteGeneration);
+  if (remoteEntry == 0) return TRANSFER_REMOTE_CLOSED;
   const remote = regionPlace(remoteEntry, remoteOffset, bytes);
   if (remote == 0) return TRANSFER_REMOTE_BOUNDS;
   // The descriptor changed between two slices: more bytes are moved than it has.

@@ -1721,6 +1721,7 @@ export function rmaSuite(name: string, options: RigOptions): void {
           expect(outcome(kind, size, away(), away())).toBe(TRANSFER_LOCAL_CLOSED);
           expect(outcome(kind, size, { ...at(local), generation: 9 }, away())).toBe(TRANSFER_LOCAL_CLOSED);
           expect(outcome(kind, size, away(), at(remote))).toBe(TRANSFER_LOCAL_CLOSED);
+          expect(outcome(kind, size, at(local, REGION_BYTES), away())).toBe(TRANSFER_LOCAL_BOUNDS);
         }
         // Behind the last slot there is no task.
         const end = rig.map.tasks * rig.map.regions;
@@ -1863,8 +1864,8 @@ export function rmaSuite(name: string, options: RigOptions): void {
         const [mineIn, itsIn] = [find(mine), find(its)];
         if (kind === DESCRIPTOR_PUT || kind === DESCRIPTOR_GET) {
           if (mineIn === undefined) return TRANSFER_LOCAL_CLOSED;
-          if (itsIn === undefined) return TRANSFER_REMOTE_CLOSED;
           if (mine.offset + bytes > mineIn.bytes) return TRANSFER_LOCAL_BOUNDS;
+          if (itsIn === undefined) return TRANSFER_REMOTE_CLOSED;
           if (its.offset + bytes > itsIn.bytes) return TRANSFER_REMOTE_BOUNDS;
           const [a, b] = [place(mineIn.base) + mine.offset, place(itsIn.base) + its.offset];
           if (kind === DESCRIPTOR_PUT) map.copyWithin(b, a, a + bytes);

@@ -107,10 +107,10 @@ export function twinEngine(
     const remoteOffset = words[own + (DESCRIPTOR_REMOTE_OFFSET_OFFSET >>> 2)] >>> 0;
     const localEntry = regionOf(job, localIndex, localGeneration);
     if (localEntry === 0) return TRANSFER_LOCAL_CLOSED;
-    const remoteEntry = regionOf(job, remoteIndex, remoteGeneration);
-    if (remoteEntry === 0) return TRANSFER_REMOTE_CLOSED;
     const local = regionPlace(localEntry, localOffset, length);
     if (local === 0) return TRANSFER_LOCAL_BOUNDS;
+    const remoteEntry = regionOf(job, remoteIndex, remoteGeneration);
+    if (remoteEntry === 0) return TRANSFER_REMOTE_CLOSED;
     const remote = regionPlace(remoteEntry, remoteOffset, length);
     if (remote === 0) return TRANSFER_REMOTE_BOUNDS;
     if (moved > length) return TRANSFER_INVALID;
