@@ -7,7 +7,7 @@ import type { Kernel, Memory } from "../../kernel/kernel.js";
 import { type MemoryMap, ordinalOf } from "../../memory/map.js";
 import type { Addresses } from "../../node/address.js";
 import { ShmLanes } from "../shm/lanes.js";
-import { LANE_NO_MEMORY, LANE_READY } from "../transport.js";
+import { LANE_FULL, LANE_NO_MEMORY, LANE_READY } from "../transport.js";
 import type { SendFrame } from "./frames.js";
 import { begun, CREDIT_BYTES, isOver, type LaneRecord, NO_REST, type Rest, recordsIn } from "./records.js";
 
@@ -25,6 +25,9 @@ interface Stream {
   credit: number;
   /** What is still to come of a message in packets. */
   rest: Rest;
+  /** The lane that had no room for the next record or packet, and the bytes of that; 0: it was not that. */
+  full: number;
+  needs: number;
 }
 
 /** What has come from one task. */
@@ -36,6 +39,8 @@ interface Incoming {
 }
 
 const ALL = -1;
+/** Bytes of the body of a record that names the next lane, or none. */
+const SWITCH_BYTES = 8;
 
 /** What ingress tells the agent. */
 export interface IngressHost {
@@ -59,6 +64,9 @@ export class Ingress {
   readonly #incoming = new Map<number, Incoming>();
   /** Streams whose records wait for room, or for a slot. */
   readonly #waiting = new Set<Stream>();
+  /** The lane that has just had no room, and for how much. */
+  #full = 0;
+  #needs = 0;
   /** Lanes that are written in the place of other nodes' contexts, by ordinal. */
   readonly #lanes: (ShmLanes | undefined)[] = [];
 
@@ -162,7 +170,7 @@ export class Ingress {
     if (known !== undefined && known.bytes > this.#waitingMax) return false;
     const read = recordsIn(bytes, known?.rest ?? NO_REST);
     if (read === undefined) return false;
-    const stream = known ?? { from, to, records: [], bytes: 0, credit: 0, rest: NO_REST };
+    const stream = known ?? { from, to, records: [], bytes: 0, credit: 0, rest: NO_REST, full: 0, needs: 0 };
     if (known === undefined) streams.set(from, targets.set(to, stream));
     stream.rest = read.rest;
     for (const record of read.records) stream.records.push(record);
@@ -182,10 +190,12 @@ export class Ingress {
       const target = this.#addresses.ordinalOf(stream.to);
       let count = 0;
       let bytes = 0;
+      this.#full = 0;
       for (; count < records.length; count++) {
         if (!this.#write(origin, target, records, count)) break;
         bytes += (records[count] as LaneRecord).counts;
       }
+      this.#noteRoom(stream, this.#lanes[origin]?.open[target] ?? 0);
       stream.bytes -= bytes;
       if (count === records.length) {
         stream.records = [];
@@ -198,9 +208,24 @@ export class Ingress {
     return isAny;
   }
 
-  /** Whether something waits for room or for a slot. */
-  get isWaiting(): boolean {
-    return this.#waiting.size > 0;
+  /** Notes whether a stream waits for room in its lane. */
+  #noteRoom(stream: Stream, lane: number): void {
+    const { full } = stream;
+    stream.full = this.#full;
+    stream.needs = this.#needs;
+    if (full !== 0 && full === lane && this.#full === 0) this.#kernel.laneWantRoom(lane, 0);
+  }
+
+  /** Whether deliver() would do something: there is room by now in a lane that had none. */
+  get hasWork(): boolean {
+    for (const { from, to, full, needs } of this.#waiting) {
+      if (full === 0) continue;
+      const [origin, target] = [this.#addresses.ordinalOf(from), this.#addresses.ordinalOf(to)];
+      // Another lane may stand there by now.
+      const lane = origin < 0 ? 0 : this.#lanes[origin]?.open[target];
+      if (lane === full && this.#kernel.laneRoom(full) >= needs) return true;
+    }
+    return false;
   }
 
   /** Contexts of a task have said that they end, and the task itself: behind what waits of them, that is so. */
@@ -224,9 +249,11 @@ export class Ingress {
     // What comes for one that has closed goes nowhere.
     if (lanes.hasEnded(target)) return true;
     const record = records[place] as LaneRecord;
-    if (record.kind === KIND_SWITCH) return lanes.close(target);
+    if (record.kind === KIND_SWITCH)
+      return lanes.close(target) || this.#noRoom(lanes.open[target] as number, SWITCH_BYTES);
     const state = lanes.ensure(target, record.body.length);
     const lane = lanes.open[target] as number;
+    if (state === LANE_FULL) return this.#noRoom(lane, SWITCH_BYTES);
     // What is offered has nothing to cut up: it waits for memory.
     if (state === LANE_NO_MEMORY && lane !== 0 && record.kind !== KIND_RTS)
       return this.#writePackets(lane, lanes.recordBodyMax(lane), records, place);
@@ -249,13 +276,19 @@ export class Ingress {
   #put(lane: number, kind: number, meta: number, body: Uint8Array): boolean {
     const at = this.#kernel.laneReserve(lane, body.length);
     if (at === 0) {
-      // The target rings the agent once it has freed space.
-      this.#kernel.laneWantRoom(lane, 1);
-      return false;
+      return this.#noRoom(lane, body.length);
     }
     this.#memory.bytes.set(body, at);
     this.#kernel.laneCommit(lane, kind, body.length, meta);
     return true;
+  }
+
+  /** A lane has no room for a record. The target rings once it has freed space. @returns false */
+  #noRoom(lane: number, bytes: number): boolean {
+    this.#kernel.laneWantRoom(lane, 1);
+    this.#full = lane;
+    this.#needs = bytes;
+    return false;
   }
 
   /** Tells the sender of a stream what has gone into the lane, once that is much. */
