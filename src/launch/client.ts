@@ -2,6 +2,7 @@
 import type { TaskErrors } from "../core/task-errors.js";
 import type { Kernel, Memory } from "../kernel/kernel.js";
 import type { MemoryMap } from "../memory/map.js";
+import { Addresses } from "../node/address.js";
 import { Tracer } from "../node/tracer.js";
 import { Debug, type DebugLimits } from "../observe/debug.js";
 import { dumpJob } from "../observe/dump.js";
@@ -18,6 +19,7 @@ export interface ClientParts {
   readonly kernel: Kernel;
   readonly memory: Memory;
   readonly map: MemoryMap;
+  /** Slot of the task in the node's tables. */
   readonly task: number;
   readonly args?: unknown;
   /** Warns of what is never closed, and of what takes long. */
@@ -39,7 +41,8 @@ export function makeTask(parts: Omit<ClientParts, "args" | "onLeave">): Task {
   const { kernel, memory, map, task, clock = systemClock, remote, whyPrivate, errors, lookAtSlots } = parts;
   const tracer = map.traceEvents > 0 ? new Tracer(memory, map, task, clock) : undefined;
   const debug = parts.debug && new Debug(parts.debug, clock, () => dumpJob(map, memory, kernel, clock));
-  const observers = observersOf(task, tracer, debug);
+  const number = new Addresses(kernel, memory, map).numberOf(task);
+  const observers = observersOf(number, tracer, debug);
   const transport = sharedMemory(kernel, memory, map, task, remote);
   return new Task({ kernel, memory, map, task, transport, clock, observers, errors, whyPrivate, lookAtSlots });
 }

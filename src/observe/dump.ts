@@ -317,7 +317,7 @@ export function dumpData(map: MemoryMap, { words }: Memory, kernel: Loader, cloc
       waits: waits.flat(),
       lanes,
       injections: injections.filter((dump) => dump !== undefined),
-      transfers: state === "open" ? transferDumps(block, `${task}.${context}`) : [],
+      transfers: state === "open" ? transferDumps(block, `${numberAt(task)}.${context}`) : [],
     };
   }
 

@@ -19,7 +19,7 @@ export interface Attributes {
   CLIENT_NUM_TASKS: number;
   /** `client.task`. */
   CLIENT_TASK_ID: number;
-  /** Number of tasks that share this memory: all of them. */
+  /** Number of tasks that share this memory: `client.localTasks`. */
   CLIENT_NUM_LOCAL_TASKS: number;
   /** Their numbers. */
   CLIENT_LOCAL_TASKS: readonly number[];
@@ -50,8 +50,8 @@ export interface Capabilities {
   /** `advanceUntil()` works. If false, waits are promises only: `progress()`. */
   readonly blockingWaits: boolean;
   /**
-   * put(), get() and rmw() throw for a handle or bounds that the target's region does not have. If false, their callbacks
-   * and the next fence get ERROR instead.
+   * put(), get() and rmw() throw for a handle or bounds that the target's region does not have. If false, they do so for
+   * tasks of `client.localTasks` alone; for others, their callbacks and the next fence get ERROR instead.
    */
   readonly checksRemoteHandles: boolean;
   /** Messages that a task sent before it was killed are delivered. If false, the last of them may be lost. */
@@ -124,7 +124,9 @@ export class Client {
 
   /** Numbers of the tasks that share this memory. */
   get localTasks(): readonly number[] {
-    return Array.from({ length: this.size }, (_, number) => number);
+    const { addresses, map } = this.#task;
+    const numbers = Array.from({ length: map.locals }, (_, slot) => addresses.numberOf(slot));
+    return numbers.filter((number) => number < this.size);
   }
 
   /** Whether close() has been called. */
