@@ -87,9 +87,11 @@ export class Parker {
   readonly #witness: ParkerWitness;
   /** Whether this thread may block in wait(). */
   readonly mayBlock: boolean;
-  /** Why only this thread rings; empty if other threads do too. */
+  /** Why no event comes while this thread blocks; empty if events do. */
   readonly whyPrivate: string;
-  /** Ends the asynchronous sleep, if only this thread rings. */
+  /** Whether only this task rings its bell: no other has this memory. */
+  readonly #isAlone: boolean;
+  /** Ends the asynchronous sleep, if only this task rings. */
   #wake: (() => void) | undefined;
   /** The one asynchronous sleep of this thread. All its asynchronous waits share it. */
   #asleep: Promise<unknown> | undefined;
@@ -104,7 +106,7 @@ export class Parker {
   /** Milliseconds of the last sleep. */
   #slept = 0;
 
-  /** @param whyPrivate if no other thread reaches this memory: why no event comes while this thread blocks */
+  /** @param whyPrivate if no event comes while this thread blocks: why */
   constructor(
     kernel: Kernel,
     memory: Memory,
@@ -126,6 +128,7 @@ export class Parker {
     this.#keepalive = keepalive;
     this.#witness = witness;
     this.whyPrivate = whyPrivate;
+    this.#isAlone = whyPrivate !== "" && map.locals === 1;
     this.mayBlock = mayBlock();
   }
 
@@ -271,15 +274,15 @@ export class Parker {
     this.#keepalive.end();
     this.#sleepers--;
     const now = this.#woke(awaited, start);
-    // If only this thread rings, a microtask of another wait may have rung: then the event loop had no turn.
-    if (this.whyPrivate === "") this.#hadTurn(now);
+    // If only this task rings, a microtask of another wait may have rung: then the event loop had no turn.
+    if (!this.#isAlone) this.#hadTurn(now);
     // A wait that has fallen asleep since keeps the flag up.
     if (this.#sleepers === 0) this.#kernel.bellDisarm(this.#slot);
   }
 
   /** Resolves when the bell rings; undefined: it has rung already. */
   #bell(seen: number): Promise<unknown> | undefined {
-    if (this.whyPrivate !== "") {
+    if (this.#isAlone) {
       return new Promise<void>((resolve) => {
         this.#wake = resolve;
       });
