@@ -4,14 +4,17 @@ import {
   REGION_BYTES_OFFSET,
   REGION_GENERATION_OFFSET,
   REGION_SIZE,
+  TASK_CLOSED,
+  TASK_STATE_OFFSET,
   TRANSFER_DONE,
+  TRANSFER_ENDED,
   TRANSFER_LOCAL_BOUNDS,
   TRANSFER_LOCAL_CLOSED,
   TRANSFER_REMOTE_BOUNDS,
   TRANSFER_REMOTE_CLOSED,
 } from "../../../assembly/layout.js";
 import type { Kernel, Memory } from "../../kernel/kernel.js";
-import type { MemoryMap } from "../../memory/map.js";
+import { type MemoryMap, taskSlot } from "../../memory/map.js";
 
 /** Where bytes of a region of this memory are, or why there are none: TRANSFER_…. */
 export interface Resolved {
@@ -30,9 +33,12 @@ export function resolveRegion(
   bytes: number,
 ): Resolved {
   const word = (pointer: number): number => (words[pointer >>> 2] as number) >>> 0;
+  if (index >= map.locals * map.regions) return { result: TRANSFER_LOCAL_CLOSED, pointer: 0 };
   const entry = map.regionsBase + index * REGION_SIZE;
+  const owner = taskSlot(map, Math.floor(index / map.regions));
+  // SYNC task-state (look): pairs with the task's own store and the monitor's: what an ended task had may be another's by now.
+  if (kernel.loadWord(owner + TASK_STATE_OFFSET) >= TASK_CLOSED) return { result: TRANSFER_ENDED, pointer: 0 };
   const isOpen =
-    index < map.locals * map.regions &&
     (generation & 1) === 1 &&
     // SYNC region (look): pairs with regionOpen() and regionClose() of the kernels.
     kernel.loadWord(entry + REGION_GENERATION_OFFSET) >>> 0 === generation;

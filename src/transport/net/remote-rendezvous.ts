@@ -52,6 +52,8 @@ import {
   LINK_SLOTS,
   NONE,
   SLICE_BYTES,
+  TASK_CLOSED,
+  TASK_STATE_OFFSET,
   TRANSFER_CANCELED,
   TRANSFER_DONE,
   WINDOW_ALLOWED_OFFSET,
@@ -88,8 +90,8 @@ import {
 import { type Endpoint, taskOf } from "../../core/endpoint.js";
 import { type SharedAtomics, sharedAtomics } from "../../kernel/atomics.js";
 import type { Kernel, Memory } from "../../kernel/kernel.js";
-import { contextBlock, type MemoryMap } from "../../memory/map.js";
-import type { Addresses } from "../../node/address.js";
+import { contextBlock, type MemoryMap, taskSlot } from "../../memory/map.js";
+import { type Addresses, taskAt } from "../../node/address.js";
 import type { Frame, SendFrame } from "./frames.js";
 import { type Resolved, remoteResult, resolveRegion } from "./regions.js";
 
@@ -170,6 +172,9 @@ export class RemoteRendezvous {
   }
 
   #firstBlock(ordinal: number): number {
+    const slot = taskSlot(this.#map, taskAt(this.#map, ordinal));
+    // SYNC task-state (look): the blocks of an ended task may be another's by now.
+    if (this.#kernel.loadWord(slot + TASK_STATE_OFFSET) >= TASK_CLOSED) return 0;
     // SYNC window-list (blocks): pairs with the store of the owner, which adds blocks and removes none.
     return this.#kernel.loadWord(contextBlock(this.#map, ordinal) + CONTEXT_WINDOWS_OFFSET) >>> 0;
   }
