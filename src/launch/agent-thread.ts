@@ -22,7 +22,7 @@ export async function serveNode(agent: Agent, kernel: Kernel, memory: Memory, ma
   const spins = new Spins();
   const keepalive = new Keepalive();
   let hasCome = (): void => {};
-  agent.serve(() => hasCome());
+  agent.serve(map.tasks, () => hasCome());
   // plain: written before any task.
   const cores = words[(map.job + JOB_CORES_OFFSET) >>> 2] as number;
 

@@ -92,7 +92,7 @@ export class LinkNode {
       },
     });
     this.pipe = new SessionPipe(
-      { node, first: node * tasksPerNode, nodeOf: nodeOfTask },
+      { node, first: node * tasksPerNode, nodeOf: nodeOfTask, firstOf: (other) => other * tasksPerNode },
       packets.memory,
       this.sessions,
       map.heapBytes,

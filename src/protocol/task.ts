@@ -113,7 +113,7 @@ export class Task {
     const cores = memory.words[(map.job + JOB_CORES_OFFSET) >>> 2] as number;
     const { keepalive } = this;
     this.parker = new Parker(kernel, memory, map, task, cores, clock, keepalive, observers.witness, parts.whyPrivate);
-    this.remote?.serve(() => this.parker.ring());
+    this.remote?.serve(task, () => this.parker.ring());
   }
 
   /** The node's agent, where that has no thread of its own. */

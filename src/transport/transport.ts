@@ -101,13 +101,13 @@ export interface Buffers {
 export interface Remote {
   /** Whether a task that dies is told of to those that have nothing to say to it. */
   readonly failureDetection: boolean;
-  /** A task's client is there. @param wake wakes what waits on this thread */
-  serve(wake: () => void): void;
+  /** The client of the task in a slot is there. @param wake wakes what waits on this thread */
+  serve(slot: number, wake: () => void): void;
   /** Where the agent has no thread: one turn of it, in each advance(). Returns whether it has done something. */
   turn(): boolean;
   /** Whether turn() would do something. */
   readonly hasWork: boolean;
-  /** Where the agent has no thread: something was committed for another node. */
+  /** Where the agent has no thread: something was committed. */
   posted(): void;
   /** The task leaves the job. */
   close(): void;

@@ -70,7 +70,7 @@ class Party {
       },
     };
     this.frames = new SessionPipe(
-      { node: task, first: task, nodeOf },
+      { node: task, first: task, nodeOf, firstOf: (node) => node },
       this.#memory,
       segments,
       HEAP_BYTES,

@@ -41,12 +41,17 @@ class Post implements Pipe {
   flush(): void {}
   leave(): void {}
 
+  nodeOf(task: number): number {
+    return task;
+  }
+
   receivesFrom(task: number): boolean {
     return this.#heard.has(task);
   }
 
-  drop(task: number): void {
+  drop(task: number): boolean {
     this.talkedTo.delete(task);
+    return true;
   }
 }
 

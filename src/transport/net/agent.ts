@@ -56,17 +56,19 @@ export class Agent implements Remote {
   readonly #retired = new Set<Endpoint>();
   /** Tasks of other nodes that have ended, and have no slot by which this node's contexts could be told. */
   readonly #unannounced = new Set<number>();
-  /** Tasks of other nodes that know of this one, and wait for ends. */
+  /** Nodes that know of this one, and wait for ends. */
   readonly #greeters = new Set<number>();
-  /** By task of another node, then by own endpoint: the streams to that task in which something was said. */
+  /** By node, then by own endpoint: the streams to that node in which something was said. A node is named by its first task. */
   readonly #streams = new Map<number, Map<Endpoint, Set<Endpoint>>>();
-  /** By endpoint of a closed context of this node: the tasks that were told. */
+  /** Nodes with which a frame was exchanged: they know of all ends here. */
+  readonly #met = new Set<number>();
+  /** By endpoint of a closed context of this node: the nodes that were told. A task that has ended stands under context 0. */
   readonly #told = new Map<Endpoint, Set<number>>();
   /** Own tasks that have ended, by slot, and their contexts that have closed, by ordinal. */
   readonly #endedHere = new Set<number>();
   readonly #closedHere = new Set<number>();
-  /** Wakes what waits on this thread. */
-  readonly #wakes: (() => void)[] = [];
+  /** By slot of an own task that goes on: wakes what waits on this thread. */
+  readonly #wakes = new Map<number, () => void>();
   #noticeSeen = -1;
   #bindsSeen = 0;
   #isPosted = false;
@@ -100,13 +102,17 @@ export class Agent implements Remote {
     kernel.exchangeIf(engineSlot(map) + TASK_STATE_OFFSET, TASK_ABSENT, TASK_UP);
   }
 
-  /** A task of this node has its client. @param wake wakes what waits on its thread, if that is this one */
-  serve(wake: () => void): void {
-    this.#wakes.push(wake);
+  /**
+   * A task of this node has its client, or the agent has its thread.
+   * @param slot of the task, or of the engine
+   * @param wake wakes what waits on its thread, if that is this one
+   */
+  serve(slot: number, wake: () => void): void {
+    this.#wakes.set(slot, wake);
   }
 
   #wake(): void {
-    for (const wake of this.#wakes) wake();
+    for (const wake of this.#wakes.values()) wake();
   }
 
   /** As of the pipe. */
@@ -138,7 +144,7 @@ export class Agent implements Remote {
     if (this.#hasLeft) return false;
     if (this.#kernel.loadWord(engineSlot(this.#map) + TASK_NOTICE_OFFSET) !== this.#noticeSeen) return true;
     for (let ordinal = 0; ordinal < this.#own; ordinal++) if (this.#rendezvous.hasWork(ordinal)) return true;
-    return this.#isDue || this.#egress.hasWork;
+    return this.#isDue || this.#egress.hasWork || this.#ingress.hasWork;
   }
 
   /** Whether the engine is to look at a context. */
@@ -178,6 +184,7 @@ export class Agent implements Remote {
     const isTo = ordinal >= 0 && ordinal < this.#own && contextOf(to) < contexts;
     const isFrom = task < jobTasks && contextOf(from) < contexts && this.#isElsewhere(task);
     if (isFrom) this.#uses.set(task, ++this.#frames);
+    if (isTo && isFrom) this.#meet(this.#pipe.nodeOf(task));
     const isRight = isTo && isFrom && this.#take(task, from, to, ordinal, frame);
     this.#egress.turn(); // a credit may have come
     this.#ingress.deliver();
@@ -202,7 +209,7 @@ export class Agent implements Remote {
     if ("chain" in frame) return this.#rendezvous.onFrame(from, ordinal, frame);
     if ("credit" in frame) {
       if (frame.credit === 0) {
-        this.#greeters.add(task);
+        this.#greeters.add(this.#pipe.nodeOf(task));
         if (this.#isOver(ordinal)) this.#tellLate(to, task);
         return true;
       }
@@ -266,11 +273,10 @@ export class Agent implements Remote {
   }
 
   #end(task: number): void {
-    const isKnown = this.#streams.has(task);
+    const isKnown = this.#hasStream(task);
     this.#ended.add(task);
-    this.#streams.delete(task);
-    this.#greeters.delete(task);
-    this.#pipe.drop(task);
+    this.#forgetStreams(task);
+    if (this.#pipe.drop(task)) this.#greeters.delete(this.#pipe.nodeOf(task));
     this.#ingress.forget(task);
     this.#egress.ended(task);
     this.#rma.ended(task);
@@ -352,9 +358,11 @@ export class Agent implements Remote {
         const isRetired = this.#retired.has(this.addresses.endpointAt(ordinal));
         if (isRetired && !isKnown) announceClose(this.#kernel, this.#map, ordinal);
       }
-      if (this.#streams.has(task) || this.#pipe.receivesFrom(task)) continue;
-      // Opens a stream, so that its end is told to this node too.
-      this.#send(this.addresses.endpointAt(0), endpointOf(task, 0), { credit: 0 });
+      if (this.#hasStream(task) || this.#pipe.receivesFrom(task)) continue;
+      // Opens a stream, so that its end is told to this node too. What ended tasks say is not heard.
+      let own = 0;
+      while (own < locals - 1 && this.#endedHere.has(own)) own++;
+      this.#send(this.addresses.endpointAt(ordinalOf(this.#map, own, 0)), endpointOf(task, 0), { credit: 0 });
     }
   }
 
@@ -367,48 +375,59 @@ export class Agent implements Remote {
 
   /** A context of this node has closed: other nodes are told, behind what it has sent. */
   #contextClosed(ordinal: number): void {
-    this.#egress.flushAll();
     this.#letGo(ordinal);
     const endpoint = this.addresses.endpointAt(ordinal);
-    const told = new Set<number>();
-    this.#told.set(endpoint, told);
-    for (const task of this.#known()) {
-      told.add(task);
-      this.#tellOfEnd("context", endpoint, task);
-    }
+    this.#told.set(endpoint, new Set());
+    for (const node of this.#known()) this.#tellOnce(endpoint, node);
   }
 
   /** An own task has ended: other nodes are told, behind what it has sent. */
   #taskEnded(slot: number): void {
     this.#endedHere.add(slot);
-    this.#egress.flushAll();
+    this.#wakes.delete(slot);
     for (let context = 0; context < this.#map.contexts; context++) this.#letGo(ordinalOf(this.#map, slot, context));
     const endpoint = this.addresses.endpointAt(ordinalOf(this.#map, slot, 0));
-    const told = new Set<number>();
-    this.#told.set(endpoint, told);
-    for (const task of new Set([...this.#pipe.talkedTo, ...this.#greeters])) {
-      if (this.#ended.has(task)) continue;
-      told.add(task);
-      this.#tellOfEnd("task", endpoint, task);
+    for (let context = 1; context < this.#map.contexts; context++) {
+      this.#told.delete(this.addresses.endpointAt(ordinalOf(this.#map, slot, context)));
     }
+    this.#told.set(endpoint, new Set());
+    for (const node of [...this.#pipe.talkedTo, ...this.#greeters]) this.#tellOnce(endpoint, node);
   }
 
-  /** Tasks of other nodes that know of this one, or that it knows. */
+  /** Nodes that know of this one, or that it knows. */
   #known(): Set<number> {
-    const known = new Set(this.#streams.keys());
-    for (const task of this.#pipe.talkedTo) known.add(task);
-    for (const task of this.#greeters) known.add(task);
+    const known = new Set([...this.#streams.keys(), ...this.#pipe.talkedTo, ...this.#greeters]);
     for (let slot = this.#map.locals; slot < this.#map.tasks; slot++) {
       const task = this.addresses.numberOf(slot);
-      if (task !== UNBOUND) known.add(task);
+      if (task !== UNBOUND && !this.#ended.has(task)) known.add(this.#pipe.nodeOf(task));
     }
-    for (const task of this.#ended) known.delete(task);
     return known;
   }
 
-  /** Takes back the lanes to and from a context of this node that has closed. */
+  /** Whether something was said to a task. */
+  #hasStream(task: number): boolean {
+    for (const targets of this.#streams.get(this.#pipe.nodeOf(task))?.values() ?? []) {
+      for (const to of targets) if (taskOf(to) === task) return true;
+    }
+    return false;
+  }
+
+  /** A task has ended: nothing more is said to it. */
+  #forgetStreams(task: number): void {
+    const node = this.#pipe.nodeOf(task);
+    const streams = this.#streams.get(node);
+    if (streams === undefined) return;
+    for (const [from, targets] of streams) {
+      for (const to of targets) if (taskOf(to) === task) targets.delete(to);
+      if (targets.size === 0) streams.delete(from);
+    }
+    if (streams.size === 0) this.#streams.delete(node);
+  }
+
+  /** Sends what a context of this node that has closed had sent, and takes back the lanes to and from it. */
   #letGo(ordinal: number): void {
     this.#closedHere.add(ordinal);
+    this.#egress.flushAllOf(ordinal);
     // What came for it goes nowhere, and where it had no room to say that it ends, no other thread frees its lane.
     this.#ingress.reclaim(ordinal);
     for (let other = this.#own; other < this.#map.tasks * this.#map.contexts; other++) {
@@ -417,26 +436,37 @@ export class Agent implements Remote {
     }
   }
 
-  /** Tells a task of an end, behind all that was said to it: in each stream of the context, or of any context of its task. */
-  #tellOfEnd(end: "context" | "task", own: Endpoint, task: number): void {
+  /** Tells a node of an end, behind all that was said to it: in each stream of the context, or of any context of its task. */
+  #tellOfEnd(end: "context" | "task", own: Endpoint, node: number): void {
     const said: [Endpoint, Endpoint][] = [];
-    for (const [from, targets] of this.#streams.get(task) ?? []) {
+    for (const [from, targets] of this.#streams.get(node) ?? []) {
       if (end === "task" ? taskOf(from) !== taskOf(own) : from !== own) continue;
       for (const to of targets) said.push([from, to]);
     }
-    if (said.length === 0) said.push([own, endpointOf(task, 0)]);
+    if (said.length === 0) said.push([own, endpointOf(node, 0)]);
     for (const [from, to] of said) this.#send(from, to, { end, streams: said.length });
   }
 
-  /** A task talks to a context that has closed, and was not told. */
+  /** A task talks to a context that has closed. */
   #tellLate(to: Endpoint, task: number): void {
-    const slot = this.addresses.slotOf(taskOf(to));
-    const isTask = this.#endedHere.has(slot);
-    const own = isTask ? endpointOf(taskOf(to), 0) : to;
+    const hasEnded = this.#endedHere.has(this.addresses.slotOf(taskOf(to)));
+    this.#tellOnce(hasEnded ? endpointOf(taskOf(to), 0) : to, this.#pipe.nodeOf(task));
+  }
+
+  /** Tells a node of an end in `#told`, unless it was told. */
+  #tellOnce(own: Endpoint, node: number): void {
     const told = this.#told.get(own);
-    if (told === undefined || told.has(task)) return;
-    told.add(task);
-    this.#tellOfEnd(isTask ? "task" : "context", own, task);
+    if (told === undefined || told.has(node)) return;
+    told.add(node);
+    const hasEnded = this.#endedHere.has(this.addresses.slotOf(taskOf(own)));
+    this.#tellOfEnd(hasEnded ? "task" : "context", own, node);
+  }
+
+  /** A frame goes to a node, or has come from one: it is told of the ends before that, for which its contexts may wait. */
+  #meet(node: number): void {
+    if (this.#met.has(node)) return;
+    this.#met.add(node);
+    for (const own of this.#told.keys()) this.#tellOnce(own, node);
   }
 
   /** A task of this node has left. */
@@ -459,11 +489,17 @@ export class Agent implements Remote {
   /** Sends a frame, and notes the stream in which it goes. */
   #send(from: Endpoint, to: Endpoint, frame: Frame): void {
     const task = taskOf(to);
-    if (this.#ended.has(task)) return;
-    let streams = this.#streams.get(task);
+    if (this.#ended.has(task)) {
+      // Its node hears of ends by it, for its other tasks.
+      if ("end" in frame) this.#pipe.send(from, to, frame);
+      return;
+    }
+    const node = this.#pipe.nodeOf(task);
+    let streams = this.#streams.get(node);
     if (streams === undefined) {
       streams = new Map();
-      this.#streams.set(task, streams);
+      this.#streams.set(node, streams);
+      this.#meet(node);
     }
     const targets = streams.get(from);
     if (targets === undefined) streams.set(from, new Set([to]));

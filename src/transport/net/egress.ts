@@ -26,6 +26,7 @@ const EVENT_WORDS = EVENT_SIZE >>> 2;
 /** Words of an event: where the body is, and whose it is. */
 const EVENT_BODY = 2;
 const EVENT_ORIGIN = 3;
+const NO_ORIGIN = -1;
 
 export class Egress {
   readonly #kernel: Kernel;
@@ -107,13 +108,13 @@ export class Egress {
 
   /** Sends what was committed, as far as the credit goes. Returns whether there was any. */
   turn(): boolean {
-    return this.#flush(CREDIT_BYTES);
+    return this.#flush(NO_ORIGIN);
   }
 
-  /** Sends all that was committed, whatever is on its way. */
-  flushAll(): void {
-    for (const pair of this.#heldBack) this.#readAgain(pair);
-    this.#flush(Number.POSITIVE_INFINITY);
+  /** Sends all that an origin has committed, whatever is on its way. */
+  flushAllOf(origin: number): void {
+    for (const pair of this.#heldBack) if (Math.floor(pair / this.#endpoints) === origin) this.#readAgain(pair);
+    this.#flush(origin);
   }
 
   /** Whether turn() would find something. */
@@ -157,7 +158,8 @@ export class Egress {
     return isClosed(this.#kernel, this.#map, target);
   }
 
-  #flush(credit: number): boolean {
+  /** @param ending origin whose records all go */
+  #flush(ending: number): boolean {
     let hasSent = false;
     for (const target of this.#targets()) {
       const block = contextBlock(this.#map, target);
@@ -166,7 +168,7 @@ export class Egress {
         const count = this.#kernel.advance(block, 1) & ADVANCE_EVENTS_MASK;
         if (count === 0) break;
         hasSent = true;
-        this.#sendBatch(block, count, target, credit);
+        this.#sendBatch(block, count, target, ending);
       }
       this.#peek(block); // frees what was taken
     }
@@ -174,7 +176,7 @@ export class Egress {
   }
 
   /** Sends a batch of events of a block, and takes them out of it, but for those of pairs that are held back by now. */
-  #sendBatch(block: number, count: number, target: number, credit: number): void {
+  #sendBatch(block: number, count: number, target: number, ending: number): void {
     const { words } = this.#memory;
     const first = (block + CONTEXT_EVENTS_OFFSET) >>> 2;
     const end = first + count * EVENT_WORDS;
@@ -184,7 +186,8 @@ export class Egress {
       const origin = words[event + EVENT_ORIGIN] as number;
       const pair = this.#pairOf(origin, target);
       if (this.#heldBack.has(pair)) continue;
-      if (this.#onTheirWay(origin, target) >= credit && !origins.has(origin)) {
+      const isHeld = origin !== ending && this.#onTheirWay(origin, target) >= CREDIT_BYTES;
+      if (isHeld && !origins.has(origin)) {
         this.#heldBack.add(pair);
         this.#kernel.lanePause(this.#kernel.laneOf(block, origin), words[event + EVENT_BODY] as number);
         continue;

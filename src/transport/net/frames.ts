@@ -25,7 +25,7 @@ export type Frame =
   | { readonly chain: number; readonly words: Int32Array; readonly data: Uint8Array | undefined }
   /**
    * The last frame of a stream: the context has closed, or its task has left the job. It is sent once in each stream to the
-   * receiver's task that was used before: `streams` is their number.
+   * receiver's node that was used before: `streams` is their number.
    */
   | { readonly end: "context" | "task"; readonly streams: number };
 
@@ -35,7 +35,10 @@ export type OnFrame = (from: Endpoint, to: Endpoint, frame: Frame) => boolean;
 /** Sends a frame from a context of this node to one of another node. */
 export type SendFrame = (from: Endpoint, to: Endpoint, frame: Frame) => void;
 
-/** Carries frames: each once, and those of a pair of contexts in order. Tasks are named by their numbers in the job. */
+/**
+ * Carries frames: each once, and those of a pair of contexts in order. Tasks are named by their numbers in the job, and a node
+ * by that of its first task.
+ */
 export interface Pipe {
   /** Set by the agent. */
   onFrame: OnFrame;
@@ -45,12 +48,17 @@ export interface Pipe {
   readonly send: SendFrame;
   /** What was sent goes out now. */
   flush(): void;
-  /** Tasks to which something was sent, and which are not dropped: they wait for the end. */
+  /** The node of a task. */
+  nodeOf(task: number): number;
+  /** Nodes to which something was sent, and of which not all tasks are dropped: they wait for ends. */
   readonly talkedTo: Iterable<number>;
   /** Whether a task says something: then its end is the last of it. */
   receivesFrom(task: number): boolean;
   /** This node has left: its last frames still go out, and the pipe asks no task any more whether it lives. */
   leave(): void;
-  /** A task has ended: nothing goes to it any more, and nothing comes. */
-  drop(task: number): void;
+  /**
+   * A task has ended: nothing goes to it any more but ends of others, and nothing comes.
+   * @returns whether all tasks of its node have
+   */
+  drop(task: number): boolean;
 }

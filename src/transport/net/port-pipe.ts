@@ -15,7 +15,7 @@ export class PortPipe implements Pipe {
   onFrame: OnFrame = () => false;
   /** By the thread that launched the job. */
   readonly failureDetection = true;
-  /** Tasks to which something was sent that is no answer. */
+  /** Nodes to which something was sent that is no answer. */
   readonly talkedTo = new Set<number>();
   readonly #connect: (node: number, port: MessagePort) => void;
   readonly #tasksPerNode: number;
@@ -54,7 +54,7 @@ export class PortPipe implements Pipe {
     // What answers goes the way that the question came.
     const isAnswer = ("credit" in frame && frame.credit > 0) || "answer" in frame;
     const back = isAnswer ? this.#incoming.get(node) : undefined;
-    if (back === undefined) this.talkedTo.add(task);
+    if (back === undefined) this.talkedTo.add(this.nodeOf(task));
     const bytes = "records" in frame ? frame.records : "data" in frame ? frame.data : undefined;
     const isLong = bytes !== undefined && bytes.length > HAND_OVER_BYTES;
     const sent: Sent = { from, to, frame };
@@ -75,6 +75,10 @@ export class PortPipe implements Pipe {
 
   leave(): void {}
 
+  nodeOf(task: number): number {
+    return this.#nodeOf(task) * this.#tasksPerNode;
+  }
+
   receivesFrom(task: number): boolean {
     return this.#incoming.has(this.#nodeOf(task));
   }
@@ -83,15 +87,16 @@ export class PortPipe implements Pipe {
    * The side that stays closes the channels: Firefox drops what is under way in one that its writer closes. They stay open until
    * all tasks of that node have ended.
    */
-  drop(task: number): void {
-    this.talkedTo.delete(task);
+  drop(task: number): boolean {
     const node = this.#nodeOf(task);
     const dropped = this.#dropped.get(node) ?? new Set();
     this.#dropped.set(node, dropped.add(task));
-    if (dropped.size < this.#tasksPerNode) return;
+    if (dropped.size < this.#tasksPerNode) return false;
+    this.talkedTo.delete(node * this.#tasksPerNode);
     for (const ports of [this.#incoming, this.#outgoing]) {
       ports.get(node)?.close();
       ports.delete(node);
     }
+    return true;
   }
 }

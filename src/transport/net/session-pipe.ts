@@ -3,7 +3,7 @@
 //
 //   send() ─► line of a node ─► segments ─► sessions ══ wire ══ sessions ─► streams ─► frame of a pair ─► onFrame()
 //
-// A line is bounded by what proxies let be under way (egress.ts: a window for each pair; remote-rma.ts: a slice for each FIFO;
+// A line is bounded by what agents let be under way (egress.ts: a window for each pair; remote-rma.ts: a slice for each FIFO;
 // remote-rendezvous.ts: depth + 1 portions for each transfer).
 
 import {
@@ -50,13 +50,15 @@ interface Probe {
   readonly task: number;
 }
 
-/** Where the tasks of the job are. */
+/** Where the tasks of the job are: those of a node have numbers that follow each other. */
 export interface Places {
   /** This node, and its first task. */
   readonly node: number;
   readonly first: number;
   /** The node of a task; negative: there is no such task. */
   nodeOf(task: number): number;
+  /** The first task of a node. */
+  firstOf(node: number): number;
 }
 
 /** What of the sessions it takes. */
@@ -79,7 +81,9 @@ export class SessionPipe implements Pipe {
   readonly #frameMax: number;
   /** By node: what waits to go there. */
   readonly #lines = new Map<number, Queue<Outgoing>>();
+  /** Nodes to which something was sent, or of which something came. */
   readonly #talkedTo = new Set<number>();
+  /** Tasks of which frames came, and those that have ended. */
   readonly #heard = new Set<number>();
   readonly #dropped = new Set<number>();
   /** By task, and by pair: what has come of frames that go on. */
@@ -119,7 +123,7 @@ export class SessionPipe implements Pipe {
     const task = taskOf(to);
     const node = this.#places.nodeOf(task);
     this.#push(node, { from, to, ...encode(frame), at: 0 });
-    this.#talkedTo.add(task);
+    this.#talkedTo.add(node);
     if (!this.#hasLeft) this.#probe(node, task, 0, this.#now());
   }
 
@@ -224,12 +228,13 @@ export class SessionPipe implements Pipe {
     }
     // It may be slow, and not dead.
     if (this.#dropped.has(task)) return;
-    this.#heard.add(task);
+    this.#talkedTo.add(node);
     const probe = this.#probes.get(node);
     if (probe !== undefined) this.#probe(node, probe.task, probe.doubled, this.#now());
     const code = word(SEGMENT_LENGTH_OFFSET);
     const kind = code >>> SEGMENT_KIND_SHIFT;
     if (kind === SEGMENT_PROBE) return;
+    this.#heard.add(task);
     const at = segment + SEGMENT_SIZE;
     const piece = bytes.slice(at, at + (code & 0xffff));
     const content = this.#whole(task, `${from} ${to}`, piece, (kind & SEGMENT_MORE) !== 0);
@@ -260,24 +265,31 @@ export class SessionPipe implements Pipe {
     return undefined;
   }
 
+  nodeOf(task: number): number {
+    return this.#places.firstOf(this.#places.nodeOf(task));
+  }
+
   get talkedTo(): Iterable<number> {
-    return new Set([...this.#talkedTo, ...this.#heard]);
+    return [...this.#talkedTo].map((node) => this.#places.firstOf(node));
   }
 
   receivesFrom(task: number): boolean {
     return this.#heard.has(task);
   }
 
-  drop(task: number): void {
+  drop(task: number): boolean {
     this.#dropped.add(task);
-    this.#talkedTo.delete(task);
     this.#heard.delete(task);
     this.#partial.delete(task);
     const node = this.#places.nodeOf(task);
     // Its node's other tasks may go on.
-    for (const other of [...this.#talkedTo, ...this.#heard]) if (this.#places.nodeOf(other) === node) return;
+    for (let other = this.#places.firstOf(node); this.#places.nodeOf(other) === node; other++) {
+      if (!this.#dropped.has(other)) return false;
+    }
+    this.#talkedTo.delete(node);
     this.#lines.delete(node);
     this.#probes.delete(node);
+    return true;
   }
 
   /** What waits, for others or of others: nothing, once all is quiet. */
