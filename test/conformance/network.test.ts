@@ -30,6 +30,9 @@ const of = (what: string, kernels: readonly ("wasm" | "ts")[], network: Partial<
 of("wasm, faithful", ["wasm"], { isFaithful: true });
 of("wasm and twin", ["wasm", "ts"], {});
 of("wasm and twin, lossy", ["wasm", "ts"], { faults: FAULTS });
+// Each job's tasks are on one node, or on several, of which the last has fewer.
+of("2 tasks a node, wasm and twin, lossy", ["wasm", "ts"], { faults: FAULTS, tasksPerNode: 2 });
+of("4 tasks a node, twin and wasm, lossy", ["ts", "wasm"], { faults: FAULTS, tasksPerNode: 4 });
 of("twin and wasm, few sessions, small packets", ["ts", "wasm"], {
   faults: FAULTS,
   initiators: 1,

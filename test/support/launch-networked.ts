@@ -1,4 +1,4 @@
-// launch() of tasks that are nodes of a simulated network, all on this thread: each has an instance of the task module of
+// launch() of tasks on nodes of a simulated network, all on this thread: each has an instance of the task module of
 // its own, and virtual time goes on with the event loop. `attach` is to be that of "pamir" in those modules.
 import { AsyncLocalStorage } from "node:async_hooks";
 import {

@@ -9,6 +9,7 @@ import { LinkNode } from "../../src/launch/link-node.js";
 import { makeNodeTask } from "../../src/launch/private-node.js";
 import { type NetworkOptions, SimulatedNetwork } from "../../src/link/simulated-network.js";
 import { type Limits, type MemoryMap, nodeLimits } from "../../src/memory/map.js";
+import { markDead } from "../../src/node/liveness.js";
 import { makeJobMemory } from "../../src/node/memory.js";
 import { keyScheduleOf } from "../../src/seal/noble.js";
 import { BuddyArena } from "../../src/session/buddy-arena.js";
@@ -32,8 +33,33 @@ export interface Networked extends PrivateTask {
   readonly arena: BuddyArena;
   readonly memory: Memory;
   readonly kernel: Kernel;
-  /** Frozen, or killed: its node does nothing, and what comes is lost. */
+  /** Its end was without a word, or its node is down: frozen or killed, so that what comes is lost. */
   readonly isDown: boolean;
+  /** Ends it, and leaves its node to the others. */
+  readonly die: () => void;
+}
+
+/** A kernel that its task loses with its end: what of the task's code is still to run here reaches no memory by it. */
+function mortal(kernel: Kernel): { readonly kernel: Kernel; readonly die: () => void } {
+  let isDead = false;
+  const calls = new Map<string | symbol, unknown>();
+  const get = (target: Kernel, name: string | symbol): unknown => {
+    const found = calls.get(name);
+    if (found !== undefined) return found;
+    const value = target[name as keyof Kernel] as unknown;
+    const call = (...given: unknown[]): unknown => {
+      // The agent may ring before it has seen the end.
+      if (isDead && name !== "ring") throw new Error(`${String(name)}() of a task that has died`);
+      return (value as (...all: unknown[]) => unknown).apply(target, given);
+    };
+    const made = typeof value === "function" ? call : value;
+    calls.set(name, made);
+    return made;
+  };
+  const die = (): void => {
+    isDead = true;
+  };
+  return { kernel: new Proxy(kernel, { get }), die };
 }
 
 /** What a node has besides its tasks. */
@@ -131,7 +157,9 @@ export class NetworkedJob implements PrivateJob {
     return { node, map, memory, kernel, arena };
   }
 
-  #makeTask({ node, map, memory, kernel, arena }: Node, slot: number, { args, onLeave }: NetworkedOptions): Networked {
+  #makeTask({ node, map, memory, ...made }: Node, slot: number, { args, onLeave }: NetworkedOptions): Networked {
+    const { kernel, die } = map.locals === 1 ? { kernel: made.kernel, die: () => {} } : mortal(made.kernel);
+    let isDead = false;
     const whyPrivate = "tasks share no memory, and this thread must not block: it carries the network";
     const number = node.agent.addresses.numberOf(slot);
     const parts = { kernel, memory, map, task: slot, args, whyPrivate, onLeave: () => onLeave?.(number) };
@@ -142,12 +170,19 @@ export class NetworkedJob implements PrivateJob {
       node,
       sessions: node.sessions,
       frames: node.pipe,
-      arena,
+      arena: made.arena,
       memory,
-      kernel,
-      free: () => kernel.heapFreePages(map.job),
+      kernel: made.kernel,
+      free: () => made.kernel.heapFreePages(map.job),
       get isDown() {
-        return node.isDown;
+        return isDead || node.isDown;
+      },
+      die: () => {
+        isDead = true;
+        die();
+        markDead(made.kernel, map, slot);
+        // The monitor wakes the agent.
+        node.agent.posted();
       },
     };
   }
@@ -165,8 +200,19 @@ export class NetworkedJob implements PrivateJob {
     this.run(TURN_MICROSECONDS);
   }
 
-  /** A task's node is down from now on. */
+  /** A task ends without a word; the last one of its node that goes on takes that with it. */
   end(task: number): void {
+    const ended = this.tasks[task] as Networked;
+    const { node } = ended;
+    const goesOn = this.tasks.some(
+      (other) => other !== ended && other.node === node && !other.isDown && !other.client.closed,
+    );
+    if (goesOn) ended.die();
+    else this.endNode(task);
+  }
+
+  /** A task's node is down from now on. */
+  endNode(task: number): void {
     (this.tasks[task] as Networked).node.isDown = true;
   }
 }
