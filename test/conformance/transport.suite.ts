@@ -50,12 +50,12 @@ export interface TransportRig {
   readonly job: CoresJob;
   /** Whether every task hears of a task that dies, also if it has nothing to say to that. */
   readonly failureDetection: boolean;
+  /** Numbers of the origin, the target and the one that watches (default: 0, 1, 2). */
+  readonly places?: readonly [origin: number, target: number, other: number];
   /** Lets so much time go by that a task that says nothing is given up. */
   elapse?(): void;
 }
 
-const ORIGIN = 0;
-const TARGET = 1;
 /** Context of the origin whose lanes and buffers are tested: no core stands for it. */
 const RAW = 2;
 const DATA = 7;
@@ -71,6 +71,12 @@ export function transportSuite(name: string, make: () => TransportRig): void {
   describe(name, () => {
     let rig: TransportRig;
     let job: CoresJob;
+    /** Numbers of the origin, the target and the one that watches. */
+    let own: number;
+    let its: number;
+    let third: number;
+    /** Whether origin and target share a memory. */
+    let isNear: boolean;
     let origin: Task;
     let lanes: Lanes;
     /** The core that reads at the target, and its ordinal. */
@@ -88,15 +94,17 @@ export function transportSuite(name: string, make: () => TransportRig): void {
     beforeEach(() => {
       rig = make();
       job = rig.job;
-      origin = job.task(ORIGIN);
+      [own, its, third] = rig.places ?? [0, 1, 2];
+      isNear = job.task(own).memory.buffer === job.task(its).memory.buffer;
+      origin = job.task(own);
       came = [];
-      job.open(ORIGIN);
-      reader = job.open(TARGET);
-      target = job.ordinal(ORIGIN, TARGET, 0);
+      job.open(own);
+      reader = job.open(its);
+      target = job.ordinal(own, its, 0);
       listen(reader);
-      job.open(2);
+      job.open(third);
       before = free();
-      lanes = origin.transport.lanes(job.ordinal(ORIGIN, ORIGIN, RAW));
+      lanes = origin.transport.lanes(job.ordinal(own, own, RAW));
     });
 
     afterEach(() => job.close());
@@ -140,7 +148,7 @@ export function transportSuite(name: string, make: () => TransportRig): void {
 
     describe("lanes", () => {
       it("belong to one context, and none is open before ensure()", () => {
-        expect(lanes.origin).toBe(job.ordinal(ORIGIN, ORIGIN, RAW));
+        expect(lanes.origin).toBe(job.ordinal(own, own, RAW));
         expect(lanes.open.length).toBe(9);
         expect([...lanes.open]).toEqual(Array(9).fill(0));
         expect(lanes.ensure(target, 0)).toBe(LANE_READY);
@@ -163,7 +171,7 @@ export function transportSuite(name: string, make: () => TransportRig): void {
       });
 
       it("are the same where ensure() is asked for less, and others stay as they are", () => {
-        const other = job.ordinal(ORIGIN, 2, 0);
+        const other = job.ordinal(own, third, 0);
         expect(lanes.ensure(other, 8)).toBe(LANE_READY);
         expect(lanes.ensure(target, RECV_IMMEDIATE_MAX)).toBe(LANE_READY);
         const [first, second] = [laneTo(), laneTo(other)];
@@ -339,14 +347,14 @@ export function transportSuite(name: string, make: () => TransportRig): void {
       });
 
       it("LANE_NO_MEMORY is no matter of another memory: there, records wait for a piece", async () => {
-        const giveBack = fillHeap(job.task(TARGET));
-        expect(lanes.ensure(target, 8)).toBe(job.isShared ? LANE_NO_MEMORY : LANE_READY);
-        if (job.isShared) giveBack();
+        const giveBack = fillHeap(job.task(its));
+        expect(lanes.ensure(target, 8)).toBe(isNear ? LANE_NO_MEMORY : LANE_READY);
+        if (isNear) giveBack();
         const sent = [body(0, 8), body(1, 60_000), body(2, 3000)];
         await have(RECV_IMMEDIATE_MAX);
         for (const payload of sent) expect(send(payload)).toBe(true);
         await job.turn(QUIET);
-        if (!job.isShared) expect(came).toEqual([]);
+        if (!isNear) expect(came).toEqual([]);
         giveBack();
         // What comes next has the target look again.
         await have(8);
@@ -356,14 +364,14 @@ export function transportSuite(name: string, make: () => TransportRig): void {
       });
 
       it("what is sent to a context before that is there comes once it is", async () => {
-        const late = job.ordinal(ORIGIN, TARGET, 1);
+        const late = job.ordinal(own, its, 1);
         await have(8, late);
         for (let i = 0; i < 10; i++) expect(send(body(i, 30), late)).toBe(true);
         await job.turn(QUIET);
         expect(lanes.hasEnded(late)).toBe(false);
-        const core = job.open(TARGET);
+        const core = job.open(its);
         const into: Uint8Array[] = [];
-        expect(core.endpoint).toBe(at(TARGET, 1));
+        expect(core.endpoint).toBe(at(its, 1));
         listen(core, into);
         await until(10, into);
         expect(into).toEqual(Array.from({ length: 10 }, (_, i) => body(i, 30)));
@@ -373,12 +381,12 @@ export function transportSuite(name: string, make: () => TransportRig): void {
         `lose and reorder nothing over many fills, growths, closes and two targets, draw %i (${replayNote()})`,
         async (draw) => {
           const random = randomOf(SEED ^ (draw * 7919));
-          const other = job.open(TARGET);
+          const other = job.open(its);
           const into: Uint8Array[] = [];
           listen(other, into);
           const targets = [
             { to: target, came, sent: [] as Uint8Array[] },
-            { to: job.ordinal(ORIGIN, TARGET, 1), came: into, sent: [] as Uint8Array[] },
+            { to: job.ordinal(own, its, 1), came: into, sent: [] as Uint8Array[] },
           ];
           for (let steps = scaled(200); steps > 0; steps--) {
             const { to, sent } = targets[random(2)] as (typeof targets)[number];
@@ -413,15 +421,15 @@ export function transportSuite(name: string, make: () => TransportRig): void {
       it.each(["closes its context", "leaves", "dies"])(
         "%s: LANE_ENDED for what has no lane, and reclaim() gives the memory back",
         async (how) => {
-          const sibling = job.ordinal(ORIGIN, TARGET, 1);
+          const sibling = job.ordinal(own, its, 1);
           await have(RECV_IMMEDIATE_MAX);
           expect(send(body(0, 8))).toBe(true);
           await until(1);
           expect(send(body(1, 60_000))).toBe(true);
           expect(lanes.hasEnded(target)).toBe(false);
           if (how === "closes its context") reader.close();
-          else if (how === "leaves") job.leave(TARGET);
-          else job.die(TARGET);
+          else if (how === "leaves") job.leave(its);
+          else job.die(its);
           await untilEnded(target);
           expect(lanes.hasEnded(sibling)).toBe(how !== "closes its context");
           lanes.reclaim(target);
@@ -429,7 +437,7 @@ export function transportSuite(name: string, make: () => TransportRig): void {
           for (const bytes of [0, 8, RECV_IMMEDIATE_MAX]) expect(lanes.ensure(target, bytes)).toBe(LANE_ENDED);
           expect(laneTo()).toBe(0);
           await job.turn(QUIET);
-          expect(job.free(ORIGIN)).toBeGreaterThanOrEqual(before[ORIGIN] as number);
+          expect(job.free(own)).toBeGreaterThanOrEqual(before[own] as number);
           expect(lanes.close(target)).toBe(true);
         },
       );
@@ -441,7 +449,7 @@ export function transportSuite(name: string, make: () => TransportRig): void {
         expect(lanes.ensure(target, RECV_IMMEDIATE_MAX)).toBe(LANE_ENDED);
         lanes.reclaim(target);
         await job.turn(QUIET);
-        expect(job.free(ORIGIN)).toBe(before[ORIGIN]);
+        expect(job.free(own)).toBe(before[own]);
       });
 
       it("its last word is still in the lane, or was read: what came before is neither lost nor reordered", async () => {
@@ -455,10 +463,10 @@ export function transportSuite(name: string, make: () => TransportRig): void {
       });
 
       it("its sibling goes on", async () => {
-        const sibling = job.open(TARGET);
+        const sibling = job.open(its);
         const into: Uint8Array[] = [];
         listen(sibling, into);
-        const beside = job.ordinal(ORIGIN, TARGET, 1);
+        const beside = job.ordinal(own, its, 1);
         await have(8, beside);
         await have(8);
         reader.close();
@@ -472,7 +480,7 @@ export function transportSuite(name: string, make: () => TransportRig): void {
     describe("an origin that ends", () => {
       /** A context of the origin, with what it has sent to the reader. */
       async function speaker(): Promise<ContextCore> {
-        const core = job.open(ORIGIN);
+        const core = job.open(own);
         for (let i = 0; i < 5; i++) {
           expect(core.sender.sendImmediate(reader.endpoint, DATA, null, body(i, 24), true)).toBe(SUCCESS);
         }
@@ -485,7 +493,7 @@ export function transportSuite(name: string, make: () => TransportRig): void {
         reader.receiver.dispatch(1, () => void seen.push("message"), {});
         core.sender.sendImmediate(reader.endpoint, 1, null, null, true);
         reader.watch(core.endpoint, (_, result) => void seen.push(result), undefined);
-        if (how === "leaves") job.leave(ORIGIN);
+        if (how === "leaves") job.leave(own);
         else core.close();
         for (let turns = 0; seen.length < 2 && turns < 50 * QUIET; turns++) await job.turn();
         expect(came.length).toBe(5);
@@ -496,10 +504,10 @@ export function transportSuite(name: string, make: () => TransportRig): void {
       it.each(["closes its context", "leaves"])("%s: the target's memory comes back", async (how) => {
         const core = await speaker();
         await until(5);
-        if (how === "leaves") job.leave(ORIGIN);
+        if (how === "leaves") job.leave(own);
         else core.close();
         await job.turn(QUIET);
-        expect(job.free(TARGET)).toBeGreaterThanOrEqual(before[TARGET] as number);
+        expect(job.free(its)).toBeGreaterThanOrEqual(before[its] as number);
       });
     });
 
@@ -512,13 +520,13 @@ export function transportSuite(name: string, make: () => TransportRig): void {
       let empty: number;
 
       beforeEach(() => {
-        near = job.isShared ? reader : job.open(ORIGIN);
-        read = job.isShared ? came : [];
-        if (!job.isShared) listen(near, read);
+        near = isNear ? reader : job.open(own);
+        read = isNear ? came : [];
+        if (!isNear) listen(near, read);
         buffers = origin.transport.buffers;
         flight = buffers.flight();
         expect(lanes.ensure(near.ordinal, 1024)).toBe(LANE_READY);
-        empty = job.free(ORIGIN);
+        empty = job.free(own);
       });
 
       /** Writes a payload into a slot's buffer, and sends its record. */
@@ -585,17 +593,17 @@ export function transportSuite(name: string, make: () => TransportRig): void {
         expect(buffers.trim()).toBe(false);
         await job.turn(3);
         origin.reclaim();
-        expect(job.free(ORIGIN)).toBe(empty);
+        expect(job.free(own)).toBe(empty);
       });
 
       it("giveBack() of what was not sent makes it idle: the next one of its size costs nothing", () => {
         const first = buffers.take(flight, 30_000);
         buffers.giveBack(first);
-        const pages = job.free(ORIGIN);
+        const pages = job.free(own);
         // The pool grows up to a footprint, so that its buffers are used in turn.
         const all = Array.from({ length: 3 }, () => buffers.take(flight, 30_000));
         expect(new Set(all).size).toBe(3);
-        expect(pages - job.free(ORIGIN)).toBeGreaterThan(0);
+        expect(pages - job.free(own)).toBeGreaterThan(0);
         for (const slot of all) buffers.giveBack(slot);
         expect(flight.unread).toBe(0);
         expect(buffers.trim()).toBe(true);
@@ -607,7 +615,7 @@ export function transportSuite(name: string, make: () => TransportRig): void {
         expect(sent).toBeGreaterThan(1);
         expect(state).toBe(TAKE_LATER);
         expect(sent * bytes).toBeLessThanOrEqual(buffers.share);
-        expect((empty - job.free(ORIGIN)) * PAGE_SIZE).toBeLessThanOrEqual(buffers.share + PAGE_SIZE);
+        expect((empty - job.free(own)) * PAGE_SIZE).toBeLessThanOrEqual(buffers.share + PAGE_SIZE);
         expect(buffers.mayTake(flight, bytes)).toBe(false);
         expect(buffers.room(flight)).toBeLessThan(bytes);
         await readAll();
@@ -652,7 +660,7 @@ export function transportSuite(name: string, make: () => TransportRig): void {
 
       it("end(): what an ended target has not read is used again, and all memory comes back", async () => {
         const { sent } = sendAll(100_000);
-        if (job.isShared) job.die(TARGET);
+        if (isNear) job.die(its);
         else near.close();
         await job.turn(3);
         lanes.reclaim(near.ordinal);
@@ -666,7 +674,7 @@ export function transportSuite(name: string, make: () => TransportRig): void {
         expect(buffers.trim()).toBe(true);
         await job.turn(3);
         origin.reclaim();
-        expect(job.free(ORIGIN)).toBeGreaterThanOrEqual(empty);
+        expect(job.free(own)).toBeGreaterThanOrEqual(empty);
       });
 
       it("close(): buffers of a closed context come back as the target reads them", async () => {
@@ -682,7 +690,7 @@ export function transportSuite(name: string, make: () => TransportRig): void {
         buffers.trim();
         await job.turn(3);
         origin.reclaim();
-        expect(job.free(ORIGIN)).toBe(empty);
+        expect(job.free(own)).toBe(empty);
       });
 
       it("trim() leaves what is in flight where it is", async () => {
@@ -697,7 +705,7 @@ export function transportSuite(name: string, make: () => TransportRig): void {
 
       it("want(): a target that reads rings the origin's bell, while somebody waits, and only then", async () => {
         const { kernel, map } = origin;
-        const slot = taskSlot(map, ORIGIN);
+        const slot = taskSlot(map, origin.slot);
         const isRung = (change: 1 | -1 | 0): boolean => {
           if (change !== 0) buffers.want(change);
           sendSlot(buffers.take(flight, 20_000), body(1, 20_000));
@@ -796,7 +804,7 @@ export function transportSuite(name: string, make: () => TransportRig): void {
         buffers.trim();
         await job.turn(3);
         origin.reclaim();
-        expect(job.free(ORIGIN)).toBe(empty);
+        expect(job.free(own)).toBe(empty);
       });
     });
 
@@ -808,12 +816,12 @@ export function transportSuite(name: string, make: () => TransportRig): void {
 
       it("every other task is told that a context has closed, also one that it never spoke to", async () => {
         reader.close();
-        for (const task of [ORIGIN, 2]) {
+        for (const task of [own, third]) {
           const own = job.task(task).transport.lanes(job.ordinal(task, task, RAW));
-          const closed = job.ordinal(task, TARGET, 0);
+          const closed = job.ordinal(task, its, 0);
           for (let turns = 0; !own.hasEnded(closed) && turns < 50 * QUIET; turns++) await job.turn();
           expect(own.hasEnded(closed)).toBe(true);
-          expect(own.hasEnded(job.ordinal(task, TARGET, 1))).toBe(false);
+          expect(own.hasEnded(job.ordinal(task, its, 1))).toBe(false);
         }
       });
 
@@ -821,15 +829,15 @@ export function transportSuite(name: string, make: () => TransportRig): void {
         await have(8);
         expect(send(body(0, 8))).toBe(true);
         await until(1);
-        job.leave(TARGET);
-        for (const context of [0, 1, 2]) await untilEnded(job.ordinal(ORIGIN, TARGET, context));
-        expect(lanes.hasEnded(job.ordinal(ORIGIN, 2, 0))).toBe(false);
+        job.leave(its);
+        for (const context of [0, 1, 2]) await untilEnded(job.ordinal(own, its, context));
+        expect(lanes.hasEnded(job.ordinal(own, third, 0))).toBe(false);
       });
 
       it("failureDetection: a task that dies is told of to one that has nothing to say to it", async () => {
-        const silent = job.task(2).transport.lanes(job.ordinal(2, 2, RAW));
-        const there = job.ordinal(2, TARGET, 0);
-        job.die(TARGET);
+        const silent = job.task(third).transport.lanes(job.ordinal(third, third, RAW));
+        const there = job.ordinal(third, its, 0);
+        job.die(its);
         for (let turns = 0; !silent.hasEnded(there) && turns < QUIET; turns++) await job.turn();
         if (!rig.failureDetection) rig.elapse?.();
         await job.turn();
@@ -840,7 +848,7 @@ export function transportSuite(name: string, make: () => TransportRig): void {
         await have(8);
         expect(send(body(0, 8))).toBe(true);
         await until(1);
-        job.die(TARGET);
+        job.die(its);
         send(body(1, 8));
         await untilEnded(target);
       });

@@ -1,4 +1,5 @@
-// The contract of a transport, for each of them: shared memory with either kernel and with both, and nodes of one task each.
+// The contract of a transport, for each of them: shared memory with either kernel and with both, and nodes of one task each, or
+// of two.
 import { CoresJob } from "../support/cores.js";
 import { NetworkedJob } from "../support/networked.js";
 import { portsJob } from "../support/ports-job.js";
@@ -32,3 +33,19 @@ transportSuite("nodes of one task, a simulated network", () => {
   const network = new NetworkedJob({ limits: TRANSPORT_LIMITS, kernels: ["wasm", "ts"], seed: SEED });
   return { job: CoresJob.apart(network), failureDetection: false, elapse: () => network.run(SILENCE) };
 });
+
+for (const [name, places] of [
+  ["origin and target in one node, the other apart", [0, 1, 2]],
+  ["origin and the other in one node, the target apart", [0, 2, 1]],
+  ["target and the other in one node, the origin apart", [2, 1, 0]],
+] as const) {
+  transportSuite(`nodes of two tasks, a simulated network: ${name}`, () => {
+    const network = new NetworkedJob({
+      limits: TRANSPORT_LIMITS,
+      kernels: ["wasm", "ts"],
+      seed: SEED,
+      tasksPerNode: 2,
+    });
+    return { job: CoresJob.apart(network), failureDetection: false, places, elapse: () => network.run(SILENCE) };
+  });
+}
