@@ -19,7 +19,7 @@ import { type PrivateJob, portsJob } from "../support/ports-job.js";
 import { SEED } from "../support/seed.js";
 
 const MIB = 1024 ** 2;
-/** More than a buffer, a lane, and a proxy's window take at once. */
+/** More than a buffer, a lane, and an agent's credit take at once. */
 const LARGE = 3 * MIB;
 const LIMITS: Limits = {
   tasks: 2,
@@ -74,7 +74,7 @@ function enginePair(kernel: KernelName): Pair {
   return pairOf(clients, serve);
 }
 
-function relayedPair(job: PrivateJob): Pair {
+function pairApart(job: PrivateJob): Pair {
   return pairOf(
     job.tasks.map(({ client }) => client),
     () => job.turn(),
@@ -87,10 +87,10 @@ const TRANSPORTS: readonly [string, () => Pair][] = [
   ["shared memory, wasm", () => sharedPair("wasm")],
   ["shared memory, twin", () => sharedPair("ts")],
   ["shared memory, engine thread", () => enginePair("wasm")],
-  ["ports, wasm and twin", () => relayedPair(portsJob(LIMITS, ["wasm", "ts"]))],
+  ["ports, wasm and twin", () => pairApart(portsJob(LIMITS, ["wasm", "ts"]))],
   [
     "network, twin and wasm",
-    () => relayedPair(new NetworkedJob({ seed: SEED, limits: LIMITS, kernels: ["ts", "wasm"], faults: FAULTS })),
+    () => pairApart(new NetworkedJob({ seed: SEED, limits: LIMITS, kernels: ["ts", "wasm"], faults: FAULTS })),
   ],
 ];
 

@@ -1,5 +1,5 @@
 // Messages of all sizes where the heap has no memory for larger lanes: they come in packets through the small ones, and
-// nobody sees it. Random traffic to handlers of all kinds, calls and streams, in shared memory and in relayed tasks.
+// nobody sees it. Random traffic to handlers of all kinds, calls and streams, in shared memory and in tasks apart.
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { type KernelName, launch } from "pamir";
 import { describe, expect, it } from "vitest";
@@ -54,10 +54,14 @@ const worlds: Record<string, (kernels: readonly KernelName[], laneBytes: number)
       close: async () => void (await job.terminate()),
     };
   },
-  relayed: async (kernels, laneBytes) => relayed(portsJob(limitsOf(laneBytes), kernels)),
+  ports: async (kernels, laneBytes) => apart(portsJob(limitsOf(laneBytes), kernels)),
   networked: async (kernels, laneBytes) => {
     const faults = { loss: 0.02, duplicate: 0.02, reorder: 0.02, reorderMicroseconds: 100 };
-    return relayed(new NetworkedJob({ seed: SEED, limits: limitsOf(laneBytes), kernels, faults }));
+    return apart(new NetworkedJob({ seed: SEED, limits: limitsOf(laneBytes), kernels, faults }));
+  },
+  "networked, two tasks a node": async (kernels, laneBytes) => {
+    const limits = { ...limitsOf(laneBytes), tasks: 4, heapBytes: 2 ** 23 };
+    return apart(new NetworkedJob({ seed: SEED, limits, kernels, tasksPerNode: 2 }));
   },
 };
 
@@ -65,13 +69,13 @@ function limitsOf(laneBytes: number): Limits {
   return { tasks: 2, contexts: 2, laneBytes, heapBytes: 2 ** 21, regions: 1024, fifos: 1, slots: 4 };
 }
 
-function relayed(job: PrivateJob): World {
+function apart(job: PrivateJob): World {
   const { tasks } = job;
   const changes = tasks.map(({ client }) => fill(client));
   const contexts = tasks.flatMap(({ client }) => [0, 1].map(() => client.createContext({ unexpectedBytes: 200_000 })));
   return {
     contexts,
-    change: (random) => changes[random(2)]?.(random),
+    change: (random) => changes[random(changes.length)]?.(random),
     async turn() {
       await nextTurn();
       await job.turn();

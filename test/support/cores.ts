@@ -46,14 +46,14 @@ export class CoresJob {
   readonly map: MemoryMap;
   readonly #members: readonly Member[];
   readonly #activities = new Map<Endpoint, Activity>();
-  readonly #relayed: PrivateJob | undefined;
+  readonly #apart: PrivateJob | undefined;
 
-  private constructor(tasks: readonly Task[], activities: Map<Endpoint, Activity>, relayed: PrivateJob | undefined) {
-    this.isShared = relayed === undefined;
+  private constructor(tasks: readonly Task[], activities: Map<Endpoint, Activity>, apart: PrivateJob | undefined) {
+    this.isShared = apart === undefined;
     this.map = (tasks[0] as Task).map;
     this.#members = tasks.map((task) => ({ task, cores: [], isOver: false }));
     this.#activities = activities;
-    this.#relayed = relayed;
+    this.#apart = apart;
   }
 
   /** Tasks of one memory, each with a kernel of these, in turn. */
@@ -132,7 +132,7 @@ export class CoresJob {
   /** Each context advances, of those that go on; what is under way between memories arrives, or comes closer. */
   async turn(turns = 1): Promise<void> {
     for (let turn = 0; turn < turns; turn++) {
-      await this.#relayed?.turn();
+      await this.#apart?.turn();
       this.advance();
       for (const { task, isOver } of this.#members) if (!isOver) task.remote?.turn();
     }
@@ -151,9 +151,9 @@ export class CoresJob {
     if (member.isOver) return;
     member.isOver = true;
     for (const core of member.cores) core.close();
-    const relayed = this.#relayed?.tasks[number];
+    const apart = this.#apart?.tasks[number];
     // Its client has no contexts of its own, so its close is that of the task.
-    if (relayed !== undefined) relayed.client.close();
+    if (apart !== undefined) apart.client.close();
     else {
       member.task.regions.end();
       member.task.leave();
@@ -164,7 +164,7 @@ export class CoresJob {
   die(number: number): void {
     const member = this.#member(number);
     member.isOver = true;
-    if (this.#relayed !== undefined) this.#relayed.end(number);
+    if (this.#apart !== undefined) this.#apart.end(number);
     else markDead((this.#members.find(({ isOver }) => !isOver) ?? member).task.kernel, this.map, number);
   }
 

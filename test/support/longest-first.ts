@@ -11,7 +11,7 @@ const LONGEST = [
   /conformance\/(api|chains)/,
   /simulation\/(swarm|whole)/,
   /api\/(rma\.|rendezvous|engine\.|failure|kills|death)/,
-  /property\/proxy/,
+  /property\/agent/,
 ];
 
 const rank = ({ moduleId }: TestSpecification): number => {

@@ -6,7 +6,7 @@ const [shard, shards] = (process.env.PAMIR_SHARD ?? "1/1").split("/").map(Number
 
 const isOurs = (text: string): boolean => hashOf(text) % shards === shard - 1;
 const isSpread = (file: string): boolean =>
-  /^test\/(api|cli|conformance|interleaving|soak)\/|^test\/(examples|types|property\/(proxy|packets))|\.deep\.test\.ts$/.test(
+  /^test\/(api|cli|conformance|interleaving|soak)\/|^test\/(examples|types|property\/(agent|packets))|\.deep\.test\.ts$/.test(
     file,
   );
 
