@@ -1,5 +1,5 @@
-// The whole API over a simulated network: random operations of tasks, each on its own node, with faults that are drawn from
-// the seed. Nothing waits for real time, so a seed replays a run.
+// The whole API over a simulated network: random operations of tasks on nodes of one or several, with faults that are drawn
+// from the seed. Nothing waits for real time, so a seed replays a run.
 
 import type { MemRegion } from "../../src/core/region.js";
 import { CANCELED, EAGAIN, SHUTDOWN, SUCCESS } from "../../src/core/result.js";
@@ -59,7 +59,7 @@ function regionOf(client: Client, bytes: number): MemRegion | undefined {
 export function whole(seed: number, nodes?: number): Whole {
   const random = randomOf(seed);
   const often = (most: number): number => (random(2) === 0 ? 0 : (most * random(1000)) / 1000);
-  const [tasks, contexts] = [nodes ?? 2 + random(3), 1 + random(2)];
+  const [tasks, contexts] = [nodes ?? 2 + random(5), 1 + random(2)];
   const faults = { loss: often(0.1), duplicate: often(0.1), reorder: often(0.2), reorderMicroseconds: 10 ** random(5) };
   const shape = {
     faults,
@@ -83,7 +83,9 @@ export function whole(seed: number, nodes?: number): Whole {
   const key = random(4) === 0 ? Uint8Array.from({ length: 32 }, () => random(256)) : undefined;
   const kernels = ([["wasm"], ["ts"], ["wasm", "ts"]] as const)[random(3)] as readonly ("wasm" | "ts")[];
   const dies = random(3) === 0 && tasks > 2 ? random(tasks) : -1;
-  const job = new NetworkedJob({ seed: seed + 1, limits, kernels, key, ...shape });
+  const tasksPerNode = nodes === undefined ? ([1, 2, 4][random(3)] as number) : 1;
+  const takesNode = random(2) === 0;
+  const job = new NetworkedJob({ seed: seed + 1, limits, kernels, key, tasksPerNode, ...shape });
   const { network } = job;
   const wrong: string[] = [];
   const sent = new Map<string, number>();
@@ -98,7 +100,7 @@ export function whole(seed: number, nodes?: number): Whole {
     return next;
   }
   /** Of those that may give up what they send or receive. */
-  const givenUp: AbortController[] = [];
+  const givenUp: { readonly abort: AbortController; readonly task: number }[] = [];
   let operations = 0;
 
   const parties = job.tasks.map(({ client }, task): Party => {
@@ -121,7 +123,7 @@ export function whole(seed: number, nodes?: number): Whole {
         const inRegion = random(2) === 0 ? regionOf(client, message.payloadBytes) : undefined;
         const into = inRegion?.bytes ?? new Uint8Array(message.payloadBytes);
         const abort = random(10) === 0 ? new AbortController() : undefined;
-        if (abort !== undefined) givenUp.push(abort);
+        if (abort !== undefined) givenUp.push({ abort, task });
         const pace = random(2) === 0 ? { fragment: 64 << random(12), depth: 1 + random(4) } : {};
         const done = (_: unknown, result: number): void => {
           if (result === SUCCESS) check(into);
@@ -138,9 +140,9 @@ export function whole(seed: number, nodes?: number): Whole {
 
   /** Gives some of those up that may be. */
   function giveUp(): void {
-    for (const abort of givenUp.splice(0)) {
-      if (random(2) === 0) abort.abort();
-      else givenUp.push(abort);
+    for (const one of givenUp.splice(0)) {
+      if (random(2) === 0) givenUp.push(one);
+      else if (!isDead(one.task)) one.abort.abort();
     }
   }
 
@@ -166,7 +168,7 @@ export function whole(seed: number, nodes?: number): Whole {
     const region = isOffered && random(2) === 0 ? regionOf(party.client, payload.length) : undefined;
     region?.bytes.set(payload);
     const abort = isOffered && random(10) === 0 ? new AbortController() : undefined;
-    if (abort !== undefined) givenUp.push(abort);
+    if (abort !== undefined) givenUp.push({ abort, task: party.task });
     const onLocal = (): void => region?.close();
     const result = context.send({
       to: (parties[to] as Party).contexts[there]?.endpoint as never,
@@ -178,10 +180,11 @@ export function whole(seed: number, nodes?: number): Whole {
       ...(abort && { signal: abort.signal }),
     });
     if (result !== SUCCESS) region?.close();
+    // Its callbacks are called though it was not sent.
+    if (tells && (result === SUCCESS || result === SHUTDOWN)) party.open++;
     if (result === SUCCESS) {
       sent.set(key, number + 1);
       if (abort !== undefined) mayMiss.add(`${key}: ${number}`);
-      if (tells) party.open++;
     } else if (result !== EAGAIN && !(result === SHUTDOWN && isDead(to))) wrong.push(`send: ${result}`);
   }
 
@@ -262,7 +265,8 @@ export function whole(seed: number, nodes?: number): Whole {
   const steps = 150 + random(300);
   const diesAt = random(steps);
   for (let step = 0; step < steps; step++) {
-    if (step === diesAt && dies >= 0) job.end(dies);
+    if (step === diesAt && dies >= 0 && takesNode) job.endNode(dies);
+    else if (step === diesAt && dies >= 0) job.end(dies);
     const party = parties[random(tasks)] as Party;
     const to = random(tasks);
     if (!isDead(party.task)) {
@@ -313,7 +317,7 @@ export function whole(seed: number, nodes?: number): Whole {
     if (frames.wrong > 0) wrong.push(`${frames.wrong} frames of ${task} were wrong`);
   }
   return {
-    drawn: { ...limits, ...shape, kernels, dies, isSealed: key !== undefined },
+    drawn: { ...limits, ...shape, kernels, tasksPerNode, dies, takesNode, isSealed: key !== undefined },
     counts: { operations, messages, quietAfter: Math.round(quietAfter) },
     wrong,
   };
