@@ -1,4 +1,5 @@
-// A task on a node of a network that says what it likes: what is wrong is counted and dropped, and nobody is held up.
+// A task on a node of a network that says what it likes: what is wrong is counted and dropped, and no other is held up. Each
+// node has two tasks.
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import {
@@ -16,6 +17,7 @@ import {
 } from "../../assembly/layout.js";
 import { endpointOf, taskOf } from "../../src/core/endpoint.js";
 import { SUCCESS } from "../../src/core/result.js";
+import { encode } from "../../src/transport/net/encoding.js";
 import type { Frame } from "../../src/transport/net/frames.js";
 import { fillHeap } from "../api/support.js";
 import { word } from "../support/arbitraries.js";
@@ -24,11 +26,11 @@ import { randomOf } from "../support/random.js";
 import { replayNote, SEED } from "../support/seed.js";
 
 const CONTEXTS = 2;
-/** Context 0 of the task that says what it likes. */
-const HOSTILE = 1;
+/** Tasks of the target's node, of that whose agent says what it likes, and of an honest one. */
+const [TARGET, SIBLING, HOSTILE, ACCOMPLICE, HONEST, BYSTANDER] = [0, 1, 2, 3, 4, 5] as const;
 const DATA = 1;
 const LIMITS = {
-  tasks: 3,
+  tasks: 6,
   contexts: CONTEXTS,
   laneBytes: 2048,
   heapBytes: 2 ** 22,
@@ -83,37 +85,52 @@ const chainWords = (offset: number, generation: number, index = 0) => Int32Array
 const descriptor = (kind: number, bytes: number) => Int32Array.of(kind, 0, 0, bytes, 0, 0, 0, 0, 0, 0, 0, 0);
 
 function hostileJob(seed: number, limits = LIMITS) {
-  const job = new NetworkedJob({ seed, limits, kernels: ["wasm", "ts"] });
-  const [target, hostile, honest] = job.tasks as [Networked, Networked, Networked];
+  const job = new NetworkedJob({ seed, limits, kernels: ["wasm", "ts"], tasksPerNode: 2 });
+  const member = (task: number): Networked => job.tasks[task] as Networked;
+  const [target, hostile, honest] = [TARGET, HOSTILE, HONEST].map(member) as [Networked, Networked, Networked];
   const context = target.client.createContext();
+  const sibling = member(SIBLING).client.createContext();
   const other = honest.client.createContext();
-  /** Bytes of what came, by the task that sent it. */
-  const came: [number, number][] = [];
-  context.dispatch(DATA, (message) => {
-    came.push([taskOf(message.origin), message.payloadBytes]);
-    if (!message.immediate) message.receive(new Uint8Array(message.payloadBytes));
-  });
+  /** Bytes of what came, by the task that sent it: to the target, and to its sibling. */
+  const [came, beside]: [number, number][][] = [[], []] as [[number, number][], [number, number][]];
+  for (const [one, list] of [
+    [context, came],
+    [sibling, beside],
+  ] as const) {
+    one.dispatch(DATA, (message) => {
+      list.push([taskOf(message.origin), message.payloadBytes]);
+      if (!message.immediate) message.receive(new Uint8Array(message.payloadBytes));
+    });
+  }
   const settle = async (): Promise<void> => {
     for (let i = 0; i < 10; i++) {
       await job.turn();
       while (context.advance() > 0);
+      while (sibling.advance() > 0);
     }
   };
-  const post = async (frame: Frame, to = 0, from = HOSTILE): Promise<void> => {
+  const post = async (frame: Frame, to: number = TARGET, from: number = HOSTILE): Promise<void> => {
     hostile.frames.send(from, to, frame);
+    hostile.frames.flush();
+    await settle();
+  };
+  /** To the target's node, whatever the frame names. */
+  const postRaw = async (frame: Frame, to: number, from: number): Promise<void> => {
+    const { kind, head, data } = encode(frame);
+    hostile.sessions.submit(0, from, to, kind, Uint8Array.of(...head, ...data));
     hostile.frames.flush();
     await settle();
   };
   /** While the target does not look. */
   const postAll = async (frames: readonly Frame[]): Promise<void> => {
-    for (const frame of frames) hostile.frames.send(HOSTILE, 0, frame);
+    for (const frame of frames) hostile.frames.send(HOSTILE, TARGET, frame);
     hostile.frames.flush();
     for (let i = 0; i < 50; i++) await job.turn();
   };
   const close = (): void => {
     for (const { client } of job.tasks) client.close();
   };
-  return { target, context, other, came, post, postAll, settle, close };
+  return { target, context, sibling, other, came, beside, post, postRaw, postAll, settle, close };
 }
 
 describe("a task that says what it likes", () => {
@@ -159,8 +176,8 @@ describe("a task that says what it likes", () => {
     expect([target.frames.wrong, came]).toEqual([
       0,
       [
-        [1, 16],
-        [1, 30],
+        [HOSTILE, 16],
+        [HOSTILE, 30],
       ],
     ]);
     // What some of them name.
@@ -168,7 +185,7 @@ describe("a task that says what it likes", () => {
     await post(wrong);
     expect([target.frames.wrong, came.length]).toEqual([1, 2]);
     await post(records(record(KIND_MESSAGE, 0, fill(24))));
-    expect([target.frames.wrong, came.at(-1)]).toEqual([1, [1, 24]]);
+    expect([target.frames.wrong, came.at(-1)]).toEqual([1, [HOSTILE, 24]]);
     close();
   });
 
@@ -179,7 +196,7 @@ describe("a task that says what it likes", () => {
     await postAll([empty(1000), empty(300_000)]);
     expect(other.sendImmediate(context.endpoint, DATA, null, Uint8Array.of(1))).toBe(SUCCESS);
     await settle();
-    expect([target.frames.wrong, came]).toEqual([0, [[2, 1]]]);
+    expect([target.frames.wrong, came]).toEqual([0, [[HONEST, 1]]]);
     close();
   });
 
@@ -193,7 +210,7 @@ describe("a task that says what it likes", () => {
     expect(taken).toBeGreaterThan(262_144 / 60_000);
     expect(other.sendImmediate(context.endpoint, DATA, null, Uint8Array.of(1))).toBe(SUCCESS);
     for (let i = 0; i < 10; i++) await settle();
-    expect(came.filter(([from]) => from === 2)).toEqual([[2, 1]]);
+    expect(came.filter(([from]) => from === HONEST)).toEqual([[HONEST, 1]]);
     expect(came.length).toBe(taken + 1);
     close();
   });
@@ -215,8 +232,8 @@ describe("a task that says what it likes", () => {
     expect([target.frames.wrong, came.slice(0, 2)]).toEqual([
       0,
       [
-        [1, bytes],
-        [1, 16],
+        [HOSTILE, bytes],
+        [HOSTILE, 16],
       ],
     ]);
     close();
@@ -228,18 +245,44 @@ describe("a task that says what it likes", () => {
     await post(records(first(2 ** 31 - 1, 0, 0, DATA + 1)));
     const next = context.messages(DATA + 2, { timeout: 50 }).next();
     const told = next.catch(({ code }: { code: string }) => code);
-    await post(records(first(2 ** 31 - 1, 0, 0, DATA + 2)), 0, endpointOf(HOSTILE, 1));
+    await post(records(first(2 ** 31 - 1, 0, 0, DATA + 2)), TARGET, endpointOf(HOSTILE, 1));
     expect(await told).toBe("PAMIR_TIMEDOUT");
     expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(2 ** 24);
     expect(other.sendImmediate(context.endpoint, DATA, null, Uint8Array.of(1))).toBe(SUCCESS);
     await settle();
-    expect([target.frames.wrong, came]).toEqual([0, [[2, 1]]]);
+    expect([target.frames.wrong, came]).toEqual([0, [[HONEST, 1]]]);
+    close();
+  });
+
+  it.each<[string, number, number]>([
+    ["a context that the target does not have", endpointOf(TARGET, CONTEXTS), HOSTILE],
+    ["a context that the sender does not have", TARGET, endpointOf(HOSTILE, CONTEXTS)],
+    ["a task of another node as the target", HONEST, HOSTILE],
+    ["a task of its own node as the target", ACCOMPLICE, HOSTILE],
+    ["a task of another node as the sender", TARGET, HONEST],
+    ["a task of the target's node as the sender", TARGET, SIBLING],
+    ["the target as the sender", TARGET, TARGET],
+    ["a task that the job does not have as the sender", TARGET, LIMITS.tasks],
+  ])("a frame names %s: it does not come, and what is right comes after it", async (_, to, from) => {
+    const { target, came, beside, postRaw, post, close } = hostileJob(SEED);
+    await postRaw(records(record(KIND_MESSAGE, 0, fill(16))), TARGET, HOSTILE);
+    await postRaw(records(record(KIND_MESSAGE, 0, fill(20))), to, from);
+    await post(records(record(KIND_MESSAGE, 0, fill(24))));
+    await post(records(record(KIND_MESSAGE, 0, fill(28))), SIBLING, ACCOMPLICE);
+    expect([came, beside]).toEqual([
+      [
+        [HOSTILE, 16],
+        [HOSTILE, 24],
+      ],
+      [[ACCOMPLICE, 28]],
+    ]);
+    expect(target.agent.hasWork).toBe(false);
     close();
   });
 
   it.each([0, 1, 2, 3])(`anything at all: others go on (${replayNote()} + %i)`, async (more) => {
     const random = randomOf(SEED + more);
-    const { target, context, other, came, post, settle, close } = hostileJob(SEED + more);
+    const { target, context, sibling, other, came, beside, postRaw, settle, close } = hostileJob(SEED + more);
     const bytes = fc.uint8Array({ maxLength: 400 });
     const body = fc.array(fc.integer({ min: 0, max: 255 }), { maxLength: 100 });
     const payload = fc.integer({ min: 0, max: 5000 });
@@ -261,13 +304,24 @@ describe("a task that says what it likes", () => {
         data: fc.option(bytes, { nil: undefined }),
       }),
     );
+    /** Each task of the target's node, and a context that none has; an own task, or another's. */
+    const to = (): number => endpointOf(random(2), random(8) === 0 ? CONTEXTS : random(CONTEXTS));
+    const from = (): number => {
+      const task = random(4) > 0 ? HOSTILE : ([ACCOMPLICE, HONEST, BYSTANDER, SIBLING][random(4)] as number);
+      return endpointOf(task, random(8) === 0 ? CONTEXTS : random(CONTEXTS));
+    };
     for (const frames of fc.sample(frame, { seed: SEED + more, numRuns: 150 })) {
-      await post(frames, endpointOf(0, random(CONTEXTS)));
+      await postRaw(frames, to(), from());
       if (random(10) === 0) expect(other.sendImmediate(context.endpoint, DATA, null, Uint8Array.of(1))).toBe(SUCCESS);
     }
-    expect(other.sendImmediate(context.endpoint, DATA, null, new Uint8Array(99))).toBe(SUCCESS);
+    for (const one of [context, sibling]) {
+      expect(other.sendImmediate(one.endpoint, DATA, null, new Uint8Array(99))).toBe(SUCCESS);
+    }
+    expect(sibling.sendImmediate(context.endpoint, DATA, null, new Uint8Array(98))).toBe(SUCCESS);
     await settle();
-    expect(came.filter(([from]) => from === 2).at(-1)).toEqual([2, 99]);
+    expect(beside.filter(([one]) => one === HONEST)).toEqual([[HONEST, 99]]);
+    expect(came.filter(([one]) => one === SIBLING)).toEqual([[SIBLING, 98]]);
+    expect(came.filter(([from]) => from === HONEST).at(-1)).toEqual([HONEST, 99]);
     expect(target.frames.wrong).toBeGreaterThan(0);
     close();
   });
