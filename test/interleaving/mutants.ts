@@ -364,8 +364,8 @@ ${COMMIT}`,
   {
     name: "a region is looked at for the first slice alone",
     file: "engine.ts",
-    find: "  const remoteEntry = regionOf(job, remoteIndex, remoteGeneration);\n  if (remoteEntry == 0) return TRANSFER_REMOTE_CLOSED;\n  const local = ",
-    replace: `  const entry = regionOf(job, remoteIndex, remoteGeneration);\n  const remoteEntry = entry == 0 && moved != 0 ? load<usize>(job, ${JOB_REGIONS_BASE_OFFSET}) + (remoteIndex << ${REGION_SHIFT}) : entry;\n  if (remoteEntry == 0) return TRANSFER_REMOTE_CLOSED;\n  const local = `,
+    find: "  const remoteEntry = regionOf(job, remoteIndex, remoteGeneration);\n  if (remoteEntry == 0) return TRANSFER_REMOTE_CLOSED;\n  const remote = regionPlace(remoteEntry, remoteOffset, bytes);\n  if (remote == 0) return TRANSFER_REMOTE_BOUNDS;\n  // The",
+    replace: `  const entry = regionOf(job, remoteIndex, remoteGeneration);\n  const remoteEntry = entry == 0 && moved != 0 ? load<usize>(job, ${JOB_REGIONS_BASE_OFFSET}) + (remoteIndex << ${REGION_SHIFT}) : entry;\n  if (remoteEntry == 0) return TRANSFER_REMOTE_CLOSED;\n  const remote = regionPlace(remoteEntry, remoteOffset, bytes);\n  if (remote == 0) return TRANSFER_REMOTE_BOUNDS;\n  // The`,
   },
   {
     name: "a closed region's pages are used again at once",
