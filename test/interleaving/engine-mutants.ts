@@ -353,8 +353,8 @@ export const ENGINE_MUTANTS: readonly Mutant[] = [
     {
       name: "the engine thread goes on with what goes to a task that has ended",
       file: "engine.ts",
-      find: "  const isUp = isOwnerUp(job, load<u32>(descriptor, DESCRIPTOR_REMOTE_INDEX_OFFSET));\n",
-      replace: "  const isUp = true;\n",
+      find: "  const isUp = isOwnerUp(job, load<u32>(descriptor, DESCRIPTOR_REMOTE_INDEX_OFFSET));\n  const before",
+      replace: "  const isUp = true;\n  const before",
     },
     {
       name: "a closed region's pages are used again while the engine thread may be at it",
