@@ -16,6 +16,7 @@ import {
   TASK_UP,
 } from "../../assembly/layout.js";
 import { contextOf, type Endpoint, endpointOf, taskOf } from "../core/endpoint.js";
+import { EAGAIN, type Result, SHUTDOWN } from "../core/result.js";
 import type { Kernel, Memory } from "../kernel/kernel.js";
 import { engineSlot, type MemoryMap, ordinalOf, taskSlot } from "../memory/map.js";
 
@@ -48,7 +49,11 @@ export function isAway({ contexts, locals }: PerTask & Pick<MemoryMap, "locals">
 export const UNBOUND = -1;
 
 /** The kernel functions that give slots away. */
-type Binding = Pick<Kernel, "loadWord" | "storeWord" | "exchangeIf" | "ring">;
+type Binding = Pick<Kernel, "loadWord" | "storeWord" | "exchangeIf" | "ring" | "pause">;
+
+/** How often bind() tries to take the lock, and the divisions between two tries: some 1 µs. A holder needs 1 µs, 40 when cold. */
+const LOCK_TRIES = 64;
+const LOCK_PAUSE = 200;
 
 export class Addresses {
   /** The endpoint of each ordinal; NONE: the slot is free. A lookup instead of a division (38 → 44 M messages/s). */
@@ -118,7 +123,7 @@ export class Addresses {
    * The slot of a task, which is given a free one if it has none. The last free one is the agent's: what comes can always get
    * in, so that no two nodes wait for each other's slots.
    * @param holder slot of the calling task, or of the agent
-   * @returns UNBOUND: no slot is free, or another thread gives one away: try again
+   * @returns UNBOUND: no slot is free, or the thread that gives one away is not running: try again
    */
   bind(number: number, holder: number): number {
     const bound = this.slotOf(number);
@@ -126,10 +131,31 @@ export class Addresses {
     const kernel = this.#kernel;
     const lock = this.#map.job + JOB_BIND_LOCK_OFFSET;
     // SYNC bind-lock (take): pairs with the release below, and with markDead(), which releases it for a dead holder.
-    if (kernel.exchangeIf(lock, 0, holder + 1) !== 0) return UNBOUND;
+    for (let tries = 1; kernel.exchangeIf(lock, 0, holder + 1) !== 0; tries++) {
+      if (tries === LOCK_TRIES) return UNBOUND;
+      kernel.pause(LOCK_PAUSE);
+    }
     const slot = this.#bindLocked(number, holder === this.#map.tasks ? 1 : 2);
     kernel.storeWord(lock, 0); // SYNC bind-lock (release)
     return slot;
+  }
+
+  /**
+   * As bind(), for something new: UNBOUND also while the slot is about to be given back, where it now stays.
+   * @param holder slot of the calling task
+   */
+  reach(number: number, holder: number): number {
+    const slot = this.bind(number, holder);
+    if (slot < 0 || !this.isLeaving(ordinalOf(this.#map, slot, 0))) return slot;
+    this.hold(ordinalOf(this.#map, slot, 0));
+    return UNBOUND;
+  }
+
+  /** Why a task has no slot: EAGAIN, and the agent is asked for one, or SHUTDOWN: nothing reaches other nodes any more. */
+  refusal(): Result {
+    if (this.isCutOff) return SHUTDOWN;
+    this.want();
+    return EAGAIN;
   }
 
   /** Whether the agent has ended: nothing reaches other nodes any more. */
@@ -170,13 +196,14 @@ export class Addresses {
       if (slot === UNBOUND || one === direct) slot = one;
     }
     // Where there is a slot for every task, none waits.
-    if (free < (tasks - locals < this.#map.jobTasks - locals ? least : 1)) return UNBOUND;
+    if (free < (tasks < this.#map.jobTasks ? least : 1)) return UNBOUND;
     const pointer = taskSlot(this.#map, slot);
     for (const offset of [TASK_TOLD_OFFSET, TASK_LEAVING_OFFSET, TASK_HELD_OFFSET]) {
       this.#kernel.storeWord(pointer + offset, 0);
     }
+    this.#kernel.storeWord(pointer + TASK_STATE_OFFSET, TASK_UP); // SYNC task-state (peer): pairs with markEngineDead().
     // Without an agent nothing reaches the task.
-    this.#kernel.storeWord(pointer + TASK_STATE_OFFSET, this.isCutOff ? TASK_DEAD : TASK_UP);
+    if (this.isCutOff) this.#kernel.storeWord(pointer + TASK_STATE_OFFSET, TASK_DEAD);
     // The first one last: it says that the slot is bound.
     for (let context = contexts - 1; context >= 0; context--) {
       // SYNC endpoint (bind): pairs with the looks at the table.

@@ -57,16 +57,22 @@ export function markDead(
  * then on. An engine thread that had not begun was doing nothing.
  */
 export function markEngineDead(kernel: Pick<Kernel, Announcing | "exchangeIf">, map: MemoryMap): void {
-  // Nothing reaches other nodes any more: their tasks are as good as dead.
+  const agent = engineSlot(map) + TASK_STATE_OFFSET;
+  // SYNC task-state (dead): pairs with hasEngineThread(), with serve(), which then does not begin, and with bind().
+  if (kernel.exchangeIf(agent, TASK_ABSENT, TASK_CLOSED) === TASK_UP) kernel.storeWord(agent, TASK_DEAD);
+  const peers = markUnreachable(kernel, map);
+  announceEnds(kernel, map, peers);
+}
+
+/** Without an agent nothing reaches the tasks of other nodes: they are as good as dead. Returns the slots of those marked. */
+function markUnreachable(kernel: Pick<Kernel, "exchangeIf">, map: MemoryMap): number[] {
   const peers: number[] = [];
   for (let slot = map.locals; slot < map.tasks; slot++) {
-    const state = taskSlot(map, slot) + TASK_STATE_OFFSET;
-    if (kernel.exchangeIf(state, TASK_UP, TASK_DEAD) === TASK_UP) peers.push(slot);
+    const peer = taskSlot(map, slot) + TASK_STATE_OFFSET;
+    // SYNC task-state (peer): after the agent's state, and bind() looks at that after its store.
+    if (kernel.exchangeIf(peer, TASK_UP, TASK_DEAD) === TASK_UP) peers.push(slot);
   }
-  const state = engineSlot(map) + TASK_STATE_OFFSET;
-  // SYNC task-state (dead): pairs with hasEngineThread(), and with serve(), which then does not begin.
-  if (kernel.exchangeIf(state, TASK_ABSENT, TASK_CLOSED) === TASK_UP) kernel.storeWord(state, TASK_DEAD);
-  announceEnds(kernel, map, peers);
+  return peers;
 }
 
 /**

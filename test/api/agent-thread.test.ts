@@ -86,7 +86,11 @@ describe.each(KERNELS.map((kernels) => ({ kernels })))("agents with threads: $ke
     20_000,
   );
 
-  it.each([[2, 1]])(
+  it.each([
+    [2, 1],
+    [4, 2],
+    [6, 2],
+  ])(
     "messages, puts, rmws, gets, calls and offers among %i tasks, %i a node",
     async (tasks, perNode) => {
       job = await start(tasks, perNode, kernels, "all");

@@ -73,13 +73,20 @@ const READY = "  if ((loadWord(word) & bit) == 0) setBits(word, bit);\n";
 const MOVE_PART = "  if (result == TRANSFER_DONE) result = transferPart(job, descriptor, true, moved, part);\n";
 const TELL_PEER = "    tell(peer, taskOf(job, load<u32>(window, WINDOW_PEER_ENDPOINT_OFFSET)));\n";
 
+const CLOSE_AGENT = `  const agent = engineSlot(map) + TASK_STATE_OFFSET;
+  // SYNC task-state (dead): pairs with hasEngineThread(), with serve(), which then does not begin, and with bind().
+  if (kernel.exchangeIf(agent, TASK_ABSENT, TASK_CLOSED) === TASK_UP) kernel.storeWord(agent, TASK_DEAD);
+`;
+const MARK_PEERS = `  const peers = markUnreachable(kernel, map);
+`;
+
 /** Gives slots to tasks of other nodes. */
 const BIND_MUTANTS: readonly Mutant[] = [
   {
     name: "the lock is not looked at before a slot is given away",
     file: "src/node/address.ts",
-    find: "    if (kernel.exchangeIf(lock, 0, holder + 1) !== 0) return UNBOUND;\n",
-    replace: "    kernel.exchangeIf(lock, 0, holder + 1);\n",
+    find: "kernel.exchangeIf(lock, 0, holder + 1) !== 0; tries++",
+    replace: "kernel.exchangeIf(lock, 0, holder + 1) !== 0 && tries < 2; tries++",
   },
   {
     name: "a task is not looked for once more under the lock",
@@ -104,6 +111,19 @@ const BIND_MUTANTS: readonly Mutant[] = [
     file: "src/node/address.ts",
     find: "TASK_STATE_OFFSET) < TASK_CLOSED;\n",
     replace: "TASK_STATE_OFFSET) === 0;\n",
+  },
+  {
+    name: "a slot that is bound while the agent ends stays up",
+    file: "src/node/address.ts",
+    find: "    if (this.isCutOff) this.#kernel.storeWord(",
+    replace: "    if (NONE === 0) this.#kernel.storeWord(",
+  },
+  {
+    name: "the agent is marked as dead behind the tasks of other nodes",
+    file: "src/node/liveness.ts",
+    find: `${CLOSE_AGENT}${MARK_PEERS}`,
+    replace: `${MARK_PEERS}${CLOSE_AGENT}`,
+    scenarios: BIND_SCENARIOS,
   },
   {
     name: "the agent is not told of what a dead thread gave away",

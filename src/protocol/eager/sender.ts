@@ -20,7 +20,7 @@ import { type Callback, EAGAIN, type Result, SHUTDOWN, SUCCESS } from "../../cor
 import type { Kernel } from "../../kernel/kernel.js";
 import type { MemoryMap } from "../../memory/map.js";
 import type { Gift, RegionTable } from "../../memory/regions.js";
-import { type Addresses, taskAt, UNBOUND } from "../../node/address.js";
+import { type Addresses, taskAt } from "../../node/address.js";
 import type { AbortSignalLike } from "../../support/like.js";
 import type { Lanes } from "../../transport/transport.js";
 import type { Base } from "../base.js";
@@ -522,12 +522,8 @@ export class Sender {
     const ordinal = this.#addresses.ordinalOf(to);
     const known = this.#peers[ordinal];
     if (known !== undefined) return known;
-    const bound = ordinal === UNBOUND ? this.#bind(to) : ordinal;
-    if (bound === UNBOUND) return undefined;
-    if (this.#addresses.isLeaving(bound)) {
-      this.#addresses.hold(bound);
-      return undefined;
-    }
+    if (this.#addresses.reach(taskOf(to), this.#slot) < 0) return undefined;
+    const bound = this.#addresses.ordinalOf(to);
     const target = new Peer(this.#peerSet, bound);
     this.#peers[bound] = target;
     // What has waited for the slot comes first.
@@ -535,16 +531,10 @@ export class Sender {
     return target;
   }
 
-  #bind(to: Endpoint): number {
-    return this.#addresses.bind(taskOf(to), this.#slot) < 0 ? UNBOUND : this.#addresses.ordinalOf(to);
-  }
-
   /** No slot is free for a target: nothing rings for that. */
   #unbound(): Result {
-    if (this.#addresses.isCutOff) return SHUTDOWN;
     this.#peerSet.retrySoon = true;
-    this.#addresses.want();
-    return EAGAIN;
+    return this.#addresses.refusal();
   }
 
   /** Calls `begin` once an endpoint has a slot. @param onRoom of a whenRoom(), which may be taken back */

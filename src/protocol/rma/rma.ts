@@ -303,8 +303,9 @@ export class Rma implements ProgressSource {
       cookie,
       notify,
     } = parameters;
-    if (notify !== undefined) this.#checkNotify(call, to, notify);
-    if ((to !== this.#to || remote !== this.#handle) && !this.#aim(to, remote)) return EAGAIN;
+    const isAimed = notify === undefined || this.#checkNotify(call, to, notify);
+    if (!isAimed || ((to !== this.#to || remote !== this.#handle) && !this.#aim(to, remote)))
+      return this.#addresses.refusal();
     if (local !== this.#local) this.#stageLocal("local", local);
     const size = bytes === undefined ? local.length - Number(localOffset) : bytes;
     if (
@@ -351,8 +352,9 @@ export class Rma implements ProgressSource {
     const { result, resultOffset = 0, notify } = parameters;
     // The commonest notification is a flag of the operation itself.
     const isTold = notify !== undefined && typeof notify !== "boolean";
-    if (isTold) this.#checkNotify("rmw", to, notify);
-    if ((to !== this.#to || remote !== this.#handle) && !this.#aim(to, remote)) return EAGAIN;
+    const isAimed = !isTold || this.#checkNotify("rmw", to, notify);
+    if (!isAimed || ((to !== this.#to || remote !== this.#handle) && !this.#aim(to, remote)))
+      return this.#addresses.refusal();
     if (operation !== this.#operation || type !== this.#type) this.#lookUpOperation(operation, type);
     const code = this.#code;
     const fetches = (code & RMW_FETCH) !== 0;
@@ -541,24 +543,23 @@ export class Rma implements ProgressSource {
   /**
    * Looks up an endpoint and a handle, and stages what they stand for: for this transfer, and those that name the same. False:
    * the endpoint has no slot now.
+   * @param begun whether a transfer to it is under way, for which its slot stays
    */
-  #aim(to: Endpoint, handle: RegionHandle): boolean {
+  #aim(to: Endpoint, handle: RegionHandle, begun = false): boolean {
     const fifo = this.#fifoOf(to);
     const given = indexOf(handle);
     if (given === NONE) throw new PamiError("PAMIR_INVAL", `remote is ${show(handle)}, not a region's handle`);
     const { regions, locals } = this.#map;
-    const slot = this.#addresses.bind(taskOf(to), this.#slot);
-    if (slot < 0 || this.#addresses.isLeaving(slot * this.#map.contexts)) {
-      this.#addresses.want();
-      return false;
-    }
+    const [addresses, task] = [this.#addresses, taskOf(to)];
+    const slot = begun ? addresses.slotOf(task) : addresses.reach(task, this.#slot);
+    if (slot < 0) return false;
     // A handle has the index of its owner's node. Here it is that of the owner's slot.
     const isAway = slot >= locals;
     const index = isAway ? slot * regions + (given % regions) : given;
     const owner = Math.floor(index / regions);
     if (owner !== slot) {
-      const other = this.#addresses.numberOf(owner);
-      throw new PamiError("PAMIR_INVAL", `remote is a region of task ${other}, not of task ${taskOf(to)}`);
+      const other = addresses.numberOf(owner);
+      throw new PamiError("PAMIR_INVAL", `remote is a region of task ${other}, not of task ${task}`);
     }
     this.#to = to;
     this.#handle = handle;
@@ -637,19 +638,19 @@ export class Rma implements ProgressSource {
   }
 
   /** Throws unless a put or rmw to `to` may be told of so. */
-  #checkNotify(call: string, to: Endpoint, notify: unknown): void {
+  #checkNotify(call: string, to: Endpoint, notify: unknown): boolean {
     if (call === "get") throw new PamiError("PAMIR_INVAL", "get has no notify: its bytes come to this task");
     if (typeof notify === "number") {
       if (notify !== (notify & DISPATCH_ID_MAX)) checkInteger("notify", notify, 0, DISPATCH_ID_MAX);
-      return;
+      return true;
     }
     if (typeof notify !== "object" || notify === null) {
       throw new PamiError("PAMIR_INVAL", `notify of a ${call} is ${show(notify)}, no dispatch id and no word`);
     }
     const fifo = this.#fifoOf(to);
-    this.#stageWord(fifo, to, notify as NotifyWord);
+    if (!this.#stageWord(fifo, to, notify as NotifyWord)) return false;
     const wrong = this.#look(fifo);
-    if (wrong === TRANSFER_LATER) return;
+    if (wrong === TRANSFER_LATER) return true;
     const { remote, offset = 0 } = notify as NotifyWord;
     if (wrong === TRANSFER_REMOTE_BOUNDS) {
       throw new PamiError("PAMIR_BOUNDS", `${call}: no word at offset ${offset} of the region of its notify`);
@@ -660,9 +661,13 @@ export class Rma implements ProgressSource {
     throw new PamiError("PAMIR_STALE", `${call}: handle ${remote} of its notify names no open region`);
   }
 
-  /** Stages the change of the word that tells of a put or rmw; what was staged in that FIFO is no more. */
-  #stageWord(fifo: Fifo, to: Endpoint, { remote, offset = 0, operation = "add", value = 1 }: NotifyWord): void {
-    this.#aim(to, remote);
+  /**
+   * Stages the change of the word that tells of a put or rmw; what was staged in that FIFO is no more. False: the endpoint has
+   * no slot now.
+   */
+  #stageWord(fifo: Fifo, to: Endpoint, word: NotifyWord, begun = false): boolean {
+    const { remote, offset = 0, operation = "add", value = 1 } = word;
+    if (!this.#aim(to, remote, begun)) return false;
     this.#handle = Number.NaN;
     if (!isWord(offset)) checkWord("notify", "offset", offset);
     checkOperand("value of notify", value, "i32");
@@ -676,6 +681,7 @@ export class Rma implements ProgressSource {
     words[at + 1] = code | RMW_NOTIFY | RMW_BEHIND;
     words[at + 7] = offset;
     words[at + 8] = lowOf(value);
+    return true;
   }
 
   /**
@@ -702,7 +708,7 @@ export class Rma implements ProgressSource {
       if (onDone !== undefined || onRemote !== undefined) this.#count(onDone, onRemote, cookie);
       if (isMessage) this.#tell(to, notify, noticeOf(offset, bytes, remote));
       else {
-        this.#stageWord(fifo, to, notify);
+        this.#stageWord(fifo, to, notify, true);
         this.#kernel.perform(this.#map.job, fifo.pointer + INJECTION_STAGED_OFFSET, SLICE_BYTES);
       }
       return result;
@@ -711,7 +717,7 @@ export class Rma implements ProgressSource {
     if (!isMessage) {
       const injected = this.#inject(fifo, onDone, onRemote, cookie);
       if (injected !== TRANSFER_DONE) return injected;
-      this.#stageWord(fifo, to, notify);
+      this.#stageWord(fifo, to, notify, true);
       return this.#inject(fifo, undefined, undefined, undefined, true);
     }
     const told: Callback = (_, came) => {

@@ -1,8 +1,16 @@
 // Slots for tasks of other nodes: given away by several threads, and looked up by others meanwhile. A thread that finds another
 // one at work does without a slot: it tries again later.
-import { JOB_BIND_LOCK_OFFSET, JOB_BINDS_OFFSET, NONE, TASK_STATE_OFFSET, TASK_UP } from "../../../assembly/layout.js";
+import {
+  JOB_BIND_LOCK_OFFSET,
+  JOB_BINDS_OFFSET,
+  NONE,
+  TASK_DEAD,
+  TASK_STATE_OFFSET,
+  TASK_UP,
+} from "../../../assembly/layout.js";
 import { endpointOf, taskOf } from "../../../src/core/endpoint.js";
 import { Addresses } from "../../../src/node/address.js";
+import { markEngineDead } from "../../../src/node/liveness.js";
 import type { Scenario } from "../scenario.js";
 import type { World } from "../world.js";
 import { monitor } from "./death.js";
@@ -105,6 +113,15 @@ export const BIND_SCENARIOS: readonly Scenario[] = [
         ],
         notes,
       );
+    },
+  },
+  {
+    name: "a thread binds while the agent is marked as dead",
+    isNode: true,
+    setup() {},
+    threads: [binder(0, ONE), ({ kernel, map }) => markEngineDead(kernel, map)],
+    check(world, [[slot = -1] = []]) {
+      same("the state of the slot", [world.word(world.task(slot) + TASK_STATE_OFFSET)], [TASK_DEAD]);
     },
   },
   {
