@@ -72,9 +72,9 @@ export class Addresses {
     this.first = this.numberOf(0);
   }
 
-  /** The number of the task in a slot; UNBOUND: the slot is free. */
+  /** The number of the task in a slot; UNBOUND: the slot is free, or there is none of this number. */
   numberOf(slot: number): number {
-    const endpoint = this.table[slot * this.#map.contexts] as number;
+    const endpoint = this.table[slot * this.#map.contexts] ?? NONE;
     return endpoint === NONE ? UNBOUND : taskOf(endpoint);
   }
 

@@ -558,7 +558,8 @@ export class Rma implements ProgressSource {
     const index = isAway ? slot * regions + (given % regions) : given;
     const owner = Math.floor(index / regions);
     if (owner !== slot) {
-      const other = addresses.numberOf(owner);
+      const named = addresses.numberOf(owner);
+      const other = named < 0 ? addresses.first + owner : named;
       throw new PamiError("PAMIR_INVAL", `remote is a region of task ${other}, not of task ${task}`);
     }
     this.#to = to;
