@@ -8,9 +8,9 @@ export {
   chainNotice,
   chainRun,
   chainWrite,
-  windowClear,
-  windowClose,
-  windowOpen,
+  rgetFifoClear,
+  rgetFifoClose,
+  rgetFifoOpen,
 } from "./chain";
 export { completionTake } from "./completion";
 export { engineCall } from "./due";

@@ -61,8 +61,8 @@ function hasSome(fifo: usize): bool {
 }
 
 /**
- * Serves one FIFO of a context, or its windows (number F): the short transfers, or one slice. Returns not 0 if more may be
- * left.
+ * Serves one FIFO of a context, or its rget FIFOs (number F): the short transfers, or one slice. Returns not 0 if more may
+ * be left.
  */
 function serve(job: usize, ordinal: u32, number: u32, isSlice: bool): u32 {
   const context = contextOf(job, ordinal);
@@ -124,18 +124,18 @@ function letGo(job: usize, ordinal: u32): void {
 }
 
 /**
- * Engine thread: one turn. It first processes short transfers in all FIFOs and windows of all due contexts. Then it does one
- * slice of a long transfer, of another FIFO each turn. If a single FIFO had long work in the last turn, the first pass skips
- * it. Its later descriptors wait for the long one anyway (`bench:engine`, puts of 64 KiB).
+ * Engine thread: one turn. It first processes short transfers in all FIFOs and rget FIFOs of all due contexts. Then it does
+ * one slice of a long transfer, of another FIFO each turn. If a single FIFO had long work in the last turn, the first pass
+ * skips it. Its later descriptors wait for the long one anyway (`bench:engine`, puts of 64 KiB).
  * @returns how many contexts have work left, or had when that slice began, or were called for during the turn
  */
 export function engineServe(job: usize): u32 {
   const engine = load<usize>(job, JOB_ENGINE_OFFSET);
   acknowledge(job, engine);
   const words = (load<u32>(job, JOB_LOCALS_OFFSET) * load<u32>(job, JOB_CONTEXTS_OFFSET) + 31) >>> 5;
-  // Each context has its FIFOs, and then its windows.
-  const windows = load<u32>(job, JOB_FIFOS_OFFSET);
-  const numbers = windows + 1;
+  // Each context has its FIFOs, and then its rget FIFOs.
+  const rgetFifos = load<u32>(job, JOB_FIFOS_OFFSET);
+  const numbers = rgetFifos + 1;
   const last = load<u32>(engine, TASK_TURN_OFFSET);
   const alone: u32 = load<u32>(engine, TASK_ALONE_OFFSET) != 0 ? last : NONE;
   let isAloneDue = false;
@@ -151,7 +151,7 @@ export function engineServe(job: usize): u32 {
         const item = ordinal * numbers + number;
         if (item == alone) isAloneDue = true;
         else {
-          if (number != windows && !hasSome(fifoOf(job, ordinal, number))) continue;
+          if (number != rgetFifos && !hasSome(fifoOf(job, ordinal, number))) continue;
           if (serve(job, ordinal, number, false) == 0) continue;
           longs++;
           // The first one after `last`, around the ring of all.
@@ -169,8 +169,8 @@ export function engineServe(job: usize): u32 {
     const number = next % numbers;
     store<u32>(engine, next, TASK_TURN_OFFSET);
     const left = serve(job, ordinal, number, true);
-    // The windows of a context share one allowance: the short work in one has to precede the slice of another.
-    store<u32>(engine, u32(left != 0 && longs <= 1 && number != windows), TASK_ALONE_OFFSET);
+    // The rget FIFOs of a context share one allowance: the short work in one has to precede the slice of another.
+    store<u32>(engine, u32(left != 0 && longs <= 1 && number != rgetFifos), TASK_ALONE_OFFSET);
     if (left == 0) letGo(job, ordinal);
   }
   return countDue(job, words);

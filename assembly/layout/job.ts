@@ -109,7 +109,7 @@ export const JOB_SIZE: u32 = 640;
 //    16  since      the task          dump      time stamp of its last sleep or wake
 //    20  sleeps     the task          dump      number of its sleeps, modulo 2^32
 //    24  seen       engine thread     all       in its own slot: the notice that it has acknowledged  SYNC quiescence
-//    28  turn       engine thread     itself    in its own slot: FIFO or windows of the last slice, see engineServe()
+//    28  turn       engine thread     itself    in its own slot: FIFO or rget FIFOs of the last slice, see engineServe()
 //    32  alone      engine thread     itself    in its own slot: 1: that is an injection FIFO, and it alone was long
 //    36  spinsWon   the task          dump      spins during which the awaited event came, modulo 2^32
 //    40  spinsLost  the task          dump      spins that ended in a sleep, or in the loss of its core
@@ -169,7 +169,7 @@ export const TASK_DEAD: u32 = 3;
 //   180  unexpected     owner            dump      bytes in its unexpected queue
 //   184  calls          owner            dump      its calls that wait for a reply
 //   188  asleep[9]      owner            dump      how many waits of each kind are asleep: WAIT_…
-//   224  windows        owner            engine    pointer to its first WINDOW BLOCK, or 0       SYNC window-list
+//   224  rgetFifos      owner            engine    pointer to its first RGET FIFO BLOCK, or 0      SYNC rget-list
 //   228  handlerless    owner            dump      1 + the dispatch id without a handler that has waited longest, or 0
 //   256  attending[32]  owner            owner     bit i: lane i is in attended[]
 //   384  events[256]    owner            owner     what advance() found; see EVENT
@@ -195,7 +195,7 @@ export const CONTEXT_PENDING_BYTES_OFFSET: u32 = 176;
 export const CONTEXT_UNEXPECTED_OFFSET: u32 = 180;
 export const CONTEXT_CALLS_OFFSET: u32 = 184;
 export const CONTEXT_ASLEEP_OFFSET: u32 = 188;
-export const CONTEXT_WINDOWS_OFFSET: u32 = 224;
+export const CONTEXT_RGET_FIFOS_OFFSET: u32 = 224;
 export const CONTEXT_HANDLERLESS_OFFSET: u32 = 228;
 export const CONTEXT_ATTENDING_OFFSET: u32 = 256;
 export const CONTEXT_EVENTS_OFFSET: u32 = 384;

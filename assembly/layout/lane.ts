@@ -8,12 +8,12 @@ export const DISPATCH_ID_CALL: u32 = 4096;
 export const DISPATCH_ID_REPLY: u32 = 4097;
 /**
  * To the origin of an offered payload, if the target has no region or no memory for a chain: asks for a slice. The header
- * names the origin's window as an RTS does, then the slice's offset in the payload, and its bytes.
+ * names the origin's rget FIFO as an RTS does, then the slice's offset in the payload, and its bytes.
  */
 export const DISPATCH_ID_PULL: u32 = 4098;
-/** The slice: its header names the origin's window, then the slice's offset and TRANSFER_…; then its bytes. */
+/** The slice: its header names the origin's rget FIFO, then the slice's offset and TRANSFER_…; then its bytes. */
 export const DISPATCH_ID_PULLED: u32 = 4099;
-/** To the origin of an offered payload (P8), if that is in another node: the origin's window, then TRANSFER_…. */
+/** To the origin of an offered payload (P8), if that is in another node: the origin's rget FIFO, then TRANSFER_…. */
 export const DISPATCH_ID_NOTICE: u32 = 4100;
 /** Most bytes of a message's header: 16 bits of a record's meta word. */
 export const HEADER_BYTES_MAX: u32 = 65535;

@@ -123,7 +123,7 @@ export const ACKNOWLEDGE_WORDS_MAX: u32 = 32;
 //     4  target     u32   the receiving endpoint
 //     8  order      u32   order number in the pair's stream: counts its segments over all sessions
 //    12  length     u16   bytes of the content
-//    14  kind       u16   SEGMENT_RECORDS …
+//    14  kind       u16   of the frame: FRAME_RECORDS …
 //    16  content          padded to a multiple of 4
 // ╘══════════════════════════════════════════════════════════════════════════════════════════════════════════════╛
 export const SEGMENT_ORIGIN_OFFSET: u32 = 0;
@@ -132,31 +132,31 @@ export const SEGMENT_ORDER_OFFSET: u32 = 8;
 export const SEGMENT_LENGTH_OFFSET: u32 = 12;
 export const SEGMENT_KIND_SHIFT: u32 = 16;
 export const SEGMENT_SIZE: u32 = 16;
-/** Kinds of segments are 1 … SEGMENT_KIND_MAX. Records of messages. */
-export const SEGMENT_RECORDS: u32 = 1;
+/** A segment has a frame of one of these kinds, 1 … SEGMENT_KIND_MAX, or a part of one. Records of messages. */
+export const FRAME_RECORDS: u32 = 1;
 /** u32: bytes of records that the receiver has taken. */
-export const SEGMENT_CREDIT: u32 = 2;
+export const FRAME_CREDIT: u32 = 2;
 /** A part of a one-sided operation: number, bytes done before, descriptor; then the bytes of a put. */
-export const SEGMENT_ASK: u32 = 3;
+export const FRAME_ASK: u32 = 3;
 /** Number, result; then the bytes of a get. */
-export const SEGMENT_ANSWER: u32 = 4;
+export const FRAME_ANSWER: u32 = 4;
 /** u32: 0: the origin endpoint has closed; 1: its task has left. It is the stream's last segment. */
-export const SEGMENT_END: u32 = 5;
+export const FRAME_END: u32 = 5;
 /** Empty: its acknowledgment shows that the target lives. */
-export const SEGMENT_PROBE: u32 = 6;
+export const FRAME_PROBE: u32 = 6;
 /**
- * A self-pacing transfer: CHAIN_…, then the number of words that follow. First comes the receiver's window, as an RTS
+ * A self-pacing transfer: CHAIN_…, then the number of words that follow. First comes the receiver's rget FIFO, as an RTS
  * names one: its block's region and that region's generation, offset, its own generation. Then come the words of the kind,
- * then the bytes of a portion.
+ * then the bytes of a fragment.
  */
-export const SEGMENT_CHAIN: u32 = 7;
-/** To the origin (P2): the target's window, and the first descriptors that its origin RGETs ship. */
+export const FRAME_CHAIN: u32 = 7;
+/** To the origin (P2): the target's rget FIFO, and the first descriptors that its origin RGETs ship. */
 export const CHAIN_BEGIN: u32 = 1;
-/** To either side (P3–P5, P8): descriptors, for the slots of its window. */
+/** To either side (P3–P5, P8): descriptors, for the slots of its rget FIFO. */
 export const CHAIN_SHIP: u32 = 2;
 /**
- * To the target (P6): the destination of a slice (region, generation, offset), TRANSFER_…, and the bytes of the portion that
- * it completes: 0, or all.
+ * To the target (P6): the destination of a slice (region, generation, offset), TRANSFER_…, and the bytes of the fragment
+ * that it completes: 0, or all.
  */
 export const CHAIN_MOVE: u32 = 3;
 /** To the origin: TRANSFER_…: all bytes have arrived. The origin's NOTICE waits for this. */
@@ -164,7 +164,7 @@ export const CHAIN_OVER: u32 = 4;
 /** To the origin (P10): move no more bytes. */
 export const CHAIN_STOP: u32 = 5;
 /** Added to a kind: the content continues in the next segment of the stream. */
-export const SEGMENT_MORE: u32 = 8;
+export const FRAME_MORE: u32 = 8;
 export const SEGMENT_KIND_MAX: u32 = 15;
 
 /** Results of packetCheck(): the first rule that a packet breaks. */

@@ -103,14 +103,14 @@ export const DESCRIPTOR_RMW: u32 = 3;
 export const DESCRIPTOR_COMPLETION: u32 = 4;
 /** Sets the bit of its own slot, and reports the first failure since the last fence. */
 export const DESCRIPTOR_FENCE: u32 = 5;
-// In windows only, in the order of a chain: see chain.ts.
-/** Target RGET: ships an origin RGET to the target's window. */
+// In rget FIFOs only, in the order of a chain: see chain.ts.
+/** Target RGET: ships an origin RGET to the target's rget FIFO. */
 export const DESCRIPTOR_RGET: u32 = 6;
-/** Origin RGET, processed at the target: ships the link at its remote address, `bytes` slots, to the origin's window. */
+/** Origin RGET, processed at the target: ships the link at its remote address, `bytes` slots, to the origin's rget FIFO. */
 export const DESCRIPTOR_FETCH: u32 = 7;
 /** A direct put of an address: next, the origin RGET `value[0]` fetches the link at this one's remote address. */
 export const DESCRIPTOR_REFILL: u32 = 8;
-/** A portion: a direct put, which the target's DMA counter counts. */
+/** A fragment: a direct put, which the target's DMA counter counts. */
 export const DESCRIPTOR_MOVE: u32 = 9;
 /** Local memory FIFO descriptor: tells the origin's core that the chain is over, with the result in `bytes`. */
 export const DESCRIPTOR_NOTICE: u32 = 10;

@@ -111,11 +111,11 @@ export interface Kernel {
   engineGiveUp(job: number, fifo: number): void;
   completionTake(fifo: number): number;
 
-  // windows and chains
-  windowOpen(window: number, allowed: number): number;
-  windowClose(window: number): void;
-  windowClear(window: number): number;
-  chainWrite(job: number, window: number): number;
+  // rget FIFOs and chains
+  rgetFifoOpen(rgetFifo: number, allowed: number): number;
+  rgetFifoClose(rgetFifo: number): void;
+  rgetFifoClear(rgetFifo: number): number;
+  chainWrite(job: number, rgetFifo: number): number;
   chainNotice(
     job: number,
     index: number,
@@ -127,7 +127,7 @@ export interface Kernel {
   ): number;
   chainRun(job: number, context: number, most: number): number;
   chainLeft(context: number): number;
-  chainBreak(job: number, window: number): number;
+  chainBreak(job: number, rgetFifo: number): number;
 
   // the engine thread
   engineCall(job: number, ordinal: number): void;
@@ -137,7 +137,7 @@ export interface Kernel {
 /** The kernels with those for packets and their order, which threads that share a memory do not need. */
 export interface PacketKernel extends Kernel {
   packetCheck(packet: number, bytes: number, job: number): number;
-  queueInit(queue: number, window: number, first: number, shared: boolean): void;
+  queueInit(queue: number, rgetFifo: number, first: number, shared: boolean): void;
   queueInsert(queue: number, order: number, packet: number): number;
   queueReset(queue: number): number;
   queueTake(queue: number): number;

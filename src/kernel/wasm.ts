@@ -128,7 +128,7 @@ const UNSIGNED = new Set([
   "laneReplace",
   "laneOf",
   "inject",
-  "windowOpen",
+  "rgetFifoOpen",
   "queueTake",
   "queueNext",
 ]);

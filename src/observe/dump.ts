@@ -2,8 +2,8 @@
 // different moments.
 import {
   BLOCK_NEXT_OFFSET,
+  BLOCK_RGET_FIFOS_OFFSET,
   BLOCK_SIZE,
-  BLOCK_WINDOWS_OFFSET,
   CONTEXT_ASLEEP_OFFSET,
   CONTEXT_BATCHES_OFFSET,
   CONTEXT_CALLS_OFFSET,
@@ -12,9 +12,9 @@ import {
   CONTEXT_MESSAGES_OFFSET,
   CONTEXT_PENDING_BYTES_OFFSET,
   CONTEXT_PENDING_COUNT_OFFSET,
+  CONTEXT_RGET_FIFOS_OFFSET,
   CONTEXT_STATE_OFFSET,
   CONTEXT_UNEXPECTED_OFFSET,
-  CONTEXT_WINDOWS_OFFSET,
   DESCRIPTOR_KIND_OFFSET,
   DESCRIPTOR_MOVE,
   DESCRIPTOR_SIZE,
@@ -42,6 +42,19 @@ import {
   LANE_WANTED_SINCE_OFFSET,
   NONE,
   PAGE_SIZE,
+  RGET_FIFO_ALLOWED_OFFSET,
+  RGET_FIFO_BYTES_OFFSET,
+  RGET_FIFO_COUNT,
+  RGET_FIFO_DEPTH_OFFSET,
+  RGET_FIFO_GENERATION_OFFSET,
+  RGET_FIFO_HEAD_OFFSET,
+  RGET_FIFO_LEFT_OFFSET,
+  RGET_FIFO_PASSED_OFFSET,
+  RGET_FIFO_PEER_ENDPOINT_OFFSET,
+  RGET_FIFO_SIZE,
+  RGET_FIFO_SLOTS,
+  RGET_FIFO_SLOTS_OFFSET,
+  RGET_FIFO_TAIL_OFFSET,
   TASK_CLOSED,
   TASK_KEPT_OFFSET,
   TASK_PARKED_OFFSET,
@@ -51,19 +64,6 @@ import {
   TASK_SPINS_LOST_OFFSET,
   TASK_SPINS_WON_OFFSET,
   TASK_STATE_OFFSET,
-  WINDOW_ALLOWED_OFFSET,
-  WINDOW_BYTES_OFFSET,
-  WINDOW_COUNT,
-  WINDOW_DEPTH_OFFSET,
-  WINDOW_GENERATION_OFFSET,
-  WINDOW_HEAD_OFFSET,
-  WINDOW_LEFT_OFFSET,
-  WINDOW_PASSED_OFFSET,
-  WINDOW_PEER_ENDPOINT_OFFSET,
-  WINDOW_SIZE,
-  WINDOW_SLOTS,
-  WINDOW_SLOTS_OFFSET,
-  WINDOW_TAIL_OFFSET,
 } from "../../assembly/layout.js";
 import { taskOf } from "../core/endpoint.js";
 import type { Memory } from "../kernel/kernel.js";
@@ -323,37 +323,38 @@ export function dumpData(map: MemoryMap, { words }: Memory, kernel: Loader, cloc
 
   function transferDumps(block: number, name: string): TransferDump[] {
     const dumps: TransferDump[] = [];
-    let windows = kernel.loadWord(block + CONTEXT_WINDOWS_OFFSET) >>> 0;
+    let rgetFifos = kernel.loadWord(block + CONTEXT_RGET_FIFOS_OFFSET) >>> 0;
     // The context may close under our eyes, and then they may be anybody's.
     const isBlock = (pointer: number): boolean =>
       pointer >= map.heapBase && pointer % PAGE_SIZE === 0 && pointer + BLOCK_SIZE <= map.heapBase + map.heapBytes;
-    for (let blocks = 0; isBlock(windows) && blocks < map.heapBytes / BLOCK_SIZE; blocks++) {
-      for (let number = 0; number < WINDOW_COUNT; number++) {
-        const window = windows + BLOCK_WINDOWS_OFFSET + number * WINDOW_SIZE;
-        if ((kernel.loadWord(window + WINDOW_GENERATION_OFFSET) & 1) === 1) dumps.push(transferDump(window, name));
+    for (let blocks = 0; isBlock(rgetFifos) && blocks < map.heapBytes / BLOCK_SIZE; blocks++) {
+      for (let number = 0; number < RGET_FIFO_COUNT; number++) {
+        const rgetFifo = rgetFifos + BLOCK_RGET_FIFOS_OFFSET + number * RGET_FIFO_SIZE;
+        if ((kernel.loadWord(rgetFifo + RGET_FIFO_GENERATION_OFFSET) & 1) === 1)
+          dumps.push(transferDump(rgetFifo, name));
       }
-      windows = kernel.loadWord(windows + BLOCK_NEXT_OFFSET) >>> 0;
+      rgetFifos = kernel.loadWord(rgetFifos + BLOCK_NEXT_OFFSET) >>> 0;
     }
     return dumps;
   }
 
-  function transferDump(window: number, name: string): TransferDump {
-    const isTarget = word(window + WINDOW_DEPTH_OFFSET) !== 0;
-    const peer = word(window + WINDOW_PEER_ENDPOINT_OFFSET);
-    const head = kernel.loadWord(window + WINDOW_HEAD_OFFSET);
+  function transferDump(rgetFifo: number, name: string): TransferDump {
+    const isTarget = word(rgetFifo + RGET_FIFO_DEPTH_OFFSET) !== 0;
+    const peer = word(rgetFifo + RGET_FIFO_PEER_ENDPOINT_OFFSET);
+    const head = kernel.loadWord(rgetFifo + RGET_FIFO_HEAD_OFFSET);
     const dump: TransferDump = {
       side: isTarget ? "target" : "origin",
       peer: [numberAt(taskAt(map, peer)), contextAt(map, peer)],
-      bytes: word(window + WINDOW_BYTES_OFFSET) >>> 0,
-      left: isTarget ? kernel.loadWord(window + WINDOW_LEFT_OFFSET) >>> 0 : 0,
-      fragments: isTarget ? 0 : kernel.loadWord(window + WINDOW_PASSED_OFFSET) >>> 0,
-      queued: (kernel.loadWord(window + WINDOW_TAIL_OFFSET) - head) | 0,
+      bytes: word(rgetFifo + RGET_FIFO_BYTES_OFFSET) >>> 0,
+      left: isTarget ? kernel.loadWord(rgetFifo + RGET_FIFO_LEFT_OFFSET) >>> 0 : 0,
+      fragments: isTarget ? 0 : kernel.loadWord(rgetFifo + RGET_FIFO_PASSED_OFFSET) >>> 0,
+      queued: (kernel.loadWord(rgetFifo + RGET_FIFO_TAIL_OFFSET) - head) | 0,
     };
     if (dump.queued > 0) {
       const [from, to] = isTarget ? [dump.peer.join("."), name] : [name, dump.peer.join(".")];
-      const slot = window + WINDOW_SLOTS_OFFSET + (head & (WINDOW_SLOTS - 1)) * DESCRIPTOR_SIZE;
+      const slot = rgetFifo + RGET_FIFO_SLOTS_OFFSET + (head & (RGET_FIFO_SLOTS - 1)) * DESCRIPTOR_SIZE;
       const isMove = word(slot + DESCRIPTOR_KIND_OFFSET) === DESCRIPTOR_MOVE;
-      const isStaged = kernel.loadWord(window + WINDOW_ALLOWED_OFFSET) >>> 0 > dump.fragments;
+      const isStaged = kernel.loadWord(rgetFifo + RGET_FIFO_ALLOWED_OFFSET) >>> 0 > dump.fragments;
       const whom = isMove && !isStaged ? `${name} to advance, which stages it` : engineOf(name);
       stuck.push(`payload of ${dump.bytes} bytes, ${from} → ${to}: ${dump.queued} descriptors wait for ${whom}`);
     }

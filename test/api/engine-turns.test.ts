@@ -2,30 +2,30 @@
 // The names begin with the element of the mechanism that they prove.
 import { describe, expect, it } from "vitest";
 import {
-  BLOCK_WINDOWS_OFFSET,
-  CONTEXT_WINDOWS_OFFSET,
+  BLOCK_RGET_FIFOS_OFFSET,
+  CONTEXT_RGET_FIFOS_OFFSET,
   DESCRIPTOR_BYTES_OFFSET,
   DESCRIPTOR_KIND_OFFSET,
   DESCRIPTOR_NOTICE,
   DESCRIPTOR_SIZE,
   INJECTION_HEAD_OFFSET,
   INJECTION_MASK_OFFSET,
+  RGET_FIFO_BIT_OFFSET,
+  RGET_FIFO_COUNT,
+  RGET_FIFO_GENERATION_OFFSET,
+  RGET_FIFO_HEAD_OFFSET,
+  RGET_FIFO_LEFT_OFFSET,
+  RGET_FIFO_SIZE,
+  RGET_FIFO_SLOTS,
+  RGET_FIFO_SLOTS_OFFSET,
+  RGET_FIFO_STATUS_OFFSET,
+  RGET_FIFO_TAIL_OFFSET,
+  RGET_FIFO_WRONG_OFFSET,
   SLICE_BYTES,
   TASK_DEAD,
   TASK_STATE_OFFSET,
   TASK_UP,
   TRANSFER_BROKEN,
-  WINDOW_BIT_OFFSET,
-  WINDOW_COUNT,
-  WINDOW_GENERATION_OFFSET,
-  WINDOW_HEAD_OFFSET,
-  WINDOW_LEFT_OFFSET,
-  WINDOW_SIZE,
-  WINDOW_SLOTS,
-  WINDOW_SLOTS_OFFSET,
-  WINDOW_STATUS_OFFSET,
-  WINDOW_TAIL_OFFSET,
-  WINDOW_WRONG_OFFSET,
 } from "../../assembly/layout.js";
 import { contextOf, taskOf } from "../../src/core/endpoint.js";
 import type { KernelName } from "../../src/core/kernel-name.js";
@@ -334,12 +334,12 @@ describe.each(KERNELS)("turn by turn: %s", (name) => {
     },
   );
 
-  /** Windows of a context that are in use. */
-  function windowsOf({ kernel, map }: EngineJob, { endpoint }: Context): number[] {
+  /** Rget FIFOs of a context that are in use. */
+  function rgetFifosOf({ kernel, map }: EngineJob, { endpoint }: Context): number[] {
     const ordinal = ordinalOf(map, taskOf(endpoint), contextOf(endpoint));
-    const first = kernel.loadWord(contextBlock(map, ordinal) + CONTEXT_WINDOWS_OFFSET);
-    const all = Array.from({ length: WINDOW_COUNT }, (_, i) => first + BLOCK_WINDOWS_OFFSET + i * WINDOW_SIZE);
-    return all.filter((window) => (kernel.loadWord(window + WINDOW_GENERATION_OFFSET) & 1) === 1);
+    const first = kernel.loadWord(contextBlock(map, ordinal) + CONTEXT_RGET_FIFOS_OFFSET);
+    const all = Array.from({ length: RGET_FIFO_COUNT }, (_, i) => first + BLOCK_RGET_FIFOS_OFFSET + i * RGET_FIFO_SIZE);
+    return all.filter((rgetFifo) => (kernel.loadWord(rgetFifo + RGET_FIFO_GENERATION_OFFSET) & 1) === 1);
   }
 
   /** An offer of which its target has no engine move anything; it has said so, and the origin's engine is not there yet. */
@@ -366,14 +366,14 @@ describe.each(KERNELS)("turn by turn: %s", (name) => {
     (answer) => {
       const job = engineJob(name);
       const { origin, target, sent, received, offer } = answered(job, answer);
-      const [window = 0] = windowsOf(job, origin);
+      const [rgetFifo = 0] = rgetFifosOf(job, origin);
       const isLeft = () =>
-        job.kernel.loadWord(window + WINDOW_HEAD_OFFSET) !== job.kernel.loadWord(window + WINDOW_TAIL_OFFSET);
+        job.kernel.loadWord(rgetFifo + RGET_FIFO_HEAD_OFFSET) !== job.kernel.loadWord(rgetFifo + RGET_FIFO_TAIL_OFFSET);
       expect(isLeft()).toBe(true);
       job.serve();
       expect(isLeft()).toBe(false);
       // As if it had ended within that turn, behind the last descriptor.
-      const status = job.kernel.loadWord(window + WINDOW_STATUS_OFFSET);
+      const status = job.kernel.loadWord(rgetFifo + RGET_FIFO_STATUS_OFFSET);
       expect(job.kernel.loadWord(status)).not.toBe(0);
       job.kernel.storeWord(status, 0);
       job.end();
@@ -460,8 +460,8 @@ describe.each(KERNELS)("turn by turn: %s", (name) => {
     offer();
     target.advance();
     const statusOf = (context: Context) => {
-      const [window = 0] = windowsOf(job, context);
-      return job.kernel.loadWord(window + WINDOW_STATUS_OFFSET);
+      const [rgetFifo = 0] = rgetFifosOf(job, context);
+      return job.kernel.loadWord(rgetFifo + RGET_FIFO_STATUS_OFFSET);
     };
     const status = { origin: statusOf(origin), target: statusOf(target) };
     while (job.isCalled()) job.serve();
@@ -542,7 +542,7 @@ describe.each(KERNELS)("turn by turn: %s", (name) => {
     offer();
     target.advance();
     for (let i = 0; i < 2; i++) job.serve();
-    const [[ours = 0], [theirs = 0]] = [windowsOf(job, origin), windowsOf(job, target)];
+    const [[ours = 0], [theirs = 0]] = [rgetFifosOf(job, origin), rgetFifosOf(job, target)];
     job.end();
     // The origin hears of it later, so that both break it off.
     step([target], () => received.told.length === 1);
@@ -551,15 +551,15 @@ describe.each(KERNELS)("turn by turn: %s", (name) => {
     // As chainNotice() and chainBreak() say it, had they been in the midst of that: it is over before their context
     // acknowledges the notice of the break.
     const { kernel } = job;
-    const tail = kernel.loadWord(ours + WINDOW_TAIL_OFFSET);
-    const slot = ours + WINDOW_SLOTS_OFFSET + (tail & (WINDOW_SLOTS - 1)) * DESCRIPTOR_SIZE;
+    const tail = kernel.loadWord(ours + RGET_FIFO_TAIL_OFFSET);
+    const slot = ours + RGET_FIFO_SLOTS_OFFSET + (tail & (RGET_FIFO_SLOTS - 1)) * DESCRIPTOR_SIZE;
     kernel.storeWord(slot + DESCRIPTOR_KIND_OFFSET, DESCRIPTOR_NOTICE);
     kernel.storeWord(slot + DESCRIPTOR_BYTES_OFFSET, TRANSFER_BROKEN);
-    kernel.storeWord(ours + WINDOW_TAIL_OFFSET, tail + 1);
-    kernel.storeWord(theirs + WINDOW_WRONG_OFFSET, TRANSFER_BROKEN);
-    kernel.storeWord(theirs + WINDOW_LEFT_OFFSET, 0);
-    kernel.storeWord(kernel.loadWord(theirs + WINDOW_STATUS_OFFSET), kernel.loadWord(theirs + WINDOW_BIT_OFFSET));
-    // The first while its origin's window is not free yet; then the windows that were broken off are used again.
+    kernel.storeWord(ours + RGET_FIFO_TAIL_OFFSET, tail + 1);
+    kernel.storeWord(theirs + RGET_FIFO_WRONG_OFFSET, TRANSFER_BROKEN);
+    kernel.storeWord(theirs + RGET_FIFO_LEFT_OFFSET, 0);
+    kernel.storeWord(kernel.loadWord(theirs + RGET_FIFO_STATUS_OFFSET), kernel.loadWord(theirs + RGET_FIFO_BIT_OFFSET));
+    // The first while its origin's rget FIFO is not free yet; then the rget FIFOs that were broken off are used again.
     for (let count = 2; count < 12; count++) {
       into.bytes.fill(0);
       offer();
@@ -570,7 +570,7 @@ describe.each(KERNELS)("turn by turn: %s", (name) => {
   });
 
   it.each([2, 3, 4])(
-    "P10 a window that was broken off is free before its owner has heard of the engine's end: nothing is left in it; %i turns",
+    "P10 an rget FIFO that was broken off is free before its owner has heard of the engine's end: nothing is left in it; %i turns",
     (turns) => {
       const job = engineJob(name);
       const [x, y] = job.clients.map((client) => client.createContext()) as [Context, Context];
@@ -596,14 +596,15 @@ describe.each(KERNELS)("turn by turn: %s", (name) => {
       x.send({ to: y.endpoint, dispatch: 1, payload: first.from.bytes, rendezvous: true, onLocal: first.sent.hear });
       y.advance();
       for (let i = 0; i < turns; i++) job.serve();
-      const windows = windowsOf(job, y);
+      const rgetFifos = rgetFifosOf(job, y);
       job.end();
       step([x], () => first.sent.told.length === 1);
       x.sendImmediate(y.endpoint, 2, null, Uint8Array.of(1));
-      // It is told by the window's bit that this was broken off; the handler has another one begin there; then it hears why.
+      // It is told by the rget FIFO's bit that this was broken off; the handler has another one begin there; then it hears
+      // why.
       y.advance();
-      expect(windowsOf(job, y)).toEqual(windows);
-      // The new target writes its chain before the new origin looks at what is in its window.
+      expect(rgetFifosOf(job, y)).toEqual(rgetFifos);
+      // The new target writes its chain before the new origin looks at what is in its rget FIFO.
       x.advance();
       const before = first.into.bytes.slice();
       step([y, x], () => [first, second].every(({ sent, received }) => sent.told.length + received.told.length === 2));
@@ -619,7 +620,7 @@ describe.each(KERNELS)("turn by turn: %s", (name) => {
   it("P10 what the engine has told a target is not taken back by an origin that it has not told", () => {
     const job = engineJob(name);
     const { origin, target, sent, received, status } = moved(job);
-    // The target's window may be another transfer's by now, for all that the origin knows.
+    // The target's rget FIFO may be another transfer's by now, for all that the origin knows.
     job.kernel.storeWord(status.origin, 0);
     job.end();
     step([origin], () => sent.told.length === 1);
@@ -640,12 +641,15 @@ describe.each(KERNELS)("turn by turn: %s", (name) => {
     const job = engineJob(name);
     const { kernel } = job;
     const { origin, target, sent } = answered(job, "copies");
-    const [window = 0] = windowsOf(job, origin);
+    const [rgetFifo = 0] = rgetFifosOf(job, origin);
     target.close();
     // There is an engine thread, and it is in the midst of something.
     kernel.storeWord(engineSlot(job.map) + TASK_STATE_OFFSET, TASK_UP);
     origin.advance();
-    kernel.storeWord(kernel.loadWord(window + WINDOW_STATUS_OFFSET), kernel.loadWord(window + WINDOW_BIT_OFFSET));
+    kernel.storeWord(
+      kernel.loadWord(rgetFifo + RGET_FIFO_STATUS_OFFSET),
+      kernel.loadWord(rgetFifo + RGET_FIFO_BIT_OFFSET),
+    );
     expect([doesSleep(job, origin), sent.told]).toEqual([true, []]);
     job.serve();
     step([origin], () => sent.told.length === 1);

@@ -422,7 +422,7 @@ describe.each(THREADS)("tasks come, and go: $name", (variant) => {
 });
 
 describe.each(THREADS)("it ends with transfers in its hands: $name", (variant) => {
-  it.each(["to another context", "to itself"])("P10 their windows come back: %s", async (whom) => {
+  it.each(["to another context", "to itself"])("P10 their rget FIFOs come back: %s", async (whom) => {
     vi.spyOn(console, "warn").mockImplementation(() => {});
     await withJob(variant, { tasks: 1, heapBytes: 64 * MIB }, async ({ job, client, context: origin }) => {
       const target = whom === "to itself" ? origin : client.createContext();

@@ -133,7 +133,9 @@ function ends({ client }: Pick<Pair, "client">, { fromRegion, intoRegion }: Way,
   return { from, into, payload, destination, close };
 }
 
-/** Free bytes of the heap, once nobody can be at a region any more that the caller has closed: these are all its contexts. */
+/**
+ * Free bytes of the heap, once nobody can be at a region any more that the caller has closed: these are all its contexts.
+ */
 function freeOf({ job, client }: Pick<Pair, "job" | "client">, ...contexts: readonly Context[]): number {
   const { bytes } = job.dump().heap;
   step(contexts, () => thrownBy(() => client.createRegion(bytes)).text.includes("; 0 of closed regions wait"));
@@ -594,7 +596,7 @@ describe.each(ENGINE_VARIANTS)("$name", (variant) => {
     ])("P9 what is staged takes a ring of four fragments, and no more than it is: %i bytes, %i pages", (bytes, pages) =>
       pair(variant, {}, ({ job, client, origin, target }) => {
         const region = client.createRegion(1);
-        // The block of windows, and the lane, are there.
+        // The block of rget FIFOs, and the lane, are there.
         const { told, hear } = listener();
         target.dispatch(DATA, (message) => message.receive(new Uint8Array(message.payloadBytes)));
         const send = (payload: Uint8Array): void => {
@@ -873,7 +875,7 @@ describe.each(ENGINE_VARIANTS)("$name", (variant) => {
       }));
   });
 
-  it("P10 a peer that ends, again and again, leaves no window and no memory behind", () =>
+  it("P10 a peer that ends, again and again, leaves no rget FIFO and no memory behind", () =>
     withJob(variant, { tasks: 1, contexts: 40, heapBytes: 16 * MIB }, ({ job, client, context }) => {
       const region = client.createRegion(MIB);
       const { told, hear } = listener();
@@ -920,7 +922,7 @@ describe.each(ENGINE_VARIANTS)("$name", (variant) => {
               throw new RangeError("thrown behind");
             }
           });
-          // More than there are windows in a block: each is free again.
+          // More than there are rget FIFOs in a block: each is free again.
           for (let round = 0; round < 50; round++) {
             const { told, hear } = listener();
             const parameters = { to: target.endpoint, dispatch, payload, rendezvous: true, cookie: round };
@@ -1179,7 +1181,7 @@ describe.each(ENGINE_VARIANTS)("$name", (variant) => {
 
   describe("no memory", () => {
     it.each(WAYS)(
-      "P1 where there is none for windows and rings it goes in packets, and is what was sent: $name",
+      "P1 where there is none for rget FIFOs and rings it goes in packets, and is what was sent: $name",
       (way) =>
         withJob(variant, { tasks: 1, contexts: 2, heapBytes: 2 * MIB }, ({ job, client, context: origin }) => {
           const target = client.createContext();
@@ -1249,8 +1251,8 @@ describe.each(ENGINE_VARIANTS)("$name", (variant) => {
             const endpoints = steps.map((_, i) => client.endpoint(i + 1));
             const ended = new Set<Endpoint>();
             for (const endpoint of endpoints) context.whenEnded(endpoint, () => ended.add(endpoint));
-            // Of each origin the first is moved by the engines, so that it gets nowhere after that one's end, and may be over
-            // where they are no part of that; the other is copied here, and may be over.
+            // Of each origin the first is moved by the engines, so that it gets nowhere after that one's end, and may be
+            // over where they are no part of that; the other is copied here, and may be over.
             let asked = 0;
             let whole = 0;
             context.dispatch(DATA, (message) => {
@@ -1308,8 +1310,9 @@ describe.each(ENGINE_VARIANTS)("$name", (variant) => {
             context.close();
             const heap = () => job.dump().heap;
             const all = heap().bytes;
-            // Closed regions give their memory to whoever wants a new one, once every context has passed an advance(). All of
-            // the heap is given to nobody: small ones, closed again, would be too many while an engine thread has no core.
+            // Closed regions give their memory to whoever wants a new one, once every context has passed an advance(). All
+            // of the heap is given to nobody: small ones, closed again, would be too many while an engine thread has no
+            // core.
             for (const end = performance.now() + PATIENCE; performance.now() < end; ) {
               last.advance();
               expect(thrownBy(() => client.createRegion(all)).code).toBe("PAMIR_NO_MEMORY");

@@ -161,7 +161,7 @@ describe.each(ENGINE_VARIANTS)("who moves what is long: $name", (variant) => {
       step([origin, target], () => sent.length === 1 && received.length === 1);
       expect([sent, received]).toEqual([[SUCCESS], [SUCCESS]]);
       expect([own(job, 0), own(job, 1), job.dump().stuck]).toEqual([[], [], []]);
-      // As an origin's, the window that was a target's.
+      // As an origin's, the rget FIFO that was a target's.
       target.send({ to: origin.endpoint, dispatch: 2, payload: into.bytes, rendezvous: true, onLocal: () => {} });
       expect(own(job, 1)).toEqual([{ ...offered, peer: [0, 0], fragments: 0, queued: 0 }]);
     }));

@@ -9,15 +9,15 @@ import {
   DESCRIPTOR_PUT,
   DESCRIPTOR_RGET,
   DESCRIPTOR_RMW,
+  FRAME_ASK,
   KIND_MESSAGE,
   KIND_RTS,
   META_HEADER_SHIFT,
+  RGET_FIFO_SLOTS,
   RTS_BYTES_OFFSET,
+  RTS_FIFO_OFFSET,
   RTS_SIZE,
-  RTS_WINDOW_OFFSET,
-  SEGMENT_ASK,
   SEGMENT_KIND_MAX,
-  WINDOW_SLOTS,
 } from "../../assembly/layout.js";
 import { decode, encode, FRAME_VERSION, HEAD_WORDS_MAX } from "../../src/transport/net/encoding.js";
 import type { Frame } from "../../src/transport/net/frames.js";
@@ -99,12 +99,12 @@ describe("the bytes of a frame", () => {
     const { head } = encode(PINNED[2]?.[1] as Frame);
     for (const verb of [0, 4, 5, 8, 9, 255]) {
       head[12] = verb;
-      expect(decode(SEGMENT_ASK, head), `verb ${verb}`).toBeUndefined();
+      expect(decode(FRAME_ASK, head), `verb ${verb}`).toBeUndefined();
     }
   });
 
-  it("of as many descriptors as a window takes have a head that is allowed", () => {
-    const all = Array.from({ length: WINDOW_SLOTS }, () => [
+  it("of as many descriptors as an rget FIFO takes have a head that is allowed", () => {
+    const all = Array.from({ length: RGET_FIFO_SLOTS }, () => [
       ...descriptor(DESCRIPTOR_NOTICE, ...new Array(11).fill(3)),
     ]);
     const frame = {
@@ -159,10 +159,9 @@ describe("the bytes of a record in a frame", () => {
   it("of a request to send are its words in an order of their own, and come back as they were", () => {
     const body = new Uint8Array(RTS_SIZE + 4);
     const view = new DataView(body.buffer);
-    for (let offset = RTS_BYTES_OFFSET; offset < RTS_WINDOW_OFFSET; offset += 4)
-      view.setUint32(offset, offset + 1, true);
+    for (let offset = RTS_BYTES_OFFSET; offset < RTS_FIFO_OFFSET; offset += 4) view.setUint32(offset, offset + 1, true);
     view.setUint32(28, 0, true);
-    view.setUint32(RTS_WINDOW_OFFSET, 99, true);
+    view.setUint32(RTS_FIFO_OFFSET, 99, true);
     body.set([1, 2, 3, 4], RTS_SIZE);
     const frame = new Uint8Array(recordBytes(body.length));
     putRecord(frame, 0, KIND_RTS, (4 << META_HEADER_SHIFT) | 1, body);

@@ -1,5 +1,5 @@
-// A job whose numbers go up to the largest there is, 2^24 - 1, with few tasks: every operation works between the first task and
-// the last one, both ways, and nothing is as large as the job could be.
+// A job whose numbers go up to the largest there is, 2^24 - 1, with few tasks: every operation works between the first task
+// and the last one, both ways, and nothing is as large as the job could be.
 import { describe, expect, it } from "vitest";
 import type { KernelName } from "../../src/core/kernel-name.js";
 import type { MemRegion } from "../../src/core/region.js";
@@ -14,7 +14,7 @@ const DATA = 1;
 const CALL = 2;
 /** Of a node: its own tasks, and two peers. */
 const LIMITS = { contexts: 3, laneBytes: 4096, heapBytes: 8 * 2 ** 20, regions: 16, fifos: 2, slots: 16 };
-/** More than a slice, and more than a portion of an offered payload. */
+/** More than a slice, and more than a fragment of an offered payload. */
 const LARGE = 700_003;
 
 const KERNELS: KernelName[][] = [["wasm"], ["ts"], ["wasm", "ts"]];

@@ -1,7 +1,8 @@
-// Offered payloads without a client: how many a target gets at a time, what is used again (windows, rings, links), and every
-// way to end, on either side. Behind each, the parts and their counter have nothing to do. Both tasks are this thread's.
+// Offered payloads without a client: how many a target gets at a time, what is used again (rget FIFOs, rings, links), and
+// every way to end, on either side. Behind each, the parts and their counter have nothing to do. Both tasks are this
+// thread's.
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { SLICE_BYTES, STAGED_COUNT, WINDOW_COUNT } from "../../assembly/layout.js";
+import { RGET_FIFO_COUNT, SLICE_BYTES, STAGED_COUNT } from "../../assembly/layout.js";
 import type { Message } from "../../src/core/message.js";
 import type { MemRegion } from "../../src/core/region.js";
 import { CANCELED, ERROR, type Result, SHUTDOWN, SUCCESS } from "../../src/core/result.js";
@@ -257,7 +258,7 @@ describe.each([
     },
   );
 
-  it("opens more windows than one block has, in both tables, and all come to their end", () => {
+  it("opens more rget FIFOs than one block has, in both tables, and all come to their end", () => {
     const others = [target, job.open(1)];
     const asked: Message[] = [];
     for (const core of others) {
@@ -277,7 +278,7 @@ describe.each([
         expect(origin.sender.send({ ...to, payload: inside(BYTES + i) })).toBe(SUCCESS);
       }
     }
-    expect(2 * OFFERS_MAX).toBeGreaterThan(WINDOW_COUNT);
+    expect(2 * OFFERS_MAX).toBeGreaterThan(RGET_FIFO_COUNT);
     expect(origin.rendezvous.busy).toBe(2 * OFFERS_MAX);
     turns(60);
     expect(told.local).toEqual(Array(2 * OFFERS_MAX).fill(SUCCESS));
@@ -285,7 +286,7 @@ describe.each([
     for (const core of [origin, ...others]) expectIdle(core);
   });
 
-  it("a payload larger than its ring goes through it in turns, as the target takes the portions", () => {
+  it("a payload larger than its ring goes through it in turns, as the target takes the fragments", () => {
     const bytes = (STAGED_COUNT + 3) * 64 * KIB + 77;
     handle((message) => receive(message));
     offer(outside(bytes));

@@ -1,7 +1,8 @@
-// What every implementation of the chain kernels does (P1–P9): windows, and the descriptors that two engines hand each other.
-// The producer stands for the origin, the consumer for the target, and for the engine thread where there is one. Endpoint 0
-// sends to endpoint 2, of another task. A run is one look of a side's engine: chainRun(), or a turn of the engine thread in
-// which only that side is due; a core calls the engine where one would. What only holds inline says so: see serve.suite.ts.
+// What every implementation of the chain kernels does (P1–P9): rget FIFOs, and the descriptors that two engines hand each
+// other. The producer stands for the origin, the consumer for the target, and for the engine thread where there is one.
+// Endpoint 0 sends to endpoint 2, of another task. A run is one look of a side's engine: chainRun(), or a turn of the
+// engine thread in which only that side is due; a core calls the engine where one would. What only holds inline says so:
+// see serve.suite.ts.
 import fc from "fast-check";
 import { beforeEach, describe, expect, it } from "vitest";
 import {
@@ -9,10 +10,10 @@ import {
   AWAY_OVER,
   AWAY_YES,
   BLOCK_NEXT_OFFSET,
+  BLOCK_RGET_FIFOS_OFFSET,
   BLOCK_SIZE,
   BLOCK_STATUS_OFFSET,
-  BLOCK_WINDOWS_OFFSET,
-  CONTEXT_WINDOWS_OFFSET,
+  CONTEXT_RGET_FIFOS_OFFSET,
   DEPTH_MAX,
   DESCRIPTOR_BYTES_OFFSET,
   DESCRIPTOR_FENCE,
@@ -36,6 +37,30 @@ import {
   LINK_SLOTS,
   NONE,
   PAGE_SIZE,
+  RGET_FIFO_ALLOWED_OFFSET,
+  RGET_FIFO_AWAY_OFFSET,
+  RGET_FIFO_BYTES_OFFSET,
+  RGET_FIFO_CHAIN_GENERATION_OFFSET,
+  RGET_FIFO_COUNT,
+  RGET_FIFO_DEPTH_OFFSET,
+  RGET_FIFO_FRAGMENT_OFFSET,
+  RGET_FIFO_GENERATION_OFFSET,
+  RGET_FIFO_HEAD_OFFSET,
+  RGET_FIFO_LEFT_OFFSET,
+  RGET_FIFO_MOVED_OFFSET,
+  RGET_FIFO_PASSED_OFFSET,
+  RGET_FIFO_PEER_FIFO_OFFSET,
+  RGET_FIFO_PEER_GENERATION_OFFSET,
+  RGET_FIFO_PEER_INDEX_OFFSET,
+  RGET_FIFO_PEER_OFFSET_OFFSET,
+  RGET_FIFO_RESULT_OFFSET,
+  RGET_FIFO_RGETS_OFFSET,
+  RGET_FIFO_SIZE,
+  RGET_FIFO_SLOTS,
+  RGET_FIFO_SLOTS_OFFSET,
+  RGET_FIFO_STOP_OFFSET,
+  RGET_FIFO_TAIL_OFFSET,
+  RGET_FIFO_WRONG_OFFSET,
   SLICE_BYTES,
   TASK_CLOSED,
   TASK_DEAD,
@@ -46,30 +71,6 @@ import {
   TRANSFER_LOCAL_CLOSED,
   TRANSFER_REFUSED,
   TRANSFER_REMOTE_BOUNDS,
-  WINDOW_ALLOWED_OFFSET,
-  WINDOW_AWAY_OFFSET,
-  WINDOW_BYTES_OFFSET,
-  WINDOW_CHAIN_GENERATION_OFFSET,
-  WINDOW_COUNT,
-  WINDOW_DEPTH_OFFSET,
-  WINDOW_GENERATION_OFFSET,
-  WINDOW_HEAD_OFFSET,
-  WINDOW_LEFT_OFFSET,
-  WINDOW_MOVED_OFFSET,
-  WINDOW_PASSED_OFFSET,
-  WINDOW_PEER_GENERATION_OFFSET,
-  WINDOW_PEER_INDEX_OFFSET,
-  WINDOW_PEER_OFFSET_OFFSET,
-  WINDOW_PEER_WINDOW_OFFSET,
-  WINDOW_PORTION_OFFSET,
-  WINDOW_RESULT_OFFSET,
-  WINDOW_RGETS_OFFSET,
-  WINDOW_SIZE,
-  WINDOW_SLOTS,
-  WINDOW_SLOTS_OFFSET,
-  WINDOW_STOP_OFFSET,
-  WINDOW_TAIL_OFFSET,
-  WINDOW_WRONG_OFFSET,
 } from "../../assembly/layout.js";
 import {
   type Chain,
@@ -115,74 +116,74 @@ export function chainSuite(name: string, options: RigOptions): void {
 
     beforeEach(reset);
 
-    /** A block of windows of task 0 or 1. */
+    /** A block of rget FIFOs of task 0 or 1. */
     const block = (task: number): Region => chains.block(task * rig.map.contexts);
 
-    /** Blocks of windows for a transfer of its own. */
+    /** Blocks of rget FIFOs for a transfer of its own. */
     const anyPlace = (): Place => ({ blocks: [block(0), block(1)], numbers: [3, 5] });
 
     const prepare = (chain: Chain, place: Place): Transfer => chains.prepare(chain, place);
 
-    function set(window: number, words: [offset: number, value: number][]): void {
-      for (const [offset, value] of words) rig.setWord(window + offset, value);
+    function set(rgetFifo: number, words: [offset: number, value: number][]): void {
+      for (const [offset, value] of words) rig.setWord(rgetFifo + offset, value);
     }
 
     /** As prepare(), with the chain written. Each transfer is in blocks of its own, unless a place is given. */
     function begin(chain: Chain, place = anyPlace()): Transfer {
       const transfer = prepare(chain, place);
-      expect(chains.write(transfer)).toBe(chain.portions);
+      expect(chains.write(transfer)).toBe(chain.fragments);
       return transfer;
     }
 
     /** A core has its engine look. */
     const call = ({ kernel, ordinal }: End): void => kernel.engineCall(job, ordinal);
 
-    /** A core allows so many portions of what it stages. */
-    function allow(side: End, portions: number): void {
-      side.kernel.storeWord(side.window + WINDOW_ALLOWED_OFFSET, portions);
+    /** A core allows so many fragments of what it stages. */
+    function allow(side: End, fragments: number): void {
+      side.kernel.storeWord(side.rgetFifo + RGET_FIFO_ALLOWED_OFFSET, fragments);
       call(side);
     }
 
     /** A core gives a transfer up. */
     function stop(transfer: Transfer, who: "origin" | "target"): void {
-      const { kernel, window } = transfer[who];
-      kernel.storeWord(window + WINDOW_STOP_OFFSET, TRANSFER_CANCELED);
+      const { kernel, rgetFifo } = transfer[who];
+      kernel.storeWord(rgetFifo + RGET_FIFO_STOP_OFFSET, TRANSFER_CANCELED);
       for (const { ordinal } of [transfer.origin, transfer.target]) kernel.engineCall(job, ordinal);
     }
 
     /** A core ends a transfer, with no engine at it. */
-    function close({ kernel, window }: End): void {
-      kernel.windowClose(window);
-      kernel.windowClear(window);
+    function close({ kernel, rgetFifo }: End): void {
+      kernel.rgetFifoClose(rgetFifo);
+      kernel.rgetFifoClear(rgetFifo);
     }
 
-    /** Descriptors that were injected into a window since `from`, with which portion or origin RGET they are about. */
-    function injected({ window }: Side, from: number, portion: number): string[] {
-      const tail = rig.word(window + WINDOW_TAIL_OFFSET);
+    /** Descriptors that were injected into an rget FIFO since `from`, with which fragment or origin RGET they are about. */
+    function injected({ rgetFifo }: Side, from: number, fragment: number): string[] {
+      const tail = rig.word(rgetFifo + RGET_FIFO_TAIL_OFFSET);
       return Array.from({ length: tail - from }, (_, i) => {
-        const slot = window + WINDOW_SLOTS_OFFSET + (((from + i) & (WINDOW_SLOTS - 1)) << DESCRIPTOR_SHIFT);
+        const slot = rgetFifo + RGET_FIFO_SLOTS_OFFSET + (((from + i) & (RGET_FIFO_SLOTS - 1)) << DESCRIPTOR_SHIFT);
         const word = (offset: number) => rig.word(slot + offset);
         const kind = word(DESCRIPTOR_KIND_OFFSET);
         const link = word(DESCRIPTOR_REMOTE_OFFSET_OFFSET) / LINK_SIZE;
         if (kind === DESCRIPTOR_FETCH) return `FETCH link ${link} (${word(DESCRIPTOR_BYTES_OFFSET)})`;
-        if (kind === DESCRIPTOR_MOVE) return `MOVE ${(word(DESCRIPTOR_LOCAL_OFFSET_OFFSET) - 8) / portion}`;
+        if (kind === DESCRIPTOR_MOVE) return `MOVE ${(word(DESCRIPTOR_LOCAL_OFFSET_OFFSET) - 8) / fragment}`;
         if (kind === DESCRIPTOR_RGET) return `RGET ${word(DESCRIPTOR_VALUE_OFFSET)}`;
         if (kind === DESCRIPTOR_REFILL) return `REFILL ${word(DESCRIPTOR_VALUE_OFFSET)} link ${link}`;
         return NAMES[kind] ?? `kind ${kind}`;
       });
     }
 
-    /** Windows of a context in which an engine would find something to do. */
+    /** Rget FIFOs of a context in which an engine would find something to do. */
     function remaining({ context }: Side): number {
       let count = 0;
-      for (let at = rig.word(context + CONTEXT_WINDOWS_OFFSET); at !== 0; at = rig.word(at + BLOCK_NEXT_OFFSET)) {
-        for (let i = 0; i < WINDOW_COUNT; i++) {
-          const word = (offset: number): number => rig.word(at + BLOCK_WINDOWS_OFFSET + i * WINDOW_SIZE + offset);
-          const position = word(WINDOW_HEAD_OFFSET);
-          if (word(WINDOW_GENERATION_OFFSET) % 2 === 0 || position === word(WINDOW_TAIL_OFFSET)) continue;
-          const kind = word(WINDOW_SLOTS_OFFSET + ((position & (WINDOW_SLOTS - 1)) << DESCRIPTOR_SHIFT));
-          const isStaged = word(WINDOW_PASSED_OFFSET) < word(WINDOW_ALLOWED_OFFSET);
-          if (kind !== DESCRIPTOR_MOVE || isStaged || word(WINDOW_STOP_OFFSET) !== TRANSFER_DONE) count++;
+      for (let at = rig.word(context + CONTEXT_RGET_FIFOS_OFFSET); at !== 0; at = rig.word(at + BLOCK_NEXT_OFFSET)) {
+        for (let i = 0; i < RGET_FIFO_COUNT; i++) {
+          const word = (offset: number): number => rig.word(at + BLOCK_RGET_FIFOS_OFFSET + i * RGET_FIFO_SIZE + offset);
+          const position = word(RGET_FIFO_HEAD_OFFSET);
+          if (word(RGET_FIFO_GENERATION_OFFSET) % 2 === 0 || position === word(RGET_FIFO_TAIL_OFFSET)) continue;
+          const kind = word(RGET_FIFO_SLOTS_OFFSET + ((position & (RGET_FIFO_SLOTS - 1)) << DESCRIPTOR_SHIFT));
+          const isStaged = word(RGET_FIFO_PASSED_OFFSET) < word(RGET_FIFO_ALLOWED_OFFSET);
+          if (kind !== DESCRIPTOR_MOVE || isStaged || word(RGET_FIFO_STOP_OFFSET) !== TRANSFER_DONE) count++;
         }
       }
       return count;
@@ -198,7 +199,7 @@ export function chainSuite(name: string, options: RigOptions): void {
       rig.setWord(due, rig.word(due) | others);
     }
 
-    /** The engine of a side runs: how many windows of its context have something left. */
+    /** The engine of a side runs: how many rget FIFOs of its context have something left. */
     function run(side: End): number {
       const count = isThread ? undefined : side.kernel.chainRun(job, side.context, SLICE_BYTES);
       if (isThread) serveOnly(side);
@@ -216,13 +217,13 @@ export function chainSuite(name: string, options: RigOptions): void {
     }
 
     const status = ({ block }: Side): number => rig.word(block.base + BLOCK_STATUS_OFFSET);
-    const result = ({ window }: Side): number => rig.word(window + WINDOW_RESULT_OFFSET);
-    const left = ({ window }: Side): number => rig.word(window + WINDOW_LEFT_OFFSET);
-    const tail = ({ window }: Side): number => rig.word(window + WINDOW_TAIL_OFFSET);
-    const head = ({ window }: Side): number => rig.word(window + WINDOW_HEAD_OFFSET);
-    /** Bytes that are moved of the portion at head. */
-    const moved = ({ window }: Side): number => rig.word(window + WINDOW_MOVED_OFFSET);
-    const wrong = ({ window }: Side): number => rig.word(window + WINDOW_WRONG_OFFSET);
+    const result = ({ rgetFifo }: Side): number => rig.word(rgetFifo + RGET_FIFO_RESULT_OFFSET);
+    const left = ({ rgetFifo }: Side): number => rig.word(rgetFifo + RGET_FIFO_LEFT_OFFSET);
+    const tail = ({ rgetFifo }: Side): number => rig.word(rgetFifo + RGET_FIFO_TAIL_OFFSET);
+    const head = ({ rgetFifo }: Side): number => rig.word(rgetFifo + RGET_FIFO_HEAD_OFFSET);
+    /** Bytes that are moved of the fragment at head. */
+    const moved = ({ rgetFifo }: Side): number => rig.word(rgetFifo + RGET_FIFO_MOVED_OFFSET);
+    const wrong = ({ rgetFifo }: Side): number => rig.word(rgetFifo + RGET_FIFO_WRONG_OFFSET);
     const isTold = (side: Side): boolean => (status(side) & (1 << side.number)) !== 0;
 
     /** Lets both engines run until both sides are told; fails if that takes too long. */
@@ -261,9 +262,9 @@ export function chainSuite(name: string, options: RigOptions): void {
       }
     }
 
-    const shapes = [1, 2, 3, 100].flatMap((portions) => [1, 2, 4].map((depth) => ({ portions, depth })));
+    const shapes = [1, 2, 3, 100].flatMap((fragments) => [1, 2, 4].map((depth) => ({ fragments, depth })));
 
-    /** What is shipped, in order, for n portions at a depth: to the origin, and to the target. */
+    /** What is shipped, in order, for n fragments at a depth: to the origin, and to the target. */
     function described(n: number, depth: number) {
       const slots = (i: number): number => 1 + Number(i + depth < n) + Number(i + 2 * depth < n) + Number(i === n - 1);
       const link = (i: number): string[] => [
@@ -276,15 +277,15 @@ export function chainSuite(name: string, options: RigOptions): void {
       return { toOrigin: all.flatMap(link), toTarget: all.map((i) => `FETCH link ${i} (${slots(i)})`) };
     }
 
-    describe.each(shapes)("P1 P2 P3 P4 P5 P8 $portions portions, depth $depth", ({ portions, depth }) => {
+    describe.each(shapes)("P1 P2 P3 P4 P5 P8 $fragments fragments, depth $depth", ({ fragments, depth }) => {
       it("ships the descriptors of the description, in its order, and never more than there is room for", () => {
-        const transfer = begin({ portions, depth, portion: 96, last: 41 });
+        const transfer = begin({ fragments, depth, fragment: 96, last: 41 });
         const { origin, target } = transfer;
         const toOrigin: string[] = [];
         const toTarget = injected(target, 0, 96);
-        expect(toTarget).toHaveLength(Math.min(depth, portions));
+        expect(toTarget).toHaveLength(Math.min(depth, fragments));
         for (let turn = 0; status(origin) === 0 || status(target) === 0; turn++) {
-          if (turn > 10 * portions) throw new Error("it does not come to an end");
+          if (turn > 10 * fragments) throw new Error("it does not come to an end");
           for (const [here, there, list] of [
             [target, origin, toOrigin],
             [origin, target, toTarget],
@@ -295,22 +296,22 @@ export function chainSuite(name: string, options: RigOptions): void {
             expect(tail(there) - head(there)).toBeLessThanOrEqual(3 * depth + 2);
           }
         }
-        expect({ toOrigin, toTarget }).toEqual(described(portions, depth));
+        expect({ toOrigin, toTarget }).toEqual(described(fragments, depth));
         expect([status(origin), status(target)]).toEqual([1 << 3, 1 << 5]);
         expectPayload(transfer);
         expectOver(transfer);
       });
 
       it("each slice by itself comes to the same", () => {
-        const transfer = begin({ portions: Math.min(portions, 3), depth, portion: SLICE_BYTES + 100, last: 7 });
+        const transfer = begin({ fragments: Math.min(fragments, 3), depth, fragment: SLICE_BYTES + 100, last: 7 });
         finish(transfer);
         expectPayload(transfer);
         expectOver(transfer);
       });
     });
 
-    it("P4 the request for the next portion is shipped before its portion moves", () => {
-      const { origin, target } = begin({ portions: 2, depth: 1, portion: 2 * SLICE_BYTES });
+    it("P4 the request for the next fragment is shipped before its fragment moves", () => {
+      const { origin, target } = begin({ fragments: 2, depth: 1, fragment: 2 * SLICE_BYTES });
       run(target);
       expect(run(origin)).toBe(1);
       expect(left(target)).toBe(4 * SLICE_BYTES);
@@ -318,7 +319,7 @@ export function chainSuite(name: string, options: RigOptions): void {
     });
 
     it("P7 the target is told once, when all bytes have arrived, and not before", () => {
-      const { origin, target } = begin({ portions: 3, depth: 2, portion: SLICE_BYTES, last: 1 });
+      const { origin, target } = begin({ fragments: 3, depth: 2, fragment: SLICE_BYTES, last: 1 });
       const seen: number[] = [];
       let told = 0;
       for (let i = 0; i < 8; i++) {
@@ -335,8 +336,8 @@ export function chainSuite(name: string, options: RigOptions): void {
       expect(told).toBe(1);
     });
 
-    it("P8 the origin is told by the last descriptor, behind the last portion", () => {
-      const { origin, target } = begin({ portions: 1, depth: 1, portion: 2 * SLICE_BYTES });
+    it("P8 the origin is told by the last descriptor, behind the last fragment", () => {
+      const { origin, target } = begin({ fragments: 1, depth: 1, fragment: 2 * SLICE_BYTES });
       run(target);
       run(origin);
       expect([status(origin), left(target)]).toEqual([0, 2 * SLICE_BYTES]);
@@ -345,8 +346,8 @@ export function chainSuite(name: string, options: RigOptions): void {
     });
 
     // By an engine thread, nobody is held back: that is P11, see serve.suite.ts.
-    itInline("P9 a target that does not run holds its origin back after the portions that it has asked for", () => {
-      const transfer = begin({ portions: 10, depth: 2 });
+    itInline("P9 a target that does not run holds its origin back after the fragments that it has asked for", () => {
+      const transfer = begin({ fragments: 10, depth: 2 });
       const { origin, target, bytes } = transfer;
       run(target);
       for (let i = 0; i < 20; i++) run(origin);
@@ -356,12 +357,12 @@ export function chainSuite(name: string, options: RigOptions): void {
       expectPayload(transfer);
     });
 
-    describe("windows that take turns", () => {
+    describe("rget FIFOs that take turns", () => {
       // An engine thread does what is short at once: see serve.suite.ts.
-      itInline("P9 one slice of a portion, then the turn of another window in its block", () => {
+      itInline("P9 one slice of a fragment, then the turn of another rget FIFO in its block", () => {
         const blocks = [block(0), block(1)] as const;
-        const large = begin({ portions: 1, depth: 1, portion: 3 * SLICE_BYTES }, { blocks, numbers: [2, 7] });
-        const small = begin({ portions: 1, depth: 1, portion: 8 }, { blocks, numbers: [6, 0] });
+        const large = begin({ fragments: 1, depth: 1, fragment: 3 * SLICE_BYTES }, { blocks, numbers: [2, 7] });
+        const small = begin({ fragments: 1, depth: 1, fragment: 8 }, { blocks, numbers: [6, 0] });
         run(large.target);
         expect(moved(large.origin)).toBe(0);
         expect(run(large.origin)).toBe(2);
@@ -376,7 +377,7 @@ export function chainSuite(name: string, options: RigOptions): void {
       it("P9 three large ones in one block: each has one slice of three", () => {
         const blocks = [block(0), block(1)] as const;
         const transfers = ([0, 4, 8] as const).map((number) =>
-          begin({ portions: 1, depth: 1, portion: 4 * SLICE_BYTES }, { blocks, numbers: [number, number] }),
+          begin({ fragments: 1, depth: 1, fragment: 4 * SLICE_BYTES }, { blocks, numbers: [number, number] }),
         );
         const [first] = transfers as [Transfer, ...Transfer[]];
         run(first.target);
@@ -395,11 +396,11 @@ export function chainSuite(name: string, options: RigOptions): void {
       });
 
       it("P9 a block behind the first is served, and seen before sleep; each has its slice", () => {
-        const transfers = [0, 1, 2].map(() => begin({ portions: 1, depth: 1, portion: 2 * SLICE_BYTES }));
+        const transfers = [0, 1, 2].map(() => begin({ fragments: 1, depth: 1, fragment: 2 * SLICE_BYTES }));
         const [first, ...others] = transfers as [Transfer, ...Transfer[]];
         const { origin, target } = first;
         // The first that was made is the last in the list.
-        expect(rig.word(origin.context + CONTEXT_WINDOWS_OFFSET)).toBe(others[1]?.origin.block.base);
+        expect(rig.word(origin.context + CONTEXT_RGET_FIFOS_OFFSET)).toBe(others[1]?.origin.block.base);
         expect(isSeen(target)).toBe(true);
         run(target);
         expect([isSeen(target), isSeen(origin)]).toEqual([false, true]);
@@ -418,17 +419,17 @@ export function chainSuite(name: string, options: RigOptions): void {
           [2, 2, 2],
         ]);
         expect(transfers.map((transfer) => status(transfer.origin))).toEqual(Array(3).fill(1 << 3));
-        // What a window of the last block has to tell is seen as well.
+        // What an rget FIFO of the last block has to tell is seen as well.
         for (const transfer of others) rig.setWord(transfer.origin.block.base + BLOCK_STATUS_OFFSET, 0);
         expect(isSeen(origin)).toBe(true);
         for (const transfer of transfers) expectPayload(transfer);
       });
 
-      it("P9 between two that have shorter portions one after the other, a long one has its turn all the same", () => {
+      it("P9 between two that have shorter fragments one after the other, a long one has its turn all the same", () => {
         const blocks = [block(0), block(1)] as const;
         const begun = (number: number, chain: Chain) => begin(chain, { blocks, numbers: [number, number] });
-        const shorter = { portions: 40, depth: 1, portion: 5000 };
-        const [before, long] = [begun(0, shorter), begun(1, { portions: 3, depth: 1, portion: SLICE_BYTES })];
+        const shorter = { fragments: 40, depth: 1, fragment: 5000 };
+        const [before, long] = [begun(0, shorter), begun(1, { fragments: 3, depth: 1, fragment: SLICE_BYTES })];
         const behind = begun(2, shorter);
         for (let runs = 0; runs < 10; runs++) {
           run(long.target);
@@ -438,29 +439,29 @@ export function chainSuite(name: string, options: RigOptions): void {
         for (const { target } of [before, behind]) expect(left(target)).toBeGreaterThan(0);
       });
 
-      it("P9 portions of other sizes: a window that there was no room for is the first of the next run", () => {
-        const portion = fc.oneof(
+      it("P9 fragments of other sizes: an rget FIFO that there was no room for is the first of the next run", () => {
+        const fragment = fc.oneof(
           { weight: 2, arbitrary: fc.integer({ min: 1, max: 5000 }) },
           { weight: 1, arbitrary: fc.integer({ min: 1, max: SLICE_BYTES }) },
           { weight: 2, arbitrary: fc.constant(SLICE_BYTES) },
         );
-        const shape = fc.record({ portion, depth: fc.integer({ min: 1, max: DEPTH_MAX }), block: fc.nat(2) });
+        const shape = fc.record({ fragment, depth: fc.integer({ min: 1, max: DEPTH_MAX }), block: fc.nat(2) });
         const property = fc.property(
           fc.array(shape, { minLength: 2, maxLength: 5 }),
-          fc.nat(WINDOW_COUNT),
+          fc.nat(RGET_FIFO_COUNT),
           (shapes, first) => {
             reset();
             const blocks = [0, 1, 2].map(() => [block(0), block(1)] as const);
-            const transfers = shapes.map(({ portion, depth, block }, i) => {
-              const number = (first + i) % WINDOW_COUNT;
-              const portions = Math.max(2, Math.min(20, Math.floor(500_000 / portion)));
+            const transfers = shapes.map(({ fragment, depth, block }, i) => {
+              const number = (first + i) % RGET_FIFO_COUNT;
+              const fragments = Math.max(2, Math.min(20, Math.floor(500_000 / fragment)));
               return begin(
-                { portions, depth, portion },
+                { fragments, depth, fragment },
                 { blocks: blocks[block] as (typeof blocks)[0], numbers: [number, number] },
               );
             });
             const [{ origin, target }] = transfers as [Transfer, ...Transfer[]];
-            /** Runs since each had its last portion, or slice. */
+            /** Runs since each had its last fragment, or slice. */
             const waits = transfers.map(() => 0);
             for (let runs = 0; transfers.some((one) => !isTold(one.origin)); runs++) {
               if (runs > 1000) throw new Error("it does not come to an end");
@@ -482,15 +483,15 @@ export function chainSuite(name: string, options: RigOptions): void {
     });
 
     describe("a payload that is staged", () => {
-      it("a portion that is not staged yet is waited for, and the rest goes through a ring", () => {
-        const transfer = begin({ portions: 5, depth: 2, portion: 64, ring: 2, allowed: 1 });
+      it("a fragment that is not staged yet is waited for, and the rest goes through a ring", () => {
+        const transfer = begin({ fragments: 5, depth: 2, fragment: 64, ring: 2, allowed: 1 });
         const { origin, target, payload, destination } = transfer;
         for (let staged = 1; staged <= 5; staged++) {
           for (let i = 0; i < 5; i++) {
             run(target);
             run(origin);
           }
-          expect(rig.word(origin.window + WINDOW_PASSED_OFFSET)).toBe(staged);
+          expect(rig.word(origin.rgetFifo + RGET_FIFO_PASSED_OFFSET)).toBe(staged);
           expect(left(target)).toBe((5 - staged) * 64);
           const from = destination.base + TO + (staged - 1) * 64;
           const ring = payload.base + FROM + ((staged - 1) % 2) * 64;
@@ -506,7 +507,7 @@ export function chainSuite(name: string, options: RigOptions): void {
       });
 
       it("P10 its core gives up what is not staged: it is counted, and nothing of it is moved", () => {
-        const transfer = begin({ portions: 5, depth: 2, portion: 64, ring: 2, allowed: 1 });
+        const transfer = begin({ fragments: 5, depth: 2, fragment: 64, ring: 2, allowed: 1 });
         const { origin, target, payload } = transfer;
         for (let i = 0; i < 5; i++) {
           run(target);
@@ -526,7 +527,7 @@ export function chainSuite(name: string, options: RigOptions): void {
       it.each(["origin", "target"] as const)(
         "the %s gives it up: nothing more is moved, both are told, all is empty",
         (who) => {
-          const transfer = begin({ portions: 10, depth: 2 });
+          const transfer = begin({ fragments: 10, depth: 2 });
           const { origin, target, payload } = transfer;
           run(target);
           for (let i = 0; i < 3; i++) run(origin);
@@ -539,8 +540,8 @@ export function chainSuite(name: string, options: RigOptions): void {
         },
       );
 
-      it("between two slices of a portion: the rest of it is not moved", () => {
-        const transfer = begin({ portions: 2, depth: 1, portion: 3 * SLICE_BYTES });
+      it("between two slices of a fragment: the rest of it is not moved", () => {
+        const transfer = begin({ fragments: 2, depth: 1, fragment: 3 * SLICE_BYTES });
         const { origin, target, payload } = transfer;
         run(target);
         run(origin);
@@ -552,15 +553,15 @@ export function chainSuite(name: string, options: RigOptions): void {
       });
 
       it("a payload whose region is closed, a destination that is too small: nothing is written, both are told", () => {
-        const closed = begin({ portions: 4, depth: 2 });
+        const closed = begin({ fragments: 4, depth: 2 });
         rig.producer.regionClose(job, closed.payload.index);
         finish(closed);
         expectAt(closed, new Uint8Array());
         expectOver(closed, TRANSFER_LOCAL_CLOSED);
-        const whole = prepare({ portions: 4, depth: 2, portion: 200, last: 100 }, anyPlace());
+        const whole = prepare({ fragments: 4, depth: 2, fragment: 200, last: 100 }, anyPlace());
         const { index, base } = whole.destination;
         rig.consumer.regionClose(job, index);
-        // The last two portions have no place.
+        // The last two fragments have no place.
         const small = {
           ...whole,
           destination: { index, base, generation: rig.consumer.regionOpen(job, index, base, 500) },
@@ -572,22 +573,22 @@ export function chainSuite(name: string, options: RigOptions): void {
         expectOver(small, TRANSFER_REMOTE_BOUNDS);
       });
 
-      it("a window that was closed is not written to, whoever still has something for it", () => {
-        const { origin, target } = begin({ portions: 6, depth: 2, portion: SLICE_BYTES });
+      it("an rget FIFO that was closed is not written to, whoever still has something for it", () => {
+        const { origin, target } = begin({ fragments: 6, depth: 2, fragment: SLICE_BYTES });
         run(target);
         run(origin);
         close(target);
-        const before = rig.read(target.window, WINDOW_SIZE);
+        const before = rig.read(target.rgetFifo, RGET_FIFO_SIZE);
         for (let i = 0; i < 5; i++) run(origin);
-        expect(rig.read(target.window, WINDOW_SIZE)).toEqual(before);
+        expect(rig.read(target.rgetFifo, RGET_FIFO_SIZE)).toEqual(before);
         // A link was left, and is counted; nothing more comes.
         expect([run(origin), result(origin), run(target), isSeen(target)]).toEqual([0, TRANSFER_ENDED, 0, false]);
         expect([head(origin), status(origin)]).toEqual([tail(origin), 0]);
       });
 
-      it("what is left in a window that was closed is not processed, and goes when it is cleared", () => {
+      it("what is left in an rget FIFO that was closed is not processed, and goes when it is cleared", () => {
         for (const who of ["origin", "target"] as const) {
-          const transfer = begin({ portions: 6, depth: 2, portion: SLICE_BYTES });
+          const transfer = begin({ fragments: 6, depth: 2, fragment: SLICE_BYTES });
           const { origin, target } = transfer;
           run(target);
           if (who === "origin") run(origin);
@@ -598,69 +599,69 @@ export function chainSuite(name: string, options: RigOptions): void {
           expect(inIt).toBeGreaterThan(0);
           call(side);
           expect(isSeen(side)).toBe(true);
-          side.kernel.windowClose(side.window);
-          const before = rig.read(side.window, WINDOW_SIZE);
+          side.kernel.rgetFifoClose(side.rgetFifo);
+          const before = rig.read(side.rgetFifo, RGET_FIFO_SIZE);
           const bytes = left(target);
           expect([run(side), isSeen(side)]).toEqual([0, false]);
-          expect(rig.read(side.window, WINDOW_SIZE)).toEqual(before);
-          side.kernel.windowClear(side.window);
+          expect(rig.read(side.rgetFifo, RGET_FIFO_SIZE)).toEqual(before);
+          side.kernel.rgetFifoClear(side.rgetFifo);
           expect([tail(side), left(target), status(side)]).toEqual([head(side), bytes, 0]);
           // Whoever has it next finds nothing of that.
-          expect(side.kernel.windowOpen(side.window, NONE)).toBe(side.generation + 2);
+          expect(side.kernel.rgetFifoOpen(side.rgetFifo, NONE)).toBe(side.generation + 2);
           call(side);
           expect([run(side), head(side), tail(side)]).toEqual([0, tail(side), head(side)]);
         }
       });
 
       it("one that was opened again: what is shipped to it, counted in it and told it was for the last one", () => {
-        const { origin, target } = begin({ portions: 6, depth: 2, portion: SLICE_BYTES });
+        const { origin, target } = begin({ fragments: 6, depth: 2, fragment: SLICE_BYTES });
         run(target);
         run(origin);
         // The target's task has forgotten the transfer: the origin has a link of it still, and then a FETCH.
         close(target);
-        expect(target.kernel.windowOpen(target.window, NONE)).toBe(target.generation + 2);
-        const before = rig.read(target.window, WINDOW_SIZE);
+        expect(target.kernel.rgetFifoOpen(target.rgetFifo, NONE)).toBe(target.generation + 2);
+        const before = rig.read(target.rgetFifo, RGET_FIFO_SIZE);
         for (let i = 0; i < 5; i++) run(origin);
-        expect(rig.read(target.window, WINDOW_SIZE)).toEqual(before);
+        expect(rig.read(target.rgetFifo, RGET_FIFO_SIZE)).toEqual(before);
         expect([status(target), result(origin)]).toEqual([0, TRANSFER_ENDED]);
       });
 
       it("an origin's that was opened again has no links of the last transfer", () => {
-        const { origin, target } = begin({ portions: 6, depth: 2 });
+        const { origin, target } = begin({ fragments: 6, depth: 2 });
         close(origin);
-        expect(origin.kernel.windowOpen(origin.window, NONE)).toBe(origin.generation + 2);
-        const before = rig.read(origin.window, WINDOW_SIZE);
+        expect(origin.kernel.rgetFifoOpen(origin.rgetFifo, NONE)).toBe(origin.generation + 2);
+        const before = rig.read(origin.rgetFifo, RGET_FIFO_SIZE);
         run(target);
-        expect(rig.read(origin.window, WINDOW_SIZE)).toEqual(before);
+        expect(rig.read(origin.rgetFifo, RGET_FIFO_SIZE)).toEqual(before);
         expect([head(target), tail(target)]).toEqual([2, 2]);
         expect(notice(origin, {})).toBe(0);
       });
 
-      it.each([TASK_CLOSED, TASK_DEAD])("the window of a task that has ended (%i) is not written to", (state) => {
-        const { origin, target } = begin({ portions: 6, depth: 2, portion: SLICE_BYTES });
+      it.each([TASK_CLOSED, TASK_DEAD])("the rget FIFO of a task that has ended (%i) is not written to", (state) => {
+        const { origin, target } = begin({ fragments: 6, depth: 2, fragment: SLICE_BYTES });
         run(target);
         run(origin);
         rig.setWord(rig.task(1) + TASK_STATE_OFFSET, state);
-        const before = rig.read(target.window, WINDOW_SIZE);
+        const before = rig.read(target.rgetFifo, RGET_FIFO_SIZE);
         for (let i = 0; i < 5; i++) run(origin);
-        expect(rig.read(target.window, WINDOW_SIZE)).toEqual(before);
+        expect(rig.read(target.rgetFifo, RGET_FIFO_SIZE)).toEqual(before);
         expect([result(origin), head(origin), status(target)]).toEqual([TRANSFER_ENDED, tail(origin), 0]);
       });
 
       it("nor is that of an origin that has ended: no chain is begun with it, no link shipped", () => {
-        const transfer = begin({ portions: 6, depth: 2 });
+        const transfer = begin({ fragments: 6, depth: 2 });
         const { origin, target } = transfer;
         rig.setWord(rig.task(0) + TASK_STATE_OFFSET, TASK_DEAD);
-        const before = rig.read(origin.window, WINDOW_SIZE);
+        const before = rig.read(origin.rgetFifo, RGET_FIFO_SIZE);
         run(target);
         expect([head(target), chains.write(transfer)]).toEqual([tail(target), 0]);
-        expect(rig.read(origin.window, WINDOW_SIZE)).toEqual(before);
+        expect(rig.read(origin.rgetFifo, RGET_FIFO_SIZE)).toEqual(before);
       });
 
-      it("windows are used again and again: generations go on, and each transfer finds its place", () => {
+      it("rget FIFOs are used again and again: generations go on, and each transfer finds its place", () => {
         const place = { blocks: [block(0), block(1)], numbers: [8, 0] } as const;
         for (let round = 0; round < 7; round++) {
-          const transfer = begin({ portions: 1 + round, depth: 1 + (round % 4), portion: 24 + round }, place);
+          const transfer = begin({ fragments: 1 + round, depth: 1 + (round % 4), fragment: 24 + round }, place);
           expect([transfer.origin.generation, transfer.target.generation]).toEqual([2 * round + 1, 2 * round + 1]);
           finish(transfer);
           expectPayload(transfer);
@@ -675,15 +676,15 @@ export function chainSuite(name: string, options: RigOptions): void {
           [0, 1],
           [1, 2],
         ] as const) {
-          const { window } = sideOf(rig.map, task, place.blocks[task], number);
-          set(window, [
-            [WINDOW_GENERATION_OFFSET, 0xfffffffe],
-            [WINDOW_TAIL_OFFSET, 0xfffffffd],
-            [WINDOW_HEAD_OFFSET, 0xfffffffd],
+          const { rgetFifo } = sideOf(rig.map, task, place.blocks[task], number);
+          set(rgetFifo, [
+            [RGET_FIFO_GENERATION_OFFSET, 0xfffffffe],
+            [RGET_FIFO_TAIL_OFFSET, 0xfffffffd],
+            [RGET_FIFO_HEAD_OFFSET, 0xfffffffd],
           ]);
         }
         for (const generation of [0xffffffff, 1]) {
-          const transfer = begin({ portions: 9, depth: 3 }, place);
+          const transfer = begin({ fragments: 9, depth: 3 }, place);
           expect(transfer.origin.generation).toBe(generation);
           finish(transfer);
           expectPayload(transfer);
@@ -693,37 +694,37 @@ export function chainSuite(name: string, options: RigOptions): void {
       });
 
       it("a notice alone, as of what is not taken", () => {
-        const { origin } = begin({ portions: 1, depth: 1 });
+        const { origin } = begin({ fragments: 1, depth: 1 });
         expect(notice(origin, {})).toBe(1);
         run(origin);
         expect([status(origin), result(origin)]).toEqual([1 << 3, TRANSFER_REFUSED]);
       });
 
-      it("the NOTICE that is left in a window that is cleared is noted, as if it had been processed; nothing else is", () => {
-        const { origin, target } = begin({ portions: 1, depth: 1 });
-        const clear = ({ kernel, window }: End) => {
-          kernel.windowClose(window);
-          return [kernel.windowClear(window), result(origin), tail(origin) - head(origin), status(origin)];
+      it("the NOTICE that is left in an rget FIFO that is cleared is noted, as if it had been processed; nothing else is", () => {
+        const { origin, target } = begin({ fragments: 1, depth: 1 });
+        const clear = ({ kernel, rgetFifo }: End) => {
+          kernel.rgetFifoClose(rgetFifo);
+          return [kernel.rgetFifoClear(rgetFifo), result(origin), tail(origin) - head(origin), status(origin)];
         };
         expect(notice(origin, {})).toBe(1);
         expect(clear(origin)).toEqual([1, TRANSFER_REFUSED, 0, 0]);
         // Of a FETCH, and of nothing.
         for (let i = 0; i < 2; i++) expect(clear(target)[0]).toBe(0);
         // The slot has the last one's NOTICE still.
-        origin.kernel.windowOpen(origin.window, NONE);
+        origin.kernel.rgetFifoOpen(origin.rgetFifo, NONE);
         expect(clear(origin)).toEqual([0, TRANSFER_DONE, 0, 0]);
       });
 
-      it("the NOTICE of a window that is cleared does not change what a portion came to", () => {
-        const { origin } = begin({ portions: 1, depth: 1 });
-        rig.setWord(origin.window + WINDOW_RESULT_OFFSET, TRANSFER_ENDED);
+      it("the NOTICE of an rget FIFO that is cleared does not change what a fragment came to", () => {
+        const { origin } = begin({ fragments: 1, depth: 1 });
+        rig.setWord(origin.rgetFifo + RGET_FIFO_RESULT_OFFSET, TRANSFER_ENDED);
         expect(notice(origin, {})).toBe(1);
-        origin.kernel.windowClose(origin.window);
-        expect([origin.kernel.windowClear(origin.window), result(origin)]).toEqual([1, TRANSFER_ENDED]);
+        origin.kernel.rgetFifoClose(origin.rgetFifo);
+        expect([origin.kernel.rgetFifoClear(origin.rgetFifo), result(origin)]).toEqual([1, TRANSFER_ENDED]);
       });
     });
 
-    /** What names a window of another task, as it may be forged or stale; each is off by so much. */
+    /** What names an rget FIFO of another task, as it may be forged or stale; each is off by so much. */
     interface Forged {
       readonly index?: number;
       readonly generation?: number;
@@ -731,17 +732,17 @@ export function chainSuite(name: string, options: RigOptions): void {
       readonly own?: number;
     }
 
-    /** Offset of window 3. */
-    const PLACE = BLOCK_WINDOWS_OFFSET + 3 * WINDOW_SIZE;
+    /** Offset of rget FIFO 3. */
+    const PLACE = BLOCK_RGET_FIFOS_OFFSET + 3 * RGET_FIFO_SIZE;
     const FORGED: [string, Forged][] = [
       ["an index beyond all regions", { index: 1 << 20 }],
       ["another region's generation", { generation: 2 }],
       ["an even generation of a region", { generation: 1 }],
       ["an offset beyond the block", { offset: BLOCK_SIZE }],
-      ["an offset between two windows", { offset: 64 }],
+      ["an offset between two rget FIFOs", { offset: 64 }],
       ["an offset where no words lie", { offset: 2 }],
       ["the offset of the block itself", { offset: -PLACE }],
-      ["an even generation of a window", { own: -1 }],
+      ["an even generation of an rget FIFO", { own: -1 }],
       ["a generation that is over", { own: -2 }],
     ];
 
@@ -752,21 +753,21 @@ export function chainSuite(name: string, options: RigOptions): void {
     }
 
     describe("what is not right is passed over", () => {
-      /** Injects a descriptor into a window, as nobody does. */
+      /** Injects a descriptor into an rget FIFO, as nobody does. */
       function inject(side: End, words: [offset: number, value: number][]): void {
-        const { kernel, window } = side;
-        const tail = rig.word(window + WINDOW_TAIL_OFFSET);
-        const slot = window + WINDOW_SLOTS_OFFSET + ((tail & (WINDOW_SLOTS - 1)) << DESCRIPTOR_SHIFT);
+        const { kernel, rgetFifo } = side;
+        const tail = rig.word(rgetFifo + RGET_FIFO_TAIL_OFFSET);
+        const slot = rgetFifo + RGET_FIFO_SLOTS_OFFSET + ((tail & (RGET_FIFO_SLOTS - 1)) << DESCRIPTOR_SHIFT);
         rig.memory.bytes.fill(0, slot, slot + DESCRIPTOR_SIZE);
         set(slot, words);
-        kernel.storeWord(window + WINDOW_TAIL_OFFSET, tail + 1);
+        kernel.storeWord(rgetFifo + RGET_FIFO_TAIL_OFFSET, tail + 1);
         call(side);
       }
 
       /** Runs an engine: it goes on behind the descriptor at head, and writes nothing else anywhere. */
       function expectPassed(side: End): void {
         const before = Buffer.from(rig.area());
-        const at = side.window + WINDOW_HEAD_OFFSET;
+        const at = side.rgetFifo + RGET_FIFO_HEAD_OFFSET;
         before.writeUInt32LE(head(side) + 1, at - rig.map.job);
         // And its engine need not look any more.
         const due = rig.word(job + JOB_DUE_OFFSET) & ~(1 << side.ordinal);
@@ -785,9 +786,9 @@ export function chainSuite(name: string, options: RigOptions): void {
       const kinds = [0, DESCRIPTOR_PUT, DESCRIPTOR_FENCE, DESCRIPTOR_NOTICE + 1, 0x7fffffff, 0xffffffff];
 
       it.each(kinds.flatMap((kind) => (["origin", "target"] as const).map((who) => [who, kind] as const)))(
-        "in the window of the %s: a descriptor of kind %i",
+        "in the rget FIFO of the %s: a descriptor of kind %i",
         (who, kind) => {
-          const transfer = prepare({ portions: 4, depth: 2 }, { blocks: [block(0), block(1)], numbers: [3, 5] });
+          const transfer = prepare({ fragments: 4, depth: 2 }, { blocks: [block(0), block(1)], numbers: [3, 5] });
           inject(transfer[who], [
             [DESCRIPTOR_KIND_OFFSET, kind],
             [DESCRIPTOR_BYTES_OFFSET, 2],
@@ -806,7 +807,7 @@ export function chainSuite(name: string, options: RigOptions): void {
           ["REFILL", DESCRIPTOR_REFILL, number] as const,
         ]),
       )("a %s (kind %i) of origin RGET %i", (_, kind, number) => {
-        const transfer = begin({ portions: 4, depth: 2 });
+        const transfer = begin({ fragments: 4, depth: 2 });
         inject(transfer.origin, [
           [DESCRIPTOR_KIND_OFFSET, kind],
           [DESCRIPTOR_VALUE_OFFSET, number],
@@ -831,13 +832,13 @@ export function chainSuite(name: string, options: RigOptions): void {
       ];
 
       it.each(FETCHES)("a FETCH %s", (_, words) => {
-        const transfer = prepare({ portions: 4, depth: 2 }, { blocks: [block(0), block(1)], numbers: [3, 5] });
+        const transfer = prepare({ fragments: 4, depth: 2 }, { blocks: [block(0), block(1)], numbers: [3, 5] });
         const { links } = transfer;
-        set(transfer.origin.window, [
-          [WINDOW_PEER_INDEX_OFFSET, transfer.target.block.index],
-          [WINDOW_PEER_GENERATION_OFFSET, transfer.target.block.generation],
-          [WINDOW_PEER_OFFSET_OFFSET, transfer.target.offset],
-          [WINDOW_PEER_WINDOW_OFFSET, transfer.target.generation],
+        set(transfer.origin.rgetFifo, [
+          [RGET_FIFO_PEER_INDEX_OFFSET, transfer.target.block.index],
+          [RGET_FIFO_PEER_GENERATION_OFFSET, transfer.target.block.generation],
+          [RGET_FIFO_PEER_OFFSET_OFFSET, transfer.target.offset],
+          [RGET_FIFO_PEER_FIFO_OFFSET, transfer.target.generation],
         ]);
         inject(transfer.target, [
           [DESCRIPTOR_KIND_OFFSET, DESCRIPTOR_FETCH],
@@ -853,9 +854,9 @@ export function chainSuite(name: string, options: RigOptions): void {
       });
 
       it("P9 a turn ends, though as much is shipped meanwhile as it processes: its thread comes back", () => {
-        const transfer = prepare({ portions: 4, depth: 1 }, { blocks: [block(0), block(1)], numbers: [3, 5] });
+        const transfer = prepare({ fragments: 4, depth: 1 }, { blocks: [block(0), block(1)], numbers: [3, 5] });
         const { links, target } = transfer;
-        // It ships itself to its own window, as another side may that is as fast as this one.
+        // It ships itself to its own rget FIFO, as another side may that is as fast as this one.
         const fetch: [offset: number, value: number][] = [
           [DESCRIPTOR_KIND_OFFSET, DESCRIPTOR_FETCH],
           [DESCRIPTOR_BYTES_OFFSET, 1],
@@ -864,63 +865,63 @@ export function chainSuite(name: string, options: RigOptions): void {
           [DESCRIPTOR_REMOTE_OFFSET_OFFSET, 0],
         ];
         for (const [offset, value] of fetch) rig.setWord(links.base + offset, value);
-        set(target.window, [
-          [WINDOW_PEER_INDEX_OFFSET, target.block.index],
-          [WINDOW_PEER_GENERATION_OFFSET, target.block.generation],
-          [WINDOW_PEER_OFFSET_OFFSET, target.offset],
-          [WINDOW_PEER_WINDOW_OFFSET, target.generation],
+        set(target.rgetFifo, [
+          [RGET_FIFO_PEER_INDEX_OFFSET, target.block.index],
+          [RGET_FIFO_PEER_GENERATION_OFFSET, target.block.generation],
+          [RGET_FIFO_PEER_OFFSET_OFFSET, target.offset],
+          [RGET_FIFO_PEER_FIFO_OFFSET, target.generation],
         ]);
         inject(target, fetch);
         expect(run(target)).toBe(1);
         expect(tail(target) - head(target)).toBe(1);
-        expect(head(target)).toBeGreaterThan(WINDOW_SLOTS);
+        expect(head(target)).toBeGreaterThan(RGET_FIFO_SLOTS);
       });
 
-      it("a window that is closed, named by the generation that it has then", () => {
+      it("an rget FIFO that is closed, named by the generation that it has then", () => {
         const place = { blocks: [block(0), block(1)], numbers: [3, 5] } as const;
-        const transfer = prepare({ portions: 4, depth: 1 }, place);
+        const transfer = prepare({ fragments: 4, depth: 1 }, place);
         const { origin, target } = transfer;
         expect(chains.write(transfer)).toBe(4);
         close(origin);
-        set(target.window, [[WINDOW_PEER_WINDOW_OFFSET, origin.generation + 1]]);
+        set(target.rgetFifo, [[RGET_FIFO_PEER_FIFO_OFFSET, origin.generation + 1]]);
         expectPassed(target);
-        expect([notice(origin, { own: 1 }), rig.consumer.chainWrite(job, target.window)]).toEqual([0, 0]);
+        expect([notice(origin, { own: 1 }), rig.consumer.chainWrite(job, target.rgetFifo)]).toEqual([0, 0]);
         expect([tail(origin), status(origin)]).toEqual([0, 0]);
       });
 
       it("a FETCH of links whose region has been closed", () => {
-        const transfer = begin({ portions: 4, depth: 1 });
+        const transfer = begin({ fragments: 4, depth: 1 });
         rig.consumer.regionClose(job, transfer.links.index);
         expectPassed(transfer.target);
         expect(tail(transfer.origin)).toBe(0);
       });
 
-      it.each(FORGED)("a window that is named by %s: nothing is shipped, written or told there", (_, forged) => {
+      it.each(FORGED)("an rget FIFO that is named by %s: nothing is shipped, written or told there", (_, forged) => {
         const place = { blocks: [block(0), block(1)], numbers: [3, 5] } as const;
-        const transfer = prepare({ portions: 4, depth: 1 }, place);
+        const transfer = prepare({ fragments: 4, depth: 1 }, place);
         const { origin, target } = transfer;
         const { index = 0, generation = 0, offset = 0, own = 0 } = forged;
         expect(chains.write(transfer)).toBe(4);
         // What would be the generation there is the right one.
         if (Math.abs(offset) < BLOCK_SIZE && offset !== 0)
-          rig.setWord(origin.window + offset + WINDOW_GENERATION_OFFSET, origin.generation);
-        set(target.window, [
-          [WINDOW_PEER_INDEX_OFFSET, origin.block.index + index],
-          [WINDOW_PEER_GENERATION_OFFSET, origin.block.generation + generation],
-          [WINDOW_PEER_OFFSET_OFFSET, origin.offset + offset],
-          [WINDOW_PEER_WINDOW_OFFSET, origin.generation + own],
+          rig.setWord(origin.rgetFifo + offset + RGET_FIFO_GENERATION_OFFSET, origin.generation);
+        set(target.rgetFifo, [
+          [RGET_FIFO_PEER_INDEX_OFFSET, origin.block.index + index],
+          [RGET_FIFO_PEER_GENERATION_OFFSET, origin.block.generation + generation],
+          [RGET_FIFO_PEER_OFFSET_OFFSET, origin.offset + offset],
+          [RGET_FIFO_PEER_FIFO_OFFSET, origin.generation + own],
         ]);
         expectPassed(target);
         const before = Buffer.from(rig.area());
         expect(notice(origin, forged)).toBe(0);
-        expect(rig.consumer.chainWrite(job, target.window)).toBe(0);
+        expect(rig.consumer.chainWrite(job, target.rgetFifo)).toBe(0);
         expect(Buffer.compare(rig.area(), before)).toBe(0);
       });
 
       it("a chain that can't be: more links than there may be, also where their length wraps at 2^32, none, no depth", () => {
         const place = { blocks: [block(0), block(1)], numbers: [3, 5] } as const;
-        const { target } = prepare({ portions: LINK_COUNT_MAX + 1, depth: 4, portion: 1 }, place);
-        for (const [bytes, portion, depth = 4] of [
+        const { target } = prepare({ fragments: LINK_COUNT_MAX + 1, depth: 4, fragment: 1 }, place);
+        for (const [bytes, fragment, depth = 4] of [
           [LINK_COUNT_MAX + 1, 1],
           [0x7fffffff, 96], // links of 128 bytes, modulo 2^32
           [0xffffffff, 1],
@@ -931,19 +932,19 @@ export function chainSuite(name: string, options: RigOptions): void {
           [1, 1, DEPTH_MAX + 1],
           [1, 1, 0xffffffff],
         ]) {
-          set(target.window, [
-            [WINDOW_BYTES_OFFSET, bytes as number],
-            [WINDOW_PORTION_OFFSET, portion as number],
-            [WINDOW_DEPTH_OFFSET, depth],
+          set(target.rgetFifo, [
+            [RGET_FIFO_BYTES_OFFSET, bytes as number],
+            [RGET_FIFO_FRAGMENT_OFFSET, fragment as number],
+            [RGET_FIFO_DEPTH_OFFSET, depth],
           ]);
           const before = Buffer.from(rig.area());
-          expect(rig.consumer.chainWrite(job, target.window)).toBe(0);
+          expect(rig.consumer.chainWrite(job, target.rgetFifo)).toBe(0);
           expect(Buffer.compare(rig.area(), before)).toBe(0);
         }
       });
 
       it("as many links as there may be", () => {
-        const transfer = begin({ portions: LINK_COUNT_MAX, depth: 4, portion: 3, last: 1 });
+        const transfer = begin({ fragments: LINK_COUNT_MAX, depth: 4, fragment: 3, last: 1 });
         finish(transfer);
         expectPayload(transfer);
         expectOver(transfer);
@@ -952,68 +953,71 @@ export function chainSuite(name: string, options: RigOptions): void {
 
     describe("with a side in another node", () => {
       const AWAY = AWAY_YES;
-      const word = ({ window }: Side, offset: number): number => rig.word(window + offset);
+      const word = ({ rgetFifo }: Side, offset: number): number => rig.word(rgetFifo + offset);
       const bytesOf = ({ base }: { base: number }, bytes: number): Buffer =>
         Buffer.from(rig.memory.bytes.buffer, base, bytes);
-      const rgets = ({ window }: Side): Buffer =>
-        Buffer.from(bytesOf({ base: window + WINDOW_RGETS_OFFSET }, DEPTH_MAX * DESCRIPTOR_SIZE));
+      const rgets = ({ rgetFifo }: Side): Buffer =>
+        Buffer.from(bytesOf({ base: rgetFifo + RGET_FIFO_RGETS_OFFSET }, DEPTH_MAX * DESCRIPTOR_SIZE));
 
-      it.each(shapes)("P2 the first origin RGETs stay in the own window: $portions portions, depth $depth", (shape) => {
-        const transfer = prepare(shape, anyPlace());
-        const { origin, target, links, bytes } = transfer;
-        const { chainWrite } = target.kernel;
-        const linkBytes = shape.portions * LINK_SIZE;
-        const before = Buffer.from(rig.area());
-        rig.write(target.window + WINDOW_RGETS_OFFSET, Array(DEPTH_MAX * DESCRIPTOR_SIZE).fill(0));
-        rig.write(origin.window + WINDOW_RGETS_OFFSET, Array(DEPTH_MAX * DESCRIPTOR_SIZE).fill(0));
-        expect(chainWrite(job, target.window)).toBe(shape.portions);
-        const within = { rgets: rgets(origin), links: Buffer.from(bytesOf(links, linkBytes)) };
-        before.copy(rig.area());
-        rig.write(target.window + WINDOW_RGETS_OFFSET, Array(DEPTH_MAX * DESCRIPTOR_SIZE).fill(0));
-        rig.setWord(target.window + WINDOW_AWAY_OFFSET, AWAY);
-        const peer = Array.from({ length: 5 }, (_, i) => word(target, WINDOW_PEER_INDEX_OFFSET + 4 * i));
-        const theirs = Buffer.from(bytesOf(origin.block, BLOCK_SIZE));
-        expect(chainWrite(job, target.window)).toBe(shape.portions);
-        expect(rgets(target)).toEqual(within.rgets);
-        expect(bytesOf(links, linkBytes)).toEqual(within.links);
-        expect(word(target, WINDOW_AWAY_OFFSET)).toBe(AWAY | AWAY_BEGUN);
-        expect([left(target), tail(target)]).toEqual([bytes, Math.min(shape.depth, shape.portions)]);
-        // Neither the other window nor what this one knows of it.
-        expect(Buffer.compare(bytesOf(origin.block, BLOCK_SIZE), theirs)).toBe(0);
-        expect(Array.from({ length: 5 }, (_, i) => word(target, WINDOW_PEER_INDEX_OFFSET + 4 * i))).toEqual(peer);
-      });
+      it.each(shapes)(
+        "P2 the first origin RGETs stay in the own rget FIFO: $fragments fragments, depth $depth",
+        (shape) => {
+          const transfer = prepare(shape, anyPlace());
+          const { origin, target, links, bytes } = transfer;
+          const { chainWrite } = target.kernel;
+          const linkBytes = shape.fragments * LINK_SIZE;
+          const before = Buffer.from(rig.area());
+          rig.write(target.rgetFifo + RGET_FIFO_RGETS_OFFSET, Array(DEPTH_MAX * DESCRIPTOR_SIZE).fill(0));
+          rig.write(origin.rgetFifo + RGET_FIFO_RGETS_OFFSET, Array(DEPTH_MAX * DESCRIPTOR_SIZE).fill(0));
+          expect(chainWrite(job, target.rgetFifo)).toBe(shape.fragments);
+          const within = { rgets: rgets(origin), links: Buffer.from(bytesOf(links, linkBytes)) };
+          before.copy(rig.area());
+          rig.write(target.rgetFifo + RGET_FIFO_RGETS_OFFSET, Array(DEPTH_MAX * DESCRIPTOR_SIZE).fill(0));
+          rig.setWord(target.rgetFifo + RGET_FIFO_AWAY_OFFSET, AWAY);
+          const peer = Array.from({ length: 5 }, (_, i) => word(target, RGET_FIFO_PEER_INDEX_OFFSET + 4 * i));
+          const theirs = Buffer.from(bytesOf(origin.block, BLOCK_SIZE));
+          expect(chainWrite(job, target.rgetFifo)).toBe(shape.fragments);
+          expect(rgets(target)).toEqual(within.rgets);
+          expect(bytesOf(links, linkBytes)).toEqual(within.links);
+          expect(word(target, RGET_FIFO_AWAY_OFFSET)).toBe(AWAY | AWAY_BEGUN);
+          expect([left(target), tail(target)]).toEqual([bytes, Math.min(shape.depth, shape.fragments)]);
+          // Neither the other rget FIFO nor what this one knows of it.
+          expect(Buffer.compare(bytesOf(origin.block, BLOCK_SIZE), theirs)).toBe(0);
+          expect(Array.from({ length: 5 }, (_, i) => word(target, RGET_FIFO_PEER_INDEX_OFFSET + 4 * i))).toEqual(peer);
+        },
+      );
 
-      it("is written whatever the window knows of the other side: the agent finds that", () => {
-        const { target } = prepare({ portions: 3, depth: 2 }, anyPlace());
-        set(target.window, [
-          [WINDOW_AWAY_OFFSET, AWAY],
-          [WINDOW_PEER_INDEX_OFFSET, NONE],
-          [WINDOW_PEER_GENERATION_OFFSET, 0],
-          [WINDOW_PEER_WINDOW_OFFSET, 0],
+      it("is written whatever the rget FIFO knows of the other side: the agent finds that", () => {
+        const { target } = prepare({ fragments: 3, depth: 2 }, anyPlace());
+        set(target.rgetFifo, [
+          [RGET_FIFO_AWAY_OFFSET, AWAY],
+          [RGET_FIFO_PEER_INDEX_OFFSET, NONE],
+          [RGET_FIFO_PEER_GENERATION_OFFSET, 0],
+          [RGET_FIFO_PEER_FIFO_OFFSET, 0],
         ]);
-        expect(target.kernel.chainWrite(job, target.window)).toBe(3);
+        expect(target.kernel.chainWrite(job, target.rgetFifo)).toBe(3);
         // What is wrong on this side is refused as ever.
         for (const [offset, value] of [
-          [WINDOW_BYTES_OFFSET, 0],
-          [WINDOW_PORTION_OFFSET, 0],
-          [WINDOW_DEPTH_OFFSET, DEPTH_MAX + 1],
-          [WINDOW_CHAIN_GENERATION_OFFSET, 0],
+          [RGET_FIFO_BYTES_OFFSET, 0],
+          [RGET_FIFO_FRAGMENT_OFFSET, 0],
+          [RGET_FIFO_DEPTH_OFFSET, DEPTH_MAX + 1],
+          [RGET_FIFO_CHAIN_GENERATION_OFFSET, 0],
         ] as const) {
-          const right = rig.word(target.window + offset);
-          set(target.window, [
+          const right = rig.word(target.rgetFifo + offset);
+          set(target.rgetFifo, [
             [offset, value],
-            [WINDOW_AWAY_OFFSET, AWAY],
+            [RGET_FIFO_AWAY_OFFSET, AWAY],
           ]);
-          expect(target.kernel.chainWrite(job, target.window)).toBe(0);
-          expect(word(target, WINDOW_AWAY_OFFSET)).toBe(AWAY);
-          set(target.window, [[offset, right]]);
+          expect(target.kernel.chainWrite(job, target.rgetFifo)).toBe(0);
+          expect(word(target, RGET_FIFO_AWAY_OFFSET)).toBe(AWAY);
+          set(target.rgetFifo, [[offset, right]]);
         }
       });
 
-      it("the kernels leave the descriptors in both windows to the agent", () => {
-        const transfer = begin({ portions: 3, depth: 2 });
+      it("the kernels leave the descriptors in both rget FIFOs to the agent", () => {
+        const transfer = begin({ fragments: 3, depth: 2 });
         const { origin, target } = transfer;
-        for (const { window } of [origin, target]) set(window, [[WINDOW_AWAY_OFFSET, AWAY]]);
+        for (const { rgetFifo } of [origin, target]) set(rgetFifo, [[RGET_FIFO_AWAY_OFFSET, AWAY]]);
         const { index, generation } = origin.block;
         target.kernel.chainNotice(
           job,
@@ -1033,7 +1037,7 @@ export function chainSuite(name: string, options: RigOptions): void {
         }
         expect([state(), rig.due()]).toEqual([before, []]);
         // The agent gives them back to nobody: without the mark, they go on here.
-        for (const { window } of [origin, target]) set(window, [[WINDOW_AWAY_OFFSET, 0]]);
+        for (const { rgetFifo } of [origin, target]) set(rgetFifo, [[RGET_FIFO_AWAY_OFFSET, 0]]);
         for (const side of [target, origin]) expect(side.kernel.chainLeft(side.context)).not.toBe(0);
       });
 
@@ -1043,12 +1047,12 @@ export function chainSuite(name: string, options: RigOptions): void {
         ["whose bytes have not all arrived", AWAY, true, false],
         ["whose bytes have not all arrived, by another mark", AWAY | AWAY_BEGUN, true, false],
         ["whose bytes have all arrived", AWAY | AWAY_OVER, true, true],
-      ])("P8 a NOTICE is left in the window of a transfer %s", (_, away, begun, isOver) => {
-        const { origin, target } = prepare({ portions: 3, depth: 2 }, anyPlace());
+      ])("P8 a NOTICE is left in the rget FIFO of a transfer %s", (_, away, begun, isOver) => {
+        const { origin, target } = prepare({ fragments: 3, depth: 2 }, anyPlace());
         const { index, generation } = origin.block;
-        set(origin.window, [
-          [WINDOW_AWAY_OFFSET, away],
-          [WINDOW_PEER_WINDOW_OFFSET, begun ? target.generation : 0],
+        set(origin.rgetFifo, [
+          [RGET_FIFO_AWAY_OFFSET, away],
+          [RGET_FIFO_PEER_FIFO_OFFSET, begun ? target.generation : 0],
         ]);
         target.kernel.chainNotice(
           job,
@@ -1059,8 +1063,8 @@ export function chainSuite(name: string, options: RigOptions): void {
           origin.ordinal,
           TRANSFER_REFUSED,
         );
-        origin.kernel.windowClose(origin.window);
-        expect(origin.kernel.windowClear(origin.window)).toBe(Number(isOver));
+        origin.kernel.rgetFifoClose(origin.rgetFifo);
+        expect(origin.kernel.rgetFifoClear(origin.rgetFifo)).toBe(Number(isOver));
         expect([result(origin), head(origin) === tail(origin)]).toEqual([
           isOver ? TRANSFER_REFUSED : TRANSFER_DONE,
           true,
@@ -1068,43 +1072,43 @@ export function chainSuite(name: string, options: RigOptions): void {
       });
     });
 
-    it("any portions, depth and ring, whoever runs when: all arrives, and slots are never too few", () => {
+    it("any fragments, depth and ring, whoever runs when: all arrives, and slots are never too few", () => {
       const shape = fc
         .record({
-          portion: fc.oneof(
+          fragment: fc.oneof(
             { weight: 4, arbitrary: fc.integer({ min: 1, max: 200 }) },
             { weight: 1, arbitrary: fc.constantFrom(SLICE_BYTES - 1, SLICE_BYTES, SLICE_BYTES + 1, 2 * SLICE_BYTES) },
           ),
-          portions: fc.integer({ min: 1, max: 30 }),
+          fragments: fc.integer({ min: 1, max: 30 }),
           rest: fc.double({ min: 0, max: 1, noNaN: true }),
           depth: fc.integer({ min: 1, max: DEPTH_MAX }),
           ring: fc.integer({ min: 0, max: 4 }),
         })
-        .map(({ portion, portions, rest, depth, ring }) => ({
-          portion,
-          portions: portion > 200 ? Math.min(portions, 4) : portions,
-          last: 1 + Math.floor(rest * (portion - 1)),
+        .map(({ fragment, fragments, rest, depth, ring }) => ({
+          fragment,
+          fragments: fragment > 200 ? Math.min(fragments, 4) : fragments,
+          last: 1 + Math.floor(rest * (fragment - 1)),
           depth,
           ring,
         }));
       const turns = fc.array(fc.constantFrom("origin", "target", "core"), { maxLength: 100 });
       const property = fc.property(shape, turns, (chain, order) => {
         reset();
-        const { ring, portion, depth } = chain;
+        const { ring, fragment, depth } = chain;
         const transfer = begin({ ...chain, allowed: ring === 0 ? NONE : 0 });
         const { origin, target, bytes, payload } = transfer;
         const all = Uint8Array.from({ length: bytes }, (_, i) => (7 * i) % 251);
-        const staged = ring === 0 ? bytes : ring * portion;
+        const staged = ring === 0 ? bytes : ring * fragment;
         if (ring === 0) rig.write(payload.base + FROM, all);
         else rig.memory.bytes.fill(0xee, payload.base + FROM, payload.base + FROM + staged);
         let ready = 0;
-        /** The origin's core stages the next portion, if there is a place for it. */
+        /** The origin's core stages the next fragment, if there is a place for it. */
         const stage = (): void => {
-          const passed = origin.kernel.loadWord(origin.window + WINDOW_PASSED_OFFSET);
-          if (ring === 0 || ready === chain.portions || ready - passed === ring) return;
-          const at = payload.base + FROM + (ready % ring) * portion;
-          rig.memory.bytes.fill(0xee, at, at + portion);
-          rig.write(at, all.subarray(ready * portion).subarray(0, portion));
+          const passed = origin.kernel.loadWord(origin.rgetFifo + RGET_FIFO_PASSED_OFFSET);
+          if (ring === 0 || ready === chain.fragments || ready - passed === ring) return;
+          const at = payload.base + FROM + (ready % ring) * fragment;
+          rig.memory.bytes.fill(0xee, at, at + fragment);
+          rig.write(at, all.subarray(ready * fragment).subarray(0, fragment));
           allow(origin, ++ready);
         };
         /** Runs an engine: whether it has done anything, or there was anything to tell, has been seen before. */

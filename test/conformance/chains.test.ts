@@ -3,7 +3,7 @@
 import { describe, expect, it } from "vitest";
 import {
   AWAY_YES,
-  BLOCK_WINDOWS_OFFSET,
+  BLOCK_RGET_FIFOS_OFFSET,
   CHAIN_BEGIN,
   CHAIN_MOVE,
   CHAIN_OVER,
@@ -19,15 +19,15 @@ import {
   DISPATCH_ID_PULLED,
   META_DISPATCH_MASK,
   PAGE_SIZE,
+  RGET_FIFO_AWAY_OFFSET,
+  RGET_FIFO_DEPTH_OFFSET,
+  RGET_FIFO_GENERATION_OFFSET,
+  RGET_FIFO_SLOTS,
   RTS_BLOCK_GENERATION_OFFSET,
   RTS_BLOCK_INDEX_OFFSET,
+  RTS_FIFO_OFFSET,
   RTS_PLACE_OFFSET,
   RTS_SIZE,
-  RTS_WINDOW_OFFSET,
-  WINDOW_AWAY_OFFSET,
-  WINDOW_DEPTH_OFFSET,
-  WINDOW_GENERATION_OFFSET,
-  WINDOW_SLOTS,
 } from "../../assembly/layout.js";
 import type { Handler } from "../../src/core/dispatch.js";
 import type { KernelName } from "../../src/core/kernel-name.js";
@@ -261,31 +261,31 @@ describe.each(KERNELS.map((kernels) => ({ kernels })))("$kernels", ({ kernels })
     close();
   });
 
-  it("what is for no window is written nowhere: more than a window holds, or a region that looks like one", async () => {
+  it("what is for no rget FIFO is written nowhere: more than an rget FIFO holds, or a region that looks like one", async () => {
     const { job, close } = transfer(kernels, { bytes: 50_000, fragment: 1000 });
     const two = job.tasks[1] as (typeof job.tasks)[0];
     const region = two.client.createRegion(4 * KIB);
     const words = new Int32Array(region.bytes.buffer, region.bytes.byteOffset, KIB);
-    const at = (offset: number) => (BLOCK_WINDOWS_OFFSET + offset) >>> 2;
-    words[at(WINDOW_GENERATION_OFFSET)] = 1;
-    words[at(WINDOW_AWAY_OFFSET)] = AWAY_YES;
-    words[at(WINDOW_DEPTH_OFFSET)] = 1;
+    const at = (offset: number) => (BLOCK_RGET_FIFOS_OFFSET + offset) >>> 2;
+    words[at(RGET_FIFO_GENERATION_OFFSET)] = 1;
+    words[at(RGET_FIFO_AWAY_OFFSET)] = AWAY_YES;
+    words[at(RGET_FIFO_DEPTH_OFFSET)] = 1;
     const before = words.slice();
-    const place = [region.index, region.generation, BLOCK_WINDOWS_OFFSET, 1];
+    const place = [region.index, region.generation, BLOCK_RGET_FIFOS_OFFSET, 1];
     const slots = (count: number) => new Array<number>(count * DESCRIPTOR_WORDS).fill(0);
-    const ship = (to: number, window: readonly number[], count: number) => {
-      const frame = { chain: CHAIN_SHIP, words: Int32Array.from([...window, ...slots(count)]), data: undefined };
+    const ship = (to: number, rgetFifo: readonly number[], count: number) => {
+      const frame = { chain: CHAIN_SHIP, words: Int32Array.from([...rgetFifo, ...slots(count)]), data: undefined };
       return job.forge({ from: 1 - to, to, frame });
     };
     expect([ship(1, place, 1), words]).toEqual([false, before]);
-    // The origin's window, as its RTS says.
+    // The origin's rget FIFO, as its RTS says.
     await undefined;
     const { frame } = job.under[0] as Posted & { frame: { records: Uint8Array } };
     const body = recordsIn(frame.records, NO_REST)?.records[0]?.body as Uint8Array;
     const rts = new Int32Array(body.slice().buffer, 0, RTS_SIZE >>> 2);
-    const offered = [RTS_BLOCK_INDEX_OFFSET, RTS_BLOCK_GENERATION_OFFSET, RTS_PLACE_OFFSET, RTS_WINDOW_OFFSET];
-    const window = offered.map((offset) => rts[offset >>> 2] as number);
-    expect([ship(0, window, WINDOW_SLOTS + 1), ship(0, window, WINDOW_SLOTS), ship(0, window, 1)]).toEqual([
+    const offered = [RTS_BLOCK_INDEX_OFFSET, RTS_BLOCK_GENERATION_OFFSET, RTS_PLACE_OFFSET, RTS_FIFO_OFFSET];
+    const rgetFifo = offered.map((offset) => rts[offset >>> 2] as number);
+    expect([ship(0, rgetFifo, RGET_FIFO_SLOTS + 1), ship(0, rgetFifo, RGET_FIFO_SLOTS), ship(0, rgetFifo, 1)]).toEqual([
       false,
       true,
       false,
@@ -333,7 +333,7 @@ describe.each(KERNELS.map((kernels) => ({ kernels })))("$kernels", ({ kernels })
     },
   );
 
-  it("P10 bytes for the window of an origin are written nowhere, though it was a target's before", async () => {
+  it("P10 bytes for the rget FIFO of an origin are written nowhere, though it was a target's before", async () => {
     const { job, origin, target, settle, told, destination, isUntouchedAround, close } = transfer(kernels, {
       bytes: 5000,
     });

@@ -28,6 +28,17 @@ import {
   LINK_SIZE,
   NONE,
   PAGE_SIZE,
+  RGET_FIFO_ALLOWED_OFFSET,
+  RGET_FIFO_COUNT,
+  RGET_FIFO_HEAD_OFFSET,
+  RGET_FIFO_LEFT_OFFSET,
+  RGET_FIFO_MOVED_OFFSET,
+  RGET_FIFO_PASSED_OFFSET,
+  RGET_FIFO_RESULT_OFFSET,
+  RGET_FIFO_SIZE,
+  RGET_FIFO_STOP_OFFSET,
+  RGET_FIFO_TAIL_OFFSET,
+  RGET_FIFO_WRONG_OFFSET,
   RMW_ADD,
   SHORT_BYTES,
   SLICE_BYTES,
@@ -48,17 +59,6 @@ import {
   TRANSFER_REFUSED,
   TRANSFER_REMOTE_BOUNDS,
   TRANSFER_REMOTE_CLOSED,
-  WINDOW_ALLOWED_OFFSET,
-  WINDOW_COUNT,
-  WINDOW_HEAD_OFFSET,
-  WINDOW_LEFT_OFFSET,
-  WINDOW_MOVED_OFFSET,
-  WINDOW_PASSED_OFFSET,
-  WINDOW_RESULT_OFFSET,
-  WINDOW_SIZE,
-  WINDOW_STOP_OFFSET,
-  WINDOW_TAIL_OFFSET,
-  WINDOW_WRONG_OFFSET,
 } from "../../assembly/layout.js";
 import type { Kernel } from "../../src/kernel/kernel.js";
 import { type Chain, Chains, FROM, type Place, type Region, type Side, TO, type Transfer } from "../support/chains.js";
@@ -76,9 +76,9 @@ const FIFOS = 2;
 const DATA_SLICES = 8;
 const DATA_BYTES = DATA_SLICES * SLICE_BYTES;
 
-/** Something long, in a FIFO or a window. */
+/** Something long, in a FIFO or an rget FIFO. */
 interface Long {
-  /** What takes turns: a FIFO of a context, or with number FIFOS its windows. */
+  /** What takes turns: a FIFO of a context, or with number FIFOS its rget FIFOs. */
   readonly item: number;
   readonly ordinal: number;
   /** Slices that it has, and has had. */
@@ -108,7 +108,7 @@ export function serveSuite(name: string, options: RigOptions): void {
     /** Data of task 0, and of task 1. */
     let from: Region;
     let to: Region;
-    /** The blocks of windows that contexts have, and how many windows of each are in use. */
+    /** The blocks of rget FIFOs that contexts have, and how many rget FIFOs of each are in use. */
     let blocks: Map<number, { block: Region; used: number }>;
 
     function use(more: RigOptions = {}): void {
@@ -165,7 +165,7 @@ export function serveSuite(name: string, options: RigOptions): void {
 
     const head = (ordinal: number, number = 0): number => rig.word(rig.fifo(ordinal, number) + INJECTION_HEAD_OFFSET);
     const moved = (ordinal: number, number = 0): number => rig.word(rig.fifo(ordinal, number) + INJECTION_MOVED_OFFSET);
-    const at = ({ window }: Side, offset: number): number => rig.word(window + offset);
+    const at = ({ rgetFifo }: Side, offset: number): number => rig.word(rgetFifo + offset);
     const isTold = ({ block, number }: Side): boolean =>
       (rig.word(block.base + BLOCK_STATUS_OFFSET) & (1 << number)) !== 0;
 
@@ -176,10 +176,10 @@ export function serveSuite(name: string, options: RigOptions): void {
       return [completion % 2 ** COMPLETION_RESULT_SHIFT, completion >>> COMPLETION_RESULT_SHIFT];
     }
 
-    /** A window of a context that no transfer has. */
-    function windowOf(ordinal: number): [block: Region, number: number] {
+    /** An rget FIFO of a context that no transfer has. */
+    function rgetFifoOf(ordinal: number): [block: Region, number: number] {
       let found = blocks.get(ordinal);
-      if (found === undefined || found.used === WINDOW_COUNT) {
+      if (found === undefined || found.used === RGET_FIFO_COUNT) {
         found = { block: chains.block(ordinal), used: 0 };
         blocks.set(ordinal, found);
       }
@@ -187,14 +187,14 @@ export function serveSuite(name: string, options: RigOptions): void {
     }
 
     function placeOf(origin: number, target: number): Place {
-      const [a, b] = [windowOf(origin), windowOf(target)];
+      const [a, b] = [rgetFifoOf(origin), rgetFifoOf(target)];
       return { blocks: [a[0], b[0]], numbers: [a[1], b[1]], ordinals: [origin, target] };
     }
 
     /** Begins a chain between two endpoints. */
     function begin(chain: Chain, origin: number, target: number): Transfer {
       const transfer = chains.prepare(chain, placeOf(origin, target));
-      expect(chains.write(transfer)).toBe(chain.portions);
+      expect(chains.write(transfer)).toBe(chain.fragments);
       return transfer;
     }
 
@@ -218,11 +218,11 @@ export function serveSuite(name: string, options: RigOptions): void {
       };
     }
 
-    /** Begins a chain of one long portion; its MOVE is in the window of the origin. */
+    /** Begins a chain of one long fragment; its MOVE is in the rget FIFO of the origin. */
     function longChain(origin: number, target: number, slices = DATA_SLICES): Long {
       const bytes = slices * SLICE_BYTES;
-      const small = chains.prepare({ portions: 1, depth: 1, portion: 4 }, placeOf(origin, target));
-      const transfer = { ...small, payload: from, from: 0, destination: to, to: 0, bytes, portion: bytes };
+      const small = chains.prepare({ fragments: 1, depth: 1, fragment: 4 }, placeOf(origin, target));
+      const transfer = { ...small, payload: from, from: 0, destination: to, to: 0, bytes, fragment: bytes };
       chains.plan(transfer);
       expect(chains.write(transfer)).toBe(1);
       shipFirst(transfer);
@@ -231,9 +231,9 @@ export function serveSuite(name: string, options: RigOptions): void {
         ordinal: origin,
         slices,
         had: () =>
-          at(transfer.target, WINDOW_LEFT_OFFSET) === 0
+          at(transfer.target, RGET_FIFO_LEFT_OFFSET) === 0
             ? slices
-            : at(transfer.origin, WINDOW_MOVED_OFFSET) / SLICE_BYTES,
+            : at(transfer.origin, RGET_FIFO_MOVED_OFFSET) / SLICE_BYTES,
       };
     }
 
@@ -341,7 +341,7 @@ export function serveSuite(name: string, options: RigOptions): void {
         rig.setWord(from.base, 1);
         if (number === 1) inject(4, 1, { bytes: 4, to: word });
         else {
-          const small = chains.prepare({ portions: 1, depth: 1, portion: 4 }, placeOf(4, 8));
+          const small = chains.prepare({ fragments: 1, depth: 1, fragment: 4 }, placeOf(4, 8));
           const transfer = { ...small, payload: from, from: 0, destination: word, to: 0 };
           chains.plan(transfer);
           chains.write(transfer);
@@ -359,43 +359,43 @@ export function serveSuite(name: string, options: RigOptions): void {
         ["has a task that is not there", (ordinal) => rig.setWord(taskOf(ordinal) + TASK_STATE_OFFSET, TASK_ABSENT)],
       ])("a context that %s: nothing of it is processed, others are", (_, end) => {
         const gone = 2 * CONTEXTS;
-        const chain = begin({ portions: 1, depth: 1 }, gone, 5);
-        const other = begin({ portions: 1, depth: 1 }, 5, gone);
+        const chain = begin({ fragments: 1, depth: 1 }, gone, 5);
+        const other = begin({ fragments: 1, depth: 1 }, 5, gone);
         for (const transfer of [chain, other]) shipFirst(transfer);
         inject(gone, 0, { bytes: 100, completions: 1 });
         longPut(gone, 1);
         inject(5, 0, { bytes: 100, completions: 1 });
         end(gone);
-        const before = rig.read(chain.origin.window, WINDOW_SIZE);
+        const before = rig.read(chain.origin.rgetFifo, RGET_FIFO_SIZE);
         serveAll();
         expect([rig.due(), head(gone), moved(gone, 1), head(5)]).toEqual([[], 0, 0, 2]);
-        expect(rig.read(chain.origin.window, WINDOW_SIZE)).toEqual(before);
+        expect(rig.read(chain.origin.rgetFifo, RGET_FIFO_SIZE)).toEqual(before);
         expect([isTold(chain.target), isTold(chain.origin), isTold(other.origin)]).toEqual([false, false, true]);
       });
 
-      it("a window that is held, until its next portion is staged: its core calls then", () => {
-        const transfer = begin({ portions: 4, depth: 2, portion: 64, ring: 4, allowed: 0 }, 2, 20);
+      it("an rget FIFO that is held, until its next fragment is staged: its core calls then", () => {
+        const transfer = begin({ fragments: 4, depth: 2, fragment: 64, ring: 4, allowed: 0 }, 2, 20);
         const { origin, target } = transfer;
         const rung = armAll();
         for (let staged = 0; staged < 4; staged++) {
           serveAll();
-          expect([rig.due(), at(origin, WINDOW_PASSED_OFFSET), rung()[0]]).toEqual([[], staged, staged]);
-          owner.storeWord(origin.window + WINDOW_ALLOWED_OFFSET, staged + 1);
+          expect([rig.due(), at(origin, RGET_FIFO_PASSED_OFFSET), rung()[0]]).toEqual([[], staged, staged]);
+          owner.storeWord(origin.rgetFifo + RGET_FIFO_ALLOWED_OFFSET, staged + 1);
           call(2);
         }
         serveAll();
-        expect([isTold(origin), isTold(target), at(target, WINDOW_LEFT_OFFSET)]).toEqual([true, true, 0]);
+        expect([isTold(origin), isTold(target), at(target, RGET_FIFO_LEFT_OFFSET)]).toEqual([true, true, 0]);
         expectPayload(transfer);
       });
 
-      it("a window that is held goes on when its core gives it up", () => {
-        const { origin, target } = begin({ portions: 4, depth: 2, portion: 64, ring: 4, allowed: 1 }, 2, 20);
+      it("an rget FIFO that is held goes on when its core gives it up", () => {
+        const { origin, target } = begin({ fragments: 4, depth: 2, fragment: 64, ring: 4, allowed: 1 }, 2, 20);
         serveAll();
-        expect([rig.due(), at(origin, WINDOW_PASSED_OFFSET)]).toEqual([[], 1]);
-        owner.storeWord(origin.window + WINDOW_STOP_OFFSET, TRANSFER_CANCELED);
+        expect([rig.due(), at(origin, RGET_FIFO_PASSED_OFFSET)]).toEqual([[], 1]);
+        owner.storeWord(origin.rgetFifo + RGET_FIFO_STOP_OFFSET, TRANSFER_CANCELED);
         call(2);
         serveAll();
-        const results = [at(origin, WINDOW_RESULT_OFFSET), at(target, WINDOW_WRONG_OFFSET)];
+        const results = [at(origin, RGET_FIFO_RESULT_OFFSET), at(target, RGET_FIFO_WRONG_OFFSET)];
         expect([isTold(origin), isTold(target), ...results]).toEqual([
           true,
           true,
@@ -406,7 +406,7 @@ export function serveSuite(name: string, options: RigOptions): void {
     });
 
     describe("P11 what is short", () => {
-      /** Something short in a context's FIFO, or in one of its windows; what is returned says whether it is done. */
+      /** Something short in a context's FIFO, or in one of its rget FIFOs; what is returned says whether it is done. */
       const SHORT: [string, (ordinal: number, number: number) => () => boolean][] = [
         ...(["put", "get", "RMW", "fence"] as const).map((name): (typeof SHORT)[0] => [
           `a ${name} with its completion`,
@@ -428,23 +428,24 @@ export function serveSuite(name: string, options: RigOptions): void {
         [
           "a FETCH",
           (ordinal) => {
-            const { origin } = begin({ portions: 3, depth: 1, portion: SLICE_BYTES }, 12, ordinal);
-            return () => at(origin, WINDOW_TAIL_OFFSET) > 0;
+            const { origin } = begin({ fragments: 3, depth: 1, fragment: SLICE_BYTES }, 12, ordinal);
+            return () => at(origin, RGET_FIFO_TAIL_OFFSET) > 0;
           },
         ],
         [
           "an RGET and a REFILL before a MOVE that is held",
           (ordinal) => {
-            const transfer = begin({ portions: 3, depth: 1, ring: 1, allowed: 0 }, ordinal, 12);
+            const transfer = begin({ fragments: 3, depth: 1, ring: 1, allowed: 0 }, ordinal, 12);
             shipFirst(transfer);
             call(ordinal);
-            return () => at(transfer.origin, WINDOW_HEAD_OFFSET) === 2 && at(transfer.target, WINDOW_TAIL_OFFSET) === 2;
+            return () =>
+              at(transfer.origin, RGET_FIFO_HEAD_OFFSET) === 2 && at(transfer.target, RGET_FIFO_TAIL_OFFSET) === 2;
           },
         ],
         [
           "a MOVE, and the NOTICE behind it",
           (ordinal) => {
-            const transfer = begin({ portions: 1, depth: 1, portion: SHORT_BYTES }, ordinal, 12);
+            const transfer = begin({ fragments: 1, depth: 1, fragment: SHORT_BYTES }, ordinal, 12);
             shipFirst(transfer);
             call(ordinal);
             return () => isTold(transfer.origin) && isTold(transfer.target);
@@ -453,7 +454,7 @@ export function serveSuite(name: string, options: RigOptions): void {
         [
           "a NOTICE alone",
           (ordinal) => {
-            const { origin } = chains.prepare({ portions: 1, depth: 1 }, placeOf(ordinal, 12));
+            const { origin } = chains.prepare({ fragments: 1, depth: 1 }, placeOf(ordinal, 12));
             const { block, offset, generation } = origin;
             owner.chainNotice(job, block.index, block.generation, offset, generation, ordinal, TRANSFER_REFUSED);
             return () => isTold(origin);
@@ -474,7 +475,7 @@ export function serveSuite(name: string, options: RigOptions): void {
         it.each([1, 2, 8, 32])("is done in the very next turn, behind one slice of %i long ones elsewhere", (count) => {
           for (const [ordinal, number] of PLACES) {
             use();
-            // All around it: in other contexts, and in the other FIFO and other windows of its own.
+            // All around it: in other contexts, and in the other FIFO and other rget FIFOs of its own.
             const own = ordinal * (FIFOS + 1) + number;
             const first = Math.max(0, Math.min(own - Math.floor(count / 2), ENDPOINTS * (FIFOS + 1) - 1 - count));
             const items = range(count + 1)
@@ -525,7 +526,7 @@ export function serveSuite(name: string, options: RigOptions): void {
             const used = new Set(items);
             for (const { kind, item } of shorts) {
               const [ordinal, number] = [Math.floor(item / (FIFOS + 1)), item % FIFOS];
-              // What is behind something long in its FIFO waits; a window is for one transfer.
+              // What is behind something long in its FIFO waits; an rget FIFO is for one transfer.
               const own = ordinal * (FIFOS + 1) + number;
               if (kind < FIFO_KINDS && used.has(own)) continue;
               used.add(own);
@@ -555,10 +556,10 @@ export function serveSuite(name: string, options: RigOptions): void {
         expect([head(7), long.had()]).toEqual([2, 2]);
       });
 
-      it("so much of each FIFO, and of the windows of each context, in a turn: the rest takes its turn", () => {
+      it("so much of each FIFO, and of the rget FIFOs of each context, in a turn: the rest takes its turn", () => {
         const long = longPut(3, 0);
         for (const number of [0, 1]) for (let i = 0; i < 5; i++) inject(7, number, { bytes: 1000 });
-        const chain = () => begin({ portions: 1, depth: 1, portion: 3000 }, 8, 12);
+        const chain = () => begin({ fragments: 1, depth: 1, fragment: 3000 }, 8, 12);
         const three = [chain(), chain(), chain()];
         shipFirst(three[0] as Transfer);
         call(8);
@@ -582,7 +583,7 @@ export function serveSuite(name: string, options: RigOptions): void {
     });
 
     describe("P11 what is long", () => {
-      it("takes turns in the order of contexts, of each its FIFOs, then its windows: one slice in a turn", () => {
+      it("takes turns in the order of contexts, of each its FIFOs, then its rget FIFOs: one slice in a turn", () => {
         const items = [1, 15, 17, 18, 31 * (FIFOS + 1), 32 * (FIFOS + 1) + 1];
         const longs = items.map((item) => longAt(item, 3));
         const order: number[] = [];
@@ -599,7 +600,7 @@ export function serveSuite(name: string, options: RigOptions): void {
       });
 
       it.each([2, 7, 32])(
-        "%i of them, over the FIFOs and windows of all tasks: each has as many slices as the others",
+        "%i of them, over the FIFOs and rget FIFOs of all tasks: each has as many slices as the others",
         (count) => {
           const items = range(count).map((i) => (i * 23) % (ENDPOINTS * (FIFOS + 1)));
           const longs = items.map((item) => longAt(item, 4));
@@ -632,14 +633,14 @@ export function serveSuite(name: string, options: RigOptions): void {
         expect([serve(), rig.due()]).toEqual([0, []]);
       });
 
-      it("the windows of a context have one turn together, and take it one after the other", () => {
-        const windows = range(3).map(() => longChain(6, 30, 2));
+      it("the rget FIFOs of a context have one turn together, and take it one after the other", () => {
+        const rgetFifos = range(3).map(() => longChain(6, 30, 2));
         const put = longPut(20, 0, 6);
         const had: number[][] = [];
         for (let turn = 0; turn < 12; turn++) {
           serve();
-          had.push([sum(windows), put.had()]);
-          const each = windows.map((window) => window.had());
+          had.push([sum(rgetFifos), put.had()]);
+          const each = rgetFifos.map((rgetFifo) => rgetFifo.had());
           expect(Math.max(...each) - Math.min(...each)).toBeLessThanOrEqual(1);
         }
         expect(had).toEqual(range(12).map((turn) => [Math.floor(turn / 2) + 1, Math.floor((turn + 1) / 2)]));
@@ -760,10 +761,10 @@ export function serveSuite(name: string, options: RigOptions): void {
       );
 
       it.each(["destination", "links", "block"] as const)("nor is one of a chain: %s", (which) => {
-        const transfer = begin({ portions: 12, depth: 2, portion: SLICE_BYTES / 2 }, 3, 15);
+        const transfer = begin({ fragments: 12, depth: 2, fragment: SLICE_BYTES / 2 }, 3, 15);
         const { target, destination, links } = transfer;
         for (let turn = 0; turn < 3; turn++) serve();
-        expect(at(target, WINDOW_LEFT_OFFSET)).toBeGreaterThan(0);
+        expect(at(target, RGET_FIFO_LEFT_OFFSET)).toBeGreaterThan(0);
         const [region, bytes] = {
           destination: [destination, TO + transfer.bytes] as const,
           links: [links, 12 * LINK_SIZE] as const,
@@ -777,14 +778,14 @@ export function serveSuite(name: string, options: RigOptions): void {
         const isUntouched = reuse([[region.base, bytes]]);
         serveAll();
         expect(isUntouched()).toBe(true);
-        expect(at(transfer.origin, WINDOW_HEAD_OFFSET)).toBe(at(transfer.origin, WINDOW_TAIL_OFFSET));
+        expect(at(transfer.origin, RGET_FIFO_HEAD_OFFSET)).toBe(at(transfer.origin, RGET_FIFO_TAIL_OFFSET));
       });
 
       it.each([TASK_CLOSED, TASK_DEAD])(
         "nor is anything of a task that has ended (%i), whose regions are open still",
         (state) => {
-          const toIt = begin({ portions: 12, depth: 2, portion: SLICE_BYTES / 2 }, 3, CONTEXTS + 4);
-          const ofIt = begin({ portions: 12, depth: 2, portion: SLICE_BYTES / 2 }, CONTEXTS + 5, 4);
+          const toIt = begin({ fragments: 12, depth: 2, fragment: SLICE_BYTES / 2 }, 3, CONTEXTS + 4);
+          const ofIt = begin({ fragments: 12, depth: 2, fragment: SLICE_BYTES / 2 }, CONTEXTS + 5, 4);
           inject(3, 0, { bytes: DATA_BYTES, completions: 1 });
           inject(2 * CONTEXTS, 0, { kind: DESCRIPTOR_GET, bytes: DATA_BYTES, completions: 1 });
           longPut(CONTEXTS + 5, 1);
@@ -808,7 +809,7 @@ export function serveSuite(name: string, options: RigOptions): void {
           expect(Buffer.compare(received, rig.memory.bytes.subarray(from.base, from.base + DATA_BYTES))).toBe(0);
           expect([take(3), take(2 * CONTEXTS)]).toEqual(range(2).map(() => [1, TRANSFER_ENDED]));
           expect([head(CONTEXTS + 5, 1), moved(CONTEXTS + 5, 1)]).toEqual(before);
-          expect([at(toIt.origin, WINDOW_RESULT_OFFSET), rig.due()]).toEqual([TRANSFER_ENDED, []]);
+          expect([at(toIt.origin, RGET_FIFO_RESULT_OFFSET), rig.due()]).toEqual([TRANSFER_ENDED, []]);
         },
       );
     });
@@ -820,19 +821,19 @@ export function serveSuite(name: string, options: RigOptions): void {
         // Both sides are of one task, and told in one turn.
         [12, 13, [0, 1, 0]],
       ];
-      const shapes = [1, 2, 3, 100, 1024].flatMap((portions) => [1, 2, 4].map((depth) => [portions, depth] as const));
+      const shapes = [1, 2, 3, 100, 1024].flatMap((fragments) => [1, 2, 4].map((depth) => [fragments, depth] as const));
 
       it.each(shapes)(
-        "of %i portions, depth %i: from chainWrite() to the status bits by the engine alone",
-        (portions, depth) => {
+        "of %i fragments, depth %i: from chainWrite() to the status bits by the engine alone",
+        (fragments, depth) => {
           for (const [origin, target, rings] of ends) {
             use();
-            const transfer = begin({ portions, depth, portion: 40, last: 7 }, origin, target);
+            const transfer = begin({ fragments, depth, fragment: 40, last: 7 }, origin, target);
             const rung = armAll();
             for (let turns = 0; !isTold(transfer.origin) || !isTold(transfer.target); turns++) {
               expect(rung()).toEqual([0, 0, 0].map((_, task) => Number(isTold(transfer.target) && target === task)));
               // A turn for a link's way there and back, at the most.
-              if (turns > 2 * portions) throw new Error("it does not come to an end");
+              if (turns > 2 * fragments) throw new Error("it does not come to an end");
               serve();
             }
             expectPayload(transfer);
@@ -843,9 +844,9 @@ export function serveSuite(name: string, options: RigOptions): void {
 
       it("any number of them, both ways, among what is long and short: all arrive, and nobody's kernel is called", () => {
         const chain = fc.record({
-          portions: fc.integer({ min: 1, max: 20 }),
+          fragments: fc.integer({ min: 1, max: 20 }),
           depth: fc.integer({ min: 1, max: 4 }),
-          portion: fc.oneof(fc.integer({ min: 1, max: 5000 }), fc.integer({ min: 5000, max: 100_000 })),
+          fragment: fc.oneof(fc.integer({ min: 1, max: 5000 }), fc.integer({ min: 5000, max: 100_000 })),
           ends: fc.tuple(fc.nat(ENDPOINTS - 1), fc.nat(ENDPOINTS - 1)),
         });
         const put = fc.record({ ordinal: fc.nat(ENDPOINTS - 1), bytes: fc.nat(2 * SLICE_BYTES) });
@@ -854,9 +855,9 @@ export function serveSuite(name: string, options: RigOptions): void {
           fc.array(put, { maxLength: 6 }),
           (some, puts) => {
             use();
-            const transfers = some.map(({ portions, depth, portion, ends }) => {
-              const count = Math.max(1, Math.min(portions, Math.floor(400_000 / portion)));
-              return begin({ portions: count, depth, portion }, ...ends);
+            const transfers = some.map(({ fragments, depth, fragment, ends }) => {
+              const count = Math.max(1, Math.min(fragments, Math.floor(400_000 / fragment)));
+              return begin({ fragments: count, depth, fragment }, ...ends);
             });
             for (const { ordinal, bytes } of puts) inject(ordinal, 0, { bytes, completions: 1 });
             const rung = armAll();
@@ -1080,77 +1081,81 @@ export function serveSuite(name: string, options: RigOptions): void {
       });
 
       it("a chain that was begun is broken off: its target is told, and nothing of it is left to come", () => {
-        const transfer = begin({ portions: 12, depth: 2, portion: SLICE_BYTES }, 3, CONTEXTS);
+        const transfer = begin({ fragments: 12, depth: 2, fragment: SLICE_BYTES }, 3, CONTEXTS);
         const { origin, target } = transfer;
         for (let turn = 0; turn < 4; turn++) serve();
-        expect(at(target, WINDOW_LEFT_OFFSET)).toBeGreaterThan(0);
+        expect(at(target, RGET_FIFO_LEFT_OFFSET)).toBeGreaterThan(0);
         end();
         const rung = armAll();
-        expect(owner.chainBreak(job, origin.window)).toBe(1);
+        expect(owner.chainBreak(job, origin.rgetFifo)).toBe(1);
         const state = (): unknown[] => [
           isTold(target),
-          at(target, WINDOW_WRONG_OFFSET),
-          at(target, WINDOW_LEFT_OFFSET),
+          at(target, RGET_FIFO_WRONG_OFFSET),
+          at(target, RGET_FIFO_LEFT_OFFSET),
         ];
         expect([state(), isTold(origin), rung()]).toEqual([[true, TRANSFER_BROKEN, 0], false, [0, 1, 0]]);
         // Both close, and each is its own engine.
-        for (const { window } of [origin, target]) {
-          owner.windowClose(window);
-          owner.windowClear(window);
+        for (const { rgetFifo } of [origin, target]) {
+          owner.rgetFifoClose(rgetFifo);
+          owner.rgetFifoClear(rgetFifo);
         }
         for (const { context } of [origin, target]) expect(owner.chainRun(job, context, SLICE_BYTES)).toBe(0);
       });
 
       it("one that its target has not begun is not broken off: it may be begun still, and goes on", () => {
-        const transfer = chains.prepare({ portions: 5, depth: 2 }, placeOf(3, CONTEXTS));
+        const transfer = chains.prepare({ fragments: 5, depth: 2 }, placeOf(3, CONTEXTS));
         const { origin, target } = transfer;
         end();
         const before = Buffer.from(rig.area());
-        expect(owner.chainBreak(job, origin.window)).toBe(0);
+        expect(owner.chainBreak(job, origin.rgetFifo)).toBe(0);
         expect(Buffer.compare(before, rig.area())).toBe(0);
         expect(chains.write(transfer)).toBe(5);
         for (let i = 0; i < 20; i++)
           for (const { context } of [target, origin]) owner.chainRun(job, context, SLICE_BYTES);
-        expect([isTold(origin), isTold(target), at(origin, WINDOW_RESULT_OFFSET)]).toEqual([true, true, TRANSFER_DONE]);
+        expect([isTold(origin), isTold(target), at(origin, RGET_FIFO_RESULT_OFFSET)]).toEqual([
+          true,
+          true,
+          TRANSFER_DONE,
+        ]);
         expectPayload(transfer);
       });
 
-      it("a window that was opened again has not been begun", () => {
-        const transfer = begin({ portions: 5, depth: 2 }, 3, CONTEXTS);
+      it("an rget FIFO that was opened again has not been begun", () => {
+        const transfer = begin({ fragments: 5, depth: 2 }, 3, CONTEXTS);
         const { origin } = transfer;
-        expect(owner.chainBreak(job, origin.window)).toBe(1);
-        owner.windowClose(origin.window);
-        owner.windowClear(origin.window);
-        owner.windowOpen(origin.window, NONE);
-        expect(owner.chainBreak(job, origin.window)).toBe(0);
+        expect(owner.chainBreak(job, origin.rgetFifo)).toBe(1);
+        owner.rgetFifoClose(origin.rgetFifo);
+        owner.rgetFifoClear(origin.rgetFifo);
+        owner.rgetFifoOpen(origin.rgetFifo, NONE);
+        expect(owner.chainBreak(job, origin.rgetFifo)).toBe(0);
       });
 
       it.each<[string, (transfer: Transfer) => void]>([
-        ["its window is closed", ({ target }) => owner.windowClose(target.window)],
+        ["its rget FIFO is closed", ({ target }) => owner.rgetFifoClose(target.rgetFifo)],
         [
-          "its window has been opened again",
+          "its rget FIFO has been opened again",
           ({ target }) => {
-            owner.windowClose(target.window);
-            owner.windowOpen(target.window, NONE);
+            owner.rgetFifoClose(target.rgetFifo);
+            owner.rgetFifoOpen(target.rgetFifo, NONE);
           },
         ],
         ["its block is closed", ({ target }) => owner.regionClose(job, target.block.index)],
         ["its task has closed", () => rig.setWord(rig.task(1) + TASK_STATE_OFFSET, TASK_CLOSED)],
         ["its task is dead", () => rig.setWord(rig.task(1) + TASK_STATE_OFFSET, TASK_DEAD)],
       ])("a target that is gone, %s: broken off, and nothing is written there", (_, go) => {
-        const transfer = begin({ portions: 5, depth: 2, portion: SLICE_BYTES }, 3, CONTEXTS);
+        const transfer = begin({ fragments: 5, depth: 2, fragment: SLICE_BYTES }, 3, CONTEXTS);
         for (let turn = 0; turn < 2; turn++) serve();
         end();
         go(transfer);
         const rung = armAll();
         const before = Buffer.from(rig.area());
-        expect(owner.chainBreak(job, transfer.origin.window)).toBe(1);
+        expect(owner.chainBreak(job, transfer.origin.rgetFifo)).toBe(1);
         expect(Buffer.compare(before, rig.area())).toBe(0);
         expect(rung()).toEqual([0, 0, 0]);
       });
 
       it("a target breaks off by a NOTICE: the origin is told, and nothing that is left of the chain moves", () => {
-        const transfer = begin({ portions: 12, depth: 2, portion: SLICE_BYTES }, 3, CONTEXTS);
+        const transfer = begin({ fragments: 12, depth: 2, fragment: SLICE_BYTES }, 3, CONTEXTS);
         const { origin, target } = transfer;
         for (let turn = 0; turn < 4; turn++) serve();
         end();
@@ -1158,14 +1163,14 @@ export function serveSuite(name: string, options: RigOptions): void {
         const rung = armAll();
         expect(owner.chainNotice(job, block.index, block.generation, offset, generation, 3, TRANSFER_BROKEN)).toBe(1);
         expect(rung()).toEqual([1, 0, 0]);
-        owner.windowClose(target.window);
-        owner.windowClear(target.window);
+        owner.rgetFifoClose(target.rgetFifo);
+        owner.rgetFifoClear(target.rgetFifo);
         const { base } = transfer.destination;
         const received = rig.memory.bytes.slice(base, base + transfer.bytes);
         for (let i = 0; i < 12; i++)
           for (const { context } of [target, origin]) owner.chainRun(job, context, SLICE_BYTES);
         expect(isTold(origin)).toBe(true);
-        expect([TRANSFER_BROKEN, TRANSFER_ENDED]).toContain(at(origin, WINDOW_RESULT_OFFSET));
+        expect([TRANSFER_BROKEN, TRANSFER_ENDED]).toContain(at(origin, RGET_FIFO_RESULT_OFFSET));
         expect(Buffer.compare(received, rig.memory.bytes.subarray(base, base + transfer.bytes))).toBe(0);
       });
     });

@@ -1,4 +1,4 @@
-// Windows, chains and injection FIFOs, with what is forged or stale among it, and the engine thread: see compare.ts.
+// Rget FIFOs, chains and injection FIFOs, with what is forged or stale among it, and the engine thread: see compare.ts.
 import { describe, it } from "vitest";
 import {
   AWAY_NONE,
@@ -30,6 +30,15 @@ import {
   LINK_SIZE,
   NONE,
   PAGE_SIZE,
+  RGET_FIFO_ALLOWED_OFFSET,
+  RGET_FIFO_AWAY_OFFSET,
+  RGET_FIFO_COUNT,
+  RGET_FIFO_GENERATION_OFFSET,
+  RGET_FIFO_HEAD_OFFSET,
+  RGET_FIFO_SLOTS,
+  RGET_FIFO_SLOTS_OFFSET,
+  RGET_FIFO_STOP_OFFSET,
+  RGET_FIFO_TAIL_OFFSET,
   RMW_FETCH,
   RMW_OPERATION_MASK,
   SHORT_BYTES,
@@ -44,15 +53,6 @@ import {
   TRANSFER_DONE,
   TRANSFER_REFUSED,
   TRANSFER_REMOTE_BOUNDS,
-  WINDOW_ALLOWED_OFFSET,
-  WINDOW_AWAY_OFFSET,
-  WINDOW_COUNT,
-  WINDOW_GENERATION_OFFSET,
-  WINDOW_HEAD_OFFSET,
-  WINDOW_SLOTS,
-  WINDOW_SLOTS_OFFSET,
-  WINDOW_STOP_OFFSET,
-  WINDOW_TAIL_OFFSET,
 } from "../../assembly/layout.js";
 import { addBlock, chainWords, type Region, readySide, type Side, sideOf } from "../support/chains.js";
 import type { Rig, RigOptions, Straddle } from "../support/kernels.js";
@@ -61,7 +61,7 @@ import { compare, type Operations, pick, type Random, word } from "./compare.js"
 
 const SEQUENCES = 20;
 const OPERATIONS = 500;
-/** Blocks of windows that each of the tasks 0 and 1 has. */
+/** Blocks of rget FIFOs that each of the tasks 0 and 1 has. */
 const BLOCKS = 2;
 /** Pages of data of each: payloads come from there, and go there; more than a slice. */
 const DATA_PAGES = 80;
@@ -77,14 +77,14 @@ const FIRST_CHAIN = BLOCKS + 1;
 interface Transfer {
   readonly origin: Side;
   readonly target: Side;
-  /** The sides that have not closed their window. */
+  /** The sides that have not closed their rget FIFO. */
   readonly open: Set<Side>;
   readonly links: number;
 }
 
 interface State {
   transfers: Transfer[];
-  /** Windows and regions of links that a transfer has. */
+  /** Rget FIFOs and regions of links that a transfer has. */
   readonly taken: Set<string>;
 }
 
@@ -107,13 +107,13 @@ function prepare(rig: Rig): void {
       open(i, BLOCK_SIZE);
       const block = regionOf(rig, task, i);
       addBlock(rig, task, block);
-      for (let number = 0; number < WINDOW_COUNT; number++) {
+      for (let number = 0; number < RGET_FIFO_COUNT; number++) {
         const side = sideOf(map, task, block, number);
         readySide(rig, side, 1 - task);
         // Some are about to wrap.
         const start = [0, 0x7ffffffe, 0xfffffffe][number % 3] as number;
-        for (const offset of [WINDOW_GENERATION_OFFSET, WINDOW_HEAD_OFFSET, WINDOW_TAIL_OFFSET]) {
-          rig.setWord(side.window + offset, start);
+        for (const offset of [RGET_FIFO_GENERATION_OFFSET, RGET_FIFO_HEAD_OFFSET, RGET_FIFO_TAIL_OFFSET]) {
+          rig.setWord(side.rgetFifo + offset, start);
         }
       }
     }
@@ -130,19 +130,19 @@ function prepare(rig: Rig): void {
   }
 }
 
-const keyOf = ({ task, block, number }: Side): string => `window ${number} of block ${block.index} of task ${task}`;
+const keyOf = ({ task, block, number }: Side): string => `rgetFifo ${number} of block ${block.index} of task ${task}`;
 
-/** A shape of a transfer; some have more links than there is room for, or portions that nobody has. */
+/** A shape of a transfer; some have more links than there is room for, or fragments that nobody has. */
 function shapeOf(random: Random) {
-  const portion = pick(random, [1, 8, 100, 1 + random(5000), SLICE_BYTES + 8, 0x7fffffff, 0xfffffff0]) as number;
-  const portions = portion > SLICE_BYTES ? 1 : 1 + random(random(8) === 0 ? 40 : 12);
-  const last = random(3) === 0 ? portion : 1 + random(Math.min(portion, 2 ** 31));
-  const bytes = random(10) === 0 ? 0xffffffff : (portions - 1) * portion + last;
+  const fragment = pick(random, [1, 8, 100, 1 + random(5000), SLICE_BYTES + 8, 0x7fffffff, 0xfffffff0]) as number;
+  const fragments = fragment > SLICE_BYTES ? 1 : 1 + random(random(8) === 0 ? 40 : 12);
+  const last = random(3) === 0 ? fragment : 1 + random(Math.min(fragment, 2 ** 31));
+  const bytes = random(10) === 0 ? 0xffffffff : (fragments - 1) * fragment + last;
   const ring = pick(random, [0, 0, 1, 4, 0xffffffff]) as number;
-  // What can't be a chain: nothing to move, no portion, a depth that is too large.
-  if (random(20) === 0) return { portion, bytes: 0, depth: 1, ring };
-  if (random(20) === 0) return { portion: 0, bytes, depth: 1, ring };
-  return { portion, bytes, depth: random(DEPTH_MAX + 2), ring };
+  // What can't be a chain: nothing to move, no fragment, a depth that is too large.
+  if (random(20) === 0) return { fragment, bytes: 0, depth: 1, ring };
+  if (random(20) === 0) return { fragment: 0, bytes, depth: 1, ring };
+  return { fragment, bytes, depth: random(DEPTH_MAX + 2), ring };
 }
 
 /** What an engine may move in one go; mostly a slice. */
@@ -161,11 +161,11 @@ function operations(reference: Rig): Operations<State> {
   /** Whether there is a slot of another node's task, behind those of tasks 0 and 1. */
   const hasAway = reference.map.locals < reference.map.tasks;
   const anySide = (task: number, random: Random): Side =>
-    sideOf(reference.map, task, regionOf(reference, task, random(BLOCKS)), random(WINDOW_COUNT));
+    sideOf(reference.map, task, regionOf(reference, task, random(BLOCKS)), random(RGET_FIFO_COUNT));
   const offsetIn = (random: Random): number =>
     pick(random, [0, 8, random(3000), DATA_PAGES * PAGE_SIZE - random(3000)]) ?? 0;
 
-  /** A region, a generation and an offset. Never a block: what is moved there would be windows. */
+  /** A region, a generation and an offset. Never a block: what is moved there would be rget FIFOs. */
   const anyPlace = (random: Random): number[] => [
     random(4) === 0 ? word(random) | 0x10000 : random(2) * reference.map.regions + DATA,
     random(4) === 0 ? word(random) : 1,
@@ -335,7 +335,7 @@ function operations(reference: Rig): Operations<State> {
         };
       },
     },
-    windowAway: {
+    rgetFifoAway: {
       weight: 4,
       choose: (state, random) => {
         const side = pick(random, sidesOf(state));
@@ -343,7 +343,7 @@ function operations(reference: Rig): Operations<State> {
         return (
           side && {
             text: `${keyOf(side)} is away: ${away}`,
-            act: (rig) => rig.setWord(side.window + WINDOW_AWAY_OFFSET, away),
+            act: (rig) => rig.setWord(side.rgetFifo + RGET_FIFO_AWAY_OFFSET, away),
           }
         );
       },
@@ -414,8 +414,8 @@ function operations(reference: Rig): Operations<State> {
         return {
           text: `${taken.join(", ")}: ${JSON.stringify({ ...shape, fromOffset, toOffset, allowed, away })}`,
           act: (rig) => {
-            const generation = rig.producer.windowOpen(origin.window, allowed);
-            const own = rig.producer.windowOpen(target.window, NONE);
+            const generation = rig.producer.rgetFifoOpen(origin.rgetFifo, allowed);
+            const own = rig.producer.rgetFifoOpen(target.rgetFifo, NONE);
             const words = chainWords({
               ...shape,
               origin,
@@ -427,9 +427,9 @@ function operations(reference: Rig): Operations<State> {
               to: toOffset,
               links: regionOf(rig, 1 - from, links),
             });
-            for (const [offset, value] of words) rig.setWord(target.window + offset, value);
-            for (const { window } of [origin, target]) rig.setWord(window + WINDOW_AWAY_OFFSET, away);
-            const written = rig.producer.chainWrite(rig.map.job, target.window);
+            for (const [offset, value] of words) rig.setWord(target.rgetFifo + offset, value);
+            for (const { rgetFifo } of [origin, target]) rig.setWord(rgetFifo + RGET_FIFO_AWAY_OFFSET, away);
+            const written = rig.producer.chainWrite(rig.map.job, target.rgetFifo);
             if (calls) rig.producer.engineCall(rig.map.job, target.ordinal);
             return [generation, own, written];
           },
@@ -466,8 +466,8 @@ function operations(reference: Rig): Operations<State> {
         const allowed = pick(random, [1, 2, random(12), NONE, 0x80000000]) as number;
         return (
           side && {
-            text: `${allowed} portions of ${keyOf(side)}`,
-            act: (rig) => rig.producer.storeWord(side.window + WINDOW_ALLOWED_OFFSET, allowed),
+            text: `${allowed} fragments of ${keyOf(side)}`,
+            act: (rig) => rig.producer.storeWord(side.rgetFifo + RGET_FIFO_ALLOWED_OFFSET, allowed),
           }
         );
       },
@@ -479,7 +479,7 @@ function operations(reference: Rig): Operations<State> {
         return (
           side && {
             text: `${keyOf(side)} gives up`,
-            act: (rig) => rig.producer.storeWord(side.window + WINDOW_STOP_OFFSET, TRANSFER_CANCELED),
+            act: (rig) => rig.producer.storeWord(side.rgetFifo + RGET_FIFO_STOP_OFFSET, TRANSFER_CANCELED),
           }
         );
       },
@@ -515,18 +515,18 @@ function operations(reference: Rig): Operations<State> {
         return {
           text: `${keyOf(side)} is closed${clears ? ", and cleared" : ""}`,
           act: (rig) => {
-            rig.producer.windowClose(side.window);
-            return clears ? rig.producer.windowClear(side.window) : undefined;
+            rig.producer.rgetFifoClose(side.rgetFifo);
+            return clears ? rig.producer.rgetFifoClear(side.rgetFifo) : undefined;
           },
         };
       },
     },
-    windowClear: {
+    rgetFifoClear: {
       weight: 3,
       choose: (state, random) => {
         const side = anySide(random(2), random);
         if (state.taken.has(keyOf(side))) return undefined;
-        return { text: `${keyOf(side)} is cleared`, act: (rig) => rig.producer.windowClear(side.window) };
+        return { text: `${keyOf(side)} is cleared`, act: (rig) => rig.producer.rgetFifoClear(side.rgetFifo) };
       },
     },
     chainBreak: {
@@ -536,7 +536,7 @@ function operations(reference: Rig): Operations<State> {
         return (
           side && {
             text: `chainBreak(${keyOf(side)})`,
-            act: (rig) => rig.producer.chainBreak(rig.map.job, side.window),
+            act: (rig) => rig.producer.chainBreak(rig.map.job, side.rgetFifo),
           }
         );
       },
@@ -553,7 +553,7 @@ function operations(reference: Rig): Operations<State> {
         return {
           text: `chainNotice(${index}, ${generation}, ${place}), to ${keyOf(side)}`,
           act: (rig) => {
-            const own = rig.word(side.window + WINDOW_GENERATION_OFFSET) - off;
+            const own = rig.word(side.rgetFifo + RGET_FIFO_GENERATION_OFFSET) - off;
             const { job } = rig.map;
             return rig.producer.chainNotice(
               job,
@@ -583,10 +583,10 @@ function operations(reference: Rig): Operations<State> {
         return {
           text: `a descriptor ${words} in ${keyOf(side)}`,
           act: (rig) => {
-            const tail = rig.word(side.window + WINDOW_TAIL_OFFSET);
-            const slot = side.window + WINDOW_SLOTS_OFFSET + ((tail & (WINDOW_SLOTS - 1)) << DESCRIPTOR_SHIFT);
+            const tail = rig.word(side.rgetFifo + RGET_FIFO_TAIL_OFFSET);
+            const slot = side.rgetFifo + RGET_FIFO_SLOTS_OFFSET + ((tail & (RGET_FIFO_SLOTS - 1)) << DESCRIPTOR_SHIFT);
             for (const [i, value] of words.entries()) rig.setWord(slot + 4 * i, value);
-            rig.producer.storeWord(side.window + WINDOW_TAIL_OFFSET, tail + 1);
+            rig.producer.storeWord(side.rgetFifo + RGET_FIFO_TAIL_OFFSET, tail + 1);
           },
         };
       },

@@ -20,9 +20,9 @@ const CALL = "  setBits(word, bit);\n  ring(engine);\n";
 const RUN = "  const left = engineRunTo(job, fifo, tail, most);\n";
 const MOVED = "  if (load<u32>(fifo, INJECTION_HEAD_OFFSET) == before) return left;\n";
 
-const PASSED = "  storeWord(window + WINDOW_PASSED_OFFSET, load<u32>(window, WINDOW_PASSED_OFFSET) + 1);\n";
+const PASSED = "  storeWord(rgetFifo + RGET_FIFO_PASSED_OFFSET, load<u32>(rgetFifo, RGET_FIFO_PASSED_OFFSET) + 1);\n";
 const RING_STAGER =
-  "  if (loadWord(window + WINDOW_ALLOWED_OFFSET) != NONE) ring(load<usize>(context, CONTEXT_TASK_OFFSET));\n";
+  "  if (loadWord(rgetFifo + RGET_FIFO_ALLOWED_OFFSET) != NONE) ring(load<usize>(context, CONTEXT_TASK_OFFSET));\n";
 const SERVED = "      const served = isServed(contextOf(job, ordinal));\n";
 /** The engine thread acknowledges what it was told. */
 const SEEN = `storeWord(load<usize>(job, ${JOB_ENGINE_OFFSET}) + ${TASK_SEEN_OFFSET}, loadWord(load<usize>(job, ${JOB_ENGINE_OFFSET}) + ${TASK_NOTICE_OFFSET}));\n`;
@@ -73,63 +73,63 @@ export const ENGINE_MUTANTS: readonly Mutant[] = [
       replace: "",
     },
     {
-      name: "a window that is broken off stays open",
+      name: "an rget FIFO that is broken off stays open",
       file: "src/protocol/rendezvous/transfers.ts",
-      find: "    this.#kernel.windowClose(window.pointer);\n    const slot = slotOf(",
+      find: "    this.#kernel.rgetFifoClose(rgetFifo.pointer);\n    const slot = slotOf(",
       replace: "    const slot = slotOf(",
     },
   ),
   ...by(
     SERVED_CHAINS,
     {
-      name: "the last look for a context leaves out its windows",
+      name: "the last look for a context leaves out its rget FIFOs",
       file: "serve.ts",
       find: "  return chainLeft(contextOf(job, ordinal));\n",
       replace: "  return false;\n",
     },
     {
-      name: "nobody rings a core whose portion is moved",
+      name: "nobody rings a core whose fragment is moved",
       file: "chain.ts",
       find: RING_STAGER,
       replace: "",
     },
     {
-      name: "a core is rung before it is said that its portion is moved",
+      name: "a core is rung before it is said that its fragment is moved",
       file: "chain.ts",
       find: `${PASSED}${RING_STAGER}`,
       replace: `${RING_STAGER}${PASSED}`,
     },
     {
-      name: "an engine does not look whether the owner of the other window has ended",
+      name: "an engine does not look whether the owner of the other rget FIFO has ended",
       file: "chain.ts",
-      find: "  if (hasEnded(taskOf(job, load<u32>(window, WINDOW_PEER_ENDPOINT_OFFSET)))) return 0;\n",
+      find: "  if (hasEnded(taskOf(job, load<u32>(rgetFifo, RGET_FIFO_PEER_ENDPOINT_OFFSET)))) return 0;\n",
       replace: "",
     },
   ),
   ...by(
     GIVEN_UP_SCENARIOS,
     {
-      name: "a window that was given up is the next one's before the engine thread has acknowledged that",
+      name: "an rget FIFO that was given up is the next one's before the engine thread has acknowledged that",
       file: "src/protocol/rendezvous/transfers.ts",
       find: "before.filter(({ notice }) => !hasEngineSeen(this.#kernel, this.#map, notice));\n",
       replace: "before.filter(({ notice }) => notice < 0);\n",
     },
     {
-      name: "a window that was given up is not emptied",
+      name: "an rget FIFO that was given up is not emptied",
       file: "src/protocol/rendezvous/transfers.ts",
-      find: "const isNoted = kernel.windowClear(window.pointer) !== 0;\n",
+      find: "const isNoted = kernel.rgetFifoClear(rgetFifo.pointer) !== 0;\n",
       replace: "const isNoted = false;\n",
     },
     {
-      name: "what was told of a window that was given up is left for the next one",
+      name: "what was told of an rget FIFO that was given up is left for the next one",
       file: "src/protocol/rendezvous/transfers.ts",
       find: "    kernel.clearBits(block.pointer + BLOCK_STATUS_OFFSET, 1 << number);\n    const isNoted",
       replace: "    const isNoted",
     },
     {
-      name: "a window that is given up is not closed",
+      name: "an rget FIFO that is given up is not closed",
       file: "src/protocol/rendezvous/transfers.ts",
-      find: "    this.#kernel.windowClose(side.window.pointer);\n    this.#abandoned",
+      find: "    this.#kernel.rgetFifoClose(side.rgetFifo.pointer);\n    this.#abandoned",
       replace: "    this.#abandoned",
     },
     {
@@ -137,7 +137,7 @@ export const ENGINE_MUTANTS: readonly Mutant[] = [
       file: "src/protocol/rendezvous/transfers.ts",
       find: "        this.#abandon({ block, number }, side);\n",
       replace:
-        "        const left = this.#kernel.loadWord(side.window.pointer + WINDOW_LEFT_OFFSET);\n        if (left === 0) this.#end({ block, number }, side, this.#resultOf(side));\n        else this.#abandon({ block, number }, side);\n",
+        "        const left = this.#kernel.loadWord(side.rgetFifo.pointer + RGET_FIFO_LEFT_OFFSET);\n        if (left === 0) this.#end({ block, number }, side, this.#resultOf(side));\n        else this.#abandon({ block, number }, side);\n",
     },
     {
       name: "what is told to a side after the other one has ended is forgotten when it is seen",
@@ -152,7 +152,7 @@ export const ENGINE_MUTANTS: readonly Mutant[] = [
       replace: "return isNoted",
     },
     {
-      name: "the NOTICE that is left in a window whose other side has ended is not minded",
+      name: "the NOTICE that is left in an rget FIFO whose other side has ended is not minded",
       file: "src/protocol/rendezvous/transfers.ts",
       find: "isTold || isNoted || isThere",
       replace: "isTold || isThere",
@@ -160,20 +160,20 @@ export const ENGINE_MUTANTS: readonly Mutant[] = [
     {
       name: "what a context that closes had staged is taken for a mistake",
       file: "chain.ts",
-      find: "  if (result == TRANSFER_LOCAL_CLOSED && loadWord(context + CONTEXT_WINDOWS_OFFSET) == 0) result = TRANSFER_ENDED;\n",
+      find: "  if (result == TRANSFER_LOCAL_CLOSED && loadWord(context + CONTEXT_RGET_FIFOS_OFFSET) == 0) result = TRANSFER_ENDED;\n",
       replace: "",
     },
     {
-      name: "an engine processes what is left in a window that is closed",
+      name: "an engine processes what is left in an rget FIFO that is closed",
       file: "chain.ts",
-      find: "isOpen(window) && windowRun(job, window, context)",
-      replace: "windowRun(job, window, context)",
+      find: "isOpen(rgetFifo) && rgetFifoRun(job, rgetFifo, context)",
+      replace: "rgetFifoRun(job, rgetFifo, context)",
     },
     {
-      name: "an engine does not look whether the other window is still that one",
+      name: "an engine does not look whether the other rget FIFO is still that one",
       file: "chain.ts",
-      find: "  return loadWord(window + WINDOW_GENERATION_OFFSET) == own ? window : 0;\n",
-      replace: "  return window;\n",
+      find: "  return loadWord(rgetFifo + RGET_FIFO_GENERATION_OFFSET) == own ? rgetFifo : 0;\n",
+      replace: "  return rgetFifo;\n",
     },
   ),
   ...by(

@@ -71,7 +71,7 @@ const WAKE = "  if ((operation & RMW_NOTIFY) != 0) ringOwner(job, remoteIndex);\
 const COMMIT = "  storeWord(record, commit);\n";
 const READY = "  if ((loadWord(word) & bit) == 0) setBits(word, bit);\n";
 const MOVE_PART = "  if (result == TRANSFER_DONE) result = transferPart(job, descriptor, true, moved, part);\n";
-const TELL_PEER = "    tell(peer, taskOf(job, load<u32>(window, WINDOW_PEER_ENDPOINT_OFFSET)));\n";
+const TELL_PEER = "    tell(peer, taskOf(job, load<u32>(rgetFifo, RGET_FIFO_PEER_ENDPOINT_OFFSET)));\n";
 
 const CLOSE_AGENT = `  const agent = engineSlot(map) + TASK_STATE_OFFSET;
   // SYNC task-state (dead): pairs with hasEngineThread(), with serve(), which then does not begin, and with bind().
@@ -441,129 +441,129 @@ ${COMMIT}`,
   {
     name: "a link is published before it is written",
     file: "chain.ts",
-    find: "  const tail = load<u32>(window, WINDOW_TAIL_OFFSET);\n  for (let i: u32 = 0; i < slots; i++) {\n",
+    find: "  const tail = load<u32>(rgetFifo, RGET_FIFO_TAIL_OFFSET);\n  for (let i: u32 = 0; i < slots; i++) {\n",
     replace:
-      "  const tail = load<u32>(window, WINDOW_TAIL_OFFSET);\n  storeWord(window + WINDOW_TAIL_OFFSET, tail + slots);\n  for (let i: u32 = 0; i < slots; i++) {\n",
+      "  const tail = load<u32>(rgetFifo, RGET_FIFO_TAIL_OFFSET);\n  storeWord(rgetFifo + RGET_FIFO_TAIL_OFFSET, tail + slots);\n  for (let i: u32 = 0; i < slots; i++) {\n",
   },
   {
     name: "nobody rings for what is shipped",
     file: "chain.ts",
-    find: "  storeWord(window + WINDOW_TAIL_OFFSET, tail + slots);\n  engineCall(job, endpoint);\n",
-    replace: "  storeWord(window + WINDOW_TAIL_OFFSET, tail + slots);\n",
+    find: "  storeWord(rgetFifo + RGET_FIFO_TAIL_OFFSET, tail + slots);\n  engineCall(job, endpoint);\n",
+    replace: "  storeWord(rgetFifo + RGET_FIFO_TAIL_OFFSET, tail + slots);\n",
   },
   {
     name: "the bell is rung before a link is shipped",
     file: "chain.ts",
-    find: "  storeWord(window + WINDOW_TAIL_OFFSET, tail + slots);\n  engineCall(job, endpoint);\n",
-    replace: "  engineCall(job, endpoint);\n  storeWord(window + WINDOW_TAIL_OFFSET, tail + slots);\n",
+    find: "  storeWord(rgetFifo + RGET_FIFO_TAIL_OFFSET, tail + slots);\n  engineCall(job, endpoint);\n",
+    replace: "  engineCall(job, endpoint);\n  storeWord(rgetFifo + RGET_FIFO_TAIL_OFFSET, tail + slots);\n",
   },
   {
-    name: "nobody rings when a window is over",
+    name: "nobody rings when an rget FIFO is over",
     file: "chain.ts",
-    find: "load<u32>(window, WINDOW_BIT_OFFSET));\n  ring(task);\n",
-    replace: "load<u32>(window, WINDOW_BIT_OFFSET));\n",
+    find: "load<u32>(rgetFifo, RGET_FIFO_BIT_OFFSET));\n  ring(task);\n",
+    replace: "load<u32>(rgetFifo, RGET_FIFO_BIT_OFFSET));\n",
   },
   {
     name: "a status bit is set by a plain store",
     file: "chain.ts",
-    find: "  setBits(load<usize>(window, WINDOW_STATUS_OFFSET), load<u32>(window, WINDOW_BIT_OFFSET));\n",
+    find: "  setBits(load<usize>(rgetFifo, RGET_FIFO_STATUS_OFFSET), load<u32>(rgetFifo, RGET_FIFO_BIT_OFFSET));\n",
     replace:
-      "  const register = load<usize>(window, WINDOW_STATUS_OFFSET);\n  store<u32>(register, load<u32>(register) | load<u32>(window, WINDOW_BIT_OFFSET));\n",
+      "  const register = load<usize>(rgetFifo, RGET_FIFO_STATUS_OFFSET);\n  store<u32>(register, load<u32>(register) | load<u32>(rgetFifo, RGET_FIFO_BIT_OFFSET));\n",
   },
   {
-    name: "the target is told before its last portion is counted",
+    name: "the target is told before its last fragment is counted",
     file: "chain.ts",
-    find: `  if (addWord(peer + WINDOW_LEFT_OFFSET, -bytes) == bytes) {\n${TELL_PEER}  }\n`,
-    replace: `  if (loadWord(peer + WINDOW_LEFT_OFFSET) == bytes) {\n${TELL_PEER}  }\n  addWord(peer + WINDOW_LEFT_OFFSET, -bytes);\n`,
+    find: `  if (addWord(peer + RGET_FIFO_LEFT_OFFSET, -bytes) == bytes) {\n${TELL_PEER}  }\n`,
+    replace: `  if (loadWord(peer + RGET_FIFO_LEFT_OFFSET) == bytes) {\n${TELL_PEER}  }\n  addWord(peer + RGET_FIFO_LEFT_OFFSET, -bytes);\n`,
   },
   {
-    name: "a portion is counted before it is moved",
-    file: "chain.ts",
-    find: MOVE_PART,
-    replace: `  const isLast = bytes - moved <= part && peer != 0;\n  if (isLast && addWord(peer + WINDOW_LEFT_OFFSET, -bytes) == bytes) {\n${TELL_PEER}  }\n  if (isLast) addWord(peer + WINDOW_LEFT_OFFSET, bytes);\n${MOVE_PART}`,
-  },
-  {
-    name: "a portion's place in the ring is free before it is moved",
+    name: "a fragment is counted before it is moved",
     file: "chain.ts",
     find: MOVE_PART,
-    replace: `  storeWord(window + WINDOW_PASSED_OFFSET, load<u32>(window, WINDOW_PASSED_OFFSET) + 1);\n${MOVE_PART}  storeWord(window + WINDOW_PASSED_OFFSET, load<u32>(window, WINDOW_PASSED_OFFSET) - 1);\n`,
+    replace: `  const isLast = bytes - moved <= part && peer != 0;\n  if (isLast && addWord(peer + RGET_FIFO_LEFT_OFFSET, -bytes) == bytes) {\n${TELL_PEER}  }\n  if (isLast) addWord(peer + RGET_FIFO_LEFT_OFFSET, bytes);\n${MOVE_PART}`,
   },
   {
-    name: "a portion is moved though it is not staged",
+    name: "a fragment's place in the ring is free before it is moved",
     file: "chain.ts",
-    find: "    if (isHeld(window, descriptor)) break;\n",
+    find: MOVE_PART,
+    replace: `  storeWord(rgetFifo + RGET_FIFO_PASSED_OFFSET, load<u32>(rgetFifo, RGET_FIFO_PASSED_OFFSET) + 1);\n${MOVE_PART}  storeWord(rgetFifo + RGET_FIFO_PASSED_OFFSET, load<u32>(rgetFifo, RGET_FIFO_PASSED_OFFSET) - 1);\n`,
+  },
+  {
+    name: "a fragment is moved though it is not staged",
+    file: "chain.ts",
+    find: "    if (isHeld(rgetFifo, descriptor)) break;\n",
     replace: "",
   },
   {
-    name: "an engine that waits for a portion does not hear that the rest is given up",
+    name: "an engine that waits for a fragment does not hear that the rest is given up",
     file: "chain.ts",
-    find: "  return loadWord(window + WINDOW_STOP_OFFSET) == TRANSFER_DONE;\n",
+    find: "  return loadWord(rgetFifo + RGET_FIFO_STOP_OFFSET) == TRANSFER_DONE;\n",
     replace: "  return true;\n",
   },
   {
     name: "an origin that gives up is not heeded",
     file: "chain.ts",
-    find: "  let result = loadWord(window + WINDOW_STOP_OFFSET);\n",
+    find: "  let result = loadWord(rgetFifo + RGET_FIFO_STOP_OFFSET);\n",
     replace: "  let result = TRANSFER_DONE;\n",
   },
   {
     name: "a target that gives up is not heeded",
     file: "chain.ts",
-    find: "peer == 0 ? TRANSFER_ENDED : loadWord(peer + WINDOW_STOP_OFFSET);\n",
+    find: "peer == 0 ? TRANSFER_ENDED : loadWord(peer + RGET_FIFO_STOP_OFFSET);\n",
     replace: "peer == 0 ? TRANSFER_ENDED : TRANSFER_DONE;\n",
   },
   {
-    name: "the next link is asked for behind its portion",
+    name: "the next link is asked for behind its fragment",
     file: "chain.ts",
     find: "    if (load<u32>(descriptor, DESCRIPTOR_KIND_OFFSET) != DESCRIPTOR_MOVE) {\n",
     replace:
-      "    const next = slotAt(window, head + 1);\n    if (load<u32>(descriptor, DESCRIPTOR_KIND_OFFSET) == DESCRIPTOR_RGET && head + 1 != loadWord(window + WINDOW_TAIL_OFFSET) && load<u32>(next, DESCRIPTOR_KIND_OFFSET) == DESCRIPTOR_MOVE) {\n      hasMoved = true;\n      while (!moveSlice(job, window, next, sliceOf(window, next), context));\n      processOne(job, window, descriptor, context);\n      head += 2;\n      store<u32>(window, head, WINDOW_HEAD_OFFSET);\n      continue;\n    }\n    if (load<u32>(descriptor, DESCRIPTOR_KIND_OFFSET) != DESCRIPTOR_MOVE) {\n",
+      "    const next = slotAt(rgetFifo, head + 1);\n    if (load<u32>(descriptor, DESCRIPTOR_KIND_OFFSET) == DESCRIPTOR_RGET && head + 1 != loadWord(rgetFifo + RGET_FIFO_TAIL_OFFSET) && load<u32>(next, DESCRIPTOR_KIND_OFFSET) == DESCRIPTOR_MOVE) {\n      hasMoved = true;\n      while (!moveSlice(job, rgetFifo, next, sliceOf(rgetFifo, next), context));\n      processOne(job, rgetFifo, descriptor, context);\n      head += 2;\n      store<u32>(rgetFifo, head, RGET_FIFO_HEAD_OFFSET);\n      continue;\n    }\n    if (load<u32>(descriptor, DESCRIPTOR_KIND_OFFSET) != DESCRIPTOR_MOVE) {\n",
   },
   {
     name: "an origin RGET is not refilled",
     file: "chain.ts",
     find: "  } else if (kind == DESCRIPTOR_REFILL) {\n",
-    replace: "  } else if (kind == DESCRIPTOR_REFILL && window == 0) {\n",
+    replace: "  } else if (kind == DESCRIPTOR_REFILL && rgetFifo == 0) {\n",
   },
   {
     name: "an origin RGET is refilled before it is shipped",
     file: "chain.ts",
-    find: "  if (kind == DESCRIPTOR_RGET) {\n    const peer = peerOf(job, window);\n",
+    find: "  if (kind == DESCRIPTOR_RGET) {\n    const peer = peerOf(job, rgetFifo);\n",
     replace:
-      "  if (kind == DESCRIPTOR_RGET) {\n    const peer = peerOf(job, window);\n    const behind = slotAt(window, load<u32>(window, WINDOW_HEAD_OFFSET));\n    if (load<u32>(behind, DESCRIPTOR_KIND_OFFSET) == DESCRIPTOR_REFILL)\n      memory.copy(rget + DESCRIPTOR_BYTES_OFFSET, behind + DESCRIPTOR_BYTES_OFFSET, DESCRIPTOR_VALUE_OFFSET - 4);\n",
+      "  if (kind == DESCRIPTOR_RGET) {\n    const peer = peerOf(job, rgetFifo);\n    const behind = slotAt(rgetFifo, load<u32>(rgetFifo, RGET_FIFO_HEAD_OFFSET));\n    if (load<u32>(behind, DESCRIPTOR_KIND_OFFSET) == DESCRIPTOR_REFILL)\n      memory.copy(rget + DESCRIPTOR_BYTES_OFFSET, behind + DESCRIPTOR_BYTES_OFFSET, DESCRIPTOR_VALUE_OFFSET - 4);\n",
   },
   {
     name: "the first links are shipped before what they need is written",
     file: "chain.ts",
-    find: "  storeWord(window + WINDOW_LEFT_OFFSET, bytes);\n",
+    find: "  storeWord(rgetFifo + RGET_FIFO_LEFT_OFFSET, bytes);\n",
     replace:
-      "  storeWord(window + WINDOW_TAIL_OFFSET, load<u32>(window, WINDOW_TAIL_OFFSET) + (depth < n ? depth : n));\n  storeWord(window + WINDOW_TAIL_OFFSET, load<u32>(window, WINDOW_TAIL_OFFSET) - (depth < n ? depth : n));\n  storeWord(window + WINDOW_LEFT_OFFSET, bytes);\n",
+      "  storeWord(rgetFifo + RGET_FIFO_TAIL_OFFSET, load<u32>(rgetFifo, RGET_FIFO_TAIL_OFFSET) + (depth < n ? depth : n));\n  storeWord(rgetFifo + RGET_FIFO_TAIL_OFFSET, load<u32>(rgetFifo, RGET_FIFO_TAIL_OFFSET) - (depth < n ? depth : n));\n  storeWord(rgetFifo + RGET_FIFO_LEFT_OFFSET, bytes);\n",
   },
   {
     name: "the engine looks for shipped descriptors by a plain load",
     file: "chain.ts",
-    find: "  while (head != loadWord(window + WINDOW_TAIL_OFFSET)) {\n",
-    replace: "  while (head != load<u32>(window, WINDOW_TAIL_OFFSET)) {\n",
+    find: "  while (head != loadWord(rgetFifo + RGET_FIFO_TAIL_OFFSET)) {\n",
+    replace: "  while (head != load<u32>(rgetFifo, RGET_FIFO_TAIL_OFFSET)) {\n",
   },
   {
     name: "the last look before sleep leaves out what is shipped",
     file: "chain.ts",
-    find: "      if (head != loadWord(window + WINDOW_TAIL_OFFSET) && !isHeld(window, slotAt(window, head))) return true;\n",
-    replace: "      if (head != loadWord(window + WINDOW_TAIL_OFFSET) && window == 0) return true;\n",
+    find: "      if (head != loadWord(rgetFifo + RGET_FIFO_TAIL_OFFSET) && !isHeld(rgetFifo, slotAt(rgetFifo, head))) return true;\n",
+    replace: "      if (head != loadWord(rgetFifo + RGET_FIFO_TAIL_OFFSET) && rgetFifo == 0) return true;\n",
   },
   {
-    name: "the origin is told before its window is left alone",
+    name: "the origin is told before its rget FIFO is left alone",
     file: "chain.ts",
-    find: "      store<u32>(window, head, WINDOW_HEAD_OFFSET);\n      processOne(job, window, descriptor, context);\n",
+    find: "      store<u32>(rgetFifo, head, RGET_FIFO_HEAD_OFFSET);\n      processOne(job, rgetFifo, descriptor, context);\n",
     replace:
-      "      processOne(job, window, descriptor, context);\n      store<u32>(window, head, WINDOW_HEAD_OFFSET);\n",
+      "      processOne(job, rgetFifo, descriptor, context);\n      store<u32>(rgetFifo, head, RGET_FIFO_HEAD_OFFSET);\n",
   },
   {
-    name: "a window that is opened again begins with its first slot",
+    name: "an rget FIFO that is opened again begins with its first slot",
     file: "chain.ts",
-    find: "  store<u32>(window, 0, WINDOW_MOVED_OFFSET);\n  storeWord(window + WINDOW_PASSED_OFFSET, 0);\n",
+    find: "  store<u32>(rgetFifo, 0, RGET_FIFO_MOVED_OFFSET);\n  storeWord(rgetFifo + RGET_FIFO_PASSED_OFFSET, 0);\n",
     replace:
-      "  storeWord(window + WINDOW_TAIL_OFFSET, 0);\n  store<u32>(window, 0, WINDOW_HEAD_OFFSET);\n  store<u32>(window, 0, WINDOW_MOVED_OFFSET);\n  storeWord(window + WINDOW_PASSED_OFFSET, 0);\n",
+      "  storeWord(rgetFifo + RGET_FIFO_TAIL_OFFSET, 0);\n  store<u32>(rgetFifo, 0, RGET_FIFO_HEAD_OFFSET);\n  store<u32>(rgetFifo, 0, RGET_FIFO_MOVED_OFFSET);\n  storeWord(rgetFifo + RGET_FIFO_PASSED_OFFSET, 0);\n",
   },
   {
     name: "a target rings for a buffer before it says that it has read it",

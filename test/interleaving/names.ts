@@ -13,7 +13,7 @@ function fieldsOf(area: string): [offset: number, name: string][] {
 }
 
 const FIELDS = new Map(
-  ["JOB", "TASK", "CONTEXT", "LANE", "REGION", "INJECTION", "BLOCK", "WINDOW", "DESCRIPTOR"].map((area) => [
+  ["JOB", "TASK", "CONTEXT", "LANE", "REGION", "INJECTION", "BLOCK", "RGET_FIFO", "DESCRIPTOR"].map((area) => [
     area,
     fieldsOf(area),
   ]),
@@ -24,11 +24,11 @@ function field(area: string, offset: number): string {
   return offset === start ? name : `${name} + ${offset - start}`;
 }
 
-/** Pointers to the blocks of windows in a job's memory. */
+/** Pointers to the blocks of rget FIFOs in a job's memory. */
 export function blocksIn(words: Int32Array): number[] {
   const blocks: number[] = [];
   for (let ordinal = 0; ordinal < map.tasks * map.contexts; ordinal++) {
-    let block = words[(contextBlock(map, ordinal) + layout.CONTEXT_WINDOWS_OFFSET) >>> 2] as number;
+    let block = words[(contextBlock(map, ordinal) + layout.CONTEXT_RGET_FIFOS_OFFSET) >>> 2] as number;
     while (block !== 0 && !blocks.includes(block)) {
       blocks.push(block);
       block = words[(block + layout.BLOCK_NEXT_OFFSET) >>> 2] as number;
@@ -37,23 +37,23 @@ export function blocksIn(words: Int32Array): number[] {
   return blocks;
 }
 
-/** A field in a block of windows. */
+/** A field in a block of rget FIFOs. */
 function blockField(page: number, offset: number): string {
-  const at = offset - layout.BLOCK_WINDOWS_OFFSET;
-  if (at < 0) return `block of windows in page ${page}: ${field("BLOCK", offset)}`;
-  const inWindow = at % layout.WINDOW_SIZE;
-  const inRgets = inWindow - layout.WINDOW_RGETS_OFFSET;
-  const inSlots = inWindow - layout.WINDOW_SLOTS_OFFSET;
-  const window = `window ${Math.floor(at / layout.WINDOW_SIZE)} in page ${page}`;
-  if (inRgets < 0) return `${window}: ${field("WINDOW", inWindow)}`;
+  const at = offset - layout.BLOCK_RGET_FIFOS_OFFSET;
+  if (at < 0) return `block of rget FIFOs in page ${page}: ${field("BLOCK", offset)}`;
+  const inFifo = at % layout.RGET_FIFO_SIZE;
+  const inRgets = inFifo - layout.RGET_FIFO_RGETS_OFFSET;
+  const inSlots = inFifo - layout.RGET_FIFO_SLOTS_OFFSET;
+  const rgetFifo = `rgetFifo ${Math.floor(at / layout.RGET_FIFO_SIZE)} in page ${page}`;
+  if (inRgets < 0) return `${rgetFifo}: ${field("RGET_FIFO", inFifo)}`;
   const [what, inAll] = inSlots < 0 ? ["RGET", inRgets] : ["slot", inSlots];
   const number = Math.floor(inAll / layout.DESCRIPTOR_SIZE);
-  return `${window}: ${what} ${number}, ${field("DESCRIPTOR", inAll % layout.DESCRIPTOR_SIZE)}`;
+  return `${rgetFifo}: ${what} ${number}, ${field("DESCRIPTOR", inAll % layout.DESCRIPTOR_SIZE)}`;
 }
 
 /**
  * What lies at a word: the heap's pages are taken to hold lanes, each from a page's start.
- * @param blocks but these hold windows
+ * @param blocks but these hold rget FIFOs
  */
 export function nameOf(word: number, blocks: readonly number[]): string {
   const pointer = 4 * word;

@@ -9,14 +9,14 @@ import {
   DESCRIPTOR_MOVE,
   DESCRIPTOR_PUT,
   DESCRIPTOR_RMW,
-  SEGMENT_CHAIN,
+  FRAME_CHAIN,
+  FRAME_MORE,
+  FRAME_PROBE,
+  FRAME_RECORDS,
   SEGMENT_KIND_MAX,
   SEGMENT_KIND_SHIFT,
   SEGMENT_LENGTH_OFFSET,
-  SEGMENT_MORE,
   SEGMENT_ORIGIN_OFFSET,
-  SEGMENT_PROBE,
-  SEGMENT_RECORDS,
   SEGMENT_SIZE,
   SEGMENT_TARGET_OFFSET,
 } from "../../assembly/layout.js";
@@ -35,7 +35,7 @@ const HEAP_BYTES = 4096;
 /** Where segments lie that come. */
 const SEGMENTS_AT = 64;
 /** Kinds of which there are frames, and of a probe. */
-const KIND_LAST = SEGMENT_CHAIN;
+const KIND_LAST = FRAME_CHAIN;
 /** Bytes of a segment's content: the words of the longest frame fit in one. */
 const CONTENT_MIN = 60;
 
@@ -195,14 +195,14 @@ describe(`frames (${replayNote()})`, () => {
         endpoint,
         word,
       ),
-      kind: fc.integer({ min: 0, max: SEGMENT_KIND_MAX }).filter((kind) => kind !== SEGMENT_PROBE),
+      kind: fc.integer({ min: 0, max: SEGMENT_KIND_MAX }).filter((kind) => kind !== FRAME_PROBE),
       content: fc.uint8Array({ maxLength: 70 }),
     });
     assertProperty(
       fc.property(fc.array(hostile, { maxLength: 300 }), (segments) => {
         const party = new Party(0, CONTENT_MIN, () => true);
         const isPair = ({ from, to }: Segment) => taskOf(to) === 0 && taskOf(from) > 0 && taskOf(from) < TASKS;
-        const isLast = ({ kind }: Segment) => (kind & SEGMENT_MORE) === 0;
+        const isLast = ({ kind }: Segment) => (kind & FRAME_MORE) === 0;
         let over = 0;
         for (const segment of segments) {
           party.take(segment);
@@ -225,7 +225,7 @@ describe(`frames (${replayNote()})`, () => {
 
   it.each([0, 1, 7, 60])("one without an end, in pieces of %i bytes, takes no more than a frame may have", (bytes) => {
     const party = new Party(0, CONTENT_MIN, () => true);
-    const piece = { from: 1, to: 0, kind: 1 | SEGMENT_MORE, content: new Uint8Array(bytes) };
+    const piece = { from: 1, to: 0, kind: 1 | FRAME_MORE, content: new Uint8Array(bytes) };
     for (let i = 0; i < 5000; i++) {
       party.take(piece);
       const { partials, partialBytes } = party.frames.inUse;
@@ -260,7 +260,7 @@ describe(`frames (${replayNote()})`, () => {
 
   it("of a task that was dropped are none: nothing is kept of it, and it is not told of an end", () => {
     const party = new Party(0, CONTENT_MIN, () => false);
-    const piece = { from: 1, to: 0, kind: 1 | SEGMENT_MORE, content: new Uint8Array(10) };
+    const piece = { from: 1, to: 0, kind: 1 | FRAME_MORE, content: new Uint8Array(10) };
     party.take(piece);
     party.frames.send(0, 1, { credit: 5 });
     party.frames.drop(1);
@@ -273,7 +273,7 @@ describe(`frames (${replayNote()})`, () => {
   it("D10 who is silent is asked whether he lives: after a second, then after twice as long each time, until he has ended", () => {
     const asked: number[] = [];
     const party = new Party(0, CONTENT_MIN, ({ to, kind }) => {
-      if (kind === SEGMENT_PROBE) asked.push(Math.round(party.now / 1e6), taskOf(to));
+      if (kind === FRAME_PROBE) asked.push(Math.round(party.now / 1e6), taskOf(to));
       return true;
     });
     const pass = (seconds: number): number[] => {
@@ -289,13 +289,13 @@ describe(`frames (${replayNote()})`, () => {
     party.frames.flush();
     expect(pass(16)).toEqual([1, 1, 3, 1, 7, 1, 15, 1]);
     // It has said something; then it is asked after a second again, since this task has something to say.
-    party.take({ from: 1, to: 0, kind: SEGMENT_RECORDS, content: encode({ records: new Uint8Array(0) }).head });
+    party.take({ from: 1, to: 0, kind: FRAME_RECORDS, content: encode({ records: new Uint8Array(0) }).head });
     expect(pass(15)).toEqual([]);
     party.frames.send(0, 1, { credit: 1 });
     party.frames.send(0, 2, { credit: 1 });
     expect(pass(1)).toEqual([32, 1, 32, 2]);
     // A probe itself is heard by nobody, and is not wrong.
-    party.take({ from: 1, to: 0, kind: SEGMENT_PROBE, content: new Uint8Array(0) });
+    party.take({ from: 1, to: 0, kind: FRAME_PROBE, content: new Uint8Array(0) });
     expect([party.frames.wrong, party.heard.length]).toEqual([0, 1]);
     party.frames.drop(1);
     expect(pass(4)).toEqual([34, 2]);

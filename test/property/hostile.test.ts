@@ -80,7 +80,7 @@ const empty = (count: number): Frame => {
   const one = record(KIND_MESSAGE, 0, [], 0, 0);
   return { records: Uint8Array.from({ length: count * one.length }, (_, at) => one[at % one.length] as number) };
 };
-/** Names a window, and says nothing more of it. */
+/** Names an rget FIFO, and says nothing more of it. */
 const chainWords = (offset: number, generation: number, index = 0) => Int32Array.of(index, 1, offset, generation);
 const descriptor = (kind: number, bytes: number) => Int32Array.of(kind, 0, 0, bytes, 0, 0, 0, 0, 0, 0, 0, 0);
 
@@ -156,9 +156,9 @@ describe("a task that says what it likes", () => {
     ["the end of a message that has not begun", records(record(KIND_BROKEN, 0))],
     ["the end of a message, with bytes", records(first(20, 10), record(KIND_BROKEN, 0, fill(4)))],
     ["more back than was sent", { credit: 1 }],
-    ["a chain without a window", { chain: CHAIN_SHIP, words: Int32Array.of(1, 2, 3), data: undefined }],
-    ["a chain for what is no window", { chain: CHAIN_SHIP, words: chainWords(100, 1), data: undefined }],
-    ["a chain for a window that is closed", { chain: CHAIN_SHIP, words: chainWords(256, 2), data: undefined }],
+    ["a chain without an rget FIFO", { chain: CHAIN_SHIP, words: Int32Array.of(1, 2, 3), data: undefined }],
+    ["a chain for what is no rget FIFO", { chain: CHAIN_SHIP, words: chainWords(100, 1), data: undefined }],
+    ["a chain for an rget FIFO that is closed", { chain: CHAIN_SHIP, words: chainWords(256, 2), data: undefined }],
     ["bytes of a chain that has none", { chain: CHAIN_STOP, words: chainWords(256, 1), data: Uint8Array.of(1) }],
     ["a slice without a result", { chain: CHAIN_MOVE, words: chainWords(256, 1), data: undefined }],
     [

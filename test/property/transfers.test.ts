@@ -1,6 +1,6 @@
-// Large messages between three tasks of two contexts each, and whatever may happen to them: taken in every way, declined, given
-// up, their regions closed, contexts, tasks and the engine thread ended, in any order. Each side that goes on is told once, and
-// the truth, and nothing is written behind that. All on one thread: random numbers say who does the next step.
+// Large messages between three tasks of two contexts each, and whatever may happen to them: taken in every way, declined,
+// given up, their regions closed, contexts, tasks and the engine thread ended, in any order. Each side that goes on is told
+// once, and the truth, and nothing is written behind that. All on one thread: random numbers say who does the next step.
 import { describe, expect, it } from "vitest";
 import type { KernelName } from "../../src/core/kernel-name.js";
 import type { Message } from "../../src/core/message.js";
@@ -35,7 +35,10 @@ const FRAGMENTS = [4096, 65_536, 300_000];
 const OVERWRITTEN = 0xdd;
 const UNTOUCHED = 0xee;
 
-/** What moves the bytes: the engine of each task, an engine thread (between whose turns it may end), or frames between memories. */
+/**
+ * What moves the bytes: the engine of each task, an engine thread (between whose turns it may end), or frames between
+ * memories.
+ */
 const MODES = ["inline", "thread", "frames"] as const;
 type Mode = (typeof MODES)[number];
 
@@ -227,7 +230,7 @@ class Life {
     if (result === SUCCESS) this.#transfers.push(transfer);
   }
 
-  /** From within a callback or a handler: what they have done with a window is not over for the kernels. */
+  /** From within a callback or a handler: what they have done with an rget FIFO is not over for the kernels. */
   #offerOneMore(from: number): void {
     if (this.#random(4) === 0) this.#offerBetween(from, this.#random(this.#contexts.length));
   }
@@ -235,7 +238,7 @@ class Life {
   #take(context: number, message: Message): void {
     const transfer = this.#transfers[new Int32Array(message.header.slice().buffer)[0] as number] as Transfer;
     transfer.wasAsked = true;
-    if (message.immediate) return; // there was no memory for a window
+    if (message.immediate) return; // there was no memory for an rget FIFO
     this.#offerOneMore(context);
     if (transfer.taking === "discard") {
       message.discard();

@@ -1,38 +1,38 @@
-// Both sides of a self-pacing transfer in a rig: blocks of windows, and the words that chainWrite() makes its links of.
+// Both sides of a self-pacing transfer in a rig: blocks of rget FIFOs, and the words that chainWrite() makes its links of.
 import {
   BLOCK_NEXT_OFFSET,
+  BLOCK_RGET_FIFOS_OFFSET,
   BLOCK_SIZE,
   BLOCK_STATUS_OFFSET,
-  BLOCK_WINDOWS_OFFSET,
-  CONTEXT_WINDOWS_OFFSET,
+  CONTEXT_RGET_FIFOS_OFFSET,
   LINK_SIZE,
   NONE,
   OPEN_BUSY,
   OPEN_NO_MEMORY,
   PAGE_SIZE,
-  WINDOW_BIT_OFFSET,
-  WINDOW_BYTES_OFFSET,
-  WINDOW_CHAIN_GENERATION_OFFSET,
-  WINDOW_CHAIN_INDEX_OFFSET,
-  WINDOW_DEPTH_OFFSET,
-  WINDOW_FROM_GENERATION_OFFSET,
-  WINDOW_FROM_INDEX_OFFSET,
-  WINDOW_FROM_OFFSET_OFFSET,
-  WINDOW_OWN_GENERATION_OFFSET,
-  WINDOW_OWN_INDEX_OFFSET,
-  WINDOW_OWN_OFFSET_OFFSET,
-  WINDOW_PEER_ENDPOINT_OFFSET,
-  WINDOW_PEER_GENERATION_OFFSET,
-  WINDOW_PEER_INDEX_OFFSET,
-  WINDOW_PEER_OFFSET_OFFSET,
-  WINDOW_PEER_WINDOW_OFFSET,
-  WINDOW_PORTION_OFFSET,
-  WINDOW_RING_OFFSET,
-  WINDOW_SIZE,
-  WINDOW_STATUS_OFFSET,
-  WINDOW_TO_GENERATION_OFFSET,
-  WINDOW_TO_INDEX_OFFSET,
-  WINDOW_TO_OFFSET_OFFSET,
+  RGET_FIFO_BIT_OFFSET,
+  RGET_FIFO_BYTES_OFFSET,
+  RGET_FIFO_CHAIN_GENERATION_OFFSET,
+  RGET_FIFO_CHAIN_INDEX_OFFSET,
+  RGET_FIFO_DEPTH_OFFSET,
+  RGET_FIFO_FRAGMENT_OFFSET,
+  RGET_FIFO_FROM_GENERATION_OFFSET,
+  RGET_FIFO_FROM_INDEX_OFFSET,
+  RGET_FIFO_FROM_OFFSET_OFFSET,
+  RGET_FIFO_OWN_GENERATION_OFFSET,
+  RGET_FIFO_OWN_INDEX_OFFSET,
+  RGET_FIFO_OWN_OFFSET_OFFSET,
+  RGET_FIFO_PEER_ENDPOINT_OFFSET,
+  RGET_FIFO_PEER_FIFO_OFFSET,
+  RGET_FIFO_PEER_GENERATION_OFFSET,
+  RGET_FIFO_PEER_INDEX_OFFSET,
+  RGET_FIFO_PEER_OFFSET_OFFSET,
+  RGET_FIFO_RING_OFFSET,
+  RGET_FIFO_SIZE,
+  RGET_FIFO_STATUS_OFFSET,
+  RGET_FIFO_TO_GENERATION_OFFSET,
+  RGET_FIFO_TO_INDEX_OFFSET,
+  RGET_FIFO_TO_OFFSET_OFFSET,
 } from "../../assembly/layout.js";
 import type { Kernel } from "../../src/kernel/kernel.js";
 import { contextBlock, type MemoryMap, ordinalOf } from "../../src/memory/map.js";
@@ -45,23 +45,23 @@ export interface Region {
   readonly base: number;
 }
 
-/** A window of a task's context; its number is its bit in the status register. */
+/** An rget FIFO of a task's context; its number is its bit in the status register. */
 export interface Side {
   readonly task: number;
   readonly ordinal: number;
   readonly context: number;
   readonly block: Region;
   readonly number: number;
-  /** Offset of the window in its block. */
+  /** Offset of the rget FIFO in its block. */
   readonly offset: number;
-  readonly window: number;
+  readonly rgetFifo: number;
 }
 
 /** What a chain is made of. */
 export interface Plan {
   readonly origin: Side;
   readonly target: Side;
-  /** Generation of the origin's window. */
+  /** Generation of the origin's rget FIFO. */
   readonly generation: number;
   readonly payload: Region;
   readonly from: number;
@@ -69,22 +69,22 @@ export interface Plan {
   readonly to: number;
   readonly links: Region;
   readonly bytes: number;
-  readonly portion: number;
+  readonly fragment: number;
   readonly depth: number;
   readonly ring?: number;
 }
 
-/** Makes a region a block of windows, the first in the list of a task's context. */
+/** Makes a region a block of rget FIFOs, the first in the list of a task's context. */
 export function addBlock(rig: Rig, task: number, block: Region, number = 0): void {
   const context = rig.context(ordinalOf(rig.map, task, number));
   rig.memory.bytes.fill(0, block.base, block.base + BLOCK_SIZE);
-  rig.setWord(block.base + BLOCK_NEXT_OFFSET, rig.word(context + CONTEXT_WINDOWS_OFFSET));
-  rig.setWord(context + CONTEXT_WINDOWS_OFFSET, block.base);
+  rig.setWord(block.base + BLOCK_NEXT_OFFSET, rig.word(context + CONTEXT_RGET_FIFOS_OFFSET));
+  rig.setWord(context + CONTEXT_RGET_FIFOS_OFFSET, block.base);
 }
 
-/** A window of a block, of a task's context. */
+/** An rget FIFO of a block, of a task's context. */
 export function sideOf(map: MemoryMap, task: number, block: Region, number: number, context = 0): Side {
-  const offset = BLOCK_WINDOWS_OFFSET + number * WINDOW_SIZE;
+  const offset = BLOCK_RGET_FIFOS_OFFSET + number * RGET_FIFO_SIZE;
   const ordinal = ordinalOf(map, task, context);
   return {
     task,
@@ -93,44 +93,44 @@ export function sideOf(map: MemoryMap, task: number, block: Region, number: numb
     block,
     number,
     offset,
-    window: block.base + offset,
+    rgetFifo: block.base + offset,
   };
 }
 
-/** Once for each window: where it tells its owner, and who owns the other one: a task, and a context of it. */
-export function readySide(rig: Rig, { block, window, number }: Side, peer: number, context = 0): void {
-  rig.setWord(window + WINDOW_STATUS_OFFSET, block.base + BLOCK_STATUS_OFFSET);
-  rig.setWord(window + WINDOW_BIT_OFFSET, 1 << number);
-  rig.setWord(window + WINDOW_PEER_ENDPOINT_OFFSET, ordinalOf(rig.map, peer, context));
+/** Once for each rget FIFO: where it tells its owner, and who owns the other one: a task, and a context of it. */
+export function readySide(rig: Rig, { block, rgetFifo, number }: Side, peer: number, context = 0): void {
+  rig.setWord(rgetFifo + RGET_FIFO_STATUS_OFFSET, block.base + BLOCK_STATUS_OFFSET);
+  rig.setWord(rgetFifo + RGET_FIFO_BIT_OFFSET, 1 << number);
+  rig.setWord(rgetFifo + RGET_FIFO_PEER_ENDPOINT_OFFSET, ordinalOf(rig.map, peer, context));
 }
 
-/** What the target's core writes into its window before chainWrite(): offset and value of each word. */
+/** What the target's core writes into its rget FIFO before chainWrite(): offset and value of each word. */
 export function chainWords(plan: Plan): [offset: number, value: number][] {
   const { origin, target, payload, destination, links } = plan;
   return [
-    [WINDOW_PEER_INDEX_OFFSET, origin.block.index],
-    [WINDOW_PEER_GENERATION_OFFSET, origin.block.generation],
-    [WINDOW_PEER_OFFSET_OFFSET, origin.offset],
-    [WINDOW_PEER_WINDOW_OFFSET, plan.generation],
-    [WINDOW_OWN_INDEX_OFFSET, target.block.index],
-    [WINDOW_OWN_GENERATION_OFFSET, target.block.generation],
-    [WINDOW_OWN_OFFSET_OFFSET, target.offset],
-    [WINDOW_FROM_INDEX_OFFSET, payload.index],
-    [WINDOW_FROM_GENERATION_OFFSET, payload.generation],
-    [WINDOW_FROM_OFFSET_OFFSET, plan.from],
-    [WINDOW_TO_INDEX_OFFSET, destination.index],
-    [WINDOW_TO_GENERATION_OFFSET, destination.generation],
-    [WINDOW_TO_OFFSET_OFFSET, plan.to],
-    [WINDOW_CHAIN_INDEX_OFFSET, links.index],
-    [WINDOW_CHAIN_GENERATION_OFFSET, links.generation],
-    [WINDOW_BYTES_OFFSET, plan.bytes],
-    [WINDOW_PORTION_OFFSET, plan.portion],
-    [WINDOW_RING_OFFSET, plan.ring ?? 0],
-    [WINDOW_DEPTH_OFFSET, plan.depth],
+    [RGET_FIFO_PEER_INDEX_OFFSET, origin.block.index],
+    [RGET_FIFO_PEER_GENERATION_OFFSET, origin.block.generation],
+    [RGET_FIFO_PEER_OFFSET_OFFSET, origin.offset],
+    [RGET_FIFO_PEER_FIFO_OFFSET, plan.generation],
+    [RGET_FIFO_OWN_INDEX_OFFSET, target.block.index],
+    [RGET_FIFO_OWN_GENERATION_OFFSET, target.block.generation],
+    [RGET_FIFO_OWN_OFFSET_OFFSET, target.offset],
+    [RGET_FIFO_FROM_INDEX_OFFSET, payload.index],
+    [RGET_FIFO_FROM_GENERATION_OFFSET, payload.generation],
+    [RGET_FIFO_FROM_OFFSET_OFFSET, plan.from],
+    [RGET_FIFO_TO_INDEX_OFFSET, destination.index],
+    [RGET_FIFO_TO_GENERATION_OFFSET, destination.generation],
+    [RGET_FIFO_TO_OFFSET_OFFSET, plan.to],
+    [RGET_FIFO_CHAIN_INDEX_OFFSET, links.index],
+    [RGET_FIFO_CHAIN_GENERATION_OFFSET, links.generation],
+    [RGET_FIFO_BYTES_OFFSET, plan.bytes],
+    [RGET_FIFO_FRAGMENT_OFFSET, plan.fragment],
+    [RGET_FIFO_RING_OFFSET, plan.ring ?? 0],
+    [RGET_FIFO_DEPTH_OFFSET, plan.depth],
   ];
 }
 
-/** A window that is open, and the kernel of its task. */
+/** An rget FIFO that is open, and the kernel of its task. */
 export interface End extends Side {
   readonly kernel: Kernel;
   readonly generation: number;
@@ -141,7 +141,7 @@ export interface Transfer extends Plan {
   readonly target: End;
 }
 
-/** The windows of a transfer: at the origin and at the target. */
+/** The rget FIFOs of a transfer: at the origin and at the target. */
 export interface Place {
   readonly blocks: readonly [Region, Region];
   readonly numbers: readonly [number, number];
@@ -150,10 +150,10 @@ export interface Place {
 }
 
 export interface Chain {
-  readonly portions: number;
+  readonly fragments: number;
   readonly depth: number;
-  readonly portion?: number;
-  /** Bytes of the last portion. */
+  readonly fragment?: number;
+  /** Bytes of the last fragment. */
   readonly last?: number;
   readonly ring?: number;
   readonly allowed?: number;
@@ -171,7 +171,7 @@ function payloadOf(bytes: number): Uint8Array {
   return payload.subarray(0, bytes);
 }
 
-/** What tasks do for their transfers in a rig: regions, blocks of windows, chains. */
+/** What tasks do for their transfers in a rig: regions, blocks of rget FIFOs, chains. */
 export class Chains {
   readonly #rig: Rig;
   readonly #kernelOf: (task: number) => Kernel;
@@ -191,7 +191,7 @@ export class Chains {
     return { index, generation: kernel.regionOpen(job, index, base, bytes), base };
   }
 
-  /** A block of windows of an endpoint, before those that it has. */
+  /** A block of rget FIFOs of an endpoint, before those that it has. */
   block(ordinal: number): Region {
     const [task, context] = this.#ends(ordinal);
     const made = this.region(task, BLOCK_SIZE);
@@ -200,11 +200,14 @@ export class Chains {
   }
 
   /** Both sides of a transfer, and what its chain will be made of. The payload is 1, 2, 3 … modulo 251. */
-  prepare({ portions, depth, portion = 100, last = portion, ring = 0, allowed = NONE }: Chain, place: Place): Transfer {
+  prepare(
+    { fragments, depth, fragment = 100, last = fragment, ring = 0, allowed = NONE }: Chain,
+    place: Place,
+  ): Transfer {
     const { contexts } = this.#rig.map;
     const { blocks, numbers, ordinals = [0, contexts] } = place;
-    const bytes = (portions - 1) * portion + last;
-    const staged = ring === 0 ? bytes : ring * portion;
+    const bytes = (fragments - 1) * fragment + last;
+    const staged = ring === 0 ? bytes : ring * fragment;
     const origin = this.#open(ordinals[0], blocks[0], numbers[0], ordinals[1], allowed);
     const target = this.#open(ordinals[1], blocks[1], numbers[1], ordinals[0], NONE);
     const transfer: Transfer = {
@@ -215,9 +218,9 @@ export class Chains {
       from: FROM,
       destination: this.region(target.task, TO + bytes + 8),
       to: TO,
-      links: this.region(target.task, portions * LINK_SIZE),
+      links: this.region(target.task, fragments * LINK_SIZE),
       bytes,
-      portion,
+      fragment,
       depth,
       ring,
     };
@@ -228,13 +231,13 @@ export class Chains {
 
   /** Writes what the target's chain is made of. */
   plan(transfer: Transfer): void {
-    for (const [offset, value] of chainWords(transfer)) this.#rig.setWord(transfer.target.window + offset, value);
+    for (const [offset, value] of chainWords(transfer)) this.#rig.setWord(transfer.target.rgetFifo + offset, value);
   }
 
   /** Has the target write the chain, and call its engine; how many links. */
   write({ target }: Transfer): number {
     const { job } = this.#rig.map;
-    const links = target.kernel.chainWrite(job, target.window);
+    const links = target.kernel.chainWrite(job, target.rgetFifo);
     if (links !== 0) target.kernel.engineCall(job, target.ordinal);
     return links;
   }
@@ -244,7 +247,7 @@ export class Chains {
     const side = sideOf(this.#rig.map, task, block, number, context);
     readySide(this.#rig, side, ...this.#ends(peer));
     const kernel = this.#kernelOf(task);
-    return { ...side, kernel, generation: kernel.windowOpen(side.window, allowed) };
+    return { ...side, kernel, generation: kernel.rgetFifoOpen(side.rgetFifo, allowed) };
   }
 
   #ends(ordinal: number): [task: number, context: number] {

@@ -8,7 +8,7 @@ import { BATCH, type Figures, meet, placesOf, WINDOW, writeResults } from "../pe
 const { peer, thread, threads, work, port, memory, ringbuf } = workerData as PeerData;
 const { bytes, seconds, test } = work;
 /** Of a payload, by default. */
-const PORTION_BYTES = 262144;
+const FRAGMENT_BYTES = 262144;
 let sink = 0;
 
 /** Messages through a port, cloned; the leader ends by closing it. */
@@ -220,8 +220,8 @@ function memoryCopy(memory: WebAssembly.Memory): Figures {
   return { messages_per_s: (copies / (over - start)) * 1e9, messages: copies };
 }
 
-/** As the engine of a rendezvous: portion by portion, each payload to the next place. */
-function portionCopy(memory: WebAssembly.Memory): Figures {
+/** As the engine of a rendezvous: fragment by fragment, each payload to the next place. */
+function fragmentCopy(memory: WebAssembly.Memory): Figures {
   const wasm = bareWasm(memory);
   const places = placesOf(bytes);
   new Uint8Array(memory.buffer).fill(1);
@@ -230,8 +230,8 @@ function portionCopy(memory: WebAssembly.Memory): Figures {
     for (let message = 0; message < places; message++) {
       const to = message * bytes;
       const from = (places + message) * bytes;
-      for (let at = 0; at < bytes; at += PORTION_BYTES) {
-        wasm.copy(to + at, from + at, Math.min(PORTION_BYTES, bytes - at), 1);
+      for (let at = 0; at < bytes; at += FRAGMENT_BYTES) {
+        wasm.copy(to + at, from + at, Math.min(FRAGMENT_BYTES, bytes - at), 1);
       }
     }
   } while (meter.window(places));
@@ -243,7 +243,7 @@ async function measure(): Promise<Figures> {
   if (peer === "ringbuf.js") return latency ? await ringbufLatency() : await ringbufRate();
   if (peer === "waitnotify") return waitNotify(memory as WebAssembly.Memory);
   if (peer === "wasmcall") return wasmCall(memory as WebAssembly.Memory);
-  if (peer === "memcpy" && test === "rndv_bw") return portionCopy(memory as WebAssembly.Memory);
+  if (peer === "memcpy" && test === "rndv_bw") return fragmentCopy(memory as WebAssembly.Memory);
   if (peer === "memcpy") return memoryCopy(memory as WebAssembly.Memory);
   if (peer === "handoff") return handOff(memory as WebAssembly.Memory);
   if (latency) return await postMessageLatency(port as MessagePort);

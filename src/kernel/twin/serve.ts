@@ -120,8 +120,8 @@ export function twinServe(
     const engine = get(job, JOB_ENGINE_OFFSET);
     acknowledge(job, engine);
     const endpoints = get(job, JOB_LOCALS_OFFSET) * get(job, JOB_CONTEXTS_OFFSET);
-    const windows = get(job, JOB_FIFOS_OFFSET);
-    const numbers = windows + 1;
+    const rgetFifos = get(job, JOB_FIFOS_OFFSET);
+    const numbers = rgetFifos + 1;
     const last = get(engine, TASK_TURN_OFFSET);
     const alone = get(engine, TASK_ALONE_OFFSET) !== 0 ? last : undefined;
     let isAloneDue = false;
@@ -137,7 +137,7 @@ export function twinServe(
           const item = ordinal * numbers + number;
           if (item === alone) isAloneDue = true;
           else {
-            if (number !== windows && !hasSome(fifoOf(job, ordinal, number))) continue;
+            if (number !== rgetFifos && !hasSome(fifoOf(job, ordinal, number))) continue;
             if (serve(job, ordinal, number, false) === 0) continue;
             longs++;
             if ((item - last - 1) >>> 0 < (next - last - 1) >>> 0) next = item;
@@ -153,7 +153,7 @@ export function twinServe(
       const number = next % numbers;
       words[(engine + TASK_TURN_OFFSET) >>> 2] = next;
       const left = serve(job, ordinal, number, true);
-      words[(engine + TASK_ALONE_OFFSET) >>> 2] = left !== 0 && longs <= 1 && number !== windows ? 1 : 0;
+      words[(engine + TASK_ALONE_OFFSET) >>> 2] = left !== 0 && longs <= 1 && number !== rgetFifos ? 1 : 0;
       if (left === 0) letGo(job, ordinal);
     }
     return countDue(job, endpoints);

@@ -378,7 +378,8 @@ export class Receiver {
    * @param ended tasks that have ended
    */
   acknowledgeNotice(notice: number, ended: readonly number[]): void {
-    // SYNC quiescence (seen): this context is at nothing any more that was closed, or whose owner had ended, before the notice.
+    // SYNC quiescence (seen): this context is at nothing any more that was closed, or whose owner had ended, before the
+    // notice.
     this.#kernel.storeWord(this.#block + CONTEXT_NOTICE_SEEN_OFFSET, notice);
     // It may have been the last that was at something of one that ended before.
     for (const task of ended) this.#unreclaimed.add(task);
@@ -595,7 +596,7 @@ export class Receiver {
       destination = this.#ask(handler, id, false);
       isRefused = false;
     } finally {
-      // Of an origin that has ended even the window may be somebody else's memory.
+      // Of an origin that has ended even the rget FIFO may be somebody else's memory.
       const isThere = !this.#ended.has(request.origin);
       if (destination === undefined && isThere) this.#rendezvous.decline(request, isRefused);
     }

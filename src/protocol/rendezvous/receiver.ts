@@ -1,7 +1,7 @@
-// The target's side of rendezvous: payloads that were offered, and are to be moved to where a handler has said. Into a region
-// they are moved by a chain of descriptors that the two engines hand each other, at the pace of this side; where that can't
-// be, because the destination is no region or there is no memory for a chain, this thread copies them, a slice in each
-// advance; out of another memory, it asks for slices.
+// The target's side of rendezvous: payloads that were offered, and are to be moved to where a handler has said. Into a
+// region they are moved by a chain of descriptors that the two engines hand each other, at the pace of this side; where
+// that can't be, because the destination is no region or there is no memory for a chain, this thread copies them, a slice
+// in each advance; out of another memory, it asks for slices.
 import {
   DISPATCH_ID_NOTICE,
   DISPATCH_ID_PULL,
@@ -9,46 +9,46 @@ import {
   LINK_COUNT_MAX,
   LINK_SIZE,
   NONE,
+  RGET_FIFO_ALLOWED_OFFSET,
+  RGET_FIFO_BYTES_OFFSET,
+  RGET_FIFO_CHAIN_GENERATION_OFFSET,
+  RGET_FIFO_CHAIN_INDEX_OFFSET,
+  RGET_FIFO_DEPTH_OFFSET,
+  RGET_FIFO_FRAGMENT_OFFSET,
+  RGET_FIFO_FROM_GENERATION_OFFSET,
+  RGET_FIFO_FROM_INDEX_OFFSET,
+  RGET_FIFO_FROM_OFFSET_OFFSET,
+  RGET_FIFO_GENERATION_OFFSET,
+  RGET_FIFO_LEFT_OFFSET,
+  RGET_FIFO_OWN_GENERATION_OFFSET,
+  RGET_FIFO_OWN_INDEX_OFFSET,
+  RGET_FIFO_OWN_OFFSET_OFFSET,
+  RGET_FIFO_PASSED_OFFSET,
+  RGET_FIFO_PEER_FIFO_OFFSET,
+  RGET_FIFO_PEER_GENERATION_OFFSET,
+  RGET_FIFO_PEER_INDEX_OFFSET,
+  RGET_FIFO_PEER_OFFSET_OFFSET,
+  RGET_FIFO_RING_OFFSET,
+  RGET_FIFO_SIZE,
+  RGET_FIFO_TO_GENERATION_OFFSET,
+  RGET_FIFO_TO_INDEX_OFFSET,
+  RGET_FIFO_TO_OFFSET_OFFSET,
+  RGET_FIFO_WRONG_OFFSET,
   RTS_BLOCK_GENERATION_OFFSET,
   RTS_BLOCK_INDEX_OFFSET,
   RTS_BYTES_OFFSET,
+  RTS_FIFO_OFFSET,
+  RTS_FRAGMENT_OFFSET,
   RTS_GENERATION_OFFSET,
   RTS_INDEX_OFFSET,
   RTS_OFFSET_OFFSET,
   RTS_PLACE_OFFSET,
-  RTS_PORTION_OFFSET,
-  RTS_WINDOW_OFFSET,
   SLICE_BYTES,
   STAGED_COUNT,
   TRANSFER_BROKEN,
   TRANSFER_CANCELED,
   TRANSFER_DONE,
   TRANSFER_REFUSED,
-  WINDOW_ALLOWED_OFFSET,
-  WINDOW_BYTES_OFFSET,
-  WINDOW_CHAIN_GENERATION_OFFSET,
-  WINDOW_CHAIN_INDEX_OFFSET,
-  WINDOW_DEPTH_OFFSET,
-  WINDOW_FROM_GENERATION_OFFSET,
-  WINDOW_FROM_INDEX_OFFSET,
-  WINDOW_FROM_OFFSET_OFFSET,
-  WINDOW_GENERATION_OFFSET,
-  WINDOW_LEFT_OFFSET,
-  WINDOW_OWN_GENERATION_OFFSET,
-  WINDOW_OWN_INDEX_OFFSET,
-  WINDOW_OWN_OFFSET_OFFSET,
-  WINDOW_PASSED_OFFSET,
-  WINDOW_PEER_GENERATION_OFFSET,
-  WINDOW_PEER_INDEX_OFFSET,
-  WINDOW_PEER_OFFSET_OFFSET,
-  WINDOW_PEER_WINDOW_OFFSET,
-  WINDOW_PORTION_OFFSET,
-  WINDOW_RING_OFFSET,
-  WINDOW_SIZE,
-  WINDOW_TO_GENERATION_OFFSET,
-  WINDOW_TO_INDEX_OFFSET,
-  WINDOW_TO_OFFSET_OFFSET,
-  WINDOW_WRONG_OFFSET,
 } from "../../../assembly/layout.js";
 import type { Destination, Message } from "../../core/message.js";
 import { checkPacing, DEPTH, FRAGMENT_BYTES, type Pacing } from "../../core/pacing.js";
@@ -59,7 +59,7 @@ import { isAway } from "../../node/address.js";
 import { copyIntoIfThere } from "../../support/copy.js";
 import type { Base } from "../base.js";
 import { PULL_BYTES, PULL_WORDS } from "./sender.js";
-import { onAbort, regionIfAny, type Side, slotOf, type TransferTable, type Window } from "./transfers.js";
+import { onAbort, type RgetFifo, regionIfAny, type Side, slotOf, type TransferTable } from "./transfers.js";
 
 /** What an RTS says. */
 export interface Request {
@@ -69,18 +69,18 @@ export interface Request {
   readonly index: number;
   readonly generation: number;
   readonly offset: number;
-  /** The origin's window: region of its block, generation of that, byte in it, and generation of the window. */
+  /** The origin's rget FIFO: region of its block, generation of that, byte in it, and generation of the rget FIFO. */
   readonly blockIndex: number;
   readonly blockGeneration: number;
   readonly place: number;
-  readonly window: number;
+  readonly rgetFifo: number;
   /** Of the payload. */
   readonly bytes: number;
-  /** 0, or it goes through a ring of STAGED_COUNT portions of so many bytes. */
-  readonly portion: number;
+  /** 0, or it goes through a ring of STAGED_COUNT fragments of so many bytes. */
+  readonly fragment: number;
 }
 
-/** Bytes of a portion from another node, if that makes no more than LINK_COUNT_MAX of them: both sides keep some. */
+/** Bytes of a fragment from another node, if that makes no more than LINK_COUNT_MAX of them: both sides keep some. */
 const AWAY_BYTES_MAX = 1024 * 1024;
 /** Bytes that are asked for at a time, of a payload in another memory. */
 const ASKED_BYTES_MAX = 8 * PULL_BYTES;
@@ -102,7 +102,7 @@ export class RendezvousReceiver {
   readonly #base: Base;
   readonly #regions: RegionTable;
   readonly #transfers: TransferTable;
-  readonly #portion: number;
+  readonly #fragment: number;
   readonly #depth: number;
   #pulls: Pull[] = [];
   /** Links of the chains under way. */
@@ -128,7 +128,7 @@ export class RendezvousReceiver {
     this.#base = base;
     this.#regions = regions;
     this.#transfers = transfers;
-    this.#portion = pacing.fragment ?? FRAGMENT_BYTES;
+    this.#fragment = pacing.fragment ?? FRAGMENT_BYTES;
     this.#depth = pacing.depth ?? DEPTH;
   }
 
@@ -144,8 +144,8 @@ export class RendezvousReceiver {
       blockIndex: word(RTS_BLOCK_INDEX_OFFSET),
       blockGeneration: word(RTS_BLOCK_GENERATION_OFFSET),
       place: word(RTS_PLACE_OFFSET),
-      window: word(RTS_WINDOW_OFFSET),
-      portion: word(RTS_PORTION_OFFSET),
+      rgetFifo: word(RTS_FIFO_OFFSET),
+      fragment: word(RTS_FRAGMENT_OFFSET),
     };
   }
 
@@ -180,7 +180,7 @@ export class RendezvousReceiver {
   get hasWork(): boolean {
     return this.#pulls.some((pull) => {
       const { request } = pull;
-      return this.#isAway(request.origin) ? this.#canAsk(pull) : this.#canPull(pull, this.#windowOf(request));
+      return this.#isAway(request.origin) ? this.#canAsk(pull) : this.#canPull(pull, this.#rgetFifoOf(request));
     });
   }
 
@@ -203,54 +203,54 @@ export class RendezvousReceiver {
   /** Begins a chain into a region; false: there is no memory for it. */
   #chain(request: Request, destination: Destination, to: OpenRegion): boolean {
     const { kernel, map, memory, engine } = this.#base;
-    const { fragment = this.#portion, depth = this.#depth } = destination.options;
+    const { fragment = this.#fragment, depth = this.#depth } = destination.options;
     const most = this.#isAway(request.origin) ? Math.min(fragment, AWAY_BYTES_MAX) : fragment;
-    // What is staged has the portions of its ring.
-    const portionBytes = request.portion || Math.max(most, Math.ceil(request.bytes / LINK_COUNT_MAX));
-    const links = this.#takeLinks(Math.ceil(request.bytes / portionBytes) * LINK_SIZE);
+    // What is staged has the fragments of its ring.
+    const fragmentBytes = request.fragment || Math.max(most, Math.ceil(request.bytes / LINK_COUNT_MAX));
+    const links = this.#takeLinks(Math.ceil(request.bytes / fragmentBytes) * LINK_SIZE);
     if (links === undefined) return false;
-    const side = this.#transfers.open(request.origin, NONE, (window) =>
-      this.#side(request, window, destination, links),
+    const side = this.#transfers.open(request.origin, NONE, (rgetFifo) =>
+      this.#side(request, rgetFifo, destination, links),
     );
     if (side === undefined) {
       this.#giveLinks(links);
       return false;
     }
-    const { window } = side;
+    const { rgetFifo } = side;
     // One by one: from a list of pairs, V8 took 40 ms to optimize this, rather than 16, on a core that somebody needs.
     const { words } = memory;
-    const at = window.pointer;
-    words[(at + WINDOW_PEER_INDEX_OFFSET) >>> 2] = request.blockIndex;
-    words[(at + WINDOW_PEER_GENERATION_OFFSET) >>> 2] = request.blockGeneration;
-    words[(at + WINDOW_PEER_OFFSET_OFFSET) >>> 2] = request.place;
-    words[(at + WINDOW_PEER_WINDOW_OFFSET) >>> 2] = request.window;
-    words[(at + WINDOW_OWN_INDEX_OFFSET) >>> 2] = window.region.index;
-    words[(at + WINDOW_OWN_GENERATION_OFFSET) >>> 2] = window.region.generation;
-    words[(at + WINDOW_OWN_OFFSET_OFFSET) >>> 2] = window.offset;
-    words[(at + WINDOW_FROM_INDEX_OFFSET) >>> 2] = request.index;
-    words[(at + WINDOW_FROM_GENERATION_OFFSET) >>> 2] = request.generation;
-    words[(at + WINDOW_FROM_OFFSET_OFFSET) >>> 2] = request.offset;
-    words[(at + WINDOW_TO_INDEX_OFFSET) >>> 2] = to.index;
-    words[(at + WINDOW_TO_GENERATION_OFFSET) >>> 2] = to.generation;
-    words[(at + WINDOW_TO_OFFSET_OFFSET) >>> 2] = destination.bytes.byteOffset - to.pointer;
-    words[(at + WINDOW_CHAIN_INDEX_OFFSET) >>> 2] = links.index;
-    words[(at + WINDOW_CHAIN_GENERATION_OFFSET) >>> 2] = links.generation;
-    words[(at + WINDOW_BYTES_OFFSET) >>> 2] = request.bytes;
-    words[(at + WINDOW_PORTION_OFFSET) >>> 2] = portionBytes;
-    words[(at + WINDOW_RING_OFFSET) >>> 2] = request.portion === 0 ? 0 : STAGED_COUNT;
-    words[(at + WINDOW_DEPTH_OFFSET) >>> 2] = depth;
-    // Where the origin's window is gone, the origin is: its end is about to be told, and nothing is there.
-    if (kernel.chainWrite(map.job, window.pointer) === 0) {
-      kernel.storeWord(window.pointer + WINDOW_LEFT_OFFSET, request.bytes);
+    const at = rgetFifo.pointer;
+    words[(at + RGET_FIFO_PEER_INDEX_OFFSET) >>> 2] = request.blockIndex;
+    words[(at + RGET_FIFO_PEER_GENERATION_OFFSET) >>> 2] = request.blockGeneration;
+    words[(at + RGET_FIFO_PEER_OFFSET_OFFSET) >>> 2] = request.place;
+    words[(at + RGET_FIFO_PEER_FIFO_OFFSET) >>> 2] = request.rgetFifo;
+    words[(at + RGET_FIFO_OWN_INDEX_OFFSET) >>> 2] = rgetFifo.region.index;
+    words[(at + RGET_FIFO_OWN_GENERATION_OFFSET) >>> 2] = rgetFifo.region.generation;
+    words[(at + RGET_FIFO_OWN_OFFSET_OFFSET) >>> 2] = rgetFifo.offset;
+    words[(at + RGET_FIFO_FROM_INDEX_OFFSET) >>> 2] = request.index;
+    words[(at + RGET_FIFO_FROM_GENERATION_OFFSET) >>> 2] = request.generation;
+    words[(at + RGET_FIFO_FROM_OFFSET_OFFSET) >>> 2] = request.offset;
+    words[(at + RGET_FIFO_TO_INDEX_OFFSET) >>> 2] = to.index;
+    words[(at + RGET_FIFO_TO_GENERATION_OFFSET) >>> 2] = to.generation;
+    words[(at + RGET_FIFO_TO_OFFSET_OFFSET) >>> 2] = destination.bytes.byteOffset - to.pointer;
+    words[(at + RGET_FIFO_CHAIN_INDEX_OFFSET) >>> 2] = links.index;
+    words[(at + RGET_FIFO_CHAIN_GENERATION_OFFSET) >>> 2] = links.generation;
+    words[(at + RGET_FIFO_BYTES_OFFSET) >>> 2] = request.bytes;
+    words[(at + RGET_FIFO_FRAGMENT_OFFSET) >>> 2] = fragmentBytes;
+    words[(at + RGET_FIFO_RING_OFFSET) >>> 2] = request.fragment === 0 ? 0 : STAGED_COUNT;
+    words[(at + RGET_FIFO_DEPTH_OFFSET) >>> 2] = depth;
+    // Where the origin's rget FIFO is gone, the origin is: its end is about to be told, and nothing is there.
+    if (kernel.chainWrite(map.job, rgetFifo.pointer) === 0) {
+      kernel.storeWord(rgetFifo.pointer + RGET_FIFO_LEFT_OFFSET, request.bytes);
     } else if (!engine.isOwn) engine.call();
     return true;
   }
 
-  #side(request: Request, window: Window, destination: Destination, links: MemRegion): Side {
+  #side(request: Request, rgetFifo: RgetFifo, destination: Destination, links: MemRegion): Side {
     return {
-      window,
-      resultOffset: WINDOW_WRONG_OFFSET,
-      forget: onAbort(destination.options.signal, () => this.#transfers.stop(window)),
+      rgetFifo,
+      resultOffset: RGET_FIFO_WRONG_OFFSET,
+      forget: onAbort(destination.options.signal, () => this.#transfers.stop(rgetFifo)),
       breakOff: () => {
         this.#notice(request, TRANSFER_BROKEN);
         return true;
@@ -279,21 +279,21 @@ export class RendezvousReceiver {
     this.#links.push(links);
   }
 
-  /** Pointer to the origin's window; 0: the origin has ended, of which this context is about to be told. */
-  #windowOf({ blockIndex, blockGeneration, place, window }: Request): number {
+  /** Pointer to the origin's rget FIFO; 0: the origin has ended, of which this context is about to be told. */
+  #rgetFifoOf({ blockIndex, blockGeneration, place, rgetFifo }: Request): number {
     const { kernel, map } = this.#base;
-    const pointer = kernel.placeOf(map.job, blockIndex, blockGeneration, place, WINDOW_SIZE);
+    const pointer = kernel.placeOf(map.job, blockIndex, blockGeneration, place, RGET_FIFO_SIZE);
     if (pointer === 0) return 0;
-    // SYNC window (look): pairs with windowOpen() and windowClose().
-    return kernel.loadWord(pointer + WINDOW_GENERATION_OFFSET) >>> 0 === window ? pointer : 0;
+    // SYNC rget-fifo (look): pairs with rgetFifoOpen() and rgetFifoClose().
+    return kernel.loadWord(pointer + RGET_FIFO_GENERATION_OFFSET) >>> 0 === rgetFifo ? pointer : 0;
   }
 
-  /** Whether #pull() would get anywhere, where the origin's window is. */
-  #canPull({ request, at, isCanceled }: Pull, window: number): boolean {
-    if (window === 0) return false;
-    if (isCanceled || request.portion === 0 || this.#transfers.isStopped(window)) return true;
+  /** Whether #pull() would get anywhere, where the origin's rget FIFO is. */
+  #canPull({ request, at, isCanceled }: Pull, rgetFifo: number): boolean {
+    if (rgetFifo === 0) return false;
+    if (isCanceled || request.fragment === 0 || this.#transfers.isStopped(rgetFifo)) return true;
     // SYNC staged (look): pairs with the store of the origin's core, which stages.
-    return at < this.#base.kernel.loadWord(window + WINDOW_ALLOWED_OFFSET) * request.portion;
+    return at < this.#base.kernel.loadWord(rgetFifo + RGET_FIFO_ALLOWED_OFFSET) * request.fragment;
   }
 
   /** Copies the next slice of a payload; whether that is over. */
@@ -301,9 +301,9 @@ export class RendezvousReceiver {
     if (this.#isAway(pull.request.origin)) return this.#ask(pull);
     for (const end = pull.at + SLICE_BYTES; pull.at < end; ) {
       // Looked up once for each part, since the origin may close meanwhile: then the next part finds none.
-      const window = this.#windowOf(pull.request);
-      if (!this.#canPull(pull, window)) return false;
-      if (this.#pullPart(pull, window)) return true;
+      const rgetFifo = this.#rgetFifoOf(pull.request);
+      if (!this.#canPull(pull, rgetFifo)) return false;
+      if (this.#pullPart(pull, rgetFifo)) return true;
     }
     return false;
   }
@@ -331,20 +331,20 @@ export class RendezvousReceiver {
     return false;
   }
 
-  /** Copies the next portion of a payload that is staged, or a slice of another; whether that is over. */
-  #pullPart(pull: Pull, window: number): boolean {
+  /** Copies the next fragment of a payload that is staged, or a slice of another; whether that is over. */
+  #pullPart(pull: Pull, rgetFifo: number): boolean {
     const { request, destination, at } = pull;
     const { kernel, map, memory } = this.#base;
-    const { portion } = request;
-    const stop = pull.isCanceled ? TRANSFER_CANCELED : this.#transfers.stopOf(window);
+    const { fragment } = request;
+    const stop = pull.isCanceled ? TRANSFER_CANCELED : this.#transfers.stopOf(rgetFifo);
     const isStopped = stop !== TRANSFER_DONE;
-    const within = portion === 0 ? at : at % portion;
-    const most = portion === 0 ? SLICE_BYTES : Math.min(SLICE_BYTES, portion - within);
+    const within = fragment === 0 ? at : at % fragment;
+    const most = fragment === 0 ? SLICE_BYTES : Math.min(SLICE_BYTES, fragment - within);
     const bytes = isStopped ? 0 : Math.min(request.bytes - at, most);
-    const place = portion === 0 ? at : (Math.floor(at / portion) % STAGED_COUNT) * portion + within;
+    const place = fragment === 0 ? at : (Math.floor(at / fragment) % STAGED_COUNT) * fragment + within;
     const from = kernel.placeOf(map.job, request.index, request.generation, (request.offset + place) >>> 0, bytes);
-    // Its ring goes behind its window: then its end is about to be told.
-    if (from === 0 && this.#windowOf(request) === 0) return false;
+    // Its ring goes behind its rget FIFO: then its end is about to be told.
+    if (from === 0 && this.#rgetFifoOf(request) === 0) return false;
     const isThere =
       isStopped || from === 0 || copyIntoIfThere(destination.bytes, at, memory.bytes.subarray(from, from + bytes));
     if (isStopped || from === 0 || !isThere) {
@@ -353,9 +353,9 @@ export class RendezvousReceiver {
       return this.#over(pull, resultOf(result));
     }
     pull.at = at + bytes;
-    if (portion !== 0 && pull.at % portion === 0) {
-      // SYNC passed (passed): pairs with the origin's core, which stages the next portion in this one's place.
-      kernel.storeWord(window + WINDOW_PASSED_OFFSET, pull.at / portion);
+    if (fragment !== 0 && pull.at % fragment === 0) {
+      // SYNC passed (passed): pairs with the origin's core, which stages the next fragment in this one's place.
+      kernel.storeWord(rgetFifo + RGET_FIFO_PASSED_OFFSET, pull.at / fragment);
       kernel.ring(slotOf(map, request.origin));
     }
     if (pull.at < request.bytes) return false;
@@ -378,9 +378,9 @@ export class RendezvousReceiver {
     return isAway(this.#base.map, origin);
   }
 
-  /** Sends an origin in another node a message about its window. */
-  #tell({ origin, blockIndex, blockGeneration, place, window }: Request, dispatch: number, ...words: number[]): void {
-    const header = Int32Array.of(blockIndex, blockGeneration, place, window, ...words);
+  /** Sends an origin in another node a message about its rget FIFO. */
+  #tell({ origin, blockIndex, blockGeneration, place, rgetFifo }: Request, dispatch: number, ...words: number[]): void {
+    const header = Int32Array.of(blockIndex, blockGeneration, place, rgetFifo, ...words);
     this.#base.tell(this.#base.addresses.endpointAt(origin), dispatch, new Uint8Array(header.buffer));
   }
 
@@ -389,23 +389,23 @@ export class RendezvousReceiver {
     if (message.headerBytes !== 4 * PULL_WORDS) return;
     const word = (place: number): number => message.headerWord(4 * place) >>> 0;
     for (const pull of this.#pulls) {
-      const { origin, blockIndex, blockGeneration, place, window } = pull.request;
-      const isOne = blockIndex === word(0) && blockGeneration === word(1) && place === word(2) && window === word(3);
+      const { origin, blockIndex, blockGeneration, place, rgetFifo } = pull.request;
+      const isOne = blockIndex === word(0) && blockGeneration === word(1) && place === word(2) && rgetFifo === word(3);
       if (!isOne || this.#base.addresses.endpointAt(origin) !== message.origin) continue;
       take(pull, word(4), word(5), message.payloadBytes > 0 ? message.copy() : undefined);
       return;
     }
   }
 
-  /** Tells an origin what came of its payload; false: its window is not there any more. */
+  /** Tells an origin what came of its payload; false: its rget FIFO is not there any more. */
   #notice(request: Request, result: number): boolean {
     if (this.#isAway(request.origin)) {
       this.#tell(request, DISPATCH_ID_NOTICE, result);
       return true;
     }
-    const { blockIndex, blockGeneration, place, window, origin } = request;
+    const { blockIndex, blockGeneration, place, rgetFifo, origin } = request;
     const { kernel, map } = this.#base;
-    return kernel.chainNotice(map.job, blockIndex, blockGeneration, place, window, origin, result) !== 0;
+    return kernel.chainNotice(map.job, blockIndex, blockGeneration, place, rgetFifo, origin, result) !== 0;
   }
 }
 

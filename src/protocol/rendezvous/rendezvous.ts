@@ -1,5 +1,5 @@
-// Messages whose payload stays where it is until the target has said where it goes. What a context offers (sender.ts), what it
-// is offered (receiver.ts), and the windows through which the two engines talk about it (transfers.ts).
+// Messages whose payload stays where it is until the target has said where it goes. What a context offers (sender.ts), what
+// it is offered (receiver.ts), and the rget FIFOs through which the two engines talk about it (transfers.ts).
 
 import type { Pacing } from "../../core/pacing.js";
 import type { ProgressSource } from "../../core/progress.js";

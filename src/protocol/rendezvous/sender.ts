@@ -1,6 +1,6 @@
 // The origin's side of rendezvous: payloads that are offered by a request to send (RTS), and stay where they are until the
-// target has had them moved. One that lies in no region goes through a ring of portions in one, a portion as soon as the one
-// in its place has been moved.
+// target has had them moved. One that lies in no region goes through a ring of fragments in one, a fragment as soon as the
+// one in its place has been moved.
 import {
   DISPATCH_ID_NOTICE,
   DISPATCH_ID_PULL,
@@ -8,22 +8,22 @@ import {
   LINK_COUNT_MAX,
   NONE,
   PAGE_SIZE,
+  RGET_FIFO_ALLOWED_OFFSET,
+  RGET_FIFO_BYTES_OFFSET,
+  RGET_FIFO_PASSED_OFFSET,
+  RGET_FIFO_RESULT_OFFSET,
   RTS_BLOCK_GENERATION_OFFSET,
   RTS_BLOCK_INDEX_OFFSET,
   RTS_BYTES_OFFSET,
+  RTS_FIFO_OFFSET,
+  RTS_FRAGMENT_OFFSET,
   RTS_GENERATION_OFFSET,
   RTS_INDEX_OFFSET,
   RTS_OFFSET_OFFSET,
   RTS_PLACE_OFFSET,
-  RTS_PORTION_OFFSET,
-  RTS_WINDOW_OFFSET,
   STAGED_COUNT,
   TRANSFER_BROKEN,
   TRANSFER_DONE,
-  WINDOW_ALLOWED_OFFSET,
-  WINDOW_BYTES_OFFSET,
-  WINDOW_PASSED_OFFSET,
-  WINDOW_RESULT_OFFSET,
 } from "../../../assembly/layout.js";
 import { alignUp } from "../../../assembly/seq.js";
 import type { Message } from "../../core/message.js";
@@ -34,7 +34,7 @@ import { endpointCount, isAway } from "../../node/address.js";
 import { copyInto, wasCut } from "../../support/copy.js";
 import type { AbortSignalLike } from "../../support/like.js";
 import type { Base } from "../base.js";
-import { onAbort, regionIfAny, type Side, slotOf, type TransferTable, type Window } from "./transfers.js";
+import { onAbort, type RgetFifo, regionIfAny, type Side, slotOf, type TransferTable } from "./transfers.js";
 
 /** A payload that is to be offered. */
 export interface Offer {
@@ -51,13 +51,13 @@ export interface Offer {
 const OFFERS_MAX = 8;
 /** Payloads of one context that are staged at a time; others go in packets. */
 const STAGINGS_MAX = 8;
-/** Of a payload that is staged: bytes of a portion, where it has no more than LINK_COUNT_MAX of them. */
+/** Of a payload that is staged: bytes of a fragment, where it has no more than LINK_COUNT_MAX of them. */
 const STAGED_BYTES = 65536;
 
 /** The ring of a payload that is staged. */
 interface Ring {
   readonly region: MemRegion;
-  readonly portion: number;
+  readonly fragment: number;
   /** Bytes of the payload that have been copied into it. */
   at: number;
 }
@@ -138,12 +138,12 @@ export class RendezvousSender {
     const { payload, bytes } = offer;
     const found = this.#regions.find(payload);
     const isStaged = found === undefined;
-    const portion = isStaged ? stagedPortion(bytes) : 0;
+    const fragment = isStaged ? stagedFragment(bytes) : 0;
     const region = isStaged ? (this.#rings.pop() as MemRegion) : undefined;
-    const ring = region && { region, portion, at: 0 };
+    const ring = region && { region, fragment, at: 0 };
     const allowed = ring === undefined ? NONE : 0;
-    const { window } = this.#transfers.open(target, allowed, (own) => this.#offered(own, offer, ring)) as Offered;
-    words[(window.pointer + WINDOW_BYTES_OFFSET) >>> 2] = bytes; // for the dump
+    const { rgetFifo } = this.#transfers.open(target, allowed, (own) => this.#offered(own, offer, ring)) as Offered;
+    words[(rgetFifo.pointer + RGET_FIFO_BYTES_OFFSET) >>> 2] = bytes; // for the dump
     const { index, generation } = found ?? (region as MemRegion);
     // One by one: as a list of pairs it took 90 ns.
     const at = rts >>> 2;
@@ -151,11 +151,11 @@ export class RendezvousSender {
     words[at + (RTS_INDEX_OFFSET >>> 2)] = index;
     words[at + (RTS_GENERATION_OFFSET >>> 2)] = generation;
     words[at + (RTS_OFFSET_OFFSET >>> 2)] = found === undefined ? 0 : payload.byteOffset - found.pointer;
-    words[at + (RTS_BLOCK_INDEX_OFFSET >>> 2)] = window.region.index;
-    words[at + (RTS_BLOCK_GENERATION_OFFSET >>> 2)] = window.region.generation;
-    words[at + (RTS_PLACE_OFFSET >>> 2)] = window.offset;
-    words[at + (RTS_PORTION_OFFSET >>> 2)] = portion;
-    words[at + (RTS_WINDOW_OFFSET >>> 2)] = window.generation;
+    words[at + (RTS_BLOCK_INDEX_OFFSET >>> 2)] = rgetFifo.region.index;
+    words[at + (RTS_BLOCK_GENERATION_OFFSET >>> 2)] = rgetFifo.region.generation;
+    words[at + (RTS_PLACE_OFFSET >>> 2)] = rgetFifo.offset;
+    words[at + (RTS_FRAGMENT_OFFSET >>> 2)] = fragment;
+    words[at + (RTS_FIFO_OFFSET >>> 2)] = rgetFifo.generation;
   }
 
   /** Stages what has room now. */
@@ -174,23 +174,23 @@ export class RendezvousSender {
     for (const region of this.#rings) region.close();
   }
 
-  #offered(window: Window, offer: Offer, ring: Ring | undefined): Offered {
+  #offered(rgetFifo: RgetFifo, offer: Offer, ring: Ring | undefined): Offered {
     const { completions } = this.#base;
-    const unheard = onAbort(offer.signal, () => this.#transfers.stop(window));
+    const unheard = onAbort(offer.signal, () => this.#transfers.stop(rgetFifo));
     const offered: Offered = {
-      window,
+      rgetFifo,
       offer,
       ring,
-      resultOffset: WINDOW_RESULT_OFFSET,
+      resultOffset: RGET_FIFO_RESULT_OFFSET,
       forget: () => {
         unheard();
         this.#away.delete(offered);
       },
       // Where the target has not begun, it does so with its own engine.
-      breakOff: () => this.#base.kernel.chainBreak(this.#base.map.job, window.pointer) !== 0,
+      breakOff: () => this.#base.kernel.chainBreak(this.#base.map.job, rgetFifo.pointer) !== 0,
       over: (result: Result) => {
         this.count--;
-        this.#counts[window.peer] = (this.#counts[window.peer] as number) - 1;
+        this.#counts[rgetFifo.peer] = (this.#counts[rgetFifo.peer] as number) - 1;
         if (ring !== undefined) {
           this.#staged.splice(this.#staged.indexOf(offered), 1);
           this.#rings.push(ring.region);
@@ -201,8 +201,8 @@ export class RendezvousSender {
       },
     };
     this.count++;
-    this.#counts[window.peer] = (this.#counts[window.peer] as number) + 1;
-    if (isAway(this.#base.map, window.peer)) this.#away.add(offered);
+    this.#counts[rgetFifo.peer] = (this.#counts[rgetFifo.peer] as number) + 1;
+    if (isAway(this.#base.map, rgetFifo.peer)) this.#away.add(offered);
     if (ring !== undefined) {
       this.#staged.push(offered);
       this.#stage(offered);
@@ -210,11 +210,14 @@ export class RendezvousSender {
     return offered;
   }
 
-  /** The payload of whose window a target in another node speaks; undefined: it is over, or was not offered to that one. */
+  /**
+   * The payload of whose rget FIFO a target in another node speaks; undefined: it is over, or was not offered to that
+   * one.
+   */
   #spokenOf(message: Message): Offered | undefined {
     const word = (place: number): number => message.headerWord(4 * place) >>> 0;
     for (const offered of this.#away) {
-      const { region, offset, generation, peer } = offered.window;
+      const { region, offset, generation, peer } = offered.rgetFifo;
       const isOne = region.index === word(0) && region.generation === word(1) && offset === word(2);
       if (!isOne || generation !== word(3)) continue;
       return this.#base.addresses.endpointAt(peer) === message.origin ? offered : undefined;
@@ -227,12 +230,12 @@ export class RendezvousSender {
     const offered = message.headerBytes === 4 * PULL_WORDS ? this.#spokenOf(message) : undefined;
     if (offered === undefined) return;
     const [at, bytes] = [message.headerWord(16) >>> 0, message.headerWord(20) >>> 0];
-    const { window, offer } = offered;
+    const { rgetFifo, offer } = offered;
     if (bytes > PULL_BYTES || at + bytes > offer.bytes) return;
-    const stop = this.#transfers.stopOf(window.pointer);
+    const stop = this.#transfers.stopOf(rgetFifo.pointer);
     const result = stop === TRANSFER_DONE && wasCut(offer.payload, offer.bytes) ? TRANSFER_BROKEN : stop;
     const payload = result === TRANSFER_DONE ? offer.payload.subarray(at, at + bytes) : undefined;
-    this.#base.tell(message.origin, DISPATCH_ID_PULLED, wordsOf(window, at, result), payload);
+    this.#base.tell(message.origin, DISPATCH_ID_PULLED, wordsOf(rgetFifo, at, result), payload);
   }
 
   /** A target is done with a payload. */
@@ -240,52 +243,53 @@ export class RendezvousSender {
     const offered = message.headerBytes === 4 * NOTICE_WORDS ? this.#spokenOf(message) : undefined;
     if (offered === undefined) return;
     const { kernel, map, ordinal } = this.#base;
-    const { region, offset, generation } = offered.window;
+    const { region, offset, generation } = offered.rgetFifo;
     const result = message.headerWord(16);
     kernel.chainNotice(map.job, region.index, region.generation, offset, generation, ordinal, result);
   }
 
   /** Bytes that may be copied into the ring now. */
-  #room({ window: { pointer }, ring, offer }: Offered): number {
+  #room({ rgetFifo: { pointer }, ring, offer }: Offered): number {
     if (ring === undefined || ring.at === offer.bytes || this.#transfers.isStopped(pointer)) return 0;
-    // SYNC passed (look): pairs with the engine or the target's thread, which moves the portions: a passed one may be written over.
-    const passed = this.#base.kernel.loadWord(pointer + WINDOW_PASSED_OFFSET);
-    return Math.min(offer.bytes, (passed + STAGED_COUNT) * ring.portion) - ring.at;
+    // SYNC passed (look): pairs with the engine or the target's thread, which moves the fragments: a passed one may be
+    // written over.
+    const passed = this.#base.kernel.loadWord(pointer + RGET_FIFO_PASSED_OFFSET);
+    return Math.min(offer.bytes, (passed + STAGED_COUNT) * ring.fragment) - ring.at;
   }
 
   #stage(offered: Offered): void {
-    const { window, ring, offer } = offered;
+    const { rgetFifo, ring, offer } = offered;
     const room = this.#room(offered);
     if (ring === undefined || room <= 0) return;
     if (wasCut(offer.payload, offer.bytes)) {
-      this.#transfers.stop(window, TRANSFER_BROKEN);
+      this.#transfers.stop(rgetFifo, TRANSFER_BROKEN);
       return;
     }
-    const { portion, region } = ring;
+    const { fragment, region } = ring;
     for (const end = ring.at + room; ring.at < end; ) {
-      const part = offer.payload.subarray(ring.at, Math.min(end, ring.at + portion));
-      copyInto(region.bytes, ((ring.at / portion) % STAGED_COUNT) * portion, part);
+      const part = offer.payload.subarray(ring.at, Math.min(end, ring.at + fragment));
+      copyInto(region.bytes, ((ring.at / fragment) % STAGED_COUNT) * fragment, part);
       ring.at += part.length;
     }
     const { kernel, map, engine } = this.#base;
-    // SYNC staged (staged): makes the portions visible; pairs with the engine or the target's thread, which moves them.
-    kernel.storeWord(window.pointer + WINDOW_ALLOWED_OFFSET, Math.ceil(ring.at / portion));
+    // SYNC staged (staged): makes the fragments visible; pairs with the engine or the target's thread, which moves them.
+    kernel.storeWord(rgetFifo.pointer + RGET_FIFO_ALLOWED_OFFSET, Math.ceil(ring.at / fragment));
     if (!engine.isOwn) engine.call();
-    kernel.ring(slotOf(map, window.peer));
+    kernel.ring(slotOf(map, rgetFifo.peer));
   }
 }
 
-/** The header of a message about a window of this context. */
-function wordsOf({ region, offset, generation }: Window, ...words: number[]): Uint8Array {
+/** The header of a message about an rget FIFO of this context. */
+function wordsOf({ region, offset, generation }: RgetFifo, ...words: number[]): Uint8Array {
   return new Uint8Array(Int32Array.of(region.index, region.generation, offset, generation, ...words).buffer);
 }
 
-/** Bytes of the ring of a payload that is staged: one that its portions do not go around takes no more than itself. */
+/** Bytes of the ring of a payload that is staged: one that its fragments do not go around takes no more than itself. */
 function ringBytes(bytes: number): number {
-  return Math.min(STAGED_COUNT * stagedPortion(bytes), alignUp(bytes, PAGE_SIZE));
+  return Math.min(STAGED_COUNT * stagedFragment(bytes), alignUp(bytes, PAGE_SIZE));
 }
 
-/** Bytes of a portion of a payload that is staged. */
-function stagedPortion(bytes: number): number {
+/** Bytes of a fragment of a payload that is staged. */
+function stagedFragment(bytes: number): number {
   return alignUp(Math.max(STAGED_BYTES, Math.ceil(bytes / LINK_COUNT_MAX)), PAGE_SIZE);
 }

@@ -1,27 +1,27 @@
-// The windows of one context: its sides of the transfers that pace themselves, and who is told when one is over. A window is
-// where the engine at the other side injects descriptors: see WINDOW in assembly/layout.ts.
+// The rget FIFOs of one context: its sides of the transfers that pace themselves, and who is told when one is over. An rget
+// FIFO is where the engine at the other side injects descriptors: see RGET FIFO in assembly/layout.ts.
 import {
   AWAY_YES,
+  BLOCK_RGET_FIFOS_OFFSET,
   BLOCK_SIZE,
   BLOCK_STATUS_OFFSET,
-  BLOCK_WINDOWS_OFFSET,
-  CONTEXT_WINDOWS_OFFSET,
+  CONTEXT_RGET_FIFOS_OFFSET,
+  RGET_FIFO_AWAY_OFFSET,
+  RGET_FIFO_BIT_OFFSET,
+  RGET_FIFO_COUNT,
+  RGET_FIFO_DEPTH_OFFSET,
+  RGET_FIFO_HEAD_OFFSET,
+  RGET_FIFO_LEFT_OFFSET,
+  RGET_FIFO_PEER_ENDPOINT_OFFSET,
+  RGET_FIFO_SIZE,
+  RGET_FIFO_STATUS_OFFSET,
+  RGET_FIFO_STOP_OFFSET,
+  RGET_FIFO_WRONG_OFFSET,
   SLICE_BYTES,
   TASK_NOTICE_OFFSET,
   TRANSFER_BROKEN,
   TRANSFER_CANCELED,
   TRANSFER_DONE,
-  WINDOW_AWAY_OFFSET,
-  WINDOW_BIT_OFFSET,
-  WINDOW_COUNT,
-  WINDOW_DEPTH_OFFSET,
-  WINDOW_HEAD_OFFSET,
-  WINDOW_LEFT_OFFSET,
-  WINDOW_PEER_ENDPOINT_OFFSET,
-  WINDOW_SIZE,
-  WINDOW_STATUS_OFFSET,
-  WINDOW_STOP_OFFSET,
-  WINDOW_WRONG_OFFSET,
 } from "../../../assembly/layout.js";
 import { PamiError } from "../../core/error.js";
 import type { MemRegion } from "../../core/region.js";
@@ -35,8 +35,8 @@ import { hasAcknowledged, hasEngineSeen, hasEngineThread, notifyEngine } from ".
 import type { AbortSignalLike } from "../../support/like.js";
 import type { Base } from "../base.js";
 
-/** A window that is in use. */
-export interface Window {
+/** An rget FIFO that is in use. */
+export interface RgetFifo {
   readonly pointer: number;
   /** Counts its openings and closings. */
   readonly generation: number;
@@ -51,14 +51,14 @@ export interface Window {
 
 /** One side of a transfer. */
 export interface Side {
-  readonly window: Window;
-  /** Which word of the window has what came of it. */
+  readonly rgetFifo: RgetFifo;
+  /** Which word of the rget FIFO has what came of it. */
   readonly resultOffset: number;
   /** Lets go of what is its owner's: takes no notice of a signal any more, keeps no payload. */
   readonly forget: () => void;
   /** The engine thread has ended: tells the other side, if that has begun it. Whether it is over by that. */
   breakOff(): boolean;
-  /** It is over, and its window is another one's from now on. */
+  /** It is over, and its rget FIFO is another one's from now on. */
   over(result: Result): void;
 }
 
@@ -70,7 +70,7 @@ interface Abandoned {
   readonly notice: number;
 }
 
-/** A window whose transfer is over, and at which another thread may still be. */
+/** An rget FIFO whose transfer is over, and at which another thread may still be. */
 interface Broken {
   readonly place: Place;
   readonly side: Side;
@@ -78,7 +78,7 @@ interface Broken {
   readonly isFree: () => boolean;
 }
 
-/** Where a window is. */
+/** Where an rget FIFO is. */
 interface Place {
   readonly block: Block;
   readonly number: number;
@@ -105,7 +105,7 @@ export class TransferTable {
   readonly #posted: (() => void) | undefined;
 
   /**
-   * @param count told of each window that is opened, or closed
+   * @param count told of each rget FIFO that is opened, or closed
    */
   constructor(
     { kernel, memory, map, block, engine, posted }: Base,
@@ -122,33 +122,33 @@ export class TransferTable {
     this.#regions = regions;
   }
 
-  /** Whether there is a free window, or memory for more. */
+  /** Whether there is a free rget FIFO, or memory for more. */
   reserve(): boolean {
     if (this.#broken.length > 0) this.#takeBack();
     return this.#blocks.some(({ sides }) => sides.includes(undefined)) || this.#grow();
   }
 
   /**
-   * Opens a window for one side of a transfer with an endpoint.
-   * @param allowed portions that may be moved, or NONE: all
+   * Opens an rget FIFO for one side of a transfer with an endpoint.
+   * @param allowed fragments that may be moved, or NONE: all
    * @param make the side that has it, before anybody else knows of it
    * @returns undefined: there is no memory
    */
-  open<T extends Side>(peer: number, allowed: number, make: (window: Window) => T): T | undefined {
+  open<T extends Side>(peer: number, allowed: number, make: (rgetFifo: RgetFifo) => T): T | undefined {
     if (!this.reserve()) return undefined;
     const block = this.#blocks.find(({ sides }) => sides.includes(undefined)) as Block;
     const number = block.sides.indexOf(undefined);
-    const pointer = windowAt(block, number);
+    const pointer = rgetFifoAt(block, number);
     const offset = pointer - block.pointer;
-    const head = this.#kernel.loadWord(pointer + WINDOW_HEAD_OFFSET);
-    const generation = this.#kernel.windowOpen(pointer, allowed);
-    this.#memory.words[(pointer + WINDOW_PEER_ENDPOINT_OFFSET) >>> 2] = peer;
+    const head = this.#kernel.loadWord(pointer + RGET_FIFO_HEAD_OFFSET);
+    const generation = this.#kernel.rgetFifoOpen(pointer, allowed);
+    this.#memory.words[(pointer + RGET_FIFO_PEER_ENDPOINT_OFFSET) >>> 2] = peer;
     const away = isAway(this.#map, peer) ? AWAY_YES : 0;
-    const awayAt = (pointer + WINDOW_AWAY_OFFSET) >>> 2;
+    const awayAt = (pointer + RGET_FIFO_AWAY_OFFSET) >>> 2;
     // Where tasks share memory it is 0 for ever: an engine thread may be looking.
     if (this.#memory.words[awayAt] !== away) this.#memory.words[awayAt] = away;
     // Of a target's it is from 1 on: the dump tells both sides apart by it.
-    this.#memory.words[(pointer + WINDOW_DEPTH_OFFSET) >>> 2] = 0;
+    this.#memory.words[(pointer + RGET_FIFO_DEPTH_OFFSET) >>> 2] = 0;
     const side = make({ pointer, generation, head, region: block.region, offset, peer });
     block.sides[number] = side;
     this.#count(1);
@@ -181,9 +181,9 @@ export class TransferTable {
     return events;
   }
 
-  /** The windows of a block, as bits, of which it was told that they are over. */
+  /** The rget FIFOs of a block, as bits, of which it was told that they are over. */
   #toldIn(block: Block): number {
-    // SYNC window-over (look): pairs with tell(): what it tells of has happened.
+    // SYNC transfer-over (look): pairs with tell(): what it tells of has happened.
     let bits = this.#kernel.loadWord(block.pointer + BLOCK_STATUS_OFFSET);
     if (bits === 0) return 0;
     // Theirs say what came of them, once the engine thread is at nothing of them any more.
@@ -203,17 +203,19 @@ export class TransferTable {
   }
 
   /**
-   * Empties the window of a side whose other one has ended, and says what came of the transfer: that one may have ended when
-   * all was over, and before that was told here. Nobody else is at the window any more.
+   * Empties the rget FIFO of a side whose other one has ended, and says what came of the transfer: that one may have ended
+   * when all was over, and before that was told here. Nobody else is at the rget FIFO any more.
    */
   #settle({ place: { block, number }, side }: Abandoned): Result {
-    const { resultOffset, window } = side;
+    const { resultOffset, rgetFifo } = side;
     const kernel = this.#kernel;
-    // SYNC window-over (ended): pairs with tell(). Neither that nor what is in the window is for the window's next transfer.
+    // SYNC transfer-over (ended): pairs with tell(). Neither that nor what is in the rget FIFO is for the rget FIFO's next
+    // transfer.
     const isTold = (kernel.loadWord(block.pointer + BLOCK_STATUS_OFFSET) & (1 << number)) !== 0;
     kernel.clearBits(block.pointer + BLOCK_STATUS_OFFSET, 1 << number);
-    const isNoted = kernel.windowClear(window.pointer) !== 0;
-    const isThere = resultOffset === WINDOW_WRONG_OFFSET && kernel.loadWord(window.pointer + WINDOW_LEFT_OFFSET) === 0;
+    const isNoted = kernel.rgetFifoClear(rgetFifo.pointer) !== 0;
+    const isThere =
+      resultOffset === RGET_FIFO_WRONG_OFFSET && kernel.loadWord(rgetFifo.pointer + RGET_FIFO_LEFT_OFFSET) === 0;
     return isTold || isNoted || isThere ? this.#resultOf(side) : SHUTDOWN;
   }
 
@@ -224,21 +226,21 @@ export class TransferTable {
     return this.#engine.isOwn && this.#kernel.chainLeft(this.#context) !== 0;
   }
 
-  /** Whether there is a transfer with an endpoint, or a window that it may be at. */
+  /** Whether there is a transfer with an endpoint, or an rget FIFO that it may be at. */
   holds(peer: number): boolean {
     if (this.#broken.length > 0) this.#takeBack();
-    return this.#blocks.some(({ sides }) => sides.some((side) => side?.window.peer === peer));
+    return this.#blocks.some(({ sides }) => sides.some((side) => side?.rgetFifo.peer === peer));
   }
 
   /** An endpoint has ended: so do all transfers with it. */
   ended(peer: number): void {
-    // What came to its end before that is over as it is; and what was told of a window is not for its next transfer.
+    // What came to its end before that is over as it is; and what was told of an rget FIFO is not for its next transfer.
     this.#endAll();
     for (const block of this.#blocks) {
       const { sides } = block;
       for (let number = 0; number < sides.length; number++) {
         const side = sides[number];
-        if (side?.window.peer !== peer || this.#isOver(side)) continue;
+        if (side?.rgetFifo.peer !== peer || this.#isOver(side)) continue;
         this.#abandon({ block, number }, side);
       }
     }
@@ -252,13 +254,13 @@ export class TransferTable {
       for (let number = 0; number < sides.length; number++) {
         const side = sides[number];
         // What was over and told of by who has broken it off may have left something.
-        if (side === undefined) this.#kernel.windowClear(windowAt(block, number));
+        if (side === undefined) this.#kernel.rgetFifoClear(rgetFifoAt(block, number));
         if (side === undefined || !hadBegun || this.#isOver(side)) continue;
         // With the agent, all tasks of other nodes have ended: that is told besides.
-        if (isAway(this.#map, side.window.peer)) continue;
+        if (isAway(this.#map, side.rgetFifo.peer)) continue;
         if (side.breakOff()) this.#break({ block, number }, side);
         // It may have ended between the last descriptor and telling of that.
-        else if (this.#kernel.loadWord(side.window.pointer + WINDOW_HEAD_OFFSET) !== side.window.head)
+        else if (this.#kernel.loadWord(side.rgetFifo.pointer + RGET_FIFO_HEAD_OFFSET) !== side.rgetFifo.head)
           this.#end({ block, number }, side, resultOf(TRANSFER_BROKEN));
       }
     }
@@ -266,30 +268,31 @@ export class TransferTable {
   }
 
   #break(place: Place, side: Side): void {
-    const { window } = side;
-    this.#kernel.windowClose(window.pointer);
-    const slot = slotOf(this.#map, window.peer);
-    // SYNC notice (broken): pairs with acknowledgeNotice(): from then on the other side's context finds the window closed.
+    const { rgetFifo } = side;
+    this.#kernel.rgetFifoClose(rgetFifo.pointer);
+    const slot = slotOf(this.#map, rgetFifo.peer);
+    // SYNC notice (broken): pairs with acknowledgeNotice(): from then on the other side's context finds the rget FIFO
+    // closed.
     const notice = (this.#kernel.addWord(slot + TASK_NOTICE_OFFSET, 1) + 1) >>> 0;
     this.#kernel.ring(slot);
-    this.#keep(place, side, () => hasAcknowledged(this.#kernel, this.#map, window.peer, notice));
+    this.#keep(place, side, () => hasAcknowledged(this.#kernel, this.#map, rgetFifo.peer, notice));
     this.#over(side, resultOf(TRANSFER_BROKEN));
   }
 
-  /** Keeps the window of a side that is over, without what it has moved: that is its owner's again. */
-  #keep(place: Place, { window, resultOffset }: Side, isFree: () => boolean): void {
-    const side: Side = { window, resultOffset, forget: () => {}, breakOff: () => true, over: () => {} };
+  /** Keeps the rget FIFO of a side that is over, without what it has moved: that is its owner's again. */
+  #keep(place: Place, { rgetFifo, resultOffset }: Side, isFree: () => boolean): void {
+    const side: Side = { rgetFifo, resultOffset, forget: () => {}, breakOff: () => true, over: () => {} };
     place.block.sides[place.number] = side;
     this.#broken.push({ place, side, isFree });
   }
 
-  /** Frees the windows that were kept, and at which no other thread is any more. */
+  /** Frees the rget FIFOs that were kept, and at which no other thread is any more. */
   #takeBack(): void {
-    this.#broken = this.#broken.filter(({ place: { block, number }, side: { window }, isFree }) => {
+    this.#broken = this.#broken.filter(({ place: { block, number }, side: { rgetFifo }, isFree }) => {
       if (!isFree()) return true;
-      // What it has told of it meanwhile is not for the window's next transfer.
+      // What it has told of it meanwhile is not for the rget FIFO's next transfer.
       this.#kernel.clearBits(block.pointer + BLOCK_STATUS_OFFSET, 1 << number);
-      this.#kernel.windowClear(window.pointer);
+      this.#kernel.rgetFifoClear(rgetFifo.pointer);
       block.sides[number] = undefined;
       return false;
     });
@@ -297,18 +300,18 @@ export class TransferTable {
 
   /** The context closes: its memory goes once nobody can be at it. */
   close(): void {
-    // SYNC window-list (closed): pairs with moveSlice(). Before the regions of what is staged are closed.
-    this.#kernel.storeWord(this.#context + CONTEXT_WINDOWS_OFFSET, 0);
+    // SYNC rget-list (closed): pairs with moveSlice(). Before the regions of what is staged are closed.
+    this.#kernel.storeWord(this.#context + CONTEXT_RGET_FIFOS_OFFSET, 0);
     for (const { region, sides } of this.#blocks) {
       for (const side of sides) side?.forget();
       region.close();
     }
   }
 
-  /** Nothing more is moved through a window, and all of it is counted as if it were. @param result TRANSFER_…: why */
-  stop({ pointer, peer }: Window, result = TRANSFER_CANCELED): void {
+  /** Nothing more is moved through an rget FIFO, and all of it is counted as if it were. @param result TRANSFER_…: why */
+  stop({ pointer, peer }: RgetFifo, result = TRANSFER_CANCELED): void {
     // SYNC stop (stop): pairs with the engines, on either side.
-    this.#kernel.storeWord(pointer + WINDOW_STOP_OFFSET, result);
+    this.#kernel.storeWord(pointer + RGET_FIFO_STOP_OFFSET, result);
     // Either may wait for more of it to be staged, and so may the other side's thread, where that copies it.
     if (!isAway(this.#map, peer)) {
       this.#kernel.engineCall(this.#map.job, peer);
@@ -317,10 +320,10 @@ export class TransferTable {
     this.#engine.call();
   }
 
-  /** Why stop() was called, here or by the owner of another's window, or TRANSFER_DONE. */
+  /** Why stop() was called, here or by the owner of another's rget FIFO, or TRANSFER_DONE. */
   stopOf(pointer: number): number {
     // SYNC stop (look): pairs with stop().
-    return this.#kernel.loadWord(pointer + WINDOW_STOP_OFFSET);
+    return this.#kernel.loadWord(pointer + RGET_FIFO_STOP_OFFSET);
   }
 
   /** Whether it was. */
@@ -328,17 +331,17 @@ export class TransferTable {
     return this.stopOf(pointer) !== TRANSFER_DONE;
   }
 
-  #resultOf({ window, resultOffset }: Side): Result {
-    return resultOf(this.#memory.words[(window.pointer + resultOffset) >>> 2] as number);
+  #resultOf({ rgetFifo, resultOffset }: Side): Result {
+    return resultOf(this.#memory.words[(rgetFifo.pointer + resultOffset) >>> 2] as number);
   }
 
-  /** A transfer is over: it has left nothing in its window, unless the engine thread ended, and it was broken off. */
+  /** A transfer is over: it has left nothing in its rget FIFO, unless the engine thread ended, and it was broken off. */
   #end(place: Place, side: Side, result: Result): void {
-    this.#kernel.windowClose(side.window.pointer);
+    this.#kernel.rgetFifoClose(side.rgetFifo.pointer);
     // Who has broken it off knows of the engine thread's end; this context may not have heard of that.
-    if (!hasEngineThread(this.#kernel, this.#map)) this.#kernel.windowClear(side.window.pointer);
-    else if (isAway(this.#map, side.window.peer)) {
-      // The other node may have sent more than the transfer needs: it is not for the window's next transfer.
+    if (!hasEngineThread(this.#kernel, this.#map)) this.#kernel.rgetFifoClear(side.rgetFifo.pointer);
+    else if (isAway(this.#map, side.rgetFifo.peer)) {
+      // The other node may have sent more than the transfer needs: it is not for the rget FIFO's next transfer.
       const notice = notifyEngine(this.#kernel, this.#map);
       this.#keep(place, side, () => hasEngineSeen(this.#kernel, this.#map, notice));
       this.#over(side, result);
@@ -347,14 +350,14 @@ export class TransferTable {
     this.#free(place, side, result);
   }
 
-  /** Gives a side up. Nothing is moved any more once that is told, and only then its window is free. */
+  /** Gives a side up. Nothing is moved any more once that is told, and only then its rget FIFO is free. */
   #abandon(place: Place, side: Side): void {
-    this.#kernel.windowClose(side.window.pointer);
+    this.#kernel.rgetFifoClose(side.rgetFifo.pointer);
     this.#abandoned.push({ place, side, notice: notifyEngine(this.#kernel, this.#map) });
     if (this.#engine.isOwn) this.#endAbandoned();
   }
 
-  /** Whether it is over, or given up, though it has its window still. */
+  /** Whether it is over, or given up, though it has its rget FIFO still. */
   #isOver(side: Side): boolean {
     return this.#broken.some((one) => one.side === side) || this.#abandoned.some((one) => one.side === side);
   }
@@ -378,21 +381,21 @@ export class TransferTable {
     const pointer = region.bytes.byteOffset;
     region.bytes.fill(0);
     words[pointer >>> 2] = this.#blocks[0]?.pointer ?? 0;
-    for (let number = 0; number < WINDOW_COUNT; number++) {
-      const window = windowAt({ pointer }, number);
-      words[(window + WINDOW_STATUS_OFFSET) >>> 2] = pointer + BLOCK_STATUS_OFFSET;
-      words[(window + WINDOW_BIT_OFFSET) >>> 2] = 1 << number;
+    for (let number = 0; number < RGET_FIFO_COUNT; number++) {
+      const rgetFifo = rgetFifoAt({ pointer }, number);
+      words[(rgetFifo + RGET_FIFO_STATUS_OFFSET) >>> 2] = pointer + BLOCK_STATUS_OFFSET;
+      words[(rgetFifo + RGET_FIFO_BIT_OFFSET) >>> 2] = 1 << number;
     }
-    this.#blocks.unshift({ region, pointer, sides: Array.from({ length: WINDOW_COUNT }, () => undefined) });
-    // SYNC window-list (blocks): pairs with chainRun().
-    this.#kernel.storeWord(this.#context + CONTEXT_WINDOWS_OFFSET, pointer);
+    this.#blocks.unshift({ region, pointer, sides: Array.from({ length: RGET_FIFO_COUNT }, () => undefined) });
+    // SYNC rget-list (blocks): pairs with chainRun().
+    this.#kernel.storeWord(this.#context + CONTEXT_RGET_FIFOS_OFFSET, pointer);
     return true;
   }
 }
 
-/** Pointer to a window of a block. */
-function windowAt({ pointer }: Pick<Block, "pointer">, number: number): number {
-  return pointer + BLOCK_WINDOWS_OFFSET + number * WINDOW_SIZE;
+/** Pointer to an rget FIFO of a block. */
+function rgetFifoAt({ pointer }: Pick<Block, "pointer">, number: number): number {
+  return pointer + BLOCK_RGET_FIFOS_OFFSET + number * RGET_FIFO_SIZE;
 }
 
 /** Pointer to the task slot of an endpoint's ordinal. */

@@ -1,12 +1,12 @@
-// The agent: works for a node besides its tasks. It is the engine of all their injection FIFOs and windows, and it carries
-// what goes to tasks of other nodes. Contexts and kernels are those of shared memory.
+// The agent: works for a node besides its tasks. It is the engine of all their injection FIFOs and rget FIFOs, and it
+// carries what goes to tasks of other nodes. Contexts and kernels are those of shared memory.
 //
 //   memory of node A                                              memory of node B
 //   context 0.0 ─► lane ─► block of 2.0 ─► agent ══ pipe: records ═══► agent ─► lane ─► block of 2.0 ─► context 2.0
 //   injection FIFO of 0.0 ───────────────► agent ══ pipe: descriptor ► agent ─► does it on a region of task 2
 //
-// Records that were committed since go in one frame for each pair of contexts (egress.ts, ingress.ts). A pair that is held back
-// holds up no other. What goes by injection FIFOs is in remote-rma.ts, and by windows in remote-rendezvous.ts.
+// Records that were committed since go in one frame for each pair of contexts (egress.ts, ingress.ts). A pair that is held
+// back holds up no other. What goes by injection FIFOs is in remote-rma.ts, and by rget FIFOs in remote-rendezvous.ts.
 //
 // The agent runs on a thread of its own, or inline, within each advance() of the node's contexts: see turn().
 //
@@ -58,11 +58,16 @@ export class Agent implements Remote {
   readonly #unannounced = new Set<number>();
   /** Nodes that know of this one, and wait for ends. */
   readonly #greeters = new Set<number>();
-  /** By node, then by own endpoint: the streams to that node in which something was said. A node is named by its first task. */
+  /**
+   * By node, then by own endpoint: the streams to that node in which something was said. A node is named by its first
+   * task.
+   */
   readonly #streams = new Map<number, Map<Endpoint, Set<Endpoint>>>();
   /** Nodes with which a frame was exchanged: they know of all ends here. */
   readonly #met = new Set<number>();
-  /** By endpoint of a closed context of this node: the nodes that were told. A task that has ended stands under context 0. */
+  /**
+   * By endpoint of a closed context of this node: the nodes that were told. A task that has ended stands under context 0.
+   */
   readonly #told = new Map<Endpoint, Set<number>>();
   /** Own tasks that have ended, by slot, and their contexts that have closed, by ordinal. */
   readonly #endedHere = new Set<number>();
@@ -436,7 +441,9 @@ export class Agent implements Remote {
     }
   }
 
-  /** Tells a node of an end, behind all that was said to it: in each stream of the context, or of any context of its task. */
+  /**
+   * Tells a node of an end, behind all that was said to it: in each stream of the context, or of any context of its task.
+   */
   #tellOfEnd(end: "context" | "task", own: Endpoint, node: number): void {
     const said: [Endpoint, Endpoint][] = [];
     for (const [from, targets] of this.#streams.get(node) ?? []) {

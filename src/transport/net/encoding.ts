@@ -1,5 +1,5 @@
-// How frames look on a link. The encoding has its own version, and is no picture of the memory: fields are named here, one by
-// one, so that the layout of descriptors and requests may change without it. `encoding.test.ts` pins the bytes.
+// How frames look on a link. The encoding has its own version, and is no picture of the memory: fields are named here, one
+// by one, so that the layout of descriptors and requests may change without it. `encoding.test.ts` pins the bytes.
 //
 // A frame is a head of 32-bit words, little-endian, and data behind it. Its type is the kind of its segment (docs/wire.md).
 //
@@ -8,8 +8,8 @@
 //   ASK           number, bytes moved before, operation                          data: the bytes of a put
 //   ANSWER        number, result                                                 data: the bytes of a get, the old value
 //   END           0 the context has closed, 1 its task has left; streams in which this is said
-//   CHAIN         what, window of the receiver (4 words), then by what           data: bytes of the payload
-//     BEGIN         window of the sender (4 words), descriptors
+//   CHAIN         what, rget FIFO of the receiver (4 words), then by what           data: bytes of the payload
+//     BEGIN         rget FIFO of the sender (4 words), descriptors
 //     SHIP          descriptors
 //     others        words
 //   RECORDS       nothing                                                        data: records, see records.ts
@@ -38,13 +38,13 @@ import {
   DESCRIPTOR_TEST_OFFSET,
   DESCRIPTOR_VALUE_OFFSET,
   DESCRIPTOR_WORDS,
-  SEGMENT_ANSWER,
-  SEGMENT_ASK,
-  SEGMENT_CHAIN,
-  SEGMENT_CREDIT,
-  SEGMENT_END,
-  SEGMENT_RECORDS,
-  WINDOW_SLOTS,
+  FRAME_ANSWER,
+  FRAME_ASK,
+  FRAME_CHAIN,
+  FRAME_CREDIT,
+  FRAME_END,
+  FRAME_RECORDS,
+  RGET_FIFO_SLOTS,
 } from "../../../assembly/layout.js";
 import type { Frame } from "./frames.js";
 
@@ -93,29 +93,29 @@ const FIELDS = [
 ];
 const DESCRIPTOR_WORDS_ON_LINK = 1 + FIELDS.length;
 
-/** Words that name a window. */
-const WINDOW_WORDS = 4;
+/** Words that name an rget FIFO. */
+const RGET_FIFO_WORDS = 4;
 const VERSION_MASK = 0xff;
 const COUNT_SHIFT = 16;
-/** Words of the longest head: a chain frame that fills a window. */
-export const HEAD_WORDS_MAX = 1 + 2 * WINDOW_WORDS + WINDOW_SLOTS * DESCRIPTOR_WORDS_ON_LINK;
+/** Words of the longest head: a chain frame that fills an rget FIFO. */
+export const HEAD_WORDS_MAX = 1 + 2 * RGET_FIFO_WORDS + RGET_FIFO_SLOTS * DESCRIPTOR_WORDS_ON_LINK;
 
 const NO_BYTES: Uint8Array = new Uint8Array(0);
 
 /** The head and the data of a frame. The data is the frame's own view, and not copied. */
 export function encode(frame: Frame): Encoded {
-  if ("records" in frame) return encoded(SEGMENT_RECORDS, [], frame.records);
-  if ("credit" in frame) return encoded(SEGMENT_CREDIT, [frame.credit]);
+  if ("records" in frame) return encoded(FRAME_RECORDS, [], frame.records);
+  if ("credit" in frame) return encoded(FRAME_CREDIT, [frame.credit]);
   if ("ask" in frame) {
-    return encoded(SEGMENT_ASK, [frame.ask, frame.moved, ...operationWords(frame.descriptor)], frame.data);
+    return encoded(FRAME_ASK, [frame.ask, frame.moved, ...operationWords(frame.descriptor)], frame.data);
   }
-  if ("answer" in frame) return encoded(SEGMENT_ANSWER, [frame.answer, frame.result], frame.data);
-  if ("end" in frame) return encoded(SEGMENT_END, [Number(frame.end === "task"), frame.streams]);
+  if ("answer" in frame) return encoded(FRAME_ANSWER, [frame.answer, frame.result], frame.data);
+  if ("end" in frame) return encoded(FRAME_END, [Number(frame.end === "task"), frame.streams]);
   const { chain, words, data } = frame;
   const plain = plainWords(chain, words.length);
   const descriptors = [];
   for (let at = plain; at < words.length; at += DESCRIPTOR_WORDS) descriptors.push(...descriptorWords(words, at));
-  return encoded(SEGMENT_CHAIN, [chain, ...words.subarray(0, plain), ...descriptors], data);
+  return encoded(FRAME_CHAIN, [chain, ...words.subarray(0, plain), ...descriptors], data);
 }
 
 /** The frame of a segment's kind and content, whose bytes it takes; undefined: it is malformed, or of another version. */
@@ -128,20 +128,20 @@ export function decode(kind: number, content: Uint8Array): Frame | undefined {
   if ((first & VERSION_MASK) !== FRAME_VERSION || content.length < size || count > HEAD_WORDS_MAX) return undefined;
   const head = Int32Array.from({ length: count }, (_, word) => view.getInt32(4 + 4 * word, true));
   const data = content.length > size ? content.subarray(size) : undefined;
-  if (kind === SEGMENT_RECORDS) return count === 0 ? { records: content.subarray(size) } : undefined;
+  if (kind === FRAME_RECORDS) return count === 0 ? { records: content.subarray(size) } : undefined;
   const [one = 0, two = 0] = head;
-  if (kind === SEGMENT_ANSWER) return count === 2 ? { answer: one >>> 0, result: two, data } : undefined;
-  if (kind === SEGMENT_ASK) {
+  if (kind === FRAME_ANSWER) return count === 2 ? { answer: one >>> 0, result: two, data } : undefined;
+  if (kind === FRAME_ASK) {
     const descriptor = operationOf(head.subarray(2));
     return descriptor && { ask: one >>> 0, descriptor, moved: two >>> 0, data };
   }
-  if (kind === SEGMENT_CHAIN) {
+  if (kind === FRAME_CHAIN) {
     const words = count === 0 ? undefined : chainWords(one, head.subarray(1));
     return words && { chain: one, words, data };
   }
   if (data !== undefined) return undefined;
-  if (kind === SEGMENT_CREDIT) return count === 1 ? { credit: one >>> 0 } : undefined;
-  const isEnd = kind === SEGMENT_END && count === 2 && one >>> 1 === 0;
+  if (kind === FRAME_CREDIT) return count === 1 ? { credit: one >>> 0 } : undefined;
+  const isEnd = kind === FRAME_END && count === 2 && one >>> 1 === 0;
   return isEnd ? { end: one === 1 ? "task" : "context", streams: two >>> 0 } : undefined;
 }
 
@@ -188,8 +188,8 @@ function descriptorOf(kind: number, words: Int32Array, at: number, fields: reado
 
 /** Words of a chain frame before its descriptors, of so many in all. */
 function plainWords(chain: number, count: number): number {
-  if (chain === CHAIN_BEGIN) return Math.min(count, 2 * WINDOW_WORDS);
-  return chain === CHAIN_SHIP ? Math.min(count, WINDOW_WORDS) : count;
+  if (chain === CHAIN_BEGIN) return Math.min(count, 2 * RGET_FIFO_WORDS);
+  return chain === CHAIN_SHIP ? Math.min(count, RGET_FIFO_WORDS) : count;
 }
 
 /** The words of a chain frame; undefined: its descriptors are cut short, or have an unknown verb. */

@@ -20,7 +20,7 @@ export type Frame =
   | { readonly answer: number; readonly result: number; readonly data: Uint8Array | undefined }
   /**
    * Of a self-pacing transfer: see remote-rendezvous.ts. `chain` is CHAIN_…. The first four of `words` name the receiver's
-   * window, the others are what that frame says.
+   * rget FIFO, the others are what that frame says.
    */
   | { readonly chain: number; readonly words: Int32Array; readonly data: Uint8Array | undefined }
   /**
@@ -36,8 +36,8 @@ export type OnFrame = (from: Endpoint, to: Endpoint, frame: Frame) => boolean;
 export type SendFrame = (from: Endpoint, to: Endpoint, frame: Frame) => void;
 
 /**
- * Carries frames: each once, and those of a pair of contexts in order. Tasks are named by their numbers in the job, and a node
- * by that of its first task.
+ * Carries frames: each once, and those of a pair of contexts in order. Tasks are named by their numbers in the job, and a
+ * node by that of its first task.
  */
 export interface Pipe {
   /** Set by the agent. */

@@ -1,4 +1,5 @@
-// Records as they are in frames between nodes. What comes may be wrong: it is checked here, before any of it goes into a lane.
+// Records as they are in frames between nodes. What comes may be wrong: it is checked here, before any of it goes into a
+// lane.
 //
 //   word 0   length of the body (bits 0 … 23), kind (bits 24 … 31): its number is that of KINDS_ON_LINK
 //   word 1   dispatch id (bits 0 … 15), bytes of the header (bits 16 … 31)
@@ -21,13 +22,13 @@ import {
   RTS_BLOCK_GENERATION_OFFSET,
   RTS_BLOCK_INDEX_OFFSET,
   RTS_BYTES_OFFSET,
+  RTS_FIFO_OFFSET,
+  RTS_FRAGMENT_OFFSET,
   RTS_GENERATION_OFFSET,
   RTS_INDEX_OFFSET,
   RTS_OFFSET_OFFSET,
   RTS_PLACE_OFFSET,
-  RTS_PORTION_OFFSET,
   RTS_SIZE,
-  RTS_WINDOW_OFFSET,
 } from "../../../assembly/layout.js";
 import { alignUp } from "../../../assembly/seq.js";
 
@@ -51,8 +52,8 @@ const REQUEST_FIELDS = [
   RTS_BLOCK_INDEX_OFFSET,
   RTS_BLOCK_GENERATION_OFFSET,
   RTS_PLACE_OFFSET,
-  RTS_WINDOW_OFFSET,
-  RTS_PORTION_OFFSET,
+  RTS_FIFO_OFFSET,
+  RTS_FRAGMENT_OFFSET,
 ];
 
 /** A record on its way into a lane. */
@@ -72,7 +73,9 @@ export interface Rest {
 
 export const NO_REST: Rest = { prologue: 0, payload: 0 };
 
-/** Writes the prefix of a record, and behind it the body, which is copied. @returns bytes that the record takes in a frame */
+/**
+ * Writes the prefix of a record, and behind it the body, which is copied. @returns bytes that the record takes in a frame
+ */
 export function putRecord(frame: Uint8Array, at: number, kind: number, meta: number, body: Uint8Array): number {
   const words = new DataView(frame.buffer, frame.byteOffset, frame.length);
   const number = KINDS_ON_LINK.indexOf(kind);
@@ -179,8 +182,8 @@ function isOffer(body: Uint8Array, headerBytes: number): boolean {
   const words = new DataView(body.buffer, body.byteOffset);
   const bytes = words.getUint32(RTS_BYTES_OFFSET, true);
   // What is staged goes by as many links as a chain may have.
-  const portion = words.getUint32(RTS_PORTION_OFFSET, true) || bytes;
-  return bytes > 0 && bytes <= MESSAGE_BYTES_MAX && Math.ceil(bytes / portion) <= LINK_COUNT_MAX;
+  const fragment = words.getUint32(RTS_FRAGMENT_OFFSET, true) || bytes;
+  return bytes > 0 && bytes <= MESSAGE_BYTES_MAX && Math.ceil(bytes / fragment) <= LINK_COUNT_MAX;
 }
 
 /** A record as the first of the packets that it is cut into. */

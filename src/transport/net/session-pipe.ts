@@ -3,15 +3,15 @@
 //
 //   send() ─► line of a node ─► segments ─► sessions ══ wire ══ sessions ─► streams ─► frame of a pair ─► onFrame()
 //
-// A line is bounded by what agents let be under way (egress.ts: a window for each pair; remote-rma.ts: a slice for each FIFO;
-// remote-rendezvous.ts: depth + 1 portions for each transfer).
+// A line is bounded by what agents let be under way (egress.ts: a window for each pair; remote-rma.ts: a slice for each
+// FIFO; remote-rendezvous.ts: depth + 1 fragments for each transfer).
 
 import {
+  FRAME_MORE,
+  FRAME_PROBE,
   SEGMENT_KIND_SHIFT,
   SEGMENT_LENGTH_OFFSET,
-  SEGMENT_MORE,
   SEGMENT_ORIGIN_OFFSET,
-  SEGMENT_PROBE,
   SEGMENT_SIZE,
   SEGMENT_TARGET_OFFSET,
 } from "../../../assembly/layout.js";
@@ -154,8 +154,8 @@ export class SessionPipe implements Pipe {
   }
 
   /**
-   * Asks nodes of which nothing came for long whether they live: one that has died may have acknowledged all that it got, and
-   * will not answer it. A node that has been asked in vain is lost, as the sessions say.
+   * Asks nodes of which nothing came for long whether they live: one that has died may have acknowledged all that it got,
+   * and will not answer it. A node that has been asked in vain is lost, as the sessions say.
    */
   #probeAll(): void {
     const now = this.#now();
@@ -167,7 +167,7 @@ export class SessionPipe implements Pipe {
         this.#push(node, {
           from: endpointOf(this.#places.first, 0),
           to: endpointOf(task, 0),
-          kind: SEGMENT_PROBE,
+          kind: FRAME_PROBE,
           head: NO_BYTES,
           data: NO_BYTES,
           at: 0,
@@ -209,7 +209,7 @@ export class SessionPipe implements Pipe {
         content = this.#scratch.subarray(0, bytes);
       }
       const isLast = frame.at + bytes === size;
-      if (!this.#segments.submit(node, from, to, isLast ? kind : kind | SEGMENT_MORE, content)) return false;
+      if (!this.#segments.submit(node, from, to, isLast ? kind : kind | FRAME_MORE, content)) return false;
       frame.at += bytes;
     } while (frame.at < size);
     return true;
@@ -233,13 +233,13 @@ export class SessionPipe implements Pipe {
     if (probe !== undefined) this.#probe(node, probe.task, probe.doubled, this.#now());
     const code = word(SEGMENT_LENGTH_OFFSET);
     const kind = code >>> SEGMENT_KIND_SHIFT;
-    if (kind === SEGMENT_PROBE) return;
+    if (kind === FRAME_PROBE) return;
     this.#heard.add(task);
     const at = segment + SEGMENT_SIZE;
     const piece = bytes.slice(at, at + (code & 0xffff));
-    const content = this.#whole(task, `${from} ${to}`, piece, (kind & SEGMENT_MORE) !== 0);
+    const content = this.#whole(task, `${from} ${to}`, piece, (kind & FRAME_MORE) !== 0);
     if (content === undefined) return;
-    const frame = decode(kind & ~SEGMENT_MORE, content);
+    const frame = decode(kind & ~FRAME_MORE, content);
     if (frame === undefined || !this.onFrame(from, to, frame)) this.wrong++;
   }
 

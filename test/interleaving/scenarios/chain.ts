@@ -5,18 +5,18 @@ import {
   BLOCK_STATUS_OFFSET,
   JOB_DUE_OFFSET,
   NONE,
+  RGET_FIFO_ALLOWED_OFFSET,
+  RGET_FIFO_HEAD_OFFSET,
+  RGET_FIFO_LEFT_OFFSET,
+  RGET_FIFO_PASSED_OFFSET,
+  RGET_FIFO_RESULT_OFFSET,
+  RGET_FIFO_SLOTS_OFFSET,
+  RGET_FIFO_STOP_OFFSET,
+  RGET_FIFO_TAIL_OFFSET,
+  RGET_FIFO_WRONG_OFFSET,
   SLICE_BYTES,
   TRANSFER_CANCELED,
   TRANSFER_DONE,
-  WINDOW_ALLOWED_OFFSET,
-  WINDOW_HEAD_OFFSET,
-  WINDOW_LEFT_OFFSET,
-  WINDOW_PASSED_OFFSET,
-  WINDOW_RESULT_OFFSET,
-  WINDOW_SLOTS_OFFSET,
-  WINDOW_STOP_OFFSET,
-  WINDOW_TAIL_OFFSET,
-  WINDOW_WRONG_OFFSET,
 } from "../../../assembly/layout.js";
 import { hasEngineSeenAll, markDead } from "../../../src/node/liveness.js";
 import { addBlock, chainWords, type Plan, type Region, readySide, type Side, sideOf } from "../../support/chains.js";
@@ -25,7 +25,7 @@ import type { Scenario } from "../scenario.js";
 import type { World } from "../world.js";
 import { PAGE, same, serveForever, setUp, sleepUntil } from "./support.js";
 
-/** Of a task: its block of windows, its data, and the links of what it receives; the last two share a page. */
+/** Of a task: its block of rget FIFOs, its data, and the links of what it receives; the last two share a page. */
 const BLOCK = 0;
 const DATA = 1;
 const LINKS = 2;
@@ -44,21 +44,21 @@ function regionOf(task: number, which: number): Region {
 }
 
 interface Shape {
-  readonly portions: number;
+  readonly fragments: number;
   readonly depth: number;
-  readonly portion?: number;
-  /** Bytes of the last portion. */
+  readonly fragment?: number;
+  /** Bytes of the last fragment. */
   readonly last?: number;
   readonly ring?: number;
 }
 
-/** A transfer from a task to the other one of tasks 0 and 1, in the window of that number on both sides. */
+/** A transfer from a task to the other one of tasks 0 and 1, in the rget FIFO of that number on both sides. */
 class Transfer {
   readonly origin: Side;
   readonly target: Side;
   readonly plan: Plan;
 
-  constructor(from: number, number: number, { portions, depth, portion = 8, last = 4, ring = 0 }: Shape) {
+  constructor(from: number, number: number, { fragments, depth, fragment = 8, last = 4, ring = 0 }: Shape) {
     const to = 1 - from;
     this.origin = sideOf(map, from, regionOf(from, BLOCK), number);
     this.target = sideOf(map, to, regionOf(to, BLOCK), number);
@@ -71,8 +71,8 @@ class Transfer {
       destination: regionOf(to, DATA),
       to: TO,
       links: regionOf(to, LINKS),
-      bytes: (portions - 1) * portion + last,
-      portion,
+      bytes: (fragments - 1) * fragment + last,
+      fragment,
       depth,
       ring,
     };
@@ -80,8 +80,8 @@ class Transfer {
 
   /** Word i of what is sent, where it is staged or lies. */
   source(i: number): number {
-    const { payload, from, ring = 0, portion } = this.plan;
-    return payload.base + from + ((4 * i) % (ring === 0 ? 4096 : ring * portion));
+    const { payload, from, ring = 0, fragment } = this.plan;
+    return payload.base + from + ((4 * i) % (ring === 0 ? 4096 : ring * fragment));
   }
 
   /** Word i of what is received. */
@@ -93,22 +93,22 @@ class Transfer {
     return this.plan.bytes / 4;
   }
 
-  /** Both windows are opened and the links written, as the cores of both tasks do it. */
+  /** Both rget FIFOs are opened and the links written, as the cores of both tasks do it. */
   begin(world: World, allowed = NONE): void {
     this.take(world, this.offer(world, allowed));
   }
 
-  /** The origin's core opens its window; returns that one's generation. */
+  /** The origin's core opens its rget FIFO; returns that one's generation. */
   offer(world: World, allowed: number): number {
-    return world.kernel.windowOpen(this.origin.window, allowed);
+    return world.kernel.rgetFifoOpen(this.origin.rgetFifo, allowed);
   }
 
   /** The target's core opens its own, and writes the links. */
   take(world: World, generation: number): void {
     const { target, plan } = this;
-    world.kernel.windowOpen(target.window, NONE);
-    for (const [offset, value] of chainWords({ ...plan, generation })) world.store(target.window + offset, value);
-    if (world.kernel.chainWrite(map.job, target.window) === 0) throw new Error("the chain is not written");
+    world.kernel.rgetFifoOpen(target.rgetFifo, NONE);
+    for (const [offset, value] of chainWords({ ...plan, generation })) world.store(target.rgetFifo + offset, value);
+    if (world.kernel.chainWrite(map.job, target.rgetFifo) === 0) throw new Error("the chain is not written");
   }
 }
 
@@ -182,7 +182,7 @@ function sleep(world: World, task: number, peek: () => boolean): void {
 
 interface Work {
   readonly side: Side;
-  /** Until so many windows are over. */
+  /** Until so many rget FIFOs are over. */
   readonly bits: number;
   /** What its core does with those that are. */
   readonly told: (bits: number) => void;
@@ -206,17 +206,17 @@ function runUntil(world: World, { side, bits, told, always, bell = side.task }: 
   }
 }
 
-/** So many links are asked for beside those whose portions have arrived (P4), as long as there are so many. */
+/** So many links are asked for beside those whose fragments have arrived (P4), as long as there are so many. */
 function expectAsked(world: World, { target, plan }: Transfer): void {
-  const links = Math.ceil(plan.bytes / plan.portion);
-  const arrived = Math.floor((plan.bytes - world.word(target.window + WINDOW_LEFT_OFFSET)) / plan.portion);
-  const asked = world.word(target.window + WINDOW_TAIL_OFFSET);
+  const links = Math.ceil(plan.bytes / plan.fragment);
+  const arrived = Math.floor((plan.bytes - world.word(target.rgetFifo + RGET_FIFO_LEFT_OFFSET)) / plan.fragment);
+  const asked = world.word(target.rgetFifo + RGET_FIFO_TAIL_OFFSET);
   if (asked < Math.min(links, arrived + plan.depth)) throw new Error(`${arrived} have arrived, ${asked} are asked for`);
 }
 
 /** What a target finds when it is told (P7): all is counted, all words are there, and nothing behind them. */
 function expectAll(world: World, transfer: Transfer): void {
-  same("bytes left", [world.kernel.loadWord(transfer.target.window + WINDOW_LEFT_OFFSET)], [0]);
+  same("bytes left", [world.kernel.loadWord(transfer.target.rgetFifo + RGET_FIFO_LEFT_OFFSET)], [0]);
   const words = Array.from({ length: transfer.words + 1 }, (_, i) => world.load(transfer.place(i)));
   const should = words.map((_, i) => (i === transfer.words ? EMPTY : 100 + i));
   same("what has arrived", words, should);
@@ -229,14 +229,14 @@ function reuse(world: World, transfer: Transfer): void {
 
 /** After a run: nobody has anything left, and all came to the same. */
 function expectOver(world: World, { origin, target }: Transfer, result: number): void {
-  for (const { window, block } of [origin, target]) {
-    same("slots", [world.word(window + WINDOW_HEAD_OFFSET)], [world.word(window + WINDOW_TAIL_OFFSET)]);
+  for (const { rgetFifo, block } of [origin, target]) {
+    same("slots", [world.word(rgetFifo + RGET_FIFO_HEAD_OFFSET)], [world.word(rgetFifo + RGET_FIFO_TAIL_OFFSET)]);
     same("bits that nobody has taken", [world.word(block.base + BLOCK_STATUS_OFFSET)], [0]);
   }
-  same("bytes that have not arrived", [world.word(target.window + WINDOW_LEFT_OFFSET)], [0]);
+  same("bytes that have not arrived", [world.word(target.rgetFifo + RGET_FIFO_LEFT_OFFSET)], [0]);
   same(
     "results",
-    [world.word(origin.window + WINDOW_RESULT_OFFSET), world.word(target.window + WINDOW_WRONG_OFFSET)],
+    [world.word(origin.rgetFifo + RGET_FIFO_RESULT_OFFSET), world.word(target.rgetFifo + RGET_FIFO_WRONG_OFFSET)],
     [result, result],
   );
 }
@@ -283,8 +283,8 @@ function expectPart({ words }: Transfer, arrived: readonly number[]): number {
 }
 
 /** Gives a transfer up; notes how many words have arrived until then. */
-function stop(world: World, transfer: Transfer, { window }: Side): void {
-  world.kernel.storeWord(window + WINDOW_STOP_OFFSET, TRANSFER_CANCELED);
+function stop(world: World, transfer: Transfer, { rgetFifo }: Side): void {
+  world.kernel.storeWord(rgetFifo + RGET_FIFO_STOP_OFFSET, TRANSFER_CANCELED);
   let count = 0;
   while (count < transfer.words && world.word(transfer.place(count)) !== EMPTY >>> 0) count++;
   world.note(count);
@@ -303,7 +303,7 @@ function checkStopped(world: World, transfer: Transfer, until: number, most: num
 
 /** A core gives the transfer up when its own engine has run for the first time. */
 function stopped(who: "origin" | "target"): Scenario {
-  const transfer = new Transfer(0, 0, { portions: 3, depth: 1, portion: 20 });
+  const transfer = new Transfer(0, 0, { fragments: 3, depth: 1, fragment: 20 });
   const program = (side: Side) => (world: World) => {
     if (side === transfer[who]) {
       world.kernel.chainRun(map.job, side.context, SLICE_BYTES);
@@ -335,7 +335,7 @@ function stopped(who: "origin" | "target"): Scenario {
 
 /** An origin's core, its engine and the target on three threads, asleep on the bells of tasks 0, 1 and 2. */
 function stoppedByCore(): Scenario {
-  const transfer = new Transfer(0, 0, { portions: 2, depth: 1 });
+  const transfer = new Transfer(0, 0, { fragments: 2, depth: 1 });
   const { origin, target } = transfer;
   return {
     name: "an origin's core gives a transfer up, its engine is another thread, and the target a third one",
@@ -388,7 +388,7 @@ function runEngines(world: World, { origin, target }: Transfer, isOver: () => bo
       kernel.chainRun(map.job, target.context, SLICE_BYTES);
       kernel.chainRun(map.job, origin.context, SLICE_BYTES);
     }
-    // A core waits for portions that have passed, too.
+    // A core waits for fragments that have passed, too.
     kernel.ring(world.task(0));
     if (!isOver()) kernel.bellWait(slot, seen, -1);
     kernel.bellDisarm(slot);
@@ -401,11 +401,11 @@ function await_(world: World, look: () => boolean): void {
 }
 
 /**
- * A core stages portions in a ring of two, while its engine moves them on another thread.
- * @param count portions that it stages before it gives the rest of them up
+ * A core stages fragments in a ring of two, while its engine moves them on another thread.
+ * @param count fragments that it stages before it gives the rest of them up
  */
 function staged(name: string, count: number): Scenario {
-  const transfer = new Transfer(0, 0, { portions: 4, depth: 1, ring: 2, last: 8 });
+  const transfer = new Transfer(0, 0, { fragments: 4, depth: 1, ring: 2, last: 8 });
   const { origin, target } = transfer;
   const result = count === 4 ? TRANSFER_DONE : TRANSFER_CANCELED;
   return {
@@ -417,22 +417,22 @@ function staged(name: string, count: number): Scenario {
     threads: [
       (world) => {
         const { kernel } = world;
-        for (let portion = 0; portion < count; portion++) {
-          await_(world, () => kernel.loadWord(origin.window + WINDOW_PASSED_OFFSET) + 2 > portion);
-          for (const word of [2 * portion, 2 * portion + 1]) world.store(transfer.source(word), 100 + word);
-          kernel.storeWord(origin.window + WINDOW_ALLOWED_OFFSET, portion + 1);
+        for (let fragment = 0; fragment < count; fragment++) {
+          await_(world, () => kernel.loadWord(origin.rgetFifo + RGET_FIFO_PASSED_OFFSET) + 2 > fragment);
+          for (const word of [2 * fragment, 2 * fragment + 1]) world.store(transfer.source(word), 100 + word);
+          kernel.storeWord(origin.rgetFifo + RGET_FIFO_ALLOWED_OFFSET, fragment + 1);
           kernel.ring(world.task(1));
         }
         if (count < 4) {
-          kernel.storeWord(origin.window + WINDOW_STOP_OFFSET, TRANSFER_CANCELED);
-          kernel.ring(world.task(1)); // its engine may wait for the next portion
+          kernel.storeWord(origin.rgetFifo + RGET_FIFO_STOP_OFFSET, TRANSFER_CANCELED);
+          kernel.ring(world.task(1)); // its engine may wait for the next fragment
         }
         await_(world, () => isTold(world, origin));
-        world.note(world.load(origin.window + WINDOW_RESULT_OFFSET));
+        world.note(world.load(origin.rgetFifo + RGET_FIFO_RESULT_OFFSET));
         takeStatus(world, origin);
         reuse(world, transfer);
-        kernel.windowClose(origin.window);
-        kernel.windowClear(origin.window);
+        kernel.rgetFifoClose(origin.rgetFifo);
+        kernel.rgetFifoClear(origin.rgetFifo);
       },
       (world) => {
         runEngines(world, transfer, () => isTold(world, target));
@@ -451,14 +451,14 @@ function staged(name: string, count: number): Scenario {
   };
 }
 
-/** Two transfers, one after the other, in the same windows: both cores on one thread, both engines on another. */
+/** Two transfers, one after the other, in the same rget FIFOs: both cores on one thread, both engines on another. */
 function again(): Scenario {
-  const transfer = new Transfer(0, 0, { portions: 2, depth: 1 });
+  const transfer = new Transfer(0, 0, { fragments: 2, depth: 1 });
   const { origin, target } = transfer;
   /** Counts the transfers that are over. */
   const over = (world: World): number => world.task(2);
   return {
-    name: "windows are closed, and opened for another transfer, while the engines of both sides run",
+    name: "rget FIFOs are closed, and opened for another transfer, while the engines of both sides run",
     bound: 1, // with 2 there are 120,000 schedules
     setup(world) {
       setupTransfers(world, []);
@@ -481,8 +481,8 @@ function again(): Scenario {
             }
             if (side === target) expectAll(world, transfer);
             else reuse(world, transfer);
-            kernel.windowClose(side.window);
-            kernel.windowClear(side.window);
+            kernel.rgetFifoClose(side.rgetFifo);
+            kernel.rgetFifoClear(side.rgetFifo);
           }
           kernel.storeWord(over(world), round + 1);
           kernel.ring(world.task(1));
@@ -497,7 +497,7 @@ function again(): Scenario {
   };
 }
 
-/** Has the engine thread look at a task's windows. */
+/** Has the engine thread look at a task's rget FIFOs. */
 function call(world: World, task: number): void {
   world.kernel.engineCall(map.job, task * map.contexts);
 }
@@ -551,9 +551,9 @@ function served(name: string, bound: number, ...transfers: readonly Transfer[]):
   };
 }
 
-/** As staged(), where the core asks the engine thread, and sleeps until that has moved a portion. */
+/** As staged(), where the core asks the engine thread, and sleeps until that has moved a fragment. */
 function stagedServed(name: string, count: number): Scenario {
-  const transfer = new Transfer(0, 0, { portions: 3, depth: 1, ring: 1, last: 8 });
+  const transfer = new Transfer(0, 0, { fragments: 3, depth: 1, ring: 1, last: 8 });
   const { origin, target } = transfer;
   const result = count === 3 ? TRANSFER_DONE : TRANSFER_CANCELED;
   return {
@@ -565,14 +565,18 @@ function stagedServed(name: string, count: number): Scenario {
     threads: [
       (world) => {
         const { kernel } = world;
-        for (let portion = 0; portion < count; portion++) {
-          sleepUntil(world, world.task(0), () => kernel.loadWord(origin.window + WINDOW_PASSED_OFFSET) === portion);
-          for (const word of [2 * portion, 2 * portion + 1]) world.store(transfer.source(word), 100 + word);
-          kernel.storeWord(origin.window + WINDOW_ALLOWED_OFFSET, portion + 1);
+        for (let fragment = 0; fragment < count; fragment++) {
+          sleepUntil(
+            world,
+            world.task(0),
+            () => kernel.loadWord(origin.rgetFifo + RGET_FIFO_PASSED_OFFSET) === fragment,
+          );
+          for (const word of [2 * fragment, 2 * fragment + 1]) world.store(transfer.source(word), 100 + word);
+          kernel.storeWord(origin.rgetFifo + RGET_FIFO_ALLOWED_OFFSET, fragment + 1);
           call(world, 0);
         }
         if (count < 3) {
-          kernel.storeWord(origin.window + WINDOW_STOP_OFFSET, TRANSFER_CANCELED);
+          kernel.storeWord(origin.rgetFifo + RGET_FIFO_STOP_OFFSET, TRANSFER_CANCELED);
           call(world, 0);
         }
         sleepUntil(world, world.task(0), () => takeStatus(world, origin) !== 0);
@@ -598,12 +602,14 @@ function stagedServed(name: string, count: number): Scenario {
 
 /** A task dies while the engine thread is at a chain of its: whoever sees that it has heard of that has all its memory. */
 function diesServed(who: "origin" | "target"): Scenario {
-  const transfer = new Transfer(0, 0, { portions: 2, depth: 1 });
+  const transfer = new Transfer(0, 0, { fragments: 2, depth: 1 });
   const side = transfer[who];
   const data = (i: number): number => (who === "origin" ? transfer.source(i) : transfer.place(i));
   const words = [
     ...Array.from({ length: transfer.words }, (_, i) => data(i)),
-    ...[WINDOW_TAIL_OFFSET, WINDOW_HEAD_OFFSET, WINDOW_LEFT_OFFSET, WINDOW_SLOTS_OFFSET].map((at) => side.window + at),
+    ...[RGET_FIFO_TAIL_OFFSET, RGET_FIFO_HEAD_OFFSET, RGET_FIFO_LEFT_OFFSET, RGET_FIFO_SLOTS_OFFSET].map(
+      (at) => side.rgetFifo + at,
+    ),
   ];
   return {
     name: `P11: the ${who} of a chain dies while the engine thread is at it`,
@@ -632,29 +638,29 @@ function diesServed(who: "origin" | "target"): Scenario {
 }
 
 export const CHAIN_SCENARIOS: readonly Scenario[] = [
-  pulled("three portions at depth 1, pulled", new Transfer(0, 0, { portions: 3, depth: 1 })),
-  staged("a core stages portions in a ring of two, its engine is another thread", 4),
-  staged("a core that stages portions gives the rest up, its engine is another thread", 1),
+  pulled("three fragments at depth 1, pulled", new Transfer(0, 0, { fragments: 3, depth: 1 })),
+  staged("a core stages fragments in a ring of two, its engine is another thread", 4),
+  staged("a core that stages fragments gives the rest up, its engine is another thread", 1),
   stopped("origin"),
   stopped("target"),
-  pulled("three portions at depth 2, pulled", new Transfer(0, 0, { portions: 3, depth: 2, portion: 20 })),
+  pulled("three fragments at depth 2, pulled", new Transfer(0, 0, { fragments: 3, depth: 2, fragment: 20 })),
   pulled(
-    "two transfers in opposite directions, in windows of the same blocks",
-    new Transfer(0, 0, { portions: 2, depth: 1 }),
-    new Transfer(1, 1, { portions: 2, depth: 1 }),
+    "two transfers in opposite directions, in rget FIFOs of the same blocks",
+    new Transfer(0, 0, { fragments: 2, depth: 1 }),
+    new Transfer(1, 1, { fragments: 2, depth: 1 }),
   ),
   again(),
   stoppedByCore(),
   served(
-    "P8, P11: three portions at depth 1, while both cores sleep and the engine thread does all",
+    "P8, P11: three fragments at depth 1, while both cores sleep and the engine thread does all",
     1,
-    new Transfer(0, 0, { portions: 3, depth: 1 }),
+    new Transfer(0, 0, { fragments: 3, depth: 1 }),
   ),
   served(
     "P9, P11: transfers in both directions, while both cores sleep and the engine thread does all",
     1,
-    new Transfer(0, 0, { portions: 2, depth: 1 }),
-    new Transfer(1, 1, { portions: 2, depth: 1 }),
+    new Transfer(0, 0, { fragments: 2, depth: 1 }),
+    new Transfer(1, 1, { fragments: 2, depth: 1 }),
   ),
   stagedServed("P11: a core sleeps until the engine thread has moved what it has staged, and stages more", 3),
   stagedServed("P11: a core that stages gives the rest up while the engine thread is at it", 1),

@@ -1,19 +1,19 @@
-// The engine thread dies at any step of a chain: both cores, each with the table of windows that ships, break it off, and
-// the next one goes through the same windows by engines of their own.
+// The engine thread dies at any step of a chain: both cores, each with the table of rget FIFOs that ships, break it off, and
+// the next one goes through the same rget FIFOs by engines of their own.
 import {
   CONTEXT_NOTICE_SEEN_OFFSET,
   NONE,
+  RGET_FIFO_RESULT_OFFSET,
+  RGET_FIFO_WRONG_OFFSET,
   TASK_NOTICE_OFFSET,
   TRANSFER_BROKEN,
-  WINDOW_RESULT_OFFSET,
-  WINDOW_WRONG_OFFSET,
 } from "../../../assembly/layout.js";
 import { ERROR, type Result, SUCCESS } from "../../../src/core/result.js";
 import { RegionTable } from "../../../src/memory/regions.js";
 import { ContextEngine } from "../../../src/node/engine.js";
 import { gracePeriods, markEngineDead } from "../../../src/node/liveness.js";
 import type { Base } from "../../../src/protocol/base.js";
-import { TransferTable, type Window } from "../../../src/protocol/rendezvous/transfers.js";
+import { type RgetFifo, TransferTable } from "../../../src/protocol/rendezvous/transfers.js";
 import { chainWords, type Region, sideOf } from "../../support/chains.js";
 import { map } from "../control.js";
 import type { Scenario } from "../scenario.js";
@@ -25,7 +25,7 @@ const ORIGIN = 0;
 const TARGET = 1;
 /** Transfers of a schedule in which the engine thread dies. */
 const TIMES = 2;
-const PORTION = 8;
+const FRAGMENT = 8;
 const WORDS = 3;
 
 /** Of a task, at its last places: its data, and the links of what it receives. */
@@ -33,11 +33,11 @@ const DATA = 0;
 const LINKS = 1;
 /** Where the payload of each transfer lies in the origin's data, and goes in the target's. */
 const payloadAt = (time: number): number => 64 * time;
-/** Where in the origin's data it says which window it has opened: four words, and before them how many were told. */
+/** Where in the origin's data it says which rget FIFO it has opened: four words, and before them how many were told. */
 const TOLD_AT = 1024;
 const LINKS_AT = 2048;
 
-/** In the heap: a page for each task; the blocks of windows come with the tables. */
+/** In the heap: a page for each task; the blocks of rget FIFOs come with the tables. */
 function regionOf(task: number, which: number): Region {
   const base = map.heapBase + task * PAGE + (which === DATA ? 0 : LINKS_AT);
   return { index: (task + 1) * map.regions - 1 - which, generation: 1, base };
@@ -62,14 +62,14 @@ function setup(world: World): void {
   world.setWord(told(0), 0);
 }
 
-/** A task's core: what its context does with its windows. */
+/** A task's core: what its context does with its rget FIFOs. */
 class Core {
   readonly results: Result[] = [];
   readonly #world: World;
   readonly #task: number;
   readonly #context: number;
   readonly #engine: ContextEngine;
-  readonly #windows: TransferTable;
+  readonly #rgetFifos: TransferTable;
   #notice = 0;
 
   constructor(world: World, task: number) {
@@ -79,7 +79,7 @@ class Core {
     this.#context = world.context(task * map.contexts);
     this.#engine = new ContextEngine(kernel, map, task * map.contexts);
     const base = { kernel, memory, map, ordinal: task * map.contexts, block: this.#context, engine: this.#engine };
-    this.#windows = new TransferTable(
+    this.#rgetFifos = new TransferTable(
       base as unknown as Base,
       new RegionTable({ kernel, memory, map, task: task, grace: gracePeriods(kernel, map) }),
       () => {},
@@ -87,17 +87,17 @@ class Core {
   }
 
   /** @param breakOff see Side */
-  open(peer: number, resultOffset: number, breakOff: (window: Window) => boolean): Window {
-    const make = (window: Window) => ({
-      window,
+  open(peer: number, resultOffset: number, breakOff: (rgetFifo: RgetFifo) => boolean): RgetFifo {
+    const make = (rgetFifo: RgetFifo) => ({
+      rgetFifo,
       resultOffset,
       forget: () => {},
-      breakOff: () => breakOff(window),
+      breakOff: () => breakOff(rgetFifo),
       over: (result: Result) => void this.results.push(result),
     });
-    const side = this.#windows.open(peer * map.contexts, NONE, make);
-    if (side === undefined) throw new Error("no window");
-    return side.window;
+    const side = this.#rgetFifos.open(peer * map.contexts, NONE, make);
+    if (side === undefined) throw new Error("no rget FIFO");
+    return side.rgetFifo;
   }
 
   /** The engine has something to do. */
@@ -111,7 +111,7 @@ class Core {
     const slot = this.#world.task(this.#task);
     while (!this.#turn(isSo)) {
       const seen = kernel.bellArm(slot);
-      if (!isSo() && !this.#windows.hasWork && !this.#hasNews) kernel.bellWait(slot, seen, -1);
+      if (!isSo() && !this.#rgetFifos.hasWork && !this.#hasNews) kernel.bellWait(slot, seen, -1);
       kernel.bellDisarm(slot);
     }
   }
@@ -126,10 +126,10 @@ class Core {
     const notice = kernel.loadWord(this.#world.task(this.#task) + TASK_NOTICE_OFFSET);
     if (notice !== this.#notice) {
       this.#notice = notice;
-      if (this.#engine.hasEnded()) this.#windows.engineEnded(this.#engine.hadBegun());
+      if (this.#engine.hasEnded()) this.#rgetFifos.engineEnded(this.#engine.hadBegun());
       kernel.storeWord(this.#context + CONTEXT_NOTICE_SEEN_OFFSET, notice);
     }
-    this.#windows.advance();
+    this.#rgetFifos.advance();
     return isSo();
   }
 }
@@ -141,12 +141,12 @@ const offers =
     const { kernel } = world;
     const core = new Core(world, ORIGIN);
     for (let time = 0; time < times; time++) {
-      const window = core.open(
+      const rgetFifo = core.open(
         TARGET,
-        WINDOW_RESULT_OFFSET,
+        RGET_FIFO_RESULT_OFFSET,
         ({ pointer }) => kernel.chainBreak(map.job, pointer) !== 0,
       );
-      const { region, offset, generation } = window;
+      const { region, offset, generation } = rgetFifo;
       [region.index, region.generation, offset, generation].forEach((value, i) => void world.store(told(1 + i), value));
       kernel.storeWord(told(0), time + 1);
       kernel.ring(world.task(TARGET));
@@ -167,14 +167,14 @@ const takes =
       const [index = 0, generation = 0, offset = 0, own = 0] = [1, 2, 3, 4].map((i) => world.load(told(i)));
       const origin = { ...sideOf(map, ORIGIN, { index, generation, base: 0 }, 0), offset };
       const ordinal = ORIGIN * map.contexts;
-      const window = core.open(ORIGIN, WINDOW_WRONG_OFFSET, () => {
+      const rgetFifo = core.open(ORIGIN, RGET_FIFO_WRONG_OFFSET, () => {
         kernel.chainNotice(map.job, index, generation, offset, own, ordinal, TRANSFER_BROKEN);
         return true;
       });
-      const block = { index: window.region.index, generation: window.region.generation, base: 0 };
+      const block = { index: rgetFifo.region.index, generation: rgetFifo.region.generation, base: 0 };
       const plan = {
         origin,
-        target: { ...sideOf(map, TARGET, block, 0), offset: window.offset },
+        target: { ...sideOf(map, TARGET, block, 0), offset: rgetFifo.offset },
         generation: own,
         payload: regionOf(ORIGIN, DATA),
         from: payloadAt(time),
@@ -182,11 +182,11 @@ const takes =
         to: payloadAt(time),
         links: regionOf(TARGET, LINKS),
         bytes: 4 * WORDS,
-        portion: PORTION,
+        fragment: FRAGMENT,
         depth: 1,
       };
-      for (const [at, value] of chainWords(plan)) world.store(window.pointer + at, value);
-      if (kernel.chainWrite(map.job, window.pointer) === 0) throw new Error("the origin's window is not there");
+      for (const [at, value] of chainWords(plan)) world.store(rgetFifo.pointer + at, value);
+      if (kernel.chainWrite(map.job, rgetFifo.pointer) === 0) throw new Error("the origin's rget FIFO is not there");
       core.call();
       core.await_(() => core.results.length > time);
       const result = core.results[time] as Result;

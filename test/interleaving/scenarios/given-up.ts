@@ -1,26 +1,26 @@
-// A window whose transfer is given up while the engine thread is at it, and then another one's: by the table of windows that
-// ships, on the thread of its core. The cores at the other side do nothing but begin; so one thread is all cores, and the
-// other one is the engine.
+// An rget FIFO whose transfer is given up while the engine thread is at it, and then another one's: by the table of rget
+// FIFOs that ships, on the thread of its core. The cores at the other side do nothing but begin; so one thread is all
+// cores, and the other one is the engine.
 import {
   BLOCK_SIZE,
   BLOCK_STATUS_OFFSET,
   NONE,
+  RGET_FIFO_ALLOWED_OFFSET,
+  RGET_FIFO_HEAD_OFFSET,
+  RGET_FIFO_LEFT_OFFSET,
+  RGET_FIFO_MOVED_OFFSET,
+  RGET_FIFO_RESULT_OFFSET,
+  RGET_FIFO_TAIL_OFFSET,
+  RGET_FIFO_WRONG_OFFSET,
   TRANSFER_DONE,
   TRANSFER_ENDED,
-  WINDOW_ALLOWED_OFFSET,
-  WINDOW_HEAD_OFFSET,
-  WINDOW_LEFT_OFFSET,
-  WINDOW_MOVED_OFFSET,
-  WINDOW_RESULT_OFFSET,
-  WINDOW_TAIL_OFFSET,
-  WINDOW_WRONG_OFFSET,
 } from "../../../assembly/layout.js";
 import { type Result, SHUTDOWN, SUCCESS } from "../../../src/core/result.js";
 import { RegionTable } from "../../../src/memory/regions.js";
 import { ContextEngine } from "../../../src/node/engine.js";
 import { gracePeriods } from "../../../src/node/liveness.js";
 import type { Base } from "../../../src/protocol/base.js";
-import { TransferTable, type Window } from "../../../src/protocol/rendezvous/transfers.js";
+import { type RgetFifo, TransferTable } from "../../../src/protocol/rendezvous/transfers.js";
 import { addBlock, chainWords, type Plan, type Region, readySide, type Side, sideOf } from "../../support/chains.js";
 import { map } from "../control.js";
 import type { Scenario } from "../scenario.js";
@@ -30,11 +30,11 @@ import { PAGE, same, serveForever, setUp, sleepUntil } from "./support.js";
 /** Task 0 has the table; it gives up what it has with task 1, and goes on with task 2. */
 const OWN = 0;
 const OTHERS = [1, 2];
-const PORTION = 8;
-/** Of the first transfer, two portions; of the second, one: its first words. */
+const FRAGMENT = 8;
+/** Of the first transfer, two fragments; of the second, one: its first words. */
 const WORDS = 3;
 const NEXT_WORDS = 2;
-/** Of a task, at its last places: its data, the links of what it receives, its block of windows. */
+/** Of a task, at its last places: its data, the links of what it receives, its block of rget FIFOs. */
 const DATA = 0;
 const LINKS = 1;
 const BLOCK = 2;
@@ -78,9 +78,9 @@ function setup(world: World): void {
 const place = (task: number, from: number, word: number): number =>
   regionOf(task, DATA).base + 512 + toOf(from) + 4 * word;
 
-/** The transfers of task 0, in the windows of its table, and what became of each. */
+/** The transfers of task 0, in the rget FIFOs of its table, and what became of each. */
 class Core {
-  readonly windows: TransferTable;
+  readonly rgetFifos: TransferTable;
   readonly results = new Map<number, Result>();
   readonly #world: World;
   readonly #isTarget: boolean;
@@ -90,7 +90,7 @@ class Core {
     const { kernel, memory } = world;
     const engine = new ContextEngine(kernel, map, OWN);
     const base = { kernel, memory, map, ordinal: OWN, block: world.context(OWN), engine } as unknown as Base;
-    this.windows = new TransferTable(
+    this.rgetFifos = new TransferTable(
       base,
       new RegionTable({ kernel, memory, map, task: OWN, grace: gracePeriods(kernel, map) }),
       () => {},
@@ -101,30 +101,30 @@ class Core {
 
   /**
    * A transfer with another task, from that one or to it; both cores' part.
-   * @param allowed portions that may be moved
+   * @param allowed fragments that may be moved
    */
   begin(task: number, allowed = NONE): void {
     const { kernel } = this.#world;
     const other = sideOf(map, task, regionOf(task, BLOCK), 0);
     if (this.#isTarget) {
-      const generation = kernel.windowOpen(other.window, allowed);
-      const { window } = this.#open(task, WINDOW_WRONG_OFFSET, NONE);
-      this.#write({ ...this.#plan(task, OWN), origin: other, target: this.#sideOf(window), generation });
+      const generation = kernel.rgetFifoOpen(other.rgetFifo, allowed);
+      const { rgetFifo } = this.#open(task, RGET_FIFO_WRONG_OFFSET, NONE);
+      this.#write({ ...this.#plan(task, OWN), origin: other, target: this.#sideOf(rgetFifo), generation });
       return;
     }
-    const { window } = this.#open(task, WINDOW_RESULT_OFFSET, allowed);
-    kernel.windowOpen(other.window, NONE);
-    const { generation } = window;
-    this.#write({ ...this.#plan(OWN, task), origin: this.#sideOf(window), target: other, generation });
+    const { rgetFifo } = this.#open(task, RGET_FIFO_RESULT_OFFSET, allowed);
+    kernel.rgetFifoOpen(other.rgetFifo, NONE);
+    const { generation } = rgetFifo;
+    this.#write({ ...this.#plan(OWN, task), origin: this.#sideOf(rgetFifo), target: other, generation });
   }
 
   /** Offers something to another task, whose core answers that nothing of it is to be moved. */
   decline(task: number): void {
-    const { window } = this.#open(task, WINDOW_RESULT_OFFSET, NONE);
-    const { index, generation } = window.region;
-    const place = [window.offset, window.generation, OWN * map.contexts] as const;
+    const { rgetFifo } = this.#open(task, RGET_FIFO_RESULT_OFFSET, NONE);
+    const { index, generation } = rgetFifo.region;
+    const place = [rgetFifo.offset, rgetFifo.generation, OWN * map.contexts] as const;
     const told = this.#world.kernel.chainNotice(map.job, index, generation, ...place, TRANSFER_DONE);
-    same("whether its window was there", [told], [1]);
+    same("whether its rget FIFO was there", [told], [1]);
   }
 
   /** Sleeps for a while: the engine thread goes on as far as it may until then. */
@@ -140,29 +140,31 @@ class Core {
   rest(): void {
     const before = this.results.size;
     this.sleep();
-    this.windows.advance();
+    this.rgetFifos.advance();
     same("transfers that are over", [this.results.size], [before]);
   }
 
-  /** Opens a window for a transfer that does not begin; after a while it is as it was. */
+  /** Opens an rget FIFO for a transfer that does not begin; after a while it is as it was. */
   openOnly(task: number): void {
     const world = this.#world;
-    const { pointer } = this.#open(task, WINDOW_WRONG_OFFSET, NONE).window;
+    const { pointer } = this.#open(task, RGET_FIFO_WRONG_OFFSET, NONE).rgetFifo;
     this.rest();
-    const words = [WINDOW_LEFT_OFFSET, WINDOW_WRONG_OFFSET, WINDOW_MOVED_OFFSET].map((at) => world.load(pointer + at));
-    same("what has come to a window that is just open", words, [0, TRANSFER_DONE, 0]);
+    const words = [RGET_FIFO_LEFT_OFFSET, RGET_FIFO_WRONG_OFFSET, RGET_FIFO_MOVED_OFFSET].map((at) =>
+      world.load(pointer + at),
+    );
+    same("what has come to an rget FIFO that is just open", words, [0, TRANSFER_DONE, 0]);
     same(
       "its slots",
-      [world.load(pointer + WINDOW_HEAD_OFFSET)],
-      [world.kernel.loadWord(pointer + WINDOW_TAIL_OFFSET)],
+      [world.load(pointer + RGET_FIFO_HEAD_OFFSET)],
+      [world.kernel.loadWord(pointer + RGET_FIFO_TAIL_OFFSET)],
     );
   }
 
   /** All of a transfer may be moved: says the origin's core. */
   allow(task: number): void {
     const { kernel } = this.#world;
-    const origin = this.#isTarget ? sideOf(map, task, regionOf(task, BLOCK), 0).window : this.#pointers.get(task);
-    kernel.storeWord((origin as number) + WINDOW_ALLOWED_OFFSET, NONE);
+    const origin = this.#isTarget ? sideOf(map, task, regionOf(task, BLOCK), 0).rgetFifo : this.#pointers.get(task);
+    kernel.storeWord((origin as number) + RGET_FIFO_ALLOWED_OFFSET, NONE);
     kernel.engineCall(map.job, (this.#isTarget ? task : OWN) * map.contexts);
   }
 
@@ -170,27 +172,27 @@ class Core {
   await_(task: number): Result {
     const world = this.#world;
     sleepUntil(world, world.task(OWN), () => {
-      this.windows.advance();
+      this.rgetFifos.advance();
       return this.results.has(task);
     });
     return this.results.get(task) as Result;
   }
 
-  #open(task: number, resultOffset: number, allowed: number): { window: Window } {
+  #open(task: number, resultOffset: number, allowed: number): { rgetFifo: RgetFifo } {
     const over = (result: Result): void => {
       if (this.results.has(task)) throw new Error("over twice");
       this.results.set(task, result);
     };
     const forget = (): void => {};
     const peer = task * map.contexts;
-    const make = (window: Window) => ({ window, resultOffset, forget, breakOff: () => true, over });
-    const side = this.windows.open(peer, allowed, make);
+    const make = (rgetFifo: RgetFifo) => ({ rgetFifo, resultOffset, forget, breakOff: () => true, over });
+    const side = this.rgetFifos.open(peer, allowed, make);
     if (side === undefined) throw new Error("no memory for a block");
-    this.#pointers.set(task, side.window.pointer);
+    this.#pointers.set(task, side.rgetFifo.pointer);
     return side;
   }
 
-  #sideOf({ pointer, region, offset }: Window): Side {
+  #sideOf({ pointer, region, offset }: RgetFifo): Side {
     const { index, generation } = region;
     const block = { index, generation, base: pointer - offset };
     return {
@@ -200,7 +202,7 @@ class Core {
       block,
       number: 0,
       offset,
-      window: pointer,
+      rgetFifo: pointer,
     };
   }
 
@@ -212,16 +214,16 @@ class Core {
       to: 512 + toOf(from),
       links: regionOf(to, LINKS),
       bytes: 4 * (from + to === 1 ? WORDS : NEXT_WORDS),
-      portion: PORTION,
+      fragment: FRAGMENT,
       depth: 1,
     };
   }
 
   #write(plan: Plan): void {
     const world = this.#world;
-    const { window, task } = plan.target;
-    for (const [offset, value] of chainWords(plan)) world.store(window + offset, value);
-    if (world.kernel.chainWrite(map.job, window) === 0) throw new Error("the chain is not written");
+    const { rgetFifo, task } = plan.target;
+    for (const [offset, value] of chainWords(plan)) world.store(rgetFifo + offset, value);
+    if (world.kernel.chainWrite(map.job, rgetFifo) === 0) throw new Error("the chain is not written");
     world.kernel.engineCall(map.job, task * map.contexts);
   }
 }
@@ -253,7 +255,7 @@ function checkOver(world: World, pointer: (word: number) => number): void {
 const gotten = (word: number): number => place(OWN, 1, word);
 const sent = (word: number): number => regionOf(OWN, DATA).base + FROM + 4 * word;
 
-/** Task 1 ends behind what it has of task 0: that is told what came of it, and its window is as free as any. */
+/** Task 1 ends behind what it has of task 0: that is told what came of it, and its rget FIFO is as free as any. */
 function endsBehind(name: string, transfer: (world: World, core: Core) => void): Scenario {
   return {
     name,
@@ -265,7 +267,7 @@ function endsBehind(name: string, transfer: (world: World, core: Core) => void):
       (world) => {
         const core = new Core(world, false);
         transfer(world, core);
-        core.windows.ended(map.contexts);
+        core.rgetFifos.ended(map.contexts);
         world.note(core.await_(1));
         core.openOnly(2);
       },
@@ -277,7 +279,7 @@ function endsBehind(name: string, transfer: (world: World, core: Core) => void):
 
 export const GIVEN_UP_SCENARIOS: readonly Scenario[] = [
   {
-    name: "a target gives a transfer up while the engine thread is at it: its window is open again, and nothing comes to it",
+    name: "a target gives a transfer up while the engine thread is at it: its rget FIFO is open again, and nothing comes to it",
     engine: true,
     endless: [1],
     setup,
@@ -286,7 +288,7 @@ export const GIVEN_UP_SCENARIOS: readonly Scenario[] = [
         const core = new Core(world, true);
         core.begin(1);
         core.sleep();
-        core.windows.ended(map.contexts);
+        core.rgetFifos.ended(map.contexts);
         core.await_(1);
         writeOver(world, gotten);
         core.openOnly(2);
@@ -296,7 +298,7 @@ export const GIVEN_UP_SCENARIOS: readonly Scenario[] = [
     check: (world) => checkOver(world, gotten),
   },
   {
-    name: "a target gives a transfer up while the engine thread is at it: its window is the next one's, and nothing comes late",
+    name: "a target gives a transfer up while the engine thread is at it: its rget FIFO is the next one's, and nothing comes late",
     engine: true,
     bound: 1,
     endless: [1],
@@ -306,7 +308,7 @@ export const GIVEN_UP_SCENARIOS: readonly Scenario[] = [
         const core = new Core(world, true);
         core.begin(1);
         core.sleep();
-        core.windows.ended(map.contexts);
+        core.rgetFifos.ended(map.contexts);
         const result = core.await_(1);
         world.note(result);
         if (result === SUCCESS) expectGot(world, OWN, 1);
@@ -326,7 +328,7 @@ export const GIVEN_UP_SCENARIOS: readonly Scenario[] = [
     },
   },
   {
-    name: "an origin gives a transfer up while the engine thread is at it: its window is the next one's, and nothing is read late",
+    name: "an origin gives a transfer up while the engine thread is at it: its rget FIFO is the next one's, and nothing is read late",
     engine: true,
     bound: 1,
     endless: [1],
@@ -335,7 +337,7 @@ export const GIVEN_UP_SCENARIOS: readonly Scenario[] = [
       (world) => {
         const core = new Core(world, false);
         core.begin(1);
-        core.windows.ended(map.contexts);
+        core.rgetFifos.ended(map.contexts);
         world.note(core.await_(1));
         writeOver(world, sent);
         for (let word = 0; word < NEXT_WORDS; word++) world.store(sent(word), payloadWord(OWN, word));
@@ -373,13 +375,13 @@ export const GIVEN_UP_SCENARIOS: readonly Scenario[] = [
         const { kernel } = world;
         const core = new Core(world, false);
         core.begin(1);
-        core.windows.close();
+        core.rgetFifos.close();
         kernel.regionClose(map.job, regionOf(OWN, DATA).index);
       },
       serveForever,
     ],
     check(world) {
-      const wrong = world.word(sideOf(map, 1, regionOf(1, BLOCK), 0).window + WINDOW_WRONG_OFFSET);
+      const wrong = world.word(sideOf(map, 1, regionOf(1, BLOCK), 0).rgetFifo + RGET_FIFO_WRONG_OFFSET);
       if (wrong !== TRANSFER_DONE && wrong !== TRANSFER_ENDED) throw new Error(`the target is told of ${wrong}`);
     },
   },
