@@ -22,6 +22,7 @@ import {
 } from "./bootstrap.js";
 import { makeClient } from "./client.js";
 import type { PortsNode } from "./private-node.js";
+import type { Hear } from "./switchboard.js";
 
 /** A port by which `job.adopt` reaches this thread: `self` in a Web Worker, `parentPort`, or one of a MessageChannel. */
 export type AttachPort = Pick<MessagePortLike, "postMessage" | "close">;
@@ -136,13 +137,13 @@ async function joinByMessages(worker: TaskWorker | MessagePort): Promise<Client>
     tell("left");
     release();
   };
-  const listen = (hear: (news: TaskNews, ports: readonly MessagePort[]) => void): void => {
+  const listen = (hear: Hear): void => {
     const take = (event: Event): void => {
       const { data, ports } = event as MessageEvent<{ [BOOTSTRAP]?: TaskNews } | null>;
       const news = data?.[BOOTSTRAP];
       if (news === undefined) return;
       event.stopImmediatePropagation();
-      hear(news, ports);
+      hear(news, [...ports]);
     };
     (worker as EventTarget).addEventListener("message", take);
     stop = () => (worker as EventTarget).removeEventListener("message", take);
@@ -155,20 +156,8 @@ async function joinByMessages(worker: TaskWorker | MessagePort): Promise<Client>
     return client;
   }
   const room = makeJobMemory({ ...bootstrap.room, first: bootstrap.task }, bootstrap.kernel === "wasm");
-  const { client, agent, ports, errors } = portsNodeOf(
-    nodes,
-    bootstrap,
-    room,
-    (connect, port) => tell({ connect }, [port]),
-    onLeave,
-  );
-  listen((news, [port]) => {
-    if ("from" in news) ports.accept(news.from, port as MessagePort);
-    else if ("ended" in news) {
-      if (news.error !== undefined) errors.write(news.ended, news.error);
-      agent.ended(news.ended, news.hasLeft);
-    } else if ("interrupt" in news) agent.interrupt(0);
-  });
+  const { client, hear } = portsNodeOf(nodes, bootstrap, room, (connect, port) => tell({ connect }, [port]), onLeave);
+  listen(hear);
   return client;
 }
 
@@ -257,9 +246,9 @@ export function portsNodeOf(
 ): PortsNode {
   if (bootstrap.layoutHash !== LAYOUT_HASH) throw otherVersion(bootstrap, bootstrap.layoutHash);
   const { map, shared, memory } = room;
-  const { args, debug, why: whyPrivate } = bootstrap;
+  const { args, debug, started, why } = bootstrap;
   const kernel = selectKernel(kernelIn(room, bootstrap.kernel), shared, memory, bootstrap.module);
-  const node = makePortsNode({ kernel, memory, map, args, debug, whyPrivate: whyPrivate ?? "", onLeave }, connect);
+  const node = makePortsNode({ kernel, memory, map, args, debug, whyPrivate: why, onLeave }, started, connect);
   attachedAs(node.client);
   return node;
 }

@@ -23,6 +23,8 @@ export interface TaskBootstrap {
   readonly job: number;
   readonly module: WebAssembly.Module | undefined;
   readonly task: number;
+  /** Tasks of the job so far, for a node with a memory of its own. */
+  readonly started: number;
   readonly kernel: KernelName;
   readonly args: unknown;
   readonly debug: DebugLimits | undefined;
@@ -56,7 +58,7 @@ export interface LastWord {
   readonly stack?: string | undefined;
 }
 
-/** What a task hears of the thread that started it, under the key BOOTSTRAP; but for `leave` where tasks share no memory. */
+/** What the thread that started a task tells it, under the key BOOTSTRAP: `leave`, and the rest where tasks share no memory. */
 export type TaskNews =
   /** An adopted worker is to close its client. */
   | { readonly leave: true }
@@ -64,6 +66,8 @@ export type TaskNews =
   | { readonly from: number }
   /** A task has ended: closed its client, or not, maybe by an error. */
   | { readonly ended: number; readonly hasLeft: boolean; readonly error?: ErrorParts | undefined }
+  /** One more task has come: the job has had so many. */
+  | { readonly started: number }
   | { readonly interrupt: true };
 
 const WORKER_NAME = "pamir task ";

@@ -1,19 +1,18 @@
 // The monitor in a browser: on the thread that launched the job, a page's or a worker's, whose event loop goes on. No
 // event tells of a worker that was killed or has closed itself, but the Web Lock that each task holds is free then.
 import { PamiError, show } from "../core/error.js";
-import type { TaskErrors } from "../core/task-errors.js";
+import type { ErrorParts, TaskErrors } from "../core/task-errors.js";
 import { engineSource } from "../generated/engine.js";
 import { sharedAtomics } from "../kernel/atomics.js";
 import type { Memory } from "../kernel/kernel.js";
 import type { MemoryMap } from "../memory/map.js";
-import { interruptTask, markDead, markEngineDead } from "../node/liveness.js";
+import { hasLeft, interruptTask, markDead, markEngineDead } from "../node/liveness.js";
 import { after } from "../support/host.js";
-import type { Agent } from "../transport/net/agent.js";
-import type { PortPipe } from "../transport/net/port-pipe.js";
 import { BOOTSTRAP, type TaskBootstrap, type TaskNews, type TaskReport } from "./bootstrap.js";
 import type { EngineSetup } from "./engine-worker.js";
 import { Lifecycle } from "./lifecycle.js";
 import type { Entry, Monitor, MonitorEvents, MonitorOrders, TaskExit } from "./monitor.js";
+import type { Switchboard } from "./switchboard.js";
 
 /** A task's worker that gives no reason for its failure: what it probably is. */
 const NO_REASON =
@@ -21,15 +20,6 @@ const NO_REASON =
 
 /** Milliseconds in which word comes that a task has closed its client, after its lock is free. */
 const WORD_MS = 100;
-
-/** The task on the thread that launched the job, if that joined. */
-const CALLER = 0;
-
-/** Brings a port to another task's node. */
-export type Connect = (task: number, port: MessagePort) => void;
-
-/** Something for a worker: news, and a port that goes with it. */
-type Delivery = readonly [news: TaskNews, ports: MessagePort[]];
 
 /**
  * The workers of tasks with these names, which begin to load: the first thing that launch() does, for it takes longest.
@@ -88,9 +78,8 @@ function startEngine(setup: EngineSetup, ended: (error: string) => void): () => 
 
 /**
  * @param workers one for each bootstrap
- * @param own the node of the task on this thread, if that joined and tasks share no memory. It calls `connect` where it sends
- *   to another task for the first time, and `leave` when it has left.
  * @param errors where the errors of dead tasks are written, if tasks share memory
+ * @param board brings tasks news of each other, if they share no memory
  */
 export function startBrowserMonitor(
   { entry, bootstraps }: MonitorOrders,
@@ -98,54 +87,41 @@ export function startBrowserMonitor(
   events: MonitorEvents,
   map: MemoryMap,
   memory: Memory,
-  own?: { readonly agent: Agent; readonly ports: PortPipe; readonly errors: TaskErrors },
-  engine?: EngineSetup,
-  errors: TaskErrors | undefined = own?.errors,
-): Monitor & { connect: Connect; leave: () => void } {
+  errors: TaskErrors | undefined,
+  engine: EngineSetup | undefined,
+  board: Switchboard | undefined,
+): Monitor {
   const sync = sharedAtomics(memory);
   const running = new Map<number, Worker | MessagePort>();
   /** Those of them whose worker is somebody else's. */
   const adopted = new Set<number>();
   /** Those of them whose worker is being terminated, and how they end by that. */
   const dying = new Map<number, TaskExit>();
-  const isShared = own === undefined && bootstraps.every((bootstrap) => bootstrap.memory !== undefined);
-  /** What a worker will hear that does not listen yet: where tasks share no memory, and where it is adopted. */
-  const undelivered = new Map<number, Delivery[]>();
-  const left = new Set<number>();
   /** Ends the listening to a task's worker. */
   const unlisten = new Map<number, () => void>();
+  const interrupt = (task: number): void => {
+    if (board === undefined) interruptTask(sync, map, task);
+    else board.interrupt(task);
+  };
 
-  function deliver(task: number, news: TaskNews, ports: MessagePort[] = []): void {
-    const waiting = undelivered.get(task);
-    if (waiting !== undefined) waiting.push([news, ports]);
-    else running.get(task)?.postMessage({ [BOOTSTRAP]: news }, ports);
-  }
-
-  function connect(from: number, task: number, port: MessagePort): void {
-    if (own !== undefined && task === CALLER) own.ports.accept(from, port);
-    else deliver(task, { from }, [port]);
-  }
-
-  const lifecycle = new Lifecycle(sync, map, errors, {
-    markDead(task) {
+  const host = {
+    hasLeft: (task: number): boolean => board === undefined && hasLeft(sync, map, task),
+    interrupt,
+    markDead(task: number) {
       const worker = running.get(task);
       running.delete(task);
       // A worker that was adopted may join another job.
       unlisten.get(task)?.();
       unlisten.delete(task);
-      for (const [, ports] of undelivered.get(task) ?? []) for (const port of ports) port.close();
-      undelivered.delete(task);
       if (!adopted.delete(task)) (worker as Worker).terminate();
-      if (own === undefined) markDead(sync, map, task);
-      else own.agent.ended(task, left.has(task));
+      if (board === undefined) markDead(sync, map, task);
     },
-    ended(exit, error) {
-      const { task } = exit;
-      if (!isShared)
-        for (const other of running.keys()) deliver(other, { ended: task, hasLeft: left.has(task), error });
+    ended(exit: TaskExit, error: ErrorParts | undefined) {
+      board?.ended(exit.task, error);
       events.ended(exit);
     },
-  });
+  };
+  const lifecycle = new Lifecycle(errors, host);
 
   /**
    * Terminates a task's worker. The task has ended once that is gone: Chromium lets one that is busy or blocked go on for
@@ -155,7 +131,7 @@ export function startBrowserMonitor(
     const { task } = exit;
     const worker = running.get(task);
     if (worker === undefined || dying.has(task)) return;
-    if (!isShared || navigator.locks === undefined) {
+    if (board !== undefined || navigator.locks === undefined) {
       lifecycle.end(exit);
       return;
     }
@@ -169,18 +145,27 @@ export function startBrowserMonitor(
   function gone(task: number): void {
     const exit = dying.get(task) ?? lifecycle.silentExit(task);
     // That it has left comes another way, maybe later.
-    if (isShared || dying.has(task) || lifecycle.hasLeft(task)) lifecycle.end(exit);
+    if (board === undefined || dying.has(task)) lifecycle.end(exit);
     else after(WORD_MS, () => lifecycle.end(exit));
   }
 
-  function start(bootstrap: TaskBootstrap, worker: Worker | MessagePort): void {
+  /** @param entry of its worker, for what is said of a failure */
+  function start(bootstrap: TaskBootstrap, worker: Worker | MessagePort, entry: Entry | null): void {
     const { task, lock } = bootstrap;
     running.set(task, worker);
+    const tell = (news: TaskNews, ports: MessagePort[] = []): void => worker.postMessage({ [BOOTSTRAP]: news }, ports);
+    board?.add(task, tell);
+    let listens = false;
+    let isToLeave = false;
+    const askToLeave = (): void => {
+      if (listens) tell({ leave: true });
+      isToLeave = true;
+    };
     const terminated: TaskExit = { task, code: 1, cause: "terminated" };
     lifecycle.add(
       task,
       adopted.has(task)
-        ? { askToLeave: () => deliver(task, { leave: true }), terminate: () => lifecycle.end(terminated) }
+        ? { askToLeave, terminate: () => lifecycle.end(terminated) }
         : // Where all tasks end, the memory goes to no other task.
           { terminate: (isAll) => (isAll ? lifecycle.end(dying.get(task) ?? terminated) : kill(terminated, lock)) },
     );
@@ -192,16 +177,15 @@ export function startBrowserMonitor(
       if (report === "attach") worker.postMessage({ [BOOTSTRAP]: bootstrap });
       else if (report === "held") {
         void navigator.locks?.request(lock, () => gone(task));
-        // From now on it listens.
-        const waiting = undelivered.get(task) ?? [];
-        undelivered.delete(task);
-        for (const [news, ports] of waiting) deliver(task, news, ports);
+        listens = true;
+        board?.listens(task);
+        if (isToLeave) tell({ leave: true });
       } else if (report === "left") {
-        if (isShared) return;
-        left.add(task);
-        lifecycle.end({ task, code: 0, cause: "exit" });
+        if (board === undefined) return;
+        board.left(task);
+        lifecycle.end({ task, code: 0, cause: lifecycle.isTerminated(task) ? "terminated" : "exit" });
       } else if (typeof report === "object" && "connect" in report) {
-        connect(task, report.connect, event.ports[0] as MessagePort);
+        board?.connect(task, report.connect, event.ports[0] as MessagePort);
       } else {
         const { name, message, code, stack } = report;
         const cause = name === "RangeError" && /memory/i.test(message) ? "memory" : "error";
@@ -237,19 +221,17 @@ export function startBrowserMonitor(
     if (engine) interruptTask(sync, map, map.tasks);
   }
 
-  if (!isShared) for (const { task } of bootstraps) undelivered.set(task, []);
-  for (const [i, bootstrap] of bootstraps.entries()) start(bootstrap, workers[i] as Worker);
+  for (const [i, bootstrap] of bootstraps.entries()) start(bootstrap, workers[i] as Worker, entry);
   queueMicrotask(() => events.started());
   return {
     start({ entry: other, bootstraps: more, workerOptions }) {
       const names = more.map(({ lock }) => lock);
       const made = makeWorkers(other as Entry, workerOptions, names);
-      for (const [i, bootstrap] of more.entries()) start(bootstrap, made[i] as Worker);
+      for (const [i, bootstrap] of more.entries()) start(bootstrap, made[i] as Worker, other);
     },
     adopt(bootstrap, target) {
       adopted.add(bootstrap.task);
-      undelivered.set(bootstrap.task, []);
-      start(bootstrap, target as Worker | MessagePort);
+      start(bootstrap, target as Worker | MessagePort, null);
       if ("start" in target) (target as MessagePort).start();
     },
     close: () => {
@@ -257,16 +239,7 @@ export function startBrowserMonitor(
       stopEngine?.();
       events.over("");
     },
-    connect: (task, port) => connect(CALLER, task, port),
-    leave() {
-      for (const task of running.keys()) deliver(task, { ended: CALLER, hasLeft: true });
-    },
-    ...(!isShared && {
-      interrupt: (task: number) => {
-        if (own !== undefined && task === CALLER) own.agent.interrupt(0);
-        else deliver(task, { interrupt: true });
-      },
-    }),
+    ...(board !== undefined && { interrupt }),
     terminate(which) {
       if (which === "engine") askEngine();
       else lifecycle.terminate(which);

@@ -38,7 +38,7 @@ export interface JobParts {
   readonly client: Client | undefined;
   /** Tasks that are launched, the caller included if it joins. */
   readonly launched: number;
-  /** What one more task is given, checked. @throws PAMIR_INVAL, PAMIR_ENTRY, PAMIR_NO_WASM, PAMIR_NOT_ISOLATED */
+  /** What one more task is given, checked. @throws PAMIR_INVAL, PAMIR_ENTRY, PAMIR_NO_WASM, PAMIR_NO_WORKERS */
   readonly oneMore: (
     task: number,
     options: SpawnOptions,
@@ -136,7 +136,7 @@ export class Job {
    * `onExit`, it can replace a task that has ended.
    * @returns the number of the task
    * @throws PAMIR_INVAL (the job has had `maxTasks` tasks, or a wrong option), PAMIR_CLOSED (the job is over), PAMIR_ENTRY,
-   *   PAMIR_NO_WASM, PAMIR_NOT_ISOLATED (tasks share no memory)
+   *   PAMIR_NO_WASM, PAMIR_NO_WORKERS
    */
   spawn(options: SpawnOptions = {}): number {
     const task = this.#nextTask("spawn");

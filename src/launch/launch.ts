@@ -30,13 +30,14 @@ import { endpointsFit, type Limits, MEMORY_BYTES_MAX, nodeLimits } from "../memo
 import { kernelIn, makeJobMemory } from "../node/memory.js";
 import { checkDebug, type DebugOptions } from "../observe/debug.js";
 import { writeAtEnd } from "../observe/trace.js";
+import type { Client } from "../pami/client.js";
 import { hardwareThreads } from "../support/cores.js";
 import { diagnostics } from "../support/diagnostics.js";
 import { environment, isNode, nodeModule } from "../support/host.js";
 import type { AbortSignalLike, URLLike, WorkerLike } from "../support/like.js";
 import { clientOf, type PrivateNodes, portsNodeOf } from "./attach.js";
 import { type TaskBootstrap, taskNames } from "./bootstrap.js";
-import { type Connect, makeWorkers, startBrowserMonitor } from "./browser.js";
+import { makeWorkers, startBrowserMonitor } from "./browser.js";
 import { checkOnError, type OnError } from "./failure.js";
 import { hostModeOf, info } from "./info.js";
 import { type AdoptOptions, Job, type SpawnOptions } from "./job.js";
@@ -190,7 +191,7 @@ export async function launch(
   if (isNode()) return started(makeJob(checked, tasks, limits, options, names, []), signal);
   checkArgs(options.args);
   // Loaded before the workers, whose first messages must find a listener.
-  const nodes = join && mode !== "shared" ? await import("./private-node.js") : undefined;
+  const nodes = mode !== "shared" ? await import("./private-node.js") : undefined;
   // They load while the rest is prepared.
   const workers = checked === null ? [] : makeWorkers(checked, workerOptions, names.slice(first, tasks));
   try {
@@ -250,6 +251,7 @@ function makeJob(
     why,
     module,
     task,
+    started: Math.max(count, task + 1),
     kernel,
     args: given,
     debug,
@@ -259,8 +261,7 @@ function makeJob(
   const bootstraps = kernels.map((name, task) => bootstrap(task, name, args));
   const orders: MonitorOrders = { entry, bootstraps: join ? bootstraps.slice(1) : bootstraps, workerOptions };
   const oneMore = (task: number, more: SpawnOptions, isAdopted: boolean) => {
-    if (!isShared)
-      throw new PamiError("PAMIR_NOT_ISOLATED", `${isAdopted ? "adopt" : "spawn"}() of task ${task}: ${why}`);
+    if (mode === "alone" && !isAdopted) throw new PamiError("PAMIR_NO_WORKERS", `spawn() of task ${task}: ${why}`);
     checkKeys(`options of ${isAdopted ? "adopt" : "spawn"}()`, more, isAdopted ? ADOPT_KEYS : SPAWN_KEYS);
     const { kernel: name = kernels[0], args: given = args, workerOptions: userOptions = workerOptions } = more;
     const asked = isAdopted
@@ -270,7 +271,9 @@ function makeJob(
         : checkEntry(more.entry ?? null);
     checkWorkerOptions(userOptions);
     const [kernelName] = checkKernels(name, 1);
-    const made = { ...bootstrap(task, kernelName as KernelName, given), isAdopted };
+    if (!isNode()) checkArgs(given);
+    const wanted = { ...request, mayBeTwins: request.mayBeTwins && more.kernel === undefined };
+    const made = { ...bootstrap(task, kernelName as KernelName, given), room: wanted, isAdopted };
     return { bootstrap: made, orders: { entry: asked, bootstraps: [made], workerOptions: userOptions } };
   };
   const engine = isShared && map.engine ? { source: engineSource, module } : undefined;
@@ -288,41 +291,35 @@ function makeJob(
     kernel,
   };
   let job: Job | undefined;
-  const left = (): void => job?.callerLeft();
-  if (isNode() || isShared) {
-    const client = join ? clientOf(own, shared, left) : undefined;
-    const isVisible = options.top ?? environment("PAMIR_TOP") === "1";
-    const program = isVisible && isNode() ? process.argv : undefined;
-    const monitor = (events: MonitorEvents) =>
-      isNode()
-        ? startNodeMonitor({ orders, shared, job: map.job, program, engine, onError, errors, isJoined: join }, events)
-        : startBrowserMonitor(
-            orders,
-            workers,
-            events,
-            map,
-            memory,
-            undefined,
-            engine && { shared, module, job: map.job },
-            errors && new TaskErrors(errors),
-          );
-    job = new Job({ ...parts, monitor, client });
-    const file = environment("PAMIR_TRACE");
-    if (file && map.traceEvents > 0) writeAtEnd(job, file);
-    return job;
-  }
-  let made: ReturnType<typeof startBrowserMonitor> | undefined;
-  const connect: Connect = (task, port) => made?.connect(task, port);
-  const leave = (): void => {
-    made?.leave();
-    left();
+  const board = nodes && new nodes.Switchboard(count);
+  const left = (): void => {
+    board?.callerLeft();
+    job?.callerLeft();
   };
-  const node = nodes && portsNodeOf(nodes, own, room, connect, leave);
-  const monitor = (events: MonitorEvents) => {
-    made = startBrowserMonitor(orders, workers, events, map, memory, node);
-    return made;
-  };
-  job = new Job({ ...parts, monitor, client: node?.client });
+  let client: Client | undefined;
+  if (join && nodes !== undefined && board !== undefined) {
+    const node = portsNodeOf(nodes, own, room, (task, port) => board.connect(0, task, port), left);
+    board.join(node.hear);
+    client = node.client;
+  } else if (join) client = clientOf(own, shared, left);
+  const isVisible = options.top ?? environment("PAMIR_TOP") === "1";
+  const program = isVisible && isNode() ? process.argv : undefined;
+  const monitor = (events: MonitorEvents) =>
+    isNode()
+      ? startNodeMonitor({ orders, shared, job: map.job, program, engine, onError, errors, isJoined: join }, events)
+      : startBrowserMonitor(
+          orders,
+          workers,
+          events,
+          map,
+          memory,
+          errors && new TaskErrors(errors),
+          engine && { shared, module, job: map.job },
+          board,
+        );
+  job = new Job({ ...parts, monitor, client });
+  const file = environment("PAMIR_TRACE");
+  if (file && map.traceEvents > 0) writeAtEnd(job, file);
   return job;
 }
 

@@ -1,11 +1,7 @@
 // The life cycle of tasks, whichever host runs them. A host adds the worker of each task and says how it ended; this records
 // the error, marks the task dead, and tells the job. A worker that pamir has started is terminated. A worker that a program
 // has started is asked to leave: by a message, and by an interrupt where it blocks and so reads no message.
-import { TASK_CLOSED, TASK_STATE_OFFSET } from "../../assembly/layout.js";
 import type { ErrorParts, TaskErrors } from "../core/task-errors.js";
-import type { SharedAtomics } from "../kernel/atomics.js";
-import { type MemoryMap, taskSlot } from "../memory/map.js";
-import { interruptTask } from "../node/liveness.js";
 import { after } from "../support/host.js";
 import { errorOf } from "./failure.js";
 import type { TaskExit } from "./monitor.js";
@@ -25,8 +21,12 @@ export interface TaskWorker {
   terminate(isAll: boolean): void;
 }
 
-/** What a host does when a task has ended, in this order. */
+/** What a host does for the tasks. The last two are for the end of one, in this order. */
 export interface LifecycleHost {
+  /** Whether a task has closed its client. */
+  hasLeft(task: number): boolean;
+  /** Ends the wait in which a task is. */
+  interrupt(task: number): void;
   /** Releases the worker, marks the task dead in this memory, and tells its contexts. */
   markDead(task: number): void;
   /** Tells the job, and prints a failure. @param shown the error as it is to be printed */
@@ -39,15 +39,11 @@ export class Lifecycle {
   readonly #terminated = new Set<number>();
   /** Stops of the timers of tasks that are asked to leave. */
   readonly #timers = new Map<number, readonly (() => void)[]>();
-  readonly #sync: SharedAtomics;
-  readonly #map: MemoryMap;
   readonly #errors: TaskErrors | undefined;
   readonly #host: LifecycleHost;
 
   /** @param errors where the errors of dead tasks are written */
-  constructor(sync: SharedAtomics, map: MemoryMap, errors: TaskErrors | undefined, host: LifecycleHost) {
-    this.#sync = sync;
-    this.#map = map;
+  constructor(errors: TaskErrors | undefined, host: LifecycleHost) {
     this.#errors = errors;
     this.#host = host;
   }
@@ -62,15 +58,10 @@ export class Lifecycle {
     return this.#terminated.has(task);
   }
 
-  /** Whether a task has closed its client. */
-  hasLeft(task: number): boolean {
-    return this.#sync.loadWord(taskSlot(this.#map, task) + TASK_STATE_OFFSET) === TASK_CLOSED;
-  }
-
   /** The exit of a task whose worker is gone, and has not said how it ended. */
   silentExit(task: number): TaskExit {
     const cause = this.isTerminated(task) ? "terminated" : "exit";
-    if (this.hasLeft(task)) return { task, code: 0, cause };
+    if (this.#host.hasLeft(task)) return { task, code: 0, cause };
     return { task, code: 1, cause, error: "its worker ended without closing the client" };
   }
 
@@ -95,7 +86,7 @@ export class Lifecycle {
       if (worker.askToLeave === undefined) worker.terminate(isAll);
       else if (!this.#timers.has(task)) {
         worker.askToLeave();
-        const interrupt = after(BLOCKED_MS, () => interruptTask(this.#sync, this.#map, task));
+        const interrupt = after(BLOCKED_MS, () => this.#host.interrupt(task));
         this.#timers.set(task, [interrupt, after(LEAVE_MS, () => worker.terminate(isAll))]);
       }
     }

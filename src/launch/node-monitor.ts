@@ -7,7 +7,7 @@ import { sharedAtomics } from "../kernel/atomics.js";
 import { memoryOf } from "../kernel/kernel.js";
 import type { SharedMemory } from "../kernel/select.js";
 import { readMap, taskSlot } from "../memory/map.js";
-import { interruptTask, markDead, markEngineDead } from "../node/liveness.js";
+import { hasLeft, interruptTask, markDead, markEngineDead } from "../node/liveness.js";
 import { dumpData } from "../observe/dump.js";
 import { becomeVisible } from "../observe/visible.js";
 import { systemClock } from "../support/clock.js";
@@ -58,7 +58,9 @@ const { orders, shared, job, program, engine, onError, errors, isJoined } = work
 const memory = memoryOf((shared instanceof SharedArrayBuffer ? shared : shared.buffer) as SharedArrayBuffer);
 const map = readMap(memory, job);
 const sync = sharedAtomics(memory);
-const lifecycle = new Lifecycle(sync, map, errors && new TaskErrors(errors), {
+const lifecycle = new Lifecycle(errors && new TaskErrors(errors), {
+  hasLeft: (task) => hasLeft(sync, map, task),
+  interrupt: (task) => interruptTask(sync, map, task),
   markDead: (task) => markDead(sync, map, task),
   ended,
 });

@@ -1,4 +1,5 @@
 // Puts a node together that shares no memory with other nodes: a memory of its own, its agent, and the clients of its tasks.
+import { JOB_STARTED_OFFSET } from "../../assembly/layout.js";
 import { TaskErrors } from "../core/task-errors.js";
 import type { Kernel, Memory } from "../kernel/kernel.js";
 import type { MemoryMap } from "../memory/map.js";
@@ -9,6 +10,9 @@ import { Agent } from "../transport/net/agent.js";
 import type { Pipe } from "../transport/net/frames.js";
 import { PortPipe } from "../transport/net/port-pipe.js";
 import { type ClientParts, makeTask } from "./client.js";
+import type { Hear } from "./switchboard.js";
+
+export { Switchboard } from "./switchboard.js";
 
 /** Makes a node's agent, which works inline. The memory is laid out by nodeLimits(). */
 export function makeAgent(kernel: Kernel, memory: Memory, map: MemoryMap, pipe: Pipe): Agent {
@@ -30,21 +34,35 @@ export function makeNodeTask(parts: Omit<ClientParts, "remote" | "lookAtSlots">,
 /** A node of one task whose frames go through the ports of channels. */
 export interface PortsNode {
   readonly client: Client;
-  readonly agent: Agent;
-  readonly ports: PortPipe;
-  /** The errors of dead tasks, as this node hears of them. */
-  readonly errors: TaskErrors;
+  /** Takes what the thread that launched the job has to say. */
+  readonly hear: Hear;
 }
 
-/** @param connect brings a port to another task @throws as makeNodeTask() */
+/**
+ * @param started tasks of the job so far
+ * @param connect brings a port to another task
+ * @throws as makeNodeTask()
+ */
 export function makePortsNode(
   parts: Omit<ClientParts, "task" | "remote" | "lookAtSlots" | "errors">,
+  started: number,
   connect: (task: number, port: MessagePort) => void,
 ): PortsNode {
   const { kernel, memory, map } = parts;
   const ports = new PortPipe(connect);
   const errors = new TaskErrors(new ArrayBuffer(TaskErrors.bytesFor(map.jobTasks)));
   const agent = makeAgent(kernel, memory, map, ports);
+  const haveStarted = (tasks: number): void => kernel.storeWord(map.job + JOB_STARTED_OFFSET, tasks);
+  haveStarted(started);
   const { client } = makeNodeTask({ ...parts, task: 0, errors }, agent);
-  return { client, agent, ports, errors };
+  const hear: Hear = (news, [port]) => {
+    if ("from" in news) ports.accept(news.from, port as MessagePort);
+    else if ("ended" in news) {
+      if (news.error !== undefined) errors.write(news.ended, news.error);
+      agent.ended(news.ended, news.hasLeft);
+    } else if ("started" in news) haveStarted(news.started);
+    else if ("interrupt" in news) agent.interrupt(0);
+    else client.close();
+  };
+  return { client, hear };
 }

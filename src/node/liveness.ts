@@ -93,6 +93,11 @@ export function announceClose(kernel: Pick<Kernel, Announcing>, map: MemoryMap, 
   notifyTasks(kernel, map);
 }
 
+/** Whether a task has closed its client. */
+export function hasLeft(kernel: Pick<Kernel, "loadWord">, map: MemoryMap, task: number): boolean {
+  return kernel.loadWord(taskSlot(map, task) + TASK_STATE_OFFSET) === TASK_CLOSED;
+}
+
 /** Ends the wait in which a task is, or its next one. */
 export function interruptTask(kernel: Pick<Kernel, "addWord" | "ringAlways">, map: MemoryMap, task: number): void {
   const slot = taskSlot(map, task);

@@ -6,6 +6,7 @@ import { sharedAtomics } from "../../src/kernel/atomics.js";
 import { Lifecycle } from "../../src/launch/lifecycle.js";
 import type { TaskExit } from "../../src/launch/monitor.js";
 import { taskSlot } from "../../src/memory/map.js";
+import { hasLeft, interruptTask } from "../../src/node/liveness.js";
 import { makeJobMemory } from "../../src/node/memory.js";
 
 const TASKS = 3;
@@ -17,7 +18,9 @@ function rig() {
   const said: string[] = [];
   const exits: TaskExit[] = [];
   const errors = new TaskErrors(new SharedArrayBuffer(TaskErrors.bytesFor(TASKS)));
-  const lifecycle = new Lifecycle(sync, map, errors, {
+  const lifecycle = new Lifecycle(errors, {
+    hasLeft: (task) => hasLeft(sync, map, task),
+    interrupt: (task) => interruptTask(sync, map, task),
     markDead: (task) => void said.push(`dead ${task}`),
     ended: (exit, error, shown) => {
       exits.push(exit);

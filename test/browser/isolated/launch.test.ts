@@ -1,7 +1,7 @@
 // Jobs on a page that is cross-origin isolated: the page is task 0 and never blocks, the other tasks are Web Workers.
 import { type Client, type Context, info, type Job, launch, type MemRegion, SHUTDOWN, SUCCESS } from "pamir";
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { ASK, LEAVE } from "./tasks/joiner.js";
+import { laterSuite } from "../../conformance/later.suite.js";
 import { ANSWER, CLOSE, FLOOD, LOOP, QUIT, REGION, REJECT, THROW, TWICE } from "./tasks/peer.js";
 
 const TIMEOUT = { timeout: 10_000 };
@@ -241,88 +241,7 @@ describe("how tasks end", () => {
   });
 });
 
-describe("tasks that come later", () => {
-  it("spawned in the place of one that has ended", async () => {
-    const entry = new URL("./tasks/peer.js", import.meta.url);
-    const ended: number[] = [];
-    const onExit = ({ task }: { task: number }) => void ended.push(task);
-    const job = await launch(entry, { tasks: 2, maxTasks: 3, join: true, heapBytes: 16 * 1024 ** 2, onExit });
-    const context = job.client.createContext();
-    const answers: number[] = [];
-    context.dispatch(ANSWER, (message) => {
-      answers.push(message.getInt32(0));
-    });
-    context.sendImmediate(job.client.endpoint(1), CLOSE);
-    await context.whenEnded(job.client.endpoint(1), TIMEOUT);
-    expect(ended).toEqual([1]);
-    expect(job.spawn()).toBe(2);
-    context.sendImmediate(job.client.endpoint(2), TWICE, null, Int32Array.of(21));
-    await until(context, () => answers.length === 1);
-    expect([answers, job.client.size]).toEqual([[42], 3]);
-    await job.terminate();
-  });
-
-  it("adopted by the worker itself, in one job after the other, and asked to leave before it has begun", async () => {
-    const worker = new Worker(new URL("./tasks/self-joiner.js", import.meta.url), { type: "module" });
-    const left = () =>
-      new Promise<void>((resolve) => {
-        worker.addEventListener("message", ({ data }) => data === "left" && resolve());
-      });
-    const options = { tasks: 1, maxTasks: 2, join: true, heapBytes: 16 * 1024 ** 2, onError: "ignore" } as const;
-    for (let round = 0; round < 3; round++) {
-      const job = await launch(null, options);
-      const context = job.client.createContext();
-      worker.postMessage("join");
-      const hasLeft = left();
-      const task = job.client.endpoint(job.adopt(worker));
-      if (round < 2) {
-        expect([...(await context.call(task, ASK, null, TIMEOUT))]).toEqual([1, 2]);
-        context.sendImmediate(task, LEAVE);
-        await context.whenEnded(task, TIMEOUT);
-      }
-      // In the last round it is asked at once.
-      const exits = await job.terminate();
-      await hasLeft;
-      expect(exits).toMatchObject([{ task: 1, code: 0 }]);
-    }
-    worker.terminate();
-  });
-
-  it("adopted, by the worker or by a port; it leaves, is asked to leave, and is killed", async () => {
-    const make = () => new Worker(new URL("./tasks/joiner.js", import.meta.url), { type: "module" });
-    const options = { tasks: 1, maxTasks: 4, join: true, heapBytes: 16 * 1024 ** 2, onError: "ignore" } as const;
-    const job = await launch(null, options);
-    const context = job.client.createContext();
-    const worker = make();
-    const left = () => new Promise((resolve) => worker.addEventListener("message", resolve, { once: true }));
-    const adopt = (by: Worker) => {
-      const { port1, port2 } = new MessageChannel();
-      by.postMessage(port2, [port2]);
-      return job.client.endpoint(job.adopt(port1));
-    };
-    const first = adopt(worker);
-    expect([...(await context.call(first, ASK, null, TIMEOUT))]).toEqual([1, 2]);
-    const hasLeft = left();
-    context.sendImmediate(first, LEAVE);
-    await Promise.all([hasLeft, context.whenEnded(first, TIMEOUT)]);
-    const second = adopt(worker);
-    expect([...(await context.call(second, ASK, null, TIMEOUT))]).toEqual([2, 3]);
-    const other = make();
-    const third = adopt(other);
-    expect([...(await context.call(third, ASK, null, TIMEOUT))]).toEqual([3, 4]);
-    other.terminate();
-    await context.whenEnded(third, TIMEOUT);
-    const wasAsked = left();
-    const exits = await job.terminate();
-    expect(exits).toMatchObject([
-      { task: 1, code: 0 },
-      { task: 2 },
-      { task: 3, code: 1, error: "its worker ended without closing the client" },
-    ]);
-    await wasAsked;
-    worker.terminate();
-  });
-});
+laterSuite("shared memory");
 
 it("the entry may be a function that makes the worker, as bundlers want it", async () => {
   const make = () => new Worker(new URL("./tasks/peer.js", import.meta.url), { type: "module" });

@@ -1,6 +1,7 @@
 // A page that is not cross-origin isolated: tasks talk by messages, as api.test.ts shows; here, what is different then.
 import { info, type Job, launch, SUCCESS } from "pamir";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { laterSuite } from "../../conformance/later.suite.js";
 import { ANSWER, ECHO } from "../../conformance/tasks/ids.js";
 
 const ENTRY = new URL("../isolated/tasks/peer.js", import.meta.url);
@@ -54,6 +55,8 @@ it("there is no engine thread, whoever asks for one, and nothing lacks", async (
   expect(warn).not.toHaveBeenCalled();
   warn.mockRestore();
 });
+
+laterSuite("messages");
 
 // Chromium gives all threads of a page 124 of them, however small.
 describe("a host that gives no more WebAssembly.Memory", () => {

@@ -23,6 +23,8 @@ export const AWAIT_WORD = 22;
 export const NOTIFIED = 23;
 export const NOTED = 24;
 export const PUT_BACK = 25;
+export const SIZE = 26;
+export const END_OF = 27;
 /** @type {import("pamir").DispatchId<{ numbers: number[], held?: boolean }, { sum: number, task: number }>} */
 export const SUM = dispatchId(20, codecs.json(), codecs.json());
 /** @type {import("pamir").DispatchId<string, string>} */

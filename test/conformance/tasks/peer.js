@@ -8,6 +8,7 @@ import {
   CALL_BACK,
   CLOSE,
   ECHO,
+  END_OF,
   FAIL,
   FORWARD,
   HOLD,
@@ -22,6 +23,7 @@ import {
   REGION,
   RELEASE,
   SEND,
+  SIZE,
   STREAM,
   SUM,
   THROW,
@@ -179,6 +181,12 @@ context.dispatch(OPEN, async () => {
 });
 // A call that is answered when context 1 of task 1 has ended.
 context.dispatch(AWAIT_END, () => context.whenEnded(client.endpoint(1, 1)).then(() => Uint8Array.of(1)));
+// A call that is answered when the task that it names has ended.
+context.dispatch(END_OF, (message) => {
+  const ended = message.getInt32(0);
+  return context.whenEnded(client.endpoint(ended)).then(() => Uint8Array.of(ended));
+});
+context.dispatch(SIZE, () => Uint8Array.of(client.task, client.size));
 // Ends once task 0 has left.
 context.dispatch(WATCH, () => {
   context.post(() => {

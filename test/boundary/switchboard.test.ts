@@ -1,0 +1,87 @@
+// What tasks that share no memory are told of each other, and in which order: before they come, before they listen, and behind
+// their end.
+import { expect, it } from "vitest";
+import { Switchboard } from "../../src/launch/switchboard.js";
+
+/** A task of a job of `started` tasks, with what it hears: ports stand behind their news. */
+function rig(started: number) {
+  const board = new Switchboard(started);
+  const heard: Record<number, unknown[]> = {};
+  const closed: string[] = [];
+  const hear = (task: number) => {
+    heard[task] = [];
+    return (...[news, ports]: Parameters<Parameters<Switchboard["join"]>[0]>) =>
+      void heard[task]?.push(news, ...ports.map(String));
+  };
+  const port = (name: string) =>
+    ({ close: () => void closed.push(name), toString: () => name }) as unknown as MessagePort;
+  return { board, heard, closed, hear, port };
+}
+
+it("what comes before a task listens waits in order; then it is told at once", () => {
+  const { board, heard, hear, port } = rig(2);
+  board.join(hear(0));
+  board.add(1, hear(1));
+  board.connect(0, 1, port("a"));
+  board.interrupt(1);
+  expect(heard).toEqual({ 0: [], 1: [] });
+  board.listens(1);
+  board.connect(0, 1, port("b"));
+  expect(heard[1]).toEqual([{ from: 0 }, "a", { interrupt: true }, { from: 0 }, "b"]);
+  board.connect(1, 0, port("c"));
+  expect(heard[0]).toEqual([{ from: 1 }, "c"]);
+});
+
+it("a task that comes later has its channels first, then all ends before it; the others hear how many there are", () => {
+  const { board, heard, hear, port } = rig(3);
+  board.join(hear(0));
+  for (const task of [1, 2]) {
+    board.add(task, hear(task));
+    board.listens(task);
+  }
+  const error = { name: "Error", message: "why", code: undefined, stack: undefined };
+  board.ended(2, error);
+  board.connect(1, 3, port("a"));
+  board.left(1);
+  board.ended(1);
+  board.add(3, hear(3));
+  const [second, first] = [
+    { ended: 2, hasLeft: false, error },
+    { ended: 1, hasLeft: true },
+  ];
+  expect(heard).toEqual({ 0: [second, first, { started: 4 }], 1: [second], 2: [], 3: [] });
+  board.listens(3);
+  expect(heard[3]).toEqual([{ from: 1 }, "a", second, first, { started: 4 }]);
+});
+
+it("ports for a task that has ended, or ends before it listens, are closed", () => {
+  const { board, heard, closed, hear, port } = rig(2);
+  board.join(hear(0));
+  board.add(1, hear(1));
+  board.connect(0, 1, port("a"));
+  board.ended(1);
+  expect(closed).toEqual(["a"]);
+  board.connect(0, 1, port("b"));
+  board.interrupt(1);
+  expect([closed, heard]).toEqual([["a", "b"], { 0: [{ ended: 1, hasLeft: false }], 1: [] }]);
+});
+
+it("a caller that leaves still hears of the others, and later tasks of its end", () => {
+  const { board, heard, hear } = rig(2);
+  board.join(hear(0));
+  board.add(1, hear(1));
+  board.listens(1);
+  board.callerLeft();
+  board.add(2, hear(2));
+  board.listens(2);
+  board.ended(1);
+  const [caller, other] = [
+    { ended: 0, hasLeft: true },
+    { ended: 1, hasLeft: false },
+  ];
+  expect(heard).toEqual({
+    0: [{ started: 3 }, other],
+    1: [caller, { started: 3 }],
+    2: [caller, { started: 3 }, other],
+  });
+});
