@@ -1,8 +1,11 @@
 // Purge: gives slots of idle tasks of other nodes back, when a task or a frame waits for a slot.
 //
 //   UP ─► LEAVING ─► every context has acknowledged ─┬─► one holds it, or something came: UP
-//                                                    └─► lanes are given up ─► FREED ─► acknowledged again ─► free
+//                                                    └─► lanes are given up ─► acknowledged again ─┬─► one holds it: UP
+//                                                                                                  └─► FREED
+//   FREED ─► acknowledged once more ─► free
 //
+// A lane may end in a message that begins something, such as an offered payload: hence the second acknowledgement.
 // A task that has ended goes to FREED at once, when no context has anything of it.
 import {
   CONTEXT_ATTENDED_COUNT_OFFSET,
@@ -43,7 +46,8 @@ export interface PurgeHost {
 interface Leaving {
   readonly slot: number;
   readonly task: number;
-  phase: "asked" | "closing" | "freed";
+  /** `closed`: there are no lanes any more. */
+  phase: "asked" | "closing" | "closed" | "freed";
   grace: GracePeriod;
 }
 
@@ -136,22 +140,28 @@ export class Purge {
   #step(one: Leaving): boolean {
     const { slot, task } = one;
     if (!this.#grace.isOver(one.grace)) return false;
-    if (one.phase === "asked") {
-      // SYNC purge (held): pairs with lookAtSlots().
-      const isHeld = this.#kernel.loadWord(taskSlot(this.#map, slot) + TASK_HELD_OFFSET) !== 0;
-      if (isHeld || this.#host.isBusy(slot) || this.#stateOf(slot) >= TASK_CLOSED) {
-        this.#held.set(slot, this.#host.lastUse(task));
-        this.#stay(one);
-        return true;
-      }
-      one.phase = "closing";
+    if (one.phase === "freed") {
+      this.#giveBack(slot);
+      return true;
     }
     if (one.phase === "closing") {
       if (!this.#host.closeLanes(slot) || this.#hasLanes(slot)) return false;
-      this.#takeBack(slot, task);
+      one.phase = "closed";
+      one.grace = this.#grace.begin();
+      return false;
+    }
+    // SYNC purge (held): pairs with lookAtSlots().
+    const isHeld = this.#kernel.loadWord(taskSlot(this.#map, slot) + TASK_HELD_OFFSET) !== 0;
+    if (isHeld || this.#host.isBusy(slot) || this.#stateOf(slot) >= TASK_CLOSED) {
+      this.#held.set(slot, this.#host.lastUse(task));
+      this.#stay(one);
       return true;
     }
-    this.#giveBack(slot);
+    if (one.phase === "asked") {
+      one.phase = "closing";
+      return this.#step(one);
+    }
+    this.#takeBack(slot, task);
     return true;
   }
 
