@@ -11,7 +11,7 @@
 export const BUNDLE_MAX = 93_900;
 
 /** Bytes of what is loaded besides where tasks share no memory. */
-export const PRIVATE_MAX = 11_200;
+export const PRIVATE_MAX = 11_600;
 
 /** Bytes of pamir.wasm: 400 of them are for descriptors and rget FIFOs that go to other nodes. */
 export const WASM_MAX = 16_768;

@@ -39,7 +39,7 @@ export type { Work } from "./core/work.js";
 export { VERSION } from "./generated/version.js";
 export { type AttachPort, attach } from "./launch/attach.js";
 export { type HostMode, type Info, info } from "./launch/info.js";
-export type { AdoptOptions, Job, SpawnOptions } from "./launch/job.js";
+export type { AdoptOptions, AskOptions, Job, SpawnOptions } from "./launch/job.js";
 export { type LaunchOptions, launch, type TraceOptions } from "./launch/launch.js";
 export type { AdoptTarget, TaskExit } from "./launch/monitor.js";
 export type { DebugOptions } from "./observe/debug.js";
@@ -50,6 +50,7 @@ export type {
   HeapDump,
   InjectionDump,
   LaneDump,
+  NodeDump,
   TaskDump,
   TransferDump,
 } from "./observe/dump.js";

@@ -22,7 +22,7 @@ import {
 } from "./bootstrap.js";
 import { makeClient } from "./client.js";
 import type { PortsNode } from "./private-node.js";
-import type { Hear } from "./switchboard.js";
+import type { Hear, Tell } from "./switchboard.js";
 
 /** A port by which `job.adopt` reaches this thread: `self` in a Web Worker, `parentPort`, or one of a MessageChannel. */
 export type AttachPort = Pick<MessagePortLike, "postMessage" | "close">;
@@ -156,7 +156,7 @@ async function joinByMessages(worker: TaskWorker | MessagePort): Promise<Client>
     return client;
   }
   const room = makeJobMemory({ ...bootstrap.room, first: bootstrap.task }, bootstrap.kernel === "wasm");
-  const { client, hear } = portsNodeOf(nodes, bootstrap, room, (connect, port) => tell({ connect }, [port]), onLeave);
+  const { client, hear } = portsNodeOf(nodes, bootstrap, room, tell, onLeave);
   listen(hear);
   return client;
 }
@@ -241,14 +241,14 @@ export function portsNodeOf(
   { makePortsNode }: PrivateNodes,
   bootstrap: TaskBootstrap,
   room: JobMemory,
-  connect: (task: number, port: MessagePort) => void,
+  tell: Tell,
   onLeave?: () => void,
 ): PortsNode {
   if (bootstrap.layoutHash !== LAYOUT_HASH) throw otherVersion(bootstrap, bootstrap.layoutHash);
   const { map, shared, memory } = room;
   const { args, debug, started, why } = bootstrap;
   const kernel = selectKernel(kernelIn(room, bootstrap.kernel), shared, memory, bootstrap.module);
-  const node = makePortsNode({ kernel, memory, map, args, debug, whyPrivate: why, onLeave }, started, connect);
+  const node = makePortsNode({ kernel, memory, map, args, debug, whyPrivate: why, onLeave }, started, tell);
   attachedAs(node.client);
   return node;
 }

@@ -5,6 +5,8 @@ import type { ErrorParts } from "../core/task-errors.js";
 import type { SharedMemory } from "../kernel/select.js";
 import type { JobMemoryRequest } from "../node/memory.js";
 import type { DebugLimits } from "../observe/debug.js";
+import type { DumpData } from "../observe/dump.js";
+import type { Recorded } from "../observe/trace.js";
 import { uniqueName } from "../support/host.js";
 
 /** Key of the bootstrap in a worker's `workerData`. */
@@ -46,6 +48,8 @@ export type TaskReport =
   | "left"
   /** The port that comes with it is for this task's node. */
   | { readonly connect: number }
+  /** What was asked for. */
+  | { readonly answer: number; readonly given: DumpData | readonly Recorded[] }
   /** An error that nobody caught. */
   | { readonly name: string; readonly message: string; readonly code?: string; readonly stack?: string };
 
@@ -66,6 +70,8 @@ export type TaskNews =
   | { readonly from: number }
   /** A task has ended: closed its client, or not, maybe by an error. */
   | { readonly ended: number; readonly hasLeft: boolean; readonly error?: ErrorParts | undefined }
+  /** State or events of its node are wanted, under a number. */
+  | { readonly ask: number; readonly what: "dump" | "trace" }
   /** One more task has come: the job has had so many. */
   | { readonly started: number }
   | { readonly interrupt: true };

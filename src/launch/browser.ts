@@ -184,9 +184,8 @@ export function startBrowserMonitor(
         if (board === undefined) return;
         board.left(task);
         lifecycle.end({ task, code: 0, cause: lifecycle.isTerminated(task) ? "terminated" : "exit" });
-      } else if (typeof report === "object" && "connect" in report) {
-        board?.connect(task, report.connect, event.ports[0] as MessagePort);
-      } else {
+      } else if (!("message" in report)) board?.hear(task, report, event.ports);
+      else {
         const { name, message, code, stack } = report;
         const cause = name === "RangeError" && /memory/i.test(message) ? "memory" : "error";
         kill({ task, code: 1, cause, error: `${name}: ${message}`, errorCode: code, stack }, lock);
@@ -239,7 +238,7 @@ export function startBrowserMonitor(
       stopEngine?.();
       events.over("");
     },
-    ...(board !== undefined && { interrupt }),
+    ...(board !== undefined && { interrupt, nodes: board }),
     terminate(which) {
       if (which === "engine") askEngine();
       else lifecycle.terminate(which);

@@ -1,13 +1,15 @@
 // A job, as the launching thread sees it.
 import { JOB_STARTED_OFFSET, TASK_DEAD, TASK_STATE_OFFSET } from "../../assembly/layout.js";
+import { NO_OPTIONS } from "../core/check.js";
 import { checkInteger, PamiError, show } from "../core/error.js";
 import type { KernelName } from "../core/kernel-name.js";
 import type { Kernel, Memory } from "../kernel/kernel.js";
 import { type MemoryMap, taskSlot } from "../memory/map.js";
 import { announceEnds, hadEngineBegun, hasEngineThread, interruptTask, markEngineDead } from "../node/liveness.js";
-import { type Dump, dumpJob } from "../observe/dump.js";
+import { type Dump, dumpJob, type NodeDump } from "../observe/dump.js";
 import { type Trace, traceOf } from "../observe/trace.js";
 import type { Client } from "../pami/client.js";
+import { checkWait } from "../pami/waits.js";
 import { systemClock } from "../support/clock.js";
 import { diagnostics } from "../support/diagnostics.js";
 import { failProcess, isNode } from "../support/host.js";
@@ -31,6 +33,18 @@ export interface SpawnOptions extends AdoptOptions {
   entry?: URLLike | string | (() => WorkerLike) | undefined;
   /** Options of the worker, as for `launch` (default: the job's). */
   workerOptions?: Record<string, unknown> | undefined;
+}
+
+/** Options of `job.dumpAll` and `job.traceAll`. */
+export interface AskOptions {
+  /** Milliseconds in which a node has to answer (default 1,000). */
+  timeout?: number | undefined;
+}
+
+/** @throws PAMIR_INVAL */
+function timeoutOf(call: string, options: AskOptions): number {
+  checkWait(call, options);
+  return options.timeout ?? 1000;
 }
 
 export interface JobParts {
@@ -180,7 +194,7 @@ export class Job {
 
   /**
    * Returns the state of the whole job: queues, sleeping tasks, and operations that stand still. It is read from the shared
-   * memory while the tasks run. If tasks share no memory, it covers this thread only.
+   * memory while the tasks run. If tasks share no memory, it covers this thread only: see `dumpAll()`.
    */
   dump(): Dump {
     const { map, memory, kernel } = this.#parts;
@@ -188,8 +202,33 @@ export class Job {
   }
 
   /**
+   * Resolves with a dump of each node: of every task by itself if tasks share no memory, else of all tasks at once, as
+   * `dump()`. The dumps are copies, each of its own moment. A node that has ended, or does not answer in time, is named
+   * without one.
+   * @throws PAMIR_INVAL for a wrong option
+   */
+  async dumpAll(options: AskOptions = NO_OPTIONS): Promise<NodeDump[]> {
+    const timeout = timeoutOf("dumpAll()", options);
+    const { nodes } = this.#monitor;
+    if (nodes !== undefined) return nodes.dumpAll(timeout);
+    const tasks = Array.from({ length: Math.min(this.#tasks, this.#parts.map.locals) }, (_, task) => task);
+    return [{ tasks, state: "answered", dump: this.dump() }];
+  }
+
+  /**
+   * Resolves with the last events of the tasks of all nodes, as `trace()` if tasks share memory. A task whose node has
+   * ended, or does not answer in time, has no events, and `not read` behind its name.
+   * @throws PAMIR_INVAL unless the job was launched with `trace`, or for a wrong option
+   */
+  async traceAll(options: AskOptions = NO_OPTIONS): Promise<Trace> {
+    const timeout = timeoutOf("traceAll()", options);
+    const own = this.trace();
+    return this.#monitor.nodes?.traceAll(timeout) ?? own;
+  }
+
+  /**
    * Returns the last events of every task, as a trace whose text Perfetto and chrome://tracing show. If tasks share no
-   * memory, it covers this thread only.
+   * memory, it covers this thread only: see `traceAll()`.
    * @throws PAMIR_INVAL unless the job was launched with `trace`
    */
   trace(): Trace {

@@ -298,7 +298,7 @@ function makeJob(
   };
   let client: Client | undefined;
   if (join && nodes !== undefined && board !== undefined) {
-    const node = portsNodeOf(nodes, own, room, (task, port) => board.connect(0, task, port), left);
+    const node = portsNodeOf(nodes, own, room, (report, ports = []) => board.hear(0, report, ports), left);
     board.join(node.hear);
     client = node.client;
   } else if (join) client = clientOf(own, shared, left);

@@ -1,5 +1,7 @@
 // What watches over the tasks of a job: starts their workers, hears of their end. In Node a worker of its own
 // (node.ts), in a browser the thread that launched the job, which never blocks there (browser.ts).
+import type { NodeDump } from "../observe/dump.js";
+import type { Trace } from "../observe/trace.js";
 import type { MessagePortLike, WorkerLike } from "../support/like.js";
 import type { TaskBootstrap } from "./bootstrap.js";
 
@@ -49,6 +51,12 @@ export interface MonitorEvents {
 /** A worker that the program started, or a port whose other end is in that worker. */
 export type AdoptTarget = WorkerLike | MessagePortLike;
 
+/** The nodes of a job. A node that does not answer within some milliseconds is named in what comes. */
+export interface Nodes {
+  dumpAll(timeout: number): Promise<NodeDump[]>;
+  traceAll(timeout: number): Promise<Trace>;
+}
+
 /** A monitor as the job sees it. */
 export interface Monitor {
   /** Starts more tasks. @throws PAMIR_INVAL, PAMIR_ENTRY */
@@ -61,6 +69,8 @@ export interface Monitor {
   terminate(task: number | "all" | "engine"): void;
   /** Interrupts a task; only where tasks share no memory. */
   interrupt?(task: number): void;
+  /** Asks all nodes; only where tasks share no memory. */
+  readonly nodes?: Nodes;
   /** Keeps the process running, or not. */
   ref(): void;
   unref(): void;

@@ -3,14 +3,17 @@ import { JOB_STARTED_OFFSET } from "../../assembly/layout.js";
 import { TaskErrors } from "../core/task-errors.js";
 import type { Kernel, Memory } from "../kernel/kernel.js";
 import type { MemoryMap } from "../memory/map.js";
+import { dumpData } from "../observe/dump.js";
+import { recorded } from "../observe/trace.js";
 import { Client } from "../pami/client.js";
 import { lookAtSlots } from "../protocol/slots.js";
 import type { Task } from "../protocol/task.js";
+import { systemClock } from "../support/clock.js";
 import { Agent } from "../transport/net/agent.js";
 import type { Pipe } from "../transport/net/frames.js";
 import { PortPipe } from "../transport/net/port-pipe.js";
 import { type ClientParts, makeTask } from "./client.js";
-import type { Hear } from "./switchboard.js";
+import type { Hear, Tell } from "./switchboard.js";
 
 export { Switchboard } from "./switchboard.js";
 
@@ -40,16 +43,16 @@ export interface PortsNode {
 
 /**
  * @param started tasks of the job so far
- * @param connect brings a port to another task
+ * @param tell brings something to the thread that launched the job
  * @throws as makeNodeTask()
  */
 export function makePortsNode(
   parts: Omit<ClientParts, "task" | "remote" | "lookAtSlots" | "errors">,
   started: number,
-  connect: (task: number, port: MessagePort) => void,
+  tell: Tell,
 ): PortsNode {
   const { kernel, memory, map } = parts;
-  const ports = new PortPipe(connect);
+  const ports = new PortPipe((connect, port) => tell({ connect }, [port]));
   const errors = new TaskErrors(new ArrayBuffer(TaskErrors.bytesFor(map.jobTasks)));
   const agent = makeAgent(kernel, memory, map, ports);
   const haveStarted = (tasks: number): void => kernel.storeWord(map.job + JOB_STARTED_OFFSET, tasks);
@@ -60,6 +63,10 @@ export function makePortsNode(
     else if ("ended" in news) {
       if (news.error !== undefined) errors.write(news.ended, news.error);
       agent.ended(news.ended, news.hasLeft);
+    } else if ("ask" in news) {
+      const isTrace = news.what === "trace";
+      const given = isTrace ? recorded(map, memory, kernel, 0) : dumpData(map, memory, kernel, systemClock);
+      tell({ answer: news.ask, given });
     } else if ("started" in news) haveStarted(news.started);
     else if ("interrupt" in news) agent.interrupt(0);
     else client.close();

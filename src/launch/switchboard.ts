@@ -1,14 +1,37 @@
 // What the thread that launched a job does for tasks that share no memory: brings them the ports of channels, and news.
 import type { ErrorParts } from "../core/task-errors.js";
-import type { TaskNews } from "./bootstrap.js";
+import { type DumpData, type NodeDump, withText } from "../observe/dump.js";
+import { type Recorded, type Trace, traceFrom } from "../observe/trace.js";
+import { after } from "../support/host.js";
+import { promise } from "../support/promise.js";
+import type { TaskNews, TaskReport } from "./bootstrap.js";
+import type { Nodes } from "./monitor.js";
 
 /** Takes news for a task, and the port that goes with some. */
 export type Hear = (news: TaskNews, ports: MessagePort[]) => void;
 
+/** What a task tells the switchboard. */
+type Report = Extract<TaskReport, { connect: number } | { answer: number }>;
+
+/** Brings a report to the thread that launched the job, and the port that goes with some. */
+export type Tell = (report: Report, ports?: MessagePort[]) => void;
+
+/** What all nodes are asked for. */
+interface Question {
+  /** Tasks that have not answered. */
+  readonly missing: Set<number>;
+  readonly answers: Map<number, DumpData | readonly Recorded[]>;
+  /** Nothing is waited for any more. */
+  readonly over: () => void;
+}
+
+/** Longest time of a timer, in milliseconds. */
+const TIMER_MAX = 2 ** 31 - 1;
+
 /** The task on the thread that launched the job, if that joined. */
 const CALLER = 0;
 
-export class Switchboard {
+export class Switchboard implements Nodes {
   /** Tasks that run. */
   readonly #tasks = new Map<number, Hear>();
   /** By task that does not listen yet, or has not come: what it will hear. */
@@ -16,6 +39,8 @@ export class Switchboard {
   /** By task that has ended: what others hear of that, also those that come later. */
   readonly #ends = new Map<number, TaskNews>();
   readonly #left = new Set<number>();
+  readonly #questions = new Map<number, Question>();
+  #asked = 0;
   #started: number;
 
   /** @param started tasks that are launched: each of them knows of the others */
@@ -54,9 +79,50 @@ export class Switchboard {
     else this.#waiting.set(task, [[news, ports]]);
   }
 
-  /** Brings a port of one task to another, which may still have to come. */
-  connect(from: number, to: number, port: MessagePort): void {
-    this.#deliver(to, { from }, [port]);
+  /** A task has something for another, which may still have to come, or answers. */
+  hear(from: number, report: Report, ports: readonly MessagePort[]): void {
+    if ("connect" in report) this.#deliver(report.connect, { from }, [...ports]);
+    else {
+      const question = this.#questions.get(report.answer);
+      question?.answers.set(from, report.given);
+      if (question !== undefined) this.#settle(from, question);
+    }
+  }
+
+  /** Nothing more comes of a task. */
+  #settle(task: number, { missing, over }: Question): void {
+    if (missing.delete(task) && missing.size === 0) over();
+  }
+
+  /** Asks all tasks that run. Resolves with the answers once none is missing, or after some milliseconds. */
+  async #ask(what: "dump" | "trace", timeout: number): Promise<Question["answers"]> {
+    const ask = this.#asked++;
+    const [isOver, over] = promise<void>();
+    const question: Question = { missing: new Set(this.#tasks.keys()), answers: new Map(), over };
+    this.#questions.set(ask, question);
+    if (question.missing.size === 0) over();
+    const stop = after(Math.min(timeout, TIMER_MAX), over);
+    for (const task of [...question.missing]) this.#deliver(task, { ask, what });
+    await isOver;
+    stop();
+    this.#questions.delete(ask);
+    return question.answers;
+  }
+
+  async dumpAll(timeout: number): Promise<NodeDump[]> {
+    const tasks = this.#started;
+    const answers = (await this.#ask("dump", timeout)) as Map<number, DumpData>;
+    return Array.from({ length: tasks }, (_, task): NodeDump => {
+      const data = answers.get(task);
+      const state = data !== undefined ? "answered" : this.#ends.has(task) ? "ended" : "silent";
+      return { tasks: [task], state, dump: data && withText(data) };
+    });
+  }
+
+  async traceAll(timeout: number): Promise<Trace> {
+    const tasks = this.#started;
+    const answers = (await this.#ask("trace", timeout)) as Map<number, readonly Recorded[]>;
+    return traceFrom(Array.from({ length: tasks }, (_, task) => answers.get(task)));
   }
 
   interrupt(task: number): void {
@@ -73,6 +139,7 @@ export class Switchboard {
     for (const [, ports] of this.#waiting.get(task) ?? []) for (const port of ports) port.close();
     this.#waiting.delete(task);
     this.#tasks.delete(task);
+    for (const question of this.#questions.values()) this.#settle(task, question);
     this.#announce({ ended: task, hasLeft: this.#left.has(task), error });
   }
 

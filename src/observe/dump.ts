@@ -216,6 +216,19 @@ export interface Dump {
   toString(): string;
 }
 
+/** One node in the result of `job.dumpAll()`: the tasks that share one memory. */
+export interface NodeDump {
+  /** Numbers of its tasks. */
+  readonly tasks: readonly number[];
+  /**
+   * `answered`: its dump is here. `silent`: it did not answer in time, because its thread is busy or blocked, or has not
+   * begun. `ended`: its tasks have ended.
+   */
+  readonly state: "answered" | "silent" | "ended";
+  /** State of its memory; undefined unless it answered. It also has those tasks of other nodes with which it talks. */
+  readonly dump: Dump | undefined;
+}
+
 /** Milliseconds after which it is said that nobody does anything. */
 const IDLE_MS = 1000;
 
@@ -224,14 +237,20 @@ interface Loader {
   loadWord(pointer: number): number;
 }
 
+/** A dump without its text: what travels. */
+export type DumpData = Omit<Dump, "toString">;
+
 /** A dump: its data, and its text. */
 export function dumpJob(map: MemoryMap, memory: Memory, kernel: Loader, clock: Clock): Dump {
-  const dump = dumpData(map, memory, kernel, clock);
+  return withText(dumpData(map, memory, kernel, clock));
+}
+
+/** What has travelled, with its text. */
+export function withText(dump: DumpData): Dump {
   return { ...dump, toString: () => dumpText(dump) };
 }
 
-/** A dump without its text: what travels. */
-export function dumpData(map: MemoryMap, { words }: Memory, kernel: Loader, clock: Clock): Omit<Dump, "toString"> {
+export function dumpData(map: MemoryMap, { words }: Memory, kernel: Loader, clock: Clock): DumpData {
   const word = (pointer: number): number => words[pointer >>> 2] as number;
   const stuck: string[] = [];
   const now = stampOf(clock, clock.now());
@@ -460,7 +479,7 @@ function engineText({ mode, parked }: EngineDump): string {
     : "each task, as it advances, since the engine thread has ended";
 }
 
-function dumpText({ heap, engine, tasks, stuck }: Omit<Dump, "toString">): string {
+function dumpText({ heap, engine, tasks, stuck }: DumpData): string {
   const lines = [`heap: ${heap.free} of ${heap.bytes} bytes free, ${heap.largest} in one piece`];
   if (heap.pooled + heap.kept > 0) lines.push(`  buffers: ${heap.pooled} bytes in pools, ${heap.kept} bytes kept`);
   for (const { task, lanes, regions } of heap.owners) {

@@ -64,7 +64,7 @@ export interface Trace {
 }
 
 /** One event as it stands in a ring, with its time in milliseconds. */
-interface Recorded {
+export interface Recorded {
   readonly kind: number;
   readonly id: number;
   readonly context: number;
@@ -82,7 +82,12 @@ const PID = 1;
 const TRANSFERS: Readonly<Record<number, string>> = { [TRACE_PUT]: "put", [TRACE_GET]: "get", [TRACE_RMW]: "rmw" };
 
 /** The events of one task, the oldest first; of the readings of the clock those at which a round was over. */
-function recorded(map: MemoryMap, { buffer }: Memory, kernel: Pick<Kernel, "loadWord">, task: number): Recorded[] {
+export function recorded(
+  map: MemoryMap,
+  { buffer }: Memory,
+  kernel: Pick<Kernel, "loadWord">,
+  task: number,
+): Recorded[] {
   const ring = traceRing(map, task);
   const position = (): number => kernel.loadWord(ring + TRACE_POSITION_OFFSET) >>> 0;
   const first = ring + TRACE_EVENTS_OFFSET;
@@ -139,9 +144,15 @@ const nameOfId = (id: number): string =>
 const nameOfEndpoint = (endpoint: number): string =>
   endpoint === NONE ? "all" : `${taskOf(endpoint)}.${contextOf(endpoint)}`;
 
-/** The trace of a job. */
+/** The trace of the tasks of this memory. */
 export function traceOf(map: MemoryMap, memory: Memory, kernel: Pick<Kernel, "loadWord">, tasks: number): Trace {
-  const all = Array.from({ length: tasks }, (_, task) => recorded(map, memory, kernel, task));
+  const count = Math.min(tasks, map.locals);
+  return traceFrom(Array.from({ length: count }, (_, task) => recorded(map, memory, kernel, task)));
+}
+
+/** The trace of these tasks; undefined: there are no events of that one. */
+export function traceFrom(given: readonly (readonly Recorded[] | undefined)[]): Trace {
+  const all = given.map((events) => events ?? []);
   const begin = all.reduce((least, events) => Math.min(least, events[0]?.time ?? least), Number.POSITIVE_INFINITY);
   const micros = (time: number): number => Math.round((time - begin) * 1e6) / 1e3;
   const out: TraceEvent[] = [];
@@ -154,7 +165,13 @@ export function traceOf(map: MemoryMap, memory: Memory, kernel: Pick<Kernel, "lo
   };
   for (const [task, events] of all.entries()) {
     const of = { pid: PID, tid: task };
-    out.push({ ph: "M", name: "thread_name", ts: 0, ...of, args: { name: `task ${task}` } });
+    out.push({
+      ph: "M",
+      name: "thread_name",
+      ts: 0,
+      ...of,
+      args: { name: `task ${task}${given[task] ? "" : ", not read"}` },
+    });
     /** Where the handler and the sleep that are under way began. */
     let handler: number | undefined;
     let parked: Recorded | undefined;

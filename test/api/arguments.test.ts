@@ -238,6 +238,8 @@ const PLACES: readonly Place[] = [
   ["copyTo: offset", "number", ({ message }, offset) => message.copyTo(new Uint8Array(64), offset)],
   ["interrupt", "number", ({ job }, task) => job.interrupt(task)],
   ["terminate", "number", ({ job }, task) => job.terminate(task)],
+  ...waits("dumpAll", ({ job }, o) => job.dumpAll(o), { timeout: "milliseconds" }),
+  ...waits("traceAll", ({ job }, o) => job.traceAll(o), { timeout: "milliseconds" }),
   ["adopt", "any", ({ job }, target) => job.adopt(target)],
   ...waits("adopt", ({ job }, o) => job.adopt(new MessageChannel().port1, o), { kernel: "any" }),
   ...waits("spawn", ({ job }, o) => job.spawn(o), { kernel: "any", entry: "any", workerOptions: "object" }),
@@ -359,7 +361,7 @@ const EXCEPT: Readonly<Record<string, readonly unknown[]>> = {
 };
 /** Options that are numbers may be left out. */
 const isOption = (name: string): boolean =>
-  /^(createContext|launch|client\.close|call|messages|whenRoom|whenEnded|flush|flushSync|sendSync|drain|advanceUntil|progress): /.test(
+  /^(createContext|launch|client\.close|call|messages|whenRoom|whenEnded|flush|flushSync|sendSync|drain|advanceUntil|progress|dumpAll|traceAll): /.test(
     name,
   ) ||
   /: (localOffset|remoteOffset|bytes|resultOffset|debug\.\w+)$/.test(name) ||

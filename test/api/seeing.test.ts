@@ -4,6 +4,7 @@ import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { type Client, type Context, type Job, SUCCESS, type TaskDump, TIMEDOUT } from "pamir";
 import { afterEach, describe, expect, it, vi } from "vitest";
+import { seeingSuite } from "../conformance/seeing.suite.js";
 import { ENGINE_VARIANTS, endEngine, PATIENCE, thrownBy, until, VARIANTS, withJob } from "./support.js";
 
 const PAGE = 4096;
@@ -12,6 +13,8 @@ const SLICE = 262144;
 afterEach(() => {
   vi.restoreAllMocks();
 });
+
+seeingSuite("shared memory");
 
 describe.each(VARIANTS)("$name", (variant) => {
   it("the dump says what the heap is used for, by whom, and what is free in one piece", () =>

@@ -2,6 +2,7 @@
 import { type Client, type Context, info, type Job, launch, type MemRegion, SHUTDOWN, SUCCESS } from "pamir";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { laterSuite } from "../../conformance/later.suite.js";
+import { seeingSuite } from "../../conformance/seeing.suite.js";
 import { ANSWER, CLOSE, FLOOD, LOOP, QUIT, REGION, REJECT, THROW, TWICE } from "./tasks/peer.js";
 
 const TIMEOUT = { timeout: 10_000 };
@@ -242,6 +243,7 @@ describe("how tasks end", () => {
 });
 
 laterSuite("shared memory");
+seeingSuite("shared memory");
 
 it("the entry may be a function that makes the worker, as bundlers want it", async () => {
   const make = () => new Worker(new URL("./tasks/peer.js", import.meta.url), { type: "module" });

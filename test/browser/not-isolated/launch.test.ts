@@ -2,6 +2,7 @@
 import { info, type Job, launch, SUCCESS } from "pamir";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { laterSuite } from "../../conformance/later.suite.js";
+import { seeingSuite } from "../../conformance/seeing.suite.js";
 import { ANSWER, ECHO } from "../../conformance/tasks/ids.js";
 
 const ENTRY = new URL("../isolated/tasks/peer.js", import.meta.url);
@@ -57,6 +58,7 @@ it("there is no engine thread, whoever asks for one, and nothing lacks", async (
 });
 
 laterSuite("messages");
+seeingSuite("messages");
 
 // Chromium gives all threads of a page 124 of them, however small.
 describe("a host that gives no more WebAssembly.Memory", () => {

@@ -25,6 +25,7 @@ export const NOTED = 24;
 export const PUT_BACK = 25;
 export const SIZE = 26;
 export const END_OF = 27;
+export const BUSY = 28;
 /** @type {import("pamir").DispatchId<{ numbers: number[], held?: boolean }, { sum: number, task: number }>} */
 export const SUM = dispatchId(20, codecs.json(), codecs.json());
 /** @type {import("pamir").DispatchId<string, string>} */

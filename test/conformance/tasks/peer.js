@@ -5,6 +5,7 @@ import {
   ANSWER,
   AWAIT_END,
   AWAIT_WORD,
+  BUSY,
   CALL_BACK,
   CLOSE,
   ECHO,
@@ -185,6 +186,13 @@ context.dispatch(AWAIT_END, () => context.whenEnded(client.endpoint(1, 1)).then(
 context.dispatch(END_OF, (message) => {
   const ended = message.getInt32(0);
   return context.whenEnded(client.endpoint(ended)).then(() => Uint8Array.of(ended));
+});
+context.dispatch(BUSY, ({ origin }) => {
+  check(context.sendImmediate(origin, ANSWER));
+  // What is sent on this thread goes out by a microtask.
+  setTimeout(() => {
+    for (;;);
+  });
 });
 context.dispatch(SIZE, () => Uint8Array.of(client.task, client.size));
 // Ends once task 0 has left.
