@@ -12,10 +12,10 @@
 // most 3 d + 2 slots: link i + d is shipped once RGET i is processed. Then it holds the other two of link i, three of each
 // of the d - 1 links between, and three of link i + d. So an engine that ships always finds room, and no engine waits.
 //
-// An rget FIFO belongs to one transfer from rgetFifoOpen() to rgetFifoClose(). The origin closes its rget FIFO once NOTICE,
+// An rget FIFO belongs to one transfer from rgetOpen() to rgetClose(). The origin closes its rget FIFO once NOTICE,
 // its last descriptor, has been processed. The target closes its rget FIFO once its counter is 0. Then all its FETCHes are
 // processed: the last MOVE is in the link that the last FETCH shipped. If one side ends sooner, the other closes its rget
-// FIFO with descriptors left in it: see rgetFifoClear().
+// FIFO with descriptors left in it: see rgetClear().
 import { engineCall, hasEnded, taskOf } from "./due";
 import { transferPart } from "./engine";
 import {
@@ -104,7 +104,7 @@ function slotAt(rgetFifo: usize, position: u32): usize {
  * Owner: opens an rget FIFO for one transfer, before it tells the other side of the rget FIFO. It leaves head and tail as
  * they are, because an engine thread may be looking at them. Returns the rget FIFO's generation.
  */
-export function rgetFifoOpen(rgetFifo: usize, allowed: u32): u32 {
+export function rgetOpen(rgetFifo: usize, allowed: u32): u32 {
   const generation = load<u32>(rgetFifo, RGET_FIFO_GENERATION_OFFSET) + 1;
   store<u32>(rgetFifo, 0, RGET_FIFO_MOVED_OFFSET);
   storeWord(rgetFifo + RGET_FIFO_PASSED_OFFSET, 0);
@@ -120,8 +120,8 @@ export function rgetFifoOpen(rgetFifo: usize, allowed: u32): u32 {
   return generation;
 }
 
-/** Owner: ends the transfer of an rget FIFO. A finished transfer leaves the rget FIFO empty; else see rgetFifoClear(). */
-export function rgetFifoClose(rgetFifo: usize): void {
+/** Owner: ends the transfer of an rget FIFO. A finished transfer leaves the rget FIFO empty; else see rgetClear(). */
+export function rgetClose(rgetFifo: usize): void {
   // SYNC rget-fifo (close): pairs with rgetFifoOf() and chainRun(). Once each engine that is at work now has ended its
   // turn, no engine ships to this rget FIFO, counts in it, or processes its slots.
   storeWord(rgetFifo + RGET_FIFO_GENERATION_OFFSET, load<u32>(rgetFifo, RGET_FIFO_GENERATION_OFFSET) + 1);
@@ -131,7 +131,7 @@ export function rgetFifoClose(rgetFifo: usize): void {
  * Owner: empties a closed rget FIFO that no engine uses any more.
  * @returns 1: only its NOTICE was left, and its result is noted; else 0
  */
-export function rgetFifoClear(rgetFifo: usize): u32 {
+export function rgetClear(rgetFifo: usize): u32 {
   const head = load<u32>(rgetFifo, RGET_FIFO_HEAD_OFFSET);
   const descriptor = slotAt(rgetFifo, head);
   // SYNC ship (left): pairs with ship() and chainNotice(), which no thread calls for this rget FIFO any more.
@@ -166,7 +166,7 @@ function rgetFifoOf(job: usize, index: u32, generation: u32, offset: u32, own: u
   if (entry == 0 || (own & 1) == 0 || !isPlace(offset)) return 0;
   const rgetFifo = regionPlace(entry, offset, RGET_FIFO_SIZE);
   if (rgetFifo == 0) return 0;
-  // SYNC rget-fifo (look): pairs with rgetFifoOpen() and rgetFifoClose().
+  // SYNC rget-fifo (look): pairs with rgetOpen() and rgetClose().
   return loadWord(rgetFifo + RGET_FIFO_GENERATION_OFFSET) == own ? rgetFifo : 0;
 }
 
@@ -405,7 +405,7 @@ function rgetFifoAt(block: usize, number: u32): usize {
 
 /** Whether an rget FIFO belongs to a transfer within this memory. The engine leaves the descriptors in other rget FIFOs. */
 function isOpen(rgetFifo: usize): bool {
-  // SYNC rget-fifo (engine): pairs with rgetFifoOpen() and rgetFifoClose().
+  // SYNC rget-fifo (engine): pairs with rgetOpen() and rgetClose().
   return (loadWord(rgetFifo + RGET_FIFO_GENERATION_OFFSET) & 1) != 0 && load<u32>(rgetFifo, RGET_FIFO_AWAY_OFFSET) == 0;
 }
 

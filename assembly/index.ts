@@ -8,9 +8,9 @@ export {
   chainNotice,
   chainRun,
   chainWrite,
-  rgetFifoClear,
-  rgetFifoClose,
-  rgetFifoOpen,
+  rgetClear,
+  rgetClose,
+  rgetOpen,
 } from "./chain";
 export { completionTake } from "./completion";
 export { engineCall } from "./due";

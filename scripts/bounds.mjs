@@ -3,15 +3,17 @@
 /**
  * Bytes of `import "pamir"`, minified and gzipped: what a program loads at first. 30 KB are for messages, 5 for one-sided
  * operations, 2 for browsers and deaths, 6 for calls, streams and tasks that come later, 8 for traces, debug mode, what a dump
- * says, and contexts that close, 8 for self-pacing transfers, 10 for the engine thread (6 of them its source, a string, which
- * has the engine's part of the twin for hosts without wasm), 1 for bounds on what others say, 4 for buffers, kept and given
- * regions, 8 for arguments that are checked, failures that are told, waits that learn and puts that notify, 1 for messages that
- * are broken off.
+ * says, and contexts that close, 8 for self-pacing transfers, 3 for the engine thread, 1 for bounds on what others say, 4 for
+ * buffers, kept and given regions, 8 for arguments that are checked, failures that are told, waits that learn and puts that
+ * notify, 1 for messages that are broken off, 4 for tasks of other nodes.
  */
-export const BUNDLE_MAX = 93_900;
+export const BUNDLE_MAX = 81_400;
 
-/** Bytes of what is loaded besides where tasks share no memory. */
-export const PRIVATE_MAX = 11_600;
+/**
+ * Bytes of what is loaded when it is needed: 11 KB where tasks share no memory, and 7 each for the code of the monitor, by the
+ * thread that launches a job in Node, and of the engine thread, which has the engine's part of the twin.
+ */
+export const LATER_MAX = 25_600;
 
 /** Bytes of pamir.wasm: 400 of them are for descriptors and rget FIFOs that go to other nodes. */
 export const WASM_MAX = 16_768;

@@ -112,9 +112,9 @@ export interface Kernel {
   completionTake(fifo: number): number;
 
   // rget FIFOs and chains
-  rgetFifoOpen(rgetFifo: number, allowed: number): number;
-  rgetFifoClose(rgetFifo: number): void;
-  rgetFifoClear(rgetFifo: number): number;
+  rgetOpen(rgetFifo: number, allowed: number): number;
+  rgetClose(rgetFifo: number): void;
+  rgetClear(rgetFifo: number): number;
   chainWrite(job: number, rgetFifo: number): number;
   chainNotice(
     job: number,

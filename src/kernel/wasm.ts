@@ -128,7 +128,7 @@ const UNSIGNED = new Set([
   "laneReplace",
   "laneOf",
   "inject",
-  "rgetFifoOpen",
+  "rgetOpen",
   "queueTake",
   "queueNext",
 ]);

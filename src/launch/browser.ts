@@ -2,7 +2,6 @@
 // event tells of a worker that was killed or has closed itself, but the Web Lock that each task holds is free then.
 import { PamiError, show } from "../core/error.js";
 import type { ErrorParts, TaskErrors } from "../core/task-errors.js";
-import { engineSource } from "../generated/engine.js";
 import { sharedAtomics } from "../kernel/atomics.js";
 import type { Memory } from "../kernel/kernel.js";
 import type { MemoryMap } from "../memory/map.js";
@@ -45,13 +44,16 @@ export function makeWorkers(
   return workers;
 }
 
+/** What the engine thread is started with, and its code. */
+type EngineOrder = EngineSetup & { readonly source: string };
+
 /**
  * Starts the engine thread.
  * @param ended called when it has ended, or could not be started: a Content-Security-Policy may forbid it
  * @returns ends its worker
  */
-function startEngine(setup: EngineSetup, ended: (error: string) => void): () => void {
-  const url = URL.createObjectURL(new Blob([engineSource], { type: "text/javascript" }));
+function startEngine({ source, ...setup }: EngineOrder, ended: (error: string) => void): () => void {
+  const url = URL.createObjectURL(new Blob([source], { type: "text/javascript" }));
   let worker: Worker | undefined;
   const stop = (): void => {
     worker?.terminate();
@@ -88,7 +90,7 @@ export function startBrowserMonitor(
   map: MemoryMap,
   memory: Memory,
   errors: TaskErrors | undefined,
-  engine: EngineSetup | undefined,
+  engine: EngineOrder | undefined,
   board: Switchboard | undefined,
 ): Monitor {
   const sync = sharedAtomics(memory);

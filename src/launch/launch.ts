@@ -22,7 +22,6 @@ import { checkCallback, checkFlag, checkKeys, checkObject, checkSignal, type Key
 import { checkInteger, PamiError, show } from "../core/error.js";
 import type { KernelName } from "../core/kernel-name.js";
 import { TaskErrors } from "../core/task-errors.js";
-import { engineSource } from "../generated/engine.js";
 import { VERSION } from "../generated/version.js";
 import { selectKernel, wasmAllowed } from "../kernel/select.js";
 import { wasmModule } from "../kernel/wasm.js";
@@ -188,7 +187,8 @@ export async function launch(
   if (signal?.aborted) throw new PamiError("PAMIR_CANCELED", "launch() was canceled", { cause: signal.reason });
   const names = taskNames(limits.tasks);
   const first = join ? 1 : 0;
-  if (isNode()) return started(makeJob(checked, tasks, limits, options, names, []), signal);
+  const sources = await loadSources(options);
+  if (isNode()) return started(makeJob(checked, tasks, limits, options, names, [], sources), signal);
   checkArgs(options.args);
   // Loaded before the workers, whose first messages must find a listener.
   const nodes = mode !== "shared" ? await import("./private-node.js") : undefined;
@@ -196,11 +196,25 @@ export async function launch(
   const workers = checked === null ? [] : makeWorkers(checked, workerOptions, names.slice(first, tasks));
   try {
     sayMode();
-    return await started(makeJob(checked, tasks, limits, options, names, workers, nodes), signal);
+    return await started(makeJob(checked, tasks, limits, options, names, workers, sources, nodes), signal);
   } catch (error) {
     for (const worker of workers) worker.terminate();
     throw error;
   }
+}
+
+/** The code of the threads that a job has besides its tasks: loaded by the thread that launches it, and by no task. */
+interface Sources {
+  readonly engine: string;
+  readonly monitor: string;
+}
+
+async function loadSources({ engine }: LaunchOptions): Promise<Sources> {
+  const [{ engineSource }, { monitorSource }] = await Promise.all([
+    engine === "thread" ? import("../generated/engine.js") : { engineSource: "" },
+    isNode() ? import("../generated/monitor.js") : { monitorSource: "" },
+  ]);
+  return { engine: engineSource, monitor: monitorSource };
 }
 
 async function started(job: Job, signal: AbortSignalLike | undefined): Promise<Job> {
@@ -220,6 +234,7 @@ function makeJob(
   options: LaunchOptions,
   names: readonly string[],
   workers: readonly Worker[],
+  sources: Sources,
   nodes?: PrivateNodes,
 ): Job {
   const { join = false, args, workerOptions = {} } = options;
@@ -276,7 +291,7 @@ function makeJob(
     const made = { ...bootstrap(task, kernelName as KernelName, given), room: wanted, isAdopted };
     return { bootstrap: made, orders: { entry: asked, bootstraps: [made], workerOptions: userOptions } };
   };
-  const engine = isShared && map.engine ? { source: engineSource, module } : undefined;
+  const engine = isShared && map.engine ? { source: sources.engine, module } : undefined;
   const kernel = selectKernel(kernelIn(room, kernels[0] as KernelName), shared, memory, module);
   kernel.storeWord(map.job + JOB_STARTED_OFFSET, count);
   const own = bootstraps[0] as TaskBootstrap;
@@ -306,7 +321,11 @@ function makeJob(
   const program = isVisible && isNode() ? process.argv : undefined;
   const monitor = (events: MonitorEvents) =>
     isNode()
-      ? startNodeMonitor({ orders, shared, job: map.job, program, engine, onError, errors, isJoined: join }, events)
+      ? startNodeMonitor(
+          sources.monitor,
+          { orders, shared, job: map.job, program, engine, onError, errors, isJoined: join },
+          events,
+        )
       : startBrowserMonitor(
           orders,
           workers,
@@ -314,7 +333,7 @@ function makeJob(
           map,
           memory,
           errors && new TaskErrors(errors),
-          engine && { shared, module, job: map.job },
+          engine && { ...engine, shared, job: map.job },
           board,
         );
   job = new Job({ ...parts, monitor, client });

@@ -1,7 +1,6 @@
 // The monitor in Node: a worker started from a string, so that no bundler can lose its file.
 
 import { PamiError } from "../core/error.js";
-import { monitorSource } from "../generated/monitor.js";
 import { type NodePort, nodeModule } from "../support/host.js";
 import { BOOTSTRAP } from "./bootstrap.js";
 import type { Monitor, MonitorEvents } from "./monitor.js";
@@ -26,11 +25,12 @@ function notStarted(cause: Error & { code?: string }): PamiError {
   return new PamiError("PAMIR_INVAL", `args or workerOptions can't be sent to a worker: ${message}`, { cause });
 }
 
-export function startNodeMonitor(setup: MonitorSetup, events: MonitorEvents): Monitor {
+/** @param source its code */
+export function startNodeMonitor(source: string, setup: MonitorSetup, events: MonitorEvents): Monitor {
   const { Worker, MessageChannel } = nodeModule("worker_threads") as typeof import("node:worker_threads");
   let monitor: InstanceType<typeof Worker>;
   try {
-    monitor = new Worker(monitorSource, { eval: true, workerData: setup, name: "pamir monitor" });
+    monitor = new Worker(source, { eval: true, workerData: setup, name: "pamir monitor" });
   } catch (error) {
     throw notStarted(error as Error & { code?: string });
   }

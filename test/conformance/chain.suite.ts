@@ -153,8 +153,8 @@ export function chainSuite(name: string, options: RigOptions): void {
 
     /** A core ends a transfer, with no engine at it. */
     function close({ kernel, rgetFifo }: End): void {
-      kernel.rgetFifoClose(rgetFifo);
-      kernel.rgetFifoClear(rgetFifo);
+      kernel.rgetClose(rgetFifo);
+      kernel.rgetClear(rgetFifo);
     }
 
     /** Descriptors that were injected into an rget FIFO since `from`, with which fragment or origin RGET they are about. */
@@ -599,15 +599,15 @@ export function chainSuite(name: string, options: RigOptions): void {
           expect(inIt).toBeGreaterThan(0);
           call(side);
           expect(isSeen(side)).toBe(true);
-          side.kernel.rgetFifoClose(side.rgetFifo);
+          side.kernel.rgetClose(side.rgetFifo);
           const before = rig.read(side.rgetFifo, RGET_FIFO_SIZE);
           const bytes = left(target);
           expect([run(side), isSeen(side)]).toEqual([0, false]);
           expect(rig.read(side.rgetFifo, RGET_FIFO_SIZE)).toEqual(before);
-          side.kernel.rgetFifoClear(side.rgetFifo);
+          side.kernel.rgetClear(side.rgetFifo);
           expect([tail(side), left(target), status(side)]).toEqual([head(side), bytes, 0]);
           // Whoever has it next finds nothing of that.
-          expect(side.kernel.rgetFifoOpen(side.rgetFifo, NONE)).toBe(side.generation + 2);
+          expect(side.kernel.rgetOpen(side.rgetFifo, NONE)).toBe(side.generation + 2);
           call(side);
           expect([run(side), head(side), tail(side)]).toEqual([0, tail(side), head(side)]);
         }
@@ -619,7 +619,7 @@ export function chainSuite(name: string, options: RigOptions): void {
         run(origin);
         // The target's task has forgotten the transfer: the origin has a link of it still, and then a FETCH.
         close(target);
-        expect(target.kernel.rgetFifoOpen(target.rgetFifo, NONE)).toBe(target.generation + 2);
+        expect(target.kernel.rgetOpen(target.rgetFifo, NONE)).toBe(target.generation + 2);
         const before = rig.read(target.rgetFifo, RGET_FIFO_SIZE);
         for (let i = 0; i < 5; i++) run(origin);
         expect(rig.read(target.rgetFifo, RGET_FIFO_SIZE)).toEqual(before);
@@ -629,7 +629,7 @@ export function chainSuite(name: string, options: RigOptions): void {
       it("an origin's that was opened again has no links of the last transfer", () => {
         const { origin, target } = begin({ fragments: 6, depth: 2 });
         close(origin);
-        expect(origin.kernel.rgetFifoOpen(origin.rgetFifo, NONE)).toBe(origin.generation + 2);
+        expect(origin.kernel.rgetOpen(origin.rgetFifo, NONE)).toBe(origin.generation + 2);
         const before = rig.read(origin.rgetFifo, RGET_FIFO_SIZE);
         run(target);
         expect(rig.read(origin.rgetFifo, RGET_FIFO_SIZE)).toEqual(before);
@@ -703,15 +703,15 @@ export function chainSuite(name: string, options: RigOptions): void {
       it("the NOTICE that is left in an rget FIFO that is cleared is noted, as if it had been processed; nothing else is", () => {
         const { origin, target } = begin({ fragments: 1, depth: 1 });
         const clear = ({ kernel, rgetFifo }: End) => {
-          kernel.rgetFifoClose(rgetFifo);
-          return [kernel.rgetFifoClear(rgetFifo), result(origin), tail(origin) - head(origin), status(origin)];
+          kernel.rgetClose(rgetFifo);
+          return [kernel.rgetClear(rgetFifo), result(origin), tail(origin) - head(origin), status(origin)];
         };
         expect(notice(origin, {})).toBe(1);
         expect(clear(origin)).toEqual([1, TRANSFER_REFUSED, 0, 0]);
         // Of a FETCH, and of nothing.
         for (let i = 0; i < 2; i++) expect(clear(target)[0]).toBe(0);
         // The slot has the last one's NOTICE still.
-        origin.kernel.rgetFifoOpen(origin.rgetFifo, NONE);
+        origin.kernel.rgetOpen(origin.rgetFifo, NONE);
         expect(clear(origin)).toEqual([0, TRANSFER_DONE, 0, 0]);
       });
 
@@ -719,8 +719,8 @@ export function chainSuite(name: string, options: RigOptions): void {
         const { origin } = begin({ fragments: 1, depth: 1 });
         rig.setWord(origin.rgetFifo + RGET_FIFO_RESULT_OFFSET, TRANSFER_ENDED);
         expect(notice(origin, {})).toBe(1);
-        origin.kernel.rgetFifoClose(origin.rgetFifo);
-        expect([origin.kernel.rgetFifoClear(origin.rgetFifo), result(origin)]).toEqual([1, TRANSFER_ENDED]);
+        origin.kernel.rgetClose(origin.rgetFifo);
+        expect([origin.kernel.rgetClear(origin.rgetFifo), result(origin)]).toEqual([1, TRANSFER_ENDED]);
       });
     });
 
@@ -1063,8 +1063,8 @@ export function chainSuite(name: string, options: RigOptions): void {
           origin.ordinal,
           TRANSFER_REFUSED,
         );
-        origin.kernel.rgetFifoClose(origin.rgetFifo);
-        expect(origin.kernel.rgetFifoClear(origin.rgetFifo)).toBe(Number(isOver));
+        origin.kernel.rgetClose(origin.rgetFifo);
+        expect(origin.kernel.rgetClear(origin.rgetFifo)).toBe(Number(isOver));
         expect([result(origin), head(origin) === tail(origin)]).toEqual([
           isOver ? TRANSFER_REFUSED : TRANSFER_DONE,
           true,

@@ -1096,8 +1096,8 @@ export function serveSuite(name: string, options: RigOptions): void {
         expect([state(), isTold(origin), rung()]).toEqual([[true, TRANSFER_BROKEN, 0], false, [0, 1, 0]]);
         // Both close, and each is its own engine.
         for (const { rgetFifo } of [origin, target]) {
-          owner.rgetFifoClose(rgetFifo);
-          owner.rgetFifoClear(rgetFifo);
+          owner.rgetClose(rgetFifo);
+          owner.rgetClear(rgetFifo);
         }
         for (const { context } of [origin, target]) expect(owner.chainRun(job, context, SLICE_BYTES)).toBe(0);
       });
@@ -1124,19 +1124,19 @@ export function serveSuite(name: string, options: RigOptions): void {
         const transfer = begin({ fragments: 5, depth: 2 }, 3, CONTEXTS);
         const { origin } = transfer;
         expect(owner.chainBreak(job, origin.rgetFifo)).toBe(1);
-        owner.rgetFifoClose(origin.rgetFifo);
-        owner.rgetFifoClear(origin.rgetFifo);
-        owner.rgetFifoOpen(origin.rgetFifo, NONE);
+        owner.rgetClose(origin.rgetFifo);
+        owner.rgetClear(origin.rgetFifo);
+        owner.rgetOpen(origin.rgetFifo, NONE);
         expect(owner.chainBreak(job, origin.rgetFifo)).toBe(0);
       });
 
       it.each<[string, (transfer: Transfer) => void]>([
-        ["its rget FIFO is closed", ({ target }) => owner.rgetFifoClose(target.rgetFifo)],
+        ["its rget FIFO is closed", ({ target }) => owner.rgetClose(target.rgetFifo)],
         [
           "its rget FIFO has been opened again",
           ({ target }) => {
-            owner.rgetFifoClose(target.rgetFifo);
-            owner.rgetFifoOpen(target.rgetFifo, NONE);
+            owner.rgetClose(target.rgetFifo);
+            owner.rgetOpen(target.rgetFifo, NONE);
           },
         ],
         ["its block is closed", ({ target }) => owner.regionClose(job, target.block.index)],
@@ -1163,8 +1163,8 @@ export function serveSuite(name: string, options: RigOptions): void {
         const rung = armAll();
         expect(owner.chainNotice(job, block.index, block.generation, offset, generation, 3, TRANSFER_BROKEN)).toBe(1);
         expect(rung()).toEqual([1, 0, 0]);
-        owner.rgetFifoClose(target.rgetFifo);
-        owner.rgetFifoClear(target.rgetFifo);
+        owner.rgetClose(target.rgetFifo);
+        owner.rgetClear(target.rgetFifo);
         const { base } = transfer.destination;
         const received = rig.memory.bytes.slice(base, base + transfer.bytes);
         for (let i = 0; i < 12; i++)

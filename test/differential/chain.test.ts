@@ -414,8 +414,8 @@ function operations(reference: Rig): Operations<State> {
         return {
           text: `${taken.join(", ")}: ${JSON.stringify({ ...shape, fromOffset, toOffset, allowed, away })}`,
           act: (rig) => {
-            const generation = rig.producer.rgetFifoOpen(origin.rgetFifo, allowed);
-            const own = rig.producer.rgetFifoOpen(target.rgetFifo, NONE);
+            const generation = rig.producer.rgetOpen(origin.rgetFifo, allowed);
+            const own = rig.producer.rgetOpen(target.rgetFifo, NONE);
             const words = chainWords({
               ...shape,
               origin,
@@ -515,18 +515,18 @@ function operations(reference: Rig): Operations<State> {
         return {
           text: `${keyOf(side)} is closed${clears ? ", and cleared" : ""}`,
           act: (rig) => {
-            rig.producer.rgetFifoClose(side.rgetFifo);
-            return clears ? rig.producer.rgetFifoClear(side.rgetFifo) : undefined;
+            rig.producer.rgetClose(side.rgetFifo);
+            return clears ? rig.producer.rgetClear(side.rgetFifo) : undefined;
           },
         };
       },
     },
-    rgetFifoClear: {
+    rgetClear: {
       weight: 3,
       choose: (state, random) => {
         const side = anySide(random(2), random);
         if (state.taken.has(keyOf(side))) return undefined;
-        return { text: `${keyOf(side)} is cleared`, act: (rig) => rig.producer.rgetFifoClear(side.rgetFifo) };
+        return { text: `${keyOf(side)} is cleared`, act: (rig) => rig.producer.rgetClear(side.rgetFifo) };
       },
     },
     chainBreak: {

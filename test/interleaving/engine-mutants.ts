@@ -75,7 +75,7 @@ export const ENGINE_MUTANTS: readonly Mutant[] = [
     {
       name: "an rget FIFO that is broken off stays open",
       file: "src/protocol/rendezvous/transfers.ts",
-      find: "    this.#kernel.rgetFifoClose(rgetFifo.pointer);\n    const slot = slotOf(",
+      find: "    this.#kernel.rgetClose(rgetFifo.pointer);\n    const slot = slotOf(",
       replace: "    const slot = slotOf(",
     },
   ),
@@ -117,7 +117,7 @@ export const ENGINE_MUTANTS: readonly Mutant[] = [
     {
       name: "an rget FIFO that was given up is not emptied",
       file: "src/protocol/rendezvous/transfers.ts",
-      find: "const isNoted = kernel.rgetFifoClear(rgetFifo.pointer) !== 0;\n",
+      find: "const isNoted = kernel.rgetClear(rgetFifo.pointer) !== 0;\n",
       replace: "const isNoted = false;\n",
     },
     {
@@ -129,7 +129,7 @@ export const ENGINE_MUTANTS: readonly Mutant[] = [
     {
       name: "an rget FIFO that is given up is not closed",
       file: "src/protocol/rendezvous/transfers.ts",
-      find: "    this.#kernel.rgetFifoClose(side.rgetFifo.pointer);\n    this.#abandoned",
+      find: "    this.#kernel.rgetClose(side.rgetFifo.pointer);\n    this.#abandoned",
       replace: "    this.#abandoned",
     },
     {

@@ -247,7 +247,7 @@ export class Chains {
     const side = sideOf(this.#rig.map, task, block, number, context);
     readySide(this.#rig, side, ...this.#ends(peer));
     const kernel = this.#kernelOf(task);
-    return { ...side, kernel, generation: kernel.rgetFifoOpen(side.rgetFifo, allowed) };
+    return { ...side, kernel, generation: kernel.rgetOpen(side.rgetFifo, allowed) };
   }
 
   #ends(ordinal: number): [task: number, context: number] {

@@ -108,7 +108,7 @@ export function twinChain(
     return rgetFifo + RGET_FIFO_SLOTS_OFFSET + ((position & (RGET_FIFO_SLOTS - 1)) << DESCRIPTOR_SHIFT);
   }
 
-  function rgetFifoOpen(rgetFifo: number, allowed: number): number {
+  function rgetOpen(rgetFifo: number, allowed: number): number {
     const generation = (get(rgetFifo, RGET_FIFO_GENERATION_OFFSET) + 1) | 0;
     set(rgetFifo, RGET_FIFO_MOVED_OFFSET, 0);
     storeWord(rgetFifo + RGET_FIFO_PASSED_OFFSET, 0);
@@ -124,12 +124,12 @@ export function twinChain(
     return generation >>> 0;
   }
 
-  function rgetFifoClose(rgetFifo: number): void {
+  function rgetClose(rgetFifo: number): void {
     // SYNC rget-fifo (close)
     storeWord(rgetFifo + RGET_FIFO_GENERATION_OFFSET, get(rgetFifo, RGET_FIFO_GENERATION_OFFSET) + 1);
   }
 
-  function rgetFifoClear(rgetFifo: number): number {
+  function rgetClear(rgetFifo: number): number {
     const head = get(rgetFifo, RGET_FIFO_HEAD_OFFSET);
     const descriptor = slotAt(rgetFifo, head);
     // SYNC ship (left)
@@ -459,9 +459,9 @@ export function twinChain(
   }
 
   return {
-    rgetFifoOpen,
-    rgetFifoClose,
-    rgetFifoClear,
+    rgetOpen,
+    rgetClose,
+    rgetClear,
     chainWrite,
     chainNotice,
     chainRun,

@@ -284,7 +284,7 @@ export class RendezvousReceiver {
     const { kernel, map } = this.#base;
     const pointer = kernel.placeOf(map.job, blockIndex, blockGeneration, place, RGET_FIFO_SIZE);
     if (pointer === 0) return 0;
-    // SYNC rget-fifo (look): pairs with rgetFifoOpen() and rgetFifoClose().
+    // SYNC rget-fifo (look): pairs with rgetOpen() and rgetClose().
     return kernel.loadWord(pointer + RGET_FIFO_GENERATION_OFFSET) >>> 0 === rgetFifo ? pointer : 0;
   }
 

@@ -141,7 +141,7 @@ export class TransferTable {
     const pointer = rgetFifoAt(block, number);
     const offset = pointer - block.pointer;
     const head = this.#kernel.loadWord(pointer + RGET_FIFO_HEAD_OFFSET);
-    const generation = this.#kernel.rgetFifoOpen(pointer, allowed);
+    const generation = this.#kernel.rgetOpen(pointer, allowed);
     this.#memory.words[(pointer + RGET_FIFO_PEER_ENDPOINT_OFFSET) >>> 2] = peer;
     const away = isAway(this.#map, peer) ? AWAY_YES : 0;
     const awayAt = (pointer + RGET_FIFO_AWAY_OFFSET) >>> 2;
@@ -213,7 +213,7 @@ export class TransferTable {
     // transfer.
     const isTold = (kernel.loadWord(block.pointer + BLOCK_STATUS_OFFSET) & (1 << number)) !== 0;
     kernel.clearBits(block.pointer + BLOCK_STATUS_OFFSET, 1 << number);
-    const isNoted = kernel.rgetFifoClear(rgetFifo.pointer) !== 0;
+    const isNoted = kernel.rgetClear(rgetFifo.pointer) !== 0;
     const isThere =
       resultOffset === RGET_FIFO_WRONG_OFFSET && kernel.loadWord(rgetFifo.pointer + RGET_FIFO_LEFT_OFFSET) === 0;
     return isTold || isNoted || isThere ? this.#resultOf(side) : SHUTDOWN;
@@ -254,7 +254,7 @@ export class TransferTable {
       for (let number = 0; number < sides.length; number++) {
         const side = sides[number];
         // What was over and told of by who has broken it off may have left something.
-        if (side === undefined) this.#kernel.rgetFifoClear(rgetFifoAt(block, number));
+        if (side === undefined) this.#kernel.rgetClear(rgetFifoAt(block, number));
         if (side === undefined || !hadBegun || this.#isOver(side)) continue;
         // With the agent, all tasks of other nodes have ended: that is told besides.
         if (isAway(this.#map, side.rgetFifo.peer)) continue;
@@ -269,7 +269,7 @@ export class TransferTable {
 
   #break(place: Place, side: Side): void {
     const { rgetFifo } = side;
-    this.#kernel.rgetFifoClose(rgetFifo.pointer);
+    this.#kernel.rgetClose(rgetFifo.pointer);
     const slot = slotOf(this.#map, rgetFifo.peer);
     // SYNC notice (broken): pairs with acknowledgeNotice(): from then on the other side's context finds the rget FIFO
     // closed.
@@ -292,7 +292,7 @@ export class TransferTable {
       if (!isFree()) return true;
       // What it has told of it meanwhile is not for the rget FIFO's next transfer.
       this.#kernel.clearBits(block.pointer + BLOCK_STATUS_OFFSET, 1 << number);
-      this.#kernel.rgetFifoClear(rgetFifo.pointer);
+      this.#kernel.rgetClear(rgetFifo.pointer);
       block.sides[number] = undefined;
       return false;
     });
@@ -337,9 +337,9 @@ export class TransferTable {
 
   /** A transfer is over: it has left nothing in its rget FIFO, unless the engine thread ended, and it was broken off. */
   #end(place: Place, side: Side, result: Result): void {
-    this.#kernel.rgetFifoClose(side.rgetFifo.pointer);
+    this.#kernel.rgetClose(side.rgetFifo.pointer);
     // Who has broken it off knows of the engine thread's end; this context may not have heard of that.
-    if (!hasEngineThread(this.#kernel, this.#map)) this.#kernel.rgetFifoClear(side.rgetFifo.pointer);
+    if (!hasEngineThread(this.#kernel, this.#map)) this.#kernel.rgetClear(side.rgetFifo.pointer);
     else if (isAway(this.#map, side.rgetFifo.peer)) {
       // The other node may have sent more than the transfer needs: it is not for the rget FIFO's next transfer.
       const notice = notifyEngine(this.#kernel, this.#map);
@@ -352,7 +352,7 @@ export class TransferTable {
 
   /** Gives a side up. Nothing is moved any more once that is told, and only then its rget FIFO is free. */
   #abandon(place: Place, side: Side): void {
-    this.#kernel.rgetFifoClose(side.rgetFifo.pointer);
+    this.#kernel.rgetClose(side.rgetFifo.pointer);
     this.#abandoned.push({ place, side, notice: notifyEngine(this.#kernel, this.#map) });
     if (this.#engine.isOwn) this.#endAbandoned();
   }

@@ -167,7 +167,7 @@ export class RemoteRendezvous {
   }
 
   #isOpen(rgetFifo: number): boolean {
-    // SYNC rget-fifo (engine): pairs with rgetFifoOpen() and rgetFifoClose() of the kernels.
+    // SYNC rget-fifo (engine): pairs with rgetOpen() and rgetClose() of the kernels.
     return (this.#kernel.loadWord(rgetFifo + RGET_FIFO_GENERATION_OFFSET) & 1) === 1;
   }
 
@@ -440,7 +440,7 @@ export class RemoteRendezvous {
     if (place.result !== TRANSFER_DONE) return CLOSED;
     const rgetFifo = place.pointer;
     if (this.#blockOf(to, rgetFifo) + first !== rgetFifo) return NOWHERE;
-    // SYNC rget-fifo (look): pairs with rgetFifoOpen() and rgetFifoClose().
+    // SYNC rget-fifo (look): pairs with rgetOpen() and rgetClose().
     if (this.#kernel.loadWord(rgetFifo + RGET_FIFO_GENERATION_OFFSET) >>> 0 !== own >>> 0) return CLOSED;
     const peer = this.#addresses.endpointAt(this.#get(rgetFifo, RGET_FIFO_PEER_ENDPOINT_OFFSET));
     const isPeer = peer !== NONE && taskOf(peer) === taskOf(from);

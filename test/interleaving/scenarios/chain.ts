@@ -100,13 +100,13 @@ class Transfer {
 
   /** The origin's core opens its rget FIFO; returns that one's generation. */
   offer(world: World, allowed: number): number {
-    return world.kernel.rgetFifoOpen(this.origin.rgetFifo, allowed);
+    return world.kernel.rgetOpen(this.origin.rgetFifo, allowed);
   }
 
   /** The target's core opens its own, and writes the links. */
   take(world: World, generation: number): void {
     const { target, plan } = this;
-    world.kernel.rgetFifoOpen(target.rgetFifo, NONE);
+    world.kernel.rgetOpen(target.rgetFifo, NONE);
     for (const [offset, value] of chainWords({ ...plan, generation })) world.store(target.rgetFifo + offset, value);
     if (world.kernel.chainWrite(map.job, target.rgetFifo) === 0) throw new Error("the chain is not written");
   }
@@ -431,8 +431,8 @@ function staged(name: string, count: number): Scenario {
         world.note(world.load(origin.rgetFifo + RGET_FIFO_RESULT_OFFSET));
         takeStatus(world, origin);
         reuse(world, transfer);
-        kernel.rgetFifoClose(origin.rgetFifo);
-        kernel.rgetFifoClear(origin.rgetFifo);
+        kernel.rgetClose(origin.rgetFifo);
+        kernel.rgetClear(origin.rgetFifo);
       },
       (world) => {
         runEngines(world, transfer, () => isTold(world, target));
@@ -481,8 +481,8 @@ function again(): Scenario {
             }
             if (side === target) expectAll(world, transfer);
             else reuse(world, transfer);
-            kernel.rgetFifoClose(side.rgetFifo);
-            kernel.rgetFifoClear(side.rgetFifo);
+            kernel.rgetClose(side.rgetFifo);
+            kernel.rgetClear(side.rgetFifo);
           }
           kernel.storeWord(over(world), round + 1);
           kernel.ring(world.task(1));

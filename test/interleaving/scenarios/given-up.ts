@@ -107,13 +107,13 @@ class Core {
     const { kernel } = this.#world;
     const other = sideOf(map, task, regionOf(task, BLOCK), 0);
     if (this.#isTarget) {
-      const generation = kernel.rgetFifoOpen(other.rgetFifo, allowed);
+      const generation = kernel.rgetOpen(other.rgetFifo, allowed);
       const { rgetFifo } = this.#open(task, RGET_FIFO_WRONG_OFFSET, NONE);
       this.#write({ ...this.#plan(task, OWN), origin: other, target: this.#sideOf(rgetFifo), generation });
       return;
     }
     const { rgetFifo } = this.#open(task, RGET_FIFO_RESULT_OFFSET, allowed);
-    kernel.rgetFifoOpen(other.rgetFifo, NONE);
+    kernel.rgetOpen(other.rgetFifo, NONE);
     const { generation } = rgetFifo;
     this.#write({ ...this.#plan(OWN, task), origin: this.#sideOf(rgetFifo), target: other, generation });
   }
