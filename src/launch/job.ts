@@ -293,12 +293,12 @@ export class Job {
   }
 
   #nextTask(call: string): number {
-    const { tasks } = this.#parts.map;
+    const { jobTasks } = this.#parts.map;
     if (this.#isOver || this.#isTerminated) throw new PamiError("PAMIR_CLOSED", `${call}(): the job is over`);
-    if (this.#tasks >= tasks) {
+    if (this.#tasks >= jobTasks) {
       throw new PamiError(
         "PAMIR_INVAL",
-        `${call}() of task ${this.#tasks}: the job has had ${tasks} tasks, see launch({ maxTasks })`,
+        `${call}() of task ${this.#tasks}: the job has had ${jobTasks} tasks, see launch({ maxTasks })`,
       );
     }
     return this.#tasks;

@@ -25,7 +25,7 @@ import { TaskErrors } from "../core/task-errors.js";
 import { VERSION } from "../generated/version.js";
 import { selectKernel, wasmAllowed } from "../kernel/select.js";
 import { wasmModule } from "../kernel/wasm.js";
-import { endpointsFit, type Limits, MEMORY_BYTES_MAX, nodeLimits } from "../memory/map.js";
+import { endpointsFit, type Limits, MEMORY_BYTES_MAX } from "../memory/map.js";
 import { kernelIn, makeJobMemory } from "../node/memory.js";
 import { checkDebug, type DebugOptions } from "../observe/debug.js";
 import { writeAtEnd } from "../observe/trace.js";
@@ -49,7 +49,7 @@ export interface LaunchOptions {
   tasks?: number | undefined;
   /**
    * Limit of tasks over the job's life, including tasks that have ended (default: `tasks`). `job.spawn` and `job.adopt` add
-   * tasks up to it.
+   * tasks up to it. If tasks share memory, `maxTasks` × `contexts` is at most 1,024.
    */
   maxTasks?: number | undefined;
   /**
@@ -79,7 +79,7 @@ export interface LaunchOptions {
   slots?: number | undefined;
   /**
    * The engine of long transfers: puts and gets of more than 4,096 bytes, and offered payloads. With `inline` (the default)
-   * each task moves them in userOptions own `advance()`. With `thread` one thread moves them for all tasks. That thread uses a core
+   * each task moves them in its own `advance()`. With `thread` one thread moves them for all tasks. That thread uses a core
    * while it moves bytes, and sleeps otherwise. It does not start if tasks share no memory, or if a Content-Security-Policy
    * forbids workers from `blob:`. Then the job works as with `inline`; `job.engine` tells.
    */
@@ -88,9 +88,9 @@ export interface LaunchOptions {
   onExit?: ((exit: TaskExit) => void) | undefined;
   /**
    * The reaction to a task that fails: it ends by an error, or with an exit code other than 0. `report` (the default) prints
-   * the error with userOptions stack, also while this thread is blocked. It sets `process.exitCode` to the task's code (1 for an
+   * the error with its stack, also while this thread is blocked. It sets `process.exitCode` to the task's code (1 for an
    * error) unless that is set, and the other tasks go on. In a browser it calls `console.error`. `abort` also terminates all
-   * tasks; the wait of a joined caller ends with INTERRUPTED, and userOptions client is closed. `ignore` (the default with an
+   * tasks; the wait of a joined caller ends with INTERRUPTED, and its client is closed. `ignore` (the default with an
    * `onExit`) does nothing.
    */
   onError?: "report" | "abort" | "ignore" | undefined;
@@ -102,7 +102,7 @@ export interface LaunchOptions {
    */
   debug?: boolean | DebugOptions | undefined;
   /**
-   * Records the events of every task. Each task keeps userOptions last events, by default 65,536 of 16 bytes. `job.trace()` returns
+   * Records the events of every task. Each task keeps its last events, by default 65,536 of 16 bytes. `job.trace()` returns
    * them. In Node, `PAMIR_TRACE=file` in the environment traces every job and writes the file when the job is over. Default
    * false, which costs nothing.
    */
@@ -154,9 +154,9 @@ const HEAP_BYTES_BROWSER = 32 * 1024 ** 2;
 
 /**
  * Starts a job: `tasks` workers that import the module `entry`, where each calls `attach()`. Resolves while the workers are
- * starting. Messages to a task that is not up yet wait for it. A task that fails to load ends with userOptions error in
+ * starting. Messages to a task that is not up yet wait for it. A task that fails to load ends with its error in
  * `job.exited`. In a browser, call it on the page: in Firefox 153, about one in a hundred workers that start workers hangs.
- * @param entry URL of the task module: `new URL('./task.js', import.meta.url)`. In a browser also a function that makes userOptions
+ * @param entry URL of the task module: `new URL('./task.js', import.meta.url)`. In a browser also a function that makes its
  *   worker, for bundlers: `() => new Worker(new URL('./task.js', import.meta.url), { type: 'module' })`. With
  *   `tasks: 1, join: true` it may be null
  * @throws PAMIR_INVAL, PAMIR_ENTRY, PAMIR_MEMORY, PAMIR_NO_WASM, PAMIR_NO_WORKERS, PAMIR_CANCELED
@@ -243,7 +243,7 @@ function makeJob(
   const { mode, why } = hostModeOf();
   const isShared = mode === "shared";
   const request = {
-    limits: isShared ? limits : nodeLimits(limits, 1, limits.tasks - 1),
+    limits: nodes === undefined ? limits : nodes.nodeLimits(limits, 1),
     isFixed: options.heapBytes !== undefined,
     // Tasks that share memory have one memory for kernels of both kinds.
     mayBeTwins: !isShared && options.kernel === undefined,
@@ -410,9 +410,11 @@ function checkLimits(options: LaunchOptions, launched: number): Limits {
   const { engine: who = "inline" } = options;
   if (who !== "inline" && who !== "thread")
     throw new PamiError("PAMIR_INVAL", `engine is ${show(who)}, not "inline" or "thread"`);
-  const engine = who === "thread" && hostModeOf().mode === "shared";
+  const isShared = hostModeOf().mode === "shared";
+  const engine = who === "thread" && isShared;
   const limits = { tasks: maxTasks, contexts, laneBytes, heapBytes, regions, fifos, slots, traceEvents, engine };
-  if (!endpointsFit(limits)) {
+  // A node has places for its own tasks and some others: see nodeLimits().
+  if (isShared && !endpointsFit(limits)) {
     throw new PamiError(
       "PAMIR_MEMORY",
       `${maxTasks} tasks with ${contexts} contexts are ${maxTasks * contexts} endpoints, the limit is ${ENDPOINT_COUNT_MAX}`,

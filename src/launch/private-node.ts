@@ -15,6 +15,7 @@ import { PortPipe } from "../transport/net/port-pipe.js";
 import { type ClientParts, makeTask } from "./client.js";
 import type { Hear, Tell } from "./switchboard.js";
 
+export { nodeLimits } from "../node/limits.js";
 export { Switchboard } from "./switchboard.js";
 
 /** Makes a node's agent, which works inline. The memory is laid out by nodeLimits(). */

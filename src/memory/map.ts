@@ -132,16 +132,6 @@ export interface MemoryMap extends Required<Limits> {
   readonly end: number;
 }
 
-/**
- * The limits of one node in a job of several, each with a memory and an agent of its own.
- * @param limits of the job
- * @param locals tasks of the node
- * @param peers tasks of other nodes that may have a slot at once
- */
-export function nodeLimits(limits: Limits, locals: number, peers: number): Limits {
-  return { ...limits, tasks: locals + peers, locals, jobTasks: limits.jobTasks ?? limits.tasks, engine: true };
-}
-
 /** 4 GiB less one wasm page: pointers are u32, and so is the end of the memory. */
 export const MEMORY_BYTES_MAX = 4 * 1024 ** 3 - 65536;
 

@@ -5,7 +5,7 @@ import { afterEach, describe, expect, it } from "vitest";
 import type { KernelName } from "../../src/core/kernel-name.js";
 import { SHUTDOWN } from "../../src/core/result.js";
 import { sharedAtomics } from "../../src/kernel/atomics.js";
-import { nodeLimits } from "../../src/memory/map.js";
+import { nodeLimits } from "../../src/node/limits.js";
 import { markDead, markEngineDead } from "../../src/node/liveness.js";
 import { makeJobMemory } from "../../src/node/memory.js";
 import { bundle } from "../support/bundle.js";

@@ -2,7 +2,8 @@
 import { describe, expect, it } from "vitest";
 import { PAGE_SIZE } from "../../assembly/layout.js";
 import { SUCCESS } from "../../src/core/result.js";
-import { type Limits, memoryMap, nodeLimits } from "../../src/memory/map.js";
+import { endpointsFit, type Limits, memoryMap } from "../../src/memory/map.js";
+import { nodeLimits } from "../../src/node/limits.js";
 import type { Context } from "../../src/pami/context.js";
 import { type Networked, NetworkedJob } from "../support/networked.js";
 import { SEED } from "../support/seed.js";
@@ -36,6 +37,55 @@ function jobOf(only: number[], peers: number): NetworkedJob {
 /** Every context that a task may have. */
 const openAll = ({ client }: Networked): Context[] =>
   Array.from({ length: LIMITS.contexts }, () => client.createContext());
+
+describe("slots for tasks of other nodes", () => {
+  const limitsOf = (jobTasks: number, contexts: number): Limits => ({ ...LIMITS, tasks: jobTasks, jobTasks, contexts });
+
+  it.each([
+    // Tasks of the job, contexts, tasks of the node: peers that get a slot.
+    [1, 4, 1, 0],
+    [256, 4, 1, 255],
+    [257, 4, 1, 255],
+    [1024, 4, 1, 255],
+    [1024, 1, 1, 1023],
+    [1024, 127, 1, 7],
+    [1024, 127, 6, 2],
+    [256, 4, 256, 0],
+    [256, 4, 255, 1],
+    [1024, 4, 254, 2],
+  ])(
+    "%i tasks with %i contexts, %i of them here: %i, in 1,024 endpoints at the most",
+    (tasks, contexts, locals, peers) => {
+      const { tasks: slots, ...node } = nodeLimits(limitsOf(tasks, contexts), locals);
+      expect({ slots, ...node }).toMatchObject({ slots: locals + peers, locals, jobTasks: tasks, engine: true });
+      expect(endpointsFit({ ...LIMITS, tasks: slots, contexts })).toBe(true);
+    },
+  );
+
+  it.each([
+    // A task binds no slot if that would be the last free one.
+    [257, 4, 255, 2, 1028],
+    [1024, 4, 255, 2, 1028],
+    [257, 4, 256, 1, 1028],
+    [1024, 127, 7, 2, 1143],
+    [1024, 127, 8, 2, 1270],
+  ])(
+    "%i tasks with %i contexts, %i of them here: there is no room for %i others",
+    (tasks, contexts, locals, least, all) => {
+      expect(() => nodeLimits(limitsOf(tasks, contexts), locals)).toThrowError(
+        expect.objectContaining({
+          code: "PAMIR_INVAL",
+          message: `a node of ${locals} tasks with ${contexts} contexts, and ${least} tasks of other nodes, are ${all} endpoints, the limit is 1024`,
+        }),
+      );
+    },
+  );
+
+  it("fewer, if fewer are wanted", () => {
+    expect(nodeLimits(limitsOf(1024, 4), 1, 10).tasks).toBe(11);
+    expect(nodeLimits(limitsOf(1024, 4), 1, 1000).tasks).toBe(256);
+  });
+});
 
 describe("bytes of a node's memory", () => {
   it("do not depend on how many tasks the job has", () => {

@@ -3,7 +3,7 @@ import { info, type Job, launch, SUCCESS } from "pamir";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { laterSuite } from "../../conformance/later.suite.js";
 import { seeingSuite } from "../../conformance/seeing.suite.js";
-import { ANSWER, ECHO } from "../../conformance/tasks/ids.js";
+import { ANSWER, ECHO, FORWARD, SIZE } from "../../conformance/tasks/ids.js";
 
 const ENTRY = new URL("../isolated/tasks/peer.js", import.meta.url);
 const PEER = new URL("../../conformance/tasks/peer.js", import.meta.url);
@@ -55,6 +55,64 @@ it("there is no engine thread, whoever asks for one, and nothing lacks", async (
   await job.terminate();
   expect(warn).not.toHaveBeenCalled();
   warn.mockRestore();
+});
+
+describe("a job with more than 1,024 endpoints", () => {
+  const TIMEOUT = { timeout: 30_000 };
+
+  it("has slots for tasks that talk, in turn: each task answers, also to others", { timeout: 60_000 }, async () => {
+    const tasks = 11;
+    // Eight slots a node, one of them its own.
+    const job = await launch(PEER, {
+      tasks,
+      contexts: 127,
+      join: true,
+      kernel: "ts",
+      args: {},
+      heapBytes: 16 * 1024 ** 2,
+    });
+    const { client } = job;
+    const context = client.createContext();
+    const came: number[] = [];
+    context.dispatch(ANSWER, ({ payload }) => void came.push(new Int32Array(payload.slice().buffer)[0] as number));
+    for (let round = 0; round < 2; round++) {
+      for (let task = 1; task < tasks; task++) {
+        expect([...(await context.call(client.endpoint(task), SIZE, null, TIMEOUT))]).toEqual([task, tasks]);
+      }
+    }
+    for (let task = 1; task < tasks; task++) {
+      const header = Int32Array.of((task % (tasks - 1)) + 1);
+      const to = client.endpoint(task);
+      while (context.sendImmediate(to, FORWARD, header, Int32Array.of(task), false) !== SUCCESS)
+        await context.whenRoom(to, 64, TIMEOUT);
+    }
+    while (came.length < tasks - 1) await context.progress(TIMEOUT);
+    expect(came.sort((a, b) => a - b)).toEqual(Array.from({ length: tasks - 1 }, (_, i) => i + 1));
+    await job.terminate();
+  });
+
+  it("gets tasks up to maxTasks", async () => {
+    const given = { tasks: 1, maxTasks: 10, contexts: 127, join: true, args: {}, heapBytes: 16 * 1024 ** 2 } as const;
+    const job = await launch(PEER, given);
+    const { client } = job;
+    const context = client.createContext();
+    for (let task = 1; task < 10; task++) {
+      expect(job.spawn({ kernel: "ts" })).toBe(task);
+      expect([...(await context.call(client.endpoint(task), SIZE, null, TIMEOUT))]).toEqual([task, task + 1]);
+    }
+    expect(() => job.spawn()).toThrowError(
+      expect.objectContaining({ code: "PAMIR_INVAL", message: expect.stringMatching(/the job has had 10 tasks/) }),
+    );
+    expect((await job.dumpAll(TIMEOUT)).map(({ state }) => state)).toEqual(Array(10).fill("answered"));
+    expect((await job.terminate(9)).cause).toBe("terminated");
+    await context.whenEnded(client.endpoint(9), TIMEOUT);
+    await job.terminate();
+  });
+
+  it("is still refused beyond 1,024 tasks", async () => {
+    const refused = { code: "PAMIR_INVAL", message: expect.stringMatching(/maxTasks is 1025.*1024/) };
+    await expect(launch(PEER, { tasks: 1, maxTasks: 1025, join: true })).rejects.toMatchObject(refused);
+  });
 });
 
 laterSuite("messages");
