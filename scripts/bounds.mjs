@@ -10,10 +10,10 @@
 export const BUNDLE_MAX = 81_400;
 
 /**
- * Bytes of what is loaded when it is needed: 11 KB where tasks share no memory, and 7 each for the code of the monitor, by the
+ * Bytes of what is loaded when it is needed: 12 KB where tasks share no memory, and 7 each for the code of the monitor, by the
  * thread that launches a job in Node, and of the engine thread, which has the engine's part of the twin.
  */
-export const LATER_MAX = 25_600;
+export const LATER_MAX = 25_900;
 
 /** Bytes of pamir.wasm: 400 of them are for descriptors and rget FIFOs that go to other nodes. */
 export const WASM_MAX = 16_768;

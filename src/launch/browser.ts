@@ -107,7 +107,7 @@ export function startBrowserMonitor(
   };
 
   const host = {
-    hasLeft: (task: number): boolean => board === undefined && hasLeft(sync, map, task),
+    hasLeft: (task: number): boolean => board?.hasLeft(task) ?? hasLeft(sync, map, task),
     interrupt,
     markDead(task: number) {
       const worker = running.get(task);
@@ -148,7 +148,7 @@ export function startBrowserMonitor(
     const exit = dying.get(task) ?? lifecycle.silentExit(task);
     // That it has left comes another way, maybe later.
     if (board === undefined || dying.has(task)) lifecycle.end(exit);
-    else after(WORD_MS, () => lifecycle.end(exit));
+    else after(WORD_MS, () => board.hasLeft(task) || lifecycle.end(exit));
   }
 
   /** @param entry of its worker, for what is said of a failure */
@@ -184,8 +184,9 @@ export function startBrowserMonitor(
         if (isToLeave) tell({ leave: true });
       } else if (report === "left") {
         if (board === undefined) return;
-        board.left(task);
-        lifecycle.end({ task, code: 0, cause: lifecycle.isTerminated(task) ? "terminated" : "exit" });
+        board.left(task, () =>
+          lifecycle.end({ task, code: 0, cause: lifecycle.isTerminated(task) ? "terminated" : "exit" }),
+        );
       } else if (!("message" in report)) board?.hear(task, report, event.ports);
       else {
         const { name, message, code, stack } = report;

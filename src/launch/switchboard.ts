@@ -4,6 +4,7 @@ import { type DumpData, type NodeDump, withText } from "../observe/dump.js";
 import { type Recorded, type Trace, traceFrom } from "../observe/trace.js";
 import { after } from "../support/host.js";
 import { promise } from "../support/promise.js";
+import type { Sent } from "../transport/net/port-pipe.js";
 import type { TaskNews, TaskReport } from "./bootstrap.js";
 import type { Nodes } from "./monitor.js";
 
@@ -25,6 +26,8 @@ interface Question {
   readonly over: () => void;
 }
 
+/** Milliseconds in which the last frames of a task that has left are read. */
+const READ_MS = 1000;
 /** Longest time of a timer, in milliseconds. */
 const TIMER_MAX = 2 ** 31 - 1;
 
@@ -39,6 +42,8 @@ export class Switchboard implements Nodes {
   /** By task that has ended: what others hear of that, also those that come later. */
   readonly #ends = new Map<number, TaskNews>();
   readonly #left = new Set<number>();
+  /** Ports of channels in place of those whose writer has ended: this side of them stays. */
+  readonly #relays: MessagePort[] = [];
   readonly #questions = new Map<number, Question>();
   #asked = 0;
   #started: number;
@@ -129,9 +134,40 @@ export class Switchboard implements Nodes {
     this.#deliver(task, { interrupt: true });
   }
 
-  /** A task has closed its client. */
-  left(task: number): void {
+  /**
+   * A task has closed its client. What it said to tasks that do not listen yet is read here first: Firefox drops what is under
+   * way in a channel that waits for its reader, once the worker of its writer ends.
+   * @param then the worker may end
+   */
+  left(task: number, then: () => void): void {
     this.#left.add(task);
+    const waiting = [...this.#waiting.values()].flat();
+    const theirs = waiting.filter(([news, ports]) => "from" in news && news.from === task && ports.length > 0);
+    if (theirs.length === 0) {
+      then();
+      return;
+    }
+    let missing = theirs.length;
+    const stop = after(READ_MS, then);
+    for (const delivery of theirs) {
+      const [port] = delivery[1] as [MessagePort];
+      const { port1, port2 } = new MessageChannel();
+      delivery[1] = [port2];
+      this.#relays.push(port1);
+      let ends = 0;
+      port.onmessage = ({ data }: MessageEvent<Sent>) => {
+        port1.postMessage(data);
+        const { frame } = data;
+        if (!("end" in frame) || frame.end !== "task" || ++ends < frame.streams || --missing > 0) return;
+        stop();
+        then();
+      };
+    }
+  }
+
+  /** Whether a task has closed its client. */
+  hasLeft(task: number): boolean {
+    return this.#left.has(task);
   }
 
   /** A task has ended. */

@@ -41,9 +41,8 @@ it("a task that comes later has its channels first, then all ends before it; the
   }
   const error = { name: "Error", message: "why", code: undefined, stack: undefined };
   board.ended(2, error);
-  board.hear(1, { connect: 3 }, [port("a")]);
-  board.left(1);
-  board.ended(1);
+  board.hear(0, { connect: 3 }, [port("a")]);
+  board.left(1, () => board.ended(1));
   board.add(3, hear(3));
   const [second, first] = [
     { ended: 2, hasLeft: false, error },
@@ -51,7 +50,68 @@ it("a task that comes later has its channels first, then all ends before it; the
   ];
   expect(heard).toEqual({ 0: [second, first, { started: 4 }], 1: [second], 2: [], 3: [] });
   board.listens(3);
-  expect(heard[3]).toEqual([{ from: 1 }, "a", second, first, { started: 4 }]);
+  expect(heard[3]).toEqual([{ from: 0 }, "a", second, first, { started: 4 }]);
+});
+
+it("what a task that has left said to one that does not listen yet is read before its worker ends", async () => {
+  const { board, hear } = rig(2);
+  board.join(hear(0));
+  board.add(1, hear(1));
+  board.listens(1);
+  const { port1, port2 } = new MessageChannel();
+  board.hear(1, { connect: 2 }, [port2]);
+  const frame = (number: number) => ({ from: 1, to: 2, frame: { credit: number } });
+  const end = { from: 1, to: 2, frame: { end: "task", streams: 2 } };
+  port1.postMessage(frame(1));
+  let mayEnd = false;
+  const ended = new Promise<void>((resolve) =>
+    board.left(1, () => {
+      mayEnd = true;
+      port1.close();
+      board.ended(1);
+      resolve();
+    }),
+  );
+  expect(board.hasLeft(1)).toBe(true);
+  port1.postMessage(frame(2));
+  port1.postMessage(end);
+  await new Promise((resolve) => setTimeout(resolve, 20));
+  expect(mayEnd).toBe(false);
+  port1.postMessage(end);
+  await ended;
+  const came: unknown[] = [];
+  const taken = new Promise<void>((resolve) =>
+    board.add(2, (news, [port]) => {
+      if (!("from" in news)) return;
+      (port as MessagePort).onmessage = ({ data }) => {
+        if (came.push(data) < 4) return;
+        (port as MessagePort).close();
+        resolve();
+      };
+    }),
+  );
+  board.listens(2);
+  await taken;
+  expect(came).toEqual([frame(1), frame(2), end, end]);
+});
+
+it("a task that leaves without its last frames ends all the same", () => {
+  vi.useFakeTimers();
+  const { board, hear } = rig(2);
+  board.join(hear(0));
+  board.add(1, hear(1));
+  const { port1, port2 } = new MessageChannel();
+  board.hear(1, { connect: 2 }, [port2]);
+  let mayEnd = false;
+  board.left(1, () => {
+    mayEnd = true;
+  });
+  vi.advanceTimersByTime(999);
+  expect(mayEnd).toBe(false);
+  vi.advanceTimersByTime(1);
+  expect(mayEnd).toBe(true);
+  vi.useRealTimers();
+  port1.close();
 });
 
 it("ports for a task that has ended, or ends before it listens, are closed", () => {

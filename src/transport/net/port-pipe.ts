@@ -5,7 +5,8 @@ import type { Frame, OnFrame, Pipe } from "./frames.js";
 /** Longer frames are handed over, not copied: 64 bytes 5.3 and 4.7 µs, 1 KiB 6 both, 16 KiB 5.7 and 27 (Chromium 156). */
 const HAND_OVER_BYTES = 1024;
 
-interface Sent {
+/** What goes through a port. */
+export interface Sent {
   readonly from: Endpoint;
   readonly to: Endpoint;
   readonly frame: Frame;

@@ -1,6 +1,8 @@
 // The suites on a page without Vitest: test/pages/firefox.test.ts reads what comes of them.
 import "../isolated/conformance/globals.js";
 import { apiSuite } from "../../conformance/api.suite.js";
+import { laterSuite } from "../../conformance/later.suite.js";
+import { seeingSuite } from "../../conformance/seeing.suite.js";
 import { BROWSER_PARTS, byEffort, isInPart } from "../../support/effort.js";
 import { startWorker } from "../isolated/conformance/node.js";
 import { cases, HANGS_MS, type Outcome, run } from "../isolated/conformance/vitest.js";
@@ -13,7 +15,10 @@ let declared = 0;
 Object.assign(globalThis, { outcomes, isOver: false });
 
 const many = byEffort({ quick: 20, normal: 20, deep: 200 });
-apiSuite({ name: crossOriginIsolated ? "shared memory" : "messages", kernels, many });
+const name = crossOriginIsolated ? "shared memory" : "messages";
+apiSuite({ name, kernels, many });
+laterSuite(name);
+seeingSuite(name);
 declared += cases.length;
 for (const one of cases) if (isInPart(one.name, BROWSER_PARTS)) outcomes.push(await run(one));
 
