@@ -7,6 +7,7 @@ import { EAGAIN, ENOMEM, SUCCESS } from "../../src/core/result.js";
 import type { Limits } from "../../src/memory/map.js";
 import type { Context } from "../../src/pami/context.js";
 import { fillHeap } from "../api/support.js";
+import { byEffort } from "../support/effort.js";
 import { NetworkedJob } from "../support/networked.js";
 import { type PrivateJob, portsJob } from "../support/ports-job.js";
 import { randomOf } from "../support/random.js";
@@ -22,6 +23,10 @@ const CALL = 5;
 const KINDS = [PLAIN, RECEIVED, LATE, STREAM];
 const HEADERS = [8, 8, 8, 9, 100, 5000, 40_000, 65_000];
 const PAYLOADS = [0, 1, 8, 100, 1000, 5000, 20_000, 69_000, 69_632, 150_000];
+/** A message of 150 KB takes 2,500 records through a lane of 64 bytes, each a message of a port between nodes: 40 ms a step. */
+const STEPS = byEffort({ quick: 150, normal: 300, deep: 1500 });
+/** From this step on, LATE messages have a handler. */
+const LATE_STEP = Math.floor((2 / 3) * STEPS);
 
 interface World {
   readonly contexts: readonly Context[];
@@ -218,14 +223,14 @@ async function traffic({ contexts, change, turn }: World, isSteady: boolean, see
     }
   };
 
-  for (let step = 0; step < 1500; step++) {
+  for (let step = 0; step < STEPS; step++) {
     const what = random(10);
     if (what < 5) act(random(contexts.length), random(contexts.length));
     else if (what < 9) (contexts[random(contexts.length)] as Context).advance();
     else if (isSteady || random(4) > 0) await turn();
     else if (random(2) === 0) change(random);
     else purge(random(contexts.length), random(contexts.length));
-    if (step === 1000) for (const [to, context] of contexts.entries()) listen(context, to, LATE);
+    if (step === LATE_STEP) for (const [to, context] of contexts.entries()) listen(context, to, LATE);
   }
   const isDone = () => answers === calls && [...sent].every(([key, number]) => count(came, key) === number);
   for (let step = 0; step < 100_000 && !isDone(); step++) {
