@@ -3,7 +3,8 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { JOB_SLOTS_WANTED_OFFSET } from "../../assembly/layout.js";
 import type { Endpoint } from "../../src/core/endpoint.js";
-import { EAGAIN, type Result, SUCCESS } from "../../src/core/result.js";
+import { EAGAIN, type Result, SHUTDOWN, SUCCESS } from "../../src/core/result.js";
+import { markEngineDead } from "../../src/node/liveness.js";
 import type { Context } from "../../src/pami/context.js";
 import { type Networked, NetworkedJob } from "../support/networked.js";
 import { SEED } from "../support/seed.js";
@@ -183,5 +184,36 @@ describe.each(["wasm", "ts"] as const)("without a free slot: %s", (kernel) => {
     letGo();
     await until(() => replied);
     expect(came[0]).toEqual(["data 0", "data 1", "data 2", "call 3"]);
+  });
+
+  it("once the agent has ended, what waits for a slot comes to SHUTDOWN, and so does what is begun then", async () => {
+    hold(1);
+    const to = endpoint(2);
+    const told: unknown[] = [];
+    context(0).whenRoom(to, 8, (_, result: Result) => void told.push(result));
+    const promised = context(0)
+      .whenRoom(to, 8)
+      .then(String, (error: { code?: string }) => void told.push(error.code));
+    const call = context(0)
+      .call(to, CALL)
+      .then(String, (error: { code?: string }) => void told.push(error.code));
+    await turn(5);
+    expect(told).toEqual([]);
+    const { kernel, map, client } = task(0);
+    markEngineDead(kernel, map);
+    await turn(5);
+    await Promise.all([promised, call]);
+    expect(told.sort()).toEqual([SHUTDOWN, "PAMIR_SHUTDOWN", "PAMIR_SHUTDOWN"]);
+    const local = client.createRegion(64);
+    const remote = task(2).client.createRegion(64).handle;
+    expect([
+      context(0).sendImmediate(to, DATA),
+      context(0).send({ to, dispatch: DATA, payload: new Uint8Array(10) }),
+      context(0).put({ to, local, remote, bytes: 8 }),
+      context(0).get({ to, local, remote, bytes: 8 }),
+      context(0).rmw({ to, remote, operation: "add", value: 1 }),
+    ]).toEqual(Array(5).fill(SHUTDOWN));
+    await expect(context(0).call(to, CALL)).rejects.toMatchObject({ code: "PAMIR_SHUTDOWN" });
+    letGo();
   });
 });

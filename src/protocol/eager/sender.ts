@@ -119,8 +119,9 @@ function checkManner(queue: unknown, rendezvous: unknown, transfer: unknown, sig
 /** What waits for a slot in the node's tables: all of them are taken by other targets. */
 interface Awaiting {
   readonly to: Endpoint;
-  /** Of a whenRoom(). */
-  readonly onRoom: Callback | undefined;
+  /** Called with SHUTDOWN if it can't begin any more: onRoom of a whenRoom(), or onLocal. */
+  readonly callback: Callback | undefined;
+  readonly cookie: unknown;
   readonly begin: (target: Peer) => Result;
 }
 
@@ -291,8 +292,7 @@ export class Sender {
     const target = this.#peer(to);
     if (target !== undefined) return target.submit(request, copied, isCopied, true, true);
     const kept = { ...request, header: header.slice(), payload: isCopied ? payload?.slice() : payload };
-    this.#await(to, undefined, (late) => late.submit(kept, copied, false, true, true));
-    return SUCCESS;
+    return this.#await(to, onLocal, undefined, (late) => late.submit(kept, copied, false, true, true));
   }
 
   #sendRequest(parameters: SendParameters): Result {
@@ -381,13 +381,13 @@ export class Sender {
       return SUCCESS;
     };
     const target = this.#peer(to);
-    if (target === undefined) this.#await(to, onRoom, wait);
-    else wait(target);
+    const result = target === undefined ? this.#await(to, onRoom, cookie, wait) : wait(target);
+    if (result === SHUTDOWN) this.#completions.push(onRoom, cookie, SHUTDOWN);
   }
 
   /** Nobody is told of room any more who would have been by this callback. */
   forgetRoom(to: Endpoint, onRoom: Callback): void {
-    const place = this.#awaiting.findIndex((one) => one.to === to && one.onRoom === onRoom);
+    const place = this.#awaiting.findIndex((one) => one.to === to && one.callback === onRoom);
     if (place < 0) this.#peer(to)?.forgetRoom(onRoom);
     else this.#forget(place);
   }
@@ -537,11 +537,12 @@ export class Sender {
     return this.#addresses.refusal();
   }
 
-  /** Calls `begin` once an endpoint has a slot. @param onRoom of a whenRoom(), which may be taken back */
-  #await(to: Endpoint, onRoom: Callback | undefined, begin: (target: Peer) => Result): void {
-    this.#awaiting.push({ to, onRoom, begin });
+  /** Calls `begin` once an endpoint has a slot. @returns SHUTDOWN: none is given away any more, and nothing waits */
+  #await(to: Endpoint, callback: Callback | undefined, cookie: unknown, begin: Awaiting["begin"]): Result {
+    if (this.#unbound() === SHUTDOWN) return SHUTDOWN;
+    this.#awaiting.push({ to, callback, cookie, begin });
     this.#peerSet.count(1);
-    this.#unbound();
+    return SUCCESS;
   }
 
   #forget(place: number): void {
@@ -558,10 +559,8 @@ export class Sender {
       const isFirst = this.#awaiting.every(({ to }) => to !== one.to);
       const target = isFirst ? this.#peer(one.to) : undefined;
       if (target !== undefined) one.begin(target);
-      else {
-        this.#awaiting.push(one);
-        this.#peerSet.count(1);
-        this.#unbound();
+      else if (this.#await(one.to, one.callback, one.cookie, one.begin) === SHUTDOWN && one.callback !== undefined) {
+        this.#completions.push(one.callback, one.cookie, SHUTDOWN);
       }
     }
   }
