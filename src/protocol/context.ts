@@ -298,6 +298,7 @@ export class ContextCore {
       for (const source of this.#sources) source.engineEnded(hadBegun);
     }
     this.#task.lookAtSlots?.(this, this.#task);
+    for (const { to } of this.#watchers) if (this.#isCutOff(to)) this.#endpointGone(to);
     // Once the notice is acknowledged, the regions of ended tasks may be used again.
     for (const task of ended) {
       this.#taskEnded(task);
@@ -356,11 +357,14 @@ export class ContextCore {
 
   /** Calls `callback` with SHUTDOWN once an endpoint has ended, and what it had sent is delivered. */
   watch(to: Endpoint, callback: Callback, cookie: unknown): void {
-    const { addresses, slot } = this.#task;
-    // Its node tells of its end once it knows of this one.
-    if (addresses.bind(taskOf(to), slot) < 0) addresses.want();
-    if (this.receiver.isGone(to)) this.completions.push(callback, cookie, SHUTDOWN);
+    if (this.#isCutOff(to) || this.receiver.isGone(to)) this.completions.push(callback, cookie, SHUTDOWN);
     else this.#watchers.push({ to, callback, cookie });
+  }
+
+  /** Whether nothing reaches an endpoint any more. It gets a slot if one is free: its node tells of its end then. */
+  #isCutOff(to: Endpoint): boolean {
+    const { addresses, slot } = this.#task;
+    return addresses.bind(taskOf(to), slot) < 0 && addresses.refusal() === SHUTDOWN;
   }
 
   /** Takes a watch() back. */

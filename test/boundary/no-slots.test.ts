@@ -167,6 +167,21 @@ describe.each(["wasm", "ts"] as const)("without a free slot: %s", (kernel) => {
     await until(() => came[2]?.length === 1);
   });
 
+  it("a task is watched that has no slot yet: its end is told once it has had one", async () => {
+    hold(1);
+    let isOver = false;
+    context(0).whenEnded(endpoint(2), () => {
+      isOver = true;
+    });
+    await turn();
+    letGo();
+    await turn();
+    expect(isOver).toBe(false);
+    task(2).client.close();
+    contexts.splice(2, 1);
+    await until(() => isOver);
+  });
+
   it("what comes gets the last slot; then what comes from one more task waits, and is not lost", async () => {
     hold(1);
     expect(context(3).sendImmediate(endpoint(0), DATA, null, Int32Array.of(0))).toBe(SUCCESS);
@@ -194,6 +209,7 @@ describe.each(["wasm", "ts"] as const)("without a free slot: %s", (kernel) => {
     const promised = context(0)
       .whenRoom(to, 8)
       .then(String, (error: { code?: string }) => void told.push(error.code));
+    context(0).whenEnded(to, (_, result) => void told.push(result));
     const call = context(0)
       .call(to, CALL)
       .then(String, (error: { code?: string }) => void told.push(error.code));
@@ -203,7 +219,7 @@ describe.each(["wasm", "ts"] as const)("without a free slot: %s", (kernel) => {
     markEngineDead(kernel, map);
     await turn(5);
     await Promise.all([promised, call]);
-    expect(told.sort()).toEqual([SHUTDOWN, "PAMIR_SHUTDOWN", "PAMIR_SHUTDOWN"]);
+    expect(told.sort()).toEqual([SHUTDOWN, SHUTDOWN, "PAMIR_SHUTDOWN", "PAMIR_SHUTDOWN"]);
     const local = client.createRegion(64);
     const remote = task(2).client.createRegion(64).handle;
     expect([
@@ -214,6 +230,7 @@ describe.each(["wasm", "ts"] as const)("without a free slot: %s", (kernel) => {
       context(0).rmw({ to, remote, operation: "add", value: 1 }),
     ]).toEqual(Array(5).fill(SHUTDOWN));
     await expect(context(0).call(to, CALL)).rejects.toMatchObject({ code: "PAMIR_SHUTDOWN" });
+    await context(0).whenEnded(to);
     letGo();
   });
 });
