@@ -10,6 +10,8 @@ import { type Addresses, UNBOUND } from "../node/address.js";
 interface SlotUser {
   /** Drops what there is for an ordinal of another node; false: something is under way with its endpoint. */
   release(ordinal: number): boolean;
+  /** Remembers where the last one-sided operation went, for the next one there. */
+  readonly rma: { forget(ordinal: number): void };
   /** The slot of a task of another node is free. */
   forgetSlot(slot: number): void;
 }
@@ -34,7 +36,10 @@ export const lookAtSlots: LookAtSlots = (core, { kernel, map, addresses }) => {
       // SYNC purge (leave): pairs with the agent, which asks for the slot.
       let isHeld = false;
       for (let context = 0; context < map.contexts; context++) {
-        if (!core.release(ordinalOf(map, slot, context))) isHeld = true;
+        const ordinal = ordinalOf(map, slot, context);
+        if (!core.release(ordinal)) isHeld = true;
+        // The next operation looks up the slot, and finds that it is leaving.
+        else core.rma.forget(ordinal);
       }
       if (isHeld) kernel.storeWord(pointer + TASK_HELD_OFFSET, 1); // SYNC purge (hold)
     }
