@@ -121,7 +121,8 @@ export class Egress {
   get hasWork(): boolean {
     for (const target of this.#targets()) {
       const block = contextBlock(this.#map, target);
-      if (this.#hasSome(block) && this.#peek(block) !== 0) return true;
+      // What is for a target that has ended stays where it is, until its origin takes its lane back.
+      if (this.#hasSome(block) && !this.#isOver(target) && this.#peek(block) !== 0) return true;
     }
     return false;
   }
