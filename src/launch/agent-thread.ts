@@ -6,7 +6,7 @@ import type { Kernel, Memory } from "../kernel/kernel.js";
 import { engineSlot, type MemoryMap } from "../memory/map.js";
 import { Spins } from "../node/spins.js";
 import { systemClock } from "../support/clock.js";
-import { nextTurn } from "../support/host.js";
+import { after, nextTurn } from "../support/host.js";
 import { Keepalive } from "../support/keepalive.js";
 import type { Agent } from "../transport/net/agent.js";
 
@@ -14,6 +14,8 @@ import type { Agent } from "../transport/net/agent.js";
 const SPIN_MS = 0.05;
 /** Milliseconds after which the agent, while it is busy, lets the event loop have its turn: frames come by that. */
 const LOOP_MS = 0.2;
+/** Milliseconds of a sleep from which no task wakes it. */
+const RESTLESS_MS = 1;
 
 /** Serves a node's tasks until an interrupt of the engine's slot, or until all of them have left. */
 export async function serveNode(agent: Agent, kernel: Kernel, memory: Memory, map: MemoryMap): Promise<void> {
@@ -73,7 +75,9 @@ export async function serveNode(agent: Agent, kernel: Kernel, memory: Memory, ma
       const came = new Promise<void>((resolve) => {
         hasCome = resolve;
       });
+      const cancel = agent.isRestless ? after(RESTLESS_MS, () => hasCome()) : undefined;
       await Promise.race([bellWaitAsync(memory, slot, seen), came]);
+      cancel?.();
     }
     kernel.bellDisarm(slot);
   }

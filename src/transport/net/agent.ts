@@ -152,6 +152,11 @@ export class Agent implements Remote {
     return this.#isDue || this.#egress.hasWork || this.#ingress.hasWork;
   }
 
+  /** Whether it awaits something for which no task rings the bell: then a sleep is short. */
+  get isRestless(): boolean {
+    return this.#purge.isRestless;
+  }
+
   /** Whether the engine is to look at a context. */
   get #isDue(): boolean {
     for (let ordinal = 0; ordinal < this.#own; ordinal += 32) {

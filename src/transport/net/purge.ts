@@ -63,6 +63,8 @@ export class Purge {
   readonly #held = new Map<number, number>();
   /** A frame waits for a slot. */
   isWanted = false;
+  /** Whether a slot is awaited, or on its way back: no context rings when it has acknowledged, or given its lanes up. */
+  isRestless = false;
 
   constructor(kernel: Kernel, memory: Memory, map: MemoryMap, addresses: Addresses, host: PurgeHost) {
     this.#kernel = kernel;
@@ -78,7 +80,8 @@ export class Purge {
     const wanted = this.#map.job + JOB_SLOTS_WANTED_OFFSET;
     // SYNC purge (wanted): pairs with want() of Addresses. A task that still waits says so again.
     const isWanted = this.isWanted || this.#kernel.loadWord(wanted) !== 0;
-    if (!isWanted && this.#leaving.length === 0) return;
+    this.isRestless = isWanted || this.#leaving.length > 0;
+    if (!this.isRestless) return;
     const before = this.#leaving;
     // A step may add to the list.
     this.#leaving = [];
