@@ -43,8 +43,10 @@ export const map = memoryMap({
 });
 /** Of the others: all lies where it lies there, and each task is its own engine. */
 export const inlineMap: MemoryMap = { ...map, engine: false };
-/** Of those about slots for tasks of other nodes: the node has one task. There is a slot for each task of the job. */
-export const nodeMap: MemoryMap = { ...map, locals: 1 };
+/** Of those about slots for tasks of other nodes. @param jobTasks tasks of the job */
+const nodeMap = (locals: number, jobTasks: number): MemoryMap => ({ ...map, locals, jobTasks });
+/** By tasks of the node, less one; first with a slot for each task of the job, then in a job of more tasks. */
+export const nodeMaps = [map.tasks, 99].map((jobTasks) => [nodeMap(1, jobTasks), nodeMap(2, jobTasks)]);
 /** Words of the job's memory: an index has 16 bits. */
 export const JOB_WORDS = map.end >>> 2;
 export const THREADS_MAX = 3;

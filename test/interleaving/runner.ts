@@ -12,7 +12,7 @@ import {
   JOB_WORDS,
   map,
   NOTES_MAX,
-  nodeMap,
+  nodeMaps,
   STEPS_MAX,
   THREADS_MAX,
 } from "./control.js";
@@ -62,8 +62,9 @@ export interface Exploration {
 
 const { words } = memory;
 const flags = new Uint16Array(memory.buffer, FLAGS_OFFSET, JOB_WORDS);
-const [world, inlineWorld, nodeWorld] = [map, inlineMap, nodeMap].map(
-  (ofJob) =>
+const worlds = new Map(
+  [map, inlineMap, ...nodeMaps.flat()].map((ofJob) => [
+    ofJob,
     new World(
       kernel,
       memory,
@@ -72,20 +73,22 @@ const [world, inlineWorld, nodeWorld] = [map, inlineMap, nodeMap].map(
       explored.access,
       (thread) => turnstile.awaitEnd(thread),
       (thread) => turnstile.isDead(thread),
+      (thread) => turnstile.hasEnded(thread),
     ),
-) as [World, World, World];
+  ]),
+);
 
 /** What lies where, and what of that the job has. */
-function mapOf({ engine = false, isNode = false }: Scenario): MemoryMap {
-  return isNode ? nodeMap : engine ? map : inlineMap;
+function mapOf({ engine = false, node }: Scenario): MemoryMap {
+  if (node !== undefined) return nodeMaps[Number(node.isCrowded)]?.[node.locals - 1] as MemoryMap;
+  return engine ? map : inlineMap;
 }
 
 /** Runs a program until it ends, or the thread dies; whether it ended by itself. */
 function runToEnd(program: (world: World) => void, scenario: Scenario): boolean {
   try {
     if (turnstile.failed) throw new Unwind();
-    const ofJob = mapOf(scenario);
-    program(ofJob === nodeMap ? nodeWorld : ofJob === map ? world : inlineWorld);
+    program(worlds.get(mapOf(scenario)) as World);
     return true;
   } catch (error) {
     if (!(error instanceof Unwind)) turnstile.fail(error);
@@ -132,6 +135,7 @@ class Driver implements Runner {
       outside.access,
       unused,
       turnstile.isDead.bind(turnstile),
+      turnstile.hasEnded.bind(turnstile),
     );
     words.fill(0, 0, JOB_WORDS);
     formatMemory(ofJob, memory, this.#checker.kernel, 2);

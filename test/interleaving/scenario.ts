@@ -10,8 +10,13 @@ export interface Scenario {
   readonly monitor?: (world: World) => void;
   /** Whether the job has an engine thread. */
   readonly engine?: boolean;
-  /** Whether the memory is that of a node with one task, which has slots for tasks of other nodes; also for the agent. */
-  readonly isNode?: boolean;
+  /** The memory is that of a node: tasks of other nodes have slots in it, and so has the agent. */
+  readonly node?: {
+    /** Tasks of the node: the other slots of the three are for those of other nodes. */
+    readonly locals: 1 | 2;
+    /** Whether the job has more tasks than there are slots. */
+    readonly isCrowded: boolean;
+  };
   /** Threads that go on for ever, not the first: they are ended once the others are through and they sleep. */
   readonly endless?: readonly number[];
   /** Preemptions that `npm test` goes up to; 2 if not given. */

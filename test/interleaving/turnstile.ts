@@ -117,6 +117,11 @@ export class Turnstile {
     this.#hook.step(KIND.join, thread);
   }
 
+  /** Whether a thread has ended, by itself or by being killed. No step: a thread may ask that now and then. */
+  hasEnded(thread: number): boolean {
+    return (this.#words[AT.state + thread] as number) >= DONE;
+  }
+
   /** Whether a thread was killed. */
   isDead(thread: number): boolean {
     return this.#words[AT.state + thread] === DEAD;
@@ -234,14 +239,12 @@ export class Turnstile {
     }
     const salt = words[AT.salt] as number;
     const first = salt === 0 ? 0 : Math.imul(salt, step + 1) >>> 30;
-    let late = -1;
     for (let i = 0; i < 4; i++) {
       const thread = (first + i) & 3;
-      if (!this.#can(thread)) continue;
-      if (words[AT.state + thread] === READY) return thread;
-      late = thread; // by its timeout, if nobody else can
+      if (this.#can(thread) && words[AT.state + thread] === READY) return thread;
     }
-    if (late !== -1) return late;
+    // By its timeout, if no thread can go on otherwise: each in its turn, so that none sleeps for ever.
+    for (let i = 1; i <= 4; i++) if (this.#can((this.me + i) & 3)) return (this.me + i) & 3;
     const endless = words[AT.endless] as number;
     const isStuck = (state: number, thread: number) => state === BLOCKED && (endless & (1 << thread)) === 0;
     if (words.subarray(AT.state, AT.state + 4).some(isStuck)) {

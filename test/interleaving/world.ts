@@ -5,6 +5,7 @@ import { makeClient } from "../../src/launch/client.js";
 import type { MemoryMap } from "../../src/memory/map.js";
 import { Parker } from "../../src/node/park.js";
 import type { Client } from "../../src/pami/client.js";
+import { lookAtSlots } from "../../src/protocol/slots.js";
 import type { Clock } from "../../src/support/clock.js";
 import { Keepalive } from "../../src/support/keepalive.js";
 import { ShmLanes } from "../../src/transport/shm/lanes.js";
@@ -17,6 +18,7 @@ export class World extends Rig {
   readonly #access: (kind: number, word: number) => number;
   readonly awaitEnd: (thread: number) => void;
   readonly isDead: (thread: number) => boolean;
+  readonly hasEnded: (thread: number) => boolean;
   readonly #parkers: Parker[] = [];
   /** The kernels, but a sleep whose timeout fires moves the clock: else it stands still. */
   readonly #timed: PacketKernel;
@@ -31,6 +33,7 @@ export class World extends Rig {
     access: (kind: number, word: number) => number,
     awaitEnd: (thread: number) => void,
     isDead: (thread: number) => boolean,
+    hasEnded: (thread: number) => boolean,
   ) {
     super(kernel, kernel, memory, map);
     this.kernel = kernel;
@@ -38,6 +41,7 @@ export class World extends Rig {
     this.#access = access;
     this.awaitEnd = awaitEnd;
     this.isDead = isDead;
+    this.hasEnded = hasEnded;
     this.#timed = {
       ...kernel,
       bellWait: (slot, seen, milliseconds) => {
@@ -91,6 +95,14 @@ export class World extends Rig {
 
   /** The client of a task: for the thread that stands for it, and anew in each run. */
   client(task: number): Client {
-    return makeClient({ kernel: this.#timed, memory: this.memory, map: this.map, task, clock: this.#clock });
+    const slots = this.map.locals < this.map.tasks && { lookAtSlots };
+    return makeClient({
+      kernel: this.#timed,
+      memory: this.memory,
+      map: this.map,
+      task,
+      clock: this.#clock,
+      ...slots,
+    });
   }
 }

@@ -55,7 +55,7 @@ function expectWhole(world: World, slot: number, number: number): void {
 }
 
 /** The task in each slot, with -1 for none; throws if the slot has something else in part, or a task has two. */
-function bound(world: World): number[] {
+export function bound(world: World): number[] {
   const { tasks, contexts, endpointsBase } = world.map;
   const numbers: number[] = [];
   for (let slot = FIRST_FREE; slot < tasks; slot++) {
@@ -89,7 +89,7 @@ function expectGiven(world: World, asked: readonly (readonly number[])[], notes:
 export const BIND_SCENARIOS: readonly Scenario[] = [
   {
     name: "two threads bind the same task, and a third one looks for it",
-    isNode: true,
+    node: { locals: 1, isCrowded: false },
     setup() {},
     threads: [binder(0, ONE), binder(3, ONE), reader(ONE)],
     check(world, notes) {
@@ -101,7 +101,7 @@ export const BIND_SCENARIOS: readonly Scenario[] = [
   },
   {
     name: "two threads bind two tasks each, in opposite order",
-    isNode: true,
+    node: { locals: 1, isCrowded: false },
     setup() {},
     threads: [binder(0, ONE, OTHER), binder(3, OTHER, ONE)],
     check(world, notes) {
@@ -117,7 +117,7 @@ export const BIND_SCENARIOS: readonly Scenario[] = [
   },
   {
     name: "a thread binds while the agent is marked as dead",
-    isNode: true,
+    node: { locals: 1, isCrowded: false },
     setup() {},
     threads: [binder(0, ONE), ({ kernel, map }) => markEngineDead(kernel, map)],
     check(world, [[slot = -1] = []]) {
@@ -126,7 +126,7 @@ export const BIND_SCENARIOS: readonly Scenario[] = [
   },
   {
     name: "the thread that binds dies, and another one binds then",
-    isNode: true,
+    node: { locals: 1, isCrowded: false },
     setup() {},
     threads: [
       binder(0, ONE),

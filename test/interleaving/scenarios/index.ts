@@ -12,6 +12,7 @@ import { GIVEN_UP_SCENARIOS } from "./given-up.js";
 import { HEAP_SCENARIOS } from "./heap.js";
 import { LANE_SCENARIOS } from "./lane.js";
 import { PARK_SCENARIOS } from "./park.js";
+import { PURGE_SCENARIOS } from "./purge.js";
 import { READY_SCENARIOS } from "./ready.js";
 import { REORDER_SCENARIOS } from "./reorder.js";
 import { RMA_SCENARIOS } from "./rma.js";
@@ -34,4 +35,5 @@ export const SCENARIOS: readonly Scenario[] = [
   ...ENGINE_DIES_CHAIN_SCENARIOS,
   ...REORDER_SCENARIOS,
   ...BIND_SCENARIOS,
+  ...PURGE_SCENARIOS,
 ];
