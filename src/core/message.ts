@@ -60,7 +60,7 @@ export class Message {
   /** The bytes to which the offsets belong: the job's memory, or a copy of this message. Read only. */
   bytes: Uint8Array;
 
-  readonly #endpoints: Uint32Array;
+  #endpoints: Uint32Array;
   readonly #host: MessageHost;
   #words: Int32Array;
   #meta = 0;
@@ -93,10 +93,11 @@ export class Message {
     this.payloadOffset = place;
   }
 
-  /** @internal Sets the memory that holds the next body. */
-  setMemory(bytes: Bytes): void {
+  /** @internal Sets the memory that holds the next body, and the table in which its origin stands. */
+  setMemory(bytes: Bytes, endpoints: Uint32Array): void {
     this.bytes = bytes.bytes;
     this.#words = bytes.words;
+    this.#endpoints = endpoints;
   }
 
   /** The endpoint that sent it. */

@@ -233,4 +233,28 @@ describe.each(["wasm", "ts"] as const)("without a free slot: %s", (kernel) => {
     await context(0).whenEnded(to);
     letGo();
   });
+
+  it("messages without a handler hold no slot, and come in order and with their origin once there is one", async () => {
+    const LATE = 3;
+    const say = (from: number, dispatch: number, number: number): void => {
+      expect(context(from).sendImmediate(endpoint(0), dispatch, null, Int32Array.of(number))).toBe(SUCCESS);
+    };
+    for (const from of [1, 2]) {
+      say(from, LATE, from);
+      await turn();
+    }
+    say(3, DATA, 3);
+    await until(() => came[0]?.length === 1);
+    say(1, LATE, 10);
+    await turn();
+    const late: number[][] = [];
+    context(0).dispatch(LATE, (message) => void late.push([message.origin, message.getInt32(0)]));
+    await until(() => late.length === 3);
+    expect(late).toEqual([
+      [endpoint(1), 1],
+      [endpoint(2), 2],
+      [endpoint(1), 10],
+    ]);
+    expect(came[0]).toEqual(["data 3"]);
+  });
 });

@@ -79,7 +79,8 @@ interface Copy extends Bytes {
   /** Dispatch id that it is for; `meta` has another one for a call. */
   readonly id: number;
   readonly meta: number;
-  readonly origin: number;
+  /** Not its ordinal: its slot may be given back meanwhile. */
+  readonly origin: Endpoint;
   readonly payloadBytes: number;
   /** Whether it is in the unexpected queue. */
   readonly isQueued: boolean;
@@ -351,7 +352,7 @@ export class Receiver {
     if (this.#paused.size > 0) this.#resume();
     const isCall = (meta & META_DISPATCH_MASK) === DISPATCH_ID_CALL;
     return {
-      origin: this.#addresses.endpointAt(origin),
+      origin,
       header: bytes.subarray(isCall ? 8 : 0, meta >>> META_HEADER_SHIFT),
       payload: bytes.subarray(bytes.length - payloadBytes),
       call: isCall ? (words[0] as number) >>> 0 : undefined,
@@ -413,9 +414,7 @@ export class Receiver {
       const task = taskAt(this.#map, origin);
       if (this.#kernel.loadWord(taskSlot(this.#map, task) + TASK_STATE_OFFSET) >= TASK_CLOSED)
         this.#unreclaimed.add(task);
-      const arrival = this.#arrivals[origin];
-      this.#arrivals[origin] = undefined;
-      if (arrival !== undefined) this.#finish(arrival, SHUTDOWN);
+      this.#endArrival(origin, SHUTDOWN);
     }
     // A lane that is in no table is none: it died before it had entered it. Whoever is the last to let go frees all.
     for (const task of this.#unreclaimed)
@@ -423,10 +422,11 @@ export class Receiver {
     this.#unreclaimed.clear();
   }
 
-  /** Whether something of an origin is kept, or still arriving. */
+  /** Whether something of an origin is still arriving, or on offer. */
   holds(origin: number): boolean {
     if (this.#arrivals[origin] !== undefined || this.#paused.has(origin)) return true;
-    for (const queue of this.#unexpected.values()) if (queue.some((copy) => copy.origin === origin)) return true;
+    for (const queue of this.#unexpected.values())
+      if (queue.some((copy) => copy.request?.origin === origin)) return true;
     return false;
   }
 
@@ -477,7 +477,7 @@ export class Receiver {
     else if (kind === KIND_MESSAGE || kind === KIND_FIRST) this.#take(kind, meta, body, length, origin);
     else if (kind === KIND_BUFFER) this.#buffered(meta, body, origin);
     else if (kind === KIND_RTS) this.#requested(meta, body, length, origin);
-    else if (kind === KIND_BROKEN) this.#brokenOff(origin);
+    else if (kind === KIND_BROKEN) this.#endArrival(origin, ERROR);
     else this.#switches.push(origin, (this.#memory.words[body >>> 2] as number) >>> 0);
   }
 
@@ -697,23 +697,20 @@ export class Receiver {
     if (copy !== undefined) this.#grow(copy, at + length);
     const bytes = copy?.bytes ?? arrival.bytes;
     if (bytes !== undefined && !copyIntoIfThere(bytes, at, this.#memory.bytes.subarray(body, body + length))) {
+      this.#endArrival(origin, ERROR);
       // The rest of the message is dropped as it comes.
-      this.#arrives(origin, undefined, at + length, arrival.end);
-      this.#finish(arrival, ERROR);
-      if (at + length === arrival.end) this.#arrivals[origin] = undefined;
+      if (at + length < arrival.end) this.#arrives(origin, undefined, at + length, arrival.end);
       return;
     }
     arrival.at = at + length;
-    if (arrival.at < arrival.end) return;
-    this.#arrivals[origin] = undefined;
-    this.#finish(arrival, SUCCESS);
+    if (arrival.at >= arrival.end) this.#endArrival(origin, SUCCESS);
   }
 
-  /** An origin gives up the message of which it has sent packets. */
-  #brokenOff(origin: number): void {
+  /** No more packets come of the message of which an origin has sent some: all are here, or it gives the rest up. */
+  #endArrival(origin: number, result: Result): void {
     const arrival = this.#arrivals[origin];
     this.#arrivals[origin] = undefined;
-    if (arrival !== undefined) this.#finish(arrival, ERROR);
+    if (arrival !== undefined) this.#finish(arrival, result);
   }
 
   /** Makes sure that so many bytes of a copy have room. */
@@ -732,8 +729,8 @@ export class Receiver {
       room.bytes.set(copy.bytes);
       return room;
     } catch (error) {
-      if (request === undefined) this.#arrivals[origin] = undefined;
-      else if (!this.#ended.has(origin)) this.#rendezvous.decline(request, true);
+      if (request === undefined) this.#arrivals[this.#addresses.ordinalOf(origin)] = undefined;
+      else if (!this.#ended.has(request.origin)) this.#rendezvous.decline(request, true);
       this.#finish({ destination: undefined, copy }, ENOMEM);
       throw error;
     }
@@ -843,7 +840,8 @@ export class Receiver {
     const end = request === undefined ? Math.min(total, bodyBytes(headerBytes, payloadBytes)) : here;
     const counts = Math.max(total, KEPT_BYTES_MIN);
     const complete = isWhole || here >= end;
-    const copy: Copy = { words, bytes, counts, id, meta, origin, payloadBytes, isQueued, complete, request };
+    const from = this.#addresses.endpointAt(origin);
+    const copy: Copy = { words, bytes, counts, id, meta, origin: from, payloadBytes, isQueued, complete, request };
     if (!complete) this.#arrives(origin, undefined, here, end, undefined, copy);
     return copy;
   }
@@ -864,20 +862,19 @@ export class Receiver {
 
   /** Calls the handler for what was copied out. */
   #deliver(handler: Handler, copy: Copy): void {
-    const { id, meta, origin, payloadBytes } = copy;
+    const { id, meta, origin, payloadBytes, request } = copy;
     const isCall = (meta & META_DISPATCH_MASK) === DISPATCH_ID_CALL;
-    this.#message.setMemory(copy);
-    const { request } = copy;
+    this.#message.setMemory(copy, Uint32Array.of(origin));
     const headerBytes = meta >>> META_HEADER_SHIFT;
     const isHere = request === undefined && this.#isImmediate(id, headerBytes, payloadBytes);
-    this.#message.set(meta, 0, payloadBytes, origin, isHere);
+    this.#message.set(meta, 0, payloadBytes, 0, isHere);
     // Of one whose handler is early, only what comes before the payload was copied.
     const comes = !copy.isQueued && request === undefined && copy.counts < bodyBytes(headerBytes, payloadBytes);
     try {
-      if (request === undefined) this.#handle(handler, id, isCall, origin, comes);
-      else this.#answer(handler, id, request);
+      if (request !== undefined) this.#answer(handler, id, request);
+      else this.#handle(handler, id, isCall, this.#addresses.ordinalOf(origin), comes);
     } finally {
-      this.#message.setMemory(this.#memory);
+      this.#message.setMemory(this.#memory, this.#addresses.table);
     }
   }
 
