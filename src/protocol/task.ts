@@ -16,7 +16,7 @@ import type { TaskErrors } from "../core/task-errors.js";
 import type { Kernel, Memory } from "../kernel/kernel.js";
 import { type MemoryMap, ordinalOf, taskSlot } from "../memory/map.js";
 import { RegionTable } from "../memory/regions.js";
-import { Addresses, UNBOUND } from "../node/address.js";
+import { Addresses } from "../node/address.js";
 import { announceClose, announceEnds, gracePeriods } from "../node/liveness.js";
 import { Parker } from "../node/park.js";
 import { type Clock, systemClock } from "../support/clock.js";
@@ -160,9 +160,9 @@ export class Task {
     this.regions.reclaim();
     for (let task = 0; task < map.tasks; task++) {
       // SYNC task-state (look): pairs with the monitor's and the closing task's store.
-      const hasEnded = kernel.loadWord(taskSlot(map, task) + TASK_STATE_OFFSET) >= TASK_CLOSED;
-      // A slot that is free again has no task.
-      this.#ended[task] = Number(hasEnded && this.addresses.numberOf(task) !== UNBOUND);
+      const state = kernel.loadWord(taskSlot(map, task) + TASK_STATE_OFFSET);
+      // Of another node's task, CLOSED says that its slot was freed; by now the slot may be another task's.
+      this.#ended[task] = Number(state >= (task < map.locals ? TASK_CLOSED : TASK_DEAD));
     }
     return notice;
   }

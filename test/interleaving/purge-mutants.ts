@@ -112,6 +112,12 @@ const MUTANTS: readonly Omit<Mutant, "scenarios">[] = [
     replace: "> 99) core.forgetSlot(slot);\n",
   },
   {
+    name: "a freed slot is taken for that of a task that has ended",
+    file: "src/protocol/task.ts",
+    find: "state >= (task < map.locals ? TASK_CLOSED : TASK_DEAD)",
+    replace: "state >= TASK_CLOSED && this.addresses.numberOf(task) !== -1",
+  },
+  {
     name: "a context lets go a slot to which something is under way",
     file: CONTEXT,
     find: "    if (this.receiver.holds(ordinal) || this.#sources.some((source) => source.holds(ordinal))) return false;\n",
