@@ -23,7 +23,8 @@ export interface ProgressSource {
    */
   advance(): number;
   /**
-   * An endpoint has ended, by ordinal. This is told again whenever another one ends.
+   * An endpoint has ended, by ordinal. This is told again whenever another one ends. Messages that it sent may still come:
+   * `watch()` of ContextCore tells once they are delivered.
    * @param isTaskOver whether its task has ended, and not its context alone
    */
   ended(ordinal: number, isTaskOver: boolean): void;

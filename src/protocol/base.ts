@@ -11,7 +11,10 @@ import type { ContextEngine } from "../node/engine.js";
 import type { Clock } from "../support/clock.js";
 import type { Buffers, Lanes } from "../transport/transport.js";
 
-/** See Sender.sendOwn(). */
+/**
+ * See Sender.sendOwn(). The header is copied; a payload only if the message takes one record: a larger one must not change until
+ * it is sent.
+ */
 export type Tell = (to: Endpoint, dispatch: number, header: Uint8Array, payload?: Uint8Array) => void;
 
 export interface Base {
@@ -30,7 +33,7 @@ export interface Base {
   readonly completions: CompletionQueue;
   /** Where the agent has no thread: called once something was committed. */
   readonly posted: (() => void) | undefined;
-  /** Sends a message to a dispatch id of pamir's own. Its header is copied. */
+  /** Sends a message to a dispatch id of pamir's own. */
   readonly tell: Tell;
   /** Where a protocol registers the handlers of its dispatch ids. */
   readonly handlers: HandlerTable;

@@ -1,5 +1,6 @@
 // Request and reply. A call is a message to DISPATCH_ID_CALL, whose header begins with the call's number and the dispatch
-// id that it is for; what the handler of that id returns comes back as a message to DISPATCH_ID_REPLY.
+// id that it is for; what the handler of that id returns comes back as a message to DISPATCH_ID_REPLY. This is no
+// ProgressSource: only messages move a call on, and targetEnded() ends it.
 //
 //   call    header  0  number   4  dispatch id   8  the caller's header      payload  the request
 //   reply   header  0  number   4  REPLY_…                                    payload  the reply, or an error as JSON
