@@ -1,10 +1,10 @@
-// The contract of a transport: what carries records, buffers and offered payloads from a context to a peer. Of transports,
-// protocols know this file alone. `shm/` implements lanes and buffers of one memory. `net/` implements `Remote`: it stands for
-// peers of other memories behind the lanes of this one. What comes is read out of lanes by the `Kernel`.
+// The contract of a transport: what carries records, buffers and offered payloads from a context to a peer. Protocols know
+// only this file of the transports. `shm/` implements lanes and buffers of one memory. `net/` implements `Remote`: it stands
+// for peers of other memories behind the lanes of this one. What comes is read out of lanes by the `Kernel`.
 //
 // Every method runs on the thread of its task. A target is an endpoint's ordinal.
 
-/** What came of an attempt to have a lane. */
+/** Results of Lanes.ensure(). */
 export const LANE_READY = 0;
 /** Try again at the next advance: the heap is locked, or the lane that stood there is not given back yet. */
 export const LANE_LATER = 1;
@@ -21,7 +21,10 @@ export interface Lanes {
   readonly origin: number;
   /** Lane to each target, 0 where there is none. Hot paths read it, and pass the lane to the kernel. */
   readonly open: Uint32Array;
-  /** Bytes of the largest body that every lane takes as one record, but a first one for which the heap had no piece. */
+  /**
+   * Bytes of the largest body that every lane takes as one record, unless the heap had no piece for a first lane of full
+   * size.
+   */
   readonly smallBodyMax: number;
   /** Bytes of the largest body that a lane takes as one record. */
   recordBodyMax(lane: number): number;
@@ -45,7 +48,7 @@ export interface Lanes {
   ensure(target: number, bytes: number): number;
   /** Whether the target has ended, or its context is closed. */
   hasEnded(target: number): boolean;
-  /** Takes the lane of a target back that has ended. */
+  /** Takes back the lane to a target that has ended. */
   reclaim(target: number): void;
   /** Gives the lane up: the target frees it once it has read all; false: the lane has no room to say so. */
   close(target: number): boolean;
@@ -93,29 +96,29 @@ export interface Buffers {
   end(flight: Flight): void;
   /** The context has closed: its buffers come back as the target reads them. */
   close(flight: Flight): void;
-  /** Gives the heap back what is idle. Returns whether there was any. */
+  /** Gives idle buffers back to the heap. Returns whether there were any. */
   trim(): boolean;
 }
 
 /** What carries this node's messages to tasks of other nodes: the agent. */
 export interface Remote {
-  /** Whether a task that dies is told of to those that have nothing to say to it. */
+  /** Whether tasks learn of another task's death even if they send it nothing. */
   readonly failureDetection: boolean;
-  /** The client of the task in a slot is there. @param wake wakes what waits on this thread */
+  /** The task in a slot has created its client. @param wake wakes the waits of this thread */
   serve(slot: number, wake: () => void): void;
   /** Where the agent has no thread: one turn of it, in each advance(). Returns whether it has done something. */
   turn(): boolean;
   /** Whether turn() would do something. */
   readonly hasWork: boolean;
-  /** Where the agent has no thread: something was committed. */
+  /** Where the agent has no thread: the task has committed a record. */
   posted(): void;
   /** The task leaves the job. */
   close(): void;
 }
 
-/** What of the task's heap a transport needs. */
+/** The functions of a task's heap that a transport needs. */
 export interface TransportHeap {
-  /** Gives back what the task has closed and nothing uses any more, and what its buffers have idle. */
+  /** Gives back what the task has closed and nothing uses any more, and idle buffers. */
   reclaim(): void;
   /** As reclaim(), without the buffers. */
   reclaimRegions(): void;

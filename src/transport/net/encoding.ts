@@ -1,5 +1,5 @@
-// How frames look on a link. The encoding has its own version, and is no picture of the memory: fields are named here, one
-// by one, so that the layout of descriptors and requests may change without it. `encoding.test.ts` pins the bytes.
+// The encoding of frames on a link. It has its own version, and does not mirror the memory layout. It names each field, so
+// that the layout of descriptors and requests may change without it. `encoding.test.ts` pins the bytes.
 //
 // A frame is a head of 32-bit words, little-endian, and data behind it. Its type is the kind of its segment (docs/wire.md).
 //
@@ -7,14 +7,15 @@
 //   CREDIT        bytes
 //   ASK           number, bytes moved before, operation                          data: the bytes of a put
 //   ANSWER        number, result                                                 data: the bytes of a get, the old value
-//   END           0 the context has closed, 1 its task has left; streams in which this is said
+//   END           0 the context has closed, 1 its task has left; number of streams that carry an END for it
 //   CHAIN         what, rget FIFO of the receiver (4 words), then by what           data: bytes of the payload
 //     BEGIN         rget FIFO of the sender (4 words), descriptors
 //     SHIP          descriptors
 //     others        words
 //   RECORDS       nothing                                                        data: records, see records.ts
 //
-//   operation     verb, bytes or code of the rmw, remote region: index, generation, offset; of an rmw: value, test (2 words each)
+//   operation     verb, bytes or code of the rmw, remote region: index, generation, offset; of an rmw also: value, test
+//                 (2 words each)
 //   descriptor    verb, then the words of FIELDS
 import {
   CHAIN_BEGIN,
@@ -51,7 +52,7 @@ import type { Frame } from "./frames.js";
 /** Version of the encoding: a node drops frames of any other. */
 export const FRAME_VERSION = 1;
 
-/** A frame as it goes: the kind of its segments, and the bytes of its head and data. */
+/** An encoded frame: the kind of its segments, and the bytes of its head and data. */
 export interface Encoded {
   readonly kind: number;
   readonly head: Uint8Array;
@@ -102,7 +103,7 @@ export const HEAD_WORDS_MAX = 1 + 2 * RGET_FIFO_WORDS + RGET_FIFO_SLOTS * DESCRI
 
 const NO_BYTES: Uint8Array = new Uint8Array(0);
 
-/** The head and the data of a frame. The data is the frame's own view, and not copied. */
+/** The head and the data of a frame. The data is a view of the frame's own bytes, not a copy. */
 export function encode(frame: Frame): Encoded {
   if ("records" in frame) return encoded(FRAME_RECORDS, [], frame.records);
   if ("credit" in frame) return encoded(FRAME_CREDIT, [frame.credit]);
@@ -118,7 +119,9 @@ export function encode(frame: Frame): Encoded {
   return encoded(FRAME_CHAIN, [chain, ...words.subarray(0, plain), ...descriptors], data);
 }
 
-/** The frame of a segment's kind and content, whose bytes it takes; undefined: it is malformed, or of another version. */
+/**
+ * The frame of a segment's kind and content. It keeps a view of the content. Undefined: malformed, or of another version.
+ */
 export function decode(kind: number, content: Uint8Array): Frame | undefined {
   const view = new DataView(content.buffer, content.byteOffset, content.length);
   if (content.length < 4) return undefined;
@@ -167,7 +170,7 @@ function operationWords(descriptor: Int32Array): number[] {
   return [verb, ...fields.map((offset) => descriptor[offset >>> 2] as number)];
 }
 
-/** The descriptor of an operation, without the local part; undefined: the words are of none. */
+/** The descriptor of an operation, without the local part. Undefined: the words are no operation. */
 function operationOf(words: Int32Array): Int32Array | undefined {
   const kind = VERBS[words[0] ?? 0];
   const fields = kind === DESCRIPTOR_RMW ? [...OPERATION_FIELDS, ...OPERAND_FIELDS] : OPERATION_FIELDS;
@@ -186,7 +189,7 @@ function descriptorOf(kind: number, words: Int32Array, at: number, fields: reado
   return descriptor;
 }
 
-/** Words of a chain frame before its descriptors, of so many in all. */
+/** Words of a chain frame before its descriptors. `count` is the number of all its words. */
 function plainWords(chain: number, count: number): number {
   if (chain === CHAIN_BEGIN) return Math.min(count, 2 * RGET_FIFO_WORDS);
   return chain === CHAIN_SHIP ? Math.min(count, RGET_FIFO_WORDS) : count;

@@ -1,5 +1,5 @@
-// Ingress: records that come from other nodes are written into the lanes that stand for their origins in this memory. What
-// has no room waits, bounded: its sender has a credit, and is told what has gone into lanes.
+// Ingress writes records from other nodes into the lanes that stand for their origins in this memory. Records without room
+// wait. The sender's credit bounds them; ingress gives it back as records go into lanes.
 
 import { KIND_MORE, KIND_RTS, KIND_SWITCH, LANE_BYTES_GROWN } from "../../../assembly/layout.js";
 import { contextOf, type Endpoint, taskOf } from "../../core/endpoint.js";
@@ -11,7 +11,7 @@ import { LANE_FULL, LANE_NO_MEMORY, LANE_READY } from "../transport.js";
 import type { SendFrame } from "./frames.js";
 import { begun, CREDIT_BYTES, isOver, type LaneRecord, NO_REST, type Rest, recordsIn } from "./records.js";
 
-/** Bytes that a target gives back at once. */
+/** Credit that a target collects before it gives it back, in bytes. */
 const CREDIT = CREDIT_BYTES / 4;
 
 /** What has come in one stream, from a context of another node to one of this node. */
@@ -21,11 +21,13 @@ interface Stream {
   /** Records that had no room yet, and their bytes in frames. */
   records: LaneRecord[];
   bytes: number;
-  /** Bytes that have gone into the lane and are not given back yet. */
+  /** Bytes that have gone into the lane, whose credit is not given back yet. */
   credit: number;
   /** What is still to come of a message in packets. */
   rest: Rest;
-  /** The lane that had no room for the next record or packet, and the bytes of that; 0: it was not that. */
+  /**
+   * The lane that had no room for the next record or packet, and the bytes it needs. 0: the stream does not wait for room.
+   */
   full: number;
   needs: number;
 }
@@ -34,7 +36,7 @@ interface Stream {
 interface Incoming {
   /** By origin's context, then by target. */
   readonly streams: Map<Endpoint, Map<Endpoint, Stream>>;
-  /** Of its contexts by endpoint, and of the task under ALL: in how many streams it has still to say that it ends. */
+  /** By endpoint of its contexts, and under ALL for the task itself: number of streams whose END frame has not come yet. */
   readonly ends: Map<number, number>;
 }
 
@@ -44,11 +46,11 @@ const SWITCH_BYTES = 8;
 
 /** What ingress tells the agent. */
 export interface IngressHost {
-  /** The slot of a task, which gets one if it has none; negative: there is none for it now. */
+  /** The slot of a task; binds one if the task has no slot. Negative: no slot is free now. */
   bind(task: number): number;
-  /** All that a task has said is there: it has ended. */
+  /** A task has ended, and all its records are in lanes. */
   end(task: number): void;
-  /** The same of a context of another node's task. */
+  /** As end(), for a context of another node's task. */
   retire(endpoint: Endpoint): void;
 }
 
@@ -57,17 +59,20 @@ export class Ingress {
   readonly #memory: Memory;
   readonly #map: MemoryMap;
   readonly #addresses: Addresses;
-  /** Bytes of a stream's records that may wait when more come: a sender that minds its credit has no more on their way. */
+  /**
+   * Bytes of a stream's waiting records above which further records are refused. A sender that observes its credit stays
+   * below.
+   */
   readonly #waitingMax: number;
   readonly #send: SendFrame;
   readonly #host: IngressHost;
   readonly #incoming = new Map<number, Incoming>();
   /** Streams whose records wait for room, or for a slot. */
   readonly #waiting = new Set<Stream>();
-  /** The lane that has just had no room, and for how much. */
+  /** The lane that had no room last, and the bytes of the record. */
   #full = 0;
   #needs = 0;
-  /** Lanes that are written in the place of other nodes' contexts, by ordinal. */
+  /** By ordinal: the lanes that this node's agent writes on behalf of other nodes' contexts. */
   readonly #lanes: (ShmLanes | undefined)[] = [];
 
   constructor(
@@ -82,7 +87,7 @@ export class Ingress {
     this.#memory = memory;
     this.#map = map;
     this.#addresses = addresses;
-    // A credit, and what two lanes hold: in one batch, and when a context closes.
+    // A credit, plus the contents of two lanes: one for a batch beyond the credit, one for what a closing context flushes.
     this.#waitingMax = CREDIT_BYTES + 2 * Math.max(map.laneBytes, LANE_BYTES_GROWN);
     this.#send = send;
     this.#host = host;
@@ -98,9 +103,9 @@ export class Ingress {
   }
 
   /**
-   * A task says in one stream that its context has ended, or all of it.
-   * @param streams in how many it says so
-   * @returns false: it can't be so many
+   * Takes an END frame, in one stream, of a context or of a whole task.
+   * @param streams number of streams in which an END comes
+   * @returns false: there can't be so many streams
    */
   ends(from: Endpoint, isTask: boolean, streams: number): boolean {
     const { contexts, locals } = this.#map;
@@ -111,23 +116,26 @@ export class Ingress {
     return true;
   }
 
-  /** The slot of a task is given back: of its streams, those in which nothing is under way are forgotten. */
+  /** The slot of a task is given back: forgets its streams, unless one of them is busy. */
   prune(task: number): void {
     if (!this.isBusy(task)) this.#incoming.delete(task);
   }
 
-  /** A task has ended: what has come of it, and is in no lane, goes nowhere. */
+  /** A task has ended: drops its records that are not in lanes. */
   forget(task: number): void {
     this.#incoming.delete(task);
     for (const stream of this.#waiting) if (taskOf(stream.from) === task) this.#waiting.delete(stream);
   }
 
-  /** The slot of an ordinal is given back: its lanes are. */
+  /** The slot of an ordinal is given back, and so are its lanes. */
   release(ordinal: number): void {
     this.#lanes[ordinal] = undefined;
   }
 
-  /** Gives up the lanes of a context of another node; false: some have no room to say so. What comes later waits. */
+  /**
+   * Ends the lanes of a context of another node. False: some have no room for the switch record. Records that come later
+   * wait.
+   */
   close(ordinal: number): boolean {
     const lanes = this.#lanes[ordinal];
     if (lanes === undefined) return true;
@@ -136,7 +144,7 @@ export class Ingress {
     return isClosed;
   }
 
-  /** Whether something of a task is incomplete: a message in packets, records that wait, an end. */
+  /** Whether something from a task is incomplete: a message in packets, records that wait, an end. */
   isBusy(task: number): boolean {
     const incoming = this.#incoming.get(task);
     if (incoming === undefined) return false;
@@ -147,7 +155,7 @@ export class Ingress {
     return false;
   }
 
-  /** Returns to a task all credit that it is owed. */
+  /** Gives back all credit that is due to a task. */
   settle(task: number): void {
     for (const targets of this.#incoming.get(task)?.streams.values() ?? []) {
       for (const stream of targets.values()) {
@@ -157,12 +165,12 @@ export class Ingress {
     }
   }
 
-  /** A context of this node has closed: lanes to it that no other thread frees. */
+  /** A context of this node has closed: frees those lanes to it that no other thread frees. */
   reclaim(ordinal: number): void {
     for (const lanes of this.#lanes) lanes?.reclaim(ordinal);
   }
 
-  /** Records that have come: behind those of their stream. False: they are none. */
+  /** Appends records that have come to their stream. False: the bytes are no valid records. */
   file(from: Endpoint, to: Endpoint, bytes: Uint8Array): boolean {
     const { streams } = this.#from(taskOf(from));
     const targets = streams.get(from) ?? new Map<Endpoint, Stream>();
@@ -179,7 +187,7 @@ export class Ingress {
     return true;
   }
 
-  /** Writes what waits into the lanes, as far as there is room; gives back what went in. Returns whether any did. */
+  /** Writes waiting records into the lanes, as far as there is room, and gives back credit. Returns whether it wrote any. */
   deliver(): boolean {
     let isAny = false;
     for (const stream of this.#waiting) {
@@ -216,19 +224,19 @@ export class Ingress {
     if (full !== 0 && full === lane && this.#full === 0) this.#kernel.laneWantRoom(lane, 0);
   }
 
-  /** Whether deliver() would do something: there is room by now in a lane that had none. */
+  /** Whether deliver() would do something: a lane that had no room has some now. */
   get hasWork(): boolean {
     for (const { from, to, full, needs } of this.#waiting) {
       if (full === 0) continue;
       const [origin, target] = [this.#addresses.ordinalOf(from), this.#addresses.ordinalOf(to)];
-      // Another lane may stand there by now.
+      // Another lane may have taken its place.
       const lane = origin < 0 ? 0 : this.#lanes[origin]?.open[target];
       if (lane === full && this.#kernel.laneRoom(full) >= needs) return true;
     }
     return false;
   }
 
-  /** Contexts of a task have said that they end, and the task itself: behind what waits of them, that is so. */
+  /** Ends contexts of a task, and the task itself, once all their END frames have come and none of their records waits. */
   #finish(task: number, { ends, streams }: Incoming): void {
     for (const [whose, left] of ends) {
       const isOf = (stream: Stream): boolean => (whose === ALL ? taskOf(stream.from) === task : stream.from === whose);
@@ -242,11 +250,11 @@ export class Ingress {
     }
   }
 
-  /** Writes a record of a list into the lane of their pair; false: there is no room. */
+  /** Writes a record of a stream into the lane of its pair. False: there is no room. */
   #write(origin: number, target: number, records: LaneRecord[], place: number): boolean {
     const lanes = this.#lanes[origin] ?? new ShmLanes(this.#kernel, this.#memory, this.#map, origin);
     this.#lanes[origin] = lanes;
-    // What comes for one that has closed goes nowhere.
+    // Records for a target that has ended are dropped.
     if (lanes.hasEnded(target)) return true;
     const record = records[place] as LaneRecord;
     if (record.kind === KIND_SWITCH)
@@ -254,18 +262,20 @@ export class Ingress {
     const state = lanes.ensure(target, record.body.length);
     const lane = lanes.open[target] as number;
     if (state === LANE_FULL) return this.#noRoom(lane, SWITCH_BYTES);
-    // What is offered has nothing to cut up: it waits for memory.
+    // A request to send can't be cut into packets: it waits for memory.
     if (state === LANE_NO_MEMORY && lane !== 0 && record.kind !== KIND_RTS)
       return this.#writePackets(lane, lanes.recordBodyMax(lane), records, place);
     return state === LANE_READY && this.#put(lane, record.kind, record.meta, record.body);
   }
 
-  /** Writes a record that its lane does not take whole as packets of at most `most` bytes; false: what is left has no room. */
+  /**
+   * Writes a record that its lane does not take whole, as packets of at most `most` bytes. False: no room for all of them.
+   */
   #writePackets(lane: number, most: number, records: LaneRecord[], place: number): boolean {
     let record = begun(records[place] as LaneRecord);
     while (this.#put(lane, record.kind, record.meta, record.body.subarray(0, most))) {
       if (record.body.length <= most) return true;
-      // The credit counts it once: with the last.
+      // The credit counts the record once: with its last packet.
       record = { kind: KIND_MORE, meta: 0, body: record.body.subarray(most), counts: record.counts };
     }
     records[place] = record;
@@ -291,7 +301,7 @@ export class Ingress {
     return false;
   }
 
-  /** Tells the sender of a stream what has gone into the lane, once that is much. */
+  /** Adds to the credit that a stream is due, and gives it back once it has reached CREDIT. */
   #giveBack(stream: Stream, bytes: number): void {
     stream.credit += bytes;
     if (stream.credit < CREDIT) return;

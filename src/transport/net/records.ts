@@ -1,9 +1,9 @@
-// Records as they are in frames between nodes. What comes may be wrong: it is checked here, before any of it goes into a
-// lane.
+// The encoding of records in frames between nodes. Records from other nodes may be wrong. They are checked here, before any
+// of them goes into a lane.
 //
 //   word 0   length of the body (bits 0 … 23), kind (bits 24 … 31): its number is that of KINDS_ON_LINK
 //   word 1   dispatch id (bits 0 … 15), bytes of the header (bits 16 … 31)
-//   body     as in a lane, padded to words; that of a request to send begins with the words of REQUEST_FIELDS
+//   body     as in a lane, padded to words; the body of a request to send begins with the words of REQUEST_FIELDS
 import {
   FIRST_PREFIX_SIZE,
   KIND_BROKEN,
@@ -32,12 +32,15 @@ import {
 } from "../../../assembly/layout.js";
 import { alignUp } from "../../../assembly/seq.js";
 
-/** Bytes of records that may be on their way from a context to another; a batch may go beyond it. */
+/** Bytes of records that may be on their way from a context to another. A batch may exceed it. */
 export const CREDIT_BYTES = 262144;
 /** Words before each record in a frame. */
 const PREFIX_WORDS = 2;
 export const PREFIX_BYTES = 4 * PREFIX_WORDS;
-/** What goes from node to node, by its number on a link; a record that asks for memory of the other task does not go. */
+/**
+ * Kinds of records that go from node to node, by number on a link. KIND_BUFFER does not go: it points to the origin's
+ * memory.
+ */
 const KINDS_ON_LINK = [undefined, KIND_MESSAGE, KIND_FIRST, KIND_MORE, KIND_RTS, KIND_BROKEN, KIND_SWITCH];
 const LENGTH_BITS = 24;
 const LENGTH_MAX = 2 ** LENGTH_BITS - 1;
@@ -65,7 +68,9 @@ export interface LaneRecord {
   readonly counts: number;
 }
 
-/** Bytes that are to come of a message in packets: before its handler is called, and behind that. No packet has of both. */
+/**
+ * Bytes of a message in packets that have not come: before its handler is called, and after. No packet contains both parts.
+ */
 export interface Rest {
   readonly prologue: number;
   readonly payload: number;
@@ -89,7 +94,7 @@ export function putRecord(frame: Uint8Array, at: number, kind: number, meta: num
     for (const [i, offset] of REQUEST_FIELDS.entries()) {
       words.setUint32(at + PREFIX_BYTES + 4 * i, own.getUint32(offset, true), true);
     }
-    // The rest of it is not written in memory either.
+    // In memory too, the other words of a request stay unwritten.
     frame.fill(0, at + PREFIX_BYTES + 4 * REQUEST_FIELDS.length, at + PREFIX_BYTES + RTS_SIZE);
   }
   return recordBytes(body.length);
@@ -105,7 +110,7 @@ function requestIn(body: Uint8Array): Uint8Array {
   return own;
 }
 
-/** Whether a record tells of another lane, or of the end of one. */
+/** Whether a record is a switch: it names the next lane, or ends the lane. */
 export function isSwitch(commit: number): boolean {
   return ((commit >>> RECORD_KIND_SHIFT) & RECORD_KIND_MASK) === KIND_SWITCH;
 }
@@ -116,9 +121,9 @@ export function recordBytes(length: number): number {
 }
 
 /**
- * The records of a frame, and what is to come behind them.
- * @param before what is to come before them, of the messages of their pair
- * @returns undefined: they are none
+ * The records of a frame, and the rest of a message that follows them.
+ * @param before the rest of a message of the same pair that these records continue
+ * @returns undefined: the bytes are no valid records
  */
 export function recordsIn(bytes: Uint8Array, before: Rest): { records: LaneRecord[]; rest: Rest } | undefined {
   let rest = before;
@@ -145,9 +150,9 @@ export function recordsIn(bytes: Uint8Array, before: Rest): { records: LaneRecor
 }
 
 /**
- * What is to come behind a record, of the message that it is of.
- * @param rest what is to come before it
- * @returns undefined: there is no such record, or not there
+ * The rest of a record's message, after that record.
+ * @param rest the rest of the message before the record
+ * @returns undefined: the record is malformed, or may not come here
  */
 function restBehind(kind: number, meta: number, body: Uint8Array, rest: Rest): Rest | undefined {
   const { length } = body;
@@ -181,7 +186,7 @@ function isOffer(body: Uint8Array, headerBytes: number): boolean {
   if (body.length !== RTS_SIZE + headerBytes) return false;
   const words = new DataView(body.buffer, body.byteOffset);
   const bytes = words.getUint32(RTS_BYTES_OFFSET, true);
-  // What is staged goes by as many links as a chain may have.
+  // A staged payload must not need more links than a chain may have.
   const fragment = words.getUint32(RTS_FRAGMENT_OFFSET, true) || bytes;
   return bytes > 0 && bytes <= MESSAGE_BYTES_MAX && Math.ceil(bytes / fragment) <= LINK_COUNT_MAX;
 }

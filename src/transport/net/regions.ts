@@ -1,4 +1,5 @@
-// Where bytes of regions are, and what is wrong with those that are nowhere: the kernels' checks, for what does not go by them.
+// Resolves bytes of regions to pointers, or to the reason why there are none. These are the kernels' checks, for accesses
+// that do not go through a kernel.
 import {
   REGION_BASE_OFFSET,
   REGION_BYTES_OFFSET,
@@ -16,13 +17,13 @@ import {
 import type { Kernel, Memory } from "../../kernel/kernel.js";
 import { type MemoryMap, taskSlot } from "../../memory/map.js";
 
-/** Where bytes of a region of this memory are, or why there are none: TRANSFER_…. */
+/** Pointer to bytes of a region of this memory, or why there is none: TRANSFER_…. */
 export interface Resolved {
   readonly result: number;
   readonly pointer: number;
 }
 
-/** Where bytes of a region of this memory are. */
+/** Resolves bytes of a region of this memory. */
 export function resolveRegion(
   kernel: Pick<Kernel, "loadWord">,
   { words }: Memory,
@@ -36,7 +37,8 @@ export function resolveRegion(
   if (index >= map.locals * map.regions) return { result: TRANSFER_LOCAL_CLOSED, pointer: 0 };
   const entry = map.regionsBase + index * REGION_SIZE;
   const owner = taskSlot(map, Math.floor(index / map.regions));
-  // SYNC task-state (look): pairs with the task's own store and the monitor's: what an ended task had may be another's by now.
+  // SYNC task-state (look): pairs with the task's own store and the monitor's. Another task may use an ended task's memory
+  // by now.
   if (kernel.loadWord(owner + TASK_STATE_OFFSET) >= TASK_CLOSED) return { result: TRANSFER_ENDED, pointer: 0 };
   const isOpen =
     (generation & 1) === 1 &&
@@ -47,7 +49,7 @@ export function resolveRegion(
   return { result: TRANSFER_DONE, pointer: word(entry + REGION_BASE_OFFSET) + offset };
 }
 
-/** The same of the other side's region. */
+/** The result for the other side: its local region is the remote region of this one. */
 export function remoteResult(result: number): number {
   if (result === TRANSFER_LOCAL_CLOSED) return TRANSFER_REMOTE_CLOSED;
   return result === TRANSFER_LOCAL_BOUNDS ? TRANSFER_REMOTE_BOUNDS : result;

@@ -1,6 +1,6 @@
-// Self-pacing transfers between nodes. What crosses are the descriptors themselves: rget FIFOs and links stay as they are,
-// each in the memory of its side, and where the engine of shared memory injects into the other rget FIFO, the agent sends
-// the descriptors there.
+// Self-pacing transfers between nodes. The agent sends the descriptors themselves. Rget FIFOs and links stay as they are,
+// each in the memory of its side. Where the engine of a shared memory injects into the other rget FIFO, the agent sends the
+// descriptors there.
 //
 //   origin                                               target
 //   rget FIFO: [RGET i, REFILL, MOVE i] …                rget FIFO: [FETCH i + 1] …
@@ -10,11 +10,11 @@
 //      MOVE      ══ MOVE: bytes of fragment i ═════════►  the destination; its counter
 //      NOTICE    ◄══ OVER: the counter is at 0 ═════════
 //
-// A link is asked for behind the bytes of the fragment before the last one, so with depth d no more than d + 1 fragments are
-// on their way: a target whose node does not advance fetches no link, and its origin has nothing to send. NOTICE waits for
-// OVER, since `onRemote` says that all is there.
+// The origin asks for a link behind the bytes of the fragment before the last one. So with depth d, at most d + 1 fragments
+// are on their way. A target whose node does not advance fetches no link, and its origin has nothing to send. NOTICE waits
+// for OVER, because `onRemote` says that all bytes are there.
 //
-// What comes may be wrong: nothing is written but into an open rget FIFO of the right peer, and the destination of that.
+// A frame may be wrong. So the agent writes only into an open rget FIFO of the right peer, and into its destination.
 
 import {
   AWAY_BEGUN,
@@ -97,20 +97,20 @@ import { type Resolved, remoteResult, resolveRegion } from "./regions.js";
 
 type ChainFrame = Extract<Frame, { readonly chain: number }>;
 
-/** Words that name an rget FIFO: region of its block, that one's generation, offset, its own generation. */
+/** Words that name an rget FIFO: region of its block, the region's generation, offset in it, the rget FIFO's generation. */
 const PLACE_WORDS = 4;
-/** Words of a frame behind that. */
+/** Words of a frame behind these. */
 const MOVE_WORDS = 5;
 const BEGIN_WORDS_MAX = PLACE_WORDS + DEPTH_MAX * DESCRIPTOR_WORDS;
 
 /** Descriptors of an rget FIFO, MOVEs aside, that are processed in one turn, as in the kernels. */
 const TURN_SLOTS = 4 * RGET_FIFO_SLOTS;
 
-/** What #find() says of a place that is no rget FIFO of this task's, or none that is open any more. */
+/** Results of #find(): the words name no rget FIFO of this context for the peer, or one that has closed. */
 const NOWHERE = -1;
 const CLOSED = 0;
 
-/** Bytes that were to be read, or why not: TRANSFER_…. */
+/** Bytes that were read, or why there are none: TRANSFER_…. */
 interface Read {
   readonly result: number;
   readonly data: Uint8Array | undefined;
@@ -123,9 +123,9 @@ export class RemoteRendezvous {
   readonly #addresses: Addresses;
   readonly #send: SendFrame;
   readonly #atomics: SharedAtomics;
-  /** Which rget FIFO of a context is the first in its next turn. */
+  /** Number of the rget FIFO with which the next turn of a context begins. */
   #turn = 0;
-  /** Bytes that may still be moved in this one. */
+  /** Bytes that may still be moved in this turn. */
   #allowance = 0;
 
   constructor(kernel: Kernel, memory: Memory, map: MemoryMap, addresses: Addresses, send: SendFrame) {
@@ -173,13 +173,13 @@ export class RemoteRendezvous {
 
   #firstBlock(ordinal: number): number {
     const slot = taskSlot(this.#map, taskAt(this.#map, ordinal));
-    // SYNC task-state (look): the blocks of an ended task may be another's by now.
+    // SYNC task-state (look): another task may use the blocks of an ended task by now.
     if (this.#kernel.loadWord(slot + TASK_STATE_OFFSET) >= TASK_CLOSED) return 0;
     // SYNC rget-list (blocks): pairs with the store of the owner, which adds blocks and removes none.
     return this.#kernel.loadWord(contextBlock(this.#map, ordinal) + CONTEXT_RGET_FIFOS_OFFSET) >>> 0;
   }
 
-  /** The block of a context in which a pointer is; 0: none. */
+  /** The block of a context that contains a pointer; 0: there is no such block. */
   #blockOf(ordinal: number, pointer: number): number {
     let block = this.#firstBlock(ordinal);
     while (block !== 0 && (pointer < block || pointer >= block + BLOCK_SIZE)) {
@@ -206,7 +206,7 @@ export class RemoteRendezvous {
     if (to !== NONE) this.#send(this.#addresses.endpointAt(from), to, { chain, words: all, data });
   }
 
-  /** Target: tells the origin's node of a chain that the core has written, and of one that it has given up. */
+  /** Target: tells the origin's node of a chain that the core has written, and of one that it has canceled. */
   #tellOfCore(rgetFifo: number, from: number): void {
     const away = this.#get(rgetFifo, RGET_FIFO_AWAY_OFFSET);
     const depth = this.#get(rgetFifo, RGET_FIFO_DEPTH_OFFSET);
@@ -265,7 +265,7 @@ export class RemoteRendezvous {
     return remaining;
   }
 
-  /** Processes what is in an rget FIFO, as far as it may; whether something is left that could be. */
+  /** Processes descriptors of an rget FIFO, up to the limits of a turn. Returns whether it could process more. */
   #runRgetFifo(rgetFifo: number, ordinal: number): boolean {
     let others = TURN_SLOTS;
     let head = this.#get(rgetFifo, RGET_FIFO_HEAD_OFFSET);
@@ -290,10 +290,7 @@ export class RemoteRendezvous {
     return false;
   }
 
-  /**
-   * Whether a descriptor has to wait: the last one until the other side has said that all is there, a fragment until it is
-   * staged.
-   */
+  /** Whether a descriptor has to wait: the NOTICE until the other side has sent OVER, a fragment until it is staged. */
   #isHeld(rgetFifo: number, descriptor: number): boolean {
     const kind = this.#get(descriptor, DESCRIPTOR_KIND_OFFSET);
     if (kind === DESCRIPTOR_MOVE) {
@@ -306,7 +303,7 @@ export class RemoteRendezvous {
     return hasBegun && (this.#get(rgetFifo, RGET_FIFO_AWAY_OFFSET) & AWAY_OVER) === 0;
   }
 
-  /** Sends a slice of a fragment, or says why not; whether the fragment is over. */
+  /** Sends a slice of a fragment, or the reason why there is none. Returns whether the fragment is over. */
   #move(rgetFifo: number, ordinal: number, descriptor: number, part: number): boolean {
     const bytes = this.#get(descriptor, DESCRIPTOR_BYTES_OFFSET);
     const moved = this.#get(rgetFifo, RGET_FIFO_MOVED_OFFSET);
@@ -345,7 +342,7 @@ export class RemoteRendezvous {
     return (this.#get(rgetFifo, RGET_FIFO_AWAY_OFFSET) & AWAY_STOPPED) === 0 ? TRANSFER_DONE : TRANSFER_CANCELED;
   }
 
-  /** Notes what came of a transfer, if nothing has yet. */
+  /** Stores the result of a transfer, unless there is a failure already. */
   #note(rgetFifo: number, offset: number, result: number): void {
     if (this.#get(rgetFifo, offset) === TRANSFER_DONE) this.#set(rgetFifo, offset, result);
   }
@@ -371,7 +368,7 @@ export class RemoteRendezvous {
       const slots = this.#get(descriptor, DESCRIPTOR_BYTES_OFFSET);
       const index = this.#get(descriptor, DESCRIPTOR_REMOTE_INDEX_OFFSET);
       const generation = this.#get(descriptor, DESCRIPTOR_REMOTE_GENERATION_OFFSET);
-      // The origin sends this descriptor: it may name the links of this transfer, and nothing else.
+      // The origin sent this descriptor: it may name only the links of this transfer.
       const isOwn =
         index === this.#get(rgetFifo, RGET_FIFO_CHAIN_INDEX_OFFSET) &&
         generation === this.#get(rgetFifo, RGET_FIFO_CHAIN_GENERATION_OFFSET);
@@ -402,7 +399,7 @@ export class RemoteRendezvous {
 
   // ── What comes ────────────────────────────────────────────────────────────────────────────────────────────────
 
-  /** A frame has come for a context of this node, by its ordinal. False: it can't be right. What comes too late is. */
+  /** Takes a frame for a context of this node, by its ordinal. False: the frame is wrong. One that comes too late is not. */
   onFrame(from: Endpoint, to: number, { chain, words, data }: ChainFrame): boolean {
     if (words.length < PLACE_WORDS || (data !== undefined && chain !== CHAIN_MOVE)) return false;
     const rgetFifo = this.#find(from, to, words);
@@ -425,7 +422,7 @@ export class RemoteRendezvous {
     return true;
   }
 
-  /** The rget FIFO that words name, of a context and for a peer; CLOSED, NOWHERE. */
+  /** The rget FIFO of a context, for a peer, that the words name; CLOSED; or NOWHERE. */
   #find(from: Endpoint, to: number, words: Int32Array): number {
     const [index = 0, generation = 0, offset = 0, own = 0] = words;
     const first = offset >>> 0;

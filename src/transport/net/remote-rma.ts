@@ -1,6 +1,6 @@
 // One-sided operations between nodes. At the origin, the engine stops at a descriptor for another node, and the agent sends
-// it there, a slice of its bytes at a time; one of each FIFO is away at once, so that a FIFO stays in order. At the target,
-// the agent does each part.
+// it there, one slice of its bytes at a time. One descriptor of each FIFO is away at once, so that a FIFO stays in order. At
+// the target, the agent does each part.
 import {
   AWAY_FOUND,
   AWAY_TAKEN,
@@ -83,7 +83,7 @@ export class RemoteRma {
     this.#send = send;
   }
 
-  /** A task of another node has ended: what is away to it is over. */
+  /** A task of another node has ended: ends the operations that are away to it. */
   ended(number: number): void {
     for (const [ask, operation] of this.#asked) {
       if (taskOf(operation.to) !== number) continue;
@@ -176,7 +176,7 @@ export class RemoteRma {
     this.#send(from, to, { ask, descriptor: copy, moved, data });
   }
 
-  /** A task has answered. False: nothing has asked it that. */
+  /** A task has answered. False: there is no such request to it, or its data has the wrong length. */
   answered(number: number, ask: number, result: number, data: Uint8Array | undefined): boolean {
     const operation = this.#asked.get(ask);
     if (operation === undefined || taskOf(operation.to) !== number) return false;
@@ -211,7 +211,7 @@ export class RemoteRma {
 
   // ── At the target ─────────────────────────────────────────────────────────────────────────────────────────────
 
-  /** Does a part of an operation of another node's context. False: no such part can be asked for. */
+  /** Does a part of an operation of another node's context. False: the request is malformed. */
   answer(from: Endpoint, to: Endpoint, { ask, descriptor, moved, data }: Ask): boolean {
     const { bytes } = this.#memory;
     const map = this.#map;
@@ -227,7 +227,7 @@ export class RemoteRma {
     const index = slot * map.regions + word(DESCRIPTOR_REMOTE_INDEX_OFFSET);
     const generation = word(DESCRIPTOR_REMOTE_GENERATION_OFFSET);
     const offset = word(DESCRIPTOR_REMOTE_OFFSET_OFFSET);
-    // The whole of it is refused, where the whole is not right.
+    // Each part is refused if the whole operation does not fit the region.
     const place = resolveRegion(this.#kernel, this.#memory, map, index, generation, offset, size);
     let result = remoteResult(place.result);
     let back: Uint8Array | undefined;
@@ -242,7 +242,9 @@ export class RemoteRma {
     return true;
   }
 
-  /** Changes a word of a region, as change() of the kernels. Returns the old value's bytes; undefined: it is no such RMW. */
+  /**
+   * Changes a word of a region, as change() of the kernels. Returns the old value's bytes; undefined: it is no valid RMW.
+   */
   #change(pointer: number, descriptor: Int32Array): Uint8Array | undefined {
     const word = (offset: number): number => descriptor[offset >>> 2] as number;
     const wide = (offset: number): bigint => (BigInt(word(offset + 4) >>> 0) << 32n) | BigInt(word(offset) >>> 0);

@@ -1,11 +1,12 @@
 // Shared memory, the origin's side of large payloads: a task's pool of buffers. The origin copies a payload once, into an
 // extent of the heap; the target's handler reads it in place, and the extent comes back, or is the target's to keep.
 //
-// The pool keeps its extents, so that their pages stay warm, and uses them in turn: an extent that was written 4 MiB ago has
-// left the writer's second-level cache, from where a reader on another core gets each line slowly (64 KiB: 8 GB/s, else 34).
+// The pool keeps its extents, so that their pages stay warm, and uses them in turn. An extent that was written 4 MiB ago has
+// left the writer's second-level cache. From that cache, a reader on another core gets each line slowly (64 KiB: 8 GB/s,
+// else 34).
 //
-// Invariants: a slot is in one list at a time: free, idle (of its size), or a flight. Extents of a pool are never more than
-// its task's share of the heap, and a flight's no more than POOL_UNREAD_MAX, or two.
+// Invariants: a slot is in one list at a time: free, idle (of its size), or a flight. A pool is never larger than its task's
+// share of the heap. A flight has at most POOL_UNREAD_MAX bytes, or two buffers.
 import {
   BUFFER_FREE,
   BUFFER_SENT,
@@ -31,7 +32,7 @@ import { type Buffers, type Flight, TAKE_LATER, TAKE_NO_MEMORY, type TransportHe
 
 /** Sizes of buffers: 4, 5, 6 and 7 pages, then each of them times 2, 4 and so on, up to 4 GiB. */
 const SIZE_COUNT = 80;
-/** In place of a size: an extent that is given away, and is no pool's. */
+/** In place of a size: an extent that is given away, and belongs to no pool. */
 const GIVEN = 255;
 /** No slot: the end of a list. */
 const END = -1;
@@ -61,7 +62,7 @@ function bytesOf(size: number): number {
 
 /** The slots, once there are any: 10 KB of ordinary memory, which a task that sends nothing large does without. */
 class Slots {
-  /** Its memory is used again only when no target can be at it any more. */
+  /** Its memory is used again only once no target can access it any more. */
   readonly block: { close(): void };
   /** Pointer to the pool block. */
   readonly pool: number;
@@ -97,7 +98,7 @@ export class ShmBuffers implements Buffers {
   #waiting = 0;
   /** The heap had no piece for a buffer, and the pool has given nothing back since. */
   #isCramped = false;
-  /** Free pages of the heap then. */
+  /** Free pages of the heap at that time. */
   #crampedAt = 0;
 
   constructor(kernel: Kernel, memory: Memory, map: MemoryMap, task: number, heap: TransportHeap) {
@@ -180,7 +181,7 @@ export class ShmBuffers implements Buffers {
     return isToSpare(this.#kernel, this.#map, bytes);
   }
 
-  /** Bytes that a target takes in buffers now: of a payload of more, none is certain to be taken. */
+  /** Bytes that a target takes in buffers now. A larger payload may get no buffer. */
   room(flight: ShmFlight): number {
     const slots = this.#slots;
     if (slots !== undefined) this.#harvest(slots, flight);
@@ -229,7 +230,7 @@ export class ShmBuffers implements Buffers {
     if (sizes[slot] !== GIVEN) flight.unread += bytesOf(sizes[slot] as number);
   }
 
-  /** A slot that was taken and is not sent. */
+  /** Gives back a slot that was taken and is not sent. */
   giveBack(slot: number): void {
     this.#idle(this.#slots as Slots, slot);
   }
@@ -243,7 +244,7 @@ export class ShmBuffers implements Buffers {
     }
   }
 
-  /** A flight's target has ended, and reads nothing any more: what it has not kept is the pool's again. */
+  /** A flight's target has ended, and reads nothing any more: the pool takes back the buffers that it has not kept. */
   end(flight: ShmFlight): void {
     const slots = this.#slots;
     if (slots === undefined) return;
@@ -253,7 +254,7 @@ export class ShmBuffers implements Buffers {
       const next = slots.next[slot] as number;
       const extent = slots.extents[slot] as number;
       const isGiven = slots.sizes[slot] === GIVEN;
-      // It may have passed the extent to itself, and ended before it said so.
+      // The target may have made itself the extent's owner, and ended before it stored BUFFER_GONE.
       const isOurs = this.#kernel.extentPass(job, extent, this.#task, isGiven ? NONE : this.#task) === 1;
       if (isOurs && !isGiven) this.#idle(slots, slot);
       else this.#lose(slots, slot);
@@ -271,7 +272,7 @@ export class ShmBuffers implements Buffers {
     if (flight.head === END) this.#forget(flight);
   }
 
-  /** Gives the heap back what is idle. Returns whether there was any. */
+  /** Gives idle buffers back to the heap. Returns whether there were any. */
   trim(): boolean {
     const slots = this.#slots;
     if (slots === undefined) return false;
@@ -330,7 +331,7 @@ export class ShmBuffers implements Buffers {
     return true;
   }
 
-  /** Sees to it that a buffer of a size is idle, if it can be had: read ones first, then new ones, in place of idle ones. */
+  /** Makes a buffer of a size idle, if it can: one that was read, else a new one, else a new one in place of idle ones. */
   #makeIdle(slots: Slots, size: number): void {
     this.#harvestAll(slots);
     if (slots.heads[size] !== END || this.#grow(slots, size)) return;
@@ -345,7 +346,7 @@ export class ShmBuffers implements Buffers {
     if (closed > 0) this.#flights = this.#flights.filter((flight) => !flight.closed || flight.head !== END);
   }
 
-  /** Takes back what a target has read, in the order sent. */
+  /** Takes back the buffers that a target has read, in the order sent. */
   #harvest(slots: Slots, flight: ShmFlight): void {
     const { next, sizes } = slots;
     for (let slot = flight.head; slot !== END; slot = flight.head) {
@@ -373,7 +374,7 @@ export class ShmBuffers implements Buffers {
     tails[size] = slot;
   }
 
-  /** A slot's extent is not the pool's any more. */
+  /** A slot's extent does not belong to the pool any more. */
   #lose(slots: Slots, slot: number): void {
     const size = slots.sizes[slot] as number;
     if (size !== GIVEN) this.#count(-bytesOf(size));
@@ -393,7 +394,7 @@ export class ShmBuffers implements Buffers {
     return true;
   }
 
-  /** The pool has more bytes, or fewer; in memory too, for others to see. */
+  /** Counts bytes of the pool, also in the task's slot, where other threads read it. */
   #count(bytes: number): void {
     this.#bytes += bytes;
     this.#memory.words[(taskSlot(this.#map, this.#task) + TASK_POOLED_OFFSET) >>> 2] = this.#bytes;
@@ -404,7 +405,7 @@ function pagesOf(bytes: number): number {
   return Math.ceil(bytes / PAGE_SIZE);
 }
 
-/** Whether a target has so much to read that it gets no more for now. Two buffers it may have, whatever their size. */
+/** Whether a target has too many unread bytes to get another buffer now. It may have two buffers, whatever their size. */
 function isFull(flight: ShmFlight, bytes: number): boolean {
   return flight.unread > 0 && flight.unread + bytes > Math.max(POOL_UNREAD_MAX, 2 * bytes);
 }

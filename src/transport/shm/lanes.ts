@@ -1,5 +1,5 @@
-// Shared memory, the origin's side: the lanes from one context to its targets, made at the first message, replaced by
-// larger ones when a message asks for it; and how a message is written into one.
+// Shared memory, the origin's side: the lanes from one context to its targets, and how a message is written into one. A lane
+// is made at the first message. A larger one replaces it when a message needs it.
 import {
   KIND_MESSAGE,
   LANE_BYTES_GROWN,
@@ -36,7 +36,7 @@ const WINDOW = 64;
 /** Times that a lane may be full before it is replaced by a larger one. */
 const FULLS_MAX = 16;
 
-/** Where there is no memory for a lane of LANE_BYTES_GROWN, an eighth of it may do, and so on. */
+/** If there is no memory for a lane of LANE_BYTES_GROWN, the context tries an eighth of that size, and so on. */
 const GROWTH_SHIFT = 3;
 
 /** Bytes of the largest record that a lane must take for a body of `bytes`. */
@@ -58,7 +58,7 @@ export class ShmLanes implements Lanes {
   /** Bytes of the largest record of a lane that has not been replaced. */
   readonly #smallRecordMax: number;
 
-  /** @param reclaim gives back what this task has closed and nobody is at any more */
+  /** @param reclaim gives back what this task has closed and nothing uses any more */
   constructor(kernel: Kernel, memory: Memory, map: MemoryMap, origin: number, reclaim = () => {}) {
     this.#reclaim = reclaim;
     this.open = new Uint32Array(endpointCount(map));
@@ -71,7 +71,10 @@ export class ShmLanes implements Lanes {
     this.#smallRecordMax = Math.min(recordBytes(SEND_IMMEDIATE_MAX), map.laneBytes - RECORD_GRANULE);
   }
 
-  /** Bytes of the largest body that every lane takes as one record, but a first one for which the heap had no piece. */
+  /**
+   * Bytes of the largest body that every lane takes as one record, unless the heap had no piece for a first lane of full
+   * size.
+   */
   get smallBodyMax(): number {
     return this.#smallRecordMax - RECORD_BODY_OFFSET;
   }
@@ -112,8 +115,8 @@ export class ShmLanes implements Lanes {
   }
 
   /**
-   * As `laneReserve` of the kernel, for a record that is committed before anything else is done. While the lane is known
-   * to have room it does without a call into wasm.
+   * As `laneReserve` of the kernel, for a record that is committed before anything else is done. While the lane is known to
+   * have room, it needs no call into wasm.
    */
   #place(lane: number, bytes: number): number {
     const own = lane >>> 2;
@@ -124,7 +127,7 @@ export class ShmLanes implements Lanes {
     return lane + LANE_CONTROL_SIZE + (tail & (capacity - 1)) + RECORD_BODY_OFFSET;
   }
 
-  /** Whether a lane has been full again and again with messages of which it does not hold a window. */
+  /** Whether a lane was full FULLS_MAX times, and holds fewer than WINDOW messages of this size. */
   #isCramped(lane: number, bytes: number): boolean {
     const capacity = this.#words[(lane + LANE_CAPACITY_OFFSET) >>> 2] as number;
     if (capacity >= LANE_BYTES_GROWN || capacity >= recordBytes(bytes) * WINDOW) return false;
@@ -139,8 +142,8 @@ export class ShmLanes implements Lanes {
   }
 
   /**
-   * Sees to it that there is a lane to the target that takes a body of `bytes` as one record; if it is LANE_NO_MEMORY,
-   * the lane that is there takes it in packets.
+   * Provides a lane to the target that takes a body of `bytes` as one record. LANE_NO_MEMORY: the lane that is there takes
+   * the body in packets.
    */
   ensure(target: number, bytes: number): number {
     const lane = this.open[target] as number;
@@ -151,8 +154,8 @@ export class ShmLanes implements Lanes {
     const state = this.#make(target, lane, fits || recordBytes(bytes) > this.#smallRecordMax);
     if (!fits)
       return state === LANE_READY && bytes > this.recordBodyMax(this.open[target] as number) ? LANE_NO_MEMORY : state;
-    // A lane that takes the message goes on serving while a larger one can't be had; the next attempt is after as many
-    // fulls again, not with each message.
+    // While there is no memory for a larger lane, a lane that takes the message stays. The next attempt follows after as
+    // many fulls again, not with each message.
     if (state === LANE_NO_MEMORY) this.#words[(lane + LANE_FULLS_OFFSET) >>> 2] = 0;
     return LANE_READY;
   }
@@ -173,7 +176,7 @@ export class ShmLanes implements Lanes {
       if (capacity <= there) break;
     }
     if (lane !== 0) return LANE_NO_MEMORY;
-    // Where there is no piece for it, a smaller one.
+    // If the heap has no piece for it, a smaller lane is tried.
     for (capacity = laneBytes; capacity >= LANE_BYTES_MIN; capacity >>>= GROWTH_SHIFT) {
       const state = this.#take(target, 0, capacity, Math.min(this.#smallRecordMax, capacity - RECORD_GRANULE));
       if (state !== LANE_NO_MEMORY) return state;
@@ -207,8 +210,8 @@ export class ShmLanes implements Lanes {
   }
 
   /**
-   * The target has ended for good: takes back what was for it, and what closed contexts of this task had sent to it, which
-   * nobody reads any more. Only the origin's thread may.
+   * The target has ended: takes back the lane to it, and the lanes to it of this task's closed contexts. No consumer reads
+   * them any more. Only the origin's thread may call this.
    */
   reclaim(target: number): void {
     const { job, contexts } = this.#map;
