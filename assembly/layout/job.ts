@@ -116,7 +116,7 @@ export const JOB_SIZE: u32 = 640;
 //    44  pooled     the task          dump      bytes of its pool of buffers
 //    48  kept       the task          dump      bytes of received buffers that it keeps
 //    52  leaving    agent             all       of a task of another node: 1: the slot is to be given back  SYNC purge
-//    56  held       any task          agent     of such a one: 1: a context has something for it, the slot stays  SYNC purge
+//    56  held       any task          agent     of such a task: 1: a context needs it, so the slot stays  SYNC purge
 //    60  inline     agent             all       in the engine thread's slot: 1: the agent has no thread, and works in each
 //                                               advance() of the node's tasks                 plain: written before any task
 //   128  parked     the task,         ringers   1 from arming until it is awake, or rung: the first ring  SYNC park

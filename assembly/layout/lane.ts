@@ -52,7 +52,7 @@ export const ADVANCE_EVENTS_MASK: u32 = 0xffff;
 //    40  fulls         producer  producer  records that found no room, modulo 2^32
 //        ── arming line
 //   128  roomWanted    producer  consumer  1 while the producer waits for room; only arming writes it  SYNC room-wanted
-//   132  wantedSince   producer  dump      time stamp of that
+//   132  wantedSince   producer  dump      time stamp of the start of this wait
 //        ── published line
 //   256  head          consumer  producer  every byte before this position is free again         SYNC release
 //        ── consumer's line

@@ -140,7 +140,10 @@ export const FRAME_CREDIT: u32 = 2;
 export const FRAME_ASK: u32 = 3;
 /** Number, result; then the bytes of a get. */
 export const FRAME_ANSWER: u32 = 4;
-/** u32: 0: the origin endpoint has closed; 1: its task has left. It is the stream's last segment. */
+/**
+ * Two u32. First, 0: the origin endpoint has closed, or 1: its task has left. Then the number of streams that carry this
+ * END. It is the stream's last segment.
+ */
 export const FRAME_END: u32 = 5;
 /** Empty: its acknowledgment shows that the target lives. */
 export const FRAME_PROBE: u32 = 6;
@@ -159,7 +162,10 @@ export const CHAIN_SHIP: u32 = 2;
  * that it completes: 0, or all.
  */
 export const CHAIN_MOVE: u32 = 3;
-/** To the origin: TRANSFER_…: all bytes have arrived. The origin's NOTICE waits for this. */
+/**
+ * To the origin: TRANSFER_…: the counter is at 0, because all bytes have arrived or a canceled transfer counted them. The
+ * origin's NOTICE waits for this.
+ */
 export const CHAIN_OVER: u32 = 4;
 /** To the origin (P10): move no more bytes. */
 export const CHAIN_STOP: u32 = 5;

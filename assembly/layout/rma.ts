@@ -106,7 +106,10 @@ export const DESCRIPTOR_FENCE: u32 = 5;
 // In rget FIFOs only, in the order of a chain: see chain.ts.
 /** Target RGET: ships an origin RGET to the target's rget FIFO. */
 export const DESCRIPTOR_RGET: u32 = 6;
-/** Origin RGET, processed at the target: ships the link at its remote address, `bytes` slots, to the origin's rget FIFO. */
+/**
+ * Also called an origin RGET: both names mean this descriptor. The target's engine processes it. It ships the link at its
+ * remote address, `bytes` slots, to the origin's rget FIFO.
+ */
 export const DESCRIPTOR_FETCH: u32 = 7;
 /** A direct put of an address: next, the origin RGET `value[0]` fetches the link at this one's remote address. */
 export const DESCRIPTOR_REFILL: u32 = 8;
