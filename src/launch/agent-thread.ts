@@ -1,10 +1,10 @@
 // The life of an agent on a thread of its own: turn after turn while there is something to do, a spin, then asleep on its bell.
 // A link's events come by the thread's event loop, so the agent never blocks: it sleeps by Atomics.waitAsync.
-import { JOB_CORES_OFFSET, JOB_SPINNING_OFFSET, TASK_INTERRUPT_OFFSET } from "../../assembly/layout.js";
-import { bellWaitAsync, popcount } from "../kernel/atomics.js";
+import { JOB_CORES_OFFSET, TASK_INTERRUPT_OFFSET } from "../../assembly/layout.js";
+import { bellWaitAsync } from "../kernel/atomics.js";
 import type { Kernel, Memory } from "../kernel/kernel.js";
 import { engineSlot, type MemoryMap } from "../memory/map.js";
-import { Spins } from "../node/spins.js";
+import { mayAgentSpin, Spins } from "../node/spins.js";
 import { systemClock } from "../support/clock.js";
 import { after, nextTurn } from "../support/host.js";
 import { Keepalive } from "../support/keepalive.js";
@@ -28,15 +28,7 @@ export async function serveNode(agent: Agent, kernel: Kernel, memory: Memory, ma
   // plain: written before any task.
   const cores = words[(map.job + JOB_CORES_OFFSET) >>> 2] as number;
 
-  /** Whether a core is free for spinning: tasks come first. */
-  function maySpin(): boolean {
-    if (cores < 2) return false;
-    let spinning = 0;
-    for (let at = 0; at < map.locals; at += 32) {
-      spinning += popcount(kernel.loadWord(map.job + JOB_SPINNING_OFFSET + (at >>> 3)));
-    }
-    return spinning < cores;
-  }
+  const maySpin = (): boolean => mayAgentSpin(kernel, map.job, map.locals, cores);
 
   function isAsked(): boolean {
     // SYNC notice (interrupt): pairs with interruptTask().

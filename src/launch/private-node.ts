@@ -1,8 +1,6 @@
 // Puts a node together that shares no memory with other nodes: a memory of its own, its agent, and the clients of its tasks.
 import { JOB_STARTED_OFFSET } from "../../assembly/layout.js";
 import { TaskErrors } from "../core/task-errors.js";
-import type { Kernel, Memory } from "../kernel/kernel.js";
-import type { MemoryMap } from "../memory/map.js";
 import { dumpData } from "../observe/dump.js";
 import { recorded } from "../observe/trace.js";
 import { Client } from "../pami/client.js";
@@ -10,18 +8,12 @@ import { lookAtSlots } from "../protocol/slots.js";
 import type { Task } from "../protocol/task.js";
 import { systemClock } from "../support/clock.js";
 import { Agent } from "../transport/net/agent.js";
-import type { Pipe } from "../transport/net/frames.js";
 import { PortPipe } from "../transport/net/port-pipe.js";
 import { type ClientParts, makeTask } from "./client.js";
 import type { Hear, Tell } from "./switchboard.js";
 
 export { nodeLimits } from "../node/limits.js";
 export { Switchboard } from "./switchboard.js";
-
-/** Makes a node's agent, which works inline. The memory is laid out by nodeLimits(). */
-export function makeAgent(kernel: Kernel, memory: Memory, map: MemoryMap, pipe: Pipe): Agent {
-  return new Agent(kernel, memory, map, pipe, true);
-}
 
 /** A task of a node, and its client. */
 export interface NodeTask {
@@ -55,7 +47,7 @@ export function makePortsNode(
   const { kernel, memory, map } = parts;
   const ports = new PortPipe((connect, port) => tell({ connect }, [port]));
   const errors = new TaskErrors(new ArrayBuffer(TaskErrors.bytesFor(map.jobTasks)));
-  const agent = makeAgent(kernel, memory, map, ports);
+  const agent = new Agent(kernel, memory, map, ports, true);
   const haveStarted = (tasks: number): void => kernel.storeWord(map.job + JOB_STARTED_OFFSET, tasks);
   haveStarted(started);
   const { client } = makeNodeTask({ ...parts, task: 0, errors }, agent);

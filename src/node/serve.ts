@@ -2,17 +2,15 @@
 import {
   JOB_CORES_OFFSET,
   JOB_ENGINE_OFFSET,
-  JOB_SPINNING_OFFSET,
   JOB_TASKS_OFFSET,
   TASK_ABSENT,
   TASK_INTERRUPT_OFFSET,
   TASK_STATE_OFFSET,
   TASK_UP,
 } from "../../assembly/layout.js";
-import { popcount } from "../kernel/atomics.js";
 import type { Kernel, Memory } from "../kernel/kernel.js";
 import { systemClock } from "../support/clock.js";
-import { Spins } from "./spins.js";
+import { mayAgentSpin, Spins } from "./spins.js";
 
 /** The kernel functions that an engine thread calls. */
 type EngineKernel = Pick<Kernel, "engineServe" | "loadWord" | "exchangeIf" | "bellArm" | "bellWait" | "bellDisarm">;
@@ -43,15 +41,7 @@ export function serve(kernel: EngineKernel, memory: Memory, job: number): void {
 
   const spins = new Spins();
 
-  /** Whether a core is free for spinning: tasks come first. */
-  function maySpin(): boolean {
-    if (cores < 2) return false;
-    let spinning = 0;
-    for (let at = 0; at < tasks; at += 32) {
-      spinning += popcount(kernel.loadWord(job + JOB_SPINNING_OFFSET + (at >>> 3)));
-    }
-    return spinning < cores;
-  }
+  const maySpin = (): boolean => mayAgentSpin(kernel, job, tasks, cores);
 
   /** Spins until there is work, which it does, or until the spin is over. Returns whether there was work. */
   function spin(): boolean {

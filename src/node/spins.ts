@@ -1,5 +1,8 @@
 // Learns whether to spin before a sleep, from the last spins of the same kind of wait. A spin is won if the awaited event
 // came during it. It is lost if the thread slept after all, or if another thread needed the core.
+import { JOB_SPINNING_OFFSET } from "../../assembly/layout.js";
+import { popcount } from "../kernel/atomics.js";
+import type { Kernel } from "../kernel/kernel.js";
 import type { Clock } from "../support/clock.js";
 
 /** Milliseconds without a spin after the first lost one: four times the default length of a spin. */
@@ -15,6 +18,14 @@ const WINS_A_LOSS = 4;
  * and they slept at each hop. 8 B there and back in a loop, far cores: 2.2 µs; with them 1.4.
  */
 const SAVED_LOSSES = 8;
+
+/** Whether a core is free for a spin of the node's agent or engine thread: tasks come first. */
+export function mayAgentSpin(kernel: Pick<Kernel, "loadWord">, job: number, tasks: number, cores: number): boolean {
+  if (cores < 2) return false;
+  let spinning = 0;
+  for (let at = 0; at < tasks; at += 32) spinning += popcount(kernel.loadWord(job + JOB_SPINNING_OFFSET + (at >>> 3)));
+  return spinning < cores;
+}
 
 export class Spins {
   /** Wins that no loss has used up. */

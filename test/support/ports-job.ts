@@ -2,13 +2,13 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { KernelName } from "../../src/core/kernel-name.js";
 import { selectKernel } from "../../src/kernel/select.js";
-import { makeAgent, makeNodeTask } from "../../src/launch/private-node.js";
+import { makeNodeTask } from "../../src/launch/private-node.js";
 import type { Limits, MemoryMap } from "../../src/memory/map.js";
 import { nodeLimits } from "../../src/node/limits.js";
 import { makeJobMemory } from "../../src/node/memory.js";
 import type { Client } from "../../src/pami/client.js";
 import type { Task } from "../../src/protocol/task.js";
-import type { Agent } from "../../src/transport/net/agent.js";
+import { Agent } from "../../src/transport/net/agent.js";
 import { PortPipe } from "../../src/transport/net/port-pipe.js";
 
 /** One task. */
@@ -46,7 +46,7 @@ export function portsJob(limits: Limits, kernels: readonly KernelName[]): Privat
     );
     const kernel = selectKernel(name, shared, memory);
     const ports = new PortPipe((to, port) => (all[to] as PortPipe).accept(task, port));
-    const agent = makeAgent(kernel, memory, map, ports);
+    const agent = new Agent(kernel, memory, map, ports, true);
     const parts = { kernel, memory, map, task: 0, whyPrivate: "a test", onLeave: () => end(task, true) };
     all.push(ports);
     tasks.push({ ...makeNodeTask(parts, agent), agent, map, free: () => kernel.heapFreePages(map.job) });

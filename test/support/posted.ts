@@ -3,10 +3,11 @@
 import { taskOf } from "../../src/core/endpoint.js";
 import type { KernelName } from "../../src/core/kernel-name.js";
 import { selectKernel } from "../../src/kernel/select.js";
-import { makeAgent, makeNodeTask } from "../../src/launch/private-node.js";
+import { makeNodeTask } from "../../src/launch/private-node.js";
 import type { Limits } from "../../src/memory/map.js";
 import { nodeLimits } from "../../src/node/limits.js";
 import { makeJobMemory } from "../../src/node/memory.js";
+import { Agent } from "../../src/transport/net/agent.js";
 import type { Frame, OnFrame, Pipe } from "../../src/transport/net/frames.js";
 import type { PrivateJob, PrivateTask } from "./ports-job.js";
 
@@ -42,7 +43,7 @@ class Post implements Pipe {
   flush(): void {}
   leave(): void {}
 
-  nodeOf(task: number): number {
+  firstTaskOf(task: number): number {
     return task;
   }
 
@@ -86,7 +87,7 @@ export function postedJob(limits: Limits, kernels: readonly KernelName[]): Poste
     );
     const inner = selectKernel(kernel, shared, memory);
     const post = new Post((posted) => void under.push(posted));
-    const agent = makeAgent(inner, memory, map, post);
+    const agent = new Agent(inner, memory, map, post, true);
     const parts = { kernel: inner, memory, map, task: 0, whyPrivate: "a test", onLeave: () => end(task, true) };
     tasks.push({
       ...makeNodeTask(parts, agent),

@@ -194,7 +194,7 @@ export class Agent implements Remote {
     const isTo = ordinal >= 0 && ordinal < this.#own && contextOf(to) < contexts;
     const isFrom = task < jobTasks && contextOf(from) < contexts && this.#isElsewhere(task);
     if (isFrom) this.#uses.set(task, ++this.#frames);
-    if (isTo && isFrom) this.#meet(this.#pipe.nodeOf(task));
+    if (isTo && isFrom) this.#meet(this.#pipe.firstTaskOf(task));
     const isRight = isTo && isFrom && this.#take(task, from, to, ordinal, frame);
     this.#egress.turn(); // a credit may have come
     this.#ingress.deliver();
@@ -219,7 +219,7 @@ export class Agent implements Remote {
     if ("chain" in frame) return this.#rendezvous.onFrame(from, ordinal, frame);
     if ("credit" in frame) {
       if (frame.credit === 0) {
-        this.#greeters.add(this.#pipe.nodeOf(task));
+        this.#greeters.add(this.#pipe.firstTaskOf(task));
         if (this.#isOver(ordinal)) this.#tellLate(to, task);
         return true;
       }
@@ -231,10 +231,13 @@ export class Agent implements Remote {
   /** The slot of a task of another node, which gets one if it has none. */
   #bind(task: number): number {
     const slot = this.addresses.bind(task, this.#map.tasks);
-    if (slot >= 0) this.#lookAtSlots();
-    else this.#purge.isWanted = true;
-    if (slot >= 0) this.#purge.used(slot);
-    return this.addresses.isLeaving(ordinalOf(this.#map, Math.max(slot, 0), 0)) ? UNBOUND : slot;
+    if (slot < 0) {
+      this.#purge.isWanted = true;
+      return UNBOUND;
+    }
+    this.#lookAtSlots();
+    this.#purge.used(slot);
+    return this.addresses.isLeaving(ordinalOf(this.#map, slot, 0)) ? UNBOUND : slot;
   }
 
   // ── Slots that are given back ─────────────────────────────────────────────────────────────────────────────────
@@ -286,7 +289,7 @@ export class Agent implements Remote {
     const isKnown = this.#hasStream(task);
     this.#ended.add(task);
     this.#forgetStreams(task);
-    if (this.#pipe.drop(task)) this.#greeters.delete(this.#pipe.nodeOf(task));
+    if (this.#pipe.drop(task)) this.#greeters.delete(this.#pipe.firstTaskOf(task));
     this.#ingress.forget(task);
     this.#egress.ended(task);
     this.#rma.ended(task);
@@ -409,14 +412,14 @@ export class Agent implements Remote {
     const known = new Set([...this.#streams.keys(), ...this.#pipe.talkedTo, ...this.#greeters]);
     for (let slot = this.#map.locals; slot < this.#map.tasks; slot++) {
       const task = this.addresses.numberOf(slot);
-      if (task !== UNBOUND && !this.#ended.has(task)) known.add(this.#pipe.nodeOf(task));
+      if (task !== UNBOUND && !this.#ended.has(task)) known.add(this.#pipe.firstTaskOf(task));
     }
     return known;
   }
 
   /** Whether something was said to a task. */
   #hasStream(task: number): boolean {
-    for (const targets of this.#streams.get(this.#pipe.nodeOf(task))?.values() ?? []) {
+    for (const targets of this.#streams.get(this.#pipe.firstTaskOf(task))?.values() ?? []) {
       for (const to of targets) if (taskOf(to) === task) return true;
     }
     return false;
@@ -424,7 +427,7 @@ export class Agent implements Remote {
 
   /** A task has ended: nothing more is said to it. */
   #forgetStreams(task: number): void {
-    const node = this.#pipe.nodeOf(task);
+    const node = this.#pipe.firstTaskOf(task);
     const streams = this.#streams.get(node);
     if (streams === undefined) return;
     for (const [from, targets] of streams) {
@@ -462,7 +465,7 @@ export class Agent implements Remote {
   /** A task talks to a context that has closed. */
   #tellLate(to: Endpoint, task: number): void {
     const hasEnded = this.#endedHere.has(this.addresses.slotOf(taskOf(to)));
-    this.#tellOnce(hasEnded ? endpointOf(taskOf(to), 0) : to, this.#pipe.nodeOf(task));
+    this.#tellOnce(hasEnded ? endpointOf(taskOf(to), 0) : to, this.#pipe.firstTaskOf(task));
   }
 
   /** Tells a node of an end in `#told`, unless it was told. */
@@ -506,7 +509,7 @@ export class Agent implements Remote {
       if ("end" in frame) this.#pipe.send(from, to, frame);
       return;
     }
-    const node = this.#pipe.nodeOf(task);
+    const node = this.#pipe.firstTaskOf(task);
     let streams = this.#streams.get(node);
     if (streams === undefined) {
       streams = new Map();

@@ -48,9 +48,9 @@ export interface Pipe {
   readonly send: SendFrame;
   /** What was sent goes out now. */
   flush(): void;
-  /** The node of a task. */
-  nodeOf(task: number): number;
-  /** Nodes to which something was sent, and of which not all tasks are dropped: they wait for ends. */
+  /** The first task of a task's node: the name of that node here. */
+  firstTaskOf(task: number): number;
+  /** First tasks of the nodes to which something was sent, and of which not all tasks are dropped: they wait for ends. */
   readonly talkedTo: Iterable<number>;
   /** Whether a task says something: then its end is the last of it. */
   receivesFrom(task: number): boolean;

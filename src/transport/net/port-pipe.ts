@@ -20,6 +20,7 @@ export class PortPipe implements Pipe {
   readonly talkedTo = new Set<number>();
   readonly #connect: (node: number, port: MessagePort) => void;
   readonly #tasksPerNode: number;
+  readonly #tasks: number;
   /** By node: its tasks that have ended. */
   readonly #dropped = new Map<number, Set<number>>();
   /** By node. */
@@ -29,10 +30,12 @@ export class PortPipe implements Pipe {
   /**
    * @param connect brings the other end of a channel to another node's `accept()`
    * @param tasksPerNode node n has the tasks from n times this number on
+   * @param tasks of the job: the last node may have fewer
    */
-  constructor(connect: (node: number, port: MessagePort) => void, tasksPerNode = 1) {
+  constructor(connect: (node: number, port: MessagePort) => void, tasksPerNode = 1, tasks = Number.POSITIVE_INFINITY) {
     this.#connect = connect;
     this.#tasksPerNode = tasksPerNode;
+    this.#tasks = tasks;
   }
 
   #nodeOf(task: number): number {
@@ -55,7 +58,7 @@ export class PortPipe implements Pipe {
     // What answers goes the way that the question came.
     const isAnswer = ("credit" in frame && frame.credit > 0) || "answer" in frame;
     const back = isAnswer ? this.#incoming.get(node) : undefined;
-    if (back === undefined) this.talkedTo.add(this.nodeOf(task));
+    if (back === undefined) this.talkedTo.add(this.firstTaskOf(task));
     const bytes = "records" in frame ? frame.records : "data" in frame ? frame.data : undefined;
     const isLong = bytes !== undefined && bytes.length > HAND_OVER_BYTES;
     const sent: Sent = { from, to, frame };
@@ -76,7 +79,7 @@ export class PortPipe implements Pipe {
 
   leave(): void {}
 
-  nodeOf(task: number): number {
+  firstTaskOf(task: number): number {
     return this.#nodeOf(task) * this.#tasksPerNode;
   }
 
@@ -92,8 +95,9 @@ export class PortPipe implements Pipe {
     const node = this.#nodeOf(task);
     const dropped = this.#dropped.get(node) ?? new Set();
     this.#dropped.set(node, dropped.add(task));
-    if (dropped.size < this.#tasksPerNode) return false;
-    this.talkedTo.delete(node * this.#tasksPerNode);
+    const first = this.firstTaskOf(task);
+    if (dropped.size < Math.min(this.#tasksPerNode, this.#tasks - first)) return false;
+    this.talkedTo.delete(first);
     for (const ports of [this.#incoming, this.#outgoing]) {
       ports.get(node)?.close();
       ports.delete(node);

@@ -265,7 +265,7 @@ export class SessionPipe implements Pipe {
     return undefined;
   }
 
-  nodeOf(task: number): number {
+  firstTaskOf(task: number): number {
     return this.#places.firstOf(this.#places.nodeOf(task));
   }
 

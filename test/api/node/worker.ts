@@ -27,7 +27,11 @@ const memory = memoryOf((shared instanceof SharedArrayBuffer ? shared : shared.b
 const kernel = selectKernel(name, shared, memory);
 const map = readMap(memory, job);
 if (slot === undefined) {
-  const pipe = new PortPipe((node, end) => port.postMessage({ connect: node, end }, [end as never]), tasksPerNode);
+  const pipe = new PortPipe(
+    (node, end) => port.postMessage({ connect: node, end }, [end as never]),
+    tasksPerNode,
+    map.jobTasks,
+  );
   const agent = new Agent(kernel, memory, map, pipe, false);
   port.on("message", (news: { from: number; end: MessagePort } | { ended: number }) => {
     if ("from" in news) pipe.accept(news.from, news.end);

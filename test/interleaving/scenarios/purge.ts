@@ -73,7 +73,7 @@ class Others implements Pipe {
     return answers.length > 0;
   }
 
-  nodeOf(task: number): number {
+  firstTaskOf(task: number): number {
     return task;
   }
 
