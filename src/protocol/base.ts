@@ -31,12 +31,12 @@ export interface Base {
   /** The pool of its task. */
   readonly buffers: Buffers;
   readonly completions: CompletionQueue;
-  /** Where the agent has no thread: called once something was committed. */
+  /** Where the agent has no thread: called once a record was committed. */
   readonly posted: (() => void) | undefined;
   /** Sends a message to a dispatch id of pamir's own. */
   readonly tell: Tell;
   /** Where a protocol registers the handlers of its dispatch ids. */
   readonly handlers: HandlerTable;
-  /** Each change of a part's `busy` is one of this too. */
+  /** Counts each change of a part's `busy`. */
   readonly activity: Activity;
 }

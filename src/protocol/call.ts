@@ -1,6 +1,6 @@
-// Request and reply. A call is a message to DISPATCH_ID_CALL, whose header begins with the call's number and the dispatch
-// id that it is for; what the handler of that id returns comes back as a message to DISPATCH_ID_REPLY. This is no
-// ProgressSource: only messages move a call on, and targetEnded() ends it.
+// Request and reply. A call is a message to DISPATCH_ID_CALL, whose header begins with the call's number and the dispatch id
+// of its handler. The handler's result comes back as a message to DISPATCH_ID_REPLY. This is no ProgressSource: only
+// messages move a call on, and targetEnded() ends it.
 //
 //   call    header  0  number   4  dispatch id   8  the caller's header      payload  the request
 //   reply   header  0  number   4  REPLY_…                                    payload  the reply, or an error as JSON
@@ -20,14 +20,14 @@ const PREFIX_BYTES = 8;
 /** What a call needs of its context. */
 export interface CallHost {
   /**
-   * As `Context.send`, to a dispatch id of pamir's own, but never EAGAIN: it waits in order, without a limit, a reply also
-   * for the memory of a first lane. A request is copied where it waits.
-   * @param onSent what became of it, where it had to wait; of a reply only if it is too large to be copied there
+   * As `Context.send`, to one of pamir's own dispatch ids, but never EAGAIN. Without room, the message waits in order and
+   * without a limit. A reply also waits for the memory of a first lane. A request that waits is copied.
+   * @param onSent gets the result if the message had to wait; for a reply, only if it is too large to be copied
    */
   send(to: Endpoint, dispatch: number, header: Uint8Array, payload: Uint8Array | undefined, onSent?: Callback): Result;
-  /** How many calls are pending: for others to see. */
+  /** Publishes the number of pending calls. */
   pending(count: number): void;
-  /** Sees to it that the context advances while calls are pending; `isSooner`: one is given up sooner than all others. */
+  /** Makes the context advance while calls are pending. `isSooner`: a call has an earlier deadline than all others. */
   advanceSoon(isSooner: boolean): void;
   /** The error for a target that has ended, with the reason as its cause. */
   shutdown(text: string, to: Endpoint): Error;
@@ -51,7 +51,7 @@ interface WireError {
 }
 
 export class Calls {
-  /** Calls that were settled since somebody set this to 0. */
+  /** Calls that were settled since the owner set this to 0. */
   settled = 0;
 
   readonly #host: CallHost;
@@ -79,7 +79,7 @@ export class Calls {
   }
 
   /**
-   * Begins a call; settled by what it is given, once.
+   * Begins a call. It is settled once, by `call.resolve` or `call.reject`.
    * @returns its number, for giveUp()
    */
   begin(id: number, header: Uint8Array | undefined, payload: Uint8Array | undefined, call: PendingCall): number {
@@ -91,7 +91,7 @@ export class Calls {
     const number = (this.#number + 1) >>> 0;
     this.#number = number;
     const prefixed = this.#prefix(number, id, header);
-    // It may throw: nothing is pending then. A reply can't come before the next advance().
+    // send() may throw: no call is pending then. A reply can't come before the next advance().
     const result = this.#host.send(call.to, DISPATCH_ID_CALL, prefixed, payload, (_, late) => {
       if (late !== SUCCESS) this.giveUp(number, this.#refused(call.to, late));
     });
@@ -117,25 +117,25 @@ export class Calls {
     }
   }
 
-  /** Nothing comes of what is pending. */
+  /** Gives up all pending calls. */
   giveUpAll(error: () => Error): void {
     for (const number of [...this.#pending.keys()]) this.giveUp(number, error());
   }
 
-  /** An endpoint has ended, and what it had sent is delivered. */
+  /** An endpoint has ended, and all its messages are delivered. */
   targetEnded(endpoint: Endpoint): void {
     for (const [number, { to }] of this.#pending) {
       if (to === endpoint) this.giveUp(number, this.#refused(to, SHUTDOWN));
     }
   }
 
-  /** Why a call comes to nothing. */
+  /** The error of a call that could not be sent. */
   #refused(to: Endpoint, result: Result): Error {
     if (result === SHUTDOWN) return this.#host.shutdown(`call(): ${nameOf(to)} has ended`, to);
     return new PamiError("PAMIR_NO_MEMORY", `call(): no memory for a lane to ${nameOf(to)}`);
   }
 
-  /** Calls a handler for a call that has come, and sees to its reply. It throws nothing. */
+  /** Calls a handler for a call that has come, and replies. It throws nothing. */
   #serve(handler: Handler, message: Message): void {
     const { origin } = message;
     const number = message.takeCall();
@@ -180,7 +180,7 @@ export class Calls {
     this.settled++;
   }
 
-  /** Ends a call with an error, if its reply has not come: what comes later is dropped. */
+  /** Ends a call with an error, unless its reply has come. A later reply is dropped. */
   giveUp(number: number, error: Error): void {
     const call = this.#pending.get(number);
     if (call === undefined) return;
@@ -188,7 +188,7 @@ export class Calls {
     call.reject(error);
   }
 
-  /** Answers a call: what its handler returned, or whoever took it out of a stream gives. */
+  /** Answers a call with the value that its handler returned, or that the stream's reader gave. */
   reply(to: Endpoint, number: number, value: unknown): void {
     if (value !== undefined && value !== null && !ArrayBuffer.isView(value)) {
       const what = `a handler returned ${show(value)} to a call: give back a view of bytes, or use dispatchId()`;
@@ -209,14 +209,14 @@ export class Calls {
     this.#host.send(to, DISPATCH_ID_REPLY, this.#prefix(number, status, undefined), payload, onSent);
   }
 
-  /** What became of a large reply. */
+  /** Takes the result of a large reply. */
   #replySent(to: Endpoint, number: number, bytes: number, result: Result): void {
     if (result !== ERROR) return;
     const what = `the buffer of a reply of ${bytes} bytes was detached or shrunk before all of it was sent`;
     this.#replyError(to, number, new PamiError("PAMIR_INVAL", what));
   }
 
-  /** A header: where it is no longer than this, the same one again, which send() copies. */
+  /** The header of a call or reply. Without a caller's header it is the same array each time: send() copies it. */
   #prefix(number: number, word: number, header: Uint8Array | undefined): Uint8Array {
     this.#words[0] = number;
     this.#words[1] = word;

@@ -1,8 +1,8 @@
 // The core of a context, below its API: the progress engine, and the protocols that it advances.
 //
-// A round asks, in this order: the progress sources, callbacks that are due, unexpected messages that have a handler now, the
-// lanes, sends that waited for room, posted work. All but the lanes share one busy counter: at 0 a round is one call of the
-// kernel. A new protocol is a ProgressSource that add() registers.
+// A round asks, in this order: the progress sources, due callbacks, unexpected messages that have a handler now, the lanes,
+// sends that waited for room, posted work. All but the lanes share one busy counter: at 0 a round is one call of the kernel.
+// A new protocol is a ProgressSource that add() registers.
 import {
   ADVANCE_EVENTS_MASK,
   ADVANCE_NOTICE,
@@ -41,9 +41,9 @@ export interface CoreOptions extends Pacing {
   readonly unexpectedBytes: number;
 }
 
-/** What a context tells its owner. */
+/** The callbacks of a context to its owner. */
 export interface CoreOwner {
-  /** Calls are pending, and something has to advance; `isSooner`: one of them is given up sooner than all others. */
+  /** Calls are pending, so the owner has to advance. `isSooner`: a call has an earlier deadline than all others. */
   advanceSoon(isSooner: boolean): void;
   /** A task has ended. */
   taskEnded(task: number): void;
@@ -53,7 +53,7 @@ export interface CoreOwner {
 
 const NO_HEADER = new Uint8Array(0);
 
-/** The node's agent, where that has no thread of its own: each round is one of its turns. */
+/** The node's agent, where it has no thread of its own: each round gives it one turn. */
 class InlineAgent implements ProgressSource {
   readonly busy = 1;
   readonly isDrained = true;
@@ -112,11 +112,11 @@ export class ContextCore {
   readonly #owner: CoreOwner;
   readonly #engine: ContextEngine;
   readonly #lanes: Lanes;
-  /** What wants to know of an endpoint's end. */
+  /** Callbacks for the ends of endpoints. */
   #watchers: { readonly to: Endpoint; readonly callback: Callback; readonly cookie: unknown }[] = [];
-  /** Tasks of whose end was told. */
+  /** Tasks whose end was reported. */
   readonly #endedSeen: Uint8Array;
-  /** What handlers and callbacks threw in the round in hand; empty between rounds. */
+  /** Errors that handlers and callbacks threw in the current round; empty between rounds. */
   readonly #errors: unknown[] = [];
 
   /** @throws PAMIR_INVAL for a wrong pace */
@@ -186,14 +186,15 @@ export class ContextCore {
       (to) => this.#endpointGone(to),
       () => this.isAdvancing,
     );
-    // SYNC context-state (open): before it looks at any region; pairs with the look of a task that frees one.
+    // SYNC context-state (open): stored before the context looks at any region; pairs with the look of a task that frees
+    // one.
     kernel.storeWord(block + CONTEXT_STATE_OFFSET, CONTEXT_OPEN);
     task.refresh();
     for (let other = 0; other < map.tasks; other++) if (task.hasEnded(other)) this.#taskEnded(other);
   }
 
   /**
-   * From now on each round advances one protocol more.
+   * Adds a protocol that each round advances from now on.
    * @param make gets the counter in which the protocol counts each change of its `busy`
    */
   add<Source extends ProgressSource>(make: (activity: Activity) => Source): Source {
@@ -203,7 +204,8 @@ export class ContextCore {
   }
 
   /**
-   * One round, which looks for messages up to `max` times, or once where something else is to do. Neither within a round, nor once it is closed.
+   * One round. It looks for messages up to `max` times, or once if other work is due. Must not be called within a round, nor
+   * on a closed context.
    * @returns events
    * @throws what handlers and callbacks have thrown
    */
@@ -212,7 +214,7 @@ export class ContextCore {
     if (this.#activity.busy !== 0) return this.#advanceBusily();
     const errors = this.#errors;
     const found = this.receiver.advance(max, errors);
-    // A batch may have emptied the lane of a task that has ended, and a handler may have closed this.
+    // A batch may have emptied the lane of a task that has ended. A handler may have closed this context.
     const unusual =
       found > ADVANCE_EVENTS_MASK || errors.length > 0 || (found !== 0 && (this.receiver.hasOrphans || this.isClosed));
     if (unusual) return this.#afterRound(found, 0, errors);
@@ -223,8 +225,8 @@ export class ContextCore {
 
   #advanceBusily(): number {
     const errors = this.#errors;
-    // They pass on the callbacks of what was issued before this round: what callbacks issue comes in a later one.
-    // Mostly nothing else is due than callbacks.
+    // The sources pass on callbacks of operations that were issued before this round. Operations that callbacks issue come
+    // in a later round. Mostly, only callbacks are due.
     let events = this.#activity.busy > this.completions.length ? this.#advanceSources(errors) : 0;
     if (this.completions.length > 0) events += this.completions.run(errors);
     if (this.receiver.busy > 0) events += this.receiver.deliverUnexpected(errors);
@@ -254,7 +256,7 @@ export class ContextCore {
 
   #afterRound(found: number, others: number, errors: unknown[]): number {
     let events = (found & ADVANCE_EVENTS_MASK) + others;
-    // An interrupt moves the notice too, but is no event: it ends the waits.
+    // An interrupt also moves the notice. It is no event, but ends the waits.
     if ((found & ADVANCE_NOTICE) !== 0) events += this.#noticed();
     if (this.receiver.hasOrphans && !this.isClosed) this.receiver.reclaimOrphans();
     this.isAdvancing = false;
@@ -280,13 +282,13 @@ export class ContextCore {
     return retry || this.work.length > 0;
   }
 
-  /** Whether all that was sent is out, and every callback of it has run. */
+  /** Whether everything sent is out, and all its callbacks have run. */
   get drained(): boolean {
     const isOut = this.sender.busy === 0 && this.#sources.every((source) => source.isDrained);
     return isOut && this.completions.due === 0;
   }
 
-  /** The task table has changed, or a context has closed: deals with the endpoints that have ended since. How many. */
+  /** The task table has changed, or a context has closed: handles the endpoints that have ended since. Returns how many. */
   #noticed(): number {
     let count = 0;
     const { map, kernel } = this.#task;
@@ -318,13 +320,13 @@ export class ContextCore {
     return count;
   }
 
-  /** Drops what there is for an ordinal of another node; false: something is under way with its endpoint. */
+  /** Drops the state for an ordinal of another node. False: an operation with its endpoint is under way. */
   release(ordinal: number): boolean {
     if (this.receiver.holds(ordinal) || this.#sources.some((source) => source.holds(ordinal))) return false;
     return this.sender.release(ordinal);
   }
 
-  /** The slot of a task of another node is free: nothing is known of its task any more. */
+  /** The slot of a task of another node is free: forgets the task. */
   forgetSlot(slot: number): void {
     const { map } = this.#task;
     this.#endedSeen[slot] = 0;
@@ -346,7 +348,7 @@ export class ContextCore {
     for (const source of this.#sources) source.ended(ordinal, isTaskOver);
   }
 
-  /** Tells the tracer and the owner that a task has ended. */
+  /** Reports to the tracer and the owner that a task has ended. */
   #tellOfEnd(task: number): void {
     this.#endedSeen[task] = 1;
     const number = this.#task.addresses.numberOf(task);
@@ -355,13 +357,15 @@ export class ContextCore {
     this.#owner.taskEnded(number);
   }
 
-  /** Calls `callback` with SHUTDOWN once an endpoint has ended, and what it had sent is delivered. */
+  /** Calls `callback` with SHUTDOWN once an endpoint has ended, and all its messages are delivered. */
   watch(to: Endpoint, callback: Callback, cookie: unknown): void {
     if (this.#isCutOff(to) || this.receiver.isGone(to)) this.completions.push(callback, cookie, SHUTDOWN);
     else this.#watchers.push({ to, callback, cookie });
   }
 
-  /** Whether nothing reaches an endpoint any more. It gets a slot if one is free: its node tells of its end then. */
+  /**
+   * Whether no message can reach an endpoint any more. Binds a slot for it if one is free, so that its node reports its end.
+   */
   #isCutOff(to: Endpoint): boolean {
     const { addresses, slot } = this.#task;
     return addresses.bind(taskOf(to), slot) < 0 && addresses.refusal() === SHUTDOWN;
@@ -373,7 +377,7 @@ export class ContextCore {
     if (place >= 0) this.#watchers.splice(place, 1);
   }
 
-  /** An endpoint has ended, and what it had sent is delivered. */
+  /** An endpoint has ended, and all its messages are delivered. */
   #endpointGone(to: Endpoint): void {
     this.calls.targetEnded(to);
     const told = this.#watchers.filter((watcher) => watcher.to === to);
@@ -382,7 +386,7 @@ export class ContextCore {
     for (const { callback, cookie } of told) this.completions.push(callback, cookie, SHUTDOWN);
   }
 
-  /** Closes the context; within a round, at the end of that. */
+  /** Closes the context; within a round, at its end. */
   close(): void {
     if (this.isClosed) return;
     this.isClosed = true;
@@ -391,7 +395,7 @@ export class ContextCore {
     if (!this.isAdvancing) this.#end();
   }
 
-  /** Gives the lanes up. No handler may run any more: the other tasks free the lanes once they are told. */
+  /** Gives up the lanes. No handler may run any more: the other tasks free the lanes once they have the notice. */
   #end(): void {
     this.sender.close();
     for (const source of this.#sources) source.close();

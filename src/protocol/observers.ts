@@ -1,5 +1,5 @@
-// What looks on while contexts work: tracing and debug mode. They give a context other parts, which do the same and record it
-// or time it, so that the plain parts ask nothing on their hot paths.
+// Observers of contexts: tracing and debug mode. They give a context other parts, which do the same and also record or time
+// it. So the plain parts check nothing on their hot paths.
 import { CompletionQueue } from "../core/completion.js";
 import type { Handler } from "../core/dispatch.js";
 import type { Endpoint } from "../core/endpoint.js";
@@ -19,22 +19,22 @@ export interface Parts {
   sender(...given: ConstructorParameters<typeof Sender>): Sender;
   receiver(...given: ConstructorParameters<typeof Receiver>): Receiver;
   rma(...given: ConstructorParameters<typeof Rma>): Rma;
-  /** What is called in place of a user's handler, and in place of a protocol's. */
+  /** The function to call in place of a user's handler, and of a protocol's handler. */
   handler(id: number, handler: Handler): Handler;
   ownHandler(id: number, handler: Handler): Handler;
   /** A message was taken out of a stream. */
   took(taken: Taken, id: number): void;
 }
 
-/** Looks on at one task. */
+/** The observers of one task. */
 export interface Observers {
   readonly witness: ParkerWitness;
   readonly regions: RegionObserver | undefined;
   /** Debug mode: hot calls refuse parameters that do not exist. */
   readonly isStrict: boolean;
-  /** Debug mode: what runs now, in words. */
+  /** Debug mode: a description of what runs now. */
   readonly running: string | undefined;
-  /** What is called once a wait has lasted for `witness.patience`. */
+  /** The function to call once a wait has lasted for `witness.patience`. */
   whenLasting(wait: WaitName, own: Endpoint): (() => void) | undefined;
   /** The parts of a context, by its endpoint. */
   parts(own: Endpoint): Parts;
@@ -51,7 +51,7 @@ const PLAIN: Parts = {
   took: () => {},
 };
 
-/** Nothing looks on. */
+/** No observers. */
 export const UNOBSERVED: Observers = {
   witness: { tracer: undefined, patience: Number.POSITIVE_INFINITY },
   regions: undefined,

@@ -1,5 +1,5 @@
-// What an origin has under way to one target endpoint: its reservation, its pending queue, those who wait for room.
-// Order: what is pending goes before anything newer. The direct path is open while there is none of the three.
+// The state of an origin's messages to one target endpoint: its reservation, its pending queue, and the waiters for room.
+// Pending messages go before newer ones. The direct path is open while all three are empty.
 import {
   BUFFER_BYTES_OFFSET,
   BUFFER_EXTENT_OFFSET,
@@ -56,52 +56,60 @@ import type { Offer, RendezvousSender } from "../rendezvous/sender.js";
 export interface SendRequest {
   readonly dispatch: number;
   readonly header: Uint8Array | undefined;
-  /** While it is pending and no copy, a view of a fixed length: that becomes 0 if its buffer is detached or shrunk. */
+  /** While pending and not copied, a view of fixed length. Its length becomes 0 if its buffer is detached or shrunk. */
   readonly payload: Uint8Array | undefined;
   /** Bytes of the payload when it was sent. */
   readonly payloadBytes: number;
   readonly onLocal: Callback | undefined;
   readonly onRemote: Callback | undefined;
   readonly cookie: unknown;
-  /** Bytes of it that count against the limit of the pending queue: those that were copied. */
+  /** Copied bytes of the message: they count against the limit of the pending queue. */
   readonly held: number;
   /** Bytes of its body sent in packets so far; -1: nothing is sent. */
   sent: number;
-  /** Its payload is to be offered, if there is memory for that. Then that tells when it is done. */
+  /** Its payload is to be offered, if there is memory for that. Then the offer calls the callbacks. */
   readonly offer: Offer | undefined;
-  /** The region that holds its payload is given away with it. */
+  /** The region that holds its payload, if it is given away with the message. */
   readonly gift: Gift | undefined;
 }
 
-/** Somebody who wants to be told of room. */
+/** A whenRoom() whose callback has not been called. */
 interface RoomWaiter {
   readonly bytes: number;
   readonly onRoom: Callback;
   readonly cookie: unknown;
-  /** It is for a payload that is to be offered: room alone does not help. */
+  /** The waiter wants to offer a payload: room alone does not help. */
   readonly isOffer: boolean;
-  /** Bytes of the pending queue that make it need no memory; Infinity: it must not be there; -1: room alone helps. */
+  /**
+   * Free bytes of the pending queue with which the send needs no memory. Infinity: it can't use the queue. -1: room alone
+   * helps.
+   */
   readonly held: number;
 }
 
 /** Bytes of one packet of a large message, at most. */
 const PACKET_BYTES = 65536;
-/** Of #attempt(), beside LANE_…: the payload is offered; too many that were offered to this target are not yet taken. */
+/**
+ * Results of #attempt(), beside LANE_…. OFFERED: the payload is offered. BUSY: the target has not taken enough earlier
+ * offers.
+ */
 const LANE_OFFERED = -1;
 const LANE_BUSY = -2;
 const LANE_CANCELED = -3;
 /** Of #attempt(): the target has as many unread buffers as it may have. */
 const LANE_UNREAD = -4;
-/** Of #attempt(): the payload's buffer was detached or shrunk, and the target knows as far as the message had begun. */
+/**
+ * Of #attempt(): the payload's buffer was detached or shrunk. If the message had begun, the target has a KIND_BROKEN record.
+ */
 const LANE_BROKEN = -5;
 /** Room that a lane needs to be replaced by a larger one. */
 const SWITCH_BYTES = 8;
 
-/** What the targets of one context share. */
+/** State that the targets of one context share. */
 export class PeerSet {
-  /** Targets with something pending, or somebody waiting for room: work for the next advance. */
+  /** Targets with pending messages or waiters for room: work for the next advance. */
   busy = 0;
-  /** Something waits for what nobody rings for: look again soon. */
+  /** A message waits for an event for which no task rings the bell: look again soon. */
   retrySoon = false;
   /** Bytes of copies in the pending queues. */
   pendingBytes = 0;
@@ -150,13 +158,15 @@ export class PeerSet {
     return isAway(this.#map, ordinal);
   }
 
-  /** One target more, or one fewer, has something pending, or waits for room. */
+  /** One target more, or one fewer, has pending messages or waiters for room. */
   count(change: 1 | -1): void {
     this.busy += change;
     this.#activity.busy += change;
   }
 
-  /** A message more or less in the pending queues, which hold bytes for it; in memory too, for others to see. */
+  /**
+   * One message more, or one fewer, is in the pending queues, with so many copied bytes. Also stored in the context's block.
+   */
   held(messages: 1 | -1, bytes: number): void {
     this.#pendingCount += messages;
     this.pendingBytes += messages * bytes;
@@ -165,7 +175,7 @@ export class PeerSet {
     words[(this.#block + CONTEXT_PENDING_BYTES_OFFSET) >>> 2] = this.pendingBytes;
   }
 
-  /** A lane has no room from now on: for others to see since when. */
+  /** A lane has no room from now on: stores the time stamp, for the dump. */
   full(lane: number, target: number, bytes: number): void {
     this.memory.words[(lane + LANE_WANTED_SINCE_OFFSET) >>> 2] = stampOf(this.#clock, this.#clock.now());
     if (!diagnostics.full.hasSubscribers) return;
@@ -185,7 +195,7 @@ function isBroken({ payload, payloadBytes }: SendRequest): boolean {
   return payload !== undefined && wasCut(payload, payloadBytes);
 }
 
-/** Bytes of the body of the record that a request sends next, where every record that it sends fits in. */
+/** Bytes of the body of the record that a request sends next. A record of the request never needs more room. */
 function nextBytes(request: SendRequest, inBuffer: boolean): number {
   const { sent } = request;
   if (isBroken(request)) return 0;
@@ -202,21 +212,21 @@ export class Peer {
   readonly #waiters: RoomWaiter[] = [];
   /** Bytes of the open reservation's header and payload, and its meta word; undefined without one. */
   #reserved: { readonly headerBytes: number; readonly payloadBytes: number; readonly meta: number } | undefined;
-  /** Bytes of the body for which the target has been asked to ring when it frees space; -1: none. */
+  /** Bytes of the body for which the target was asked to ring when it frees space; -1: it was not asked. */
   #wanted = -1;
-  /** The last that was refused is to be offered, and has waited only for the target to take one of those before. */
+  /** The last refused message was an offer, and lacked only that the target takes an earlier offer. */
   #isOfferRefused = false;
-  /** The last that was refused has only lacked memory, or this place in the pending queue: as RoomWaiter.held. */
+  /** The last refused message lacked only memory, or this space in the pending queue: as RoomWaiter.held. */
   #heldRefused = -1;
-  /** Bytes of the payload for which a buffer is awaited; -1: none. */
+  /** Bytes of the payload that waits for a buffer; -1: no payload does. */
   #bufferWanted = -1;
-  /** Large payloads on their way to it. */
+  /** Large payloads on their way to the target. */
   readonly #flight: Flight;
   /** Whether payloads may go in buffers: not to another memory. */
   readonly #takesBuffers: boolean;
-  /** Tells the agent of what was committed, where that has no thread; the direct path is not open then. */
+  /** Tells an agent without a thread that a record was committed. The direct path is not open then. */
   readonly #posted: (() => void) | undefined;
-  /** Whether the direct path of a send finds this target. */
+  /** Whether sends to this target may use the direct path. */
   readonly #isDirect: boolean;
   #ended: boolean;
 
@@ -243,12 +253,12 @@ export class Peer {
     return this.#peerSet.lanes.open[this.#ordinal] as number;
   }
 
-  /** Bytes of the largest body that is accepted now for certain. */
+  /** Bytes of the largest body that a send certainly accepts now. */
   room(): number {
     if (this.#pending.length > 0 || this.#reserved !== undefined || this.#ended) return 0;
     if (this.#lane === 0 && this.#ensure(0) !== LANE_READY) return 0;
     const room = this.#peerSet.kernel.laneRoom(this.#lane);
-    // What is shorter than a payload for a buffer goes in the lane alone.
+    // A payload too short for a buffer goes only in the lane.
     if (room < BUFFER_PAYLOAD_MIN || !this.#takesBuffers) return room;
     const buffer = this.#peerSet.buffers.room(this.#flight);
     return buffer < BUFFER_PAYLOAD_MIN ? BUFFER_PAYLOAD_MIN - 1 : Math.max(room, buffer);
@@ -266,7 +276,7 @@ export class Peer {
     }
     if (!this.isBusy) this.#peerSet.count(1);
     const isOffer = this.#isOfferRefused && !this.#mayOffer;
-    // What goes as one record is never refused for want of a buffer: its send tells ENOMEM where no lane takes it.
+    // A message of one record never lacks a buffer: its send returns ENOMEM if no lane takes it.
     const isRecord = bytes <= RECV_IMMEDIATE_MAX && this.#heldRefused === Number.POSITIVE_INFINITY;
     this.#waiters.push({ bytes, onRoom, cookie, isOffer, held: isRecord ? -1 : this.#heldRefused });
     this.#isOfferRefused = false;
@@ -278,13 +288,13 @@ export class Peer {
   /** Bytes of room in the lane that a waiter waits for. */
   #laneBytes({ bytes, held }: RoomWaiter): number {
     if (held < 0) return Math.min(bytes, this.fitsBuffer(bytes) ? SEND_IMMEDIATE_MAX : RECV_IMMEDIATE_MAX);
-    // What lacks memory, or a place in the pending queue, goes in a buffer or in packets: through any lane.
+    // A message that lacks memory, or space in the pending queue, goes in a buffer or in packets: through any lane.
     const { lanes } = this.#peerSet;
     const most = this.#lane === 0 ? lanes.smallBodyMax : lanes.recordBodyMax(this.#lane);
     return Math.min(bytes, SEND_IMMEDIATE_MAX, most);
   }
 
-  /** Whether a waiter for which the lane has room may be told. */
+  /** Whether a waiter may be called back, given that the lane has room for it. */
   #mayTell({ bytes, held }: RoomWaiter): boolean {
     const { buffers, lanes, pendingBytes, pendingMax } = this.#peerSet;
     const inBuffer = this.fitsBuffer(bytes);
@@ -293,7 +303,7 @@ export class Peer {
     return inBuffer ? buffers.hasMemory(this.#flight, bytes) : bytes <= lanes.recordBodyMax(this.#lane);
   }
 
-  /** The first who is to be told of room. Who wants to offer something waits for that first, and holds up nobody behind. */
+  /** The first waiter that room can help. A waiter with an offer is skipped while the target takes no more offers. */
   get #nextWaiter(): RoomWaiter | undefined {
     return this.#waiters.find(({ isOffer }) => !isOffer || this.#mayOffer);
   }
@@ -303,7 +313,7 @@ export class Peer {
     return this.#peerSet.rendezvous.mayBegin(this.#ordinal);
   }
 
-  /** Takes a whenRoom() back that has not been told yet. */
+  /** Takes back a whenRoom() whose callback has not been called. */
   forgetRoom(onRoom: Callback): void {
     const place = this.#waiters.findIndex((waiter) => waiter.onRoom === onRoom);
     if (place < 0) return;
@@ -345,7 +355,7 @@ export class Peer {
     const { kernel, lanes } = this.#peerSet;
     const lane = this.#lane;
     this.#reserved = undefined;
-    // To a target that ended in between nothing goes.
+    // A target that has ended since gets nothing.
     if (this.#ended) lanes.reclaim(this.#ordinal);
     else if (payloadBytes === undefined) kernel.laneAbort(lane);
     else {
@@ -355,7 +365,7 @@ export class Peer {
     this.#settle();
   }
 
-  /** Whether a target that had no room has none yet: a caller who tries again and again makes no garbage. */
+  /** Whether a target that had no room still has none. So a caller that tries again and again makes no garbage. */
   isStillFull(total: number, payloadBytes: number): boolean {
     const { lanes, kernel } = this.#peerSet;
     const lane = this.#lane;
@@ -374,7 +384,7 @@ export class Peer {
     return true;
   }
 
-  /** Sends a message with a large payload now, where nothing is before it; false: it goes the long way. */
+  /** Sends a message with a large payload now, if no message is before it. False: the caller takes the slow path. */
   sendBuffer(dispatch: number, header: Uint8Array | undefined, payload: Uint8Array): boolean {
     if (this.#peerSet.direct[this.#ordinal] === 0 || !this.fitsBuffer(payload.length)) return false;
     return this.#attemptBuffer(dispatch, header, payload, undefined) === LANE_READY;
@@ -384,13 +394,13 @@ export class Peer {
    * Sends now, or queues, or refuses.
    * @param copied bytes that the pending queue would have to copy: of the payload too if `copyPayload`
    * @param queue whether the pending queue may be used
-   * @param isOwn it may be, however full it is
+   * @param isOwn the pending queue may be used, however full it is
    */
   submit(request: SendRequest, copied: number, copyPayload: boolean, queue: boolean, isOwn = false): Result {
     const peerSet = this.#peerSet;
     if (this.#ended) return this.#complete(request, SHUTDOWN);
     this.#heldRefused = -1;
-    // A message of several packets that is begun has to be finished, so its place in the queue is made sure first.
+    // A message in several packets, once begun, has to be finished. So its place in the queue is secured first.
     const fits = isOwn || (queue && peerSet.pendingBytes + copied <= peerSet.pendingMax);
     if (
       this.#pending.length === 0 &&
@@ -409,27 +419,27 @@ export class Peer {
       }
       if (state === LANE_UNREAD) return this.#later(request, copied, copyPayload, fits);
       const held = queue && copied <= peerSet.pendingMax ? copied : Number.POSITIVE_INFINITY;
-      // It could go in packets, but has no place in the pending queue to be finished from. Nothing rings for memory.
+      // The message could go in packets, but the pending queue has no space to finish it from. No task rings for memory.
       if (state === LANE_NO_MEMORY && !fits && totalOf(request) > RECV_IMMEDIATE_MAX) {
         this.#heldRefused = held;
         peerSet.retrySoon = true;
         return EAGAIN;
       }
-      // What is nobody's to send again waits: a reply for its first lane.
+      // A message that no caller would send again waits: a reply waits for its first lane.
       const waits = isOwn && request.dispatch !== DISPATCH_ID_CALL;
-      // It would go in packets, once the pending queue had a place for it.
+      // The message would go in packets, once the pending queue has space for it.
       const comesToFit = this.#lane !== 0 && queue && copied <= peerSet.pendingMax;
       if (state === LANE_NO_MEMORY && !fits && comesToFit) this.#heldRefused = held;
       if (state === LANE_NO_MEMORY && !waits && !comesToFit) return this.#refused(state, 0);
       if (state === LANE_LATER || state === LANE_NO_MEMORY) peerSet.retrySoon = true;
     } else if (this.#pending.length === 0 && this.#reserved === undefined && queue && !fits) {
-      // What goes in packets alone waits for its place, whatever room there is.
+      // A message that can only go in packets waits for space in the pending queue, whatever room the lane has.
       this.#heldRefused = copied;
     }
     return this.#later(request, copied, copyPayload, fits);
   }
 
-  /** Queues what can't be sent now, or refuses it. */
+  /** Queues a message that can't be sent now, or refuses it. */
   #later(request: SendRequest, copied: number, copyPayload: boolean, fits: boolean): Result {
     const peerSet = this.#peerSet;
     const mayOffer = request.offer === undefined || this.#mayOffer;
@@ -447,7 +457,7 @@ export class Peer {
     });
     peerSet.held(1, copied);
     request.gift?.accept();
-    // Until the target has taken one of those that were offered, no room helps.
+    // If the target takes no more offers, room does not help.
     if (mayOffer && this.#pending.length === 1) this.#wantFor(request);
     else if (mayOffer) peerSet.direct[this.#ordinal] = 0;
     else this.#settle();
@@ -460,7 +470,7 @@ export class Peer {
     return gift === undefined ? this.fitsBuffer(payloadBytes) : this.#takesBuffers;
   }
 
-  /** Asks for what a request waits for: a buffer, or room in the lane. */
+  /** Asks the target to ring for what a request needs: a buffer, or room in the lane. */
   #wantFor(request: SendRequest): void {
     const inBuffer = this.#goesInBuffer(request);
     const bytes = request.payloadBytes;
@@ -484,7 +494,7 @@ export class Peer {
     this.#bufferWanted = -1;
   }
 
-  /** Sends what is pending and has room now, and tells those who waited for room. Returns how many of them. */
+  /** Sends pending messages for which there is room now, and calls back waiters for room. Returns how many waiters. */
   flush(): number {
     const peerSet = this.#peerSet;
     if (!this.isBusy) return 0;
@@ -508,7 +518,7 @@ export class Peer {
         this.#wantFor(request); // the lane may be another one by now
         return 0;
       }
-      // It was accepted, and so waits for its first lane.
+      // The message was accepted, so it waits for its first lane.
       if (state === LANE_LATER || state === LANE_NO_MEMORY) {
         this.#peerSet.retrySoon = true;
         return 0;
@@ -522,18 +532,18 @@ export class Peer {
       const { onRoom, cookie } = waiter;
       const bytes = this.#laneBytes(waiter);
       const state = this.#ensure(bytes);
-      // By now there may be memory for a lane that takes it whole.
+      // There may be memory now for a lane that takes the message whole.
       if (bytes < waiter.bytes && waiter.bytes <= RECV_IMMEDIATE_MAX && waiter.held >= 0) this.#ensure(waiter.bytes);
       if (state === LANE_LATER) this.#peerSet.retrySoon = true;
       if (state === LANE_LATER) return told;
       if (state === LANE_FULL || (state === LANE_READY && kernel.laneRoom(this.#lane) < bytes)) {
-        // Nobody has asked for room for a payload that is to be offered, before one might be.
+        // Without room in sight, a waiter with an offer has not asked the target to ring yet.
         if (this.#wanted < 0) this.#want(bytes);
         return told;
       }
       if (state === LANE_READY && !this.#mayTell(waiter)) {
         this.#wantBuffer(waiter.bytes);
-        // Nothing rings for memory of others, nor for the pending queue.
+        // No task rings when others free memory, or when the pending queue has space.
         if (waiter.held >= 0) this.#peerSet.retrySoon = true;
         return told;
       }
@@ -545,8 +555,8 @@ export class Peer {
   }
 
   /**
-   * Whether what waits for room here would get it. A caller that was told EAGAIN and waits to try again is woken for it
-   * once.
+   * Whether a waiting message or callback would get room. A caller that got EAGAIN, and waits to try again, is woken once
+   * for it.
    */
   hasRoom(): boolean {
     const { lanes, kernel, buffers } = this.#peerSet;
@@ -571,7 +581,7 @@ export class Peer {
     return true;
   }
 
-  /** The target has ended, and its lane is taken back: what is under way completes with SHUTDOWN. */
+  /** The target has ended, and its lane is taken back: pending messages complete with SHUTDOWN. */
   end(): void {
     const peerSet = this.#peerSet;
     if (this.isBusy) peerSet.count(-1);
@@ -588,14 +598,14 @@ export class Peer {
     this.#settle();
   }
 
-  /** Gives up the lane; false: it has no room to say so. Nothing may be pending or reserved. */
+  /** Ends the lane. False: it has no room for the switch record. Nothing may be pending or reserved. */
   purge(): boolean {
     if (!this.#peerSet.lanes.close(this.#ordinal)) return false;
     this.#settle();
     return true;
   }
 
-  /** The ordinal is another endpoint's from now on. */
+  /** The ordinal stands for another endpoint from now on. */
   forget(): void {
     const { lanes, direct, buffers } = this.#peerSet;
     lanes.open[this.#ordinal] = 0;
@@ -612,11 +622,11 @@ export class Peer {
     return state === LANE_READY ? SUCCESS : EAGAIN;
   }
 
-  /** The origin's context closes: what is pending is dropped, and the lane ends. */
+  /** The origin's context closes: drops pending messages, and ends the lane. */
   close(): void {
     const { lanes, direct, buffers } = this.#peerSet;
     this.endReservation(undefined);
-    // Where nobody reads, nobody frees it but us.
+    // A target that has ended does not free the lane: the origin does.
     if (lanes.hasEnded(this.#ordinal)) lanes.reclaim(this.#ordinal);
     else lanes.close(this.#ordinal);
     direct[this.#ordinal] = 0;
@@ -642,12 +652,12 @@ export class Peer {
   #ensure(bytes: number): number {
     const { lanes, direct } = this.#peerSet;
     const state = lanes.ensure(this.#ordinal, bytes);
-    // The lane may be another one, also where it does not take what was asked for.
+    // The lane may be a new one, even if it does not take a body of `bytes`.
     if (direct[this.#ordinal] !== 0) direct[this.#ordinal] = this.#lane;
     return state;
   }
 
-  /** What a call returns when there is no lane for it. */
+  /** The result of a call for which there is no lane. */
   #refused(state: number, bytes: number): Result {
     if (state === LANE_NO_MEMORY) return ENOMEM;
     if (state === LANE_ENDED) {
@@ -660,10 +670,10 @@ export class Peer {
     return EAGAIN;
   }
 
-  /** Asks the target to ring when it frees space; until it has, nothing goes the direct way. */
+  /** Asks the target to ring when it frees space. The direct path is closed until it has freed some. */
   #want(bytes: number): void {
     const lane = this.#lane;
-    // A lane that took another's place meanwhile has no stamp yet.
+    // A lane that has replaced another one since has no stamp yet.
     const isStamped = this.#peerSet.memory.words[(lane + LANE_WANTED_SINCE_OFFSET) >>> 2] !== 0;
     if (lane !== 0 && (this.#wanted < 0 || !isStamped)) this.#peerSet.full(lane, this.#ordinal, bytes);
     this.#wanted = bytes;
@@ -675,7 +685,7 @@ export class Peer {
 
   /**
    * Writes as much of a request as has room. LANE_READY: all of it.
-   * @param mayBegin whether what takes several packets may be begun, and then finished later
+   * @param mayBegin whether a message of several packets may be begun, and finished later
    */
   #attempt(request: SendRequest, mayBegin: boolean): number {
     const { lanes } = this.#peerSet;
@@ -691,7 +701,7 @@ export class Peer {
       if (state !== LANE_NO_MEMORY) return state;
       if (!mayBegin && total > RECV_IMMEDIATE_MAX) return LANE_NO_MEMORY;
     }
-    // What is begun goes on in the lane that there is.
+    // A message that has begun continues in the lane that there is.
     const bytes = sent < 0 ? Math.min(total, RECV_IMMEDIATE_MAX) : lanes.recordBodyMax(this.#lane);
     const state = this.#ensure(bytes);
     const lane = this.#lane;
@@ -702,7 +712,7 @@ export class Peer {
     return lanes.send(lane, meta, header, payload, total) ? LANE_READY : LANE_FULL;
   }
 
-  /** Gives up a request whose payload is gone. The target is told where the message has begun. */
+  /** Gives up a request whose payload is gone. If the message has begun, the target is told. */
   #breakOff({ sent }: SendRequest): number {
     if (sent < 0) return LANE_BROKEN;
     const { kernel } = this.#peerSet;
@@ -713,14 +723,14 @@ export class Peer {
     return LANE_BROKEN;
   }
 
-  /** Writes the RTS of an offer. LANE_NO_MEMORY: there is none for it, so that the payload goes in packets. */
+  /** Writes the RTS of an offer. LANE_NO_MEMORY: there is no memory for the transfer, so the payload goes in packets. */
   #attemptOffer({ header, dispatch }: SendRequest, offer: Offer): number {
     const { rendezvous, kernel, lanes } = this.#peerSet;
     if (offer.signal?.aborted) return LANE_CANCELED;
     if (!this.#mayOffer) return LANE_BUSY;
     const headerBytes = header?.length ?? 0;
     const bytes = RTS_SIZE + headerBytes;
-    // Whether the other memory has a piece for a larger lane nobody knows here.
+    // This node can't know whether the other memory has a piece for a larger lane.
     if (bytes > lanes.smallBodyMax && !this.#takesBuffers) return LANE_NO_MEMORY;
     const state = this.#ensure(bytes);
     if (state !== LANE_READY) return state;
@@ -734,8 +744,8 @@ export class Peer {
   }
 
   /**
-   * Copies a payload into a buffer, and writes its record; what is given away has its extent already. LANE_NO_MEMORY: it
-   * goes in the lane, or in packets.
+   * Copies a payload into a buffer, and writes its record. A payload that is given away already has its extent.
+   * LANE_NO_MEMORY: the payload goes in the lane, or in packets.
    */
   #attemptBuffer(
     dispatch: number,
@@ -810,7 +820,7 @@ export class Peer {
     if (end > from) lanes.copyIn((payload as Uint8Array).subarray(from - space, end - space), pointer + from - start);
   }
 
-  /** What #attempt() made of a request; of what is offered its callbacks are told later. */
+  /** Completes a request with the result of #attempt(). The callbacks of an offer are called later. */
   #over(request: SendRequest, state: number): void {
     if (state === LANE_READY) this.#complete(request, SUCCESS);
     else if (state === LANE_CANCELED) this.#complete(request, CANCELED);

@@ -1,5 +1,5 @@
-// The origin's side of active messages: what a caller may hand over, and the direct path for what has room at once.
-// Everything else is a matter of one target: see peer.ts.
+// The origin's side of active messages: checks the parameters, and has the direct path for messages with room at once. All
+// else concerns one target: see peer.ts.
 import {
   BUFFER_PAYLOAD_MIN,
   DISPATCH_ID_CALL,
@@ -116,10 +116,10 @@ function checkManner(queue: unknown, rendezvous: unknown, transfer: unknown, sig
   checkSignal("send()", signal);
 }
 
-/** What waits for a slot in the node's tables: all of them are taken by other targets. */
+/** An operation that waits for a slot in the node's tables: other targets have all of them. */
 interface Awaiting {
   readonly to: Endpoint;
-  /** Called with SHUTDOWN if it can't begin any more: onRoom of a whenRoom(), or onLocal. */
+  /** Called with SHUTDOWN if the operation can't begin any more: onRoom of a whenRoom(), or onLocal. */
   readonly callback: Callback | undefined;
   readonly cookie: unknown;
   readonly begin: (target: Peer) => Result;
@@ -137,16 +137,16 @@ export class Sender {
   readonly #first: number;
   /** Slot of the context's task. */
   readonly #slot: number;
-  /** Of each task. A field, which `sendImmediate` reads. */
+  /** Contexts of each task. A field, which `sendImmediate` reads. */
   readonly #contexts: number;
-  /** Bytes of a `sendImmediate` that every lane takes as one record: all, but where lanes are very small. */
+  /** Bytes of a `sendImmediate` that every lane takes as one record: SEND_IMMEDIATE_MAX, unless lanes are very small. */
   readonly #directMax: number;
   /** See PeerSet: held here too, one load less for each message. */
   readonly #direct: Uint32Array;
   readonly #peers: (Peer | undefined)[] = [];
-  /** What waits for a slot of its target. */
+  /** Operations that wait for a slot of their target. */
   readonly #awaiting: Awaiting[] = [];
-  /** Replies may come still, of promises that settle late: they must not open a lane again. */
+  /** Promises that settle late may still reply: they must not open a lane again. */
   #closed = false;
   #lastView: ArrayBufferView | undefined;
   #lastBytes: Uint8Array | undefined;
@@ -168,7 +168,7 @@ export class Sender {
     this.#directMax = Math.min(SEND_IMMEDIATE_MAX, lanes.smallBodyMax);
   }
 
-  /** Work for the next advance: targets with something pending, or somebody waiting for room. */
+  /** Work for the next advance: targets with pending messages or waiters for room. */
   get busy(): number {
     return this.#peerSet.busy;
   }
@@ -181,7 +181,7 @@ export class Sender {
     payload: ArrayBufferView | null | undefined,
     queue: boolean,
   ): Result {
-    // The shortest way, for the smallest messages: the rest is in a function of its own, so that V8 inlines this one.
+    // The shortest path, for the smallest messages. The rest is in a function of its own, so that V8 inlines this one.
     if (header == null && payload instanceof Uint8Array && payload.length === 8) {
       const lane = this.#directLane(to);
       if (lane !== 0 && isId(dispatch)) {
@@ -195,7 +195,8 @@ export class Sender {
   #directLane(to: Endpoint): number {
     // A BigInt would throw an error of its own below.
     if (typeof to !== "number") return 0;
-    // What endpoint.ts says, written out. An endpoint that does not exist has no lane, and finds its error on the slow path.
+    // The functions of endpoint.ts, written out. An endpoint that does not exist has no lane, and finds its error on the
+    // slow path.
     const context = to >>> 24;
     const contexts = this.#contexts;
     return to === to >>> 0 && context < contexts
@@ -215,7 +216,7 @@ export class Sender {
     const payloadBytes = payload instanceof Uint8Array ? payload.length : payload == null ? 0 : payload.byteLength;
     const total = payloadBytes === 0 ? headerBytes : ((headerBytes + 7) & ~7) + payloadBytes;
     const lane = this.#directLane(to);
-    // Whatever has no byteLength makes the total NaN, which is not within the limit either.
+    // A value without byteLength makes the total NaN, which is not within the limit either.
     if (lane !== 0 && isId(dispatch) && total <= this.#directMax) {
       if (this.#sendDirectly(lane, dispatch, header, headerBytes, payload, payloadBytes, total)) return SUCCESS;
     }
@@ -244,7 +245,7 @@ export class Sender {
     return this.#sendRequest(parameters);
   }
 
-  /** Sends a message now, as a record or in a buffer; false: it goes the long way. */
+  /** Sends a message now, as a record or in a buffer. False: the caller takes the slow path. */
   #sendWhole(
     lane: number,
     to: Endpoint,
@@ -256,7 +257,7 @@ export class Sender {
     total: number,
   ): boolean {
     if (payloadBytes < BUFFER_PAYLOAD_MIN) {
-      // A grown lane has place for a little more than what may arrive whole.
+      // A grown lane takes slightly larger records than the largest message that is delivered whole.
       if (!(total <= Math.min(this.#lanes.recordBodyMax(lane), RECV_IMMEDIATE_MAX))) return false;
       return this.#sendDirectly(lane, dispatch, header, headerBytes, payload, payloadBytes, total);
     }
@@ -267,8 +268,8 @@ export class Sender {
   }
 
   /**
-   * To a dispatch id of pamir's own: what has no room has a place in the pending queue, however full that is, so that
-   * nothing sent later overtakes it. A request is copied there, for it is its caller's again; a large reply is nobody's.
+   * Sends to one of pamir's own dispatch ids. A message without room goes to the pending queue, however full that is, so
+   * that no later message overtakes it. A request is copied, because its caller may reuse it; a large reply is not.
    */
   sendOwn(
     to: Endpoint,
@@ -341,7 +342,7 @@ export class Sender {
     return target.submit(request, copied, copiesPayload, queue);
   }
 
-  /** The region that is given away with a message; undefined: none is. */
+  /** The region that is given away with a message, if any. */
   #giftOf({ transfer, rendezvous }: SendParameters, payload: Uint8Array | undefined): Gift | undefined {
     if (transfer !== undefined && typeof transfer !== "boolean") {
       throw new PamiError("PAMIR_INVAL", `transfer is ${show(transfer)}, not true or false`);
@@ -353,7 +354,7 @@ export class Sender {
     return this.#regions.give(payload);
   }
 
-  /** What is offered of a message rather than sent; undefined: nothing. */
+  /** The payload that is offered rather than sent, if any. */
   #offerOf(
     { rendezvous, onLocal, onRemote, cookie, signal }: SendParameters,
     payload: Uint8Array | undefined,
@@ -362,7 +363,7 @@ export class Sender {
       throw new PamiError("PAMIR_INVAL", "rendezvous needs a payload, and onLocal, which says when that is free again");
     }
     if (rendezvous !== true || onLocal === undefined || payload === undefined || payload.length === 0) return undefined;
-    // One that follows the length of its buffer must not grow with it.
+    // A view that tracks the length of its buffer must not grow with it.
     const { resizable } = payload.buffer as { resizable?: boolean };
     const fixed = resizable === true ? payload.subarray(0, payload.length) : payload;
     return { payload: fixed, bytes: payload.length, onLocal, onRemote, cookie, signal };
@@ -385,7 +386,7 @@ export class Sender {
     if (result === SHUTDOWN) this.#completions.push(onRoom, cookie, SHUTDOWN);
   }
 
-  /** Nobody is told of room any more who would have been by this callback. */
+  /** Takes back a whenRoom() by its callback. */
   forgetRoom(to: Endpoint, onRoom: Callback): void {
     const place = this.#awaiting.findIndex((one) => one.to === to && one.callback === onRoom);
     if (place < 0) this.#peer(to)?.forgetRoom(onRoom);
@@ -442,7 +443,7 @@ export class Sender {
     return worst;
   }
 
-  /** The targets of a list of endpoints, of which none is the own; undefined: it has no slot. */
+  /** The targets of a list of endpoints, which may not contain the context's own. Undefined: the endpoint has no slot. */
   #foreign(call: string, endpoints: readonly Endpoint[], own: Endpoint): (Peer | undefined)[] {
     if (!Array.isArray(endpoints)) {
       throw new PamiError("PAMIR_INVAL", `endpoints of ${call}() are ${show(endpoints)}, not an array`);
@@ -454,7 +455,7 @@ export class Sender {
     });
   }
 
-  /** Sends what is pending and has room now, and tells those who waited for room. Returns how many of them. */
+  /** Sends pending messages for which there is room now, and calls back waiters for room. Returns how many waiters. */
   flush(): number {
     let events = 0;
     this.#peerSet.retrySoon = false;
@@ -463,29 +464,29 @@ export class Sender {
     return events;
   }
 
-  /** Whether what waits for room would get it: part of the last look before falling asleep. */
+  /** Whether a waiting message or callback would get room: part of the last look before the task sleeps. */
   hasRoom(): boolean {
     let found = false;
     for (const target of this.#peers) if (target?.hasRoom()) found = true;
     return found;
   }
 
-  /** Whether something waits for what nobody rings for; asked once before each sleep. */
+  /** Whether a message waits for an event for which no task rings the bell; asked once before each sleep. */
   takeRetrySoon(): boolean {
     const soon = this.#peerSet.retrySoon;
     if (this.busy === 0) this.#peerSet.retrySoon = false;
     return soon;
   }
 
-  /** An endpoint has ended: what is addressed to it completes with SHUTDOWN. */
+  /** An endpoint has ended: messages to it complete with SHUTDOWN. */
   targetEnded(ordinal: number): void {
     const target = this.#peers[ordinal];
-    // What is reserved is written to until that is ended.
+    // The caller writes to a reservation until it ends it.
     if (!target?.isReserved) this.#lanes.reclaim(ordinal);
     target?.end();
   }
 
-  /** Gives up the lane to a target that is idle; false: something is under way to it, or its lane has no room to say so. */
+  /** Ends the lane to an idle target. False: the target is busy, or its lane has no room for the switch record. */
   release(ordinal: number): boolean {
     const target = this.#peers[ordinal];
     if (target === undefined) return true;
@@ -494,13 +495,13 @@ export class Sender {
     return true;
   }
 
-  /** An ordinal is another endpoint's from now on. */
+  /** An ordinal stands for another endpoint from now on. */
   forget(ordinal: number): void {
     this.#peers[ordinal]?.forget();
     this.#peers[ordinal] = undefined;
   }
 
-  /** The context closes: what is pending is dropped, and its lanes end. */
+  /** The context closes: drops pending messages, and ends its lanes. */
   close(): void {
     this.#closed = true;
     for (const target of this.#peers) target?.close();
@@ -516,7 +517,7 @@ export class Sender {
     checkEndpoint(to, this.#map.jobTasks, this.#map.contexts);
   }
 
-  /** The target of an endpoint, which gets a slot if it has none; undefined: there is none for it now. */
+  /** The target of an endpoint; binds a slot if it has none. Undefined: no slot is free now. */
   #peer(to: Endpoint): Peer | undefined {
     this.checkEndpoint(to);
     const ordinal = this.#addresses.ordinalOf(to);
@@ -526,18 +527,21 @@ export class Sender {
     const bound = this.#addresses.ordinalOf(to);
     const target = new Peer(this.#peerSet, bound);
     this.#peers[bound] = target;
-    // What has waited for the slot comes first.
+    // Operations that have waited for the slot come first.
     if (this.#awaiting.length > 0) this.#bindAwaiting();
     return target;
   }
 
-  /** No slot is free for a target: nothing rings for that. */
+  /** No slot is free for a target. No task rings when one is. */
   #unbound(): Result {
     this.#peerSet.retrySoon = true;
     return this.#addresses.refusal();
   }
 
-  /** Calls `begin` once an endpoint has a slot. @returns SHUTDOWN: none is given away any more, and nothing waits */
+  /**
+   * Calls `begin` once an endpoint has a slot. @returns SHUTDOWN: the agent has ended, so no slot becomes free, and the
+   * operation does not wait
+   */
   #await(to: Endpoint, callback: Callback | undefined, cookie: unknown, begin: Awaiting["begin"]): Result {
     if (this.#unbound() === SHUTDOWN) return SHUTDOWN;
     this.#awaiting.push({ to, callback, cookie, begin });
@@ -550,12 +554,12 @@ export class Sender {
     this.#peerSet.count(-1);
   }
 
-  /** Begins what has waited for a slot, as far as there are slots. */
+  /** Begins the operations that wait for a slot, as far as there are slots. */
   #bindAwaiting(): void {
     const awaiting = this.#awaiting.splice(0);
     for (const one of awaiting) {
       this.#peerSet.count(-1);
-      // Behind what still waits for the same endpoint.
+      // An operation begins behind those that still wait for the same endpoint.
       const isFirst = this.#awaiting.every(({ to }) => to !== one.to);
       const target = isFirst ? this.#peer(one.to) : undefined;
       if (target !== undefined) one.begin(target);
@@ -588,7 +592,7 @@ export class Sender {
       this.#view("payload", payload);
       return this.#kernel.laneSendWords(lane, 0, meta, 0, 0) !== 0;
     }
-    // Before the reservation: these throw for what is no view.
+    // Before the reservation, because these throw if a value is no view.
     const headerView = headerBytes === 0 ? undefined : this.#bytesOf("header", header as ArrayBufferView);
     const payloadView = payloadBytes === 0 ? undefined : this.#bytesOf("payload", payload as ArrayBufferView);
     return this.#lanes.send(lane, meta, headerView, payloadView, total);
@@ -631,7 +635,7 @@ export class Sender {
     return target.submit(request, total, true, queue);
   }
 
-  /** A view's bytes; the last one's are remembered, so that a caller who reuses a view makes no garbage. */
+  /** A view's bytes. Those of the last view are kept, so that a caller that reuses a view makes no garbage. */
   #bytesOf(name: string, view: ArrayBufferView): Uint8Array {
     if (view instanceof Uint8Array) return view;
     if (!ArrayBuffer.isView(view))

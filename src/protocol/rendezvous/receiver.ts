@@ -1,7 +1,7 @@
-// The target's side of rendezvous: payloads that were offered, and are to be moved to where a handler has said. Into a
-// region they are moved by a chain of descriptors that the two engines hand each other, at the pace of this side; where
-// that can't be, because the destination is no region or there is no memory for a chain, this thread copies them, a slice
-// in each advance; out of another memory, it asks for slices.
+// The target's side of rendezvous: offered payloads, which are moved to the destination that a handler chose. Into a region,
+// a chain of descriptors between the two engines moves them, at the pace of this side. If the destination is no region, or
+// there is no memory for a chain, this thread copies them, a slice in each advance. If the payload is in another memory,
+// this thread asks for slices.
 import {
   DISPATCH_ID_NOTICE,
   DISPATCH_ID_PULL,
@@ -61,37 +61,37 @@ import type { Base } from "../base.js";
 import { PULL_BYTES, PULL_WORDS } from "./sender.js";
 import { onAbort, type RgetFifo, regionIfAny, type Side, slotOf, type TransferTable } from "./transfers.js";
 
-/** What an RTS says. */
+/** The contents of an RTS. */
 export interface Request {
   /** Ordinal of the endpoint that offers a payload. */
   readonly origin: number;
-  /** Region in which it lies, generation of that, and byte in it. */
+  /** Region that holds the payload, its generation, and the offset in it. */
   readonly index: number;
   readonly generation: number;
   readonly offset: number;
-  /** The origin's rget FIFO: region of its block, generation of that, byte in it, and generation of the rget FIFO. */
+  /** The origin's rget FIFO: region of its block, the region's generation, offset in it, and generation of the rget FIFO. */
   readonly blockIndex: number;
   readonly blockGeneration: number;
   readonly place: number;
   readonly rgetFifo: number;
   /** Of the payload. */
   readonly bytes: number;
-  /** 0, or it goes through a ring of STAGED_COUNT fragments of so many bytes. */
+  /** 0, or the payload goes through a ring of STAGED_COUNT fragments of so many bytes. */
   readonly fragment: number;
 }
 
-/** Bytes of a fragment from another node, if that makes no more than LINK_COUNT_MAX of them: both sides keep some. */
+/** Most bytes of a fragment from another node, unless there would be more than LINK_COUNT_MAX: both sides buffer some. */
 const AWAY_BYTES_MAX = 1024 * 1024;
-/** Bytes that are asked for at a time, of a payload in another memory. */
+/** Bytes of a payload in another memory that the target has asked for and not got. */
 const ASKED_BYTES_MAX = 8 * PULL_BYTES;
 
 /** A payload that this thread copies. */
 interface Pull {
   readonly request: Request;
   readonly destination: Destination;
-  /** Bytes that are there. */
+  /** Bytes that have arrived. */
   at: number;
-  /** Of a payload in another memory: bytes that were asked for, and what came of that, TRANSFER_…. */
+  /** Of a payload in another memory: bytes that the target has asked for, and the result, TRANSFER_…. */
   asked: number;
   result: number;
   isCanceled: boolean;
@@ -107,12 +107,12 @@ export class RendezvousReceiver {
   #pulls: Pull[] = [];
   /** Links of the chains under way. */
   readonly #linksInUse = new Set<MemRegion>();
-  /** Regions that have held links, and do again. */
+  /** Regions for the links of later chains. */
   readonly #links: MemRegion[] = [];
   readonly #count: (change: 1 | -1) => void;
 
   /**
-   * @param count told of each payload that this thread begins to copy, or has copied
+   * @param count called for each payload that this thread begins to copy, or has copied
    * @throws PAMIR_INVAL
    */
   constructor(
@@ -132,7 +132,7 @@ export class RendezvousReceiver {
     this.#depth = pacing.depth ?? DEPTH;
   }
 
-  /** What an RTS says, which is read here: its record is another one's afterwards. */
+  /** Reads an RTS. Its record may be overwritten afterwards. */
   requestAt(rts: number, origin: number): Request {
     const word = (offset: number): number => (this.#base.memory.words[(rts + offset) >>> 2] as number) >>> 0;
     return {
@@ -149,12 +149,12 @@ export class RendezvousReceiver {
     };
   }
 
-  /** A payload is not wanted, or refused: its origin is told. */
+  /** Tells an origin that its payload is not wanted, or refused. */
   decline(request: Request, isRefused: boolean): void {
     this.#notice(request, isRefused ? TRANSFER_REFUSED : TRANSFER_DONE);
   }
 
-  /** Has a payload moved to where it goes; the destination is told once all is there, or nothing more comes. */
+  /** Moves a payload to its destination. The destination's callback is called once all bytes are there, or no more come. */
   receive(request: Request, destination: Destination): void {
     const to = this.#regions.find(destination.bytes);
     if (to !== undefined && this.#chain(request, destination, to)) return;
@@ -184,7 +184,7 @@ export class RendezvousReceiver {
     });
   }
 
-  /** Whether a payload of an origin is awaited. */
+  /** Whether this thread copies a payload of an origin. */
   holds(origin: number): boolean {
     return this.#pulls.some(({ request }) => request.origin === origin);
   }
@@ -205,7 +205,7 @@ export class RendezvousReceiver {
     const { kernel, map, memory, engine } = this.#base;
     const { fragment = this.#fragment, depth = this.#depth } = destination.options;
     const most = this.#isAway(request.origin) ? Math.min(fragment, AWAY_BYTES_MAX) : fragment;
-    // What is staged has the fragments of its ring.
+    // A staged payload has the fragments of its ring.
     const fragmentBytes = request.fragment || Math.max(most, Math.ceil(request.bytes / LINK_COUNT_MAX));
     const links = this.#takeLinks(Math.ceil(request.bytes / fragmentBytes) * LINK_SIZE);
     if (links === undefined) return false;
@@ -217,7 +217,7 @@ export class RendezvousReceiver {
       return false;
     }
     const { rgetFifo } = side;
-    // One by one: from a list of pairs, V8 took 40 ms to optimize this, rather than 16, on a core that somebody needs.
+    // One by one: with a list of pairs, V8 took 40 ms rather than 16 to optimize this, on a core that tasks need.
     const { words } = memory;
     const at = rgetFifo.pointer;
     words[(at + RGET_FIFO_PEER_INDEX_OFFSET) >>> 2] = request.blockIndex;
@@ -239,7 +239,8 @@ export class RendezvousReceiver {
     words[(at + RGET_FIFO_FRAGMENT_OFFSET) >>> 2] = fragmentBytes;
     words[(at + RGET_FIFO_RING_OFFSET) >>> 2] = request.fragment === 0 ? 0 : STAGED_COUNT;
     words[(at + RGET_FIFO_DEPTH_OFFSET) >>> 2] = depth;
-    // Where the origin's rget FIFO is gone, the origin is: its end is about to be told, and nothing is there.
+    // If the origin's rget FIFO is gone, so is the origin. This context is about to hear of its end, and no byte has
+    // arrived.
     if (kernel.chainWrite(map.job, rgetFifo.pointer) === 0) {
       kernel.storeWord(rgetFifo.pointer + RGET_FIFO_LEFT_OFFSET, request.bytes);
     } else if (!engine.isOwn) engine.call();
@@ -279,7 +280,7 @@ export class RendezvousReceiver {
     this.#links.push(links);
   }
 
-  /** Pointer to the origin's rget FIFO; 0: the origin has ended, of which this context is about to be told. */
+  /** Pointer to the origin's rget FIFO; 0: the origin has ended, and this context is about to hear of it. */
   #rgetFifoOf({ blockIndex, blockGeneration, place, rgetFifo }: Request): number {
     const { kernel, map } = this.#base;
     const pointer = kernel.placeOf(map.job, blockIndex, blockGeneration, place, RGET_FIFO_SIZE);
@@ -288,7 +289,7 @@ export class RendezvousReceiver {
     return kernel.loadWord(pointer + RGET_FIFO_GENERATION_OFFSET) >>> 0 === rgetFifo ? pointer : 0;
   }
 
-  /** Whether #pull() would get anywhere, where the origin's rget FIFO is. */
+  /** Whether #pull() would do something, given the pointer to the origin's rget FIFO. */
   #canPull({ request, at, isCanceled }: Pull, rgetFifo: number): boolean {
     if (rgetFifo === 0) return false;
     if (isCanceled || request.fragment === 0 || this.#transfers.isStopped(rgetFifo)) return true;
@@ -296,11 +297,11 @@ export class RendezvousReceiver {
     return at < this.#base.kernel.loadWord(rgetFifo + RGET_FIFO_ALLOWED_OFFSET) * request.fragment;
   }
 
-  /** Copies the next slice of a payload; whether that is over. */
+  /** Copies the next slice of a payload. Returns whether the payload is over. */
   #pull(pull: Pull): boolean {
     if (this.#isAway(pull.request.origin)) return this.#ask(pull);
     for (const end = pull.at + SLICE_BYTES; pull.at < end; ) {
-      // Looked up once for each part, since the origin may close meanwhile: then the next part finds none.
+      // Looked up for each part, because the origin may close meanwhile. Then the next part finds no rget FIFO.
       const rgetFifo = this.#rgetFifoOf(pull.request);
       if (!this.#canPull(pull, rgetFifo)) return false;
       if (this.#pullPart(pull, rgetFifo)) return true;
@@ -308,13 +309,13 @@ export class RendezvousReceiver {
     return false;
   }
 
-  /** Whether #ask() would get anywhere. */
+  /** Whether #ask() would do something. */
   #canAsk({ request, at, asked, result, isCanceled }: Pull): boolean {
     if (isCanceled || result !== TRANSFER_DONE || at === request.bytes) return true;
     return asked < request.bytes && asked - at < ASKED_BYTES_MAX;
   }
 
-  /** Asks for the next slices of a payload in another memory; whether that is over. */
+  /** Asks for the next slices of a payload in another memory. Returns whether the payload is over. */
   #ask(pull: Pull): boolean {
     const { request } = pull;
     const isThere = pull.at === request.bytes;
@@ -331,7 +332,7 @@ export class RendezvousReceiver {
     return false;
   }
 
-  /** Copies the next fragment of a payload that is staged, or a slice of another; whether that is over. */
+  /** Copies the next fragment of a staged payload, or the next slice of another. Returns whether the payload is over. */
   #pullPart(pull: Pull, rgetFifo: number): boolean {
     const { request, destination, at } = pull;
     const { kernel, map, memory } = this.#base;
@@ -343,7 +344,7 @@ export class RendezvousReceiver {
     const bytes = isStopped ? 0 : Math.min(request.bytes - at, most);
     const place = fragment === 0 ? at : (Math.floor(at / fragment) % STAGED_COUNT) * fragment + within;
     const from = kernel.placeOf(map.job, request.index, request.generation, (request.offset + place) >>> 0, bytes);
-    // Its ring goes behind its rget FIFO: then its end is about to be told.
+    // The origin closes its ring after its rget FIFO. Then this context is about to hear of the origin's end.
     if (from === 0 && this.#rgetFifoOf(request) === 0) return false;
     const isThere =
       isStopped || from === 0 || copyIntoIfThere(destination.bytes, at, memory.bytes.subarray(from, from + bytes));
@@ -359,7 +360,8 @@ export class RendezvousReceiver {
       kernel.ring(slotOf(map, request.origin));
     }
     if (pull.at < request.bytes) return false;
-    // Where its origin has closed meanwhile, what was copied may be what that has written there since: its end is told soon.
+    // If the origin has closed meanwhile, the copied bytes may be newer ones. This context will hear of the origin's end
+    // soon.
     return this.#notice(request, TRANSFER_DONE) && this.#over(pull, SUCCESS);
   }
 
@@ -384,7 +386,7 @@ export class RendezvousReceiver {
     this.#base.tell(this.#base.addresses.endpointAt(origin), dispatch, new Uint8Array(header.buffer));
   }
 
-  /** A slice that was asked for. */
+  /** Takes a slice that this context has asked for. */
   #came(message: Message): void {
     if (message.headerBytes !== 4 * PULL_WORDS) return;
     const word = (place: number): number => message.headerWord(4 * place) >>> 0;
@@ -397,7 +399,7 @@ export class RendezvousReceiver {
     }
   }
 
-  /** Tells an origin what came of its payload; false: its rget FIFO is not there any more. */
+  /** Tells an origin the result of its payload. False: the origin's rget FIFO is gone. */
   #notice(request: Request, result: number): boolean {
     if (this.#isAway(request.origin)) {
       this.#tell(request, DISPATCH_ID_NOTICE, result);
@@ -414,9 +416,9 @@ function sliceAt({ bytes }: Request, at: number): number {
   return Math.min(PULL_BYTES, bytes - at);
 }
 
-/** A slice that was asked for has come. False: it is not the next one. */
+/** Takes a slice that has come. False: it is not the next one. */
 function take(pull: Pull, at: number, result: number, data: Uint8Array | undefined): boolean {
-  // Those behind one that has failed say nothing more.
+  // Slices behind one that has failed don't count.
   if (pull.result !== TRANSFER_DONE || pull.isCanceled) return true;
   if (at !== pull.at || (data !== undefined && data.length !== sliceAt(pull.request, at))) return false;
   const isThere = data === undefined || copyIntoIfThere(pull.destination.bytes, at, data);

@@ -1,5 +1,5 @@
-// Messages whose payload stays where it is until the target has said where it goes. What a context offers (sender.ts), what
-// it is offered (receiver.ts), and the rget FIFOs through which the two engines talk about it (transfers.ts).
+// Messages whose payload stays where it is until the target has chosen a destination: payloads that a context offers
+// (sender.ts), payloads that it is offered (receiver.ts), and the rget FIFOs that the two engines use (transfers.ts).
 
 import type { Pacing } from "../../core/pacing.js";
 import type { ProgressSource } from "../../core/progress.js";
@@ -10,7 +10,9 @@ import { RendezvousSender } from "./sender.js";
 import { TransferTable } from "./transfers.js";
 
 export class Rendezvous implements ProgressSource {
-  /** Transfers that are not over. A field, which each advance() reads: as the sum of two others it made that 6 % slower. */
+  /**
+   * Transfers that are not over. A field, because each advance() reads it: a sum of two fields made advance() 6 % slower.
+   */
   busy = 0;
   readonly sender: RendezvousSender;
   readonly receiver: RendezvousReceiver;
@@ -62,7 +64,7 @@ export class Rendezvous implements ProgressSource {
 
   forget(): void {}
 
-  /** The context closes: its memory goes once nobody can be at it. */
+  /** The context closes: its memory is freed once no thread can access it. */
   close(): void {
     this.#transfers.close();
     this.sender.close();

@@ -1,6 +1,6 @@
-// The origin's side of rendezvous: payloads that are offered by a request to send (RTS), and stay where they are until the
-// target has had them moved. One that lies in no region goes through a ring of fragments in one, a fragment as soon as the
-// one in its place has been moved.
+// The origin's side of rendezvous: payloads that are offered by a request to send (RTS), and stay where they are until they
+// are moved to the target. A payload outside of regions goes through a ring of fragments in a region. A fragment is staged
+// as soon as the one in its place has been moved.
 import {
   DISPATCH_ID_NOTICE,
   DISPATCH_ID_PULL,
@@ -39,7 +39,7 @@ import { onAbort, type RgetFifo, regionIfAny, type Side, slotOf, type TransferTa
 /** A payload that is to be offered. */
 export interface Offer {
   readonly payload: Uint8Array;
-  /** Bytes of it when it was sent: a buffer that is detached or shrunk makes the view shorter. */
+  /** Bytes of the payload when it was sent: a buffer that is detached or shrunk makes the view shorter. */
   readonly bytes: number;
   readonly onLocal: Callback;
   readonly onRemote: Callback | undefined;
@@ -49,9 +49,9 @@ export interface Offer {
 
 /** Payloads offered to one target that it has not taken yet; more wait in the pending queue. */
 const OFFERS_MAX = 8;
-/** Payloads of one context that are staged at a time; others go in packets. */
+/** Most payloads of one context that are staged at a time; others go in packets. */
 const STAGINGS_MAX = 8;
-/** Of a payload that is staged: bytes of a fragment, where it has no more than LINK_COUNT_MAX of them. */
+/** Bytes of a fragment of a staged payload, unless there would be more than LINK_COUNT_MAX. */
 const STAGED_BYTES = 65536;
 
 /** The ring of a payload that is staged. */
@@ -86,7 +86,7 @@ export class RendezvousSender {
   readonly #counts: Uint8Array;
   /** Those that are staged. */
   readonly #staged: Offered[] = [];
-  /** Regions that have been rings, and are again. */
+  /** Regions for the rings of later payloads. */
   readonly #rings: MemRegion[] = [];
 
   constructor(base: Base, regions: RegionTable, transfers: TransferTable) {
@@ -103,7 +103,7 @@ export class RendezvousSender {
     return (this.#counts[target] as number) < OFFERS_MAX;
   }
 
-  /** Sees to it that there is memory for begin(); false: there is none. */
+  /** Secures the memory for begin(). False: there is none. */
   reserve({ payload, bytes: payloadBytes }: Offer): boolean {
     if (!this.#transfers.reserve()) return false;
     if (this.#regions.find(payload) !== undefined) return true;
@@ -124,7 +124,7 @@ export class RendezvousSender {
     return smallest;
   }
 
-  /** Makes a ring in the place of another, so that no more are kept than were in use at a time. */
+  /** Makes a ring in place of a kept one, so that no more rings are kept than were in use at a time. */
   #makeRing(bytes: number): MemRegion | undefined {
     this.#rings.pop()?.close();
     const ring = regionIfAny(this.#regions, bytes);
@@ -158,7 +158,7 @@ export class RendezvousSender {
     words[at + (RTS_FIFO_OFFSET >>> 2)] = rgetFifo.generation;
   }
 
-  /** Stages what has room now. */
+  /** Stages the fragments for which the rings have room. */
   advance(): void {
     for (const offered of this.#staged) this.#stage(offered);
   }
@@ -186,7 +186,7 @@ export class RendezvousSender {
         unheard();
         this.#away.delete(offered);
       },
-      // Where the target has not begun, it does so with its own engine.
+      // If the target has not begun, it does so later with its own engine.
       breakOff: () => this.#base.kernel.chainBreak(this.#base.map.job, rgetFifo.pointer) !== 0,
       over: (result: Result) => {
         this.count--;
@@ -211,8 +211,7 @@ export class RendezvousSender {
   }
 
   /**
-   * The payload of whose rget FIFO a target in another node speaks; undefined: it is over, or was not offered to that
-   * one.
+   * The payload whose rget FIFO a message from another node names. Undefined: it is over, or was not offered to that target.
    */
   #spokenOf(message: Message): Offered | undefined {
     const word = (place: number): number => message.headerWord(4 * place) >>> 0;
@@ -238,7 +237,7 @@ export class RendezvousSender {
     this.#base.tell(message.origin, DISPATCH_ID_PULLED, wordsOf(rgetFifo, at, result), payload);
   }
 
-  /** A target is done with a payload. */
+  /** A target has finished with a payload. */
   #noticed(message: Message): void {
     const offered = message.headerBytes === 4 * NOTICE_WORDS ? this.#spokenOf(message) : undefined;
     if (offered === undefined) return;
@@ -284,7 +283,7 @@ function wordsOf({ region, offset, generation }: RgetFifo, ...words: number[]): 
   return new Uint8Array(Int32Array.of(region.index, region.generation, offset, generation, ...words).buffer);
 }
 
-/** Bytes of the ring of a payload that is staged: one that its fragments do not go around takes no more than itself. */
+/** Bytes of the ring of a staged payload. A payload shorter than the ring takes only its own size. */
 function ringBytes(bytes: number): number {
   return Math.min(STAGED_COUNT * stagedFragment(bytes), alignUp(bytes, PAGE_SIZE));
 }

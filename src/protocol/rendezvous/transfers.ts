@@ -1,5 +1,5 @@
-// The rget FIFOs of one context: its sides of the transfers that pace themselves, and who is told when one is over. An rget
-// FIFO is where the engine at the other side injects descriptors: see RGET FIFO in assembly/layout.ts.
+// The rget FIFOs of one context: its sides of self-pacing transfers, and their callbacks. The engine at the other side
+// injects descriptors into an rget FIFO: see RGET FIFO in assembly/layout.ts.
 import {
   AWAY_YES,
   BLOCK_RGET_FIFOS_OFFSET,
@@ -42,7 +42,7 @@ export interface RgetFifo {
   readonly generation: number;
   /** Slots that were processed in it before. */
   readonly head: number;
-  /** The region of its block, and where it lies in that. */
+  /** The region of its block, and its offset in it. */
   readonly region: MemRegion;
   readonly offset: number;
   /** Ordinal of the endpoint at the other side. */
@@ -52,29 +52,31 @@ export interface RgetFifo {
 /** One side of a transfer. */
 export interface Side {
   readonly rgetFifo: RgetFifo;
-  /** Which word of the rget FIFO has what came of it. */
+  /** Offset of the rget FIFO's word with the result. */
   readonly resultOffset: number;
-  /** Lets go of what is its owner's: takes no notice of a signal any more, keeps no payload. */
+  /** Releases the caller's objects: stops listening to its signal, and keeps no payload. */
   readonly forget: () => void;
-  /** The engine thread has ended: tells the other side, if that has begun it. Whether it is over by that. */
+  /**
+   * The engine thread has ended: tells the other side, if it has begun the transfer. Returns whether this ends the transfer.
+   */
   breakOff(): boolean;
-  /** It is over, and its rget FIFO is another one's from now on. */
+  /** The transfer is over. Its rget FIFO may serve another transfer from now on. */
   over(result: Result): void;
 }
 
-/** A side whose other one has ended, while the engine thread may be at it. */
+/** A side whose peer has ended, while the engine thread may still use its rget FIFO. */
 interface Abandoned {
   readonly place: Place;
   readonly side: Side;
-  /** What that has to have seen. */
+  /** The notice that the engine thread has to acknowledge first. */
   readonly notice: number;
 }
 
-/** An rget FIFO whose transfer is over, and at which another thread may still be. */
+/** An rget FIFO whose transfer is over, and which another thread may still use. */
 interface Broken {
   readonly place: Place;
   readonly side: Side;
-  /** Whether that thread is at it no more. */
+  /** Whether that thread does not use it any more. */
   readonly isFree: () => boolean;
 }
 
@@ -104,9 +106,7 @@ export class TransferTable {
   readonly #count: (change: 1 | -1) => void;
   readonly #posted: (() => void) | undefined;
 
-  /**
-   * @param count told of each rget FIFO that is opened, or closed
-   */
+  /** @param count called for each rget FIFO that is opened or closed */
   constructor(
     { kernel, memory, map, block, engine, posted }: Base,
     regions: RegionTable,
@@ -131,7 +131,7 @@ export class TransferTable {
   /**
    * Opens an rget FIFO for one side of a transfer with an endpoint.
    * @param allowed fragments that may be moved, or NONE: all
-   * @param make the side that has it, before anybody else knows of it
+   * @param make makes the side that owns it, before any other thread can find it
    * @returns undefined: there is no memory
    */
   open<T extends Side>(peer: number, allowed: number, make: (rgetFifo: RgetFifo) => T): T | undefined {
@@ -145,9 +145,9 @@ export class TransferTable {
     this.#memory.words[(pointer + RGET_FIFO_PEER_ENDPOINT_OFFSET) >>> 2] = peer;
     const away = isAway(this.#map, peer) ? AWAY_YES : 0;
     const awayAt = (pointer + RGET_FIFO_AWAY_OFFSET) >>> 2;
-    // Where tasks share memory it is 0 for ever: an engine thread may be looking.
+    // Between tasks that share memory it is always 0. It is not stored again, because an engine thread may read it.
     if (this.#memory.words[awayAt] !== away) this.#memory.words[awayAt] = away;
-    // Of a target's it is from 1 on: the dump tells both sides apart by it.
+    // In a target's rget FIFO the depth is 1 or more: the dump tells the sides apart by it.
     this.#memory.words[(pointer + RGET_FIFO_DEPTH_OFFSET) >>> 2] = 0;
     const side = make({ pointer, generation, head, region: block.region, offset, peer });
     block.sides[number] = side;
@@ -155,13 +155,13 @@ export class TransferTable {
     return side;
   }
 
-  /** One turn of the engine, where that is this thread; ends what is over. Returns how many. */
+  /** One turn of the engine, if this thread is the engine. Then ends the transfers that are over. Returns how many. */
   advance(): number {
     if (this.#engine.isOwn) this.#kernel.chainRun(this.#map.job, this.#context, SLICE_BYTES);
     return this.#endAll() + (this.#abandoned.length > 0 ? this.#endAbandoned() : 0);
   }
 
-  /** Ends the transfers of which it was told that they are over. Returns how many. */
+  /** Ends the transfers whose status bit is set. Returns how many. */
   #endAll(): number {
     const kernel = this.#kernel;
     let events = 0;
@@ -181,17 +181,17 @@ export class TransferTable {
     return events;
   }
 
-  /** The rget FIFOs of a block, as bits, of which it was told that they are over. */
+  /** The rget FIFOs of a block whose status bit is set. */
   #toldIn(block: Block): number {
-    // SYNC transfer-over (look): pairs with tell(): what it tells of has happened.
+    // SYNC transfer-over (look): pairs with tell(): the transfer is over, and its result is written.
     let bits = this.#kernel.loadWord(block.pointer + BLOCK_STATUS_OFFSET);
     if (bits === 0) return 0;
-    // Theirs say what came of them, once the engine thread is at nothing of them any more.
+    // The bits of abandoned sides count only once the engine thread uses nothing of them any more.
     for (const { place } of this.#abandoned) if (place.block === block) bits &= ~(1 << place.number);
     return bits;
   }
 
-  /** Ends the sides that were abandoned, once the engine thread is at nothing of them any more. Returns how many. */
+  /** Ends the abandoned sides of which the engine thread uses nothing any more. Returns how many. */
   #endAbandoned(): number {
     const before = this.#abandoned;
     this.#abandoned = before.filter(({ notice }) => !hasEngineSeen(this.#kernel, this.#map, notice));
@@ -203,14 +203,14 @@ export class TransferTable {
   }
 
   /**
-   * Empties the rget FIFO of a side whose other one has ended, and says what came of the transfer: that one may have ended
-   * when all was over, and before that was told here. Nobody else is at the rget FIFO any more.
+   * Empties the rget FIFO of a side whose peer has ended, and returns the transfer's result. The transfer may have been over
+   * before the peer ended, with the status bit not seen here yet. No other thread uses the rget FIFO any more.
    */
   #settle({ place: { block, number }, side }: Abandoned): Result {
     const { resultOffset, rgetFifo } = side;
     const kernel = this.#kernel;
-    // SYNC transfer-over (ended): pairs with tell(). Neither that nor what is in the rget FIFO is for the rget FIFO's next
-    // transfer.
+    // SYNC transfer-over (ended): pairs with tell(). The rget FIFO's next transfer must find neither the bit nor these
+    // descriptors.
     const isTold = (kernel.loadWord(block.pointer + BLOCK_STATUS_OFFSET) & (1 << number)) !== 0;
     kernel.clearBits(block.pointer + BLOCK_STATUS_OFFSET, 1 << number);
     const isNoted = kernel.rgetClear(rgetFifo.pointer) !== 0;
@@ -226,7 +226,7 @@ export class TransferTable {
     return this.#engine.isOwn && this.#kernel.chainLeft(this.#context) !== 0;
   }
 
-  /** Whether there is a transfer with an endpoint, or an rget FIFO that it may be at. */
+  /** Whether there is a transfer with an endpoint, or an rget FIFO that the endpoint may still use. */
   holds(peer: number): boolean {
     if (this.#broken.length > 0) this.#takeBack();
     return this.#blocks.some(({ sides }) => sides.some((side) => side?.rgetFifo.peer === peer));
@@ -234,7 +234,7 @@ export class TransferTable {
 
   /** An endpoint has ended: so do all transfers with it. */
   ended(peer: number): void {
-    // What came to its end before that is over as it is; and what was told of an rget FIFO is not for its next transfer.
+    // Transfers that were over before keep their result. An rget FIFO's next transfer must not find an old status bit.
     this.#endAll();
     for (const block of this.#blocks) {
       const { sides } = block;
@@ -253,13 +253,13 @@ export class TransferTable {
       const { sides } = block;
       for (let number = 0; number < sides.length; number++) {
         const side = sides[number];
-        // What was over and told of by who has broken it off may have left something.
+        // A transfer that its other side broke off may have left descriptors in the rget FIFO.
         if (side === undefined) this.#kernel.rgetClear(rgetFifoAt(block, number));
         if (side === undefined || !hadBegun || this.#isOver(side)) continue;
-        // With the agent, all tasks of other nodes have ended: that is told besides.
+        // Without the agent, all tasks of other nodes count as ended: ended() handles their transfers.
         if (isAway(this.#map, side.rgetFifo.peer)) continue;
         if (side.breakOff()) this.#break({ block, number }, side);
-        // It may have ended between the last descriptor and telling of that.
+        // The engine thread may have ended after the last descriptor, and before it set the status bit.
         else if (this.#kernel.loadWord(side.rgetFifo.pointer + RGET_FIFO_HEAD_OFFSET) !== side.rgetFifo.head)
           this.#end({ block, number }, side, resultOf(TRANSFER_BROKEN));
       }
@@ -279,18 +279,18 @@ export class TransferTable {
     this.#over(side, resultOf(TRANSFER_BROKEN));
   }
 
-  /** Keeps the rget FIFO of a side that is over, without what it has moved: that is its owner's again. */
+  /** Keeps the rget FIFO of a side that is over. The moved bytes belong to their owner again. */
   #keep(place: Place, { rgetFifo, resultOffset }: Side, isFree: () => boolean): void {
     const side: Side = { rgetFifo, resultOffset, forget: () => {}, breakOff: () => true, over: () => {} };
     place.block.sides[place.number] = side;
     this.#broken.push({ place, side, isFree });
   }
 
-  /** Frees the rget FIFOs that were kept, and at which no other thread is any more. */
+  /** Frees the kept rget FIFOs that no other thread uses any more. */
   #takeBack(): void {
     this.#broken = this.#broken.filter(({ place: { block, number }, side: { rgetFifo }, isFree }) => {
       if (!isFree()) return true;
-      // What it has told of it meanwhile is not for the rget FIFO's next transfer.
+      // The rget FIFO's next transfer must not find a status bit that the other thread has set meanwhile.
       this.#kernel.clearBits(block.pointer + BLOCK_STATUS_OFFSET, 1 << number);
       this.#kernel.rgetClear(rgetFifo.pointer);
       block.sides[number] = undefined;
@@ -298,9 +298,9 @@ export class TransferTable {
     });
   }
 
-  /** The context closes: its memory goes once nobody can be at it. */
+  /** The context closes: its memory is freed once no thread can access it. */
   close(): void {
-    // SYNC rget-list (closed): pairs with moveSlice(). Before the regions of what is staged are closed.
+    // SYNC rget-list (closed): pairs with moveSlice(). Before the regions of staged payloads are closed.
     this.#kernel.storeWord(this.#context + CONTEXT_RGET_FIFOS_OFFSET, 0);
     for (const { region, sides } of this.#blocks) {
       for (const side of sides) side?.forget();
@@ -308,11 +308,11 @@ export class TransferTable {
     }
   }
 
-  /** Nothing more is moved through an rget FIFO, and all of it is counted as if it were. @param result TRANSFER_…: why */
+  /** Stops a transfer: the engines move no more bytes, but count them as if moved. @param result TRANSFER_…: the reason */
   stop({ pointer, peer }: RgetFifo, result = TRANSFER_CANCELED): void {
     // SYNC stop (stop): pairs with the engines, on either side.
     this.#kernel.storeWord(pointer + RGET_FIFO_STOP_OFFSET, result);
-    // Either may wait for more of it to be staged, and so may the other side's thread, where that copies it.
+    // Either engine may wait for a fragment to be staged. So may the other side's thread, if it copies the payload.
     if (!isAway(this.#map, peer)) {
       this.#kernel.engineCall(this.#map.job, peer);
       this.#kernel.ring(slotOf(this.#map, peer));
@@ -320,13 +320,13 @@ export class TransferTable {
     this.#engine.call();
   }
 
-  /** Why stop() was called, here or by the owner of another's rget FIFO, or TRANSFER_DONE. */
+  /** The reason of stop(), which the owner of the rget FIFO has called; or TRANSFER_DONE. */
   stopOf(pointer: number): number {
     // SYNC stop (look): pairs with stop().
     return this.#kernel.loadWord(pointer + RGET_FIFO_STOP_OFFSET);
   }
 
-  /** Whether it was. */
+  /** Whether stop() was called. */
   isStopped(pointer: number): boolean {
     return this.stopOf(pointer) !== TRANSFER_DONE;
   }
@@ -335,13 +335,14 @@ export class TransferTable {
     return resultOf(this.#memory.words[(rgetFifo.pointer + resultOffset) >>> 2] as number);
   }
 
-  /** A transfer is over: it has left nothing in its rget FIFO, unless the engine thread ended, and it was broken off. */
+  /** A transfer is over. Its rget FIFO is empty, unless the engine thread ended and the transfer was broken off. */
   #end(place: Place, side: Side, result: Result): void {
     this.#kernel.rgetClose(side.rgetFifo.pointer);
-    // Who has broken it off knows of the engine thread's end; this context may not have heard of that.
+    // The side that broke it off knows that the engine thread has ended. This context may not know it yet.
     if (!hasEngineThread(this.#kernel, this.#map)) this.#kernel.rgetClear(side.rgetFifo.pointer);
     else if (isAway(this.#map, side.rgetFifo.peer)) {
-      // The other node may have sent more than the transfer needs: it is not for the rget FIFO's next transfer.
+      // The other node may have sent more descriptors than the transfer needs. The rget FIFO's next transfer must not find
+      // them.
       const notice = notifyEngine(this.#kernel, this.#map);
       this.#keep(place, side, () => hasEngineSeen(this.#kernel, this.#map, notice));
       this.#over(side, result);
@@ -350,14 +351,17 @@ export class TransferTable {
     this.#free(place, side, result);
   }
 
-  /** Gives a side up. Nothing is moved any more once that is told, and only then its rget FIFO is free. */
+  /**
+   * Gives up a side. Its rget FIFO is free once the engine thread has acknowledged the notice: from then on it moves
+   * nothing.
+   */
   #abandon(place: Place, side: Side): void {
     this.#kernel.rgetClose(side.rgetFifo.pointer);
     this.#abandoned.push({ place, side, notice: notifyEngine(this.#kernel, this.#map) });
     if (this.#engine.isOwn) this.#endAbandoned();
   }
 
-  /** Whether it is over, or given up, though it has its rget FIFO still. */
+  /** Whether a side is over, or given up, while it still has its rget FIFO. */
   #isOver(side: Side): boolean {
     return this.#broken.some((one) => one.side === side) || this.#abandoned.some((one) => one.side === side);
   }
@@ -403,7 +407,7 @@ export function slotOf(map: MemoryMap, ordinal: number): number {
   return taskSlot(map, taskAt(map, ordinal));
 }
 
-/** A region of pamir's own; undefined: there is no memory for it now. */
+/** A region for pamir's own use. Undefined: there is no memory for it now. */
 export function regionIfAny(regions: RegionTable, bytes: number): MemRegion | undefined {
   try {
     return regions.create(bytes, true);
@@ -414,7 +418,7 @@ export function regionIfAny(regions: RegionTable, bytes: number): MemRegion | un
   }
 }
 
-/** Has a signal heard, also where it has been given before; what is returned ends that. */
+/** Calls `abort` once a signal is aborted, also if it already is. Returns a function that stops listening. */
 export function onAbort(signal: AbortSignalLike | undefined, abort: () => void): () => void {
   if (signal === undefined) return () => {};
   if (signal.aborted) abort();

@@ -1,6 +1,6 @@
-// One-sided operations of one context: put, get, rmw and fence, as descriptors in its injection FIFOs, with a completion
-// descriptor behind each that has a callback, whose bit in the completion mask says that it is done. What is done at
-// once, with nothing before it, needs neither: its callbacks are only counted.
+// One-sided operations of one context: put, get, rmw and fence, as descriptors in its injection FIFOs. Behind each operation
+// with a callback there is a completion descriptor, whose bit in the completion mask says that the operation is done. An
+// operation that is done at once, with nothing before it, needs neither: its callbacks only become due.
 import {
   COMPLETION_RESULT_SHIFT,
   DESCRIPTOR_FENCE,
@@ -155,14 +155,14 @@ export const RMW_KEYS: Keys<RmwParameters> = {
 };
 
 const SLOT_MASK = 2 ** COMPLETION_RESULT_SHIFT - 1;
-/** Equals nothing that a caller has. */
+/** Equals no value of a caller. */
 const NO_REGION = {};
-/** Bytes of the message that tells of a put or rmw. */
+/** Bytes of the message that notifies the target of a put or rmw. */
 const NOTICE_BYTES = 16;
-/** No TRANSFER_…: there is no place in the pending queue. */
+/** Not a TRANSFER_…: the pending queue has no space. */
 const WAITING_FULL = -1;
 
-/** An operation that had no room in its FIFO, or has one before it that had none. */
+/** An operation that waits for room in its FIFO, or behind one that does. */
 interface Waiting {
   /** The descriptor. */
   readonly words: Int32Array;
@@ -173,7 +173,7 @@ interface Waiting {
 
 /** One injection FIFO, and the pending callback list beside it: one place for each slot. */
 interface Fifo {
-  /** Its bit in the set of those that are active. */
+  /** Its bit in the set of active FIFOs. */
   readonly bit: number;
   readonly pointer: number;
   /** Index of the first word of the staged descriptor. */
@@ -184,9 +184,9 @@ interface Fifo {
   pending: number;
   /** Whether the engine has something left to process. */
   left: boolean;
-  /** Whether what is left is another's to process: it waits for another task's answer, or is the engine thread's. */
+  /** Whether this thread can't process what is left: another task has to answer, or the engine thread to process it. */
   isAway: boolean;
-  /** How far the engine thread had come when it was last looked. */
+  /** Slots that the engine thread had processed at the last look. */
   seen: number;
   /** Whether an advance() would find nothing to do: what is left is away. */
   isIdle: boolean;
@@ -215,7 +215,7 @@ export class Rma implements ProgressSource {
   /** Tasks that have ended. */
   readonly #ended: Uint8Array;
   #waitingBytes = 0;
-  /** The last endpoint and handle: most programs use them again and again. What they stand for is staged in #aimed. */
+  /** The last endpoint and handle: most programs use them again and again. Their target and region are staged in #aimed. */
   #to = -1;
   /** NaN, which equals nothing: nothing is staged. */
   #handle: RegionHandle = Number.NaN;
@@ -230,13 +230,13 @@ export class Rma implements ProgressSource {
   #operation: RmwOperation | undefined;
   #type: RmwType | undefined;
   #code = 0;
-  /** Whether it has one operand, an i32. */
+  /** Whether the operation has one operand, an i32. */
   #isPlain = false;
   readonly #tell: (to: Endpoint, dispatch: number, payload: Uint8Array) => void;
 
   /**
    * @param waitingMax bytes of descriptors that may wait for room
-   * @param tell sends a message, which is copied, and waits for room where there is none
+   * @param tell sends a message, which is copied, and waits if there is no room
    */
   constructor(
     { kernel, memory, map, addresses, ordinal, engine, completions, activity }: Base,
@@ -277,7 +277,7 @@ export class Rma implements ProgressSource {
     this.#activity.busy += change;
   }
 
-  /** Whether an advance would do something: all of what is left may be others' to process. */
+  /** Whether an advance would do something. Not if only other threads can process what is left. */
   get hasWork(): boolean {
     return this.busy > 0 && this.#fifos.some((fifo) => (this.#active & fifo.bit) !== 0 && this.#wouldGoOn(fifo));
   }
@@ -372,10 +372,10 @@ export class Rma implements ProgressSource {
     const fifo = this.#aimed;
     const words = this.#words;
     const at = fifo.staged;
-    // What most programs use, without a BigInt.
+    // The case of most programs, without a BigInt.
     const isWord = typeof value === "number" && value === (value | 0);
     const isPlain = this.#isPlain && isWord && test === undefined;
-    // Without a callback it waits for nothing, and its descriptor is not needed if all is right.
+    // Without a callback, an rmw waits for nothing, and needs no descriptor unless an argument is wrong.
     const isQuick = isPlain && onDone === undefined && notify === undefined;
     if (isQuick && this.#changes(remoteOffset, code, value, result, resultOffset)) return SUCCESS;
     if (isPlain) words[at + 8] = value;
@@ -395,7 +395,7 @@ export class Rma implements ProgressSource {
     return EAGAIN;
   }
 
-  /** Changes a word at once; false: something is not right, and nothing is done. */
+  /** Changes a word at once. False: an argument is wrong, and nothing is done. */
   #changes(offset: number, code: number, value: number, result: MemRegion | undefined, resultOffset: number): boolean {
     let at = 0;
     if (result !== undefined) {
@@ -420,7 +420,7 @@ export class Rma implements ProgressSource {
       if (result !== SUCCESS) worst = result;
       if (--left === 0) onDone(cookie, worst);
     };
-    // A fence always has a place to wait: its size is that of a descriptor, and there is one of it for each FIFO.
+    // A fence always has space to wait: it is one descriptor, and there is one for each FIFO.
     for (const fifo of this.#fifos) this.#fence(fifo, one, undefined, true);
     return SUCCESS;
   }
@@ -430,7 +430,10 @@ export class Rma implements ProgressSource {
     return this.busy === 0;
   }
 
-  /** Runs the engine for what is left, injects what waits, and passes on the callbacks that are due: they are the events. */
+  /**
+   * Runs the engine for what is left, injects waiting operations, and passes on callbacks that are due. Those are the
+   * events.
+   */
   advance(): number {
     for (let bits = this.#active; bits !== 0; bits &= bits - 1) {
       const fifo = this.#fifos[31 - Math.clz32(bits & -bits)] as Fifo;
@@ -452,18 +455,18 @@ export class Rma implements ProgressSource {
     return 0;
   }
 
-  /** Nothing is begun to a task that has ended. What is under way or waits comes to SHUTDOWN when its turn is. */
+  /** A task has ended: no operation to it begins. Those under way or waiting end with SHUTDOWN in their turn. */
   ended(ordinal: number, isTaskOver: boolean): void {
     if (isTaskOver) this.#ended[taskAt(this.#map, ordinal)] = 1;
   }
 
-  /** Nothing is to be given up: the FIFOs are the context's block's. */
+  /** There is nothing to give up: the FIFOs belong to the context's block. */
   close(): void {}
 
-  /** The engine thread has ended: so has what it had to do, unless it has not begun. */
+  /** The engine thread has ended: its operations end too, unless it had not begun any. */
   engineEnded(hadBegun: boolean): void {
     for (const fifo of this.#fifos) {
-      // Also where all is taken: the thread may have ended before it said how far it was.
+      // Even if all completions are taken: the thread may have ended before it stored its head.
       if (hadBegun) {
         this.#kernel.engineGiveUp(this.#job, fifo.pointer);
         this.#leave(fifo, false);
@@ -473,12 +476,12 @@ export class Rma implements ProgressSource {
     }
   }
 
-  /** Whether an operation with an endpoint may be under way: one with any is enough. */
+  /** Whether an operation with an endpoint may be under way: true if there is any operation. */
   holds(): boolean {
     return this.busy > 0;
   }
 
-  /** An ordinal is another endpoint's from now on. */
+  /** An ordinal stands for another endpoint from now on. */
   forget(ordinal: number): void {
     this.#ended[taskAt(this.#map, ordinal)] = 0;
     this.#handle = Number.NaN;
@@ -487,7 +490,7 @@ export class Rma implements ProgressSource {
   #fifoOf(to: Endpoint): Fifo {
     const { jobTasks, contexts } = this.#map;
     checkEndpoint(to, jobTasks, contexts);
-    // Each target is pinned to one FIFO, so that what goes to it stays in order.
+    // Each target is pinned to one FIFO, so that operations to it stay in order.
     return this.#fifos[(taskOf(to) + contextOf(to)) % this.#fifos.length] as Fifo;
   }
 
@@ -499,7 +502,7 @@ export class Rma implements ProgressSource {
     this.#isPlain = type === "i32" && (code & RMW_COMPARE) === 0;
   }
 
-  /** Value and test of an rmw, of any type, to the descriptor that is staged. */
+  /** Stages value and test of an rmw of any type. */
   #stageOperands(
     at: number,
     operation: RmwOperation,
@@ -541,9 +544,9 @@ export class Rma implements ProgressSource {
   }
 
   /**
-   * Looks up an endpoint and a handle, and stages what they stand for: for this transfer, and those that name the same. False:
+   * Looks up an endpoint and a handle, and stages their region, for this transfer and later ones that name the same. False:
    * the endpoint has no slot now.
-   * @param begun whether a transfer to it is under way, for which its slot stays
+   * @param begun whether a transfer to the endpoint is under way, which keeps its slot
    */
   #aim(to: Endpoint, handle: RegionHandle, begun = false): boolean {
     const fifo = this.#fifoOf(to);
@@ -553,7 +556,7 @@ export class Rma implements ProgressSource {
     const [addresses, task] = [this.#addresses, taskOf(to)];
     const slot = begun ? addresses.slotOf(task) : addresses.reach(task, this.#slot);
     if (slot < 0) return false;
-    // A handle has the index of its owner's node. Here it is that of the owner's slot.
+    // A handle has the index within its owner's node. Here the index is that of the owner's slot.
     const isAway = slot >= locals;
     const index = isAway ? slot * regions + (given % regions) : given;
     const owner = Math.floor(index / regions);
@@ -622,8 +625,8 @@ export class Rma implements ProgressSource {
   }
 
   /**
-   * Does, injects, or lets wait what is staged in a FIFO.
-   * @returns TRANSFER_…: what is not right about it; WAITING_FULL: it can't even wait
+   * Does the operation that is staged in a FIFO, injects it, or makes it wait.
+   * @returns TRANSFER_…: the operation's error; WAITING_FULL: it can't even wait
    */
   #submit(fifo: Fifo, onLocal: Callback | undefined, onRemote: Callback | undefined, cookie: unknown): number {
     const hasCallback = onLocal !== undefined || onRemote !== undefined;
@@ -638,7 +641,7 @@ export class Rma implements ProgressSource {
     return result;
   }
 
-  /** Throws unless a put or rmw to `to` may be told of so. */
+  /** Throws unless `notify` is valid for a put or rmw to `to`. */
   #checkNotify(call: string, to: Endpoint, notify: unknown): boolean {
     if (call === "get") throw new PamiError("PAMIR_INVAL", "get has no notify: its bytes come to this task");
     if (typeof notify === "number") {
@@ -663,8 +666,8 @@ export class Rma implements ProgressSource {
   }
 
   /**
-   * Stages the change of the word that tells of a put or rmw; what was staged in that FIFO is no more. False: the endpoint has
-   * no slot now.
+   * Stages the change of the word that notifies of a put or rmw. It overwrites what was staged in the FIFO. False: the
+   * endpoint has no slot now.
    */
   #stageWord(fifo: Fifo, to: Endpoint, word: NotifyWord, begun = false): boolean {
     const { remote, offset = 0, operation = "add", value = 1 } = word;
@@ -686,7 +689,7 @@ export class Rma implements ProgressSource {
   }
 
   /**
-   * As #submit(), of a put or rmw of so many bytes of whose end the target is told.
+   * As #submit(), for a put or rmw of so many bytes that notifies the target when it is done.
    * @param onDone onLocal, or an rmw's onDone
    */
   #submitNotified(
@@ -702,7 +705,7 @@ export class Rma implements ProgressSource {
     checkCallbacks(onDone, onRemote);
     const isMessage = typeof notify === "number";
     const offset = this.#words[fifo.staged + 7] as number;
-    // Behind all that is before it, also an rmw: only so are notifications in order.
+    // An rmw, too, goes behind all earlier operations: this keeps notifications in order.
     const mayBeDone = fifo.waiting.length === 0 && this.#completions.due <= this.#slotMask;
     const result = mayBeDone ? this.#kernel.submit(this.#map.job, fifo.pointer, true) : this.#look(fifo);
     if (result === TRANSFER_DONE) {
@@ -728,19 +731,19 @@ export class Rma implements ProgressSource {
     return this.#inject(fifo, onDone, told, cookie);
   }
 
-  /** Whether what is staged is right: TRANSFER_LATER, or what is not. */
+  /** Checks the staged operation: TRANSFER_LATER, or its error. */
   #look(fifo: Fifo): number {
     const result = this.#kernel.perform(this.#map.job, fifo.pointer + INJECTION_STAGED_OFFSET, 0);
     return result === TRANSFER_DONE ? TRANSFER_LATER : result;
   }
 
-  /** What was staged is done, and no bit says so: its callbacks are due (C7). */
+  /** The staged operation is done without a completion descriptor: its callbacks are due (C7). */
   #count(onLocal: Callback | undefined, onRemote: Callback | undefined, cookie: unknown): void {
     if (onLocal !== undefined) this.#completions.push(onLocal, cookie, SUCCESS);
     if (onRemote !== undefined) this.#completions.push(onRemote, cookie, SUCCESS);
   }
 
-  /** Injects what is staged, and gives the engine a turn; without room, it waits. */
+  /** Injects the staged operation, and gives the engine a turn. Without room, the operation waits. */
   #inject(
     fifo: Fifo,
     onLocal: Callback | undefined,
@@ -755,9 +758,9 @@ export class Rma implements ProgressSource {
     return TRANSFER_DONE;
   }
 
-  /** Whether there was room for what is staged: then it is injected, its callbacks are listed. */
+  /** Injects the staged operation and lists its callbacks, if there is room. Returns whether there was. */
   #injected(fifo: Fifo, onLocal: Callback | undefined, onRemote: Callback | undefined, cookie: unknown): boolean {
-    // A fence is a completion itself: its callback stands in the very slot.
+    // A fence is itself a completion: its callback is listed at its own slot.
     const isFence = this.#words[fifo.staged] === DESCRIPTOR_FENCE;
     const completions = (onLocal === undefined || isFence ? 0 : 1) + (onRemote === undefined ? 0 : 1);
     const slot = this.#kernel.inject(fifo.pointer, completions);
@@ -771,7 +774,7 @@ export class Rma implements ProgressSource {
     return true;
   }
 
-  /** Takes note of whether the engine has something left in a FIFO. */
+  /** Notes whether the engine has something left in a FIFO. */
   #leave(fifo: Fifo, left: boolean): void {
     if (left === fifo.left) return;
     this.#changeBusy(left ? 1 : -1);
@@ -779,7 +782,7 @@ export class Rma implements ProgressSource {
     fifo.left = left;
   }
 
-  /** Enters a callback in the pending callback list; the slot is not yet wrapped around. */
+  /** Enters a callback in the pending callback list. `place` is not yet reduced modulo the number of slots. */
   #list(fifo: Fifo, place: number, callback: Callback, cookie: unknown): void {
     const slot = place & this.#slotMask;
     fifo.callbacks[slot] = callback;
@@ -789,10 +792,11 @@ export class Rma implements ProgressSource {
     this.#changeBusy(1);
   }
 
-  /** One turn of the engine, or a look at how far the engine thread is; whether another one would do more. */
+  /** One turn of the engine, or a look at the engine thread's progress. Returns whether another one would do more. */
   #run(fifo: Fifo): boolean {
     if (!fifo.left) return false;
-    // What has callbacks comes to light by them; each look at how far the engine thread is costs that a line of its cache.
+    // Completions show the progress of operations with callbacks. Each look at the head takes a cache line from the engine
+    // thread.
     if (!this.#engine.isOwn && fifo.pending > 0) {
       fifo.isAway = true;
       return false;
@@ -808,7 +812,7 @@ export class Rma implements ProgressSource {
   /** Slots that the engine thread has not processed. */
   #leftElsewhere(fifo: Fifo): number {
     const tail = this.#words[(fifo.pointer + INJECTION_TAIL_OFFSET) >>> 2] as number;
-    // What is taken is processed, also where the engine thread has not yet said so.
+    // Slots whose completions are taken are processed, even if the engine thread has not yet stored its head.
     if (this.#words[(fifo.pointer + INJECTION_OLDEST_OFFSET) >>> 2] === tail) return 0;
     // SYNC processed (look): pairs with engineRun().
     fifo.seen = this.#kernel.loadWord(fifo.pointer + INJECTION_HEAD_OFFSET);
@@ -824,7 +828,7 @@ export class Rma implements ProgressSource {
     fifo.cookies[slot] = undefined;
     fifo.pending--;
     this.#changeBusy(-1);
-    // So that the last one finds the context drained: the engine thread may not yet have said how far it is.
+    // So that the last callback finds the context drained: the engine thread may not yet have stored its head.
     if (fifo.pending === 0 && !this.#engine.isOwn) this.#run(fifo);
     this.#completions.push(callback, cookie, resultOf(taken >>> COMPLETION_RESULT_SHIFT));
   }
@@ -840,7 +844,7 @@ export class Rma implements ProgressSource {
     return this.#inject(fifo, onDone, undefined, cookie, always) === TRANSFER_DONE ? SUCCESS : EAGAIN;
   }
 
-  /** Puts what is staged into the pending queue; it is injected as soon as there is room (C8). */
+  /** Puts the staged operation into the pending queue. It is injected as soon as there is room (C8). */
   #wait(
     fifo: Fifo,
     onLocal: Callback | undefined,
@@ -857,12 +861,12 @@ export class Rma implements ProgressSource {
     return TRANSFER_DONE;
   }
 
-  /** Injects what waits for room, in order, as far as there is room. */
+  /** Injects waiting operations, in order, as far as there is room. */
   #flush(fifo: Fifo): void {
     for (let next = fifo.waiting.first; next !== undefined; next = fifo.waiting.first) {
       const { words, onLocal, onRemote, cookie } = next;
       this.#words.set(words, fifo.staged);
-      this.#handle = Number.NaN; // what was staged there is no more
+      this.#handle = Number.NaN; // the staged handle is overwritten
       if (!this.#injected(fifo, onLocal, onRemote, cookie)) return;
       fifo.waiting.shift();
       this.#waitingBytes -= DESCRIPTOR_SIZE;
@@ -872,7 +876,7 @@ export class Rma implements ProgressSource {
   }
 }
 
-/** What the target is told of a put or rmw. */
+/** The message that notifies a target of a put or rmw. */
 function noticeOf(offset: number, bytes: number, handle: RegionHandle): Uint8Array {
   const words = new Int32Array([offset, bytes, 0, 0]);
   new Float64Array(words.buffer)[1] = handle;
@@ -888,7 +892,7 @@ function checkCallbacks(onLocal: unknown, onRemote: unknown): void {
   }
 }
 
-/** Throws: what is not right about a transfer, and can be said without looking at the regions. */
+/** Throws the error of a transfer that shows without looking at the regions. */
 function refuseTransfer(call: string, { local, localOffset = 0, remoteOffset = 0, bytes }: TransferParameters): never {
   if (!isWord(localOffset)) checkWord(call, "localOffset", localOffset);
   if (!isWord(remoteOffset)) checkWord(call, "remoteOffset", remoteOffset);
@@ -896,7 +900,7 @@ function refuseTransfer(call: string, { local, localOffset = 0, remoteOffset = 0
   throw new PamiError("PAMIR_BOUNDS", `${call} at offset ${localOffset} of a local region of ${local.length}`);
 }
 
-/** Throws: what is not right about an rmw, and can be said without looking at the regions. */
+/** Throws the error of an rmw that shows without looking at the regions. */
 function refuseRmw(parameters: RmwParameters, fetches: boolean): never {
   const { operation, result, resultOffset = 0, remoteOffset = 0 } = parameters;
   if (fetches !== (result !== undefined)) {
