@@ -142,7 +142,7 @@ export function rgetClear(rgetFifo: usize): u32 {
   return u32(isOver);
 }
 
-/** Whether a transfer to another node has begun, and that node has not said that all bytes have arrived. */
+/** Whether a transfer to another node has begun, and that node has not sent CHAIN_OVER. */
 function isAwaited(rgetFifo: usize): bool {
   const away = load<u32>(rgetFifo, RGET_FIFO_AWAY_OFFSET);
   return away != 0 && (away & AWAY_OVER) == 0 && loadWord(rgetFifo + RGET_FIFO_PEER_FIFO_OFFSET) != 0;

@@ -1,4 +1,4 @@
-// Which thread is asked to do the engine's work: the engine thread if the job has one, else the context's own task.
+// The thread that does the engine's work: the engine thread if the job has one, else the context's own task.
 import {
   JOB_CONTEXTS_OFFSET,
   JOB_DUE_OFFSET,

@@ -210,7 +210,7 @@ export function injectionInit(fifo: usize, slots: u32): void {
 /** Executes a descriptor at once, wherever it lies. With `most` 0, it only checks it. Returns TRANSFER_…. */
 export function perform(job: usize, descriptor: usize, most: u32): u32 {
   const result = execute(job, descriptor, load<u32>(descriptor, DESCRIPTOR_KIND_OFFSET), 0, most);
-  // What is for another node can only be checked on this side.
+  // A descriptor for another node can only be checked on this side.
   return most == 0 && result == TRANSFER_AWAY ? TRANSFER_DONE : result;
 }
 
@@ -476,7 +476,7 @@ export function engineGiveUp(job: usize, fifo: usize): void {
     const kind = load<u32>(descriptor, DESCRIPTOR_KIND_OFFSET);
     if (isCompletion(kind)) complete(fifo, descriptor, kind, head & mask);
     else {
-      // With the agent, all tasks of other nodes have ended.
+      // The agent has ended with the engine thread, and so have all tasks of other nodes.
       const isUp = isOwnerUp(job, load<u32>(descriptor, DESCRIPTOR_REMOTE_INDEX_OFFSET));
       note(fifo, isUp ? TRANSFER_BROKEN : TRANSFER_ENDED);
     }

@@ -1,4 +1,4 @@
-// Memory regions: entries that say what a handle (index and generation) stands for. Only the owner opens and closes.
+// Memory regions: entries that map a handle (index and generation) to memory. Only the owner opens and closes.
 import { hasEnded } from "./due";
 import {
   JOB_LOCALS_OFFSET,

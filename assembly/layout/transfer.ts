@@ -125,9 +125,9 @@ export const RGET_FIFO_RGETS_OFFSET: u32 = 512;
 export const RGET_FIFO_SLOTS_OFFSET: u32 = 768;
 export const RGET_FIFO_SIZE: u32 = 1792;
 /**
- * Bits of an rget FIFO's `away`. YES: the other side is in another node. STOPPED: it has canceled the transfer. TOLD: it
- * has been told that this side canceled. OVER: it has said that all bytes have arrived. BEGUN: this side's core has written
- * the chain. SHIPPED: the other side has been told of the chain.
+ * Bits of an rget FIFO's `away`. YES: the other side is in another node. STOPPED: it has canceled the transfer. TOLD: it has
+ * been told that this side canceled. OVER: it has sent CHAIN_OVER. BEGUN: this side's core has written the chain. SHIPPED:
+ * the other side has been told of the chain.
  */
 export const AWAY_YES: u32 = 1;
 export const AWAY_STOPPED: u32 = 2;
