@@ -1,11 +1,14 @@
-// Frames through the ports of channels: one each way between two nodes, made when there is something to say.
+// Carries frames through message channels: one for each direction between two nodes, made for its first frame.
 import { type Endpoint, taskOf } from "../../core/endpoint.js";
 import type { Frame, OnFrame, Pipe } from "./frames.js";
 
-/** Longer frames are handed over, not copied: 64 bytes 5.3 and 4.7 µs, 1 KiB 6 both, 16 KiB 5.7 and 27 (Chromium 156). */
+/**
+ * Longer frames are transferred, not copied. Transferred and copied: 64 bytes 5.3 and 4.7 µs, 1 KiB 6 µs both, 16 KiB 5.7
+ * and 27 µs (Chromium 156).
+ */
 const HAND_OVER_BYTES = 1024;
 
-/** What goes through a port. */
+/** A message through a port. */
 export interface Sent {
   readonly from: Endpoint;
   readonly to: Endpoint;
@@ -14,9 +17,9 @@ export interface Sent {
 
 export class PortPipe implements Pipe {
   onFrame: OnFrame = () => false;
-  /** By the thread that launched the job. */
+  /** The thread that launched the job detects failures. */
   readonly failureDetection = true;
-  /** Nodes to which something was sent that is no answer. */
+  /** Nodes to which something other than an answer was sent. */
   readonly talkedTo = new Set<number>();
   readonly #connect: (node: number, port: MessagePort) => void;
   readonly #tasksPerNode: number;
@@ -42,7 +45,7 @@ export class PortPipe implements Pipe {
     return Math.floor(task / this.#tasksPerNode);
   }
 
-  /** Another node has something to say, by this port. */
+  /** Takes the port through which another node sends. */
   accept(node: number, port: MessagePort): void {
     this.#incoming.set(node, port);
     this.#listen(port);
@@ -55,7 +58,7 @@ export class PortPipe implements Pipe {
   send(from: Endpoint, to: Endpoint, frame: Frame): void {
     const task = taskOf(to);
     const node = this.#nodeOf(task);
-    // What answers goes the way that the question came.
+    // An answer goes back through the channel of its question.
     const isAnswer = ("credit" in frame && frame.credit > 0) || "answer" in frame;
     const back = isAnswer ? this.#incoming.get(node) : undefined;
     if (back === undefined) this.talkedTo.add(this.firstTaskOf(task));
@@ -88,8 +91,8 @@ export class PortPipe implements Pipe {
   }
 
   /**
-   * The side that stays closes the channels: Firefox drops what is under way in one that its writer closes. They stay open until
-   * all tasks of that node have ended.
+   * The side that stays closes the channels, once all tasks of the other node have ended. Firefox drops what is under way in
+   * a channel that its writer closes.
    */
   drop(task: number): boolean {
     const node = this.#nodeOf(task);

@@ -1,10 +1,10 @@
-// Frames through the sessions of a network. A frame becomes one segment of the stream from its one context to the other;
-// a longer one is cut up, and its segments follow each other there.
+// Carries frames through the sessions of a network. A frame becomes one segment of the stream between its two contexts. A
+// longer frame is cut into segments that follow each other there.
 //
-//   send() ─► line of a node ─► segments ─► sessions ══ wire ══ sessions ─► streams ─► frame of a pair ─► onFrame()
+//   send() ─► queue of a node ─► segments ─► sessions ══ wire ══ sessions ─► streams ─► frame of a pair ─► onFrame()
 //
-// A line is bounded by what agents let be under way (egress.ts: a window for each pair; remote-rma.ts: a slice for each
-// FIFO; remote-rendezvous.ts: depth + 1 fragments for each transfer).
+// The agents bound what a queue holds: egress.ts by a credit for each pair, remote-rma.ts by a slice for each FIFO, and
+// remote-rendezvous.ts by depth + 1 fragments for each transfer.
 
 import {
   FRAME_MORE,
@@ -23,7 +23,7 @@ import type { Frame, OnFrame, Pipe } from "./frames.js";
 
 const NO_BYTES: Uint8Array = new Uint8Array(0);
 
-/** Microseconds after the last frame to a node, until it is asked whether it lives; then twice as many, and so on. */
+/** Microseconds after the last frame to a node until the pipe probes it; then twice as many, and so on. */
 const PROBE_FIRST = 1_000_000;
 const PROBE_DOUBLED_MAX = 5;
 
@@ -35,14 +35,14 @@ interface Outgoing extends Encoded {
   at: number;
 }
 
-/** What has come of a frame that goes on. */
+/** The bytes of an incomplete frame that have come. */
 interface Partial {
-  /** At most twice as long as that: it is longer only where more has come, in however small pieces. */
+  /** At most twice as long as `bytes`, however small the pieces are: a frame takes memory only for what has come. */
   content: Uint8Array;
   bytes: number;
 }
 
-/** When a node is asked whether it lives, in microseconds, and how often the time was doubled. */
+/** The time of a node's next probe, in microseconds, and how often the interval was doubled. */
 interface Probe {
   at: number;
   doubled: number;
@@ -50,7 +50,7 @@ interface Probe {
   readonly task: number;
 }
 
-/** Where the tasks of the job are: those of a node have numbers that follow each other. */
+/** The nodes of the job's tasks. The tasks of a node have consecutive numbers. */
 export interface Places {
   /** This node, and its first task. */
   readonly node: number;
@@ -61,7 +61,7 @@ export interface Places {
   firstOf(node: number): number;
 }
 
-/** What of the sessions it takes. */
+/** The part of the sessions that the pipe uses. */
 export interface SegmentSender {
   /** Bytes of the content of a segment, at the most. */
   readonly contentMax: number;
@@ -79,28 +79,28 @@ export class SessionPipe implements Pipe {
   readonly #advance: () => void;
   /** Bytes of the longest frame that a node takes. */
   readonly #frameMax: number;
-  /** By node: what waits to go there. */
-  readonly #lines = new Map<number, Queue<Outgoing>>();
-  /** Nodes to which something was sent, or of which something came. */
+  /** By node: frames that wait to go there. */
+  readonly #queues = new Map<number, Queue<Outgoing>>();
+  /** Nodes to which something was sent, or from which something came. */
   readonly #talkedTo = new Set<number>();
-  /** Tasks of which frames came, and those that have ended. */
+  /** Tasks from which frames came, and tasks that have ended. */
   readonly #heard = new Set<number>();
   readonly #dropped = new Set<number>();
-  /** By task, and by pair: what has come of frames that go on. */
+  /** By task, and by pair: incomplete frames. */
   readonly #partial = new Map<number, Map<string, Partial>>();
   readonly #scratch: Uint8Array;
   readonly #now: () => number;
   /** By node. */
   readonly #probes = new Map<number, Probe>();
-  /** The first of their times, or one before it. */
+  /** The time of the first probe, or an earlier one. */
   #probeNext = Number.POSITIVE_INFINITY;
   #hasLeft = false;
 
   /**
    * @param memory in which segments are given to `take()`
-   * @param frameMax bytes of the longest frame that this node takes: more can be none
+   * @param frameMax bytes of the longest frame that this node takes: a longer one is wrong
    * @param now microseconds
-   * @param advance has the sessions send what they were given, and calls `flush()` at `due`
+   * @param advance makes the sessions send what submit() gave them, and calls `flush()` at `due`
    */
   constructor(
     places: Places,
@@ -128,20 +128,20 @@ export class SessionPipe implements Pipe {
   }
 
   #push(node: number, frame: Outgoing): void {
-    let line = this.#lines.get(node);
-    if (line === undefined) {
-      line = new Queue();
-      this.#lines.set(node, line);
+    let queue = this.#queues.get(node);
+    if (queue === undefined) {
+      queue = new Queue();
+      this.#queues.set(node, queue);
     }
-    line.push(frame);
+    queue.push(frame);
   }
 
-  /** When `flush()` is to be called though nothing comes and nothing is sent, in microseconds. */
+  /** When `flush()` is to be called even if nothing comes and nothing is sent, in microseconds. */
   get due(): number {
     return this.#probeNext;
   }
 
-  /** Sets when a node is asked next. */
+  /** Sets the time of a node's next probe. */
   #probe(node: number, task: number, doubled: number, now: number): void {
     const at = now + PROBE_FIRST * 2 ** doubled;
     const probe = this.#probes.get(node);
@@ -154,8 +154,8 @@ export class SessionPipe implements Pipe {
   }
 
   /**
-   * Asks nodes of which nothing came for long whether they live: one that has died may have acknowledged all that it got,
-   * and will not answer it. A node that has been asked in vain is lost, as the sessions say.
+   * Probes nodes from which nothing came for long. A node that has died may have acknowledged all that it got, and will
+   * never answer. If it does not acknowledge the probe, the sessions report it as lost.
    */
   #probeAll(): void {
     const now = this.#now();
@@ -163,7 +163,7 @@ export class SessionPipe implements Pipe {
     this.#probeNext = Number.POSITIVE_INFINITY;
     for (const [node, { at, doubled, task }] of this.#probes) {
       if (at <= now) {
-        // From where to where does not matter; the endpoints must be theirs.
+        // Any endpoint of this node and any of that node will do.
         this.#push(node, {
           from: endpointOf(this.#places.first, 0),
           to: endpointOf(task, 0),
@@ -185,10 +185,10 @@ export class SessionPipe implements Pipe {
 
   flush(): void {
     this.#probeAll();
-    for (const [node, line] of this.#lines) {
-      for (let first = line.first; first !== undefined && this.#send(node, first); first = line.first) line.shift();
-      // A node to which there is nothing to say costs nothing.
-      if (line.length === 0) this.#lines.delete(node);
+    for (const [node, queue] of this.#queues) {
+      for (let first = queue.first; first !== undefined && this.#send(node, first); first = queue.first) queue.shift();
+      // A node without waiting frames has no queue.
+      if (queue.length === 0) this.#queues.delete(node);
     }
     this.#advance();
   }
@@ -199,7 +199,7 @@ export class SessionPipe implements Pipe {
     const size = head.length + data.length;
     do {
       const bytes = Math.min(size - frame.at, this.#scratch.length);
-      // From here on in the data; negative: there is some of the head before it.
+      // Offset in the data; negative: bytes of the head come first.
       const inData = frame.at - head.length;
       let content = data.subarray(Math.max(0, inData), inData + bytes);
       if (inData < 0) {
@@ -215,7 +215,7 @@ export class SessionPipe implements Pipe {
     return true;
   }
 
-  /** A segment has come, behind those of its pair; its bytes are somebody else's when this returns. */
+  /** Takes a segment, in the order of its pair. Its bytes may be overwritten once this returns. */
   take(segment: number): void {
     const { words, bytes } = this.#memory;
     const word = (offset: number): number => (words[(segment + offset) >>> 2] as number) >>> 0;
@@ -226,7 +226,7 @@ export class SessionPipe implements Pipe {
       this.wrong++;
       return;
     }
-    // It may be slow, and not dead.
+    // The task may be slow rather than dead.
     if (this.#dropped.has(task)) return;
     this.#talkedTo.add(node);
     const probe = this.#probes.get(node);
@@ -243,7 +243,7 @@ export class SessionPipe implements Pipe {
     if (frame === undefined || !this.onFrame(from, to, frame)) this.wrong++;
   }
 
-  /** The content of a frame, of which this is a piece; undefined: it goes on, or is too long. */
+  /** The content of a frame that ends with this piece. Undefined: the frame is incomplete, or too long. */
   #whole(task: number, pair: string, piece: Uint8Array, goesOn: boolean): Uint8Array | undefined {
     let partials = this.#partial.get(task);
     const before = partials?.get(pair);
@@ -282,26 +282,26 @@ export class SessionPipe implements Pipe {
     this.#heard.delete(task);
     this.#partial.delete(task);
     const node = this.#places.nodeOf(task);
-    // Its node's other tasks may go on.
+    // Other tasks of the node may still be there.
     for (let other = this.#places.firstOf(node); this.#places.nodeOf(other) === node; other++) {
       if (!this.#dropped.has(other)) return false;
     }
     this.#talkedTo.delete(node);
-    this.#lines.delete(node);
+    this.#queues.delete(node);
     this.#probes.delete(node);
     return true;
   }
 
-  /** What waits, for others or of others: nothing, once all is quiet. */
+  /** Frames that wait, and incomplete frames with their bytes: all 0 once nothing is under way. */
   get inUse(): { frames: number; partials: number; partialBytes: number } {
-    const frames = [...this.#lines.values()].reduce((sum, { length }) => sum + length, 0);
+    const frames = [...this.#queues.values()].reduce((sum, { length }) => sum + length, 0);
     const partials = [...this.#partial.values()].flatMap((pairs) => [...pairs.values()]);
     const partialBytes = partials.reduce((sum, { content }) => sum + content.length, 0);
     return { frames, partials: partials.length, partialBytes };
   }
 }
 
-/** @param most bytes of a frame: more than fits in the other one's heap can't be one, and only its end matters */
+/** @param most bytes of the longest frame. Of a longer one, only the length is counted until its last segment comes. */
 function append(partial: Partial, piece: Uint8Array, most: number): void {
   const { content, bytes } = partial;
   partial.bytes += piece.length;
