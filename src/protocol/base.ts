@@ -12,8 +12,8 @@ import type { Clock } from "../support/clock.js";
 import type { Buffers, Lanes } from "../transport/transport.js";
 
 /**
- * See Sender.sendOwn(). The header is copied; a payload only if the message takes one record: a larger one must not change until
- * it is sent.
+ * See Sender.sendOwn(). The header is copied; a payload only if the message takes one record: a larger one must not change
+ * until it is sent.
  */
 export type Tell = (to: Endpoint, dispatch: number, header: Uint8Array, payload?: Uint8Array) => void;
 

@@ -1,29 +1,29 @@
 // Gives back the slots of tasks of other nodes. The agent asks for a slot (LEAVING). Each context then drops what it has for
-// the slot's task, or says that it needs the slot (HELD), before it acknowledges the notice. Once every context has, and none
-// needs it, the agent frees the slot, and each context forgets what it knew of the task.
+// the slot's task, or says that it needs the slot (HELD), before it acknowledges the notice. Once every context has
+// acknowledged, and none needs the slot, the agent frees it, and each context forgets the task.
 import { TASK_CLOSED, TASK_HELD_OFFSET, TASK_LEAVING_OFFSET, TASK_STATE_OFFSET } from "../../assembly/layout.js";
 import type { Kernel } from "../kernel/kernel.js";
 import { type MemoryMap, ordinalOf, taskSlot } from "../memory/map.js";
 import { type Addresses, UNBOUND } from "../node/address.js";
 
-/** What of a context gives slots back. */
+/** The part of a context that gives slots back. */
 interface SlotUser {
-  /** Drops what there is for an ordinal of another node; false: something is under way with its endpoint. */
+  /** Drops the state for an ordinal of another node. False: an operation with its endpoint is under way. */
   release(ordinal: number): boolean;
-  /** Remembers where the last one-sided operation went, for the next one there. */
+  /** Keeps the target of the last one-sided operation, for the next one to it. */
   readonly rma: { forget(ordinal: number): void };
   /** The slot of a task of another node is free. */
   forgetSlot(slot: number): void;
 }
 
-/** Its node. */
+/** The tables of its node. */
 interface SlotTables {
   readonly kernel: Pick<Kernel, "loadWord" | "storeWord">;
   readonly map: MemoryMap;
   readonly addresses: Addresses;
 }
 
-/** What a context does at a notice, for the slots of tasks of other nodes. */
+/** Handles the slots of tasks of other nodes, when a context has a notice. */
 export type LookAtSlots = (core: SlotUser, task: SlotTables) => void;
 
 export const lookAtSlots: LookAtSlots = (core, { kernel, map, addresses }) => {

@@ -1,4 +1,4 @@
-// What the contexts of one task share: its memory, regions and transport, and what is known of the other tasks.
+// The part that the contexts of one task share: its memory, regions and transport, and the state of other tasks.
 import {
   JOB_CORES_OFFSET,
   JOB_STARTED_OFFSET,
@@ -26,7 +26,7 @@ import { type Observers, UNOBSERVED } from "./observers.js";
 import { regionIfAny } from "./rendezvous/transfers.js";
 import type { LookAtSlots } from "./slots.js";
 
-/** What a task is made from. */
+/** The parts of a task. */
 export interface TaskParts {
   readonly kernel: Kernel;
   readonly memory: Memory;
@@ -37,11 +37,11 @@ export interface TaskParts {
   readonly transport: (heap: TransportHeap) => Transport;
   readonly clock?: Clock | undefined;
   readonly observers?: Observers | undefined;
-  /** Where tasks of other nodes have slots. */
+  /** If tasks of other nodes have slots: looks at these. */
   readonly lookAtSlots?: LookAtSlots | undefined;
   /** The errors of dead tasks. */
   readonly errors?: TaskErrors | undefined;
-  /** Where it shares no memory with other tasks: why. */
+  /** Why the task shares no memory with others, if so. */
   readonly whyPrivate?: string | undefined;
 }
 
@@ -116,7 +116,7 @@ export class Task {
     this.remote?.serve(task, () => this.parker.ring());
   }
 
-  /** The node's agent, where that has no thread of its own. */
+  /** The node's agent, if it has no thread of its own. */
   get remote(): Remote | undefined {
     return this.transport.remote;
   }
@@ -126,7 +126,7 @@ export class Task {
     return this.kernel.loadWord(this.map.job + JOB_STARTED_OFFSET);
   }
 
-  /** A wait ends with INTERRUPTED: the interrupts seen so far do not end another. */
+  /** A wait ends with INTERRUPTED: the interrupts seen so far end no other wait. */
   takeInterrupts(): void {
     this.interruptsTaken = this.interrupts;
   }
@@ -136,22 +136,22 @@ export class Task {
     return this.#ended[slot] !== 0;
   }
 
-  /** PAMIR_SHUTDOWN; its cause is the error by which the task of an endpoint has ended, if that is known. */
+  /** PAMIR_SHUTDOWN. Its cause is the error with which the task of an endpoint has ended, if it is known. */
   shutdownError(text: string, to: Endpoint): PamiError {
     const task = this.addresses.slotOf(taskOf(to));
-    // SYNC task-state (look): pairs with the monitor's store, behind which the error stands.
+    // SYNC task-state (look): pairs with the monitor's store, which follows that of the error.
     const isDead = task >= 0 && this.kernel.loadWord(taskSlot(this.map, task) + TASK_STATE_OFFSET) === TASK_DEAD;
     const cause = isDead ? this.#errors?.of(taskOf(to)) : undefined;
     return new PamiError("PAMIR_SHUTDOWN", text, cause && { cause });
   }
 
-  /** Gives the heap back what this task has closed and nothing uses any more, and what its buffers have idle. */
+  /** Gives back what this task has closed and nothing uses any more, and idle buffers. */
   reclaim(): void {
     this.regions.reclaim();
     this.transport.buffers.trim();
   }
 
-  /** Looks at the task table again: which tasks have ended, and the count of interrupts. @returns the notice seen */
+  /** Reads the task table again: ended tasks, and the count of interrupts. @returns the notice seen */
   refresh(): number {
     const { kernel, map } = this;
     // SYNC notice (acknowledge): read before the table, so that a change in between is noticed again.
@@ -167,17 +167,17 @@ export class Task {
     return notice;
   }
 
-  /** A context of a task that goes on has closed: tells the others. */
+  /** A context has closed, and the task goes on: notifies the other tasks. */
   contextClosed(index: number): void {
     const ordinal = ordinalOf(this.map, this.slot, index);
     announceClose(this.kernel, this.map, ordinal);
     this.remote?.turn();
   }
 
-  /** Tells the others, once no context of this task reads or writes a lane any more: they take the lanes back. */
+  /** Announces this task's end, once none of its contexts uses a lane any more. The other tasks take the lanes back. */
   leave(): void {
     const { kernel, map } = this;
-    // SYNC task-state (closed): pairs with refresh() of the other tasks, which are told to look.
+    // SYNC task-state (closed): pairs with refresh() of the other tasks, which get a notice.
     kernel.exchangeIf(this.#slot + TASK_STATE_OFFSET, TASK_UP, TASK_CLOSED);
     announceEnds(kernel, map, [this.slot]);
     this.parker.close();

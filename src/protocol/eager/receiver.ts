@@ -1,5 +1,5 @@
-// The target's side: from events to handlers. Small messages are handled in place; a large one is announced, and its
-// packets are copied to where the handler said; one without a handler is copied into the unexpected queue.
+// The target's side: from events to handlers. A handler reads a small message in place. Of a large one, it gets the header,
+// and chooses where the packets are copied. A message without a handler is copied into the unexpected queue.
 import {
   ADVANCE_EVENTS_MASK,
   BUFFER_BYTES_OFFSET,
@@ -56,40 +56,43 @@ import { diagnostics } from "../../support/diagnostics.js";
 import type { Base } from "../base.js";
 import type { RendezvousReceiver, Request } from "../rendezvous/receiver.js";
 
-/** What of a message comes in packets. */
+/** The part of a message that comes in packets. */
 interface Arrival {
-  /** Where it goes, if it is no copy; undefined: discarded. */
+  /** The destination, unless the message is copied; undefined: the packets are discarded. */
   readonly bytes: Uint8Array | undefined;
-  /** Where the next packet goes there. */
+  /** Offset of the next packet in it. */
   at: number;
-  /** Where the last one ends. */
+  /** Offset of the end of the last packet. */
   readonly end: number;
-  /** What completes: a receive(), or a copy, which is in the unexpected queue or waits for its handler to be called. */
+  /**
+   * A receive(), or a copy, which completes with the last packet. The copy is in the unexpected queue, or waits for its
+   * handler.
+   */
   readonly destination: Destination | undefined;
   readonly copy: Copy | undefined;
 }
 
-/** A message that was copied out, or as much of it as is here before its handler is called. */
+/** A copy of a message, or of the part that its handler needs first. */
 interface Copy extends Bytes {
   words: Int32Array;
-  /** All of it; of one beyond the limit as much as has come, and up to twice as much. */
+  /** The whole message; beyond the limit, the part that has come, with memory for at most twice as much. */
   bytes: Uint8Array;
-  /** Bytes that it counts in the unexpected queue. */
+  /** Bytes for which it counts in the unexpected queue. */
   readonly counts: number;
-  /** Dispatch id that it is for; `meta` has another one for a call. */
+  /** Dispatch id of the handler; for a call, `meta` has DISPATCH_ID_CALL instead. */
   readonly id: number;
   readonly meta: number;
-  /** Not its ordinal: its slot may be given back meanwhile. */
+  /** Not the ordinal: the origin's slot may be given back meanwhile. */
   readonly origin: Endpoint;
   readonly payloadBytes: number;
   /** Whether it is in the unexpected queue. */
   readonly isQueued: boolean;
   complete: boolean;
-  /** What its origin offers: then the copy is of the header alone. */
+  /** The offered payload, if any: then the copy has only the header. */
   readonly request: Request | undefined;
 }
 
-/** The buffer of the message in hand. */
+/** The buffer of the current message. */
 interface Buffer {
   slot: number;
   extent: number;
@@ -102,7 +105,7 @@ interface Buffer {
   kept: MemRegion | undefined;
 }
 
-/** A message that was taken out of the unexpected queue: copies, the taker's own. */
+/** A message that was taken out of the unexpected queue. The caller owns these copies. */
 export interface Taken {
   readonly origin: Endpoint;
   readonly header: Uint8Array;
@@ -111,7 +114,7 @@ export interface Taken {
   readonly call: number | undefined;
 }
 
-/** What a message without payload and header counts in the unexpected queue: the bytes of its record. */
+/** Bytes for which an empty message counts in the unexpected queue: those of its record. */
 const KEPT_BYTES_MIN = RECORD_GRANULE;
 
 /** These bits of a commit word are 0 for a whole message. */
@@ -137,7 +140,7 @@ export class Receiver {
   readonly #message: Message;
   readonly #table: HandlerTable;
   readonly #handlers: HandlerTable["all"];
-  /** Handlers of the dispatch ids without hints and without unexpected messages: those that need no questions. */
+  /** Handlers of the dispatch ids without hints and without unexpected messages: those that need no checks. */
   readonly #plain: HandlerTable["plain"];
   /** `#plain`, or NO_HANDLERS while an origin is paused: the rest of its records in a batch must not be handled. */
   #direct: HandlerTable["plain"];
@@ -150,13 +153,13 @@ export class Receiver {
   readonly #paused = new Set<number>();
   /** Endpoints that have ended, by ordinal. */
   readonly #ended = new Set<number>();
-  /** Tasks that have ended and may have memory still. */
+  /** Tasks that have ended and may still own memory. */
   readonly #unreclaimed = new Set<number>();
-  /** Origins that have ended and whose lane is to be given back once it is empty. */
+  /** Origins that have ended, and whose lane is given back once it is empty. */
   readonly #orphans = new Set<number>();
   /** Lanes to be replaced at the end of the batch: origin, lane that follows. */
   readonly #switches: number[] = [];
-  /** The buffer of the message in hand; `slot` 0: it came in none. One object, filled anew for each. */
+  /** The buffer of the current message; `slot` 0: it has none. One object, filled anew for each message. */
   readonly #buffer: Buffer = { slot: 0, extent: 0, place: 0, bytes: 0, owner: 0, isGiven: false, kept: undefined };
   readonly #regions: RegionTable;
   #inBatch = false;
@@ -164,7 +167,7 @@ export class Receiver {
   #resumeWanted = false;
 
   /**
-   * @param gone told of each endpoint that has ended, once its last words are delivered, or kept
+   * @param gone called for each endpoint that has ended, once its last messages are delivered or kept
    * @param isAdvancing whether a handler may be running
    */
   constructor(
@@ -210,7 +213,7 @@ export class Receiver {
     return this.#unexpectedBytes;
   }
 
-  /** Kept in memory too, for others to see. */
+  /** Also stored in the context's block, for the dump. */
   set unexpectedBytes(bytes: number) {
     this.#unexpectedBytes = bytes;
     this.#memory.words[(this.#block + CONTEXT_UNEXPECTED_OFFSET) >>> 2] = bytes;
@@ -221,7 +224,10 @@ export class Receiver {
     return (this.#memory.words[(this.#block + CONTEXT_HANDLERLESS_OFFSET) >>> 2] as number) - 1;
   }
 
-  /** After a change: which dispatch id has waited longest for a handler. @param held of a message that is not even kept */
+  /**
+   * Stores, after a change, which dispatch id has waited longest for a handler. @param held id of a message that is not even
+   * kept
+   */
   #noteHandlerless(held = -1): void {
     let first = held;
     for (const id of this.#unexpected.keys()) {
@@ -249,7 +255,7 @@ export class Receiver {
     if (!this.#inBatch) this.#resume();
   }
 
-  /** Hints of a dispatch id on this side; a send looks at them too, since both sides set the same. */
+  /** Hints of a dispatch id on this side. A send checks them too, because both sides set the same hints. */
   hints(id: number): DispatchHints | undefined {
     return this.#hints[id];
   }
@@ -276,7 +282,7 @@ export class Receiver {
     return found;
   }
 
-  /** Handles the unexpected messages whose handler has been set meanwhile. Returns how many. */
+  /** Delivers the unexpected messages whose handler has been set since. Returns how many. */
   deliverUnexpected(errors: unknown[]): number {
     let delivered = 0;
     for (const [id, queue] of this.#unexpected) {
@@ -302,14 +308,14 @@ export class Receiver {
     return delivered;
   }
 
-  /** From now on messages to a dispatch id are there for take(). @throws PAMIR_INVAL, PAMIR_DISPATCH_TAKEN */
+  /** Keeps messages to a dispatch id for take() from now on. @throws PAMIR_INVAL, PAMIR_DISPATCH_TAKEN */
   openStream(id: number): void {
     checkInteger("dispatch id", id, 0, DISPATCH_ID_MAX);
     if (this.#handlers[id] !== undefined || this.#streams.has(id))
       throw new PamiError("PAMIR_DISPATCH_TAKEN", `dispatch id ${id} has a handler, or a stream`);
     this.#streams.add(id);
     this.#noteHandlerless();
-    // What had no room before may have some now.
+    // Messages that had no room before may have some now.
     this.#resumeWanted = true;
     if (!this.#inBatch) this.#resume();
   }
@@ -319,7 +325,7 @@ export class Receiver {
     this.#noteHandlerless();
   }
 
-  /** Whether take() would give something. What is only offered so far is asked for. */
+  /** Whether take() would return a message. If the first one's payload is only offered, this begins its transfer. */
   hasNext(id: number): boolean {
     const queue = this.#unexpected.get(id);
     const first = queue?.[0];
@@ -327,7 +333,7 @@ export class Receiver {
     return queue?.[0]?.complete ?? false;
   }
 
-  /** Has an offered payload moved into the unexpected queue. */
+  /** Moves an offered payload into the unexpected queue. */
   #gather(offered: Copy, request: Request): Copy {
     const space = offered.bytes.length;
     const room = this.#allocateFor(offered, space + request.bytes);
@@ -340,7 +346,7 @@ export class Receiver {
     return copy;
   }
 
-  /** The next message without a handler to a dispatch id, which makes room for another. */
+  /** Removes the next message to a dispatch id without a handler, which makes room for another. */
   take(id: number): Taken | undefined {
     const queue = this.#unexpected.get(id);
     const next = queue?.[0];
@@ -368,25 +374,25 @@ export class Receiver {
     return false;
   }
 
-  /** The context closes: the rest of the batch in hand is dropped. */
+  /** The context closes: drops the rest of the current batch. */
   stop(): void {
     this.#stopped = true;
     this.#direct = NO_HANDLERS;
   }
 
   /**
-   * Says that the notice up to now is dealt with; call it before looking at what it is about.
+   * Acknowledges the notice. Call it before looking for what has changed.
    * @param ended tasks that have ended
    */
   acknowledgeNotice(notice: number, ended: readonly number[]): void {
-    // SYNC quiescence (seen): this context is at nothing any more that was closed, or whose owner had ended, before the
+    // SYNC quiescence (seen): this context uses nothing any more that was closed, or whose owner had ended, before the
     // notice.
     this.#kernel.storeWord(this.#block + CONTEXT_NOTICE_SEEN_OFFSET, notice);
-    // It may have been the last that was at something of one that ended before.
+    // This context may have been the last one to use memory of a task that ended before.
     for (const task of ended) this.#unreclaimed.add(task);
   }
 
-  /** An endpoint has ended, which is told once: what it sent is still delivered, then its lane is given back. */
+  /** An endpoint has ended. Called once: its messages are still delivered, then its lane is given back. */
   originEnded(origin: number): void {
     this.#ended.add(origin);
     this.#orphans.add(origin);
@@ -394,12 +400,12 @@ export class Receiver {
     if (this.#kernel.laneOf(this.#block, origin) !== 0) this.#kernel.laneReady(this.#block, origin);
   }
 
-  /** Whether originEnded() was told of an endpoint. */
+  /** Whether originEnded() was called for an endpoint. */
   hasEnded(origin: number): boolean {
     return this.#ended.has(origin);
   }
 
-  /** Gives back the lanes of ended origins that are empty, and then whatever else those had of the heap. */
+  /** Gives back the empty lanes of ended origins, and then all other memory of ended tasks. */
   reclaimOrphans(): void {
     const { job } = this.#map;
     for (const origin of this.#orphans) {
@@ -410,19 +416,20 @@ export class Receiver {
       }
       this.#orphans.delete(origin);
       this.#gone(this.#addresses.endpointAt(origin));
-      // Also where the lane has ended by itself, behind its last message.
+      // Even if the lane itself has ended, after its last message.
       const task = taskAt(this.#map, origin);
       if (this.#kernel.loadWord(taskSlot(this.#map, task) + TASK_STATE_OFFSET) >= TASK_CLOSED)
         this.#unreclaimed.add(task);
       this.#endArrival(origin, SHUTDOWN);
     }
-    // A lane that is in no table is none: it died before it had entered it. Whoever is the last to let go frees all.
+    // A lane in no table is unused: its origin died before it entered the lane. The last context to stop using the task's
+    // memory frees all of it.
     for (const task of this.#unreclaimed)
       if (!mayBeInUse(this.#kernel, this.#map, task)) this.#kernel.heapReclaim(job, task);
     this.#unreclaimed.clear();
   }
 
-  /** Whether something of an origin is still arriving, or on offer. */
+  /** Whether a message of an origin is still arriving, or its payload is on offer. */
   holds(origin: number): boolean {
     if (this.#arrivals[origin] !== undefined || this.#paused.has(origin)) return true;
     for (const queue of this.#unexpected.values())
@@ -430,13 +437,13 @@ export class Receiver {
     return false;
   }
 
-  /** An ordinal is another endpoint's from now on. */
+  /** An ordinal stands for another endpoint from now on. */
   forget(origin: number): void {
     this.#ended.delete(origin);
     this.#orphans.delete(origin);
   }
 
-  /** Whether an endpoint has ended, and nothing of it is left. */
+  /** Whether an endpoint has ended, and all its messages are delivered or kept. */
   isGone(endpoint: Endpoint): boolean {
     const ordinal = this.#addresses.ordinalOf(endpoint);
     return this.#ended.has(ordinal) && !this.#orphans.has(ordinal);
@@ -509,7 +516,10 @@ export class Receiver {
     this.#handle(handler, id, isCall, origin, here < bodyBytes(headerBytes, payloadBytes));
   }
 
-  /** A message whose payload lies in a buffer: it is read there, and then the buffer goes back, or is kept. */
+  /**
+   * Takes a message whose payload lies in a buffer. The handler reads it there. Then the buffer goes back, unless it is
+   * kept.
+   */
   #buffered(meta: number, body: number, origin: number): void {
     const { words } = this.#memory;
     const header = body + BUFFER_SIZE;
@@ -575,7 +585,7 @@ export class Receiver {
     return region;
   }
 
-  /** A payload is offered. */
+  /** Takes a request to send. */
   #requested(meta: number, body: number, length: number, origin: number): void {
     const id = meta & META_DISPATCH_MASK;
     const request = this.#rendezvous.requestAt(body, origin);
@@ -588,7 +598,7 @@ export class Receiver {
     this.#answer(handler, id, request);
   }
 
-  /** Calls the handler for the message that is set, whose payload is offered, and has that moved. */
+  /** Calls the handler for the current message, whose payload is offered, and begins the transfer. */
   #answer(handler: Handler, id: number, request: Request): void {
     let isRefused = true;
     let destination: Destination | undefined;
@@ -596,7 +606,7 @@ export class Receiver {
       destination = this.#ask(handler, id, false);
       isRefused = false;
     } finally {
-      // Of an origin that has ended even the rget FIFO may be somebody else's memory.
+      // If the origin has ended, another task may use the memory of its rget FIFO by now.
       const isThere = !this.#ended.has(request.origin);
       if (destination === undefined && isThere) this.#rendezvous.decline(request, isRefused);
     }
@@ -604,7 +614,7 @@ export class Receiver {
   }
 
   #receive(request: Request, destination: Destination): void {
-    // Of an origin that has ended nobody moves anything any more.
+    // If the origin has ended, no engine moves its payload.
     if (this.#ended.has(request.origin)) this.#completeReceive(destination, SHUTDOWN);
     else this.#rendezvous.receive(request, destination);
   }
@@ -622,7 +632,7 @@ export class Receiver {
     return this.#hints[id]?.recvImmediate !== "disable" && bodyBytes(headerBytes, payloadBytes) <= RECV_IMMEDIATE_MAX;
   }
 
-  /** Calls the handler for the message that is set. @param comes whether its payload comes in packets */
+  /** Calls the handler for the current message. @param comes whether its payload comes in packets */
   #handle(handler: Handler, id: number, isCall: boolean, origin: number, comes: boolean): void {
     const message = this.#message;
     if (message.immediate) {
@@ -657,12 +667,12 @@ export class Receiver {
     this.#arrivals[origin] = { bytes, at, end, destination, copy };
   }
 
-  /** Calls a handler for a call, and sees to its reply. */
+  /** Calls a handler for a call, and replies. */
   protected serve(handler: Handler, message: Message): void {
     this.#table.serve(handler, message);
   }
 
-  /** Calls a handler for a message that is not here yet; where it goes, or undefined if it is discarded. */
+  /** Calls a handler for a message that is not here yet. Returns its destination; undefined: it is discarded. */
   #ask(handler: Handler, id: number, isCall: boolean): Destination | undefined {
     const message = this.#message;
     const takesAny = this.#hints[id]?.recvImmediate !== "enable";
@@ -675,7 +685,7 @@ export class Receiver {
         message.checkAnswered();
       }
     } finally {
-      // Also where it has thrown: what it said before goes nowhere then.
+      // Even if the handler has thrown: then the destination that it chose is dropped.
       destination = message.takeDestination();
     }
     return destination;
@@ -706,14 +716,14 @@ export class Receiver {
     if (arrival.at >= arrival.end) this.#endArrival(origin, SUCCESS);
   }
 
-  /** No more packets come of the message of which an origin has sent some: all are here, or it gives the rest up. */
+  /** Ends the message that an origin sends in packets: all packets are here, or the origin gives up the rest. */
   #endArrival(origin: number, result: Result): void {
     const arrival = this.#arrivals[origin];
     this.#arrivals[origin] = undefined;
     if (arrival !== undefined) this.#finish(arrival, result);
   }
 
-  /** Makes sure that so many bytes of a copy have room. */
+  /** Makes room for so many bytes of a copy. */
   #grow(copy: Copy, needed: number): void {
     const { bytes, meta, payloadBytes } = copy;
     if (needed <= bytes.length) return;
@@ -721,7 +731,7 @@ export class Receiver {
     Object.assign(copy, this.#allocateFor(copy, Math.min(total, Math.max(needed, 2 * bytes.length))));
   }
 
-  /** Larger memory for a copy, with what is in it. Where the host has none, that is thrown, and the message is dropped. */
+  /** Allocates larger memory for a copy, with its contents. Without memory, it drops the message and throws. */
   #allocateFor(copy: Copy, size: number): Pick<Copy, "words" | "bytes"> {
     const { origin, request } = copy;
     try {
@@ -746,7 +756,7 @@ export class Receiver {
       return;
     }
     if (result === SUCCESS) return;
-    // Its origin ended in the middle, or gave it up, or there is no memory for it: there is nothing whole to deliver.
+    // The message is incomplete: its origin ended or gave it up, or there is no memory for it.
     const queue = this.#unexpected.get(id) as Copy[];
     queue.splice(queue.indexOf(copy), 1);
     this.unexpectedBytes -= copy.counts;
@@ -755,7 +765,7 @@ export class Receiver {
       if (this.#handlers[id] !== undefined) this.#count(-1);
       this.#noteHandlerless();
     }
-    // Nobody takes what is not there any more: the room that it leaves is for those who were held back.
+    // The dropped message leaves room for messages of origins that were held back.
     this.#resume();
   }
 
@@ -763,7 +773,7 @@ export class Receiver {
     if (onComplete !== undefined) this.#completions.push(onComplete, cookie, result);
   }
 
-  /** Copies a message into the unexpected queue, or stops reading its origin, from its record on, if that is full. */
+  /** Copies a message into the unexpected queue. If the queue is full, it stops reading the origin from this record on. */
   #keep(
     id: number,
     meta: number,
@@ -783,7 +793,7 @@ export class Receiver {
     this.#queue(this.#copy(id, meta, header, here, payloadBytes, origin, total, true, request));
   }
 
-  /** Stops reading an origin, from a record on that has no place in the unexpected queue. */
+  /** Stops reading an origin, from a record on for which the unexpected queue has no room. */
   #holdBack(id: number, origin: number, body: number): void {
     this.#pause(origin, body);
     this.#direct = NO_HANDLERS;
@@ -791,7 +801,7 @@ export class Receiver {
     this.#noteHandlerless(isHandlerless ? id : -1);
   }
 
-  /** A copy waits in the unexpected queue for its handler, or for take(). */
+  /** Puts a copy into the unexpected queue, where it waits for its handler, or for take(). */
   #queue(copy: Copy): void {
     const { id } = copy;
     this.unexpectedBytes += copy.counts;
@@ -803,17 +813,17 @@ export class Receiver {
     }
   }
 
-  /** Whether the unexpected queue has room for a message. One that is larger than all of it waits for its handler. */
+  /** Whether the unexpected queue has room for a message. A message larger than the whole queue waits for its handler. */
   #mayKeep(id: number, counts: number, origin: number): boolean {
     if (this.unexpectedBytes + counts <= this.#unexpectedMax) return true;
-    // Who reads a stream asks for the next of it, whatever that is, and whatever else waits.
+    // The reader of a stream gets its next message, whatever its size, and whatever else waits.
     if (this.#streams.has(id)) return !this.#unexpected.has(id);
-    // Of who has ended no more comes than its lane holds, and its end is told behind that.
+    // An origin that has ended sends no more than its lane holds. Its end is reported only after these messages.
     return this.unexpectedBytes === 0 && this.#ended.has(origin);
   }
 
   /**
-   * Copies what is here of a message; the rest of the copy comes in packets.
+   * Copies the part of a message that is here. The rest comes in packets.
    * @param total bytes of the copy
    * @param place where the payload lies, if not behind the header
    */
@@ -829,14 +839,14 @@ export class Receiver {
     request?: Request,
     place?: number,
   ): Copy {
-    // What is announced is not here yet: beyond the limit there is memory for what comes, as it comes.
+    // The announced bytes are not here yet. Beyond the limit, memory is allocated only as packets come.
     const isWhole = place !== undefined;
     const room = Math.max(here, RECV_IMMEDIATE_MAX, this.#unexpectedMax);
     const { words, bytes } = allocate(isWhole ? total : Math.min(total, room));
     copyInto(bytes, 0, this.#memory.bytes.subarray(header, header + here));
     const headerBytes = meta >>> META_HEADER_SHIFT;
     if (isWhole) copyInto(bytes, total - payloadBytes, this.#memory.bytes.subarray(place, place + payloadBytes));
-    // A header without a payload is padded in the queue, but not on its way.
+    // A header without a payload is padded in the queue, but not in a record.
     const end = request === undefined ? Math.min(total, bodyBytes(headerBytes, payloadBytes)) : here;
     const counts = Math.max(total, KEPT_BYTES_MIN);
     const complete = isWhole || here >= end;
@@ -846,7 +856,7 @@ export class Receiver {
     return copy;
   }
 
-  /** Reads nothing more of an origin, from a record on. */
+  /** Stops reading an origin, from a record on. */
   #pause(origin: number, body: number): void {
     const lane = this.#kernel.laneOf(this.#block, origin);
     this.#memory.words[(lane + LANE_PAUSED_SINCE_OFFSET) >>> 2] = stampOf(this.#clock, this.#clock.now());
@@ -860,7 +870,7 @@ export class Receiver {
     }
   }
 
-  /** Calls the handler for what was copied out. */
+  /** Calls the handler for a copy. */
   #deliver(handler: Handler, copy: Copy): void {
     const { id, meta, origin, payloadBytes, request } = copy;
     const isCall = (meta & META_DISPATCH_MASK) === DISPATCH_ID_CALL;
@@ -868,7 +878,7 @@ export class Receiver {
     const headerBytes = meta >>> META_HEADER_SHIFT;
     const isHere = request === undefined && this.#isImmediate(id, headerBytes, payloadBytes);
     this.#message.set(meta, 0, payloadBytes, 0, isHere);
-    // Of one whose handler is early, only what comes before the payload was copied.
+    // For an early handler, only the part before the payload was copied.
     const comes = !copy.isQueued && request === undefined && copy.counts < bodyBytes(headerBytes, payloadBytes);
     try {
       if (request !== undefined) this.#answer(handler, id, request);
@@ -895,13 +905,13 @@ export class Receiver {
   }
 }
 
-/** Memory of a copy's own. */
+/** Allocates the memory of a copy. */
 function allocate(size: number): Pick<Copy, "words" | "bytes"> {
   const words = new Int32Array(Math.ceil(size / 4));
   return { words, bytes: new Uint8Array(words.buffer, 0, size) };
 }
 
-/** Whether a send to a dispatch id with these hints is within them. */
+/** Checks a send to a dispatch id with these hints. @throws PAMIR_TOO_LARGE */
 export function checkSendHints(id: number, hints: DispatchHints, headerBytes: number, total: number): void {
   if (hints.recvImmediate === "enable" && total > RECV_IMMEDIATE_MAX) {
     throw new PamiError(

@@ -50,8 +50,8 @@ export interface SendParameters {
   /** `false`: without room, return EAGAIN instead of using the pending queue (default true). */
   queue?: boolean | undefined;
   /**
-   * `true` offers the payload: it stays where it is until the target's handler chooses a destination by `receive()`, and then
-   * moves there directly. Needs `onLocal`. Without memory for the transfer, the payload is sent as with `false`.
+   * `true` offers the payload: it stays where it is until the target's handler chooses a destination by `receive()`, and
+   * then moves there directly. Needs `onLocal`. Without memory for the transfer, the payload is sent as with `false`.
    */
   rendezvous?: boolean | undefined;
   /**
