@@ -6,11 +6,11 @@
 //   injection FIFO of 0.0 ───────────────► agent ══ pipe: descriptor ► agent ─► does it on a region of task 2
 //
 // Records that were committed since go in one frame for each pair of contexts (egress.ts, ingress.ts). A pair that is held
-// back holds up no other. What goes by injection FIFOs is in remote-rma.ts, and by rget FIFOs in remote-rendezvous.ts.
+// back delays no other. remote-rma.ts handles descriptors of injection FIFOs, and remote-rendezvous.ts those of rget FIFOs.
 //
 // The agent runs on a thread of its own, or inline, within each advance() of the node's contexts: see turn().
 //
-// What comes may be wrong (a network is not trusted): a wrong frame is dropped, and the pipe is told.
+// Frames may be wrong, because a network is not trusted. The agent drops a wrong frame, and tells the pipe.
 
 import {
   CONTEXT_CLOSED,
@@ -72,7 +72,7 @@ export class Agent implements Remote {
   /** Own tasks that have ended, by slot, and their contexts that have closed, by ordinal. */
   readonly #endedHere = new Set<number>();
   readonly #closedHere = new Set<number>();
-  /** By slot of an own task that goes on: wakes what waits on this thread. */
+  /** By slot of an own task that goes on: wakes the waits of this thread. */
   readonly #wakes = new Map<number, () => void>();
   #noticeSeen = -1;
   #bindsSeen = 0;
@@ -108,9 +108,9 @@ export class Agent implements Remote {
   }
 
   /**
-   * A task of this node has its client, or the agent has its thread.
+   * A task of this node has created its client, or the agent's thread runs.
    * @param slot of the task, or of the engine
-   * @param wake wakes what waits on its thread, if that is this one
+   * @param wake wakes the waits of its thread, if that is this one
    */
   serve(slot: number, wake: () => void): void {
     this.#wakes.set(slot, wake);
@@ -133,7 +133,7 @@ export class Agent implements Remote {
     if (this.#rma.turn()) isAny = true;
     for (let ordinal = 0; ordinal < this.#own; ordinal++) this.#rendezvous.run(ordinal, SLICE_BYTES);
     if (this.#egress.turn()) isAny = true;
-    // Behind what was sent: then no greeting is needed.
+    // After sending: a node that got a frame needs no greeting.
     this.#lookAtSlots();
     if (this.#ingress.deliver()) isAny = true;
     this.#announce();
@@ -152,7 +152,7 @@ export class Agent implements Remote {
     return this.#isDue || this.#egress.hasWork || this.#ingress.hasWork;
   }
 
-  /** Whether it awaits something for which no task rings the bell: then a sleep is short. */
+  /** Whether the agent awaits an event for which no task rings the bell, so that sleeps must be short. */
   get isRestless(): boolean {
     return this.#purge.isRestless;
   }
@@ -166,14 +166,14 @@ export class Agent implements Remote {
     return false;
   }
 
-  /** Something was committed on this thread: it goes out, or is seen, though no context advances. */
+  /** A record was committed on this thread: sends it, or wakes its target, even if no context advances. */
   posted(): void {
     if (this.#isPosted) return;
     this.#isPosted = true;
     queueMicrotask(() => {
       this.#isPosted = false;
       this.turn();
-      // What was sent within the node rings no bell that a wait of this thread hears.
+      // Messages within the node ring no bell that a wait of this thread hears.
       this.#wake();
     });
   }
@@ -228,7 +228,7 @@ export class Agent implements Remote {
     return this.#ingress.ends(from, frame.end === "task", frame.streams);
   }
 
-  /** The slot of a task of another node, which gets one if it has none. */
+  /** The slot of a task of another node; binds one if it has none. */
   #bind(task: number): number {
     const slot = this.addresses.bind(task, this.#map.tasks);
     if (slot < 0) {
@@ -246,7 +246,7 @@ export class Agent implements Remote {
     return Array.from({ length: this.#map.contexts }, (_, context) => ordinalOf(this.#map, slot, context));
   }
 
-  /** Whether something is under way with the task in a slot. */
+  /** Whether an operation with the task in a slot is under way. */
   #isBusy(slot: number): boolean {
     const task = this.addresses.numberOf(slot);
     if (this.#rma.isBusy(task) || this.#ingress.isBusy(task)) return true;
@@ -257,7 +257,7 @@ export class Agent implements Remote {
     });
   }
 
-  /** A slot is another's from now on. */
+  /** A slot stands for another task from now on. */
   #forget(slot: number, task: number): void {
     this.#ingress.settle(task);
     this.#ingress.prune(task);
@@ -272,7 +272,7 @@ export class Agent implements Remote {
 
   /**
    * A task of another node has ended.
-   * @param hasLeft whether it closed its client: then what it sent before is still delivered
+   * @param hasLeft whether it closed its client: then its earlier frames are still delivered
    */
   ended(task: number, hasLeft: boolean): void {
     if (this.#ended.has(task)) return;
@@ -280,7 +280,7 @@ export class Agent implements Remote {
       this.#pipe.drop(task);
       return;
     }
-    // What it says last comes by its own port.
+    // Its last frames come through its own port, and its end behind them.
     if (hasLeft && this.#pipe.receivesFrom(task)) return;
     this.#end(task);
   }
@@ -300,12 +300,12 @@ export class Agent implements Remote {
     this.#wake();
   }
 
-  /** Gives slots to tasks that have ended without one, so that this node's contexts are told. */
+  /** Binds slots for tasks that have ended without one, so that this node's contexts learn of it. */
   #announce(): void {
     for (const task of this.#unannounced) if (this.#bind(task) >= 0) this.#unannounced.delete(task);
   }
 
-  /** The task in a slot has ended: this node's contexts are told. */
+  /** The task in a slot has ended: notifies this node's contexts. */
   #markEnded(slot: number): void {
     for (let context = 0; context < this.#map.contexts; context++) {
       this.#egress.forget(ordinalOf(this.#map, slot, context));
@@ -320,7 +320,7 @@ export class Agent implements Remote {
     if (ordinal >= 0) announceClose(this.#kernel, this.#map, ordinal);
   }
 
-  /** Ends the wait in which an own task is, by slot. */
+  /** Ends the current wait of an own task, by its slot. */
   interrupt(slot: number): void {
     interruptTask(this.#kernel, this.#map, slot);
     this.#wake();
@@ -328,7 +328,7 @@ export class Agent implements Remote {
 
   // ── Ends of our own, and new slots ────────────────────────────────────────────────────────────────────────────
 
-  /** Looks at what has changed in the node's tables. Returns whether an own task or context has ended. */
+  /** Looks for changes in the node's tables. Returns whether an own task or context has ended. */
   #look(): boolean {
     // SYNC notice (acknowledge): read before the tables, so that a change in between is noticed again.
     const notice = this.#kernel.loadWord(engineSlot(this.#map) + TASK_NOTICE_OFFSET);
@@ -352,7 +352,7 @@ export class Agent implements Remote {
     return isAny;
   }
 
-  /** Tasks of other nodes have slots that had none: they may have ended, and their nodes may not know of this one. */
+  /** Handles newly bound slots of tasks of other nodes: they may have ended, and their nodes may not know this one. */
   #lookAtSlots(): void {
     const binds = this.#kernel.loadWord(this.#map.job + JOB_BINDS_OFFSET); // SYNC endpoint (look)
     if (binds === this.#bindsSeen) return;
@@ -372,7 +372,7 @@ export class Agent implements Remote {
         if (isRetired && !isKnown) announceClose(this.#kernel, this.#map, ordinal);
       }
       if (this.#hasStream(task) || this.#pipe.receivesFrom(task)) continue;
-      // Opens a stream, so that its end is told to this node too. What ended tasks say is not heard.
+      // Opens a stream, so that this node gets its END, too. Not from an ended task: its frames would be dropped.
       let own = 0;
       while (own < locals - 1 && this.#endedHere.has(own)) own++;
       this.#send(this.addresses.endpointAt(ordinalOf(this.#map, own, 0)), endpointOf(task, 0), { credit: 0 });
@@ -386,7 +386,7 @@ export class Agent implements Remote {
     return this.#kernel.loadWord(contextBlock(this.#map, ordinal) + CONTEXT_STATE_OFFSET) === CONTEXT_CLOSED;
   }
 
-  /** A context of this node has closed: other nodes are told, behind what it has sent. */
+  /** A context of this node has closed: tells other nodes, behind all that it has sent. */
   #contextClosed(ordinal: number): void {
     this.#letGo(ordinal);
     const endpoint = this.addresses.endpointAt(ordinal);
@@ -394,7 +394,7 @@ export class Agent implements Remote {
     for (const node of this.#known()) this.#tellOnce(endpoint, node);
   }
 
-  /** An own task has ended: other nodes are told, behind what it has sent. */
+  /** An own task has ended: tells other nodes, behind all that it has sent. */
   #taskEnded(slot: number): void {
     this.#endedHere.add(slot);
     this.#wakes.delete(slot);
@@ -417,7 +417,7 @@ export class Agent implements Remote {
     return known;
   }
 
-  /** Whether something was said to a task. */
+  /** Whether a frame was sent to a task. */
   #hasStream(task: number): boolean {
     for (const targets of this.#streams.get(this.#pipe.firstTaskOf(task))?.values() ?? []) {
       for (const to of targets) if (taskOf(to) === task) return true;
@@ -425,7 +425,7 @@ export class Agent implements Remote {
     return false;
   }
 
-  /** A task has ended: nothing more is said to it. */
+  /** A task has ended: sends it no more frames. */
   #forgetStreams(task: number): void {
     const node = this.#pipe.firstTaskOf(task);
     const streams = this.#streams.get(node);
@@ -441,7 +441,7 @@ export class Agent implements Remote {
   #letGo(ordinal: number): void {
     this.#closedHere.add(ordinal);
     this.#egress.flushAllOf(ordinal);
-    // What came for it goes nowhere, and where it had no room to say that it ends, no other thread frees its lane.
+    // Records for it are dropped. If a lane had no room for the switch record, no other thread frees that lane.
     this.#ingress.reclaim(ordinal);
     for (let other = this.#own; other < this.#map.tasks * this.#map.contexts; other++) {
       const block = contextBlock(this.#map, other);
@@ -449,9 +449,7 @@ export class Agent implements Remote {
     }
   }
 
-  /**
-   * Tells a node of an end, behind all that was said to it: in each stream of the context, or of any context of its task.
-   */
+  /** Tells a node of an end, behind all frames to it: in each stream of the context, or of any context of its task. */
   #tellOfEnd(end: "context" | "task", own: Endpoint, node: number): void {
     const said: [Endpoint, Endpoint][] = [];
     for (const [from, targets] of this.#streams.get(node) ?? []) {
@@ -462,7 +460,7 @@ export class Agent implements Remote {
     for (const [from, to] of said) this.#send(from, to, { end, streams: said.length });
   }
 
-  /** A task talks to a context that has closed. */
+  /** A task sends to a context that has closed. */
   #tellLate(to: Endpoint, task: number): void {
     const hasEnded = this.#endedHere.has(this.addresses.slotOf(taskOf(to)));
     this.#tellOnce(hasEnded ? endpointOf(taskOf(to), 0) : to, this.#pipe.firstTaskOf(task));
@@ -477,7 +475,7 @@ export class Agent implements Remote {
     this.#tellOfEnd(hasEnded ? "task" : "context", own, node);
   }
 
-  /** A frame goes to a node, or has come from one: it is told of the ends before that, for which its contexts may wait. */
+  /** Exchanges the first frame with a node: tells it of all earlier ends, for which its contexts may wait. */
   #meet(node: number): void {
     if (this.#met.has(node)) return;
     this.#met.add(node);
@@ -494,7 +492,7 @@ export class Agent implements Remote {
     return this.#hasLeft;
   }
 
-  /** All tasks have left: what they have sent goes out, and nothing is taken in any more. */
+  /** All tasks have left: sends their last frames, and takes none any more. */
   #leave(): void {
     this.#hasLeft = true;
     this.#pipe.leave();
@@ -505,7 +503,7 @@ export class Agent implements Remote {
   #send(from: Endpoint, to: Endpoint, frame: Frame): void {
     const task = taskOf(to);
     if (this.#ended.has(task)) {
-      // Its node hears of ends by it, for its other tasks.
+      // Its node still gets ENDs, for its other tasks.
       if ("end" in frame) this.#pipe.send(from, to, frame);
       return;
     }

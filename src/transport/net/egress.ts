@@ -23,7 +23,7 @@ import type { SendFrame } from "./frames.js";
 import { CREDIT_BYTES, isSwitch, putRecord, recordBytes } from "./records.js";
 
 const EVENT_WORDS = EVENT_SIZE >>> 2;
-/** Words of an event: where the body is, and whose it is. */
+/** Words of an event: pointer to the body, and ordinal of the origin. */
 const EVENT_BODY = 2;
 const EVENT_ORIGIN = 3;
 const NO_ORIGIN = -1;
@@ -35,9 +35,9 @@ export class Egress {
   readonly #addresses: Addresses;
   readonly #endpoints: number;
   readonly #send: SendFrame;
-  /** Bytes of records on their way, by own endpoint, then by the other one. They outlive the slot of that. */
+  /** By own endpoint, then by target: bytes of records on their way. They outlive the target's slot. */
   readonly #inFlight = new Map<Endpoint, Map<Endpoint, number>>();
-  /** Pairs whose lane is not read, for so much is on its way. */
+  /** Pairs whose lane is not read, because their credit is used up. */
   readonly #heldBack = new Set<number>();
 
   constructor(kernel: Kernel, memory: Memory, map: MemoryMap, addresses: Addresses, send: SendFrame) {
@@ -49,7 +49,7 @@ export class Egress {
     this.#send = send;
   }
 
-  /** Bytes that were sent from an own endpoint to another have arrived. False: so many were not on their way. */
+  /** Takes back credit for bytes that have gone into the target's lanes. False: fewer bytes were on their way. */
   credited(from: Endpoint, to: Endpoint, bytes: number): boolean {
     const targets = this.#inFlight.get(from);
     const inFlight = targets?.get(to) ?? 0;
@@ -63,21 +63,21 @@ export class Egress {
     return true;
   }
 
-  /** A task has ended: nothing more is credited. */
+  /** A task has ended: it gives back no more credit. */
   ended(task: number): void {
     for (const targets of this.#inFlight.values()) {
       for (const to of targets.keys()) if (taskOf(to) === task) targets.delete(to);
     }
   }
 
-  /** An ordinal is another endpoint's from now on. */
+  /** An ordinal stands for another endpoint from now on. */
   forget(target: number): void {
     for (let origin = 0; origin < this.#map.locals * this.#map.contexts; origin++) {
       this.#heldBack.delete(this.#pairOf(origin, target));
     }
   }
 
-  /** Whether lanes to a target hold something. */
+  /** Whether lanes to a target hold records. */
   isBusy(target: number): boolean {
     for (let origin = 0; origin < this.#map.locals * this.#map.contexts; origin++) {
       if (this.#heldBack.has(this.#pairOf(origin, target))) return true;
@@ -106,12 +106,12 @@ export class Egress {
     if (this.#kernel.laneOf(block, origin) !== 0) this.#kernel.laneResume(block, origin);
   }
 
-  /** Sends what was committed, as far as the credit goes. Returns whether there was any. */
+  /** Sends committed records, as far as the credit goes. Returns whether there were any. */
   turn(): boolean {
     return this.#flush(NO_ORIGIN);
   }
 
-  /** Sends all that an origin has committed, whatever is on its way. */
+  /** Sends all committed records of an origin, even beyond its credit. */
   flushAllOf(origin: number): void {
     for (const pair of this.#heldBack) if (Math.floor(pair / this.#endpoints) === origin) this.#readAgain(pair);
     this.#flush(origin);
@@ -121,7 +121,7 @@ export class Egress {
   get hasWork(): boolean {
     for (const target of this.#targets()) {
       const block = contextBlock(this.#map, target);
-      // What is for a target that has ended stays where it is, until its origin takes its lane back.
+      // Records for a target that has ended stay in the lane, until their origin takes the lane back.
       if (this.#hasSome(block) && !this.#isOver(target) && this.#peek(block) !== 0) return true;
     }
     return false;
@@ -145,7 +145,7 @@ export class Egress {
     return false;
   }
 
-  /** As peek() of the kernels: whether a block has records. The agent sees notices by other ways. */
+  /** As peek() of the kernels: whether a block has records. The agent sees notices in another way. */
   #peek(block: number): number {
     const notice = this.#kernel.loadWord(engineSlot(this.#map) + TASK_NOTICE_OFFSET);
     this.#memory.words[(block + CONTEXT_NOTICE_SEEN_OFFSET) >>> 2] = notice;
@@ -159,7 +159,7 @@ export class Egress {
     return isClosed(this.#kernel, this.#map, target);
   }
 
-  /** @param ending origin whose records all go */
+  /** @param ending origin whose records are sent even beyond its credit */
   #flush(ending: number): boolean {
     let hasSent = false;
     for (const target of this.#targets()) {
@@ -171,12 +171,12 @@ export class Egress {
         hasSent = true;
         this.#sendBatch(block, count, target, ending);
       }
-      this.#peek(block); // frees what was taken
+      this.#peek(block); // frees the taken records
     }
     return hasSent;
   }
 
-  /** Sends a batch of events of a block, and takes them out of it, but for those of pairs that are held back by now. */
+  /** Sends a batch of events of a block and takes their records, except those of pairs that are held back now. */
   #sendBatch(block: number, count: number, target: number, ending: number): void {
     const { words } = this.#memory;
     const first = (block + CONTEXT_EVENTS_OFFSET) >>> 2;
@@ -222,7 +222,7 @@ export class Egress {
       if (words[event + EVENT_ORIGIN] !== origin) continue;
       const commit = words[event] as number;
       const body = (words[event + EVENT_BODY] as number) >>> 0;
-      // Over there lanes are replaced as that side needs it; only the end of one is told.
+      // The other side replaces its lanes by itself: only the end of a lane is sent.
       if (isSwitch(commit) && this.#word(body) !== 0) continue;
       const length = isSwitch(commit) ? 0 : commit & RECORD_LENGTH_MASK;
       const kind = (commit >>> RECORD_KIND_SHIFT) & RECORD_KIND_MASK;

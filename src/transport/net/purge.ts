@@ -1,12 +1,12 @@
-// Purge: gives slots of idle tasks of other nodes back, when a task or a frame waits for a slot.
+// Purge: gives back the slots of idle tasks of other nodes, when a task or a frame waits for a slot.
 //
 //   UP ─► LEAVING ─► every context has acknowledged ─┬─► one holds it, or something came: UP
 //                                                    └─► lanes are given up ─► acknowledged again ─┬─► one holds it: UP
 //                                                                                                  └─► FREED
 //   FREED ─► acknowledged once more ─► free
 //
-// A lane may end in a message that begins something, such as an offered payload: hence the second acknowledgement.
-// A task that has ended goes to FREED at once, when no context has anything of it.
+// A lane may end in a message that begins something, such as an offered payload: hence the second acknowledgement. A task
+// that has ended goes to FREED at once, if no context has a lane to or from it.
 import {
   CONTEXT_ATTENDED_COUNT_OFFSET,
   CONTEXT_ATTENDING_OFFSET,
@@ -27,18 +27,18 @@ import type { GracePeriod, GracePeriods } from "../../memory/regions.js";
 import { type Addresses, UNBOUND } from "../../node/address.js";
 import { gracePeriods, mayBeInUse } from "../../node/liveness.js";
 
-/** Slots that are asked for at once. */
+/** Most slots that are on their way back at a time. */
 const LEAVING_MAX = 4;
 
-/** What the agent knows of a task of another node. */
+/** What the agent does and knows for a purge. */
 export interface PurgeHost {
-  /** Whether something is under way with the task in a slot. */
+  /** Whether an operation with the task in a slot is under way. */
   isBusy(slot: number): boolean;
-  /** Gives up the lanes from the task in a slot; false: some have no room to say so. */
+  /** Ends the lanes from the task in a slot. False: some have no room for the switch record. */
   closeLanes(slot: number): boolean;
-  /** When the task was spoken to last. */
+  /** Number of the last frame to or from the task. */
   lastUse(task: number): number;
-  /** The slot is another's from now on. */
+  /** The slot stands for another task from now on. */
   forget(slot: number, task: number): void;
 }
 
@@ -63,7 +63,7 @@ export class Purge {
   readonly #held = new Map<number, number>();
   /** A frame waits for a slot. */
   isWanted = false;
-  /** Whether a slot is awaited, or on its way back: no context rings when it has acknowledged, or given its lanes up. */
+  /** Whether a slot is awaited, or on its way back: no context rings when it has acknowledged, or given up its lanes. */
   isRestless = false;
 
   constructor(kernel: Kernel, memory: Memory, map: MemoryMap, addresses: Addresses, host: PurgeHost) {
@@ -78,7 +78,7 @@ export class Purge {
   /** One step for each slot on its way back, and the choice of others while slots are wanted. */
   turn(): void {
     const wanted = this.#map.job + JOB_SLOTS_WANTED_OFFSET;
-    // SYNC purge (wanted): pairs with want() of Addresses. A task that still waits says so again.
+    // SYNC purge (wanted): pairs with want() of Addresses. A task that still waits calls want() again.
     const isWanted = this.isWanted || this.#kernel.loadWord(wanted) !== 0;
     this.isRestless = isWanted || this.#leaving.length > 0;
     if (!this.isRestless) return;
@@ -93,7 +93,7 @@ export class Purge {
     if (this.#leaving.length < LEAVING_MAX && this.#free < 2) this.#choose();
   }
 
-  /** A task is spoken to, or speaks: its slot stays. */
+  /** A frame goes to a task, or comes from it: its slot stays. */
   used(slot: number): void {
     for (const one of this.#leaving) if (one.slot === slot && one.phase === "asked") this.#stay(one);
     this.#leaving = this.#leaving.filter((one) => one.slot !== slot || one.phase !== "asked");
@@ -127,7 +127,7 @@ export class Purge {
       if (isBest && !this.#host.isBusy(slot)) [best, bestUse] = [slot, use];
     }
     if (best === UNBOUND) {
-      // All are busy, or were held: they may not be, when a slot is wanted next.
+      // All slots are busy, or were held. They may be idle when a slot is wanted next.
       this.#held.clear();
       return;
     }
@@ -171,7 +171,7 @@ export class Purge {
   /** A slot stays where it is. */
   #stay({ slot }: Leaving): void {
     this.#kernel.storeWord(taskSlot(this.#map, slot) + TASK_LEAVING_OFFSET, 0);
-    this.#grace.begin(); // has each context try again what waited meanwhile
+    this.#grace.begin(); // makes each context retry what has waited meanwhile
   }
 
   /** Whether there is a lane to or from a task of another node. */
@@ -187,7 +187,7 @@ export class Purge {
     return false;
   }
 
-  /** No context has anything of a slot's task: each forgets it at the next notice. */
+  /** No context uses a slot any more: frees it. Each context forgets its task at the next notice. */
   #takeBack(slot: number, task: number): void {
     this.#host.forget(slot, task);
     this.#kernel.storeWord(taskSlot(this.#map, slot) + TASK_STATE_OFFSET, TASK_CLOSED);
@@ -199,7 +199,7 @@ export class Purge {
     this.#leaving.push({ slot, task, phase: "freed", grace: this.#grace.begin() });
   }
 
-  /** The slot may be given away. */
+  /** The slot may be bound again. */
   #giveBack(slot: number): void {
     const { words } = this.#memory;
     for (let context = 0; context < this.#map.contexts; context++) {
