@@ -1,5 +1,5 @@
 // The origin's side of a node (D1, D5, D7, D10): a few initiator contexts serve any number of target nodes, one after the
-// other. tx-queues.ts decides whose turn it is; connection.ts and session.ts handle the packets of one connection.
+// other. tx-queues.ts decides which node has its turn; connection.ts and session.ts handle the packets of one connection.
 //
 // A context connects to the next node before it sends the last packets to this one, because connecting takes a round trip,
 // and the last acknowledgment takes another. The session that it leaves repairs its losses, sends what is submitted for its
@@ -205,7 +205,7 @@ export class Initiators {
     for (const connection of [...this.#connections.values()]) {
       if (!this.#state.out.hasRoom) return;
       const { reference, session } = connection;
-      // An earlier one may have ended it.
+      // An earlier connection's turn may have ended this one.
       if (!this.#connections.delete(reference)) continue;
       this.#connections.set(reference, connection);
       session?.postpone(now);

@@ -1,5 +1,5 @@
-// What a node sends goes through here to its link. A packet that the link refuses waits, and is sent when the link has room
-// again: it is not lost, and says nothing of the network.
+// The queue between a node and its link. A packet that the link refuses waits, and is sent when the link has room again. It
+// is not lost, so it is no sign of congestion.
 import type { Address, Link } from "../link/link.js";
 import { Queue } from "../support/queue.js";
 import { type Seal, sealed } from "./key-schedule.js";
@@ -8,7 +8,7 @@ import type { Outgoing } from "./session.js";
 
 /**
  * The most packets that wait; further ones are lost. While the link has no room, sessions send no data and responders no
- * acknowledgments. So one packet of those waits, and packets that open, refuse and end sessions.
+ * acknowledgments. So at most one data packet or acknowledgment waits, besides packets that open, refuse and end sessions.
  */
 const WAITING_MAX = 64;
 

@@ -213,7 +213,7 @@ export class LossDetector {
     return oldest;
   }
 
-  /** Has the probe timeout begin anew. */
+  /** Restarts the probe timeout. */
   postpone(now: number): void {
     this.#deadline = now + this.#probeTimeout();
   }

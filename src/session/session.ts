@@ -183,7 +183,7 @@ export class Session {
     this.#transmit(oldest, now, true);
   }
 
-  /** The link had no room until now, so that nothing could be asked of the target: a deadline that has passed begins anew. */
+  /** The link had no room until now, so the target could not be probed: a deadline that has passed begins anew. */
   postpone(now: number): void {
     if (this.deadline <= now) this.#loss.postpone(now);
   }

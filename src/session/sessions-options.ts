@@ -1,4 +1,4 @@
-// What a node's sessions are given.
+// The options of a node's sessions.
 import type { Memory, PacketKernel } from "../kernel/kernel.js";
 import type { Address, Link } from "../link/link.js";
 import type { Arena } from "./arena.js";

@@ -81,7 +81,7 @@ export class Sessions {
     return time.next(Math.min(this.#initiators.advance(now), this.#responders.advance(now)));
   }
 
-  /** The link has room again. Goes on with what it refused; advance() is to be called behind this. */
+  /** The link has room again. Sends the packets that it refused. Call advance() after this. */
   resume(): void {
     const { out, time } = this.#state;
     if (!out.resume()) return;
