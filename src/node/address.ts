@@ -1,7 +1,7 @@
 // Addresses: where an endpoint stands in this node's tables. Only this file divides by the number of contexts of a task.
 //
 // Each task of the node, and each task of another node with which those talk, has a task slot. Its contexts have one ordinal
-// each: slot × contexts + context. The table of endpoints (assembly/layout/job.ts) says whose ordinal it is.
+// each: slot × contexts + context. The table of endpoints (assembly/layout/job.ts) has the endpoint of each ordinal.
 import {
   JOB_BIND_LOCK_OFFSET,
   JOB_BINDS_OFFSET,
@@ -22,7 +22,7 @@ import { engineSlot, type MemoryMap, ordinalOf, taskSlot } from "../memory/map.j
 
 /** How many contexts each task has. */
 export type PerTask = Pick<MemoryMap, "contexts">;
-/** And how many task slots the node has. */
+/** The number of contexts of a task, and of task slots of the node. */
 type Shape = PerTask & Pick<MemoryMap, "tasks">;
 
 /** How many endpoints the node has room for. */
@@ -51,7 +51,9 @@ export const UNBOUND = -1;
 /** The kernel functions that give slots away. */
 type Binding = Pick<Kernel, "loadWord" | "storeWord" | "exchangeIf" | "ring" | "pause">;
 
-/** How often bind() tries to take the lock, and the divisions between two tries: some 1 µs. A holder needs 1 µs, 40 when cold. */
+/**
+ * How often bind() tries to take the lock, and divisions between two tries: some 1 µs. A holder needs 1 µs, 40 when cold.
+ */
 const LOCK_TRIES = 64;
 const LOCK_PAUSE = 200;
 
@@ -62,7 +64,7 @@ export class Addresses {
   readonly first: number;
   readonly #kernel: Binding;
   readonly #map: MemoryMap;
-  /** Where a task was found last, by its number: the table says whether it is there still. */
+  /** The last known slot of a task, by its number. The table says whether the task still has it. */
   readonly #slots = new Map<number, number>();
 
   constructor(kernel: Binding, { buffer }: Pick<Memory, "buffer">, map: MemoryMap) {
@@ -72,7 +74,7 @@ export class Addresses {
     this.first = this.numberOf(0);
   }
 
-  /** The number of the task in a slot; UNBOUND: the slot is free, or there is none of this number. */
+  /** The number of the task in a slot; UNBOUND: the slot is free, or does not exist. */
   numberOf(slot: number): number {
     const endpoint = this.table[slot * this.#map.contexts] ?? NONE;
     return endpoint === NONE ? UNBOUND : taskOf(endpoint);
@@ -95,7 +97,7 @@ export class Addresses {
     return slot < 0 ? UNBOUND : ordinalOf(this.#map, slot, contextOf(endpoint));
   }
 
-  /** Whether a slot is a task's: what the slot has is then in order, too. */
+  /** Whether a slot is bound to a task. If so, the slot's other words are valid, too. */
   #isAt(slot: number, number: number): boolean {
     if (this.numberOf(slot) !== number) return false;
     const { locals, contexts, endpointsBase } = this.#map;
@@ -120,10 +122,10 @@ export class Addresses {
   }
 
   /**
-   * The slot of a task, which is given a free one if it has none. The last free one is the agent's: what comes can always get
-   * in, so that no two nodes wait for each other's slots.
+   * The slot of a task; binds a free one if the task has none. Only the agent gets the last free one: so frames from other
+   * nodes can always be taken, and no two nodes wait for each other's slots.
    * @param holder slot of the calling task, or of the agent
-   * @returns UNBOUND: no slot is free, or the thread that gives one away is not running: try again
+   * @returns UNBOUND: no slot is free, or another thread holds the lock and is not running: try again
    */
   bind(number: number, holder: number): number {
     const bound = this.slotOf(number);
@@ -151,33 +153,33 @@ export class Addresses {
     return UNBOUND;
   }
 
-  /** Why a task has no slot: EAGAIN, and the agent is asked for one, or SHUTDOWN: nothing reaches other nodes any more. */
+  /** Why a task has no slot. EAGAIN: asks the agent for one. SHUTDOWN: no message reaches other nodes any more. */
   refusal(): Result {
     if (this.isCutOff) return SHUTDOWN;
     this.want();
     return EAGAIN;
   }
 
-  /** Whether the agent has ended: nothing reaches other nodes any more. */
+  /** Whether the agent has ended: no message reaches other nodes any more. */
   get isCutOff(): boolean {
     // SYNC task-state (engine): pairs with the monitor's store.
     return this.#kernel.loadWord(engineSlot(this.#map) + TASK_STATE_OFFSET) >= TASK_CLOSED;
   }
 
-  /** Whether the slot of an ordinal is about to be given back: nothing new may be begun for it. */
+  /** Whether the slot of an ordinal is about to be given back: no new operation may begin for it. */
   isLeaving(ordinal: number): boolean {
     if (!isAway(this.#map, ordinal)) return false;
     // SYNC purge (look): pairs with the agent, which asks for the slot.
     return this.#kernel.loadWord(taskSlot(this.#map, taskAt(this.#map, ordinal)) + TASK_LEAVING_OFFSET) !== 0;
   }
 
-  /** A context has something for a slot that is about to be given back: it stays. */
+  /** A context has an operation for a slot that is about to be given back: the slot stays. */
   hold(ordinal: number): void {
     // SYNC purge (hold): pairs with the agent's look.
     this.#kernel.storeWord(taskSlot(this.#map, taskAt(this.#map, ordinal)) + TASK_HELD_OFFSET, 1);
   }
 
-  /** A task waits for a free slot: the agent gives those of idle targets back. */
+  /** A task waits for a free slot: asks the agent to give back slots of idle targets. */
   want(): void {
     this.#kernel.storeWord(this.#map.job + JOB_SLOTS_WANTED_OFFSET, 1); // SYNC purge (want)
     if (this.#map.engine) this.#kernel.ring(engineSlot(this.#map));
@@ -195,16 +197,16 @@ export class Addresses {
       free++;
       if (slot === UNBOUND || one === direct) slot = one;
     }
-    // Where there is a slot for every task, none waits.
+    // If there is a slot for every task, none has to wait.
     if (free < (tasks < this.#map.jobTasks ? least : 1)) return UNBOUND;
     const pointer = taskSlot(this.#map, slot);
     for (const offset of [TASK_TOLD_OFFSET, TASK_LEAVING_OFFSET, TASK_HELD_OFFSET]) {
       this.#kernel.storeWord(pointer + offset, 0);
     }
     this.#kernel.storeWord(pointer + TASK_STATE_OFFSET, TASK_UP); // SYNC task-state (peer): pairs with markEngineDead().
-    // Without an agent nothing reaches the task.
+    // Without an agent, no message reaches the task.
     if (this.isCutOff) this.#kernel.storeWord(pointer + TASK_STATE_OFFSET, TASK_DEAD);
-    // The first one last: it says that the slot is bound.
+    // The first context's entry comes last: it says that the slot is bound.
     for (let context = contexts - 1; context >= 0; context--) {
       // SYNC endpoint (bind): pairs with the looks at the table.
       this.#kernel.storeWord(endpointsBase + 4 * ordinalOf(this.#map, slot, context), endpointOf(number, context));
@@ -216,7 +218,7 @@ export class Addresses {
     return slot;
   }
 
-  /** The caller has the lock: what is UP without an endpoint was left behind by a thread that died here. */
+  /** The caller has the lock. A slot that is UP without an endpoint was left by a thread that died while binding it. */
   #isFree(slot: number): boolean {
     if (this.numberOf(slot) !== UNBOUND) return false;
     return this.#kernel.loadWord(taskSlot(this.#map, slot) + TASK_STATE_OFFSET) < TASK_CLOSED;

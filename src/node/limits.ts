@@ -8,7 +8,7 @@ import { taskAt } from "./address.js";
 const PEERS_MIN = 2;
 
 /**
- * @param limits of the job. It may have more endpoints than a node has places for
+ * @param limits of the job. It may have more endpoints than a node has ordinals
  * @param locals tasks of the node
  * @param peers tasks of other nodes that may have a slot at once; fewer, if no more endpoints fit (default: all)
  * @throws PAMIR_INVAL the node's own endpoints leave no room for tasks of other nodes

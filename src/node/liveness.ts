@@ -44,7 +44,7 @@ export function markDead(
   kernel.storeWord(taskSlot(map, task) + TASK_STATE_OFFSET, TASK_DEAD);
   // SYNC heap-lock (mend): its holder is gone; the table is whole after any of its stores.
   kernel.exchangeIf(map.job + JOB_HEAP_LOCK_OFFSET, task + 1, 0);
-  // It may have given a slot away and not have counted that: the agent looks at the slots, before another thread binds.
+  // The task may have bound a slot and not counted that. So the agent looks at the slots before another thread binds one.
   const hasBindLock = kernel.loadWord(map.job + JOB_BIND_LOCK_OFFSET) === task + 1;
   if (hasBindLock) kernel.addWord(map.job + JOB_BINDS_OFFSET, 1); // SYNC endpoint (count)
   kernel.exchangeIf(map.job + JOB_BIND_LOCK_OFFSET, task + 1, 0); // SYNC bind-lock (mend)
@@ -64,7 +64,7 @@ export function markEngineDead(kernel: Pick<Kernel, Announcing | "exchangeIf">, 
   announceEnds(kernel, map, peers);
 }
 
-/** Without an agent nothing reaches the tasks of other nodes: they are as good as dead. Returns the slots of those marked. */
+/** Without an agent, no message reaches the tasks of other nodes: marks them as dead. Returns the slots of those marked. */
 function markUnreachable(kernel: Pick<Kernel, "exchangeIf">, map: MemoryMap): number[] {
   const peers: number[] = [];
   for (let slot = map.locals; slot < map.tasks; slot++) {
@@ -77,7 +77,7 @@ function markUnreachable(kernel: Pick<Kernel, "exchangeIf">, map: MemoryMap): nu
 
 /**
  * Announces the end of tasks that are marked as ended, in two rounds, with TASK.told set between them. A context that has
- * acknowledged the first round alone may free nothing of a dead task. The second round has it look again.
+ * acknowledged the first round alone may free nothing of a dead task. The second round makes it look again.
  */
 export function announceEnds(kernel: Pick<Kernel, Announcing>, map: MemoryMap, ended: readonly number[]): void {
   notifyTasks(kernel, map);
@@ -98,7 +98,7 @@ export function hasLeft(kernel: Pick<Kernel, "loadWord">, map: MemoryMap, task: 
   return kernel.loadWord(taskSlot(map, task) + TASK_STATE_OFFSET) === TASK_CLOSED;
 }
 
-/** Ends the wait in which a task is, or its next one. */
+/** Ends a task's current wait, or its next one. */
 export function interruptTask(kernel: Pick<Kernel, "addWord" | "ringAlways">, map: MemoryMap, task: number): void {
   const slot = taskSlot(map, task);
   kernel.addWord(slot + TASK_INTERRUPT_OFFSET, 1);
@@ -125,10 +125,10 @@ export function hasAcknowledged(kernel: Kernel, map: MemoryMap, ordinal: number,
 
 /** Whether a context of a live task has a lane of this dead task in its table, or may be using one of its regions. */
 export function mayBeInUse(kernel: Kernel, map: MemoryMap, task: number): boolean {
-  // SYNC quiescence (told): pairs with announceEnds(). Before, a context may have acknowledged every notice and not know of
-  // this task's end.
+  // SYNC quiescence (told): pairs with announceEnds(). Before that, a context may have acknowledged every notice without
+  // knowing of this task's end.
   if (kernel.loadWord(taskSlot(map, task) + TASK_TOLD_OFFSET) === 0) return true;
-  // Once the engine thread has seen them all, it notifies every task.
+  // Once the engine thread has seen all notices, it notifies every task.
   if (!hasEngineSeenAll(kernel, map)) return true;
   for (let target = 0; target < endpointCount(map); target++) {
     const slot = taskSlot(map, taskAt(map, target));
@@ -199,7 +199,7 @@ export function notifyEngine(kernel: Sync, map: MemoryMap): number {
   return notice;
 }
 
-/** Whether the engine thread uses nothing any more that was closed before a notice; true where there is none. */
+/** Whether the engine thread uses nothing any more that was closed before a notice; true if there is no engine thread. */
 export function hasEngineSeen(kernel: Sync, map: MemoryMap, notice: number): boolean {
   if (!hasEngineThread(kernel, map)) return true;
   // SYNC quiescence (seen): pairs with acknowledge() of assembly/serve.ts.

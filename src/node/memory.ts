@@ -1,4 +1,4 @@
-// The memory of a job: one for all its tasks, or, where tasks can't share any, one for each.
+// The memory of a job: one for all its tasks, or one for each task if they can't share memory.
 
 import { PamiError } from "../core/error.js";
 import type { KernelName } from "../core/kernel-name.js";

@@ -21,7 +21,7 @@ import { Doorbell } from "./doorbell.js";
 import type { Spins } from "./spins.js";
 import type { Tracer } from "./tracer.js";
 
-/** A wait: its condition, and what others see of it. */
+/** A wait: its condition, and what other threads see of it. */
 export interface Awaited {
   /** The kind of wait, WAIT_…, and its context's block, where other threads see it while this one sleeps. */
   readonly kind: number;
@@ -89,7 +89,7 @@ export class Parker {
   readonly mayBlock: boolean;
   /** Why no event comes while this thread blocks; empty if events do. */
   readonly whyPrivate: string;
-  /** Whether only this task rings its bell: no other has this memory. */
+  /** Whether only this task rings its bell: no other task has this memory. */
   readonly #isAlone: boolean;
   /** Ends the asynchronous sleep, if only this task rings. */
   #wake: (() => void) | undefined;
@@ -106,7 +106,7 @@ export class Parker {
   /** Milliseconds of the last sleep. */
   #slept = 0;
 
-  /** @param whyPrivate if no event comes while this thread blocks: why */
+  /** @param whyPrivate the reason why no event comes while this thread blocks; empty if events do */
   constructor(
     kernel: Kernel,
     memory: Memory,
