@@ -1,4 +1,4 @@
-// Debug mode: says on the console what keeps a thread from making progress, by name.
+// Debug mode: prints on the console, by name, what keeps a thread from making progress.
 
 import { checkKeys, type Keys } from "../core/check.js";
 import type { Handler } from "../core/dispatch.js";
@@ -44,19 +44,19 @@ export function checkDebug(debug: unknown): DebugLimits | undefined {
 }
 
 export class Debug {
-  /** Milliseconds after which a wait is told of. */
+  /** Milliseconds after which a wait is reported. */
   readonly patience: number;
   readonly clock: Clock;
-  /** What runs now, in words. */
+  /** A description of what runs now. */
   running: string | undefined;
   readonly #slow: number;
   readonly #dump: () => Dump;
-  /** The longest time told of each, in milliseconds. */
+  /** By name: the longest time that was reported, in milliseconds. */
   readonly #told = new Map<string, number>();
-  /** When the last advance of a context ended, and the thread has not slept since; by endpoint. */
+  /** By endpoint: when the last advance of a context ended. Only contexts whose thread has not slept since. */
   readonly #advanced = new Map<Endpoint, number>();
 
-  /** What waits for a handler, by the endpoint of its context. */
+  /** By endpoint of a context: the dispatch id whose messages wait for a handler. */
   readonly #handlerless = new Map<Endpoint, { readonly id: number; readonly since: number }>();
 
   constructor({ slow, wait }: DebugLimits, clock: Clock, dump: () => Dump) {
@@ -66,13 +66,13 @@ export class Debug {
     this.#dump = dump;
   }
 
-  /** A handler that is named if it takes long. */
+  /** Wraps a handler, which is reported if it takes long. */
   handler(own: Endpoint, id: number, handler: Handler): Handler {
     const name = `the handler of dispatch id ${id} in ${nameOf(own)}`;
     return (message) => this.ran(name, () => handler(message));
   }
 
-  /** Runs something that others wait for. */
+  /** Runs a function, and reports it if it takes long. */
   ran<T>(name: string, run: () => T): T {
     const before = this.running;
     const start = this.clock.now();
@@ -85,7 +85,7 @@ export class Debug {
     }
   }
 
-  /** An advance of a context has found something; it began at `start`, and is over. */
+  /** An advance of a context, which began at `start`, has found something. */
   found(own: Endpoint, start: number): void {
     const pause = start - (this.#advanced.get(own) ?? start);
     if (pause > this.#slow) this.#check(nameOf(own), "was not advanced for", pause, `until ${caller()}`);
@@ -96,7 +96,7 @@ export class Debug {
     this.#advanced.set(own, this.clock.now());
   }
 
-  /** After an advance: the dispatch id of a context whose messages have waited longest for a handler, or -1. */
+  /** Takes, after an advance, the dispatch id whose messages have waited longest for a handler, or -1. */
   waitsForHandler(own: Endpoint, id: number): void {
     const waiting = this.#handlerless.get(own);
     if (id < 0) {
@@ -113,7 +113,7 @@ export class Debug {
     }
   }
 
-  /** The thread has slept: no context of it was kept from advancing. */
+  /** The thread has slept: none of its contexts was kept from advancing. */
   slept(): void {
     this.#advanced.clear();
   }
@@ -124,7 +124,7 @@ export class Debug {
     console.warn(`pamir: ${wait} of ${nameOf(own)} goes on for ${this.patience} ms\n${state}`);
   }
 
-  /** Tells of what took long: once, and again where it took twice as long. */
+  /** Reports what took long: once, and again if it takes twice as long. */
   #check(name: string, what: string, milliseconds: number, why: string): void {
     if (milliseconds <= this.#slow || milliseconds < 2 * (this.#told.get(name) ?? 0)) return;
     this.#told.set(name, milliseconds);
@@ -132,7 +132,7 @@ export class Debug {
   }
 }
 
-/** From where pamir was called: a line of the stack. */
+/** The place that called pamir: a line of the stack. */
 function caller(): string {
   const lines = new Error().stack?.split("\n") ?? [];
   const own = lines.findLastIndex((line) => /\b(?:Context|Client|Parker|Receiver)\./.test(line));

@@ -1,4 +1,4 @@
-// The state of a job, read from its shared memory without stopping anybody: each number is right, two of them may be from
+// The state of a job, read from its shared memory while the tasks run. Each number is right; two numbers may be from
 // different moments.
 import {
   BLOCK_NEXT_OFFSET,
@@ -229,15 +229,15 @@ export interface NodeDump {
   readonly dump: Dump | undefined;
 }
 
-/** Milliseconds after which it is said that nobody does anything. */
+/** Milliseconds for which all tasks must be asleep before the dump reports it. */
 const IDLE_MS = 1000;
 
-/** What reads the words that several threads change. */
+/** Reads words that several threads change. */
 interface Loader {
   loadWord(pointer: number): number;
 }
 
-/** A dump without its text: what travels. */
+/** A dump without its text: the part that is posted between threads. */
 export type DumpData = Omit<Dump, "toString">;
 
 /** A dump: its data, and its text. */
@@ -245,7 +245,7 @@ export function dumpJob(map: MemoryMap, memory: Memory, kernel: Loader, clock: C
   return withText(dumpData(map, memory, kernel, clock));
 }
 
-/** What has travelled, with its text. */
+/** Adds the text to a dump that was posted. */
 export function withText(dump: DumpData): Dump {
   return { ...dump, toString: () => dumpText(dump) };
 }
@@ -254,7 +254,7 @@ export function dumpData(map: MemoryMap, { words }: Memory, kernel: Loader, cloc
   const word = (pointer: number): number => words[pointer >>> 2] as number;
   const stuck: string[] = [];
   const now = stampOf(clock, clock.now());
-  /** Milliseconds since a time stamp, of which none is from the future. */
+  /** Milliseconds since a time stamp; 0 if it lies in the future. */
   const since = (pointer: number): number => Math.max(0, (now - word(pointer)) | 0);
   /** The number of the task in a slot; NONE: the slot is free. */
   const numberAt = (slot: number): number => {
@@ -262,7 +262,7 @@ export function dumpData(map: MemoryMap, { words }: Memory, kernel: Loader, cloc
     return endpoint === NONE ? NONE : taskOf(endpoint);
   };
   const engine = engineDump();
-  /** Whom descriptors wait for. */
+  /** The component that descriptors wait for. */
   const engineOf = (name: string): string => (engine.mode === "thread" ? "the engine thread" : `${name} to advance`);
 
   function engineDump(): EngineDump {
@@ -308,7 +308,7 @@ export function dumpData(map: MemoryMap, { words }: Memory, kernel: Loader, cloc
     const block = contextBlock(map, ordinalOf(map, task, context));
     const state = CONTEXT_STATES[kernel.loadWord(block + CONTEXT_STATE_OFFSET)] ?? "closed";
     const lanes: LaneDump[] = [];
-    // What the table of one that has closed names may be anybody's by now.
+    // Another task may use the lanes in the table of a closed context by now.
     const origins = state === "closed" ? 0 : endpointCount(map);
     for (let origin = 0; origin < origins; origin++) {
       const lane = kernel.loadWord(block + CONTEXT_LANES_OFFSET + 4 * origin) >>> 0;
@@ -343,7 +343,7 @@ export function dumpData(map: MemoryMap, { words }: Memory, kernel: Loader, cloc
   function transferDumps(block: number, name: string): TransferDump[] {
     const dumps: TransferDump[] = [];
     let rgetFifos = kernel.loadWord(block + CONTEXT_RGET_FIFOS_OFFSET) >>> 0;
-    // The context may close under our eyes, and then they may be anybody's.
+    // The context may close meanwhile. Then another task may use the blocks.
     const isBlock = (pointer: number): boolean =>
       pointer >= map.heapBase && pointer % PAGE_SIZE === 0 && pointer + BLOCK_SIZE <= map.heapBase + map.heapBytes;
     for (let blocks = 0; isBlock(rgetFifos) && blocks < map.heapBytes / BLOCK_SIZE; blocks++) {
@@ -407,7 +407,7 @@ export function dumpData(map: MemoryMap, { words }: Memory, kernel: Loader, cloc
     for (let page = 0; page < map.heapPages; page += pages) {
       const extent = kernel.loadWord(map.heapTable + 4 * page);
       pages = extent & EXTENT_PAGES_MASK;
-      if (pages === 0) break; // the table is changing under our eyes
+      if (pages === 0) break; // the table is changing
       const bytes = pages * PAGE_SIZE;
       const state = extent >>> EXTENT_STATE_SHIFT;
       const owner = owners[(extent >>> EXTENT_OWNER_SHIFT) & EXTENT_OWNER_MASK];
@@ -436,7 +436,7 @@ export function dumpData(map: MemoryMap, { words }: Memory, kernel: Loader, cloc
   const tasks = shown.map((task): TaskDump => {
     const slot = taskSlot(map, task);
     const state = STATES[kernel.loadWord(slot + TASK_STATE_OFFSET)] ?? "absent";
-    // What an ended task's tables name may be anybody's by now.
+    // Another task may use the memory that an ended task's tables name by now.
     const count = state === "up" || state === "absent" ? map.contexts : 0;
     const contexts = Array.from({ length: count }, (_, context) => contextDump(task, context));
     const sleeps = word(slot + TASK_SLEEPS_OFFSET) >>> 0;
@@ -454,7 +454,7 @@ export function dumpData(map: MemoryMap, { words }: Memory, kernel: Loader, cloc
   const up = tasks.filter(({ state }, place) => state === "up" && (shown[place] as number) < map.locals);
   const idle = Math.min(...up.map(({ since }) => since));
   const isMoving = engine.mode === "thread" && !engine.parked;
-  // A moment of it is nothing: a message may be on its way.
+  // For a moment, this means nothing: a message may be on its way.
   if (!isMoving && up.every(({ parked }) => parked) && idle > IDLE_MS && idle < Number.POSITIVE_INFINITY)
     stuck.push(`all tasks are asleep for ${seconds(idle)}`);
   return { heap: heapDump(), engine, tasks, stuck };
@@ -464,7 +464,7 @@ function seconds(milliseconds: number): string {
   return `${(milliseconds / 1000).toFixed(1)} s`;
 }
 
-/** What a task does, as far as others can see. */
+/** What a task does, as far as shared memory shows it. */
 function doing({ state, parked, since, contexts }: TaskDump): string {
   if (state !== "up") return state;
   if (!parked) return since > 0 ? `up, awake for ${seconds(since)}` : "up";

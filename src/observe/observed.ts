@@ -1,8 +1,8 @@
-// The parts of a context whose job is traced, or in debug mode: the same, and they record what they do, or time it. So the
-// others ask nothing on their hot paths.
+// The parts of a context whose job is traced, or in debug mode. They do the same as the plain parts, and also record or time
+// it. So the plain parts check nothing on their hot paths.
 //
 // An arrow goes from a send to its handler: both sides count the messages of an origin, a target and a dispatch id, which
-// come in the order sent. A call and its reply have a number anyway.
+// come in the order sent. A call and its reply have a number of their own.
 import {
   DISPATCH_ID_CALL,
   DISPATCH_ID_REPLY,
@@ -52,7 +52,7 @@ class Counts {
 const bytesIn = (view: ArrayBufferView | null | undefined): number =>
   view instanceof Uint8Array ? view.length : view == null ? 0 : view.byteLength;
 
-/** What a context records, for its task. */
+/** Records the events of a context, for its task. */
 export class ContextTracer {
   readonly tracer: Tracer;
   /** Number of this context. */
@@ -70,12 +70,12 @@ export class ContextTracer {
     this.#came = new Counts();
   }
 
-  /** Recorded behind the send, which takes longer to arrive than this does. */
+  /** Recorded after the send: the message takes longer to arrive than this call. */
   sent(to: Endpoint, id: number, bytes: number): void {
     this.tracer.event(TRACE_SEND, this.context, id, to, this.#sent.next(to, id), bytes);
   }
 
-  /** A message has come to a handler, or to whoever takes it out of a stream. The next one ends it, or settle(). */
+  /** A message has come to a handler, or to the reader of a stream. The next message, or settle(), ends its event. */
   came(origin: Endpoint, id: number, bytes: number, call: number): void {
     if (call < 0) this.tracer.event(TRACE_HANDLER, this.context, id, origin, this.#came.next(origin, id), bytes);
     else this.tracer.event(TRACE_HANDLER, this.context, DISPATCH_ID_CALL, origin, call, bytes);
@@ -85,7 +85,7 @@ export class ContextTracer {
     this.tracer.event(kind, this.context, 0, to, 0, bytes);
   }
 
-  /** What is to be called instead of a fence's callback. */
+  /** Wraps a fence's callback. */
   fence(to: number, done: Callback): Callback {
     const number = this.#fences++;
     this.tracer.event(TRACE_FENCE, this.context, 0, to, number, 0);
@@ -95,7 +95,7 @@ export class ContextTracer {
     };
   }
 
-  /** A handler that records when it runs. */
+  /** Wraps a handler: records when it runs. */
   handler(id: number, handler: Handler): Handler {
     return (message) => {
       this.came(message.origin, id, message.payloadBytes, this.call);
@@ -104,7 +104,7 @@ export class ContextTracer {
     };
   }
 
-  /** As handler(), of a protocol. */
+  /** As handler(), for a protocol's handler. */
   ownHandler(id: number, handler: Handler): Handler {
     if (id !== DISPATCH_ID_REPLY) return this.handler(id, handler);
     return (message) => {
@@ -215,7 +215,7 @@ export class ObservedReceiver extends Receiver {
   }
 }
 
-/** In debug mode: callbacks that take long are named. */
+/** In debug mode: reports callbacks that take long. */
 export class TimedCompletions extends CompletionQueue {
   readonly #debug: Debug;
   readonly #name: string;
@@ -231,7 +231,7 @@ export class TimedCompletions extends CompletionQueue {
   }
 }
 
-/** In debug mode: posted work that takes long is named. */
+/** In debug mode: reports posted work that takes long. */
 export class TimedWork extends WorkQueue {
   readonly #debug: Debug;
   readonly #name: string;

@@ -1,4 +1,4 @@
-// What looks on at a task whose job is traced, or in debug mode: the one place that chooses the observed parts.
+// The observers of a task whose job is traced, or in debug mode. Only this file chooses the observed parts.
 import { CompletionQueue } from "../core/completion.js";
 import { WorkQueue } from "../core/work.js";
 import type { Tracer } from "../node/tracer.js";
@@ -9,7 +9,7 @@ import type { Debug } from "./debug.js";
 import { ContextTracer, ObservedReceiver, TimedCompletions, TimedWork, TracedRma, TracedSender } from "./observed.js";
 import { RegionWatch } from "./watch.js";
 
-/** @param tracer where the job is traced @param debug in debug mode */
+/** @param tracer if the job is traced @param debug if it is in debug mode */
 export function observersOf(task: number, tracer: Tracer | undefined, debug: Debug | undefined): Observers {
   if (tracer === undefined && debug === undefined) return UNOBSERVED;
   return {

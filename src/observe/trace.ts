@@ -77,11 +77,11 @@ export interface Recorded {
 const EVENT_WORDS = 1 << (TRACE_EVENT_SHIFT - 2);
 const ID_MASK = (1 << (TRACE_CONTEXT_SHIFT - TRACE_ID_SHIFT)) - 1;
 const KIND_MASK = (1 << TRACE_ID_SHIFT) - 1;
-/** Where there are no threads' processes: all tasks are of one. */
+/** The process of all events: all tasks share one. */
 const PID = 1;
 const TRANSFERS: Readonly<Record<number, string>> = { [TRACE_PUT]: "put", [TRACE_GET]: "get", [TRACE_RMW]: "rmw" };
 
-/** The events of one task, the oldest first; of the readings of the clock those at which a round was over. */
+/** The events of one task, the oldest first. Clock readings are included only where they end a round. */
 export function recorded(
   map: MemoryMap,
   { buffer }: Memory,
@@ -94,26 +94,27 @@ export function recorded(
   const size = map.traceEvents;
   const end = position();
   const copy = new Uint8Array(buffer, first, size << TRACE_EVENT_SHIFT).slice();
-  // The task goes on meanwhile: what it has written over since, and the one that it is about, are not what they were.
+  // The task goes on meanwhile. The events that it has overwritten since, and the one that it writes now, are dropped.
   const written = (position() - end) >>> 0;
   const kept = Math.max(0, Math.min(end, size - 1 - written));
   const events: { at: number; time: number }[] = [];
   const floats = new Float64Array(copy.buffer);
   const cells = new Int32Array(copy.buffer);
-  /** Those behind the last reading of the clock, whose time is not known yet. */
+  /** Events after the last reading of the clock: their time is not known yet. */
   let open: { at: number; time: number }[] = [];
   let last = Number.NaN;
   for (let place = end - kept; place < end; place++) {
     const at = (place % size) * EVENT_WORDS;
     if (((cells[at] as number) & KIND_MASK) !== TRACE_CLOCK) {
-      // Where the round is not over yet, a nanosecond apart.
+      // Until the round is over, events are a nanosecond apart.
       const event = { at, time: last + open.length * 1e-6 };
       open.push(event);
       events.push(event);
       continue;
     }
     const now = floats[(at + 2) >>> 1] as number;
-    // Spread over the time between the two readings, the first at its beginning; what is before any is dropped.
+    // Spreads the events over the time between two readings, the first at its beginning. Events before any reading are
+    // dropped.
     for (const [place, event] of open.entries()) event.time = last + ((now - last) * place) / open.length;
     open = [];
     last = now;
@@ -150,7 +151,7 @@ export function traceOf(map: MemoryMap, memory: Memory, kernel: Pick<Kernel, "lo
   return traceFrom(Array.from({ length: count }, (_, task) => recorded(map, memory, kernel, task)));
 }
 
-/** The trace of these tasks; undefined: there are no events of that one. */
+/** The trace of these tasks; undefined: the events of that task were not read. */
 export function traceFrom(given: readonly (readonly Recorded[] | undefined)[]): Trace {
   const all = given.map((events) => events ?? []);
   const begin = all.reduce((least, events) => Math.min(least, events[0]?.time ?? least), Number.POSITIVE_INFINITY);
@@ -172,7 +173,7 @@ export function traceFrom(given: readonly (readonly Recorded[] | undefined)[]): 
       ...of,
       args: { name: `task ${task}${given[task] ? "" : ", not read"}` },
     });
-    /** Where the handler and the sleep that are under way began. */
+    /** When the current handler and the current sleep began. */
     let handler: number | undefined;
     let parked: Recorded | undefined;
     const handlerEnds = (ts: number): void => {
@@ -186,7 +187,7 @@ export function traceFrom(given: readonly (readonly Recorded[] | undefined)[]): 
       const ts = micros(time);
       const own = `${task}.${context}`;
       const other = nameOfEndpoint(whom);
-      // Up to the next event, which may be the beginning of another round: at most a microsecond.
+      // Up to the next event, but at most a microsecond: the next event may begin another round.
       const lasts = Math.min(1, length(ts, micros(events[place + 1]?.time ?? time)));
       if (kind === TRACE_SEND) {
         const name = `send ${nameOfId(id)}`;
@@ -231,7 +232,7 @@ export function traceFrom(given: readonly (readonly Recorded[] | undefined)[]): 
 /** Traced jobs of this process that go to a file. */
 let files = 0;
 
-/** Writes the trace when the job is over, or the process. The second job's file has its number before the extension. */
+/** Writes the trace when the job or the process ends. The second job's file has its number before the extension. */
 export function writeAtEnd(job: { readonly exited: Promise<unknown>; trace(): Trace }, file: string): void {
   const fs = nodeModule("fs") as typeof import("node:fs");
   files++;

@@ -1,8 +1,8 @@
-// A job that `pamir top` may look at: its monitor answers on a local socket, in a folder that is its user's alone, with
-// what the job is, and its dump, as JSON over HTTP.
+// A job that `pamir top` may look at: its monitor answers on a local socket, in a folder that only its user can read. The
+// answer describes the job and has its dump, as JSON over HTTP.
 import { mayRead, nodeModule } from "../support/host.js";
 
-/** What is answered. */
+/** The answer to `pamir top`. */
 export interface Visible<Dump> {
   readonly pid: number;
   /** How the process was started. */
@@ -10,18 +10,18 @@ export interface Visible<Dump> {
   readonly dump: Dump;
 }
 
-/** The folder with the sockets of this user's jobs; undefined where there are none. */
+/** The folder with the sockets of this user's jobs; undefined on hosts without them. */
 export function socketFolder(): string | undefined {
   const os = nodeModule("os");
   if (os === undefined) return undefined;
-  // Named pipes have no folders: there the names begin alike.
+  // Named pipes have no folders: their names share a prefix instead.
   if (os.platform() === "win32") return "\\\\.\\pipe\\";
   if (!mayRead({ name: "env", variable: "TMPDIR" }) || !mayRead({ name: "sys", kind: "uid" })) return undefined;
   // Not userInfo(), which throws for a user without an entry in the password file, as containers have them.
   return `${os.tmpdir()}/pamir-${process.getuid?.()}`;
 }
 
-/** Makes the folder; what is wrong with it, or undefined. */
+/** Makes the folder. Returns an error text, or undefined. */
 function prepare(folder: string): string | undefined {
   const fs = nodeModule("fs") as typeof import("node:fs");
   try {
@@ -34,7 +34,7 @@ function prepare(folder: string): string | undefined {
 }
 
 /**
- * Answers until the thread ends. It keeps no thread running; where it can't be, the job goes on unseen.
+ * Answers until the thread ends, and keeps no thread running. If it fails, the job goes on, and `pamir top` does not see it.
  * @param job a number that no other job of the process has
  */
 export function becomeVisible<Dump>(job: number, program: readonly string[], look: () => Dump): void {
@@ -42,7 +42,7 @@ export function becomeVisible<Dump>(job: number, program: readonly string[], loo
   const http = nodeModule("http") as typeof import("node:http");
   const folder = socketFolder() as string;
   const { pid } = process;
-  // Not by console.warn(): what a worker says so is written by the thread that launched the job, which may be blocked.
+  // Not by console.warn(): the launching thread prints a worker's console output, and may be blocked.
   const fail = (why: string): void => void fs.writeSync(2, `pamir: top can't see this job: ${why}\n`);
   const isPipe = folder.startsWith("\\");
   const wrong = isPipe ? undefined : prepare(folder);

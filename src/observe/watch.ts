@@ -1,4 +1,4 @@
-// Debug mode: who is never closed, and where it was made.
+// Debug mode: regions that are never closed, and the place that made each.
 
 /** A region, as far as it matters here. */
 interface Region {
@@ -6,7 +6,7 @@ interface Region {
   readonly length: number;
 }
 
-/** What is said of a region once it is gone itself. */
+/** What a warning says of a region whose object is gone. */
 interface Made {
   readonly bytes: number;
   /** Line of the stack from which it was made. */
@@ -16,7 +16,7 @@ interface Made {
 export class RegionWatch {
   readonly #task: number;
   readonly #open = new Map<number, Made>();
-  /** Told when the garbage collector takes a region that is open: nobody can close it any more. */
+  /** Called when the garbage collector takes an open region, which no code can close any more. */
   readonly #lost = new FinalizationRegistry<number>((index) => {
     this.#warn(index, "lost a region");
     this.#open.delete(index);
