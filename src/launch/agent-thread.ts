@@ -1,5 +1,5 @@
-// The life of an agent on a thread of its own: turn after turn while there is something to do, a spin, then asleep on its bell.
-// A link's events come by the thread's event loop, so the agent never blocks: it sleeps by Atomics.waitAsync.
+// The life of an agent on a thread of its own: turn after turn while there is something to do, then a spin, then sleep on
+// its bell. A link's events come by the thread's event loop, so the agent never blocks: it sleeps by Atomics.waitAsync.
 import { JOB_CORES_OFFSET, TASK_INTERRUPT_OFFSET } from "../../assembly/layout.js";
 import { bellWaitAsync } from "../kernel/atomics.js";
 import type { Kernel, Memory } from "../kernel/kernel.js";
@@ -12,7 +12,7 @@ import type { Agent } from "../transport/net/agent.js";
 
 /** Milliseconds of spinning before it sleeps: a context's default. */
 const SPIN_MS = 0.05;
-/** Milliseconds after which the agent, while it is busy, lets the event loop have its turn: frames come by that. */
+/** Milliseconds after which a busy agent gives the event loop a turn, which brings frames. */
 const LOOP_MS = 0.2;
 /** Milliseconds of a sleep from which no task wakes it. */
 const RESTLESS_MS = 1;

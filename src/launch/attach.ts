@@ -1,4 +1,4 @@
-// How a task comes by its client.
+// attach(): how a task gets its client.
 
 import { JOB_HASH_OFFSET, JOB_MAGIC, JOB_MAGIC_OFFSET } from "../../assembly/layout.js";
 import { LAYOUT_HASH } from "../../assembly/layout-hash.js";
@@ -28,7 +28,7 @@ import type { Hear, Tell } from "./switchboard.js";
 export type AttachPort = Pick<MessagePortLike, "postMessage" | "close">;
 
 let attached: Promise<Client> | undefined;
-/** Calls of attach() with a port take turns: the second looks whether the first has joined. */
+/** Calls of attach() with a port run one after the other: the second checks whether the first has joined. */
 let turns: Promise<unknown> = Promise.resolve();
 
 /**
@@ -78,7 +78,7 @@ async function join(): Promise<Client> {
   return joinByMessages(worker);
 }
 
-/** In Node, in a worker that somebody else has started. */
+/** In Node, in a worker that the program has started. */
 async function joinByPort(port: NodePort): Promise<Client> {
   const { bootstrap, life } = await new Promise<{ bootstrap: TaskBootstrap; life: NodePort }>((resolve) => {
     const hear = (message: { [BOOTSTRAP]?: TaskBootstrap; life: NodePort } | null): void => {
@@ -100,7 +100,7 @@ async function joinByPort(port: NodePort): Promise<Client> {
   return client;
 }
 
-/** The monitor hears from now on how this worker ends: it has not started it, and so has no other way. */
+/** Tells the monitor how this worker ends. The monitor has not started the worker, and can't see it otherwise. */
 function tellOfExit(life: NodePort): () => void {
   let failure: Partial<LastWord> | undefined;
   const fail = (thrown: unknown): void => {
@@ -122,17 +122,17 @@ function tellOfExit(life: NodePort): () => void {
 async function joinByMessages(worker: TaskWorker | MessagePort): Promise<Client> {
   const tell = (report: TaskReport, ports: MessagePort[] = []): void =>
     worker.postMessage({ [BOOTSTRAP]: report }, ports);
-  // Asked for at once where its name is known already: it takes as long as the bootstrap.
+  // Requests the lock at once if its name is known already: this takes as long as the bootstrap.
   const early = "name" in worker && isTaskName(worker.name) ? holdLock(worker.name) : undefined;
   const bootstrap = await bootstrapFrom(worker);
   if (bootstrap.isAdopted !== true) reportErrors(worker as TaskWorker);
   const release = await (early ?? holdLock(bootstrap.lock));
-  // What is told behind "held" must find a listener: so this is loaded before.
+  // Loaded before "held" is posted: the news that follow must find a listener.
   const nodes = bootstrap.memory === undefined ? await import("./private-node.js") : undefined;
   tell("held");
   let stop = (): void => {};
   const onLeave = (): void => {
-    // The worker may join another job, whose news are not for this client.
+    // The worker may join another job. This client must not hear that job's news.
     stop();
     tell("left");
     release();
@@ -165,16 +165,16 @@ function notInJob(): PamiError {
   return new PamiError("PAMIR_NOT_IN_JOB", "attach() in a thread that no job started: use launch(), here or above");
 }
 
-/** Milliseconds in which the thread that started a worker answers it, if it is pamir's: it may be busy. */
+/** Milliseconds in which a thread that started this worker for pamir answers: it may be busy. */
 const ANSWER_MS = 10_000;
 
-/** What we use of a Web Worker's global scope. */
+/** The part of a Web Worker's global scope that attach() uses. */
 interface TaskWorker extends EventTarget {
   readonly name: string;
   postMessage(message: unknown, ports?: MessagePort[]): void;
 }
 
-/** The thread that launched the job hears from now on of errors that nobody catches. */
+/** Reports uncaught errors to the thread that launched the job. */
 function reportErrors(worker: TaskWorker): void {
   const fail = (error: unknown): void => {
     const { name = "Error", message = String(error), code, stack } = (error ?? {}) as Error & { code?: string };
@@ -182,7 +182,7 @@ function reportErrors(worker: TaskWorker): void {
   };
   worker.addEventListener("error", (event) => fail((event as ErrorEvent).error ?? (event as ErrorEvent).message));
   worker.addEventListener("unhandledrejection", (event) => {
-    // The launcher says it: here it would be said twice.
+    // The launcher prints the error: here it would be printed twice.
     event.preventDefault();
     fail((event as PromiseRejectionEvent).reason);
   });
@@ -192,8 +192,8 @@ function reportErrors(worker: TaskWorker): void {
 function bootstrapFrom(worker: TaskWorker | MessagePort): Promise<TaskBootstrap> {
   return new Promise((resolve, reject) => {
     const isPort = "start" in worker;
-    // Who was started by launch() is answered, however late, and behind a port is who waits for it. Who was started
-    // otherwise may be in no job at all.
+    // launch() answers a worker that it started, however late; and behind a port, a job waits. Any other worker may belong
+    // to no job.
     const isSure = isPort || isTaskName(worker.name);
     const late = isSure ? undefined : after(ANSWER_MS, () => reject(notInJob()));
     const hear = (event: Event): void => {
@@ -210,7 +210,7 @@ function bootstrapFrom(worker: TaskWorker | MessagePort): Promise<TaskBootstrap>
   });
 }
 
-/** Takes the Web Lock by which the job sees that this worker lives; what is returned gives it back. */
+/** Takes the Web Lock by which the job sees that this worker lives. Returns a function that releases it. */
 function holdLock(name: string): Promise<() => void> {
   const { locks } = navigator;
   if (locks === undefined) return Promise.resolve(() => {});
@@ -233,10 +233,10 @@ export function clientOf(bootstrap: TaskBootstrap, shared: SharedMemory, onLeave
   return attachedAs(makeClient({ kernel, memory, map, task, args, debug, errors, onLeave }));
 }
 
-/** A module that is loaded where it is needed: programs whose tasks share memory do without it. */
+/** A module that is loaded on demand: programs whose tasks share memory do not need it. */
 export type PrivateNodes = typeof import("./private-node.js");
 
-/** A client over a memory of its own, and what stands in it for the other tasks. */
+/** A client over a memory of its own, with the agent that stands for the other tasks. */
 export function portsNodeOf(
   { makePortsNode }: PrivateNodes,
   bootstrap: TaskBootstrap,

@@ -1,4 +1,4 @@
-// What a task's worker is given at its start: everything that attach() needs.
+// The data that a task's worker gets at its start: everything that attach() needs.
 
 import type { KernelName } from "../core/kernel-name.js";
 import type { ErrorParts } from "../core/task-errors.js";
@@ -16,10 +16,10 @@ export interface TaskBootstrap {
   /** Version and layout of the pamir that launched the job. */
   readonly version: string;
   readonly layoutHash: number;
-  /** The job's; undefined where tasks can't share any: then each makes its own. */
+  /** The job's memory; undefined if tasks can't share memory: then each task makes its own. */
   readonly memory: SharedMemory | undefined;
   readonly room: JobMemoryRequest;
-  /** Why tasks share no memory; empty where they do. */
+  /** Why tasks share no memory; empty if they do. */
   readonly why: string;
   /** Pointer to the job header. */
   readonly job: number;
@@ -30,30 +30,30 @@ export interface TaskBootstrap {
   readonly kernel: KernelName;
   readonly args: unknown;
   readonly debug: DebugLimits | undefined;
-  /** Whether its worker is somebody else's. */
+  /** Whether the program has started its worker. */
   readonly isAdopted?: boolean;
   /** Name of the Web Lock that the task holds while it lives, in a browser. */
   readonly lock: string;
-  /** Where the errors of dead tasks are (`TaskErrors`); undefined where tasks share no memory. */
+  /** The errors of dead tasks (`TaskErrors`); undefined if tasks share no memory. */
   readonly errors: SharedArrayBuffer | undefined;
 }
 
-/** What a task's Web Worker posts to the thread that started it, under the key BOOTSTRAP. */
+/** The messages of a task's Web Worker to the thread that started it, under the key BOOTSTRAP. */
 export type TaskReport =
-  /** attach() was called: the bootstrap is wanted. */
+  /** attach() was called, and waits for the bootstrap. */
   | "attach"
   /** The task's Web Lock is held. */
   | "held"
-  /** It has closed its client. */
+  /** The task has closed its client. */
   | "left"
   /** The port that comes with it is for this task's node. */
   | { readonly connect: number }
-  /** What was asked for. */
+  /** The answer to an `ask`. */
   | { readonly answer: number; readonly given: DumpData | readonly Recorded[] }
-  /** An error that nobody caught. */
+  /** An uncaught error. */
   | { readonly name: string; readonly message: string; readonly code?: string; readonly stack?: string };
 
-/** How an adopted worker ends, as far as it can tell itself: what it posts to the monitor of Node when it exits. */
+/** The last message of an adopted worker to the monitor of Node: how it ends, as far as it knows. */
 export interface LastWord {
   readonly code: number;
   readonly cause: "exit" | "error";
@@ -62,15 +62,18 @@ export interface LastWord {
   readonly stack?: string | undefined;
 }
 
-/** What the thread that started a task tells it, under the key BOOTSTRAP: `leave`, and the rest where tasks share no memory. */
+/**
+ * The messages of the thread that started a task to it, under the key BOOTSTRAP. All but `leave` only if tasks share no
+ * memory.
+ */
 export type TaskNews =
   /** An adopted worker is to close its client. */
   | { readonly leave: true }
   /** The port that comes with it is this task's end of a channel. */
   | { readonly from: number }
-  /** A task has ended: closed its client, or not, maybe by an error. */
+  /** A task has ended: by closing its client, or otherwise, maybe with an error. */
   | { readonly ended: number; readonly hasLeft: boolean; readonly error?: ErrorParts | undefined }
-  /** State or events of its node are wanted, under a number. */
+  /** Asks for the dump or the trace of its node. The answer has the same number. */
   | { readonly ask: number; readonly what: "dump" | "trace" }
   /** One more task has come: the job has had so many. */
   | { readonly started: number }
@@ -78,7 +81,7 @@ export type TaskNews =
 
 const WORKER_NAME = "pamir task ";
 
-/** Names of a job's tasks, which no other job has: of their Web Workers, and of their Web Locks. */
+/** The names of a job's tasks, which no other job has, for their Web Workers and Web Locks. */
 export function taskNames(tasks: number): string[] {
   const job = uniqueName();
   return Array.from({ length: tasks }, (_, task) => `${WORKER_NAME}${task} of ${job}`);

@@ -1,5 +1,5 @@
-// The monitor in a browser: on the thread that launched the job, a page's or a worker's, whose event loop goes on. No
-// event tells of a worker that was killed or has closed itself, but the Web Lock that each task holds is free then.
+// The monitor in a browser. It runs on the thread that launched the job, a page's or a worker's, whose event loop goes on.
+// No event reports that a worker was killed or has closed itself, but then the Web Lock of its task is free.
 import { PamiError, show } from "../core/error.js";
 import type { ErrorParts, TaskErrors } from "../core/task-errors.js";
 import { sharedAtomics } from "../kernel/atomics.js";
@@ -13,16 +13,16 @@ import { Lifecycle } from "./lifecycle.js";
 import type { Entry, Monitor, MonitorEvents, MonitorOrders, TaskExit } from "./monitor.js";
 import type { Switchboard } from "./switchboard.js";
 
-/** A task's worker that gives no reason for its failure: what it probably is. */
+/** The probable reason of a failure for which a task's worker gives none. */
 const NO_REASON =
   "its script was not loaded: it does not exist (404), or is served without Cross-Origin-Embedder-Policy: require-corp, or not as JavaScript";
 
-/** Milliseconds in which word comes that a task has closed its client, after its lock is free. */
+/** Milliseconds in which a task's message "left" comes after its lock is free. */
 const WORD_MS = 100;
 
 /**
- * The workers of tasks with these names, which begin to load: the first thing that launch() does, for it takes longest.
- * @throws PAMIR_ENTRY; then there is none
+ * Makes the workers of tasks with these names, which begin to load. launch() does this first, because it takes longest.
+ * @throws PAMIR_ENTRY; then it has made none
  */
 export function makeWorkers(
   entry: Entry,
@@ -44,7 +44,7 @@ export function makeWorkers(
   return workers;
 }
 
-/** What the engine thread is started with, and its code. */
+/** The engine thread's setup, and its code. */
 type EngineOrder = EngineSetup & { readonly source: string };
 
 /**
@@ -57,7 +57,7 @@ function startEngine({ source, ...setup }: EngineOrder, ended: (error: string) =
   let worker: Worker | undefined;
   const stop = (): void => {
     worker?.terminate();
-    // Not before: not every browser has read it by then.
+    // Not earlier: some browsers read the URL late.
     URL.revokeObjectURL(url);
   };
   const over = (error: string): void => {
@@ -95,11 +95,11 @@ export function startBrowserMonitor(
 ): Monitor {
   const sync = sharedAtomics(memory);
   const running = new Map<number, Worker | MessagePort>();
-  /** Those of them whose worker is somebody else's. */
+  /** Tasks whose worker the program has started. */
   const adopted = new Set<number>();
-  /** Those of them whose worker is being terminated, and how they end by that. */
+  /** Tasks whose worker is being terminated, with the exit that they get. */
   const dying = new Map<number, TaskExit>();
-  /** Ends the listening to a task's worker. */
+  /** By task: stops listening to its worker. */
   const unlisten = new Map<number, () => void>();
   const interrupt = (task: number): void => {
     if (board === undefined) interruptTask(sync, map, task);
@@ -112,7 +112,7 @@ export function startBrowserMonitor(
     markDead(task: number) {
       const worker = running.get(task);
       running.delete(task);
-      // A worker that was adopted may join another job.
+      // An adopted worker may join another job.
       unlisten.get(task)?.();
       unlisten.delete(task);
       if (!adopted.delete(task)) (worker as Worker).terminate();
@@ -126,8 +126,9 @@ export function startBrowserMonitor(
   const lifecycle = new Lifecycle(errors, host);
 
   /**
-   * Terminates a task's worker. The task has ended once that is gone: Chromium lets one that is busy or blocked go on for
-   * 2 s, in which it writes into memory that would be another's. Who sleeps is woken, so that its worker goes sooner.
+   * Terminates a task's worker. The task has ended once the worker is gone. Chromium lets a busy or blocked worker go on for
+   * 2 s, in which it would write into memory that another task uses. A sleeping task is woken, so that its worker goes
+   * sooner.
    */
   function kill(exit: TaskExit, lock: string): void {
     const { task } = exit;
@@ -146,12 +147,12 @@ export function startBrowserMonitor(
   /** The task's lock is free: it has closed its client, or its worker is gone. */
   function gone(task: number): void {
     const exit = dying.get(task) ?? lifecycle.silentExit(task);
-    // That it has left comes another way, maybe later.
+    // Its message "left" comes another way, maybe later.
     if (board === undefined || dying.has(task)) lifecycle.end(exit);
     else after(WORD_MS, () => board.hasLeft(task) || lifecycle.end(exit));
   }
 
-  /** @param entry of its worker, for what is said of a failure */
+  /** @param entry of its worker, for the text of a failure */
   function start(bootstrap: TaskBootstrap, worker: Worker | MessagePort, entry: Entry | null): void {
     const { task, lock } = bootstrap;
     running.set(task, worker);
@@ -196,7 +197,7 @@ export function startBrowserMonitor(
     };
     (worker as EventTarget).addEventListener("message", hear);
     unlisten.set(task, () => (worker as EventTarget).removeEventListener("message", hear));
-    // What goes wrong in somebody else's worker is theirs.
+    // Errors in a worker that the program has started are the program's.
     if (adopted.has(task)) {
       worker.postMessage({ [BOOTSTRAP]: bootstrap });
       return;
@@ -218,7 +219,7 @@ export function startBrowserMonitor(
     events.engineEnded(error);
   }
 
-  /** Chromium lets a worker that is busy or blocked go on for 2 s after terminate(): so it is asked to return. */
+  /** Chromium lets a busy or blocked worker go on for 2 s after terminate(). So this asks the engine thread to return. */
   function askEngine(): void {
     if (engine) interruptTask(sync, map, map.tasks);
   }

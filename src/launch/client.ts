@@ -1,4 +1,4 @@
-// Puts a client together, from a transport, and what looks on.
+// Makes a client, with its transport and its observers.
 import type { TaskErrors } from "../core/task-errors.js";
 import type { Kernel, Memory } from "../kernel/kernel.js";
 import type { MemoryMap } from "../memory/map.js";
@@ -14,7 +14,7 @@ import { type Clock, systemClock } from "../support/clock.js";
 import { sharedMemory } from "../transport/shm/shm.js";
 import type { Remote } from "../transport/transport.js";
 
-/** What a client is made from. */
+/** The parts of a client. */
 export interface ClientParts {
   readonly kernel: Kernel;
   readonly memory: Memory;
@@ -22,21 +22,21 @@ export interface ClientParts {
   /** Slot of the task in the node's tables. */
   readonly task: number;
   readonly args?: unknown;
-  /** Warns of what is never closed, and of what takes long. */
+  /** Debug mode: warns of regions that are never closed, and of code that takes long. */
   readonly debug?: DebugLimits | undefined;
   readonly clock?: Clock;
   /** Called once this task has left the job. */
   readonly onLeave?: (() => void) | undefined;
-  /** Where this task shares no memory with others: what stands for them in its own, and why. */
+  /** If this task shares no memory with others: the agent that stands for them, and the reason. */
   readonly remote?: Remote;
   readonly whyPrivate?: string | undefined;
-  /** Where tasks of other nodes have slots. */
+  /** If tasks of other nodes have slots: looks at these. */
   readonly lookAtSlots?: LookAtSlots;
   /** The errors of dead tasks. */
   readonly errors?: TaskErrors | undefined;
 }
 
-/** What the contexts of a task share. @throws PAMIR_CLOSED the task is up already, or has ended */
+/** Makes the part that the contexts of a task share. @throws PAMIR_CLOSED the task is up already, or has ended */
 export function makeTask(parts: Omit<ClientParts, "args" | "onLeave">): Task {
   const { kernel, memory, map, task, clock = systemClock, remote, whyPrivate, errors, lookAtSlots } = parts;
   const tracer = map.traceEvents > 0 ? new Tracer(memory, map, task, clock) : undefined;

@@ -1,15 +1,15 @@
-// The engine thread: a worker that serves all tasks of a job, and sleeps while there is nothing to do. It is started from a
-// string, so that no bundler can lose its file; by the monitor in Node, in a browser by the thread that launched the job.
+// The engine thread: a worker that serves all tasks of a job, and sleeps while there is nothing to do. Its code is a string,
+// so that no bundler can lose its file. The monitor starts it in Node; in a browser, the launching thread does.
 
 import { type Memory, memoryOf } from "../kernel/kernel.js";
 import { type SharedMemory, selectEngineKernel } from "../kernel/select.js";
 import { serve } from "../node/serve.js";
 import { nodeModule } from "../support/host.js";
 
-/** What the engine thread is started with. */
+/** The data that the engine thread gets at its start. */
 export interface EngineSetup {
   readonly shared: SharedMemory;
-  /** The kernels; undefined where there is no wasm: then it runs their twin. */
+  /** The kernels; undefined on a host without wasm: then it runs their twin. */
   readonly module: WebAssembly.Module | undefined;
   /** Pointer to the job header. */
   readonly job: number;

@@ -1,12 +1,12 @@
-// A task that failed: which end is a failure, and what is said of it.
+// Failures of tasks: which exit is a failure, and the text that is printed.
 import { PamiError, show } from "../core/error.js";
 import type { ErrorParts } from "../core/task-errors.js";
 import type { TaskExit } from "./monitor.js";
 
-/** What is done when a task fails: `launch({ onError })`. */
+/** The reaction to a failure: `launch({ onError })`. */
 export type OnError = "report" | "abort" | "ignore";
 
-/** Characters that are printed of one error. */
+/** Most characters that are printed of one error. */
 const SHOWN_MAX = 65536;
 
 /** @throws PAMIR_INVAL */
@@ -21,8 +21,8 @@ export function isFailure({ cause, code }: TaskExit): boolean {
 }
 
 /**
- * What is printed of a task that failed, without a line end behind it.
- * @param shown the error with its stack, where the caller has more of it than `exit`
+ * The text that is printed of a failed task, without a line end.
+ * @param shown the error with its stack, if the caller has more of it than `exit`
  */
 export function failureText(exit: TaskExit, onError: OnError, shown = withStack(exit)): string {
   const { task, code, cause, error } = exit;
@@ -34,7 +34,7 @@ export function failureText(exit: TaskExit, onError: OnError, shown = withStack(
     : `pamir: task ${task} is lost${end}: ${error}`;
 }
 
-/** The error by which a task ended, as other tasks have it in `TaskErrors`. */
+/** The error with which a task ended, in the form of `TaskErrors`. */
 export function errorOf({ cause, error, errorCode: code, stack }: TaskExit): ErrorParts | undefined {
   if (error === undefined || cause === "terminated") return undefined;
   const name = /^\w+(?=: )/.exec(error)?.[0];
@@ -42,7 +42,7 @@ export function errorOf({ cause, error, errorCode: code, stack }: TaskExit): Err
   return { name: name ?? "Error", message, code, stack };
 }
 
-/** Not every browser begins a stack with the error. */
+/** The error with its stack. Not every browser begins a stack with the error. */
 function withStack({ error = "", stack }: TaskExit): string {
   if (stack === undefined) return error;
   return stack.includes(error) ? stack : `${error}\n${stack}`;

@@ -52,7 +52,10 @@ export interface JobParts {
   readonly client: Client | undefined;
   /** Tasks that are launched, the caller included if it joins. */
   readonly launched: number;
-  /** What one more task is given, checked. @throws PAMIR_INVAL, PAMIR_ENTRY, PAMIR_NO_WASM, PAMIR_NO_WORKERS */
+  /**
+   * Checks the options of one more task, and makes its bootstrap. @throws PAMIR_INVAL, PAMIR_ENTRY, PAMIR_NO_WASM,
+   * PAMIR_NO_WORKERS
+   */
   readonly oneMore: (
     task: number,
     options: SpawnOptions,
@@ -82,15 +85,15 @@ export class Job {
   readonly #exits = new Map<number, TaskExit>();
   /** Tasks that exist so far. */
   #tasks: number;
-  /** Those of them that have not ended, without a joined caller. */
+  /** Tasks that have not ended, without a joined caller. */
   #running: number;
   #isTerminated = false;
   #isReferenced = true;
-  /** Who waits for the end of one task. */
+  /** Calls of terminate() that wait for the end of one task. */
   #awaited: { readonly task: number; readonly resolve: (exit: TaskExit) => void }[] = [];
   /** Whether no task runs and none comes any more. */
   #isOver = false;
-  /** Whether the monitor has been told so. */
+  /** Whether the monitor has been told that the job is over. */
   #isClosing = false;
   /** Resolves `exited`. */
   readonly #haveExited: () => void;
@@ -259,7 +262,7 @@ export class Job {
     const exit = this.#exits.get(task);
     if (exit !== undefined) return Promise.resolve(exit);
     return new Promise((resolve) => {
-      // First: in a browser it has ended when the call returns.
+      // First: in a browser, the task may have ended when terminate() returns.
       this.#awaited.push({ task, resolve });
       this.#monitor.terminate(task);
     });
@@ -326,7 +329,7 @@ export class Job {
     }
   }
 
-  /** A task has failed. In Node the monitor has printed that already, unless it is the one that ended. */
+  /** A task has failed. In Node the monitor has printed that already, unless the monitor itself has ended. */
   #failed(exit: TaskExit): void {
     const { onError } = this.#parts;
     if (onError === "ignore") return;
@@ -351,24 +354,24 @@ export class Job {
     const { client, map } = this.#parts;
     const isCallerThere = client !== undefined && !client.closed && !this.#isTerminated;
     if (!this.#isOver && isCallerThere && this.#tasks < map.jobTasks) {
-      // What nobody runs keeps no process running.
+      // A job without running tasks keeps no process running.
       this.#monitor.unref();
       return;
     }
     this.#isOver = true;
     if (isCallerThere && this.#parts.hasEngine) {
-      // The caller goes on alone, and the engine thread for it.
+      // The caller goes on alone, and the engine thread works for it.
       this.#monitor.unref();
       this.#haveExited();
       return;
     }
     this.#isClosing = true;
-    // Whoever awaits the end is told of it: the monitor may have been of no account until now.
+    // The process must live until `exited` resolves. The monitor may not have kept it running until now.
     if (this.#isReferenced) this.#monitor.ref();
     this.#monitor.close();
   }
 
-  /** Without its monitor a job has no tasks: whoever is not accounted for is dead. */
+  /** Without its monitor, a job has no tasks: every task without an exit counts as dead. */
   #monitorEnded(error: string): void {
     const { kernel, map } = this.#parts;
     if (this.#parts.hasEngine) markEngineDead(kernel, map);

@@ -190,9 +190,9 @@ export async function launch(
   const sources = await loadSources(options);
   if (isNode()) return started(makeJob(checked, tasks, limits, options, names, [], sources), signal);
   checkArgs(options.args);
-  // Loaded before the workers, whose first messages must find a listener.
+  // Loaded before the workers start: their first messages must find a listener.
   const nodes = mode !== "shared" ? await import("./private-node.js") : undefined;
-  // They load while the rest is prepared.
+  // The workers load while the rest is prepared.
   const workers = checked === null ? [] : makeWorkers(checked, workerOptions, names.slice(first, tasks));
   try {
     sayMode();
@@ -203,7 +203,7 @@ export async function launch(
   }
 }
 
-/** The code of the threads that a job has besides its tasks: loaded by the thread that launches it, and by no task. */
+/** The code of the threads that a job has besides its tasks. Only the launching thread loads it. */
 interface Sources {
   readonly engine: string;
   readonly monitor: string;
@@ -413,7 +413,7 @@ function checkLimits(options: LaunchOptions, launched: number): Limits {
   const isShared = hostModeOf().mode === "shared";
   const engine = who === "thread" && isShared;
   const limits = { tasks: maxTasks, contexts, laneBytes, heapBytes, regions, fifos, slots, traceEvents, engine };
-  // A node has places for its own tasks and some others: see nodeLimits().
+  // A node has slots for its own tasks and some others: see nodeLimits().
   if (isShared && !endpointsFit(limits)) {
     throw new PamiError(
       "PAMIR_MEMORY",

@@ -1,12 +1,12 @@
 // The life cycle of tasks, whichever host runs them. A host adds the worker of each task and says how it ended; this records
 // the error, marks the task dead, and tells the job. A worker that pamir has started is terminated. A worker that a program
-// has started is asked to leave: by a message, and by an interrupt where it blocks and so reads no message.
+// has started is asked to leave: by a message, and by an interrupt in case it blocks and reads no message.
 import type { ErrorParts, TaskErrors } from "../core/task-errors.js";
 import { after } from "../support/host.js";
 import { errorOf } from "./failure.js";
 import type { TaskExit } from "./monitor.js";
 
-/** Milliseconds in which a program's worker reads that it is asked to leave, and in which it leaves. */
+/** Milliseconds in which a program's worker reads the message to leave, and in which it leaves. */
 const BLOCKED_MS = 100;
 const LEAVE_MS = 1000;
 
@@ -15,21 +15,21 @@ export interface TaskWorker {
   /** Asks a worker that the program has started to leave; undefined: pamir has started it. */
   readonly askToLeave?: (() => void) | undefined;
   /**
-   * Ends the worker, or stops to wait until it leaves. The host calls end() once it is gone.
-   * @param isAll whether every task ends: then no memory of this one is used again
+   * Ends the worker, or stops waiting for it to leave. The host calls end() once it is gone.
+   * @param isAll whether every task ends: then no task reuses this one's memory
    */
   terminate(isAll: boolean): void;
 }
 
-/** What a host does for the tasks. The last two are for the end of one, in this order. */
+/** What a host does for the tasks. At the end of a task, the last two are called, in this order. */
 export interface LifecycleHost {
   /** Whether a task has closed its client. */
   hasLeft(task: number): boolean;
-  /** Ends the wait in which a task is. */
+  /** Ends a task's current wait. */
   interrupt(task: number): void;
   /** Releases the worker, marks the task dead in this memory, and tells its contexts. */
   markDead(task: number): void;
-  /** Tells the job, and prints a failure. @param shown the error as it is to be printed */
+  /** Tells the job, and prints a failure. @param shown the error as it is printed */
   ended(exit: TaskExit, error: ErrorParts | undefined, shown: string | undefined): void;
 }
 
@@ -58,14 +58,14 @@ export class Lifecycle {
     return this.#terminated.has(task);
   }
 
-  /** The exit of a task whose worker is gone, and has not said how it ended. */
+  /** The exit of a task whose worker is gone without a last message. */
   silentExit(task: number): TaskExit {
     const cause = this.isTerminated(task) ? "terminated" : "exit";
     if (this.#host.hasLeft(task)) return { task, code: 0, cause };
     return { task, code: 1, cause, error: "its worker ended without closing the client" };
   }
 
-  /** A task has ended; a second word of the same task changes nothing. */
+  /** A task has ended. A second report of the same task changes nothing. */
   end(exit: TaskExit, shown?: string): void {
     const { task } = exit;
     if (!this.#workers.delete(task)) return;

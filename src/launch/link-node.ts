@@ -1,5 +1,5 @@
-// Puts a node together whose frames go over a link, through sessions. The node's host gives it a clock, an alarm and randomness,
-// so that it runs in a simulation as well.
+// Makes a node whose frames go over a link, through sessions. The node's host gives it a clock, an alarm and randomness, so
+// that it runs in a simulation as well.
 import { contextOf, type Endpoint, endpointOf, taskOf } from "../core/endpoint.js";
 import type { Kernel, Memory, PacketKernel } from "../kernel/kernel.js";
 import type { Address, Link } from "../link/link.js";
@@ -14,7 +14,7 @@ import { SessionPipe } from "../transport/net/session-pipe.js";
 export interface LinkNodeHost {
   /** Microseconds. */
   now(): number;
-  /** Has `call` called at a time, or soon after it. */
+  /** Calls `call` at a time, or soon after it. */
   at(microseconds: number, call: () => void): void;
   /** Returns any u32. With a key schedule, the source must be cryptographic. */
   random(): number;
@@ -22,13 +22,13 @@ export interface LinkNodeHost {
   onLost?(node: number): void;
 }
 
-/** What a node is made from. */
+/** The parts of a node. */
 export interface LinkNodeParts {
   /** The node's memory, whose kernels never see a packet. */
   readonly kernel: Kernel;
   readonly memory: Memory;
   readonly map: MemoryMap;
-  /** Memory and kernels for packets: what strangers send never comes into the node's memory. */
+  /** Memory and kernels for packets: packets from strangers never come into the node's memory. */
   readonly packets: { readonly kernel: PacketKernel; readonly memory: Memory; readonly arena: Arena };
   readonly link: Link;
   readonly node: number;
@@ -53,7 +53,7 @@ export class LinkNode {
   readonly pipe: SessionPipe;
   readonly #host: LinkNodeHost;
   #alarm = Number.POSITIVE_INFINITY;
-  /** Neither sends nor receives: its host says so. */
+  /** Whether the node neither sends nor receives; its host sets it. */
   isDown = false;
 
   /** The agent works inline. */
@@ -111,7 +111,7 @@ export class LinkNode {
     this.agent = new Agent(kernel, memory, map, this.pipe, true);
   }
 
-  /** Has the sessions do what is due, now and when they say. */
+  /** Advances the sessions now, and at their next deadline. */
   #advance(): void {
     if (this.isDown) return;
     const next = Math.min(this.sessions.advance(), this.pipe.due);

@@ -1,5 +1,5 @@
-// What watches over the tasks of a job: starts their workers, hears of their end. In Node a worker of its own
-// (node.ts), in a browser the thread that launched the job, which never blocks there (browser.ts).
+// The monitor watches over the tasks of a job: it starts their workers, and learns of their end. In Node it is a worker of
+// its own (node.ts). In a browser it is the launching thread, which never blocks there (browser.ts).
 import type { NodeDump } from "../observe/dump.js";
 import type { Trace } from "../observe/trace.js";
 import type { MessagePortLike, WorkerLike } from "../support/like.js";
@@ -11,9 +11,9 @@ import type { TaskBootstrap } from "./bootstrap.js";
  */
 export type Entry = string | (() => WorkerLike);
 
-/** What is to be started. */
+/** Tasks to start. */
 export interface MonitorOrders {
-  /** Null where there is nothing to start. */
+  /** Null if there is no worker to start. */
   readonly entry: Entry | null;
   readonly bootstraps: readonly TaskBootstrap[];
   readonly workerOptions: Record<string, unknown>;
@@ -38,20 +38,20 @@ export interface TaskExit {
   readonly stack?: string | undefined;
 }
 
-/** What a job hears of its monitor. */
+/** The events that a monitor reports to its job. */
 export interface MonitorEvents {
   started(): void;
   ended(exit: TaskExit): void;
-  /** The engine thread has ended, of what. */
+  /** The engine thread has ended with this error. */
   engineEnded(error: string): void;
-  /** The monitor has ended: by close(), or `error` says of what. */
+  /** The monitor has ended: by close(), or with an error. */
   over(error: string): void;
 }
 
 /** A worker that the program started, or a port whose other end is in that worker. */
 export type AdoptTarget = WorkerLike | MessagePortLike;
 
-/** The nodes of a job. A node that does not answer within some milliseconds is named in what comes. */
+/** The nodes of a job. The result names a node that does not answer in time. */
 export interface Nodes {
   dumpAll(timeout: number): Promise<NodeDump[]>;
   traceAll(timeout: number): Promise<Trace>;
@@ -61,7 +61,7 @@ export interface Nodes {
 export interface Monitor {
   /** Starts more tasks. @throws PAMIR_INVAL, PAMIR_ENTRY */
   start(orders: MonitorOrders): void;
-  /** Makes a worker a task that somebody else has started. @throws PAMIR_INVAL */
+  /** Makes a task of a worker that the program has started. @throws PAMIR_INVAL */
   adopt(bootstrap: TaskBootstrap, target: AdoptTarget): void;
   /** No task is left, and none comes. */
   close(): void;

@@ -1,6 +1,6 @@
-// The monitor of Node: a worker that starts the tasks' workers and then waits in its event loop, so that it hears of
-// their end whatever the launching thread does. It marks the dead, mends what they held, and rings everybody. A worker
-// that somebody else has started holds one end of a channel: the other end, here, is closed when that worker is gone.
+// The monitor of Node: a worker that starts the tasks' workers and then waits in its event loop, so that it learns of their
+// end whatever the launching thread does. It marks dead tasks, releases their locks, and rings all tasks. A worker that the
+// program has started holds one end of a channel. The monitor's end closes when that worker is gone.
 import { TASK_ABSENT, TASK_STATE_OFFSET } from "../../assembly/layout.js";
 import { TaskErrors } from "../core/task-errors.js";
 import { sharedAtomics } from "../kernel/atomics.js";
@@ -23,19 +23,19 @@ import type { MonitorOrders, TaskExit } from "./monitor.js";
 export type MonitorReport =
   | { readonly ended: TaskExit }
   | { readonly started: true }
-  /** The engine thread has ended, of what. */
+  /** The engine thread has ended with this error. */
   | { readonly engineEnded: string };
-/** What the monitor is started with. */
+/** The data that the monitor gets at its start. */
 export interface MonitorSetup {
   readonly orders: MonitorOrders;
   readonly shared: SharedMemory;
   /** Pointer to the job header. */
   readonly job: number;
-  /** Where `pamir top` may look at it: how the process was started. */
+  /** The program's command line, if `pamir top` may see the job. */
   readonly program: readonly string[] | undefined;
   /** Source of the engine thread, and the kernels for it, if the job has one. */
   readonly engine: { readonly source: string; readonly module: WebAssembly.Module | undefined } | undefined;
-  /** What is done when a task fails. */
+  /** The reaction to a failure of a task. */
   readonly onError: OnError;
   /** Where the errors of dead tasks are written. */
   readonly errors: SharedArrayBuffer | undefined;
@@ -67,15 +67,15 @@ const lifecycle = new Lifecycle(errors && new TaskErrors(errors), {
 
 /**
  * Node 20 aborts the whole process if a worker is terminated just as a module with a top-level await begins (V8, "Check
- * failed: (location_) != nullptr"; 1 in 500 at a random moment of the first 40 ms). For a task this is over once it has
- * attached; whoever does not attach is waited for this long after its start, in milliseconds.
+ * failed: (location_) != nullptr"; 1 in 500 at a random moment of the first 40 ms). For a task, the danger is over once it
+ * has attached. For one that does not attach, the monitor waits this many milliseconds after its start.
  */
 const BEGINNING_MS = 1000;
-/** Between two looks whether it has attached. */
+/** Milliseconds between two looks whether the task has attached. */
 const LOOK_MS = 1;
-/** Milliseconds in which a standard error that is full takes what is printed. */
+/** Milliseconds in which a full standard error has to take the text. */
 const WRITE_MS = 5000;
-/** Failures that are remembered, so that others like them take one line. */
+/** Failures that are kept, so that later ones with the same text take one line. */
 const PRINTED_MAX = 16;
 
 const MORE_MEMORY = "; workerOptions.resourceLimits is its limit";
@@ -102,7 +102,7 @@ function start(entry: string, bootstrap: TaskBootstrap, workerOptions: Record<st
   }
 }
 
-/** Starts the engine thread. It keeps nothing running, and goes with the monitor. */
+/** Starts the engine thread. It keeps no process running, and ends with the monitor. */
 function startEngine({ source, module }: NonNullable<MonitorSetup["engine"]>): void {
   let failure = "it was terminated";
   const setup: EngineSetup = { shared, module, job };
@@ -165,7 +165,7 @@ function report(entry: string, task: number, code: number, failures: readonly un
   lifecycle.end({ task, code, cause, error: text, errorCode: error?.code, stack: error?.stack }, shown);
 }
 
-/** A task has ended, and is marked dead: its failure is printed, and the launcher hears of it. */
+/** A task has ended, and is marked dead: prints its failure, and tells the launcher. */
 function ended(exit: TaskExit, _: unknown, shown: string | undefined): void {
   const isHeard = isFailure(exit) && onError !== "ignore";
   if (isHeard) print(exit.task, failureText(exit, onError, shown));
@@ -173,12 +173,12 @@ function ended(exit: TaskExit, _: unknown, shown: string | undefined): void {
   if (isHeard && onError === "abort" && !isAborted) {
     isAborted = true;
     lifecycle.terminate("all");
-    // The launcher may be blocked: its wait ends, and it hears that the job is over.
+    // The launcher may be blocked: this ends its wait, and it learns that the job is over.
     if (isJoined) interruptTask(sync, map, 0);
   }
 }
 
-/** Whether a task ended because Node does not load its module, or one that this imports, which are in TypeScript. */
+/** Whether a task ended because its module, or one that it imports, is in TypeScript, and Node does not load that. */
 function noTypeScript(
   entry: string,
   task: number,
@@ -186,17 +186,17 @@ function noTypeScript(
 ): boolean {
   if ((process.features as { typescript?: unknown }).typescript) return false;
   if (error.code === "ERR_UNKNOWN_FILE_EXTENSION") return /"\.[cm]?tsx?"/.test(error.message ?? "");
-  // Some extensions Node takes for those of JavaScript.
+  // Node reads some TypeScript extensions as JavaScript.
   return error.name === "SyntaxError" && /\.[cm]?tsx?$/.test(new URL(entry).pathname) && isAbsent(task);
 }
 
-/** What was printed last, with the task that it was printed for. */
+/** The last printed texts, each with the task that it was printed for. */
 const printed = new Map<string, number>();
-/** What standard error has not taken yet. */
+/** Bytes that standard error has not taken yet. */
 let unwritten: Uint8Array = new Uint8Array();
 let isWriting = false;
 
-/** Prints to standard error what is said of a task; of tasks that end alike, once. */
+/** Prints the text of a task's failure to standard error. The same text of another task takes one line. */
 function print(task: number, text: string): void {
   const general = text.replace(`task ${task}`, "task");
   const first = printed.get(general);
@@ -211,13 +211,13 @@ function print(task: number, text: string): void {
   if (!isWriting) write(systemClock.now() + WRITE_MS);
 }
 
-/** A worker's own `process.stderr` goes through the thread that launched the job, which may be blocked: so, the file. */
+/** Writes to the file itself: a worker's `process.stderr` goes through the launching thread, which may be blocked. */
 function write(end: number): void {
   isWriting = false;
   try {
     while (unwritten.length > 0) unwritten = unwritten.subarray(writeSync(2, unwritten));
   } catch (error) {
-    // A pipe that is full; anything else is no standard error any more.
+    // EAGAIN: a full pipe. After any other error, standard error is gone.
     isWriting = (error as { code?: string }).code === "EAGAIN" && systemClock.now() < end;
     if (isWriting) after(LOOK_MS, () => write(end));
     else unwritten = new Uint8Array();
@@ -232,7 +232,7 @@ parentPort?.on("message", (order: MonitorOrder) => {
   else lifecycle.terminate(order.terminate);
 });
 
-/** Ends this thread. Deno's `parentPort` has no `close`; nothing that was posted is lost there by exit(). */
+/** Ends this thread. Deno's `parentPort` has no `close`; there, exit() loses no posted message. */
 function leave(): void {
   if (typeof parentPort?.close === "function") parentPort.close();
   else process.exit(0);

@@ -11,7 +11,7 @@ interface Poster {
   postMessage(message: unknown, ports: NodePort[]): void;
 }
 
-/** Why no worker was started. */
+/** The error for a worker that could not be started. */
 function notStarted(cause: Error & { code?: string }): PamiError {
   const { code, message } = cause;
   if (code === "ERR_ACCESS_DENIED") {

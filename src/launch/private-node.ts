@@ -1,4 +1,4 @@
-// Puts a node together that shares no memory with other nodes: a memory of its own, its agent, and the clients of its tasks.
+// Makes a node that shares no memory with other nodes: its memory, its agent, and the clients of its tasks.
 import { JOB_STARTED_OFFSET } from "../../assembly/layout.js";
 import { TaskErrors } from "../core/task-errors.js";
 import { dumpData } from "../observe/dump.js";
@@ -30,13 +30,13 @@ export function makeNodeTask(parts: Omit<ClientParts, "remote" | "lookAtSlots">,
 /** A node of one task whose frames go through the ports of channels. */
 export interface PortsNode {
   readonly client: Client;
-  /** Takes what the thread that launched the job has to say. */
+  /** Takes news from the thread that launched the job. */
   readonly hear: Hear;
 }
 
 /**
  * @param started tasks of the job so far
- * @param tell brings something to the thread that launched the job
+ * @param tell sends a report to the thread that launched the job
  * @throws as makeNodeTask()
  */
 export function makePortsNode(

@@ -1,4 +1,5 @@
-// What the thread that launched a job does for tasks that share no memory: brings them the ports of channels, and news.
+// The switchboard of tasks that share no memory, on the thread that launched the job. It brings them ports of channels, and
+// news.
 import type { ErrorParts } from "../core/task-errors.js";
 import { type DumpData, type NodeDump, withText } from "../observe/dump.js";
 import { type Recorded, type Trace, traceFrom } from "../observe/trace.js";
@@ -8,21 +9,21 @@ import type { Sent } from "../transport/net/port-pipe.js";
 import type { TaskNews, TaskReport } from "./bootstrap.js";
 import type { Nodes } from "./monitor.js";
 
-/** Takes news for a task, and the port that goes with some. */
+/** Takes news for a task, and its port, if it has one. */
 export type Hear = (news: TaskNews, ports: MessagePort[]) => void;
 
-/** What a task tells the switchboard. */
+/** The reports of a task to the switchboard. */
 type Report = Extract<TaskReport, { connect: number } | { answer: number }>;
 
-/** Brings a report to the thread that launched the job, and the port that goes with some. */
+/** Sends a report to the thread that launched the job, with its port, if it has one. */
 export type Tell = (report: Report, ports?: MessagePort[]) => void;
 
-/** What all nodes are asked for. */
+/** A question to all nodes. */
 interface Question {
   /** Tasks that have not answered. */
   readonly missing: Set<number>;
   readonly answers: Map<number, DumpData | readonly Recorded[]>;
-  /** Nothing is waited for any more. */
+  /** Ends the wait for answers. */
   readonly over: () => void;
 }
 
@@ -31,24 +32,24 @@ const READ_MS = 1000;
 /** Longest time of a timer, in milliseconds. */
 const TIMER_MAX = 2 ** 31 - 1;
 
-/** The task on the thread that launched the job, if that joined. */
+/** The task on the thread that launched the job, if the caller has joined. */
 const CALLER = 0;
 
 export class Switchboard implements Nodes {
   /** Tasks that run. */
   readonly #tasks = new Map<number, Hear>();
-  /** By task that does not listen yet, or has not come: what it will hear. */
+  /** By task that does not listen yet, or has not come: news that wait for it. */
   readonly #waiting = new Map<number, Parameters<Hear>[]>();
-  /** By task that has ended: what others hear of that, also those that come later. */
+  /** By task that has ended: the news of its end, for all other tasks, including later ones. */
   readonly #ends = new Map<number, TaskNews>();
   readonly #left = new Set<number>();
-  /** Ports of channels in place of those whose writer has ended: this side of them stays. */
+  /** Ports of channels that replace those of a writer that has ended. The switchboard keeps its side of them. */
   readonly #relays: MessagePort[] = [];
   readonly #questions = new Map<number, Question>();
   #asked = 0;
   #started: number;
 
-  /** @param started tasks that are launched: each of them knows of the others */
+  /** @param started launched tasks: each of them knows of the others */
   constructor(started: number) {
     this.#started = started;
   }
@@ -58,10 +59,10 @@ export class Switchboard implements Nodes {
     this.#tasks.set(CALLER, hear);
   }
 
-  /** A task begins. What it is to hear waits until it listens. */
+  /** A task begins. Its news wait until it listens. */
   add(task: number, hear: Hear): void {
     const ends = [...this.#ends.values()].map((news): Parameters<Hear> => [news, []]);
-    // Channels come first: what a task that has left said before comes by its own.
+    // Channels come before ends: the last frames of a task that has left come through its channel.
     this.#waiting.set(task, [...(this.#waiting.get(task) ?? []), ...ends]);
     this.#tasks.set(task, hear);
     if (task < this.#started) return;
@@ -84,7 +85,7 @@ export class Switchboard implements Nodes {
     else this.#waiting.set(task, [[news, ports]]);
   }
 
-  /** A task has something for another, which may still have to come, or answers. */
+  /** Takes a report of a task: a port for another task, which may not have begun, or an answer. */
   hear(from: number, report: Report, ports: readonly MessagePort[]): void {
     if ("connect" in report) this.#deliver(report.connect, { from }, [...ports]);
     else {
@@ -94,12 +95,12 @@ export class Switchboard implements Nodes {
     }
   }
 
-  /** Nothing more comes of a task. */
+  /** A task's answer has come, or will not come. */
   #settle(task: number, { missing, over }: Question): void {
     if (missing.delete(task) && missing.size === 0) over();
   }
 
-  /** Asks all tasks that run. Resolves with the answers once none is missing, or after some milliseconds. */
+  /** Asks all running tasks. Resolves with the answers once none is missing, or after `timeout` milliseconds. */
   async #ask(what: "dump" | "trace", timeout: number): Promise<Question["answers"]> {
     const ask = this.#asked++;
     const [isOver, over] = promise<void>();
@@ -135,9 +136,9 @@ export class Switchboard implements Nodes {
   }
 
   /**
-   * A task has closed its client. What it said to tasks that do not listen yet is read here first: Firefox drops what is under
-   * way in a channel that waits for its reader, once the worker of its writer ends.
-   * @param then the worker may end
+   * A task has closed its client. First, this reads its frames to tasks that do not listen yet. Once the worker of a writer
+   * ends, Firefox drops the messages of a channel that waits for its reader.
+   * @param then called once the worker may end
    */
   left(task: number, then: () => void): void {
     this.#left.add(task);
@@ -179,7 +180,7 @@ export class Switchboard implements Nodes {
     this.#announce({ ended: task, hasLeft: this.#left.has(task), error });
   }
 
-  /** The caller has closed its client. Its node still hears of others: it closes the channels to them. */
+  /** The caller has closed its client. Its node still gets news, and closes the channels to tasks that end. */
   callerLeft(): void {
     this.#announce({ ended: CALLER, hasLeft: true });
   }
