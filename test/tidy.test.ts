@@ -25,6 +25,15 @@ function code(path: string): string {
     .replace(/(^|[^:"'`])\/\/.*$/gm, "$1");
 }
 
+/** The comments without the code, line by line. */
+function comments(path: string): string {
+  const lines = code(path).split("\n");
+  return text(path)
+    .split("\n")
+    .map((line, i) => (line.startsWith(lines[i] as string) ? line.slice((lines[i] as string).length) : ""))
+    .join("\n");
+}
+
 /** `path:line: text` of each line that matches. */
 function matches(path: string, content: string, pattern: RegExp): string[] {
   return content.split("\n").flatMap((line, i) => (pattern.test(line) ? [`${path}:${i + 1}: ${line.trim()}`] : []));
@@ -378,6 +387,12 @@ describe("nothing is left lying about", () => {
   rule("no RegExp within toMatchObject(), which matches whatever is there: expect.stringMatching()", () =>
     files("test", /\.ts$/).flatMap((path) =>
       matches(path, code(path), /toMatchObject\(\{.*\b(?!stringMatching)\w+: \/[^/]/),
+    ),
+  );
+
+  rule("comments of src/ and assembly/ name the component that acts: no who, somebody, nobody, everybody, he", () =>
+    [...src, ...assembly].flatMap((path) =>
+      matches(path, comments(path), /\b(who|whoever|somebody|nobody|everybody|he|his|him)\b/i),
     ),
   );
 

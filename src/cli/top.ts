@@ -117,7 +117,7 @@ function ask(socket: string): Promise<Seen | undefined> {
     });
     request.on("timeout", () => request.destroy());
     request.on("error", (error: NodeJS.ErrnoException) => {
-      // Its process was killed, and nobody listens there any more.
+      // Its process was killed: no process listens there any more.
       if (error.code === "ECONNREFUSED") rmSync(socket, { force: true });
       resolve(undefined);
     });

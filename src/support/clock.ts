@@ -1,4 +1,4 @@
-// Time, in one place: whoever needs it is handed a Clock, so that a simulation can own it.
+// Time, in one place: code that needs it gets a Clock, so that a simulation can own it.
 import { clockOrigin } from "./host.js";
 
 export interface Clock {

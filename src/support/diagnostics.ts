@@ -1,7 +1,7 @@
-// Node's diagnostics channels: what happens seldom is told to whoever has subscribed; elsewhere to nobody.
+// Node's diagnostics channels report rare events to their subscribers. Other hosts have no channels.
 import { nodeModule } from "./host.js";
 
-/** What we use of a channel. */
+/** The part of a channel that pamir uses. */
 interface Channel {
   readonly hasSubscribers: boolean;
   publish(message: unknown): void;
@@ -11,7 +11,7 @@ const NOBODY: Channel = { hasSubscribers: false, publish: () => {} };
 
 const channelOf = (name: string): Channel => nodeModule("diagnostics_channel")?.channel(`pamir:${name}`) ?? NOBODY;
 
-/** The channels are named `pamir:…`; what each tells is in docs/seeing.md. */
+/** The channels are named `pamir:…`; docs/seeing.md describes their events. */
 export const diagnostics = {
   launch: channelOf("launch"),
   exit: channelOf("exit"),

@@ -85,7 +85,7 @@ export function after(milliseconds: number, call: () => void): () => void {
   return () => clearTimeout(timer);
 }
 
-/** A name that nobody else has. */
+/** A name that is used nowhere else. */
 export function uniqueName(): string {
   return Math.random().toString(36).slice(2) + Date.now().toString(36);
 }

@@ -42,7 +42,7 @@ function run(command: string, args: readonly string[], seconds: number, env = pr
   });
 }
 
-/** A folder of this user's own, so that nobody else can put a program there. */
+/** A folder of this user's own, so that no other user can put a program there. */
 function cacheFolder(): string {
   const folder = join(tmpdir(), `pamir-peers-${process.getuid?.() ?? "user"}`);
   mkdirSync(folder, { recursive: true, mode: 0o700 });

@@ -76,7 +76,7 @@ export function placesOf(bytes: number): number {
   return bytes <= SINGLE_BYTES ? RNDV_WINDOW : 1;
 }
 
-/** Waits until all threads are up, so that nobody measures how others load. */
+/** Waits until all threads are up, so that no measurement includes the loading of others. */
 export function meet(barrier: SharedArrayBuffer, threads: number): void {
   const up = new Int32Array(barrier);
   Atomics.add(up, 0, 1);
