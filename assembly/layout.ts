@@ -1,5 +1,5 @@
-// Every offset, size, flag and limit of the shared linear memory, by area, and the format of packets. All files of layout/
-// are compiled by asc and imported by TypeScript, so they must stay portable: only `export const` and plain integers, no
+// Every offset, size, flag and limit of the shared linear memory, by area, and the format of packets. asc compiles all files
+// of layout/, and TypeScript imports them. So they must stay portable: only `export const` and plain integers, no
 // decorators, no casts, and no imports.
 //
 // Naming: AREA_FIELD_OFFSET is in bytes from the start of the area. Every word is a u32, little-endian. A word that

@@ -1,5 +1,5 @@
-// The life of an agent on a thread of its own: turn after turn while there is something to do, then a spin, then sleep on
-// its bell. A link's events come by the thread's event loop, so the agent never blocks: it sleeps by Atomics.waitAsync.
+// The life of an agent on a thread of its own: turns while there is work, then a spin, then sleep on its bell. A link's
+// events come by the thread's event loop, so the agent never blocks: it sleeps by Atomics.waitAsync.
 import { JOB_CORES_OFFSET, TASK_INTERRUPT_OFFSET } from "../../assembly/layout.js";
 import { bellWaitAsync } from "../kernel/atomics.js";
 import type { Kernel, Memory } from "../kernel/kernel.js";

@@ -1,6 +1,6 @@
 // The life cycle of tasks, whichever host runs them. A host adds the worker of each task and says how it ended; this records
 // the error, marks the task dead, and tells the job. A worker that pamir has started is terminated. A worker that a program
-// has started is asked to leave: by a message, and by an interrupt in case it blocks and reads no message.
+// has started is asked to leave by a message. In case it blocks, and reads no message, it also gets an interrupt.
 import type { ErrorParts, TaskErrors } from "../core/task-errors.js";
 import { after } from "../support/host.js";
 import { errorOf } from "./failure.js";

@@ -1,5 +1,5 @@
-// The monitor of Node: a worker that starts the tasks' workers and then waits in its event loop, so that it learns of their
-// end whatever the launching thread does. It marks dead tasks, releases their locks, and rings all tasks. A worker that the
+// The monitor of Node: a worker that starts the tasks' workers and then waits in its event loop. So it learns of their end
+// whatever the launching thread does. It marks dead tasks, releases their locks, and rings all tasks. A worker that the
 // program has started holds one end of a channel. The monitor's end closes when that worker is gone.
 import { TASK_ABSENT, TASK_STATE_OFFSET } from "../../assembly/layout.js";
 import { TaskErrors } from "../core/task-errors.js";

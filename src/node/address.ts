@@ -122,8 +122,8 @@ export class Addresses {
   }
 
   /**
-   * The slot of a task; binds a free one if the task has none. Only the agent gets the last free one: so frames from other
-   * nodes can always be taken, and no two nodes wait for each other's slots.
+   * The slot of a task; binds a free one if the task has none. Only the agent gets the last free one. So it can always take
+   * frames of other nodes, and no two nodes wait for each other's slots.
    * @param holder slot of the calling task, or of the agent
    * @returns UNBOUND: no slot is free, or another thread holds the lock and is not running: try again
    */

@@ -1,4 +1,4 @@
-// The life of an engine thread: turn after turn while there is something to do, then a spin, then sleep on its bell.
+// The life of an engine thread: turns while there is work, then a spin, then sleep on its bell.
 import {
   JOB_CORES_OFFSET,
   JOB_ENGINE_OFFSET,

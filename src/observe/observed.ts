@@ -1,7 +1,7 @@
 // The parts of a context whose job is traced, or in debug mode. They do the same as the plain parts, and also record or time
 // it. So the plain parts check nothing on their hot paths.
 //
-// An arrow goes from a send to its handler: both sides count the messages of an origin, a target and a dispatch id, which
+// An arrow goes from a send to its handler. Both sides count the messages of an origin, a target and a dispatch id, which
 // come in the order sent. A call and its reply have a number of their own.
 import {
   DISPATCH_ID_CALL,

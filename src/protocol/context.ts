@@ -1,6 +1,6 @@
 // The core of a context, below its API: the progress engine, and the protocols that it advances.
 //
-// A round asks, in this order: the progress sources, due callbacks, unexpected messages that have a handler now, the lanes,
+// A round looks, in this order, at progress sources, due callbacks, unexpected messages that have a handler now, lanes,
 // sends that waited for room, posted work. All but the lanes share one busy counter: at 0 a round is one call of the kernel.
 // A new protocol is a ProgressSource that add() registers.
 import {

@@ -1,5 +1,5 @@
-// A dynamic connection at its origin, from the connect packet to the end of its session (D2 … D5): the packets that open it,
-// and the answers. initiators.ts decides when a connection opens and how long it stays.
+// A dynamic connection at its origin, from the connect packet to the end of its session (D2 … D5). It sends the packets that
+// open it, and takes the answers. initiators.ts decides when a connection opens and how long it stays.
 import {
   ACCEPT_EPOCH_OFFSET,
   ACCEPT_LIMIT_OFFSET,

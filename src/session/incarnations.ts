@@ -30,7 +30,7 @@ export class Incarnations {
 
   /**
    * The epoch that this node states to another one. When this node gives the other one up, it begins another incarnation for
-   * it: the data in flight is lost in both directions, and both nodes report the loss.
+   * it. The data in flight is lost in both directions, and both nodes report the loss.
    */
   epochFor(node: number): number {
     return ((this.#epoch << 16) + (this.#givenUp.get(node) ?? 0)) >>> 0;

@@ -1,10 +1,10 @@
 // The origin's side of a node (D1, D5, D7, D10): a few initiator contexts serve any number of target nodes, one after the
 // other. tx-queues.ts decides which node has its turn; connection.ts and session.ts handle the packets of one connection.
 //
-// A context connects to the next node before it sends the last packets to this one, because connecting takes a round trip,
-// and the last acknowledgment takes another. The session that it leaves repairs its losses, sends what is submitted for its
-// node meanwhile, within its quota, and ends once all is acknowledged. A context leaves at most CLOSING_MAX such sessions.
-// With 8 contexts and round trips of 20 µs, the node thus serves a target every 2.5 µs, instead of every 5 µs.
+// A context connects to the next node before it sends the last packets to this one. Connecting takes a round trip, and the
+// last acknowledgment takes another. The session that it leaves repairs its losses, sends what is submitted for its node
+// meanwhile, within its quota, and ends once all is acknowledged. A context leaves at most CLOSING_MAX such sessions. With 8
+// contexts and round trips of 20 µs, the node thus serves a target every 2.5 µs, instead of every 5 µs.
 import {
   ACCEPT_ECHO_OFFSET,
   ACCEPT_EPOCH_OFFSET,
@@ -39,7 +39,7 @@ const ATTEMPTS_RECONNECT = 4;
 const IDLE_INITIATOR = 50_000;
 /**
  * The most sessions of a context that wait for their last acknowledgments. One would not do: the answer to a connect packet
- * comes before the acknowledgment of the data that was sent after it, so the next node would wait for that.
+ * comes before the acknowledgment of the data that was sent after it. The next node would wait for that acknowledgment.
  */
 const CLOSING_MAX = 2;
 

@@ -2,7 +2,7 @@
 //
 // Packet threshold (6.1.1): each transmission has a number of its own, `sent`. Once a transmission that was sent
 // PACKET_THRESHOLD later has been acknowledged, an earlier one is a suspect. RFC 9002 declares it lost at once. Here it is
-// declared lost unless it is acknowledged within the reordering delay, which adapts to the link: it is 0 on a link that
+// declared lost unless it is acknowledged within the reordering delay. That delay adapts to the link: it is 0 on a link that
 // keeps the order.
 //
 // Probe timeout (6.2): if no acknowledgment comes at all, the oldest packet is sent again. The timeout doubles each time.

@@ -537,7 +537,7 @@ export class Peer {
       if (state === LANE_LATER) this.#peerSet.retrySoon = true;
       if (state === LANE_LATER) return told;
       if (state === LANE_FULL || (state === LANE_READY && kernel.laneRoom(this.#lane) < bytes)) {
-        // Without room in sight, a waiter with an offer has not asked the target to ring yet.
+        // A waiter with an offer asks the target to ring only once one more payload may be offered.
         if (this.#wanted < 0) this.#want(bytes);
         return told;
       }

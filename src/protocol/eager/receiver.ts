@@ -422,8 +422,8 @@ export class Receiver {
         this.#unreclaimed.add(task);
       this.#endArrival(origin, SHUTDOWN);
     }
-    // A lane in no table is unused: its origin died before it entered the lane. The last context to stop using the task's
-    // memory frees all of it.
+    // An ended task's lane that is in no table is unused: the task died before it entered the lane. The last context to stop
+    // using the task's memory frees all of it.
     for (const task of this.#unreclaimed)
       if (!mayBeInUse(this.#kernel, this.#map, task)) this.#kernel.heapReclaim(job, task);
     this.#unreclaimed.clear();

@@ -1,5 +1,5 @@
-// Messages whose payload stays where it is until the target has chosen a destination: payloads that a context offers
-// (sender.ts), payloads that it is offered (receiver.ts), and the rget FIFOs that the two engines use (transfers.ts).
+// Messages whose payload stays where it is until the target has chosen a destination. sender.ts has the payloads that a
+// context offers, receiver.ts those that it is offered, and transfers.ts the rget FIFOs that the two engines use.
 
 import type { Pacing } from "../../core/pacing.js";
 import type { ProgressSource } from "../../core/progress.js";

@@ -1,6 +1,6 @@
-// The origin's side of rendezvous: payloads that are offered by a request to send (RTS), and stay where they are until they
-// are moved to the target. A payload outside of regions goes through a ring of fragments in a region. A fragment is staged
-// as soon as the one in its place has been moved.
+// The origin's side of rendezvous. A request to send (RTS) offers a payload, which stays where it is until it is moved to
+// the target. A payload outside of regions goes through a ring of fragments in a region. A fragment is staged as soon as the
+// one in its place has been moved.
 import {
   DISPATCH_ID_NOTICE,
   DISPATCH_ID_PULL,

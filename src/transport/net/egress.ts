@@ -1,6 +1,6 @@
-// Egress: takes the records of the node's contexts out of the blocks that stand for tasks of other nodes, and sends what was
-// committed since, in one frame for each pair of contexts. CREDIT_BYTES may be on their way for a pair. Then its lane is not
-// read until the target gives some back.
+// Egress: takes the records of the node's contexts out of the blocks that stand for tasks of other nodes. It sends newly
+// committed records in one frame for each pair of contexts. CREDIT_BYTES may be on their way for a pair. Then its lane is
+// not read until the target gives some back.
 
 import {
   ADVANCE_EVENTS_MASK,

@@ -1,5 +1,5 @@
-// One-sided operations between nodes. At the origin, the engine stops at a descriptor for another node, and the agent sends
-// it there, one slice of its bytes at a time. One descriptor of each FIFO is away at once, so that a FIFO stays in order. At
+// One-sided operations between nodes. At the origin, the engine stops at a descriptor for another node. The agent sends it
+// there, one slice of its bytes at a time. One descriptor of each FIFO is away at once, so that a FIFO stays in order. At
 // the target, the agent does each part.
 import {
   AWAY_FOUND,

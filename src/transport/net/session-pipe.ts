@@ -3,8 +3,8 @@
 //
 //   send() ─► queue of a node ─► segments ─► sessions ══ wire ══ sessions ─► streams ─► frame of a pair ─► onFrame()
 //
-// The agents bound what a queue holds: egress.ts by a credit for each pair, remote-rma.ts by a slice for each FIFO, and
-// remote-rendezvous.ts by depth + 1 fragments for each transfer.
+// The agents bound what a queue holds. It is a credit for each pair (egress.ts), a slice for each FIFO (remote-rma.ts), and
+// depth + 1 fragments for each transfer (remote-rendezvous.ts).
 
 import {
   FRAME_MORE,

@@ -1,5 +1,5 @@
 // Shared memory, the origin's side of large payloads: a task's pool of buffers. The origin copies a payload once, into an
-// extent of the heap; the target's handler reads it in place, and the extent comes back, or is the target's to keep.
+// extent of the heap. The target's handler reads it in place. Then the extent comes back, or the target keeps it.
 //
 // The pool keeps its extents, so that their pages stay warm, and uses them in turn. An extent that was written 4 MiB ago has
 // left the writer's second-level cache. From that cache, a reader on another core gets each line slowly (64 KiB: 8 GB/s,
@@ -331,7 +331,7 @@ export class ShmBuffers implements Buffers {
     return true;
   }
 
-  /** Makes a buffer of a size idle, if it can: one that was read, else a new one, else a new one in place of idle ones. */
+  /** Makes a buffer of a size idle, if it can: a read one, else a new one, else a new one in place of idle ones. */
   #makeIdle(slots: Slots, size: number): void {
     this.#harvestAll(slots);
     if (slots.heads[size] !== END || this.#grow(slots, size)) return;
