@@ -11,7 +11,7 @@ import { makeJobMemory } from "../../src/node/memory.js";
 import { bundle } from "../support/bundle.js";
 import type { WorkerSetup } from "./node/worker.js";
 
-const LIMITS = { contexts: 2, laneBytes: 16_384, heapBytes: 2 ** 23, regions: 64, fifos: 2, slots: 16 };
+const LIMITS = { contexts: 2, laneBytes: 16_384, heapBytes: 2 ** 24, regions: 64, fifos: 2, slots: 16 };
 const source = bundle(new URL("./node/worker.ts", import.meta.url));
 
 /** A job of nodes, each with a memory, an agent's worker and a worker for each task. */
@@ -38,11 +38,14 @@ async function start(tasks: number, tasksPerNode: number, kernels: readonly Kern
       if (news === "up") return;
       agents[news.connect]?.postMessage({ from: node, end: news.end }, [news.end]);
     });
-    agent.on("exit", () => {
+    agent.on("exit", (code) => {
+      // An agent that has served to the end has said what its tasks said last.
+      const hasLeft = code === 0;
       markEngineDead(sharedAtomics(memory), map);
       for (const [other, worker] of agents.entries()) {
         if (other === node) continue;
-        for (let slot = 0; slot < tasksPerNode; slot++) worker.postMessage({ ended: node * tasksPerNode + slot });
+        for (let slot = 0; slot < tasksPerNode; slot++)
+          worker.postMessage({ ended: node * tasksPerNode + slot, hasLeft });
       }
     });
   }
@@ -53,9 +56,12 @@ async function start(tasks: number, tasksPerNode: number, kernels: readonly Kern
     const worker = new Worker(url, { workerData: setupOf(node, slot) });
     workers.push(worker);
     results.push(
-      new Promise((resolve) => {
-        worker.on("message", resolve);
-        worker.on("error", (error) => resolve({ error: String(error) }));
+      // The others wait for a task that fails: the test ends at once.
+      new Promise((resolve, reject) => {
+        worker.on("message", (end) =>
+          "error" in end ? reject(new Error(`task ${task}: ${end.error}`)) : resolve(end),
+        );
+        worker.on("error", reject);
         worker.on("exit", () => {
           const { memory, map } = made[node] as (typeof made)[0];
           markDead(sharedAtomics(memory), map, slot);

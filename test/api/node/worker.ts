@@ -33,9 +33,9 @@ if (slot === undefined) {
     map.jobTasks,
   );
   const agent = new Agent(kernel, memory, map, pipe, false);
-  port.on("message", (news: { from: number; end: MessagePort } | { ended: number }) => {
+  port.on("message", (news: { from: number; end: MessagePort } | { ended: number; hasLeft: boolean }) => {
     if ("from" in news) pipe.accept(news.from, news.end);
-    else agent.ended(news.ended, false);
+    else agent.ended(news.ended, news.hasLeft);
   });
   port.postMessage("up");
   void serveNode(agent, kernel, memory, map).then(() => process.exit(0));
