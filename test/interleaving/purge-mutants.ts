@@ -100,12 +100,6 @@ const MUTANTS: readonly Omit<Mutant, "scenarios">[] = [
     replace: "      for (let context = 1; context < map.contexts; context++) {\n",
   },
   {
-    name: "a context still aims at a slot that it has let go",
-    file: SLOTS,
-    find: "        else core.rma.forget(ordinal);\n",
-    replace: "",
-  },
-  {
     name: "a context forgets nothing of a freed slot",
     file: SLOTS,
     find: ">= TASK_CLOSED) core.forgetSlot(slot);\n",
@@ -116,12 +110,6 @@ const MUTANTS: readonly Omit<Mutant, "scenarios">[] = [
     file: "src/protocol/task.ts",
     find: "state >= (task < map.locals ? TASK_CLOSED : TASK_DEAD)",
     replace: "state >= TASK_CLOSED && this.addresses.numberOf(task) !== -1",
-  },
-  {
-    name: "a context lets go a slot to which something is under way",
-    file: CONTEXT,
-    find: "    if (this.receiver.holds(ordinal) || this.#sources.some((source) => source.holds(ordinal))) return false;\n",
-    replace: "    if (this.receiver.holds(ordinal)) return false;\n",
   },
   {
     name: "something new is begun in a slot that is about to be given back",
