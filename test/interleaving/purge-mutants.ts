@@ -31,12 +31,6 @@ const MUTANTS: readonly Omit<Mutant, "scenarios">[] = [
     replace: "      if (!this.#host.closeLanes(slot)) return false;\n",
   },
   {
-    name: "lanes from a task whose slot is freed stay open",
-    file: PURGE,
-    find: "      if (!this.#host.closeLanes(slot) || this.#hasLanes(slot)) return false;\n",
-    replace: "      if (this.#hasLanes(slot)) return false;\n",
-  },
-  {
     name: "a slot that stays is said to be leaving",
     file: PURGE,
     find: "    this.#kernel.storeWord(taskSlot(this.#map, slot) + TASK_LEAVING_OFFSET, 0);\n",
@@ -104,12 +98,6 @@ const MUTANTS: readonly Omit<Mutant, "scenarios">[] = [
     file: SLOTS,
     find: ">= TASK_CLOSED) core.forgetSlot(slot);\n",
     replace: "> 99) core.forgetSlot(slot);\n",
-  },
-  {
-    name: "a freed slot is taken for that of a task that has ended",
-    file: "src/protocol/task.ts",
-    find: "state >= (task < map.locals ? TASK_CLOSED : TASK_DEAD)",
-    replace: "state >= TASK_CLOSED && this.addresses.numberOf(task) !== -1",
   },
   {
     name: "something new is begun in a slot that is about to be given back",
