@@ -7,7 +7,7 @@ export class Activity {
 
 /**
  * A protocol that makes progress in `advance()`. It counts each change of `busy` in the context's Activity too: see add() of
- * protocol/context.ts.
+ * protocol/context-core.ts.
  */
 export interface ProgressSource {
   /** What it has to do: at 0 its advance() is not called. A field, which each round reads. */

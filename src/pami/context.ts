@@ -21,7 +21,7 @@ import type { Work } from "../core/work.js";
 import { type Awaited, SHORT_LOOKS } from "../node/park.js";
 import type { WaitName } from "../node/wait-kinds.js";
 import { bytesOf } from "../protocol/call.js";
-import { ContextCore } from "../protocol/context.js";
+import { ContextCore } from "../protocol/context-core.js";
 import { checkSendHints, type Receiver } from "../protocol/eager/receiver.js";
 import { SEND_KEYS, type Sender, type SendParameters, type TypedSendParameters } from "../protocol/eager/sender.js";
 import {

@@ -6,7 +6,7 @@ import { PamiError, show } from "../core/error.js";
 import type { Awaited } from "../node/park.js";
 import { Spins } from "../node/spins.js";
 import { WAITS, type WaitName } from "../node/wait-kinds.js";
-import type { ContextCore } from "../protocol/context.js";
+import type { ContextCore } from "../protocol/context-core.js";
 import type { Task } from "../protocol/task.js";
 import { nextTurn } from "../support/host.js";
 import type { AbortSignalLike } from "../support/like.js";

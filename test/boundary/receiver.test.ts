@@ -15,7 +15,7 @@ import {
 } from "../../assembly/layout.js";
 import type { Activity, ProgressSource } from "../../src/core/progress.js";
 import { EAGAIN, type Result, SHUTDOWN, SUCCESS } from "../../src/core/result.js";
-import type { ContextCore } from "../../src/protocol/context.js";
+import type { ContextCore } from "../../src/protocol/context-core.js";
 import { busyParts, CoresJob, fillHeap } from "../support/cores.js";
 
 const ID = 5;

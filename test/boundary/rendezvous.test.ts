@@ -6,7 +6,7 @@ import { RGET_FIFO_COUNT, SLICE_BYTES, STAGED_COUNT } from "../../assembly/layou
 import type { Message } from "../../src/core/message.js";
 import type { MemRegion } from "../../src/core/region.js";
 import { CANCELED, ERROR, type Result, SHUTDOWN, SUCCESS } from "../../src/core/result.js";
-import type { ContextCore } from "../../src/protocol/context.js";
+import type { ContextCore } from "../../src/protocol/context-core.js";
 import { busyParts, CoresJob } from "../support/cores.js";
 
 const ID = 5;

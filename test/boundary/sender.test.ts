@@ -11,7 +11,7 @@ import {
   SEND_IMMEDIATE_MAX,
 } from "../../assembly/layout.js";
 import { CANCELED, type Callback, EAGAIN, type Result, SHUTDOWN, SUCCESS } from "../../src/core/result.js";
-import type { ContextCore } from "../../src/protocol/context.js";
+import type { ContextCore } from "../../src/protocol/context-core.js";
 import { Peer, PeerSet, type SendRequest } from "../../src/protocol/eager/peer.js";
 import { Sender } from "../../src/protocol/eager/sender.js";
 import { baseOf, CoresJob, fillHeap, type PartsBase } from "../support/cores.js";

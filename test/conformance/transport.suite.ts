@@ -17,7 +17,7 @@ import {
 } from "../../assembly/layout.js";
 import { SUCCESS } from "../../src/core/result.js";
 import { taskSlot } from "../../src/memory/map.js";
-import type { ContextCore } from "../../src/protocol/context.js";
+import type { ContextCore } from "../../src/protocol/context-core.js";
 import type { Task } from "../../src/protocol/task.js";
 import {
   type Flight,

@@ -4,7 +4,7 @@ import { PURGE_SCENARIOS } from "./scenarios/purge.js";
 
 const PURGE = "src/transport/net/purge.ts";
 const SLOTS = "src/protocol/slots.ts";
-const CONTEXT = "src/protocol/context.ts";
+const CONTEXT = "src/protocol/context-core.ts";
 const ADDRESS = "src/node/address.ts";
 
 const CLOSE = "    this.#kernel.storeWord(taskSlot(this.#map, slot) + TASK_STATE_OFFSET, TASK_CLOSED);\n";

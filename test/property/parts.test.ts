@@ -7,7 +7,7 @@ import type { Message } from "../../src/core/message.js";
 import type { Activity, ProgressSource } from "../../src/core/progress.js";
 import type { MemRegion } from "../../src/core/region.js";
 import { type Callback, EAGAIN, ENOMEM, type Result, SHUTDOWN, SUCCESS } from "../../src/core/result.js";
-import type { ContextCore } from "../../src/protocol/context.js";
+import type { ContextCore } from "../../src/protocol/context-core.js";
 import { busyParts, CoresJob } from "../support/cores.js";
 import { assertProperty } from "../support/seed.js";
 

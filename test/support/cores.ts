@@ -13,7 +13,7 @@ import { ContextEngine } from "../../src/node/engine.js";
 import { markDead, markEngineDead } from "../../src/node/liveness.js";
 import { makeJobMemory } from "../../src/node/memory.js";
 import type { Base } from "../../src/protocol/base.js";
-import { ContextCore, type CoreOptions } from "../../src/protocol/context.js";
+import { ContextCore, type CoreOptions } from "../../src/protocol/context-core.js";
 import { type Observers, UNOBSERVED } from "../../src/protocol/observers.js";
 import { Rendezvous } from "../../src/protocol/rendezvous/rendezvous.js";
 import { Task } from "../../src/protocol/task.js";
