@@ -219,7 +219,8 @@ describe.each(["wasm", "ts"] as const)("without a free slot: %s", (kernel) => {
     markEngineDead(kernel, map);
     await turn(5);
     await Promise.all([promised, call]);
-    expect(told.sort()).toEqual([SHUTDOWN, SHUTDOWN, "PAMIR_SHUTDOWN", "PAMIR_SHUTDOWN"]);
+    const shutdown = String(SHUTDOWN);
+    expect(told.map(String).sort()).toEqual([shutdown, shutdown, "PAMIR_SHUTDOWN", "PAMIR_SHUTDOWN"]);
     const local = client.createRegion(64);
     const remote = task(2).client.createRegion(64).handle;
     expect([
