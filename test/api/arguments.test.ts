@@ -471,7 +471,7 @@ describe("every public function refuses what it does not take", () => {
       }),
     ));
 
-  it.each([{ onComplete: 3 }, { options: 3 }, { options: { fragment: 64 } }, { options: { signal: true } }])(
+  it.each([{ onComplete: 3 }, { options: 3 }, { options: { chunk: 64 } }, { options: { signal: true } }])(
     "receive() with %o",
     ({ onComplete, options }) =>
       withJob(variant, { tasks: 1 }, ({ context }) => {
