@@ -225,8 +225,8 @@ export class Job {
    */
   async traceAll(options: AskOptions = NO_OPTIONS): Promise<Trace> {
     const timeout = timeoutOf("traceAll()", options);
-    const own = this.trace();
-    return this.#monitor.nodes?.traceAll(timeout) ?? own;
+    this.#checkTraced();
+    return this.#monitor.nodes?.traceAll(timeout) ?? this.trace();
   }
 
   /**
@@ -236,8 +236,13 @@ export class Job {
    */
   trace(): Trace {
     const { map, memory, kernel } = this.#parts;
-    if (map.traceEvents === 0) throw new PamiError("PAMIR_INVAL", "trace() of a job that was launched without trace");
+    this.#checkTraced();
     return traceOf(map, memory, kernel, this.#tasks);
+  }
+
+  #checkTraced(): void {
+    if (this.#parts.map.traceEvents > 0) return;
+    throw new PamiError("PAMIR_INVAL", "trace() of a job that was launched without trace");
   }
 
   /**

@@ -211,7 +211,7 @@ interface Sources {
 
 async function loadSources({ engine }: LaunchOptions): Promise<Sources> {
   const [{ engineSource }, { monitorSource }] = await Promise.all([
-    engine === "thread" ? import("../generated/engine.js") : { engineSource: "" },
+    engine === "thread" && hostModeOf().mode === "shared" ? import("../generated/engine.js") : { engineSource: "" },
     isNode() ? import("../generated/monitor.js") : { monitorSource: "" },
   ]);
   return { engine: engineSource, monitor: monitorSource };
@@ -407,11 +407,11 @@ function checkLimits(options: LaunchOptions, launched: number): Limits {
     if ((value & (value - 1)) !== 0) throw new PamiError("PAMIR_INVAL", `${name} is ${value}, not a power of two`);
   }
   const traceEvents = checkTrace(options.trace === undefined ? Boolean(environment("PAMIR_TRACE")) : options.trace);
-  const { engine: who = "inline" } = options;
-  if (who !== "inline" && who !== "thread")
-    throw new PamiError("PAMIR_INVAL", `engine is ${show(who)}, not "inline" or "thread"`);
+  const { engine: kind = "inline" } = options;
+  if (kind !== "inline" && kind !== "thread")
+    throw new PamiError("PAMIR_INVAL", `engine is ${show(kind)}, not "inline" or "thread"`);
   const isShared = hostModeOf().mode === "shared";
-  const engine = who === "thread" && isShared;
+  const engine = kind === "thread" && isShared;
   const limits = { tasks: maxTasks, contexts, laneBytes, heapBytes, regions, fifos, slots, traceEvents, engine };
   // A node has slots for its own tasks and some others: see nodeLimits().
   if (isShared && !endpointsFit(limits)) {

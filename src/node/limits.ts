@@ -13,7 +13,7 @@ const PEERS_MIN = 2;
  * @param peers tasks of other nodes that may have a slot at once; fewer, if no more endpoints fit (default: all)
  * @throws PAMIR_INVAL the node's own endpoints leave no room for tasks of other nodes
  */
-export function nodeLimits(limits: Limits, locals: number, peers = Number.POSITIVE_INFINITY): Limits {
+export function nodeLimits(limits: Limits, locals: number, peers?: number): Limits {
   const { contexts, tasks, jobTasks = tasks } = limits;
   const others = Math.max(0, jobTasks - locals);
   const room = taskAt(limits, ENDPOINT_COUNT_MAX) - locals;
@@ -25,6 +25,6 @@ export function nodeLimits(limits: Limits, locals: number, peers = Number.POSITI
       `a node of ${locals} tasks with ${contexts} contexts, and ${least} tasks of other nodes, are ${needed} endpoints, the limit is ${ENDPOINT_COUNT_MAX}`,
     );
   }
-  const slots = Math.min(peers === Number.POSITIVE_INFINITY ? others : peers, room);
+  const slots = Math.min(peers ?? others, room);
   return { ...limits, tasks: locals + slots, locals, jobTasks, engine: true };
 }

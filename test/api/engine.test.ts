@@ -76,7 +76,7 @@ function expectNothingLeft(job: Job, client: Client, contexts: readonly Context[
   let free = 0;
   do {
     for (const context of contexts) context.advance();
-    // All of the heap is given to nobody. Small ones, closed again, would be too many while the engine thread has no core.
+    // All of the heap is given to no region. Small ones, closed again, would be too many while the engine thread has no core.
     expect(thrownBy(() => client.createRegion(bytes)).code).toBe("PAMIR_NO_MEMORY");
     ({ free } = job.dump().heap);
   } while (free !== bytes && performance.now() < end);

@@ -134,7 +134,7 @@ function ends({ client }: Pick<Pair, "client">, { fromRegion, intoRegion }: Way,
 }
 
 /**
- * Free bytes of the heap, once nobody can be at a region any more that the caller has closed: these are all its contexts.
+ * Free bytes of the heap, once no context uses a region any more that the caller has closed: these are all its contexts.
  */
 function freeOf({ job, client }: Pick<Pair, "job" | "client">, ...contexts: readonly Context[]): number {
   const { bytes } = job.dump().heap;
@@ -1310,8 +1310,8 @@ describe.each(ENGINE_VARIANTS)("$name", (variant) => {
             context.close();
             const heap = () => job.dump().heap;
             const all = heap().bytes;
-            // Closed regions give their memory to whoever wants a new one, once every context has passed an advance(). All
-            // of the heap is given to nobody: small ones, closed again, would be too many while an engine thread has no
+            // Closed regions give their memory to new ones, once every context has passed an advance(). All
+            // of the heap is given to no region: small ones, closed again, would be too many while an engine thread has no
             // core.
             for (const end = performance.now() + PATIENCE; performance.now() < end; ) {
               last.advance();

@@ -573,7 +573,7 @@ export function chainSuite(name: string, options: RigOptions): void {
         expectOver(small, TRANSFER_REMOTE_BOUNDS);
       });
 
-      it("an rget FIFO that was closed is not written to, whoever still has something for it", () => {
+      it("an rget FIFO that was closed is not written to, whichever engine still has something for it", () => {
         const { origin, target } = begin({ fragments: 6, depth: 2, fragment: SLICE_BYTES });
         run(target);
         run(origin);
@@ -753,7 +753,7 @@ export function chainSuite(name: string, options: RigOptions): void {
     }
 
     describe("what is not right is passed over", () => {
-      /** Injects a descriptor into an rget FIFO, as nobody does. */
+      /** Injects a descriptor into an rget FIFO, as no engine does. */
       function inject(side: End, words: [offset: number, value: number][]): void {
         const { kernel, rgetFifo } = side;
         const tail = rig.word(rgetFifo + RGET_FIFO_TAIL_OFFSET);
@@ -1072,7 +1072,7 @@ export function chainSuite(name: string, options: RigOptions): void {
       });
     });
 
-    it("any fragments, depth and ring, whoever runs when: all arrives, and slots are never too few", () => {
+    it("any fragments, depth and ring, in whatever order the threads run: all arrives, and slots are never too few", () => {
       const shape = fc
         .record({
           fragment: fc.oneof(

@@ -132,7 +132,7 @@ function prepare(rig: Rig): void {
 
 const keyOf = ({ task, block, number }: Side): string => `rgetFifo ${number} of block ${block.index} of task ${task}`;
 
-/** A shape of a transfer; some have more links than there is room for, or fragments that nobody has. */
+/** A shape of a transfer; some have more links than there is room for, or fragments larger than any payload. */
 function shapeOf(random: Random) {
   const fragment = pick(random, [1, 8, 100, 1 + random(5000), SLICE_BYTES + 8, 0x7fffffff, 0xfffffff0]) as number;
   const fragments = fragment > SLICE_BYTES ? 1 : 1 + random(random(8) === 0 ? 40 : 12);

@@ -88,7 +88,7 @@ export const ENGINE_MUTANTS: readonly Mutant[] = [
       replace: "  return false;\n",
     },
     {
-      name: "nobody rings a core whose fragment is moved",
+      name: "no thread rings a core whose fragment is moved",
       file: "chain.ts",
       find: RING_STAGER,
       replace: "",
@@ -194,7 +194,7 @@ export const ENGINE_MUTANTS: readonly Mutant[] = [
   ...by(
     ENGINE_SCENARIOS,
     {
-      name: "nobody rings the engine thread",
+      name: "no thread rings the engine thread",
       file: "due.ts",
       find: CALL,
       replace: "  setBits(word, bit);\n",
@@ -248,7 +248,7 @@ export const ENGINE_MUTANTS: readonly Mutant[] = [
       replace: "  if (load<u32>(fifo, INJECTION_TAIL_OFFSET) == load",
     },
     {
-      name: "nobody rings for what the engine thread has processed",
+      name: "no thread rings for what the engine thread has processed",
       file: "serve.ts",
       find: MOVED,
       replace: "  if (most != 0) return left;\n",
@@ -303,7 +303,7 @@ export const ENGINE_MUTANTS: readonly Mutant[] = [
       replace: "TASK_SEEN_OFFSET), notice) >= -1;\n",
     },
     {
-      name: "nobody rings the engine thread for what was closed",
+      name: "no thread rings the engine thread for what was closed",
       file: "src/node/liveness.ts",
       find: "  kernel.ring(slot);\n  return notice;\n",
       replace: "  return notice;\n",

@@ -299,7 +299,7 @@ describe.each([["wasm"], ["ts"], ["wasm", "ts"]].map((kernels) => ({ kernels: ke
       await new Promise((resolve) => setTimeout(resolve, 20));
       one(0).rmw({ to: one(1).endpoint, remote: word.handle, operation: "add", value: 1, notify: true });
       await waited;
-      // Who reads makes room, and rings.
+      // The context that reads makes room, and rings.
       fill(one(0), one(1));
       const room = one(0).whenRoom(one(1).endpoint, 500, { timeout: 5000 });
       await new Promise((resolve) => setTimeout(resolve, 20));

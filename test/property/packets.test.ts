@@ -1,5 +1,5 @@
 // Messages of all sizes where the heap has no memory for larger lanes: they come in packets through the small ones, and
-// nobody sees it. Random traffic to handlers of all kinds, calls and streams, in shared memory and in tasks apart.
+// no handler sees a difference. Random traffic to handlers of all kinds, calls and streams, in shared memory and in tasks apart.
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { type KernelName, launch } from "pamir";
 import { describe, expect, it } from "vitest";
@@ -23,7 +23,7 @@ const CALL = 5;
 const KINDS = [PLAIN, RECEIVED, LATE, STREAM];
 const HEADERS = [8, 8, 8, 9, 100, 5000, 40_000, 65_000];
 const PAYLOADS = [0, 1, 8, 100, 1000, 5000, 20_000, 69_000, 69_632, 150_000];
-/** A message of 150 KB takes 2,500 records through a lane of 64 bytes, each a message of a port between nodes: 40 ms a step. */
+/** A message of 150 KB takes 2,500 records through a lane of 64 bytes, each a message of a port between nodes: 300 steps take 9 s. */
 const STEPS = byEffort({ quick: 150, normal: 300, deep: 1500 });
 /** From this step on, LATE messages have a handler. */
 const LATE_STEP = Math.floor((2 / 3) * STEPS);

@@ -1,6 +1,6 @@
 // Large messages between three tasks of two contexts each, and whatever may happen to them: taken in every way, declined,
 // given up, their regions closed, contexts, tasks and the engine thread ended, in any order. Each side that goes on is told
-// once, and the truth, and nothing is written behind that. All on one thread: random numbers say who does the next step.
+// once, and the truth, and nothing is written behind that. All on one thread: random numbers say which thread does the next step.
 import { describe, expect, it } from "vitest";
 import type { KernelName } from "../../src/core/kernel-name.js";
 import type { Message } from "../../src/core/message.js";

@@ -97,7 +97,7 @@ export function sideOf(map: MemoryMap, task: number, block: Region, number: numb
   };
 }
 
-/** Once for each rget FIFO: where it tells its owner, and who owns the other one: a task, and a context of it. */
+/** Once for each rget FIFO: where it tells its owner, and the owner of the other one: a task, and a context of it. */
 export function readySide(rig: Rig, { block, rgetFifo, number }: Side, peer: number, context = 0): void {
   rig.setWord(rgetFifo + RGET_FIFO_STATUS_OFFSET, block.base + BLOCK_STATUS_OFFSET);
   rig.setWord(rgetFifo + RGET_FIFO_BIT_OFFSET, 1 << number);
