@@ -21,6 +21,7 @@
  * - `PAMIR_ENTRY`: the task module can't be found, or can't become a worker
  * - `PAMIR_NO_WASM`: `kernel: 'wasm'` where WebAssembly is forbidden or missing
  * - `PAMIR_NO_WORKERS`: several tasks on a host without workers
+ * - `PAMIR_ADDRESS`: an address that does not resolve, or at which no socket can be opened
  * - `PAMIR_NOT_ISOLATED`: a call that needs shared memory, on a page that is not cross-origin isolated
  * - `PAMIR_WOULD_BLOCK`: a blocking wait on a page's own thread, which must not block
  * - `PAMIR_TIMEDOUT`: a wait reached its `timeout`
@@ -47,6 +48,7 @@ export type ErrorCode =
   | "PAMIR_ENTRY"
   | "PAMIR_NO_WASM"
   | "PAMIR_NO_WORKERS"
+  | "PAMIR_ADDRESS"
   | "PAMIR_NOT_ISOLATED"
   | "PAMIR_WOULD_BLOCK"
   | "PAMIR_TIMEDOUT"

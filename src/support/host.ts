@@ -14,6 +14,8 @@ interface NodeModules {
   http: typeof import("node:http");
   util: typeof import("node:util");
   diagnostics_channel: typeof import("node:diagnostics_channel");
+  dgram: typeof import("node:dgram");
+  dns: typeof import("node:dns");
 }
 
 /** Node's MessagePort, which has other events than a browser's. */

@@ -3,9 +3,11 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Link } from "../../src/link/link.js";
 import { LossyLink } from "../../src/link/lossy-link.js";
 import { type NetworkOptions, SimulatedNetwork } from "../../src/link/simulated-network.js";
+import { openUdpLink } from "../../src/link/udp-link.js";
 import { portsRig } from "../support/ports-rig.js";
 import { randomOf } from "../support/random.js";
 import { SEED } from "../support/seed.js";
+import { hasIpv6, slowLink, udpRig } from "../support/udp-rig.js";
 import { type LinkRig, linkSuite } from "./link.suite.js";
 
 const NODES = [0, 1, 2, 3];
@@ -57,3 +59,23 @@ async function settle(): Promise<void> {
 linkSuite("ports", () => portsRig((accept) => accept(), settle));
 
 linkSuite("ports, where both nodes may make a channel at the same time", () => portsRig(setImmediate, settle));
+
+linkSuite("UDP on 127.0.0.1", () => udpRig("127.0.0.1"));
+
+linkSuite("UDP on 127.0.0.1, where the system takes 4 packets", () =>
+  udpRig("127.0.0.1", { open: () => slowLink("127.0.0.1", { sendPackets: 4 }), refuses: true }),
+);
+
+linkSuite("a lossy link over UDP on 127.0.0.1", async () => {
+  const random = randomOf(SEED + 2);
+  const around = (link: Link) => new LossyLink(link, FAULTS, () => random(2 ** 32));
+  return { ...(await udpRig("127.0.0.1", { around })), hasFaults: true };
+});
+
+if (await hasIpv6()) {
+  linkSuite("UDP on ::1", () => udpRig("[::1]"));
+
+  linkSuite("UDP on ::1, packets of 65,504 bytes", () =>
+    udpRig("[::1]", { open: () => openUdpLink("udp:[::1]:0", { packetBytes: 65_504 }) }),
+  );
+} else console.log("not run: the links of UDP on ::1, which this machine does not have");

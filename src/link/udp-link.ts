@@ -1,0 +1,288 @@
+// A link over UDP: one socket for a node, one datagram and one system call for a packet. It needs Node's `dgram`.
+//
+// The kernel copies a datagram within the call, unless the socket's send buffer is full. Then the datagram waits in Node,
+// which keeps a reference to its bytes. So each packet is copied into a buffer of a pool. If the kernel has taken it, the
+// next packet gets the same buffer, which is still in the cache; else the buffer waits with the datagram.
+import type { RemoteInfo, Socket, SocketOptions } from "node:dgram";
+import { PACKET_BYTES_MAX } from "../../assembly/layout.js";
+import { checkInteger, PamiError } from "../core/error.js";
+import { copyInto } from "../support/copy.js";
+import { nodeModule } from "../support/host.js";
+import { Queue } from "../support/queue.js";
+import { type Address, checkPacket, type Link } from "./link.js";
+import { formatUdpAddress, isLoopback, parseUdpAddress, type UdpEndpoint } from "./udp-address.js";
+
+/** Bytes of a packet that an Ethernet frame carries: its MTU of 1,500, less the headers of IPv6 (40) and UDP (8). */
+const ETHERNET_PACKET_BYTES = 1452;
+/** The same on loopback, where no frame is transmitted. */
+const LOOPBACK_PACKET_BYTES = ETHERNET_PACKET_BYTES;
+/** The smallest packets that may be configured: the least MTU of IPv6 (1,280), less its headers. */
+const PACKET_BYTES_MIN = 1232;
+/** The most packets that wait for the kernel. */
+const SEND_PACKETS = 64;
+/** Bytes of the socket's receive buffer to ask for: the first that the system grants. Linux grants less without an error. */
+const RECEIVE_BUFFER_BYTES = [4_194_304, 1_048_576, 262_144];
+/** Addresses that the link remembers in their parsed form. */
+const PEERS_MAX = 4096;
+
+/** The part of a socket of `dgram` that the link uses. */
+export interface DatagramSocket {
+  address(): { readonly address: string; readonly family: string; readonly port: number };
+  /** Datagrams that wait for the kernel. */
+  getSendQueueCount(): number;
+  send(bytes: Uint8Array, offset: number, length: number, port: number, host: string, sent: SendCallback): void;
+  on(event: "message", listener: (packet: Buffer, from: RemoteInfo) => void): unknown;
+  on(event: "error", listener: (error: Error) => void): unknown;
+  off(event: "message", listener: (packet: Buffer, from: RemoteInfo) => void): unknown;
+  close(): unknown;
+}
+type SendCallback = (error: Error | null) => void;
+
+export interface UdpLinkOptions {
+  /**
+   * Bytes of the largest packet: a multiple of 4 from 1,232 to 65,504. A longer packet than the path carries is fragmented
+   * by IP, or lost. The default fits an Ethernet frame.
+   */
+  readonly packetBytes?: number | undefined;
+  /** The most packets that wait for the kernel, 1 to 65,536 (default 64): further ones are refused. */
+  readonly sendPackets?: number | undefined;
+  /** Bytes of the socket's receive buffer to ask for: 4,096 to 2^30 (default 4 MiB, or less if the system refuses that). */
+  readonly receiveBufferBytes?: number | undefined;
+}
+
+export class UdpLink implements Link {
+  readonly packetBytes: number;
+  readonly isFaithful = false;
+  /** Its own address. If the socket is bound to an unspecified address (0.0.0.0, ::), others use one of the machine's. */
+  readonly address: Address;
+  onPacket: Link["onPacket"] = () => {};
+  onRoom: Link["onRoom"] = () => {};
+  /**
+   * Packets: taken by send(), received, refused by send(), lost because the text of their address is no address for this
+   * socket, and lost by an error of the system.
+   */
+  readonly counts = { sent: 0, received: 0, refused: 0, noAddress: 0, failed: 0 };
+  /** Errors of the system, by code (ECONNREFUSED, EMSGSIZE, ENETUNREACH, …). Each has lost a packet, or reports a lost one. */
+  readonly errors = new Map<string, number>();
+  readonly #socket: DatagramSocket;
+  readonly #family: 4 | 6;
+  readonly #sendPackets: number;
+  /** By address; null: the text is no address for this socket. */
+  readonly #peers = new Map<Address, UdpEndpoint | null>();
+  /** Buffers without a packet. */
+  readonly #free: Uint8Array<ArrayBuffer>[] = [];
+  /** Buffers whose packets wait for the kernel, in the order of sending. */
+  readonly #waiting = new Queue<Uint8Array<ArrayBuffer>>();
+  #hasRefused = false;
+  #isClosed = false;
+  /** The sender of the last packet. */
+  #lastHost = "";
+  #lastPort = -1;
+  #lastFrom: Address = "";
+
+  /** @param socket bound, and used by this link alone @throws PAMIR_INVAL an option is out of its range */
+  constructor(socket: DatagramSocket, options: UdpLinkOptions = {}) {
+    const { address, family, port } = socket.address();
+    const { packetBytes = defaultPacketBytes(address), sendPackets = SEND_PACKETS } = options;
+    checkPacketBytes(packetBytes);
+    checkInteger("sendPackets", sendPackets, 1, 65_536);
+    this.packetBytes = packetBytes;
+    this.address = formatUdpAddress(address, port);
+    this.#socket = socket;
+    // Node 18.0 to 18.3 gave the number 6.
+    this.#family = family.endsWith("6") ? 6 : 4;
+    this.#sendPackets = sendPackets;
+    socket.on("message", this.#onMessage);
+    socket.on("error", this.#onError);
+  }
+
+  send(to: Address, packet: Uint8Array): boolean {
+    checkPacket(packet, this.packetBytes);
+    if (this.#isClosed) return true;
+    const known = this.#peers.get(to);
+    const peer = known === undefined ? this.#look(to) : known;
+    if (peer === null) {
+      this.counts.noAddress++;
+      return true;
+    }
+    const buffer = this.#buffer();
+    if (buffer === undefined) {
+      this.#hasRefused = true;
+      this.counts.refused++;
+      return false;
+    }
+    this.counts.sent++;
+    copyInto(buffer, 0, packet);
+    this.#socket.send(buffer, 0, packet.length, peer.port, peer.host, this.#onSent);
+    if (this.#socket.getSendQueueCount() > this.#waiting.length) this.#waiting.push(buffer);
+    else this.#free.push(buffer);
+    return true;
+  }
+
+  #buffer(): Uint8Array<ArrayBuffer> | undefined {
+    const buffer = this.#free.pop();
+    if (buffer !== undefined || this.#waiting.length >= this.#sendPackets) return buffer;
+    return new Uint8Array(this.packetBytes);
+  }
+
+  /** Finds out where an address is, and remembers it. Those that come with packets are as many as strangers like. */
+  #look(to: Address): UdpEndpoint | null {
+    if (this.#peers.size === PEERS_MAX) this.#peers.clear();
+    const peer = endpointFor(to, this.#family);
+    this.#peers.set(to, peer);
+    return peer;
+  }
+
+  /** The kernel has taken a packet, or refused it. This is never called within send(). */
+  readonly #onSent: SendCallback = (error) => {
+    if (this.#isClosed) return;
+    if (error !== null && error !== undefined) this.#onError(error);
+    this.#release();
+  };
+
+  /** Takes back the buffers whose packets wait no more. Node completes them in the order of sending. */
+  #release(): void {
+    const waiting = this.#waiting;
+    const count = this.#socket.getSendQueueCount();
+    while (waiting.length > count) {
+      this.#free.push(waiting.first as Uint8Array<ArrayBuffer>);
+      waiting.shift();
+    }
+    // Half of the room, so that the caller does not come back for each packet.
+    if (!this.#hasRefused || waiting.length * 2 > this.#sendPackets) return;
+    this.#hasRefused = false;
+    this.onRoom();
+  }
+
+  readonly #onMessage = (packet: Uint8Array, { address, port }: RemoteInfo): void => {
+    if (this.#isClosed) return;
+    this.counts.received++;
+    if (port !== this.#lastPort || address !== this.#lastHost) {
+      [this.#lastHost, this.#lastPort] = [address, port];
+      this.#lastFrom = formatUdpAddress(address, port);
+    }
+    this.onPacket(this.#lastFrom, packet);
+  };
+
+  readonly #onError = (error: Error): void => {
+    const { code = "unknown" } = error as { code?: string };
+    this.counts.failed++;
+    this.errors.set(code, (this.errors.get(code) ?? 0) + 1);
+  };
+
+  close(): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    // The listener of errors stays: what waits for the kernel may still fail.
+    this.#socket.off("message", this.#onMessage);
+    this.#socket.close();
+  }
+}
+
+function checkPacketBytes(bytes: number): void {
+  checkInteger("packetBytes of a UDP link", bytes, PACKET_BYTES_MIN, PACKET_BYTES_MAX);
+  if (bytes % 4 !== 0) throw new PamiError("PAMIR_INVAL", `packetBytes of a UDP link is ${bytes}, not a multiple of 4`);
+}
+
+function defaultPacketBytes(host: string): number {
+  return isLoopback(host) ? LOOPBACK_PACKET_BYTES : ETHERNET_PACKET_BYTES;
+}
+
+/** What a socket of a family is to send to. null: the text is no numeric address, or one of another family. */
+function endpointFor(to: Address, family: 4 | 6): UdpEndpoint | null {
+  let endpoint: UdpEndpoint;
+  try {
+    endpoint = parseUdpAddress(to);
+  } catch {
+    return null;
+  }
+  if (endpoint.family === family) return endpoint;
+  // A socket of IPv6 reaches IPv4 by mapped addresses, unless it is bound to an address of IPv6 alone.
+  if (family === 6 && endpoint.family === 4) return { ...endpoint, host: `::ffff:${endpoint.host}` };
+  return null;
+}
+
+/**
+ * Resolves a host name. Links send to numeric addresses only.
+ * @param family of the address to find; 0: the one that the system prefers
+ * @returns the canonical address
+ * @throws PAMIR_INVAL the text is no address; PAMIR_ADDRESS the name does not resolve
+ */
+export async function resolveUdpAddress(text: string, family: 0 | 4 | 6 = 0): Promise<Address> {
+  const { host, port } = await resolved(text, 1, family);
+  return formatUdpAddress(host, port);
+}
+
+async function resolved(text: string, portMin: 0 | 1, family: 0 | 4 | 6): Promise<UdpEndpoint> {
+  const endpoint = parseUdpAddress(text, portMin);
+  if (endpoint.family !== 0) return endpoint;
+  const dns = nodeModule("dns");
+  if (dns === undefined) throw unavailable(text);
+  const found = await dns.promises.lookup(endpoint.host, { family }).catch((cause: Error) => {
+    throw new PamiError("PAMIR_ADDRESS", `${text}: the host name does not resolve (${cause.message})`, { cause });
+  });
+  // In the canonical form, as in messages.
+  return parseUdpAddress(formatUdpAddress(found.address, endpoint.port), portMin);
+}
+
+/**
+ * Opens a socket, and makes a link over it. The socket keeps the thread alive until close().
+ * @param address of this machine, which may be a host name; port 0: the system chooses one
+ * @throws PAMIR_INVAL the text is no address, or an option is out of its range; PAMIR_ADDRESS the name does not resolve, the
+ * address is not of this machine, the port is in use or not allowed, or the host has no UDP
+ */
+export async function openUdpLink(address: string, options: UdpLinkOptions = {}): Promise<UdpLink> {
+  const { packetBytes, receiveBufferBytes } = options;
+  if (packetBytes !== undefined) checkPacketBytes(packetBytes);
+  if (receiveBufferBytes !== undefined) checkInteger("receiveBufferBytes", receiveBufferBytes, 4096, 2 ** 30);
+  const { host, port, family } = await resolved(address, 0, 0);
+  const dgram = nodeModule("dgram");
+  if (dgram === undefined) throw unavailable(address);
+  const type = family === 6 ? "udp6" : "udp4";
+  const socket = dgram.createSocket({ type, lookup: numericLookup });
+  try {
+    await new Promise<void>((resolve, reject) => {
+      socket.once("error", reject);
+      // Exclusive: workers of node:cluster would share the socket.
+      socket.bind({ address: host, port, exclusive: true }, () => {
+        socket.off("error", reject);
+        resolve();
+      });
+    });
+    growReceiveBuffer(socket, receiveBufferBytes);
+    return new UdpLink(socket, options);
+  } catch (error) {
+    socket.close();
+    if (error instanceof PamiError) throw error;
+    const { code, message } = error as Error & { code?: string };
+    const reason = REASONS[code ?? ""] ?? message;
+    throw new PamiError("PAMIR_ADDRESS", `no UDP socket at ${address}: ${reason}`, { cause: error });
+  }
+}
+
+/** Hosts are numeric here. So no send waits for a turn of the event loop, as Node's own lookup does. */
+const numericLookup: NonNullable<SocketOptions["lookup"]> = (host, _options, callback) => {
+  callback(null, host, host.includes(":") ? 6 : 4);
+};
+
+function growReceiveBuffer(socket: Socket, wanted: number | undefined): void {
+  for (const bytes of wanted === undefined ? RECEIVE_BUFFER_BYTES : [wanted]) {
+    try {
+      socket.setRecvBufferSize(bytes);
+      return;
+    } catch {
+      // The system refuses it. The socket works with less.
+    }
+  }
+}
+
+const REASONS: Readonly<Record<string, string>> = {
+  EADDRINUSE: "the port is in use (EADDRINUSE)",
+  EADDRNOTAVAIL: "this machine has no such address (EADDRNOTAVAIL)",
+  EACCES: "the system does not allow that port (EACCES)",
+  EAFNOSUPPORT: "this machine has no addresses of that family (EAFNOSUPPORT)",
+};
+
+function unavailable(address: string): PamiError {
+  return new PamiError("PAMIR_ADDRESS", `${address}: this host has no UDP sockets; Node has`);
+}

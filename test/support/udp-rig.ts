@@ -1,0 +1,116 @@
+// Four nodes in one thread, whose links are UDP sockets of this machine: for the conformance suite of links.
+import { createSocket, type Socket } from "node:dgram";
+import { once } from "node:events";
+import { setImmediate as nextTurn } from "node:timers/promises";
+import type { Address, Link } from "../../src/link/link.js";
+import { type DatagramSocket, openUdpLink, UdpLink, type UdpLinkOptions } from "../../src/link/udp-link.js";
+
+/** Whether this machine has an IPv6 loopback. */
+export async function hasIpv6(): Promise<boolean> {
+  const socket = createSocket("udp6");
+  try {
+    socket.bind(0, "::1");
+    await once(socket, "listening");
+    return true;
+  } catch {
+    return false;
+  } finally {
+    socket.close();
+  }
+}
+
+/** An address of a host at which no socket is. */
+export async function closedPort(host: string): Promise<Address> {
+  const link = await openUdpLink(`udp:${host}:0`);
+  link.close();
+  return link.address;
+}
+
+/** A socket whose system takes two datagrams in each turn of the event loop; the others wait, as if it were busy. */
+export class SlowSocket implements DatagramSocket {
+  readonly #socket: Socket;
+  readonly #waiting: (() => void)[] = [];
+
+  constructor(socket: Socket) {
+    this.#socket = socket;
+  }
+
+  send(...given: Parameters<DatagramSocket["send"]>): void {
+    // The bytes are read when its turn comes: until then they must stay as they are.
+    this.#waiting.push(() => this.#socket.send(...given));
+    if (this.#waiting.length === 1) setImmediate(() => this.#drain());
+  }
+
+  #drain(): void {
+    for (const send of this.#waiting.splice(0, 2)) send();
+    if (this.#waiting.length > 0) setImmediate(() => this.#drain());
+  }
+
+  getSendQueueCount(): number {
+    return this.#waiting.length;
+  }
+
+  address(): ReturnType<Socket["address"]> {
+    return this.#socket.address();
+  }
+
+  on(event: string, listener: (...given: never[]) => void): void {
+    this.#socket.on(event, listener as () => void);
+  }
+
+  off(event: string, listener: (...given: never[]) => void): void {
+    this.#socket.off(event, listener as () => void);
+  }
+
+  close(): void {
+    this.#waiting.length = 0;
+    this.#socket.close();
+  }
+}
+
+/** A link over a socket that takes packets slowly. */
+export async function slowLink(host: string, options: UdpLinkOptions): Promise<UdpLink> {
+  const socket = createSocket(host.includes(":") ? "udp6" : "udp4");
+  socket.bind(0, host);
+  await once(socket, "listening");
+  return new UdpLink(new SlowSocket(socket), options);
+}
+
+interface UdpRigOptions {
+  readonly open?: () => Promise<UdpLink>;
+  readonly refuses?: boolean;
+  readonly around?: (link: Link) => Link;
+}
+
+/** @param host as addresses have it */
+export async function udpRig(host: string, options: UdpRigOptions = {}) {
+  const { open = () => openUdpLink(`udp:${host}:0`), refuses = false, around = (link) => link } = options;
+  const links = await Promise.all([open(), open(), open(), open()]);
+  const addresses = links.map(({ address }) => address);
+  const otherFamily = host.includes(":") ? "udp:127.0.0.1:4567" : "udp:[::1]:4567";
+  const unknown = ["", "4", "udp:", `udp:${host}`, "udp:localhost:4567", otherFamily, await closedPort(host)];
+  /** Packets that were sent and did not come. */
+  let lost = 0;
+
+  const total = (name: "sent" | "received"): number => links.reduce((sum, { counts }) => sum + counts[name], 0);
+  const underWay = (): number => total("sent") - total("received");
+
+  /** Packets on loopback are with their receiver when they are sent. Those that no turn brings within a while are lost. */
+  async function settle(): Promise<void> {
+    for (let turns = 0; turns < 4; turns++) await nextTurn();
+    let [before, since, quiet] = [-1, 0, 0];
+    // Both a time and turns: this process may not run for a while.
+    while (underWay() !== lost && (quiet < 100 || performance.now() - since < 20)) {
+      await nextTurn();
+      quiet++;
+      // As many may come as are sent.
+      const now = total("sent") + total("received");
+      if (now !== before) [before, since, quiet] = [now, performance.now(), 0];
+    }
+    lost = underWay();
+    // Callbacks of what was sent meanwhile.
+    for (let turns = 0; turns < 4; turns++) await nextTurn();
+  }
+
+  return { links: links.map(around), addresses, unknown, refuses, hasFaults: undefined, settle };
+}
