@@ -13,6 +13,7 @@ interface NodeModules {
   url: typeof import("node:url");
   http: typeof import("node:http");
   util: typeof import("node:util");
+  crypto: typeof import("node:crypto");
   diagnostics_channel: typeof import("node:diagnostics_channel");
   dgram: typeof import("node:dgram");
   dns: typeof import("node:dns");

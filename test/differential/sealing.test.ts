@@ -1,9 +1,13 @@
 // Seals of a job key beside those that node:crypto makes by the same standards: what we call HKDF, HMAC and
-// ChaCha20-Poly1305 is that.
+// ChaCha20-Poly1305 is that. And the two libraries that seal beside each other.
 import { createCipheriv, createDecipheriv, createHmac, hkdfSync } from "node:crypto";
-import { expect, it } from "vitest";
+import { afterEach, describe, expect, it, vi } from "vitest";
 import { PACKET_SIZE, TAG_BYTES } from "../../assembly/layout.js";
-import { keyScheduleOf } from "../../src/seal/noble.js";
+import { keyScheduleOf as nobleKeyScheduleOf } from "../../src/seal/noble.js";
+import { nodeKeyScheduleOf } from "../../src/seal/node.js";
+import { selectKeySchedule } from "../../src/seal/select.js";
+import type { KeySchedule } from "../../src/session/key-schedule.js";
+import { scaled } from "../support/effort.js";
 import { randomOf } from "../support/random.js";
 import { replayNote, SEED } from "../support/seed.js";
 
@@ -40,85 +44,173 @@ const handshake = () => ({
   acceptNonce: [word(), word(), word(), word()],
 });
 
-it(`D9 the keys of a session are HKDF-SHA-256, its packets ChaCha20-Poly1305 (${replayNote()})`, () => {
-  for (const length of [0, 1, 16, 63, 64, 65, 1376, 65464]) {
-    const [key, job, sent] = [bytes(32 + random(32)), word(), word()];
-    const names = handshake();
-    const { origin, target, originEpoch, targetEpoch, initiator, responder, connectNonce, acceptNonce } = names;
-    const words = [job, origin, target, originEpoch, targetEpoch, initiator];
-    const keys = derived(key, [...connectNonce, ...acceptNonce], "session", [...words, responder], 64);
-    const keySchedule = keyScheduleOf(key, job);
-    const { toTarget, toOrigin } = keySchedule.session(names);
-    const zeroRtt = keySchedule.zeroRtt(names);
-    const ofHalf = derived(key, connectNonce, "half", words, 32);
-    for (const [seal, own] of [
-      [toTarget, keys.subarray(0, 32)],
-      [toOrigin, keys.subarray(32)],
-      [zeroRtt, ofHalf],
-    ] as const) {
-      const plain = bytes(PACKET_SIZE + length);
-      const packet = Uint8Array.from([...plain, ...Array(TAG_BYTES).fill(0)]);
-      seal.seal(packet, PACKET_SIZE, sent);
-      const header = plain.subarray(0, PACKET_SIZE);
-      const cipher = createCipheriv("chacha20-poly1305", own, nonce(sent), { authTagLength: TAG_BYTES });
-      cipher.setAAD(header, { plaintextLength: length });
-      const body = Buffer.concat([cipher.update(plain.subarray(PACKET_SIZE)), cipher.final()]);
-      expect(Buffer.concat([header, body, cipher.getAuthTag()]).equals(packet)).toBe(true);
-      // And the other way round.
-      const decipher = createDecipheriv("chacha20-poly1305", own, nonce(sent), { authTagLength: TAG_BYTES });
-      decipher.setAAD(header, { plaintextLength: length });
-      decipher.setAuthTag(packet.subarray(-TAG_BYTES));
-      const opened = Buffer.concat([decipher.update(packet.subarray(PACKET_SIZE, -TAG_BYTES)), decipher.final()]);
-      expect(opened.equals(plain.subarray(PACKET_SIZE))).toBe(true);
-      expect(seal.open(packet.slice(), PACKET_SIZE, sent ^ 1)).toBe(false);
-      expect(seal.open(packet, PACKET_SIZE, sent)).toBe(true);
-      expect(Buffer.from(plain).equals(packet.subarray(0, -TAG_BYTES))).toBe(true);
+const BOTH = [
+  { library: "noble", keyScheduleOf: nobleKeyScheduleOf },
+  {
+    library: "node:crypto",
+    keyScheduleOf: (key: Uint8Array, job: number) => nodeKeyScheduleOf(key, job) as KeySchedule,
+  },
+];
+
+describe.each(BOTH)("$library", ({ keyScheduleOf }) => {
+  it(`D9 the keys of a session are HKDF-SHA-256, its packets ChaCha20-Poly1305 (${replayNote()})`, () => {
+    for (const length of [0, 1, 16, 63, 64, 65, 1376, 65464]) {
+      const [key, job, sent] = [bytes(32 + random(32)), word(), word()];
+      const names = handshake();
+      const { origin, target, originEpoch, targetEpoch, initiator, responder, connectNonce, acceptNonce } = names;
+      const words = [job, origin, target, originEpoch, targetEpoch, initiator];
+      const keys = derived(key, [...connectNonce, ...acceptNonce], "session", [...words, responder], 64);
+      const keySchedule = keyScheduleOf(key, job);
+      const { toTarget, toOrigin } = keySchedule.session(names);
+      const zeroRtt = keySchedule.zeroRtt(names);
+      const ofHalf = derived(key, connectNonce, "half", words, 32);
+      for (const [seal, own] of [
+        [toTarget, keys.subarray(0, 32)],
+        [toOrigin, keys.subarray(32)],
+        [zeroRtt, ofHalf],
+      ] as const) {
+        const plain = bytes(PACKET_SIZE + length);
+        const packet = Uint8Array.from([...plain, ...Array(TAG_BYTES).fill(0)]);
+        seal.seal(packet, PACKET_SIZE, sent);
+        const header = plain.subarray(0, PACKET_SIZE);
+        const cipher = createCipheriv("chacha20-poly1305", own, nonce(sent), { authTagLength: TAG_BYTES });
+        cipher.setAAD(header, { plaintextLength: length });
+        const body = Buffer.concat([cipher.update(plain.subarray(PACKET_SIZE)), cipher.final()]);
+        expect(Buffer.concat([header, body, cipher.getAuthTag()]).equals(packet)).toBe(true);
+        // And the other way round.
+        const decipher = createDecipheriv("chacha20-poly1305", own, nonce(sent), { authTagLength: TAG_BYTES });
+        decipher.setAAD(header, { plaintextLength: length });
+        decipher.setAuthTag(packet.subarray(-TAG_BYTES));
+        const opened = Buffer.concat([decipher.update(packet.subarray(PACKET_SIZE, -TAG_BYTES)), decipher.final()]);
+        expect(opened.equals(plain.subarray(PACKET_SIZE))).toBe(true);
+        expect(seal.open(packet.slice(), PACKET_SIZE, sent ^ 1)).toBe(false);
+        expect(seal.open(packet, PACKET_SIZE, sent)).toBe(true);
+        expect(Buffer.from(plain).equals(packet.subarray(0, -TAG_BYTES))).toBe(true);
+      }
     }
-  }
+  });
+
+  it("D9 packets without a session are authenticated by HMAC-SHA-256, and stay readable", () => {
+    const [key, job] = [bytes(32), word()];
+    const { handshake: seal } = keyScheduleOf(key, job);
+    const own = derived(key, [], "handshake", [job], 32);
+    for (const length of [24, 64, 80]) {
+      const packet = bytes(length + TAG_BYTES);
+      const plain = packet.slice(0, length);
+      seal.seal(packet, PACKET_SIZE, 1);
+      const code = createHmac("sha256", own).update(plain).digest().subarray(0, TAG_BYTES);
+      expect(Buffer.concat([plain, code]).equals(packet)).toBe(true);
+      expect(seal.open(packet, PACKET_SIZE, 1)).toBe(true);
+      packet[random(packet.length)] ^= 1 << random(8);
+      expect(seal.open(packet, PACKET_SIZE, 1)).toBe(false);
+    }
+  });
+
+  it("D9 whatever keys are made of makes other keys: job key, job, both nodes, epochs, nonces and references", () => {
+    const key = bytes(32);
+    const names = handshake();
+    const packet = bytes(80);
+    keyScheduleOf(key, 7).session(names).toTarget.seal(packet, PACKET_SIZE, 1);
+    const opens = (own: Uint8Array, job: number, other: typeof names) =>
+      keyScheduleOf(own, job).session(other).toTarget.open(packet.slice(), PACKET_SIZE, 1);
+    expect(opens(key, 7, names)).toBe(true);
+    expect(keyScheduleOf(key, 7).session(names).toOrigin.open(packet.slice(), PACKET_SIZE, 1)).toBe(false);
+    expect(opens(key, 8, names)).toBe(false);
+    for (let byte = 0; byte < key.length; byte++) {
+      expect(
+        opens(
+          key.map((value, i) => (i === byte ? value ^ 1 : value)),
+          7,
+          names,
+        ),
+      ).toBe(false);
+    }
+    for (const [name, value] of Object.entries(names)) {
+      const others =
+        typeof value === "number" ? [value ^ 1] : value.map((_, at) => value.map((w, i) => (i === at ? w ^ 1 : w)));
+      for (const other of others) expect(opens(key, 7, { ...names, [name]: other }), name).toBe(false);
+    }
+  });
+
+  it("D9 a key that is too short is refused, with its length", () => {
+    expect(() => keyScheduleOf(bytes(31), 1)).toThrow(new RangeError("a job key has 31 bytes, not 32 or more"));
+  });
 });
 
-it("D9 packets without a session are authenticated by HMAC-SHA-256, and stay readable", () => {
-  const [key, job] = [bytes(32), word()];
-  const { handshake: seal } = keyScheduleOf(key, job);
-  const own = derived(key, [], "handshake", [job], 32);
-  for (const length of [24, 64, 80]) {
-    const packet = bytes(length + TAG_BYTES);
-    const plain = packet.slice(0, length);
-    seal.seal(packet, PACKET_SIZE, 1);
-    const code = createHmac("sha256", own).update(plain).digest().subarray(0, TAG_BYTES);
-    expect(Buffer.concat([plain, code]).equals(packet)).toBe(true);
-    expect(seal.open(packet, PACKET_SIZE, 1)).toBe(true);
-    packet[random(packet.length)] ^= 1 << random(8);
-    expect(seal.open(packet, PACKET_SIZE, 1)).toBe(false);
-  }
+describe("both libraries", () => {
+  it(`D9 seal with the same bytes, and each opens what the other has sealed (${replayNote()})`, () => {
+    for (let round = 0; round < scaled(200); round++) {
+      const [key, job, names] = [bytes(32), word(), handshake()];
+      const [noble, node] = BOTH.map(({ keyScheduleOf }) => keyScheduleOf(key, job)) as [KeySchedule, KeySchedule];
+      for (const of of [
+        (schedule: KeySchedule) => schedule.handshake,
+        (schedule: KeySchedule) => schedule.session(names).toTarget,
+        (schedule: KeySchedule) => schedule.session(names).toOrigin,
+        (schedule: KeySchedule) => schedule.zeroRtt(names),
+      ]) {
+        const [length, sent] = [PACKET_SIZE + random(random(4) === 0 ? 5000 : 80) + TAG_BYTES, word()];
+        const plain = bytes(length);
+        const [byNoble, byNode] = [plain.slice(), plain.slice()];
+        of(noble).seal(byNoble, PACKET_SIZE, sent);
+        of(node).seal(byNode, PACKET_SIZE, sent);
+        expect(byNode).toEqual(byNoble);
+        // In shared memory, as packets that come are.
+        const shared = new Uint8Array(new SharedArrayBuffer(length));
+        shared.set(byNoble);
+        const forged = byNoble.slice();
+        forged[random(length)] ^= 1 << random(8);
+        for (const schedule of [noble, node]) expect(of(schedule).open(forged.slice(), PACKET_SIZE, sent)).toBe(false);
+        expect(of(noble).open(byNode, PACKET_SIZE, sent)).toBe(true);
+        expect(of(node).open(shared, PACKET_SIZE, sent)).toBe(true);
+        expect(byNode.subarray(0, -TAG_BYTES)).toEqual(plain.subarray(0, -TAG_BYTES));
+        expect(new Uint8Array(shared).subarray(0, -TAG_BYTES)).toEqual(plain.subarray(0, -TAG_BYTES));
+      }
+    }
+  });
+
+  it("do not open what is no whole packet", () => {
+    for (const { keyScheduleOf } of BOTH) {
+      const { handshake: mac, session } = keyScheduleOf(bytes(32), 1);
+      for (const length of [0, 1, 15, 16, 24, 39, 40]) {
+        expect(mac.open(bytes(length), PACKET_SIZE, 1)).toBe(false);
+        expect(session(handshake()).toTarget.open(bytes(length), PACKET_SIZE, 1)).toBe(false);
+      }
+    }
+  });
 });
 
-it("D9 whatever keys are made of makes other keys: job key, job, both nodes, epochs, nonces and references", () => {
-  const key = bytes(32);
-  const names = handshake();
-  const packet = bytes(80);
-  keyScheduleOf(key, 7).session(names).toTarget.seal(packet, PACKET_SIZE, 1);
-  const opens = (own: Uint8Array, job: number, other: typeof names) =>
-    keyScheduleOf(own, job).session(other).toTarget.open(packet.slice(), PACKET_SIZE, 1);
-  expect(opens(key, 7, names)).toBe(true);
-  expect(keyScheduleOf(key, 7).session(names).toOrigin.open(packet.slice(), PACKET_SIZE, 1)).toBe(false);
-  expect(opens(key, 8, names)).toBe(false);
-  for (let byte = 0; byte < key.length; byte++) {
-    expect(
-      opens(
-        key.map((value, i) => (i === byte ? value ^ 1 : value)),
-        7,
-        names,
-      ),
-    ).toBe(false);
-  }
-  for (const [name, value] of Object.entries(names)) {
-    const others =
-      typeof value === "number" ? [value ^ 1] : value.map((_, at) => value.map((w, i) => (i === at ? w ^ 1 : w)));
-    for (const other of others) expect(opens(key, 7, { ...names, [name]: other }), name).toBe(false);
-  }
-});
+describe("selectKeySchedule()", () => {
+  afterEach(() => void vi.restoreAllMocks());
 
-it("D9 a key that is too short is refused, with its length", () => {
-  expect(() => keyScheduleOf(bytes(31), 1)).toThrow(new RangeError("a job key has 31 bytes, not 32 or more"));
+  const opens = (sealing: KeySchedule, opening: KeySchedule): boolean => {
+    const packet = bytes(80);
+    const names = handshake();
+    sealing.session(names).toTarget.seal(packet, PACKET_SIZE, 1);
+    return opening.session(names).toTarget.open(packet, PACKET_SIZE, 1);
+  };
+
+  it("works with and without node:crypto", async () => {
+    const key = bytes(32);
+    const withNode = await selectKeySchedule(key, 7);
+    const original = process.getBuiltinModule;
+    vi.spyOn(process, "getBuiltinModule").mockImplementation(((id: string) =>
+      id === "node:crypto" ? undefined : original(id)) as typeof original);
+    expect(nodeKeyScheduleOf(key, 7)).toBe(undefined);
+    const withNoble = await selectKeySchedule(key, 7);
+    expect([opens(withNode, withNoble), opens(withNoble, withNode)]).toEqual([true, true]);
+  });
+
+  it.each(["createCipheriv", "createHmac", "hkdfSync"])("uses noble where node:crypto forbids %s", async (name) => {
+    const original = process.getBuiltinModule;
+    const forbidden = {
+      [name]: () => {
+        throw new Error("digital envelope routines::unsupported");
+      },
+    };
+    vi.spyOn(process, "getBuiltinModule").mockImplementation(((id: string) =>
+      id === "node:crypto" ? { ...original(id), ...forbidden } : original(id)) as typeof original);
+    const key = bytes(32);
+    expect(nodeKeyScheduleOf(key, 7)).toBe(undefined);
+    expect(opens(await selectKeySchedule(key, 7), nobleKeyScheduleOf(key, 7))).toBe(true);
+  });
 });

@@ -1,0 +1,13 @@
+// Chooses the library that seals a job's packets. The bytes are the same, so nodes of a job may differ in this.
+import type { KeySchedule } from "../session/key-schedule.js";
+import { nodeKeyScheduleOf } from "./node.js";
+
+/**
+ * The key schedule of a job key: over node:crypto, or over @noble/hashes and @noble/ciphers if this host has no such module.
+ * @param key at least 32 random bytes, not a password; it is copied
+ * @param job the job's fingerprint, as its packets have it
+ * @throws RangeError if the key is shorter
+ */
+export async function selectKeySchedule(key: Uint8Array, job: number): Promise<KeySchedule> {
+  return nodeKeyScheduleOf(key, job) ?? (await import("./noble.js")).keyScheduleOf(key, job);
+}
