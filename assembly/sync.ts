@@ -93,11 +93,19 @@ export function ring(task: usize): void {
   ringAlways(task);
 }
 
+/**
+ * Wakes threads of other processes that sleep on a word: atomic.notify only reaches those of its own process. The host
+ * supplies it; where all tasks are in one process, it does nothing. As a result of each call that may ring, a wake-up
+ * would be lost wherever a caller forgot to look at it.
+ */
+declare function wake(word: usize): void;
+
 /** Wakes the owner of a task slot, armed or not. */
 export function ringAlways(task: usize): void {
-  // SYNC park (ring): changes what bellWait() compares; pairs with bellArm() and bellWait().
+  // SYNC park (ring): changes what bellWait() and Futex.wait() compare; pairs with bellArm() and both.
   atomic.add<u32>(task + TASK_BELL_OFFSET, 1);
   atomic.notify(task + TASK_BELL_OFFSET, -1);
+  wake(task + TASK_BELL_OFFSET);
 }
 
 /**

@@ -58,28 +58,23 @@ const common = {
  * @type {import("esbuild").BuildOptions}
  */
 const lean = { minifyWhitespace: true, charset: "ascii", lineLimit: 120 };
-const monitor = await build({
-  ...common,
-  entryPoints: ["src/launch/node-monitor.ts"],
-  format: "iife",
-  minify: true,
-  write: false,
-});
-writeFileSync(
-  "src/generated/monitor.ts",
-  `export const monitorSource = ${JSON.stringify(monitor.outputFiles?.[0]?.text)};\n`,
-);
-const engine = await build({
-  ...common,
-  entryPoints: ["src/launch/engine-worker.ts"],
-  format: "iife",
-  minify: true,
-  write: false,
-});
-writeFileSync(
-  "src/generated/engine.ts",
-  `export const engineSource = ${JSON.stringify(engine.outputFiles?.[0]?.text)};\n`,
-);
+for (const [name, source] of [
+  ["monitor", "node-monitor"],
+  ["process", "process-monitor"],
+  ["engine", "engine-worker"],
+]) {
+  const built = await build({
+    ...common,
+    entryPoints: [`src/launch/${source}.ts`],
+    format: "iife",
+    minify: true,
+    write: false,
+  });
+  writeFileSync(
+    `src/generated/${name}.ts`,
+    `export const ${name}Source = ${JSON.stringify(built.outputFiles?.[0]?.text)};\n`,
+  );
+}
 const library = await build({
   ...common,
   ...lean,

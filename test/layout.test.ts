@@ -183,8 +183,11 @@ describe("the wasm module", () => {
     return ids;
   }
 
-  it("imports its memory and nothing else", () => {
-    expect(WebAssembly.Module.imports(module)).toEqual([{ module: "env", name: "memory", kind: "memory" }]);
+  it("imports its memory, and what wakes other processes", () => {
+    expect(WebAssembly.Module.imports(module)).toEqual([
+      { module: "sync", name: "wake", kind: "function" },
+      { module: "env", name: "memory", kind: "memory" },
+    ]);
   });
 
   it("has no start function and no data, so that any number of threads may instantiate it over one memory", () => {
@@ -200,7 +203,7 @@ describe("the wasm module", () => {
 
   it("was built for this layout", () => {
     const memory = new WebAssembly.Memory({ initial: 1, maximum: 65536, shared: true });
-    const { exports } = new WebAssembly.Instance(module, { env: { memory } });
+    const { exports } = new WebAssembly.Instance(module, { env: { memory }, sync: { wake: () => {} } });
     expect((exports.layoutHash as () => number)() >>> 0).toBe(LAYOUT_HASH);
   });
 

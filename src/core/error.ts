@@ -22,6 +22,7 @@
  * - `PAMIR_NO_WASM`: `kernel: 'wasm'` where WebAssembly is forbidden or missing
  * - `PAMIR_NO_WORKERS`: several tasks on a host without workers
  * - `PAMIR_ADDRESS`: an address that does not resolve, or at which no socket can be opened
+ * - `PAMIR_NO_PROCESSES`: processes can't share memory on this host
  * - `PAMIR_NOT_ISOLATED`: a call that needs shared memory, on a page that is not cross-origin isolated
  * - `PAMIR_WOULD_BLOCK`: a blocking wait on a page's own thread, which must not block
  * - `PAMIR_TIMEDOUT`: a wait reached its `timeout`
@@ -49,6 +50,7 @@ export type ErrorCode =
   | "PAMIR_NO_WASM"
   | "PAMIR_NO_WORKERS"
   | "PAMIR_ADDRESS"
+  | "PAMIR_NO_PROCESSES"
   | "PAMIR_NOT_ISOLATED"
   | "PAMIR_WOULD_BLOCK"
   | "PAMIR_TIMEDOUT"

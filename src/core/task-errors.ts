@@ -5,7 +5,8 @@
 //      0  length  u32   monitor  tasks   bytes of the text; 0: the task ended without an error
 //      4  text    u8…   monitor  tasks   JSON: name, message, code, stack
 //
-// If tasks share no memory, each task has a buffer of its own, and writes the errors that the launcher reports.
+// They lie behind the node's map. If tasks share no memory, each task has a buffer of its own, and writes the errors that the
+// launcher reports.
 import { decodeText, encodeText } from "../support/text.js";
 import { RemoteError } from "./error.js";
 
@@ -20,9 +21,10 @@ export class TaskErrors {
   readonly #lengths: Uint32Array;
   readonly #bytes: Uint8Array;
 
-  constructor(buffer: ArrayBufferLike) {
-    this.#lengths = new Uint32Array(buffer);
-    this.#bytes = new Uint8Array(buffer);
+  /** @param at offset of the first task's place, a multiple of 4 */
+  constructor(buffer: ArrayBufferLike, at = 0) {
+    this.#lengths = new Uint32Array(buffer, at);
+    this.#bytes = new Uint8Array(buffer, at);
   }
 
   /** Returns the bytes of the buffer for a number of tasks. */

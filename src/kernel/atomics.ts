@@ -28,7 +28,7 @@ export function popcount(bits: number): number {
 }
 
 /** The atomics over a job's memory. */
-export function sharedAtomics({ words, buffer }: Memory) {
+export function sharedAtomics({ words, buffer, futex }: Memory) {
   const wide = new BigUint64Array(buffer);
 
   function loadWord(pointer: number): number {
@@ -109,6 +109,7 @@ export function sharedAtomics({ words, buffer }: Memory) {
     const bell = (task + TASK_BELL_OFFSET) >>> 2;
     Atomics.add(words, bell, 1);
     Atomics.notify(words, bell);
+    futex?.wake(task + TASK_BELL_OFFSET);
   }
 
   function bellArm(task: number): number {

@@ -3,16 +3,44 @@
 
 import type { KernelName } from "../core/kernel-name.js";
 
+/** Sleeping and waking across processes. Pointers are those of words in the memory. */
+export interface Futex {
+  /**
+   * Blocks this thread while the word reads `seen`, for at most `milliseconds`. It may return earlier: V8 cannot terminate a
+   * thread in a foreign call.
+   */
+  wait(pointer: number, seen: number, milliseconds: number): void;
+  /** Wakes all threads of all processes that sleep on a word. Threads in Atomics.wait() go on sleeping. */
+  wake(pointer: number): void;
+  /** Makes what sleeps on a word for a thread that must not block. */
+  doorbell(pointer: number): Bell;
+}
+
+/** Sleeps on a word for a thread that must not block. */
+export interface Bell {
+  /** Resolves once the word no longer reads `seen`. One wait at a time. */
+  wait(seen: number): Promise<void>;
+  /** Ends it, and resolves a wait that is under way. */
+  close(): void;
+}
+
 /** The linear memory of a job as typed views. They cover all of it, and it never grows. */
 export interface Memory {
   readonly buffer: SharedArrayBuffer;
   readonly words: Int32Array<SharedArrayBuffer>;
   readonly bytes: Uint8Array<SharedArrayBuffer>;
+  /** Where processes share the memory: how their threads sleep. Atomics.wait() is used otherwise. */
+  readonly futex: Futex | undefined;
 }
 
 /** Views over a job's memory. */
-export function memoryOf(buffer: SharedArrayBuffer): Memory {
-  return { buffer, words: new Int32Array(buffer), bytes: new Uint8Array(buffer) };
+export function memoryOf(buffer: SharedArrayBuffer, futex?: Futex): Memory {
+  return { buffer, words: new Int32Array(buffer), bytes: new Uint8Array(buffer), futex };
+}
+
+/** The functions that the wasm kernels import. */
+export function kernelImports(memory: WebAssembly.Memory, futex: Futex | undefined): WebAssembly.Imports {
+  return { env: { memory }, sync: { wake: futex === undefined ? () => {} : (word: number) => futex.wake(word >>> 0) } };
 }
 
 export interface Kernel {

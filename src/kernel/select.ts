@@ -1,6 +1,6 @@
 // Which kernels a task runs: the wasm module, unless the job asks for the twin or the host forbids wasm.
 import type { KernelName } from "../core/kernel-name.js";
-import { type Kernel, type Memory, memoryOf } from "./kernel.js";
+import { type Futex, type Kernel, kernelImports, type Memory, memoryOf } from "./kernel.js";
 import { twinEngineKernel, twinKernel } from "./twin/index.js";
 import { wasmKernel, wasmModule } from "./wasm.js";
 
@@ -18,8 +18,8 @@ export function wasmAllowed(): boolean {
 }
 
 /** Views over a job's memory. */
-export function openMemory(shared: SharedMemory): Memory {
-  return memoryOf("buffer" in shared ? (shared.buffer as unknown as SharedArrayBuffer) : shared);
+export function openMemory(shared: SharedMemory, futex?: Futex): Memory {
+  return memoryOf("buffer" in shared ? (shared.buffer as unknown as SharedArrayBuffer) : shared, futex);
 }
 
 /** The functions of the kernels that an engine thread calls. */
@@ -32,7 +32,7 @@ export function selectEngineKernel(
   module: WebAssembly.Module | undefined,
 ): EngineKernel {
   if (module === undefined) return twinEngineKernel(memory);
-  const { exports } = new WebAssembly.Instance(module, { env: { memory: shared as WebAssembly.Memory } });
+  const { exports } = new WebAssembly.Instance(module, kernelImports(shared as WebAssembly.Memory, memory.futex));
   return exports as unknown as EngineKernel;
 }
 
@@ -44,5 +44,5 @@ export function selectKernel(
   module?: WebAssembly.Module,
 ): Kernel {
   if (name === "ts") return twinKernel(memory);
-  return wasmKernel(shared as WebAssembly.Memory, module);
+  return wasmKernel(shared as WebAssembly.Memory, module, memory.futex);
 }

@@ -1,7 +1,7 @@
 // Loads the wasm module and binds it to a job's memory.
 import { LAYOUT_HASH } from "../../assembly/layout-hash.js";
 import { wasmHex } from "../generated/wasm.js";
-import type { PacketKernel } from "./kernel.js";
+import { type Futex, kernelImports, type PacketKernel } from "./kernel.js";
 
 /** The module's exports: the functions of PacketKernel, with u32 results as signed numbers. */
 type Exports = Omit<PacketKernel, "name"> & { layoutHash(): number };
@@ -149,8 +149,8 @@ function addOthers(kernel: HotKernel, exports: Exports): PacketKernel {
 }
 
 /** The kernels in wasm, over a job's memory. */
-export function wasmKernel(memory: WebAssembly.Memory, module: WebAssembly.Module = wasmModule()): PacketKernel {
-  const exports = new WebAssembly.Instance(module, { env: { memory } }).exports as unknown as Exports;
+export function wasmKernel(memory: WebAssembly.Memory, module = wasmModule(), futex?: Futex): PacketKernel {
+  const exports = new WebAssembly.Instance(module, kernelImports(memory, futex)).exports as unknown as Exports;
   if (exports.layoutHash() >>> 0 !== LAYOUT_HASH >>> 0) {
     throw new Error(
       `pamir.wasm was built from other sources: layout ${exports.layoutHash() >>> 0}, not ${LAYOUT_HASH}`,

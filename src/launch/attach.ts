@@ -3,11 +3,11 @@
 import { JOB_HASH_OFFSET, JOB_MAGIC, JOB_MAGIC_OFFSET } from "../../assembly/layout.js";
 import { LAYOUT_HASH } from "../../assembly/layout-hash.js";
 import { PamiError, show } from "../core/error.js";
-import { TaskErrors } from "../core/task-errors.js";
 import { VERSION } from "../generated/version.js";
+import type { Memory } from "../kernel/kernel.js";
 import { openMemory, type SharedMemory, selectKernel } from "../kernel/select.js";
 import { readMap } from "../memory/map.js";
-import { type JobMemory, kernelIn, makeJobMemory } from "../node/memory.js";
+import { type JobMemory, kernelIn, makeJobMemory, taskErrorsIn } from "../node/memory.js";
 import type { Client } from "../pami/client.js";
 import { diagnostics } from "../support/diagnostics.js";
 import { after, type NodePort, nodeModule } from "../support/host.js";
@@ -70,7 +70,7 @@ async function join(): Promise<Client> {
   if (threads !== undefined) {
     const bootstrap = (threads.workerData as { [BOOTSTRAP]?: TaskBootstrap } | null)?.[BOOTSTRAP];
     if (bootstrap === undefined) throw notInJob();
-    return clientOf(bootstrap, bootstrap.memory as SharedMemory);
+    return clientOf(bootstrap, await memoryOf(bootstrap));
   }
   const worker = globalThis as unknown as TaskWorker;
   // A page has a postMessage() too, of another kind.
@@ -89,9 +89,10 @@ async function joinByPort(port: NodePort): Promise<Client> {
     };
     port.on("message", hear);
   });
+  const memory = await memoryOf(bootstrap);
   const stop = tellOfExit(life);
   // As long as this end is open, the monitor knows that the worker lives.
-  const client = clientOf(bootstrap, bootstrap.memory as SharedMemory, () => {
+  const client = clientOf(bootstrap, memory, () => {
     stop();
     life.close();
   });
@@ -149,7 +150,7 @@ async function joinByMessages(worker: TaskWorker | MessagePort): Promise<Client>
     stop = () => (worker as EventTarget).removeEventListener("message", take);
   };
   if (bootstrap.memory !== undefined || nodes === undefined) {
-    const client = clientOf(bootstrap, bootstrap.memory as SharedMemory, onLeave);
+    const client = clientOf(bootstrap, await memoryOf(bootstrap), onLeave);
     listen((news) => {
       if ("leave" in news) client.close();
     });
@@ -219,17 +220,24 @@ function holdLock(name: string): Promise<() => void> {
   });
 }
 
+/** Views over the memory that all tasks share. */
+async function memoryOf({ memory, futex }: TaskBootstrap): Promise<Memory> {
+  const shared = memory as SharedMemory;
+  if (futex === undefined) return openMemory(shared);
+  const { futexOf } = await import("../process/process-memory.js");
+  return openMemory(shared, futexOf(futex));
+}
+
 /** The client for a bootstrap, over the memory that all tasks share. */
-export function clientOf(bootstrap: TaskBootstrap, shared: SharedMemory, onLeave?: () => void): Client {
-  const memory = openMemory(shared);
+export function clientOf(bootstrap: TaskBootstrap, memory: Memory, onLeave?: () => void): Client {
   const word = (offset: number): number => (memory.words[(bootstrap.job + offset) >>> 2] as number) >>> 0;
   const theirs = word(JOB_HASH_OFFSET);
   const isOurs = theirs === LAYOUT_HASH && bootstrap.layoutHash === LAYOUT_HASH;
   if (word(JOB_MAGIC_OFFSET) !== JOB_MAGIC || !isOurs) throw otherVersion(bootstrap, theirs);
-  const kernel = selectKernel(bootstrap.kernel, shared, memory, bootstrap.module);
+  const kernel = selectKernel(bootstrap.kernel, bootstrap.memory as SharedMemory, memory, bootstrap.module);
   const { task, args, debug } = bootstrap;
   const map = readMap(memory, bootstrap.job);
-  const errors = bootstrap.errors && new TaskErrors(bootstrap.errors);
+  const errors = taskErrorsIn(memory, map);
   return attachedAs(makeClient({ kernel, memory, map, task, args, debug, errors, onLeave }));
 }
 

@@ -7,6 +7,7 @@ import type { JobMemoryRequest } from "../node/memory.js";
 import type { DebugLimits } from "../observe/debug.js";
 import type { DumpData } from "../observe/dump.js";
 import type { Recorded } from "../observe/trace.js";
+import type { FutexSetup } from "../process/futex.js";
 import { uniqueName } from "../support/host.js";
 
 /** Key of the bootstrap in a worker's `workerData`. */
@@ -34,8 +35,8 @@ export interface TaskBootstrap {
   readonly isAdopted?: boolean;
   /** Name of the Web Lock that the task holds while it lives, in a browser. */
   readonly lock: string;
-  /** The errors of dead tasks (`TaskErrors`); undefined if tasks share no memory. */
-  readonly errors: SharedArrayBuffer | undefined;
+  /** How threads of several processes sleep on the memory; undefined if it is that of one process. */
+  readonly futex: FutexSetup | undefined;
 }
 
 /** The messages of a task's Web Worker to the thread that started it, under the key BOOTSTRAP. */

@@ -1,9 +1,9 @@
 // The engine thread: a worker that serves all tasks of a job, and sleeps while there is nothing to do. Its code is a string,
 // so that no bundler can lose its file. The monitor starts it in Node; in a browser, the launching thread does.
 
-import { type Memory, memoryOf } from "../kernel/kernel.js";
-import { type SharedMemory, selectEngineKernel } from "../kernel/select.js";
+import { openMemory, type SharedMemory, selectEngineKernel } from "../kernel/select.js";
 import { serve } from "../node/serve.js";
+import { type FutexSetup, futexOf } from "../process/futex.js";
 import { nodeModule } from "../support/host.js";
 
 /** The data that the engine thread gets at its start. */
@@ -13,10 +13,12 @@ export interface EngineSetup {
   readonly module: WebAssembly.Module | undefined;
   /** Pointer to the job header. */
   readonly job: number;
+  /** How threads sleep, if tasks run in processes. */
+  readonly futex?: FutexSetup | undefined;
 }
 
-function start({ shared, module, job }: EngineSetup): void {
-  const memory: Memory = memoryOf(("buffer" in shared ? shared.buffer : shared) as SharedArrayBuffer);
+function start({ shared, module, job, futex }: EngineSetup): void {
+  const memory = openMemory(shared, futex && futexOf(futex));
   serve(selectEngineKernel(shared, memory, module), memory, job);
 }
 

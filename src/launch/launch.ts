@@ -21,15 +21,16 @@ import { LAYOUT_HASH } from "../../assembly/layout-hash.js";
 import { checkCallback, checkFlag, checkKeys, checkObject, checkSignal, type Keys } from "../core/check.js";
 import { checkInteger, PamiError, show } from "../core/error.js";
 import type { KernelName } from "../core/kernel-name.js";
-import { TaskErrors } from "../core/task-errors.js";
 import { VERSION } from "../generated/version.js";
 import { selectKernel, wasmAllowed } from "../kernel/select.js";
 import { wasmModule } from "../kernel/wasm.js";
 import { endpointsFit, type Limits, MEMORY_BYTES_MAX } from "../memory/map.js";
-import { kernelIn, makeJobMemory } from "../node/memory.js";
+import { kernelIn, makeJobMemory, taskErrorsIn } from "../node/memory.js";
 import { checkDebug, type DebugOptions } from "../observe/debug.js";
 import { writeAtEnd } from "../observe/trace.js";
 import type { Client } from "../pami/client.js";
+import type { ProcessMemorySetup } from "../process/mapping.js";
+import type { ProcessMemories } from "../process/process-memory.js";
 import { hardwareThreads } from "../support/cores.js";
 import { diagnostics } from "../support/diagnostics.js";
 import { environment, isNode, nodeModule } from "../support/host.js";
@@ -58,6 +59,13 @@ export interface LaunchOptions {
    * gives all threads of a page 124.
    */
   kernel?: KernelName | readonly KernelName[] | undefined;
+  /**
+   * Number of processes that run the tasks, at most their number (default: the tasks are threads of this process). They share
+   * memory, and so the calls and their speed are those of threads. A process that dies ends its own tasks only. A caller that
+   * joins is task 0 in its own process. It takes Linux and the package `koffi`. Values such as `args` are copied: they can't
+   * be shared memory or ports.
+   */
+  processes?: number | undefined;
   /** Makes the caller task 0: `job.client` (default false). */
   join?: boolean | undefined;
   /** A value for `client.args` of each task. It must be cloneable. */
@@ -119,6 +127,7 @@ const LAUNCH_KEYS: Keys<Omit<LaunchOptions, "memoryBase">> = {
   tasks: true,
   maxTasks: true,
   kernel: true,
+  processes: true,
   join: true,
   args: true,
   contexts: true,
@@ -159,7 +168,7 @@ const HEAP_BYTES_BROWSER = 32 * 1024 ** 2;
  * @param entry URL of the task module: `new URL('./task.js', import.meta.url)`. In a browser also a function that makes its
  *   worker, for bundlers: `() => new Worker(new URL('./task.js', import.meta.url), { type: 'module' })`. With
  *   `tasks: 1, join: true` it may be null
- * @throws PAMIR_INVAL, PAMIR_ENTRY, PAMIR_MEMORY, PAMIR_NO_WASM, PAMIR_NO_WORKERS, PAMIR_CANCELED
+ * @throws PAMIR_INVAL, PAMIR_ENTRY, PAMIR_MEMORY, PAMIR_NO_WASM, PAMIR_NO_WORKERS, PAMIR_NO_PROCESSES, PAMIR_CANCELED
  */
 export async function launch(
   entry: URLLike | string | (() => WorkerLike) | null,
@@ -187,8 +196,15 @@ export async function launch(
   if (signal?.aborted) throw new PamiError("PAMIR_CANCELED", "launch() was canceled", { cause: signal.reason });
   const names = taskNames(limits.tasks);
   const first = join ? 1 : 0;
+  if (options.processes !== undefined) checkInteger("processes", options.processes, 1, Math.max(1, tasks - first));
   const sources = await loadSources(options);
-  if (isNode()) return started(makeJob(checked, tasks, limits, options, names, [], sources), signal);
+  if (isNode()) {
+    const processes = options.processes === undefined ? undefined : await loadProcesses(options);
+    return started(makeJob(checked, tasks, limits, options, names, [], sources, undefined, processes), signal);
+  }
+  if (options.processes !== undefined) {
+    throw new PamiError("PAMIR_NO_PROCESSES", `processes is ${options.processes}: this host starts none`);
+  }
   checkArgs(options.args);
   // Loaded before the workers start: their first messages must find a listener.
   const nodes = mode !== "shared" ? await import("./private-node.js") : undefined;
@@ -207,14 +223,28 @@ export async function launch(
 interface Sources {
   readonly engine: string;
   readonly monitor: string;
+  readonly process: string;
 }
 
-async function loadSources({ engine }: LaunchOptions): Promise<Sources> {
-  const [{ engineSource }, { monitorSource }] = await Promise.all([
+async function loadSources({ engine, processes }: LaunchOptions): Promise<Sources> {
+  const [{ engineSource }, { monitorSource }, { processSource }] = await Promise.all([
     engine === "thread" && hostModeOf().mode === "shared" ? import("../generated/engine.js") : { engineSource: "" },
     isNode() ? import("../generated/monitor.js") : { monitorSource: "" },
+    processes === undefined ? { processSource: "" } : import("../generated/process.js"),
   ]);
-  return { engine: engineSource, monitor: monitorSource };
+  return { engine: engineSource, monitor: monitorSource, process: processSource };
+}
+
+/** @throws PAMIR_NO_PROCESSES, PAMIR_INVAL for a value that can't be copied to another process */
+async function loadProcesses({ args, workerOptions }: LaunchOptions): Promise<ProcessMemories> {
+  try {
+    nodeModule("v8")?.serialize([args, workerOptions]);
+  } catch (cause) {
+    const text = `args or workerOptions can't be sent to a process: ${(cause as Error).message}`;
+    throw new PamiError("PAMIR_INVAL", text, { cause });
+  }
+  const { ProcessMemories } = await import("../process/process-memory.js");
+  return new ProcessMemories();
 }
 
 async function started(job: Job, signal: AbortSignalLike | undefined): Promise<Job> {
@@ -236,6 +266,7 @@ function makeJob(
   workers: readonly Worker[],
   sources: Sources,
   nodes?: PrivateNodes,
+  processes?: ProcessMemories,
 ): Job {
   const { join = false, args, workerOptions = {} } = options;
   const debug = checkDebug(options.debug);
@@ -252,11 +283,10 @@ function makeJob(
   // A task that comes later may run wasm, which needs a WebAssembly.Memory.
   const mayGrow = limits.tasks > count && wasmAllowed();
   const isWasm = isShared ? mayGrow || kernels.includes("wasm") : kernels[0] === "wasm";
-  const room = makeJobMemory(request, isWasm);
+  const room = makeJobMemory(request, isWasm, processes?.make);
   const { map, shared, memory } = room;
   const module = kernels.includes("wasm") ? wasmModule() : undefined;
   const onError: OnError = options.onError ?? (options.onExit === undefined ? "report" : "ignore");
-  const errors = isShared ? new SharedArrayBuffer(TaskErrors.bytesFor(map.tasks)) : undefined;
   const bootstrap = (task: number, kernel: KernelName, given: unknown): TaskBootstrap => ({
     version: VERSION,
     layoutHash: LAYOUT_HASH,
@@ -271,7 +301,7 @@ function makeJob(
     args: given,
     debug,
     lock: names[task] as string,
-    errors,
+    futex: processes?.futex,
   });
   const bootstraps = kernels.map((name, task) => bootstrap(task, name, args));
   const orders: MonitorOrders = { entry, bootstraps: join ? bootstraps.slice(1) : bootstraps, workerOptions };
@@ -316,14 +346,29 @@ function makeJob(
     const node = portsNodeOf(nodes, own, room, (report, ports = []) => board.hear(0, report, ports), left);
     board.join(node.hear);
     client = node.client;
-  } else if (join) client = clientOf(own, shared, left);
+  } else if (join) client = clientOf(own, memory, left);
   const isVisible = options.top ?? environment("PAMIR_TOP") === "1";
   const program = isVisible && isNode() ? process.argv : undefined;
   const monitor = (events: MonitorEvents) =>
     isNode()
       ? startNodeMonitor(
           sources.monitor,
-          { orders, shared, job: map.job, program, engine, onError, errors, isJoined: join },
+          {
+            orders,
+            shared,
+            job: map.job,
+            program,
+            engine,
+            onError,
+            isJoined: join,
+            futex: processes?.futex,
+            processes: processes && {
+              count: options.processes as number,
+              source: sources.process,
+              job: map.job,
+              memory: processes.setup as ProcessMemorySetup,
+            },
+          },
           events,
         )
       : startBrowserMonitor(
@@ -332,7 +377,7 @@ function makeJob(
           events,
           map,
           memory,
-          errors && new TaskErrors(errors),
+          isShared ? taskErrorsIn(memory, map) : undefined,
           engine && { ...engine, shared, job: map.job },
           board,
         );

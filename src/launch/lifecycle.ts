@@ -65,6 +65,12 @@ export class Lifecycle {
     return { task, code: 1, cause, error: "its worker ended without closing the client" };
   }
 
+  /** Another monitor has ended a task: it has recorded the error, and marked the task dead. */
+  relay(exit: TaskExit, shown: string | undefined): void {
+    if (!this.#workers.delete(exit.task)) return;
+    this.#host.ended(exit, errorOf(exit), shown);
+  }
+
   /** A task has ended. A second report of the same task changes nothing. */
   end(exit: TaskExit, shown?: string): void {
     const { task } = exit;

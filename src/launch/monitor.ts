@@ -27,10 +27,10 @@ export interface TaskExit {
   readonly code: number;
   /**
    * `exit`: it ended by itself. `error`: it threw. `memory`: it ran out of memory. `terminated`: by `job.terminate()`.
-   * `monitor`: the job's monitor ended.
+   * `process`: its process ended. `monitor`: the job's monitor ended.
    */
-  readonly cause: "exit" | "error" | "memory" | "terminated" | "monitor";
-  /** Name and text of the error, for `error`, `memory` and `monitor`. */
+  readonly cause: "exit" | "error" | "memory" | "terminated" | "process" | "monitor";
+  /** Name and text of the error, for `error`, `memory`, `process` and `monitor`. */
   readonly error?: string | undefined;
   /** `code` of the error, if it has one. */
   readonly errorCode?: string | undefined;

@@ -1,8 +1,9 @@
 // The doorbell of a thread that must not block, on hosts without Atomics.waitAsync. A worker sleeps on the bell instead, and
 // posts a message when the bell rings.
 import { doorbellSource } from "../kernel/atomics.js";
+import type { Bell } from "../kernel/kernel.js";
 
-export class Doorbell {
+export class Doorbell implements Bell {
   readonly #worker: Worker;
   #rung: (() => void) | undefined;
 

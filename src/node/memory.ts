@@ -2,7 +2,8 @@
 
 import { PamiError } from "../core/error.js";
 import type { KernelName } from "../core/kernel-name.js";
-import type { Memory } from "../kernel/kernel.js";
+import { TaskErrors } from "../core/task-errors.js";
+import type { Futex, Memory } from "../kernel/kernel.js";
 import { openMemory, type SharedMemory, selectKernel } from "../kernel/select.js";
 import { formatMemory, type Limits, MEMORY_BYTES_MAX, type MemoryMap, memoryMap } from "../memory/map.js";
 import { hardwareThreads } from "../support/cores.js";
@@ -24,6 +25,15 @@ export interface JobMemoryRequest {
   readonly first?: number;
 }
 
+/** A memory that several processes map. */
+export interface ProcessMemory {
+  readonly shared: WebAssembly.Memory;
+  readonly futex: Futex;
+}
+
+/** Makes a memory that several processes can map. @param bytes a multiple of 65,536 @throws PAMIR_MEMORY */
+export type MakeProcessMemory = (bytes: number) => ProcessMemory;
+
 /** A job's memory with its map. */
 export interface JobMemory {
   readonly map: MemoryMap;
@@ -38,10 +48,19 @@ export function kernelIn({ isWasm }: JobMemory, wanted: KernelName): KernelName 
   return isWasm ? wanted : "ts";
 }
 
-/** Makes a job's memory. @throws PAMIR_MEMORY */
-export function makeJobMemory(request: JobMemoryRequest, wasm: boolean): JobMemory {
-  const { map, shared } = findRoom(request, wasm);
-  const memory = openMemory(shared);
+/** The errors of dead tasks, behind the map. */
+export function taskErrorsIn({ buffer }: Memory, { end }: MemoryMap): TaskErrors {
+  return new TaskErrors(buffer, end);
+}
+
+/**
+ * Makes a job's memory.
+ * @param forProcesses makes a memory that several processes can map; one process has the memory otherwise
+ * @throws PAMIR_MEMORY
+ */
+export function makeJobMemory(request: JobMemoryRequest, wasm: boolean, forProcesses?: MakeProcessMemory): JobMemory {
+  const { map, shared, futex } = findRoom(request, wasm, forProcesses);
+  const memory = openMemory(shared, futex);
   formatMemory(map, memory, selectKernel("ts", shared, memory), hardwareThreads(), request.first);
   return { map, shared, memory, isWasm: "buffer" in shared };
 }
@@ -51,16 +70,17 @@ export function makeJobMemory(request: JobMemoryRequest, wasm: boolean): JobMemo
  * on. A heap size that the user asked for is never reduced. A host may also refuse any WebAssembly.Memory, because each
  * reserves addresses: Chromium 156 allows all threads of a page 124. Then this tries a plain buffer in the same way.
  */
-function findRoom(request: JobMemoryRequest, wasm: boolean): Pick<JobMemory, "map" | "shared"> {
+function findRoom(request: JobMemoryRequest, wasm: boolean, forProcesses?: MakeProcessMemory): Room {
   const { limits, isFixed, mayBeTwins, base } = request;
   for (let heapBytes = limits.heapBytes; ; heapBytes /= 2) {
     const map = memoryMap({ ...limits, heapBytes }, base);
     try {
-      const shared = makeMemory(map, wasm);
+      const bytes = memoryBytes(map);
+      const room = forProcesses?.(bytes) ?? { shared: makeMemory(bytes, wasm), futex: undefined };
       if (heapBytes < limits.heapBytes) {
         console.warn(`pamir: this host refuses a heap of ${limits.heapBytes} bytes; this job's has ${heapBytes}`);
       }
-      return { map, shared };
+      return { map, ...room };
     } catch (error) {
       if (!isFixed && heapBytes / 2 >= HEAP_BYTES_LEAST) continue;
       if (!wasm || !mayBeTwins) throw error;
@@ -71,23 +91,33 @@ function findRoom(request: JobMemoryRequest, wasm: boolean): Pick<JobMemory, "ma
   }
 }
 
-function makeMemory(map: MemoryMap, wasm: boolean): SharedMemory {
-  if (map.end > MEMORY_BYTES_MAX) {
-    throw new PamiError(
-      "PAMIR_MEMORY",
-      `the job needs ${map.end} bytes (heapBytes ${map.heapBytes}), the limit is ${MEMORY_BYTES_MAX}`,
-    );
-  }
-  const pages = Math.ceil(map.end / WASM_PAGE);
+interface Room {
+  readonly map: MemoryMap;
+  readonly shared: SharedMemory;
+  readonly futex: Futex | undefined;
+}
+
+/** Bytes of the memory for a map, with the errors of tasks behind it. */
+function memoryBytes({ end, tasks, heapBytes }: MemoryMap): number {
+  const bytes = Math.ceil((end + TaskErrors.bytesFor(tasks)) / WASM_PAGE) * WASM_PAGE;
+  if (bytes <= MEMORY_BYTES_MAX) return bytes;
+  throw new PamiError(
+    "PAMIR_MEMORY",
+    `the job needs ${bytes} bytes (heapBytes ${heapBytes}), the limit is ${MEMORY_BYTES_MAX}`,
+  );
+}
+
+function makeMemory(bytes: number, wasm: boolean): SharedMemory {
+  const pages = bytes / WASM_PAGE;
   try {
     if (wasm) return new WebAssembly.Memory({ initial: pages, maximum: pages, shared: true });
     // On a page that is not isolated, no other thread shares it.
     const Buffer_ = typeof SharedArrayBuffer === "undefined" ? ArrayBuffer : SharedArrayBuffer;
-    return new Buffer_(pages * WASM_PAGE) as SharedArrayBuffer;
+    return new Buffer_(bytes) as SharedArrayBuffer;
   } catch (cause) {
     throw new PamiError(
       "PAMIR_MEMORY",
-      `this host refuses ${pages * WASM_PAGE} bytes of shared memory${wasm ? `, for which V8 reserves 10 GiB of addresses (see ulimit -v)` : ""}: choose a smaller heapBytes${wasm ? ', or kernel: "ts"' : ""}`,
+      `this host refuses ${bytes} bytes of shared memory${wasm ? `, for which V8 reserves 10 GiB of addresses (see ulimit -v)` : ""}: choose a smaller heapBytes${wasm ? ', or kernel: "ts"' : ""}`,
       { cause },
     );
   }

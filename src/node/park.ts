@@ -11,12 +11,13 @@ import {
   TRACE_WAKE,
 } from "../../assembly/layout.js";
 import { bellWaitAsync, hasWaitAsync } from "../kernel/atomics.js";
-import type { Kernel, Memory } from "../kernel/kernel.js";
+import type { Bell, Kernel, Memory } from "../kernel/kernel.js";
 import type { MemoryMap } from "../memory/map.js";
 import { taskSlot } from "../memory/map.js";
 import { type Clock, stampOf } from "../support/clock.js";
 import { mayBlock, nextTurn } from "../support/host.js";
 import type { Keepalive } from "../support/keepalive.js";
+import { sleepOn } from "./bell.js";
 import { Doorbell } from "./doorbell.js";
 import type { Spins } from "./spins.js";
 import type { Tracer } from "./tracer.js";
@@ -96,7 +97,7 @@ export class Parker {
   /** The one asynchronous sleep of this thread. All its asynchronous waits share it. */
   #asleep: Promise<unknown> | undefined;
   #sleepers = 0;
-  #doorbell: Doorbell | undefined;
+  #doorbell: Bell | undefined;
   /** Time of the last known turn of the event loop. */
   #turn = 0;
   /** Known turns of the event loop, modulo 2^31. There may have been more. */
@@ -160,7 +161,7 @@ export class Parker {
         const left = Math.min(deadline, toldAt) - now;
         const most = awaited.restless() ? Math.min(left, RESTLESS_MS) : left;
         this.#fallsAsleep(awaited, now);
-        if (most > 0) this.#kernel.bellWait(this.#slot, seen, most === Number.POSITIVE_INFINITY ? -1 : most);
+        if (most > 0) sleepOn(this.#kernel, this.#memory, this.#slot, seen, most);
         this.#woke(awaited, now);
         if (this.#awake >= toldAt) {
           toldAt = Number.POSITIVE_INFINITY;
@@ -287,8 +288,10 @@ export class Parker {
         this.#wake = resolve;
       });
     }
-    if (hasWaitAsync()) return bellWaitAsync(this.#memory, this.#slot, seen);
-    this.#doorbell ??= new Doorbell(this.#memory.words, (this.#slot + TASK_BELL_OFFSET) >>> 2);
+    const { futex, words } = this.#memory;
+    const bell = this.#slot + TASK_BELL_OFFSET;
+    if (futex === undefined && hasWaitAsync()) return bellWaitAsync(this.#memory, this.#slot, seen);
+    this.#doorbell ??= futex?.doorbell(bell) ?? new Doorbell(words, bell >>> 2);
     return this.#doorbell.wait(seen);
   }
 

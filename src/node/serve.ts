@@ -10,6 +10,7 @@ import {
 } from "../../assembly/layout.js";
 import type { Kernel, Memory } from "../kernel/kernel.js";
 import { systemClock } from "../support/clock.js";
+import { sleepOn } from "./bell.js";
 import { mayAgentSpin, Spins } from "./spins.js";
 
 /** The kernel functions that an engine thread calls. */
@@ -24,10 +25,16 @@ const SPIN_TURNS = 64;
 type Sleeping = Pick<EngineKernel, "engineServe" | "bellArm" | "bellWait" | "bellDisarm">;
 
 /** Sleeps on the bell of its slot, unless there is work, or it is asked to return. */
-export function sleepUntilCalled(kernel: Sleeping, job: number, slot: number, isAsked: () => boolean): void {
+export function sleepUntilCalled(
+  kernel: Sleeping,
+  memory: Memory,
+  job: number,
+  slot: number,
+  isAsked: () => boolean,
+): void {
   const seen = kernel.bellArm(slot);
   // Arms the bell, then looks once more: a ring from here on finds the flag up.
-  if (kernel.engineServe(job) === 0 && !isAsked()) kernel.bellWait(slot, seen, -1);
+  if (kernel.engineServe(job) === 0 && !isAsked()) sleepOn(kernel, memory, slot, seen, Number.POSITIVE_INFINITY);
   kernel.bellDisarm(slot);
 }
 
@@ -67,6 +74,6 @@ export function serve(kernel: EngineKernel, memory: Memory, job: number): void {
   }
 
   while (!isAsked()) {
-    if (kernel.engineServe(job) === 0 && !spin()) sleepUntilCalled(kernel, job, slot, isAsked);
+    if (kernel.engineServe(job) === 0 && !spin()) sleepUntilCalled(kernel, memory, job, slot, isAsked);
   }
 }

@@ -17,6 +17,9 @@ interface NodeModules {
   diagnostics_channel: typeof import("node:diagnostics_channel");
   dgram: typeof import("node:dgram");
   dns: typeof import("node:dns");
+  module: typeof import("node:module");
+  child_process: typeof import("node:child_process");
+  v8: typeof import("node:v8");
 }
 
 /** Node's MessagePort, which has other events than a browser's. */

@@ -88,6 +88,7 @@ export const explored = {
 function wasmKernel(hooked: Hook, number: number, watched: number): PacketKernel {
   const { exports } = new WebAssembly.Instance(orders.instrumented, {
     env: { memory: orders.memory },
+    sync: { wake: () => {} },
     explore: {
       me: number,
       watched,

@@ -133,10 +133,10 @@ export function rest(world: World): readonly number[] {
 }
 
 /** The engine thread: as serve(), but it does not spin. */
-export function serveForever({ kernel }: World): void {
+export function serveForever({ kernel, memory }: World): void {
   for (;;) {
     while (kernel.engineServe(map.job) !== 0);
-    sleepUntilCalled(kernel, map.job, engineSlot(map), () => false);
+    sleepUntilCalled(kernel, memory, map.job, engineSlot(map), () => false);
   }
 }
 

@@ -1,0 +1,139 @@
+// A process of a job's tasks, as the monitor of the launching process sees it. The process has a monitor of its own
+// (process-monitor.ts), which starts its tasks, marks its dead ones, and reports their ends. If the process itself dies, this
+// ends the rest of its tasks.
+import type { ProcessMemorySetup } from "../process/mapping.js";
+import { after, nodeModule } from "../support/host.js";
+import type { Lifecycle } from "./lifecycle.js";
+import type { MonitorOrders, TaskExit } from "./monitor.js";
+
+/** What the processes of a job have in common. */
+export interface ProcessesSetup {
+  /** Number of processes among which launch() divides the tasks. */
+  readonly count: number;
+  /** Source of a process's monitor. */
+  readonly source: string;
+  readonly memory: ProcessMemorySetup;
+  /** Pointer to the job header. */
+  readonly job: number;
+}
+
+/** The data that a process gets at its start. The memory is descriptor MEMORY_DESCRIPTOR there. */
+export interface ProcessSetup {
+  readonly source: string;
+  readonly orders: MonitorOrders;
+  readonly memory: ProcessMemorySetup;
+  readonly job: number;
+}
+
+/** From a process to its launcher. `shown` is the error as it is printed. */
+export type ProcessReport = { readonly ended: TaskExit; readonly shown: string | undefined };
+/** From the launcher to a process. */
+export type ProcessOrder = { readonly terminate: number | "all" };
+
+/** Standard input, output and error, the channel, the memory. */
+const CHANNEL_DESCRIPTOR = 3;
+export const MEMORY_DESCRIPTOR = CHANNEL_DESCRIPTOR + 1;
+/** Milliseconds in which a process ends its tasks when it is asked to. A process that is stopped (SIGSTOP) does not. */
+const END_MS = 1000;
+
+/** The program of a process: it runs the monitor whose source comes by the channel. */
+const PROGRAM =
+  'process.once("message",(setup)=>{globalThis.pamirProcess=setup;process.getBuiltinModule("node:vm").runInThisContext(setup.source,{filename:"pamir monitor"})})';
+
+/** Deals items out to so many blocks, in order, with sizes that differ by at most one. */
+export function blocks<T>(items: readonly T[], count: number): T[][] {
+  const most = Math.min(count, items.length);
+  return Array.from({ length: most }, (_, block) =>
+    items.slice(Math.floor((block * items.length) / most), Math.floor(((block + 1) * items.length) / most)),
+  );
+}
+
+/** Node's own options, without those that name a program to evaluate. */
+function nodeOptions(): string[] {
+  const kept: string[] = [];
+  for (let i = 0; i < process.execArgv.length; i++) {
+    const option = process.execArgv[i] as string;
+    if (["-e", "--eval", "-p", "--print", "-pe"].includes(option)) i++;
+    else if (!/^--(inspect|input-type)/.test(option)) kept.push(option);
+  }
+  return kept;
+}
+
+/** Starts a process, which starts the tasks of these orders. */
+export function startProcess(orders: MonitorOrders, setup: ProcessesSetup, lifecycle: Lifecycle): void {
+  const { spawn } = nodeModule("child_process") as typeof import("node:child_process");
+  const { source, memory, job } = setup;
+  const running = new Set(orders.bootstraps.map(({ task }) => task));
+  const child = spawn(process.execPath, [...nodeOptions(), "--eval", PROGRAM], {
+    // The memory is inherited: it has no name by which another process could open it.
+    stdio: ["ignore", "inherit", "inherit", "ipc", memory.descriptor],
+    serialization: "advanced",
+  });
+  let failure: Error | undefined;
+  let code: number | null = null;
+  let signal: string | null = null;
+  let kill = (): void => {};
+
+  /** The process is gone, and so is the channel: no report comes any more. */
+  function over(): void {
+    kill();
+    const how =
+      failure !== undefined
+        ? `can't be started: ${failure.message}`
+        : signal !== null
+          ? `was killed by ${signal}`
+          : `exited with code ${code}`;
+    for (const task of running) {
+      const cause = lifecycle.isTerminated(task) ? "terminated" : "process";
+      lifecycle.end({
+        task,
+        code: code || 1,
+        cause,
+        error: `its process ${child.pid ?? ""} ${how}`.replace("  ", " "),
+      });
+    }
+    running.clear();
+  }
+
+  /** Ends one task, or all. */
+  function terminate(task: number): void {
+    if (child.connected) child.send({ terminate: task } satisfies ProcessOrder);
+    // A process that is stopped reads no order. It is killed if no task of it shall go on.
+    if ([...running].every((other) => lifecycle.isTerminated(other))) kill = after(END_MS, () => child.kill("SIGKILL"));
+  }
+
+  for (const task of running) lifecycle.add(task, { terminate: () => terminate(task) });
+  child.on("error", (error) => {
+    failure ??= error;
+    if (child.pid === undefined) over();
+  });
+  child.on("message", ({ ended, shown }: ProcessReport) => {
+    running.delete(ended.task);
+    lifecycle.relay(ended, shown);
+  });
+  let isGone = false;
+  const gone = (): void => {
+    if (isGone && !child.connected) over();
+  };
+  child.on("exit", (...how) => {
+    [code, signal] = how;
+    isGone = true;
+    gone();
+  });
+  child.on("disconnect", gone);
+  if (!child.connected) return;
+  // What one process's threads share can't be sent to another one: it maps the memory, and compiles the kernels.
+  const bootstraps = orders.bootstraps.map((one) => ({
+    ...one,
+    memory: undefined,
+    module: undefined,
+    futex: undefined,
+  }));
+  const theirs: ProcessSetup = {
+    source,
+    orders: { ...orders, bootstraps },
+    memory: { ...memory, descriptor: MEMORY_DESCRIPTOR },
+    job,
+  };
+  child.send(theirs);
+}

@@ -1,0 +1,115 @@
+// The workers of a Node process's tasks: starts them, ends them, and says how each ended.
+import { TASK_ABSENT, TASK_STATE_OFFSET } from "../../assembly/layout.js";
+import type { SharedAtomics } from "../kernel/atomics.js";
+import { type MemoryMap, taskSlot } from "../memory/map.js";
+import { systemClock } from "../support/clock.js";
+import { after, type NodeWorker, nodeModule } from "../support/host.js";
+import { BOOTSTRAP, type TaskBootstrap } from "./bootstrap.js";
+import type { Lifecycle } from "./lifecycle.js";
+import type { MonitorOrders } from "./monitor.js";
+
+/**
+ * Node 20 aborts the whole process if a worker is terminated just as a module with a top-level await begins (V8, "Check
+ * failed: (location_) != nullptr"; 1 in 500 at a random moment of the first 40 ms). For a task, the danger is over once it
+ * has attached. For one that does not attach, this waits so many milliseconds after its start.
+ */
+const BEGINNING_MS = 1000;
+/** Milliseconds between two looks whether the task has attached. */
+const LOOK_MS = 1;
+
+const MORE_MEMORY = "; workerOptions.resourceLimits is its limit";
+const NO_TYPESCRIPT = `
+Node ${process.version} does not load TypeScript: name the compiled module, start node with a loader ("node --import tsx"), or use Node 22.18 or later`;
+
+/** The parts of an error that come from another thread. */
+interface Failure {
+  readonly name?: string;
+  readonly message?: string;
+  readonly code?: string;
+  readonly stack?: string;
+}
+
+export class TaskWorkers {
+  readonly #lifecycle: Lifecycle;
+  readonly #sync: SharedAtomics;
+  readonly #map: MemoryMap;
+  #begunBy = 0;
+
+  constructor(lifecycle: Lifecycle, sync: SharedAtomics, map: MemoryMap) {
+    this.#lifecycle = lifecycle;
+    this.#sync = sync;
+    this.#map = map;
+  }
+
+  /** Starts the workers of tasks. */
+  start({ entry, bootstraps, workerOptions }: MonitorOrders): void {
+    this.#begunBy = systemClock.now() + BEGINNING_MS;
+    for (const bootstrap of bootstraps) this.#start(entry as string, bootstrap, workerOptions);
+  }
+
+  #start(entry: string, bootstrap: TaskBootstrap, workerOptions: Record<string, unknown>): void {
+    const { Worker } = nodeModule("worker_threads") as typeof import("node:worker_threads");
+    const { task } = bootstrap;
+    const { workerData: userData, ...options } = workerOptions;
+    const failures: unknown[] = [];
+    const ended = (code: number): void => this.#report(entry, task, code, failures);
+    let worker: NodeWorker | undefined;
+    this.#lifecycle.add(task, { terminate: () => worker && this.#terminateOnceBegun(task, worker) });
+    try {
+      worker = new Worker(new URL(entry), {
+        ...options,
+        workerData: { ...(userData as object | undefined), [BOOTSTRAP]: bootstrap },
+      });
+      worker.on("error", (error) => failures.push(error));
+      worker.on("exit", ended);
+    } catch (error) {
+      failures.push(error);
+      ended(1);
+    }
+  }
+
+  #report(entry: string, task: number, code: number, failures: readonly unknown[]): void {
+    const { inspect } = nodeModule("util") as typeof import("node:util");
+    const [failure] = failures;
+    const error = failure as Failure | undefined;
+    const outOfMemory = error?.code === "ERR_WORKER_OUT_OF_MEMORY";
+    const cause = this.#lifecycle.isTerminated(task)
+      ? "terminated"
+      : failures.length === 0
+        ? "exit"
+        : outOfMemory
+          ? "memory"
+          : "error";
+    const plain = error?.message === undefined ? String(failure) : `${error.name}: ${error.message}`;
+    const hint = outOfMemory ? MORE_MEMORY : this.#noTypeScript(entry, task, error) ? NO_TYPESCRIPT : "";
+    const text = failures.length === 0 ? undefined : `${plain}${hint}`;
+    // inspect() says "RangeError [Error]" or "Error [PamiError]", since an error of another thread comes as a plain Error.
+    const inspected = () =>
+      inspect(failure).replace(/^(\s*(?:\[\w+\]: )?)(?:(\w+) \[Error\]|Error \[(\w+Error)\])/gm, "$1$2$3");
+    const shown = `${error?.message === undefined ? plain : inspected()}${hint}`;
+    this.#lifecycle.end({ task, code, cause, error: text, errorCode: error?.code, stack: error?.stack }, shown);
+  }
+
+  /** Whether a task ended because its module, or one that it imports, is in TypeScript, and Node does not load that. */
+  #noTypeScript(entry: string, task: number, error: Failure = {}): boolean {
+    if ((process.features as { typescript?: unknown }).typescript) return false;
+    if (error.code === "ERR_UNKNOWN_FILE_EXTENSION") return /"\.[cm]?tsx?"/.test(error.message ?? "");
+    // Node reads some TypeScript extensions as JavaScript.
+    return error.name === "SyntaxError" && /\.[cm]?tsx?$/.test(new URL(entry).pathname) && this.#isAbsent(task);
+  }
+
+  /** Whether a task has not attached yet. */
+  #isAbsent(task: number): boolean {
+    return this.#sync.loadWord(taskSlot(this.#map, task) + TASK_STATE_OFFSET) === TASK_ABSENT;
+  }
+
+  #terminateOnceBegun(task: number, worker: NodeWorker): void {
+    if (this.#isAbsent(task) && systemClock.now() < this.#begunBy) {
+      after(LOOK_MS, () => this.#terminateOnceBegun(task, worker));
+      return;
+    }
+    void worker.terminate();
+    // V8 can't terminate a thread in a foreign call: the ring ends its sleep.
+    this.#sync.ringAlways(taskSlot(this.#map, task));
+  }
+}

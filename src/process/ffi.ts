@@ -1,0 +1,98 @@
+// The calls of the C library by which processes share a memory, and by which their threads sleep. They go through koffi, a
+// package that the user installs. Linux only.
+import { PamiError } from "../core/error.js";
+import { nodeModule } from "../support/host.js";
+
+/** The part of koffi that is used. */
+interface Koffi {
+  load(library: null): { func(name: string, result: string, parameters: readonly string[]): ForeignFunction };
+  address(view: ArrayBufferView): bigint;
+  errno(): number;
+}
+/** A C function. Pointers are numbers: addresses have at most 47 bits. */
+type ForeignFunction = (...values: unknown[]) => number;
+
+/** x86-64 and arm64, the processors for which koffi has binaries and whose numbers are known here. */
+const FUTEX_NUMBERS: Readonly<Record<string, number>> = { x64: 202, arm64: 98 };
+const [FUTEX_WAIT, FUTEX_WAKE] = [0, 1];
+const WAKE_ALL = 0x7fffffff;
+const [PROT_READ_WRITE, MAP_SHARED_FIXED] = [1 | 2, 1 | 16];
+const [MFD_CLOEXEC, MFD_ALLOW_SEALING] = [1, 2];
+const F_ADD_SEALS = 1033;
+/** SEAL, SHRINK, GROW: a process that truncated the memory would cause a SIGBUS in the others. */
+const SEALS = 1 | 2 | 4;
+
+/** Foreign calls. Each takes some 100 ns more than the call itself (koffi 3.3). */
+export interface Ffi {
+  /** Path of the package, for other threads and processes. */
+  readonly path: string;
+  /** Number of the system call futex(). */
+  readonly futex: number;
+  /** Address of a buffer's first byte in this process. */
+  addressOf(buffer: ArrayBufferLike): number;
+  /** Makes a memory without a name, of a fixed size. Returns its descriptor. @throws PAMIR_NO_PROCESSES */
+  makeMemory(bytes: number): number;
+  /** Maps a descriptor's bytes over the addresses from `address` on. @throws PAMIR_NO_PROCESSES */
+  mapOver(address: number, bytes: number, descriptor: number): void;
+  /** Blocks while the word at an address reads `seen`, for at most so many milliseconds. */
+  futexWait(address: number, seen: number, milliseconds: number): void;
+  /** Wakes all threads that sleep on the word at an address. */
+  futexWake(address: number): void;
+}
+
+/** The error for what processes that share a memory lack on this host. */
+export function noProcesses(why: string, cause?: unknown): PamiError {
+  return new PamiError("PAMIR_NO_PROCESSES", `processes can't share memory here: ${why}`, { cause });
+}
+
+/** Loads koffi. @throws PAMIR_NO_PROCESSES */
+export function openFfi(path: string): Ffi {
+  const number = FUTEX_NUMBERS[process.arch];
+  if (process.platform !== "linux" || number === undefined) {
+    throw noProcesses(`this is ${process.platform} on ${process.arch}, and it takes Linux on x64 or arm64`);
+  }
+  const { createRequire } = nodeModule("module") as typeof import("node:module");
+  let koffi: Koffi;
+  try {
+    koffi = createRequire(path)(path) as Koffi;
+  } catch (cause) {
+    const { code, message } = cause as { code?: string; message: string };
+    const isDenied = code === "ERR_DLOPEN_DISABLED" || code === "ERR_ACCESS_DENIED";
+    throw noProcesses(isDenied ? "node --permission takes --allow-addons for koffi" : `koffi fails: ${message}`, cause);
+  }
+  const c = koffi.load(null);
+  const memfd = c.func("memfd_create", "int", ["str", "uint"]);
+  const ftruncate = c.func("ftruncate", "int", ["int", "int64_t"]);
+  const fcntl = c.func("fcntl", "int", ["int", "int", "..."]);
+  const mmap = c.func("mmap", "intptr_t", ["uintptr_t", "size_t", "int", "int", "int", "int64_t"]);
+  const syscall = c.func("syscall", "int64_t", ["int64_t", "uintptr_t", "int64_t", "int64_t", "void *"]);
+  const check = (call: string, result: number): number => {
+    if (result >= 0) return result;
+    throw noProcesses(`${call} fails with errno ${koffi.errno()}`);
+  };
+  /** struct timespec: seconds and nanoseconds. */
+  const limit = new BigInt64Array(2);
+  return {
+    path,
+    futex: number,
+    addressOf: (buffer) => Number(koffi.address(new Uint8Array(buffer))),
+    makeMemory(bytes) {
+      const descriptor = check("memfd_create", memfd("pamir", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+      check(`ftruncate to ${bytes} bytes`, ftruncate(descriptor, bytes));
+      check("fcntl(F_ADD_SEALS)", fcntl(descriptor, F_ADD_SEALS, "int", SEALS));
+      return descriptor;
+    },
+    mapOver(address, bytes, descriptor) {
+      // A pointer in the upper half of the addresses is an error: -1.
+      check(`mmap of ${bytes} bytes`, mmap(address, bytes, PROT_READ_WRITE, MAP_SHARED_FIXED, descriptor, 0));
+    },
+    futexWait(address, seen, milliseconds) {
+      limit[0] = BigInt(Math.floor(milliseconds / 1000));
+      limit[1] = BigInt(Math.floor((milliseconds % 1000) * 1e6));
+      syscall(number, address, FUTEX_WAIT, seen, limit);
+    },
+    futexWake(address) {
+      syscall(number, address, FUTEX_WAKE, WAKE_ALL, null);
+    },
+  };
+}

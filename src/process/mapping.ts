@@ -1,0 +1,53 @@
+// Maps a memory that the processes of a host share: a nameless file, over this process's WebAssembly.Memory.
+import { JOB_MAGIC, JOB_MAGIC_OFFSET } from "../../assembly/layout.js";
+import { PamiError } from "../core/error.js";
+import { type Ffi, noProcesses, openFfi } from "./ffi.js";
+import type { FutexSetup } from "./futex.js";
+
+const WASM_PAGE = 65536;
+
+/** A memory that a process has made, for other processes to map. */
+export interface ProcessMemorySetup {
+  /** Descriptor of the memory in the process that gets this. */
+  readonly descriptor: number;
+  readonly bytes: number;
+  /** Path of koffi. */
+  readonly ffi: string;
+}
+
+/** A memory as this process has it. */
+export interface MappedMemory {
+  readonly shared: WebAssembly.Memory;
+  readonly futex: FutexSetup;
+}
+
+/** Maps a memory that another process has made and formatted. @throws PAMIR_NO_PROCESSES */
+export function mapProcessMemory({ descriptor, bytes, ffi }: ProcessMemorySetup, job: number): MappedMemory {
+  const mapped = mapMemory(openFfi(ffi), bytes, descriptor);
+  const words = new Int32Array(mapped.shared.buffer);
+  // plain: written before this process began.
+  if ((words[(job + JOB_MAGIC_OFFSET) >>> 2] as number) >>> 0 !== JOB_MAGIC) {
+    throw noProcesses("the mapped memory does not hold the job that started this process");
+  }
+  return mapped;
+}
+
+/** @throws PAMIR_MEMORY, PAMIR_NO_PROCESSES */
+export function mapMemory(ffi: Ffi, bytes: number, descriptor: number): MappedMemory {
+  const pages = bytes / WASM_PAGE;
+  let shared: WebAssembly.Memory;
+  try {
+    shared = new WebAssembly.Memory({ initial: pages, maximum: pages, shared: true });
+  } catch (cause) {
+    throw new PamiError(
+      "PAMIR_MEMORY",
+      `this host refuses ${bytes} bytes of shared memory: choose a smaller heapBytes`,
+      {
+        cause,
+      },
+    );
+  }
+  const address = ffi.addressOf(shared.buffer);
+  ffi.mapOver(address, bytes, descriptor);
+  return { shared, futex: { ffi: ffi.path, address } };
+}

@@ -1,0 +1,57 @@
+// Makes the memory that the processes of a host share. V8 does not promise that a file can be mapped over its memory, so this
+// tries it before a job uses the memory.
+import type { MakeProcessMemory } from "../node/memory.js";
+import { nodeModule } from "../support/host.js";
+import { noProcesses, openFfi } from "./ffi.js";
+import { type FutexSetup, futexOf } from "./futex.js";
+import { mapMemory, type ProcessMemorySetup } from "./mapping.js";
+
+export { futexOf } from "./futex.js";
+
+/** A word that goes through the file and through the memory. */
+const PROBE = 0x70616d69;
+
+/** Where koffi is: beside this package, or beside the program. @throws PAMIR_NO_PROCESSES */
+export function findKoffi(): string {
+  const { createRequire } = nodeModule("module") as typeof import("node:module");
+  const failures: unknown[] = [];
+  for (const from of [import.meta.url, `${process.cwd()}/`]) {
+    try {
+      return createRequire(from).resolve("koffi");
+    } catch (error) {
+      failures.push(error);
+    }
+  }
+  throw noProcesses("the package koffi is not installed (npm install koffi)", failures[0]);
+}
+
+/** Makes memories that processes share, and remembers the last one. */
+export class ProcessMemories {
+  readonly #ffi = openFfi(findKoffi());
+  setup: ProcessMemorySetup | undefined;
+  futex: FutexSetup | undefined;
+
+  readonly make: MakeProcessMemory = (bytes) => {
+    const descriptor = this.#ffi.makeMemory(bytes);
+    const { shared, futex } = mapMemory(this.#ffi, bytes, descriptor);
+    probe(shared, descriptor, bytes);
+    this.setup = { descriptor, bytes, ffi: this.#ffi.path };
+    this.futex = futex;
+    return { shared, futex: futexOf(futex) };
+  };
+}
+
+/** Checks that the new memory is the file: its last word goes both ways. */
+function probe(shared: WebAssembly.Memory, descriptor: number, bytes: number): void {
+  const { readSync, writeSync } = nodeModule("fs") as typeof import("node:fs");
+  const at = bytes - 4;
+  const words = new Int32Array(shared.buffer);
+  const word = new Int32Array(1);
+  word[0] = PROBE;
+  writeSync(descriptor, word, 0, 4, at);
+  const isRead = words[at >>> 2] === PROBE;
+  words[at >>> 2] = ~PROBE;
+  readSync(descriptor, word, 0, 4, at);
+  words[at >>> 2] = 0;
+  if (!isRead || word[0] !== ~PROBE) throw noProcesses(`V8 ${process.versions.v8} does not use the mapped memory`);
+}
