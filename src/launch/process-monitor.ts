@@ -7,13 +7,10 @@ import { hasLeft, interruptTask, markDead } from "../node/liveness.js";
 import { taskErrorsIn } from "../node/memory.js";
 import { futexOf } from "../process/futex.js";
 import { mapProcessMemory } from "../process/mapping.js";
-import { after, nodeModule } from "../support/host.js";
+import { nodeModule } from "../support/host.js";
 import { Lifecycle } from "./lifecycle.js";
 import type { ProcessOrder, ProcessReport, ProcessSetup } from "./task-process.js";
 import { TaskWorkers } from "./task-workers.js";
-
-/** Milliseconds in which the tasks end, once the launching process is gone. */
-const END_MS = 1000;
 
 const { orders, memory: setup, job } = (globalThis as unknown as { pamirProcess: ProcessSetup }).pamirProcess;
 process.title = `pamir: ${orders.bootstraps.map(({ task }) => `task ${task}`).join(", ")}`;
@@ -35,10 +32,9 @@ const lifecycle = new Lifecycle(taskErrorsIn(memory, map), {
   },
 });
 process.on("message", ({ terminate }: ProcessOrder) => lifecycle.terminate(terminate));
+// The launching process has ended, maybe before mapProcessMemory() asked the system for a signal.
 process.on("disconnect", () => {
-  if (left === 0) return;
-  lifecycle.terminate("all");
-  after(END_MS, () => process.kill(process.pid, "SIGKILL"));
+  if (left > 0) process.kill(process.pid, "SIGKILL");
 });
 const bootstraps = orders.bootstraps.map((bootstrap) => ({ ...bootstrap, memory: shared, futex }));
 new TaskWorkers(lifecycle, sync, map).start({ ...orders, bootstraps });

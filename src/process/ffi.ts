@@ -22,6 +22,8 @@ const F_ADD_SEALS = 1033;
 /** SEAL, SHRINK, GROW: a process that truncated the memory would cause a SIGBUS in the others. */
 const SEALS = 1 | 2 | 4;
 
+const [PR_SET_PDEATHSIG, SIGKILL] = [1, 9];
+
 /** Foreign calls. Each takes some 100 ns more than the call itself (koffi 3.3). */
 export interface Ffi {
   /** Path of the package, for other threads and processes. */
@@ -38,6 +40,8 @@ export interface Ffi {
   futexWait(address: number, seen: number, milliseconds: number): void;
   /** Wakes all threads that sleep on the word at an address. */
   futexWake(address: number): void;
+  /** Has the system kill this process once the thread that started it has ended. */
+  dieWithParent(): void;
 }
 
 /** The error for what processes that share a memory lack on this host. */
@@ -65,6 +69,7 @@ export function openFfi(path: string): Ffi {
   const ftruncate = c.func("ftruncate", "int", ["int", "int64_t"]);
   const fcntl = c.func("fcntl", "int", ["int", "int", "..."]);
   const mmap = c.func("mmap", "intptr_t", ["uintptr_t", "size_t", "int", "int", "int", "int64_t"]);
+  const prctl = c.func("prctl", "int", ["int", "..."]);
   const syscall = c.func("syscall", "int64_t", ["int64_t", "uintptr_t", "int64_t", "int64_t", "void *"]);
   const check = (call: string, result: number): number => {
     if (result >= 0) return result;
@@ -90,6 +95,9 @@ export function openFfi(path: string): Ffi {
       limit[0] = BigInt(Math.floor(milliseconds / 1000));
       limit[1] = BigInt(Math.floor((milliseconds % 1000) * 1e6));
       syscall(number, address, FUTEX_WAIT, seen, limit);
+    },
+    dieWithParent() {
+      check("prctl(PR_SET_PDEATHSIG)", prctl(PR_SET_PDEATHSIG, "ulong", SIGKILL));
     },
     futexWake(address) {
       syscall(number, address, FUTEX_WAKE, WAKE_ALL, null);
