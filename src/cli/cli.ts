@@ -4,6 +4,7 @@ import { VERSION } from "pamir";
 import { printInfo } from "./info.js";
 import { perf } from "./perf.js";
 import { run } from "./run.js";
+import { stream } from "./stream.js";
 import { top } from "./top.js";
 import { UsageError } from "./usage.js";
 
@@ -12,7 +13,8 @@ const HELP = `pamir ${VERSION}: messaging at memory speed between the threads of
 Usage: pamir COMMAND [OPTION]…
 
 Commands:
-  run [FILE]…           streams files from one task to another, checks them, and shows how fast that was
+  run [OPTION]… APP     runs a program as tasks: threads, or processes that share memory
+  stream [FILE]…        streams files from one task to another, checks them, and shows how fast that was
   perf                  measures latency, rate and bandwidth, side by side with MPI, UCX, postMessage and others
   top [PID]             shows what jobs do that opted in, live
   info                  shows versions, what this host supports, limits and sizes
@@ -26,6 +28,7 @@ Exit codes: 0 all is well; 1 a failure; 2 wrong input; 3 measurements on too uns
 
 const COMMANDS: Record<string, (args: string[]) => number | Promise<number>> = {
   run,
+  stream,
   perf,
   top,
   info: printInfo,

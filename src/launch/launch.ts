@@ -33,7 +33,7 @@ import type { ProcessMemorySetup } from "../process/mapping.js";
 import type { ProcessMemories } from "../process/process-memory.js";
 import { hardwareThreads } from "../support/cores.js";
 import { diagnostics } from "../support/diagnostics.js";
-import { environment, isNode, nodeModule } from "../support/host.js";
+import { environment, hasColors, isNode, nodeModule } from "../support/host.js";
 import type { AbortSignalLike, URLLike, WorkerLike } from "../support/like.js";
 import { clientOf, type PrivateNodes, portsNodeOf } from "./attach.js";
 import { type TaskBootstrap, taskNames } from "./bootstrap.js";
@@ -117,6 +117,11 @@ export interface LaunchOptions {
   trace?: boolean | TraceOptions | undefined;
   /** Lets `pamir top` show this job (default: if `PAMIR_TOP=1` is in the environment). Only in Node. */
   top?: boolean | undefined;
+  /**
+   * Begins each line that a task writes to standard output or error with its number, as `[3] `, with `true` in color on a
+   * terminal (default false). Only in Node.
+   */
+  labels?: boolean | undefined;
   /** Options of the tasks' workers, as for `worker_threads.Worker`. `workerData` must be an object. */
   workerOptions?: Record<string, unknown> | undefined;
   /** Offset of the map in the memory. @internal for tests that let it straddle 2^31 */
@@ -143,6 +148,7 @@ const LAUNCH_KEYS: Keys<Omit<LaunchOptions, "memoryBase">> = {
   debug: true,
   trace: true,
   top: true,
+  labels: true,
   workerOptions: true,
 };
 const ADOPT_KEYS: Keys<AdoptOptions> = { args: true, kernel: true };
@@ -181,6 +187,7 @@ export async function launch(
   const { join = false, workerOptions = {}, signal, tasks = Math.max(2, hardwareThreads()) } = options;
   checkFlag("join", options.join);
   checkFlag("top", options.top);
+  checkFlag("labels", options.labels);
   checkCallback("onExit", options.onExit);
   checkSignal("launch()", signal);
   checkInteger("tasks", tasks, 1, TASK_COUNT_MAX);
@@ -361,6 +368,7 @@ function makeJob(
             engine,
             onError,
             isJoined: join,
+            labels: options.labels ? (hasColors() ? "color" : "plain") : undefined,
             futex: processes?.futex,
             processes: processes && {
               count: options.processes as number,

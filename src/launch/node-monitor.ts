@@ -15,6 +15,7 @@ import { encodeText } from "../support/text.js";
 import type { LastWord, TaskBootstrap } from "./bootstrap.js";
 import type { EngineSetup } from "./engine-worker.js";
 import { failureText, isFailure, type OnError } from "./failure.js";
+import type { Labels } from "./labels.js";
 import { Lifecycle } from "./lifecycle.js";
 import type { MonitorOrders, TaskExit } from "./monitor.js";
 import { blocks, type ProcessesSetup, startProcess } from "./task-process.js";
@@ -38,6 +39,8 @@ export interface MonitorSetup {
   readonly engine: { readonly source: string; readonly module: WebAssembly.Module | undefined } | undefined;
   /** The reaction to a failure of a task. */
   readonly onError: OnError;
+  /** How the output of tasks is labeled, if it is. */
+  readonly labels: Labels | undefined;
   /** How threads sleep, and where the tasks run, if they run in processes. */
   readonly futex: FutexSetup | undefined;
   readonly processes: ProcessesSetup | undefined;
@@ -55,7 +58,8 @@ const { Worker, parentPort, workerData, threadId } = nodeModule(
   "worker_threads",
 ) as typeof import("node:worker_threads");
 const { writeSync } = nodeModule("fs") as typeof import("node:fs");
-const { orders, shared, job, program, engine, onError, isJoined, futex, processes } = workerData as MonitorSetup;
+const { orders, shared, job, program, engine, onError, isJoined, futex, processes, labels } =
+  workerData as MonitorSetup;
 const memory = openMemory(shared, futex && futexOf(futex));
 const map = readMap(memory, job);
 const sync = sharedAtomics(memory);
@@ -65,7 +69,7 @@ const lifecycle = new Lifecycle(taskErrorsIn(memory, map), {
   markDead: (task) => markDead(sync, map, task),
   ended,
 });
-const workers = new TaskWorkers(lifecycle, sync, map);
+const workers = new TaskWorkers(lifecycle, sync, map, labels);
 
 /** Milliseconds between two attempts to write. */
 const LOOK_MS = 1;
@@ -99,7 +103,7 @@ function startAll({ bootstraps, ...orders }: MonitorOrders): void {
   } else if (processes === undefined) workers.start({ ...orders, bootstraps });
   else
     for (const some of blocks(bootstraps, processes.count))
-      startProcess({ ...orders, bootstraps: some }, processes, lifecycle);
+      startProcess({ ...orders, bootstraps: some }, { ...processes, labels }, lifecycle);
 }
 
 function adopt({ task }: TaskBootstrap, life: NodePort): void {

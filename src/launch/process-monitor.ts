@@ -12,7 +12,7 @@ import { Lifecycle } from "./lifecycle.js";
 import type { ProcessOrder, ProcessReport, ProcessSetup } from "./task-process.js";
 import { TaskWorkers } from "./task-workers.js";
 
-const { orders, memory: setup, job } = (globalThis as unknown as { pamirProcess: ProcessSetup }).pamirProcess;
+const { orders, memory: setup, job, labels } = (globalThis as unknown as { pamirProcess: ProcessSetup }).pamirProcess;
 process.title = `pamir: ${orders.bootstraps.map(({ task }) => `task ${task}`).join(", ")}`;
 const { shared, futex } = mapProcessMemory(setup, job);
 (nodeModule("fs") as typeof import("node:fs")).closeSync(setup.descriptor);
@@ -37,4 +37,4 @@ process.on("disconnect", () => {
   if (left > 0) process.kill(process.pid, "SIGKILL");
 });
 const bootstraps = orders.bootstraps.map((bootstrap) => ({ ...bootstrap, memory: shared, futex }));
-new TaskWorkers(lifecycle, sync, map).start({ ...orders, bootstraps });
+new TaskWorkers(lifecycle, sync, map, labels).start({ ...orders, bootstraps });

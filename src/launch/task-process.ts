@@ -3,6 +3,7 @@
 // ends the rest of its tasks.
 import type { ProcessMemorySetup } from "../process/mapping.js";
 import { after, nodeModule } from "../support/host.js";
+import type { Labels } from "./labels.js";
 import type { Lifecycle } from "./lifecycle.js";
 import type { MonitorOrders, TaskExit } from "./monitor.js";
 
@@ -15,6 +16,7 @@ export interface ProcessesSetup {
   readonly memory: ProcessMemorySetup;
   /** Pointer to the job header. */
   readonly job: number;
+  readonly labels?: Labels | undefined;
 }
 
 /** The data that a process gets at its start. The memory is descriptor MEMORY_DESCRIPTOR there. */
@@ -23,6 +25,7 @@ export interface ProcessSetup {
   readonly orders: MonitorOrders;
   readonly memory: ProcessMemorySetup;
   readonly job: number;
+  readonly labels: Labels | undefined;
 }
 
 /** From a process to its launcher. `shown` is the error as it is printed. */
@@ -62,7 +65,7 @@ function nodeOptions(): string[] {
 /** Starts a process, which starts the tasks of these orders. */
 export function startProcess(orders: MonitorOrders, setup: ProcessesSetup, lifecycle: Lifecycle): void {
   const { spawn } = nodeModule("child_process") as typeof import("node:child_process");
-  const { source, memory, job } = setup;
+  const { source, memory, job, labels } = setup;
   const running = new Set(orders.bootstraps.map(({ task }) => task));
   const child = spawn(process.execPath, [...nodeOptions(), "--eval", PROGRAM], {
     // The memory is inherited: it has no name by which another process could open it.
@@ -134,6 +137,7 @@ export function startProcess(orders: MonitorOrders, setup: ProcessesSetup, lifec
     orders: { ...orders, bootstraps },
     memory: { ...memory, descriptor: MEMORY_DESCRIPTOR },
     job,
+    labels,
   };
   child.send(theirs);
 }

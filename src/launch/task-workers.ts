@@ -5,6 +5,7 @@ import { type MemoryMap, taskSlot } from "../memory/map.js";
 import { systemClock } from "../support/clock.js";
 import { after, type NodeWorker, nodeModule } from "../support/host.js";
 import { BOOTSTRAP, type TaskBootstrap } from "./bootstrap.js";
+import { type Labels, labelLines } from "./labels.js";
 import type { Lifecycle } from "./lifecycle.js";
 import type { MonitorOrders } from "./monitor.js";
 
@@ -33,9 +34,12 @@ export class TaskWorkers {
   readonly #lifecycle: Lifecycle;
   readonly #sync: SharedAtomics;
   readonly #map: MemoryMap;
+  readonly #labels: Labels | undefined;
   #begunBy = 0;
 
-  constructor(lifecycle: Lifecycle, sync: SharedAtomics, map: MemoryMap) {
+  /** @param labels how the tasks' output is labeled; undefined: not at all */
+  constructor(lifecycle: Lifecycle, sync: SharedAtomics, map: MemoryMap, labels: Labels | undefined) {
+    this.#labels = labels;
     this.#lifecycle = lifecycle;
     this.#sync = sync;
     this.#map = map;
@@ -58,10 +62,15 @@ export class TaskWorkers {
     try {
       worker = new Worker(new URL(entry), {
         ...options,
+        ...(this.#labels && { stdout: true, stderr: true }),
         workerData: { ...(userData as object | undefined), [BOOTSTRAP]: bootstrap },
       });
       worker.on("error", (error) => failures.push(error));
       worker.on("exit", ended);
+      if (this.#labels !== undefined) {
+        labelLines(task, this.#labels, worker.stdout, process.stdout);
+        labelLines(task, this.#labels, worker.stderr, process.stderr);
+      }
     } catch (error) {
       failures.push(error);
       ended(1);

@@ -48,6 +48,12 @@ export function environment(name: string): string | undefined {
   return isNode() && mayRead({ name: "env", variable: name }) ? process.env[name] : undefined;
 }
 
+/** Whether standard output is a terminal that shows colors. */
+export function hasColors(): boolean {
+  const { stdout } = process;
+  return stdout.isTTY === true && (stdout.hasColors?.() ?? false);
+}
+
 /** Makes the exit code of this program, or of this worker, that of a failure, unless it is set. */
 export function failProcess(code: number): void {
   if (isNode()) process.exitCode ??= code;

@@ -71,7 +71,7 @@ describe("a machine on which one hand-off of all was lucky", () => {
     return { measured, repeated };
   }
 
-  it("each run is measured once by pamir run, which does not wait for another such moment", async () => {
+  it("each run is measured once by pamir stream, which does not wait for another such moment", async () => {
     expect(await runsWith(ONCE)).toEqual({ measured: 2, repeated: 0 });
   });
 

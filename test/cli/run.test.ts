@@ -1,106 +1,122 @@
-// The main job on small files: what it prints, and its exit codes.
-import { spawnSync } from "node:child_process";
-import { createHash, randomBytes } from "node:crypto";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
-import { type Arrived, type Path, printFiles } from "../../src/cli/run.js";
+// `pamir run` as a user has it: threads and processes, output with labels, exit codes, signals, wrong input.
+import { spawn, spawnSync } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { describe, expect, it } from "vitest";
+import { byEffort, sample } from "../support/effort.js";
 
-const PATHS: Path[] = ["wasm send", "wasm put", "ts send", "ts put", "postMessage clone", "postMessage transfer"];
-let folder = "";
-
-beforeAll(() => {
-  folder = mkdtempSync(join(tmpdir(), "pamir-run-"));
-});
-afterAll(() => rmSync(folder, { recursive: true }));
+const cli = fileURLToPath(new URL("../../dist/cli.js", import.meta.url));
+const app = fileURLToPath(new URL("programs/app.js", import.meta.url));
+const WAYS: readonly (readonly string[])[] =
+  process.platform === "linux" ? [[], ["--processes", "1"], ["--processes", "3"]] : [[]];
 
 function run(...args: string[]): { status: number | null; stdout: string; stderr: string } {
-  return spawnSync(process.execPath, ["dist/cli.js", "run", ...args], { encoding: "utf8", timeout: 60_000 });
+  return spawnSync(process.execPath, [cli, "run", ...args], { encoding: "utf8", timeout: 60_000 });
 }
 
-describe("pamir run", () => {
-  it("streams files of 0 bytes, of 1 byte and of several messages, each six ways", () => {
-    const files = [0, 1, 65536, 200_001].map((bytes) => {
-      const content = randomBytes(bytes);
-      const file = join(folder, `${bytes}.bin`);
-      writeFileSync(file, content);
-      return { file, digest: createHash("sha256").update(content).digest("hex") };
-    });
-    const { status, stdout, stderr } = run("--quick", "--all", ...files.map(({ file }) => file));
+interface Said {
+  readonly task: number;
+  readonly pid: number;
+  readonly args: readonly string[];
+  readonly x?: string;
+}
+
+/** What the tasks said, by task; each line has its task's label. */
+function saidBy(stdout: string): Said[] {
+  const lines = stdout.split("\n").filter((line) => line.includes("{"));
+  return lines
+    .map((line) => {
+      const [, label, text] = /^\[(\d+)\] (.*)$/.exec(line) ?? [];
+      const said = JSON.parse(text as string) as Said;
+      expect(said.task).toBe(Number(label));
+      return said;
+    })
+    .sort((a, b) => a.task - b.task);
+}
+
+const drawn = sample(WAYS, byEffort({ quick: 1, normal: 2, deep: WAYS.length }), "pamir run");
+describe.each(drawn.map((way) => [way.join(" ") || "threads", way] as const))("pamir run, %s", (_, way) => {
+  it("runs the tasks, with their arguments, variables and labels", () => {
+    const { status, stdout, stderr } = run("-n", "3", ...way, "-x", "PAMIR_X=a=b", app, "-n", "--x", "");
     expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
-    for (const { digest, file } of files) expect(stdout).toContain(`${digest}  ${file}`);
-    expect(stdout.match(/^│ \w+ (send|put|clone|transfer) +│ +4 │ +265,538 │ +[\d.]+ │ all equal │$/gm)).toHaveLength(
-      6,
+    const said = saidBy(stdout);
+    expect(said.map(({ task, args, x }) => ({ task, args, x }))).toEqual(
+      [0, 1, 2].map((task) => ({ task, args: ["-n", "--x", ""], x: "a=b" })),
     );
-    expect(stdout).toMatch(/^Just shown: 4 files went from one thread/m);
-    expect(stdout).toContain("4 files × 6 ways: every SHA-256 equals that of the file.");
-    for (const system of ["pamir-wasm", "pamir-ts", "postMessage"]) {
-      expect(stdout).toMatch(new RegExp(`│ ${system} +│ +[\\d,]+ ns │ +[\\d.]+ M │`));
-    }
+    expect(new Set(said.map(({ pid }) => pid)).size).toBe(way.length === 0 ? 1 : Number(way[1]));
   });
 
-  it("lists the ten largest of many files, in lines of at most 100 characters; all of them where asked to", () => {
-    const names = Array.from(
-      { length: 12 },
-      (_, i) => `a-rather-long-name-of-a-file-${String.fromCharCode(97 + i)}.bin`,
-    );
-    const contents = names.map((_, i) => Buffer.alloc(10 ** 8 + i));
-    const results = new Map(
-      PATHS.map((path): [Path, Arrived[]] => [path, names.map(() => ({ digest: "x", rate: 99e9 }))]),
-    );
-    const shown = [false, true].map((all) => {
-      const written: string[] = [];
-      const spies = [
-        vi.spyOn(process.stdout, "write").mockImplementation((text) => written.push(String(text)) > 0),
-        vi.spyOn(console, "log").mockImplementation((text) => void written.push(`${text}\n`)),
-      ];
-      expect(
-        printFiles(
-          names,
-          contents,
-          names.map(() => "x"),
-          results,
-          all,
-        ),
-      ).toBe(0);
-      for (const spy of spies) spy.mockRestore();
-      return written.join("").split("\n");
+  it("its exit code is that of the first task that failed", () => {
+    const { status, stdout, stderr } = run("--tasks=3", ...way, app, "exit");
+    expect(saidBy(stdout)).toHaveLength(3);
+    expect({ status, stderr }).toEqual({ status: 7, stderr: "pamir: task 1 exited with code 7\n" });
+  });
+
+  it("an error: its text and stack, and exit code 1", () => {
+    const { status, stderr } = run("-n3", ...way, app, "throw");
+    expect(status).toBe(1);
+    expect(stderr).toMatch(/^pamir: task 1 failed:\n(.|\n)*RangeError: on purpose\n {4}at .*app\.js/);
+  });
+
+  it("--on-error abort ends the tasks that go on; --timeout ends all", () => {
+    const aborted = run("-n", "3", ...way, "--on-error", "abort", app, "exit");
+    expect(aborted.status).toBe(7);
+    const late = run("-n", "3", ...way, "--timeout", "0.5", app, "hang");
+    expect(late.status).toBe(124);
+    expect(late.stderr).toContain("has not ended after 0.5 s");
+  });
+
+  it.each(["SIGINT", "SIGTERM"] as const)("%s ends all", async (signal) => {
+    const child = spawn(process.execPath, [cli, "run", "-n", "3", ...way, app, "hang"], {
+      stdio: ["ignore", "pipe", "inherit"],
     });
-    const [summary = [], everything = []] = shown;
-    const listed = (lines: string[]) =>
-      lines.flatMap((line) => /^│ .*file-([a-z])\.bin/.exec(line)?.[1] ?? []).join("");
-    expect(listed(summary)).toBe("lkjihgfedc");
-    expect(listed(everything)).toBe("abcdefghijkl");
-    expect(Math.max(...summary.map((line) => line.length))).toBeLessThanOrEqual(100);
-    expect(summary).toContain("GB/s of the 10 largest files (--all lists all 12):");
+    let stdout = "";
+    const closed = new Promise<number | null>((resolve) => child.on("close", resolve));
+    await new Promise<void>((resolve) => {
+      child.stdout.on("data", (text) => {
+        stdout += text;
+        if (stdout.split("\n").length > 3) resolve();
+      });
+    });
+    child.kill(signal);
+    expect(await closed).toBe(signal === "SIGINT" ? 130 : 143);
+    for (const { pid } of saidBy(stdout)) {
+      // A process that has ended may not have been waited for yet by what adopted it.
+      let state = "Z";
+      try {
+        state = /State:\s+(\w)/.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1] ?? "";
+      } catch {}
+      if (process.platform === "linux") expect(state).toBe("Z");
+    }
+  });
+});
+
+describe("pamir run", () => {
+  it("without labels; a last line without an end gets one with labels", () => {
+    expect(run("-n", "1", "--no-labels", app).stdout).toMatch(/^\{/);
+    expect(run("-n", "1", app, "halves").stdout).toMatch(/\n\[0\] no end of line\n$/);
+  });
+
+  it("--help", () => {
+    expect(run("--help")).toMatchObject({ status: 0, stdout: expect.stringContaining("--processes P") });
   });
 
   it.each([
-    { what: "a file that is missing", name: () => join(folder, "missing"), says: /missing: ENOENT/ },
-    { what: "a folder", name: () => folder, says: /is not a file/ },
-    { what: "an option that is unknown", name: () => "--nope", says: /--nope/ },
-  ])("$what: one line that names it, exit code 2", ({ name, says }) => {
-    const { status, stdout, stderr } = run(name());
-    expect({ status, stdout }).toEqual({ status: 2, stdout: "" });
-    expect(stderr).toMatch(says);
-    expect(stderr.trimEnd().split("\n")).toHaveLength(1);
-  });
-
-  it("a digest that differs: said in the table, and exit code 1", () => {
-    const written: string[] = [];
-    const spies = [process.stdout, process.stderr].map((stream) =>
-      vi.spyOn(stream, "write").mockImplementation((text) => written.push(String(text)) > 0),
-    );
-    spies.push(vi.spyOn(console, "log").mockImplementation((text) => written.push(String(text))) as never);
-    const results = (digest: string) =>
-      new Map(PATHS.map((path): [Path, Arrived[]] => [path, [{ digest, rate: 1e9 }]]));
-    const codes = ["right", "wrong"].map((digest) =>
-      printFiles(["file"], [Buffer.alloc(3)], ["right"], results(digest), false),
-    );
-    for (const spy of spies) spy.mockRestore();
-    expect(codes).toEqual([0, 1]);
-    expect(written.join("")).toContain("6 digests differ from what was sent");
-    expect(written.join("")).toMatch(/1 WRONG .*│ +WRONG │/s);
+    [[], /a program is missing/],
+    [["-n", "0", app], /--tasks is "0", not an integer from 1/],
+    [["-n", "2.5", app], /--tasks is "2.5"/],
+    [["-n", "3", "--processes", "4", app], /processes is 4, not an integer from 1 to 3/],
+    [["--kernel", "c", app], /--kernel is "c", not "wasm" or "ts"/],
+    [["--on-error", "cry", app], /--on-error is "cry"/],
+    [["--timeout", "soon", app], /--timeout is "soon"/],
+    [["-x", "PAMIR_IS_NOT_SET", app], /-x PAMIR_IS_NOT_SET: the variable is not set/],
+    [["--cwd", "/nonexistent", app], /--cwd \/nonexistent: ENOENT/],
+    [["--nonsense", app], /Unknown option '--nonsense'/],
+    [["/nonexistent.js"], /the task module \/nonexistent.js does not exist \(PAMIR_ENTRY\)/],
+  ] as const)("wrong input: %j", (args, text) => {
+    const { status, stderr } = run(...args);
+    expect(stderr).toMatch(text);
+    expect(stderr.trim().split("\n")).toHaveLength(1);
+    expect(status).toBe(2);
   });
 });

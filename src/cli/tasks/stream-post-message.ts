@@ -1,4 +1,4 @@
-// The receiver of `pamir run` by postMessage: as tasks/run.ts, with what Node has.
+// The receiver of `pamir stream` by postMessage: as tasks/stream.ts, with what Node has.
 import { createHash } from "node:crypto";
 import { parentPort } from "node:worker_threads";
 

@@ -1,4 +1,4 @@
-// What the two sides of `pamir run` agree on: the dispatch ids.
+// What the two sides of `pamir stream` agree on: the dispatch ids.
 
 /** Task 0 announces a file: its size as a f64 in the header. */
 export const BEGIN = 1;

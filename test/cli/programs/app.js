@@ -1,0 +1,23 @@
+// @ts-check
+// A program for `pamir run`: says what it was given, and then does what its first argument says, in task 1.
+import { attach } from "pamir";
+
+const [what] = process.argv.slice(2);
+const client = await attach();
+const context = client.createContext();
+let came = 0;
+context.dispatch(1, () => {
+  came++;
+});
+for (let to = 0; to < client.size; to++) context.sendImmediate(to, 1, null, new Int32Array([client.task]));
+await context.progress({ timeout: 20_000 });
+while (came < client.size) await context.progress({ timeout: 20_000 });
+console.log(
+  JSON.stringify({ task: client.task, pid: process.pid, args: process.argv.slice(2), x: process.env.PAMIR_X }),
+);
+if (what === "exit" && client.task === 1) process.exit(7);
+if (what === "throw" && client.task === 1) throw new RangeError("on purpose");
+if (what === "hang") context.advanceUntil(() => false);
+if (what === "halves") process.stdout.write("no end of line");
+await context.drain();
+client.close();
