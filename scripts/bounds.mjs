@@ -14,7 +14,7 @@ export const BUNDLE_MAX = 82_700;
  * that launches a job in Node, 8 for that of the engine thread, which has the engine's part of the twin, and 8 where tasks run
  * in processes.
  */
-export const LATER_MAX = 36_200;
+export const LATER_MAX = 37_000;
 
 /** Bytes of pamir.wasm: 400 of them are for descriptors and rget FIFOs that go to other nodes. */
 export const WASM_MAX = 16_400;
