@@ -19,6 +19,8 @@ const BYTES_MAX = 2 ** 24;
 /** Of rndv_bw alone, which has four payloads under way rather than 64. */
 const RNDV_BYTES_MAX = 2 ** 30;
 const RUNS = 5;
+const PROCESSES = "pamir-processes";
+const DEFAULT_SYSTEMS = SYSTEMS.map(({ name }) => name).filter((name) => !ON_REQUEST.has(name));
 
 export function perfHelp(): string {
   const list = (items: readonly { name: string; what: string }[]) =>
@@ -26,6 +28,7 @@ export function perfHelp(): string {
   return `pamir perf: measures messages between two threads, side by side with others
 
 Usage: pamir perf [--test NAME]… [--bytes N]… [--system NAME]… [--runs N] [--json] [--quick] [--goals]
+                  [--processes]
 
   --test NAME           only this test; may be repeated
   --bytes N             payload in bytes instead of each test's own sizes; may be repeated
@@ -33,6 +36,7 @@ Usage: pamir perf [--test NAME]… [--bytes N]… [--system NAME]… [--runs N] 
   --runs N              runs of each, alternating between the systems (default ${RUNS}); medians are shown
   --json                one JSON object on standard output, nothing else
   --quick               tiny runs: shows that it works, the numbers mean little
+  --processes           also two tasks in a process each, over memory that they share: the system ${PROCESSES}
   --goals               beside each ratio, the goal of pamir's developers, and whether it is met
   --help                this text
 
@@ -58,6 +62,7 @@ export function parsePerf(args: string[]): PerfOptions | "help" {
       json: { type: "boolean" },
       quick: { type: "boolean" },
       goals: { type: "boolean" },
+      processes: { type: "boolean" },
       help: { type: "boolean", short: "h" },
     },
   });
@@ -69,19 +74,20 @@ export function parsePerf(args: string[]): PerfOptions | "help" {
       TESTS.map((test) => test.name),
     ),
   );
-  const systemNames = values.system?.map((name) =>
+  const asked = values.system?.map((name) =>
     oneOf(
       "--system",
       name,
       SYSTEMS.map((system) => system.name),
     ),
   );
+  const systemNames = values.processes ? [...(asked ?? DEFAULT_SYSTEMS), PROCESSES] : asked;
   const quick = values.quick ?? false;
   const runs = values.runs === undefined ? (quick ? 1 : RUNS) : wholeNumber("--runs", values.runs, 1, 1000);
   const tests = TESTS.filter(({ name }) => testNames?.includes(name) ?? true);
   const most = tests.every(({ name }) => name === "rndv_bw") ? RNDV_BYTES_MAX : BYTES_MAX;
   const bytes = (values.bytes ?? []).map((value) => wholeNumber("--bytes", value, 1, most));
-  const systems = SYSTEMS.filter(({ name }) => systemNames?.includes(name) ?? !ON_REQUEST.has(name));
+  const systems = SYSTEMS.filter(({ name }) => (systemNames ?? DEFAULT_SYSTEMS).includes(name));
   if (!tests.some((test) => systems.some((system) => system.does(test.name)))) {
     const names = (items: readonly { name: string }[]) => items.map(({ name }) => name).join(", ");
     throw new UsageError(`nothing to measure: ${names(systems)} has no ${names(tests)}`);

@@ -1,7 +1,10 @@
 // Starts what is measured inside this process: jobs of pamir, and the peers in JavaScript.
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { MessageChannel, type MessagePort, Worker } from "node:worker_threads";
 import { type KernelName, launch } from "pamir";
-import { type Figures, makeResults, placesOf, readResults, type TestName, type Work } from "./work.js";
+import { type Figures, makeResultFile, makeResults, placesOf, readResults, type TestName, type Work } from "./work.js";
 
 /** What a peer's worker is told. */
 export interface PeerData {
@@ -43,14 +46,37 @@ export async function within<T>(milliseconds: number, run: Promise<T>, end: () =
 const HEAP_BYTES = 2 ** 25;
 
 /** A run of pamir's tasks; rejects with the error of a task that failed. */
-export async function runPamir(kernel: KernelName | readonly KernelName[], order: Order): Promise<Figures> {
+export async function runPamir(
+  kernel: KernelName | readonly KernelName[],
+  order: Order,
+  inProcesses = false,
+): Promise<Figures> {
   const tasks = order.test === "am_fan" ? 4 : 2;
-  const work: Work = { ...order, results: makeResults(tasks), barrier: new SharedArrayBuffer(4) };
+  const folder = inProcesses ? mkdtempSync(join(tmpdir(), "pamir-perf-")) : undefined;
+  const shared =
+    folder === undefined
+      ? { results: makeResults(tasks), barrier: new SharedArrayBuffer(4) }
+      : { results: makeResultFile(join(folder, "results"), tasks), barrier: join(folder, "barrier") };
+  try {
+    return await runTasks(kernel, { ...order, ...shared }, order, tasks, inProcesses);
+  } finally {
+    if (folder !== undefined) rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+async function runTasks(
+  kernel: KernelName | readonly KernelName[],
+  work: Work,
+  order: Order,
+  tasks: number,
+  inProcesses: boolean,
+): Promise<Figures> {
   const entry = new URL("./tasks/perf.js", import.meta.url);
   // Two tasks of one context: what a program of two tasks would ask for.
   const heap = order.test === "rndv_bw" ? { heapBytes: 2 * placesOf(order.bytes) * order.bytes + HEAP_BYTES } : {};
+  const processes = inProcesses ? { processes: tasks } : {};
   // What is thrown below says how a task failed.
-  const job = await launch(entry, { tasks, kernel, contexts: 1, args: work, onError: "ignore", ...heap });
+  const job = await launch(entry, { tasks, kernel, contexts: 1, args: work, onError: "ignore", ...processes, ...heap });
   const exits = await within(limitOf(order), job.exited, () => job.terminate());
   const failed = exits.find(({ code }) => code !== 0);
   if (failed !== undefined) throw new Error(`task ${failed.task}: ${failed.error ?? `exit code ${failed.code}`}`);

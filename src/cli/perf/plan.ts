@@ -135,6 +135,12 @@ export function prepareHandoff(): Handoff {
 export const SYSTEMS: readonly System[] = [
   pamir("pamir-wasm", "this package, kernels in WebAssembly", "wasm"),
   pamir("pamir-ts", "this package, kernels in TypeScript", "ts"),
+  {
+    name: "pamir-processes",
+    what: "this package, each task in a process of its own (only if asked for)",
+    does: () => true,
+    prepare: () => ({ run: (order) => runPamir("wasm", order, true) }),
+  },
   pamir("pamir-mixed", "a task with the one, a task with the other (only if asked for)", ["wasm", "ts"]),
   {
     name: "handoff",
@@ -172,4 +178,4 @@ export const SYSTEMS: readonly System[] = [
 ];
 
 /** Systems that are measured only when they are named. */
-export const ON_REQUEST: ReadonlySet<string> = new Set(["pamir-mixed"]);
+export const ON_REQUEST: ReadonlySet<string> = new Set(["pamir-mixed", "pamir-processes"]);

@@ -1,5 +1,10 @@
 // What the command hands to the threads that measure, and what they hand back: cloned one way, a few numbers in shared
-// memory the other way. Imported on both sides, so it imports neither the library nor anything of the command.
+// memory the other way, or in files where the tasks run in processes. Imported on both sides, so it imports neither the library
+// nor anything of the command.
+import { appendFileSync, closeSync, openSync, readFileSync, statSync, writeFileSync, writeSync } from "node:fs";
+
+/** Memory that threads share, or a file of processes. */
+export type Shared = SharedArrayBuffer | string;
 
 export type TestName =
   | "am_lat"
@@ -29,9 +34,9 @@ export interface Work {
   readonly leastMessages: number;
   /** Processor of each thread; empty: none is bound. */
   readonly cpus: readonly number[];
-  readonly results: SharedArrayBuffer;
-  /** One word: how many threads are up. */
-  readonly barrier: SharedArrayBuffer;
+  readonly results: Shared;
+  /** One word: how many threads are up; in a file, one byte for each task. */
+  readonly barrier: Shared;
 }
 
 /** What came out; fields that mean nothing for a test are missing. */
@@ -76,8 +81,20 @@ export function placesOf(bytes: number): number {
   return bytes <= SINGLE_BYTES ? RNDV_WINDOW : 1;
 }
 
+/** Makes the file for the figures of processes. */
+export function makeResultFile(file: string, threads: number): string {
+  writeFileSync(file, new Uint8Array(makeResults(threads)));
+  return file;
+}
+
 /** Waits until all threads are up, so that no measurement includes the loading of others. */
-export function meet(barrier: SharedArrayBuffer, threads: number): void {
+export function meet(barrier: Shared, threads: number): void {
+  if (typeof barrier === "string") {
+    appendFileSync(barrier, "x");
+    const pause = new Int32Array(new SharedArrayBuffer(4));
+    while (statSync(barrier).size < threads) Atomics.wait(pause, 0, 0, 1);
+    return;
+  }
   const up = new Int32Array(barrier);
   Atomics.add(up, 0, 1);
   Atomics.notify(up, 0);
@@ -85,14 +102,21 @@ export function meet(barrier: SharedArrayBuffer, threads: number): void {
 }
 
 /** A thread writes its figures; the command reads them after the thread has ended. */
-export function writeResults(results: SharedArrayBuffer, thread: number, figures: Figures): void {
-  const slots = new Float64Array(results, 8 * FIELDS.length * thread, FIELDS.length);
-  for (const [i, field] of FIELDS.entries()) slots[i] = figures[field] ?? Number.NaN;
+export function writeResults(results: Shared, thread: number, figures: Figures): void {
+  const values = FIELDS.map((field) => figures[field] ?? Number.NaN);
+  const place = 8 * FIELDS.length * thread;
+  if (typeof results !== "string") {
+    new Float64Array(results, place, FIELDS.length).set(values);
+    return;
+  }
+  const file = openSync(results, "r+");
+  writeSync(file, new Float64Array(values), 0, 8 * FIELDS.length, place);
+  closeSync(file);
 }
 
 /** The figures of all threads, added up. */
-export function readResults(results: SharedArrayBuffer): Figures {
-  const slots = new Float64Array(results);
+export function readResults(results: Shared): Figures {
+  const slots = new Float64Array(typeof results === "string" ? Uint8Array.from(readFileSync(results)).buffer : results);
   const sums = new Map<Field, number>();
   for (const [i, value] of slots.entries()) {
     const field = FIELDS[i % FIELDS.length] as Field;
