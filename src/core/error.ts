@@ -29,6 +29,11 @@
  * - `PAMIR_CANCELED`: the `signal` was aborted; the error's `cause` is its reason
  * - `PAMIR_INTERRUPTED`: `job.interrupt` ended the wait
  * - `PAMIR_SHUTDOWN`: the other task has ended
+ * - `PAMIR_LAUNCHER`: a variable of the launcher is missing or makes no sense, or no launcher started this process
+ * - `PAMIR_PMI`: a line of PMI-1 that is malformed, too long or out of turn, or a request that the PMI server refused
+ * - `PAMIR_BOOTSTRAP`: the processes of a job don't find each other: no way to the rendezvous, or one of them has gone
+ * - `PAMIR_KEY`: a job key that is missing, open to other users, malformed or not that of the other processes
+ * - `PAMIR_HOSTS`: a list of hosts or a host file with an error, or hosts with too few slots
  */
 export type ErrorCode =
   | "PAMIR_INVAL"
@@ -56,7 +61,12 @@ export type ErrorCode =
   | "PAMIR_TIMEDOUT"
   | "PAMIR_CANCELED"
   | "PAMIR_INTERRUPTED"
-  | "PAMIR_SHUTDOWN";
+  | "PAMIR_SHUTDOWN"
+  | "PAMIR_LAUNCHER"
+  | "PAMIR_PMI"
+  | "PAMIR_BOOTSTRAP"
+  | "PAMIR_KEY"
+  | "PAMIR_HOSTS";
 
 /** An error of pamir. Its `code` is stable; its text is for people. */
 export class PamiError extends Error {

@@ -12,6 +12,8 @@ interface NodeModules {
   fs: typeof import("node:fs");
   url: typeof import("node:url");
   http: typeof import("node:http");
+  net: typeof import("node:net");
+  buffer: typeof import("node:buffer");
   util: typeof import("node:util");
   crypto: typeof import("node:crypto");
   diagnostics_channel: typeof import("node:diagnostics_channel");

@@ -1,0 +1,332 @@
+// Which launcher started this process, and what its variables say. A pure function of the environment.
+//
+// The first row whose detecting variables are set decides. So a variable that the user sets wins, then a launcher that
+// serves PMI-1, then the launcher that is nearest to the process: torchrun runs inside of Slurm steps and Kubernetes pods,
+// mpirun inside of Slurm allocations.
+//
+//  launcher    detected by           rank                     size                      local rank and size
+//  pamir       PAMIR_RANK            PAMIR_RANK               PAMIR_SIZE                PAMIR_LOCAL_RANK, …_LOCAL_SIZE
+//  pmi         PMI_FD                PMI_RANK                 PMI_SIZE                  MPI_LOCALRANKID, MPI_LOCALNRANKS
+//  pmi         PMI_PORT              PMI_RANK, else PMI_ID    PMI_SIZE, else server     MPI_LOCALRANKID, MPI_LOCALNRANKS
+//  openmpi     OMPI_COMM_WORLD_RANK  OMPI_COMM_WORLD_RANK     OMPI_COMM_WORLD_SIZE      OMPI_COMM_WORLD_LOCAL_RANK, …_SIZE
+//  torchrun    RANK and WORLD_SIZE   RANK                     WORLD_SIZE                LOCAL_RANK, LOCAL_WORLD_SIZE
+//  slurm       SLURM_STEP_ID         SLURM_PROCID             SLURM_STEP_NUM_TASKS,     SLURM_LOCALID,
+//                                                             else SLURM_NTASKS         SLURM_STEP_TASKS_PER_NODE
+//  kubernetes  JOB_COMPLETION_INDEX  JOB_COMPLETION_INDEX     PAMIR_SIZE                none
+//
+// Without PMI the processes need an address where rank 0 listens. PAMIR_RENDEZVOUS=host:port gives it under every launcher.
+// Without that variable it is
+//  openmpi     loopback, if all processes are on one host: the port follows from PMIX_NAMESPACE
+//  torchrun    MASTER_ADDR:MASTER_PORT, unless torchrun's own store listens there
+//  slurm       the first host of SLURM_STEP_NODELIST: the port follows from job and step
+//  others      an error
+// PAMIR_BIND is the local address at which rank 0 listens, if it is not the host of the rendezvous. PAMIR_JOB is a name that
+// all processes of a job share: processes of other names are refused.
+import { PamiError } from "../core/error.js";
+import { type Address, parseAddress } from "./address.js";
+import { messageOf } from "./pmi-wire.js";
+import { countAt, firstHostOf } from "./slurm.js";
+import { quote } from "./text.js";
+
+/** Variables and their values. */
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+export type LauncherName = "pamir" | "pmi" | "openmpi" | "torchrun" | "slurm" | "kubernetes";
+
+/** How a PMI server is reached: by an inherited descriptor, or at an address, where a process says its id. */
+export type PmiWay = { readonly fd: number } | { readonly address: Address; readonly id: string };
+
+/** What the environment says. */
+export interface Launcher {
+  readonly launcher: LauncherName;
+  readonly rank: number;
+  /** Processes of the job; undefined if the PMI server tells it. */
+  readonly size: number | undefined;
+  /** Place among the processes of this host, and how many they are, if the launcher says. */
+  readonly localRank: number | undefined;
+  readonly localSize: number | undefined;
+  /** The launcher's name for the job, the same in all its processes. */
+  readonly job: string | undefined;
+  readonly pmi: PmiWay | undefined;
+  /** Where rank 0 listens; undefined with PMI, and for a job of one process. */
+  readonly coordinator: Address | undefined;
+  /** Local address at which rank 0 listens, if it is not the coordinator's host. */
+  readonly bind: string | undefined;
+}
+
+/** Most processes of a job. */
+export const PROCESS_COUNT_MAX = 65_536;
+/** Ports that follow from a job's name: above those that Linux gives to outgoing connections, 32,768 to 60,999. */
+const DERIVED_PORT_FIRST = 61_440;
+const DERIVED_PORT_COUNT = 4096;
+const JOB_LENGTH_MAX = 256;
+
+/**
+ * Finds the launcher of this process.
+ * @returns undefined if none of the detecting variables is set
+ * @throws PAMIR_LAUNCHER if a variable is missing or makes no sense; the text names it and its value
+ */
+export function findLauncher(env: Environment): Launcher | undefined {
+  let found: Found | undefined;
+  for (const find of FINDERS) found ??= find(env);
+  if (found === undefined) return undefined;
+  const { names, rank, size, localRank, localSize, pmi } = found;
+  if (size !== undefined && rank >= size) {
+    throw new PamiError("PAMIR_LAUNCHER", `${names.rank} is ${rank}, not less than ${names.size}, which is ${size}`);
+  }
+  if (localRank !== undefined && localSize !== undefined && localRank >= localSize) {
+    const limit = `not less than ${names.localSize}, which is ${localSize}`;
+    throw new PamiError("PAMIR_LAUNCHER", `${names.localRank} is ${localRank}, ${limit}`);
+  }
+  const isAlone = size === 1;
+  const coordinator = pmi !== undefined || isAlone ? undefined : (rendezvousOf(env) ?? found.coordinate());
+  return {
+    launcher: found.launcher,
+    rank,
+    size,
+    localRank,
+    localSize,
+    job: jobOf(env) ?? found.job,
+    pmi,
+    coordinator,
+    bind: coordinator === undefined ? undefined : bindOf(env),
+  };
+}
+
+/** What one launcher's variables say. */
+interface Found {
+  readonly launcher: LauncherName;
+  /** The variables that the numbers come from. */
+  readonly names: { rank: string; size: string; localRank: string; localSize: string };
+  readonly rank: number;
+  readonly size: number | undefined;
+  readonly localRank: number | undefined;
+  readonly localSize: number | undefined;
+  readonly job?: string | undefined;
+  readonly pmi?: PmiWay;
+  /** The address of rank 0, where PAMIR_RENDEZVOUS does not say it. */
+  readonly coordinate: () => Address;
+}
+
+type Finder = (env: Environment) => Found | undefined;
+
+/** In the order of precedence. */
+const FINDERS: readonly Finder[] = [findPamir, findPmi, findOpenMpi, findTorchrun, findSlurm, findKubernetes];
+
+function findPamir(env: Environment): Found | undefined {
+  if (env.PAMIR_RANK === undefined) return undefined;
+  const names = {
+    rank: "PAMIR_RANK",
+    size: "PAMIR_SIZE",
+    localRank: "PAMIR_LOCAL_RANK",
+    localSize: "PAMIR_LOCAL_SIZE",
+  };
+  return {
+    launcher: "pamir",
+    ...numbersOf(env, names),
+    coordinate: () => missing("PAMIR_RENDEZVOUS", "host:port, where rank 0 is to listen", "PAMIR_RANK"),
+  };
+}
+
+function findPmi(env: Environment): Found | undefined {
+  const { PMI_FD, PMI_PORT, PMI_ID } = env;
+  if (PMI_FD === undefined && PMI_PORT === undefined) return undefined;
+  const names = { rank: "PMI_RANK", size: "PMI_SIZE", localRank: "MPI_LOCALRANKID", localSize: "MPI_LOCALNRANKS" };
+  const common = { launcher: "pmi", coordinate: () => missing("PMI_FD", "a descriptor", "PMI") } as const;
+  // MPICH's own client looks at PMI_FD first, too.
+  if (PMI_FD !== undefined) {
+    return { ...common, ...numbersOf(env, names), pmi: { fd: integerOf(env, "PMI_FD", 0, 0x7fffffff) } };
+  }
+  const address = parseAddress(PMI_PORT as string);
+  if (address === undefined) throw nonsense(env, "PMI_PORT", "host:port");
+  if (PMI_ID === undefined) return missing("PMI_ID", "the number of this process", "PMI_PORT");
+  const id = integerOf(env, "PMI_ID", 0, PROCESS_COUNT_MAX - 1);
+  return {
+    ...common,
+    names: env.PMI_RANK === undefined ? { ...names, rank: "PMI_ID" } : names,
+    rank: optionalOf(env, "PMI_RANK", 0, PROCESS_COUNT_MAX - 1) ?? id,
+    size: optionalOf(env, "PMI_SIZE", 1, PROCESS_COUNT_MAX),
+    ...localOf(env, names),
+    pmi: { address, id: `${id}` },
+  };
+}
+
+function findOpenMpi(env: Environment): Found | undefined {
+  if (env.OMPI_COMM_WORLD_RANK === undefined) return undefined;
+  const names = {
+    rank: "OMPI_COMM_WORLD_RANK",
+    size: "OMPI_COMM_WORLD_SIZE",
+    localRank: "OMPI_COMM_WORLD_LOCAL_RANK",
+    localSize: "OMPI_COMM_WORLD_LOCAL_SIZE",
+  };
+  const numbers = numbersOf(env, names);
+  const job = env.PMIX_NAMESPACE;
+  return {
+    launcher: "openmpi",
+    ...numbers,
+    job: nameOf(job),
+    coordinate() {
+      if (job !== undefined && numbers.localSize === numbers.size) return { host: "127.0.0.1", port: portOf(job) };
+      return missing("PAMIR_RENDEZVOUS", "host:port on the host of rank 0 (mpirun -x PAMIR_RENDEZVOUS=…)", "Open MPI");
+    },
+  };
+}
+
+function findTorchrun(env: Environment): Found | undefined {
+  if (env.RANK === undefined || env.WORLD_SIZE === undefined) return undefined;
+  const names = { rank: "RANK", size: "WORLD_SIZE", localRank: "LOCAL_RANK", localSize: "LOCAL_WORLD_SIZE" };
+  return {
+    launcher: "torchrun",
+    ...numbersOf(env, names),
+    job: nameOf(env.TORCHELASTIC_RUN_ID),
+    coordinate() {
+      const { MASTER_ADDR, MASTER_PORT, TORCHELASTIC_USE_AGENT_STORE } = env;
+      if (TORCHELASTIC_USE_AGENT_STORE === "True") {
+        return missing("PAMIR_RENDEZVOUS", "host:port: at MASTER_PORT, torchrun's own store listens", "torchrun");
+      }
+      if (MASTER_ADDR === undefined) return missing("MASTER_ADDR", "the host of rank 0", "RANK and WORLD_SIZE");
+      if (MASTER_PORT === undefined) return missing("MASTER_PORT", "a port", "RANK and WORLD_SIZE");
+      const port = integerOf(env, "MASTER_PORT", 1, 65_535);
+      const host = MASTER_ADDR.includes(":") ? `[${MASTER_ADDR}]` : MASTER_ADDR;
+      const address = parseAddress(`${host}:${port}`);
+      if (address === undefined) throw nonsense(env, "MASTER_ADDR", "a host");
+      return address;
+    },
+  };
+}
+
+function findSlurm(env: Environment): Found | undefined {
+  // A batch script has SLURM_PROCID, too; only the processes of a step have a step.
+  if (env.SLURM_STEP_ID === undefined) return undefined;
+  const size = env.SLURM_STEP_NUM_TASKS === undefined ? "SLURM_NTASKS" : "SLURM_STEP_NUM_TASKS";
+  const perNode = "SLURM_STEP_TASKS_PER_NODE";
+  const names = { rank: "SLURM_PROCID", size, localRank: "SLURM_LOCALID", localSize: perNode };
+  const { SLURM_JOB_ID = "", SLURM_STEP_ID, SLURM_RESTART_COUNT = "0" } = env;
+  const job = `${SLURM_JOB_ID}.${SLURM_STEP_ID}.${SLURM_RESTART_COUNT}`;
+  return {
+    launcher: "slurm",
+    names,
+    rank: neededOf(env, names.rank, 0, PROCESS_COUNT_MAX - 1, "SLURM_STEP_ID"),
+    size: neededOf(env, names.size, 1, PROCESS_COUNT_MAX, "SLURM_STEP_ID"),
+    localRank: optionalOf(env, names.localRank, 0, PROCESS_COUNT_MAX - 1),
+    localSize: slurmLocalSize(env, perNode),
+    job: nameOf(job),
+    coordinate() {
+      const name = ["SLURM_STEP_NODELIST", "SLURM_JOB_NODELIST"].find((one) => env[one] !== undefined);
+      if (name === undefined) return missing("SLURM_STEP_NODELIST", "the hosts of the step", "SLURM_STEP_ID");
+      const host = firstHostOf(env[name] as string);
+      if (host === undefined) throw nonsense(env, name, "a list of hosts such as node[01-04]");
+      return { host, port: portOf(job) };
+    },
+  };
+}
+
+function slurmLocalSize(env: Environment, name: string): number | undefined {
+  const list = env[name];
+  const node = optionalOf(env, "SLURM_NODEID", 0, PROCESS_COUNT_MAX - 1);
+  if (list === undefined || node === undefined) return undefined;
+  const count = countAt(list, node);
+  if (count === undefined) throw nonsense(env, name, `a list such as 4(x2),3 with a place for SLURM_NODEID ${node}`);
+  return count;
+}
+
+function findKubernetes(env: Environment): Found | undefined {
+  const rank = "JOB_COMPLETION_INDEX";
+  if (env[rank] === undefined) return undefined;
+  return {
+    launcher: "kubernetes",
+    names: { rank, size: "PAMIR_SIZE", localRank: "", localSize: "" },
+    rank: integerOf(env, rank, 0, PROCESS_COUNT_MAX - 1),
+    size: neededOf(env, "PAMIR_SIZE", 1, PROCESS_COUNT_MAX, `${rank} (as .spec.completions of the Job)`),
+    localRank: undefined,
+    localSize: undefined,
+    coordinate() {
+      const pod = /^[\w.-]+(?=-\d+$)/.exec(env.HOSTNAME ?? "")?.[0] ?? "JOB";
+      const what = `host:port of the pod with index 0: ${pod}-0.SERVICE:PORT, by a headless service`;
+      return missing("PAMIR_RENDEZVOUS", what, rank);
+    },
+  };
+}
+
+type Names = Found["names"];
+
+function numbersOf(
+  env: Environment,
+  names: Names,
+): Pick<Found, "names" | "rank" | "localRank" | "localSize"> & { size: number } {
+  return {
+    names,
+    rank: neededOf(env, names.rank, 0, PROCESS_COUNT_MAX - 1, names.size),
+    size: neededOf(env, names.size, 1, PROCESS_COUNT_MAX, names.rank),
+    ...localOf(env, names),
+  };
+}
+
+function localOf(env: Environment, names: Names): Pick<Found, "localRank" | "localSize"> {
+  return {
+    localRank: optionalOf(env, names.localRank, 0, PROCESS_COUNT_MAX - 1),
+    localSize: optionalOf(env, names.localSize, 1, PROCESS_COUNT_MAX),
+  };
+}
+
+function rendezvousOf(env: Environment): Address | undefined {
+  if (env.PAMIR_RENDEZVOUS === undefined) return undefined;
+  const address = parseAddress(env.PAMIR_RENDEZVOUS);
+  if (address === undefined) throw nonsense(env, "PAMIR_RENDEZVOUS", "host:port, or [address]:port with IPv6");
+  return address;
+}
+
+function bindOf(env: Environment): string | undefined {
+  const { PAMIR_BIND } = env;
+  if (PAMIR_BIND === undefined) return undefined;
+  // A port of its own makes no sense here: the others know that of the rendezvous.
+  if (!/^[\w.:%-]{1,253}$/.test(PAMIR_BIND))
+    throw nonsense(env, "PAMIR_BIND", "an address of this host, without a port");
+  return PAMIR_BIND;
+}
+
+function jobOf(env: Environment): string | undefined {
+  const { PAMIR_JOB } = env;
+  if (PAMIR_JOB === undefined) return undefined;
+  if (!/^[!-~]+$/.test(PAMIR_JOB) || PAMIR_JOB.length > JOB_LENGTH_MAX) {
+    throw nonsense(env, "PAMIR_JOB", `1 to ${JOB_LENGTH_MAX} characters of printable ASCII without spaces`);
+  }
+  return PAMIR_JOB;
+}
+
+/** A launcher's name for a job, as a line of PMI-1 can have it. */
+function nameOf(job: string | undefined): string | undefined {
+  return job === undefined || job === "" ? undefined : messageOf(job).slice(0, JOB_LENGTH_MAX);
+}
+
+/** A port that follows from a name (FNV-1a). */
+function portOf(name: string): number {
+  let hash = 0x811c9dc5;
+  for (let i = 0; i < name.length; i++) hash = Math.imul(hash ^ name.charCodeAt(i), 0x01000193);
+  return DERIVED_PORT_FIRST + ((hash >>> 0) % DERIVED_PORT_COUNT);
+}
+
+function neededOf(env: Environment, name: string, least: number, most: number, because: string): number {
+  return env[name] === undefined
+    ? missing(name, `an integer from ${least} to ${most}`, because)
+    : integerOf(env, name, least, most);
+}
+
+function optionalOf(env: Environment, name: string, least: number, most: number): number | undefined {
+  return env[name] === undefined ? undefined : integerOf(env, name, least, most);
+}
+
+function integerOf(env: Environment, name: string, least: number, most: number): number {
+  const text = env[name] as string;
+  const number = /^(0|[1-9]\d{0,9})$/.test(text) ? Number(text) : Number.NaN;
+  if (number >= least && number <= most) return number;
+  throw nonsense(env, name, `an integer from ${least} to ${most}`);
+}
+
+function nonsense(env: Environment, name: string, right: string): PamiError {
+  return new PamiError("PAMIR_LAUNCHER", `the variable ${name} is ${quote(env[name] as string)}, not ${right}`);
+}
+
+function missing(name: string, right: string, because: string): never {
+  throw new PamiError("PAMIR_LAUNCHER", `the variable ${name} is not set; with ${because}, it has to be ${right}`);
+}

@@ -1,0 +1,103 @@
+// Opens the bootstrap of this process, in whatever way it was started.
+import { PamiError } from "../core/error.js";
+import { addressText } from "./address.js";
+import { type Bootstrap, PmiBootstrap } from "./bootstrap.js";
+import { findLauncher, type Launcher, type PmiWay } from "./environment.js";
+import { agreeOnKey, checkKey, type RemovableEnvironment, takeKey } from "./key.js";
+import { type Lines, StreamLines } from "./lines.js";
+import { needModule } from "./node.js";
+import { PmiClient } from "./pmi-client.js";
+import { PlainFraming } from "./pmi-wire.js";
+import { connectSocket, DEFAULT_TIMEOUT_MS, openRendezvous, type RendezvousWait } from "./rendezvous.js";
+import { reasonText } from "./text.js";
+
+/** Milliseconds for the connection to a launcher, which listens already. */
+const CONNECT_MS = 30_000;
+
+export interface BootstrapOptions {
+  /** Milliseconds of each wait for other processes; 300,000 by default. */
+  readonly timeout?: number | undefined;
+  /** The job key; by default that of the environment. */
+  readonly key?: Uint8Array | undefined;
+  /** Allows a rendezvous without a job key: every program that reaches the address may take part. */
+  readonly insecure?: boolean | undefined;
+  /** Called every five seconds while a rendezvous awaits other processes. */
+  readonly onWait?: ((wait: RendezvousWait) => void) | undefined;
+}
+
+export interface OpenedBootstrap {
+  readonly bootstrap: Bootstrap;
+  readonly launcher: Launcher;
+  /** The job key, the same in all processes; undefined with `insecure`, or if the job has one process and no key. */
+  readonly key: Uint8Array | undefined;
+}
+
+/**
+ * Finds the launcher of this process, and opens a bootstrap there.
+ * @param env the variables for the job key are removed from it
+ * @throws PAMIR_LAUNCHER if no launcher started this process, or its variables make no sense
+ * @throws PAMIR_KEY, PAMIR_PMI, PAMIR_BOOTSTRAP, PAMIR_TIMEDOUT
+ */
+export async function openBootstrap(
+  env: RemovableEnvironment = process.env,
+  options: BootstrapOptions = {},
+): Promise<OpenedBootstrap> {
+  const given = await takeKey(env);
+  const launcher = findLauncher(env);
+  if (launcher === undefined) {
+    const variables = "PAMIR_RANK, PMI_FD, PMI_PORT, OMPI_COMM_WORLD_RANK, RANK, SLURM_STEP_ID, JOB_COMPLETION_INDEX";
+    throw new PamiError("PAMIR_LAUNCHER", `no launcher started this process: none of ${variables} is set`);
+  }
+  const key = options.key === undefined ? given : checkKey("the job key", options.key);
+  const { timeout = DEFAULT_TIMEOUT_MS, insecure, onWait } = options;
+  const { pmi, size, coordinator: address } = launcher;
+  if (pmi === undefined) {
+    // Only a PMI server may leave the size open.
+    const all = { ...launcher, size: size as number, address, key, insecure, timeout, onWait };
+    return { bootstrap: await openRendezvous(all), launcher, key };
+  }
+  const bootstrap = await openPmi(launcher, pmi, timeout);
+  try {
+    return { bootstrap, launcher, key: await agreeOnKey(bootstrap, key) };
+  } catch (error) {
+    await bootstrap.close();
+    throw error;
+  }
+}
+
+async function openPmi(launcher: Launcher, way: PmiWay, timeout: number): Promise<Bootstrap> {
+  const isPort = "address" in way;
+  const server = `the PMI server at ${isPort ? addressText(way.address) : `descriptor ${way.fd} (PMI_FD)`}`;
+  const lines = isPort
+    ? new StreamLines(await connectSocket(way.address, CONNECT_MS), new PlainFraming())
+    : linesOf(way.fd);
+  const client = new PmiClient(lines, server, timeout);
+  try {
+    const { rank, size } = isPort ? await client.initack(way.id) : launcher;
+    if (rank !== launcher.rank || size === undefined || size !== (launcher.size ?? size)) {
+      const said = `rank ${launcher.rank} of ${launcher.size ?? "an unknown number"}`;
+      throw new PamiError("PAMIR_LAUNCHER", `${server} says rank ${rank} of ${size}, the environment ${said}`);
+    }
+    await client.init();
+    await client.getMaxes();
+    await client.getMyKvsname();
+    return new PmiBootstrap(client, { ...launcher, size });
+  } catch (error) {
+    client.destroy();
+    throw error;
+  }
+}
+
+/** Lines over an inherited descriptor. @throws PAMIR_LAUNCHER if it is no socket or pipe */
+function linesOf(fd: number): Lines {
+  const { Socket } = needModule("net");
+  try {
+    const socket = new Socket({ fd, readable: true, writable: true });
+    // Waits keep the process running.
+    socket.unref();
+    return new StreamLines(socket, new PlainFraming());
+  } catch (error) {
+    const text = `PMI_FD is ${fd}, which is no open socket: ${reasonText(error)}`;
+    throw new PamiError("PAMIR_LAUNCHER", text, { cause: error });
+  }
+}
