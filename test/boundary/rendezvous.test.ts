@@ -8,6 +8,9 @@ import type { MemRegion } from "../../src/core/region.js";
 import { CANCELED, ERROR, type Result, SHUTDOWN, SUCCESS } from "../../src/core/result.js";
 import type { ContextCore } from "../../src/protocol/context-core.js";
 import { busyParts, CoresJob } from "../support/cores.js";
+import { NetworkedJob } from "../support/networked.js";
+import { type PrivateJob, portsJob } from "../support/ports-job.js";
+import { SEED } from "../support/seed.js";
 
 const ID = 5;
 const KIB = 1024;
@@ -357,5 +360,58 @@ describe.each([
     expect(told.received[1]).toBe(SUCCESS);
     expect(Buffer.compare(into.subarray(0, BYTES), inside(BYTES))).toBe(0);
     for (const core of [origin, target]) expectIdle(core);
+  });
+});
+
+describe("between nodes", () => {
+  const LIMITS = { tasks: 2, contexts: 1, laneBytes: 16 * KIB, heapBytes: HEAP, regions: 64, fifos: 2, slots: 8 };
+  const NODES: readonly (readonly [string, () => PrivateJob])[] = [
+    ["ports", () => portsJob(LIMITS, ["wasm", "ts"])],
+    ["a network", () => new NetworkedJob({ seed: SEED, limits: LIMITS, kernels: ["wasm", "ts"] })],
+  ];
+
+  it.each(NODES)("by %s: offers that wait do not hold up the payloads that the targets ask for", async (_, make) => {
+    const job = make();
+    const contexts = job.tasks.map(({ client }) => client.createContext());
+    const count = 3 * OFFERS_MAX;
+    const wrong: string[] = [];
+    const came = [0, 0];
+    let received = 0;
+    for (const [task, context] of contexts.entries()) {
+      context.dispatch(ID, (message) => {
+        const number = message.headerWord(0);
+        if (number !== came[task]++) wrong.push(`${number} came to task ${task} as number ${came[task]}`);
+        if (message.immediate) {
+          received++;
+          return;
+        }
+        // No region: the target asks for the bytes by messages.
+        const into = new Uint8Array(message.payloadBytes);
+        message.receive(into, (__, result) => {
+          received++;
+          if (result !== SUCCESS || into.some((byte) => byte !== number)) wrong.push(`${number}: ${result}`);
+        });
+      });
+    }
+    for (let number = 0; number < count; number++) {
+      for (const [from, to] of [
+        [0, 1],
+        [1, 0],
+      ] as const) {
+        const [context, header] = [contexts[from], Int32Array.of(number)];
+        // Messages of several packets among them: one that has begun goes on before others.
+        const payload = new Uint8Array(number % 3 === 0 ? 100 * KIB : BYTES).fill(number);
+        const isOffered = number % 3 !== 2;
+        const more = { rendezvous: isOffered, onLocal: () => {} };
+        const target = contexts[to]?.endpoint as never;
+        expect(context?.send({ to: target, dispatch: ID, header, payload, ...more })).toBe(SUCCESS);
+      }
+    }
+    for (let turns = 0; turns < 5000 && received < 2 * count; turns++) {
+      for (const context of contexts) context.advance();
+      await job.turn();
+    }
+    expect([received, wrong]).toEqual([2 * count, []]);
+    for (const { client } of job.tasks) client.close();
   });
 });

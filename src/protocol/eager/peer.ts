@@ -11,6 +11,7 @@ import {
   CONTEXT_PENDING_BYTES_OFFSET,
   CONTEXT_PENDING_COUNT_OFFSET,
   DISPATCH_ID_CALL,
+  DISPATCH_ID_PULL,
   FIRST_PREFIX_SIZE,
   KIND_BROKEN,
   KIND_BUFFER,
@@ -205,10 +206,52 @@ function nextBytes(request: SendRequest, inBuffer: boolean): number {
   return sent < 0 && total <= RECV_IMMEDIATE_MAX ? total : Math.min(total - Math.max(sent, 0), PACKET_BYTES);
 }
 
+/**
+ * The pending queue of one target. Messages about transfers that have begun go first: an offer at the head may wait until
+ * the target has finished with an earlier payload, which takes such messages.
+ */
+class PendingQueue {
+  readonly #ofTransfers = new Queue<SendRequest>();
+  readonly #others = new Queue<SendRequest>();
+
+  /** The queue with the message that goes next. A message of several packets that has begun is finished before. */
+  get #next(): Queue<SendRequest> {
+    const { first } = this.#others;
+    const hasBegun = first !== undefined && first.sent >= 0;
+    return hasBegun || this.#ofTransfers.length === 0 ? this.#others : this.#ofTransfers;
+  }
+
+  get length(): number {
+    return this.#ofTransfers.length + this.#others.length;
+  }
+
+  get first(): SendRequest | undefined {
+    return this.#next.first;
+  }
+
+  push(request: SendRequest): void {
+    (request.dispatch < DISPATCH_ID_PULL ? this.#others : this.#ofTransfers).push(request);
+  }
+
+  shift(): void {
+    this.#next.shift();
+  }
+
+  *[Symbol.iterator](): Iterator<SendRequest> {
+    yield* this.#ofTransfers;
+    yield* this.#others;
+  }
+
+  clear(): void {
+    this.#ofTransfers.clear();
+    this.#others.clear();
+  }
+}
+
 export class Peer {
   readonly #peerSet: PeerSet;
   readonly #ordinal: number;
-  readonly #pending = new Queue<SendRequest>();
+  readonly #pending = new PendingQueue();
   readonly #waiters: RoomWaiter[] = [];
   /** Bytes of the open reservation's header and payload, and its meta word; undefined without one. */
   #reserved: { readonly headerBytes: number; readonly payloadBytes: number; readonly meta: number } | undefined;
@@ -449,16 +492,17 @@ export class Peer {
       return EAGAIN;
     }
     if (!this.isBusy) peerSet.count(1);
-    this.#pending.push({
+    const pending = {
       ...request,
       header: request.header?.slice(),
       payload: copyPayload ? request.payload?.slice() : request.payload?.subarray(0, request.payloadBytes),
       held: copied,
-    });
+    };
+    this.#pending.push(pending);
     peerSet.held(1, copied);
     request.gift?.accept();
     // If the target takes no more offers, room does not help.
-    if (mayOffer && this.#pending.length === 1) this.#wantFor(request);
+    if (mayOffer && this.#pending.first === pending) this.#wantFor(request);
     else if (mayOffer) peerSet.direct[this.#ordinal] = 0;
     else this.#settle();
     return SUCCESS;
