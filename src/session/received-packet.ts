@@ -1,6 +1,7 @@
 // The packet that a node has just received. It is copied into the node's receive buffer, checked, and opened there if it is
 // sealed. Only the copy is read, so the sender cannot change it after the check.
 import {
+  PACKET_BYTES_MAX,
   PACKET_FLAGS_SHIFT,
   PACKET_KIND_SHIFT,
   PACKET_LENGTH_OFFSET,
@@ -20,19 +21,17 @@ export class ReceivedPacket {
   readonly #kernel: PacketKernel;
   readonly #memory: Memory;
   readonly #job: number;
-  readonly #packetBytes: number;
   /** Pointer to the receive buffer. */
   readonly #buffer: number;
   #length = 0;
   from: Address = "";
 
-  /** @param packetBytes the largest packet of the link; anything longer is dropped as malformed */
-  constructor(kernel: PacketKernel, memory: Memory, arena: Arena, job: number, packetBytes: number) {
+  /** It takes packets of every size: the links of other nodes may carry larger ones than this node's. */
+  constructor(kernel: PacketKernel, memory: Memory, arena: Arena, job: number) {
     this.#kernel = kernel;
     this.#memory = memory;
     this.#job = job;
-    this.#packetBytes = packetBytes;
-    this.#buffer = arena.allocate(packetBytes);
+    this.#buffer = arena.allocate(PACKET_BYTES_MAX);
   }
 
   /**
@@ -42,7 +41,7 @@ export class ReceivedPacket {
   load(from: Address, packet: Uint8Array): number {
     this.from = from;
     this.#length = packet.length;
-    if (packet.length > this.#packetBytes) return PACKET_WRONG_SIZE;
+    if (packet.length > PACKET_BYTES_MAX) return PACKET_WRONG_SIZE;
     this.#memory.bytes.set(packet, this.#buffer);
     return this.#kernel.packetCheck(this.#buffer, packet.length, this.#job);
   }

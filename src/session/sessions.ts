@@ -33,7 +33,7 @@ export class Sessions {
   readonly #packet: ReceivedPacket;
 
   constructor(options: SessionsOptions) {
-    const { kernel, memory, arena, job, link } = options;
+    const { kernel, memory, arena, job } = options;
     const onLost: SessionsOptions["onLost"] = (node, isRestarted, refused) => {
       this.#responders.forget(node, isRestarted);
       this.#initiators.forget(node);
@@ -43,7 +43,7 @@ export class Sessions {
     this.streams = new Streams(kernel, memory, arena, options.deliver);
     this.#initiators = new Initiators(this.#state, options);
     this.#responders = new Responders(this.#state, this.streams, options);
-    this.#packet = new ReceivedPacket(kernel, memory, arena, job, link.packetBytes);
+    this.#packet = new ReceivedPacket(kernel, memory, arena, job);
   }
 
   /** Packets that were sent, and received packets that were not dropped. */

@@ -27,6 +27,7 @@ import {
   CONNECT_TARGET_OFFSET,
   PACKET_ACCEPT,
   PACKET_ACKNOWLEDGE,
+  PACKET_BYTES_MAX,
   PACKET_CONNECT,
   PACKET_DATA,
   PACKET_DISCONNECT,
@@ -375,7 +376,7 @@ export function fuzz(seed: number, count: number, way: Way): Fuzzed {
       words[at + SEGMENT_TARGET_OFFSET / 4] as number,
     ];
     const length = (words[at + SEGMENT_LENGTH_OFFSET / 4] as number) & 0xffff;
-    if (target !== node || origin === node || origin < 0 || origin >= NODES || length > PACKET_BYTES)
+    if (target !== node || origin === node || origin < 0 || origin >= NODES || length > PACKET_BYTES_MAX)
       wrong.push(`node ${node} is given ${length} bytes from ${origin} for ${target}`);
     if (isBelieved || origin >= HONEST) return;
     const stream = origin * HONEST + target;
@@ -415,7 +416,7 @@ export function fuzz(seed: number, count: number, way: Way): Fuzzed {
     for (let i = 0; i < BURST && injected < count; i++, injected++) {
       const { from, packet } = attacker.next();
       received++;
-      const fits = packet.length <= PACKET_BYTES;
+      const fits = packet.length <= PACKET_BYTES_MAX;
       if (fits) judged.bytes.set(packet, 0);
       const rule = fits ? judge.packetCheck(0, packet.length, JOB) : 1;
       rules[rule] = (rules[rule] ?? 0) + 1;

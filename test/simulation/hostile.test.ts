@@ -68,6 +68,8 @@ function inSession(packet: DataView, of: DataView, ahead = 1): DataView {
 interface Case {
   readonly name: string;
   readonly hex: string;
+  /** Bytes, with zeros behind those of `hex`. */
+  readonly length?: number;
   readonly rule: number;
 }
 
@@ -80,10 +82,12 @@ describe("packets of the corpus", () => {
     ]);
   });
 
-  it.each(CORPUS)("$name", ({ hex, rule }) => {
+  it.each(CORPUS)("$name", ({ hex, length = hex.length / 2, rule }) => {
     const { node, given, get, exchange } = running();
     const taken = node.counts.taken;
-    get(new DataView(Uint8Array.from(Buffer.from(hex, "hex")).buffer));
+    const packet = new Uint8Array(length);
+    packet.set(Buffer.from(hex, "hex"));
+    get(new DataView(packet.buffer));
     expect(node.dropped.malformed).toEqual([...Array(rule).fill(undefined), 1]);
     expect([droppedOf(node.dropped), node.counts.taken]).toEqual([1, taken]);
     exchange();
