@@ -14,7 +14,10 @@ import { SessionPipe } from "../transport/net/session-pipe.js";
 export interface LinkNodeHost {
   /** Microseconds. */
   now(): number;
-  /** Calls `call` at a time, or soon after it. */
+  /**
+   * Calls `call` at a time, or soon after it. The node asks anew only for an earlier time, and ignores calls at other times:
+   * the host may forget the previous one.
+   */
   at(microseconds: number, call: () => void): void;
   /** Returns any u32. With a key schedule, the source must be cryptographic. */
   random(): number;
@@ -52,6 +55,7 @@ export class LinkNode {
   readonly sessions: Sessions;
   readonly pipe: SessionPipe;
   readonly #host: LinkNodeHost;
+  readonly #link: Link;
   #alarm = Number.POSITIVE_INFINITY;
   /** Whether the node neither sends nor receives; its host sets it. */
   isDown = false;
@@ -61,6 +65,7 @@ export class LinkNode {
     const { kernel, memory, map, packets, link, node, nodes, tasksPerNode } = parts;
     const { contexts, jobTasks } = map;
     this.#host = host;
+    this.#link = link;
     const nodeOfTask = (task: number): number => (task < jobTasks ? Math.floor(task / tasksPerNode) : -1);
     const nodeOf = (endpoint: Endpoint): number => (contextOf(endpoint) < contexts ? nodeOfTask(taskOf(endpoint)) : -1);
     this.sessions = new Sessions({
@@ -109,6 +114,12 @@ export class LinkNode {
       this.pipe.flush();
     };
     this.agent = new Agent(kernel, memory, map, this.pipe, true);
+  }
+
+  /** Ends the node and its link: it neither sends nor receives any more. What it has not sent is lost. */
+  close(): void {
+    this.isDown = true;
+    this.#link.close();
   }
 
   /** Advances the sessions now, and at their next deadline. */

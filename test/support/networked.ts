@@ -1,18 +1,21 @@
 // Tasks on nodes of a simulated network, all on this thread: each node has a memory, an agent and sessions, each task a client.
-// Virtual time goes on in `run()`, and nowhere else.
+// Virtual time goes on in `run()`, and nowhere else. The links and the time may be real instead.
+import { setImmediate as nextTurn } from "node:timers/promises";
 import type { KernelName } from "../../src/core/kernel-name.js";
 import { type Kernel, type Memory, memoryOf } from "../../src/kernel/kernel.js";
 import { selectKernel } from "../../src/kernel/select.js";
 import { twinPacketKernel } from "../../src/kernel/twin/index.js";
 import { wasmKernel } from "../../src/kernel/wasm.js";
-import { LinkNode } from "../../src/launch/link-node.js";
+import { LinkNode, type LinkNodeHost } from "../../src/launch/link-node.js";
 import { makeNodeTask } from "../../src/launch/private-node.js";
+import type { Address, Link } from "../../src/link/link.js";
 import { type NetworkOptions, SimulatedNetwork } from "../../src/link/simulated-network.js";
 import type { Limits, MemoryMap } from "../../src/memory/map.js";
 import { nodeLimits } from "../../src/node/limits.js";
 import { markDead } from "../../src/node/liveness.js";
 import { makeJobMemory } from "../../src/node/memory.js";
 import { keyScheduleOf } from "../../src/seal/noble.js";
+import { nodeKeyScheduleOf } from "../../src/seal/node.js";
 import { BuddyArena } from "../../src/session/buddy-arena.js";
 import type { Sessions } from "../../src/session/sessions.js";
 import type { SessionPipe } from "../../src/transport/net/session-pipe.js";
@@ -72,8 +75,18 @@ interface Node {
   readonly arena: BuddyArena;
 }
 
+/** Links that are real, and their time: turns of the event loop bring packets. */
+export interface Wire {
+  /** By node, like the others. */
+  readonly links: readonly Link[];
+  readonly addresses: readonly Address[];
+  readonly hosts: readonly LinkNodeHost[];
+}
+
 export interface NetworkedOptions extends Omit<NetworkOptions, "random" | "nodes"> {
   readonly seed: number;
+  /** Instead of the simulated network. */
+  readonly wire?: Wire | undefined;
   /** Of the job: `tasks` are all of its tasks, or with `only` those that exist; numbers are below `jobTasks`. */
   readonly limits: Limits;
   /** Tasks of each node (default 1). */
@@ -102,9 +115,11 @@ export class NetworkedJob implements PrivateJob {
   readonly lost: [number, number][] = [];
   /** Bytes of each arena that its sessions have for ever. */
   readonly arenaBytes: number;
+  readonly #isReal: boolean;
 
   constructor(options: NetworkedOptions) {
     const { limits, seed, tasksPerNode = 1 } = options;
+    this.#isReal = options.wire !== undefined;
     const random = randomOf(seed);
     const nodes = Math.ceil((limits.jobTasks ?? limits.tasks) / tasksPerNode);
     this.network = new SimulatedNetwork({ ...options, nodes, random: () => random(2 ** 32) });
@@ -116,7 +131,7 @@ export class NetworkedJob implements PrivateJob {
   }
 
   #makeNode(number: number, nodes: number, options: NetworkedOptions, random: () => number): Node {
-    const { limits, kernels, isFaithful, key, tasksPerNode = 1 } = options;
+    const { limits, kernels, isFaithful, key, wire, tasksPerNode = 1 } = options;
     const name = kernels[number % kernels.length] as KernelName;
     const first = number * tasksPerNode;
     const locals = Math.min(tasksPerNode, (limits.jobTasks ?? limits.tasks) - first);
@@ -136,26 +151,32 @@ export class NetworkedJob implements PrivateJob {
         memory,
         map,
         packets: { kernel: packetKernel, memory: ownMemory, arena },
-        link: this.network.attach(number, isFaithful),
+        link: wire?.links[number] ?? this.network.attach(number, isFaithful),
         node: number,
         epoch: 1,
         nodes,
         tasksPerNode,
         job: JOB,
-        keySchedule: key && keyScheduleOf(key, JOB),
-        addressOf: String,
+        keySchedule: key && (number % 2 === 0 ? keyScheduleOf(key, JOB) : nodeKeyScheduleOf(key, JOB)),
+        addressOf: wire === undefined ? String : (other) => wire.addresses[other] ?? "",
         initiators: options.initiators,
         responders: options.responders,
         txQueueBytes: options.txQueueBytes,
       },
-      {
-        now: () => this.network.now,
-        at: (time, call) => this.network.at(time, call),
-        random,
-        onLost: (lost) => this.lost.push([number, lost]),
-      },
+      this.#hostOf(wire?.hosts[number], random, number),
     );
     return { node, map, memory, kernel, arena };
+  }
+
+  #hostOf(real: LinkNodeHost | undefined, random: () => number, number: number): LinkNodeHost {
+    const { network } = this;
+    const host = real ?? { now: () => network.now, at: (time, call) => network.at(time, call), random };
+    return {
+      now: () => host.now(),
+      at: (time, call) => host.at(time, call),
+      random: () => host.random(),
+      onLost: (lost) => this.lost.push([number, lost]),
+    };
   }
 
   #makeTask({ node, map, memory, ...made }: Node, slot: number, { args, onLeave }: NetworkedOptions): Networked {
@@ -198,7 +219,8 @@ export class NetworkedJob implements PrivateJob {
 
   async turn(): Promise<void> {
     await undefined; // what was sent goes out
-    this.run(TURN_MICROSECONDS);
+    if (this.#isReal) await nextTurn();
+    else this.run(TURN_MICROSECONDS);
   }
 
   /** A task ends without a word; the last one of its node that goes on takes that with it. */

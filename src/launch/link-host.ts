@@ -1,0 +1,65 @@
+// The host of a node whose link is real: the clock and the timers of this thread, and cryptographic random numbers.
+import { systemClock } from "../support/clock.js";
+import { after, nextTurn } from "../support/host.js";
+import { randomWords } from "../support/randomness.js";
+import type { LinkNodeHost } from "./link-node.js";
+
+/** Microseconds below which a timer is too coarse: the alarm then waits for turns of the event loop instead. */
+const TIMER_MIN = 1000;
+
+export class LinkHost implements LinkNodeHost {
+  readonly random: () => number = randomWords();
+  /** Called with each node that is given up. */
+  readonly onLost: (node: number) => void;
+  /** When the alarm is due, in microseconds; Infinity: there is none. */
+  #time = Number.POSITIVE_INFINITY;
+  #call: () => void = () => {};
+  #cancel: () => void = () => {};
+  /** Whether it waits for a turn. */
+  #isTurning = false;
+
+  constructor(onLost: (node: number) => void = () => {}) {
+    this.onLost = onLost;
+  }
+
+  now(): number {
+    return systemClock.now() * 1000;
+  }
+
+  /** Sets the alarm. It replaces the previous one, since a node asks anew only for an earlier time. */
+  at(microseconds: number, call: () => void): void {
+    this.#time = microseconds;
+    this.#call = call;
+    this.#wait();
+  }
+
+  #wait(): void {
+    this.#cancel();
+    this.#cancel = () => {};
+    if (this.#time === Number.POSITIVE_INFINITY) return;
+    const left = this.#time - this.now();
+    if (left >= TIMER_MIN) this.#cancel = after(left / 1000, () => this.#check());
+    else if (!this.#isTurning) {
+      this.#isTurning = true;
+      void nextTurn().then(() => {
+        this.#isTurning = false;
+        this.#check();
+      });
+    }
+  }
+
+  #check(): void {
+    if (this.now() < this.#time) {
+      this.#wait();
+      return;
+    }
+    this.#time = Number.POSITIVE_INFINITY;
+    this.#call();
+  }
+
+  /** Cancels the alarm. A node that is closed sets no other. */
+  close(): void {
+    this.#time = Number.POSITIVE_INFINITY;
+    this.#wait();
+  }
+}

@@ -1,0 +1,260 @@
+// Nodes over real sockets, sessions and time: what a program sends comes, whatever the sockets lose.
+import { createSocket } from "node:dgram";
+import { afterEach, describe, expect, it } from "vitest";
+import type { KernelName } from "../../src/core/kernel-name.js";
+import { EAGAIN, SHUTDOWN, SUCCESS } from "../../src/core/result.js";
+import { LossyLink } from "../../src/link/lossy-link.js";
+import type { Context } from "../../src/pami/context.js";
+import { scaled } from "../support/effort.js";
+import { randomOf } from "../support/random.js";
+import { replayNote, SEED } from "../support/seed.js";
+import { type UdpJob, type UdpJobOptions, udpJob } from "../support/udp-job.js";
+import { hasIpv6 } from "../support/udp-rig.js";
+
+const DATA = 1;
+const LIMITS = { tasks: 2, contexts: 2, laneBytes: 16_384, heapBytes: 2 ** 23, regions: 64, fifos: 2, slots: 8 };
+const KEY = Uint8Array.from({ length: 32 }, (_, i) => i * 7);
+/** Bytes of messages: small ones that share packets, some of several packets, and some that are offered. */
+const SIZES = [0, 1, 8, 64, 64, 200, 8, 3000, 16, 5000, 8, 100_000, 32];
+const PUT_BYTES = 150_000;
+
+let open: UdpJob | undefined;
+
+afterEach(() => {
+  open?.close();
+  open = undefined;
+});
+
+async function start(options: Partial<UdpJobOptions>) {
+  const given = { seed: SEED, limits: LIMITS, kernels: ["wasm", "ts"] as KernelName[], ...options };
+  open = await udpJob(given);
+  const { job, links } = open;
+  const contexts = job.tasks.map(({ client }) => client.createContext());
+  const turn = async (): Promise<void> => {
+    for (const [task, context] of contexts.entries())
+      if (job.tasks[task]?.isDown === false && !context.closed) context.advance();
+    await job.turn();
+  };
+  /** The test's own limit ends a wait that has no end. */
+  const until = async (isSo: () => boolean): Promise<void> => {
+    while (!isSo()) await turn();
+  };
+  return { job, links, contexts, turn, until };
+}
+
+const bytesOf = (number: number, length: number): Uint8Array =>
+  Uint8Array.from({ length }, (_, i) => (number * 31 + i + (i >>> 8)) & 255);
+
+/** Every task sends to every other, puts, gets and adds. Returns once all has come, and has checked it. */
+async function exchange({ job, contexts, turn, until }: Awaited<ReturnType<typeof start>>): Promise<void> {
+  const tasks = contexts.length;
+  const count = scaled(Math.ceil(400 / (tasks * (tasks - 1))));
+  const wrong: string[] = [];
+  const came = new Map<string, number>();
+  let whole = 0;
+  for (const [task, context] of contexts.entries()) {
+    context.dispatch(DATA, (message) => {
+      const [from, number] = new Int32Array(message.header.slice().buffer) as unknown as [number, number];
+      const pair = `${from}>${task}`;
+      if (number !== (came.get(pair) ?? 0)) wrong.push(`${pair}: ${number} after ${came.get(pair)} others`);
+      came.set(pair, number + 1);
+      const size = SIZES[number % SIZES.length] as number;
+      const check = (bytes: Uint8Array): void => {
+        whole++;
+        if (Buffer.compare(bytes, bytesOf(number, size)) !== 0) wrong.push(`${pair}: bytes of ${number}`);
+      };
+      if (message.immediate) {
+        check(message.payload.slice());
+        return;
+      }
+      const into = new Uint8Array(message.payloadBytes);
+      message.receive(into, (_, result) => (result === SUCCESS ? check(into) : wrong.push(`${pair}: ${result}`)));
+    });
+  }
+  const pairs = contexts.flatMap((_, from) => contexts.map((__, to) => ({ from, to, sent: 0 })));
+  const others = pairs.filter(({ from, to }) => from !== to);
+  while (others.some(({ sent }) => sent < count)) {
+    for (const pair of others) {
+      for (let burst = 0; burst < 20 && pair.sent < count; burst++) {
+        const size = SIZES[pair.sent % SIZES.length] as number;
+        const result = (contexts[pair.from] as Context).send({
+          to: (contexts[pair.to] as Context).endpoint,
+          dispatch: DATA,
+          header: Int32Array.of(pair.from, pair.sent),
+          payload: bytesOf(pair.sent, size),
+          ...(size > 10_000 && { rendezvous: true, onLocal: () => {} }),
+        });
+        if (result === EAGAIN) break;
+        expect(result).toBe(SUCCESS);
+        pair.sent++;
+      }
+    }
+    await turn();
+  }
+  await until(() => whole === others.length * count || wrong.length > 0);
+  expect(wrong).toEqual([]);
+
+  const regions = job.tasks.map(({ client }) => client.createRegion(8 + tasks * PUT_BYTES));
+  const locals = job.tasks.map(({ client }) => client.createRegion(2 * PUT_BYTES));
+  let done = 0;
+  const isDone = (_: unknown, result: number): void => {
+    expect(result).toBe(SUCCESS);
+    done++;
+  };
+  for (const { from, to } of others) {
+    const [context, remote] = [contexts[from] as Context, regions[to] as (typeof regions)[0]];
+    const local = locals[from] as (typeof locals)[0];
+    const there = (contexts[to] as Context).endpoint;
+    local.bytes.set(bytesOf(from, PUT_BYTES));
+    const place = { to: there, local, remote: remote.handle, remoteOffset: 8 + from * PUT_BYTES, bytes: PUT_BYTES };
+    expect(context.put({ ...place, onRemote: isDone })).toBe(SUCCESS);
+    expect(context.fence(there, isDone)).toBe(SUCCESS);
+    await until(() => done === 2);
+    expect(context.get({ ...place, localOffset: PUT_BYTES, onLocal: isDone })).toBe(SUCCESS);
+    const added = { to: there, remote: remote.handle, operation: "add", value: from + 1 } as const;
+    expect(context.rmw({ ...added, onDone: isDone })).toBe(SUCCESS);
+    await until(() => done === 4);
+    done = 0;
+    const put = remote.bytes.subarray(place.remoteOffset, place.remoteOffset + PUT_BYTES);
+    for (const bytes of [put, local.bytes.subarray(PUT_BYTES)])
+      expect(Buffer.compare(bytes, bytesOf(from, PUT_BYTES))).toBe(0);
+  }
+}
+
+/** All tasks leave; nothing is left of what they sent. */
+async function leave({ job, until }: Awaited<ReturnType<typeof start>>): Promise<void> {
+  for (const { client } of job.tasks) client.close();
+  await until(() => job.tasks.every(({ frames }) => Object.values(frames.inUse).every((count) => count === 0)));
+  await until(() =>
+    job.tasks.every(({ sessions: { inUse } }) => inUse.initiators + inUse.txQueues + inUse.buffered === 0),
+  );
+  for (const { arena, frames } of job.tasks) expect([arena.used, frames.wrong]).toEqual([job.arenaBytes, 0]);
+  expect(job.lost).toEqual([]);
+}
+
+const SEALS = [
+  ["not sealed", undefined],
+  ["sealed", KEY],
+] as const;
+
+describe.each(SEALS)(`messages, put, get and rmw, %s (${replayNote()})`, (_, key) => {
+  it("between two nodes", async () => {
+    const given = await start({ key });
+    await exchange(given);
+    await leave(given);
+    for (const { counts } of given.links) expect(counts.failed).toBe(0);
+  });
+
+  it("between nodes of two tasks each", async () => {
+    const given = await start({ key, limits: { ...LIMITS, tasks: 4 }, tasksPerNode: 2 });
+    await exchange(given);
+    await leave(given);
+  });
+
+  it("where 1 % of the packets is lost, and others come twice or late", async () => {
+    const random = randomOf(SEED);
+    const lossy: LossyLink[] = [];
+    const given = await start({
+      key,
+      around: (link) => {
+        const one = new LossyLink(link, { loss: 0.01, duplicate: 0.01, reorder: 0.02 }, () => random(2 ** 32));
+        lossy.push(one);
+        return one;
+      },
+    });
+    await exchange(given);
+    await leave(given);
+    for (const { counts } of lossy) expect(Object.values(counts).every((count) => count > 0)).toBe(true);
+    expect(given.job.tasks.reduce((sum, { sessions }) => sum + sessions.counts.retransmitted, 0)).toBeGreaterThan(0);
+  });
+
+  it("where one node sends larger packets than the other, in both directions", async () => {
+    const given = await start({ key, links: [{ packetBytes: 1232 }, { packetBytes: 65_504 }] });
+    await exchange(given);
+    await leave(given);
+    for (const { sessions } of given.job.tasks) expect(sessions.dropped.malformed).toEqual([]);
+  });
+
+  it("on ::1", async () => {
+    if (!(await hasIpv6())) return console.log("not run: nodes on ::1, which this machine does not have");
+    const given = await start({ key, host: "[::1]" });
+    await exchange(given);
+    await leave(given);
+  });
+});
+
+it("with another key, a node reaches nothing: its packets are dropped, and not answered", async () => {
+  const { links } = await start({ key: KEY });
+  const victim = open as UdpJob;
+  const stranger = await udpJob({ seed: SEED + 1, limits: LIMITS, kernels: ["ts"], key: KEY.map((byte) => byte ^ 1) });
+  try {
+    const [first] = victim.job.tasks;
+    const [link] = stranger.links;
+    let sent = 0;
+    // What the stranger's first node sends to its second one goes to the victim.
+    const { send } = link as (typeof links)[0];
+    Object.assign(link as object, {
+      send: (_: string, packet: Uint8Array) => {
+        sent++;
+        return send.call(link, (links[0] as (typeof links)[0]).address, packet);
+      },
+    });
+    const [context, other] = stranger.job.tasks.map(({ client }) => client.createContext()) as [Context, Context];
+    context.sendImmediate(other.endpoint, DATA, null, new Uint8Array(8));
+    const before = victim.links.map(({ counts }) => counts.sent);
+    while (sent < 3 || (first?.sessions.dropped.unauthenticated ?? 0) < 3) {
+      context.advance();
+      await stranger.job.turn();
+    }
+    expect(first?.sessions.counts.taken).toBe(0);
+    expect(victim.links.map(({ counts }) => counts.sent)).toEqual(before);
+  } finally {
+    stranger.close();
+  }
+});
+
+it.each(SEALS)(
+  `a stranger's random datagrams, %s: nothing comes of them, and the nodes go on (${replayNote()})`,
+  async (_, key) => {
+    const random = randomOf(SEED);
+    const given = await start({ key });
+    const stranger = createSocket("udp4");
+    let isOver = false;
+    let sent = 0;
+    const port = Number(given.links[0]?.address.split(":").at(-1));
+    const flood = (): void => {
+      if (isOver) return;
+      for (let i = 0; i < 20; i++, sent++) {
+        const bytes = Uint8Array.from({ length: random(4) === 0 ? random(1500) : random(60) }, () => random(256));
+        // Some look like packets.
+        if (random(2) === 0) bytes.set([0x50, 1, 1 + random(6), random(8)].slice(0, bytes.length));
+        stranger.send(bytes, port, "127.0.0.1");
+      }
+      setImmediate(flood);
+    };
+    flood();
+    await exchange(given);
+    await given.until(() => sent >= scaled(2000));
+    isOver = true;
+    await leave(given);
+    stranger.close();
+    const dropped = given.job.tasks[0]?.sessions.dropped.malformed ?? [];
+    expect(dropped.reduce((sum, count = 0) => sum + count, 0)).toBeGreaterThan(0);
+  },
+);
+
+it("a node that ends without a word is given up, and the other's operations end", async () => {
+  const { job, contexts, until } = await start({ speed: 50 });
+  const [context, other] = contexts as [Context, Context];
+  let came = 0;
+  other.dispatch(DATA, () => void came++);
+  context.sendImmediate(other.endpoint, DATA);
+  await until(() => came === 1);
+  job.tasks[1]?.node.close();
+  let ends = 0;
+  context.whenEnded(other.endpoint, () => void ends++);
+  context.sendImmediate(other.endpoint, DATA);
+  await until(() => ends === 1);
+  expect(context.sendImmediate(other.endpoint, DATA)).toBe(SHUTDOWN);
+  expect(job.lost).toEqual([[0, 1]]);
+});
