@@ -61,6 +61,7 @@ const lean = { minifyWhitespace: true, charset: "ascii", lineLimit: 120 };
 for (const [name, source] of [
   ["monitor", "node-monitor"],
   ["process", "process-monitor"],
+  ["watch", "process-watch"],
   ["engine", "engine-worker"],
 ]) {
   const built = await build({

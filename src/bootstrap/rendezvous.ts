@@ -76,7 +76,7 @@ export async function openRendezvous(options: RendezvousOptions): Promise<Bootst
   const key = options.key === undefined ? undefined : checkKey("the job key", options.key);
   if (key === undefined && options.insecure !== true) {
     const ways =
-      "PAMIR_KEY_FILE, PAMIR_KEY_FD, or insecure: true where every program that reaches the address is trusted";
+      "PAMIR_KEY_FILE, PAMIR_KEY_FD, or PAMIR_INSECURE=1 where every program that reaches the address is trusted";
     throw new PamiError("PAMIR_KEY", `the rendezvous at ${addressText(address)} needs a job key: ${ways}`);
   }
   return rank === 0 ? serveRendezvous(options, address, key) : joinRendezvous(options, address, key);

@@ -7,7 +7,7 @@ import { VERSION } from "../generated/version.js";
 import type { Memory } from "../kernel/kernel.js";
 import { openMemory, type SharedMemory, selectKernel } from "../kernel/select.js";
 import { readMap } from "../memory/map.js";
-import { type JobMemory, kernelIn, makeJobMemory, taskErrorsIn } from "../node/memory.js";
+import { type JobMemory, type JobMemoryRequest, kernelIn, makeJobMemory, taskErrorsIn } from "../node/memory.js";
 import type { Client } from "../pami/client.js";
 import { diagnostics } from "../support/diagnostics.js";
 import { after, type NodePort, nodeModule } from "../support/host.js";
@@ -69,7 +69,13 @@ async function join(): Promise<Client> {
   const threads = nodeModule("worker_threads");
   if (threads !== undefined) {
     const bootstrap = (threads.workerData as { [BOOTSTRAP]?: TaskBootstrap } | null)?.[BOOTSTRAP];
-    if (bootstrap === undefined) throw notInJob();
+    if (bootstrap === undefined) {
+      if (!threads.isMainThread) throw notInJob();
+      // A launcher may have started this process: mpiexec, for one.
+      const { joinByLauncher } = await import("./joined.js");
+      const { start, memory, onLeave } = await joinByLauncher();
+      return clientOf(start, memory, onLeave);
+    }
     return clientOf(bootstrap, await memoryOf(bootstrap));
   }
   const worker = globalThis as unknown as TaskWorker;
@@ -156,7 +162,10 @@ async function joinByMessages(worker: TaskWorker | MessagePort): Promise<Client>
     });
     return client;
   }
-  const room = makeJobMemory({ ...bootstrap.room, first: bootstrap.task }, bootstrap.kernel === "wasm");
+  const room = makeJobMemory(
+    { ...(bootstrap.room as JobMemoryRequest), first: bootstrap.task },
+    bootstrap.kernel === "wasm",
+  );
   const { client, hear } = portsNodeOf(nodes, bootstrap, room, tell, onLeave);
   listen(hear);
   return client;

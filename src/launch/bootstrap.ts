@@ -19,7 +19,8 @@ export interface TaskBootstrap {
   readonly layoutHash: number;
   /** The job's memory; undefined if tasks can't share memory: then each task makes its own. */
   readonly memory: SharedMemory | undefined;
-  readonly room: JobMemoryRequest;
+  /** The memory to make; undefined in a process that maps one. */
+  readonly room: JobMemoryRequest | undefined;
   /** Why tasks share no memory; empty if they do. */
   readonly why: string;
   /** Pointer to the job header. */

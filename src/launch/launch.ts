@@ -1,22 +1,6 @@
 // Starts a job: checks the options, makes the memory, starts the monitor.
 
-import {
-  CONTEXT_COUNT_MAX,
-  ENDPOINT_COUNT_MAX,
-  FIFO_COUNT_DEFAULT,
-  FIFO_COUNT_MAX,
-  JOB_STARTED_OFFSET,
-  LANE_BYTES_DEFAULT,
-  LANE_BYTES_GROWN,
-  LANE_BYTES_MIN,
-  PAGE_SIZE,
-  REGION_COUNT_DEFAULT,
-  REGION_COUNT_MAX,
-  SLOT_COUNT_DEFAULT,
-  SLOT_COUNT_MAX,
-  SLOT_COUNT_MIN,
-  TASK_COUNT_MAX,
-} from "../../assembly/layout.js";
+import { JOB_STARTED_OFFSET, TASK_COUNT_MAX } from "../../assembly/layout.js";
 import { LAYOUT_HASH } from "../../assembly/layout-hash.js";
 import { checkCallback, checkFlag, checkKeys, checkObject, checkSignal, type Keys } from "../core/check.js";
 import { checkInteger, PamiError, show } from "../core/error.js";
@@ -24,7 +8,7 @@ import type { KernelName } from "../core/kernel-name.js";
 import { VERSION } from "../generated/version.js";
 import { selectKernel, wasmAllowed } from "../kernel/select.js";
 import { wasmModule } from "../kernel/wasm.js";
-import { endpointsFit, type Limits, MEMORY_BYTES_MAX } from "../memory/map.js";
+import { type Limits, MEMORY_BYTES_MAX } from "../memory/map.js";
 import { kernelIn, makeJobMemory, taskErrorsIn } from "../node/memory.js";
 import { checkDebug, type DebugOptions } from "../observe/debug.js";
 import { writeAtEnd } from "../observe/trace.js";
@@ -41,6 +25,7 @@ import { makeWorkers, startBrowserMonitor } from "./browser.js";
 import { checkOnError, type OnError } from "./failure.js";
 import { hostModeOf, info } from "./info.js";
 import { type AdoptOptions, Job, type SpawnOptions } from "./job.js";
+import { checkLimits } from "./limits.js";
 import type { Entry, MonitorEvents, MonitorOrders, TaskExit } from "./monitor.js";
 import { startNodeMonitor } from "./node.js";
 
@@ -153,19 +138,12 @@ const LAUNCH_KEYS: Keys<Omit<LaunchOptions, "memoryBase">> = {
 };
 const ADOPT_KEYS: Keys<AdoptOptions> = { args: true, kernel: true };
 const SPAWN_KEYS: Keys<SpawnOptions> = { ...ADOPT_KEYS, entry: true, workerOptions: true };
-const TRACE_KEYS: Keys<TraceOptions> = { events: true };
 
 /** Options of a trace. */
 export interface TraceOptions {
   /** Number of events that each task keeps: a power of two from 64 to 16,777,216 (default 65,536). */
   events?: number | undefined;
 }
-
-const TRACE_EVENTS_DEFAULT = 65536;
-const TRACE_EVENTS_MAX = 2 ** 24;
-const HEAP_BYTES_DEFAULT = 256 * 1024 ** 2;
-/** Default in a browser: from 64 MiB on, the first message of a job takes 8 ms longer (of 70 ms; Chromium 156). */
-const HEAP_BYTES_BROWSER = 32 * 1024 ** 2;
 
 /**
  * Starts a job: `tasks` workers that import the module `entry`, where each calls `attach()`. Resolves while the workers are
@@ -437,64 +415,6 @@ function checkEntry(entry: URLLike | string | (() => WorkerLike) | null): Entry 
     }
   }
   return url.href;
-}
-
-function checkLimits(options: LaunchOptions, launched: number): Limits {
-  const {
-    maxTasks = launched,
-    contexts = 4,
-    laneBytes = LANE_BYTES_DEFAULT,
-    heapBytes = isNode() ? HEAP_BYTES_DEFAULT : HEAP_BYTES_BROWSER,
-    regions = REGION_COUNT_DEFAULT,
-    fifos = FIFO_COUNT_DEFAULT,
-    slots = SLOT_COUNT_DEFAULT,
-  } = options;
-  checkInteger("maxTasks", maxTasks, launched, TASK_COUNT_MAX);
-  checkInteger("contexts", contexts, 1, CONTEXT_COUNT_MAX);
-  checkInteger("laneBytes", laneBytes, LANE_BYTES_MIN, 2 ** 26);
-  checkInteger("heapBytes", heapBytes, PAGE_SIZE, MEMORY_BYTES_MAX);
-  checkInteger("regions", regions, 1, REGION_COUNT_MAX);
-  checkInteger("fifos", fifos, 1, FIFO_COUNT_MAX);
-  checkInteger("slots", slots, SLOT_COUNT_MIN, SLOT_COUNT_MAX);
-  for (const [name, value] of Object.entries({ laneBytes, slots })) {
-    if ((value & (value - 1)) !== 0) throw new PamiError("PAMIR_INVAL", `${name} is ${value}, not a power of two`);
-  }
-  const traceEvents = checkTrace(options.trace === undefined ? Boolean(environment("PAMIR_TRACE")) : options.trace);
-  const { engine: kind = "inline" } = options;
-  if (kind !== "inline" && kind !== "thread")
-    throw new PamiError("PAMIR_INVAL", `engine is ${show(kind)}, not "inline" or "thread"`);
-  const isShared = hostModeOf().mode === "shared";
-  const engine = kind === "thread" && isShared;
-  const limits = { tasks: maxTasks, contexts, laneBytes, heapBytes, regions, fifos, slots, traceEvents, engine };
-  // A node has slots for its own tasks and some others: see nodeLimits().
-  if (isShared && !endpointsFit(limits)) {
-    throw new PamiError(
-      "PAMIR_MEMORY",
-      `${maxTasks} tasks with ${contexts} contexts are ${maxTasks * contexts} endpoints, the limit is ${ENDPOINT_COUNT_MAX}`,
-    );
-  }
-  if (heapBytes < laneBytes + LANE_BYTES_GROWN) {
-    throw new PamiError(
-      "PAMIR_MEMORY",
-      `heapBytes is ${heapBytes}: one lane of ${laneBytes} and one for large messages need ${laneBytes + LANE_BYTES_GROWN}`,
-    );
-  }
-  return limits;
-}
-
-/** Checks the `trace` option. @returns the number of events that each task keeps */
-function checkTrace(trace: boolean | TraceOptions): number {
-  if (trace === false) return 0;
-  if (trace !== true && (typeof trace !== "object" || trace === null)) {
-    throw new PamiError("PAMIR_INVAL", `trace is ${show(trace)}, not a boolean, nor { events }`);
-  }
-  if (trace !== true) checkKeys("trace", trace, TRACE_KEYS);
-  const { events = TRACE_EVENTS_DEFAULT } = trace === true ? {} : trace;
-  checkInteger("trace.events", events, 64, TRACE_EVENTS_MAX);
-  if ((events & (events - 1)) !== 0) {
-    throw new PamiError("PAMIR_INVAL", `trace.events is ${events}, not a power of two`);
-  }
-  return events;
 }
 
 function checkKernels(kernel: LaunchOptions["kernel"], tasks: number): KernelName[] {

@@ -5,6 +5,7 @@ import { openMemory } from "../kernel/select.js";
 import { readMap } from "../memory/map.js";
 import { hasLeft, interruptTask, markDead } from "../node/liveness.js";
 import { taskErrorsIn } from "../node/memory.js";
+import { openFfi } from "../process/ffi.js";
 import { futexOf } from "../process/futex.js";
 import { mapProcessMemory } from "../process/mapping.js";
 import { nodeModule } from "../support/host.js";
@@ -14,6 +15,8 @@ import { TaskWorkers } from "./task-workers.js";
 
 const { orders, memory: setup, job, labels } = (globalThis as unknown as { pamirProcess: ProcessSetup }).pamirProcess;
 process.title = `pamir: ${orders.bootstraps.map(({ task }) => `task ${task}`).join(", ")}`;
+// No process stays behind: this one is killed when the thread that started it ends, which is its launcher's monitor.
+openFfi(setup.ffi).dieWithParent();
 const { shared, futex } = mapProcessMemory(setup, job);
 (nodeModule("fs") as typeof import("node:fs")).closeSync(setup.descriptor);
 const memory = openMemory(shared, futexOf(futex));
@@ -32,7 +35,7 @@ const lifecycle = new Lifecycle(taskErrorsIn(memory, map), {
   },
 });
 process.on("message", ({ terminate }: ProcessOrder) => lifecycle.terminate(terminate));
-// The launching process has ended, maybe before mapProcessMemory() asked the system for a signal.
+// The launching process has ended, maybe before this one asked for that.
 process.on("disconnect", () => {
   if (left > 0) process.kill(process.pid, "SIGKILL");
 });

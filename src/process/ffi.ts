@@ -23,6 +23,9 @@ const F_ADD_SEALS = 1033;
 const SEALS = 1 | 2 | 4;
 
 const [PR_SET_PDEATHSIG, SIGKILL] = [1, 9];
+const [SYS_PIDFD_OPEN, ESRCH] = [434, 3];
+const EFD_CLOEXEC = 0o2000000;
+const POLLIN = 1;
 
 /** Foreign calls. Each takes some 100 ns more than the call itself (koffi 3.3). */
 export interface Ffi {
@@ -40,6 +43,15 @@ export interface Ffi {
   futexWait(address: number, seen: number, milliseconds: number): void;
   /** Wakes all threads that sleep on the word at an address. */
   futexWake(address: number): void;
+  /**
+   * Opens a descriptor that becomes readable at the end of a process. Returns -1 if there is no such process.
+   * @throws PAMIR_NO_PROCESSES if the system has no such descriptors
+   */
+  openProcess(pid: number): number;
+  /** Makes a descriptor that becomes readable once 8 bytes are written to it. @throws PAMIR_NO_PROCESSES */
+  makeEvent(): number;
+  /** Blocks until one of the descriptors is readable. Returns those; a negative descriptor is skipped. */
+  awaitReadable(descriptors: readonly number[]): number[];
   /** Has the system kill this process once the thread that started it has ended. */
   dieWithParent(): void;
 }
@@ -69,6 +81,8 @@ export function openFfi(path: string): Ffi {
   const ftruncate = c.func("ftruncate", "int", ["int", "int64_t"]);
   const fcntl = c.func("fcntl", "int", ["int", "int", "..."]);
   const mmap = c.func("mmap", "intptr_t", ["uintptr_t", "size_t", "int", "int", "int", "int64_t"]);
+  const poll = c.func("poll", "int", ["void *", "ulong", "int"]);
+  const eventfd = c.func("eventfd", "int", ["uint", "int"]);
   const prctl = c.func("prctl", "int", ["int", "..."]);
   const syscall = c.func("syscall", "int64_t", ["int64_t", "uintptr_t", "int64_t", "int64_t", "void *"]);
   const check = (call: string, result: number): number => {
@@ -95,6 +109,18 @@ export function openFfi(path: string): Ffi {
       limit[0] = BigInt(Math.floor(milliseconds / 1000));
       limit[1] = BigInt(Math.floor((milliseconds % 1000) * 1e6));
       syscall(number, address, FUTEX_WAIT, seen, limit);
+    },
+    openProcess(pid) {
+      const descriptor = syscall(SYS_PIDFD_OPEN, pid, 0, 0, null);
+      if (descriptor >= 0 || koffi.errno() === ESRCH) return descriptor;
+      return check("pidfd_open", descriptor);
+    },
+    makeEvent: () => check("eventfd", eventfd(0, EFD_CLOEXEC)),
+    awaitReadable(descriptors) {
+      // struct pollfd: the descriptor, then 16 bits of what is asked, and 16 of what has come.
+      const polled = new Int32Array(descriptors.flatMap((descriptor) => [descriptor, POLLIN]));
+      poll(polled, descriptors.length, -1);
+      return descriptors.filter((descriptor, i) => descriptor >= 0 && (polled[2 * i + 1] as number) >>> 16 !== 0);
     },
     dieWithParent() {
       check("prctl(PR_SET_PDEATHSIG)", prctl(PR_SET_PDEATHSIG, "ulong", SIGKILL));

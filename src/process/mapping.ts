@@ -21,15 +21,9 @@ export interface MappedMemory {
   readonly futex: FutexSetup;
 }
 
-/**
- * Maps a memory that another process has made and formatted. This process is killed when the thread that started it ends, so
- * that no process stays behind.
- * @throws PAMIR_NO_PROCESSES
- */
+/** Maps a memory that another process has made and formatted. @throws PAMIR_NO_PROCESSES */
 export function mapProcessMemory({ descriptor, bytes, ffi: path }: ProcessMemorySetup, job: number): MappedMemory {
-  const ffi = openFfi(path);
-  ffi.dieWithParent();
-  const mapped = mapMemory(ffi, bytes, descriptor);
+  const mapped = mapMemory(openFfi(path), bytes, descriptor);
   const words = new Int32Array(mapped.shared.buffer);
   // plain: written before this process began.
   if ((words[(job + JOB_MAGIC_OFFSET) >>> 2] as number) >>> 0 !== JOB_MAGIC) {

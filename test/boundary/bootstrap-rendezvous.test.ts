@@ -264,7 +264,7 @@ describe("without a key", () => {
     for (const rank of [0, 1]) {
       expect(await failure(open(rank, 2, 7117, { key: undefined }))).toMatchObject({
         code: "PAMIR_KEY",
-        message: expect.stringMatching(/^the rendezvous at 127\.0\.0\.1:7117 needs a job key: .*insecure: true/),
+        message: expect.stringMatching(/^the rendezvous at 127\.0\.0\.1:7117 needs a job key: .*PAMIR_INSECURE=1/),
       });
     }
     expect(await failure(open(0, 2, 7117, { key: undefined, insecure: false }))).toMatchObject({ code: "PAMIR_KEY" });

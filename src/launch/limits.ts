@@ -1,0 +1,105 @@
+// The limits of a job's memory: checks the options that give them.
+import {
+  CONTEXT_COUNT_MAX,
+  ENDPOINT_COUNT_MAX,
+  FIFO_COUNT_DEFAULT,
+  FIFO_COUNT_MAX,
+  LANE_BYTES_DEFAULT,
+  LANE_BYTES_GROWN,
+  LANE_BYTES_MIN,
+  PAGE_SIZE,
+  REGION_COUNT_DEFAULT,
+  REGION_COUNT_MAX,
+  SLOT_COUNT_DEFAULT,
+  SLOT_COUNT_MAX,
+  SLOT_COUNT_MIN,
+  TASK_COUNT_MAX,
+} from "../../assembly/layout.js";
+import { checkKeys, type Keys } from "../core/check.js";
+import { checkInteger, PamiError, show } from "../core/error.js";
+import { endpointsFit, type Limits, MEMORY_BYTES_MAX } from "../memory/map.js";
+import { environment, isNode } from "../support/host.js";
+import { hostModeOf } from "./info.js";
+
+const TRACE_EVENTS_DEFAULT = 65536;
+const TRACE_EVENTS_MAX = 2 ** 24;
+const HEAP_BYTES_DEFAULT = 256 * 1024 ** 2;
+/** Default in a browser: from 64 MiB on, the first message of a job takes 8 ms longer (of 70 ms; Chromium 156). */
+const HEAP_BYTES_BROWSER = 32 * 1024 ** 2;
+
+interface TraceLimits {
+  readonly events?: number | undefined;
+}
+const TRACE_KEYS: Keys<TraceLimits> = { events: true };
+
+/** The options of `launch` that give limits. */
+export interface LimitOptions {
+  readonly maxTasks?: number | undefined;
+  readonly contexts?: number | undefined;
+  readonly laneBytes?: number | undefined;
+  readonly heapBytes?: number | undefined;
+  readonly regions?: number | undefined;
+  readonly fifos?: number | undefined;
+  readonly slots?: number | undefined;
+  readonly engine?: "inline" | "thread" | undefined;
+  readonly trace?: boolean | TraceLimits | undefined;
+}
+
+/** @param launched tasks that are launched @throws PAMIR_INVAL, PAMIR_MEMORY */
+export function checkLimits(options: LimitOptions, launched: number): Limits {
+  const {
+    maxTasks = launched,
+    contexts = 4,
+    laneBytes = LANE_BYTES_DEFAULT,
+    heapBytes = isNode() ? HEAP_BYTES_DEFAULT : HEAP_BYTES_BROWSER,
+    regions = REGION_COUNT_DEFAULT,
+    fifos = FIFO_COUNT_DEFAULT,
+    slots = SLOT_COUNT_DEFAULT,
+  } = options;
+  checkInteger("maxTasks", maxTasks, launched, TASK_COUNT_MAX);
+  checkInteger("contexts", contexts, 1, CONTEXT_COUNT_MAX);
+  checkInteger("laneBytes", laneBytes, LANE_BYTES_MIN, 2 ** 26);
+  checkInteger("heapBytes", heapBytes, PAGE_SIZE, MEMORY_BYTES_MAX);
+  checkInteger("regions", regions, 1, REGION_COUNT_MAX);
+  checkInteger("fifos", fifos, 1, FIFO_COUNT_MAX);
+  checkInteger("slots", slots, SLOT_COUNT_MIN, SLOT_COUNT_MAX);
+  for (const [name, value] of Object.entries({ laneBytes, slots })) {
+    if ((value & (value - 1)) !== 0) throw new PamiError("PAMIR_INVAL", `${name} is ${value}, not a power of two`);
+  }
+  const traceEvents = checkTrace(options.trace === undefined ? Boolean(environment("PAMIR_TRACE")) : options.trace);
+  const { engine: kind = "inline" } = options;
+  if (kind !== "inline" && kind !== "thread")
+    throw new PamiError("PAMIR_INVAL", `engine is ${show(kind)}, not "inline" or "thread"`);
+  const isShared = hostModeOf().mode === "shared";
+  const engine = kind === "thread" && isShared;
+  const limits = { tasks: maxTasks, contexts, laneBytes, heapBytes, regions, fifos, slots, traceEvents, engine };
+  // A node has slots for its own tasks and some others: see nodeLimits().
+  if (isShared && !endpointsFit(limits)) {
+    throw new PamiError(
+      "PAMIR_MEMORY",
+      `${maxTasks} tasks with ${contexts} contexts are ${maxTasks * contexts} endpoints, the limit is ${ENDPOINT_COUNT_MAX}`,
+    );
+  }
+  if (heapBytes < laneBytes + LANE_BYTES_GROWN) {
+    throw new PamiError(
+      "PAMIR_MEMORY",
+      `heapBytes is ${heapBytes}: one lane of ${laneBytes} and one for large messages need ${laneBytes + LANE_BYTES_GROWN}`,
+    );
+  }
+  return limits;
+}
+
+/** Checks the `trace` option. @returns the number of events that each task keeps */
+function checkTrace(trace: boolean | TraceLimits): number {
+  if (trace === false) return 0;
+  if (trace !== true && (typeof trace !== "object" || trace === null)) {
+    throw new PamiError("PAMIR_INVAL", `trace is ${show(trace)}, not a boolean, nor { events }`);
+  }
+  if (trace !== true) checkKeys("trace", trace, TRACE_KEYS);
+  const { events = TRACE_EVENTS_DEFAULT } = trace === true ? {} : trace;
+  checkInteger("trace.events", events, 64, TRACE_EVENTS_MAX);
+  if ((events & (events - 1)) !== 0) {
+    throw new PamiError("PAMIR_INVAL", `trace.events is ${events}, not a power of two`);
+  }
+  return events;
+}

@@ -1,0 +1,28 @@
+// What identifies a process and the host that it runs on.
+import { nodeModule } from "../support/host.js";
+
+const fs = (): typeof import("node:fs") => nodeModule("fs") as typeof import("node:fs");
+
+/** When a process began, in ticks since the system began: no two processes have the same number and time. Empty: it is gone. */
+export function startTimeOf(pid: number): string {
+  try {
+    // The name of the program, in parentheses, may hold spaces and parentheses; field 22 is the twentieth behind it.
+    const stat = fs().readFileSync(`/proc/${pid}/stat`, "utf8");
+    return stat.slice(stat.lastIndexOf(")") + 2).split(" ")[19] ?? "";
+  } catch {
+    return "";
+  }
+}
+
+/**
+ * Names the system, the process numbers and the user: processes for which it is the same see each other's numbers, and may
+ * open each other's descriptors.
+ */
+export function hostIdentity(): string {
+  try {
+    const boot = fs().readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim();
+    return `${boot} ${fs().readlinkSync("/proc/self/ns/pid")} ${process.getuid?.()}`;
+  } catch {
+    return "";
+  }
+}

@@ -1,0 +1,161 @@
+// attach() in processes that another launcher has started: they share memory, as those of launch({ processes }) do.
+import { type ChildProcess, spawn, spawnSync } from "node:child_process";
+import { existsSync } from "node:fs";
+import { createServer } from "node:net";
+import { delimiter, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { SHUTDOWN } from "pamir";
+import { afterEach, describe, expect, it } from "vitest";
+
+const program = fileURLToPath(new URL("programs/joined.js", import.meta.url));
+const find = (name: string): string | undefined =>
+  (process.env.PATH ?? "")
+    .split(delimiter)
+    .map((folder) => join(folder, name))
+    .find((path) => existsSync(path));
+const isLinux = process.platform === "linux";
+const HYDRA = find("mpiexec.hydra");
+const OPEN_MPI = find("mpirun.openmpi");
+if (isLinux && HYDRA === undefined) console.log("not run: attach() under mpiexec.hydra, which is not installed");
+if (isLinux && OPEN_MPI === undefined) console.log("not run: attach() under Open MPI's mpirun, which is not installed");
+
+/** What no process of a test inherits: this test may itself run under a launcher. */
+const cleanEnv = Object.fromEntries(
+  Object.entries(process.env).filter(
+    ([name]) => !/^(PAMIR|PMI|PMIX|MPI|OMPI|SLURM|RANK|WORLD|LOCAL|MASTER)/.test(name),
+  ),
+);
+const children = new Set<ChildProcess>();
+afterEach(() => {
+  for (const child of children) child.kill("SIGKILL");
+  children.clear();
+});
+
+interface Said {
+  readonly task: number;
+  readonly size: number;
+  readonly sum: number;
+  readonly seen: Readonly<Record<string, number>>;
+  readonly pid: number;
+}
+
+const saidIn = (output: string): Said[] =>
+  output
+    .split("\n")
+    .flatMap((line) => (line.includes("{") ? [JSON.parse(line.slice(line.indexOf("{"))) as Said] : []))
+    .sort((a, b) => a.task - b.task);
+
+async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as { port: number };
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}
+
+interface Ended {
+  readonly said: readonly Said[];
+  readonly codes: readonly (number | string | null)[];
+  readonly errors: readonly string[];
+}
+
+/** Starts processes with a rendezvous, and awaits their ends. */
+async function start(size: number, args: readonly string[], env: object = { PAMIR_INSECURE: "1" }): Promise<Ended> {
+  const port = await freePort();
+  const ends = Array.from({ length: size }, async (_, rank) => {
+    const child = spawn(process.execPath, [program, ...args], {
+      stdio: ["ignore", "pipe", "pipe"],
+      env: { ...cleanEnv, PAMIR_RANK: `${rank}`, PAMIR_SIZE: `${size}`, PAMIR_RENDEZVOUS: `127.0.0.1:${port}`, ...env },
+    });
+    children.add(child);
+    let [output, error] = ["", ""];
+    child.stdout.on("data", (text) => {
+      output += text;
+    });
+    child.stderr.on("data", (text) => {
+      error += text;
+    });
+    const code = await new Promise<number | string | null>((resolve) =>
+      child.on("close", (number, signal) => resolve(number ?? signal)),
+    );
+    return { output, error, code };
+  });
+  const all = await Promise.all(ends);
+  return {
+    said: saidIn(all.map(({ output }) => output).join("")),
+    codes: all.map(({ code }) => code),
+    errors: all.map(({ error }) => error),
+  };
+}
+
+const sumOf = (size: number): number => (size * (size - 1)) / 2;
+const rightOf = (size: number): unknown[] =>
+  Array.from({ length: size }, (_, task) => expect.objectContaining({ task, size, sum: sumOf(size) }));
+
+describe.skipIf(!isLinux)("processes that find each other by a rendezvous", { timeout: 60_000 }, () => {
+  it.each([1, 2, 5])("%d processes talk over shared memory", async (size) => {
+    const { said, codes, errors } = await start(size, []);
+    expect({ errors, codes }).toEqual({ errors: new Array(size).fill(""), codes: new Array(size).fill(0) });
+    expect(said).toEqual(rightOf(size));
+    expect(new Set(said.map(({ pid }) => pid)).size).toBe(size);
+  });
+
+  it("one is killed: the others go on, learn of it, and operations to it come to SHUTDOWN", async () => {
+    const { said, codes } = await start(4, ["kill"]);
+    expect(codes).toEqual([0, "SIGKILL", 0, 0]);
+    expect(said.map(({ task, seen }) => [task, seen])).toEqual([0, 2, 3].map((task) => [task, { 1: SHUTDOWN }]));
+  });
+
+  it("one throws: it ends with its error, and the others learn of it", async () => {
+    const { said, codes, errors } = await start(3, ["throw"]);
+    expect(codes).toEqual([0, 1, 0]);
+    expect(errors[1]).toContain("RangeError: on purpose");
+    expect(said.map(({ task, seen }) => [task, seen])).toEqual([0, 2].map((task) => [task, { 1: SHUTDOWN }]));
+  });
+
+  it("task 0, which made the memory, leaves first", async () => {
+    const { said, codes } = await start(3, ["leave"]);
+    expect(codes).toEqual([0, 0, 0]);
+    expect(said.map(({ seen }) => seen)).toEqual([{}, { 0: SHUTDOWN }, { 0: SHUTDOWN }]);
+  });
+
+  it("without a key, and without leave to go without: an error that names both", async () => {
+    const { codes, errors } = await start(2, [], {});
+    expect(codes).toEqual([1, 1]);
+    for (const error of errors) expect(error).toMatch(/PAMIR_KEY_FILE.*PAMIR_INSECURE=1/);
+  });
+
+  it("a variable that is nonsense is named", async () => {
+    const { codes, errors } = await start(1, [], { PAMIR_SIZE: "many" });
+    expect(codes).toEqual([1]);
+    expect(errors[0]).toMatch(/PAMIR_SIZE.*many/);
+  });
+});
+
+it("attach() in a program that no launcher has started", () => {
+  const { status, stderr } = spawnSync(process.execPath, [program], { encoding: "utf8", env: cleanEnv });
+  expect(status).toBe(1);
+  expect(stderr).toContain("PAMIR_NOT_IN_JOB");
+});
+
+const LAUNCHERS: readonly (readonly [string, string | undefined, readonly string[], object])[] = [
+  ["Hydra, PMI_FD", HYDRA, [], {}],
+  ["Hydra, PMI_PORT", HYDRA, ["-pmi-port"], {}],
+  [
+    "Open MPI",
+    OPEN_MPI,
+    ["--oversubscribe", ...(process.getuid?.() === 0 ? ["--allow-run-as-root"] : [])],
+    { PAMIR_INSECURE: "1" },
+  ],
+];
+describe.skipIf(!isLinux)("processes of a launcher", { timeout: 60_000 }, () => {
+  it.each(LAUNCHERS.filter(([, path]) => path !== undefined))("%s", (_, path, args, env) => {
+    const { status, stdout, stderr } = spawnSync(path as string, [...args, "-n", "4", process.execPath, program], {
+      encoding: "utf8",
+      timeout: 50_000,
+      env: { ...cleanEnv, NO_COLOR: "1", ...env },
+    });
+    expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
+    expect(saidIn(stdout)).toEqual(rightOf(4));
+  });
+});
