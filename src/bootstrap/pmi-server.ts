@@ -146,7 +146,11 @@ export class PmiServer {
     }
     lines.start({
       onLine: (line) => this.#take(connection, line),
-      onEnd: (error) => this.#end(connection, error === undefined ? "ended its connection" : error.message),
+      onEnd: (error) => {
+        // Bytes that are no line, or don't open.
+        if (error?.code === "PAMIR_PMI" || error?.code === "PAMIR_KEY") this.#options.onRefused?.(error.message);
+        this.#end(connection, error === undefined ? "ended its connection" : error.message);
+      },
     });
   }
 

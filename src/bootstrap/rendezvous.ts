@@ -22,6 +22,8 @@ import { ranksText, reasonText, runsOf, secondsText } from "./text.js";
 export const DEFAULT_TIMEOUT_MS = 300_000;
 /** Most milliseconds that one attempt takes to connect, and each message of the handshake to come. */
 const ATTEMPT_MS = 10_000;
+/** Least milliseconds that an attempt may take, also the last one: without them, its error would say nothing. */
+const ATTEMPT_MIN_MS = 1000;
 /** Milliseconds between attempts: the first pause, and the longest. */
 const PAUSE_MIN_MS = 20;
 const PAUSE_MAX_MS = 1000;
@@ -274,7 +276,7 @@ async function joinRendezvous(
     for (let attempts = 1, pause = PAUSE_MIN_MS; ; attempts++, pause = Math.min(2 * pause, PAUSE_MAX_MS)) {
       const left = began + timeout - systemClock.now();
       try {
-        return await attempt(options, address, key, Math.max(1, Math.min(left, ATTEMPT_MS)));
+        return await attempt(options, address, key, Math.max(ATTEMPT_MIN_MS, Math.min(left, ATTEMPT_MS)));
       } catch (error) {
         // Another attempt makes sense if rank 0 does not listen yet, or something on the way has closed the connection.
         const isFinal =
