@@ -14,6 +14,8 @@
 //                                                             else SLURM_NTASKS         SLURM_STEP_TASKS_PER_NODE
 //  kubernetes  JOB_COMPLETION_INDEX  JOB_COMPLETION_INDEX     PAMIR_SIZE                none
 //
+// With PMI of Slurm (srun --mpi=pmi2), local rank and size are those of Slurm.
+//
 // Without PMI the processes need an address where rank 0 listens. PAMIR_RENDEZVOUS=host:port gives it under every launcher.
 // Without that variable it is
 //  openmpi     loopback, if all processes are on one host: the port follows from PMIX_NAMESPACE
@@ -110,6 +112,9 @@ interface Found {
 
 type Finder = (env: Environment) => Found | undefined;
 
+/** Where Slurm says the place on a host. */
+const SLURM_LOCAL = { localRank: "SLURM_LOCALID", localSize: "SLURM_STEP_TASKS_PER_NODE" };
+
 /** In the order of precedence. */
 const FINDERS: readonly Finder[] = [findPamir, findPmi, findOpenMpi, findTorchrun, findSlurm, findKubernetes];
 
@@ -131,7 +136,9 @@ function findPamir(env: Environment): Found | undefined {
 function findPmi(env: Environment): Found | undefined {
   const { PMI_FD, PMI_PORT, PMI_ID } = env;
   if (PMI_FD === undefined && PMI_PORT === undefined) return undefined;
-  const names = { rank: "PMI_RANK", size: "PMI_SIZE", localRank: "MPI_LOCALRANKID", localSize: "MPI_LOCALNRANKS" };
+  const isSlurm = env.MPI_LOCALRANKID === undefined && env.SLURM_STEP_ID !== undefined;
+  const local = isSlurm ? SLURM_LOCAL : { localRank: "MPI_LOCALRANKID", localSize: "MPI_LOCALNRANKS" };
+  const names = { rank: "PMI_RANK", size: "PMI_SIZE", ...local };
   const common = { launcher: "pmi", coordinate: () => missing("PMI_FD", "a descriptor", "PMI") } as const;
   // MPICH's own client looks at PMI_FD first, too.
   if (PMI_FD !== undefined) {
@@ -199,8 +206,7 @@ function findSlurm(env: Environment): Found | undefined {
   // A batch script has SLURM_PROCID, too; only the processes of a step have a step.
   if (env.SLURM_STEP_ID === undefined) return undefined;
   const size = env.SLURM_STEP_NUM_TASKS === undefined ? "SLURM_NTASKS" : "SLURM_STEP_NUM_TASKS";
-  const perNode = "SLURM_STEP_TASKS_PER_NODE";
-  const names = { rank: "SLURM_PROCID", size, localRank: "SLURM_LOCALID", localSize: perNode };
+  const names = { rank: "SLURM_PROCID", size, ...SLURM_LOCAL };
   const { SLURM_JOB_ID = "", SLURM_STEP_ID, SLURM_RESTART_COUNT = "0" } = env;
   const job = `${SLURM_JOB_ID}.${SLURM_STEP_ID}.${SLURM_RESTART_COUNT}`;
   return {
@@ -208,8 +214,7 @@ function findSlurm(env: Environment): Found | undefined {
     names,
     rank: neededOf(env, names.rank, 0, PROCESS_COUNT_MAX - 1, "SLURM_STEP_ID"),
     size: neededOf(env, names.size, 1, PROCESS_COUNT_MAX, "SLURM_STEP_ID"),
-    localRank: optionalOf(env, names.localRank, 0, PROCESS_COUNT_MAX - 1),
-    localSize: slurmLocalSize(env, perNode),
+    ...localOf(env, names),
     job: nameOf(job),
     coordinate() {
       const name = ["SLURM_STEP_NODELIST", "SLURM_JOB_NODELIST"].find((one) => env[one] !== undefined);
@@ -221,7 +226,9 @@ function findSlurm(env: Environment): Found | undefined {
   };
 }
 
-function slurmLocalSize(env: Environment, name: string): number | undefined {
+/** Slurm lists the tasks of all nodes. */
+function slurmLocalSize(env: Environment): number | undefined {
+  const name = SLURM_LOCAL.localSize;
   const list = env[name];
   const node = optionalOf(env, "SLURM_NODEID", 0, PROCESS_COUNT_MAX - 1);
   if (list === undefined || node === undefined) return undefined;
@@ -265,7 +272,10 @@ function numbersOf(
 function localOf(env: Environment, names: Names): Pick<Found, "localRank" | "localSize"> {
   return {
     localRank: optionalOf(env, names.localRank, 0, PROCESS_COUNT_MAX - 1),
-    localSize: optionalOf(env, names.localSize, 1, PROCESS_COUNT_MAX),
+    localSize:
+      names.localSize === SLURM_LOCAL.localSize
+        ? slurmLocalSize(env)
+        : optionalOf(env, names.localSize, 1, PROCESS_COUNT_MAX),
   };
 }
 

@@ -1,11 +1,13 @@
 // Processes find each other under real launchers, and under simulated ones: N processes exchange their addresses, and each
 // prints what it got. A launcher that is not installed is not run, and said so; PAMIR_REQUIRE_LAUNCHERS=1 makes that a failure.
 import { type ChildProcess, execFileSync, spawn, spawnSync } from "node:child_process";
-import { chmodSync, existsSync, mkdtempSync, writeFileSync } from "node:fs";
+import { once } from "node:events";
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, writeFileSync } from "node:fs";
 import { createServer, type Socket } from "node:net";
+import { availableParallelism, hostname, userInfo } from "node:os";
 import { delimiter, join } from "node:path";
 import type { Duplex } from "node:stream";
-import { afterEach, beforeAll, describe, expect, inject, it } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, inject, it } from "vitest";
 import { makeKey } from "../../src/bootstrap/key.js";
 import { StreamLines } from "../../src/bootstrap/lines.js";
 import { PmiServer } from "../../src/bootstrap/pmi-server.js";
@@ -22,21 +24,16 @@ const find = (name: string): string | undefined =>
 const HYDRA = find("mpiexec.hydra");
 const OPEN_MPI = find("mpirun.openmpi");
 const MPICC = find("mpicc.mpich");
-const SRUN = find("srun");
+const SLURM = find("srun") && find("slurmd") && find("slurmctld");
 
 /** A suite over a program that may be absent. */
-function describeWith(
-  what: string,
-  program: string | undefined,
-  suite: (program: string) => void,
-  mayBeAbsent = !isRequired,
-): void {
+function describeWith(what: string, program: string | undefined, suite: (program: string) => void): void {
   if (program !== undefined) {
     describe(what, () => suite(program));
     return;
   }
-  if (mayBeAbsent) console.log(`not run: the bootstrap under ${what}, which is not installed`);
-  describe.skipIf(mayBeAbsent)(what, () => it("is installed", () => expect.fail(`${what} is not installed`)));
+  if (!isRequired) console.log(`not run: the bootstrap under ${what}, which is not installed`);
+  describe.skipIf(!isRequired)(what, () => it("is installed", () => expect.fail(`${what} is not installed`)));
 }
 
 interface Said {
@@ -174,19 +171,84 @@ describeWith("Open MPI (mpirun.openmpi)", OPEN_MPI, (mpirun) => {
   });
 });
 
-// A cluster of Slurm is more than a package, so none is required.
-describeWith(
-  "Slurm (srun)",
-  SRUN,
-  (srun) => {
-    it("by PMI-1 and by a rendezvous", () => {
-      const args = ["-n", "2", process.execPath, program, "{}"];
-      expectRight(launch(srun, ["--mpi=pmi2", ...args]), 2, "pmi", true);
-      expectRight(launch(srun, ["--mpi=none", ...args], { PAMIR_KEY_FILE: keyFile() }), 2, "slurm", true);
-    });
-  },
-  true,
-);
+describeWith("Slurm (slurmctld, slurmd, srun)", SLURM, () => {
+  const conf = join(folder, "slurm.conf");
+  const daemons: ChildProcess[] = [];
+
+  beforeAll(async () => {
+    // A cluster of this host alone, without its usual authentication by a service of the system.
+    const host = hostname().split(".")[0];
+    const user = userInfo().username;
+    for (const name of ["state", "spool"]) mkdirSync(join(folder, name));
+    const settings = {
+      ClusterName: "test",
+      SlurmctldHost: `${host}(127.0.0.1)`,
+      SlurmctldPort: await freePort(),
+      SlurmdPort: await freePort(),
+      SlurmUser: user,
+      SlurmdUser: user,
+      AuthType: "auth/none",
+      CredType: "cred/none",
+      StateSaveLocation: join(folder, "state"),
+      SlurmdSpoolDir: join(folder, "spool"),
+      SlurmctldPidFile: join(folder, "slurmctld.pid"),
+      SlurmdPidFile: join(folder, "slurmd.pid"),
+      ProctrackType: "proctrack/linuxproc",
+      TaskPlugin: "task/none",
+      SwitchType: "switch/none",
+      SchedulerType: "sched/builtin",
+      SelectType: "select/linear",
+      JobAcctGatherType: "jobacct_gather/none",
+      AccountingStorageType: "accounting_storage/none",
+      ReturnToService: 2,
+      NodeName: `${host} NodeAddr=127.0.0.1 CPUs=${availableParallelism()}`,
+      PartitionName: `test Nodes=${host} Default=YES MaxTime=INFINITE State=UP`,
+    };
+    const lines = Object.entries(settings).map(([name, value]) => `${name}=${value}\n`);
+    writeFileSync(conf, lines.join(""));
+    for (const name of ["slurmctld", "slurmd"]) {
+      daemons.push(spawn(find(name) as string, ["-D", "-f", conf], { stdio: "ignore", env: cleanEnv }));
+    }
+    const isReady = (): boolean =>
+      spawnSync("sinfo", ["-h", "-o", "%T"], { encoding: "utf8", env: { ...cleanEnv, SLURM_CONF: conf } }).stdout ===
+      "idle\n";
+    for (let tries = 0; tries < 300 && !isReady(); tries++) await new Promise((resolve) => setTimeout(resolve, 100));
+  });
+  afterAll(async () => {
+    for (const daemon of daemons) {
+      daemon.kill("SIGTERM");
+      if (daemon.exitCode === null && daemon.signalCode === null) await once(daemon, "exit");
+    }
+  });
+
+  function run(size: number, mpi: string, env: object = {}): Said[] {
+    const args = [
+      `--mpi=${mpi}`,
+      "--quiet",
+      "--overcommit",
+      "-n",
+      `${size}`,
+      process.execPath,
+      program,
+      '{"longValue":3000}',
+    ];
+    return launch(find("srun") as string, args, { ...env, SLURM_CONF: conf });
+  }
+
+  it("by its PMI-1, also with a key file", () => {
+    for (const env of [{}, { PAMIR_KEY_FILE: keyFile() }]) {
+      const said = run(3, "pmi2", env);
+      expectRight(said, 3, "pmi", true);
+      expect(said.map(({ localRank, localSize }) => [localRank, localSize])).toEqual(said.map(({ rank }) => [rank, 3]));
+    }
+  });
+
+  it("by a rendezvous on the first host of the step", () => {
+    const said = run(4, "none", { PAMIR_KEY_FILE: keyFile() });
+    expectRight(said, 4, "slurm", true);
+    expect(said.map(({ localRank, localSize }) => [localRank, localSize])).toEqual(said.map(({ rank }) => [rank, 4]));
+  });
+});
 
 describe("simulated launchers", () => {
   const ranks = (size: number): number[] => Array.from({ length: size }, (_, rank) => rank);

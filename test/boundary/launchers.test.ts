@@ -115,7 +115,7 @@ describe("findLauncher", () => {
     [
       "Slurm with --mpi=pmi2",
       { ...SLURM, PMI_FD: "5", PMI_RANK: "5", PMI_SIZE: "7" },
-      { launcher: "pmi", rank: 5, size: 7, pmi: { fd: 5 } },
+      { launcher: "pmi", rank: 5, size: 7, localRank: 1, localSize: 3, pmi: { fd: 5 } },
     ],
     [
       "Open MPI on one host: loopback",

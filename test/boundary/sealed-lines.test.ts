@@ -1,54 +1,17 @@
 // Sealed lines against an attacker on the connection: it records, repeats, changes, cuts and forges bytes.
 import { createHmac, hkdfSync, randomBytes } from "node:crypto";
-import { Duplex } from "node:stream";
 import fc from "fast-check";
 import { describe, expect, it, vi } from "vitest";
 import type { Lines } from "../../src/bootstrap/lines.js";
 import { LINE_MAX } from "../../src/bootstrap/pmi-wire.js";
 import { HANDSHAKE_BYTES, HandshakeError, sealLines } from "../../src/bootstrap/sealed-lines.js";
 import { nextTurn } from "../../src/support/host.js";
+import { connection, type End } from "../support/duplex.js";
 import { assertProperty } from "../support/seed.js";
 
 const KEY = Uint8Array.from({ length: 32 }, (_, i) => i + 1);
 const OTHER_KEY = Uint8Array.from({ length: 32 }, (_, i) => i + 2);
 const LONG_MS = 60_000;
-
-/** What an attacker does to the bytes of one direction. */
-type Change = (bytes: Buffer) => Buffer;
-
-/** One end of a connection in memory. */
-class End extends Duplex {
-  other: End | undefined;
-  /** All bytes that were sent from here, before they were changed. */
-  readonly sent: Buffer[] = [];
-  change: Change = (bytes) => bytes;
-
-  override _read(): void {}
-
-  override _write(bytes: Buffer, _: BufferEncoding, done: () => void): void {
-    this.sent.push(Buffer.from(bytes));
-    const changed = this.change(Buffer.from(bytes));
-    if (changed.length > 0) this.other?.push(changed);
-    done();
-  }
-
-  override _final(done: () => void): void {
-    this.other?.push(null);
-    done();
-  }
-
-  override _destroy(error: Error | null, done: (error: Error | null) => void): void {
-    if (this.other?.readableEnded === false) this.other.push(null);
-    done(error);
-  }
-}
-
-function connection(): [End, End] {
-  const [one, other] = [new End(), new End()];
-  one.other = other;
-  other.other = one;
-  return [one, other];
-}
 
 /** What a side gets. */
 function listen(lines: Lines): { got: string[]; ends: (string | undefined)[] } {
