@@ -3,7 +3,8 @@
 //  PAMIR_KEY_FILE=path   a file of this user, which no other user may read or write: 32 bytes, or 64 hexadecimal digits
 //                        and maybe a line feed
 //  PAMIR_KEY_FD=n        an inherited descriptor: a file, pipe or socket with the same and nothing behind it
-//  neither               with PMI, rank 0 makes a key and sends it through the launcher's server
+//  neither               with PMI, rank 0 makes a key and sends it through the launcher's server. It is as secret there as
+//                        the launcher's own connections are: those of Hydra between hosts are readable
 //
 // takeKey() removes both variables, so programs that the process starts later don't inherit them. A key is in no variable,
 // no command line, no error and no log.

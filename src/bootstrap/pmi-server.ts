@@ -210,10 +210,8 @@ export class PmiServer {
     if (!this.#connections.delete(connection)) return;
     const { rank, isFinalized } = connection;
     if (rank === undefined || isFinalized) return;
-    if (connection.isInBarrier) {
-      connection.isInBarrier = false;
-      this.#inBarrier--;
-    }
+    // It gets no answer any more.
+    connection.isInBarrier = false;
     this.#lose(connection, rank, `${why} before it finalized`);
   }
 

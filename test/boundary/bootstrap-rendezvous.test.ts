@@ -226,9 +226,13 @@ describe.each([
     const rank0 = open(0, 2, port, options);
     // More than may be pending, silent; and some that say something.
     const silent: Socket[] = [];
+    const closed = new Set<Socket>();
     for (let i = 0; i < 100; i++) {
       const socket = connect(port, "127.0.0.1");
       socket.on("error", () => {});
+      socket.on("close", () => closed.add(socket));
+      // The end of a connection that nothing reads is not seen.
+      socket.resume();
       silent.push(socket);
     }
     toClose.push(() => {
@@ -242,6 +246,11 @@ describe.each([
     }
     const all = await Promise.all([rank0, open(1, 2, port, options)]);
     await Promise.all(all.map((own) => own.barrier()));
+    // Two ranks and 64 more may be pending; the oldest made room.
+    while (closed.size < 34) await new Promise((resolve) => setImmediate(resolve));
+    for (const socket of silent.slice(0, 30)) expect(closed.has(socket)).toBe(true);
+    // It was not their time that ended them.
+    expect(closed.has(silent[99] as Socket)).toBe(false);
   });
 });
 

@@ -214,9 +214,7 @@ describe("wrong answers fail the client", () => {
     const { client, other } = scripted(right);
     for (let i = 0; i < 9; i++) other.send("cmd=barrier_out");
     await nextTurn();
-    await expect(client.init()).rejects.toThrow(
-      /sent "barrier_out", for which it was not asked|not with response_to_init/,
-    );
+    await expect(client.init()).rejects.toThrow(/sent "barrier_out", for which it was not asked/);
   });
 });
 
