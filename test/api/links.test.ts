@@ -156,6 +156,7 @@ describe.each(SEALS)(`messages, put, get and rmw, %s (${replayNote()})`, (_, key
     const lossy: LossyLink[] = [];
     const given = await start({
       key,
+      links: [{ packetBytes: 1452 }],
       around: (link) => {
         const one = new LossyLink(link, { loss: 0.01, duplicate: 0.01, reorder: 0.02 }, () => random(2 ** 32));
         lossy.push(one);

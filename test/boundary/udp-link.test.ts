@@ -94,6 +94,16 @@ describe("openUdpLink()", () => {
     expect(packetBytes).toBeLessThanOrEqual(1500 - 40 - 8);
     expect(packetBytes).toBeGreaterThan(1400);
   });
+
+  it.each([
+    [4096, 1452],
+    [2 ** 30, 32_768],
+  ])("on loopback it is larger, if the receive buffer holds a burst: %i bytes", async (receiveBufferBytes, most) => {
+    const { packetBytes } = await open("udp:127.0.0.1:0", { receiveBufferBytes });
+    expect(packetBytes % 4).toBe(0);
+    expect(packetBytes).toBeGreaterThanOrEqual(1452);
+    expect(packetBytes).toBeLessThanOrEqual(most);
+  });
 });
 
 describe("resolveUdpAddress()", () => {

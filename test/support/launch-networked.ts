@@ -13,7 +13,7 @@ import type { LaunchOptions } from "../../src/launch/launch.js";
 import type { Monitor, MonitorEvents, TaskExit } from "../../src/launch/monitor.js";
 import type { Limits } from "../../src/memory/map.js";
 import type { Client } from "../../src/pami/client.js";
-import { type Networked, NetworkedJob, type NetworkedOptions } from "./networked.js";
+import { type Networked, NetworkedJob, type NetworkedOptions, type Wire } from "./networked.js";
 
 /** Of virtual time, in each turn of the event loop. */
 const TURN_MICROSECONDS = 1000;
@@ -50,7 +50,10 @@ function watchRejections(): void {
 let jobs = 0;
 
 /** The network: what of it is not of each job. */
-export type NetworkedLaunch = Omit<NetworkedOptions, "limits" | "kernels" | "args" | "onLeave">;
+export interface NetworkedLaunch extends Omit<NetworkedOptions, "limits" | "kernels" | "args" | "onLeave" | "wire"> {
+  /** Opens links for so many nodes, instead of the simulated network. */
+  readonly open?: (nodes: number) => Promise<Wire & { close(): void }>;
+}
 
 /** As `launch` of pamir, for a caller that joins. */
 export function launchNetworked(network: NetworkedLaunch): (entry: URL, options: LaunchOptions) => Promise<Job> {
@@ -62,10 +65,11 @@ export function launchNetworked(network: NetworkedLaunch): (entry: URL, options:
     const onLeave = (task: number): void => {
       if (task === CALLER) job?.callerLeft();
     };
-    const nodes = new NetworkedJob({ ...network, limits, kernels, args: options.args, onLeave });
+    const wire = await network.open?.(Math.ceil(limits.tasks / (network.tasksPerNode ?? 1)));
+    const nodes = new NetworkedJob({ ...network, wire, limits, kernels, args: options.args, onLeave });
     const { map, memory, kernel, client } = nodes.tasks[CALLER] as Networked;
     job = new Job({
-      monitor: (events) => startMonitor(nodes, `${entry.href}?job=${jobs}`, events),
+      monitor: (events) => startMonitor(nodes, `${entry.href}?job=${jobs}`, events, () => wire?.close()),
       client,
       hasEngine: false,
       launched: limits.tasks,
@@ -103,7 +107,7 @@ function limitsOf({
 }
 
 /** Starts all tasks but the caller. It tells the job of their ends, and nobody else: that is what the network is for. */
-function startMonitor(nodes: NetworkedJob, entry: string, events: MonitorEvents): Monitor {
+function startMonitor(nodes: NetworkedJob, entry: string, events: MonitorEvents, close: () => void): Monitor {
   const running = new Set<number>();
   let isOver = false;
 
@@ -127,7 +131,10 @@ function startMonitor(nodes: NetworkedJob, entry: string, events: MonitorEvents)
 
   function pump(): void {
     // The caller goes on alone, and hears only then that the others have ended.
-    if (isOver && (nodes.tasks[CALLER] as Networked).client.closed) return;
+    if (isOver && (nodes.tasks[CALLER] as Networked).client.closed) {
+      close();
+      return;
+    }
     nodes.run(TURN_MICROSECONDS);
     setImmediate(pump);
   }

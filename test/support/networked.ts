@@ -209,8 +209,12 @@ export class NetworkedJob implements PrivateJob {
     };
   }
 
-  /** Has the network carry what is under way, for so many virtual microseconds, or until all is quiet. */
+  /**
+   * Has the network carry what is under way, for so many virtual microseconds, or until all is quiet. If time is real, it
+   * goes on by itself.
+   */
   run(microseconds = Number.POSITIVE_INFINITY): void {
+    if (this.#isReal) return;
     const until = this.network.now + microseconds;
     // Time goes on, also where nothing happens.
     if (until !== Number.POSITIVE_INFINITY) this.network.at(until, () => {});

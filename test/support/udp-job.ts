@@ -5,27 +5,25 @@ import type { Link } from "../../src/link/link.js";
 import { openUdpLink, type UdpLink, type UdpLinkOptions } from "../../src/link/udp-link.js";
 import { NetworkedJob, type NetworkedOptions, type Wire } from "./networked.js";
 
-export interface UdpJobOptions extends Omit<NetworkedOptions, "wire"> {
+export interface UdpWireOptions {
   /** As addresses have it (default 127.0.0.1). */
-  readonly host?: string;
+  readonly host?: string | undefined;
   /** By node; the last is for all further ones, too. */
-  readonly links?: readonly UdpLinkOptions[];
-  readonly around?: (link: Link) => Link;
+  readonly links?: readonly UdpLinkOptions[] | undefined;
+  readonly around?: ((link: Link) => Link) | undefined;
   /** How fast the time of nodes is: of 20, a node is given up after half a second. */
-  readonly speed?: number;
+  readonly speed?: number | undefined;
 }
 
-export interface UdpJob {
-  readonly job: NetworkedJob;
-  readonly links: readonly UdpLink[];
+export interface UdpWire extends Wire {
+  readonly sockets: readonly UdpLink[];
   close(): void;
 }
 
-export async function udpJob(options: UdpJobOptions): Promise<UdpJob> {
-  const { limits, tasksPerNode = 1, host = "127.0.0.1", around = (link) => link, speed = 1 } = options;
-  const nodes = Math.ceil((limits.jobTasks ?? limits.tasks) / tasksPerNode);
+export async function udpWire(nodes: number, options: UdpWireOptions): Promise<UdpWire> {
+  const { host = "127.0.0.1", around = (link) => link, speed = 1 } = options;
   const numbers = Array.from({ length: nodes }, (_, node) => node);
-  const links = await Promise.all(
+  const sockets = await Promise.all(
     numbers.map((node) => openUdpLink(`udp:${host}:0`, options.links?.[node] ?? options.links?.at(-1))),
   );
   const hosts = numbers.map(() => new LinkHost());
@@ -34,18 +32,33 @@ export async function udpJob(options: UdpJobOptions): Promise<UdpJob> {
     at: (microseconds, call) => one.at(microseconds / speed, call),
     random: () => one.random(),
   });
-  const wire: Wire = {
-    links: links.map(around),
-    addresses: links.map(({ address }) => address),
-    hosts: hosts.map(faster),
-  };
-  const job = new NetworkedJob({ ...options, wire });
   return {
-    job,
-    links,
+    sockets,
+    links: sockets.map(around),
+    addresses: sockets.map(({ address }) => address),
+    hosts: hosts.map(faster),
     close: () => {
-      for (const { node } of job.tasks) node.close();
+      for (const one of sockets) one.close();
       for (const one of hosts) one.close();
     },
   };
+}
+
+export interface UdpJobOptions extends Omit<NetworkedOptions, "wire">, UdpWireOptions {}
+
+export interface UdpJob {
+  readonly job: NetworkedJob;
+  readonly links: readonly UdpLink[];
+  close(): void;
+}
+
+export async function udpJob(options: UdpJobOptions): Promise<UdpJob> {
+  const { limits, tasksPerNode = 1 } = options;
+  const wire = await udpWire(Math.ceil((limits.jobTasks ?? limits.tasks) / tasksPerNode), options);
+  const job = new NetworkedJob({ ...options, wire });
+  const close = (): void => {
+    for (const { node } of job.tasks) node.close();
+    wire.close();
+  };
+  return { job, links: wire.sockets, close };
 }
