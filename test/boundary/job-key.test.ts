@@ -142,7 +142,7 @@ describe("PAMIR_KEY_FD", () => {
     const program = await bundle(new URL("../api/programs/key.ts", import.meta.url));
     const child = spawn(process.execPath, [program.pathname], {
       stdio: ["ignore", "pipe", "inherit", "pipe"],
-      env: { ...process.env, PAMIR_KEY_FD: "3" },
+      env: { ...process.env, PAMIR_KEY_FILE: undefined, PAMIR_KEY_FD: "3" },
     });
     const pipe = child.stdio[3] as import("node:stream").Writable;
     // The child ends its side before all is written.
