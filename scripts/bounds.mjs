@@ -8,14 +8,15 @@
  * notify, 1 for messages that are broken off, 4 for tasks of other nodes, 2 for processes, 2
  * for files that are smaller and so pack less.
  */
-export const BUNDLE_MAX = 85_000;
+export const BUNDLE_MAX = 85_600;
 
 /**
  * Bytes of what is loaded when it is needed: 12 KB where tasks share no memory, 8 for the code of the monitor, by the thread
  * that launches a job in Node, 8 for that of the engine thread, which has the engine's part of the twin, 9 where tasks run in
- * processes, and 17 in processes that another launcher has started.
+ * processes, and 20 in processes that another launcher has started. The code of a
+ * node's agent is 50 KB, for it has the kernels and the sessions.
  */
-export const LATER_MAX = 55_000;
+export const LATER_MAX = 108_000;
 
 /** Bytes of pamir.wasm: 400 of them are for descriptors and rget FIFOs that go to other nodes. */
 export const WASM_MAX = 16_400;

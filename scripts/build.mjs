@@ -62,6 +62,7 @@ for (const [name, source] of [
   ["monitor", "node-monitor"],
   ["process", "process-monitor"],
   ["watch", "process-watch"],
+  ["agent", "link-agent"],
   ["engine", "engine-worker"],
 ]) {
   const built = await build({

@@ -1,6 +1,6 @@
 // The life of an agent on a thread of its own: turns while there is work, then a spin, then sleep on its bell. A link's
 // events come by the thread's event loop, so the agent never blocks: it sleeps by Atomics.waitAsync.
-import { JOB_CORES_OFFSET, TASK_INTERRUPT_OFFSET } from "../../assembly/layout.js";
+import { JOB_CORES_OFFSET, TASK_BELL_OFFSET, TASK_INTERRUPT_OFFSET } from "../../assembly/layout.js";
 import { bellWaitAsync } from "../kernel/atomics.js";
 import type { Kernel, Memory } from "../kernel/kernel.js";
 import { engineSlot, type MemoryMap } from "../memory/map.js";
@@ -23,6 +23,7 @@ export async function serveNode(agent: Agent, kernel: Kernel, memory: Memory, ma
   const slot = engineSlot(map);
   const spins = new Spins();
   const keepalive = new Keepalive();
+  const bell = memory.futex?.doorbell(slot + TASK_BELL_OFFSET);
   let hasCome = (): void => {};
   agent.serve(map.tasks, () => hasCome());
   // plain: written before any task.
@@ -68,7 +69,7 @@ export async function serveNode(agent: Agent, kernel: Kernel, memory: Memory, ma
         hasCome = resolve;
       });
       const cancel = agent.isRestless ? after(RESTLESS_MS, () => hasCome()) : undefined;
-      await Promise.race([bellWaitAsync(memory, slot, seen), came]);
+      await Promise.race([bell?.wait(seen) ?? bellWaitAsync(memory, slot, seen), came]);
       cancel?.();
     }
     kernel.bellDisarm(slot);
@@ -80,4 +81,5 @@ export async function serveNode(agent: Agent, kernel: Kernel, memory: Memory, ma
     else await sleep();
   }
   keepalive.end();
+  bell?.close();
 }

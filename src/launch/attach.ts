@@ -9,6 +9,7 @@ import { openMemory, type SharedMemory, selectKernel } from "../kernel/select.js
 import { readMap } from "../memory/map.js";
 import { type JobMemory, type JobMemoryRequest, kernelIn, makeJobMemory, taskErrorsIn } from "../node/memory.js";
 import type { Client } from "../pami/client.js";
+import type { LookAtSlots } from "../protocol/slots.js";
 import { diagnostics } from "../support/diagnostics.js";
 import { after, type NodePort, nodeModule } from "../support/host.js";
 import type { MessagePortLike } from "../support/like.js";
@@ -73,8 +74,8 @@ async function join(): Promise<Client> {
       if (!threads.isMainThread) throw notInJob();
       // A launcher may have started this process: mpiexec, for one.
       const { joinByLauncher } = await import("./joined.js");
-      const { start, memory, onLeave } = await joinByLauncher();
-      return clientOf(start, memory, onLeave);
+      const { start, memory, onLeave, lookAtSlots } = await joinByLauncher();
+      return clientOf(start, memory, onLeave, lookAtSlots);
     }
     return clientOf(bootstrap, await memoryOf(bootstrap));
   }
@@ -238,7 +239,12 @@ async function memoryOf({ memory, futex }: TaskBootstrap): Promise<Memory> {
 }
 
 /** The client for a bootstrap, over the memory that all tasks share. */
-export function clientOf(bootstrap: TaskBootstrap, memory: Memory, onLeave?: () => void): Client {
+export function clientOf(
+  bootstrap: TaskBootstrap,
+  memory: Memory,
+  onLeave?: () => void,
+  lookAtSlots?: LookAtSlots,
+): Client {
   const word = (offset: number): number => (memory.words[(bootstrap.job + offset) >>> 2] as number) >>> 0;
   const theirs = word(JOB_HASH_OFFSET);
   const isOurs = theirs === LAYOUT_HASH && bootstrap.layoutHash === LAYOUT_HASH;
@@ -247,7 +253,7 @@ export function clientOf(bootstrap: TaskBootstrap, memory: Memory, onLeave?: () 
   const { task, args, debug } = bootstrap;
   const map = readMap(memory, bootstrap.job);
   const errors = taskErrorsIn(memory, map);
-  return attachedAs(makeClient({ kernel, memory, map, task, args, debug, errors, onLeave }));
+  return attachedAs(makeClient({ kernel, memory, map, task, args, debug, errors, onLeave, lookAtSlots }));
 }
 
 /** A module that is loaded on demand: programs whose tasks share memory do not need it. */

@@ -31,7 +31,7 @@ export interface ClientParts {
   readonly remote?: Remote;
   readonly whyPrivate?: string | undefined;
   /** If tasks of other nodes have slots: looks at these. */
-  readonly lookAtSlots?: LookAtSlots;
+  readonly lookAtSlots?: LookAtSlots | undefined;
   /** The errors of dead tasks. */
   readonly errors?: TaskErrors | undefined;
 }

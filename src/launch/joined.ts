@@ -1,5 +1,6 @@
-// attach() in a process that a launcher has started: mpiexec, mpirun, srun, or a script. The processes of a host share one
-// memory. The first one makes it; the others open it by their right to open that process's descriptors.
+// attach() in a process that a launcher has started: mpiexec, mpirun, srun, or a script. The processes of a host are a node, and
+// share one memory. The first one makes it; the others open it by their right to open that process's descriptors. Several
+// nodes are joined by a link over UDP: the first process of each has the thread of its agent.
 import { JOB_STARTED_OFFSET } from "../../assembly/layout.js";
 import { LAYOUT_HASH } from "../../assembly/layout-hash.js";
 import type { Bootstrap } from "../bootstrap/bootstrap.js";
@@ -7,31 +8,42 @@ import { type OpenedBootstrap, openBootstrap } from "../bootstrap/open.js";
 import { PamiError } from "../core/error.js";
 import { VERSION } from "../generated/version.js";
 import { watchSource } from "../generated/watch.js";
+import { sharedAtomics } from "../kernel/atomics.js";
 import type { Memory } from "../kernel/kernel.js";
-import { openMemory, selectKernel } from "../kernel/select.js";
+import { openMemory, selectKernel, wasmAllowed } from "../kernel/select.js";
 import { readMap } from "../memory/map.js";
+import { nodeLimits } from "../node/limits.js";
+import { markEngineDead } from "../node/liveness.js";
 import { makeJobMemory, taskErrorsIn } from "../node/memory.js";
 import { openFfi } from "../process/ffi.js";
 import { type FutexSetup, futexOf } from "../process/futex.js";
-import { hostIdentity, startTimeOf } from "../process/identity.js";
+import { hostIdentity, machineIdentity, startTimeOf } from "../process/identity.js";
 import { type MappedMemory, mapProcessMemory } from "../process/mapping.js";
 import { findKoffi, ProcessMemories } from "../process/process-memory.js";
+import { type LookAtSlots, lookAtSlots } from "../protocol/slots.js";
 import { environment, nodeModule } from "../support/host.js";
+import { randomWords } from "../support/randomness.js";
 import { decodeText, encodeText } from "../support/text.js";
 import type { TaskBootstrap } from "./bootstrap.js";
 import { checkLimits } from "./limits.js";
+import type { LinkAgentOrder, LinkAgentReport, LinkAgentSetup } from "./link-agent.js";
 import type { WatchedProcess, WatchSetup } from "./process-watch.js";
 
 /** What a process says of itself. */
 interface Introduction {
+  /** Processes with the same text share memory; empty: this one shares it with none. */
   readonly host: string;
+  /** The running system. */
+  readonly machine: string;
   readonly pid: number;
   readonly started: string;
   readonly version: string;
   readonly layoutHash: number;
+  /** A random number: that of rank 0 is the job's fingerprint. */
+  readonly random: number;
 }
 
-/** The memory that rank 0 has made. */
+/** A memory that the first process of a node has made. */
 interface Offer {
   readonly descriptor: number;
   readonly bytes: number;
@@ -39,62 +51,71 @@ interface Offer {
   readonly job: number;
 }
 
-const MEMORY_KEY = "memory";
+/** The node of a process. */
+interface Place {
+  readonly node: number;
+  readonly nodes: number;
+  /** Tasks of each node. */
+  readonly locals: number;
+  /** Number of the node's first task. */
+  readonly first: number;
+}
+
+/** A node's memory as this process has it. */
+type JoinedMemory = Pick<MappedMemory, "shared"> & { readonly futex: FutexSetup | undefined; readonly job: number };
 
 /** What a task in this process needs. */
 export interface Joined {
   readonly start: TaskBootstrap;
   readonly memory: Memory;
+  readonly lookAtSlots: LookAtSlots | undefined;
   /** To call once the client is closed. */
   readonly onLeave: () => void;
 }
 
 /** Joins the job of the launcher that started this process. @throws PAMIR_NOT_IN_JOB and what openBootstrap() throws */
 export async function joinByLauncher(): Promise<Joined> {
-  const { bootstrap } = await openBootstrap(process.env, { insecure: environment("PAMIR_INSECURE") === "1" }).catch(
-    (cause: unknown): OpenedBootstrap => {
-      const { code, message } = cause as PamiError;
-      if (code !== "PAMIR_LAUNCHER" || !message.startsWith("no launcher")) throw cause;
-      throw new PamiError("PAMIR_NOT_IN_JOB", `attach() in a thread that no job started: use launch(), here or above`, {
-        cause,
-      });
-    },
-  );
+  const options = { insecure: environment("PAMIR_INSECURE") === "1" };
+  const { bootstrap, key } = await openBootstrap(process.env, options).catch((cause: unknown): OpenedBootstrap => {
+    const { code, message } = cause as PamiError;
+    if (code !== "PAMIR_LAUNCHER" || !message.startsWith("no launcher")) throw cause;
+    const text = "attach() in a thread that no job started: use launch(), here or above";
+    throw new PamiError("PAMIR_NOT_IN_JOB", text, { cause });
+  });
   try {
-    return await joinBy(bootstrap);
+    return await joinBy(bootstrap, key);
   } finally {
     await bootstrap.close();
   }
 }
 
-async function joinBy(bootstrap: Bootstrap): Promise<Joined> {
+async function joinBy(bootstrap: Bootstrap, key: Uint8Array | undefined): Promise<Joined> {
   const { rank, size } = bootstrap;
-  const own: Introduction = {
-    host: hostIdentity(),
-    pid: process.pid,
-    started: startTimeOf(process.pid),
-    version: VERSION,
-    layoutHash: LAYOUT_HASH,
-  };
-  await put(bootstrap, `task-${rank}`, own);
+  const all = await introduce(bootstrap);
+  const place = placeOf(all, rank);
+  const { node, nodes, first, locals } = place;
+  const own = rank === first ? makeMemory(place, size) : undefined;
+  if (own?.offer !== undefined) await put(bootstrap, `memory-${node}`, own.offer);
+  const agent = own !== undefined && nodes > 1 ? await startAgent(own.mapped, place, all, key) : undefined;
+  if (agent !== undefined) await put(bootstrap, `address-${node}`, agent.address);
   await bootstrap.barrier();
-  const all: Introduction[] = [];
-  for (let task = 0; task < size; task++) all.push(await get<Introduction>(bootstrap, `task-${task}`));
-  for (const [task, { host, version, layoutHash }] of all.entries()) {
-    if (layoutHash !== LAYOUT_HASH) {
-      const text = `task ${task} has pamir ${version} (layout ${layoutHash}), this one ${VERSION} (layout ${LAYOUT_HASH})`;
-      throw new PamiError("PAMIR_VERSION", `${text}: use one copy`);
-    }
-    if (host === "" || host !== own.host) {
-      const text = `task ${task} runs on another host, or in another container, than task ${rank}`;
-      throw new PamiError("PAMIR_NO_PROCESSES", `processes can't share memory here: ${text}`);
-    }
+  const mapped = own?.mapped ?? (await openOffered(bootstrap, all[first] as Introduction, node));
+  // Behind this barrier, every process of the node has the memory.
+  await bootstrap.barrier();
+  if (own?.offer !== undefined) fs().closeSync(own.offer.descriptor);
+  if (agent !== undefined) {
+    const addresses: string[] = [];
+    for (let other = 0; other < nodes; other++) addresses.push(await get<string>(bootstrap, `address-${other}`));
+    await agent.serve(addresses);
   }
-  const mapped = rank === 0 ? await makeMemory(bootstrap, size) : await openOffered(bootstrap, all[0] as Introduction);
-  const memory = openMemory(mapped.shared, futexOf(mapped.futex));
-  const others = all.map(({ pid, started }, task) => ({ task, pid, started })).filter(({ task }) => task !== rank);
-  const stop = watch(mapped, others);
-  const forget = recordErrors(memory, mapped.job, rank);
+  // Behind this one, every agent serves.
+  await bootstrap.barrier();
+  const memory = memoryOf(mapped);
+  const siblings = all
+    .map(({ pid, started }, task) => ({ task: task - first, pid, started, hasAgent: nodes > 1 && task === first }))
+    .filter(({ task }) => task >= 0 && task < locals && task !== rank - first);
+  const stop = watch(mapped, siblings);
+  const forget = recordErrors(memory, mapped.job, rank - first);
   const start: TaskBootstrap = {
     version: VERSION,
     layoutHash: LAYOUT_HASH,
@@ -103,9 +124,9 @@ async function joinBy(bootstrap: Bootstrap): Promise<Joined> {
     why: "",
     job: mapped.job,
     module: undefined,
-    task: rank,
+    task: rank - first,
     started: size,
-    kernel: "wasm",
+    kernel: wasmAllowed() ? "wasm" : "ts",
     args: undefined,
     debug: undefined,
     lock: "",
@@ -115,41 +136,166 @@ async function joinBy(bootstrap: Bootstrap): Promise<Joined> {
     stop();
     forget();
   };
-  return { start, memory, onLeave };
+  return { start, memory, lookAtSlots: nodes > 1 ? lookAtSlots : undefined, onLeave };
 }
 
-type JoinedMemory = MappedMemory & { readonly job: number };
-
-/** In task 0: makes the memory, and offers it until all have mapped it. */
-async function makeMemory(bootstrap: Bootstrap, tasks: number): Promise<JoinedMemory> {
-  const memories = new ProcessMemories();
-  const limits = checkLimits({}, tasks);
-  const { map, memory, shared } = makeJobMemory({ limits, isFixed: false, base: 0 }, true, memories.make);
-  const kernel = selectKernel("ts", shared, memory);
-  kernel.storeWord(map.job + JOB_STARTED_OFFSET, tasks);
-  const { descriptor, bytes } = memories.setup as { descriptor: number; bytes: number };
-  await put(bootstrap, MEMORY_KEY, { descriptor, bytes, job: map.job } satisfies Offer);
+/** Exchanges introductions, by rank. @throws PAMIR_VERSION */
+async function introduce(bootstrap: Bootstrap): Promise<Introduction[]> {
+  const { rank, size } = bootstrap;
+  const own: Introduction = {
+    host: sharingHost(),
+    machine: machineIdentity(),
+    pid: process.pid,
+    started: startTimeOf(process.pid),
+    version: VERSION,
+    layoutHash: LAYOUT_HASH,
+    random: randomWords()(),
+  };
+  await put(bootstrap, `task-${rank}`, own);
   await bootstrap.barrier();
-  await bootstrap.barrier();
-  fs().closeSync(descriptor);
-  return { shared: shared as WebAssembly.Memory, futex: memories.futex as FutexSetup, job: map.job };
+  const all: Introduction[] = [];
+  for (let task = 0; task < size; task++) all.push(await get<Introduction>(bootstrap, `task-${task}`));
+  for (const [task, { version, layoutHash }] of all.entries()) {
+    if (layoutHash === LAYOUT_HASH) continue;
+    const text = `task ${task} has pamir ${version} (layout ${layoutHash}), this one ${VERSION} (layout ${LAYOUT_HASH})`;
+    throw new PamiError("PAMIR_VERSION", `${text}: use one copy`);
+  }
+  return all;
 }
 
-async function openOffered(bootstrap: Bootstrap, { pid }: Introduction): Promise<JoinedMemory> {
-  await bootstrap.barrier();
-  const { descriptor: theirs, bytes, job } = await get<Offer>(bootstrap, MEMORY_KEY);
+/** Names the processes that can share memory with this one. PAMIR_NODE divides those of a host. */
+function sharingHost(): string {
+  const host = hostIdentity();
+  if (host === "") return "";
+  try {
+    openFfi(findKoffi());
+  } catch {
+    return "";
+  }
+  return `${host} ${environment("PAMIR_NODE") ?? ""}`;
+}
+
+/**
+ * Divides the processes among nodes. Those that can share memory are one node, if all nodes then have equally many tasks,
+ * with numbers in a row. Otherwise each process is a node.
+ */
+function placeOf(all: readonly Introduction[], rank: number): Place {
+  const hosts = new Map<string, number[]>();
+  for (const [task, { host }] of all.entries()) {
+    const name = host === "" ? `alone ${task}` : host;
+    hosts.set(name, [...(hosts.get(name) ?? []), task]);
+  }
+  const groups = [...hosts.values()];
+  const most = groups[0]?.length ?? 1;
+  const isEven = groups.every(
+    (tasks) => tasks.length === most && (tasks[most - 1] as number) - (tasks[0] as number) < most,
+  );
+  const locals = isEven ? most : 1;
+  const node = Math.floor(rank / locals);
+  return { node, nodes: all.length / locals, locals, first: node * locals };
+}
+
+/** In the first process of a node: makes its memory. */
+function makeMemory(
+  { nodes, locals, first }: Place,
+  tasks: number,
+): { mapped: JoinedMemory; offer: Offer | undefined } {
+  const memories = locals > 1 ? new ProcessMemories() : undefined;
+  const own = checkLimits({}, locals);
+  const limits = nodes === 1 ? own : nodeLimits({ ...own, tasks, jobTasks: tasks }, locals);
+  const { map, memory, shared } = makeJobMemory({ limits, isFixed: false, base: 0, first }, true, memories?.make);
+  selectKernel("ts", shared, memory).storeWord(map.job + JOB_STARTED_OFFSET, tasks);
+  const { job } = map;
+  const mapped = { shared: shared as WebAssembly.Memory, futex: memories?.futex, job };
+  const offer = memories?.setup && { descriptor: memories.setup.descriptor, bytes: memories.setup.bytes, job };
+  return { mapped, offer };
+}
+
+/** In the other processes of a node: maps its memory. */
+async function openOffered(bootstrap: Bootstrap, { pid }: Introduction, node: number): Promise<JoinedMemory> {
+  const { descriptor: theirs, bytes, job } = await get<Offer>(bootstrap, `memory-${node}`);
   const descriptor = fs().openSync(`/proc/${pid}/fd/${theirs}`, "r+");
   try {
     return { ...mapProcessMemory({ descriptor, bytes, ffi: findKoffi() }, job), job };
   } finally {
     fs().closeSync(descriptor);
-    await bootstrap.barrier();
   }
 }
 
-/** Starts the thread that watches the other processes. Returns what ends it. */
+function memoryOf({ shared, futex }: JoinedMemory): Memory {
+  return openMemory(shared, futex && futexOf(futex));
+}
+
+/** An agent that has opened its link. */
+interface StartedAgent {
+  readonly address: string;
+  /** Resolves once the agent serves the tasks of its node. */
+  serve(addresses: readonly string[]): Promise<void>;
+}
+
+/** Starts the agent of a node. It keeps this process running until all tasks of the node have left. */
+async function startAgent(
+  mapped: JoinedMemory,
+  { node, nodes, locals }: Place,
+  all: readonly Introduction[],
+  key: Uint8Array | undefined,
+): Promise<StartedAgent> {
+  const { Worker } = nodeModule("worker_threads") as typeof import("node:worker_threads");
+  const { agentSource } = await import("../generated/agent.js");
+  const workerData: LinkAgentSetup = {
+    ...mapped,
+    kernel: wasmAllowed() ? "wasm" : "ts",
+    node,
+    nodes,
+    tasksPerNode: locals,
+    fingerprint: (all[0] as Introduction).random,
+    key,
+    bind: `udp:${bindHost(all)}:0`,
+  };
+  const worker = new Worker(agentSource, { eval: true, workerData, name: "pamir agent", execArgv: [] });
+  let fail: (error: Error) => void = () => {};
+  worker.on("error", (error) => fail(error));
+  /** The next report of the agent. */
+  const next = <Report extends LinkAgentReport>(): Promise<Report> =>
+    new Promise((resolve, reject) => {
+      fail = reject;
+      worker.once("message", resolve);
+    });
+  const { address } = await next<{ address: string }>();
+  return {
+    address,
+    async serve(addresses) {
+      worker.postMessage({ addresses } satisfies LinkAgentOrder);
+      await next();
+      // An agent that fails does not end the tasks: its slot tells them that they are cut off.
+      fail = (error) => {
+        process.emitWarning(`pamir: the agent of node ${node} has ended: ${error.message}`);
+        const memory = memoryOf(mapped);
+        markEngineDead(sharedAtomics(memory), readMap(memory, mapped.job));
+      };
+    },
+  };
+}
+
+/** The address of this machine to which other nodes send: PAMIR_BIND_HOST, loopback if all are here, or the first other. */
+function bindHost(all: readonly Introduction[]): string {
+  const given = environment("PAMIR_BIND_HOST");
+  if (given !== undefined) return given.includes(":") ? `[${given}]` : given;
+  const machine = machineIdentity();
+  if (machine !== "" && all.every((one) => one.machine === machine)) return "127.0.0.1";
+  const { networkInterfaces } = nodeModule("os") as typeof import("node:os");
+  const addresses = Object.values(networkInterfaces()).flatMap((list) => list ?? []);
+  const found = addresses.find(({ family, internal }) => family === "IPv4" && !internal);
+  if (found !== undefined) return found.address;
+  throw new PamiError(
+    "PAMIR_ADDRESS",
+    "this machine has no IPv4 address but loopback: PAMIR_BIND_HOST names another one",
+  );
+}
+
+/** Starts the thread that watches the other processes of the node. Returns what ends it. */
 function watch({ shared, futex, job }: JoinedMemory, processes: readonly WatchedProcess[]): () => void {
-  if (processes.length === 0) return () => {};
+  if (processes.length === 0 || futex === undefined) return () => {};
   const { Worker } = nodeModule("worker_threads") as typeof import("node:worker_threads");
   const stop = openFfi(futex.ffi).makeEvent();
   const workerData: WatchSetup = { shared, futex, job, processes, stop };
@@ -175,12 +321,12 @@ function watch({ shared, futex, job }: JoinedMemory, processes: readonly Watched
   return end;
 }
 
-/** Records the error that ends this process, for the others. Returns what ends that. */
-function recordErrors(memory: Memory, job: number, task: number): () => void {
+/** Records the error that ends this process, for the others. Returns what ends that. @param slot of the task */
+function recordErrors(memory: Memory, job: number, slot: number): () => void {
   const errors = taskErrorsIn(memory, readMap(memory, job));
   const record = (thrown: unknown): void => {
     const { name = "Error", message = String(thrown), code, stack } = (thrown ?? {}) as Error & { code?: string };
-    errors.write(task, { name, message, code, stack });
+    errors.write(slot, { name, message, code, stack });
   };
   process.on("uncaughtExceptionMonitor", record);
   return () => process.off("uncaughtExceptionMonitor", record);
@@ -188,7 +334,7 @@ function recordErrors(memory: Memory, job: number, task: number): () => void {
 
 const fs = (): typeof import("node:fs") => nodeModule("fs") as typeof import("node:fs");
 
-function put(bootstrap: Bootstrap, key: string, value: object): Promise<void> {
+function put(bootstrap: Bootstrap, key: string, value: object | string): Promise<void> {
   return bootstrap.put(key, encodeText(JSON.stringify(value)));
 }
 

@@ -48,6 +48,8 @@ export interface LinkNodeParts {
   readonly initiators?: number | undefined;
   readonly responders?: number | undefined;
   readonly txQueueBytes?: number | undefined;
+  /** Whether the agent works in each advance() of the node's tasks (default), or has a thread of its own. */
+  readonly isInline?: boolean | undefined;
 }
 
 export class LinkNode {
@@ -60,7 +62,6 @@ export class LinkNode {
   /** Whether the node neither sends nor receives; its host sets it. */
   isDown = false;
 
-  /** The agent works inline. */
   constructor(parts: LinkNodeParts, host: LinkNodeHost) {
     const { kernel, memory, map, packets, link, node, nodes, tasksPerNode } = parts;
     const { contexts, jobTasks } = map;
@@ -113,7 +114,7 @@ export class LinkNode {
       this.sessions.resume();
       this.pipe.flush();
     };
-    this.agent = new Agent(kernel, memory, map, this.pipe, true);
+    this.agent = new Agent(kernel, memory, map, this.pipe, parts.isInline ?? true);
   }
 
   /** Ends the node and its link: it neither sends nor receives any more. What it has not sent is lost. */

@@ -3,7 +3,7 @@
 import { sharedAtomics } from "../kernel/atomics.js";
 import { openMemory } from "../kernel/select.js";
 import { readMap } from "../memory/map.js";
-import { markDead } from "../node/liveness.js";
+import { markDead, markEngineDead } from "../node/liveness.js";
 import { openFfi } from "../process/ffi.js";
 import { type FutexSetup, futexOf } from "../process/futex.js";
 import { startTimeOf } from "../process/identity.js";
@@ -15,6 +15,8 @@ export interface WatchedProcess {
   readonly pid: number;
   /** See startTimeOf(). */
   readonly started: string;
+  /** Whether the node's agent is a thread of that process. */
+  readonly hasAgent: boolean;
 }
 
 /** The data that the thread gets at its start. */
@@ -35,27 +37,34 @@ const ffi = openFfi(futex.ffi);
 const memory = openMemory(shared, futexOf(futex));
 const map = readMap(memory, job);
 const sync = sharedAtomics(memory);
-/** By descriptor: the task whose process it stands for. */
-const tasks = new Map<number, number>();
-for (const { task, pid, started } of processes) {
+/** By descriptor: the process that it stands for. */
+const watched = new Map<number, WatchedProcess>();
+
+function ended({ task, hasAgent }: WatchedProcess): void {
+  markDead(sync, map, task);
+  if (hasAgent) markEngineDead(sync, map);
+}
+
+for (const one of processes) {
+  const { pid, started } = one;
   const descriptor = ffi.openProcess(pid);
   // The descriptor is that of the process, or of one that has got its number since: the time tells.
-  if (descriptor >= 0 && startTimeOf(pid) === started) tasks.set(descriptor, task);
+  if (descriptor >= 0 && startTimeOf(pid) === started) watched.set(descriptor, one);
   else {
     if (descriptor >= 0) closeSync(descriptor);
-    markDead(sync, map, task);
+    ended(one);
   }
 }
-for (let isAsked = false; !isAsked && tasks.size > 0; ) {
-  for (const descriptor of ffi.awaitReadable([stop, ...tasks.keys()])) {
-    const task = tasks.get(descriptor);
-    if (task === undefined) {
+for (let isAsked = false; !isAsked && watched.size > 0; ) {
+  for (const descriptor of ffi.awaitReadable([stop, ...watched.keys()])) {
+    const one = watched.get(descriptor);
+    if (one === undefined) {
       isAsked = true;
       break;
     }
-    tasks.delete(descriptor);
+    watched.delete(descriptor);
     closeSync(descriptor);
-    markDead(sync, map, task);
+    ended(one);
   }
 }
-for (const descriptor of tasks.keys()) closeSync(descriptor);
+for (const descriptor of watched.keys()) closeSync(descriptor);

@@ -14,14 +14,22 @@ export function startTimeOf(pid: number): string {
   }
 }
 
+/** Names the running system: it is the same in all containers of a machine. Empty: it is unknown. */
+export function machineIdentity(): string {
+  try {
+    return fs().readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim();
+  } catch {
+    return "";
+  }
+}
+
 /**
  * Names the system, the process numbers and the user: processes for which it is the same see each other's numbers, and may
  * open each other's descriptors.
  */
 export function hostIdentity(): string {
   try {
-    const boot = fs().readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim();
-    return `${boot} ${fs().readlinkSync("/proc/self/ns/pid")} ${process.getuid?.()}`;
+    return `${machineIdentity()} ${fs().readlinkSync("/proc/self/ns/pid")} ${process.getuid?.()}`;
   } catch {
     return "";
   }

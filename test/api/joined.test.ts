@@ -1,11 +1,13 @@
 // attach() in processes that another launcher has started: they share memory, as those of launch({ processes }) do.
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
-import { existsSync } from "node:fs";
+import { randomBytes } from "node:crypto";
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
+import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { SHUTDOWN } from "pamir";
-import { afterEach, describe, expect, it } from "vitest";
+import { afterAll, afterEach, describe, expect, it } from "vitest";
 
 const program = fileURLToPath(new URL("programs/joined.js", import.meta.url));
 const find = (name: string): string | undefined =>
@@ -60,12 +62,25 @@ interface Ended {
 }
 
 /** Starts processes with a rendezvous, and awaits their ends. */
-async function start(size: number, args: readonly string[], env: object = { PAMIR_INSECURE: "1" }): Promise<Ended> {
+async function start(
+  size: number,
+  args: readonly string[],
+  env: object = { PAMIR_INSECURE: "1" },
+  perNode = size,
+): Promise<Ended> {
   const port = await freePort();
+  const nodeOf = (rank: number) => (perNode === size ? {} : { PAMIR_NODE: `node ${Math.floor(rank / perNode)}` });
   const ends = Array.from({ length: size }, async (_, rank) => {
     const child = spawn(process.execPath, [program, ...args], {
       stdio: ["ignore", "pipe", "pipe"],
-      env: { ...cleanEnv, PAMIR_RANK: `${rank}`, PAMIR_SIZE: `${size}`, PAMIR_RENDEZVOUS: `127.0.0.1:${port}`, ...env },
+      env: {
+        ...cleanEnv,
+        PAMIR_RANK: `${rank}`,
+        PAMIR_SIZE: `${size}`,
+        PAMIR_RENDEZVOUS: `127.0.0.1:${port}`,
+        ...nodeOf(rank),
+        ...env,
+      },
     });
     children.add(child);
     let [output, error] = ["", ""];
@@ -129,6 +144,41 @@ describe.skipIf(!isLinux)("processes that find each other by a rendezvous", { ti
     const { codes, errors } = await start(1, [], { PAMIR_SIZE: "many" });
     expect(codes).toEqual([1]);
     expect(errors[0]).toMatch(/PAMIR_SIZE.*many/);
+  });
+});
+
+describe.skipIf(!isLinux)("processes in several nodes, joined by UDP", { timeout: 60_000 }, () => {
+  const folder = mkdtempSync(join(tmpdir(), "pamir-joined-"));
+  const keyFile = join(folder, "key");
+  afterAll(() => rmSync(folder, { recursive: true, force: true }));
+  writeFileSync(keyFile, randomBytes(32), { mode: 0o600 });
+
+  it.each([
+    [2, 1],
+    [3, 1],
+    [4, 2],
+  ])("%d tasks, %d in each node; packets are sealed", async (size, perNode) => {
+    const { said, codes, errors } = await start(size, [], { PAMIR_KEY_FILE: keyFile }, perNode);
+    expect({ errors, codes }).toEqual({ errors: new Array(size).fill(""), codes: new Array(size).fill(0) });
+    expect(said).toEqual(rightOf(size));
+  });
+
+  it("nodes of different sizes: each process is a node", async () => {
+    const { said, codes } = await start(3, [], { PAMIR_KEY_FILE: keyFile }, 2);
+    expect(codes).toEqual([0, 0, 0]);
+    expect(said).toEqual(rightOf(3));
+  });
+
+  it("without a key, if all that reach the addresses are trusted", async () => {
+    const { said, codes } = await start(2, [], { PAMIR_INSECURE: "1" }, 1);
+    expect(codes).toEqual([0, 0]);
+    expect(said).toEqual(rightOf(2));
+  });
+
+  it("a task is killed: those of its node and of other nodes learn of it", async () => {
+    const { said, codes } = await start(4, ["kill"], { PAMIR_KEY_FILE: keyFile }, 2);
+    expect(codes).toEqual([0, "SIGKILL", 0, 0]);
+    expect(said.map(({ task, seen }) => [task, seen])).toEqual([0, 2, 3].map((task) => [task, { 1: SHUTDOWN }]));
   });
 });
 

@@ -1,0 +1,102 @@
+// The worker of a node's agent: it owns the node's link and sessions, and serves the node's tasks. Its code is a string, so
+// that no bundler can lose its file. It says its address first; once it knows those of the other nodes, it serves.
+
+import { memoryOf } from "../kernel/kernel.js";
+import { openMemory, selectKernel } from "../kernel/select.js";
+import { twinPacketKernel } from "../kernel/twin/index.js";
+import { wasmKernel } from "../kernel/wasm.js";
+import { openUdpLink } from "../link/udp-link.js";
+import { readMap } from "../memory/map.js";
+import { type FutexSetup, futexOf } from "../process/futex.js";
+import { nodeKeyScheduleOf } from "../seal/node.js";
+import { BuddyArena } from "../session/buddy-arena.js";
+import { after, type NodePort, nodeModule } from "../support/host.js";
+import { serveNode } from "./agent-thread.js";
+import { LinkHost } from "./link-host.js";
+import { LinkNode } from "./link-node.js";
+
+/** The data that the agent's worker gets at its start. */
+export interface LinkAgentSetup {
+  readonly shared: WebAssembly.Memory;
+  readonly futex: FutexSetup | undefined;
+  /** Pointer to the job header. */
+  readonly job: number;
+  readonly kernel: "wasm" | "ts";
+  readonly node: number;
+  readonly nodes: number;
+  readonly tasksPerNode: number;
+  /** The job's fingerprint. */
+  readonly fingerprint: number;
+  /** The job key; undefined: packets are not sealed. */
+  readonly key: Uint8Array | undefined;
+  /** The address at which its socket is opened. */
+  readonly bind: string;
+}
+
+/** From the agent: its address; then, once it serves. */
+export type LinkAgentReport = { readonly address: string } | { readonly up: true };
+/** To the agent: the addresses of all nodes. */
+export interface LinkAgentOrder {
+  readonly addresses: readonly string[];
+}
+
+/** Bytes of the memory for packets and streams. */
+const ARENA_BYTES = 2 ** 24;
+const WASM_PAGE = 65536;
+/** Milliseconds in which the last frames are acknowledged, once all tasks have left, and between two looks. */
+const LAST_MS = 2000;
+const LOOK_MS = 5;
+
+const { parentPort, workerData } = nodeModule("worker_threads") as typeof import("node:worker_threads");
+const port = parentPort as NodePort;
+const setup = workerData as LinkAgentSetup;
+
+async function serve(): Promise<void> {
+  const { shared, futex, job, node, nodes, tasksPerNode, fingerprint, key, bind } = setup;
+  const link = await openUdpLink(bind);
+  port.postMessage({ address: link.address } satisfies LinkAgentReport);
+  const { addresses } = await new Promise<LinkAgentOrder>((resolve) => port.once("message", resolve));
+  const memory = openMemory(shared, futex && futexOf(futex));
+  const map = readMap(memory, job);
+  const kernel = selectKernel(setup.kernel, shared, memory);
+  // Packets of strangers never come into the node's memory.
+  const pages = ARENA_BYTES / WASM_PAGE + 1;
+  const own = new WebAssembly.Memory({ initial: pages, maximum: pages, shared: true });
+  const ownMemory = memoryOf(own.buffer as unknown as SharedArrayBuffer);
+  const packets = {
+    kernel: setup.kernel === "wasm" ? wasmKernel(own) : twinPacketKernel(ownMemory),
+    memory: ownMemory,
+    arena: new BuddyArena(WASM_PAGE, ARENA_BYTES),
+  };
+  const host = new LinkHost();
+  const linkNode = new LinkNode(
+    {
+      kernel,
+      memory,
+      map,
+      packets,
+      link,
+      node,
+      nodes,
+      tasksPerNode,
+      epoch: 1,
+      job: fingerprint,
+      keySchedule: key && nodeKeyScheduleOf(key, fingerprint),
+      addressOf: (other) => addresses[other] ?? "",
+      isInline: false,
+    },
+    host,
+  );
+  port.postMessage({ up: true } satisfies LinkAgentReport);
+  await serveNode(linkNode.agent, kernel, memory, map);
+  for (let left = LAST_MS; left > 0; left -= LOOK_MS) {
+    const { initiators, txQueues } = linkNode.sessions.inUse;
+    if (txQueues === 0 && initiators === 0) break;
+    await new Promise<void>((resolve) => after(LOOK_MS, resolve));
+  }
+  linkNode.close();
+  host.close();
+  port.close();
+}
+
+void serve();
