@@ -1,7 +1,7 @@
 // Which kernels a task runs: the wasm module, unless the job asks for the twin or the host forbids wasm.
 import type { KernelName } from "../core/kernel-name.js";
-import { type Futex, type Kernel, kernelImports, type Memory, memoryOf } from "./kernel.js";
-import { twinEngineKernel, twinKernel } from "./twin/index.js";
+import { type Futex, type Kernel, kernelImports, type Memory, memoryOf, type PacketKernel } from "./kernel.js";
+import { twinEngineKernel, twinKernel, twinPacketKernel } from "./twin/index.js";
 import { wasmKernel, wasmModule } from "./wasm.js";
 
 /** A job's memory as workers get it: a wasm memory, or a plain buffer where there is no wasm. */
@@ -34,6 +34,11 @@ export function selectEngineKernel(
   if (module === undefined) return twinEngineKernel(memory);
   const { exports } = new WebAssembly.Instance(module, kernelImports(shared as WebAssembly.Memory, memory.futex));
   return exports as unknown as EngineKernel;
+}
+
+/** The kernels with those for packets, over a memory for packets. */
+export function selectPacketKernel(name: KernelName, own: WebAssembly.Memory, memory: Memory): PacketKernel {
+  return name === "ts" ? twinPacketKernel(memory) : wasmKernel(own);
 }
 
 /** The kernels over a job's memory. */

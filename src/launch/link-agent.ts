@@ -2,9 +2,7 @@
 // that no bundler can lose its file. It says its address first; once it knows those of the other nodes, it serves.
 
 import { memoryOf } from "../kernel/kernel.js";
-import { openMemory, selectKernel } from "../kernel/select.js";
-import { twinPacketKernel } from "../kernel/twin/index.js";
-import { wasmKernel } from "../kernel/wasm.js";
+import { openMemory, selectKernel, selectPacketKernel } from "../kernel/select.js";
 import { openUdpLink } from "../link/udp-link.js";
 import { readMap } from "../memory/map.js";
 import { type FutexSetup, futexOf } from "../process/futex.js";
@@ -64,7 +62,7 @@ async function serve(): Promise<void> {
   const own = new WebAssembly.Memory({ initial: pages, maximum: pages, shared: true });
   const ownMemory = memoryOf(own.buffer as unknown as SharedArrayBuffer);
   const packets = {
-    kernel: setup.kernel === "wasm" ? wasmKernel(own) : twinPacketKernel(ownMemory),
+    kernel: selectPacketKernel(setup.kernel, own, ownMemory),
     memory: ownMemory,
     arena: new BuddyArena(WASM_PAGE, ARENA_BYTES),
   };
