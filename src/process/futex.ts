@@ -50,6 +50,7 @@ class BellThread implements Bell {
   readonly #worker: NodeWorker;
   readonly #ring: () => void;
   #rung: (() => void) | undefined;
+  readonly #atExit = () => this.close();
 
   constructor(ffi: Ffi, address: number) {
     const { Worker } = nodeModule("worker_threads") as typeof import("node:worker_threads");
@@ -59,7 +60,7 @@ class BellThread implements Bell {
     this.#worker.unref();
     this.#ring = () => ffi.futexWake(address);
     // Node waits for the end of each of its threads when it exits.
-    process.once("exit", () => this.close());
+    process.once("exit", this.#atExit);
   }
 
   wait(seen: number): Promise<void> {
@@ -70,6 +71,7 @@ class BellThread implements Bell {
   }
 
   close(): void {
+    process.off("exit", this.#atExit);
     void this.#worker.terminate();
     this.#ring();
     this.#rung?.();

@@ -1,7 +1,8 @@
 // The API over processes that share a memory: one process for each task, and several tasks in each.
 import { info, launch } from "pamir";
 import { describe, it } from "vitest";
-import { apiSuite } from "./api.suite.js";
+import { byEffort, sample } from "../support/effort.js";
+import { type ApiSuite, apiSuite } from "./api.suite.js";
 
 const IS_HERE = process.platform === "linux";
 
@@ -14,14 +15,15 @@ const inProcesses =
     return launch(entry, workers === 0 ? options : { ...options, processes: Math.min(most, workers) });
   };
 
-if (IS_HERE) {
-  apiSuite({ name: "a process for each task, wasm", kernels: ["wasm"], many: 6, launch: inProcesses(6) });
-  apiSuite({ name: "two processes, wasm and twin", kernels: ["wasm", "ts"], many: 6, launch: inProcesses(2) });
-  apiSuite({
-    name: "two processes, wasm, engine thread",
-    kernels: ["wasm"],
-    engine: "thread",
-    many: 6,
-    launch: inProcesses(2),
-  });
-} else describe.skip("processes that share a memory: this is not Linux", () => it("is not run", () => {}));
+const SUITES: readonly ApiSuite[] = [
+  { name: "a process for each task, wasm", kernels: ["wasm"], many: 6, launch: inProcesses(6) },
+  { name: "two processes, wasm and twin", kernels: ["wasm", "ts"], many: 6, launch: inProcesses(2) },
+  { name: "two processes, wasm, engine", kernels: ["wasm"], engine: "thread", many: 6, launch: inProcesses(2) },
+];
+
+// Each test starts a process or more, so `npm test` takes one of the suites.
+const drawn = IS_HERE ? sample(SUITES, byEffort({ quick: 0, normal: 1, deep: 3 }), "processes") : [];
+for (const suite of drawn) apiSuite(suite);
+describe.skipIf(drawn.length > 0)("processes that share a memory", () => {
+  it.skip("are not run: this is not Linux, or a quick run", () => {});
+});
