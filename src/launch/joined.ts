@@ -5,7 +5,9 @@ import { JOB_STARTED_OFFSET } from "../../assembly/layout.js";
 import { LAYOUT_HASH } from "../../assembly/layout-hash.js";
 import type { Bootstrap } from "../bootstrap/bootstrap.js";
 import { type OpenedBootstrap, openBootstrap } from "../bootstrap/open.js";
-import { PamiError } from "../core/error.js";
+import { checkKeys, checkObject, type Keys } from "../core/check.js";
+import { PamiError, show } from "../core/error.js";
+import type { KernelName } from "../core/kernel-name.js";
 import { VERSION } from "../generated/version.js";
 import { watchSource } from "../generated/watch.js";
 import { sharedAtomics } from "../kernel/atomics.js";
@@ -25,7 +27,7 @@ import { environment, nodeModule } from "../support/host.js";
 import { randomWords } from "../support/randomness.js";
 import { decodeText, encodeText } from "../support/text.js";
 import type { TaskBootstrap } from "./bootstrap.js";
-import { checkLimits } from "./limits.js";
+import { checkLimits, type LimitOptions } from "./limits.js";
 import type { LinkAgentOrder, LinkAgentReport, LinkAgentSetup } from "./link-agent.js";
 import type { WatchedProcess, WatchSetup } from "./process-watch.js";
 
@@ -41,7 +43,23 @@ interface Introduction {
   readonly layoutHash: number;
   /** A random number: that of rank 0 is the job's fingerprint. */
   readonly random: number;
+  /** What PAMIR_OPTIONS says: that of rank 0 holds for the job. */
+  readonly options: JoinOptions;
 }
+
+/** The options of `launch` that PAMIR_OPTIONS may have, as JSON. */
+type JoinOptions = Pick<LimitOptions, "contexts" | "laneBytes" | "heapBytes" | "regions" | "fifos" | "slots"> & {
+  readonly kernel?: KernelName | undefined;
+};
+const JOIN_KEYS: Keys<JoinOptions> = {
+  contexts: true,
+  laneBytes: true,
+  heapBytes: true,
+  regions: true,
+  fifos: true,
+  slots: true,
+  kernel: true,
+};
 
 /** A memory that the first process of a node has made. */
 interface Offer {
@@ -94,9 +112,11 @@ async function joinBy(bootstrap: Bootstrap, key: Uint8Array | undefined): Promis
   const all = await introduce(bootstrap);
   const place = placeOf(all, rank);
   const { node, nodes, first, locals } = place;
-  const own = rank === first ? makeMemory(place, size) : undefined;
+  const { options } = all[0] as Introduction;
+  const kernel = options.kernel ?? (wasmAllowed() ? "wasm" : "ts");
+  const own = rank === first ? makeMemory(place, size, options) : undefined;
   if (own?.offer !== undefined) await put(bootstrap, `memory-${node}`, own.offer);
-  const agent = own !== undefined && nodes > 1 ? await startAgent(own.mapped, place, all, key) : undefined;
+  const agent = own !== undefined && nodes > 1 ? await startAgent(own.mapped, place, all, kernel, key) : undefined;
   if (agent !== undefined) await put(bootstrap, `address-${node}`, agent.address);
   await bootstrap.barrier();
   const mapped = own?.mapped ?? (await openOffered(bootstrap, all[first] as Introduction, node));
@@ -126,7 +146,7 @@ async function joinBy(bootstrap: Bootstrap, key: Uint8Array | undefined): Promis
     module: undefined,
     task: rank - first,
     started: size,
-    kernel: wasmAllowed() ? "wasm" : "ts",
+    kernel,
     args: undefined,
     debug: undefined,
     lock: "",
@@ -150,6 +170,7 @@ async function introduce(bootstrap: Bootstrap): Promise<Introduction[]> {
     version: VERSION,
     layoutHash: LAYOUT_HASH,
     random: randomWords()(),
+    options: joinOptions(),
   };
   await put(bootstrap, `task-${rank}`, own);
   await bootstrap.barrier();
@@ -161,6 +182,26 @@ async function introduce(bootstrap: Bootstrap): Promise<Introduction[]> {
     throw new PamiError("PAMIR_VERSION", `${text}: use one copy`);
   }
   return all;
+}
+
+/** What PAMIR_OPTIONS says. @throws PAMIR_INVAL */
+function joinOptions(): JoinOptions {
+  const text = environment("PAMIR_OPTIONS");
+  if (text === undefined) return {};
+  let options: JoinOptions;
+  try {
+    options = JSON.parse(text) as JoinOptions;
+  } catch (cause) {
+    const reason = (cause as Error).message;
+    throw new PamiError("PAMIR_INVAL", `PAMIR_OPTIONS is ${show(text)}, not JSON: ${reason}`, { cause });
+  }
+  checkObject("PAMIR_OPTIONS", options);
+  checkKeys("PAMIR_OPTIONS", options, JOIN_KEYS);
+  const { kernel } = options;
+  if (kernel !== undefined && kernel !== "wasm" && kernel !== "ts") {
+    throw new PamiError("PAMIR_INVAL", `kernel of PAMIR_OPTIONS is ${show(kernel)}, not "wasm" or "ts"`);
+  }
+  return options;
 }
 
 /** Names the processes that can share memory with this one. PAMIR_NODE divides those of a host. */
@@ -199,11 +240,16 @@ function placeOf(all: readonly Introduction[], rank: number): Place {
 function makeMemory(
   { nodes, locals, first }: Place,
   tasks: number,
+  options: JoinOptions,
 ): { mapped: JoinedMemory; offer: Offer | undefined } {
   const memories = locals > 1 ? new ProcessMemories() : undefined;
-  const own = checkLimits({}, locals);
+  const own = checkLimits(options, locals);
   const limits = nodes === 1 ? own : nodeLimits({ ...own, tasks, jobTasks: tasks }, locals);
-  const { map, memory, shared } = makeJobMemory({ limits, isFixed: false, base: 0, first }, true, memories?.make);
+  const { map, memory, shared } = makeJobMemory(
+    { limits, isFixed: options.heapBytes !== undefined, base: 0, first },
+    true,
+    memories?.make,
+  );
   selectKernel("ts", shared, memory).storeWord(map.job + JOB_STARTED_OFFSET, tasks);
   const { job } = map;
   const mapped = { shared: shared as WebAssembly.Memory, futex: memories?.futex, job };
@@ -238,13 +284,14 @@ async function startAgent(
   mapped: JoinedMemory,
   { node, nodes, locals }: Place,
   all: readonly Introduction[],
+  kernel: KernelName,
   key: Uint8Array | undefined,
 ): Promise<StartedAgent> {
   const { Worker } = nodeModule("worker_threads") as typeof import("node:worker_threads");
   const { agentSource } = await import("../generated/agent.js");
   const workerData: LinkAgentSetup = {
     ...mapped,
-    kernel: wasmAllowed() ? "wasm" : "ts",
+    kernel,
     node,
     nodes,
     tasksPerNode: locals,

@@ -39,6 +39,7 @@ interface Said {
   readonly sum: number;
   readonly seen: Readonly<Record<string, number>>;
   readonly pid: number;
+  readonly kernel: string;
 }
 
 const saidIn = (output: string): Said[] =>
@@ -138,6 +139,24 @@ describe.skipIf(!isLinux)("processes that find each other by a rendezvous", { ti
     const { codes, errors } = await start(2, [], {});
     expect(codes).toEqual([1, 1]);
     for (const error of errors) expect(error).toMatch(/PAMIR_KEY_FILE.*PAMIR_INSECURE=1/);
+  });
+
+  it.each([1, 2])("options by PAMIR_OPTIONS, %d in each node", async (perNode) => {
+    const options = JSON.stringify({ kernel: "ts", contexts: 2, heapBytes: 4 * 1024 ** 2 });
+    const { said, codes } = await start(2, [], { PAMIR_INSECURE: "1", PAMIR_OPTIONS: options }, perNode);
+    expect(codes).toEqual([0, 0]);
+    expect(said.map(({ kernel }) => kernel)).toEqual(["ts", "ts"]);
+  });
+
+  it.each([
+    ["{", /PAMIR_OPTIONS is "\{", not JSON/],
+    ['{"context":2}', /PAMIR_OPTIONS.*"?context"?/],
+    ['{"kernel":"c"}', /kernel of PAMIR_OPTIONS is "c"/],
+    ['{"contexts":0}', /contexts is 0, not an integer from 1/],
+  ])("PAMIR_OPTIONS is nonsense: %s", async (text, message) => {
+    const { codes, errors } = await start(1, [], { PAMIR_OPTIONS: text });
+    expect(codes).toEqual([1]);
+    expect(errors[0]).toMatch(message);
   });
 
   it("a variable that is nonsense is named", async () => {

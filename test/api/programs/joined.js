@@ -35,6 +35,16 @@ if (how === "kill" || how === "throw") {
   await sees(1);
 }
 if (how === "leave" && client.task > 0) await sees(0);
-console.log(JSON.stringify({ task: client.task, size: client.size, sum, seen, success: SUCCESS, pid: process.pid }));
+console.log(
+  JSON.stringify({
+    kernel: client.kernel,
+    task: client.task,
+    size: client.size,
+    sum,
+    seen,
+    success: SUCCESS,
+    pid: process.pid,
+  }),
+);
 if (how !== "kill" && how !== "throw" && how !== "leave") await context.drain();
 client.close();
