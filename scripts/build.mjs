@@ -80,8 +80,27 @@ for (const [name, source] of [
 const library = await build({
   ...common,
   ...lean,
-  entryPoints: ["src/index.ts"],
+  entryPoints: {
+    index: "src/index.ts",
+    "node/joined": "src/launch/joined.ts",
+    "node/process-memory": "src/process/process-memory.ts",
+    "node/process": "src/generated/process.ts",
+    absent: "src/launch/absent.ts",
+  },
   outdir: "dist",
+  plugins: [
+    {
+      // What only Node can use is imported by names of package.json's "imports": bundlers for browsers get absent.js.
+      name: "node-only",
+      setup(build) {
+        build.onResolve({ filter: /\/(joined|process-memory|process)\.js$/ }, ({ kind, path }) =>
+          kind === "dynamic-import"
+            ? { path: `#node/${path.split("/").pop()?.slice(0, -3)}`, external: true }
+            : undefined,
+        );
+      },
+    },
+  ],
   // What only tasks without shared memory need is a file of its own, and so is what that shares with the rest.
   splitting: true,
   chunkNames: "[name]-[hash]",

@@ -30,7 +30,7 @@ const lifecycle = new Lifecycle(taskErrorsIn(memory, map), {
   ended: (ended, _, shown) => {
     left--;
     process.send?.({ ended, shown } satisfies ProcessReport, () => {
-      if (left === 0) process.disconnect?.();
+      if (left === 0 && process.connected) process.disconnect?.();
     });
   },
 });
