@@ -89,6 +89,11 @@ export class PmiServer {
     return this.#ranksWhere((connection) => connection === undefined);
   }
 
+  /** Ranks that have not begun to speak PMI, with or without a connection. */
+  get silent(): number[] {
+    return this.#ranksWhere((connection) => connection?.isInitialized !== true);
+  }
+
   /** How many ranks have, or had, a connection. */
   get joined(): number {
     return this.#ranks.size;

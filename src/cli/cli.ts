@@ -3,7 +3,7 @@
 import { VERSION } from "pamir";
 import { printInfo } from "./info.js";
 import { perf } from "./perf.js";
-import { run } from "./run.js";
+import { run } from "./run/run.js";
 import { stream } from "./stream.js";
 import { top } from "./top.js";
 import { UsageError } from "./usage.js";
@@ -13,7 +13,7 @@ const HELP = `pamir ${VERSION}: messaging at memory speed between the threads of
 Usage: pamir COMMAND [OPTION]…
 
 Commands:
-  run [OPTION]… APP     runs a program as tasks: threads, or processes that share memory
+  run [OPTION]… APP     runs a program as tasks: threads, processes that share memory, or processes in nodes
   stream [FILE]…        streams files from one task to another, checks them, and shows how fast that was
   perf                  measures latency, rate and bandwidth, side by side with MPI, UCX, postMessage and others
   top [PID]             shows what jobs do that opted in, live
@@ -26,7 +26,10 @@ Options:
 Exit codes: 0 all is well; 1 a failure; 2 wrong input; 3 measurements on too unsteady a machine.
 `;
 
-const COMMANDS: Record<string, (args: string[]) => number | Promise<number>> = {
+/** What a command is: it gets the arguments behind its name, and returns the exit code. */
+type Command = (args: string[]) => number | Promise<number>;
+
+const COMMANDS: Record<string, Command> = {
   run,
   stream,
   perf,

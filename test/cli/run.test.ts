@@ -1,38 +1,11 @@
 // `pamir run` as a user has it: threads and processes, output with labels, exit codes, signals, wrong input.
-import { spawn, spawnSync } from "node:child_process";
-import { readFileSync } from "node:fs";
-import { fileURLToPath } from "node:url";
+import { spawn } from "node:child_process";
 import { describe, expect, it } from "vitest";
 import { byEffort, sample } from "../support/effort.js";
+import { app, cli, isGone, run, saidBy } from "../support/run-command.js";
 
-const cli = fileURLToPath(new URL("../../dist/cli.js", import.meta.url));
-const app = fileURLToPath(new URL("programs/app.js", import.meta.url));
 const WAYS: readonly (readonly string[])[] =
   process.platform === "linux" ? [[], ["--processes", "1"], ["--processes", "3"]] : [[]];
-
-function run(...args: string[]): { status: number | null; stdout: string; stderr: string } {
-  return spawnSync(process.execPath, [cli, "run", ...args], { encoding: "utf8", timeout: 60_000 });
-}
-
-interface Said {
-  readonly task: number;
-  readonly pid: number;
-  readonly args: readonly string[];
-  readonly x?: string;
-}
-
-/** What the tasks said, by task; each line has its task's label. */
-function saidBy(stdout: string): Said[] {
-  const lines = stdout.split("\n").filter((line) => line.includes("{"));
-  return lines
-    .map((line) => {
-      const [, label, text] = /^\[(\d+)\] (.*)$/.exec(line) ?? [];
-      const said = JSON.parse(text as string) as Said;
-      expect(said.task).toBe(Number(label));
-      return said;
-    })
-    .sort((a, b) => a.task - b.task);
-}
 
 const drawn = sample(WAYS, byEffort({ quick: 1, normal: 2, deep: WAYS.length }), "pamir run");
 describe.each(drawn.map((way) => [way.join(" ") || "threads", way] as const))("pamir run, %s", (_, way) => {
@@ -80,14 +53,7 @@ describe.each(drawn.map((way) => [way.join(" ") || "threads", way] as const))("p
     });
     child.kill(signal);
     expect(await closed).toBe(signal === "SIGINT" ? 130 : 143);
-    for (const { pid } of saidBy(stdout)) {
-      // A process that has ended may not have been waited for yet by what adopted it.
-      let state = "Z";
-      try {
-        state = /State:\s+(\w)/.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1] ?? "";
-      } catch {}
-      if (process.platform === "linux") expect(state).toBe("Z");
-    }
+    for (const { pid } of saidBy(stdout)) expect(isGone(pid)).toBe(true);
   });
 });
 

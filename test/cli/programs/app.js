@@ -17,6 +17,8 @@ console.log(
 );
 if (what === "exit" && client.task === 1) process.exit(7);
 if (what === "throw" && client.task === 1) throw new RangeError("on purpose");
+if (what === "kill" && client.task === 1) process.kill(process.pid, "SIGKILL");
+if (process.env.PAMIR_X === "stubborn" && client.task === 1) process.on("SIGTERM", () => {});
 if (what === "hang") context.advanceUntil(() => false);
 if (what === "halves") process.stdout.write("no end of line");
 await context.drain();

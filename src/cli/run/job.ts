@@ -1,0 +1,105 @@
+// The tasks of a job whose processes this launcher has started: their output, the first failure, their end.
+import { constants } from "node:os";
+import { type Labels, labelLines } from "../../launch/labels.js";
+import type { EndSignal, LaunchedTask, TaskEnd } from "./task.js";
+
+/** Milliseconds in which tasks may end after SIGTERM. */
+const GRACE_MS = 5000;
+
+/** A job that runs. */
+export interface Running {
+  /** Resolves with the exit code of the first task that failed, or 0, once all have ended. */
+  readonly ended: Promise<number>;
+  /** Ends all tasks. */
+  end(): void;
+  /** Ends all tasks before it returns, as far as they don't end with this process. */
+  endNow(): void;
+}
+
+export interface JobOptions {
+  readonly onError: "report" | "abort";
+  /** Undefined: output passes as it is. */
+  readonly labels: Labels | undefined;
+  /** Called at the end of a task, before the job counts it. */
+  readonly onEnd?: (task: number, end: TaskEnd) => void;
+}
+
+export class ProcessJob {
+  readonly #options: JobOptions;
+  readonly #running = new Set<LaunchedTask>();
+  #first: number | undefined;
+  #isEnding = false;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(options: JobOptions) {
+    this.#options = options;
+  }
+
+  /** Whether the job has been told to end. */
+  get isEnding(): boolean {
+    return this.#isEnding;
+  }
+
+  /** Tasks that have not ended. */
+  get running(): ReadonlySet<number> {
+    return new Set([...this.#running].map(({ task }) => task));
+  }
+
+  /** Takes tasks. @returns the exit code of the first that failed, or 0, once all have ended */
+  async run(tasks: readonly LaunchedTask[]): Promise<number> {
+    await Promise.all(tasks.map((task) => this.#watch(task)));
+    clearTimeout(this.#timer);
+    return this.#first ?? 0;
+  }
+
+  /** Asks all tasks to end; those that go on are killed after 5 s. */
+  end(): void {
+    if (this.#isEnding) return;
+    this.#isEnding = true;
+    this.#killAll("SIGTERM");
+    this.#timer = setTimeout(() => this.#killAll("SIGKILL"), GRACE_MS);
+  }
+
+  /** Ends all tasks at once. */
+  endNow(): void {
+    this.#isEnding = true;
+    this.#killAll("SIGKILL");
+  }
+
+  #killAll(signal: EndSignal): void {
+    for (const task of this.#running) task.kill(signal);
+  }
+
+  async #watch(task: LaunchedTask): Promise<void> {
+    const { labels } = this.#options;
+    this.#running.add(task);
+    for (const [from, to] of [
+      [task.stdout, process.stdout],
+      [task.stderr, process.stderr],
+    ] as const) {
+      if (labels === undefined) from.on("data", (bytes: Uint8Array) => to.write(bytes));
+      else labelLines(task.task, labels, from, to);
+    }
+    const end = await task.ended;
+    this.#running.delete(task);
+    this.#options.onEnd?.(task.task, end);
+    const { code, signal, lost } = end;
+    // Tasks that the launcher ends have not failed.
+    if (code === 0 || this.#isEnding) return;
+    const aborts = this.#options.onError === "abort";
+    process.stderr.write(`pamir: task ${task.task} ${endText(end)}${aborts ? ", the job ends" : ""}\n`);
+    this.#first ??= lost !== undefined ? 1 : (code ?? 128 + numberOf(signal));
+    if (aborts) this.end();
+  }
+}
+
+/** How a task ended, in words. */
+export function endText({ code, signal, lost }: TaskEnd): string {
+  if (lost !== undefined) return `is lost: ${lost}`;
+  return signal === null ? `exited with code ${code}` : `was ended by ${signal}`;
+}
+
+/** The number of a signal. */
+function numberOf(signal: NodeJS.Signals | null): number {
+  return signal === null ? 0 : (constants.signals[signal] ?? 0);
+}

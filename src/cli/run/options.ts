@@ -1,0 +1,123 @@
+// The options of `pamir run`, and what each of them may be.
+import { statSync } from "node:fs";
+import { resolve } from "node:path";
+import { parseArgs } from "node:util";
+import type { Labels } from "../../launch/labels.js";
+import { UsageError } from "../usage.js";
+
+export const HELP = `pamir run: runs a program as the tasks of a job; in each task, attach() gives its client
+
+Usage: pamir run [OPTION]… APP [ARGUMENT]…
+
+  -n, --tasks N         tasks (default: one for each hardware thread, at least 2)
+      --processes P     runs them in P processes that share memory (Linux, with the package koffi), rather than in threads
+      --nodes M         runs each task as a process, in M nodes: a node shares memory, nodes talk by UDP on loopback
+      --kernel NAME     wasm or ts (default: wasm where it is allowed)
+      --engine thread   one more thread moves long transfers
+      --contexts C      contexts that a task may create (default 4)
+      --heap-bytes B    memory for lanes and regions (default 268435456)
+      --on-error WHAT   report (default): the others go on when a task fails; abort: all end
+      --timeout S       ends the job after S seconds, with exit code 124
+      --cwd FOLDER      folder in which the tasks run
+  -x NAME=VALUE         a variable for the tasks' environment; may be repeated
+      --no-labels       lines of output do not begin with the task's number
+      --trace FILE      writes the last events of all tasks, for Perfetto and chrome://tracing
+      --top             lets \`pamir top\` see the job
+
+Exit codes: 0 all tasks ended well; the code of the first task that failed; 2 wrong input; 124 the time was up;
+130 and 143 after SIGINT and SIGTERM. A second signal ends everything at once.
+`;
+
+export const OPTIONS = {
+  help: { type: "boolean", short: "h" },
+  tasks: { type: "string", short: "n" },
+  processes: { type: "string" },
+  nodes: { type: "string" },
+  kernel: { type: "string" },
+  engine: { type: "string" },
+  contexts: { type: "string" },
+  "heap-bytes": { type: "string" },
+  "on-error": { type: "string" },
+  timeout: { type: "string" },
+  cwd: { type: "string" },
+  variable: { type: "string", short: "x", multiple: true },
+  "no-labels": { type: "boolean" },
+  trace: { type: "string" },
+  top: { type: "boolean" },
+} as const;
+
+export type Values = ReturnType<typeof parseArgs<{ options: typeof OPTIONS }>>["values"];
+
+/** Splits the command line before the program: what follows it is for the program. */
+export function split(args: string[]): { own: string[]; app: string | undefined; rest: string[] } {
+  const { tokens } = parseArgs({ args, options: OPTIONS, strict: false, allowPositionals: true, tokens: true });
+  const at = tokens.find(({ kind }) => kind === "positional")?.index;
+  if (at === undefined) return { own: args, app: undefined, rest: [] };
+  return { own: args.slice(0, at), app: args[at], rest: args.slice(at + 1) };
+}
+
+export function count(name: string, text: string | undefined): number | undefined {
+  if (text === undefined) return undefined;
+  const value = Number(text);
+  if (!/^\d+$/.test(text) || value < 1)
+    throw new UsageError(`${name} is ${JSON.stringify(text)}, not an integer from 1`);
+  return value;
+}
+
+export function seconds(text: string | undefined): number | undefined {
+  if (text === undefined) return undefined;
+  const value = Number(text);
+  if (text.trim() === "" || !(value > 0 && value <= 2_000_000)) {
+    throw new UsageError(`--timeout is ${JSON.stringify(text)}, not a number of seconds up to 2,000,000`);
+  }
+  return value;
+}
+
+export function oneOf<Choice extends string>(name: string, text: string | undefined, choices: readonly Choice[]) {
+  if (text === undefined || choices.includes(text as Choice)) return text as Choice | undefined;
+  throw new UsageError(
+    `${name} is ${JSON.stringify(text)}, not ${choices.map((one) => JSON.stringify(one)).join(" or ")}`,
+  );
+}
+
+/** The variables of -x. */
+export function variables(given: readonly string[] = []): Record<string, string> {
+  const found: Record<string, string> = {};
+  for (const text of given) {
+    const [, name, value] = /^([^=]+)=(.*)$/s.exec(text) ?? [];
+    if (name !== undefined) found[name] = value as string;
+    // Without a value, the variable of this environment is passed on.
+    else if (text !== "" && process.env[text] !== undefined) found[text] = process.env[text];
+    else throw new UsageError(`-x ${text}: the variable is not set`);
+  }
+  return found;
+}
+
+export function changeFolder(folder: string): void {
+  try {
+    process.chdir(folder);
+  } catch (error) {
+    throw new UsageError(`--cwd ${folder}: ${(error as Error).message}`);
+  }
+}
+
+/** How output is labeled. */
+export function labelsOf(values: Values): Labels | undefined {
+  if (values["no-labels"]) return undefined;
+  return process.stdout.isTTY && process.stdout.hasColors() ? "color" : "plain";
+}
+
+/** The path of a program. @throws UsageError if it is no file */
+export function programOf(app: string): string {
+  const path = resolve(app);
+  if (!statSync(path, { throwIfNoEntry: false })?.isFile()) {
+    throw new UsageError(`the task module ${path} does not exist (PAMIR_ENTRY)`);
+  }
+  return path;
+}
+
+/** @throws UsageError if one of these options is given */
+export function refuse(values: Values, names: readonly (keyof Values)[], because: string): void {
+  const found = names.find((name) => values[name] !== undefined);
+  if (found !== undefined) throw new UsageError(`--${found} does not go with ${because}`);
+}

@@ -1,0 +1,107 @@
+// Processes of this machine, one for each task. Each leads a process group, which ends with it if the job is ended.
+import { type ChildProcess, spawn } from "node:child_process";
+import type { Duplex, Readable, Writable } from "node:stream";
+import { UsageError } from "../usage.js";
+import type { Guard } from "./guard.js";
+import type { EndSignal, LaunchedTask, TaskEnd } from "./task.js";
+
+/** The descriptors of a task's process behind its standard streams. */
+export const KEY_FD = 3;
+export const PMI_FD = 4;
+
+/** What the processes of this machine have in common. */
+export interface Program {
+  /** Path of the module. */
+  readonly app: string;
+  readonly args: readonly string[];
+  /** Options of Node. */
+  readonly execArgv: readonly string[];
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** The job key: each process inherits a descriptor from which it reads the key. */
+  readonly key: Uint8Array;
+}
+
+export interface ProcessOptions {
+  readonly task: number;
+  /** Variables for this process alone. */
+  readonly env: Readonly<Record<string, string>>;
+  readonly input: "inherit" | "pipe" | "ignore";
+  /** Whether the process inherits PMI_FD. */
+  readonly hasPmi: boolean;
+}
+
+/** Variables by which another launcher, or another job, would be found. */
+const OTHERS = /^(PAMIR_(RANK|SIZE|LOCAL_RANK|LOCAL_SIZE|RENDEZVOUS|SERVED|JOB|BIND|NODE|KEY_FILE|KEY_FD)|PMI_\w+)$/;
+
+export class TaskProcess implements LaunchedTask {
+  readonly task: number;
+  readonly stdout: Readable;
+  readonly stderr: Readable;
+  /** Only with `input: "pipe"`. */
+  readonly stdin: Writable | undefined;
+  /** The launcher's end of PMI_FD. */
+  readonly pmi: Duplex | undefined;
+  readonly ended: Promise<TaskEnd>;
+  readonly #child: ChildProcess;
+  #isOver = false;
+
+  constructor({ app, args, execArgv, env, key }: Program, options: ProcessOptions, guard: Guard) {
+    this.task = options.task;
+    const inherited = Object.entries(env).filter(([name]) => !OTHERS.test(name));
+    const child = spawn(process.execPath, [...execArgv, app, ...args], {
+      detached: true,
+      env: { ...Object.fromEntries(inherited), ...options.env, PAMIR_KEY_FD: `${KEY_FD}` },
+      // Node makes a pair of sockets of each further pipe: no other process reaches them.
+      stdio: [options.input, "pipe", "pipe", "pipe", ...(options.hasPmi ? (["pipe"] as const) : [])],
+    });
+    this.#child = child;
+    // Node makes no streams if this process has too many open files.
+    if (child.stdio === undefined) throw new UsageError(`task ${options.task} can't be started: too many open files`);
+    const { pid } = child;
+    if (pid !== undefined) guard.add(pid);
+    const [, , , secret, pmi] = child.stdio as unknown as [unknown, unknown, unknown, Duplex, Duplex | undefined];
+    // A program that never attaches closes it unread.
+    secret.on("error", () => {});
+    secret.resume();
+    secret.end(key);
+    this.stdout = child.stdout as Readable;
+    this.stderr = child.stderr as Readable;
+    this.stdin = child.stdin ?? undefined;
+    this.stdin?.on("error", () => {});
+    this.pmi = pmi;
+    this.ended = new Promise((resolve) => {
+      child.on("error", (error) => {
+        if (pid === undefined) resolve({ code: null, signal: null, lost: error.message });
+      });
+      // Not at "exit": the process group goes on while other processes of it hold the output.
+      child.on("close", (code, signal) => {
+        this.#isOver = true;
+        if (pid !== undefined) guard.remove(pid);
+        resolve({ code, signal });
+      });
+    });
+  }
+
+  kill(signal: EndSignal): void {
+    const { pid } = this.#child;
+    if (pid === undefined || this.#isOver) return;
+    try {
+      process.kill(-pid, signal);
+    } catch {
+      // It has just ended, or this system has no process groups.
+      this.#child.kill(signal);
+    }
+  }
+}
+
+/** Starts all of these processes, or none. @throws UsageError */
+export function startProcesses(program: Program, all: readonly ProcessOptions[], guard: Guard): TaskProcess[] {
+  const started: TaskProcess[] = [];
+  try {
+    for (const options of all) started.push(new TaskProcess(program, options, guard));
+  } catch (error) {
+    for (const one of started) one.kill("SIGKILL");
+    throw error;
+  }
+  return started;
+}

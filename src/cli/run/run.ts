@@ -1,0 +1,90 @@
+// `pamir run`: runs a program as the tasks of a job, as threads or as processes of this machine or of several.
+import { resolve } from "node:path";
+import { pathToFileURL } from "node:url";
+import { parseArgs } from "node:util";
+import { launch, PamiError, type TaskExit } from "pamir";
+import { UsageError } from "../usage.js";
+import type { Running } from "./job.js";
+import { runNodes } from "./nodes.js";
+import { changeFolder, count, HELP, OPTIONS, oneOf, seconds, split, type Values, variables } from "./options.js";
+
+const EXIT_TIMEOUT = 124;
+const EXIT_SIGNALS = { SIGINT: 130, SIGTERM: 143 } as const;
+
+/** Runs a program; returns the exit code. */
+export async function run(args: string[]): Promise<number> {
+  const { own, app, rest } = split(args);
+  const { values } = parseArgs({ args: own, options: OPTIONS });
+  if (values.help) {
+    process.stdout.write(HELP);
+    return 0;
+  }
+  if (app === undefined) throw new UsageError("a program is missing: pamir run [OPTION]… APP; see pamir run --help");
+  const time = seconds(values.timeout);
+  return supervise(await (values.nodes === undefined ? runThreads : runNodes)(app, rest, values), time);
+}
+
+/** Ends a job at signals, and when its time is up. @returns the exit code */
+async function supervise(running: Running, time: number | undefined): Promise<number> {
+  let code: number | undefined;
+  const end = (given: number): void => {
+    // The second time: at once. Processes of tasks are killed with this one.
+    if (code !== undefined) {
+      running.endNow();
+      process.exit(code);
+    }
+    code = given;
+    running.end();
+  };
+  for (const [signal, given] of Object.entries(EXIT_SIGNALS)) process.on(signal, () => end(given));
+  const timer = setTimeout(
+    () => {
+      process.stderr.write(`pamir run: the job has not ended after ${time} s, and is ended\n`);
+      end(EXIT_TIMEOUT);
+    },
+    (time ?? 0) * 1000,
+  );
+  if (time === undefined) clearTimeout(timer);
+  try {
+    const first = await running.ended;
+    return code ?? first;
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** Runs tasks by launch(): as threads, or in processes of this machine that share memory. */
+async function runThreads(app: string, argv: string[], values: Values): Promise<Running> {
+  let first: TaskExit | undefined;
+  const options = {
+    tasks: count("--tasks", values.tasks),
+    processes: count("--processes", values.processes),
+    contexts: count("--contexts", values.contexts),
+    heapBytes: count("--heap-bytes", values["heap-bytes"]),
+    kernel: oneOf("--kernel", values.kernel, ["wasm", "ts"]),
+    engine: oneOf("--engine", values.engine, ["thread", "inline"]),
+    onError: oneOf("--on-error", values["on-error"], ["report", "abort"]) ?? "report",
+    top: values.top,
+    trace: values.trace === undefined ? undefined : true,
+    labels: !values["no-labels"],
+    workerOptions: { argv, env: { ...process.env, ...variables(values.variable) } },
+    onExit(exit: TaskExit) {
+      if (exit.cause !== "terminated" && (exit.cause !== "exit" || exit.code !== 0)) first ??= exit;
+    },
+  } as const;
+  const entry = pathToFileURL(resolve(app));
+  if (values.cwd !== undefined) changeFolder(values.cwd);
+  if (values.trace !== undefined) process.env.PAMIR_TRACE = values.trace;
+  try {
+    const job = await launch(entry, options);
+    return {
+      ended: job.exited.then(() => (first === undefined ? 0 : first.code || 1)),
+      end: () => void job.terminate(),
+      endNow: () => {},
+    };
+  } catch (error) {
+    // An option, the program, or something that this machine lacks.
+    if (error instanceof PamiError) throw new UsageError(`${error.message} (${error.code})`);
+    throw error;
+  }
+}

@@ -1,0 +1,27 @@
+// Tells every five seconds which processes a job still waits for.
+import { runsOf } from "../../bootstrap/text.js";
+
+const REPORT_MS = 5000;
+
+/** Writes lines to standard error. @param what is awaited, or undefined at times when nothing is @returns what ends it */
+export function reportWaits(what: () => string | undefined): () => void {
+  let waited = 0;
+  const timer = setInterval(() => {
+    const text = what();
+    waited = text === undefined ? 0 : waited + REPORT_MS;
+    if (text !== undefined) process.stderr.write(`pamir run: for ${waited / 1000} s, ${text}\n`);
+  }, REPORT_MS);
+  timer.unref();
+  return () => clearInterval(timer);
+}
+
+/** What is awaited of tasks: some have attached, others run and have not. Undefined if nothing is. */
+export function missingTasks(
+  silent: readonly number[],
+  running: ReadonlySet<number>,
+  size: number,
+): string | undefined {
+  const missing = silent.filter((task) => running.has(task));
+  if (missing.length === 0 || silent.length === size) return undefined;
+  return `the others wait for ${missing.length === 1 ? "task" : "tasks"} ${runsOf(missing).replaceAll(",", ", ")} to attach`;
+}

@@ -1,0 +1,43 @@
+// `pamir run` in a process of its own, and what its tasks say (test/cli/programs/app.js).
+import { spawnSync } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { expect } from "vitest";
+
+export const cli = fileURLToPath(new URL("../../dist/cli.js", import.meta.url));
+export const app = fileURLToPath(new URL("../cli/programs/app.js", import.meta.url));
+
+/** Runs `pamir run` to its end. */
+export function run(...args: string[]): { status: number | null; stdout: string; stderr: string } {
+  return spawnSync(process.execPath, [cli, "run", ...args], { encoding: "utf8", timeout: 60_000 });
+}
+
+export interface Said {
+  readonly task: number;
+  readonly pid: number;
+  readonly args: readonly string[];
+  readonly x?: string;
+}
+
+/** What the tasks said, by task; each line has its task's label. */
+export function saidBy(stdout: string): Said[] {
+  const lines = stdout.split("\n").filter((line) => line.includes("{"));
+  return lines
+    .map((line) => {
+      const [, label, text] = /^\[(\d+)\] (.*)$/.exec(line) ?? [];
+      const said = JSON.parse(text as string) as Said;
+      expect(said.task).toBe(Number(label));
+      return said;
+    })
+    .sort((a, b) => a.task - b.task);
+}
+
+/** Whether a process has ended. What adopted it may not have waited for it yet. Systems without /proc are not looked at. */
+export function isGone(pid: number): boolean {
+  if (process.platform !== "linux") return true;
+  try {
+    return /State:\s+Z/.test(readFileSync(`/proc/${pid}/status`, "utf8"));
+  } catch {
+    return true;
+  }
+}
