@@ -36,16 +36,23 @@ export class LinkHost implements LinkNodeHost {
   #wait(): void {
     this.#cancel();
     this.#cancel = () => {};
-    if (this.#time === Number.POSITIVE_INFINITY) return;
     const left = this.#time - this.now();
-    if (left >= TIMER_MIN) this.#cancel = after(left / 1000, () => this.#check());
-    else if (!this.#isTurning) {
-      this.#isTurning = true;
-      void nextTurn().then(() => {
-        this.#isTurning = false;
-        this.#check();
-      });
-    }
+    if (left === Number.POSITIVE_INFINITY) return;
+    if (left < TIMER_MIN) this.#turn();
+    else this.#cancel = after(left / 1000, () => this.#turn());
+  }
+
+  /**
+   * Looks at the clock after a turn of the event loop. If this thread did not run for a while, timers come before what has
+   * arrived meanwhile: a deadline would pass though its packet is there.
+   */
+  #turn(): void {
+    if (this.#isTurning) return;
+    this.#isTurning = true;
+    void nextTurn().then(() => {
+      this.#isTurning = false;
+      this.#check();
+    });
   }
 
   #check(): void {

@@ -10,6 +10,7 @@ import { copyInto } from "../support/copy.js";
 import { nodeModule } from "../support/host.js";
 import { Queue } from "../support/queue.js";
 import { type Address, checkPacket, type Link } from "./link.js";
+import { notOpened } from "./socket-errors.js";
 import { formatUdpAddress, isLoopback, parseUdpAddress, type UdpEndpoint } from "./udp-address.js";
 
 /** Bytes of a packet that an Ethernet frame carries: its MTU of 1,500, less the headers of IPv6 (40) and UDP (8). */
@@ -260,10 +261,7 @@ export async function openUdpLink(address: string, options: UdpLinkOptions = {})
     return new UdpLink(socket, { ...options, packetBytes: found });
   } catch (error) {
     socket.close();
-    if (error instanceof PamiError) throw error;
-    const { code, message } = error as Error & { code?: string };
-    const reason = REASONS[code ?? ""] ?? message;
-    throw new PamiError("PAMIR_ADDRESS", `no UDP socket at ${address}: ${reason}`, { cause: error });
+    throw notOpened("UDP socket", address, error);
   }
 }
 
@@ -282,13 +280,6 @@ function growReceiveBuffer(socket: Socket, wanted: number | undefined): void {
     }
   }
 }
-
-const REASONS: Readonly<Record<string, string>> = {
-  EADDRINUSE: "the port is in use (EADDRINUSE)",
-  EADDRNOTAVAIL: "this machine has no such address (EADDRNOTAVAIL)",
-  EACCES: "the system does not allow that port (EACCES)",
-  EAFNOSUPPORT: "this machine has no addresses of that family (EAFNOSUPPORT)",
-};
 
 function unavailable(address: string): PamiError {
   return new PamiError("PAMIR_ADDRESS", `${address}: this host has no UDP sockets; Node has`);

@@ -12,6 +12,7 @@ interface NodeModules {
   fs: typeof import("node:fs");
   url: typeof import("node:url");
   http: typeof import("node:http");
+  https: typeof import("node:https");
   net: typeof import("node:net");
   buffer: typeof import("node:buffer");
   util: typeof import("node:util");

@@ -3,12 +3,14 @@ import { createSocket } from "node:dgram";
 import { afterEach, describe, expect, it } from "vitest";
 import type { KernelName } from "../../src/core/kernel-name.js";
 import { EAGAIN, SHUTDOWN, SUCCESS } from "../../src/core/result.js";
+import type { Link } from "../../src/link/link.js";
 import { LossyLink } from "../../src/link/lossy-link.js";
+import type { UdpLink } from "../../src/link/udp-link.js";
 import type { Context } from "../../src/pami/context.js";
 import { scaled } from "../support/effort.js";
 import { randomOf } from "../support/random.js";
+import { type RealJob, type RealJobOptions, realJob, udpLinks, webSocketLinks } from "../support/real-job.js";
 import { replayNote, SEED } from "../support/seed.js";
-import { type UdpJob, type UdpJobOptions, udpJob } from "../support/udp-job.js";
 import { hasIpv6 } from "../support/udp-rig.js";
 
 const DATA = 1;
@@ -18,17 +20,18 @@ const KEY = Uint8Array.from({ length: 32 }, (_, i) => i * 7);
 const SIZES = [0, 1, 8, 64, 64, 200, 8, 3000, 16, 5000, 8, 100_000, 32];
 const PUT_BYTES = 150_000;
 
-let open: UdpJob | undefined;
+let open: RealJob | undefined;
 
 afterEach(() => {
   open?.close();
   open = undefined;
 });
 
-async function start(options: Partial<UdpJobOptions>) {
-  const given = { seed: SEED, limits: LIMITS, kernels: ["wasm", "ts"] as KernelName[], ...options };
-  open = await udpJob(given);
-  const { job, links } = open;
+async function start(options: Partial<RealJobOptions>) {
+  const kernels: KernelName[] = ["wasm", "ts"];
+  open = await realJob({ seed: SEED, limits: LIMITS, kernels, open: udpLinks(), ...options });
+  const { job, wire } = open;
+  const links = wire.sockets as readonly UdpLink[];
   const contexts = job.tasks.map(({ client }) => client.createContext());
   const turn = async (): Promise<void> => {
     for (const [task, context] of contexts.entries())
@@ -156,7 +159,7 @@ describe.each(SEALS)(`messages, put, get and rmw, %s (${replayNote()})`, (_, key
     const lossy: LossyLink[] = [];
     const given = await start({
       key,
-      links: [{ packetBytes: 1452 }],
+      open: udpLinks([{ packetBytes: 1452 }]),
       around: (link) => {
         const one = new LossyLink(link, { loss: 0.01, duplicate: 0.01, reorder: 0.02 }, () => random(2 ** 32));
         lossy.push(one);
@@ -170,45 +173,51 @@ describe.each(SEALS)(`messages, put, get and rmw, %s (${replayNote()})`, (_, key
   });
 
   it("where one node sends larger packets than the other, in both directions", async () => {
-    const given = await start({ key, links: [{ packetBytes: 1232 }, { packetBytes: 65_504 }] });
+    const given = await start({ key, open: udpLinks([{ packetBytes: 1232 }, { packetBytes: 65_504 }]) });
     await exchange(given);
     await leave(given);
     for (const { sessions } of given.job.tasks) expect(sessions.dropped.malformed).toEqual([]);
   });
 
+  it("over WebSockets", async () => {
+    const given = await start({ key, open: webSocketLinks() });
+    await exchange(given);
+    await leave(given);
+  });
+
   it("on ::1", async () => {
     if (!(await hasIpv6())) return console.log("not run: nodes on ::1, which this machine does not have");
-    const given = await start({ key, host: "[::1]" });
+    const given = await start({ key, open: udpLinks([], "[::1]") });
     await exchange(given);
     await leave(given);
   });
 });
 
 it("with another key, a node reaches nothing: its packets are dropped, and not answered", async () => {
-  const { links } = await start({ key: KEY });
-  const victim = open as UdpJob;
-  const stranger = await udpJob({ seed: SEED + 1, limits: LIMITS, kernels: ["ts"], key: KEY.map((byte) => byte ^ 1) });
+  const { job, links } = await start({ key: KEY });
+  const [victim] = links as [UdpLink];
+  let sent = 0;
+  // What the stranger's nodes send to each other goes to the victim.
+  const around = (link: Link): Link => {
+    const { send } = link;
+    link.send = (_, packet) => {
+      sent++;
+      return send.call(link, victim.address, packet);
+    };
+    return link;
+  };
+  const key = KEY.map((byte) => byte ^ 1);
+  const stranger = await realJob({ seed: SEED, limits: LIMITS, kernels: ["ts"], key, open: udpLinks(), around });
   try {
-    const [first] = victim.job.tasks;
-    const [link] = stranger.links;
-    let sent = 0;
-    // What the stranger's first node sends to its second one goes to the victim.
-    const { send } = link as (typeof links)[0];
-    Object.assign(link as object, {
-      send: (_: string, packet: Uint8Array) => {
-        sent++;
-        return send.call(link, (links[0] as (typeof links)[0]).address, packet);
-      },
-    });
+    const sessions = job.tasks[0]?.sessions as (typeof job.tasks)[0]["sessions"];
     const [context, other] = stranger.job.tasks.map(({ client }) => client.createContext()) as [Context, Context];
     context.sendImmediate(other.endpoint, DATA, null, new Uint8Array(8));
-    const before = victim.links.map(({ counts }) => counts.sent);
-    while (sent < 3 || (first?.sessions.dropped.unauthenticated ?? 0) < 3) {
+    while (sent < 3 || sessions.dropped.unauthenticated < 3) {
       context.advance();
       await stranger.job.turn();
     }
-    expect(first?.sessions.counts.taken).toBe(0);
-    expect(victim.links.map(({ counts }) => counts.sent)).toEqual(before);
+    expect(sessions.counts.taken).toBe(0);
+    expect(links.map(({ counts }) => counts.sent)).toEqual([0, 0]);
   } finally {
     stranger.close();
   }

@@ -8,6 +8,7 @@ import { portsRig } from "../support/ports-rig.js";
 import { randomOf } from "../support/random.js";
 import { SEED } from "../support/seed.js";
 import { hasIpv6, slowLink, udpRig } from "../support/udp-rig.js";
+import { websocketRig } from "../support/websocket-rig.js";
 import { type LinkRig, linkSuite } from "./link.suite.js";
 
 const NODES = [0, 1, 2, 3];
@@ -79,3 +80,11 @@ if (await hasIpv6()) {
     udpRig("[::1]", { open: () => openUdpLink("udp:[::1]:0", { packetBytes: 65_504 }) }),
   );
 } else console.log("not run: the links of UDP on ::1, which this machine does not have");
+
+linkSuite("WebSockets", () => websocketRig({ listen: "ws://127.0.0.1:0/" }));
+
+linkSuite("a lossy link over WebSockets", async () => {
+  const random = randomOf(SEED + 3);
+  const around = (link: Link) => new LossyLink(link, FAULTS, () => random(2 ** 32));
+  return { ...(await websocketRig({ listen: "ws://127.0.0.1:0/pamir" }, around)), hasFaults: true };
+});

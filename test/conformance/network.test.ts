@@ -4,8 +4,8 @@ import { LossyLink } from "../../src/link/lossy-link.js";
 import type { Faults } from "../../src/link/simulated-network.js";
 import { launchNetworked, type NetworkedLaunch } from "../support/launch-networked.js";
 import { randomOf } from "../support/random.js";
+import { realWire, udpLinks, webSocketLinks } from "../support/real-job.js";
 import { replayNote, SEED } from "../support/seed.js";
-import { udpWire } from "../support/udp-job.js";
 import { apiSuite } from "./api.suite.js";
 
 // Other test files of this worker have the real package: neither they nor this one take a module that the other has loaded.
@@ -45,15 +45,20 @@ of("twin and wasm, few sessions, small packets", ["ts", "wasm"], {
 
 // Real sockets and time, which goes faster: a node that ends is given up after two seconds.
 const SPEED = 5;
+const KEY = Uint8Array.from({ length: 32 }, (_, i) => 255 - i);
 const random = randomOf(SEED);
-of("UDP, wasm and twin", ["wasm", "ts"], { open: (nodes) => udpWire(nodes, { speed: SPEED }) });
+of("UDP, wasm and twin", ["wasm", "ts"], { open: (nodes) => realWire(nodes, udpLinks(), { speed: SPEED }) });
 of("UDP, 2 tasks a node, small packets that are lost, sealed", ["ts", "wasm"], {
   tasksPerNode: 2,
-  key: Uint8Array.from({ length: 32 }, (_, i) => 255 - i),
+  key: KEY,
   open: (nodes) =>
-    udpWire(nodes, {
+    realWire(nodes, udpLinks([{ packetBytes: 1232 }]), {
       speed: SPEED,
-      links: [{ packetBytes: 1232 }],
       around: (link) => new LossyLink(link, { loss: 0.01, duplicate: 0.01, reorder: 0.01 }, () => random(2 ** 32)),
     }),
+});
+of("WebSockets, 2 tasks a node, wasm and twin, sealed", ["wasm", "ts"], {
+  tasksPerNode: 2,
+  key: KEY,
+  open: (nodes) => realWire(nodes, webSocketLinks(), { speed: SPEED }),
 });

@@ -1,9 +1,9 @@
 // Four nodes in one thread, whose links are UDP sockets of this machine: for the conformance suite of links.
 import { createSocket, type Socket } from "node:dgram";
 import { once } from "node:events";
-import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Address, Link } from "../../src/link/link.js";
 import { type DatagramSocket, openUdpLink, UdpLink, type UdpLinkOptions } from "../../src/link/udp-link.js";
+import { settler } from "./settler.js";
 
 /** Whether this machine has an IPv6 loopback. */
 export async function hasIpv6(): Promise<boolean> {
@@ -89,28 +89,7 @@ export async function udpRig(host: string, options: UdpRigOptions = {}) {
   const addresses = links.map(({ address }) => address);
   const otherFamily = host.includes(":") ? "udp:127.0.0.1:4567" : "udp:[::1]:4567";
   const unknown = ["", "4", "udp:", `udp:${host}`, "udp:localhost:4567", otherFamily, await closedPort(host)];
-  /** Packets that were sent and did not come. */
-  let lost = 0;
-
   const total = (name: "sent" | "received"): number => links.reduce((sum, { counts }) => sum + counts[name], 0);
-  const underWay = (): number => total("sent") - total("received");
-
-  /** Packets on loopback are with their receiver when they are sent. Those that no turn brings within a while are lost. */
-  async function settle(): Promise<void> {
-    for (let turns = 0; turns < 4; turns++) await nextTurn();
-    let [before, since, quiet] = [-1, 0, 0];
-    // Both a time and turns: this process may not run for a while.
-    while (underWay() !== lost && (quiet < 100 || performance.now() - since < 20)) {
-      await nextTurn();
-      quiet++;
-      // As many may come as are sent.
-      const now = total("sent") + total("received");
-      if (now !== before) [before, since, quiet] = [now, performance.now(), 0];
-    }
-    lost = underWay();
-    // Callbacks of what was sent meanwhile.
-    for (let turns = 0; turns < 4; turns++) await nextTurn();
-  }
-
+  const settle = settler(() => ({ sent: total("sent"), received: total("received") }));
   return { links: links.map(around), addresses, unknown, refuses, hasFaults: undefined, settle };
 }

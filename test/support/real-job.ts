@@ -1,0 +1,89 @@
+// A job whose nodes are on this thread, with sockets, sessions and time that are real.
+import { LinkHost } from "../../src/launch/link-host.js";
+import type { LinkNodeHost } from "../../src/launch/link-node.js";
+import type { Address, Link } from "../../src/link/link.js";
+import { openUdpLink, type UdpLinkOptions } from "../../src/link/udp-link.js";
+import { openWebSocketLink } from "../../src/link/websocket-server.js";
+import { NetworkedJob, type NetworkedOptions, type Wire } from "./networked.js";
+
+/** Links of as many nodes, and the addresses by which they know each other. */
+export type OpenLinks = (nodes: number) => Promise<readonly { readonly link: Link; readonly address: Address }[]>;
+
+export interface WireOptions {
+  readonly around?: ((link: Link) => Link) | undefined;
+  /** How fast the time of nodes is: of 20, a node is given up after half a second. */
+  readonly speed?: number | undefined;
+}
+
+/** @param links by node; the last is for all further ones, too @param host as addresses have it */
+export function udpLinks(links: readonly UdpLinkOptions[] = [], host = "127.0.0.1"): OpenLinks {
+  return (nodes) =>
+    Promise.all(
+      Array.from({ length: nodes }, async (_, node) => {
+        const link = await openUdpLink(`udp:${host}:0`, links[node] ?? links.at(-1));
+        return { link, address: link.address };
+      }),
+    );
+}
+
+/** Each node has a server. */
+export function webSocketLinks(): OpenLinks {
+  return async (nodes) => {
+    const addresses: Address[] = [];
+    const isNode = (address: Address): boolean => addresses.includes(address);
+    const links = await Promise.all(
+      Array.from({ length: nodes }, () => openWebSocketLink({ listen: "ws://127.0.0.1:0/", isNode })),
+    );
+    addresses.push(...links.map(({ address }) => address as Address));
+    return links.map((link) => ({ link, address: link.address as Address }));
+  };
+}
+
+export interface RealWire extends Wire {
+  /** Without what is around them. */
+  readonly sockets: readonly Link[];
+  close(): void;
+}
+
+export async function realWire(nodes: number, open: OpenLinks, options: WireOptions = {}): Promise<RealWire> {
+  const { around = (link) => link, speed = 1 } = options;
+  const links = await open(nodes);
+  const sockets = links.map(({ link }) => link);
+  const hosts = links.map(() => new LinkHost());
+  const faster = (one: LinkHost): LinkNodeHost => ({
+    now: () => one.now() * speed,
+    at: (microseconds, call) => one.at(microseconds / speed, call),
+    random: () => one.random(),
+  });
+  return {
+    sockets,
+    links: sockets.map(around),
+    addresses: links.map(({ address }) => address),
+    hosts: hosts.map(faster),
+    close: () => {
+      for (const one of sockets) one.close();
+      for (const one of hosts) one.close();
+    },
+  };
+}
+
+export interface RealJobOptions extends Omit<NetworkedOptions, "wire">, WireOptions {
+  readonly open: OpenLinks;
+}
+
+export interface RealJob {
+  readonly job: NetworkedJob;
+  readonly wire: RealWire;
+  close(): void;
+}
+
+export async function realJob(options: RealJobOptions): Promise<RealJob> {
+  const { limits, tasksPerNode = 1, open } = options;
+  const wire = await realWire(Math.ceil((limits.jobTasks ?? limits.tasks) / tasksPerNode), open, options);
+  const job = new NetworkedJob({ ...options, wire });
+  const close = (): void => {
+    for (const { node } of job.tasks) node.close();
+    wire.close();
+  };
+  return { job, wire, close };
+}
