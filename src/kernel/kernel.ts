@@ -6,19 +6,30 @@ import type { KernelName } from "../core/kernel-name.js";
 /** Sleeping and waking across processes. Pointers are those of words in the memory. */
 export interface Futex {
   /**
-   * Blocks this thread while the word reads `seen`, for at most `milliseconds`. It may return earlier: V8 cannot terminate a
-   * thread in a foreign call.
+   * Blocks this thread while the word reads `seen`, for at most `milliseconds`. It may return earlier.
+   * @returns milliseconds of the sleep if nothing ended it, else 0. They are fewer than asked for if that is too long: V8
+   *   can't terminate a thread in a foreign call
    */
-  wait(pointer: number, seen: number, milliseconds: number): void;
+  wait(pointer: number, seen: number, milliseconds: number): number;
   /** Wakes all threads of all processes that sleep on a word. Threads in Atomics.wait() go on sleeping. */
   wake(pointer: number): void;
-  /** Makes what sleeps on a word for a thread that must not block. */
-  doorbell(pointer: number): Bell;
+  /** Makes what sleeps on a word for a thread that must not block; undefined: this thread always blocks. */
+  readonly doorbell: ((word: BellWord) => Bell) | undefined;
+}
+
+/** The word on which a Bell sleeps. */
+export interface BellWord {
+  readonly words: Int32Array<SharedArrayBuffer>;
+  readonly pointer: number;
+  /** Pointer to a word that reads 0 once a thread is about to change the other one. */
+  readonly flag: number;
+  /** Changes the word, and wakes the threads that sleep on it. */
+  ring(): void;
 }
 
 /** Sleeps on a word for a thread that must not block. */
 export interface Bell {
-  /** Resolves once the word no longer reads `seen`. One wait at a time. */
+  /** Resolves once the word no longer reads `seen`, or earlier. One wait at a time. */
   wait(seen: number): Promise<void>;
   /** Ends it, and resolves a wait that is under way. */
   close(): void;

@@ -231,11 +231,11 @@ function holdLock(name: string): Promise<() => void> {
 }
 
 /** Views over the memory that all tasks share. */
-async function memoryOf({ memory, futex }: TaskBootstrap): Promise<Memory> {
+async function memoryOf({ memory, futex, isAdopted }: TaskBootstrap): Promise<Memory> {
   const shared = memory as SharedMemory;
   if (futex === undefined) return openMemory(shared);
-  const { futexOf } = await import("../process/process-memory.js");
-  return openMemory(shared, futexOf(futex));
+  const { taskFutexOf } = await import("../process/process-memory.js");
+  return openMemory(shared, taskFutexOf(futex, isAdopted !== true));
 }
 
 /** The client for a bootstrap, over the memory that all tasks share. */

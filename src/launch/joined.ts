@@ -18,10 +18,10 @@ import { nodeLimits } from "../node/limits.js";
 import { markEngineDead } from "../node/liveness.js";
 import { makeJobMemory, taskErrorsIn } from "../node/memory.js";
 import { openFfi } from "../process/ffi.js";
-import { type FutexSetup, futexOf } from "../process/futex.js";
+import type { FutexSetup } from "../process/futex.js";
 import { hostIdentity, machineIdentity, startTimeOf } from "../process/identity.js";
 import { type MappedMemory, mapProcessMemory } from "../process/mapping.js";
-import { findKoffi, ProcessMemories } from "../process/process-memory.js";
+import { findKoffi, ProcessMemories, taskFutexOf } from "../process/process-memory.js";
 import { type LookAtSlots, lookAtSlots } from "../protocol/slots.js";
 import { environment, nodeModule } from "../support/host.js";
 import { randomWords } from "../support/randomness.js";
@@ -269,7 +269,7 @@ async function openOffered(bootstrap: Bootstrap, { pid }: Introduction, node: nu
 }
 
 function memoryOf({ shared, futex }: JoinedMemory): Memory {
-  return openMemory(shared, futex && futexOf(futex));
+  return openMemory(shared, futex && taskFutexOf(futex, false));
 }
 
 /** An agent that has opened its link. */

@@ -185,7 +185,14 @@ export async function launch(
   const sources = await loadSources(options);
   if (isNode()) {
     const processes = options.processes === undefined ? undefined : await loadProcesses(options);
-    return started(makeJob(checked, tasks, limits, options, names, [], sources, undefined, processes), signal);
+    try {
+      const job = makeJob(checked, tasks, limits, options, names, [], sources, undefined, processes);
+      void job.exited.then(() => processes?.close());
+      return await started(job, signal);
+    } catch (error) {
+      processes?.close();
+      throw error;
+    }
   }
   if (options.processes !== undefined) {
     throw new PamiError("PAMIR_NO_PROCESSES", `processes is ${options.processes}: this host starts none`);
@@ -222,14 +229,20 @@ async function loadSources({ engine, processes }: LaunchOptions): Promise<Source
 
 /** @throws PAMIR_NO_PROCESSES, PAMIR_INVAL for a value that can't be copied to another process */
 async function loadProcesses({ args, workerOptions }: LaunchOptions): Promise<ProcessMemories> {
+  checkCopied(args, workerOptions);
+  const { checkMaySpawn, ProcessMemories } = await import("../process/process-memory.js");
+  checkMaySpawn();
+  return new ProcessMemories();
+}
+
+/** Checks that another process can have copies. @throws PAMIR_INVAL */
+function checkCopied(args: unknown, workerOptions: unknown): void {
   try {
     nodeModule("v8")?.serialize([args, workerOptions]);
   } catch (cause) {
     const text = `args or workerOptions can't be sent to a process: ${(cause as Error).message}`;
     throw new PamiError("PAMIR_INVAL", text, { cause });
   }
-  const { ProcessMemories } = await import("../process/process-memory.js");
-  return new ProcessMemories();
 }
 
 async function started(job: Job, signal: AbortSignalLike | undefined): Promise<Job> {
@@ -302,6 +315,7 @@ function makeJob(
     checkWorkerOptions(userOptions);
     const [kernelName] = checkKernels(name, 1);
     if (!isNode()) checkArgs(given);
+    else if (processes !== undefined && !isAdopted) checkCopied(given, userOptions);
     const wanted = { ...request, mayBeTwins: request.mayBeTwins && more.kernel === undefined };
     const made = { ...bootstrap(task, kernelName as KernelName, given), room: wanted, isAdopted };
     return { bootstrap: made, orders: { entry: asked, bootstraps: [made], workerOptions: userOptions } };

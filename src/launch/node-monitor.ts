@@ -69,7 +69,7 @@ const lifecycle = new Lifecycle(taskErrorsIn(memory, map), {
   markDead: (task) => markDead(sync, map, task),
   ended,
 });
-const workers = new TaskWorkers(lifecycle, sync, map, labels);
+const workers = new TaskWorkers(lifecycle, sync, map, { labels, isForeign: false });
 
 /** Milliseconds between two attempts to write. */
 const LOOK_MS = 1;

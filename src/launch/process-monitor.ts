@@ -28,16 +28,18 @@ const lifecycle = new Lifecycle(taskErrorsIn(memory, map), {
   interrupt: (task) => interruptTask(sync, map, task),
   markDead: (task) => markDead(sync, map, task),
   ended: (ended, _, shown) => {
-    left--;
+    const isLast = --left === 0;
     process.send?.({ ended, shown } satisfies ProcessReport, () => {
-      if (left === 0 && process.connected) process.disconnect?.();
+      if (isLast && process.connected) process.disconnect?.();
     });
   },
 });
 process.on("message", ({ terminate }: ProcessOrder) => lifecycle.terminate(terminate));
+// A terminal sends it to the whole job. As with threads, the launching process decides what becomes of the tasks.
+process.on("SIGINT", () => {});
 // The launching process has ended, maybe before this one asked for that.
 process.on("disconnect", () => {
   if (left > 0) process.kill(process.pid, "SIGKILL");
 });
 const bootstraps = orders.bootstraps.map((bootstrap) => ({ ...bootstrap, memory: shared, futex }));
-new TaskWorkers(lifecycle, sync, map, labels).start({ ...orders, bootstraps });
+new TaskWorkers(lifecycle, sync, map, { labels, isForeign: true }).start({ ...orders, bootstraps });

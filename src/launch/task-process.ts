@@ -1,6 +1,7 @@
 // A process of a job's tasks, as the monitor of the launching process sees it. The process has a monitor of its own
 // (process-monitor.ts), which starts its tasks, marks its dead ones, and reports their ends. If the process itself dies, this
 // ends the rest of its tasks.
+import type { ChildProcess } from "node:child_process";
 import type { ProcessMemorySetup } from "../process/mapping.js";
 import { after, nodeModule } from "../support/host.js";
 import type { Labels } from "./labels.js";
@@ -64,22 +65,16 @@ function nodeOptions(): string[] {
 
 /** Starts a process, which starts the tasks of these orders. */
 export function startProcess(orders: MonitorOrders, setup: ProcessesSetup, lifecycle: Lifecycle): void {
-  const { spawn } = nodeModule("child_process") as typeof import("node:child_process");
-  const { source, memory, job, labels } = setup;
   const running = new Set(orders.bootstraps.map(({ task }) => task));
-  const child = spawn(process.execPath, [...nodeOptions(), "--eval", PROGRAM], {
-    // The memory is inherited: it has no name by which another process could open it.
-    stdio: ["ignore", "inherit", "inherit", "ipc", memory.descriptor],
-    serialization: "advanced",
-  });
+  let child: ChildProcess | undefined;
   let failure: Error | undefined;
   let code: number | null = null;
   let signal: string | null = null;
-  let kill = (): void => {};
+  let stopKill: (() => void) | undefined;
 
   /** The process is gone, and so is the channel: no report comes any more. */
   function over(): void {
-    kill();
+    stopKill?.();
     const how =
       failure !== undefined
         ? `can't be started: ${failure.message}`
@@ -92,7 +87,7 @@ export function startProcess(orders: MonitorOrders, setup: ProcessesSetup, lifec
         task,
         code: code || 1,
         cause,
-        error: `its process ${child.pid ?? ""} ${how}`.replace("  ", " "),
+        error: `its process ${child?.pid ?? ""} ${how}`.replace("  ", " "),
       });
     }
     running.clear();
@@ -100,15 +95,26 @@ export function startProcess(orders: MonitorOrders, setup: ProcessesSetup, lifec
 
   /** Ends one task, or all. */
   function terminate(task: number): void {
-    if (child.connected) child.send({ terminate: task } satisfies ProcessOrder);
+    if (child?.connected) child.send({ terminate: task } satisfies ProcessOrder);
     // A process that is stopped reads no order. It is killed if no task of it shall go on.
-    if ([...running].every((other) => lifecycle.isTerminated(other))) kill = after(END_MS, () => child.kill("SIGKILL"));
+    if (![...running].every((other) => lifecycle.isTerminated(other))) return;
+    stopKill ??= after(END_MS, () => child?.kill("SIGKILL"));
   }
 
   for (const task of running) lifecycle.add(task, { terminate: () => terminate(task) });
+  try {
+    child = spawnProcess(orders, setup);
+  } catch (error) {
+    // For instance, no descriptors are left for the channel.
+    failure = error as Error;
+    over();
+    return;
+  }
   child.on("error", (error) => {
-    failure ??= error;
-    if (child.pid === undefined) over();
+    // Later errors are of orders to a process that is about to end.
+    if (child?.pid !== undefined) return;
+    failure = error;
+    over();
   });
   child.on("message", ({ ended, shown }: ProcessReport) => {
     running.delete(ended.task);
@@ -116,7 +122,7 @@ export function startProcess(orders: MonitorOrders, setup: ProcessesSetup, lifec
   });
   let isGone = false;
   const gone = (): void => {
-    if (isGone && !child.connected) over();
+    if (isGone && !child?.connected) over();
   };
   child.on("exit", (...how) => {
     [code, signal] = how;
@@ -124,7 +130,16 @@ export function startProcess(orders: MonitorOrders, setup: ProcessesSetup, lifec
     gone();
   });
   child.on("disconnect", gone);
-  if (!child.connected) return;
+}
+
+function spawnProcess(orders: MonitorOrders, { source, memory, job, labels }: ProcessesSetup): ChildProcess {
+  const { spawn } = nodeModule("child_process") as typeof import("node:child_process");
+  const child = spawn(process.execPath, [...nodeOptions(), "--eval", PROGRAM], {
+    // The memory is inherited: it has no name by which another process could open it.
+    stdio: ["ignore", "inherit", "inherit", "ipc", memory.descriptor],
+    serialization: "advanced",
+  });
+  if (!child.connected) return child;
   // What one process's threads share can't be sent to another one: it maps the memory, and compiles the kernels.
   const bootstraps = orders.bootstraps.map((one) => ({
     ...one,
@@ -140,4 +155,5 @@ export function startProcess(orders: MonitorOrders, setup: ProcessesSetup, lifec
     labels,
   };
   child.send(theirs);
+  return child;
 }

@@ -17,6 +17,8 @@ import type { MonitorOrders } from "./monitor.js";
 const BEGINNING_MS = 1000;
 /** Milliseconds between two looks whether the task has attached. */
 const LOOK_MS = 1;
+/** Milliseconds between two rings for a task that is being terminated. */
+const RING_MS = 20;
 
 const MORE_MEMORY = "; workerOptions.resourceLimits is its limit";
 const NO_TYPESCRIPT = `
@@ -30,16 +32,22 @@ interface Failure {
   readonly stack?: string;
 }
 
+interface TaskWorkersOptions {
+  /** How the tasks' output is labeled; undefined: not at all. */
+  readonly labels: Labels | undefined;
+  /** Whether tasks sleep in foreign calls. */
+  readonly isForeign: boolean;
+}
+
 export class TaskWorkers {
   readonly #lifecycle: Lifecycle;
   readonly #sync: SharedAtomics;
   readonly #map: MemoryMap;
-  readonly #labels: Labels | undefined;
+  readonly #options: TaskWorkersOptions;
   #begunBy = 0;
 
-  /** @param labels how the tasks' output is labeled; undefined: not at all */
-  constructor(lifecycle: Lifecycle, sync: SharedAtomics, map: MemoryMap, labels: Labels | undefined) {
-    this.#labels = labels;
+  constructor(lifecycle: Lifecycle, sync: SharedAtomics, map: MemoryMap, options: TaskWorkersOptions) {
+    this.#options = options;
     this.#lifecycle = lifecycle;
     this.#sync = sync;
     this.#map = map;
@@ -54,6 +62,7 @@ export class TaskWorkers {
   #start(entry: string, bootstrap: TaskBootstrap, workerOptions: Record<string, unknown>): void {
     const { Worker } = nodeModule("worker_threads") as typeof import("node:worker_threads");
     const { task } = bootstrap;
+    const { labels } = this.#options;
     const { workerData: userData, ...options } = workerOptions;
     const failures: unknown[] = [];
     const ended = (code: number): void => this.#report(entry, task, code, failures);
@@ -62,14 +71,14 @@ export class TaskWorkers {
     try {
       worker = new Worker(new URL(entry), {
         ...options,
-        ...(this.#labels && { stdout: true, stderr: true }),
+        ...(labels && { stdout: true, stderr: true }),
         workerData: { ...(userData as object | undefined), [BOOTSTRAP]: bootstrap },
       });
       worker.on("error", (error) => failures.push(error));
       worker.on("exit", ended);
-      if (this.#labels !== undefined) {
-        labelLines(task, this.#labels, worker.stdout, process.stdout);
-        labelLines(task, this.#labels, worker.stderr, process.stderr);
+      if (labels !== undefined) {
+        labelLines(task, labels, worker.stdout, process.stdout);
+        labelLines(task, labels, worker.stderr, process.stderr);
       }
     } catch (error) {
       failures.push(error);
@@ -118,7 +127,13 @@ export class TaskWorkers {
       return;
     }
     void worker.terminate();
-    // V8 can't terminate a thread in a foreign call: the ring ends its sleep.
+    this.#ringUntilGone(task, worker);
+  }
+
+  /** V8 can't terminate a thread in a foreign call: the ring ends its sleep. The thread may be about to fall asleep again. */
+  #ringUntilGone(task: number, worker: NodeWorker): void {
+    if (worker.threadId < 0) return;
     this.#sync.ringAlways(taskSlot(this.#map, task));
+    if (this.#options.isForeign) after(RING_MS, () => this.#ringUntilGone(task, worker));
   }
 }

@@ -1,5 +1,5 @@
 // How a thread that may block sleeps on its bell: by Atomics.wait(), or by a futex where processes share the memory.
-import { TASK_BELL_OFFSET } from "../../assembly/layout.js";
+import { TASK_BELL_OFFSET, TASK_PARKED_OFFSET } from "../../assembly/layout.js";
 import type { Kernel, Memory } from "../kernel/kernel.js";
 
 /**
@@ -8,12 +8,22 @@ import type { Kernel, Memory } from "../kernel/kernel.js";
  */
 export function sleepOn(
   kernel: Pick<Kernel, "bellWait">,
-  { futex }: Memory,
+  { futex, words }: Memory,
   slot: number,
   seen: number,
   milliseconds: number,
 ): void {
   // SYNC park (sleep): pairs with ringAlways().
-  if (futex !== undefined) futex.wait(slot + TASK_BELL_OFFSET, seen, milliseconds);
-  else kernel.bellWait(slot, seen, milliseconds === Number.POSITIVE_INFINITY ? -1 : milliseconds);
+  if (futex === undefined) {
+    kernel.bellWait(slot, seen, milliseconds === Number.POSITIVE_INFINITY ? -1 : milliseconds);
+    return;
+  }
+  let left = milliseconds;
+  let slept = 0;
+  do {
+    slept = futex.wait(slot + TASK_BELL_OFFSET, seen, left);
+    left -= slept;
+    // plain: a store that this misses is found after the next sleep. If the flag is down, a ring follows. But the process that
+    // has taken the flag down may be stopped first, and then no other process rings: so the caller looks again.
+  } while (slept > 0 && left > 0 && words[(slot + TASK_PARKED_OFFSET) >>> 2] !== 0);
 }

@@ -3,6 +3,7 @@
 import {
   CONTEXT_ASLEEP_OFFSET,
   TASK_BELL_OFFSET,
+  TASK_PARKED_OFFSET,
   TASK_SINCE_OFFSET,
   TASK_SLEEPS_OFFSET,
   TASK_SPINS_LOST_OFFSET,
@@ -11,7 +12,7 @@ import {
   TRACE_WAKE,
 } from "../../assembly/layout.js";
 import { bellWaitAsync, hasWaitAsync } from "../kernel/atomics.js";
-import type { Bell, Kernel, Memory } from "../kernel/kernel.js";
+import type { Bell, Futex, Kernel, Memory } from "../kernel/kernel.js";
 import type { MemoryMap } from "../memory/map.js";
 import { taskSlot } from "../memory/map.js";
 import { type Clock, stampOf } from "../support/clock.js";
@@ -289,10 +290,16 @@ export class Parker {
       });
     }
     const { futex, words } = this.#memory;
-    const bell = this.#slot + TASK_BELL_OFFSET;
     if (futex === undefined && hasWaitAsync()) return bellWaitAsync(this.#memory, this.#slot, seen);
-    this.#doorbell ??= futex?.doorbell(bell) ?? new Doorbell(words, bell >>> 2);
+    this.#doorbell ??= this.#makeDoorbell(futex, words);
     return this.#doorbell.wait(seen);
+  }
+
+  #makeDoorbell(futex: Futex | undefined, words: Int32Array<SharedArrayBuffer>): Bell {
+    const pointer = this.#slot + TASK_BELL_OFFSET;
+    if (futex?.doorbell === undefined) return new Doorbell(words, pointer >>> 2);
+    const flag = this.#slot + TASK_PARKED_OFFSET;
+    return futex.doorbell({ words, pointer, flag, ring: () => this.#kernel.ringAlways(this.#slot) });
   }
 
   /** Releases the doorbell. The task leaves: no wait is left. */

@@ -15,6 +15,7 @@ type ForeignFunction = (...values: unknown[]) => number;
 /** x86-64 and arm64, the processors for which koffi has binaries and whose numbers are known here. */
 const FUTEX_NUMBERS: Readonly<Record<string, number>> = { x64: 202, arm64: 98 };
 const [FUTEX_WAIT, FUTEX_WAKE] = [0, 1];
+const ETIMEDOUT = 110;
 const WAKE_ALL = 0x7fffffff;
 const [PROT_READ_WRITE, MAP_SHARED_FIXED] = [1 | 2, 1 | 16];
 const [MFD_CLOEXEC, MFD_ALLOW_SEALING] = [1, 2];
@@ -39,8 +40,8 @@ export interface Ffi {
   makeMemory(bytes: number): number;
   /** Maps a descriptor's bytes over the addresses from `address` on. @throws PAMIR_NO_PROCESSES */
   mapOver(address: number, bytes: number, descriptor: number): void;
-  /** Blocks while the word at an address reads `seen`, for at most so many milliseconds. */
-  futexWait(address: number, seen: number, milliseconds: number): void;
+  /** Blocks while the word at an address reads `seen`. Returns whether it has done so for so many milliseconds. */
+  futexWait(address: number, seen: number, milliseconds: number): boolean;
   /** Wakes all threads that sleep on the word at an address. */
   futexWake(address: number): void;
   /**
@@ -61,6 +62,20 @@ export function noProcesses(why: string, cause?: unknown): PamiError {
   return new PamiError("PAMIR_NO_PROCESSES", `processes can't share memory here: ${why}`, { cause });
 }
 
+/** What Node throws if it does not load a package. */
+interface LoadError {
+  readonly code?: string;
+  readonly message: string;
+  /** The file that may not be read. */
+  readonly resource?: string;
+}
+
+function whyNotLoaded({ code, message, resource }: LoadError): string {
+  if (code === "ERR_DLOPEN_DISABLED") return "node --permission takes --allow-addons for koffi";
+  if (code === "ERR_ACCESS_DENIED") return `node --permission takes --allow-fs-read for koffi's ${resource}`;
+  return `koffi fails: ${message}`;
+}
+
 /** Loads koffi. @throws PAMIR_NO_PROCESSES */
 export function openFfi(path: string): Ffi {
   const number = FUTEX_NUMBERS[process.arch];
@@ -72,9 +87,7 @@ export function openFfi(path: string): Ffi {
   try {
     koffi = createRequire(path)(path) as Koffi;
   } catch (cause) {
-    const { code, message } = cause as { code?: string; message: string };
-    const isDenied = code === "ERR_DLOPEN_DISABLED" || code === "ERR_ACCESS_DENIED";
-    throw noProcesses(isDenied ? "node --permission takes --allow-addons for koffi" : `koffi fails: ${message}`, cause);
+    throw noProcesses(whyNotLoaded(cause as LoadError), cause);
   }
   const c = koffi.load(null);
   const memfd = c.func("memfd_create", "int", ["str", "uint"]);
@@ -108,7 +121,7 @@ export function openFfi(path: string): Ffi {
     futexWait(address, seen, milliseconds) {
       limit[0] = BigInt(Math.floor(milliseconds / 1000));
       limit[1] = BigInt(Math.floor((milliseconds % 1000) * 1e6));
-      syscall(number, address, FUTEX_WAIT, seen, limit);
+      return syscall(number, address, FUTEX_WAIT, seen, limit) < 0 && koffi.errno() === ETIMEDOUT;
     },
     openProcess(pid) {
       const descriptor = syscall(SYS_PIDFD_OPEN, pid, 0, 0, null);

@@ -1,12 +1,12 @@
 // Makes the memory that the processes of a host share. V8 does not promise that a file can be mapped over its memory, so this
 // tries it before a job uses the memory.
+import type { Futex } from "../kernel/kernel.js";
 import type { MakeProcessMemory } from "../node/memory.js";
 import { nodeModule } from "../support/host.js";
+import { futexWithBells } from "./bell-thread.js";
 import { noProcesses, openFfi } from "./ffi.js";
-import { type FutexSetup, futexOf } from "./futex.js";
+import type { FutexSetup } from "./futex.js";
 import { mapMemory, type ProcessMemorySetup } from "./mapping.js";
-
-export { futexOf } from "./futex.js";
 
 /** A word that goes through the file and through the memory. */
 const PROBE = 0x70616d69;
@@ -25,20 +25,48 @@ export function findKoffi(): string {
   throw noProcesses("the package koffi is not installed (npm install koffi)", failures[0]);
 }
 
-/** Makes memories that processes share, and remembers the last one. */
+/** How a task's thread sleeps. @param isOurs whether pamir has started the thread @throws PAMIR_NO_PROCESSES */
+export function taskFutexOf(setup: FutexSetup, isOurs: boolean): Futex {
+  const { isMainThread } = nodeModule("worker_threads") as typeof import("node:worker_threads");
+  return futexWithBells(setup, isOurs || isMainThread);
+}
+
+/** Checks that this process may start others. @throws PAMIR_NO_PROCESSES */
+export function checkMaySpawn(): void {
+  const { permission } = process as { permission?: { has(scope: string): boolean } };
+  if (permission?.has("child") === false) throw noProcesses("node --permission takes --allow-child-process for them");
+}
+
+/** Makes the memory that a job's processes share. */
 export class ProcessMemories {
   readonly #ffi = openFfi(findKoffi());
   setup: ProcessMemorySetup | undefined;
   futex: FutexSetup | undefined;
 
+  /** May be called again where it failed. */
   readonly make: MakeProcessMemory = (bytes) => {
     const descriptor = this.#ffi.makeMemory(bytes);
-    const { shared, futex } = mapMemory(this.#ffi, bytes, descriptor);
-    probe(shared, descriptor, bytes);
-    this.setup = { descriptor, bytes, ffi: this.#ffi.path };
-    this.futex = futex;
-    return { shared, futex: futexOf(futex) };
+    try {
+      const { shared, futex } = mapMemory(this.#ffi, bytes, descriptor);
+      probe(shared, descriptor, bytes);
+      this.setup = { descriptor, bytes, ffi: this.#ffi.path };
+      this.futex = futex;
+      return { shared, futex: taskFutexOf(futex, false) };
+    } catch (error) {
+      closeDescriptor(descriptor);
+      throw error;
+    }
   };
+
+  /** Closes the descriptor: no process can be started any more. The memory goes with its last mapping. */
+  close(): void {
+    if (this.setup !== undefined) closeDescriptor(this.setup.descriptor);
+    this.setup = undefined;
+  }
+}
+
+function closeDescriptor(descriptor: number): void {
+  (nodeModule("fs") as typeof import("node:fs")).closeSync(descriptor);
 }
 
 /** Checks that the new memory is the file: its last word goes both ways. */
