@@ -7,6 +7,8 @@ export const REPLY_WHOLE = 2;
 export const REPLY_PARTS = 3;
 export const QUIT = 4;
 export const RESULT = 5;
+export const ASK = 6;
+export const COUNT = 7;
 export const DATA = 10;
 export const OTHER = 11;
 /** No wait in a task takes a tenth of it; a hang ends with an error in `job.exited`. */

@@ -1,0 +1,100 @@
+// @ts-check
+// A program with a job whose tasks run in processes. Its parameters: what it does, and more for that.
+import { launch } from "pamir";
+import { ASK, ECHO, QUIT } from "../tasks/support.js";
+
+const [does = "", how = ""] = process.argv.slice(2);
+const CROWD = new URL("../tasks/crowd.js", import.meta.url);
+const PATIENCE = 10_000;
+
+/** @param {unknown} value */
+const say = (value) => console.log(JSON.stringify(value));
+
+/** A job of so many tasks besides the caller. @param {number} others @param {object} [options] */
+async function crowd(others, options) {
+  const job = await launch(CROWD, { tasks: others + 1, processes: 2, join: true, heapBytes: 2 ** 22, ...options });
+  const context = job.client.createContext();
+  /** @param {number} task @param {string} order */
+  const ask = async (task, order, given = {}) => {
+    const request = new TextEncoder().encode(JSON.stringify({ order, ...given }));
+    const reply = await context.call(job.client.endpoint(task), ASK, request, { timeout: PATIENCE });
+    return JSON.parse(new TextDecoder().decode(reply.slice()));
+  };
+  /** @type {number[]} */
+  const pids = [];
+  for (let task = 1; task <= others; task++) pids.push((await ask(task, "process")).pid);
+  return { job, context, ask, pids };
+}
+
+/** @type {Record<string, () => unknown>} */
+const PROGRAMS = {
+  /** One call of each task. */
+  async call() {
+    try {
+      const { job, context } = await crowd(2);
+      const bytes = [1, 2].map((task) => context.call(job.client.endpoint(task), ECHO, Uint8Array.of(7)));
+      say((await Promise.all(bytes)).map((reply) => [...reply]));
+      await job.terminate();
+    } catch (error) {
+      const { code, message } = /** @type {Error & { code?: string }} */ (error);
+      say([code, message]);
+    }
+  },
+  /** Tasks that send, tasks that are asleep in each way. */
+  async stay() {
+    const jobs = [await crowd(4), await crowd(2), await crowd(2, { args: { waits: "progress" } })];
+    const [busy] = jobs;
+    for (let task = 1; task <= 4; task++) await busy?.ask(task, "traffic", { size: 5, sizes: [8, 5000] });
+    say(jobs.flatMap(({ pids }) => pids));
+    setInterval(() => {}, 60_000);
+  },
+  /** Ends while its tasks are asleep. */
+  async unref() {
+    const { job, pids } = await crowd(2, { args: { waits: how } });
+    job.unref();
+    job.client.unref();
+    say(pids);
+  },
+  /** The end of task 1's process, in which task 2 runs too. */
+  async ends() {
+    const workerOptions = { resourceLimits: { maxOldGenerationSizeMb: 16 } };
+    const { job, context, ask } = await crowd(4, { onError: "ignore", workerOptions });
+    const { endpoint } = job.client;
+    void ask(1, how).catch(() => {});
+    await Promise.all([1, 2].map((task) => context.whenEnded(endpoint.call(job.client, task), { timeout: 30_000 })));
+    const reply = await context.call(job.client.endpoint(4), ECHO, Uint8Array.of(7), { timeout: PATIENCE });
+    const exits = await job.terminate();
+    say({ reply: [...reply], exits: exits.map(({ task, cause, error }) => [task, cause, error]) });
+  },
+  /** An interrupt from the terminal goes to all processes; this one goes on. */
+  async interrupt() {
+    let interrupts = 0;
+    process.on("SIGINT", () => interrupts++);
+    const { job, context } = await crowd(2);
+    process.kill(-process.pid, "SIGINT");
+    while (interrupts === 0) await new Promise((resolve) => setTimeout(resolve, 1));
+    const reply = await context.call(job.client.endpoint(1), ECHO, Uint8Array.of(7), { timeout: PATIENCE });
+    say([...reply]);
+    await job.terminate();
+  },
+  /** Eight processes that are asleep. */
+  async idle() {
+    const { job, context, pids } = await crowd(8, { processes: 8, args: { waits: how } });
+    const isIdle = () => job.dump().tasks.every(({ task, parked }) => parked || task === 0);
+    while (!isIdle()) await new Promise((resolve) => setTimeout(resolve, 10));
+    say(pids);
+    await context.progress();
+  },
+  /** All that tasks print before they end comes out. */
+  async print() {
+    const { job, context, ask } = await crowd(2);
+    for (const task of [1, 2]) {
+      await ask(task, "print", { lines: 1000 });
+      context.sendImmediate(job.client.endpoint(task), QUIT);
+    }
+    job.client.close();
+    await job.exited;
+  },
+};
+
+await PROGRAMS[does]?.();
