@@ -77,9 +77,12 @@ function algorithmsOf(crypto: Crypto): Algorithms {
   };
 }
 
-/** Whether this host's crypto has the algorithms: some are built without ChaCha20, or forbid it. */
-function works(algorithms: Algorithms): boolean {
+/** Whether this host has node:crypto with the algorithms: some are built without ChaCha20, or forbid it. */
+export function hasNodeSeals(): boolean {
+  const crypto = nodeModule("crypto");
+  if (crypto === undefined) return false;
   try {
+    const algorithms = algorithmsOf(crypto);
     const key = algorithms.derive(new Uint8Array(32), new Uint8Array(0), new Uint8Array(1), 32);
     algorithms.mac(key).seal(new Uint8Array(TAG_BYTES), 0, 0);
     const packet = new Uint8Array(2 * TAG_BYTES);
@@ -92,10 +95,10 @@ function works(algorithms: Algorithms): boolean {
 
 /**
  * As keyScheduleOf() of src/seal/noble.ts, with the same bytes.
- * @returns undefined: this host has no node:crypto with these algorithms
+ * @throws Error this host has no node:crypto with these algorithms: see hasNodeSeals(). Packets must not travel unsealed.
  */
-export function nodeKeyScheduleOf(key: Uint8Array, job: number): KeySchedule | undefined {
+export function nodeKeyScheduleOf(key: Uint8Array, job: number): KeySchedule {
   const crypto = nodeModule("crypto");
-  const algorithms = crypto && algorithmsOf(crypto);
-  return algorithms !== undefined && works(algorithms) ? scheduleOf(algorithms, key, job) : undefined;
+  if (crypto === undefined || !hasNodeSeals()) throw new Error("this host has no node:crypto with ChaCha20-Poly1305");
+  return scheduleOf(algorithmsOf(crypto), key, job);
 }

@@ -1,6 +1,6 @@
 // Chooses the library that seals a job's packets. The bytes are the same, so nodes of a job may differ in this.
 import type { KeySchedule } from "../session/key-schedule.js";
-import { nodeKeyScheduleOf } from "./node.js";
+import { hasNodeSeals, nodeKeyScheduleOf } from "./node.js";
 
 /**
  * The key schedule of a job key: over node:crypto, or over @noble/hashes and @noble/ciphers if this host has no such module.
@@ -9,5 +9,5 @@ import { nodeKeyScheduleOf } from "./node.js";
  * @throws RangeError if the key is shorter
  */
 export async function selectKeySchedule(key: Uint8Array, job: number): Promise<KeySchedule> {
-  return nodeKeyScheduleOf(key, job) ?? (await import("./noble.js")).keyScheduleOf(key, job);
+  return hasNodeSeals() ? nodeKeyScheduleOf(key, job) : (await import("./noble.js")).keyScheduleOf(key, job);
 }
