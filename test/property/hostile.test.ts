@@ -322,7 +322,8 @@ describe("a task that says what it likes", () => {
     expect(beside.filter(([one]) => one === HONEST)).toEqual([[HONEST, 99]]);
     expect(came.filter(([one]) => one === SIBLING)).toEqual([[SIBLING, 98]]);
     expect(came.filter(([from]) => from === HONEST).at(-1)).toEqual([HONEST, 99]);
-    expect(target.frames.wrong).toBeGreaterThan(0);
+    // With some seeds the first frame names no endpoint: the session drops it, and its sender holds up all its others.
+    expect(target.frames.wrong + target.sessions.dropped.foreign).toBeGreaterThan(0);
     close();
   });
 });
