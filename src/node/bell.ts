@@ -7,8 +7,8 @@ import type { Kernel, Memory } from "../kernel/kernel.js";
  * the caller looks again at what it waits for.
  */
 export function sleepOn(
-  kernel: Pick<Kernel, "bellWait">,
-  { futex, words }: Memory,
+  kernel: Pick<Kernel, "bellWait" | "loadWord">,
+  { futex }: Memory,
   slot: number,
   seen: number,
   milliseconds: number,
@@ -23,7 +23,7 @@ export function sleepOn(
   do {
     slept = futex.wait(slot + TASK_BELL_OFFSET, seen, left);
     left -= slept;
-    // plain: a store that this misses is found after the next sleep. If the flag is down, a ring follows. But the process that
-    // has taken the flag down may be stopped first, and then no other process rings: so the caller looks again.
-  } while (slept > 0 && left > 0 && words[(slot + TASK_PARKED_OFFSET) >>> 2] !== 0);
+    // SYNC park (asleep): pairs with ring(). If the flag is down, a ring follows. But the process that has taken the flag
+    // down may be stopped first, and then no other process rings: so the caller looks again.
+  } while (slept > 0 && left > 0 && kernel.loadWord(slot + TASK_PARKED_OFFSET) !== 0);
 }

@@ -22,7 +22,7 @@ const SPIN_MS = 0.05;
 const SPIN_TURNS = 64;
 
 /** The kernel functions that sleeping calls. */
-type Sleeping = Pick<EngineKernel, "engineServe" | "bellArm" | "bellWait" | "bellDisarm">;
+type Sleeping = Pick<EngineKernel, "engineServe" | "bellArm" | "bellWait" | "bellDisarm" | "loadWord">;
 
 /** Sleeps on the bell of its slot, unless there is work, or it is asked to return. */
 export function sleepUntilCalled(

@@ -52,6 +52,7 @@ export const SCENARIOS_OF: Readonly<Record<string, readonly Scenario[]>> = {
   "region.ts": TRANSFERS,
   "chain.ts": CHAIN_SCENARIOS,
   "src/node/address.ts": BIND_SCENARIOS,
+  "src/node/bell.ts": PARK_SCENARIOS,
   "src/memory/regions.ts": RMA_ENDS_SCENARIOS,
   "src/protocol/eager/receiver.ts": RMA_ENDS_SCENARIOS,
   "src/node/liveness.ts": RMA_ENDS_SCENARIOS,
@@ -248,6 +249,25 @@ export const MUTANTS: readonly Mutant[] = [
     find: "  atomic.store<u32>(task + TASK_PARKED_OFFSET, 0);\n  ringAlways(task);\n",
     replace: "  ringAlways(task);\n  atomic.store<u32>(task + TASK_PARKED_OFFSET, 0);\n",
     scenarios: PARK_SCENARIOS,
+  },
+  {
+    name: "a ring wakes no other process",
+    file: "sync.ts",
+    find: "  wake(task + TASK_BELL_OFFSET);\n",
+    replace: "",
+  },
+  {
+    name: "a ring wakes other processes before the bell is counted up",
+    file: "sync.ts",
+    find: "  atomic.add<u32>(task + TASK_BELL_OFFSET, 1);\n  atomic.notify(task + TASK_BELL_OFFSET, -1);\n  wake(task + TASK_BELL_OFFSET);\n",
+    replace:
+      "  wake(task + TASK_BELL_OFFSET);\n  atomic.add<u32>(task + TASK_BELL_OFFSET, 1);\n  atomic.notify(task + TASK_BELL_OFFSET, -1);\n",
+  },
+  {
+    name: "a process that sleeps waits for the ring of one that may be stopped",
+    file: "src/node/bell.ts",
+    find: " && kernel.loadWord(slot + TASK_PARKED_OFFSET) !== 0",
+    replace: "",
   },
   {
     name: "the sleeper does not say that it may sleep",

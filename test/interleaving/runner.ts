@@ -20,7 +20,7 @@ import { blocksIn, describeStep, nameOf } from "./names.js";
 import { Races } from "./races.js";
 import type { Scenario } from "./scenario.js";
 import { SCENARIOS } from "./scenarios/index.js";
-import { explored, kernel, me, memory, outside, turnstile } from "./thread.js";
+import { become, explored, kernel, me, memory, outside, processMemory, turnstile } from "./thread.js";
 import { Unwind } from "./turnstile.js";
 import { exhaust, type Runner, sample } from "./walk.js";
 import { World } from "./world.js";
@@ -62,21 +62,25 @@ export interface Exploration {
 
 const { words } = memory;
 const flags = new Uint16Array(memory.buffer, FLAGS_OFFSET, JOB_WORDS);
-const worlds = new Map(
-  [map, inlineMap, ...nodeMaps.flat()].map((ofJob) => [
-    ofJob,
-    new World(
-      kernel,
-      memory,
-      ofJob,
-      me,
-      explored.access,
-      (thread) => turnstile.awaitEnd(thread),
-      (thread) => turnstile.isDead(thread),
-      (thread) => turnstile.hasEnded(thread),
+/** The worlds of the threads, by map: over a memory of one process, or of several. */
+const [worlds, processWorlds] = [memory, processMemory].map(
+  (shared) =>
+    new Map(
+      [map, inlineMap, ...nodeMaps.flat()].map((ofJob) => [
+        ofJob,
+        new World(
+          kernel,
+          shared,
+          ofJob,
+          me,
+          explored.access,
+          (thread) => turnstile.awaitEnd(thread),
+          (thread) => turnstile.isDead(thread),
+          (thread) => turnstile.hasEnded(thread),
+        ),
+      ]),
     ),
-  ]),
-);
+) as [Map<MemoryMap, World>, Map<MemoryMap, World>];
 
 /** What lies where, and what of that the job has. */
 function mapOf({ engine = false, node }: Scenario): MemoryMap {
@@ -88,7 +92,7 @@ function mapOf({ engine = false, node }: Scenario): MemoryMap {
 function runToEnd(program: (world: World) => void, scenario: Scenario): boolean {
   try {
     if (turnstile.failed) throw new Unwind();
-    program(worlds.get(mapOf(scenario)) as World);
+    program((scenario.processes === undefined ? worlds : processWorlds).get(mapOf(scenario)) as World);
     return true;
   } catch (error) {
     if (!(error instanceof Unwind)) turnstile.fail(error);
@@ -97,6 +101,7 @@ function runToEnd(program: (world: World) => void, scenario: Scenario): boolean 
 }
 
 function runProgram(scenario: Scenario): void {
+  become(scenario);
   const hasEnded = runToEnd(scenario.threads[me] as (world: World) => void, scenario);
   if (scenario.monitor !== undefined && turnstile.survive()) runToEnd(scenario.monitor, scenario);
   turnstile.end(!hasEnded);

@@ -19,6 +19,11 @@ export interface Scenario {
   };
   /** Threads that go on for ever, not the first: they are ended once the others are through and they sleep. */
   readonly endless?: readonly number[];
+  /**
+   * Each thread stands for a process: Atomics.notify() wakes none of the others, and a futex does. `sleepsEnd`: a sleep
+   * without a limit ends by itself at some time. What ships does so, but no wake-up may need that while all processes run.
+   */
+  readonly processes?: { readonly sleepsEnd: boolean };
   /** Preemptions that `npm test` goes up to; 2 if not given. */
   readonly bound?: number;
   /** The state from which every run starts; made once. */

@@ -1,9 +1,10 @@
 // What one thread of the explorer has: its turnstile, the hook that the instrumented code calls, and the kernels.
 import { workerData } from "node:worker_threads";
-import { memoryOf, type PacketKernel } from "../../src/kernel/kernel.js";
+import { type Futex, type Memory, memoryOf, type PacketKernel } from "../../src/kernel/kernel.js";
 import { twinPacketKernel } from "../../src/kernel/twin/index.js";
 import { FLAG, Hook, KIND, markFirst, THREADS_MAX } from "./control.js";
-import { Turnstile } from "./turnstile.js";
+import type { Scenario } from "./scenario.js";
+import { TIMED_OUT, Turnstile } from "./turnstile.js";
 
 /** What the explorer hands to each of its threads. */
 export interface Orders {
@@ -21,6 +22,41 @@ const { words, bytes } = memory;
 const hook = new Hook(memory, me);
 hook.onFirst = (kind, word) => markFirst(memory, me, kind, word);
 export const turnstile = new Turnstile(memory, hook, me);
+
+/** What of it the threads are: see Scenario. */
+let processes: Scenario["processes"];
+
+/** Before the program of a scenario. */
+export function become(scenario: Scenario): void {
+  processes = scenario.processes;
+}
+
+/** Longest sleep in milliseconds, if sleeps end. */
+const SLEEP_MS = 2000;
+
+const futex: Futex = {
+  wait(pointer, seen, milliseconds) {
+    const word = pointer >>> 2;
+    hook.onFirst(KIND.wait, word);
+    const isTimed = milliseconds !== Number.POSITIVE_INFINITY || processes?.sleepsEnd === true;
+    return turnstile.wait(word, seen, isTimed) === TIMED_OUT ? Math.min(milliseconds, SLEEP_MS) : 0;
+  },
+  wake(pointer) {
+    if (processes !== undefined) turnstile.notify(pointer >>> 2);
+  },
+  doorbell: undefined,
+};
+/** The memory of threads that stand for processes. */
+export const processMemory: Memory = { ...memory, futex };
+
+/** Atomics.wait(), whose sleepers threads of other processes do not reach. */
+function wait(word: number, expected: number, isTimed: boolean): number {
+  if (processes !== undefined) throw new Error("Atomics.wait() in a memory that processes share");
+  hook.onFirst(KIND.wait, word);
+  return turnstile.wait(word, expected, isTimed);
+}
+
+const notify = (word: number): number => (processes === undefined ? turnstile.notify(word) : 0);
 
 /** Byte by byte, with a stop before each word that is read or written: a copy is no atomic. */
 function copy(hooked: Hook, to: number, from: number, length: number): void {
@@ -77,28 +113,24 @@ export const explored = {
   exchange: change(Atomics.exchange),
   compareExchange: change(Atomics.compareExchange as never),
   wait(_: Int32Array, word: number, expected: number, timeout: number): string {
-    hook.onFirst(KIND.wait, word);
-    const result = turnstile.wait(word, expected, timeout !== Number.POSITIVE_INFINITY);
+    const result = wait(word, expected, timeout !== Number.POSITIVE_INFINITY);
     return ["ok", "not-equal", "timed-out"][result] as string;
   },
-  notify: (_: Int32Array, word: number): number => turnstile.notify(word),
+  notify: (_: Int32Array, word: number): number => notify(word),
 };
 
 /** The instrumented module as a PacketKernel: every number that comes out is unsigned. */
 function wasmKernel(hooked: Hook, number: number, watched: number): PacketKernel {
   const { exports } = new WebAssembly.Instance(orders.instrumented, {
     env: { memory: orders.memory },
-    sync: { wake: () => {} },
+    sync: { wake: (pointer: number) => (number === THREADS_MAX ? undefined : futex.wake(pointer)) },
     explore: {
       me: number,
       watched,
       first: (kind: number, word: number) => hooked.onFirst(kind, word),
       stop: () => hooked.onStop(),
-      wait(pointer: number, expected: number, timeout: bigint): number {
-        hooked.onFirst(KIND.wait, pointer >>> 2);
-        return turnstile.wait(pointer >>> 2, expected, timeout >= 0n);
-      },
-      notify: (pointer: number) => (number === THREADS_MAX ? 0 : turnstile.notify(pointer >>> 2)),
+      wait: (pointer: number, expected: number, timeout: bigint) => wait(pointer >>> 2, expected, timeout >= 0n),
+      notify: (pointer: number) => (number === THREADS_MAX ? 0 : notify(pointer >>> 2)),
       fill(to: number, value: number, length: number): void {
         for (let word = to >>> 2; word < (to + length) >>> 2; word++) hooked.access(KIND.store, word);
         bytes.fill(value, to, to + length);
@@ -119,7 +151,7 @@ function wasmKernel(hooked: Hook, number: number, watched: number): PacketKernel
 
 /** The kernels that are explored. */
 export const kernel: PacketKernel =
-  orders.kernel === "wasm" ? wasmKernel(hook, me, FLAG.watched) : twinPacketKernel(memory);
+  orders.kernel === "wasm" ? wasmKernel(hook, me, FLAG.watched) : twinPacketKernel(processMemory);
 
 const marks = new Hook(memory, THREADS_MAX);
 marks.onFirst = (kind, word) => markFirst(memory, THREADS_MAX, kind, word);

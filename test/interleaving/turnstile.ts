@@ -8,6 +8,8 @@ const BLOCKED = 1;
 const DONE = 2;
 const DEAD = 3;
 
+/** What wait() returns where its time was up. */
+export const TIMED_OUT = 2;
 /** In the place of a thread in a plan: the thread that runs dies instead of going on. */
 export const KILL = 7;
 /** Looks at the turn before the thread sleeps: some 80 µs, longer than another one's part of a run. */
@@ -102,7 +104,7 @@ export class Turnstile {
     this.#hook.step(KIND.wait, word);
     if (words[word] !== expected) return 1;
     this.#block(word, KIND.wait, word, timed);
-    return words[AT.fired + this.me] === 0 ? 0 : 2;
+    return words[AT.fired + this.me] === 0 ? 0 : TIMED_OUT;
   }
 
   notify(word: number): number {
@@ -176,10 +178,7 @@ export class Turnstile {
   #obey(): void {
     const words = this.#words;
     const step = words[AT.stop] as number;
-    if (step >= STEPS_MAX - 1) {
-      this.fail(`livelock: ${STEPS_MAX} steps`);
-      throw new Unwind();
-    }
+    if (step >= STEPS_MAX - 1) this.#tooLong();
     const entry = words[AT.log + step] as number;
     if (this.#dying) this.#die(step, entry);
     const to = this.#planned();
@@ -191,6 +190,11 @@ export class Turnstile {
     words[AT.log + step] = entry | LOG.switched;
     this.#yieldTo(to);
     this.#log((entry & ((1 << LOG.enabledShift) - 1)) | LOG.resumed | (words[AT.enabled] as number));
+  }
+
+  #tooLong(): never {
+    this.fail(`livelock: ${STEPS_MAX} steps`);
+    throw new Unwind();
   }
 
   #die(step: number, entry: number): never {
@@ -229,6 +233,8 @@ export class Turnstile {
   #choose(kind: number, word: number): number {
     const words = this.#words;
     const step = words[AT.steps] as number;
+    // The hook stops at the last step, unless that is this one.
+    if (step >= STEPS_MAX - 1 && kind !== KIND.end) this.#tooLong();
     const enabled = words[AT.enabled] as number;
     words[AT.log + step] =
       word | (kind << LOG.kindShift) | (this.me << LOG.threadShift) | LOG.forced | LOG.switched | enabled;

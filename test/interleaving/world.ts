@@ -3,6 +3,7 @@ import { WAIT_TIMED_OUT } from "../../assembly/layout.js";
 import type { Memory, PacketKernel } from "../../src/kernel/kernel.js";
 import { makeClient } from "../../src/launch/client.js";
 import type { MemoryMap } from "../../src/memory/map.js";
+import { sleepOn } from "../../src/node/bell.js";
 import { Parker } from "../../src/node/park.js";
 import type { Client } from "../../src/pami/client.js";
 import { lookAtSlots } from "../../src/protocol/slots.js";
@@ -22,6 +23,7 @@ export class World extends Rig {
   readonly #parkers: Parker[] = [];
   /** The kernels, but a sleep whose timeout fires moves the clock: else it stands still. */
   readonly #timed: PacketKernel;
+  readonly #timedMemory: Memory;
   readonly #clock: Clock = { now: () => this.#now, origin: 0 };
   #now = 0;
 
@@ -50,6 +52,20 @@ export class World extends Rig {
         return result;
       },
     };
+    const { futex } = memory;
+    const wait = (pointer: number, seen: number, milliseconds: number): number => {
+      const slept = futex?.wait(pointer, seen, milliseconds) ?? 0;
+      this.#now += slept;
+      return slept;
+    };
+    this.#timedMemory = { ...memory, futex: futex && { ...futex, wait } };
+  }
+
+  /** A bare sleep on a bell. Returns whether the time was up. */
+  sleep(slot: number, seen: number, milliseconds: number): boolean {
+    const start = this.#now;
+    sleepOn(this.#timed, this.#timedMemory, slot, seen, milliseconds);
+    return this.#now > start;
   }
 
   /** The thread's own record of what it saw, for the scenario's check. */
@@ -86,10 +102,19 @@ export class World extends Rig {
 
   /** How the thread of a task waits. */
   parker(task: number): Parker {
-    this.#parkers[task] ??= new Parker(this.#timed, this.memory, this.map, task, 2, this.#clock, new Keepalive(), {
-      tracer: undefined,
-      patience: Number.POSITIVE_INFINITY,
-    });
+    this.#parkers[task] ??= new Parker(
+      this.#timed,
+      this.#timedMemory,
+      this.map,
+      task,
+      2,
+      this.#clock,
+      new Keepalive(),
+      {
+        tracer: undefined,
+        patience: Number.POSITIVE_INFINITY,
+      },
+    );
     return this.#parkers[task];
   }
 
@@ -98,7 +123,7 @@ export class World extends Rig {
     const slots = this.map.locals < this.map.tasks && { lookAtSlots };
     return makeClient({
       kernel: this.#timed,
-      memory: this.memory,
+      memory: this.#timedMemory,
       map: this.map,
       task,
       clock: this.#clock,

@@ -10,13 +10,14 @@ import {
   TASK_NOTICE_OFFSET,
   TRANSFER_DONE,
   WAIT_ADVANCE_UNTIL,
-  WAIT_TIMED_OUT,
 } from "../../../assembly/layout.js";
 import { Spins } from "../../../src/node/spins.js";
 import type { Scenario } from "../scenario.js";
 import type { World } from "../world.js";
-import { messages, ORIGIN, openAtStart, rest, same, send, smallLane, TARGET, take } from "./support.js";
+import { messages, ORIGIN, OTHER, openAtStart, rest, same, send, smallLane, TARGET, take } from "./support.js";
 
+/** Meta word of the second of messages(). */
+const SECOND = 2;
 const FOREVER = Number.POSITIVE_INFINITY;
 /** What a wait tells beside; of no meaning here. */
 const WAIT = { kind: WAIT_ADVANCE_UNTIL, restless: () => false, spins: new Spins(), found: false };
@@ -134,7 +135,7 @@ const WORD_SCENARIOS: readonly Scenario[] = [
   },
 ];
 
-export const PARK_SCENARIOS: readonly Scenario[] = [
+const THREAD_SCENARIOS: readonly Scenario[] = [
   ...WORD_SCENARIOS,
   {
     name: "the target sleeps until it has two messages",
@@ -170,7 +171,7 @@ export const PARK_SCENARIOS: readonly Scenario[] = [
         // A bare sleep: what wakes it is not lost because the time was up as well.
         const seen = kernel.bellArm(slot);
         if (kernel.peek(world.context(TARGET)) === 0) {
-          if (kernel.bellWait(slot, seen, 5) === WAIT_TIMED_OUT) world.note(-1);
+          if (world.sleep(slot, seen, 5)) world.note(-1);
         }
         kernel.bellDisarm(slot);
         world.note(-2);
@@ -211,7 +212,7 @@ export const PARK_SCENARIOS: readonly Scenario[] = [
       (world) => {
         const slot = world.task(2);
         const seen = world.kernel.bellArm(slot);
-        if (world.kernel.bellWait(slot, seen, 5) !== WAIT_TIMED_OUT) throw new Error("woken by another one's bell");
+        if (!world.sleep(slot, seen, 5)) throw new Error("woken by another one's bell");
         world.kernel.bellDisarm(slot);
       },
     ],
@@ -221,3 +222,42 @@ export const PARK_SCENARIOS: readonly Scenario[] = [
     },
   },
 ];
+
+/**
+ * A process dies at any step of a message, and no other one hears of its end: so it is if it is stopped. It may have taken the
+ * sleeper's flag down, and not have rung.
+ */
+const STOPPED: Scenario = {
+  name: "a process stops within a message, and that of another one wakes the sleeper all the same",
+  processes: { sleepsEnd: true },
+  mortal: [1],
+  bound: 1,
+  setup(world) {
+    smallLane(world);
+    world.openAt(0, OTHER, TARGET, 64, 48);
+  },
+  threads: [
+    (world) => {
+      const poll = (): boolean => {
+        take(world);
+        return world.notes.includes(SECOND);
+      };
+      const peek = (): boolean => world.kernel.peek(world.context(TARGET)) !== 0;
+      world.parker(0).wait({ poll, peek, ...WAIT, block: world.context(TARGET) }, FOREVER, 0);
+    },
+    (world) => void send(world, world.kernel.laneOf(world.context(TARGET), ORIGIN), 0),
+    (world) => void send(world, world.kernel.laneOf(world.context(TARGET), OTHER), 1),
+  ],
+  check(_, [taken = []]) {
+    same("messages of the process that goes on", taken.slice(taken.indexOf(SECOND)), messages(2).slice(2));
+  },
+};
+
+/** The same between processes. No sleep ends by itself there: each needs its wake-up. */
+const PROCESS_SCENARIOS: readonly Scenario[] = THREAD_SCENARIOS.map((scenario) => ({
+  ...scenario,
+  name: `between processes: ${scenario.name}`,
+  processes: { sleepsEnd: false },
+}));
+
+export const PARK_SCENARIOS: readonly Scenario[] = [...THREAD_SCENARIOS, ...PROCESS_SCENARIOS, STOPPED];
