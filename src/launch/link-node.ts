@@ -43,7 +43,8 @@ export interface LinkNodeParts {
   readonly tasksPerNode: number;
   /** The job's fingerprint. */
   readonly job: number;
-  readonly addressOf: (node: number) => Address;
+  /** Undefined: the node is mobile (see SessionsOptions). */
+  readonly addressOf: (node: number) => Address | undefined;
   readonly keySchedule?: KeySchedule | undefined;
   readonly initiators?: number | undefined;
   readonly responders?: number | undefined;
@@ -112,6 +113,11 @@ export class LinkNode {
     };
     link.onRoom = () => {
       this.sessions.resume();
+      this.pipe.flush();
+    };
+    link.onMove = () => {
+      if (this.isDown) return;
+      this.pipe.probe();
       this.pipe.flush();
     };
     this.agent = new Agent(kernel, memory, map, this.pipe, parts.isInline ?? true);

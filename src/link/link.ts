@@ -32,6 +32,11 @@ export interface Link {
   onPacket: (from: Address, packet: Uint8Array) => void;
   /** The link calls this once after it has refused packets, when it has room again. */
   onRoom: () => void;
+  /**
+   * A link whose node has no address that others know calls this when a connection to another node is lost. That node can
+   * reach this one only after the next packet from it.
+   */
+  onMove?: (() => void) | undefined;
   /** Ends the link: it calls nothing any more. Packets on their way to it are lost, and those from it may be. */
   close(): void;
 }

@@ -62,6 +62,14 @@ export class LossyLink implements Link {
     return this.#link.packetBytes;
   }
 
+  get onMove(): Link["onMove"] {
+    return this.#link.onMove;
+  }
+
+  set onMove(callback: Link["onMove"]) {
+    this.#link.onMove = callback;
+  }
+
   get onPacket(): Link["onPacket"] {
     return this.#link.onPacket;
   }

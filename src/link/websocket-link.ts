@@ -27,8 +27,8 @@ const HEAD_BYTES = 14;
 /** Milliseconds for a connection to open. */
 export const HANDSHAKE_MS = 10_000;
 /** Milliseconds until a failed connection is tried again. They double with each failure, up to the maximum. */
-const RETRY_MS = 100;
-const RETRY_MS_MAX = 5000;
+const RETRY_MS = 50;
+const RETRY_MS_MAX = 1000;
 /** Milliseconds for which a connection is open that counts as no failure, however it ends. */
 const LASTING_MS = 1000;
 /** Milliseconds after which a connection whose queue is full and does not move is ended. */
@@ -109,6 +109,7 @@ export class WebSocketLink implements Link {
   onPacket: Link["onPacket"] = () => {};
   /** Never called: send() refuses nothing. */
   onRoom: Link["onRoom"] = () => {};
+  onMove: Link["onMove"];
   /**
    * Packets: given to a connection, or waiting for it to open (`sent`); received; lost because the address is none, or is of
    * a connection that has closed (`noAddress`), because the queue was full, or because the connection failed (`lost`).
@@ -297,8 +298,12 @@ export class WebSocketLink implements Link {
 
   #closed(connection: Connection): void {
     if (!this.#connections.has(connection)) return;
-    if (connection.openedAt === undefined) this.counts.failed++;
+    const { openedAt, outgoing } = connection;
+    if (openedAt === undefined) this.counts.failed++;
     this.#remove(connection);
+    // It may be called within send(), which has found a connection that stalls.
+    if (openedAt !== undefined && outgoing !== undefined && this.address === undefined)
+      queueMicrotask(() => this.#isClosed || this.onMove?.());
   }
 
   /** Ends a connection of which nothing is to be expected. */

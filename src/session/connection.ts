@@ -107,7 +107,7 @@ export class Connection {
       connectNonce: this.#nonce,
     });
     const first = this.#nonce[0] as number;
-    this.session = new Session(first, this.queue.to, this.#state, 1 + SESSION_WINDOW, this.#sent, seal, true);
+    this.session = new Session(first, this.queue, this.#state, 1 + SESSION_WINDOW, this.#sent, seal, true);
   }
 
   /** Whether a packet is the first answer to its connect packet. @param echo offset of the repeated nonce */
@@ -139,14 +139,16 @@ export class Connection {
     const seal = seals?.toTarget;
     if (this.session === undefined) {
       const limit = packet.at(ACCEPT_LIMIT_OFFSET);
-      this.session = new Session(responder, this.queue.to, this.#state, limit, this.#sent, seal);
+      this.session = new Session(responder, this.queue, this.#state, limit, this.#sent, seal);
     } else this.session.accept(responder, seal);
     return this.session;
   }
 
   /** Opens a packet of its session. @returns false: the packet is dropped */
   unseal(packet: ReceivedPacket): boolean {
-    return this.#state.unseal(packet, this.#seals?.toOrigin, this.#replayWindow);
+    if (!this.#state.unseal(packet, this.#seals?.toOrigin, this.#replayWindow)) return false;
+    if (this.#replayWindow?.highest === packet.sent) this.#state.routes.note(this.queue.node, packet.from);
+    return true;
   }
 
   /** Passes an acknowledgment on. @returns the newly acknowledged packets; false: it acknowledges what was never sent */

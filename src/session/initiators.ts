@@ -58,11 +58,12 @@ export class Initiators {
   readonly #packet: Packet;
   #isServing = false;
 
-  constructor(state: NodeState, options: Pick<SessionsOptions, "initiators" | "txQueueBytes" | "addressOf">) {
-    const { initiators = 8, txQueueBytes, addressOf } = options;
+  constructor(state: NodeState, options: Pick<SessionsOptions, "initiators" | "txQueueBytes">) {
+    const { initiators = 8, txQueueBytes } = options;
     this.#state = state;
-    this.#queues = new TxQueues(state, addressOf, txQueueBytes);
+    this.#queues = new TxQueues(state, txQueueBytes);
     this.#packet = new Packet(state.packetBytes);
+    state.routes.onMove = (node) => this.#moved(node);
     this.#initiators = Array.from({ length: initiators }, () => ({ open: undefined, closing: 0 }));
   }
 
@@ -262,12 +263,24 @@ export class Initiators {
     return true;
   }
 
+  /** A mobile node has another address: sends now what would be repeated later. */
+  #moved(node: number): void {
+    const now = this.#state.time.now();
+    this.#queues.hasten(node);
+    for (const connection of this.#connections.values()) {
+      const { queue, session } = connection;
+      if (queue.node !== node) continue;
+      if (session === undefined) connection.deadline = now;
+      else session.hasten(now);
+    }
+  }
+
   // ── Received packets ──────────────────────────────────────────────────────────────────────────────────────────
 
   /** The connection that a packet belongs to. */
   #connectionOf({ session, from }: ReceivedPacket): Connection | undefined {
     const connection = this.#connections.get(session);
-    if (connection?.queue.to === from) return connection;
+    if (connection !== undefined && this.#state.routes.allows(connection.queue.node, from)) return connection;
     this.#state.dropped.unknownSession++;
     return undefined;
   }
@@ -286,6 +299,7 @@ export class Initiators {
     counts.taken++;
     const session = connection.accept(packet);
     incarnations.note(queue.node, epoch);
+    this.#state.routes.note(queue.node, packet.from);
     if (!this.#queues.has(queue)) {
       // The node has restarted, and its queue was dropped. The new session has nothing to send: it frees the responder at
       // once.

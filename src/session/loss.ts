@@ -218,6 +218,12 @@ export class LossDetector {
     this.#deadline = now + this.#probeTimeout();
   }
 
+  /** Lets the probe timeout expire at once, if a packet is in flight. */
+  hasten(now: number): void {
+    this.#ptoCount = 0;
+    if (this.#deadline !== Number.POSITIVE_INFINITY) this.#deadline = Math.min(this.#deadline, now);
+  }
+
   /** RFC 9002, section 6.2.1, with the reordering delay on top. */
   #probeTimeout(): number {
     const { smoothed, variation } = this.#rtt;

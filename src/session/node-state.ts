@@ -15,6 +15,7 @@ import type { KeySchedule, Seal } from "./key-schedule.js";
 import { LinkQueue } from "./link-queue.js";
 import type { ReceivedPacket } from "./received-packet.js";
 import type { ReplayWindow } from "./replay-window.js";
+import { Routes } from "./routes.js";
 import type { Counts, Shared } from "./session.js";
 import type { SessionsOptions } from "./sessions-options.js";
 import { Time } from "./time.js";
@@ -59,7 +60,17 @@ const defaultController: MakeController = (rtt, lastSent) => new DelayController
 /** The options of both sides. `onLost` must make them forget the node before it passes the loss on. */
 type NodeOptions = Pick<
   SessionsOptions,
-  "link" | "now" | "random" | "node" | "epoch" | "job" | "keySchedule" | "sessionPackets" | "congestion" | "onLost"
+  | "link"
+  | "now"
+  | "random"
+  | "node"
+  | "epoch"
+  | "job"
+  | "addressOf"
+  | "keySchedule"
+  | "sessionPackets"
+  | "congestion"
+  | "onLost"
 >;
 
 export class NodeState implements Shared {
@@ -73,6 +84,7 @@ export class NodeState implements Shared {
   /** Whether the link is faithful. */
   readonly isFaithful: boolean;
   readonly incarnations: Incarnations;
+  readonly routes: Routes;
   /** `taken`: received packets that were not dropped; `refused`: connect packets that found no free responder. */
   readonly counts: Counts & { acknowledgments: number; connects: number; refused: number; taken: number } = {
     data: 0,
@@ -115,7 +127,11 @@ export class NodeState implements Shared {
     this.random = random;
     this.keySchedule = options.keySchedule;
     this.isFaithful = link.isFaithful;
-    this.incarnations = new Incarnations(options.epoch, options.onLost);
+    this.routes = new Routes(options.addressOf, options.keySchedule !== undefined);
+    this.incarnations = new Incarnations(options.epoch, (node, isRestarted, refused) => {
+      this.routes.forget(node);
+      options.onLost(node, isRestarted, refused);
+    });
     this.sessionPackets = sessionPackets;
     this.makeController = congestion;
     this.time = new Time(now);

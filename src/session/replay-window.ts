@@ -18,6 +18,11 @@ export class ReplayWindow {
     this.#highest = highest >>> 0;
   }
 
+  /** The highest number that was added. */
+  get highest(): number {
+    return this.#highest;
+  }
+
   /** Whether a number was added, or lies below the window, so that it may have been. */
   has(number: number): boolean {
     const words = this.#words;

@@ -39,7 +39,7 @@ const CONNECT_WINDOW_WORDS = 4;
 /** Microseconds that a node without a free responder asks initiators to wait. */
 const BUSY_WAIT = 2000;
 
-type ResponderOptions = Pick<SessionsOptions, "responders" | "memory" | "nodes" | "nodeOf" | "addressOf">;
+type ResponderOptions = Pick<SessionsOptions, "responders" | "memory" | "nodes" | "nodeOf">;
 
 export class Responders {
   readonly #state: NodeState;
@@ -79,13 +79,13 @@ export class Responders {
     for (const responder of this.#waiting) {
       if (!this.#state.out.hasRoom) return;
       this.#waiting.delete(responder);
-      if (this.#byId(responder.parameters.from, responder.id) === responder) this.#acknowledge(responder, now);
+      if (this.#responders[(responder.id & 0xfff) - 1] === responder) this.#acknowledge(responder, now);
     }
   }
 
   connect(packet: ReceivedPacket, now: number): void {
-    const { nodes, addressOf } = this.#options;
-    const { node, job, random, isFaithful, keySchedule, incarnations, dropped, counts } = this.#state;
+    const { nodes } = this.#options;
+    const { node, job, random, isFaithful, keySchedule, incarnations, routes, dropped, counts } = this.#state;
     if (!this.#state.unseal(packet, keySchedule?.handshake)) return;
     const { from } = packet;
     const initiator = packet.at(CONNECT_INITIATOR_OFFSET);
@@ -103,7 +103,7 @@ export class Responders {
     }
     // Two nodes with one number would share streams. One of them is refused, which does not affect the other's streams.
     const isStale = this.#isStale(other, epoch);
-    if (isStale || addressOf(other) !== from) {
+    if (isStale || !routes.allows(other, from)) {
       if (isStale) dropped.stale++;
       else dropped.wrongAddress++;
       this.#refuse(from, initiator, REFUSED_NAME, 0, connectNonce);
@@ -236,7 +236,9 @@ export class Responders {
 
   #byId(from: Address, id: number): Responder | undefined {
     const responder = this.#responders[(id & 0xfff) - 1];
-    return responder?.id === id && responder.parameters.from === from ? responder : undefined;
+    if (responder?.id !== id) return undefined;
+    const { parameters } = responder;
+    return parameters.from === from || this.#state.routes.isMobile(parameters.node) ? responder : undefined;
   }
 
   /** The 0-RTT session whose nonce begins with this word. */
@@ -249,18 +251,21 @@ export class Responders {
 
   /** Opens a packet of a session. The session's first packet proves the incarnation of its node. @returns false: dropped */
   #unseal(responder: Responder, packet: ReceivedPacket, isZeroRtt: boolean): boolean {
-    const { node, epoch, seals, zeroRttSeal } = responder.parameters;
-    if (!this.#state.unseal(packet, isZeroRtt ? zeroRttSeal : seals?.toTarget, responder.replayWindow)) return false;
-    if (responder.isProven) return true;
-    responder.isProven = true;
-    const { incarnations } = this.#state;
-    if (!incarnations.isStale(node, epoch)) {
+    const { parameters, replayWindow } = responder;
+    const { node, epoch, seals, zeroRttSeal } = parameters;
+    const { incarnations, routes, dropped } = this.#state;
+    if (!this.#state.unseal(packet, isZeroRtt ? zeroRttSeal : seals?.toTarget, replayWindow)) return false;
+    if (!responder.isProven) {
+      responder.isProven = true;
+      if (incarnations.isStale(node, epoch)) {
+        dropped.stale++;
+        this.#free(responder);
+        return false;
+      }
       incarnations.note(node, epoch);
-      return true;
     }
-    this.#state.dropped.stale++;
-    this.#free(responder);
-    return false;
+    if (replayWindow.highest === packet.sent) routes.note(node, packet.from);
+    return true;
   }
 
   /**
@@ -320,7 +325,9 @@ export class Responders {
     }
     this.#state.counts.acknowledgments++;
     const packet = responder.acknowledge(this.#packet, this.#state.job, now);
-    this.#state.out.send(responder.parameters.from, packet, responder.parameters.seals?.toOrigin);
+    const { from, node, seals } = responder.parameters;
+    const to = this.#state.routes.isMobile(node) ? this.#state.routes.to(node) : from;
+    this.#state.out.send(to, packet, seals?.toOrigin);
   }
 
   disconnected(packet: ReceivedPacket): void {

@@ -41,7 +41,7 @@ export interface Shared extends Reordering {
 export class Session {
   /** The id that the target assigned; with 0-RTT, the first word of the nonce. */
   readonly id: number;
-  readonly #to: Address;
+  readonly #route: { readonly to: Address };
   readonly #shared: Shared;
   readonly #isZeroRtt: boolean;
   /** The id that packets have: with 0-RTT, it differs from `id` once the target has accepted. */
@@ -62,12 +62,13 @@ export class Session {
 
   /**
    * @param id the target's session id; with 0-RTT, the first word of the nonce until accept()
+   * @param route of outgoing packets: its address may change
    * @param sent transmissions of the connect packet
    * @param seal of outgoing packets; undefined: they are not sealed
    */
   constructor(
     id: number,
-    to: Address,
+    route: { readonly to: Address },
     shared: Shared,
     limit: number,
     sent: number,
@@ -77,7 +78,7 @@ export class Session {
     this.id = id;
     this.#currentId = id;
     this.#seal = seal;
-    this.#to = to;
+    this.#route = route;
     this.#shared = shared;
     this.#limit = limit;
     this.#sent = sent;
@@ -157,7 +158,7 @@ export class Session {
     this.#loss.onSent(one, ++this.#sent, now);
     one.packet.flags((isPrompt ? PACKET_PROMPT : 0) | (this.isZeroRtt ? PACKET_HALF : 0));
     one.packet.address(this.#currentId, one.sent, one.number);
-    this.#shared.out.send(this.#to, one.packet, this.#seal);
+    this.#shared.out.send(this.#route.to, one.packet, this.#seal);
   }
 
   /** An acknowledgment came. @returns the newly acknowledged packets; false: it acknowledges what was never sent */
@@ -188,6 +189,11 @@ export class Session {
     if (this.deadline <= now) this.#loss.postpone(now);
   }
 
+  /** The target has another address: the probe timeout expires at once. */
+  hasten(now: number): void {
+    this.#loss.hasten(now);
+  }
+
   /** The packets that the target has not acknowledged, in the order of their numbers. */
   *unacknowledged(): Iterable<Packet> {
     for (const { packet } of this.#loss.packetsInFlight()) yield packet;
@@ -196,7 +202,7 @@ export class Session {
   /** Tells the target that the session is over. That packet may be lost. @param packet a buffer for it */
   disconnect(packet: Packet, job: number): void {
     packet.begin(PACKET_DISCONNECT, job).address(this.#currentId, ++this.#sent, 0);
-    this.#shared.out.send(this.#to, packet, this.#seal);
+    this.#shared.out.send(this.#route.to, packet, this.#seal);
   }
 
   /** The target has accepted 0-RTT data: from now on, packets have the id and the seal of the full handshake. */

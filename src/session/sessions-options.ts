@@ -29,9 +29,9 @@ export interface SessionsOptions {
   readonly job: number;
   /**
    * The address of a node, for packets in both directions. It must return an empty string for a number that no node has, and
-   * must not throw.
+   * must not throw. Undefined: the node is mobile, which takes a key schedule. It connects first, from any address.
    */
-  readonly addressOf: (node: number) => Address;
+  readonly addressOf: (node: number) => Address | undefined;
   /** Derived from the job key. If it is undefined, packets travel unsealed, and sealed ones are dropped. */
   readonly keySchedule?: KeySchedule | undefined;
   /** Packets that a session sends before another session with other keys replaces it: 64 to 2^30. */

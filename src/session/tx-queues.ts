@@ -6,7 +6,7 @@ import type { Address } from "../link/link.js";
 import { Queue } from "../support/queue.js";
 import type { NodeState } from "./node-state.js";
 import { Packet } from "./packet.js";
-import type { SessionsOptions } from "./sessions-options.js";
+import type { Routes } from "./routes.js";
 import { SparseWords } from "./sparse-words.js";
 
 /** Bytes of acknowledged packets that are kept for reuse: about as many as are in flight. */
@@ -15,7 +15,7 @@ const SPARE_BYTES = 2 ** 21;
 /** The transmit queue of one target node. It exists only while it has something to send. */
 export class TxQueue {
   readonly node: number;
-  readonly to: Address;
+  readonly #routes: Routes;
   /** Packets that no session has sent yet. */
   readonly packets = new Queue<Packet>();
   /** Packets that an earlier session sent, and that were not acknowledged: they go first. */
@@ -37,9 +37,14 @@ export class TxQueue {
   /** Whether it waits for a connection, in the round robin or in backoff. */
   isWaiting = false;
 
-  constructor(node: number, to: Address) {
+  constructor(node: number, routes: Routes) {
     this.node = node;
-    this.to = to;
+    this.#routes = routes;
+  }
+
+  /** The node's address, which may change. */
+  get to(): Address {
+    return this.#routes.to(this.node);
   }
 
   /** Packets to be sent. */
@@ -58,7 +63,6 @@ export class TxQueue {
 
 export class TxQueues {
   readonly #state: NodeState;
-  readonly #addressOf: SessionsOptions["addressOf"];
   readonly #maxBytes: number;
   readonly #queues = new Map<number, TxQueue>();
   /** Queues that may be served now, in round-robin order. */
@@ -75,9 +79,8 @@ export class TxQueues {
   readonly #spare: Packet[] = [];
 
   /** @param txQueueBytes of content that may be queued for one node */
-  constructor(state: NodeState, addressOf: SessionsOptions["addressOf"], txQueueBytes = 1_048_576) {
+  constructor(state: NodeState, txQueueBytes = 1_048_576) {
     this.#state = state;
-    this.#addressOf = addressOf;
     this.#maxBytes = txQueueBytes;
   }
 
@@ -104,7 +107,7 @@ export class TxQueues {
   }
 
   #make(node: number): TxQueue {
-    const queue = new TxQueue(node, this.#addressOf(node));
+    const queue = new TxQueue(node, this.#state.routes);
     this.#queues.set(node, queue);
     return queue;
   }
@@ -145,6 +148,15 @@ export class TxQueues {
         this.#ready.push(queue);
       } else this.#backoffUntil = Math.min(this.#backoffUntil, queue.notBefore);
     }
+  }
+
+  /** A node is alive: its queue may be served at once, and its unanswered attempts do not count. */
+  hasten(node: number): void {
+    const queue = this.#queues.get(node);
+    if (queue === undefined) return;
+    queue.attempts = 0;
+    queue.notBefore = 0;
+    if (this.#inBackoff.has(queue)) this.#backoffUntil = 0;
   }
 
   /** When endBackoffs() has something to do, in microseconds. */

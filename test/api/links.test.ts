@@ -6,10 +6,18 @@ import { EAGAIN, SHUTDOWN, SUCCESS } from "../../src/core/result.js";
 import type { Link } from "../../src/link/link.js";
 import { LossyLink } from "../../src/link/lossy-link.js";
 import type { UdpLink } from "../../src/link/udp-link.js";
+import { type WebSocketLike, WebSocketLink } from "../../src/link/websocket-link.js";
 import type { Context } from "../../src/pami/context.js";
 import { scaled } from "../support/effort.js";
 import { randomOf } from "../support/random.js";
-import { type RealJob, type RealJobOptions, realJob, udpLinks, webSocketLinks } from "../support/real-job.js";
+import {
+  type RealJob,
+  type RealJobOptions,
+  realJob,
+  udpLinks,
+  webSocketLinks,
+  webSocketStar,
+} from "../support/real-job.js";
 import { replayNote, SEED } from "../support/seed.js";
 import { hasIpv6 } from "../support/udp-rig.js";
 
@@ -42,7 +50,23 @@ async function start(options: Partial<RealJobOptions>) {
   const until = async (isSo: () => boolean): Promise<void> => {
     while (!isSo()) await turn();
   };
-  return { job, links, contexts, turn, until };
+  const accepted = new Set<WebSocketLike>();
+  const [server] = wire.sockets;
+  if (server instanceof WebSocketLink) {
+    const { accept } = server;
+    server.accept = (socket, stated) => {
+      accepted.add(socket);
+      accept.call(server, socket, stated);
+    };
+  }
+  /** Cuts the connections to the first node. Returns how many. */
+  const sever = (): number => {
+    const all = [...accepted];
+    accepted.clear();
+    for (const socket of all) socket.terminate?.();
+    return all.length;
+  };
+  return { job, wire, links, contexts, turn, until, sever };
 }
 
 const bytesOf = (number: number, length: number): Uint8Array =>
@@ -190,6 +214,59 @@ describe.each(SEALS)(`messages, put, get and rmw, %s (${replayNote()})`, (_, key
     const given = await start({ key, open: udpLinks([], "[::1]") });
     await exchange(given);
     await leave(given);
+  });
+});
+
+describe(`a node without a server, sealed (${replayNote()})`, () => {
+  it("connects to one that has one: both send, put, get and rmw", async () => {
+    const given = await start({ key: KEY, open: webSocketStar() });
+    await exchange(given);
+    await leave(given);
+  });
+
+  it("connects again when its connection is cut, from another address: nothing is lost, and nothing comes twice", async () => {
+    const given = await start({ key: KEY, open: webSocketStar() });
+    let [cuts, isOver] = [0, false];
+    const cut = (): void => {
+      if (isOver) return;
+      cuts += given.sever();
+      setTimeout(cut, 150);
+    };
+    cut();
+    await exchange(given);
+    await given.until(() => cuts >= 2);
+    isOver = true;
+    await leave(given);
+  });
+
+  it("is reached after a cut by a node that has something for it, also when it has been quiet", async () => {
+    const given = await start({ key: KEY, open: webSocketStar() });
+    const [server, client] = given.contexts as [Context, Context];
+    let came = 0;
+    for (const context of [server, client]) context.dispatch(DATA, () => void came++);
+    client.sendImmediate(server.endpoint, DATA);
+    await given.until(() => came === 1);
+    const [, own] = given.wire.sockets as readonly WebSocketLink[];
+    for (let round = 0; round < 3; round++) {
+      // All is acknowledged, and the sessions have ended.
+      await given.until(() => given.job.tasks.every(({ sessions }) => sessions.inUse.initiators === 0));
+      given.sever();
+      await given.until(() => own?.connections === 0);
+      server.sendImmediate(client.endpoint, DATA);
+      await given.until(() => came === 2 + round);
+    }
+    expect(given.job.lost).toEqual([]);
+  });
+
+  it("reaches nothing without a key, since nothing proves who it is", async () => {
+    const given = await start({ open: webSocketStar() });
+    const [server, client] = given.contexts as [Context, Context];
+    let came = 0;
+    server.dispatch(DATA, () => void came++);
+    client.sendImmediate(server.endpoint, DATA);
+    const { dropped, counts } = (given.job.tasks[0] as (typeof given.job.tasks)[0]).sessions;
+    await given.until(() => dropped.wrongAddress > 0);
+    expect([came, counts.taken]).toEqual([0, 0]);
   });
 });
 

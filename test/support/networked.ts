@@ -79,7 +79,8 @@ interface Node {
 export interface Wire {
   /** By node, like the others. */
   readonly links: readonly Link[];
-  readonly addresses: readonly Address[];
+  /** By node; undefined: the node is mobile. */
+  readonly addresses: readonly (Address | undefined)[];
   readonly hosts: readonly LinkNodeHost[];
 }
 
@@ -158,7 +159,7 @@ export class NetworkedJob implements PrivateJob {
         tasksPerNode,
         job: JOB,
         keySchedule: key && (number % 2 === 0 ? keyScheduleOf(key, JOB) : nodeKeyScheduleOf(key, JOB)),
-        addressOf: wire === undefined ? String : (other) => wire.addresses[other] ?? "",
+        addressOf: wire === undefined ? String : (other) => (other < nodes ? wire.addresses[other] : ""),
         initiators: options.initiators,
         responders: options.responders,
         txQueueBytes: options.txQueueBytes,

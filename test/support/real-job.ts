@@ -7,7 +7,13 @@ import { openWebSocketLink } from "../../src/link/websocket-server.js";
 import { NetworkedJob, type NetworkedOptions, type Wire } from "./networked.js";
 
 /** Links of as many nodes, and the addresses by which they know each other. */
-export type OpenLinks = (nodes: number) => Promise<readonly { readonly link: Link; readonly address: Address }[]>;
+export type OpenLinks = (nodes: number) => Promise<readonly OpenLink[]>;
+
+interface OpenLink {
+  readonly link: Link;
+  /** Undefined: the node is mobile. */
+  readonly address: Address | undefined;
+}
 
 export interface WireOptions {
   readonly around?: ((link: Link) => Link) | undefined;
@@ -36,6 +42,15 @@ export function webSocketLinks(): OpenLinks {
     );
     addresses.push(...links.map(({ address }) => address as Address));
     return links.map((link) => ({ link, address: link.address as Address }));
+  };
+}
+
+/** Node 0 has a server, and the others connect to it. */
+export function webSocketStar(): OpenLinks {
+  return async (nodes) => {
+    const server = await openWebSocketLink({ listen: "ws://127.0.0.1:0/" });
+    const clients = await Promise.all(Array.from({ length: nodes - 1 }, () => openWebSocketLink()));
+    return [server, ...clients].map((link) => ({ link, address: link.address }));
   };
 }
 

@@ -153,6 +153,12 @@ export class SessionPipe implements Pipe {
     if (at < this.#probeNext) this.#probeNext = at;
   }
 
+  /** Probes all nodes to which something was sent, at the next flush(). */
+  probe(): void {
+    const now = this.#now();
+    for (const [node, { task }] of this.#probes) this.#probe(node, task, 0, now - PROBE_FIRST);
+  }
+
   /**
    * Probes nodes from which nothing came for long. A node that has died may have acknowledged all that it got, and will
    * never answer. If it does not acknowledge the probe, the sessions report it as lost.
