@@ -28,7 +28,7 @@ import type { GracePeriod, GracePeriods } from "../memory/regions.js";
 import { endpointCount, taskAt } from "./address.js";
 
 /** The kernel functions that an announcement calls. */
-export type Announcing = "loadWord" | "storeWord" | "addWord" | "ring" | "ringAlways";
+export type Announcing = "loadWord" | "storeWord" | "addWord" | "ringAlways";
 type Sync = Pick<Kernel, "loadWord" | "addWord" | "ring">;
 
 /**
@@ -106,13 +106,17 @@ export function interruptTask(kernel: Pick<Kernel, "addWord" | "ringAlways">, ma
   kernel.ringAlways(slot);
 }
 
-/** Raises the notice of every own task and of the engine thread, and wakes them. Each then looks for what has changed. */
+/**
+ * Raises the notice of every own task and of the engine thread, and wakes them, armed or not: a task may have died between
+ * taking a sleeper's flag down and ringing. Each then looks for what has changed.
+ */
 function notifyTasks(kernel: Pick<Kernel, Announcing>, map: MemoryMap): void {
-  for (let task = 0; task < map.locals; task++) {
-    kernel.addWord(taskSlot(map, task) + TASK_NOTICE_OFFSET, 1); // SYNC notice (tell)
-    kernel.ringAlways(taskSlot(map, task));
+  const slots = Array.from({ length: map.locals }, (_, task) => taskSlot(map, task));
+  if (map.engine) slots.push(engineSlot(map));
+  for (const slot of slots) {
+    kernel.addWord(slot + TASK_NOTICE_OFFSET, 1); // SYNC notice (tell)
+    kernel.ringAlways(slot);
   }
-  notifyEngine(kernel, map);
 }
 
 /** Whether a context has acknowledged a notice, has ended, or is not open yet: it holds nothing from before the notice. */

@@ -363,6 +363,12 @@ export const ENGINE_MUTANTS: readonly Mutant[] = [
       replace: "",
     },
     {
+      name: "an end rings an engine thread whose flag is up alone",
+      file: "src/node/liveness.ts",
+      find: "    kernel.addWord(slot + TASK_NOTICE_OFFSET, 1); // SYNC notice (tell)\n    kernel.ringAlways(slot);\n",
+      replace: "    kernel.addWord(slot + TASK_NOTICE_OFFSET, 1); // SYNC notice (tell)\n    kernel.ring(slot);\n",
+    },
+    {
       name: "a dead task's pages are used again while the engine thread may be at them",
       file: "src/node/liveness.ts",
       find: "  if (!hasEngineSeenAll(kernel, map)) return true;\n",

@@ -10,14 +10,16 @@ import {
   INJECTION_TAIL_OFFSET,
   JOB_DUE_OFFSET,
   NONE,
+  TASK_CLOSED,
   TASK_STATE_OFFSET,
+  TASK_TOLD_OFFSET,
   TASK_UP,
   TRANSFER_DONE,
   TRANSFER_LATER,
   TRANSFER_REMOTE_CLOSED,
 } from "../../../assembly/layout.js";
 import { endpointOf } from "../../../src/core/endpoint.js";
-import { announceClose, hasEngineSeenAll, markDead, notifyEngine } from "../../../src/node/liveness.js";
+import { announceClose, announceEnds, hasEngineSeenAll, markDead, notifyEngine } from "../../../src/node/liveness.js";
 import type { Client } from "../../../src/pami/client.js";
 import type { Context } from "../../../src/pami/context.js";
 import { map, SLICE } from "../control.js";
@@ -390,6 +392,34 @@ const HAD_AGAIN: readonly Scenario[] = [
   ),
 ];
 
+/** Task 1 closes, or dies at any step of that: also while it calls the engine thread, between the flag and the ring. */
+const CALLER_DIES: Scenario = {
+  name: "a task dies while it calls the engine thread, which hears of its end all the same",
+  engine: true,
+  bound: 1,
+  mortal: [1],
+  endless: [2],
+  setup: setupTasks,
+  threads: [
+    (world) => {
+      const { kernel } = world;
+      const isTold = (): boolean => kernel.loadWord(world.task(1) + TASK_TOLD_OFFSET) !== 0;
+      sleepUntil(world, world.task(0), () => isTold() && hasEngineSeenAll(kernel, map));
+    },
+    (world) => {
+      const { kernel } = world;
+      kernel.engineCall(map.job, map.contexts);
+      kernel.storeWord(world.task(1) + TASK_STATE_OFFSET, TASK_CLOSED);
+      announceEnds(kernel, map, [1]);
+    },
+    serveForever,
+  ],
+  monitor: ({ kernel }) => markDead(kernel, map, 1),
+  check(world) {
+    expectNothingLeft(world);
+  },
+};
+
 export const ENGINE_SCENARIOS: readonly Scenario[] = [
   called("C5: a task sleeps until its puts are complete, and the engine thread until it is called", 2, [
     put(0, 1),
@@ -417,4 +447,5 @@ export const ENGINE_SCENARIOS: readonly Scenario[] = [
     announceClose(kernel, map, 0),
   ),
   ...HAD_AGAIN,
+  CALLER_DIES,
 ];
