@@ -83,6 +83,7 @@ const library = await build({
   entryPoints: {
     index: "src/index.ts",
     "node/joined": "src/launch/joined.ts",
+    "node/launched": "src/launch/launched.ts",
     "node/process-memory": "src/process/process-memory.ts",
     "node/process": "src/generated/process.ts",
     absent: "src/launch/absent.ts",
@@ -93,7 +94,7 @@ const library = await build({
       // What only Node can use is imported by names of package.json's "imports": bundlers for browsers get absent.js.
       name: "node-only",
       setup(build) {
-        build.onResolve({ filter: /\/(joined|process-memory|process)\.js$/ }, ({ kind, path }) =>
+        build.onResolve({ filter: /\/(joined|launched|process-memory|process)\.js$/ }, ({ kind, path }) =>
           kind === "dynamic-import"
             ? { path: `#node/${path.split("/").pop()?.slice(0, -3)}`, external: true }
             : undefined,

@@ -11,17 +11,19 @@ import { type JobMemory, type JobMemoryRequest, kernelIn, makeJobMemory, taskErr
 import type { Client } from "../pami/client.js";
 import type { LookAtSlots } from "../protocol/slots.js";
 import { diagnostics } from "../support/diagnostics.js";
-import { after, type NodePort, nodeModule } from "../support/host.js";
+import { after, environment, type NodePort, nodeModule } from "../support/host.js";
 import type { MessagePortLike } from "../support/like.js";
 import {
   BOOTSTRAP,
   isTaskName,
+  LAUNCHED,
   type LastWord,
   type TaskBootstrap,
   type TaskNews,
   type TaskReport,
 } from "./bootstrap.js";
 import { makeClient } from "./client.js";
+import type { Joined } from "./joined.js";
 import type { PortsNode } from "./private-node.js";
 import type { Hear, Tell } from "./switchboard.js";
 
@@ -72,9 +74,7 @@ async function join(): Promise<Client> {
     const bootstrap = (threads.workerData as { [BOOTSTRAP]?: TaskBootstrap } | null)?.[BOOTSTRAP];
     if (bootstrap === undefined) {
       if (!threads.isMainThread) throw notInJob();
-      // A launcher may have started this process: mpiexec, for one.
-      const { joinByLauncher } = await import("./joined.js");
-      const { start, memory, onLeave, lookAtSlots } = await joinByLauncher();
+      const { start, memory, onLeave, lookAtSlots } = await joinMainThread();
       return clientOf(start, memory, onLeave, lookAtSlots);
     }
     return clientOf(bootstrap, await memoryOf(bootstrap));
@@ -83,6 +83,13 @@ async function join(): Promise<Client> {
   // A page has a postMessage() too, of another kind.
   if (typeof worker.postMessage !== "function" || typeof document !== "undefined") throw notInJob();
   return joinByMessages(worker);
+}
+
+/** In a main thread: a launcher may have started this process, `pamir run` or mpiexec for instance. */
+async function joinMainThread(): Promise<Joined> {
+  const launched = environment(LAUNCHED);
+  if (launched === undefined) return (await import("./joined.js")).joinByLauncher();
+  return (await import("./launched.js")).joinLaunched(launched);
 }
 
 /** In Node, in a worker that the program has started. */

@@ -8,6 +8,7 @@ import type { DebugLimits } from "../observe/debug.js";
 import type { DumpData } from "../observe/dump.js";
 import type { Recorded } from "../observe/trace.js";
 import type { FutexSetup } from "../process/futex.js";
+import type { ProcessMemorySetup } from "../process/mapping.js";
 import { uniqueName } from "../support/host.js";
 
 /** Key of the bootstrap in a worker's `workerData`. */
@@ -38,6 +39,17 @@ export interface TaskBootstrap {
   readonly lock: string;
   /** How threads of several processes sleep on the memory; undefined if it is that of one process. */
   readonly futex: FutexSetup | undefined;
+}
+
+/** Name of the variable by which the main thread of a process learns its task: a LaunchedTask, as JSON. */
+export const LAUNCHED = "PAMIR_LAUNCHED";
+
+export interface LaunchedTask {
+  /** Without what one process's threads share. */
+  readonly start: TaskBootstrap;
+  readonly memory: ProcessMemorySetup;
+  /** Process that has started this one. */
+  readonly parent: number;
 }
 
 /** The messages of a task's Web Worker to the thread that started it, under the key BOOTSTRAP. */

@@ -16,7 +16,7 @@ import { openMemory, selectKernel, wasmAllowed } from "../kernel/select.js";
 import { readMap } from "../memory/map.js";
 import { nodeLimits } from "../node/limits.js";
 import { markEngineDead } from "../node/liveness.js";
-import { makeJobMemory, taskErrorsIn } from "../node/memory.js";
+import { makeJobMemory } from "../node/memory.js";
 import { openFfi } from "../process/ffi.js";
 import type { FutexSetup } from "../process/futex.js";
 import { hostIdentity, machineIdentity, startTimeOf } from "../process/identity.js";
@@ -30,6 +30,7 @@ import type { TaskBootstrap } from "./bootstrap.js";
 import { checkLimits, type LimitOptions } from "./limits.js";
 import type { LinkAgentOrder, LinkAgentReport, LinkAgentSetup } from "./link-agent.js";
 import type { WatchedProcess, WatchSetup } from "./process-watch.js";
+import { recordErrors } from "./record-errors.js";
 
 /** What a process says of itself. */
 interface Introduction {
@@ -366,17 +367,6 @@ function watch({ shared, futex, job }: JoinedMemory, processes: readonly Watched
     fs().closeSync(stop);
   });
   return end;
-}
-
-/** Records the error that ends this process, for the others. Returns what ends that. @param slot of the task */
-function recordErrors(memory: Memory, job: number, slot: number): () => void {
-  const errors = taskErrorsIn(memory, readMap(memory, job));
-  const record = (thrown: unknown): void => {
-    const { name = "Error", message = String(thrown), code, stack } = (thrown ?? {}) as Error & { code?: string };
-    errors.write(slot, { name, message, code, stack });
-  };
-  process.on("uncaughtExceptionMonitor", record);
-  return () => process.off("uncaughtExceptionMonitor", record);
 }
 
 const fs = (): typeof import("node:fs") => nodeModule("fs") as typeof import("node:fs");

@@ -111,9 +111,11 @@ export interface LaunchOptions {
   workerOptions?: Record<string, unknown> | undefined;
   /** Offset of the map in the memory. @internal for tests that let it straddle 2^31 */
   memoryBase?: number | undefined;
+  /** Whether tasks may be main threads of their processes, if each has one. @internal for programs that don't launch */
+  mainThreads?: boolean | undefined;
 }
 
-const LAUNCH_KEYS: Keys<Omit<LaunchOptions, "memoryBase">> = {
+const LAUNCH_KEYS: Keys<Omit<LaunchOptions, "memoryBase" | "mainThreads">> = {
   tasks: true,
   maxTasks: true,
   kernel: true,
@@ -159,7 +161,7 @@ export async function launch(
   options: LaunchOptions = {},
 ): Promise<Job> {
   checkObject("options of launch()", options);
-  const { memoryBase, ...given } = options;
+  const { memoryBase, mainThreads, ...given } = options;
   checkKeys("options of launch()", given, LAUNCH_KEYS);
   if (memoryBase !== undefined) checkInteger("memoryBase", memoryBase, 0, MEMORY_BYTES_MAX);
   const { join = false, workerOptions = {}, signal, tasks = Math.max(2, hardwareThreads()) } = options;
@@ -364,6 +366,7 @@ function makeJob(
             futex: processes?.futex,
             processes: processes && {
               count: options.processes as number,
+              isMain: options.mainThreads === true && options.processes === count - (join ? 1 : 0),
               source: sources.process,
               job: map.job,
               memory: processes.setup as ProcessMemorySetup,

@@ -18,7 +18,7 @@ import { failureText, isFailure, type OnError } from "./failure.js";
 import type { Labels } from "./labels.js";
 import { Lifecycle } from "./lifecycle.js";
 import type { MonitorOrders, TaskExit } from "./monitor.js";
-import { blocks, type ProcessesSetup, startProcess } from "./task-process.js";
+import { blocks, type ProcessesSetup, startProcess, startTaskProcess } from "./task-process.js";
 import { TaskWorkers } from "./task-workers.js";
 
 /** From the monitor to the launcher. */
@@ -101,9 +101,13 @@ function startAll({ bootstraps, ...orders }: MonitorOrders): void {
       lifecycle.end({ task, code: 1, cause: "terminated" });
     }
   } else if (processes === undefined) workers.start({ ...orders, bootstraps });
-  else
-    for (const some of blocks(bootstraps, processes.count))
-      startProcess({ ...orders, bootstraps: some }, { ...processes, labels }, lifecycle);
+  else {
+    const start = processes.isMain ? startTaskProcess : startProcess;
+    const count = processes.isMain ? bootstraps.length : processes.count;
+    for (const some of blocks(bootstraps, count)) {
+      start({ ...orders, bootstraps: some }, { ...processes, labels }, lifecycle);
+    }
+  }
 }
 
 function adopt({ task }: TaskBootstrap, life: NodePort): void {

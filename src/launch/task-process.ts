@@ -1,10 +1,12 @@
-// A process of a job's tasks, as the monitor of the launching process sees it. The process has a monitor of its own
+// A process of a job's tasks, as the monitor of the launching process sees it. In general, the process has a monitor of its own
 // (process-monitor.ts), which starts its tasks, marks its dead ones, and reports their ends. If the process itself dies, this
-// ends the rest of its tasks.
+// ends the rest of its tasks. With isMain, the main thread of the process is the task (launched.ts), and nothing else runs
+// there: such a process starts in half of the time.
 import type { ChildProcess } from "node:child_process";
 import type { ProcessMemorySetup } from "../process/mapping.js";
 import { after, nodeModule } from "../support/host.js";
-import type { Labels } from "./labels.js";
+import { LAUNCHED, type LaunchedTask, type TaskBootstrap } from "./bootstrap.js";
+import { type Labels, labelLines } from "./labels.js";
 import type { Lifecycle } from "./lifecycle.js";
 import type { MonitorOrders, TaskExit } from "./monitor.js";
 
@@ -18,6 +20,8 @@ export interface ProcessesSetup {
   /** Pointer to the job header. */
   readonly job: number;
   readonly labels?: Labels | undefined;
+  /** Whether each task is the main thread of a process. */
+  readonly isMain: boolean;
 }
 
 /** The data that a process gets at its start. The memory is descriptor MEMORY_DESCRIPTOR there. */
@@ -34,9 +38,10 @@ export type ProcessReport = { readonly ended: TaskExit; readonly shown: string |
 /** From the launcher to a process. */
 export type ProcessOrder = { readonly terminate: number | "all" };
 
-/** Standard input, output and error, the channel, the memory. */
-const CHANNEL_DESCRIPTOR = 3;
-export const MEMORY_DESCRIPTOR = CHANNEL_DESCRIPTOR + 1;
+/** The first descriptor behind standard input, output and error. */
+const OUTPUT_END = 3;
+/** In a process with a monitor, the channel is the first one, and the memory the next. */
+export const MEMORY_DESCRIPTOR = OUTPUT_END + 1;
 /** Milliseconds in which a process ends its tasks when it is asked to. A process that is stopped (SIGSTOP) does not. */
 const END_MS = 1000;
 
@@ -63,6 +68,84 @@ function nodeOptions(): string[] {
   return kept;
 }
 
+/** How a process ended. */
+interface ProcessEnd {
+  readonly child: ChildProcess | undefined;
+  /** It could not be started. */
+  readonly failure: Error | undefined;
+  readonly code: number | null;
+  readonly signal: string | null;
+}
+
+function lostBy({ child, failure, code, signal }: ProcessEnd): string {
+  const name = child?.pid === undefined ? "its process" : `its process ${child.pid}`;
+  if (failure !== undefined) return `${name} can't be started: ${failure.message}`;
+  return signal === null ? `${name} exited with code ${code}` : `${name} was killed by ${signal}`;
+}
+
+/** Starts a process whose main thread is a task. */
+export function startTaskProcess(
+  { entry, bootstraps: [start], workerOptions }: MonitorOrders,
+  { memory, labels }: ProcessesSetup,
+  lifecycle: Lifecycle,
+): void {
+  const { task } = start as TaskBootstrap;
+  let child: ChildProcess | undefined;
+  function over(how: Omit<ProcessEnd, "child">): void {
+    const { failure, code, signal } = how;
+    if (lifecycle.isTerminated(task)) lifecycle.end({ task, code: code || 1, cause: "terminated" });
+    // The process has printed its error itself, and recorded it (record-errors.ts).
+    else if (failure === undefined && signal === null) lifecycle.end({ task, code: code ?? 1, cause: "exit" });
+    else lifecycle.end({ task, code: 1, cause: "process", error: lostBy({ child, ...how }) });
+  }
+  /** Ends the process, and those that it has started. */
+  function terminate(): void {
+    try {
+      if (child?.pid !== undefined) process.kill(-child.pid, "SIGKILL");
+    } catch {
+      // It has just ended.
+    }
+  }
+  lifecycle.add(task, { terminate });
+  try {
+    child = spawnTask(entry as string, start as TaskBootstrap, workerOptions, memory, labels !== undefined);
+  } catch (error) {
+    over({ failure: error as Error, code: null, signal: null });
+    return;
+  }
+  child.on("error", (failure) => {
+    if (child?.pid === undefined) over({ failure, code: null, signal: null });
+  });
+  if (labels !== undefined && child.stdout && child.stderr) {
+    labelLines(task, labels, child.stdout, process.stdout);
+    labelLines(task, labels, child.stderr, process.stderr);
+  }
+  child.on("exit", (code, signal) => over({ failure: undefined, code, signal }));
+}
+
+function spawnTask(
+  entry: string,
+  start: TaskBootstrap,
+  { argv = [], env = process.env }: { argv?: string[]; env?: NodeJS.ProcessEnv },
+  memory: ProcessMemorySetup,
+  isPiped: boolean,
+): ChildProcess {
+  const { spawn } = nodeModule("child_process") as typeof import("node:child_process");
+  const { fileURLToPath } = nodeModule("url") as typeof import("node:url");
+  const launched: LaunchedTask = {
+    start: { ...start, memory: undefined, module: undefined, futex: undefined },
+    memory: { ...memory, descriptor: OUTPUT_END },
+    parent: process.pid,
+  };
+  const output = isPiped ? "pipe" : "inherit";
+  return spawn(process.execPath, [...nodeOptions(), fileURLToPath(entry), ...argv], {
+    // Leads a process group: a signal of the terminal reaches the launcher alone.
+    detached: true,
+    env: { ...env, [LAUNCHED]: JSON.stringify(launched) },
+    stdio: [start.task === 0 ? "inherit" : "ignore", output, output, memory.descriptor],
+  });
+}
+
 /** Starts a process, which starts the tasks of these orders. */
 export function startProcess(orders: MonitorOrders, setup: ProcessesSetup, lifecycle: Lifecycle): void {
   const running = new Set(orders.bootstraps.map(({ task }) => task));
@@ -75,20 +158,10 @@ export function startProcess(orders: MonitorOrders, setup: ProcessesSetup, lifec
   /** The process is gone, and so is the channel: no report comes any more. */
   function over(): void {
     stopKill?.();
-    const how =
-      failure !== undefined
-        ? `can't be started: ${failure.message}`
-        : signal !== null
-          ? `was killed by ${signal}`
-          : `exited with code ${code}`;
+    const lost = lostBy({ child, failure, code, signal });
     for (const task of running) {
       const cause = lifecycle.isTerminated(task) ? "terminated" : "process";
-      lifecycle.end({
-        task,
-        code: code || 1,
-        cause,
-        error: `its process ${child?.pid ?? ""} ${how}`.replace("  ", " "),
-      });
+      lifecycle.end({ task, code: code || 1, cause, error: lost });
     }
     running.clear();
   }

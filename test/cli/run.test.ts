@@ -1,11 +1,15 @@
 // `pamir run` as a user has it: threads and processes, output with labels, exit codes, signals, wrong input.
 import { spawn } from "node:child_process";
-import { describe, expect, it } from "vitest";
+import { once } from "node:events";
+import { describe, expect, it, vi } from "vitest";
 import { byEffort, sample } from "../support/effort.js";
 import { app, cli, isGone, run, saidBy } from "../support/run-command.js";
 
 const WAYS: readonly (readonly string[])[] =
   process.platform === "linux" ? [[], ["--processes", "1"], ["--processes", "3"]] : [[]];
+
+/** Whether each task is the main thread of a process of its own: Node itself prints its error. */
+const isMainThread = (way: readonly string[]): boolean => way[1] === "3";
 
 const drawn = sample(WAYS, byEffort({ quick: 1, normal: 2, deep: WAYS.length }), "pamir run");
 describe.each(drawn.map((way) => [way.join(" ") || "threads", way] as const))("pamir run, %s", (_, way) => {
@@ -28,7 +32,11 @@ describe.each(drawn.map((way) => [way.join(" ") || "threads", way] as const))("p
   it("an error: its text and stack, and exit code 1", () => {
     const { status, stderr } = run("-n3", ...way, app, "throw");
     expect(status).toBe(1);
-    expect(stderr).toMatch(/^pamir: task 1 failed:\n(.|\n)*RangeError: on purpose\n {4}at .*app\.js/);
+    const [first, at] = isMainThread(way)
+      ? ["\\[1\\] file:.*app\\.js:\\d+", "\\[1\\]     at .*app\\.js"]
+      : ["pamir: task 1 failed:", " {4}at .*app\\.js"];
+    expect(stderr).toMatch(new RegExp(`^${first}\\n(.|\\n)*RangeError: on purpose\\n${at}`));
+    if (isMainThread(way)) expect(stderr).toMatch(/\npamir: task 1 exited with code 1\n$/);
   });
 
   it("--on-error abort ends the tasks that go on; --timeout ends all", () => {
@@ -54,6 +62,33 @@ describe.each(drawn.map((way) => [way.join(" ") || "threads", way] as const))("p
     child.kill(signal);
     expect(await closed).toBe(signal === "SIGINT" ? 130 : 143);
     for (const { pid } of saidBy(stdout)) expect(isGone(pid)).toBe(true);
+  });
+});
+
+describe.runIf(process.platform === "linux")("pamir run, a process for each task", () => {
+  const way = ["-n", "3", "--processes", "3", app];
+
+  it("a process that is killed ends its task alone", () => {
+    const { status, stdout, stderr } = run(...way, "kill");
+    const killed = saidBy(stdout)[1]?.pid;
+    expect({ status, stderr }).toEqual({
+      status: 1,
+      stderr: `pamir: task 1 is lost: its process ${killed} was killed by SIGKILL\n`,
+    });
+  });
+
+  it("all processes end if the launcher is killed", async () => {
+    const child = spawn(process.execPath, [cli, "run", ...way, "hang"], { stdio: ["ignore", "pipe", "inherit"] });
+    let stdout = "";
+    child.stdout.on("data", (text) => {
+      stdout += text;
+      if (stdout.split("\n").length > 3) child.kill("SIGKILL");
+    });
+    // Each process holds the write end of the pipe until it ends.
+    await once(child, "close");
+    const said = saidBy(stdout);
+    expect(said).toHaveLength(3);
+    await vi.waitFor(() => expect(said.every(({ pid }) => isGone(pid))).toBe(true), 20_000);
   });
 });
 

@@ -66,6 +66,7 @@ async function runThreads(app: string, argv: string[], values: Values): Promise<
     onError: oneOf("--on-error", values["on-error"], ["report", "abort"]) ?? "report",
     top: values.top,
     trace: values.trace === undefined ? undefined : true,
+    mainThreads: true,
     labels: !values["no-labels"],
     workerOptions: { argv, env: { ...process.env, ...variables(values.variable) } },
     onExit(exit: TaskExit) {

@@ -1,0 +1,15 @@
+// The error that ends a process whose main thread is a task: recorded for the other tasks.
+import type { Memory } from "../kernel/kernel.js";
+import { readMap } from "../memory/map.js";
+import { taskErrorsIn } from "../node/memory.js";
+
+/** Records the error that ends this process, for the others. Returns what ends that. @param slot of the task */
+export function recordErrors(memory: Memory, job: number, slot: number): () => void {
+  const errors = taskErrorsIn(memory, readMap(memory, job));
+  const record = (thrown: unknown): void => {
+    const { name = "Error", message = String(thrown), code, stack } = (thrown ?? {}) as Error & { code?: string };
+    errors.write(slot, { name, message, code, stack });
+  };
+  process.on("uncaughtExceptionMonitor", record);
+  return () => process.off("uncaughtExceptionMonitor", record);
+}
