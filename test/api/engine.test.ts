@@ -26,6 +26,7 @@ import {
   OTHER,
   PATIENCE,
   pattern,
+  processesOf,
   QUIT,
   RESULT,
   randomFrom,
@@ -37,6 +38,7 @@ import {
   withJob,
 } from "./support.js";
 import { busy } from "./tasks/busy.js";
+import { makeFlags } from "./tasks/flags.js";
 
 const module = "engine.js";
 const MIB = 1024 ** 2;
@@ -216,9 +218,10 @@ describe.each(THREADS)("$name", (variant) => {
 describe.each(THREADS)("tasks come, and go: $name", (variant) => {
   it("P11 it serves those that come later, whoever has started them", async () => {
     const url = new URL("tasks/engine.js", import.meta.url);
-    const flags = new Int32Array(new SharedArrayBuffer(256));
+    const inProcesses = variant.processes !== undefined;
+    const { flags, place } = await makeFlags(inProcesses);
     const seed = chooseSeed();
-    const args = { scenario: "busy", seed, counts: [60], flags };
+    const args = { scenario: "busy", seed, counts: [60], flags: place };
     const options = {
       tasks: 1,
       maxTasks: 5,
@@ -227,14 +230,16 @@ describe.each(THREADS)("tasks come, and go: $name", (variant) => {
       heapBytes: 64 * MIB,
       contexts: 5,
       args,
+      ...processesOf(variant, 1),
     } as const;
     await using job = await launch(url, { ...options, kernel: variant.kernels[0] as KernelName });
     const { client } = job;
     const last = client.createContext();
     for (let number = 1; number <= 4; number++) {
       const context = client.createContext();
-      // A worker of somebody else; the same as one that the job starts.
-      const worker = number % 2 === 0 ? new Worker(new URL("tasks/adopted.js", import.meta.url)) : undefined;
+      // A worker of somebody else, which is a thread of this process; the same as one that the job starts.
+      const worker =
+        number % 2 === 0 && !inProcesses ? new Worker(new URL("tasks/adopted.js", import.meta.url)) : undefined;
       // It talks to the context of task 0 that has its number.
       const task =
         worker === undefined
@@ -264,7 +269,8 @@ describe.each(THREADS)("tasks come, and go: $name", (variant) => {
 
   it("P11 it goes on for a caller that is left alone: job.exited has resolved, and puts are done", async () => {
     const kernel = variant.kernels[0] as KernelName;
-    const options = { tasks: 3, join: true, engine: "thread", heapBytes: 2 ** 24, kernel } as const;
+    const limits = { tasks: 3, join: true, engine: "thread", heapBytes: 2 ** 24, kernel } as const;
+    const options = { ...limits, ...processesOf(variant, 3) };
     await using job = await launch(new URL("tasks/ends.js", import.meta.url), options);
     expect((await job.exited).map(({ task, code }) => [task, code])).toEqual([
       [1, 0],

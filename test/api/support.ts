@@ -12,6 +12,7 @@ import {
 } from "pamir";
 import { expect } from "vitest";
 import { SEED } from "../support/effort.js";
+import { LOOK_MS, makeFlags } from "./tasks/flags.js";
 
 /** `memoryBase` is internal, so the package's types do not have it. */
 type TestLaunchOptions = NonNullable<Parameters<typeof launch>[1]> & { memoryBase?: number };
@@ -21,11 +22,22 @@ export interface Variant {
   readonly kernels: readonly KernelName[];
   readonly memoryBase?: number;
   readonly engine?: "thread";
+  /** The tasks other than the test run in processes, each in one of its own, or two in each. */
+  readonly processes?: "each" | "pairs";
 }
 
 const HEAP_BYTES = 8 * 1024 ** 2;
 /** With 8 MiB of heap, one part of the map lies below 2^31 and the other above. */
 const STRADDLING = 2 ** 31 - 1024 ** 2;
+
+const IN_PROCESSES: readonly Variant[] = [
+  { name: "wasm with ts, processes", kernels: ["wasm", "ts"], processes: "each" },
+  { name: "ts with wasm, processes of two threads", kernels: ["ts", "wasm"], processes: "pairs" },
+];
+const WITH_ENGINE: readonly Variant[] = [
+  { name: "wasm, engine thread, processes", kernels: ["wasm"], engine: "thread", processes: "each" },
+];
+const hasProcesses = process.platform === "linux";
 
 /** Every suite runs over these. */
 export const VARIANTS: readonly Variant[] = [
@@ -34,12 +46,14 @@ export const VARIANTS: readonly Variant[] = [
   { name: "wasm with ts", kernels: ["wasm", "ts"] },
   { name: "ts with wasm", kernels: ["ts", "wasm"] },
   { name: "wasm with ts, straddling 2^31", kernels: ["wasm", "ts"], memoryBase: STRADDLING },
+  ...(hasProcesses ? IN_PROCESSES : []),
 ];
 /** Suites of transfers, of regions and of ends run over these too: what an engine thread is a part of. */
 export const ENGINE_VARIANTS: readonly Variant[] = [
   ...VARIANTS,
   { name: "wasm, engine thread", kernels: ["wasm"], engine: "thread" },
   { name: "ts, engine thread", kernels: ["ts"], engine: "thread" },
+  ...(hasProcesses ? WITH_ENGINE : []),
 ];
 
 /** Longest wait in the tests: nothing that is awaited takes a tenth of it, and a hang ends in a failure. */
@@ -69,6 +83,13 @@ export function kernelsOf(variant: Variant, tasks: number): KernelName[] {
   return Array.from({ length: tasks }, (_, task) => variant.kernels[task % variant.kernels.length] as KernelName);
 }
 
+/** The option `processes` of a job in which the test is one of so many tasks. */
+export function processesOf({ processes }: Variant, tasks: number): { processes?: number } {
+  if (processes === undefined) return {};
+  // A test without other tasks has the memory that processes would map.
+  return { processes: Math.max(1, processes === "each" ? tasks - 1 : Math.ceil((tasks - 1) / 2)) };
+}
+
 export interface JobRequest extends TestLaunchOptions {
   /** Name of a task module's file. */
   module?: string;
@@ -84,7 +105,8 @@ export async function withJob<T>(
   body: (given: TestJob) => T | Promise<T>,
 ): Promise<T> {
   const { module = "peer.js", scenario, context, tasks = 2, args, ...rest } = request;
-  const flags = new Int32Array(new SharedArrayBuffer(256));
+  const inProcesses = processesOf(variant, tasks);
+  const { flags, place } = await makeFlags(inProcesses.processes !== undefined);
   const options: TestLaunchOptions = {
     tasks,
     kernel: kernelsOf(variant, tasks),
@@ -92,7 +114,8 @@ export async function withJob<T>(
     heapBytes: HEAP_BYTES,
     ...(variant.engine === undefined ? {} : { engine: variant.engine }),
     ...(variant.memoryBase === undefined ? {} : { memoryBase: variant.memoryBase }),
-    args: { scenario, flags, ...(args as object | undefined) },
+    ...inProcesses,
+    args: { scenario, flags: place, ...(args as object | undefined) },
     ...rest,
   };
   const job = await launch(new URL(`tasks/${module}`, import.meta.url), options);
@@ -192,7 +215,7 @@ export function countedSignal(controller: AbortController): { signal: AbortSigna
   return { signal, listeners: () => listeners.size };
 }
 
-/** Opens a gate on which tasks wait with Atomics.wait. */
+/** Opens a gate on which tasks wait by waitGate(). */
 export function openGate(flags: Int32Array, gate: number): void {
   Atomics.store(flags, gate, 1);
   Atomics.notify(flags, gate);
@@ -203,7 +226,7 @@ export function awaitFlag(flags: Int32Array<SharedArrayBuffer>, place: number, v
   const end = Date.now() + PATIENCE;
   for (let seen = Atomics.load(flags, place); seen < value; seen = Atomics.load(flags, place)) {
     if (Date.now() > end) throw new Error(`flag ${place} stays at ${seen}, not ${value}`);
-    Atomics.wait(flags, place, seen, 100);
+    Atomics.wait(flags, place, seen, LOOK_MS);
   }
 }
 

@@ -4,7 +4,18 @@ import { MessageChannel, Worker } from "node:worker_threads";
 import { type Context, type Endpoint, type Job, launch, SHUTDOWN, SUCCESS, type TaskExit } from "pamir";
 import { Piscina } from "piscina";
 import { describe, expect, it } from "vitest";
-import { DATA, OTHER, PATIENCE, QUIT, rejectionOf, thrownBy, until, VARIANTS, type Variant } from "./support.js";
+import {
+  DATA,
+  OTHER,
+  PATIENCE,
+  processesOf,
+  QUIT,
+  rejectionOf,
+  thrownBy,
+  until,
+  VARIANTS,
+  type Variant,
+} from "./support.js";
 
 const module = new URL("tasks/joiner.js", import.meta.url);
 const file = module.pathname;
@@ -28,6 +39,7 @@ async function withMaxTasks(variant: Variant, tasks: number, maxTasks: number, b
     args: "given",
     workerOptions: { workerData: { joins: "launched" } },
     onExit: (exit: TaskExit) => void exits.push(exit),
+    ...processesOf(variant, tasks),
   };
   const job = await launch(tasks === 1 ? null : module, options);
   const context = job.client.createContext();
@@ -58,7 +70,10 @@ it.each([
   expect([...(await context.call(to, DATA, Uint8Array.of(7), { timeout: PATIENCE }))]).toEqual([7, 1, 2]);
 });
 
-for (const variant of VARIANTS.slice(0, 2)) {
+const UNMIXED = VARIANTS.slice(0, 2);
+const IN_PROCESSES = VARIANTS.filter(({ processes }) => processes !== undefined);
+
+for (const variant of [...UNMIXED, ...IN_PROCESSES]) {
   describe(`later tasks: ${variant.name}`, () => {
     it("a new task takes the place of one that died: a new number, all memory back, resume() works", () =>
       withMaxTasks(variant, 3, 13, async ({ job, context, exits, ask }) => {
@@ -96,7 +111,11 @@ for (const variant of VARIANTS.slice(0, 2)) {
         expect([...(await early)]).toEqual([1, 2, 3]);
         expect(thrownBy(() => job.client.endpoint(3))).toMatchObject({ code: "PAMIR_INVAL" });
       }));
+  });
+}
 
+for (const variant of UNMIXED) {
+  describe(`workers of somebody else: ${variant.name}`, () => {
     it("a worker of somebody else joins, leaves, and joins another job", () =>
       withMaxTasks(variant, 1, 3, async ({ job, context, exits, ask }) => {
         const worker = new Worker(file, { workerData: { joins: "parentPort" } });

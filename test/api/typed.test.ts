@@ -19,7 +19,7 @@ const TYPES = [
   DataView,
 ] as const;
 
-for (const variant of [...VARIANTS.slice(0, 2), ...VARIANTS.slice(-1)]) {
+for (const variant of VARIANTS.filter(({ name }) => !["wasm with ts", "ts with wasm"].includes(name))) {
   describe(`message.view(): ${variant.name}`, () => {
     it.each([0, 8, 16, 4088, 69_632, 1_000_000])("every type, %i bytes, behind headers of 0 to 9 bytes", (bytes) =>
       withJob(variant, { tasks: 1, context: { unexpectedBytes: 2 ** 25 } }, ({ context }) => {

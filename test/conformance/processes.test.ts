@@ -1,7 +1,6 @@
 // The API over processes that share a memory: one process for each task, and several tasks in each.
 import { info, launch } from "pamir";
 import { describe, it } from "vitest";
-import { byEffort, sample } from "../support/effort.js";
 import { type ApiSuite, apiSuite } from "./api.suite.js";
 
 const IS_HERE = process.platform === "linux";
@@ -21,9 +20,7 @@ const SUITES: readonly ApiSuite[] = [
   { name: "two processes, wasm, engine", kernels: ["wasm"], engine: "thread", many: 6, launch: inProcesses(2) },
 ];
 
-// Each test starts a process or more, so `npm test` takes one of the suites.
-const drawn = IS_HERE ? sample(SUITES, byEffort({ quick: 0, normal: 1, deep: 3 }), "processes") : [];
-for (const suite of drawn) apiSuite(suite);
-describe.skipIf(drawn.length > 0)("processes that share a memory", () => {
-  it.skip("are not run: this is not Linux, or a quick run", () => {});
+if (IS_HERE) for (const suite of SUITES) apiSuite(suite);
+describe.skipIf(IS_HERE)("processes that share a memory", () => {
+  it.skip("are not run: this is not Linux", () => {});
 });

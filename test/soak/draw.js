@@ -40,7 +40,9 @@ export const ENDS = /** @type {const} */ ([
   "closed",
   "drained",
 ]);
-/** @typedef {(typeof ENDS)[number]} End */
+/** Within any machine instruction: its process is killed. */
+const KILLED = "killed";
+/** @typedef {(typeof ENDS)[number] | typeof KILLED} End */
 /** Those that somebody else has to end. @type {readonly End[]} */
 export const TERMINATED = ["terminate", "parked", "asleep", "blocked"];
 
@@ -50,6 +52,7 @@ export const TERMINATED = ["terminate", "parked", "asleep", "blocked"];
  * @property {number} tasks at once
  * @property {number} contexts a task
  * @property {readonly KernelName[]} kernels in turn
+ * @property {number} processes among which those that are not killed are divided; each other has its own. 0: all are threads
  * @property {boolean} join the thread that launched it is task 0
  * @property {number} survivors of the tasks, those that are not killed: at least one
  * @property {number} kills at most, of the tasks that come after those; 0: there are none
@@ -82,10 +85,10 @@ const LARGE = [5000, 20_000, 80_000, 300_000];
 /**
  * @param {number} seed
  * @param {number} number of the round
- * @param {{ kernels: readonly KernelName[], tasks: readonly [least: number, most: number], milliseconds: number, patience: number }} limits
+ * @param {{ kernels: readonly KernelName[], tasks: readonly [least: number, most: number], processes?: boolean, milliseconds: number, patience: number }} limits
  * @returns {Round}
  */
-export function drawRound(seed, number, { kernels, tasks: [least, most], milliseconds, patience }) {
+export function drawRound(seed, number, { kernels, tasks: [least, most], processes = false, milliseconds, patience }) {
   const { below } = randomFrom((Math.imul(seed, 0x9e3779b1) + number) | 0);
   /** @template T @param {readonly T[]} list @returns {T} */
   const one = (list) => /** @type {T} */ (list[below(list.length)]);
@@ -105,7 +108,8 @@ export function drawRound(seed, number, { kernels, tasks: [least, most], millise
   const heapBytes =
     Math.ceil((isTight ? 1.5 * regionBytes + seats * seats * 98_304 : 2 * regionBytes + 2 ** 27) / 65_536) * 65_536;
   const order = Array.from({ length: tasks }, () => one(kernels));
-  return {
+  /** @type {Round} */
+  const round = {
     seed: below(2 ** 31),
     tasks,
     contexts,
@@ -113,6 +117,7 @@ export function drawRound(seed, number, { kernels, tasks: [least, most], millise
     join: below(3) === 0,
     survivors: kills > 0 ? 1 + below(tasks - 1) : tasks,
     kills,
+    processes: 0,
     ends: [one(ENDS), ...some(ENDS)],
     milliseconds,
     operations: /** @type {Operation[]} */ (operations),
@@ -133,6 +138,17 @@ export function drawRound(seed, number, { kernels, tasks: [least, most], millise
     patience,
     // Drawn last: what is drawn above is the same without it.
     ...drawEngine(below, milliseconds),
+  };
+  return processes ? inProcesses(round, below) : round;
+}
+
+/** The same round in processes; half of those that end are killed. @param {Round} round @param {(limit: number) => number} below */
+function inProcesses(round, below) {
+  const others = round.survivors - (round.join ? 1 : 0);
+  return {
+    ...round,
+    processes: 1 + below(Math.max(1, others)),
+    ends: round.ends.flatMap((end) => /** @type {const} */ ([end, KILLED])),
   };
 }
 

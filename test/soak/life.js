@@ -1,12 +1,17 @@
 // @ts-check
 // The life of a task: it goes on until the round is over, or it ends in the midst of it as its fate wants.
 import { Script } from "node:vm";
+import { mapShared } from "../api/tasks/flags.js";
 import { randomFrom } from "../api/tasks/random.js";
 import { fateOf } from "./draw.js";
 import { ALONE, Book, CHECKED, LEAVE, LIVE, QUIET, STOP } from "./model.js";
 import { trafficOf } from "./traffic.js";
 
-/** @typedef {{ round: import("./draw.js").Round, pages: import("./model.js").Pages, endpoints: number, seat?: number }} Args */
+/**
+ * The book is a memory of this process, or the place of one that processes share.
+ * @typedef {{ round: import("./draw.js").Round, pages: SharedArrayBuffer | SharedPlace, places: number, seat?: number }} Args
+ * @typedef {import("../api/tasks/flags.js").SharedPlace} SharedPlace
+ */
 
 /** What a wait in between may end with. */
 const ENDINGS = new Set(["PAMIR_TIMEDOUT", "PAMIR_INTERRUPTED"]);
@@ -23,15 +28,17 @@ async function progress(context, timeout) {
 const turn = () => new Promise((resolve) => setImmediate(resolve));
 
 /** @param {import("pamir").Client} client */
-function beginning(client) {
-  const { round, pages, endpoints, seat = client.task } = /** @type {Args} */ (client.args);
-  const book = new Book(pages, endpoints);
+async function beginning(client) {
+  const { round, pages, places, seat = client.task } = /** @type {Args} */ (client.args);
+  const buffer = pages instanceof SharedArrayBuffer ? pages : await mapShared(pages);
+  const book = new Book(buffer, places, round.contexts);
+  book.begin(client.task);
   const { below } = randomFrom(round.seed ^ (client.task * 31 + 17));
   const all = Array.from({ length: round.contexts }, (_, index) => trafficOf(client, round, book, { seat, index }));
   const one = () => /** @type {(typeof all)[number]} */ (all[below(all.length)]);
   return { client, round, book, below, all, one, asleep: new Int32Array(new SharedArrayBuffer(4)) };
 }
-/** @typedef {ReturnType<typeof beginning>} Task */
+/** @typedef {Awaited<ReturnType<typeof beginning>>} Task */
 
 /** Operations, in bursts, with all that a thread may do in between. @param {Task} task @param {() => boolean} isOver */
 async function traffic({ client, round, book, below, all, one, asleep }, isOver) {
@@ -75,7 +82,7 @@ async function until({ round, book, all, below }, condition, what) {
 
 /** Goes on until all have stopped; all that was sent has come, and all memory comes back. @param {import("pamir").Client} client */
 export async function survive(client) {
-  const task = beginning(client);
+  const task = await beginning(client);
   const { book, all } = task;
   const everybody = () => book.flag(LIVE);
   await traffic(task, () => book.flag(STOP) !== 0);
@@ -141,12 +148,12 @@ const DEATHS = {
 
 /** @param {import("pamir").Client} client */
 export async function die(client) {
-  const task = beginning(client);
+  const task = await beginning(client);
   const { round, all, one, asleep } = task;
   const { how, lifetime } = fateOf(round, client.task);
   const end = performance.now() + lifetime;
   const over = DEATHS[how];
-  if (over !== undefined || how === "terminate") {
+  if (over !== undefined || how === "terminate" || how === "killed") {
     const forever = () => {
       for (let i = 0; ; i++) {
         one().operate();
@@ -155,7 +162,7 @@ export async function die(client) {
     };
     if (lifetime % 2 === 0) await traffic(task, () => performance.now() > end - lifetime / 2);
     Object.assign(globalThis, { forever });
-    // A timeout of the vm ends this thread's execution between any two steps of JavaScript, inside of pamir too.
+    // Whoever terminates or kills it does so in the midst of this. A timeout of the vm ends this thread's execution between any two steps of JavaScript, inside of pamir too.
     try {
       new Script("forever()").runInThisContext({ timeout: over === undefined ? 2 * round.patience : lifetime });
     } catch (error) {

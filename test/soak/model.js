@@ -1,6 +1,6 @@
 // @ts-check
 // What the soak compares with: contents that follow from seed, pair and number; what came of each pair; and the book, memory
-// that all threads of a round share, so that what a task has counted outlives it.
+// that all tasks of a round share, so that what a task has counted outlives it.
 
 /** What a message is for. Each has its own numbers for each ordered pair of endpoints. */
 export const DATA = 1;
@@ -58,36 +58,40 @@ const LEFT = 16;
 /** Notes of each kind of failure. */
 const NOTES = 4;
 const NOTE_BYTES = 600;
-/** Behind a counter for each kind. */
-const NOTES_AT = 4 * FAILURES.length;
 
 /**
- * @typedef {object} Pages
- * @property {Int32Array<SharedArrayBuffer>} flags
- * @property {Int32Array<SharedArrayBuffer>} counts
- * @property {Uint8Array<SharedArrayBuffer>} notes
- * @property {Int32Array<SharedArrayBuffer>} committed by origin, target and whether it is the stream
- * @property {Int32Array<SharedArrayBuffer>} sums by target: issued and done to the common word, then to the ticket
+ * Words of each page of the book, by tasks and endpoints: `processes` by task, `noted` by kind of failure, `committed` by
+ * origin, target and whether it is the stream, `sums` by target, issued and done to the common word, then to the ticket.
  */
+const PAGES = /** @type {const} */ ({
+  flags: (/** @type {number} */ places) => LEFT + places,
+  processes: (/** @type {number} */ places) => places,
+  counts: () => COUNTERS.length,
+  noted: () => FAILURES.length,
+  notes: () => (FAILURES.length * NOTES * NOTE_BYTES) / 4,
+  committed: (/** @type {number} */ _, /** @type {number} */ endpoints) => endpoints * endpoints * 2,
+  sums: (/** @type {number} */ _, /** @type {number} */ endpoints) => endpoints * 4,
+});
+/** @typedef {Record<keyof typeof PAGES, Int32Array<SharedArrayBuffer>>} Pages */
 
 export class Book {
-  /** @param {number} places @param {number} contexts @returns {Pages} */
-  static pages(places, contexts) {
-    const endpoints = places * contexts;
-    const words = (/** @type {number} */ count) => new Int32Array(new SharedArrayBuffer(4 * count));
-    return {
-      flags: words(LEFT + places),
-      counts: words(COUNTERS.length),
-      notes: new Uint8Array(new SharedArrayBuffer(NOTES_AT + FAILURES.length * NOTES * NOTE_BYTES)),
-      committed: words(endpoints * endpoints * 2),
-      sums: words(endpoints * 4),
-    };
+  /** @param {number} places @param {number} contexts */
+  static bytes(places, contexts) {
+    return 4 * Object.values(PAGES).reduce((sum, words) => sum + words(places, places * contexts), 0);
   }
 
-  /** @param {Pages} pages @param {number} endpoints */
-  constructor(pages, endpoints) {
-    this.pages = pages;
-    this.endpoints = endpoints;
+  /** @param {SharedArrayBuffer} buffer zeroed before the first has it @param {number} places @param {number} contexts */
+  constructor(buffer, places, contexts) {
+    this.endpoints = places * contexts;
+    let at = 0;
+    const page = (/** @type {(typeof PAGES)[keyof typeof PAGES]} */ words) => {
+      const made = new Int32Array(buffer, at, words(places, this.endpoints));
+      at += made.byteLength;
+      return made;
+    };
+    this.pages = /** @type {Pages} */ (
+      Object.fromEntries(Object.entries(PAGES).map(([name, words]) => [name, page(words)]))
+    );
   }
 
   /** @param {Counter} name */
@@ -103,12 +107,10 @@ export class Book {
   /** Something is wrong; the first of these are kept with their reasons. @param {Failure} name @param {string} why */
   fail(name, why, by = 1) {
     this.count(name, by);
-    const { notes } = this.pages;
     const kind = FAILURES.indexOf(name);
-    const place = Atomics.add(new Int32Array(notes.buffer, 0, FAILURES.length), kind, 1);
+    const place = Atomics.add(this.pages.noted, kind, 1);
     if (place >= NOTES) return;
-    const text = new TextEncoder().encode(`${name}: ${why}`).subarray(0, NOTE_BYTES);
-    notes.set(text, NOTES_AT + (kind * NOTES + place) * NOTE_BYTES);
+    this.#note(kind * NOTES + place).set(new TextEncoder().encode(`${name}: ${why}`).subarray(0, NOTE_BYTES));
   }
 
   get hasFailed() {
@@ -117,11 +119,25 @@ export class Book {
 
   /** Why what is wrong is so. @returns {string[]} */
   get notes() {
-    const { notes } = this.pages;
-    return Array.from({ length: FAILURES.length * NOTES }, (_, place) => {
-      const from = NOTES_AT + place * NOTE_BYTES;
-      return new TextDecoder().decode(notes.slice(from, from + NOTE_BYTES)).replace(/\0+$/, "");
-    }).filter((note) => note !== "");
+    return Array.from({ length: FAILURES.length * NOTES }, (_, place) =>
+      new TextDecoder().decode(this.#note(place).slice()).replace(/\0+$/, ""),
+    ).filter((note) => note !== "");
+  }
+
+  /** @param {number} place */
+  #note(place) {
+    const { buffer, byteOffset } = this.pages.notes;
+    return new Uint8Array(buffer, byteOffset + place * NOTE_BYTES, NOTE_BYTES);
+  }
+
+  /** A task runs, in this process. @param {number} task */
+  begin(task) {
+    Atomics.store(this.pages.processes, task, process.pid);
+  }
+
+  /** The process of a task that runs, or has run; 0: it has not begun. @param {number} task */
+  processOf(task) {
+    return Atomics.load(this.pages.processes, task);
   }
 
   /** @param {number} flag */

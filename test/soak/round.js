@@ -2,6 +2,7 @@
 // One round: a job, the deaths in it, and what has come of it. The watchdog is here: this thread waits for nothing without
 // a limit, unless it is a task itself.
 import { launch } from "pamir";
+import { makeShared } from "../api/tasks/flags.js";
 import { randomFrom } from "../api/tasks/random.js";
 import { fateOf, TERMINATED } from "./draw.js";
 import { survive } from "./life.js";
@@ -45,12 +46,17 @@ export async function runRound(round) {
   const { contexts, kernels, kills, survivors, patience } = round;
   const warned = countEnds();
   const places = survivors + kills;
-  const endpoints = places * contexts;
-  const pages = Book.pages(places, contexts);
-  const book = new Book(pages, endpoints);
+  const bytes = Book.bytes(places, contexts);
+  const shared = round.processes > 0 ? await makeShared(bytes) : undefined;
+  const buffer = shared?.buffer ?? new SharedArrayBuffer(bytes);
+  const book = new Book(buffer, places, contexts);
   const { below } = randomFrom(round.seed);
-  const args = { round, pages, endpoints };
-  /** Tasks that have not ended, as they have to. @type {Map<number, { seat: number, terminate: number, by: number }>} */
+  const args = { round, pages: shared?.place ?? buffer, places };
+  /**
+   * Tasks that have not ended, as they have to. A process takes its time to begin, and its task's life counts from then on.
+   * @typedef {{ seat: number, since: number | undefined, isStruck: boolean, by: number }} Victim
+   * @type {Map<number, Victim>}
+   */
   const doomed = new Map();
   let isStopped = false;
   let isOver = false;
@@ -68,6 +74,7 @@ export async function runRound(round) {
     slots: round.slots,
     engine: round.engine,
     ...(round.straddles ? { memoryBase: STRADDLING } : {}),
+    ...(round.processes > 0 ? { processes: round.processes } : {}),
     args,
     onExit,
   });
@@ -88,9 +95,9 @@ export async function runRound(round) {
       args: { ...args, seat },
       ...(how === "memory" && { workerOptions: { resourceLimits: { maxOldGenerationSizeMb: 24 } } }),
     });
-    const end = performance.now() + lifetime;
-    const terminate = TERMINATED.includes(how) ? end + SETTLED_MS : Number.POSITIVE_INFINITY;
-    doomed.set(task, { seat, terminate, by: end + patience });
+    const now = performance.now();
+    const since = round.processes > 0 ? undefined : now;
+    doomed.set(task, { seat, since, isStruck: false, by: now + lifetime + patience });
   }
 
   /** @param {import("pamir").TaskExit} exit */
@@ -106,7 +113,8 @@ export async function runRound(round) {
     const { how } = fateOf(round, task);
     // What goes on beside a handler that was broken off finds itself within it, and may be the first to throw.
     const isThrown = how === "throw" && /dies|not re-entrant/.test(error ?? "");
-    if (!isThrown && !["exit", "memory", "terminated"].includes(cause))
+    const isKilled = how === "killed" && cause === "process" && / was killed by SIGKILL$/.test(error ?? "");
+    if (!isThrown && !isKilled && !["exit", "memory", "terminated"].includes(cause))
       book.fail("others", `task ${task}, ${how}, has ended: ${cause}, ${error}`);
     if (!isStopped && job.tasks < places) spawn(victim.seat);
   }
@@ -115,12 +123,20 @@ export async function runRound(round) {
   function reap() {
     const now = performance.now();
     for (const [task, victim] of doomed) {
-      if (now > victim.terminate) {
-        victim.terminate = Number.POSITIVE_INFINITY;
+      const { how, lifetime } = fateOf(round, task);
+      const pid = book.processOf(task);
+      if (pid > 0) victim.since ??= now;
+      const end = (victim.since ?? Number.POSITIVE_INFINITY) + lifetime;
+      if (!victim.isStruck && how === "killed" && now > end) {
+        victim.isStruck = true;
+        process.kill(pid, "SIGKILL");
+      }
+      if (!victim.isStruck && TERMINATED.includes(how) && now > end + SETTLED_MS) {
+        victim.isStruck = true;
         void job.terminate(task);
       }
       if (now < victim.by) continue;
-      book.fail("hung", `task ${task} has not ended: ${fateOf(round, task).how}`);
+      book.fail("hung", `task ${task} has not ended: ${how}`);
     }
   }
 
@@ -154,6 +170,8 @@ export async function runRound(round) {
     return owners.length + lanes.length === 0 ? undefined : JSON.stringify({ owners, lanes });
   }
 
+  const hasBegun = () => Array.from({ length: survivors }, (_, task) => task).every((task) => book.processOf(task) > 0);
+  let goesOn = await watch(hasBegun, patience, "to begin");
   const start = performance.now();
   const until = start + round.milliseconds;
   if (kills > 0) for (let seat = survivors; seat < round.tasks; seat++) spawn(seat);
@@ -172,7 +190,7 @@ export async function runRound(round) {
     }
     return isEnough();
   };
-  let goesOn = await watch(disturbs, round.milliseconds + patience, "the traffic");
+  goesOn = goesOn && (await watch(disturbs, round.milliseconds + patience, "the traffic"));
   isStopped = true;
   goesOn = goesOn && (await watch(() => doomed.size === 0, 2 * patience, "the deaths"));
   for (let task = 0; task < survivors; task++) book.leave(task);

@@ -17,6 +17,7 @@ Usage: npm run soak -- [options]
   --round R        this round of the seed alone
   --kernels LIST   of the tasks: wasm, ts, or both (default wasm,ts)
   --tasks RANGE    tasks at once, 1 to 8, as 3 or 2..4 (default 2..4)
+  --processes      tasks run in processes that share a memory, and some of those are killed (Linux)
   --seconds N      of traffic in a round (default 4)
   --patience N     seconds in which everything that was begun has ended (default 60)
   --help
@@ -76,6 +77,7 @@ function optionsOf(args) {
       round: { type: "string" },
       kernels: { type: "string", default: "wasm,ts" },
       tasks: { type: "string", default: "2..4" },
+      processes: { type: "boolean", default: false },
       seconds: { type: "string", default: "4" },
       patience: { type: "string", default: "60" },
       help: { type: "boolean", short: "h" },
@@ -89,6 +91,7 @@ function optionsOf(args) {
     round: values.round === undefined ? undefined : number("--round", values.round, 0, 2 ** 31 - 1),
     kernels: kernelsOf(values.kernels),
     tasks: tasksOf(values.tasks),
+    processes: values.processes,
     milliseconds: 1000 * number("--seconds", values.seconds, 0.1, 3600, ANY),
     patience: 1000 * number("--patience", values.patience, 0.1, 3600, ANY),
   };
@@ -114,7 +117,9 @@ async function soak(args) {
     return 0;
   }
   const fault = faultOf();
-  console.log(`soak: seed ${seed}, ${minutes} minutes, kernels ${limits.kernels}, tasks ${limits.tasks.join(" to ")}`);
+  const where = limits.processes ? ", in processes" : "";
+  const range = limits.tasks.join(" to ");
+  console.log(`soak: seed ${seed}, ${minutes} minutes, kernels ${limits.kernels}, tasks ${range}${where}`);
   const total = without(true, "");
   total.failures.hung = 0;
   const end = performance.now() + minutes * 60_000;
@@ -132,9 +137,10 @@ async function soak(args) {
     total.operations += operations;
     total.kills += kills;
     for (const failure of FAILURES) total.failures[failure] += failures[failure];
-    const { tasks, contexts, kernels, laneBytes, slots, engine, engineEnd } = round;
+    const { tasks, contexts, kernels, laneBytes, slots, processes, engine, engineEnd } = round;
     const whose = engine === "inline" ? "" : engineEnd === undefined ? ", engine thread" : ", engine thread that ends";
-    const what = `${tasks} tasks (${kernels}) × ${contexts}, lanes of ${laneBytes}, ${slots} slots${whose}`;
+    const divided = processes > 0 ? `, ${processes} processes` : "";
+    const what = `${tasks} tasks (${kernels}) × ${contexts}, lanes of ${laneBytes}, ${slots} slots${divided}${whose}`;
     const wrong = textOf(failures);
     const state = wrong.length === 0 ? "ok" : wrong.join(", ");
     console.log(`round ${number}: ${what}: ${operations} operations, ${messages} messages, ${kills} kills: ${state}`);
@@ -142,7 +148,8 @@ async function soak(args) {
     for (const note of notes) console.log(`  ${note}`);
     if (dump !== "") console.log(dump.replace(/^/gm, "  "));
     const { kernels: list, tasks: range, milliseconds } = limits;
-    const again = `--seed ${seed} --round ${number} --kernels ${list} --tasks ${range.join("..")} --seconds ${milliseconds / 1000}`;
+    const options = limits.processes ? " --processes" : "";
+    const again = `--seed ${seed} --round ${number} --kernels ${list} --tasks ${range.join("..")} --seconds ${milliseconds / 1000}${options}`;
     console.log(`  again: npm run soak -- ${again}`);
   }
   const { operations, kills, failures } = total;

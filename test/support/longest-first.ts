@@ -8,6 +8,7 @@ const LONGEST = [
   /interleaving\/mutants/,
   /soak/,
   /examples/,
+  /(api|conformance)\/processes/,
   /conformance\/(api|chains)/,
   /simulation\/(swarm|whole)/,
   /api\/(rma\.|rendezvous|engine\.|failure|kills|death)/,

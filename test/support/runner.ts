@@ -20,6 +20,7 @@ const DEAR: readonly { readonly file: RegExp; readonly quick: number; readonly n
   { file: /^test\/(cli|soak)\//, quick: 2, normal: 4 },
   { file: /^test\/(examples|property\/(agent|packets)|simulation\/scale|types)/, quick: 2, normal: 4 },
   { file: /^test\/(api|conformance\/(api|network))/, quick: 3, normal: 9 },
+  { file: /^test\/conformance\/processes/, quick: 3, normal: 20 },
   { file: /^test\/conformance\/chains/, quick: 15, normal: 25 },
   { file: /^test\/docs\/blocks/, quick: 3, normal: 9 },
   { file: /^test\/pages\/(demo|bundles|lifecycle|frames|firefox)/, quick: 1, normal: 1 },

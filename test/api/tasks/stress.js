@@ -31,7 +31,7 @@ function checksum(bytes, number) {
 const [SENT, RECEIVED, LOST, REPEATED, REORDERED, BROKEN] = [0, 1, 2, 3, 4, 5];
 
 await runScenario({
-  async stress(client, { seed, count, largest, outcome, spin, patience }) {
+  async stress(client, { seed, count, largest, flags: outcome, spin, patience }) {
     const random = randomFrom(seed + 1000 * client.task);
     const contexts = [client.createContext({ spin, pendingBytes: 65_536 }), client.createContext({ spin })];
     const [context] = /** @type {[import("pamir").Context, import("pamir").Context]} */ (contexts);

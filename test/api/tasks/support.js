@@ -1,6 +1,7 @@
 // @ts-check
 // What the task modules of the tests have in common.
 import { attach, SUCCESS } from "pamir";
+import { findFlags, LOOK_MS } from "./flags.js";
 
 export const ECHO = 1;
 export const REPLY_WHOLE = 2;
@@ -25,7 +26,8 @@ export const PATIENCE = 10_000;
  */
 export async function runScenario(scenarios) {
   const client = await attach();
-  const args = /** @type {Args} */ (client.args);
+  const given = /** @type {Args} */ (client.args);
+  const args = given.flags === undefined ? given : { ...given, flags: await findFlags(given.flags) };
   const scenario = scenarios[args.scenario];
   if (scenario === undefined) throw new Error(`no scenario ${args.scenario}`);
   await scenario(client, args);
@@ -78,8 +80,10 @@ export function report(client, context, value) {
  * @param {number} gate
  */
 export function waitGate(flags, gate) {
-  if (Atomics.load(flags, gate) === 0 && Atomics.wait(flags, gate, 0, PATIENCE) === "timed-out") {
-    throw new Error(`gate ${gate} stays closed`);
+  const end = performance.now() + PATIENCE;
+  while (Atomics.load(flags, gate) === 0) {
+    if (performance.now() >= end) throw new Error(`gate ${gate} stays closed`);
+    Atomics.wait(flags, gate, 0, LOOK_MS);
   }
 }
 

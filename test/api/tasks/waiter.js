@@ -1,5 +1,6 @@
 // @ts-check
 // The other side of the tests of waiting.
+import { LOOK_MS } from "./flags.js";
 import { DATA, ECHO, OTHER, PATIENCE, progress, REPLY_WHOLE, raise, runScenario, until, waitGate } from "./support.js";
 
 /** @param {import("pamir").Context} context */
@@ -43,7 +44,7 @@ await runScenario({
     const context = client.createContext();
     context.dispatch(DATA, () => {});
     for (let round = 0; ; round++) {
-      Atomics.wait(flags, 0, round);
+      while (Atomics.load(flags, 0) === round) Atomics.wait(flags, 0, round, LOOK_MS);
       for (let i = 0; i < 100; i++) context.advance();
     }
   },
