@@ -154,7 +154,9 @@ async function joinBy(bootstrap: Bootstrap, key: Uint8Array | undefined): Promis
     futex: mapped.futex,
   };
   const onLeave = (): void => {
-    stop();
+    // The agent goes on until all tasks of the node have ended, and has to learn how.
+    if (agent === undefined) stop();
+    else agent.onEnd(stop);
     forget();
   };
   return { start, memory, lookAtSlots: nodes > 1 ? lookAtSlots : undefined, onLeave };
@@ -278,6 +280,8 @@ interface StartedAgent {
   readonly address: string;
   /** Resolves once the agent serves the tasks of its node. */
   serve(addresses: readonly string[]): Promise<void>;
+  /** Calls something once the agent has ended, or at once. */
+  onEnd(call: () => void): void;
 }
 
 /** Starts the agent of a node. It keeps this process running until all tasks of the node have left. */
@@ -309,9 +313,11 @@ async function startAgent(
       fail = reject;
       worker.once("message", resolve);
     });
+  const ended = new Promise<void>((resolve) => worker.once("exit", () => resolve()));
   const { address } = await next<{ address: string }>();
   return {
     address,
+    onEnd: (call) => void ended.then(call),
     async serve(addresses) {
       worker.postMessage({ addresses } satisfies LinkAgentOrder);
       await next();

@@ -194,6 +194,11 @@ describe.skipIf(!isLinux)("processes in several nodes, joined by UDP", { timeout
     expect(said).toEqual(rightOf(2));
   });
 
+  it("a task is killed once all others have left: their processes end", async () => {
+    const { codes } = await start(4, ["late"], { PAMIR_KEY_FILE: keyFile }, 2);
+    expect(codes).toEqual([0, "SIGKILL", 0, 0]);
+  });
+
   it("a task is killed: those of its node and of other nodes learn of it", async () => {
     const { said, codes } = await start(4, ["kill"], { PAMIR_KEY_FILE: keyFile }, 2);
     expect(codes).toEqual([0, "SIGKILL", 0, 0]);

@@ -35,6 +35,10 @@ if (how === "kill" || how === "throw") {
   await sees(1);
 }
 if (how === "leave" && client.task > 0) await sees(0);
+if (how === "late" && client.task === 1) {
+  for (let task = 0; task < client.size; task++) if (task !== 1) await sees(task);
+  process.kill(process.pid, "SIGKILL");
+}
 console.log(
   JSON.stringify({
     kernel: client.kernel,
