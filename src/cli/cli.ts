@@ -4,6 +4,7 @@ import { VERSION } from "pamir";
 import { printInfo } from "./info.js";
 import { perf } from "./perf.js";
 import { run } from "./run/run.js";
+import { starter } from "./run/starter.js";
 import { stream } from "./stream.js";
 import { top } from "./top.js";
 import { UsageError } from "./usage.js";
@@ -13,7 +14,7 @@ const HELP = `pamir ${VERSION}: messaging at memory speed between the threads of
 Usage: pamir COMMAND [OPTION]…
 
 Commands:
-  run [OPTION]… APP     runs a program as tasks: threads, processes that share memory, or processes in nodes
+  run [OPTION]… APP     runs a program as tasks: threads, processes that share memory, or processes of several hosts
   stream [FILE]…        streams files from one task to another, checks them, and shows how fast that was
   perf                  measures latency, rate and bandwidth, side by side with MPI, UCX, postMessage and others
   top [PID]             shows what jobs do that opted in, live
@@ -36,6 +37,8 @@ const COMMANDS: Record<string, Command> = {
   top,
   info: printInfo,
 };
+/** Commands that other commands start. */
+const HIDDEN: Record<string, Command> = { node: starter };
 
 async function main([command, ...args]: string[]): Promise<number> {
   if (command === "--help" || command === "-h" || command === "help") {
@@ -48,7 +51,7 @@ async function main([command, ...args]: string[]): Promise<number> {
   }
   const names = Object.keys(COMMANDS).join(", ");
   if (command === undefined) throw new UsageError(`a command is missing: there are ${names}; see pamir --help`);
-  const known = Object.hasOwn(COMMANDS, command) ? COMMANDS[command] : undefined;
+  const known = [COMMANDS, HIDDEN].find((commands) => Object.hasOwn(commands, command))?.[command];
   if (known === undefined) {
     const kind = command.startsWith("-") ? "option" : "command";
     throw new UsageError(`${kind} ${JSON.stringify(command)} is unknown: there are ${names}; see pamir --help`);

@@ -1,21 +1,49 @@
-// `pamir run --nodes`: processes in several nodes, as a user has them.
+// `pamir run --nodes` and `--hosts`: processes in several nodes, as a user has them. Other hosts are this one, by a remote shell
+// that runs its command here, and by a real sshd on loopback.
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
-import { readFileSync } from "node:fs";
-import { afterEach, describe, expect, it } from "vitest";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { app, cli, isGone, run, saidBy } from "../support/run-command.js";
+import { LOCAL_SHELL, SSHD, Sshd, script } from "../support/ssh.js";
 
 const isLinux = process.platform === "linux";
+const isRequired = process.env.PAMIR_REQUIRE_LAUNCHERS === "1";
+if (isLinux && SSHD === undefined && !isRequired)
+  console.log("not run: pamir run --hosts by ssh, which is not installed");
+const folder = mkdtempSync(join(tmpdir(), "pamir-hosts-"));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+const rsh = script(folder, "rsh", LOCAL_SHELL);
+const plain = app.replace("app.js", "plain.js");
 const started = new Set<ChildProcess>();
 afterEach(() => {
   for (const child of started) child.kill("SIGKILL");
   started.clear();
 });
 
+/** Processes that have this variable, which all of a job inherit. */
+function processesWith(name: string, value: string): number[] {
+  return readdirSync("/proc")
+    .filter((entry) => /^\d+$/.test(entry))
+    .map(Number)
+    .filter((pid) => {
+      try {
+        return readFileSync(`/proc/${pid}/environ`, "latin1").split("\0").includes(`${name}=${value}`) && !isGone(pid);
+      } catch {
+        return false;
+      }
+    });
+}
+
+/** Resolves once these processes have ended; the test's time limit fails otherwise. */
+async function allGone(pids: readonly number[]): Promise<void> {
+  while (!pids.every(isGone)) await new Promise((resolve) => setTimeout(resolve, 20));
+}
+
 /** Starts `pamir run` with a program whose tasks hang, once all of them have said their numbers. */
 async function hanging(tasks: number, ...args: string[]) {
-  const child = spawn(process.execPath, [cli, "run", "-n", `${tasks}`, ...args, app, "hang"], {
-    stdio: ["ignore", "pipe", "inherit"],
-  });
+  const child = spawn(process.execPath, [cli, "run", ...args, app, "hang"], { stdio: ["ignore", "pipe", "inherit"] });
   started.add(child);
   const closed = new Promise<number | string | null>((resolve) =>
     child.on("close", (code, signal) => resolve(code ?? signal)),
@@ -30,48 +58,87 @@ async function hanging(tasks: number, ...args: string[]) {
   return { child, closed, pids: saidBy(stdout).map(({ pid }) => pid) };
 }
 
-/** Resolves once these processes have ended; the test's time limit fails otherwise. */
-async function allGone(pids: readonly number[]): Promise<void> {
-  while (!pids.every(isGone)) await new Promise((resolve) => setTimeout(resolve, 20));
+let sshd: Sshd | undefined;
+beforeAll(async () => {
+  if (isLinux && SSHD !== undefined) sshd = await Sshd.start();
+});
+afterAll(() => sshd?.stop());
+
+describe.skipIf(!isRequired)("ssh and sshd", () => it("are installed", () => expect(SSHD).toBeDefined()));
+
+/** How tasks get to nodes: options for a number of tasks and of nodes. */
+const WAYS: readonly (readonly [name: string, options: (tasks: number, nodes: number) => string[]])[] = [
+  ["--nodes", (tasks, nodes) => ["-n", `${tasks}`, "--nodes", `${nodes}`]],
+  ["--hosts, a remote shell here", (tasks, nodes) => [...hostsOf(tasks, nodes), "--rsh", rsh]],
+  ["--hosts, localhost and ssh", (tasks, nodes) => [...hostsOf(tasks, nodes, "localhost"), "--rsh", sshd?.rsh ?? ""]],
+];
+
+/** The hosts are "two", "one" and others, of equally many tasks. @param last the last one */
+function hostsOf(tasks: number, nodes: number, last = "one"): string[] {
+  const names = ["two", "one", "three", "four"].slice(0, nodes);
+  if (nodes > 1) names[nodes - 1] = last;
+  return ["--hosts", names.map((name) => `${name}:${tasks / nodes}`).join(",")];
 }
 
-describe.skipIf(!isLinux)("pamir run --nodes", { timeout: 60_000 }, () => {
-  it.each([1, 2, 4])("4 tasks in %d nodes, with their arguments, variables and labels", (nodes) => {
-    const { status, stdout, stderr } = run("-n", "4", "--nodes", `${nodes}`, "-x", "PAMIR_X=a=b", app, "-n", "--x", "");
+const installed = WAYS.filter(([name]) => SSHD !== undefined || !name.includes("ssh"));
+describe.skipIf(!isLinux).each(installed)("pamir run %s", { timeout: 60_000 }, (_, options) => {
+  it.each([
+    [1, 4],
+    [2, 4],
+    [2, 2],
+  ])("%d nodes, %d tasks: they get arguments, variables and labels", (nodes, tasks) => {
+    const { status, stdout, stderr } = run(
+      ...options(tasks, nodes),
+      "-x",
+      "PAMIR_X=a=b",
+      app,
+      "-n",
+      "--x",
+      "",
+      "a 'b\n",
+    );
     expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
     const said = saidBy(stdout);
     expect(said.map(({ task, args, x }) => ({ task, args, x }))).toEqual(
-      [0, 1, 2, 3].map((task) => ({ task, args: ["-n", "--x", ""], x: "a=b" })),
+      Array.from({ length: tasks }, (_, task) => ({ task, args: ["-n", "--x", "", "a 'b\n"], x: "a=b" })),
     );
-    expect(new Set(said.map(({ pid }) => pid)).size).toBe(4);
+    expect(new Set(said.map(({ pid }) => pid)).size).toBe(tasks);
   });
 
   it("a program that does not attach; standard input goes to task 0 alone", () => {
-    const args = [cli, "run", "-n", "2", "--nodes", "2", "--cwd", "/", "-x", "NAME=1"];
-    const { status, stdout, stderr } = spawnSync(process.execPath, [...args, app.replace("app.js", "plain.js")], {
-      input: "words",
-      encoding: "utf8",
-    });
+    const args = [cli, "run", ...options(2, 2), "--cwd", "/", "-x", "NAME=1", plain];
+    const { status, stdout, stderr } = spawnSync(process.execPath, args, { input: "words", encoding: "utf8" });
     expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
     const lines = stdout.trim().split("\n").sort();
     expect(lines).toEqual(["[0] end", "[0] got words", "[0] in /, NAME=1", "[1] end", "[1] in /, NAME=1"]);
   });
 
+  it("large input comes whole, also if task 0 reads it late", () => {
+    const input = "0123456789abcde\n".repeat(2 ** 18);
+    const args = [cli, "run", ...options(2, 2), "--no-labels", plain, "count"];
+    const { stdout, stderr, status } = spawnSync(process.execPath, args, { input, encoding: "utf8" });
+    expect({ status, stderr, stdout: stdout.trim() }).toEqual({
+      status: 0,
+      stderr: "",
+      stdout: `${input.length} bytes`,
+    });
+  });
+
   it("its exit code is that of the first task that failed, also by a signal", () => {
-    expect(run("-n", "2", "--nodes", "2", app, "exit")).toMatchObject({
+    expect(run(...options(2, 2), app, "exit")).toMatchObject({
       status: 7,
       stderr: "pamir: task 1 exited with code 7\n",
     });
-    expect(run("-n", "2", "--nodes", "2", app, "kill")).toMatchObject({
+    expect(run(...options(2, 2), app, "kill")).toMatchObject({
       status: 128 + 9,
       stderr: "pamir: task 1 was ended by SIGKILL\n",
     });
   });
 
   it("--on-error abort ends the tasks that go on; --timeout ends all", () => {
-    const aborted = run("-n", "2", "--nodes", "2", "--on-error", "abort", app, "exit");
+    const aborted = run(...options(2, 2), "--on-error", "abort", app, "exit");
     expect(aborted).toMatchObject({ status: 7, stderr: "pamir: task 1 exited with code 7, the job ends\n" });
-    const late = run("-n", "2", "--nodes", "2", "--timeout", "0.5", app, "hang");
+    const late = run(...options(2, 2), "--timeout", "0.5", app, "hang");
     expect(late.status).toBe(124);
     expect(late.stderr).toContain("has not ended after 0.5 s");
   });
@@ -80,15 +147,21 @@ describe.skipIf(!isLinux)("pamir run --nodes", { timeout: 60_000 }, () => {
     ["SIGINT", 130],
     ["SIGTERM", 143],
     ["SIGKILL", "SIGKILL"],
-  ] as const)("%s ends all, also tasks that block", async (signal, code) => {
-    const { child, closed, pids } = await hanging(2, "--nodes", "2");
+  ] as const)("%s ends all, also tasks that block; no process stays behind", async (signal, code) => {
+    const mark = `${process.pid}-${performance.now()}`;
+    process.env.PAMIR_MARK = mark;
+    const { child, closed, pids } = await hanging(2, ...options(2, 2), "-x", `PAMIR_MARK=${mark}`).finally(() => {
+      delete process.env.PAMIR_MARK;
+    });
+    expect(processesWith("PAMIR_MARK", mark).length).toBeGreaterThan(2);
     child.kill(signal);
     expect(await closed).toBe(code);
     await allGone(pids);
+    while (processesWith("PAMIR_MARK", mark).length > 0) await new Promise((resolve) => setTimeout(resolve, 20));
   });
 
   it("the second signal ends a task that ignores the first", async () => {
-    const { child, closed, pids } = await hanging(2, "--nodes", "1", "-x", "PAMIR_X=stubborn");
+    const { child, closed, pids } = await hanging(2, ...options(2, 1), "-x", "PAMIR_X=stubborn");
     child.kill("SIGTERM");
     // The first signal has arrived once the other task has ended.
     while (!pids.some(isGone)) await new Promise((resolve) => setTimeout(resolve, 20));
@@ -98,14 +171,106 @@ describe.skipIf(!isLinux)("pamir run --nodes", { timeout: 60_000 }, () => {
   });
 
   it("no process has the job key in its environment or on its command line", async () => {
-    const { child, closed, pids } = await hanging(2, "--nodes", "2");
-    for (const pid of pids) {
+    const mark = `${process.pid}-${performance.now()}`;
+    const { child, closed, pids } = await hanging(2, ...options(2, 2), "-x", `PAMIR_MARK=${mark}`);
+    for (const pid of pids) expect(readFileSync(`/proc/${pid}/environ`, "latin1")).toMatch(/PAMIR_KEY_FD=\d+\0/);
+    for (const pid of processesWith("PAMIR_MARK", mark)) {
       const environment = readFileSync(`/proc/${pid}/environ`, "latin1");
-      expect(environment).toMatch(/PAMIR_KEY_FD=\d+\0/);
       expect(environment + readFileSync(`/proc/${pid}/cmdline`, "latin1")).not.toMatch(/[\da-f]{64}/i);
     }
     child.kill("SIGTERM");
     await closed;
+  });
+});
+
+describe.skipIf(!isLinux)("pamir run --hosts", { timeout: 60_000 }, () => {
+  it("hosts with different numbers of tasks; a host file in both spellings; --ppn", () => {
+    const file = join(folder, "hostfile");
+    writeFileSync(file, "# two hosts\na slots=3 # three\nb:2\n");
+    const sizes = [
+      ["--hosts", "a:2,b"],
+      ["--hostfile", file],
+      ["--hostfile", file, "--ppn", "1"],
+      ["--hosts=a:2,b:2", "-n3"],
+    ];
+    expect(sizes.map((hosts) => saidBy(run(...hosts, "--rsh", rsh, app).stdout).map(({ task }) => task))).toEqual([
+      [0, 1, 2],
+      [0, 1, 2, 3, 4],
+      [0, 1],
+      [0, 1, 2],
+    ]);
+  });
+
+  it("a connection that breaks: its tasks are lost, and end", async () => {
+    const breaking = script(folder, "breaking", `shift; echo $$ > ${folder}/shell; exec sh -c "$1"`);
+    const { closed, pids } = await hanging(2, "--hosts", "a,localhost", "--rsh", breaking, "--on-error", "abort");
+    process.kill(Number(readFileSync(join(folder, "shell"), "utf8")), "SIGKILL");
+    expect(await closed).toBe(1);
+    await allGone(pids);
+  });
+
+  it.each([
+    ["/nonexistent/rsh", /^pamir: host a: \/nonexistent\/rsh can't be started: .*ENOENT/],
+    ["false", /^pamir: host a: false ended with exit code 1$/],
+    ["echo", /^pamir: host a: echo ended with exit code 0$/],
+    ["script: echo no way >&2; exit 255", /^pamir: host a: .*script ended with exit code 255; no way$/],
+    [
+      "script: echo pamir node, frames 0, version 9.9.9; cat >/dev/null",
+      /^pamir: host a: it has pamir 9\.9\.9, which can't/,
+    ],
+    ["script: head -c 100000 /dev/zero", /^pamir: host a: 65536 bytes came, and no line of a pamir node$/],
+  ])("a remote shell that fails: %s", (given, text) => {
+    const [, lines] = /^script: (.*)$/.exec(given) ?? [];
+    const shell = lines === undefined ? given : script(folder, "script", lines);
+    const { status, stdout, stderr } = run("--hosts", "a,localhost", "--rsh", shell, app);
+    expect(stderr.trim()).toMatch(text);
+    expect({ status, stdout }).toEqual({ status: 2, stdout: "" });
+  });
+
+  it("a host that does not resolve, and one that refuses the key", { timeout: 30_000 }, () => {
+    if (sshd === undefined) return;
+    const { status, stderr } = run("--hosts", "no-such-host.invalid", "--rsh", sshd.rsh, app);
+    expect(stderr).toMatch(/^pamir: host no-such-host\.invalid: ssh ended with exit code 255; ssh: Could not resolve/);
+    expect(status).toBe(2);
+    const refused = run("--hosts", "one", "--rsh", `${sshd.rsh} -o PreferredAuthentications=password`, app);
+    expect(refused).toMatchObject({ status: 2, stderr: expect.stringMatching(/host one: .*Permission denied/) });
+  });
+
+  it("a host that never answers is named, with what was tried, and nothing of it stays behind", () => {
+    const shell = script(folder, "silent", `echo $$ > ${folder}/silent-shell; exec sleep 1000`);
+    const { status, stderr } = run("--hosts", "localhost,far", "--rsh", `${shell} -x`, "--start-timeout", "3", app);
+    expect(stderr.trim()).toBe(`pamir: no answer from host far: tried by ${shell} -x, for 3 s (--start-timeout)`);
+    expect(status).toBe(2);
+    expect(isGone(Number(readFileSync(join(folder, "silent-shell"), "utf8")))).toBe(true);
+  });
+
+  it("while a host is awaited, it is named every five seconds; a signal ends the wait", async () => {
+    const shell = script(folder, "waiting", `echo $$ > ${folder}/waiting-shell; exec sleep 1000`);
+    const child = spawn(process.execPath, [cli, "run", "--hosts", "localhost,far", "--rsh", shell, app]);
+    started.add(child);
+    const closed = new Promise((resolve) => child.on("close", resolve));
+    const text = await new Promise<string>((resolve) => child.stderr.once("data", (bytes) => resolve(`${bytes}`)));
+    expect(text).toBe("pamir run: for 5 s, this job waits for host far to answer\n");
+    child.kill("SIGTERM");
+    expect(await closed).toBe(143);
+    expect(isGone(Number(readFileSync(join(folder, "waiting-shell"), "utf8")))).toBe(true);
+  });
+
+  it("what is wrong on a host: the program, the folder, its pamir", () => {
+    expect(run("--hosts", "a", "--rsh", rsh, "/nonexistent.js")).toMatchObject({
+      status: 2,
+      stderr: "pamir: host a: the task module /nonexistent.js does not exist (PAMIR_ENTRY)\n",
+    });
+    expect(run("--hosts", "a", "--rsh", rsh, "--cwd", "/nonexistent", app)).toMatchObject({
+      status: 2,
+      stderr: expect.stringMatching(/^pamir: host a: --cwd \/nonexistent: ENOENT/),
+    });
+    expect(run("--hosts", "a", "--rsh", rsh, "--remote-pamir", "/nonexistent/pamir", app)).toMatchObject({
+      status: 2,
+      stderr: expect.stringMatching(
+        /^pamir: host a: .*rsh ended with exit code 127; .*nonexistent\/pamir: not found\n$/,
+      ),
+    });
   });
 });
 
@@ -115,10 +280,23 @@ describe("pamir run, wrong input", () => {
     [["-n", "3", "--nodes", "2", app], /--tasks is 3, not a multiple of --nodes, which is 2/],
     [["--nodes", "2", "--processes", "2", app], /--processes does not go with --nodes/],
     [["--nodes", "2", "--kernel", "ts", app], /--kernel does not go with --nodes/],
+    [["--nodes", "2", "--rsh", "ssh", app], /--rsh does not go with .*--hosts or --hostfile is missing/],
+    [["--ppn", "2", app], /--ppn does not go with/],
+    [["--hosts", "a", "--nodes", "2", app], /--nodes does not go with --hosts/],
+    [["--hosts", "a", "--top", app], /--top does not go with --hosts/],
+    [["--hosts", "a", "--hostfile", "b", app], /--hosts does not go with --hostfile/],
+    [["--hosts", "a:x", app], /--hosts, entry 1: slots is "x", not an integer from 1 to 65536 \(PAMIR_HOSTS\)/],
+    [["--hosts", "a:2,b", "-n", "4", app], /4 tasks don't fit: 2 hosts have 3 slots/],
+    [["--hosts", "a", "--rsh", " ", app], /--rsh is empty/],
+    [["--hosts", "a", "--start-timeout", "x", app], /--start-timeout is "x", not a number of seconds/],
+    [["--hostfile", "/nonexistent", app], /--hostfile \/nonexistent: ENOENT/],
+    [["--hostfile", "FILE", app], /hostfile, line 2: the field "slot=2" is none of slots=, max_slots= \(PAMIR_HOSTS\)/],
     [["--nodes", "2", "/nonexistent.js"], /the task module \/nonexistent.js does not exist/],
     [["--nodes", "2", "--cwd", "/nonexistent", app], /--cwd \/nonexistent: ENOENT/],
   ] as const)("%j", (args, text) => {
-    const { status, stderr } = run(...args);
+    const file = join(folder, "wrong-hostfile");
+    writeFileSync(file, "a slots=2\nb slot=2\n");
+    const { status, stderr } = run(...args.map((arg) => (arg === "FILE" ? file : arg)));
     expect(stderr).toMatch(text);
     expect(stderr.trim().split("\n")).toHaveLength(1);
     expect(status).toBe(2);

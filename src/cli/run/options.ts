@@ -12,6 +12,12 @@ Usage: pamir run [OPTION]… APP [ARGUMENT]…
   -n, --tasks N         tasks (default: one for each hardware thread, at least 2)
       --processes P     runs them in P processes that share memory (Linux, with the package koffi), rather than in threads
       --nodes M         runs each task as a process, in M nodes: a node shares memory, nodes talk by UDP on loopback
+      --hosts A:4,B:4   runs 4 of the tasks as processes of host A, 4 of host B; a host shares memory, hosts talk by UDP
+      --hostfile FILE   the same from a file with a line for each host: "A slots=4" or "A:4"; # begins a comment
+      --ppn N           tasks on each host, whatever its slots are
+      --rsh COMMAND     reaches a host (default ssh): COMMAND HOST 'PAMIR node'; hosts need no tool but Node and pamir
+      --remote-pamir P  PAMIR on the hosts, as their shell takes it (default: the paths of node and pamir here)
+      --start-timeout S seconds in which all hosts answer and all tasks attach (default 300)
       --kernel NAME     wasm or ts (default: wasm where it is allowed)
       --engine thread   one more thread moves long transfers
       --contexts C      contexts that a task may create (default 4)
@@ -19,7 +25,7 @@ Usage: pamir run [OPTION]… APP [ARGUMENT]…
       --on-error WHAT   report (default): the others go on when a task fails; abort: all end
       --timeout S       ends the job after S seconds, with exit code 124
       --cwd FOLDER      folder in which the tasks run
-  -x NAME=VALUE         a variable for the tasks' environment; may be repeated
+  -x NAME=VALUE         a variable for the tasks' environment; may be repeated. Other hosts get only these
       --no-labels       lines of output do not begin with the task's number
       --trace FILE      writes the last events of all tasks, for Perfetto and chrome://tracing
       --top             lets \`pamir top\` see the job
@@ -33,6 +39,12 @@ export const OPTIONS = {
   tasks: { type: "string", short: "n" },
   processes: { type: "string" },
   nodes: { type: "string" },
+  hosts: { type: "string" },
+  hostfile: { type: "string" },
+  ppn: { type: "string" },
+  rsh: { type: "string" },
+  "remote-pamir": { type: "string" },
+  "start-timeout": { type: "string" },
   kernel: { type: "string" },
   engine: { type: "string" },
   contexts: { type: "string" },
@@ -45,6 +57,11 @@ export const OPTIONS = {
   trace: { type: "string" },
   top: { type: "boolean" },
 } as const;
+
+/** Options of threads, which share one memory. */
+export const OF_THREADS = ["processes", "kernel", "engine", "contexts", "heap-bytes", "trace", "top"] as const;
+/** Options of --hosts and --hostfile. */
+export const OF_HOSTS = ["ppn", "rsh", "remote-pamir", "start-timeout"] as const;
 
 export type Values = ReturnType<typeof parseArgs<{ options: typeof OPTIONS }>>["values"];
 
@@ -64,11 +81,11 @@ export function count(name: string, text: string | undefined): number | undefine
   return value;
 }
 
-export function seconds(text: string | undefined): number | undefined {
+export function seconds(name: string, text: string | undefined): number | undefined {
   if (text === undefined) return undefined;
   const value = Number(text);
   if (text.trim() === "" || !(value > 0 && value <= 2_000_000)) {
-    throw new UsageError(`--timeout is ${JSON.stringify(text)}, not a number of seconds up to 2,000,000`);
+    throw new UsageError(`${name} is ${JSON.stringify(text)}, not a number of seconds up to 2,000,000`);
   }
   return value;
 }

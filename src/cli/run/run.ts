@@ -4,9 +4,22 @@ import { pathToFileURL } from "node:url";
 import { parseArgs } from "node:util";
 import { launch, PamiError, type TaskExit } from "pamir";
 import { UsageError } from "../usage.js";
+import { runHosts } from "./hosts.js";
 import type { Running } from "./job.js";
 import { runNodes } from "./nodes.js";
-import { changeFolder, count, HELP, OPTIONS, oneOf, seconds, split, type Values, variables } from "./options.js";
+import {
+  changeFolder,
+  count,
+  HELP,
+  OF_HOSTS,
+  OPTIONS,
+  oneOf,
+  refuse,
+  seconds,
+  split,
+  type Values,
+  variables,
+} from "./options.js";
 
 const EXIT_TIMEOUT = 124;
 const EXIT_SIGNALS = { SIGINT: 130, SIGTERM: 143 } as const;
@@ -20,8 +33,14 @@ export async function run(args: string[]): Promise<number> {
     return 0;
   }
   if (app === undefined) throw new UsageError("a program is missing: pamir run [OPTION]… APP; see pamir run --help");
-  const time = seconds(values.timeout);
-  return supervise(await (values.nodes === undefined ? runThreads : runNodes)(app, rest, values), time);
+  const time = seconds("--timeout", values.timeout);
+  return supervise(await wayOf(values)(app, rest, values), time);
+}
+
+function wayOf(values: Values): (app: string, args: string[], values: Values) => Running | Promise<Running> {
+  if (values.hosts !== undefined || values.hostfile !== undefined) return runHosts;
+  refuse(values, OF_HOSTS, "threads and processes of this machine alone: --hosts or --hostfile is missing");
+  return values.nodes === undefined ? runThreads : runNodes;
 }
 
 /** Ends a job at signals, and when its time is up. @returns the exit code */

@@ -9,9 +9,16 @@ let came = 0;
 context.dispatch(1, () => {
   came++;
 });
+let heard = 0;
+context.dispatch(2, () => {
+  heard++;
+});
 for (let to = 0; to < client.size; to++) context.sendImmediate(to, 1, null, new Int32Array([client.task]));
 await context.progress({ timeout: 20_000 });
 while (came < client.size) await context.progress({ timeout: 20_000 });
+// What task 1 has sent would go with it, as far as it has not arrived.
+if (client.size > 1) context.sendImmediate(1, 2, null, new Int32Array(1));
+while (client.task === 1 && heard < client.size) await context.progress({ timeout: 20_000 });
 console.log(
   JSON.stringify({ task: client.task, pid: process.pid, args: process.argv.slice(2), x: process.env.PAMIR_X }),
 );

@@ -1,0 +1,149 @@
+// `pamir run --hosts`: each task is a process of one of several hosts. A remote shell starts `pamir node` on each of them. The
+// processes of a host share memory; hosts talk by UDP.
+import { readFileSync, realpathSync } from "node:fs";
+import { resolve } from "node:path";
+import { type HostSlots, type Placement, parseHostFile, parseHosts, placeTasks } from "../../bootstrap/hosts.js";
+import { makeKey } from "../../bootstrap/key.js";
+import { DEFAULT_TIMEOUT_MS } from "../../bootstrap/rendezvous.js";
+import { UsageError } from "../usage.js";
+import { Guard } from "./guard.js";
+import { ProcessJob, type Running } from "./job.js";
+import { count, labelsOf, OF_THREADS, oneOf, refuse, seconds, type Values, variables } from "./options.js";
+import { RemoteHost } from "./remote.js";
+import { serveTasks, variablesOf } from "./served.js";
+import { reportWaits } from "./waiting.js";
+
+/** The host that needs no remote shell. */
+const HERE = "localhost";
+
+export function runHosts(app: string, args: string[], values: Values): Running {
+  refuse(values, [...OF_THREADS, "nodes"], "--hosts");
+  const placements = place(values);
+  const timeout = (seconds("--start-timeout", values["start-timeout"]) ?? DEFAULT_TIMEOUT_MS / 1000) * 1000;
+  const onError = oneOf("--on-error", values["on-error"], ["report", "abort"]) ?? "report";
+  const shell = (values.rsh ?? "ssh").split(/\s+/).filter((word) => word !== "");
+  if (shell.length === 0) throw new UsageError("--rsh is empty, not a command");
+  const common = {
+    app: resolve(app),
+    args,
+    execArgv: process.execArgv,
+    env: variables(values.variable),
+    cwd: resolve(values.cwd ?? "."),
+  };
+  const size = placements.reduce((sum, { count: tasks }) => sum + tasks, 0);
+  // The most that divides the tasks of every host: nodes have equally many tasks.
+  const perNode = placements.reduce((most, { count: tasks }) => greatestDivisor(most, tasks), 0);
+  const key = makeKey();
+  const guard = new Guard((why) => {
+    process.stderr.write(
+      `pamir run: if this process is killed, its remote shells go on, since sh can't be started: ${why}\n`,
+    );
+  });
+  const hosts = placements.map(({ host, firstTask, count: tasks }) => {
+    const orders = Array.from({ length: tasks }, (_, place) => ({
+      task: firstTask + place,
+      env: variablesOf(firstTask + place, { size, place, count: tasks, perNode }),
+    }));
+    return new RemoteHost(host, commandOf(host, shell, values), { ...common, tasks: orders }, key, guard);
+  });
+  const job = new ProcessJob({ onError, labels: labelsOf(values) });
+  const close = async (): Promise<void> => {
+    await Promise.all(hosts.map((host) => host.close()));
+    guard.close();
+  };
+  let giveUp: () => void = () => {};
+  const givenUp = new Promise<"ended">((settle) => {
+    giveUp = () => settle("ended");
+  });
+  const ended = (async () => {
+    try {
+      if ((await Promise.race([awaitHosts(hosts, shell, timeout, givenUp), givenUp])) === "ended") return 0;
+      const tasks = hosts.flatMap((host) => host.start());
+      (hosts[0] as RemoteHost).feed(process.stdin);
+      return await serveTasks(job, tasks, timeout);
+    } finally {
+      await close();
+    }
+  })();
+  return {
+    ended,
+    end() {
+      giveUp();
+      job.end();
+    },
+    endNow() {
+      job.endNow();
+      for (const host of hosts) void host.close();
+    },
+  };
+}
+
+/** Which hosts get which tasks. @throws UsageError */
+function place(values: Values): Placement[] {
+  const ppn = count("--ppn", values.ppn);
+  try {
+    const hosts = hostsOf(values);
+    const room = hosts.reduce((sum, { slots }) => sum + (ppn ?? slots), 0);
+    return placeTasks(count("--tasks", values.tasks) ?? room, hosts, { ppn });
+  } catch (error) {
+    const { code, message } = error as Error & { code?: string };
+    // Not by its class: src/bootstrap/ has one of its own in this program.
+    if (code?.startsWith("PAMIR_")) throw new UsageError(`${message} (${code})`);
+    throw error;
+  }
+}
+
+function hostsOf({ hosts, hostfile }: Values): HostSlots[] {
+  if (hostfile === undefined) return parseHosts(hosts as string);
+  if (hosts !== undefined) throw new UsageError("--hosts does not go with --hostfile");
+  let text: string;
+  try {
+    text = readFileSync(hostfile, "utf8");
+  } catch (error) {
+    throw new UsageError(`--hostfile ${hostfile}: ${(error as Error).message}`);
+  }
+  return parseHostFile(text, hostfile);
+}
+
+/** What starts the starter of a host. */
+function commandOf(host: string, shell: readonly string[], values: Values): string[] {
+  const own = [process.execPath, realpathSync(process.argv[1] as string)];
+  if (host === HERE) return [...own, "node"];
+  return [...shell, host, `${values["remote-pamir"] ?? own.map(quoted).join(" ")} node`];
+}
+
+/** A word for a POSIX shell. */
+function quoted(word: string): string {
+  return `'${word.replaceAll("'", "'\\''")}'`;
+}
+
+/** Resolves once all hosts have accepted their orders. @throws UsageError at the first that does not */
+async function awaitHosts(
+  hosts: readonly RemoteHost[],
+  shell: readonly string[],
+  timeout: number,
+  givenUp: Promise<unknown>,
+): Promise<void> {
+  const awaited = (): string => {
+    const names = hosts.filter(({ isReady }) => !isReady).map(({ name }) => name);
+    return `${names.length === 1 ? "host" : "hosts"} ${names.join(", ")}`;
+  };
+  const stopReports = reportWaits(() => `this job waits for ${awaited()} to answer`);
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => {
+      const tried = `tried by ${shell.join(" ")}, for ${timeout / 1000} s (--start-timeout)`;
+      reject(new UsageError(`no answer from ${awaited()}: ${tried}`));
+    }, timeout);
+  });
+  try {
+    await Promise.race([Promise.all(hosts.map(({ ready }) => ready)), late, givenUp]);
+  } finally {
+    clearTimeout(timer);
+    stopReports();
+  }
+}
+
+function greatestDivisor(a: number, b: number): number {
+  return b === 0 ? a : greatestDivisor(b, a % b);
+}

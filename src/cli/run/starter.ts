@@ -1,0 +1,182 @@
+// `pamir node`: starts the tasks of one host for a `pamir run` elsewhere, which speaks frames over standard input and output.
+// Its tasks end with that connection.
+import { networkInterfaces } from "node:os";
+import { VERSION } from "pamir";
+import { UsageError } from "../usage.js";
+import { FRAME, Frames, greeting, type Order } from "./frames.js";
+import { Guard } from "./guard.js";
+import { changeFolder, programOf } from "./options.js";
+import { PMI_FD, startProcesses, type TaskProcess } from "./processes.js";
+import type { EndSignal } from "./task.js";
+
+const HELP = `pamir node: started by \`pamir run --hosts\` on each host; it speaks frames over standard input and output
+`;
+
+/** Serves one `pamir run`. @returns the exit code, once all tasks have ended */
+export async function starter(args: string[]): Promise<number> {
+  if (args.length > 0) {
+    process.stdout.write(HELP);
+    return args[0] === "--help" ? 0 : 2;
+  }
+  const host = new StarterHost();
+  await host.ended;
+  return 0;
+}
+
+class StarterHost {
+  readonly ended: Promise<void>;
+  readonly #frames: Frames;
+  #finish: () => void = () => {};
+  #key: Uint8Array | undefined;
+  #order: Order | undefined;
+  #guard: Guard | undefined;
+  #tasks = new Map<number, TaskProcess>();
+  #running = 0;
+
+  constructor() {
+    this.ended = new Promise((resolve) => {
+      this.#finish = resolve;
+    });
+    process.stdout.write(greeting(VERSION));
+    this.#frames = new Frames(
+      process.stdin,
+      process.stdout,
+      {
+        onFrame: (kind, task, content) => this.#take(kind, task, content),
+        onEnd: () => this.#lose(),
+      },
+      false,
+    );
+    process.stdout.on("drain", () => this.#flow("resume"));
+  }
+
+  #take(kind: number, number: number, content: Buffer): void {
+    const task = this.#tasks.get(number);
+    switch (kind) {
+      case FRAME.key:
+        this.#key = Uint8Array.from(content);
+        return;
+      case FRAME.order:
+        this.#answer(() => this.#prepare(JSON.parse(content.toString()) as Order));
+        return;
+      case FRAME.go:
+        this.#answer(() => this.#start());
+        return;
+      case FRAME.pmi:
+        task?.pmi?.write(content);
+        return;
+      case FRAME.pmiEnd:
+        task?.pmi?.end();
+        return;
+      case FRAME.input:
+        // Also if the task has closed its input: what comes next is dropped, too.
+        task?.stdin?.write(content, () => this.#frames.send(FRAME.taken, number, `${content.length}`));
+        return;
+      case FRAME.inputEnd:
+        task?.stdin?.end();
+        return;
+      case FRAME.kill:
+        task?.kill(content.toString() as EndSignal);
+        return;
+      default:
+        return;
+    }
+  }
+
+  /** Does something, and says if that fails. */
+  #answer(act: () => void): void {
+    try {
+      act();
+    } catch (error) {
+      const text = error instanceof UsageError ? error.message : ((error as Error).stack ?? String(error));
+      this.#frames.send(FRAME.refused, 0, text);
+      this.#close();
+    }
+  }
+
+  #prepare(order: Order): void {
+    changeFolder(order.cwd);
+    this.#order = { ...order, app: programOf(order.app) };
+    this.#frames.send(FRAME.ready);
+  }
+
+  #start(): void {
+    const { app, args, execArgv, env, tasks } = this.#order as Order;
+    this.#guard = new Guard((why) => {
+      process.stderr.write(`if this process is killed, its tasks go on, since sh can't be started: ${why}\n`);
+    });
+    const address = reachedAddress();
+    const program = {
+      app,
+      args,
+      execArgv,
+      env: { ...process.env, ...(address === undefined ? {} : { PAMIR_BIND_HOST: address }), ...env },
+      key: this.#key as Uint8Array,
+    };
+    const orders = tasks.map((task) => ({
+      ...task,
+      input: task.task === 0 ? ("pipe" as const) : ("ignore" as const),
+      hasPmi: true,
+      env: { ...task.env, PMI_FD: `${PMI_FD}` },
+    }));
+    const started = startProcesses(program, orders, this.#guard);
+    this.#running = started.length;
+    for (const task of started) this.#serve(task);
+  }
+
+  #serve(task: TaskProcess): void {
+    const { task: number, pmi } = task;
+    this.#tasks.set(number, task);
+    for (const [stream, kind] of [
+      [task.stdout, FRAME.output],
+      [task.stderr, FRAME.error],
+    ] as const) {
+      stream.on("data", (bytes: Buffer) => {
+        if (!this.#frames.send(kind, number, bytes)) this.#flow("pause");
+      });
+    }
+    pmi?.on("data", (bytes: Buffer) => this.#frames.send(FRAME.pmi, number, bytes));
+    pmi?.on("end", () => this.#frames.send(FRAME.pmiEnd, number));
+    pmi?.on("error", () => this.#frames.send(FRAME.pmiEnd, number));
+    void task.ended.then((end) => {
+      this.#frames.send(FRAME.ended, number, JSON.stringify(end));
+      this.#running--;
+      if (this.#running === 0) this.#close();
+    });
+  }
+
+  /** Holds back the tasks that write faster than the connection carries, or lets them go on. */
+  #flow(how: "pause" | "resume"): void {
+    for (const { stdout, stderr } of this.#tasks.values()) {
+      stdout[how]();
+      stderr[how]();
+    }
+  }
+
+  /** The connection has ended: so do the tasks, at once. */
+  #lose(): void {
+    for (const task of this.#tasks.values()) task.kill("SIGKILL");
+    this.#flow("resume");
+    if (this.#running === 0) this.#close();
+  }
+
+  #close(): void {
+    this.#guard?.close();
+    this.#frames.close();
+    process.stdin.destroy();
+    this.#finish();
+  }
+}
+
+/** The address at which ssh has reached this host, for other hosts. Undefined: the first of its addresses will do. */
+function reachedAddress(): string | undefined {
+  const { SSH_CONNECTION, PAMIR_BIND_HOST } = process.env;
+  // It has the client's address and port, then this host's.
+  const address = SSH_CONNECTION?.split(" ")[2];
+  if (PAMIR_BIND_HOST !== undefined || address === undefined) return undefined;
+  const own = Object.values(networkInterfaces()).flatMap((list) => list ?? []);
+  const found = own.find((one) => one.address === address && !one.internal);
+  // The nodes of a job have addresses of one family: of IPv4, if this host has one.
+  if (found?.family === "IPv6" && own.some(({ family, internal }) => family === "IPv4" && !internal)) return undefined;
+  return found?.address;
+}
