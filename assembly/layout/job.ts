@@ -122,6 +122,9 @@ export const JOB_SIZE: u32 = 640;
 //   128  parked     the task,         ringers   1 from arming until it is awake, or rung: the first ring  SYNC park
 //                   ringers                     takes the flag down, for all that follow
 //   256  bell       ringers           the task  the task sleeps on this word; counts the rings   SYNC park
+//   260  pipeProcess     the task     ringers   its process, while it sleeps by reading a pipe; else 0   SYNC pipe
+//   264  pipeDescriptor  the task     ringers   the pipe's descriptor there                      SYNC pipe
+//   268  pipeInode       the task     ringers   the pipe's inode: it tells whether that is still the pipe  SYNC pipe
 // ╘═════════════════════════════════════════════════════════════════════════════════════════════════════════════════╛
 export const TASK_STATE_OFFSET: u32 = 0;
 export const TASK_NOTICE_OFFSET: u32 = 4;
@@ -141,6 +144,9 @@ export const TASK_HELD_OFFSET: u32 = 56;
 export const TASK_INLINE_OFFSET: u32 = 60;
 export const TASK_PARKED_OFFSET: u32 = 128;
 export const TASK_BELL_OFFSET: u32 = 256;
+export const TASK_PIPE_PROCESS_OFFSET: u32 = 260;
+export const TASK_PIPE_DESCRIPTOR_OFFSET: u32 = 264;
+export const TASK_PIPE_INODE_OFFSET: u32 = 268;
 export const TASK_SIZE: u32 = 384;
 
 export const TASK_ABSENT: u32 = 0;

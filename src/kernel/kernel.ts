@@ -11,25 +11,17 @@ export interface Futex {
    *   can't terminate a thread in a foreign call
    */
   wait(pointer: number, seen: number, milliseconds: number): number;
-  /** Wakes all threads of all processes that sleep on a word. Threads in Atomics.wait() go on sleeping. */
-  wake(pointer: number): void;
-  /** Makes what sleeps on a word for a thread that must not block; undefined: this thread always blocks. */
-  readonly doorbell: ((word: BellWord) => Bell) | undefined;
+  /** Wakes the threads of all processes that sleep on a task's bell. Threads in Atomics.wait() go on sleeping. */
+  wake(bell: number): void;
+  /** Makes what sleeps on the bell of a task slot for a thread that must not block; undefined: this thread always blocks. */
+  readonly doorbell: ((slot: number) => Bell) | undefined;
+  /** Releases what wake() has opened. A later call opens it again. */
+  close(): void;
 }
 
-/** The word on which a Bell sleeps. */
-export interface BellWord {
-  readonly words: Int32Array<SharedArrayBuffer>;
-  readonly pointer: number;
-  /** Pointer to a word that reads 0 once a thread is about to change the other one. */
-  readonly flag: number;
-  /** Changes the word, and wakes the threads that sleep on it. */
-  ring(): void;
-}
-
-/** Sleeps on a word for a thread that must not block. */
+/** Sleeps on a task's bell for a thread that must not block. */
 export interface Bell {
-  /** Resolves once the word no longer reads `seen`, or earlier. One wait at a time. */
+  /** Resolves once the bell no longer reads `seen`, or earlier. The wait before is given up. */
   wait(seen: number): Promise<void>;
   /** Ends it, and resolves a wait that is under way. */
   close(): void;

@@ -1,11 +1,6 @@
 // The life of an agent on a thread of its own: turns while there is work, then a spin, then sleep on its bell. A link's
 // events come by the thread's event loop, so the agent never blocks: it sleeps by Atomics.waitAsync.
-import {
-  JOB_CORES_OFFSET,
-  TASK_BELL_OFFSET,
-  TASK_INTERRUPT_OFFSET,
-  TASK_PARKED_OFFSET,
-} from "../../assembly/layout.js";
+import { JOB_CORES_OFFSET, TASK_INTERRUPT_OFFSET } from "../../assembly/layout.js";
 import { bellWaitAsync } from "../kernel/atomics.js";
 import type { Kernel, Memory } from "../kernel/kernel.js";
 import { engineSlot, type MemoryMap } from "../memory/map.js";
@@ -24,12 +19,11 @@ const RESTLESS_MS = 1;
 
 /** Serves a node's tasks until an interrupt of the engine's slot, or until all of them have left. */
 export async function serveNode(agent: Agent, kernel: Kernel, memory: Memory, map: MemoryMap): Promise<void> {
-  const { words } = memory;
+  const { words, futex } = memory;
   const slot = engineSlot(map);
   const spins = new Spins();
   const keepalive = new Keepalive();
-  const [pointer, flag] = [slot + TASK_BELL_OFFSET, slot + TASK_PARKED_OFFSET];
-  const bell = memory.futex?.doorbell?.({ words, pointer, flag, ring: () => kernel.ringAlways(slot) });
+  const bell = futex?.doorbell?.(slot);
   let hasCome = (): void => {};
   agent.serve(map.tasks, () => hasCome());
   // plain: written before any task.
@@ -88,4 +82,5 @@ export async function serveNode(agent: Agent, kernel: Kernel, memory: Memory, ma
   }
   keepalive.end();
   bell?.close();
+  futex?.close();
 }

@@ -242,7 +242,7 @@ async function memoryOf({ memory, futex, isAdopted }: TaskBootstrap): Promise<Me
   const shared = memory as SharedMemory;
   if (futex === undefined) return openMemory(shared);
   const { taskFutexOf } = await import("../process/process-memory.js");
-  return openMemory(shared, taskFutexOf(futex, isAdopted !== true));
+  return openMemory(shared, taskFutexOf(futex, shared as WebAssembly.Memory, isAdopted !== true));
 }
 
 /** The client for a bootstrap, over the memory that all tasks share. */

@@ -18,7 +18,7 @@ export interface EngineSetup {
 }
 
 function start({ shared, module, job, futex }: EngineSetup): void {
-  const memory = openMemory(shared, futex && futexOf(futex));
+  const memory = openMemory(shared, futex && futexOf(futex, shared as WebAssembly.Memory));
   serve(selectEngineKernel(shared, memory, module), memory, job);
 }
 

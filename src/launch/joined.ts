@@ -272,7 +272,7 @@ async function openOffered(bootstrap: Bootstrap, { pid }: Introduction, node: nu
 }
 
 function memoryOf({ shared, futex }: JoinedMemory): Memory {
-  return openMemory(shared, futex && taskFutexOf(futex, false));
+  return openMemory(shared, futex && taskFutexOf(futex, shared, false));
 }
 
 /** An agent that has opened its link. */

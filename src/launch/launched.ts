@@ -18,7 +18,7 @@ export function joinLaunched(text: string): Joined {
   if (process.ppid !== parent) throw noProcesses(`process ${parent}, which started this one, has ended`);
   const { shared, futex } = mapProcessMemory(setup, start.job);
   (nodeModule("fs") as typeof import("node:fs")).closeSync(setup.descriptor);
-  const memory = openMemory(shared, taskFutexOf(futex, false));
+  const memory = openMemory(shared, taskFutexOf(futex, shared, false));
   const onLeave = recordErrors(memory, start.job, start.task);
   return { start: { ...start, memory: shared, futex }, memory, lookAtSlots: undefined, onLeave };
 }

@@ -5,8 +5,8 @@ import { memoryOf } from "../kernel/kernel.js";
 import { openMemory, selectKernel, selectPacketKernel } from "../kernel/select.js";
 import { openUdpLink } from "../link/udp-link.js";
 import { readMap } from "../memory/map.js";
-import { futexWithBells } from "../process/bell-thread.js";
 import type { FutexSetup } from "../process/futex.js";
+import { futexWithBells } from "../process/pipe-bell.js";
 import { nodeKeyScheduleOf } from "../seal/node.js";
 import { BuddyArena } from "../session/buddy-arena.js";
 import { after, type NodePort, nodeModule } from "../support/host.js";
@@ -55,7 +55,7 @@ async function serve(): Promise<void> {
   const link = await openUdpLink(bind);
   port.postMessage({ address: link.address } satisfies LinkAgentReport);
   const { addresses } = await new Promise<LinkAgentOrder>((resolve) => port.once("message", resolve));
-  const memory = openMemory(shared, futex && futexWithBells(futex, false));
+  const memory = openMemory(shared, futex && futexWithBells(futex, shared));
   const map = readMap(memory, job);
   const kernel = selectKernel(setup.kernel, shared, memory);
   // Packets of strangers never come into the node's memory.

@@ -60,7 +60,7 @@ const { Worker, parentPort, workerData, threadId } = nodeModule(
 const { writeSync } = nodeModule("fs") as typeof import("node:fs");
 const { orders, shared, job, program, engine, onError, isJoined, futex, processes, labels } =
   workerData as MonitorSetup;
-const memory = openMemory(shared, futex && futexOf(futex));
+const memory = openMemory(shared, futex && futexOf(futex, shared as WebAssembly.Memory));
 const map = readMap(memory, job);
 const sync = sharedAtomics(memory);
 const lifecycle = new Lifecycle(taskErrorsIn(memory, map), {

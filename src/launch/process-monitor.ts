@@ -19,7 +19,7 @@ process.title = `pamir: ${orders.bootstraps.map(({ task }) => `task ${task}`).jo
 openFfi(setup.ffi).dieWithParent();
 const { shared, futex } = mapProcessMemory(setup, job);
 (nodeModule("fs") as typeof import("node:fs")).closeSync(setup.descriptor);
-const memory = openMemory(shared, futexOf(futex));
+const memory = openMemory(shared, futexOf(futex, shared));
 const map = readMap(memory, job);
 const sync = sharedAtomics(memory);
 let left = orders.bootstraps.length;

@@ -34,7 +34,7 @@ const { workerData } = nodeModule("worker_threads") as typeof import("node:worke
 const { closeSync } = nodeModule("fs") as typeof import("node:fs");
 const { shared, futex, job, processes, stop } = workerData as WatchSetup;
 const ffi = openFfi(futex.ffi);
-const memory = openMemory(shared, futexOf(futex));
+const memory = openMemory(shared, futexOf(futex, shared));
 const map = readMap(memory, job);
 const sync = sharedAtomics(memory);
 /** By descriptor: the process that it stands for. */

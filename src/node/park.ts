@@ -3,7 +3,6 @@
 import {
   CONTEXT_ASLEEP_OFFSET,
   TASK_BELL_OFFSET,
-  TASK_PARKED_OFFSET,
   TASK_SINCE_OFFSET,
   TASK_SLEEPS_OFFSET,
   TASK_SPINS_LOST_OFFSET,
@@ -12,7 +11,7 @@ import {
   TRACE_WAKE,
 } from "../../assembly/layout.js";
 import { bellWaitAsync, hasWaitAsync } from "../kernel/atomics.js";
-import type { Bell, Futex, Kernel, Memory } from "../kernel/kernel.js";
+import type { Bell, Kernel, Memory } from "../kernel/kernel.js";
 import type { MemoryMap } from "../memory/map.js";
 import { taskSlot } from "../memory/map.js";
 import { type Clock, stampOf } from "../support/clock.js";
@@ -291,20 +290,14 @@ export class Parker {
     }
     const { futex, words } = this.#memory;
     if (futex === undefined && hasWaitAsync()) return bellWaitAsync(this.#memory, this.#slot, seen);
-    this.#doorbell ??= this.#makeDoorbell(futex, words);
+    this.#doorbell ??= futex?.doorbell?.(this.#slot) ?? new Doorbell(words, (this.#slot + TASK_BELL_OFFSET) >>> 2);
     return this.#doorbell.wait(seen);
-  }
-
-  #makeDoorbell(futex: Futex | undefined, words: Int32Array<SharedArrayBuffer>): Bell {
-    const pointer = this.#slot + TASK_BELL_OFFSET;
-    if (futex?.doorbell === undefined) return new Doorbell(words, pointer >>> 2);
-    const flag = this.#slot + TASK_PARKED_OFFSET;
-    return futex.doorbell({ words, pointer, flag, ring: () => this.#kernel.ringAlways(this.#slot) });
   }
 
   /** Releases the doorbell. The task leaves: no wait is left. */
   close(): void {
     this.#doorbell?.close();
+    this.#memory.futex?.close();
   }
 
   /**

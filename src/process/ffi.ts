@@ -25,7 +25,7 @@ const SEALS = 1 | 2 | 4;
 
 const [PR_SET_PDEATHSIG, SIGKILL] = [1, 9];
 const [SYS_PIDFD_OPEN, ESRCH] = [434, 3];
-const EFD_CLOEXEC = 0o2000000;
+const [O_RDWR, O_NONBLOCK, O_CLOEXEC] = [2, 0o4000, 0o2000000];
 const POLLIN = 1;
 
 /** Foreign calls. Each takes some 100 ns more than the call itself (koffi 3.3). */
@@ -49,6 +49,10 @@ export interface Ffi {
    * @throws PAMIR_NO_PROCESSES if the system has no such descriptors
    */
   openProcess(pid: number): number;
+  /** Makes a pipe. Returns a descriptor of both of its ends, which does not block. @throws PAMIR_NO_PROCESSES */
+  makePipe(): number;
+  /** Writes bytes to a descriptor, if it takes them at once. */
+  write(descriptor: number, bytes: Uint8Array): void;
   /** Makes a descriptor that becomes readable once 8 bytes are written to it. @throws PAMIR_NO_PROCESSES */
   makeEvent(): number;
   /** Blocks until one of the descriptors is readable. Returns those; a negative descriptor is skipped. */
@@ -95,6 +99,10 @@ export function openFfi(path: string): Ffi {
   const fcntl = c.func("fcntl", "int", ["int", "int", "..."]);
   const mmap = c.func("mmap", "intptr_t", ["uintptr_t", "size_t", "int", "int", "int", "int64_t"]);
   const poll = c.func("poll", "int", ["void *", "ulong", "int"]);
+  const pipe2 = c.func("pipe2", "int", ["void *", "int"]);
+  const open = c.func("open", "int", ["str", "int"]);
+  const close = c.func("close", "int", ["int"]);
+  const write = c.func("write", "int64_t", ["int", "void *", "size_t"]);
   const eventfd = c.func("eventfd", "int", ["uint", "int"]);
   const prctl = c.func("prctl", "int", ["int", "..."]);
   const syscall = c.func("syscall", "int64_t", ["int64_t", "uintptr_t", "int64_t", "int64_t", "void *"]);
@@ -128,7 +136,18 @@ export function openFfi(path: string): Ffi {
       if (descriptor >= 0 || koffi.errno() === ESRCH) return descriptor;
       return check("pidfd_open", descriptor);
     },
-    makeEvent: () => check("eventfd", eventfd(0, EFD_CLOEXEC)),
+    makePipe() {
+      const ends = new Int32Array(2);
+      check("pipe2", pipe2(ends, O_CLOEXEC));
+      // Linux opens a pipe for both directions. Not by node:fs: a worker closes what that has opened a second time.
+      const both = open(`/proc/self/fd/${ends[0]}`, O_RDWR | O_CLOEXEC | O_NONBLOCK);
+      for (const end of ends) close(end);
+      return check("open of a pipe", both);
+    },
+    write(descriptor, bytes) {
+      write(descriptor, bytes, bytes.length);
+    },
+    makeEvent: () => check("eventfd", eventfd(0, O_CLOEXEC)),
     awaitReadable(descriptors) {
       // struct pollfd: the descriptor, then 16 bits of what is asked, and 16 of what has come.
       const polled = new Int32Array(descriptors.flatMap((descriptor) => [descriptor, POLLIN]));

@@ -1,7 +1,10 @@
 // How threads of several processes sleep on words of the memory that they share: by futex(2). V8's lists of waiters, those of
 // Atomics.wait(), are each process's own.
-import type { Bell, BellWord, Futex } from "../kernel/kernel.js";
+import { TASK_BELL_OFFSET } from "../../assembly/layout.js";
+import { sharedAtomics } from "../kernel/atomics.js";
+import { type Bell, type Futex, memoryOf } from "../kernel/kernel.js";
 import { type Ffi, openFfi } from "./ffi.js";
+import { Pipes, type SharedWords } from "./pipes.js";
 
 /** What a thread needs to sleep on its process's mapping. */
 export interface FutexSetup {
@@ -20,22 +23,33 @@ export const SLEEP_MS = 100;
  */
 export const LONG_SLEEP_MS = 2000;
 
-/** Makes what sleeps on the word at an address. */
-type MakeBell = (ffi: Ffi, address: number, word: BellWord) => Bell;
+/** Makes what sleeps on the bell of a task slot. */
+type MakeBell = (ffi: Ffi, words: SharedWords, slot: number) => Bell;
 
 /**
+ * @param makeBell for a thread that also sleeps without blocking
  * @param sleepMs longest sleep of this thread in milliseconds
- * @param makeBell for a thread that sleeps without blocking
  * @throws PAMIR_NO_PROCESSES
  */
-export function futexOf({ ffi: path, address }: FutexSetup, sleepMs = SLEEP_MS, makeBell?: MakeBell): Futex {
+export function futexOf(
+  { ffi: path, address }: FutexSetup,
+  shared: WebAssembly.Memory,
+  sleepMs = SLEEP_MS,
+  makeBell?: MakeBell,
+): Futex {
   const ffi = openFfi(path);
+  const words = sharedAtomics(memoryOf(shared.buffer as unknown as SharedArrayBuffer));
+  const pipes = new Pipes(ffi, words);
   return {
     wait(pointer, seen, milliseconds) {
       const most = Math.min(milliseconds, sleepMs);
       return ffi.futexWait(address + pointer, seen, most) ? most : 0;
     },
-    wake: (pointer) => ffi.futexWake(address + pointer),
-    doorbell: makeBell && ((word) => makeBell(ffi, address + word.pointer, word)),
+    wake(bell) {
+      ffi.futexWake(address + bell);
+      pipes.ring(bell - TASK_BELL_OFFSET);
+    },
+    doorbell: makeBell && ((slot) => makeBell(ffi, words, slot)),
+    close: () => pipes.close(),
   };
 }

@@ -3,10 +3,10 @@
 import type { Futex } from "../kernel/kernel.js";
 import type { MakeProcessMemory } from "../node/memory.js";
 import { nodeModule } from "../support/host.js";
-import { futexWithBells } from "./bell-thread.js";
 import { noProcesses, openFfi } from "./ffi.js";
-import type { FutexSetup } from "./futex.js";
+import { type FutexSetup, LONG_SLEEP_MS, SLEEP_MS } from "./futex.js";
 import { mapMemory, type ProcessMemorySetup } from "./mapping.js";
+import { futexWithBells } from "./pipe-bell.js";
 
 /** A word that goes through the file and through the memory. */
 const PROBE = 0x70616d69;
@@ -26,9 +26,9 @@ export function findKoffi(): string {
 }
 
 /** How a task's thread sleeps. @param isOurs whether pamir has started the thread @throws PAMIR_NO_PROCESSES */
-export function taskFutexOf(setup: FutexSetup, isOurs: boolean): Futex {
+export function taskFutexOf(setup: FutexSetup, shared: WebAssembly.Memory, isOurs: boolean): Futex {
   const { isMainThread } = nodeModule("worker_threads") as typeof import("node:worker_threads");
-  return futexWithBells(setup, isOurs || isMainThread);
+  return futexWithBells(setup, shared, isOurs || isMainThread ? LONG_SLEEP_MS : SLEEP_MS);
 }
 
 /** Checks that this process may start others. @throws PAMIR_NO_PROCESSES */
@@ -42,6 +42,8 @@ export class ProcessMemories {
   readonly #ffi = openFfi(findKoffi());
   setup: ProcessMemorySetup | undefined;
   futex: FutexSetup | undefined;
+  /** How this thread sleeps. */
+  #own: Futex | undefined;
 
   /** May be called again where it failed. */
   readonly make: MakeProcessMemory = (bytes) => {
@@ -51,7 +53,8 @@ export class ProcessMemories {
       probe(shared, descriptor, bytes);
       this.setup = { descriptor, bytes, ffi: this.#ffi.path };
       this.futex = futex;
-      return { shared, futex: taskFutexOf(futex, false) };
+      this.#own = taskFutexOf(futex, shared, false);
+      return { shared, futex: this.#own };
     } catch (error) {
       closeDescriptor(descriptor);
       throw error;
@@ -62,6 +65,7 @@ export class ProcessMemories {
   close(): void {
     if (this.setup !== undefined) closeDescriptor(this.setup.descriptor);
     this.setup = undefined;
+    this.#own?.close();
   }
 }
 

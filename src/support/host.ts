@@ -100,6 +100,13 @@ export function after(milliseconds: number, call: () => void): () => void {
   return () => clearTimeout(timer);
 }
 
+/** In Node: calls something each so many milliseconds, while something else keeps the thread running. Returns what ends it. */
+export function every(milliseconds: number, call: () => void): () => void {
+  const timer = setInterval(call, milliseconds);
+  timer.unref();
+  return () => clearInterval(timer);
+}
+
 /** A name that is used nowhere else. */
 export function uniqueName(): string {
   return Math.random().toString(36).slice(2) + Date.now().toString(36);

@@ -45,6 +45,7 @@ const futex: Futex = {
     if (processes !== undefined) turnstile.notify(pointer >>> 2);
   },
   doorbell: undefined,
+  close() {},
 };
 /** The memory of threads that stand for processes. */
 export const processMemory: Memory = { ...memory, futex };

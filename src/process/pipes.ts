@@ -1,0 +1,76 @@
+// Rings the threads of other processes that sleep by reading a pipe, see pipe-bell.ts.
+import {
+  TASK_PIPE_DESCRIPTOR_OFFSET,
+  TASK_PIPE_INODE_OFFSET,
+  TASK_PIPE_PROCESS_OFFSET,
+} from "../../assembly/layout.js";
+import { nodeModule } from "../support/host.js";
+import type { Ffi } from "./ffi.js";
+
+/** The words of the shared memory. */
+export interface SharedWords {
+  loadWord(pointer: number): number;
+  storeWord(pointer: number, value: number): void;
+}
+
+const fs = (): typeof import("node:fs") => nodeModule("fs") as typeof import("node:fs");
+const RING = new Uint8Array(1);
+
+/** A pipe that this thread has opened. */
+interface OpenPipe {
+  readonly inode: number;
+  readonly descriptor: number;
+}
+
+/** The pipes of the threads that this one has rung. */
+export class Pipes {
+  readonly #ffi: Ffi;
+  readonly #words: SharedWords;
+  /** By task slot. */
+  readonly #open = new Map<number, OpenPipe>();
+
+  constructor(ffi: Ffi, words: SharedWords) {
+    this.#ffi = ffi;
+    this.#words = words;
+  }
+
+  /** Wakes the thread of a task slot if it sleeps in its event loop. The caller has changed its bell. */
+  ring(slot: number): void {
+    // SYNC pipe (ring): pairs with PipeBell.wait().
+    const pid = this.#words.loadWord(slot + TASK_PIPE_PROCESS_OFFSET);
+    if (pid === 0) return;
+    const descriptor = this.#opened(slot, pid);
+    // A full pipe wakes its reader anyway. If the reader is gone, the write fails.
+    if (descriptor !== undefined) this.#ffi.write(descriptor, RING);
+  }
+
+  #opened(slot: number, pid: number): number | undefined {
+    const inode = this.#words.loadWord(slot + TASK_PIPE_INODE_OFFSET) >>> 0;
+    const known = this.#open.get(slot);
+    if (known?.inode === inode) return known.descriptor;
+    const { closeSync, constants, fstatSync, openSync } = fs();
+    if (known !== undefined) closeSync(known.descriptor);
+    this.#open.delete(slot);
+    const path = `/proc/${pid}/fd/${this.#words.loadWord(slot + TASK_PIPE_DESCRIPTOR_OFFSET)}`;
+    let descriptor: number;
+    try {
+      descriptor = openSync(path, constants.O_WRONLY | constants.O_NONBLOCK);
+    } catch {
+      // The thread or its process has ended.
+      return undefined;
+    }
+    // If the thread has ended, its number may be that of another file, or its process's that of another process.
+    if (fstatSync(descriptor).ino >>> 0 !== inode) {
+      closeSync(descriptor);
+      return undefined;
+    }
+    this.#open.set(slot, { inode, descriptor });
+    return descriptor;
+  }
+
+  /** Closes them. The next ring opens its pipe again. */
+  close(): void {
+    for (const { descriptor } of this.#open.values()) fs().closeSync(descriptor);
+    this.#open.clear();
+  }
+}
