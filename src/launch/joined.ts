@@ -121,6 +121,10 @@ async function joinBy(bootstrap: Bootstrap, key: Uint8Array | undefined): Promis
   if (agent !== undefined) await put(bootstrap, `address-${node}`, agent.address);
   await bootstrap.barrier();
   const mapped = own?.mapped ?? (await openOffered(bootstrap, all[first] as Introduction, node));
+  const siblings = all
+    .map(({ pid, started }, task) => ({ task: task - first, pid, started, hasAgent: nodes > 1 && task === first }))
+    .filter(({ task }) => task >= 0 && task < locals && task !== rank - first);
+  const watching = watch(mapped, siblings);
   // Behind this barrier, every process of the node has the memory.
   await bootstrap.barrier();
   if (own?.offer !== undefined) fs().closeSync(own.offer.descriptor);
@@ -132,10 +136,7 @@ async function joinBy(bootstrap: Bootstrap, key: Uint8Array | undefined): Promis
   // Behind this one, every agent serves.
   await bootstrap.barrier();
   const memory = memoryOf(mapped);
-  const siblings = all
-    .map(({ pid, started }, task) => ({ task: task - first, pid, started, hasAgent: nodes > 1 && task === first }))
-    .filter(({ task }) => task >= 0 && task < locals && task !== rank - first);
-  const stop = watch(mapped, siblings);
+  const stop = await watching;
   const forget = recordErrors(memory, mapped.job, rank - first);
   const start: TaskBootstrap = {
     version: VERSION,
@@ -348,7 +349,7 @@ function bindHost(all: readonly Introduction[]): string {
 }
 
 /** Starts the thread that watches the other processes of the node. Returns what ends it. */
-function watch({ shared, futex, job }: JoinedMemory, processes: readonly WatchedProcess[]): () => void {
+async function watch({ shared, futex, job }: JoinedMemory, processes: readonly WatchedProcess[]): Promise<() => void> {
   if (processes.length === 0 || futex === undefined) return () => {};
   const { Worker } = nodeModule("worker_threads") as typeof import("node:worker_threads");
   const stop = openFfi(futex.ffi).makeEvent();
@@ -360,7 +361,6 @@ function watch({ shared, futex, job }: JoinedMemory, processes: readonly Watched
     execArgv: [],
     trackUnmanagedFds: false,
   });
-  worker.unref();
   let isOver = false;
   const end = (): void => {
     if (!isOver) fs().writeSync(stop, new BigUint64Array([1n]));
@@ -372,6 +372,9 @@ function watch({ shared, futex, job }: JoinedMemory, processes: readonly Watched
     process.off("exit", end);
     fs().closeSync(stop);
   });
+  // Until it has loaded koffi: Node 20 aborts a process that exits meanwhile.
+  await new Promise((resolve, reject) => worker.once("message", resolve).once("error", reject));
+  worker.unref();
   return end;
 }
 

@@ -30,13 +30,14 @@ export interface WatchSetup {
   readonly stop: number;
 }
 
-const { workerData } = nodeModule("worker_threads") as typeof import("node:worker_threads");
+const { parentPort, workerData } = nodeModule("worker_threads") as typeof import("node:worker_threads");
 const { closeSync } = nodeModule("fs") as typeof import("node:fs");
 const { shared, futex, job, processes, stop } = workerData as WatchSetup;
 const ffi = openFfi(futex.ffi);
 const memory = openMemory(shared, futexOf(futex, shared));
 const map = readMap(memory, job);
 const sync = sharedAtomics(memory);
+parentPort?.postMessage({ up: true });
 /** By descriptor: the process that it stands for. */
 const watched = new Map<number, WatchedProcess>();
 

@@ -17,7 +17,7 @@ context.dispatch(1, (message) => {
   handles[message.origin & 0xffffff] = message.getInt32(4);
 });
 for (let to = 0; to < client.size; to++)
-  context.sendImmediate(to, 1, null, new Int32Array([client.task, region.handle]));
+  while (context.sendImmediate(to, 1, null, new Int32Array([client.task, region.handle])) !== 0) context.advance();
 // Half of them block, the others do not.
 if (client.task % 2 === 0) context.advanceUntil(() => came === client.size, PATIENCE);
 else while (came < client.size) await context.progress(PATIENCE);

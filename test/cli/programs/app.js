@@ -13,7 +13,9 @@ let heard = 0;
 context.dispatch(2, () => {
   heard++;
 });
-for (let to = 0; to < client.size; to++) context.sendImmediate(to, 1, null, new Int32Array([client.task]));
+for (let to = 0; to < client.size; to++) {
+  while (context.sendImmediate(to, 1, null, new Int32Array([client.task])) !== 0) context.advance();
+}
 await context.progress({ timeout: 20_000 });
 while (came < client.size) await context.progress({ timeout: 20_000 });
 // What task 1 has sent would go with it, as far as it has not arrived.
