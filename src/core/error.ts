@@ -29,6 +29,7 @@
  * - `PAMIR_CANCELED`: the `signal` was aborted; the error's `cause` is its reason
  * - `PAMIR_INTERRUPTED`: `job.interrupt` ended the wait
  * - `PAMIR_SHUTDOWN`: the other task has ended
+ * - `PAMIR_GIVEN_UP`: another node has given this one up, because it did not answer for the silence
  * - `PAMIR_LAUNCHER`: a variable of the launcher is missing or makes no sense, or no launcher started this process
  * - `PAMIR_PMI`: a line of PMI-1 that is malformed, too long or out of turn, or a request that the PMI server refused
  * - `PAMIR_BOOTSTRAP`: the processes of a job don't find each other: no way to the rendezvous, or one of them has gone
@@ -62,6 +63,7 @@ export type ErrorCode =
   | "PAMIR_CANCELED"
   | "PAMIR_INTERRUPTED"
   | "PAMIR_SHUTDOWN"
+  | "PAMIR_GIVEN_UP"
   | "PAMIR_LAUNCHER"
   | "PAMIR_PMI"
   | "PAMIR_BOOTSTRAP"

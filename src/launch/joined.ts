@@ -6,7 +6,7 @@ import { LAYOUT_HASH } from "../../assembly/layout-hash.js";
 import type { Bootstrap } from "../bootstrap/bootstrap.js";
 import { type OpenedBootstrap, openBootstrap } from "../bootstrap/open.js";
 import { checkKeys, checkObject, type Keys } from "../core/check.js";
-import { PamiError, show } from "../core/error.js";
+import { checkInteger, PamiError, show } from "../core/error.js";
 import type { KernelName } from "../core/kernel-name.js";
 import { VERSION } from "../generated/version.js";
 import { watchSource } from "../generated/watch.js";
@@ -23,6 +23,7 @@ import { hostIdentity, machineIdentity, startTimeOf } from "../process/identity.
 import { type MappedMemory, mapProcessMemory } from "../process/mapping.js";
 import { findKoffi, ProcessMemories, taskFutexOf } from "../process/process-memory.js";
 import { type LookAtSlots, lookAtSlots } from "../protocol/slots.js";
+import { SILENCE_DEFAULT } from "../session/sessions-options.js";
 import { environment, nodeModule } from "../support/host.js";
 import { randomWords } from "../support/randomness.js";
 import { decodeText, encodeText } from "../support/text.js";
@@ -48,9 +49,11 @@ interface Introduction {
   readonly options: JoinOptions;
 }
 
-/** The options of `launch` that PAMIR_OPTIONS may have, as JSON. */
+/** What PAMIR_OPTIONS may have, as JSON: options of `launch`, and `silence`. */
 type JoinOptions = Pick<LimitOptions, "contexts" | "laneBytes" | "heapBytes" | "regions" | "fifos" | "slots"> & {
   readonly kernel?: KernelName | undefined;
+  /** Milliseconds without an answer after which a node is given up (default 60,000). */
+  readonly silence?: number | undefined;
 };
 const JOIN_KEYS: Keys<JoinOptions> = {
   contexts: true,
@@ -60,7 +63,12 @@ const JOIN_KEYS: Keys<JoinOptions> = {
   fifos: true,
   slots: true,
   kernel: true,
+  silence: true,
 };
+/** Milliseconds. A node that runs may still not answer for some tens of them. */
+const SILENCE_MIN = 100;
+const SILENCE_MAX = 86_400_000;
+const SILENCE_DEFAULT_MS = SILENCE_DEFAULT / 1000;
 
 /** A memory that the first process of a node has made. */
 interface Offer {
@@ -201,7 +209,8 @@ function joinOptions(): JoinOptions {
   }
   checkObject("PAMIR_OPTIONS", options);
   checkKeys("PAMIR_OPTIONS", options, JOIN_KEYS);
-  const { kernel } = options;
+  const { kernel, silence = SILENCE_DEFAULT_MS } = options;
+  checkInteger("silence of PAMIR_OPTIONS", silence, SILENCE_MIN, SILENCE_MAX);
   if (kernel !== undefined && kernel !== "wasm" && kernel !== "ts") {
     throw new PamiError("PAMIR_INVAL", `kernel of PAMIR_OPTIONS is ${show(kernel)}, not "wasm" or "ts"`);
   }
@@ -303,6 +312,7 @@ async function startAgent(
     tasksPerNode: locals,
     fingerprint: (all[0] as Introduction).random,
     key,
+    silence: (all[0] as Introduction).options.silence ?? SILENCE_DEFAULT_MS,
     bind: `udp:${bindHost(all)}:0`,
   };
   const worker = new Worker(agentSource, { eval: true, workerData, name: "pamir agent", execArgv: [] });
@@ -322,8 +332,10 @@ async function startAgent(
     async serve(addresses) {
       worker.postMessage({ addresses } satisfies LinkAgentOrder);
       await next();
-      // An agent that fails does not end the tasks: its slot tells them that they are cut off.
+      // An agent that fails does not end the tasks: its slot tells them that they are cut off. But if another node has given
+      // this one up, it counts as ended there: so it ends.
       fail = (error) => {
+        if ((error as PamiError).code === "PAMIR_GIVEN_UP") throw error;
         process.emitWarning(`pamir: the agent of node ${node} has ended: ${error.message}`);
         const memory = memoryOf(mapped);
         markEngineDead(sharedAtomics(memory), readMap(memory, mapped.job));

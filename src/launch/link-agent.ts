@@ -1,10 +1,12 @@
 // The worker of a node's agent: it owns the node's link and sessions, and serves the node's tasks. Its code is a string, so
 // that no bundler can lose its file. It says its address first; once it knows those of the other nodes, it serves.
 
+import { PamiError } from "../core/error.js";
 import { memoryOf } from "../kernel/kernel.js";
 import { openMemory, selectKernel, selectPacketKernel } from "../kernel/select.js";
 import { openUdpLink } from "../link/udp-link.js";
 import { readMap } from "../memory/map.js";
+import { interruptTask } from "../node/liveness.js";
 import type { FutexSetup } from "../process/futex.js";
 import { futexWithBells } from "../process/pipe-bell.js";
 import { nodeKeyScheduleOf } from "../seal/node.js";
@@ -28,6 +30,8 @@ export interface LinkAgentSetup {
   readonly fingerprint: number;
   /** The job key; undefined: packets are not sealed. */
   readonly key: Uint8Array | undefined;
+  /** Milliseconds without an answer after which a node is given up. */
+  readonly silence: number;
   /** The address at which its socket is opened. */
   readonly bind: string;
 }
@@ -51,7 +55,7 @@ const port = parentPort as NodePort;
 const setup = workerData as LinkAgentSetup;
 
 async function serve(): Promise<void> {
-  const { shared, futex, job, node, nodes, tasksPerNode, fingerprint, key, bind } = setup;
+  const { shared, futex, job, node, nodes, tasksPerNode, fingerprint, key, silence, bind } = setup;
   const link = await openUdpLink(bind);
   port.postMessage({ address: link.address } satisfies LinkAgentReport);
   const { addresses } = await new Promise<LinkAgentOrder>((resolve) => port.once("message", resolve));
@@ -67,7 +71,15 @@ async function serve(): Promise<void> {
     memory: ownMemory,
     arena: new BuddyArena(WASM_PAGE, ARENA_BYTES),
   };
-  const host = new LinkHost();
+  const host = new LinkHost((other, why) => {
+    if (why !== "givenUp") return;
+    const text = `node ${node} was given up by node ${other}, which it did not answer for ${silence} ms`;
+    // The task of this process may block, and would not hear of the error.
+    interruptTask(kernel, map, 0);
+    queueMicrotask(() => {
+      throw new PamiError("PAMIR_GIVEN_UP", text);
+    });
+  });
   const linkNode = new LinkNode(
     {
       kernel,
@@ -83,6 +95,7 @@ async function serve(): Promise<void> {
       keySchedule: key && nodeKeyScheduleOf(key, fingerprint),
       addressOf: (other) => addresses[other] ?? "",
       isInline: false,
+      silence: 1000 * silence,
     },
     host,
   );

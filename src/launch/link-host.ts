@@ -1,4 +1,6 @@
 // The host of a node whose link is real: the clock and the timers of this thread, and cryptographic random numbers.
+
+import type { Loss } from "../session/sessions.js";
 import { systemClock } from "../support/clock.js";
 import { after, nextTurn } from "../support/host.js";
 import { randomWords } from "../support/randomness.js";
@@ -9,8 +11,8 @@ const TIMER_MIN = 1000;
 
 export class LinkHost implements LinkNodeHost {
   readonly random: () => number = randomWords();
-  /** Called with each node that is given up. */
-  readonly onLost: (node: number) => void;
+  /** Called with each node that is lost. */
+  readonly onLost: (node: number, why: Loss) => void;
   /** When the alarm is due, in microseconds; Infinity: there is none. */
   #time = Number.POSITIVE_INFINITY;
   #call: () => void = () => {};
@@ -18,7 +20,7 @@ export class LinkHost implements LinkNodeHost {
   /** Whether it waits for a turn. */
   #isTurning = false;
 
-  constructor(onLost: (node: number) => void = () => {}) {
+  constructor(onLost: (node: number, why: Loss) => void = () => {}) {
     this.onLost = onLost;
   }
 

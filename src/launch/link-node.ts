@@ -4,9 +4,10 @@ import { contextOf, type Endpoint, endpointOf, taskOf } from "../core/endpoint.j
 import type { Kernel, Memory, PacketKernel } from "../kernel/kernel.js";
 import type { Address, Link } from "../link/link.js";
 import type { MemoryMap } from "../memory/map.js";
+import { markEngineDead } from "../node/liveness.js";
 import type { Arena } from "../session/arena.js";
 import type { KeySchedule } from "../session/key-schedule.js";
-import { Sessions } from "../session/sessions.js";
+import { type Loss, Sessions } from "../session/sessions.js";
 import { Agent } from "../transport/net/agent.js";
 import { SessionPipe } from "../transport/net/session-pipe.js";
 
@@ -21,8 +22,10 @@ export interface LinkNodeHost {
   at(microseconds: number, call: () => void): void;
   /** Returns any u32. With a key schedule, the source must be cryptographic. */
   random(): number;
-  /** A node was given up: its tasks have ended. */
-  onLost?(node: number): void;
+  /**
+   * A node is lost: its tasks have ended. If it has given this node up, this one is closed: it has no way to others.
+   */
+  onLost?(node: number, why: Loss): void;
 }
 
 /** The parts of a node. */
@@ -49,6 +52,8 @@ export interface LinkNodeParts {
   readonly initiators?: number | undefined;
   readonly responders?: number | undefined;
   readonly txQueueBytes?: number | undefined;
+  /** Microseconds: see SessionsOptions. */
+  readonly silence?: number | undefined;
   /** Whether the agent works in each advance() of the node's tasks (default), or has a thread of its own. */
   readonly isInline?: boolean | undefined;
 }
@@ -85,9 +90,9 @@ export class LinkNode {
       initiators: parts.initiators,
       responders: parts.responders,
       txQueueBytes: parts.txQueueBytes,
+      silence: parts.silence,
       deliver: (segment) => this.pipe.take(segment),
-      onLost: (lost) => {
-        host.onLost?.(lost);
+      onLost: (lost, why) => {
         for (let task = lost * tasksPerNode; task < (lost + 1) * tasksPerNode && task < jobTasks; task++) {
           for (let context = 0; context < contexts; context++) {
             const endpoint = endpointOf(task, context);
@@ -96,6 +101,12 @@ export class LinkNode {
           }
           this.agent.ended(task, false);
         }
+        // For the other node, the tasks of this one have ended: so must they for all nodes.
+        if (why === "givenUp") {
+          this.close();
+          markEngineDead(kernel, map);
+        }
+        host.onLost?.(lost, why);
       },
     });
     this.pipe = new SessionPipe(
@@ -105,6 +116,7 @@ export class LinkNode {
       map.heapBytes,
       () => host.now(),
       () => this.#advance(),
+      parts.silence,
     );
     link.onPacket = (from, packet) => {
       if (this.isDown) return;

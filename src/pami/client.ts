@@ -56,7 +56,7 @@ export interface Capabilities {
   readonly checksRemoteHandles: boolean;
   /** Messages that a task sent before it was killed are delivered. If false, the last of them may be lost. */
   readonly deliversAfterDeath: boolean;
-  /** All tasks learn of a task's death. If false, only tasks with traffic for it do, after 10 s without an answer. */
+  /** All tasks learn of a task's death. If false, only tasks with traffic for it do, after 60 s without an answer. */
   readonly failureDetection: boolean;
 }
 

@@ -4,8 +4,8 @@ import type { SessionsOptions } from "./sessions-options.js";
 import { SparseWords } from "./sparse-words.js";
 
 /**
- * Incarnations that one start of a node can have for another node. The count has 16 bits. Each takes at least 10 s unless
- * the other node refuses it, so the count lasts a week.
+ * Incarnations that one start of a node can have for another node. The count has 16 bits. Each takes a silence, unless the
+ * other node refuses it: with that of 60 s, the count lasts six weeks.
  */
 const GIVEN_UP_MAX = 0xffff;
 
@@ -44,19 +44,22 @@ export class Incarnations {
 
   /**
    * Notes an epoch that is not stale. If it is a new one, everything of the earlier incarnation is lost. The epoch must be
-   * certain: a replayed packet, to a new incarnation of this node, proves none.
+   * certain: a replayed packet, to a new incarnation of this node, proves none. If the start is the same, the node has given
+   * this one up. So it has if its first epoch says so, unless it may have given up an earlier start of this node.
    */
   note(node: number, epoch: number): void {
     const known = this.epochOf(node);
     if (known === epoch) return;
     this.#epochs.set(node, epoch);
-    if (known !== 0) this.#onLost(node, true, 0);
+    const isGivenUp = known === 0 ? this.#epoch === 1 && (epoch & 0xffff) > 0 : known >>> 16 === epoch >>> 16;
+    if (isGivenUp) this.#onLost(node, "givenUp", 0);
+    else if (known !== 0) this.#onLost(node, "restarted", 0);
   }
 
   /** Gives a node up: it does not answer (D10), or refuses this node. @param refused why; 0: it does not answer */
   giveUp(node: number, refused: number): void {
     this.#givenUp.set(node, Math.min((this.#givenUp.get(node) ?? 0) + 1, GIVEN_UP_MAX));
-    this.#onLost(node, false, refused);
+    this.#onLost(node, refused === 0 ? "silent" : "refused", refused);
   }
 
   /** Sizes of what grows with the number of other nodes that are known: words of epochs, nodes that were given up. */

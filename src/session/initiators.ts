@@ -20,14 +20,12 @@ import type { NodeState } from "./node-state.js";
 import { Packet } from "./packet.js";
 import type { ReceivedPacket } from "./received-packet.js";
 import type { Session } from "./session.js";
-import type { SessionsOptions } from "./sessions-options.js";
+import { type SessionsOptions, SILENCE_DEFAULT } from "./sessions-options.js";
 import { type TxQueue, TxQueues } from "./tx-queues.js";
 
 /** Microseconds until an unanswered connect packet is sent again. The interval doubles each time, up to the maximum. */
 const CONNECT_TIMEOUT = 20_000;
 const CONNECT_TIMEOUT_MAX = 1_000_000;
-/** Microseconds of unanswered attempts after which a node is given up (D10). */
-const SILENCE_MAX = 10_000_000;
 /** Unanswered attempts in a row after which a silent node yields to the nodes that wait. */
 const ATTEMPTS_YIELD = 2;
 /**
@@ -52,15 +50,17 @@ export class Initiators {
   readonly #state: NodeState;
   readonly #queues: TxQueues;
   readonly #initiators: readonly Initiator[];
+  readonly #silence: number;
   /** All connections, by their references. */
   readonly #connections = new Map<number, Connection>();
   /** A buffer for packets without data. */
   readonly #packet: Packet;
   #isServing = false;
 
-  constructor(state: NodeState, options: Pick<SessionsOptions, "initiators" | "txQueueBytes">) {
-    const { initiators = 8, txQueueBytes } = options;
+  constructor(state: NodeState, options: Pick<SessionsOptions, "initiators" | "txQueueBytes" | "silence">) {
+    const { initiators = 8, txQueueBytes, silence = SILENCE_DEFAULT } = options;
     this.#state = state;
+    this.#silence = silence;
     this.#queues = new TxQueues(state, txQueueBytes);
     this.#packet = new Packet(state.packetBytes);
     state.routes.onMove = (node) => this.#moved(node);
@@ -258,7 +258,7 @@ export class Initiators {
   /** Counts an unanswered attempt. @returns whether the node was given up for it */
   #noteAttempt(queue: TxQueue, now: number): boolean {
     if (queue.attempts++ === 0) queue.firstAttempt = now;
-    if (now - queue.firstAttempt < SILENCE_MAX) return false;
+    if (now - queue.firstAttempt < this.#silence) return false;
     this.#state.incarnations.giveUp(queue.node, 0);
     return true;
   }

@@ -128,9 +128,9 @@ export class NodeState implements Shared {
     this.keySchedule = options.keySchedule;
     this.isFaithful = link.isFaithful;
     this.routes = new Routes(options.addressOf, options.keySchedule !== undefined);
-    this.incarnations = new Incarnations(options.epoch, (node, isRestarted, refused) => {
+    this.incarnations = new Incarnations(options.epoch, (node, why, refused) => {
       this.routes.forget(node);
-      options.onLost(node, isRestarted, refused);
+      options.onLost(node, why, refused);
     });
     this.sessionPackets = sessionPackets;
     this.makeController = congestion;

@@ -270,14 +270,11 @@ export class Responders {
 
   /**
    * Closes the sessions of a lost node, so that packets that are still in flight are dropped.
-   * @param isRestarted whether a later incarnation is known: its sessions stay open
+   * @param isLater whether a later incarnation is known: its sessions stay open
    */
-  forget(node: number, isRestarted: boolean): void {
+  forget(node: number, isLater: boolean): void {
     for (const one of this.#responders) {
-      if (
-        one?.parameters.node === node &&
-        (!isRestarted || this.#state.incarnations.isStale(node, one.parameters.epoch))
-      )
+      if (one?.parameters.node === node && (!isLater || this.#state.incarnations.isStale(node, one.parameters.epoch)))
         this.#free(one);
     }
   }

@@ -5,6 +5,15 @@ import type { Arena } from "./arena.js";
 import type { MakeController } from "./congestion.js";
 import type { KeySchedule } from "./key-schedule.js";
 
+/** Microseconds of unanswered attempts after which a node is given up (D10), unless an option says otherwise. */
+export const SILENCE_DEFAULT = 60_000_000;
+
+/**
+ * Why everything is lost that was queued for a node, or came from it. `silent`: it did not answer. `refused`: it refuses this
+ * node. `restarted`: it is another incarnation. `givenUp`: it has given this node up, because this one did not answer.
+ */
+export type Loss = "silent" | "refused" | "restarted" | "givenUp";
+
 export interface SessionsOptions {
   readonly kernel: PacketKernel;
   readonly memory: Memory;
@@ -44,11 +53,13 @@ export interface SessionsOptions {
   readonly responders?: number | undefined;
   /** Bytes of content that may be queued for one node (default 1 MiB). */
   readonly txQueueBytes?: number | undefined;
+  /** Microseconds without an answer after which a node is given up (default SILENCE_DEFAULT). */
+  readonly silence?: number | undefined;
   /** Gets a pointer to each segment, in order. The pointer is valid until it returns. */
   readonly deliver: (segment: number) => void;
   /**
-   * Another node was given up, or has restarted. Everything that was queued for it is lost.
-   * @param refused why the node refuses this one: REFUSED_NODE, REFUSED_NAME; 0: it did not answer
+   * Another node was given up, has restarted, or has given this one up. Everything that was queued for it is lost.
+   * @param refused why the node refuses this one: REFUSED_NODE, REFUSED_NAME; else 0
    */
-  readonly onLost: (node: number, isRestarted: boolean, refused: number) => void;
+  readonly onLost: (node: number, why: Loss, refused: number) => void;
 }

@@ -23,7 +23,7 @@ import type { SessionsOptions } from "./sessions-options.js";
 import { Streams } from "./streams.js";
 
 export type { Dropped } from "./node-state.js";
-export type { SessionsOptions } from "./sessions-options.js";
+export type { Loss, SessionsOptions } from "./sessions-options.js";
 
 export class Sessions {
   readonly streams: Streams;
@@ -34,10 +34,10 @@ export class Sessions {
 
   constructor(options: SessionsOptions) {
     const { kernel, memory, arena, job } = options;
-    const onLost: SessionsOptions["onLost"] = (node, isRestarted, refused) => {
-      this.#responders.forget(node, isRestarted);
+    const onLost: SessionsOptions["onLost"] = (node, why, refused) => {
+      this.#responders.forget(node, why === "restarted" || why === "givenUp");
       this.#initiators.forget(node);
-      options.onLost(node, isRestarted, refused);
+      options.onLost(node, why, refused);
     };
     this.#state = new NodeState({ ...options, onLost });
     this.streams = new Streams(kernel, memory, arena, options.deliver);

@@ -40,6 +40,7 @@ interface Said {
   readonly seen: Readonly<Record<string, number>>;
   readonly pid: number;
   readonly kernel: string;
+  readonly stopped: number;
 }
 
 const saidIn = (output: string): Said[] =>
@@ -153,6 +154,7 @@ describe.skipIf(!isLinux)("processes that find each other by a rendezvous", { ti
     ['{"context":2}', /PAMIR_OPTIONS.*"?context"?/],
     ['{"kernel":"c"}', /kernel of PAMIR_OPTIONS is "c"/],
     ['{"contexts":0}', /contexts is 0, not an integer from 1/],
+    ['{"silence":99}', /silence of PAMIR_OPTIONS is 99, not an integer from 100/],
   ])("PAMIR_OPTIONS is nonsense: %s", async (text, message) => {
     const { codes, errors } = await start(1, [], { PAMIR_OPTIONS: text });
     expect(codes).toEqual([1]);
@@ -203,6 +205,49 @@ describe.skipIf(!isLinux)("processes in several nodes, joined by UDP", { timeout
     const { said, codes } = await start(4, ["kill"], { PAMIR_KEY_FILE: keyFile }, 2);
     expect(codes).toEqual([0, "SIGKILL", 0, 0]);
     expect(said.map(({ task, seen }) => [task, seen])).toEqual([0, 2, 3].map((task) => [task, { 1: SHUTDOWN }]));
+  });
+
+  const endsOf = (...tasks: number[]): object => Object.fromEntries(tasks.map((task) => [task, SHUTDOWN]));
+
+  it("the process with the agent is killed: its sibling is cut off at once, whatever the silence", async () => {
+    const env = { PAMIR_KEY_FILE: keyFile, PAMIR_OPTIONS: JSON.stringify({ silence: 86_400_000 }) };
+    const { said, codes } = await start(4, ["agent", "siblings"], env, 2);
+    expect(codes).toEqual([0, 0, "SIGKILL", 0]);
+    expect(said.find(({ task }) => task === 3)?.seen).toEqual(endsOf(0, 1, 2));
+  });
+
+  it("the process with the agent is killed: for other nodes, all tasks of its node have ended after the silence", async () => {
+    const env = { PAMIR_KEY_FILE: keyFile, PAMIR_OPTIONS: JSON.stringify({ silence: 3000 }) };
+    const { said, codes } = await start(4, ["agent"], env, 2);
+    expect(codes).toEqual([0, 0, "SIGKILL", 0]);
+    expect(said.map(({ task, seen }) => [task, seen])).toEqual([
+      [0, endsOf(2, 3)],
+      [1, endsOf(2, 3)],
+      [3, endsOf(0, 1, 2)],
+    ]);
+  });
+
+  it.each(["blocking", "awaiting"])(
+    "a node is stopped beyond the silence: it is given up, and ends with an error once it goes on; its task is %s",
+    async (how) => {
+      const silence = 3000;
+      const env = { PAMIR_KEY_FILE: keyFile, PAMIR_OPTIONS: JSON.stringify({ silence }) };
+      const { said, codes, errors } = await start(2, ["stop", how], env, 1);
+      expect(codes).toEqual([0, 1]);
+      expect(errors[1]).toContain("PAMIR_GIVEN_UP");
+      expect(errors[1]).toContain(`node 1 was given up by node 0, which it did not answer for ${silence} ms`);
+      expect(said.map(({ task, seen }) => [task, seen])).toEqual([[0, endsOf(1)]]);
+      expect((said[0] as Said).stopped / silence).toBeGreaterThan(1);
+    },
+  );
+
+  it("a node is stopped for less than the silence: nothing is lost", async () => {
+    const { said, codes } = await start(2, ["pause"], { PAMIR_KEY_FILE: keyFile }, 1);
+    expect(codes).toEqual([0, 0]);
+    expect(said.map(({ task, seen }) => [task, seen])).toEqual([
+      [0, {}],
+      [1, {}],
+    ]);
   });
 });
 

@@ -1,10 +1,11 @@
 // Epochs and incarnations: 0, the wrap at 2^32, and the largest counts.
 import { describe, expect, it } from "vitest";
 import { Incarnations } from "../../src/session/incarnations.js";
+import type { Loss } from "../../src/session/sessions-options.js";
 
-/** The incarnations that a node knows, and the losses that it reports: node, whether it has restarted, the reason. */
-function known(epoch = 1): { incarnations: Incarnations; lost: [number, boolean, number][] } {
-  const lost: [number, boolean, number][] = [];
+/** The incarnations that a node knows, and the losses that it reports: node, why, the reason of a refusal. */
+function known(epoch = 1): { incarnations: Incarnations; lost: [number, Loss, number][] } {
+  const lost: [number, Loss, number][] = [];
   return { incarnations: new Incarnations(epoch, (...loss) => lost.push(loss)), lost };
 }
 
@@ -39,11 +40,23 @@ describe("Incarnations", () => {
     const { incarnations, lost } = known();
     for (const epoch of [65536, 65536, 65537, 2 * 65536]) incarnations.note(100, epoch);
     expect(lost).toEqual([
-      [100, true, 0],
-      [100, true, 0],
+      [100, "givenUp", 0],
+      [100, "restarted", 0],
     ]);
     expect([incarnations.epochOf(100), incarnations.epochOf(99)]).toEqual([2 * 65536, 0]);
     expect(incarnations.kept.givenUp).toBe(0);
+  });
+
+  it("a first epoch says that the node has given up this one, unless that may have been an earlier start", () => {
+    for (const [own, first, expected] of [
+      [1, 65536, []],
+      [1, 65537, [[7, "givenUp", 0]]],
+      [2, 65537, []],
+    ] as const) {
+      const { incarnations, lost } = known(own);
+      incarnations.note(7, first);
+      expect(lost).toEqual(expected);
+    }
   });
 
   it("what is kept for a node does not depend on its number", () => {
@@ -62,7 +75,7 @@ describe("Incarnations", () => {
     expect(incarnations.epochFor(5)).toBe(0xffff0000);
     incarnations.giveUp(5, 4);
     expect([incarnations.epochFor(5), incarnations.epochFor(6)]).toEqual([0xffff0001, 0xffff0000]);
-    expect(lost).toEqual([[5, false, 4]]);
+    expect(lost).toEqual([[5, "refused", 4]]);
     for (let i = 0; i < 70_000; i++) incarnations.giveUp(5, 0);
     expect(incarnations.epochFor(5)).toBe(0xffffffff);
     expect(incarnations.kept.givenUp).toBe(1);

@@ -274,6 +274,42 @@ describe.each([["wasm"], ["ts"], ["wasm", "ts"]].map((kernels) => ({ kernels: ke
       close();
     });
 
+    it("a node is frozen beyond the silence: it is given up, and cut off from all nodes once it goes on", async () => {
+      const { job, one, member, until, close } = nodesJob(kernels, { tasks: 6 });
+      let came = 0;
+      one(4).dispatch(DATA, () => void came++);
+      one(5).dispatch(DATA, () => {});
+      for (const from of [0, 2]) one(from).sendImmediate(one(4).endpoint, DATA);
+      await until(() => came === 2);
+      const { node } = member(4);
+      node.isDown = true;
+      one(0).sendImmediate(one(4).endpoint, DATA);
+      one(0).advance();
+      await job.turn();
+      job.run(SILENCE);
+      await until(() => one(0).sendImmediate(one(5).endpoint, DATA) === SHUTDOWN, 50);
+      expect(job.lost).toContainEqual([0, 2, "silent"]);
+      node.isDown = false;
+      node.pipe.flush(); // its alarm, which is late
+      job.run(SILENCE / 10);
+      expect(job.lost.filter(([who]) => who === 2)).toEqual([[2, 0, "givenUp"]]);
+      for (const from of [4, 5]) {
+        one(from).advance();
+        for (const to of [0, 1, 2, 3]) expect(one(from).sendImmediate(one(to).endpoint, DATA)).toBe(SHUTDOWN);
+        expect(one(from).sendImmediate(one(9 - from).endpoint, DATA)).toBe(SUCCESS);
+      }
+      // For the other nodes, too, all of its tasks end.
+      one(2).sendImmediate(one(4).endpoint, DATA);
+      one(2).advance();
+      await job.turn();
+      job.run(SILENCE);
+      await until(() => one(3).sendImmediate(one(5).endpoint, DATA) === SHUTDOWN, 50);
+      for (const from of [0, 1, 2, 3]) {
+        for (const to of [4, 5]) expect(one(from).sendImmediate(one(to).endpoint, DATA)).toBe(SHUTDOWN);
+      }
+      close();
+    });
+
     it("a wait ends by what a sibling sends or puts, by an interrupt of its own task, and by no other's", async () => {
       const { job, one, member, close } = nodesJob(kernels);
       const said: string[] = [];

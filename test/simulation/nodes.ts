@@ -23,6 +23,9 @@ export const JOB = 0x5eed5eed;
 /** Endpoints of each node: endpoint e of node n is n × ENDPOINTS + e. */
 export const ENDPOINTS = 4;
 
+/** Microseconds after which a node is given up, unless options say otherwise: shorter than by default. */
+const SILENCE = 10_000_000;
+
 /** Bytes of memory of all nodes together. */
 const ARENA_BYTES = 64 * 1024 * 1024;
 
@@ -127,9 +130,10 @@ export class Simulation {
       addressOf: String,
       deliver: (segment) => this.#give(segment, epoch),
       keySchedule: this.#keySchedule,
-      onLost: (other, isRestarted, refused) => {
+      silence: SILENCE,
+      onLost: (other, why, refused) => {
         if (refused !== 0) this.refused.push([node.number, other, refused]);
-        this.lost.push([node.number, other, isRestarted]);
+        this.lost.push([node.number, other, why === "restarted" || why === "givenUp"]);
         this.#options.onLost?.(node.number, other);
         for (let i = 0; i < ENDPOINTS; i++) {
           node.sessions.forgetTarget(other * ENDPOINTS + i);

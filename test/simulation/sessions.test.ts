@@ -180,6 +180,24 @@ describe("a node with one initiator context", () => {
     for (const to of [2, 3]) expect(simulation.given.get(`0>${4 * to}`)).toEqual(expected(100));
     expect(simulation.nodes[0]?.sessions.inUse).toMatchObject({ initiators: 0, txQueues: 0 });
   });
+
+  it.each([0.5, 3, 120, undefined])(
+    "D10 it is given up after the silence, and not before: of %s s; else of 60",
+    (seconds) => {
+      const silence = seconds && 1e6 * seconds;
+      const times: number[] = [];
+      const onLost = (): void => void times.push(simulation.network.now);
+      const simulation = new Simulation({ seed: 4, nodes: 2, sessions: { silence }, onLost });
+      simulation.network.isLost = (_, to) => to === 1;
+      simulation.submit(0, 1, text(0));
+      expect(simulation.run(200e6)).toBe(true);
+      expect(times).toHaveLength(1);
+      const ratio = (times[0] as number) / (silence ?? 60e6);
+      expect(ratio).toBeGreaterThan(1);
+      // The last attempt may come when half of the silence is over.
+      expect(ratio).toBeLessThan(2);
+    },
+  );
 });
 
 describe("handshakes", () => {

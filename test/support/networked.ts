@@ -17,7 +17,7 @@ import { makeJobMemory } from "../../src/node/memory.js";
 import { keyScheduleOf } from "../../src/seal/noble.js";
 import { nodeKeyScheduleOf } from "../../src/seal/node.js";
 import { BuddyArena } from "../../src/session/buddy-arena.js";
-import type { Sessions } from "../../src/session/sessions.js";
+import type { Loss, Sessions } from "../../src/session/sessions.js";
 import type { SessionPipe } from "../../src/transport/net/session-pipe.js";
 import type { PrivateJob, PrivateTask } from "./ports-job.js";
 import { randomOf } from "./random.js";
@@ -25,6 +25,9 @@ import { randomOf } from "./random.js";
 const JOB = 0x0b5e55ed;
 /** Of a node's sessions: queues of gaps, packets behind them. */
 const ARENA_BYTES = 4 * 1024 * 1024;
+
+/** Microseconds after which a node is given up: shorter than by default. */
+const SILENCE = 10_000_000;
 
 /** Of virtual time, in each turn. */
 const TURN_MICROSECONDS = 1000;
@@ -103,6 +106,8 @@ export interface NetworkedOptions extends Omit<NetworkOptions, "random" | "nodes
   readonly initiators?: number;
   readonly responders?: number;
   readonly txQueueBytes?: number;
+  /** Microseconds without an answer after which a node is given up (default SILENCE). */
+  readonly silence?: number;
   /** `client.args` of every task. */
   readonly args?: unknown;
   /** Called when a task has closed its client. */
@@ -112,8 +117,8 @@ export interface NetworkedOptions extends Omit<NetworkOptions, "random" | "nodes
 export class NetworkedJob implements PrivateJob {
   readonly network: SimulatedNetwork;
   readonly tasks: Networked[] = [];
-  /** [who says so, whom it has lost] */
-  readonly lost: [number, number][] = [];
+  /** [who says so, whom it has lost, why] */
+  readonly lost: [number, number, Loss][] = [];
   /** Bytes of each arena that its sessions have for ever. */
   readonly arenaBytes: number;
   readonly #isReal: boolean;
@@ -163,6 +168,7 @@ export class NetworkedJob implements PrivateJob {
         initiators: options.initiators,
         responders: options.responders,
         txQueueBytes: options.txQueueBytes,
+        silence: options.silence ?? SILENCE,
       },
       this.#hostOf(wire?.hosts[number], random, number),
     );
@@ -176,7 +182,7 @@ export class NetworkedJob implements PrivateJob {
       now: () => host.now(),
       at: (time, call) => host.at(time, call),
       random: () => host.random(),
-      onLost: (lost) => this.lost.push([number, lost]),
+      onLost: (lost, why) => this.lost.push([number, lost, why]),
     };
   }
 

@@ -23,7 +23,7 @@ import type { Frame, OnFrame, Pipe } from "./frames.js";
 
 const NO_BYTES: Uint8Array = new Uint8Array(0);
 
-/** Microseconds after the last frame to a node until the pipe probes it; then twice as many, and so on. */
+/** Microseconds after the last frame to a node until the pipe probes it; then twice as many, and so on, within bounds. */
 const PROBE_FIRST = 1_000_000;
 const PROBE_DOUBLED_MAX = 5;
 
@@ -90,6 +90,7 @@ export class SessionPipe implements Pipe {
   readonly #partial = new Map<number, Map<string, Partial>>();
   readonly #scratch: Uint8Array;
   readonly #now: () => number;
+  readonly #probeMax: number;
   /** By node. */
   readonly #probes = new Map<number, Probe>();
   /** The time of the first probe, or an earlier one. */
@@ -101,6 +102,7 @@ export class SessionPipe implements Pipe {
    * @param frameMax bytes of the longest frame that this node takes: a longer one is wrong
    * @param now microseconds
    * @param advance makes the sessions send what submit() gave them, and calls `flush()` at `due`
+   * @param probeMax microseconds between two probes of a node, at the most
    */
   constructor(
     places: Places,
@@ -109,6 +111,7 @@ export class SessionPipe implements Pipe {
     frameMax: number,
     now: () => number,
     advance: () => void,
+    probeMax = Number.POSITIVE_INFINITY,
   ) {
     this.#places = places;
     this.#memory = memory;
@@ -116,6 +119,7 @@ export class SessionPipe implements Pipe {
     this.#frameMax = frameMax;
     this.#now = now;
     this.#advance = advance;
+    this.#probeMax = probeMax;
     this.#scratch = new Uint8Array(segments.contentMax);
   }
 
@@ -143,7 +147,7 @@ export class SessionPipe implements Pipe {
 
   /** Sets the time of a node's next probe. */
   #probe(node: number, task: number, doubled: number, now: number): void {
-    const at = now + PROBE_FIRST * 2 ** doubled;
+    const at = now + Math.min(PROBE_FIRST * 2 ** doubled, this.#probeMax);
     const probe = this.#probes.get(node);
     if (probe === undefined) this.#probes.set(node, { at, doubled, task });
     else {
@@ -235,8 +239,9 @@ export class SessionPipe implements Pipe {
     // The task may be slow rather than dead.
     if (this.#dropped.has(task)) return;
     this.#talkedTo.add(node);
-    const probe = this.#probes.get(node);
-    if (probe !== undefined) this.#probe(node, probe.task, probe.doubled, this.#now());
+    // A node that only hears another learns by its own probe that the other has ended, or has given it up.
+    const { task: probed, doubled } = this.#probes.get(node) ?? { task, doubled: 0 };
+    if (!this.#hasLeft) this.#probe(node, probed, doubled, this.#now());
     const code = word(SEGMENT_LENGTH_OFFSET);
     const kind = code >>> SEGMENT_KIND_SHIFT;
     if (kind === FRAME_PROBE) return;

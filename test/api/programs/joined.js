@@ -1,8 +1,8 @@
 // @ts-check
 // A task in a process that a launcher has started. It talks to all others; then its argument says how some of them end.
-import { attach, SUCCESS } from "pamir";
+import { attach, EAGAIN, SUCCESS } from "pamir";
 
-const [how = ""] = process.argv.slice(2);
+const [how = "", waits = ""] = process.argv.slice(2);
 const PATIENCE = { timeout: 30_000 };
 const client = await attach();
 const context = client.createContext();
@@ -11,13 +11,22 @@ let came = 0;
 let sum = 0;
 /** @type {number[]} */
 const handles = [];
+/** @type {number[]} */
+const pids = [];
 context.dispatch(1, (message) => {
   came++;
   sum += message.getInt32(0);
   handles[message.origin & 0xffffff] = message.getInt32(4);
+  pids[message.origin & 0xffffff] = message.getInt32(8);
 });
-for (let to = 0; to < client.size; to++)
-  while (context.sendImmediate(to, 1, null, new Int32Array([client.task, region.handle])) !== 0) context.advance();
+let ready = 0;
+context.dispatch(2, () => void ready++);
+/** Sends words, once there is room. @param {number} to @param {number} id @param {number[]} words */
+const say = async (to, id, ...words) => {
+  while (context.sendImmediate(to, id, null, new Int32Array(words)) === EAGAIN)
+    await context.whenRoom(to, 4 * words.length, PATIENCE);
+};
+for (let to = 0; to < client.size; to++) await say(to, 1, client.task, region.handle, process.pid);
 // Half of them block, the others do not.
 if (client.task % 2 === 0) context.advanceUntil(() => came === client.size, PATIENCE);
 else while (came < client.size) await context.progress(PATIENCE);
@@ -27,7 +36,7 @@ const seen = {};
 /** @param {number} task */
 const sees = async (task) => {
   await context.whenEnded(client.endpoint(task), PATIENCE);
-  seen[task] = context.sendImmediate(task, 1, null, new Int32Array(2));
+  seen[task] = context.sendImmediate(task, 1, null, new Int32Array(3));
 };
 if (how === "kill" || how === "throw") {
   if (client.task === 1 && how === "kill") process.kill(process.pid, "SIGKILL");
@@ -39,6 +48,54 @@ if (how === "late" && client.task === 1) {
   for (let task = 0; task < client.size; task++) if (task !== 1) await sees(task);
   process.kill(process.pid, "SIGKILL");
 }
+// The process with the agent of the second node ends without a word.
+if (how === "agent") {
+  await say(2, 2);
+  while (client.task === 2 && ready < client.size) await context.progress(PATIENCE);
+  if (client.task === 2) process.kill(process.pid, "SIGKILL");
+  const others = waits === "siblings" ? [3] : [0, 1, 3];
+  if (others.includes(client.task)) for (const task of client.task === 3 ? [0, 1, 2] : [2, 3]) await sees(task);
+}
+/** Milliseconds from the stop of task 1 to its end. */
+let stopped = 0;
+const sleep = (milliseconds = 20) => new Promise((resolve) => setTimeout(resolve, milliseconds));
+/** @param {number} pid */
+const isAlive = (pid) => {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+};
+// Task 0 stops task 1, until that is given up, and lets it go on.
+if (how === "stop" && client.task === 0) {
+  const pid = /** @type {number} */ (pids[1]);
+  const start = performance.now();
+  process.kill(pid, "SIGSTOP");
+  await sees(1);
+  stopped = performance.now() - start;
+  process.kill(pid, "SIGCONT");
+  while (isAlive(pid)) await sleep();
+}
+if (how === "stop" && client.task === 1) {
+  if (waits === "blocking") context.advanceUntil(() => false, PATIENCE);
+  else await context.progress(PATIENCE);
+  await sleep(PATIENCE.timeout);
+}
+// Task 0 stops task 1 for a short time; then both talk on.
+if (how === "pause") {
+  if (client.task === 0) {
+    const pid = /** @type {number} */ (pids[1]);
+    process.kill(pid, "SIGSTOP");
+    for (let round = 0; round < 20; round++) {
+      await say(1, 2);
+      await sleep(50);
+    }
+    process.kill(pid, "SIGCONT");
+  }
+  while (ready < (client.task === 0 ? 1 : 20)) await context.progress(PATIENCE);
+  if (client.task === 1) await say(0, 2);
+}
 console.log(
   JSON.stringify({
     kernel: client.kernel,
@@ -47,8 +104,9 @@ console.log(
     sum,
     seen,
     success: SUCCESS,
+    stopped,
     pid: process.pid,
   }),
 );
-if (how !== "kill" && how !== "throw" && how !== "leave") await context.drain();
+if (how === "" || how === "pause") await context.drain();
 client.close();
