@@ -708,12 +708,18 @@ export function apiSuite(suite: ApiSuite): void {
         expect(await closed).toBe("PAMIR_CLOSED");
       }));
 
-    it("a stream: what comes, in order, however slowly it is read", () =>
+    it.each([
+      ["what comes", 0],
+      ["what comes, and what is offered", 400],
+    ])("a stream: %s, in order, however slowly it is read", (_, offers) =>
       withJob(
         2,
         async ({ client, context }) => {
           const count = 3000;
-          context.sendImmediate(client.endpoint(1), STREAM, Int32Array.of(count));
+          context.sendImmediate(client.endpoint(1), STREAM, Int32Array.of(count, offers));
+          // Until the queue of what is not read is full: 1 MiB.
+          const held = () => client.dump().tasks[0]?.contexts[0]?.unexpectedBytes ?? 0;
+          while (held() < MIB - 600) await codeOf(context.progress({ timeout: 20 }));
           let next = 0;
           for await (const { origin, header, payload, reply } of context.messages(STREAM, TIMEOUT)) {
             expect([origin, payload.length, reply]).toEqual([client.endpoint(1), 500, undefined]);
@@ -725,7 +731,8 @@ export function apiSuite(suite: ApiSuite): void {
           expect(await codeOf(again.next())).toBe("PAMIR_TIMEDOUT");
         },
         { laneBytes: 1024 },
-      ));
+      ),
+    );
 
     it("a stream of calls: each is answered where it is read", () =>
       withJob(1, async ({ context }) => {

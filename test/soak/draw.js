@@ -53,6 +53,7 @@ export const TERMINATED = ["terminate", "parked", "asleep", "blocked"];
  * @property {number} contexts a task
  * @property {readonly KernelName[]} kernels in turn
  * @property {number} processes among which those that are not killed are divided; each other has its own. 0: all are threads
+ * @property {number} tasksPerNode of nodes that a link joins; each task is a process then. 0: there is one node
  * @property {boolean} join the thread that launched it is task 0
  * @property {number} survivors of the tasks, those that are not killed: at least one
  * @property {number} kills at most, of the tasks that come after those; 0: there are none
@@ -85,10 +86,14 @@ const LARGE = [5000, 20_000, 80_000, 300_000];
 /**
  * @param {number} seed
  * @param {number} number of the round
- * @param {{ kernels: readonly KernelName[], tasks: readonly [least: number, most: number], processes?: boolean, milliseconds: number, patience: number }} limits
+ * @param {{ kernels: readonly KernelName[], tasks: readonly [least: number, most: number], processes?: boolean, link?: "udp" | undefined, milliseconds: number, patience: number }} limits
  * @returns {Round}
  */
-export function drawRound(seed, number, { kernels, tasks: [least, most], processes = false, milliseconds, patience }) {
+export function drawRound(
+  seed,
+  number,
+  { kernels, tasks: [least, most], processes = false, link, milliseconds, patience },
+) {
   const { below } = randomFrom((Math.imul(seed, 0x9e3779b1) + number) | 0);
   /** @template T @param {readonly T[]} list @returns {T} */
   const one = (list) => /** @type {T} */ (list[below(list.length)]);
@@ -118,6 +123,7 @@ export function drawRound(seed, number, { kernels, tasks: [least, most], process
     survivors: kills > 0 ? 1 + below(tasks - 1) : tasks,
     kills,
     processes: 0,
+    tasksPerNode: 0,
     ends: [one(ENDS), ...some(ENDS)],
     milliseconds,
     operations: /** @type {Operation[]} */ (operations),
@@ -139,7 +145,32 @@ export function drawRound(seed, number, { kernels, tasks: [least, most], process
     // Drawn last: what is drawn above is the same without it.
     ...drawEngine(below, milliseconds),
   };
+  if (link !== undefined) return overLink(round, below);
   return processes ? inProcesses(round, below) : round;
+}
+
+/**
+ * The same round in processes of several nodes. All of them are there from the beginning. The first task of a node has its
+ * agent, so a task that goes on never depends on one that is killed: those have the last numbers.
+ * @param {Round} round
+ * @param {(limit: number) => number} below
+ * @returns {Round}
+ */
+function overLink(round, below) {
+  const { tasks, survivors } = round;
+  return {
+    ...round,
+    tasksPerNode: tasks % 2 === 0 ? 1 + below(2) : 1,
+    kernels: round.kernels.slice(0, 1),
+    join: false,
+    kills: tasks - survivors,
+    ends: [KILLED, KILLED, "exit", "closed", "drained"],
+    heapBytes: round.heapBytes + 2 ** 26,
+    interrupts: false,
+    straddles: false,
+    engine: "inline",
+    engineEnd: undefined,
+  };
 }
 
 /** The same round in processes; half of those that end are killed. @param {Round} round @param {(limit: number) => number} below */

@@ -27,9 +27,8 @@ async function progress(context, timeout) {
 
 const turn = () => new Promise((resolve) => setImmediate(resolve));
 
-/** @param {import("pamir").Client} client */
-async function beginning(client) {
-  const { round, pages, places, seat = client.task } = /** @type {Args} */ (client.args);
+/** @param {import("pamir").Client} client @param {Args} args */
+async function beginning(client, { round, pages, places, seat = client.task }) {
   const buffer = pages instanceof SharedArrayBuffer ? pages : await mapShared(pages);
   const book = new Book(buffer, places, round.contexts);
   book.begin(client.task);
@@ -80,9 +79,9 @@ async function until({ round, book, all, below }, condition, what) {
   if (book.counted("hung") > 0) await new Promise((resolve) => setTimeout(resolve, DUMP_MS));
 }
 
-/** Goes on until all have stopped; all that was sent has come, and all memory comes back. @param {import("pamir").Client} client */
-export async function survive(client) {
-  const task = await beginning(client);
+/** Goes on until all have stopped; all that was sent has come, and all memory comes back. @param {import("pamir").Client} client @param {Args} args */
+export async function survive(client, args) {
+  const task = await beginning(client, args);
   const { book, all } = task;
   const everybody = () => book.flag(LIVE);
   await traffic(task, () => book.flag(STOP) !== 0);
@@ -146,9 +145,9 @@ const DEATHS = {
   },
 };
 
-/** @param {import("pamir").Client} client */
-export async function die(client) {
-  const task = await beginning(client);
+/** @param {import("pamir").Client} client @param {Args} args */
+export async function die(client, args) {
+  const task = await beginning(client, args);
   const { round, all, one, asleep } = task;
   const { how, lifetime } = fateOf(round, client.task);
   const end = performance.now() + lifetime;

@@ -78,7 +78,7 @@ export async function runRound(round) {
     args,
     onExit,
   });
-  const own = round.join ? survive(job.client) : Promise.resolve();
+  const own = round.join ? survive(job.client, args) : Promise.resolve();
   own.catch((error) => book.fail("others", `task 0: ${error.stack}`));
 
   /** @param {number} task */

@@ -18,6 +18,7 @@ Usage: npm run soak -- [options]
   --kernels LIST   of the tasks: wasm, ts, or both (default wasm,ts)
   --tasks RANGE    tasks at once, 1 to 8, as 3 or 2..4 (default 2..4)
   --processes      tasks run in processes that share a memory, and some of those are killed (Linux)
+  --link udp       tasks run in processes of several nodes, joined by UDP, and some of those are killed (Linux)
   --seconds N      of traffic in a round (default 4)
   --patience N     seconds in which everything that was begun has ended (default 60)
   --help
@@ -65,6 +66,14 @@ function tasksOf(value) {
   throw new UsageError(`--tasks is ${JSON.stringify(value)}: a number or range from 1 to ${TASKS_MAX}, as 3 or 2..4`);
 }
 
+/** @param {string | undefined} value @param {boolean} processes @returns {"udp" | undefined} */
+function linkOf(value, processes) {
+  if (value !== undefined && value !== "udp") throw new UsageError(`--link is ${JSON.stringify(value)}: there is udp`);
+  if (value !== undefined && processes)
+    throw new UsageError("--link does not go with --processes: its tasks are processes");
+  return value;
+}
+
 const ANY = /^\d+(\.\d+)?$/;
 
 /** @param {string[]} args */
@@ -78,6 +87,7 @@ function optionsOf(args) {
       kernels: { type: "string", default: "wasm,ts" },
       tasks: { type: "string", default: "2..4" },
       processes: { type: "boolean", default: false },
+      link: { type: "string" },
       seconds: { type: "string", default: "4" },
       patience: { type: "string", default: "60" },
       help: { type: "boolean", short: "h" },
@@ -92,6 +102,7 @@ function optionsOf(args) {
     kernels: kernelsOf(values.kernels),
     tasks: tasksOf(values.tasks),
     processes: values.processes,
+    link: linkOf(values.link, values.processes),
     milliseconds: 1000 * number("--seconds", values.seconds, 0.1, 3600, ANY),
     patience: 1000 * number("--patience", values.patience, 0.1, 3600, ANY),
   };
@@ -117,7 +128,7 @@ async function soak(args) {
     return 0;
   }
   const fault = faultOf();
-  const where = limits.processes ? ", in processes" : "";
+  const where = limits.link !== undefined ? `, over ${limits.link}` : limits.processes ? ", in processes" : "";
   const range = limits.tasks.join(" to ");
   console.log(`soak: seed ${seed}, ${minutes} minutes, kernels ${limits.kernels}, tasks ${range}${where}`);
   const total = without(true, "");
@@ -137,9 +148,10 @@ async function soak(args) {
     total.operations += operations;
     total.kills += kills;
     for (const failure of FAILURES) total.failures[failure] += failures[failure];
-    const { tasks, contexts, kernels, laneBytes, slots, processes, engine, engineEnd } = round;
+    const { tasks, contexts, kernels, laneBytes, slots, processes, tasksPerNode, engine, engineEnd } = round;
     const whose = engine === "inline" ? "" : engineEnd === undefined ? ", engine thread" : ", engine thread that ends";
-    const divided = processes > 0 ? `, ${processes} processes` : "";
+    const nodes = tasksPerNode > 0 ? `, ${tasks / tasksPerNode} nodes` : "";
+    const divided = processes > 0 ? `, ${processes} processes` : nodes;
     const what = `${tasks} tasks (${kernels}) × ${contexts}, lanes of ${laneBytes}, ${slots} slots${divided}${whose}`;
     const wrong = textOf(failures);
     const state = wrong.length === 0 ? "ok" : wrong.join(", ");
@@ -148,7 +160,7 @@ async function soak(args) {
     for (const note of notes) console.log(`  ${note}`);
     if (dump !== "") console.log(dump.replace(/^/gm, "  "));
     const { kernels: list, tasks: range, milliseconds } = limits;
-    const options = limits.processes ? " --processes" : "";
+    const options = limits.link !== undefined ? ` --link ${limits.link}` : limits.processes ? " --processes" : "";
     const again = `--seed ${seed} --round ${number} --kernels ${list} --tasks ${range.join("..")} --seconds ${milliseconds / 1000}${options}`;
     console.log(`  again: npm run soak -- ${again}`);
   }

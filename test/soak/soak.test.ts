@@ -31,6 +31,8 @@ describe("npm run soak", () => {
     [["--tasks", "4..2"], '--tasks is "4..2": a number or range from 1 to 8, as 3 or 2..4'],
     [["--tasks", "9"], '--tasks is "9"'],
     [["--seconds", "0"], '--seconds is "0": a number from 0.1 to 3600'],
+    [["--link", "tcp"], '--link is "tcp": there is udp'],
+    [["--link", "udp", "--processes"], "--link does not go with --processes"],
     [["--hours", "1"], "Unknown option '--hours'"],
     [["more"], "Unexpected argument 'more'"],
   ])("%j: says what is wrong", (args, says) => {
@@ -41,7 +43,7 @@ describe("npm run soak", () => {
   it("--help names every option", () => {
     const { status, stdout } = soak(["--help"]);
     expect(status).toBe(0);
-    for (const option of ["minutes", "seed", "round", "kernels", "tasks", "processes", "seconds", "patience"]) {
+    for (const option of ["minutes", "seed", "round", "kernels", "tasks", "processes", "link", "seconds", "patience"]) {
       expect(stdout).toContain(`--${option}`);
     }
   });

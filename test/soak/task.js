@@ -4,6 +4,6 @@ import { attach } from "pamir";
 import { die, survive } from "./life.js";
 
 const client = await attach();
-const { round } = /** @type {import("./life.js").Args} */ (client.args);
-if (client.task < round.survivors) await survive(client);
-else await die(client);
+const args = /** @type {import("./life.js").Args} */ (client.args);
+if (client.task < args.round.survivors) await survive(client, args);
+else await die(client, args);

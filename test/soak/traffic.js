@@ -80,6 +80,8 @@ export function trafficOf(client, round, book, { seat, index }) {
   const { contexts, blockBytes, sizes, pendingBytes, isTight } = round;
   /** What was under way when the engine thread ended comes to ERROR, and may have been done. */
   const isFrail = round.engineEnd !== undefined;
+  /** What this task has sent may be lost with its node, which has the link. */
+  const isPerishable = round.tasksPerNode > 0 && client.task >= round.survivors;
   const random = randomFrom((round.seed + 7919 * client.task + 104_729 * index) | 0);
   const { below } = random;
   const context = client.createContext({ pendingBytes, unexpectedBytes: round.unexpectedBytes, spin: round.spin });
@@ -368,7 +370,9 @@ export function trafficOf(client, round, book, { seat, index }) {
     if (peer.reserved !== undefined) peer.reserved.isLast = false;
   };
   /** @param {Peer} peer @param {number} kind @param {number} number */
-  const isOut = (peer, kind, number) => book.commit(self, peer.ordinal, kind, number + 1);
+  const isOut = (peer, kind, number) => {
+    if (!isPerishable) book.commit(self, peer.ordinal, kind, number + 1);
+  };
   const lengthOf = (/** @type {{ header: Uint8Array, payload: Uint8Array }} */ { header, payload }) =>
     ((header.length + 7) & ~7) + payload.length;
 

@@ -342,7 +342,9 @@ export class Receiver {
     const copy: Copy = { ...offered, ...room, counts, complete: false, request: undefined };
     this.unexpectedBytes += request.bytes;
     const onComplete = (_: unknown, result: Result) => this.#finish({ destination: undefined, copy }, result);
-    this.#receive(request, { bytes: bytes.subarray(space), onComplete, cookie: undefined, options: {} });
+    const destination = { bytes: bytes.subarray(space), onComplete, cookie: undefined, options: {} };
+    if (this.#ended.has(request.origin)) this.#completeReceive(destination, SHUTDOWN);
+    else this.#rendezvous.gather(request, destination);
     return copy;
   }
 

@@ -85,6 +85,9 @@ const AWAY_BYTES_MAX = 1024 * 1024;
 /** Bytes of a payload in another memory that the target has asked for and not got. */
 const ASKED_BYTES_MAX = 8 * PULL_BYTES;
 
+/** Where a region lies. */
+type Place = Pick<OpenRegion, "index" | "generation" | "pointer">;
+
 /** A payload that this thread copies. */
 interface Pull {
   readonly request: Request;
@@ -109,6 +112,8 @@ export class RendezvousReceiver {
   readonly #linksInUse = new Set<MemRegion>();
   /** Regions for the links of later chains. */
   readonly #links: MemRegion[] = [];
+  /** Regions that payloads from other nodes go through. */
+  readonly #landings = new Set<MemRegion>();
   readonly #count: (change: 1 | -1) => void;
 
   /**
@@ -168,6 +173,35 @@ export class RendezvousReceiver {
     this.#count(1);
   }
 
+  /**
+   * receive() of a payload that waits for its reader. If it is in another node, the engines move it through a region: slices
+   * that this thread asks for would come behind messages of the origin, and those may wait for the same reader.
+   */
+  gather(request: Request, destination: Destination): void {
+    const { origin, bytes } = request;
+    const landing = this.#isAway(origin) && bytes > 0 ? regionIfAny(this.#regions, bytes) : undefined;
+    if (landing === undefined) {
+      this.receive(request, destination);
+      return;
+    }
+    this.#landings.add(landing);
+    const landed = landing.bytes.subarray(0, bytes);
+    const leave = (): void => {
+      this.#landings.delete(landing);
+      landing.close();
+    };
+    const onComplete = (_: unknown, result: Result): void => {
+      destination.bytes.set(landed);
+      leave();
+      this.#complete(destination, result);
+    };
+    const { index, generation } = landing;
+    const to = { index, generation, pointer: landed.byteOffset };
+    if (this.#chain(request, { ...destination, bytes: landed, onComplete }, to)) return;
+    leave();
+    this.receive(request, destination);
+  }
+
   /** Copies a slice of each payload that this thread copies. Returns how many are over. */
   advance(): number {
     if (this.#pulls.length === 0) return 0;
@@ -197,11 +231,11 @@ export class RendezvousReceiver {
   /** The context closes. */
   close(): void {
     for (const { forget } of this.#pulls) forget();
-    for (const region of [...this.#links, ...this.#linksInUse]) region.close();
+    for (const region of [...this.#links, ...this.#linksInUse, ...this.#landings]) region.close();
   }
 
   /** Begins a chain into a region; false: there is no memory for it. */
-  #chain(request: Request, destination: Destination, to: OpenRegion): boolean {
+  #chain(request: Request, destination: Destination, to: Place): boolean {
     const { kernel, map, memory, engine } = this.#base;
     const { fragment = this.#fragment, depth = this.#depth } = destination.options;
     const most = this.#isAway(request.origin) ? Math.min(fragment, AWAY_BYTES_MAX) : fragment;

@@ -156,15 +156,19 @@ context.dispatch(LATER, (message) => {
 });
 // So many messages to task 0.
 context.dispatch(STREAM, (message) => {
-  const count = headerWord(message);
+  const [count = 0, offers = 0] = new Int32Array(message.header.slice().buffer);
+  const to = client.endpoint(0);
+  const payload = new Uint8Array(500);
+  const offer = { rendezvous: true, queue: false, onLocal: () => {} };
   let sent = 0;
   context.post(() => {
     while (sent < count) {
-      if (
-        context.sendImmediate(client.endpoint(0), STREAM, Int32Array.of(sent), new Uint8Array(500), false) !== SUCCESS
-      ) {
-        return EAGAIN;
-      }
+      const header = Int32Array.of(sent);
+      const isOffered = offers > 0 && sent % offers === 0;
+      const result = isOffered
+        ? context.send({ to, dispatch: STREAM, header, payload, ...offer })
+        : context.sendImmediate(to, STREAM, header, payload, false);
+      if (result !== SUCCESS) return EAGAIN;
       sent++;
     }
     return SUCCESS;
