@@ -3,7 +3,7 @@
 // needs nobody, but for a common beginning and for the checksum, which all of them add up in one word of task 0. Shows:
 // rmw on 64-bit words, a barrier of messages.
 //   node examples/nstream.js [tasks]
-import { isMainThread } from "node:worker_threads";
+//   npx pamir run --hosts a:4,b:4 examples/nstream.js
 import { attach, errorText, launch, SUCCESS } from "pamir";
 
 const LENGTH = 2_000_000;
@@ -17,8 +17,8 @@ function check(result) {
   if (result !== SUCCESS) throw new Error(errorText(result));
 }
 
-async function triad() {
-  const client = await attach();
+/** @param {import("pamir").Client} client */
+async function triad(client) {
   const context = client.createContext();
   const { task, size } = client;
   const root = client.endpoint(0);
@@ -109,4 +109,8 @@ async function start() {
   }
 }
 
-await (isMainThread ? start() : triad());
+// A task gets its client: a thread that start() launched, or a process of `pamir run`, mpiexec, mpirun, srun.
+const client = await attach().catch((error) => {
+  if (error.code !== "PAMIR_NOT_IN_JOB") throw error;
+});
+await (client === undefined ? start() : triad(client));

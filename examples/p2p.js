@@ -4,7 +4,7 @@
 // to the first one, negated, and holds the next iteration up. Shows: small messages that go straight to their place,
 // and whose number says what has arrived.
 //   node examples/p2p.js [tasks]
-import { isMainThread } from "node:worker_threads";
+//   npx pamir run --hosts a:4,b:4 examples/p2p.js
 import { attach, errorText, launch, SUCCESS } from "pamir";
 
 const M = 1_000; // columns
@@ -18,8 +18,8 @@ function check(result) {
   if (result !== SUCCESS) throw new Error(errorText(result));
 }
 
-async function pipeline() {
-  const client = await attach();
+/** @param {import("pamir").Client} client */
+async function pipeline(client) {
   const context = client.createContext();
   const { task, size } = client;
   const isLast = task === size - 1;
@@ -90,4 +90,8 @@ async function start() {
   }
 }
 
-await (isMainThread ? start() : pipeline());
+// A task gets its client: a thread that start() launched, or a process of `pamir run`, mpiexec, mpirun, srun.
+const client = await attach().catch((error) => {
+  if (error.code !== "PAMIR_NOT_IN_JOB") throw error;
+});
+await (client === undefined ? start() : pipeline(client));

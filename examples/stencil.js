@@ -3,7 +3,7 @@
 // and puts its border rows straight into its neighbours' grids, in every iteration. Shows: put and fence, and the two
 // messages that one-sided codes need: my halo may be written (MPI_Win_post), your halo is written (MPI_Win_complete).
 //   node examples/stencil.js [tasks]
-import { isMainThread } from "node:worker_threads";
+//   npx pamir run --hosts a:4,b:4 examples/stencil.js
 import { attach, errorText, launch, SUCCESS } from "pamir";
 
 const N = 1_000;
@@ -25,8 +25,8 @@ function check(result) {
   if (result !== SUCCESS) throw new Error(errorText(result));
 }
 
-async function strip() {
-  const client = await attach();
+/** @param {import("pamir").Client} client */
+async function strip(client) {
   const context = client.createContext();
   const { task, size } = client;
   const root = client.endpoint(0);
@@ -140,4 +140,8 @@ async function start() {
   }
 }
 
-await (isMainThread ? start() : strip());
+// A task gets its client: a thread that start() launched, or a process of `pamir run`, mpiexec, mpirun, srun.
+const client = await attach().catch((error) => {
+  if (error.code !== "PAMIR_NOT_IN_JOB") throw error;
+});
+await (client === undefined ? start() : strip(client));

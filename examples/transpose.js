@@ -3,7 +3,7 @@
 // and gets from every other one the square that it needs, while that one does nothing for it. Shows: large gets and
 // their callbacks, a barrier of messages.
 //   node examples/transpose.js [tasks]; their number divides ORDER
-import { isMainThread } from "node:worker_threads";
+//   npx pamir run --hosts a:4,b:4 examples/transpose.js
 import { attach, errorText, launch, SUCCESS } from "pamir";
 
 const ORDER = 960;
@@ -20,8 +20,8 @@ function check(result) {
   if (result !== SUCCESS) throw new Error(errorText(result));
 }
 
-async function columns() {
-  const client = await attach();
+/** @param {import("pamir").Client} client */
+async function columns(client) {
   const context = client.createContext();
   const { task, size } = client;
   if (ORDER % size !== 0) throw new Error(`${size} tasks do not divide a matrix of order ${ORDER}`);
@@ -143,4 +143,8 @@ async function start() {
   }
 }
 
-await (isMainThread ? start() : columns());
+// A task gets its client: a thread that start() launched, or a process of `pamir run`, mpiexec, mpirun, srun.
+const client = await attach().catch((error) => {
+  if (error.code !== "PAMIR_NOT_IN_JOB") throw error;
+});
+await (client === undefined ? start() : columns(client));

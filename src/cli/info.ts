@@ -1,8 +1,9 @@
 // `pamir info`.
 import { parseArgs } from "node:util";
 import { info } from "pamir";
+import { type FoundLauncher, launcherHere, whyNoProcesses } from "./run/launcher.js";
 
-export const infoHelp = `pamir info: what this pamir is, and what this host gives it
+export const infoHelp = `pamir info: what this pamir is, what this host gives it, and which launcher started this process
 
 Usage: pamir info [--json]
 
@@ -17,13 +18,15 @@ const MODES = {
 };
 
 /** Runs the command; its exit code. */
-export function printInfo(args: string[]): number {
+export async function printInfo(args: string[]): Promise<number> {
   const { values } = parseArgs({ args, options: { json: { type: "boolean" }, help: { type: "boolean", short: "h" } } });
   if (values.help) {
     process.stdout.write(infoHelp);
     return 0;
   }
-  const all = { ...info(), node: process.version };
+  const why = await whyNoProcesses();
+  const processes = { shareMemory: why === "", why };
+  const all = { ...info(), node: process.version, launcher: launcherHere(), processes };
   if (values.json) {
     process.stdout.write(`${JSON.stringify(all, null, 2)}\n`);
     return 0;
@@ -39,6 +42,8 @@ export function printInfo(args: string[]): number {
         ["processor", `${all.processor}, ${all.hardwareThreads} hardware threads`],
         ["kernels by default", all.kernel === "wasm" ? "WebAssembly" : "TypeScript (this host forbids WebAssembly)"],
         ["tasks", MODES[all.mode]],
+        ["processes", why === "" ? "share memory" : `share no memory: ${why}`],
+        ["launcher", launcherText(all.launcher)],
         ["shared memory", yes(all.sharedMemory)],
         ["isolated", yes(all.isolated)],
         ["SIMD", yes(all.simd)],
@@ -54,6 +59,13 @@ export function printInfo(args: string[]): number {
     process.stdout.write(`${title}\n${rows.map(([name, value]) => `  ${name.padEnd(24)} ${value}\n`).join("")}`);
   }
   return 0;
+}
+
+function launcherText({ name, rank, size, meets, error }: FoundLauncher): string {
+  if (error !== undefined) return `its variables make no sense: ${error}`;
+  if (name === undefined) return "none has started this process";
+  const of = size === undefined ? "" : ` of ${size}`;
+  return `${name}: rank ${rank}${of}${meets === undefined ? "" : `, by ${meets}`}`;
 }
 
 /** "sendImmediateBytes" as "send immediate bytes". */

@@ -74,8 +74,10 @@ async function join(): Promise<Client> {
     const bootstrap = (threads.workerData as { [BOOTSTRAP]?: TaskBootstrap } | null)?.[BOOTSTRAP];
     if (bootstrap === undefined) {
       if (!threads.isMainThread) throw notInJob();
-      const { start, memory, onLeave, lookAtSlots } = await joinMainThread();
-      return clientOf(start, memory, onLeave, lookAtSlots);
+      const { start, memory, onLeave, lookAtSlots, onClient } = await joinMainThread();
+      const client = clientOf(start, memory, onLeave, lookAtSlots);
+      onClient?.(client);
+      return client;
     }
     return clientOf(bootstrap, await memoryOf(bootstrap));
   }

@@ -98,6 +98,8 @@ export interface Joined {
   readonly lookAtSlots: LookAtSlots | undefined;
   /** To call once the client is closed. */
   readonly onLeave: () => void;
+  /** To call with the client, before the program gets it. */
+  readonly onClient?: (client: { close(): void }) => void;
 }
 
 /** Joins the job of the launcher that started this process. @throws PAMIR_NOT_IN_JOB and what openBootstrap() throws */
@@ -163,12 +165,15 @@ async function joinBy(bootstrap: Bootstrap, key: Uint8Array | undefined): Promis
     futex: mapped.futex,
   };
   const onLeave = (): void => {
-    // The agent goes on until all tasks of the node have ended, and has to learn how.
     if (agent === undefined) stop();
-    else agent.onEnd(stop);
+    else agent.outlive(stop);
     forget();
   };
-  return { start, memory, lookAtSlots: nodes > 1 ? lookAtSlots : undefined, onLeave };
+  // A program that has nothing more to do ends here as elsewhere, also if it has not closed its client.
+  const onClient = (client: { close(): void }): void => {
+    if (agent !== undefined) process.once("beforeExit", () => client.close());
+  };
+  return { start, memory, lookAtSlots: nodes > 1 ? lookAtSlots : undefined, onLeave, onClient };
 }
 
 /** Exchanges introductions, by rank. @throws PAMIR_VERSION */
@@ -290,11 +295,11 @@ interface StartedAgent {
   readonly address: string;
   /** Resolves once the agent serves the tasks of its node. */
   serve(addresses: readonly string[]): Promise<void>;
-  /** Calls something once the agent has ended, or at once. */
-  onEnd(call: () => void): void;
+  /** Keeps this process running until all tasks of the node have ended. @param onEnd called then */
+  outlive(onEnd: () => void): void;
 }
 
-/** Starts the agent of a node. It keeps this process running until all tasks of the node have left. */
+/** Starts the agent of a node. */
 async function startAgent(
   mapped: JoinedMemory,
   { node, nodes, locals }: Place,
@@ -328,10 +333,14 @@ async function startAgent(
   const { address } = await next<{ address: string }>();
   return {
     address,
-    onEnd: (call) => void ended.then(call),
+    outlive(onEnd) {
+      worker.ref();
+      void ended.then(onEnd);
+    },
     async serve(addresses) {
       worker.postMessage({ addresses } satisfies LinkAgentOrder);
       await next();
+      worker.unref();
       // An agent that fails does not end the tasks: its slot tells them that they are cut off. But if another node has given
       // this one up, it counts as ended there: so it ends.
       fail = (error) => {

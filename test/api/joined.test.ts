@@ -196,6 +196,15 @@ describe.skipIf(!isLinux)("processes in several nodes, joined by UDP", { timeout
     expect(said).toEqual(rightOf(2));
   });
 
+  it.each([
+    [2, 1],
+    [4, 2],
+  ])("programs that end without closing their clients: %d tasks, %d in each node", async (size, perNode) => {
+    const { said, codes } = await start(size, ["open"], { PAMIR_KEY_FILE: keyFile }, perNode);
+    expect(codes).toEqual(new Array(size).fill(0));
+    expect(said).toEqual(rightOf(size));
+  });
+
   it("a task is killed once all others have left: their processes end", async () => {
     const { codes } = await start(4, ["late"], { PAMIR_KEY_FILE: keyFile }, 2);
     expect(codes).toEqual([0, "SIGKILL", 0, 0]);

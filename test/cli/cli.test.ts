@@ -5,8 +5,19 @@ import { describe, expect, it } from "vitest";
 
 const cli = fileURLToPath(new URL("../../dist/cli.js", import.meta.url));
 
+/** What no process of a test inherits: this test may itself run under a launcher. */
+const cleanEnv = Object.fromEntries(
+  Object.entries(process.env).filter(([name]) => !/^(PAMIR|PMI|OMPI|SLURM|RANK|WORLD|JOB_COMPLETION)/.test(name)),
+);
+
 function pamir(...args: string[]): { status: number | null; stdout: string; stderr: string } {
   return spawnSync(process.execPath, [cli, ...args], { encoding: "utf8" });
+}
+
+/** `pamir info` with further variables and options of Node. */
+function infoWith(env: object, options: readonly string[] = []) {
+  const args = [...options, cli, "info"];
+  return spawnSync(process.execPath, args, { encoding: "utf8", env: { ...cleanEnv, ...env } }).stdout;
 }
 
 describe("help and version", () => {
@@ -81,5 +92,25 @@ describe("pamir info", () => {
     expect(status).toBe(0);
     expect(stdout).toContain(process.version);
     expect(stdout).toContain("limits");
+  });
+
+  it.each([
+    [{}, "none has started this process"],
+    [{ PMI_FD: "7", PMI_RANK: "1", PMI_SIZE: "4" }, "pmi: rank 1 of 4, by PMI, descriptor 7"],
+    [{ PMI_PORT: "a:1234", PMI_ID: "2" }, "pmi: rank 2, by PMI, a:1234"],
+    [{ PAMIR_RANK: "0", PAMIR_SIZE: "2", PAMIR_RENDEZVOUS: "[::1]:7" }, "pamir: rank 0 of 2, by rendezvous, [::1]:7"],
+    [{ JOB_COMPLETION_INDEX: "0", PAMIR_SIZE: "1" }, "kubernetes: rank 0 of 1"],
+    [
+      { PAMIR_RANK: "x", PAMIR_SIZE: "2" },
+      'its variables make no sense: the variable PAMIR_RANK is "x", not an integer from 0 to 65535',
+    ],
+  ])("the launcher that %j stands for", (env, text) => {
+    const lines = infoWith(env).split("\n");
+    expect(lines.find((line) => line.startsWith("  launcher "))?.replace(/^ +launcher +/, "")).toBe(text);
+  });
+
+  it.skipIf(process.platform !== "linux")("whether processes share memory, and why not", () => {
+    expect(infoWith({})).toMatch(/^ {2}processes +share memory$/m);
+    expect(infoWith({}, ["--no-addons"])).toMatch(/^ {2}processes +share no memory: .*koffi/m);
   });
 });

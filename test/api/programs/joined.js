@@ -108,5 +108,6 @@ console.log(
     pid: process.pid,
   }),
 );
-if (how === "" || how === "pause") await context.drain();
-client.close();
+if (how === "" || how === "pause" || how === "open") await context.drain();
+// One that has nothing more to do ends in any case.
+if (how !== "open") client.close();
