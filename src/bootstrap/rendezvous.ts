@@ -15,7 +15,7 @@ import { needModule } from "./node.js";
 import { PmiClient, RefusedError } from "./pmi-client.js";
 import { PmiServer, RENDEZVOUS_VERSION } from "./pmi-server.js";
 import { PlainFraming } from "./pmi-wire.js";
-import { HandshakeError, sealLines } from "./sealed-lines.js";
+import { ClosedError, HandshakeError, sealLines } from "./sealed-lines.js";
 import { ranksText, reasonText, runsOf, secondsText } from "./text.js";
 
 /** Milliseconds of a wait for other processes, if no option says otherwise. A batch system may start them minutes apart. */
@@ -27,6 +27,11 @@ const ATTEMPT_MIN_MS = 1000;
 /** Milliseconds between attempts: the first pause, and the longest. */
 const PAUSE_MIN_MS = 20;
 const PAUSE_MAX_MS = 1000;
+/**
+ * Connections in a row that may end instead of a handshake: with the pauses, ten seconds. Rank 0 says nothing to a process
+ * without its key, so that is the only sign of another key. A program on the way may close some, until rank 0 listens.
+ */
+const CLOSED_MAX = 16;
 /** Milliseconds between calls of `onWait`. */
 const REPORT_MS = 5000;
 /** What a process waits longer than the server of its barrier, so that the server's error arrives, which says more. */
@@ -67,7 +72,7 @@ export interface RendezvousOptions extends LocalPlace {
 
 /**
  * Opens a rendezvous. On rank 0 it resolves once all others have connected, elsewhere once rank 0 has accepted this process.
- * @throws PAMIR_KEY without a key, unless `insecure` is true
+ * @throws PAMIR_KEY without a key, unless `insecure` is true; if rank 0 ends each handshake, as it does for another key
  * @throws PAMIR_TIMEDOUT with the ranks that are missing, or the address that was not reached, and why
  * @throws PAMIR_BOOTSTRAP if rank 0 can't listen, or refuses this process
  */
@@ -271,6 +276,8 @@ async function joinRendezvous(
   const where = addressText(address);
   const began = systemClock.now();
   let last = "no attempt has ended yet";
+  /** Connections in a row that have ended instead of a handshake. */
+  let closed = 0;
   const stopReports = reports(onWait, () => `${where} (${last})`);
   try {
     for (let attempts = 1, pause = PAUSE_MIN_MS; ; attempts++, pause = Math.min(2 * pause, PAUSE_MAX_MS)) {
@@ -283,6 +290,14 @@ async function joinRendezvous(
           error instanceof PamiError && (error instanceof RefusedError || error.code !== "PAMIR_BOOTSTRAP");
         if (isFinal) throw error;
         last = reasonText(error);
+        closed = (error as PamiError).cause instanceof ClosedError ? closed + 1 : 0;
+        if (closed === CLOSED_MAX) {
+          const text = `rank ${rank} has another job key than rank 0, or another program is at ${where}`;
+          const times = `${CLOSED_MAX} times in a row`;
+          throw new PamiError("PAMIR_KEY", `${text}: ${times}, it closed the connection during the handshake`, {
+            cause: error,
+          });
+        }
         const waited = systemClock.now() - began;
         if (waited + pause > timeout) {
           const tried = `within ${secondsText(timeout)} (attempts: ${attempts})`;

@@ -47,6 +47,9 @@ const CIPHER_NONCE_BYTES = 12;
 /** Why a handshake failed, in words that follow the name of the other side. */
 export class HandshakeError extends Error {}
 
+/** The other side ended the connection instead of answering. An acceptor does so to an initiator with another key. */
+export class ClosedError extends HandshakeError {}
+
 function keyOf(jobKey: Uint8Array, salt: Uint8Array, label: string): Uint8Array {
   const { hkdfSync } = needModule("crypto");
   return new Uint8Array(hkdfSync("sha256", jobKey, salt, `pamir rendezvous 1 ${label}`, JOB_KEY_BYTES));
@@ -158,9 +161,9 @@ function readHandshake(stream: Stream, timeout: number): Promise<{ message: Uint
       stream.off("data", onData).off("end", onEnd).off("close", onEnd).off("error", onError);
       stream.pause();
     };
-    const refuse = (why: string): void => {
+    const refuse = (why: string, Reason = HandshakeError): void => {
       settle();
-      reject(new HandshakeError(why));
+      reject(new Reason(why));
     };
     const onData = (bytes: Uint8Array): void => {
       received.push(bytes);
@@ -173,8 +176,9 @@ function readHandshake(stream: Stream, timeout: number): Promise<{ message: Uint
         resolve({ message: bytes.subarray(0, HANDSHAKE_BYTES), rest: bytes.subarray(HANDSHAKE_BYTES) });
       }
     };
-    const onEnd = (): void => refuse("it closed the connection during the handshake");
-    const onError = (error: Error): void => refuse(`the connection broke during the handshake: ${reasonText(error)}`);
+    const onEnd = (): void => refuse("it closed the connection during the handshake", ClosedError);
+    const onError = (error: Error): void =>
+      refuse(`the connection broke during the handshake: ${reasonText(error)}`, ClosedError);
     const stop = after(timeout, () => refuse(`it sent no handshake within ${secondsText(timeout)}`));
     if (stream.destroyed) onEnd();
     else stream.on("data", onData).on("end", onEnd).on("close", onEnd).on("error", onError);

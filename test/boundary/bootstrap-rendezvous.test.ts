@@ -340,6 +340,30 @@ describe("processes with different keys", () => {
     });
   });
 
+  it("another key is named long before the timeout, and the job goes on without that process", async () => {
+    const port = await freePort();
+    const rank0 = open(0, 2, port);
+    const error = await failure(open(1, 2, port, { key: OTHER_KEY }));
+    expect(error).toMatchObject({ code: "PAMIR_KEY" });
+    expect(error.message).toBe(
+      `rank 1 has another job key than rank 0, or another program is at 127.0.0.1:${port}: 16 times in a row, it closed the connection during the handshake`,
+    );
+    const all = [await open(1, 2, port), await rank0];
+    await Promise.all(all.map((own) => own.barrier()));
+  });
+
+  it("connections that end instead of a handshake don't end a process, if something else happens in between", async () => {
+    let connections = 0;
+    const server = createServer((socket) => {
+      // Every eighth one answers with bytes that are no handshake.
+      if (++connections % 8 === 0) socket.end("something else");
+      else socket.once("data", () => socket.end());
+    });
+    const port = await listen(server);
+    // In this time, an unloaded machine makes more than sixteen.
+    expect(await failure(open(1, 2, port, { timeout: 11_000 }))).toMatchObject({ code: "PAMIR_TIMEDOUT" });
+  });
+
   it("a process with a key does not talk to a rendezvous without one", async () => {
     const port = await freePort();
     const rank0 = failure(open(0, 2, port, { timeout: 1000, key: undefined, insecure: true }));
