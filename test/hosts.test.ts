@@ -1,9 +1,12 @@
 // The hosts of the README's table, beside the Node that runs this: the README's example, and what the table promises, from
 // the package as npm installs it. A host that is not there is not run, and said so; `npm run test:hosts` installs them all.
-import { execFileSync, spawnSync } from "node:child_process";
+import { execFileSync, spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
+import { text } from "node:stream/consumers";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 
 /** The first program of that name, on the PATH or in the folder that `npm run test:hosts` made. */
@@ -75,5 +78,46 @@ describe.each(HOSTS)("$name", ({ name, program, args }) => {
     for (const way of ["engine inline ", "engine thread ", "postMessage (clone) "]) {
       expect(lines.filter((line) => line.startsWith(way))).toHaveLength(1);
     }
+  });
+});
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as { port: number };
+  server.close();
+  await once(server, "close");
+  return port;
+}
+
+describe("processes of different versions of Node in one memory", () => {
+  const newer = find("node26");
+  if (newer === undefined || process.platform !== "linux") {
+    const isRequired = process.env.PAMIR_REQUIRE_ALL === "1";
+    it.skipIf(!isRequired)("are here", () => expect.fail("Node 26 is not here"));
+    if (!isRequired) console.log("not run: processes of this Node and of Node 26 in one memory (npm run test:hosts)");
+    return;
+  }
+
+  it.each([
+    ["this Node makes the memory", [process.execPath, newer, process.execPath]],
+    ["Node 26 makes the memory", [newer, process.execPath, newer]],
+  ])("%s: all talk to each other, blocked or not, and leave", { timeout: 60_000 }, async (_, programs) => {
+    const rendezvous = `127.0.0.1:${await freePort()}`;
+    const given = { PAMIR_RENDEZVOUS: rendezvous, PAMIR_SIZE: `${programs.length}`, PAMIR_INSECURE: "1" };
+    const all = programs.map(async (program, rank) => {
+      const env = { ...process.env, ...given, PAMIR_RANK: `${rank}` };
+      const child = spawn(program, ["test/api/programs/joined.js"], { env, timeout: 50_000 });
+      const [out, err, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, "close")]);
+      return { code, err, said: JSON.parse(out || "{}") as object };
+    });
+    // Each gets the sum of all numbers.
+    expect(await Promise.all(all)).toEqual(
+      programs.map((_, task) => ({
+        code: 0,
+        err: "",
+        said: expect.objectContaining({ task, size: 3, local: [0, 1, 2], sum: 3 }),
+      })),
+    );
   });
 });

@@ -101,6 +101,7 @@ console.log(
     kernel: client.kernel,
     task: client.task,
     size: client.size,
+    local: client.localTasks,
     sum,
     seen,
     success: SUCCESS,
