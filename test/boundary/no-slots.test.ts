@@ -1,7 +1,7 @@
 // A node whose slots for tasks of other nodes are all taken, by tasks with which something is under way: what goes to one more
 // task is refused or waits, and what comes from one more task waits too. Nothing is lost once a slot is free.
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { JOB_SLOTS_WANTED_OFFSET } from "../../assembly/layout.js";
+import { JOB_BIND_LOCK_OFFSET, JOB_SLOTS_WANTED_OFFSET } from "../../assembly/layout.js";
 import type { Endpoint } from "../../src/core/endpoint.js";
 import { EAGAIN, type Result, SHUTDOWN, SUCCESS } from "../../src/core/result.js";
 import { markEngineDead } from "../../src/node/liveness.js";
@@ -134,6 +134,23 @@ describe.each(["wasm", "ts"] as const)("without a free slot: %s", (kernel) => {
       "reply 3",
     ]);
     expect(told).toContain(`room ${SUCCESS}`);
+  });
+
+  it("another thread is binding a slot, and does not run: EAGAIN, and whenRoom() tells once it has done so", async () => {
+    const { kernel, map } = task(0);
+    const lock = map.job + JOB_BIND_LOCK_OFFSET;
+    kernel.storeWord(lock, map.tasks);
+    const to = endpoint(2);
+    const told: Result[] = [];
+    expect(context(0).sendImmediate(to, DATA, null, Int32Array.of(1))).toBe(EAGAIN);
+    context(0).whenRoom(to, 4, (_, result: Result) => void told.push(result));
+    await turn();
+    expect(told).toEqual([]);
+    kernel.storeWord(lock, 0);
+    await until(() => told.length === 1);
+    expect(told).toEqual([SUCCESS]);
+    expect(context(0).sendImmediate(to, DATA, null, Int32Array.of(1))).toBe(SUCCESS);
+    await until(() => came[2]?.length === 1);
   });
 
   /** Whether the next advance() of the node's context asks for a slot: the agent forgets that in its turn. */
