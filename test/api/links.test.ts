@@ -387,5 +387,5 @@ it("a node that ends without a word is given up, and the other's operations end"
   context.sendImmediate(other.endpoint, DATA);
   await until(() => ends === 1);
   expect(context.sendImmediate(other.endpoint, DATA)).toBe(SHUTDOWN);
-  expect(job.lost).toEqual([[0, 1]]);
+  expect(job.lost).toEqual([[0, 1, "silent"]]);
 });

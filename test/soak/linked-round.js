@@ -15,6 +15,8 @@ import { ALONE, Book, FAILURES, LEAVE, STOP, STRUCK } from "./model.js";
 
 /** Milliseconds between two looks. */
 const LOOK_MS = 10;
+/** Milliseconds of silence after which a node is given up: longer than a busy machine delays one. */
+const SILENCE_MS = 10_000;
 /** How processes of each end have ended: an exit code, or a signal. @type {Partial<Record<import("./draw.js").End, number | string>>} */
 const CODES = { killed: "SIGKILL", exit: 9 };
 
@@ -37,7 +39,15 @@ export async function runLinkedRound(round) {
   const keyFile = join(folder, "key");
   writeFileSync(keyFile, randomBytes(32).toString("hex"), { mode: 0o600 });
   const { laneBytes, heapBytes, fifos, slots, kernels } = round;
-  const options = { contexts: contexts + 1, laneBytes, heapBytes, fifos, slots, kernel: kernels[0] };
+  const options = {
+    contexts: contexts + 1,
+    laneBytes,
+    heapBytes,
+    fifos,
+    slots,
+    kernel: kernels[0],
+    silence: SILENCE_MS,
+  };
   const env = {
     ...process.env,
     PAMIR_SIZE: `${tasks}`,

@@ -8,7 +8,7 @@ const seed = SEED >>> 1;
 const LIMITS = { kernels: ["wasm", "ts"], tasks: [2, 4], milliseconds: 2000, patience: 60_000 } as const;
 const WAYS = [
   ["--processes", { ...LIMITS, processes: true }, byEffort({ quick: 1, normal: 2, deep: 20 })],
-  // A node that ends without a word is given up after 10 s.
+  // It takes 10 s until a node that ended without a word is given up.
   ["--link udp", { ...LIMITS, link: "udp" }, byEffort({ quick: 0, normal: 1, deep: 10 })],
 ] as const;
 
