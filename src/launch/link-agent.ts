@@ -46,8 +46,11 @@ export interface LinkAgentOrder {
 /** Bytes of the memory for packets and streams. */
 const ARENA_BYTES = 2 ** 24;
 const WASM_PAGE = 65536;
-/** Milliseconds in which the last frames are acknowledged, once all tasks have left, and between two looks. */
-const LAST_MS = 2000;
+/**
+ * Milliseconds in which the last frames are acknowledged, once all tasks have left, and between two looks. With 2,000, tasks of
+ * another host missed messages of tasks that had left: their host was slow to answer.
+ */
+const LAST_MS = 10_000;
 const LOOK_MS = 5;
 
 const { parentPort, workerData } = nodeModule("worker_threads") as typeof import("node:worker_threads");
