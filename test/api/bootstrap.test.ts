@@ -1,10 +1,8 @@
 // Processes find each other under real launchers, and under simulated ones: N processes exchange their addresses, and each
 // prints what it got. A launcher that is not installed is not run, and said so; PAMIR_REQUIRE_LAUNCHERS=1 makes that a failure.
 import { type ChildProcess, execFileSync, spawn, spawnSync } from "node:child_process";
-import { once } from "node:events";
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, mkdtempSync, writeFileSync } from "node:fs";
 import { createServer, type Socket } from "node:net";
-import { availableParallelism, hostname, userInfo } from "node:os";
 import { delimiter, join } from "node:path";
 import type { Duplex } from "node:stream";
 import { afterAll, afterEach, beforeAll, describe, expect, inject, it } from "vitest";
@@ -13,6 +11,7 @@ import { StreamLines } from "../../src/bootstrap/lines.js";
 import { PmiServer } from "../../src/bootstrap/pmi-server.js";
 import { PlainFraming } from "../../src/bootstrap/pmi-wire.js";
 import { bundle } from "../support/bundle.js";
+import { SLURM, Slurm } from "../support/slurm.js";
 
 const isRequired = process.env.PAMIR_REQUIRE_LAUNCHERS === "1";
 const find = (name: string): string | undefined =>
@@ -24,7 +23,6 @@ const find = (name: string): string | undefined =>
 const HYDRA = find("mpiexec.hydra");
 const OPEN_MPI = find("mpirun.openmpi");
 const MPICC = find("mpicc.mpich");
-const SLURM = find("srun") && find("slurmd") && find("slurmctld");
 
 /** A suite over a program that may be absent. */
 function describeWith(what: string, program: string | undefined, suite: (program: string) => void): void {
@@ -172,54 +170,12 @@ describeWith("Open MPI (mpirun.openmpi)", OPEN_MPI, (mpirun) => {
 });
 
 describeWith("Slurm (slurmctld, slurmd, srun)", SLURM, () => {
-  const conf = join(folder, "slurm.conf");
-  const daemons: ChildProcess[] = [];
+  let slurm: Slurm | undefined;
 
   beforeAll(async () => {
-    // A cluster of this host alone, without its usual authentication by a service of the system.
-    const host = hostname().split(".")[0];
-    const user = userInfo().username;
-    for (const name of ["state", "spool"]) mkdirSync(join(folder, name));
-    const settings = {
-      ClusterName: "test",
-      SlurmctldHost: `${host}(127.0.0.1)`,
-      SlurmctldPort: await freePort(),
-      SlurmdPort: await freePort(),
-      SlurmUser: user,
-      SlurmdUser: user,
-      AuthType: "auth/none",
-      CredType: "cred/none",
-      StateSaveLocation: join(folder, "state"),
-      SlurmdSpoolDir: join(folder, "spool"),
-      SlurmctldPidFile: join(folder, "slurmctld.pid"),
-      SlurmdPidFile: join(folder, "slurmd.pid"),
-      ProctrackType: "proctrack/linuxproc",
-      TaskPlugin: "task/none",
-      SwitchType: "switch/none",
-      SchedulerType: "sched/builtin",
-      SelectType: "select/linear",
-      JobAcctGatherType: "jobacct_gather/none",
-      AccountingStorageType: "accounting_storage/none",
-      ReturnToService: 2,
-      NodeName: `${host} NodeAddr=127.0.0.1 CPUs=${availableParallelism()}`,
-      PartitionName: `test Nodes=${host} Default=YES MaxTime=INFINITE State=UP`,
-    };
-    const lines = Object.entries(settings).map(([name, value]) => `${name}=${value}\n`);
-    writeFileSync(conf, lines.join(""));
-    for (const name of ["slurmctld", "slurmd"]) {
-      daemons.push(spawn(find(name) as string, ["-D", "-f", conf], { stdio: "ignore", env: cleanEnv }));
-    }
-    const isReady = (): boolean =>
-      spawnSync("sinfo", ["-h", "-o", "%T"], { encoding: "utf8", env: { ...cleanEnv, SLURM_CONF: conf } }).stdout ===
-      "idle\n";
-    for (let tries = 0; tries < 300 && !isReady(); tries++) await new Promise((resolve) => setTimeout(resolve, 100));
+    slurm = await Slurm.start(folder, cleanEnv);
   });
-  afterAll(async () => {
-    for (const daemon of daemons) {
-      daemon.kill("SIGTERM");
-      if (daemon.exitCode === null && daemon.signalCode === null) await once(daemon, "exit");
-    }
-  });
+  afterAll(() => slurm?.stop());
 
   function run(size: number, mpi: string, env: object = {}): Said[] {
     const args = [
@@ -232,7 +188,7 @@ describeWith("Slurm (slurmctld, slurmd, srun)", SLURM, () => {
       program,
       '{"longValue":3000}',
     ];
-    return launch(find("srun") as string, args, { ...env, SLURM_CONF: conf });
+    return launch(find("srun") as string, args, { ...env, SLURM_CONF: slurm?.conf });
   }
 
   it("by its PMI-1, also with a key file", () => {

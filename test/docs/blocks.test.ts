@@ -7,7 +7,10 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 
 /** Documents whose blocks are no programs for Node, and the test that runs them instead, each by its heading. */
-const RUN_ELSEWHERE: Readonly<Record<string, string>> = { "docs/headers.md": "test/pages/headers.test.ts" };
+const RUN_ELSEWHERE: Readonly<Record<string, string>> = {
+  "docs/headers.md": "test/pages/headers.test.ts",
+  "docs/machines.md": "test/docs/machines.test.ts",
+};
 
 interface Block {
   readonly heading: string;

@@ -26,7 +26,8 @@ export function script(folder: string, name: string, text: string): string {
 /** Runs the command as the login shell of another host would, after some lines of its own. */
 export const LOCAL_SHELL = `shift\necho "Welcome"\nexec sh -c "$1"`;
 
-async function freePort(): Promise<number> {
+/** A port that is free. */
+export async function freePort(): Promise<number> {
   const server = createServer();
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const { port } = server.address() as { port: number };
@@ -35,7 +36,7 @@ async function freePort(): Promise<number> {
 }
 
 export class Sshd {
-  /** A remote shell that reaches hosts "one" and "two". */
+  /** A remote shell that reaches hosts "one" and "two", also as "alpha" and "beta". */
   readonly rsh: string;
   readonly #folder: string;
   readonly #daemon: ChildProcess;
@@ -73,9 +74,9 @@ export class Sshd {
       "IdentitiesOnly yes",
       `UserKnownHostsFile ${at("known")}`,
       "StrictHostKeyChecking yes",
-      "Host one",
+      "Host one alpha",
       "HostName 127.0.0.1",
-      "Host two",
+      "Host two beta",
       "HostName 127.0.0.2",
     ];
     writeFileSync(at("sshd_config"), `${daemonLines.join("\n")}\n`);
