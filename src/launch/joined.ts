@@ -13,9 +13,10 @@ import { watchSource } from "../generated/watch.js";
 import { sharedAtomics } from "../kernel/atomics.js";
 import type { Memory } from "../kernel/kernel.js";
 import { openMemory, selectKernel, wasmAllowed } from "../kernel/select.js";
-import { readMap } from "../memory/map.js";
+import { readMap, taskSlot } from "../memory/map.js";
+import { sleepOn } from "../node/bell.js";
 import { nodeLimits } from "../node/limits.js";
-import { markEngineDead } from "../node/liveness.js";
+import { hasEngineThread, interruptTask, markEngineDead } from "../node/liveness.js";
 import { makeJobMemory } from "../node/memory.js";
 import { openFfi } from "../process/ffi.js";
 import type { FutexSetup } from "../process/futex.js";
@@ -24,6 +25,7 @@ import { type MappedMemory, mapProcessMemory } from "../process/mapping.js";
 import { findKoffi, ProcessMemories, taskFutexOf } from "../process/process-memory.js";
 import { type LookAtSlots, lookAtSlots } from "../protocol/slots.js";
 import { SILENCE_DEFAULT } from "../session/sessions-options.js";
+import { systemClock } from "../support/clock.js";
 import { environment, nodeModule } from "../support/host.js";
 import { randomWords } from "../support/randomness.js";
 import { decodeText, encodeText } from "../support/text.js";
@@ -341,9 +343,13 @@ async function startAgent(
       worker.postMessage({ addresses } satisfies LinkAgentOrder);
       await next();
       worker.unref();
+      const stop = (): void => stopAgent(mapped);
+      process.once("exit", stop);
+      worker.once("exit", () => process.off("exit", stop));
       // An agent that fails does not end the tasks: its slot tells them that they are cut off. But if another node has given
       // this one up, it counts as ended there: so it ends.
       fail = (error) => {
+        process.off("exit", stop);
         if ((error as PamiError).code === "PAMIR_GIVEN_UP") throw error;
         process.emitWarning(`pamir: the agent of node ${node} has ended: ${error.message}`);
         const memory = memoryOf(mapped);
@@ -351,6 +357,28 @@ async function startAgent(
       };
     },
   };
+}
+
+/** Milliseconds for which a process that exits waits for its agent. */
+const EXIT_MS = 2000;
+
+/**
+ * At the exit of its process: the agent sends what it has, and ends. Otherwise frames would be lost, and Node 20 aborts a
+ * process that exits while a worker receives datagrams.
+ */
+function stopAgent(mapped: JoinedMemory): void {
+  const memory = memoryOf(mapped);
+  const map = readMap(memory, mapped.job);
+  const sync = sharedAtomics(memory);
+  interruptTask(sync, map, map.tasks);
+  // The agent notifies this process's task of its end.
+  const slot = taskSlot(map, 0);
+  const end = systemClock.now() + EXIT_MS;
+  for (let left = EXIT_MS; left > 0; left = end - systemClock.now()) {
+    const seen = sync.bellArm(slot);
+    if (!hasEngineThread(sync, map)) return;
+    sleepOn(sync, memory, slot, seen, left);
+  }
 }
 
 /** The address of this machine to which other nodes send: PAMIR_BIND_HOST, loopback if all are here, or the first other. */

@@ -2,11 +2,12 @@
 // that no bundler can lose its file. It says its address first; once it knows those of the other nodes, it serves.
 
 import { PamiError } from "../core/error.js";
+import { sharedAtomics } from "../kernel/atomics.js";
 import { memoryOf } from "../kernel/kernel.js";
 import { openMemory, selectKernel, selectPacketKernel } from "../kernel/select.js";
 import { openUdpLink } from "../link/udp-link.js";
 import { readMap } from "../memory/map.js";
-import { interruptTask } from "../node/liveness.js";
+import { interruptTask, markEngineDead } from "../node/liveness.js";
 import type { FutexSetup } from "../process/futex.js";
 import { futexWithBells } from "../process/pipe-bell.js";
 import { nodeKeyScheduleOf } from "../seal/node.js";
@@ -111,6 +112,7 @@ async function serve(): Promise<void> {
   }
   linkNode.close();
   host.close();
+  markEngineDead(sharedAtomics(memory), map);
   port.close();
 }
 

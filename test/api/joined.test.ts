@@ -205,6 +205,12 @@ describe.skipIf(!isLinux)("processes in several nodes, joined by UDP", { timeout
     expect(said).toEqual(rightOf(size));
   });
 
+  it("process.exit() behind the last message: everything that was sent comes", async () => {
+    const { said, codes } = await start(2, ["exit"], { PAMIR_KEY_FILE: keyFile }, 1);
+    expect(codes).toEqual([0, 0]);
+    expect(said.map(({ task }) => task)).toEqual([0]);
+  });
+
   it("a task is killed once all others have left: their processes end", async () => {
     const { codes } = await start(4, ["late"], { PAMIR_KEY_FILE: keyFile }, 2);
     expect(codes).toEqual([0, "SIGKILL", 0, 0]);

@@ -3,6 +3,8 @@
 import { attach, EAGAIN, SUCCESS } from "pamir";
 
 const [how = "", waits = ""] = process.argv.slice(2);
+/** Messages before an exit. */
+const LAST = 200;
 const PATIENCE = { timeout: 30_000 };
 const client = await attach();
 const context = client.createContext();
@@ -55,6 +57,14 @@ if (how === "agent") {
   if (client.task === 2) process.kill(process.pid, "SIGKILL");
   const others = waits === "siblings" ? [3] : [0, 1, 3];
   if (others.includes(client.task)) for (const task of client.task === 3 ? [0, 1, 2] : [2, 3]) await sees(task);
+}
+// Task 1 exits behind its last message.
+if (how === "exit") {
+  if (client.task === 1) {
+    for (let i = 0; i < LAST; i++) await say(0, 2);
+    process.exit(0);
+  }
+  while (ready < LAST) await context.progress(PATIENCE);
 }
 /** Milliseconds from the stop of task 1 to its end. */
 let stopped = 0;
