@@ -141,6 +141,32 @@ describe("pamir perf --quick --json", () => {
     expect(result.p50_ns).toBeLessThanOrEqual(result.p999_ns);
   });
 
+  it("--link udp: two nodes beside bare sockets, with sizes of its own", () => {
+    const { results, skipped } = quick([
+      "--link",
+      "udp",
+      "--system",
+      "pamir-udp",
+      "--system",
+      "dgram",
+      "--system",
+      "tcp",
+    ]);
+    expect(skipped).toEqual([]);
+    const rows = results.map(({ test, bytes, system }: never) => [test, bytes, system].join(" "));
+    expect(rows.sort()).toEqual([
+      "am_bw 1048576 pamir-udp",
+      "am_bw 1048576 tcp",
+      "am_lat 64 dgram",
+      "am_lat 64 pamir-udp",
+      "am_lat 64 tcp",
+      "am_rate 64 dgram",
+      "am_rate 64 pamir-udp",
+    ]);
+    const { status, stderr } = node("dist/cli.js", ["perf", "--link", "tcp"]);
+    expect({ status, stderr }).toEqual({ status: 2, stderr: expect.stringContaining('--link is "tcp"') });
+  });
+
   it("takes several tests, sizes, systems and runs", () => {
     const tests = ["--test", "am_lat", "--test", "am_bw", "--bytes", "8", "--bytes", "100000", "--runs", "2"];
     const systems = sample(["pamir-wasm", "pamir-ts", "pamir-mixed"], byEffort({ quick: 1, normal: 2, deep: 3 }));

@@ -5,7 +5,7 @@ import { runInNewContext } from "node:vm";
 import type { Native } from "./native.js";
 import type { PerfOptions } from "./options.js";
 import type { Order } from "./peers.js";
-import { type Handoff, prepareHandoff, type System, type Test } from "./plan.js";
+import { type Handoff, LINK_SYSTEMS, prepareHandoff, type System, type Test } from "./plan.js";
 import { choosePair } from "./processors.js";
 import type { Figures } from "./work.js";
 
@@ -53,6 +53,9 @@ export const ONCE: Patience = { repeatsOfRun: 0, repeats: 0, looks: 0 };
 
 const HANDOFF_SECONDS = 0.05;
 const QUICK_SECONDS = 0.01;
+const LINK_SECONDS = 3;
+/** Parts of the timed part that the warm-up takes. */
+const WARM_UP = 0.2;
 /** So many that a collection of garbage in ten million messages would be seen. */
 const LEAST_MESSAGES = 10_000_000;
 
@@ -76,7 +79,15 @@ class Bracket {
     this.#patience = looks;
     this.by = handoff.by;
     this.#measure = async () => {
-      const order: Order = { test: "am_lat", bytes: 4, seconds, leastMessages: 0, cpus };
+      const order: Order = {
+        test: "am_lat",
+        bytes: 4,
+        seconds,
+        warmUp: seconds * WARM_UP,
+        leastMessages: 0,
+        isLinked: false,
+        cpus,
+      };
       const { p50_ns = Number.NaN } = await handoff.run(order);
       this.all.push(p50_ns);
       return p50_ns;
@@ -185,11 +196,17 @@ function sizesOf(test: Test, asked: readonly number[]): readonly number[] {
 function orderOf(test: Test, system: System, bytes: number, cpus: readonly number[], quick: boolean): Order {
   // Four threads are not bound to two processors: the system places them.
   const bound = test.name === "am_fan" ? [] : cpus;
-  const counted = system.name.startsWith("pamir") && test.name === "am_rate" && !quick;
+  const counted =
+    system.name.startsWith("pamir") && !LINK_SYSTEMS.includes(system.name) && test.name === "am_rate" && !quick;
+  const isLinked = LINK_SYSTEMS.includes(system.name);
+  const seconds = quick ? QUICK_SECONDS : isLinked ? LINK_SECONDS : test.seconds;
   return {
     test: test.name,
     bytes,
-    seconds: quick ? QUICK_SECONDS : test.seconds,
+    seconds,
+    // Until V8 has compiled what a message takes. With another node, those are five thousand lines, some 2 ms a message.
+    warmUp: seconds * (isLinked ? 1 : WARM_UP),
+    isLinked,
     leastMessages: counted ? LEAST_MESSAGES : 0,
     cpus: bound,
   };

@@ -2,7 +2,7 @@
 import { execFileSync } from "node:child_process";
 import { readlinkSync } from "node:fs";
 import { PerformanceObserver } from "node:perf_hooks";
-import { CACHE_LINE, type Figures, SAMPLES_MAX, WARM_UP, WINDOW, type Work } from "./work.js";
+import { CACHE_LINE, type Figures, SAMPLES_MAX, WINDOW, type Work } from "./work.js";
 
 /** Nanoseconds, monotonic. */
 export function now(): number {
@@ -43,13 +43,13 @@ export class Stopwatch {
   #taken = 0;
 
   /** @param each what one batch is divided by: a round trip counts twice */
-  constructor(seconds: number, each: number) {
+  constructor({ seconds, warmUp }: Pick<Work, "seconds" | "warmUp">, each: number) {
     this.#samples = new Float64Array(SAMPLES_MAX);
     this.#each = each;
     this.#cost = timerCost();
     this.#begin = now();
-    this.#warm = this.#begin + seconds * WARM_UP * 1e9;
-    this.#end = this.#begin + seconds * (1 + WARM_UP) * 1e9;
+    this.#warm = this.#begin + warmUp * 1e9;
+    this.#end = this.#begin + (warmUp + seconds) * 1e9;
     this.#start = now();
   }
 
@@ -92,11 +92,11 @@ export class RateMeter {
   /** Called once, when the warm-up is over. */
   onWarm: (() => void) | undefined;
 
-  constructor({ seconds, leastMessages }: Work) {
+  constructor({ seconds, warmUp, leastMessages }: Work) {
     this.#seconds = seconds;
     this.#least = leastMessages;
     this.#over = now();
-    this.#warm = this.#over + seconds * WARM_UP * 1e9;
+    this.#warm = this.#over + warmUp * 1e9;
   }
 
   /** After a window; false: that was the last. */

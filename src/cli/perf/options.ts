@@ -1,7 +1,7 @@
 // The options of `pamir perf`, and its help.
 import { parseArgs } from "node:util";
 import { oneOf, UsageError, wholeNumber } from "../usage.js";
-import { ON_REQUEST, SYSTEMS, type System, TESTS, type Test } from "./plan.js";
+import { LINK_SYSTEMS, ON_REQUEST, SYSTEMS, type System, TESTS, type Test } from "./plan.js";
 
 export interface PerfOptions {
   readonly tests: readonly Test[];
@@ -28,7 +28,7 @@ export function perfHelp(): string {
   return `pamir perf: measures messages between two threads, side by side with others
 
 Usage: pamir perf [--test NAME]… [--bytes N]… [--system NAME]… [--runs N] [--json] [--quick] [--goals]
-                  [--processes]
+                  [--processes] [--link udp]
 
   --test NAME           only this test; may be repeated
   --bytes N             payload in bytes instead of each test's own sizes; may be repeated
@@ -37,6 +37,7 @@ Usage: pamir perf [--test NAME]… [--bytes N]… [--system NAME]… [--runs N] 
   --json                one JSON object on standard output, nothing else
   --quick               tiny runs: shows that it works, the numbers mean little
   --processes           also two tasks in a process each, over memory that they share: the system ${PROCESSES}
+  --link udp            two nodes over UDP on loopback, beside bare sockets of Node: messages of 64 bytes and of 1 MiB
   --goals               beside each ratio, the goal of pamir's developers, and whether it is met
   --help                this text
 
@@ -63,6 +64,7 @@ export function parsePerf(args: string[]): PerfOptions | "help" {
       quick: { type: "boolean" },
       goals: { type: "boolean" },
       processes: { type: "boolean" },
+      link: { type: "string" },
       help: { type: "boolean", short: "h" },
     },
   });
@@ -81,13 +83,17 @@ export function parsePerf(args: string[]): PerfOptions | "help" {
       SYSTEMS.map((system) => system.name),
     ),
   );
-  const systemNames = values.processes ? [...(asked ?? DEFAULT_SYSTEMS), PROCESSES] : asked;
+  const link = values.link === undefined ? undefined : oneOf("--link", values.link, ["udp"]);
+  const usual = link === undefined ? DEFAULT_SYSTEMS : LINK_SYSTEMS;
+  const systemNames = values.processes ? [...(asked ?? usual), PROCESSES] : (asked ?? usual);
   const quick = values.quick ?? false;
   const runs = values.runs === undefined ? (quick ? 1 : RUNS) : wholeNumber("--runs", values.runs, 1, 1000);
-  const tests = TESTS.filter(({ name }) => testNames?.includes(name) ?? true);
+  const tests = TESTS.filter(
+    ({ name, linkBytes }) => testNames?.includes(name) ?? (link === undefined || linkBytes),
+  ).map((test) => (link === undefined ? test : { ...test, bytes: test.linkBytes ?? test.bytes }));
   const most = tests.every(({ name }) => name === "rndv_bw") ? RNDV_BYTES_MAX : BYTES_MAX;
   const bytes = (values.bytes ?? []).map((value) => wholeNumber("--bytes", value, 1, most));
-  const systems = SYSTEMS.filter(({ name }) => (systemNames ?? DEFAULT_SYSTEMS).includes(name));
+  const systems = SYSTEMS.filter(({ name }) => systemNames.includes(name));
   if (!tests.some((test) => systems.some((system) => system.does(test.name)))) {
     const names = (items: readonly { name: string }[]) => items.map(({ name }) => name).join(", ");
     throw new UsageError(`nothing to measure: ${names(systems)} has no ${names(tests)}`);

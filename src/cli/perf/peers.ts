@@ -22,7 +22,7 @@ export type Order = Omit<Work, "results" | "barrier">;
 const RINGBUF_BYTES = 262144;
 
 /** Milliseconds after which a run is ended: far more than any takes. */
-function limitOf({ seconds }: Order): number {
+export function limitOf({ seconds }: Order): number {
   return 60_000 + 10_000 * seconds;
 }
 
@@ -101,7 +101,8 @@ function threadsOf(peer: string): number {
 export async function runPeer(peer: string, order: Order): Promise<Figures> {
   const threads = threadsOf(peer);
   const work: Work = { ...order, results: makeResults(threads), barrier: new SharedArrayBuffer(4) };
-  const posts = peer.startsWith("postMessage");
+  const isSocket = peer === "dgram" || peer === "tcp";
+  const posts = isSocket || peer.startsWith("postMessage");
   const channel = posts ? new MessageChannel() : undefined;
   const places = order.test === "rndv_bw" ? 2 * placesOf(order.bytes) : 2;
   const pages = Math.ceil((places * Math.max(order.bytes, 4096)) / 65536) + 1;
@@ -123,7 +124,7 @@ export async function runPeer(peer: string, order: Order): Promise<Figures> {
         ? {}
         : { ringbuf: { module, buffers: thread === 0 ? rings : rings.toReversed(), stop } }),
     };
-    const entry = new URL("./tasks/peer.js", import.meta.url);
+    const entry = new URL(`./tasks/${isSocket ? "sockets" : "peer"}.js`, import.meta.url);
     const worker = new Worker(entry, { workerData: data, transferList: port === undefined ? [] : [port] });
     workers.push(worker);
     return new Promise<void>((resolve, reject) => {
@@ -141,5 +142,8 @@ export function peerDoes(peer: string, test: TestName): boolean {
   if (peer === "wasmcall") return test === "idle" || test === "rmw_lat";
   if (peer === "memcpy") return test === "am_bw" || test === "put_bw" || test === "get_bw" || test === "rndv_bw";
   if (peer === "postMessage-transfer") return test === "am_bw";
+  // In one datagram each.
+  if (peer === "dgram") return test === "am_lat" || test === "am_rate";
+  if (peer === "tcp") return test === "am_lat" || test === "am_bw";
   return test === "am_lat" || test === "am_rate" || test === "am_bw";
 }

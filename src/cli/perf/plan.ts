@@ -1,5 +1,6 @@
 // What can be measured: tests, systems, sizes, and which system does which test. Nothing is started here.
 
+import { runNodes } from "./link.js";
 import { type Native, nativeC, nativeMpi, nativeUcx, type Runner } from "./native.js";
 import { findRingbuf, peerDoes, runPamir, runPeer } from "./peers.js";
 import type { TestName } from "./work.js";
@@ -9,6 +10,8 @@ export interface Test {
   readonly what: string;
   /** Sizes that are measured unless others are asked for; none: the test has no payload. */
   readonly bytes: readonly number[];
+  /** The same with `--link`. */
+  readonly linkBytes?: readonly number[];
   /** Which figure the test is about, and whether less of it is better. */
   readonly figure: "latency" | "messages" | "bandwidth";
   /** Length of the timed part of a run. */
@@ -20,6 +23,7 @@ export const TESTS: readonly Test[] = [
     name: "am_lat",
     what: "ping-pong, callback to callback; half a round trip",
     bytes: [8],
+    linkBytes: [64],
     figure: "latency",
     seconds: 0.5,
   },
@@ -27,6 +31,7 @@ export const TESTS: readonly Test[] = [
     name: "am_rate",
     what: "one way, windows of 64, then an answer; messages",
     bytes: [8],
+    linkBytes: [64],
     figure: "messages",
     seconds: 1,
   },
@@ -34,6 +39,7 @@ export const TESTS: readonly Test[] = [
     name: "am_bw",
     what: "as am_rate; bytes, every cache line touched by the receiver",
     bytes: [1024, 3904, 65536, 1048576],
+    linkBytes: [1048576],
     figure: "bandwidth",
     seconds: 1,
   },
@@ -173,9 +179,25 @@ export const SYSTEMS: readonly System[] = [
     does: (test) => test === "am_lat" || test === "am_rate",
     prepare: () => nativeUcx("ucx-uct"),
   },
+  {
+    name: "pamir-udp",
+    what: "this package, two nodes, sealed UDP on loopback (--link udp)",
+    does: messages,
+    prepare: () => ({ run: (order) => runNodes(order, true) }),
+  },
+  {
+    name: "pamir-udp-open",
+    what: "the same without a job key (--link udp)",
+    does: messages,
+    prepare: () => ({ run: (order) => runNodes(order, false) }),
+  },
+  peer("dgram", "bare UDP sockets of Node, a datagram each message (--link udp)"),
+  peer("tcp", "bare TCP sockets of Node (--link udp)"),
   peer("waitnotify", "a bare Atomics.wait/notify hand-off"),
   peer("wasmcall", "a bare call from JavaScript to wasm that loads, or adds to, a word"),
 ];
 
+/** Systems of `--link udp`. */
+export const LINK_SYSTEMS: readonly string[] = ["pamir-udp", "pamir-udp-open", "dgram", "tcp"];
 /** Systems that are measured only when they are named. */
-export const ON_REQUEST: ReadonlySet<string> = new Set(["pamir-mixed", "pamir-processes"]);
+export const ON_REQUEST: ReadonlySet<string> = new Set(["pamir-mixed", "pamir-processes", ...LINK_SYSTEMS]);

@@ -28,10 +28,14 @@ export type TestName =
 export interface Work {
   readonly test: TestName;
   readonly bytes: number;
-  /** Length of the timed part; a fifth of it goes before as warm-up. */
+  /** Length of the timed part. */
   readonly seconds: number;
+  /** Length of the warm-up before it. */
+  readonly warmUp: number;
   /** Messages that are counted at least, whatever the time. */
   readonly leastMessages: number;
+  /** Whether the messages go through sockets. */
+  readonly isLinked: boolean;
   /** Processor of each thread; empty: none is bound. */
   readonly cpus: readonly number[];
   readonly results: Shared;
@@ -52,7 +56,19 @@ export interface Figures {
   messages?: number;
 }
 
+/** Name of the variable by which a task in a node of its own gets its Work, as JSON. */
+export const LINK_WORK = "PAMIR_PERF";
+
 export const WINDOW = 64;
+/** Small messages of a window to another node: a datagram carries hundreds. */
+const LINK_WINDOW = 4096;
+/** Bytes of a window above which it is not longer than WINDOW. */
+const LINK_WINDOW_BYTES = 2 ** 20;
+
+/** Messages before an answer. */
+export function windowOf({ bytes, isLinked }: Pick<Work, "bytes" | "isLinked">): number {
+  return isLinked && LINK_WINDOW * bytes <= LINK_WINDOW_BYTES ? LINK_WINDOW : WINDOW;
+}
 /** Messages of rndv_bw that are under way at a time, … */
 const RNDV_WINDOW = 4;
 /** … and bytes of a payload beyond which it is one: each has a place of its own at either side. */
@@ -60,7 +76,6 @@ const SINGLE_BYTES = 2 ** 26;
 /** Round trips that are timed together where one takes less than a microsecond. */
 export const BATCH = 16;
 export const CACHE_LINE = 64;
-export const WARM_UP = 0.2;
 export const SAMPLES_MAX = 1_000_000;
 
 const FIELDS = ["p50_ns", "p90_ns", "p99_ns", "p999_ns", "messages_per_s", "gcs", "messages"] as const;

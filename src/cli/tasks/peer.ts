@@ -15,7 +15,7 @@ let sink = 0;
 async function postMessageLatency(port: MessagePort): Promise<Figures> {
   const payload = new Uint8Array(bytes).fill(1);
   return await new Promise((resolve) => {
-    const watch = new Stopwatch(seconds, 2);
+    const watch = new Stopwatch(work, 2);
     port.on("message", (message: Uint8Array) => {
       sink += touch(message, 0, bytes);
       if (thread === 1) port.postMessage(payload);
@@ -113,7 +113,7 @@ async function ringbufLatency(): Promise<Figures> {
     }
     return {};
   }
-  const watch = new Stopwatch(seconds, 2 * BATCH);
+  const watch = new Stopwatch(work, 2 * BATCH);
   do {
     for (let i = 0; i < BATCH; i++) {
       ring.put(payload);
@@ -166,7 +166,7 @@ function waitNotify({ buffer }: WebAssembly.Memory): Figures {
     }
     return {};
   }
-  const watch = new Stopwatch(seconds, 2);
+  const watch = new Stopwatch(work, 2);
   let value = 0;
   do {
     send(++value);
@@ -179,7 +179,7 @@ function waitNotify({ buffer }: WebAssembly.Memory): Figures {
 function wasmCall(memory: WebAssembly.Memory): Figures {
   const wasm = bareWasm(memory);
   const batch = 1000;
-  const watch = new Stopwatch(seconds, batch);
+  const watch = new Stopwatch(work, batch);
   const adds = test === "rmw_lat";
   do {
     if (adds) for (let i = 0; i < batch; i++) wasm.add(64, 1);
@@ -194,7 +194,7 @@ function handOff(memory: WebAssembly.Memory): Figures {
     wasm.follow();
     return {};
   }
-  const watch = new Stopwatch(seconds, 2 * BATCH);
+  const watch = new Stopwatch(work, 2 * BATCH);
   let last = 0;
   do last = wasm.lead(last, BATCH);
   while (watch.lap());

@@ -11,7 +11,17 @@ import {
   SUCCESS,
 } from "pamir";
 import { CollectionCounter, midmean, now, pinThread, RateMeter, Stopwatch, touch } from "../perf/measure.js";
-import { BATCH, type Figures, meet, placesOf, WINDOW, type Work, writeResults } from "../perf/work.js";
+import {
+  BATCH,
+  type Figures,
+  LINK_WORK,
+  meet,
+  placesOf,
+  WINDOW,
+  type Work,
+  windowOf,
+  writeResults,
+} from "../perf/work.js";
 
 const DATA = 1;
 const ANSWER = 2;
@@ -35,6 +45,9 @@ const RNDV_BYTES_TO_WARM = 4096;
 const TOUCH_BYTES = 1024 * 1024;
 /** A put of so many bytes without callbacks, with nothing before it, is there when put() returns. */
 const DONE_AT_ONCE = 262144;
+
+/** Whether each task has a node of its own: its agent needs a processor too, so that no wait spins for ever. */
+const IS_LINKED = process.env[LINK_WORK] !== undefined;
 
 let sink = 0;
 
@@ -73,13 +86,14 @@ function inlet(bytes: number, next: (origin: Endpoint) => void): (message: Messa
   };
 }
 
-function latencyLeader(context: Context, peer: Endpoint, { bytes, seconds, test }: Work): Figures {
-  const parked = test === "wake_lat";
+function latencyLeader(context: Context, peer: Endpoint, work: Work): Figures {
+  const { bytes, test } = work;
+  const parked = test === "wake_lat" || IS_LINKED;
   const batch = parked ? 1 : bytes > 4096 ? 4 : BATCH;
   const send = outlet(context, peer, bytes);
   let left = batch;
   let over = false;
-  const watch = new Stopwatch(seconds, 2 * batch);
+  const watch = new Stopwatch(work, 2 * batch);
   const answered = inlet(bytes, () => {
     if (--left === 0) {
       left = batch;
@@ -104,7 +118,7 @@ function latencyFollower(context: Context, peer: Endpoint, { bytes, test }: Work
   context.dispatch(STOP, () => {
     over = true;
   });
-  if (test === "wake_lat") context.advanceUntil(() => over);
+  if (test === "wake_lat" || IS_LINKED) context.advanceUntil(() => over);
   else while (!over) context.advance(ROUNDS);
 }
 
@@ -113,7 +127,7 @@ function rateLeader(context: Context, peer: Endpoint, work: Work, collections: C
   let answers = 0;
   context.dispatch(ANSWER, () => answers++);
   // With more tasks than cores, a wait that never sleeps keeps the others from running.
-  const parked = work.test === "am_fan";
+  const parked = work.test === "am_fan" || IS_LINKED;
   const meter = new RateMeter(work);
   meter.onWarm = () => {
     collections.begin();
@@ -122,11 +136,14 @@ function rateLeader(context: Context, peer: Endpoint, work: Work, collections: C
   let windows = 0;
   const answered = () => answers === windows;
   do {
-    for (let i = 0; i < WINDOW; i++) while (!send()) context.advance();
+    for (let i = 0; i < windowOf(work); i++) {
+      if (IS_LINKED) context.advanceUntil(send);
+      else while (!send()) context.advance();
+    }
     windows++;
     if (parked) context.advanceUntil(answered);
     else while (answers !== windows) context.advance(ROUNDS);
-  } while (meter.window());
+  } while (meter.window(windowOf(work)));
   collections.end();
   return meter.figures();
 }
@@ -136,26 +153,26 @@ function rateFollower(context: Context, client: Client, work: Work, collections:
   let leaders = work.test === "am_fan" ? client.size - 1 : 1;
   // Every task sends from its context 0, whose endpoint is the number of the task.
   const handler = inlet(work.bytes, (task) => {
-    if (++(got as Uint32Array & number[])[task] !== WINDOW) return;
+    if (++(got as Uint32Array & number[])[task] !== windowOf(work)) return;
     got[task] = 0;
     context.sendImmediate(task, ANSWER);
   });
   context.dispatch(DATA, handler);
   context.dispatch(WARM, () => collections.begin());
   context.dispatch(STOP, () => leaders--);
-  if (work.test === "am_fan") context.advanceUntil(() => leaders === 0);
+  if (work.test === "am_fan" || IS_LINKED) context.advanceUntil(() => leaders === 0);
   else while (leaders > 0) context.advance(ROUNDS);
   collections.end();
 }
 
 /** With a peer that has sent something and is silent now: what a loop that polls pays in ordinary life. */
-function idleLeader(context: Context, { seconds }: Work): Figures {
+function idleLeader(context: Context, work: Work): Figures {
   let heard = false;
   context.dispatch(DATA, () => {
     heard = true;
   });
   context.advanceUntil(() => heard);
-  const watch = new Stopwatch(seconds, CALL_BATCH);
+  const watch = new Stopwatch(work, CALL_BATCH);
   do {
     for (let i = 0; i < CALL_BATCH; i++) context.advance();
   } while (watch.lap());
@@ -208,7 +225,7 @@ function oneSidedLatency(context: Context, client: Client, peer: Endpoint, work:
     },
   };
   const isPut = work.test === "put_lat";
-  const watch = new Stopwatch(work.seconds, CALL_BATCH);
+  const watch = new Stopwatch(work, CALL_BATCH);
   do {
     for (let i = 0; i < CALL_BATCH; i++) {
       done = false;
@@ -223,7 +240,7 @@ function oneSidedLatency(context: Context, client: Client, peer: Endpoint, work:
 function rmwLatency(context: Context, client: Client, peer: Endpoint, work: Work): Figures {
   const { to, local, remote } = oneSided(context, client, peer, work);
   const parameters = { to, remote, operation: "fetch-add" as const, value: 1, result: local };
-  const watch = new Stopwatch(work.seconds, CALL_BATCH);
+  const watch = new Stopwatch(work, CALL_BATCH);
   do {
     for (let i = 0; i < CALL_BATCH; i++) context.rmw(parameters);
   } while (watch.lap());
@@ -400,7 +417,8 @@ function rendezvousFollower(context: Context, client: Client, peer: Endpoint, { 
 
 async function main(): Promise<void> {
   const client = await attach();
-  const work = client.args as Work;
+  const given = process.env[LINK_WORK];
+  const work = given === undefined ? (client.args as Work) : (JSON.parse(given) as Work);
   const { task } = client;
   pinThread(work.cpus, task);
   const context = client.createContext(work.test === "wake_lat" ? { spin: 0 } : {});
@@ -430,7 +448,8 @@ async function main(): Promise<void> {
   if (leads) {
     context.sendImmediate(peer, STOP);
     // What is still in the pending queue goes out before the client closes.
-    for (let i = 0; i < 100; i++) context.advance();
+    if (IS_LINKED) await context.drain();
+    else for (let i = 0; i < 100; i++) context.advance();
   }
   if (rates) figures.gcs = await collections.count();
   writeResults(work.results, task, figures);

@@ -247,18 +247,18 @@ export class SessionPipe implements Pipe {
     if (kind === FRAME_PROBE) return;
     this.#heard.add(task);
     const at = segment + SEGMENT_SIZE;
-    const piece = bytes.slice(at, at + (code & 0xffff));
+    const piece = bytes.subarray(at, at + (code & 0xffff));
     const content = this.#whole(task, `${from} ${to}`, piece, (kind & FRAME_MORE) !== 0);
     if (content === undefined) return;
     const frame = decode(kind & ~FRAME_MORE, content);
     if (frame === undefined || !this.onFrame(from, to, frame)) this.wrong++;
   }
 
-  /** The content of a frame that ends with this piece. Undefined: the frame is incomplete, or too long. */
+  /** The content of a frame that ends with this piece, in memory of its own. Undefined: the frame is incomplete, or too long. */
   #whole(task: number, pair: string, piece: Uint8Array, goesOn: boolean): Uint8Array | undefined {
     let partials = this.#partial.get(task);
     const before = partials?.get(pair);
-    if (before === undefined && !goesOn) return piece;
+    if (before === undefined && !goesOn) return piece.slice();
     const partial = before ?? { content: NO_BYTES, bytes: 0 };
     append(partial, piece, this.#frameMax);
     if (goesOn) {

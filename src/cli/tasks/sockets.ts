@@ -1,0 +1,147 @@
+// The peers of `pamir perf --link`: bare sockets of Node on loopback, in two workers. Thread 0 leads.
+import { createSocket, type Socket as Datagrams } from "node:dgram";
+import { once } from "node:events";
+import { createConnection, createServer, type Socket } from "node:net";
+import { type MessagePort, workerData } from "node:worker_threads";
+import { RateMeter, Stopwatch } from "../perf/measure.js";
+import type { PeerData } from "../perf/peers.js";
+import { type Figures, meet, windowOf, writeResults } from "../perf/work.js";
+
+const { peer, thread, threads, work, port: channel } = workerData as PeerData & { port: MessagePort };
+const { bytes, test } = work;
+const window = windowOf(work);
+const HOST = "127.0.0.1";
+/** Milliseconds after which a window of datagrams is sent again: some of them are lost. */
+const LOST_MS = 20;
+
+/** The number of a port, from the other thread. */
+async function told(): Promise<number> {
+  const [port] = (await once(channel, "message")) as [number];
+  return port;
+}
+
+async function datagrams(): Promise<Figures> {
+  const socket = createSocket("udp4");
+  socket.bind(0, HOST);
+  await once(socket, "listening");
+  channel.postMessage(socket.address().port);
+  const to = await told();
+  const payload = new Uint8Array(bytes).fill(1);
+  const send = (): void => socket.send(payload, to, HOST);
+  meet(work.barrier, threads);
+  try {
+    if (test === "am_lat") return await datagramLatency(socket, send);
+    return await datagramRate(socket, send);
+  } finally {
+    socket.close();
+    channel.close();
+  }
+}
+
+function datagramLatency(socket: Datagrams, send: () => void): Promise<Figures> {
+  return new Promise((resolve) => {
+    const watch = new Stopwatch(work, 2);
+    if (thread === 1) {
+      socket.on("message", send);
+      channel.once("message", () => resolve({}));
+      return;
+    }
+    socket.on("message", () => {
+      if (watch.lap()) return send();
+      channel.postMessage(0);
+      resolve(watch.figures());
+    });
+    send();
+  });
+}
+
+/** Windows of datagrams, and an answer to each window. */
+function datagramRate(socket: Datagrams, send: () => void): Promise<Figures> {
+  return new Promise((resolve) => {
+    if (thread === 1) {
+      let count = 0;
+      socket.on("message", () => {
+        if (++count % window === 0) send();
+      });
+      channel.once("message", () => resolve({}));
+      return;
+    }
+    const meter = new RateMeter(work);
+    const sendWindow = (): void => {
+      for (let i = 0; i < window; i++) send();
+    };
+    // What is lost is made up for by one more window, until an answer comes.
+    const late = setInterval(sendWindow, LOST_MS);
+    socket.on("message", () => {
+      late.refresh();
+      if (meter.window(window)) return sendWindow();
+      clearInterval(late);
+      channel.postMessage(0);
+      resolve(meter.figures());
+    });
+    sendWindow();
+  });
+}
+
+async function connected(): Promise<Socket> {
+  if (thread === 1) {
+    const server = createServer({ noDelay: true }).listen(0, HOST);
+    await once(server, "listening");
+    channel.postMessage((server.address() as { port: number }).port);
+    const [socket] = (await once(server, "connection")) as [Socket];
+    server.close();
+    return socket;
+  }
+  const socket = createConnection({ port: await told(), host: HOST, noDelay: true });
+  await once(socket, "connect");
+  return socket;
+}
+
+/** Counts whole messages of a stream. */
+function onMessages(socket: Socket, came: () => void): void {
+  let open = 0;
+  socket.on("data", (data: Uint8Array) => {
+    open += data.length;
+    for (; open >= bytes; open -= bytes) came();
+  });
+}
+
+/** Messages of the same size in a stream. A rate has windows, and an answer to each, of the same size. */
+async function stream(): Promise<Figures> {
+  const socket = await connected();
+  const payload = new Uint8Array(bytes).fill(1);
+  const messages = test === "am_lat" ? 1 : window;
+  meet(work.barrier, threads);
+  return await new Promise((resolve) => {
+    socket.on("close", () => {
+      channel.close();
+      resolve({});
+    });
+    let count = 0;
+    if (thread === 1) {
+      // One byte answers a window of a rate; a ping-pong sends as much back.
+      const answer = test === "am_lat" ? payload : payload.subarray(0, 1);
+      onMessages(socket, () => {
+        if (++count % messages === 0) socket.write(answer);
+      });
+      return;
+    }
+    const watch = new Stopwatch(work, 2);
+    const meter = new RateMeter(work);
+    const sendWindow = (): void => {
+      for (let i = 0; i < messages; i++) socket.write(payload);
+    };
+    const next = (): boolean => (test === "am_lat" ? watch.lap() : meter.window(window));
+    socket.on("data", (data: Uint8Array) => {
+      count += data.length;
+      if (test === "am_lat" && count % bytes !== 0) return;
+      if (next()) return sendWindow();
+      resolve(test === "am_lat" ? watch.figures() : meter.figures());
+      socket.end();
+    });
+    sendWindow();
+  });
+}
+
+const figures = await (peer === "dgram" ? datagrams() : stream());
+writeResults(work.results, thread, figures);
