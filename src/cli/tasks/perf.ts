@@ -123,6 +123,7 @@ function latencyFollower(context: Context, peer: Endpoint, { bytes, test }: Work
 }
 
 function rateLeader(context: Context, peer: Endpoint, work: Work, collections: CollectionCounter): Figures {
+  const window = windowOf(work);
   const send = outlet(context, peer, work.bytes);
   let answers = 0;
   context.dispatch(ANSWER, () => answers++);
@@ -136,24 +137,25 @@ function rateLeader(context: Context, peer: Endpoint, work: Work, collections: C
   let windows = 0;
   const answered = () => answers === windows;
   do {
-    for (let i = 0; i < windowOf(work); i++) {
+    for (let i = 0; i < window; i++) {
       if (IS_LINKED) context.advanceUntil(send);
       else while (!send()) context.advance();
     }
     windows++;
     if (parked) context.advanceUntil(answered);
     else while (answers !== windows) context.advance(ROUNDS);
-  } while (meter.window(windowOf(work)));
+  } while (meter.window(window));
   collections.end();
   return meter.figures();
 }
 
 function rateFollower(context: Context, client: Client, work: Work, collections: CollectionCounter): void {
+  const window = windowOf(work);
   const got = new Uint32Array(client.size);
   let leaders = work.test === "am_fan" ? client.size - 1 : 1;
   // Every task sends from its context 0, whose endpoint is the number of the task.
   const handler = inlet(work.bytes, (task) => {
-    if (++(got as Uint32Array & number[])[task] !== windowOf(work)) return;
+    if (++(got as Uint32Array & number[])[task] !== window) return;
     got[task] = 0;
     context.sendImmediate(task, ANSWER);
   });
