@@ -1,5 +1,6 @@
 // The life of an agent on a thread of its own: turns while there is work, then a spin, then sleep on its bell. A link's
-// events come by the thread's event loop, so the agent never blocks: it sleeps by Atomics.waitAsync.
+// events come by the thread's event loop, so the agent never blocks: it sleeps by Atomics.waitAsync, or
+// by a pipe where processes share the memory.
 import { JOB_CORES_OFFSET, TASK_INTERRUPT_OFFSET } from "../../assembly/layout.js";
 import { bellWaitAsync } from "../kernel/atomics.js";
 import type { Kernel, Memory } from "../kernel/kernel.js";

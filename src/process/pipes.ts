@@ -4,14 +4,12 @@ import {
   TASK_PIPE_INODE_OFFSET,
   TASK_PIPE_PROCESS_OFFSET,
 } from "../../assembly/layout.js";
+import type { SharedAtomics } from "../kernel/atomics.js";
 import { nodeModule } from "../support/host.js";
 import type { Ffi } from "./ffi.js";
 
 /** The words of the shared memory. */
-export interface SharedWords {
-  loadWord(pointer: number): number;
-  storeWord(pointer: number, value: number): void;
-}
+export type SharedWords = Pick<SharedAtomics, "loadWord" | "storeWord">;
 
 const fs = (): typeof import("node:fs") => nodeModule("fs") as typeof import("node:fs");
 const RING = new Uint8Array(1);
