@@ -56,7 +56,7 @@ import type { MemRegion } from "../../core/region.js";
 import { type Result, resultOf, SHUTDOWN, SUCCESS } from "../../core/result.js";
 import type { OpenRegion, RegionTable } from "../../memory/regions.js";
 import { isAway } from "../../node/address.js";
-import { copyIntoIfThere } from "../../support/copy.js";
+import { copyInto, copyIntoIfThere } from "../../support/copy.js";
 import type { Base } from "../base.js";
 import { PULL_BYTES, PULL_WORDS } from "./sender.js";
 import { onAbort, type RgetFifo, regionIfAny, type Side, slotOf, type TransferTable } from "./transfers.js";
@@ -191,7 +191,7 @@ export class RendezvousReceiver {
       landing.close();
     };
     const onComplete = (_: unknown, result: Result): void => {
-      destination.bytes.set(landed);
+      copyInto(destination.bytes, 0, landed);
       leave();
       this.#complete(destination, result);
     };
