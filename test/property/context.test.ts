@@ -36,7 +36,10 @@ interface Origin {
   /** Its last lane is closed: it sends nothing until the place is free again. */
   closed: boolean;
   paused: boolean;
-  /** It was opened while its place was still attended, as empty: the next round but one finds it. */
+  /**
+   * It was opened while its place was still attended, as empty: the next round but one finds it. That round polls again
+   * behind a pause, so it takes one cache line of records.
+   */
   unseen: boolean;
 }
 
@@ -157,13 +160,16 @@ class Take extends Step {
       taken.set(origin, [...(taken.get(origin) ?? []), kind === KIND_SWITCH ? -1 : meta]);
     }
     let expected = 0;
+    let unseen = 0;
     for (const [origin, place] of model.origins.entries()) {
       const own = taken.get(origin) ?? [];
       const there = place.paused ? [] : (place.lanes[0]?.records.slice(0, EVENT_LANE_MAX) ?? []);
       expect(own, `origin ${origin}`).toEqual(there.slice(0, own.length));
-      expected += place.unseen && own.length === 0 ? 0 : there.length;
+      expected += place.unseen ? own.length : there.length;
+      if (place.unseen) unseen += there.length;
       place.unseen = false;
     }
+    if (unseen > 0 && this.#rounds > 1) expect(events.length).toBeGreaterThan(0);
     expect(events.length).toBe(Math.min(expected, EVENT_COUNT_MAX));
     if (events.length === 0) return;
 
