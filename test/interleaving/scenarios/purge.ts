@@ -409,9 +409,9 @@ export const PURGE_SCENARIOS: readonly Scenario[] = [
       (world) => {
         const { kernel, memory, map } = world;
         const addresses = new Addresses(kernel, memory, map);
-        // A task that has the lock goes on after a while.
+        // A task that has the lock goes on after a while. Each vain try takes a preemption, of which a schedule has at most 8.
         for (let tries = 1; addresses.bind(THIRD, map.tasks) < 0; tries++) {
-          if (tries > 2) throw new Error("the agent finds no slot");
+          if (tries > 9) throw new Error("the agent finds no slot");
           kernel.bellWait(engineSlot(map), kernel.bellArm(engineSlot(map)), 1);
         }
       },
