@@ -20,6 +20,8 @@ export interface SessionParameters {
   readonly initiator: number;
   readonly node: number;
   readonly epoch: number;
+  /** Of the first connect packet that came. */
+  readonly serial: number;
   readonly connectNonce: readonly number[];
   readonly acceptNonce: readonly number[];
   /** Whether the session takes 0-RTT data: the connect packet named this incarnation of the node (D5b). */

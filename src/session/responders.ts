@@ -109,7 +109,8 @@ export class Responders {
       this.#refuse(from, initiator, REFUSED_NAME, 0, connectNonce);
       return;
     }
-    if (keySchedule !== undefined && !this.#isNewConnect(other, epoch, packet.at(CONNECT_SERIAL_OFFSET))) {
+    const serial = packet.at(CONNECT_SERIAL_OFFSET);
+    if (keySchedule !== undefined && !this.#isNewConnect(other, epoch, serial)) {
       dropped.replayed++;
       return;
     }
@@ -121,7 +122,7 @@ export class Responders {
         one.parameters.connectNonce.every((word, i) => word === connectNonce[i]),
     );
     if (responder === undefined) {
-      const index = this.#freeResponder(from, other, epoch, now);
+      const index = this.#freeResponder(other, epoch, serial, now);
       if (index === -1) {
         counts.refused++;
         this.#refuse(from, initiator, REFUSED_BUSY, BUSY_WAIT, connectNonce);
@@ -142,7 +143,7 @@ export class Responders {
       const isZeroRtt =
         isFaithful && packet.at(CONNECT_OPTIONS_OFFSET) === CONNECT_HALF && packet.at(CONNECT_KNOWN_OFFSET) === own;
       const zeroRttSeal = isZeroRtt ? keySchedule?.zeroRtt(transcript) : undefined;
-      const stated = { from, initiator, node: other, epoch, connectNonce, acceptNonce };
+      const stated = { from, initiator, node: other, epoch, serial, connectNonce, acceptNonce };
       responder = new Responder(id, { ...stated, isZeroRtt, seals, zeroRttSeal }, now);
       this.#responders[index] = responder;
     }
@@ -176,21 +177,24 @@ export class Responders {
   }
 
   /** An index for a new responder; -1: all are in use. */
-  #freeResponder(from: Address, node: number, epoch: number, now: number): number {
+  #freeResponder(node: number, epoch: number, serial: number, now: number): number {
     const free = this.#responders.indexOf(undefined);
     if (free !== -1) return free;
-    // Responders that may be reused: first those that received no data, then those of silent nodes, or of a node that
-    // connects again with another epoch.
+    // Responders that may be reused: first those that received no data.
     const unproven = this.#responders.findIndex(
       (one) => one?.isProven === false && now - one.lastReceived > IDLE_UNPROVEN,
     );
     if (unproven !== -1) return unproven;
-    return this.#responders.findIndex(
+    // Then one that this node took for an earlier connection: a node has one session with this one at a time. So the earlier
+    // session is over, and its disconnect packet was lost.
+    const left = this.#responders.findIndex(
       (one) =>
-        one !== undefined &&
-        (now - one.lastReceived > IDLE_RESPONDER ||
-          (one.parameters.from === from && one.parameters.node === node && one.parameters.epoch !== epoch)),
+        one?.parameters.node === node &&
+        (one.parameters.epoch !== epoch || seqDelta(serial, one.parameters.serial) > 0),
     );
+    if (left !== -1) return left;
+    // Then those of silent nodes.
+    return this.#responders.findIndex((one) => one !== undefined && now - one.lastReceived > IDLE_RESPONDER);
   }
 
   #refuse(

@@ -267,6 +267,44 @@ describe("handshakes that are refused", () => {
   });
 });
 
+describe("disconnect packets that are lost", () => {
+  const isKind = (packet: Uint8Array, kind: number): boolean => packet[2] === kind;
+
+  it.each([
+    ["without a key", false, undefined],
+    ["without a key, 0-RTT", true, undefined],
+    ["with a key", false, keyOf(2)],
+    ["with a key, 0-RTT", true, keyOf(2)],
+  ])("D7 the next connection of the node takes the responder that its last one has left, %s", (_, isFaithful, key) => {
+    const { simulation } = watched({ seed: 19, nodes: 2, isFaithful, key, sessions: { responders: 1 } });
+    simulation.network.isLost = (_from, _to, packet) => isKind(packet, PACKET_DISCONNECT);
+    for (let i = 0; i < 20; i++) {
+      simulation.submit(0, 1, text(i));
+      expect(simulation.run()).toBe(true);
+    }
+    expect(simulation.given.get("0>4")).toEqual(expected(20));
+    expect(simulation.nodes[1]?.sessions.counts.refused).toBe(0);
+    expect(simulation.network.now).toBeLessThan(5e6);
+  });
+
+  it("D7 a late connect packet of an earlier connection does not take the responder of the present one", () => {
+    const { simulation, seen } = watched({ seed: 20, nodes: 2, sessions: { responders: 1 } });
+    const watch = simulation.network.isLost;
+    simulation.network.isLost = (from, to, packet) => watch(from, to, packet) || isKind(packet, PACKET_DISCONNECT);
+    simulation.submit(0, 1, text(0));
+    simulation.run();
+    const [late] = seen.filter(({ kind }) => kind === PACKET_CONNECT) as [Observed];
+    simulation.submit(0, 1, text(1));
+    simulation.run(simulation.network.now + 10_000);
+    simulation.nodes[1]?.sessions.receive("0", new Uint8Array(late.packet.buffer));
+    simulation.submit(0, 1, text(2));
+    expect(simulation.run()).toBe(true);
+    expect(simulation.given.get("0>4")).toEqual(expected(3));
+    expect(simulation.nodes[1]?.sessions.counts.refused).toBe(1);
+    expect(seen.filter(({ kind }) => kind === PACKET_CONNECT).length).toBe(2);
+  });
+});
+
 describe("numbers", () => {
   it("D6 D8 an origin keeps nothing of its past sessions, and continues each stream at its next order number", () => {
     const simulation = new Simulation({ seed: 8, nodes: 200, sessions: { initiators: 2 } });
