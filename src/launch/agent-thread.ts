@@ -15,8 +15,6 @@ import type { Agent } from "../transport/net/agent.js";
 const SPIN_MS = 0.05;
 /** Milliseconds after which a busy agent gives the event loop a turn, which brings frames. */
 const LOOP_MS = 0.2;
-/** The most turns after an interrupt. */
-const LAST_TURNS = 100;
 /** Milliseconds of a sleep from which no task wakes it. */
 const RESTLESS_MS = 1;
 
@@ -83,8 +81,7 @@ export async function serveNode(agent: Agent, kernel: Kernel, memory: Memory, ma
     if (work() || spin()) await nextTurn();
     else await sleep();
   }
-  // What the tasks of a process have sent before it exits.
-  for (let turn = 0; turn < LAST_TURNS && agent.turn(); turn++);
+  agent.end();
   keepalive.end();
   bell?.close();
   futex?.close();

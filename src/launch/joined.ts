@@ -321,6 +321,7 @@ async function startAgent(
     key,
     silence: (all[0] as Introduction).options.silence ?? SILENCE_DEFAULT_MS,
     bind: `udp:${bindHost(all)}:0`,
+    leaveMs: LEAVE_MS,
   };
   const worker = new Worker(agentSource, { eval: true, workerData, name: "pamir agent", execArgv: [] });
   let fail: (error: Error) => void = () => {};
@@ -359,8 +360,13 @@ async function startAgent(
   };
 }
 
-/** Milliseconds for which a process that exits waits for its agent. */
-const EXIT_MS = 2000;
+/**
+ * Milliseconds for which an agent awaits the last acknowledgments at the most: of a node that is stopped, or cut off. With
+ * 2,000, tasks of a slow host missed messages of tasks that had left.
+ */
+const LEAVE_MS = 10_000;
+/** Milliseconds for which a process that exits waits for its agent at the most. */
+const EXIT_MS = LEAVE_MS + 1000;
 
 /**
  * At the exit of its process: the agent sends what it has, and ends. Otherwise frames would be lost, and Node 20 aborts a

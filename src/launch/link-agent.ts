@@ -5,6 +5,7 @@ import { PamiError } from "../core/error.js";
 import { sharedAtomics } from "../kernel/atomics.js";
 import { memoryOf } from "../kernel/kernel.js";
 import { openMemory, selectKernel, selectPacketKernel } from "../kernel/select.js";
+import { isUdpAbsent } from "../link/udp-absence.js";
 import { openUdpLink } from "../link/udp-link.js";
 import { readMap } from "../memory/map.js";
 import { interruptTask, markEngineDead } from "../node/liveness.js";
@@ -35,6 +36,8 @@ export interface LinkAgentSetup {
   readonly silence: number;
   /** The address at which its socket is opened. */
   readonly bind: string;
+  /** Milliseconds, once all tasks have left, for which the agent waits for the last acknowledgments at the most. */
+  readonly leaveMs: number;
 }
 
 /** From the agent: its address; then, once it serves. */
@@ -47,19 +50,15 @@ export interface LinkAgentOrder {
 /** Bytes of the memory for packets and streams. */
 const ARENA_BYTES = 2 ** 24;
 const WASM_PAGE = 65536;
-/**
- * Milliseconds in which the last frames are acknowledged, once all tasks have left, and between two looks. With 2,000, tasks of
- * another host missed messages of tasks that had left: their host was slow to answer.
- */
-const LAST_MS = 10_000;
-const LOOK_MS = 5;
+/** Milliseconds between two looks whether nodes that do not acknowledge the last frames are still there. */
+const LOOK_MS = 100;
 
 const { parentPort, workerData } = nodeModule("worker_threads") as typeof import("node:worker_threads");
 const port = parentPort as NodePort;
 const setup = workerData as LinkAgentSetup;
 
 async function serve(): Promise<void> {
-  const { shared, futex, job, node, nodes, tasksPerNode, fingerprint, key, silence, bind } = setup;
+  const { shared, futex, job, node, nodes, tasksPerNode, fingerprint, key, silence, bind, leaveMs } = setup;
   const link = await openUdpLink(bind);
   port.postMessage({ address: link.address } satisfies LinkAgentReport);
   const { addresses } = await new Promise<LinkAgentOrder>((resolve) => port.once("message", resolve));
@@ -105,15 +104,38 @@ async function serve(): Promise<void> {
   );
   port.postMessage({ up: true } satisfies LinkAgentReport);
   await serveNode(linkNode.agent, kernel, memory, map);
-  for (let left = LAST_MS; left > 0; left -= LOOK_MS) {
-    const { initiators, txQueues } = linkNode.sessions.inUse;
-    if (txQueues === 0 && initiators === 0) break;
-    await new Promise<void>((resolve) => after(LOOK_MS, resolve));
-  }
+  await settle(linkNode, leaveMs, (other) => isUdpAbsent(addresses[other] ?? ""));
   linkNode.close();
   host.close();
   markEngineDead(sharedAtomics(memory), map);
   port.close();
+}
+
+/** Resolves once the node has settled, or after `leaveMs`. @param isAbsent whether nothing is at the address of a node */
+async function settle(node: LinkNode, leaveMs: number, isAbsent: (node: number) => Promise<boolean>): Promise<void> {
+  const { sessions } = node;
+  /** Nodes that were absent at the last look. */
+  let absent = new Set<number>();
+  let cancel = (): void => {};
+  const look = async (): Promise<void> => {
+    const found = new Set<number>();
+    for (const other of sessions.unacknowledged) if (await isAbsent(other)) found.add(other);
+    // One report may be wrong: a node that is there acknowledges until the next look.
+    for (const other of found) if (absent.has(other) && sessions.unacknowledged.has(other)) node.abandon(other);
+    absent = found;
+    if (!isOver) cancel = after(LOOK_MS, look);
+  };
+  let isOver = false;
+  await new Promise<void>((resolve) => {
+    cancel = after(LOOK_MS, look);
+    const cancelAll = after(leaveMs, resolve);
+    node.settle(() => {
+      cancelAll();
+      resolve();
+    });
+  });
+  isOver = true;
+  cancel();
 }
 
 void serve();

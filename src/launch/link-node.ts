@@ -65,6 +65,7 @@ export class LinkNode {
   readonly #host: LinkNodeHost;
   readonly #link: Link;
   #alarm = Number.POSITIVE_INFINITY;
+  #onSettled: (() => void) | undefined;
   /** Whether the node neither sends nor receives; its host sets it. */
   isDown = false;
 
@@ -135,16 +136,42 @@ export class LinkNode {
     this.agent = new Agent(kernel, memory, map, this.pipe, parts.isInline ?? true);
   }
 
+  /**
+   * The agent has left. Calls back once, when other nodes have acknowledged all that this node has sent, and have ended
+   * their sessions to it. Then nothing is lost by close().
+   */
+  settle(call: () => void): void {
+    this.#onSettled = call;
+    this.#advance();
+  }
+
+  /** Drops what is for a node that has not acknowledged it, and is not there any more. */
+  abandon(node: number): void {
+    this.pipe.abandon(node, true);
+    this.#advance();
+  }
+
   /** Ends the node and its link: it neither sends nor receives any more. What it has not sent is lost. */
   close(): void {
     this.isDown = true;
     this.#link.close();
   }
 
+  /** Calls back if the node has settled. @returns when to look again, in microseconds */
+  #settleBy(): number {
+    const call = this.#onSettled;
+    if (call === undefined || this.pipe.inUse.frames > 0) return Number.POSITIVE_INFINITY;
+    const next = this.sessions.end();
+    if (next !== Number.NEGATIVE_INFINITY) return next;
+    this.#onSettled = undefined;
+    call();
+    return Number.POSITIVE_INFINITY;
+  }
+
   /** Advances the sessions now, and at their next deadline. */
   #advance(): void {
     if (this.isDown) return;
-    const next = Math.min(this.sessions.advance(), this.pipe.due);
+    const next = Math.min(this.sessions.advance(), this.pipe.due, this.#settleBy());
     if (next >= this.#alarm || next === Number.POSITIVE_INFINITY) return;
     const time = Math.max(Math.ceil(next), Math.floor(this.#host.now()) + 1);
     this.#alarm = time;

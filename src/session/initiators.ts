@@ -170,6 +170,33 @@ export class Initiators {
     this.#release(connection, this.#state.time.now(), false);
   }
 
+  /** Drops everything that is queued or in flight for a node, because it waits for nothing any more. Ends the session. */
+  abandon(node: number): void {
+    const queue = this.#queues.drop(node);
+    const connection = queue && this.#find((one) => one.queue === queue);
+    if (connection === undefined) return;
+    connection.session?.disconnect(this.#packet, this.#state.job);
+    connection.session = undefined; // drops the packets in flight
+    this.#release(connection, this.#state.time.now(), false);
+  }
+
+  /** Ends the sessions in which nothing is in flight, and for which nothing is queued. */
+  endIdle(): void {
+    const now = this.#state.time.now();
+    for (const connection of [...this.#connections.values()]) {
+      if (connection.session?.inFlight === 0 && connection.queue.length === 0) this.#release(connection, now, true);
+    }
+  }
+
+  /** Nodes that have not acknowledged everything that was sent to them. */
+  get unacknowledged(): Set<number> {
+    const nodes = new Set(this.#queues.waiting);
+    for (const { queue, session } of this.#connections.values()) {
+      if (session !== undefined && session.inFlight > 0) nodes.add(queue.node);
+    }
+    return nodes;
+  }
+
   /** Restarts the streams to an endpoint at order number 0, because its node has restarted. */
   forgetTarget(target: number): void {
     this.#queues.forgetTarget(target);

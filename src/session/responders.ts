@@ -340,6 +340,11 @@ export class Responders {
     }
   }
 
+  /** When the last packet came of a session that its origin has not ended, in microseconds; -Infinity: there is none. */
+  get lastReceived(): number {
+    return Math.max(...this.#responders.map((one) => one?.lastReceived ?? Number.NEGATIVE_INFINITY));
+  }
+
   /** Nodes that have a replay window of connect packets. */
   get connects(): number {
     return this.#connects.size;

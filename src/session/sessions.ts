@@ -25,6 +25,9 @@ import { Streams } from "./streams.js";
 export type { Dropped } from "./node-state.js";
 export type { Loss, SessionsOptions } from "./sessions-options.js";
 
+/** Microseconds for which a node that ends answers a session from which nothing comes: several probe timeouts. */
+const LINGER = 500_000;
+
 export class Sessions {
   readonly streams: Streams;
   readonly #state: NodeState;
@@ -72,6 +75,34 @@ export class Sessions {
   /** Restarts the streams to an endpoint at order number 0, because its node has restarted. */
   forgetTarget(target: number): void {
     this.#initiators.forgetTarget(target);
+  }
+
+  /**
+   * Drops everything that is queued or in flight for a node, because it waits for nothing any more. Ends the session.
+   * @param isAbsent whether the node is not there any more: it awaits no acknowledgments either
+   */
+  abandon(node: number, isAbsent: boolean): void {
+    this.#initiators.abandon(node);
+    if (isAbsent) this.#responders.forget(node, false);
+  }
+
+  /** Nodes that have not acknowledged everything that was submitted for them. */
+  get unacknowledged(): Set<number> {
+    return this.#initiators.unacknowledged;
+  }
+
+  /**
+   * Ends the idle sessions, because this node submits nothing any more. The sessions of other nodes may still need an
+   * acknowledgment, until those nodes end them.
+   * @returns when to call this again, in microseconds of `now`; Infinity: when something is acknowledged; -Infinity: never,
+   * since all is acknowledged in both directions
+   */
+  end(): number {
+    const { out, time } = this.#state;
+    this.#initiators.endIdle();
+    if (!out.hasRoom || this.#initiators.unacknowledged.size > 0) return Number.POSITIVE_INFINITY;
+    const quiet = this.#responders.lastReceived + LINGER;
+    return quiet > time.now() ? time.at(quiet) : Number.NEGATIVE_INFINITY;
   }
 
   /** Does everything that is due. @returns the next deadline, in microseconds of `now`; Infinity: there is none */

@@ -30,6 +30,11 @@ export class Time {
   /** Sets the next deadline. @returns that deadline by the underlying clock */
   next(deadline: number): number {
     this.#deadline = deadline;
-    return deadline - this.#now + this.#lastReading;
+    return this.at(deadline);
+  }
+
+  /** A time of this clock by the underlying clock. */
+  at(time: number): number {
+    return time - this.#now + this.#lastReading;
   }
 }

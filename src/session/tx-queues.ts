@@ -220,6 +220,11 @@ export class TxQueues {
     for (const orders of this.#orders.values()) orders.set(target, 0);
   }
 
+  /** Nodes to which packets are to be sent. */
+  get waiting(): number[] {
+    return [...this.#queues.values()].filter(({ length }) => length > 0).map(({ node }) => node);
+  }
+
   /** Nodes that have a queue. */
   get count(): number {
     return this.#queues.size;

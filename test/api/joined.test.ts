@@ -41,6 +41,7 @@ interface Said {
   readonly pid: number;
   readonly kernel: string;
   readonly stopped: number;
+  readonly leaving?: number;
 }
 
 const saidIn = (output: string): Said[] =>
@@ -104,6 +105,10 @@ async function start(
     errors: all.map(({ error }) => error),
   };
 }
+
+const endsOf = (...tasks: number[]): object => Object.fromEntries(tasks.map((task) => [task, SHUTDOWN]));
+/** Milliseconds for which a node that leaves waits for one that is stopped: as in src/launch/joined.ts. */
+const LEAVE_MS = 10_000;
 
 const sumOf = (size: number): number => (size * (size - 1)) / 2;
 const rightOf = (size: number): unknown[] =>
@@ -197,7 +202,7 @@ describe.skipIf(!isLinux)("processes in several nodes, joined by UDP", { timeout
   });
 
   it.each([
-    [2, 1],
+    [4, 1],
     [4, 2],
   ])("programs that end without closing their clients: %d tasks, %d in each node", async (size, perNode) => {
     const { said, codes } = await start(size, ["open"], { PAMIR_KEY_FILE: keyFile }, perNode);
@@ -205,11 +210,28 @@ describe.skipIf(!isLinux)("processes in several nodes, joined by UDP", { timeout
     expect(said).toEqual(rightOf(size));
   });
 
-  it("process.exit() behind the last message: everything that was sent comes", async () => {
-    const { said, codes } = await start(2, ["exit"], { PAMIR_KEY_FILE: keyFile }, 1);
-    expect(codes).toEqual([0, 0]);
-    expect(said.map(({ task }) => task)).toEqual([0]);
-  });
+  it.each([1, 2])(
+    "process.exit() behind the last message: everything that was sent comes, and then the end, %d in each node",
+    async (perNode) => {
+      const env = { PAMIR_KEY_FILE: keyFile, PAMIR_OPTIONS: JSON.stringify({ silence: 86_400_000 }) };
+      const { said, codes } = await start(2 * perNode, ["exit"], env, perNode);
+      expect(codes).toEqual(new Array(2 * perNode).fill(0));
+      const ends = perNode === 1 ? { 0: [1] } : { 0: [2, 3], 1: [2, 3], 3: [0, 1] };
+      expect(Object.fromEntries(said.map(({ task, seen }) => [task, seen]))).toEqual(
+        Object.fromEntries(Object.entries(ends).map(([task, others]) => [task, endsOf(...others)])),
+      );
+    },
+  );
+
+  it.each(["close", "exit"])(
+    "a node is killed: a node that leaves before it learns of that does not wait for acknowledgments, by %s",
+    async (how) => {
+      const env = { PAMIR_KEY_FILE: keyFile, PAMIR_OPTIONS: JSON.stringify({ silence: 86_400_000 }) };
+      const { said, codes } = await start(2, ["orphan", how], env, 1);
+      expect(codes).toEqual([0, "SIGKILL"]);
+      expect((said.find(({ leaving }) => leaving !== undefined)?.leaving as number) / LEAVE_MS).toBeLessThan(0.5);
+    },
+  );
 
   it("a task is killed once all others have left: their processes end", async () => {
     const { codes } = await start(4, ["late"], { PAMIR_KEY_FILE: keyFile }, 2);
@@ -221,8 +243,6 @@ describe.skipIf(!isLinux)("processes in several nodes, joined by UDP", { timeout
     expect(codes).toEqual([0, "SIGKILL", 0, 0]);
     expect(said.map(({ task, seen }) => [task, seen])).toEqual([0, 2, 3].map((task) => [task, { 1: SHUTDOWN }]));
   });
-
-  const endsOf = (...tasks: number[]): object => Object.fromEntries(tasks.map((task) => [task, SHUTDOWN]));
 
   it("the process with the agent is killed: its sibling is cut off at once, whatever the silence", async () => {
     const env = { PAMIR_KEY_FILE: keyFile, PAMIR_OPTIONS: JSON.stringify({ silence: 86_400_000 }) };

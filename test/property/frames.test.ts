@@ -68,6 +68,7 @@ class Party {
         expect([taskOf(to), content.length <= contentMax]).toEqual([node, true]);
         return submit({ from, to, kind, content: content.slice() });
       },
+      abandon: () => {},
     };
     this.frames = new SessionPipe(
       { node: task, first: task, nodeOf, firstOf: (node) => node },

@@ -38,6 +38,9 @@ import { Purge } from "./purge.js";
 import { RemoteRendezvous } from "./remote-rendezvous.js";
 import { RemoteRma } from "./remote-rma.js";
 
+/** The most turns in which an agent sends the last records of tasks that go on. */
+const LAST_TURNS = 100;
+
 export class Agent implements Remote {
   readonly addresses: Addresses;
   readonly #kernel: Kernel;
@@ -188,7 +191,8 @@ export class Agent implements Remote {
   /** A frame has come. */
   #onFrame(from: Endpoint, to: Endpoint, frame: Frame): boolean {
     const task = taskOf(from);
-    if (this.#hasLeft || this.#ended.has(task)) return true;
+    // Once all own tasks have left, only ends matter: a node that has ended acknowledges nothing.
+    if (this.#ended.has(task) || (this.#hasLeft && !("end" in frame))) return true;
     const { contexts, jobTasks } = this.#map;
     const ordinal = this.addresses.ordinalOf(to);
     const isTo = ordinal >= 0 && ordinal < this.#own && contextOf(to) < contexts;
@@ -396,9 +400,14 @@ export class Agent implements Remote {
 
   /** An own task has ended: tells other nodes, behind all that it has sent. */
   #taskEnded(slot: number): void {
-    this.#endedHere.add(slot);
     this.#wakes.delete(slot);
     for (let context = 0; context < this.#map.contexts; context++) this.#letGo(ordinalOf(this.#map, slot, context));
+    this.#tellOfTask(slot);
+  }
+
+  /** Tells other nodes that an own task has ended. */
+  #tellOfTask(slot: number): void {
+    this.#endedHere.add(slot);
     const endpoint = this.addresses.endpointAt(ordinalOf(this.#map, slot, 0));
     for (let context = 1; context < this.#map.contexts; context++) {
       this.#told.delete(this.addresses.endpointAt(ordinalOf(this.#map, slot, context)));
@@ -485,6 +494,18 @@ export class Agent implements Remote {
   /** A task of this node has left. */
   close(): void {
     this.turn();
+  }
+
+  /** The agent ends. For other nodes, tasks that go on end with it, behind all that they have sent. */
+  end(): void {
+    for (let turn = 0; turn < LAST_TURNS && this.turn(); turn++);
+    if (this.#hasLeft) return;
+    for (let slot = 0; slot < this.#map.locals; slot++) {
+      if (this.#endedHere.has(slot)) continue;
+      for (const ordinal of this.#ordinalsOf(slot)) this.#egress.flushAllOf(ordinal);
+      this.#tellOfTask(slot);
+    }
+    this.#leave();
   }
 
   /** Whether all tasks of this node have left. */

@@ -66,6 +66,8 @@ export interface SegmentSender {
   /** Bytes of the content of a segment, at the most. */
   readonly contentMax: number;
   submit(node: number, origin: Endpoint, target: Endpoint, kind: number, content: Uint8Array): boolean;
+  /** Drops what was submitted for a node. */
+  abandon(node: number, isAbsent: boolean): void;
 }
 
 export class SessionPipe implements Pipe {
@@ -298,9 +300,15 @@ export class SessionPipe implements Pipe {
       if (!this.#dropped.has(other)) return false;
     }
     this.#talkedTo.delete(node);
-    this.#queues.delete(node);
     this.#probes.delete(node);
+    this.abandon(node, false);
     return true;
+  }
+
+  /** Drops what was sent to a node, and not acknowledged. @param isAbsent whether it is not there any more */
+  abandon(node: number, isAbsent: boolean): void {
+    this.#queues.delete(node);
+    this.#segments.abandon(node, isAbsent);
   }
 
   /** Frames that wait, and incomplete frames with their bytes: all 0 once nothing is under way. */

@@ -58,13 +58,15 @@ if (how === "agent") {
   const others = waits === "siblings" ? [3] : [0, 1, 3];
   if (others.includes(client.task)) for (const task of client.task === 3 ? [0, 1, 2] : [2, 3]) await sees(task);
 }
-// Task 1 exits behind its last message.
+// The process with the agent of the second node exits behind its last message. All tasks see those of the other node end.
 if (how === "exit") {
-  if (client.task === 1) {
+  const first = client.size / 2;
+  if (client.task === first) {
     for (let i = 0; i < LAST; i++) await say(0, 2);
     process.exit(0);
   }
-  while (ready < LAST) await context.progress(PATIENCE);
+  while (client.task === 0 && ready < LAST) await context.progress(PATIENCE);
+  for (let task = 0; task < client.size; task++) if (task < first !== client.task < first) await sees(task);
 }
 /** Milliseconds from the stop of task 1 to its end. */
 let stopped = 0;
@@ -105,6 +107,18 @@ if (how === "pause") {
   }
   while (ready < (client.task === 0 ? 1 : 20)) await context.progress(PATIENCE);
   if (client.task === 1) await say(0, 2);
+}
+// Task 0 kills task 1, and leaves before it learns of that end.
+if (how === "orphan") {
+  while (client.task === 1) await context.progress(PATIENCE);
+  await context.drain();
+  const pid = /** @type {number} */ (pids[1]);
+  process.kill(pid, "SIGKILL");
+  while (isAlive(pid)) await sleep();
+  await say(1, 2);
+  const start = performance.now();
+  process.once("exit", () => console.log(JSON.stringify({ task: 0, leaving: performance.now() - start })));
+  if (waits === "exit") process.exit();
 }
 console.log(
   JSON.stringify({
