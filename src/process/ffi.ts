@@ -51,6 +51,9 @@ export interface Ffi {
   openProcess(pid: number): number;
   /** Makes a pipe. Returns a descriptor of both of its ends, which does not block. @throws PAMIR_NO_PROCESSES */
   makePipe(): number;
+  /** Opens a file for reading and writing, without blocking. Returns -1 if that fails. */
+  open(path: string): number;
+  close(descriptor: number): void;
   /** Writes bytes to a descriptor, if it takes them at once. */
   write(descriptor: number, bytes: Uint8Array): void;
   /** Makes a descriptor that becomes readable once 8 bytes are written to it. @throws PAMIR_NO_PROCESSES */
@@ -110,6 +113,7 @@ export function openFfi(path: string): Ffi {
     if (result >= 0) return result;
     throw noProcesses(`${call} fails with errno ${koffi.errno()}`);
   };
+  const openFile = (path: string): number => open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK);
   /** struct timespec: seconds and nanoseconds. */
   const limit = new BigInt64Array(2);
   return {
@@ -140,10 +144,12 @@ export function openFfi(path: string): Ffi {
       const ends = new Int32Array(2);
       check("pipe2", pipe2(ends, O_CLOEXEC));
       // Linux opens a pipe for both directions. Not by node:fs: a worker closes what that has opened a second time.
-      const both = open(`/proc/self/fd/${ends[0]}`, O_RDWR | O_CLOEXEC | O_NONBLOCK);
+      const both = openFile(`/proc/self/fd/${ends[0]}`);
       for (const end of ends) close(end);
       return check("open of a pipe", both);
     },
+    open: openFile,
+    close: (descriptor) => void close(descriptor),
     write(descriptor, bytes) {
       write(descriptor, bytes, bytes.length);
     },

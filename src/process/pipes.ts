@@ -18,6 +18,7 @@ const RING = new Uint8Array(1);
 interface OpenPipe {
   readonly inode: number;
   readonly descriptor: number;
+  readonly close: () => void;
 }
 
 /** The pipes of the threads that this one has rung. */
@@ -46,29 +47,37 @@ export class Pipes {
     const inode = this.#words.loadWord(slot + TASK_PIPE_INODE_OFFSET) >>> 0;
     const known = this.#open.get(slot);
     if (known?.inode === inode) return known.descriptor;
-    const { closeSync, constants, fstatSync, openSync } = fs();
-    if (known !== undefined) closeSync(known.descriptor);
+    known?.close();
     this.#open.delete(slot);
-    const path = `/proc/${pid}/fd/${this.#words.loadWord(slot + TASK_PIPE_DESCRIPTOR_OFFSET)}`;
-    let descriptor: number;
-    try {
-      descriptor = openSync(path, constants.O_WRONLY | constants.O_NONBLOCK);
-    } catch {
-      // The thread or its process has ended.
-      return undefined;
-    }
+    const opened = this.#openPath(`/proc/${pid}/fd/${this.#words.loadWord(slot + TASK_PIPE_DESCRIPTOR_OFFSET)}`);
+    // The thread or its process has ended.
+    if (opened === undefined) return undefined;
     // If the thread has ended, its number may be that of another file, or its process's that of another process.
-    if (fstatSync(descriptor).ino >>> 0 !== inode) {
-      closeSync(descriptor);
+    if (fs().fstatSync(opened.descriptor).ino >>> 0 !== inode) {
+      opened.close();
       return undefined;
     }
-    this.#open.set(slot, { inode, descriptor });
-    return descriptor;
+    this.#open.set(slot, { inode, ...opened });
+    return opened.descriptor;
+  }
+
+  #openPath(path: string): Omit<OpenPipe, "inode"> | undefined {
+    const { closeSync, constants, openSync } = fs();
+    try {
+      // Node closes it at the end of a worker.
+      const descriptor = openSync(path, constants.O_WRONLY | constants.O_NONBLOCK);
+      return { descriptor, close: () => closeSync(descriptor) };
+    } catch (error) {
+      if ((error as { code?: string }).code !== "ERR_ACCESS_DENIED") return undefined;
+    }
+    // node --permission without --allow-fs-write.
+    const descriptor = this.#ffi.open(path);
+    return descriptor < 0 ? undefined : { descriptor, close: () => this.#ffi.close(descriptor) };
   }
 
   /** Closes them. The next ring opens its pipe again. */
   close(): void {
-    for (const { descriptor } of this.#open.values()) fs().closeSync(descriptor);
+    for (const { close } of this.#open.values()) close();
     this.#open.clear();
   }
 }
