@@ -64,17 +64,21 @@ for (const [name, source] of [
   ["watch", "process-watch"],
   ["agent", "link-agent"],
   ["engine", "engine-worker"],
+  // It has the code of agent and watch.
+  ["link-process", "link-process"],
 ]) {
   const built = await build({
     ...common,
     entryPoints: [`src/launch/${source}.ts`],
     format: "iife",
     minify: true,
+    // findKoffi() asks for it, which nothing calls in these threads.
+    logOverride: { "empty-import-meta": "silent" },
     write: false,
   });
   writeFileSync(
     `src/generated/${name}.ts`,
-    `export const ${name}Source = ${JSON.stringify(built.outputFiles?.[0]?.text)};\n`,
+    `export const ${name.replace(/-./, (part) => part.slice(1).toUpperCase())}Source = ${JSON.stringify(built.outputFiles?.[0]?.text)};\n`,
   );
 }
 const library = await build({
@@ -84,6 +88,8 @@ const library = await build({
     index: "src/index.ts",
     "node/joined": "src/launch/joined.ts",
     "node/launched": "src/launch/launched.ts",
+    "node/linked": "src/launch/linked.ts",
+    "node/processes": "src/launch/processes.ts",
     "node/process-memory": "src/process/process-memory.ts",
     "node/process": "src/generated/process.ts",
     absent: "src/launch/absent.ts",
@@ -94,10 +100,12 @@ const library = await build({
       // What only Node can use is imported by names of package.json's "imports": bundlers for browsers get absent.js.
       name: "node-only",
       setup(build) {
-        build.onResolve({ filter: /\/(joined|launched|process-memory|process)\.js$/ }, ({ kind, path }) =>
-          kind === "dynamic-import"
-            ? { path: `#node/${path.split("/").pop()?.slice(0, -3)}`, external: true }
-            : undefined,
+        build.onResolve(
+          { filter: /\/(joined|launched|linked|process-memory|process|processes)\.js$/ },
+          ({ kind, path }) =>
+            kind === "dynamic-import"
+              ? { path: `#node/${path.split("/").pop()?.slice(0, -3)}`, external: true }
+              : undefined,
         );
       },
     },

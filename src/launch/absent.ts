@@ -5,6 +5,8 @@ function absent(): never {
 }
 
 export const joinByLauncher = absent;
+export const openLink = absent;
+export const openProcesses = absent;
 export const ProcessMemories = absent;
 export const futexOf = absent;
 export const processSource = "";

@@ -79,7 +79,9 @@ async function join(): Promise<Client> {
       onClient?.(client);
       return client;
     }
-    return clientOf(bootstrap, await memoryOf(bootstrap));
+    // Loaded on demand: programs whose tasks share memory do not need it.
+    const nodes = bootstrap.first === undefined ? undefined : await import("./private-node.js");
+    return clientOf(bootstrap, await memoryOf(bootstrap), undefined, nodes?.lookAtSlots);
   }
   const worker = globalThis as unknown as TaskWorker;
   // A page has a postMessage() too, of another kind.
@@ -259,7 +261,8 @@ export function clientOf(
   const isOurs = theirs === LAYOUT_HASH && bootstrap.layoutHash === LAYOUT_HASH;
   if (word(JOB_MAGIC_OFFSET) !== JOB_MAGIC || !isOurs) throw otherVersion(bootstrap, theirs);
   const kernel = selectKernel(bootstrap.kernel, bootstrap.memory as SharedMemory, memory, bootstrap.module);
-  const { task, args, debug } = bootstrap;
+  const { args, debug, first = 0 } = bootstrap;
+  const task = bootstrap.task - first;
   const map = readMap(memory, bootstrap.job);
   const errors = taskErrorsIn(memory, map);
   return attachedAs(makeClient({ kernel, memory, map, task, args, debug, errors, onLeave, lookAtSlots }));

@@ -28,6 +28,8 @@ export interface TaskBootstrap {
   readonly job: number;
   readonly module: WebAssembly.Module | undefined;
   readonly task: number;
+  /** Number of the first task of its node, if a link joins the nodes; then the node's tasks have slots from 0. */
+  readonly first?: number | undefined;
   /** Tasks of the job so far, for a node with a memory of its own. */
   readonly started: number;
   readonly kernel: KernelName;

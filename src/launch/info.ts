@@ -56,6 +56,11 @@ export interface Info {
   readonly hardwareThreads: number;
   /** Name of the processor; empty if the host does not expose it. */
   readonly processor: string;
+  /**
+   * How the processes of the last `launch` with `processes` talk: they share a memory, or a link on loopback joins them, for
+   * the reason in `why`. Undefined before.
+   */
+  readonly processes: "memory" | "link" | undefined;
   /** Folder of the sockets by which `pamir top` finds jobs that opted in; undefined outside of Node. */
   readonly sockets: string | undefined;
   /** Limits of a job: counts, or bytes if the name says so. */
@@ -93,6 +98,15 @@ function whyTwin(): string {
     : "a Content-Security-Policy forbids WebAssembly: allow it by script-src 'wasm-unsafe-eval'";
 }
 
+let processes: Info["processes"];
+let whyLink = "";
+
+/** Notes how the processes of a job talk. @param why they share no memory; empty if they do */
+export function noteProcesses(why: string): void {
+  processes = why === "" ? "memory" : "link";
+  whyLink = why;
+}
+
 /** What this pamir is, and what this host gives it; sizes and limits in bytes unless their name says otherwise. */
 export function info(): Info {
   const map = memoryMap({ tasks: 2, contexts: 1, laneBytes: LANE_BYTES_DEFAULT, heapBytes: 0 });
@@ -101,7 +115,7 @@ export function info(): Info {
     version: VERSION,
     layout: LAYOUT_HASH,
     mode,
-    why: [why, whyTwin()].filter((reason) => reason !== "").join("; "),
+    why: [why, whyTwin(), whyLink].filter((reason) => reason !== "").join("; "),
     kernel: wasmAllowed() ? "wasm" : "ts",
     sharedMemory: typeof SharedArrayBuffer !== "undefined",
     isolated: isIsolated(),
@@ -110,6 +124,7 @@ export function info(): Info {
     waitAsync: hasWaitAsync(),
     hardwareThreads: hardwareThreads(),
     processor: processorName(),
+    processes,
     sockets: socketFolder(),
     limits: {
       tasks: TASK_COUNT_MAX,

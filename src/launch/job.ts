@@ -387,9 +387,9 @@ export class Job {
       const exit: TaskExit = { task, code: 1, cause: "monitor", error };
       this.#exits.set(task, exit);
       this.#failed(exit);
-      kernel.storeWord(taskSlot(map, task) + TASK_STATE_OFFSET, TASK_DEAD);
+      if (map.locals === map.jobTasks) kernel.storeWord(taskSlot(map, task) + TASK_STATE_OFFSET, TASK_DEAD);
     }
-    if (lost.length > 0) announceEnds(kernel, map, lost);
+    if (lost.length > 0 && map.locals === map.jobTasks) announceEnds(kernel, map, lost);
     for (const { task, resolve } of this.#awaited) resolve(this.#exits.get(task) as TaskExit);
   }
 }

@@ -18,15 +18,15 @@ import { sleepOn } from "../node/bell.js";
 import { nodeLimits } from "../node/limits.js";
 import { hasEngineThread, interruptTask, markEngineDead } from "../node/liveness.js";
 import { makeJobMemory } from "../node/memory.js";
-import { openFfi } from "../process/ffi.js";
+import { noProcesses, openFfi } from "../process/ffi.js";
 import type { FutexSetup } from "../process/futex.js";
 import { hostIdentity, machineIdentity, startTimeOf } from "../process/identity.js";
 import { type MappedMemory, mapProcessMemory } from "../process/mapping.js";
-import { findKoffi, ProcessMemories, taskFutexOf } from "../process/process-memory.js";
+import { findKoffi, ProcessMemories, probeProcesses, taskFutexOf } from "../process/process-memory.js";
 import { type LookAtSlots, lookAtSlots } from "../protocol/slots.js";
 import { SILENCE_DEFAULT } from "../session/sessions-options.js";
 import { systemClock } from "../support/clock.js";
-import { environment, nodeModule } from "../support/host.js";
+import { environment, type NodePort, nodeModule } from "../support/host.js";
 import { randomWords } from "../support/randomness.js";
 import { decodeText, encodeText } from "../support/text.js";
 import type { TaskBootstrap } from "./bootstrap.js";
@@ -52,7 +52,7 @@ interface Introduction {
 }
 
 /** What PAMIR_OPTIONS may have, as JSON: options of `launch`, and `silence`. */
-type JoinOptions = Pick<LimitOptions, "contexts" | "laneBytes" | "heapBytes" | "regions" | "fifos" | "slots"> & {
+export type JoinOptions = Pick<LimitOptions, "contexts" | "laneBytes" | "heapBytes" | "regions" | "fifos" | "slots"> & {
   readonly kernel?: KernelName | undefined;
   /** Milliseconds without an answer after which a node is given up (default 60,000). */
   readonly silence?: number | undefined;
@@ -81,7 +81,7 @@ interface Offer {
 }
 
 /** The node of a process. */
-interface Place {
+export interface Place {
   readonly node: number;
   readonly nodes: number;
   /** Tasks of each node. */
@@ -91,7 +91,10 @@ interface Place {
 }
 
 /** A node's memory as this process has it. */
-type JoinedMemory = Pick<MappedMemory, "shared"> & { readonly futex: FutexSetup | undefined; readonly job: number };
+export type JoinedMemory = Pick<MappedMemory, "shared"> & {
+  readonly futex: FutexSetup | undefined;
+  readonly job: number;
+};
 
 /** What a task in this process needs. */
 export interface Joined {
@@ -102,6 +105,16 @@ export interface Joined {
   readonly onLeave: () => void;
   /** To call with the client, before the program gets it. */
   readonly onClient?: (client: { close(): void }) => void;
+  /** The agent of the node, if its thread is one of this process. */
+  readonly agent: Pick<StartedAgent, "order" | "outlive"> | undefined;
+}
+
+/** A node of one task, which launch() makes where processes share no memory. */
+export interface LinkedNode {
+  /** Options of all nodes. Its trace is as large as those say. */
+  readonly options: JoinOptions & Pick<LimitOptions, "trace">;
+  /** The node's memory, if it is made already. */
+  readonly mapped?: JoinedMemory | undefined;
 }
 
 /** Joins the job of the launcher that started this process. @throws PAMIR_NOT_IN_JOB and what openBootstrap() throws */
@@ -120,16 +133,24 @@ export async function joinByLauncher(): Promise<Joined> {
   }
 }
 
-async function joinBy(bootstrap: Bootstrap, key: Uint8Array | undefined): Promise<Joined> {
+/**
+ * Makes this process's node, or joins it.
+ * @param linked for a node of one task, whatever it could share memory with
+ * @throws PAMIR_VERSION, PAMIR_BOOTSTRAP, PAMIR_TIMEDOUT, PAMIR_MEMORY, PAMIR_ADDRESS
+ */
+export async function joinBy(bootstrap: Bootstrap, key: Uint8Array | undefined, linked?: LinkedNode): Promise<Joined> {
   const { rank, size } = bootstrap;
-  const all = await introduce(bootstrap);
+  const all = await introduce(bootstrap, linked);
   const place = placeOf(all, rank);
   const { node, nodes, first, locals } = place;
   const { options } = all[0] as Introduction;
   const kernel = options.kernel ?? (wasmAllowed() ? "wasm" : "ts");
-  const own = rank === first ? makeMemory(place, size, options) : undefined;
+  const made = linked?.mapped && { mapped: linked.mapped, offer: undefined };
+  const own = rank === first ? (made ?? makeMemory(place, size, options)) : undefined;
   if (own?.offer !== undefined) await put(bootstrap, `memory-${node}`, own.offer);
-  const agent = own !== undefined && nodes > 1 ? await startAgent(own.mapped, place, all, kernel, key) : undefined;
+  const hasAgent = own !== undefined && nodes > 1;
+  const isLinked = linked !== undefined;
+  const agent = hasAgent ? await startAgent(own.mapped, place, all, kernel, key, isLinked) : undefined;
   if (agent !== undefined) await put(bootstrap, `address-${node}`, agent.address);
   await bootstrap.barrier();
   const mapped = own?.mapped ?? (await openOffered(bootstrap, all[first] as Introduction, node));
@@ -149,7 +170,8 @@ async function joinBy(bootstrap: Bootstrap, key: Uint8Array | undefined): Promis
   await bootstrap.barrier();
   const memory = memoryOf(mapped);
   const stop = await watching;
-  const forget = recordErrors(memory, mapped.job, rank - first);
+  // A linked task may be another thread than this one.
+  const forget = isLinked ? () => {} : recordErrors(memory, mapped.job, rank - first);
   const start: TaskBootstrap = {
     version: VERSION,
     layoutHash: LAYOUT_HASH,
@@ -175,21 +197,21 @@ async function joinBy(bootstrap: Bootstrap, key: Uint8Array | undefined): Promis
   const onClient = (client: { close(): void }): void => {
     if (agent !== undefined) process.once("beforeExit", () => client.close());
   };
-  return { start, memory, lookAtSlots: nodes > 1 ? lookAtSlots : undefined, onLeave, onClient };
+  return { start, memory, lookAtSlots: nodes > 1 ? lookAtSlots : undefined, onLeave, onClient, agent };
 }
 
 /** Exchanges introductions, by rank. @throws PAMIR_VERSION */
-async function introduce(bootstrap: Bootstrap): Promise<Introduction[]> {
+async function introduce(bootstrap: Bootstrap, linked: LinkedNode | undefined): Promise<Introduction[]> {
   const { rank, size } = bootstrap;
   const own: Introduction = {
-    host: sharingHost(),
+    host: linked === undefined ? sharingHost() : "",
     machine: machineIdentity(),
     pid: process.pid,
     started: startTimeOf(process.pid),
     version: VERSION,
     layoutHash: LAYOUT_HASH,
     random: randomWords()(),
-    options: joinOptions(),
+    options: linked?.options ?? joinOptions(),
   };
   await put(bootstrap, `task-${rank}`, own);
   await bootstrap.barrier();
@@ -229,7 +251,7 @@ function sharingHost(): string {
   const host = hostIdentity();
   if (host === "") return "";
   try {
-    openFfi(findKoffi());
+    probeProcesses();
   } catch {
     return "";
   }
@@ -257,7 +279,7 @@ function placeOf(all: readonly Introduction[], rank: number): Place {
 }
 
 /** In the first process of a node: makes its memory. */
-function makeMemory(
+export function makeMemory(
   { nodes, locals, first }: Place,
   tasks: number,
   options: JoinOptions,
@@ -280,7 +302,9 @@ function makeMemory(
 /** In the other processes of a node: maps its memory. */
 async function openOffered(bootstrap: Bootstrap, { pid }: Introduction, node: number): Promise<JoinedMemory> {
   const { descriptor: theirs, bytes, job } = await get<Offer>(bootstrap, `memory-${node}`);
-  const descriptor = fs().openSync(`/proc/${pid}/fd/${theirs}`, "r+");
+  // Not by node:fs, for which node --permission takes --allow-fs-write.
+  const descriptor = openFfi(findKoffi()).open(`/proc/${pid}/fd/${theirs}`);
+  if (descriptor < 0) throw noProcesses(`descriptor ${theirs} of process ${pid} can't be opened`);
   try {
     return { ...mapProcessMemory({ descriptor, bytes, ffi: findKoffi() }, job), job };
   } finally {
@@ -299,6 +323,8 @@ interface StartedAgent {
   serve(addresses: readonly string[]): Promise<void>;
   /** Keeps this process running until all tasks of the node have ended. @param onEnd called then */
   outlive(onEnd: () => void): void;
+  /** Tells it more. Ports are transferred. */
+  order(order: LinkAgentOrder, ports?: NodePort[]): void;
 }
 
 /** Starts the agent of a node. */
@@ -308,6 +334,7 @@ async function startAgent(
   all: readonly Introduction[],
   kernel: KernelName,
   key: Uint8Array | undefined,
+  isLinked: boolean,
 ): Promise<StartedAgent> {
   const { Worker } = nodeModule("worker_threads") as typeof import("node:worker_threads");
   const { agentSource } = await import("../generated/agent.js");
@@ -320,7 +347,7 @@ async function startAgent(
     fingerprint: (all[0] as Introduction).random,
     key,
     silence: (all[0] as Introduction).options.silence ?? SILENCE_DEFAULT_MS,
-    bind: `udp:${bindHost(all)}:0`,
+    bind: `udp:${isLinked ? "127.0.0.1" : bindHost(all)}:0`,
     leaveMs: LEAVE_MS,
   };
   const worker = new Worker(agentSource, { eval: true, workerData, name: "pamir agent", execArgv: [] });
@@ -336,6 +363,7 @@ async function startAgent(
   const { address } = await next<{ address: string }>();
   return {
     address,
+    order: (order, ports = []) => worker.postMessage(order, ports),
     outlive(onEnd) {
       worker.ref();
       void ended.then(onEnd);

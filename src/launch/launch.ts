@@ -13,7 +13,6 @@ import { kernelIn, makeJobMemory, taskErrorsIn } from "../node/memory.js";
 import { checkDebug, type DebugOptions } from "../observe/debug.js";
 import { writeAtEnd } from "../observe/trace.js";
 import type { Client } from "../pami/client.js";
-import type { ProcessMemorySetup } from "../process/mapping.js";
 import type { ProcessMemories } from "../process/process-memory.js";
 import { hardwareThreads } from "../support/cores.js";
 import { diagnostics } from "../support/diagnostics.js";
@@ -25,9 +24,12 @@ import { makeWorkers, startBrowserMonitor } from "./browser.js";
 import { checkOnError, type OnError } from "./failure.js";
 import { hostModeOf, info } from "./info.js";
 import { type AdoptOptions, Job, type SpawnOptions } from "./job.js";
+import type { JoinedMemory } from "./joined.js";
 import { checkLimits } from "./limits.js";
+import type { Link } from "./linked.js";
 import type { Entry, MonitorEvents, MonitorOrders, TaskExit } from "./monitor.js";
 import { startNodeMonitor } from "./node.js";
+import type { Shared } from "./processes.js";
 
 /** Options of `launch`. */
 export interface LaunchOptions {
@@ -47,8 +49,11 @@ export interface LaunchOptions {
   /**
    * Number of processes that run the tasks, at most their number (default: the tasks are threads of this process). They share
    * memory, and so the calls and their speed are those of threads. A process that dies ends its own tasks only. A caller that
-   * joins is task 0 in its own process. It takes Linux and the package `koffi`. Values such as `args` are copied: they can't
-   * be shared memory or ports.
+   * joins is task 0 in its own process. Values such as `args` are copied: they can't be shared memory or ports.
+   *
+   * Shared memory takes Linux and the package `koffi`. Without these, each task has a memory of its own, and a sealed link on
+   * loopback (UDP) joins them, with the same calls. A warning with the code PAMIR_LINK says so once, and `info()` why. Then
+   * `launch` resolves once all processes are up, and `maxTasks` must not be more than `tasks`.
    */
   processes?: number | undefined;
   /** Makes the caller task 0: `job.client` (default false). */
@@ -186,11 +191,13 @@ export async function launch(
   if (options.processes !== undefined) checkInteger("processes", options.processes, 1, Math.max(1, tasks - first));
   const sources = await loadSources(options);
   if (isNode()) {
-    const processes = options.processes === undefined ? undefined : await loadProcesses(options);
+    const { processes, link }: Shared = options.processes === undefined ? {} : await loadProcesses(options, tasks);
     try {
-      const job = makeJob(checked, tasks, limits, options, names, [], sources, undefined, processes);
+      const { job, mapped } = makeJob(checked, tasks, limits, options, names, [], sources, undefined, processes, link);
       void job.exited.then(() => processes?.close());
-      return await started(job, signal);
+      await started(job, signal);
+      if (join) await link?.join(job, mapped);
+      return job;
     } catch (error) {
       processes?.close();
       throw error;
@@ -206,7 +213,7 @@ export async function launch(
   const workers = checked === null ? [] : makeWorkers(checked, workerOptions, names.slice(first, tasks));
   try {
     sayMode();
-    return await started(makeJob(checked, tasks, limits, options, names, workers, sources, nodes), signal);
+    return await started(makeJob(checked, tasks, limits, options, names, workers, sources, nodes).job, signal);
   } catch (error) {
     for (const worker of workers) worker.terminate();
     throw error;
@@ -230,11 +237,10 @@ async function loadSources({ engine, processes }: LaunchOptions): Promise<Source
 }
 
 /** @throws PAMIR_NO_PROCESSES, PAMIR_INVAL for a value that can't be copied to another process */
-async function loadProcesses({ args, workerOptions }: LaunchOptions): Promise<ProcessMemories> {
-  checkCopied(args, workerOptions);
-  const { checkMaySpawn, ProcessMemories } = await import("../process/process-memory.js");
-  checkMaySpawn();
-  return new ProcessMemories();
+async function loadProcesses(options: LaunchOptions, tasks: number): Promise<Shared> {
+  checkCopied(options.args, options.workerOptions);
+  const [kernel] = checkKernels(options.kernel, tasks);
+  return (await import("./processes.js")).openProcesses(options, tasks, kernel as KernelName);
 }
 
 /** Checks that another process can have copies. @throws PAMIR_INVAL */
@@ -267,14 +273,16 @@ function makeJob(
   sources: Sources,
   nodes?: PrivateNodes,
   processes?: ProcessMemories,
-): Job {
+  link?: Link,
+): { job: Job; mapped: JoinedMemory } {
   const { join = false, args, workerOptions = {} } = options;
   const debug = checkDebug(options.debug);
   const kernels = checkKernels(options.kernel, count);
   const { mode, why } = hostModeOf();
   const isShared = mode === "shared";
+  const { nodeLimits } = nodes ?? link ?? {};
   const request = {
-    limits: nodes === undefined ? limits : nodes.nodeLimits(limits, 1),
+    limits: nodeLimits === undefined ? limits : nodeLimits({ ...limits, jobTasks: limits.tasks }, 1),
     isFixed: options.heapBytes !== undefined,
     // Tasks that share memory have one memory for kernels of both kinds.
     mayBeTwins: !isShared && options.kernel === undefined,
@@ -282,7 +290,7 @@ function makeJob(
   };
   // A task that comes later may run wasm, which needs a WebAssembly.Memory.
   const mayGrow = limits.tasks > count && wasmAllowed();
-  const isWasm = isShared ? mayGrow || kernels.includes("wasm") : kernels[0] === "wasm";
+  const isWasm = isShared ? mayGrow || link !== undefined || kernels.includes("wasm") : kernels[0] === "wasm";
   const room = makeJobMemory(request, isWasm, processes?.make);
   const { map, shared, memory } = room;
   const module = kernels.includes("wasm") ? wasmModule() : undefined;
@@ -322,7 +330,7 @@ function makeJob(
     const made = { ...bootstrap(task, kernelName as KernelName, given), room: wanted, isAdopted };
     return { bootstrap: made, orders: { entry: asked, bootstraps: [made], workerOptions: userOptions } };
   };
-  const engine = isShared && map.engine ? { source: sources.engine, module } : undefined;
+  const engine = isShared && link === undefined && map.engine ? { source: sources.engine, module } : undefined;
   const kernel = selectKernel(kernelIn(room, kernels[0] as KernelName), shared, memory, module);
   kernel.storeWord(map.job + JOB_STARTED_OFFSET, count);
   const own = bootstraps[0] as TaskBootstrap;
@@ -340,6 +348,7 @@ function makeJob(
   const board = nodes && new nodes.Switchboard(count);
   const left = (): void => {
     board?.callerLeft();
+    link?.callerLeft();
     job?.callerLeft();
   };
   let client: Client | undefined;
@@ -347,7 +356,7 @@ function makeJob(
     const node = portsNodeOf(nodes, own, room, (report, ports = []) => board.hear(0, report, ports), left);
     board.join(node.hear);
     client = node.client;
-  } else if (join) client = clientOf(own, memory, left);
+  } else if (join) client = clientOf(own, memory, left, link?.lookAtSlots);
   const isVisible = options.top ?? environment("PAMIR_TOP") === "1";
   const program = isVisible && isNode() ? process.argv : undefined;
   const monitor = (events: MonitorEvents) =>
@@ -364,15 +373,18 @@ function makeJob(
             isJoined: join,
             labels: options.labels ? (hasColors() ? "color" : "plain") : undefined,
             futex: processes?.futex,
-            processes: processes && {
+            processes: (processes ?? link) && {
               count: options.processes as number,
-              isMain: options.mainThreads === true && options.processes === count - (join ? 1 : 0),
-              source: sources.process,
+              isMain:
+                options.mainThreads === true && link === undefined && options.processes === count - (join ? 1 : 0),
+              source: link?.source ?? sources.process,
               job: map.job,
-              memory: processes.setup as ProcessMemorySetup,
+              memory: processes?.setup,
+              link: link?.setup,
             },
           },
           events,
+          link,
         )
       : startBrowserMonitor(
           orders,
@@ -387,7 +399,7 @@ function makeJob(
   job = new Job({ ...parts, monitor, client });
   const file = environment("PAMIR_TRACE");
   if (file && map.traceEvents > 0) writeAtEnd(job, file);
-  return job;
+  return { job, mapped: { shared: shared as WebAssembly.Memory, futex: undefined, job: map.job } };
 }
 
 let said = false;

@@ -20,5 +20,5 @@ export function joinLaunched(text: string): Joined {
   (nodeModule("fs") as typeof import("node:fs")).closeSync(setup.descriptor);
   const memory = openMemory(shared, taskFutexOf(futex, shared, false));
   const onLeave = recordErrors(memory, start.job, start.task);
-  return { start: { ...start, memory: shared, futex }, memory, lookAtSlots: undefined, onLeave };
+  return { start: { ...start, memory: shared, futex }, memory, lookAtSlots: undefined, onLeave, agent: undefined };
 }

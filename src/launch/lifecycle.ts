@@ -39,11 +39,11 @@ export class Lifecycle {
   readonly #terminated = new Set<number>();
   /** Stops of the timers of tasks that are asked to leave. */
   readonly #timers = new Map<number, readonly (() => void)[]>();
-  readonly #errors: TaskErrors | undefined;
+  readonly #errors: Pick<TaskErrors, "write"> | undefined;
   readonly #host: LifecycleHost;
 
   /** @param errors where the errors of dead tasks are written */
-  constructor(errors: TaskErrors | undefined, host: LifecycleHost) {
+  constructor(errors: Pick<TaskErrors, "write"> | undefined, host: LifecycleHost) {
     this.#errors = errors;
     this.#host = host;
   }

@@ -42,10 +42,14 @@ export interface LinkAgentSetup {
 
 /** From the agent: its address; then, once it serves. */
 export type LinkAgentReport = { readonly address: string } | { readonly up: true };
-/** To the agent: the addresses of all nodes. */
-export interface LinkAgentOrder {
-  readonly addresses: readonly string[];
-}
+/** To the agent. */
+export type LinkAgentOrder =
+  /** The addresses of all nodes, once. */
+  | { readonly addresses: readonly string[] }
+  /** The process of another node has ended. */
+  | { readonly lost: number }
+  /** The port brings further orders: the thread that has started this one may block. */
+  | { readonly news: NodePort };
 
 /** Bytes of the memory for packets and streams. */
 const ARENA_BYTES = 2 ** 24;
@@ -57,11 +61,19 @@ const { parentPort, workerData } = nodeModule("worker_threads") as typeof import
 const port = parentPort as NodePort;
 const setup = workerData as LinkAgentSetup;
 
+function firstOrder(): Promise<readonly string[]> {
+  return new Promise((resolve) => {
+    port.once("message", (order: LinkAgentOrder) => {
+      if ("addresses" in order) resolve(order.addresses);
+    });
+  });
+}
+
 async function serve(): Promise<void> {
   const { shared, futex, job, node, nodes, tasksPerNode, fingerprint, key, silence, bind, leaveMs } = setup;
   const link = await openUdpLink(bind);
   port.postMessage({ address: link.address } satisfies LinkAgentReport);
-  const { addresses } = await new Promise<LinkAgentOrder>((resolve) => port.once("message", resolve));
+  const addresses = await firstOrder();
   const memory = openMemory(shared, futex && futexWithBells(futex, shared));
   const map = readMap(memory, job);
   const kernel = selectKernel(setup.kernel, shared, memory);
@@ -102,6 +114,14 @@ async function serve(): Promise<void> {
     },
     host,
   );
+  const obey = (order: LinkAgentOrder): void => {
+    if ("lost" in order) linkNode.lose(order.lost);
+    else if ("news" in order) {
+      order.news.on("message", obey);
+      order.news.unref();
+    }
+  };
+  port.on("message", obey);
   port.postMessage({ up: true } satisfies LinkAgentReport);
   await serveNode(linkNode.agent, kernel, memory, map);
   await settle(linkNode, leaveMs, (other) => isUdpAbsent(addresses[other] ?? ""));

@@ -151,6 +151,14 @@ export class LinkNode {
     this.#advance();
   }
 
+  /** The process of another node has ended: its tasks count as dead at once, not only after the silence. */
+  lose(node: number): void {
+    if (this.isDown) return;
+    this.sessions.giveUp(node);
+    this.pipe.flush();
+    this.#advance();
+  }
+
   /** Ends the node and its link: it neither sends nor receives any more. What it has not sent is lost. */
   close(): void {
     this.isDown = true;

@@ -17,8 +17,17 @@ import type { EngineSetup } from "./engine-worker.js";
 import { failureText, isFailure, type OnError } from "./failure.js";
 import type { Labels } from "./labels.js";
 import { Lifecycle } from "./lifecycle.js";
+import { LinkedNodes } from "./linked-nodes.js";
 import type { MonitorOrders, TaskExit } from "./monitor.js";
-import { blocks, type ProcessesSetup, startProcess, startTaskProcess } from "./task-process.js";
+import {
+  blocks,
+  type NodeOrder,
+  type NodeReport,
+  type ProcessesSetup,
+  type ProcessLinks,
+  startProcess,
+  startTaskProcess,
+} from "./task-process.js";
 import { TaskWorkers } from "./task-workers.js";
 
 /** From the monitor to the launcher. */
@@ -26,7 +35,8 @@ export type MonitorReport =
   | { readonly ended: TaskExit }
   | { readonly started: true }
   /** The engine thread has ended with this error. */
-  | { readonly engineEnded: string };
+  | { readonly engineEnded: string }
+  | NodeReport;
 /** The data that the monitor gets at its start. */
 export interface MonitorSetup {
   readonly orders: MonitorOrders;
@@ -52,7 +62,8 @@ export type MonitorOrder =
   | { readonly start: MonitorOrders }
   | { readonly adopt: TaskBootstrap; readonly life: NodePort }
   | { readonly terminate: number | "all" | "engine" }
-  | { readonly close: true };
+  | { readonly close: true }
+  | NodeOrder;
 
 const { Worker, parentPort, workerData, threadId } = nodeModule(
   "worker_threads",
@@ -63,10 +74,18 @@ const { orders, shared, job, program, engine, onError, isJoined, futex, processe
 const memory = openMemory(shared, futex && futexOf(futex, shared as WebAssembly.Memory));
 const map = readMap(memory, job);
 const sync = sharedAtomics(memory);
-const lifecycle = new Lifecycle(taskErrorsIn(memory, map), {
+const links: ProcessLinks | undefined = processes?.link && {
+  nodes: new LinkedNodes(processes.link),
+  channels: new Map(),
+  onReport: (report) => parentPort?.postMessage(report satisfies MonitorReport),
+};
+// Where processes share no memory, `memory` has the launching thread's node, and each process marks its own tasks.
+const lifecycle = new Lifecycle(links === undefined ? taskErrorsIn(memory, map) : undefined, {
   hasLeft: (task) => hasLeft(sync, map, task),
   interrupt: (task) => interruptTask(sync, map, task),
-  markDead: (task) => markDead(sync, map, task),
+  markDead: (task) => {
+    if (links === undefined) markDead(sync, map, task);
+  },
   ended,
 });
 const workers = new TaskWorkers(lifecycle, sync, map, { labels, isForeign: false });
@@ -105,7 +124,7 @@ function startAll({ bootstraps, ...orders }: MonitorOrders): void {
     const start = processes.isMain ? startTaskProcess : startProcess;
     const count = processes.isMain ? bootstraps.length : processes.count;
     for (const some of blocks(bootstraps, count)) {
-      start({ ...orders, bootstraps: some }, { ...processes, labels }, lifecycle);
+      start({ ...orders, bootstraps: some }, { ...processes, labels }, lifecycle, links);
     }
   }
 }
@@ -175,6 +194,7 @@ parentPort?.on("message", (order: MonitorOrder) => {
   if ("start" in order) startAll(order.start);
   else if ("adopt" in order) adopt(order.adopt, order.life);
   else if ("close" in order) leave();
+  else if ("to" in order) links?.channels.get(order.to)?.(order);
   else if (order.terminate === "engine") endEngine();
   else lifecycle.terminate(order.terminate);
 });

@@ -3,6 +3,7 @@
 import { PamiError } from "../core/error.js";
 import { type NodePort, nodeModule } from "../support/host.js";
 import { BOOTSTRAP } from "./bootstrap.js";
+import type { Link } from "./linked.js";
 import type { Monitor, MonitorEvents } from "./monitor.js";
 import type { MonitorOrder, MonitorReport, MonitorSetup } from "./node-monitor.js";
 
@@ -25,20 +26,28 @@ function notStarted(cause: Error & { code?: string }): PamiError {
   return new PamiError("PAMIR_INVAL", `args or workerOptions can't be sent to a worker: ${message}`, { cause });
 }
 
-/** @param source its code */
-export function startNodeMonitor(source: string, setup: MonitorSetup, events: MonitorEvents): Monitor {
+/**
+ * @param source its code
+ * @param link of the nodes, if tasks share no memory
+ */
+export function startNodeMonitor(source: string, setup: MonitorSetup, events: MonitorEvents, link?: Link): Monitor {
   const { Worker, MessageChannel } = nodeModule("worker_threads") as typeof import("node:worker_threads");
   let monitor: InstanceType<typeof Worker>;
   try {
-    monitor = new Worker(source, { eval: true, workerData: setup, name: "pamir monitor" });
+    const transferList = link?.ports ?? [];
+    monitor = new Worker(source, { eval: true, workerData: setup, transferList, name: "pamir monitor" });
   } catch (error) {
     throw notStarted(error as Error & { code?: string });
   }
   let failure = "the monitor was terminated";
   monitor.on("message", (report: MonitorReport) => {
     if ("started" in report) events.started();
+    else if ("report" in report) link?.board.hear(report.from, report.report);
     else if ("engineEnded" in report) events.engineEnded(report.engineEnded);
-    else events.ended(report.ended);
+    else {
+      link?.board.ended(report.ended.task);
+      events.ended(report.ended);
+    }
   });
   monitor.on("error", (error) => {
     failure = String(error);
@@ -53,6 +62,7 @@ export function startNodeMonitor(source: string, setup: MonitorSetup, events: Mo
     }
   };
   return {
+    ...link?.monitorOf(order, setup.orders.bootstraps),
     start: (more) => order({ start: more }),
     adopt: (bootstrap, target) => {
       const { port1: theirs, port2: ours } = new MessageChannel();

@@ -13,6 +13,7 @@ import { type ClientParts, makeTask } from "./client.js";
 import type { Hear, Tell } from "./switchboard.js";
 
 export { nodeLimits } from "../node/limits.js";
+export { lookAtSlots } from "../protocol/slots.js";
 export { Switchboard } from "./switchboard.js";
 
 /** A task of a node, and its client. */

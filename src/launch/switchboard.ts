@@ -86,7 +86,7 @@ export class Switchboard implements Nodes {
   }
 
   /** Takes a report of a task: a port for another task, which may not have begun, or an answer. */
-  hear(from: number, report: Report, ports: readonly MessagePort[]): void {
+  hear(from: number, report: Report, ports: readonly MessagePort[] = []): void {
     if ("connect" in report) this.#deliver(report.connect, { from }, [...ports]);
     else {
       const question = this.#questions.get(report.answer);

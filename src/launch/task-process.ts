@@ -5,9 +5,11 @@
 import type { ChildProcess } from "node:child_process";
 import type { ProcessMemorySetup } from "../process/mapping.js";
 import { after, nodeModule } from "../support/host.js";
-import { LAUNCHED, type LaunchedTask, type TaskBootstrap } from "./bootstrap.js";
+import { LAUNCHED, type LaunchedTask, type TaskBootstrap, type TaskNews, type TaskReport } from "./bootstrap.js";
 import { type Labels, labelLines } from "./labels.js";
 import type { Lifecycle } from "./lifecycle.js";
+import type { BootstrapAnswer, BootstrapRequest } from "./link-bootstrap.js";
+import type { LinkedNodes, LinkSetup, LostNode } from "./linked-nodes.js";
 import type { MonitorOrders, TaskExit } from "./monitor.js";
 
 /** What the processes of a job have in common. */
@@ -16,7 +18,10 @@ export interface ProcessesSetup {
   readonly count: number;
   /** Source of a process's monitor. */
   readonly source: string;
-  readonly memory: ProcessMemorySetup;
+  /** Undefined where processes share no memory. */
+  readonly memory: ProcessMemorySetup | undefined;
+  /** How the nodes are joined where processes share no memory. */
+  readonly link?: LinkSetup | undefined;
   /** Pointer to the job header. */
   readonly job: number;
   readonly labels?: Labels | undefined;
@@ -28,15 +33,28 @@ export interface ProcessesSetup {
 export interface ProcessSetup {
   readonly source: string;
   readonly orders: MonitorOrders;
-  readonly memory: ProcessMemorySetup;
+  readonly memory: ProcessMemorySetup | undefined;
+  readonly link: LinkSetup | undefined;
   readonly job: number;
   readonly labels: Labels | undefined;
 }
 
-/** From a process to its launcher. `shown` is the error as it is printed. */
-export type ProcessReport = { readonly ended: TaskExit; readonly shown: string | undefined };
+/** From a process to its launcher. */
+export type ProcessReport =
+  /** `shown` is the error as it is printed. */
+  { readonly ended: TaskExit; readonly shown: string | undefined } | BootstrapRequest | NodeReport;
+/** From the node of a task that shares no memory with others. */
+export interface NodeReport {
+  readonly from: number;
+  readonly report: Extract<TaskReport, { answer: number }>;
+}
 /** From the launcher to a process. */
-export type ProcessOrder = { readonly terminate: number | "all" };
+export type ProcessOrder = { readonly terminate: number } | BootstrapAnswer | LostNode | NodeOrder;
+/** To the node of a task that shares no memory with others. */
+export interface NodeOrder {
+  readonly to: number;
+  readonly news: Extract<TaskNews, { ask: number } | { interrupt: true }>;
+}
 
 /** The first descriptor behind standard input, output and error. */
 const OUTPUT_END = 3;
@@ -108,7 +126,13 @@ export function startTaskProcess(
   }
   lifecycle.add(task, { terminate });
   try {
-    child = spawnTask(entry as string, start as TaskBootstrap, workerOptions, memory, labels !== undefined);
+    child = spawnTask(
+      entry as string,
+      start as TaskBootstrap,
+      workerOptions,
+      memory as ProcessMemorySetup,
+      labels !== undefined,
+    );
   } catch (error) {
     over({ failure: error as Error, code: null, signal: null });
     return;
@@ -146,9 +170,24 @@ function spawnTask(
   });
 }
 
+/** What the monitor does for the nodes of a process where processes share no memory. */
+export interface ProcessLinks {
+  readonly nodes: LinkedNodes;
+  /** By task: sends an order to its process. */
+  readonly channels: Map<number, (order: ProcessOrder) => void>;
+  readonly onReport: (report: NodeReport) => void;
+}
+
 /** Starts a process, which starts the tasks of these orders. */
-export function startProcess(orders: MonitorOrders, setup: ProcessesSetup, lifecycle: Lifecycle): void {
-  const running = new Set(orders.bootstraps.map(({ task }) => task));
+export function startProcess(
+  orders: MonitorOrders,
+  setup: ProcessesSetup,
+  lifecycle: Lifecycle,
+  links?: ProcessLinks,
+): void {
+  const tasks = orders.bootstraps.map(({ task }) => task);
+  const running = new Set(tasks);
+  let isDropped: (() => void) | undefined;
   let child: ChildProcess | undefined;
   let failure: Error | undefined;
   let code: number | null = null;
@@ -158,23 +197,32 @@ export function startProcess(orders: MonitorOrders, setup: ProcessesSetup, lifec
   /** The process is gone, and so is the channel: no report comes any more. */
   function over(): void {
     stopKill?.();
+    isDropped?.();
     const lost = lostBy({ child, failure, code, signal });
+    // A process that ends by itself has told the other nodes everything.
+    if (code !== 0 || running.size > 0) links?.nodes.lost(tasks, lost);
     for (const task of running) {
       const cause = lifecycle.isTerminated(task) ? "terminated" : "process";
-      lifecycle.end({ task, code: code || 1, cause, error: lost });
+      lifecycle.end({ task, code: code || 1, cause, error: cause === "process" ? lost : undefined });
     }
     running.clear();
   }
 
+  function send(order: ProcessOrder): void {
+    if (child?.connected) child.send(order);
+  }
+
   /** Ends one task, or all. */
-  function terminate(task: number): void {
-    if (child?.connected) child.send({ terminate: task } satisfies ProcessOrder);
+  function terminate(task: number, isAll: boolean): void {
+    send({ terminate: task });
     // A process that is stopped reads no order. It is killed if no task of it shall go on.
     if (![...running].every((other) => lifecycle.isTerminated(other))) return;
+    // Agents would wait for each other's nodes.
+    if (isAll && links !== undefined) child?.kill("SIGKILL");
     stopKill ??= after(END_MS, () => child?.kill("SIGKILL"));
   }
 
-  for (const task of running) lifecycle.add(task, { terminate: () => terminate(task) });
+  for (const task of running) lifecycle.add(task, { terminate: (isAll) => terminate(task, isAll) });
   try {
     child = spawnProcess(orders, setup);
   } catch (error) {
@@ -189,9 +237,17 @@ export function startProcess(orders: MonitorOrders, setup: ProcessesSetup, lifec
     failure = error;
     over();
   });
-  child.on("message", ({ ended, shown }: ProcessReport) => {
-    running.delete(ended.task);
-    lifecycle.relay(ended, shown);
+  if (links !== undefined) {
+    isDropped = links.nodes.add(send);
+    for (const task of tasks) links.channels.set(task, send);
+  }
+  child.on("message", (report: ProcessReport) => {
+    if ("ask" in report) links?.nodes.take(report, send);
+    else if ("report" in report) links?.onReport(report);
+    else {
+      running.delete(report.ended.task);
+      lifecycle.relay(report.ended, report.shown);
+    }
   });
   let isGone = false;
   const gone = (): void => {
@@ -205,11 +261,11 @@ export function startProcess(orders: MonitorOrders, setup: ProcessesSetup, lifec
   child.on("disconnect", gone);
 }
 
-function spawnProcess(orders: MonitorOrders, { source, memory, job, labels }: ProcessesSetup): ChildProcess {
+function spawnProcess(orders: MonitorOrders, { source, memory, link, job, labels }: ProcessesSetup): ChildProcess {
   const { spawn } = nodeModule("child_process") as typeof import("node:child_process");
   const child = spawn(process.execPath, [...nodeOptions(), "--eval", PROGRAM], {
     // The memory is inherited: it has no name by which another process could open it.
-    stdio: ["ignore", "inherit", "inherit", "ipc", memory.descriptor],
+    stdio: ["ignore", "inherit", "inherit", "ipc", ...(memory === undefined ? [] : [memory.descriptor])],
     serialization: "advanced",
   });
   if (!child.connected) return child;
@@ -223,7 +279,8 @@ function spawnProcess(orders: MonitorOrders, { source, memory, job, labels }: Pr
   const theirs: ProcessSetup = {
     source,
     orders: { ...orders, bootstraps },
-    memory: { ...memory, descriptor: MEMORY_DESCRIPTOR },
+    memory: memory && { ...memory, descriptor: MEMORY_DESCRIPTOR },
+    link: link && { ...link, caller: undefined },
     job,
     labels,
   };

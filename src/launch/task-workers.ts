@@ -61,13 +61,14 @@ export class TaskWorkers {
 
   #start(entry: string, bootstrap: TaskBootstrap, workerOptions: Record<string, unknown>): void {
     const { Worker } = nodeModule("worker_threads") as typeof import("node:worker_threads");
-    const { task } = bootstrap;
+    const { task, first = 0 } = bootstrap;
+    const slot = taskSlot(this.#map, task - first);
     const { labels } = this.#options;
     const { workerData: userData, ...options } = workerOptions;
     const failures: unknown[] = [];
-    const ended = (code: number): void => this.#report(entry, task, code, failures);
+    const ended = (code: number): void => this.#report(entry, task, slot, code, failures);
     let worker: NodeWorker | undefined;
-    this.#lifecycle.add(task, { terminate: () => worker && this.#terminateOnceBegun(task, worker) });
+    this.#lifecycle.add(task, { terminate: () => worker && this.#terminateOnceBegun(slot, worker) });
     try {
       worker = new Worker(new URL(entry), {
         ...options,
@@ -86,7 +87,7 @@ export class TaskWorkers {
     }
   }
 
-  #report(entry: string, task: number, code: number, failures: readonly unknown[]): void {
+  #report(entry: string, task: number, slot: number, code: number, failures: readonly unknown[]): void {
     const { inspect } = nodeModule("util") as typeof import("node:util");
     const [failure] = failures;
     const error = failure as Failure | undefined;
@@ -99,7 +100,7 @@ export class TaskWorkers {
           ? "memory"
           : "error";
     const plain = error?.message === undefined ? String(failure) : `${error.name}: ${error.message}`;
-    const hint = outOfMemory ? MORE_MEMORY : this.#noTypeScript(entry, task, error) ? NO_TYPESCRIPT : "";
+    const hint = outOfMemory ? MORE_MEMORY : this.#noTypeScript(entry, slot, error) ? NO_TYPESCRIPT : "";
     const text = failures.length === 0 ? undefined : `${plain}${hint}`;
     // inspect() says "RangeError [Error]" or "Error [PamiError]", since an error of another thread comes as a plain Error.
     const inspected = () =>
@@ -109,31 +110,31 @@ export class TaskWorkers {
   }
 
   /** Whether a task ended because its module, or one that it imports, is in TypeScript, and Node does not load that. */
-  #noTypeScript(entry: string, task: number, error: Failure = {}): boolean {
+  #noTypeScript(entry: string, slot: number, error: Failure = {}): boolean {
     if ((process.features as { typescript?: unknown }).typescript) return false;
     if (error.code === "ERR_UNKNOWN_FILE_EXTENSION") return /"\.[cm]?tsx?"/.test(error.message ?? "");
     // Node reads some TypeScript extensions as JavaScript.
-    return error.name === "SyntaxError" && /\.[cm]?tsx?$/.test(new URL(entry).pathname) && this.#isAbsent(task);
+    return error.name === "SyntaxError" && /\.[cm]?tsx?$/.test(new URL(entry).pathname) && this.#isAbsent(slot);
   }
 
-  /** Whether a task has not attached yet. */
-  #isAbsent(task: number): boolean {
-    return this.#sync.loadWord(taskSlot(this.#map, task) + TASK_STATE_OFFSET) === TASK_ABSENT;
+  /** Whether the task of a slot has not attached yet. */
+  #isAbsent(slot: number): boolean {
+    return this.#sync.loadWord(slot + TASK_STATE_OFFSET) === TASK_ABSENT;
   }
 
-  #terminateOnceBegun(task: number, worker: NodeWorker): void {
-    if (this.#isAbsent(task) && systemClock.now() < this.#begunBy) {
-      after(LOOK_MS, () => this.#terminateOnceBegun(task, worker));
+  #terminateOnceBegun(slot: number, worker: NodeWorker): void {
+    if (this.#isAbsent(slot) && systemClock.now() < this.#begunBy) {
+      after(LOOK_MS, () => this.#terminateOnceBegun(slot, worker));
       return;
     }
     void worker.terminate();
-    this.#ringUntilGone(task, worker);
+    this.#ringUntilGone(slot, worker);
   }
 
   /** V8 can't terminate a thread in a foreign call: the ring ends its sleep. The thread may be about to fall asleep again. */
-  #ringUntilGone(task: number, worker: NodeWorker): void {
+  #ringUntilGone(slot: number, worker: NodeWorker): void {
     if (worker.threadId < 0) return;
-    this.#sync.ringAlways(taskSlot(this.#map, task));
-    if (this.#options.isForeign) after(RING_MS, () => this.#ringUntilGone(task, worker));
+    this.#sync.ringAlways(slot);
+    if (this.#options.isForeign) after(RING_MS, () => this.#ringUntilGone(slot, worker));
   }
 }

@@ -37,6 +37,20 @@ export function checkMaySpawn(): void {
   if (permission?.has("child") === false) throw noProcesses("node --permission takes --allow-child-process for them");
 }
 
+/** Bytes of the memory by which processes try whether they can share one. */
+const PROBE_BYTES = 65_536;
+
+/** Tries whether this process can share a memory with others. @throws PAMIR_NO_PROCESSES */
+export function probeProcesses(): void {
+  const ffi = openFfi(findKoffi());
+  const descriptor = ffi.makeMemory(PROBE_BYTES);
+  try {
+    probe(mapMemory(ffi, PROBE_BYTES, descriptor).shared, descriptor, PROBE_BYTES);
+  } finally {
+    closeDescriptor(descriptor);
+  }
+}
+
 /** Makes the memory that a job's processes share. */
 export class ProcessMemories {
   readonly #ffi = openFfi(findKoffi());

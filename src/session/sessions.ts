@@ -105,6 +105,11 @@ export class Sessions {
     return quiet > time.now() ? time.at(quiet) : Number.NEGATIVE_INFINITY;
   }
 
+  /** Gives a node up at once: its process has ended, and answers no more. */
+  giveUp(node: number): void {
+    this.#state.incarnations.giveUp(node, 0);
+  }
+
   /** Does everything that is due. @returns the next deadline, in microseconds of `now`; Infinity: there is none */
   advance(): number {
     const { time } = this.#state;

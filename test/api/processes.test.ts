@@ -1,41 +1,26 @@
 // Jobs whose tasks run in processes that share a memory: how processes end, stop and go on, and what they leave behind.
-import { type ChildProcess, type SpawnOptions, type StdioOptions, spawn, spawnSync } from "node:child_process";
-import { once } from "node:events";
-import { cpSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, readSync, rmSync, writeFileSync } from "node:fs";
+import { type ChildProcess, type StdioOptions, spawn, spawnSync } from "node:child_process";
+import { mkdtempSync, readdirSync, readFileSync, readlinkSync, readSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { isAbsolute, join } from "node:path";
+import { join } from "node:path";
 import { createInterface } from "node:readline";
 import type { Readable } from "node:stream";
-import { text } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { MessageChannel, Worker } from "node:worker_threads";
-import {
-  type Context,
-  type Endpoint,
-  INTERRUPTED,
-  type Job,
-  launch,
-  type MemRegion,
-  type PamiError,
-  type Result,
-  SHUTDOWN,
-  SUCCESS,
-  type TaskExit,
-} from "pamir";
+import { INTERRUPTED, type Job, launch, type MemRegion, type PamiError, type Result, SHUTDOWN, SUCCESS } from "pamir";
 import { afterAll, describe, expect, it } from "vitest";
 import { JOB_HEAP_LOCK_OFFSET } from "../../assembly/layout.js";
 import { byEffort } from "../support/effort.js";
+import { CROWD, endOf, leaveAll, stateOf, untilTraffic, withCrowd } from "./crowd.js";
+import { allowing, run } from "./run-program.js";
 import {
-  ASK,
-  COUNT,
   chooseSeed,
   countedSignal,
   DATA,
   ECHO,
   OTHER,
   PATIENCE,
-  QUIT,
   randomFrom,
   rejectionOf,
   thrownBy,
@@ -43,90 +28,6 @@ import {
 } from "./support.js";
 
 const IS_HERE = process.platform === "linux";
-const CROWD = new URL("tasks/crowd.js", import.meta.url);
-type Options = NonNullable<Parameters<typeof launch>[1]>;
-
-/** What a task's process says of itself. */
-interface Own {
-  readonly pid: number;
-  readonly title: string;
-  /** Handle of a region of the task. */
-  readonly area: number;
-}
-
-/** What has come of the traffic. Pairs are the other task, and how many messages. */
-interface Counts {
-  readonly messages: number;
-  readonly wrong: number;
-  readonly received: readonly (readonly [number, number])[];
-  readonly sent: readonly (readonly [number, number])[];
-}
-
-interface Crowd {
-  readonly job: Job;
-  readonly context: Context;
-  readonly to: (task: number) => Endpoint;
-  /** What a task answers to an order. */
-  ask(task: number, order: string, given?: object): Promise<unknown>;
-  processOf(task: number): Promise<Own>;
-  /** What has come of the traffic to a task. */
-  countOf(task: number): Promise<Counts>;
-  /** Sends a signal to a task's process. */
-  signal(pid: number, signal: NodeJS.Signals): void;
-}
-
-/** Runs a job of which the test is task 0. Of the other tasks, the first half has one process, the rest another. */
-async function withCrowd(options: Options, body: (crowd: Crowd) => Promise<void>): Promise<void> {
-  const defaults = { tasks: 5, processes: 2, join: true, onError: "ignore", heapBytes: 8 * 2 ** 20 } as const;
-  const job = await launch(CROWD, { ...defaults, ...options });
-  const context = job.client.createContext();
-  context.dispatch(DATA, (message) => void message.receive(new Uint8Array(message.payloadBytes)));
-  context.dispatch(OTHER, () => {});
-  const to = (task: number): Endpoint => job.client.endpoint(task);
-  const stopped = new Set<number>();
-  async function ask(task: number, order: string, given: object = {}): Promise<unknown> {
-    const request = new TextEncoder().encode(JSON.stringify({ order, ...given }));
-    const reply = await context.call(to(task), ASK, request, { timeout: PATIENCE });
-    return JSON.parse(new TextDecoder().decode(reply.slice()));
-  }
-  async function countOf(task: number): Promise<Counts> {
-    const reply = await context.call(to(task), COUNT, null, { timeout: PATIENCE });
-    return JSON.parse(new TextDecoder().decode(reply.slice()));
-  }
-  const processOf = async (task: number): Promise<Own> => (await ask(task, "process")) as Own;
-  function signal(pid: number, signal: NodeJS.Signals): void {
-    if (signal === "SIGSTOP") stopped.add(pid);
-    else stopped.delete(pid);
-    process.kill(pid, signal);
-  }
-  try {
-    await body({ job, context, to, ask, processOf, countOf, signal });
-  } finally {
-    for (const pid of stopped) if (stateOf(pid) === "T") process.kill(pid, "SIGCONT");
-    await job.terminate();
-  }
-}
-
-/** Until each of these tasks has had a hundred more messages. */
-async function untilTraffic({ countOf }: Crowd, tasks: readonly number[]): Promise<void> {
-  const all = () => Promise.all(tasks.map(countOf));
-  const before = await all();
-  const isMore = ({ messages }: Counts, i: number) => messages >= (before[i]?.messages ?? 0) + 100;
-  let after = before;
-  for (const end = performance.now() + PATIENCE; !after.every(isMore) && performance.now() < end; ) after = await all();
-  expect(after.map((counts, i) => isMore(counts, i) && counts.wrong === 0)).toEqual(tasks.map(() => true));
-}
-
-/** All tasks but the caller leave, and every byte of the heap is free again. */
-async function leaveAll({ job, context, to }: Crowd, tasks: readonly number[]): Promise<TaskExit[]> {
-  for (const task of tasks) until(context, () => context.sendImmediate(to(task), QUIT) === SUCCESS);
-  for (let task = 1; task < job.tasks; task++) await context.whenEnded(to(task), { timeout: PATIENCE });
-  for (const end = performance.now() + PATIENCE; performance.now() < end; context.advance())
-    if (job.dump().heap.free === job.dump().heap.bytes) break;
-  expect(job.dump().heap.free).toBe(job.dump().heap.bytes);
-  return job.exited;
-}
-
 /** Descriptors of the memories of this process's jobs. */
 function memoryFiles(): number[] {
   return readdirSync("/proc/self/fd")
@@ -154,15 +55,6 @@ function holderOfHeap(file: number): number {
   return Math.max(0, (word[0] as number) - 1);
 }
 
-/** State of a process, as a letter; undefined: there is none. Z: it has ended, and its parent has not asked how. */
-function stateOf(pid: number): string | undefined {
-  try {
-    return /\) (\w)/.exec(readFileSync(`/proc/${pid}/stat`, "utf8"))?.[1];
-  } catch {
-    return undefined;
-  }
-}
-
 async function untilState(pid: number, state: string): Promise<void> {
   for (const end = performance.now() + PATIENCE; stateOf(pid) !== state && performance.now() < end; ) await sleep(1);
   expect(stateOf(pid)).toBe(state);
@@ -180,13 +72,6 @@ function createRegion(job: Job): MemRegion {
       if ((error as PamiError).code !== "PAMIR_BUSY" || performance.now() > end) throw error;
     }
   }
-}
-
-/** State of a process once it has ended. */
-async function endOf(pid: number): Promise<string | undefined> {
-  const isOver = () => ["Z", undefined].includes(stateOf(pid));
-  for (const end = performance.now() + PATIENCE; !isOver() && performance.now() < end; ) await sleep(1);
-  return stateOf(pid);
 }
 
 /** The processes with a mark in their environment that run. */
@@ -215,34 +100,6 @@ async function firstLine({ stdout }: ChildProcess): Promise<string> {
   for await (const line of createInterface(stdout as Readable)) return line;
   throw new Error("the program has printed nothing");
 }
-
-interface Ended {
-  readonly out: string;
-  readonly err: string;
-  readonly code: number | null;
-}
-
-/** Runs a program of this folder, or another one, to its end. */
-async function run(
-  options: readonly string[],
-  parameters: readonly string[],
-  spawned: SpawnOptions = {},
-  program = "processes.js",
-): Promise<Ended> {
-  const file = isAbsolute(program) ? program : fileURLToPath(new URL(`programs/${program}`, import.meta.url));
-  const child = spawn(process.execPath, [...options, file, ...parameters], { timeout: 60_000, ...spawned });
-  const [out, err, [code]] = await Promise.all([
-    text(child.stdout as Readable),
-    text(child.stderr as Readable),
-    once(child, "close"),
-  ]);
-  return { out, err, code: code as number | null };
-}
-
-/** The option of this Node that turns its Permission Model on. */
-const PERMISSION = process.allowedNodeEnvironmentFlags.has("--permission")
-  ? "--permission"
-  : "--experimental-permission";
 
 /** Nanoseconds of a core that the threads of processes have used, and how often they have fallen asleep. */
 function usedBy(pids: readonly number[]): { time: number; wakes: number } {
@@ -595,19 +452,8 @@ function suite(): void {
   });
 
   describe("a job with processes that can't be launched", () => {
-    const allowing = (...allowed: string[]): string[] => [
-      PERMISSION,
-      ...allowed.map((what) => `--allow-${what}`),
-      "--no-warnings",
-    ];
-
     it.each([
       [["fs-read=*", "worker", "child-process", "addons"], "", ""],
-      [
-        ["fs-read=*", "worker", "child-process"],
-        "PAMIR_NO_PROCESSES",
-        "node --permission takes --allow-addons for koffi",
-      ],
       [
         ["fs-read=*", "worker", "addons"],
         "PAMIR_NO_PROCESSES",
@@ -622,36 +468,6 @@ function suite(): void {
           [7, 2],
         ]);
       else expect(JSON.parse(out)).toEqual([code, expect.stringContaining(text)]);
-    });
-
-    it("without koffi, where its files can't be read, and on another platform", async () => {
-      const folder = mkdtempSync(join(tmpdir(), "pamir-copy-"));
-      try {
-        for (const part of ["dist", "package.json", "test/api/programs", "test/api/tasks"])
-          cpSync(part, join(folder, part), { recursive: true });
-        const copy = join(folder, "test/api/programs/processes.js");
-        const absent = await run([], ["call"], { cwd: folder }, copy);
-        const why = "processes can't share memory here:";
-        expect(JSON.parse(absent.out)).toEqual([
-          "PAMIR_NO_PROCESSES",
-          `${why} the package koffi is not installed (npm install koffi)`,
-        ]);
-        const reads = allowing(`fs-read=${folder}/`, "worker", "child-process", "addons");
-        const hidden = await run(reads, ["call"], {}, copy);
-        expect(JSON.parse(hidden.out)).toEqual([
-          "PAMIR_NO_PROCESSES",
-          expect.stringMatching(/--allow-fs-read|not installed/),
-        ]);
-        const loader = join(folder, "elsewhere.mjs");
-        writeFileSync(loader, 'Object.defineProperty(process, "platform", { value: "darwin" })');
-        const elsewhere = await run(["--import", loader], ["call"]);
-        expect(JSON.parse(elsewhere.out)).toEqual([
-          "PAMIR_NO_PROCESSES",
-          `${why} this is darwin on ${process.arch}, and it takes Linux on x64 or arm64`,
-        ]);
-      } finally {
-        rmSync(folder, { recursive: true, force: true });
-      }
     });
 
     const { port1, port2 } = new MessageChannel();

@@ -1,6 +1,7 @@
 // `pamir run` as a user has it: threads and processes, output with labels, exit codes, signals, wrong input.
-import { spawn } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
+import { fileURLToPath } from "node:url";
 import { describe, expect, it, vi } from "vitest";
 import { byEffort, sample } from "../support/effort.js";
 import { app, cli, isGone, run, saidBy } from "../support/run-command.js";
@@ -93,6 +94,24 @@ describe.runIf(process.platform === "linux")("pamir run, a process for each task
 });
 
 describe("pamir run", () => {
+  it("--processes on a system where they share no memory: a link joins them, and a warning says why", () => {
+    const elsewhere = fileURLToPath(new URL("programs/elsewhere.js", import.meta.url));
+    const env = { ...process.env, NODE_OPTIONS: `--import ${elsewhere}` };
+    const { status, stdout, stderr } = spawnSync(process.execPath, [cli, "run", "-n3", "--processes", "2", app], {
+      encoding: "utf8",
+      timeout: 60_000,
+      env,
+    });
+    const pids = saidBy(stdout).map(({ pid }) => pid);
+    expect({ status, tasks: pids.length, processes: new Set(pids).size }).toEqual({
+      status: 0,
+      tasks: 3,
+      processes: 2,
+    });
+    expect(stderr).toMatch(/\[PAMIR_LINK\] Warning: processes can't share memory here: this is freebsd/);
+    expect(stderr.split("PAMIR_LINK")).toHaveLength(2);
+  });
+
   it("without labels; a last line without an end gets one with labels", () => {
     expect(run("-n", "1", "--no-labels", app).stdout).toMatch(/^\{/);
     expect(run("-n", "1", app, "halves").stdout).toMatch(/\n\[0\] no end of line\n$/);

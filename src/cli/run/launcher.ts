@@ -1,5 +1,5 @@
 // What `pamir info` says of launchers and of processes.
-import { launch, type PamiError } from "pamir";
+import { info, launch, type PamiError } from "pamir";
 import { type Address, addressText } from "../../bootstrap/address.js";
 import { findLauncher, type PmiWay } from "../../bootstrap/environment.js";
 
@@ -40,7 +40,8 @@ export async function whyNoProcesses(): Promise<string> {
     const entry = new URL("data:text/javascript,");
     const job = await launch(entry, { tasks: 1, processes: 1, heapBytes: 2 ** 20, onError: "report" });
     await job.exited;
-    return "";
+    const { processes, why } = info();
+    return processes === "link" ? why : "";
   } catch (error) {
     return (error as PamiError).message;
   }

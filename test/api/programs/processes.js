@@ -1,6 +1,6 @@
 // @ts-check
 // A program with a job whose tasks run in processes. Its parameters: what it does, and more for that.
-import { launch } from "pamir";
+import { info, launch } from "pamir";
 import { ASK, ECHO, QUIT } from "../tasks/support.js";
 
 const [does = "", how = ""] = process.argv.slice(2);
@@ -39,6 +39,18 @@ const PROGRAMS = {
       const { code, message } = /** @type {Error & { code?: string }} */ (error);
       say([code, message]);
     }
+  },
+  /** Two jobs, and how their processes talk. */
+  async linked() {
+    const found = [];
+    for (let i = 0; i < 2; i++) {
+      const { job, context } = await crowd(2);
+      const bytes = [1, 2].map((task) => context.call(job.client.endpoint(task), ECHO, Uint8Array.of(7)));
+      found.push(...(await Promise.all(bytes)).map((reply) => [...reply]));
+      await job.terminate();
+    }
+    const { processes, why } = info();
+    say({ found, processes, why });
   },
   /** Tasks that send, tasks that are asleep in each way. */
   async stay() {

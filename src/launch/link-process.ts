@@ -1,0 +1,73 @@
+// The main thread of a process of tasks, where processes share no memory. Each task is a node: this makes its memory, starts
+// its agent and its worker, and marks it dead once it has ended. The agents talk by UDP on loopback.
+import { sharedAtomics } from "../kernel/atomics.js";
+import { readMap } from "../memory/map.js";
+import { hasLeft, interruptTask, markDead } from "../node/liveness.js";
+import { taskErrorsIn } from "../node/memory.js";
+import type { TaskBootstrap } from "./bootstrap.js";
+import { type Joined, joinBy, type LinkedNode } from "./joined.js";
+import { BootstrapChannel } from "./link-bootstrap.js";
+import type { LinkSetup } from "./linked-nodes.js";
+import type { TaskExit } from "./monitor.js";
+import { hearNews, type NodeView, SLOT } from "./node-news.js";
+import { processLifecycle } from "./process-lifecycle.js";
+import type { ProcessOrder, ProcessReport, ProcessSetup } from "./task-process.js";
+import { TaskWorkers } from "./task-workers.js";
+
+type TaskNode = Joined & NodeView;
+
+const { orders, labels, link } = (globalThis as unknown as { pamirProcess: ProcessSetup }).pamirProcess;
+const { size, key, options } = link as LinkSetup;
+const nodes = new Map<number, TaskNode>();
+/** Orders for nodes that are not up yet. */
+const early: Parameters<typeof obey>[0][] = [];
+const channel = new BootstrapChannel((request) => process.send?.(request));
+
+const of = (task: number): TaskNode => nodes.get(task) as TaskNode;
+const lifecycle = processLifecycle(
+  orders.bootstraps.map(({ task }) => task),
+  { write: (task, error) => taskErrorsIn(of(task).memory, of(task).map).write(SLOT, error) },
+  {
+    hasLeft: (task) => hasLeft(of(task).sync, of(task).map, SLOT),
+    interrupt: (task) => interruptTask(of(task).sync, of(task).map, SLOT),
+    markDead(task) {
+      const { sync, map, onLeave } = of(task);
+      markDead(sync, map, SLOT);
+      // The agent tells the other nodes, and this process goes on until they have heard it.
+      onLeave();
+    },
+  },
+);
+
+function obey(order: Exclude<ProcessOrder, { answer: number }>): void {
+  if (nodes.size < orders.bootstraps.length) early.push(order);
+  else if ("terminate" in order) lifecycle.terminate(order.terminate);
+  else if ("lost" in order) for (const { agent } of nodes.values()) agent?.order(order);
+  else {
+    const { to, news } = order;
+    hearNews(of(to), news, (report) => process.send?.({ from: to, report } satisfies ProcessReport));
+  }
+}
+
+async function start(bootstrap: TaskBootstrap): Promise<void> {
+  const { task } = bootstrap;
+  const joined = await joinBy(channel.bootstrapOf(task, size), key, { options } as LinkedNode);
+  const map = readMap(joined.memory, joined.start.job);
+  const sync = sharedAtomics(joined.memory);
+  nodes.set(task, { ...joined, map, sync });
+  const { memory, job } = joined.start;
+  const workers = new TaskWorkers(lifecycle, sync, map, { labels, isForeign: false });
+  workers.start({ ...orders, bootstraps: [{ ...bootstrap, memory, job, first: task }] });
+  if (nodes.size === orders.bootstraps.length) for (const order of early.splice(0)) obey(order);
+}
+
+process.on("message", (message: ProcessOrder) => {
+  if ("answer" in message) channel.hear(message);
+  else obey(message);
+});
+for (const bootstrap of orders.bootstraps) {
+  start(bootstrap).catch((error: Error) => {
+    const ended: TaskExit = { task: bootstrap.task, code: 1, cause: "process", error: error.message };
+    process.send?.({ ended, shown: undefined } satisfies ProcessReport, () => process.exit(1));
+  });
+}

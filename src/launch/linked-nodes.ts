@@ -1,0 +1,52 @@
+// The nodes of a job whose processes share no memory, as the job's monitor sees them: it answers the requests by which they
+// find each other, and tells them of processes that have ended.
+import type { NodePort } from "../support/host.js";
+import { type BootstrapAnswer, type BootstrapRequest, BootstrapServer } from "./link-bootstrap.js";
+
+/** What the nodes of a job have in common. */
+export interface LinkSetup {
+  /** Tasks of the job. Each is a node. */
+  readonly size: number;
+  /** The job key. It is on no command line and in no environment. */
+  readonly key: Uint8Array;
+  /** Options of the nodes' memories. */
+  readonly options: object;
+  /** A channel to the launching thread, if that is a task. */
+  readonly caller: NodePort | undefined;
+}
+
+/** To a process, or to the agent of the launching thread: the process of a node has ended. */
+export interface LostNode {
+  readonly lost: number;
+}
+type News = BootstrapAnswer | LostNode;
+
+export class LinkedNodes {
+  readonly #server: BootstrapServer;
+  readonly #listeners = new Set<(news: News) => void>();
+
+  constructor({ size, caller }: LinkSetup) {
+    this.#server = new BootstrapServer(size);
+    if (caller === undefined) return;
+    const tell = (news: News): void => caller.postMessage(news);
+    caller.on("message", (request: BootstrapRequest) => this.take(request, tell));
+    caller.unref();
+    this.add(tell);
+  }
+
+  /** A process begins. @param tell sends it news @returns what ends that */
+  add(tell: (news: News) => void): () => void {
+    this.#listeners.add(tell);
+    return () => void this.#listeners.delete(tell);
+  }
+
+  take(request: BootstrapRequest, tell: (news: News) => void): void {
+    this.#server.take(request, tell);
+  }
+
+  /** A process has ended without leave of its nodes. */
+  lost(nodes: readonly number[], why: string): void {
+    this.#server.fail(why);
+    for (const tell of this.#listeners) for (const lost of nodes) tell({ lost });
+  }
+}

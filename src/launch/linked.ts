@@ -1,0 +1,111 @@
+// Jobs with processes where these share no memory: each task is a node, and a link over UDP on loopback joins them. This is the
+// launching thread's part; the monitor and link-process.ts have the others.
+import { makeKey } from "../bootstrap/key.js";
+import type { KernelName } from "../core/kernel-name.js";
+import { sharedAtomics } from "../kernel/atomics.js";
+import { openMemory } from "../kernel/select.js";
+import { readMap } from "../memory/map.js";
+import type { Client } from "../pami/client.js";
+import { type NodePort, nodeModule } from "../support/host.js";
+import type { Job } from "./job.js";
+import { type JoinedMemory, joinBy, type LinkedNode } from "./joined.js";
+import { type BootstrapAnswer, BootstrapChannel } from "./link-bootstrap.js";
+import type { LinkSetup } from "./linked-nodes.js";
+import type { Monitor } from "./monitor.js";
+import { hearNews } from "./node-news.js";
+import { lookAtSlots, nodeLimits, Switchboard } from "./private-node.js";
+import type { NodeOrder } from "./task-process.js";
+
+/** The options of `launch` that shape each node. */
+export type NodeOptions = Omit<LinkedNode["options"], "kernel" | "silence">;
+
+export class Link {
+  /** The code of a process. */
+  readonly source: string;
+  readonly setup: LinkSetup;
+  readonly board: Switchboard;
+  /** What the monitor gets by its setup. */
+  readonly ports: NodePort[];
+  readonly nodeLimits = nodeLimits;
+  readonly lookAtSlots = lookAtSlots;
+  readonly #options: LinkedNode["options"];
+  /** The caller's end of the channel to the monitor. */
+  readonly #port: NodePort | undefined;
+  #onLeave: (() => void) | undefined;
+
+  /** @param size tasks of the job @param isJoined whether the caller is one of them */
+  constructor(source: string, size: number, options: LinkedNode["options"], isJoined: boolean) {
+    const { MessageChannel } = nodeModule("worker_threads") as typeof import("node:worker_threads");
+    const { port1, port2 } = isJoined ? new MessageChannel() : {};
+    this.source = source;
+    this.#options = options;
+    this.#port = port1;
+    this.ports = port2 === undefined ? [] : [port2];
+    this.setup = { size, key: makeKey(), options, caller: port2 };
+    this.board = new Switchboard(size);
+  }
+
+  /**
+   * Joins the caller's node with the others. Resolves once the processes of all tasks are up. Otherwise the job ends.
+   * @throws as joinBy()
+   */
+  async join(job: Job, mapped: JoinedMemory): Promise<void> {
+    try {
+      await this.#join(job.client, mapped);
+    } catch (error) {
+      await job.terminate();
+      throw error;
+    }
+  }
+
+  async #join(client: Client, mapped: JoinedMemory): Promise<void> {
+    const port = this.#port as NodePort;
+    const memory = openMemory(mapped.shared);
+    const view = { memory, map: readMap(memory, mapped.job), sync: sharedAtomics(memory) };
+    this.board.join((news) => hearNews(view, news, (report) => this.board.hear(0, report)));
+    const channel = new BootstrapChannel((request) => port.postMessage(request));
+    const hear = (answer: BootstrapAnswer): void => channel.hear(answer);
+    port.on("message", hear);
+    const node: LinkedNode = { options: this.#options, mapped };
+    const { agent, onLeave, onClient } = await joinBy(channel.bootstrapOf(0, this.setup.size), this.setup.key, node);
+    port.off("message", hear);
+    // The monitor tells the agent of processes that end, also while this thread blocks.
+    agent?.order({ news: port }, [port]);
+    if (client.closed) onLeave();
+    else {
+      this.#onLeave = onLeave;
+      onClient?.(client);
+    }
+  }
+
+  /** The job's part of the monitor. @param order sends an order to it @param tasks that it starts */
+  monitorOf(order: (order: NodeOrder) => void, tasks: readonly { readonly task: number }[]): Partial<Monitor> {
+    const { board } = this;
+    for (const { task } of tasks) {
+      board.add(task, (news) => {
+        if ("ask" in news || "interrupt" in news) order({ to: task, news });
+      });
+      board.listens(task);
+    }
+    return { nodes: board, interrupt: (task) => board.interrupt(task) };
+  }
+
+  /** The caller has closed its client. */
+  callerLeft(): void {
+    this.board.callerLeft();
+    this.#onLeave?.();
+  }
+}
+
+/** @param size tasks of the job @param kernel of the first task @param isJoined whether the caller is a task */
+export async function openLink(
+  size: number,
+  options: NodeOptions,
+  kernel: KernelName,
+  isJoined: boolean,
+): Promise<Link> {
+  const { linkProcessSource } = await import("../generated/link-process.js");
+  const { contexts, laneBytes, heapBytes, regions, fifos, slots, trace } = options;
+  const shape = { contexts, laneBytes, heapBytes, regions, fifos, slots, trace, kernel };
+  return new Link(linkProcessSource, size, shape, isJoined);
+}

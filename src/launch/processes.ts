@@ -1,0 +1,45 @@
+// What the processes of a job share, found out before it is launched: a memory, or else a link. Only for Node.
+import { PamiError } from "../core/error.js";
+import type { KernelName } from "../core/kernel-name.js";
+import { checkMaySpawn, ProcessMemories, probeProcesses } from "../process/process-memory.js";
+import { noteProcesses } from "./info.js";
+import type { Link, NodeOptions } from "./linked.js";
+
+/** A memory, or a link; neither if the job's tasks are threads of this process. */
+export interface Shared {
+  readonly processes?: ProcessMemories;
+  readonly link?: Link;
+}
+
+/** Options of `launch`. */
+type ProcessOptions = NodeOptions & { readonly maxTasks?: number | undefined; readonly join?: boolean | undefined };
+
+let hasWarned = false;
+
+/** @param kernel of the first task @throws PAMIR_NO_PROCESSES */
+export async function openProcesses(options: ProcessOptions, tasks: number, kernel: KernelName): Promise<Shared> {
+  checkMaySpawn();
+  const failure = whyNoMemory();
+  noteProcesses(failure?.message ?? "");
+  if (failure === undefined) return { processes: new ProcessMemories() };
+  const { message } = failure;
+  const { maxTasks = tasks, join = false } = options;
+  if (maxTasks > tasks) {
+    const text = `${message}. A link could join them, but no tasks that come later (maxTasks is ${maxTasks}, tasks ${tasks})`;
+    throw new PamiError("PAMIR_NO_PROCESSES", text, { cause: failure });
+  }
+  if (!hasWarned) process.emitWarning(`${message}; a link on loopback joins them instead`, { code: "PAMIR_LINK" });
+  hasWarned = true;
+  const { openLink } = await import("./linked.js");
+  return { link: await openLink(tasks, options, kernel, join) };
+}
+
+function whyNoMemory(): PamiError | undefined {
+  try {
+    probeProcesses();
+    return undefined;
+  } catch (error) {
+    if ((error as PamiError).code === "PAMIR_NO_PROCESSES") return error as PamiError;
+    throw error;
+  }
+}

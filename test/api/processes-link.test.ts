@@ -1,0 +1,137 @@
+// Jobs with processes where these share no memory: a link on loopback joins them. The calls are the same, and a process that
+// dies takes nobody with it.
+import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { INTERRUPTED, info, launch, SHUTDOWN, SUCCESS } from "pamir";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { CROWD, endOf, untilTraffic, withCrowd } from "./crowd.js";
+import { allowing, run } from "./run-program.js";
+import { DATA, ECHO, PATIENCE, QUIT, rejectionOf, thrownBy, until } from "./support.js";
+
+const ELSEWHERE = `this is freebsd on ${process.arch}, and it takes Linux on x64 or arm64`;
+
+describe("processes that share no memory", () => {
+  const folder = mkdtempSync(join(tmpdir(), "pamir-link-"));
+  const copy = join(folder, "test/api/programs/processes.js");
+  const { platform } = process;
+  beforeAll(() => {
+    for (const part of ["dist", "package.json", "test/api/programs", "test/api/tasks"])
+      cpSync(part, join(folder, part), { recursive: true });
+  });
+  afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+  /** Stands in for koffi: one function of the C library fails. */
+  function breakCall(name: string): void {
+    const package_ = join(folder, "node_modules/koffi");
+    mkdirSync(package_, { recursive: true });
+    const real = JSON.stringify(fileURLToPath(import.meta.resolve("koffi")));
+    writeFileSync(
+      join(package_, "index.js"),
+      `const koffi = require(${real});
+      const load = (library) => {
+        const c = koffi.load(library);
+        return { func: (name, ...type) => (name === ${JSON.stringify(name)} ? () => -1 : c.func(name, ...type)) };
+      };
+      module.exports = { ...koffi, load, errno: () => 38 };`,
+    );
+  }
+
+  const loader = fileURLToPath(new URL("../cli/programs/elsewhere.js", import.meta.url));
+  const permissions = allowing("fs-read=*", "worker", "child-process", "net").filter(
+    (option) => option !== "--allow-net" || process.allowedNodeEnvironmentFlags.has(option),
+  );
+  it.each([
+    ["koffi is absent", [], "the package koffi is not installed (npm install koffi)", ""],
+    ["another system", ["--import", loader], ELSEWHERE, "getpid"],
+    ["koffi is forbidden", permissions, "node --permission takes --allow-addons for koffi", "getpid"],
+    ["memfd_create() is refused", [], "memfd_create fails with errno 38", "memfd_create"],
+    ["mmap() is refused", [], "mmap of 65536 bytes fails with errno 38", "mmap"],
+  ])("%s: the tasks talk, a warning says so once, and info() why", async (_, options, why, broken) => {
+    if (broken !== "") breakCall(broken);
+    const { out, err } = await run(options, ["linked"], { cwd: folder }, copy);
+    const text = `processes can't share memory here: ${why}`;
+    const pairs = [1, 2].map((task) => [7, task]);
+    expect(JSON.parse(out)).toEqual({ found: [...pairs, ...pairs], processes: "link", why: text });
+    if (options !== permissions) expect(err.split("[PAMIR_LINK]")).toHaveLength(2);
+  });
+
+  describe("a job", () => {
+    beforeAll(() => void Object.defineProperty(process, "platform", { value: "freebsd" }));
+    afterAll(() => void Object.defineProperty(process, "platform", { value: platform }));
+
+    it("SIGKILL in mid-traffic: its two tasks end at once, the others go on", () =>
+      withCrowd({}, async (crowd) => {
+        const { job, context, to, ask, processOf, signal } = crowd;
+        const { pid } = await processOf(1);
+        expect((await processOf(2)).pid).toBe(pid);
+        expect((await processOf(3)).pid).not.toBe(pid);
+        for (let task = 1; task < 5; task++) await ask(task, "traffic", { size: 5, sizes: [8, 700] });
+        await untilTraffic(crowd, [1, 2, 3, 4]);
+        signal(pid, "SIGKILL");
+        for (const task of [1, 2]) await context.whenEnded(to(task), { timeout: PATIENCE });
+        expect(context.sendImmediate(to(2), DATA)).toBe(SHUTDOWN);
+        await untilTraffic(crowd, [3, 4]);
+        for (const task of [3, 4]) until(context, () => context.sendImmediate(to(task), QUIT) === SUCCESS);
+        job.client.close();
+        expect((await job.exited).map(({ task, cause }) => [task, cause])).toEqual([
+          [1, "process"],
+          [2, "process"],
+          [3, "exit"],
+          [4, "exit"],
+        ]);
+        expect(await endOf(pid)).toBeUndefined();
+      }));
+
+    it("terminate(task), interrupt(), an error, dumpAll() and traceAll()", () =>
+      withCrowd({ tasks: 4, trace: { events: 1024 } }, async ({ job, context, to, ask }) => {
+        for (let task = 1; task < 4; task++) {
+          expect([...(await context.call(to(task), ECHO, Uint8Array.of(7)))]).toEqual([7, task]);
+        }
+        expect((await job.terminate(1)).cause).toBe("terminated");
+        await context.whenEnded(to(1), { timeout: PATIENCE });
+        await ask(2, "throw");
+        await context.whenEnded(to(2), { timeout: PATIENCE });
+        // The other tasks may know it earlier than the launching thread.
+        expect((await job.terminate(2)).cause).toBe("error");
+        job.interrupt(0);
+        expect(context.advanceUntil(() => false, { timeout: PATIENCE })).toBe(INTERRUPTED);
+        job.interrupt(3);
+        const dumps = await job.dumpAll({ timeout: PATIENCE });
+        expect(dumps.map(({ tasks, state }) => [tasks, state])).toEqual([
+          [[0], "answered"],
+          [[1], "ended"],
+          [[2], "ended"],
+          [[3], "answered"],
+        ]);
+        const events = (await job.traceAll({ timeout: PATIENCE })).traceEvents;
+        for (const task of [0, 3]) expect(events.filter(({ tid }) => tid === task).length).toBeGreaterThan(1);
+        const exits = await job.terminate();
+        expect(exits.map(({ cause, error }) => [cause, error])).toEqual([
+          ["terminated", undefined],
+          ["error", "RangeError: thrown by the task"],
+          ["terminated", undefined],
+        ]);
+      }));
+
+    it("without a caller that joins; processes of one task, and of several", async () => {
+      const entry = new URL("tasks/ring.js", import.meta.url);
+      for (const processes of [1, 2, 3]) {
+        const job = await launch(entry, { tasks: 3, processes });
+        expect((await job.exited).map(({ code, cause }) => [code, cause])).toEqual(new Array(3).fill([0, "exit"]));
+      }
+    });
+
+    it("tasks that come later are refused, and args that can't be copied", async () => {
+      const rejection = await rejectionOf(launch(CROWD, { tasks: 2, processes: 2, maxTasks: 3 }));
+      expect(rejection).toMatchObject({ code: "PAMIR_NO_PROCESSES", text: expect.stringContaining("maxTasks is 3") });
+      const shared = { tasks: 2, processes: 2, args: new SharedArrayBuffer(4) };
+      expect((await rejectionOf(launch(CROWD, shared))).code).toBe("PAMIR_INVAL");
+      await withCrowd({ tasks: 2, processes: 1 }, async ({ job }) => {
+        expect(thrownBy(() => job.spawn()).code).toBe("PAMIR_INVAL");
+        expect(info()).toMatchObject({ processes: "link", why: expect.stringContaining(ELSEWHERE) });
+      });
+    });
+  });
+});
