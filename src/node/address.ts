@@ -49,7 +49,7 @@ export function isAway({ contexts, locals }: PerTask & Pick<MemoryMap, "locals">
 export const UNBOUND = -1;
 
 /** The kernel functions that give slots away. */
-type Binding = Pick<Kernel, "loadWord" | "storeWord" | "exchangeIf" | "ring" | "pause">;
+type Binding = Pick<Kernel, "loadWord" | "storeWord" | "addWord" | "exchangeIf" | "ring" | "pause">;
 
 /**
  * How often bind() tries to take the lock, and the divisions between two tries: 0.7 µs in wasm, 1.6 in the twin, so 50 or 100 µs
@@ -67,6 +67,8 @@ export class Addresses {
   readonly #map: MemoryMap;
   /** The last known slot of a task, by its number. The table says whether the task still has it. */
   readonly #slots = new Map<number, number>();
+  /** Whether the last bind() was in vain only because another thread had the lock: that thread is not running. */
+  isLocked = false;
 
   constructor(kernel: Binding, { buffer }: Pick<Memory, "buffer">, map: MemoryMap) {
     this.#kernel = kernel;
@@ -126,20 +128,24 @@ export class Addresses {
    * The slot of a task; binds a free one if the task has none. Only the agent gets the last free one. So it can always take
    * frames of other nodes, and no two nodes wait for each other's slots.
    * @param holder slot of the calling task, or of the agent
-   * @returns UNBOUND: no slot is free, or another thread holds the lock and is not running: try again
+   * @returns UNBOUND: no slot is free, or another thread has the lock (`isLocked`): try again
    */
   bind(number: number, holder: number): number {
+    this.isLocked = false;
     const bound = this.slotOf(number);
     if (bound >= 0) return bound;
     const kernel = this.#kernel;
     const lock = this.#map.job + JOB_BIND_LOCK_OFFSET;
     // SYNC bind-lock (take): pairs with the release below, and with markDead(), which releases it for a dead holder.
     for (let tries = 1; kernel.exchangeIf(lock, 0, holder + 1) !== 0; tries++) {
-      if (tries === LOCK_TRIES) return UNBOUND;
+      this.isLocked = tries === LOCK_TRIES;
+      if (this.isLocked) return UNBOUND;
       kernel.pause(LOCK_PAUSE);
     }
     const slot = this.#bindLocked(number, holder === this.#map.tasks ? 1 : 2);
     kernel.storeWord(lock, 0); // SYNC bind-lock (release)
+    // Behind the release: the agent may wait for the lock.
+    if (holder !== this.#map.tasks) kernel.ring(engineSlot(this.#map));
     return slot;
   }
 
@@ -154,10 +160,13 @@ export class Addresses {
     return UNBOUND;
   }
 
-  /** Why a task has no slot. EAGAIN: asks the agent for one. SHUTDOWN: no message reaches other nodes any more. */
+  /**
+   * Why the last bind() or reach() was in vain. EAGAIN: asks the agent for a slot, unless only the lock is awaited.
+   * SHUTDOWN: no message reaches other nodes any more.
+   */
   refusal(): Result {
     if (this.isCutOff) return SHUTDOWN;
-    this.want();
+    if (!this.isLocked) this.want();
     return EAGAIN;
   }
 
@@ -212,10 +221,7 @@ export class Addresses {
       // SYNC endpoint (bind): pairs with the looks at the table.
       this.#kernel.storeWord(endpointsBase + 4 * ordinalOf(this.#map, slot, context), endpointOf(number, context));
     }
-    const binds = this.#map.job + JOB_BINDS_OFFSET;
-    this.#kernel.storeWord(binds, this.#kernel.loadWord(binds) + 1); // SYNC endpoint (count)
-    this.#kernel.ring(engineSlot(this.#map));
-    this.#slots.set(number, slot);
+    this.#kernel.addWord(this.#map.job + JOB_BINDS_OFFSET, 1); // SYNC endpoint (count)
     return slot;
   }
 

@@ -45,8 +45,7 @@ export function markDead(
   // SYNC heap-lock (mend): its holder is gone; the table is whole after any of its stores.
   kernel.exchangeIf(map.job + JOB_HEAP_LOCK_OFFSET, task + 1, 0);
   // The task may have bound a slot and not counted that. So the agent looks at the slots before another thread binds one.
-  const hasBindLock = kernel.loadWord(map.job + JOB_BIND_LOCK_OFFSET) === task + 1;
-  if (hasBindLock) kernel.addWord(map.job + JOB_BINDS_OFFSET, 1); // SYNC endpoint (count)
+  kernel.addWord(map.job + JOB_BINDS_OFFSET, 1); // SYNC endpoint (count)
   kernel.exchangeIf(map.job + JOB_BIND_LOCK_OFFSET, task + 1, 0); // SYNC bind-lock (mend)
   kernel.clearBits(map.job + JOB_SPINNING_OFFSET + ((task >>> 5) << 2), 1 << (task & 31));
   announceEnds(kernel, map, [task]);

@@ -136,21 +136,68 @@ describe.each(["wasm", "ts"] as const)("without a free slot: %s", (kernel) => {
     expect(told).toContain(`room ${SUCCESS}`);
   });
 
-  it("another thread is binding a slot, and does not run: EAGAIN, and whenRoom() tells once it has done so", async () => {
+  /** Another thread has the lock of the slots, and does not run, until the function that this returns is called. */
+  function takeLock(): () => void {
     const { kernel, map } = task(0);
     const lock = map.job + JOB_BIND_LOCK_OFFSET;
     kernel.storeWord(lock, map.tasks);
+    return () => kernel.storeWord(lock, 0);
+  }
+
+  it("another thread is binding a slot, and does not run: a send without a queue gets EAGAIN, and whenRoom() waits", async () => {
+    const release = takeLock();
     const to = endpoint(2);
     const told: Result[] = [];
-    expect(context(0).sendImmediate(to, DATA, null, Int32Array.of(1))).toBe(EAGAIN);
+    expect(context(0).send({ to, dispatch: DATA, queue: false })).toBe(EAGAIN);
     context(0).whenRoom(to, 4, (_, result: Result) => void told.push(result));
     await turn();
-    expect(told).toEqual([]);
-    kernel.storeWord(lock, 0);
+    expect([told, wantsSlot()]).toEqual([[], false]);
+    release();
     await until(() => told.length === 1);
     expect(told).toEqual([SUCCESS]);
     expect(context(0).sendImmediate(to, DATA, null, Int32Array.of(1))).toBe(SUCCESS);
     await until(() => came[2]?.length === 1);
+  });
+
+  it("another thread is binding a slot, and does not run: sends wait in the pending queue, in order, and take no slot away", async () => {
+    const release = takeLock();
+    const to = endpoint(2);
+    const told: string[] = [];
+    const note = (cookie: unknown, result: Result): void => void told.push(`${cookie} ${result}`);
+    const header = Int32Array.of(0);
+    const payload = Int32Array.of(0);
+    for (const number of [1, 2, 3]) {
+      payload[0] = number;
+      const parameters = { to, dispatch: DATA, header, payload };
+      const callbacks = { payload: payload.slice(), onLocal: note, onRemote: note, cookie: number };
+      if (number === 1) expect(context(0).sendImmediate(to, DATA, header, payload)).toBe(SUCCESS);
+      else expect(context(0).send({ ...parameters, ...(number === 3 ? callbacks : {}) })).toBe(SUCCESS);
+    }
+    payload[0] = 9;
+    const pending = (): unknown => task(0).client.dump().tasks[0]?.contexts[0]?.pending;
+    expect(pending()).toMatchObject({ messages: 3 });
+    await turn();
+    expect([came[2], told, wantsSlot()]).toEqual([[], [], false]);
+    release();
+    expect(context(0).sendImmediate(to, DATA, null, Int32Array.of(4))).toBe(SUCCESS);
+    await until(() => came[2]?.length === 4 && told.length === 2);
+    expect(came[2]).toEqual(["data 1", "data 2", "data 3", "data 4"]);
+    expect(told).toEqual([`3 ${SUCCESS}`, `3 ${SUCCESS}`]);
+    expect(pending()).toEqual({ messages: 0, bytes: 0 });
+  });
+
+  it("sends that wait for the lock of the slots come to SHUTDOWN once the agent has ended", async () => {
+    takeLock();
+    const to = endpoint(2);
+    const told: Result[] = [];
+    const note = (_: unknown, result: Result): void => void told.push(result);
+    expect(context(0).send({ to, dispatch: DATA, onLocal: note, onRemote: note })).toBe(SUCCESS);
+    await turn(5);
+    expect(told).toEqual([]);
+    const { kernel, map } = task(0);
+    markEngineDead(kernel, map);
+    await turn(5);
+    expect(told).toEqual([SHUTDOWN, SHUTDOWN]);
   });
 
   /** Whether the next advance() of the node's context asks for a slot: the agent forgets that in its turn. */

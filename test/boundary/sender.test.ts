@@ -174,7 +174,7 @@ describe.each(["wasm", "ts"] as const)("%s", (kernel) => {
       const large = new Uint8Array(LARGE).map((_, i) => i * 7);
       const instruction = { dispatch: ID, header: undefined, payload: large, payloadBytes: LARGE, onLocal: tell };
       const rest = { onRemote: undefined, cookie: "large", held: 0, sent: -1, offer: undefined, gift: undefined };
-      expect(target.submit({ ...instruction, ...rest }, 0, false, true)).toBe(SUCCESS);
+      expect(target.submit({ ...instruction, ...rest }, 0, false, true, false)).toBe(SUCCESS);
       for (let i = 1; i <= 5; i++) {
         expect(submit(new Uint8Array(i).fill(i))).toBe(SUCCESS);
         expected.push(i);

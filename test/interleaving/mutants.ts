@@ -130,7 +130,7 @@ const BIND_MUTANTS: readonly Mutant[] = [
   {
     name: "the agent is not told of what a dead thread gave away",
     file: "src/node/liveness.ts",
-    find: "  if (hasBindLock) kernel.addWord(map.job + JOB_BINDS_OFFSET, 1);",
+    find: "  kernel.addWord(map.job + JOB_BINDS_OFFSET, 1);",
     replace: "",
     scenarios: BIND_SCENARIOS,
   },

@@ -74,6 +74,9 @@ export interface SendRequest {
   readonly gift: Gift | undefined;
 }
 
+/** The part of a request that its end needs. */
+export type Ending = Pick<SendRequest, "onLocal" | "cookie"> & Partial<Pick<SendRequest, "onRemote" | "gift">>;
+
 /** A whenRoom() whose callback has not been called. */
 interface RoomWaiter {
   readonly bytes: number;
@@ -105,6 +108,20 @@ const LANE_UNREAD = -4;
 const LANE_BROKEN = -5;
 /** Room that a lane needs to be replaced by a larger one. */
 const SWITCH_BYTES = 8;
+
+/**
+ * A request as the pending queue keeps it: its caller may reuse the header, and the payload if that is copied.
+ * @param copied bytes of the copies
+ */
+export function pendingOf(request: SendRequest, copied: number, copyPayload: boolean): SendRequest {
+  const { header, payload, payloadBytes } = request;
+  return {
+    ...request,
+    header: header?.slice(),
+    payload: copyPayload ? payload?.slice() : payload?.subarray(0, payloadBytes),
+    held: copied,
+  };
+}
 
 /** State that the targets of one context share. */
 export class PeerSet {
@@ -174,6 +191,15 @@ export class PeerSet {
     const { words } = this.memory;
     words[(this.#block + CONTEXT_PENDING_COUNT_OFFSET) >>> 2] = this.#pendingCount;
     words[(this.#block + CONTEXT_PENDING_BYTES_OFFSET) >>> 2] = this.pendingBytes;
+  }
+
+  /** A message is sent, or is not sent any more. @returns `result` */
+  complete({ onLocal, onRemote, cookie, gift }: Ending, result: Result): Result {
+    if (result === SUCCESS) gift?.accept();
+    gift?.drop();
+    if (onLocal !== undefined) this.completions.push(onLocal, cookie, result);
+    if (onRemote !== undefined) this.completions.push(onRemote, cookie, result);
+    return result;
   }
 
   /** A lane has no room from now on: stores the time stamp, for the dump. */
@@ -439,9 +465,9 @@ export class Peer {
    * @param queue whether the pending queue may be used
    * @param isOwn the pending queue may be used, however full it is
    */
-  submit(request: SendRequest, copied: number, copyPayload: boolean, queue: boolean, isOwn = false): Result {
+  submit(request: SendRequest, copied: number, copyPayload: boolean, queue: boolean, isOwn: boolean): Result {
     const peerSet = this.#peerSet;
-    if (this.#ended) return this.#complete(request, SHUTDOWN);
+    if (this.#ended) return peerSet.complete(request, SHUTDOWN);
     this.#heldRefused = -1;
     // A message in several packets, once begun, has to be finished. So its place in the queue is secured first.
     const fits = isOwn || (queue && peerSet.pendingBytes + copied <= peerSet.pendingMax);
@@ -458,7 +484,7 @@ export class Peer {
       }
       if (state === LANE_ENDED) {
         this.#refused(state, 0);
-        return this.#complete(request, SHUTDOWN);
+        return peerSet.complete(request, SHUTDOWN);
       }
       if (state === LANE_UNREAD) return this.#later(request, copied, copyPayload, fits);
       const held = queue && copied <= peerSet.pendingMax ? copied : Number.POSITIVE_INFINITY;
@@ -492,12 +518,7 @@ export class Peer {
       return EAGAIN;
     }
     if (!this.isBusy) peerSet.count(1);
-    const pending = {
-      ...request,
-      header: request.header?.slice(),
-      payload: copyPayload ? request.payload?.slice() : request.payload?.subarray(0, request.payloadBytes),
-      held: copied,
-    };
+    const pending = pendingOf(request, copied, copyPayload);
     this.#pending.push(pending);
     peerSet.held(1, copied);
     request.gift?.accept();
@@ -632,7 +653,7 @@ export class Peer {
     this.#ended = true;
     for (const request of this.#pending) {
       peerSet.held(-1, request.held);
-      this.#complete(request, SHUTDOWN);
+      peerSet.complete(request, SHUTDOWN);
     }
     for (const { onRoom, cookie } of this.#waiters) peerSet.completions.push(onRoom, cookie, SHUTDOWN);
     this.#pending.clear();
@@ -866,18 +887,11 @@ export class Peer {
 
   /** Completes a request with the result of #attempt(). The callbacks of an offer are called later. */
   #over(request: SendRequest, state: number): void {
-    if (state === LANE_READY) this.#complete(request, SUCCESS);
-    else if (state === LANE_CANCELED) this.#complete(request, CANCELED);
-    else if (state === LANE_BROKEN) this.#complete(request, ERROR);
-    else if (state !== LANE_OFFERED) this.#complete(request, SHUTDOWN);
-  }
-
-  #complete({ onLocal, onRemote, cookie, gift }: SendRequest, result: Result): Result {
-    const { completions } = this.#peerSet;
-    if (result === SUCCESS) gift?.accept();
-    gift?.drop();
-    if (onLocal !== undefined) completions.push(onLocal, cookie, result);
-    if (onRemote !== undefined) completions.push(onRemote, cookie, result);
-    return result;
+    if (state === LANE_OFFERED) return;
+    let result: Result = SHUTDOWN;
+    if (state === LANE_READY) result = SUCCESS;
+    else if (state === LANE_CANCELED) result = CANCELED;
+    else if (state === LANE_BROKEN) result = ERROR;
+    this.#peerSet.complete(request, result);
   }
 }

@@ -25,7 +25,7 @@ import type { AbortSignalLike } from "../../support/like.js";
 import type { Lanes } from "../../transport/transport.js";
 import type { Base } from "../base.js";
 import type { Offer, RendezvousSender } from "../rendezvous/sender.js";
-import { Peer, PeerSet, type SendRequest } from "./peer.js";
+import { type Ending, Peer, PeerSet, pendingOf, type SendRequest } from "./peer.js";
 
 /** Parameters of `context.send`. They are read before it returns, so that one object can serve every call. */
 export interface SendParameters {
@@ -116,13 +116,12 @@ function checkManner(queue: unknown, rendezvous: unknown, transfer: unknown, sig
   checkSignal("send()", signal);
 }
 
-/** An operation that waits for a slot in the node's tables: other targets have all of them. */
+/** An operation that waits for a slot in the node's tables: other targets have all of them, or another thread has the lock. */
 interface Awaiting {
   readonly to: Endpoint;
-  /** Called with SHUTDOWN if the operation can't begin any more: onRoom of a whenRoom(), or onLocal. */
-  readonly callback: Callback | undefined;
-  readonly cookie: unknown;
-  readonly begin: (target: Peer) => Result;
+  /** The message, as the pending queue keeps it; or of a whenRoom(), onRoom as its onLocal. */
+  readonly request: Ending & { readonly held?: number };
+  readonly begin: (target: Peer) => unknown;
 }
 
 export class Sender {
@@ -290,10 +289,7 @@ export class Sender {
     const request: SendRequest = { dispatch, header, payload, payloadBytes, ...callbacks, held: 0, sent: -1 };
     const isCopied = isSmall || dispatch === DISPATCH_ID_CALL;
     const copied = isCopied ? total : header.length;
-    const target = this.#peer(to);
-    if (target !== undefined) return target.submit(request, copied, isCopied, true, true);
-    const kept = { ...request, header: header.slice(), payload: isCopied ? payload?.slice() : payload };
-    return this.#await(to, onLocal, undefined, (late) => late.submit(kept, copied, false, true, true));
+    return this.#submit(this.#peer(to), to, request, copied, isCopied, true, true);
   }
 
   #sendRequest(parameters: SendParameters): Result {
@@ -316,16 +312,16 @@ export class Sender {
     }
     const gift = this.#giftOf(parameters, payloadView);
     const copiesPayload = onLocal === undefined && gift === undefined;
-    const copied = copiesPayload ? headerBytes + payloadBytes : headerBytes;
-    const isLarge = bodyBytes(headerBytes, payloadBytes) > RECV_IMMEDIATE_MAX;
+    const total = bodyBytes(headerBytes, payloadBytes);
+    const copied = copiesPayload ? total : headerBytes;
+    const isLarge = total > RECV_IMMEDIATE_MAX;
     if (copied > this.#peerSet.pendingMax && isLarge && !target?.fitsBuffer(payloadBytes)) {
       throw new PamiError(
         "PAMIR_TOO_LARGE",
         `a send of ${copied} bytes without onLocal: the pending queue copies at most ${this.#peerSet.pendingMax}`,
       );
     }
-    if (target === undefined) return this.#unbound();
-    if (!queue && target.isStillFull(bodyBytes(headerBytes, payloadBytes), payloadBytes)) return EAGAIN;
+    if (!queue && target?.isStillFull(total, payloadBytes)) return EAGAIN;
     const request: SendRequest = {
       dispatch,
       header: headerView,
@@ -339,7 +335,7 @@ export class Sender {
       offer: this.#offerOf(parameters, payloadView),
       gift,
     };
-    return target.submit(request, copied, copiesPayload, queue);
+    return this.#submit(target, to, request, copied, copiesPayload, queue, false);
   }
 
   /** The region that is given away with a message, if any. */
@@ -377,20 +373,18 @@ export class Sender {
   /** See `Context.whenRoom`. */
   whenRoom(to: Endpoint, bytes: number, onRoom: Callback, cookie: unknown): void {
     checkInteger("bytes", bytes, 0, MESSAGE_BYTES_MAX);
-    const wait = (target: Peer): Result => {
-      target.whenRoom(bytes, onRoom, cookie);
-      return SUCCESS;
-    };
+    const begin = (late: Peer): unknown => late.whenRoom(bytes, onRoom, cookie);
     const target = this.#peer(to);
-    const result = target === undefined ? this.#await(to, onRoom, cookie, wait) : wait(target);
-    if (result === SHUTDOWN) this.#completions.push(onRoom, cookie, SHUTDOWN);
+    const request = { onLocal: onRoom, cookie };
+    if (target !== undefined) begin(target);
+    else if (this.#await({ to, request, begin }) === SHUTDOWN) this.#peerSet.complete(request, SHUTDOWN);
   }
 
   /** Takes back a whenRoom() by its callback. */
   forgetRoom(to: Endpoint, onRoom: Callback): void {
-    const place = this.#awaiting.findIndex((one) => one.to === to && one.callback === onRoom);
+    const place = this.#awaiting.findIndex((one) => one.to === to && one.request.onLocal === onRoom);
     if (place < 0) this.#peer(to)?.forgetRoom(onRoom);
-    else this.#forget(place);
+    else this.#take(place, 1);
   }
 
   /** See `Context.reserve`. */
@@ -437,7 +431,7 @@ export class Sender {
     const targets = this.#foreign("resume", endpoints, own);
     let worst: Result = SUCCESS;
     for (const target of targets) {
-      const result = target === undefined ? this.#unbound() : target.resume();
+      const result = target?.resume() ?? this.#unbound();
       if (result !== SUCCESS) worst = result;
     }
     return worst;
@@ -460,7 +454,7 @@ export class Sender {
     let events = 0;
     this.#peerSet.retrySoon = false;
     if (this.#awaiting.length > 0) this.#bindAwaiting();
-    for (const target of this.#peers) if (target !== undefined) events += target.flush();
+    for (const target of this.#peers) events += target?.flush() ?? 0;
     return events;
   }
 
@@ -542,30 +536,33 @@ export class Sender {
    * Calls `begin` once an endpoint has a slot. @returns SHUTDOWN: the agent has ended, so no slot becomes free, and the
    * operation does not wait
    */
-  #await(to: Endpoint, callback: Callback | undefined, cookie: unknown, begin: Awaiting["begin"]): Result {
+  #await(one: Awaiting): Result {
     if (this.#unbound() === SHUTDOWN) return SHUTDOWN;
-    this.#awaiting.push({ to, callback, cookie, begin });
-    this.#peerSet.count(1);
+    this.#awaiting.push(one);
+    this.#count(one, 1);
     return SUCCESS;
   }
 
-  #forget(place: number): void {
-    this.#awaiting.splice(place, 1);
-    this.#peerSet.count(-1);
+  #count({ request }: Awaiting, change: 1 | -1): void {
+    this.#peerSet.count(change);
+    if (request.held !== undefined) this.#peerSet.held(change, request.held);
+  }
+
+  /** Removes operations that wait for a slot. */
+  #take(place: number, count: number): Awaiting[] {
+    const taken = this.#awaiting.splice(place, count);
+    for (const one of taken) this.#count(one, -1);
+    return taken;
   }
 
   /** Begins the operations that wait for a slot, as far as there are slots. */
   #bindAwaiting(): void {
-    const awaiting = this.#awaiting.splice(0);
-    for (const one of awaiting) {
-      this.#peerSet.count(-1);
+    for (const one of this.#take(0, this.#awaiting.length)) {
       // An operation begins behind those that still wait for the same endpoint.
       const isFirst = this.#awaiting.every(({ to }) => to !== one.to);
       const target = isFirst ? this.#peer(one.to) : undefined;
       if (target !== undefined) one.begin(target);
-      else if (this.#await(one.to, one.callback, one.cookie, one.begin) === SHUTDOWN && one.callback !== undefined) {
-        this.#completions.push(one.callback, one.cookie, SHUTDOWN);
-      }
+      else if (this.#await(one) === SHUTDOWN) this.#peerSet.complete(one.request, SHUTDOWN);
     }
   }
 
@@ -606,33 +603,37 @@ export class Sender {
     payload: ArrayBufferView | null | undefined,
     queue: boolean,
   ): Result {
-    const target = this.#peer(to);
-    checkInteger("dispatch", dispatch, 0, DISPATCH_ID_MAX);
-    const headerView = this.#view("header", header);
-    const payloadView = this.#view("payload", payload);
-    const total = bodyBytes(headerView?.length ?? 0, payloadView?.length ?? 0);
+    const total = bodyBytes(header?.byteLength ?? 0, payload?.byteLength ?? 0);
     if (total > SEND_IMMEDIATE_MAX) {
       throw new PamiError(
         "PAMIR_TOO_LARGE",
         `sendImmediate of ${total} bytes (header padded to 8), the limit is ${SEND_IMMEDIATE_MAX}: use send()`,
       );
     }
-    if (target === undefined) return this.#unbound();
-    if (!queue && target.isStillFull(total, 0)) return EAGAIN;
-    const request: SendRequest = {
-      dispatch,
-      header: headerView,
-      payload: payloadView,
-      payloadBytes: payloadView?.length ?? 0,
-      onLocal: undefined,
-      onRemote: undefined,
-      cookie: undefined,
-      held: 0,
-      sent: -1,
-      offer: undefined,
-      gift: undefined,
-    };
-    return target.submit(request, total, true, queue);
+    return this.#sendRequest({ to, dispatch, header, payload, queue });
+  }
+
+  /**
+   * As submit() of the target. If that has no slot, and only the lock of the slots is in the way, a message that may be queued
+   * waits. So in a job with a slot for each task, the outcome of a send does not depend on what other threads bind.
+   */
+  #submit(
+    target: Peer | undefined,
+    to: Endpoint,
+    request: SendRequest,
+    copied: number,
+    copyPayload: boolean,
+    queue: boolean,
+    isOwn: boolean,
+  ): Result {
+    if (target !== undefined) return target.submit(request, copied, copyPayload, queue, isOwn);
+    const { pendingBytes, pendingMax } = this.#peerSet;
+    const mayWait =
+      queue && this.#addresses.isLocked && request.gift === undefined && pendingBytes + copied <= pendingMax;
+    if (!isOwn && !mayWait) return this.#unbound();
+    const kept = pendingOf(request, copied, copyPayload);
+    const begin = (late: Peer): unknown => late.submit(kept, copied, false, true, true);
+    return this.#await({ to, request: kept, begin });
   }
 
   /** A view's bytes. Those of the last view are kept, so that a caller that reuses a view makes no garbage. */

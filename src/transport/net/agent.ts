@@ -236,7 +236,8 @@ export class Agent implements Remote {
   #bind(task: number): number {
     const slot = this.addresses.bind(task, this.#map.tasks);
     if (slot < 0) {
-      this.#purge.isWanted = true;
+      // A thread that has the lock rings once it releases it.
+      if (!this.addresses.isLocked) this.#purge.isWanted = true;
       return UNBOUND;
     }
     this.#lookAtSlots();
