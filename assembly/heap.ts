@@ -41,6 +41,13 @@ export function regionAllocate(job: usize, pages: u32, owner: u32): usize {
   return allocate(job, pages, owner, EXTENT_REGION);
 }
 
+/**
+ * Has the system provide the pages of an extent: the host supplies it. Where processes map the memory from a file, the first
+ * touch of a page that the system can't provide would end the process (SIGBUS). Elsewhere it does nothing.
+ * @returns 0: it can't
+ */
+declare function reserve(extent: usize, bytes: u32): u32;
+
 function allocate(job: usize, pages: u32, owner: u32, state: u32): usize {
   const lock = job + JOB_HEAP_LOCK_OFFSET;
   let tries = LOCK_TRIES;
@@ -78,7 +85,9 @@ function allocate(job: usize, pages: u32, owner: u32, state: u32): usize {
   }
   // SYNC heap-lock (release): pairs with the take of the next allocator.
   storeWord(lock, 0);
-  return found;
+  if (found == OPEN_NO_MEMORY || reserve(found, pages << PAGE_SHIFT)) return found;
+  heapFree(job, found);
+  return OPEN_NO_MEMORY;
 }
 
 /** Frees an extent. The caller holds it, and no thread reads it any more. */

@@ -7,14 +7,14 @@
  * buffers, kept and given regions, 8 for arguments that are checked, failures that are told, waits that learn and puts that
  * notify, 1 for messages that are broken off, 4 for tasks of other nodes, 1 for processes and links that join them.
  */
-export const BUNDLE_MAX = 82_500;
+export const BUNDLE_MAX = 82_700;
 
 /**
  * Bytes of what is loaded when it is needed: 12 KB where tasks share no memory, 9 for the code of the monitor, by the thread
  * that launches a job in Node, 8 for that of the engine thread, which has the engine's part of the twin. What only Node can
  * use is not counted: bundlers for browsers get dist/absent.js for it.
  */
-export const LATER_MAX = 31_800;
+export const LATER_MAX = 32_000;
 
 /** Bytes of pamir.wasm: 400 of them are for descriptors and rget FIFOs that go to other nodes. */
 export const WASM_MAX = 16_400;

@@ -183,9 +183,10 @@ describe("the wasm module", () => {
     return ids;
   }
 
-  it("imports its memory, and what wakes other processes", () => {
+  it("imports its memory, what wakes other processes, and what has pages for an extent", () => {
     expect(WebAssembly.Module.imports(module)).toEqual([
       { module: "sync", name: "wake", kind: "function" },
+      { module: "heap", name: "reserve", kind: "function" },
       { module: "env", name: "memory", kind: "memory" },
     ]);
   });
@@ -203,7 +204,11 @@ describe("the wasm module", () => {
 
   it("was built for this layout", () => {
     const memory = new WebAssembly.Memory({ initial: 1, maximum: 65536, shared: true });
-    const { exports } = new WebAssembly.Instance(module, { env: { memory }, sync: { wake: () => {} } });
+    const { exports } = new WebAssembly.Instance(module, {
+      env: { memory },
+      sync: { wake: () => {} },
+      heap: { reserve: () => 1 },
+    });
     expect((exports.layoutHash as () => number)() >>> 0).toBe(LAYOUT_HASH);
   });
 

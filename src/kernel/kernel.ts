@@ -3,7 +3,7 @@
 
 import type { KernelName } from "../core/kernel-name.js";
 
-/** Sleeping and waking across processes. Pointers are those of words in the memory. */
+/** What threads of several processes need of the system. Pointers are those of words in the memory. */
 export interface Futex {
   /**
    * Blocks this thread while the word reads `seen`, for at most `milliseconds`. It may return earlier.
@@ -15,6 +15,8 @@ export interface Futex {
   wake(bell: number): void;
   /** Makes what sleeps on the bell of a task slot for a thread that must not block; undefined: this thread always blocks. */
   readonly doorbell: ((slot: number) => Bell) | undefined;
+  /** Has the system provide the pages of some bytes, which no thread uses yet. @returns whether it can */
+  reserve(pointer: number, bytes: number): boolean;
   /** Releases what wake() has opened. A later call opens it again. */
   close(): void;
 }
@@ -43,7 +45,12 @@ export function memoryOf(buffer: SharedArrayBuffer, futex?: Futex): Memory {
 
 /** The functions that the wasm kernels import. */
 export function kernelImports(memory: WebAssembly.Memory, futex: Futex | undefined): WebAssembly.Imports {
-  return { env: { memory }, sync: { wake: futex === undefined ? () => {} : (word: number) => futex.wake(word >>> 0) } };
+  if (futex === undefined) return { env: { memory }, sync: { wake() {} }, heap: { reserve: () => 1 } };
+  return {
+    env: { memory },
+    sync: { wake: (word: number) => futex.wake(word >>> 0) },
+    heap: { reserve: (extent: number, bytes: number) => +futex.reserve(extent >>> 0, bytes >>> 0) },
+  };
 }
 
 export interface Kernel {

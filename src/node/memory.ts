@@ -29,6 +29,8 @@ export interface JobMemoryRequest {
 export interface ProcessMemory {
   readonly shared: WebAssembly.Memory;
   readonly futex: Futex;
+  /** Has the system provide the pages of the bytes from `start` up to `end`. @throws PAMIR_MEMORY if it can't */
+  provide(start: number, end: number): void;
 }
 
 /** Makes a memory that several processes can map. @param bytes a multiple of 65,536 @throws PAMIR_MEMORY */
@@ -59,8 +61,11 @@ export function taskErrorsIn({ buffer }: Memory, { end }: MemoryMap): TaskErrors
  * @throws PAMIR_MEMORY
  */
 export function makeJobMemory(request: JobMemoryRequest, wasm: boolean, forProcesses?: MakeProcessMemory): JobMemory {
-  const { map, shared, futex } = findRoom(request, wasm, forProcesses);
+  const { map, shared, futex, provide } = findRoom(request, wasm, forProcesses);
   const memory = openMemory(shared, futex);
+  // All but the heap, whose extents get their pages when they are allocated.
+  provide?.(map.job, map.heapBase);
+  provide?.(map.end, memory.buffer.byteLength);
   formatMemory(map, memory, selectKernel("ts", shared, memory), hardwareThreads(), request.first);
   return { map, shared, memory, isWasm: "buffer" in shared };
 }
@@ -76,7 +81,7 @@ function findRoom(request: JobMemoryRequest, wasm: boolean, forProcesses?: MakeP
     const map = memoryMap({ ...limits, heapBytes }, base);
     try {
       const bytes = memoryBytes(map);
-      const room = forProcesses?.(bytes) ?? { shared: makeMemory(bytes, wasm), futex: undefined };
+      const room = forProcesses?.(bytes) ?? { shared: makeMemory(bytes, wasm) };
       if (heapBytes < limits.heapBytes) {
         console.warn(`pamir: this host refuses a heap of ${limits.heapBytes} bytes; this job's has ${heapBytes}`);
       }
@@ -94,7 +99,8 @@ function findRoom(request: JobMemoryRequest, wasm: boolean, forProcesses?: MakeP
 interface Room {
   readonly map: MemoryMap;
   readonly shared: SharedMemory;
-  readonly futex: Futex | undefined;
+  readonly futex?: Futex;
+  readonly provide?: ProcessMemory["provide"];
 }
 
 /** Bytes of the memory for a map, with the errors of tasks behind it. */

@@ -19,6 +19,7 @@ const ETIMEDOUT = 110;
 const WAKE_ALL = 0x7fffffff;
 const [PROT_READ_WRITE, MAP_SHARED_FIXED] = [1 | 2, 1 | 16];
 const [MFD_CLOEXEC, MFD_ALLOW_SEALING] = [1, 2];
+const [MADV_POPULATE_WRITE, EINVAL] = [23, 22];
 const F_ADD_SEALS = 1033;
 /** SEAL, SHRINK, GROW: a process that truncated the memory would cause a SIGBUS in the others. */
 const SEALS = 1 | 2 | 4;
@@ -40,6 +41,12 @@ export interface Ffi {
   makeMemory(bytes: number): number;
   /** Maps a descriptor's bytes over the addresses from `address` on. @throws PAMIR_NO_PROCESSES */
   mapOver(address: number, bytes: number, descriptor: number): void;
+  /**
+   * Has the system provide the pages of mapped bytes, and keeps what they hold. Linux does that since 5.14.
+   * @param address a multiple of 4096
+   * @returns false: it can't
+   */
+  populate(address: number, bytes: number): boolean;
   /** Blocks while the word at an address reads `seen`. Returns whether it has done so for so many milliseconds. */
   futexWait(address: number, seen: number, milliseconds: number): boolean;
   /** Wakes all threads that sleep on the word at an address. */
@@ -101,6 +108,7 @@ export function openFfi(path: string): Ffi {
   const ftruncate = c.func("ftruncate", "int", ["int", "int64_t"]);
   const fcntl = c.func("fcntl", "int", ["int", "int", "..."]);
   const mmap = c.func("mmap", "intptr_t", ["uintptr_t", "size_t", "int", "int", "int", "int64_t"]);
+  const madvise = c.func("madvise", "int", ["uintptr_t", "size_t", "int"]);
   const poll = c.func("poll", "int", ["void *", "ulong", "int"]);
   const pipe2 = c.func("pipe2", "int", ["void *", "int"]);
   const open = c.func("open", "int", ["str", "int"]);
@@ -129,6 +137,10 @@ export function openFfi(path: string): Ffi {
     mapOver(address, bytes, descriptor) {
       // A pointer in the upper half of the addresses is an error: -1.
       check(`mmap of ${bytes} bytes`, mmap(address, bytes, PROT_READ_WRITE, MAP_SHARED_FIXED, descriptor, 0));
+    },
+    populate(address, bytes) {
+      // EINVAL: an older Linux, or one with larger pages.
+      return madvise(address, bytes, MADV_POPULATE_WRITE) === 0 || koffi.errno() === EINVAL;
     },
     futexWait(address, seen, milliseconds) {
       limit[0] = BigInt(Math.floor(milliseconds / 1000));

@@ -49,6 +49,7 @@ export function futexOf(
       ffi.futexWake(address + bell);
       pipes.ring(bell - TASK_BELL_OFFSET);
     },
+    reserve: (pointer, bytes) => ffi.populate(address + pointer, bytes),
     doorbell: makeBell && ((slot) => makeBell(ffi, words, slot)),
     close: () => pipes.close(),
   };

@@ -1,7 +1,9 @@
 // Makes the memory that the processes of a host share. V8 does not promise that a file can be mapped over its memory, so this
 // tries it before a job uses the memory.
+import { PAGE_SIZE } from "../../assembly/layout.js";
+import { PamiError } from "../core/error.js";
 import type { Futex } from "../kernel/kernel.js";
-import type { MakeProcessMemory } from "../node/memory.js";
+import type { MakeProcessMemory, ProcessMemory } from "../node/memory.js";
 import { nodeModule } from "../support/host.js";
 import { noProcesses, openFfi } from "./ffi.js";
 import { type FutexSetup, LONG_SLEEP_MS, SLEEP_MS } from "./futex.js";
@@ -68,7 +70,7 @@ export class ProcessMemories {
       this.setup = { descriptor, bytes, ffi: this.#ffi.path };
       this.futex = futex;
       this.#own = taskFutexOf(futex, shared, false);
-      return { shared, futex: this.#own };
+      return { shared, futex: this.#own, provide: providerOf(this.#own) };
     } catch (error) {
       closeDescriptor(descriptor);
       throw error;
@@ -81,6 +83,16 @@ export class ProcessMemories {
     this.setup = undefined;
     this.#own?.close();
   }
+}
+
+/** Has the system provide pages of a memory. */
+export function providerOf(futex: Pick<Futex, "reserve">): ProcessMemory["provide"] {
+  return (start, end) => {
+    const first = start - (start % PAGE_SIZE);
+    if (futex.reserve(first, end - first)) return;
+    const text = `this host has no memory for the ${end - first} bytes of the job's tables (ENOMEM)`;
+    throw new PamiError("PAMIR_MEMORY", text);
+  };
 }
 
 function closeDescriptor(descriptor: number): void {

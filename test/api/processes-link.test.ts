@@ -1,42 +1,18 @@
 // Jobs with processes where these share no memory: a link on loopback joins them. The calls are the same, and a process that
 // dies takes nobody with it.
-import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { INTERRUPTED, info, launch, SHUTDOWN, SUCCESS } from "pamir";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { CROWD, endOf, untilTraffic, withCrowd } from "./crowd.js";
-import { allowing, run } from "./run-program.js";
+import { allowing, copyOfPackage, run } from "./run-program.js";
 import { DATA, ECHO, PATIENCE, QUIT, rejectionOf, thrownBy, until } from "./support.js";
 
 const ELSEWHERE = `this is freebsd on ${process.arch}, and it takes Linux on x64 or arm64`;
 
 describe("processes that share no memory", () => {
-  const folder = mkdtempSync(join(tmpdir(), "pamir-link-"));
-  const copy = join(folder, "test/api/programs/processes.js");
+  const copy = copyOfPackage("pamir-link-");
   const { platform } = process;
-  beforeAll(() => {
-    for (const part of ["dist", "package.json", "test/api/programs", "test/api/tasks"])
-      cpSync(part, join(folder, part), { recursive: true });
-  });
-  afterAll(() => rmSync(folder, { recursive: true, force: true }));
-
-  /** Stands in for koffi: one function of the C library fails. */
-  function breakCall(name: string): void {
-    const package_ = join(folder, "node_modules/koffi");
-    mkdirSync(package_, { recursive: true });
-    const real = JSON.stringify(fileURLToPath(import.meta.resolve("koffi")));
-    writeFileSync(
-      join(package_, "index.js"),
-      `const koffi = require(${real});
-      const load = (library) => {
-        const c = koffi.load(library);
-        return { func: (name, ...type) => (name === ${JSON.stringify(name)} ? () => -1 : c.func(name, ...type)) };
-      };
-      module.exports = { ...koffi, load, errno: () => 38 };`,
-    );
-  }
+  afterAll(copy.remove);
 
   const loader = fileURLToPath(new URL("../cli/programs/elsewhere.js", import.meta.url));
   const permissions = allowing("fs-read=*", "worker", "child-process", "net").filter(
@@ -49,8 +25,8 @@ describe("processes that share no memory", () => {
     ["memfd_create() is refused", [], "memfd_create fails with errno 38", "memfd_create"],
     ["mmap() is refused", [], "mmap of 65536 bytes fails with errno 38", "mmap"],
   ])("%s: the tasks talk, a warning says so once, and info() why", async (_, options, why, broken) => {
-    if (broken !== "") breakCall(broken);
-    const { out, err } = await run(options, ["linked"], { cwd: folder }, copy);
+    if (broken !== "") copy.replaceCalls({ [broken]: "() => -1" }, 38);
+    const { out, err } = await run(options, ["linked"], { cwd: copy.folder }, copy.program);
     const text = `processes can't share memory here: ${why}`;
     const pairs = [1, 2].map((task) => [7, task]);
     expect(JSON.parse(out)).toEqual({ found: [...pairs, ...pairs], processes: "link", why: text });

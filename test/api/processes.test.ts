@@ -1,6 +1,6 @@
 // Jobs whose tasks run in processes that share a memory: how processes end, stop and go on, and what they leave behind.
-import { type ChildProcess, type StdioOptions, spawn, spawnSync } from "node:child_process";
-import { mkdtempSync, readdirSync, readFileSync, readlinkSync, readSync, rmSync } from "node:fs";
+import { type ChildProcess, execFileSync, type StdioOptions, spawn, spawnSync } from "node:child_process";
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, readSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
@@ -13,7 +13,7 @@ import { afterAll, describe, expect, it } from "vitest";
 import { JOB_HEAP_LOCK_OFFSET } from "../../assembly/layout.js";
 import { byEffort } from "../support/effort.js";
 import { CROWD, endOf, leaveAll, stateOf, untilTraffic, withCrowd } from "./crowd.js";
-import { allowing, run } from "./run-program.js";
+import { allowing, copyOfPackage, run } from "./run-program.js";
 import {
   chooseSeed,
   countedSignal,
@@ -112,6 +112,17 @@ function usedBy(pids: readonly number[]): { time: number; wakes: number } {
     }
   }
   return used;
+}
+
+/** Whether this user may mount a file system. */
+function mayMount(): boolean {
+  const folder = mkdtempSync(join(tmpdir(), "pamir-mount-"));
+  try {
+    const isMounted = spawnSync("mount", ["-t", "tmpfs", "-o", "size=64k", "pamir", folder]).status === 0;
+    return isMounted && spawnSync("umount", [folder]).status === 0;
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
 }
 
 function suite(): void {
@@ -469,6 +480,35 @@ function suite(): void {
         ]);
       else expect(JSON.parse(out)).toEqual([code, expect.stringContaining(text)]);
     });
+
+    // A file system of 4 MB stands for a machine that has so much memory left.
+    it.runIf(mayMount())(
+      "a shortage of memory is an error, for each call that needs more; no process ends by SIGBUS",
+      async () => {
+        const copy = copyOfPackage("pamir-shortage-");
+        const mount = join(copy.folder, "memory");
+        mkdirSync(mount);
+        execFileSync("mount", ["-t", "tmpfs", "-o", "size=4m", "pamir", mount]);
+        try {
+          const file = JSON.stringify(join(mount, "memory"));
+          // Nobody can seal a file that has a name.
+          copy.replaceCalls({ memfd_create: `() => require("node:fs").openSync(${file}, "w+")`, fcntl: "() => 0" });
+          const { out, code } = await run([], ["shortage"], { cwd: copy.folder }, copy.program);
+          const [error, regions, reply] = JSON.parse(out);
+          expect([error, reply, code]).toEqual(["PAMIR_NO_MEMORY", [7, 2], 0]);
+          expect(regions).toBeGreaterThan(4);
+          expect(regions).toBeLessThan(16);
+          execFileSync("umount", [mount]);
+          execFileSync("mount", ["-t", "tmpfs", "-o", "size=128k", "pamir", mount]);
+          const small = await run([], ["shortage"], { cwd: copy.folder }, copy.program);
+          expect([JSON.parse(small.out)[0], small.code]).toEqual(["PAMIR_MEMORY", 0]);
+          expect(JSON.parse(small.out)[1]).toMatch(/ENOMEM/);
+        } finally {
+          execFileSync("umount", [mount]);
+          copy.remove();
+        }
+      },
+    );
 
     const { port1, port2 } = new MessageChannel();
     afterAll(() => {

@@ -44,6 +44,7 @@ const futex: Futex = {
   wake(pointer) {
     if (processes !== undefined) turnstile.notify(pointer >>> 2);
   },
+  reserve: () => true,
   doorbell: undefined,
   close() {},
 };
@@ -124,6 +125,7 @@ export const explored = {
 function wasmKernel(hooked: Hook, number: number, watched: number): PacketKernel {
   const { exports } = new WebAssembly.Instance(orders.instrumented, {
     env: { memory: orders.memory },
+    heap: { reserve: () => 1 },
     sync: { wake: (pointer: number) => (number === THREADS_MAX ? undefined : futex.wake(pointer)) },
     explore: {
       me: number,

@@ -23,7 +23,7 @@ const LOCK_TRIES = 1000;
 
 export type Heap = ReturnType<typeof twinHeap>;
 
-export function twinHeap({ words }: Memory, { exchangeIf, loadWord, storeWord }: SharedAtomics) {
+export function twinHeap({ words, futex }: Memory, { exchangeIf, loadWord, storeWord }: SharedAtomics) {
   function heapInit(job: number): void {
     storeWord(words[(job + JOB_HEAP_TABLE_OFFSET) >>> 2], words[(job + JOB_HEAP_PAGES_OFFSET) >>> 2]);
   }
@@ -72,7 +72,9 @@ export function twinHeap({ words }: Memory, { exchangeIf, loadWord, storeWord }:
     }
     // SYNC heap-lock (release)
     storeWord(lock, 0);
-    return found;
+    if (found === OPEN_NO_MEMORY || (futex?.reserve(found, pages << PAGE_SHIFT) ?? true)) return found;
+    heapFree(job, found);
+    return OPEN_NO_MEMORY;
   }
 
   function heapFree(job: number, extent: number): void {

@@ -52,6 +52,30 @@ const PROGRAMS = {
     const { processes, why } = info();
     say({ found, processes, why });
   },
+  /** Regions until the system has no more pages, then a message. The task before the last one goes on. */
+  async shortage() {
+    try {
+      const { job, context } = await crowd(2, { heapBytes: 2 ** 24 });
+      let regions = 0;
+      const { client } = job;
+      /** @type {string | undefined} */
+      let code;
+      while (code === undefined) {
+        try {
+          client.createRegion(2 ** 18).bytes.fill(1);
+          regions++;
+        } catch (error) {
+          ({ code } = /** @type {{ code: string }} */ (error));
+        }
+      }
+      const reply = await context.call(client.endpoint(2), ECHO, Uint8Array.of(7));
+      say([code, regions, [...reply]]);
+      await job.terminate();
+    } catch (error) {
+      const { code, message } = /** @type {Error & { code?: string }} */ (error);
+      say([code, message]);
+    }
+  },
   /** Tasks that send, tasks that are asleep in each way. */
   async stay() {
     const jobs = [await crowd(4), await crowd(2), await crowd(2, { args: { waits: "progress" } })];
