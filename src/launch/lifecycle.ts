@@ -37,6 +37,8 @@ export class Lifecycle {
   readonly #workers = new Map<number, TaskWorker>();
   /** Tasks that terminate() ends, or has ended. */
   readonly #terminated = new Set<number>();
+  /** Tasks that are marked dead, and have not ended. */
+  readonly #dead = new Set<number>();
   /** Stops of the timers of tasks that are asked to leave. */
   readonly #timers = new Map<number, readonly (() => void)[]>();
   readonly #errors: Pick<TaskErrors, "write"> | undefined;
@@ -71,16 +73,25 @@ export class Lifecycle {
     this.#host.ended(exit, errorOf(exit), shown);
   }
 
-  /** A task has ended. A second report of the same task changes nothing. */
-  end(exit: TaskExit, shown?: string): void {
+  /** A task's thread is gone, and the other tasks learn it. Its host calls end() later, once its output is out. */
+  die(exit: TaskExit): void {
     const { task } = exit;
-    if (!this.#workers.delete(task)) return;
-    for (const stop of this.#timers.get(task) ?? []) stop();
-    this.#timers.delete(task);
+    if (!this.#workers.has(task) || this.#dead.has(task)) return;
+    this.#dead.add(task);
     const error = errorOf(exit);
     if (error !== undefined) this.#errors?.write(task, error);
     this.#host.markDead(task);
-    this.#host.ended(exit, error, shown);
+  }
+
+  /** A task has ended. A second report of the same task changes nothing. */
+  end(exit: TaskExit, shown?: string): void {
+    const { task } = exit;
+    this.die(exit);
+    this.#dead.delete(task);
+    if (!this.#workers.delete(task)) return;
+    for (const stop of this.#timers.get(task) ?? []) stop();
+    this.#timers.delete(task);
+    this.#host.ended(exit, errorOf(exit), shown);
   }
 
   /** Ends one task, or all of them. */

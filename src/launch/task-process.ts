@@ -63,6 +63,9 @@ export const MEMORY_DESCRIPTOR = OUTPUT_END + 1;
 /** Milliseconds in which a process ends its tasks when it is asked to. A process that is stopped (SIGSTOP) does not. */
 const END_MS = 1000;
 
+/** Milliseconds in which the launching thread prints the last output of a task. */
+const OUTPUT_MS = 100;
+
 /** The program of a process: it runs the monitor whose source comes by the channel. */
 const PROGRAM =
   'process.once("message",(setup)=>{globalThis.pamirProcess=setup;process.getBuiltinModule("node:vm").runInThisContext(setup.source,{filename:"pamir monitor"})})';
@@ -109,12 +112,12 @@ export function startTaskProcess(
 ): void {
   const { task } = start as TaskBootstrap;
   let child: ChildProcess | undefined;
-  function over(how: Omit<ProcessEnd, "child">): void {
+  function exitBy(how: Omit<ProcessEnd, "child">): TaskExit {
     const { failure, code, signal } = how;
-    if (lifecycle.isTerminated(task)) lifecycle.end({ task, code: code || 1, cause: "terminated" });
+    if (lifecycle.isTerminated(task)) return { task, code: code || 1, cause: "terminated" };
     // The process has printed its error itself, and recorded it (record-errors.ts).
-    else if (failure === undefined && signal === null) lifecycle.end({ task, code: code ?? 1, cause: "exit" });
-    else lifecycle.end({ task, code: 1, cause: "process", error: lostBy({ child, ...how }) });
+    if (failure === undefined && signal === null) return { task, code: code ?? 1, cause: "exit" };
+    return { task, code: 1, cause: "process", error: lostBy({ child, ...how }) };
   }
   /** Ends the process, and those that it has started. */
   function terminate(): void {
@@ -134,17 +137,33 @@ export function startTaskProcess(
       labels !== undefined,
     );
   } catch (error) {
-    over({ failure: error as Error, code: null, signal: null });
+    lifecycle.end(exitBy({ failure: error as Error, code: null, signal: null }));
     return;
   }
   child.on("error", (failure) => {
-    if (child?.pid === undefined) over({ failure, code: null, signal: null });
+    if (child?.pid === undefined) lifecycle.end(exitBy({ failure, code: null, signal: null }));
   });
   if (labels !== undefined && child.stdout && child.stderr) {
     labelLines(task, labels, child.stdout, process.stdout);
     labelLines(task, labels, child.stderr, process.stderr);
   }
-  child.on("exit", (code, signal) => over({ failure: undefined, code, signal }));
+  let exit: TaskExit | undefined;
+  child.on("exit", (code, signal) => {
+    exit = exitBy({ failure: undefined, code, signal });
+    lifecycle.die(exit);
+  });
+  // What the process and those that it has started have printed comes before the line that reports the end.
+  child.on("close", () => {
+    if (exit !== undefined) void outputOf(labels).then(() => lifecycle.end(exit as TaskExit));
+  });
+}
+
+/** Resolves once this thread's labeled output is out. A launching thread that blocks does not print it before it goes on. */
+function outputOf(labels: Labels | undefined): Promise<unknown> {
+  if (labels === undefined) return Promise.resolve();
+  const { stdout, stderr } = process;
+  const written = [stdout, stderr].map((stream) => new Promise<void>((resolve) => stream.write("", () => resolve())));
+  return Promise.race([Promise.all(written), new Promise<void>((resolve) => after(OUTPUT_MS, resolve))]);
 }
 
 function spawnTask(

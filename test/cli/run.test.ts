@@ -1,6 +1,9 @@
 // `pamir run` as a user has it: threads and processes, output with labels, exit codes, signals, wrong input.
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
+import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it, vi } from "vitest";
 import { byEffort, sample } from "../support/effort.js";
@@ -76,6 +79,20 @@ describe.runIf(process.platform === "linux")("pamir run, a process for each task
       status: 1,
       stderr: `pamir: task 1 is lost: its process ${killed} was killed by SIGKILL\n`,
     });
+  });
+
+  it("all that a task prints comes before the line that reports its end", () => {
+    const folder = mkdtempSync(join(tmpdir(), "pamir-run-"));
+    const file = openSync(join(folder, "output"), "w+");
+    try {
+      const { status } = spawnSync(process.execPath, [cli, "run", ...way, "flood"], { stdio: ["ignore", file, file] });
+      const lines = readFileSync(join(folder, "output"), "utf8").trim().split("\n");
+      expect(lines.filter((line) => line.startsWith("[1] line "))).toHaveLength(20_000);
+      expect([status, lines.at(-1)]).toEqual([7, "pamir: task 1 exited with code 7"]);
+    } finally {
+      closeSync(file);
+      rmSync(folder, { recursive: true });
+    }
   });
 
   it("all processes end if the launcher is killed", async () => {

@@ -1,5 +1,6 @@
 // @ts-check
 // A program for `pamir run`: says what it was given, and then does what its first argument says, in task 1.
+import { spawn } from "node:child_process";
 import { attach } from "pamir";
 
 const [what] = process.argv.slice(2);
@@ -25,6 +26,14 @@ console.log(
   JSON.stringify({ task: client.task, pid: process.pid, args: process.argv.slice(2), x: process.env.PAMIR_X }),
 );
 if (what === "exit" && client.task === 1) process.exit(7);
+if (what === "flood" && client.task === 1) {
+  // A child of this process prints the last line: it holds the output.
+  process.stdout.write(Array.from({ length: 19_999 }, (_, i) => `line ${i}\n`).join(""), () => {
+    spawn("sh", ["-c", "sleep 0.2; echo line 19999"], { stdio: ["ignore", "inherit", "ignore"] });
+    process.exit(7);
+  });
+  await new Promise(() => {});
+}
 if (what === "throw" && client.task === 1) throw new RangeError("on purpose");
 if (what === "kill" && client.task === 1) process.kill(process.pid, "SIGKILL");
 if (process.env.PAMIR_X === "stubborn" && client.task === 1) process.on("SIGTERM", () => {});
