@@ -71,6 +71,8 @@ for (const [name, source] of [
     ...common,
     entryPoints: [`src/launch/${source}.ts`],
     format: "iife",
+    // A string has no place: what it needs from elsewhere is named by its setup.
+    define: { "import.meta.url": "undefined" },
     minify: true,
     // findKoffi() asks for it, which nothing calls in these threads.
     logOverride: { "empty-import-meta": "silent" },

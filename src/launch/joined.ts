@@ -1,12 +1,11 @@
 // attach() in a process that a launcher has started: mpiexec, mpirun, srun, or a script. The processes of a host are a node, and
 // share one memory. The first one makes it; the others open it by their right to open that process's descriptors. Several
-// nodes are joined by a link over UDP: the first process of each has the thread of its agent.
+// nodes are joined by a link, over UDP or WebSockets: the first process of each has the thread of its agent.
 import { JOB_STARTED_OFFSET } from "../../assembly/layout.js";
 import { LAYOUT_HASH } from "../../assembly/layout-hash.js";
 import type { Bootstrap } from "../bootstrap/bootstrap.js";
 import { type OpenedBootstrap, openBootstrap } from "../bootstrap/open.js";
-import { checkKeys, checkObject, type Keys } from "../core/check.js";
-import { checkInteger, PamiError, show } from "../core/error.js";
+import { PamiError } from "../core/error.js";
 import type { KernelName } from "../core/kernel-name.js";
 import { VERSION } from "../generated/version.js";
 import { watchSource } from "../generated/watch.js";
@@ -24,12 +23,13 @@ import { hostIdentity, machineIdentity, startTimeOf } from "../process/identity.
 import { type MappedMemory, mapProcessMemory } from "../process/mapping.js";
 import { findKoffi, ProcessMemories, probeProcesses, taskFutexOf } from "../process/process-memory.js";
 import { type LookAtSlots, lookAtSlots } from "../protocol/slots.js";
-import { SILENCE_DEFAULT } from "../session/sessions-options.js";
 import { systemClock } from "../support/clock.js";
 import { environment, type NodePort, nodeModule } from "../support/host.js";
+import { findPackage } from "../support/packages.js";
 import { randomWords } from "../support/randomness.js";
 import { decodeText, encodeText } from "../support/text.js";
 import type { TaskBootstrap } from "./bootstrap.js";
+import { type JoinOptions, joinOptions, SILENCE_DEFAULT_MS } from "./join-options.js";
 import { checkLimits, type LimitOptions } from "./limits.js";
 import type { LinkAgentOrder, LinkAgentReport, LinkAgentSetup } from "./link-agent.js";
 import type { WatchedProcess, WatchSetup } from "./process-watch.js";
@@ -50,27 +50,6 @@ interface Introduction {
   /** What PAMIR_OPTIONS says: that of rank 0 holds for the job. */
   readonly options: JoinOptions;
 }
-
-/** What PAMIR_OPTIONS may have, as JSON: options of `launch`, and `silence`. */
-export type JoinOptions = Pick<LimitOptions, "contexts" | "laneBytes" | "heapBytes" | "regions" | "fifos" | "slots"> & {
-  readonly kernel?: KernelName | undefined;
-  /** Milliseconds without an answer after which a node is given up (default 60,000). */
-  readonly silence?: number | undefined;
-};
-const JOIN_KEYS: Keys<JoinOptions> = {
-  contexts: true,
-  laneBytes: true,
-  heapBytes: true,
-  regions: true,
-  fifos: true,
-  slots: true,
-  kernel: true,
-  silence: true,
-};
-/** Milliseconds. A node that runs may still not answer for some tens of them. */
-const SILENCE_MIN = 100;
-const SILENCE_MAX = 86_400_000;
-const SILENCE_DEFAULT_MS = SILENCE_DEFAULT / 1000;
 
 /** A memory that the first process of a node has made. */
 interface Offer {
@@ -225,27 +204,6 @@ async function introduce(bootstrap: Bootstrap, linked: LinkedNode | undefined): 
   return all;
 }
 
-/** What PAMIR_OPTIONS says. @throws PAMIR_INVAL */
-function joinOptions(): JoinOptions {
-  const text = environment("PAMIR_OPTIONS");
-  if (text === undefined) return {};
-  let options: JoinOptions;
-  try {
-    options = JSON.parse(text) as JoinOptions;
-  } catch (cause) {
-    const reason = (cause as Error).message;
-    throw new PamiError("PAMIR_INVAL", `PAMIR_OPTIONS is ${show(text)}, not JSON: ${reason}`, { cause });
-  }
-  checkObject("PAMIR_OPTIONS", options);
-  checkKeys("PAMIR_OPTIONS", options, JOIN_KEYS);
-  const { kernel, silence = SILENCE_DEFAULT_MS } = options;
-  checkInteger("silence of PAMIR_OPTIONS", silence, SILENCE_MIN, SILENCE_MAX);
-  if (kernel !== undefined && kernel !== "wasm" && kernel !== "ts") {
-    throw new PamiError("PAMIR_INVAL", `kernel of PAMIR_OPTIONS is ${show(kernel)}, not "wasm" or "ts"`);
-  }
-  return options;
-}
-
 /** Names the processes that can share memory with this one. PAMIR_NODE divides those of a host. */
 function sharingHost(): string {
   const host = hostIdentity();
@@ -338,6 +296,8 @@ async function startAgent(
 ): Promise<StartedAgent> {
   const { Worker } = nodeModule("worker_threads") as typeof import("node:worker_threads");
   const { agentSource } = await import("../generated/agent.js");
+  const { silence, link, impairments } = (all[0] as Introduction).options;
+  const host = isLinked ? "127.0.0.1" : bindHost(all);
   const workerData: LinkAgentSetup = {
     ...mapped,
     kernel,
@@ -346,8 +306,10 @@ async function startAgent(
     tasksPerNode: locals,
     fingerprint: (all[0] as Introduction).random,
     key,
-    silence: (all[0] as Introduction).options.silence ?? SILENCE_DEFAULT_MS,
-    bind: `udp:${isLinked ? "127.0.0.1" : bindHost(all)}:0`,
+    silence: silence ?? SILENCE_DEFAULT_MS,
+    bind: link === "websocket" ? `ws://${host}:0/` : `udp:${host}:0`,
+    ws: findPackage("ws"),
+    impairments,
     leaveMs: LEAVE_MS,
   };
   const worker = new Worker(agentSource, { eval: true, workerData, name: "pamir agent", execArgv: [] });

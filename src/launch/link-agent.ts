@@ -5,8 +5,12 @@ import { PamiError } from "../core/error.js";
 import { sharedAtomics } from "../kernel/atomics.js";
 import { memoryOf } from "../kernel/kernel.js";
 import { openMemory, selectKernel, selectPacketKernel } from "../kernel/select.js";
-import { isUdpAbsent } from "../link/udp-absence.js";
-import { openUdpLink } from "../link/udp-link.js";
+import { isAbsent } from "../link/absence.js";
+import type { Address, Link } from "../link/link.js";
+import { LossyLink } from "../link/lossy-link.js";
+import { openUdpLink, type UdpLink } from "../link/udp-link.js";
+import type { WebSocketLink } from "../link/websocket-link.js";
+import { openWebSocketLink } from "../link/websocket-server.js";
 import { readMap } from "../memory/map.js";
 import { interruptTask, markEngineDead } from "../node/liveness.js";
 import type { FutexSetup } from "../process/futex.js";
@@ -14,7 +18,9 @@ import { futexWithBells } from "../process/pipe-bell.js";
 import { nodeKeyScheduleOf } from "../seal/node.js";
 import { BuddyArena } from "../session/buddy-arena.js";
 import { after, type NodePort, nodeModule } from "../support/host.js";
+import { seededWords } from "../support/randomness.js";
 import { serveNode } from "./agent-thread.js";
+import type { SeededImpairments } from "./join-options.js";
 import { LinkHost } from "./link-host.js";
 import { LinkNode } from "./link-node.js";
 
@@ -34,8 +40,12 @@ export interface LinkAgentSetup {
   readonly key: Uint8Array | undefined;
   /** Milliseconds without an answer after which a node is given up. */
   readonly silence: number;
-  /** The address at which its socket is opened. */
+  /** The address at which its link is opened: udp:… or ws://… */
   readonly bind: string;
+  /** Path of the package ws; undefined: it is not installed. */
+  readonly ws: string | undefined;
+  /** Faults of its link. */
+  readonly impairments: SeededImpairments | undefined;
   /** Milliseconds, once all tasks have left, for which the agent waits for the last acknowledgments at the most. */
   readonly leaveMs: number;
 }
@@ -69,11 +79,26 @@ function firstOrder(): Promise<readonly string[]> {
   });
 }
 
+/** Opens the link. @param isNode whether an address is that of a node of the job, once these are known */
+function open(isNode: (address: Address) => boolean): Promise<UdpLink | WebSocketLink> {
+  const { bind, ws } = setup;
+  return bind.startsWith("udp:") ? openUdpLink(bind) : openWebSocketLink({ listen: bind, isNode, ws });
+}
+
+/** The link with the faults of the setup. */
+function impaired(link: Link): Link {
+  const { impairments, node } = setup;
+  if (impairments === undefined) return link;
+  const { seed = 0, ...faults } = impairments;
+  return new LossyLink(link, faults, seededWords(seed + node));
+}
+
 async function serve(): Promise<void> {
-  const { shared, futex, job, node, nodes, tasksPerNode, fingerprint, key, silence, bind, leaveMs } = setup;
-  const link = await openUdpLink(bind);
-  port.postMessage({ address: link.address } satisfies LinkAgentReport);
-  const addresses = await firstOrder();
+  const { shared, futex, job, node, nodes, tasksPerNode, fingerprint, key, silence, leaveMs } = setup;
+  let addresses: readonly string[] = [];
+  const link = await open((address) => addresses.includes(address));
+  port.postMessage({ address: link.address as Address } satisfies LinkAgentReport);
+  addresses = await firstOrder();
   const memory = openMemory(shared, futex && futexWithBells(futex, shared));
   const map = readMap(memory, job);
   const kernel = selectKernel(setup.kernel, shared, memory);
@@ -101,7 +126,7 @@ async function serve(): Promise<void> {
       memory,
       map,
       packets,
-      link,
+      link: impaired(link),
       node,
       nodes,
       tasksPerNode,
@@ -124,7 +149,7 @@ async function serve(): Promise<void> {
   port.on("message", obey);
   port.postMessage({ up: true } satisfies LinkAgentReport);
   await serveNode(linkNode.agent, kernel, memory, map);
-  await settle(linkNode, leaveMs, (other) => isUdpAbsent(addresses[other] ?? ""));
+  await settle(linkNode, leaveMs, (other) => isAbsent(addresses[other] ?? ""));
   linkNode.close();
   host.close();
   markEngineDead(sharedAtomics(memory), map);

@@ -39,6 +39,8 @@ export interface OpenWebSocketOptions extends WebSocketLinkOptions {
   readonly tls?: { readonly cert: string | Uint8Array; readonly key: string | Uint8Array } | undefined;
   /** Certificates in PEM that servers may have, in place of those that the host trusts. It needs the package ws. */
   readonly ca?: string | Uint8Array | undefined;
+  /** Path of the package ws, for a thread that can't look for it. */
+  readonly ws?: string | undefined;
   /** The most connections that others may have open, from 1 to 65,536 (default 1,024). */
   readonly connectionsMax?: number | undefined;
 }
@@ -78,7 +80,7 @@ export async function openWebSocketLink(options: OpenWebSocketOptions = {}): Pro
   const url = new URL(parseWebSocketAddress(listen, 0));
   if ((url.protocol === "wss:") !== (tls !== undefined))
     throw new PamiError("PAMIR_INVAL", `listen is ${listen}: a server at wss: needs tls, one at ws: takes none`);
-  const ws = wsOrNone();
+  const ws = wsOrNone(options.ws);
   if (ws === undefined) throw new PamiError("PAMIR_ADDRESS", `no WebSocket server at ${listen}: ${WS_MISSING}`);
   const waits = {
     headersTimeout: handshakeMs,
@@ -106,13 +108,13 @@ export async function openWebSocketLink(options: OpenWebSocketOptions = {}): Pro
 
 const WS_MISSING = "the package ws is not installed (npm install ws)";
 
-function wsOrNone(): Ws | undefined {
-  return optionalPackage("ws") as Ws | undefined;
+function wsOrNone(path: string | undefined): Ws | undefined {
+  return optionalPackage("ws", path) as Ws | undefined;
 }
 
 /** How this host opens client sockets. @throws PAMIR_ADDRESS it can't */
-function connectorOf({ ca }: OpenWebSocketOptions): (url: string) => WebSocketLike {
-  const ws = wsOrNone();
+function connectorOf({ ca, ws: path }: OpenWebSocketOptions): (url: string) => WebSocketLike {
+  const ws = wsOrNone(path);
   if (ws !== undefined) {
     const options = { ...SOCKET_OPTIONS, ...(ca !== undefined && { ca }) };
     return (url) => new ws.WebSocket(url, [PROTOCOL], options);

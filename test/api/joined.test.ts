@@ -8,8 +8,11 @@ import { delimiter, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { SHUTDOWN } from "pamir";
 import { afterAll, afterEach, describe, expect, it } from "vitest";
+import { SEED } from "../support/effort.js";
 
 const program = fileURLToPath(new URL("programs/joined.js", import.meta.url));
+const bulk = fileURLToPath(new URL("programs/bulk.js", import.meta.url));
+const LINKS = ["udp", "websocket"] as const;
 const find = (name: string): string | undefined =>
   (process.env.PATH ?? "")
     .split(delimiter)
@@ -70,11 +73,12 @@ async function start(
   args: readonly string[],
   env: object = { PAMIR_INSECURE: "1" },
   perNode = size,
+  module = program,
 ): Promise<Ended> {
   const port = await freePort();
   const nodeOf = (rank: number) => (perNode === size ? {} : { PAMIR_NODE: `node ${Math.floor(rank / perNode)}` });
   const ends = Array.from({ length: size }, async (_, rank) => {
-    const child = spawn(process.execPath, [program, ...args], {
+    const child = spawn(process.execPath, [module, ...args], {
       stdio: ["ignore", "pipe", "pipe"],
       env: {
         ...cleanEnv,
@@ -160,6 +164,10 @@ describe.skipIf(!isLinux)("processes that find each other by a rendezvous", { ti
     ['{"kernel":"c"}', /kernel of PAMIR_OPTIONS is "c"/],
     ['{"contexts":0}', /contexts is 0, not an integer from 1/],
     ['{"silence":99}', /silence of PAMIR_OPTIONS is 99, not an integer from 100/],
+    ['{"link":"tcp"}', /link of PAMIR_OPTIONS is "tcp", not "udp" or "websocket"/],
+    ['{"impairments":{"loss":2}}', /loss in impairments of PAMIR_OPTIONS is 2, not a probability from 0 to 1/],
+    ['{"impairments":{"delay":2}}', /impairments of PAMIR_OPTIONS: there is no "delay"/],
+    ['{"impairments":{"seed":-1}}', /seed in impairments of PAMIR_OPTIONS is -1, not an integer from 0/],
   ])("PAMIR_OPTIONS is nonsense: %s", async (text, message) => {
     const { codes, errors } = await start(1, [], { PAMIR_OPTIONS: text });
     expect(codes).toEqual([1]);
@@ -173,7 +181,7 @@ describe.skipIf(!isLinux)("processes that find each other by a rendezvous", { ti
   });
 });
 
-describe.skipIf(!isLinux)("processes in several nodes, joined by UDP", { timeout: 60_000 }, () => {
+describe.skipIf(!isLinux)("processes in several nodes, joined by a link", { timeout: 60_000 }, () => {
   const folder = mkdtempSync(join(tmpdir(), "pamir-joined-"));
   const keyFile = join(folder, "key");
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -223,10 +231,29 @@ describe.skipIf(!isLinux)("processes in several nodes, joined by UDP", { timeout
     },
   );
 
-  it.each(["close", "exit"])(
-    "a node is killed: a node that leaves before it learns of that does not wait for acknowledgments, by %s",
-    async (how) => {
-      const env = { PAMIR_KEY_FILE: keyFile, PAMIR_OPTIONS: JSON.stringify({ silence: 86_400_000 }) };
+  const FAULTS = { loss: 0.01, duplicate: 0.01, reorder: 0.02, seed: SEED };
+  const ROWS = LINKS.flatMap((link) => [
+    { name: link, link, size: 2, perNode: 1 },
+    { name: link, link, size: 4, perNode: 2 },
+    { name: `${link} that loses packets`, link, impairments: FAULTS, size: 3, perNode: 1 },
+    { name: `${link} that loses packets`, link, impairments: FAULTS, size: 4, perNode: 2 },
+  ]);
+  it.each(ROWS)(
+    "messages, offers, puts, gets and rmws by $name: $size tasks, $perNode in each node",
+    async ({ link, impairments, size, perNode }) => {
+      const env = { PAMIR_KEY_FILE: keyFile, PAMIR_OPTIONS: JSON.stringify({ link, impairments }) };
+      const { said, codes, errors } = await start(size, ["3"], env, perNode, bulk);
+      expect({ errors, codes }).toEqual({ errors: new Array(size).fill(""), codes: new Array(size).fill(0) });
+      expect(said).toEqual(
+        Array.from({ length: size }, (_, task) => expect.objectContaining({ task, done: 3, wrong: [] })),
+      );
+    },
+  );
+
+  it.each(LINKS.flatMap((link) => ["close", "exit"].map((how) => [link, how] as const)))(
+    "a node is killed: a node that leaves before it learns of that does not wait for acknowledgments, by %s, by %s",
+    async (link, how) => {
+      const env = { PAMIR_KEY_FILE: keyFile, PAMIR_OPTIONS: JSON.stringify({ link, silence: 86_400_000 }) };
       const { said, codes } = await start(2, ["orphan", how], env, 1);
       expect(codes).toEqual([0, "SIGKILL"]);
       expect((said.find(({ leaving }) => leaving !== undefined)?.leaving as number) / LEAVE_MS).toBeLessThan(0.5);

@@ -1,5 +1,6 @@
 import type { launch } from "pamir";
 import { afterAll, vi } from "vitest";
+import type { Link } from "../../src/link/link.js";
 import { LossyLink } from "../../src/link/lossy-link.js";
 import type { Faults } from "../../src/link/simulated-network.js";
 import { launchNetworked, type NetworkedLaunch } from "../support/launch-networked.js";
@@ -48,17 +49,21 @@ const SPEED = 5;
 const KEY = Uint8Array.from({ length: 32 }, (_, i) => 255 - i);
 const random = randomOf(SEED);
 of("UDP, wasm and twin", ["wasm", "ts"], { open: (nodes) => realWire(nodes, udpLinks(), { speed: SPEED }) });
+const IMPAIRED = {
+  speed: SPEED,
+  around: (link: Link) => new LossyLink(link, { loss: 0.01, duplicate: 0.01, reorder: 0.01 }, () => random(2 ** 32)),
+};
 of("UDP, 2 tasks a node, small packets that are lost, sealed", ["ts", "wasm"], {
   tasksPerNode: 2,
   key: KEY,
-  open: (nodes) =>
-    realWire(nodes, udpLinks([{ packetBytes: 1232 }]), {
-      speed: SPEED,
-      around: (link) => new LossyLink(link, { loss: 0.01, duplicate: 0.01, reorder: 0.01 }, () => random(2 ** 32)),
-    }),
+  open: (nodes) => realWire(nodes, udpLinks([{ packetBytes: 1232 }]), IMPAIRED),
 });
 of("WebSockets, 2 tasks a node, wasm and twin, sealed", ["wasm", "ts"], {
   tasksPerNode: 2,
   key: KEY,
   open: (nodes) => realWire(nodes, webSocketLinks(), { speed: SPEED }),
+});
+of("WebSockets, packets that are lost, sealed", ["wasm", "ts"], {
+  key: KEY,
+  open: (nodes) => realWire(nodes, webSocketLinks({ packetBytes: 1232 }), IMPAIRED),
 });

@@ -3,6 +3,7 @@ import { LinkHost } from "../../src/launch/link-host.js";
 import type { LinkNodeHost } from "../../src/launch/link-node.js";
 import type { Address, Link } from "../../src/link/link.js";
 import { openUdpLink, type UdpLinkOptions } from "../../src/link/udp-link.js";
+import type { WebSocketLinkOptions } from "../../src/link/websocket-link.js";
 import { openWebSocketLink } from "../../src/link/websocket-server.js";
 import { NetworkedJob, type NetworkedOptions, type Wire } from "./networked.js";
 
@@ -33,12 +34,12 @@ export function udpLinks(links: readonly UdpLinkOptions[] = [], host = "127.0.0.
 }
 
 /** Each node has a server. */
-export function webSocketLinks(): OpenLinks {
+export function webSocketLinks(options: WebSocketLinkOptions = {}): OpenLinks {
   return async (nodes) => {
     const addresses: Address[] = [];
     const isNode = (address: Address): boolean => addresses.includes(address);
     const links = await Promise.all(
-      Array.from({ length: nodes }, () => openWebSocketLink({ listen: "ws://127.0.0.1:0/", isNode })),
+      Array.from({ length: nodes }, () => openWebSocketLink({ ...options, listen: "ws://127.0.0.1:0/", isNode })),
     );
     addresses.push(...links.map(({ address }) => address as Address));
     return links.map((link) => ({ link, address: link.address as Address }));

@@ -1,0 +1,92 @@
+// The options of a job whose processes another launcher has started: PAMIR_OPTIONS, as JSON.
+import { checkKeys, checkObject, type Keys } from "../core/check.js";
+import { checkInteger, PamiError, show } from "../core/error.js";
+import type { KernelName } from "../core/kernel-name.js";
+import type { Impairments } from "../link/lossy-link.js";
+import { SILENCE_DEFAULT } from "../session/sessions-options.js";
+import { environment } from "../support/host.js";
+import type { LimitOptions } from "./limits.js";
+
+/** Options of `launch`, and of the link between nodes. */
+export type JoinOptions = Pick<LimitOptions, "contexts" | "laneBytes" | "heapBytes" | "regions" | "fifos" | "slots"> & {
+  readonly kernel?: KernelName | undefined;
+  /** Milliseconds without an answer after which a node is given up (default 60,000). */
+  readonly silence?: number | undefined;
+  /** What carries packets between nodes (default udp). */
+  readonly link?: "udp" | "websocket" | undefined;
+  /** Faults that each node's link gets, to try a program on a bad network. */
+  readonly impairments?: SeededImpairments | undefined;
+};
+
+/** The same seed gives the same faults to the same packets. */
+export interface SeededImpairments extends Impairments {
+  readonly seed?: number | undefined;
+}
+
+const KEYS: Keys<JoinOptions> = {
+  contexts: true,
+  laneBytes: true,
+  heapBytes: true,
+  regions: true,
+  fifos: true,
+  slots: true,
+  kernel: true,
+  silence: true,
+  link: true,
+  impairments: true,
+};
+const IMPAIRMENTS: Keys<SeededImpairments> = {
+  loss: true,
+  duplicate: true,
+  reorder: true,
+  reorderPackets: true,
+  seed: true,
+};
+const IMPAIRMENTS_NAME = "impairments of PAMIR_OPTIONS";
+
+/** Milliseconds. A node that runs may still not answer for some tens of them. */
+const SILENCE_MIN = 100;
+const SILENCE_MAX = 86_400_000;
+export const SILENCE_DEFAULT_MS: number = SILENCE_DEFAULT / 1000;
+
+/** What PAMIR_OPTIONS says. @throws PAMIR_INVAL */
+export function joinOptions(): JoinOptions {
+  const text = environment("PAMIR_OPTIONS");
+  if (text === undefined) return {};
+  let options: JoinOptions;
+  try {
+    options = JSON.parse(text) as JoinOptions;
+  } catch (cause) {
+    const reason = (cause as Error).message;
+    throw new PamiError("PAMIR_INVAL", `PAMIR_OPTIONS is ${show(text)}, not JSON: ${reason}`, { cause });
+  }
+  checkObject("PAMIR_OPTIONS", options);
+  checkKeys("PAMIR_OPTIONS", options, KEYS);
+  const { kernel, link, silence = SILENCE_DEFAULT_MS, impairments } = options;
+  checkInteger("silence of PAMIR_OPTIONS", silence, SILENCE_MIN, SILENCE_MAX);
+  checkOneOf("kernel", kernel, ["wasm", "ts"]);
+  checkOneOf("link", link, ["udp", "websocket"]);
+  if (impairments !== undefined) checkImpairments(impairments);
+  return options;
+}
+
+function checkOneOf(name: string, value: unknown, choices: readonly [string, string]): void {
+  if (value === undefined || choices.includes(value as string)) return;
+  throw new PamiError(
+    "PAMIR_INVAL",
+    `${name} of PAMIR_OPTIONS is ${show(value)}, not ${choices.map((choice) => show(choice)).join(" or ")}`,
+  );
+}
+
+function checkImpairments(impairments: SeededImpairments): void {
+  checkObject(IMPAIRMENTS_NAME, impairments);
+  checkKeys(IMPAIRMENTS_NAME, impairments, IMPAIRMENTS);
+  const { loss = 0, duplicate = 0, reorder = 0, reorderPackets = 1, seed = 0 } = impairments;
+  for (const [name, value] of Object.entries({ loss, duplicate, reorder })) {
+    if (typeof value === "number" && value >= 0 && value <= 1) continue;
+    const text = `${name} in ${IMPAIRMENTS_NAME} is ${show(value)}, not a probability from 0 to 1`;
+    throw new PamiError("PAMIR_INVAL", text);
+  }
+  checkInteger(`reorderPackets in ${IMPAIRMENTS_NAME}`, reorderPackets, 1, 1000);
+  checkInteger(`seed in ${IMPAIRMENTS_NAME}`, seed, 0, 2 ** 32 - 1);
+}

@@ -1,0 +1,36 @@
+// Whether a socket is at an address of this machine. test/api/joined.test.ts asks for those of processes that are killed.
+import { createSocket } from "node:dgram";
+import { expect, it, vi } from "vitest";
+import { isAbsent } from "../../src/link/absence.js";
+import { openUdpLink } from "../../src/link/udp-link.js";
+import { openWebSocketLink } from "../../src/link/websocket-server.js";
+import { hasIpv6 } from "../support/udp-rig.js";
+
+it.each(["127.0.0.1", "[::1]"])(
+  "at %s: a link is there until it is closed, and hears nothing of the question",
+  async (host) => {
+    if (host === "[::1]" && !(await hasIpv6())) return console.log("not run: ::1, which this machine does not have");
+    const link = await openUdpLink(`udp:${host}:0`);
+    expect(await isAbsent(link.address)).toBe(false);
+    expect(link.counts.received).toBe(0);
+    link.close();
+    await new Promise((resolve) => setTimeout(resolve, 10));
+    expect(await isAbsent(link.address)).toBe(true);
+    expect(await isAbsent(link.address)).toBe(true);
+  },
+);
+
+it("a socket of another program counts as well", async () => {
+  const socket = createSocket("udp4");
+  await new Promise<void>((resolve) => socket.bind(0, "127.0.0.1", resolve));
+  expect(await isAbsent(`udp:127.0.0.1:${socket.address().port}`)).toBe(false);
+  socket.close();
+});
+
+it("a WebSocket server is there until it is closed", async () => {
+  const link = await openWebSocketLink({ listen: "ws://127.0.0.1:0/" });
+  const address = link.address as string;
+  expect([await isAbsent(address), link.connections]).toEqual([false, 0]);
+  link.close();
+  await vi.waitUntil(() => isAbsent(address), { interval: 5, timeout: 10_000 });
+});
