@@ -6,6 +6,7 @@ import type { ChildProcess } from "node:child_process";
 import type { ProcessMemorySetup } from "../process/mapping.js";
 import { after, nodeModule } from "../support/host.js";
 import { LAUNCHED, type LaunchedTask, type TaskBootstrap, type TaskNews, type TaskReport } from "./bootstrap.js";
+import { Guard } from "./guard.js";
 import { type Labels, labelLines } from "./labels.js";
 import type { Lifecycle } from "./lifecycle.js";
 import type { BootstrapAnswer, BootstrapRequest } from "./link-bootstrap.js";
@@ -104,6 +105,9 @@ function lostBy({ child, failure, code, signal }: ProcessEnd): string {
   return signal === null ? `${name} exited with code ${code}` : `${name} was killed by ${signal}`;
 }
 
+/** Ends processes also if they never attach, once this one is gone. Without sh, attach() alone sees to that. */
+let guard: Guard | undefined;
+
 /** Starts a process whose main thread is a task. */
 export function startTaskProcess(
   { entry, bootstraps: [start], workerOptions }: MonitorOrders,
@@ -147,6 +151,11 @@ export function startTaskProcess(
     labelLines(task, labels, child.stdout, process.stdout);
     labelLines(task, labels, child.stderr, process.stderr);
   }
+  const { pid } = child;
+  if (pid !== undefined) {
+    guard ??= new Guard(() => {});
+    guard.add(pid);
+  }
   let exit: TaskExit | undefined;
   child.on("exit", (code, signal) => {
     exit = exitBy({ failure: undefined, code, signal });
@@ -154,6 +163,7 @@ export function startTaskProcess(
   });
   // What the process and those that it has started have printed comes before the line that reports the end.
   child.on("close", () => {
+    if (pid !== undefined) guard?.remove(pid);
     if (exit !== undefined) void outputOf(labels).then(() => lifecycle.end(exit as TaskExit));
   });
 }

@@ -95,19 +95,22 @@ describe.runIf(process.platform === "linux")("pamir run, a process for each task
     }
   });
 
-  it("all processes end if the launcher is killed", async () => {
-    const child = spawn(process.execPath, [cli, "run", ...way, "hang"], { stdio: ["ignore", "pipe", "inherit"] });
-    let stdout = "";
-    child.stdout.on("data", (text) => {
-      stdout += text;
-      if (stdout.split("\n").length > 3) child.kill("SIGKILL");
-    });
-    // Each process holds the write end of the pipe until it ends.
-    await once(child, "close");
-    const said = saidBy(stdout);
-    expect(said).toHaveLength(3);
-    await vi.waitFor(() => expect(said.every(({ pid }) => isGone(pid))).toBe(true), 20_000);
-  });
+  it.each(["hang", "never"])(
+    "all processes end if the launcher is killed, also those that never attach: %s",
+    async (how) => {
+      const child = spawn(process.execPath, [cli, "run", ...way, how], { stdio: ["ignore", "pipe", "inherit"] });
+      let stdout = "";
+      child.stdout.on("data", (text) => {
+        stdout += text;
+        if (stdout.split("\n").length > 3) child.kill("SIGKILL");
+      });
+      // Each process holds the write end of the pipe until it ends.
+      await once(child, "close");
+      const pids = [...stdout.matchAll(/"pid":(\d+)/g)].map(([, pid]) => Number(pid));
+      expect(pids).toHaveLength(3);
+      await vi.waitFor(() => expect(pids.every((pid) => isGone(pid))).toBe(true), 20_000);
+    },
+  );
 });
 
 describe("pamir run", () => {

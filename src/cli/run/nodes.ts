@@ -2,8 +2,8 @@
 import { availableParallelism } from "node:os";
 import { makeKey } from "../../bootstrap/key.js";
 import { DEFAULT_TIMEOUT_MS } from "../../bootstrap/rendezvous.js";
+import { Guard } from "../../launch/guard.js";
 import { UsageError } from "../usage.js";
-import { Guard } from "./guard.js";
 import { ProcessJob, type Running } from "./job.js";
 import {
   changeFolder,

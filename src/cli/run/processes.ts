@@ -1,8 +1,8 @@
 // Processes of this machine, one for each task. Each leads a process group, which ends with it if the job is ended.
 import { type ChildProcess, spawn } from "node:child_process";
 import type { Duplex, Readable, Writable } from "node:stream";
+import type { Guard } from "../../launch/guard.js";
 import { UsageError } from "../usage.js";
-import type { Guard } from "./guard.js";
 import type { EndSignal, LaunchedTask, TaskEnd } from "./task.js";
 
 /** The descriptors of a task's process behind its standard streams. */

@@ -3,9 +3,9 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { Duplex, Readable } from "node:stream";
 import { finished } from "node:stream/promises";
 import { VERSION } from "pamir";
+import type { Guard } from "../../launch/guard.js";
 import { UsageError } from "../usage.js";
 import { FRAME, Frames, type Order } from "./frames.js";
-import type { Guard } from "./guard.js";
 import type { EndSignal, LaunchedTask, TaskEnd } from "./task.js";
 
 /** Most characters of a remote shell's complaints that an error shows. */

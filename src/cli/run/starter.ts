@@ -2,9 +2,9 @@
 // Its tasks end with that connection.
 import { networkInterfaces } from "node:os";
 import { VERSION } from "pamir";
+import { Guard } from "../../launch/guard.js";
 import { UsageError } from "../usage.js";
 import { FRAME, Frames, greeting, type Order } from "./frames.js";
-import { Guard } from "./guard.js";
 import { changeFolder, programOf } from "./options.js";
 import { PMI_FD, startProcesses, type TaskProcess } from "./processes.js";
 import type { EndSignal } from "./task.js";

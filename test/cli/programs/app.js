@@ -4,6 +4,10 @@ import { spawn } from "node:child_process";
 import { attach } from "pamir";
 
 const [what] = process.argv.slice(2);
+if (what === "never") {
+  console.log(JSON.stringify({ pid: process.pid }));
+  for (;;);
+}
 const client = await attach();
 const context = client.createContext();
 let came = 0;

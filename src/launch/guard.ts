@@ -1,6 +1,7 @@
 // Ends the processes of tasks if the launching process is killed, by a signal that it can't handle. The guard is a shell that
 // reads a pipe: it learns the process groups, and sees the pipe's end. It needs no polling, and nothing of the system but sh.
-import { type ChildProcess, spawn } from "node:child_process";
+import type { ChildProcess } from "node:child_process";
+import { nodeModule } from "../support/host.js";
 
 /** Reads "+ group" and "- group". At the end of its input, it kills the groups that it still has. */
 const PROGRAM = `
@@ -21,6 +22,7 @@ export class Guard {
 
   /** @param onFailure called if there is no guard, with the reason */
   constructor(onFailure: (why: string) => void) {
+    const { spawn } = nodeModule("child_process") as typeof import("node:child_process");
     // A session of its own: signals of the terminal don't reach it.
     this.#shell = spawn("/bin/sh", ["-c", PROGRAM, "pamir-guard"], {
       detached: true,
