@@ -1,6 +1,7 @@
 // Congestion control of a session: how many packets may be in flight. Sessions know only the interface, so that a link of
 // another kind can come with another algorithm.
 import { seqDelta } from "../../assembly/seq.js";
+import { SESSION_WINDOW } from "./responder.js";
 import type { RttEstimator } from "./round-trip.js";
 
 export interface CongestionController {
@@ -28,8 +29,16 @@ const INITIAL_WINDOW = 16;
 const WINDOW_MIN = 2;
 /** Queueing delay that counts as congestion, as a part of the shortest round trip. */
 const DELAY_ALLOWED = 0.5;
-/** Microseconds of delay that never count as congestion. */
-const DELAY_SLACK = 100;
+/**
+ * Microseconds of delay that never count as congestion: a peer's thread takes that long to run and to handle what has come.
+ * With 100, the window on loopback stayed at 2 packets.
+ */
+const DELAY_SLACK = 1000;
+/**
+ * The window of a round trip with losses, at the most. No packet may be SESSION_WINDOW behind a lost one: with half as many in
+ * flight, the lost one comes again before the session has to stop.
+ */
+const LOSSY_WINDOW_MAX = SESSION_WINDOW / 2;
 /** The part of a round trip's packets that may be lost by chance, without congestion. */
 const LOSS_ALLOWED = 0.1;
 
@@ -69,6 +78,7 @@ export class DelayController implements CongestionController {
     if (isLossy || smoothed > delayMax)
       this.#window = Math.max(WINDOW_MIN, this.#window * (isLossy ? 0.5 : Math.max(0.5, delayMax / smoothed)));
     else if (inFlight + this.#acked >= this.#window / 2) this.#window *= 1.5;
+    if (this.#lost > 0) this.#window = Math.min(this.#window, LOSSY_WINDOW_MAX);
     this.#acked = 0;
     this.#lost = 0;
     this.#roundEnd = lastSent + 1;

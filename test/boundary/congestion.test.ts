@@ -1,6 +1,7 @@
 // The delay-based congestion controller, one decision per round trip.
 import { describe, expect, it } from "vitest";
 import { DelayController } from "../../src/session/congestion.js";
+import { SESSION_WINDOW } from "../../src/session/responder.js";
 import { RttEstimator } from "../../src/session/round-trip.js";
 
 const INITIAL = 16;
@@ -22,8 +23,8 @@ describe("DelayController", () => {
     ["packets in flight count as used", { acked: 1, lost: 0, inFlight: INITIAL / 2 - 1 }, INITIAL * 1.5],
     ["one in ten was lost: chance, it grows", { acked: 9, lost: 1 }, INITIAL * 1.5],
     ["more were lost: it is halved", { acked: 17, lost: 2 }, INITIAL / 2],
-    ["the round trip is half longer, and 100 µs: no congestion yet", { acked: INITIAL, lost: 0, smoothed: 1599 }, 24],
-    ["a quarter longer than that: it shrinks by as much", { acked: INITIAL, lost: 0, smoothed: 2000 }, 12.8],
+    ["the round trip is half longer, and 1 ms: no congestion yet", { acked: INITIAL, lost: 0, smoothed: 2499 }, 24],
+    ["a quarter longer than that: it shrinks by as much", { acked: INITIAL, lost: 0, smoothed: 3125 }, 12.8],
     ["ten times as long: it is halved at the most", { acked: INITIAL, lost: 0, smoothed: 16_000 }, INITIAL / 2],
     ["lost and delayed: it is halved once", { acked: 1, lost: 1, smoothed: 16_000 }, INITIAL / 2],
   ] as [string, { acked: number; lost: number; inFlight?: number; smoothed?: number }, number][])(
@@ -62,6 +63,21 @@ describe("DelayController", () => {
       congestion.onAcknowledged(0, 100 * round, 100 * round, 0);
       expect(congestion.window).toBe(2);
     }
+  });
+
+  it("a round trip with a loss leaves room for as many packets as may follow a lost one twice", () => {
+    const congestion = controller();
+    let sent = 16;
+    const pass = (lost: number): number => {
+      const window = Math.ceil(congestion.window);
+      congestion.onLost(lost);
+      congestion.onAcknowledged(window, sent, sent + window, 0);
+      sent += window + 1;
+      return congestion.window;
+    };
+    while (pass(0) < SESSION_WINDOW);
+    expect(pass(1)).toBe(SESSION_WINDOW / 2);
+    expect(pass(0)).toBe((SESSION_WINDOW / 2) * 1.5);
   });
 
   it("transmission numbers are compared around 2^32", () => {
