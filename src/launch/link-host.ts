@@ -35,6 +35,11 @@ export class LinkHost implements LinkNodeHost {
     this.#wait();
   }
 
+  /** Node's event loop delivers all datagrams that are there before it takes the next turn. */
+  soon(call: () => void): void {
+    void nextTurn().then(call);
+  }
+
   #wait(): void {
     this.#cancel();
     this.#cancel = () => {};

@@ -39,7 +39,7 @@ const CONNECT_WINDOW_WORDS = 4;
 /** Microseconds that a node without a free responder asks initiators to wait. */
 const BUSY_WAIT = 2000;
 
-type ResponderOptions = Pick<SessionsOptions, "responders" | "memory" | "nodes" | "nodeOf">;
+type ResponderOptions = Pick<SessionsOptions, "responders" | "memory" | "nodes" | "nodeOf" | "soon">;
 
 export class Responders {
   readonly #state: NodeState;
@@ -50,6 +50,8 @@ export class Responders {
   readonly #packet: Packet;
   /** Those whose acknowledgments were due while the link had no room. */
   readonly #waiting = new Set<Responder>();
+  /** Those that acknowledge at the end of a batch of received packets. */
+  readonly #prompt = new Set<Responder>();
   /** With a key: the serial numbers of connect packets that have come, of the latest incarnation of each node. */
   readonly #connects = new Map<number, { readonly epoch: number; readonly serials: ReplayWindow }>();
 
@@ -79,7 +81,7 @@ export class Responders {
     for (const responder of this.#waiting) {
       if (!this.#state.out.hasRoom) return;
       this.#waiting.delete(responder);
-      if (this.#responders[(responder.id & 0xfff) - 1] === responder) this.#acknowledge(responder, now);
+      if (this.#isOpen(responder)) this.#acknowledge(responder, now);
     }
   }
 
@@ -235,7 +237,23 @@ export class Responders {
       return;
     }
     counts.taken++;
-    if (responder.add(number, sent, now, (flags & PACKET_PROMPT) !== 0)) this.#acknowledge(responder, now);
+    if (responder.add(number, sent, now, (flags & PACKET_PROMPT) !== 0)) this.#acknowledgeSoon(responder);
+  }
+
+  /** Acknowledges at the end of the batch: packets that have come together cost one acknowledgment. */
+  #acknowledgeSoon(responder: Responder): void {
+    this.#prompt.add(responder);
+    if (this.#prompt.size > 1) return;
+    const soon = this.#options.soon ?? ((call: () => void) => call());
+    soon(() => {
+      const now = this.#state.time.now();
+      for (const one of this.#prompt) if (this.#isOpen(one)) this.#acknowledge(one, now);
+      this.#prompt.clear();
+    });
+  }
+
+  #isOpen(responder: Responder): boolean {
+    return this.#responders[(responder.id & 0xfff) - 1] === responder;
   }
 
   #byId(from: Address, id: number): Responder | undefined {

@@ -55,6 +55,11 @@ export interface SessionsOptions {
   readonly txQueueBytes?: number | undefined;
   /** Microseconds without an answer after which a node is given up (default SILENCE_DEFAULT). */
   readonly silence?: number | undefined;
+  /**
+   * Calls `call` when the link has delivered all packets that have come together (default: at once). Then they cost one
+   * acknowledgment.
+   */
+  readonly soon?: ((call: () => void) => void) | undefined;
   /** Gets a pointer to each segment, in order. The pointer is valid until it returns. */
   readonly deliver: (segment: number) => void;
   /**
