@@ -14,6 +14,7 @@ import {
 } from "../../assembly/layout.js";
 import type { Memory, PacketKernel } from "../kernel/kernel.js";
 import type { Address } from "../link/link.js";
+import { copyInto } from "../support/copy.js";
 import type { Arena } from "./arena.js";
 import type { Seal } from "./key-schedule.js";
 
@@ -42,7 +43,7 @@ export class ReceivedPacket {
     this.from = from;
     this.#length = packet.length;
     if (packet.length > PACKET_BYTES_MAX) return PACKET_WRONG_SIZE;
-    this.#memory.bytes.set(packet, this.#buffer);
+    copyInto(this.#memory.bytes, this.#buffer, packet);
     return this.#kernel.packetCheck(this.#buffer, packet.length, this.#job);
   }
 

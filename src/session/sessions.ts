@@ -64,6 +64,11 @@ export class Sessions {
     return this.#state.contentMax;
   }
 
+  /** Bytes of content that the packet takes which is filled for a node now; negative: there is none. */
+  roomFor(node: number): number {
+    return this.#initiators.roomFor(node);
+  }
+
   /**
    * Queues a copy of a segment for an endpoint of a node. A stream delivers its segments in the order of the calls.
    * @returns false: the node's queue is full

@@ -52,18 +52,27 @@ interface Heard {
   readonly frame: Frame;
 }
 
+/** A frame with bytes of its own: those that come are valid for a while. */
+function kept(frame: Frame): Frame {
+  if ("records" in frame) return { records: frame.records.slice() };
+  return "data" in frame ? { ...frame, data: frame.data?.slice() } : frame;
+}
+
 /** A task's frames, what it has heard, and the way in. */
 class Party {
   readonly frames: SessionPipe;
   readonly heard: Heard[] = [];
   /** Microseconds. */
   now = 0;
+  /** Bytes of content that the packet takes which is filled now. */
+  room = (): number => -1;
   readonly #memory = memoryOf(new SharedArrayBuffer(65536 + SEGMENTS_AT));
 
   constructor(task: number, contentMax: number, submit: (segment: Segment) => boolean) {
     const nodeOf = (one: number): number => (one < TASKS ? one : -1);
     const segments = {
       contentMax,
+      roomFor: (): number => this.room(),
       submit: (node: number, from: number, to: number, kind: number, content: Uint8Array): boolean => {
         expect([taskOf(to), content.length <= contentMax]).toEqual([node, true]);
         return submit({ from, to, kind, content: content.slice() });
@@ -79,7 +88,7 @@ class Party {
       () => {},
     );
     this.frames.onFrame = (from, to, frame) => {
-      this.heard.push({ from, to, frame });
+      this.heard.push({ from, to, frame: kept(frame) });
       return true;
     };
   }
@@ -165,6 +174,7 @@ describe(`frames (${replayNote()})`, () => {
             return true;
           };
           const all = Array.from({ length: TASKS }, (_, task) => new Party(task, contentMax, submit));
+          for (const one of all) one.room = () => random(2 * contentMax) - contentMax;
           /** Pairs go on as they like; each in order. */
           const deliver = (): boolean => {
             const waiting = [...lines.values()].filter(({ length }) => length > 0);

@@ -13,12 +13,14 @@ import {
   KIND_MORE,
   KIND_RTS,
   KIND_SWITCH,
+  LANE_BYTES_GROWN,
   RECV_IMMEDIATE_MAX,
 } from "../../assembly/layout.js";
 import { endpointOf, taskOf } from "../../src/core/endpoint.js";
 import { SUCCESS } from "../../src/core/result.js";
 import { encode } from "../../src/transport/net/encoding.js";
 import type { Frame } from "../../src/transport/net/frames.js";
+import { CREDIT_BYTES } from "../../src/transport/net/records.js";
 import { fillHeap } from "../api/support.js";
 import { word } from "../support/arbitraries.js";
 import { type Networked, NetworkedJob } from "../support/networked.js";
@@ -205,9 +207,9 @@ describe("a task that says what it likes", () => {
     const frames = Array.from({ length: 200 }, () => records(record(KIND_MESSAGE, 0, fill(60_000))));
     await postAll(frames);
     // A window, two grown lanes, and one frame more; each is 60 kB.
-    expect(target.frames.wrong).toBeGreaterThan(200 - (3 * 262_144) / 60_000 - 6);
+    expect(target.frames.wrong).toBeGreaterThan(200 - (CREDIT_BYTES + 2 * LANE_BYTES_GROWN) / 60_000 - 6);
     const taken = 200 - target.frames.wrong;
-    expect(taken).toBeGreaterThan(262_144 / 60_000);
+    expect(taken).toBeGreaterThan(CREDIT_BYTES / 60_000);
     expect(other.sendImmediate(context.endpoint, DATA, null, Uint8Array.of(1))).toBe(SUCCESS);
     for (let i = 0; i < 10; i++) await settle();
     expect(came.filter(([from]) => from === HONEST)).toEqual([[HONEST, 1]]);

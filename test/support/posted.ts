@@ -30,6 +30,10 @@ class Post implements Pipe {
     this.#post = post;
   }
 
+  buffer(bytes: number): Uint8Array {
+    return new Uint8Array(bytes);
+  }
+
   send(from: number, to: number, frame: Frame): void {
     this.talkedTo.add(taskOf(to));
     this.#post({ from, to, frame });

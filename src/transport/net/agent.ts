@@ -30,6 +30,7 @@ import type { Kernel, Memory } from "../../kernel/kernel.js";
 import { contextBlock, engineSlot, isClosed, type MemoryMap, ordinalOf, taskSlot } from "../../memory/map.js";
 import { Addresses, taskAt, UNBOUND } from "../../node/address.js";
 import { announceClose, interruptTask, markDead } from "../../node/liveness.js";
+import { copyInto } from "../../support/copy.js";
 import type { Remote } from "../transport.js";
 import { Egress } from "./egress.js";
 import type { Frame, Pipe } from "./frames.js";
@@ -91,9 +92,15 @@ export class Agent implements Remote {
     this.addresses = addresses;
     pipe.onFrame = (from, to, frame) => this.#onFrame(from, to, frame);
     const send = (from: Endpoint, to: Endpoint, frame: Frame): void => this.#send(from, to, frame);
-    this.#rma = new RemoteRma(kernel, memory, map, addresses, send);
-    this.#rendezvous = new RemoteRendezvous(kernel, memory, map, addresses, send);
-    this.#egress = new Egress(kernel, memory, map, addresses, send);
+    const buffer = (bytes: number): Uint8Array => pipe.buffer(bytes);
+    const copyOf = (pointer: number, bytes: number): Uint8Array => {
+      const copy = pipe.buffer(bytes);
+      copyInto(copy, 0, memory.bytes.subarray(pointer, pointer + bytes));
+      return copy;
+    };
+    this.#rma = new RemoteRma(kernel, memory, map, addresses, send, copyOf);
+    this.#rendezvous = new RemoteRendezvous(kernel, memory, map, addresses, send, copyOf);
+    this.#egress = new Egress(kernel, memory, map, addresses, send, buffer);
     this.#ingress = new Ingress(kernel, memory, map, addresses, send, {
       bind: (task) => this.#bind(task),
       end: (task) => this.#end(task),
@@ -202,6 +209,7 @@ export class Agent implements Remote {
     const isRight = isTo && isFrom && this.#take(task, from, to, ordinal, frame);
     this.#egress.turn(); // a credit may have come
     this.#ingress.deliver();
+    this.#ingress.keep();
     this.#pipe.flush();
     this.#wake();
     return isRight;

@@ -27,6 +27,11 @@ const EVENT_WORDS = EVENT_SIZE >>> 2;
 const EVENT_BODY = 2;
 const EVENT_ORIGIN = 3;
 const NO_ORIGIN = -1;
+/**
+ * Bytes of a frame of several records. The target's agent works on a frame as a whole, while the packets of the next one
+ * are on their way.
+ */
+const FRAME_BYTES = 65536;
 
 export class Egress {
   readonly #kernel: Kernel;
@@ -35,18 +40,28 @@ export class Egress {
   readonly #addresses: Addresses;
   readonly #endpoints: number;
   readonly #send: SendFrame;
+  readonly #buffer: (bytes: number) => Uint8Array;
   /** By own endpoint, then by target: bytes of records on their way. They outlive the target's slot. */
   readonly #inFlight = new Map<Endpoint, Map<Endpoint, number>>();
   /** Pairs whose lane is not read, because their credit is used up. */
   readonly #heldBack = new Set<number>();
 
-  constructor(kernel: Kernel, memory: Memory, map: MemoryMap, addresses: Addresses, send: SendFrame) {
+  /** @param buffer memory for one frame */
+  constructor(
+    kernel: Kernel,
+    memory: Memory,
+    map: MemoryMap,
+    addresses: Addresses,
+    send: SendFrame,
+    buffer: (bytes: number) => Uint8Array,
+  ) {
     this.#kernel = kernel;
     this.#memory = memory;
     this.#map = map;
     this.#addresses = addresses;
     this.#endpoints = endpointCount(map);
     this.#send = send;
+    this.#buffer = buffer;
   }
 
   /** Takes back credit for bytes that have gone into the target's lanes. False: fewer bytes were on their way. */
@@ -196,39 +211,54 @@ export class Egress {
       origins.add(origin);
       if (isSwitch(words[event] as number)) switches.push(origin, this.#word(words[event + EVENT_BODY] as number));
     }
-    for (const origin of origins) {
-      const records = this.#recordsOf(origin, first, end);
-      if (records.length === 0) continue;
-      const [from, to] = [this.#addresses.endpointAt(origin), this.#addresses.endpointAt(target)];
-      this.#sent(from, to, records.length);
-      this.#send(from, to, { records });
-    }
+    for (const origin of origins) this.#sendRecords(origin, target, first, end);
     this.#kernel.release(block);
     for (let i = 0; i < switches.length; i += 2) {
       this.#kernel.laneSwitch(this.#map.job, block, switches[i] as number, switches[i + 1] as number);
     }
   }
 
-  /** The records of an origin among events, each behind its prefix. */
-  #recordsOf(origin: number, first: number, end: number): Uint8Array {
-    const { words, bytes } = this.#memory;
-    let size = 0;
-    for (let event = first; event < end; event += EVENT_WORDS) {
-      if (words[event + EVENT_ORIGIN] === origin) size += recordBytes((words[event] as number) & RECORD_LENGTH_MASK);
+  /** Sends the records of an origin among events, in frames of FRAME_BYTES or one record. */
+  #sendRecords(origin: number, target: number, first: number, end: number): void {
+    const [from, to] = [this.#addresses.endpointAt(origin), this.#addresses.endpointAt(target)];
+    const { words } = this.#memory;
+    for (let event = first; event < end; ) {
+      const begin = event;
+      let size = 0;
+      for (; event < end; event += EVENT_WORDS) {
+        if (words[event + EVENT_ORIGIN] !== origin) continue;
+        const more = this.#sizeOf(event);
+        if (size > 0 && size + more > FRAME_BYTES) break;
+        size += more;
+      }
+      if (size === 0) return;
+      const records = this.#buffer(size);
+      this.#fill(records, origin, begin, event);
+      this.#sent(from, to, size);
+      this.#send(from, to, { records });
     }
-    const records = new Uint8Array(size);
+  }
+
+  /** Bytes of an event's record in a frame. The other side replaces its lanes by itself: only the end of a lane is sent. */
+  #sizeOf(event: number): number {
+    const { words } = this.#memory;
+    const commit = words[event] as number;
+    if (!isSwitch(commit)) return recordBytes(commit & RECORD_LENGTH_MASK);
+    return this.#word(words[event + EVENT_BODY] as number) === 0 ? recordBytes(0) : 0;
+  }
+
+  /** Writes the records of an origin among events, each behind its prefix. */
+  #fill(records: Uint8Array, origin: number, first: number, end: number): void {
+    const { words, bytes } = this.#memory;
     let at = 0;
     for (let event = first; event < end; event += EVENT_WORDS) {
-      if (words[event + EVENT_ORIGIN] !== origin) continue;
+      if (words[event + EVENT_ORIGIN] !== origin || this.#sizeOf(event) === 0) continue;
       const commit = words[event] as number;
       const body = (words[event + EVENT_BODY] as number) >>> 0;
-      // The other side replaces its lanes by itself: only the end of a lane is sent.
-      if (isSwitch(commit) && this.#word(body) !== 0) continue;
       const length = isSwitch(commit) ? 0 : commit & RECORD_LENGTH_MASK;
       const kind = (commit >>> RECORD_KIND_SHIFT) & RECORD_KIND_MASK;
       at += putRecord(records, at, kind, words[event + 1] as number, bytes.subarray(body, body + length));
     }
-    return records.subarray(0, at);
   }
 
   #pairOf(origin: number, target: number): number {

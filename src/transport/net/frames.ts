@@ -1,7 +1,7 @@
 // What carries frames between the agents of nodes: ports of channels, or packets of a network.
 import type { Endpoint } from "../../core/endpoint.js";
 
-/** A frame from a context to a context of another node. The receiver owns its bytes. */
+/** A frame from a context to a context of another node. */
 export type Frame =
   /** Records from the sending context to the receiving one, each behind a prefix: see records.ts. */
   | { readonly records: Uint8Array }
@@ -29,8 +29,14 @@ export type Frame =
    */
   | { readonly end: "context" | "task"; readonly streams: number };
 
-/** Takes a frame from a context of another node to one of this node. False: it is malformed, and is dropped. */
+/**
+ * Takes a frame from a context of another node to one of this node. Its bytes are valid until this returns. False: it is
+ * malformed, and is dropped.
+ */
 export type OnFrame = (from: Endpoint, to: Endpoint, frame: Frame) => boolean;
+
+/** Copies bytes of the node's memory into a buffer for one frame. */
+export type CopyForFrame = (pointer: number, bytes: number) => Uint8Array;
 
 /** Sends a frame from a context of this node to one of another node. */
 export type SendFrame = (from: Endpoint, to: Endpoint, frame: Frame) => void;
@@ -44,6 +50,8 @@ export interface Pipe {
   onFrame: OnFrame;
   /** Whether tasks learn of another task's death even if they send it nothing. */
   readonly failureDetection: boolean;
+  /** Memory for the records or the data of one frame, not cleared. */
+  buffer(bytes: number): Uint8Array;
   /** Takes a frame, and owns its bytes from now on. */
   readonly send: SendFrame;
   /** Sends out what send() has taken. */

@@ -6,6 +6,7 @@ import { contextOf, type Endpoint, taskOf } from "../../core/endpoint.js";
 import type { Kernel, Memory } from "../../kernel/kernel.js";
 import { type MemoryMap, ordinalOf } from "../../memory/map.js";
 import type { Addresses } from "../../node/address.js";
+import { copyInto } from "../../support/copy.js";
 import { ShmLanes } from "../shm/lanes.js";
 import { LANE_FULL, LANE_NO_MEMORY, LANE_READY } from "../transport.js";
 import type { SendFrame } from "./frames.js";
@@ -69,6 +70,9 @@ export class Ingress {
   readonly #incoming = new Map<number, Incoming>();
   /** Streams whose records wait for room, or for a slot. */
   readonly #waiting = new Set<Stream>();
+  /** The stream of the frame that file() took last, and the records of that frame: their bodies are in its bytes. */
+  #borrower: Stream | undefined;
+  #borrowed = 0;
   /** The lane that had no room last, and the bytes of the record. */
   #full = 0;
   #needs = 0;
@@ -182,9 +186,21 @@ export class Ingress {
     if (known === undefined) streams.set(from, targets.set(to, stream));
     stream.rest = read.rest;
     for (const record of read.records) stream.records.push(record);
+    this.#borrower = stream;
+    this.#borrowed = read.records.length;
     stream.bytes += bytes.length;
     if (stream.records.length > 0) this.#waiting.add(stream);
     return true;
+  }
+
+  /** The bytes of the frame that file() took last are valid no more: copies those that still wait. */
+  keep(): void {
+    const records = this.#borrower?.records ?? [];
+    for (let i = Math.max(0, records.length - this.#borrowed); i < records.length; i++) {
+      const record = records[i] as LaneRecord;
+      records[i] = { ...record, body: record.body.slice() };
+    }
+    this.#borrower = undefined;
   }
 
   /** Writes waiting records into the lanes, as far as there is room, and gives back credit. Returns whether it wrote any. */
@@ -288,7 +304,7 @@ export class Ingress {
     if (at === 0) {
       return this.#noRoom(lane, body.length);
     }
-    this.#memory.bytes.set(body, at);
+    copyInto(this.#memory.bytes, at, body);
     this.#kernel.laneCommit(lane, kind, body.length, meta);
     return true;
   }

@@ -55,6 +55,11 @@ export class PortPipe implements Pipe {
     port.onmessage = ({ data: { from, to, frame } }: MessageEvent<Sent>) => void this.onFrame(from, to, frame);
   }
 
+  /** What is handed over can't be used again. */
+  buffer(bytes: number): Uint8Array {
+    return new Uint8Array(bytes);
+  }
+
   send(from: Endpoint, to: Endpoint, frame: Frame): void {
     const task = taskOf(to);
     const node = this.#nodeOf(task);

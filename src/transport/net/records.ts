@@ -31,9 +31,10 @@ import {
   RTS_SIZE,
 } from "../../../assembly/layout.js";
 import { alignUp } from "../../../assembly/seq.js";
+import { copyInto } from "../../support/copy.js";
 
 /** Bytes of records that may be on their way from a context to another. A batch may exceed it. */
-export const CREDIT_BYTES = 262144;
+export const CREDIT_BYTES = 1048576;
 /** Words before each record in a frame. */
 const PREFIX_WORDS = 2;
 export const PREFIX_BYTES = 4 * PREFIX_WORDS;
@@ -88,7 +89,9 @@ export function putRecord(frame: Uint8Array, at: number, kind: number, meta: num
   if (number < 0) throw new Error(`a record of kind ${kind} does not go to another node`);
   words.setUint32(at, (number << LENGTH_BITS) | body.length, true);
   words.setUint32(at + 4, (meta & META_DISPATCH_MASK) | ((meta >>> META_HEADER_SHIFT) << HEADER_SHIFT), true);
-  frame.set(body, at + PREFIX_BYTES);
+  copyInto(frame, at + PREFIX_BYTES, body);
+  // The frame's buffer may have held bytes for another node.
+  frame.fill(0, at + PREFIX_BYTES + body.length, at + recordBytes(body.length));
   if (kind === KIND_RTS) {
     const own = new DataView(body.buffer, body.byteOffset, body.length);
     for (const [i, offset] of REQUEST_FIELDS.entries()) {

@@ -92,7 +92,8 @@ import { type SharedAtomics, sharedAtomics } from "../../kernel/atomics.js";
 import type { Kernel, Memory } from "../../kernel/kernel.js";
 import { contextBlock, type MemoryMap, taskSlot } from "../../memory/map.js";
 import { type Addresses, taskAt } from "../../node/address.js";
-import type { Frame, SendFrame } from "./frames.js";
+import { copyInto } from "../../support/copy.js";
+import type { CopyForFrame, Frame, SendFrame } from "./frames.js";
 import { type Resolved, remoteResult, resolveRegion } from "./regions.js";
 
 type ChainFrame = Extract<Frame, { readonly chain: number }>;
@@ -122,19 +123,29 @@ export class RemoteRendezvous {
   readonly #map: MemoryMap;
   readonly #addresses: Addresses;
   readonly #send: SendFrame;
+  /** Copies bytes of the node's memory into a buffer for one frame. */
+  readonly #copyOf: CopyForFrame;
   readonly #atomics: SharedAtomics;
   /** Number of the rget FIFO with which the next turn of a context begins. */
   #turn = 0;
   /** Bytes that may still be moved in this turn. */
   #allowance = 0;
 
-  constructor(kernel: Kernel, memory: Memory, map: MemoryMap, addresses: Addresses, send: SendFrame) {
+  constructor(
+    kernel: Kernel,
+    memory: Memory,
+    map: MemoryMap,
+    addresses: Addresses,
+    send: SendFrame,
+    copyOf: CopyForFrame,
+  ) {
     this.#kernel = kernel;
     this.#memory = memory;
     this.#atomics = sharedAtomics(memory);
     this.#map = map;
     this.#addresses = addresses;
     this.#send = send;
+    this.#copyOf = copyOf;
   }
 
   #get(pointer: number, offset: number): number {
@@ -331,7 +342,7 @@ export class RemoteRendezvous {
     const stop = this.#stopOf(rgetFifo);
     if (stop !== TRANSFER_DONE) return { result: stop, data: undefined };
     const { result, pointer } = this.#resolve(index, generation, offset, bytes);
-    const data = result === TRANSFER_DONE ? this.#memory.bytes.slice(pointer, pointer + bytes) : undefined;
+    const data = result === TRANSFER_DONE ? this.#copyOf(pointer, bytes) : undefined;
     return { result, data };
   }
 
@@ -500,7 +511,7 @@ export class RemoteRendezvous {
     const generation = this.#get(rgetFifo, RGET_FIFO_TO_GENERATION_OFFSET);
     const offset = this.#get(rgetFifo, RGET_FIFO_TO_OFFSET_OFFSET) + at;
     const { result, pointer } = this.#resolve(index, generation, offset, data.length);
-    if (result === TRANSFER_DONE) this.#memory.bytes.set(data, pointer);
+    if (result === TRANSFER_DONE) copyInto(this.#memory.bytes, pointer, data);
     return remoteResult(result);
   }
 }

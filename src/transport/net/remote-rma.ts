@@ -43,7 +43,8 @@ import { type SharedAtomics, sharedAtomics } from "../../kernel/atomics.js";
 import type { Kernel, Memory } from "../../kernel/kernel.js";
 import { contextBlock, injectionFifo, type MemoryMap, ordinalOf, taskSlot } from "../../memory/map.js";
 import type { Addresses } from "../../node/address.js";
-import type { Frame, SendFrame } from "./frames.js";
+import { copyInto } from "../../support/copy.js";
+import type { CopyForFrame, Frame, SendFrame } from "./frames.js";
 import { type Resolved, remoteResult, resolveRegion } from "./regions.js";
 
 /** Bits of an RMW's code. */
@@ -70,17 +71,27 @@ export class RemoteRma {
   readonly #map: MemoryMap;
   readonly #addresses: Addresses;
   readonly #send: SendFrame;
+  /** Copies bytes of the node's memory into a buffer for one frame. */
+  readonly #copyOf: CopyForFrame;
   readonly #atomics: SharedAtomics;
   readonly #asked = new Map<number, AwayOperation>();
   #asks = 0;
 
-  constructor(kernel: Kernel, memory: Memory, map: MemoryMap, addresses: Addresses, send: SendFrame) {
+  constructor(
+    kernel: Kernel,
+    memory: Memory,
+    map: MemoryMap,
+    addresses: Addresses,
+    send: SendFrame,
+    copyOf: CopyForFrame,
+  ) {
     this.#kernel = kernel;
     this.#memory = memory;
     this.#atomics = sharedAtomics(memory);
     this.#map = map;
     this.#addresses = addresses;
     this.#send = send;
+    this.#copyOf = copyOf;
   }
 
   /** A task of another node has ended: ends the operations that are away to it. */
@@ -165,7 +176,7 @@ export class RemoteRma {
         this.#end(operation, result);
         return;
       }
-      data = this.#memory.bytes.slice(pointer, pointer + operation.part);
+      data = this.#copyOf(pointer, operation.part);
     }
     const at = descriptor >>> 2;
     const ask = ++this.#asks >>> 0;
@@ -192,7 +203,7 @@ export class RemoteRma {
     if (state === TRANSFER_DONE && data !== undefined) {
       const place = this.#localOf(descriptor, operation.moved, data.length);
       state = place.result;
-      if (state === TRANSFER_DONE) this.#memory.bytes.set(data, place.pointer);
+      if (state === TRANSFER_DONE) copyInto(this.#memory.bytes, place.pointer, data);
     }
     operation.moved += operation.part;
     const isOver = kind === DESCRIPTOR_RMW || operation.moved === this.#word(descriptor + DESCRIPTOR_BYTES_OFFSET);
@@ -236,8 +247,8 @@ export class RemoteRma {
       if (old === undefined) result = TRANSFER_INVALID;
       else if ((code & RMW_FETCH) !== 0) back = old.subarray(0, size);
       if (old !== undefined && (code & RMW_NOTIFY) !== 0) this.#kernel.ring(taskSlot(map, slot)); // SYNC park (word)
-    } else if (result === TRANSFER_DONE && data !== undefined) bytes.set(data, place.pointer + moved);
-    else if (result === TRANSFER_DONE) back = bytes.slice(place.pointer + moved, place.pointer + moved + part);
+    } else if (result === TRANSFER_DONE && data !== undefined) copyInto(bytes, place.pointer + moved, data);
+    else if (result === TRANSFER_DONE) back = this.#copyOf(place.pointer + moved, part);
     this.#send(to, from, { answer: ask, result, data: back });
     return true;
   }

@@ -17,11 +17,15 @@ import {
 } from "../../../assembly/layout.js";
 import { type Endpoint, endpointOf, taskOf } from "../../core/endpoint.js";
 import type { Memory } from "../../kernel/kernel.js";
+import { copyInto } from "../../support/copy.js";
 import { Queue } from "../../support/queue.js";
 import { decode, type Encoded, encode } from "./encoding.js";
+import { BUFFER_BYTES, FrameBuffers } from "./frame-buffers.js";
 import type { Frame, OnFrame, Pipe } from "./frames.js";
 
 const NO_BYTES: Uint8Array = new Uint8Array(0);
+/** Bytes of a frame for which it is worth to begin a segment in a packet that has others already. */
+const PIECE_MIN = 256;
 
 /** Microseconds after the last frame to a node until the pipe probes it; then twice as many, and so on, within bounds. */
 const PROBE_FIRST = 1_000_000;
@@ -37,7 +41,7 @@ interface Outgoing extends Encoded {
 
 /** The bytes of an incomplete frame that have come. */
 interface Partial {
-  /** At most twice as long as `bytes`, however small the pieces are: a frame takes memory only for what has come. */
+  /** At most four times as long as `bytes`, however small the pieces are: a frame takes memory only for what has come. */
   content: Uint8Array;
   bytes: number;
 }
@@ -65,6 +69,8 @@ export interface Places {
 export interface SegmentSender {
   /** Bytes of the content of a segment, at the most. */
   readonly contentMax: number;
+  /** Bytes of content that the packet takes which is filled for a node now; negative: there is none. */
+  roomFor(node: number): number;
   submit(node: number, origin: Endpoint, target: Endpoint, kind: number, content: Uint8Array): boolean;
   /** Drops what was submitted for a node. */
   abandon(node: number, isAbsent: boolean): void;
@@ -91,6 +97,7 @@ export class SessionPipe implements Pipe {
   /** By task, and by pair: incomplete frames. */
   readonly #partial = new Map<number, Map<string, Partial>>();
   readonly #scratch: Uint8Array;
+  readonly #buffers = new FrameBuffers();
   readonly #now: () => number;
   readonly #probeMax: number;
   /** By node. */
@@ -123,6 +130,10 @@ export class SessionPipe implements Pipe {
     this.#advance = advance;
     this.#probeMax = probeMax;
     this.#scratch = new Uint8Array(segments.contentMax);
+  }
+
+  buffer(bytes: number): Uint8Array {
+    return this.#buffers.take(bytes).subarray(0, bytes);
   }
 
   send(from: Endpoint, to: Endpoint, frame: Frame): void {
@@ -209,8 +220,12 @@ export class SessionPipe implements Pipe {
   #send(node: number, frame: Outgoing): boolean {
     const { from, to, kind, head, data } = frame;
     const size = head.length + data.length;
+    const { contentMax } = this.#segments;
     do {
-      const bytes = Math.min(size - frame.at, this.#scratch.length);
+      const left = size - frame.at;
+      // A frame of several packets fills the one that is there, too.
+      const room = left > contentMax ? this.#segments.roomFor(node) : 0;
+      const bytes = Math.min(left, room >= PIECE_MIN ? room : contentMax);
       // Offset in the data; negative: bytes of the head come first.
       const inData = frame.at - head.length;
       let content = data.subarray(Math.max(0, inData), inData + bytes);
@@ -224,6 +239,7 @@ export class SessionPipe implements Pipe {
       if (!this.#segments.submit(node, from, to, isLast ? kind : kind | FRAME_MORE, content)) return false;
       frame.at += bytes;
     } while (frame.at < size);
+    this.#buffers.give(data);
     return true;
   }
 
@@ -250,19 +266,22 @@ export class SessionPipe implements Pipe {
     this.#heard.add(task);
     const at = segment + SEGMENT_SIZE;
     const piece = bytes.subarray(at, at + (code & 0xffff));
-    const content = this.#whole(task, `${from} ${to}`, piece, (kind & FRAME_MORE) !== 0);
+    const content = this.#whole(task, from, to, piece, (kind & FRAME_MORE) !== 0);
     if (content === undefined) return;
     const frame = decode(kind & ~FRAME_MORE, content);
     if (frame === undefined || !this.onFrame(from, to, frame)) this.wrong++;
+    this.#buffers.give(content);
   }
 
-  /** The content of a frame that ends with this piece, in memory of its own. Undefined: the frame is incomplete, or too long. */
-  #whole(task: number, pair: string, piece: Uint8Array, goesOn: boolean): Uint8Array | undefined {
+  /** The content of a frame that ends with this piece. Undefined: the frame is incomplete, or too long. */
+  #whole(task: number, from: Endpoint, to: Endpoint, piece: Uint8Array, goesOn: boolean): Uint8Array | undefined {
     let partials = this.#partial.get(task);
+    if (partials === undefined && !goesOn) return piece;
+    const pair = `${from} ${to}`;
     const before = partials?.get(pair);
-    if (before === undefined && !goesOn) return piece.slice();
+    if (before === undefined && !goesOn) return piece;
     const partial = before ?? { content: NO_BYTES, bytes: 0 };
-    append(partial, piece, this.#frameMax);
+    this.#append(partial, piece);
     if (goesOn) {
       if (partials === undefined) {
         partials = new Map();
@@ -271,11 +290,26 @@ export class SessionPipe implements Pipe {
       partials.set(pair, partial);
       return undefined;
     }
-    partials?.delete(pair);
+    if (partials?.delete(pair) === true && partials.size === 0) this.#partial.delete(task);
     const { content, bytes } = partial;
     if (bytes <= this.#frameMax) return content.subarray(0, bytes);
     this.wrong++;
     return undefined;
+  }
+
+  /** Of a frame that is too long, only the length is counted until its last segment comes. */
+  #append(partial: Partial, piece: Uint8Array): void {
+    const { content, bytes } = partial;
+    const most = this.#frameMax;
+    partial.bytes += piece.length;
+    if (partial.bytes > most) partial.content = NO_BYTES;
+    else if (partial.bytes > content.length) {
+      const size = Math.min(2 * partial.bytes, most);
+      partial.content = 2 * size < BUFFER_BYTES ? new Uint8Array(size) : this.#buffers.take(size);
+      copyInto(partial.content, 0, content.subarray(0, bytes));
+      this.#buffers.give(content);
+    }
+    if (partial.bytes <= most) copyInto(partial.content, bytes, piece);
   }
 
   firstTaskOf(task: number): number {
@@ -318,16 +352,4 @@ export class SessionPipe implements Pipe {
     const partialBytes = partials.reduce((sum, { content }) => sum + content.length, 0);
     return { frames, partials: partials.length, partialBytes };
   }
-}
-
-/** @param most bytes of the longest frame. Of a longer one, only the length is counted until its last segment comes. */
-function append(partial: Partial, piece: Uint8Array, most: number): void {
-  const { content, bytes } = partial;
-  partial.bytes += piece.length;
-  if (partial.bytes > most) partial.content = NO_BYTES;
-  else if (partial.bytes > content.length) {
-    partial.content = new Uint8Array(Math.min(2 * partial.bytes, most));
-    partial.content.set(content);
-  }
-  if (partial.bytes <= most) partial.content.set(piece, bytes);
 }
