@@ -20,6 +20,8 @@ export interface LinkNodeHost {
    * the host may forget the previous one.
    */
   at(microseconds: number, call: () => void): void;
+  /** Calls `call` once the link has delivered all packets that have come together; not there: at once. */
+  soon?(call: () => void): void;
   /** Returns any u32. With a key schedule, the source must be cryptographic. */
   random(): number;
   /**
@@ -92,6 +94,7 @@ export class LinkNode {
       responders: parts.responders,
       txQueueBytes: parts.txQueueBytes,
       silence: parts.silence,
+      soon: host.soon && ((call) => host.soon?.(call)),
       deliver: (segment) => this.pipe.take(segment),
       onLost: (lost, why) => {
         for (let task = lost * tasksPerNode; task < (lost + 1) * tasksPerNode && task < jobTasks; task++) {
