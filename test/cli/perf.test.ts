@@ -163,6 +163,16 @@ describe("pamir perf --quick --json", () => {
       "am_rate 64 dgram",
       "am_rate 64 pamir-udp",
     ]);
+    const websocket = quick(["--link", "websocket", "--system", "pamir-websocket", "--system", "ws"]);
+    expect(websocket.skipped).toEqual([]);
+    expect(websocket.results.map(({ test, bytes, system }: never) => [test, bytes, system].join(" ")).sort()).toEqual([
+      "am_bw 1048576 pamir-websocket",
+      "am_bw 1048576 ws",
+      "am_lat 64 pamir-websocket",
+      "am_lat 64 ws",
+      "am_rate 64 pamir-websocket",
+      "am_rate 64 ws",
+    ]);
     const { status, stderr } = node("dist/cli.js", ["perf", "--link", "tcp"]);
     expect({ status, stderr }).toEqual({ status: 2, stderr: expect.stringContaining('--link is "tcp"') });
   });

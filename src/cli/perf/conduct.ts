@@ -5,7 +5,7 @@ import { runInNewContext } from "node:vm";
 import type { Native } from "./native.js";
 import type { PerfOptions } from "./options.js";
 import type { Order } from "./peers.js";
-import { type Handoff, LINK_SYSTEMS, prepareHandoff, type System, type Test } from "./plan.js";
+import { type Handoff, isLinkSystem, prepareHandoff, type System, type Test } from "./plan.js";
 import { choosePair } from "./processors.js";
 import type { Figures } from "./work.js";
 
@@ -196,9 +196,8 @@ function sizesOf(test: Test, asked: readonly number[]): readonly number[] {
 function orderOf(test: Test, system: System, bytes: number, cpus: readonly number[], quick: boolean): Order {
   // Four threads are not bound to two processors: the system places them.
   const bound = test.name === "am_fan" ? [] : cpus;
-  const counted =
-    system.name.startsWith("pamir") && !LINK_SYSTEMS.includes(system.name) && test.name === "am_rate" && !quick;
-  const isLinked = LINK_SYSTEMS.includes(system.name);
+  const counted = system.name.startsWith("pamir") && !isLinkSystem(system.name) && test.name === "am_rate" && !quick;
+  const isLinked = isLinkSystem(system.name);
   const seconds = quick ? QUICK_SECONDS : isLinked ? LINK_SECONDS : test.seconds;
   return {
     test: test.name,

@@ -1,4 +1,4 @@
-// Starts what is measured over UDP and TCP: two processes of pamir, each a node of its own, and the sockets beside it.
+// Starts what is measured over links: two processes of pamir, each a node of its own, and the sockets beside it.
 import { type ChildProcess, spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
@@ -23,8 +23,8 @@ async function freePort(): Promise<number> {
   return port;
 }
 
-/** A run of two nodes of one task, whose agents talk by UDP on loopback. @param isSealed with a job key */
-export async function runNodes(order: Order, isSealed: boolean): Promise<Figures> {
+/** A run of two nodes of one task, whose agents talk by a link on loopback. @param isSealed with a job key */
+export async function runNodes(order: Order, link: "udp" | "websocket", isSealed: boolean): Promise<Figures> {
   const folder = mkdtempSync(join(tmpdir(), "pamir-perf-"));
   const results = makeResultFile(join(folder, "results"), 2);
   // Two tasks, two agents, and two processors: the system places them.
@@ -42,7 +42,7 @@ export async function runNodes(order: Order, isSealed: boolean): Promise<Figures
         PAMIR_SIZE: "2",
         PAMIR_NODE: `${task}`,
         PAMIR_RENDEZVOUS: rendezvous,
-        PAMIR_OPTIONS: JSON.stringify({ contexts: 1 }),
+        PAMIR_OPTIONS: JSON.stringify({ contexts: 1, link }),
         ...(isSealed ? { PAMIR_KEY_FILE: keyFile } : { PAMIR_INSECURE: "1" }),
         [LINK_WORK]: JSON.stringify(work),
       },

@@ -28,7 +28,7 @@ export function perfHelp(): string {
   return `pamir perf: measures messages between two threads, side by side with others
 
 Usage: pamir perf [--test NAME]… [--bytes N]… [--system NAME]… [--runs N] [--json] [--quick] [--goals]
-                  [--processes] [--link udp]
+                  [--processes] [--link NAME]
 
   --test NAME           only this test; may be repeated
   --bytes N             payload in bytes instead of each test's own sizes; may be repeated
@@ -37,7 +37,7 @@ Usage: pamir perf [--test NAME]… [--bytes N]… [--system NAME]… [--runs N] 
   --json                one JSON object on standard output, nothing else
   --quick               tiny runs: shows that it works, the numbers mean little
   --processes           also two tasks in a process each, over memory that they share: the system ${PROCESSES}
-  --link udp            two nodes over UDP on loopback, beside bare sockets of Node: messages of 64 bytes and of 1 MiB
+  --link NAME           two nodes on loopback, beside bare sockets: messages of 64 bytes and of 1 MiB. udp or websocket
   --goals               beside each ratio, the goal of pamir's developers, and whether it is met
   --help                this text
 
@@ -83,8 +83,8 @@ export function parsePerf(args: string[]): PerfOptions | "help" {
       SYSTEMS.map((system) => system.name),
     ),
   );
-  const link = values.link === undefined ? undefined : oneOf("--link", values.link, ["udp"]);
-  const usual = link === undefined ? DEFAULT_SYSTEMS : LINK_SYSTEMS;
+  const link = values.link === undefined ? undefined : oneOf("--link", values.link, ["udp", "websocket"]);
+  const usual: readonly string[] = link === undefined ? DEFAULT_SYSTEMS : LINK_SYSTEMS[link];
   const systemNames = values.processes ? [...(asked ?? usual), PROCESSES] : (asked ?? usual);
   const quick = values.quick ?? false;
   const runs = values.runs === undefined ? (quick ? 1 : RUNS) : wholeNumber("--runs", values.runs, 1, 1000);

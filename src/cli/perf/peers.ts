@@ -14,7 +14,9 @@ export interface PeerData {
   readonly work: Work;
   readonly port?: MessagePort;
   readonly memory?: WebAssembly.Memory;
-  readonly ringbuf?: { module: string; buffers: SharedArrayBuffer[]; stop: SharedArrayBuffer };
+  /** Where the peer's package is. */
+  readonly module?: string;
+  readonly ringbuf?: { buffers: SharedArrayBuffer[]; stop: SharedArrayBuffer };
 }
 
 export type Order = Omit<Work, "results" | "barrier">;
@@ -83,10 +85,10 @@ async function runTasks(
   return readResults(work.results);
 }
 
-/** Where ringbuf.js is, if it is installed. */
-export function findRingbuf(): string | undefined {
+/** Where a package is, if it is installed. */
+export function findPackage(name: string): string | undefined {
   try {
-    return import.meta.resolve("ringbuf.js");
+    return import.meta.resolve(name);
   } catch {
     return undefined;
   }
@@ -101,7 +103,7 @@ function threadsOf(peer: string): number {
 export async function runPeer(peer: string, order: Order): Promise<Figures> {
   const threads = threadsOf(peer);
   const work: Work = { ...order, results: makeResults(threads), barrier: new SharedArrayBuffer(4) };
-  const isSocket = peer === "dgram" || peer === "tcp";
+  const isSocket = peer === "dgram" || peer === "tcp" || peer === "ws";
   const posts = isSocket || peer.startsWith("postMessage");
   const channel = posts ? new MessageChannel() : undefined;
   const places = order.test === "rndv_bw" ? 2 * placesOf(order.bytes) : 2;
@@ -109,7 +111,7 @@ export async function runPeer(peer: string, order: Order): Promise<Figures> {
   const shared = posts ? {} : { memory: new WebAssembly.Memory({ initial: pages, maximum: pages, shared: true }) };
   const rings = [0, 1].map(() => new SharedArrayBuffer(8 + Math.max(RINGBUF_BYTES, 2 * order.bytes)));
   const stop = new SharedArrayBuffer(4);
-  const module = peer === "ringbuf.js" ? findRingbuf() : undefined;
+  const module = peer === "ringbuf.js" || peer === "ws" ? findPackage(peer) : undefined;
   const workers: Worker[] = [];
   const ends = Array.from({ length: threads }, (_, thread) => {
     const port = thread === 0 ? channel?.port1 : channel?.port2;
@@ -120,9 +122,8 @@ export async function runPeer(peer: string, order: Order): Promise<Figures> {
       work,
       ...shared,
       ...(port === undefined ? {} : { port }),
-      ...(module === undefined
-        ? {}
-        : { ringbuf: { module, buffers: thread === 0 ? rings : rings.toReversed(), stop } }),
+      ...(module === undefined ? {} : { module }),
+      ...(peer === "ringbuf.js" ? { ringbuf: { buffers: thread === 0 ? rings : rings.toReversed(), stop } } : {}),
     };
     const entry = new URL(`./tasks/${isSocket ? "sockets" : "peer"}.js`, import.meta.url);
     const worker = new Worker(entry, { workerData: data, transferList: port === undefined ? [] : [port] });

@@ -2,7 +2,7 @@
 
 import { runNodes } from "./link.js";
 import { type Native, nativeC, nativeMpi, nativeUcx, type Runner } from "./native.js";
-import { findRingbuf, peerDoes, runPamir, runPeer } from "./peers.js";
+import { findPackage, peerDoes, runPamir, runPeer } from "./peers.js";
 import type { TestName } from "./work.js";
 
 export interface Test {
@@ -126,6 +126,11 @@ function peer(name: string, what: string): System {
   };
 }
 
+/** A run that needs a package. */
+function withPackage(name: string, run: Runner): Native {
+  return findPackage(name) === undefined ? { missing: `the package ${name} is not installed` } : { run };
+}
+
 export interface Handoff {
   readonly run: Runner;
   readonly by: "C" | "wasm";
@@ -160,10 +165,7 @@ export const SYSTEMS: readonly System[] = [
   peer("postMessage-transfer", "transferred buffers, filled by the sender"),
   {
     ...peer("ringbuf.js", "the npm package, both sides polling"),
-    prepare: () =>
-      findRingbuf() === undefined
-        ? { missing: "the package ringbuf.js is not installed" }
-        : { run: (order) => runPeer("ringbuf.js", order) },
+    prepare: () => withPackage("ringbuf.js", (order) => runPeer("ringbuf.js", order)),
   },
   {
     name: "openmpi",
@@ -183,21 +185,42 @@ export const SYSTEMS: readonly System[] = [
     name: "pamir-udp",
     what: "this package, two nodes, sealed UDP on loopback (--link udp)",
     does: messages,
-    prepare: () => ({ run: (order) => runNodes(order, true) }),
+    prepare: () => ({ run: (order) => runNodes(order, "udp", true) }),
   },
   {
     name: "pamir-udp-open",
     what: "the same without a job key (--link udp)",
     does: messages,
-    prepare: () => ({ run: (order) => runNodes(order, false) }),
+    prepare: () => ({ run: (order) => runNodes(order, "udp", false) }),
   },
   peer("dgram", "bare UDP sockets of Node, a datagram each message (--link udp)"),
   peer("tcp", "bare TCP sockets of Node (--link udp)"),
+  {
+    name: "pamir-websocket",
+    what: "this package, two nodes, sealed WebSockets on loopback (--link websocket)",
+    does: messages,
+    prepare: () => withPackage("ws", (order) => runNodes(order, "websocket", true)),
+  },
+  {
+    name: "pamir-websocket-open",
+    what: "the same without a job key (--link websocket)",
+    does: messages,
+    prepare: () => withPackage("ws", (order) => runNodes(order, "websocket", false)),
+  },
+  {
+    ...peer("ws", "bare WebSockets of the package ws (--link websocket)"),
+    prepare: () => withPackage("ws", (order) => runPeer("ws", order)),
+  },
   peer("waitnotify", "a bare Atomics.wait/notify hand-off"),
   peer("wasmcall", "a bare call from JavaScript to wasm that loads, or adds to, a word"),
 ];
 
-/** Systems of `--link udp`. */
-export const LINK_SYSTEMS: readonly string[] = ["pamir-udp", "pamir-udp-open", "dgram", "tcp"];
+/** Systems of `--link`. */
+export const LINK_SYSTEMS = {
+  udp: ["pamir-udp", "pamir-udp-open", "dgram", "tcp"],
+  websocket: ["pamir-websocket", "pamir-websocket-open", "ws"],
+} as const;
+const LINKED: readonly string[] = Object.values(LINK_SYSTEMS).flat();
+export const isLinkSystem = (name: string): boolean => LINKED.includes(name);
 /** Systems that are measured only when they are named. */
-export const ON_REQUEST: ReadonlySet<string> = new Set(["pamir-mixed", "pamir-processes", ...LINK_SYSTEMS]);
+export const ON_REQUEST: ReadonlySet<string> = new Set(["pamir-mixed", "pamir-processes", ...LINKED]);

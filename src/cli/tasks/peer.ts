@@ -5,7 +5,7 @@ import { now, pinThread, RateMeter, Stopwatch, touch } from "../perf/measure.js"
 import type { PeerData } from "../perf/peers.js";
 import { BATCH, type Figures, meet, placesOf, WINDOW, writeResults } from "../perf/work.js";
 
-const { peer, thread, threads, work, port, memory, ringbuf } = workerData as PeerData;
+const { peer, thread, threads, work, port, memory, module, ringbuf } = workerData as PeerData;
 const { bytes, seconds, test } = work;
 /** Of a payload, by default. */
 const FRAGMENT_BYTES = 262144;
@@ -80,7 +80,7 @@ interface Ring {
 
 /** A ring each way, both sides polling. A payload that does not fit is pushed and popped piece by piece. */
 async function rings(): Promise<{ put(payload: Uint8Array): void; take(into: Uint8Array): boolean }> {
-  const { RingBuffer } = (await import(ringbuf?.module as string)) as {
+  const { RingBuffer } = (await import(module as string)) as {
     RingBuffer: new (buffer: SharedArrayBuffer, type: typeof Uint8Array) => Ring;
   };
   const [out, into] = (ringbuf?.buffers ?? []).map((buffer) => new RingBuffer(buffer, Uint8Array));

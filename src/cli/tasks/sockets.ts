@@ -3,11 +3,12 @@ import { createSocket, type Socket as Datagrams } from "node:dgram";
 import { once } from "node:events";
 import { createConnection, createServer, type Socket } from "node:net";
 import { type MessagePort, workerData } from "node:worker_threads";
+import type { WebSocket } from "ws";
 import { RateMeter, Stopwatch } from "../perf/measure.js";
 import type { PeerData } from "../perf/peers.js";
 import { type Figures, meet, windowOf, writeResults } from "../perf/work.js";
 
-const { peer, thread, threads, work, port: channel } = workerData as PeerData & { port: MessagePort };
+const { peer, thread, threads, work, module, port: channel } = workerData as PeerData & { port: MessagePort };
 const { bytes, test } = work;
 const window = windowOf(work);
 const HOST = "127.0.0.1";
@@ -143,5 +144,56 @@ async function stream(): Promise<Figures> {
   });
 }
 
-const figures = await (peer === "dgram" ? datagrams() : stream());
+/** The connection of the package ws between the threads. */
+async function webSocket(): Promise<WebSocket> {
+  const { WebSocket, WebSocketServer } = (await import(module as string)) as typeof import("ws");
+  const options = { perMessageDeflate: false, maxPayload: bytes };
+  if (thread === 1) {
+    const server = new WebSocketServer({ ...options, port: 0, host: HOST });
+    await once(server, "listening");
+    channel.postMessage((server.address() as { port: number }).port);
+    const [socket] = (await once(server, "connection")) as [WebSocket];
+    server.close();
+    return socket;
+  }
+  const socket = new WebSocket(`ws://${HOST}:${await told()}/`, options);
+  await once(socket, "open");
+  return socket;
+}
+
+/** A WebSocket message for each message. A rate has windows, and a message of one byte as the answer to each. */
+async function webSocketMessages(): Promise<Figures> {
+  const socket = await webSocket();
+  const payload = new Uint8Array(bytes).fill(1);
+  const isLatency = test === "am_lat";
+  const messages = isLatency ? 1 : window;
+  meet(work.barrier, threads);
+  return await new Promise((resolve) => {
+    socket.on("close", () => {
+      channel.close();
+      resolve({});
+    });
+    if (thread === 1) {
+      const answer = isLatency ? payload : payload.subarray(0, 1);
+      let count = 0;
+      socket.on("message", () => {
+        if (++count % messages === 0) socket.send(answer);
+      });
+      return;
+    }
+    const watch = new Stopwatch(work, 2);
+    const meter = new RateMeter(work);
+    const sendWindow = (): void => {
+      for (let i = 0; i < messages; i++) socket.send(payload);
+    };
+    socket.on("message", () => {
+      if (isLatency ? watch.lap() : meter.window(window)) return sendWindow();
+      resolve(isLatency ? watch.figures() : meter.figures());
+      socket.close();
+    });
+    sendWindow();
+  });
+}
+
+const figures = await (peer === "dgram" ? datagrams() : peer === "ws" ? webSocketMessages() : stream());
 writeResults(work.results, thread, figures);
