@@ -83,24 +83,34 @@ export const NO_REST: Rest = { prologue: 0, payload: 0 };
  * Writes the prefix of a record, and behind it the body, which is copied. @returns bytes that the record takes in a frame
  */
 export function putRecord(frame: Uint8Array, at: number, kind: number, meta: number, body: Uint8Array): number {
-  const words = new DataView(frame.buffer, frame.byteOffset, frame.length);
+  const { length } = body;
   const number = KINDS_ON_LINK.indexOf(kind);
   // Its receiver would drop the whole frame.
   if (number < 0) throw new Error(`a record of kind ${kind} does not go to another node`);
-  words.setUint32(at, (number << LENGTH_BITS) | body.length, true);
-  words.setUint32(at + 4, (meta & META_DISPATCH_MASK) | ((meta >>> META_HEADER_SHIFT) << HEADER_SHIFT), true);
+  putWord(frame, at, (number << LENGTH_BITS) | length);
+  putWord(frame, at + 4, (meta & META_DISPATCH_MASK) | ((meta >>> META_HEADER_SHIFT) << HEADER_SHIFT));
   copyInto(frame, at + PREFIX_BYTES, body);
+  const end = at + recordBytes(length);
   // The frame's buffer may have held bytes for another node.
-  frame.fill(0, at + PREFIX_BYTES + body.length, at + recordBytes(body.length));
-  if (kind === KIND_RTS) {
-    const own = new DataView(body.buffer, body.byteOffset, body.length);
-    for (const [i, offset] of REQUEST_FIELDS.entries()) {
-      words.setUint32(at + PREFIX_BYTES + 4 * i, own.getUint32(offset, true), true);
-    }
-    // In memory too, the other words of a request stay unwritten.
-    frame.fill(0, at + PREFIX_BYTES + 4 * REQUEST_FIELDS.length, at + PREFIX_BYTES + RTS_SIZE);
-  }
-  return recordBytes(body.length);
+  for (let padding = at + PREFIX_BYTES + length; padding < end; padding++) frame[padding] = 0;
+  if (kind === KIND_RTS) putRequest(frame.subarray(at + PREFIX_BYTES, end), body);
+  return end - at;
+}
+
+/** Writes a word without a DataView, which takes as long as the rest of a small record. */
+function putWord(frame: Uint8Array, at: number, word: number): void {
+  frame[at] = word;
+  frame[at + 1] = word >>> 8;
+  frame[at + 2] = word >>> 16;
+  frame[at + 3] = word >>> 24;
+}
+
+/** Writes the words of a request to send in their order on a link. */
+function putRequest(frame: Uint8Array, body: Uint8Array): void {
+  const own = new DataView(body.buffer, body.byteOffset, body.length);
+  for (const [i, offset] of REQUEST_FIELDS.entries()) putWord(frame, 4 * i, own.getUint32(offset, true));
+  // In memory too, the other words of a request stay unwritten.
+  frame.fill(0, 4 * REQUEST_FIELDS.length, RTS_SIZE);
 }
 
 /** The body of a request to send, as it is in a lane. */
