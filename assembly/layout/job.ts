@@ -57,7 +57,8 @@ export const MESSAGE_BYTES_MAX: u32 = 0x7fffffff;
 //   128  spinning[32]  each task its bit   tasks in the long phase of their spin                 SYNC spinners
 //   256  heapLock      allocator           0, or task + 1 of the holder                          SYNC heap-lock
 //   260  bindLock      binder              0, or task + 1 of the holder: it gives a free slot away  SYNC bind-lock
-//   264  slotsWanted   any task    agent     1: a task waits for a free task slot                   SYNC purge
+//   264  slotsWanted   any task    agent     1: a task waits for a free task slot; 2: a context does not need a slot
+//                                            any more that it has held                              SYNC purge
 //   268  binds         binder,     agent     counts bound slots, and binders that died, modulo 2^32  SYNC endpoint
 //                      monitor
 //   384  started       launcher  all       tasks of the job so far
@@ -116,7 +117,8 @@ export const JOB_SIZE: u32 = 640;
 //    44  pooled     the task          dump      bytes of its pool of buffers
 //    48  kept       the task          dump      bytes of received buffers that it keeps
 //    52  leaving    agent             all       of a task of another node: 1: the slot is to be given back  SYNC purge
-//    56  held       any task          agent     of such a task: 1: a context needs it, so the slot stays  SYNC purge
+//    56  held       any task          agent     of such a task: the slot stays: 1: a task wants to begin something with it;
+//                                               2: a context needs it, and rings once it does not             SYNC purge
 //    60  inline     agent             all       in the engine thread's slot: 1: the agent has no thread, and works in each
 //                                               advance() of the node's tasks                 plain: written before any task
 //   128  parked     the task,         ringers   1 from arming until it is awake, or rung: the first ring  SYNC park

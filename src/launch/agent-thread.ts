@@ -7,7 +7,7 @@ import type { Kernel, Memory } from "../kernel/kernel.js";
 import { engineSlot, type MemoryMap } from "../memory/map.js";
 import { mayAgentSpin, Spins } from "../node/spins.js";
 import { systemClock } from "../support/clock.js";
-import { after, nextTurn } from "../support/host.js";
+import { nextTurn } from "../support/host.js";
 import { Keepalive } from "../support/keepalive.js";
 import type { Agent } from "../transport/net/agent.js";
 
@@ -15,8 +15,6 @@ import type { Agent } from "../transport/net/agent.js";
 const SPIN_MS = 0.05;
 /** Milliseconds after which a busy agent gives the event loop a turn, which brings frames. */
 const LOOP_MS = 0.2;
-/** Milliseconds of a sleep from which no task wakes it. */
-const RESTLESS_MS = 1;
 
 /** Serves a node's tasks until an interrupt of the engine's slot, or until all of them have left. */
 export async function serveNode(agent: Agent, kernel: Kernel, memory: Memory, map: MemoryMap): Promise<void> {
@@ -64,14 +62,12 @@ export async function serveNode(agent: Agent, kernel: Kernel, memory: Memory, ma
   /** Sleeps until the bell rings, or a frame comes. */
   async function sleep(): Promise<void> {
     const seen = kernel.bellArm(slot);
-    // Arms the bell, then looks once more: a ring from here on finds the flag up.
-    if (!agent.hasWork && !isAsked()) {
+    // Arms the bell, then takes one more turn: a ring from here on finds the flag up.
+    if (!agent.turn() && !agent.hasWork && !isAsked()) {
       const came = new Promise<void>((resolve) => {
         hasCome = resolve;
       });
-      const cancel = agent.isRestless ? after(RESTLESS_MS, () => hasCome()) : undefined;
       await Promise.race([bell?.wait(seen) ?? bellWaitAsync(memory, slot, seen), came]);
-      cancel?.();
     }
     kernel.bellDisarm(slot);
   }

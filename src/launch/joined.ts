@@ -22,7 +22,8 @@ import type { FutexSetup } from "../process/futex.js";
 import { hostIdentity, machineIdentity, startTimeOf } from "../process/identity.js";
 import { type MappedMemory, mapProcessMemory } from "../process/mapping.js";
 import { findKoffi, ProcessMemories, probeProcesses, taskFutexOf } from "../process/process-memory.js";
-import { type LookAtSlots, lookAtSlots } from "../protocol/slots.js";
+import { lookAtSlotsAndRing } from "../protocol/slot-bell.js";
+import type { LookAtSlots } from "../protocol/slots.js";
 import { systemClock } from "../support/clock.js";
 import { environment, type NodePort, nodeModule } from "../support/host.js";
 import { findPackage } from "../support/packages.js";
@@ -176,7 +177,7 @@ export async function joinBy(bootstrap: Bootstrap, key: Uint8Array | undefined, 
   const onClient = (client: { close(): void }): void => {
     if (agent !== undefined) process.once("beforeExit", () => client.close());
   };
-  return { start, memory, lookAtSlots: nodes > 1 ? lookAtSlots : undefined, onLeave, onClient, agent };
+  return { start, memory, lookAtSlots: nodes > 1 ? lookAtSlotsAndRing : undefined, onLeave, onClient, agent };
 }
 
 /** Exchanges introductions, by rank. @throws PAMIR_VERSION */

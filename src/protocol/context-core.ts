@@ -278,8 +278,7 @@ export class ContextCore {
 
   /** Whether the context awaits something for which no task rings the bell. */
   isRestless(): boolean {
-    const retry = this.sender.takeRetrySoon();
-    return retry || this.work.length > 0;
+    return this.sender.takeRetrySoon() || this.work.length > 0;
   }
 
   /** Whether everything sent is out, and all its callbacks have run. */

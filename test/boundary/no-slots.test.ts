@@ -323,3 +323,38 @@ describe.each(["wasm", "ts"] as const)("without a free slot: %s", (kernel) => {
     expect(came[0]).toEqual(["data 3"]);
   });
 });
+
+it("slots that are held, more than are asked for at once, don't hide one that is idle; those are asked for once they are idle", async () => {
+  const HELD = [1, 2, 3, 4, 5];
+  const limits = { ...LIMITS, tasks: 9, heapBytes: 2 ** 21 };
+  const job = new NetworkedJob({ seed: SEED, limits, peers: 6, kernels: ["wasm"] });
+  const contexts = job.tasks.map(({ client }) => client.createContext());
+  const [own, ...others] = contexts as [Context, ...Context[]];
+  const came: number[] = [];
+  own.dispatch(DATA, (message) => void came.push(message.task));
+  const until = async (count: number): Promise<void> => {
+    for (let turns = 0; came.length < count; turns++) {
+      if (turns > 2000) throw new Error(`only these came: ${came}`);
+      for (const each of contexts) each.advance();
+      await job.turn();
+    }
+  };
+  for (const task of HELD) expect(own.reserve((others[task - 1] as Context).endpoint, DATA, 4)).toBeGreaterThan(0);
+  for (const [index, task] of [6, 7].entries()) {
+    expect(others[task - 1]?.sendImmediate(own.endpoint, DATA)).toBe(SUCCESS);
+    await until(index + 1);
+  }
+  // Its only idle slot is held, too. A message waits until one of them is not.
+  const last = (others[6] as Context).endpoint;
+  expect(own.reserve(last, DATA, 4)).toBeGreaterThan(0);
+  expect(others[7]?.sendImmediate(own.endpoint, DATA)).toBe(SUCCESS);
+  for (let turns = 0; turns < TURNS; turns++) {
+    for (const each of contexts) each.advance();
+    await job.turn();
+  }
+  expect(came).toEqual([6, 7]);
+  own.abort((others[2] as Context).endpoint);
+  await until(3);
+  expect(came).toEqual([6, 7, 8]);
+  for (const { client } of job.tasks) client.close();
+});

@@ -4,6 +4,7 @@ import { PURGE_SCENARIOS } from "./scenarios/purge.js";
 
 const PURGE = "src/transport/net/purge.ts";
 const SLOTS = "src/protocol/slots.ts";
+const BELL = "src/protocol/slot-bell.ts";
 const CONTEXT = "src/protocol/context-core.ts";
 const ADDRESS = "src/node/address.ts";
 
@@ -19,12 +20,6 @@ const MUTANTS: readonly Omit<Mutant, "scenarios">[] = [
     replace: '    if (one.phase === "freed" && !this.#grace.isOver(one.grace)) return false;\n',
   },
   {
-    name: "a held slot is given away",
-    file: PURGE,
-    find: "    if (isHeld || this.#host.isBusy(slot)",
-    replace: "    if (this.#host.isBusy(slot)",
-  },
-  {
     name: "a slot is freed though there are lanes to or from its task",
     file: PURGE,
     find: "      if (!this.#host.closeLanes(slot) || this.#hasLanes(slot)) return false;\n",
@@ -37,10 +32,16 @@ const MUTANTS: readonly Omit<Mutant, "scenarios">[] = [
     replace: "",
   },
   {
-    name: "the agent sleeps while a slot is on its way back",
+    name: "the agent asks for no slot again that was held",
     file: PURGE,
-    find: "    this.isRestless = isWanted || this.#leaving.length > 0;\n    if (!this.isRestless) return;\n",
-    replace: "    if (!isWanted && this.#leaving.length === 0) return;\n",
+    find: "      this.retry();\n",
+    replace: "",
+  },
+  {
+    name: "the agent waits for a ring where a task wanted to begin something",
+    file: PURGE,
+    find: "      for (const slot of this.#reached) this.#held.delete(slot);\n",
+    replace: "",
   },
   // ── The slot is free ────────────────────────────────────────────────────────────────────────────────────────────
   {
@@ -74,6 +75,31 @@ const MUTANTS: readonly Omit<Mutant, "scenarios">[] = [
     find: "        if (!mayBeInUse(this.#kernel, this.#map, slot) && !this.#hasLanes(slot)) this.#takeBack(slot, task);\n",
     replace: "        this.#takeBack(slot, task);\n",
   },
+  // ── Contexts ring the agent, which sleeps ───────────────────────────────────────────────────────────────────────
+  {
+    name: "a context does not ring behind its acknowledgment",
+    file: SLOTS,
+    find: "    watch?.noticed();\n",
+    replace: "",
+  },
+  {
+    name: "a context does not ring once it has given up a lane",
+    file: BELL,
+    find: ") !== 0) this.#lanes.add(ordinal);\n",
+    replace: ") !== 0) this.#count();\n",
+  },
+  {
+    name: "a context does not say that it needs a slot no more",
+    file: BELL,
+    find: "    if (isIdle) kernel.exchangeIf(",
+    replace: "    if (isIdle && map.tasks === 0) kernel.exchangeIf(",
+  },
+  {
+    name: "the agent finds a slot held behind the news that it is not",
+    file: BELL,
+    find: "      kernel.exchangeIf(taskSlot(map, taskAt(map, ordinal)) + TASK_HELD_OFFSET, 2, 1);\n",
+    replace: "",
+  },
   // ── Contexts ────────────────────────────────────────────────────────────────────────────────────────────────────
   {
     name: "a context acknowledges before it looks at slots",
@@ -82,22 +108,16 @@ const MUTANTS: readonly Omit<Mutant, "scenarios">[] = [
     replace: `    this.receiver.acknowledgeNotice(notice, []);\n${LOOK_AT_SLOTS}`,
   },
   {
-    name: "a context holds no slot that it needs",
-    file: SLOTS,
-    find: "      if (isHeld) kernel.storeWord(",
-    replace: "      if (isHeld && map.tasks === 0) kernel.storeWord(",
-  },
-  {
     name: "a context looks for one of a task's contexts alone before it lets its slot go",
     file: SLOTS,
-    find: "      for (let context = 0; context < map.contexts; context++) {\n",
-    replace: "      for (let context = 1; context < map.contexts; context++) {\n",
+    find: "        for (let context = 0; context < map.contexts; context++) {\n",
+    replace: "        for (let context = 1; context < map.contexts; context++) {\n",
   },
   {
     name: "a context forgets nothing of a freed slot",
     file: SLOTS,
-    find: ">= TASK_CLOSED) core.forgetSlot(slot);\n",
-    replace: "> 99) core.forgetSlot(slot);\n",
+    find: "        if (hasEnded) core.forgetSlot(slot);\n",
+    replace: "        if (hasEnded && map.tasks === 0) core.forgetSlot(slot);\n",
   },
   {
     name: "something new is begun in a slot that is about to be given back",

@@ -6,7 +6,7 @@ import type { MemoryMap } from "../../src/memory/map.js";
 import { sleepOn } from "../../src/node/bell.js";
 import { Parker } from "../../src/node/park.js";
 import type { Client } from "../../src/pami/client.js";
-import { lookAtSlots } from "../../src/protocol/slots.js";
+import { lookAtSlotsAndRing } from "../../src/protocol/slot-bell.js";
 import type { Clock } from "../../src/support/clock.js";
 import { Keepalive } from "../../src/support/keepalive.js";
 import { ShmLanes } from "../../src/transport/shm/lanes.js";
@@ -120,7 +120,7 @@ export class World extends Rig {
 
   /** The client of a task: for the thread that stands for it, and anew in each run. */
   client(task: number): Client {
-    const slots = this.map.locals < this.map.tasks && { lookAtSlots };
+    const slots = this.map.locals < this.map.tasks && { lookAtSlots: lookAtSlotsAndRing };
     return makeClient({
       kernel: this.#timed,
       memory: this.#timedMemory,

@@ -147,7 +147,7 @@ export class Agent implements Remote {
     this.#lookAtSlots();
     if (this.#ingress.deliver()) isAny = true;
     this.#announce();
-    this.#purge.turn();
+    if (this.#purge.turn()) isAny = true;
     this.#pipe.flush();
     if (this.#endedHere.size === this.#map.locals) this.#leave();
     if (isAny) this.#wake();
@@ -160,11 +160,6 @@ export class Agent implements Remote {
     if (this.#kernel.loadWord(engineSlot(this.#map) + TASK_NOTICE_OFFSET) !== this.#noticeSeen) return true;
     for (let ordinal = 0; ordinal < this.#own; ordinal++) if (this.#rendezvous.hasWork(ordinal)) return true;
     return this.#isDue || this.#egress.hasWork || this.#ingress.hasWork;
-  }
-
-  /** Whether the agent awaits an event for which no task rings the bell, so that sleeps must be short. */
-  get isRestless(): boolean {
-    return this.#purge.isRestless;
   }
 
   /** Whether the engine is to look at a context. */
@@ -362,6 +357,8 @@ export class Agent implements Remote {
         isAny = true;
       }
     }
+    // What held slots may have ended.
+    if (isAny) this.#purge.retry();
     return isAny;
   }
 

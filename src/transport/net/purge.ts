@@ -59,12 +59,12 @@ export class Purge {
   readonly #host: PurgeHost;
   readonly #grace: GracePeriods;
   #leaving: Leaving[] = [];
-  /** Slots that a context held at the last attempt, until another is freed or used. */
+  /** Slots that a context held at the last attempt, with their last use then, until a slot is wanted anew. */
   readonly #held = new Map<number, number>();
+  /** Those of them with which tasks wanted to begin something. */
+  readonly #reached = new Set<number>();
   /** A frame waits for a slot. */
   isWanted = false;
-  /** Whether a slot is awaited, or on its way back: no context rings when it has acknowledged, or given up its lanes. */
-  isRestless = false;
 
   constructor(kernel: Kernel, memory: Memory, map: MemoryMap, addresses: Addresses, host: PurgeHost) {
     this.#kernel = kernel;
@@ -75,22 +75,38 @@ export class Purge {
     this.#grace = gracePeriods(kernel, map);
   }
 
-  /** One step for each slot on its way back, and the choice of others while slots are wanted. */
-  turn(): void {
+  /**
+   * One step for each slot on its way back, and the choice of others while slots are wanted. Contexts ring for what is
+   * awaited: see protocol/slots.ts. Returns whether a slot is free now, or stays.
+   */
+  turn(): boolean {
     const wanted = this.#map.job + JOB_SLOTS_WANTED_OFFSET;
     // SYNC purge (wanted): pairs with want() of Addresses. A task that still waits calls want() again.
-    const isWanted = this.isWanted || this.#kernel.loadWord(wanted) !== 0;
-    this.isRestless = isWanted || this.#leaving.length > 0;
-    if (!this.isRestless) return;
+    const asked = this.#kernel.loadWord(wanted);
+    if (asked !== 0) {
+      this.#kernel.storeWord(wanted, 0);
+      this.retry();
+    }
+    const isWanted = this.isWanted || asked === 1;
+    if (!isWanted && this.#leaving.length === 0) return false;
     const before = this.#leaving;
+    let isAny = false;
     // A step may add to the list.
     this.#leaving = [];
-    for (const one of before) if (!this.#step(one)) this.#leaving.push(one);
-    if (!isWanted) return;
-    this.#kernel.storeWord(wanted, 0);
+    for (const one of before) {
+      if (this.#step(one)) isAny = true;
+      else this.#leaving.push(one);
+    }
+    if (!isWanted) return isAny;
     this.isWanted = false;
     // The last free slot is the agent's: see bind() of Addresses.
     if (this.#leaving.length < LEAVING_MAX && this.#free < 2) this.#choose();
+    return isAny;
+  }
+
+  /** Slots that were held may be idle now. */
+  retry(): void {
+    this.#held.clear();
   }
 
   /** A frame goes to a task, or comes from it: its slot stays. */
@@ -127,8 +143,9 @@ export class Purge {
       if (isBest && !this.#host.isBusy(slot)) [best, bestUse] = [slot, use];
     }
     if (best === UNBOUND) {
-      // All slots are busy, or were held. They may be idle when a slot is wanted next.
-      this.#held.clear();
+      // A context that holds a slot rings once it does not. One that wanted to begin something with it does not ring.
+      for (const slot of this.#reached) this.#held.delete(slot);
+      this.#reached.clear();
       return;
     }
     const pointer = taskSlot(this.#map, best);
@@ -154,9 +171,11 @@ export class Purge {
       return false;
     }
     // SYNC purge (held): pairs with lookAtSlots().
-    const isHeld = this.#kernel.loadWord(taskSlot(this.#map, slot) + TASK_HELD_OFFSET) !== 0;
-    if (isHeld || this.#host.isBusy(slot) || this.#stateOf(slot) >= TASK_CLOSED) {
-      this.#held.set(slot, this.#host.lastUse(task));
+    const held = this.#kernel.loadWord(taskSlot(this.#map, slot) + TASK_HELD_OFFSET);
+    if (held !== 0 || this.#host.isBusy(slot) || this.#stateOf(slot) >= TASK_CLOSED) {
+      if (held !== 0) this.#held.set(slot, this.#host.lastUse(task));
+      if (held === 2) this.#reached.delete(slot);
+      else this.#reached.add(slot);
       this.#stay(one);
       return true;
     }

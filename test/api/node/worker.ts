@@ -6,7 +6,7 @@ import { serveNode } from "../../../src/launch/agent-thread.js";
 import { makeTask } from "../../../src/launch/client.js";
 import { readMap } from "../../../src/memory/map.js";
 import { Client } from "../../../src/pami/client.js";
-import { lookAtSlots } from "../../../src/protocol/slots.js";
+import { lookAtSlotsAndRing } from "../../../src/protocol/slot-bell.js";
 import { Agent } from "../../../src/transport/net/agent.js";
 import { PortPipe } from "../../../src/transport/net/port-pipe.js";
 import { runTask } from "./task.js";
@@ -40,7 +40,7 @@ if (slot === undefined) {
   port.postMessage("up");
   void serveNode(agent, kernel, memory, map).then(() => process.exit(0));
 } else {
-  const task = makeTask({ kernel, memory, map, task: slot, lookAtSlots });
+  const task = makeTask({ kernel, memory, map, task: slot, lookAtSlots: lookAtSlotsAndRing });
   const client = new Client(task, undefined, undefined);
   void runTask(program, client).then(
     (result) => port.postMessage({ result }),

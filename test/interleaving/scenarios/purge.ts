@@ -116,7 +116,7 @@ function agent(...events: readonly Event[]) {
       const isAny = others.answer();
       const isIdle = !self.turn() && !isAny && !self.hasWork && turn >= events.length;
       if (isOver && isIdle) return;
-      if (isIdle && ++idle % SPINS === 0) kernel.bellWait(slot, seen, self.isRestless ? 1 : -1);
+      if (isIdle && ++idle % SPINS === 0) kernel.bellWait(slot, seen, -1);
       kernel.bellDisarm(slot);
     }
   };
