@@ -309,7 +309,7 @@ async function startAgent(
     key,
     silence: silence ?? SILENCE_DEFAULT_MS,
     bind: link === "websocket" ? `ws://${host}:0/` : `udp:${host}:0`,
-    ws: findPackage("ws"),
+    ws: link === "websocket" ? findPackage("ws") : undefined,
     impairments,
     leaveMs: LEAVE_MS,
   };
