@@ -7,7 +7,7 @@
  * buffers, kept and given regions, 8 for arguments that are checked, failures that are told, waits that learn and puts that
  * notify, 1 for messages that are broken off, 4 for tasks of other nodes, 1 for processes and links that join them.
  */
-export const BUNDLE_MAX = 82_700;
+export const BUNDLE_MAX = 82_950;
 
 /**
  * Bytes of what is loaded when it is needed: 12 KB where tasks share no memory, 9 for the code of the monitor, by the thread

@@ -4,7 +4,7 @@
 // A time stamp is milliseconds, modulo 2^32, of a clock that all threads share.
 
 /** Version of the pictures; raised with every change to them. */
-export const LAYOUT_VERSION: u32 = 9;
+export const LAYOUT_VERSION: u32 = 10;
 /** First word of a job's memory: "PAMI" in little-endian ASCII. */
 export const JOB_MAGIC: u32 = 0x494d4150;
 
@@ -176,9 +176,9 @@ export const TASK_DEAD: u32 = 3;
 //   176  pendingBytes   owner            dump      bytes in its pending queues
 //   180  unexpected     owner            dump      bytes in its unexpected queue
 //   184  calls          owner            dump      its calls that wait for a reply
-//   188  asleep[9]      owner            dump      how many waits of each kind are asleep: WAIT_…
-//   224  rgetFifos      owner            engine    pointer to its first RGET FIFO BLOCK, or 0      SYNC rget-list
+//   188  asleep[10]     owner            dump      how many waits of each kind are asleep: WAIT_…
 //   228  handlerless    owner            dump      1 + the dispatch id without a handler that has waited longest, or 0
+//   232  rgetFifos      owner            engine    pointer to its first RGET FIFO BLOCK, or 0      SYNC rget-list
 //   256  attending[32]  owner            owner     bit i: lane i is in attended[]
 //   384  events[256]    owner            owner     what advance() found; see EVENT
 //  4480  lanes[E]       origin opens,    owner     pointer to lane i, or 0                       SYNC lane-entry
@@ -203,8 +203,8 @@ export const CONTEXT_PENDING_BYTES_OFFSET: u32 = 176;
 export const CONTEXT_UNEXPECTED_OFFSET: u32 = 180;
 export const CONTEXT_CALLS_OFFSET: u32 = 184;
 export const CONTEXT_ASLEEP_OFFSET: u32 = 188;
-export const CONTEXT_RGET_FIFOS_OFFSET: u32 = 224;
 export const CONTEXT_HANDLERLESS_OFFSET: u32 = 228;
+export const CONTEXT_RGET_FIFOS_OFFSET: u32 = 232;
 export const CONTEXT_ATTENDING_OFFSET: u32 = 256;
 export const CONTEXT_EVENTS_OFFSET: u32 = 384;
 export const CONTEXT_LANES_OFFSET: u32 = 4480;
@@ -238,7 +238,8 @@ export const WAIT_ENDED: u32 = 5;
 export const WAIT_FLUSH: u32 = 6;
 export const WAIT_CALL: u32 = 7;
 export const WAIT_WORD: u32 = 8;
-export const WAIT_COUNT: u32 = 9;
+export const WAIT_STARTED: u32 = 9;
+export const WAIT_COUNT: u32 = 10;
 
 /** In place of a slot, region or completion: there is none. */
 export const NONE: u32 = 0xffffffff;

@@ -261,11 +261,11 @@ export function clientOf(
   const isOurs = theirs === LAYOUT_HASH && bootstrap.layoutHash === LAYOUT_HASH;
   if (word(JOB_MAGIC_OFFSET) !== JOB_MAGIC || !isOurs) throw otherVersion(bootstrap, theirs);
   const kernel = selectKernel(bootstrap.kernel, bootstrap.memory as SharedMemory, memory, bootstrap.module);
-  const { args, debug, first = 0 } = bootstrap;
+  const { args, debug, rank, first = 0 } = bootstrap;
   const task = bootstrap.task - first;
   const map = readMap(memory, bootstrap.job);
   const errors = taskErrorsIn(memory, map);
-  return attachedAs(makeClient({ kernel, memory, map, task, args, debug, errors, onLeave, lookAtSlots }));
+  return attachedAs(makeClient({ kernel, memory, map, task, rank, args, debug, errors, onLeave, lookAtSlots }));
 }
 
 /** A module that is loaded on demand: programs whose tasks share memory do not need it. */
@@ -281,9 +281,9 @@ export function portsNodeOf(
 ): PortsNode {
   if (bootstrap.layoutHash !== LAYOUT_HASH) throw otherVersion(bootstrap, bootstrap.layoutHash);
   const { map, shared, memory } = room;
-  const { args, debug, started, why } = bootstrap;
+  const { args, debug, rank, started, why } = bootstrap;
   const kernel = selectKernel(kernelIn(room, bootstrap.kernel), shared, memory, bootstrap.module);
-  const node = makePortsNode({ kernel, memory, map, args, debug, whyPrivate: why, onLeave }, started, tell);
+  const node = makePortsNode({ kernel, memory, map, args, debug, rank, whyPrivate: why, onLeave }, started, tell);
   attachedAs(node.client);
   return node;
 }

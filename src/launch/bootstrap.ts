@@ -30,6 +30,8 @@ export interface TaskBootstrap {
   readonly task: number;
   /** Number of the first task of its node, if a link joins the nodes; then the node's tasks have slots from 0. */
   readonly first?: number | undefined;
+  /** `client.rank` (default: the number). */
+  readonly rank?: number | undefined;
   /** Tasks of the job so far, for a node with a memory of its own. */
   readonly started: number;
   readonly kernel: KernelName;
@@ -50,8 +52,8 @@ export interface LaunchedTask {
   /** Without what one process's threads share. */
   readonly start: TaskBootstrap;
   readonly memory: ProcessMemorySetup;
-  /** Process that has started this one. */
-  readonly parent: number;
+  /** Process that has started this one, and ends it with itself; undefined: this one goes on. */
+  readonly parent: number | undefined;
 }
 
 /** The messages of a task's Web Worker to the thread that started it, under the key BOOTSTRAP. */

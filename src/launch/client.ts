@@ -22,6 +22,7 @@ export interface ClientParts {
   /** Slot of the task in the node's tables. */
   readonly task: number;
   readonly args?: unknown;
+  readonly rank?: number | undefined;
   /** Debug mode: warns of regions that are never closed, and of code that takes long. */
   readonly debug?: DebugLimits | undefined;
   readonly clock?: Clock;
@@ -37,7 +38,7 @@ export interface ClientParts {
 }
 
 /** Makes the part that the contexts of a task share. @throws PAMIR_CLOSED the task is up already, or has ended */
-export function makeTask(parts: Omit<ClientParts, "args" | "onLeave">): Task {
+export function makeTask(parts: Omit<ClientParts, "args" | "rank" | "onLeave">): Task {
   const { kernel, memory, map, task, clock = systemClock, remote, whyPrivate, errors, lookAtSlots } = parts;
   const tracer = map.traceEvents > 0 ? new Tracer(memory, map, task, clock) : undefined;
   const debug = parts.debug && new Debug(parts.debug, clock, () => dumpJob(map, memory, kernel, clock));
@@ -49,5 +50,5 @@ export function makeTask(parts: Omit<ClientParts, "args" | "onLeave">): Task {
 
 /** @throws PAMIR_CLOSED the task has a client already, or has ended */
 export function makeClient(parts: ClientParts): Client {
-  return new Client(makeTask(parts), parts.args, parts.onLeave);
+  return new Client(makeTask(parts), parts.args, parts.onLeave, parts.rank);
 }

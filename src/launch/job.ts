@@ -5,7 +5,14 @@ import { checkInteger, PamiError, show } from "../core/error.js";
 import type { KernelName } from "../core/kernel-name.js";
 import type { Kernel, Memory } from "../kernel/kernel.js";
 import { type MemoryMap, taskSlot } from "../memory/map.js";
-import { announceEnds, hadEngineBegun, hasEngineThread, interruptTask, markEngineDead } from "../node/liveness.js";
+import {
+  announceEnds,
+  announceStart,
+  hadEngineBegun,
+  hasEngineThread,
+  interruptTask,
+  markEngineDead,
+} from "../node/liveness.js";
 import { type Dump, dumpJob, type NodeDump } from "../observe/dump.js";
 import { type Trace, traceOf } from "../observe/trace.js";
 import type { Client } from "../pami/client.js";
@@ -29,6 +36,8 @@ export interface AdoptOptions {
 
 /** Options of `job.spawn`. */
 export interface SpawnOptions extends AdoptOptions {
+  /** `client.rank` of the task (default: its number): that of a task that it replaces. */
+  rank?: number | undefined;
   /** Task module (default: the job's). */
   entry?: URLLike | string | (() => WorkerLike) | undefined;
   /** Options of the worker, as for `launch` (default: the job's). */
@@ -316,6 +325,7 @@ export class Job {
     const { kernel, map } = this.#parts;
     this.#running++;
     kernel.storeWord(map.job + JOB_STARTED_OFFSET, this.#tasks + 1);
+    announceStart(kernel, map);
     if (this.#isReferenced) this.#monitor.ref();
     return this.#tasks++;
   }

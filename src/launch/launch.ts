@@ -116,11 +116,19 @@ export interface LaunchOptions {
   workerOptions?: Record<string, unknown> | undefined;
   /** Offset of the map in the memory. @internal for tests that let it straddle 2^31 */
   memoryBase?: number | undefined;
-  /** Whether tasks may be main threads of their processes, if each has one. @internal for programs that don't launch */
-  mainThreads?: boolean | undefined;
+  /** @internal for `pamir run` */
+  launcher?: LauncherOptions | undefined;
 }
 
-const LAUNCH_KEYS: Keys<Omit<LaunchOptions, "memoryBase" | "mainThreads">> = {
+/** Options of a launcher whose tasks don't launch jobs of their own. */
+export interface LauncherOptions {
+  /** Tasks may be main threads of their processes, if each has one. */
+  readonly mainThreads: boolean;
+  /** Processes go on if the launcher dies. */
+  readonly detached: boolean;
+}
+
+const LAUNCH_KEYS: Keys<Omit<LaunchOptions, "memoryBase" | "launcher">> = {
   tasks: true,
   maxTasks: true,
   kernel: true,
@@ -144,7 +152,7 @@ const LAUNCH_KEYS: Keys<Omit<LaunchOptions, "memoryBase" | "mainThreads">> = {
   workerOptions: true,
 };
 const ADOPT_KEYS: Keys<AdoptOptions> = { args: true, kernel: true };
-const SPAWN_KEYS: Keys<SpawnOptions> = { ...ADOPT_KEYS, entry: true, workerOptions: true };
+const SPAWN_KEYS: Keys<SpawnOptions> = { ...ADOPT_KEYS, rank: true, entry: true, workerOptions: true };
 
 /** Options of a trace. */
 export interface TraceOptions {
@@ -166,7 +174,7 @@ export async function launch(
   options: LaunchOptions = {},
 ): Promise<Job> {
   checkObject("options of launch()", options);
-  const { memoryBase, mainThreads, ...given } = options;
+  const { memoryBase, launcher, ...given } = options;
   checkKeys("options of launch()", given, LAUNCH_KEYS);
   if (memoryBase !== undefined) checkInteger("memoryBase", memoryBase, 0, MEMORY_BYTES_MAX);
   const { join = false, workerOptions = {}, signal, tasks = Math.max(2, hardwareThreads()) } = options;
@@ -323,11 +331,12 @@ function makeJob(
         ? entry
         : checkEntry(more.entry ?? null);
     checkWorkerOptions(userOptions);
+    if (more.rank !== undefined) checkInteger("rank", more.rank, 0, limits.tasks - 1);
     const [kernelName] = checkKernels(name, 1);
     if (!isNode()) checkArgs(given);
     else if (processes !== undefined && !isAdopted) checkCopied(given, userOptions);
     const wanted = { ...request, mayBeTwins: request.mayBeTwins && more.kernel === undefined };
-    const made = { ...bootstrap(task, kernelName as KernelName, given), room: wanted, isAdopted };
+    const made = { ...bootstrap(task, kernelName as KernelName, given), room: wanted, isAdopted, rank: more.rank };
     return { bootstrap: made, orders: { entry: asked, bootstraps: [made], workerOptions: userOptions } };
   };
   const engine = isShared && link === undefined && map.engine ? { source: sources.engine, module } : undefined;
@@ -376,8 +385,11 @@ function makeJob(
             processes: (processes ?? link) && {
               count: options.processes as number,
               isMain:
-                options.mainThreads === true && link === undefined && options.processes === count - (join ? 1 : 0),
+                options.launcher?.mainThreads === true &&
+                link === undefined &&
+                options.processes === count - (join ? 1 : 0),
               source: link?.source ?? sources.process,
+              isDetached: options.launcher?.detached === true,
               job: map.job,
               memory: processes?.setup,
               link: link?.setup,

@@ -14,8 +14,9 @@ export function joinLaunched(text: string): Joined {
   // Processes that this one starts are no tasks.
   delete process.env[LAUNCHED];
   const { start, memory: setup, parent } = JSON.parse(text) as LaunchedTask;
-  openFfi(setup.ffi).dieWithParent();
-  if (process.ppid !== parent) throw noProcesses(`process ${parent}, which started this one, has ended`);
+  if (parent !== undefined) openFfi(setup.ffi).dieWithParent();
+  if (parent !== undefined && process.ppid !== parent)
+    throw noProcesses(`process ${parent}, which started this one, has ended`);
   const { shared, futex } = mapProcessMemory(setup, start.job);
   (nodeModule("fs") as typeof import("node:fs")).closeSync(setup.descriptor);
   const memory = openMemory(shared, taskFutexOf(futex, shared, false));

@@ -16,7 +16,8 @@ import { TaskWorkers } from "./task-workers.js";
 
 type TaskNode = Joined & NodeView;
 
-const { orders, labels, link } = (globalThis as unknown as { pamirProcess: ProcessSetup }).pamirProcess;
+const own = (globalThis as unknown as { pamirProcess: ProcessSetup }).pamirProcess;
+const { orders, labels, link } = own;
 const { size, key, options } = link as LinkSetup;
 const nodes = new Map<number, TaskNode>();
 /** Orders for nodes that are not up yet. */
@@ -25,7 +26,7 @@ const channel = new BootstrapChannel((request) => process.send?.(request));
 
 const of = (task: number): TaskNode => nodes.get(task) as TaskNode;
 const lifecycle = processLifecycle(
-  orders.bootstraps.map(({ task }) => task),
+  own,
   { write: (task, error) => taskErrorsIn(of(task).memory, of(task).map).write(SLOT, error) },
   {
     hasLeft: (task) => hasLeft(of(task).sync, of(task).map, SLOT),

@@ -1,6 +1,7 @@
 // Makes a node that shares no memory with other nodes: its memory, its agent, and the clients of its tasks.
 import { JOB_STARTED_OFFSET } from "../../assembly/layout.js";
 import { TaskErrors } from "../core/task-errors.js";
+import { announceStart } from "../node/liveness.js";
 import { dumpData } from "../observe/dump.js";
 import { recorded } from "../observe/trace.js";
 import { Client } from "../pami/client.js";
@@ -25,7 +26,7 @@ export interface NodeTask {
 /** @param parts `task` is the task's slot @throws PAMIR_CLOSED the task has a client already, or has ended */
 export function makeNodeTask(parts: Omit<ClientParts, "remote" | "lookAtSlots">, agent: Agent): NodeTask {
   const task = makeTask({ ...parts, remote: agent, lookAtSlots });
-  return { task, client: new Client(task, parts.args, parts.onLeave) };
+  return { task, client: new Client(task, parts.args, parts.onLeave, parts.rank) };
 }
 
 /** A node of one task whose frames go through the ports of channels. */
@@ -49,7 +50,10 @@ export function makePortsNode(
   const ports = new PortPipe((connect, port) => tell({ connect }, [port]));
   const errors = new TaskErrors(new ArrayBuffer(TaskErrors.bytesFor(map.jobTasks)));
   const agent = new Agent(kernel, memory, map, ports, true);
-  const haveStarted = (tasks: number): void => kernel.storeWord(map.job + JOB_STARTED_OFFSET, tasks);
+  const haveStarted = (tasks: number): void => {
+    kernel.storeWord(map.job + JOB_STARTED_OFFSET, tasks);
+    announceStart(kernel, map);
+  };
   haveStarted(started);
   const { client } = makeNodeTask({ ...parts, task: 0, errors }, agent);
   const hear: Hear = (news, [port]) => {

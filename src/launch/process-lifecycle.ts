@@ -2,26 +2,28 @@
 // launching process.
 import type { TaskErrors } from "../core/task-errors.js";
 import { Lifecycle, type LifecycleHost } from "./lifecycle.js";
-import type { ProcessReport } from "./task-process.js";
+import type { ProcessReport, ProcessSetup } from "./task-process.js";
 
-/** @param tasks that this process runs @param errors where the errors of dead tasks are written */
+/** @param setup of this process @param errors where the errors of dead tasks are written */
 export function processLifecycle(
-  tasks: readonly number[],
+  { orders, isDetached }: Pick<ProcessSetup, "orders" | "isDetached">,
   errors: Pick<TaskErrors, "write"> | undefined,
   host: Omit<LifecycleHost, "ended">,
 ): Lifecycle {
+  const tasks = orders.bootstraps.map(({ task }) => task);
   process.title = `pamir: ${tasks.map((task) => `task ${task}`).join(", ")}`;
   let left = tasks.length;
   // A terminal sends it to the whole job. As with threads, the launching process decides what becomes of the tasks.
   process.on("SIGINT", () => {});
   // The launching process has ended, maybe before this one asked for that.
   process.on("disconnect", () => {
-    if (left > 0) process.kill(process.pid, "SIGKILL");
+    if (left > 0 && !isDetached) process.kill(process.pid, "SIGKILL");
   });
   return new Lifecycle(errors, {
     ...host,
     ended: (ended, _, shown) => {
       const isLast = --left === 0;
+      if (!process.connected) return;
       process.send?.({ ended, shown } satisfies ProcessReport, () => {
         if (isLast && process.connected) process.disconnect?.();
       });

@@ -13,17 +13,17 @@ import { processLifecycle } from "./process-lifecycle.js";
 import type { ProcessOrder, ProcessSetup } from "./task-process.js";
 import { TaskWorkers } from "./task-workers.js";
 
-const { orders, memory: given, job, labels } = (globalThis as unknown as { pamirProcess: ProcessSetup }).pamirProcess;
+const own = (globalThis as unknown as { pamirProcess: ProcessSetup }).pamirProcess;
+const { orders, memory: given, job, labels, isDetached } = own;
 const setup = given as ProcessMemorySetup;
 // No process stays behind: this one is killed when the thread that started it ends, which is its launcher's monitor.
-openFfi(setup.ffi).dieWithParent();
+if (!isDetached) openFfi(setup.ffi).dieWithParent();
 const { shared, futex } = mapProcessMemory(setup, job);
 (nodeModule("fs") as typeof import("node:fs")).closeSync(setup.descriptor);
 const memory = openMemory(shared, futexOf(futex, shared));
 const map = readMap(memory, job);
 const sync = sharedAtomics(memory);
-const tasks = orders.bootstraps.map(({ task }) => task);
-const lifecycle = processLifecycle(tasks, taskErrorsIn(memory, map), {
+const lifecycle = processLifecycle(own, taskErrorsIn(memory, map), {
   hasLeft: (task) => hasLeft(sync, map, task),
   interrupt: (task) => interruptTask(sync, map, task),
   markDead: (task) => markDead(sync, map, task),
@@ -32,4 +32,5 @@ process.on("message", (order: ProcessOrder) => {
   if ("terminate" in order) lifecycle.terminate(order.terminate);
 });
 const bootstraps = orders.bootstraps.map((bootstrap) => ({ ...bootstrap, memory: shared, futex }));
-new TaskWorkers(lifecycle, sync, map, { labels, isForeign: true }).start({ ...orders, bootstraps });
+const workers = new TaskWorkers(lifecycle, sync, map, { labels, isForeign: true });
+workers.start({ ...orders, bootstraps });

@@ -28,6 +28,8 @@ export interface ProcessesSetup {
   readonly labels?: Labels | undefined;
   /** Whether each task is the main thread of a process. */
   readonly isMain: boolean;
+  /** Whether the processes go on if the launching process dies. */
+  readonly isDetached: boolean;
 }
 
 /** The data that a process gets at its start. The memory is descriptor MEMORY_DESCRIPTOR there. */
@@ -38,6 +40,7 @@ export interface ProcessSetup {
   readonly link: LinkSetup | undefined;
   readonly job: number;
   readonly labels: Labels | undefined;
+  readonly isDetached: boolean;
 }
 
 /** From a process to its launcher. */
@@ -111,7 +114,7 @@ let guard: Guard | undefined;
 /** Starts a process whose main thread is a task. */
 export function startTaskProcess(
   { entry, bootstraps: [start], workerOptions }: MonitorOrders,
-  { memory, labels }: ProcessesSetup,
+  { memory, labels, isDetached }: ProcessesSetup,
   lifecycle: Lifecycle,
 ): void {
   const { task } = start as TaskBootstrap;
@@ -139,6 +142,7 @@ export function startTaskProcess(
       workerOptions,
       memory as ProcessMemorySetup,
       labels !== undefined,
+      isDetached,
     );
   } catch (error) {
     lifecycle.end(exitBy({ failure: error as Error, code: null, signal: null }));
@@ -152,7 +156,7 @@ export function startTaskProcess(
     labelLines(task, labels, child.stderr, process.stderr);
   }
   const { pid } = child;
-  if (pid !== undefined) {
+  if (pid !== undefined && !isDetached) {
     guard ??= new Guard(() => {});
     guard.add(pid);
   }
@@ -182,13 +186,14 @@ function spawnTask(
   { argv = [], env = process.env }: { argv?: string[]; env?: NodeJS.ProcessEnv },
   memory: ProcessMemorySetup,
   isPiped: boolean,
+  isDetached: boolean,
 ): ChildProcess {
   const { spawn } = nodeModule("child_process") as typeof import("node:child_process");
   const { fileURLToPath } = nodeModule("url") as typeof import("node:url");
   const launched: LaunchedTask = {
     start: { ...start, memory: undefined, module: undefined, futex: undefined },
     memory: { ...memory, descriptor: OUTPUT_END },
-    parent: process.pid,
+    parent: isDetached ? undefined : process.pid,
   };
   const output = isPiped ? "pipe" : "inherit";
   return spawn(process.execPath, [...nodeOptions(), fileURLToPath(entry), ...argv], {
@@ -290,7 +295,10 @@ export function startProcess(
   child.on("disconnect", gone);
 }
 
-function spawnProcess(orders: MonitorOrders, { source, memory, link, job, labels }: ProcessesSetup): ChildProcess {
+function spawnProcess(
+  orders: MonitorOrders,
+  { source, memory, link, job, labels, isDetached }: ProcessesSetup,
+): ChildProcess {
   const { spawn } = nodeModule("child_process") as typeof import("node:child_process");
   const child = spawn(process.execPath, [...nodeOptions(), "--eval", PROGRAM], {
     // The memory is inherited: it has no name by which another process could open it.
@@ -312,6 +320,7 @@ function spawnProcess(orders: MonitorOrders, { source, memory, link, job, labels
     link: link && { ...link, caller: undefined },
     job,
     labels,
+    isDetached,
   };
   child.send(theirs);
   return child;

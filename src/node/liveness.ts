@@ -105,6 +105,11 @@ export function interruptTask(kernel: Pick<Kernel, "addWord" | "ringAlways">, ma
   kernel.ringAlways(slot);
 }
 
+/** Announces that the job has more tasks, or that the sleepers of this node are to look again for another reason. */
+export function announceStart(kernel: Pick<Kernel, Announcing>, map: MemoryMap): void {
+  notifyTasks(kernel, map);
+}
+
 /**
  * Raises the notice of every own task and of the engine thread, and wakes them, armed or not: a task may have died between
  * taking a sleeper's flag down and ringing. Each then looks for what has changed.

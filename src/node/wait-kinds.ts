@@ -8,6 +8,7 @@ import {
   WAIT_MESSAGES,
   WAIT_PROGRESS,
   WAIT_ROOM,
+  WAIT_STARTED,
   WAIT_WORD,
 } from "../../assembly/layout.js";
 
@@ -21,6 +22,7 @@ export const WAITS = {
   "flush()": WAIT_FLUSH,
   "call()": WAIT_CALL,
   "waitWord()": WAIT_WORD,
+  "whenStarted()": WAIT_STARTED,
 } as const;
 
 export type WaitName = keyof typeof WAITS;

@@ -75,6 +75,11 @@ const CLOSE_KEYS: Keys<CloseOptions> = { ...PROGRESS_KEYS, drain: true };
 export class Client {
   /** Number of this task: 0 … size - 1. */
   readonly task: number;
+  /**
+   * Number that the launcher gives this task: `task`, or that of a task which this one replaces. `job.spawn({ rank })` and
+   * `pamir run --restart` make such tasks.
+   */
+  readonly rank: number;
   /** `args` of `launch`. */
   readonly args: unknown;
   /** The kernels that this task runs. */
@@ -90,12 +95,13 @@ export class Client {
   #created = 0;
   #closed = false;
 
-  /** @internal @param onLeave called once this task has left the job */
-  constructor(task: Task, args: unknown, onLeave?: () => void) {
+  /** @internal @param onLeave called once this task has left the job @param rank default: the task's number */
+  constructor(task: Task, args: unknown, onLeave?: () => void, rank = task.number) {
     const { kernel, memory, parker, remote } = task;
     this.#task = task;
     this.#onLeave = onLeave;
     this.task = task.number;
+    this.rank = rank;
     this.args = args;
     this.kernel = kernel.name;
     this.bytes = memory.bytes;

@@ -457,6 +457,18 @@ export class Context {
   }
 
   /**
+   * Resolves once the job has a task of this number. It may have none yet if the job was launched with `maxTasks`: then
+   * `job.spawn`, `job.adopt` or `pamir run --restart` starts it. Advances meanwhile.
+   * @throws PAMIR_INVAL for a number beyond `maxTasks`; as progress()
+   */
+  async whenStarted(task: number, options: ProgressOptions = NO_OPTIONS): Promise<void> {
+    this.#checkOpen("whenStarted");
+    checkInteger("task", task, 0, this.#task.map.jobTasks - 1);
+    checkProgress("whenStarted()", options);
+    await this.#waits.until("whenStarted()", () => this.#task.size > task, options);
+  }
+
+  /**
    * Reserves space in the lane to an endpoint, to be written in place. The caller writes the header into `client.bytes`, and
    * the payload behind the header padded to 8. Until commit() or abort(), other messages to that endpoint wait; other
    * endpoints are not delayed. Each endpoint takes one reservation at a time.

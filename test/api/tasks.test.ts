@@ -75,6 +75,22 @@ const IN_PROCESSES = VARIANTS.filter(({ processes }) => processes !== undefined)
 
 for (const variant of [...UNMIXED, ...IN_PROCESSES]) {
   describe(`later tasks: ${variant.name}`, () => {
+    it("whenStarted() awaits a task that comes later, which has the rank that spawn() gives it", () =>
+      withMaxTasks(variant, 2, 3, async ({ job, context, ask }) => {
+        const order: string[] = [];
+        const started = context.whenStarted(2, { timeout: PATIENCE }).then(() => void order.push("started"));
+        await context.whenStarted(1, { timeout: PATIENCE });
+        await ask(1);
+        order.push("spawn");
+        expect(job.spawn({ rank: 1 })).toBe(2);
+        await started;
+        expect(order).toEqual(["spawn", "started"]);
+        expect(job.client.rank).toBe(0);
+        expect((await ask(2)).slice(0, 2)).toEqual([7, 2]);
+        expect(await rejectionOf(context.whenStarted(3))).toMatchObject({ code: "PAMIR_INVAL" });
+        expect(await rejectionOf(context.whenStarted(2, { timeout: -1 }))).toMatchObject({ code: "PAMIR_INVAL" });
+      }));
+
     it("a new task takes the place of one that died: a new number, all memory back, resume() works", () =>
       withMaxTasks(variant, 3, 13, async ({ job, context, exits, ask }) => {
         const { client } = job;

@@ -24,6 +24,9 @@ Usage: pamir run [OPTION]… APP [ARGUMENT]…
       --heap-bytes B    memory for lanes and regions (default 268435456)
       --on-error WHAT   report (default): the others go on when a task fails; abort: all end
       --timeout S       ends the job after S seconds, with exit code 124
+      --restart N       starts a task that fails again, up to N times, with a new number; client.rank stays
+      --spare S         numbers for such tasks (default: N for each task)
+      --detach          with --processes: the tasks go on if this process dies; their output has no labels
       --cwd FOLDER      folder in which the tasks run
   -x NAME=VALUE         a variable for the tasks' environment; may be repeated. Other hosts get only these
       --no-labels       lines of output do not begin with the task's number
@@ -51,6 +54,9 @@ export const OPTIONS = {
   "heap-bytes": { type: "string" },
   "on-error": { type: "string" },
   timeout: { type: "string" },
+  restart: { type: "string" },
+  spare: { type: "string" },
+  detach: { type: "boolean" },
   cwd: { type: "string" },
   variable: { type: "string", short: "x", multiple: true },
   "no-labels": { type: "boolean" },
@@ -59,7 +65,18 @@ export const OPTIONS = {
 } as const;
 
 /** Options of threads, which share one memory. */
-export const OF_THREADS = ["processes", "kernel", "engine", "contexts", "heap-bytes", "trace", "top"] as const;
+export const OF_THREADS = [
+  "processes",
+  "kernel",
+  "engine",
+  "contexts",
+  "heap-bytes",
+  "trace",
+  "top",
+  "restart",
+  "spare",
+  "detach",
+] as const;
 /** Options of --hosts and --hostfile. */
 export const OF_HOSTS = ["ppn", "rsh", "remote-pamir", "start-timeout"] as const;
 

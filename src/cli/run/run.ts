@@ -2,7 +2,7 @@
 import { resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { parseArgs } from "node:util";
-import { launch, PamiError, type TaskExit } from "pamir";
+import { info, type Job, launch, PamiError, type TaskExit } from "pamir";
 import { UsageError } from "../usage.js";
 import { runHosts } from "./hosts.js";
 import type { Running } from "./job.js";
@@ -20,6 +20,7 @@ import {
   type Values,
   variables,
 } from "./options.js";
+import { Restarts } from "./restarts.js";
 
 const EXIT_TIMEOUT = 124;
 const EXIT_SIGNALS = { SIGINT: 130, SIGTERM: 143 } as const;
@@ -75,8 +76,14 @@ async function supervise(running: Running, time: number | undefined): Promise<nu
 /** Runs tasks by launch(): as threads, or in processes of this machine that share memory. */
 async function runThreads(app: string, argv: string[], values: Values): Promise<Running> {
   let first: TaskExit | undefined;
+  let isEnding = false;
+  let job: Job | undefined;
+  const tasks = count("--tasks", values.tasks) ?? Math.max(2, info().hardwareThreads);
+  const restarts = new Restarts(values, tasks);
+  if (values.detach && values.processes === undefined) throw new UsageError("--detach takes --processes");
   const options = {
-    tasks: count("--tasks", values.tasks),
+    tasks,
+    maxTasks: tasks + restarts.spare,
     processes: count("--processes", values.processes),
     contexts: count("--contexts", values.contexts),
     heapBytes: count("--heap-bytes", values["heap-bytes"]),
@@ -85,21 +92,26 @@ async function runThreads(app: string, argv: string[], values: Values): Promise<
     onError: oneOf("--on-error", values["on-error"], ["report", "abort"]) ?? "report",
     top: values.top,
     trace: values.trace === undefined ? undefined : true,
-    mainThreads: true,
-    labels: !values["no-labels"],
+    launcher: { mainThreads: true, detached: values.detach === true },
+    labels: !values["no-labels"] && !values.detach,
     workerOptions: { argv, env: { ...process.env, ...variables(values.variable) } },
     onExit(exit: TaskExit) {
-      if (exit.cause !== "terminated" && (exit.cause !== "exit" || exit.code !== 0)) first ??= exit;
+      if (exit.cause === "terminated" || (exit.cause === "exit" && exit.code === 0)) return;
+      if (isEnding || job === undefined || !restarts.replace(job, exit.task)) first ??= exit;
     },
   } as const;
   const entry = pathToFileURL(resolve(app));
   if (values.cwd !== undefined) changeFolder(values.cwd);
   if (values.trace !== undefined) process.env.PAMIR_TRACE = values.trace;
   try {
-    const job = await launch(entry, options);
+    const launched = await launch(entry, options);
+    job = launched;
     return {
-      ended: job.exited.then(() => (first === undefined ? 0 : first.code || 1)),
-      end: () => void job.terminate(),
+      ended: launched.exited.then(() => (first === undefined ? 0 : first.code || 1)),
+      end: () => {
+        isEnding = true;
+        void launched.terminate();
+      },
       endNow: () => {},
     };
   } catch (error) {
