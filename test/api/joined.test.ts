@@ -1,12 +1,12 @@
 // attach() in processes that another launcher has started: they share memory, as those of launch({ processes }) do.
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { randomBytes } from "node:crypto";
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { SHUTDOWN } from "pamir";
+import { info, SHUTDOWN } from "pamir";
 import { afterAll, afterEach, describe, expect, it } from "vitest";
 import { SEED } from "../support/effort.js";
 
@@ -73,12 +73,12 @@ async function start(
   args: readonly string[],
   env: object = { PAMIR_INSECURE: "1" },
   perNode = size,
-  module = program,
+  module: string | readonly string[] = program,
 ): Promise<Ended> {
   const port = await freePort();
   const nodeOf = (rank: number) => (perNode === size ? {} : { PAMIR_NODE: `node ${Math.floor(rank / perNode)}` });
   const ends = Array.from({ length: size }, async (_, rank) => {
-    const child = spawn(process.execPath, [module, ...args], {
+    const child = spawn(process.execPath, [typeof module === "string" ? module : (module[rank] as string), ...args], {
       stdio: ["ignore", "pipe", "pipe"],
       env: {
         ...cleanEnv,
@@ -172,6 +172,31 @@ describe.skipIf(!isLinux)("processes that find each other by a rendezvous", { ti
     const { codes, errors } = await start(1, [], { PAMIR_OPTIONS: text });
     expect(codes).toEqual([1]);
     expect(errors[0]).toMatch(message);
+  });
+
+  it("two builds of pamir: both processes end with an error that names both", async () => {
+    const { layout } = info();
+    const folder = mkdtempSync(join(tmpdir(), "pamir-builds-"));
+    const copy = join(folder, "node_modules", "pamir");
+    try {
+      cpSync(fileURLToPath(new URL("../../dist", import.meta.url)), join(copy, "dist"), { recursive: true });
+      cpSync(fileURLToPath(new URL("../../package.json", import.meta.url)), join(copy, "package.json"));
+      for (const name of readdirSync(join(copy, "dist"), { recursive: true, encoding: "utf8" })) {
+        const path = join(copy, "dist", name);
+        if (!path.endsWith(".js")) continue;
+        writeFileSync(path, readFileSync(path, "utf8").replaceAll(`${layout}`, `${layout + 1}`));
+      }
+      const other = join(folder, "joined.mjs");
+      cpSync(program, other);
+      const { codes, errors } = await start(2, [], { PAMIR_INSECURE: "1" }, 2, [program, other]);
+      expect(codes).toEqual([1, 1]);
+      for (const error of errors) {
+        expect(error).toContain("PAMIR_VERSION");
+        for (const hash of [layout, layout + 1]) expect(error).toContain(`layout ${hash})`);
+      }
+    } finally {
+      rmSync(folder, { recursive: true, force: true });
+    }
   });
 
   it("a variable that is nonsense is named", async () => {

@@ -51,7 +51,7 @@ const submit = async (operation, bytes) => {
     const result = operation();
     if (result === SHUTDOWN) isOver = true;
     if (result !== EAGAIN) return;
-    await context.whenRoom(next, bytes, PATIENCE);
+    await context.whenRoom(next, bytes, PATIENCE).catch(end);
   }
 };
 /** @param {() => boolean} condition */
@@ -83,6 +83,7 @@ for (; done < Number(rounds) && !isOver; done++) {
     wrong.push("bytes of a put");
   await until(() => numbers >= (done + 1) * COUNT && bulks > done);
   if (isOver) break;
+  if (done === 0) console.log("under way");
 }
 // The neighbors may still need this task.
 for (const to of [next, previous]) await submit(() => context.sendImmediate(to, OVER), 0);
