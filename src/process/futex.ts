@@ -4,7 +4,8 @@ import { TASK_BELL_OFFSET } from "../../assembly/layout.js";
 import { sharedAtomics } from "../kernel/atomics.js";
 import { type Bell, type Futex, memoryOf } from "../kernel/kernel.js";
 import { type Ffi, openFfi } from "./ffi.js";
-import { Pipes, type SharedWords } from "./pipes.js";
+import type { SharedWords } from "./pipe-words.js";
+import { Pipes } from "./pipes.js";
 
 /** What a thread needs to sleep on its process's mapping. */
 export interface FutexSetup {

@@ -1,18 +1,12 @@
 // How a thread that must not block sleeps where processes share the memory: its event loop reads a pipe of its own. A thread
 // that rings finds the pipe in the task slot, and opens it by way of /proc. A hand-off by pipes takes 8.3 µs, by
 // Atomics.waitAsync() 10.2, by a worker that sleeps on the futex and posts a message 50.8 (Node 20, both sides asleep, Zen 5).
-import {
-  TASK_BELL_OFFSET,
-  TASK_PARKED_OFFSET,
-  TASK_PIPE_DESCRIPTOR_OFFSET,
-  TASK_PIPE_INODE_OFFSET,
-  TASK_PIPE_PROCESS_OFFSET,
-} from "../../assembly/layout.js";
+import { TASK_PARKED_OFFSET, TASK_PIPE_DESCRIPTOR_OFFSET, TASK_PIPE_INODE_OFFSET } from "../../assembly/layout.js";
 import type { Bell, Futex } from "../kernel/kernel.js";
 import { every, nodeModule } from "../support/host.js";
 import type { Ffi } from "./ffi.js";
 import { type FutexSetup, futexOf } from "./futex.js";
-import type { SharedWords } from "./pipes.js";
+import { pipeAwake, pipeSleep, type SharedWords } from "./pipe-words.js";
 
 type Net = typeof import("node:net");
 const fs = (): typeof import("node:fs") => nodeModule("fs") as typeof import("node:fs");
@@ -63,9 +57,7 @@ export class PipeBell implements Bell {
   }
 
   wait(seen: number): Promise<void> {
-    // SYNC pipe (sleep): pairs with Pipes.ring(). Either this sees the ring, or the ringing thread sees the pipe.
-    this.#words.storeWord(this.#slot + TASK_PIPE_PROCESS_OFFSET, process.pid);
-    const isRung = this.#words.loadWord(this.#slot + TASK_BELL_OFFSET) !== seen;
+    const isRung = pipeSleep(this.#words, this.#slot, seen, process.pid);
     return new Promise((resolve) => {
       this.#rung = resolve;
       if (isRung) this.#wake();
@@ -74,7 +66,7 @@ export class PipeBell implements Bell {
 
   #wake(): void {
     if (this.#rung === undefined) return;
-    this.#words.storeWord(this.#slot + TASK_PIPE_PROCESS_OFFSET, 0);
+    pipeAwake(this.#words, this.#slot);
     const rung = this.#rung;
     this.#rung = undefined;
     rung();

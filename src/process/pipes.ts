@@ -1,15 +1,8 @@
 // Rings the threads of other processes that sleep by reading a pipe, see pipe-bell.ts.
-import {
-  TASK_PIPE_DESCRIPTOR_OFFSET,
-  TASK_PIPE_INODE_OFFSET,
-  TASK_PIPE_PROCESS_OFFSET,
-} from "../../assembly/layout.js";
-import type { SharedAtomics } from "../kernel/atomics.js";
+import { TASK_PIPE_DESCRIPTOR_OFFSET, TASK_PIPE_INODE_OFFSET } from "../../assembly/layout.js";
 import { nodeModule } from "../support/host.js";
 import type { Ffi } from "./ffi.js";
-
-/** The words of the shared memory. */
-export type SharedWords = Pick<SharedAtomics, "loadWord" | "storeWord">;
+import { pipeOf, type SharedWords } from "./pipe-words.js";
 
 const fs = (): typeof import("node:fs") => nodeModule("fs") as typeof import("node:fs");
 const RING = new Uint8Array(1);
@@ -35,8 +28,7 @@ export class Pipes {
 
   /** Wakes the thread of a task slot if it sleeps in its event loop. The caller has changed its bell. */
   ring(slot: number): void {
-    // SYNC pipe (ring): pairs with PipeBell.wait().
-    const pid = this.#words.loadWord(slot + TASK_PIPE_PROCESS_OFFSET);
+    const pid = pipeOf(this.#words, slot);
     if (pid === 0) return;
     const descriptor = this.#opened(slot, pid);
     // A full pipe wakes its reader anyway. If the reader is gone, the write fails.

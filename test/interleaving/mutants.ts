@@ -15,7 +15,7 @@ import { CHAIN_SCENARIOS } from "./scenarios/chain.js";
 import { DEATH_SCENARIOS } from "./scenarios/death.js";
 import { HEAP_SCENARIOS } from "./scenarios/heap.js";
 import { LANE_SCENARIOS } from "./scenarios/lane.js";
-import { PARK_SCENARIOS } from "./scenarios/park.js";
+import { PARK_SCENARIOS, PIPE_SCENARIOS } from "./scenarios/park.js";
 import { READY_SCENARIOS } from "./scenarios/ready.js";
 import { RMA_SCENARIOS } from "./scenarios/rma.js";
 import { RMA_ENDS_SCENARIOS } from "./scenarios/rma-ends.js";
@@ -53,10 +53,14 @@ export const SCENARIOS_OF: Readonly<Record<string, readonly Scenario[]>> = {
   "chain.ts": CHAIN_SCENARIOS,
   "src/node/address.ts": BIND_SCENARIOS,
   "src/node/bell.ts": PARK_SCENARIOS,
+  "src/process/pipe-words.ts": PIPE_SCENARIOS,
   "src/memory/regions.ts": RMA_ENDS_SCENARIOS,
   "src/protocol/eager/receiver.ts": RMA_ENDS_SCENARIOS,
   "src/node/liveness.ts": RMA_ENDS_SCENARIOS,
 };
+
+const SAY_PIPE =
+  "  words.storeWord(slot + TASK_PIPE_PROCESS_OFFSET, pid); // SYNC pipe (sleep): pairs with pipeOf().\n";
 
 /** An rmw changes its word, and then wakes the owner of that. */
 const CHANGE = `  if (bytes == 4) {
@@ -126,6 +130,18 @@ const BIND_MUTANTS: readonly Mutant[] = [
     find: `${CLOSE_AGENT}${MARK_PEERS}`,
     replace: `${MARK_PEERS}${CLOSE_AGENT}`,
     scenarios: BIND_SCENARIOS,
+  },
+  {
+    name: "a thread looks at its bell before it says that it sleeps by its pipe",
+    file: "src/process/pipe-words.ts",
+    find: `${SAY_PIPE}  return words.loadWord(slot + TASK_BELL_OFFSET) !== seen;\n`,
+    replace: `  const isRung = words.loadWord(slot + TASK_BELL_OFFSET) !== seen;\n${SAY_PIPE}  return isRung;\n`,
+  },
+  {
+    name: "a thread does not look at its bell once more before it reads its pipe",
+    file: "src/process/pipe-words.ts",
+    find: "  return words.loadWord(slot + TASK_BELL_OFFSET) !== seen;\n",
+    replace: "  return seen === -1;\n",
   },
   {
     name: "the agent is not told of what a dead thread gave away",

@@ -11,7 +11,7 @@ import { ENGINE_DIES_CHAIN_SCENARIOS } from "./engine-dies-chain.js";
 import { GIVEN_UP_SCENARIOS } from "./given-up.js";
 import { HEAP_SCENARIOS } from "./heap.js";
 import { LANE_SCENARIOS } from "./lane.js";
-import { PARK_SCENARIOS } from "./park.js";
+import { PARK_SCENARIOS, PIPE_SCENARIOS } from "./park.js";
 import { PURGE_SCENARIOS } from "./purge.js";
 import { READY_SCENARIOS } from "./ready.js";
 import { REORDER_SCENARIOS } from "./reorder.js";
@@ -22,6 +22,7 @@ export const SCENARIOS: readonly Scenario[] = [
   ...LANE_SCENARIOS,
   ...READY_SCENARIOS,
   ...PARK_SCENARIOS,
+  ...PIPE_SCENARIOS,
   ...HEAP_SCENARIOS,
   ...BUFFER_SCENARIOS,
   ...RMA_SCENARIOS,

@@ -6,12 +6,14 @@ import {
   RMW_ADD,
   RMW_NOTIFY,
   SLICE_BYTES,
+  TASK_BELL_OFFSET,
   TASK_INTERRUPT_OFFSET,
   TASK_NOTICE_OFFSET,
   TRANSFER_DONE,
   WAIT_ADVANCE_UNTIL,
 } from "../../../assembly/layout.js";
 import { Spins } from "../../../src/node/spins.js";
+import { pipeAwake, pipeOf, pipeSleep } from "../../../src/process/pipe-words.js";
 import type { Scenario } from "../scenario.js";
 import type { World } from "../world.js";
 import { messages, ORIGIN, OTHER, openAtStart, rest, same, send, smallLane, TARGET, take } from "./support.js";
@@ -260,4 +262,51 @@ const PROCESS_SCENARIOS: readonly Scenario[] = THREAD_SCENARIOS.map((scenario) =
   processes: { sleepsEnd: false },
 }));
 
+/** Any process. */
+const PID = 7;
+
+/**
+ * A thread sleeps by reading its pipe, twice. The bell of task 1 stands for the pipe: each ring of it is a byte, which stays
+ * until it is read.
+ */
+const PIPE: Scenario = {
+  name: "a thread sleeps by its pipe, until it is rung twice",
+  setup: (world) => world.store(wordOf(world, TOLD_WORD), 0),
+  threads: [
+    (world) => {
+      const { kernel } = world;
+      const [slot, pipe] = [world.task(0), world.task(1)];
+      const word = wordOf(world, TOLD_WORD);
+      let read = 0;
+      for (let told = kernel.loadWord(word); told < 2; told = kernel.loadWord(word)) {
+        const seen = kernel.bellArm(slot);
+        if (kernel.loadWord(word) === told && !pipeSleep(kernel, slot, seen, PID)) {
+          kernel.bellWait(pipe, read, -1);
+          read++;
+        }
+        pipeAwake(kernel, slot);
+        kernel.bellDisarm(slot);
+      }
+      world.note(kernel.loadWord(word));
+    },
+    (world) => {
+      const { kernel } = world;
+      const slot = world.task(0);
+      for (let round = 0; round < 2; round++) {
+        kernel.addWord(wordOf(world, TOLD_WORD), 1);
+        const bell = kernel.loadWord(slot + TASK_BELL_OFFSET);
+        kernel.ring(slot);
+        // The flag was up: this thread also wakes the other process.
+        if (kernel.loadWord(slot + TASK_BELL_OFFSET) !== bell && pipeOf(kernel, slot) !== 0) {
+          kernel.ringAlways(world.task(1));
+        }
+      }
+    },
+  ],
+  check(_, [told]) {
+    same("what the sleeper was told", told ?? [], [2]);
+  },
+};
+
+export const PIPE_SCENARIOS: readonly Scenario[] = [PIPE];
 export const PARK_SCENARIOS: readonly Scenario[] = [...THREAD_SCENARIOS, ...PROCESS_SCENARIOS, STOPPED];
