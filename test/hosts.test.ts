@@ -35,7 +35,7 @@ beforeAll(() => {
   writeFileSync(join(folder, "package.json"), '{ "type": "module" }');
   const [, example = ""] = /```js\n([\s\S]*?)```/.exec(readFileSync("README.md", "utf8")) ?? [];
   writeFileSync(join(folder, "readme.js"), example);
-  cpSync("test/hosts/smoke.js", join(folder, "smoke.js"));
+  for (const name of ["smoke.js", "processes.js"]) cpSync(`test/hosts/${name}`, join(folder, name));
 });
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
@@ -78,6 +78,33 @@ describe.each(HOSTS)("$name", ({ name, program, args }) => {
     for (const way of ["engine inline ", "engine thread ", "postMessage (clone) "]) {
       expect(lines.filter((line) => line.startsWith(way))).toHaveLength(1);
     }
+  });
+});
+
+describe("processes of Node 26 without koffi", () => {
+  const newer = find("node26");
+  if (newer === undefined || process.platform !== "linux") return;
+
+  it.each([
+    ["share a memory by node:ffi", [], false],
+    ["are nodes if node:ffi is switched off, and say so", ["--no-experimental-ffi"], true],
+  ])("%s", (_, options, areNodes) => {
+    const cli = "node_modules/pamir/dist/cli.js";
+    const { status, lines, stderr } = run(newer, [
+      ...options,
+      cli,
+      "run",
+      "-n",
+      "4",
+      "--processes",
+      "2",
+      "processes.js",
+    ]);
+    expect({ status, lines }).toEqual({
+      status: 0,
+      lines: [0, 1, 2, 3].map((task) => `[${task}] heard all 4, blocked and not`),
+    });
+    expect(stderr.includes("PAMIR_LINK")).toBe(areNodes);
   });
 });
 

@@ -21,7 +21,7 @@ import { noProcesses, openFfi } from "../process/ffi.js";
 import type { FutexSetup } from "../process/futex.js";
 import { hostIdentity, machineIdentity, startTimeOf } from "../process/identity.js";
 import { type MappedMemory, mapProcessMemory } from "../process/mapping.js";
-import { findKoffi, ProcessMemories, probeProcesses, taskFutexOf } from "../process/process-memory.js";
+import { findFfi, ProcessMemories, probeProcesses, taskFutexOf } from "../process/process-memory.js";
 import { lookAtSlotsAndRing } from "../protocol/slot-bell.js";
 import type { LookAtSlots } from "../protocol/slots.js";
 import { systemClock } from "../support/clock.js";
@@ -262,10 +262,10 @@ export function makeMemory(
 async function openOffered(bootstrap: Bootstrap, { pid }: Introduction, node: number): Promise<JoinedMemory> {
   const { descriptor: theirs, bytes, job } = await get<Offer>(bootstrap, `memory-${node}`);
   // Not by node:fs, for which node --permission takes --allow-fs-write.
-  const descriptor = openFfi(findKoffi()).open(`/proc/${pid}/fd/${theirs}`);
+  const descriptor = openFfi(findFfi()).open(`/proc/${pid}/fd/${theirs}`);
   if (descriptor < 0) throw noProcesses(`descriptor ${theirs} of process ${pid} can't be opened`);
   try {
-    return { ...mapProcessMemory({ descriptor, bytes, ffi: findKoffi() }, job), job };
+    return { ...mapProcessMemory({ descriptor, bytes, ffi: findFfi() }, job), job };
   } finally {
     fs().closeSync(descriptor);
   }

@@ -1,5 +1,5 @@
 // The calls of the C library by which processes share a memory, and by which their threads sleep. They go through koffi, a
-// package that the user installs. Linux only.
+// package that the user installs, or through node:ffi of Node 26. Linux only.
 import { PamiError } from "../core/error.js";
 import { nodeModule } from "../support/host.js";
 
@@ -9,8 +9,46 @@ interface Koffi {
   address(view: ArrayBufferView): bigint;
   errno(): number;
 }
+/** The part of node:ffi that is used. */
+interface NodeFfi {
+  readonly DynamicLibrary: new (
+    path: null,
+  ) => {
+    getFunction(
+      name: string,
+      signature: { readonly return: string; readonly arguments: readonly string[] },
+    ): (...values: unknown[]) => number | bigint;
+  };
+  getRawPointer(source: ArrayBufferLike): bigint;
+  getInt32(pointer: bigint, offset: number): number;
+}
+
 /** A C function. Pointers are numbers: addresses have at most 47 bits. */
 type ForeignFunction = (...values: unknown[]) => number;
+/** Types of parameters and results, as koffi spells them. */
+type CType = "int" | "uint" | "ulong" | "int64_t" | "intptr_t" | "uintptr_t" | "size_t" | "str" | "void *";
+
+interface CLibrary {
+  /** @param name of a function; if it is variadic, its further arguments are integers */
+  func(name: string, result: CType, parameters: readonly CType[]): ForeignFunction;
+  addressOf(buffer: ArrayBufferLike): number;
+  /** The error of the last call. */
+  errno(): number;
+}
+
+/** The path that stands for node:ffi. */
+export const NODE_FFI = "node:ffi";
+const NODE_TYPES: Readonly<Record<CType, string>> = {
+  int: "int32",
+  uint: "uint32",
+  ulong: "uint64",
+  int64_t: "int64",
+  intptr_t: "int64",
+  uintptr_t: "uint64",
+  size_t: "uint64",
+  str: "string",
+  "void *": "pointer",
+};
 
 /** x86-64 and arm64, the processors for which koffi has binaries and whose numbers are known here. */
 const FUTEX_NUMBERS: Readonly<Record<string, number>> = { x64: 202, arm64: 98 };
@@ -31,7 +69,7 @@ const POLLIN = 1;
 
 /** Foreign calls. Each takes some 100 ns more than the call itself (koffi 3.3). */
 export interface Ffi {
-  /** Path of the package, for other threads and processes. */
+  /** Path of koffi, or NODE_FFI: for other threads and processes. */
   readonly path: string;
   /** Number of the system call futex(). */
   readonly futex: number;
@@ -84,29 +122,60 @@ interface LoadError {
   readonly resource?: string;
 }
 
-function whyNotLoaded({ code, message, resource }: LoadError): string {
+function whyNotLoaded(path: string, { code, message, resource }: LoadError): string {
+  if (path === NODE_FFI) return `${NODE_FFI} fails: ${message}`;
   if (code === "ERR_DLOPEN_DISABLED") return "node --permission takes --allow-addons for koffi";
   if (code === "ERR_ACCESS_DENIED") return `node --permission takes --allow-fs-read for koffi's ${resource}`;
   return `koffi fails: ${message}`;
 }
 
-/** Loads koffi. @throws PAMIR_NO_PROCESSES */
+/** The C library by koffi. */
+function byKoffi(path: string): CLibrary {
+  const { createRequire } = nodeModule("module") as typeof import("node:module");
+  const koffi = createRequire(path)(path) as Koffi;
+  const library = koffi.load(null);
+  return {
+    func: (name, result, parameters) => library.func(name, result, parameters),
+    addressOf: (buffer) => Number(koffi.address(new Uint8Array(buffer))),
+    errno: () => koffi.errno(),
+  };
+}
+
+/** The C library by node:ffi, whose 64-bit integers are BigInts. */
+function byNode(): CLibrary {
+  const ffi = (process as { getBuiltinModule(id: string): unknown }).getBuiltinModule(NODE_FFI) as NodeFfi;
+  const library = new ffi.DynamicLibrary(null);
+  const bind = (name: string, result: CType, parameters: readonly CType[]) =>
+    library.getFunction(name, { return: NODE_TYPES[result], arguments: parameters.map((type) => NODE_TYPES[type]) });
+  // C has it as a macro, errno.
+  const place = bind("__errno_location", "void *", []);
+  return {
+    func(name, result, parameters) {
+      const call = bind(name, result, parameters);
+      const isWide = parameters.map((type) => NODE_TYPES[type].endsWith("64"));
+      return (...values) =>
+        Number(call(...values.map((value, i) => (isWide[i] ? BigInt(value as number) : (value ?? 0n)))));
+    },
+    addressOf: (buffer) => Number(ffi.getRawPointer(buffer)),
+    errno: () => ffi.getInt32(place() as bigint, 0),
+  };
+}
+
+/** Loads koffi, or node:ffi. @throws PAMIR_NO_PROCESSES */
 export function openFfi(path: string): Ffi {
   const number = FUTEX_NUMBERS[process.arch];
   if (process.platform !== "linux" || number === undefined) {
     throw noProcesses(`this is ${process.platform} on ${process.arch}, and it takes Linux on x64 or arm64`);
   }
-  const { createRequire } = nodeModule("module") as typeof import("node:module");
-  let koffi: Koffi;
+  let c: CLibrary;
   try {
-    koffi = createRequire(path)(path) as Koffi;
+    c = path === NODE_FFI ? byNode() : byKoffi(path);
   } catch (cause) {
-    throw noProcesses(whyNotLoaded(cause as LoadError), cause);
+    throw noProcesses(whyNotLoaded(path, cause as LoadError), cause);
   }
-  const c = koffi.load(null);
   const memfd = c.func("memfd_create", "int", ["str", "uint"]);
   const ftruncate = c.func("ftruncate", "int", ["int", "int64_t"]);
-  const fcntl = c.func("fcntl", "int", ["int", "int", "..."]);
+  const fcntl = c.func("fcntl", "int", ["int", "int", "int"]);
   const mmap = c.func("mmap", "intptr_t", ["uintptr_t", "size_t", "int", "int", "int", "int64_t"]);
   const madvise = c.func("madvise", "int", ["uintptr_t", "size_t", "int"]);
   const poll = c.func("poll", "int", ["void *", "ulong", "int"]);
@@ -115,11 +184,11 @@ export function openFfi(path: string): Ffi {
   const close = c.func("close", "int", ["int"]);
   const write = c.func("write", "int64_t", ["int", "void *", "size_t"]);
   const eventfd = c.func("eventfd", "int", ["uint", "int"]);
-  const prctl = c.func("prctl", "int", ["int", "..."]);
+  const prctl = c.func("prctl", "int", ["int", "ulong"]);
   const syscall = c.func("syscall", "int64_t", ["int64_t", "uintptr_t", "int64_t", "int64_t", "void *"]);
   const check = (call: string, result: number): number => {
     if (result >= 0) return result;
-    throw noProcesses(`${call} fails with errno ${koffi.errno()}`);
+    throw noProcesses(`${call} fails with errno ${c.errno()}`);
   };
   const openFile = (path: string): number => open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK);
   /** struct timespec: seconds and nanoseconds. */
@@ -127,11 +196,11 @@ export function openFfi(path: string): Ffi {
   return {
     path,
     futex: number,
-    addressOf: (buffer) => Number(koffi.address(new Uint8Array(buffer))),
+    addressOf: (buffer) => c.addressOf(buffer),
     makeMemory(bytes) {
       const descriptor = check("memfd_create", memfd("pamir", MFD_CLOEXEC | MFD_ALLOW_SEALING));
       check(`ftruncate to ${bytes} bytes`, ftruncate(descriptor, bytes));
-      check("fcntl(F_ADD_SEALS)", fcntl(descriptor, F_ADD_SEALS, "int", SEALS));
+      check("fcntl(F_ADD_SEALS)", fcntl(descriptor, F_ADD_SEALS, SEALS));
       return descriptor;
     },
     mapOver(address, bytes, descriptor) {
@@ -140,16 +209,16 @@ export function openFfi(path: string): Ffi {
     },
     populate(address, bytes) {
       // EINVAL: an older Linux, or one with larger pages.
-      return madvise(address, bytes, MADV_POPULATE_WRITE) === 0 || koffi.errno() === EINVAL;
+      return madvise(address, bytes, MADV_POPULATE_WRITE) === 0 || c.errno() === EINVAL;
     },
     futexWait(address, seen, milliseconds) {
       limit[0] = BigInt(Math.floor(milliseconds / 1000));
       limit[1] = BigInt(Math.floor((milliseconds % 1000) * 1e6));
-      return syscall(number, address, FUTEX_WAIT, seen, limit) < 0 && koffi.errno() === ETIMEDOUT;
+      return syscall(number, address, FUTEX_WAIT, seen, limit) < 0 && c.errno() === ETIMEDOUT;
     },
     openProcess(pid) {
       const descriptor = syscall(SYS_PIDFD_OPEN, pid, 0, 0, null);
-      if (descriptor >= 0 || koffi.errno() === ESRCH) return descriptor;
+      if (descriptor >= 0 || c.errno() === ESRCH) return descriptor;
       return check("pidfd_open", descriptor);
     },
     makePipe() {
@@ -173,7 +242,7 @@ export function openFfi(path: string): Ffi {
       return descriptors.filter((descriptor, i) => descriptor >= 0 && (polled[2 * i + 1] as number) >>> 16 !== 0);
     },
     dieWithParent() {
-      check("prctl(PR_SET_PDEATHSIG)", prctl(PR_SET_PDEATHSIG, "ulong", SIGKILL));
+      check("prctl(PR_SET_PDEATHSIG)", prctl(PR_SET_PDEATHSIG, SIGKILL));
     },
     futexWake(address) {
       syscall(number, address, FUTEX_WAKE, WAKE_ALL, null);

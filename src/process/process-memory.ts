@@ -5,7 +5,8 @@ import { PamiError } from "../core/error.js";
 import type { Futex } from "../kernel/kernel.js";
 import type { MakeProcessMemory, ProcessMemory } from "../node/memory.js";
 import { nodeModule } from "../support/host.js";
-import { noProcesses, openFfi } from "./ffi.js";
+import { findPackage } from "../support/packages.js";
+import { NODE_FFI, noProcesses, openFfi } from "./ffi.js";
 import { type FutexSetup, LONG_SLEEP_MS, SLEEP_MS } from "./futex.js";
 import { mapMemory, type ProcessMemorySetup } from "./mapping.js";
 import { futexWithBells } from "./pipe-bell.js";
@@ -13,18 +14,15 @@ import { futexWithBells } from "./pipe-bell.js";
 /** A word that goes through the file and through the memory. */
 const PROBE = 0x70616d69;
 
-/** Where koffi is: beside this package, or beside the program. @throws PAMIR_NO_PROCESSES */
-export function findKoffi(): string {
-  const { createRequire } = nodeModule("module") as typeof import("node:module");
-  const failures: unknown[] = [];
-  for (const from of [import.meta.url, `${process.cwd()}/`]) {
-    try {
-      return createRequire(from).resolve("koffi");
-    } catch (error) {
-      failures.push(error);
-    }
-  }
-  throw noProcesses("the package koffi is not installed (npm install koffi)", failures[0]);
+/**
+ * What makes foreign calls: the path of koffi, beside this package or beside the program; else NODE_FFI, which is experimental.
+ * @throws PAMIR_NO_PROCESSES
+ */
+export function findFfi(): string {
+  const path = findPackage("koffi");
+  if (path !== undefined) return path;
+  if (nodeModule("module")?.isBuiltin(NODE_FFI)) return NODE_FFI;
+  throw noProcesses("the package koffi is not installed (npm install koffi), and this Node has no node:ffi");
 }
 
 /** How a task's thread sleeps. @param isOurs whether pamir has started the thread @throws PAMIR_NO_PROCESSES */
@@ -44,7 +42,7 @@ const PROBE_BYTES = 65_536;
 
 /** Tries whether this process can share a memory with others. @throws PAMIR_NO_PROCESSES */
 export function probeProcesses(): void {
-  const ffi = openFfi(findKoffi());
+  const ffi = openFfi(findFfi());
   const descriptor = ffi.makeMemory(PROBE_BYTES);
   try {
     probe(mapMemory(ffi, PROBE_BYTES, descriptor).shared, descriptor, PROBE_BYTES);
@@ -55,7 +53,7 @@ export function probeProcesses(): void {
 
 /** Makes the memory that a job's processes share. */
 export class ProcessMemories {
-  readonly #ffi = openFfi(findKoffi());
+  readonly #ffi = openFfi(findFfi());
   setup: ProcessMemorySetup | undefined;
   futex: FutexSetup | undefined;
   /** How this thread sleeps. */

@@ -18,8 +18,14 @@ describe("processes that share no memory", () => {
   const permissions = allowing("fs-read=*", "worker", "child-process", "net").filter(
     (option) => option !== "--allow-net" || process.allowedNodeEnvironmentFlags.has(option),
   );
+  const withoutFfi = ["--no-experimental-ffi"].filter((option) => process.allowedNodeEnvironmentFlags.has(option));
   it.each([
-    ["koffi is absent", [], "the package koffi is not installed (npm install koffi)", ""],
+    [
+      "koffi is absent",
+      withoutFfi,
+      "the package koffi is not installed (npm install koffi), and this Node has no node:ffi",
+      "",
+    ],
     ["another system", ["--import", loader], ELSEWHERE, "getpid"],
     ["koffi is forbidden", permissions, "node --permission takes --allow-addons for koffi", "getpid"],
     ["memfd_create() is refused", [], "memfd_create fails with errno 38", "memfd_create"],
