@@ -63,8 +63,9 @@ for (const [name, source] of [
   ["process", "process-monitor"],
   ["watch", "process-watch"],
   ["agent", "link-agent"],
+  ["top", "node-top"],
   ["engine", "engine-worker"],
-  // It has the code of agent and watch.
+  // It has the code of agent, top and watch.
   ["link-process", "link-process"],
 ]) {
   const built = await build({

@@ -17,6 +17,7 @@ import { sleepOn } from "../node/bell.js";
 import { nodeLimits } from "../node/limits.js";
 import { hasEngineThread, interruptTask, markEngineDead } from "../node/liveness.js";
 import { makeJobMemory } from "../node/memory.js";
+import { type VisiblePlace, visibleProgram } from "../observe/visible.js";
 import { noProcesses, openFfi } from "../process/ffi.js";
 import type { FutexSetup } from "../process/futex.js";
 import { hostIdentity, machineIdentity, startTimeOf } from "../process/identity.js";
@@ -33,6 +34,7 @@ import type { TaskBootstrap } from "./bootstrap.js";
 import { type JoinOptions, joinOptions, SILENCE_DEFAULT_MS } from "./join-options.js";
 import { checkLimits, type LimitOptions } from "./limits.js";
 import type { LinkAgentOrder, LinkAgentReport, LinkAgentSetup } from "./link-agent.js";
+import type { NodeTopSetup } from "./node-top.js";
 import type { WatchedProcess, WatchSetup } from "./process-watch.js";
 import { recordErrors } from "./record-errors.js";
 
@@ -50,6 +52,8 @@ interface Introduction {
   readonly random: number;
   /** What PAMIR_OPTIONS says: that of rank 0 holds for the job. */
   readonly options: JoinOptions;
+  /** Whether `pamir top` may see the job: that of rank 0 holds for the job. */
+  readonly isVisible: boolean;
 }
 
 /** A memory that the first process of a node has made. */
@@ -95,6 +99,8 @@ export interface LinkedNode {
   readonly options: JoinOptions & Pick<LimitOptions, "trace">;
   /** The node's memory, if it is made already. */
   readonly mapped?: JoinedMemory | undefined;
+  /** The launching program's command line, if `pamir top` may see the job. */
+  readonly program: readonly string[] | undefined;
 }
 
 /** Joins the job of the launcher that started this process. @throws PAMIR_NOT_IN_JOB and what openBootstrap() throws */
@@ -150,6 +156,7 @@ export async function joinBy(bootstrap: Bootstrap, key: Uint8Array | undefined, 
   await bootstrap.barrier();
   const memory = memoryOf(mapped);
   const stop = await watching;
+  const hide = own === undefined ? () => {} : await showNode(own.mapped, place, all, linked?.program);
   // A linked task may be another thread than this one.
   const forget = isLinked ? () => {} : recordErrors(memory, mapped.job, rank - first);
   const start: TaskBootstrap = {
@@ -169,8 +176,12 @@ export async function joinBy(bootstrap: Bootstrap, key: Uint8Array | undefined, 
     futex: mapped.futex,
   };
   const onLeave = (): void => {
-    if (agent === undefined) stop();
-    else agent.outlive(stop);
+    const end = (): void => {
+      stop();
+      hide();
+    };
+    if (agent === undefined) end();
+    else agent.outlive(end);
     forget();
   };
   // A program that has nothing more to do ends here as elsewhere, also if it has not closed its client.
@@ -192,6 +203,7 @@ async function introduce(bootstrap: Bootstrap, linked: LinkedNode | undefined): 
     layoutHash: LAYOUT_HASH,
     random: randomWords()(),
     options: linked?.options ?? joinOptions(),
+    isVisible: (linked === undefined ? visibleProgram() : linked.program) !== undefined,
   };
   await put(bootstrap, `task-${rank}`, own);
   await bootstrap.barrier();
@@ -422,6 +434,37 @@ async function watch({ shared, futex, job }: JoinedMemory, processes: readonly W
   await new Promise((resolve, reject) => worker.once("message", resolve).once("error", reject));
   worker.unref();
   return end;
+}
+
+/** Lets `pamir top` see a node, if the job has opted in. Returns what ends that. */
+async function showNode(
+  { shared, job }: JoinedMemory,
+  { node, nodes, locals }: Place,
+  all: readonly Introduction[],
+  program: readonly string[] = process.argv,
+): Promise<() => void> {
+  const { random, isVisible } = all[0] as Introduction;
+  if (!isVisible) return () => {};
+  const { Worker } = nodeModule("worker_threads") as typeof import("node:worker_threads");
+  const { topSource } = await import("../generated/top.js");
+  const own = machineIdentity();
+  const place: VisiblePlace = {
+    job: random,
+    node,
+    tasksPerNode: locals,
+    parent: process.ppid,
+    nodes: Array.from({ length: nodes }, (_, other) => {
+      const { pid, machine } = all[other * locals] as Introduction;
+      return { pid, isHere: machine === own };
+    }),
+  };
+  const workerData: NodeTopSetup = { shared, job, program, place };
+  const worker = new Worker(topSource, { eval: true, workerData, name: "pamir top", execArgv: [] });
+  worker.on("error", ({ message }) => process.emitWarning(`pamir: top can't see node ${node}: ${message}`));
+  // A worker begins only while its parent's event loop turns, and a task may block from here on.
+  await new Promise((resolve) => worker.once("online", resolve).once("exit", resolve));
+  worker.unref();
+  return () => worker.postMessage("end");
 }
 
 const fs = (): typeof import("node:fs") => nodeModule("fs") as typeof import("node:fs");

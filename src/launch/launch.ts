@@ -12,6 +12,7 @@ import { type Limits, MEMORY_BYTES_MAX } from "../memory/map.js";
 import { kernelIn, makeJobMemory, taskErrorsIn } from "../node/memory.js";
 import { checkDebug, type DebugOptions } from "../observe/debug.js";
 import { writeAtEnd } from "../observe/trace.js";
+import { visibleProgram } from "../observe/visible.js";
 import type { Client } from "../pami/client.js";
 import type { ProcessMemories } from "../process/process-memory.js";
 import { hardwareThreads } from "../support/cores.js";
@@ -366,8 +367,8 @@ function makeJob(
     board.join(node.hear);
     client = node.client;
   } else if (join) client = clientOf(own, memory, left, link?.lookAtSlots);
-  const isVisible = options.top ?? environment("PAMIR_TOP") === "1";
-  const program = isVisible && isNode() ? process.argv : undefined;
+  // Linked nodes answer `pamir top` themselves.
+  const program = link === undefined ? visibleProgram(options.top) : undefined;
   const monitor = (events: MonitorEvents) =>
     isNode()
       ? startNodeMonitor(

@@ -11,6 +11,8 @@ export interface LinkSetup {
   readonly key: Uint8Array;
   /** Options of the nodes' memories. */
   readonly options: object;
+  /** The launching program's command line, if `pamir top` may see the job. */
+  readonly program: readonly string[] | undefined;
   /** A channel to the launching thread, if that is a task. */
   readonly caller: NodePort | undefined;
 }

@@ -5,6 +5,7 @@ import type { KernelName } from "../core/kernel-name.js";
 import { sharedAtomics } from "../kernel/atomics.js";
 import { openMemory } from "../kernel/select.js";
 import { readMap } from "../memory/map.js";
+import { visibleProgram } from "../observe/visible.js";
 import type { Client } from "../pami/client.js";
 import { type NodePort, nodeModule } from "../support/host.js";
 import type { Job } from "./job.js";
@@ -33,15 +34,21 @@ export class Link {
   readonly #port: NodePort | undefined;
   #onLeave: (() => void) | undefined;
 
-  /** @param size tasks of the job @param isJoined whether the caller is one of them */
-  constructor(source: string, size: number, options: LinkedNode["options"], isJoined: boolean) {
+  /** @param size tasks of the job @param program see LinkSetup @param isJoined whether the caller is one of the tasks */
+  constructor(
+    source: string,
+    size: number,
+    options: LinkedNode["options"],
+    program: readonly string[] | undefined,
+    isJoined: boolean,
+  ) {
     const { MessageChannel } = nodeModule("worker_threads") as typeof import("node:worker_threads");
     const { port1, port2 } = isJoined ? new MessageChannel() : {};
     this.source = source;
     this.#options = options;
     this.#port = port1;
     this.ports = port2 === undefined ? [] : [port2];
-    this.setup = { size, key: makeKey(), options, caller: port2 };
+    this.setup = { size, key: makeKey(), options, program, caller: port2 };
     this.board = new Switchboard(size);
   }
 
@@ -66,7 +73,7 @@ export class Link {
     const channel = new BootstrapChannel((request) => port.postMessage(request));
     const hear = (answer: BootstrapAnswer): void => channel.hear(answer);
     port.on("message", hear);
-    const node: LinkedNode = { options: this.#options, mapped };
+    const node: LinkedNode = { options: this.#options, mapped, program: this.setup.program };
     const { agent, onLeave, onClient } = await joinBy(channel.bootstrapOf(0, this.setup.size), this.setup.key, node);
     port.off("message", hear);
     // The monitor tells the agent of processes that end, also while this thread blocks.
@@ -100,12 +107,12 @@ export class Link {
 /** @param size tasks of the job @param kernel of the first task @param isJoined whether the caller is a task */
 export async function openLink(
   size: number,
-  options: NodeOptions,
+  options: NodeOptions & { readonly top?: boolean | undefined },
   kernel: KernelName,
   isJoined: boolean,
 ): Promise<Link> {
   const { linkProcessSource } = await import("../generated/link-process.js");
   const { contexts, laneBytes, heapBytes, regions, fifos, slots, trace } = options;
   const shape = { contexts, laneBytes, heapBytes, regions, fifos, slots, trace, kernel };
-  return new Link(linkProcessSource, size, shape, isJoined);
+  return new Link(linkProcessSource, size, shape, visibleProgram(options.top), isJoined);
 }

@@ -12,7 +12,11 @@ export interface Shared {
 }
 
 /** Options of `launch`. */
-type ProcessOptions = NodeOptions & { readonly maxTasks?: number | undefined; readonly join?: boolean | undefined };
+type ProcessOptions = NodeOptions & {
+  readonly maxTasks?: number | undefined;
+  readonly join?: boolean | undefined;
+  readonly top?: boolean | undefined;
+};
 
 let hasWarned = false;
 

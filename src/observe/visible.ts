@@ -1,13 +1,32 @@
-// A job that `pamir top` may look at: its monitor answers on a local socket, in a folder that only its user can read. The
-// answer describes the job and has its dump, as JSON over HTTP.
-import { mayRead, nodeModule } from "../support/host.js";
+// A job that `pamir top` may look at: its monitor, or each of its nodes, answers on a local socket, in a folder that only its
+// user can read. The answer describes the job and has the dump, as JSON over HTTP.
+import { environment, isNode, mayRead, nodeModule } from "../support/host.js";
 
 /** The answer to `pamir top`. */
 export interface Visible<Dump> {
   readonly pid: number;
   /** How the process was started. */
   readonly program: readonly string[];
+  /** Undefined: the dump is of the whole job. */
+  readonly place?: VisiblePlace | undefined;
   readonly dump: Dump;
+}
+
+/** A node's place among those of its job. Each node answers for itself. */
+export interface VisiblePlace {
+  /** The job's fingerprint, which its nodes have in common. */
+  readonly job: number;
+  readonly node: number;
+  readonly tasksPerNode: number;
+  /** The process that started this one. */
+  readonly parent: number;
+  /** By node: the process that answers, and whether that is on this machine. */
+  readonly nodes: readonly { readonly pid: number; readonly isHere: boolean }[];
+}
+
+/** The program's command line, if `pamir top` may see its job. @param top what the options of launch() say */
+export function visibleProgram(top?: boolean): readonly string[] | undefined {
+  return (top ?? environment("PAMIR_TOP") === "1") && isNode() ? process.argv : undefined;
 }
 
 /** The folder with the sockets of this user's jobs; undefined on hosts without them. */
@@ -35,9 +54,14 @@ function prepare(folder: string): string | undefined {
 
 /**
  * Answers until the thread ends, and keeps no thread running. If it fails, the job goes on, and `pamir top` does not see it.
- * @param job a number that no other job of the process has
+ * @param job a number that no other job of the process has, and no other node
  */
-export function becomeVisible<Dump>(job: number, program: readonly string[], look: () => Dump): void {
+export function becomeVisible<Dump>(
+  job: number,
+  program: readonly string[],
+  look: () => Dump,
+  place?: VisiblePlace,
+): void {
   const fs = nodeModule("fs") as typeof import("node:fs");
   const http = nodeModule("http") as typeof import("node:http");
   const folder = socketFolder() as string;
@@ -51,7 +75,7 @@ export function becomeVisible<Dump>(job: number, program: readonly string[], loo
     return;
   }
   const server = http.createServer((_, response) => {
-    const answer: Visible<Dump> = { pid, program, dump: look() };
+    const answer: Visible<Dump> = { pid, program, place, dump: look() };
     response.setHeader("content-type", "application/json");
     response.end(JSON.stringify(answer));
   });

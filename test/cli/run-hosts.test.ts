@@ -283,7 +283,7 @@ describe("pamir run, wrong input", () => {
     [["--nodes", "2", "--rsh", "ssh", app], /--rsh does not go with .*--hosts or --hostfile is missing/],
     [["--ppn", "2", app], /--ppn does not go with/],
     [["--hosts", "a", "--nodes", "2", app], /--nodes does not go with --hosts/],
-    [["--hosts", "a", "--top", app], /--top does not go with --hosts/],
+    [["--hosts", "a", "--trace", "x", app], /--trace does not go with --hosts/],
     [["--hosts", "a", "--hostfile", "b", app], /--hosts does not go with --hostfile/],
     [["--hosts", "a:x", app], /--hosts, entry 1: slots is "x", not an integer from 1 to 65536 \(PAMIR_HOSTS\)/],
     [["--hosts", "a:2,b", "-n", "4", app], /4 tasks don't fit: 2 hosts have 3 slots/],

@@ -1,4 +1,4 @@
-// pamir top: what it shows of a job that opted in, that it works while the launching thread is blocked, and that others
+// pamir top: what it shows of a job that opted in, of one node or several, that it works while the launching thread is blocked, and that others
 // are not seen.
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
@@ -7,9 +7,11 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { info } from "pamir";
 import { afterEach, describe, expect, it, vi } from "vitest";
+import { app } from "../support/run-command.js";
 
 const cli = fileURLToPath(new URL("../../dist/cli.js", import.meta.url));
 const program = fileURLToPath(new URL("tasks/watched.js", import.meta.url));
+const elsewhere = fileURLToPath(new URL("programs/elsewhere.js", import.meta.url));
 const PATIENCE = 20_000;
 
 function top(...args: string[]): { status: number | null; stdout: string; stderr: string } {
@@ -162,6 +164,49 @@ describe("pamir top", () => {
   ])("%j is wrong input", (args, says) => {
     expect(top(...args)).toMatchObject({ status: 2, stdout: "", stderr: `pamir: ${says}\n` });
   });
+
+  it.skipIf(process.platform !== "linux").each([
+    ["--nodes", [0, 0, 1, 1], {}],
+    ["--processes", [0, 1, 2, 3], { NODE_OPTIONS: `--import ${elsewhere}` }],
+  ])(
+    "pamir run %s: shows the tasks of all nodes, and names those that do not answer or have ended",
+    {
+      timeout: 60_000,
+    },
+    async (option, nodes, env) => {
+      const args = ["run", "--top", option, "2", "-n", "4", app, "hang"];
+      const child = spawn(process.execPath, [cli, ...args], {
+        env: { ...process.env, ...env },
+        stdio: ["ignore", "pipe", "ignore"],
+      });
+      const look = (): string => top(String(child.pid), "--once", "--interval", "100").stdout;
+      const last = nodes.at(-1);
+      try {
+        let shown = "";
+        while (!nodes.every((node) => shown.includes(`\nnode ${node}, process`))) shown = look();
+        expect(shown).toMatch(/^\d+ {2}\S+.*\nnode 0, process \d+: heap [\d,]+ of [\d,]+ bytes in use\nnode 1, /);
+        expect(shown).toMatch(/\n│ node │ task │ state /);
+        const rows = [...shown.matchAll(/^│ +(\d+) │ +(\d+) │ \w+/gm)];
+        expect(rows.map(([, node, task]) => [Number(node), Number(task)])).toEqual(
+          nodes.map((node, task) => [node, task]),
+        );
+        const pid = Number(new RegExp(`^node ${last}, process (\\d+): heap`, "m").exec(shown)?.[1]);
+        process.kill(pid, "SIGSTOP");
+        shown = look();
+        expect(shown).toContain(`\nnode ${last}, process ${pid}: it does not answer\n`);
+        expect(shown).toMatch(/^node 0, process \d+: heap/m);
+        process.kill(pid, "SIGKILL");
+        while (shown.includes("does not answer")) shown = look();
+        expect(shown).toContain(
+          `\nnode ${last}, process ${pid}: it has ended, or has no socket in ${info().sockets}\n`,
+        );
+      } finally {
+        const gone = new Promise((resolve) => child.once("exit", resolve));
+        child.kill("SIGTERM");
+        await gone;
+      }
+    },
+  );
 
   it("has help", () => {
     const { status, stdout } = top("--help");

@@ -8,7 +8,7 @@ import { DEFAULT_TIMEOUT_MS } from "../../bootstrap/rendezvous.js";
 import { Guard } from "../../launch/guard.js";
 import { UsageError } from "../usage.js";
 import { ProcessJob, type Running } from "./job.js";
-import { count, labelsOf, OF_THREADS, oneOf, refuse, seconds, type Values, variables } from "./options.js";
+import { count, labelsOf, OF_THREADS, oneOf, refuse, seconds, type Values, variablesWithTop } from "./options.js";
 import { RemoteHost } from "./remote.js";
 import { serveTasks, variablesOf } from "./served.js";
 import { reportWaits } from "./waiting.js";
@@ -27,7 +27,7 @@ export function runHosts(app: string, args: string[], values: Values): Running {
     app: resolve(app),
     args,
     execArgv: process.execArgv,
-    env: variables(values.variable),
+    env: variablesWithTop(values),
     cwd: resolve(values.cwd ?? "."),
   };
   const size = placements.reduce((sum, { count: tasks }) => sum + tasks, 0);

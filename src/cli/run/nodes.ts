@@ -14,7 +14,7 @@ import {
   programOf,
   refuse,
   type Values,
-  variables,
+  variablesWithTop,
 } from "./options.js";
 import { startProcesses } from "./processes.js";
 import { serveTasks, variablesOf } from "./served.js";
@@ -29,7 +29,7 @@ export async function runNodes(app: string, args: string[], values: Values): Pro
     app: programOf(app),
     args,
     execArgv: process.execArgv,
-    env: { ...process.env, ...variables(values.variable) },
+    env: { ...process.env, ...variablesWithTop(values) },
     key: makeKey(),
   };
   if (values.cwd !== undefined) changeFolder(values.cwd);

@@ -72,7 +72,6 @@ export const OF_THREADS = [
   "contexts",
   "heap-bytes",
   "trace",
-  "top",
   "restart",
   "spare",
   "detach",
@@ -112,6 +111,11 @@ export function oneOf<Choice extends string>(name: string, text: string | undefi
   throw new UsageError(
     `${name} is ${JSON.stringify(text)}, not ${choices.map((one) => JSON.stringify(one)).join(" or ")}`,
   );
+}
+
+/** The variables of -x, and that of --top for processes that call attach(). */
+export function variablesWithTop({ variable, top }: Values): Record<string, string> {
+  return { ...(top ? { PAMIR_TOP: "1" } : {}), ...variables(variable) };
 }
 
 /** The variables of -x. */

@@ -1,0 +1,95 @@
+// The picture of `pamir top`: a table of tasks for each job.
+import { Table } from "console-table-printer";
+import { type ContextDump, info, type TaskDump } from "pamir";
+import type { Look, Seen } from "./look.js";
+
+/** The text of all jobs. @param before an earlier look, for rates */
+export function textOf({ seen, silent }: Look, before: Look): string {
+  const jobs = new Map<string, Seen[]>();
+  for (const one of seen) {
+    const key = one.place === undefined ? one.socket : `job ${one.place.job}`;
+    jobs.set(key, [...(jobs.get(key) ?? []), one]);
+  }
+  return [...jobs.values()].map((nodes) => jobText(nodes, silent, before)).join("\n");
+}
+
+/** @param nodes those that have answered */
+function jobText(nodes: readonly Seen[], silent: ReadonlySet<number>, before: Look): string {
+  const { pid, program, place } = nodes[0] as Seen;
+  const hasNodes = (place?.nodes.length ?? 1) > 1;
+  const table = new Table({
+    shouldDisableColors: true,
+    columns: [
+      ...(hasNodes ? [{ name: "node", alignment: "right" as const }] : []),
+      { name: "task", alignment: "right" },
+      { name: "state", alignment: "left" },
+      { name: "waits", alignment: "left" },
+      ...["messages", "sleeps", "won", "lost", "queued", "pending", "unexpected", "calls"].map((name) => ({
+        name,
+        alignment: "right" as const,
+      })),
+    ],
+  });
+  const heaps: string[] = [];
+  const stands: string[] = [];
+  for (const one of nodes) {
+    const { heap, stuck } = one.dump;
+    const was = before.seen.find(({ socket }) => socket === one.socket);
+    const name = hasNodes ? `node ${one.place?.node}, process ${one.pid}: ` : "";
+    heaps.push(`${name}heap ${number(heap.bytes - heap.free)} of ${number(heap.bytes)} bytes in use`);
+    stands.push(...stuck.map((line) => `stuck: ${hasNodes ? `node ${one.place?.node}: ` : ""}${line}`));
+    for (const task of tasksOf(one))
+      table.addRow({ ...(hasNodes && { node: one.place?.node }), ...rowOf(task, one, was) });
+  }
+  const title = `${pid}  ${program.join(" ")}`;
+  return [title, ...heaps, ...absentNodes(nodes, silent), table.render(), ...stands, ""].join("\n");
+}
+
+/** The tasks of a node: its dump has some of other nodes too. */
+function tasksOf({ dump, place }: Seen): readonly TaskDump[] {
+  if (place === undefined) return dump.tasks;
+  return dump.tasks.filter(({ task }) => Math.floor(task / place.tasksPerNode) === place.node);
+}
+
+/** A line for each node of this machine that has not answered, and one for those of others. */
+function absentNodes(answered: readonly Seen[], silent: ReadonlySet<number>): string[] {
+  const { nodes = [] } = answered[0]?.place ?? {};
+  const found = new Set(answered.map(({ place }) => place?.node));
+  const lines: string[] = [];
+  let elsewhere = 0;
+  for (const [node, { pid, isHere }] of nodes.entries()) {
+    if (found.has(node)) continue;
+    const why = silent.has(pid) ? "it does not answer" : `it has ended, or has no socket in ${info().sockets}`;
+    if (isHere) lines.push(`node ${node}, process ${pid}: ${why}`);
+    else elsewhere++;
+  }
+  if (elsewhere > 0)
+    lines.push(`${elsewhere} of ${nodes.length} nodes are on other machines, where pamir top shows them`);
+  return lines;
+}
+
+const total = (contexts: readonly ContextDump[], of: (context: ContextDump) => number): number =>
+  contexts.reduce((sum, context) => sum + of(context), 0);
+const number = (value: number): string => Math.round(value).toLocaleString("en-US");
+
+function rowOf(task: TaskDump, { at }: Seen, before: Seen | undefined): Record<string, string | number> {
+  const elapsed = before === undefined ? Number.NaN : (at - before.at) / 1000;
+  const was = before?.dump.tasks.find((other) => other.task === task.task);
+  // Both count modulo 2^32.
+  const rate = (of: (dump: TaskDump) => number): string =>
+    was === undefined ? "" : number(((of(task) - of(was)) >>> 0) / elapsed);
+  const { contexts } = task;
+  return {
+    task: task.task,
+    state: task.state !== "up" ? task.state : task.parked ? "asleep" : "awake",
+    waits: contexts.flatMap(({ context, waits }) => waits.map((wait) => `${context}: ${wait}`)).join(", "),
+    messages: rate((one) => total(one.contexts, ({ messages }) => messages)),
+    sleeps: rate(({ sleeps }) => sleeps),
+    won: rate(({ spinsWon }) => spinsWon),
+    lost: rate(({ spinsLost }) => spinsLost),
+    queued: number(total(contexts, ({ lanes }) => lanes.reduce((sum, { queued }) => sum + queued, 0))),
+    pending: number(total(contexts, ({ pending }) => pending.bytes)),
+    unexpected: number(total(contexts, ({ unexpectedBytes }) => unexpectedBytes)),
+    calls: number(total(contexts, ({ calls }) => calls)),
+  };
+}
