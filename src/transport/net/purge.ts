@@ -49,6 +49,8 @@ interface Leaving {
   /** `closed`: there are no lanes any more. */
   phase: "asked" | "closing" | "closed" | "freed";
   grace: GracePeriod;
+  /** Whether a task that held it may have ended since it was asked for: that task does not ring. */
+  mayBeLeft: boolean;
 }
 
 export class Purge {
@@ -104,9 +106,10 @@ export class Purge {
     return isAny;
   }
 
-  /** Slots that were held may be idle now. */
+  /** Slots that were held may be idle now: a hold is over, or a task has ended. */
   retry(): void {
     this.#held.clear();
+    for (const one of this.#leaving) one.mayBeLeft = true;
   }
 
   /** A frame goes to a task, or comes from it: its slot stays. */
@@ -153,7 +156,7 @@ export class Purge {
     // SYNC purge (ask): pairs with isLeaving() and lookAtSlots(): before the notice.
     this.#kernel.storeWord(pointer + TASK_LEAVING_OFFSET, 1);
     const task = this.#addresses.numberOf(best);
-    this.#leaving.push({ slot: best, task, phase: "asked", grace: this.#grace.begin() });
+    this.#leaving.push({ slot: best, task, phase: "asked", grace: this.#grace.begin(), mayBeLeft: false });
   }
 
   /** Whether a slot is free by now, or stays. */
@@ -174,7 +177,7 @@ export class Purge {
     const held = this.#kernel.loadWord(taskSlot(this.#map, slot) + TASK_HELD_OFFSET);
     if (held !== 0 || this.#host.isBusy(slot) || this.#stateOf(slot) >= TASK_CLOSED) {
       if (held !== 0) this.#held.set(slot, this.#host.lastUse(task));
-      if (held === 2) this.#reached.delete(slot);
+      if (held === 2 && !one.mayBeLeft) this.#reached.delete(slot);
       else this.#reached.add(slot);
       this.#stay(one);
       return true;
@@ -215,7 +218,7 @@ export class Purge {
       // SYNC endpoint (free): pairs with the looks at the table.
       this.#kernel.storeWord(endpointsBase + 4 * ordinalOf(this.#map, slot, context), NONE);
     }
-    this.#leaving.push({ slot, task, phase: "freed", grace: this.#grace.begin() });
+    this.#leaving.push({ slot, task, phase: "freed", grace: this.#grace.begin(), mayBeLeft: false });
   }
 
   /** The slot may be bound again. */
