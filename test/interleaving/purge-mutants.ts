@@ -34,7 +34,7 @@ const MUTANTS: readonly Omit<Mutant, "scenarios">[] = [
   {
     name: "the agent asks for no slot again that was held",
     file: PURGE,
-    find: "      this.retry();\n",
+    find: "      this.#held.clear();\n",
     replace: "",
   },
   {
@@ -87,12 +87,6 @@ const MUTANTS: readonly Omit<Mutant, "scenarios">[] = [
     file: BELL,
     find: ") !== 0) this.#lanes.add(ordinal);\n",
     replace: ") !== 0) this.#count();\n",
-  },
-  {
-    name: "a context does not say that it needs a slot no more",
-    file: BELL,
-    find: "    if (isIdle) kernel.exchangeIf(",
-    replace: "    if (isIdle && map.tasks === 0) kernel.exchangeIf(",
   },
   {
     name: "the agent finds a slot held behind the news that it is not",

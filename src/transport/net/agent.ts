@@ -357,8 +357,7 @@ export class Agent implements Remote {
         isAny = true;
       }
     }
-    // What held slots may have ended.
-    if (isAny) this.#purge.retry();
+    if (isAny) this.#purge.ended();
     return isAny;
   }
 

@@ -87,7 +87,7 @@ export class Purge {
     const asked = this.#kernel.loadWord(wanted);
     if (asked !== 0) {
       this.#kernel.storeWord(wanted, 0);
-      this.retry();
+      this.#held.clear();
     }
     const isWanted = this.isWanted || asked === 1;
     if (!isWanted && this.#leaving.length === 0) return false;
@@ -106,8 +106,8 @@ export class Purge {
     return isAny;
   }
 
-  /** Slots that were held may be idle now: a hold is over, or a task has ended. */
-  retry(): void {
+  /** A task or a context of this node has ended: slots that it held may be idle now. */
+  ended(): void {
     this.#held.clear();
     for (const one of this.#leaving) one.mayBeLeft = true;
   }
