@@ -1,7 +1,7 @@
 // The calls of the C library by which processes share a memory, and by which their threads sleep. They go through koffi, a
 // package that the user installs, or through node:ffi of Node 26. Linux only.
 import { PamiError } from "../core/error.js";
-import { optionalPackage } from "../support/packages.js";
+import { nodeModule } from "../support/host.js";
 
 /** The part of koffi that is used. */
 interface Koffi {
@@ -131,7 +131,8 @@ function whyNotLoaded(path: string, { code, message, resource }: LoadError): str
 
 /** The C library by koffi. */
 function byKoffi(path: string): CLibrary {
-  const koffi = optionalPackage("koffi", path) as Koffi;
+  const { createRequire } = nodeModule("module") as typeof import("node:module");
+  const koffi = createRequire(path)(path) as Koffi;
   const library = koffi.load(null);
   return {
     func: (name, result, parameters) => library.func(name, result, parameters),
