@@ -1,0 +1,103 @@
+// A schedule: what one member does in a collective operation over messages, in rounds. An algorithm is a function that makes
+// it from the member's rank, the number of members and the lengths alone: it sends nothing itself, so that a test can count
+// what it would send. The form is that of Hoefler's LibNBC.
+
+/** The buffers of a member: its input, its output, and memory that the operation itself takes. */
+export type BufferName = "send" | "receive" | "scratch";
+
+/** A part of a buffer, in bytes. */
+export interface Span {
+  readonly buffer: BufferName;
+  readonly offset: number;
+  readonly bytes: number;
+}
+
+/** Bytes that go to a member, or come from it. Those of two members in one round are matched by `tag`. */
+export interface Transfer {
+  /** Rank of the other member. */
+  readonly peer: number;
+  readonly span: Span;
+  /** Number of the round, the same at both ends. */
+  readonly tag: number;
+}
+
+/** Something that a member does with its own bytes. */
+export type Local =
+  | { readonly kind: "copy"; readonly from: Span; readonly to: Span }
+  /** `out = left op right`, element by element. `out` may be `left` or `right`. */
+  | { readonly kind: "reduce"; readonly out: Span; readonly left: Span; readonly right: Span };
+
+/** All transfers of a round go on at the same time; `locals` follow once all of them are over. */
+export interface Round {
+  readonly sends: readonly Transfer[];
+  readonly receives: readonly Transfer[];
+  readonly locals: readonly Local[];
+}
+
+export interface Schedule {
+  /** Bytes of the scratch buffer. */
+  readonly scratchBytes: number;
+  readonly rounds: readonly Round[];
+}
+
+/** Collects the rounds of a schedule. Spans of no bytes are left out, and so are transfers that carry nothing. */
+export class ScheduleBuilder {
+  readonly #rounds: Round[] = [];
+  #sends: Transfer[] = [];
+  #receives: Transfer[] = [];
+  #locals: Local[] = [];
+  #scratch = 0;
+
+  /** Takes bytes of the scratch buffer, at a multiple of 16. */
+  scratch(bytes: number): Span {
+    const offset = this.#scratch;
+    this.#scratch = offset + ((bytes + 15) & ~15);
+    return { buffer: "scratch", offset, bytes };
+  }
+
+  /** @param tag the number of the round at the other end; default: this round's number */
+  send(peer: number, span: Span, tag = this.#rounds.length): this {
+    this.#sends.push({ peer, span, tag });
+    return this;
+  }
+
+  receive(peer: number, span: Span, tag = this.#rounds.length): this {
+    this.#receives.push({ peer, span, tag });
+    return this;
+  }
+
+  copy(from: Span, to: Span): this {
+    const isSame = from.buffer === to.buffer && from.offset === to.offset;
+    if (from.bytes > 0 && !isSame) this.#locals.push({ kind: "copy", from, to });
+    return this;
+  }
+
+  reduce(out: Span, left: Span, right: Span): this {
+    if (out.bytes > 0) this.#locals.push({ kind: "reduce", out, left, right });
+    return this;
+  }
+
+  /** Ends a round, also an empty one: so the numbers of the rounds are the same for all members. */
+  round(): this {
+    this.#rounds.push({ sends: this.#sends, receives: this.#receives, locals: this.#locals });
+    this.#sends = [];
+    this.#receives = [];
+    this.#locals = [];
+    return this;
+  }
+
+  build(): Schedule {
+    const isOpen = this.#sends.length + this.#receives.length + this.#locals.length > 0;
+    if (isOpen) this.round();
+    return { scratchBytes: this.#scratch, rounds: this.#rounds };
+  }
+}
+
+export function span(buffer: BufferName, offset: number, bytes: number): Span {
+  return { buffer, offset, bytes };
+}
+
+/** A part of a span. */
+export function part({ buffer, offset }: Span, from: number, bytes: number): Span {
+  return { buffer, offset: offset + from, bytes };
+}
