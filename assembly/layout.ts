@@ -8,6 +8,7 @@ export * from "./layout/job";
 export * from "./layout/lane";
 export * from "./layout/packet";
 export * from "./layout/queue";
+export * from "./layout/reduction";
 export * from "./layout/rma";
 export * from "./layout/trace";
 export * from "./layout/transfer";

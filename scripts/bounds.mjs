@@ -18,3 +18,6 @@ export const LATER_MAX = 33_400;
 
 /** Bytes of pamir.wasm: 400 of them are for descriptors and rget FIFOs that go to other nodes, 50 for pages of extents. */
 export const WASM_MAX = 16_450;
+
+/** Bytes of the collectives' wasm module: some 57 loops, one for each operation and type. It is a sixth of that gzipped. */
+export const COLLECTIVE_WASM_MAX = 20_000;

@@ -37,8 +37,26 @@ for (const target of ["release", "debug"]) {
   }
 }
 const wasm = readFileSync("dist/pamir.wasm");
+/** The kernels of collectives: only their text in src/generated/ is loaded. @type {Uint8Array | undefined} */
+let collective;
+const { error, stderr } = await asc.main(
+  ["assembly/collective/index.ts", "--target", "collective", "--outFile", "collective.wasm"],
+  {
+    writeFile(name, contents) {
+      if (name === "collective.wasm") collective = /** @type {Uint8Array} */ (contents);
+    },
+  },
+);
+if (error || collective === undefined) {
+  process.stderr.write(stderr.toString());
+  process.exit(1);
+}
 // In hexadecimal: gzip finds its repeats there, and makes 15 % less of it than of base64.
 writeFileSync("src/generated/wasm.ts", `export const wasmHex = "${wasm.toString("hex")}";\n`);
+writeFileSync(
+  "src/generated/collective.ts",
+  `export const collectiveHex = "${Buffer.from(collective).toString("hex")}";\n`,
+);
 writeFileSync("src/generated/version.ts", `/** Version of this package. */\nexport const VERSION = "${version}";\n`);
 
 // 3. JavaScript: the library, the monitor and the engine thread (started from strings, so that no bundler can lose their files), the CLI.

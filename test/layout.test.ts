@@ -3,8 +3,11 @@ import { readdirSync, readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import * as layout from "../assembly/layout.js";
 import { LAYOUT_HASH } from "../assembly/layout-hash.js";
+import { COLLECTIVE_WASM_MAX } from "../scripts/bounds.mjs";
+import { collectiveModule } from "../src/collective/kernel.js";
+import { collectiveHex } from "../src/generated/collective.js";
 import { twinPacketKernel } from "../src/kernel/twin/index.js";
-import { wasmKernel, wasmModule } from "../src/kernel/wasm.js";
+import { bytesOfHex, wasmKernel, wasmModule } from "../src/kernel/wasm.js";
 import { memoryMap, readMap } from "../src/memory/map.js";
 import { makeRig } from "./support/kernels.js";
 
@@ -191,11 +194,23 @@ describe("the wasm module", () => {
     ]);
   });
 
-  it("has no start function and no data, so that any number of threads may instantiate it over one memory", () => {
+  it.each([
+    ["pamir.wasm", wasm],
+    ["the collectives' module", bytesOfHex(collectiveHex)],
+  ])("%s has no start function and no data: any number of threads may instantiate it over one memory", (_, bytes) => {
     const [START, DATA, DATA_COUNT] = [8, 11, 12];
-    const ids = sections(wasm);
+    const ids = sections(bytes);
     expect(ids.filter((id) => [START, DATA, DATA_COUNT].includes(id))).toEqual([]);
     expect(ids).toContain(10); // code: the parser has read it to the end
+  });
+
+  it("that the collectives load imports the memory alone", () => {
+    const imports = WebAssembly.Module.imports(collectiveModule());
+    expect(imports).toEqual([{ module: "env", name: "memory", kind: "memory" }]);
+  });
+
+  it(`that the collectives load has at most ${COLLECTIVE_WASM_MAX} bytes`, () => {
+    expect(bytesOfHex(collectiveHex).length).toBeLessThanOrEqual(COLLECTIVE_WASM_MAX);
   });
 
   it("is the one that the library contains", () => {

@@ -232,13 +232,26 @@ describe("some things have one home", () => {
       .map(({ from, to }) => `${from} imports ${to}`),
   );
 
+  rule("only src/collective/kernel.ts imports the twin of the collectives' kernels", () =>
+    src
+      .filter((path) => path !== "src/collective/kernel.ts" && !path.startsWith("src/collective/twin/"))
+      .flatMap(imports)
+      .filter(({ to }) => to.startsWith("src/collective/twin/"))
+      .map(({ from, to }) => `${from} imports ${to}`),
+  );
+
   /** The twin of a file of assembly/. The runtime has a use for the atomics too, so they lie beside the twin. */
-  const twinOf = (name: string): string => (name === "sync" ? "src/kernel/atomics.ts" : `src/kernel/twin/${name}.ts`);
+  const twinOf = (name: string): string =>
+    name === "sync"
+      ? "src/kernel/atomics.ts"
+      : name.startsWith("collective/")
+        ? `src/collective/twin/${name.slice("collective/".length)}.ts`
+        : `src/kernel/twin/${name}.ts`;
 
   /** The files of assembly/ that export functions; seq.ts is shared, and index.ts only exports the others. */
   const kernels = assembly
-    .map((path) => /^assembly\/(\w+)\.ts$/.exec(path)?.[1] ?? "index")
-    .filter((name) => !["index", "layout", "seq"].includes(name));
+    .map((path) => /^assembly\/((?:collective\/)?\w+)\.ts$/.exec(path)?.[1] ?? "index")
+    .filter((name) => !["index", "collective/index", "layout", "seq"].includes(name));
 
   rule("the twin has the functions of assembly/, in the same order, and returns no others", () =>
     kernels.flatMap((name) => {

@@ -36,11 +36,13 @@ export interface Memory {
   readonly bytes: Uint8Array<SharedArrayBuffer>;
   /** Where processes share the memory: how their threads sleep. Atomics.wait() is used otherwise. */
   readonly futex: Futex | undefined;
+  /** The memory for further wasm modules; undefined where no wasm can run in it. */
+  readonly wasm: WebAssembly.Memory | undefined;
 }
 
 /** Views over a job's memory. */
-export function memoryOf(buffer: SharedArrayBuffer, futex?: Futex): Memory {
-  return { buffer, words: new Int32Array(buffer), bytes: new Uint8Array(buffer), futex };
+export function memoryOf(buffer: SharedArrayBuffer, futex?: Futex, wasm?: WebAssembly.Memory): Memory {
+  return { buffer, words: new Int32Array(buffer), bytes: new Uint8Array(buffer), futex, wasm };
 }
 
 /** The functions that the wasm kernels import. */

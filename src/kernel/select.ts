@@ -19,7 +19,8 @@ export function wasmAllowed(): boolean {
 
 /** Views over a job's memory. */
 export function openMemory(shared: SharedMemory, futex?: Futex): Memory {
-  return memoryOf("buffer" in shared ? (shared.buffer as unknown as SharedArrayBuffer) : shared, futex);
+  if (!("buffer" in shared)) return memoryOf(shared, futex);
+  return memoryOf(shared.buffer as unknown as SharedArrayBuffer, futex, shared);
 }
 
 /** The functions of the kernels that an engine thread calls. */

@@ -15,19 +15,20 @@ export function wasmBytes(): number {
 
 /** The compiled kernels. A thread compiles them once; workers get the compiled module. */
 export function wasmModule(): WebAssembly.Module {
-  compiled ??= new WebAssembly.Module(wasmCode());
+  compiled ??= new WebAssembly.Module(bytesOfHex(wasmHex));
   return compiled;
 }
 
-function wasmCode(): Uint8Array<ArrayBuffer> {
-  const code = new Uint8Array(wasmBytes());
-  for (let i = 0; i < code.length; i++) code[i] = 16 * digit(2 * i) + digit(2 * i + 1);
-  return code;
+/** The bytes of a module that is embedded in hexadecimal. */
+export function bytesOfHex(hex: string): Uint8Array<ArrayBuffer> {
+  const bytes = new Uint8Array(hex.length / 2);
+  for (let i = 0; i < bytes.length; i++) bytes[i] = 16 * digit(hex, 2 * i) + digit(hex, 2 * i + 1);
+  return bytes;
 }
 
 /** Value of a hexadecimal digit: "0" is 48, "a" is 97. */
-function digit(place: number): number {
-  const code = wasmHex.charCodeAt(place);
+function digit(hex: string, place: number): number {
+  const code = hex.charCodeAt(place);
   return code < 97 ? code - 48 : code - 87;
 }
 

@@ -1,0 +1,59 @@
+// The kernels of collectives and typed transfers: the wasm module of assembly/collective/, or the twin. Both are loaded with
+// the first collective, not with the library. Pointers are byte offsets into the job's memory.
+import { LAYOUT_HASH } from "../../assembly/layout-hash.js";
+import type { KernelName } from "../core/kernel-name.js";
+import { collectiveHex } from "../generated/collective.js";
+import type { Memory } from "../kernel/kernel.js";
+import { bytesOfHex } from "../kernel/wasm.js";
+import { twinReduce } from "./twin/reduce.js";
+
+/** The functions of the kernels, documented in assembly/collective/ under the same names. */
+export interface CollectiveKernel {
+  readonly name: KernelName;
+  reduce(operation: number, type: number, out: number, left: number, right: number, count: number): void;
+}
+
+let compiled: WebAssembly.Module | undefined;
+
+/** The compiled module. A thread compiles it once. */
+export function collectiveModule(): WebAssembly.Module {
+  compiled ??= new WebAssembly.Module(bytesOfHex(collectiveHex));
+  return compiled;
+}
+
+type Exports = Omit<CollectiveKernel, "name"> & { layoutHash(): number };
+
+/** A method over a private field: V8 calls it faster than a function that is an own property (src/kernel/wasm.ts). */
+class WasmCollectiveKernel implements CollectiveKernel {
+  readonly name = "wasm";
+  readonly #reduce: Exports["reduce"];
+
+  constructor({ reduce }: Exports) {
+    this.#reduce = reduce;
+  }
+
+  reduce(operation: number, type: number, out: number, left: number, right: number, count: number): void {
+    this.#reduce(operation, type, out, left, right, count);
+  }
+}
+
+/** The kernels in wasm, over a job's memory. */
+export function wasmCollectiveKernel(memory: WebAssembly.Memory, module = collectiveModule()): CollectiveKernel {
+  const exports = new WebAssembly.Instance(module, { env: { memory } }).exports as unknown as Exports;
+  if (exports.layoutHash() >>> 0 !== LAYOUT_HASH >>> 0) {
+    throw new Error(`the collectives' wasm was built from other sources: layout ${exports.layoutHash() >>> 0}`);
+  }
+  return new WasmCollectiveKernel(exports);
+}
+
+/** The kernels in TypeScript, over a job's memory. */
+export function twinCollectiveKernel(memory: Memory): CollectiveKernel {
+  return { name: "ts", ...twinReduce(memory) };
+}
+
+/** The kernels of a task whose other kernels have this name. */
+export function selectCollectiveKernel(name: KernelName, memory: Memory): CollectiveKernel {
+  return name === "wasm" && memory.wasm !== undefined
+    ? wasmCollectiveKernel(memory.wasm)
+    : twinCollectiveKernel(memory);
+}
