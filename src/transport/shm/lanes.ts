@@ -23,7 +23,7 @@ import { alignUp } from "../../../assembly/seq.js";
 import type { Kernel, Memory } from "../../kernel/kernel.js";
 import { isToSpare } from "../../memory/heap.js";
 import { isClosed, type MemoryMap, ordinalOf, taskSlot } from "../../memory/map.js";
-import { endpointCount, taskAt } from "../../node/address.js";
+import { endpointCount, isAway, taskAt } from "../../node/address.js";
 import { copyInto } from "../../support/copy.js";
 import { LANE_ENDED, LANE_FULL, LANE_LATER, LANE_NO_MEMORY, LANE_READY, type Lanes } from "../transport.js";
 
@@ -127,10 +127,16 @@ export class ShmLanes implements Lanes {
     return lane + LANE_CONTROL_SIZE + (tail & (capacity - 1)) + RECORD_BODY_OFFSET;
   }
 
-  /** Whether a lane was full FULLS_MAX times, and holds fewer than WINDOW messages of this size. */
-  #isCramped(lane: number, bytes: number): boolean {
+  /**
+   * Whether a lane was full FULLS_MAX times, and holds fewer than WINDOW messages of this size. A lane that the agent reads
+   * or writes for a task of another node may hold more: the agent then sends more messages in a frame, and wakes the task
+   * less often.
+   */
+  #isCramped(target: number, lane: number, bytes: number): boolean {
     const capacity = this.#words[(lane + LANE_CAPACITY_OFFSET) >>> 2] as number;
-    if (capacity >= LANE_BYTES_GROWN || capacity >= recordBytes(bytes) * WINDOW) return false;
+    if (capacity >= LANE_BYTES_GROWN) return false;
+    const isAgents = isAway(this.#map, target) || isAway(this.#map, this.origin);
+    if (!isAgents && capacity >= recordBytes(bytes) * WINDOW) return false;
     return (this.#words[(lane + LANE_FULLS_OFFSET) >>> 2] as number) >= FULLS_MAX;
   }
 
@@ -148,7 +154,7 @@ export class ShmLanes implements Lanes {
   ensure(target: number, bytes: number): number {
     const lane = this.open[target] as number;
     const fits = lane !== 0 && bytes <= this.recordBodyMax(lane);
-    if (fits && !this.#isCramped(lane, bytes)) return LANE_READY;
+    if (fits && !this.#isCramped(target, lane, bytes)) return LANE_READY;
     if (this.hasEnded(target)) return LANE_ENDED;
     if (lane !== 0 && this.#kernel.laneRoom(lane) < 8) return LANE_FULL;
     const state = this.#make(target, lane, fits || recordBytes(bytes) > this.#smallRecordMax);
