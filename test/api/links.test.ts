@@ -330,7 +330,8 @@ it.each(SEALS)(
     const around = (link: Link): Link => {
       const { send } = link;
       link.send = (to, packet) => {
-        if (heard.length < 100 || random(50) === 0) heard[random(100)] = packet.slice();
+        if (heard.length < 100) heard.push(packet.slice());
+        else if (random(50) === 0) heard[random(100)] = packet.slice();
         return send.call(link, to, packet);
       };
       return link;
@@ -341,7 +342,7 @@ it.each(SEALS)(
     let sent = 0;
     const port = Number(given.links[0]?.address.split(":").at(-1));
     const draw = (): Uint8Array => {
-      const copy = heard[random(100)]?.slice();
+      const copy = heard[random(heard.length || 1)]?.slice();
       if (key !== undefined && copy !== undefined && random(3) === 0) {
         // With its seal, a packet of the job may come again: it has no effect then. Without one, it may not be changed.
         if (random(4) > 0) copy[random(copy.length)] = random(256);
