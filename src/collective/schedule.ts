@@ -40,7 +40,9 @@ export interface Schedule {
   readonly rounds: readonly Round[];
 }
 
-/** Collects the rounds of a schedule. Spans of no bytes are left out, and so are transfers that carry nothing. */
+const NOTHING: Span = { buffer: "scratch", offset: 0, bytes: 0 };
+
+/** Collects the rounds of a schedule. Transfers and local steps of no bytes are left out; a signal is a message without bytes. */
 export class ScheduleBuilder {
   readonly #rounds: Round[] = [];
   #sends: Transfer[] = [];
@@ -57,12 +59,24 @@ export class ScheduleBuilder {
 
   /** @param tag the number of the round at the other end; default: this round's number */
   send(peer: number, span: Span, tag = this.#rounds.length): this {
-    this.#sends.push({ peer, span, tag });
+    if (span.bytes > 0) this.#sends.push({ peer, span, tag });
     return this;
   }
 
   receive(peer: number, span: Span, tag = this.#rounds.length): this {
-    this.#receives.push({ peer, span, tag });
+    if (span.bytes > 0) this.#receives.push({ peer, span, tag });
+    return this;
+  }
+
+  /** Sends a message of no bytes. */
+  signal(peer: number): this {
+    this.#sends.push({ peer, span: NOTHING, tag: this.#rounds.length });
+    return this;
+  }
+
+  /** Receives a message of no bytes. */
+  hear(peer: number): this {
+    this.#receives.push({ peer, span: NOTHING, tag: this.#rounds.length });
     return this;
   }
 

@@ -7,27 +7,23 @@ import type { ReductionShape } from "../shape.js";
  */
 export function doublingScan({ rank, size, bytes }: Omit<ReductionShape, "root">, isExclusive: boolean): Schedule {
   const builder = new ScheduleBuilder();
-  const own = span("send", 0, bytes);
-  /** The reduction of the last `distance` members up to this one. */
+  /** The reduction of the last `distance` members up to this one. Of an inclusive scan, it becomes the result. */
   const recent = builder.scratch(bytes);
   const other = builder.scratch(bytes);
-  /** What the member gets, so far: of an exclusive scan, the first bytes that come begin it. */
-  const result = builder.scratch(bytes);
-  let isBegun = !isExclusive;
-  builder.copy(own, recent);
-  if (isBegun) builder.copy(own, result);
+  const result = isExclusive ? builder.scratch(bytes) : recent;
+  if (!isExclusive || rank + 1 < size) builder.copy(span("send", 0, bytes), recent);
   builder.round();
   for (let distance = 1; distance < size; distance *= 2) {
     if (rank + distance < size) builder.send(rank + distance, recent);
     if (rank >= distance) {
-      builder.receive(rank - distance, other);
-      if (isBegun) builder.reduce(result, other, result);
-      else builder.copy(other, result);
-      isBegun = true;
-      builder.reduce(recent, other, recent);
+      // What comes first begins the result of an exclusive scan.
+      const lower = isExclusive && distance === 1 ? result : other;
+      builder.receive(rank - distance, lower);
+      if (isExclusive && distance > 1) builder.reduce(result, other, result);
+      if (!isExclusive || rank + 2 * distance < size) builder.reduce(recent, lower, recent);
     }
     builder.round();
   }
-  if (isBegun) builder.copy(result, span("receive", 0, bytes));
+  if (!isExclusive || rank > 0) builder.copy(result, span("receive", 0, bytes));
   return builder.build();
 }

@@ -1,0 +1,226 @@
+// Algorithms of collective operations, run as schedules: each gives what it should, in any order of messages; and what is
+// broken on purpose is found.
+import { describe, expect, it } from "vitest";
+import type { Local, Round, Schedule, Transfer } from "../../src/collective/schedule.js";
+import { byEffort, SEED } from "../support/effort.js";
+import { randomOf } from "../support/random.js";
+import { replayNote } from "../support/seed.js";
+import {
+  ALGORITHMS,
+  type Algorithm,
+  check,
+  isReduction,
+  isRooted,
+  isScan,
+  operationOf,
+  operatorsFor,
+  orderOf,
+  type Plan,
+  planOf,
+  titleOf,
+  worksFor,
+} from "./collectives.js";
+import { AFFINE, BRACKETS, SUM } from "./operators.js";
+import { Fault, type Operator, simulate } from "./schedules.js";
+
+const BYTES = [0, 1, 7, 8, 1000];
+const SIZES = [
+  ...Array.from({ length: 17 }, (_, i) => i + 1),
+  ...byEffort({ quick: [], normal: [32], deep: [31, 48, 64] }),
+];
+
+/** All, or those that differ most. */
+function rootsOf(algorithm: Algorithm, size: number, random: (below: number) => number): readonly number[] {
+  if (!isRooted(algorithm)) return [0];
+  return size <= 8 ? Array.from({ length: size }, (_, rank) => rank) : [0, random(size), size - 1];
+}
+
+function runAll(algorithm: Algorithm, plan: Plan, random: (below: number) => number): void {
+  for (const operator of operatorsFor(algorithm, plan)) {
+    for (const isInPlace of algorithm.isInPlace ? [false, true] : [false]) {
+      check(operationOf(plan, algorithm, operator, isInPlace, random), algorithm, operator, random);
+    }
+  }
+}
+
+it.each(ALGORITHMS.map((algorithm) => [titleOf(algorithm), algorithm] as const))(
+  `%s gives the result of a plain model, to 1 to 17 members and more (${replayNote()})`,
+  (_, algorithm) => {
+    for (const size of SIZES) {
+      const random = randomOf(SEED + size);
+      for (const bytes of BYTES) {
+        for (const root of rootsOf(algorithm, size, random)) {
+          const plan = planOf(size, root, bytes, random);
+          if (worksFor(algorithm, plan)) runAll(algorithm, plan, random);
+        }
+      }
+    }
+  },
+);
+
+describe("the order of a reduction", () => {
+  const reductions = ALGORITHMS.filter((algorithm) => isReduction(algorithm) && !isScan(algorithm));
+
+  it("is that of order.ts for each algorithm but ringAllreduce", () => {
+    const plan = planOf(6, 0, 80, randomOf(SEED));
+    const others = reductions.filter((algorithm) => orderOf(algorithm, plan) !== "ordered");
+    expect(others.map(({ name }) => name)).toEqual(["ringAllreduce"]);
+  });
+
+  it("is another one in ringAllreduce, also where operands do not commute", () => {
+    const ring = { ...named("ringAllreduce"), order: () => "ordered" as const };
+    for (const { 8: operator } of [AFFINE, BRACKETS]) {
+      for (let size = 2; size <= 9; size++) {
+        const random = randomOf(SEED + size);
+        const run = operationOf(planOf(size, 0, 8 * size, random), ring, operator, false, random);
+        expect(() => check(run, ring, operator, random), `${size} members`).toThrow(/^result/);
+      }
+    }
+  });
+
+  it("of a scan depends on a member's rank, not on the number of members", () => {
+    for (const scan of ALGORITHMS.filter(isScan)) {
+      const [operator, random] = [BRACKETS[8], randomOf(SEED)];
+      const operands = Array.from({ length: 17 }, () => Uint8Array.from({ length: 24 }, () => random(256)));
+      const results = Array.from({ length: 17 }, (_, i) => {
+        const run = operationOf(planOf(i + 1, 0, 24, random), scan, operator, false, random);
+        for (const [rank, { send, receive }] of run.members.entries()) {
+          send.set(operands[rank] as Uint8Array);
+          receive.fill(0);
+        }
+        simulate(run.members, operator, random);
+        return run.members.map(({ receive }) => receive);
+      });
+      const most = results[16] as Uint8Array[];
+      for (const fewer of results) expect(fewer).toEqual(most.slice(0, fewer.length));
+    }
+  });
+});
+
+/** A schedule with one of its rounds changed. */
+function changed(schedule: Schedule, number: number, change: (round: Round) => Partial<Round>): Schedule {
+  const rounds = schedule.rounds.map((round, i) => (i === number ? { ...round, ...change(round) } : round));
+  return { ...schedule, rounds };
+}
+
+/** The schedule without one step, for each step of it. */
+function withoutAStep(schedule: Schedule): { what: string; schedule: Schedule }[] {
+  return schedule.rounds.flatMap((round, number) =>
+    (["sends", "receives", "locals"] as const).flatMap((side) =>
+      round[side].map((_, place) => ({
+        what: `round ${number} without ${side}[${place}]`,
+        schedule: changed(schedule, number, (one) => ({
+          [side]: (one[side] as readonly (Transfer | Local)[]).filter((_, i) => i !== place),
+        })),
+      })),
+    ),
+  );
+}
+
+/** Runs an operation whose schedules are broken. @returns what is found, "" for nothing */
+function found(
+  algorithm: Algorithm,
+  plan: Plan,
+  broken: (schedule: Schedule, rank: number) => Schedule,
+  seed: number,
+  isInspected = true,
+): string {
+  const random = randomOf(seed);
+  const [operator] = operatorsFor(algorithm, plan) as [Operator];
+  const operation = operationOf(plan, algorithm, operator, false, random);
+  const members = operation.members.map((member, rank) => ({ ...member, schedule: broken(member.schedule, rank) }));
+  try {
+    check({ ...operation, members }, algorithm, operator, random, isInspected);
+    return "";
+  } catch (error) {
+    return error instanceof Fault ? error.kind : (/^\w+/.exec((error as Error).message)?.[0] as string);
+  }
+}
+
+const named = (name: string): Algorithm => ALGORITHMS.find((one) => one.name === name) as Algorithm;
+
+describe("what is broken is found", () => {
+  it.each(ALGORITHMS.map((algorithm) => [titleOf(algorithm), algorithm] as const))(
+    `a step that is left out: a contribution, a message, a copy; %s (${replayNote()})`,
+    (_, algorithm) => {
+      for (let size = 1; size <= byEffort({ quick: 4, normal: 6, deep: 17 }); size++) {
+        const plan = planOf(size, size >> 1, 64, randomOf(SEED + size));
+        if (!worksFor(algorithm, plan)) continue;
+        for (let rank = 0; rank < size; rank++) {
+          const whole = operationOf(plan, algorithm, SUM[8], false, randomOf(SEED)).members[rank]?.schedule as Schedule;
+          for (const { what, schedule } of withoutAStep(whole)) {
+            const result = found(algorithm, plan, (one, other) => (other === rank ? schedule : one), SEED + rank);
+            expect(result, `${size} members, rank ${rank}, ${what}`).not.toBe("");
+          }
+        }
+      }
+    },
+  );
+
+  it("a tag that is used again one round too early", () => {
+    const early = (one: Transfer): Transfer => ({ ...one, tag: one.tag > 1 ? one.tag - 1 : one.tag });
+    const broken = (schedule: Schedule): Schedule => ({
+      ...schedule,
+      rounds: schedule.rounds.map((round) => ({
+        ...round,
+        sends: round.sends.map(early),
+        receives: round.receives.map(early),
+      })),
+    });
+    for (const name of ["ringAllgather", "ringAllreduce"]) {
+      const plan = planOf(5, 0, 40, randomOf(SEED));
+      const even = { ...plan, counts: plan.counts.map((row) => row.map(() => 8)) };
+      expect(found(named(name), even, broken, SEED)).toBe("tag");
+      // By itself, too: some order of messages gives another result.
+      const results = Array.from({ length: 20 }, (_, i) => found(named(name), even, broken, SEED + i, false));
+      expect(results).toContain("result");
+    }
+  });
+
+  it("bytes that are sent a round before they are there", () => {
+    const merged = (schedule: Schedule): Schedule => {
+      const rounds = [...schedule.rounds];
+      const last = rounds.findLastIndex(({ sends }) => sends.length > 0);
+      const [before, round] = rounds.splice(last - 1, 2, { sends: [], receives: [], locals: [] }) as [Round, Round];
+      rounds[last - 1] = {
+        sends: [...before.sends, ...round.sends],
+        receives: [...before.receives, ...round.receives],
+        locals: [...before.locals, ...round.locals],
+      };
+      return { ...schedule, rounds };
+    };
+    for (const name of [
+      "bruckAllgather",
+      "ringAllgather",
+      "doublingAllreduce",
+      "rabenseifnerAllreduce",
+      "bruckAlltoall",
+    ]) {
+      expect(found(named(name), planOf(8, 0, 64, randomOf(SEED)), merged, SEED), name).toMatch(/overlap|result/);
+    }
+  });
+
+  it("a receive into bytes that are being sent", () => {
+    const broken = (schedule: Schedule): Schedule =>
+      changed(schedule, 1, ({ sends, receives }) => ({
+        receives: receives.map((one, i) => ({ ...one, span: sends[i]?.span ?? one.span })),
+      }));
+    const plan = planOf(4, 0, 64, randomOf(SEED));
+    expect(found(named("doublingAllreduce"), plan, broken, SEED)).toBe("overlap");
+    const results = Array.from({ length: 20 }, (_, i) =>
+      found(named("doublingAllreduce"), plan, broken, SEED + i, false),
+    );
+    expect(results).toContain("result");
+  });
+
+  it("scratch memory that is too small, and lengths that differ", () => {
+    const plan = planOf(4, 0, 64, randomOf(SEED));
+    const smaller = (schedule: Schedule): Schedule => ({ ...schedule, scratchBytes: schedule.scratchBytes - 8 });
+    const shorter = (schedule: Schedule, rank: number): Schedule =>
+      changed(schedule, 1, ({ receives }) => ({
+        receives: receives.map((one) => (rank > 0 ? one : { ...one, span: { ...one.span, bytes: 56 } })),
+      }));
+    expect(found(named("doublingAllreduce"), plan, smaller, SEED)).toBe("bounds");
+    expect(found(named("doublingAllreduce"), plan, shorter, SEED)).toBe("lengths");
+  });
+});
