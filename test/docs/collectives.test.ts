@@ -1,0 +1,112 @@
+// docs/collectives.md: what its table says of each algorithm is counted in the schedules of all members.
+import { readFileSync } from "node:fs";
+import { expect, it } from "vitest";
+import { powerBelow } from "../../src/collective/shape.js";
+import { ALGORITHMS, type Algorithm, type Plan, shapeOf, titleOf, worksFor } from "../simulation/collectives.js";
+import { byEffort } from "../support/effort.js";
+
+const page = readFileSync("docs/collectives.md", "utf8");
+
+/** The rows of the table, by the algorithm: its formulas. */
+const rows = new Map(
+  [...page.matchAll(/^\| `(\w+)` \((\w+)\) +\|(.*)\|$/gm)].map(([, name, kind, cells]) => [
+    `${name} (${kind})`,
+    (cells as string).split("|").map((cell) => cell.trim()),
+  ]),
+);
+
+const SIZES = byEffort({
+  quick: [2, 3, 8, 13],
+  normal: [2, 3, 4, 5, 6, 7, 8, 9, 12, 16, 17, 31, 33, 63, 64, 100],
+  deep: [...Array.from({ length: 130 }, (_, i) => i + 2), 255, 256, 257, 511],
+});
+
+/** The ones in the binary numerals of 0 to n - 1. */
+function bits(n: number): number {
+  let ones = 0;
+  for (let number = 0; number < n; number++) ones += number.toString(2).replaceAll("0", "").length;
+  return ones;
+}
+
+/** The most of a binomial tree that one member below the root has below itself, and itself. */
+function subtree(n: number): number {
+  return Math.max(...Array.from({ length: n - 1 }, (_, i) => Math.min((i + 1) & -(i + 1), n - i - 1)));
+}
+
+/** The value of a formula of the table. */
+function evaluated(formula: string, { size: n, bytes: m, nodeOf }: Plan): number {
+  const p = powerBelow(n);
+  const k = new Set(nodeOf).size;
+  const symbols = { n, m, p, r: n - p, k, c: n / k, bits, subtree, ...MATHEMATICS };
+  const code = formula
+    .replace("≤ ", "")
+    .replace(/⌈log (\w+)⌉/g, "up(log2($1))")
+    .replace(/\blog (\w+)/g, "log2($1)")
+    .replace(/⌈([^⌉]+)⌉/g, "up($1)")
+    .replaceAll("·", "*")
+    .replaceAll("−", "-")
+    .replaceAll("^", "**")
+    .replace(/\[([^\]]+)\]/g, "Number($1)");
+  return new Function(...Object.keys(symbols), `return ${code}`)(...Object.values(symbols)) as number;
+}
+
+const MATHEMATICS = { up: Math.ceil, log2: Math.log2, max: Math.max, min: Math.min };
+
+/** What the schedules of all members do, in the order of the table's columns. */
+function counted(algorithm: Algorithm, plan: Plan): number[] {
+  const tags = new Set<number>();
+  let [messages, bytes, mostSent, mostLocal] = [0, 0, 0, 0];
+  for (let rank = 0; rank < plan.size; rank++) {
+    const { rounds } = algorithm.make(shapeOf(plan, algorithm, rank));
+    let [sent, local] = [0, 0];
+    for (const round of rounds) {
+      for (const { span, tag } of round.sends) {
+        tags.add(tag);
+        messages++;
+        sent += span.bytes;
+      }
+      for (const one of round.locals) local += (one.kind === "copy" ? one.to : one.out).bytes;
+    }
+    bytes += sent;
+    mostSent = Math.max(mostSent, sent);
+    mostLocal = Math.max(mostLocal, local);
+  }
+  return [tags.size, messages, bytes, mostSent, mostLocal];
+}
+
+/** A plan whose vectors can be cut evenly. */
+function evenPlan(size: number): Plan {
+  const bytes = 8 * size * powerBelow(size);
+  const counts = Array.from({ length: size }, () => new Array<number>(size).fill(bytes));
+  return { size, root: 0, bytes, counts, elementBytes: 8, nodeOf: counts.map(() => 0) };
+}
+
+const COLUMNS = ["rounds", "messages", "bytes", "bytes, one", "local, one"];
+
+it("has a row for each algorithm", () => {
+  expect([...rows.keys()].sort()).toEqual(ALGORITHMS.map(titleOf).sort());
+});
+
+it.each(ALGORITHMS.map((algorithm) => [titleOf(algorithm), algorithm] as const))(
+  "%s costs what the table says, for 2 to 1,024 members",
+  (title, algorithm) => {
+    const formulas = rows.get(title)?.slice(0, COLUMNS.length) as string[];
+    for (const size of [...SIZES, 1024]) {
+      const plan = evenPlan(size);
+      if (!worksFor(algorithm, plan)) continue;
+      for (const [i, value] of counted(algorithm, plan).entries()) {
+        const formula = formulas[i] as string;
+        const what = `${COLUMNS[i]} of ${size} members: ${formula}`;
+        const should = evaluated(formula, plan);
+        if (formula.startsWith("≤")) expect(value, what).toBeLessThanOrEqual(should);
+        else expect(value, what).toBeCloseTo(should, 3);
+      }
+    }
+  },
+);
+
+it("each source of the table is named below it, and each that is named is used", () => {
+  const used = new Set([...rows.values()].flatMap((cells) => cells.at(-1)?.match(/\[\^\w+\]/g) ?? []));
+  const given = [...page.matchAll(/^(\[\^\w+\]):/gm)].map(([, name]) => name as string);
+  expect([...used].sort()).toEqual(given.sort());
+});
