@@ -107,6 +107,7 @@ const library = await build({
   ...lean,
   entryPoints: {
     index: "src/index.ts",
+    "node/input": "src/launch/input.ts",
     "node/joined": "src/launch/joined.ts",
     "node/launched": "src/launch/launched.ts",
     "node/linked": "src/launch/linked.ts",
@@ -122,7 +123,7 @@ const library = await build({
       name: "node-only",
       setup(build) {
         build.onResolve(
-          { filter: /\/(joined|launched|linked|process-memory|process|processes)\.js$/ },
+          { filter: /\/(input|joined|launched|linked|process-memory|process|processes)\.js$/ },
           ({ kind, path }) =>
             kind === "dynamic-import"
               ? { path: `#node/${path.split("/").pop()?.slice(0, -3)}`, external: true }

@@ -9,4 +9,5 @@ export const openLink = absent;
 export const openProcesses = absent;
 export const ProcessMemories = absent;
 export const futexOf = absent;
+export const openInput = absent;
 export const processSource = "";

@@ -79,6 +79,7 @@ async function join(): Promise<Client> {
       onClient?.(client);
       return client;
     }
+    if (bootstrap.input !== undefined) (await import("./input.js")).openInput(bootstrap.input);
     // Loaded on demand: programs whose tasks share memory do not need it.
     const nodes = bootstrap.first === undefined ? undefined : await import("./private-node.js");
     return clientOf(bootstrap, await memoryOf(bootstrap), undefined, nodes?.lookAtSlots);

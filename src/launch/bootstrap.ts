@@ -36,6 +36,8 @@ export interface TaskBootstrap {
   readonly started: number;
   readonly kernel: KernelName;
   readonly args: unknown;
+  /** Name of the channel by which it gets the standard input of its process, if it does: see input.ts. */
+  readonly input?: string | undefined;
   readonly debug: DebugLimits | undefined;
   /** Whether the program has started its worker. */
   readonly isAdopted?: boolean;

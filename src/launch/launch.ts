@@ -127,6 +127,8 @@ export interface LauncherOptions {
   readonly mainThreads: boolean;
   /** Processes go on if the launcher dies. */
   readonly detached: boolean;
+  /** Name of the channel by which rank 0 gets standard input, if it is a thread: see input.ts. */
+  readonly input: string;
 }
 
 const LAUNCH_KEYS: Keys<Omit<LaunchOptions, "memoryBase" | "launcher">> = {
@@ -304,7 +306,7 @@ function makeJob(
   const { map, shared, memory } = room;
   const module = kernels.includes("wasm") ? wasmModule() : undefined;
   const onError: OnError = options.onError ?? (options.onExit === undefined ? "report" : "ignore");
-  const bootstrap = (task: number, kernel: KernelName, given: unknown): TaskBootstrap => ({
+  const bootstrap = (task: number, kernel: KernelName, given: unknown, rank?: number): TaskBootstrap => ({
     version: VERSION,
     layoutHash: LAYOUT_HASH,
     memory: isShared ? shared : undefined,
@@ -316,6 +318,8 @@ function makeJob(
     started: Math.max(count, task + 1),
     kernel,
     args: given,
+    rank,
+    input: (rank ?? task) === 0 ? options.launcher?.input : undefined,
     debug,
     lock: names[task] as string,
     futex: processes?.futex,
@@ -337,7 +341,7 @@ function makeJob(
     if (!isNode()) checkArgs(given);
     else if (processes !== undefined && !isAdopted) checkCopied(given, userOptions);
     const wanted = { ...request, mayBeTwins: request.mayBeTwins && more.kernel === undefined };
-    const made = { ...bootstrap(task, kernelName as KernelName, given), room: wanted, isAdopted, rank: more.rank };
+    const made = { ...bootstrap(task, kernelName as KernelName, given, more.rank), room: wanted, isAdopted };
     return { bootstrap: made, orders: { entry: asked, bootstraps: [made], workerOptions: userOptions } };
   };
   const engine = isShared && link === undefined && map.engine ? { source: sources.engine, module } : undefined;

@@ -122,8 +122,7 @@ function startAll({ bootstraps, ...orders }: MonitorOrders): void {
   } else if (processes === undefined) workers.start({ ...orders, bootstraps });
   else {
     const start = processes.isMain ? startTaskProcess : startProcess;
-    const count = processes.isMain ? bootstraps.length : processes.count;
-    for (const some of blocks(bootstraps, count)) {
+    for (const some of blocks(bootstraps, processes.count)) {
       start({ ...orders, bootstraps: some }, { ...processes, labels }, lifecycle, links);
     }
   }

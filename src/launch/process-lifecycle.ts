@@ -1,6 +1,7 @@
 // The tasks of a process that launch() has started, on its main thread: reports their ends by the channel, and ends with the
 // launching process.
 import type { TaskErrors } from "../core/task-errors.js";
+import { serveInput } from "./input.js";
 import { Lifecycle, type LifecycleHost } from "./lifecycle.js";
 import type { ProcessReport, ProcessSetup } from "./task-process.js";
 
@@ -13,6 +14,7 @@ export function processLifecycle(
   const tasks = orders.bootstraps.map(({ task }) => task);
   process.title = `pamir: ${tasks.map((task) => `task ${task}`).join(", ")}`;
   let left = tasks.length;
+  for (const { input } of orders.bootstraps) if (input !== undefined) serveInput(input);
   // A terminal sends it to the whole job. As with threads, the launching process decides what becomes of the tasks.
   process.on("SIGINT", () => {});
   // The launching process has ended, maybe before this one asked for that.

@@ -302,7 +302,8 @@ function spawnProcess(
   const { spawn } = nodeModule("child_process") as typeof import("node:child_process");
   const child = spawn(process.execPath, [...nodeOptions(), "--eval", PROGRAM], {
     // The memory is inherited: it has no name by which another process could open it.
-    stdio: ["ignore", "inherit", "inherit", "ipc", ...(memory === undefined ? [] : [memory.descriptor])],
+    // Standard input is read only for a task that asks for it (input.ts).
+    stdio: ["inherit", "inherit", "inherit", "ipc", ...(memory === undefined ? [] : [memory.descriptor])],
     serialization: "advanced",
   });
   if (!child.connected) return child;

@@ -23,6 +23,7 @@ interface NodeModules {
   module: typeof import("node:module");
   child_process: typeof import("node:child_process");
   v8: typeof import("node:v8");
+  stream: typeof import("node:stream");
 }
 
 /** Node's MessagePort, which has other events than a browser's. */

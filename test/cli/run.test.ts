@@ -69,6 +69,47 @@ describe.each(drawn.map((way) => [way.join(" ") || "threads", way] as const))("p
   });
 });
 
+describe.each(WAYS.map((way) => [way.join(" ") || "threads", way] as const))("standard input, %s", (_, way) => {
+  const program = fileURLToPath(new URL("programs/input.js", import.meta.url));
+  /** Runs three tasks, with an input that ends or stays open. */
+  async function fed(what: string, input: Uint8Array | string, ends: boolean) {
+    const child = spawn(process.execPath, [cli, "run", "-n", "3", ...way, program, what]);
+    let said = "";
+    child.stdout.on("data", (text) => {
+      said += text;
+    });
+    child.stderr.pipe(process.stderr);
+    // A job may end before it has read all.
+    child.stdin.on("error", () => {});
+    child.stdin.write(input);
+    if (ends) child.stdin.end();
+    const [code] = await once(child, "close");
+    return { code, lines: said.trimEnd().split("\n").sort() };
+  }
+
+  it("goes to task 0, whole and at its pace; to others, nothing", async () => {
+    const bytes = Uint8Array.from({ length: 1_000_003 }, (_, i) => (i * 7 + (i >>> 8)) & 255);
+    const sum = bytes.reduce((all, byte) => (all * 31 + byte) % 65_521, 0);
+    const lines = [`[0] 1000003 bytes, ${sum}`, "[1] 0 bytes, 0", "[2] 0 bytes, 0"];
+    expect(await fed("count", bytes, true)).toEqual({ code: 0, lines });
+    expect(await fed("count", "", true)).toEqual({ code: 0, lines: [0, 1, 2].map((task) => `[${task}] 0 bytes, 0`) });
+  });
+
+  it("keeps no job from its end that reads none of it, or only the first piece", async () => {
+    expect(await fed("none", "abc", false)).toEqual({
+      code: 0,
+      lines: [0, 1, 2].map((task) => `[${task}] not read by ${task}`),
+    });
+    expect(await fed("first", "abc", false)).toEqual({ code: 0, lines: ["[0] got abc"] });
+    // In a main thread, it is Node that reads: there, a paused socket keeps the process.
+    if (isMainThread(way)) return;
+    expect(await fed("pause", "abc", false)).toEqual({
+      code: 0,
+      lines: ["[0] got abc", "[1] nothing", "[2] nothing"],
+    });
+  });
+});
+
 const MEMORY_WAYS = WAYS.map((way) => (way[1] === "3" ? ["--processes", "2"] : way));
 describe.each(MEMORY_WAYS.map((way) => [way.join(" ") || "threads", way] as const))(
   "pamir run --restart, %s",

@@ -33,6 +33,8 @@ Usage: pamir run [OPTION]… APP [ARGUMENT]…
       --trace FILE      writes the last events of all tasks, for Perfetto and chrome://tracing
       --top             lets \`pamir top\` see the job
 
+Standard input goes to task 0. In a thread, process.stdin has it from attach() on.
+
 Exit codes: 0 all tasks ended well; the code of the first task that failed; 2 wrong input; 124 the time was up;
 130 and 143 after SIGINT and SIGTERM. A second signal ends everything at once.
 `;

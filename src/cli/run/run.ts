@@ -3,6 +3,7 @@ import { resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { parseArgs } from "node:util";
 import { info, type Job, launch, PamiError, type TaskExit } from "pamir";
+import { serveInput } from "../../launch/input.js";
 import { UsageError } from "../usage.js";
 import { runHosts } from "./hosts.js";
 import type { Running } from "./job.js";
@@ -22,6 +23,8 @@ import {
 } from "./options.js";
 import { Restarts } from "./restarts.js";
 
+/** Name of the channel of standard input: it reaches the threads of one process. */
+const INPUT = "pamir run: standard input";
 const EXIT_TIMEOUT = 124;
 const EXIT_SIGNALS = { SIGINT: 130, SIGTERM: 143 } as const;
 
@@ -92,7 +95,7 @@ async function runThreads(app: string, argv: string[], values: Values): Promise<
     onError: oneOf("--on-error", values["on-error"], ["report", "abort"]) ?? "report",
     top: values.top,
     trace: values.trace === undefined ? undefined : true,
-    launcher: { mainThreads: true, detached: values.detach === true },
+    launcher: { mainThreads: true, detached: values.detach === true, input: INPUT },
     labels: !values["no-labels"] && !values.detach,
     workerOptions: { argv, env: { ...process.env, ...variables(values.variable) } },
     onExit(exit: TaskExit) {
@@ -103,6 +106,7 @@ async function runThreads(app: string, argv: string[], values: Values): Promise<
   const entry = pathToFileURL(resolve(app));
   if (values.cwd !== undefined) changeFolder(values.cwd);
   if (values.trace !== undefined) process.env.PAMIR_TRACE = values.trace;
+  if (values.processes === undefined) serveInput(INPUT);
   try {
     const launched = await launch(entry, options);
     job = launched;
