@@ -5,7 +5,7 @@ import { PamiError } from "../core/error.js";
 import { sharedAtomics } from "../kernel/atomics.js";
 import { memoryOf } from "../kernel/kernel.js";
 import { openMemory, selectKernel, selectPacketKernel } from "../kernel/select.js";
-import { isAbsent } from "../link/absence.js";
+import { isAbsent, isAbsentHere } from "../link/absence.js";
 import type { Address, Link } from "../link/link.js";
 import { LossyLink } from "../link/lossy-link.js";
 import { openUdpLink, type UdpLink } from "../link/udp-link.js";
@@ -66,6 +66,9 @@ const ARENA_BYTES = 2 ** 24;
 const WASM_PAGE = 65536;
 /** Milliseconds between two looks whether nodes that do not acknowledge the last frames are still there. */
 const LOOK_MS = 100;
+/** Unanswered attempts in a row before the agent looks whether a node is still there, and such looks that find its socket gone. */
+const UNANSWERED_MIN = 3;
+const GONE_MIN = 2;
 
 const { parentPort, workerData } = nodeModule("worker_threads") as typeof import("node:worker_threads");
 const port = parentPort as NodePort;
@@ -139,6 +142,7 @@ async function serve(): Promise<void> {
     },
     host,
   );
+  host.onUnanswered = (other, attempts) => void look(linkNode, other, addresses[other] ?? "", attempts);
   const obey = (order: LinkAgentOrder): void => {
     if ("lost" in order) linkNode.lose(order.lost);
     else if ("news" in order) {
@@ -154,6 +158,17 @@ async function serve(): Promise<void> {
   host.close();
   markEngineDead(sharedAtomics(memory), map);
   port.close();
+}
+
+/** Counts the attempts in a row at which a node's socket was gone. */
+const gone = new Map<number, number>();
+
+/** A node has not answered. If its socket was on this machine, and is gone at several attempts in a row, it is lost. */
+async function look(node: LinkNode, other: number, address: Address, attempts: number): Promise<void> {
+  if (attempts < UNANSWERED_MIN || address === "") return;
+  const count = (await isAbsentHere(address)) === true ? (gone.get(other) ?? 0) + 1 : 0;
+  gone.set(other, count);
+  if (count === GONE_MIN) node.lose(other);
 }
 
 /** Resolves once the node has settled, or after `leaveMs`. @param isAbsent whether nothing is at the address of a node */

@@ -13,6 +13,8 @@ export class LinkHost implements LinkNodeHost {
   readonly random: () => number = randomWords();
   /** Called with each node that is lost. */
   readonly onLost: (node: number, why: Loss) => void;
+  /** Called when a node has not answered, so many times in a row. */
+  onUnanswered: (node: number, attempts: number) => void = () => {};
   /** When the alarm is due, in microseconds; Infinity: there is none. */
   #time = Number.POSITIVE_INFINITY;
   #call: () => void = () => {};

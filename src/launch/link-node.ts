@@ -28,6 +28,8 @@ export interface LinkNodeHost {
    * A node is lost: its tasks have ended. If it has given this node up, this one is closed: it has no way to others.
    */
   onLost?(node: number, why: Loss): void;
+  /** A node did not answer, so many times in a row. The host may know that it is gone: see LinkNode.lose(). */
+  onUnanswered?(node: number, attempts: number): void;
 }
 
 /** The parts of a node. */
@@ -95,6 +97,7 @@ export class LinkNode {
       txQueueBytes: parts.txQueueBytes,
       silence: parts.silence,
       soon: host.soon && ((call) => host.soon?.(call)),
+      onUnanswered: (other, attempts) => host.onUnanswered?.(other, attempts),
       deliver: (segment) => this.pipe.take(segment),
       onLost: (lost, why) => {
         for (let task = lost * tasksPerNode; task < (lost + 1) * tasksPerNode && task < jobTasks; task++) {

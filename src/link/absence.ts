@@ -15,19 +15,48 @@ const ANSWER_MS = 50;
  * @param address numeric, of a UDP link or of a WebSocket server
  */
 export async function isAbsent(address: Address): Promise<boolean> {
-  const dgram = nodeModule("dgram");
-  if (dgram === undefined) return false;
-  if (!address.startsWith("udp:")) return isRefused(new URL(address));
+  const here = await isAbsentHere(address);
+  if (here !== undefined || !hasSockets()) return here ?? false;
+  return isUdp(address) ? ((await withSocket(address, probe)) ?? false) : isRefused(serverOf(address));
+}
+
+/**
+ * Whether an address is of this machine, and no socket is there: nobody can forge that. Undefined: the address is of another
+ * machine, or the host has no sockets.
+ */
+export async function isAbsentHere(address: Address): Promise<boolean | undefined> {
+  if (!hasSockets()) return undefined;
+  return isUdp(address) ? withSocket(address, bind) : isFree(serverOf(address));
+}
+
+function hasSockets(): boolean {
+  return nodeModule("dgram") !== undefined;
+}
+
+function isUdp(address: Address): boolean {
+  return address.startsWith("udp:");
+}
+
+async function withSocket(address: Address, ask: typeof bind): Promise<boolean | undefined> {
   const endpoint = parseUdpAddress(address);
-  const ask = async (how: typeof bind): Promise<boolean | undefined> => {
-    const socket = dgram.createSocket(endpoint.family === 6 ? "udp6" : "udp4");
-    try {
-      return await how(socket, endpoint);
-    } finally {
-      socket.close();
-    }
-  };
-  return (await ask(bind)) ?? (await ask(probe)) ?? false;
+  const { createSocket } = nodeModule("dgram") as typeof import("node:dgram");
+  const socket = createSocket(endpoint.family === 6 ? "udp6" : "udp4");
+  try {
+    return await ask(socket, endpoint);
+  } finally {
+    socket.close();
+  }
+}
+
+/** Where a WebSocket server is. */
+interface ServerPlace {
+  readonly host: string;
+  readonly port: number;
+}
+
+function serverOf(address: Address): ServerPlace {
+  const { hostname, port, protocol } = new URL(address);
+  return { host: hostname.replace(/^\[(.*)\]$/, "$1"), port: Number(port || (protocol === "wss:" ? 443 : 80)) };
 }
 
 /** Whether the address is of this machine, and free; undefined: it is of another machine. */
@@ -52,11 +81,20 @@ function probe(socket: Socket, { host, port }: UdpEndpoint): Promise<boolean | u
   return answer.finally(() => cancel());
 }
 
+/** As bind(), for a server. */
+function isFree(place: ServerPlace): Promise<boolean | undefined> {
+  const { createServer } = nodeModule("net") as typeof import("node:net");
+  const server = createServer();
+  return new Promise((resolve) => {
+    server.on("error", ({ code }: Error & { code?: string }) => resolve(code === "EADDRINUSE" ? false : undefined));
+    server.listen({ ...place, exclusive: true }, () => server.close(() => resolve(true)));
+  });
+}
+
 /** Whether a connection to a server is refused. */
-async function isRefused({ hostname, port, protocol }: URL): Promise<boolean> {
+async function isRefused(place: ServerPlace): Promise<boolean> {
   const { connect } = nodeModule("net") as typeof import("node:net");
-  const host = hostname.replace(/^\[(.*)\]$/, "$1");
-  const socket = connect({ host, port: Number(port || (protocol === "wss:" ? 443 : 80)) });
+  const socket = connect(place);
   let cancel = (): void => {};
   const answer = new Promise<boolean>((resolve) => {
     socket.on("error", ({ code }: Error & { code?: string }) => resolve(code === "ECONNREFUSED"));

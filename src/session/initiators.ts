@@ -51,14 +51,19 @@ export class Initiators {
   readonly #queues: TxQueues;
   readonly #initiators: readonly Initiator[];
   readonly #silence: number;
+  readonly #onUnanswered: SessionsOptions["onUnanswered"];
   /** All connections, by their references. */
   readonly #connections = new Map<number, Connection>();
   /** A buffer for packets without data. */
   readonly #packet: Packet;
   #isServing = false;
 
-  constructor(state: NodeState, options: Pick<SessionsOptions, "initiators" | "txQueueBytes" | "silence">) {
-    const { initiators = 8, txQueueBytes, silence = SILENCE_DEFAULT } = options;
+  constructor(
+    state: NodeState,
+    options: Pick<SessionsOptions, "initiators" | "txQueueBytes" | "silence" | "onUnanswered">,
+  ) {
+    const { initiators = 8, txQueueBytes, silence = SILENCE_DEFAULT, onUnanswered } = options;
+    this.#onUnanswered = onUnanswered;
     this.#state = state;
     this.#silence = silence;
     this.#queues = new TxQueues(state, txQueueBytes);
@@ -290,7 +295,10 @@ export class Initiators {
   /** Counts an unanswered attempt. @returns whether the node was given up for it */
   #noteAttempt(queue: TxQueue, now: number): boolean {
     if (queue.attempts++ === 0) queue.firstAttempt = now;
-    if (now - queue.firstAttempt < this.#silence) return false;
+    if (now - queue.firstAttempt < this.#silence) {
+      this.#onUnanswered?.(queue.node, queue.attempts);
+      return false;
+    }
     this.#state.incarnations.giveUp(queue.node, 0);
     return true;
   }

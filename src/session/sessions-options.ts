@@ -60,6 +60,8 @@ export interface SessionsOptions {
    * acknowledgment.
    */
   readonly soon?: ((call: () => void) => void) | undefined;
+  /** An attempt to connect to a node, or to probe it, got no answer: the number of such attempts in a row. */
+  readonly onUnanswered?: ((node: number, attempts: number) => void) | undefined;
   /** Gets a pointer to each segment, in order. The pointer is valid until it returns. */
   readonly deliver: (segment: number) => void;
   /**

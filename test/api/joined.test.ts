@@ -303,16 +303,29 @@ describe.skipIf(!isLinux)("processes in several nodes, joined by a link", { time
     expect(said.find(({ task }) => task === 3)?.seen).toEqual(endsOf(0, 1, 2));
   });
 
-  it("the process with the agent is killed: for other nodes, all tasks of its node have ended after the silence", async () => {
-    const env = { PAMIR_KEY_FILE: keyFile, PAMIR_OPTIONS: JSON.stringify({ silence: 3000 }) };
-    const { said, codes } = await start(4, ["agent"], env, 2);
-    expect(codes).toEqual([0, 0, "SIGKILL", 0]);
-    expect(said.map(({ task, seen }) => [task, seen])).toEqual([
-      [0, endsOf(2, 3)],
-      [1, endsOf(2, 3)],
-      [3, endsOf(0, 1, 2)],
-    ]);
-  });
+  it.each(LINKS)(
+    "the process with the agent is killed: for nodes of this machine, all tasks of its node have ended, whatever the silence, by %s",
+    async (link) => {
+      const env = { PAMIR_KEY_FILE: keyFile, PAMIR_OPTIONS: JSON.stringify({ link, silence: 86_400_000 }) };
+      const { said, codes } = await start(4, ["agent"], env, 2);
+      expect(codes).toEqual([0, 0, "SIGKILL", 0]);
+      expect(said.map(({ task, seen }) => [task, seen])).toEqual([
+        [0, endsOf(2, 3)],
+        [1, endsOf(2, 3)],
+        [3, endsOf(0, 1, 2)],
+      ]);
+    },
+  );
+
+  it.each(LINKS)(
+    "a task has left before others send to it: they learn of that, whatever the silence, by %s",
+    async (link) => {
+      const env = { PAMIR_KEY_FILE: keyFile, PAMIR_OPTIONS: JSON.stringify({ link, silence: 86_400_000 }) };
+      const { said, codes } = await start(3, ["early", join(folder, `left-${link}`)], env, 1);
+      expect(codes).toEqual([0, 0, 0]);
+      expect(said.map(({ task, seen }) => [task, seen])).toEqual([0, 2].map((task) => [task, endsOf(1)]));
+    },
+  );
 
   it.each(["blocking", "awaiting"])(
     "a node is stopped beyond the silence: it is given up, and ends with an error once it goes on; its task is %s",

@@ -1,7 +1,7 @@
 // Whether a socket is at an address of this machine. test/api/joined.test.ts asks for those of processes that are killed.
 import { createSocket } from "node:dgram";
 import { expect, it, vi } from "vitest";
-import { isAbsent } from "../../src/link/absence.js";
+import { isAbsent, isAbsentHere } from "../../src/link/absence.js";
 import { openUdpLink } from "../../src/link/udp-link.js";
 import { openWebSocketLink } from "../../src/link/websocket-server.js";
 import { hasIpv6 } from "../support/udp-rig.js";
@@ -34,3 +34,10 @@ it("a WebSocket server is there until it is closed", async () => {
   link.close();
   await vi.waitUntil(() => isAbsent(address), { interval: 5, timeout: 10_000 });
 });
+
+it.each(["udp:192.0.2.1:7000", "ws://192.0.2.1:7000/"])(
+  "of another machine, nothing is known for certain: %s",
+  async (address) => {
+    expect(await isAbsentHere(address)).toBe(undefined);
+  },
+);

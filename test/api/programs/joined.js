@@ -1,5 +1,6 @@
 // @ts-check
 // A task in a process that a launcher has started. It talks to all others; then its argument says how some of them end.
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { attach, EAGAIN, SUCCESS } from "pamir";
 
 const [how = "", waits = ""] = process.argv.slice(2);
@@ -28,10 +29,6 @@ const say = async (to, id, ...words) => {
   while (context.sendImmediate(to, id, null, new Int32Array(words)) === EAGAIN)
     await context.whenRoom(to, 4 * words.length, PATIENCE);
 };
-for (let to = 0; to < client.size; to++) await say(to, 1, client.task, region.handle, process.pid);
-// Half of them block, the others do not.
-if (client.task % 2 === 0) context.advanceUntil(() => came === client.size, PATIENCE);
-else while (came < client.size) await context.progress(PATIENCE);
 /** What this task saw of the ends of others, by task. */
 /** @type {Record<number, number>} */
 const seen = {};
@@ -40,6 +37,31 @@ const sees = async (task) => {
   await context.whenEnded(client.endpoint(task), PATIENCE);
   seen[task] = context.sendImmediate(task, 1, null, new Int32Array(3));
 };
+const sleep = (milliseconds = 20) => new Promise((resolve) => setTimeout(resolve, milliseconds));
+/** @param {number} pid */
+const isAlive = (pid) => {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+};
+// Task 1 has left before the others say anything to it; it leaves its pid.
+if (how === "early") {
+  if (client.task === 1) {
+    writeFileSync(waits, `${process.pid}`);
+    process.exit();
+  }
+  while (!existsSync(waits) || readFileSync(waits, "utf8") === "" || isAlive(Number(readFileSync(waits, "utf8"))))
+    await sleep();
+  await sees(1);
+  console.log(JSON.stringify({ task: client.task, seen }));
+  process.exit();
+}
+for (let to = 0; to < client.size; to++) await say(to, 1, client.task, region.handle, process.pid);
+// Half of them block, the others do not.
+if (client.task % 2 === 0) context.advanceUntil(() => came === client.size, PATIENCE);
+else while (came < client.size) await context.progress(PATIENCE);
 if (how === "kill" || how === "throw") {
   if (client.task === 1 && how === "kill") process.kill(process.pid, "SIGKILL");
   if (client.task === 1) throw new RangeError("on purpose");
@@ -70,15 +92,6 @@ if (how === "exit") {
 }
 /** Milliseconds from the stop of task 1 to its end. */
 let stopped = 0;
-const sleep = (milliseconds = 20) => new Promise((resolve) => setTimeout(resolve, milliseconds));
-/** @param {number} pid */
-const isAlive = (pid) => {
-  try {
-    return process.kill(pid, 0);
-  } catch {
-    return false;
-  }
-};
 // Task 0 stops task 1, until that is given up, and lets it go on.
 if (how === "stop" && client.task === 0) {
   const pid = /** @type {number} */ (pids[1]);
