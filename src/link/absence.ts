@@ -21,7 +21,7 @@ export async function isAbsent(address: Address): Promise<boolean> {
 }
 
 /**
- * Whether an address is of this machine, and no socket is there: nobody can forge that. Undefined: the address is of another
+ * Whether an address is of this machine, and no socket is there, which cannot be forged. Undefined: the address is of another
  * machine, or the host has no sockets.
  */
 export async function isAbsentHere(address: Address): Promise<boolean | undefined> {
