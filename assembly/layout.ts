@@ -4,6 +4,7 @@
 //
 // Naming: AREA_FIELD_OFFSET is in bytes from the start of the area. Every word is a u32, little-endian. A word that
 // several threads touch names its sync point (the table in src/README.md); in the code, both ends of it name each other.
+export * from "./layout/collective";
 export * from "./layout/job";
 export * from "./layout/lane";
 export * from "./layout/packet";

@@ -12,6 +12,8 @@ export const SEND_IMMEDIATE_MAX: number = sendImmediateMax;
 /** Largest message that always arrives whole, in bytes: header (padded to 8) plus payload. Also the limit of `reserve`. */
 export const RECV_IMMEDIATE_MAX: number = recvImmediateMax;
 
+export type { AlgorithmInfo } from "./collective/select.js";
+export type { CollectiveType } from "./collective/signature.js";
 export { type Codec, codecs, type DispatchId, dispatchId, type TypedHandler } from "./core/codec.js";
 export type { DispatchHints, Handler, Hint } from "./core/dispatch.js";
 export type { Endpoint } from "./core/endpoint.js";
@@ -19,6 +21,7 @@ export { type ErrorCode, PamiError, RemoteError } from "./core/error.js";
 export type { KernelName } from "./core/kernel-name.js";
 export type { Message, PayloadView } from "./core/message.js";
 export type { Pacing, ReceiveOptions } from "./core/pacing.js";
+export type { ElementType, Operation } from "./core/reduction.js";
 export { MemRegion, type RegionHandle } from "./core/region.js";
 export {
   CANCELED,
@@ -56,7 +59,24 @@ export type {
 } from "./observe/dump.js";
 export type { Trace, TraceEvent } from "./observe/trace.js";
 export type { Attributes, Capabilities, Client, CloseOptions } from "./pami/client.js";
+export type {
+  AllgathervParameters,
+  AlltoallvParameters,
+  BroadcastParameters,
+  CollectiveParameters,
+  CollectiveParametersOf,
+  ExchangeParameters,
+  GathervParameters,
+  ReduceParameters,
+  ReduceScatterParameters,
+  ReductionParameters,
+  RootedParameters,
+  ScanParameters,
+  UserOperation,
+} from "./pami/collective-parameters.js";
 export type { CallOptions, Context, ContextOptions, Received } from "./pami/context.js";
+export type { Geometry } from "./pami/geometry.js";
+export type { GeometryOptions, GeometryRange } from "./pami/make-geometry.js";
 export type { ProgressOptions, WaitOptions } from "./pami/waits.js";
 export type { SendParameters, TypedSendParameters } from "./protocol/eager/sender.js";
 export type { NotifyWord, PutParameters, RegionWord, RmwParameters, TransferParameters } from "./protocol/rma/rma.js";

@@ -62,6 +62,7 @@ export const MESSAGE_BYTES_MAX: u32 = 0x7fffffff;
 //   268  binds         binder,     agent     counts bound slots, and binders that died, modulo 2^32  SYNC endpoint
 //                      monitor
 //   384  started       launcher  all       tasks of the job so far
+//   388  world         launcher  all       tasks with which the job began                  plain: written before any task
 //   512  due[32]       all set,  engine    bit i: the engine thread is to look at context i (by ordinal)  SYNC engine-call
 //                      engine clears
 // ╘═════════════════════════════════════════════════════════════════════════════════════════════════════════════════╛
@@ -97,6 +98,7 @@ export const JOB_BIND_LOCK_OFFSET: u32 = 260;
 export const JOB_SLOTS_WANTED_OFFSET: u32 = 264;
 export const JOB_BINDS_OFFSET: u32 = 268;
 export const JOB_STARTED_OFFSET: u32 = 384;
+export const JOB_WORLD_OFFSET: u32 = 388;
 export const JOB_DUE_OFFSET: u32 = 512;
 export const JOB_SIZE: u32 = 640;
 
@@ -176,9 +178,9 @@ export const TASK_DEAD: u32 = 3;
 //   176  pendingBytes   owner            dump      bytes in its pending queues
 //   180  unexpected     owner            dump      bytes in its unexpected queue
 //   184  calls          owner            dump      its calls that wait for a reply
-//   188  asleep[10]     owner            dump      how many waits of each kind are asleep: WAIT_…
-//   228  handlerless    owner            dump      1 + the dispatch id without a handler that has waited longest, or 0
-//   232  rgetFifos      owner            engine    pointer to its first RGET FIFO BLOCK, or 0      SYNC rget-list
+//   188  asleep[11]     owner            dump      how many waits of each kind are asleep: WAIT_…
+//   232  handlerless    owner            dump      1 + the dispatch id without a handler that has waited longest, or 0
+//   236  rgetFifos      owner            engine    pointer to its first RGET FIFO BLOCK, or 0      SYNC rget-list
 //   256  attending[32]  owner            owner     bit i: lane i is in attended[]
 //   384  events[256]    owner            owner     what advance() found; see EVENT
 //  4480  lanes[E]       origin opens,    owner     pointer to lane i, or 0                       SYNC lane-entry
@@ -203,8 +205,8 @@ export const CONTEXT_PENDING_BYTES_OFFSET: u32 = 176;
 export const CONTEXT_UNEXPECTED_OFFSET: u32 = 180;
 export const CONTEXT_CALLS_OFFSET: u32 = 184;
 export const CONTEXT_ASLEEP_OFFSET: u32 = 188;
-export const CONTEXT_HANDLERLESS_OFFSET: u32 = 228;
-export const CONTEXT_RGET_FIFOS_OFFSET: u32 = 232;
+export const CONTEXT_HANDLERLESS_OFFSET: u32 = 232;
+export const CONTEXT_RGET_FIFOS_OFFSET: u32 = 236;
 export const CONTEXT_ATTENDING_OFFSET: u32 = 256;
 export const CONTEXT_EVENTS_OFFSET: u32 = 384;
 export const CONTEXT_LANES_OFFSET: u32 = 4480;
@@ -239,7 +241,8 @@ export const WAIT_FLUSH: u32 = 6;
 export const WAIT_CALL: u32 = 7;
 export const WAIT_WORD: u32 = 8;
 export const WAIT_STARTED: u32 = 9;
-export const WAIT_COUNT: u32 = 10;
+export const WAIT_COLLECTIVE: u32 = 10;
+export const WAIT_COUNT: u32 = 11;
 
 /** In place of a slot, region or completion: there is none. */
 export const NONE: u32 = 0xffffffff;

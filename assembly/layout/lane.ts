@@ -15,6 +15,8 @@ export const DISPATCH_ID_PULL: u32 = 4098;
 export const DISPATCH_ID_PULLED: u32 = 4099;
 /** To the origin of an offered payload (P8), if that is in another node: the origin's rget FIFO, then TRANSFER_…. */
 export const DISPATCH_ID_NOTICE: u32 = 4100;
+/** Between members of a geometry: see layout/collective.ts. */
+export const DISPATCH_ID_COLLECTIVE: u32 = 4101;
 /** Most bytes of a message's header: 16 bits of a record's meta word. */
 export const HEADER_BYTES_MAX: u32 = 65535;
 /** Most bytes of header and payload of a `sendImmediate`. */

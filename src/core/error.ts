@@ -29,6 +29,7 @@
  * - `PAMIR_CANCELED`: the `signal` was aborted; the error's `cause` is its reason
  * - `PAMIR_INTERRUPTED`: `job.interrupt` ended the wait
  * - `PAMIR_SHUTDOWN`: the other task has ended
+ * - `PAMIR_COLLECTIVE`: members of a geometry began different operations, or one has failed at a member
  * - `PAMIR_GIVEN_UP`: another node has given this one up, because it did not answer for the silence
  * - `PAMIR_LAUNCHER`: a variable of the launcher is missing or makes no sense, or no launcher started this process
  * - `PAMIR_PMI`: a line of PMI-1 that is malformed, too long or out of turn, or a request that the PMI server refused
@@ -57,6 +58,7 @@ export type ErrorCode =
   | "PAMIR_NO_WORKERS"
   | "PAMIR_ADDRESS"
   | "PAMIR_NO_PROCESSES"
+  | "PAMIR_COLLECTIVE"
   | "PAMIR_NOT_ISOLATED"
   | "PAMIR_WOULD_BLOCK"
   | "PAMIR_TIMEDOUT"

@@ -1,7 +1,7 @@
 // attach() in a process that a launcher has started: mpiexec, mpirun, srun, or a script. The processes of a host are a node, and
 // share one memory. The first one makes it; the others open it by their right to open that process's descriptors. Several
 // nodes are joined by a link, over UDP or WebSockets: the first process of each has the thread of its agent.
-import { JOB_STARTED_OFFSET } from "../../assembly/layout.js";
+import { JOB_STARTED_OFFSET, JOB_WORLD_OFFSET } from "../../assembly/layout.js";
 import { LAYOUT_HASH } from "../../assembly/layout-hash.js";
 import type { Bootstrap } from "../bootstrap/bootstrap.js";
 import { type OpenedBootstrap, openBootstrap } from "../bootstrap/open.js";
@@ -263,7 +263,9 @@ export function makeMemory(
     true,
     memories?.make,
   );
-  selectKernel("ts", shared, memory).storeWord(map.job + JOB_STARTED_OFFSET, tasks);
+  const kernel = selectKernel("ts", shared, memory);
+  kernel.storeWord(map.job + JOB_STARTED_OFFSET, tasks);
+  kernel.storeWord(map.job + JOB_WORLD_OFFSET, tasks);
   const { job } = map;
   const mapped = { shared: shared as WebAssembly.Memory, futex: memories?.futex, job };
   const offer = memories?.setup && { descriptor: memories.setup.descriptor, bytes: memories.setup.bytes, job };

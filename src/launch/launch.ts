@@ -1,6 +1,6 @@
 // Starts a job: checks the options, makes the memory, starts the monitor.
 
-import { JOB_STARTED_OFFSET, TASK_COUNT_MAX } from "../../assembly/layout.js";
+import { JOB_STARTED_OFFSET, JOB_WORLD_OFFSET, TASK_COUNT_MAX } from "../../assembly/layout.js";
 import { LAYOUT_HASH } from "../../assembly/layout-hash.js";
 import { checkCallback, checkFlag, checkKeys, checkObject, checkSignal, type Keys } from "../core/check.js";
 import { checkInteger, PamiError, show } from "../core/error.js";
@@ -347,6 +347,7 @@ function makeJob(
   const engine = isShared && link === undefined && map.engine ? { source: sources.engine, module } : undefined;
   const kernel = selectKernel(kernelIn(room, kernels[0] as KernelName), shared, memory, module);
   kernel.storeWord(map.job + JOB_STARTED_OFFSET, count);
+  kernel.storeWord(map.job + JOB_WORLD_OFFSET, count);
   const own = bootstraps[0] as TaskBootstrap;
   const parts = {
     launched: count,

@@ -1,5 +1,5 @@
 // Makes a node that shares no memory with other nodes: its memory, its agent, and the clients of its tasks.
-import { JOB_STARTED_OFFSET } from "../../assembly/layout.js";
+import { JOB_STARTED_OFFSET, JOB_WORLD_OFFSET } from "../../assembly/layout.js";
 import { TaskErrors } from "../core/task-errors.js";
 import { announceStart } from "../node/liveness.js";
 import { dumpData } from "../observe/dump.js";
@@ -55,6 +55,7 @@ export function makePortsNode(
     announceStart(kernel, map);
   };
   haveStarted(started);
+  kernel.storeWord(map.job + JOB_WORLD_OFFSET, started);
   const { client } = makeNodeTask({ ...parts, task: 0, errors }, agent);
   const hear: Hear = (news, [port]) => {
     if ("from" in news) ports.accept(news.from, port as MessagePort);

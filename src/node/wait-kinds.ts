@@ -2,6 +2,7 @@
 import {
   WAIT_ADVANCE_UNTIL,
   WAIT_CALL,
+  WAIT_COLLECTIVE,
   WAIT_DRAIN,
   WAIT_ENDED,
   WAIT_FLUSH,
@@ -23,6 +24,7 @@ export const WAITS = {
   "call()": WAIT_CALL,
   "waitWord()": WAIT_WORD,
   "whenStarted()": WAIT_STARTED,
+  "collective()": WAIT_COLLECTIVE,
 } as const;
 
 export type WaitName = keyof typeof WAITS;

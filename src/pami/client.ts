@@ -11,6 +11,8 @@ import { hardwareThreads } from "../support/cores.js";
 import { diagnostics } from "../support/diagnostics.js";
 import { processorName } from "../support/host.js";
 import { Context, type ContextOptions } from "./context.js";
+import type { Geometry } from "./geometry.js";
+import type { GeometryOptions, GeometryRange } from "./make-geometry.js";
 import { checkTimeout, PROGRESS_KEYS, type ProgressOptions } from "./waits.js";
 
 /** Attributes that `client.query` returns, by name. */
@@ -93,6 +95,7 @@ export class Client {
   readonly #onLeave: (() => void) | undefined;
   readonly #contexts = new Map<number, Context>();
   #created = 0;
+  #world: Promise<Geometry> | undefined;
   #closed = false;
 
   /** @internal @param onLeave called once this task has left the job @param rank default: the task's number */
@@ -158,6 +161,33 @@ export class Client {
     this.#contexts.set(this.#created++, context);
     if (diagnostics.context.hasSubscribers) diagnostics.context.publish({ client: this, context });
     return context;
+  }
+
+  /**
+   * Returns the geometry of all tasks with which the job began, of their contexts 0. All of them call it, once each; it is
+   * made at the first call. If this task has no context yet, its context 0 is made.
+   * @throws as createGeometry()
+   */
+  world(options: ProgressOptions = NO_OPTIONS): Promise<Geometry> {
+    this.#world ??= this.#makeWorld(options);
+    return this.#world;
+  }
+
+  /**
+   * Makes a geometry: endpoints that do collective operations together. All members call it with the same list, and it
+   * resolves once all have. Only members call it. A task's geometries of one list are made in the order of the calls.
+   * @param members tasks, which stand for their contexts 0, or endpoints; or a range of tasks. Their order is that of ranks
+   * @throws PAMIR_INVAL (this task is no member, a member twice), PAMIR_SHUTDOWN (a member has ended, or has given up);
+   *   PAMIR_NO_MEMORY; as `progress()`; PAMIR_TIMEDOUT names the members that have not come
+   */
+  async createGeometry(
+    members: readonly Endpoint[] | GeometryRange,
+    options: GeometryOptions = NO_OPTIONS,
+  ): Promise<Geometry> {
+    this.#checkOpen("createGeometry");
+    if (this.#contexts.size === 0 && this.#created === 0) this.createContext();
+    const { makeGeometry } = await import("./make-geometry.js");
+    return makeGeometry(this.#task, [...this.#contexts.values()], members, options);
   }
 
   /**
@@ -287,6 +317,15 @@ export class Client {
     this.#task.regions.end();
     if (this.#contexts.size === 0) this.#leave();
     else for (const context of [...this.#contexts.values()]) context.close();
+  }
+
+  async #makeWorld(options: ProgressOptions): Promise<Geometry> {
+    try {
+      return await this.createGeometry({ from: 0, to: this.#task.world - 1 }, options);
+    } catch (error) {
+      this.#world = undefined;
+      throw error;
+    }
   }
 
   async #drain({ timeout, signal }: CloseOptions): Promise<void> {

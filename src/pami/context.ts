@@ -60,6 +60,15 @@ export interface ContextOptions {
   depth?: number | undefined;
 }
 
+/** What a geometry needs of its context. */
+export interface GeometryContext {
+  readonly task: Task;
+  readonly core: ContextCore;
+  checkOpen(call: string): void;
+  advanceUntil(condition: () => boolean, options: WaitOptions): Result;
+  until(condition: () => boolean, options: ProgressOptions): Promise<void>;
+}
+
 /** Options of `context.call`. */
 export interface CallOptions extends ProgressOptions {
   /** The handler's `message.header`: at most 65,527 bytes. Only for a dispatch id that is a number. */
@@ -846,6 +855,17 @@ export class Context {
   /** Whether close() has been called. */
   get closed(): boolean {
     return this.#closed;
+  }
+
+  /** @internal What a geometry of this context needs of it. */
+  get host(): GeometryContext {
+    return {
+      task: this.#task,
+      core: this.#core,
+      checkOpen: (call) => this.#checkOpen(call),
+      advanceUntil: (condition, options) => this.#advanceUntil("collective()", condition, options),
+      until: (condition, options) => this.#waits.until("collective()", condition, options),
+    };
   }
 
   /** @internal Whether a client made it. */

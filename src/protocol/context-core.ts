@@ -10,6 +10,7 @@ import {
   CONTEXT_CLOSED,
   CONTEXT_OPEN,
   CONTEXT_STATE_OFFSET,
+  DISPATCH_ID_COLLECTIVE,
   TRACE_DEATH,
 } from "../../assembly/layout.js";
 import type { CompletionQueue } from "../core/completion.js";
@@ -28,6 +29,7 @@ import type { Tell } from "./base.js";
 import { type CallHost, Calls } from "./call.js";
 import type { Receiver } from "./eager/receiver.js";
 import type { Sender } from "./eager/sender.js";
+import { LateHandler } from "./late-handler.js";
 import type { Parts } from "./observers.js";
 import { Rendezvous } from "./rendezvous/rendezvous.js";
 import type { Rma } from "./rma/rma.js";
@@ -100,6 +102,8 @@ export class ContextCore {
   readonly rma: Rma;
   readonly rendezvous: Rendezvous;
   readonly calls: Calls;
+  /** Messages of collective operations: see collective/. */
+  readonly collective: LateHandler;
   readonly parts: Parts;
   /** Whether a round is under way: handlers and callbacks may be running. */
   isAdvancing = false;
@@ -178,6 +182,7 @@ export class ContextCore {
       shutdown: (text, to) => task.shutdownError(text, to),
     };
     this.calls = new Calls(callHost, handlers);
+    this.collective = new LateHandler(handlers, DISPATCH_ID_COLLECTIVE);
     this.receiver = parts.receiver(
       base,
       options.unexpectedBytes,

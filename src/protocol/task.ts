@@ -2,6 +2,7 @@
 import {
   JOB_CORES_OFFSET,
   JOB_STARTED_OFFSET,
+  JOB_WORLD_OFFSET,
   TASK_ABSENT,
   TASK_CLOSED,
   TASK_DEAD,
@@ -119,6 +120,11 @@ export class Task {
   /** The node's agent, if it has no thread of its own. */
   get remote(): Remote | undefined {
     return this.transport.remote;
+  }
+
+  /** Tasks with which the job began. */
+  get world(): number {
+    return this.kernel.loadWord(this.map.job + JOB_WORLD_OFFSET);
   }
 
   /** Tasks of the job so far. */

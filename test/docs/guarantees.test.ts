@@ -12,7 +12,7 @@ const namesOf = (row: string): string[] =>
 /** The methods of the objects that a program works with, each with what is said of it. */
 const methods = [
   ...(apiPages().get("docs/api/pamir.md") as string).matchAll(
-    /^#### (context|client|message|memRegion|job)\.(\w+)\(\)\n([\s\S]*?)(?=^#)/gm,
+    /^#### (context|client|geometry|message|memRegion|job)\.(\w+)\(\)\n([\s\S]*?)(?=^#)/gm,
   ),
 ].map(([, object, name, said]) => ({ object: object as string, name: name as string, said: said as string }));
 

@@ -1,0 +1,76 @@
+// What the members of a geometry share if they share a memory, and the header of a message between members.
+
+// ╒═════════════ MEMBER block, 1,088 bytes: one member of one geometry, in a region of its own ═════════════════════╕
+//  Each member writes its own block alone, so that no atomic is contended. A collective operation has a number, from 1
+//  in each geometry. Its slot is number mod MEMBER_SLOTS.
+//  byte  field          writer      readers      meaning
+//     0  completed      the member  the members  all operations up to this number are complete here; their slots may be
+//                                                written again                                  SYNC member-completed
+//    64  slots[8]       the member  the members  see below
+//
+//  A slot, 128 bytes: two cache lines.
+//     0  arrived        the member  the members  number of the operation, once the words below are written
+//                                                                                               SYNC member-arrived
+//     4  reduced        the member  the members  number of the operation, once this member's slice of the result is
+//                                                written                                        SYNC member-reduced
+//     8  passed         the member  the members  number of the operation, once this member reads nothing any more of what
+//                                                others have for it                             SYNC member-passed
+//    12  result         the member  the members  SUCCESS, or why the member has nothing for the others
+//    16  signature      the member  the members  type, operation and element type, and a hash of root and lengths
+//    20  data           the member  the members  pointer to its bytes; 0: they are in `inline`
+//    24  slice          the member  the members  pointer to its slice of the result             (before `reduced`)
+//    28  sliceResult    the member  the members  SUCCESS, or why it has no slice           (before `reduced`)
+//    32  inline[96]     the member  the members  its bytes, or those of the result
+// ╘═════════════════════════════════════════════════════════════════════════════════════════════════════════════════╛
+export const MEMBER_COMPLETED_OFFSET: u32 = 0;
+export const MEMBER_SLOTS_OFFSET: u32 = 64;
+export const MEMBER_SLOTS: u32 = 8;
+export const MEMBER_SLOT_SIZE: u32 = 128;
+export const MEMBER_SIZE: u32 = 1088;
+export const MEMBER_ARRIVED_OFFSET: u32 = 0;
+export const MEMBER_REDUCED_OFFSET: u32 = 4;
+export const MEMBER_PASSED_OFFSET: u32 = 8;
+export const MEMBER_RESULT_OFFSET: u32 = 12;
+export const MEMBER_SIGNATURE_OFFSET: u32 = 16;
+export const MEMBER_DATA_OFFSET: u32 = 20;
+export const MEMBER_SLICE_OFFSET: u32 = 24;
+export const MEMBER_SLICE_RESULT_OFFSET: u32 = 28;
+export const MEMBER_INLINE_OFFSET: u32 = 32;
+export const MEMBER_INLINE_BYTES: u32 = 96;
+
+// ╒═════════════ COLLECTIVE header, 28 bytes: of a message to DISPATCH_ID_COLLECTIVE ═══════════════════════════════╕
+//     0  kind       COLLECTIVE_…
+//     4  to         the geometry's id at the target; CREATE: 0
+//     8  from       its id at the origin
+//    12  rank       rank of the origin
+//    16  number     number of the operation
+//    20  tag        of a transfer: its round
+//    24  signature  as that of a MEMBER slot
+// ╘═════════════════════════════════════════════════════════════════════════════════════════════════════════════════╛
+export const COLLECTIVE_KIND_OFFSET: u32 = 0;
+export const COLLECTIVE_TO_OFFSET: u32 = 4;
+export const COLLECTIVE_FROM_OFFSET: u32 = 8;
+export const COLLECTIVE_RANK_OFFSET: u32 = 12;
+export const COLLECTIVE_NUMBER_OFFSET: u32 = 16;
+export const COLLECTIVE_TAG_OFFSET: u32 = 20;
+export const COLLECTIVE_SIGNATURE_OFFSET: u32 = 24;
+export const COLLECTIVE_HEADER_SIZE: u32 = 28;
+
+/** The bytes of a transfer. */
+export const COLLECTIVE_DATA: u32 = 1;
+/** The receiver of a long transfer has begun its round: the bytes may come. */
+export const COLLECTIVE_READY: u32 = 2;
+/** A member makes a geometry. To its first member, which answers all with TABLE once each has come. */
+export const COLLECTIVE_CREATE: u32 = 3;
+/** Each member's id, node and block. Passed on in a binomial tree. */
+export const COLLECTIVE_TABLE: u32 = 4;
+/** A geometry is not made: the payload says why. */
+export const COLLECTIVE_REFUSED: u32 = 5;
+/** An operation has failed, by number; the tag is the result. Passed on once by each member. */
+export const COLLECTIVE_FAILED: u32 = 6;
+/** The origin has closed the geometry. */
+export const COLLECTIVE_CLOSED: u32 = 7;
+/** A member says which members it takes for ended, for shrink(). */
+export const COLLECTIVE_VOTE: u32 = 8;
+/** An active message: the payload of a broadcast, scatter, gather or reduction that its root alone has begun. */
+export const COLLECTIVE_ACTIVE: u32 = 9;

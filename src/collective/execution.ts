@@ -1,0 +1,227 @@
+// Runs a schedule: posts the transfers of a round, and goes on to the next one when all are over. Messages that come before
+// their round wait here, as copies: short ones only, since a long transfer begins once its receiver is ready.
+import { COLLECTIVE_DATA, COLLECTIVE_READY } from "../../assembly/layout.js";
+import { ENOMEM, ERROR, type Result, SHUTDOWN, SUCCESS } from "../core/result.js";
+import type { Arrival } from "../protocol/late-handler.js";
+import { copyInto, copyIntoIfThere } from "../support/copy.js";
+import { EAGER_BYTES } from "./channel.js";
+import { type Buffers, Operation } from "./operation.js";
+import type { Schedule, Span, Transfer } from "./schedule.js";
+import type { Piece, Scratch } from "./scratch.js";
+
+/** What an execution needs of its geometry. */
+export interface ExecutionHost {
+  readonly size: number;
+  readonly scratch: Scratch;
+  /** Whether a member has ended, so that nothing more comes from it. */
+  hasEnded(rank: number): boolean;
+  /** Has `ended()` called when a member ends that may be in another node. */
+  watch(rank: number): void;
+  send(kind: number, rank: number, operation: Operation, tag: number, payload?: Uint8Array): Result;
+  sendLong(rank: number, operation: Operation, tag: number, payload: Uint8Array, onSent: () => void): void;
+  /** The operation is over. */
+  over(operation: Operation, result: Result): void;
+  /** The operation has failed here, so that it fails for all. */
+  failed(operation: Operation, result: Result, why: string): void;
+}
+
+export class Execution extends Operation {
+  readonly isPolling = false;
+  readonly hasWork = false;
+  readonly #host: ExecutionHost;
+  readonly #schedule: Schedule;
+  readonly #buffers: Buffers;
+  #piece: Piece | undefined;
+  #round = -1;
+  /** Transfers of this round that are not over, and 1 while they are being posted. */
+  #left = 0;
+  /** Receives of this round that are awaited, and sends that wait for their receiver, by key. */
+  readonly #awaited = new Map<number, Span>();
+  readonly #held = new Map<number, Span>();
+  /** What has come before its round, by key: bytes, or a receiver's READY. */
+  readonly #early = new Map<number, Uint8Array>();
+  readonly #ready = new Set<number>();
+
+  constructor(host: ExecutionHost, schedule: Schedule, buffers: Buffers) {
+    super();
+    this.#host = host;
+    this.#schedule = schedule;
+    this.#buffers = buffers;
+  }
+
+  /** Begins. It may be over at once. */
+  begin(): void {
+    const { scratchBytes } = this.#schedule;
+    if (scratchBytes > 0) {
+      this.#piece = this.#host.scratch.take(scratchBytes);
+      if (this.#piece === undefined) {
+        this.#host.failed(this, ENOMEM, `no ${scratchBytes} bytes of scratch memory`);
+        return;
+      }
+    }
+    this.#next();
+  }
+
+  advance(): void {}
+
+  /** A message of this operation has come. */
+  came(kind: number, rank: number, arrival: Arrival, tag: number): void {
+    if (this.isOver) return;
+    const key = this.#key(rank, tag);
+    if (kind === COLLECTIVE_READY) {
+      const held = this.#held.get(key);
+      if (held === undefined) {
+        this.#ready.add(key);
+        return;
+      }
+      this.#held.delete(key);
+      this.#sendLong(rank, tag, held);
+      return;
+    }
+    const awaited = this.#awaited.get(key);
+    if (awaited === undefined) {
+      // A long one comes when this member is ready for it, and so never early.
+      if (arrival.payloadBytes <= EAGER_BYTES) this.#early.set(key, arrival.payload.slice());
+      return;
+    }
+    this.#awaited.delete(key);
+    if (this.#take(awaited, arrival.payload, rank)) this.#done();
+  }
+
+  ended(rank: number): void {
+    if (this.isOver) return;
+    for (const key of [...this.#awaited.keys(), ...this.#held.keys()]) {
+      if (key % this.#host.size !== rank) continue;
+      this.#host.failed(this, SHUTDOWN, "");
+      return;
+    }
+  }
+
+  awaited(): number[] {
+    return [...this.#awaited.keys(), ...this.#held.keys()].map((key) => key % this.#host.size);
+  }
+
+  release(): void {
+    if (this.#piece !== undefined) this.#host.scratch.giveBack(this.#piece);
+    this.#piece = undefined;
+    this.#awaited.clear();
+    this.#held.clear();
+    this.#early.clear();
+    this.#ready.clear();
+  }
+
+  #key(rank: number, tag: number): number {
+    return tag * this.#host.size + rank;
+  }
+
+  /** Begins the next round, and those behind it that are over at once. */
+  #next(): void {
+    while (!this.isOver) {
+      this.#round++;
+      const round = this.#schedule.rounds[this.#round];
+      if (round === undefined) {
+        this.#host.over(this, SUCCESS);
+        return;
+      }
+      this.#left = 1;
+      for (const receive of round.receives) if (!this.isOver) this.#receive(receive);
+      for (const send of round.sends) if (!this.isOver) this.#send(send);
+      if (this.isOver || --this.#left > 0) return;
+      if (!this.#runLocals()) return;
+    }
+  }
+
+  /** A transfer of this round is over. */
+  #done(): void {
+    if (--this.#left > 0 || this.isOver) return;
+    if (this.#runLocals()) this.#next();
+  }
+
+  #receive({ peer, span, tag }: Transfer): void {
+    const key = this.#key(peer, tag);
+    const early = this.#early.get(key);
+    if (early !== undefined) {
+      this.#early.delete(key);
+      this.#take(span, early, peer);
+      return;
+    }
+    if (this.#host.hasEnded(peer)) {
+      this.#host.failed(this, SHUTDOWN, "");
+      return;
+    }
+    this.#left++;
+    this.#awaited.set(key, span);
+    this.#host.watch(peer);
+    if (span.bytes > EAGER_BYTES) this.#sent(this.#host.send(COLLECTIVE_READY, peer, this, tag));
+  }
+
+  #send({ peer, span, tag }: Transfer): void {
+    const key = this.#key(peer, tag);
+    if (span.bytes <= EAGER_BYTES) {
+      this.#sent(this.#host.send(COLLECTIVE_DATA, peer, this, tag, this.#bytes(span)));
+      return;
+    }
+    this.#left++;
+    if (this.#ready.delete(key)) this.#sendLong(peer, tag, span);
+    else if (this.#host.hasEnded(peer)) this.#host.failed(this, SHUTDOWN, "");
+    else {
+      this.#held.set(key, span);
+      this.#host.watch(peer);
+    }
+  }
+
+  #sendLong(rank: number, tag: number, span: Span): void {
+    // SHUTDOWN is told by ended(), too.
+    this.#host.sendLong(rank, this, tag, this.#bytes(span), () => this.#done());
+  }
+
+  #sent(result: Result): void {
+    if (result !== SUCCESS) this.#host.failed(this, result, "");
+  }
+
+  /** Takes bytes that have come. False: they are not what this member awaits, so the operation has failed. */
+  #take(span: Span, bytes: Uint8Array, rank: number): boolean {
+    if (bytes.length !== span.bytes) {
+      this.#host.failed(
+        this,
+        ERROR,
+        `rank ${rank} has sent ${bytes.length} bytes, ${span.bytes} are awaited: the lengths differ`,
+      );
+      return false;
+    }
+    if (copyIntoIfThere(this.#buffer(span), span.offset, bytes)) return true;
+    this.#host.failed(this, ERROR, "the buffer for what is received was detached or shrunk");
+    return false;
+  }
+
+  /** Runs the local steps of the round. False: one has failed. */
+  #runLocals(): boolean {
+    for (const local of this.#schedule.rounds[this.#round]?.locals ?? []) {
+      try {
+        if (local.kind === "copy") copyInto(this.#buffer(local.to), local.to.offset, this.#bytes(local.from));
+        else this.#reduce(local.out, local.left, local.right);
+      } catch (error) {
+        this.#host.failed(this, ERROR, String(error));
+        return false;
+      }
+    }
+    return true;
+  }
+
+  /** All operands are in the scratch buffer. */
+  #reduce(out: Span, left: Span, right: Span): void {
+    const base = (this.#piece as Piece).pointer;
+    this.#buffers.reducer?.reduce(base + out.offset, base + left.offset, base + right.offset, out.bytes);
+  }
+
+  #buffer({ buffer }: Span): Uint8Array {
+    if (buffer === "scratch") return (this.#piece?.bytes ?? NO_BYTES) as Uint8Array;
+    return this.#buffers[buffer];
+  }
+
+  #bytes(span: Span): Uint8Array {
+    return this.#buffer(span).subarray(span.offset, span.offset + span.bytes);
+  }
+}
+
+const NO_BYTES = new Uint8Array(0);

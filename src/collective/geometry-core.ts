@@ -1,0 +1,401 @@
+// A geometry at one of its members, below the API: it numbers the operations, starts them, hands messages to them, and ends
+// them when one has failed.
+import {
+  COLLECTIVE_CLOSED,
+  COLLECTIVE_DATA,
+  COLLECTIVE_FAILED,
+  COLLECTIVE_HEADER_SIZE,
+  COLLECTIVE_READY,
+} from "../../assembly/layout.js";
+import { seqDelta } from "../../assembly/seq.js";
+import type { CompletionQueue } from "../core/completion.js";
+import { type Endpoint, nameOf } from "../core/endpoint.js";
+import { PamiError } from "../core/error.js";
+import { CANCELED, type Callback, ENOMEM, ERROR, type Result, SHUTDOWN, SUCCESS } from "../core/result.js";
+import type { Arrival } from "../protocol/late-handler.js";
+import type { Channel } from "./channel.js";
+import { Execution, type ExecutionHost } from "./execution.js";
+import type { Buffers, Operation } from "./operation.js";
+import type { Schedule } from "./schedule.js";
+import type { Scratch } from "./scratch.js";
+import type { SharedMembers } from "./shared-members.js";
+import type { SharedHost, SharedOperation } from "./shared-operation.js";
+
+/** Numbers of failed operations that are remembered, so that each is passed on once. */
+const FAILURES_MAX = 64;
+/** Characters of a reason that are passed on. */
+const WHY_MAX = 400;
+/** How far ahead of this member another one may be, in operations: see SYNCHRONIZING_INTERVAL. */
+const AHEAD_MAX = 1024;
+
+/** What the geometries of one context share. */
+export interface GeometryHost {
+  readonly channel: Channel;
+  readonly scratch: Scratch;
+  readonly completions: CompletionQueue;
+  /** Counts operations that poll. */
+  polling(change: 1 | -1): void;
+  /** Whether an endpoint has ended, and all its messages are delivered. */
+  isGone(endpoint: Endpoint): boolean;
+  /** Has `memberGone()` called for a member that may be in another node. */
+  watch(endpoint: Endpoint): void;
+  /** The geometry needs its id no more. */
+  dropped(geometry: GeometryCore): void;
+  describe(signature: number): string;
+}
+
+/** What the members have told each other when the geometry was made. */
+export interface Membership {
+  /** Id of the geometry at this member. */
+  readonly id: number;
+  readonly rank: number;
+  readonly endpoints: readonly Endpoint[];
+  /** Its id at each member. */
+  readonly ids: readonly number[];
+  /** The node of each member: the number of the node's first task. */
+  readonly nodes: readonly number[];
+  /** If all members share a memory. */
+  readonly shared: SharedMembers | undefined;
+  /** Releases this member's block. No other member reads it any more. */
+  readonly release: () => void;
+}
+
+/** A message whose operation has not begun here. */
+interface Early {
+  readonly kind: number;
+  readonly rank: number;
+  readonly tag: number;
+  readonly signature: number;
+  readonly arrival: Arrival;
+}
+
+export class GeometryCore implements ExecutionHost, SharedHost {
+  readonly id: number;
+  readonly rank: number;
+  readonly size: number;
+  readonly endpoints: readonly Endpoint[];
+  readonly nodes: readonly number[];
+  readonly scratch: Scratch;
+  isClosed = false;
+  /** Members that have ended or closed the geometry. */
+  readonly #gone = new Set<number>();
+  /** Members that share the memory and have ended. Their blocks are copies by now. */
+  readonly #ended = new Set<number>();
+  readonly #closedBy = new Set<number>();
+  readonly #host: GeometryHost;
+  readonly #ids: readonly number[];
+  readonly #shared: SharedMembers | undefined;
+  readonly #release: () => void;
+  /** Number of the last operation that has begun here, and of the last before which all are complete. */
+  #number = 0;
+  #completed = 0;
+  /** Operations under way, in the order of their numbers. */
+  readonly #active: Operation[] = [];
+  readonly #early = new Map<number, Early[]>();
+  /** Results of operations that have failed elsewhere, by number. */
+  readonly #failures = new Map<number, Result>();
+  /** The first operation that has failed for a member that is gone: no later one can succeed. */
+  #brokenFrom: number | undefined;
+
+  constructor(host: GeometryHost, { id, rank, endpoints, ids, nodes, shared, release }: Membership) {
+    this.id = id;
+    this.rank = rank;
+    this.size = endpoints.length;
+    this.endpoints = endpoints;
+    this.nodes = nodes;
+    this.scratch = host.scratch;
+    this.#host = host;
+    this.#ids = ids;
+    this.#shared = shared;
+    this.#release = release;
+  }
+
+  /** The blocks of the members, if they share a memory. */
+  get shared(): SharedMembers {
+    return this.#shared as SharedMembers;
+  }
+
+  get isShared(): boolean {
+    return this.#shared !== undefined;
+  }
+
+  /** Operations under way. */
+  get underWay(): number {
+    return this.#active.length;
+  }
+
+  /** Number of the next operation. */
+  get nextNumber(): number {
+    return (this.#number + 1) >>> 0;
+  }
+
+  /** Whether a member has ended, or has closed the geometry. */
+  get isBroken(): boolean {
+    return this.#brokenFrom !== undefined;
+  }
+
+  get goneRanks(): ReadonlySet<number> {
+    return this.#gone;
+  }
+
+  /** Begins an operation over messages. */
+  beginSchedule(schedule: Schedule, buffers: Buffers, signature: number): Execution {
+    const execution = new Execution(this, schedule, buffers);
+    if (!this.#begin(execution, signature)) return execution;
+    execution.begin();
+    for (const early of this.#early.get(execution.number) ?? []) this.#deliver(execution, early);
+    this.#early.delete(execution.number);
+    return execution;
+  }
+
+  /** Begins an operation of members that share a memory. */
+  beginShared(operation: SharedOperation, signature: number): void {
+    if (this.#begin(operation, signature)) operation.advance();
+  }
+
+  /** Numbers an operation. False: it has failed already. */
+  #begin(operation: Operation, signature: number): boolean {
+    const number = (this.#number + 1) >>> 0;
+    this.#number = number;
+    operation.number = number;
+    operation.signature = signature;
+    this.#active.push(operation);
+    const failed = this.#isBrokenAt(number) ? SHUTDOWN : this.#failures.get(number);
+    if (operation.isPolling) this.#host.polling(1);
+    if (failed === undefined) return true;
+    this.#end(operation, failed, false);
+    return false;
+  }
+
+  #isBrokenAt(number: number): boolean {
+    return this.#brokenFrom !== undefined && seqDelta(number, this.#brokenFrom) >= 0;
+  }
+
+  /** Advances the operations that poll. */
+  advance(): void {
+    // An operation that is over leaves the list.
+    for (let place = 0; place < this.#active.length; ) {
+      const operation = this.#active[place] as Operation;
+      if (operation.isPolling) operation.advance();
+      if (this.#active[place] === operation) place++;
+    }
+  }
+
+  get hasWork(): boolean {
+    return this.#active.some((operation) => operation.hasWork);
+  }
+
+  /** A message of this geometry has come. Its origin is the member of that rank. */
+  came(kind: number, rank: number, number: number, tag: number, signature: number, arrival: Arrival): void {
+    if (kind === COLLECTIVE_CLOSED) this.#memberClosed(rank);
+    else if (kind === COLLECTIVE_FAILED) {
+      this.#failedElsewhere(number, tag as Result, new TextDecoder().decode(arrival.payload.slice()));
+    }
+    if (kind === COLLECTIVE_DATA || kind === COLLECTIVE_READY) {
+      const early = { kind, rank, tag, signature, arrival };
+      const operation = this.#active.find((one) => one.number === number);
+      if (operation instanceof Execution) this.#deliver(operation, early);
+      else if (seqDelta(number, this.#number) > 0 && seqDelta(number, this.#number) <= AHEAD_MAX) {
+        const list = this.#early.get(number);
+        const kept = { ...early, arrival: copyOf(arrival) };
+        if (list === undefined) this.#early.set(number, [kept]);
+        else list.push(kept);
+      }
+    }
+  }
+
+  #deliver(execution: Execution, { kind, rank, tag, signature, arrival }: Early): void {
+    if (execution.isOver) return;
+    if (signature !== execution.signature) {
+      const own = `rank ${this.rank} has begun ${this.describe(execution.signature)}`;
+      this.failed(execution, ERROR, `${own}, rank ${rank} ${this.describe(signature)}`);
+    } else execution.came(kind, rank, arrival, tag);
+  }
+
+  describe(signature: number): string {
+    return this.#host.describe(signature);
+  }
+
+  get hasAnyEnded(): boolean {
+    return this.#gone.size > 0 || this.#ended.size > 0;
+  }
+
+  hasEnded(rank: number): boolean {
+    return this.#gone.has(rank) || this.#ended.has(rank);
+  }
+
+  watch(rank: number): void {
+    const endpoint = this.endpoints[rank] as Endpoint;
+    if (this.#host.isGone(endpoint)) this.memberGone(rank);
+    else this.#host.watch(endpoint);
+  }
+
+  send(kind: number, rank: number, operation: Operation, tag: number, payload?: Uint8Array): Result {
+    const { channel } = this.#host;
+    const { number, signature } = operation;
+    return channel
+      .address(kind, this.#ids[rank] as number, this.id, this.rank)
+      .send(this.endpoints[rank] as Endpoint, number, tag, signature, payload);
+  }
+
+  sendLong(rank: number, operation: Operation, tag: number, payload: Uint8Array, onSent: () => void): void {
+    const { channel } = this.#host;
+    const { number, signature } = operation;
+    channel
+      .address(COLLECTIVE_DATA, this.#ids[rank] as number, this.id, this.rank)
+      .sendLong(this.endpoints[rank] as Endpoint, number, tag, signature, payload, onSent);
+  }
+
+  /** Has a callback called once an operation is over. */
+  whenOver(operation: Operation, onDone: Callback, cookie: unknown): void {
+    if (operation.isOver) {
+      this.#host.completions.push(onDone, cookie, operation.result);
+      return;
+    }
+    operation.onDone = onDone;
+    operation.cookie = cookie;
+  }
+
+  /** The error of an operation that has failed. @param shutdown the error for a member that has ended */
+  errorOf(what: string, result: Result, why: string, shutdown: (text: string, to: Endpoint) => Error): Error {
+    const because = why === "" ? "" : `: ${why}`;
+    if (result === SHUTDOWN) {
+      const ranks = [...this.#gone, ...this.#ended];
+      const rank = ranks[0];
+      const text = `${what}: ${rank === undefined ? "a member" : nameOf(this.endpoints[rank] as Endpoint)} has ended`;
+      return rank === undefined
+        ? new PamiError("PAMIR_SHUTDOWN", text)
+        : shutdown(text, this.endpoints[rank] as Endpoint);
+    }
+    if (result === CANCELED) return new PamiError("PAMIR_CLOSED", `${what}: the geometry was closed`);
+    if (result === ENOMEM) return new PamiError("PAMIR_NO_MEMORY", `${what} has no memory${because}`);
+    return new PamiError("PAMIR_COLLECTIVE", `${what} has failed${because === "" ? " at another member" : because}`);
+  }
+
+  over(operation: Operation, result: Result): void {
+    this.#end(operation, result, false);
+  }
+
+  failed(operation: Operation, result: Result, why: string): void {
+    if (operation.isOver) return;
+    operation.why ||= why;
+    this.#end(operation, result, true);
+  }
+
+  #end(operation: Operation, result: Result, tells: boolean): void {
+    operation.result = result;
+    this.#remove(operation);
+    if (operation.isPolling) this.#host.polling(-1);
+    operation.release();
+    if (result !== SUCCESS) this.#hasFailed(operation.number, result, tells, operation.why);
+    const first = this.#active[0];
+    const completed = first === undefined ? this.#number : (first.number - 1) >>> 0;
+    if (completed !== this.#completed) {
+      this.#completed = completed;
+      this.#shared?.complete(completed);
+    }
+    const { onDone, cookie } = operation;
+    operation.onDone = undefined;
+    if (onDone !== undefined) this.#host.completions.push(onDone, cookie, result);
+  }
+
+  /** Without a list of what is removed, which splice() makes. */
+  #remove(operation: Operation): void {
+    const active = this.#active;
+    for (let place = active.indexOf(operation); place < active.length - 1; place++) {
+      active[place] = active[place + 1] as Operation;
+    }
+    active.length--;
+  }
+
+  /** Remembers that an operation has failed, and tells those members that pass it on. */
+  #hasFailed(number: number, result: Result, tells: boolean, why: string): void {
+    if (result === SHUTDOWN && !this.#isBrokenAt(number)) this.#brokenFrom = number;
+    if (this.#failures.has(number)) return;
+    this.#failures.set(number, result);
+    if (this.#failures.size > FAILURES_MAX) this.#failures.delete(this.#failures.keys().next().value as number);
+    if (!tells) return;
+    const told = new Set<number>();
+    // Each member passes it on to some 2 log2 n others, so that it gets around those that end meanwhile.
+    for (let distance = 1; distance < this.size; distance *= 2) {
+      told.add((this.rank + distance) % this.size).add((this.rank - distance + this.size) % this.size);
+    }
+    const text = new TextEncoder().encode(why.slice(0, WHY_MAX));
+    for (const rank of told) this.#tell(COLLECTIVE_FAILED, rank, number, result, text);
+  }
+
+  #tell(kind: number, rank: number, number: number, tag: number, payload?: Uint8Array): void {
+    if (rank === this.rank || this.#gone.has(rank)) return;
+    this.#host.channel
+      .address(kind, this.#ids[rank] as number, this.id, this.rank)
+      .send(this.endpoints[rank] as Endpoint, number, tag, 0, payload);
+  }
+
+  #failedElsewhere(number: number, result: Result, why: string): void {
+    if (this.#failures.has(number)) return;
+    this.#hasFailed(number, result, true, why);
+    for (const operation of [...this.#active]) {
+      operation.why ||= why;
+      if (operation.number === number || this.#isBrokenAt(operation.number)) this.#end(operation, result, false);
+    }
+  }
+
+  /** The task or context of a member has ended, and all its messages are delivered. */
+  memberGone(rank: number): void {
+    this.#gone.add(rank);
+    for (const operation of [...this.#active]) if (!operation.isOver) operation.ended(rank);
+    this.#dropIfUnread();
+  }
+
+  /**
+   * A member that shares the memory has ended. Its memory may be used again once this context has acknowledged it, so what can
+   * be read is read now, and its block is kept as a copy.
+   */
+  sharedMemberEnded(rank: number): void {
+    if (this.#shared === undefined || this.#ended.has(rank)) return;
+    const copy = this.scratch.take(4096);
+    if (copy !== undefined) this.#shared.keep(rank, copy.pointer);
+    this.advance();
+    this.#ended.add(rank);
+    for (const operation of [...this.#active]) if (!operation.isOver) operation.ended(rank);
+    this.#dropIfUnread();
+  }
+
+  #memberClosed(rank: number): void {
+    this.#closedBy.add(rank);
+    this.memberGone(rank);
+  }
+
+  /** Ends the geometry at this member: what is under way is given up. */
+  close(): void {
+    if (this.isClosed) return;
+    this.isClosed = true;
+    for (const operation of [...this.#active]) this.#end(operation, CANCELED, false);
+    this.#early.clear();
+    if (this.#shared !== undefined) {
+      for (let rank = 0; rank < this.size; rank++) this.#tell(COLLECTIVE_CLOSED, rank, 0, 0);
+    }
+    this.#dropIfUnread();
+  }
+
+  /** Gives the block back once no other member reads it, and the id once no message to it matters. */
+  #dropIfUnread(): void {
+    if (!this.isClosed) return;
+    if (this.#shared !== undefined) {
+      for (let rank = 0; rank < this.size; rank++) if (rank !== this.rank && !this.hasEnded(rank)) return;
+    }
+    this.#release();
+    this.#host.dropped(this);
+  }
+}
+
+/** A message that outlives its handler. */
+export function copyOf(arrival: Arrival): Arrival {
+  const words = Uint32Array.from({ length: COLLECTIVE_HEADER_SIZE / 4 }, (_, at) => arrival.headerWord(4 * at));
+  return {
+    origin: arrival.origin,
+    payloadBytes: arrival.payloadBytes,
+    payload: arrival.payload.slice(),
+    headerWord: (offset) => words[offset >>> 2] as number,
+  };
+}

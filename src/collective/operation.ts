@@ -1,0 +1,48 @@
+// What all operations under way have in common, whatever carries them.
+import { type Callback, EAGAIN, type Result } from "../core/result.js";
+
+/** How elements are combined. Pointers are those of the job's memory. */
+export interface Reducer {
+  readonly elementBytes: number;
+  /** Whether the user's code runs in it: it may throw. */
+  readonly isUser: boolean;
+  /** `out = left op right`; left comes from lower ranks. `out` may be one of the others. */
+  reduce(out: number, left: number, right: number, bytes: number): void;
+}
+
+/** The buffers of one member in one operation, and how its elements are combined. */
+export interface Buffers {
+  readonly send: Uint8Array;
+  readonly receive: Uint8Array;
+  readonly reducer: Reducer | undefined;
+}
+
+/** An operation that a member has begun. */
+export abstract class Operation {
+  /** Its number in the geometry; 0 before it has begun. */
+  number = 0;
+  signature = 0;
+  /** EAGAIN while it is under way. */
+  result: Result = EAGAIN;
+  /** What went wrong, in words; empty if the result says it all. */
+  why = "";
+  onDone: Callback | undefined;
+  cookie: unknown;
+
+  get isOver(): boolean {
+    return this.result !== EAGAIN;
+  }
+
+  /** Whether it reads words of other members, so that advance() has to be called. */
+  abstract readonly isPolling: boolean;
+  /** Whether advance() would do something. */
+  abstract readonly hasWork: boolean;
+  /** Goes on as far as it can. */
+  abstract advance(): void;
+  /** A member has ended, and nothing more comes from it. The operation fails if it needs something of it. */
+  abstract ended(rank: number): void;
+  /** Ranks of members without which it does not go on. */
+  abstract awaited(): number[];
+  /** Releases its memory. Called once, when it is over. */
+  abstract release(): void;
+}

@@ -1,0 +1,359 @@
+// Which algorithm carries an operation. Each type has a list; the first one that works for what is asked is the default. The
+// limits come from `npm run bench:collectives -- --tune`.
+
+import { bruckAllgather, ringAllgather } from "./algorithms/allgather.js";
+import { doublingAllreduce, rabenseifnerAllreduce, ringAllreduce } from "./algorithms/allreduce.js";
+import { bruckAlltoall, pairwiseAlltoall } from "./algorithms/alltoall.js";
+import { dissemination } from "./algorithms/barrier.js";
+import { binomialBroadcast, scatterRingBroadcast } from "./algorithms/broadcast.js";
+import { binomialGather, binomialScatter, linearGather, linearScatter } from "./algorithms/gather.js";
+import { binomialReduce, pairwiseReduceScatter } from "./algorithms/reduce.js";
+import { doublingScan } from "./algorithms/scan.js";
+import type { GeometryCore } from "./geometry-core.js";
+import type { Buffers, Operation } from "./operation.js";
+import type { Schedule } from "./schedule.js";
+import { prefixSums } from "./shape.js";
+import {
+  type Blocks,
+  SharedBarrier,
+  SharedBroadcast,
+  SharedFlatReduce,
+  SharedGather,
+  type SharedOperation,
+  SharedScatter,
+  SharedSliceReduce,
+} from "./shared-operation.js";
+import type { CollectiveType } from "./signature.js";
+import {
+  ALLGATHER_SHORT,
+  ALLREDUCE_SHORT,
+  ALLTOALL_MEMBERS,
+  ALLTOALL_SHORT,
+  BROADCAST_SHORT,
+  GATHER_SHORT,
+} from "./tuning.js";
+
+/** What a member asks for. Lengths and offsets are in bytes. */
+export interface Request extends Buffers {
+  readonly type: CollectiveType;
+  readonly root: number;
+  /** Bytes of a member's block, or of the whole vector of a broadcast or reduction. */
+  readonly bytes: number;
+  readonly elementBytes: number;
+  /** The blocks of all members in "send", and in "receive", if there are such. */
+  readonly sent: Blocks | undefined;
+  readonly received: Blocks | undefined;
+  readonly isExclusive: boolean;
+  /** Whether the order of a reduction must be that of algorithms/order.ts: not if the operation is exact and commutes. */
+  readonly isOrdered: boolean;
+}
+
+/** An algorithm as `geometry.algorithms()` lists it. */
+export interface AlgorithmInfo {
+  /** Its name, for the parameter `algorithm`. */
+  readonly name: string;
+  /** Whether it works for every request of its type. */
+  readonly always: boolean;
+  /** Where it works; empty if always. */
+  readonly conditions: string;
+  /** Where it is the default, in words. */
+  readonly preferred: string;
+}
+
+export interface Algorithm extends AlgorithmInfo {
+  works(request: Request, geometry: GeometryCore): boolean;
+  /** Whether it is the default, where it works. */
+  isPreferred(request: Request, geometry: GeometryCore): boolean;
+  readonly shared?: (request: Request, geometry: GeometryCore) => SharedOperation;
+  readonly schedule?: (request: Request, geometry: GeometryCore) => Schedule;
+}
+
+const always = (): boolean => true;
+
+function overMessages(
+  name: string,
+  schedule: (request: Request, geometry: GeometryCore) => Schedule,
+  preferred: string,
+  isPreferred: Algorithm["isPreferred"] = always,
+  conditions = "",
+  works: Algorithm["works"] = always,
+): Algorithm {
+  return { name, always: conditions === "", conditions, preferred, works, isPreferred, schedule };
+}
+
+function inMemory(
+  name: string,
+  shared: (request: Request, geometry: GeometryCore) => SharedOperation,
+  conditions = "",
+  works: Algorithm["works"] = always,
+): Algorithm {
+  return {
+    name,
+    always: false,
+    conditions: `all members share a memory${conditions}`,
+    preferred: "wherever it works",
+    works: (request, geometry) => geometry.isShared && works(request, geometry),
+    isPreferred: always,
+    shared,
+  };
+}
+
+/** The vectors of an operation whose members all have blocks of the same length. */
+function uniform({ bytes }: Request, size: number): Blocks {
+  const counts = new Array<number>(size).fill(bytes);
+  return { counts, offsets: prefixSums(counts) };
+}
+
+function shapeOf(request: Request, geometry: GeometryCore) {
+  const { rank, size } = geometry;
+  const { bytes, root, elementBytes } = request;
+  return { rank, size, bytes, root, elementBytes };
+}
+
+/** Whether this member has the blocks that are sent. */
+function isSource({ root, type }: Request, { rank }: GeometryCore): boolean {
+  return type === "alltoall" || type === "alltoallv" || rank === root;
+}
+
+const upTo = (limit: number) => (request: Request) => request.bytes <= limit;
+
+const barrier = [
+  inMemory("flags", (request, geometry) => new SharedBarrier(geometry, request)),
+  overMessages("dissemination", (_, geometry) => dissemination(geometry), "else"),
+];
+
+const broadcast = [
+  inMemory("direct", (request, geometry) => new SharedBroadcast(geometry, request, request.root)),
+  overMessages(
+    "binomial",
+    (request, geometry) => binomialBroadcast(shapeOf(request, geometry)),
+    `up to ${BROADCAST_SHORT} bytes, or 4 members`,
+    (request, { size }) => request.bytes <= BROADCAST_SHORT || size <= 4,
+  ),
+  overMessages("scatter-ring", (request, geometry) => scatterRingBroadcast(shapeOf(request, geometry)), "else"),
+];
+
+const rootOf = (request: Request): number | undefined => (request.type === "reduce" ? request.root : undefined);
+const flat = inMemory(
+  "flat",
+  (request, geometry) => new SharedFlatReduce(geometry, request, rootOf(request)),
+  "; at most 8 members, 96 bytes; no function of the user's",
+  (request, geometry) =>
+    request.reducer !== undefined && SharedFlatReduce.fits(geometry.shared, request.bytes, request.reducer),
+);
+const sliced = inMemory("slices", (request, geometry) => new SharedSliceReduce(geometry, request, rootOf(request)));
+
+const reduce = [
+  flat,
+  sliced,
+  overMessages("binomial", (request, geometry) => binomialReduce(shapeOf(request, geometry)), "else"),
+];
+
+const allreduce = [
+  flat,
+  sliced,
+  overMessages(
+    "recursive-doubling",
+    (request, geometry) => doublingAllreduce(shapeOf(request, geometry)),
+    `up to ${ALLREDUCE_SHORT} bytes`,
+    upTo(ALLREDUCE_SHORT),
+  ),
+  overMessages("rabenseifner", (request, geometry) => rabenseifnerAllreduce(shapeOf(request, geometry)), "else"),
+  overMessages(
+    "ring",
+    (request, geometry) => ringAllreduce(shapeOf(request, geometry)),
+    "never",
+    () => false,
+    "the operation commutes; floating-point results depend on where a slice lies",
+    (request) => !request.isOrdered,
+  ),
+];
+
+const gatherInMemory = inMemory(
+  "direct",
+  (request, geometry) =>
+    new SharedGather(geometry, request, request.root, request.received ?? uniform(request, geometry.size)),
+);
+const linearGatherOf = (request: Request, geometry: GeometryCore): Schedule => {
+  const { counts, offsets } = request.received ?? uniform(request, geometry.size);
+  return linearGather({ ...shapeOf(request, geometry), counts, offsets });
+};
+const gather = [
+  gatherInMemory,
+  overMessages(
+    "binomial",
+    (request, geometry) => binomialGather(shapeOf(request, geometry)),
+    `blocks of up to ${GATHER_SHORT} bytes`,
+    upTo(GATHER_SHORT),
+  ),
+  overMessages("linear", linearGatherOf, "else"),
+];
+const gatherv = [gatherInMemory, overMessages("linear", linearGatherOf, "else")];
+
+const scatterInMemory = inMemory("direct", (request, geometry) => {
+  const { size, rank } = geometry;
+  const sent = isSource(request, geometry) ? (request.sent ?? uniform(request, size)) : undefined;
+  const offsets = new Array<number>(size).fill(0);
+  const received = { counts: new Array<number>(size).fill(request.receive.length), offsets };
+  return new SharedScatter(
+    geometry,
+    rank === request.root ? request : { ...request, send: NOTHING },
+    request.root,
+    sent,
+    received,
+  );
+});
+const linearScatterOf = (request: Request, geometry: GeometryCore): Schedule => {
+  const blocks = request.sent ?? uniform(request, geometry.size);
+  const counts = [...blocks.counts];
+  counts[geometry.rank] = request.receive.length;
+  return linearScatter({ ...shapeOf(request, geometry), counts, offsets: blocks.offsets });
+};
+const scatter = [
+  scatterInMemory,
+  overMessages(
+    "binomial",
+    (request, geometry) => binomialScatter(shapeOf(request, geometry)),
+    `blocks of up to ${GATHER_SHORT} bytes`,
+    upTo(GATHER_SHORT),
+  ),
+  overMessages("linear", linearScatterOf, "else"),
+];
+const scatterv = [scatterInMemory, overMessages("linear", linearScatterOf, "else")];
+
+const allgatherInMemory = inMemory(
+  "direct",
+  (request, geometry) =>
+    new SharedGather(geometry, request, undefined, request.received ?? uniform(request, geometry.size)),
+);
+const ring = overMessages(
+  "ring",
+  (request, geometry) => {
+    const { counts, offsets } = request.received ?? uniform(request, geometry.size);
+    return ringAllgather({ ...shapeOf(request, geometry), counts, offsets });
+  },
+  "else",
+);
+const allgather = [
+  allgatherInMemory,
+  overMessages(
+    "bruck",
+    (request, geometry) => bruckAllgather(shapeOf(request, geometry)),
+    `blocks of up to ${ALLGATHER_SHORT} bytes`,
+    upTo(ALLGATHER_SHORT),
+  ),
+  ring,
+];
+const allgatherv = [allgatherInMemory, ring];
+
+const alltoallInMemory = inMemory("direct", (request, geometry) => {
+  const all = uniform(request, geometry.size);
+  return new SharedScatter(geometry, request, undefined, request.sent ?? all, request.received ?? all);
+});
+const pairwise = overMessages(
+  "pairwise",
+  (request, geometry) => {
+    const all = uniform(request, geometry.size);
+    const { sent = all, received = all } = request;
+    return pairwiseAlltoall({
+      ...shapeOf(request, geometry),
+      sendCounts: sent.counts,
+      sendOffsets: sent.offsets,
+      receiveCounts: received.counts,
+      receiveOffsets: received.offsets,
+    });
+  },
+  "else",
+);
+const alltoall = [
+  alltoallInMemory,
+  overMessages(
+    "bruck",
+    (request, geometry) => bruckAlltoall(shapeOf(request, geometry)),
+    `${ALLTOALL_MEMBERS} members or more, blocks of up to ${ALLTOALL_SHORT} bytes`,
+    (request, { size }) => size >= ALLTOALL_MEMBERS && request.bytes <= ALLTOALL_SHORT,
+  ),
+  pairwise,
+];
+const alltoallv = [alltoallInMemory, pairwise];
+
+const scan = [
+  overMessages(
+    "recursive-doubling",
+    (request, geometry) => doublingScan(shapeOf(request, geometry), request.isExclusive),
+    "always",
+  ),
+];
+
+const reduceScatter = [
+  inMemory(
+    "slices",
+    (request, geometry) => new SharedSliceReduce(geometry, request, undefined, (request.sent as Blocks).counts),
+  ),
+  overMessages(
+    "pairwise",
+    (request, geometry) =>
+      pairwiseReduceScatter({
+        ...geometry,
+        rank: geometry.rank,
+        size: geometry.size,
+        counts: (request.sent as Blocks).counts,
+      }),
+    "else",
+  ),
+];
+
+const NOTHING = new Uint8Array(0);
+
+export const ALGORITHMS: Readonly<Record<CollectiveType, readonly Algorithm[]>> = {
+  barrier,
+  broadcast,
+  reduce,
+  allreduce,
+  gather,
+  gatherv,
+  scatter,
+  scatterv,
+  allgather,
+  allgatherv,
+  alltoall,
+  alltoallv,
+  scan,
+  reduceScatter,
+};
+
+/** The default. All members choose the same one, since it depends on what they share alone. */
+export function defaultAlgorithm(request: Request, geometry: GeometryCore): Algorithm {
+  const found = ALGORITHMS[request.type].find(
+    (algorithm) => algorithm.works(request, geometry) && algorithm.isPreferred(request, geometry),
+  );
+  return found as Algorithm;
+}
+
+/** Begins an operation. @param signature what all members must agree on */
+export function begin(algorithm: Algorithm, request: Request, geometry: GeometryCore, signature: number): Operation {
+  const { shared, schedule } = algorithm;
+  if (shared !== undefined) {
+    const operation = shared(request, geometry);
+    geometry.beginShared(operation, signature);
+    return operation;
+  }
+  const made = (schedule as NonNullable<typeof schedule>)(request, geometry);
+  return geometry.beginSchedule(withBarrier(made, request, geometry), request, signature);
+}
+
+/** How often the members of an operation over messages wait for each other, so that none is further ahead. */
+const SYNCHRONIZING_INTERVAL = 64;
+/** Number of the first round behind a barrier that was put before an algorithm. */
+const BEHIND_BARRIER = 1 << 20;
+
+/** Now and then, a barrier comes first. */
+function withBarrier(schedule: Schedule, { type }: Request, geometry: GeometryCore): Schedule {
+  if (type === "barrier" || geometry.nextNumber % SYNCHRONIZING_INTERVAL !== 0) return schedule;
+  const shifted = dissemination(geometry).rounds.map((round) => ({
+    ...round,
+    sends: round.sends.map((transfer) => ({ ...transfer, tag: transfer.tag + BEHIND_BARRIER })),
+    receives: round.receives.map((transfer) => ({ ...transfer, tag: transfer.tag + BEHIND_BARRIER })),
+  }));
+  return { ...schedule, rounds: [...shifted, ...schedule.rounds] };
+}

@@ -1,0 +1,209 @@
+// The MEMBER blocks of a geometry whose members share a memory (assembly/layout/collective.ts). Each member writes its own and
+// reads those of the others.
+import {
+  MEMBER_ARRIVED_OFFSET,
+  MEMBER_COMPLETED_OFFSET,
+  MEMBER_DATA_OFFSET,
+  MEMBER_INLINE_OFFSET,
+  MEMBER_PASSED_OFFSET,
+  MEMBER_REDUCED_OFFSET,
+  MEMBER_RESULT_OFFSET,
+  MEMBER_SIGNATURE_OFFSET,
+  MEMBER_SIZE,
+  MEMBER_SLICE_OFFSET,
+  MEMBER_SLICE_RESULT_OFFSET,
+  MEMBER_SLOT_SIZE,
+  MEMBER_SLOTS,
+  MEMBER_SLOTS_OFFSET,
+} from "../../assembly/layout.js";
+import { seqDelta } from "../../assembly/seq.js";
+import type { Result } from "../core/result.js";
+import type { Kernel, Memory } from "../kernel/kernel.js";
+import { copyInto } from "../support/copy.js";
+
+/** Behind the MEMBER block in its page. */
+const WORKSPACE_OFFSET = 2048;
+export const WORKSPACE_BYTES = 2048;
+
+export class SharedMembers {
+  readonly rank: number;
+  readonly size: number;
+  readonly kernel: Kernel;
+  readonly memory: Memory;
+  /** Pointer to each member's block; that of a member that has ended is a copy. */
+  readonly #blocks: number[];
+  /** Pointers to the task slots of the other members. */
+  readonly #others: readonly number[];
+  /** No member has completed fewer operations than this. */
+  #completed = 0;
+
+  /** @param tasks pointers to the task slots of all members */
+  constructor(kernel: Kernel, memory: Memory, rank: number, blocks: readonly number[], tasks: readonly number[]) {
+    this.kernel = kernel;
+    this.memory = memory;
+    this.rank = rank;
+    this.size = blocks.length;
+    this.#blocks = [...blocks];
+    const own = tasks[rank];
+    this.#others = [...new Set(tasks)].filter((task) => task !== own);
+    // Contexts of one task wait on the same bell, and each looks at all of them before it sleeps.
+    if (tasks.filter((task) => task === own).length > 1) this.#others = [...this.#others, own as number];
+  }
+
+  /** Pointer to memory of this member alone, for the steps of one call. */
+  get workspace(): number {
+    return (this.#blocks[this.rank] as number) + WORKSPACE_OFFSET;
+  }
+
+  /** Pointer to a member's slot of an operation. */
+  slotOf(rank: number, number: number): number {
+    return (this.#blocks[rank] as number) + MEMBER_SLOTS_OFFSET + (number % MEMBER_SLOTS) * MEMBER_SLOT_SIZE;
+  }
+
+  /** Whether this member may write its slot of an operation: no member reads its former content any more. */
+  mayEnter(number: number): boolean {
+    if (this.#hasRoom(number)) return true;
+    let least = number;
+    for (const block of this.#blocks) {
+      // SYNC member-completed (look)
+      const completed = this.kernel.loadWord(block + MEMBER_COMPLETED_OFFSET);
+      if (seqDelta(completed, least) < 0) least = completed;
+    }
+    this.#completed = least;
+    return this.#hasRoom(number);
+  }
+
+  /** A member for which mayEnter() is false. */
+  laggard(number: number): number {
+    return this.#blocks.findIndex((block) => {
+      const completed = this.kernel.loadWord(block + MEMBER_COMPLETED_OFFSET); // SYNC member-completed (look)
+      return seqDelta(number, completed) > MEMBER_SLOTS;
+    });
+  }
+
+  #hasRoom(number: number): boolean {
+    return seqDelta(number, this.#completed) <= MEMBER_SLOTS;
+  }
+
+  /** Writes what this member has for the others. They are woken. */
+  arrive(number: number, result: Result, signature: number, data: number): void {
+    const { words } = this.memory;
+    const slot = this.slotOf(this.rank, number);
+    words[(slot + MEMBER_RESULT_OFFSET) >>> 2] = result;
+    words[(slot + MEMBER_SIGNATURE_OFFSET) >>> 2] = signature;
+    words[(slot + MEMBER_DATA_OFFSET) >>> 2] = data;
+    // SYNC member-arrived (publish): pairs with hasArrived() of the others.
+    this.kernel.storeWord(slot + MEMBER_ARRIVED_OFFSET, number);
+    this.#ring();
+  }
+
+  hasArrived(rank: number, number: number): boolean {
+    // SYNC member-arrived (look)
+    return this.kernel.loadWord(this.slotOf(rank, number) + MEMBER_ARRIVED_OFFSET) >>> 0 === number;
+  }
+
+  /** This member's slice of the result is written; or it has failed. The others are woken. */
+  reduced(number: number, result: Result, slice: number): void {
+    const { words } = this.memory;
+    const slot = this.slotOf(this.rank, number);
+    words[(slot + MEMBER_SLICE_RESULT_OFFSET) >>> 2] = result;
+    words[(slot + MEMBER_SLICE_OFFSET) >>> 2] = slice;
+    // SYNC member-reduced (publish): pairs with hasReduced() of the others.
+    this.kernel.storeWord(slot + MEMBER_REDUCED_OFFSET, number);
+    this.#ring();
+  }
+
+  hasReduced(rank: number, number: number): boolean {
+    // SYNC member-reduced (look)
+    return this.kernel.loadWord(this.slotOf(rank, number) + MEMBER_REDUCED_OFFSET) >>> 0 === number;
+  }
+
+  /** This member reads nothing any more that another one has for it. The others are woken. */
+  pass(number: number): void {
+    // SYNC member-passed (publish): pairs with hasPassed() of the others.
+    this.kernel.storeWord(this.slotOf(this.rank, number) + MEMBER_PASSED_OFFSET, number);
+    this.#ring();
+  }
+
+  hasPassed(rank: number, number: number): boolean {
+    // SYNC member-passed (look)
+    return this.kernel.loadWord(this.slotOf(rank, number) + MEMBER_PASSED_OFFSET) >>> 0 === number;
+  }
+
+  /** All operations up to a number are complete here. */
+  complete(number: number): void {
+    // SYNC member-completed (publish): pairs with mayEnter() of the others.
+    this.kernel.storeWord((this.#blocks[this.rank] as number) + MEMBER_COMPLETED_OFFSET, number);
+    this.#ring();
+  }
+
+  // The words below are plain: their writer has stored `arrived` or `reduced` behind them, and this member has seen that.
+
+  resultOf(rank: number, number: number): Result {
+    return this.memory.words[(this.slotOf(rank, number) + MEMBER_RESULT_OFFSET) >>> 2] as Result;
+  }
+
+  sliceResultOf(rank: number, number: number): Result {
+    return this.memory.words[(this.slotOf(rank, number) + MEMBER_SLICE_RESULT_OFFSET) >>> 2] as Result;
+  }
+
+  signatureOf(rank: number, number: number): number {
+    return (this.memory.words[(this.slotOf(rank, number) + MEMBER_SIGNATURE_OFFSET) >>> 2] as number) >>> 0;
+  }
+
+  /** Pointer to what a member has for the others. */
+  dataOf(rank: number, number: number): number {
+    const slot = this.slotOf(rank, number);
+    const data = (this.memory.words[(slot + MEMBER_DATA_OFFSET) >>> 2] as number) >>> 0;
+    return data === 0 ? slot + MEMBER_INLINE_OFFSET : data;
+  }
+
+  /** Whether a member's bytes are in its slot, which stays as it is until all have completed the operation. */
+  isInline(rank: number, number: number): boolean {
+    return this.memory.words[(this.slotOf(rank, number) + MEMBER_DATA_OFFSET) >>> 2] === 0;
+  }
+
+  sliceOf(rank: number, number: number): number {
+    return (this.memory.words[(this.slotOf(rank, number) + MEMBER_SLICE_OFFSET) >>> 2] as number) >>> 0;
+  }
+
+  /** A member has ended: its block is read in a copy from now on. @param copy pointer to MEMBER_SIZE bytes of this task */
+  keep(rank: number, copy: number): void {
+    this.kernel.copyBytes(copy, this.#blocks[rank] as number, MEMBER_SIZE);
+    this.#blocks[rank] = copy;
+  }
+
+  /** Pointer to a view's bytes, if they lie in the job's memory; else 0. */
+  pointerOf({ buffer, byteOffset, length }: Uint8Array): number {
+    return buffer === this.memory.buffer && length > 0 ? byteOffset : 0;
+  }
+
+  /** Copies bytes of the job's memory to a view. */
+  read(target: Uint8Array, offset: number, pointer: number, bytes: number): void {
+    if (bytes === 0) return;
+    const own = this.pointerOf(target);
+    if (own !== 0) {
+      if (own + offset !== pointer) this.kernel.copyBytes(own + offset, pointer, bytes);
+    } else if (bytes <= 64) {
+      const { bytes: all } = this.memory;
+      for (let i = 0; i < bytes; i++) target[offset + i] = all[pointer + i] as number;
+    } else copyInto(target, offset, this.memory.bytes.subarray(pointer, pointer + bytes));
+  }
+
+  /** Copies a view to bytes of the job's memory. */
+  write(pointer: number, source: Uint8Array): void {
+    const bytes = source.length;
+    if (bytes <= 64) {
+      const { bytes: all } = this.memory;
+      for (let i = 0; i < bytes; i++) all[pointer + i] = source[i] as number;
+      return;
+    }
+    const own = this.pointerOf(source);
+    if (own !== 0) this.kernel.copyBytes(pointer, own, bytes);
+    else copyInto(this.memory.bytes, pointer, source);
+  }
+
+  #ring(): void {
+    for (const task of this.#others) this.kernel.ring(task);
+  }
+}

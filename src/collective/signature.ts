@@ -1,0 +1,58 @@
+// What the members of a geometry must agree on in each operation, in one word: it goes along with the bytes, so that a member
+// that has begun something else is named, rather than that the members hang or mix up their data.
+//
+//   bits 0–4  type   5–8  operation + 1   9–13  element type + 1   14–31  hash of root and lengths
+import { ELEMENT_TYPES, OPERATIONS } from "../core/reduction.js";
+
+export const COLLECTIVE_TYPES = [
+  "barrier",
+  "broadcast",
+  "reduce",
+  "allreduce",
+  "gather",
+  "gatherv",
+  "scatter",
+  "scatterv",
+  "allgather",
+  "allgatherv",
+  "alltoall",
+  "alltoallv",
+  "scan",
+  "reduceScatter",
+] as const;
+
+/** The types of collective operations that all members begin. */
+export type CollectiveType = (typeof COLLECTIVE_TYPES)[number];
+
+/** Number of a user's operation: behind all others. */
+export const USER_OPERATION = 14;
+
+/** @param operation OPERATION_…, USER_OPERATION, or -1 @param element TYPE_…, or -1 @param bytes lengths that all share */
+export function signatureOf(
+  type: CollectiveType,
+  operation: number,
+  element: number,
+  root: number,
+  ...bytes: readonly number[]
+): number {
+  let hash = root;
+  for (const length of bytes) hash = Math.imul(hash ^ length, 0x01000193) ^ (hash >>> 15);
+  const words = COLLECTIVE_TYPES.indexOf(type) | ((operation + 1) << 5) | ((element + 1) << 9);
+  return (words | ((hash ^ (hash >>> 14)) << 14)) >>> 0;
+}
+
+/** "allreduce() of f64 by sum, with a hash of root and lengths of 3f2" */
+export function describeSignature(signature: number): string {
+  const type = COLLECTIVE_TYPES[signature & 31] ?? "an unknown operation";
+  const operation = ((signature >>> 5) & 15) - 1;
+  const element = ((signature >>> 9) & 31) - 1;
+  const names = [`${type}()`];
+  if (element >= 0) names.push(`of ${nameOf(ELEMENT_TYPES, ({ number }) => number === element)}`);
+  if (operation === USER_OPERATION) names.push("by a function");
+  else if (operation >= 0) names.push(`by ${nameOf(OPERATIONS, (number) => number === operation)}`);
+  return `${names.join(" ")} (root and lengths: ${(signature >>> 14).toString(16)})`;
+}
+
+function nameOf<Value>(table: Readonly<Record<string, Value>>, isIt: (value: Value) => boolean): string {
+  return Object.entries(table).find(([, value]) => isIt(value))?.[0] ?? "an unknown one";
+}

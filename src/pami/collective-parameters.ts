@@ -1,0 +1,172 @@
+// The parameters of collective operations.
+import type { CollectiveType } from "../collective/signature.js";
+import type { Keys } from "../core/check.js";
+import type { ElementType, Operation } from "../core/reduction.js";
+import type { Callback } from "../core/result.js";
+
+/** An operation of the user's. */
+export interface UserOperation<View extends ArrayBufferView = ArrayBufferView> {
+  /**
+   * Writes `left op right` to `out`, element by element; left comes from lower ranks. The views have the class of `send`, and
+   * equal lengths. `out` may be one of the others. They are valid during the call.
+   */
+  readonly combine: (left: View, right: View, out: View) => void;
+  /** Whether `left op right` equals `right op left` (default false). It may be grouped in any way in both cases. */
+  readonly commutative?: boolean | undefined;
+}
+
+/** Parameters that all operations take. */
+export interface CollectiveParameters {
+  /** Name of an algorithm, from `algorithms()`; all members choose the same. Default: by size, members and placement. */
+  readonly algorithm?: string | undefined;
+  /** For `collective()`: called in a later `advance()` with `cookie` and the result. */
+  readonly onDone?: Callback | undefined;
+  /** The first argument of `onDone`. */
+  readonly cookie?: unknown;
+}
+
+export interface BroadcastParameters<View extends ArrayBufferView = ArrayBufferView> extends CollectiveParameters {
+  /** Of the root: what the others get. Of the others: where it goes; it has the same length. */
+  readonly buffer: View;
+  /** Rank of the root (default 0). */
+  readonly root?: number | undefined;
+}
+
+/** Parameters of operations that send and receive. */
+export interface ExchangeParameters<View extends ArrayBufferView = ArrayBufferView> extends CollectiveParameters {
+  /** What this member gives. null: its part of `receive` (in place). */
+  readonly send: View | null;
+  /** What this member gets. Where it gets nothing, the operation ignores it. A promise makes it, if it is missing. */
+  readonly receive?: View | null | undefined;
+}
+
+export interface RootedParameters<View extends ArrayBufferView = ArrayBufferView> extends ExchangeParameters<View> {
+  /** Rank of the root (default 0). */
+  readonly root?: number | undefined;
+}
+
+export interface GathervParameters<View extends ArrayBufferView = ArrayBufferView> extends RootedParameters<View> {
+  /** Elements of each member's block. Only the root needs them. */
+  readonly counts?: ArrayLike<number> | undefined;
+  /** Where each block begins in the root's view, in elements (default: one behind the other). */
+  readonly displacements?: ArrayLike<number> | undefined;
+}
+
+export interface AllgathervParameters<View extends ArrayBufferView = ArrayBufferView> extends ExchangeParameters<View> {
+  /** Elements of each member's block. */
+  readonly counts: ArrayLike<number>;
+  /** Where each block begins in `receive`, in elements (default: one behind the other). */
+  readonly displacements?: ArrayLike<number> | undefined;
+}
+
+export interface AlltoallvParameters<View extends ArrayBufferView = ArrayBufferView> extends ExchangeParameters<View> {
+  /** Elements of the block for each member. `sendDisplacements`: where it begins in `send`, in elements. */
+  readonly sendCounts: ArrayLike<number>;
+  /** Default: one behind the other. */
+  readonly sendDisplacements?: ArrayLike<number> | undefined;
+  /** Elements of the block from each member. `receiveDisplacements`: where it begins in `receive`, in elements. */
+  readonly receiveCounts: ArrayLike<number>;
+  /** Default: one behind the other. */
+  readonly receiveDisplacements?: ArrayLike<number> | undefined;
+}
+
+export interface ReductionParameters<View extends ArrayBufferView = ArrayBufferView> extends ExchangeParameters<View> {
+  /** What combines the elements. */
+  readonly operation: Operation | UserOperation<View>;
+  /** Type of the elements; default: that of the array's class. Complex numbers and pairs have to be named. */
+  readonly type?: ElementType | undefined;
+}
+
+export interface ReduceParameters<View extends ArrayBufferView = ArrayBufferView> extends ReductionParameters<View> {
+  /** Rank of the root, which gets the result (default 0). */
+  readonly root?: number | undefined;
+}
+
+export interface ScanParameters<View extends ArrayBufferView = ArrayBufferView> extends ReductionParameters<View> {
+  /** Whether a member's own elements are left out (default false). Rank 0 then gets nothing. */
+  readonly exclusive?: boolean | undefined;
+}
+
+export interface ReduceScatterParameters<View extends ArrayBufferView = ArrayBufferView>
+  extends ReductionParameters<View> {
+  /** Elements of the result that each member gets (default: as many as any other). */
+  readonly counts?: ArrayLike<number> | undefined;
+}
+
+/** The parameters of each type of operation. */
+export interface CollectiveParametersOf<View extends ArrayBufferView = ArrayBufferView> {
+  /** Of `geometry.barrier`. */
+  barrier: CollectiveParameters;
+  /** Of `geometry.broadcast`. */
+  broadcast: BroadcastParameters<View>;
+  /** Of `geometry.reduce`. */
+  reduce: ReduceParameters<View>;
+  /** Of `geometry.allreduce`. */
+  allreduce: ReductionParameters<View>;
+  /** Of `geometry.gather`. */
+  gather: RootedParameters<View>;
+  /** Of `geometry.gatherv`. */
+  gatherv: GathervParameters<View>;
+  /** Of `geometry.scatter`. */
+  scatter: RootedParameters<View>;
+  /** Of `geometry.scatterv`. */
+  scatterv: GathervParameters<View>;
+  /** Of `geometry.allgather`. */
+  allgather: ExchangeParameters<View>;
+  /** Of `geometry.allgatherv`. */
+  allgatherv: AllgathervParameters<View>;
+  /** Of `geometry.alltoall`. */
+  alltoall: ExchangeParameters<View>;
+  /** Of `geometry.alltoallv`. */
+  alltoallv: AlltoallvParameters<View>;
+  /** Of `geometry.scan`. */
+  scan: ScanParameters<View>;
+  /** Of `geometry.reduceScatter`. */
+  reduceScatter: ReduceScatterParameters<View>;
+}
+
+/** All that any operation takes. */
+export type Given = CollectiveParameters & {
+  buffer?: ArrayBufferView;
+  send?: ArrayBufferView | null;
+  receive?: ArrayBufferView | null;
+  root?: number;
+  operation?: Operation | UserOperation;
+  type?: ElementType;
+  exclusive?: boolean;
+  counts?: ArrayLike<number>;
+  displacements?: ArrayLike<number>;
+  sendCounts?: ArrayLike<number>;
+  sendDisplacements?: ArrayLike<number>;
+  receiveCounts?: ArrayLike<number>;
+  receiveDisplacements?: ArrayLike<number>;
+};
+
+const COMMON: Keys<CollectiveParameters> = { algorithm: true, onDone: true, cookie: true };
+const EXCHANGE: Keys<ExchangeParameters> = { ...COMMON, send: true, receive: true };
+const ROOTED: Keys<RootedParameters> = { ...EXCHANGE, root: true };
+const VECTOR: Keys<GathervParameters> = { ...ROOTED, counts: true, displacements: true };
+const REDUCTION: Keys<ReductionParameters> = { ...EXCHANGE, operation: true, type: true };
+/** The names of the parameters of each type. */
+export const COLLECTIVE_KEYS: { readonly [Type in CollectiveType]: Keys<CollectiveParametersOf[Type]> } = {
+  barrier: COMMON,
+  broadcast: { ...COMMON, buffer: true, root: true },
+  reduce: { ...REDUCTION, root: true },
+  allreduce: REDUCTION,
+  gather: ROOTED,
+  gatherv: VECTOR,
+  scatter: ROOTED,
+  scatterv: VECTOR,
+  allgather: EXCHANGE,
+  allgatherv: { ...EXCHANGE, counts: true, displacements: true },
+  alltoall: EXCHANGE,
+  alltoallv: {
+    ...EXCHANGE,
+    sendCounts: true,
+    sendDisplacements: true,
+    receiveCounts: true,
+    receiveDisplacements: true,
+  },
+  scan: { ...REDUCTION, exclusive: true },
+  reduceScatter: { ...REDUCTION, counts: true },
+};

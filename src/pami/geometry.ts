@@ -1,0 +1,491 @@
+// Geometries: lists of endpoints that do collective operations. This file checks arguments and waits; collective/ does the work.
+
+import type { Collectives } from "../collective/collectives.js";
+import type { GeometryCore } from "../collective/geometry-core.js";
+import type { Operation as Begun } from "../collective/operation.js";
+import {
+  ALGORITHMS,
+  type Algorithm,
+  type AlgorithmInfo,
+  begin,
+  defaultAlgorithm,
+  type Request,
+} from "../collective/select.js";
+import { SharedBarrier, SharedOperation } from "../collective/shared-operation.js";
+import { COLLECTIVE_TYPES, type CollectiveType } from "../collective/signature.js";
+import { checkCallback, checkKeys, NO_OPTIONS } from "../core/check.js";
+import { type Endpoint, nameOf } from "../core/endpoint.js";
+import { checkInteger, PamiError, show } from "../core/error.js";
+import { EAGAIN, type Result, SUCCESS } from "../core/result.js";
+import type { Memory } from "../kernel/kernel.js";
+import {
+  type AllgathervParameters,
+  type AlltoallvParameters,
+  type BroadcastParameters,
+  COLLECTIVE_KEYS,
+  type CollectiveParametersOf,
+  type ExchangeParameters,
+  type GathervParameters,
+  type Given,
+  type ReduceParameters,
+  type ReduceScatterParameters,
+  type ReductionParameters,
+  type RootedParameters,
+  type ScanParameters,
+} from "./collective-parameters.js";
+import { BARRIER, BARRIER_SIGNATURE, type Prepared, type Reduce, Requests } from "./collective-requests.js";
+import { checkProgress, checkWait, type ProgressOptions, type WaitOptions } from "./waits.js";
+
+/** What a geometry needs of its context and client. */
+export interface GeometryParts {
+  readonly memory: Memory;
+  readonly collectives: Collectives;
+  advanceUntil(condition: () => boolean, options: WaitOptions): Result;
+  until(condition: () => boolean, options: ProgressOptions): Promise<void>;
+  shutdownError(text: string, to: Endpoint): Error;
+  /** Makes another geometry of this context. */
+  create(endpoints: readonly Endpoint[], options: ProgressOptions): Promise<Geometry>;
+  reduce: Reduce;
+}
+
+/** Operations under way beyond which collective() returns EAGAIN. */
+const UNDER_WAY_MAX = 64;
+
+/**
+ * Endpoints that do collective operations together, as a communicator in MPI. Each member has a Geometry of its own, which
+ * belongs to its thread. All members begin the same operations in the same order. An operation that has begun makes progress
+ * while this member advances its context. Buffers must not be changed before the operation is over, and must not overlap.
+ */
+export class Geometry {
+  /** Number of this member: 0 … size - 1. */
+  readonly rank: number;
+  /** Number of members. */
+  readonly size: number;
+  /** The endpoints of the members, by rank. */
+  readonly endpoints: readonly Endpoint[];
+  readonly #core: GeometryCore;
+  readonly #parts: GeometryParts;
+  readonly #requests: Requests;
+  /** The last calls that differed, the newest first. */
+  readonly #recent: RecentCall[] = [];
+  /** The barrier of barrierSync(), used again and again. */
+  readonly #barrier: SharedBarrier | undefined;
+  readonly #isBarrierOver = (): boolean => (this.#barrier as SharedBarrier).isOver;
+
+  /** @internal */
+  constructor(core: GeometryCore, parts: GeometryParts) {
+    this.rank = core.rank;
+    this.size = core.size;
+    this.endpoints = core.endpoints;
+    this.#core = core;
+    this.#parts = parts;
+    this.#requests = new Requests(core.rank, core.size, parts.memory, parts.reduce);
+    this.#barrier = core.isShared ? new SharedBarrier(core, BARRIER) : undefined;
+  }
+
+  /** Whether close() has been called. */
+  get closed(): boolean {
+    return this.#core.isClosed;
+  }
+
+  /** Returns the endpoint of a member. @throws PAMIR_INVAL */
+  endpoint(rank: number): Endpoint {
+    checkInteger("rank", rank, 0, this.size - 1);
+    return this.endpoints[rank] as Endpoint;
+  }
+
+  /** Returns the algorithms of a type of operation, the preferred ones first. @throws PAMIR_INVAL for an unknown type */
+  algorithms(type: CollectiveType): AlgorithmInfo[] {
+    if (!Object.hasOwn(ALGORITHMS, type)) {
+      throw new PamiError("PAMIR_INVAL", `type ${show(type)} is unknown; there are ${COLLECTIVE_TYPES.join(", ")}`);
+    }
+    return ALGORITHMS[type].map(({ name, always, conditions, preferred }) => ({ name, always, conditions, preferred }));
+  }
+
+  /**
+   * Begins an operation, and returns. `onDone` gets its result.
+   * @returns SUCCESS, or EAGAIN (64 operations are under way: advance, and try again)
+   * @throws PAMIR_INVAL, PAMIR_CLOSED
+   */
+  collective<Type extends CollectiveType>(type: Type, parameters: CollectiveParametersOf[Type]): Result {
+    this.algorithms(type);
+    if (this.#core.underWay >= UNDER_WAY_MAX) return EAGAIN;
+    const { onDone, cookie } = parameters;
+    checkCallback("onDone", onDone);
+    const operation = this.#begin(type, parameters);
+    if (onDone !== undefined) this.#core.whenOver(operation, onDone, cookie);
+    return SUCCESS;
+  }
+
+  /** Resolves once all members have begun this barrier. @throws as `collective()` and `progress()`; PAMIR_SHUTDOWN */
+  async barrier(options: ProgressOptions = NO_OPTIONS): Promise<void> {
+    await this.#promise("barrier", NO_OPTIONS, options);
+  }
+
+  /**
+   * As barrier(), but blocks the thread, as advanceUntil() does. It allocates nothing if all members share a memory.
+   * @returns SUCCESS, SHUTDOWN (a member has ended), ERROR, TIMEDOUT or INTERRUPTED
+   */
+  barrierSync(options: WaitOptions = NO_OPTIONS): Result {
+    const operation = this.#barrier;
+    if (operation === undefined || this.#core.underWay > 0) return this.#sync("barrier", NO_OPTIONS, options);
+    this.#checkOpen("barrier");
+    operation.reset();
+    this.#core.beginShared(operation, BARRIER_SIGNATURE);
+    if (operation.isOver) return operation.result;
+    const waited = this.#parts.advanceUntil(this.#isBarrierOver, options);
+    return operation.isOver ? operation.result : waited;
+  }
+
+  /** Copies the root's buffer to those of all members. Resolves with `buffer`. */
+  broadcast<View extends ArrayBufferView>(
+    parameters: BroadcastParameters<View>,
+    options: ProgressOptions = NO_OPTIONS,
+  ): Promise<View> {
+    return this.#promise("broadcast", parameters, options) as Promise<View>;
+  }
+
+  /** As broadcast(), but blocks the thread. @returns as barrierSync() */
+  broadcastSync(parameters: BroadcastParameters, options: WaitOptions = NO_OPTIONS): Result {
+    return this.#sync("broadcast", parameters, options);
+  }
+
+  /** Reduces the elements of all members, in the order of ranks; the root gets the result. Resolves with it, or undefined. */
+  reduce<View extends ArrayBufferView>(
+    parameters: ReduceParameters<View>,
+    options: ProgressOptions = NO_OPTIONS,
+  ): Promise<View | undefined> {
+    return this.#promise("reduce", parameters, options) as Promise<View | undefined>;
+  }
+
+  /** As reduce(), but blocks the thread. @returns as barrierSync() */
+  reduceSync(parameters: ReduceParameters, options: WaitOptions = NO_OPTIONS): Result {
+    return this.#sync("reduce", parameters, options);
+  }
+
+  /**
+   * As reduce(), and all members get the result. The order in which elements are combined depends on the number of members
+   * alone, so a sum of floating-point numbers has the same bits in every run, and wherever the members are.
+   */
+  allreduce<View extends ArrayBufferView>(
+    parameters: ReductionParameters<View>,
+    options: ProgressOptions = NO_OPTIONS,
+  ): Promise<View> {
+    return this.#promise("allreduce", parameters, options) as Promise<View>;
+  }
+
+  /** As allreduce(), but blocks the thread. @returns as barrierSync() */
+  allreduceSync(parameters: ReductionParameters, options: WaitOptions = NO_OPTIONS): Result {
+    return this.#sync("allreduce", parameters, options);
+  }
+
+  /** Collects a block from each member at the root, in the order of ranks. Resolves with them there, else with undefined. */
+  gather<View extends ArrayBufferView>(
+    parameters: RootedParameters<View>,
+    options: ProgressOptions = NO_OPTIONS,
+  ): Promise<View | undefined> {
+    return this.#promise("gather", parameters, options) as Promise<View | undefined>;
+  }
+
+  /** As gather(), but blocks the thread. @returns as barrierSync() */
+  gatherSync(parameters: RootedParameters, options: WaitOptions = NO_OPTIONS): Result {
+    return this.#sync("gather", parameters, options);
+  }
+
+  /** As gather(), with blocks of different lengths. */
+  gatherv<View extends ArrayBufferView>(
+    parameters: GathervParameters<View>,
+    options: ProgressOptions = NO_OPTIONS,
+  ): Promise<View | undefined> {
+    return this.#promise("gatherv", parameters, options) as Promise<View | undefined>;
+  }
+
+  /** As gatherv(), but blocks the thread. @returns as barrierSync() */
+  gathervSync(parameters: GathervParameters, options: WaitOptions = NO_OPTIONS): Result {
+    return this.#sync("gatherv", parameters, options);
+  }
+
+  /** Gives each member its block of the root's `send`. `receive` of the root may be null: its block stays where it is. */
+  scatter<View extends ArrayBufferView>(
+    parameters: RootedParameters<View>,
+    options: ProgressOptions = NO_OPTIONS,
+  ): Promise<View> {
+    return this.#promise("scatter", parameters, options) as Promise<View>;
+  }
+
+  /** As scatter(), but blocks the thread. @returns as barrierSync() */
+  scatterSync(parameters: RootedParameters, options: WaitOptions = NO_OPTIONS): Result {
+    return this.#sync("scatter", parameters, options);
+  }
+
+  /** As scatter(), with blocks of different lengths. The root gives `counts` and `displacements`. */
+  scatterv<View extends ArrayBufferView>(
+    parameters: GathervParameters<View>,
+    options: ProgressOptions = NO_OPTIONS,
+  ): Promise<View> {
+    return this.#promise("scatterv", parameters, options) as Promise<View>;
+  }
+
+  /** As scatterv(), but blocks the thread. @returns as barrierSync() */
+  scattervSync(parameters: GathervParameters, options: WaitOptions = NO_OPTIONS): Result {
+    return this.#sync("scatterv", parameters, options);
+  }
+
+  /** As gather(), and all members get the blocks. */
+  allgather<View extends ArrayBufferView>(
+    parameters: ExchangeParameters<View>,
+    options: ProgressOptions = NO_OPTIONS,
+  ): Promise<View> {
+    return this.#promise("allgather", parameters, options) as Promise<View>;
+  }
+
+  /** As allgather(), but blocks the thread. @returns as barrierSync() */
+  allgatherSync(parameters: ExchangeParameters, options: WaitOptions = NO_OPTIONS): Result {
+    return this.#sync("allgather", parameters, options);
+  }
+
+  /** As allgather(), with blocks of different lengths. */
+  allgatherv<View extends ArrayBufferView>(
+    parameters: AllgathervParameters<View>,
+    options: ProgressOptions = NO_OPTIONS,
+  ): Promise<View> {
+    return this.#promise("allgatherv", parameters, options) as Promise<View>;
+  }
+
+  /** As allgatherv(), but blocks the thread. @returns as barrierSync() */
+  allgathervSync(parameters: AllgathervParameters, options: WaitOptions = NO_OPTIONS): Result {
+    return this.#sync("allgatherv", parameters, options);
+  }
+
+  /** Each member gives each one a block. */
+  alltoall<View extends ArrayBufferView>(
+    parameters: ExchangeParameters<View>,
+    options: ProgressOptions = NO_OPTIONS,
+  ): Promise<View> {
+    return this.#promise("alltoall", parameters, options) as Promise<View>;
+  }
+
+  /** As alltoall(), but blocks the thread. @returns as barrierSync() */
+  alltoallSync(parameters: ExchangeParameters, options: WaitOptions = NO_OPTIONS): Result {
+    return this.#sync("alltoall", parameters, options);
+  }
+
+  /** As alltoall(), with blocks of different lengths. */
+  alltoallv<View extends ArrayBufferView>(
+    parameters: AlltoallvParameters<View>,
+    options: ProgressOptions = NO_OPTIONS,
+  ): Promise<View> {
+    return this.#promise("alltoallv", parameters, options) as Promise<View>;
+  }
+
+  /** As alltoallv(), but blocks the thread. @returns as barrierSync() */
+  alltoallvSync(parameters: AlltoallvParameters, options: WaitOptions = NO_OPTIONS): Result {
+    return this.#sync("alltoallv", parameters, options);
+  }
+
+  /** Each member gets the reduction of the elements of all members up to it. */
+  scan<View extends ArrayBufferView>(
+    parameters: ScanParameters<View>,
+    options: ProgressOptions = NO_OPTIONS,
+  ): Promise<View> {
+    return this.#promise("scan", parameters, options) as Promise<View>;
+  }
+
+  /** As scan(), but blocks the thread. @returns as barrierSync() */
+  scanSync(parameters: ScanParameters, options: WaitOptions = NO_OPTIONS): Result {
+    return this.#sync("scan", parameters, options);
+  }
+
+  /** Reduces, and gives each member a part of the result. */
+  reduceScatter<View extends ArrayBufferView>(
+    parameters: ReduceScatterParameters<View>,
+    options: ProgressOptions = NO_OPTIONS,
+  ): Promise<View> {
+    return this.#promise("reduceScatter", parameters, options) as Promise<View>;
+  }
+
+  /** As reduceScatter(), but blocks the thread. @returns as barrierSync() */
+  reduceScatterSync(parameters: ReduceScatterParameters, options: WaitOptions = NO_OPTIONS): Result {
+    return this.#sync("reduceScatter", parameters, options);
+  }
+
+  /**
+   * Makes a geometry of the members with the same color, as MPI_Comm_split. All members call it.
+   * @param color from 0; undefined: this member is in none of the new geometries, and gets undefined
+   * @param key orders the members of the new geometry; equal keys keep the order of ranks
+   */
+  split(color: number, key?: number, options?: ProgressOptions): Promise<Geometry>;
+  split(color: undefined, key?: number, options?: ProgressOptions): Promise<undefined>;
+  async split(
+    color: number | undefined,
+    key = 0,
+    options: ProgressOptions = NO_OPTIONS,
+  ): Promise<Geometry | undefined> {
+    if (color !== undefined) checkInteger("color", color, 0, 2 ** 31 - 1);
+    checkInteger("key", key, -(2 ** 31), 2 ** 31 - 1);
+    const all = await this.allgather({ send: Int32Array.of(color ?? -1, key) }, options);
+    if (color === undefined) return undefined;
+    const ranks = this.endpoints
+      .map((_, rank) => rank)
+      .filter((rank) => all[2 * rank] === color)
+      .sort((one, other) => (all[2 * one + 1] as number) - (all[2 * other + 1] as number) || one - other);
+    return this.#parts.create(
+      ranks.map((rank) => this.endpoints[rank] as Endpoint),
+      options,
+    );
+  }
+
+  /** Makes a geometry of the members that share this member's memory. All members call it. */
+  splitByNode(options: ProgressOptions = NO_OPTIONS): Promise<Geometry> {
+    const node = this.#core.nodes[this.rank];
+    const members = this.endpoints.filter((_, rank) => this.#core.nodes[rank] === node);
+    return this.#parts.create(members, options);
+  }
+
+  /**
+   * Ends the geometry at this member. Operations that are under way here get CANCELED; for the other members, this member has
+   * ended. Its memory comes back once all members that share it have closed.
+   */
+  close(): void {
+    this.#core.close();
+  }
+
+  /** Calls close() at the end of a block with `using`. */
+  [Symbol.dispose](): void {
+    this.close();
+  }
+
+  #checkOpen(call: string): void {
+    if (this.#core.isClosed) throw new PamiError("PAMIR_CLOSED", `${call}() of a geometry that is closed`);
+  }
+
+  #sync(type: CollectiveType, parameters: object, options: WaitOptions): Result {
+    if (options !== NO_OPTIONS) checkWait(`${type}Sync()`, options);
+    const operation = this.#begin(type, parameters);
+    if (operation.isOver) return operation.result;
+    const waited = this.#parts.advanceUntil(() => operation.isOver, options);
+    return operation.isOver ? operation.result : waited;
+  }
+
+  async #promise(type: CollectiveType, parameters: object, options: ProgressOptions): Promise<unknown> {
+    checkProgress(`${type}()`, options);
+    const given = parameters as Given;
+    const made = this.#requests.made(type, given);
+    const operation = this.#begin(type, made === undefined ? given : { ...given, receive: made });
+    if (!operation.isOver) await this.#until(type, operation, options);
+    if (operation.result !== SUCCESS) throw this.#errorOf(type, operation);
+    return made ?? given.receive ?? given.buffer ?? undefined;
+  }
+
+  async #until(type: CollectiveType, operation: Begun, options: ProgressOptions): Promise<void> {
+    try {
+      await this.#parts.until(() => operation.isOver, options);
+    } catch (error) {
+      if (!(error instanceof PamiError) || error.code !== "PAMIR_TIMEDOUT") throw error;
+      const ranks = operation.awaited().map((rank) => `rank ${rank} (${nameOf(this.endpoint(rank))})`);
+      throw new PamiError("PAMIR_TIMEDOUT", `${type}() of rank ${this.rank} still waits for ${ranks.join(", ")}`, {
+        cause: error,
+      });
+    }
+  }
+
+  #errorOf(type: CollectiveType, { result, why }: Begun): Error {
+    const what = `${type}() of rank ${this.rank}`;
+    if (result === EAGAIN || result === SUCCESS) throw new Error(`${what} has no error`);
+    return this.#core.errorOf(what, result, why, (text, to) => this.#parts.shutdownError(text, to));
+  }
+
+  #begin(type: CollectiveType, parameters: object): Begun {
+    this.#checkOpen(type);
+    const known = this.#recent.find((recent) => recent.isAbout(type, parameters as Given));
+    if (known !== undefined) return known.begin(this.#core);
+    checkKeys(`parameters of ${type}()`, parameters, COLLECTIVE_KEYS[type]);
+    const given = parameters as Given;
+    const prepared = this.#requests.of(type, given);
+    const recent = new RecentCall(type, given, prepared, this.#algorithm(prepared.request, given.algorithm));
+    if (this.#recent.length === RECENT_MAX) this.#recent.pop();
+    this.#recent.unshift(recent);
+    return recent.begin(this.#core);
+  }
+
+  #algorithm(request: Request, name: string | undefined): Algorithm {
+    if (name === undefined) return defaultAlgorithm(request, this.#core);
+    const found = ALGORITHMS[request.type].find((algorithm) => algorithm.name === name);
+    if (found === undefined) {
+      const names = ALGORITHMS[request.type].map((algorithm) => algorithm.name);
+      throw new PamiError(
+        "PAMIR_INVAL",
+        `algorithm ${show(name)} of ${request.type}() is unknown; there are ${names.join(", ")}`,
+      );
+    }
+    if (!found.works(request, this.#core)) {
+      throw new PamiError(
+        "PAMIR_INVAL",
+        `algorithm ${name} of ${request.type}() does not work here: ${found.conditions}`,
+      );
+    }
+    return found;
+  }
+}
+
+/** Calls whose parameters are remembered: a program that repeats them has nothing checked or made anew. */
+const RECENT_MAX = 8;
+
+class RecentCall {
+  readonly #type: CollectiveType;
+  readonly #given: Given;
+  readonly #prepared: Prepared;
+  readonly #algorithm: Algorithm;
+  #operation: Begun | undefined;
+
+  constructor(type: CollectiveType, given: Given, prepared: Prepared, algorithm: Algorithm) {
+    this.#type = type;
+    // The caller may change its object.
+    this.#given = { ...given };
+    this.#prepared = prepared;
+    this.#algorithm = algorithm;
+  }
+
+  /** Whether a call has the same parameters. Lists of counts may have changed within, so calls with those are not known. */
+  isAbout(type: CollectiveType, given: Given): boolean {
+    const own = this.#given;
+    return (
+      type === this.#type &&
+      given.send === own.send &&
+      given.receive === own.receive &&
+      given.operation === own.operation &&
+      given.buffer === own.buffer &&
+      given.root === own.root &&
+      given.type === own.type &&
+      given.algorithm === own.algorithm &&
+      given.exclusive === own.exclusive &&
+      own.counts === undefined &&
+      given.counts === undefined &&
+      own.sendCounts === undefined &&
+      this.#areViewsWhole(given)
+    );
+  }
+
+  /** Whether the views have the lengths that they had. Not so in place, where a copy may have been made. */
+  #areViewsWhole({ send, receive, buffer }: Given): boolean {
+    const { request } = this.#prepared;
+    if (buffer !== undefined) return buffer.byteLength === request.send.length;
+    if (send === null || receive === null) return false;
+    return (
+      (send === undefined || send.byteLength === request.send.length || request.send.length === 0) &&
+      (receive === undefined || receive.byteLength === request.receive.length || request.receive.length === 0)
+    );
+  }
+
+  begin(core: GeometryCore): Begun {
+    const { request, signature } = this.#prepared;
+    if (this.#operation instanceof SharedOperation && this.#operation.isOver) {
+      this.#operation.reset();
+      core.beginShared(this.#operation, signature);
+      return this.#operation;
+    }
+    const operation = begin(this.#algorithm, request, core, signature);
+    this.#operation = operation;
+    return operation;
+  }
+}

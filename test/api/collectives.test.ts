@@ -1,0 +1,152 @@
+// Collective operations whose members are contexts of one task: they share a thread, so each test sees all of them.
+import { type Client, type Context, EAGAIN, type Geometry, launch, SUCCESS } from "pamir";
+import { describe, expect, it } from "vitest";
+import { PATIENCE, rejectionOf, thrownBy } from "./support.js";
+
+interface Members {
+  readonly client: Client;
+  readonly contexts: readonly Context[];
+  readonly geometries: readonly Geometry[];
+}
+
+/** A job of one task, whose contexts are the members of a geometry. */
+async function withMembers(
+  size: number,
+  kernel: "wasm" | "ts",
+  body: (given: Members) => Promise<void>,
+): Promise<void> {
+  const job = await launch(null, { tasks: 1, join: true, contexts: size, kernel, heapBytes: 16 * 1024 ** 2 });
+  try {
+    const { client } = job;
+    const contexts = Array.from({ length: size }, () => client.createContext());
+    const endpoints = contexts.map(({ endpoint }) => endpoint);
+    const geometries = await Promise.all(
+      contexts.map((context) => client.createGeometry(endpoints, { context, timeout: PATIENCE })),
+    );
+    await body({ client, contexts, geometries });
+  } finally {
+    await job.terminate();
+  }
+}
+
+/** The results of all members. */
+function all<T>(geometries: readonly Geometry[], call: (geometry: Geometry) => Promise<T>): Promise<T[]> {
+  return Promise.all(geometries.map(call));
+}
+
+const OPTIONS = { timeout: PATIENCE };
+
+describe.each(["wasm", "ts"] as const)("collective operations, %s", (kernel) => {
+  it.each([1, 2, 3, 5, 8, 13])("%i members: each algorithm of each type gives what a sequential program does", (size) =>
+    withMembers(size, kernel, async ({ geometries }) => {
+      const [first] = geometries as [Geometry];
+      const works = (type: Parameters<Geometry["algorithms"]>[0]) =>
+        first.algorithms(type).filter(({ name }) => name !== "flat" || size <= 8);
+      for (const { name: algorithm } of works("allreduce")) {
+        if (size === 1 && algorithm !== "recursive-doubling") continue;
+        const sums = await all(geometries, (geometry) =>
+          geometry.allreduce({ send: Int32Array.of(geometry.rank, 1), operation: "sum", algorithm }, OPTIONS),
+        );
+        expect(sums.map((sum) => [...sum])).toEqual(geometries.map(() => [(size * (size - 1)) / 2, size]));
+      }
+      for (const root of [0, size - 1]) {
+        const buffers = await all(geometries, (geometry) =>
+          geometry.broadcast({ buffer: Float64Array.of(geometry.rank), root }, OPTIONS),
+        );
+        expect(buffers.map(([value]) => value)).toEqual(geometries.map(() => root));
+        const gathered = await all(geometries, (geometry) =>
+          geometry.gather({ send: Int16Array.of(geometry.rank), root }, OPTIONS),
+        );
+        expect(gathered.map((view) => view && [...view])).toEqual(
+          geometries.map(({ rank }) => (rank === root ? geometries.map((one) => one.rank) : undefined)),
+        );
+      }
+    }),
+  );
+});
+
+it("members that begin different operations get an error that names both", () =>
+  withMembers(2, "wasm", async ({ geometries }) => {
+    const [one, two] = geometries as [Geometry, Geometry];
+    const errors = await Promise.all([
+      rejectionOf(one.allreduce({ send: Int32Array.of(1), operation: "sum" }, OPTIONS)),
+      rejectionOf(two.allreduce({ send: Int32Array.of(1), operation: "max" }, OPTIONS)),
+    ]);
+    for (const { code } of errors) expect(code).toBe("PAMIR_COLLECTIVE");
+    expect(errors.map(({ text }) => text).join()).toMatch(/by sum.*by max|by max.*by sum/);
+    // The geometry can be used on.
+    await all(geometries, (geometry) => geometry.barrier(OPTIONS));
+  }));
+
+it("an operation that throws fails for all members", () =>
+  withMembers(3, "wasm", async ({ geometries }) => {
+    const combine = (): void => {
+      throw new RangeError("not today");
+    };
+    const errors = await all(geometries, (geometry) =>
+      rejectionOf(geometry.allreduce({ send: Int32Array.of(1), operation: { combine } }, OPTIONS)),
+    );
+    expect(errors.map(({ code }) => code)).toEqual(geometries.map(() => "PAMIR_COLLECTIVE"));
+    await all(geometries, (geometry) => geometry.barrier(OPTIONS));
+  }));
+
+it("collective() returns at once, and calls back; 64 operations may be under way", () =>
+  withMembers(2, "wasm", async ({ contexts, geometries }) => {
+    const [one, two] = geometries as [Geometry, Geometry];
+    const done: number[] = [];
+    const onDone = (cookie: unknown): void => void done.push(cookie as number);
+    for (let cookie = 0; cookie < 64; cookie++) {
+      expect(one.collective("barrier", { onDone, cookie })).toBe(SUCCESS);
+    }
+    expect(one.collective("barrier", { onDone })).toBe(EAGAIN);
+    for (let count = 0; count < 64; count++) {
+      expect(two.collective("barrier", {})).toBe(SUCCESS);
+      for (const context of contexts) context.advance();
+    }
+    while (done.length < 64) for (const context of contexts) context.advance();
+    expect(done).toEqual(Array.from({ length: 64 }, (_, cookie) => cookie));
+  }));
+
+it("a member that is late is named", () =>
+  withMembers(3, "wasm", async ({ geometries }) => {
+    const [one, two] = geometries as [Geometry, Geometry];
+    const late = two.barrier(OPTIONS).catch(() => {});
+    const { code, text } = await rejectionOf(one.barrier({ timeout: 30 }));
+    expect(code).toBe("PAMIR_TIMEDOUT");
+    expect(text).toContain("rank 2 (context 2 of task 0)");
+    two.close();
+    await late;
+  }));
+
+it("a geometry that one member does not make is named in time", () =>
+  withMembers(3, "wasm", async ({ client, contexts }) => {
+    const endpoints = contexts.map(({ endpoint }) => endpoint);
+    const error = await rejectionOf(client.createGeometry(endpoints, { context: contexts[0], id: 7, timeout: 30 }));
+    expect(error.code).toBe("PAMIR_TIMEDOUT");
+    expect(error.text).toContain("context 1 of task 0; context 2 of task 0");
+  }));
+
+it("wrong arguments are refused", () =>
+  withMembers(2, "wasm", async ({ client, contexts, geometries }) => {
+    const [geometry] = geometries as [Geometry];
+    const [context] = contexts as [Context];
+    const send = Int32Array.of(1, 2);
+    const refused = [
+      () => geometry.allreduceSync({ send, operation: "sum" }),
+      () => geometry.allreduceSync({ send, receive: new Int32Array(1), operation: "sum" }),
+      () => geometry.allreduceSync({ send, receive: send, operation: "sum" }),
+      () => geometry.allreduceSync({ send, receive: new Int32Array(2), operation: "median" as "sum" }),
+      () => geometry.allreduceSync({ send, receive: new Int32Array(2), operation: "minloc" }),
+      () => geometry.broadcastSync({ buffer: send, root: 2 }),
+      () => geometry.broadcastSync({ buffer: 1 as unknown as Int32Array }),
+      () => geometry.collective("median" as "barrier", {}),
+      () => geometry.barrierSync({ timout: 1 } as object),
+    ];
+    for (const call of refused) expect(thrownBy(call).code).toBe("PAMIR_INVAL");
+    const endpoint = context.endpoint;
+    for (const members of [[], [endpoint, endpoint], [1 << 24], { from: 1, to: 0 }]) {
+      expect((await rejectionOf(client.createGeometry(members, { context }))).code).toBe("PAMIR_INVAL");
+    }
+    geometry.close();
+    expect(thrownBy(() => geometry.barrierSync()).code).toBe("PAMIR_CLOSED");
+  }));
