@@ -49,6 +49,8 @@ export class ScheduleBuilder {
   #receives: Transfer[] = [];
   #locals: Local[] = [];
   #scratch = 0;
+  /** Bytes that schedules take which were added. */
+  #added = 0;
 
   /** Takes bytes of the scratch buffer, at a multiple of 16. */
   scratch(bytes: number): Span {
@@ -80,9 +82,19 @@ export class ScheduleBuilder {
     return this;
   }
 
+  /** Copies that continue each other become one. */
   copy(from: Span, to: Span): this {
     const isSame = from.buffer === to.buffer && from.offset === to.offset;
-    if (from.bytes > 0 && !isSame) this.#locals.push({ kind: "copy", from, to });
+    if (from.bytes === 0 || isSame) return this;
+    const last = this.#locals.at(-1);
+    if (last?.kind === "copy" && isNext(last.from, from) && isNext(last.to, to)) {
+      const bytes = last.from.bytes + from.bytes;
+      this.#locals[this.#locals.length - 1] = {
+        kind: "copy",
+        from: { ...last.from, bytes },
+        to: { ...last.to, bytes },
+      };
+    } else this.#locals.push({ kind: "copy", from, to });
     return this;
   }
 
@@ -100,11 +112,61 @@ export class ScheduleBuilder {
     return this;
   }
 
-  build(): Schedule {
-    const isOpen = this.#sends.length + this.#receives.length + this.#locals.length > 0;
-    if (isOpen) this.round();
-    return { scratchBytes: this.#scratch, rounds: this.#rounds };
+  /**
+   * Adds the rounds of an operation of some members, behind those that are there. Its scratch bytes lie behind those that
+   * were taken before; they are free again when its rounds are over.
+   * @param phase 2 to 4,095: the same at all members of that operation, and another one in each operation that is added.
+   *   The first one is for a barrier before the schedule.
+   * @param members the ranks here of the members there
+   * @param buffers where the buffers of that operation lie
+   */
+  add(
+    schedule: Schedule,
+    phase: number,
+    members: readonly number[],
+    buffers: { readonly send?: Span; readonly receive?: Span },
+  ): this {
+    if (this.#isOpen) this.round();
+    const base = { send: buffers.send, receive: buffers.receive, scratch: span("scratch", this.#scratch, 0) };
+    const place = ({ buffer, offset, bytes }: Span): Span => {
+      const whole = base[buffer];
+      if (whole === undefined) throw new Error(`no buffer for "${buffer}"`);
+      return part(whole, offset, bytes);
+    };
+    const moved = ({ peer, span: from, tag }: Transfer): Transfer => ({
+      peer: members[peer] as number,
+      span: place(from),
+      tag: phase * PHASE_TAGS + tag,
+    });
+    for (const { sends, receives, locals } of schedule.rounds) {
+      this.#sends = sends.map(moved);
+      this.#receives = receives.map(moved);
+      for (const local of locals) {
+        if (local.kind === "copy") this.copy(place(local.from), place(local.to));
+        else this.reduce(place(local.out), place(local.left), place(local.right));
+      }
+      this.round();
+    }
+    this.#added = Math.max(this.#added, this.#scratch + schedule.scratchBytes);
+    return this;
   }
+
+  build(): Schedule {
+    if (this.#isOpen) this.round();
+    return { scratchBytes: Math.max(this.#scratch, this.#added), rounds: this.#rounds };
+  }
+
+  get #isOpen(): boolean {
+    return this.#sends.length + this.#receives.length + this.#locals.length > 0;
+  }
+}
+
+/** More than the tags of one operation. */
+const PHASE_TAGS = 2 ** 20;
+
+/** Whether a span begins where another one ends. */
+function isNext(one: Span, other: Span): boolean {
+  return one.buffer === other.buffer && one.offset + one.bytes === other.offset;
 }
 
 export function span(buffer: BufferName, offset: number, bytes: number): Span {

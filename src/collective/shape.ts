@@ -50,3 +50,7 @@ export function prefixSums(counts: readonly number[]): number[] {
     return offset;
   });
 }
+
+export function sumOf(counts: readonly number[]): number {
+  return counts.reduce((sum, count) => sum + count, 0);
+}

@@ -18,7 +18,7 @@ const rows = new Map(
 const SIZES = byEffort({
   quick: [2, 3, 8, 13],
   normal: [2, 3, 4, 5, 6, 7, 8, 9, 12, 16, 17, 31, 33, 63, 64, 100],
-  deep: [...Array.from({ length: 130 }, (_, i) => i + 2), 255, 256, 257, 511],
+  deep: [...Array.from({ length: 64 }, (_, i) => i + 2), 127, 128, 129, 255, 256, 257],
 });
 
 /** The ones in the binary numerals of 0 to n - 1. */
@@ -37,12 +37,14 @@ function subtree(n: number): number {
 function evaluated(formula: string, { size: n, bytes: m, nodeOf }: Plan): number {
   const p = powerBelow(n);
   const k = new Set(nodeOf).size;
-  const symbols = { n, m, p, r: n - p, k, c: n / k, bits, subtree, ...MATHEMATICS };
+  const q = powerBelow(k);
+  const symbols = { n, m, p, r: n - p, k, q, s: k - q, c: n / k, bits, subtree, ...MATHEMATICS };
   const code = formula
     .replace("≤ ", "")
     .replace(/⌈log (\w+)⌉/g, "up(log2($1))")
     .replace(/\blog (\w+)/g, "log2($1)")
     .replace(/⌈([^⌉]+)⌉/g, "up($1)")
+    .replace(/⌊([^⌋]+)⌋/g, "down($1)")
     .replaceAll("·", "*")
     .replaceAll("−", "-")
     .replaceAll("^", "**")
@@ -50,7 +52,7 @@ function evaluated(formula: string, { size: n, bytes: m, nodeOf }: Plan): number
   return new Function(...Object.keys(symbols), `return ${code}`)(...Object.values(symbols)) as number;
 }
 
-const MATHEMATICS = { up: Math.ceil, log2: Math.log2, max: Math.max, min: Math.min };
+const MATHEMATICS = { up: Math.ceil, down: Math.floor, log2: Math.log2 };
 
 /** What the schedules of all members do, in the order of the table's columns. */
 function counted(algorithm: Algorithm, plan: Plan): number[] {
@@ -74,11 +76,13 @@ function counted(algorithm: Algorithm, plan: Plan): number[] {
   return [tags.size, messages, bytes, mostSent, mostLocal];
 }
 
-/** A plan whose vectors can be cut evenly. */
+/** A plan whose vectors can be cut evenly; members follow each other on nodes of up to eight. */
 function evenPlan(size: number): Plan {
   const bytes = 8 * size * powerBelow(size);
   const counts = Array.from({ length: size }, () => new Array<number>(size).fill(bytes));
-  return { size, root: 0, bytes, counts, elementBytes: 8, nodeOf: counts.map(() => 0) };
+  const perNode = [8, 7, 6, 5, 4, 3, 2, 1].find((each) => size % each === 0) as number;
+  const nodeOf = counts.map((_, rank) => Math.floor(rank / perNode));
+  return { size, root: 0, bytes, counts, gap: 0, elementBytes: 8, nodeOf };
 }
 
 const COLUMNS = ["rounds", "messages", "bytes", "bytes, one", "local, one"];

@@ -8,6 +8,7 @@ import {
   operatorsFor,
   type Plan,
   titleOf,
+  VARIANTS,
   worksFor,
 } from "../simulation/collectives.js";
 import { fraction, share } from "../support/arbitraries.js";
@@ -23,16 +24,17 @@ const shapes = fc.record({
   lengths: fc.array(fc.oneof(fc.constant(0), fc.integer({ min: 0, max: 40 })), { minLength: 1, maxLength: 12 }),
   /** Nodes of members, over and over. */
   nodes: fc.array(fc.integer({ min: 0, max: 5 }), { minLength: 1, maxLength: 8 }),
+  gap: fc.integer({ min: 0, max: 2 }),
   isInPlace: fc.boolean(),
   seed: fc.integer(),
 });
 
-it.each(ALGORITHMS.map((algorithm) => [titleOf(algorithm), algorithm] as const))(
+it.each([...ALGORITHMS, ...VARIANTS].map((algorithm) => [titleOf(algorithm), algorithm] as const))(
   `%s gives the result of a plain model (${replayNote()})`,
   (_, algorithm) => {
     let runs = 0;
     assertProperty(
-      fc.property(shapes, ({ size, rootAt, elementBytes, elements, lengths, nodes, isInPlace, seed }) => {
+      fc.property(shapes, ({ size, rootAt, elementBytes, elements, lengths, nodes, gap, isInPlace, seed }) => {
         const lengthOf = (i: number): number => elementBytes * (lengths[i % lengths.length] as number);
         const ranks = Array.from({ length: size }, (_, rank) => rank);
         const plan: Plan = {
@@ -40,6 +42,7 @@ it.each(ALGORITHMS.map((algorithm) => [titleOf(algorithm), algorithm] as const))
           root: share(rootAt, size - 1),
           bytes: elements * elementBytes,
           elementBytes,
+          gap,
           counts: ranks.map((rank) => ranks.map((other) => lengthOf(rank * size + other))),
           nodeOf: ranks.map((rank) => nodes[rank % nodes.length] as number),
         };

@@ -1,19 +1,44 @@
 // The algorithms of src/collective/algorithms, and what each kind of collective operation does, without messages.
-import { bruckAllgather, ringAllgather } from "../../src/collective/algorithms/allgather.js";
+import {
+  bruckAllgather,
+  bruckAllgatherv,
+  doublingAllgather,
+  ringAllgather,
+} from "../../src/collective/algorithms/allgather.js";
 import { doublingAllreduce, rabenseifnerAllreduce, ringAllreduce } from "../../src/collective/algorithms/allreduce.js";
 import { bruckAlltoall, pairwiseAlltoall } from "../../src/collective/algorithms/alltoall.js";
 import { dissemination } from "../../src/collective/algorithms/barrier.js";
-import { binomialBroadcast, scatterRingBroadcast } from "../../src/collective/algorithms/broadcast.js";
+import {
+  binomialBroadcast,
+  knomialBroadcast,
+  scatterRingBroadcast,
+} from "../../src/collective/algorithms/broadcast.js";
 import {
   binomialGather,
   binomialScatter,
   linearGather,
   linearScatter,
 } from "../../src/collective/algorithms/gather.js";
-import { binomialReduce, pairwiseReduceScatter } from "../../src/collective/algorithms/reduce.js";
+import {
+  leadersAllgather,
+  leadersAllreduce,
+  leadersBarrier,
+  leadersBroadcast,
+  leadersReduce,
+  nodesKeepOrder,
+  operandsAllreduce,
+  operandsReduce,
+} from "../../src/collective/algorithms/leaders.js";
+import {
+  binomialReduce,
+  halvingReduceScatter,
+  knomialReduce,
+  pairwiseReduceScatter,
+  rabenseifnerReduce,
+} from "../../src/collective/algorithms/reduce.js";
 import { doublingScan } from "../../src/collective/algorithms/scan.js";
 import type { Schedule } from "../../src/collective/schedule.js";
-import { prefixSums } from "../../src/collective/shape.js";
+import { powerBelow, prefixSums } from "../../src/collective/shape.js";
 import { AFFINE, BRACKETS, reducedInOrder, reducedInTurn, SUM } from "./operators.js";
 import { type Member, type Operator, type Outcome, randomBytes, simulate } from "./schedules.js";
 
@@ -24,6 +49,8 @@ export interface Plan {
   readonly bytes: number;
   /** Bytes from each member to each, where blocks differ; where they depend on one member alone, the first row. */
   readonly counts: readonly (readonly number[])[];
+  /** Bytes between blocks that differ in length, which nothing may write. */
+  readonly gap: number;
   readonly elementBytes: 1 | 8;
   readonly nodeOf: readonly number[];
 }
@@ -74,20 +101,16 @@ export interface FullShape {
   readonly nodeOf: readonly number[];
 }
 
-/** Bytes between blocks that differ in length, which nothing may write. */
-const GAP = 3;
-
-const gapped = (counts: readonly number[]): number[] => prefixSums(counts.map((count) => count + GAP));
-
-/** What a member knows. Blocks that differ have gaps between them, but for reductions. */
+/** What a member knows. Blocks that differ may have gaps between them, but for reductions. */
 export function shapeOf(plan: Plan, algorithm: Algorithm, rank: number): FullShape {
-  const { counts: matrix, ...common } = plan;
+  const { counts: matrix, gap: _, ...common } = plan;
   const { isUneven } = algorithm;
   const all = (bytes: number): number[] => new Array<number>(plan.size).fill(bytes);
   const counts = isUneven ? (matrix[0] as readonly number[]) : all(plan.bytes);
   const sendCounts = isUneven ? (matrix[rank] as readonly number[]) : all(plan.bytes);
   const receiveCounts = isUneven ? matrix.map((row) => row[rank] as number) : all(plan.bytes);
-  const offsetsOf = isUneven && algorithm.kind !== "reduceScatter" ? gapped : prefixSums;
+  const gap = isUneven && algorithm.kind !== "reduceScatter" ? plan.gap : 0;
+  const offsetsOf = (lengths: readonly number[]): number[] => prefixSums(lengths.map((length) => length + gap));
   return {
     ...common,
     rank,
@@ -100,9 +123,12 @@ export function shapeOf(plan: Plan, algorithm: Algorithm, rank: number): FullSha
   };
 }
 
+const byPlacement = ({ nodeOf }: Plan): Order => (nodesKeepOrder(nodeOf) ? "ordered" : "any");
+
 export const ALGORITHMS: readonly Algorithm[] = [
   { name: "dissemination", kind: "barrier", make: dissemination },
   { name: "binomialBroadcast", kind: "broadcast", make: binomialBroadcast },
+  { name: "knomialBroadcast", kind: "broadcast", make: (shape) => knomialBroadcast(shape, 4) },
   { name: "scatterRingBroadcast", kind: "broadcast", make: scatterRingBroadcast },
   { name: "linearGather", kind: "gather", isUneven: true, isInPlace: true, make: linearGather },
   { name: "binomialGather", kind: "gather", isInPlace: true, make: binomialGather },
@@ -110,9 +136,19 @@ export const ALGORITHMS: readonly Algorithm[] = [
   { name: "binomialScatter", kind: "scatter", isInPlace: true, make: binomialScatter },
   { name: "ringAllgather", kind: "allgather", isUneven: true, isInPlace: true, make: ringAllgather },
   { name: "bruckAllgather", kind: "allgather", isInPlace: true, make: bruckAllgather },
+  { name: "bruckAllgatherv", kind: "allgather", isUneven: true, isInPlace: true, make: bruckAllgatherv },
+  {
+    name: "doublingAllgather",
+    kind: "allgather",
+    isInPlace: true,
+    works: ({ size }) => powerBelow(size) === size,
+    make: doublingAllgather,
+  },
   { name: "pairwiseAlltoall", kind: "alltoall", isUneven: true, make: pairwiseAlltoall },
   { name: "bruckAlltoall", kind: "alltoall", isInPlace: true, make: bruckAlltoall },
   { name: "binomialReduce", kind: "reduce", isInPlace: true, make: binomialReduce },
+  { name: "knomialReduce", kind: "reduce", isInPlace: true, make: (shape) => knomialReduce(shape, 4) },
+  { name: "rabenseifnerReduce", kind: "reduce", isInPlace: true, make: rabenseifnerReduce },
   { name: "doublingAllreduce", kind: "allreduce", isInPlace: true, make: doublingAllreduce },
   { name: "rabenseifnerAllreduce", kind: "allreduce", isInPlace: true, make: rabenseifnerAllreduce },
   { name: "ringAllreduce", kind: "allreduce", isInPlace: true, order: () => "any", make: ringAllreduce },
@@ -123,8 +159,53 @@ export const ALGORITHMS: readonly Algorithm[] = [
     isInPlace: true,
     make: pairwiseReduceScatter,
   },
+  { name: "halvingReduceScatter", kind: "reduceScatter", isUneven: true, isInPlace: true, make: halvingReduceScatter },
   { name: "doublingScan", kind: "scan", isInPlace: true, make: (shape) => doublingScan(shape, false) },
   { name: "doublingScan", kind: "exclusiveScan", isInPlace: true, make: (shape) => doublingScan(shape, true) },
+  { name: "leadersBarrier", kind: "barrier", make: leadersBarrier },
+  { name: "leadersBroadcast", kind: "broadcast", make: (shape) => leadersBroadcast(shape) },
+  { name: "leadersReduce", kind: "reduce", isInPlace: true, order: byPlacement, make: leadersReduce },
+  {
+    name: "leadersAllreduce",
+    kind: "allreduce",
+    isInPlace: true,
+    order: byPlacement,
+    make: (shape) => leadersAllreduce(shape),
+  },
+  {
+    name: "leadersAllgather",
+    kind: "allgather",
+    isUneven: true,
+    isInPlace: true,
+    make: (shape) => leadersAllgather(shape),
+  },
+  { name: "operandsReduce", kind: "reduce", isInPlace: true, make: operandsReduce },
+  { name: "operandsAllreduce", kind: "allreduce", isInPlace: true, make: operandsAllreduce },
+];
+
+/** Algorithms with other parts than they have by themselves. */
+export const VARIANTS: readonly Algorithm[] = [
+  { name: "knomialBroadcast, radix 3", kind: "broadcast", make: (shape) => knomialBroadcast(shape, 3) },
+  { name: "knomialReduce, radix 8", kind: "reduce", isInPlace: true, make: (shape) => knomialReduce(shape, 8) },
+  {
+    name: "leadersBroadcast, a ring between",
+    kind: "broadcast",
+    make: (shape) => leadersBroadcast(shape, scatterRingBroadcast),
+  },
+  {
+    name: "leadersAllreduce, Rabenseifner's between",
+    kind: "allreduce",
+    isInPlace: true,
+    order: byPlacement,
+    make: (shape) => leadersAllreduce(shape, rabenseifnerAllreduce),
+  },
+  {
+    name: "leadersAllgather, a ring between",
+    kind: "allgather",
+    isUneven: true,
+    isInPlace: true,
+    make: (shape) => leadersAllgather(shape, ringAllgather),
+  },
 ];
 
 /** What `name` is called in a title. */
@@ -140,7 +221,15 @@ export function planOf(size: number, root: number, bytes: number, random: (below
   };
   const counts = Array.from({ length: size }, () => Array.from({ length: size }, count));
   const perNode = 1 + random(4);
-  return { size, root, bytes, counts, elementBytes, nodeOf: counts.map((_, rank) => Math.floor(rank / perNode)) };
+  return {
+    size,
+    root,
+    bytes,
+    counts,
+    gap: 3 * random(2),
+    elementBytes,
+    nodeOf: counts.map((_, rank) => Math.floor(rank / perNode)),
+  };
 }
 
 export const worksFor = ({ works }: Algorithm, plan: Plan): boolean => works?.(plan) ?? true;

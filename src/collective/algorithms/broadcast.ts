@@ -3,13 +3,21 @@ import { part, type Schedule, ScheduleBuilder, span } from "../schedule.js";
 import { type RootedShape, slices } from "../shape.js";
 
 /** Binomial tree: ceil(log2 n) rounds; n - 1 messages of all bytes, together. For short messages. */
-export function binomialBroadcast({ rank, size, root, bytes }: RootedShape): Schedule {
+export function binomialBroadcast(shape: RootedShape): Schedule {
+  return knomialBroadcast(shape, 2);
+}
+
+/** A tree in which a member sends to `radix` - 1 others in a round: ceil(log n) rounds to that base. */
+export function knomialBroadcast({ rank, size, root, bytes }: RootedShape, radix: number): Schedule {
   const own = (rank - root + size) % size;
   const all = span(own === 0 ? "send" : "receive", 0, bytes);
   const builder = new ScheduleBuilder();
-  for (let distance = 1; distance < size; distance *= 2) {
-    if (own < distance && own + distance < size) builder.send((rank + distance) % size, all);
-    else if (own >= distance && own < 2 * distance) builder.receive((rank - distance + size) % size, all);
+  for (let reached = 1; reached < size; reached *= radix) {
+    const isReached = own < reached;
+    for (let other = own + reached; isReached && other < Math.min(size, reached * radix); other += reached) {
+      builder.send((root + other) % size, all);
+    }
+    if (!isReached && own < reached * radix) builder.receive((root + (own % reached)) % size, all);
     builder.round();
   }
   return builder.build();

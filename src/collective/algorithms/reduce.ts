@@ -1,45 +1,94 @@
 // Reductions to one member. The operands of all are in "send"; the root gets the result in "receive".
 import { part, type Schedule, ScheduleBuilder, type Span, span } from "../schedule.js";
-import { prefixSums, type ReductionShape, type Shape } from "../shape.js";
+import { prefixSums, type ReductionShape, type Shape, slices, sumOf } from "../shape.js";
+import { foldIn, goesOn, halve, piece, type Slice } from "./halving.js";
 import { foldOf, memberOf, operandOf } from "./order.js";
 
+/** Binomial tree in the order of order.ts: ceil(log2 n) rounds; n - 1 messages of all bytes, together. */
+export function binomialReduce(shape: ReductionShape): Schedule {
+  return knomialReduce(shape, 2);
+}
+
 /**
- * Binomial tree in the order of order.ts: 1 + log2 p rounds at most; n - 1 messages of all bytes, together. A subtree's
- * result is with the root if that belongs to it, else with the subtree's first member. So the order does not depend on the
- * root.
+ * A tree in the order of order.ts, in which a member receives from `radix` - 1 others in a round. A subtree's result is with
+ * the root if that belongs to it, else with the subtree's first member. So the order does not depend on the root.
+ * @param radix a power of two
  */
-export function binomialReduce({ rank, size, root, bytes }: ReductionShape): Schedule {
+export function knomialReduce({ rank, size, root, bytes }: ReductionShape, radix: number): Schedule {
   const builder = new ScheduleBuilder();
   const fold = foldOf(size);
-  const sum = builder.scratch(bytes);
-  const other = builder.scratch(bytes);
-  builder.copy(span("send", 0, bytes), sum).round();
-  /** Merges two results: that of the lower ranks, at `low`, and that of the higher ones, at `high`; it is then at `to`. */
-  const merge = (low: number, high: number, to: number): void => {
-    if (rank === to) {
-      const isLow = to === low;
-      builder.receive(isLow ? high : low, other);
-      builder.reduce(sum, isLow ? sum : other, isLow ? other : sum);
-    } else if (rank === low || rank === high) builder.send(to, sum);
+  const input = span("send", 0, bytes);
+  /** What the member has so far: its input, until another member's operand comes. */
+  let sum = input;
+  const free: Span[] = [];
+  /** The members whose results are merged, in their order. The one at `to` gets them all. */
+  const merge = (members: readonly number[], to: number): void => {
+    if (rank !== to) {
+      builder.send(to, sum);
+      return;
+    }
+    if (sum === input) {
+      sum = builder.scratch(bytes);
+      builder.copy(input, sum);
+    }
+    const places = members.map((member) => (member === rank ? sum : (free.pop() ?? builder.scratch(bytes))));
+    for (const [i, member] of members.entries()) if (member !== rank) builder.receive(member, places[i] as Span);
+    for (let count = 1; count < places.length; count *= 2) {
+      for (let i = 0; i < places.length; i += 2 * count) {
+        builder.reduce(places[i] as Span, places[i] as Span, places[i + count] as Span);
+      }
+    }
+    sum = places[0] as Span;
+    free.push(...places.slice(1));
   };
   const own = operandOf(fold, rank);
   const rootOperand = operandOf(fold, root);
   if (fold.pairs > 0) {
-    if (own < fold.pairs) merge(2 * own, 2 * own + 1, own === rootOperand ? root : 2 * own);
+    if (own < fold.pairs) merge([2 * own, 2 * own + 1], own === rootOperand ? root : 2 * own);
     builder.round();
   }
   /** The member with the result of the operands from `first` on. */
   const holder = (first: number, count: number): number =>
     rootOperand >= first && rootOperand < first + count ? root : memberOf(fold, first);
-  for (let count = 1; count < fold.power; count *= 2) {
-    const first = own - (own % (2 * count));
-    const low = holder(first, count);
-    const high = holder(first + count, count);
-    const to = holder(first, 2 * count);
-    if (rank === low || rank === high) merge(low, high, to);
+  for (let count = 1; count < fold.power; ) {
+    const ways = Math.min(radix, fold.power / count);
+    const first = own - (own % (ways * count));
+    const members = Array.from({ length: ways }, (_, way) => holder(first + way * count, count));
+    if (members.includes(rank)) merge(members, holder(first, ways * count));
+    builder.round();
+    count *= ways;
+  }
+  if (rank === root) builder.copy(sum, span("receive", 0, bytes));
+  return builder.build();
+}
+
+/**
+ * Rabenseifner's algorithm: reduce-scatter by vector halving and distance doubling, then a binomial gather: 2 log2 p rounds,
+ * and one more where n is no power of two. For long vectors.
+ */
+export function rabenseifnerReduce({ rank, size, root, bytes, elementBytes }: ReductionShape): Schedule {
+  const builder = new ScheduleBuilder();
+  const fold = foldOf(size);
+  const parts = slices(bytes, elementBytes, fold.power);
+  const input = span("send", 0, bytes);
+  const isOn = goesOn(fold, rank, root);
+  const sum = isOn ? builder.scratch(bytes) : input;
+  const other = isOn ? builder.scratch(bytes) : input;
+  foldIn(builder, { rank, root }, fold, input, sum, other);
+  if (!isOn) return builder.build();
+  const own = operandOf(fold, rank);
+  const rootOperand = operandOf(fold, root);
+  const member = (operand: number): number => (operand === rootOperand ? root : memberOf(fold, operand));
+  // On the way back, the member that is nearer to the root takes the other one's slices.
+  let hasAll = true;
+  for (const { distance, given, kept, count } of halve(builder, own, member, parts, sum, other).reverse()) {
+    const isNearer = (own & distance) === (rootOperand & distance);
+    if (hasAll && isNearer) builder.receive(member(own ^ distance), piece(sum, parts, given, count));
+    else if (hasAll) builder.send(member(own ^ distance), piece(sum, parts, kept, count));
+    hasAll &&= isNearer;
     builder.round();
   }
-  if (rank === root) builder.copy(sum, span("receive", 0, bytes)).round();
+  if (rank === root) builder.copy(sum, span("receive", 0, bytes));
   return builder.build();
 }
 
@@ -82,4 +131,48 @@ export function pairwiseReduceScatter({ rank, size, counts }: ReduceScatterShape
   builder.copy(blockOf(rank), at(rank));
   builder.copy(reduceInOrder(builder, size, at), part(span("receive", 0, own), 0, own)).round();
   return builder.build();
+}
+
+/** Number of the round in which members that were folded get their blocks. */
+const OUT = 1 << 16;
+
+/**
+ * Reduce-scatter by vector halving and distance doubling: log2 p rounds, and two more where n is no power of two. Blocks are
+ * copied to another order first, so that each member ends with its own, and the order of the reduction is that of order.ts.
+ */
+export function halvingReduceScatter({ rank, size, counts }: ReduceScatterShape): Schedule {
+  const builder = new ScheduleBuilder();
+  const fold = foldOf(size);
+  const offsets = prefixSums(counts);
+  const lengthOf = (member: number): number => counts[member] as number;
+  const sum = builder.scratch(sumOf(counts));
+  const other = builder.scratch(sum.bytes);
+  /** The operand whose blocks are in a slice: that whose number has the slice's bits in reverse. */
+  const operands = bitReversed(fold.power);
+  let end = 0;
+  const parts = operands.map((operand) => {
+    const first = memberOf(fold, operand);
+    const members = operand < fold.pairs ? [first, first + 1] : [first];
+    const offset = end;
+    for (const member of members) {
+      builder.copy(span("send", offsets[member] as number, lengthOf(member)), part(sum, end, lengthOf(member)));
+      end += lengthOf(member);
+    }
+    return { offset, bytes: end - offset };
+  });
+  const result = span("receive", 0, lengthOf(rank));
+  foldIn(builder, { rank, root: 0 }, fold, sum, sum, other);
+  if (!goesOn(fold, rank, 0)) return builder.receive(rank - 1, result, OUT).build();
+  const own = operandOf(fold, rank);
+  halve(builder, own, (operand) => memberOf(fold, operand), parts, sum, other);
+  const { offset } = parts[operands.indexOf(own)] as Slice;
+  if (own < fold.pairs) builder.send(rank + 1, part(sum, offset + result.bytes, lengthOf(rank + 1)), OUT);
+  return builder.copy(part(sum, offset, result.bytes), result).build();
+}
+
+/** The numbers below a power of two, in the order of their bits in reverse: 0, 4, 2, 6, 1, 5, 3, 7. */
+function bitReversed(power: number): number[] {
+  if (power === 1) return [0];
+  const half = bitReversed(power / 2).map((number) => 2 * number);
+  return [...half, ...half.map((number) => number + 1)];
 }
