@@ -1,6 +1,7 @@
 // Algorithms of collective operations, run as schedules: each gives what it should, in any order of messages; and what is
 // broken on purpose is found.
 import { describe, expect, it } from "vitest";
+import { nodesKeepOrder } from "../../src/collective/algorithms/leaders.js";
 import type { Local, Round, Schedule, Transfer } from "../../src/collective/schedule.js";
 import { byEffort, EFFORT, SEED } from "../support/effort.js";
 import { randomOf } from "../support/random.js";
@@ -78,6 +79,35 @@ describe("the order of a reduction", () => {
     }
   });
 
+  it("is kept by partial sums of nodes where nodesKeepOrder() says so, and only there", () => {
+    const leaders = { ...named("leadersAllreduce"), order: () => "ordered" as const };
+    const keeps = (nodeOf: readonly number[]): boolean => {
+      const random = randomOf(SEED);
+      const plan = { ...planOf(nodeOf.length, 0, 16, random), nodeOf };
+      return found(leaders, plan, (schedule) => schedule, SEED, true, BRACKETS[8]) === "";
+    };
+    // Bit i says whether the member behind i is on the next node.
+    for (let size = 1; size <= byEffort({ quick: 6, normal: 9, deep: 12 }); size++) {
+      for (let cuts = 0; cuts < 2 ** (size - 1); cuts++) {
+        let node = 0;
+        const nodeOf = Array.from({ length: size }, (_, rank) => (node += ((cuts << 1) >> rank) & 1));
+        expect(keeps(nodeOf), `nodes ${nodeOf}`).toBe(nodesKeepOrder(nodeOf));
+      }
+    }
+    for (const nodeOf of [
+      [0, 1, 0, 1],
+      [0, 1, 1, 0],
+      [0, 1, 0],
+    ])
+      expect(nodesKeepOrder(nodeOf)).toBe(keeps(nodeOf));
+  });
+
+  it.each([1, 2, 4, 8, 16, 32])("is kept by partial sums of any number of nodes with %d members each", (each) => {
+    for (let nodes = 1; nodes <= 33; nodes++) {
+      expect(nodesKeepOrder(Array.from({ length: nodes * each }, (_, rank) => Math.floor(rank / each)))).toBe(true);
+    }
+  });
+
   it("of a scan depends on a member's rank, not on the number of members", () => {
     for (const scan of ALGORITHMS.filter(isScan)) {
       const [operator, random] = [BRACKETS[8], randomOf(SEED)];
@@ -127,9 +157,9 @@ function found(
   broken: (schedule: Schedule, rank: number) => Schedule,
   seed: number,
   isInspected = true,
+  operator = operatorsFor(algorithm, plan)[0] as Operator,
 ): string {
   const random = randomOf(seed);
-  const [operator] = operatorsFor(algorithm, plan) as [Operator];
   const operation = operationOf(plan, algorithm, operator, false, random);
   const members = operation.members.map((member, rank) => ({ ...member, schedule: broken(member.schedule, rank) }));
   try {

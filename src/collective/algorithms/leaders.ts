@@ -71,20 +71,33 @@ function nodesOf(nodeOf: readonly number[]): number[][] {
 }
 
 /**
- * Whether partial sums of nodes keep the order of order.ts: each node has equally many operands of the fold, a power of two,
- * which follow each other. Else leadersReduce() and leadersAllreduce() are for operations that commute, without rounding.
+ * Whether partial sums of nodes keep the order of order.ts: so they do where ranks follow each other on each node, and each has
+ * the same number of members, a power of two; and on some others. Where not, leadersReduce() and leadersAllreduce() are for
+ * operations that commute, without rounding.
  */
 export function nodesKeepOrder(nodeOf: readonly number[]): boolean {
-  const fold = foldOf(nodeOf.length);
   const nodes = nodesOf(nodeOf);
-  const each = fold.power / nodes.length;
-  if (!Number.isInteger(each)) return false;
-  /** The first member of a node that keeps the order; behind the last one, the number of members. */
-  const begin = (node: number): number => memberOf(fold, node * each);
-  return nodes.every(
-    (members, node) =>
-      members.length === begin(node + 1) - begin(node) && members.every((member, i) => member === begin(node) + i),
-  );
+  const ranks = nodes.flat();
+  if (ranks.some((rank, place) => rank !== place)) return false;
+  const size = ranks.length;
+  const begins = nodes.map(([first]) => first as number);
+  const inTwoLevels = new Set(nodes.flatMap((members, node) => stepsOf([...members, begins[node + 1] ?? size])));
+  for (const step of stepsOf([...begins, size])) inTwoLevels.add(step);
+  return stepsOf([...ranks, size]).every((step) => inTwoLevels.has(step));
+}
+
+/** The steps of a reduction in the order of order.ts. @param begins the first rank of each operand, and the end of the last */
+function stepsOf(begins: readonly number[]): string[] {
+  const fold = foldOf(begins.length - 1);
+  const steps: string[] = [];
+  const step = (...places: number[]): void => void steps.push(places.map((place) => begins[place]).join());
+  for (let pair = 0; pair < fold.pairs; pair++) step(2 * pair, 2 * pair + 1, 2 * pair + 2);
+  for (let count = 1; count < fold.power; count *= 2) {
+    for (let first = 0; first < fold.power; first += 2 * count) {
+      step(...[first, first + count, first + 2 * count].map((operand) => memberOf(fold, operand)));
+    }
+  }
+  return steps;
 }
 
 /** Barrier: members tell their leader that they have come, leaders tell each other, and then their members. */
