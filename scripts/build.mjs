@@ -102,21 +102,24 @@ for (const [name, source] of [
     `export const ${name.replace(/-./, (part) => part.slice(1).toUpperCase())}Source = ${JSON.stringify(built.outputFiles?.[0]?.text)};\n`,
   );
 }
-const library = await build({
+/** Modules that a program imports, or Node by the names of package.json's "imports". @type {Record<string, string>} */
+const entries = {
+  index: "src/index.ts",
+  "node/input": "src/launch/input.ts",
+  "node/joined": "src/launch/joined.ts",
+  "node/launched": "src/launch/launched.ts",
+  "node/linked": "src/launch/linked.ts",
+  "node/processes": "src/launch/processes.ts",
+  "node/process-memory": "src/process/process-memory.ts",
+  "node/process": "src/generated/process.ts",
+  absent: "src/launch/absent.ts",
+};
+const pieces = mkdtempSync(join(tmpdir(), "pamir-library-"));
+await build({
   ...common,
   ...lean,
-  entryPoints: {
-    index: "src/index.ts",
-    "node/input": "src/launch/input.ts",
-    "node/joined": "src/launch/joined.ts",
-    "node/launched": "src/launch/launched.ts",
-    "node/linked": "src/launch/linked.ts",
-    "node/processes": "src/launch/processes.ts",
-    "node/process-memory": "src/process/process-memory.ts",
-    "node/process": "src/generated/process.ts",
-    absent: "src/launch/absent.ts",
-  },
-  outdir: "dist",
+  entryPoints: entries,
+  outdir: pieces,
   plugins: [
     {
       // What only Node can use is imported by names of package.json's "imports": bundlers for browsers get absent.js.
@@ -135,8 +138,36 @@ const library = await build({
   // What only tasks without shared memory need is a file of its own, and so is what that shares with the rest.
   splitting: true,
   chunkNames: "[name]-[hash]",
-  metafile: true,
 });
+// esbuild makes a file of all that the same entries share: each further module that is loaded later made some 2 KB more of what
+// is loaded at first, by names alone. Here all that index.js needs is one file.
+const indexFile = join(pieces, "index.js");
+const merged = await rollup({
+  input: Object.fromEntries(Object.keys(entries).map((name) => [name, join(pieces, `${name}.js`)])),
+  external: /^#node\//,
+  treeshake: false,
+});
+/** @type {Set<string>} */
+const atFirst = new Set();
+const { output } = await merged.write({
+  dir: "dist",
+  chunkFileNames: ({ name }) => `${name.replace(/-[A-Z0-9]{8}$/, "")}-[hash].js`,
+  hashCharacters: "base36",
+  hoistTransitiveImports: false,
+  minifyInternalExports: false,
+  compact: true,
+  manualChunks(id, { getModuleInfo }) {
+    const add = (/** @type {string} */ one) => {
+      if (atFirst.has(one)) return;
+      atFirst.add(one);
+      getModuleInfo(one)?.importedIds.forEach(add);
+    };
+    add(indexFile);
+    return id !== indexFile && atFirst.has(id) ? "chunk" : undefined;
+  },
+});
+rmSync(pieces, { recursive: true });
+const library = output.find(({ fileName }) => fileName === "index.js");
 const port = await build({
   ...common,
   ...lean,
@@ -183,7 +214,7 @@ execFileSync(
   { stdio: "inherit" },
 );
 for (const [entry, source, values] of [
-  ["index", "index", library.metafile?.outputs["dist/index.js"]?.exports],
+  ["index", "index", library?.type === "chunk" ? library.exports : undefined],
   ["port", "port/port", port.metafile?.outputs["dist/port.js"]?.exports],
 ]) {
   const rolled = await rollup({
