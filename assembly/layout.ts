@@ -14,3 +14,4 @@ export * from "./layout/rma";
 export * from "./layout/trace";
 export * from "./layout/transfer";
 export * from "./layout/tuning";
+export * from "./layout/type";

@@ -38,6 +38,13 @@ export {
   TIMEDOUT,
   UNIMPL,
 } from "./core/result.js";
+export type {
+  CompleteOptions,
+  PackOptions,
+  TransferField,
+  TransferType,
+  TransferTypeInfo,
+} from "./core/transfer-type.js";
 export type { Work } from "./core/work.js";
 export { VERSION } from "./generated/version.js";
 export { type AttachPort, attach } from "./launch/attach.js";

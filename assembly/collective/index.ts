@@ -1,6 +1,7 @@
 // The exports of the collectives' wasm module, which a task loads with its first collective or typed transfer.
 import { LAYOUT_HASH } from "../layout-hash";
 
+export { pack, unpack } from "./pack";
 export { reduce } from "./reduce";
 
 /** Hash of the sources that this module was compiled from: it must be the loader's. */

@@ -5,13 +5,18 @@ import type { KernelName } from "../core/kernel-name.js";
 import { collectiveHex } from "../generated/collective.js";
 import type { Memory } from "../kernel/kernel.js";
 import { bytesOfHex } from "../kernel/wasm.js";
+import { twinPack } from "./twin/pack.js";
 import { twinReduce } from "./twin/reduce.js";
 
 /** The functions of the kernels, documented in assembly/collective/ under the same names. */
 export interface CollectiveKernel {
   readonly name: KernelName;
   reduce(operation: number, type: number, out: number, left: number, right: number, count: number): void;
+  pack(layout: number, to: number, elements: number, from: number, bytes: number): void;
+  unpack(layout: number, from: number, elements: number, first: number, bytes: number): void;
 }
+
+export { movePacked } from "./twin/pack.js";
 
 let compiled: WebAssembly.Module | undefined;
 
@@ -27,13 +32,25 @@ type Exports = Omit<CollectiveKernel, "name"> & { layoutHash(): number };
 class WasmCollectiveKernel implements CollectiveKernel {
   readonly name = "wasm";
   readonly #reduce: Exports["reduce"];
+  readonly #pack: Exports["pack"];
+  readonly #unpack: Exports["unpack"];
 
-  constructor({ reduce }: Exports) {
+  constructor({ reduce, pack, unpack }: Exports) {
     this.#reduce = reduce;
+    this.#pack = pack;
+    this.#unpack = unpack;
   }
 
   reduce(operation: number, type: number, out: number, left: number, right: number, count: number): void {
     this.#reduce(operation, type, out, left, right, count);
+  }
+
+  pack(layout: number, to: number, elements: number, from: number, bytes: number): void {
+    this.#pack(layout, to, elements, from, bytes);
+  }
+
+  unpack(layout: number, from: number, elements: number, first: number, bytes: number): void {
+    this.#unpack(layout, from, elements, first, bytes);
   }
 }
 
@@ -48,7 +65,7 @@ export function wasmCollectiveKernel(memory: WebAssembly.Memory, module = collec
 
 /** The kernels in TypeScript, over a job's memory. */
 export function twinCollectiveKernel(memory: Memory): CollectiveKernel {
-  return { name: "ts", ...twinReduce(memory) };
+  return { name: "ts", ...twinReduce(memory), ...twinPack(memory) };
 }
 
 /** The kernels of a task whose other kernels have this name. */

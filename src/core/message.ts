@@ -7,6 +7,7 @@ import { checkInteger, PamiError, show } from "./error.js";
 import { checkReceive, type ReceiveOptions } from "./pacing.js";
 import type { MemRegion } from "./region.js";
 import type { Callback } from "./result.js";
+import { carrierOf } from "./transfer-type.js";
 
 /** The memory that holds a message. */
 export interface Bytes {
@@ -195,8 +196,9 @@ export class Message {
    * @param onComplete called in a later `advance()` with `cookie` and a result: SUCCESS; SHUTDOWN if the origin ended before
    *   the end of the transfer; CANCELED if a `signal` of either side gave it up; ERROR if a region was closed, the origin's
    *   payload or this destination was detached or shrunk, or the engine thread ended
-   * @param options for a payload that was offered: the pace at which the engine moves it, and a signal that gives it up
-   * @throws PAMIR_INVAL, PAMIR_TOO_LARGE
+   * @param options for a payload that was offered: the pace at which the engine moves it, and a signal that gives it up; for
+   *   any payload: the type of the elements in `destination`
+   * @throws PAMIR_INVAL, PAMIR_TOO_LARGE; with a type PAMIR_BOUNDS if the elements reach beyond `destination`
    */
   receive(
     destination: ArrayBufferView,
@@ -207,6 +209,12 @@ export class Message {
     if (this.#answered) throw new PamiError("PAMIR_INVAL", "receive() twice, or after discard()");
     if (!ArrayBuffer.isView(destination)) {
       throw new PamiError("PAMIR_INVAL", `destination is ${show(destination)}, not an ArrayBufferView`);
+    }
+    if (options.type !== undefined) {
+      checkCallback("onComplete of receive()", onComplete);
+      checkReceive(options);
+      carrierOf("type of receive()", options.type).receive(this, destination, onComplete, cookie, options);
+      return;
     }
     if (destination.byteLength < this.payloadBytes) {
       throw new PamiError(
@@ -229,6 +237,11 @@ export class Message {
       cookie,
       options,
     };
+  }
+
+  /** @internal Queues a callback of receive(), with SUCCESS. */
+  complete(onComplete: Callback, cookie: unknown): void {
+    this.#host.complete(onComplete, cookie);
   }
 
   /** Declines a payload that is not here yet (`immediate` false). */

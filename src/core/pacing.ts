@@ -3,6 +3,7 @@ import { DEPTH_MAX } from "../../assembly/layout.js";
 import type { AbortSignalLike } from "../support/like.js";
 import { checkKeys, checkSignal, type Keys } from "./check.js";
 import { checkInteger } from "./error.js";
+import type { TransferType } from "./transfer-type.js";
 
 /** The pace at which the engine moves an offered payload into a region. */
 export interface Pacing {
@@ -20,9 +21,14 @@ export interface Pacing {
 export interface ReceiveOptions extends Pacing {
   /** Aborting it gives the transfer up: it completes with CANCELED, unless all bytes are there. */
   readonly signal?: AbortSignalLike | undefined;
+  /**
+   * Type of the elements in the destination: the payload is unpacked there, as many elements as it has data for. The last may
+   * be a part. A payload that is not here yet comes packed first, and takes its own length of memory meanwhile.
+   */
+  readonly type?: TransferType | undefined;
 }
 
-const RECEIVE_KEYS: Keys<ReceiveOptions> = { fragment: true, depth: true, signal: true };
+const RECEIVE_KEYS: Keys<ReceiveOptions> = { fragment: true, depth: true, signal: true, type: true };
 
 /** Default bytes of a fragment, and default number of fragments that are requested at a time. */
 export const FRAGMENT_BYTES = 262144;

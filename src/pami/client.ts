@@ -5,6 +5,7 @@ import { checkInteger, PamiError, show } from "../core/error.js";
 import type { KernelName } from "../core/kernel-name.js";
 import { DISPATCH_ID_MAX, RECV_IMMEDIATE_MAX, SEND_IMMEDIATE_MAX } from "../core/limits.js";
 import type { MemRegion } from "../core/region.js";
+import type { TransferType } from "../core/transfer-type.js";
 import { type Dump, dumpJob } from "../observe/dump.js";
 import type { Task } from "../protocol/task.js";
 import { hardwareThreads } from "../support/cores.js";
@@ -199,6 +200,16 @@ export class Client {
   createRegion(bytes: number): MemRegion {
     this.#checkOpen("createRegion");
     return this.#task.regions.create(bytes);
+  }
+
+  /**
+   * Makes an empty type for transfers of data that is not contiguous. The first call loads the code for it.
+   * @throws PAMIR_CLOSED
+   */
+  async createType(): Promise<TransferType> {
+    this.#checkOpen("createType");
+    const { makeType } = await import("../collective/type.js");
+    return makeType(this.#task);
   }
 
   /**

@@ -17,6 +17,7 @@ import {
   SUCCESS,
   TIMEDOUT,
 } from "../core/result.js";
+import { carrierOf, type TransferType } from "../core/transfer-type.js";
 import type { Work } from "../core/work.js";
 import { type Awaited, SHORT_LOOKS } from "../node/park.js";
 import type { WaitName } from "../node/wait-kinds.js";
@@ -347,6 +348,8 @@ export class Context {
     if (this.#isGuarded || typeof given !== "object" || given === null) this.#guard("send", given);
     if (typeof given.dispatch === "object") return this.#sendTyped(given as TypedSendParameters<unknown, unknown>);
     const parameters = given as SendParameters;
+    const { type } = parameters;
+    if (type !== undefined) return carrierOf("type of send()", type).send(parameters, this);
     const hints = this.#receiver.hints(parameters.dispatch);
     if (hints !== undefined) {
       const headerBytes = parameters.header?.byteLength ?? 0;
@@ -521,13 +524,21 @@ export class Context {
    */
   put(parameters: PutParameters): Result {
     if (this.#isGuarded || typeof parameters !== "object" || parameters === null) this.#guard("put", parameters);
+    const type = parameters.localType ?? parameters.remoteType;
+    if (type !== undefined) return this.#transferTyped("put", type, parameters);
     return this.#rma.transfer("put", parameters);
   }
 
   /** As put(), in the other direction. `onLocal` is called when the bytes are in the local region. */
   get(parameters: TransferParameters): Result {
     if (this.#isGuarded || typeof parameters !== "object" || parameters === null) this.#guard("get", parameters);
+    const type = parameters.localType ?? parameters.remoteType;
+    if (type !== undefined) return this.#transferTyped("get", type, parameters);
     return this.#rma.transfer("get", parameters);
+  }
+
+  #transferTyped(call: "put" | "get", type: TransferType, parameters: TransferParameters): Result {
+    return carrierOf(`type of a ${call}`, type).transfer(call, parameters, this, this.#rma);
   }
 
   /**

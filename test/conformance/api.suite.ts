@@ -482,6 +482,187 @@ export function apiSuite(suite: ApiSuite): void {
       }));
   });
 
+  describe(`${name}: types`, () => {
+    /** A column of pieces of 24 bytes, one in each row of 64. */
+    async function columnOf(client: Client, rows: number) {
+      const type = (await client.createType()).addSimple(24, 8, rows, 64).complete();
+      return { type, offsets: Array.from({ length: 24 * rows }, (_, i) => 8 + 64 * Math.floor(i / 24) + (i % 24)) };
+    }
+
+    /** Bytes of 0xee, but for a pattern's at these offsets. */
+    function heldAt(offsets: readonly number[], length: number, content: Uint8Array): Uint8Array {
+      const bytes = new Uint8Array(length).fill(0xee);
+      for (const offset of offsets) bytes[offset] = content[offset] as number;
+      return bytes;
+    }
+
+    it.each([
+      [10, "whole", false],
+      [700, "whole", false],
+      [700, "early", true],
+      [20_000, "whole", true],
+      [20_000, "early", false],
+    ] as const)(
+      "a column of %i pieces goes out packed, and its echo into a column (%s; offered: %s)",
+      (...[rows, delivery, rendezvous]) =>
+        withJob(2, async ({ client, context }) => {
+          const { type, offsets } = await columnOf(client, rows);
+          const bytes = 64 * rows;
+          const region = client.createRegion(bytes);
+          let into: Uint8Array = region.bytes;
+          const log: string[] = [];
+          const told = (what: string) => (cookie: unknown, result: number) =>
+            void log.push(`${what} ${cookie} ${result}`);
+          context.dispatch(
+            LARGE,
+            (message) => {
+              expect(message.payloadBytes).toBe(24 * rows);
+              message.receive(into, told("received"), 2, { type });
+            },
+            { delivery },
+          );
+          for (const target of [region.bytes, new Uint8Array(bytes)]) {
+            into = target;
+            target.fill(0xee);
+            log.length = 0;
+            const payload = pattern(bytes, 5);
+            const callbacks = { onLocal: told("local"), onRemote: told("remote"), cookie: 1, rendezvous };
+            expect(context.send({ to: client.endpoint(1), dispatch: LARGE, payload, type, ...callbacks })).toBe(
+              SUCCESS,
+            );
+            // The caller's bytes are its own again.
+            payload.fill(1);
+            await until(context, () => log.length === 3);
+            expect(log.toSorted()).toEqual(["local 1 0", "received 2 0", "remote 1 0"]);
+            const wanted = heldAt(offsets, bytes, pattern(bytes, 5));
+            expect(target.every((byte, i) => byte === wanted[i])).toBe(true);
+          }
+        }),
+    );
+
+    it.each([1, 50, 3000])("put and get between columns of %i pieces, or a column and contiguous bytes", (rows) =>
+      withJob(2, async (given) => {
+        const { client, context } = given;
+        const { type, offsets } = await columnOf(client, rows);
+        const [data, bytes] = [24 * rows, 64 * rows + 100];
+        const { to, remote, read, local } = await regions(given, bytes);
+        local.bytes.set(pattern(bytes, 3));
+        const log: string[] = [];
+        const told = (what: string) => (cookie: unknown, result: number) =>
+          void log.push(`${what} ${cookie} ${result}`);
+        const callbacks = () => ({ onLocal: told("local"), onRemote: told("remote"), cookie: 7 });
+        const isTold = async () => {
+          await until(context, () => log.length === 2);
+          expect(log.splice(0)).toEqual(["local 7 0", "remote 7 0"]);
+        };
+        const wanted = new Uint8Array(bytes);
+        const same = (a: Uint8Array, b: Uint8Array) => a.length === b.length && a.every((byte, i) => byte === b[i]);
+
+        const place = { to, local, remote, localOffset: 16, remoteOffset: 40 };
+        expect(context.put({ ...place, localType: type, remoteType: type, ...callbacks() })).toBe(SUCCESS);
+        await context.flush(TIMEOUT);
+        await isTold();
+        for (const offset of offsets) wanted[40 + offset] = local.bytes[16 + offset] as number;
+        expect(same(await read(), wanted)).toBe(true);
+
+        expect(context.put({ ...place, localType: type, remoteOffset: 4, ...callbacks() })).toBe(SUCCESS);
+        await isTold();
+        offsets.forEach((offset, i) => {
+          wanted[4 + i] = local.bytes[16 + offset] as number;
+        });
+        expect(same(await read(), wanted)).toBe(true);
+
+        expect(context.put({ ...place, localOffset: 3, remoteType: type, bytes: data, ...callbacks() })).toBe(SUCCESS);
+        await isTold();
+        offsets.forEach((offset, i) => {
+          wanted[40 + offset] = local.bytes[3 + i] as number;
+        });
+        expect(same(await read(), wanted)).toBe(true);
+
+        const back = client.createRegion(bytes);
+        back.bytes.fill(0xee);
+        const mine = new Uint8Array(bytes).fill(0xee);
+        const there = { ...place, local: back };
+        expect(context.get({ ...there, localType: type, remoteType: type, ...callbacks() })).toBe(SUCCESS);
+        await isTold();
+        for (const offset of offsets) mine[16 + offset] = wanted[40 + offset] as number;
+        expect(same(back.bytes, mine)).toBe(true);
+
+        // Without callbacks: a fence knows.
+        expect(context.get({ ...there, localType: type, remoteOffset: 5 })).toBe(SUCCESS);
+        await context.flush(TIMEOUT);
+        offsets.forEach((offset, i) => {
+          mine[16 + offset] = wanted[5 + i] as number;
+        });
+        expect(same(back.bytes, mine)).toBe(true);
+
+        expect(context.get({ ...there, localOffset: 1, remoteType: type })).toBe(SUCCESS);
+        await context.flush(TIMEOUT);
+        offsets.forEach((offset, i) => {
+          mine[1 + i] = wanted[40 + offset] as number;
+        });
+        expect(same(back.bytes, mine)).toBe(true);
+      }),
+    );
+
+    it("a put of a part of its elements tells of all its bytes, behind them", () =>
+      withJob(2, async (given) => {
+        const { client, context } = given;
+        const { to, remote, read, local } = await regions(given, 20_000);
+        local.bytes.set(pattern(20_000, 9));
+        // Two elements and a part of the third.
+        const type = (await client.createType()).addSimple(10, 0, 50, 40).complete({ extent: 2000 });
+        const bytes = 1234;
+        const noted: number[][] = [];
+        context.dispatch(NOTED, (message) => void noted.push([...new Int32Array(message.header.slice().buffer)]));
+        const place = { to, local, remote, remoteOffset: 8, remoteType: type, bytes };
+        expect(context.put({ ...place, notify: NOTIFIED })).toBe(SUCCESS);
+        await until(context, () => noted.length === 1);
+        expect(noted[0]?.slice(0, 2)).toEqual([8, bytes]);
+        const wanted = new Uint8Array(20_000);
+        for (let i = 0; i < bytes; i++) {
+          const [element, at] = [Math.floor(i / 500), i % 500];
+          wanted[8 + 2000 * element + 40 * Math.floor(at / 10) + (at % 10)] = local.bytes[i] as number;
+        }
+        const theirs = await read();
+        expect(theirs.every((byte, i) => byte === wanted[i])).toBe(true);
+        const word = { remote, offset: 16_000, operation: "set", value: 77 } as const;
+        const waited = context.call(to, AWAIT_WORD, null, { ...TIMEOUT, header: Int32Array.of(16_000, 77) });
+        local.bytes.fill(3);
+        expect(context.put({ ...place, notify: word })).toBe(SUCCESS);
+        const seen = await waited;
+        expect([seen[8], seen[8 + 2000], seen[17], seen[18]]).toEqual([3, 3, 3, 0]);
+      }));
+
+    it("elements that reach beyond a region are refused, and what is wrong is not begun", () =>
+      withJob(2, async (given) => {
+        const { client, context } = given;
+        const { to, remote, read, local } = await regions(given, 1000);
+        local.bytes.fill(1);
+        const type = (await client.createType()).addSimple(8, 0, 16, 64).complete();
+        const place = { to, local, remote };
+        expect(() => context.put({ ...place, localType: type, localOffset: 33 })).toThrowError(
+          expect.objectContaining({ code: "PAMIR_BOUNDS" }),
+        );
+        const wrong = { ...place, localType: type, notify: -1 };
+        expect(() => context.put(wrong)).toThrowError(expect.objectContaining({ code: "PAMIR_INVAL" }));
+        expect((await read()).every((byte) => byte === 0)).toBe(true);
+        let result: number | undefined;
+        const onRemote = (_: unknown, code: number) => {
+          result = code;
+        };
+        const beyond = () => context.put({ ...place, remoteType: type, remoteOffset: 33, onRemote });
+        if (isChecked(client, to)) {
+          expect(beyond).toThrowError(expect.objectContaining({ code: "PAMIR_BOUNDS" }));
+          return;
+        }
+        expect(beyond()).toBe(SUCCESS);
+        await until(context, () => result !== undefined);
+        expect(result).toBe(ERROR);
+        expect(await codeOf(context.flush(TIMEOUT))).toBe("PAMIR_STALE");
+      }));
+  });
+
   describe(`${name}: notified`, () => {
     /** What task 1's region has, once its word at an offset has a value. */
     const awaited = (context: Context, to: number, offset: number, value: number): Promise<Uint8Array> =>

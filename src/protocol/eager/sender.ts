@@ -17,6 +17,7 @@ import { checkEndpoint, type Endpoint, taskOf } from "../../core/endpoint.js";
 import { checkInteger, PamiError, show } from "../../core/error.js";
 import { bodyBytes, headerSpace } from "../../core/message.js";
 import { type Callback, EAGAIN, type Result, SHUTDOWN, SUCCESS } from "../../core/result.js";
+import type { TransferType } from "../../core/transfer-type.js";
 import type { Kernel } from "../../kernel/kernel.js";
 import type { MemoryMap } from "../../memory/map.js";
 import type { Gift, RegionTable } from "../../memory/regions.js";
@@ -63,10 +64,18 @@ export interface SendParameters {
   transfer?: boolean | undefined;
   /** Aborting it gives up an offered payload: its callbacks get CANCELED, unless all of it is there. */
   signal?: AbortSignalLike | undefined;
+  /**
+   * Type of the elements that `payload` holds, from its begin on. Their data alone is sent, packed before `send` returns: the
+   * caller may reuse the payload then. Not with `transfer`.
+   */
+  type?: TransferType | undefined;
+  /** With a `type`: number of elements (default 1). */
+  count?: number | undefined;
 }
 
 /** Parameters of `context.send` to a typed dispatch id. */
-export interface TypedSendParameters<Request, Reply = void> extends Omit<SendParameters, "dispatch" | "payload"> {
+export interface TypedSendParameters<Request, Reply = void>
+  extends Omit<SendParameters, "dispatch" | "payload" | "type" | "count"> {
   /** Dispatch id at the target. */
   dispatch: DispatchId<Request, Reply>;
   /** Value that the dispatch id's `request` codec encodes before `send` returns. */
@@ -85,6 +94,8 @@ export const SEND_KEYS: Keys<SendParameters> = {
   rendezvous: true,
   transfer: true,
   signal: true,
+  type: true,
+  count: true,
 };
 
 /** Four bytes as a little-endian word. */

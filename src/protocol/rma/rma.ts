@@ -37,6 +37,7 @@ import { checkInteger, PamiError, show } from "../../core/error.js";
 import type { Activity, ProgressSource } from "../../core/progress.js";
 import { generationOf, indexOf, MemRegion, type RegionHandle } from "../../core/region.js";
 import { type Callback, EAGAIN, type Result, resultOf, SHUTDOWN, SUCCESS } from "../../core/result.js";
+import type { TransferType } from "../../core/transfer-type.js";
 import type { Kernel } from "../../kernel/kernel.js";
 import { injectionFifo, type MemoryMap } from "../../memory/map.js";
 import { type Addresses, taskAt } from "../../node/address.js";
@@ -65,6 +66,13 @@ export interface TransferParameters {
   onRemote?: Callback | undefined;
   /** Value that the callbacks get. */
   cookie?: unknown;
+  /**
+   * Type of the elements in the local region, from `localOffset` on. `bytes` then counts data alone (default: one element), and
+   * further elements follow at the type's extent. Within one memory the calling thread moves all of it before this returns.
+   */
+  localType?: TransferType | undefined;
+  /** Type of the elements in the remote region. To another node it has at most 16,384 contiguous runs. */
+  remoteType?: TransferType | undefined;
 }
 
 /** An i32 word of a region of the target's task. A put changes it atomically after its bytes. */
@@ -137,6 +145,8 @@ export const TRANSFER_KEYS: Keys<TransferParameters> = {
   onLocal: true,
   onRemote: true,
   cookie: true,
+  localType: true,
+  remoteType: true,
 };
 export const PUT_KEYS: Keys<PutParameters> = { ...TRANSFER_KEYS, notify: true };
 export const RMW_KEYS: Keys<RmwParameters> = {
@@ -196,6 +206,10 @@ interface Fifo {
 export class Rma implements ProgressSource {
   /** Operations that are not over: what `advance()` has to look after. 0: there is nothing to scan (C7). */
   busy = 0;
+  /** Where there are several operations for a typed transfer: what the target is told of instead of the last one. */
+  noticed: { readonly offset: number; readonly bytes: number } | undefined;
+  /** Whether operations wait for room without a limit: all of a typed transfer wait, or none. */
+  isUnbounded = false;
   readonly #activity: Activity;
   readonly #kernel: Kernel;
   readonly #words: Int32Array;
@@ -303,7 +317,7 @@ export class Rma implements ProgressSource {
       cookie,
       notify,
     } = parameters;
-    const isAimed = notify === undefined || this.#checkNotify(call, to, notify);
+    const isAimed = notify === undefined || this.checkNotify(call, to, notify);
     if (!isAimed || ((to !== this.#to || remote !== this.#handle) && !this.#aim(to, remote)))
       return this.#addresses.refusal();
     if (local !== this.#local) this.#stageLocal("local", local);
@@ -352,7 +366,7 @@ export class Rma implements ProgressSource {
     const { result, resultOffset = 0, notify } = parameters;
     // The commonest notification is a flag of the operation itself.
     const isTold = notify !== undefined && typeof notify !== "boolean";
-    const isAimed = !isTold || this.#checkNotify("rmw", to, notify);
+    const isAimed = !isTold || this.checkNotify("rmw", to, notify);
     if (!isAimed || ((to !== this.#to || remote !== this.#handle) && !this.#aim(to, remote)))
       return this.#addresses.refusal();
     if (operation !== this.#operation || type !== this.#type) this.#lookUpOperation(operation, type);
@@ -641,8 +655,8 @@ export class Rma implements ProgressSource {
     return result;
   }
 
-  /** Throws unless `notify` is valid for a put or rmw to `to`. */
-  #checkNotify(call: string, to: Endpoint, notify: unknown): boolean {
+  /** Throws unless `notify` is valid for a put or rmw to `to`. False: the endpoint has no slot now. */
+  checkNotify(call: string, to: Endpoint, notify: unknown): boolean {
     if (call === "get") throw new PamiError("PAMIR_INVAL", "get has no notify: its bytes come to this task");
     if (typeof notify === "number") {
       if (notify !== (notify & DISPATCH_ID_MAX)) checkInteger("notify", notify, 0, DISPATCH_ID_MAX);
@@ -704,7 +718,9 @@ export class Rma implements ProgressSource {
   ): number {
     checkCallbacks(onDone, onRemote);
     const isMessage = typeof notify === "number";
-    const offset = this.#words[fifo.staged + 7] as number;
+    const { noticed } = this;
+    const offset = noticed?.offset ?? (this.#words[fifo.staged + 7] as number);
+    bytes = noticed?.bytes ?? bytes;
     // An rmw, too, goes behind all earlier operations: this keeps notifications in order.
     const mayBeDone = fifo.waiting.length === 0 && this.#completions.due <= this.#slotMask;
     const result = mayBeDone ? this.#kernel.submit(this.#map.job, fifo.pointer, true) : this.#look(fifo);
@@ -852,7 +868,7 @@ export class Rma implements ProgressSource {
     cookie: unknown,
     always: boolean,
   ): number {
-    if (!always && this.#waitingBytes + DESCRIPTOR_SIZE > this.#waitingMax) return WAITING_FULL;
+    if (!always && !this.isUnbounded && this.#waitingBytes + DESCRIPTOR_SIZE > this.#waitingMax) return WAITING_FULL;
     this.#waitingBytes += DESCRIPTOR_SIZE;
     const words = this.#words.slice(fifo.staged, fifo.staged + DESCRIPTOR_WORDS);
     fifo.waiting.push({ words, onLocal, onRemote, cookie });
@@ -883,7 +899,8 @@ function noticeOf(offset: number, bytes: number, handle: RegionHandle): Uint8Arr
   return new Uint8Array(words.buffer, 0, NOTICE_BYTES);
 }
 
-function checkCallbacks(onLocal: unknown, onRemote: unknown): void {
+/** @throws PAMIR_INVAL */
+export function checkCallbacks(onLocal: unknown, onRemote: unknown): void {
   if (onLocal !== undefined && typeof onLocal !== "function") {
     throw new PamiError("PAMIR_INVAL", `onLocal, or onDone, is ${show(onLocal)}, not a function`);
   }
