@@ -5,9 +5,10 @@ import { JOB_CORES_OFFSET, TASK_INTERRUPT_OFFSET } from "../../assembly/layout.j
 import { bellWaitAsync } from "../kernel/atomics.js";
 import type { Kernel, Memory } from "../kernel/kernel.js";
 import { engineSlot, type MemoryMap } from "../memory/map.js";
+import { RESTLESS_MS } from "../node/park.js";
 import { mayAgentSpin, Spins } from "../node/spins.js";
 import { systemClock } from "../support/clock.js";
-import { nextTurn } from "../support/host.js";
+import { after, nextTurn } from "../support/host.js";
 import { Keepalive } from "../support/keepalive.js";
 import type { Agent } from "../transport/net/agent.js";
 
@@ -67,7 +68,9 @@ export async function serveNode(agent: Agent, kernel: Kernel, memory: Memory, ma
       const came = new Promise<void>((resolve) => {
         hasCome = resolve;
       });
+      const forget = agent.isRestless ? after(RESTLESS_MS, () => kernel.ring(slot)) : undefined;
       await Promise.race([bell?.wait(seen) ?? bellWaitAsync(memory, slot, seen), came]);
+      forget?.();
     }
     kernel.bellDisarm(slot);
   }

@@ -72,7 +72,7 @@ const BUSY_POLLS = 256;
 /** Milliseconds: rarer events are not worth a spin. */
 const BUSY_MS = 0.2;
 /** Milliseconds of a sleep while the wait includes an event for which no thread rings. */
-const RESTLESS_MS = 1;
+export const RESTLESS_MS = 1;
 /** Milliseconds after which a thread that finds something at each look yields to its event loop. */
 const TURN_MS = 4;
 

@@ -283,7 +283,7 @@ export class ContextCore {
 
   /** Whether the context awaits something for which no task rings the bell. */
   isRestless(): boolean {
-    return this.sender.takeRetrySoon() || this.work.length > 0;
+    return this.sender.takeRetrySoon() || this.work.length > 0 || this.#task.remote?.isRestless === true;
   }
 
   /** Whether everything sent is out, and all its callbacks have run. */

@@ -110,6 +110,8 @@ export interface Remote {
   turn(): boolean;
   /** Whether turn() would do something. */
   readonly hasWork: boolean;
+  /** Whether the agent awaits something for which no thread rings its bell: memory, or a lock. */
+  readonly isRestless: boolean;
   /** Where the agent has no thread: the task has committed a record. */
   posted(): void;
   /** The task leaves the job. */

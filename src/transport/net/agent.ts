@@ -162,6 +162,11 @@ export class Agent implements Remote {
     return this.#isDue || this.#egress.hasWork || this.#ingress.hasWork;
   }
 
+  /** Whether it awaits something for which no thread rings: it tries again after RESTLESS_MS. */
+  get isRestless(): boolean {
+    return !this.#hasLeft && this.#ingress.isRestless;
+  }
+
   /** Whether the engine is to look at a context. */
   get #isDue(): boolean {
     for (let ordinal = 0; ordinal < this.#own; ordinal += 32) {

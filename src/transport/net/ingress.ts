@@ -73,6 +73,8 @@ export class Ingress {
   /** The stream of the frame that file() took last, and the records of that frame: their bodies are in its bytes. */
   #borrower: Stream | undefined;
   #borrowed = 0;
+  /** Whether records wait for memory or for a lock: no thread rings when there is some, or when it is free. */
+  isRestless = false;
   /** The lane that had no room last, and the bytes of the record. */
   #full = 0;
   #needs = 0;
@@ -137,14 +139,18 @@ export class Ingress {
   }
 
   /**
-   * Ends the lanes of a context of another node. False: some have no room for the switch record. Records that come later
-   * wait.
+   * Ends the lanes of a context of another node. False: some have no room for the switch record; their targets ring once they
+   * have. Records that come later wait.
    */
   close(ordinal: number): boolean {
     const lanes = this.#lanes[ordinal];
     if (lanes === undefined) return true;
     let isClosed = true;
-    for (const [target, lane] of lanes.open.entries()) if (lane !== 0 && !lanes.close(target)) isClosed = false;
+    for (const [target, lane] of lanes.open.entries()) {
+      if (lane === 0) continue;
+      this.#kernel.laneWantRoom(lane, 1);
+      if (!lanes.close(target)) isClosed = false;
+    }
     return isClosed;
   }
 
@@ -206,6 +212,7 @@ export class Ingress {
   /** Writes waiting records into the lanes, as far as there is room, and gives back credit. Returns whether it wrote any. */
   deliver(): boolean {
     let isAny = false;
+    this.isRestless = false;
     for (const stream of this.#waiting) {
       const { records, from } = stream;
       const slot = this.#host.bind(taskOf(from));
@@ -281,7 +288,9 @@ export class Ingress {
     // A request to send can't be cut into packets: it waits for memory.
     if (state === LANE_NO_MEMORY && lane !== 0 && record.kind !== KIND_RTS)
       return this.#writePackets(lane, lanes.recordBodyMax(lane), records, place);
-    return state === LANE_READY && this.#put(lane, record.kind, record.meta, record.body);
+    if (state === LANE_READY) return this.#put(lane, record.kind, record.meta, record.body);
+    this.isRestless = true;
+    return false;
   }
 
   /**
