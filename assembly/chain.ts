@@ -279,10 +279,12 @@ export function chainWrite(job: usize, rgetFifo: usize): u32 {
     store<u32>(peer, load<u32>(rgetFifo, RGET_FIFO_OWN_OFFSET_OFFSET), RGET_FIFO_PEER_OFFSET_OFFSET);
     // SYNC rget-peer (begin): pairs with chainBreak(). From here on, a peer that breaks the chain off tells this side.
     storeWord(peer + RGET_FIFO_PEER_FIFO_OFFSET, load<u32>(rgetFifo, RGET_FIFO_GENERATION_OFFSET));
-  } else store<u32>(rgetFifo, away | AWAY_BEGUN, RGET_FIFO_AWAY_OFFSET);
+  }
   for (let i: u32 = 0; i < depth && i + depth < n; i++) {
     writeFetch(rgetFifo, peer + RGET_FIFO_RGETS_OFFSET + (i << DESCRIPTOR_SHIFT), i + depth, n, depth);
   }
+  // SYNC rget-away (begun): makes the origin RGETs visible; pairs with the agent, which sends them. Before the first FETCH.
+  if (away != 0) storeWord(rgetFifo + RGET_FIFO_AWAY_OFFSET, away | AWAY_BEGUN);
   const tail = load<u32>(rgetFifo, RGET_FIFO_TAIL_OFFSET);
   const first = depth < n ? depth : n;
   for (let i: u32 = 0; i < first; i++) writeFetch(rgetFifo, slotAt(rgetFifo, tail + i), i, n, depth);
@@ -406,7 +408,9 @@ function rgetFifoAt(block: usize, number: u32): usize {
 /** Whether an rget FIFO belongs to a transfer within this memory. The engine leaves the descriptors in other rget FIFOs. */
 function isOpen(rgetFifo: usize): bool {
   // SYNC rget-fifo (engine): pairs with rgetOpen() and rgetClose().
-  return (loadWord(rgetFifo + RGET_FIFO_GENERATION_OFFSET) & 1) != 0 && load<u32>(rgetFifo, RGET_FIFO_AWAY_OFFSET) == 0;
+  if ((loadWord(rgetFifo + RGET_FIFO_GENERATION_OFFSET) & 1) == 0) return false;
+  // SYNC rget-away (look): pairs with the owner, which may be opening the rget FIFO for another transfer.
+  return loadWord(rgetFifo + RGET_FIFO_AWAY_OFFSET) == 0;
 }
 
 /** State of chainRun(): bytes that it may still move, and how many rget FIFOs have descriptors left. */

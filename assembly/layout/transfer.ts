@@ -80,7 +80,8 @@ export const BLOCK_SIZE: u32 = 16384;
 //   348  ring         number of fragments after which the payload begins anew at `from`, where it is staged; or 0
 //   352  depth        prefetched links; 0 in an origin's rget FIFO
 //   356  away         owner, agent  engine        0, or AWAY_…: the other side is in another node; the net transport is
-//                                                 the engine of this rget FIFO: the kernels leave its descriptors
+//                                                 the engine of this rget FIFO: the kernels leave its
+//                                                 descriptors                                     SYNC rget-away
 //   384  left         peer engine   owner         the DMA counter: bytes that have not arrived (P7)  SYNC bytes-left
 //   388  wrong        peer engine   owner         TRANSFER_… of the first refused fragment
 //                                                 the peer core writes both once the engine thread ended  SYNC bytes-left

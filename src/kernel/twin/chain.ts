@@ -257,10 +257,12 @@ export function twinChain(
       set(peer, RGET_FIFO_PEER_OFFSET_OFFSET, get(rgetFifo, RGET_FIFO_OWN_OFFSET_OFFSET));
       // SYNC rget-peer (begin)
       storeWord(peer + RGET_FIFO_PEER_FIFO_OFFSET, get(rgetFifo, RGET_FIFO_GENERATION_OFFSET));
-    } else set(rgetFifo, RGET_FIFO_AWAY_OFFSET, away | AWAY_BEGUN);
+    }
     for (let i = 0; i < depth && i + depth < n; i++) {
       writeFetch(rgetFifo, peer + RGET_FIFO_RGETS_OFFSET + (i << DESCRIPTOR_SHIFT), i + depth, n, depth);
     }
+    // SYNC rget-away (begun)
+    if (away !== 0) storeWord(rgetFifo + RGET_FIFO_AWAY_OFFSET, away | AWAY_BEGUN);
     const tail = get(rgetFifo, RGET_FIFO_TAIL_OFFSET);
     const first = Math.min(depth, n);
     for (let i = 0; i < first; i++) writeFetch(rgetFifo, slotAt(rgetFifo, tail + i), i, n, depth);
@@ -371,7 +373,9 @@ export function twinChain(
 
   function isOpen(rgetFifo: number): boolean {
     // SYNC rget-fifo (engine)
-    return (loadWord(rgetFifo + RGET_FIFO_GENERATION_OFFSET) & 1) !== 0 && get(rgetFifo, RGET_FIFO_AWAY_OFFSET) === 0;
+    if ((loadWord(rgetFifo + RGET_FIFO_GENERATION_OFFSET) & 1) === 0) return false;
+    // SYNC rget-away (look)
+    return loadWord(rgetFifo + RGET_FIFO_AWAY_OFFSET) === 0;
   }
 
   let allowance = 0;

@@ -141,14 +141,16 @@ export class TransferTable {
     const pointer = rgetFifoAt(block, number);
     const offset = pointer - block.pointer;
     const head = this.#kernel.loadWord(pointer + RGET_FIFO_HEAD_OFFSET);
-    const generation = this.#kernel.rgetOpen(pointer, allowed);
-    this.#memory.words[(pointer + RGET_FIFO_PEER_ENDPOINT_OFFSET) >>> 2] = peer;
+    const { words } = this.#memory;
+    words[(pointer + RGET_FIFO_PEER_ENDPOINT_OFFSET) >>> 2] = peer;
+    // In a target's rget FIFO the depth is 1 or more: the agent and the dump tell the sides apart by it.
+    words[(pointer + RGET_FIFO_DEPTH_OFFSET) >>> 2] = 0;
     const away = isAway(this.#map, peer) ? AWAY_YES : 0;
-    const awayAt = (pointer + RGET_FIFO_AWAY_OFFSET) >>> 2;
-    // Between tasks that share memory it is always 0. It is not stored again, because an engine thread may read it.
-    if (this.#memory.words[awayAt] !== away) this.#memory.words[awayAt] = away;
-    // In a target's rget FIFO the depth is 1 or more: the dump tells the sides apart by it.
-    this.#memory.words[(pointer + RGET_FIFO_DEPTH_OFFSET) >>> 2] = 0;
+    const awayAt = pointer + RGET_FIFO_AWAY_OFFSET;
+    // SYNC rget-away (open): pairs with the engines, which may still be looking at the transfer before. Between tasks that
+    // share memory it is always 0.
+    if (words[awayAt >>> 2] !== away) this.#kernel.storeWord(awayAt, away);
+    const generation = this.#kernel.rgetOpen(pointer, allowed);
     const side = make({ pointer, generation, head, region: block.region, offset, peer });
     block.sides[number] = side;
     this.#count(1);

@@ -160,9 +160,10 @@ export class RemoteRendezvous {
     return resolveRegion(this.#kernel, this.#memory, this.#map, index, generation, offset, bytes);
   }
 
-  /** Whether an rget FIFO's other side is in another node. */
-  #isAway(rgetFifo: number): boolean {
-    return this.#get(rgetFifo, RGET_FIFO_AWAY_OFFSET) !== 0;
+  /** AWAY_…; 0: an rget FIFO's other side is in this node. */
+  #awayOf(rgetFifo: number): number {
+    // SYNC rget-away (look): pairs with open() of TransferTable and with chainWrite() of the kernels.
+    return this.#kernel.loadWord(rgetFifo + RGET_FIFO_AWAY_OFFSET);
   }
 
   /** Rget FIFOs of a context that are open, and whose other side is in another node. */
@@ -171,7 +172,7 @@ export class RemoteRendezvous {
     for (let block = this.#firstBlock(ordinal); block !== 0; block = this.#get(block, BLOCK_NEXT_OFFSET)) {
       for (let number = 0; number < RGET_FIFO_COUNT; number++) {
         const rgetFifo = block + BLOCK_RGET_FIFOS_OFFSET + number * RGET_FIFO_SIZE;
-        if (this.#isAway(rgetFifo) && this.#isOpen(rgetFifo)) rgetFifos.push(rgetFifo);
+        if (this.#isOpen(rgetFifo) && this.#awayOf(rgetFifo) !== 0) rgetFifos.push(rgetFifo);
       }
     }
     return rgetFifos;
@@ -219,10 +220,10 @@ export class RemoteRendezvous {
 
   /** Target: tells the origin's node of a chain that the core has written, and of one that it has canceled. */
   #tellOfCore(rgetFifo: number, from: number): void {
-    const away = this.#get(rgetFifo, RGET_FIFO_AWAY_OFFSET);
-    const depth = this.#get(rgetFifo, RGET_FIFO_DEPTH_OFFSET);
-    if (depth === 0) return;
-    if ((away & AWAY_BEGUN) !== 0 && (away & AWAY_SHIPPED) === 0) {
+    const away = this.#awayOf(rgetFifo);
+    if ((away & AWAY_BEGUN) === 0) return;
+    if ((away & AWAY_SHIPPED) === 0) {
+      const depth = this.#get(rgetFifo, RGET_FIFO_DEPTH_OFFSET);
       const words = [...this.#take(rgetFifo, RGET_FIFO_OWN_INDEX_OFFSET, PLACE_WORDS - 1)];
       words.push(this.#get(rgetFifo, RGET_FIFO_GENERATION_OFFSET));
       const links = Math.ceil(
@@ -235,9 +236,9 @@ export class RemoteRendezvous {
       this.#set(rgetFifo, RGET_FIFO_AWAY_OFFSET, away | AWAY_SHIPPED);
     }
     const isStopped = this.#kernel.loadWord(rgetFifo + RGET_FIFO_STOP_OFFSET) !== TRANSFER_DONE; // SYNC stop (look)
-    if (!isStopped || (away & (AWAY_TOLD | AWAY_BEGUN)) !== AWAY_BEGUN) return;
+    if (!isStopped || (away & AWAY_TOLD) !== 0) return;
     this.#tell(rgetFifo, from, CHAIN_STOP, []);
-    this.#set(rgetFifo, RGET_FIFO_AWAY_OFFSET, this.#get(rgetFifo, RGET_FIFO_AWAY_OFFSET) | AWAY_TOLD);
+    this.#set(rgetFifo, RGET_FIFO_AWAY_OFFSET, this.#awayOf(rgetFifo) | AWAY_TOLD);
   }
 
   // ── Engine ────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -250,9 +251,7 @@ export class RemoteRendezvous {
   hasWork(ordinal: number): boolean {
     return this.#rgetFifosOf(ordinal).some((rgetFifo) => {
       const head = this.#get(rgetFifo, RGET_FIFO_HEAD_OFFSET);
-      return (
-        head !== this.#get(rgetFifo, RGET_FIFO_TAIL_OFFSET) && !this.#isHeld(rgetFifo, this.#slotAt(rgetFifo, head))
-      );
+      return head !== this.#tailOf(rgetFifo) && !this.#isHeld(rgetFifo, this.#slotAt(rgetFifo, head));
     });
   }
 
@@ -270,18 +269,23 @@ export class RemoteRendezvous {
     const first = this.#turn++ % rgetFifos.length;
     for (let i = 0; i < rgetFifos.length; i++) {
       const rgetFifo = rgetFifos[(first + i) % rgetFifos.length] as number;
+      // Read first: the other side hears of a chain before the FETCHes behind that send its links.
+      const tail = this.#tailOf(rgetFifo);
       this.#tellOfCore(rgetFifo, ordinal);
-      if (this.#runRgetFifo(rgetFifo, ordinal)) remaining++;
+      if (this.#runRgetFifo(rgetFifo, ordinal, tail)) remaining++;
     }
     return remaining;
   }
 
+  #tailOf(rgetFifo: number): number {
+    // SYNC ship (look): pairs with chainWrite() and chainNotice() of the kernels.
+    return this.#kernel.loadWord(rgetFifo + RGET_FIFO_TAIL_OFFSET) >>> 0;
+  }
+
   /** Processes descriptors of an rget FIFO, up to the limits of a turn. Returns whether it could process more. */
-  #runRgetFifo(rgetFifo: number, ordinal: number): boolean {
+  #runRgetFifo(rgetFifo: number, ordinal: number, tail: number): boolean {
     let others = TURN_SLOTS;
     let head = this.#get(rgetFifo, RGET_FIFO_HEAD_OFFSET);
-    // SYNC ship (look): pairs with chainWrite() and chainNotice() of the kernels.
-    const tail = this.#kernel.loadWord(rgetFifo + RGET_FIFO_TAIL_OFFSET) >>> 0;
     while (head !== tail) {
       const descriptor = this.#slotAt(rgetFifo, head);
       if (this.#isHeld(rgetFifo, descriptor)) break;
@@ -311,7 +315,7 @@ export class RemoteRendezvous {
     }
     if (kind !== DESCRIPTOR_NOTICE) return false;
     const hasBegun = this.#get(rgetFifo, RGET_FIFO_PEER_FIFO_OFFSET) !== 0;
-    return hasBegun && (this.#get(rgetFifo, RGET_FIFO_AWAY_OFFSET) & AWAY_OVER) === 0;
+    return hasBegun && (this.#awayOf(rgetFifo) & AWAY_OVER) === 0;
   }
 
   /** Sends a slice of a fragment, or the reason why there is none. Returns whether the fragment is over. */
@@ -350,7 +354,7 @@ export class RemoteRendezvous {
   #stopOf(rgetFifo: number): number {
     const stop = this.#kernel.loadWord(rgetFifo + RGET_FIFO_STOP_OFFSET); // SYNC stop (look)
     if (stop !== TRANSFER_DONE) return stop;
-    return (this.#get(rgetFifo, RGET_FIFO_AWAY_OFFSET) & AWAY_STOPPED) === 0 ? TRANSFER_DONE : TRANSFER_CANCELED;
+    return (this.#awayOf(rgetFifo) & AWAY_STOPPED) === 0 ? TRANSFER_DONE : TRANSFER_CANCELED;
   }
 
   /** Stores the result of a transfer, unless there is a failure already. */
@@ -422,7 +426,7 @@ export class RemoteRendezvous {
     if (isTarget) return false;
     const hasBegun = this.#get(rgetFifo, RGET_FIFO_PEER_FIFO_OFFSET) !== 0;
     if (chain === CHAIN_BEGIN) return !hasBegun && this.#begun(rgetFifo, said);
-    const away = this.#get(rgetFifo, RGET_FIFO_AWAY_OFFSET);
+    const away = this.#awayOf(rgetFifo);
     if (chain === CHAIN_STOP && hasBegun && said.length === 0) {
       this.#set(rgetFifo, RGET_FIFO_AWAY_OFFSET, away | AWAY_STOPPED);
       return true;
@@ -452,7 +456,7 @@ export class RemoteRendezvous {
     if (this.#kernel.loadWord(rgetFifo + RGET_FIFO_GENERATION_OFFSET) >>> 0 !== own >>> 0) return CLOSED;
     const peer = this.#addresses.endpointAt(this.#get(rgetFifo, RGET_FIFO_PEER_ENDPOINT_OFFSET));
     const isPeer = peer !== NONE && taskOf(peer) === taskOf(from);
-    return isPeer && this.#isAway(rgetFifo) ? rgetFifo : NOWHERE;
+    return isPeer && this.#awayOf(rgetFifo) !== 0 ? rgetFifo : NOWHERE;
   }
 
   #begun(rgetFifo: number, words: Int32Array): boolean {
