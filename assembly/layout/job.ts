@@ -57,8 +57,7 @@ export const MESSAGE_BYTES_MAX: u32 = 0x7fffffff;
 //   128  spinning[32]  each task its bit   tasks in the long phase of their spin                 SYNC spinners
 //   256  heapLock      allocator           0, or task + 1 of the holder                          SYNC heap-lock
 //   260  bindLock      binder              0, or task + 1 of the holder: it gives a free slot away  SYNC bind-lock
-//   264  slotsWanted   any task    agent     1: a task waits for a free task slot; 2: a context does not need a slot
-//                                            any more that it has held                              SYNC purge
+//   264  slotsWanted   any task    agent     SLOTS_…: whether a task waits for a free task slot     SYNC purge
 //   268  binds         binder,     agent     counts bound slots, and binders that died, modulo 2^32  SYNC endpoint
 //                      monitor
 //   384  started       launcher  all       tasks of the job so far
@@ -102,6 +101,13 @@ export const JOB_WORLD_OFFSET: u32 = 388;
 export const JOB_DUE_OFFSET: u32 = 512;
 export const JOB_SIZE: u32 = 640;
 
+/** No task waits for a slot. */
+export const SLOTS_ENOUGH: u32 = 0;
+/** A task waits for a slot. */
+export const SLOTS_WANTED: u32 = 1;
+/** A context does not need a slot any more that it has held: the agent asks again for those that were held. */
+export const SLOTS_LET_GO: u32 = 2;
+
 // ╒═════════════ TASK slot, 384 bytes; after the tasks' slots there is one for the engine thread, if it exists ═══════╕
 //  byte  field      writer            readers   meaning
 //     0  state      the task, monitor all       TASK_ABSENT → TASK_UP → TASK_CLOSED; monitor: → TASK_DEAD  SYNC task-state
@@ -119,8 +125,7 @@ export const JOB_SIZE: u32 = 640;
 //    44  pooled     the task          dump      bytes of its pool of buffers
 //    48  kept       the task          dump      bytes of received buffers that it keeps
 //    52  leaving    agent             all       of a task of another node: 1: the slot is to be given back  SYNC purge
-//    56  held       any task          agent     of such a task: the slot stays: 1: a task wants to begin something with it;
-//                                               2: a context needs it, and rings once it does not             SYNC purge
+//    56  held       any task          agent     of such a task: HELD_…: whether the slot stays       SYNC purge
 //    60  inline     agent             all       in the engine thread's slot: 1: the agent has no thread, and works in each
 //                                               advance() of the node's tasks                 plain: written before any task
 //   128  parked     the task,         ringers   1 from arming until it is awake, or rung: the first ring  SYNC park
@@ -152,6 +157,13 @@ export const TASK_PIPE_PROCESS_OFFSET: u32 = 260;
 export const TASK_PIPE_DESCRIPTOR_OFFSET: u32 = 264;
 export const TASK_PIPE_INODE_OFFSET: u32 = 268;
 export const TASK_SIZE: u32 = 384;
+
+/** No task needs the slot that the agent asks for. */
+export const HELD_NOT: u32 = 0;
+/** A task needs it, and does not ring later: the agent asks again. */
+export const HELD_SILENTLY: u32 = 1;
+/** A context needs it, and rings the agent once it does not. */
+export const HELD_UNTIL_RING: u32 = 2;
 
 export const TASK_ABSENT: u32 = 0;
 export const TASK_UP: u32 = 1;

@@ -3,10 +3,12 @@
 // Each task of the node, and each task of another node with which those talk, has a task slot. Its contexts have one ordinal
 // each: slot × contexts + context. The table of endpoints (assembly/layout/job.ts) has the endpoint of each ordinal.
 import {
+  HELD_SILENTLY,
   JOB_BIND_LOCK_OFFSET,
   JOB_BINDS_OFFSET,
   JOB_SLOTS_WANTED_OFFSET,
   NONE,
+  SLOTS_WANTED,
   TASK_CLOSED,
   TASK_DEAD,
   TASK_HELD_OFFSET,
@@ -186,12 +188,12 @@ export class Addresses {
   /** A context has an operation for a slot that is about to be given back: the slot stays. */
   hold(ordinal: number): void {
     // SYNC purge (hold): pairs with the agent's look.
-    this.#kernel.storeWord(taskSlot(this.#map, taskAt(this.#map, ordinal)) + TASK_HELD_OFFSET, 1);
+    this.#kernel.storeWord(taskSlot(this.#map, taskAt(this.#map, ordinal)) + TASK_HELD_OFFSET, HELD_SILENTLY);
   }
 
   /** A task waits for a free slot: asks the agent to give back slots of idle targets. */
   want(): void {
-    this.#kernel.storeWord(this.#map.job + JOB_SLOTS_WANTED_OFFSET, 1); // SYNC purge (want)
+    this.#kernel.storeWord(this.#map.job + JOB_SLOTS_WANTED_OFFSET, SLOTS_WANTED); // SYNC purge (want)
     if (this.#map.engine) this.#kernel.ring(engineSlot(this.#map));
   }
 

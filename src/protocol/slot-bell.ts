@@ -1,7 +1,14 @@
 // Rings the agent for what it awaits of a context while slots are given back: the agent has a thread of its own, and sleeps. A
 // context rings it in a later round, or before its task sleeps: behind its acknowledgment, once it does not need a slot any more
 // that it has held, and once it has given up a lane from a task whose slot is asked for.
-import { JOB_SLOTS_WANTED_OFFSET, TASK_HELD_OFFSET } from "../../assembly/layout.js";
+import {
+  HELD_SILENTLY,
+  HELD_UNTIL_RING,
+  JOB_SLOTS_WANTED_OFFSET,
+  SLOTS_ENOUGH,
+  SLOTS_LET_GO,
+  TASK_HELD_OFFSET,
+} from "../../assembly/layout.js";
 import type { Activity, ProgressSource } from "../core/progress.js";
 import { engineSlot, taskSlot } from "../memory/map.js";
 import { taskAt } from "../node/address.js";
@@ -63,7 +70,7 @@ class SlotBell implements ProgressSource, SlotWatch {
       this.#held.delete(ordinal);
       isIdle = true;
       // SYNC purge (idle): pairs with the agent, which may not have seen that the slot was held.
-      kernel.exchangeIf(taskSlot(map, taskAt(map, ordinal)) + TASK_HELD_OFFSET, 2, 1);
+      kernel.exchangeIf(taskSlot(map, taskAt(map, ordinal)) + TASK_HELD_OFFSET, HELD_UNTIL_RING, HELD_SILENTLY);
     }
     for (const ordinal of this.#lanes) {
       if (kernel.laneOf(this.#core.block, ordinal) === 0) this.#lanes.delete(ordinal);
@@ -71,7 +78,7 @@ class SlotBell implements ProgressSource, SlotWatch {
     this.#isNoticed = false;
     this.#count();
     // SYNC purge (idle): pairs with the agent, which then asks for slots again that were held.
-    if (isIdle) kernel.exchangeIf(map.job + JOB_SLOTS_WANTED_OFFSET, 0, 2);
+    if (isIdle) kernel.exchangeIf(map.job + JOB_SLOTS_WANTED_OFFSET, SLOTS_ENOUGH, SLOTS_LET_GO);
     if (this.busy < before) kernel.ring(engineSlot(map));
     return this.busy < before;
   }

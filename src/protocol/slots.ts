@@ -1,7 +1,14 @@
 // Gives back the slots of tasks of other nodes. The agent asks for a slot (LEAVING). Each context then drops what it has for
 // the slot's task, or says that it needs the slot (HELD), before it acknowledges the notice. Once every context has
 // acknowledged, and none needs the slot, the agent frees it, and each context forgets the task.
-import { TASK_CLOSED, TASK_HELD_OFFSET, TASK_LEAVING_OFFSET, TASK_STATE_OFFSET } from "../../assembly/layout.js";
+import {
+  HELD_SILENTLY,
+  HELD_UNTIL_RING,
+  TASK_CLOSED,
+  TASK_HELD_OFFSET,
+  TASK_LEAVING_OFFSET,
+  TASK_STATE_OFFSET,
+} from "../../assembly/layout.js";
 import type { Activity, ProgressSource } from "../core/progress.js";
 import type { Kernel } from "../kernel/kernel.js";
 import { type MemoryMap, ordinalOf, taskSlot } from "../memory/map.js";
@@ -65,7 +72,8 @@ export function slotLooker(watchOf?: (core: SlotUser, task: SlotTables) => SlotW
           else core.rma.forget(ordinal);
           watch?.watch(ordinal, isHeld);
         }
-        if (isAnyHeld) kernel.storeWord(pointer + TASK_HELD_OFFSET, watch === undefined ? 1 : 2); // SYNC purge (hold)
+        if (isAnyHeld)
+          kernel.storeWord(pointer + TASK_HELD_OFFSET, watch === undefined ? HELD_SILENTLY : HELD_UNTIL_RING); // SYNC purge (hold)
       }
     }
   };

@@ -1,6 +1,6 @@
 // Slots that are given back, at the agent's side alone: no context runs.
 import { describe, expect, it } from "vitest";
-import { TASK_HELD_OFFSET, TASK_LEAVING_OFFSET } from "../../assembly/layout.js";
+import { HELD_UNTIL_RING, TASK_HELD_OFFSET, TASK_LEAVING_OFFSET } from "../../assembly/layout.js";
 import { selectKernel } from "../../src/kernel/select.js";
 import { taskSlot } from "../../src/memory/map.js";
 import { Addresses } from "../../src/node/address.js";
@@ -10,8 +10,6 @@ import { Purge } from "../../src/transport/net/purge.js";
 
 const LIMITS = { tasks: 1024, contexts: 1, laneBytes: 4096, heapBytes: 2 ** 20, regions: 16, fifos: 1, slots: 4 };
 const FAR = 70;
-/** What a context stores that holds a slot, and rings once it does not. */
-const HOLDS = 2;
 
 describe.each(["wasm", "ts"] as const)("%s", (name) => {
   it.each([
@@ -39,7 +37,7 @@ describe.each(["wasm", "ts"] as const)("%s", (name) => {
       return kernel.loadWord(slot + TASK_LEAVING_OFFSET);
     };
     expect(turn()).toBe(1);
-    kernel.storeWord(slot + TASK_HELD_OFFSET, HOLDS);
+    kernel.storeWord(slot + TASK_HELD_OFFSET, HELD_UNTIL_RING);
     if (ends) purge.ended();
     const asked = [turn(), turn(), turn()];
     expect(asked.at(-1)).toBe(Number(ends));

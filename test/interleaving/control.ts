@@ -59,6 +59,8 @@ export const ERROR_MAX = 511;
 export const SLICE = 16;
 /** And SHORT_BYTES, which is less. */
 export const SHORT = 8;
+/** BUSY_TRIES of what is explored: a thread that holds the heap's lock and has lost the turn must not make a livelock. */
+export const BUSY = 2;
 
 const CONTROL = Math.ceil(map.end / 65536) * 16384;
 /** Indices of the control words. */

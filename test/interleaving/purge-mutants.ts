@@ -1,17 +1,27 @@
 // Deliberate bugs in how slots of tasks of other nodes are given back: see mutants.ts.
 import type { Mutant } from "./mutants.js";
 import { PURGE_SCENARIOS } from "./scenarios/purge.js";
+import { PURGE_OFFER_SCENARIOS } from "./scenarios/purge-offers.js";
 
 const PURGE = "src/transport/net/purge.ts";
 const SLOTS = "src/protocol/slots.ts";
 const BELL = "src/protocol/slot-bell.ts";
 const CONTEXT = "src/protocol/context-core.ts";
+const REMOTE_RENDEZVOUS = "src/transport/net/remote-rendezvous.ts";
 const ADDRESS = "src/node/address.ts";
 
 const CLOSE = "    this.#kernel.storeWord(taskSlot(this.#map, slot) + TASK_STATE_OFFSET, TASK_CLOSED);\n";
 const LOOK_AT_SLOTS = "    this.#task.lookAtSlots?.(this, this.#task);\n";
 
-const MUTANTS: readonly Omit<Mutant, "scenarios">[] = [
+const WRITE_RGETS = `  for (let i: u32 = 0; i < depth && i + depth < n; i++) {
+    writeFetch(rgetFifo, peer + RGET_FIFO_RGETS_OFFSET + (i << DESCRIPTOR_SHIFT), i + depth, n, depth);
+  }
+`;
+const SAY_BEGUN = `  // SYNC rget-away (begun): makes the origin RGETs visible; pairs with the agent, which sends them. Before the first FETCH.
+  if (away != 0) storeWord(rgetFifo + RGET_FIFO_AWAY_OFFSET, away | AWAY_BEGUN);
+`;
+
+const MUTANTS: readonly Mutant[] = [
   // ── The agent asks for a slot, and waits for every context ──────────────────────────────────────────────────────
   {
     name: "the agent does not wait until every context has acknowledged that a slot is asked back",
@@ -91,8 +101,34 @@ const MUTANTS: readonly Omit<Mutant, "scenarios">[] = [
   {
     name: "the agent finds a slot held behind the news that it is not",
     file: BELL,
-    find: "      kernel.exchangeIf(taskSlot(map, taskAt(map, ordinal)) + TASK_HELD_OFFSET, 2, 1);\n",
+    find: "      kernel.exchangeIf(taskSlot(map, taskAt(map, ordinal)) + TASK_HELD_OFFSET, HELD_UNTIL_RING, HELD_SILENTLY);\n",
     replace: "",
+  },
+  {
+    name: "the agent does not learn that a slot is not needed any more that it has found held",
+    file: BELL,
+    find: "    if (isIdle) kernel.exchangeIf(map.job + JOB_SLOTS_WANTED_OFFSET, SLOTS_ENOUGH, SLOTS_LET_GO);\n",
+    replace: "",
+  },
+  // ── Payloads on offer ──────────────────────────────────────────────────────────────────────────────────────────
+  {
+    name: "a slot that stays is asked for again before a context can use it",
+    file: PURGE,
+    find: '    if (!this.#grace.isOver(one.grace)) return false;\n    if (one.phase === "rests") return true;\n',
+    replace: '    if (one.phase === "stays") return true;\n    if (!this.#grace.isOver(one.grace)) return false;\n',
+  },
+  {
+    name: "the agent finds a chain begun whose RGETs are not written",
+    file: "chain.ts",
+    find: `${WRITE_RGETS}${SAY_BEGUN}`,
+    replace: `${SAY_BEGUN}${WRITE_RGETS}`,
+    scenarios: PURGE_OFFER_SCENARIOS,
+  },
+  {
+    name: "the agent reads where an rget FIFO ends as if no other thread wrote it",
+    file: REMOTE_RENDEZVOUS,
+    find: "    return this.#kernel.loadWord(rgetFifo + RGET_FIFO_TAIL_OFFSET) >>> 0;\n",
+    replace: "    return this.#get(rgetFifo, RGET_FIFO_TAIL_OFFSET);\n",
   },
   // ── Contexts ────────────────────────────────────────────────────────────────────────────────────────────────────
   {
@@ -122,7 +158,7 @@ const MUTANTS: readonly Omit<Mutant, "scenarios">[] = [
   {
     name: "the agent is not told that a task waits for a slot",
     file: ADDRESS,
-    find: "    this.#kernel.storeWord(this.#map.job + JOB_SLOTS_WANTED_OFFSET, 1); // SYNC purge (want)\n",
+    find: "    this.#kernel.storeWord(this.#map.job + JOB_SLOTS_WANTED_OFFSET, SLOTS_WANTED); // SYNC purge (want)\n",
     replace: "",
   },
   {
@@ -133,4 +169,6 @@ const MUTANTS: readonly Omit<Mutant, "scenarios">[] = [
   },
 ];
 
-export const PURGE_MUTANTS: readonly Mutant[] = MUTANTS.map((mutant) => ({ ...mutant, scenarios: PURGE_SCENARIOS }));
+const SCENARIOS = [...PURGE_SCENARIOS, ...PURGE_OFFER_SCENARIOS];
+
+export const PURGE_MUTANTS: readonly Mutant[] = MUTANTS.map((mutant) => ({ scenarios: SCENARIOS, ...mutant }));

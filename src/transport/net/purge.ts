@@ -13,8 +13,12 @@ import {
   CONTEXT_EVENT_COUNT_OFFSET,
   CONTEXT_STATE_OFFSET,
   ENDPOINT_COUNT_MAX,
+  HELD_NOT,
+  HELD_UNTIL_RING,
   JOB_SLOTS_WANTED_OFFSET,
   NONE,
+  SLOTS_ENOUGH,
+  SLOTS_WANTED,
   TASK_ABSENT,
   TASK_CLOSED,
   TASK_HELD_OFFSET,
@@ -46,8 +50,12 @@ export interface PurgeHost {
 interface Leaving {
   readonly slot: number;
   readonly task: number;
-  /** `closed`: there are no lanes any more. */
-  phase: "asked" | "closing" | "closed" | "freed";
+  /**
+   * `closed`: there are no lanes any more. `stays`, `rests`: it is not asked for again until every context has had a round in
+   * which it could use it. A context retries what has waited at the beginning of a round, and acknowledges at its end: hence
+   * two grace periods. Else an operation that holds the slot might never get to send the message that ends it.
+   */
+  phase: "asked" | "closing" | "closed" | "freed" | "stays" | "rests";
   grace: GracePeriod;
   /** Whether a task that held it may have ended since it was asked for: that task does not ring. */
   mayBeLeft: boolean;
@@ -85,11 +93,11 @@ export class Purge {
     const wanted = this.#map.job + JOB_SLOTS_WANTED_OFFSET;
     // SYNC purge (wanted): pairs with want() of Addresses. A task that still waits calls want() again.
     const asked = this.#kernel.loadWord(wanted);
-    if (asked !== 0) {
-      this.#kernel.storeWord(wanted, 0);
+    if (asked !== SLOTS_ENOUGH) {
+      this.#kernel.storeWord(wanted, SLOTS_ENOUGH);
       this.#held.clear();
     }
-    const isWanted = this.isWanted || asked === 1;
+    const isWanted = this.isWanted || asked === SLOTS_WANTED;
     if (!isWanted && this.#leaving.length === 0) return false;
     const before = this.#leaving;
     let isAny = false;
@@ -102,7 +110,7 @@ export class Purge {
     if (!isWanted) return isAny;
     this.isWanted = false;
     // The last free slot is the agent's: see bind() of Addresses.
-    if (this.#leaving.length < LEAVING_MAX && this.#free < 2) this.#choose();
+    if (this.#onTheirWay < LEAVING_MAX && this.#free < 2) this.#choose();
     return isAny;
   }
 
@@ -118,9 +126,13 @@ export class Purge {
     this.#leaving = this.#leaving.filter((one) => one.slot !== slot || one.phase !== "asked");
   }
 
+  get #onTheirWay(): number {
+    return this.#leaving.filter(({ phase }) => phase !== "stays" && phase !== "rests").length;
+  }
+
   /** How many slots are free, or about to be. */
   get #free(): number {
-    let count = this.#leaving.length;
+    let count = this.#onTheirWay;
     for (let slot = this.#map.locals; slot < this.#map.tasks; slot++) {
       if (this.#addresses.numberOf(slot) === UNBOUND && this.#stateOf(slot) === TASK_ABSENT) count++;
     }
@@ -152,7 +164,7 @@ export class Purge {
       return;
     }
     const pointer = taskSlot(this.#map, best);
-    this.#kernel.storeWord(pointer + TASK_HELD_OFFSET, 0);
+    this.#kernel.storeWord(pointer + TASK_HELD_OFFSET, HELD_NOT);
     // SYNC purge (ask): pairs with isLeaving() and lookAtSlots(): before the notice.
     this.#kernel.storeWord(pointer + TASK_LEAVING_OFFSET, 1);
     const task = this.#addresses.numberOf(best);
@@ -163,6 +175,12 @@ export class Purge {
   #step(one: Leaving): boolean {
     const { slot, task } = one;
     if (!this.#grace.isOver(one.grace)) return false;
+    if (one.phase === "rests") return true;
+    if (one.phase === "stays") {
+      one.phase = "rests";
+      one.grace = this.#grace.begin();
+      return false;
+    }
     if (one.phase === "freed") {
       this.#giveBack(slot);
       return true;
@@ -175,9 +193,9 @@ export class Purge {
     }
     // SYNC purge (held): pairs with lookAtSlots().
     const held = this.#kernel.loadWord(taskSlot(this.#map, slot) + TASK_HELD_OFFSET);
-    if (held !== 0 || this.#host.isBusy(slot) || this.#stateOf(slot) >= TASK_CLOSED) {
-      if (held !== 0) this.#held.set(slot, this.#host.lastUse(task));
-      if (held === 2 && !one.mayBeLeft) this.#reached.delete(slot);
+    if (held !== HELD_NOT || this.#host.isBusy(slot) || this.#stateOf(slot) >= TASK_CLOSED) {
+      if (held !== HELD_NOT) this.#held.set(slot, this.#host.lastUse(task));
+      if (held === HELD_UNTIL_RING && !one.mayBeLeft) this.#reached.delete(slot);
       else this.#reached.add(slot);
       this.#stay(one);
       return true;
@@ -191,9 +209,10 @@ export class Purge {
   }
 
   /** A slot stays where it is. */
-  #stay({ slot }: Leaving): void {
+  #stay({ slot, task }: Leaving): void {
     this.#kernel.storeWord(taskSlot(this.#map, slot) + TASK_LEAVING_OFFSET, 0);
-    this.#grace.begin(); // makes each context retry what has waited meanwhile
+    // Makes each context retry what has waited meanwhile.
+    this.#leaving.push({ slot, task, phase: "stays", grace: this.#grace.begin(), mayBeLeft: false });
   }
 
   /** Whether there is a lane to or from a task of another node. */

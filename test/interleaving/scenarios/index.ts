@@ -13,6 +13,7 @@ import { HEAP_SCENARIOS } from "./heap.js";
 import { LANE_SCENARIOS } from "./lane.js";
 import { PARK_SCENARIOS, PIPE_SCENARIOS } from "./park.js";
 import { PURGE_SCENARIOS } from "./purge.js";
+import { PURGE_OFFER_SCENARIOS } from "./purge-offers.js";
 import { READY_SCENARIOS } from "./ready.js";
 import { REORDER_SCENARIOS } from "./reorder.js";
 import { RMA_SCENARIOS } from "./rma.js";
@@ -37,4 +38,5 @@ export const SCENARIOS: readonly Scenario[] = [
   ...REORDER_SCENARIOS,
   ...BIND_SCENARIOS,
   ...PURGE_SCENARIOS,
+  ...PURGE_OFFER_SCENARIOS,
 ];
