@@ -20,7 +20,8 @@
 //    20  data           the member  the members  pointer to its bytes; 0: they are in `inline`
 //    24  slice          the member  the members  pointer to its slice of the result             (before `reduced`)
 //    28  sliceResult    the member  the members  SUCCESS, or why it has no slice           (before `reduced`)
-//    32  inline[96]     the member  the members  its bytes, or those of the result
+//    32  before         the member  the members  `completed` at the time: a reader of this line needs not look there
+//    40  inline[88]     the member  the members  its bytes
 // ╘═════════════════════════════════════════════════════════════════════════════════════════════════════════════════╛
 export const MEMBER_COMPLETED_OFFSET: u32 = 0;
 export const MEMBER_SLOTS_OFFSET: u32 = 64;
@@ -35,8 +36,9 @@ export const MEMBER_SIGNATURE_OFFSET: u32 = 16;
 export const MEMBER_DATA_OFFSET: u32 = 20;
 export const MEMBER_SLICE_OFFSET: u32 = 24;
 export const MEMBER_SLICE_RESULT_OFFSET: u32 = 28;
-export const MEMBER_INLINE_OFFSET: u32 = 32;
-export const MEMBER_INLINE_BYTES: u32 = 96;
+export const MEMBER_BEFORE_OFFSET: u32 = 32;
+export const MEMBER_INLINE_OFFSET: u32 = 40;
+export const MEMBER_INLINE_BYTES: u32 = 88;
 
 // ╒═════════════ COLLECTIVE header, 28 bytes: of a message to DISPATCH_ID_COLLECTIVE ═══════════════════════════════╕
 //     0  kind       COLLECTIVE_…

@@ -160,7 +160,11 @@ export class GeometryCore implements ExecutionHost, SharedHost {
     operation.number = number;
     operation.signature = signature;
     this.#active.push(operation);
-    const failed = this.#isBrokenAt(number) ? SHUTDOWN : this.#failures.get(number);
+    const failed = this.#isBrokenAt(number)
+      ? SHUTDOWN
+      : this.#failures.size > 0
+        ? this.#failures.get(number)
+        : undefined;
     if (operation.isPolling) this.#host.polling(1);
     if (failed === undefined) return true;
     this.#end(operation, failed, false);
@@ -305,7 +309,7 @@ export class GeometryCore implements ExecutionHost, SharedHost {
     for (let place = active.indexOf(operation); place < active.length - 1; place++) {
       active[place] = active[place + 1] as Operation;
     }
-    active.length--;
+    active.pop();
   }
 
   /** Remembers that an operation has failed, and tells those members that pass it on. */

@@ -29,6 +29,12 @@ export abstract class Operation {
   onDone: Callback | undefined;
   cookie: unknown;
 
+  /** Goes on, and tells whether it is over. One function for each operation, so that a wait makes none. */
+  readonly look = (): boolean => {
+    if (this.isPolling && !this.isOver) this.advance();
+    return this.isOver;
+  };
+
   get isOver(): boolean {
     return this.result !== EAGAIN;
   }

@@ -2,6 +2,7 @@
 // reads those of the others.
 import {
   MEMBER_ARRIVED_OFFSET,
+  MEMBER_BEFORE_OFFSET,
   MEMBER_COMPLETED_OFFSET,
   MEMBER_DATA_OFFSET,
   MEMBER_INLINE_OFFSET,
@@ -34,7 +35,10 @@ export class SharedMembers {
   readonly #blocks: number[];
   /** Pointers to the task slots of the other members. */
   readonly #others: readonly number[];
-  /** No member has completed fewer operations than this. */
+  /** What each member has completed, as far as this one has seen; and the least of them. */
+  readonly #seen: number[];
+  #least = 0;
+  /** What this member has completed. */
   #completed = 0;
 
   /** @param tasks pointers to the task slots of all members */
@@ -44,6 +48,7 @@ export class SharedMembers {
     this.rank = rank;
     this.size = blocks.length;
     this.#blocks = [...blocks];
+    this.#seen = blocks.map(() => 0);
     const own = tasks[rank];
     this.#others = [...new Set(tasks)].filter((task) => task !== own);
     // Contexts of one task wait on the same bell, and each looks at all of them before it sleeps.
@@ -63,13 +68,13 @@ export class SharedMembers {
   /** Whether this member may write its slot of an operation: no member reads its former content any more. */
   mayEnter(number: number): boolean {
     if (this.#hasRoom(number)) return true;
-    let least = number;
-    for (const block of this.#blocks) {
+    this.#findLeast();
+    if (this.#hasRoom(number)) return true;
+    for (let rank = 0; rank < this.size; rank++) {
       // SYNC member-completed (look)
-      const completed = this.kernel.loadWord(block + MEMBER_COMPLETED_OFFSET);
-      if (seqDelta(completed, least) < 0) least = completed;
+      this.#seen[rank] = this.kernel.loadWord((this.#blocks[rank] as number) + MEMBER_COMPLETED_OFFSET);
     }
-    this.#completed = least;
+    this.#findLeast();
     return this.#hasRoom(number);
   }
 
@@ -82,7 +87,16 @@ export class SharedMembers {
   }
 
   #hasRoom(number: number): boolean {
-    return seqDelta(number, this.#completed) <= MEMBER_SLOTS;
+    return seqDelta(number, this.#least) <= MEMBER_SLOTS;
+  }
+
+  #findLeast(): void {
+    let least = this.#seen[0] as number;
+    for (let rank = 1; rank < this.size; rank++) {
+      const seen = this.#seen[rank] as number;
+      if (seqDelta(seen, least) < 0) least = seen;
+    }
+    this.#least = least;
   }
 
   /** Writes what this member has for the others. They are woken. */
@@ -92,9 +106,24 @@ export class SharedMembers {
     words[(slot + MEMBER_RESULT_OFFSET) >>> 2] = result;
     words[(slot + MEMBER_SIGNATURE_OFFSET) >>> 2] = signature;
     words[(slot + MEMBER_DATA_OFFSET) >>> 2] = data;
+    words[(slot + MEMBER_BEFORE_OFFSET) >>> 2] = this.#completed;
     // SYNC member-arrived (publish): pairs with hasArrived() of the others.
     this.kernel.storeWord(slot + MEMBER_ARRIVED_OFFSET, number);
     this.#ring();
+    this.#claim((number + 1) >>> 0);
+  }
+
+  /**
+   * Stores into the slot of the next operation, if it is free, so that its cache line is this member's by then: the others have
+   * read it eight operations ago. Barrier: 416 → 340 ns where the cores are far (Zen 5).
+   */
+  #claim(number: number): void {
+    if (this.#hasRoom(number)) this.memory.words[(this.slotOf(this.rank, number) + MEMBER_RESULT_OFFSET) >>> 2] = 0;
+  }
+
+  /** Notes what a member that has arrived had completed. */
+  note(rank: number, number: number): void {
+    this.#seen[rank] = this.memory.words[(this.slotOf(rank, number) + MEMBER_BEFORE_OFFSET) >>> 2] as number;
   }
 
   hasArrived(rank: number, number: number): boolean {
@@ -132,6 +161,8 @@ export class SharedMembers {
 
   /** All operations up to a number are complete here. */
   complete(number: number): void {
+    this.#completed = number;
+    this.#seen[this.rank] = number;
     // SYNC member-completed (publish): pairs with mayEnter() of the others.
     this.kernel.storeWord((this.#blocks[this.rank] as number) + MEMBER_COMPLETED_OFFSET, number);
     this.#ring();
@@ -181,12 +212,14 @@ export class SharedMembers {
   /** Copies bytes of the job's memory to a view. */
   read(target: Uint8Array, offset: number, pointer: number, bytes: number): void {
     if (bytes === 0) return;
+    if (bytes <= 64) {
+      const { bytes: all } = this.memory;
+      for (let i = 0; i < bytes; i++) target[offset + i] = all[pointer + i] as number;
+      return;
+    }
     const own = this.pointerOf(target);
     if (own !== 0) {
       if (own + offset !== pointer) this.kernel.copyBytes(own + offset, pointer, bytes);
-    } else if (bytes <= 64) {
-      const { bytes: all } = this.memory;
-      for (let i = 0; i < bytes; i++) target[offset + i] = all[pointer + i] as number;
     } else copyInto(target, offset, this.memory.bytes.subarray(pointer, pointer + bytes));
   }
 

@@ -103,7 +103,9 @@ export abstract class SharedOperation extends Operation {
   }
 
   release(): void {
-    for (const piece of this.#pieces.splice(0)) this.host.scratch.giveBack(piece);
+    for (let piece = this.#pieces.pop(); piece !== undefined; piece = this.#pieces.pop()) {
+      this.host.scratch.giveBack(piece);
+    }
   }
 
   /** Takes memory until the operation is over. @throws NoMemory */
@@ -181,6 +183,7 @@ export abstract class SharedOperation extends Operation {
         if (host.hasAnyEnded) this.#awaits(rank);
         return;
       }
+      shared.note(rank, number);
       const theirs = shared.signatureOf(rank, number);
       if (theirs !== this.signature) {
         const own = `rank ${shared.rank} has begun ${host.describe(this.signature)}`;
@@ -461,6 +464,8 @@ export function reduceOperands(
 /** Each member reads the operands of all from their slots, and reduces them itself: for a few members and a few bytes. */
 export class SharedFlatReduce extends SharedOperation {
   readonly #getsResult: boolean;
+  readonly #at = (rank: number): number => this.shared.dataOf(rank, this.number);
+  readonly #spare = (): number => this.shared.workspace + MEMBER_INLINE_BYTES;
 
   static fits({ size }: SharedMembers, bytes: number, reducer: Reducer): boolean {
     return size <= FLAT_MEMBERS && bytes <= MEMBER_INLINE_BYTES && !reducer.isUser;
@@ -483,9 +488,10 @@ export class SharedFlatReduce extends SharedOperation {
     const { shared, number, buffers } = this;
     const bytes = buffers.send.length;
     if (bytes === 0) return;
-    const at = (rank: number): number => shared.dataOf(rank, number);
     const out = shared.workspace;
-    reduceOperands(buffers.reducer as Reducer, shared.size, at, out, bytes, () => out + MEMBER_INLINE_BYTES);
+    const reducer = buffers.reducer as Reducer;
+    if (shared.size === 2) reducer.reduce(out, shared.dataOf(0, number), shared.dataOf(1, number), bytes);
+    else reduceOperands(reducer, shared.size, this.#at, out, bytes, this.#spare);
     shared.read(buffers.receive, 0, out, bytes);
   }
 }

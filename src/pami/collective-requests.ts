@@ -1,4 +1,5 @@
 // Turns the parameters of collective operations into requests: checks them, and computes lengths and offsets in bytes.
+import type { CollectiveKernel } from "../collective/kernel.js";
 import type { Reducer } from "../collective/operation.js";
 import type { Request } from "../collective/select.js";
 import { prefixSums } from "../collective/shape.js";
@@ -16,9 +17,6 @@ import {
 } from "../core/reduction.js";
 import type { Memory } from "../kernel/kernel.js";
 import type { Given, UserOperation } from "./collective-parameters.js";
-
-/** The kernel of reductions. */
-export type Reduce = (operation: number, type: number, out: number, left: number, right: number, count: number) => void;
 
 /** A request, and what all members must agree on. */
 export interface Prepared {
@@ -47,15 +45,15 @@ export class Requests {
   readonly #rank: number;
   readonly #size: number;
   readonly #memory: Memory;
-  readonly #reduce: Reduce;
+  readonly #kernel: CollectiveKernel;
   /** By operation and element type. */
   readonly #reducers = new Map<number, Reducer>();
 
-  constructor(rank: number, size: number, memory: Memory, reduce: Reduce) {
+  constructor(rank: number, size: number, memory: Memory, kernel: CollectiveKernel) {
     this.#rank = rank;
     this.#size = size;
     this.#memory = memory;
-    this.#reduce = reduce;
+    this.#kernel = kernel;
   }
 
   /** The view that the caller has left out, if this member gets anything. */
@@ -314,11 +312,12 @@ export class Requests {
       const key = operationNumber * 32 + number;
       let reducer = this.#reducers.get(key);
       if (reducer === undefined) {
-        const reduce = this.#reduce;
+        const kernel = this.#kernel;
         reducer = {
           elementBytes,
           isUser: false,
-          reduce: (out, left, right, bytes) => reduce(operationNumber, number, out, left, right, bytes / elementBytes),
+          reduce: (out, left, right, bytes) =>
+            kernel.reduce(operationNumber, number, out, left, right, bytes / elementBytes),
         };
         this.#reducers.set(key, reducer);
       }

@@ -66,6 +66,8 @@ export interface GeometryContext {
   readonly task: Task;
   readonly core: ContextCore;
   checkOpen(call: string): void;
+  /** Calls `look` for a while, and advances now and then. @returns whether it has become true; false also if no spin pays */
+  spin(look: () => boolean): boolean;
   advanceUntil(condition: () => boolean, options: WaitOptions): Result;
   until(condition: () => boolean, options: ProgressOptions): Promise<void>;
 }
@@ -102,6 +104,10 @@ const CALL_KEYS: Keys<CallOptions> = { ...PROGRESS_KEYS, header: true };
 /** Parameters of the calls that check their names in debug mode only. */
 const HOT_KEYS = { send: SEND_KEYS, put: PUT_KEYS, get: TRANSFER_KEYS, rmw: RMW_KEYS };
 
+/** Looks of a collective operation before its wait becomes one of advanceUntil(): each 10 to 20 ns. */
+const SPIN_LOOKS = 512;
+/** Looks after which messages are looked for, too. */
+const LOOKS_PER_ADVANCE = 32;
 const SPIN_MS = 0.05;
 const QUEUE_BYTES = 1024 * 1024;
 
@@ -799,6 +805,21 @@ export class Context {
     return this.#waitUntil(wait, condition, timeout, looked, found, interrupts);
   }
 
+  #spinOn(look: () => boolean): boolean {
+    this.#checkAdvance(1);
+    const { parker } = this.#task;
+    if (!parker.mayBlock || !parker.mayLook(this.#waits.spins, this.#spin, false)) return false;
+    for (let count = 1; count <= SPIN_LOOKS && !this.#closed; count++) {
+      if (!look()) {
+        if (count % LOOKS_PER_ADVANCE === 0) this.advance();
+        continue;
+      }
+      parker.won(this.#waits.spins);
+      return true;
+    }
+    return false;
+  }
+
   /** What advanceUntil() does behind its first looks. @param interrupts those of before its begin */
   #waitUntil(
     wait: WaitName,
@@ -874,6 +895,7 @@ export class Context {
       task: this.#task,
       core: this.#core,
       checkOpen: (call) => this.#checkOpen(call),
+      spin: (look) => this.#spinOn(look),
       advanceUntil: (condition, options) => this.#advanceUntil("collective()", condition, options),
       until: (condition, options) => this.#waits.until("collective()", condition, options),
     };

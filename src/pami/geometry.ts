@@ -2,6 +2,7 @@
 
 import type { Collectives } from "../collective/collectives.js";
 import type { GeometryCore } from "../collective/geometry-core.js";
+import type { CollectiveKernel } from "../collective/kernel.js";
 import type { Operation as Begun } from "../collective/operation.js";
 import {
   ALGORITHMS,
@@ -33,19 +34,20 @@ import {
   type RootedParameters,
   type ScanParameters,
 } from "./collective-parameters.js";
-import { BARRIER, BARRIER_SIGNATURE, type Prepared, type Reduce, Requests } from "./collective-requests.js";
+import { BARRIER, BARRIER_SIGNATURE, type Prepared, Requests } from "./collective-requests.js";
 import { checkProgress, checkWait, type ProgressOptions, type WaitOptions } from "./waits.js";
 
 /** What a geometry needs of its context and client. */
 export interface GeometryParts {
   readonly memory: Memory;
   readonly collectives: Collectives;
+  spin(look: () => boolean): boolean;
   advanceUntil(condition: () => boolean, options: WaitOptions): Result;
   until(condition: () => boolean, options: ProgressOptions): Promise<void>;
   shutdownError(text: string, to: Endpoint): Error;
   /** Makes another geometry of this context. */
   create(endpoints: readonly Endpoint[], options: ProgressOptions): Promise<Geometry>;
-  reduce: Reduce;
+  readonly kernel: CollectiveKernel;
 }
 
 /** Operations under way beyond which collective() returns EAGAIN. */
@@ -70,7 +72,6 @@ export class Geometry {
   readonly #recent: RecentCall[] = [];
   /** The barrier of barrierSync(), used again and again. */
   readonly #barrier: SharedBarrier | undefined;
-  readonly #isBarrierOver = (): boolean => (this.#barrier as SharedBarrier).isOver;
 
   /** @internal */
   constructor(core: GeometryCore, parts: GeometryParts) {
@@ -79,7 +80,7 @@ export class Geometry {
     this.endpoints = core.endpoints;
     this.#core = core;
     this.#parts = parts;
-    this.#requests = new Requests(core.rank, core.size, parts.memory, parts.reduce);
+    this.#requests = new Requests(core.rank, core.size, parts.memory, parts.kernel);
     this.#barrier = core.isShared ? new SharedBarrier(core, BARRIER) : undefined;
   }
 
@@ -133,8 +134,7 @@ export class Geometry {
     operation.reset();
     this.#core.beginShared(operation, BARRIER_SIGNATURE);
     if (operation.isOver) return operation.result;
-    const waited = this.#parts.advanceUntil(this.#isBarrierOver, options);
-    return operation.isOver ? operation.result : waited;
+    return this.#wait(operation, options);
   }
 
   /** Copies the root's buffer to those of all members. Resolves with `buffer`. */
@@ -363,7 +363,13 @@ export class Geometry {
     if (options !== NO_OPTIONS) checkWait(`${type}Sync()`, options);
     const operation = this.#begin(type, parameters);
     if (operation.isOver) return operation.result;
-    const waited = this.#parts.advanceUntil(() => operation.isOver, options);
+    return this.#wait(operation, options);
+  }
+
+  /** Blocks the thread until an operation is over. */
+  #wait(operation: Begun, options: WaitOptions): Result {
+    if (this.#parts.spin(operation.look)) return operation.result;
+    const waited = this.#parts.advanceUntil(operation.look, options);
     return operation.isOver ? operation.result : waited;
   }
 
@@ -397,8 +403,7 @@ export class Geometry {
 
   #begin(type: CollectiveType, parameters: object): Begun {
     this.#checkOpen(type);
-    const known = this.#recent.find((recent) => recent.isAbout(type, parameters as Given));
-    if (known !== undefined) return known.begin(this.#core);
+    for (const recent of this.#recent) if (recent.isAbout(type, parameters as Given)) return recent.begin(this.#core);
     checkKeys(`parameters of ${type}()`, parameters, COLLECTIVE_KEYS[type]);
     const given = parameters as Given;
     const prepared = this.#requests.of(type, given);

@@ -84,7 +84,6 @@ async function make(
     kernel = selectCollectiveKernel(task.kernel.name, task.memory);
     kernelOf.set(task, kernel);
   }
-  const reductions = kernel;
   const creation = collectives.begin(endpoints, id);
   try {
     await host.until(() => creation.isOver, options);
@@ -99,11 +98,12 @@ async function make(
   return new Geometry(creation.geometry, {
     memory: task.memory,
     collectives,
+    spin: host.spin,
     advanceUntil: host.advanceUntil,
     until: host.until,
     shutdownError: (text, to) => task.shutdownError(text, to),
     create: (members, wait) => make(task, context, members, 0, wait),
-    reduce: (operation, type, out, left, right, count) => reductions.reduce(operation, type, out, left, right, count),
+    kernel,
   });
 }
 

@@ -10,7 +10,7 @@ export function now(): number {
 }
 
 /** What reading the clock once costs: median of 1001. */
-function timerCost(): number {
+export function timerCost(): number {
   const samples = new Float64Array(1001);
   for (let round = 0; round < 20; round++) {
     let last = now();
@@ -62,10 +62,15 @@ export class Stopwatch {
   }
 
   figures(): Figures {
-    const sorted = this.#samples.subarray(0, this.#taken).sort();
-    const rank = (part: number): number => sorted[Math.round(part * (sorted.length - 1))] as number;
-    return { p50_ns: rank(0.5), p90_ns: rank(0.9), p99_ns: rank(0.99), p999_ns: rank(0.999) };
+    return percentiles(this.#samples.subarray(0, this.#taken));
   }
+}
+
+/** The percentiles of samples, which it sorts. */
+export function percentiles(samples: Float64Array): Figures {
+  const sorted = samples.sort();
+  const rank = (part: number): number => sorted[Math.round(part * (sorted.length - 1))] as number;
+  return { p50_ns: rank(0.5), p90_ns: rank(0.9), p99_ns: rank(0.99), p999_ns: rank(0.999) };
 }
 
 /** Mean of the middle half: finer than the clock, whose steps are 10 ns here and there, and deaf to stalls. */

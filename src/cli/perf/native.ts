@@ -8,7 +8,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Order } from "./peers.js";
-import type { Figures } from "./work.js";
+import { type Figures, isCollective } from "./work.js";
 
 /** Beside dist/ in the package. */
 const SOURCES = fileURLToPath(new URL("../bench/peers/", import.meta.url));
@@ -125,10 +125,19 @@ export function nativeMpi(name: keyof typeof MPI): Native {
   if (starter === undefined || compiler === undefined) return { missing: `${name} (mpicc, mpirun) is not installed` };
   const built = program(compiler, "mpi");
   if ("missing" in built) return built;
+  const together = program(compiler, "collectives");
+  if ("missing" in together) return together;
   return {
     run: async (order) => {
-      const what = order.test === "am_lat" ? "lat" : order.test === "rndv_bw" ? "rndv" : "rate";
-      const args = [...options, "-n", "2", built.path, ...common(order), String(order.bytes), what];
+      const { path } = isCollective(order.test) ? together : built;
+      const what = isCollective(order.test)
+        ? order.test
+        : order.test === "am_lat"
+          ? "lat"
+          : order.test === "rndv_bw"
+            ? "rndv"
+            : "rate";
+      const args = [...options, "-n", "2", path, ...common(order), String(order.bytes), what];
       return JSON.parse(await run(starter, args, order.seconds)) as Figures;
     },
   };

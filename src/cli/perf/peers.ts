@@ -4,7 +4,16 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { MessageChannel, type MessagePort, Worker } from "node:worker_threads";
 import { type KernelName, launch } from "pamir";
-import { type Figures, makeResultFile, makeResults, placesOf, readResults, type TestName, type Work } from "./work.js";
+import {
+  type Figures,
+  isCollective,
+  makeResultFile,
+  makeResults,
+  placesOf,
+  readResults,
+  type TestName,
+  type Work,
+} from "./work.js";
 
 /** What a peer's worker is told. */
 export interface PeerData {
@@ -73,9 +82,14 @@ async function runTasks(
   tasks: number,
   inProcesses: boolean,
 ): Promise<Figures> {
-  const entry = new URL("./tasks/perf.js", import.meta.url);
+  const entry = new URL(isCollective(order.test) ? "./tasks/collectives.js" : "./tasks/perf.js", import.meta.url);
   // Two tasks of one context: what a program of two tasks would ask for.
-  const heap = order.test === "rndv_bw" ? { heapBytes: 2 * placesOf(order.bytes) * order.bytes + HEAP_BYTES } : {};
+  const room = 16 * order.bytes + HEAP_BYTES;
+  const heap = isCollective(order.test)
+    ? { heapBytes: room }
+    : order.test === "rndv_bw"
+      ? { heapBytes: 2 * placesOf(order.bytes) * order.bytes + HEAP_BYTES }
+      : {};
   const processes = inProcesses ? { processes: tasks } : {};
   // What is thrown below says how a task failed.
   const job = await launch(entry, { tasks, kernel, contexts: 1, args: work, onError: "ignore", ...processes, ...heap });

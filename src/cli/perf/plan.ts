@@ -3,7 +3,7 @@
 import { runNodes } from "./link.js";
 import { type Native, nativeC, nativeMpi, nativeUcx, type Runner } from "./native.js";
 import { findPackage, peerDoes, runPamir, runPeer } from "./peers.js";
-import type { TestName } from "./work.js";
+import { isCollective, type TestName } from "./work.js";
 
 export interface Test {
   readonly name: TestName;
@@ -92,6 +92,30 @@ export const TESTS: readonly Test[] = [
     figure: "latency",
     seconds: 1,
   },
+  { name: "barrier", what: "one barrier behind the other", bytes: [], figure: "latency", seconds: 0.5 },
+  { name: "broadcast", what: "of bytes, by each task in turn", bytes: [8, 65536], figure: "latency", seconds: 0.5 },
+  {
+    name: "allreduce",
+    what: "sums of f64, so many bytes at each task",
+    bytes: [8, 65536, 1048576],
+    figure: "latency",
+    seconds: 0.5,
+  },
+  { name: "allgather", what: "so many bytes from each task", bytes: [8, 65536], figure: "latency", seconds: 0.5 },
+  {
+    name: "alltoall",
+    what: "so many bytes from each task to each",
+    bytes: [8, 65536],
+    figure: "latency",
+    seconds: 0.5,
+  },
+  {
+    name: "reduce_scatter",
+    what: "as allreduce, and each task gets its half",
+    bytes: [65536, 1048576],
+    figure: "latency",
+    seconds: 0.5,
+  },
 ];
 
 export interface System {
@@ -105,7 +129,7 @@ export interface System {
 const rates = (test: TestName) => test === "am_rate" || test === "am_bw";
 const touches = (test: TestName) => rates(test) || test === "put_touch_bw";
 const messages = (test: TestName) => test === "am_lat" || rates(test);
-const mpiDoes = (test: TestName) => messages(test) || test === "rndv_bw";
+const mpiDoes = (test: TestName) => messages(test) || test === "rndv_bw" || isCollective(test);
 
 function pamir(name: string, what: string, kernel: "wasm" | "ts" | readonly ["wasm", "ts"]): System {
   const mixed = typeof kernel === "object";
@@ -151,6 +175,12 @@ export const SYSTEMS: readonly System[] = [
     what: "this package, each task in a process of its own (only if asked for)",
     does: () => true,
     prepare: () => ({ run: (order) => runPamir("wasm", order, true) }),
+  },
+  {
+    name: "pamir-plain",
+    what: "this package, vectors of collective operations in ordinary arrays",
+    does: isCollective,
+    prepare: () => ({ run: (order) => runPamir("wasm", { ...order, plain: true }) }),
   },
   pamir("pamir-mixed", "a task with the one, a task with the other (only if asked for)", ["wasm", "ts"]),
   {

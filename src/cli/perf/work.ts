@@ -22,7 +22,23 @@ export type TestName =
   | "rndv_bw"
   | "fence_many"
   | "fence_one"
-  | "fence_other";
+  | "fence_other"
+  | CollectiveTest;
+
+/** Tests of collective operations, by the names that OSU's benchmarks have for them. */
+export const COLLECTIVE_TESTS = [
+  "barrier",
+  "broadcast",
+  "allreduce",
+  "allgather",
+  "alltoall",
+  "reduce_scatter",
+] as const;
+export type CollectiveTest = (typeof COLLECTIVE_TESTS)[number];
+
+export function isCollective(test: TestName): test is CollectiveTest {
+  return (COLLECTIVE_TESTS as readonly TestName[]).includes(test);
+}
 
 /** One measurement on two threads or more. */
 export interface Work {
@@ -36,6 +52,8 @@ export interface Work {
   readonly leastMessages: number;
   /** Whether the messages go through sockets. */
   readonly isLinked: boolean;
+  /** Collective operations: whether the vectors lie in ordinary arrays. */
+  readonly plain?: boolean;
   /** Processor of each thread; empty: none is bound. */
   readonly cpus: readonly number[];
   readonly results: Shared;
