@@ -128,7 +128,7 @@ export class Collectives implements ProgressSource, GeometryHost {
 
   /** Whether all members may share this task's memory. */
   #mayShare(endpoints: readonly Endpoint[]): boolean {
-    return endpoints.length > 1 && endpoints.every((endpoint) => this.#isLocal(endpoint));
+    return endpoints.every((endpoint) => this.#isLocal(endpoint));
   }
 
   /** Whether an endpoint is of a task of this memory. */
@@ -270,7 +270,7 @@ export class Collectives implements ProgressSource, GeometryHost {
     }
     const number = arrival.headerWord(COLLECTIVE_NUMBER_OFFSET);
     const tag = arrival.headerWord(COLLECTIVE_TAG_OFFSET);
-    geometry.came(kind, rank, number, tag, arrival.headerWord(COLLECTIVE_SIGNATURE_OFFSET), arrival);
+    geometry.came(kind, rank, number, tag, arrival.headerWord(COLLECTIVE_SIGNATURE_OFFSET) | 0, arrival);
   }
 
   /** The geometry is being made here, or has closed. */

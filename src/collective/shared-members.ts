@@ -122,13 +122,14 @@ export class SharedMembers {
   }
 
   /** Notes what a member that has arrived had completed. */
-  note(rank: number, number: number): void {
-    this.#seen[rank] = this.memory.words[(this.slotOf(rank, number) + MEMBER_BEFORE_OFFSET) >>> 2] as number;
+  note(rank: number, slot: number): void {
+    this.#seen[rank] = this.memory.words[(slot + MEMBER_BEFORE_OFFSET) >>> 2] as number;
   }
 
-  hasArrived(rank: number, number: number): boolean {
+  /** @param slot that of a member, for the operation */
+  hasArrived(slot: number, number: number): boolean {
     // SYNC member-arrived (look)
-    return this.kernel.loadWord(this.slotOf(rank, number) + MEMBER_ARRIVED_OFFSET) >>> 0 === number;
+    return this.kernel.loadWord(slot + MEMBER_ARRIVED_OFFSET) >>> 0 === number;
   }
 
   /** This member's slice of the result is written; or it has failed. The others are woken. */
@@ -170,28 +171,27 @@ export class SharedMembers {
 
   // The words below are plain: their writer has stored `arrived` or `reduced` behind them, and this member has seen that.
 
-  resultOf(rank: number, number: number): Result {
-    return this.memory.words[(this.slotOf(rank, number) + MEMBER_RESULT_OFFSET) >>> 2] as Result;
+  resultIn(slot: number): Result {
+    return this.memory.words[(slot + MEMBER_RESULT_OFFSET) >>> 2] as Result;
   }
 
   sliceResultOf(rank: number, number: number): Result {
     return this.memory.words[(this.slotOf(rank, number) + MEMBER_SLICE_RESULT_OFFSET) >>> 2] as Result;
   }
 
-  signatureOf(rank: number, number: number): number {
-    return (this.memory.words[(this.slotOf(rank, number) + MEMBER_SIGNATURE_OFFSET) >>> 2] as number) >>> 0;
+  signatureIn(slot: number): number {
+    return this.memory.words[(slot + MEMBER_SIGNATURE_OFFSET) >>> 2] as number;
   }
 
   /** Pointer to what a member has for the others. */
-  dataOf(rank: number, number: number): number {
-    const slot = this.slotOf(rank, number);
+  dataIn(slot: number): number {
     const data = (this.memory.words[(slot + MEMBER_DATA_OFFSET) >>> 2] as number) >>> 0;
     return data === 0 ? slot + MEMBER_INLINE_OFFSET : data;
   }
 
   /** Whether a member's bytes are in its slot, which stays as it is until all have completed the operation. */
-  isInline(rank: number, number: number): boolean {
-    return this.memory.words[(this.slotOf(rank, number) + MEMBER_DATA_OFFSET) >>> 2] === 0;
+  isInline(slot: number): boolean {
+    return this.memory.words[(slot + MEMBER_DATA_OFFSET) >>> 2] === 0;
   }
 
   sliceOf(rank: number, number: number): number {

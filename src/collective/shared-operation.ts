@@ -71,7 +71,9 @@ export abstract class SharedOperation extends Operation {
   get hasWork(): boolean {
     const { shared, number } = this;
     if (this.#stage === ENTER) return shared.mayEnter(number);
-    if (this.#stage === READ) return shared.hasArrived(this.#sources[this.#cursor] as number, number);
+    if (this.#stage === READ) {
+      return shared.hasArrived(shared.slotOf(this.#sources[this.#cursor] as number, number), number);
+    }
     if (this.#stage === REDUCE) return shared.hasReduced(this.#cursor, number);
     return shared.hasPassed(this.#readers[this.#cursor] as number, number);
   }
@@ -94,7 +96,7 @@ export abstract class SharedOperation extends Operation {
   awaited(): number[] {
     const { shared, number } = this;
     if (this.#stage === ENTER) return [shared.laggard(number)];
-    const sources = this.#sources.filter((rank) => !shared.hasArrived(rank, number));
+    const sources = this.#sources.filter((rank) => !shared.hasArrived(shared.slotOf(rank, number), number));
     if (this.#stage === READ) return sources;
     const has = (rank: number): boolean =>
       this.#stage === REDUCE ? shared.hasReduced(rank, number) : shared.hasPassed(rank, number);
@@ -177,29 +179,31 @@ export abstract class SharedOperation extends Operation {
   #read(): void {
     const { shared, number, host } = this;
     const sources = this.#sources;
-    for (; this.#cursor < sources.length && !this.isOver; this.#cursor++) {
+    for (; this.#cursor < sources.length; this.#cursor++) {
       const rank = sources[this.#cursor] as number;
-      if (!shared.hasArrived(rank, number)) {
+      const slot = shared.slotOf(rank, number);
+      if (!shared.hasArrived(slot, number)) {
         if (host.hasAnyEnded) this.#awaits(rank);
         return;
       }
-      shared.note(rank, number);
-      const theirs = shared.signatureOf(rank, number);
+      shared.note(rank, slot);
+      const theirs = shared.signatureIn(slot);
       if (theirs !== this.signature) {
         const own = `rank ${shared.rank} has begun ${host.describe(this.signature)}`;
         host.failed(this, ERROR, `${own}, rank ${rank} ${host.describe(theirs)}`);
         return;
       }
-      const result = shared.resultOf(rank, number);
+      const result = shared.resultIn(slot);
       if (result !== SUCCESS) {
         host.failed(this, result, `rank ${rank} has failed`);
         return;
       }
-      if (!this.#mayRead(rank)) return;
-      this.arrived(rank, shared.dataOf(rank, number));
+      if (host.hasAnyEnded && !this.#mayRead(rank, slot)) return;
+      this.arrived(rank, shared.dataIn(slot));
     }
-    if (this.isOver) return;
-    if (this.hasSlices) for (const rank of sources) if (!this.#mayRead(rank)) return;
+    if (this.hasSlices && host.hasAnyEnded) {
+      for (const rank of sources) if (!this.#mayRead(rank, shared.slotOf(rank, number))) return;
+    }
     this.finish();
     this.#cursor = 0;
     if (!this.hasSlices) this.#pass();
@@ -249,9 +253,9 @@ export abstract class SharedOperation extends Operation {
   }
 
   /** Whether what a member has published is there: the memory of one that has ended may be another's by now. */
-  #mayRead(rank: number): boolean {
-    const { host, shared, number } = this;
-    if (!host.hasAnyEnded || !host.hasEnded(rank) || shared.isInline(rank, number)) return true;
+  #mayRead(rank: number, slot: number): boolean {
+    const { host } = this;
+    if (!host.hasEnded(rank) || this.shared.isInline(slot)) return true;
     host.failed(this, SHUTDOWN, "");
     return false;
   }
@@ -260,7 +264,9 @@ export abstract class SharedOperation extends Operation {
   #pass(): void {
     const { shared, number } = this;
     let isWaitedFor = this.hasSlices;
-    for (const rank of this.#sources) if (!shared.isInline(rank, number)) isWaitedFor = true;
+    for (let place = 0; place < this.#sources.length && !isWaitedFor; place++) {
+      isWaitedFor = !shared.isInline(shared.slotOf(this.#sources[place] as number, number));
+    }
     if (isWaitedFor) shared.pass(number);
     this.#stage = LEAVE;
   }
@@ -464,7 +470,7 @@ export function reduceOperands(
 /** Each member reads the operands of all from their slots, and reduces them itself: for a few members and a few bytes. */
 export class SharedFlatReduce extends SharedOperation {
   readonly #getsResult: boolean;
-  readonly #at = (rank: number): number => this.shared.dataOf(rank, this.number);
+  readonly #at = (rank: number): number => this.shared.dataIn(this.shared.slotOf(rank, this.number));
   readonly #spare = (): number => this.shared.workspace + MEMBER_INLINE_BYTES;
 
   static fits({ size }: SharedMembers, bytes: number, reducer: Reducer): boolean {
@@ -474,7 +480,7 @@ export class SharedFlatReduce extends SharedOperation {
   /** @param root undefined: all members get the result */
   constructor(host: SharedHost, buffers: Buffers, root: number | undefined) {
     const reads = root === undefined || root === host.shared.rank;
-    super(host, buffers, reads ? allRanks(host.shared.size) : NO_RANKS, NO_RANKS);
+    super(host, buffers, reads ? others(host.shared) : NO_RANKS, NO_RANKS);
     this.#getsResult = reads;
   }
 
@@ -485,12 +491,12 @@ export class SharedFlatReduce extends SharedOperation {
 
   protected override finish(): void {
     if (!this.#getsResult) return;
-    const { shared, number, buffers } = this;
+    const { shared, buffers } = this;
     const bytes = buffers.send.length;
     if (bytes === 0) return;
     const out = shared.workspace;
     const reducer = buffers.reducer as Reducer;
-    if (shared.size === 2) reducer.reduce(out, shared.dataOf(0, number), shared.dataOf(1, number), bytes);
+    if (shared.size === 2) reducer.reduce(out, this.#at(0), this.#at(1), bytes);
     else reduceOperands(reducer, shared.size, this.#at, out, bytes, this.#spare);
     shared.read(buffers.receive, 0, out, bytes);
   }
@@ -535,7 +541,7 @@ export class SharedSliceReduce extends SharedOperation {
     const place = this.#getsAll ? shared.pointerOf(buffers.receive) : 0;
     const isOverOperand = shared.size > 2 && place === shared.pointerOf(buffers.send);
     const out = place === 0 || isOverOperand ? this.take(own.bytes) : place + own.offset;
-    const at = (rank: number): number => shared.dataOf(rank, number) + own.offset;
+    const at = (rank: number): number => shared.dataIn(shared.slotOf(rank, number)) + own.offset;
     reduceOperands(buffers.reducer as Reducer, shared.size, at, out, own.bytes, (bytes) => this.take(bytes));
     return out;
   }

@@ -38,7 +38,7 @@ export function signatureOf(
   let hash = root;
   for (const length of bytes) hash = Math.imul(hash ^ length, 0x01000193) ^ (hash >>> 15);
   const words = COLLECTIVE_TYPES.indexOf(type) | ((operation + 1) << 5) | ((element + 1) << 9);
-  return (words | ((hash ^ (hash >>> 14)) << 14)) >>> 0;
+  return words | ((hash ^ (hash >>> 14)) << 14);
 }
 
 /** "allreduce() of f64 by sum, with a hash of root and lengths of 3f2" */

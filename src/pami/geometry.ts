@@ -441,7 +441,10 @@ class RecentCall {
   readonly #given: Given;
   readonly #prepared: Prepared;
   readonly #algorithm: Algorithm;
-  #operation: Begun | undefined;
+  readonly #sendBytes: number;
+  readonly #receiveBytes: number;
+  /** An operation that can be begun again. */
+  #operation: SharedOperation | undefined;
 
   constructor(type: CollectiveType, given: Given, prepared: Prepared, algorithm: Algorithm) {
     this.#type = type;
@@ -449,6 +452,8 @@ class RecentCall {
     this.#given = { ...given };
     this.#prepared = prepared;
     this.#algorithm = algorithm;
+    this.#sendBytes = prepared.request.send.length;
+    this.#receiveBytes = prepared.request.receive.length;
   }
 
   /** Whether a call has the same parameters. Lists of counts may have changed within, so calls with those are not known. */
@@ -467,30 +472,29 @@ class RecentCall {
       own.counts === undefined &&
       given.counts === undefined &&
       own.sendCounts === undefined &&
-      this.#areViewsWhole(given)
+      given.sendCounts === undefined &&
+      given.send !== null &&
+      given.receive !== null &&
+      this.#areViewsWhole
     );
   }
 
-  /** Whether the views have the lengths that they had. Not so in place, where a copy may have been made. */
-  #areViewsWhole({ send, receive, buffer }: Given): boolean {
-    const { request } = this.#prepared;
-    if (buffer !== undefined) return buffer.byteLength === request.send.length;
-    if (send === null || receive === null) return false;
-    return (
-      (send === undefined || send.byteLength === request.send.length || request.send.length === 0) &&
-      (receive === undefined || receive.byteLength === request.receive.length || request.receive.length === 0)
-    );
+  /** Whether the views have the lengths that they had. */
+  get #areViewsWhole(): boolean {
+    const { send, receive } = this.#prepared.request;
+    return send.length === this.#sendBytes && receive.length === this.#receiveBytes;
   }
 
   begin(core: GeometryCore): Begun {
     const { request, signature } = this.#prepared;
-    if (this.#operation instanceof SharedOperation && this.#operation.isOver) {
-      this.#operation.reset();
-      core.beginShared(this.#operation, signature);
-      return this.#operation;
+    const known = this.#operation;
+    if (known?.isOver) {
+      known.reset();
+      core.beginShared(known, signature);
+      return known;
     }
     const operation = begin(this.#algorithm, request, core, signature);
-    this.#operation = operation;
+    if (operation instanceof SharedOperation) this.#operation = operation;
     return operation;
   }
 }
