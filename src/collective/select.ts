@@ -13,16 +13,16 @@ import type { GeometryCore } from "./geometry-core.js";
 import type { Buffers, Operation } from "./operation.js";
 import type { Schedule } from "./schedule.js";
 import { prefixSums } from "./shape.js";
+import { SharedOperation, type Steps } from "./shared-operation.js";
 import {
+  BarrierSteps,
   type Blocks,
-  SharedBarrier,
-  SharedBroadcast,
-  SharedFlatReduce,
-  SharedGather,
-  type SharedOperation,
-  SharedScatter,
-  SharedSliceReduce,
-} from "./shared-operation.js";
+  BroadcastSteps,
+  FlatReduceSteps,
+  GatherSteps,
+  ScatterSteps,
+  SliceReduceSteps,
+} from "./shared-steps.js";
 import type { CollectiveType } from "./signature.js";
 import {
   ALLGATHER_SHORT,
@@ -64,7 +64,7 @@ export interface Algorithm extends AlgorithmInfo {
   works(request: Request, geometry: GeometryCore): boolean;
   /** Whether it is the default, where it works. */
   isPreferred(request: Request, geometry: GeometryCore): boolean;
-  readonly shared?: (request: Request, geometry: GeometryCore) => SharedOperation;
+  readonly shared?: (request: Request, geometry: GeometryCore) => Steps;
   readonly schedule?: (request: Request, geometry: GeometryCore) => Schedule;
 }
 
@@ -83,7 +83,7 @@ function overMessages(
 
 function inMemory(
   name: string,
-  shared: (request: Request, geometry: GeometryCore) => SharedOperation,
+  shared: (request: Request, geometry: GeometryCore) => Steps,
   conditions = "",
   works: Algorithm["works"] = always,
 ): Algorithm {
@@ -118,12 +118,12 @@ function isSource({ root, type }: Request, { rank }: GeometryCore): boolean {
 const upTo = (limit: number) => (request: Request) => request.bytes <= limit;
 
 const barrier = [
-  inMemory("flags", (request, geometry) => new SharedBarrier(geometry, request)),
+  inMemory("flags", (_, geometry) => new BarrierSteps(geometry.shared)),
   overMessages("dissemination", (_, geometry) => dissemination(geometry), "else"),
 ];
 
 const broadcast = [
-  inMemory("direct", (request, geometry) => new SharedBroadcast(geometry, request, request.root)),
+  inMemory("direct", (request, geometry) => new BroadcastSteps(geometry.shared, request.root)),
   overMessages(
     "binomial",
     (request, geometry) => binomialBroadcast(shapeOf(request, geometry)),
@@ -136,12 +136,15 @@ const broadcast = [
 const rootOf = (request: Request): number | undefined => (request.type === "reduce" ? request.root : undefined);
 const flat = inMemory(
   "flat",
-  (request, geometry) => new SharedFlatReduce(geometry, request, rootOf(request)),
+  (request, geometry) => new FlatReduceSteps(geometry.shared, rootOf(request)),
   "; at most 8 members, 96 bytes; no function of the user's",
   (request, geometry) =>
-    request.reducer !== undefined && SharedFlatReduce.fits(geometry.shared, request.bytes, request.reducer),
+    request.reducer !== undefined && FlatReduceSteps.fits(geometry.shared, request.bytes, request.reducer),
 );
-const sliced = inMemory("slices", (request, geometry) => new SharedSliceReduce(geometry, request, rootOf(request)));
+const sliced = inMemory(
+  "slices",
+  (request, geometry) => new SliceReduceSteps(geometry.shared, request, rootOf(request)),
+);
 
 const reduce = [
   flat,
@@ -172,7 +175,7 @@ const allreduce = [
 const gatherInMemory = inMemory(
   "direct",
   (request, geometry) =>
-    new SharedGather(geometry, request, request.root, request.received ?? uniform(request, geometry.size)),
+    new GatherSteps(geometry.shared, request.root, request.received ?? uniform(request, geometry.size)),
 );
 const linearGatherOf = (request: Request, geometry: GeometryCore): Schedule => {
   const { counts, offsets } = request.received ?? uniform(request, geometry.size);
@@ -191,17 +194,11 @@ const gather = [
 const gatherv = [gatherInMemory, overMessages("linear", linearGatherOf, "else")];
 
 const scatterInMemory = inMemory("direct", (request, geometry) => {
-  const { size, rank } = geometry;
+  const { size } = geometry;
   const sent = isSource(request, geometry) ? (request.sent ?? uniform(request, size)) : undefined;
   const offsets = new Array<number>(size).fill(0);
   const received = { counts: new Array<number>(size).fill(request.receive.length), offsets };
-  return new SharedScatter(
-    geometry,
-    rank === request.root ? request : { ...request, send: NOTHING },
-    request.root,
-    sent,
-    received,
-  );
+  return new ScatterSteps(geometry.shared, request.root, sent, received);
 });
 const linearScatterOf = (request: Request, geometry: GeometryCore): Schedule => {
   const blocks = request.sent ?? uniform(request, geometry.size);
@@ -224,7 +221,7 @@ const scatterv = [scatterInMemory, overMessages("linear", linearScatterOf, "else
 const allgatherInMemory = inMemory(
   "direct",
   (request, geometry) =>
-    new SharedGather(geometry, request, undefined, request.received ?? uniform(request, geometry.size)),
+    new GatherSteps(geometry.shared, undefined, request.received ?? uniform(request, geometry.size)),
 );
 const ring = overMessages(
   "ring",
@@ -248,7 +245,7 @@ const allgatherv = [allgatherInMemory, ring];
 
 const alltoallInMemory = inMemory("direct", (request, geometry) => {
   const all = uniform(request, geometry.size);
-  return new SharedScatter(geometry, request, undefined, request.sent ?? all, request.received ?? all);
+  return new ScatterSteps(geometry.shared, undefined, request.sent ?? all, request.received ?? all);
 });
 const pairwise = overMessages(
   "pairwise",
@@ -288,7 +285,7 @@ const scan = [
 const reduceScatter = [
   inMemory(
     "slices",
-    (request, geometry) => new SharedSliceReduce(geometry, request, undefined, (request.sent as Blocks).counts),
+    (request, geometry) => new SliceReduceSteps(geometry.shared, request, undefined, (request.sent as Blocks).counts),
   ),
   overMessages(
     "pairwise",
@@ -302,8 +299,6 @@ const reduceScatter = [
     "else",
   ),
 ];
-
-const NOTHING = new Uint8Array(0);
 
 export const ALGORITHMS: Readonly<Record<CollectiveType, readonly Algorithm[]>> = {
   barrier,
@@ -334,7 +329,7 @@ export function defaultAlgorithm(request: Request, geometry: GeometryCore): Algo
 export function begin(algorithm: Algorithm, request: Request, geometry: GeometryCore, signature: number): Operation {
   const { shared, schedule } = algorithm;
   if (shared !== undefined) {
-    const operation = shared(request, geometry);
+    const operation = new SharedOperation(geometry, request, shared(request, geometry));
     geometry.beginShared(operation, signature);
     return operation;
   }

@@ -223,6 +223,19 @@ export class SharedMembers {
     } else copyInto(target, offset, this.memory.bytes.subarray(pointer, pointer + bytes));
   }
 
+  /** As write() and read(), word by word: a few bytes of a view, as words. Pointers are multiples of 4. */
+  writeWords(pointer: number, source: Int32Array): void {
+    const { words } = this.memory;
+    const place = pointer >>> 2;
+    for (let i = 0; i < source.length; i++) words[place + i] = source[i] as number;
+  }
+
+  readWords(target: Int32Array, pointer: number): void {
+    const { words } = this.memory;
+    const place = pointer >>> 2;
+    for (let i = 0; i < target.length; i++) target[i] = words[place + i] as number;
+  }
+
   /** Copies a view to bytes of the job's memory. */
   write(pointer: number, source: Uint8Array): void {
     const bytes = source.length;

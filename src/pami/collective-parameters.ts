@@ -170,3 +170,60 @@ export const COLLECTIVE_KEYS: { readonly [Type in CollectiveType]: Keys<Collecti
   scan: { ...REDUCTION, exclusive: true },
   reduceScatter: { ...REDUCTION, counts: true },
 };
+
+type IsSame = (given: Given, own: Given) => boolean;
+
+const never: IsSame = () => false;
+const isSameReduction: IsSame = (given, own) =>
+  given.send === own.send &&
+  given.send !== null &&
+  given.receive === own.receive &&
+  given.operation === own.operation &&
+  given.type === own.type &&
+  given.algorithm === own.algorithm;
+
+/**
+ * Whether two calls of a type have the same parameters. Not if these have lists of counts, which may have changed within, nor
+ * in place. A function for each type, so that V8 finds the fields of its parameters without a lookup.
+ */
+export const IS_SAME_CALL: Readonly<Record<CollectiveType, IsSame>> = {
+  barrier: (given, own) => given.algorithm === own.algorithm,
+  broadcast: (given, own) =>
+    given.buffer === own.buffer && given.root === own.root && given.algorithm === own.algorithm,
+  reduce: (given, own) => isSameReduction(given, own) && given.root === own.root,
+  allreduce: (given, own) =>
+    given.send === own.send &&
+    given.send !== null &&
+    given.receive === own.receive &&
+    given.operation === own.operation &&
+    given.type === own.type &&
+    given.algorithm === own.algorithm,
+  gather: isSameRooted(),
+  gatherv: never,
+  scatter: isSameRooted(),
+  scatterv: never,
+  allgather: isSameExchange(),
+  allgatherv: never,
+  alltoall: isSameExchange(),
+  alltoallv: never,
+  scan: (given, own) => isSameReduction(given, own) && given.exclusive === own.exclusive,
+  reduceScatter: (given, own) => isSameReduction(given, own) && given.counts === undefined && own.counts === undefined,
+};
+
+function isSameExchange(): IsSame {
+  return (given, own) =>
+    given.send === own.send &&
+    given.send !== null &&
+    given.receive === own.receive &&
+    given.algorithm === own.algorithm;
+}
+
+function isSameRooted(): IsSame {
+  return (given, own) =>
+    given.send === own.send &&
+    given.receive === own.receive &&
+    given.send !== null &&
+    given.receive !== null &&
+    given.root === own.root &&
+    given.algorithm === own.algorithm;
+}

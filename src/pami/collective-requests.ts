@@ -3,7 +3,7 @@ import type { CollectiveKernel } from "../collective/kernel.js";
 import type { Reducer } from "../collective/operation.js";
 import type { Request } from "../collective/select.js";
 import { prefixSums } from "../collective/shape.js";
-import type { Blocks } from "../collective/shared-operation.js";
+import type { Blocks } from "../collective/shared-steps.js";
 import { type CollectiveType, signatureOf, USER_OPERATION } from "../collective/signature.js";
 import { checkInteger, PamiError, show } from "../core/error.js";
 import {

@@ -12,7 +12,8 @@ import {
   defaultAlgorithm,
   type Request,
 } from "../collective/select.js";
-import { SharedBarrier, SharedOperation } from "../collective/shared-operation.js";
+import { SharedOperation } from "../collective/shared-operation.js";
+import { BarrierSteps } from "../collective/shared-steps.js";
 import { COLLECTIVE_TYPES, type CollectiveType } from "../collective/signature.js";
 import { checkCallback, checkKeys, NO_OPTIONS } from "../core/check.js";
 import { type Endpoint, nameOf } from "../core/endpoint.js";
@@ -28,6 +29,7 @@ import {
   type ExchangeParameters,
   type GathervParameters,
   type Given,
+  IS_SAME_CALL,
   type ReduceParameters,
   type ReduceScatterParameters,
   type ReductionParameters,
@@ -71,7 +73,7 @@ export class Geometry {
   /** The last calls that differed, the newest first. */
   readonly #recent: RecentCall[] = [];
   /** The barrier of barrierSync(), used again and again. */
-  readonly #barrier: SharedBarrier | undefined;
+  readonly #barrier: SharedOperation | undefined;
 
   /** @internal */
   constructor(core: GeometryCore, parts: GeometryParts) {
@@ -81,7 +83,7 @@ export class Geometry {
     this.#core = core;
     this.#parts = parts;
     this.#requests = new Requests(core.rank, core.size, parts.memory, parts.kernel);
-    this.#barrier = core.isShared ? new SharedBarrier(core, BARRIER) : undefined;
+    this.#barrier = core.isShared ? new SharedOperation(core, BARRIER, new BarrierSteps(core.shared)) : undefined;
   }
 
   /** Whether close() has been called. */
@@ -438,6 +440,7 @@ const RECENT_MAX = 8;
 
 class RecentCall {
   readonly #type: CollectiveType;
+  readonly #isSame: (given: Given, own: Given) => boolean;
   readonly #given: Given;
   readonly #prepared: Prepared;
   readonly #algorithm: Algorithm;
@@ -448,6 +451,7 @@ class RecentCall {
 
   constructor(type: CollectiveType, given: Given, prepared: Prepared, algorithm: Algorithm) {
     this.#type = type;
+    this.#isSame = IS_SAME_CALL[type];
     // The caller may change its object.
     this.#given = { ...given };
     this.#prepared = prepared;
@@ -456,27 +460,9 @@ class RecentCall {
     this.#receiveBytes = prepared.request.receive.length;
   }
 
-  /** Whether a call has the same parameters. Lists of counts may have changed within, so calls with those are not known. */
+  /** Whether a call has the same parameters. */
   isAbout(type: CollectiveType, given: Given): boolean {
-    const own = this.#given;
-    return (
-      type === this.#type &&
-      given.send === own.send &&
-      given.receive === own.receive &&
-      given.operation === own.operation &&
-      given.buffer === own.buffer &&
-      given.root === own.root &&
-      given.type === own.type &&
-      given.algorithm === own.algorithm &&
-      given.exclusive === own.exclusive &&
-      own.counts === undefined &&
-      given.counts === undefined &&
-      own.sendCounts === undefined &&
-      given.sendCounts === undefined &&
-      given.send !== null &&
-      given.receive !== null &&
-      this.#areViewsWhole
-    );
+    return type === this.#type && this.#isSame(given, this.#given) && this.#areViewsWhole;
   }
 
   /** Whether the views have the lengths that they had. */
