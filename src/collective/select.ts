@@ -22,6 +22,7 @@ import {
   GatherSteps,
   ScatterSteps,
   SliceReduceSteps,
+  UniformScatterSteps,
 } from "./shared-steps.js";
 import type { CollectiveType } from "./signature.js";
 import {
@@ -195,6 +196,7 @@ const gatherv = [gatherInMemory, overMessages("linear", linearGatherOf, "else")]
 
 const scatterInMemory = inMemory("direct", (request, geometry) => {
   const { size } = geometry;
+  if (request.type === "scatter") return new UniformScatterSteps(geometry.shared, request.root, request.bytes);
   const sent = isSource(request, geometry) ? (request.sent ?? uniform(request, size)) : undefined;
   const offsets = new Array<number>(size).fill(0);
   const received = { counts: new Array<number>(size).fill(request.receive.length), offsets };
@@ -244,6 +246,7 @@ const allgather = [
 const allgatherv = [allgatherInMemory, ring];
 
 const alltoallInMemory = inMemory("direct", (request, geometry) => {
+  if (request.type === "alltoall") return new UniformScatterSteps(geometry.shared, undefined, request.bytes);
   const all = uniform(request, geometry.size);
   return new ScatterSteps(geometry.shared, undefined, request.sent ?? all, request.received ?? all);
 });

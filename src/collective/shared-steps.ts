@@ -85,6 +85,33 @@ export class GatherSteps extends Steps {
   }
 }
 
+/** As ScatterSteps, where all blocks have the same length: a reader finds its own without a table. */
+export class UniformScatterSteps extends Steps {
+  readonly sources: readonly number[];
+  readonly readers: readonly number[];
+  readonly #bytes: number;
+  readonly #isAlltoall: boolean;
+
+  /** @param root undefined: each member has blocks for all */
+  constructor(shared: SharedMembers, root: number | undefined, bytes: number) {
+    super();
+    this.sources = root === undefined ? allRanks(shared.size) : [root];
+    this.readers = root === undefined || root === shared.rank ? others(shared) : NO_RANKS;
+    this.#bytes = bytes;
+    this.#isAlltoall = root === undefined;
+  }
+
+  publish(operation: SharedOperation, slot: number): number {
+    const { send } = operation.buffers;
+    return send.length > 0 ? operation.publishView(slot, send) : 0;
+  }
+
+  override arrived({ shared, buffers }: SharedOperation, rank: number, pointer: number): void {
+    const bytes = this.#bytes;
+    shared.read(buffers.receive, this.#isAlltoall ? rank * bytes : 0, pointer + shared.rank * bytes, bytes);
+  }
+}
+
 /** Each member reads its block of some: of the root (scatter), or of each member (all-to-all). */
 export class ScatterSteps extends Steps {
   readonly sources: readonly number[];
