@@ -14,7 +14,9 @@ import {
 } from "../layout";
 
 /** Runs up to this length are moved by vectors of 16 bytes. A call of memory.copy takes as long as some of these. */
-const SHORT_RUN: u32 = 128;
+const SHORT_RUN: u32 = 96;
+/** Runs that are moved piece by piece: few enough that their lines stay in the first-level cache. */
+const BATCH: u32 = 16;
 
 // What of the stream is left to do. Each thread has its own instance of the module, and so of these.
 /** Pointer to the next packed byte. */
@@ -111,38 +113,65 @@ function copy(place: usize, bytes: u32): void {
 
 /** Copies runs of equal length. A stride is the distance from one run to the next. */
 function copyRuns(to: usize, from: usize, bytes: u32, count: u32, toStride: usize, fromStride: usize): void {
-  if (bytes == 8) Runs.copy<u64>(to, from, count, toStride, fromStride);
-  else if (bytes == 4) Runs.copy<u32>(to, from, count, toStride, fromStride);
-  else if (bytes == 16) Runs.copy<v128>(to, from, count, toStride, fromStride);
-  else if (bytes == 2) Runs.copy<u16>(to, from, count, toStride, fromStride);
-  else if (bytes == 1) Runs.copy<u8>(to, from, count, toStride, fromStride);
-  else {
+  if (bytes == 8) copy8(to, from, count, toStride, fromStride);
+  else if (bytes == 4) copy4(to, from, count, toStride, fromStride);
+  else if (bytes == 16) copy16(to, from, count, toStride, fromStride);
+  else if (bytes == 2) copy2(to, from, count, toStride, fromStride);
+  else if (bytes == 1) copy1(to, from, count, toStride, fromStride);
+  else if (bytes <= SHORT_RUN) {
+    while (count != 0) {
+      const some = count < BATCH ? count : BATCH;
+      copyPieces(to, from, bytes, some, toStride, fromStride);
+      to += some * toStride;
+      from += some * fromStride;
+      count -= some;
+    }
+  } else {
     for (; count != 0; count--) {
-      if (bytes > SHORT_RUN) memory.copy(to, from, bytes);
-      else copyShort(to, from, bytes);
+      memory.copy(to, from, bytes);
       to += toStride;
       from += fromStride;
     }
   }
 }
 
-/** Copies up to SHORT_RUN bytes. */
-function copyShort(to: usize, from: usize, bytes: u32): void {
+/** Copies the first 16 bytes of all runs, then the next, and so on: no run has branches of its own. */
+function copyPieces(to: usize, from: usize, bytes: u32, count: u32, toStride: usize, fromStride: usize): void {
   let at: usize = 0;
-  for (const most = bytes & ~15; at < most; at += 16) v128.store(to + at, v128.load(from + at));
+  for (const most = bytes & ~15; at < most; at += 16) copy16(to + at, from + at, count, toStride, fromStride);
   if ((bytes & 8) != 0) {
-    store<u64>(to + at, load<u64>(from + at));
+    copy8(to + at, from + at, count, toStride, fromStride);
     at += 8;
   }
   if ((bytes & 4) != 0) {
-    store<u32>(to + at, load<u32>(from + at));
+    copy4(to + at, from + at, count, toStride, fromStride);
     at += 4;
   }
   if ((bytes & 2) != 0) {
-    store<u16>(to + at, load<u16>(from + at));
+    copy2(to + at, from + at, count, toStride, fromStride);
     at += 2;
   }
-  if ((bytes & 1) != 0) store<u8>(to + at, load<u8>(from + at));
+  if ((bytes & 1) != 0) copy1(to + at, from + at, count, toStride, fromStride);
+}
+
+function copy16(to: usize, from: usize, count: u32, toStride: usize, fromStride: usize): void {
+  Runs.copy<v128>(to, from, count, toStride, fromStride);
+}
+
+function copy8(to: usize, from: usize, count: u32, toStride: usize, fromStride: usize): void {
+  Runs.copy<u64>(to, from, count, toStride, fromStride);
+}
+
+function copy4(to: usize, from: usize, count: u32, toStride: usize, fromStride: usize): void {
+  Runs.copy<u32>(to, from, count, toStride, fromStride);
+}
+
+function copy2(to: usize, from: usize, count: u32, toStride: usize, fromStride: usize): void {
+  Runs.copy<u16>(to, from, count, toStride, fromStride);
+}
+
+function copy1(to: usize, from: usize, count: u32, toStride: usize, fromStride: usize): void {
+  Runs.copy<u8>(to, from, count, toStride, fromStride);
 }
 
 /** Compiled once for each length of a run. */

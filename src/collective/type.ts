@@ -160,7 +160,9 @@ class LayoutType implements TransferType {
     const { extent = span } = options;
     checkInteger("extent of complete()", extent, 1, BYTES_MAX);
     const [only] = loops;
-    const isContiguous = only?.inner === undefined && only?.count === 1 && span === bytes && extent === bytes;
+    // With span and data of one length, the single run begins at 0.
+    const isRun = loops.length === 1 && only?.inner === undefined && only?.count === 1;
+    const isContiguous = isRun && span === bytes && extent === bytes;
     const words = layoutWords(loops, extent);
     this.#shape = { loops, words, bytes, extent, span, isContiguous, overlaps: haveOverlap(loops), isClosed: false };
     this.#loops.length = 0;

@@ -84,6 +84,12 @@ describe("a description", () => {
       const packed = new Uint8Array(24);
       expect(overlapping.pack(elements, packed)).toBe(24);
       expect([...packed.subarray(6, 10)]).toEqual([elements[6], elements[7], elements[6], elements[7]]);
+      // Its data is as long as its span, and yet it is not contiguous.
+      const twice = (await make()).addSimple(24).addSimple(1, 8).addSimple(1, 25).complete();
+      expect(twice.query()).toMatchObject({ bytes: 26, span: 26, isContiguous: false, overlaps: true });
+      const bytes = new Uint8Array(26);
+      twice.pack(pattern(26), bytes);
+      expect(bytes[24]).toBe(pattern(26)[8]);
       const region = client.createRegion(64);
       const put = { to: context.endpoint, local: region, remote: region.handle, remoteType: overlapping };
       for (const [call, name] of [

@@ -634,6 +634,21 @@ export function apiSuite(suite: ApiSuite): void {
         expect([seen[8], seen[8 + 2000], seen[17], seen[18]]).toEqual([3, 3, 3, 0]);
       }));
 
+    it("a put of more runs than the pending queue takes is accepted whole, and a fence waits for all of them", () =>
+      withJob(2, async (given) => {
+        const { client } = given;
+        const { to, remote, read, local } = await regions(given, 30_000);
+        local.bytes.set(pattern(30_000, 4));
+        const type = (await client.createType()).addSimple(4, 0, 3000, 8).complete();
+        const tight = client.createContext({ pendingBytes: 100 });
+        expect(tight.put({ to, local, remote, remoteType: type, remoteOffset: 16 })).toBe(SUCCESS);
+        await tight.flush(TIMEOUT);
+        const wanted = new Uint8Array(30_000);
+        for (let i = 0; i < 12_000; i++) wanted[16 + 8 * (i >>> 2) + (i & 3)] = local.bytes[i] as number;
+        const theirs = await read();
+        expect(theirs.every((byte, i) => byte === wanted[i])).toBe(true);
+      }));
+
     it("elements that reach beyond a region are refused, and what is wrong is not begun", () =>
       withJob(2, async (given) => {
         const { client, context } = given;
@@ -651,15 +666,20 @@ export function apiSuite(suite: ApiSuite): void {
         const onRemote = (_: unknown, code: number) => {
           result = code;
         };
-        const beyond = () => context.put({ ...place, remoteType: type, remoteOffset: 33, onRemote });
-        if (isChecked(client, to)) {
-          expect(beyond).toThrowError(expect.objectContaining({ code: "PAMIR_BOUNDS" }));
-          return;
+        // Of the second type, only what comes first is beyond.
+        const backwards = (await client.createType()).addIndexed(8, [960, 480, 0]).complete();
+        for (const remoteType of [type, backwards]) {
+          const beyond = () => context.put({ ...place, remoteType, remoteOffset: 33, onRemote });
+          if (isChecked(client, to)) {
+            expect(beyond).toThrowError(expect.objectContaining({ code: "PAMIR_BOUNDS" }));
+            continue;
+          }
+          result = undefined;
+          expect(beyond()).toBe(SUCCESS);
+          await until(context, () => result !== undefined);
+          expect(result).toBe(ERROR);
+          expect(await codeOf(context.flush(TIMEOUT))).toBe("PAMIR_STALE");
         }
-        expect(beyond()).toBe(SUCCESS);
-        await until(context, () => result !== undefined);
-        expect(result).toBe(ERROR);
-        expect(await codeOf(context.flush(TIMEOUT))).toBe("PAMIR_STALE");
       }));
   });
 

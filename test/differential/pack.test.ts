@@ -122,7 +122,7 @@ const rigs = [collectiveRig("wasm", BYTES), collectiveRig("ts", BYTES)];
 it("any part of any elements is packed and unpacked as the model has it", () => {
   fc.assert(
     fc.property(cases, (what) => checkKernels(rigs, what)),
-    { seed: SEED, numRuns: scaled(1000) },
+    { seed: SEED, numRuns: scaled(400) },
   );
 });
 
@@ -130,7 +130,7 @@ it("pointers beyond 2^31 are those of bytes, not negative", () => {
   const high = (["wasm", "ts"] as const).map((name) => collectiveRig(name, BYTES, 2 ** 31 - ELEMENTS - 40));
   fc.assert(
     fc.property(cases, (what) => checkKernels(high, what)),
-    { seed: SEED, numRuns: scaled(200) },
+    { seed: SEED, numRuns: scaled(60) },
   );
 });
 
@@ -199,7 +199,7 @@ describe.each(["wasm", "ts"] as const)("a type of a task with %s kernels", (name
           expect(Buffer.compare(elements, after)).toBe(0);
         },
       ),
-      { seed: SEED, numRuns: scaled(120) },
+      { seed: SEED, numRuns: scaled(60) },
     );
   });
 
@@ -224,7 +224,7 @@ describe.each(["wasm", "ts"] as const)("a type of a task with %s kernels", (name
         expect(from.transform(source, into, to, { count })).toBe(stream.length);
         expect(Buffer.compare(into, after)).toBe(0);
       }),
-      { seed: SEED, numRuns: scaled(120) },
+      { seed: SEED, numRuns: scaled(60) },
     );
   });
 });

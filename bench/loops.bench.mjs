@@ -1,6 +1,7 @@
 // @ts-check
-// The kernels of reductions: wasm against the twin, and against a loop in C at -O3 if gcc is there. Ratios of medians, all
-// measured in turn. By itself: node bench/reduction.bench.mjs [--quick]
+// The kernels of reductions and of packing: wasm against the twin, and against a loop in C at -O3 if gcc is there. Ratios of
+// the least of nine medians, measured in turn: what else runs on the machine only adds. By itself:
+// node bench/loops.bench.mjs [--quick]
 import { execFileSync } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -8,7 +9,7 @@ import { join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { build } from "esbuild";
 
-/** @typedef {typeof import("../src/collective/kernel.js") & typeof import("../src/core/reduction.js") & typeof import("../src/kernel/kernel.js")} Internals */
+/** @typedef {typeof import("../src/collective/kernel.js") & typeof import("../src/collective/type-loops.js") & typeof import("../src/core/reduction.js") & typeof import("../src/kernel/kernel.js")} Internals */
 /** @typedef {import("../src/core/reduction.js").ElementType} ElementType */
 /** @typedef {import("../src/core/reduction.js").Operation} Operation */
 
@@ -21,7 +22,7 @@ const folder = mkdtempSync(join(tmpdir(), "pamir-bench-"));
 
 /** @returns {Promise<Internals>} */
 async function internals() {
-  const modules = ["collective/kernel", "core/reduction", "kernel/kernel"];
+  const modules = ["collective/kernel", "collective/type-loops", "core/reduction", "kernel/kernel"];
   const { outputFiles } = await build({
     stdin: {
       contents: modules.map((name) => `export * from "./src/${name}.ts";`).join("\n"),
@@ -42,7 +43,7 @@ async function internals() {
 function loopsInC() {
   const program = join(folder, "loops");
   try {
-    execFileSync("gcc", ["-O3", "-o", program, join(root, "bench/reduction/loops.c")], {
+    execFileSync("gcc", ["-O3", "-o", program, join(root, "bench/loops/loops.c")], {
       stdio: ["ignore", "ignore", "pipe"],
     });
     return program;
@@ -76,7 +77,7 @@ function timeOfMany(call) {
 }
 
 /** @type {readonly { operation: Operation; type: ElementType; bytes: number }[]} */
-const ROWS = [
+const REDUCTIONS = [
   { operation: "sum", type: "f64", bytes: 8 },
   { operation: "sum", type: "f64", bytes: 4096 },
   { operation: "sum", type: "f64", bytes: BYTES_MAX },
@@ -86,40 +87,73 @@ const ROWS = [
   { operation: "product", type: "c128", bytes: BYTES_MAX },
   { operation: "minloc", type: "f64_i32", bytes: BYTES_MAX },
 ];
+/** Blocks of a column, in a row each. */
+const COLUMNS = [
+  { name: "pack_f64", block: 8, count: 1024, stride: 8192 },
+  { name: "unpack_f64", block: 8, count: 1024, stride: 8192 },
+  { name: "pack_f64", block: 8, count: 1024, stride: 64 },
+  { name: "pack_24", block: 24, count: 1024, stride: 64 },
+];
+/** What loops.c has. */
+const IN_C = ["sum_f64", "sum_i32", "min_f32", "max_i64", "pack_f64", "unpack_f64", "pack_24"];
+/** Where the elements of a column lie, behind what is packed, and its LAYOUT. */
+const [GRID, LAYOUT] = [BYTES_MAX, 10 * BYTES_MAX];
 
-const { ELEMENT_TYPES, OPERATIONS, memoryOf, twinCollectiveKernel, wasmCollectiveKernel } = await internals();
+const { ELEMENT_TYPES, OPERATIONS, layoutWords, memoryOf, twinCollectiveKernel, wasmCollectiveKernel } =
+  await internals();
 const program = loopsInC();
-const pages = (2 * BYTES_MAX) / 65536 + 1;
+const pages = (10 * BYTES_MAX) / 65536 + 1;
 const shared = new WebAssembly.Memory({ initial: pages, maximum: pages, shared: true });
 const memory = memoryOf(/** @type {SharedArrayBuffer} */ (/** @type {unknown} */ (shared.buffer)), undefined, shared);
 const kernels = [wasmCollectiveKernel(shared), twinCollectiveKernel(memory)];
-const rows = ROWS.map(({ operation, type, bytes }) => {
-  const { number, bytes: size } = ELEMENT_TYPES[type];
-  const count = bytes / size;
-  const name = `${operation}_${type}`;
-  const isInC =
-    program !== undefined && bytes === BYTES_MAX && ["sum_f64", "sum_i32", "min_f32", "max_i64"].includes(name);
+memory.bytes.fill(0);
+
+/**
+ * Times a loop by the kernels and in C, in turn.
+ * @param {string} kernel
+ * @param {number} bytes of data
+ * @param {(kernel: import("../src/collective/kernel.js").CollectiveKernel) => void} call
+ * @param {readonly number[]} inC numbers for the program in C; none: it is not timed
+ */
+function row(kernel, bytes, call, inC) {
+  const isInC = program !== undefined && inC.length > 0 && IN_C.includes(kernel);
   /** @type {number[][]} */
   const times = [[], [], []];
+  const time = bytes < 65536 ? timeOfMany : timeOf;
   for (let round = 0; round < ROUNDS; round++) {
-    kernels.forEach((kernel, i) => {
-      memory.bytes.fill(0);
-      const call = () => kernel.reduce(OPERATIONS[operation], number, 0, 0, BYTES_MAX, count);
-      times[i]?.push(bytes < BYTES_MAX ? timeOfMany(call) : timeOf(call));
-    });
-    if (isInC) times[2]?.push(Number(execFileSync(program, [name, `${count}`, `${CALLS}`], { encoding: "utf8" })));
+    kernels.forEach((one, i) => void times[i]?.push(time(() => call(one))));
+    if (!isInC) continue;
+    const given = [kernel, ...inC.map(String), String(bytes < 65536 ? 100 * CALLS : CALLS)];
+    times[2]?.push(Number(execFileSync(program, given, { encoding: "utf8" })));
   }
-  const [wasm, twin, c] = /** @type {[number, number, number]} */ (
-    times.map((all) => median(all.length > 0 ? all : [Number.NaN]))
-  );
+  const [wasm, twin, c] = /** @type {[number, number, number]} */ (times.map((all) => Math.min(...all)));
   return {
-    kernel: name,
+    kernel,
     bytes,
+    stride: inC[1] ?? "",
     "wasm ns": Math.round(wasm),
     "twin ns": Math.round(twin),
     "twin / wasm": Number((twin / wasm).toFixed(2)),
     "C / wasm": isInC ? Number((c / wasm).toFixed(2)) : "",
   };
-});
+}
+
+const rows = [
+  ...REDUCTIONS.map(({ operation, type, bytes }) => {
+    const { number, bytes: size } = ELEMENT_TYPES[type];
+    const count = bytes / size;
+    /** @type {Parameters<typeof row>[2]} */
+    const call = (kernel) => kernel.reduce(OPERATIONS[operation], number, 0, 0, BYTES_MAX, count);
+    return row(`${operation}_${type}`, bytes, call, bytes === BYTES_MAX ? [count] : []);
+  }),
+  ...COLUMNS.map(({ name, block, count, stride }) => {
+    const words = layoutWords([{ offset: 0, count, stride, bytes: block, inner: undefined }], count * stride);
+    memory.words.set(words, LAYOUT / 4);
+    const isPacking = name.startsWith("pack");
+    /** @type {Parameters<typeof row>[2]} */
+    const call = (kernel) => kernel[isPacking ? "pack" : "unpack"](LAYOUT, 0, GRID, 0, count * block);
+    return row(name, count * block, call, [count, stride]);
+  }),
+];
 rmSync(folder, { recursive: true });
 console.table(rows);
