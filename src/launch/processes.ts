@@ -28,6 +28,8 @@ export async function openProcesses(options: ProcessOptions, tasks: number, kern
   if (failure === undefined) return { processes: new ProcessMemories() };
   const { message } = failure;
   const { maxTasks = tasks, join = false } = options;
+  // The caller alone has no node to be joined with, and its monitor ends at once.
+  if (join && maxTasks === 1) return {};
   if (maxTasks > tasks) {
     const text = `${message}. A link could join them, but no tasks that come later (maxTasks is ${maxTasks}, tasks ${tasks})`;
     throw new PamiError("PAMIR_NO_PROCESSES", text, { cause: failure });

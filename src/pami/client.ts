@@ -101,7 +101,7 @@ export class Client {
 
   /** @internal @param onLeave called once this task has left the job @param rank default: the task's number */
   constructor(task: Task, args: unknown, onLeave?: () => void, rank = task.number) {
-    const { kernel, memory, parker, remote } = task;
+    const { kernel, map, memory, parker, remote } = task;
     this.#task = task;
     this.#onLeave = onLeave;
     this.task = task.number;
@@ -109,12 +109,13 @@ export class Client {
     this.args = args;
     this.kernel = kernel.name;
     this.bytes = memory.bytes;
-    const isShared = remote === undefined;
+    // Tasks of other nodes may be behind an agent that has a thread of its own.
+    const isShared = map.jobTasks === map.locals;
     this.capabilities = {
-      blockingWaits: parker.mayBlock && isShared,
+      blockingWaits: parker.mayBlock && remote === undefined,
       checksRemoteHandles: isShared,
       deliversAfterDeath: isShared,
-      failureDetection: remote?.failureDetection ?? true,
+      failureDetection: remote?.failureDetection ?? isShared,
     };
   }
 

@@ -8,6 +8,7 @@ import { Calls } from "../../src/protocol/call.js";
 import {
   DATA,
   fillHeap,
+  LINKED_VARIANTS,
   OTHER,
   PATIENCE,
   pattern,
@@ -15,7 +16,6 @@ import {
   rejectionOf,
   sameBytes,
   until,
-  VARIANTS,
   withJob,
 } from "./support.js";
 
@@ -34,7 +34,7 @@ it("a call that is refused before it is sent is not pending: nobody would wait f
   expect([calls.size, calls.soonest]).toEqual([0, Number.POSITIVE_INFINITY]);
 });
 
-describe.each(VARIANTS)("calls: $name", (variant) => {
+describe.each(LINKED_VARIANTS)("calls: $name", (variant) => {
   it("leave no listener behind, however they end", () =>
     withJob(variant, { tasks: 1 }, async ({ context }) => {
       const controller = new AbortController();

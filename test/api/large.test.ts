@@ -15,12 +15,12 @@ import { BUFFER_PAYLOAD_MIN, POOL_UNREAD_MAX } from "../../assembly/layout.js";
 import {
   DATA,
   fillHeap,
+  LINKED_VARIANTS,
   OTHER,
   pattern,
   sameBytes,
   thrownBy,
   until,
-  VARIANTS,
   type Variant,
   withJob,
 } from "./support.js";
@@ -47,7 +47,7 @@ function step(contexts: readonly Context[], rounds = 20): void {
   for (let round = 0; round < rounds; round++) for (const context of contexts) context.advance();
 }
 
-describe.each(VARIANTS)("large messages: $name", (variant) => {
+describe.each(LINKED_VARIANTS)("large messages: $name", (variant) => {
   const SIZES = [BUFFER_PAYLOAD_MIN - 1, BUFFER_PAYLOAD_MIN, 69_632, 69_633, 262_144, MIB + 1, 3 * MIB];
 
   describe("a handler runs once the whole message is there", () => {
@@ -506,43 +506,47 @@ describe.each(VARIANTS)("large messages: $name", (variant) => {
       }));
 
     for (const dies of ["origin", "target"] as const) {
-      it(`a task that dies as the ${dies}: all that was committed comes, and all memory comes back`, () =>
-        withJob(
-          variant,
-          { tasks: 2, scenario: `dying ${dies}`, module: "large.js", heapBytes: 32 * MIB, onExit: nothing },
-          async ({ job, client, context }) => {
-            const to = client.endpoint(1);
-            let came = 0;
-            const kept: MemRegion[] = [];
-            context.dispatch(DATA, (message) => {
-              if (sameBytes(message.payload, pattern(MIB))) came++;
-              if (came === 2) kept.push(message.keep());
-            });
-            if (dies === "target") {
-              const results: Result[] = [];
-              for (let i = 0; i < 10; i++) {
-                context.send({
-                  to,
-                  dispatch: DATA,
-                  payload: pattern(MIB),
-                  onLocal: (_, result) => results.push(result),
-                });
+      // Between nodes, a task's last messages may be lost with it.
+      it.skipIf(variant.isLinked && dies === "origin")(
+        `a task that dies as the ${dies}: all that was committed comes, and all memory comes back`,
+        () =>
+          withJob(
+            variant,
+            { tasks: 2, scenario: `dying ${dies}`, module: "large.js", heapBytes: 32 * MIB, onExit: nothing },
+            async ({ job, client, context }) => {
+              const to = client.endpoint(1);
+              let came = 0;
+              const kept: MemRegion[] = [];
+              context.dispatch(DATA, (message) => {
+                if (sameBytes(message.payload, pattern(MIB))) came++;
+                if (came === 2) kept.push(message.keep());
+              });
+              if (dies === "target") {
+                const results: Result[] = [];
+                for (let i = 0; i < 10; i++) {
+                  context.send({
+                    to,
+                    dispatch: DATA,
+                    payload: pattern(MIB),
+                    onLocal: (_, result) => results.push(result),
+                  });
+                }
+                await context.whenEnded(to, { timeout: 10_000 });
+                until(context, () => results.length === 10);
+              } else {
+                await context.whenEnded(to, { timeout: 10_000 });
+                expect(came).toBe(3);
+                expect(sameBytes((kept[0] as MemRegion).bytes, pattern(MIB))).toBe(true);
               }
-              await context.whenEnded(to, { timeout: 10_000 });
-              until(context, () => results.length === 10);
-            } else {
-              await context.whenEnded(to, { timeout: 10_000 });
-              expect(came).toBe(3);
-              expect(sameBytes((kept[0] as MemRegion).bytes, pattern(MIB))).toBe(true);
-            }
-            kept[0]?.close();
-            until(context, () => {
-              context.advance();
-              const { free, bytes, pooled } = job.dump().heap;
-              return bytes - free - pooled <= 64 * KIB;
-            });
-          },
-        ));
+              kept[0]?.close();
+              until(context, () => {
+                context.advance();
+                const { free, bytes, pooled } = job.dump().heap;
+                return bytes - free - pooled <= 64 * KIB;
+              });
+            },
+          ),
+      );
     }
   });
 });

@@ -18,6 +18,7 @@ import {
   DATA,
   ECHO,
   kernelsOf,
+  LINKED_VARIANTS,
   OTHER,
   openGate,
   PATIENCE,
@@ -31,7 +32,6 @@ import {
   sameBytes,
   thrownBy,
   until,
-  VARIANTS,
   type Variant,
   withJob,
 } from "./support.js";
@@ -424,33 +424,37 @@ function messageSuite(variant: Variant): void {
   });
 
   describe("back-pressure", () => {
-    it("refuses with EAGAIN what may not be queued, takes it again when there is room, and loses nothing", () =>
-      withJob(variant, { scenario: "hold", laneBytes: 4096 }, async ({ client, context, flags }) => {
-        const report = takeReport(context);
-        const to = client.endpoint(1);
-        let sent = fill(context, to, 100, false);
-        expect(sent).toBeGreaterThan(4096 / 256);
-        expect(context.room(to)).toBeLessThan(108);
-        expect(context.send({ to, dispatch: DATA, payload: new Uint8Array(108), queue: false })).toBe(EAGAIN);
-        const told: [unknown, Result][] = [];
-        context.whenRoom(to, 2000, (cookie, result) => told.push([cookie, result]), "cookie");
-        const promised = context.whenRoom(to, 1000);
-        for (let i = 0; i < 10; i++) context.advance();
-        expect(told).toEqual([]);
-        openGate(flags, 0);
-        until(context, () => told.length > 0);
-        expect(told).toEqual([["cookie", SUCCESS]]);
-        while (context.room(to) < 2000) context.advance();
-        expect(context.sendImmediate(to, DATA, null, new Uint8Array(2000), false)).toBe(SUCCESS);
-        sent++;
-        while (context.advance() > 0);
-        await promised;
-        while (context.sendImmediate(to, QUIT) !== SUCCESS) context.advance();
-        until(context, () => report.value !== undefined);
-        expect(report.value).toBe(sent);
-      }));
+    // An agent takes what its target does not read.
+    it.skipIf(variant.isLinked)(
+      "refuses with EAGAIN what may not be queued, takes it again when there is room, and loses nothing",
+      () =>
+        withJob(variant, { scenario: "hold", laneBytes: 4096 }, async ({ client, context, flags }) => {
+          const report = takeReport(context);
+          const to = client.endpoint(1);
+          let sent = fill(context, to, 100, false);
+          expect(sent).toBeGreaterThan(4096 / 256);
+          expect(context.room(to)).toBeLessThan(108);
+          expect(context.send({ to, dispatch: DATA, payload: new Uint8Array(108), queue: false })).toBe(EAGAIN);
+          const told: [unknown, Result][] = [];
+          context.whenRoom(to, 2000, (cookie, result) => told.push([cookie, result]), "cookie");
+          const promised = context.whenRoom(to, 1000);
+          for (let i = 0; i < 10; i++) context.advance();
+          expect(told).toEqual([]);
+          openGate(flags, 0);
+          until(context, () => told.length > 0);
+          expect(told).toEqual([["cookie", SUCCESS]]);
+          while (context.room(to) < 2000) context.advance();
+          expect(context.sendImmediate(to, DATA, null, new Uint8Array(2000), false)).toBe(SUCCESS);
+          sent++;
+          while (context.advance() > 0);
+          await promised;
+          while (context.sendImmediate(to, QUIT) !== SUCCESS) context.advance();
+          until(context, () => report.value !== undefined);
+          expect(report.value).toBe(sent);
+        }),
+    );
 
-    it("says in room() what would be accepted, neither more nor less", () =>
+    it.skipIf(variant.isLinked)("says in room() what would be accepted, neither more nor less", () =>
       withJob(variant, { scenario: "hold", laneBytes: 4096, args: {} }, ({ client, context, flags }) => {
         const report = takeReport(context);
         const to = client.endpoint(1);
@@ -473,9 +477,10 @@ function messageSuite(variant: Variant): void {
         while (context.sendImmediate(to, QUIT) !== SUCCESS) context.advance();
         until(context, () => report.value !== undefined);
         expect(report.value).toBe(sent);
-      }));
+      }),
+    );
 
-    it("queues up to pendingBytes of copies, then EAGAIN; onLocal saves the copy", () =>
+    it.skipIf(variant.isLinked)("queues up to pendingBytes of copies, then EAGAIN; onLocal saves the copy", () =>
       withJob(
         variant,
         { scenario: "hold", laneBytes: 1024, context: { pendingBytes: 10_000 } },
@@ -503,7 +508,8 @@ function messageSuite(variant: Variant): void {
           until(context, () => report.value !== undefined);
           expect(report.value).toBe(direct + queued);
         },
-      ));
+      ),
+    );
 
     it("does not hold up other targets", () =>
       withJob(variant, { tasks: 3, scenario: "hold", laneBytes: 1024 }, ({ client, context, flags }) => {
@@ -1074,19 +1080,20 @@ function messageSuite(variant: Variant): void {
           );
           until(context, () => reports.length === 3);
           const kernels = kernelsOf(variant, tasks);
+          const sharing = (task: number): number[] => (variant.isLinked ? [task] : [0, 1, 2, 3]);
           expect(job.tasks).toBe(tasks);
           expect([client.task, client.size, client.kernel, client.localTasks]).toEqual([
             0,
             tasks,
             kernels[0],
-            [0, 1, 2, 3],
+            sharing(0),
           ]);
           reports.sort((a, b) => (a.task as number) - (b.task as number));
           for (const [i, report] of reports.entries()) {
             expect(report).toMatchObject({
               task: i + 1,
               size: tasks,
-              localTasks: [0, 1, 2, 3],
+              localTasks: sharing(i + 1),
               kernel: kernels[i + 1],
               contexts: [0, 1],
               args: { scenario: "describe", ...args },
@@ -1138,4 +1145,4 @@ function messageSuite(variant: Variant): void {
   });
 }
 
-for (const variant of VARIANTS) describe(`messages: ${variant.name}`, () => messageSuite(variant));
+for (const variant of LINKED_VARIANTS) describe(`messages: ${variant.name}`, () => messageSuite(variant));

@@ -43,6 +43,14 @@ describe("processes that share no memory", () => {
     beforeAll(() => void Object.defineProperty(process, "platform", { value: "freebsd" }));
     afterAll(() => void Object.defineProperty(process, "platform", { value: platform }));
 
+    it("of the caller alone: nothing is to be joined", async () => {
+      for (let i = 0; i < 5; i++) {
+        const job = await launch(null, { tasks: 1, join: true, processes: 1, heapBytes: 2 ** 21 });
+        expect(job.client.size).toBe(1);
+        await job.terminate();
+      }
+    });
+
     it("SIGKILL in mid-traffic: its two tasks end at once, the others go on", () =>
       withCrowd({}, async (crowd) => {
         const { job, context, to, ask, processOf, signal } = crowd;

@@ -24,6 +24,8 @@ export interface Variant {
   readonly engine?: "thread";
   /** The tasks other than the test run in processes, each in one of its own, or two in each. */
   readonly processes?: "each" | "pairs";
+  /** Those processes share no memory: a link joins them. */
+  readonly isLinked?: true;
 }
 
 const HEAP_BYTES = 8 * 1024 ** 2;
@@ -33,6 +35,9 @@ const STRADDLING = 2 ** 31 - 1024 ** 2;
 const IN_PROCESSES: readonly Variant[] = [
   { name: "wasm with ts, processes", kernels: ["wasm", "ts"], processes: "each" },
   { name: "ts with wasm, processes of two threads", kernels: ["ts", "wasm"], processes: "pairs" },
+];
+const LINKED: readonly Variant[] = [
+  { name: "wasm, linked processes", kernels: ["wasm"], processes: "each", isLinked: true },
 ];
 const WITH_ENGINE: readonly Variant[] = [
   { name: "wasm, engine thread, processes", kernels: ["wasm"], engine: "thread", processes: "each" },
@@ -48,6 +53,8 @@ export const VARIANTS: readonly Variant[] = [
   { name: "wasm with ts, straddling 2^31", kernels: ["wasm", "ts"], memoryBase: STRADDLING },
   ...(hasProcesses ? IN_PROCESSES : []),
 ];
+/** Suites of messages run over these too: processes that share no memory, joined by sealed UDP. */
+export const LINKED_VARIANTS: readonly Variant[] = [...VARIANTS, ...(hasProcesses ? LINKED : [])];
 /** Suites of transfers, of regions and of ends run over these too: what an engine thread is a part of. */
 export const ENGINE_VARIANTS: readonly Variant[] = [
   ...VARIANTS,
@@ -98,6 +105,18 @@ export interface JobRequest extends TestLaunchOptions {
   context?: ContextOptions;
 }
 
+/** launch(), on a system that seems not to share memory between processes if a link is to join them. */
+async function launchBy({ isLinked }: Variant, entry: URL, options: TestLaunchOptions): Promise<Job> {
+  if (isLinked !== true) return launch(entry, options);
+  const { platform } = process;
+  Object.defineProperty(process, "platform", { value: "freebsd" });
+  try {
+    return await launch(entry, options);
+  } finally {
+    Object.defineProperty(process, "platform", { value: platform });
+  }
+}
+
 /** Runs a job of which the test is task 0; all its tasks are gone when this resolves. */
 export async function withJob<T>(
   variant: Variant,
@@ -118,7 +137,7 @@ export async function withJob<T>(
     args: { scenario, flags: place, ...(args as object | undefined) },
     ...rest,
   };
-  const job = await launch(new URL(`tasks/${module}`, import.meta.url), options);
+  const job = await launchBy(variant, new URL(`tasks/${module}`, import.meta.url), options);
   try {
     return await body({ job, client: job.client, context: job.client.createContext(context), flags });
   } finally {

@@ -1,9 +1,9 @@
 // Blocking forms for code that computes: sendSync() and flushSync(); and what a handler does instead.
 import { EAGAIN, ERROR, type Result, SHUTDOWN, SUCCESS, TIMEDOUT } from "pamir";
 import { describe, expect, it } from "vitest";
-import { DATA, OTHER, openGate, QUIT, RESULT, thrownBy, until, VARIANTS, withJob } from "./support.js";
+import { DATA, LINKED_VARIANTS, OTHER, openGate, QUIT, RESULT, thrownBy, until, withJob } from "./support.js";
 
-describe.each(VARIANTS)("blocking forms: $name", (variant) => {
+describe.each(LINKED_VARIANTS)("blocking forms: $name", (variant) => {
   it("sendSync() advances until there is room, and loses nothing", () =>
     withJob(
       variant,

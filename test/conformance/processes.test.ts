@@ -14,10 +14,25 @@ const inProcesses =
     return launch(entry, workers === 0 ? options : { ...options, processes: Math.min(most, workers) });
   };
 
+/** As inProcesses(), on a system that seems not to share memory between processes: each task is a node, and UDP joins them. */
+const linked =
+  (most: number): typeof launch =>
+  async (entry, options) => {
+    const { platform } = process;
+    Object.defineProperty(process, "platform", { value: "freebsd" });
+    try {
+      return await inProcesses(most)(entry, options);
+    } finally {
+      Object.defineProperty(process, "platform", { value: platform });
+    }
+  };
+
 const SUITES: readonly ApiSuite[] = [
   { name: "a process for each task, wasm", kernels: ["wasm"], many: 6, launch: inProcesses(6) },
   { name: "two processes, wasm and twin", kernels: ["wasm", "ts"], many: 6, launch: inProcesses(2) },
   { name: "two processes, wasm, engine", kernels: ["wasm"], engine: "thread", many: 6, launch: inProcesses(2) },
+  { name: "a process for each task, a link, wasm", kernels: ["wasm"], many: 6, launch: linked(6) },
+  { name: "two processes, a link, twin", kernels: ["ts"], many: 6, launch: linked(2) },
 ];
 
 if (IS_HERE) for (const suite of SUITES) apiSuite(suite);
