@@ -1,6 +1,7 @@
 // docs/collectives.md: what its table says of each algorithm is counted in the schedules of all members.
 import { readFileSync } from "node:fs";
 import { expect, it } from "vitest";
+import { ALGORITHMS as OFFERED } from "../../src/collective/select.js";
 import { powerBelow } from "../../src/collective/shape.js";
 import { ALGORITHMS, type Algorithm, type Plan, shapeOf, titleOf, worksFor } from "../simulation/collectives.js";
 import { byEffort } from "../support/effort.js";
@@ -86,6 +87,17 @@ function evenPlan(size: number): Plan {
 }
 
 const COLUMNS = ["rounds", "messages", "bytes", "bytes, one", "local, one"];
+
+it("lists the algorithms over messages that a caller can choose", () => {
+  const choices = [...page.matchAll(/^\| `(\w+)` +\| `([\w-]+)` +\| `(\w+)` +\|$/gm)];
+  const listed = choices.map(([, type, name]) => `${type} ${name}`);
+  const offered = Object.entries(OFFERED).flatMap(([type, algorithms]) =>
+    algorithms.filter(({ schedule }) => schedule !== undefined).map(({ name }) => `${type} ${name}`),
+  );
+  expect(listed.sort()).toEqual(offered.sort());
+  const known = ALGORITHMS.map(({ name }) => name);
+  expect(choices.map(([, , , name]) => name as string).filter((name) => !known.includes(name))).toEqual([]);
+});
 
 it("has a row for each algorithm", () => {
   expect([...rows.keys()].sort()).toEqual(ALGORITHMS.map(titleOf).sort());

@@ -127,6 +127,17 @@ describe("the order of a reduction", () => {
   });
 });
 
+it("no message has a tag of the barrier that comes before some operations", () => {
+  const plan = planOf(12, 0, 96, randomOf(SEED));
+  for (const algorithm of [...ALGORITHMS, ...VARIANTS].filter((one) => worksFor(one, plan))) {
+    for (const { schedule } of operationOf(plan, algorithm, SUM[8], false, randomOf(SEED)).members) {
+      const tags = schedule.rounds.flatMap(({ sends, receives }) => [...sends, ...receives].map(({ tag }) => tag));
+      expect(tags.filter((tag) => tag >= 2 ** 20 && tag < 2 ** 21)).toEqual([]);
+      expect(Math.max(0, ...tags)).toBeLessThan(2 ** 32);
+    }
+  }
+});
+
 /** A schedule with one of its rounds changed. */
 function changed(schedule: Schedule, number: number, change: (round: Round) => Partial<Round>): Schedule {
   const rounds = schedule.rounds.map((round, i) => (i === number ? { ...round, ...change(round) } : round));
