@@ -65,6 +65,7 @@ export type {
   TransferDump,
 } from "./observe/dump.js";
 export type { Trace, TraceEvent } from "./observe/trace.js";
+export type { Aggregator, AggregatorParameters, ItemArray, UpdateOperation } from "./pami/aggregator.js";
 export type { Attributes, Capabilities, Client, CloseOptions } from "./pami/client.js";
 export type {
   AllgathervParameters,
@@ -82,8 +83,11 @@ export type {
   UserOperation,
 } from "./pami/collective-parameters.js";
 export type { CallOptions, Context, ContextOptions, Received } from "./pami/context.js";
+export type { Counter, CounterOptions } from "./pami/counter.js";
 export type { Geometry } from "./pami/geometry.js";
+export type { CellArray, Grid, GridParameters } from "./pami/grid.js";
 export type { GeometryOptions, GeometryRange } from "./pami/make-geometry.js";
+export type { SharedRegion } from "./pami/shared-region.js";
 export type { ProgressOptions, WaitOptions } from "./pami/waits.js";
 export type { SendParameters, TypedSendParameters } from "./protocol/eager/sender.js";
 export type { NotifyWord, PutParameters, RegionWord, RmwParameters, TransferParameters } from "./protocol/rma/rma.js";

@@ -76,3 +76,5 @@ export const COLLECTIVE_CLOSED: u32 = 7;
 export const COLLECTIVE_VOTE: u32 = 8;
 /** An active message: the payload of a broadcast, scatter, gather or reduction that its root alone has begun. */
 export const COLLECTIVE_ACTIVE: u32 = 9;
+/** A message of what is built upon the geometry: the number is that of the extension, tag and signature are its own. */
+export const COLLECTIVE_EXTENSION: u32 = 10;

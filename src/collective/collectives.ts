@@ -4,6 +4,7 @@ import {
   COLLECTIVE_CLOSED,
   COLLECTIVE_CREATE,
   COLLECTIVE_DATA,
+  COLLECTIVE_EXTENSION,
   COLLECTIVE_FROM_OFFSET,
   COLLECTIVE_KIND_OFFSET,
   COLLECTIVE_NUMBER_OFFSET,
@@ -277,7 +278,7 @@ export class Collectives implements ProgressSource, GeometryHost {
   #cameToNone(kind: number, to: number, from: number, arrival: Arrival): void {
     const creation = this.#creations.pending.find((one) => one.own.id === to);
     if (creation !== undefined) creation.early.push(copyOf(arrival));
-    else if (kind === COLLECTIVE_DATA || kind === COLLECTIVE_READY) {
+    else if (kind === COLLECTIVE_DATA || kind === COLLECTIVE_READY || kind === COLLECTIVE_EXTENSION) {
       // Its sender would wait for this member for ever.
       this.channel.address(COLLECTIVE_CLOSED, from, to, 0).send(arrival.origin, 0, 0, 0);
     }

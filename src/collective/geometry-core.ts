@@ -3,6 +3,7 @@
 import {
   COLLECTIVE_CLOSED,
   COLLECTIVE_DATA,
+  COLLECTIVE_EXTENSION,
   COLLECTIVE_FAILED,
   COLLECTIVE_HEADER_SIZE,
   COLLECTIVE_READY,
@@ -15,6 +16,7 @@ import { CANCELED, type Callback, ENOMEM, ERROR, type Result, SHUTDOWN, SUCCESS 
 import type { Arrival } from "../protocol/late-handler.js";
 import type { Channel } from "./channel.js";
 import { Execution, type ExecutionHost } from "./execution.js";
+import type { Extension } from "./extension.js";
 import type { Buffers, Operation } from "./operation.js";
 import type { Schedule } from "./schedule.js";
 import type { Scratch } from "./scratch.js";
@@ -96,6 +98,9 @@ export class GeometryCore implements ExecutionHost, SharedHost {
   readonly #failures = new Map<number, Result>();
   /** The first operation that has failed for a member that is gone: no later one can succeed. */
   #brokenFrom: number | undefined;
+  /** What is built upon this geometry, by number. */
+  readonly #extensions = new Map<number, Extension>();
+  #extended = 0;
 
   constructor(host: GeometryHost, { id, rank, endpoints, ids, nodes, shared, release }: Membership) {
     this.id = id;
@@ -191,7 +196,8 @@ export class GeometryCore implements ExecutionHost, SharedHost {
 
   /** A message of this geometry has come. Its origin is the member of that rank. */
   came(kind: number, rank: number, number: number, tag: number, signature: number, arrival: Arrival): void {
-    if (kind === COLLECTIVE_CLOSED) this.#memberClosed(rank);
+    if (kind === COLLECTIVE_EXTENSION) this.#extensions.get(number)?.came(rank, tag, signature, arrival);
+    else if (kind === COLLECTIVE_CLOSED) this.#memberClosed(rank);
     else if (kind === COLLECTIVE_FAILED) {
       this.#failedElsewhere(number, tag as Result, new TextDecoder().decode(arrival.payload.slice()));
     }
@@ -248,6 +254,35 @@ export class GeometryCore implements ExecutionHost, SharedHost {
     channel
       .address(COLLECTIVE_DATA, this.#ids[rank] as number, this.id, this.rank)
       .sendLong(this.endpoints[rank] as Endpoint, number, tag, signature, payload, onSent);
+  }
+
+  /** Adds an extension. All members add theirs in the same order. @returns its number */
+  extend(extension: Extension): number {
+    const number = this.#extended++;
+    this.#extensions.set(number, extension);
+    for (let rank = 0; rank < this.size; rank++) if (rank !== this.rank) this.watch(rank);
+    return number;
+  }
+
+  /** Removes an extension: messages to it are dropped. */
+  unextend(number: number): void {
+    this.#extensions.delete(number);
+  }
+
+  /** Sends a message to another member's extension. The payload may be reused once this returns, or at `onSent`. */
+  sendToExtension(
+    number: number,
+    rank: number,
+    tag: number,
+    word: number,
+    payload?: Uint8Array,
+    onSent?: Callback,
+  ): Result {
+    const channel = this.#host.channel.address(COLLECTIVE_EXTENSION, this.#ids[rank] as number, this.id, this.rank);
+    const endpoint = this.endpoints[rank] as Endpoint;
+    if (onSent === undefined) return channel.send(endpoint, number, tag, word, payload);
+    channel.sendLong(endpoint, number, tag, word, payload as Uint8Array, onSent);
+    return SUCCESS;
   }
 
   /** Has a callback called once an operation is over. */
@@ -348,6 +383,7 @@ export class GeometryCore implements ExecutionHost, SharedHost {
   memberGone(rank: number): void {
     this.#gone.add(rank);
     for (const operation of [...this.#active]) if (!operation.isOver) operation.ended(rank);
+    for (const extension of this.#extensions.values()) extension.gone(rank);
     this.#dropIfUnread();
   }
 
@@ -376,6 +412,8 @@ export class GeometryCore implements ExecutionHost, SharedHost {
     this.isClosed = true;
     for (const operation of [...this.#active]) this.#end(operation, CANCELED, false);
     this.#early.clear();
+    for (const extension of this.#extensions.values()) extension.gone(this.rank);
+    this.#extensions.clear();
     if (this.#shared !== undefined) {
       for (let rank = 0; rank < this.size; rank++) this.#tell(COLLECTIVE_CLOSED, rank, 0, 0);
     }

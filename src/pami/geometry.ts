@@ -20,6 +20,8 @@ import { type Endpoint, nameOf } from "../core/endpoint.js";
 import { checkInteger, PamiError, show } from "../core/error.js";
 import { EAGAIN, type Result, SUCCESS } from "../core/result.js";
 import type { Memory } from "../kernel/kernel.js";
+import type { Task } from "../protocol/task.js";
+import type { Aggregator, AggregatorParameters, ItemArray } from "./aggregator.js";
 import {
   type AllgathervParameters,
   type AlltoallvParameters,
@@ -37,6 +39,11 @@ import {
   type ScanParameters,
 } from "./collective-parameters.js";
 import { BARRIER, BARRIER_SIGNATURE, type Prepared, Requests } from "./collective-requests.js";
+import type { Context } from "./context.js";
+import type { Counter, CounterOptions } from "./counter.js";
+import type { ExtensionHost } from "./extension-host.js";
+import type { CellArray, Grid, GridParameters } from "./grid.js";
+import type { SharedRegion } from "./shared-region.js";
 import { checkProgress, checkWait, type ProgressOptions, type WaitOptions } from "./waits.js";
 
 /** What a geometry needs of its context and client. */
@@ -44,6 +51,8 @@ export interface GeometryParts {
   readonly memory: Memory;
   readonly collectives: Collectives;
   spin(look: () => boolean): boolean;
+  readonly task: Task;
+  readonly context: Context;
   advanceUntil(condition: () => boolean, options: WaitOptions): Result;
   until(condition: () => boolean, options: ProgressOptions): Promise<void>;
   shutdownError(text: string, to: Endpoint): Error;
@@ -342,6 +351,57 @@ export class Geometry {
     const node = this.#core.nodes[this.rank];
     const members = this.endpoints.filter((_, rank) => this.#core.nodes[rank] === node);
     return this.#parts.create(members, options);
+  }
+
+  /**
+   * Makes a region of each member, and gives all of them the handles of all. Its bytes are 0. All members call it. If one has
+   * no memory, it fails for all of them, and no region is left.
+   * @param bytes length of this member's region, from 1; each member has its own
+   * @throws PAMIR_NO_MEMORY (names the member), PAMIR_INVAL; PAMIR_COLLECTIVE (another member has a wrong length); as
+   *   `barrier()`
+   */
+  async shareRegion(bytes: number, options: ProgressOptions = NO_OPTIONS): Promise<SharedRegion> {
+    const { shareRegion } = await this.#extensions("shareRegion");
+    return shareRegion(this.#host, bytes, options);
+  }
+
+  /**
+   * Makes a counter that all members share, to deal out numbers: pieces of work, places in a file. All members call it.
+   * @throws PAMIR_INVAL; as shareRegion()
+   */
+  async createCounter(options: CounterOptions = NO_OPTIONS): Promise<Counter> {
+    const { createCounter } = await this.#extensions("createCounter");
+    return createCounter(this.#host, options);
+  }
+
+  /**
+   * Makes an aggregator: it packs small items for other members into messages. All members call it.
+   * @throws PAMIR_INVAL, PAMIR_NO_MEMORY; as `barrier()`
+   */
+  async createAggregator<View extends ItemArray>(parameters: AggregatorParameters<View>): Promise<Aggregator<View>> {
+    const { createAggregator } = await this.#extensions("createAggregator");
+    return createAggregator(this.#host, parameters);
+  }
+
+  /**
+   * Makes a grid of 1, 2 or 3 dimensions: each member has a block of it, with a halo that exchange() fills. All members call
+   * it, with the same parameters.
+   * @throws PAMIR_INVAL (also if a block is narrower than the halo); as shareRegion()
+   */
+  async createGrid<View extends CellArray = Float64Array>(parameters: GridParameters<View>): Promise<Grid<View>> {
+    const { createGrid } = await this.#extensions("createGrid");
+    return createGrid(this.#host, parameters);
+  }
+
+  /** Loads what is built upon geometries. */
+  #extensions(call: string): Promise<typeof import("./extensions.js")> {
+    this.#checkOpen(call);
+    return import("./extensions.js");
+  }
+
+  get #host(): ExtensionHost {
+    const { task, context, advanceUntil, until } = this.#parts;
+    return { group: this, core: this.#core, task, context, advanceUntil, until };
   }
 
   /**

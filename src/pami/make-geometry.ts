@@ -99,6 +99,8 @@ async function make(
     memory: task.memory,
     collectives,
     spin: host.spin,
+    task,
+    context,
     advanceUntil: host.advanceUntil,
     until: host.until,
     shutdownError: (text, to) => task.shutdownError(text, to),

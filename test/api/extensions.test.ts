@@ -1,0 +1,259 @@
+// What is built upon geometries, between threads and processes; bad input, and the death of a member.
+import { type Client, type Context, EAGAIN, type Geometry, launch, SUCCESS } from "pamir";
+import { describe, expect, it } from "vitest";
+import { fillHeap, PATIENCE, rejectionOf, thrownBy, VARIANTS, withJob } from "./support.js";
+import { count, exchangeUntilDeath, rotate, scatterUpdates } from "./tasks/members.js";
+
+const OPTIONS = { timeout: PATIENCE };
+
+describe.each(VARIANTS)("$name", (variant) => {
+  it("tasks exchange halos, share counters, and update each other's words", () =>
+    withJob(variant, { tasks: 3, module: "extensions.js", scenario: "all" }, async ({ client, job }) => {
+      const world = await client.world(OPTIONS);
+      expect(await rotate(world)).toBe(0);
+      expect(await count(world, false)).toBe(0);
+      expect(await count(world, true)).toBe(0);
+      const { changed, wrong } = await scatterUpdates(world);
+      expect(changed).toBeGreaterThan(0);
+      expect(wrong).toBe(0);
+      await world.barrier(OPTIONS);
+      client.close();
+      expect((await job.exited).map(({ code }) => code)).toEqual([0, 0]);
+    }));
+
+  it("a member dies: exchanges fail for all that still exchange, and so do counters and aggregators", () =>
+    withJob(
+      variant,
+      { tasks: 4, module: "extensions.js", scenario: "dies", onError: "ignore" },
+      async ({ client, job }) => {
+        const { step, errors } = await exchangeUntilDeath(await client.world(OPTIONS));
+        expect(step).toBeGreaterThanOrEqual(5);
+        expect(errors).toEqual(errors.map(() => "PAMIR_SHUTDOWN"));
+        client.close();
+        expect((await job.exited).map(({ code }) => code)).toEqual([0, 0, 1]);
+      },
+    ));
+});
+
+interface Members {
+  readonly client: Client;
+  readonly contexts: readonly Context[];
+  readonly geometries: readonly [Geometry, Geometry];
+}
+
+/** A job of one task, of which two contexts are the members of a geometry. */
+async function withMembers(body: (given: Members) => Promise<void>): Promise<void> {
+  const job = await launch(null, { tasks: 1, join: true, contexts: 2, heapBytes: 2 * 1024 ** 2 });
+  try {
+    const { client } = job;
+    const contexts = [client.createContext(), client.createContext()];
+    const endpoints = contexts.map(({ endpoint }) => endpoint);
+    const make = (context: Context): Promise<Geometry> => client.createGeometry(endpoints, { ...OPTIONS, context });
+    const [one, two] = await Promise.all([make(contexts[0] as Context), make(contexts[1] as Context)]);
+    await body({ client, contexts, geometries: [one, two] });
+  } finally {
+    await job.terminate();
+  }
+}
+
+/** Bytes that regions can have, those that are closed and wait for a grace period among them. */
+function roomOf({ client, contexts }: Members): number {
+  const advance = (): void => {
+    for (const context of [...contexts, ...contexts, ...contexts]) context.advance();
+  };
+  advance();
+  const regions = fillHeap(client);
+  for (const region of regions) region.close();
+  advance();
+  return regions.reduce((sum, { length }) => sum + length, 0);
+}
+
+it("a member without memory: shareRegion() fails for all, and leaves no region", () =>
+  withMembers(async (given) => {
+    const { client, geometries } = given;
+    const [one, two] = geometries;
+    // What the operations themselves keep is there by now.
+    const first = await Promise.all([one.shareRegion(4096, OPTIONS), two.shareRegion(4096, OPTIONS)]);
+    await Promise.all(first.map((region) => region.close(OPTIONS)));
+    const before = roomOf(given);
+    for (const [bytes, own, others, text] of [
+      [2 ** 21, "PAMIR_NO_MEMORY", "PAMIR_NO_MEMORY", "rank 1 (context 1 of task 0) has no memory for 2097152 bytes"],
+      [0, "PAMIR_INVAL", "PAMIR_COLLECTIVE", "rank 1 (context 1 of task 0) has failed"],
+    ] as const) {
+      const [other, failed] = await Promise.all([
+        rejectionOf(one.shareRegion(4096, OPTIONS)),
+        rejectionOf(two.shareRegion(bytes, OPTIONS)),
+      ]);
+      expect([other.code, failed.code]).toEqual([others, own]);
+      expect(other.text).toContain(text);
+      expect(roomOf(given)).toBe(before);
+    }
+    const held = fillHeap(client);
+    const errors = await Promise.all([
+      rejectionOf(one.createCounter(OPTIONS)),
+      rejectionOf(two.createCounter(OPTIONS)),
+      rejectionOf(one.createGrid({ size: [100, 100], ...OPTIONS })),
+      rejectionOf(two.createGrid({ size: [100, 100], ...OPTIONS })),
+    ]);
+    expect(errors.map(({ code }) => code)).toEqual(errors.map(() => "PAMIR_NO_MEMORY"));
+    for (const region of held) region.close();
+    const regions = await Promise.all([one.shareRegion(4096, OPTIONS), two.shareRegion(4096, OPTIONS)]);
+    await Promise.all(regions.map((region) => region.close(OPTIONS)));
+  }));
+
+it("grids, counters and aggregators that are closed give their memory back, and geometries do not grow", () =>
+  withMembers(async (given) => {
+    const { geometries } = given;
+    const rounds = async (count: number): Promise<number> => {
+      for (let round = 0; round < count; round++) await Promise.all(geometries.map(useAll));
+      return roomOf(given);
+    };
+    const before = await rounds(3);
+    expect(await rounds(60)).toBe(before);
+  }));
+
+async function useAll(geometry: Geometry): Promise<void> {
+  const grid = await geometry.createGrid({ size: [10, 10], ...OPTIONS });
+  await grid.exchange(0, OPTIONS);
+  const counter = await geometry.createCounter({ limit: 3, striped: true, ...OPTIONS });
+  while ((await counter.next(OPTIONS)) !== undefined);
+  const aggregator = await geometry.createAggregator({ type: Int8Array, onItems() {}, ...OPTIONS });
+  aggregator.push(0, Int8Array.of(1));
+  await aggregator.finish(OPTIONS);
+  aggregator.close();
+  await counter.close(OPTIONS);
+  await grid.close(OPTIONS);
+}
+
+it("an aggregator says EAGAIN while its target does not read, and loses nothing", () =>
+  withMembers(async ({ contexts: [first, second], geometries }) => {
+    const came: number[] = [];
+    const onItems = (items: Float64Array): void => void came.push(...items);
+    const [one, two] = await Promise.all(
+      geometries.map((geometry) => geometry.createAggregator({ type: Float64Array, onItems, ...OPTIONS })),
+    );
+    if (one === undefined || two === undefined || first === undefined || second === undefined) throw new Error("none");
+    let pushed = 0;
+    while (one.push(1, Float64Array.of(pushed)) === SUCCESS) pushed++;
+    expect(pushed).toBeGreaterThan(1000);
+    expect(came).toEqual([]);
+    expect(one.flush()).toBe(EAGAIN);
+    expect((await rejectionOf(one.whenRoom(1, { timeout: 20 }))).code).toBe("PAMIR_TIMEDOUT");
+    const room = one.whenRoom(1, OPTIONS);
+    while (second.advance() > 0);
+    await room;
+    expect(one.push(1, Float64Array.of(pushed++))).toBe(SUCCESS);
+    await Promise.all([one.finish(OPTIONS), two.finish(OPTIONS)]);
+    expect(came).toEqual(Array.from({ length: pushed }, (_, at) => at));
+    one.close();
+    expect(thrownBy(() => one.push(1, Float64Array.of(1))).code).toBe("PAMIR_CLOSED");
+  }));
+
+it("items go out by themselves after `delay`", () =>
+  withMembers(async ({ contexts: [first, second], geometries }) => {
+    let came = 0;
+    const onItems = (items: Uint8Array): void => {
+      came += items.length;
+    };
+    const [one] = await Promise.all(
+      geometries.map((geometry) => geometry.createAggregator({ type: Uint8Array, onItems, delay: 2, ...OPTIONS })),
+    );
+    expect(one?.push(1, Uint8Array.of(7))).toBe(SUCCESS);
+    first?.advance();
+    second?.advance();
+    const sent = first?.advanceUntil(() => (second?.advance() ?? 0) >= 0 && came > 0, OPTIONS);
+    expect(sent).toBe(SUCCESS);
+    // The timer runs again for what comes later.
+    expect(one?.push(1, Uint8Array.of(8))).toBe(SUCCESS);
+    expect(first?.advanceUntil(() => (second?.advance() ?? 0) >= 0 && came > 1, OPTIONS)).toBe(SUCCESS);
+  }));
+
+it("wrong arguments are refused", () =>
+  withMembers(async ({ geometries }) => {
+    const [one] = geometries;
+    const [region] = await Promise.all(geometries.map((geometry) => geometry.shareRegion(64, OPTIONS)));
+    const wrong: [call: () => Promise<unknown>, text: RegExp][] = [
+      [() => one.shareRegion(64, { timout: 1 } as object), /there is no "timout"/],
+      [() => one.createCounter({ root: 2 }), /root of createCounter\(\) is 2/],
+      [() => one.createCounter({ start: 5, limit: 4 }), /limit of createCounter\(\) is 4/],
+      [() => one.createCounter({ striped: true }), /true needs a limit/],
+      [() => one.createCounter({ first: 1 } as object), /there is no "first"/],
+      [() => one.createGrid({ size: [] }), /size of createGrid\(\) is .*1, 2 or 3 numbers/],
+      [() => one.createGrid({ size: [1, 2, 3, 4] }), /1, 2 or 3 numbers/],
+      [() => one.createGrid({ size: [4, 0] }), /size of createGrid\(\) is 0/],
+      [() => one.createGrid({ size: [4], processes: [3] }), /processes of createGrid\(\) is 3/],
+      [() => one.createGrid({ size: [4], processes: [1] }), /processes \[1\] do not make 2 members/],
+      [() => one.createGrid({ size: [4], halo: 3 }), /4 cells for 2 members in dimension 0: 2 each, the halo has 3/],
+      [() => one.createGrid({ size: [1], halo: 0 }), /1 cells for 2 members/],
+      [() => one.createGrid({ size: [4, 4], periodic: [true] }), /periodic of createGrid\(\)/],
+      [() => one.createGrid({ size: [4], fields: 0 }), /fields of createGrid\(\) is 0/],
+      [() => one.createGrid({ size: [4], type: DataView as never }), /type of createGrid\(\)/],
+      [() => one.createAggregator({ type: Int32Array }), /onItems of createAggregator\(\) is undefined/],
+      [
+        () => one.createAggregator({ type: Int32Array, onItems() {}, bytes: 63 }),
+        /bytes of createAggregator\(\) is 63/,
+      ],
+      [() => one.createAggregator({ type: Int32Array, onItems() {}, bytes: 12_289 }), /12289/],
+      [() => one.createAggregator({ type: Int32Array, onItems() {}, length: 1025 }), /length of createAggregator\(\)/],
+      [
+        () => one.createAggregator({ type: Int32Array, onItems() {}, delay: -1 }),
+        /delay of createAggregator\(\) is -1/,
+      ],
+      [() => one.createAggregator({ type: Int8Array, region }), /4 or 8 bytes/],
+      [() => one.createAggregator({ type: Float64Array, region, operation: "xor" }), /operation "xor"/],
+      [() => one.createAggregator({ type: Int32Array, region: {} as never }), /not from shareRegion\(\)/],
+    ];
+    for (const [call, text] of wrong) {
+      const error = await rejectionOf(call());
+      expect({ call: call.toString(), ...error }).toMatchObject({
+        code: "PAMIR_INVAL",
+        text: expect.stringMatching(text),
+      });
+    }
+    const [grid, other] = await Promise.all(
+      geometries.map((geometry) => geometry.createGrid({ size: [4], fields: 2 })),
+    );
+    const [counter] = await Promise.all(
+      geometries.map((geometry) => geometry.createCounter({ striped: true, limit: 9 })),
+    );
+    const [items] = await Promise.all(
+      geometries.map((geometry) => geometry.createAggregator({ type: Int32Array, length: 2, onItems() {} })),
+    );
+    const [updates] = await Promise.all(
+      geometries.map((geometry, rank) => {
+        const shared = rank === 0 ? region : undefined;
+        return geometry.createAggregator({
+          type: Int32Array,
+          ...(shared === undefined ? { onItems() {} } : { region: shared }),
+        });
+      }),
+    );
+    if (!grid || !other || !counter || !items || !updates || !region) throw new Error("none");
+    expect(grid.begin(1)).toBe(SUCCESS);
+    const refused: [call: () => unknown, code: string][] = [
+      [() => region.view(Float64Array, 2), "PAMIR_INVAL"],
+      [() => region.view({} as never), "PAMIR_INVAL"],
+      [() => grid.begin(1), "PAMIR_INVAL"],
+      [() => other.begin(2), "PAMIR_INVAL"],
+      [() => grid.exchangeSync(0, OPTIONS), "PAMIR_INVAL"],
+      [() => grid.neighbor(1, 1), "PAMIR_INVAL"],
+      [() => counter.addSync(1), "PAMIR_INVAL"],
+      [() => items.push(2, Int32Array.of(1, 2)), "PAMIR_INVAL"],
+      [() => items.push(1, Int32Array.of(1)), "PAMIR_INVAL"],
+      [() => items.update(1, 0, 1), "PAMIR_INVAL"],
+      [() => updates.push(1, Int32Array.of(1)), "PAMIR_INVAL"],
+      [() => updates.update(1, 16, 1), "PAMIR_BOUNDS"],
+      [() => updates.update(1, -1, 1), "PAMIR_BOUNDS"],
+    ];
+    for (const [call, code] of refused) expect({ call: call.toString(), ...thrownBy(call) }).toMatchObject({ code });
+    // Who waits in vain may wait on.
+    expect((await rejectionOf(grid.exchange(1, { timeout: 20 }))).code).toBe("PAMIR_TIMEDOUT");
+    await Promise.all([grid.exchange(1, OPTIONS), other.exchange(1, OPTIONS)]);
+    one.close();
+    expect(thrownBy(() => grid.exchangeSync(0)).code).toBe("PAMIR_CLOSED");
+    expect(thrownBy(() => items.flush()).code).toBe("PAMIR_CLOSED");
+    expect((await rejectionOf(other.exchange(0, OPTIONS))).code).toBe("PAMIR_SHUTDOWN");
+    // The memory comes back though the members can't agree on it.
+    await region.close(OPTIONS);
+    expect(region.region.closed).toBe(true);
+  }));

@@ -1,0 +1,107 @@
+// @ts-check
+// What the members of a geometry do with what is built upon it: the tasks, and the test, which is one of them.
+import { EAGAIN, SHUTDOWN, SUCCESS } from "pamir";
+import { PATIENCE } from "./support.js";
+
+const OPTIONS = { timeout: PATIENCE };
+const CELLS = 24;
+const STEPS = 300;
+const NUMBERS = 500;
+const WORDS = 256;
+const UPDATES = 3000;
+
+/** @param {number} result */
+function check(result) {
+  if (result !== SUCCESS) throw new Error(`it came to ${result}`);
+}
+
+/**
+ * Cells move by one in each step, around the grid.
+ * @param {import("pamir").Geometry} world
+ */
+export async function rotate(world) {
+  const grid = await world.createGrid({ size: [CELLS], periodic: true, fields: 2, ...OPTIONS });
+  const { count, first } = grid;
+  const cells = count[0] ?? 0;
+  for (let i = 0; i < cells; i++) grid.cells[grid.index(i)] = i + (first[0] ?? 0);
+  for (let step = 0; step < STEPS; step++) {
+    check(grid.exchangeSync(step % 2, OPTIONS));
+    const [now, next] = step % 2 === 0 ? grid.fields : [...grid.fields].reverse();
+    if (now === undefined || next === undefined) throw new Error("no fields");
+    for (let i = 0; i < cells; i++) next[grid.index(i)] = now[grid.index(i - 1)] ?? Number.NaN;
+  }
+  const wrong = Array.from({ length: cells }, (_, i) => i).filter((i) => {
+    return grid.cells[grid.index(i)] !== (i + (first[0] ?? 0) + CELLS * STEPS - STEPS) % CELLS;
+  });
+  await grid.close(OPTIONS);
+  return wrong.length;
+}
+
+/**
+ * Each number is taken once.
+ * @param {import("pamir").Geometry} world @param {boolean} striped
+ */
+export async function count(world, striped) {
+  const counter = await world.createCounter({ limit: NUMBERS, striped, ...OPTIONS });
+  const taken = new Int32Array(NUMBERS);
+  for (let next = counter.nextSync(OPTIONS); next !== undefined; next = counter.nextSync(OPTIONS)) taken[next]++;
+  const all = await world.allreduce({ send: taken, operation: "sum" }, OPTIONS);
+  await counter.close(OPTIONS);
+  return all.filter((times) => times !== 1).length;
+}
+
+/**
+ * As HPCC RandomAccess: what is done twice by xor is as it was.
+ * @param {import("pamir").Geometry} world
+ */
+export async function scatterUpdates(world) {
+  const region = await world.shareRegion(4 * WORDS, OPTIONS);
+  const table = region.view(Uint32Array);
+  const updates = await world.createAggregator({ type: Uint32Array, region, operation: "xor", delay: 1, ...OPTIONS });
+  let sums = 0;
+  for (let round = 0; round < 2; round++) {
+    let seed = 1 + world.rank;
+    for (let update = 0; update < UPDATES; update++) {
+      seed = (Math.imul(seed, 1664525) + 1013904223) >>> 0;
+      const at = (seed >>> 8) % (WORDS * world.size);
+      const to = Math.floor(at / WORDS);
+      let result = updates.update(to, at % WORDS, seed);
+      while (result === EAGAIN) {
+        check(updates.whenRoomSync(to, OPTIONS));
+        result = updates.update(to, at % WORDS, seed);
+      }
+      check(result);
+    }
+    await updates.finish(OPTIONS);
+    if (round === 0) sums = table.filter((word) => word !== 0).length;
+  }
+  updates.close();
+  const wrong = table.filter((word) => word !== 0).length;
+  await region.close(OPTIONS);
+  return { changed: sums, wrong };
+}
+
+/**
+ * Exchanges until it fails; the last member ends after some of them.
+ * @param {import("pamir").Geometry} world
+ */
+export async function exchangeUntilDeath(world) {
+  const grid = await world.createGrid({ size: [4 * world.size, 20], processes: [world.size, 1], ...OPTIONS });
+  const late = await world.createAggregator({ type: Int32Array, onItems: () => {}, ...OPTIONS });
+  const counter = await world.createCounter({ root: world.size - 1, ...OPTIONS });
+  for (let step = 0; ; step++) {
+    if (step === 5 && world.rank === world.size - 1) throw new Error("it dies here");
+    const result = grid.exchangeSync(0, OPTIONS);
+    if (result === SUCCESS) continue;
+    const errors = [result === SHUTDOWN ? "PAMIR_SHUTDOWN" : `${result}`];
+    for (const call of [
+      () => late.finish(OPTIONS),
+      () => counter.next(OPTIONS),
+      () => grid.exchange(0, OPTIONS),
+      () => grid.close(OPTIONS),
+    ]) {
+      errors.push(await call().then(String, (error) => error.code));
+    }
+    return { step, errors };
+  }
+}

@@ -1,0 +1,213 @@
+// What is built upon geometries - shared regions, counters, grids, aggregators - wherever the members are.
+import { expect, it } from "vitest";
+import { EAGAIN, SUCCESS } from "../../src/core/result.js";
+import type { Client } from "../../src/pami/client.js";
+import type { Context } from "../../src/pami/context.js";
+import type { Geometry } from "../../src/pami/geometry.js";
+import type { GridParameters } from "../../src/pami/grid.js";
+import { randomOf } from "../support/random.js";
+import { SEED } from "../support/seed.js";
+
+export interface Members {
+  readonly clients: readonly Client[];
+  readonly contexts: readonly Context[];
+  readonly geometries: readonly Geometry[];
+  /** Has time go on until a promise has settled. */
+  drive<T>(promise: Promise<T>): Promise<T>;
+}
+
+export type WithMembers = (size: number, body: (given: Members) => Promise<void>) => Promise<void>;
+
+const OPTIONS = { timeout: 60_000 };
+
+export function extensionsSuite(name: string, withMembers: WithMembers): void {
+  const test = (title: string, size: number, body: (given: Members) => Promise<void>): void =>
+    it(`${name}: ${title}, ${size} members`, () => withMembers(size, body));
+  const all = <T>({ geometries, drive }: Members, call: (geometry: Geometry) => Promise<T>): Promise<T[]> =>
+    drive(Promise.all(geometries.map(call)));
+
+  for (const size of [1, 3, 4]) {
+    test("a shared region: each member reads those of all", size, async (given) => {
+      const regions = await all(given, (geometry) => geometry.shareRegion(64 + 8 * geometry.rank, OPTIONS));
+      for (const [rank, region] of regions.entries()) {
+        expect(region.lengths).toEqual(regions.map((_, other) => 64 + 8 * other));
+        expect(region.handles).toEqual(regions.map(({ region: own }) => own.handle));
+        expect([...region.bytes].every((byte) => byte === 0)).toBe(true);
+        region.view(Float64Array)[0] = rank + 0.5;
+      }
+      await all(given, (geometry) => geometry.barrier(OPTIONS));
+      for (const [rank, region] of regions.entries()) {
+        const { client, context } = { client: given.clients[rank] as Client, context: given.contexts[rank] as Context };
+        for (const [other, handle] of region.handles.entries()) {
+          const local = client.createRegion(8);
+          const to = given.geometries[rank]?.endpoint(other) as number;
+          expect(context.get({ to, local, remote: handle, bytes: 8 })).toBe(SUCCESS);
+          await given.drive(context.flush(OPTIONS));
+          expect(new Float64Array(local.bytes.buffer, local.bytes.byteOffset, 1)[0]).toBe(other + 0.5);
+          if (region.isDirect(other)) expect(region.view(Float64Array, other)[0]).toBe(other + 0.5);
+          local.close();
+        }
+      }
+      await Promise.all(regions.map((region) => given.drive(region.close(OPTIONS))));
+      expect(regions.every(({ region }) => region.closed)).toBe(true);
+    });
+
+    test("a counter gives out each number once", size, async (given) => {
+      for (const striped of [false, true]) {
+        const options = { ...OPTIONS, start: 2 ** 32 - 5, limit: 2 ** 32 + 20, striped, root: size - 1 };
+        const counters = await all(given, (geometry) => geometry.createCounter(options));
+        const taken = counters.map(async (counter) => {
+          const numbers: number[] = [];
+          for (let next = await counter.next(OPTIONS); next !== undefined; next = await counter.next(OPTIONS)) {
+            numbers.push(next);
+          }
+          return numbers;
+        });
+        const numbers = (await given.drive(Promise.all(taken))).flat().sort((a, b) => a - b);
+        expect(numbers).toEqual(Array.from({ length: 25 }, (_, at) => 2 ** 32 - 5 + at));
+        await given.drive(Promise.all(counters.map((counter) => counter.close(OPTIONS))));
+      }
+      const counters = await all(given, (geometry) => geometry.createCounter(OPTIONS));
+      const sums = counters.map((counter, rank) => counter.add(rank - 1, OPTIONS));
+      await given.drive(Promise.all(sums));
+      const values = await given.drive(Promise.all(counters.map((counter) => counter.add(0, OPTIONS))));
+      const sum = (size * (size - 1)) / 2 - size;
+      expect(values).toEqual(counters.map(() => sum));
+    });
+
+    test("an aggregator brings items in order, and all of them by finish()", size, async (given) => {
+      const came = given.geometries.map(() => given.geometries.map((): number[] => []));
+      const aggregators = await all(given, (geometry) =>
+        geometry.createAggregator({
+          ...OPTIONS,
+          type: Int32Array,
+          length: 2,
+          bytes: 128,
+          onItems: (items, rank) => table(came, geometry.rank, rank).push(...items),
+        }),
+      );
+      const random = randomOf(SEED);
+      const sent = aggregators.map(() => aggregators.map((): number[] => []));
+      for (let item = 0; item < 300; item++) {
+        for (const [rank, aggregator] of aggregators.entries()) {
+          const to = random(size);
+          while (aggregator.push(to, Int32Array.of(item, rank)) === EAGAIN) {
+            await given.drive(aggregator.whenRoom(to, OPTIONS));
+          }
+          table(sent, to, rank).push(item, rank);
+        }
+      }
+      await given.drive(Promise.all(aggregators.map((aggregator) => aggregator.finish(OPTIONS))));
+      expect(came).toEqual(sent);
+      // Once more: what was finished is not sent again.
+      await given.drive(Promise.all(aggregators.map((aggregator) => aggregator.finish(OPTIONS))));
+      expect(came).toEqual(sent);
+    });
+
+    for (const operation of ["sum", "xor", "max", "copy"] as const) {
+      test(`updates of a region: ${operation}`, size, async (given) => {
+        const regions = await all(given, (geometry) => geometry.shareRegion(32, OPTIONS));
+        const aggregators = await all(given, (geometry) =>
+          geometry.createAggregator({
+            ...OPTIONS,
+            type: Uint32Array,
+            region: regions[geometry.rank],
+            operation,
+            bytes: 64,
+          }),
+        );
+        const random = randomOf(SEED);
+        const model = regions.map(() => new Uint32Array(8));
+        for (let count = 0; count < 200; count++) {
+          // One origin for each element, so that the order of updates is known.
+          const [to, index, value] = [random(size), random(8), random(1000)];
+          const aggregator = aggregators[index % size] as (typeof aggregators)[number];
+          while (aggregator.update(to, index, value) === EAGAIN) await given.drive(aggregator.whenRoom(to, OPTIONS));
+          const target = model[to] as Uint32Array;
+          const old = target[index] as number;
+          const updated = { sum: old + value, xor: old ^ value, max: Math.max(old, value), copy: value };
+          target[index] = updated[operation];
+        }
+        await given.drive(Promise.all(aggregators.map((aggregator) => aggregator.finish(OPTIONS))));
+        expect(regions.map((region) => region.view(Uint32Array))).toEqual(model);
+      });
+    }
+  }
+
+  const grids: readonly [number, Omit<GridParameters<Float64Array>, "type">][] = [
+    [1, { size: [5], periodic: true }],
+    [3, { size: [10], halo: 2 }],
+    [2, { size: [7], periodic: true, halo: 3, fields: 2 }],
+    [4, { size: [9, 40], halo: [1, 3], corners: true }],
+    [4, { size: [7, 6], periodic: [true, false], processes: [4, 0], halo: [1, 2] }],
+    [6, { size: [8, 7], periodic: true, corners: true, processes: [3, 2] }],
+    [8, { size: [5, 6, 37], periodic: [false, true, true], corners: true }],
+    [4, { size: [2, 4, 5], halo: [0, 1, 2] }],
+    // Borders that go to other nodes in messages that are not copied.
+    [2, { size: [4, 1100], halo: [2, 1], periodic: [true, false] }],
+  ];
+  for (const [size, parameters] of grids) {
+    test(`the halo of a grid, ${JSON.stringify(parameters)}`, size, async (given) => {
+      const made = await all(given, (geometry) => geometry.createGrid({ ...OPTIONS, ...parameters }));
+      const { fields = 1, periodic = false, corners = false } = parameters;
+      const whole = parameters.size;
+      const ends = typeof periodic === "boolean" ? whole.map(() => periodic) : periodic;
+      expect(made.reduce((sum, { count }) => sum + count.reduce((cells, one) => cells * one), 0)).toBe(
+        whole.reduce((cells, one) => cells * one),
+      );
+      const cellAt = (at: readonly number[], step: number): number =>
+        at.reduce((sum, one, dimension) => sum * 4096 + (one % (whole[dimension] as number)), step);
+      for (let step = 1; step <= 5; step++) {
+        const field = step % fields;
+        for (const grid of made) {
+          for (const { at, isOwn } of cellsOf(grid)) {
+            const place = at.map((one, dimension) => one + (grid.first[dimension] as number));
+            (grid.fields[field] as Float64Array)[grid.index(...at)] = isOwn ? cellAt(place, step) : -step;
+          }
+        }
+        // One of them computes before it waits.
+        if (step % 2 === 0) expect(made[0]?.begin(field)).toBe(SUCCESS);
+        await given.drive(Promise.all(made.map((grid) => grid.exchange(field, OPTIONS))));
+        for (const grid of made) {
+          for (const { at, isOwn, sides } of cellsOf(grid)) {
+            const place = at.map((one, dimension) => one + (grid.first[dimension] as number));
+            const isBeyond = place.some(
+              (one, dimension) => !ends[dimension] && (one < 0 || one >= (whole[dimension] as number)),
+            );
+            const wraps = place.map((one, dimension) => one + (whole[dimension] as number));
+            const expected = !isOwn && (isBeyond || (sides > 1 && !corners)) ? -step : cellAt(wraps, step);
+            if ((grid.fields[field] as Float64Array)[grid.index(...at)] !== expected) {
+              expect({ at, value: grid.fields[field]?.[grid.index(...at)] }).toEqual({ at, value: expected });
+            }
+          }
+        }
+      }
+      await given.drive(Promise.all(made.map((grid) => grid.close(OPTIONS))));
+    });
+  }
+}
+
+function table(rows: readonly (readonly number[][])[], to: number, from: number): number[] {
+  return (rows[to] as readonly number[][])[from] as number[];
+}
+
+interface Cell {
+  readonly at: readonly number[];
+  readonly isOwn: boolean;
+  /** In how many dimensions it lies in the halo. */
+  readonly sides: number;
+}
+
+/** All cells of a block with its halo. */
+function cellsOf({ count, halo }: { count: readonly number[]; halo: readonly number[] }): Cell[] {
+  let all: number[][] = [[]];
+  for (const [dimension, cells] of count.entries()) {
+    const width = halo[dimension] as number;
+    const places = Array.from({ length: cells + 2 * width }, (_, one) => one - width);
+    all = all.flatMap((at) => places.map((one) => [...at, one]));
+  }
+  return all.map((at) => {
+    const sides = at.filter((one, dimension) => one < 0 || one >= (count[dimension] as number)).length;
+    return { at, sides, isOwn: sides === 0 };
+  });
+}
