@@ -137,6 +137,34 @@ function deathSuite(variant: Variant): void {
       ));
   }
 
+  it.each(["throw", "exit"])(
+    "a task that holds a reservation ends by %s: what it committed comes, its lane goes",
+    (how) =>
+      withJob(
+        variant,
+        { module, scenario: "mortal", tasks: 3, laneBytes: 1024, args: { how, reserves: true } },
+        async ({ job, client, context }) => {
+          const [victim, witness] = [client.endpoint(1), client.endpoint(2)];
+          let alive = 0;
+          const numbers: number[] = [];
+          context.dispatch(DATA, (message) => numbers.push(message.header[0] as number));
+          context.dispatch(OTHER, () => alive++);
+          context.sendImmediate(witness, OTHER);
+          until(context, () => alive === 1);
+          const { free } = job.dump().heap;
+          context.sendImmediate(victim, OTHER);
+          await context.whenEnded(victim, { timeout: PATIENCE });
+          expect(numbers).toEqual([0, 1, 2]);
+          expectFree(variant, job, [context], free);
+          context.sendImmediate(witness, OTHER);
+          until(context, () => alive === 2);
+          context.sendImmediate(witness, QUIT);
+          expect((await job.exited).map(({ task }) => task)).toEqual([1, 2]);
+          expect(numbers).toEqual([0, 1, 2]);
+        },
+      ),
+  );
+
   it("a task that throws while loading, with messages on their way to it", () =>
     withJob(variant, { module: "throws-at-load.js" }, async ({ job, client, context }) => {
       const results: Result[] = [];

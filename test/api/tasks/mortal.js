@@ -55,8 +55,11 @@ function sequenceChecker() {
 }
 
 await runScenario({
-  /** Task 1 sends three messages and ends as `how` says, when it is told to; the others look on until QUIT. */
-  async mortal(client, { how, flags }) {
+  /**
+   * Task 1 sends three messages and ends as `how` says, when it is told to; the others look on until QUIT.
+   * `reserves`: it has written a fourth one then, and not committed it.
+   */
+  async mortal(client, { how, reserves, flags }) {
     const context = client.createContext();
     let told = false;
     let running = true;
@@ -73,6 +76,10 @@ await runScenario({
       }
       for (let i = 0; i < 3; i++)
         context.sendImmediate(message.origin, DATA, Int32Array.of(i), new Uint8Array(50).fill(i));
+      if (reserves) {
+        const at = context.reserve(message.origin, DATA, 400);
+        client.bytes.fill(3, at, at + 400);
+      }
       DEATHS[how]?.(client);
     });
     if (client.task === 1) {

@@ -97,6 +97,17 @@ function sendByTwoLanes(world: World): void {
   sendTo(kernel.laneReplace(map.job, lane, 128, 48), 2);
 }
 
+/** Sends a number; then another one, which it writes in place; then it reserves a place, and gives it up. */
+function sendInPlace(world: World, context: Context): void {
+  const to = endpointOf(0, 0);
+  sendNumbers(context, to, 1, world);
+  const at = context.reserve(to, DISPATCH, 4);
+  if (at < 0) throw new Error(`reserve() came to ${at}`);
+  world.store(at, 2);
+  context.commit(to);
+  if (context.reserve(to, DISPATCH, 4) >= 0) context.abort(to);
+}
+
 /** Each as the other one's origin or target; `send`: what the origin does. */
 function originDies(name: string, send: (world: World, context: Context) => void): Scenario {
   return {
@@ -157,6 +168,7 @@ export const DEATH_SCENARIOS: readonly Scenario[] = [
     sendNumbers(context, endpointOf(0, 0), 2, world),
   ),
   originDies("an origin dies while it replaces its lane", sendByTwoLanes),
+  originDies("an origin dies while it holds a reservation", sendInPlace),
   targetDies("a target dies: who sends to it hears of it, and takes the lane back", (world, context) =>
     sendNumbers(context, endpointOf(0, 0), 5, world),
   ),
