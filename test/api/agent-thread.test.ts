@@ -21,6 +21,8 @@ async function start(tasks: number, tasksPerNode: number, kernels: readonly Kern
   const agents: Worker[] = [];
   const workers: Worker[] = [];
   const results: Promise<unknown>[] = [];
+  /** What each task tells first, before its end. */
+  const news: Promise<string>[] = [];
   const made = Array.from({ length: nodes }, (_, node) => {
     const limits = nodeLimits({ ...LIMITS, tasks }, tasksPerNode, tasks - tasksPerNode);
     const kernel = kernels[node % kernels.length] as KernelName;
@@ -55,12 +57,14 @@ async function start(tasks: number, tasksPerNode: number, kernels: readonly Kern
     const slot = task % tasksPerNode;
     const worker = new Worker(url, { workerData: setupOf(node, slot) });
     workers.push(worker);
+    news.push(new Promise((resolve) => worker.once("message", (told) => resolve(told.news))));
     results.push(
       // The others wait for a task that fails: the test ends at once.
       new Promise((resolve, reject) => {
-        worker.on("message", (end) =>
-          "error" in end ? reject(new Error(`task ${task}: ${end.error}`)) : resolve(end),
-        );
+        worker.on("message", (end) => {
+          if ("error" in end) reject(new Error(`task ${task}: ${end.error}`));
+          else if (!("news" in end)) resolve(end);
+        });
         worker.on("error", reject);
         worker.on("exit", () => {
           const { memory, map } = made[node] as (typeof made)[0];
@@ -72,7 +76,7 @@ async function start(tasks: number, tasksPerNode: number, kernels: readonly Kern
   const stop = async (): Promise<void> => {
     await Promise.all([...workers, ...agents].map((worker) => worker.terminate()));
   };
-  return { agents, workers, results, stop };
+  return { agents, workers, results, news, stop };
 }
 
 const KERNELS = [["wasm"], ["ts"], ["wasm", "ts"]] as const;
@@ -114,9 +118,9 @@ describe.each(KERNELS.map((kernels) => ({ kernels })))("agents with threads: $ke
 
   it("an agent that dies: its tasks go on among themselves, and what is for other nodes comes to SHUTDOWN", async () => {
     job = await start(4, 2, kernels, "cutOff");
-    await new Promise((resolve) => setTimeout(resolve, 300));
+    expect(await Promise.all(job.news.slice(0, 2))).toEqual(["known", "known"]);
     await job.agents[0]?.terminate();
     const results = await Promise.all(job.results.slice(0, 2));
     for (const result of results) expect(result).toEqual({ result: [SHUTDOWN, SHUTDOWN, 1] });
-  }, 8_000);
+  }, 20_000);
 });

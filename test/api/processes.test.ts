@@ -438,7 +438,8 @@ function suite(): void {
           const path = `/proc/${process.pid}/fd/${memoryFile()}`;
           for (const bytes of [0, 4096, 2 ** 30]) expect(await ask(task, "truncate", { path, bytes })).toBe("EPERM");
         }
-        expect(job.dump().tasks.map(({ state }) => state)).toEqual(new Array(5).fill("up"));
+        const states = () => job.dump().tasks.map(({ state }) => state);
+        await expect.poll(states, { timeout: PATIENCE }).toEqual(new Array(5).fill("up"));
       }));
 
     it.each([

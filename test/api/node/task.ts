@@ -16,7 +16,9 @@ function begin(context: Context, attempt: () => Result): void {
   if (result !== SUCCESS) throw new Error(`comes to ${result}`);
 }
 
-const programs: Record<string, (client: Client) => Promise<unknown>> = {
+type Program = (client: Client, say: (news: string) => void) => Promise<unknown>;
+
+const programs: Record<string, Program> = {
   /** Tasks 0 and `other` play ping-pong; both block. */
   async pingPong(client) {
     const context = client.createContext();
@@ -121,7 +123,7 @@ const programs: Record<string, (client: Client) => Promise<unknown>> = {
   },
 
   /** Task 1 waits for the end of its node's agent: it goes on with its sibling, and others are out of reach. */
-  async cutOff(client) {
+  async cutOff(client, say) {
     const context = client.createContext();
     let came = 0;
     context.dispatch(PING, () => void came++);
@@ -129,7 +131,13 @@ const programs: Record<string, (client: Client) => Promise<unknown>> = {
     const near = client.endpoint(client.task ^ 1);
     if (client.task < 2) {
       // It knows the far task before.
-      context.send({ to: far, dispatch: PING });
+      let isKnown = false;
+      const onRemote = (): void => {
+        isKnown = true;
+      };
+      context.send({ to: far, dispatch: PING, onRemote });
+      context.advanceUntil(() => isKnown, { timeout: 20_000 });
+      say("known");
       await context.whenEnded(far, { timeout: 20_000 });
       const result = context.sendImmediate(far, PING);
       const other = context.sendImmediate(client.endpoint(2), PING);
@@ -138,17 +146,15 @@ const programs: Record<string, (client: Client) => Promise<unknown>> = {
       client.close();
       return [result, other, came];
     }
-    await sleep(100);
-    // The far task goes on: its own end must not be what the others hear of.
-    for (let i = 0; i < 300 && client.task === 3; i++) {
+    // Far tasks go on: their own end must not be what the others hear of.
+    for (;;) {
       context.advance();
       await sleep(10);
     }
-    client.close();
-    return came;
   },
 };
 
-export function runTask(program: string, client: Client): Promise<unknown> {
-  return (programs[program] as (client: Client) => Promise<unknown>)(client);
+/** @param say tells the test something before the end */
+export function runTask(program: string, client: Client, say: (news: string) => void): Promise<unknown> {
+  return (programs[program] as Program)(client, say);
 }

@@ -42,7 +42,7 @@ if (slot === undefined) {
 } else {
   const task = makeTask({ kernel, memory, map, task: slot, lookAtSlots: lookAtSlotsAndRing });
   const client = new Client(task, undefined, undefined);
-  void runTask(program, client).then(
+  void runTask(program, client, (news) => port.postMessage({ news })).then(
     (result) => port.postMessage({ result }),
     (error) => port.postMessage({ error: String(error?.stack ?? error) }),
   );
