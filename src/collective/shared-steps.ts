@@ -251,6 +251,10 @@ export class SliceReduceSteps extends Steps {
   readonly #slices: readonly { readonly offset: number; readonly bytes: number }[];
   readonly #root: number | undefined;
   readonly #isScattered: boolean;
+  /** Whether the result goes into memory that the others read. */
+  readonly #isInPlace: boolean;
+  /** Pointer to this member's slice. */
+  #own = 0;
 
   /**
    * @param root undefined: all members get the result
@@ -269,6 +273,8 @@ export class SliceReduceSteps extends Steps {
       slices(buffers.send.length, elementBytes, shared.size);
     this.#root = root;
     this.#isScattered = counts !== undefined;
+    const place = shared.pointerOf(buffers.receive);
+    this.#isInPlace = place !== 0 && place === shared.pointerOf(buffers.send);
   }
 
   publish(operation: SharedOperation, slot: number): number {
@@ -294,14 +300,18 @@ export class SliceReduceSteps extends Steps {
   }
 
   override needs(rank: number): boolean {
-    // All members look at the result of a user's operation at each, so that a failure is known to all.
-    return this.#getsAll || rank === this.#rank || this.#isUser;
+    // All members look at the result of a user's operation at each, so that a failure is known to all. In place, this member's
+    // slice goes where the others find its operand, so all of them come first.
+    return this.#getsAll || rank === this.#rank || this.#isUser || this.#isInPlace;
   }
 
   override takeSlice({ shared, buffers }: SharedOperation, rank: number, pointer: number): void {
     const slice = this.#slices[rank] as { offset: number; bytes: number };
     if (this.#isScattered) {
-      if (rank === this.#rank) shared.read(buffers.receive, 0, pointer, slice.bytes);
+      if (rank === this.#rank) this.#own = pointer;
+      const last = this.#isUser || this.#isInPlace ? shared.size - 1 : this.#rank;
+      const { bytes } = this.#slices[this.#rank] as { bytes: number };
+      if (rank === last) shared.read(buffers.receive, 0, this.#own, bytes);
     } else if (this.#getsAll) shared.read(buffers.receive, slice.offset, pointer, slice.bytes);
   }
 }
