@@ -159,7 +159,7 @@ export class ScatterSteps extends Steps {
 }
 
 /**
- * Reduces the operands of all members in the order of order.ts.
+ * Reduces the operands of two members or more, in the order of order.ts.
  * @param at pointer to a member's operand
  * @param spare takes memory for partial results
  */
@@ -196,8 +196,7 @@ export function reduceOperands(
       reducer.reduce(to, left, right, length);
       return to;
     };
-    if (size === 1) reducer.reduce(out + from, at(0) + from, at(0) + from, length);
-    else tree(0, fold.power, 0, out + from);
+    tree(0, fold.power, 0, out + from);
   }
 }
 
@@ -233,10 +232,10 @@ export class FlatReduceSteps extends Steps {
     const bytes = buffers.send.length;
     if (!this.#getsResult || bytes === 0) return;
     this.#operation = operation;
-    const out = shared.workspace;
+    const out = shared.size === 1 ? this.#at(0) : shared.workspace;
     const reducer = buffers.reducer as Reducer;
     if (shared.size === 2) reducer.reduce(out, this.#at(0), this.#at(1), bytes);
-    else reduceOperands(reducer, shared.size, this.#at, out, bytes, this.#spare);
+    else if (shared.size > 2) reduceOperands(reducer, shared.size, this.#at, out, bytes, this.#spare);
     operation.receive(out);
   }
 }
@@ -289,8 +288,9 @@ export class SliceReduceSteps extends Steps {
     // would overwrite this member's own operand.
     const place = this.#getsAll ? shared.pointerOf(buffers.receive) : 0;
     const isOverOperand = shared.size > 2 && place === shared.pointerOf(buffers.send);
-    const out = place === 0 || isOverOperand ? operation.take(own.bytes) : place + own.offset;
     const at = (rank: number): number => shared.dataIn(shared.slotOf(rank, number)) + own.offset;
+    if (shared.size === 1) return at(0);
+    const out = place === 0 || isOverOperand ? operation.take(own.bytes) : place + own.offset;
     reduceOperands(buffers.reducer as Reducer, shared.size, at, out, own.bytes, (bytes) => operation.take(bytes));
     return out;
   }

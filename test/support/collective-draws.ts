@@ -86,7 +86,7 @@ function lengthOf(random: Random, most: number): number {
 function works({ name, always, conditions }: AlgorithmInfo, one: Case, size: number, isOneMemory: boolean): boolean {
   if (always) return true;
   if (conditions.startsWith("all members share a memory")) {
-    if (!isOneMemory || size === 1) return false;
+    if (!isOneMemory) return false;
     const isUser = one.operation === "compose" || one.operation === "add";
     return name !== "flat" || (size <= 8 && one.count * elementBytes(one) <= 96 && !isUser);
   }
