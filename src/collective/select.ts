@@ -1,6 +1,7 @@
 // Which algorithm carries an operation. Each type has a list; the first one that works for what is asked is the default. The
 // limits come from `npm run bench:collectives -- --tune`.
 
+import { MEMBER_INLINE_BYTES } from "../../assembly/layout.js";
 import { bruckAllgather, ringAllgather } from "./algorithms/allgather.js";
 import { doublingAllreduce, rabenseifnerAllreduce, ringAllreduce } from "./algorithms/allreduce.js";
 import { bruckAlltoall, pairwiseAlltoall } from "./algorithms/alltoall.js";
@@ -18,6 +19,7 @@ import {
   BarrierSteps,
   type Blocks,
   BroadcastSteps,
+  FLAT_MEMBERS,
   FlatReduceSteps,
   GatherSteps,
   ScatterSteps,
@@ -138,7 +140,7 @@ const rootOf = (request: Request): number | undefined => (request.type === "redu
 const flat = inMemory(
   "flat",
   (request, geometry) => new FlatReduceSteps(geometry.shared, rootOf(request)),
-  "; at most 8 members, 96 bytes; no function of the user's",
+  `; at most ${FLAT_MEMBERS} members, ${MEMBER_INLINE_BYTES} bytes; no function of the user's`,
   (request, geometry) =>
     request.reducer !== undefined && FlatReduceSteps.fits(geometry.shared, request.bytes, request.reducer),
 );

@@ -9,7 +9,7 @@ import { allRanks, type SharedOperation, Steps } from "./shared-operation.js";
 /** Bytes of a slice that are reduced at a time, so that they stay in the cache. */
 const BLOCK_BYTES = 16 * 1024;
 /** Most members that each read all others, where a reduction's bytes fit into slots. */
-const FLAT_MEMBERS = 8;
+export const FLAT_MEMBERS = 8;
 
 function others({ rank, size }: SharedMembers): number[] {
   return allRanks(size).filter((other) => other !== rank);

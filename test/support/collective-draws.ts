@@ -1,12 +1,13 @@
 // Draws collective operations: all types, algorithms, elements, operations, roots, lengths and places, from a seed.
 
+import { MEMBER_INLINE_BYTES } from "../../assembly/layout.js";
 import { COLLECTIVE_TYPES, type CollectiveType } from "../../src/collective/signature.js";
 import { ELEMENT_TYPES, type ElementType, hasOperation, OPERATIONS, type Operation } from "../../src/core/reduction.js";
 import type { AlgorithmInfo, Geometry } from "../../src/index.js";
 import { type Case, elementBytes, type Form, isReduction } from "../conformance/tasks/collective-case.js";
 
 /** Lengths in bytes around the limits: of a slot's inline bytes, of eager messages, of the default algorithms. */
-const SHORT = [0, 1, 7, 8, 64, 65, 95, 96, 97, 255, 1024];
+const SHORT = [0, 1, 7, 8, 64, 65, ...[-8, -1, 0, 1, 8].map((by) => MEMBER_INLINE_BYTES + by), 255, 1024];
 const LONG = [2048, 4096, 4104, 16_383, 16_384, 16_385, 40_000];
 const HUGE = 1024 ** 2;
 
@@ -88,7 +89,7 @@ function works({ name, always, conditions }: AlgorithmInfo, one: Case, size: num
   if (conditions.startsWith("all members share a memory")) {
     if (!isOneMemory) return false;
     const isUser = one.operation === "compose" || one.operation === "add";
-    return name !== "flat" || (size <= 8 && one.count * elementBytes(one) <= 96 && !isUser);
+    return name !== "flat" || (size <= 8 && one.count * elementBytes(one) <= MEMBER_INLINE_BYTES && !isUser);
   }
   if (one.operation === "add") return true;
   // Of one order alone, or of elements whose sums depend on it.
