@@ -7,7 +7,7 @@ import type { ReceiveOptions } from "../core/pacing.js";
 import { generationOf, indexOf, type MemRegion } from "../core/region.js";
 import { type Callback, ERROR, type Result, SUCCESS } from "../core/result.js";
 import { type Carrier, carrierOf } from "../core/transfer-type.js";
-import { isAway } from "../node/address.js";
+import { isAway, UNBOUND } from "../node/address.js";
 import type { SendParameters } from "../protocol/eager/sender.js";
 import { checkCallbacks, type PutParameters, type Rma } from "../protocol/rma/rma.js";
 import type { Mover } from "./mover.js";
@@ -169,7 +169,9 @@ export class TypedCarrier implements Carrier {
       rma,
     };
     const { addresses, map } = this.#mover.task;
-    return isAway(map, addresses.ordinalOf(to)) ? this.#transferAway(transfer) : this.#transferNow(transfer);
+    const ordinal = addresses.ordinalOf(to);
+    const isHere = ordinal !== UNBOUND && !isAway(map, ordinal);
+    return isHere ? this.#transferNow(transfer) : this.#transferAway(transfer);
   }
 
   /** Moves the data within this memory. Callbacks and notifications are those of a transfer of no bytes behind it. */
@@ -219,7 +221,9 @@ export class TypedCarrier implements Carrier {
       stage?.close();
       onLocal?.(given, result);
     };
-    const ending = { onLocal: stage === undefined ? onLocal : landed, onRemote, cookie, notify };
+    const callbacks = { onLocal: stage === undefined ? onLocal : landed, onRemote, cookie };
+    // In debug mode, a get has no such parameter.
+    const ending = notify === undefined ? callbacks : { ...callbacks, notify };
     const [from, base] = stage === undefined ? [region, localOffset] : [stage, 0];
     const pieces = piecesOf(remote, bytes);
     let result: Result | undefined;

@@ -3,6 +3,7 @@
 import {
   type Client,
   type Context,
+  EAGAIN,
   ERROR,
   type Job,
   launch,
@@ -416,6 +417,26 @@ describe.each(["wasm", "ts"] as const)("typed transfers, %s", (kernel) => {
       client.createRegion(1).close();
       for (let i = 0; i < 10; i++) context.advance();
       if (kernel === "wasm") expect(job.dump().heap.free).toBeGreaterThan(free);
+    }));
+
+  it("that find no room: EAGAIN, and the memory for what was packed is given back", () =>
+    alone(kernel, async (own) => {
+      const { job, client } = own;
+      const context = client.createContext({ pendingBytes: 0 });
+      const type = await column(own, 2000);
+      const message = { to: context.endpoint, dispatch: DATA, payload: pattern(128_000), type, queue: false };
+      let came = 0;
+      context.dispatch(DATA, () => came++);
+      let sent = 0;
+      while (context.send(message) === SUCCESS) sent++;
+      expect(context.send(message)).toBe(EAGAIN);
+      expect(context.send({ ...message, rendezvous: true, onLocal: () => {} })).toBe(EAGAIN);
+      const { free } = job.dump().heap;
+      for (let i = 0; i < 20; i++) expect(context.send(message)).toBe(EAGAIN);
+      expect(job.dump().heap.free).toBe(free);
+      until(context, () => came === sent);
+      expect(context.send(message)).toBe(SUCCESS);
+      until(context, () => came === sent + 1);
     }));
 
   it("go on without memory for regions: what is packed lies in ordinary memory then", () =>

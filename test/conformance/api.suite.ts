@@ -634,6 +634,22 @@ export function apiSuite(suite: ApiSuite): void {
         expect([seen[8], seen[8 + 2000], seen[17], seen[18]]).toEqual([3, 3, 3, 0]);
       }));
 
+    it("debug mode knows the parameters of types, and of what they come down to", () =>
+      withJob(
+        2,
+        async (given) => {
+          const { client, context } = given;
+          const { to, remote, local } = await regions(given, 4000);
+          const { type } = await columnOf(client, 50);
+          const place = { to, local, remote, localType: type, remoteType: type };
+          expect(context.put(place)).toBe(SUCCESS);
+          expect(context.get(place)).toBe(SUCCESS);
+          await context.flush(TIMEOUT);
+          expect(context.send({ to, dispatch: HOLD, payload: new Uint8Array(4000), type, count: 1 })).toBe(SUCCESS);
+        },
+        { debug: true },
+      ));
+
     it("a put of more runs than the pending queue takes is accepted whole, and a fence waits for all of them", () =>
       withJob(2, async (given) => {
         const { client } = given;
