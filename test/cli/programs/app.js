@@ -26,6 +26,8 @@ while (came < client.size) await context.progress({ timeout: 20_000 });
 // What task 1 has sent would go with it, as far as it has not arrived.
 if (client.size > 1) context.sendImmediate(1, 2, null, new Int32Array(1));
 while (client.task === 1 && heard < client.size) await context.progress({ timeout: 20_000 });
+// Before the test hears of this task, and sends it a signal.
+if (process.env.PAMIR_X === "stubborn" && client.task === 1) process.on("SIGTERM", () => {});
 console.log(
   JSON.stringify({ task: client.task, pid: process.pid, args: process.argv.slice(2), x: process.env.PAMIR_X }),
 );
@@ -40,7 +42,6 @@ if (what === "flood" && client.task === 1) {
 }
 if (what === "throw" && client.task === 1) throw new RangeError("on purpose");
 if (what === "kill" && client.task === 1) process.kill(process.pid, "SIGKILL");
-if (process.env.PAMIR_X === "stubborn" && client.task === 1) process.on("SIGTERM", () => {});
 if (what === "hang") context.advanceUntil(() => false);
 if (what === "halves") process.stdout.write("no end of line");
 await context.drain();
