@@ -184,27 +184,35 @@ const port = await build({
     },
   ],
 });
-await build({
-  ...common,
-  platform: "node",
-  entryPoints: ["src/cli/cli.ts", ...readdirSync("src/cli/tasks").map((name) => `src/cli/tasks/${name}`)],
-  outbase: "src/cli",
-  outdir: "dist",
-  splitting: false,
-  banner: { js: "import { createRequire } from 'node:module'; const require = createRequire(import.meta.url);" },
-  plugins: [
-    {
-      // The command line is a user of the package like any other: it imports the built library, not its sources.
-      name: "own-package",
-      setup(build) {
-        build.onResolve({ filter: /^pamir$/ }, ({ importer }) => ({
-          path: importer.includes("/tasks/") ? "../index.js" : "./index.js",
-          external: true,
-        }));
+// Each command of the command line has files of its own: `pamir run` reads 20 KB instead of 200.
+for (const { entryPoints, splitting, path } of [
+  { entryPoints: ["src/cli/cli.ts"], splitting: true, path: "./index.js" },
+  {
+    entryPoints: readdirSync("src/cli/tasks").map((name) => `src/cli/tasks/${name}`),
+    splitting: false,
+    path: "../index.js",
+  },
+]) {
+  await build({
+    ...common,
+    platform: "node",
+    entryPoints,
+    outbase: "src/cli",
+    outdir: "dist",
+    splitting,
+    chunkNames: "cli-[name]-[hash]",
+    banner: { js: "import { createRequire } from 'node:module'; const require = createRequire(import.meta.url);" },
+    plugins: [
+      {
+        // The command line is a user of the package like any other: it imports the built library, not its sources.
+        name: "own-package",
+        setup(build) {
+          build.onResolve({ filter: /^pamir$/ }, () => ({ path, external: true }));
+        },
       },
-    },
-  ],
-});
+    ],
+  });
+}
 
 // 4. Types: one file for each entry of the package, with what its public names lead to and nothing else.
 const declarations = mkdtempSync(join(tmpdir(), "pamir-types-"));

@@ -1,12 +1,6 @@
 #!/usr/bin/env node
 // The command line: finds the command, and turns wrong input into one line and exit code 2.
 import { VERSION } from "pamir";
-import { printInfo } from "./info.js";
-import { perf } from "./perf.js";
-import { run } from "./run/run.js";
-import { starter } from "./run/starter.js";
-import { stream } from "./stream.js";
-import { top } from "./top.js";
 import { UsageError } from "./usage.js";
 
 const HELP = `pamir ${VERSION}: messaging at memory speed between the threads of a JavaScript program
@@ -30,15 +24,16 @@ Exit codes: 0 all is well; 1 a failure; 2 wrong input; 3 measurements on too uns
 /** What a command is: it gets the arguments behind its name, and returns the exit code. */
 type Command = (args: string[]) => number | Promise<number>;
 
-const COMMANDS: Record<string, Command> = {
-  run,
-  stream,
-  perf,
-  top,
-  info: printInfo,
+/** Only the code of the command that is called is loaded. */
+const COMMANDS: Record<string, () => Promise<Command>> = {
+  run: async () => (await import("./run/run.js")).run,
+  stream: async () => (await import("./stream.js")).stream,
+  perf: async () => (await import("./perf.js")).perf,
+  top: async () => (await import("./top.js")).top,
+  info: async () => (await import("./info.js")).printInfo,
 };
 /** Commands that other commands start. */
-const HIDDEN: Record<string, Command> = { node: starter };
+const HIDDEN: typeof COMMANDS = { node: async () => (await import("./run/starter.js")).starter };
 
 async function main([command, ...args]: string[]): Promise<number> {
   if (command === "--help" || command === "-h" || command === "help") {
@@ -56,7 +51,7 @@ async function main([command, ...args]: string[]): Promise<number> {
     const kind = command.startsWith("-") ? "option" : "command";
     throw new UsageError(`${kind} ${JSON.stringify(command)} is unknown: there are ${names}; see pamir --help`);
   }
-  return await known(args);
+  return await (await known())(args);
 }
 
 /** One line for what parseArgs or a command finds wrong with the input; anything else is a bug, with its stack. */

@@ -5,9 +5,7 @@ import { parseArgs } from "node:util";
 import { info, type Job, launch, PamiError, type TaskExit } from "pamir";
 import { serveInput } from "../../launch/input.js";
 import { UsageError } from "../usage.js";
-import { runHosts } from "./hosts.js";
 import type { Running } from "./job.js";
-import { runNodes } from "./nodes.js";
 import {
   changeFolder,
   count,
@@ -38,13 +36,17 @@ export async function run(args: string[]): Promise<number> {
   }
   if (app === undefined) throw new UsageError("a program is missing: pamir run [OPTION]… APP; see pamir run --help");
   const time = seconds("--timeout", values.timeout);
-  return supervise(await wayOf(values)(app, rest, values), time);
+  const way = await wayOf(values);
+  return supervise(await way(app, rest, values), time);
 }
 
-function wayOf(values: Values): (app: string, args: string[], values: Values) => Running | Promise<Running> {
-  if (values.hosts !== undefined || values.hostfile !== undefined) return runHosts;
+type Way = (app: string, args: string[], values: Values) => Running | Promise<Running>;
+
+/** Only the code of the way that is chosen is loaded. */
+async function wayOf(values: Values): Promise<Way> {
+  if (values.hosts !== undefined || values.hostfile !== undefined) return (await import("./hosts.js")).runHosts;
   refuse(values, OF_HOSTS, "threads and processes of this machine alone: --hosts or --hostfile is missing");
-  return values.nodes === undefined ? runThreads : runNodes;
+  return values.nodes === undefined ? runThreads : (await import("./nodes.js")).runNodes;
 }
 
 /** Ends a job at signals, and when its time is up. @returns the exit code */
