@@ -1,6 +1,6 @@
 // Packs small items for other members of a geometry into messages, as conveyors do: a message costs more than its bytes.
 import type { Extension } from "../collective/extension.js";
-import { checkFunction, checkKeys, type Keys } from "../core/check.js";
+import { checkFunction, checkKeys, type Keys, NO_OPTIONS } from "../core/check.js";
 import { type Endpoint, nameOf } from "../core/endpoint.js";
 import { checkInteger, PamiError, show } from "../core/error.js";
 import type { PayloadView } from "../core/message.js";
@@ -218,7 +218,7 @@ export class Aggregator<View extends ItemArray = ItemArray> {
   }
 
   /** Resolves once push() and update() to a member have room. @throws PAMIR_SHUTDOWN, PAMIR_INVAL; as `progress()` */
-  async whenRoom(rank: number, options: ProgressOptions = {}): Promise<void> {
+  async whenRoom(rank: number, options: ProgressOptions = NO_OPTIONS): Promise<void> {
     const outgoing = this.#of("whenRoom", rank);
     checkProgress("whenRoom()", options);
     let result: Result = EAGAIN;
@@ -230,7 +230,7 @@ export class Aggregator<View extends ItemArray = ItemArray> {
   }
 
   /** As whenRoom(), but blocks the thread. @returns SUCCESS, SHUTDOWN, TIMEDOUT or INTERRUPTED */
-  whenRoomSync(rank: number, options: WaitOptions = {}): Result {
+  whenRoomSync(rank: number, options: WaitOptions = NO_OPTIONS): Result {
     const outgoing = this.#of("whenRoomSync", rank);
     checkWait("whenRoomSync()", options);
     let result: Result = EAGAIN;
@@ -246,7 +246,7 @@ export class Aggregator<View extends ItemArray = ItemArray> {
    * handlers push meanwhile are not waited for.
    * @throws PAMIR_SHUTDOWN (a member has ended), PAMIR_CLOSED; as `progress()`
    */
-  async finish(options: ProgressOptions = {}): Promise<void> {
+  async finish(options: ProgressOptions = NO_OPTIONS): Promise<void> {
     const { group, until } = this.#host;
     this.#checkOpen("finish");
     checkProgress("finish()", options);

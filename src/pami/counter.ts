@@ -1,5 +1,5 @@
 // A counter that the members of a geometry share: each number is given out once.
-import { checkKeys, type Keys } from "../core/check.js";
+import { checkKeys, type Keys, NO_OPTIONS } from "../core/check.js";
 import { checkInteger, PamiError } from "../core/error.js";
 import type { MemRegion } from "../core/region.js";
 import { EAGAIN, type Result, SUCCESS } from "../core/result.js";
@@ -75,7 +75,7 @@ export class Counter {
    * @returns the number; undefined: the limit is reached
    * @throws PAMIR_SHUTDOWN (the member that has the word has ended), PAMIR_CLOSED; as `progress()`
    */
-  async next(options: ProgressOptions = {}): Promise<number | undefined> {
+  async next(options: ProgressOptions = NO_OPTIONS): Promise<number | undefined> {
     this.#checkOpen("next");
     checkProgress("next()", options);
     for (;;) {
@@ -85,8 +85,8 @@ export class Counter {
     }
   }
 
-  /** As next(), but blocks the thread. It allocates nothing if the word is in this memory. @throws also PAMIR_TIMEDOUT */
-  nextSync(options: WaitOptions = {}): number | undefined {
+  /** As next(), but blocks the thread. @throws also PAMIR_TIMEDOUT */
+  nextSync(options: WaitOptions = NO_OPTIONS): number | undefined {
     this.#checkOpen("nextSync");
     for (;;) {
       const number = this.#fetchAddSync("nextSync()", this.#from, 1, options);
@@ -101,20 +101,20 @@ export class Counter {
    * @returns the value before
    * @throws PAMIR_INVAL (a striped counter has no common value); as next()
    */
-  async add(value: number, options: ProgressOptions = {}): Promise<number> {
+  async add(value: number, options: ProgressOptions = NO_OPTIONS): Promise<number> {
     this.#checkAdd("add", value);
     checkProgress("add()", options);
     return this.#fetchAdd("add()", this.#root, value, options);
   }
 
-  /** As add(), but blocks the thread. It allocates nothing if the word is in this memory. @throws also PAMIR_TIMEDOUT */
-  addSync(value: number, options: WaitOptions = {}): number {
+  /** As add(), but blocks the thread. @throws also PAMIR_TIMEDOUT */
+  addSync(value: number, options: WaitOptions = NO_OPTIONS): number {
     this.#checkAdd("addSync", value);
     return this.#fetchAddSync("addSync()", this.#root, value, options);
   }
 
   /** Ends the counter once all members have called this. @throws as `geometry.barrier()` */
-  async close(options?: ProgressOptions): Promise<void> {
+  async close(options: ProgressOptions = NO_OPTIONS): Promise<void> {
     try {
       await this.#region.close(options);
     } finally {

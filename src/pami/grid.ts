@@ -5,7 +5,7 @@
 // beside the block, so that a neighbor that is ahead does not change a halo that is still read. A neighbor is ahead by one
 // exchange at most, since its next one needs this member's message. So two places for each direction are enough.
 import type { Extension } from "../collective/extension.js";
-import { checkFlag, checkFunction, checkKeys, type Keys } from "../core/check.js";
+import { checkFlag, checkFunction, checkKeys, type Keys, NO_OPTIONS } from "../core/check.js";
 import { checkInteger, PamiError, show } from "../core/error.js";
 import type { PayloadView } from "../core/message.js";
 import { EAGAIN, type Result, SHUTDOWN, SUCCESS } from "../core/result.js";
@@ -259,7 +259,7 @@ export class Grid<View extends CellArray = Float64Array> {
    * @throws PAMIR_SHUTDOWN (a neighbor has ended, or its exchange has failed), PAMIR_INVAL, PAMIR_CLOSED; as `progress()`.
    *   After PAMIR_TIMEDOUT or PAMIR_CANCELED, another call waits on
    */
-  async exchange(field = 0, options: ProgressOptions = {}): Promise<void> {
+  async exchange(field = 0, options: ProgressOptions = NO_OPTIONS): Promise<void> {
     checkProgress("exchange()", options);
     this.#beginOnce("exchange", field);
     if (!this.#isOver()) await this.#host.until(this.#isOver, options);
@@ -271,8 +271,8 @@ export class Grid<View extends CellArray = Float64Array> {
    * As exchange(), but blocks the thread. It allocates nothing if the neighbors are in this memory.
    * @returns SUCCESS, SHUTDOWN, TIMEDOUT or INTERRUPTED
    */
-  exchangeSync(field = 0, options: WaitOptions = {}): Result {
-    checkWait("exchangeSync()", options);
+  exchangeSync(field = 0, options: WaitOptions = NO_OPTIONS): Result {
+    if (options !== NO_OPTIONS) checkWait("exchangeSync()", options);
     this.#beginOnce("exchangeSync", field);
     if (!this.#isOver()) {
       const waited = this.#host.advanceUntil(this.#isOver, options);
@@ -282,7 +282,7 @@ export class Grid<View extends CellArray = Float64Array> {
   }
 
   /** Ends the grid once all members have called this. Its cells must not be used any more. @throws as `geometry.barrier()` */
-  async close(options?: ProgressOptions): Promise<void> {
+  async close(options: ProgressOptions = NO_OPTIONS): Promise<void> {
     try {
       await this.#region.close(options);
     } finally {
@@ -388,7 +388,7 @@ export class Grid<View extends CellArray = Float64Array> {
   /** Copies a box of the field to a row of cells. @param pointer of those cells; 0: outside of the job's memory */
   #pack({ first, counts, strides }: Box, to: Cells, pointer: number): void {
     const cells = this.fields[this.#field] as Cells;
-    const [planes, rows, row] = counts;
+    const { 0: planes, 1: rows, 2: row } = counts;
     const bytes = this.#plan.elementBytes;
     const from = this.#pointer;
     let next = 0;
@@ -404,7 +404,7 @@ export class Grid<View extends CellArray = Float64Array> {
 
   #unpack({ first, counts, strides }: Box, from: Cells, pointer: number): void {
     const cells = this.fields[this.#field] as Cells;
-    const [planes, rows, row] = counts;
+    const { 0: planes, 1: rows, 2: row } = counts;
     const bytes = this.#plan.elementBytes;
     const to = this.#pointer;
     let next = 0;

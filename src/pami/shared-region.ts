@@ -1,5 +1,5 @@
 // A region of each member of a geometry, with the handles of all.
-import { checkFunction } from "../core/check.js";
+import { checkFunction, NO_OPTIONS } from "../core/check.js";
 import type { Endpoint } from "../core/endpoint.js";
 import { checkInteger, PamiError, show } from "../core/error.js";
 import type { PayloadView } from "../core/message.js";
@@ -70,11 +70,11 @@ export class SharedRegion {
    * before are done. All members call it. If it fails, or the geometry is closed, the region is closed too.
    * @throws as `geometry.barrier()`
    */
-  async close(options?: ProgressOptions): Promise<void> {
+  async close(options: ProgressOptions = NO_OPTIONS): Promise<void> {
     const { group } = this.#host;
     if (this.region.closed) return;
     try {
-      if (!group.closed) await group.barrier(options ?? {});
+      if (!group.closed) await group.barrier(options);
     } finally {
       this.region.close();
     }
