@@ -18,7 +18,7 @@ import {
   MEMBER_SIZE,
   NONE,
 } from "../../assembly/layout.js";
-import { contextOf, type Endpoint, taskOf } from "../core/endpoint.js";
+import { type Endpoint, nameOf, taskOf } from "../core/endpoint.js";
 import { PamiError } from "../core/error.js";
 import type { Activity, ProgressSource } from "../core/progress.js";
 import type { MemRegion } from "../core/region.js";
@@ -91,8 +91,13 @@ export class Collectives implements ProgressSource, GeometryHost {
     };
     const creation = new Creation(endpoints, userId, rank, row);
     this.#blocks.set(creation, region);
-    for (const endpoint of endpoints) if (this.#isLocal(endpoint)) this.watch(endpoint);
+    // The first member waits for all, and all for the first; those in other nodes are watched by who needs them alone.
+    for (const [other, endpoint] of endpoints.entries()) {
+      if (rank === 0 || other === 0 || this.#isLocal(endpoint)) this.watch(endpoint);
+    }
     this.#creations.begin(creation);
+    const gone = endpoints.find((endpoint) => this.#gone.has(endpoint));
+    if (gone !== undefined) this.#creations.abandon(creation, `${nameOf(gone)} has ended`);
     return creation;
   }
 
@@ -241,7 +246,7 @@ export class Collectives implements ProgressSource, GeometryHost {
     }
     for (const creation of [...this.#creations.pending]) {
       if (!creation.endpoints.includes(endpoint)) continue;
-      this.#creations.giveUp(creation, `task ${taskOf(endpoint)}, context ${contextOf(endpoint)} has ended`);
+      this.#creations.abandon(creation, `${nameOf(endpoint)} has ended`);
     }
   }
 
@@ -259,7 +264,8 @@ export class Collectives implements ProgressSource, GeometryHost {
 
   #cameToGeometry(kind: number, to: number, from: number, arrival: Arrival): void {
     const geometry = this.#geometries[to & INDEX_MASK];
-    if (geometry === undefined || geometry.id !== to || geometry.isClosed) {
+    // A member that has closed still waits for the others to close: until then, they may read its block.
+    if (geometry === undefined || geometry.id !== to || (geometry.isClosed && kind !== COLLECTIVE_CLOSED)) {
       this.#cameToNone(kind, to, from, arrival);
       return;
     }

@@ -20,6 +20,8 @@ export interface Row {
 const ROW_WORDS = 4;
 /** Words of CREATE: the key, then a row. */
 const KEY_WORDS = 4;
+/** Lists with a member that has ended that are remembered. */
+const HOPELESS_MAX = 64;
 
 /** Names a list of members, and the user's id for it, in two hashes of 32 bits each. */
 export function keyOf(endpoints: readonly Endpoint[], userId: number): Uint32Array {
@@ -99,6 +101,8 @@ export class Creations {
   readonly #made: (creation: Creation) => void;
   readonly #pending: Creation[] = [];
   readonly #comers: Comer[] = [];
+  /** Keys of lists with a member that has ended, and why they are refused: to members that come later. */
+  readonly #hopeless: { readonly key: Uint32Array; readonly why: string }[] = [];
 
   /** @param made called once a creation has its table */
   constructor(channel: Channel, made: (creation: Creation) => void) {
@@ -139,6 +143,11 @@ export class Creations {
       return one.rank === 0 && isSame(one.key, key) && rank > 0 && !one.has(rank);
     });
     if (creation === undefined) {
+      const hopeless = this.#hopeless.find((one) => isSame(one.key, key));
+      if (hopeless !== undefined) {
+        this.#send(COLLECTIVE_REFUSED, arrival.origin, id, 0, 0, new TextEncoder().encode(hopeless.why));
+        return;
+      }
       this.#comers.push({ origin: arrival.origin, key, row });
       return;
     }
@@ -160,6 +169,15 @@ export class Creations {
   refused(arrival: Arrival, id: number): void {
     const creation = this.#pending.find((one) => one.own.id === id);
     if (creation !== undefined) creation.refusal = new TextDecoder().decode(arrival.payload.slice());
+  }
+
+  /** A member has ended, so no creation of this list can succeed. */
+  abandon(creation: Creation, why: string): void {
+    if (creation.rank === 0) {
+      this.#hopeless.push({ key: creation.key, why });
+      if (this.#hopeless.length > HOPELESS_MAX) this.#hopeless.shift();
+    }
+    this.giveUp(creation, why);
   }
 
   /** This member gives up, so the others that have come to the first one do, too. */

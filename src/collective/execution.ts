@@ -13,8 +13,8 @@ import type { Piece, Scratch } from "./scratch.js";
 export interface ExecutionHost {
   readonly size: number;
   readonly scratch: Scratch;
-  /** Whether a member has ended, so that nothing more comes from it. */
-  hasEnded(rank: number): boolean;
+  /** Whether a member has ended, and all that it has sent is delivered. */
+  isGone(rank: number): boolean;
   /** Has `ended()` called when a member ends that may be in another node. */
   watch(rank: number): void;
   send(kind: number, rank: number, operation: Operation, tag: number, payload?: Uint8Array): Result;
@@ -95,6 +95,15 @@ export class Execution extends Operation {
       this.#host.failed(this, SHUTDOWN, "");
       return;
     }
+    // Without a look at later rounds, this member would hear of it only once the others have come to those.
+    const { rounds } = this.#schedule;
+    for (let place = this.#round + 1; place < rounds.length; place++) {
+      const { receives, sends } = rounds[place] as Schedule["rounds"][number];
+      const isMissing = receives.some(({ peer, tag }) => peer === rank && !this.#early.has(this.#key(peer, tag)));
+      if (!isMissing && !sends.some(({ peer, span }) => peer === rank && span.bytes > EAGER_BYTES)) continue;
+      this.#host.failed(this, SHUTDOWN, "");
+      return;
+    }
   }
 
   awaited(): number[] {
@@ -145,7 +154,7 @@ export class Execution extends Operation {
       this.#take(span, early, peer);
       return;
     }
-    if (this.#host.hasEnded(peer)) {
+    if (this.#host.isGone(peer)) {
       this.#host.failed(this, SHUTDOWN, "");
       return;
     }
@@ -163,7 +172,7 @@ export class Execution extends Operation {
     }
     this.#left++;
     if (this.#ready.delete(key)) this.#sendLong(peer, tag, span);
-    else if (this.#host.hasEnded(peer)) this.#host.failed(this, SHUTDOWN, "");
+    else if (this.#host.isGone(peer)) this.#host.failed(this, SHUTDOWN, "");
     else {
       this.#held.set(key, span);
       this.#host.watch(peer);

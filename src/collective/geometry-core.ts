@@ -19,7 +19,7 @@ import { Execution, type ExecutionHost } from "./execution.js";
 import type { Extension } from "./extension.js";
 import type { Buffers, Operation } from "./operation.js";
 import type { Schedule } from "./schedule.js";
-import type { Scratch } from "./scratch.js";
+import type { Piece, Scratch } from "./scratch.js";
 import type { SharedMembers } from "./shared-members.js";
 import type { SharedHost, SharedOperation } from "./shared-operation.js";
 
@@ -84,6 +84,8 @@ export class GeometryCore implements ExecutionHost, SharedHost {
   /** Members that share the memory and have ended. Their blocks are copies by now. */
   readonly #ended = new Set<number>();
   readonly #closedBy = new Set<number>();
+  /** Copies of blocks of members that have ended. */
+  readonly #copies: Piece[] = [];
   readonly #host: GeometryHost;
   readonly #ids: readonly number[];
   readonly #shared: SharedMembers | undefined;
@@ -150,6 +152,7 @@ export class GeometryCore implements ExecutionHost, SharedHost {
     execution.begin();
     for (const early of this.#early.get(execution.number) ?? []) this.#deliver(execution, early);
     this.#early.delete(execution.number);
+    for (const rank of this.#gone) if (!execution.isOver) execution.ended(rank);
     return execution;
   }
 
@@ -228,6 +231,10 @@ export class GeometryCore implements ExecutionHost, SharedHost {
 
   get hasAnyEnded(): boolean {
     return this.#gone.size > 0 || this.#ended.size > 0;
+  }
+
+  isGone(rank: number): boolean {
+    return this.#gone.has(rank);
   }
 
   hasEnded(rank: number): boolean {
@@ -394,10 +401,14 @@ export class GeometryCore implements ExecutionHost, SharedHost {
   sharedMemberEnded(rank: number): void {
     if (this.#shared === undefined || this.#ended.has(rank)) return;
     const copy = this.scratch.take(4096);
-    if (copy !== undefined) this.#shared.keep(rank, copy.pointer);
+    if (copy !== undefined) {
+      this.#copies.push(copy);
+      this.#shared.keep(rank, copy.pointer);
+    }
     this.advance();
     this.#ended.add(rank);
-    for (const operation of [...this.#active]) if (!operation.isOver) operation.ended(rank);
+    // Of its messages, some may still come: memberGone() tells once they are delivered.
+    for (const operation of [...this.#active]) if (operation.isPolling && !operation.isOver) operation.ended(rank);
     this.#dropIfUnread();
   }
 
@@ -414,9 +425,8 @@ export class GeometryCore implements ExecutionHost, SharedHost {
     this.#early.clear();
     for (const extension of this.#extensions.values()) extension.gone(this.rank);
     this.#extensions.clear();
-    if (this.#shared !== undefined) {
-      for (let rank = 0; rank < this.size; rank++) this.#tell(COLLECTIVE_CLOSED, rank, 0, 0);
-    }
+    // Those that wait for something of this member would send it nothing.
+    for (let rank = 0; rank < this.size; rank++) this.#tell(COLLECTIVE_CLOSED, rank, 0, 0);
     this.#dropIfUnread();
   }
 
@@ -426,6 +436,7 @@ export class GeometryCore implements ExecutionHost, SharedHost {
     if (this.#shared !== undefined) {
       for (let rank = 0; rank < this.size; rank++) if (rank !== this.rank && !this.hasEnded(rank)) return;
     }
+    for (const copy of this.#copies.splice(0)) this.scratch.giveBack(copy);
     this.#release();
     this.#host.dropped(this);
   }

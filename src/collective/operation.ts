@@ -27,6 +27,8 @@ export abstract class Operation {
   /** What went wrong, in words; empty if the result says it all. */
   why = "";
   onDone: Callback | undefined;
+  /** Waits that will read the result: until then it is not begun anew. */
+  waits = 0;
   cookie: unknown;
 
   /** Goes on, and tells whether it is over. One function for each operation, so that a wait makes none. */

@@ -124,12 +124,13 @@ export class SharedOperation extends Operation {
 
   awaited(): number[] {
     const { shared, number } = this;
-    if (this.#stage === ENTER) return [shared.laggard(number)];
     const sources = this.#sources.filter((rank) => !shared.hasArrived(shared.slotOf(rank, number), number));
+    if (this.#stage === ENTER) return [...new Set([shared.laggard(number), ...sources])].filter((rank) => rank >= 0);
     if (this.#stage === READ) return sources;
     const has = (rank: number): boolean =>
       this.#stage === REDUCE ? shared.hasReduced(rank, number) : shared.hasPassed(rank, number);
-    const ranks = this.#stage === REDUCE ? allRanks(shared.size) : [...this.#readers];
+    const isNeeded = (rank: number): boolean => this.#steps.needs(rank);
+    const ranks = this.#stage === REDUCE ? allRanks(shared.size).filter(isNeeded) : [...this.#readers];
     return ranks.filter((rank) => !has(rank));
   }
 
@@ -182,7 +183,7 @@ export class SharedOperation extends Operation {
   #enter(): void {
     const { shared, number, host } = this;
     if (!shared.mayEnter(number)) {
-      if (host.hasAnyEnded) this.#awaits(shared.laggard(number));
+      this.#lookAtEnds();
       return;
     }
     let result: Result = SUCCESS;
@@ -206,7 +207,7 @@ export class SharedOperation extends Operation {
       const rank = sources[this.#cursor] as number;
       const slot = shared.slotOf(rank, number);
       if (!shared.hasArrived(slot, number)) {
-        if (host.hasAnyEnded) this.#awaits(rank);
+        this.#lookAtEnds();
         return;
       }
       shared.note(rank, slot);
@@ -257,7 +258,7 @@ export class SharedOperation extends Operation {
     for (; this.#cursor < shared.size; this.#cursor++, this.#skip()) {
       const rank = this.#cursor;
       if (!shared.hasReduced(rank, number)) {
-        if (host.hasAnyEnded) this.#awaits(rank);
+        this.#lookAtEnds();
         return;
       }
       const result = shared.sliceResultOf(rank, number);
@@ -300,16 +301,17 @@ export class SharedOperation extends Operation {
       for (; this.#cursor < this.#readers.length; this.#cursor++) {
         const rank = this.#readers[this.#cursor] as number;
         if (shared.hasPassed(rank, number)) continue;
-        if (this.host.hasAnyEnded) this.#awaits(rank);
+        this.#lookAtEnds();
         return;
       }
     }
     this.host.over(this, SUCCESS);
   }
 
-  /** The operation needs something of a member, which has not done it yet. */
-  #awaits(rank: number): void {
-    if (rank >= 0 && this.host.hasEnded(rank)) this.host.failed(this, SHUTDOWN, "");
+  /** Fails if one of the awaited members has ended: what it has not done by now, it never does. */
+  #lookAtEnds(): void {
+    if (!this.host.hasAnyEnded || !this.awaited().some((rank) => this.host.hasEnded(rank))) return;
+    this.host.failed(this, SHUTDOWN, "");
   }
 }
 

@@ -430,9 +430,14 @@ export class Geometry {
 
   /** Blocks the thread until an operation is over. */
   #wait(operation: Begun, options: WaitOptions): Result {
-    if (this.#parts.spin(operation.look)) return operation.result;
-    const waited = this.#parts.advanceUntil(operation.look, options);
-    return operation.isOver ? operation.result : waited;
+    operation.waits++;
+    try {
+      if (this.#parts.spin(operation.look)) return operation.result;
+      const waited = this.#parts.advanceUntil(operation.look, options);
+      return operation.isOver ? operation.result : waited;
+    } finally {
+      operation.waits--;
+    }
   }
 
   async #promise(type: CollectiveType, parameters: object, options: ProgressOptions): Promise<unknown> {
@@ -440,8 +445,13 @@ export class Geometry {
     const given = parameters as Given;
     const made = this.#requests.made(type, given);
     const operation = this.#begin(type, made === undefined ? given : { ...given, receive: made });
-    if (!operation.isOver) await this.#until(type, operation, options);
-    if (operation.result !== SUCCESS) throw this.#errorOf(type, operation);
+    operation.waits++;
+    try {
+      if (!operation.isOver) await this.#until(type, operation, options);
+      if (operation.result !== SUCCESS) throw this.#errorOf(type, operation);
+    } finally {
+      operation.waits--;
+    }
     return made ?? given.receive ?? given.buffer ?? undefined;
   }
 
@@ -534,7 +544,7 @@ class RecentCall {
   begin(core: GeometryCore): Begun {
     const { request, signature } = this.#prepared;
     const known = this.#operation;
-    if (known?.isOver) {
+    if (known?.isOver && known.waits === 0) {
       known.reset();
       core.beginShared(known, signature);
       return known;

@@ -1,0 +1,173 @@
+// Members that close, end or never come, and geometries that are made and closed many times.
+import { describe, expect, it } from "vitest";
+import { CANCELED, SUCCESS } from "../../src/core/result.js";
+import type { Geometry } from "../../src/index.js";
+import { contextsOf, geometryOf, type Members, settled, tasksOf, until } from "../support/collective-rig.js";
+import { byEffort } from "../support/effort.js";
+import { NetworkedJob } from "../support/networked.js";
+import { portsJob } from "../support/ports-job.js";
+import { PATIENCE, rejectionOf } from "./support.js";
+
+const LIMITS = { tasks: 3, contexts: 1, laneBytes: 16_384, heapBytes: 2 ** 23, regions: 64, fifos: 2, slots: 8 };
+const OPTIONS = { timeout: PATIENCE };
+
+const RIGS: readonly (readonly [string, () => Promise<Members>])[] = [
+  ["contexts of one task", () => contextsOf(3, "wasm")],
+  ["ports", async () => tasksOf(portsJob(LIMITS, ["wasm", "ts"]))],
+  ["nodes", async () => tasksOf(new NetworkedJob({ seed: 1, limits: LIMITS, kernels: ["ts"], isFaithful: true }))],
+];
+
+async function withRig(
+  rig: () => Promise<Members>,
+  body: (given: Members, geometries: readonly Geometry[]) => Promise<void>,
+): Promise<void> {
+  const given = await rig();
+  try {
+    await body(given, await geometryOf(given));
+  } finally {
+    await given.close();
+  }
+}
+
+/** Code of what a promise comes to, while all members advance. */
+async function codeOf(given: Members, promise: Promise<unknown>): Promise<string> {
+  const [result] = await settled(given, [promise]);
+  return result?.status === "rejected" ? (result.reason as { code: string }).code : "SUCCESS";
+}
+
+type Waits = (geometry: Geometry) => Promise<unknown>;
+
+/** Operations for which the first member needs the last. */
+const WAITS: readonly (readonly [string, Waits])[] = [
+  ["barrier", (geometry) => geometry.barrier(OPTIONS)],
+  ["gather", (geometry) => geometry.gather({ send: Int32Array.of(1) }, OPTIONS)],
+  ["broadcast", (geometry) => geometry.broadcast({ buffer: new Int32Array(1), root: 2 }, OPTIONS)],
+  ["long broadcast", (geometry) => geometry.broadcast({ buffer: new Int32Array(10_000), root: 2 }, OPTIONS)],
+  ["allreduce", (geometry) => geometry.allreduce({ send: Float64Array.of(1), operation: "sum" }, OPTIONS)],
+  ["alltoall", (geometry) => geometry.alltoall({ send: Float64Array.of(1, 2, 3) }, OPTIONS)],
+];
+
+describe.each(RIGS)("%s", (_, rig) => {
+  it.each(WAITS)("%s: who waits hears that a member has closed the geometry", (__, begin) =>
+    withRig(rig, async (given, [first, second, third]) => {
+      const waiting = begin(first as Geometry);
+      third?.close();
+      expect(await codeOf(given, waiting)).toBe("PAMIR_SHUTDOWN");
+      // What begins later fails too, also at a member that had nothing under way.
+      await codeOf(given, begin(second as Geometry));
+      expect(await codeOf(given, (second as Geometry).barrier(OPTIONS))).toBe("PAMIR_SHUTDOWN");
+    }),
+  );
+
+  it.each(WAITS)("%s: who waits hears that a member's context has closed, and the others go on", (__, begin) =>
+    withRig(rig, async (given, geometries) => {
+      const waiting = begin(geometries[0] as Geometry);
+      given.members[2]?.context.close();
+      expect(await codeOf(given, waiting)).toBe("PAMIR_SHUTDOWN");
+      const [again] = await settled(given, [geometryOf(given, [0, 1])]);
+      expect(again?.status).toBe("fulfilled");
+      const survivors = again?.status === "fulfilled" ? again.value : [];
+      const sums = survivors.map((geometry) =>
+        geometry.allreduce({ send: Int32Array.of(2), operation: "sum" }, OPTIONS),
+      );
+      expect(await settled(given, sums)).toMatchObject([{ status: "fulfilled" }, { status: "fulfilled" }]);
+    }),
+  );
+
+  it("a member that closes right after its last operation disturbs nobody", () =>
+    withRig(rig, async (given, geometries) => {
+      const types: readonly ((geometry: Geometry) => Promise<unknown>)[] = [
+        (geometry) => geometry.scan({ send: Int32Array.of(geometry.rank), operation: "sum" }, OPTIONS),
+        (geometry) => geometry.allgather({ send: new Int8Array(500).fill(geometry.rank) }, OPTIONS),
+        (geometry) => geometry.barrier(OPTIONS),
+      ];
+      // All of them end with the member that goes at once.
+      const all = geometries.map(async (geometry) => {
+        for (const type of types) await type(geometry);
+        geometry.close();
+      });
+      expect(await settled(given, all)).toMatchObject(geometries.map(() => ({ status: "fulfilled" })));
+    }));
+
+  it("a geometry with a member that has ended is refused, again and again", () =>
+    withRig(rig, async (given) => {
+      const endpoints = given.members.map(({ context }) => context.endpoint);
+      given.members[2]?.context.close();
+      for (let time = 0; time < 2; time++) {
+        const made = given.members
+          .slice(0, 2)
+          .map(({ client, context }) => client.createGeometry(endpoints, { context, timeout: PATIENCE }));
+        for (const result of await settled(given, made)) {
+          expect(result).toMatchObject({ status: "rejected", reason: { code: "PAMIR_SHUTDOWN" } });
+        }
+      }
+    }));
+
+  it("what is under way at a member that closes is canceled", () =>
+    withRig(rig, async (given, [first]) => {
+      const results: unknown[] = [];
+      const onDone = (cookie: unknown, result: unknown): void => void results.push([cookie, result]);
+      for (const cookie of [1, 2, 3]) {
+        expect((first as Geometry).collective("barrier", { onDone, cookie })).toBe(SUCCESS);
+      }
+      first?.close();
+      await until(given, () => results.length === 3);
+      expect(results).toEqual([1, 2, 3].map((cookie) => [cookie, CANCELED]));
+    }));
+
+  it("geometries that are made and closed leave no memory behind, and their ids are used again", async () => {
+    const given = await rig();
+    try {
+      const free = (): number => given.members[0]?.client.dump().heap.free as number;
+      const rounds = byEffort({ quick: 150, normal: 300, deep: 5000 });
+      let before = 0;
+      for (let round = 0; round < rounds; round++) {
+        const geometries = await geometryOf(given);
+        if (round % 10 === 0) {
+          const sums = geometries.map((geometry) =>
+            geometry.allreduce({ send: new Float32Array(100), operation: "sum" }, OPTIONS),
+          );
+          await settled(given, sums);
+        }
+        for (const geometry of geometries) geometry.close();
+        if (round === 20) before = await settledFree(given, free);
+      }
+      expect(await settledFree(given, free)).toBe(before);
+    } finally {
+      await given.close();
+    }
+  });
+});
+
+/** Free bytes once all have dealt with all that there is. */
+async function settledFree(given: Members, free: () => number): Promise<number> {
+  let rounds = 0;
+  await until(given, () => ++rounds > 40);
+  return free();
+}
+
+it("a barrier that begins in a callback leaves the result of the one before alone", () =>
+  withRig(RIGS[0]?.[1] as () => Promise<Members>, async (given, [first, ...others]) => {
+    let next: Promise<void> | undefined;
+    const onDone = (): void => {
+      next ??= (first as Geometry).barrier(OPTIONS);
+    };
+    (first as Geometry).collective("barrier", { onDone });
+    const second = (first as Geometry).barrier({ timeout: 1000 });
+    for (const geometry of others) for (let count = 0; count < 2; count++) geometry.collective("barrier", {});
+    // The third barrier is still under way: it needs the others.
+    expect(await codeOf(given, second)).toBe("SUCCESS");
+    for (const geometry of others) geometry.collective("barrier", {});
+    expect(await codeOf(given, next as Promise<void>)).toBe("SUCCESS");
+  }));
+
+it("a member that gives up does not hold the others", () =>
+  withRig(RIGS[0]?.[1] as () => Promise<Members>, async (given) => {
+    const endpoints = given.members.map(({ context }) => context.endpoint);
+    const [one, two] = given.members;
+    const soon = one?.client.createGeometry(endpoints, { context: one.context, id: 9, timeout: 50 });
+    const late = two?.client.createGeometry(endpoints, { context: two.context, id: 9, timeout: PATIENCE });
+    const errors = await Promise.all([soon, late].map((made) => rejectionOf(made as Promise<unknown>)));
+    expect(errors.map(({ code }) => code)).toEqual(["PAMIR_TIMEDOUT", "PAMIR_SHUTDOWN"]);
+    expect(errors[1]?.text).toContain("context 2 of task 0");
+  }));
