@@ -91,7 +91,7 @@ export class Collectives implements ProgressSource, GeometryHost {
     };
     const creation = new Creation(endpoints, userId, rank, row);
     this.#blocks.set(creation, region);
-    // The first member waits for all, and all for the first; those in other nodes are watched by who needs them alone.
+    // The first member waits for all, and all for the first. Of other nodes, a member watches no further ones.
     for (const [other, endpoint] of endpoints.entries()) {
       if (rank === 0 || other === 0 || this.#isLocal(endpoint)) this.watch(endpoint);
     }
