@@ -1,8 +1,8 @@
-import { describe } from "vitest";
+import { describe, expect, it } from "vitest";
 import { launch } from "../../src/index.js";
 import { NetworkedJob } from "../support/networked.js";
 import { SEED } from "../support/seed.js";
-import { extensionsSuite, type WithMembers } from "./extensions.suite.js";
+import { extensionsSuite, type Members, type WithMembers } from "./extensions.suite.js";
 
 const OPTIONS = { timeout: 60_000 };
 const LIMITS = { contexts: 1, laneBytes: 8192, heapBytes: 8 * 2 ** 20, regions: 64, fifos: 2, slots: 64 };
@@ -25,33 +25,38 @@ const contextsOfOneTask =
     }
   };
 
+/** Has time of a simulated network go on until a promise has settled. */
+async function drive<T>(job: NetworkedJob, promise: Promise<T>): Promise<T> {
+  let isOver = false;
+  const over = (): void => {
+    isOver = true;
+  };
+  promise.then(over, over);
+  while (!isOver) {
+    await job.turn();
+    await new Promise((done) => setImmediate(done));
+  }
+  return promise;
+}
+
 /** The members are tasks of nodes of a simulated network. */
 const nodes =
-  (tasksPerNode: number): WithMembers =>
+  (tasksPerNode: number): WithNodes =>
   async (size, body) => {
     const limits = { ...LIMITS, tasks: size };
     const faults = { loss: 0.02, duplicate: 0.02, reorder: 0.02, reorderMicroseconds: 300 };
     const job = new NetworkedJob({ seed: SEED, limits, kernels: ["wasm", "ts"], tasksPerNode, faults });
     const clients = job.tasks.map(({ client }) => client);
     const contexts = clients.map((client) => client.createContext());
-    const drive = async <T>(promise: Promise<T>): Promise<T> => {
-      let isOver = false;
-      const over = (): void => {
-        isOver = true;
-      };
-      promise.then(over, over);
-      while (!isOver) {
-        await job.turn();
-        await new Promise((done) => setImmediate(done));
-      }
-      return promise;
-    };
     const geometries = await drive(
+      job,
       Promise.all(clients.map((client) => client.createGeometry({ from: 0, to: size - 1 }, OPTIONS))),
     );
-    await body({ clients, contexts, geometries, drive });
-    for (const client of clients) client.close();
+    await body({ clients, contexts, geometries, drive: (promise) => drive(job, promise) }, job);
+    for (const { client, isDown } of job.tasks) if (!isDown) client.close();
   };
+
+type WithNodes = (size: number, body: (given: Members, job: NetworkedJob) => Promise<void>) => Promise<void>;
 
 describe("contexts of one task", () => {
   extensionsSuite("wasm", contextsOfOneTask("wasm"));
@@ -61,4 +66,28 @@ describe("contexts of one task", () => {
 describe("nodes of a network that loses, repeats and reorders", () => {
   extensionsSuite("one task each", nodes(1));
   extensionsSuite("two tasks each", nodes(2));
+
+  it.each([1, 2])("a task ends, %i a node: exchanges fail for all that still exchange", (tasksPerNode) =>
+    nodes(tasksPerNode)(6, async ({ geometries, drive }, job) => {
+      const parameters = { size: [12, 30], processes: [6, 1], ...OPTIONS };
+      const grids = await drive(Promise.all(geometries.map((geometry) => geometry.createGrid(parameters))));
+      await drive(Promise.all(grids.map((grid) => grid.exchange(0, OPTIONS))));
+      const waiting = grids.slice(0, 5).map((grid) =>
+        (async () => {
+          for (let step = 0; ; step++) {
+            const code = await grid.exchange(0, OPTIONS).then(
+              () => undefined,
+              (error) => error.code as string,
+            );
+            if (code !== undefined) return { step, code };
+          }
+        })(),
+      );
+      job.end(5);
+      const ends = await drive(Promise.all(waiting));
+      expect(ends.map(({ code }) => code)).toEqual(ends.map(() => "PAMIR_SHUTDOWN"));
+      // A member that is farther away may get a step farther.
+      for (const [rank, { step }] of ends.entries()) expect(step).toBeLessThanOrEqual(5 - rank);
+    }),
+  );
 });
