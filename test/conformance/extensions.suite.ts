@@ -1,5 +1,5 @@
 // What is built upon geometries - shared regions, counters, grids, aggregators - wherever the members are.
-import { expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { EAGAIN, SUCCESS } from "../../src/core/result.js";
 import type { Client } from "../../src/pami/client.js";
 import type { Context } from "../../src/pami/context.js";
@@ -21,8 +21,12 @@ export type WithMembers = (size: number, body: (given: Members) => Promise<void>
 const OPTIONS = { timeout: 60_000 };
 
 export function extensionsSuite(name: string, withMembers: WithMembers): void {
+  describe(name, () => suite(withMembers));
+}
+
+function suite(withMembers: WithMembers): void {
   const test = (title: string, size: number, body: (given: Members) => Promise<void>): void =>
-    it(`${name}: ${title}, ${size} members`, () => withMembers(size, body));
+    it(`${title}, ${size} members`, () => withMembers(size, body));
   const all = <T>({ geometries, drive }: Members, call: (geometry: Geometry) => Promise<T>): Promise<T[]> =>
     drive(Promise.all(geometries.map(call)));
 

@@ -58,15 +58,12 @@ const nodes =
 
 type WithNodes = (size: number, body: (given: Members, job: NetworkedJob) => Promise<void>) => Promise<void>;
 
-describe("contexts of one task", () => {
-  extensionsSuite("wasm", contextsOfOneTask("wasm"));
-  extensionsSuite("twin", contextsOfOneTask("ts"));
-});
+extensionsSuite("contexts of one task, wasm", contextsOfOneTask("wasm"));
+extensionsSuite("contexts of one task, twin", contextsOfOneTask("ts"));
+extensionsSuite("nodes of a task each", nodes(1));
+extensionsSuite("nodes of two tasks each", nodes(2));
 
 describe("nodes of a network that loses, repeats and reorders", () => {
-  extensionsSuite("one task each", nodes(1));
-  extensionsSuite("two tasks each", nodes(2));
-
   it.each([1, 2])("a task ends, %i a node: exchanges fail for all that still exchange", (tasksPerNode) =>
     nodes(tasksPerNode)(6, async ({ geometries, drive }, job) => {
       const parameters = { size: [12, 30], processes: [6, 1], ...OPTIONS };
