@@ -14,6 +14,7 @@ import { type Endpoint, nameOf } from "../core/endpoint.js";
 import { PamiError } from "../core/error.js";
 import { CANCELED, type Callback, ENOMEM, ERROR, type Result, SHUTDOWN, SUCCESS } from "../core/result.js";
 import type { Arrival } from "../protocol/late-handler.js";
+import { nodesKeepOrder } from "./algorithms/leaders.js";
 import type { Channel } from "./channel.js";
 import { Execution, type ExecutionHost } from "./execution.js";
 import type { Extension } from "./extension.js";
@@ -115,6 +116,9 @@ export class GeometryCore implements ExecutionHost, SharedHost {
     this.#ids = ids;
     this.#shared = shared;
     this.#release = release;
+    const count = new Set(nodes).size;
+    this.hasLevels = count > 1 && count < nodes.length;
+    this.keepsOrder = this.hasLevels && nodesKeepOrder(nodes);
   }
 
   /** The blocks of the members, if they share a memory. */
@@ -125,6 +129,11 @@ export class GeometryCore implements ExecutionHost, SharedHost {
   get isShared(): boolean {
     return this.#shared !== undefined;
   }
+
+  /** Whether the members are in several nodes, and some share one. */
+  readonly hasLevels: boolean;
+  /** Whether partial sums of nodes are those of algorithms/order.ts. */
+  readonly keepsOrder: boolean;
 
   /** Operations under way. */
   get underWay(): number {

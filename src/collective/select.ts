@@ -2,13 +2,28 @@
 // limits come from `npm run bench:collectives -- --tune`.
 
 import { MEMBER_INLINE_BYTES } from "../../assembly/layout.js";
-import { bruckAllgather, ringAllgather } from "./algorithms/allgather.js";
+import { bruckAllgather, doublingAllgather, ringAllgather } from "./algorithms/allgather.js";
 import { doublingAllreduce, rabenseifnerAllreduce, ringAllreduce } from "./algorithms/allreduce.js";
 import { bruckAlltoall, pairwiseAlltoall } from "./algorithms/alltoall.js";
 import { dissemination } from "./algorithms/barrier.js";
-import { binomialBroadcast, scatterRingBroadcast } from "./algorithms/broadcast.js";
+import { binomialBroadcast, knomialBroadcast, scatterRingBroadcast } from "./algorithms/broadcast.js";
 import { binomialGather, binomialScatter, linearGather, linearScatter } from "./algorithms/gather.js";
-import { binomialReduce, pairwiseReduceScatter } from "./algorithms/reduce.js";
+import {
+  leadersAllgather,
+  leadersAllreduce,
+  leadersBarrier,
+  leadersBroadcast,
+  leadersReduce,
+  operandsAllreduce,
+  operandsReduce,
+} from "./algorithms/leaders.js";
+import {
+  binomialReduce,
+  halvingReduceScatter,
+  knomialReduce,
+  pairwiseReduceScatter,
+  rabenseifnerReduce,
+} from "./algorithms/reduce.js";
 import { doublingScan } from "./algorithms/scan.js";
 import type { GeometryCore } from "./geometry-core.js";
 import type { Buffers, Operation } from "./operation.js";
@@ -34,6 +49,9 @@ import {
   ALLTOALL_SHORT,
   BROADCAST_SHORT,
   GATHER_SHORT,
+  OPERANDS_SHORT,
+  REDUCE_SCATTER_SHORT,
+  REDUCE_SHORT,
 } from "./tuning.js";
 
 /** What a member asks for. Lengths and offsets are in bytes. */
@@ -113,6 +131,36 @@ function shapeOf(request: Request, geometry: GeometryCore) {
   return { rank, size, bytes, root, elementBytes };
 }
 
+/** As overMessages(), in two levels: where members share nodes, and there are several of those. */
+function byLeaders(
+  name: string,
+  schedule: (request: Request, geometry: GeometryCore) => Schedule,
+  preferred = "there",
+  isPreferred: Algorithm["isPreferred"] = always,
+  conditions = "",
+  works: Algorithm["works"] = always,
+): Algorithm {
+  return {
+    name,
+    always: false,
+    conditions: `the members are in several nodes, and some share one${conditions}`,
+    preferred,
+    works: (request, geometry) => geometry.hasLevels && works(request, geometry),
+    isPreferred,
+    schedule,
+  };
+}
+
+/** Whether partial sums of nodes are what order.ts asks for, or the order does not matter. */
+function mayReduceNodes({ isOrdered }: Request, { keepsOrder }: GeometryCore): boolean {
+  return !isOrdered || keepsOrder;
+}
+
+const placed = (request: Request, geometry: GeometryCore) => ({
+  ...shapeOf(request, geometry),
+  nodeOf: geometry.nodes,
+});
+
 /** Whether this member has the blocks that are sent. */
 function isSource({ root, type }: Request, { rank }: GeometryCore): boolean {
   return type === "alltoall" || type === "alltoallv" || rank === root;
@@ -122,11 +170,18 @@ const upTo = (limit: number) => (request: Request) => request.bytes <= limit;
 
 const barrier = [
   inMemory("flags", (_, geometry) => new BarrierSteps(geometry.shared)),
+  byLeaders("leaders", (request, geometry) => leadersBarrier(placed(request, geometry))),
   overMessages("dissemination", (_, geometry) => dissemination(geometry), "else"),
 ];
 
 const broadcast = [
   inMemory("direct", (request, geometry) => new BroadcastSteps(geometry.shared, request.root)),
+  byLeaders(
+    "leaders",
+    (request, geometry) => leadersBroadcast(placed(request, geometry)),
+    `there, up to ${BROADCAST_SHORT} bytes`,
+    upTo(BROADCAST_SHORT),
+  ),
   overMessages(
     "binomial",
     (request, geometry) => binomialBroadcast(shapeOf(request, geometry)),
@@ -134,6 +189,12 @@ const broadcast = [
     (request, { size }) => request.bytes <= BROADCAST_SHORT || size <= 4,
   ),
   overMessages("scatter-ring", (request, geometry) => scatterRingBroadcast(shapeOf(request, geometry)), "else"),
+  overMessages(
+    "4-nomial",
+    (request, geometry) => knomialBroadcast(shapeOf(request, geometry), 4),
+    "never",
+    () => false,
+  ),
 ];
 
 const rootOf = (request: Request): number | undefined => (request.type === "reduce" ? request.root : undefined);
@@ -152,12 +213,56 @@ const sliced = inMemory(
 const reduce = [
   flat,
   sliced,
-  overMessages("binomial", (request, geometry) => binomialReduce(shapeOf(request, geometry)), "else"),
+  byLeaders(
+    "leaders",
+    (request, geometry) => leadersReduce(placed(request, geometry)),
+    "there",
+    mayReduceNodes,
+    "; partial sums of nodes keep the order, or the order does not matter",
+    mayReduceNodes,
+  ),
+  byLeaders(
+    "leaders-operands",
+    (request, geometry) => operandsReduce(placed(request, geometry)),
+    `there, up to ${OPERANDS_SHORT} bytes`,
+    upTo(OPERANDS_SHORT),
+  ),
+  overMessages(
+    "binomial",
+    (request, geometry) => binomialReduce(shapeOf(request, geometry)),
+    `up to ${REDUCE_SHORT} bytes`,
+    upTo(REDUCE_SHORT),
+  ),
+  overMessages("rabenseifner", (request, geometry) => rabenseifnerReduce(shapeOf(request, geometry)), "else"),
+  overMessages(
+    "4-nomial",
+    (request, geometry) => knomialReduce(shapeOf(request, geometry), 4),
+    "never",
+    () => false,
+  ),
 ];
 
 const allreduce = [
   flat,
   sliced,
+  byLeaders(
+    "leaders",
+    (request, geometry) =>
+      leadersAllreduce(
+        placed(request, geometry),
+        request.bytes <= ALLREDUCE_SHORT ? doublingAllreduce : rabenseifnerAllreduce,
+      ),
+    "there",
+    mayReduceNodes,
+    "; partial sums of nodes keep the order, or the order does not matter",
+    mayReduceNodes,
+  ),
+  byLeaders(
+    "leaders-operands",
+    (request, geometry) => operandsAllreduce(placed(request, geometry)),
+    `there, up to ${OPERANDS_SHORT} bytes`,
+    upTo(OPERANDS_SHORT),
+  ),
   overMessages(
     "recursive-doubling",
     (request, geometry) => doublingAllreduce(shapeOf(request, geometry)),
@@ -235,8 +340,26 @@ const ring = overMessages(
   },
   "else",
 );
+const leadersOfAllgather = byLeaders(
+  "leaders",
+  (request, geometry) => {
+    const { counts, offsets } = request.received ?? uniform(request, geometry.size);
+    return leadersAllgather({ ...placed(request, geometry), counts, offsets });
+  },
+  `there, blocks of up to ${ALLGATHER_SHORT} bytes`,
+  upTo(ALLGATHER_SHORT),
+);
 const allgather = [
   allgatherInMemory,
+  leadersOfAllgather,
+  overMessages(
+    "recursive-doubling",
+    (request, geometry) => doublingAllgather(shapeOf(request, geometry)),
+    `blocks of up to ${ALLGATHER_SHORT} bytes`,
+    upTo(ALLGATHER_SHORT),
+    "the number of members is a power of two",
+    (_, { size }) => (size & (size - 1)) === 0,
+  ),
   overMessages(
     "bruck",
     (request, geometry) => bruckAllgather(shapeOf(request, geometry)),
@@ -287,22 +410,22 @@ const scan = [
   ),
 ];
 
+const scattered = (request: Request, geometry: GeometryCore) => ({
+  ...shapeOf(request, geometry),
+  counts: (request.sent as Blocks).counts,
+});
 const reduceScatter = [
   inMemory(
     "slices",
     (request, geometry) => new SliceReduceSteps(geometry.shared, request, undefined, (request.sent as Blocks).counts),
   ),
   overMessages(
-    "pairwise",
-    (request, geometry) =>
-      pairwiseReduceScatter({
-        ...geometry,
-        rank: geometry.rank,
-        size: geometry.size,
-        counts: (request.sent as Blocks).counts,
-      }),
-    "else",
+    "halving",
+    (request, geometry) => halvingReduceScatter(scattered(request, geometry)),
+    `up to ${REDUCE_SCATTER_SHORT} bytes`,
+    upTo(REDUCE_SCATTER_SHORT),
   ),
+  overMessages("pairwise", (request, geometry) => pairwiseReduceScatter(scattered(request, geometry)), "else"),
 ];
 
 export const ALGORITHMS: Readonly<Record<CollectiveType, readonly Algorithm[]>> = {
