@@ -7,6 +7,7 @@ import {
   COLLECTIVE_FAILED,
   COLLECTIVE_HEADER_SIZE,
   COLLECTIVE_READY,
+  COLLECTIVE_VOTE,
 } from "../../assembly/layout.js";
 import { seqDelta } from "../../assembly/seq.js";
 import type { CompletionQueue } from "../core/completion.js";
@@ -14,6 +15,7 @@ import { type Endpoint, nameOf } from "../core/endpoint.js";
 import { PamiError } from "../core/error.js";
 import { CANCELED, type Callback, ENOMEM, ERROR, type Result, SHUTDOWN, SUCCESS } from "../core/result.js";
 import type { Arrival } from "../protocol/late-handler.js";
+import { Agreement, type SendVote } from "./agreement.js";
 import { nodesKeepOrder } from "./algorithms/leaders.js";
 import type { Channel } from "./channel.js";
 import { Execution, type ExecutionHost } from "./execution.js";
@@ -99,6 +101,14 @@ export class GeometryCore implements ExecutionHost, SharedHost {
   readonly #early = new Map<number, Early[]>();
   /** Results of operations that have failed elsewhere, by number. */
   readonly #failures = new Map<number, Result>();
+  /** Agreements, by number, and votes of those that have not begun here. */
+  readonly #agreements: Agreement[] = [];
+  readonly #earlyVotes: {
+    readonly number: number;
+    readonly rank: number;
+    readonly round: number;
+    readonly payload: Uint8Array;
+  }[] = [];
   /** The first operation that has failed for a member that is gone: no later one can succeed. */
   #brokenFrom: number | undefined;
   /** What is built upon this geometry, by number. */
@@ -213,6 +223,7 @@ export class GeometryCore implements ExecutionHost, SharedHost {
     else if (kind === COLLECTIVE_FAILED) {
       this.#failedElsewhere(number, tag as Result, new TextDecoder().decode(arrival.payload.slice()));
     }
+    if (kind === COLLECTIVE_VOTE) this.#voted(number, rank, tag, arrival.payload.slice());
     if (kind === COLLECTIVE_DATA || kind === COLLECTIVE_READY) {
       const early = { kind, rank, tag, signature, arrival };
       const operation = this.#active.find((one) => one.number === number);
@@ -398,6 +409,7 @@ export class GeometryCore implements ExecutionHost, SharedHost {
   /** The task or context of a member has ended, and all its messages are delivered. */
   memberGone(rank: number): void {
     this.#gone.add(rank);
+    for (const agreement of this.#agreements) if (!agreement.isOver) agreement.gone();
     for (const operation of [...this.#active]) if (!operation.isOver) operation.ended(rank);
     for (const extension of this.#extensions.values()) extension.gone(rank);
     this.#dropIfUnread();
@@ -419,6 +431,28 @@ export class GeometryCore implements ExecutionHost, SharedHost {
     // Of its messages, some may still come: memberGone() tells once they are delivered.
     for (const operation of [...this.#active]) if (operation.isPolling && !operation.isOver) operation.ended(rank);
     this.#dropIfUnread();
+  }
+
+  /** Begins to agree with the members that are left on those that have ended. All of them call it, as often. */
+  agree(isGood: boolean): Agreement {
+    const number = this.#agreements.length;
+    const send: SendVote = (rank, round, payload) => {
+      this.#host.channel
+        .address(COLLECTIVE_VOTE, this.#ids[rank] as number, this.id, this.rank)
+        .send(this.endpoints[rank] as Endpoint, number, round, 0, payload);
+    };
+    const agreement = new Agreement(this.rank, this.size, this.#gone, isGood, send);
+    this.#agreements.push(agreement);
+    for (let rank = 0; rank < this.size; rank++) if (rank !== this.rank && !this.#gone.has(rank)) this.watch(rank);
+    agreement.begin();
+    for (const vote of this.#earlyVotes.splice(0)) this.#voted(vote.number, vote.rank, vote.round, vote.payload);
+    return agreement;
+  }
+
+  #voted(number: number, rank: number, round: number, payload: Uint8Array): void {
+    const agreement = this.#agreements[number];
+    if (agreement === undefined) this.#earlyVotes.push({ number, rank, round, payload });
+    else agreement.came(rank, round, payload);
   }
 
   #memberClosed(rank: number): void {

@@ -1,5 +1,6 @@
 // Geometries: lists of endpoints that do collective operations. This file checks arguments and waits; collective/ does the work.
 
+import type { Agreement } from "../collective/agreement.js";
 import type { Collectives } from "../collective/collectives.js";
 import type { GeometryCore } from "../collective/geometry-core.js";
 import type { CollectiveKernel } from "../collective/kernel.js";
@@ -402,6 +403,39 @@ export class Geometry {
   get #host(): ExtensionHost {
     const { task, context, advanceUntil, until } = this.#parts;
     return { group: this, core: this.#core, task, context, advanceUntil, until };
+  }
+
+  /**
+   * Makes the geometry of the members that are left, after one has ended or closed: they agree on them, although others may
+   * end meanwhile. All that are left call it. Operations under way have failed before, or fail.
+   * @throws as `client.createGeometry`
+   */
+  async shrink(options: ProgressOptions = NO_OPTIONS): Promise<Geometry> {
+    checkProgress("shrink()", options);
+    this.#checkOpen("shrink");
+    for (let known = -1; ; ) {
+      const { ended } = await this.#agree(true, options);
+      const left = this.endpoints.filter((_, rank) => !ended.has(rank));
+      let made: Geometry | undefined;
+      let failure: unknown;
+      try {
+        made = await this.#parts.create(left, options);
+      } catch (error) {
+        failure = error;
+      }
+      // It counts if it is made everywhere: else some would go on with it, and others without.
+      const { isGood } = await this.#agree(made !== undefined, options);
+      if (made !== undefined && isGood) return made;
+      made?.close();
+      if (ended.size === known) throw failure ?? new PamiError("PAMIR_SHUTDOWN", "shrink(): a member has no geometry");
+      known = ended.size;
+    }
+  }
+
+  async #agree(isGood: boolean, options: ProgressOptions): Promise<Agreement> {
+    const agreement = this.#core.agree(isGood);
+    await this.#parts.until(() => agreement.isOver, options);
+    return agreement;
   }
 
   /**
