@@ -12,6 +12,7 @@ export const SEND_IMMEDIATE_MAX: number = sendImmediateMax;
 /** Largest message that always arrives whole, in bytes: header (padded to 8) plus payload. Also the limit of `reserve`. */
 export const RECV_IMMEDIATE_MAX: number = recvImmediateMax;
 
+export type { ActiveHandler, ActiveMessage, ActiveType } from "./collective/active.js";
 export type { AlgorithmInfo } from "./collective/select.js";
 export type { CollectiveType } from "./collective/signature.js";
 export { type Codec, codecs, type DispatchId, dispatchId, type TypedHandler } from "./core/codec.js";
@@ -68,8 +69,13 @@ export type { Trace, TraceEvent } from "./observe/trace.js";
 export type { Aggregator, AggregatorParameters, ItemArray, UpdateOperation } from "./pami/aggregator.js";
 export type { Attributes, Capabilities, Client, CloseOptions } from "./pami/client.js";
 export type {
+  ActiveParameters,
   AllgathervParameters,
   AlltoallvParameters,
+  AmBroadcastParameters,
+  AmGatherParameters,
+  AmReduceParameters,
+  AmScatterParameters,
   BroadcastParameters,
   CollectiveParameters,
   CollectiveParametersOf,

@@ -11,7 +11,7 @@ export type SendVote = (rank: number, round: number, payload: Uint8Array) => voi
 
 export const DECIDED = 0xffffffff;
 
-/** A vote: who has ended, and whether something has worked at all members so far. */
+/** A vote: members that have ended, and whether something has worked at all members so far. */
 interface Vote {
   readonly ended: ReadonlySet<number>;
   readonly isGood: boolean;

@@ -3,13 +3,11 @@
 import {
   COLLECTIVE_CLOSED,
   COLLECTIVE_CREATE,
-  COLLECTIVE_DATA,
-  COLLECTIVE_EXTENSION,
+  COLLECTIVE_FAILED,
   COLLECTIVE_FROM_OFFSET,
   COLLECTIVE_KIND_OFFSET,
   COLLECTIVE_NUMBER_OFFSET,
   COLLECTIVE_RANK_OFFSET,
-  COLLECTIVE_READY,
   COLLECTIVE_REFUSED,
   COLLECTIVE_SIGNATURE_OFFSET,
   COLLECTIVE_TABLE,
@@ -284,7 +282,7 @@ export class Collectives implements ProgressSource, GeometryHost {
   #cameToNone(kind: number, to: number, from: number, arrival: Arrival): void {
     const creation = this.#creations.pending.find((one) => one.own.id === to);
     if (creation !== undefined) creation.early.push(copyOf(arrival));
-    else if (kind === COLLECTIVE_DATA || kind === COLLECTIVE_READY || kind === COLLECTIVE_EXTENSION) {
+    else if (kind !== COLLECTIVE_CLOSED && kind !== COLLECTIVE_FAILED) {
       // Its sender would wait for this member for ever.
       this.channel.address(COLLECTIVE_CLOSED, from, to, 0).send(arrival.origin, 0, 0, 0);
     }

@@ -1,6 +1,7 @@
 // A geometry at one of its members, below the API: it numbers the operations, starts them, hands messages to them, and ends
 // them when one has failed.
 import {
+  COLLECTIVE_ACTIVE,
   COLLECTIVE_CLOSED,
   COLLECTIVE_DATA,
   COLLECTIVE_EXTENSION,
@@ -15,16 +16,19 @@ import { type Endpoint, nameOf } from "../core/endpoint.js";
 import { PamiError } from "../core/error.js";
 import { CANCELED, type Callback, ENOMEM, ERROR, type Result, SHUTDOWN, SUCCESS } from "../core/result.js";
 import type { Arrival } from "../protocol/late-handler.js";
+import { copyInto } from "../support/copy.js";
+import { type ActiveHost, ActiveMessages } from "./active.js";
 import { Agreement, type SendVote } from "./agreement.js";
 import { nodesKeepOrder } from "./algorithms/leaders.js";
 import type { Channel } from "./channel.js";
 import { Execution, type ExecutionHost } from "./execution.js";
 import type { Extension } from "./extension.js";
-import type { Buffers, Operation } from "./operation.js";
+import type { Buffers, Operation, Reducer } from "./operation.js";
 import type { Schedule } from "./schedule.js";
 import type { Piece, Scratch } from "./scratch.js";
 import type { SharedMembers } from "./shared-members.js";
 import type { SharedHost, SharedOperation } from "./shared-operation.js";
+import { reduceOperands } from "./shared-steps.js";
 
 /** Numbers of failed operations that are remembered, so that each is passed on once. */
 const FAILURES_MAX = 64;
@@ -74,7 +78,7 @@ interface Early {
   readonly arrival: Arrival;
 }
 
-export class GeometryCore implements ExecutionHost, SharedHost {
+export class GeometryCore implements ExecutionHost, SharedHost, ActiveHost {
   readonly id: number;
   readonly rank: number;
   readonly size: number;
@@ -82,6 +86,7 @@ export class GeometryCore implements ExecutionHost, SharedHost {
   readonly nodes: readonly number[];
   readonly scratch: Scratch;
   isClosed = false;
+  readonly active: ActiveMessages;
   /** Members that have ended or closed the geometry. */
   readonly #gone = new Set<number>();
   /** Members that share the memory and have ended. Their blocks are copies by now. */
@@ -126,6 +131,7 @@ export class GeometryCore implements ExecutionHost, SharedHost {
     this.#ids = ids;
     this.#shared = shared;
     this.#release = release;
+    this.active = new ActiveMessages(this);
     const count = new Set(nodes).size;
     this.hasLevels = count > 1 && count < nodes.length;
     this.keepsOrder = this.hasLevels && nodesKeepOrder(nodes);
@@ -222,6 +228,9 @@ export class GeometryCore implements ExecutionHost, SharedHost {
     else if (kind === COLLECTIVE_CLOSED) this.#memberClosed(rank);
     else if (kind === COLLECTIVE_FAILED) {
       this.#failedElsewhere(number, tag as Result, new TextDecoder().decode(arrival.payload.slice()));
+    } else if (kind === COLLECTIVE_ACTIVE) {
+      this.active.came(number, tag, signature, rank, arrival);
+      this.active.rethrow();
     }
     if (kind === COLLECTIVE_VOTE) this.#voted(number, rank, tag, arrival.payload.slice());
     if (kind === COLLECTIVE_DATA || kind === COLLECTIVE_READY) {
@@ -338,6 +347,30 @@ export class GeometryCore implements ExecutionHost, SharedHost {
     return new PamiError("PAMIR_COLLECTIVE", `${what} has failed${because === "" ? " at another member" : because}`);
   }
 
+  sendActive(kind: number, rank: number, number: number, tag: number, root: number, payload: Uint8Array): void {
+    this.#host.channel
+      .address(kind, this.#ids[rank] as number, this.id, this.rank)
+      .send(this.endpoints[rank] as Endpoint, number, tag, root, payload);
+  }
+
+  /** Reduces blocks that this member has, in the order of algorithms/order.ts. @throws PAMIR_NO_MEMORY; what the user's code throws */
+  reduceBlocks(blocks: readonly Uint8Array[], bytes: number, reducer: Reducer): Uint8Array {
+    if (blocks.length === 1) return blocks[0] as Uint8Array;
+    const space = (bytes + 15) & ~15;
+    const places = blocks.length + 2 + Math.ceil(Math.log2(blocks.length));
+    const piece = this.scratch.take(places * space);
+    if (piece === undefined) throw new PamiError("PAMIR_NO_MEMORY", `no ${places * space} bytes of scratch memory`);
+    try {
+      for (const [rank, block] of blocks.entries()) copyInto(piece.bytes, rank * space, block);
+      const at = (rank: number): number => piece.pointer + rank * space;
+      const out = blocks.length;
+      reduceOperands(reducer, blocks.length, at, at(out), bytes, () => at(out + 1));
+      return piece.bytes.slice(out * space, out * space + bytes);
+    } finally {
+      this.scratch.giveBack(piece);
+    }
+  }
+
   over(operation: Operation, result: Result): void {
     this.#end(operation, result, false);
   }
@@ -409,6 +442,7 @@ export class GeometryCore implements ExecutionHost, SharedHost {
   /** The task or context of a member has ended, and all its messages are delivered. */
   memberGone(rank: number): void {
     this.#gone.add(rank);
+    this.active.gone();
     for (const agreement of this.#agreements) if (!agreement.isOver) agreement.gone();
     for (const operation of [...this.#active]) if (!operation.isOver) operation.ended(rank);
     for (const extension of this.#extensions.values()) extension.gone(rank);

@@ -125,6 +125,44 @@ export interface CollectiveParametersOf<View extends ArrayBufferView = ArrayBuff
   reduceScatter: ReduceScatterParameters<View>;
 }
 
+/** Parameters of active messages of a geometry. */
+export interface ActiveParameters {
+  /** Dispatch id of the handlers: `geometry.dispatch`. Ids of a geometry are its own: 0 … 4095. */
+  readonly dispatch: number;
+  /** What each handler gets as `header`: a few bytes. It is copied. */
+  readonly header?: ArrayBufferView | null | undefined;
+}
+
+export interface AmBroadcastParameters extends ActiveParameters {
+  /** What each handler gets as `payload`. It is copied. */
+  readonly payload?: ArrayBufferView | null | undefined;
+}
+
+export interface AmScatterParameters<View extends ArrayBufferView = ArrayBufferView> extends ActiveParameters {
+  /** The blocks of all members, by rank. They are copied. */
+  readonly send: View;
+  /** Elements of each block (default: as many as any other). */
+  readonly counts?: ArrayLike<number> | undefined;
+}
+
+export interface AmGatherParameters<View extends ArrayBufferView = ArrayBufferView> extends ActiveParameters {
+  /** The root's own block. */
+  readonly send: View;
+  /** Gets the blocks of all members, by rank; default: a view like `send`. Blocks have the length of `send`. */
+  readonly receive?: View | undefined;
+}
+
+export interface AmReduceParameters<View extends ArrayBufferView = ArrayBufferView> extends ActiveParameters {
+  /** The root's own elements. */
+  readonly send: View;
+  /** Gets the result; default: a view like `send`. */
+  readonly receive?: View | undefined;
+  /** What combines the elements, in the order of ranks. */
+  readonly operation: Operation | UserOperation<View>;
+  /** Type of the elements; default: that of the array's class. */
+  readonly type?: ElementType | undefined;
+}
+
 /** All that any operation takes. */
 export type Given = CollectiveParameters & {
   buffer?: ArrayBufferView;

@@ -1,4 +1,5 @@
 // Turns the parameters of collective operations into requests: checks them, and computes lengths and offsets in bytes.
+import type { ActiveType } from "../collective/active.js";
 import type { CollectiveKernel } from "../collective/kernel.js";
 import type { Reducer } from "../collective/operation.js";
 import type { Request } from "../collective/select.js";
@@ -24,7 +25,7 @@ export interface Prepared {
   readonly signature: number;
 }
 
-const NOTHING = new Uint8Array(0);
+export const NOTHING = new Uint8Array(0);
 export const BARRIER: Request = {
   type: "barrier",
   send: NOTHING,
@@ -74,6 +75,19 @@ export class Requests {
       return viewLike(send, counts === undefined ? length / this.#size : (counts[this.#rank] as number));
     }
     return undefined;
+  }
+
+  /** The blocks of a view, by rank. @throws PAMIR_INVAL, PAMIR_BOUNDS */
+  blocksOf(type: ActiveType, view: ArrayBufferView, counts: ArrayLike<number> | undefined): Uint8Array[] {
+    const bytes = bytesOf(type, "send", view);
+    const each = bytes.length / this.#size;
+    const elementBytes = bytesPerElement(view);
+    if (counts === undefined && each % elementBytes !== 0) {
+      throw new PamiError("PAMIR_INVAL", `${type}() of ${bytes.length} bytes for ${this.#size} members: give counts`);
+    }
+    const list = counts ?? new Array<number>(this.#size).fill(each / elementBytes);
+    const { counts: lengths, offsets } = this.#blocks(type, "counts", list, undefined, elementBytes, bytes.length);
+    return lengths.map((length, rank) => bytes.subarray(offsets[rank], (offsets[rank] as number) + length));
   }
 
   /** @throws PAMIR_INVAL, PAMIR_BOUNDS */
@@ -181,7 +195,7 @@ export class Requests {
 
   /** Blocks in bytes, of counts and displacements in elements. */
   #blocks(
-    type: CollectiveType,
+    type: CollectiveType | ActiveType,
     name: string,
     counts: ArrayLike<number> | undefined,
     displacements: ArrayLike<number> | undefined,
@@ -373,7 +387,7 @@ function viewOn(view: ArrayBufferView, buffer: ArrayBufferLike, byteOffset: numb
 }
 
 /** @throws PAMIR_INVAL unless it is a view */
-function bytesOf(type: CollectiveType, name: string, view: unknown): Uint8Array {
+export function bytesOf(type: CollectiveType | ActiveType, name: string, view: unknown): Uint8Array {
   if (view instanceof Uint8Array) return view;
   if (!ArrayBuffer.isView(view)) {
     throw new PamiError("PAMIR_INVAL", `${name} of ${type}() is ${show(view)}, not an ArrayBufferView`);
@@ -381,7 +395,7 @@ function bytesOf(type: CollectiveType, name: string, view: unknown): Uint8Array 
   return new Uint8Array(view.buffer, view.byteOffset, view.byteLength);
 }
 
-function listOf(type: CollectiveType, name: string, list: unknown, size: number): number[] {
+function listOf(type: CollectiveType | ActiveType, name: string, list: unknown, size: number): number[] {
   const values = Array.isArray(list) || ArrayBuffer.isView(list) ? Array.from(list as ArrayLike<number>) : undefined;
   if (values === undefined || values.length !== size) {
     throw new PamiError("PAMIR_INVAL", `${name} of ${type}() are ${show(list)}, not a list of ${size} numbers`);

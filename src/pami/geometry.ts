@@ -1,10 +1,11 @@
 // Geometries: lists of endpoints that do collective operations. This file checks arguments and waits; collective/ does the work.
 
+import type { ActiveHandler, ActiveType } from "../collective/active.js";
 import type { Agreement } from "../collective/agreement.js";
 import type { Collectives } from "../collective/collectives.js";
 import type { GeometryCore } from "../collective/geometry-core.js";
 import type { CollectiveKernel } from "../collective/kernel.js";
-import type { Operation as Begun } from "../collective/operation.js";
+import type { Operation as Begun, Reducer } from "../collective/operation.js";
 import {
   ALGORITHMS,
   type Algorithm,
@@ -16,16 +17,22 @@ import {
 import { SharedOperation } from "../collective/shared-operation.js";
 import { BarrierSteps } from "../collective/shared-steps.js";
 import { COLLECTIVE_TYPES, type CollectiveType } from "../collective/signature.js";
-import { checkCallback, checkKeys, NO_OPTIONS } from "../core/check.js";
+import { checkCallback, checkFunction, checkKeys, type Keys, NO_OPTIONS } from "../core/check.js";
 import { type Endpoint, nameOf } from "../core/endpoint.js";
 import { checkInteger, PamiError, show } from "../core/error.js";
-import { EAGAIN, type Result, SUCCESS } from "../core/result.js";
+import { DISPATCH_ID_MAX } from "../core/limits.js";
+import { EAGAIN, ERROR, type Result, SUCCESS } from "../core/result.js";
 import type { Memory } from "../kernel/kernel.js";
 import type { Task } from "../protocol/task.js";
 import type { Aggregator, AggregatorParameters, ItemArray } from "./aggregator.js";
 import {
+  type ActiveParameters,
   type AllgathervParameters,
   type AlltoallvParameters,
+  type AmBroadcastParameters,
+  type AmGatherParameters,
+  type AmReduceParameters,
+  type AmScatterParameters,
   type BroadcastParameters,
   COLLECTIVE_KEYS,
   type CollectiveParametersOf,
@@ -39,7 +46,7 @@ import {
   type RootedParameters,
   type ScanParameters,
 } from "./collective-parameters.js";
-import { BARRIER, BARRIER_SIGNATURE, type Prepared, Requests } from "./collective-requests.js";
+import { BARRIER, BARRIER_SIGNATURE, bytesOf, NOTHING, type Prepared, Requests } from "./collective-requests.js";
 import type { Context } from "./context.js";
 import type { Counter, CounterOptions } from "./counter.js";
 import type { ExtensionHost } from "./extension-host.js";
@@ -61,6 +68,11 @@ export interface GeometryParts {
   create(endpoints: readonly Endpoint[], options: ProgressOptions): Promise<Geometry>;
   readonly kernel: CollectiveKernel;
 }
+
+const AM_BROADCAST_KEYS: Keys<AmBroadcastParameters> = { dispatch: true, header: true, payload: true };
+const AM_SCATTER_KEYS: Keys<AmScatterParameters> = { dispatch: true, header: true, send: true, counts: true };
+const AM_GATHER_KEYS: Keys<AmGatherParameters> = { dispatch: true, header: true, send: true, receive: true };
+const AM_REDUCE_KEYS: Keys<AmReduceParameters> = { ...AM_GATHER_KEYS, operation: true, type: true };
 
 /** Operations under way beyond which collective() returns EAGAIN. */
 const UNDER_WAY_MAX = 64;
@@ -319,6 +331,127 @@ export class Geometry {
   /** As reduceScatter(), but blocks the thread. @returns as barrierSync() */
   reduceScatterSync(parameters: ReduceScatterParameters, options: WaitOptions = NO_OPTIONS): Result {
     return this.#sync("reduceScatter", parameters, options);
+  }
+
+  /**
+   * Sets the handler of a dispatch id of this geometry, for active messages. It runs in `advance()`. Messages that came before
+   * are delivered at once. What it returns for `amGather` and `amReduce` is its block; it is copied. An error that it throws
+   * comes out of `advance()`, and the root gets PAMIR_COLLECTIVE.
+   * @throws PAMIR_INVAL, PAMIR_DISPATCH_TAKEN, PAMIR_CLOSED
+   */
+  dispatch(id: number, handler: ActiveHandler): void {
+    this.#checkOpen("dispatch");
+    checkInteger("dispatch", id, 0, DISPATCH_ID_MAX);
+    checkFunction("handler of dispatch()", handler);
+    const { active } = this.#core;
+    if (active.has(id)) throw new PamiError("PAMIR_DISPATCH_TAKEN", `dispatch id ${id} of the geometry has a handler`);
+    active.handle(id, handler);
+    active.rethrow();
+  }
+
+  /** Calls a handler at each other member, with the same bytes. The others do not begin anything. @throws PAMIR_INVAL, PAMIR_CLOSED */
+  amBroadcast(parameters: AmBroadcastParameters): void {
+    const { payload } = this.#active("amBroadcast", parameters, AM_BROADCAST_KEYS);
+    this.#beginActive(
+      "amBroadcast",
+      parameters,
+      payload == null ? NOTHING : bytesOf("amBroadcast", "payload", payload),
+    );
+  }
+
+  /** Calls a handler at each other member, with its block. @throws PAMIR_INVAL, PAMIR_BOUNDS, PAMIR_CLOSED */
+  amScatter(parameters: AmScatterParameters): void {
+    const { send, counts } = this.#active("amScatter", parameters, AM_SCATTER_KEYS);
+    this.#beginActive("amScatter", parameters, this.#requests.blocksOf("amScatter", send, counts));
+  }
+
+  /**
+   * Calls a handler at each other member, and resolves with what they return, by rank.
+   * @throws PAMIR_COLLECTIVE (a handler threw, or returned a block of another length), PAMIR_SHUTDOWN, PAMIR_INVAL; as `progress()`
+   */
+  async amGather<View extends ArrayBufferView>(
+    parameters: AmGatherParameters<View>,
+    options: ProgressOptions = NO_OPTIONS,
+  ): Promise<View> {
+    checkProgress("amGather()", options);
+    const { send, receive } = this.#active("amGather", parameters, AM_GATHER_KEYS);
+    const own = bytesOf("amGather", "send", send);
+    const into = receive ?? (this.#requests.made("gather", { send, root: this.rank }) as View);
+    const all = bytesOf("amGather", "receive", into);
+    if (all.length !== own.length * this.size) {
+      const text = `amGather() of ${this.size} blocks of ${own.length} bytes: receive has ${all.length} bytes`;
+      throw new PamiError("PAMIR_INVAL", text);
+    }
+    const blocks = await this.#answers("amGather", parameters, own, options);
+    for (const [rank, block] of blocks.entries()) all.set(block, rank * own.length);
+    return into;
+  }
+
+  /**
+   * Calls a handler at each other member, and resolves with the reduction of what they return, in the order of ranks.
+   * @throws as amGather()
+   */
+  async amReduce<View extends ArrayBufferView>(
+    parameters: AmReduceParameters<View>,
+    options: ProgressOptions = NO_OPTIONS,
+  ): Promise<View> {
+    checkProgress("amReduce()", options);
+    const { send, receive, operation, type } = this.#active("amReduce", parameters, AM_REDUCE_KEYS);
+    const own = bytesOf("amReduce", "send", send);
+    const into = receive ?? (this.#requests.made("allreduce", { send }) as View);
+    const request = { send, receive: into, operation, ...(type === undefined ? {} : { type }) };
+    const { reducer } = this.#requests.of("allreduce", request as Given).request;
+    const blocks = await this.#answers("amReduce", parameters, own, options);
+    const result = this.#core.reduceBlocks(blocks, own.length, reducer as Reducer);
+    bytesOf("amReduce", "receive", into).set(result);
+    return into;
+  }
+
+  /** Checks the parameters of an active message. */
+  #active<Parameters extends ActiveParameters>(
+    call: ActiveType,
+    parameters: Parameters,
+    keys: Keys<Parameters>,
+  ): Parameters {
+    this.#checkOpen(call);
+    checkKeys(`parameters of ${call}()`, parameters, keys);
+    checkInteger("dispatch", parameters.dispatch, 0, DISPATCH_ID_MAX);
+    return parameters;
+  }
+
+  #beginActive(
+    type: ActiveType,
+    { dispatch, header }: ActiveParameters,
+    blocks: Uint8Array | readonly Uint8Array[],
+    done?: (blocks: readonly Uint8Array[], result: Result) => void,
+  ): void {
+    const headerBytes = header == null ? NOTHING : bytesOf(type, "header", header);
+    this.#core.active.begin(type, dispatch, headerBytes, blocks, done);
+  }
+
+  /** What the handlers of all members have returned, by rank, with this member's own block. */
+  async #answers(
+    type: ActiveType,
+    parameters: ActiveParameters,
+    own: Uint8Array,
+    options: ProgressOptions,
+  ): Promise<Uint8Array[]> {
+    let came: readonly Uint8Array[] = [];
+    let result = EAGAIN as Result;
+    this.#beginActive(type, parameters, NOTHING, (blocks, ended) => {
+      came = blocks;
+      result = ended;
+    });
+    await this.#parts.until(() => result !== EAGAIN, options);
+    const blocks = came.map((block, rank) => (rank === this.rank ? own.slice() : block));
+    const odd = blocks.findIndex(({ length }) => length !== own.length);
+    const why = odd < 0 ? "" : `rank ${odd} has returned ${blocks[odd]?.length} bytes, not ${own.length}`;
+    if (result !== SUCCESS || odd >= 0) {
+      const failure = result === SUCCESS ? ERROR : result;
+      const what = `${type}() of rank ${this.rank}`;
+      throw this.#core.errorOf(what, failure, why, (text, to) => this.#parts.shutdownError(text, to));
+    }
+    return blocks;
   }
 
   /**

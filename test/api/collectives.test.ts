@@ -29,6 +29,20 @@ async function withMembers(
   }
 }
 
+/** Has contexts advance until something is over. */
+async function serving<T>(contexts: readonly Context[], over: Promise<T>): Promise<T> {
+  const end = new AbortController();
+  const loops = contexts.map(async (context) => {
+    while (!end.signal.aborted) await context.progress({ signal: end.signal }).catch(() => {});
+  });
+  try {
+    return await over;
+  } finally {
+    end.abort();
+    await Promise.all(loops);
+  }
+}
+
 /** The results of all members. */
 function all<T>(geometries: readonly Geometry[], call: (geometry: Geometry) => Promise<T>): Promise<T[]> {
   return Promise.all(geometries.map(call));
@@ -43,7 +57,6 @@ describe.each(["wasm", "ts"] as const)("collective operations, %s", (kernel) => 
       const works = (type: Parameters<Geometry["algorithms"]>[0]) =>
         first.algorithms(type).filter(({ name }) => !name.startsWith("leaders") && (name !== "flat" || size <= 8));
       for (const { name: algorithm } of works("allreduce")) {
-        if (size === 1 && algorithm !== "recursive-doubling") continue;
         const sums = await all(geometries, (geometry) =>
           geometry.allreduce({ send: Int32Array.of(geometry.rank, 1), operation: "sum", algorithm }, OPTIONS),
         );
@@ -144,6 +157,63 @@ it("members that are left shrink the geometry, also if another one ends meanwhil
     );
     expect(sums.map(([sum]) => sum)).toEqual([3, 3, 3]);
     expect([one.closed, three.closed]).toEqual([true, true]);
+  }));
+
+it.each([1, 2, 6])("%i members: one member begins active messages, whose handlers answer", (size) =>
+  withMembers(size, "wasm", async ({ geometries, contexts }) => {
+    const root = size - 1;
+    const asked = geometries[root] as Geometry;
+    const got: string[] = [];
+    for (const geometry of geometries) {
+      const { rank } = geometry;
+      if (rank === root) continue;
+      geometry.dispatch(1, ({ type, root: from, header, payload }) => {
+        got.push(`${rank} ${type} ${from} ${header[0]} ${[...new Int32Array(payload.slice().buffer)]}`);
+        return Float64Array.of(rank + 1, header[0] as number);
+      });
+    }
+    asked.amBroadcast({ dispatch: 1, header: Uint8Array.of(7), payload: Int32Array.of(1, 2) });
+    asked.amScatter({ dispatch: 1, header: Uint8Array.of(8), send: Int32Array.from({ length: size }, (_, i) => i) });
+    const gathered = await serving(
+      contexts.slice(0, root),
+      asked.amGather({ dispatch: 1, header: Uint8Array.of(9), send: Float64Array.of(0, 9) }, OPTIONS),
+    );
+    const others = Array.from({ length: size }, (_, rank) => rank).filter((rank) => rank !== root);
+    expect([...gathered]).toEqual([...others.flatMap((rank) => [rank + 1, 9]), 0, 9]);
+    const send = Float64Array.of(size, 0);
+    const reduction = asked.amReduce({ dispatch: 1, header: Uint8Array.of(1), send, operation: "sum" }, OPTIONS);
+    const sum = await serving(contexts.slice(0, root), reduction);
+    expect([...sum]).toEqual([(size * (size + 1)) / 2, size - 1]);
+    for (const rank of others) {
+      expect(got).toContain(`${rank} amBroadcast ${root} 7 1,2`);
+      expect(got).toContain(`${rank} amScatter ${root} 8 ${rank}`);
+    }
+    expect(got.length).toBe(4 * others.length);
+  }),
+);
+
+it("a handler of active messages that throws fails the gather, and comes out of advance()", () =>
+  withMembers(3, "wasm", async ({ contexts, geometries }) => {
+    const [one, two, three] = geometries as [Geometry, Geometry, Geometry];
+    two.dispatch(1, () => Uint8Array.of(1));
+    three.dispatch(1, () => {
+      throw new RangeError("not today");
+    });
+    const gathering = rejectionOf(one.amGather({ dispatch: 1, send: Uint8Array.of(0) }, OPTIONS));
+    let thrown: unknown;
+    for (let round = 0; thrown === undefined && round < 1000; round++) {
+      for (const context of contexts.slice(1)) {
+        try {
+          context.advance();
+        } catch (error) {
+          thrown = error;
+        }
+      }
+      await Promise.resolve();
+    }
+    expect(thrown).toBeInstanceOf(RangeError);
+    for (let round = 0; round < 10; round++) for (const context of contexts.slice(1)) context.advance();
+    expect((await gathering).code).toBe("PAMIR_COLLECTIVE");
   }));
 
 it("wrong arguments are refused", () =>

@@ -1,0 +1,279 @@
+// Active messages of a geometry: collective operations that one member begins alone. A handler at each other member gets the
+// bytes; of a gather or reduction, it returns what the root asks for.
+//
+// The root's message goes down a binomial tree over the ranks counted from the root. Answers come back up the tree, each member's
+// block behind its length. The root reduces them itself, in the order of algorithms/order.ts.
+//
+//   down   0 type   4 dispatch id   8 bytes of the header   12 members in this subtree
+//          then the header, padded to 8; then the payload, or one length for each member of the subtree, and the blocks
+//   up     one length for each member of the subtree, and the blocks; or nothing: a handler has thrown
+import { COLLECTIVE_ACTIVE } from "../../assembly/layout.js";
+import { ERROR, type Result, SHUTDOWN, SUCCESS } from "../core/result.js";
+import type { Arrival } from "../protocol/late-handler.js";
+
+export const ACTIVE_TYPES = ["amBroadcast", "amScatter", "amGather", "amReduce"] as const;
+export type ActiveType = (typeof ACTIVE_TYPES)[number];
+
+/** Tags of the two directions. */
+const DOWN = 0;
+const UP = 1;
+const PREFIX_WORDS = 4;
+
+/** What a handler gets. The bytes are valid until it returns. */
+export interface ActiveMessage {
+  readonly type: ActiveType;
+  /** Rank of the member that began it. */
+  readonly root: number;
+  readonly header: Uint8Array;
+  /** The root's payload (amBroadcast), or this member's block of it (amScatter); else empty. */
+  readonly payload: Uint8Array;
+}
+
+/** A handler of a geometry's active messages. */
+export type ActiveHandler = (message: ActiveMessage) => ArrayBufferView | void;
+
+/** Answers that a member awaits from its subtrees, for one active message. */
+interface Pending {
+  readonly root: number;
+  /** The blocks of this member's subtree, by the place of their members in it. */
+  readonly blocks: (Uint8Array | undefined)[];
+  left: number;
+  hasFailed: boolean;
+  readonly done: (blocks: readonly Uint8Array[], result: Result) => void;
+}
+
+/** What active messages need of their geometry. */
+export interface ActiveHost {
+  readonly rank: number;
+  readonly size: number;
+  hasEnded(rank: number): boolean;
+  watch(rank: number): void;
+  /** @param root rank of the root, in the word of the signature */
+  sendActive(kind: number, rank: number, number: number, tag: number, root: number, payload: Uint8Array): void;
+}
+
+export class ActiveMessages {
+  readonly #host: ActiveHost;
+  readonly #handlers = new Map<number, ActiveHandler>();
+  /** Messages to ids without a handler. */
+  readonly #unexpected: { readonly number: number; readonly root: number; readonly payload: Uint8Array }[] = [];
+  readonly #pending = new Map<string, Pending>();
+  /** Number of the last one that this member has begun. */
+  #number = 0;
+  /** Errors that handlers have thrown since they were last taken. */
+  readonly #errors: unknown[] = [];
+
+  constructor(host: ActiveHost) {
+    this.#host = host;
+  }
+
+  /** Sets the handler of a dispatch id. Messages that came before are delivered at once. */
+  handle(id: number, handler: ActiveHandler): void {
+    this.#handlers.set(id, handler);
+    for (const { number, root, payload } of this.#unexpected.splice(0)) this.#down(number, root, payload);
+  }
+
+  has(id: number): boolean {
+    return this.#handlers.has(id);
+  }
+
+  /** Throws what handlers have thrown. */
+  rethrow(): void {
+    const errors = this.#errors.splice(0);
+    if (errors.length === 1) throw errors[0];
+    if (errors.length > 1) throw new AggregateError(errors, `${errors.length} handlers threw`);
+  }
+
+  /**
+   * Begins one, as its root.
+   * @param blocks for amScatter, by rank; else one payload for all
+   * @param done of amGather and amReduce: gets the blocks of all members, by rank; the own one is missing
+   */
+  begin(
+    type: ActiveType,
+    id: number,
+    header: Uint8Array,
+    blocks: Uint8Array | readonly Uint8Array[],
+    done?: Pending["done"],
+  ): void {
+    const { rank, size } = this.#host;
+    this.#number = (this.#number + 1) >>> 0;
+    const number = this.#number;
+    if (done !== undefined) {
+      this.#await(number, rank, size, (found, result) => {
+        // From places counted from the root to ranks.
+        const byRank = Array.from({ length: size }, (_, other) => found[(other - rank + size) % size] ?? NOTHING);
+        done(byRank, result);
+      });
+    }
+    const inOrder =
+      blocks instanceof Uint8Array
+        ? blocks
+        : Array.from({ length: size }, (_, place) => blocks[(place + rank) % size] as Uint8Array);
+    this.#passOn(number, rank, type, id, header, inOrder);
+    if (done !== undefined) this.#look(number, rank);
+  }
+
+  /** A message of the geometry's has come. */
+  came(number: number, tag: number, root: number, rank: number, arrival: Arrival): void {
+    const payload = arrival.payload.slice();
+    if (tag === DOWN) this.#down(number, root, payload);
+    else this.#up(number, root, rank, payload);
+  }
+
+  /** A member has ended: what needs its answer, or that of a member behind it, fails. */
+  gone(): void {
+    for (const [key, pending] of [...this.#pending]) {
+      pending.hasFailed = true;
+      this.#pending.delete(key);
+      pending.done([], SHUTDOWN);
+    }
+  }
+
+  /** This member's place, counted from the root; and how many members its subtree has. */
+  #place(root: number): { own: number; count: number } {
+    const { rank, size } = this.#host;
+    const own = (rank - root + size) % size;
+    return { own, count: Math.min(own === 0 ? size : own & -own, size - own) };
+  }
+
+  /** The places of this member's children, and how many members their subtrees have. */
+  #children(root: number): { place: number; count: number }[] {
+    const { own, count } = this.#place(root);
+    const children: { place: number; count: number }[] = [];
+    for (let distance = 1; distance < count; distance *= 2) {
+      children.push({ place: own + distance, count: Math.min(distance, count - distance) });
+    }
+    return children.reverse();
+  }
+
+  #passOn(
+    number: number,
+    root: number,
+    type: ActiveType,
+    id: number,
+    header: Uint8Array,
+    blocks: Uint8Array | readonly Uint8Array[],
+  ): void {
+    const { size } = this.#host;
+    const { own } = this.#place(root);
+    for (const { place, count } of this.#children(root)) {
+      const body = blocks instanceof Uint8Array ? blocks : joined(blocks.slice(place - own, place - own + count));
+      const prefix = Uint32Array.of(ACTIVE_TYPES.indexOf(type), id, header.length, count);
+      const headerSpace = (header.length + 7) & ~7;
+      const payload = new Uint8Array(4 * PREFIX_WORDS + headerSpace + body.length);
+      payload.set(new Uint8Array(prefix.buffer));
+      payload.set(header, 4 * PREFIX_WORDS);
+      payload.set(body, 4 * PREFIX_WORDS + headerSpace);
+      this.#host.sendActive(COLLECTIVE_ACTIVE, (place + root) % size, number, DOWN, root, payload);
+    }
+  }
+
+  #down(number: number, root: number, payload: Uint8Array): void {
+    const words = new Uint32Array(payload.buffer, 0, PREFIX_WORDS);
+    const type = ACTIVE_TYPES[words[0] as number] as ActiveType;
+    const [, id, headerBytes, count] = words as unknown as [number, number, number, number];
+    const handler = this.#handlers.get(id);
+    if (handler === undefined) {
+      this.#unexpected.push({ number, root, payload });
+      return;
+    }
+    const header = payload.subarray(4 * PREFIX_WORDS, 4 * PREFIX_WORDS + headerBytes);
+    const body = payload.subarray(4 * PREFIX_WORDS + ((headerBytes + 7) & ~7));
+    const blocks = type === "amScatter" ? split(body, count) : body;
+    this.#passOn(number, root, type, id, header, blocks);
+    const answers = type === "amGather" || type === "amReduce";
+    if (answers) this.#await(number, root, count, (found, result) => this.#answer(number, root, found, result));
+    const own = blocks instanceof Uint8Array ? blocks : (blocks[0] as Uint8Array);
+    let value: unknown;
+    let hasThrown = false;
+    try {
+      value = handler({ type, root, header, payload: own });
+    } catch (error) {
+      this.#errors.push(error);
+      hasThrown = true;
+    }
+    if (!answers) return;
+    const pending = this.#pending.get(keyOf(number, root));
+    if (pending === undefined) return;
+    if (hasThrown || (value !== undefined && !ArrayBuffer.isView(value))) pending.hasFailed = true;
+    pending.blocks[0] = ArrayBuffer.isView(value)
+      ? new Uint8Array(value.buffer, value.byteOffset, value.byteLength).slice()
+      : NOTHING;
+    pending.left--;
+    this.#look(number, root);
+  }
+
+  #await(number: number, root: number, count: number, done: Pending["done"]): void {
+    const isRoot = root === this.#host.rank;
+    const blocks: (Uint8Array | undefined)[] = new Array<Uint8Array | undefined>(count).fill(undefined);
+    // The root gives its own block elsewhere.
+    if (isRoot) blocks[0] = NOTHING;
+    const left = this.#children(root).length + (isRoot ? 0 : 1);
+    this.#pending.set(keyOf(number, root), { root, blocks, left, hasFailed: false, done });
+    for (const { place } of this.#children(root)) this.#host.watch((place + root) % this.#host.size);
+  }
+
+  #up(number: number, root: number, rank: number, payload: Uint8Array): void {
+    const pending = this.#pending.get(keyOf(number, root));
+    if (pending === undefined) return;
+    const { size } = this.#host;
+    const place = (rank - root + size) % size;
+    const child = this.#children(root).find((one) => one.place === place);
+    if (child === undefined) return;
+    if (payload.length === 0) pending.hasFailed = true;
+    else {
+      const blocks = split(payload, child.count);
+      const { own } = this.#place(root);
+      for (const [at, block] of blocks.entries()) pending.blocks[place - own + at] = block;
+    }
+    pending.left--;
+    this.#look(number, root);
+  }
+
+  #look(number: number, root: number): void {
+    const key = keyOf(number, root);
+    const pending = this.#pending.get(key);
+    if (pending === undefined || pending.left > 0) return;
+    this.#pending.delete(key);
+    pending.done(pending.blocks as Uint8Array[], pending.hasFailed ? ERROR : SUCCESS);
+  }
+
+  /** Passes the answers of this member's subtree on to its parent. */
+  #answer(number: number, root: number, blocks: readonly Uint8Array[], result: Result): void {
+    const { size } = this.#host;
+    const { own } = this.#place(root);
+    const parent = (own - (own & -own) + root) % size;
+    const payload = result === SUCCESS ? joined(blocks) : NOTHING;
+    this.#host.sendActive(COLLECTIVE_ACTIVE, parent, number, UP, root, payload);
+  }
+}
+
+const NOTHING = new Uint8Array(0);
+
+function keyOf(number: number, root: number): string {
+  return `${root} ${number}`;
+}
+
+/** Blocks behind their lengths. */
+function joined(blocks: readonly Uint8Array[]): Uint8Array {
+  const lengths = Uint32Array.from(blocks, ({ length }) => length);
+  const bytes = blocks.reduce((sum, { length }) => sum + length, 0);
+  const whole = new Uint8Array(lengths.byteLength + bytes);
+  whole.set(new Uint8Array(lengths.buffer));
+  let place = lengths.byteLength;
+  for (const block of blocks) {
+    whole.set(block, place);
+    place += block.length;
+  }
+  return whole;
+}
+
+function split(whole: Uint8Array, count: number): Uint8Array[] {
+  const lengths = new Uint32Array(whole.slice(0, 4 * count).buffer);
+  let place = 4 * count;
+  return Array.from(lengths, (length) => {
+    place += length;
+    return whole.subarray(place - length, place);
+  });
+}
