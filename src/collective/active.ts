@@ -12,6 +12,7 @@ import { ERROR, type Result, SHUTDOWN, SUCCESS } from "../core/result.js";
 import type { Arrival } from "../protocol/late-handler.js";
 
 export const ACTIVE_TYPES = ["amBroadcast", "amScatter", "amGather", "amReduce"] as const;
+/** The calls that begin an active message. */
 export type ActiveType = (typeof ACTIVE_TYPES)[number];
 
 /** Tags of the two directions. */
@@ -21,9 +22,11 @@ const PREFIX_WORDS = 4;
 
 /** What a handler gets. The bytes are valid until it returns. */
 export interface ActiveMessage {
+  /** The call that its root has made. */
   readonly type: ActiveType;
   /** Rank of the member that began it. */
   readonly root: number;
+  /** The root's header. */
   readonly header: Uint8Array;
   /** The root's payload (amBroadcast), or this member's block of it (amScatter); else empty. */
   readonly payload: Uint8Array;

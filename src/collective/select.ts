@@ -73,15 +73,17 @@ export interface Request extends Buffers {
 export interface AlgorithmInfo {
   /** Its name, for the parameter `algorithm`. */
   readonly name: string;
-  /** Whether it works for every request of its type. */
+  /** Whether it works for every request of its type in this geometry. */
   readonly always: boolean;
-  /** Where it works; empty if always. */
+  /** Requests for which it works; empty if always. */
   readonly conditions: string;
   /** Where it is the default, in words. */
   readonly preferred: string;
 }
 
 export interface Algorithm extends AlgorithmInfo {
+  /** Whether it works in a geometry at all. */
+  fits(geometry: GeometryCore): boolean;
   works(request: Request, geometry: GeometryCore): boolean;
   /** Whether it is the default, where it works. */
   isPreferred(request: Request, geometry: GeometryCore): boolean;
@@ -98,8 +100,9 @@ function overMessages(
   isPreferred: Algorithm["isPreferred"] = always,
   conditions = "",
   works: Algorithm["works"] = always,
+  fits: Algorithm["fits"] = always,
 ): Algorithm {
-  return { name, always: conditions === "", conditions, preferred, works, isPreferred, schedule };
+  return { name, always: conditions === "", conditions, preferred, fits, works, isPreferred, schedule };
 }
 
 function inMemory(
@@ -110,10 +113,11 @@ function inMemory(
 ): Algorithm {
   return {
     name,
-    always: false,
-    conditions: `all members share a memory${conditions}`,
+    always: conditions === "",
+    conditions,
     preferred: "wherever it works",
-    works: (request, geometry) => geometry.isShared && works(request, geometry),
+    fits: (geometry) => geometry.isShared,
+    works,
     isPreferred: always,
     shared,
   };
@@ -131,24 +135,17 @@ function shapeOf(request: Request, geometry: GeometryCore) {
   return { rank, size, bytes, root, elementBytes };
 }
 
-/** As overMessages(), in two levels: where members share nodes, and there are several of those. */
+/** As overMessages(), in two levels: if the members are in several nodes, and some share one. */
 function byLeaders(
   name: string,
   schedule: (request: Request, geometry: GeometryCore) => Schedule,
-  preferred = "there",
+  preferred = "always",
   isPreferred: Algorithm["isPreferred"] = always,
   conditions = "",
   works: Algorithm["works"] = always,
 ): Algorithm {
-  return {
-    name,
-    always: false,
-    conditions: `the members are in several nodes, and some share one${conditions}`,
-    preferred,
-    works: (request, geometry) => geometry.hasLevels && works(request, geometry),
-    isPreferred,
-    schedule,
-  };
+  const fits = ({ hasLevels }: GeometryCore): boolean => hasLevels;
+  return overMessages(name, schedule, preferred, isPreferred, conditions, works, fits);
 }
 
 /** Whether partial sums of nodes are what order.ts asks for, or the order does not matter. */
@@ -179,7 +176,7 @@ const broadcast = [
   byLeaders(
     "leaders",
     (request, geometry) => leadersBroadcast(placed(request, geometry)),
-    `there, up to ${BROADCAST_SHORT} bytes`,
+    `up to ${BROADCAST_SHORT} bytes`,
     upTo(BROADCAST_SHORT),
   ),
   overMessages(
@@ -201,7 +198,7 @@ const rootOf = (request: Request): number | undefined => (request.type === "redu
 const flat = inMemory(
   "flat",
   (request, geometry) => new FlatReduceSteps(geometry.shared, rootOf(request)),
-  `; at most ${FLAT_MEMBERS} members, ${MEMBER_INLINE_BYTES} bytes; no function of the user's`,
+  `at most ${FLAT_MEMBERS} members, ${MEMBER_INLINE_BYTES} bytes; no function of the user's`,
   (request, geometry) =>
     request.reducer !== undefined && FlatReduceSteps.fits(geometry.shared, request.bytes, request.reducer),
 );
@@ -216,15 +213,15 @@ const reduce = [
   byLeaders(
     "leaders",
     (request, geometry) => leadersReduce(placed(request, geometry)),
-    "there",
+    "always",
     mayReduceNodes,
-    "; partial sums of nodes keep the order, or the order does not matter",
+    "partial sums of nodes keep the order, or the order does not matter",
     mayReduceNodes,
   ),
   byLeaders(
     "leaders-operands",
     (request, geometry) => operandsReduce(placed(request, geometry)),
-    `there, up to ${OPERANDS_SHORT} bytes`,
+    `up to ${OPERANDS_SHORT} bytes`,
     upTo(OPERANDS_SHORT),
   ),
   overMessages(
@@ -252,15 +249,15 @@ const allreduce = [
         placed(request, geometry),
         request.bytes <= ALLREDUCE_SHORT ? doublingAllreduce : rabenseifnerAllreduce,
       ),
-    "there",
+    "always",
     mayReduceNodes,
-    "; partial sums of nodes keep the order, or the order does not matter",
+    "partial sums of nodes keep the order, or the order does not matter",
     mayReduceNodes,
   ),
   byLeaders(
     "leaders-operands",
     (request, geometry) => operandsAllreduce(placed(request, geometry)),
-    `there, up to ${OPERANDS_SHORT} bytes`,
+    `up to ${OPERANDS_SHORT} bytes`,
     upTo(OPERANDS_SHORT),
   ),
   overMessages(
@@ -346,7 +343,7 @@ const leadersOfAllgather = byLeaders(
     const { counts, offsets } = request.received ?? uniform(request, geometry.size);
     return leadersAllgather({ ...placed(request, geometry), counts, offsets });
   },
-  `there, blocks of up to ${ALLGATHER_SHORT} bytes`,
+  `blocks of up to ${ALLGATHER_SHORT} bytes`,
   upTo(ALLGATHER_SHORT),
 );
 const allgather = [
@@ -357,8 +354,9 @@ const allgather = [
     (request, geometry) => doublingAllgather(shapeOf(request, geometry)),
     `blocks of up to ${ALLGATHER_SHORT} bytes`,
     upTo(ALLGATHER_SHORT),
-    "the number of members is a power of two",
-    (_, { size }) => (size & (size - 1)) === 0,
+    "",
+    always,
+    ({ size }) => (size & (size - 1)) === 0,
   ),
   overMessages(
     "bruck",
@@ -448,7 +446,7 @@ export const ALGORITHMS: Readonly<Record<CollectiveType, readonly Algorithm[]>> 
 /** The default. All members choose the same one, since it depends on what they share alone. */
 export function defaultAlgorithm(request: Request, geometry: GeometryCore): Algorithm {
   const found = ALGORITHMS[request.type].find(
-    (algorithm) => algorithm.works(request, geometry) && algorithm.isPreferred(request, geometry),
+    (one) => one.fits(geometry) && one.works(request, geometry) && one.isPreferred(request, geometry),
   );
   return found as Algorithm;
 }

@@ -119,12 +119,13 @@ export class Geometry {
     return this.endpoints[rank] as Endpoint;
   }
 
-  /** Returns the algorithms of a type of operation, the preferred ones first. @throws PAMIR_INVAL for an unknown type */
+  /** Returns the algorithms of a type of operation that work in this geometry, the preferred ones first. @throws PAMIR_INVAL for an unknown type */
   algorithms(type: CollectiveType): AlgorithmInfo[] {
     if (!Object.hasOwn(ALGORITHMS, type)) {
       throw new PamiError("PAMIR_INVAL", `type ${show(type)} is unknown; there are ${COLLECTIVE_TYPES.join(", ")}`);
     }
-    return ALGORITHMS[type].map(({ name, always, conditions, preferred }) => ({ name, always, conditions, preferred }));
+    const fitting = ALGORITHMS[type].filter((algorithm) => algorithm.fits(this.#core));
+    return fitting.map(({ name, always, conditions, preferred }) => ({ name, always, conditions, preferred }));
   }
 
   /**
@@ -654,9 +655,10 @@ export class Geometry {
 
   #algorithm(request: Request, name: string | undefined): Algorithm {
     if (name === undefined) return defaultAlgorithm(request, this.#core);
-    const found = ALGORITHMS[request.type].find((algorithm) => algorithm.name === name);
+    const fitting = ALGORITHMS[request.type].filter((algorithm) => algorithm.fits(this.#core));
+    const found = fitting.find((algorithm) => algorithm.name === name);
     if (found === undefined) {
-      const names = ALGORITHMS[request.type].map((algorithm) => algorithm.name);
+      const names = fitting.map((algorithm) => algorithm.name);
       throw new PamiError(
         "PAMIR_INVAL",
         `algorithm ${show(name)} of ${request.type}() is unknown; there are ${names.join(", ")}`,

@@ -12,7 +12,6 @@ export interface CollectivesSuite {
   readonly name: string;
   /** Numbers of members. */
   readonly sizes: readonly number[];
-  readonly isOneMemory: boolean;
   /** Cases of each type and number of members. */
   readonly cases: number;
   /** The most bytes of all members' blocks together. */
@@ -22,7 +21,7 @@ export interface CollectivesSuite {
 
 /** Members that are all on this thread, so that nothing blocks. */
 export function collectivesSuite(suite: CollectivesSuite): void {
-  const { name, sizes, isOneMemory, cases, most } = suite;
+  const { name, sizes, cases, most } = suite;
   describe(`${name} (${replayNote()})`, () => {
     it.each(sizes)("%i members: each type gives what a sequential program gives", async (size) => {
       const given = await suite.members(size);
@@ -31,7 +30,7 @@ export function collectivesSuite(suite: CollectivesSuite): void {
         const [first] = geometries;
         const algorithms = first?.algorithms.bind(first) as NonNullable<typeof first>["algorithms"];
         const random = randomOf(SEED ^ hashOf(`${name} ${size}`));
-        const draw = { size, forms: ["callback", "promise"] as const, isOneMemory, ...(most && { most }) };
+        const draw = { size, forms: ["callback", "promise"] as const, ...(most && { most }) };
         for (let count = 0; count < scaled(cases); count++) {
           for (const type of COLLECTIVE_TYPES) {
             const one = drawCase(random, draw, algorithms, type);

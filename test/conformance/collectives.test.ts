@@ -10,7 +10,6 @@ for (const kernel of ["wasm", "ts"] as const) {
   collectivesSuite({
     name: `contexts of one task, ${kernel}`,
     sizes: [1, 2, 3, 4, 5, 8, 9, 17],
-    isOneMemory: true,
     cases: 8,
     members: (size) => contextsOf(size, kernel),
   });
@@ -32,7 +31,6 @@ function simulated(what: string, sizes: readonly number[], options: Partial<Netw
   collectivesSuite({
     name: `simulated network, ${what}`,
     sizes,
-    isOneMemory: false,
     cases: 4,
     most: 300_000,
     members: async (size) =>
@@ -49,7 +47,6 @@ simulated("one node of many tasks and one of few", [6], { isFaithful: true, task
 collectivesSuite({
   name: "tasks that share no memory, over ports",
   sizes: [2, 3, 6],
-  isOneMemory: false,
   cases: 3,
   most: 200_000,
   members: async (size) => tasksOf(portsJob(limitsOf(size), KERNELS)),
@@ -58,7 +55,6 @@ collectivesSuite({
 collectivesSuite({
   name: "UDP, sealed, two tasks a node",
   sizes: [2, 5],
-  isOneMemory: false,
   cases: 2,
   most: 200_000,
   members: async (size) => {

@@ -59,18 +59,20 @@ const MATHEMATICS = { up: Math.ceil, down: Math.floor, log2: Math.log2 };
 function counted(algorithm: Algorithm, plan: Plan): number[] {
   const tags = new Set<number>();
   let [messages, bytes, mostSent, mostLocal] = [0, 0, 0, 0];
-  for (let rank = 0; rank < plan.size; rank++) {
+  // In an all-to-all, each member does as much as any other. The schedules of all 1,024 have ten million steps.
+  const each = algorithm.kind === "alltoall" && plan.size > 512 ? 64 : 1;
+  for (let rank = 0; rank < plan.size; rank += each) {
     const { rounds } = algorithm.make(shapeOf(plan, algorithm, rank));
     let [sent, local] = [0, 0];
     for (const round of rounds) {
       for (const { span, tag } of round.sends) {
         tags.add(tag);
-        messages++;
+        messages += each;
         sent += span.bytes;
       }
       for (const one of round.locals) local += (one.kind === "copy" ? one.to : one.out).bytes;
     }
-    bytes += sent;
+    bytes += each * sent;
     mostSent = Math.max(mostSent, sent);
     mostLocal = Math.max(mostLocal, local);
   }

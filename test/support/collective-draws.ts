@@ -14,8 +14,6 @@ const HUGE = 1024 ** 2;
 export interface Draw {
   readonly size: number;
   readonly forms: readonly Form[];
-  /** Whether members share a memory; else algorithms within a memory are left out. */
-  readonly isOneMemory: boolean;
   /** The most bytes of all members' blocks together. */
   readonly most?: number;
   readonly types?: readonly CollectiveType[];
@@ -47,7 +45,7 @@ export function drawCase(
   algorithms: Geometry["algorithms"],
   wanted?: CollectiveType,
 ): Case {
-  const { size, forms, isOneMemory, most = 2 * HUGE } = draw;
+  const { size, forms, most = 2 * HUGE } = draw;
   const type = wanted ?? pick(random, draw.types ?? COLLECTIVE_TYPES);
   const { element, operation } = isReduction(type)
     ? operationOf(random)
@@ -71,10 +69,7 @@ export function drawCase(
     form: pick(random, forms),
     seed: random(2 ** 31),
   };
-  const algorithm = pick(random, [
-    undefined,
-    ...algorithms(type).filter((info) => works(info, one, size, isOneMemory)),
-  ]);
+  const algorithm = pick(random, [undefined, ...algorithms(type).filter((info) => works(info, one, size))]);
   return algorithm === undefined ? one : { ...one, algorithm: algorithm.name };
 }
 
@@ -84,12 +79,11 @@ function lengthOf(random: Random, most: number): number {
 }
 
 /** Whether an algorithm takes a case: what its conditions say in words. */
-function works({ name, always, conditions }: AlgorithmInfo, one: Case, size: number, isOneMemory: boolean): boolean {
+function works({ name, always }: AlgorithmInfo, one: Case, size: number): boolean {
   if (always) return true;
-  if (conditions.startsWith("all members share a memory")) {
-    if (!isOneMemory) return false;
+  if (name === "flat") {
     const isUser = one.operation === "compose" || one.operation === "add";
-    return name !== "flat" || (size <= 8 && one.count * elementBytes(one) <= MEMBER_INLINE_BYTES && !isUser);
+    return size <= 8 && one.count * elementBytes(one) <= MEMBER_INLINE_BYTES && !isUser;
   }
   if (one.operation === "add") return true;
   // Of one order alone, or of elements whose sums depend on it.
