@@ -396,6 +396,14 @@ export class GeometryCore implements ExecutionHost, SharedHost, ActiveHost {
     const { onDone, cookie } = operation;
     operation.onDone = undefined;
     if (onDone !== undefined) this.#host.completions.push(onDone, cookie, result);
+    if (result === SHUTDOWN) this.#endBroken();
+  }
+
+  /** Ends what cannot succeed any more: other members may have ended it too, without a word. */
+  #endBroken(): void {
+    for (const operation of [...this.#active]) {
+      if (!operation.isOver && this.#isBrokenAt(operation.number)) this.#end(operation, SHUTDOWN, false);
+    }
   }
 
   /** Without a list of what is removed, which splice() makes. */
@@ -434,9 +442,11 @@ export class GeometryCore implements ExecutionHost, SharedHost, ActiveHost {
     if (this.#failures.has(number)) return;
     this.#hasFailed(number, result, true, why);
     for (const operation of [...this.#active]) {
+      if (operation.isOver || operation.number !== number) continue;
       operation.why ||= why;
-      if (operation.number === number || this.#isBrokenAt(operation.number)) this.#end(operation, result, false);
+      this.#end(operation, result, false);
     }
+    this.#endBroken();
   }
 
   /** The task or context of a member has ended, and all its messages are delivered. */

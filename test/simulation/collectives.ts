@@ -406,6 +406,9 @@ export function operationOf(
   return { members, expected, sends, isInPlace };
 }
 
+/** The first byte that differs, or -1. */
+export const differs = (is: Uint8Array, should: Uint8Array): number => is.findIndex((byte, i) => byte !== should[i]);
+
 /** Runs it. @throws Fault, or an error that says which member has something else than it should */
 export function check(
   { members, expected, sends, isInPlace }: Operation,
@@ -416,7 +419,6 @@ export function check(
 ): Outcome {
   const outcome = simulate(members, operator, random, isInspected);
   for (const [rank, { receive, send }] of members.entries()) {
-    const differs = (is: Uint8Array, should: Uint8Array): number => is.findIndex((byte, i) => byte !== should[i]);
     const place = differs(receive, expected[rank] as Uint8Array);
     if (place >= 0) throw new Error(`result: rank ${rank} has another byte ${place} than it should`);
     if (!isInPlace && differs(send, sends[rank] as Uint8Array) >= 0)

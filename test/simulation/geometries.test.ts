@@ -1,0 +1,44 @@
+// Collective operations over messages, several under way, while members end.
+import { describe, it } from "vitest";
+import { SEED, scaled } from "../support/effort.js";
+import { randomOf } from "../support/random.js";
+import { replayNote } from "../support/seed.js";
+import { ALGORITHMS, operatorsFor, planOf, VARIANTS, worksFor } from "./collectives.js";
+import { runGeometry, type Step } from "./geometries.js";
+import type { Operator } from "./schedules.js";
+
+/** Short and long messages: the latter wait for their receiver. */
+const BYTES = [0, 8, 1000, 20_000];
+
+function stepsOf(size: number, count: number, random: (below: number) => number): Step[] {
+  return Array.from({ length: count }, () => {
+    const plan = planOf(size, random(size), BYTES[random(BYTES.length)] as number, random);
+    const works = [...ALGORITHMS, ...VARIANTS].filter((algorithm) => worksFor(algorithm, plan));
+    const algorithm = works[random(works.length)] as (typeof works)[number];
+    return { plan, algorithm, operator: operatorsFor(algorithm, plan)[0] as Operator };
+  });
+}
+
+describe("several operations under way", () => {
+  it(`give their results to all members (${replayNote()})`, () => {
+    for (let round = 0; round < scaled(100); round++) {
+      const random = randomOf(SEED + round);
+      const size = 1 + random(9);
+      runGeometry(size, stepsOf(size, 6, random), [], random);
+    }
+  });
+
+  it(`end for all members where some end: none waits for ever, no result is wrong, memory comes back (${replayNote()})`, () => {
+    for (let round = 0; round < scaled(400); round++) {
+      const random = randomOf(SEED + round);
+      const size = 2 + random(8);
+      const steps = stepsOf(size, 5, random);
+      const deaths = Array.from({ length: 1 + random(2) }, () => random(size * 40));
+      try {
+        runGeometry(size, steps, deaths, random);
+      } catch (error) {
+        throw new Error(`round ${round}, ${size} members, ends ${deaths}`, { cause: error });
+      }
+    }
+  });
+});
