@@ -23,6 +23,8 @@ export interface ExecutionHost {
   over(operation: Operation, result: Result): void;
   /** The operation has failed here, so that it fails for all. */
   failed(operation: Operation, result: Result, why: string): void;
+  /** Nothing is being sent any more of an operation that has failed. */
+  sent(operation: Operation): void;
 }
 
 export class Execution extends Operation {
@@ -35,6 +37,8 @@ export class Execution extends Operation {
   #round = -1;
   /** Transfers of this round that are not over, and 1 while they are being posted. */
   #left = 0;
+  /** Long messages that are being sent. */
+  #sending = 0;
   /** Receives of this round that are awaited, and sends that wait for their receiver, by key. */
   readonly #awaited = new Map<number, Span>();
   readonly #held = new Map<number, Span>();
@@ -62,11 +66,15 @@ export class Execution extends Operation {
     this.#next();
   }
 
+  override get isSending(): boolean {
+    return this.#sending > 0;
+  }
+
   advance(): void {}
 
   /** A message of this operation has come. */
   came(kind: number, rank: number, arrival: Arrival, tag: number): void {
-    if (this.isOver) return;
+    if (this.isStopped) return;
     const key = this.#key(rank, tag);
     if (kind === COLLECTIVE_READY) {
       const held = this.#held.get(key);
@@ -89,7 +97,7 @@ export class Execution extends Operation {
   }
 
   ended(rank: number): void {
-    if (this.isOver) return;
+    if (this.isStopped) return;
     for (const key of [...this.#awaited.keys(), ...this.#held.keys()]) {
       if (key % this.#host.size !== rank) continue;
       this.#host.failed(this, SHUTDOWN, "");
@@ -125,7 +133,7 @@ export class Execution extends Operation {
 
   /** Begins the next round, and those behind it that are over at once. */
   #next(): void {
-    while (!this.isOver) {
+    while (!this.isStopped) {
       this.#round++;
       const round = this.#schedule.rounds[this.#round];
       if (round === undefined) {
@@ -133,16 +141,16 @@ export class Execution extends Operation {
         return;
       }
       this.#left = 1;
-      for (const receive of round.receives) if (!this.isOver) this.#receive(receive);
-      for (const send of round.sends) if (!this.isOver) this.#send(send);
-      if (this.isOver || --this.#left > 0) return;
+      for (const receive of round.receives) if (!this.isStopped) this.#receive(receive);
+      for (const send of round.sends) if (!this.isStopped) this.#send(send);
+      if (this.isStopped || --this.#left > 0) return;
       if (!this.#runLocals()) return;
     }
   }
 
   /** A transfer of this round is over. */
   #done(): void {
-    if (--this.#left > 0 || this.isOver) return;
+    if (--this.#left > 0 || this.isStopped) return;
     if (this.#runLocals()) this.#next();
   }
 
@@ -181,7 +189,11 @@ export class Execution extends Operation {
 
   #sendLong(rank: number, tag: number, span: Span): void {
     // SHUTDOWN is told by ended(), too.
-    this.#host.sendLong(rank, this, tag, this.#bytes(span), () => this.#done());
+    this.#sending++;
+    this.#host.sendLong(rank, this, tag, this.#bytes(span), () => {
+      if (--this.#sending === 0 && this.isStopped) this.#host.sent(this);
+      else this.#done();
+    });
   }
 
   #sent(result: Result): void {

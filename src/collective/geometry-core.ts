@@ -247,7 +247,7 @@ export class GeometryCore implements ExecutionHost, SharedHost, ActiveHost {
   }
 
   #deliver(execution: Execution, { kind, rank, tag, signature, arrival }: Early): void {
-    if (execution.isOver) return;
+    if (execution.isStopped) return;
     if (signature !== execution.signature) {
       const own = `rank ${this.rank} has begun ${this.describe(execution.signature)}`;
       this.failed(execution, ERROR, `${own}, rank ${rank} ${this.describe(signature)}`);
@@ -376,17 +376,33 @@ export class GeometryCore implements ExecutionHost, SharedHost, ActiveHost {
   }
 
   failed(operation: Operation, result: Result, why: string): void {
-    if (operation.isOver) return;
+    if (operation.isStopped) return;
     operation.why ||= why;
     this.#end(operation, result, true);
   }
 
+  sent(operation: Operation): void {
+    this.#finish(operation, operation.failure);
+  }
+
+  /** Ends an operation. If it has failed, its caller hears of it once nothing is sent from its buffers any more. */
   #end(operation: Operation, result: Result, tells: boolean): void {
+    if (operation.isStopped) return;
+    if (result === SUCCESS) {
+      this.#finish(operation, result);
+      return;
+    }
+    operation.failure = result;
+    this.#hasFailed(operation.number, result, tells, operation.why);
+    if (!operation.isSending) this.#finish(operation, result);
+    if (result === SHUTDOWN) this.#endBroken();
+  }
+
+  #finish(operation: Operation, result: Result): void {
     operation.result = result;
     this.#remove(operation);
     if (operation.isPolling) this.#host.polling(-1);
     operation.release();
-    if (result !== SUCCESS) this.#hasFailed(operation.number, result, tells, operation.why);
     const first = this.#active[0];
     const completed = first === undefined ? this.#number : (first.number - 1) >>> 0;
     if (completed !== this.#completed) {
@@ -396,13 +412,12 @@ export class GeometryCore implements ExecutionHost, SharedHost, ActiveHost {
     const { onDone, cookie } = operation;
     operation.onDone = undefined;
     if (onDone !== undefined) this.#host.completions.push(onDone, cookie, result);
-    if (result === SHUTDOWN) this.#endBroken();
   }
 
   /** Ends what cannot succeed any more: other members may have ended it too, without a word. */
   #endBroken(): void {
     for (const operation of [...this.#active]) {
-      if (!operation.isOver && this.#isBrokenAt(operation.number)) this.#end(operation, SHUTDOWN, false);
+      if (!operation.isStopped && this.#isBrokenAt(operation.number)) this.#end(operation, SHUTDOWN, false);
     }
   }
 
@@ -442,7 +457,7 @@ export class GeometryCore implements ExecutionHost, SharedHost, ActiveHost {
     if (this.#failures.has(number)) return;
     this.#hasFailed(number, result, true, why);
     for (const operation of [...this.#active]) {
-      if (operation.isOver || operation.number !== number) continue;
+      if (operation.isStopped || operation.number !== number) continue;
       operation.why ||= why;
       this.#end(operation, result, false);
     }
@@ -454,7 +469,7 @@ export class GeometryCore implements ExecutionHost, SharedHost, ActiveHost {
     this.#gone.add(rank);
     this.active.gone();
     for (const agreement of this.#agreements) if (!agreement.isOver) agreement.gone();
-    for (const operation of [...this.#active]) if (!operation.isOver) operation.ended(rank);
+    for (const operation of [...this.#active]) if (!operation.isStopped) operation.ended(rank);
     for (const extension of this.#extensions.values()) extension.gone(rank);
     this.#dropIfUnread();
   }
@@ -473,7 +488,9 @@ export class GeometryCore implements ExecutionHost, SharedHost, ActiveHost {
     this.advance();
     this.#ended.add(rank);
     // Of its messages, some may still come: memberGone() tells once they are delivered.
-    for (const operation of [...this.#active]) if (operation.isPolling && !operation.isOver) operation.ended(rank);
+    for (const operation of [...this.#active]) {
+      if (operation.isPolling && !operation.isStopped) operation.ended(rank);
+    }
     this.#dropIfUnread();
   }
 

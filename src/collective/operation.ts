@@ -24,6 +24,8 @@ export abstract class Operation {
   signature = 0;
   /** EAGAIN while it is under way. */
   result: Result = EAGAIN;
+  /** What it is to end with, once nothing of it is being sent any more: EAGAIN while it goes on. */
+  failure: Result = EAGAIN;
   /** What went wrong, in words; empty if the result says it all. */
   why = "";
   onDone: Callback | undefined;
@@ -39,6 +41,16 @@ export abstract class Operation {
 
   get isOver(): boolean {
     return this.result !== EAGAIN;
+  }
+
+  /** Whether it does nothing any more. */
+  get isStopped(): boolean {
+    return this.isOver || this.failure !== EAGAIN;
+  }
+
+  /** Whether bytes of its buffers are still being sent: the caller may not have them back yet. */
+  get isSending(): boolean {
+    return false;
   }
 
   /** Whether it reads words of other members, so that advance() has to be called. */

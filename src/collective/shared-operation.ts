@@ -90,6 +90,7 @@ export class SharedOperation extends Operation {
   /** Begins anew, with another number: for operations that are used again and again. */
   reset(): void {
     this.result = EAGAIN;
+    this.failure = EAGAIN;
     this.why = "";
     this.#stage = ENTER;
     this.#cursor = 0;

@@ -21,7 +21,7 @@ function stepsOf(size: number, count: number, random: (below: number) => number)
 
 describe("several operations under way", () => {
   it(`give their results to all members (${replayNote()})`, () => {
-    for (let round = 0; round < scaled(100); round++) {
+    for (let round = 0; round < scaled(60); round++) {
       const random = randomOf(SEED + round);
       const size = 1 + random(9);
       runGeometry(size, stepsOf(size, 6, random), [], random);
@@ -29,7 +29,7 @@ describe("several operations under way", () => {
   });
 
   it(`end for all members where some end: none waits for ever, no result is wrong, memory comes back (${replayNote()})`, () => {
-    for (let round = 0; round < scaled(400); round++) {
+    for (let round = 0; round < scaled(160); round++) {
       const random = randomOf(SEED + round);
       const size = 2 + random(8);
       const steps = stepsOf(size, 5, random);

@@ -225,7 +225,6 @@ export function runGeometry(size: number, steps: readonly Step[], deaths: readon
     for (const [number, operation] of party.operations.entries()) {
       const what = `rank ${rank}, step ${number}, ${steps[number]?.algorithm.name}`;
       if (!operation.isOver) {
-        for (const [r, p] of network.parties.entries()) console.log(r, p.isEnded, p.operations.map((o) => `${o.number}:${o.result}${o.isOver ? "" : `(${o.awaited()})`}`).join(" "), "gone", [...p.gone], "watched", [...p.watched]);
         throw new Error(`${what}: waits for ranks ${operation.awaited()}`);
       }
       if (operation.result === SUCCESS) {
