@@ -140,7 +140,7 @@ export class Counter {
 
   async #fetchAdd(call: string, rank: number, value: number, options: ProgressOptions): Promise<number> {
     if (isLocal(this.#host.task, this.#host.group.endpoints[rank] as number)) return this.#now(call, rank, value);
-    if (this.#free.length === 0) await this.#host.until(() => this.#free.length > 0, options);
+    while (this.#free.length === 0) await this.#host.until(() => this.#free.length > 0, options);
     const fetched = this.#begin(rank, value);
     try {
       await this.#host.until(() => fetched.result !== EAGAIN || this.#tries(fetched, rank, value), options);

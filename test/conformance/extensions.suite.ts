@@ -79,6 +79,13 @@ function suite(withMembers: WithMembers): void {
       expect(values).toEqual(counters.map(() => sum));
     });
 
+    test("hundreds of numbers of a counter are asked for at once", size, async (given) => {
+      const counters = await all(given, (geometry) => geometry.createCounter(OPTIONS));
+      const asked = counters.flatMap((counter) => Array.from({ length: 270 }, () => counter.next(OPTIONS)));
+      const numbers = (await given.drive(Promise.all(asked))) as number[];
+      expect(numbers.sort((a, b) => a - b)).toEqual(numbers.map((_, at) => at));
+    });
+
     test("an aggregator brings items in order, and all of them by finish()", size, async (given) => {
       const came = given.geometries.map(() => given.geometries.map((): number[] => []));
       const aggregators = await all(given, (geometry) =>
