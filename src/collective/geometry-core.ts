@@ -183,7 +183,14 @@ export class GeometryCore implements ExecutionHost, SharedHost, ActiveHost {
 
   /** Begins an operation of members that share a memory. */
   beginShared(operation: SharedOperation, signature: number): void {
-    if (this.#begin(operation, signature)) operation.advance();
+    if (!this.#begin(operation, signature)) return;
+    if (this.#early.size > 0) {
+      const [early] = this.#early.get(operation.number) ?? [];
+      this.#early.delete(operation.number);
+      if (early !== undefined) this.#differs(operation, early.rank, early.signature);
+      if (operation.isOver) return;
+    }
+    operation.advance();
   }
 
   /** Numbers an operation. False: it has failed already. */
@@ -237,13 +244,30 @@ export class GeometryCore implements ExecutionHost, SharedHost, ActiveHost {
       const early = { kind, rank, tag, signature, arrival };
       const operation = this.#active.find((one) => one.number === number);
       if (operation instanceof Execution) this.#deliver(operation, early);
-      else if (seqDelta(number, this.#number) > 0 && seqDelta(number, this.#number) <= AHEAD_MAX) {
+      else if (operation !== undefined) this.#differs(operation, rank, signature);
+      else if (seqDelta(number, this.#number) <= 0) {
+        // A member that waits for an answer learns that there is none.
+        const text = `rank ${this.rank} is through with that operation, and awaited nothing from rank ${rank}`;
+        this.#tell(
+          COLLECTIVE_FAILED,
+          rank,
+          number,
+          this.#failures.get(number) ?? ERROR,
+          new TextEncoder().encode(text),
+        );
+      } else if (seqDelta(number, this.#number) > 0 && seqDelta(number, this.#number) <= AHEAD_MAX) {
         const list = this.#early.get(number);
         const kept = { ...early, arrival: copyOf(arrival) };
         if (list === undefined) this.#early.set(number, [kept]);
         else list.push(kept);
       }
     }
+  }
+
+  /** A member sends messages for an operation that has none here. */
+  #differs(operation: Operation, rank: number, signature: number): void {
+    const own = `rank ${this.rank} has begun ${this.describe(operation.signature)} in shared memory`;
+    this.failed(operation, ERROR, `${own}, rank ${rank} ${this.describe(signature)} over messages`);
   }
 
   #deliver(execution: Execution, { kind, rank, tag, signature, arrival }: Early): void {

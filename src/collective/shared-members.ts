@@ -194,6 +194,12 @@ export class SharedMembers {
     return this.memory.words[(slot + MEMBER_DATA_OFFSET) >>> 2] === 0;
   }
 
+  /** Writes the bytes that this member gathers, before it arrives. @param inline of its slot */
+  noteLength(inline: number, bytes: number): void {
+    this.memory.words[(inline - MEMBER_INLINE_OFFSET + MEMBER_SLICE_OFFSET) >>> 2] = bytes;
+  }
+
+  /** Pointer to a member's slice; in a gather, the bytes that it has. */
   sliceOf(rank: number, number: number): number {
     return (this.memory.words[(this.slotOf(rank, number) + MEMBER_SLICE_OFFSET) >>> 2] as number) >>> 0;
   }

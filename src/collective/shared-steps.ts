@@ -76,11 +76,17 @@ export class GatherSteps extends Steps {
   }
 
   publish(operation: SharedOperation, slot: number): number {
-    return operation.publishView(slot, operation.buffers.send);
+    const { shared, buffers } = operation;
+    shared.noteLength(slot, buffers.send.length);
+    return operation.publishView(slot, buffers.send);
   }
 
-  override arrived({ shared, buffers }: SharedOperation, rank: number, pointer: number): void {
+  override arrived({ shared, buffers, number }: SharedOperation, rank: number, pointer: number): void {
     const { counts, offsets } = this.#blocks;
+    const bytes = shared.sliceOf(rank, number);
+    if (bytes !== counts[rank]) {
+      throw new Error(`rank ${rank} has ${bytes} bytes for rank ${shared.rank}, which awaits ${counts[rank]}`);
+    }
     shared.read(buffers.receive, offsets[rank] as number, pointer, counts[rank] as number);
   }
 }

@@ -58,7 +58,8 @@ export class Requests {
   }
 
   /** The view that the caller has left out, if this member gets anything. */
-  made(type: CollectiveType, { send, receive, root = 0, counts }: Given): ArrayBufferView | undefined {
+  made(type: CollectiveType, given: Given): ArrayBufferView | undefined {
+    const { send, receive, root = 0, counts, displacements, type: elementType } = given;
     if (receive !== undefined || send === null || send === undefined || !ArrayBuffer.isView(send)) return undefined;
     const isRoot = this.#rank === root;
     const length = lengthOf(send);
@@ -66,13 +67,14 @@ export class Requests {
       return viewLike(send, length);
     if (type === "allgather" || (type === "gather" && isRoot)) return viewLike(send, length * this.#size);
     if (type === "allgatherv" || (type === "gatherv" && isRoot)) {
-      return viewLike(
-        send,
-        Array.from(counts ?? []).reduce((sum, count) => sum + count, 0),
-      );
+      const lengths = Array.from(counts ?? []);
+      const places = displacements === undefined ? prefixSums(lengths) : Array.from(displacements);
+      return viewLike(send, Math.max(0, ...lengths.map((count, rank) => count + (places[rank] ?? 0))));
     }
     if (type === "reduceScatter") {
-      return viewLike(send, counts === undefined ? length / this.#size : (counts[this.#rank] as number));
+      if (counts === undefined) return viewLike(send, length / this.#size);
+      const entries = elementType === undefined ? 1 : ELEMENT_TYPES[elementType].bytes / bytesPerElement(send);
+      return viewLike(send, (counts[this.#rank] as number) * entries);
     }
     return undefined;
   }
@@ -210,7 +212,7 @@ export class Requests {
         : listOf(type, "displacements", displacements, this.#size).map((place) => place * elementBytes);
     for (const [rank, offset] of offsets.entries()) {
       const end = offset + (bytes[rank] as number);
-      if (limit > 0 && end > limit) {
+      if (end > limit) {
         throw new PamiError("PAMIR_BOUNDS", `${type}(): the block of rank ${rank} ends at byte ${end} of ${limit}`);
       }
     }

@@ -154,6 +154,7 @@ export class Geometry {
    */
   barrierSync(options: WaitOptions = NO_OPTIONS): Result {
     const operation = this.#barrier;
+    if (options !== NO_OPTIONS) checkWait("barrierSync()", options);
     if (operation === undefined || this.#core.underWay > 0) return this.#sync("barrier", NO_OPTIONS, options);
     this.#checkOpen("barrier");
     operation.reset();
