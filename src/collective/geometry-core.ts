@@ -174,9 +174,10 @@ export class GeometryCore implements ExecutionHost, SharedHost, ActiveHost {
   beginSchedule(schedule: Schedule, buffers: Buffers, signature: number): Execution {
     const execution = new Execution(this, schedule, buffers);
     if (!this.#begin(execution, signature)) return execution;
-    execution.begin();
+    // First what has come already: a member that has ended since may have sent all that it had to.
     for (const early of this.#early.get(execution.number) ?? []) this.#deliver(execution, early);
     this.#early.delete(execution.number);
+    if (!execution.isOver) execution.begin();
     for (const rank of this.#gone) if (!execution.isOver) execution.ended(rank);
     return execution;
   }

@@ -1,0 +1,76 @@
+// Collective operations of tasks on threads and in processes, which block; and tasks that end right after their last one.
+import type { Message } from "pamir";
+import { expect, it } from "vitest";
+import { ALGORITHMS } from "../../src/collective/select.js";
+import { SUCCESS } from "../../src/core/result.js";
+import type { Geometry } from "../../src/index.js";
+import { type Case, guarded, parametersOf } from "../conformance/tasks/collective-case.js";
+import { drawCase } from "../support/collective-draws.js";
+import { problemOf } from "../support/collective-model.js";
+import { scaled } from "../support/effort.js";
+import { randomOf } from "../support/random.js";
+import { replayNote, SEED } from "../support/seed.js";
+import { PATIENCE, RESULT, until, VARIANTS, withJob } from "./support.js";
+
+/** Algorithms of several levels are for several nodes. */
+const isOfOneNode = ({ name }: { readonly name: string }): boolean => !name.startsWith("leaders");
+
+const CHOSEN = VARIANTS.filter(({ memoryBase }) => memoryBase === undefined);
+
+it.each(CHOSEN.flatMap((variant) => [2, 4].map((tasks) => [variant.name, tasks, variant] as const)))(
+  `%s, %i tasks: each gets what a sequential program gives (${replayNote()})`,
+  (_, tasks, variant) => {
+    const random = randomOf(SEED ^ tasks);
+    const draw = { size: tasks, forms: ["sync"] as const, isOneMemory: true, most: 100_000 };
+    const algorithms = ((type: keyof typeof ALGORITHMS) =>
+      ALGORITHMS[type].filter(isOfOneNode)) as unknown as Geometry["algorithms"];
+    const cases = Array.from({ length: scaled(80) }, () => drawCase(random, draw, algorithms));
+    // The last rank is the test's: it needs the others, and they are gone by then.
+    cases.push({ ...drawCase(random, draw, algorithms, "scan"), algorithm: "recursive-doubling" });
+    const members = Array.from({ length: tasks }, (__, rank) => tasks - 1 - rank);
+    const request = { tasks, module: "collective.js", scenario: "cases", args: { cases, members }, heapBytes: 2 ** 25 };
+    return withJob(variant, request, async ({ client, context }) => {
+      const problems: string[] = [];
+      const counts = members.map(() => 0);
+      const check = (rank: number, result: number, isWhole: boolean, got: Uint8Array): void => {
+        const one = cases[counts[rank] as number] as Case;
+        counts[rank] = (counts[rank] as number) + 1;
+        const memory = guarded({ ...one, isShared: false }, client);
+        const { received } = parametersOf(one, rank, tasks, memory.take);
+        const wrong =
+          result !== SUCCESS ? `result ${result}` : received && problemOf(one, rank, tasks, got, received.before);
+        if (wrong !== undefined || !isWhole) problems.push(`rank ${rank}: ${wrong} ${JSON.stringify(one)}`);
+      };
+      context.dispatch(RESULT, (message: Message) => {
+        const [rank, result, isWhole] = new Int32Array(message.header.slice().buffer) as unknown as [
+          number,
+          number,
+          number,
+        ];
+        const bytes = new Uint8Array(message.payloadBytes);
+        if (message.immediate) check(rank, result, isWhole === 1, message.payload.slice());
+        else message.receive(bytes, () => check(rank, result, isWhole === 1, bytes));
+      });
+      const geometry = await client.createGeometry(members, { timeout: PATIENCE });
+      const rank = tasks - 1;
+      for (const [place, one] of cases.entries()) {
+        const memory = guarded(one, client);
+        const { parameters, received } = parametersOf(one, rank, tasks, memory.take);
+        // The last operation of the others, after which they end.
+        if (place === cases.length - 1) {
+          until(context, () => counts.every((count, other) => other === rank || count === cases.length));
+          for (let task = 1; task < tasks; task++)
+            await context.whenEnded(client.endpoint(task), { timeout: PATIENCE });
+        }
+        const call = geometry[`${one.type}Sync`] as (given: object, options?: object) => number;
+        const options = { timeout: PATIENCE };
+        const result =
+          one.type === "barrier" ? geometry.barrierSync(options) : call.call(geometry, parameters, options);
+        check(rank, result, memory.isWhole(), received?.bytes.slice() ?? new Uint8Array(0));
+        memory.close();
+      }
+      until(context, () => counts.every((count) => count === cases.length));
+      expect(problems).toEqual([]);
+    });
+  },
+);
