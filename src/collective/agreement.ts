@@ -9,7 +9,7 @@
 /** Sends a vote. @param round DECIDED: it is the decision */
 export type SendVote = (rank: number, round: number, payload: Uint8Array) => void;
 
-export const DECIDED = 0xffffffff;
+const DECIDED = 0xffffffff;
 
 /** A vote: members that have ended, and whether something has worked at all members so far. */
 interface Vote {

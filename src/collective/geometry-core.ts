@@ -91,7 +91,6 @@ export class GeometryCore implements ExecutionHost, SharedHost, ActiveHost {
   readonly #gone = new Set<number>();
   /** Members that share the memory and have ended. Their blocks are copies by now. */
   readonly #ended = new Set<number>();
-  readonly #closedBy = new Set<number>();
   /** Copies of blocks of members that have ended. */
   readonly #copies: Piece[] = [];
   readonly #host: GeometryHost;
@@ -233,7 +232,7 @@ export class GeometryCore implements ExecutionHost, SharedHost, ActiveHost {
   /** A message of this geometry has come. Its origin is the member of that rank. */
   came(kind: number, rank: number, number: number, tag: number, signature: number, arrival: Arrival): void {
     if (kind === COLLECTIVE_EXTENSION) this.#extensions.get(number)?.came(rank, tag, signature, arrival);
-    else if (kind === COLLECTIVE_CLOSED) this.#memberClosed(rank);
+    else if (kind === COLLECTIVE_CLOSED) this.memberGone(rank);
     else if (kind === COLLECTIVE_FAILED) {
       this.#failedElsewhere(number, tag as Result, new TextDecoder().decode(arrival.payload.slice()));
     } else if (kind === COLLECTIVE_ACTIVE) {
@@ -539,11 +538,6 @@ export class GeometryCore implements ExecutionHost, SharedHost, ActiveHost {
     const agreement = this.#agreements[number];
     if (agreement === undefined) this.#earlyVotes.push({ number, rank, round, payload });
     else agreement.came(rank, round, payload);
-  }
-
-  #memberClosed(rank: number): void {
-    this.#closedBy.add(rank);
-    this.memberGone(rank);
   }
 
   /** Ends the geometry at this member: what is under way is given up. */

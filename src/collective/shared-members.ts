@@ -24,7 +24,6 @@ import { copyInto } from "../support/copy.js";
 
 /** Behind the MEMBER block in its page. */
 const WORKSPACE_OFFSET = 2048;
-export const WORKSPACE_BYTES = 2048;
 
 export class SharedMembers {
   readonly rank: number;

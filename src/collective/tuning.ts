@@ -2,7 +2,7 @@
 // those that do have one algorithm each.
 
 export const BROADCAST_SHORT = 16 * 1024;
-export const ALLREDUCE_SHORT = 4 * 1024;
+export const ALLREDUCE_SHORT = 16 * 1024;
 export const GATHER_SHORT = 1024;
 export const ALLGATHER_SHORT = 2 * 1024;
 export const ALLTOALL_SHORT = 256;

@@ -65,7 +65,6 @@ export interface ContextOptions {
 export interface GeometryContext {
   readonly task: Task;
   readonly core: ContextCore;
-  checkOpen(call: string): void;
   /** Calls `look` for a while, and advances now and then. @returns whether it has become true; false also if no spin pays */
   spin(look: () => boolean): boolean;
   advanceUntil(condition: () => boolean, options: WaitOptions): Result;
@@ -894,7 +893,6 @@ export class Context {
     return {
       task: this.#task,
       core: this.#core,
-      checkOpen: (call) => this.#checkOpen(call),
       spin: (look) => this.#spinOn(look),
       advanceUntil: (condition, options) => this.#advanceUntil("collective()", condition, options),
       until: (condition, options) => this.#waits.until("collective()", condition, options),

@@ -2,7 +2,6 @@
 
 import type { ActiveHandler, ActiveType } from "../collective/active.js";
 import type { Agreement } from "../collective/agreement.js";
-import type { Collectives } from "../collective/collectives.js";
 import type { GeometryCore } from "../collective/geometry-core.js";
 import type { CollectiveKernel } from "../collective/kernel.js";
 import type { Operation as Begun, Reducer } from "../collective/operation.js";
@@ -57,7 +56,6 @@ import { checkProgress, checkWait, type ProgressOptions, type WaitOptions } from
 /** What a geometry needs of its context and client. */
 export interface GeometryParts {
   readonly memory: Memory;
-  readonly collectives: Collectives;
   spin(look: () => boolean): boolean;
   readonly task: Task;
   readonly context: Context;

@@ -97,7 +97,6 @@ async function make(
   }
   return new Geometry(creation.geometry, {
     memory: task.memory,
-    collectives,
     spin: host.spin,
     task,
     context,
