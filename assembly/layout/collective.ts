@@ -15,7 +15,8 @@
 //                                                written                                        SYNC member-reduced
 //     8  passed         the member  the members  number of the operation, once this member reads nothing any more of what
 //                                                others have for it                             SYNC member-passed
-//    12  result         the member  the members  SUCCESS, or why the member has nothing for the others
+//    12  result         the member  the members  SUCCESS, or why the member has nothing for the others, or not any more
+//                                                                                               SYNC member-result
 //    16  signature      the member  the members  type, operation and element type, and a hash of root and lengths
 //    20  data           the member  the members  pointer to its bytes; 0: they are in `inline`
 //    24  slice          the member  the members  pointer to its slice of the result             (before `reduced`);

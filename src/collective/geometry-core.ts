@@ -417,6 +417,7 @@ export class GeometryCore implements ExecutionHost, SharedHost, ActiveHost {
       return;
     }
     operation.failure = result;
+    operation.abandon(result);
     this.#hasFailed(operation.number, result, tells, operation.why);
     if (!operation.isSending) this.#finish(operation, result);
     if (result === SHUTDOWN) this.#endBroken();

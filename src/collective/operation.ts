@@ -63,6 +63,8 @@ export abstract class Operation {
   abstract ended(rank: number): void;
   /** Ranks of members without which it does not go on. */
   abstract awaited(): number[];
+  /** It has failed: others must not take what its buffers have from now on for its bytes. */
+  abandon(_result: Result): void {}
   /** Releases its memory. Called once, when it is over. */
   abstract release(): void;
 }

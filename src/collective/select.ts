@@ -41,7 +41,7 @@ import {
   SliceReduceSteps,
   UniformScatterSteps,
 } from "./shared-steps.js";
-import type { CollectiveType } from "./signature.js";
+import { ALGORITHM_SHIFT, type CollectiveType } from "./signature.js";
 import {
   ALLGATHER_SHORT,
   ALLREDUCE_SHORT,
@@ -451,8 +451,14 @@ export function defaultAlgorithm(request: Request, geometry: GeometryCore): Algo
   return found as Algorithm;
 }
 
-/** Begins an operation. @param signature what all members must agree on */
-export function begin(algorithm: Algorithm, request: Request, geometry: GeometryCore, signature: number): Operation {
+/** What all members must agree on: also the algorithm. */
+function withAlgorithm(signature: number, { type }: Request, algorithm: Algorithm): number {
+  return signature ^ (ALGORITHMS[type].indexOf(algorithm) << ALGORITHM_SHIFT);
+}
+
+/** Begins an operation. @param agreed what all members must agree on, the algorithm aside */
+export function begin(algorithm: Algorithm, request: Request, geometry: GeometryCore, agreed: number): Operation {
+  const signature = withAlgorithm(agreed, request, algorithm);
   const { shared, schedule } = algorithm;
   if (shared !== undefined) {
     const operation = new SharedOperation(geometry, request, shared(request, geometry));

@@ -18,7 +18,7 @@ import {
   MEMBER_SLOTS_OFFSET,
 } from "../../assembly/layout.js";
 import { seqDelta } from "../../assembly/seq.js";
-import type { Result } from "../core/result.js";
+import { type Result, SUCCESS } from "../core/result.js";
 import type { Kernel, Memory } from "../kernel/kernel.js";
 import { copyInto } from "../support/copy.js";
 
@@ -145,6 +145,23 @@ export class SharedMembers {
   hasReduced(rank: number, number: number): boolean {
     // SYNC member-reduced (look)
     return this.kernel.loadWord(this.slotOf(rank, number) + MEMBER_REDUCED_OFFSET) >>> 0 === number;
+  }
+
+  /**
+   * The operation has failed here: from now on, what this member has published, and its slice, may be something else. Stored
+   * before that, so that a reader that finds no failure behind its copy has copied what was meant.
+   */
+  fail(number: number, result: Result): void {
+    const slot = this.slotOf(this.rank, number);
+    // SYNC member-result (fail): pairs with hasFailed() of the others.
+    this.kernel.storeWord(slot + MEMBER_RESULT_OFFSET, result);
+    this.kernel.storeWord(slot + MEMBER_SLICE_RESULT_OFFSET, result); // SYNC member-result (fail)
+  }
+
+  /** Whether a member's operation has failed since it had arrived. */
+  hasFailed(slot: number): boolean {
+    // SYNC member-result (look)
+    return this.kernel.loadWord(slot + MEMBER_RESULT_OFFSET) !== SUCCESS;
   }
 
   /** This member reads nothing any more that another one has for it. The others are woken. */

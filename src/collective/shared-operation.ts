@@ -135,6 +135,11 @@ export class SharedOperation extends Operation {
     return ranks.filter((rank) => !has(rank));
   }
 
+  override abandon(result: Result): void {
+    // Before it has entered, its slot is still that of an earlier operation.
+    if (this.#stage !== ENTER) this.shared.fail(this.number, result);
+  }
+
   release(): void {
     for (let piece = this.#pieces.pop(); piece !== undefined; piece = this.#pieces.pop()) {
       this.host.scratch.giveBack(piece);
@@ -225,6 +230,7 @@ export class SharedOperation extends Operation {
       }
       if (host.hasAnyEnded && !this.#mayRead(rank, slot)) return;
       this.#steps.arrived(this, rank, shared.dataIn(slot));
+      if (!this.#isStillGood(rank, slot)) return;
     }
     if (this.#steps.hasSlices && host.hasAnyEnded) {
       for (const rank of sources) if (!this.#mayRead(rank, shared.slotOf(rank, number))) return;
@@ -240,6 +246,9 @@ export class SharedOperation extends Operation {
     let result: Result = SUCCESS;
     try {
       slice = this.#steps.slice(this);
+      for (const rank of this.#sources) {
+        if (!this.#isStillGood(rank, this.shared.slotOf(rank, this.number))) return;
+      }
     } catch (error) {
       result = resultOf(error);
       this.why = String(error);
@@ -272,9 +281,21 @@ export class SharedOperation extends Operation {
         return;
       }
       this.#steps.takeSlice(this, rank, shared.sliceOf(rank, number));
+      const slot = shared.slotOf(rank, number);
+      if (rank !== shared.rank && shared.hasFailed(slot)) {
+        host.failed(this, shared.resultIn(slot), `rank ${rank} has failed`);
+        return;
+      }
     }
     this.#cursor = 0;
     this.#pass();
+  }
+
+  /** Whether what was copied is what the member had published: its operation has not failed meanwhile. */
+  #isStillGood(rank: number, slot: number): boolean {
+    if (rank === this.shared.rank || this.shared.isInline(slot) || !this.shared.hasFailed(slot)) return true;
+    this.host.failed(this, this.shared.resultIn(slot), `rank ${rank} has failed`);
+    return false;
   }
 
   /** Whether what a member has published is there: the memory of one that has ended may be another's by now. */

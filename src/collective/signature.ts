@@ -1,7 +1,7 @@
 // What the members of a geometry must agree on in each operation, in one word: it goes along with the bytes, so that a member
 // that has begun something else is named, rather than that the members hang or mix up their data.
 //
-//   bits 0–4  type   5–8  operation + 1   9–13  element type + 1   14–31  hash of root and lengths
+//   bits 0–4  type   5–8  operation + 1   9–13  element type + 1   14–31  hash of root, lengths and algorithm
 import { ELEMENT_TYPES, OPERATIONS } from "../core/reduction.js";
 
 export const COLLECTIVE_TYPES = [
@@ -23,6 +23,9 @@ export const COLLECTIVE_TYPES = [
 
 /** The types of collective operations that all members begin. */
 export type CollectiveType = (typeof COLLECTIVE_TYPES)[number];
+
+/** Where the number of the algorithm goes into the hash. */
+export const ALGORITHM_SHIFT = 24;
 
 /** Number of a user's operation: behind all others. */
 export const USER_OPERATION = 14;
@@ -50,7 +53,7 @@ export function describeSignature(signature: number): string {
   if (element >= 0) names.push(`of ${nameOf(ELEMENT_TYPES, ({ number }) => number === element)}`);
   if (operation === USER_OPERATION) names.push("by a function");
   else if (operation >= 0) names.push(`by ${nameOf(OPERATIONS, (number) => number === operation)}`);
-  return `${names.join(" ")} (root and lengths: ${(signature >>> 14).toString(16)})`;
+  return `${names.join(" ")} (root, lengths and algorithm: ${(signature >>> 14).toString(16)})`;
 }
 
 function nameOf<Value>(table: Readonly<Record<string, Value>>, isIt: (value: Value) => boolean): string {

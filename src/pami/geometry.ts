@@ -714,7 +714,7 @@ class RecentCall {
     const known = this.#operation;
     if (known?.isOver && known.waits === 0) {
       known.reset();
-      core.beginShared(known, signature);
+      core.beginShared(known, known.signature);
       return known;
     }
     const operation = begin(this.#algorithm, request, core, signature);

@@ -240,3 +240,34 @@ it("wrong arguments are refused", () =>
     geometry.close();
     expect(thrownBy(() => geometry.barrierSync()).code).toBe("PAMIR_CLOSED");
   }));
+
+it("members that choose different algorithms get an error", () =>
+  withMembers(2, "wasm", async ({ geometries }) => {
+    const errors = await Promise.all(
+      ["recursive-doubling", "rabenseifner"].map((algorithm, rank) =>
+        rejectionOf(
+          (geometries[rank] as Geometry).allreduce({ send: Int32Array.of(1), operation: "sum", algorithm }, OPTIONS),
+        ),
+      ),
+    );
+    expect(errors.map(({ code }) => code)).toEqual(["PAMIR_COLLECTIVE", "PAMIR_COLLECTIVE"]);
+  }));
+
+it("bytes of an operation that was given up are never another operation's", () =>
+  withMembers(2, "wasm", async ({ client, contexts, geometries }) => {
+    const endpoints = contexts.map(({ endpoint }) => endpoint);
+    const others = await Promise.all(
+      contexts.map((context) => client.createGeometry(endpoints, { context, id: 1, ...OPTIONS })),
+    );
+    const [one, two] = geometries as [Geometry, Geometry];
+    const [more, less] = others as [Geometry, Geometry];
+    // The root publishes a copy, and gives up; the copy's memory goes to its next operation.
+    one.collective("broadcast", { buffer: new Uint8Array(1000).fill(1) });
+    one.close();
+    const after = more.broadcast({ buffer: new Uint8Array(1000).fill(2) }, OPTIONS);
+    const late = await rejectionOf(two.broadcast({ buffer: new Uint8Array(1000) }, OPTIONS));
+    expect(late.code).toMatch(/PAMIR_(SHUTDOWN|CLOSED)/);
+    const got = await less.broadcast({ buffer: new Uint8Array(1000) }, OPTIONS);
+    expect([...new Set(got)]).toEqual([2]);
+    await after;
+  }));
