@@ -5,6 +5,7 @@ import { fileURLToPath } from "node:url";
 import asc from "assemblyscript/asc";
 import { JOB_REGIONS_BASE_OFFSET, REGION_SHIFT } from "../../assembly/layout.js";
 import { ENGINE_MUTANTS } from "./engine-mutants.js";
+import { MEMBER_MUTANTS } from "./member-mutants.js";
 import { PURGE_MUTANTS } from "./purge-mutants.js";
 import { REORDER_MUTANTS } from "./reorder-mutants.js";
 import type { Scenario } from "./scenario.js";
@@ -639,6 +640,7 @@ ${COMMIT}`,
   ...REORDER_MUTANTS,
   ...BIND_MUTANTS,
   ...PURGE_MUTANTS,
+  ...MEMBER_MUTANTS,
 ];
 
 /** A text with the mutant in it. */

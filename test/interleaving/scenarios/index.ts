@@ -11,6 +11,7 @@ import { ENGINE_DIES_CHAIN_SCENARIOS } from "./engine-dies-chain.js";
 import { GIVEN_UP_SCENARIOS } from "./given-up.js";
 import { HEAP_SCENARIOS } from "./heap.js";
 import { LANE_SCENARIOS } from "./lane.js";
+import { MEMBER_SCENARIOS } from "./members.js";
 import { PARK_SCENARIOS, PIPE_SCENARIOS } from "./park.js";
 import { PURGE_SCENARIOS } from "./purge.js";
 import { PURGE_OFFER_SCENARIOS } from "./purge-offers.js";
@@ -39,4 +40,5 @@ export const SCENARIOS: readonly Scenario[] = [
   ...BIND_SCENARIOS,
   ...PURGE_SCENARIOS,
   ...PURGE_OFFER_SCENARIOS,
+  ...MEMBER_SCENARIOS,
 ];

@@ -1,0 +1,168 @@
+// Collective operations of two members that share a memory: each writes its block, and reads the other's.
+import { MEMBER_SIZE, MEMBER_SLOTS } from "../../../assembly/layout.js";
+import type { Buffers, Reducer } from "../../../src/collective/operation.js";
+import type { Scratch } from "../../../src/collective/scratch.js";
+import { SharedMembers } from "../../../src/collective/shared-members.js";
+import { type SharedHost, SharedOperation, type Steps } from "../../../src/collective/shared-operation.js";
+import { BarrierSteps, BroadcastSteps, FlatReduceSteps } from "../../../src/collective/shared-steps.js";
+import { SUCCESS } from "../../../src/core/result.js";
+import { map } from "../control.js";
+import type { Scenario } from "../scenario.js";
+import type { World } from "../world.js";
+import { PAGE, same, setUp, sleepUntil } from "./support.js";
+
+const MEMBERS = 2;
+const blockOf = (rank: number): number => map.heapBase + PAGE * rank;
+/** Memory of the root, outside of its slots. */
+const OUTSIDE = map.heapBase + PAGE * MEMBERS;
+const WORDS = 2;
+const NOTHING: Buffers = { send: new Uint8Array(), receive: new Uint8Array(), reducer: undefined };
+
+/** The first word of what a member has in a round; the others count on from there. */
+const firstOf = (rank: number, round: number): number => 1000 * (rank + 1) + 10 * round;
+
+const valuesOf = (rank: number, round: number): number[] =>
+  Array.from({ length: WORDS }, (_, word) => firstOf(rank, round) + word);
+
+/** One member, in its thread. Its task has the same number. */
+class Member {
+  readonly world: World;
+  readonly shared: SharedMembers;
+  readonly rank: number;
+  readonly send = new Int32Array(WORDS);
+  readonly receive = new Int32Array(WORDS);
+  readonly #host: SharedHost;
+  #number = 0;
+
+  constructor(world: World, rank: number) {
+    this.world = world;
+    this.rank = rank;
+    const ranks = Array.from({ length: MEMBERS }, (_, other) => other);
+    const tasks = ranks.map((other) => world.task(other));
+    const shared = new SharedMembers(world.kernel, world.memory, rank, ranks.map(blockOf), tasks);
+    this.shared = shared;
+    this.#host = {
+      shared,
+      scratch: undefined as unknown as Scratch, // no operation here takes any
+      hasAnyEnded: false,
+      hasEnded: () => false,
+      over(operation, result) {
+        operation.result = result;
+        shared.complete(operation.number);
+      },
+      failed(operation, result, why) {
+        operation.abandon(result);
+        operation.why = why;
+        this.over(operation, result);
+      },
+      describe: String,
+    };
+  }
+
+  get buffers(): Buffers {
+    return { send: bytesOf(this.send), receive: bytesOf(this.receive), reducer: this.#sum };
+  }
+
+  /** One operation, from its begin to its end. */
+  run(steps: Steps, buffers = this.buffers): void {
+    const operation = new SharedOperation(this.#host, buffers, steps);
+    operation.number = ++this.#number;
+    sleepUntil(this.world, this.world.task(this.rank), operation.look);
+    if (operation.result !== SUCCESS) throw new Error(`operation ${operation.number}: ${operation.why}`);
+  }
+
+  /** Throws if this member has received something else. */
+  expect(round: number, should: readonly number[]): void {
+    same(`what member ${this.rank} has of round ${round}`, [...this.receive], should);
+  }
+
+  readonly #sum: Reducer = {
+    elementBytes: 4,
+    isUser: false,
+    reduce: (out, left, right, bytes) => {
+      const { world } = this;
+      for (let at = 0; at < bytes; at += 4) world.store(out + at, world.load(left + at) + world.load(right + at));
+    },
+  };
+}
+
+function bytesOf({ buffer, byteOffset, byteLength }: Int32Array): Uint8Array {
+  return new Uint8Array(buffer, byteOffset, byteLength);
+}
+
+/** A broadcast of bytes that stay where they are, however few they are. */
+class OutsideSteps extends BroadcastSteps {
+  readonly #isRoot: boolean;
+
+  constructor(shared: SharedMembers) {
+    super(shared, 0);
+    this.#isRoot = shared.rank === 0;
+  }
+
+  override publish(operation: SharedOperation): number {
+    return this.#isRoot ? operation.pointerTo(operation.buffers.send) : 0;
+  }
+}
+
+/** What a member does in each round. */
+type Round = (member: Member, round: number) => void;
+
+function barrier(member: Member, round: number): void {
+  const { world, rank } = member;
+  // A word of each member, written before the barrier and read behind it.
+  const place = (of: number): number => OUTSIDE + 4 * (MEMBERS * round + of);
+  world.store(place(rank), firstOf(rank, round));
+  member.run(new BarrierSteps(member.shared), NOTHING);
+  for (let of = 0; of < MEMBERS; of++) same(`word of member ${of}`, [world.load(place(of))], [firstOf(of, round)]);
+}
+
+function allreduce(member: Member, round: number): void {
+  member.send.set(valuesOf(member.rank, round));
+  member.run(new FlatReduceSteps(member.shared, undefined));
+  const [left, right] = [valuesOf(0, round), valuesOf(1, round)];
+  const sums = left.map((value, word) => value + (right[word] as number));
+  member.expect(round, sums);
+}
+
+function broadcast(member: Member, round: number): void {
+  member.send.set(valuesOf(0, round));
+  member.run(new BroadcastSteps(member.shared, 0));
+  if (member.rank !== 0) member.expect(round, valuesOf(0, round));
+}
+
+function broadcastFromOutside(member: Member, round: number): void {
+  const { world, rank, buffers } = member;
+  if (rank === 0) for (const [word, value] of valuesOf(0, round).entries()) world.store(OUTSIDE + 4 * word, value);
+  const send = world.memory.bytes.subarray(OUTSIDE, OUTSIDE + 4 * WORDS);
+  member.run(new OutsideSteps(member.shared), { ...buffers, send });
+  if (rank !== 0) member.expect(round, valuesOf(0, round));
+}
+
+function members(name: string, rounds: number, round: Round, bound = 2): Scenario {
+  const thread = (rank: number) => (world: World) => {
+    const member = new Member(world, rank);
+    for (let i = 1; i <= rounds; i++) round(member, i);
+    world.note(rounds);
+  };
+  return {
+    name: `members: ${name}`,
+    bound,
+    setup(world) {
+      setUp(world, [0, 1]);
+      for (let rank = 0; rank < MEMBERS; rank++) {
+        for (let at = 0; at < MEMBER_SIZE; at += 4) world.setWord(blockOf(rank) + at, 0);
+      }
+    },
+    threads: [thread(0), thread(1)],
+    check(_, notes) {
+      same("rounds", notes.flat(), [rounds, rounds]);
+    },
+  };
+}
+
+export const MEMBER_SCENARIOS: readonly Scenario[] = [
+  members("barriers, more than there are slots", MEMBER_SLOTS + 2, barrier, 1),
+  members("reductions in a row, each of other operands", 3, allreduce),
+  members("a root that broadcasts more than there are slots before its reader looks", MEMBER_SLOTS + 2, broadcast, 1),
+  members("a broadcast from memory that its root writes anew at once", 3, broadcastFromOutside),
+];
