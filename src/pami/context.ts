@@ -561,8 +561,8 @@ export class Context {
   /**
    * Calls `done` in an `advance()` once every transfer that this context issued before to an endpoint is complete: visible
    * at the target to all tasks. Later transfers are not waited for. `done` gets ERROR if a transfer since the last fence was
-   * refused because its region had been closed. Endpoints that share an injection FIFO share this error. `done` gets
-   * SHUTDOWN if a transfer was not begun because its target had ended.
+   * refused because its region had been closed, and SHUTDOWN if one was not begun because its target had ended. Endpoints
+   * that share an injection FIFO share these results.
    * @returns SUCCESS, or EAGAIN (no place in the pending queue: advance, and try again)
    * @throws PAMIR_INVAL, PAMIR_CLOSED
    */
