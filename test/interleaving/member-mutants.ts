@@ -8,6 +8,9 @@ const OPERATION = "src/collective/shared-operation.ts";
 const ARRIVED = "    this.kernel.storeWord(slot + MEMBER_ARRIVED_OFFSET, number);\n";
 const RESULT = "    words[(slot + MEMBER_RESULT_OFFSET) >>> 2] = result;\n";
 const PASS = "    this.kernel.storeWord(this.slotOf(this.rank, number) + MEMBER_PASSED_OFFSET, number);\n";
+const SLICE = "    words[(slot + MEMBER_SLICE_OFFSET) >>> 2] = slice;\n";
+const REDUCED = "    this.kernel.storeWord(slot + MEMBER_REDUCED_OFFSET, number);\n";
+const SLICED = "      slice = this.#steps.slice(this);\n";
 const TAKE = "      this.#steps.arrived(this, rank, shared.dataIn(slot));\n";
 
 const CHANGES: readonly [name: string, file: string, find: string, replace: string][] = [
@@ -29,6 +32,19 @@ const CHANGES: readonly [name: string, file: string, find: string, replace: stri
     WORDS,
     "    return seqDelta(number, this.#least) <= MEMBER_SLOTS;\n",
     "    return seqDelta(number, this.#least) <= MEMBER_SLOTS + 1;\n",
+  ],
+  [
+    "a member says that it has completed what it begins",
+    WORDS,
+    "    words[(slot + MEMBER_BEFORE_OFFSET) >>> 2] = this.#completed;\n",
+    "    words[(slot + MEMBER_BEFORE_OFFSET) >>> 2] = number;\n",
+  ],
+  ["a slice is there before the words say where", WORDS, SLICE, `${REDUCED}${SLICE}`],
+  [
+    "a slice is there before it is reduced",
+    OPERATION,
+    SLICED,
+    `      this.shared.reduced(this.number, SUCCESS, this.shared.pointerOf(this.buffers.receive) + 4 * this.shared.rank);\n${SLICED}`,
   ],
   ["a member does not say that it has read what another has", WORDS, PASS, ""],
   [

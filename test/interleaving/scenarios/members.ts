@@ -4,7 +4,12 @@ import type { Buffers, Reducer } from "../../../src/collective/operation.js";
 import type { Scratch } from "../../../src/collective/scratch.js";
 import { SharedMembers } from "../../../src/collective/shared-members.js";
 import { type SharedHost, SharedOperation, type Steps } from "../../../src/collective/shared-operation.js";
-import { BarrierSteps, BroadcastSteps, FlatReduceSteps } from "../../../src/collective/shared-steps.js";
+import {
+  BarrierSteps,
+  BroadcastSteps,
+  FlatReduceSteps,
+  SliceReduceSteps,
+} from "../../../src/collective/shared-steps.js";
 import { SUCCESS } from "../../../src/core/result.js";
 import { map } from "../control.js";
 import type { Scenario } from "../scenario.js";
@@ -23,6 +28,11 @@ const firstOf = (rank: number, round: number): number => 1000 * (rank + 1) + 10 
 
 const valuesOf = (rank: number, round: number): number[] =>
   Array.from({ length: WORDS }, (_, word) => firstOf(rank, round) + word);
+
+function sumsOf(round: number): number[] {
+  const right = valuesOf(1, round);
+  return valuesOf(0, round).map((value, word) => value + (right[word] as number));
+}
 
 /** One member, in its thread. Its task has the same number. */
 class Member {
@@ -104,6 +114,25 @@ class OutsideSteps extends BroadcastSteps {
   }
 }
 
+/** A reduction by slices, of operands and to results that stay where they are. */
+class SliceSteps extends SliceReduceSteps {
+  readonly #world: World;
+
+  constructor({ world, shared }: Member, buffers: Buffers) {
+    super(shared, buffers, undefined);
+    this.#world = world;
+  }
+
+  override publish(operation: SharedOperation): number {
+    return operation.pointerTo(operation.buffers.send);
+  }
+
+  override takeSlice({ shared, buffers }: SharedOperation, rank: number, pointer: number): void {
+    const place = shared.pointerOf(buffers.receive) + 4 * rank;
+    if (place !== pointer) this.#world.store(place, this.#world.load(pointer));
+  }
+}
+
 /** What a member does in each round. */
 type Round = (member: Member, round: number) => void;
 
@@ -119,12 +148,30 @@ function barrier(member: Member, round: number): void {
 function allreduce(member: Member, round: number): void {
   member.send.set(valuesOf(member.rank, round));
   member.run(new FlatReduceSteps(member.shared, undefined));
-  const [left, right] = [valuesOf(0, round), valuesOf(1, round)];
-  const sums = left.map((value, word) => value + (right[word] as number));
-  member.expect(round, sums);
+  member.expect(round, sumsOf(round));
 }
 
-function broadcast(member: Member, round: number): void {
+/** Slices of a word each, reduced straight into the memory of the member that gets them. */
+function reduceBySlices(member: Member, round: number): void {
+  const { world, rank } = member;
+  const [send, receive] = [OUTSIDE + 64 * rank, OUTSIDE + 64 * rank + 32];
+  for (const [word, value] of valuesOf(rank, round).entries()) {
+    world.store(send + 4 * word, value);
+    world.store(receive + 4 * word, 0);
+  }
+  const view = (at: number): Uint8Array => world.memory.bytes.subarray(at, at + 4 * WORDS);
+  const buffers = { ...member.buffers, send: view(send), receive: view(receive) };
+  member.run(new SliceSteps(member, buffers), buffers);
+  for (let word = 0; word < WORDS; word++) member.receive[word] = world.load(receive + 4 * word);
+  member.expect(round, sumsOf(round));
+}
+
+/** After a reduction, the root is as far ahead as the slots permit, and it knows how far the other was then. */
+function reduceThenBroadcast(member: Member, round: number): void {
+  if (round === 1) {
+    allreduce(member, round);
+    return;
+  }
   member.send.set(valuesOf(0, round));
   member.run(new BroadcastSteps(member.shared, 0));
   if (member.rank !== 0) member.expect(round, valuesOf(0, round));
@@ -163,6 +210,12 @@ function members(name: string, rounds: number, round: Round, bound = 2): Scenari
 export const MEMBER_SCENARIOS: readonly Scenario[] = [
   members("barriers, more than there are slots", MEMBER_SLOTS + 2, barrier, 1),
   members("reductions in a row, each of other operands", 3, allreduce),
-  members("a root that broadcasts more than there are slots before its reader looks", MEMBER_SLOTS + 2, broadcast, 1),
+  members(
+    "a root that broadcasts more than there are slots before its reader looks",
+    MEMBER_SLOTS + 3,
+    reduceThenBroadcast,
+    1,
+  ),
   members("a broadcast from memory that its root writes anew at once", 3, broadcastFromOutside),
+  members("reductions by slices, in memory that is written anew at once", 2, reduceBySlices),
 ];
