@@ -39,6 +39,8 @@ export class SharedMembers {
   #least = 0;
   /** What this member has completed. */
   #completed = 0;
+  /** The last operation that this member has arrived for. One that waits for its slot may be overtaken by the next. */
+  #latest = 0;
 
   /** @param tasks pointers to the task slots of all members */
   constructor(kernel: Kernel, memory: Memory, rank: number, blocks: readonly number[], tasks: readonly number[]) {
@@ -109,6 +111,8 @@ export class SharedMembers {
     // SYNC member-arrived (publish): pairs with hasArrived() of the others.
     this.kernel.storeWord(slot + MEMBER_ARRIVED_OFFSET, number);
     this.#ring();
+    if (seqDelta(number, this.#latest) < 0) return;
+    this.#latest = number;
     this.#claim((number + 1) >>> 0);
   }
 
