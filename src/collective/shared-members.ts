@@ -189,7 +189,8 @@ export class SharedMembers {
     this.#ring();
   }
 
-  // The words below are plain: their writer has stored `arrived` or `reduced` behind them, and this member has seen that.
+  // The words below are plain: their writer has stored `arrived` or `reduced` behind them, and this member has seen that. The
+  // results alone may change once more, to a failure (`fail`): a word does not tear, and hasFailed() looks again.
 
   resultIn(slot: number): Result {
     return this.memory.words[(slot + MEMBER_RESULT_OFFSET) >>> 2] as Result;
