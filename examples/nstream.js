@@ -1,6 +1,6 @@
 // @ts-check
 // The triad a += b + scalar · c, after Nstream of the Parallel Research Kernels: each task has a piece of the vectors and
-// needs nobody, but for a common beginning and end, and for the checksum. Shows: a barrier, a reduction.
+// needs no other, but for a common beginning and end, and for the checksum. Shows: a barrier, a reduction.
 //   node examples/nstream.js [tasks]
 //   npx pamir run --hosts a:4,b:4 examples/nstream.js
 import { attach, launch } from "pamir";

@@ -119,9 +119,7 @@ export class Geometry {
 
   /** Returns the algorithms of a type of operation that work in this geometry, the preferred ones first. @throws PAMIR_INVAL for an unknown type */
   algorithms(type: CollectiveType): AlgorithmInfo[] {
-    if (!Object.hasOwn(ALGORITHMS, type)) {
-      throw new PamiError("PAMIR_INVAL", `type ${show(type)} is unknown; there are ${COLLECTIVE_TYPES.join(", ")}`);
-    }
+    checkType(type);
     const fitting = ALGORITHMS[type].filter((algorithm) => algorithm.fits(this.#core));
     return fitting.map(({ name, always, conditions, preferred }) => ({ name, always, conditions, preferred }));
   }
@@ -132,7 +130,7 @@ export class Geometry {
    * @throws PAMIR_INVAL, PAMIR_CLOSED
    */
   collective<Type extends CollectiveType>(type: Type, parameters: CollectiveParametersOf[Type]): Result {
-    this.algorithms(type);
+    checkType(type);
     if (this.#core.underWay >= UNDER_WAY_MAX) return EAGAIN;
     const { onDone, cookie } = parameters;
     checkCallback("onDone", onDone);
@@ -147,7 +145,8 @@ export class Geometry {
   }
 
   /**
-   * As barrier(), but blocks the thread, as advanceUntil() does. It allocates nothing if all members share a memory.
+   * As barrier(), but blocks the thread, as advanceUntil() does. If all members share a memory, it allocates nothing unless it
+   * sleeps.
    * @returns SUCCESS, SHUTDOWN (a member has ended), ERROR, TIMEDOUT or INTERRUPTED
    */
   barrierSync(options: WaitOptions = NO_OPTIONS): Result {
@@ -671,6 +670,12 @@ export class Geometry {
     }
     return found;
   }
+}
+
+/** @throws PAMIR_INVAL */
+function checkType(type: CollectiveType): void {
+  if (Object.hasOwn(ALGORITHMS, type)) return;
+  throw new PamiError("PAMIR_INVAL", `type ${show(type)} is unknown; there are ${COLLECTIVE_TYPES.join(", ")}`);
 }
 
 /** Calls whose parameters are remembered: a program that repeats them has nothing checked or made anew. */

@@ -268,7 +268,7 @@ export class Grid<View extends CellArray = Float64Array> {
   }
 
   /**
-   * As exchange(), but blocks the thread. It allocates nothing if the neighbors are in this memory.
+   * As exchange(), but blocks the thread. If the neighbors are in this memory, it makes no views or messages.
    * @returns SUCCESS, SHUTDOWN, TIMEDOUT or INTERRUPTED
    */
   exchangeSync(field = 0, options: WaitOptions = NO_OPTIONS): Result {

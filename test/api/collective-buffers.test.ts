@@ -1,4 +1,4 @@
-// Buffers of collective operations that members share a memory for: who may write them when.
+// Buffers of collective operations that members share a memory for: which member may write them when.
 import { expect, it } from "vitest";
 import { contextsOf, geometryOf, until } from "../support/collective-rig.js";
 

@@ -48,7 +48,7 @@ const WAITS: readonly (readonly [string, Waits])[] = [
 ];
 
 describe.each(RIGS)("%s", (_, rig) => {
-  it.each(WAITS)("%s: who waits hears that a member has closed the geometry", (__, begin) =>
+  it.each(WAITS)("%s: a waiting member hears that one has closed the geometry", (__, begin) =>
     withRig(rig, async (given, [first, second, third]) => {
       const waiting = begin(first as Geometry);
       third?.close();
@@ -59,7 +59,7 @@ describe.each(RIGS)("%s", (_, rig) => {
     }),
   );
 
-  it.each(WAITS)("%s: who waits hears that a member's context has closed, and the others go on", (__, begin) =>
+  it.each(WAITS)("%s: a waiting member hears that one's context has closed, and the others go on", (__, begin) =>
     withRig(rig, async (given, geometries) => {
       const waiting = begin(geometries[0] as Geometry);
       given.members[2]?.context.close();
@@ -74,7 +74,7 @@ describe.each(RIGS)("%s", (_, rig) => {
     }),
   );
 
-  it("a member that closes right after its last operation disturbs nobody", () =>
+  it("a member that closes right after its last operation disturbs no other", () =>
     withRig(rig, async (given, geometries) => {
       const types: readonly ((geometry: Geometry) => Promise<unknown>)[] = [
         (geometry) => geometry.scan({ send: Int32Array.of(geometry.rank), operation: "sum" }, OPTIONS),
