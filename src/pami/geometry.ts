@@ -610,7 +610,7 @@ export class Geometry {
     checkProgress(`${type}()`, options);
     const given = parameters as Given;
     const made = this.#requests.made(type, given);
-    const operation = this.#begin(type, made === undefined ? given : { ...given, receive: made });
+    const operation = this.#begin(type, made === undefined ? given : { ...given, receive: made }, made === undefined);
     operation.waits++;
     try {
       if (!operation.isOver) await this.#until(type, operation, options);
@@ -639,15 +639,18 @@ export class Geometry {
     return this.#core.errorOf(what, result, why, (text, to) => this.#parts.shutdownError(text, to));
   }
 
-  #begin(type: CollectiveType, parameters: object): Begun {
+  /** @param mayRepeat whether the views are the caller's: those that a promise makes come once */
+  #begin(type: CollectiveType, parameters: object, mayRepeat = true): Begun {
     this.#checkOpen(type);
     for (const recent of this.#recent) if (recent.isAbout(type, parameters as Given)) return recent.begin(this.#core);
     checkKeys(`parameters of ${type}()`, parameters, COLLECTIVE_KEYS[type]);
     const given = parameters as Given;
     const prepared = this.#requests.of(type, given);
     const recent = new RecentCall(type, given, prepared, this.#algorithm(prepared.request, given.algorithm));
-    if (this.#recent.length === RECENT_MAX) this.#recent.pop();
-    this.#recent.unshift(recent);
+    if (mayRepeat) {
+      if (this.#recent.length === RECENT_MAX) this.#recent.pop();
+      this.#recent.unshift(recent);
+    }
     return recent.begin(this.#core);
   }
 
