@@ -24,8 +24,10 @@ export interface Scenario {
    * without a limit ends by itself at some time. What ships does so, but no wake-up may need that while all processes run.
    */
   readonly processes?: { readonly sleepsEnd: boolean };
-  /** Preemptions that `npm test` goes up to; 2 if not given. */
+  /** Preemptions that `test:deep` goes up to; 2 if not given. */
   readonly bound?: number;
+  /** Schedules that `test:deep` explores up to that bound at most: where all of them would take longer than a minute. */
+  readonly atMost?: number;
   /** The state from which every run starts; made once. */
   setup(world: World): void;
   /** After a run, outside of schedules: throws what is wrong. `notes[i]`: what thread i noted. */

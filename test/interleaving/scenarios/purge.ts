@@ -179,6 +179,7 @@ export const PURGE_SCENARIOS: readonly Scenario[] = [
     endless: [1],
     mortal: [0],
     bound: 0,
+    atMost: 10_000, // after eight minutes the walk had not ended
     setup: (world) => bindAll(world, ONE),
     threads: [
       (world) => {
