@@ -1,7 +1,7 @@
 // Deliberate bugs in how slots of tasks of other nodes are given back: see mutants.ts.
 import type { Mutant } from "./mutants.js";
 import { PURGE_SCENARIOS } from "./scenarios/purge.js";
-import { PURGE_OFFER_SCENARIOS } from "./scenarios/purge-offers.js";
+import { KEPT_OFFER, PURGE_OFFER_SCENARIOS } from "./scenarios/purge-offers.js";
 
 const PURGE = "src/transport/net/purge.ts";
 const SLOTS = "src/protocol/slots.ts";
@@ -28,6 +28,13 @@ const MUTANTS: readonly Mutant[] = [
     file: PURGE,
     find: "    if (!this.#grace.isOver(one.grace)) return false;\n",
     replace: '    if (one.phase === "freed" && !this.#grace.isOver(one.grace)) return false;\n',
+  },
+  {
+    name: "a slot is freed as soon as its lanes are gone",
+    file: PURGE,
+    find: "    if (!this.#grace.isOver(one.grace)) return false;\n",
+    replace: '    if (one.phase !== "closed" && !this.#grace.isOver(one.grace)) return false;\n',
+    scenarios: [KEPT_OFFER],
   },
   {
     name: "a slot is freed though there are lanes to or from its task",

@@ -5,8 +5,8 @@
 //                                                                                                  └─► FREED
 //   FREED ─► acknowledged once more ─► free
 //
-// A lane may end in a message that begins something, such as an offered payload: hence the second acknowledgement. A task
-// that has ended goes to FREED at once, if no context has a lane to or from it.
+// A lane may end in an offered payload that has no handler yet. The context reads it behind its acknowledgement, and says that
+// it holds the slot with the second one. A task that has ended goes to FREED at once, if no context has a lane to or from it.
 import {
   CONTEXT_ATTENDED_COUNT_OFFSET,
   CONTEXT_ATTENDING_OFFSET,

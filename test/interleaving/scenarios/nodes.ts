@@ -321,7 +321,7 @@ export class Own {
       let region: MemRegion | undefined;
       if (!throws("PAMIR_BUSY", () => (region = this.client.createRegion(bytes))))
         return region as unknown as MemRegion;
-      this.context.advanceUntil(() => false, { timeout: 1 });
+      this.idle();
     }
   }
 
@@ -422,6 +422,11 @@ export class Own {
     this.#insist(taskOf(put.to), () => this.context.put({ ...put, onRemote }));
     this.context.advanceUntil(() => result >= 0);
     same("the result of a put", [result], [SUCCESS]);
+  }
+
+  /** Advances until no other thread goes on. */
+  idle(): void {
+    this.context.advanceUntil(() => false, { timeout: 1 });
   }
 
   /** Advances until so many messages have come. */
