@@ -68,7 +68,7 @@ export const COLLECTIVE_READY: u32 = 2;
 export const COLLECTIVE_CREATE: u32 = 3;
 /** Each member's id, node and block. Passed on in a binomial tree. */
 export const COLLECTIVE_TABLE: u32 = 4;
-/** A geometry is not made: the payload says why. */
+/** A geometry is not made: the payload says why. The tag is 1 if a member has ended, and others may have the geometry. */
 export const COLLECTIVE_REFUSED: u32 = 5;
 /** An operation has failed, by number; the tag is the result. Passed on once by each member. */
 export const COLLECTIVE_FAILED: u32 = 6;
@@ -78,5 +78,12 @@ export const COLLECTIVE_CLOSED: u32 = 7;
 export const COLLECTIVE_VOTE: u32 = 8;
 /** An active message: the payload of a broadcast, scatter, gather or reduction that its root alone has begun. */
 export const COLLECTIVE_ACTIVE: u32 = 9;
+/**
+ * A member has given up making a geometry: the payload says why. The tag is 1 if a member has ended. The target answers with
+ * CLOSED: it does not read the origin's block any more.
+ */
+export const COLLECTIVE_LEFT: u32 = 11;
+/** A member asks the first one for the table, since the member from which it was to come has ended: the payload names it. */
+export const COLLECTIVE_ASK: u32 = 12;
 /** A message of what is built upon the geometry: the number is that of the extension, tag and signature are its own. */
 export const COLLECTIVE_EXTENSION: u32 = 10;

@@ -1,11 +1,13 @@
 // The geometries of one context: a source of progress. It takes the messages of all of them, and advances operations that
 // read words of other members.
 import {
+  COLLECTIVE_ASK,
   COLLECTIVE_CLOSED,
   COLLECTIVE_CREATE,
   COLLECTIVE_FAILED,
   COLLECTIVE_FROM_OFFSET,
   COLLECTIVE_KIND_OFFSET,
+  COLLECTIVE_LEFT,
   COLLECTIVE_NUMBER_OFFSET,
   COLLECTIVE_RANK_OFFSET,
   COLLECTIVE_REFUSED,
@@ -13,6 +15,8 @@ import {
   COLLECTIVE_TABLE,
   COLLECTIVE_TAG_OFFSET,
   COLLECTIVE_TO_OFFSET,
+  CONTEXT_CLOSED,
+  CONTEXT_STATE_OFFSET,
   MEMBER_SIZE,
   NONE,
 } from "../../assembly/layout.js";
@@ -25,7 +29,7 @@ import type { ContextCore } from "../protocol/context-core.js";
 import type { Arrival } from "../protocol/late-handler.js";
 import type { Task } from "../protocol/task.js";
 import { Channel } from "./channel.js";
-import { Creation, Creations, type Row } from "./creation.js";
+import { Creation, type CreationHost, Creations, type Row, textIn } from "./creation.js";
 import { copyOf, GeometryCore, type GeometryHost } from "./geometry-core.js";
 import { Scratch } from "./scratch.js";
 import { SharedMembers } from "./shared-members.js";
@@ -33,7 +37,13 @@ import { describeSignature } from "./signature.js";
 
 const INDEX_MASK = 0xffff;
 
-export class Collectives implements ProgressSource, GeometryHost {
+/** The block of a geometry that this member has left, and the members that may still read it. */
+interface Leaving {
+  readonly region: MemRegion;
+  readonly readers: Set<Endpoint>;
+}
+
+export class Collectives implements ProgressSource, GeometryHost, CreationHost {
   /** Operations that poll. */
   busy = 0;
   readonly isDrained = true;
@@ -48,6 +58,8 @@ export class Collectives implements ProgressSource, GeometryHost {
   readonly #creations: Creations;
   /** The blocks of geometries that are being made. */
   readonly #blocks = new Map<Creation, MemRegion | undefined>();
+  /** By id. */
+  readonly #leaving = new Map<number, Leaving>();
   /** By the low half of their ids. */
   readonly #geometries: (GeometryCore | undefined)[] = [];
   /** The high halves of ids: a late message to an id does not reach the next geometry in its place. */
@@ -56,6 +68,7 @@ export class Collectives implements ProgressSource, GeometryHost {
   /** Endpoints that have ended, and those whose end is awaited. */
   readonly #gone = new Set<Endpoint>();
   readonly #watched = new Set<Endpoint>();
+  readonly #trim = (): boolean => this.scratch.trim();
 
   constructor(task: Task, core: ContextCore, activity: Activity) {
     this.#task = task;
@@ -63,8 +76,9 @@ export class Collectives implements ProgressSource, GeometryHost {
     this.#activity = activity;
     this.channel = new Channel(core.sender);
     this.scratch = new Scratch(task.regions);
+    task.trims.push(this.#trim);
     this.completions = core.completions;
-    this.#creations = new Creations(this.channel, (creation) => this.#made(creation));
+    this.#creations = new Creations(this.channel, this);
     core.collective.set((arrival) => this.#came(arrival));
   }
 
@@ -89,9 +103,9 @@ export class Collectives implements ProgressSource, GeometryHost {
     };
     const creation = new Creation(endpoints, userId, rank, row);
     this.#blocks.set(creation, region);
-    // The first member waits for all, and all for the first. Of other nodes, a member watches no further ones.
+    // The first member waits for all, and all for the first, and for the one from which they get the table.
     for (const [other, endpoint] of endpoints.entries()) {
-      if (rank === 0 || other === 0 || this.#isLocal(endpoint)) this.watch(endpoint);
+      if (rank === 0 || other === 0 || other === creation.parent) this.watch(endpoint);
     }
     this.#creations.begin(creation);
     const gone = endpoints.find((endpoint) => this.#gone.has(endpoint));
@@ -100,11 +114,10 @@ export class Collectives implements ProgressSource, GeometryHost {
   }
 
   /** A geometry is made: its messages reach it from now on. */
-  #made(creation: Creation): void {
+  made(creation: Creation): void {
     const { endpoints, rank, own, table = [] } = creation;
     const region = this.#blocks.get(creation);
     this.#blocks.delete(creation);
-    this.#creations.remove(creation);
     const shared = this.#shared(creation);
     const geometry = new GeometryCore(this, {
       id: own.id,
@@ -113,21 +126,57 @@ export class Collectives implements ProgressSource, GeometryHost {
       ids: table.map(({ id }) => id),
       nodes: table.map(({ node }) => node),
       shared,
+      table: creation.payload,
       release: () => region?.close(),
     });
     creation.geometry = geometry;
     this.#geometries[own.id & INDEX_MASK] = geometry;
-    for (const [other, endpoint] of endpoints.entries()) if (this.#gone.has(endpoint)) geometry.memberGone(other);
+    for (const { origin, why } of this.#creations.leaversIn(creation)) {
+      geometry.memberLeft(endpoints.indexOf(origin), why);
+    }
+    for (const [other, endpoint] of endpoints.entries()) {
+      // The block of one that has ended may have become another one's memory already.
+      const isLost = shared !== undefined && (!shared.hasBlock(other) || this.#hasEnded(endpoint));
+      if (isLost) geometry.memberLeft(other, `${nameOf(endpoint)} has ended`);
+      else if (this.#gone.has(endpoint)) geometry.memberGone(other);
+    }
     for (const arrival of creation.early.splice(0)) this.#came(arrival);
   }
 
-  /** A geometry is not made. @param why undefined: another member has given up */
-  giveUp(creation: Creation, why?: string): void {
-    if (why === undefined) this.#creations.remove(creation);
-    else this.#creations.giveUp(creation, why);
-    this.#blocks.get(creation)?.close();
+  /** This member gives up making a geometry. */
+  giveUp(creation: Creation, why: string): void {
+    this.#creations.giveUp(creation, why);
+  }
+
+  /** A geometry is not made. */
+  unmade(creation: Creation, hasLeft: boolean): void {
+    const { id } = creation.own;
+    const region = this.#blocks.get(creation);
     this.#blocks.delete(creation);
-    this.#freeId(creation.own.id);
+    this.#freeId(id);
+    if (region === undefined) return;
+    const others = creation.endpoints.filter((endpoint) => endpoint !== this.#core.endpoint);
+    this.#leaving.set(id, { region, readers: new Set(hasLeft ? others : []) });
+    if (!hasLeft) this.#unread(id);
+    else
+      for (const endpoint of others)
+        if (this.#gone.has(endpoint)) this.#unread(id, endpoint);
+        else this.watch(endpoint);
+  }
+
+  /** A member reads the block of a geometry that this one has left no more. The last one releases it. */
+  #unread(id: number, reader?: Endpoint): void {
+    const leaving = this.#leaving.get(id);
+    if (leaving === undefined) return;
+    if (reader !== undefined) leaving.readers.delete(reader);
+    if (leaving.readers.size > 0) return;
+    this.#leaving.delete(id);
+    leaving.region.close();
+  }
+
+  /** Whether this context has acknowledged that an endpoint of this memory has ended. */
+  #hasEnded(endpoint: Endpoint): boolean {
+    return this.#core.receiver.hasEnded(this.#task.addresses.ordinalOf(endpoint));
   }
 
   /** Whether all members may share this task's memory. */
@@ -208,11 +257,11 @@ export class Collectives implements ProgressSource, GeometryHost {
     return before - this.busy;
   }
 
-  /** The memory of a task that has ended may be used again once this context has acknowledged it. */
-  ended(ordinal: number, isTaskOver: boolean): void {
-    if (!isTaskOver) return;
+  /** The blocks of a context that has ended may be used again once this context has acknowledged it. */
+  ended(ordinal: number): void {
     const { addresses } = this.#task;
     const endpoint = addresses.endpointAt(ordinal);
+    for (const id of [...this.#leaving.keys()]) this.#unread(id, endpoint);
     for (const geometry of this.#geometries) {
       const rank = geometry?.isShared ? geometry.endpoints.indexOf(endpoint) : -1;
       if (rank >= 0) geometry?.sharedMemberEnded(rank);
@@ -233,7 +282,13 @@ export class Collectives implements ProgressSource, GeometryHost {
   close(): void {
     for (const geometry of this.#geometries) geometry?.close();
     for (const creation of [...this.#creations.pending]) this.giveUp(creation, "the context was closed");
+    const { kernel } = this.#task;
+    // SYNC context-state (close): before the blocks are closed. Another context copies them before it acknowledges that.
+    kernel.storeWord(this.#core.block + CONTEXT_STATE_OFFSET, CONTEXT_CLOSED);
+    for (const geometry of this.#geometries) geometry?.release();
+    for (const { region } of this.#leaving.values()) region.close();
     this.scratch.close();
+    this.#task.trims.splice(this.#task.trims.indexOf(this.#trim), 1);
   }
 
   #endpointGone(endpoint: Endpoint): void {
@@ -242,10 +297,22 @@ export class Collectives implements ProgressSource, GeometryHost {
       const rank = geometry?.endpoints.indexOf(endpoint) ?? -1;
       if (rank >= 0) geometry?.memberGone(rank);
     }
-    for (const creation of [...this.#creations.pending]) {
-      if (!creation.endpoints.includes(endpoint)) continue;
-      this.#creations.abandon(creation, `${nameOf(endpoint)} has ended`);
-    }
+    for (const id of [...this.#leaving.keys()]) this.#unread(id, endpoint);
+    this.#creations.endpointGone(endpoint);
+  }
+
+  /** A member has left a geometry before it had the table. */
+  #left(arrival: Arrival, id: number): void {
+    const { origin } = arrival;
+    const geometry = this.#withMember(origin, id);
+    geometry?.memberLeft(geometry.endpoints.indexOf(origin), textIn(arrival));
+    this.#creations.left(arrival, id, arrival.headerWord(COLLECTIVE_TAG_OFFSET), geometry !== undefined);
+    if (this.#isLocal(origin)) this.channel.address(COLLECTIVE_CLOSED, id, 0, 0).send(origin, 0, 0, 0);
+  }
+
+  /** The geometry that has an id at a member. */
+  #withMember(endpoint: Endpoint, id: number): GeometryCore | undefined {
+    return this.#geometries.find((geometry) => geometry?.idAt(geometry.endpoints.indexOf(endpoint)) === id);
   }
 
   #came(arrival: Arrival): void {
@@ -254,10 +321,12 @@ export class Collectives implements ProgressSource, GeometryHost {
     const from = arrival.headerWord(COLLECTIVE_FROM_OFFSET);
     if (kind === COLLECTIVE_CREATE) this.#creations.created(arrival, from);
     else if (kind === COLLECTIVE_TABLE) this.#creations.tabled(arrival, to);
-    else if (kind === COLLECTIVE_REFUSED) {
-      if (to === 0) this.#creations.withdrawn(arrival, from);
-      else this.#creations.refused(arrival, to);
-    } else this.#cameToGeometry(kind, to, from, arrival);
+    else if (kind === COLLECTIVE_REFUSED)
+      this.#creations.refused(arrival, to, arrival.headerWord(COLLECTIVE_TAG_OFFSET));
+    else if (kind === COLLECTIVE_ASK) {
+      this.#creations.asked(arrival, from, this.#withMember(arrival.origin, from)?.table);
+    } else if (kind === COLLECTIVE_LEFT) this.#left(arrival, from);
+    else this.#cameToGeometry(kind, to, from, arrival);
   }
 
   #cameToGeometry(kind: number, to: number, from: number, arrival: Arrival): void {
@@ -282,7 +351,8 @@ export class Collectives implements ProgressSource, GeometryHost {
   #cameToNone(kind: number, to: number, from: number, arrival: Arrival): void {
     const creation = this.#creations.pending.find((one) => one.own.id === to);
     if (creation !== undefined) creation.early.push(copyOf(arrival));
-    else if (kind !== COLLECTIVE_CLOSED && kind !== COLLECTIVE_FAILED) {
+    else if (kind === COLLECTIVE_CLOSED) this.#unread(to, arrival.origin);
+    else if (kind !== COLLECTIVE_FAILED) {
       // Its sender would wait for this member for ever.
       this.channel.address(COLLECTIVE_CLOSED, from, to, 0).send(arrival.origin, 0, 0, 0);
     }

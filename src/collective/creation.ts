@@ -1,7 +1,18 @@
 // How the members of a geometry find each other. Each tells the first one its id of the geometry and where its block is. Once
 // all have, the first one sends that table down a binomial tree. So a member needs 1 + log2 n messages' time, and learns in
 // one message what all later ones need.
-import { COLLECTIVE_CREATE, COLLECTIVE_REFUSED, COLLECTIVE_TABLE } from "../../assembly/layout.js";
+//
+// Before the first member has sent the table, it can refuse: then no member has the geometry. After that, the table may get
+// lost with a member that ends. A member whose parent in the tree has ended asks the first one for the table. If the first one
+// has ended, or closed the geometry, the member leaves: it tells all others, and for those that have the geometry, each
+// operation fails. A member that is given up by its program leaves too, and still passes the table on.
+import {
+  COLLECTIVE_ASK,
+  COLLECTIVE_CREATE,
+  COLLECTIVE_LEFT,
+  COLLECTIVE_REFUSED,
+  COLLECTIVE_TABLE,
+} from "../../assembly/layout.js";
 import type { Endpoint } from "../core/endpoint.js";
 import { nameOf } from "../core/endpoint.js";
 import type { Arrival } from "../protocol/late-handler.js";
@@ -20,8 +31,10 @@ export interface Row {
 const ROW_WORDS = 4;
 /** Words of CREATE: the key, then a row. */
 const KEY_WORDS = 4;
-/** Lists with a member that has ended that are remembered. */
-const HOPELESS_MAX = 64;
+/** Creations that have come to nothing that are remembered, for members that are late. */
+const REMEMBERED_MAX = 64;
+/** Tag of LEFT and REFUSED: a member has ended. Of REFUSED it says too that others may have the geometry. */
+const FOR_GOOD = 1;
 
 /** Names a list of members, and the user's id for it, in two hashes of 32 bits each. */
 export function keyOf(endpoints: readonly Endpoint[], userId: number): Uint32Array {
@@ -41,6 +54,13 @@ interface Comer {
   readonly row: Row;
 }
 
+/** A member that has left, and its id of the geometry. */
+interface Leaver {
+  readonly origin: Endpoint;
+  readonly id: number;
+  readonly why: string;
+}
+
 /** A geometry that is being made. */
 export class Creation {
   readonly key: Uint32Array;
@@ -49,10 +69,16 @@ export class Creation {
   readonly own: Row;
   /** The rows of all members, once it is made. */
   table: readonly Row[] | undefined;
+  /** At the first member: the table as it was sent. */
+  payload: Uint8Array | undefined;
   /** The geometry, once it is made. */
   geometry: GeometryCore | undefined;
-  /** Messages to it that have come before the table. */
+  /**
+   * Messages to it that have come before the table. Those of operations are bounded by its members: each is at most
+   * SYNCHRONIZING_INTERVAL ahead. Those of active messages are counted by `activeBytes`.
+   */
   readonly early: Arrival[] = [];
+  activeBytes = 0;
   /** Why it is not made. */
   refusal: string | undefined;
   /** At the first member: what has come. */
@@ -70,6 +96,11 @@ export class Creation {
 
   get isOver(): boolean {
     return this.geometry !== undefined || this.refusal !== undefined;
+  }
+
+  /** Rank of the member from which the table comes. */
+  get parent(): number {
+    return parentOf(this.rank);
   }
 
   /** At the first member: whether a member has come. */
@@ -96,18 +127,35 @@ export class Creation {
   }
 }
 
+/** What creations tell the geometries of their context. */
+export interface CreationHost {
+  /** A creation has its table. */
+  made(creation: Creation): void;
+  /** A creation has come to nothing. @param hasLeft others may have the geometry, and read this member's block */
+  unmade(creation: Creation, hasLeft: boolean): void;
+  /** Has `endpointGone()` called. */
+  watch(endpoint: Endpoint): void;
+}
+
 export class Creations {
   readonly #channel: Channel;
-  readonly #made: (creation: Creation) => void;
+  readonly #host: CreationHost;
+  /** At most as many as a context has ids. */
   readonly #pending: Creation[] = [];
+  /**
+   * Bounded by their origins: each has at most so many ids, takes back what it gives up (LEFT), and is forgotten when it ends.
+   */
   readonly #comers: Comer[] = [];
   /** Keys of lists with a member that has ended, and why they are refused: to members that come later. */
   readonly #hopeless: { readonly key: Uint32Array; readonly why: string }[] = [];
+  /** Creations that this member has left, and for which it passes a table on. */
+  readonly #left: Creation[] = [];
+  /** Members that have left geometries that this one had not begun. */
+  readonly #leavers: Leaver[] = [];
 
-  /** @param made called once a creation has its table */
-  constructor(channel: Channel, made: (creation: Creation) => void) {
+  constructor(channel: Channel, host: CreationHost) {
     this.#channel = channel;
-    this.#made = made;
+    this.#host = host;
   }
 
   get pending(): readonly Creation[] {
@@ -149,6 +197,7 @@ export class Creations {
         return;
       }
       this.#comers.push({ origin: arrival.origin, key, row });
+      this.#host.watch(arrival.origin);
       return;
     }
     creation.take(creation.endpoints.indexOf(arrival.origin), row);
@@ -157,81 +206,117 @@ export class Creations {
 
   /** The table has come, to the geometry of this id. */
   tabled(arrival: Arrival, id: number): void {
-    const creation = this.#pending.find((one) => one.own.id === id);
+    const hasId = (one: Creation): boolean => one.own.id === id;
+    const creation = this.#pending.find(hasId) ?? this.#left.find(hasId);
     const words = wordsIn(arrival);
     if (creation === undefined || words.length !== creation.endpoints.length * ROW_WORDS) return;
     creation.table = creation.endpoints.map((_, rank) => rowAt(words, rank * ROW_WORDS));
-    this.#passOn(creation, COLLECTIVE_TABLE, arrival.payload.slice());
-    this.#made(creation);
+    this.#passOn(creation, arrival.payload.slice());
+    if (remove(this.#pending, creation)) this.#host.made(creation);
   }
 
-  /** The first member has given up. */
-  refused(arrival: Arrival, id: number): void {
+  /** The first member has refused. */
+  refused(arrival: Arrival, id: number, tag: number): void {
     const creation = this.#pending.find((one) => one.own.id === id);
-    if (creation !== undefined) creation.refusal = new TextDecoder().decode(arrival.payload.slice());
+    if (creation === undefined) return;
+    const why = textIn(arrival);
+    if (tag === FOR_GOOD) this.abandon(creation, why);
+    else this.#end(creation, why, false);
   }
 
-  /** A member has ended, so no creation of this list can succeed. */
-  abandon(creation: Creation, why: string): void {
-    if (creation.rank === 0) {
-      this.#hopeless.push({ key: creation.key, why });
-      if (this.#hopeless.length > HOPELESS_MAX) this.#hopeless.shift();
-    }
-    this.giveUp(creation, why);
+  /** A member asks this one, which is the first, for the table. @param table undefined: it is not there, or not any more */
+  asked(arrival: Arrival, id: number, table: Uint8Array | undefined): void {
+    const { origin } = arrival;
+    const creation = this.#withMember(origin, id);
+    if (table !== undefined) this.#send(COLLECTIVE_TABLE, origin, id, 0, 0, table);
+    else if (creation !== undefined) this.abandon(creation, textIn(arrival));
+    else this.#send(COLLECTIVE_REFUSED, origin, id, 0, 0, arrival.payload.slice(), FOR_GOOD);
   }
 
-  /** This member gives up, so the others that have come to the first one do, too. */
-  giveUp(creation: Creation, why: string): void {
-    this.remove(creation);
-    if (creation.isOver) return;
-    creation.refusal = why;
+  /** This member gives up. The first one refuses, so that all do. Another one leaves. @param tag FOR_GOOD, or 0 */
+  giveUp(creation: Creation, why: string, tag = 0): void {
+    if (!this.#pending.includes(creation)) return;
     const { endpoints, rank, own } = creation;
     const text = new TextEncoder().encode(why);
-    if (rank !== 0) {
-      this.#send(COLLECTIVE_REFUSED, endpoints[0] as Endpoint, 0, own.id, rank, text);
-      return;
-    }
     for (const [other, endpoint] of endpoints.entries()) {
-      const row = other === 0 ? undefined : creation.rowOf(other);
+      if (other === rank) continue;
+      const row = creation.rowOf(other);
       if (row !== undefined) this.#send(COLLECTIVE_REFUSED, endpoint, row.id, own.id, 0, text);
+      if (rank !== 0) this.#send(COLLECTIVE_LEFT, endpoint, 0, own.id, rank, text, tag);
+    }
+    if (rank !== 0) keep(this.#left, creation);
+    this.#end(creation, why, rank !== 0);
+  }
+
+  /** An endpoint has ended, and all its messages are delivered. */
+  endpointGone(endpoint: Endpoint): void {
+    for (let place = this.#comers.length - 1; place >= 0; place--) {
+      if (this.#comers[place]?.origin === endpoint) this.#comers.splice(place, 1);
+    }
+    const why = `${nameOf(endpoint)} has ended`;
+    for (const creation of [...this.#pending]) {
+      const { endpoints, own } = creation;
+      const rank = endpoints.indexOf(endpoint);
+      if (rank === 0 || (rank > 0 && creation.rank === 0)) this.abandon(creation, why);
+      else if (creation.parent === rank) {
+        this.#send(COLLECTIVE_ASK, endpoints[0] as Endpoint, 0, own.id, creation.rank, new TextEncoder().encode(why));
+      }
     }
   }
 
-  /** Another member gives up before this one, the first, has sent the table. */
-  withdrawn(arrival: Arrival, id: number): void {
-    const creation = this.#pending.find((one) => {
-      const rank = one.endpoints.indexOf(arrival.origin);
-      return one.rank === 0 && rank > 0 && one.rowOf(rank)?.id === id;
-    });
-    const why = new TextDecoder().decode(arrival.payload.slice());
-    if (creation !== undefined) this.giveUp(creation, `${nameOf(arrival.origin)} gave up: ${why}`);
-    const place = this.#comers.findIndex((comer) => comer.origin === arrival.origin && comer.row.id === id);
-    if (place >= 0) this.#comers.splice(place, 1);
+  /** A member has ended before this one had the table: no creation of this list can succeed. */
+  abandon(creation: Creation, why: string): void {
+    if (creation.rank === 0) keep(this.#hopeless, { key: creation.key, why });
+    this.giveUp(creation, why, FOR_GOOD);
   }
 
-  remove(creation: Creation): void {
-    const place = this.#pending.indexOf(creation);
-    if (place >= 0) this.#pending.splice(place, 1);
+  /** Another member has left. @param isKnown whether this member has the geometry */
+  left(arrival: Arrival, id: number, tag: number, isKnown: boolean): void {
+    const { origin } = arrival;
+    const why = textIn(arrival);
+    const place = this.#comers.findIndex((comer) => comer.origin === origin && comer.row.id === id);
+    if (place >= 0) this.#comers.splice(place, 1);
+    else if (!isKnown) keep(this.#leavers, { origin, id, why });
+    const creation = this.#withMember(origin, id);
+    if (creation === undefined) return;
+    if (tag === FOR_GOOD) this.abandon(creation, why);
+    else this.giveUp(creation, `${nameOf(origin)} gave up: ${why}`);
+  }
+
+  /** At the first member: what is being made, and has an id at a member that has come. */
+  #withMember(endpoint: Endpoint, id: number): Creation | undefined {
+    return this.#pending.find((one) => one.rowOf(one.endpoints.indexOf(endpoint))?.id === id);
+  }
+
+  /** Members that are in the table of a creation, and have left. */
+  leaversIn({ endpoints, table = [] }: Creation): readonly Leaver[] {
+    return this.#leavers.filter(({ origin, id }) => table[endpoints.indexOf(origin)]?.id === id);
+  }
+
+  #end(creation: Creation, why: string, hasLeft: boolean): void {
+    remove(this.#pending, creation);
+    creation.refusal = why;
+    this.#host.unmade(creation, hasLeft);
   }
 
   #tableIfWhole(creation: Creation): void {
     if (creation.table === undefined) return;
-    const words = Uint32Array.from(creation.table.flatMap(wordsOf));
-    this.#passOn(creation, COLLECTIVE_TABLE, new Uint8Array(words.buffer));
-    this.#made(creation);
+    creation.payload = new Uint8Array(Uint32Array.from(creation.table.flatMap(wordsOf)).buffer);
+    this.#passOn(creation, creation.payload);
+    if (remove(this.#pending, creation)) this.#host.made(creation);
   }
 
   /** Sends the table to this member's children in the binomial tree. */
-  #passOn({ endpoints, rank, table = [], own }: Creation, kind: number, payload: Uint8Array): void {
+  #passOn({ endpoints, rank, table = [], own }: Creation, payload: Uint8Array): void {
     for (let distance = 1; distance < endpoints.length; distance *= 2) {
       const child = rank + distance;
       if (rank >= distance || child >= endpoints.length) continue;
-      this.#send(kind, endpoints[child] as Endpoint, (table[child] as Row).id, own.id, rank, payload);
+      this.#send(COLLECTIVE_TABLE, endpoints[child] as Endpoint, (table[child] as Row).id, own.id, rank, payload);
     }
   }
 
-  #send(kind: number, to: Endpoint, toId: number, fromId: number, rank: number, payload: Uint8Array): void {
-    this.#channel.address(kind, toId, fromId, rank).send(to, 0, 0, 0, payload);
+  #send(kind: number, to: Endpoint, toId: number, fromId: number, rank: number, payload: Uint8Array, tag = 0): void {
+    this.#channel.address(kind, toId, fromId, rank).send(to, 0, tag, 0, payload);
   }
 }
 
@@ -251,6 +336,27 @@ function rowAt(words: Uint32Array, at: number): Row {
 /** The payload as words; none if it is not a whole number of them. */
 function wordsIn({ payload, payloadBytes }: Arrival): Uint32Array {
   return payloadBytes % 4 === 0 ? new Uint32Array(payload.slice().buffer) : new Uint32Array(0);
+}
+
+/** The payload as text. */
+export function textIn({ payload }: Arrival): string {
+  return new TextDecoder().decode(payload.slice());
+}
+
+/** Rank of the member from which the one of a rank gets the table. */
+function parentOf(rank: number): number {
+  return rank === 0 ? 0 : rank - 2 ** (31 - Math.clz32(rank));
+}
+
+function remove<Item>(list: Item[], item: Item): boolean {
+  const place = list.indexOf(item);
+  if (place >= 0) list.splice(place, 1);
+  return place >= 0;
+}
+
+function keep<Item>(list: Item[], item: Item): void {
+  list.push(item);
+  if (list.length > REMEMBERED_MAX) list.shift();
 }
 
 function isSame(one: Uint32Array, other: Uint32Array): boolean {

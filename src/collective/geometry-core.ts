@@ -65,6 +65,8 @@ export interface Membership {
   readonly nodes: readonly number[];
   /** If all members share a memory. */
   readonly shared: SharedMembers | undefined;
+  /** At the first member: what the others were told. */
+  readonly table: Uint8Array | undefined;
   /** Releases this member's block. No other member reads it any more. */
   readonly release: () => void;
 }
@@ -85,6 +87,8 @@ export class GeometryCore implements ExecutionHost, SharedHost, ActiveHost {
   readonly endpoints: readonly Endpoint[];
   readonly nodes: readonly number[];
   readonly scratch: Scratch;
+  /** At the first member: what the others were told, for those that have lost it. */
+  readonly table: Uint8Array | undefined;
   isClosed = false;
   readonly active: ActiveMessages;
   /** Members that have ended or closed the geometry. */
@@ -115,11 +119,13 @@ export class GeometryCore implements ExecutionHost, SharedHost, ActiveHost {
   }[] = [];
   /** The first operation that has failed for a member that is gone: no later one can succeed. */
   #brokenFrom: number | undefined;
+  /** Which member is gone, in words. */
+  #lost = "";
   /** What is built upon this geometry, by number. */
   readonly #extensions = new Map<number, Extension>();
   #extended = 0;
 
-  constructor(host: GeometryHost, { id, rank, endpoints, ids, nodes, shared, release }: Membership) {
+  constructor(host: GeometryHost, { id, rank, endpoints, ids, nodes, shared, table, release }: Membership) {
     this.id = id;
     this.rank = rank;
     this.size = endpoints.length;
@@ -130,6 +136,7 @@ export class GeometryCore implements ExecutionHost, SharedHost, ActiveHost {
     this.#ids = ids;
     this.#shared = shared;
     this.#release = release;
+    this.table = table;
     this.active = new ActiveMessages(this);
     const count = new Set(nodes).size;
     this.hasLevels = count > 1 && count < nodes.length;
@@ -207,6 +214,7 @@ export class GeometryCore implements ExecutionHost, SharedHost, ActiveHost {
         : undefined;
     if (operation.isPolling) this.#host.polling(1);
     if (failed === undefined) return true;
+    if (failed === SHUTDOWN) operation.why = this.#lost;
     this.#end(operation, failed, false);
     return false;
   }
@@ -359,9 +367,8 @@ export class GeometryCore implements ExecutionHost, SharedHost, ActiveHost {
   errorOf(what: string, result: Result, why: string, shutdown: (text: string, to: Endpoint) => Error): Error {
     const because = why === "" ? "" : `: ${why}`;
     if (result === SHUTDOWN) {
-      const ranks = [...this.#gone, ...this.#ended];
-      const rank = ranks[0];
-      const text = `${what}: ${rank === undefined ? "a member" : nameOf(this.endpoints[rank] as Endpoint)} has ended`;
+      const [rank] = [...this.#gone, ...this.#ended];
+      const text = `${what}: ${why || this.#lost || this.#describeEnd()}`;
       return rank === undefined
         ? new PamiError("PAMIR_SHUTDOWN", text)
         : shutdown(text, this.endpoints[rank] as Endpoint);
@@ -369,6 +376,11 @@ export class GeometryCore implements ExecutionHost, SharedHost, ActiveHost {
     if (result === CANCELED) return new PamiError("PAMIR_CLOSED", `${what}: the geometry was closed`);
     if (result === ENOMEM) return new PamiError("PAMIR_NO_MEMORY", `${what} has no memory${because}`);
     return new PamiError("PAMIR_COLLECTIVE", `${what} has failed${because === "" ? " at another member" : because}`);
+  }
+
+  #describeEnd(): string {
+    const [rank] = [...this.#gone, ...this.#ended];
+    return `${rank === undefined ? "a member" : nameOf(this.endpoints[rank] as Endpoint)} has ended`;
   }
 
   sendActive(kind: number, rank: number, number: number, tag: number, root: number, payload: Uint8Array): void {
@@ -457,7 +469,10 @@ export class GeometryCore implements ExecutionHost, SharedHost, ActiveHost {
 
   /** Remembers that an operation has failed, and tells those members that pass it on. */
   #hasFailed(number: number, result: Result, tells: boolean, why: string): void {
-    if (result === SHUTDOWN && !this.#isBrokenAt(number)) this.#brokenFrom = number;
+    if (result === SHUTDOWN) {
+      this.#lost ||= why || this.#describeEnd();
+      if (!this.#isBrokenAt(number)) this.#brokenFrom = number;
+    }
     if (this.#failures.has(number)) return;
     this.#failures.set(number, result);
     if (this.#failures.size > FAILURES_MAX) this.#failures.delete(this.#failures.keys().next().value as number);
@@ -467,12 +482,12 @@ export class GeometryCore implements ExecutionHost, SharedHost, ActiveHost {
     for (let distance = 1; distance < this.size; distance *= 2) {
       told.add((this.rank + distance) % this.size).add((this.rank - distance + this.size) % this.size);
     }
-    const text = new TextEncoder().encode(why.slice(0, WHY_MAX));
-    for (const rank of told) this.#tell(COLLECTIVE_FAILED, rank, number, result, text);
+    const text = new TextEncoder().encode((why || (result === SHUTDOWN ? this.#lost : "")).slice(0, WHY_MAX));
+    for (const rank of told) if (!this.#gone.has(rank)) this.#tell(COLLECTIVE_FAILED, rank, number, result, text);
   }
 
   #tell(kind: number, rank: number, number: number, tag: number, payload?: Uint8Array): void {
-    if (rank === this.rank || this.#gone.has(rank)) return;
+    if (rank === this.rank) return;
     this.#host.channel
       .address(kind, this.#ids[rank] as number, this.id, this.rank)
       .send(this.endpoints[rank] as Endpoint, number, tag, 0, payload);
@@ -499,18 +514,40 @@ export class GeometryCore implements ExecutionHost, SharedHost, ActiveHost {
     this.#dropIfUnread();
   }
 
+  /** A member has never had the geometry: no operation can succeed, and no block of a member is read any more. */
+  memberLeft(rank: number, why: string): void {
+    this.#break(why);
+    this.memberGone(rank);
+  }
+
+  /** Ends what is under way, and all that begins later, for all members. */
+  #break(why: string): void {
+    const number = (this.#completed + 1) >>> 0;
+    if (this.#isBrokenAt(number)) return;
+    this.#hasFailed(number, SHUTDOWN, true, why);
+    this.#endBroken();
+  }
+
+  /** Id of the geometry at a member. */
+  idAt(rank: number): number | undefined {
+    return this.#ids[rank];
+  }
+
   /**
-   * A member that shares the memory has ended. Its memory may be used again once this context has acknowledged it, so what can
-   * be read is read now, and its block is kept as a copy.
+   * The context of a member that shares the memory has ended. Its memory may be used again once this context has acknowledged
+   * it, so what can be read is read now, and its block is kept as a copy.
    */
   sharedMemberEnded(rank: number): void {
     if (this.#shared === undefined || this.#ended.has(rank)) return;
-    const copy = this.scratch.take(4096);
-    if (copy !== undefined) {
-      this.#copies.push(copy);
-      this.#shared.keep(rank, copy.pointer);
+    if (!this.#isBrokenAt((this.#completed + 1) >>> 0)) {
+      const copy = this.scratch.take(4096);
+      if (copy !== undefined) {
+        this.#copies.push(copy);
+        this.#shared.keep(rank, copy.pointer);
+      }
+      this.advance();
+      if (copy === undefined) this.#break(`no memory for what ${nameOf(this.endpoints[rank] as Endpoint)} has left`);
     }
-    this.advance();
     this.#ended.add(rank);
     // Of its messages, some may still come: memberGone() tells once they are delivered.
     for (const operation of [...this.#active]) {
@@ -549,9 +586,14 @@ export class GeometryCore implements ExecutionHost, SharedHost, ActiveHost {
     this.#early.clear();
     for (const extension of this.#extensions.values()) extension.gone(this.rank);
     this.#extensions.clear();
-    // Those that wait for something of this member would send it nothing.
+    // Those that wait for something of this member would send it nothing. One that has closed waits for this one, too.
     for (let rank = 0; rank < this.size; rank++) this.#tell(COLLECTIVE_CLOSED, rank, 0, 0);
     this.#dropIfUnread();
+  }
+
+  /** The context has closed: the others have a copy of the block before it may be used again. */
+  release(): void {
+    this.#release();
   }
 
   /** Gives the block back once no other member reads it, and the id once no message to it matters. */

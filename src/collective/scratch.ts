@@ -40,7 +40,7 @@ export class Scratch {
 
   #make(size: number): Kept | undefined {
     try {
-      const region = this.#regions.create(size, true);
+      const region = this.#regions.create(size, true, false);
       return { region, pointer: region.bytes.byteOffset, bytes: region.bytes };
     } catch {
       return undefined;
@@ -53,17 +53,35 @@ export class Scratch {
     if (kept === undefined) return;
     this.#used.delete(piece);
     if (this.#idleBytes + kept.bytes.length > KEPT_BYTES) {
-      kept.region.close();
+      close(kept);
       return;
     }
     this.#idleBytes += kept.bytes.length;
     this.#idle.push(kept);
   }
 
-  /** Releases everything: the context closes. Others may still be reading, so the regions end by their grace period. */
+  /**
+   * Frees the idle pieces at once: the task has no other memory. A member that still reads one, of an operation that has failed,
+   * finds out behind that (SharedMembers.fail), as if the next operation had taken the piece.
+   * @returns whether there were any
+   */
+  trim(): boolean {
+    const idle = this.#idle.splice(0);
+    this.#idleBytes = 0;
+    for (const { region } of idle) region.close();
+    return idle.length > 0;
+  }
+
+  /** Releases everything: the context closes. */
   close(): void {
-    for (const { region } of [...this.#idle, ...this.#used.values()]) region.close();
+    for (const piece of [...this.#idle, ...this.#used.values()]) close(piece);
     this.#idle.length = 0;
     this.#used.clear();
   }
+}
+
+/** Others may still be reading, so the region ends by its grace period. */
+function close({ region }: Kept): void {
+  region.expose();
+  region.close();
 }

@@ -56,6 +56,11 @@ export class SharedMembers {
     if (tasks.filter((task) => task === own).length > 1) this.#others = [...this.#others, own as number];
   }
 
+  /** Whether a member had its block when the geometry was made. */
+  hasBlock(rank: number): boolean {
+    return this.#blocks[rank] !== 0;
+  }
+
   /** Pointer to memory of this member alone, for the steps of one call. */
   get workspace(): number {
     return (this.#blocks[this.rank] as number) + WORKSPACE_OFFSET;

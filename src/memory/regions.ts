@@ -42,7 +42,7 @@ export interface RegionTableParts {
   readonly grace: GracePeriods;
   /** Most bytes of received buffers that the task may keep (default 0). */
   readonly keptMax?: number;
-  /** Frees the idle buffers of this task's pool. @returns whether there were any */
+  /** Frees what is idle: buffers of this task's pool, scratch memory. @returns whether there was any */
   readonly trim?: () => boolean;
   readonly watch?: RegionObserver | undefined;
 }
@@ -137,13 +137,15 @@ export class RegionTable {
 
   /**
    * @param isOurs whether pamir uses the region itself: then the user does not have to close it
+   * @param isExposed whether others may use it from the start: then close() waits for them
    * @throws PAMIR_INVAL, PAMIR_NO_MEMORY
    */
-  create(bytes: number, isOurs = false): MemRegion {
+  create(bytes: number, isOurs = false, isExposed = isOurs): MemRegion {
     const { job, regions, heapPages } = this.#map;
     checkInteger("bytes of a region", bytes, 1, heapPages * PAGE_SIZE);
     this.reclaim();
-    const index = this.#takeIndex();
+    let index = this.#takeIndex();
+    if (index === NONE && this.#trim()) index = this.#takeIndex();
     const extent = index === NONE ? OPEN_NO_MEMORY : this.#allocate(bytes);
     if (extent === OPEN_NO_MEMORY) {
       if (index !== NONE) this.#free.push(index);
@@ -158,7 +160,7 @@ export class RegionTable {
               `${waiting} of closed regions wait for contexts to advance`,
       );
     }
-    return this.#enter(index, extent, extent, bytes, isOurs, false);
+    return this.#enter(index, extent, extent, bytes, isOurs, false, isExposed);
   }
 
   /**
@@ -217,7 +219,15 @@ export class RegionTable {
     return new Gift(entry.extent, accept, () => this.#kernel.heapFree(job, entry.extent));
   }
 
-  #enter(index: number, extent: number, place: number, bytes: number, isOurs: boolean, isKept: boolean): MemRegion {
+  #enter(
+    index: number,
+    extent: number,
+    place: number,
+    bytes: number,
+    isOurs: boolean,
+    isKept: boolean,
+    exposed = isOurs,
+  ): MemRegion {
     const generation = this.#kernel.regionOpen(this.#map.job, index, place, bytes);
     const view = this.#memory.bytes.subarray(place, place + bytes);
     // V8's fill() stores byte by byte into shared memory: 370 µs for 1 MiB. The kernel takes 10 µs and treats `value` alike.
@@ -230,7 +240,7 @@ export class RegionTable {
         return view;
       },
     });
-    const shared = { closed: false, exposed: isOurs };
+    const shared = { closed: false, exposed };
     const entry = { index, generation, pointer: place, length: bytes, extent, shared, isKept };
     const region = new MemRegion(view, index, generation, () => this.#close(entry), shared);
     if (!isOurs) this.#watch?.opened(region, shared);

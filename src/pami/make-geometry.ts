@@ -90,11 +90,7 @@ async function make(
   } catch (error) {
     throw gaveUp(collectives, creation, error);
   }
-  if (creation.geometry === undefined) {
-    const why = creation.refusal ?? "";
-    collectives.giveUp(creation);
-    throw new PamiError("PAMIR_SHUTDOWN", `createGeometry(): ${why}`);
-  }
+  if (creation.geometry === undefined) throw new PamiError("PAMIR_SHUTDOWN", `createGeometry(): ${creation.refusal}`);
   return new Geometry(creation.geometry, {
     memory: task.memory,
     spin: host.spin,

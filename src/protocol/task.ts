@@ -62,6 +62,8 @@ export class Task {
   readonly regions: RegionTable;
   readonly transport: Transport;
   readonly lookAtSlots: LookAtSlots | undefined;
+  /** Each gives back what is idle of one part, and tells whether there was any. */
+  readonly trims: (() => boolean)[] = [];
   /** Interrupts seen so far. */
   interrupts: number;
   /** Interrupts that have ended a wait; one begun now ends when `interrupts` is something else. */
@@ -94,6 +96,7 @@ export class Task {
     });
     this.transport = transport;
     const { buffers } = transport;
+    this.trims.push(() => buffers.trim());
     this.regions = new RegionTable({
       kernel,
       memory,
@@ -101,7 +104,7 @@ export class Task {
       task,
       grace: gracePeriods(kernel, map),
       keptMax: buffers.share,
-      trim: () => buffers.trim(),
+      trim: () => this.trim(),
       watch: observers.regions,
     });
     this.interrupts = kernel.loadWord(this.#slot + TASK_INTERRUPT_OFFSET);
@@ -151,10 +154,15 @@ export class Task {
     return new PamiError("PAMIR_SHUTDOWN", text, cause && { cause });
   }
 
-  /** Gives back what this task has closed and nothing uses any more, and idle buffers. */
+  /** Gives back what this task has closed and nothing uses any more, and what is idle. */
   reclaim(): void {
     this.regions.reclaim();
-    this.transport.buffers.trim();
+    this.trim();
+  }
+
+  /** Gives back what is idle. @returns whether there was any */
+  trim(): boolean {
+    return this.trims.map((trim) => trim()).includes(true);
   }
 
   /** Reads the task table again: ended tasks, and the count of interrupts. @returns the notice seen */

@@ -97,6 +97,7 @@ class Party {
       ids: ranks.map(() => 7),
       nodes: ranks.map(() => 0),
       shared: undefined,
+      table: undefined,
       release: () => {},
     });
   }

@@ -7,6 +7,7 @@ import { HandlerTable } from "../../src/core/dispatch.js";
 import { type Endpoint, endpointOf } from "../../src/core/endpoint.js";
 import type { KernelName } from "../../src/core/kernel-name.js";
 import { Activity } from "../../src/core/progress.js";
+import type { Kernel } from "../../src/kernel/kernel.js";
 import { selectKernel } from "../../src/kernel/select.js";
 import { contextBlock, engineSlot, type Limits, type MemoryMap, ordinalOf } from "../../src/memory/map.js";
 import { ContextEngine } from "../../src/node/engine.js";
@@ -56,8 +57,12 @@ export class CoresJob {
     this.#apart = apart;
   }
 
-  /** Tasks of one memory, each with a kernel of these, in turn. */
-  static shared(kernels: readonly KernelName[], limits: Partial<Limits> = {}): CoresJob {
+  /** Tasks of one memory, each with a kernel of these, in turn. @param around what a task has instead of its kernel */
+  static shared(
+    kernels: readonly KernelName[],
+    limits: Partial<Limits> = {},
+    around: (kernel: Kernel, task: number) => Kernel = (kernel) => kernel,
+  ): CoresJob {
     const isWasm = kernels.includes("wasm");
     const { map, shared, memory } = makeJobMemory({ limits: { ...SMALL, ...limits }, isFixed: true, base: 0 }, isWasm);
     const activities = new Map<Endpoint, Activity>();
@@ -72,7 +77,7 @@ export class CoresJob {
       }),
     };
     const tasks = Array.from({ length: map.tasks }, (_, task) => {
-      const kernel = selectKernel(kernels[task % kernels.length] as KernelName, shared, memory);
+      const kernel = around(selectKernel(kernels[task % kernels.length] as KernelName, shared, memory), task);
       return new Task({ kernel, memory, map, task, transport: sharedMemory(kernel, memory, map, task), observers });
     });
     return new CoresJob(tasks, activities, undefined);

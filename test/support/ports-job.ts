@@ -1,6 +1,7 @@
 // Tasks that share no memory, all on this thread: a memory, an agent and a client for each; frames go through ports.
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { KernelName } from "../../src/core/kernel-name.js";
+import type { Kernel } from "../../src/kernel/kernel.js";
 import { selectKernel } from "../../src/kernel/select.js";
 import { makeNodeTask } from "../../src/launch/private-node.js";
 import type { Limits, MemoryMap } from "../../src/memory/map.js";
@@ -30,8 +31,12 @@ export interface PrivateJob {
   end(task: number): void;
 }
 
-/** Frames go through the ports of channels. */
-export function portsJob(limits: Limits, kernels: readonly KernelName[]): PrivateJob {
+/** Frames go through the ports of channels. @param around what a task has instead of its kernel, which its agent has */
+export function portsJob(
+  limits: Limits,
+  kernels: readonly KernelName[],
+  around: (kernel: Kernel, task: number) => Kernel = (kernel) => kernel,
+): PrivateJob {
   const tasks: PrivateTask[] = [];
   const all: PortPipe[] = [];
   const end = (ended: number, hasLeft: boolean): void => {
@@ -47,7 +52,8 @@ export function portsJob(limits: Limits, kernels: readonly KernelName[]): Privat
     const kernel = selectKernel(name, shared, memory);
     const ports = new PortPipe((to, port) => (all[to] as PortPipe).accept(task, port));
     const agent = new Agent(kernel, memory, map, ports, true);
-    const parts = { kernel, memory, map, task: 0, whyPrivate: "a test", onLeave: () => end(task, true) };
+    const own = around(kernel, task);
+    const parts = { kernel: own, memory, map, task: 0, whyPrivate: "a test", onLeave: () => end(task, true) };
     all.push(ports);
     tasks.push({ ...makeNodeTask(parts, agent), agent, map, free: () => kernel.heapFreePages(map.job) });
   }

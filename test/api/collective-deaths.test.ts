@@ -1,0 +1,367 @@
+// A member ends at each step of what geometries do: the others hear of it, none waits for ever, the memory comes back, and the
+// next geometry works.
+import { describe, expect, it } from "vitest";
+import type { Geometry } from "../../src/index.js";
+import { byEffort, SEED } from "../support/effort.js";
+import { type Carrier, type Mortal, MortalJob } from "../support/mortal-members.js";
+import { randomOf } from "../support/random.js";
+import { replayNote } from "../support/seed.js";
+
+const SIZE = 4;
+
+/** What a member does while one of them may end. It returns after each operation that has worked, or throws. */
+type Act = (geometry: Geometry, member: Mortal) => Promise<unknown>;
+
+interface Scenario {
+  readonly name: string;
+  readonly carriers: readonly Carrier[];
+  readonly act: Act;
+  /** Whether what acts is a geometry that is there. Otherwise it is made meanwhile. */
+  readonly isMade: boolean;
+}
+
+const BOTH: readonly Carrier[] = ["one memory", "ports"];
+const SHARED: readonly Carrier[] = ["one memory"];
+
+/** Values whose sum tells who has taken part. */
+const sums = async (geometry: Geometry, length: number, algorithm?: string): Promise<void> => {
+  const send = new Int32Array(length).fill(geometry.rank + 1);
+  const sum = await geometry.allreduce({ send, operation: "sum", ...(algorithm === undefined ? {} : { algorithm }) });
+  const { size } = geometry;
+  if (sum.some((value) => value !== (size * (size + 1)) / 2)) throw new Error(`wrong sum: ${sum[0]}`);
+};
+
+const broadcast = async (geometry: Geometry, root: number, length: number, algorithm?: string): Promise<void> => {
+  const buffer = new Int32Array(length).fill(geometry.rank === root ? 77 : 0);
+  await geometry.broadcast({ buffer, root, ...(algorithm === undefined ? {} : { algorithm }) });
+  if (buffer.some((value) => value !== 77)) throw new Error(`wrong bytes: ${buffer[0]}`);
+};
+
+const SCENARIOS: readonly Scenario[] = [
+  { name: "creation", carriers: BOTH, isMade: false, act: (geometry) => broadcast(geometry, 1, 2) },
+  {
+    name: "operations with inline bytes",
+    carriers: SHARED,
+    isMade: true,
+    act: async (geometry) => {
+      await sums(geometry, 2);
+      await geometry.barrier();
+      await broadcast(geometry, 2, 2);
+    },
+  },
+  {
+    name: "operations by regions",
+    carriers: SHARED,
+    isMade: true,
+    act: async (geometry, { task }) => {
+      const region = task.regions.create(4000);
+      try {
+        const view = new Int32Array(region.bytes.buffer, region.bytes.byteOffset, 1000);
+        view.fill(geometry.rank === 2 ? 7 : 0);
+        await geometry.broadcast({ buffer: view, root: 2 });
+        if (view.some((value) => value !== 7)) throw new Error("wrong bytes");
+        await broadcast(geometry, 1, 500);
+      } finally {
+        region.close();
+      }
+    },
+  },
+  { name: "reductions by slices", carriers: SHARED, isMade: true, act: (geometry) => sums(geometry, 500, "slices") },
+  {
+    name: "short messages",
+    carriers: BOTH,
+    isMade: true,
+    act: async (geometry) => {
+      await sums(geometry, 100, "recursive-doubling");
+      await broadcast(geometry, 1, 10, "binomial");
+    },
+  },
+  {
+    name: "long messages",
+    carriers: BOTH,
+    isMade: true,
+    act: async (geometry) => {
+      await broadcast(geometry, 2, 5000, "binomial");
+      await sums(geometry, 6000, "rabenseifner");
+    },
+  },
+  { name: "close", carriers: BOTH, isMade: true, act: async (geometry) => geometry.close() },
+];
+
+/** Kernel calls that a member makes if it does not end. */
+async function run(
+  { act, isMade }: Scenario,
+  carrier: Carrier,
+  victim: number,
+  step: number,
+): Promise<number | undefined> {
+  const job = new MortalJob(SIZE, carrier);
+  try {
+    const endpoints = job.members.map(({ endpoint }) => endpoint);
+    const made = new Map<Mortal, Geometry>();
+    const make = async (member: Mortal): Promise<void> => {
+      made.set(member, await member.geometry(endpoints));
+    };
+    if (isMade) await job.outcomes(make);
+    const mortal = job.members[victim] as Mortal;
+    mortal.calls = 0;
+    mortal.end = step;
+    const outcomes = await job.outcomes(async (member) => {
+      if (!isMade) await make(member);
+      await act(made.get(member) as Geometry, member);
+    });
+    const { calls, isDead } = mortal;
+    mortal.end = Number.POSITIVE_INFINITY;
+    if (!isDead) {
+      for (const outcome of outcomes.values()) expect(outcome).toBeUndefined();
+      job.kill(mortal);
+    }
+    for (const outcome of outcomes.values()) {
+      if (outcome instanceof Error) expect(outcome).toMatchObject({ code: "PAMIR_SHUTDOWN" });
+    }
+    if (!isMade) await expectSame(job, made);
+    await expectGoingOn(job, made);
+    return isDead ? undefined : calls;
+  } finally {
+    await job.close();
+  }
+}
+
+/** Those that have the geometry find it failed, unless all that live have it. */
+async function expectSame(job: MortalJob, made: ReadonlyMap<Mortal, Geometry>): Promise<void> {
+  const ended = job.members.filter(({ isDead }) => isDead).map(({ number }) => `context 0 of task ${number} has ended`);
+  const having = job.living.filter((member) => made.has(member));
+  if (having.length === job.living.length) return;
+  const outcomes = await job.outcomes((member) => (made.get(member) as Geometry).barrier(), having);
+  for (const outcome of outcomes.values()) {
+    expect(outcome).toMatchObject({ code: "PAMIR_SHUTDOWN" });
+    expect(ended.some((text) => (outcome as Error).message.includes(text))).toBe(true);
+  }
+}
+
+/** No region of a geometry is left, once the members that live have given back what is idle. */
+async function expectNothingKept(job: MortalJob): Promise<void> {
+  for (let round = 0; round < 2; round++) {
+    await job.quiet();
+    for (const { task } of job.living) task.reclaim();
+  }
+  expect(job.regionBytes()).toEqual([]);
+}
+
+/** The members that live make the next geometry, and use it; then no region of a geometry is left. */
+async function expectGoingOn(job: MortalJob, made: ReadonlyMap<Mortal, Geometry>): Promise<void> {
+  const endpoints = job.living.map(({ endpoint }) => endpoint);
+  const next = await job.outcomes(async (member) => {
+    const geometry = await member.geometry(endpoints, 1);
+    await sums(geometry, 2);
+    await sums(geometry, 600);
+    geometry.close();
+  });
+  for (const outcome of next.values()) expect(outcome).toBeUndefined();
+  for (const member of job.living) made.get(member)?.close();
+  await expectNothingKept(job);
+}
+
+const ROWS = SCENARIOS.flatMap((scenario) =>
+  scenario.carriers.flatMap((carrier) =>
+    [0, 1, 2, 3].map((victim) => [scenario.name, carrier, victim, scenario] as const),
+  ),
+);
+
+/** What is drawn for a random run. */
+interface Draw {
+  readonly size: number;
+  readonly scenario: Scenario;
+  readonly carrier: Carrier;
+  readonly ends: readonly { readonly victim: number; readonly step: number }[];
+}
+
+/** Members advance in a random order, and each may be late. Some may give up making the geometry. */
+async function runAtRandom({ size, scenario, carrier, ends }: Draw, random: (below: number) => number): Promise<void> {
+  const job = new MortalJob(size, carrier);
+  try {
+    job.order = () => Array.from({ length: size }, () => job.members[random(size)] as Mortal);
+    const endpoints = job.members.map(({ endpoint }) => endpoint);
+    const made = new Map<Mortal, Geometry>();
+    const gaveUp = new Set<Mortal>();
+    const make = async (member: Mortal, rounds?: number): Promise<void> => {
+      await member.pause(random(30));
+      made.set(member, await member.geometry(endpoints, 0, rounds));
+    };
+    if (scenario.isMade) await job.outcomes((member) => make(member));
+    const isKnown = random(2) === 0;
+    const known = isKnown ? await job.outcomes((member) => member.geometry(endpoints, 2)) : new Map<Mortal, Geometry>();
+    for (const { victim, step } of ends) {
+      const mortal = job.members[victim] as Mortal;
+      mortal.calls = 0;
+      mortal.end = step;
+    }
+    // One that gives up is awaited by those that have not heard of it: they give up later.
+    const isImpatient = job.members.map(() => random(6) === 0);
+    const patience = isImpatient.includes(true) ? 500 : undefined;
+    const outcomes = await job.outcomes(async (member) => {
+      if (!scenario.isMade) await make(member, isImpatient[member.number] ? random(30) : patience);
+      await scenario.act(made.get(member) as Geometry, member);
+    });
+    for (const member of job.members) member.end = Number.POSITIVE_INFINITY;
+    for (const [member, outcome] of outcomes) {
+      if (!(outcome instanceof Error)) continue;
+      const { code } = outcome as Error & { code: string };
+      if (code === "PAMIR_TIMEDOUT") gaveUp.add(member);
+      else if (code !== "PAMIR_SHUTDOWN") throw outcome;
+    }
+    const [culprit] = [...gaveUp, ...job.members.filter(({ isDead }) => isDead)];
+    if (culprit === undefined && outcomes.size > 0) {
+      for (const outcome of outcomes.values()) expect(outcome).toBeUndefined();
+    }
+    if (!scenario.isMade && gaveUp.size === 0) await expectSame(job, made);
+    for (const member of job.living) (known.get(member) as Geometry | undefined)?.close();
+    if (job.living.length > 0) await expectGoingOn(job, made);
+  } finally {
+    await job.close();
+  }
+}
+
+it(`members end at random, and advance in any order (${replayNote()})`, { timeout: 240_000 }, async () => {
+  for (let round = 0; round < byEffort({ quick: 10, normal: 40, deep: 500 }); round++) {
+    const random = randomOf(SEED + round);
+    const size = 3 + random(7);
+    const scenario = SCENARIOS[random(3) === 0 ? 0 : random(SCENARIOS.length)] as Scenario;
+    const carrier = scenario.carriers[random(scenario.carriers.length)] as Carrier;
+    const ends = Array.from({ length: random(3) }, () => ({ victim: random(size), step: random(60) }));
+    try {
+      await runAtRandom({ size, scenario, carrier, ends }, random);
+    } catch (error) {
+      const drawn = `${size} members, ${scenario.name}, ${carrier}, ends ${JSON.stringify(ends)}`;
+      throw new Error(`round ${round}: ${drawn}`, { cause: error });
+    }
+  }
+});
+
+/** One member has ended, and the others shrink the geometry; another one ends meanwhile. */
+async function runShrink(carrier: Carrier, victim: number, step: number): Promise<number | undefined> {
+  const job = new MortalJob(SIZE + 1, carrier);
+  try {
+    const endpoints = job.members.map(({ endpoint }) => endpoint);
+    const made = new Map<Mortal, Geometry>();
+    await job.outcomes(async (member) => made.set(member, await member.geometry(endpoints)));
+    const mortal = job.members[victim] as Mortal;
+    mortal.calls = 0;
+    mortal.end = step;
+    job.kill(job.members[SIZE] as Mortal);
+    const shrunk = await job.outcomes((member) => (made.get(member) as Geometry).shrink());
+    const { calls, isDead } = mortal;
+    mortal.end = Number.POSITIVE_INFINITY;
+    if (!isDead) job.kill(mortal);
+    const lists = new Set<string>();
+    for (const outcome of shrunk.values()) {
+      if (outcome instanceof Error) throw outcome;
+      lists.add(`${outcome.endpoints}`);
+    }
+    // All have the same members. It may have ended behind that.
+    expect(lists.size).toBe(1);
+    const again = await job.outcomes(async (member) => {
+      const smaller = await (shrunk.get(member) as Geometry).shrink();
+      expect([...smaller.endpoints]).toEqual(job.living.map(({ endpoint }) => endpoint));
+      await sums(smaller, 2);
+      smaller.close();
+      (shrunk.get(member) as Geometry).close();
+    });
+    for (const outcome of again.values()) expect(outcome).toBeUndefined();
+    await expectGoingOn(job, made);
+    return isDead ? undefined : calls;
+  } finally {
+    await job.close();
+  }
+}
+
+describe.each(BOTH)("%s", (carrier) => {
+  it.each([
+    [0, 1, 2],
+    [2, 0, 1],
+  ])("members that close one after another leave no memory behind: %i, %i, %i", async (...order) => {
+    const job = new MortalJob(3, carrier);
+    try {
+      const endpoints = job.members.map(({ endpoint }) => endpoint);
+      const made = await job.outcomes((member) => member.geometry(endpoints));
+      for (const number of order) {
+        (made.get(job.members[number] as Mortal) as Geometry).close();
+        await job.quiet();
+      }
+      await expectNothingKept(job);
+    } finally {
+      await job.close();
+    }
+  });
+
+  it.each([0, 1, 2])("a context that closes with open geometries leaves no memory behind: %i", async (closing) => {
+    const job = new MortalJob(3, carrier);
+    try {
+      const endpoints = job.members.map(({ endpoint }) => endpoint);
+      const made: Map<Mortal, Geometry | Error>[] = [];
+      for (let id = 0; id < 3; id++) made.push(await job.outcomes((member) => member.geometry(endpoints, id)));
+      const [some] = made as [Map<Mortal, Geometry>];
+      await job.outcomes((member) => broadcast(some.get(member) as Geometry, closing, 10));
+      const mortal = job.members[closing] as Mortal;
+      // What it has published stays readable.
+      const last = job.outcomes((member) => broadcast(some.get(member) as Geometry, closing, 10));
+      await job.round();
+      mortal.core.close();
+      await last;
+      const others = job.members.filter((member) => member !== mortal);
+      const after = await job.outcomes((member) => (some.get(member) as Geometry).barrier(), others);
+      for (const outcome of after.values()) expect(outcome).toMatchObject({ code: "PAMIR_SHUTDOWN" });
+      for (const geometries of made) for (const member of others) (geometries.get(member) as Geometry).close();
+      await expectNothingKept(job);
+    } finally {
+      await job.close();
+    }
+  });
+
+  it("idle scratch memory goes to a region that finds no other", async () => {
+    const job = new MortalJob(2, carrier, { heapBytes: 2 ** 21, regions: 1024 });
+    try {
+      const endpoints = job.members.map(({ endpoint }) => endpoint);
+      const made = await job.outcomes((member) => member.geometry(endpoints));
+      await job.outcomes((member) => sums(made.get(member) as Geometry, 2 ** 14));
+      const [{ task }] = job.members as [Mortal];
+      const blocks = carrier === "ports" ? 0 : 4096;
+      const [, , idle] = job.regionBytes().find(([, owner]) => owner === 0) as [number, number, number];
+      expect(idle - blocks).toBeGreaterThanOrEqual(2 ** 16);
+      let bytes = 0;
+      const fill = (): void => {
+        for (;;) bytes += task.regions.create(4096).length;
+      };
+      expect(fill).toThrow(/no 4096 bytes/);
+      const [, , all] = job.regionBytes().find(([, owner]) => owner === 0) as [number, number, number];
+      expect(all).toBe(bytes + blocks);
+    } finally {
+      await job.close();
+    }
+  });
+});
+
+/** Runs it without an end, then with an end at each step in turn, or at so many of them. */
+async function atEachStep(run: (step: number) => Promise<number | undefined>, seed: number): Promise<void> {
+  const calls = (await run(Number.POSITIVE_INFINITY)) as number;
+  const random = randomOf(seed);
+  const most = byEffort({ quick: 5, normal: 15, deep: 100_000 });
+  for (let step = 0; step < calls; step += 1 + random(Math.max(1, Math.floor((2 * calls) / most)))) {
+    try {
+      await run(step);
+    } catch (error) {
+      throw new Error(`step ${step} of ${calls}`, { cause: error });
+    }
+  }
+}
+
+describe("a member ends at each call of its kernel", () => {
+  it.each(ROWS)(`%s, %s, member %i (${replayNote()})`, (_, carrier, victim, scenario) =>
+    atEachStep((step) => run(scenario, carrier, victim, step), SEED ^ victim),
+  );
+
+  it.each(BOTH.flatMap((carrier) => [0, 1, 2, 3].map((victim) => [carrier, victim] as const)))(
+    `shrink, %s, member %i (${replayNote()})`,
+    (carrier, victim) => atEachStep((step) => runShrink(carrier, victim, step), SEED ^ victim),
+  );
+});
