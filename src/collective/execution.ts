@@ -28,6 +28,7 @@ export interface ExecutionHost {
 }
 
 export class Execution extends Operation {
+  readonly isMutual = false;
   readonly isPolling = false;
   readonly hasWork = false;
   readonly #host: ExecutionHost;

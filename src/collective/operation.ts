@@ -53,6 +53,8 @@ export abstract class Operation {
     return false;
   }
 
+  /** Whether each member reads the slots of all others: each hears what the others had completed before. */
+  abstract readonly isMutual: boolean;
   /** Whether it reads words of other members, so that advance() has to be called. */
   abstract readonly isPolling: boolean;
   /** Whether advance() would do something. */

@@ -68,7 +68,7 @@ export class SharedMembers {
 
   /** Pointer to a member's slot of an operation. */
   slotOf(rank: number, number: number): number {
-    return (this.#blocks[rank] as number) + MEMBER_SLOTS_OFFSET + (number % MEMBER_SLOTS) * MEMBER_SLOT_SIZE;
+    return (this.#blocks[rank] as number) + MEMBER_SLOTS_OFFSET + (number & (MEMBER_SLOTS - 1)) * MEMBER_SLOT_SIZE;
   }
 
   /** Whether this member may write its slot of an operation: no member reads its former content any more. */
@@ -76,20 +76,22 @@ export class SharedMembers {
     if (this.#hasRoom(number)) return true;
     this.#findLeast();
     if (this.#hasRoom(number)) return true;
-    for (let rank = 0; rank < this.size; rank++) {
-      // SYNC member-completed (look)
-      this.#seen[rank] = this.kernel.loadWord((this.#blocks[rank] as number) + MEMBER_COMPLETED_OFFSET);
-    }
+    for (let rank = 0; rank < this.size; rank++) this.#look(rank);
     this.#findLeast();
     return this.#hasRoom(number);
   }
 
   /** A member for which mayEnter() is false. */
   laggard(number: number): number {
-    return this.#blocks.findIndex((block) => {
-      const completed = this.kernel.loadWord(block + MEMBER_COMPLETED_OFFSET); // SYNC member-completed (look)
-      return seqDelta(number, completed) > MEMBER_SLOTS;
-    });
+    return this.#seen.findIndex((_, rank) => seqDelta(number, this.#look(rank)) > MEMBER_SLOTS);
+  }
+
+  /** What a member has completed: what it has stored, or has said in a slot since. */
+  #look(rank: number): number {
+    // SYNC member-completed (look)
+    const completed = this.kernel.loadWord((this.#blocks[rank] as number) + MEMBER_COMPLETED_OFFSET);
+    if (seqDelta(completed, this.#seen[rank] as number) > 0) this.#seen[rank] = completed;
+    return this.#seen[rank] as number;
   }
 
   #hasRoom(number: number): boolean {
@@ -185,10 +187,15 @@ export class SharedMembers {
     return this.kernel.loadWord(this.slotOf(rank, number) + MEMBER_PASSED_OFFSET) >>> 0 === number;
   }
 
-  /** All operations up to a number are complete here. */
-  complete(number: number): void {
+  /**
+   * All operations up to a number are complete here. The others that wait for slots are woken.
+   * @param isHeard whether the others learn this from `before` in this member's next slot, since they read all its slots: then
+   *   nothing is stored, and one that is eight operations ahead waits for that slot
+   */
+  complete(number: number, isHeard: boolean): void {
     this.#completed = number;
     this.#seen[this.rank] = number;
+    if (isHeard) return;
     // SYNC member-completed (publish): pairs with mayEnter() of the others.
     this.kernel.storeWord((this.#blocks[this.rank] as number) + MEMBER_COMPLETED_OFFSET, number);
     this.#ring();

@@ -39,6 +39,10 @@ export abstract class Steps {
   abstract readonly readers: readonly number[];
   /** Whether members reduce slices. */
   readonly hasSlices: boolean = false;
+  /** Whether each member reads the slots of all others. */
+  abstract readonly isMutual: boolean;
+  /** Whether all bytes are always in the slots. */
+  readonly isInline: boolean = false;
 
   /** Where the bytes of this member lie that others read; 0: in its slot. @param slot where inline bytes go */
   abstract publish(operation: SharedOperation, slot: number): number;
@@ -60,10 +64,12 @@ export abstract class Steps {
 /** An operation in which members read what others have published. */
 export class SharedOperation extends Operation {
   readonly isPolling = true;
+  readonly isMutual: boolean;
   readonly host: SharedHost;
   readonly shared: SharedMembers;
   readonly buffers: Buffers;
   readonly #steps: Steps;
+  readonly #isInline: boolean;
   /** The buffers as words, if they are short and aligned. Created once, since V8 makes a view in 50 ns. */
   readonly #sendWords: Int32Array | undefined;
   readonly #receiveWords: Int32Array | undefined;
@@ -81,6 +87,8 @@ export class SharedOperation extends Operation {
     this.shared = host.shared;
     this.buffers = buffers;
     this.#steps = steps;
+    this.isMutual = steps.isMutual;
+    this.#isInline = steps.isInline;
     this.#sendWords = shortWords(buffers.send);
     this.#receiveWords = shortWords(buffers.receive);
     this.#sources = steps.sources;
@@ -230,14 +238,15 @@ export class SharedOperation extends Operation {
       }
       if (host.hasAnyEnded && !this.#mayRead(rank, slot)) return;
       this.#steps.arrived(this, rank, shared.dataIn(slot));
-      if (!this.#isStillGood(rank, slot)) return;
+      if (!this.#isInline && !this.#isStillGood(rank, slot)) return;
     }
     if (this.#steps.hasSlices && host.hasAnyEnded) {
       for (const rank of sources) if (!this.#mayRead(rank, shared.slotOf(rank, number))) return;
     }
     this.#steps.finish(this);
     this.#cursor = 0;
-    if (!this.#steps.hasSlices) this.#pass();
+    if (this.#isInline) this.#stage = LEAVE;
+    else if (!this.#steps.hasSlices) this.#pass();
     else this.#writeSlice();
   }
 

@@ -19,6 +19,8 @@ const NO_RANKS: readonly number[] = [];
 
 /** Each member waits for each. */
 export class BarrierSteps extends Steps {
+  readonly isMutual = true;
+  override readonly isInline = true;
   readonly sources: readonly number[];
   readonly readers = NO_RANKS;
 
@@ -34,6 +36,7 @@ export class BarrierSteps extends Steps {
 
 /** The root's bytes are read by all. */
 export class BroadcastSteps extends Steps {
+  readonly isMutual = false;
   readonly sources: readonly number[];
   readonly readers: readonly number[];
   readonly #isRoot: boolean;
@@ -62,6 +65,7 @@ export interface Blocks {
 
 /** The blocks of all members are read by the root, or by all. */
 export class GatherSteps extends Steps {
+  readonly isMutual: boolean;
   readonly sources: readonly number[];
   readonly readers: readonly number[];
   readonly #blocks: Blocks;
@@ -72,6 +76,7 @@ export class GatherSteps extends Steps {
     const { rank, size } = shared;
     this.sources = root === undefined || root === rank ? allRanks(size) : NO_RANKS;
     this.readers = root === undefined ? others(shared) : root === rank ? NO_RANKS : [root];
+    this.isMutual = root === undefined;
     this.#blocks = blocks;
   }
 
@@ -93,6 +98,7 @@ export class GatherSteps extends Steps {
 
 /** As ScatterSteps, where all blocks have the same length: a reader finds its own without a table. */
 export class UniformScatterSteps extends Steps {
+  readonly isMutual: boolean;
   readonly sources: readonly number[];
   readonly readers: readonly number[];
   readonly #bytes: number;
@@ -103,6 +109,7 @@ export class UniformScatterSteps extends Steps {
     super();
     this.sources = root === undefined ? allRanks(shared.size) : [root];
     this.readers = root === undefined || root === shared.rank ? others(shared) : NO_RANKS;
+    this.isMutual = root === undefined;
     this.#bytes = bytes;
     this.#isAlltoall = root === undefined;
   }
@@ -120,6 +127,7 @@ export class UniformScatterSteps extends Steps {
 
 /** Each member reads its block of some: of the root (scatter), or of each member (all-to-all). */
 export class ScatterSteps extends Steps {
+  readonly isMutual: boolean;
   readonly sources: readonly number[];
   readonly readers: readonly number[];
   readonly #sent: Blocks | undefined;
@@ -134,6 +142,7 @@ export class ScatterSteps extends Steps {
     super();
     this.sources = root === undefined ? allRanks(shared.size) : [root];
     this.readers = root === undefined || root === shared.rank ? others(shared) : NO_RANKS;
+    this.isMutual = root === undefined;
     this.#sent = sent;
     this.#received = received;
   }
@@ -208,15 +217,19 @@ export function reduceOperands(
 
 /** Each member reads the operands of all from their slots, and reduces them itself: for a few members and a few bytes. */
 export class FlatReduceSteps extends Steps {
+  readonly isMutual: boolean;
+  override readonly isInline = true;
   readonly sources: readonly number[];
   readonly readers = NO_RANKS;
   readonly #getsResult: boolean;
+  /** Pointers to the operands of two members, by rank. */
+  readonly #operands = [0, 0];
   #operation: SharedOperation | undefined;
+  /** Where there are more, a member may end while the next one is awaited: then its block is elsewhere. */
   readonly #at = (rank: number): number => {
     const { shared, number } = this.#operation as SharedOperation;
     return shared.dataIn(shared.slotOf(rank, number));
   };
-  readonly #spare = (): number => (this.#operation as SharedOperation).shared.workspace + MEMBER_INLINE_BYTES;
 
   static fits({ size }: SharedMembers, bytes: number, reducer: Reducer): boolean {
     return size <= FLAT_MEMBERS && bytes <= MEMBER_INLINE_BYTES && !reducer.isUser;
@@ -225,29 +238,39 @@ export class FlatReduceSteps extends Steps {
   /** @param root undefined: all members get the result */
   constructor(shared: SharedMembers, root: number | undefined) {
     super();
+    this.isMutual = root === undefined;
     this.#getsResult = root === undefined || root === shared.rank;
     this.sources = this.#getsResult ? others(shared) : NO_RANKS;
   }
 
   publish(operation: SharedOperation, slot: number): number {
+    if (operation.shared.size <= 2) this.#operands[operation.shared.rank] = slot;
     return operation.publishInline(slot);
+  }
+
+  override arrived({ shared }: SharedOperation, rank: number, pointer: number): void {
+    if (shared.size === 2) this.#operands[rank] = pointer;
   }
 
   override finish(operation: SharedOperation): void {
     const { shared, buffers } = operation;
     const bytes = buffers.send.length;
     if (!this.#getsResult || bytes === 0) return;
-    this.#operation = operation;
-    const out = shared.size === 1 ? this.#at(0) : shared.workspace;
+    const [first, second] = this.#operands as [number, number];
     const reducer = buffers.reducer as Reducer;
-    if (shared.size === 2) reducer.reduce(out, this.#at(0), this.#at(1), bytes);
-    else if (shared.size > 2) reduceOperands(reducer, shared.size, this.#at, out, bytes, this.#spare);
+    const out = shared.size === 1 ? first : shared.workspace;
+    if (shared.size === 2) reducer.reduce(out, first, second, bytes);
+    else if (shared.size > 2) {
+      this.#operation = operation;
+      reduceOperands(reducer, shared.size, this.#at, out, bytes, () => out + MEMBER_INLINE_BYTES);
+    }
     operation.receive(out);
   }
 }
 
 /** The slices of a vector, one for each member, are each reduced by its member; and read by the root, by all, or by none. */
 export class SliceReduceSteps extends Steps {
+  readonly isMutual = true;
   readonly sources: readonly number[];
   readonly readers: readonly number[];
   override readonly hasSlices = true;

@@ -333,7 +333,7 @@ export class Requests {
           elementBytes,
           isUser: false,
           reduce: (out, left, right, bytes) =>
-            kernel.reduce(operationNumber, number, out, left, right, bytes / elementBytes),
+            kernel.reduce(operationNumber, number, out, left, right, (bytes / elementBytes) >>> 0),
         };
         this.#reducers.set(key, reducer);
       }

@@ -19,13 +19,30 @@ function pair(): [SharedMembers, SharedMembers] {
 function overtaken(): { one: SharedMembers; held: number; next: number; slot: number } {
   const [one, other] = pair();
   for (let number = 1; number <= MEMBER_SLOTS; number++) one.arrive(number, SUCCESS, 0, 0);
-  one.complete(MEMBER_SLOTS);
+  one.complete(MEMBER_SLOTS, false);
   const [held, next] = [MEMBER_SLOTS + 1, MEMBER_SLOTS + 2];
   expect(one.mayEnter(held)).toBe(false);
-  other.complete(2);
+  other.complete(2, false);
   expect(one.mayEnter(next)).toBe(true);
   return { one, held, next, slot: other.slotOf(0, next) };
 }
+
+it("a member that has said in its slots what it has completed, and stored nothing, gives its slots back", () => {
+  const [one, other] = pair();
+  for (let number = 1; number <= MEMBER_SLOTS; number++) {
+    for (const member of [one, other]) member.arrive(number, SUCCESS, 0, 0);
+    one.note(1, one.slotOf(1, number));
+    for (const member of [one, other]) member.complete(number, true);
+  }
+  const last = MEMBER_SLOTS - 1 + MEMBER_SLOTS;
+  expect(one.mayEnter(last)).toBe(true);
+  expect(one.mayEnter(last + 1)).toBe(false);
+  expect(one.laggard(last + 1)).toBe(1);
+  // The vain look at what is stored, which is 0, has not undone that.
+  expect(one.mayEnter(last)).toBe(true);
+  other.complete(MEMBER_SLOTS + 1, false);
+  expect(one.mayEnter(last + 1)).toBe(true);
+});
 
 it("an operation that waited for its slot leaves the result of one that has arrived before it", () => {
   const { one, held, next, slot } = overtaken();

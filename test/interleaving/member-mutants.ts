@@ -4,6 +4,7 @@ import { MEMBER_SCENARIOS } from "./scenarios/members.js";
 
 const WORDS = "src/collective/shared-members.ts";
 const OPERATION = "src/collective/shared-operation.ts";
+const STEPS = "src/collective/shared-steps.ts";
 
 const ARRIVED = "    this.kernel.storeWord(slot + MEMBER_ARRIVED_OFFSET, number);\n";
 const RESULT = "    words[(slot + MEMBER_RESULT_OFFSET) >>> 2] = result;\n";
@@ -38,6 +39,12 @@ const CHANGES: readonly [name: string, file: string, find: string, replace: stri
     WORDS,
     "    words[(slot + MEMBER_BEFORE_OFFSET) >>> 2] = this.#completed;\n",
     "    words[(slot + MEMBER_BEFORE_OFFSET) >>> 2] = number;\n",
+  ],
+  [
+    "a reader of a broadcast does not say that it has completed it",
+    STEPS,
+    "export class BroadcastSteps extends Steps {\n  readonly isMutual = false;\n",
+    "export class BroadcastSteps extends Steps {\n  readonly isMutual = true;\n",
   ],
   ["a slice is there before the words say where", WORDS, SLICE, `${REDUCED}${SLICE}`],
   [

@@ -58,7 +58,7 @@ class Member {
       hasEnded: () => false,
       over(operation, result) {
         operation.result = result;
-        shared.complete(operation.number);
+        shared.complete(operation.number, operation.isMutual && result === SUCCESS);
       },
       failed(operation, result, why) {
         operation.abandon(result);
