@@ -1,6 +1,7 @@
 // The exports of the collectives' wasm module, which a task loads with its first collective or typed transfer.
 import { LAYOUT_HASH } from "../layout-hash";
 
+export { copyCold } from "./copy";
 export { pack, unpack } from "./pack";
 export { reduce } from "./reduce";
 

@@ -31,6 +31,7 @@ import type { Task } from "../protocol/task.js";
 import { Channel } from "./channel.js";
 import { Creation, type CreationHost, Creations, type Row, textIn } from "./creation.js";
 import { copyOf, GeometryCore, type GeometryHost } from "./geometry-core.js";
+import type { CollectiveKernel } from "./kernel.js";
 import { Scratch } from "./scratch.js";
 import { SharedMembers } from "./shared-members.js";
 import { describeSignature } from "./signature.js";
@@ -53,6 +54,7 @@ export class Collectives implements ProgressSource, GeometryHost, CreationHost {
   /** Messages that make no sense: they are dropped. */
   malformed = 0;
   readonly #task: Task;
+  readonly #kernel: CollectiveKernel;
   readonly #core: ContextCore;
   readonly #activity: Activity;
   readonly #creations: Creations;
@@ -70,7 +72,8 @@ export class Collectives implements ProgressSource, GeometryHost, CreationHost {
   readonly #watched = new Set<Endpoint>();
   readonly #trim = (): boolean => this.scratch.trim();
 
-  constructor(task: Task, core: ContextCore, activity: Activity) {
+  constructor(task: Task, core: ContextCore, activity: Activity, kernel: CollectiveKernel) {
+    this.#kernel = kernel;
     this.#task = task;
     this.#core = core;
     this.#activity = activity;
@@ -210,7 +213,7 @@ export class Collectives implements ProgressSource, GeometryHost, CreationHost {
     // All members see the same table, so all do without, where one has no block or has ended already.
     if (table.some(({ regionIndex }) => regionIndex === NONE)) return undefined;
     const tasks = endpoints.map((endpoint) => taskSlot(map, addresses.slotOf(taskOf(endpoint))));
-    return new SharedMembers(kernel, memory, rank, blocks, tasks);
+    return new SharedMembers(kernel, this.#kernel, memory, rank, blocks, tasks);
   }
 
   #freeId(id: number): void {

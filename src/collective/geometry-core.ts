@@ -443,7 +443,7 @@ export class GeometryCore implements ExecutionHost, SharedHost, ActiveHost {
     const first = this.#active[0];
     const completed = first === undefined ? this.#number : (first.number - 1) >>> 0;
     if (completed !== this.#completed) {
-      const isHeard = operation.isMutual && completed === ((this.#completed + 1) >>> 0) && result === SUCCESS;
+      const isHeard = operation.isMutual && completed === (this.#completed + 1) >>> 0 && result === SUCCESS;
       this.#completed = completed;
       this.#shared?.complete(completed, isHeard);
     }

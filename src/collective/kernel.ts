@@ -14,6 +14,7 @@ export interface CollectiveKernel {
   reduce(operation: number, type: number, out: number, left: number, right: number, count: number): void;
   pack(layout: number, to: number, elements: number, from: number, bytes: number): void;
   unpack(layout: number, from: number, elements: number, first: number, bytes: number): void;
+  copyCold(to: number, from: number, bytes: number): void;
 }
 
 export { movePacked } from "./twin/pack.js";
@@ -34,11 +35,13 @@ class WasmCollectiveKernel implements CollectiveKernel {
   readonly #reduce: Exports["reduce"];
   readonly #pack: Exports["pack"];
   readonly #unpack: Exports["unpack"];
+  readonly #copyCold: Exports["copyCold"];
 
-  constructor({ reduce, pack, unpack }: Exports) {
+  constructor({ reduce, pack, unpack, copyCold }: Exports) {
     this.#reduce = reduce;
     this.#pack = pack;
     this.#unpack = unpack;
+    this.#copyCold = copyCold;
   }
 
   reduce(operation: number, type: number, out: number, left: number, right: number, count: number): void {
@@ -51,6 +54,10 @@ class WasmCollectiveKernel implements CollectiveKernel {
 
   unpack(layout: number, from: number, elements: number, first: number, bytes: number): void {
     this.#unpack(layout, from, elements, first, bytes);
+  }
+
+  copyCold(to: number, from: number, bytes: number): void {
+    this.#copyCold(to, from, bytes);
   }
 }
 
@@ -65,7 +72,10 @@ export function wasmCollectiveKernel(memory: WebAssembly.Memory, module = collec
 
 /** The kernels in TypeScript, over a job's memory. */
 export function twinCollectiveKernel(memory: Memory): CollectiveKernel {
-  return { name: "ts", ...twinReduce(memory), ...twinPack(memory) };
+  const copyCold = (to: number, from: number, bytes: number): void => {
+    memory.bytes.copyWithin(to, from, from + bytes);
+  };
+  return { name: "ts", ...twinReduce(memory), ...twinPack(memory), copyCold };
 }
 
 /** The kernels of a task whose other kernels have this name. */

@@ -21,15 +21,19 @@ import { seqDelta } from "../../assembly/seq.js";
 import { type Result, SUCCESS } from "../core/result.js";
 import type { Kernel, Memory } from "../kernel/kernel.js";
 import { copyInto } from "../support/copy.js";
+import type { CollectiveKernel } from "./kernel.js";
 
 /** Behind the MEMBER block in its page. */
 const WORKSPACE_OFFSET = 2048;
+/** Least bytes for copyCold(): fewer, and memory.copy() is as fast. */
+const COLD_BYTES = 8192;
 
 export class SharedMembers {
   readonly rank: number;
   readonly size: number;
   readonly kernel: Kernel;
   readonly memory: Memory;
+  readonly #cold: Pick<CollectiveKernel, "copyCold">;
   /** Pointer to each member's block; that of a member that has ended is a copy. */
   readonly #blocks: number[];
   /** Pointers to the task slots of the other members. */
@@ -42,9 +46,20 @@ export class SharedMembers {
   /** The last operation that this member has arrived for. One that waits for its slot may be overtaken by the next. */
   #latest = 0;
 
-  /** @param tasks pointers to the task slots of all members */
-  constructor(kernel: Kernel, memory: Memory, rank: number, blocks: readonly number[], tasks: readonly number[]) {
+  /**
+   * @param cold the kernel that copies what other members have written
+   * @param tasks pointers to the task slots of all members
+   */
+  constructor(
+    kernel: Kernel,
+    cold: Pick<CollectiveKernel, "copyCold">,
+    memory: Memory,
+    rank: number,
+    blocks: readonly number[],
+    tasks: readonly number[],
+  ) {
     this.kernel = kernel;
+    this.#cold = cold;
     this.memory = memory;
     this.rank = rank;
     this.size = blocks.length;
@@ -258,7 +273,10 @@ export class SharedMembers {
     }
     const own = this.pointerOf(target);
     if (own !== 0) {
-      if (own + offset !== pointer) this.kernel.copyBytes(own + offset, pointer, bytes);
+      const distance = Math.abs(own + offset - pointer);
+      if (distance === 0) return;
+      if (bytes < COLD_BYTES || distance < bytes) this.kernel.copyBytes(own + offset, pointer, bytes);
+      else this.#cold.copyCold(own + offset, pointer, bytes);
     } else copyInto(target, offset, this.memory.bytes.subarray(pointer, pointer + bytes));
   }
 

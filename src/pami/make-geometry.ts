@@ -65,6 +65,15 @@ export async function makeGeometry(
   return make(task, context, endpoints, id, wait);
 }
 
+function kernelFor(task: Task): CollectiveKernel {
+  let kernel = kernelOf.get(task);
+  if (kernel === undefined) {
+    kernel = selectCollectiveKernel(task.kernel.name, task.memory);
+    kernelOf.set(task, kernel);
+  }
+  return kernel;
+}
+
 async function make(
   task: Task,
   context: Context,
@@ -74,15 +83,11 @@ async function make(
 ): Promise<Geometry> {
   const { host } = context;
   const { core } = host;
+  const kernel = kernelFor(task);
   let collectives = collectivesOf.get(core);
   if (collectives === undefined) {
-    collectives = core.add((activity) => new Collectives(task, core, activity));
+    collectives = core.add((activity) => new Collectives(task, core, activity, kernel));
     collectivesOf.set(core, collectives);
-  }
-  let kernel = kernelOf.get(task);
-  if (kernel === undefined) {
-    kernel = selectCollectiveKernel(task.kernel.name, task.memory);
-    kernelOf.set(task, kernel);
   }
   const creation = collectives.begin(endpoints, id);
   try {

@@ -5,13 +5,16 @@ import { SharedMembers } from "../../src/collective/shared-members.js";
 import { ERROR, SUCCESS } from "../../src/core/result.js";
 import { makeRig } from "../support/kernels.js";
 
+/** Nothing here is so long that it is copied so. */
+const COLD = { copyCold: (): never => expect.unreachable() };
+
 function pair(): [SharedMembers, SharedMembers] {
   const rig = makeRig({ heapBytes: 4 * PAGE_SIZE });
   const { memory, map } = rig;
   const blocks = [map.heapBase, map.heapBase + PAGE_SIZE];
   for (const block of blocks) memory.bytes.fill(0, block, block + MEMBER_SIZE);
   const tasks = [rig.task(0), rig.task(1)];
-  const [one, other] = [0, 1].map((rank) => new SharedMembers(rig.producer, memory, rank, blocks, tasks));
+  const [one, other] = [0, 1].map((rank) => new SharedMembers(rig.producer, COLD, memory, rank, blocks, tasks));
   return [one as SharedMembers, other as SharedMembers];
 }
 

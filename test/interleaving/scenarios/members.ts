@@ -21,6 +21,12 @@ const blockOf = (rank: number): number => map.heapBase + PAGE * rank;
 /** Memory of the root, outside of its slots. */
 const OUTSIDE = map.heapBase + PAGE * MEMBERS;
 const WORDS = 2;
+/** Nothing here is so long that it is copied so. */
+const COLD = {
+  copyCold(): void {
+    throw new Error("a copy of 8 KiB or more");
+  },
+};
 const NOTHING: Buffers = { send: new Uint8Array(), receive: new Uint8Array(), reducer: undefined };
 
 /** The first word of what a member has in a round; the others count on from there. */
@@ -49,7 +55,7 @@ class Member {
     this.rank = rank;
     const ranks = Array.from({ length: MEMBERS }, (_, other) => other);
     const tasks = ranks.map((other) => world.task(other));
-    const shared = new SharedMembers(world.kernel, world.memory, rank, ranks.map(blockOf), tasks);
+    const shared = new SharedMembers(world.kernel, COLD, world.memory, rank, ranks.map(blockOf), tasks);
     this.shared = shared;
     this.#host = {
       shared,
