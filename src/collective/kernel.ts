@@ -5,6 +5,7 @@ import type { KernelName } from "../core/kernel-name.js";
 import { collectiveHex } from "../generated/collective.js";
 import type { Memory } from "../kernel/kernel.js";
 import { bytesOfHex } from "../kernel/wasm.js";
+import { twinCopy } from "./twin/copy.js";
 import { twinPack } from "./twin/pack.js";
 import { twinReduce } from "./twin/reduce.js";
 
@@ -14,7 +15,7 @@ export interface CollectiveKernel {
   reduce(operation: number, type: number, out: number, left: number, right: number, count: number): void;
   pack(layout: number, to: number, elements: number, from: number, bytes: number): void;
   unpack(layout: number, from: number, elements: number, first: number, bytes: number): void;
-  copyCold(to: number, from: number, bytes: number): void;
+  copyCold(to: number, from: number, bytes: number): number;
 }
 
 export { movePacked } from "./twin/pack.js";
@@ -56,8 +57,8 @@ class WasmCollectiveKernel implements CollectiveKernel {
     this.#unpack(layout, from, elements, first, bytes);
   }
 
-  copyCold(to: number, from: number, bytes: number): void {
-    this.#copyCold(to, from, bytes);
+  copyCold(to: number, from: number, bytes: number): number {
+    return this.#copyCold(to, from, bytes);
   }
 }
 
@@ -72,10 +73,7 @@ export function wasmCollectiveKernel(memory: WebAssembly.Memory, module = collec
 
 /** The kernels in TypeScript, over a job's memory. */
 export function twinCollectiveKernel(memory: Memory): CollectiveKernel {
-  const copyCold = (to: number, from: number, bytes: number): void => {
-    memory.bytes.copyWithin(to, from, from + bytes);
-  };
-  return { name: "ts", ...twinReduce(memory), ...twinPack(memory), copyCold };
+  return { name: "ts", ...twinReduce(memory), ...twinPack(memory), ...twinCopy(memory) };
 }
 
 /** The kernels of a task whose other kernels have this name. */

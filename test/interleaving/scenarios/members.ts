@@ -23,7 +23,7 @@ const OUTSIDE = map.heapBase + PAGE * MEMBERS;
 const WORDS = 2;
 /** Nothing here is so long that it is copied so. */
 const COLD = {
-  copyCold(): void {
+  copyCold(): never {
     throw new Error("a copy of 8 KiB or more");
   },
 };
