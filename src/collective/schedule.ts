@@ -17,7 +17,9 @@ export interface Transfer {
   /** Rank of the other member. */
   readonly peer: number;
   readonly span: Span;
-  /** Number of the round, the same at both ends. */
+  /**
+   * Matches a send to its receive. As a rule it is the number of the round at the receiver; add() puts the phase above it.
+   */
   readonly tag: number;
 }
 
@@ -116,7 +118,7 @@ export class ScheduleBuilder {
    * Adds the rounds of an operation of some members, behind those that are there. Its scratch bytes lie behind those that
    * were taken before; they are free again when its rounds are over.
    * @param phase 2 to 4,095: the same at all members of that operation, and another one in each operation that is added.
-   *   The first one is for a barrier before the schedule.
+   *   Phase 1 is that of a barrier that is put before a schedule.
    * @param members the ranks here of the members there
    * @param buffers where the buffers of that operation lie
    */

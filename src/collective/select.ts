@@ -272,7 +272,7 @@ const allreduce = [
     (request, geometry) => ringAllreduce(shapeOf(request, geometry)),
     "never",
     () => false,
-    "the operation commutes; floating-point results depend on where a slice lies",
+    "the operation commutes; not for sums and products of floats, whose results would depend on where a slice lies",
     (request) => !request.isOrdered,
   ),
 ];
@@ -471,7 +471,7 @@ export function begin(algorithm: Algorithm, request: Request, geometry: Geometry
 
 /** How often the members of an operation over messages wait for each other, so that none is further ahead. */
 const SYNCHRONIZING_INTERVAL = 64;
-/** Number of the first round behind a barrier that was put before an algorithm. */
+/** Added to the tags of a barrier that is put before an algorithm, so that they differ from the algorithm's. */
 const BEHIND_BARRIER = 1 << 20;
 
 /** Now and then, a barrier comes first. */

@@ -1,5 +1,5 @@
 // The contract of a link. A link carries packets from one address to another, or drops them. test/conformance/link.suite.ts
-// has a case for each sentence.
+// has a case for each sentence, but for that of `onMove`.
 import { PamiError } from "../core/error.js";
 
 /**

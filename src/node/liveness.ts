@@ -76,7 +76,7 @@ function markUnreachable(kernel: Pick<Kernel, "exchangeIf">, map: MemoryMap): nu
 
 /**
  * Announces the end of tasks that are marked as ended, in two rounds, with TASK.told set between them. A context that has
- * acknowledged the first round alone may free nothing of a dead task. The second round makes it look again.
+ * acknowledged the first round alone must not free anything of a dead task. The second round makes it look again.
  */
 export function announceEnds(kernel: Pick<Kernel, Announcing>, map: MemoryMap, ended: readonly number[]): void {
   notifyTasks(kernel, map);

@@ -1,4 +1,4 @@
-// Learns whether to spin before a sleep, from the last spins of the same kind of wait. A spin is won if the awaited event
+// Learns whether to spin before a sleep, from the last spins of one context's waits. A spin is won if the awaited event
 // came during it. It is lost if the thread slept after all, or if another thread needed the core.
 import { JOB_SPINNING_OFFSET } from "../../assembly/layout.js";
 import { popcount } from "../kernel/atomics.js";

@@ -51,9 +51,9 @@ interface Leaving {
   readonly slot: number;
   readonly task: number;
   /**
-   * `closed`: there are no lanes any more. `stays`, `rests`: it is not asked for again until every context has had a round in
-   * which it could use it. A context retries what has waited at the beginning of a round, and acknowledges at its end: hence
-   * two grace periods. Else an operation that holds the slot might never get to send the message that ends it.
+   * `closed`: there are no lanes any more. `stays`, then `rests`: two grace periods in which the agent does not ask for the
+   * slot again. In the first one, each context begins a round, and retries with the slot what has waited; in the second one, it
+   * acknowledges that. Else an operation that holds the slot might never get to send the message that ends it.
    */
   phase: "asked" | "closing" | "closed" | "freed" | "stays" | "rests";
   grace: GracePeriod;
