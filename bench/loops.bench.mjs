@@ -1,6 +1,7 @@
 // @ts-check
 // The kernels of reductions and of packing: wasm against the twin, and against a loop in C at -O3 if gcc is there. Ratios of
-// the least of nine medians, measured in turn: what else runs on the machine only adds. By itself:
+// the least of nine medians, measured in turn: what else runs on the machine only adds. Then an allreduce of two tasks against
+// memory copies. By itself:
 // node bench/loops.bench.mjs [--quick]
 import { execFileSync } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -157,3 +158,14 @@ const rows = [
 ];
 rmSync(folder, { recursive: true });
 console.table(rows);
+
+const output = execFileSync(
+  process.execPath,
+  [join(root, "dist/cli.js"), "run", "-n", "2", "-x", "PAMIR_BENCH", join(root, "bench/loops/against-copy.js")],
+  { encoding: "utf8", env: { ...process.env, PAMIR_BENCH: String(ROUNDS) }, stdio: ["ignore", "pipe", "inherit"] },
+);
+/** @type {{ allreduce: number, copy: number, copied: number }} */
+const { allreduce, copy, copied } = JSON.parse(/RESULT (.*)/.exec(output)?.[1] ?? "{}");
+console.log(
+  `allreduce of ${BYTES_MAX} bytes by two tasks: ${allreduce.toFixed(1)} µs; each copies ${copied} bytes in ${copy.toFixed(1)} µs: copy / allreduce ${(copy / allreduce).toFixed(2)}`,
+);
