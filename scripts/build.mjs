@@ -105,6 +105,7 @@ for (const [name, source] of [
 /** Modules that a program imports, or Node by the names of package.json's "imports". @type {Record<string, string>} */
 const entries = {
   index: "src/index.ts",
+  web: "src/web/web.ts",
   "node/input": "src/launch/input.ts",
   "node/joined": "src/launch/joined.ts",
   "node/launched": "src/launch/launched.ts",
@@ -112,6 +113,7 @@ const entries = {
   "node/processes": "src/launch/processes.ts",
   "node/process-memory": "src/process/process-memory.ts",
   "node/process": "src/generated/process.ts",
+  "node/web-host": "src/web/web-host.ts",
   absent: "src/launch/absent.ts",
 };
 const pieces = mkdtempSync(join(tmpdir(), "pamir-library-"));
@@ -126,7 +128,7 @@ await build({
       name: "node-only",
       setup(build) {
         build.onResolve(
-          { filter: /\/(input|joined|launched|linked|process-memory|process|processes)\.js$/ },
+          { filter: /\/(input|joined|launched|linked|process-memory|process|processes|web-host)\.js$/ },
           ({ kind, path }) =>
             kind === "dynamic-import"
               ? { path: `#node/${path.split("/").pop()?.slice(0, -3)}`, external: true }
@@ -167,7 +169,11 @@ const { output } = await merged.write({
   },
 });
 rmSync(pieces, { recursive: true });
-const library = output.find(({ fileName }) => fileName === "index.js");
+/** @param {string} file @returns {string[] | undefined} */
+const exportsOf = (file) => {
+  const found = output.find(({ fileName }) => fileName === file);
+  return found?.type === "chunk" ? found.exports : undefined;
+};
 const port = await build({
   ...common,
   ...lean,
@@ -222,8 +228,9 @@ execFileSync(
   { stdio: "inherit" },
 );
 for (const [entry, source, values] of [
-  ["index", "index", library?.type === "chunk" ? library.exports : undefined],
+  ["index", "index", exportsOf("index.js")],
   ["port", "port/port", port.metafile?.outputs["dist/port.js"]?.exports],
+  ["web", "web/web", exportsOf("web.js")],
 ]) {
   const rolled = await rollup({
     input: join(declarations, "src", `${source}.d.ts`),

@@ -35,6 +35,10 @@
  * - `PAMIR_PMI`: a line of PMI-1 that is malformed, too long or out of turn, or a request that the PMI server refused
  * - `PAMIR_BOOTSTRAP`: the processes of a job don't find each other: no way to the rendezvous, or one of them has gone
  * - `PAMIR_KEY`: a job key that is missing, open to other users, malformed or not that of the other processes
+ * - `PAMIR_TICKET`: a text that is no ticket, or a ticket that the host has not issued
+ * - `PAMIR_TICKET_USED`: the ticket has admitted a node already
+ * - `PAMIR_TICKET_EXPIRED`: the ticket was not used in its lifetime
+ * - `PAMIR_INSECURE`: an address of `ws:` without `insecure: true`
  * - `PAMIR_HOSTS`: a list of hosts or a host file with an error, or hosts with too few slots
  */
 export type ErrorCode =
@@ -70,6 +74,10 @@ export type ErrorCode =
   | "PAMIR_PMI"
   | "PAMIR_BOOTSTRAP"
   | "PAMIR_KEY"
+  | "PAMIR_TICKET"
+  | "PAMIR_TICKET_USED"
+  | "PAMIR_TICKET_EXPIRED"
+  | "PAMIR_INSECURE"
   | "PAMIR_HOSTS";
 
 /** An error of pamir. Its `code` is stable; its text is for people. */

@@ -5,6 +5,7 @@ function absent(): never {
 }
 
 export const joinByLauncher = absent;
+export const makeHost = absent;
 export const openLink = absent;
 export const openProcesses = absent;
 export const ProcessMemories = absent;

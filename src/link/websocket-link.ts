@@ -86,6 +86,8 @@ interface Connection {
   cancel: () => void;
   /** Milliseconds; undefined: it has not opened. */
   openedAt: number | undefined;
+  /** With which its peer has closed it. */
+  code: number | undefined;
   /** Bytes that waited when its queue was full, and the time; -1: it was not full since a packet found room. */
   fullBytes: number;
   fullSince: number;
@@ -110,6 +112,10 @@ export class WebSocketLink implements Link {
   /** Never called: send() refuses nothing. */
   onRoom: Link["onRoom"] = () => {};
   onMove: Link["onMove"];
+  /** Called with the token of a peer without a server that has opened a connection. */
+  onAccept: ((address: Address) => void) | undefined;
+  /** Called once a connection that a peer had opened is over. `code`: as the peer has closed it, if it has. */
+  onEnd: ((address: Address, code: number | undefined) => void) | undefined;
   /**
    * Packets: given to a connection, or waiting for it to open (`sent`); received; lost because the address is none, or is of
    * a connection that has closed (`noAddress`), because the queue was full, or because the connection failed (`lost`).
@@ -257,17 +263,22 @@ export class WebSocketLink implements Link {
     const address = isStated ? stated : `ws-peer:${++this.#tokens}`;
     const connection = this.#add(address, socket, undefined);
     connection.openedAt = systemClock.now();
-    if (!isStated) this.#byToken.set(address, connection);
+    if (isStated) return;
+    this.#byToken.set(address, connection);
+    this.onAccept?.(address);
   }
 
   #add(address: Address, socket: WebSocketLike, outgoing: Outgoing | undefined): Connection {
     const cancel = (): void => {};
-    const state = { waitingBytes: 0, cancel, openedAt: undefined, fullBytes: -1, fullSince: 0 };
+    const state = { waitingBytes: 0, cancel, openedAt: undefined, code: undefined, fullBytes: -1, fullSince: 0 };
     const connection: Connection = { address, socket, outgoing, waiting: [], ...state };
     this.#connections.add(connection);
     socket.onopen = () => this.#opened(connection);
     socket.onmessage = ({ data }) => this.#message(connection, data);
-    socket.onclose = () => this.#closed(connection);
+    socket.onclose = ({ code }: { readonly code?: number }) => {
+      connection.code = code;
+      this.#closed(connection);
+    };
     // It is closed next. An error of ws has a code.
     socket.onerror = ({ error }: { readonly error?: { readonly code?: string } }) => {
       if (this.#connections.has(connection) && error?.code?.startsWith("WS_ERR_") === true) this.counts.wrong++;
@@ -314,14 +325,24 @@ export class WebSocketLink implements Link {
     else socket.terminate();
   }
 
+  /** Ends the connection that a peer has opened, behind what was sent. */
+  end(address: Address): void {
+    const connection = this.#byToken.get(address);
+    if (connection === undefined) return;
+    this.#remove(connection);
+    end(connection.socket, CLOSE_GOING_AWAY);
+  }
+
   /** Forgets a connection. The next packet to the address that this node has connected to goes by another one. */
   #remove(connection: Connection): void {
-    const { address, outgoing, waiting, openedAt } = connection;
+    const { address, outgoing, waiting, openedAt, code } = connection;
     connection.cancel();
     this.#connections.delete(connection);
     this.#byToken.delete(address);
     this.counts.lost += waiting.length;
     waiting.length = 0;
+    // It may be called within send().
+    if (outgoing === undefined) queueMicrotask(() => this.#isClosed || this.onEnd?.(address, code));
     if (outgoing?.connection !== connection) return;
     outgoing.connection = undefined;
     if (openedAt !== undefined && systemClock.now() - openedAt > LASTING_MS) outgoing.failures = 0;

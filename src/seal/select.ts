@@ -2,6 +2,14 @@
 import type { KeySchedule } from "../session/key-schedule.js";
 import { hasNodeSeals, nodeKeyScheduleOf } from "./node.js";
 
+/** Makes the key schedule of a key: see selectKeySchedule(). */
+export type MakeKeySchedule = (key: Uint8Array, job: number) => KeySchedule;
+
+/** Chooses as selectKeySchedule() does, once for many keys. */
+export async function selectKeySchedules(): Promise<MakeKeySchedule> {
+  return hasNodeSeals() ? nodeKeyScheduleOf : (await import("./noble.js")).keyScheduleOf;
+}
+
 /**
  * The key schedule of a job key: over node:crypto, or over @noble/hashes and @noble/ciphers if this host has no such module.
  * @param key at least 32 random bytes, not a password; it is copied
@@ -9,5 +17,5 @@ import { hasNodeSeals, nodeKeyScheduleOf } from "./node.js";
  * @throws RangeError if the key is shorter
  */
 export async function selectKeySchedule(key: Uint8Array, job: number): Promise<KeySchedule> {
-  return hasNodeSeals() ? nodeKeyScheduleOf(key, job) : (await import("./noble.js")).keyScheduleOf(key, job);
+  return (await selectKeySchedules())(key, job);
 }

@@ -1,0 +1,168 @@
+// join(): a page, a worker or a process of Node joins the job of a host by a ticket.
+import { LAYOUT_HASH } from "../../assembly/layout-hash.js";
+import { checkFlag, checkKeys, checkSignal, type Keys, NO_OPTIONS } from "../core/check.js";
+import { PamiError } from "../core/error.js";
+import { VERSION } from "../generated/version.js";
+import type { AbortSignalLike, Client } from "../index.js";
+import { openWebSocketLink } from "../link/websocket-server.js";
+import { checkTimeout } from "../pami/waits.js";
+import { selectKeySchedules } from "../seal/select.js";
+import { after } from "../support/host.js";
+import { randomBytes } from "./bytes.js";
+import type { Admission, JobState, Refusal } from "./channel.js";
+import { WebNode } from "./node.js";
+import { PageLink } from "./page-link.js";
+import { checkSecure } from "./secure.js";
+import { parseTicket, type Ticket } from "./ticket.js";
+
+const TIMEOUT_MS = 30_000;
+const ARENA_BYTES = 2 ** 22;
+const INSTANCE_BYTES = 16;
+
+/** Options of `join`. */
+export interface JoinOptions {
+  /** Allows a ticket for `ws:`. Packets are sealed there too, but a network that can change the page reads all. */
+  readonly insecure?: boolean | undefined;
+  /** Milliseconds until the host has to have admitted this node (default 30,000). */
+  readonly timeout?: number | undefined;
+  /** Gives it up. */
+  readonly signal?: AbortSignalLike | undefined;
+}
+const KEYS: Keys<JoinOptions> = { insecure: true, timeout: true, signal: true };
+
+/**
+ * Joins the job of a host as its next task, and resolves with the client of that task. The thread may be one of a page, a
+ * worker, or Node's. It must not block: its event loop carries the messages. In Node, the package ws serves if it is
+ * installed. The connection keeps a process running until the client is closed.
+ * @param ticket of `host.invite()`. It is a secret until it is used: pass it in the fragment of a URL or in a response, not in
+ *   a query, which servers log
+ * @throws PAMIR_INVAL, PAMIR_TICKET, PAMIR_TICKET_USED, PAMIR_TICKET_EXPIRED, PAMIR_INSECURE, PAMIR_VERSION, PAMIR_TIMEDOUT
+ *   (the host does not answer), PAMIR_CANCELED, PAMIR_MEMORY, PAMIR_ADDRESS (Node without WebSockets: install ws)
+ */
+export async function join(ticket: string, options: JoinOptions = NO_OPTIONS): Promise<Client> {
+  checkKeys("options of join()", options, KEYS);
+  const { insecure, timeout = TIMEOUT_MS, signal } = options;
+  checkFlag("insecure of join()", insecure);
+  checkTimeout(timeout);
+  checkSignal("join()", signal);
+  const parsed = parseTicket(ticket);
+  checkSecure("join()", parsed.address, insecure);
+  return new Joining(parsed).join(timeout, signal);
+}
+
+/** A node from its first packet to its last one. */
+class Joining {
+  readonly #ticket: Ticket;
+  #link: PageLink | undefined;
+  #node: WebNode | undefined;
+  #state: JobState = { serial: 0, started: 1, ended: [] };
+  #isOver = false;
+
+  constructor(ticket: Ticket) {
+    this.#ticket = ticket;
+  }
+
+  async join(timeout: number, signal: AbortSignalLike | undefined): Promise<Client> {
+    const { job, id, secret, address } = this.#ticket;
+    const schedule = (await selectKeySchedules())(secret, job);
+    const inner = await openWebSocketLink();
+    let cancel = (): void => {};
+    try {
+      const admission = await new Promise<Admission>((resolve, reject) => {
+        const late = `${address} did not admit this node in ${timeout} ms: is the host there?`;
+        const stop = after(timeout, () => reject(new PamiError("PAMIR_TIMEDOUT", late)));
+        const give = (): void =>
+          reject(new PamiError("PAMIR_CANCELED", "join(): the signal was aborted", { cause: signal?.reason }));
+        cancel = () => {
+          stop();
+          signal?.removeEventListener("abort", give);
+        };
+        signal?.addEventListener("abort", give);
+        if (signal?.aborted === true) give();
+        const instance = randomBytes(INSTANCE_BYTES).join();
+        this.#link = new PageLink(
+          inner,
+          { address, id, schedule, instance, layout: LAYOUT_HASH, version: VERSION, random: randomBytes },
+          {
+            admitted: resolve,
+            refused: (why) => {
+              reject(refusal(why, address));
+              this.#cutOff(`${address} refuses this node: ${why}`);
+            },
+            state: (state) => this.#take(state),
+            over: () => {
+              reject(new PamiError("PAMIR_CLOSED", `the host at ${address} has ended the job`));
+              this.#cutOff(undefined);
+            },
+            silent: () => this.#cutOff(`${address} did not answer`),
+          },
+        );
+      });
+      return this.#start(admission).client;
+    } catch (error) {
+      inner.close();
+      this.#link?.close();
+      throw error;
+    } finally {
+      cancel();
+    }
+  }
+
+  #start({ node, nodes, options, silence }: Admission): WebNode {
+    const link = this.#link as PageLink;
+    const made = new WebNode({
+      link,
+      node,
+      nodes,
+      job: this.#ticket.job,
+      options,
+      silence,
+      started: this.#state.started,
+      arenaBytes: ARENA_BYTES,
+      onLost: (lost) => {
+        if (lost === 0) this.#cutOff(undefined);
+      },
+      onLeave: () => void this.#leave(),
+    });
+    this.#node = made;
+    for (const ended of this.#state.ended) made.lose(ended);
+    return made;
+  }
+
+  #take(state: JobState): void {
+    const before = this.#state;
+    this.#state = state;
+    const node = this.#node;
+    if (node === undefined || this.#isOver) return;
+    if (state.started > before.started) node.haveStarted(state.started);
+    for (const ended of state.ended) if (!before.ended.includes(ended)) node.lose(ended);
+  }
+
+  async #leave(): Promise<void> {
+    const node = this.#node as WebNode;
+    if (this.#isOver) return;
+    await node.settled();
+    this.#link?.leave();
+    node.close();
+  }
+
+  /** No other node is in reach any more: all their tasks have ended. @param why for the console, if it is a failure */
+  #cutOff(why: string | undefined): void {
+    const node = this.#node;
+    if (node === undefined || this.#isOver) return;
+    this.#isOver = true;
+    if (why !== undefined) console.warn(`pamir: this node is cut off: ${why}`);
+    for (let other = 0; other < this.#state.started; other++) if (other !== node.client.task) node.lose(other);
+    node.close();
+  }
+}
+
+function refusal(why: Refusal, address: string): PamiError {
+  if (why === "used") return new PamiError("PAMIR_TICKET_USED", `the ticket for ${address} has admitted another node`);
+  if (why === "expired") return new PamiError("PAMIR_TICKET_EXPIRED", `the ticket for ${address} has expired`);
+  if (why === "version") {
+    const text = `the host at ${address} has another pamir than this ${VERSION} (layout ${LAYOUT_HASH}): use one version`;
+    return new PamiError("PAMIR_VERSION", text);
+  }
+  return new PamiError("PAMIR_TICKET", `the host at ${address} has issued no such ticket, or has been started again`);
+}

@@ -1,0 +1,142 @@
+// host(): a process of Node makes a job that pages can join, and is its first task.
+import { LAYOUT_HASH } from "../../assembly/layout-hash.js";
+import { checkFlag, checkKeys, checkObject, NO_OPTIONS } from "../core/check.js";
+import { checkInteger } from "../core/error.js";
+import { parseWebSocketAddress } from "../link/websocket-address.js";
+import type { WebSocketLink } from "../link/websocket-link.js";
+import { openWebSocketLink } from "../link/websocket-server.js";
+import type { Client } from "../pami/client.js";
+import { selectKeySchedules } from "../seal/select.js";
+import { randomWords } from "../support/randomness.js";
+import { randomBytes } from "./bytes.js";
+import type { Host, HostOptions, Invitation, InviteOptions } from "./host.js";
+import { HostLink } from "./host-link.js";
+import { WebNode } from "./node.js";
+import { checkSecure } from "./secure.js";
+import { Tickets } from "./tickets.js";
+
+const PAGES_DEFAULT = 16;
+/** A job has at most 1,024 tasks. */
+const PAGES_MAX = 1023;
+const SILENCE_DEFAULT_MS = 60_000;
+const SILENCE_MIN_MS = 100;
+const SILENCE_MAX_MS = 86_400_000;
+const LIFETIME_DEFAULT_MS = 300_000;
+const LIFETIME_MAX_MS = 86_400_000;
+const ARENA_BYTES = 2 ** 24;
+
+const KEYS: Readonly<Record<keyof HostOptions, true>> = {
+  listen: true,
+  address: true,
+  tls: true,
+  insecure: true,
+  pages: true,
+  silence: true,
+  contexts: true,
+  laneBytes: true,
+  heapBytes: true,
+  regions: true,
+  fifos: true,
+  slots: true,
+};
+const INVITE_KEYS: Readonly<Record<keyof InviteOptions, true>> = { lifetime: true };
+
+/** See host() of host.ts. */
+export async function makeHost(options: HostOptions): Promise<Host> {
+  checkObject("options of host()", options);
+  checkKeys("options of host()", options, KEYS);
+  const { listen, address, tls, insecure, pages = PAGES_DEFAULT, silence = SILENCE_DEFAULT_MS, ...memory } = options;
+  checkFlag("insecure of host()", insecure);
+  checkInteger("pages of host()", pages, 1, PAGES_MAX);
+  checkInteger("silence of host()", silence, SILENCE_MIN_MS, SILENCE_MAX_MS);
+  const stated = address === undefined ? undefined : parseWebSocketAddress(address);
+  checkSecure("host()", stated ?? parseWebSocketAddress(listen, 0), insecure);
+  const makeKeySchedule = await selectKeySchedules();
+  const inner = await openWebSocketLink({ listen, tls });
+  try {
+    const given = { pages, silence, memory, address: stated ?? (inner.address as string) };
+    return new WebHost(inner, given, makeKeySchedule);
+  } catch (error) {
+    inner.close();
+    throw error;
+  }
+}
+
+class WebHost implements Host {
+  readonly client: Client;
+  readonly address: string;
+  readonly #node: WebNode;
+  readonly #link: HostLink;
+  readonly #tickets: Tickets;
+  readonly #left: Promise<void>;
+  readonly #onExit: () => void;
+  #closing: Promise<void> | undefined;
+
+  constructor(
+    inner: WebSocketLink,
+    given: { readonly pages: number; readonly silence: number; readonly memory: object; readonly address: string },
+    makeKeySchedule: Awaited<ReturnType<typeof selectKeySchedules>>,
+  ) {
+    const { pages, silence, memory, address } = given;
+    const job = randomWords()();
+    const nodes = 1 + pages;
+    this.address = address;
+    this.#tickets = new Tickets({ job, address, most: pages, makeKeySchedule, random: randomBytes });
+    this.#link = new HostLink(inner, {
+      tickets: this.#tickets,
+      nodes,
+      options: memory,
+      silence,
+      layout: LAYOUT_HASH,
+      random: randomBytes,
+      onJoined: (node) => this.#node.haveStarted(node + 1),
+      onEnded: (node) => this.#node.lose(node),
+    });
+    let leave = (): void => {};
+    this.#left = new Promise((resolve) => {
+      leave = resolve;
+    });
+    this.#node = new WebNode({
+      link: this.#link,
+      node: 0,
+      nodes,
+      job,
+      options: memory,
+      silence,
+      started: 1,
+      arenaBytes: ARENA_BYTES,
+      onLost: (node) => this.#link.end(node),
+      onLeave: leave,
+    });
+    this.client = this.#node.client;
+    // A process that exits still hands its sockets what was written to them.
+    this.#onExit = () => this.#link.leave();
+    process.once("exit", this.#onExit);
+  }
+
+  invite(options: InviteOptions = NO_OPTIONS): Invitation {
+    checkKeys("options of invite()", options, INVITE_KEYS);
+    const { lifetime = LIFETIME_DEFAULT_MS } = options;
+    checkInteger("lifetime of invite()", lifetime, 1, LIFETIME_MAX_MS);
+    return this.#tickets.issue(lifetime);
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  async #close(): Promise<void> {
+    this.#tickets.close();
+    if (!this.client.closed) this.client.close();
+    await this.#left;
+    await this.#node.settled();
+    this.#link.leave();
+    this.#node.close();
+    process.off("exit", this.#onExit);
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+}
