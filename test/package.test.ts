@@ -6,7 +6,7 @@ import { dirname, join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { build } from "esbuild";
 import { expect, test } from "vitest";
-import { BUNDLE_MAX, LATER_MAX, WASM_MAX } from "../scripts/bounds.mjs";
+import { BUNDLE_MAX, LATER_MAX, WASM_MAX, WEB_MAX } from "../scripts/bounds.mjs";
 import { bundleSizes } from "../scripts/bundle.mjs";
 
 /** Paths of the tarball's files. */
@@ -21,7 +21,7 @@ const paths = (
 
 test("npm pack holds only what a user needs", () => {
   const allowed =
-    /^(package\.json|README\.md|LICENSE|CHANGELOG\.md|(bench|docs|docs\/api|src)\/[\w-]+\.md|assembly\/layout(\/\w+)?\.ts|dist\/(absent|index|port|cli|node\/(input|joined|launched|linked|process|processes|process-memory)|(agent|chunk|cli-\w+|engine|extensions|link-process|make-geometry|monitor|private-node|top|type)-\w+)\.js|dist\/(index|port)\.d\.ts|dist\/pamir\.wasm|dist\/tasks\/[\w-]+\.js|examples\/\w+\.js|bench\/peers\/\w+\.[ch])$/;
+    /^(package\.json|README\.md|LICENSE|CHANGELOG\.md|(bench|docs|docs\/api|src)\/[\w-]+\.md|assembly\/layout(\/\w+)?\.ts|dist\/(absent|index|port|web|cli|node\/(input|joined|launched|linked|process|processes|process-memory|web-host)|(agent|chunk|cli-\w+|engine|extensions|link-process|make-geometry|monitor|noble|private-node|top|type)-\w+)\.js|dist\/(index|port|web)\.d\.ts|dist\/pamir\.wasm|dist\/tasks\/[\w-]+\.js|examples\/\w+\.js|bench\/peers\/\w+\.[ch])$/;
   expect(paths.filter((path) => !allowed.test(path))).toEqual([]);
   expect(paths).toEqual(
     expect.arrayContaining([
@@ -75,7 +75,7 @@ test("lint leaves alone what `npm run demo` has built", () => {
 
 test("what package.json exports is there, and nothing is depended on at run time", () => {
   const { exports, bin, dependencies } = JSON.parse(readFileSync("package.json", "utf8"));
-  const entries = [".", "./port"].flatMap((name) => [exports[name].types, exports[name].default]);
+  const entries = [".", "./port", "./web"].flatMap((name) => [exports[name].types, exports[name].default]);
   for (const target of [...entries, exports["./pamir.wasm"], bin.pamir]) {
     expect(statSync(target).isFile()).toBe(true);
   }
@@ -100,8 +100,18 @@ test("pamir/port is at most 3 KB more, and has no second copy of the library", a
   expect(text).toContain('from"./index.js"');
 });
 
+test(`what pamir/web adds to import "pamir" on a page is at most ${WEB_MAX} bytes, and has noble's license`, async () => {
+  const { first } = await bundleSizes();
+  const web = await bundleSizes("dist/web.js");
+  // Both load the rest, and that is counted with import "pamir".
+  expect(web.first + web.noble - first).toBeLessThanOrEqual(WEB_MAX);
+  const noble = paths.find((path) => path.startsWith("dist/noble-")) as string;
+  expect(readFileSync(noble, "utf8")).toContain("noble-ciphers - MIT License");
+  expect(readFileSync(noble, "utf8")).toContain("noble-hashes - MIT License");
+});
+
 test("a bundler that knows no Node sees no import of it", () => {
-  const scripts = paths.filter((path) => /^dist\/(index|port|chunk-|private-).*\.js$/.test(path));
+  const scripts = paths.filter((path) => /^dist\/(index|port|web|noble-|chunk-|private-).*\.js$/.test(path));
   expect(scripts.length).toBeGreaterThan(3);
   for (const path of scripts) expect(readFileSync(path, "utf8")).not.toMatch(/from "node:|import\("node:|require\(/);
 });

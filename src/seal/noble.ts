@@ -1,3 +1,4 @@
+/*! noble-hashes - MIT License (c) 2022 Paul Miller (paulmillr.com) */
 // The key schedule of a job key over @noble/hashes and @noble/ciphers: audited, without dependencies, for every host. No
 // other file imports this one statically, so a program without a job key has no dependency.
 import { chacha20poly1305 } from "@noble/ciphers/chacha.js";

@@ -27,6 +27,11 @@ import type { IssuedTicket, Tickets } from "./tickets.js";
 const PROVE_MS = 10_000;
 /** Milliseconds until a state is sent again to a node that has not acknowledged it. */
 const TELL_MS = 500;
+/**
+ * Milliseconds in which a node whose connection is over has to have another one, if the silence is not shorter. A node that
+ * goes on connects again at once. A network that fails ends no connection: the silence is for that.
+ */
+const RETURN_MS = 10_000;
 /** With which a browser closes the connections of a page that it closes or reloads (RFC 6455, section 7.4.1). */
 const CLOSE_GOING_AWAY = 1001;
 
@@ -44,6 +49,8 @@ interface Peer {
     | undefined;
   /** By which packets go, and the node at its other end; undefined: it has proved nothing yet. */
   current: { readonly channel: Channel; readonly member: Member } | undefined;
+  /** The channel before that: packets that the page has sealed by it may be on their way. */
+  before: Channel | undefined;
   /** Cancels the end of a connection that proves nothing. */
   cancel: () => void;
 }
@@ -67,7 +74,7 @@ export interface HostLinkOptions {
   readonly nodes: number;
   /** Options of all nodes' memories. */
   readonly options: object;
-  /** Milliseconds without a connection after which a node has ended. */
+  /** Milliseconds without an answer after which a node has ended. */
   readonly silence: number;
   readonly layout: number;
   readonly random: (bytes: number) => Uint8Array;
@@ -98,7 +105,7 @@ export class HostLink implements Link {
     this.packetBytes = inner.packetBytes - SEALED_BYTES;
     inner.onAccept = (token) => {
       const cancel = after(PROVE_MS, () => inner.end(token));
-      this.#peers.set(token, { token, greeting: undefined, current: undefined, cancel });
+      this.#peers.set(token, { token, greeting: undefined, current: undefined, before: undefined, cancel });
     };
     inner.onPacket = (from, packet) => this.#received(from, packet);
     inner.onEnd = (token, code) => this.#over(token, code === CLOSE_GOING_AWAY);
@@ -150,7 +157,7 @@ export class HostLink implements Link {
   }
 
   #opened(peer: Peer, packet: Uint8Array): void {
-    const opened = peer.current?.channel.open(packet);
+    const opened = peer.current?.channel.open(packet) ?? peer.before?.open(packet);
     if (opened !== undefined) {
       const { member } = peer.current as NonNullable<Peer["current"]>;
       const { kind, node, body } = opened;
@@ -214,6 +221,7 @@ export class HostLink implements Link {
     const { nodes, options, silence } = this.#options;
     const before = member.peer;
     peer.cancel();
+    peer.before = peer.current?.channel;
     peer.current = { channel, member };
     peer.greeting = undefined;
     member.peer = peer;
@@ -259,7 +267,7 @@ export class HostLink implements Link {
     member.peer = undefined;
     if (member.hasEnded || this.#isClosed) return;
     if (isLeft) this.end(member.node);
-    else member.cancelSilence = after(this.#options.silence, () => this.end(member.node));
+    else member.cancelSilence = after(Math.min(this.#options.silence, RETURN_MS), () => this.end(member.node));
   }
 
   /** A node has ended: it does not come back, and the others hear of it. */

@@ -57,6 +57,10 @@ class Joining {
   #node: WebNode | undefined;
   #state: JobState = { serial: 0, started: 1, ended: [] };
   #isOver = false;
+  /** A browser may close the connections of a page that it closes without a word. */
+  readonly #onHide = ({ persisted }: { readonly persisted?: boolean }): void => {
+    if (persisted !== true) this.#link?.leave();
+  };
 
   constructor(ticket: Ticket) {
     this.#ticket = ticket;
@@ -125,6 +129,7 @@ class Joining {
       onLeave: () => void this.#leave(),
     });
     this.#node = made;
+    if (typeof document !== "undefined") addEventListener("pagehide", this.#onHide);
     for (const ended of this.#state.ended) made.lose(ended);
     return made;
   }
@@ -143,7 +148,7 @@ class Joining {
     if (this.#isOver) return;
     await node.settled();
     this.#link?.leave();
-    node.close();
+    this.#close(node);
   }
 
   /** No other node is in reach any more: all their tasks have ended. @param why for the console, if it is a failure */
@@ -153,6 +158,11 @@ class Joining {
     this.#isOver = true;
     if (why !== undefined) console.warn(`pamir: this node is cut off: ${why}`);
     for (let other = 0; other < this.#state.started; other++) if (other !== node.client.task) node.lose(other);
+    this.#close(node);
+  }
+
+  #close(node: WebNode): void {
+    if (typeof document !== "undefined") removeEventListener("pagehide", this.#onHide);
     node.close();
   }
 }

@@ -93,7 +93,15 @@ const isRequired = process.env.PAMIR_REQUIRE_LAUNCHERS === "1";
 
 describe.skipIf(process.platform !== "linux")("docs/machines.md", { timeout: 100_000 }, () => {
   it("has the files and commands that are tested here", () => {
-    expect([...files.keys()]).toEqual(["hello.js", "hosts.txt", "pamir.sbatch", "job.yaml", "pamir@.service"]);
+    expect([...files.keys()]).toEqual([
+      "hello.js",
+      "hosts.txt",
+      "pamir.sbatch",
+      "job.yaml",
+      "pamir@.service",
+      "server.js",
+      "page.js",
+    ]);
     expect(commands.length).toBeGreaterThan(8);
   });
 

@@ -1,0 +1,76 @@
+// A page that joins a job by the ticket in its fragment, and does what its test asks for.
+import { type Client, type Context, type Geometry, type MemRegion, SUCCESS } from "pamir";
+import { join } from "pamir/web";
+
+export const [DOUBLE, BULK] = [1, 2];
+const PATIENCE = 60_000;
+
+let client: Client;
+let context: Context;
+let region: MemRegion;
+const ends: [number, number][] = [];
+let bulks = 0;
+
+const page = {
+  async start(): Promise<number> {
+    client = await join(location.hash.slice(1), { insecure: true, timeout: PATIENCE });
+    context = client.createContext();
+    context.dispatch(DOUBLE, (message) => Int32Array.of(2 * message.getInt32(0)));
+    context.dispatch(BULK, (message) => {
+      const into = new Uint8Array(message.payloadBytes);
+      message.receive(into, (_, result) => {
+        if (result === SUCCESS && into.every((byte, i) => byte === (i & 255))) bulks++;
+      });
+    });
+    void (async () => {
+      while (!context.closed) await context.progress().catch(() => {});
+    })();
+    return client.task;
+  },
+  /** The code with which join() fails. */
+  fail: (ticket: string) =>
+    join(ticket, { insecure: true, timeout: PATIENCE }).then(
+      () => "",
+      ({ code }) => code,
+    ),
+  async double(to: number, value: number): Promise<number> {
+    const reply = await context.call(to, DOUBLE, Int32Array.of(value), { timeout: PATIENCE });
+    return new DataView(reply.buffer, reply.byteOffset).getInt32(0, true);
+  },
+  bulk(to: number, bytes: number): Promise<number> {
+    const payload = Uint8Array.from({ length: bytes }, (_, i) => i);
+    return new Promise((resolve) => {
+      context.send({ to, dispatch: BULK, payload, onLocal: () => {}, onRemote: (_, result) => resolve(result) });
+    });
+  },
+  bulks: () => bulks,
+  /** Makes a region, and names it. */
+  open(): number {
+    region = client.createRegion(4096);
+    return region.handle;
+  },
+  word: () => new DataView(region.bytes.buffer, region.bytes.byteOffset).getInt32(0, true),
+  /** Puts a word into a region of another task, and waits until it is there. */
+  async put(to: number, remote: number, value: number): Promise<void> {
+    const local = client.createRegion(64);
+    new DataView(local.bytes.buffer, local.bytes.byteOffset).setInt32(0, value, true);
+    context.put({ to, local, remote, bytes: 4 });
+    await context.flush({ timeout: PATIENCE });
+  },
+  async geometry(members: number[]): Promise<number[]> {
+    const geometry: Geometry = await client.createGeometry(members, { timeout: PATIENCE });
+    await geometry.barrier();
+    const send = Int32Array.of(client.task + 1);
+    const receive = new Int32Array(1);
+    await geometry.allreduce({ send, receive, operation: "sum" });
+    return [...receive];
+  },
+  watch: (task: number) => context.whenEnded(task, (_: unknown, result: number) => ends.push([task, result])),
+  ends: () => ends,
+  size: () => client.size,
+  info: () => ({ kernel: client.kernel, isIsolated: crossOriginIsolated }),
+  close: () => client.close({ drain: true, timeout: PATIENCE }),
+};
+export type WebPage = typeof page;
+
+if (typeof document !== "undefined") Object.assign(globalThis, { page });
