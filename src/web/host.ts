@@ -1,4 +1,4 @@
-// The types of host(), and the call. What only Node can use is loaded by it.
+// The types of host().
 import type { Client } from "../index.js";
 
 /** Options of `host`. */
@@ -61,15 +61,4 @@ export interface Host {
   close(): Promise<void>;
   /** Calls close() at the end of a block with `await using`. */
   [Symbol.asyncDispose](): Promise<void>;
-}
-
-/**
- * Makes a job that pages, workers and processes of Node can join by tickets, and opens its server. The caller is task 0. All
- * messages between the nodes go through this process, sealed on each connection with the key of that node's ticket. It
- * needs Node and the package ws. The server keeps the process running until close().
- * @throws PAMIR_INVAL, PAMIR_ADDRESS (the server does not open, or there is no ws), PAMIR_INSECURE (`ws:` without `insecure`),
- *   PAMIR_MEMORY
- */
-export async function host(options: HostOptions): Promise<Host> {
-  return (await import("./web-host.js")).makeHost(options);
 }

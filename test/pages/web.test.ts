@@ -177,13 +177,11 @@ it("pages talk with each other; one is reloaded, one is closed: the others hear 
     expect(context.sendImmediate(3, DOUBLE, null, Int32Array.of(1))).toBe(SHUTDOWN);
   }));
 
-/** The js block of docs/machines.md that begins with a file's name, with other ports. */
-function recipe(heading: string, name: string, ports: Readonly<Record<string, number>>): string {
-  const section = readFileSync("docs/machines.md", "utf8").split(`## ${heading}\n`)[1] as string;
-  const code = section.split("```js\n").find((block) => block.startsWith(`// ${name}\n`)) as string;
-  let text = code.slice(0, code.indexOf("```"));
-  for (const [port, other] of Object.entries(ports)) text = text.replaceAll(port, `${other}`);
-  return text;
+/** The js blocks under a heading of docs/machines.md, by the file's name in their first line. */
+function recipe(heading: string): Map<string, string> {
+  const section = readFileSync("docs/machines.md", "utf8").split(`## ${heading}\n`)[1]?.split("\n## ")[0] as string;
+  const found = section.matchAll(/```js\n\/\/ ([\w.]+)\n([\s\S]*?)^```$/gm);
+  return new Map([...found].map(([, name, code]) => [name as string, code as string]));
 }
 
 it("the example of docs/machines.md; its process ends, and the page hears SHUTDOWN", async () => {
@@ -194,8 +192,11 @@ it("the example of docs/machines.md; its process ends, and the page hears SHUTDO
     while (!context.closed) await context.progress();`;
   // A process that exits, as SIGTERM would have it.
   const exit = 'process.once("SIGTERM", () => process.exit(0));\n';
-  writeFileSync(join(folder, "server.js"), exit + recipe("Pages of browsers", "server.js", ports));
-  writeFileSync(join(folder, "page.js"), recipe("Pages of browsers", "page.js", ports) + later);
+  const files = recipe("Pages of browsers");
+  let code = files.get("server.js") as string;
+  for (const [port, other] of Object.entries(ports)) code = code.replaceAll(port, `${other}`);
+  writeFileSync(join(folder, "server.js"), exit + code);
+  writeFileSync(join(folder, "page.js"), files.get("page.js") + later);
   await build({
     entryPoints: [join(folder, "page.js")],
     outfile: join(folder, "bundle.js"),
