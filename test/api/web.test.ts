@@ -1,5 +1,8 @@
 // pamir/web in Node: tickets and their misuse, connections that are cut, ends of nodes and of the host.
+import { spawnSync } from "node:child_process";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { connect, createServer, type Socket } from "node:net";
+import { join as pathOf, resolve as rooted } from "node:path";
 import { type Client, type Context, type PamiError, SHUTDOWN, SUCCESS } from "pamir";
 import { type Host, type HostOptions, host, type JoinOptions, join } from "pamir/web";
 import { describe, expect, it } from "vitest";
@@ -274,6 +277,47 @@ describe("a connection", () => {
   });
 });
 
+const hasOpenssl = spawnSync("openssl", ["version"]).status === 0;
+if (!hasOpenssl) console.log("not run: a host at wss:, since there is no openssl to make its certificate");
+
+it.skipIf(!hasOpenssl)("a host at wss: needs no insecure", () => {
+  // In a folder of the project, so that the program finds the package by its name.
+  const folder = mkdtempSync(rooted("test/.tmp-wss-"));
+  try {
+    const names = ["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost"];
+    const made = [
+      "req",
+      "-x509",
+      "-newkey",
+      "rsa:2048",
+      "-nodes",
+      "-days",
+      "2",
+      "-keyout",
+      "key.pem",
+      "-out",
+      "cert.pem",
+    ];
+    expect(spawnSync("openssl", [...made, ...names], { cwd: folder }).status).toBe(0);
+    writeFileSync(
+      pathOf(folder, "main.js"),
+      `import { readFileSync } from "node:fs";
+      import { host, join } from "pamir/web";
+      const tls = { cert: readFileSync("cert.pem"), key: readFileSync("key.pem") };
+      const job = await host({ listen: "wss://localhost:0/", tls });
+      const client = await join(job.invite().ticket);
+      console.log(client.task, new URL(job.address).protocol);
+      client.close();
+      await job.close();`,
+    );
+    const env = { ...process.env, NODE_EXTRA_CA_CERTS: "cert.pem" };
+    const { stdout, stderr } = spawnSync(process.execPath, ["main.js"], { cwd: folder, env, encoding: "utf8" });
+    expect([stdout, stderr]).toEqual(["1 wss:\n", ""]);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+});
+
 describe("ends", () => {
   it("a node leaves behind all that it has sent; then the host: the others hear SHUTDOWN", async () => {
     const job = await open();
@@ -300,4 +344,21 @@ describe("ends", () => {
     clients[1].close();
     await Promise.all(pumping);
   });
+
+  // The limit is less than an agent waits for the last acknowledgments.
+  it("a node that leaves while its host is out of reach awaits nothing after the silence", async () => {
+    const timers = (): number => process.getActiveResourcesInfo().filter((name) => name === "Timeout").length;
+    const before = timers();
+    const port = await freePort();
+    const proxy = await proxyTo(port);
+    const address = `ws://127.0.0.1:${proxy.port}/`;
+    const job = await open({ listen: `ws://127.0.0.1:${port}/`, address, silence: 100 });
+    const client = await enter(job.invite().ticket);
+    const context = client.createContext();
+    proxy.close();
+    context.sendImmediate(0, NUMBER, null, null);
+    client.close();
+    await job.close();
+    await until(() => timers() <= before);
+  }, 8000);
 });
